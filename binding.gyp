@@ -1,0 +1,15 @@
+# The fallback of CMakeLists.txt where there is no cmake: the same sources, standard, defines and flags (test/project holds them together).
+{
+  "targets": [
+    {
+      "target_name": "weir",
+      "sources": ["<!@(cat native/sources.txt)"],
+      "include_dirs": ["native", "<!(node -p \"require('node-addon-api').include_dir\")"],
+      "defines": ["NAPI_VERSION=8", "NAPI_CPP_EXCEPTIONS"],
+      "cflags!": ["-O3"],
+      "cflags_cc!": ["-fno-exceptions", "-fno-rtti", "-std=gnu++17", "-std=gnu++20"],
+      "cflags_cc": ["-std=c++20", "-O2", "-ffp-contract=off", "-fvisibility=hidden", "-Wall", "-Wextra"],
+      "ldflags": ["-pthread"]
+    }
+  ]
+}

@@ -1,0 +1,28 @@
+// Counters are plain words owned by one device and written by one thread; the engine publishes them. Each set is defined
+// once, by a list macro, from which the struct and its manifest (name, unit, help) are both made.
+#pragma once
+
+#include <cstdint>
+
+namespace weir {
+
+struct CounterDescription {
+  const char* name;
+  const char* unit;
+  const char* help;
+};
+
+#define WEIR_COUNTER_FIELD(name, unit, help) uint64_t name = 0;
+#define WEIR_COUNTER_DESCRIPTION(name, unit, help) {#name, unit, help},
+
+// Defines `struct Type` with one uint64_t per entry of the list macro and a parallel `kDescriptions`.
+#define WEIR_DEFINE_COUNTERS(Type, LIST)                                                    \
+  struct Type {                                                                             \
+    LIST(WEIR_COUNTER_FIELD)                                                                \
+    static constexpr CounterDescription kDescriptions[] = {LIST(WEIR_COUNTER_DESCRIPTION)}; \
+    static constexpr int kCount = sizeof(kDescriptions) / sizeof(kDescriptions[0]);         \
+    uint64_t* words() { return reinterpret_cast<uint64_t*>(this); }                         \
+    const uint64_t* words() const { return reinterpret_cast<const uint64_t*>(this); }       \
+  }
+
+}  // namespace weir

@@ -1,0 +1,91 @@
+// A binary min-heap over the indexes 0..n-1, each held at most once, whose keys can be changed in place.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/types.h"
+
+namespace weir {
+
+// `Key` needs operator< (strict weak order). Equal keys come out by ascending index, so the order never depends on history.
+// set, remove and pop are O(log n); the rest O(1). Allocates in the constructor only.
+template <class Key>
+class BasicIndexedHeap {
+ public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  // Holds indexes below `size`.
+  explicit BasicIndexedHeap(uint32_t size) : keys_(size), positions_(size, kNone) { heap_.reserve(size); }
+
+  bool empty() const { return heap_.empty(); }
+  uint32_t size() const { return static_cast<uint32_t>(heap_.size()); }
+  bool contains(uint32_t index) const { return positions_[index] != kNone; }
+  // Only for an index that the heap contains.
+  const Key& key(uint32_t index) const { return keys_[index]; }
+  // The index with the smallest key, or kNone when empty.
+  uint32_t top() const { return heap_.empty() ? kNone : heap_[0]; }
+  // Only when not empty.
+  const Key& top_key() const { return keys_[heap_[0]]; }
+
+  // Inserts `index`, or changes its key.
+  void set(uint32_t index, const Key& key) {
+    keys_[index] = key;
+    uint32_t position = positions_[index];
+    if (position == kNone) {
+      position = size();
+      heap_.push_back(index);
+    }
+    settle(position, index);
+  }
+
+  // Nothing happens when `index` is not there.
+  void remove(uint32_t index) {
+    const uint32_t position = positions_[index];
+    if (position == kNone) return;
+    positions_[index] = kNone;
+    const uint32_t last = heap_.back();
+    heap_.pop_back();
+    if (last != index) settle(position, last);
+  }
+
+  // Removes and returns top(); kNone when empty.
+  uint32_t pop() {
+    const uint32_t index = top();
+    if (index != kNone) remove(index);
+    return index;
+  }
+
+ private:
+  bool before(uint32_t a, uint32_t b) const {
+    if (keys_[a] < keys_[b]) return true;
+    return !(keys_[b] < keys_[a]) && a < b;
+  }
+  void place(uint32_t position, uint32_t index) {
+    heap_[position] = index;
+    positions_[index] = position;
+  }
+  // Puts `index` where it belongs, starting from the hole at `position`.
+  void settle(uint32_t position, uint32_t index) {
+    while (position > 0 && before(index, heap_[(position - 1) / 2])) {
+      place(position, heap_[(position - 1) / 2]);
+      position = (position - 1) / 2;
+    }
+    for (uint32_t child = 2 * position + 1; child < size(); child = 2 * position + 1) {
+      if (child + 1 < size() && before(heap_[child + 1], heap_[child])) ++child;
+      if (!before(heap_[child], index)) break;
+      place(position, heap_[child]);
+      position = child;
+    }
+    place(position, index);
+  }
+
+  std::vector<Key> keys_;
+  std::vector<uint32_t> positions_;
+  std::vector<uint32_t> heap_;
+};
+
+// Keyed by time: egress ports by their next departure.
+using IndexedHeap = BasicIndexedHeap<Time>;
+
+}  // namespace weir

@@ -1,0 +1,31 @@
+// Times, rates and the one rule of arithmetic that everything above shares.
+#pragma once
+
+#include <cstdint>
+
+namespace weir {
+
+// Nanoseconds: CLOCK_MONOTONIC on the wire, virtual in simulation. Never read from a clock below `engine`.
+using Time = int64_t;
+// Bits per second on the wire. 0 means "no limit" wherever a link or a shaper takes one.
+using Rate = int64_t;
+
+inline constexpr Time kNever = INT64_MAX;
+inline constexpr Time kMicrosecond = 1'000;
+inline constexpr Time kMillisecond = 1'000'000;
+inline constexpr Time kSecond = 1'000'000'000;
+
+inline constexpr int kPriorities = 8;
+
+// What a frame costs a link beyond the bytes a packet socket sees: FCS 4, preamble and SFD 8, inter-packet gap 12
+// (IEEE 802.3 clause 4.4.2). Every rate in Weir, pacing and shaping alike, is a rate of these wire bytes.
+inline constexpr uint32_t kEthernetOverhead = 24;
+// A frame shorter than this is padded by the MAC (64 octets with FCS).
+inline constexpr uint32_t kMinimumFrame = 60;
+
+// Bytes of link time that a frame of `length` (no FCS) takes.
+constexpr uint32_t wire_bytes(uint32_t length) {
+  return (length < kMinimumFrame ? kMinimumFrame : length) + kEthernetOverhead;
+}
+
+}  // namespace weir

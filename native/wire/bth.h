@@ -1,0 +1,163 @@
+// InfiniBand transport headers as RoCEv2 carries them (IBTA volume 1 chapter 9): BTH and the extension headers.
+//
+// load_* and store_* take a place with enough bytes (k...Header); classify() has checked them for received frames.
+#pragma once
+
+#include <cstdint>
+
+#include "wire/bytes.h"
+
+namespace weir {
+
+inline constexpr uint32_t kBthHeader = 12;
+inline constexpr uint32_t kRethHeader = 16;
+inline constexpr uint32_t kAethHeader = 4;
+inline constexpr uint32_t kDethHeader = 8;
+inline constexpr uint32_t kImmediateHeader = 4;  // also the IETH of SEND with invalidate
+inline constexpr uint32_t kAtomicHeader = 28;
+inline constexpr uint32_t kAtomicAckHeader = 8;
+inline constexpr uint32_t kCnpReserved = 16;
+inline constexpr uint32_t kIcrc = 4;
+
+inline constexpr uint16_t kDefaultPartitionKey = 0xffff;
+
+// Reliable connection. The same operations with 0x20 added are unreliable connection (SEND and WRITE only).
+inline constexpr uint8_t kOpcodeRcSendFirst = 0x00;
+inline constexpr uint8_t kOpcodeRcSendMiddle = 0x01;
+inline constexpr uint8_t kOpcodeRcSendLast = 0x02;
+inline constexpr uint8_t kOpcodeRcSendLastImmediate = 0x03;
+inline constexpr uint8_t kOpcodeRcSendOnly = 0x04;
+inline constexpr uint8_t kOpcodeRcSendOnlyImmediate = 0x05;
+inline constexpr uint8_t kOpcodeRcWriteFirst = 0x06;
+inline constexpr uint8_t kOpcodeRcWriteMiddle = 0x07;
+inline constexpr uint8_t kOpcodeRcWriteLast = 0x08;
+inline constexpr uint8_t kOpcodeRcWriteLastImmediate = 0x09;
+inline constexpr uint8_t kOpcodeRcWriteOnly = 0x0a;
+inline constexpr uint8_t kOpcodeRcWriteOnlyImmediate = 0x0b;
+inline constexpr uint8_t kOpcodeRcReadRequest = 0x0c;
+inline constexpr uint8_t kOpcodeRcReadResponseFirst = 0x0d;
+inline constexpr uint8_t kOpcodeRcReadResponseMiddle = 0x0e;
+inline constexpr uint8_t kOpcodeRcReadResponseLast = 0x0f;
+inline constexpr uint8_t kOpcodeRcReadResponseOnly = 0x10;
+inline constexpr uint8_t kOpcodeRcAcknowledge = 0x11;
+inline constexpr uint8_t kOpcodeRcAtomicAcknowledge = 0x12;
+inline constexpr uint8_t kOpcodeRcCompareSwap = 0x13;
+inline constexpr uint8_t kOpcodeRcFetchAdd = 0x14;
+inline constexpr uint8_t kOpcodeRcSendLastInvalidate = 0x16;
+inline constexpr uint8_t kOpcodeRcSendOnlyInvalidate = 0x17;
+inline constexpr uint8_t kOpcodeUdSendOnly = 0x64;
+inline constexpr uint8_t kOpcodeUdSendOnlyImmediate = 0x65;
+// RoCEv2 congestion notification packet (annex A17.9.3). Linux's IB_OPCODE_CNP, 0x80, is the class only.
+inline constexpr uint8_t kOpcodeCnp = 0x81;
+
+// Bytes of extension headers between BTH and payload. 0 for opcodes that we do not know (RD, XRC, reserved), so that all
+// behind the BTH counts as payload.
+constexpr uint32_t extension_length(uint8_t opcode) {
+  const uint8_t transport = opcode >> 5;
+  if (opcode == kOpcodeUdSendOnly) return kDethHeader;
+  if (opcode == kOpcodeUdSendOnlyImmediate) return kDethHeader + kImmediateHeader;
+  const uint8_t operation = opcode & 0x1f;
+  if (transport > 1 || (transport == 1 && operation > kOpcodeRcWriteOnlyImmediate)) return 0;
+  switch (operation) {
+    case kOpcodeRcSendLastImmediate:
+    case kOpcodeRcSendOnlyImmediate:
+    case kOpcodeRcSendLastInvalidate:
+    case kOpcodeRcSendOnlyInvalidate:
+    case kOpcodeRcWriteLastImmediate:
+      return kImmediateHeader;
+    case kOpcodeRcWriteFirst:
+    case kOpcodeRcWriteOnly:
+    case kOpcodeRcReadRequest:
+      return kRethHeader;
+    case kOpcodeRcWriteOnlyImmediate:
+      return kRethHeader + kImmediateHeader;
+    case kOpcodeRcReadResponseFirst:
+    case kOpcodeRcReadResponseLast:
+    case kOpcodeRcReadResponseOnly:
+    case kOpcodeRcAcknowledge:
+      return kAethHeader;
+    case kOpcodeRcAtomicAcknowledge:
+      return kAethHeader + kAtomicAckHeader;
+    case kOpcodeRcCompareSwap:
+    case kOpcodeRcFetchAdd:
+      return kAtomicHeader;
+    default:
+      return 0;
+  }
+}
+
+struct Bth {
+  uint8_t opcode = 0;
+  uint8_t pad_count = 0;          // 0..3
+  uint8_t transport_version = 0;  // 0 is the only one defined
+  bool solicited = false;
+  bool migration = false;
+  bool fecn = false;
+  bool becn = false;
+  bool ack_request = false;
+  uint16_t partition_key = kDefaultPartitionKey;
+  uint32_t destination_qp = 0;  // 24 bits
+  uint32_t psn = 0;             // 24 bits
+};
+
+inline Bth load_bth(const uint8_t* p) {
+  return {.opcode = p[0],
+          .pad_count = static_cast<uint8_t>(p[1] >> 4 & 3),
+          .transport_version = static_cast<uint8_t>(p[1] & 0x0f),
+          .solicited = (p[1] & 0x80) != 0,
+          .migration = (p[1] & 0x40) != 0,
+          .fecn = (p[4] & 0x80) != 0,
+          .becn = (p[4] & 0x40) != 0,
+          .ack_request = (p[8] & 0x80) != 0,
+          .partition_key = load_be16(p + 2),
+          .destination_qp = load_be32(p + 4) & 0xffffff,
+          .psn = load_be32(p + 8) & 0xffffff};
+}
+inline void store_bth(uint8_t* p, const Bth& bth) {
+  p[0] = bth.opcode;
+  p[1] =
+      static_cast<uint8_t>(bth.solicited << 7 | bth.migration << 6 | (bth.pad_count & 3) << 4 | (bth.transport_version & 0x0f));
+  store_be16(p + 2, bth.partition_key);
+  store_be32(p + 4,
+             static_cast<uint32_t>(bth.fecn) << 31 | static_cast<uint32_t>(bth.becn) << 30 | (bth.destination_qp & 0xffffff));
+  store_be32(p + 8, static_cast<uint32_t>(bth.ack_request) << 31 | (bth.psn & 0xffffff));
+}
+
+// RDMA extended transport header: WRITE first/only and READ requests.
+struct Reth {
+  uint64_t virtual_address = 0;
+  uint32_t rkey = 0;
+  uint32_t dma_length = 0;  // bytes of the whole message
+};
+
+inline Reth load_reth(const uint8_t* p) { return {load_be64(p), load_be32(p + 8), load_be32(p + 12)}; }
+inline void store_reth(uint8_t* p, const Reth& reth) {
+  store_be64(p, reth.virtual_address);
+  store_be32(p + 8, reth.rkey);
+  store_be32(p + 12, reth.dma_length);
+}
+
+// ACK extended transport header.
+struct Aeth {
+  uint8_t syndrome = 0;  // 0x00..0x1f ACK with credits, 0x20..0x3f RNR NAK with timer, 0x60.. NAK code
+  uint32_t msn = 0;      // 24 bits: completed messages
+};
+
+inline Aeth load_aeth(const uint8_t* p) { return {p[0], load_be32(p) & 0xffffff}; }
+inline void store_aeth(uint8_t* p, const Aeth& aeth) {
+  store_be32(p, static_cast<uint32_t>(aeth.syndrome) << 24 | (aeth.msn & 0xffffff));
+}
+
+// Datagram extended transport header.
+struct Deth {
+  uint32_t queue_key = 0;
+  uint32_t source_qp = 0;  // 24 bits
+};
+
+inline Deth load_deth(const uint8_t* p) { return {load_be32(p), load_be32(p + 4) & 0xffffff}; }
+inline void store_deth(uint8_t* p, const Deth& deth) {
+  store_be32(p, deth.queue_key);
+  store_be32(p + 4, deth.source_qp & 0xffffff);
+}
+
+}  // namespace weir

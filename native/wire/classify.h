@@ -1,0 +1,46 @@
+// One parse of a received frame into everything that decisions need. Total: any bytes of any length are safe.
+#pragma once
+
+#include <cstdint>
+
+#include "wire/packet.h"
+
+namespace weir {
+
+// Why a frame, or its upper part, was not accepted. Every value is a counter.
+enum class Refusal : uint8_t {
+  none,
+  runt,                   // shorter than an Ethernet header
+  truncated_vlan,         // an 802.1Q tag without the rest of it
+  truncated_mac_control,  // MAC control without its opcode, or shorter than its opcode's parameters
+  truncated_ip,           // shorter than the IP header or the length that it states
+  bad_ip_header,          // wrong version, IHL below 5, or total length below the header's
+  bad_ip_checksum,        // IPv4 header checksum
+  ip_fragment,            // part of a fragmented IPv4 UDP datagram: RoCEv2 cannot be told from other UDP
+  truncated_udp,          // IP payload shorter than a UDP header
+  bad_udp_length,         // UDP length below 8 or above the IP payload; for RoCEv2, other than the IP payload
+  truncated_bth,          // RoCEv2 shorter than BTH and ICRC; CNP without its 16 reserved bytes
+  bad_transport_version,  // BTH TVer other than 0
+  bad_transport_length,   // no room for the opcode's extension headers, the pad and the ICRC
+  kCount
+};
+
+// snake_case, stable: metric labels.
+const char* to_string(Refusal refusal);
+
+// Sets every field of `meta`. Bytes behind the IP datagram are Ethernet padding. What a refusal leaves:
+// - runt: nothing, meta is default.
+// - truncated_vlan, truncated_ip, bad_ip_*: MACs, tag, ethertype, and flow_hash as for a frame that is not IP; kind other.
+// - truncated_mac_control: the same, kind mac_control (never to be forwarded).
+// - all others: the IP fields as well (dscp, ecn, l3_offset), so that a switch can queue and mark the frame; kind other.
+// An IPv6 datagram with extension headers and an 802.1ad frame are kind other, not refused. MAC control within a tag is kind
+// mac_control whatever its opcode: PAUSE and PFC frames are never tagged (IEEE 802.3 clause 31).
+// Neither the UDP checksum nor the ICRC is looked at: see udp_checksum_ok() and icrc_ok().
+// flow_hash: 32 well mixed bits over addresses, protocol and ports (TCP, UDP, SCTP; without ports for fragments); for other
+// frames over MACs and ethertype.
+Refusal classify(const uint8_t* data, uint32_t length, PacketMeta& meta);
+
+// The same for a frame whose 802.1Q tag was stripped on reception: offsets in `meta` are those in `data`, without the tag.
+Refusal classify(const uint8_t* data, uint32_t length, PacketMeta& meta, uint16_t vlan_tci);
+
+}  // namespace weir

@@ -1,0 +1,21 @@
+#include "wire/ecn.h"
+
+#include "wire/bytes.h"
+#include "wire/checksum.h"
+
+namespace weir {
+
+void write_ecn(uint8_t* frame, const PacketMeta& meta) {
+  if (meta.l3_offset == 0) return;
+  uint8_t* ip = frame + meta.l3_offset;
+  if (meta.ip_version == 6) {
+    ip[1] = static_cast<uint8_t>((ip[1] & ~0x30) | (meta.ecn & 3) << 4);
+    return;
+  }
+  const uint16_t before = load_be16(ip);
+  const uint16_t after = static_cast<uint16_t>((before & ~3) | (meta.ecn & 3));
+  store_be16(ip, after);
+  store_be16(ip + 10, checksum_update(load_be16(ip + 10), before, after));
+}
+
+}  // namespace weir

@@ -1,0 +1,136 @@
+// The packet descriptor and the pool that owns every descriptor and buffer of one worker.
+//
+// Ownership: a PacketId is owned by exactly one place at a time (a queue, a link, a transmit batch). Whoever holds it
+// either passes it on or calls PacketPool::free once. In simulation the pool has no byte buffers and the same code runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/types.h"
+
+namespace weir {
+
+enum class FrameKind : uint8_t {
+  other,       // any Ethernet frame we do not look into: ARP, LLDP, IPv4/IPv6 that is not RoCEv2, ...
+  roce,        // RoCEv2 (UDP 4791) with a whole BTH, not a CNP
+  cnp,         // RoCEv2 congestion notification packet, opcode 0x81 (IBTA annex A17.9.3)
+  pause,       // MAC control PAUSE, opcode 0x0001 (IEEE 802.3 annex 31B)
+  pfc,         // MAC control PFC, opcode 0x0101 (IEEE 802.3 annex 31D)
+  mac_control  // MAC control with an opcode that we do not know
+};
+
+// Everything a decision needs to know of a frame, filled by one classify() when it arrives.
+struct PacketMeta {
+  uint64_t destination_mac = 0;  // low 48 bits, first octet on the wire most significant
+  uint64_t source_mac = 0;
+  uint32_t flow_hash = 0;        // over addresses, protocol and ports: for next-hop groups
+  uint32_t destination_qp = 0;   // 24 bits, BTH
+  uint32_t psn = 0;              // 24 bits, BTH
+  uint16_t ethertype = 0;        // after any 802.1Q tag
+  uint16_t vlan_tci = 0;         // PCP, DEI, VID; only when tagged
+  uint16_t l3_offset = 0;        // of the IP header from the start of the frame; 0 if the frame is not IP
+  uint16_t bth_offset = 0;       // 0 if the frame is not RoCEv2
+  uint16_t payload_length = 0;   // RoCEv2 payload without extension headers, pad and ICRC
+  uint16_t udp_source_port = 0;
+  FrameKind kind = FrameKind::other;
+  uint8_t ip_version = 0;        // 4, 6 or 0
+  uint8_t dscp = 0;
+  uint8_t ecn = 0;               // 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE (RFC 3168)
+  uint8_t opcode = 0;            // BTH
+  uint8_t pad_count = 0;         // BTH
+  bool tagged = false;
+  bool ack_request = false;      // BTH
+  bool becn = false;             // BTH
+  bool ecn_changed = false;      // the I/O edge writes `ecn` into the bytes
+
+  uint8_t pcp() const { return static_cast<uint8_t>(vlan_tci >> 13); }
+  uint16_t vlan() const { return vlan_tci & 0x0fff; }
+};
+
+using PacketId = uint32_t;
+inline constexpr PacketId kNoPacket = UINT32_MAX;
+
+struct Packet {
+  PacketMeta meta;
+  PacketId next = kNoPacket;   // intrusive link of whatever queue owns the packet
+  uint32_t length = 0;         // bytes as a packet socket sees them: no FCS
+  uint16_t ingress_port = 0;
+  uint8_t priority = 0;        // 0..7, from the device's priority map
+  uint8_t pfc_enable = 0;      // kind pfc, made by a device: priorities that the frame speaks of ...
+  uint8_t pfc_xoff = 0;        // ... and which of them it stops; the others it starts again
+};
+
+// Fixed set of descriptors, each with `stride` bytes of its own (0 in simulation). Single-threaded, allocates once.
+class PacketPool {
+ public:
+  PacketPool(uint32_t count, uint32_t stride) : packets_(count), bytes_(static_cast<size_t>(count) * stride), stride_(stride) {
+    for (uint32_t i = 0; i < count; ++i) packets_[i].next = i + 1 < count ? i + 1 : kNoPacket;
+    head_ = count > 0 ? 0 : kNoPacket;
+    available_ = count;
+  }
+  PacketPool(const PacketPool&) = delete;
+  PacketPool& operator=(const PacketPool&) = delete;
+
+  // kNoPacket when the pool is empty: the caller counts a drop. The descriptor's fields are stale until set.
+  PacketId allocate() {
+    const PacketId id = head_;
+    if (id == kNoPacket) return id;
+    head_ = packets_[id].next;
+    packets_[id].next = kNoPacket;
+    --available_;
+    return id;
+  }
+  void free(PacketId id) {
+    packets_[id].next = head_;
+    head_ = id;
+    ++available_;
+  }
+  Packet& operator[](PacketId id) { return packets_[id]; }
+  const Packet& operator[](PacketId id) const { return packets_[id]; }
+  uint8_t* data(PacketId id) { return bytes_.data() + static_cast<size_t>(id) * stride_; }
+  const uint8_t* data(PacketId id) const { return bytes_.data() + static_cast<size_t>(id) * stride_; }
+  std::span<uint8_t> memory() { return bytes_; }
+  uint32_t stride() const { return stride_; }
+  uint32_t available() const { return available_; }
+  uint32_t size() const { return static_cast<uint32_t>(packets_.size()); }
+
+ private:
+  std::vector<Packet> packets_;
+  std::vector<uint8_t> bytes_;
+  uint32_t stride_;
+  PacketId head_ = kNoPacket;
+  uint32_t available_ = 0;
+};
+
+// A FIFO of packets threaded through Packet::next: owns what it holds.
+class PacketQueue {
+ public:
+  bool empty() const { return head_ == kNoPacket; }
+  PacketId front() const { return head_; }
+  void push(PacketPool& pool, PacketId id) {
+    pool[id].next = kNoPacket;
+    if (tail_ == kNoPacket) {
+      head_ = id;
+    } else {
+      pool[tail_].next = id;
+    }
+    tail_ = id;
+  }
+  PacketId pop(PacketPool& pool) {
+    const PacketId id = head_;
+    if (id == kNoPacket) return id;
+    head_ = pool[id].next;
+    if (head_ == kNoPacket) tail_ = kNoPacket;
+    pool[id].next = kNoPacket;
+    return id;
+  }
+
+ private:
+  PacketId head_ = kNoPacket;
+  PacketId tail_ = kNoPacket;
+};
+
+}  // namespace weir

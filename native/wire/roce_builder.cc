@@ -1,0 +1,64 @@
+#include "wire/roce_builder.h"
+
+#include <cstring>
+
+#include "wire/icrc.h"
+
+namespace weir {
+
+RoceTemplate::RoceTemplate(const RocePath& path) {
+  const bool ipv6 = path.ip_version == 6;
+  l3_offset_ = store_ethernet(headers_, path.destination_mac, path.source_mac, path.tagged, path.vlan_tci,
+                              ipv6 ? kEthertypeIpv6 : kEthertypeIpv4);
+  const uint8_t traffic_class = static_cast<uint8_t>(path.dscp << 2 | (path.ecn & 3));
+  (ipv6 ? store_ipv6 : store_ipv4)(headers_ + l3_offset_, kProtocolUdp, traffic_class, path.ttl, path.source_ip,
+                                   path.destination_ip);
+  const uint32_t udp_offset = l3_offset_ + (ipv6 ? kIpv6Header : kIpv4Header);
+  store_udp(headers_ + udp_offset, path.udp_source_port, kRocePort);
+  bth_offset_ = udp_offset + kUdpHeader;
+}
+
+uint32_t RoceTemplate::build_data(uint8_t* out, const DataHeader& header, const uint8_t* payload, uint32_t payload_length) const {
+  std::memcpy(out, headers_, bth_offset_);
+  const uint32_t pad = -payload_length & 3;
+  store_bth(out + bth_offset_, {.opcode = header.opcode,
+                                .pad_count = static_cast<uint8_t>(pad),
+                                .solicited = header.solicited,
+                                .ack_request = header.ack_request,
+                                .partition_key = header.partition_key,
+                                .destination_qp = header.destination_qp,
+                                .psn = header.psn});
+  uint32_t offset = bth_offset_ + kBthHeader;
+  if (header.has_reth) {
+    store_reth(out + offset, {header.virtual_address, header.rkey, header.dma_length});
+    offset += kRethHeader;
+  }
+  if (header.has_immediate) {
+    store_be32(out + offset, header.immediate);
+    offset += kImmediateHeader;
+  }
+  if (payload_length > 0) std::memcpy(out + offset, payload, payload_length);
+  offset += payload_length;
+  std::memset(out + offset, 0, pad);
+  return finish(out, offset + pad);
+}
+
+uint32_t RoceTemplate::build_cnp(uint8_t* out, uint32_t destination_qp, uint8_t dscp, uint8_t pcp) const {
+  std::memcpy(out, headers_, bth_offset_);
+  const bool tagged = l3_offset_ > kEthernetHeader;
+  if (tagged) store_be16(out + 14, static_cast<uint16_t>((load_be16(out + 14) & 0x1fff) | pcp << 13));
+  ip_set_traffic_class(out + l3_offset_, static_cast<uint8_t>(dscp << 2));
+  store_bth(out + bth_offset_, {.opcode = kOpcodeCnp, .becn = true, .destination_qp = destination_qp});
+  std::memset(out + bth_offset_ + kBthHeader, 0, kCnpReserved);
+  return finish(out, bth_offset_ + kBthHeader + kCnpReserved);
+}
+
+uint32_t RoceTemplate::finish(uint8_t* out, uint32_t icrc_offset) const {
+  const uint32_t length = icrc_offset + kIcrc;
+  ip_set_length(out + l3_offset_, static_cast<uint16_t>(length - l3_offset_));
+  store_be16(out + bth_offset_ - 4, static_cast<uint16_t>(length - bth_offset_ + kUdpHeader));
+  write_icrc(out, l3_offset_, icrc_offset);
+  return length;
+}
+
+}  // namespace weir

@@ -1,0 +1,71 @@
+// Building RoCEv2 frames of one path: the headers below BTH are prepared once per queue pair.
+#pragma once
+
+#include <cstdint>
+
+#include "wire/bth.h"
+#include "wire/ethernet.h"
+#include "wire/ip.h"
+#include "wire/udp.h"
+
+namespace weir {
+
+// The most that a frame has beyond its payload: tag, IPv6, RETH with immediate, pad and ICRC. No CNP is longer.
+inline constexpr uint32_t kMaxHeaders =
+    kEthernetHeader + kVlanTag + kIpv6Header + kUdpHeader + kBthHeader + kRethHeader + kImmediateHeader + 3 + kIcrc;
+
+struct RocePath {
+  uint64_t destination_mac = 0;
+  uint64_t source_mac = 0;
+  bool tagged = false;
+  uint16_t vlan_tci = 0;            // when tagged
+  uint8_t ip_version = 4;           // 4 or 6
+  uint8_t source_ip[16] = {};       // network order; IPv4 in the first 4
+  uint8_t destination_ip[16] = {};  // the same
+  uint8_t dscp = 0;                 // 0..63
+  uint8_t ecn = 0;                  // 2 is ECT(0)
+  uint8_t ttl = 64;
+  uint16_t udp_source_port = 0;  // entropy for next-hop groups: 0xc000..0xffff by convention
+};
+
+// What BTH and extension headers say. has_reth and has_immediate must be what the opcode carries.
+struct DataHeader {
+  uint8_t opcode = 0;
+  uint32_t destination_qp = 0;
+  uint32_t psn = 0;
+  bool ack_request = false;
+  bool solicited = false;
+  uint16_t partition_key = kDefaultPartitionKey;
+  bool has_reth = false;
+  uint64_t virtual_address = 0;
+  uint32_t rkey = 0;
+  uint32_t dma_length = 0;
+  bool has_immediate = false;
+  uint32_t immediate = 0;
+};
+
+class RoceTemplate {
+ public:
+  explicit RoceTemplate(const RocePath& path);
+
+  // Writes a whole frame without FCS and without Ethernet padding to `out`, which has room for kMaxHeaders + payload_length
+  // bytes; returns its length. payload_length is at most a path MTU (4096 bytes). UDP checksum 0, pad bytes 0, MigReq 0.
+  uint32_t build_data(uint8_t* out, const DataHeader& header, const uint8_t* payload, uint32_t payload_length) const;
+
+  // A congestion notification packet (annex A17.9.3): opcode 0x81, PSN 0, BECN, default P_Key, 16 zero bytes. Sent as Not-ECT,
+  // so that no marker ever touches it; `pcp` (0..7) replaces the path's priority when tagged.
+  uint32_t build_cnp(uint8_t* out, uint32_t destination_qp, uint8_t dscp, uint8_t pcp) const;
+
+  uint32_t l3_offset() const { return l3_offset_; }
+  uint32_t bth_offset() const { return bth_offset_; }
+
+ private:
+  // Writes lengths, checksum and ICRC of a frame whose ICRC starts at `icrc_offset`; returns the frame's length.
+  uint32_t finish(uint8_t* out, uint32_t icrc_offset) const;
+
+  uint8_t headers_[kEthernetHeader + kVlanTag + kIpv6Header + kUdpHeader] = {};
+  uint32_t l3_offset_;
+  uint32_t bth_offset_;
+};
+
+}  // namespace weir

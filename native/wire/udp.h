@@ -1,0 +1,25 @@
+// UDP (RFC 768) as RoCEv2 uses it: destination port 4791, checksum 0 on transmission, also over IPv6 (IBTA annex A17).
+#pragma once
+
+#include <cstdint>
+
+#include "wire/bytes.h"
+#include "wire/packet.h"
+
+namespace weir {
+
+inline constexpr uint32_t kUdpHeader = 8;
+inline constexpr uint16_t kRocePort = 4791;
+
+// Length and checksum are left 0.
+inline void store_udp(uint8_t* udp, uint16_t source_port, uint16_t destination_port) {
+  store_be16(udp, source_port);
+  store_be16(udp + 2, destination_port);
+  store_be32(udp + 4, 0);
+}
+
+// Whether the UDP checksum of a classified RoCEv2 frame (kind roce or cnp) is 0, meaning none, or right. Reads the whole
+// payload: for endpoints, not for a switch.
+bool udp_checksum_ok(const uint8_t* frame, const PacketMeta& meta);
+
+}  // namespace weir
