@@ -1,0 +1,174 @@
+#include "congestion/dcqcn_reaction_point.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+
+#include "base/native_error.h"
+
+namespace weir {
+namespace {
+
+void require(bool holds, const char* what) {
+  if (!holds)
+    throw NativeError("INVALID_CONFIG", EINVAL, "", std::string("DCQCN reaction point: ") + what,
+                      "keep the congestion parameters within their ranges");
+}
+
+bool is_fraction(double value) { return value >= 0 && value <= 1; }
+
+}  // namespace
+
+void DcqcnReactionPoint::configure(const DcqcnParameters* shared, Rate line_rate) {
+  const DcqcnParameters& p = *shared;
+  require(line_rate > 0, "the line rate must be above 0");
+  require(p.rpg_time_reset >= 0, "rpg_time_reset must not be negative");
+  require(
+      p.rpg_ai_rate >= 0 && p.rpg_hai_rate >= 0 && p.rpg_max_rate >= 0 && p.rpg_min_rate >= 0 && p.rate_to_set_on_first_cnp >= 0,
+      "rates must not be negative");
+  require(is_fraction(p.rpg_min_dec_fac), "rpg_min_dec_fac must be between 0 and 1");
+  require(is_fraction(p.rate_decrease_factor), "rate_decrease_factor (rpg_gd) must be between 0 and 1");
+  require(is_fraction(p.g) && p.g > 0, "g (dce_tcp_g) must be above 0 and at most 1");
+  require(is_fraction(p.initial_alpha_value), "initial_alpha_value must be between 0 and 1");
+  require(p.dce_tcp_rtt > 0, "dce_tcp_rtt must be above 0");
+  require(p.form == DcqcnParameters::Form::paper || p.rate_reduce_monitor_period > 0,
+          "rate_reduce_monitor_period must be above 0");
+  parameters_ = shared;
+  line_rate_ = static_cast<double>(line_rate);
+  release();
+}
+
+void DcqcnReactionPoint::start(Time now, Rate initial_rate) {
+  release();
+  const double initial = static_cast<double>(initial_rate);
+  if (initial < release_rate()) start_limiter(now, initial);
+}
+
+void DcqcnReactionPoint::on_cnp(Time now) {
+  advance(now);
+  if (!limited_) {
+    const double override_rate = static_cast<double>(parameters_->rate_to_set_on_first_cnp);
+    start_limiter(now, override_rate > 0 ? override_rate : line_rate_);
+  }
+  if (parameters_->form == DcqcnParameters::Form::paper) {
+    cut(now);
+    alpha_ = (1 - parameters_->g) * alpha_ + parameters_->g;
+    alpha_at_ = now + parameters_->dce_tcp_rtt;
+  } else {
+    cnp_in_alpha_slot_ = true;
+    if (alpha_at_ == kNever) alpha_at_ = slot_end(parameters_->dce_tcp_rtt, now);
+    if (cut_at_ == kNever) cut_at_ = slot_end(parameters_->rate_reduce_monitor_period, now);
+  }
+}
+
+void DcqcnReactionPoint::on_sent(Time now, uint32_t wire_bytes) {
+  advance(now);
+  if (!limited_ || parameters_->rpg_byte_reset == 0) return;
+  byte_count_ += wire_bytes;
+  while (limited_ && byte_count_ >= parameters_->rpg_byte_reset) {
+    byte_count_ -= parameters_->rpg_byte_reset;
+    ++byte_expirations_;
+    increase();
+  }
+}
+
+void DcqcnReactionPoint::advance(Time now) {
+  while (limited_) {
+    const Time at = std::min({alpha_at_, cut_at_, rate_timer_at_});
+    if (at > now || at == kNever) return;
+    if (at == alpha_at_) {
+      end_alpha_period();
+    } else if (at == cut_at_) {
+      cut_at_ = kNever;
+      cut(at);
+    } else {
+      rate_timer_at_ += parameters_->rpg_time_reset;
+      ++timer_expirations_;
+      increase();
+    }
+  }
+}
+
+Time DcqcnReactionPoint::next_deadline() const { return std::min(cut_at_, rate_timer_at_); }
+
+DcqcnReactionPoint::Stage DcqcnReactionPoint::stage() const {
+  const uint32_t threshold = parameters_->rpg_threshold;
+  if (std::max(timer_expirations_, byte_expirations_) <= threshold) return Stage::fast_recovery;
+  return std::min(timer_expirations_, byte_expirations_) > threshold ? Stage::hyper_increase : Stage::additive_increase;
+}
+
+// The rate at which the limiter lets go.
+double DcqcnReactionPoint::release_rate() const {
+  const double maximum = static_cast<double>(parameters_->rpg_max_rate);
+  return (maximum > 0 ? std::min(maximum, line_rate_) : line_rate_) - line_rate_ * kReleaseResolution;
+}
+
+double DcqcnReactionPoint::floor_rate() const {
+  return std::min(std::max(static_cast<double>(parameters_->rpg_min_rate), 1.0), line_rate_);
+}
+
+void DcqcnReactionPoint::start_limiter(Time now, double initial_rate) {
+  limited_ = true;
+  started_ = now;
+  current_rate_ = target_rate_ = std::clamp(initial_rate, floor_rate(), line_rate_);
+  alpha_at_ = now + parameters_->dce_tcp_rtt;
+  restart_increase(now);
+}
+
+void DcqcnReactionPoint::release() {
+  limited_ = false;
+  current_rate_ = target_rate_ = line_rate_;
+  alpha_ = parameters_->initial_alpha_value;
+  rate_timer_at_ = alpha_at_ = cut_at_ = kNever;
+  timer_expirations_ = byte_expirations_ = 0;
+  byte_count_ = 0;
+  cnp_in_alpha_slot_ = false;
+}
+
+void DcqcnReactionPoint::restart_increase(Time now) {
+  timer_expirations_ = byte_expirations_ = 0;
+  byte_count_ = 0;
+  rate_timer_at_ = parameters_->rpg_time_reset > 0 ? now + parameters_->rpg_time_reset : kNever;
+}
+
+void DcqcnReactionPoint::cut(Time now) {
+  const DcqcnParameters& p = *parameters_;
+  // The cut that starts the limiter needs no case of its own: start_limiter has set R_T = R_C.
+  if (p.clamp_tgt_rate || byte_expirations_ != 0 || (p.clamp_tgt_rate_after_time_inc && timer_expirations_ != 0)) {
+    target_rate_ = current_rate_;
+  }
+  const double wanted = current_rate_ * (1 - alpha_ * p.rate_decrease_factor);
+  current_rate_ = std::max({wanted, p.rpg_min_dec_fac * current_rate_, floor_rate()});
+  restart_increase(now);
+}
+
+void DcqcnReactionPoint::increase() {
+  const DcqcnParameters& p = *parameters_;
+  const Stage now_in = stage();
+  if (now_in == Stage::hyper_increase) {
+    const uint32_t scale = p.hyper_increase_scales ? std::min(timer_expirations_, byte_expirations_) - p.rpg_threshold : 1;
+    target_rate_ += static_cast<double>(p.rpg_hai_rate) * scale;
+  } else if (now_in == Stage::additive_increase) {
+    target_rate_ += static_cast<double>(p.rpg_ai_rate);
+  }
+  target_rate_ = std::min(target_rate_, line_rate_);
+  current_rate_ = (target_rate_ + current_rate_) / 2;
+  if (current_rate_ >= release_rate() && cut_at_ == kNever) release();
+}
+
+void DcqcnReactionPoint::end_alpha_period() {
+  const double g = parameters_->g;
+  alpha_ = (1 - g) * alpha_ + (cnp_in_alpha_slot_ ? g : 0);
+  cnp_in_alpha_slot_ = false;
+  if (alpha_ < kAlphaEpsilon) {
+    alpha_ = 0;
+    alpha_at_ = kNever;
+  } else {
+    alpha_at_ += parameters_->dce_tcp_rtt;
+  }
+}
+
+// The end of the slot of length `period` that `now` lies in, in a train that began with the limiter.
+Time DcqcnReactionPoint::slot_end(Time period, Time now) const { return started_ + ((now - started_) / period + 1) * period; }
+
+}  // namespace weir

@@ -1,0 +1,168 @@
+// The DCQCN reaction point: the sending rate of one queue pair, from congestion notification packets (CNPs), time and bytes.
+//
+// Sources: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015 (section 3.1, figure 7), which takes
+// rate increase from QCN (IEEE 802.1Qau); for Form::slotted, Mellanox, "Understanding DC-QCN Algorithm for RoCE".
+//
+// State: current rate R_C, target rate R_T, alpha; T and BC, the expirations of the rate timer and of the byte counter since
+// the last cut. A queue pair is either unlimited (it sends at line rate and nothing runs) or limited.
+//
+// The limiter starts with the first CNP of an unlimited queue pair, from the line rate and alpha = initial_alpha_value; or with
+// start() below the rate of release, where R_T = R_C = the initial rate and alpha decays from initial_alpha_value: there is
+// nothing to recover, so the first F expirations leave the rate where it is.
+//
+// Rate decrease, equation (1). Form::paper, at each CNP, in this order:
+//     R_T   = R_C                                     (subject to the clamp rules below)
+//     R_C   = max(R_C (1 - alpha rate_decrease_factor), rpg_min_dec_fac R_C, rpg_min_rate)
+//     alpha = (1 - g) alpha + g                       (after the cut, as equation (1) lists it; ns3-rdma does it before)
+//     T = BC = 0; byte counter, rate timer and alpha timer restart.
+//   Alpha, equation (2): alpha = (1 - g) alpha at each dce_tcp_rtt (K) without a CNP.
+//   Form::slotted, two free-running trains of slots that start with the limiter. A CNP only sets a bit in each; several in one
+//   slot count once; one that arrives on a boundary belongs to the slot that begins there.
+//     end of a slot of dce_tcp_rtt:                 alpha = (1 - g) alpha + g [a CNP arrived]
+//     end of a slot of rate_reduce_monitor_period:  if a CNP arrived, R_T and R_C as above, T = BC = 0, byte counter and rate
+//                                                   timer restart. The first cut thus comes one slot after the first CNP.
+//
+// Rate increase, equations (3) and (4), both forms. Each rpg_time_reset since the last restart T += 1, each rpg_byte_reset bytes
+// BC += 1, and then, for the counter that expired:
+//     max(T, BC) <= F    fast recovery:                          R_C = (R_T + R_C) / 2
+//     min(T, BC) >  F    hyper increase:     R_T += i R_HAI,     R_C = (R_T + R_C) / 2,   i = min(T, BC) - F or 1
+//     otherwise          additive increase:  R_T += R_AI,        R_C = (R_T + R_C) / 2
+//   R_T never exceeds the line rate. Reading of figure 7: the text asks for "F = 5 successive iterations" of fast recovery, so
+//   the counter is incremented first and the F-th expiration still recovers. ns3-rdma tests stage < F after incrementing
+//   (F - 1 steps) and hyper at both >= F; HPCC's ns-3 does F steps, but has only the timer, whose expirations after
+//   F + 1 alone are hyper. The latter is not offered: with R_HAI = R_AI the two agree.
+//
+// Release: when an increase brings R_C to within 1/4096 of rpg_max_rate (or of the line rate), the queue pair becomes unlimited.
+//   R_C closes half the distance each time and would never arrive. Hardware arrives because it counts rates in Mb/s; here the
+//   resolution is relative to the line rate, because rates may be scaled down on the wire and a scaled run must release
+//   after the same number of steps. A cut that is due (slotted) holds the release back.
+//
+// Parameters. TypeScript converts mlx5's units; "paper" is section 5.2, and the default here. [n] notes below.
+//   field (mlx5 name)              paper  unit      paper    mlx5 firmware   meaning
+//   form                           -      -         paper    slotted         as above
+//   rpg_time_reset                 T      ns        55 us    300 us          period of the rate timer; 0: off
+//   rpg_byte_reset                 B      bytes     10 MB    32767           period of the byte counter, wire bytes; 0: off
+//   rpg_threshold                  F      count     5        1               expirations of fast recovery
+//   rpg_ai_rate                    R_AI   bit/s     40 M     5 M             additive increase
+//   rpg_hai_rate                   R_HAI  bit/s     - [1]    50 M            hyper increase
+//   hyper_increase_scales          -      bool      true     false           i = min(T, BC) - F (QCN), else i = 1
+//   rpg_max_rate                   -      bit/s     0        0               released when reached; 0: line rate
+//   rpg_min_rate                   -      bit/s     - [1]    1 M             floor of R_C (never below 1 bit/s)
+//   rpg_min_dec_fac                -      fraction  - [1]    0.5             a cut leaves at least this part of R_C
+//   rate_decrease_factor (rpg_gd)  1/2    fraction  0.5      0.5             2^(10 - rpg_gd); rpg_gd 11 is 1/2
+//   g (dce_tcp_g)                  g      fraction  1/256    5/1024          gain of alpha; mlx5 states 1024 (1 - g)
+//   dce_tcp_rtt                    K      ns        55 us    1 us            alpha timer (paper) or slot (slotted)
+//   rate_reduce_monitor_period     -      ns        - [2]    4 us            slot in which CNPs cut once (slotted only)
+//   initial_alpha_value            -      fraction  1        1023/1024       alpha when the limiter starts
+//   clamp_tgt_rate                 -      bool      true     false           every cut sets R_T = R_C
+//   clamp_tgt_rate_after_time_inc  -      bool      - [2]    true            see below; only without clamp_tgt_rate
+//   rate_to_set_on_first_cnp       -      bit/s     0        0               R_C that the first CNP starts from; 0: line rate
+//   [1] not in the paper: 200 Mb/s (its authors' ns3-rdma), 1 Mb/s and 0.5 (firmware).   [2] plays no part in that column.
+//
+//   Without clamp_tgt_rate a cut sets R_T = R_C only if the rate has increased since the last cut: 802.1Qau's rule
+//   rpByteStage != 0 ("extra fast recovery": consecutive cuts keep the rate to recover), here BC != 0, or, with
+//   clamp_tgt_rate_after_time_inc, also T != 0. The cut that starts the limiter always sets it.
+//
+// Time: every call takes the current time, which never goes back. advance() performs what fell due up to and including `now`
+// at its exact time and in order (alpha, then cut, then rate timer when they coincide), and every on_*() begins with it:
+// however rarely it is polled, the trajectory is the same to the last bit.
+#pragma once
+
+#include <cstdint>
+
+#include "base/types.h"
+
+namespace weir {
+
+struct DcqcnParameters {
+  enum class Form : uint8_t { paper, slotted };
+  Form form = Form::paper;
+  Time rpg_time_reset = 55 * kMicrosecond;
+  uint64_t rpg_byte_reset = 10'000'000;
+  uint32_t rpg_threshold = 5;
+  Rate rpg_ai_rate = 40'000'000;
+  Rate rpg_hai_rate = 200'000'000;
+  bool hyper_increase_scales = true;
+  Rate rpg_max_rate = 0;
+  Rate rpg_min_rate = 1'000'000;
+  double rpg_min_dec_fac = 0.5;
+  double rate_decrease_factor = 0.5;
+  double g = 1.0 / 256;
+  Time dce_tcp_rtt = 55 * kMicrosecond;
+  Time rate_reduce_monitor_period = 50 * kMicrosecond;
+  double initial_alpha_value = 1;
+  bool clamp_tgt_rate = true;
+  bool clamp_tgt_rate_after_time_inc = false;
+  Rate rate_to_set_on_first_cnp = 0;
+};
+
+// One per sending queue pair.
+class DcqcnReactionPoint {
+ public:
+  enum class Stage : uint8_t { fast_recovery, additive_increase, hyper_increase };
+
+  // An alpha that decays below this is 0, and alpha's timer stops until the next CNP: catching up after any idle time costs at
+  // most ln(1e9) / g steps. A cut at such an alpha would take off less than 1e-9 of the rate.
+  static constexpr double kAlphaEpsilon = 1e-9;
+  // Release resolution: see above.
+  static constexpr double kReleaseResolution = 1.0 / 4096;
+
+  // To be called before all else; the queue pair is then unlimited. `shared` must outlive this object; `line_rate` > 0.
+  // Throws NativeError INVALID_CONFIG for a parameter outside its range (fractions 0..1, g > 0, periods and rates >= 0,
+  // dce_tcp_rtt > 0, rate_reduce_monitor_period > 0 when slotted).
+  void configure(const DcqcnParameters* shared, Rate line_rate);
+
+  // A new message stream begins: all state is dropped. Limited if `initial_rate` (bit/s) is below the rate of release.
+  void start(Time now, Rate initial_rate);
+  // A CNP for this queue pair arrived.
+  void on_cnp(Time now);
+  // A packet of this queue pair left; counted only while limited.
+  void on_sent(Time now, uint32_t wire_bytes);
+  // Catches up to `now`.
+  void advance(Time now);
+
+  // When rate() may change next if nothing is received or sent: call advance() then. kNever when unlimited. Alpha's own timer
+  // is left out: alpha matters only at a cut, and is caught up by then.
+  Time next_deadline() const;
+
+  // R_C in bit/s, rounded down; the line rate when unlimited.
+  Rate rate() const { return static_cast<Rate>(current_rate_); }
+  // R_T in bit/s, rounded down.
+  Rate target_rate() const { return static_cast<Rate>(target_rate_); }
+  // As of the last call that took a time; initial_alpha_value when unlimited.
+  double alpha() const { return alpha_; }
+  bool limited() const { return limited_; }
+  // The stage of the last increase since the last cut; fast recovery when there was none.
+  Stage stage() const;
+  // Full precision, for comparison.
+  double exact_rate() const { return current_rate_; }
+  double exact_target_rate() const { return target_rate_; }
+
+ private:
+  double release_rate() const;
+  double floor_rate() const;
+  void start_limiter(Time now, double initial_rate);
+  void release();
+  void restart_increase(Time now);
+  void cut(Time now);
+  void increase();
+  void end_alpha_period();
+  Time slot_end(Time period, Time now) const;
+
+  const DcqcnParameters* parameters_ = nullptr;
+  double line_rate_ = 0;
+  double current_rate_ = 0;
+  double target_rate_ = 0;
+  double alpha_ = 0;
+  Time started_ = 0;  // when the limiter started: origin of the slots
+  Time rate_timer_at_ = kNever;
+  Time alpha_at_ = kNever;          // end of the current alpha period; kNever while alpha stays 0
+  Time cut_at_ = kNever;            // slotted: end of the reduce slot in which a CNP arrived
+  uint64_t byte_count_ = 0;         // since the byte counter last expired or was reset
+  uint32_t timer_expirations_ = 0;  // T
+  uint32_t byte_expirations_ = 0;   // BC
+  bool limited_ = false;
+  bool cnp_in_alpha_slot_ = false;
+};
+
+}  // namespace weir

@@ -1,0 +1,61 @@
+// The congestion point: RED/ECN marking of packets by the length of an egress queue.
+//
+// Source: DCQCN, SIGCOMM 2015, section 3.1 figure 5 and equation (5), with q the queue length in bytes:
+//
+//   p(q) = 0                                     q <= Kmin
+//          Pmax * (q - Kmin) / (Kmax - Kmin)     Kmin < q <= Kmax
+//          1                                     q >  Kmax
+//
+// Kmin == Kmax gives DCTCP's cut-off: never up to K, always above it (Pmax then plays no part).
+//
+//   parameter   unit          paper (section 5.2)
+//   kmin        bytes         5 KB
+//   kmax        bytes         200 KB
+//   pmax        probability   0.01
+//   averaged    -             false: DCQCN marks on the instantaneous queue
+//   weight      0 < w <= 1    only when averaged; RED's usual value is 0.002
+//
+// Averaged: q is RED's moving average (Floyd and Jacobson 1993, equation 1), avg += w * (q - avg) at each packet looked at.
+// Their correction for idle time (m small packets that might have arrived) is left out: it needs a typical transmission
+// time, and a shaped queue that was idle is brought down by its own next arrivals.
+// As marks are independent draws, there is no "count since the last mark" (RED's uniform spacing) either: equation (5) has none.
+#pragma once
+
+#include <cstdint>
+
+#include "base/random.h"
+
+namespace weir {
+
+struct RedParameters {
+  uint64_t kmin = 5'000;
+  uint64_t kmax = 200'000;
+  double pmax = 0.01;
+  bool averaged = false;
+  double weight = 0.002;
+};
+
+// The marking probability for a queue of `queue_bytes`: equation (5).
+double red_probability(const RedParameters& parameters, double queue_bytes);
+
+// One per marked egress queue. TypeScript has checked that kmin <= kmax, 0 <= pmax <= 1 and 0 < weight <= 1.
+class RedMarker {
+ public:
+  RedMarker() = default;
+  explicit RedMarker(const RedParameters& parameters) : parameters_(parameters) {}
+
+  // Called once for each packet of the queue, ECN-capable or not (the average counts them all), with the bytes queued as
+  // the caller defines them (ahead of the packet, at enqueue). True: set CE if the packet is ECN-capable.
+  // Draws from `random` only where 0 < p < 1.
+  bool mark(uint64_t queue_bytes, Random& random);
+
+  const RedParameters& parameters() const { return parameters_; }
+  // The moving average in bytes; 0 unless averaged.
+  double average() const { return average_; }
+
+ private:
+  RedParameters parameters_;
+  double average_ = 0;
+};
+
+}  // namespace weir
