@@ -1,0 +1,98 @@
+#include "switching/forwarding.h"
+
+#include <bit>
+
+namespace weir {
+namespace {
+
+uint64_t mix(uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+// 48 bits of address, 12 of VLAN, 2 of kind: every kind of entry lives in one table.
+uint64_t key_of(uint64_t kind, uint64_t mac, uint64_t vlan) { return kind << 60 | mac << 12 | vlan; }
+// A pin is keyed by a digest of both addresses: 60 bits, so that a clash among a fabric's pairs does not happen.
+uint64_t pin_key(uint64_t source, uint64_t destination) { return 2ull << 60 | mix(mix(source) ^ destination) >> 4; }
+
+}  // namespace
+
+Forwarding::Forwarding(uint32_t capacity, bool learning, Time ageing, uint64_t hash_seed)
+    : table_(std::bit_ceil(capacity < kProbes ? kProbes : capacity)),
+      mask_(table_.size() - 1),
+      hash_seed_(hash_seed),
+      ageing_(ageing),
+      learning_(learning) {}
+
+const Forwarding::Entry* Forwarding::find(Time now, uint64_t key) const {
+  uint64_t slot = mix(key) & mask_;
+  for (uint32_t i = 0; i < kProbes; ++i, slot = (slot + 1) & mask_) {
+    const Entry& entry = table_[slot];
+    if (entry.expires == 0) return nullptr;
+    if (entry.key == key) return entry.expires > now ? &entry : nullptr;
+  }
+  return nullptr;
+}
+
+Forwarding::Entry* Forwarding::place(Time now, uint64_t key) {
+  uint64_t slot = mix(key) & mask_;
+  Entry* free = nullptr;
+  for (uint32_t i = 0; i < kProbes; ++i, slot = (slot + 1) & mask_) {
+    Entry& entry = table_[slot];
+    if (entry.expires != 0 && entry.key == key) return &entry;
+    if (entry.expires <= now && free == nullptr) free = &entry;
+    if (entry.expires == 0) break;
+  }
+  return free;
+}
+
+bool Forwarding::add_static(uint64_t mac, std::span<const uint16_t> ports) {
+  const uint64_t key = key_of(kStatic, mac, 0);
+  Entry* entry = place(0, key);
+  if (entry == nullptr || ports.empty()) return false;
+  *entry = {key, kNever, static_cast<uint32_t>(ports_.size()), static_cast<uint32_t>(ports.size())};
+  ports_.insert(ports_.end(), ports.begin(), ports.end());
+  static_ = true;
+  return true;
+}
+
+bool Forwarding::pin(uint64_t source, uint64_t destination, uint16_t port) {
+  const uint64_t key = pin_key(source, destination);
+  Entry* entry = place(0, key);
+  if (entry == nullptr) return false;
+  *entry = {key, kNever, port, 0};
+  pinned_ = true;
+  return true;
+}
+
+bool Forwarding::learn(Time now, const PacketMeta& meta, uint16_t port) {
+  if (is_group(meta.source_mac)) return true;
+  const uint64_t key = key_of(kLearned, meta.source_mac, meta.vlan());
+  Entry* entry = place(now, key);
+  if (entry == nullptr) return false;
+  *entry = {key, now + ageing_, port, 0};
+  return true;
+}
+
+int Forwarding::lookup(Time now, const PacketMeta& meta) const {
+  if (is_group(meta.destination_mac)) return kUnknown;
+  if (pinned_) {
+    const Entry* entry = find(now, pin_key(meta.source_mac, meta.destination_mac));
+    if (entry != nullptr) return static_cast<int>(entry->first_port);
+  }
+  if (static_) {
+    const Entry* entry = find(now, key_of(kStatic, meta.destination_mac, 0));
+    if (entry != nullptr) {
+      const uint64_t choice = entry->ports == 1 ? 0 : mix(meta.flow_hash ^ hash_seed_) % entry->ports;
+      return ports_[entry->first_port + choice];
+    }
+  }
+  if (learning_) {
+    const Entry* entry = find(now, key_of(kLearned, meta.destination_mac, meta.vlan()));
+    if (entry != nullptr) return static_cast<int>(entry->first_port);
+  }
+  return kUnknown;
+}
+
+}  // namespace weir

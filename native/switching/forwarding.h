@@ -1,0 +1,61 @@
+// Where a frame leaves the switch. Learning (with ageing and flooding) is for loop-free topologies; otherwise every
+// destination has a static group of next hops, chosen among by flow hash with a seed of the switch, and an unknown
+// destination is not forwarded.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/types.h"
+#include "wire/packet.h"
+
+namespace weir {
+
+class Forwarding {
+ public:
+  static constexpr int kUnknown = -1;  // learning: flood; static: drop
+  // Entries looked at before giving up: bounds the cost of a lookup whatever addresses a stranger sends.
+  static constexpr uint32_t kProbes = 16;
+
+  // `capacity`: entries, rounded up to a power of two. `ageing`: ns after which a learned address is forgotten.
+  Forwarding(uint32_t capacity, bool learning, Time ageing, uint64_t hash_seed);
+
+  // A static entry for every VLAN; not aged. Returns false when the table has no room near the hash.
+  bool add_static(uint64_t mac, std::span<const uint16_t> ports);
+  // Frames from `source` to `destination` leave by `port`, whatever the group says.
+  bool pin(uint64_t source, uint64_t destination, uint16_t port);
+
+  // Returns false when the address could not be stored. Group addresses are not learned.
+  bool learn(Time now, const PacketMeta& meta, uint16_t port);
+  // Egress port or kUnknown. Group addresses are unknown.
+  int lookup(Time now, const PacketMeta& meta) const;
+  bool learning() const { return learning_; }
+  static bool is_group(uint64_t mac) { return (mac >> 40 & 1) != 0; }
+
+  struct Entry {
+    uint64_t key = 0;
+    Time expires = 0;  // 0 = never used; kNever = static
+    uint32_t first_port = 0;
+    uint32_t ports = 0;  // how many next hops from first_port on, in ports_; learned entries have their port in first_port
+  };
+  std::span<const Entry> entries() const { return table_; }
+  static uint64_t entry_mac(const Entry& entry) { return entry.key >> 12 & 0xffff'ffff'ffff; }
+  static uint16_t entry_vlan(const Entry& entry) { return entry.key & 0xfff; }
+
+ private:
+  enum Kind : uint64_t { kLearned = 0, kStatic = 1, kPinned = 2 };
+  const Entry* find(Time now, uint64_t key) const;
+  Entry* place(Time now, uint64_t key);
+
+  std::vector<Entry> table_;
+  std::vector<uint16_t> ports_;
+  uint64_t mask_;
+  uint64_t hash_seed_;
+  Time ageing_;
+  bool learning_;
+  bool pinned_ = false;
+  bool static_ = false;
+};
+
+}  // namespace weir

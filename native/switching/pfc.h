@@ -1,0 +1,70 @@
+// Priority-based flow control (IEEE 802.1Qbb, frames of IEEE 802.3 annex 31D), both directions, for switch and NIC.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/types.h"
+
+namespace weir {
+
+inline constexpr uint16_t kMaxPauseQuanta = 65'535;
+
+// What `quanta` pause quanta of 512 bit times last on a link of `rate`, in ns, rounded down. 0 for an unlimited link.
+constexpr Time pause_time(uint16_t quanta, Rate rate) {
+  return rate > 0 ? static_cast<Time>(static_cast<uint64_t>(quanta) * 512 * 1'000'000'000 / static_cast<uint64_t>(rate)) : 0;
+}
+
+// The sending side of one port: which priorities are stopped, and when a PFC frame is owed. A stop is refreshed when half
+// of its time has run, so that it never expires while it is meant.
+class PfcSender {
+ public:
+  PfcSender() { refresh_at_.fill(kNever); }
+  // `rate`: of the link, to know how long a pause lasts there.
+  void configure(Rate rate) { lifetime_ = pause_time(kMaxPauseQuanta, rate); }
+
+  bool stopped(int priority) const { return (stopped_ >> priority & 1) != 0; }
+  uint8_t stopped_mask() const { return stopped_; }
+  void stop(int priority);
+  void resume(int priority);
+
+  // Priorities that the next frame speaks of; 0 = none owed.
+  uint8_t owed() const { return owed_; }
+  // Takes the frame that is owed: its priorities, and in `xoff` those that stay stopped. Starts their refresh time.
+  uint8_t take(Time now, uint8_t& xoff);
+  // Earliest refresh, or kNever.
+  Time next_deadline() const { return next_refresh_; }
+  // Makes refreshes that are due owed.
+  void advance(Time now);
+
+ private:
+  void find_next();
+
+  uint8_t stopped_ = 0;
+  uint8_t owed_ = 0;
+  Time lifetime_ = 0;
+  Time next_refresh_ = kNever;
+  std::array<Time, kPriorities> refresh_at_;
+};
+
+// The obeying side of one port: until when each priority may not start a frame.
+class PauseState {
+ public:
+  // A pause of `quanta` for `priority` that arrived at `now`; 0 resumes.
+  void apply(int priority, uint16_t quanta, Time now, Rate rate);
+  // Lets pauses that have run out by `now` end.
+  void advance(Time now);
+  uint8_t paused_mask() const { return paused_; }
+  // When the next of `priorities` (a mask) that is paused may send again; kNever if none of them is paused.
+  Time next_resume(uint8_t priorities) const;
+  // Time spent paused so far, ended pauses and the running one up to `now`.
+  Time paused_for(int priority, Time now) const;
+
+ private:
+  uint8_t paused_ = 0;
+  std::array<Time, kPriorities> since_{};
+  std::array<Time, kPriorities> until_{};
+  std::array<Time, kPriorities> total_{};
+};
+
+}  // namespace weir

@@ -1,0 +1,75 @@
+// The switch's shared packet memory: who may still put a frame in, and when an ingress must be paused.
+//
+// Accounting follows section 4 of the DCQCN paper (Zhu et al., SIGCOMM 2015) for a Broadcom Trident II kind of switch.
+// Every frame is charged twice: to its ingress (port, priority) for PFC, and to its egress queue for marking.
+//   t_PFC = beta (B - P n t_flight - s) / P      dynamic; B total, P priorities, n ports, t_flight headroom, s occupied
+//   t_PFC = threshold                            static (the paper's upper bound is (B - P n t_flight) / (P n))
+// An ingress above t_PFC is paused and may fill its headroom; it is resumed at t_PFC - xon_offset (2 MTU) or below.
+// Readings taken: s is everything occupied, headroom included ("the sum of packets pending on all egress queues"); bytes
+// leave the headroom first, as in HPCC's switch-mmu.cc and in hardware; with PFC off nothing is reserved for headroom.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/types.h"
+
+namespace weir {
+
+struct BufferParameters {
+  enum class Threshold : uint8_t { dynamic, fixed };
+  int64_t total = 12'000'000;          // B, bytes
+  int64_t headroom = 22'400;           // t_flight, bytes per port and priority
+  int priorities = 8;                  // P: how many priorities headroom is reserved for, and the divisor
+  double beta = 8;                     // share of the free buffer that one ingress priority may take, times P
+  Threshold threshold = Threshold::dynamic;
+  int64_t fixed_threshold = 24'470;    // bytes, when fixed
+  int64_t xon_offset = 3'000;          // bytes below t_PFC at which the peer is resumed
+  double lossy_alpha = 1;              // a lossy egress queue may hold alpha times the free shared buffer
+  // Memory beyond B per lossless (port, priority), for feedback that a shared host delivers late (design, section 2).
+  int64_t lateness_headroom = 0;
+};
+
+enum class Admission : uint8_t { admitted, headroom_full, lossy_threshold, buffer_full };
+
+class SharedBuffer {
+ public:
+  // `lossless`: bit mask of priorities under PFC.
+  SharedBuffer(const BufferParameters& parameters, int ports, uint8_t lossless);
+
+  // Charges the frame if it may enter.
+  Admission admit(int ingress, int egress, int priority, uint32_t length);
+  // Takes the charge of an admitted frame back.
+  void release(int ingress, int egress, int priority, uint32_t length);
+
+  // Above this an ingress (port, priority) is paused. Bytes, >= 0.
+  int64_t pfc_threshold() const;
+  bool above_xoff(int ingress, int priority) const { return ingress_bytes(ingress, priority) > pfc_threshold(); }
+  bool below_xon(int ingress, int priority) const;
+
+  int64_t ingress_bytes(int port, int priority) const { return at(port, priority).ingress; }
+  int64_t headroom_bytes(int port, int priority) const { return at(port, priority).headroom; }
+  int64_t egress_bytes(int port, int priority) const { return at(port, priority).egress; }
+  int64_t occupied() const { return occupied_; }
+  // B - P n t_flight: what is shared by all.
+  int64_t shared_size() const { return shared_size_; }
+
+ private:
+  struct Usage {
+    int64_t ingress = 0;   // all bytes that came in here, headroom included
+    int64_t headroom = 0;  // of those, the bytes in the headroom
+    int64_t egress = 0;
+  };
+  Usage& at(int port, int priority) { return usage_[static_cast<size_t>(port * kPriorities + priority)]; }
+  const Usage& at(int port, int priority) const { return usage_[static_cast<size_t>(port * kPriorities + priority)]; }
+
+  BufferParameters parameters_;
+  uint8_t lossless_;
+  int64_t shared_size_;
+  int64_t occupied_ = 0;
+  int64_t in_headroom_ = 0;
+  std::vector<Usage> usage_;
+};
+
+}  // namespace weir

@@ -1,0 +1,312 @@
+#include "switching/soft_switch.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace weir {
+namespace {
+
+constexpr uint64_t kReservedBlock = 0x0180c2000000;  // 01:80:C2:00:00:00..0F (IEEE 802.1Q table 8-1): never forwarded
+constexpr uint8_t kAllPriorities = 0xff;
+
+void raise(uint64_t& watermark, int64_t value) {
+  if (value > static_cast<int64_t>(watermark)) watermark = static_cast<uint64_t>(value);
+}
+
+}  // namespace
+
+SoftSwitch::SoftSwitch(SwitchParameters parameters, PacketPool& pool)
+    : parameters_(std::move(parameters)),
+      pool_(pool),
+      buffer_(parameters_.buffer, static_cast<int>(parameters_.ports.size()), parameters_.pfc_priorities),
+      forwarding_(parameters_.fdb_capacity, parameters_.learning, parameters_.ageing, Random(parameters_.seed, parameters_.component, 1).next()),
+      random_(parameters_.seed, parameters_.component, 0),
+      ports_(parameters_.ports.size()),
+      events_(static_cast<uint32_t>(parameters_.ports.size())) {
+  for (size_t i = 0; i < ports_.size(); ++i) {
+    Port& port = ports_[i];
+    port.parameters = parameters_.ports[i];
+    port.link = Serializer(port.parameters.rate);
+    port.queues = std::make_unique<std::array<Queue, kPriorities>>();
+    port.scheduler.configure(parameters_.scheduler);
+    port.pfc.configure(port.parameters.rate);
+    port.markers.fill(RedMarker(parameters_.red));
+  }
+}
+
+void SoftSwitch::receive(Time now, uint16_t in, PacketId id) {
+  advance(now);
+  Port& port = ports_[in];
+  Packet& packet = pool_[id];
+  ++held_;
+  ++port.counters.rx_packets;
+  port.counters.rx_bytes += packet.length;
+  packet.ingress_port = in;
+  packet.priority = parameters_.priority_map.priority(packet.meta);
+  if ((packet.meta.destination_mac & ~0xfull) == kReservedBlock) return drop(port.counters.drop_reserved_address, id);
+  if (forwarding_.learning() && !forwarding_.learn(now_, packet.meta, in)) ++port.counters.fdb_full;
+  const int out = forwarding_.lookup(now_, packet.meta);
+  if (out >= 0) return forward(in, static_cast<uint16_t>(out), id);
+  if (!forwarding_.learning()) return drop(port.counters.drop_no_route, id);
+  flood(in, id);
+}
+
+void SoftSwitch::flood(uint16_t in, PacketId id) {
+  int last = -1;
+  for (uint16_t out = 0; out < ports_.size(); ++out) {
+    if (out == in) continue;
+    if (last >= 0) {
+      const PacketId copy = pool_.allocate();
+      if (copy == kNoPacket) {
+        ++ports_[in].counters.drop_no_descriptor;
+      } else {
+        ++held_;
+        ++ports_[in].counters.flood_copies;
+        pool_[copy] = pool_[id];
+        if (pool_.stride() > 0) std::memcpy(pool_.data(copy), pool_.data(id), std::min(pool_[id].length, pool_.stride()));
+        forward(in, static_cast<uint16_t>(last), copy);
+      }
+    }
+    last = out;
+  }
+  if (last < 0) return drop(ports_[in].counters.drop_no_route, id);
+  forward(in, static_cast<uint16_t>(last), id);
+}
+
+void SoftSwitch::forward(uint16_t in, uint16_t out, PacketId id) {
+  Port& from = ports_[in];
+  const Packet& packet = pool_[id];
+  const int priority = packet.priority;
+  if (out == in) return drop(from.counters.drop_same_port, id);
+  if (packet.length > ports_[out].parameters.mtu + (packet.meta.tagged ? 18u : 14u)) return drop(from.counters.drop_mtu_exceeded, id);
+  SwitchPriorityCounters& group = from.priorities[static_cast<size_t>(priority)];
+  const Admission admission = buffer_.admit(in, out, priority, packet.length);
+  if (admission != Admission::admitted) {
+    ++group.pg_dropped_packets;
+    switch (admission) {
+      case Admission::headroom_full: return drop(from.counters.drop_headroom_full, id);
+      case Admission::lossy_threshold: return drop(from.counters.drop_lossy_threshold, id);
+      default: return drop(from.counters.drop_buffer_full, id);
+    }
+  }
+  ++group.pg_packets;
+  raise(group.pg_watermark_bytes, buffer_.ingress_bytes(in, priority));
+  raise(group.pg_xoff_room_watermark_bytes, buffer_.headroom_bytes(in, priority));
+  enqueue(out, id);
+  check_xoff(in, priority);
+}
+
+void SoftSwitch::enqueue(uint16_t out, PacketId id) {
+  Port& port = ports_[out];
+  Packet& packet = pool_[id];
+  const size_t priority = packet.priority;
+  Queue& queue = (*port.queues)[priority];
+  const int64_t before = buffer_.egress_bytes(out, packet.priority) - packet.length;
+  if (!parameters_.mark_on_dequeue) mark(port, packet, before);
+  note_length(queue, before);
+  queue.packets.push(pool_, id);
+  port.backlogged = static_cast<uint8_t>(port.backlogged | 1u << priority);
+  if (port.in_flight == kNoPacket) {
+    start_next(out);
+    reschedule(out);
+  }
+  const int64_t length = buffer_.egress_bytes(out, static_cast<int>(priority));
+  queue.peak = std::max(queue.peak, length);
+  raise(port.priorities[priority].queue_watermark_bytes, length);
+}
+
+PacketId SoftSwitch::dequeue(uint16_t out, int priority) {
+  Port& port = ports_[out];
+  Queue& queue = (*port.queues)[static_cast<size_t>(priority)];
+  note_length(queue, buffer_.egress_bytes(out, priority));
+  const PacketId id = queue.packets.pop(pool_);
+  Packet& packet = pool_[id];
+  if (queue.packets.empty()) port.backlogged = static_cast<uint8_t>(port.backlogged & ~(1u << priority));
+  buffer_.release(packet.ingress_port, out, priority, packet.length);
+  if (parameters_.mark_on_dequeue) mark(port, packet, buffer_.egress_bytes(out, priority));
+  check_xon();
+  return id;
+}
+
+void SoftSwitch::mark(Port& port, Packet& packet, int64_t queue_bytes) {
+  if ((parameters_.ecn_priorities >> packet.priority & 1) == 0) return;
+  const bool congested = port.markers[packet.priority].mark(static_cast<uint64_t>(queue_bytes), random_);
+  if (!congested || packet.meta.ecn == 0 || packet.meta.ecn == 3) return;
+  packet.meta.ecn = 3;
+  packet.meta.ecn_changed = true;
+  ++port.priorities[packet.priority].wred_ecn_marked_packets;
+}
+
+void SoftSwitch::drop(uint64_t& reason, PacketId id) {
+  ++reason;
+  --held_;
+  pool_.free(id);
+}
+
+void SoftSwitch::check_xoff(uint16_t in, int priority) {
+  Port& port = ports_[in];
+  if ((parameters_.pfc_priorities >> priority & 1) == 0 || port.pfc.stopped(priority)) return;
+  if (!buffer_.above_xoff(in, priority)) return;
+  port.pfc.stop(priority);
+  ++stopped_;
+  ++port.priorities[static_cast<size_t>(priority)].pfc_tx_transitions;
+  if (port.in_flight == kNoPacket) start_next(in);
+  reschedule(in);
+}
+
+// What leaves one queue raises the dynamic threshold of every ingress, so all that are stopped are looked at.
+void SoftSwitch::check_xon() {
+  if (stopped_ == 0) return;
+  for (uint16_t in = 0; in < ports_.size(); ++in) {
+    Port& port = ports_[in];
+    for (uint8_t left = port.pfc.stopped_mask(); left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
+      const int priority = __builtin_ctz(left);
+      if (!buffer_.below_xon(in, priority)) continue;
+      port.pfc.resume(priority);
+      --stopped_;
+      // An idle link sends it at once, from advance(): start_next() must not be entered again from here.
+      events_.set(in, port.in_flight == kNoPacket ? now_ : port.in_flight_ends);
+    }
+  }
+}
+
+void SoftSwitch::receive_pfc(Time now, uint16_t in, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta) {
+  advance(now);
+  Port& port = ports_[in];
+  ++port.counters.rx_pfc_frames;
+  for (int p = 0; p < kPriorities; ++p) {
+    if ((enable >> p & 1) == 0) continue;
+    ++port.priorities[static_cast<size_t>(p)].pfc_rx_packets;
+    port.pause.apply(p, quanta[static_cast<size_t>(p)], now_, port.parameters.rate);
+  }
+  if (port.in_flight == kNoPacket) start_next(in);
+  reschedule(in);
+}
+
+void SoftSwitch::receive_pause(Time now, uint16_t in, uint16_t quanta) {
+  std::array<uint16_t, kPriorities> all;
+  all.fill(quanta);
+  receive_pfc(now, in, kAllPriorities, all);
+  --ports_[in].counters.rx_pfc_frames;
+  ++ports_[in].counters.rx_pause_frames;
+}
+
+void SoftSwitch::advance(Time now) {
+  while (!events_.empty() && events_.top_key() <= now) {
+    now_ = std::max(now_, events_.top_key());
+    step(static_cast<uint16_t>(events_.top()));
+  }
+  now_ = std::max(now_, now);
+}
+
+void SoftSwitch::step(uint16_t index) {
+  Port& port = ports_[index];
+  if (port.in_flight != kNoPacket && port.in_flight_ends <= now_) {
+    port.departed.push(pool_, port.in_flight);
+    port.in_flight = kNoPacket;
+  }
+  port.pause.advance(now_);
+  port.pfc.advance(now_);
+  if (port.in_flight == kNoPacket) start_next(index);
+  reschedule(index);
+}
+
+// Puts the next frame on a free link; on a link without a rate, all that may go.
+void SoftSwitch::start_next(uint16_t index) {
+  Port& port = ports_[index];
+  for (;;) {
+    PacketId id = kNoPacket;
+    if (port.pfc.owed() != 0) id = make_pfc(port);
+    if (id == kNoPacket) {
+      std::array<uint32_t, kPriorities> heads{};
+      for (uint8_t left = port.backlogged; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
+        const size_t p = static_cast<size_t>(__builtin_ctz(left));
+        heads[p] = wire_bytes(pool_[(*port.queues)[p].packets.front()].length);
+      }
+      const int priority = port.scheduler.pick(port.backlogged, port.pause.paused_mask(), heads);
+      if (priority < 0) return;
+      id = dequeue(index, priority);
+      SwitchPriorityCounters& counters = port.priorities[static_cast<size_t>(priority)];
+      ++counters.queue_packets;
+      counters.queue_bytes += pool_[id].length;
+      ++port.counters.tx_packets;
+      port.counters.tx_bytes += pool_[id].length;
+      --held_;
+    }
+    port.in_flight = id;
+    port.in_flight_ends = port.link.finish(now_, wire_bytes(pool_[id].length));
+    if (port.in_flight_ends > now_) return;
+    port.departed.push(pool_, id);
+    port.in_flight = kNoPacket;
+  }
+}
+
+void SoftSwitch::reschedule(uint16_t index) {
+  Port& port = ports_[index];
+  Time next = port.pfc.next_deadline();
+  if (port.in_flight != kNoPacket) {
+    next = std::min(next, port.in_flight_ends);
+  } else {
+    next = std::min(next, port.pause.next_resume(port.backlogged));
+    if (port.pfc.owed() != 0) next = now_ + kMicrosecond;  // only for want of a descriptor: try again
+  }
+  if (next == kNever) {
+    events_.remove(index);
+  } else {
+    events_.set(index, next);
+  }
+}
+
+PacketId SoftSwitch::make_pfc(Port& port) {
+  const PacketId id = pool_.allocate();
+  if (id == kNoPacket) return id;  // stays owed, tried again at the next event of the port
+  Packet& packet = pool_[id];
+  packet = Packet{};
+  packet.meta.kind = FrameKind::pfc;
+  packet.meta.source_mac = port.parameters.mac;
+  packet.length = kMinimumFrame;
+  packet.pfc_enable = port.pfc.take(now_, packet.pfc_xoff);
+  ++port.counters.tx_pfc_frames;
+  for (uint8_t left = packet.pfc_enable; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
+    ++port.priorities[static_cast<size_t>(__builtin_ctz(left))].pfc_tx_packets;
+  }
+  return id;
+}
+
+void SoftSwitch::note_length(Queue& queue, int64_t bytes_before) {
+  if (now_ > queue.since) {
+    queue.distribution.record(static_cast<uint64_t>(bytes_before), static_cast<uint64_t>(now_ - queue.since));
+    queue.since = now_;
+  }
+}
+
+const Histogram& SoftSwitch::queue_distribution(uint16_t port, int priority) {
+  Queue& queue = (*ports_[port].queues)[static_cast<size_t>(priority)];
+  note_length(queue, buffer_.egress_bytes(port, priority));
+  return queue.distribution;
+}
+
+int64_t SoftSwitch::take_queue_peak(uint16_t port, int priority) {
+  Queue& queue = (*ports_[port].queues)[static_cast<size_t>(priority)];
+  return std::exchange(queue.peak, buffer_.egress_bytes(port, priority));
+}
+
+void SoftSwitch::reset_distributions() {
+  for (Port& port : ports_) {
+    for (Queue& queue : *port.queues) {
+      queue.distribution.reset();
+      queue.since = now_;
+    }
+  }
+}
+
+void SoftSwitch::settle_counters() {
+  for (Port& port : ports_) {
+    for (int p = 0; p < kPriorities; ++p) {
+      port.priorities[static_cast<size_t>(p)].pfc_rx_pause_duration = static_cast<uint64_t>(port.pause.paused_for(p, now_));
+    }
+  }
+}
+
+}  // namespace weir

@@ -1,0 +1,142 @@
+// A lossless Ethernet switch as a state machine: no I/O, no clock, no threads. The wire loop and the simulator drive it.
+//
+//   receive(now, port, packet)   a frame arrived whole at `now`
+//   receive_pfc / receive_pause  a MAC control frame arrived
+//   advance(now)                 let time pass: frames leave, pauses end, refreshes fall due
+//   transmit(port)               take the frames whose last bit has left by the time reached
+//   next_deadline()              when to call advance() next if nothing arrives
+//
+// Times never go backwards. Each egress port is a link of a given rate: at most one frame is being serialised, and it is
+// picked when the link falls free, so that priorities, pauses and marks act at frame boundaries. A port without a rate
+// (0) sends at once. A queue's length does not count the frame being serialised (as in ns-3).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/histogram.h"
+#include "base/indexed_heap.h"
+#include "base/random.h"
+#include "base/types.h"
+#include "congestion/red_marker.h"
+#include "pacing/serializer.h"
+#include "switching/counters.h"
+#include "switching/forwarding.h"
+#include "switching/pfc.h"
+#include "switching/scheduler.h"
+#include "switching/shared_buffer.h"
+#include "wire/packet.h"
+#include "wire/priority_map.h"
+
+namespace weir {
+
+struct SwitchParameters {
+  struct Port {
+    Rate rate = 0;         // of the link, both directions; 0 = unlimited
+    uint32_t mtu = 1500;   // largest IP packet; a frame may be 14 (18 tagged) bytes longer
+    uint64_t mac = 0;      // source address of the PFC frames sent here
+  };
+  std::vector<Port> ports;
+  BufferParameters buffer;
+  uint8_t pfc_priorities = 1 << 3;  // mask; 0 switches PFC off
+  uint8_t ecn_priorities = 1 << 3;  // mask; 0 switches marking off
+  bool mark_on_dequeue = false;     // the paper marks the arriving packet; HPCC's switch marks the leaving one
+  RedParameters red;
+  SchedulerParameters scheduler;
+  PriorityMap priority_map;
+  bool learning = false;
+  Time ageing = 300 * kSecond;  // IEEE 802.1Q clause 8.8.3
+  uint32_t fdb_capacity = 16'384;
+  uint64_t seed = 1;
+  uint64_t component = 0;  // which switch this is: keys its random streams and its next-hop hash
+};
+
+class SoftSwitch {
+ public:
+  // `pool` must outlive the switch and belong to the same worker.
+  SoftSwitch(SwitchParameters parameters, PacketPool& pool);
+
+  Forwarding& forwarding() { return forwarding_; }
+  const Forwarding& forwarding() const { return forwarding_; }
+
+  // Takes ownership of `id`, whose meta and length are filled in.
+  void receive(Time now, uint16_t port, PacketId id);
+  void receive_pfc(Time now, uint16_t port, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta);
+  void receive_pause(Time now, uint16_t port, uint16_t quanta);
+  void advance(Time now);
+  // The oldest frame that has left `port`, owned by the caller now, or kNoPacket. kind pfc: made here, without bytes.
+  PacketId transmit(uint16_t port) { return ports_[port].departed.pop(pool_); }
+  PacketId peek(uint16_t port) const { return ports_[port].departed.front(); }
+  Time next_deadline() const { return events_.empty() ? kNever : events_.top_key(); }
+  Time now() const { return now_; }
+
+  size_t port_count() const { return ports_.size(); }
+  SwitchPortCounters& counters(uint16_t port) { return ports_[port].counters; }
+  SwitchPriorityCounters& counters(uint16_t port, int priority) { return ports_[port].priorities[static_cast<size_t>(priority)]; }
+  int64_t queue_bytes(uint16_t port, int priority) const { return buffer_.egress_bytes(port, priority); }
+  const SharedBuffer& buffer() const { return buffer_; }
+  // Frames inside the switch: queued or being serialised.
+  uint64_t held() const { return held_; }
+
+  // Distribution of an egress queue's length over time, each length weighted by the ns it lasted, up to now().
+  const Histogram& queue_distribution(uint16_t port, int priority);
+  // Highest queue length since the last call.
+  int64_t take_queue_peak(uint16_t port, int priority);
+  // Starts the distributions afresh: the warm-up is over.
+  void reset_distributions();
+  // Brings the duration counters (pauses) up to now().
+  void settle_counters();
+
+ private:
+  struct Queue {
+    PacketQueue packets;
+    Time since = 0;         // when the length last changed
+    int64_t peak = 0;
+    Histogram distribution;
+  };
+  struct Port {
+    SwitchParameters::Port parameters;
+    Serializer link;
+    PacketId in_flight = kNoPacket;
+    Time in_flight_ends = 0;
+    PacketQueue departed;
+    std::unique_ptr<std::array<Queue, kPriorities>> queues;
+    uint8_t backlogged = 0;
+    Scheduler scheduler;
+    PfcSender pfc;
+    PauseState pause;
+    std::array<RedMarker, kPriorities> markers;
+    SwitchPortCounters counters;
+    std::array<SwitchPriorityCounters, kPriorities> priorities;
+  };
+
+  void forward(uint16_t in, uint16_t out, PacketId id);
+  void flood(uint16_t in, PacketId id);
+  void enqueue(uint16_t out, PacketId id);
+  PacketId dequeue(uint16_t out, int priority);
+  void mark(Port& port, Packet& packet, int64_t queue_bytes);
+  void drop(uint64_t& reason, PacketId id);
+  void check_xoff(uint16_t port, int priority);
+  void check_xon();
+  void step(uint16_t port);
+  void start_next(uint16_t port);
+  void reschedule(uint16_t port);
+  PacketId make_pfc(Port& port);
+  void note_length(Queue& queue, int64_t bytes_before);
+
+  SwitchParameters parameters_;
+  PacketPool& pool_;
+  SharedBuffer buffer_;
+  Forwarding forwarding_;
+  Random random_;
+  std::vector<Port> ports_;
+  IndexedHeap events_;
+  Time now_ = 0;
+  uint64_t held_ = 0;
+  uint32_t stopped_ = 0;  // how many (port, priority) pairs are stopped by us now
+};
+
+}  // namespace weir
