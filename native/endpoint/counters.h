@@ -1,0 +1,65 @@
+// Counters of the soft NIC: the single definition of their names, units and help texts. Names are those of mlx5
+// (hw_counters and ethtool -S) where mlx5 has them.
+#pragma once
+
+#include "base/counters.h"
+
+namespace weir {
+
+#define WEIR_NIC_COUNTERS(X)                                                                                           \
+  X(rx_packets, "packets", "Frames received, MAC control apart")                                                       \
+  X(rx_bytes, "bytes", "Bytes of those frames, without FCS")                                                           \
+  X(tx_packets, "packets", "Frames sent, MAC control apart")                                                           \
+  X(tx_bytes, "bytes", "Bytes of those frames, without FCS")                                                           \
+  X(np_ecn_marked_roce_packets, "packets", "RoCEv2 packets received with ECN = CE by the notification point")          \
+  X(np_cnp_sent, "packets", "CNPs sent by the notification point")                                                     \
+  X(rp_cnp_handled, "packets", "CNPs that the reaction point used to throttle")                                        \
+  X(rp_cnp_ignored, "packets", "CNPs received while congestion control is off")                                        \
+  X(rx_write_requests, "packets", "RDMA WRITE requests received (first or only packets)")                              \
+  X(out_of_sequence, "packets", "RoCEv2 packets received ahead of the expected PSN")                                   \
+  X(duplicate_request, "packets", "RoCEv2 packets received behind the expected PSN")                                   \
+  X(rx_icrc_encapsulated, "packets", "Dropped: RoCEv2 packets with a wrong ICRC")                                      \
+  X(drop_malformed, "packets", "Dropped: frames whose headers do not parse")                                           \
+  X(drop_not_for_us, "packets", "Dropped: unicast frames to another MAC address")                                      \
+  X(drop_unknown_qp, "packets", "Dropped: RoCEv2 packets to a QP that does not exist here")                            \
+  X(drop_unsupported_opcode, "packets", "Dropped: RoCEv2 packets with an opcode that this endpoint does not serve")    \
+  X(rx_punted, "packets", "Other frames handed to the slow path (ARP, neighbour discovery, LLDP, connection set-up)")  \
+  X(rx_pfc_frames, "packets", "PFC frames received")                                                                   \
+  X(rx_pause_frames, "packets", "802.3x PAUSE frames received")                                                        \
+  X(tx_pfc_frames, "packets", "PFC frames sent")                                                                       \
+  X(rx_unsupported_op_phy, "packets", "MAC control frames with an opcode or length we do not know, discarded")         \
+  X(stragglers, "packets", "Frames taken later than their arrival time because they were read too late")               \
+  X(tx_no_descriptor, "events", "Sends put off because the host ran out of packet descriptors (the run is not valid)") \
+  X(rp_cur_flows, "flows", "QPs that the reaction point limits now (a gauge)")
+
+WEIR_DEFINE_COUNTERS(NicCounters, WEIR_NIC_COUNTERS);
+
+#define WEIR_NIC_PRIORITY_COUNTERS(X)                                                                     \
+  X(rx_prio_packets, "packets", "Frames received at this priority")                                       \
+  X(rx_prio_bytes, "bytes", "Bytes of those frames, without FCS")                                         \
+  X(tx_prio_packets, "packets", "Frames sent at this priority")                                           \
+  X(tx_prio_bytes, "bytes", "Bytes of those frames, without FCS")                                         \
+  X(rx_prio_pause, "packets", "PFC or PAUSE frames received that speak of this priority")                 \
+  X(tx_prio_pause, "packets", "PFC frames sent that speak of this priority")                              \
+  X(rx_prio_pause_duration, "ns", "Time that this port might not send at this priority")                  \
+  X(rx_prio_buf_discard, "packets", "Dropped: frames received at this priority with the receive buffer full")
+
+WEIR_DEFINE_COUNTERS(NicPriorityCounters, WEIR_NIC_PRIORITY_COUNTERS);
+
+#define WEIR_QP_COUNTERS(X)                                                                               \
+  X(tx_packets, "packets", "Data packets sent")                                                           \
+  X(tx_bytes, "bytes", "RDMA payload sent")                                                               \
+  X(tx_wire_bytes, "bytes", "Link bytes of the data sent: frames, FCS, preamble and gap")                 \
+  X(rx_packets, "packets", "Data packets received in sequence")                                           \
+  X(rx_bytes, "bytes", "RDMA payload received in sequence")                                               \
+  X(rx_wire_bytes, "bytes", "Link bytes of the data received: frames, FCS, preamble and gap")             \
+  X(rx_messages, "messages", "Messages whose last packet was received in sequence")                       \
+  X(lost, "packets", "Data packets that never came: gaps in the PSNs received")                           \
+  X(duplicate, "packets", "Data packets received behind the expected PSN")                                \
+  X(ecn_marked, "packets", "Data packets received with ECN = CE")                                         \
+  X(cnp_sent, "packets", "CNPs sent for this QP's incoming flow")                                         \
+  X(cnp_handled, "packets", "CNPs received that cut this QP's rate")
+
+WEIR_DEFINE_COUNTERS(QpCounters, WEIR_QP_COUNTERS);
+
+}  // namespace weir

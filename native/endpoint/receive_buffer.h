@@ -1,0 +1,66 @@
+// The buffer between a NIC's link and a host that takes data at its own pace: a slow receiver fills it, and then PFC is
+// due. Frames are served in order at `drain` bits per second; occupancy is kept per priority.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/types.h"
+
+namespace weir {
+
+struct ReceiveBufferParameters {
+  int64_t size = 1'000'000;  // bytes
+  Rate drain = 0;            // bits per second; 0 = the host always keeps up and nothing is ever held
+  int64_t xoff = 0;          // bytes of one priority above which the peer is paused
+  int64_t xon = 0;           // bytes at or below which it is resumed
+};
+
+class ReceiveBuffer {
+ public:
+  explicit ReceiveBuffer(const ReceiveBufferParameters& parameters)
+      : parameters_(parameters), held_(parameters.drain > 0 ? static_cast<size_t>(parameters.size / kMinimumFrame + 1) : 0) {}
+
+  bool unlimited() const { return parameters_.drain == 0; }
+  // False when the frame does not fit.
+  bool add(Time now, int priority, uint32_t bytes) {
+    if (total_ + bytes > parameters_.size || count_ == held_.size()) return false;
+    busy_until_ = std::max(busy_until_, now) + static_cast<Time>(static_cast<uint64_t>(bytes) * 8 * kSecond / static_cast<uint64_t>(parameters_.drain));
+    held_[(first_ + count_) % held_.size()] = {busy_until_, bytes, static_cast<uint8_t>(priority)};
+    ++count_;
+    total_ += bytes;
+    occupancy_[static_cast<size_t>(priority)] += bytes;
+    return true;
+  }
+  // Lets the host take what it has finished with by `now`.
+  void advance(Time now) {
+    while (count_ > 0 && held_[first_].done <= now) {
+      total_ -= held_[first_].bytes;
+      occupancy_[held_[first_].priority] -= held_[first_].bytes;
+      first_ = (first_ + 1) % held_.size();
+      --count_;
+    }
+  }
+  Time next_deadline() const { return count_ > 0 ? held_[first_].done : kNever; }
+  bool above_xoff(int priority) const { return occupancy_[static_cast<size_t>(priority)] > parameters_.xoff; }
+  bool below_xon(int priority) const { return occupancy_[static_cast<size_t>(priority)] <= parameters_.xon; }
+  int64_t bytes() const { return total_; }
+
+ private:
+  struct Held {
+    Time done = 0;
+    uint32_t bytes = 0;
+    uint8_t priority = 0;
+  };
+  ReceiveBufferParameters parameters_;
+  std::vector<Held> held_;
+  size_t first_ = 0;
+  size_t count_ = 0;
+  Time busy_until_ = 0;
+  int64_t total_ = 0;
+  std::array<int64_t, kPriorities> occupancy_{};
+};
+
+}  // namespace weir

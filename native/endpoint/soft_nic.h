@@ -1,0 +1,132 @@
+// A RoCEv2 NIC as a state machine: many QPs paced on one link, DCQCN at both ends, PFC obeyed and sent. No I/O, no clock.
+//
+//   receive(now, frame)    a frame arrived whole at `now`; the bytes stay the caller's
+//   receive_pfc / _pause   a MAC control frame arrived
+//   advance(now)           let time pass: packets are released, windows end, timers fire
+//   transmit()             take the frames whose last bit has left by the time reached
+//   next_deadline()        when to call advance() next if nothing arrives
+//
+// The link carries one frame at a time. When it falls free the order is: PFC frames, CNPs, then data by the scheduler
+// among priorities with a ready QP; within a priority ready QPs take turns. A QP becomes ready when its pacer releases
+// its next packet. DCQCN (Zhu et al., SIGCOMM 2015): a reaction point per QP, a notification point per incoming flow.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/types.h"
+#include "endpoint/counters.h"
+#include "endpoint/queue_pair.h"
+#include "endpoint/receive_buffer.h"
+#include "pacing/serializer.h"
+#include "pacing/timing_wheel.h"
+#include "switching/pfc.h"
+#include "switching/scheduler.h"
+#include "wire/classify.h"
+#include "wire/packet.h"
+#include "wire/priority_map.h"
+
+namespace weir {
+
+struct NicParameters {
+  Rate rate = 0;  // of the link; must be > 0
+  uint64_t mac = 0;
+  uint32_t first_qpn = 0x11;       // QPs get consecutive numbers from here
+  bool dcqcn = true;               // false: no rate control, no CNPs
+  DcqcnParameters reaction_point;
+  Time cnp_interval = 50 * kMicrosecond;  // N
+  uint8_t cnp_dscp = 48;
+  uint8_t cnp_priority = 6;
+  bool line_rate_start = true;     // section 3.1: full line rate if no other QP of this NIC is active ...
+  Rate initial_rate = 0;           // ... else this ("local QoS policies"); 0 = line rate
+  uint8_t pfc_priorities = 1 << 3; // obeyed and, with a slow receiver, sent
+  SchedulerParameters scheduler;
+  PriorityMap priority_map;        // of what is received
+  ReceiveBufferParameters receive_buffer;
+};
+
+class SoftNic {
+ public:
+  enum class Disposition : uint8_t { consumed, punt };
+
+  // `pool` must outlive the NIC, belong to the same worker and have room for a frame in each of its buffers.
+  SoftNic(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, PacketPool& pool);
+
+  // `punt`: the slow path should see this frame.
+  Disposition receive(Time now, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal);
+  void receive_pfc(Time now, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta);
+  void receive_pause(Time now, uint16_t quanta);
+  void advance(Time now);
+  // Moves time on without sending what was due meanwhile: a NIC that was late does not make up for it.
+  void skip_to(Time floor) { now_ = floor > now_ ? floor : now_; }
+  PacketId transmit() { return departed_.pop(pool_); }
+  PacketId peek() const { return departed_.front(); }
+  Time next_deadline() const;
+  Time now() const { return now_; }
+
+  NicCounters& counters() { return counters_; }
+  NicPriorityCounters& counters(int priority) { return priorities_[static_cast<size_t>(priority)]; }
+  std::vector<QueuePair>& queue_pairs() { return queue_pairs_; }
+  uint32_t first_qpn() const { return parameters_.first_qpn; }
+  Rate line_rate() const { return parameters_.rate; }
+  // The rate a QP may send at now: its reaction point's, its cap and the line's smallest. 0 while it does not send.
+  Rate allowed_rate(const QueuePair& qp) const;
+  // Brings gauges and duration counters up to now().
+  void settle_counters();
+
+ private:
+  struct ReadyList {
+    uint32_t head = UINT32_MAX;
+    uint32_t tail = UINT32_MAX;
+  };
+
+  void step(Time at);
+  void start_next();
+  PacketId make_pfc();
+  PacketId make_cnp();
+  PacketId make_data();
+  void sent(const Packet& packet);
+  void due(uint32_t index);
+  void begin(QueuePair& qp);
+  void finish(QueuePair& qp);
+  void wait(uint32_t index);
+  void push_ready(uint32_t index);
+  void repace(uint32_t index);
+  void expire_windows(Time at);
+  void owe_cnp(uint32_t index);
+  void obey(int priority, uint16_t quanta);
+  void receive_data(uint32_t index, uint32_t length, const PacketMeta& meta);
+  void check_receive_buffer();
+  uint32_t find_qp(uint32_t qpn) const;
+
+  NicParameters parameters_;
+  PacketPool& pool_;
+  std::vector<QueuePair> queue_pairs_;
+  TimingWheel wheel_;
+  Serializer link_;
+  PacketId in_flight_ = kNoPacket;
+  Time in_flight_ends_ = 0;
+  PacketQueue departed_;
+  std::array<ReadyList, kPriorities> ready_{};
+  uint8_t backlogged_ = 0;
+  Scheduler scheduler_;
+  PfcSender pfc_;
+  PauseState pause_;
+  ReceiveBuffer receive_buffer_;
+  // QPs that owe a CNP, and QPs whose notification point has an open window in order of its end: rings over QP indexes.
+  std::vector<uint32_t> cnp_queue_;
+  size_t cnp_head_ = 0;
+  size_t cnp_count_ = 0;
+  std::vector<uint32_t> windows_;
+  size_t window_head_ = 0;
+  size_t window_count_ = 0;
+  uint32_t active_ = 0;
+  Time retry_at_ = kNever;  // when the pool was empty
+  std::vector<uint8_t> payload_;
+  NicCounters counters_;
+  std::array<NicPriorityCounters, kPriorities> priorities_;
+  Time now_ = 0;
+};
+
+}  // namespace weir
