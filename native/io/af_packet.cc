@@ -1,0 +1,258 @@
+#include "io/af_packet.h"
+
+#include <fcntl.h>
+#include <linux/if_ether.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <exception>
+
+#include "base/native_error.h"
+
+namespace weir {
+namespace {
+
+// Where the kernel puts the first byte of an Ethernet frame in a slot: the network header is aligned behind the slot
+// header and 16 bytes of room for the link header (tpacket_rcv in net/packet/af_packet.c).
+constexpr uint32_t kSlotHeader = TPACKET_ALIGN(TPACKET2_HDRLEN + 16) - ETH_HLEN;
+constexpr uint32_t kBlockBytes = 64 * 1024;
+constexpr uint32_t kMaxSlotBytes = 256 * 1024;
+constexpr uint32_t kMaxSlots = 64 * 1024;
+constexpr int kSocketBuffer = 8 << 20;
+
+constexpr uint32_t round_up(uint32_t value, uint32_t unit) { return (value + unit - 1) / unit * unit; }
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+// Runs `body` with the calling thread in a network namespace, and brings the thread back whatever happens.
+template <typename Body>
+void in_namespace(int namespace_fd, const Body& body) {
+  if (namespace_fd < 0) return body();
+  const Descriptor home(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+  if (home.get() < 0) {
+    throw NativeError::from_errno("open", "cannot open this thread's network namespace", "/proc must be mounted");
+  }
+  if (::setns(namespace_fd, CLONE_NEWNET) != 0) {
+    throw NativeError::from_errno("setns", "cannot enter the network namespace",
+                                  "needs CAP_SYS_ADMIN: run as root, or inside the user namespace that owns it");
+  }
+  std::exception_ptr failure;
+  try {
+    body();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (::setns(home.get(), CLONE_NEWNET) != 0 && !failure) {
+    throw NativeError::from_errno("setns", "cannot return to this thread's network namespace", "needs CAP_SYS_ADMIN");
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+void set_option(int socket, int option, int value, const char* what) {
+  if (::setsockopt(socket, SOL_PACKET, option, &value, sizeof value) != 0) {
+    throw NativeError::from_errno("setsockopt", std::string("packet socket: ") + what, "needs Linux 4.20 or later");
+  }
+}
+
+void check(const AfPacketOptions& options) {
+  if (options.slot_bytes < kMinimumFrame || options.slot_bytes > kMaxSlotBytes) {
+    throw NativeError("INVALID_CONFIG", 0, "", "slot_bytes: " + std::to_string(options.slot_bytes) + " is out of range",
+                      "must be between 60 and 262144");
+  }
+  if (options.receive_slots == 0 || options.receive_slots > kMaxSlots) {
+    throw NativeError("INVALID_CONFIG", 0, "",
+                      "receive_slots: " + std::to_string(options.receive_slots) + " is out of range",
+                      "must be between 1 and 65536");
+  }
+}
+
+}  // namespace
+
+AfPacketPort::AfPacketPort(const AfPacketOptions& options, const PortClock& clock) : clock_(clock) {
+  check(options);
+  for (size_t i = 0; i < kBatch; ++i) {
+    messages_[i].msg_hdr.msg_iov = &vectors_[i];
+    messages_[i].msg_hdr.msg_iovlen = 1;
+  }
+  try {
+    in_namespace(options.namespace_fd, [&] { open(options); });
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+AfPacketPort::~AfPacketPort() { close(); }
+
+void AfPacketPort::open(const AfPacketOptions& options) {
+  // Protocol 0: nothing is received until bind() names the interface and ETH_P_ALL in one step, so that no frame of
+  // another interface, and none before the ring exists, is ever queued or counted.
+  socket_ = ::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (socket_ < 0) {
+    throw NativeError::from_errno("socket", "cannot open a packet socket on " + options.interface,
+                                  "needs CAP_NET_RAW: run as root, or inside a user namespace");
+  }
+  const unsigned index = ::if_nametoindex(options.interface.c_str());
+  if (index == 0) {
+    throw NativeError::from_errno("if_nametoindex", "cannot open " + options.interface,
+                                  "no interface named " + options.interface + " in this network namespace");
+  }
+  map_ring(options);
+  set_option(socket_, PACKET_IGNORE_OUTGOING, 1, "cannot ignore outgoing frames");
+  set_option(socket_, PACKET_QDISC_BYPASS, 1, "cannot bypass the queueing discipline");
+  // A default send buffer throttles large bursts; without CAP_NET_ADMIN over the initial namespace it stays as it is.
+  ::setsockopt(socket_, SOL_SOCKET, SO_SNDBUFFORCE, &kSocketBuffer, sizeof kSocketBuffer);
+  if (options.promiscuous) {
+    packet_mreq membership{};
+    membership.mr_ifindex = static_cast<int>(index);
+    membership.mr_type = PACKET_MR_PROMISC;
+    if (::setsockopt(socket_, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &membership, sizeof membership) != 0) {
+      throw NativeError::from_errno("setsockopt", "cannot make " + options.interface + " promiscuous", "");
+    }
+  }
+  sockaddr_ll address{};
+  address.sll_family = AF_PACKET;
+  address.sll_protocol = htons(ETH_P_ALL);
+  address.sll_ifindex = static_cast<int>(index);
+  if (::bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    throw NativeError::from_errno("bind", "cannot bind to " + options.interface, "");
+  }
+}
+
+void AfPacketPort::map_ring(const AfPacketOptions& options) {
+  const uint32_t page = static_cast<uint32_t>(::sysconf(_SC_PAGESIZE));
+  const uint32_t slot = TPACKET_ALIGN(kSlotHeader + options.slot_bytes);
+  const uint64_t wanted = uint64_t{slot} * options.receive_slots;
+  const uint32_t block = round_up(std::max(slot, static_cast<uint32_t>(std::min<uint64_t>(wanted, kBlockBytes))), page);
+  const uint32_t slots_per_block = block / slot;
+  tpacket_req request{};
+  request.tp_block_size = block;
+  request.tp_block_nr = (options.receive_slots + slots_per_block - 1) / slots_per_block;
+  request.tp_frame_size = slot;
+  request.tp_frame_nr = request.tp_block_nr * slots_per_block;
+
+  set_option(socket_, PACKET_VERSION, TPACKET_V2, "cannot select TPACKET_V2");
+  if (::setsockopt(socket_, SOL_PACKET, PACKET_RX_RING, &request, sizeof request) != 0) {
+    throw NativeError::from_errno("setsockopt", "cannot make a receive ring for " + options.interface,
+                                  "ask for fewer receive_slots or a smaller slot_bytes");
+  }
+  ring_bytes_ = size_t{block} * request.tp_block_nr;
+  void* memory = ::mmap(nullptr, ring_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, socket_, 0);
+  if (memory == MAP_FAILED) {
+    throw NativeError::from_errno("mmap", "cannot map the receive ring of " + options.interface,
+                                  "ask for fewer receive_slots or a smaller slot_bytes");
+  }
+  ring_ = static_cast<uint8_t*>(memory);
+  slots_.reserve(request.tp_frame_nr);
+  for (uint32_t i = 0; i < request.tp_frame_nr; ++i) {
+    uint8_t* at = ring_ + size_t{i / slots_per_block} * block + size_t{i % slots_per_block} * slot;
+    slots_.push_back(reinterpret_cast<tpacket2_hdr*>(at));
+  }
+  lent_.resize(slots_.size());
+}
+
+void AfPacketPort::close() {
+  if (ring_ != nullptr) ::munmap(ring_, ring_bytes_);
+  if (socket_ >= 0) ::close(socket_);
+  ring_ = nullptr;
+  socket_ = -1;
+}
+
+size_t AfPacketPort::receive(std::span<RxFrame> frames) {
+  size_t received = 0;
+  while (received < frames.size()) {
+    tpacket2_hdr* slot = slots_[next_slot_];
+    if (lent_count_ > 0 && slot == lent_[lent_first_]) break;  // went round: the caller holds the rest
+    const uint32_t status = __atomic_load_n(&slot->tp_status, __ATOMIC_ACQUIRE);
+    if ((status & TP_STATUS_USER) == 0) break;
+    if (++next_slot_ == slots_.size()) next_slot_ = 0;
+    if (slot->tp_snaplen < slot->tp_len) {
+      ++losses_.receive_truncated;
+      __atomic_store_n(&slot->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
+      continue;
+    }
+    RxFrame& frame = frames[received++];
+    frame.data = reinterpret_cast<const uint8_t*>(slot) + slot->tp_mac;
+    frame.length = slot->tp_snaplen;
+    frame.stamp = Time{slot->tp_sec} * kSecond + slot->tp_nsec + clock_.realtime_offset;
+    frame.vlan_stripped = (status & TP_STATUS_VLAN_VALID) != 0;
+    frame.vlan_tci = frame.vlan_stripped ? slot->tp_vlan_tci : uint16_t{0};
+    frame.vlan_tpid = frame.vlan_stripped ? slot->tp_vlan_tpid : uint16_t{0};
+    const size_t last = lent_first_ + lent_count_++;
+    lent_[last < lent_.size() ? last : last - lent_.size()] = slot;
+  }
+  return received;
+}
+
+void AfPacketPort::release(size_t count) {
+  count = std::min(count, lent_count_);
+  lent_count_ -= count;
+  for (; count > 0; --count) {
+    __atomic_store_n(&lent_[lent_first_]->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
+    if (++lent_first_ == lent_.size()) lent_first_ = 0;
+  }
+}
+
+size_t AfPacketPort::transmit(std::span<const TxFrame> frames) {
+  size_t done = 0;
+  while (done < frames.size()) {
+    const size_t batch = std::min(frames.size() - done, kBatch);
+    for (size_t i = 0; i < batch; ++i) {
+      vectors_[i] = {const_cast<uint8_t*>(frames[done + i].data), frames[done + i].length};
+    }
+    // A refusal in mid-batch only shortens the count; the next call meets it first and gets its reason.
+    const int sent = ::sendmmsg(socket_, messages_.data(), static_cast<unsigned>(batch), MSG_DONTWAIT);
+    if (sent > 0) {
+      done += static_cast<size_t>(sent);
+      refused_since_ = kNever;
+    } else if (give_up(errno)) {
+      ++done;
+    } else {
+      break;
+    }
+  }
+  return done;
+}
+
+bool AfPacketPort::give_up(int error_number) {
+  if (error_number == EAGAIN || error_number == EINTR) return false;
+  if (error_number == ENOBUFS) {
+    if (refused_since_ == kNever) refused_since_ = clock_.now;
+    if (clock_.now - refused_since_ < kRefusalPatience) return false;
+  }
+  if (error_number == EMSGSIZE) ++oversize_;
+  ++losses_.transmit_errors;
+  return true;
+}
+
+PortLosses AfPacketPort::losses() {
+  tpacket_stats statistics{};
+  socklen_t size = sizeof statistics;
+  // The kernel's counters start again at every read.
+  if (::getsockopt(socket_, SOL_PACKET, PACKET_STATISTICS, &statistics, &size) == 0) {
+    losses_.receive_overrun += statistics.tp_drops;
+  }
+  int pending = 0;
+  size = sizeof pending;
+  ::getsockopt(socket_, SOL_SOCKET, SO_ERROR, &pending, &size);
+  return losses_;
+}
+
+}  // namespace weir

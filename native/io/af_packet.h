@@ -1,0 +1,81 @@
+// A network interface through a Linux packet socket (packet(7)): frames come in through a memory-mapped TPACKET_V2
+// ring and go out in sendmmsg() batches. Needs CAP_NET_RAW over the interface's network namespace, nothing else.
+//
+// TPACKET_V2 hands over every frame as it arrives; V3 is cheaper per frame but holds frames back for up to 1 ms.
+// PACKET_QDISC_BYPASS: no queue of the kernel stands between a device's shaper and the interface.
+#pragma once
+
+#include <linux/if_packet.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "io/packet_port.h"
+
+namespace weir {
+
+struct AfPacketOptions {
+  std::string interface;
+  int namespace_fd = -1;         // network namespace to open the interface in; -1: the calling thread's
+  uint32_t slot_bytes = 2048;    // the longest frame that fits, tag included; longer ones are dropped and counted
+  uint32_t receive_slots = 512;  // at least; the ring is rounded up to whole memory blocks
+  bool promiscuous = false;
+};
+
+class AfPacketPort final : public PacketPort {
+ public:
+  // How long the kernel may refuse frames for want of room before they count as errors: longer than a pause by the
+  // link partner usually lasts. ENOBUFS also stands for "no carrier" and "the peer dropped it", which need not end.
+  static constexpr Time kRefusalPatience = 100 * kMillisecond;
+
+  // The calling thread is in its own network namespace again afterwards, also when this throws. Throws NativeError:
+  // EPERM (no CAP_NET_RAW), ENODEV (no such interface), ENOMEM (ring), INVALID_CONFIG (options out of range), ...
+  AfPacketPort(const AfPacketOptions& options, const PortClock& clock);
+  ~AfPacketPort() override;
+  AfPacketPort(const AfPacketPort&) = delete;
+  AfPacketPort& operator=(const AfPacketPort&) = delete;
+
+  size_t receive(std::span<RxFrame> frames) override;
+  void release(size_t count) override;
+  size_t transmit(std::span<const TxFrame> frames) override;
+  // Polls readable while the newest frame has not been released: release before sleeping on it.
+  int wait_descriptor() const override { return socket_; }
+  // Asks the kernel (two system calls), and clears a pending error of the socket, which would keep poll() awake after
+  // the interface went down.
+  PortLosses losses() override;
+
+  uint32_t receive_slots() const { return static_cast<uint32_t>(slots_.size()); }
+  // Those of losses().transmit_errors that were longer than the interface's MTU allows (EMSGSIZE).
+  uint64_t transmit_oversize() const { return oversize_; }
+
+ private:
+  static constexpr size_t kBatch = 64;
+
+  void open(const AfPacketOptions& options);
+  void map_ring(const AfPacketOptions& options);
+  void close();
+  // The kernel refused the first frame of a batch: true if it is given up, false to try it again later.
+  bool give_up(int error_number);
+
+  const PortClock& clock_;
+  int socket_ = -1;
+  uint8_t* ring_ = nullptr;
+  size_t ring_bytes_ = 0;
+
+  std::vector<tpacket2_hdr*> slots_;  // in the kernel's order
+  size_t next_slot_ = 0;
+  std::vector<tpacket2_hdr*> lent_;   // circular, as large as slots_: frames that the caller holds
+  size_t lent_first_ = 0;
+  size_t lent_count_ = 0;
+
+  std::array<mmsghdr, kBatch> messages_{};
+  std::array<iovec, kBatch> vectors_{};
+  Time refused_since_ = kNever;
+  PortLosses losses_;
+  uint64_t oversize_ = 0;
+};
+
+}  // namespace weir

@@ -1,0 +1,438 @@
+// Live: every case runs in network namespaces of its own, made by the thread that runs it and gone with it.
+#include "io/af_packet.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/native_error.h"
+
+using namespace weir;
+
+namespace {
+
+constexpr uint32_t kFrameBytes = 1106;
+
+size_t open_descriptors() {
+  size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
+  return count;
+}
+
+ino_t current_namespace() {
+  struct stat status {};
+  ::stat("/proc/thread-self/ns/net", &status);
+  return status.st_ino;
+}
+
+Time clock_time(clockid_t id) {
+  timespec t{};
+  ::clock_gettime(id, &t);
+  return Time{t.tv_sec} * kSecond + t.tv_nsec;
+}
+
+PortClock clock_now() {
+  PortClock clock;
+  clock.now = clock_time(CLOCK_MONOTONIC);
+  clock.realtime_offset = clock.now - clock_time(CLOCK_REALTIME);
+  return clock;
+}
+
+// Runs in the network namespace of the calling thread; no shell, so that it also works without one in the path.
+bool ip(const std::vector<std::string>& words) {
+  std::vector<char*> argv{const_cast<char*>("ip")};
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::execvp("ip", argv.data());
+    ::_exit(127);
+  }
+  int status = -1;
+  return child > 0 && ::waitpid(child, &status, 0) == child && status == 0;
+}
+
+// Two fresh namespaces joined by a veth pair near0 -- far0, both up, without IPv6 so that the kernel itself sends nothing.
+struct Wire {
+  int near = -1;  // holds near0; also the namespace of the thread
+  int far = -1;   // holds far0
+
+  // Empty, or why it cannot be made here.
+  std::string make() {
+    if (::unshare(CLONE_NEWNET) != 0) return std::string("unshare(CLONE_NEWNET): ") + std::strerror(errno);
+    far = ::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (!quiet()) return "cannot switch IPv6 off";
+    if (::unshare(CLONE_NEWNET) != 0) return std::string("unshare(CLONE_NEWNET): ") + std::strerror(errno);
+    near = ::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (!quiet()) return "cannot switch IPv6 off";
+    if (!ip({"link", "add", "near0", "type", "veth", "peer", "name", "far0", "netns", "/proc/self/fd/" + inherited(far)})) {
+      return "`ip link add ... type veth` failed";
+    }
+    if (!ip({"link", "set", "near0", "up"}) || !in_far({"link", "set", "far0", "up"})) return "`ip link set up` failed";
+    return "";
+  }
+  bool in_far(const std::vector<std::string>& words) const {
+    if (::setns(far, CLONE_NEWNET) != 0) return false;
+    const bool done = ip(words);
+    return ::setns(near, CLONE_NEWNET) == 0 && done;
+  }
+  ~Wire() {
+    ::close(near);
+    ::close(far);
+    if (inherited_ >= 0) ::close(inherited_);
+  }
+
+ private:
+  static bool quiet() {
+    const int fd = ::open("/proc/sys/net/ipv6/conf/default/disable_ipv6", O_WRONLY);
+    if (fd < 0) return errno == ENOENT;
+    const bool written = ::write(fd, "1", 1) == 1;
+    ::close(fd);
+    return written;
+  }
+  std::string inherited(int fd) {
+    inherited_ = ::dup(fd);  // without close-on-exec
+    return std::to_string(inherited_);
+  }
+  int inherited_ = -1;
+};
+
+// Runs the case on a thread of its own, whose namespaces end with it.
+void live(const std::function<void(Wire&)>& body) {
+  std::thread thread([&] {
+    Wire wire;
+    const std::string reason = wire.make();
+    if (!reason.empty()) {
+      std::printf("SKIPPED: af_packet live test: %s\n", reason.c_str());
+      MESSAGE("SKIPPED: ", reason);
+      return;
+    }
+    body(wire);
+  });
+  thread.join();
+}
+
+std::vector<uint8_t> make_frame(uint32_t number, size_t length = kFrameBytes, int vlan_tci = -1, uint16_t tpid = 0x8100) {
+  static constexpr uint8_t kAddresses[12] = {2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1};
+  std::vector<uint8_t> bytes(kAddresses, kAddresses + 12);
+  if (vlan_tci >= 0) {
+    for (const int half : {int{tpid}, vlan_tci}) {
+      bytes.push_back(static_cast<uint8_t>(half >> 8));
+      bytes.push_back(static_cast<uint8_t>(half));
+    }
+  }
+  bytes.push_back(0x88);
+  bytes.push_back(0xb5);  // IEEE 802 local experimental
+  for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<uint8_t>(number >> shift));
+  while (bytes.size() < length) bytes.push_back(static_cast<uint8_t>(bytes.size() * 7 + number));
+  return bytes;
+}
+
+size_t send(PacketPort& port, const std::vector<uint8_t>& bytes) {
+  const TxFrame frame{bytes.data(), static_cast<uint32_t>(bytes.size())};
+  return port.transmit({&frame, 1});
+}
+
+bool same(const RxFrame& frame, const std::vector<uint8_t>& bytes) {
+  return frame.length == bytes.size() && std::memcmp(frame.data, bytes.data(), bytes.size()) == 0;
+}
+
+// Waits until `done`, at most 2 s: the kernel leaves delivery to its softirq thread when the machine is busy.
+void wait_until(const std::function<bool()>& done) {
+  const Time give_up = clock_time(CLOCK_MONOTONIC) + 2 * kSecond;
+  while (!done() && clock_time(CLOCK_MONOTONIC) < give_up) ::sched_yield();
+}
+
+// How many frames arrive; waits for `expected`, then takes what else there is.
+size_t receive_all(PacketPort& port, std::span<RxFrame> frames, size_t expected) {
+  size_t count = 0;
+  wait_until([&] { return (count += port.receive(frames.subspan(count))) >= expected; });
+  return count + port.receive(frames.subspan(count));
+}
+
+}  // namespace
+
+TEST_CASE("af_packet: frames cross a veth pair both ways with their bytes and monotone stamps") {
+  live([](Wire& wire) {
+    const Time started = clock_time(CLOCK_MONOTONIC);
+    const PortClock clock = clock_now();
+    AfPacketPort near({.interface = "near0"}, clock);
+    AfPacketPort far({.interface = "far0", .namespace_fd = wire.far}, clock);
+    std::vector<std::vector<uint8_t>> bytes;
+    std::vector<TxFrame> batch;
+    for (uint32_t i = 0; i < 100; ++i) bytes.push_back(make_frame(i, 60 + 10 * i));
+    for (const auto& b : bytes) batch.push_back({b.data(), static_cast<uint32_t>(b.size())});
+    REQUIRE(near.transmit(batch) == batch.size());
+    std::array<RxFrame, 200> frames;
+    REQUIRE(receive_all(far, frames, batch.size()) == batch.size());
+    const Time ended = clock_time(CLOCK_MONOTONIC);
+    Time last = started - kMillisecond;  // the offset between the clocks is itself read in two steps
+    for (size_t i = 0; i < batch.size(); ++i) {
+      CHECK(same(frames[i], bytes[i]));
+      CHECK_FALSE(frames[i].vlan_stripped);
+      CHECK(frames[i].stamp >= last);
+      last = frames[i].stamp;
+    }
+    CHECK(last <= ended + kMillisecond);
+    far.release(batch.size());
+    REQUIRE(send(far, bytes[5]) == 1);
+    REQUIRE(receive_all(near, frames, 1) == 1);  // and no frame of its own: outgoing ones are ignored
+    CHECK(same(frames[0], bytes[5]));
+    for (AfPacketPort* port : {&near, &far}) {
+      const PortLosses losses = port->losses();
+      CHECK(losses.receive_overrun + losses.receive_truncated + losses.transmit_errors == 0);
+    }
+  });
+}
+
+TEST_CASE("af_packet: what the host itself sends on the interface is not received") {
+  live([](Wire& wire) {
+    const PortClock clock = clock_now();
+    AfPacketPort near({.interface = "near0"}, clock);
+    AfPacketPort far({.interface = "far0", .namespace_fd = wire.far}, clock);
+    const int host = ::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);  // through the host's queueing discipline
+    REQUIRE(host >= 0);
+    sockaddr_ll address{};
+    address.sll_family = AF_PACKET;
+    address.sll_ifindex = static_cast<int>(::if_nametoindex("near0"));
+    const std::vector<uint8_t> bytes = make_frame(1);
+    const auto sent = ::sendto(host, bytes.data(), bytes.size(), 0, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    ::close(host);
+    REQUIRE(sent == static_cast<ssize_t>(bytes.size()));
+    std::array<RxFrame, 2> frames;
+    CHECK(receive_all(far, frames, 1) == 1);
+    CHECK(near.receive(frames) == 0);
+  });
+}
+
+TEST_CASE("af_packet: the ring is used in order over many turns, also with frames held back") {
+  live([](Wire& wire) {
+    const PortClock clock = clock_now();
+    AfPacketPort near({.interface = "near0"}, clock);
+    AfPacketPort far({.interface = "far0", .namespace_fd = wire.far, .slot_bytes = 1200, .receive_slots = 7}, clock);
+    const uint32_t slots = far.receive_slots();
+    REQUIRE(slots >= 7);
+    std::vector<RxFrame> frames(slots + 1);
+    uint32_t seen = 0;
+    size_t held = 0;
+    for (uint32_t sent = 0; sent < 40 * slots; ++sent) {
+      REQUIRE(send(near, make_frame(sent)) == 1);
+      const size_t count = receive_all(far, {frames.data(), 1}, 1);
+      REQUIRE(count == 1);
+      REQUIRE(same(frames[0], make_frame(seen++)));
+      if (++held == slots) {  // all slots borrowed: the kernel has none, and none is shown twice
+        CHECK(far.receive(frames) == 0);
+        far.release(sent % 3 == 0 ? 1 : held);
+        held -= sent % 3 == 0 ? 1 : held;
+      }
+    }
+    CHECK(seen == 40 * slots);
+    CHECK(far.losses().receive_overrun == 0);
+  });
+}
+
+TEST_CASE("af_packet: a VLAN tag that the kernel stripped is reported with its TPID") {
+  live([](Wire& wire) {
+    const PortClock clock = clock_now();
+    AfPacketPort near({.interface = "near0"}, clock);
+    AfPacketPort far({.interface = "far0", .namespace_fd = wire.far}, clock);
+    REQUIRE(send(near, make_frame(1, 200, 0x6064)) == 1);          // priority 3, VLAN 100
+    REQUIRE(send(near, make_frame(2, 200, 0x0000)) == 1);          // priority tag only
+    REQUIRE(send(near, make_frame(3, 200, 0xe001, 0x88a8)) == 1);  // service tag
+    REQUIRE(send(near, make_frame(4, 200)) == 1);
+    std::array<RxFrame, 8> frames;
+    REQUIRE(receive_all(far, frames, 4) == 4);
+    const std::array<int, 4> tci = {0x6064, 0, 0xe001, -1};
+    for (size_t i = 0; i < 4; ++i) {
+      CAPTURE(i);
+      CHECK(frames[i].vlan_stripped == (tci[i] >= 0));
+      CHECK(frames[i].length == (tci[i] >= 0 ? 196u : 200u));
+      CHECK(frames[i].data[12] == 0x88);
+      CHECK(frames[i].data[13] == 0xb5);
+      if (tci[i] >= 0) CHECK(frames[i].vlan_tci == tci[i]);
+    }
+    CHECK(frames[0].vlan_tpid == 0x8100);
+    CHECK(frames[2].vlan_tpid == 0x88a8);
+  });
+}
+
+TEST_CASE("af_packet: frames for which the ring had no room are counted exactly") {
+  live([](Wire& wire) {
+    const PortClock clock = clock_now();
+    AfPacketPort near({.interface = "near0"}, clock);
+    AfPacketPort far({.interface = "far0", .namespace_fd = wire.far, .slot_bytes = 1200, .receive_slots = 16}, clock);
+    const uint32_t slots = far.receive_slots();
+    const uint32_t sent = 3 * slots + 5;
+    for (uint32_t i = 0; i < sent; ++i) REQUIRE(send(near, make_frame(i)) == 1);
+    std::vector<RxFrame> frames(sent);
+    const size_t received = receive_all(far, frames, slots);
+    CHECK(received == slots);
+    wait_until([&] { return received + far.losses().receive_overrun >= sent; });
+    for (uint32_t i = 0; i < received; ++i) CHECK(same(frames[i], make_frame(i)));
+    CHECK(far.losses().receive_overrun == sent - slots);
+    CHECK(far.losses().receive_overrun == sent - slots);  // reading does not forget
+    far.release(received);
+    REQUIRE(send(near, make_frame(77)) == 1);
+    REQUIRE(receive_all(far, frames, 1) == 1);
+    CHECK(same(frames[0], make_frame(77)));
+  });
+}
+
+TEST_CASE("af_packet: a frame longer than a slot is dropped and counted, its neighbours are not") {
+  live([](Wire& wire) {
+    const PortClock clock = clock_now();
+    AfPacketPort near({.interface = "near0"}, clock);
+    AfPacketPort far({.interface = "far0", .namespace_fd = wire.far, .slot_bytes = 608, .receive_slots = 4}, clock);
+    std::array<RxFrame, 8> frames;
+    for (uint32_t turn = 0; turn < 50; ++turn) {
+      for (const size_t length : {size_t{608}, size_t{650}, size_t{60}}) REQUIRE(send(near, make_frame(turn, length)) == 1);
+      REQUIRE(receive_all(far, {frames.data(), 2}, 2) == 2);
+      CHECK(same(frames[0], make_frame(turn, 608)));
+      CHECK(same(frames[1], make_frame(turn, 60)));
+      far.release(2);
+    }
+    CHECK(far.losses().receive_truncated == 50);
+    CHECK(far.losses().receive_overrun == 0);
+  });
+}
+
+TEST_CASE("af_packet: refused frames are consumed and counted, and do not stop the others") {
+  live([](Wire& wire) {
+    PortClock clock = clock_now();
+    AfPacketPort near({.interface = "near0"}, clock);
+    AfPacketPort far({.interface = "far0", .namespace_fd = wire.far}, clock);
+    const std::vector<uint8_t> fits = make_frame(1, 1514);
+    const std::vector<uint8_t> oversize = make_frame(2, 1519);
+    const std::vector<uint8_t> runt(10);
+    const std::array<TxFrame, 4> batch = {
+        TxFrame{fits.data(), 1514}, {oversize.data(), 1519}, {runt.data(), 10}, {fits.data(), 1514}};
+    CHECK(near.transmit(batch) == 4);
+    CHECK(near.losses().transmit_errors == 2);
+    CHECK(near.transmit_oversize() == 1);
+    std::array<RxFrame, 8> frames;
+    REQUIRE(receive_all(far, frames, 2) == 2);
+    CHECK(same(frames[1], fits));
+    far.release(2);
+
+    REQUIRE(ip({"link", "set", "near0", "down"}));
+    CHECK(near.transmit(batch) == 4);
+    CHECK(near.losses().transmit_errors == 6);
+    pollfd down{near.wait_descriptor(), POLLIN, 0};
+    CHECK(::poll(&down, 1, 0) == 0);  // losses() has cleared the socket's error
+
+    REQUIRE(ip({"link", "set", "near0", "up"}));
+    CHECK(send(near, fits) == 1);
+    REQUIRE(receive_all(far, frames, 1) == 1);
+    CHECK(near.losses().transmit_errors == 6);
+  });
+}
+
+TEST_CASE("af_packet: without a carrier frames wait, then are given up") {
+  live([](Wire& wire) {
+    PortClock clock = clock_now();
+    AfPacketPort near({.interface = "near0"}, clock);
+    REQUIRE(wire.in_far({"link", "set", "far0", "down"}));
+    const std::vector<uint8_t> frame = make_frame(1);
+    CHECK(send(near, frame) == 0);
+    clock.now += AfPacketPort::kRefusalPatience - 1;
+    CHECK(send(near, frame) == 0);
+    CHECK(near.losses().transmit_errors == 0);
+    clock.now += 1;
+    CHECK(send(near, frame) == 1);
+    CHECK(send(near, frame) == 1);  // the next ones at once
+    CHECK(near.losses().transmit_errors == 2);
+
+    REQUIRE(wire.in_far({"link", "set", "far0", "up"}));
+    CHECK(send(near, frame) == 1);
+    CHECK(near.losses().transmit_errors == 2);
+    REQUIRE(wire.in_far({"link", "set", "far0", "down"}));
+    CHECK(send(near, frame) == 0);  // patience begins anew
+  });
+}
+
+TEST_CASE("af_packet: the interface is promiscuous while a port asks for it") {
+  live([](Wire&) {
+    const PortClock clock = clock_now();
+    const auto promiscuity = [] {
+      std::string text(4096, '\0');
+      std::FILE* output = ::popen("ip -d -o link show dev near0", "re");
+      text.resize(std::fread(text.data(), 1, text.size(), output));
+      ::pclose(output);
+      const size_t at = text.find("promiscuity ");
+      return at == std::string::npos ? '?' : text[at + 12];
+    };
+    const AfPacketPort modest({.interface = "near0"}, clock);
+    CHECK(promiscuity() == '0');
+    {
+      const AfPacketPort port({.interface = "near0", .promiscuous = true}, clock);
+      CHECK(promiscuity() == '1');
+    }
+    CHECK(promiscuity() == '0');
+  });
+}
+
+TEST_CASE("af_packet: the thread stays in its namespace and nothing is left open, whatever fails") {
+  live([](Wire& wire) {
+    const PortClock clock = clock_now();
+    const ino_t home = current_namespace();
+    const size_t descriptors = open_descriptors();
+    const auto code_of = [&](const AfPacketOptions& options) -> std::string {
+      try {
+        AfPacketPort port(options, clock);
+        return "";
+      } catch (const NativeError& error) {
+        CHECK_FALSE(error.hint.empty());
+        return error.code;
+      }
+    };
+    CHECK(code_of({.interface = "far0", .namespace_fd = wire.far, .promiscuous = true}) == "");
+    CHECK(current_namespace() == home);
+    CHECK(code_of({.interface = "near0", .namespace_fd = wire.far}) == "ENODEV");
+    CHECK(code_of({.interface = "an-interface-name-that-is-too-long"}) == "ENODEV");
+    const int file = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    CHECK(code_of({.interface = "near0", .namespace_fd = file}) == "EINVAL");
+    ::close(file);
+    CHECK(code_of({.interface = "near0", .slot_bytes = 59}) == "INVALID_CONFIG");
+    CHECK(code_of({.interface = "near0", .receive_slots = 0}) == "INVALID_CONFIG");
+    CHECK(current_namespace() == home);
+    CHECK(open_descriptors() == descriptors);
+  });
+}
+
+TEST_CASE("af_packet: without CAP_NET_RAW the error says what to do") {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    // In a child: an ordinary user has no capability left.
+    if (::geteuid() == 0 && ::setuid(65534) != 0) ::_exit(3);
+    try {
+      const PortClock clock;
+      AfPacketPort port({.interface = "lo"}, clock);
+      ::_exit(2);
+    } catch (const NativeError& error) {
+      ::_exit(error.code == "EPERM" && error.hint.find("CAP_NET_RAW") != std::string::npos ? 0 : 1);
+    }
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 3) {
+    std::printf("SKIPPED: af_packet: setuid() to an ordinary user is not permitted here\n");
+    return;
+  }
+  CHECK(status == 0);
+}
