@@ -1,0 +1,289 @@
+#include "addon/decode.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <type_traits>
+
+#include "base/native_error.h"
+
+namespace weir {
+namespace {
+
+[[noreturn]] void wrong(const std::string& path, const char* expected) {
+  throw NativeError("INVALID_CONFIG", 0, "", path + ": expected " + expected, "this is a defect in Weir, please report it");
+}
+
+// One object of the configuration and the path that led to it.
+class Fields {
+ public:
+  Fields(Napi::Value value, std::string path) : path_(std::move(path)) {
+    if (!value.IsObject()) wrong(path_, "an object");
+    object_ = value.As<Napi::Object>();
+  }
+
+  template <class Number>
+  void number(const char* name, Number& out) const {
+    const Napi::Value value = object_.Get(name);
+    if (!value.IsNumber()) wrong(at(name), "a number");
+    out = static_cast<Number>(value.As<Napi::Number>().DoubleValue());
+  }
+  // Absent means never.
+  void time_or_never(const char* name, Time& out) const {
+    if (object_.Get(name).IsUndefined()) {
+      out = kNever;
+    } else {
+      number(name, out);
+    }
+  }
+  void boolean(const char* name, bool& out) const {
+    const Napi::Value value = object_.Get(name);
+    if (!value.IsBoolean()) wrong(at(name), "a boolean");
+    out = value.As<Napi::Boolean>().Value();
+  }
+  std::string text(const char* name) const {
+    const Napi::Value value = object_.Get(name);
+    if (!value.IsString()) wrong(at(name), "a string");
+    return value.As<Napi::String>().Utf8Value();
+  }
+  template <size_t N>
+  void bytes(const char* name, uint8_t (&out)[N]) const {
+    const Napi::Value value = object_.Get(name);
+    if (!value.IsTypedArray() || value.As<Napi::TypedArray>().ByteLength() > N) wrong(at(name), "a short Uint8Array");
+    const Napi::Uint8Array array = value.As<Napi::Uint8Array>();
+    std::memcpy(out, array.Data(), array.ByteLength());
+  }
+  template <class T, size_t N>
+  void numbers(const char* name, std::array<T, N>& out) const {
+    const Napi::Array array = list(name);
+    if (array.Length() != N) wrong(at(name), "an array of fixed length");
+    for (uint32_t i = 0; i < N; ++i) out[i] = static_cast<T>(array.Get(i).ToNumber().DoubleValue());
+  }
+  std::vector<uint16_t> ports(const char* name) const {
+    const Napi::Array array = list(name);
+    std::vector<uint16_t> out;
+    for (uint32_t i = 0; i < array.Length(); ++i) out.push_back(static_cast<uint16_t>(array.Get(i).ToNumber().Uint32Value()));
+    return out;
+  }
+  bool has(const char* name) const { return !object_.Get(name).IsUndefined(); }
+  Fields object(const char* name) const { return {object_.Get(name), at(name)}; }
+  template <class Decode>
+  void each(const char* name, Decode decode) const {
+    const Napi::Array array = list(name);
+    for (uint32_t i = 0; i < array.Length(); ++i) decode(Fields(array.Get(i), at(name) + "." + std::to_string(i)));
+  }
+  // One of the words, by position.
+  template <class Enum>
+  void choice(const char* name, Enum& out, std::initializer_list<const char*> words) const {
+    const std::string word = text(name);
+    int position = 0;
+    for (const char* candidate : words) {
+      if (word == candidate) {
+        out = static_cast<Enum>(position);
+        return;
+      }
+      ++position;
+    }
+    wrong(at(name), "another word");
+  }
+
+ private:
+  std::string at(const char* name) const { return path_ + "." + name; }
+  Napi::Array list(const char* name) const {
+    const Napi::Value value = object_.Get(name);
+    if (!value.IsArray()) wrong(at(name), "an array");
+    return value.As<Napi::Array>();
+  }
+  Napi::Object object_;
+  std::string path_;
+};
+
+PortConfig decode_port(const Fields& f) {
+  PortConfig port;
+  port.name = f.text("name");
+  port.interface = f.text("interface");
+  f.number("namespace_fd", port.namespace_fd);
+  f.number("slot_bytes", port.slot_bytes);
+  f.number("receive_slots", port.receive_slots);
+  f.number("rate", port.rate);
+  f.number("delay", port.delay);
+  if (f.has("impairment")) {
+    const Fields i = f.object("impairment");
+    port.impaired = true;
+    i.number("loss", port.impairment.loss);
+    i.number("duplicate", port.impairment.duplicate);
+    i.number("corrupt", port.impairment.corrupt);
+    i.number("reorder", port.impairment.reorder);
+    i.number("delay", port.impairment.delay);
+    i.number("jitter", port.impairment.jitter);
+    i.number("reorder_delay", port.impairment.reorder_delay);
+    i.number("component", port.impairment_component);
+  }
+  if (f.has("capture")) port.capture_file = f.text("capture");
+  return port;
+}
+
+void decode_priority_map(const Fields& f, PriorityMap& map) {
+  f.choice("trust", map.trust, {"dscp", "pcp", "port"});
+  f.numbers("dscp", map.dscp);
+  f.numbers("pcp", map.pcp);
+  f.number("fallback", map.fallback);
+}
+
+void decode_scheduler(const Fields& f, SchedulerParameters& scheduler) {
+  f.number("strict", scheduler.strict);
+  f.numbers("weights", scheduler.weights);
+}
+
+SwitchDeviceConfig decode_switch(const Fields& f) {
+  SwitchDeviceConfig device;
+  SwitchParameters& p = device.parameters;
+  device.name = f.text("name");
+  f.each("ports", [&](const Fields& port) {
+    device.ports.push_back(decode_port(port));
+    SwitchParameters::Port parameters;
+    port.number("rate", parameters.rate);
+    port.number("mtu", parameters.mtu);
+    port.number("mac", parameters.mac);
+    p.ports.push_back(parameters);
+  });
+  const Fields buffer = f.object("buffer");
+  buffer.number("total", p.buffer.total);
+  buffer.number("headroom", p.buffer.headroom);
+  buffer.number("priorities", p.buffer.priorities);
+  buffer.number("beta", p.buffer.beta);
+  buffer.choice("threshold", p.buffer.threshold, {"dynamic", "static"});
+  buffer.number("fixed_threshold", p.buffer.fixed_threshold);
+  buffer.number("xon_offset", p.buffer.xon_offset);
+  buffer.number("lossy_alpha", p.buffer.lossy_alpha);
+  buffer.number("lateness_headroom", p.buffer.lateness_headroom);
+  f.number("pfc_priorities", p.pfc_priorities);
+  f.number("ecn_priorities", p.ecn_priorities);
+  f.boolean("mark_on_dequeue", p.mark_on_dequeue);
+  const Fields red = f.object("red");
+  red.number("kmin", p.red.kmin);
+  red.number("kmax", p.red.kmax);
+  red.number("pmax", p.red.pmax);
+  red.boolean("averaged", p.red.averaged);
+  red.number("weight", p.red.weight);
+  decode_scheduler(f.object("scheduler"), p.scheduler);
+  decode_priority_map(f.object("priority_map"), p.priority_map);
+  f.boolean("learning", p.learning);
+  f.number("ageing", p.ageing);
+  f.number("seed", p.seed);
+  f.number("component", p.component);
+  f.each("routes", [&](const Fields& route) {
+    SwitchDeviceConfig::Route r{};
+    route.number("destination_mac", r.destination_mac);
+    r.ports = route.ports("ports");
+    device.routes.push_back(std::move(r));
+  });
+  f.each("pins", [&](const Fields& pin) {
+    SwitchDeviceConfig::Pin entry{};
+    pin.number("source_mac", entry.source_mac);
+    pin.number("destination_mac", entry.destination_mac);
+    pin.number("port", entry.port);
+    device.pins.push_back(entry);
+  });
+  return device;
+}
+
+void decode_reaction_point(const Fields& f, DcqcnParameters& p) {
+  f.choice("form", p.form, {"paper", "slotted"});
+  f.number("rpg_time_reset", p.rpg_time_reset);
+  f.number("rpg_byte_reset", p.rpg_byte_reset);
+  f.number("rpg_threshold", p.rpg_threshold);
+  f.number("rpg_ai_rate", p.rpg_ai_rate);
+  f.number("rpg_hai_rate", p.rpg_hai_rate);
+  f.number("rpg_max_rate", p.rpg_max_rate);
+  f.number("rpg_min_rate", p.rpg_min_rate);
+  f.number("rpg_min_dec_fac", p.rpg_min_dec_fac);
+  f.number("g", p.g);
+  f.number("rate_decrease_factor", p.rate_decrease_factor);
+  f.number("dce_tcp_rtt", p.dce_tcp_rtt);
+  f.number("rate_reduce_monitor_period", p.rate_reduce_monitor_period);
+  f.number("initial_alpha_value", p.initial_alpha_value);
+  f.boolean("clamp_tgt_rate", p.clamp_tgt_rate);
+  f.boolean("clamp_tgt_rate_after_time_inc", p.clamp_tgt_rate_after_time_inc);
+  f.number("rate_to_set_on_first_cnp", p.rate_to_set_on_first_cnp);
+  f.boolean("hyper_increase_scales", p.hyper_increase_scales);
+}
+
+QueuePairParameters decode_queue_pair(const Fields& f) {
+  QueuePairParameters qp;
+  f.number("remote_qpn", qp.remote_qpn);
+  const Fields path = f.object("path");
+  path.number("destination_mac", qp.path.destination_mac);
+  path.number("source_mac", qp.path.source_mac);
+  path.boolean("tagged", qp.path.tagged);
+  path.number("vlan_tci", qp.path.vlan_tci);
+  path.number("ip_version", qp.path.ip_version);
+  path.bytes("source_ip", qp.path.source_ip);
+  path.bytes("destination_ip", qp.path.destination_ip);
+  path.number("dscp", qp.path.dscp);
+  path.number("ecn", qp.path.ecn);
+  path.number("udp_source_port", qp.path.udp_source_port);
+  f.number("priority", qp.priority);
+  f.choice("operation", qp.stream.operation, {"write", "send"});
+  f.number("path_mtu", qp.stream.path_mtu);
+  f.number("message_bytes", qp.stream.message_bytes);
+  f.number("total_bytes", qp.stream.total_bytes);
+  f.number("first_psn", qp.stream.first_psn);
+  f.time_or_never("start", qp.start);
+  f.time_or_never("stop", qp.stop);
+  f.number("rate_cap", qp.rate_cap);
+  f.number("remote_address", qp.remote_address);
+  f.number("remote_key", qp.remote_key);
+  return qp;
+}
+
+NicDeviceConfig decode_nic(const Fields& f) {
+  NicDeviceConfig device;
+  NicParameters& p = device.parameters;
+  device.name = f.text("name");
+  device.port = decode_port(f.object("port"));
+  p.rate = device.port.rate;
+  f.number("arrears", device.arrears);
+  f.number("mac", p.mac);
+  f.number("first_qpn", p.first_qpn);
+  f.boolean("dcqcn", p.dcqcn);
+  if (p.dcqcn) decode_reaction_point(f.object("reaction_point"), p.reaction_point);
+  f.number("cnp_interval", p.cnp_interval);
+  f.number("cnp_dscp", p.cnp_dscp);
+  f.number("cnp_priority", p.cnp_priority);
+  f.boolean("line_rate_start", p.line_rate_start);
+  f.number("initial_rate", p.initial_rate);
+  f.number("pfc_priorities", p.pfc_priorities);
+  decode_scheduler(f.object("scheduler"), p.scheduler);
+  decode_priority_map(f.object("priority_map"), p.priority_map);
+  const Fields receive = f.object("receive_buffer");
+  receive.number("size", p.receive_buffer.size);
+  receive.number("drain", p.receive_buffer.drain);
+  receive.number("xoff", p.receive_buffer.xoff);
+  receive.number("xon", p.receive_buffer.xon);
+  f.each("queue_pairs", [&](const Fields& qp) {
+    device.queue_pairs.push_back(decode_queue_pair(qp));
+    device.queue_pair_names.push_back(qp.text("name"));
+  });
+  return device;
+}
+
+}  // namespace
+
+WorkerConfig decode_worker(const Napi::Object& object) {
+  const Fields f(object, "worker");
+  WorkerConfig config;
+  config.name = f.text("name");
+  f.number("cpu", config.cpu);
+  f.number("seed", config.seed);
+  f.number("packets", config.packets);
+  f.number("packet_bytes", config.packet_bytes);
+  f.number("quantum", config.quantum);
+  f.number("sample_interval", config.sample_interval);
+  f.number("reset_after", config.reset_after);
+  f.each("switches", [&](const Fields& s) { config.switches.push_back(decode_switch(s)); });
+  f.each("nics", [&](const Fields& n) { config.nics.push_back(decode_nic(n)); });
+  return config;
+}
+
+}  // namespace weir

@@ -1,0 +1,212 @@
+#include "addon/worker_handle.h"
+
+#include <vector>
+
+#include "addon/decode.h"
+#include "io/af_packet.h"
+
+namespace weir {
+namespace {
+
+constexpr uint32_t kRecordWords = 8;
+
+std::unique_ptr<PacketPort> open_af_packet(const PortConfig& config, const PortClock& clock) {
+  AfPacketOptions options;
+  options.interface = config.interface;
+  options.namespace_fd = config.namespace_fd;
+  options.slot_bytes = config.slot_bytes;
+  options.receive_slots = config.receive_slots;
+  options.promiscuous = true;
+  return std::make_unique<AfPacketPort>(options, clock);
+}
+
+Napi::Object distribution(Napi::Env env, const Histogram& histogram) {
+  Napi::Object out = Napi::Object::New(env);
+  out.Set("mean", histogram.mean());
+  out.Set("p50", static_cast<double>(histogram.percentile(0.5)));
+  out.Set("p95", static_cast<double>(histogram.percentile(0.95)));
+  out.Set("p99", static_cast<double>(histogram.percentile(0.99)));
+  out.Set("max", static_cast<double>(histogram.max()));
+  out.Set("weight", static_cast<double>(histogram.total()));
+  Napi::Array cdf = Napi::Array::New(env);
+  double seen = 0;
+  for (int i = 0; i < Histogram::kBuckets; ++i) {
+    if (histogram.count_at(i) == 0) continue;
+    seen += static_cast<double>(histogram.count_at(i));
+    Napi::Array point = Napi::Array::New(env, 2);
+    const uint64_t upper = i + 1 < Histogram::kBuckets ? Histogram::lower_bound(i + 1) - 1 : histogram.max();
+    point.Set(0u, static_cast<double>(std::min(upper, histogram.max())));
+    point.Set(1u, seen / static_cast<double>(histogram.total()));
+    cdf.Set(cdf.Length(), point);
+  }
+  out.Set("cdf", cdf);
+  return out;
+}
+
+}  // namespace
+
+Napi::Function WorkerHandle::define(Napi::Env env) {
+  return DefineClass(env, "Worker",
+                     {InstanceMethod("open", &WorkerHandle::open), InstanceMethod("begin", &WorkerHandle::begin),
+                      InstanceMethod("stopTraffic", &WorkerHandle::stop_traffic), InstanceMethod("stop", &WorkerHandle::stop),
+                      InstanceMethod("close", &WorkerHandle::close), InstanceMethod("manifest", &WorkerHandle::manifest),
+                      InstanceMethod("readCounters", &WorkerHandle::read_counters),
+                      InstanceMethod("drainRecords", &WorkerHandle::drain_records),
+                      InstanceMethod("drainPunted", &WorkerHandle::drain_punted), InstanceMethod("inject", &WorkerHandle::inject),
+                      InstanceMethod("outcome", &WorkerHandle::outcome)});
+}
+
+WorkerHandle::WorkerHandle(const Napi::CallbackInfo& info) : Napi::ObjectWrap<WorkerHandle>(info) {
+  const Napi::Env env = info.Env();
+  env_ = env;
+  if (!info[0].IsObject()) throw Napi::TypeError::New(env, "Worker(config, onDoorbell?): config must be an object");
+  translated(env, [&] { worker_ = std::make_unique<Worker>(decode_worker(info[0].As<Napi::Object>()), open_af_packet); });
+  if (info[1].IsFunction()) {
+    doorbell_ = Napi::ThreadSafeFunction::New(env, info[1].As<Napi::Function>(), "weir doorbell", 1, 1);
+    rings_ = true;
+    worker_->set_doorbell([this] { doorbell_.NonBlockingCall(); });
+  }
+  napi_add_env_cleanup_hook(env, on_exit, this);
+}
+
+WorkerHandle::~WorkerHandle() { release(); }
+
+void WorkerHandle::release() {
+  if (worker_ != nullptr) napi_remove_env_cleanup_hook(env_, on_exit, this);
+  worker_.reset();
+  if (rings_) doorbell_.Release();
+  rings_ = false;
+}
+
+Worker& WorkerHandle::worker(const Napi::CallbackInfo& info) const {
+  if (worker_ == nullptr) throw Napi::Error::New(info.Env(), "the worker is closed");
+  return *worker_;
+}
+
+Napi::Value WorkerHandle::open(const Napi::CallbackInfo& info) {
+  translated(info.Env(), [&] { worker(info).open(); });
+  return info.Env().Undefined();
+}
+
+Napi::Value WorkerHandle::begin(const Napi::CallbackInfo& info) {
+  worker(info).begin(static_cast<Time>(info[0].ToNumber().DoubleValue()));
+  return info.Env().Undefined();
+}
+
+Napi::Value WorkerHandle::stop_traffic(const Napi::CallbackInfo& info) {
+  return Napi::Boolean::New(info.Env(), worker(info).command({Worker::Command::Kind::stop_traffic}));
+}
+
+Napi::Value WorkerHandle::stop(const Napi::CallbackInfo& info) {
+  worker(info).stop();
+  return info.Env().Undefined();
+}
+
+Napi::Value WorkerHandle::close(const Napi::CallbackInfo& info) {
+  release();
+  return info.Env().Undefined();
+}
+
+Napi::Value WorkerHandle::manifest(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  if (!worker(info).ready()) return env.Undefined();
+  const std::vector<CounterEntry>& entries = worker(info).counters().manifest();
+  Napi::Array out = Napi::Array::New(env, entries.size());
+  for (uint32_t i = 0; i < entries.size(); ++i) {
+    Napi::Object entry = Napi::Object::New(env);
+    entry.Set("name", entries[i].description->name);
+    entry.Set("unit", entries[i].description->unit);
+    entry.Set("help", entries[i].description->help);
+    Napi::Object labels = Napi::Object::New(env);
+    for (const auto& [key, value] : entries[i].labels) labels.Set(key, value);
+    entry.Set("labels", labels);
+    out.Set(i, entry);
+  }
+  return out;
+}
+
+Napi::Value WorkerHandle::read_counters(const Napi::CallbackInfo& info) {
+  Worker& w = worker(info);
+  if (!info[0].IsTypedArray()) throw Napi::TypeError::New(info.Env(), "readCounters(target): target must be a Float64Array");
+  Napi::Float64Array target = info[0].As<Napi::Float64Array>();
+  const size_t count = w.ready() ? std::min(target.ElementLength(), w.counters().manifest().size()) : 0;
+  for (size_t i = 0; i < count; ++i) target[i] = static_cast<double>(w.counters().read(i));
+  return Napi::Number::New(info.Env(), static_cast<double>(count));
+}
+
+Napi::Value WorkerHandle::drain_records(const Napi::CallbackInfo& info) {
+  Worker& w = worker(info);
+  if (!info[0].IsTypedArray()) throw Napi::TypeError::New(info.Env(), "drainRecords(target): target must be a Float64Array");
+  Napi::Float64Array target = info[0].As<Napi::Float64Array>();
+  Record record;
+  size_t at = 0;
+  uint32_t count = 0;
+  for (; at + kRecordWords <= target.ElementLength() && w.records().pop(record); at += kRecordWords, ++count) {
+    target[at] = static_cast<double>(record.time);
+    target[at + 1] = static_cast<double>(record.kind);
+    target[at + 2] = record.device;
+    target[at + 3] = record.index;
+    for (size_t v = 0; v < 4; ++v) target[at + 4 + v] = record.values[v];
+  }
+  return Napi::Number::New(info.Env(), count);
+}
+
+Napi::Value WorkerHandle::drain_punted(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  Napi::Array out = Napi::Array::New(env);
+  const auto frame = std::make_unique<PuntedFrame>();
+  while (out.Length() < 64 && worker(info).punted().pop(*frame)) {
+    Napi::Object entry = Napi::Object::New(env);
+    entry.Set("device", Napi::Number::New(env, frame->device));
+    entry.Set("port", Napi::Number::New(env, frame->port));
+    entry.Set("at", Napi::Number::New(env, static_cast<double>(frame->at)));
+    entry.Set("bytes", Napi::Buffer<uint8_t>::Copy(env, frame->bytes, frame->length));
+    out.Set(out.Length(), entry);
+  }
+  return out;
+}
+
+Napi::Value WorkerHandle::inject(const Napi::CallbackInfo& info) {
+  if (!info[2].IsTypedArray()) throw Napi::TypeError::New(info.Env(), "inject(device, port, bytes): bytes must be a Uint8Array");
+  const Napi::Uint8Array bytes = info[2].As<Napi::Uint8Array>();
+  const bool taken = worker(info).injected().push(static_cast<uint16_t>(info[0].ToNumber().Uint32Value()),
+                                                  static_cast<uint16_t>(info[1].ToNumber().Uint32Value()), 0,
+                                                  std::span(bytes.Data(), bytes.ByteLength()));
+  return Napi::Boolean::New(info.Env(), taken);
+}
+
+Napi::Value WorkerHandle::outcome(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  Worker& w = worker(info);
+  w.stop();
+  const Worker::Fidelity& fidelity = w.fidelity();
+  Napi::Object out = Napi::Object::New(env);
+  out.Set("loop_gap", distribution(env, fidelity.loop_gap));
+  out.Set("timer_lateness", distribution(env, fidelity.timer_lateness));
+  out.Set("host_drops", static_cast<double>(fidelity.host_drops));
+  out.Set("capture_dropped", static_cast<double>(fidelity.capture_dropped));
+  out.Set("record_overflow", static_cast<double>(fidelity.record_overflow));
+  out.Set("punt_refused", static_cast<double>(fidelity.punt_refused));
+  if (w.failed()) out.Set("failure", w.failure());
+  Napi::Array tuning = Napi::Array::New(env);
+  for (const std::string& note : fidelity.tuning) tuning.Set(tuning.Length(), note);
+  out.Set("tuning", tuning);
+  Napi::Array queues = Napi::Array::New(env);
+  for (const auto& device : w.switches()) {
+    SoftSwitch& soft_switch = device->soft_switch();
+    for (uint16_t port = 0; port < soft_switch.port_count(); ++port) {
+      for (int p = 0; p < kPriorities; ++p) {
+        if (soft_switch.counters(port, p).queue_packets == 0) continue;
+        Napi::Object queue = distribution(env, soft_switch.queue_distribution(port, p));
+        queue.Set("switch", device->config().name);
+        queue.Set("port", device->config().ports[port].name);
+        queue.Set("priority", p);
+        queues.Set(queues.Length(), queue);
+      }
+    }
+  }
+  out.Set("queues", queues);
+  return out;
+}
+
+}  // namespace weir

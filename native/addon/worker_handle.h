@@ -1,0 +1,57 @@
+// The JavaScript handle of a Worker: see src/native/types.ts for the typed surface.
+#pragma once
+
+#include <napi.h>
+
+#include <memory>
+
+#include "base/native_error.h"
+#include "engine/worker.h"
+
+namespace weir {
+
+class WorkerHandle : public Napi::ObjectWrap<WorkerHandle> {
+ public:
+  static Napi::Function define(Napi::Env env);
+  explicit WorkerHandle(const Napi::CallbackInfo& info);
+  ~WorkerHandle() override;
+
+ private:
+  Napi::Value open(const Napi::CallbackInfo& info);
+  Napi::Value begin(const Napi::CallbackInfo& info);
+  Napi::Value stop_traffic(const Napi::CallbackInfo& info);
+  Napi::Value stop(const Napi::CallbackInfo& info);
+  Napi::Value close(const Napi::CallbackInfo& info);
+  Napi::Value manifest(const Napi::CallbackInfo& info);
+  Napi::Value read_counters(const Napi::CallbackInfo& info);
+  Napi::Value drain_records(const Napi::CallbackInfo& info);
+  Napi::Value drain_punted(const Napi::CallbackInfo& info);
+  Napi::Value inject(const Napi::CallbackInfo& info);
+  Napi::Value outcome(const Napi::CallbackInfo& info);
+
+  Worker& worker(const Napi::CallbackInfo& info) const;
+  void release();
+  static void on_exit(void* handle) { static_cast<WorkerHandle*>(handle)->release(); }
+
+  napi_env env_ = nullptr;
+  std::unique_ptr<Worker> worker_;
+  Napi::ThreadSafeFunction doorbell_;
+  bool rings_ = false;
+};
+
+// Runs `action`; a NativeError becomes a JavaScript Error with code, errno, syscall and hint.
+template <class Action>
+auto translated(Napi::Env env, Action action) {
+  try {
+    return action();
+  } catch (const NativeError& e) {
+    Napi::Error error = Napi::Error::New(env, e.what());
+    error.Set("code", e.code);
+    error.Set("errno", Napi::Number::New(env, e.error_number));
+    error.Set("syscall", e.syscall);
+    error.Set("hint", e.hint);
+    throw error;
+  }
+}
+
+}  // namespace weir

@@ -1,0 +1,73 @@
+// What TypeScript hands to a worker: plain numbers in wall-clock nanoseconds and wall bits per second, already validated.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/types.h"
+#include "endpoint/soft_nic.h"
+#include "io/impairment.h"
+#include "io/packet_port.h"
+#include "switching/soft_switch.h"
+
+namespace weir {
+
+struct PortConfig {
+  std::string name;            // in counter labels: the peer's name
+  std::string interface;
+  int namespace_fd = -1;       // -1: the process's own network namespace
+  uint32_t slot_bytes = 2048;  // largest frame that may arrive, tag included
+  uint32_t receive_slots = 1024;
+  Rate rate = 0;               // of the link: spaces arrivals
+  Time delay = 0;              // propagation, added to every arrival
+  bool impaired = false;
+  ImpairmentParameters impairment;
+  uint64_t impairment_component = 0;
+  std::string capture_file;    // empty: none
+};
+
+struct SwitchDeviceConfig {
+  std::string name;
+  std::vector<PortConfig> ports;  // as many as parameters.ports
+  SwitchParameters parameters;
+  struct Route {
+    uint64_t destination_mac;
+    std::vector<uint16_t> ports;
+  };
+  struct Pin {
+    uint64_t source_mac;
+    uint64_t destination_mac;
+    uint16_t port;
+  };
+  std::vector<Route> routes;
+  std::vector<Pin> pins;
+};
+
+struct NicDeviceConfig {
+  std::string name;
+  PortConfig port;
+  NicParameters parameters;
+  Time arrears = 0;  // most time a late NIC makes up for
+  std::vector<QueuePairParameters> queue_pairs;  // start and stop relative to the worker's begin()
+  std::vector<std::string> queue_pair_names;     // for counter labels
+};
+
+struct WorkerConfig {
+  std::string name;
+  int cpu = -1;                     // to run on; -1: any
+  uint64_t seed = 1;
+  uint32_t packets = 4096;          // descriptors, each with packet_bytes of memory
+  uint32_t packet_bytes = 2048;
+  Time quantum = 25'000;            // least time between two turns under load, ns
+  Time sample_interval = 0;         // 0: no samples
+  Time reset_after = 0;             // when distributions start afresh, ns after begin()
+  std::vector<SwitchDeviceConfig> switches;
+  std::vector<NicDeviceConfig> nics;
+};
+
+using PortFactory = std::function<std::unique_ptr<PacketPort>(const PortConfig&, const PortClock&)>;
+
+}  // namespace weir

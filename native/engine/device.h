@@ -1,0 +1,44 @@
+// What a worker drives: a switch or a NIC with its ports, run to completion once per turn.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/types.h"
+#include "engine/counter_block.h"
+#include "engine/record_ring.h"
+#include "engine/wire_port.h"
+#include "switching/pfc.h"
+#include "wire/mac_control.h"
+
+namespace weir {
+
+// Writes the PFC frame that a device decided on (Packet::pfc_enable, pfc_xoff) into its buffer.
+inline void write_pfc(PacketPool& pool, PacketId id) {
+  const Packet& packet = pool[id];
+  PfcFrame frame;
+  frame.enable = packet.pfc_enable;
+  for (size_t p = 0; p < kPriorities; ++p) frame.quanta[p] = (packet.pfc_xoff >> p & 1) != 0 ? kMaxPauseQuanta : 0;
+  build_pfc(pool.data(id), packet.meta.source_mac, frame);
+}
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  // Reads every port and lives up to `horizon`: arrivals and departures merged in time order, what is due sent.
+  virtual void turn(Time horizon) = 0;
+  // When turn() next has something to do if nothing arrives.
+  virtual Time next_deadline() = 0;
+  // Stops making traffic, lets what is under way finish.
+  virtual void stop_traffic(Time now) = 0;
+  // The warm-up is over: distributions start afresh.
+  virtual void reset_distributions() = 0;
+  virtual void sample(Time at, SpscRing<Record>& ring) = 0;
+  virtual void settle_counters() = 0;
+  virtual void register_counters(CounterBlock& block) = 0;
+  virtual std::vector<WirePort>& ports() = 0;
+};
+
+}  // namespace weir

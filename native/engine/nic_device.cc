@@ -1,0 +1,114 @@
+#include "engine/nic_device.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "wire/classify.h"
+#include "wire/mac_control.h"
+
+namespace weir {
+namespace {
+
+std::vector<QueuePairParameters> shifted(std::vector<QueuePairParameters> queue_pairs, Time begin) {
+  for (QueuePairParameters& qp : queue_pairs) {
+    if (qp.start != kNever) qp.start += begin;
+    if (qp.stop != kNever) qp.stop += begin;
+  }
+  return queue_pairs;
+}
+
+}  // namespace
+
+NicDevice::NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort port, PacketPool& pool, FrameRing& punted, Time begin)
+    : config_(config), index_(index), pool_(pool), punted_(punted), nic_(config.parameters, shifted(config.queue_pairs, begin), pool) {
+  ports_.push_back(std::move(port));
+}
+
+void NicDevice::accept(const WirePort::Arrival& arrival) {
+  const RxFrame& frame = arrival.frame;
+  if (arrival.at < nic_.now()) ++nic_.counters().stragglers;
+  PacketMeta meta;
+  const Refusal refusal = frame.vlan_stripped ? classify(frame.data, frame.length, meta, frame.vlan_tci) : classify(frame.data, frame.length, meta);
+  PfcFrame pfc{};
+  uint16_t quanta = 0;
+  switch (meta.kind) {
+    case FrameKind::pfc:
+      if (parse_pfc(frame.data, frame.length, pfc)) return nic_.receive_pfc(arrival.at, pfc.enable, std::to_array(pfc.quanta));
+      break;
+    case FrameKind::pause:
+      if (parse_pause(frame.data, frame.length, quanta)) return nic_.receive_pause(arrival.at, quanta);
+      break;
+    case FrameKind::mac_control:
+      break;
+    default:
+      if (nic_.receive(arrival.at, frame.data, frame.length, meta, refusal) == SoftNic::Disposition::punt) {
+        punted_.push(index_, 0, arrival.at, std::span(frame.data, frame.length));
+      }
+      return;
+  }
+  ++nic_.counters().rx_unsupported_op_phy;
+}
+
+void NicDevice::turn(Time horizon) {
+  WirePort& port = ports_.front();
+  port.poll();
+  nic_.skip_to(horizon - config_.arrears);
+  for (; port.next_arrival() <= horizon; port.pop()) accept(port.front());
+  port.give_back();
+  nic_.advance(horizon);
+  for (PacketId id = nic_.transmit(); id != kNoPacket; id = nic_.transmit()) {
+    if (pool_[id].meta.kind == FrameKind::pfc) write_pfc(pool_, id);
+    port.send(id);
+  }
+  if (port.unsent() > 0) port.flush(pool_);
+}
+
+Time NicDevice::next_deadline() { return std::min(nic_.next_deadline(), ports_.front().next_deadline()); }
+
+void NicDevice::stop_traffic(Time now) {
+  for (QueuePair& qp : nic_.queue_pairs()) qp.parameters.stop = std::min(qp.parameters.stop, now);
+}
+
+void NicDevice::sample(Time at, SpscRing<Record>& ring) {
+  std::vector<QueuePair>& queue_pairs = nic_.queue_pairs();
+  for (uint32_t i = 0; i < queue_pairs.size(); ++i) {
+    QueuePair& qp = queue_pairs[i];
+    const QpCounters& counters = qp.counters;
+    if (qp.parameters.start != kNever) {
+      qp.reaction_point.advance(at);
+      const bool dcqcn = config_.parameters.dcqcn && qp.reaction_point.limited();
+      const double rate = static_cast<double>(nic_.allowed_rate(qp));
+      ring.push({at,
+                 Record::Kind::transmit,
+                 index_,
+                 i,
+                 {rate, dcqcn ? static_cast<double>(qp.reaction_point.target_rate()) : rate, dcqcn ? qp.reaction_point.alpha() : 0,
+                  static_cast<double>(counters.tx_bytes)}});
+    }
+    if (counters.rx_packets > 0) {
+      ring.push({at,
+                 Record::Kind::receive,
+                 index_,
+                 i,
+                 {static_cast<double>(counters.rx_bytes), static_cast<double>(counters.rx_wire_bytes), static_cast<double>(counters.cnp_sent),
+                  static_cast<double>(counters.lost)}});
+    }
+  }
+}
+
+void NicDevice::register_counters(CounterBlock& block) {
+  const CounterLabels device{{"device", config_.name}};
+  block.add(nic_.counters(), device);
+  for (int p = 0; p < kPriorities; ++p) {
+    block.add(nic_.counters(p), {{"device", config_.name}, {"priority", std::to_string(p)}});
+  }
+  std::vector<QueuePair>& queue_pairs = nic_.queue_pairs();
+  for (size_t i = 0; i < queue_pairs.size(); ++i) {
+    char qpn[16];
+    std::snprintf(qpn, sizeof qpn, "0x%06x", nic_.first_qpn() + static_cast<uint32_t>(i));
+    block.add(queue_pairs[i].counters, {{"device", config_.name}, {"qpn", qpn}, {"flow", config_.queue_pair_names[i]}});
+  }
+}
+
+}  // namespace weir

@@ -1,0 +1,63 @@
+// Samples and events on their way to TypeScript: fixed records in a ring with one writer (the worker) and one reader.
+// When the ring is full a record is dropped and counted; the worker never waits.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "base/types.h"
+
+namespace weir {
+
+struct Record {
+  enum class Kind : uint16_t {
+    queue = 1,      // egress queue: bytes now, most bytes since the last sample, CE marks so far; index = port * 8 + priority
+    transmit = 2,   // QP as sender: rate, target rate, alpha, payload bytes so far; index = QP
+    receive = 3,    // QP as receiver: payload bytes, wire bytes, CNPs sent, packets lost so far; index = QP
+    pause = 4,      // switch ingress: PFC frames sent so far, stopped now (0/1), ingress bytes; index = port * 8 + priority
+    ended = 5,      // the worker's loop has ended; value 0 = asked to, 1 = failed
+  };
+  Time time = 0;
+  Kind kind = Kind::queue;
+  uint16_t device = 0;
+  uint32_t index = 0;
+  double values[4] = {};
+};
+
+template <class T>
+class SpscRing {
+ public:
+  explicit SpscRing(size_t capacity) : slots_(std::bit_ceil(capacity)), mask_(slots_.size() - 1) {}
+
+  // Writer. False (and counted) when full.
+  bool push(const T& item) {
+    const size_t tail = tail_.load(std::memory_order_relaxed);
+    if (tail - head_.load(std::memory_order_acquire) > mask_) {
+      overflow_.fetch_add(1, std::memory_order_relaxed);
+      return false;
+    }
+    slots_[tail & mask_] = item;
+    tail_.store(tail + 1, std::memory_order_release);
+    return true;
+  }
+  // Reader.
+  bool pop(T& item) {
+    const size_t head = head_.load(std::memory_order_relaxed);
+    if (head == tail_.load(std::memory_order_acquire)) return false;
+    item = slots_[head & mask_];
+    head_.store(head + 1, std::memory_order_release);
+    return true;
+  }
+  uint64_t overflow() const { return overflow_.load(std::memory_order_relaxed); }
+
+ private:
+  std::vector<T> slots_;
+  size_t mask_;
+  alignas(64) std::atomic<size_t> head_{0};
+  alignas(64) std::atomic<size_t> tail_{0};
+  std::atomic<uint64_t> overflow_{0};
+};
+
+}  // namespace weir

@@ -1,0 +1,169 @@
+#include "engine/switch_device.h"
+
+#include <array>
+#include <cstring>
+
+#include "base/native_error.h"
+#include "wire/classify.h"
+#include "wire/ecn.h"
+#include "wire/mac_control.h"
+
+namespace weir {
+namespace {
+
+// Copies a frame into `out`, with the tag that the kernel took out put back; returns its length.
+uint32_t copy_frame(const RxFrame& frame, uint8_t* out) {
+  if (!frame.vlan_stripped) {
+    std::memcpy(out, frame.data, frame.length);
+    return frame.length;
+  }
+  std::memcpy(out, frame.data, 12);
+  store_be16(out + 12, kEthertypeVlan);
+  store_be16(out + 14, frame.vlan_tci);
+  std::memcpy(out + 16, frame.data + 12, frame.length - 12);
+  return frame.length + kVlanTag;
+}
+
+}  // namespace
+
+SwitchDevice::SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std::vector<WirePort> ports, PacketPool& pool,
+                           FrameRing& punted)
+    : config_(config),
+      index_(index),
+      ports_(std::move(ports)),
+      pool_(pool),
+      punted_(punted),
+      switch_(config.parameters, pool),
+      arrivals_(static_cast<uint32_t>(ports_.size())) {
+  bool fits = true;
+  for (const auto& route : config.routes) fits = fits && switch_.forwarding().add_static(route.destination_mac, route.ports);
+  for (const auto& pin : config.pins) fits = fits && switch_.forwarding().pin(pin.source_mac, pin.destination_mac, pin.port);
+  if (!fits) {
+    throw NativeError("FDB_FULL", 0, "", "switch " + config.name + ": its routes do not fit the forwarding table", "raise the table's capacity");
+  }
+}
+
+void SwitchDevice::accept(uint16_t port, const WirePort::Arrival& arrival) {
+  SwitchPortCounters& counters = switch_.counters(port);
+  const RxFrame& frame = arrival.frame;
+  if (arrival.at < switch_.now()) ++counters.stragglers;
+  if (frame.length < kEthernetHeader) {
+    ++counters.rx_packets;
+    ++counters.drop_runt;
+    return;
+  }
+  PacketMeta meta;
+  const PacketId id = pool_.allocate();
+  if (id == kNoPacket || frame.length + kVlanTag > pool_.stride()) {
+    ++counters.rx_packets;
+    ++counters.drop_no_descriptor;
+    if (id != kNoPacket) pool_.free(id);
+    return;
+  }
+  Packet& packet = pool_[id];
+  packet = Packet{};
+  packet.length = copy_frame(frame, pool_.data(id));
+  classify(pool_.data(id), packet.length, packet.meta);
+  const FrameKind kind = packet.meta.kind;
+  if (kind != FrameKind::pause && kind != FrameKind::pfc && kind != FrameKind::mac_control) {
+    // Link-local group addresses stay here: the slow path may want them (LLDP), the switch counts them as not forwarded.
+    if ((packet.meta.destination_mac & ~0xfull) == 0x0180c2000000) {
+      punted_.push(index_, port, arrival.at, std::span(pool_.data(id), packet.length));
+    }
+    switch_.receive(arrival.at, port, id);
+    return;
+  }
+  PfcFrame pfc{};
+  uint16_t quanta = 0;
+  if (kind == FrameKind::pfc && parse_pfc(pool_.data(id), packet.length, pfc)) {
+    switch_.receive_pfc(arrival.at, port, pfc.enable, std::to_array(pfc.quanta));
+  } else if (kind == FrameKind::pause && parse_pause(pool_.data(id), packet.length, quanta)) {
+    switch_.receive_pause(arrival.at, port, quanta);
+  } else {
+    ++counters.rx_mac_control_unknown;
+  }
+  pool_.free(id);
+}
+
+void SwitchDevice::write_bytes(PacketId id) {
+  Packet& packet = pool_[id];
+  if (packet.meta.kind == FrameKind::pfc) {
+    write_pfc(pool_, id);
+  } else if (packet.meta.ecn_changed) {
+    write_ecn(pool_.data(id), packet.meta);
+  }
+}
+
+void SwitchDevice::turn(Time horizon) {
+  for (uint16_t p = 0; p < ports_.size(); ++p) {
+    ports_[p].poll();
+    const Time at = ports_[p].next_arrival();
+    if (at <= horizon) {
+      arrivals_.set(p, at);
+    } else {
+      arrivals_.remove(p);
+    }
+  }
+  while (!arrivals_.empty()) {
+    const uint16_t p = static_cast<uint16_t>(arrivals_.top());
+    accept(p, ports_[p].front());
+    ports_[p].pop();
+    const Time at = ports_[p].next_arrival();
+    if (at <= horizon) {
+      arrivals_.set(p, at);
+    } else {
+      arrivals_.remove(p);
+    }
+  }
+  switch_.advance(horizon);
+  for (uint16_t p = 0; p < ports_.size(); ++p) {
+    ports_[p].give_back();
+    for (PacketId id = switch_.transmit(p); id != kNoPacket; id = switch_.transmit(p)) {
+      write_bytes(id);
+      ports_[p].send(id);
+    }
+    if (ports_[p].unsent() > 0) ports_[p].flush(pool_);
+  }
+}
+
+Time SwitchDevice::next_deadline() {
+  Time next = switch_.next_deadline();
+  for (const WirePort& port : ports_) next = std::min(next, port.next_deadline());
+  return next;
+}
+
+void SwitchDevice::sample(Time at, SpscRing<Record>& ring) {
+  for (uint16_t port = 0; port < ports_.size(); ++port) {
+    for (int p = 0; p < kPriorities; ++p) {
+      const SwitchPriorityCounters& counters = switch_.counters(port, p);
+      const uint32_t place = static_cast<uint32_t>(port * kPriorities + p);
+      if (counters.queue_packets > 0 || switch_.queue_bytes(port, p) > 0) {
+        ring.push({at,
+                   Record::Kind::queue,
+                   index_,
+                   place,
+                   {static_cast<double>(switch_.queue_bytes(port, p)), static_cast<double>(switch_.take_queue_peak(port, p)),
+                    static_cast<double>(counters.wred_ecn_marked_packets)}});
+      }
+      if (counters.pfc_tx_packets > 0) {
+        ring.push({at,
+                   Record::Kind::pause,
+                   index_,
+                   place,
+                   {static_cast<double>(counters.pfc_tx_packets), 0, static_cast<double>(switch_.buffer().ingress_bytes(port, p))}});
+      }
+    }
+  }
+}
+
+void SwitchDevice::register_counters(CounterBlock& block) {
+  for (uint16_t port = 0; port < ports_.size(); ++port) {
+    const std::string& peer = config_.ports[port].name;
+    block.add(switch_.counters(port), {{"switch", config_.name}, {"port", peer}});
+    for (int p = 0; p < kPriorities; ++p) {
+      block.add(switch_.counters(port, p), {{"switch", config_.name}, {"port", peer}, {"priority", std::to_string(p)}});
+    }
+  }
+}
+
+}  // namespace weir

@@ -1,0 +1,43 @@
+// A SoftSwitch on real ports.
+#pragma once
+
+#include <vector>
+
+#include "base/indexed_heap.h"
+#include "engine/config.h"
+#include "engine/device.h"
+#include "engine/frame_ring.h"
+#include "switching/soft_switch.h"
+
+namespace weir {
+
+class SwitchDevice final : public Device {
+ public:
+  // Throws NativeError when a route does not fit the forwarding table.
+  SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std::vector<WirePort> ports, PacketPool& pool, FrameRing& punted);
+
+  void turn(Time horizon) override;
+  Time next_deadline() override;
+  void stop_traffic(Time) override {}
+  void reset_distributions() override { switch_.reset_distributions(); }
+  void sample(Time at, SpscRing<Record>& ring) override;
+  void settle_counters() override { switch_.settle_counters(); }
+  void register_counters(CounterBlock& block) override;
+  std::vector<WirePort>& ports() override { return ports_; }
+  SoftSwitch& soft_switch() { return switch_; }
+  const SwitchDeviceConfig& config() const { return config_; }
+
+ private:
+  void accept(uint16_t port, const WirePort::Arrival& arrival);
+  void write_bytes(PacketId id);
+
+  SwitchDeviceConfig config_;
+  uint16_t index_;
+  std::vector<WirePort> ports_;
+  PacketPool& pool_;
+  FrameRing& punted_;
+  SoftSwitch switch_;
+  IndexedHeap arrivals_;
+};
+
+}  // namespace weir

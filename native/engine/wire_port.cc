@@ -1,0 +1,50 @@
+#include "engine/wire_port.h"
+
+#include <algorithm>
+#include <array>
+
+namespace weir {
+
+WirePort::WirePort(std::unique_ptr<PacketPort> port, Rate rate, Time delay, size_t window)
+    : port_(std::move(port)), link_(rate), delay_(delay), window_(window) {
+  outgoing_.reserve(window);
+}
+
+void WirePort::poll() {
+  std::array<RxFrame, 64> burst;
+  while (count_ + used_ < window_.size()) {
+    const size_t room = std::min(burst.size(), window_.size() - count_ - used_);
+    const size_t got = port_->receive(std::span(burst.data(), room));
+    for (size_t i = 0; i < got; ++i) {
+      const RxFrame& frame = burst[i];
+      const uint32_t bytes = wire_bytes(frame.length + (frame.vlan_stripped ? 4 : 0));
+      // The stamp is of the last bit: the frame began its own length earlier, or when the link fell free.
+      const Time own = link_.rate() > 0 ? static_cast<Time>(static_cast<uint64_t>(bytes) * 8 * kSecond / static_cast<uint64_t>(link_.rate())) : 0;
+      window_[(first_ + count_) % window_.size()] = {frame, std::max(frame.stamp, link_.finish(frame.stamp - own, bytes)) + delay_};
+      ++count_;
+    }
+    received_ += got;
+    if (got < room) return;
+  }
+}
+
+void WirePort::give_back() {
+  if (used_ > 0) port_->release(used_);
+  used_ = 0;
+}
+
+void WirePort::flush(PacketPool& pool) {
+  std::array<TxFrame, 64> burst;
+  size_t done = 0;
+  while (done < outgoing_.size()) {
+    const size_t count = std::min(burst.size(), outgoing_.size() - done);
+    for (size_t i = 0; i < count; ++i) burst[i] = {pool.data(outgoing_[done + i]), pool[outgoing_[done + i]].length};
+    const size_t taken = port_->transmit(std::span(burst.data(), count));
+    for (size_t i = 0; i < taken; ++i) pool.free(outgoing_[done + i]);
+    done += taken;
+    if (taken < count) break;
+  }
+  outgoing_.erase(outgoing_.begin(), outgoing_.begin() + static_cast<std::ptrdiff_t>(done));
+}
+
+}  // namespace weir

@@ -1,0 +1,64 @@
+// One end of a link on the wire: frames in with the time at which they arrived, frames out in batches.
+//
+// Event time (design, section 2): a frame arrives at max(stamp, previous arrival + its bytes / link rate) + delay, because
+// a burst that a late sender hands over at one instant did not cross the link in one instant. Frames are borrowed from
+// the port until their time comes; nothing is copied to hold them back.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/types.h"
+#include "io/packet_port.h"
+#include "pacing/serializer.h"
+#include "wire/packet.h"
+
+namespace weir {
+
+class WirePort {
+ public:
+  struct Arrival {
+    RxFrame frame;
+    Time at = 0;
+  };
+
+  // `window`: most frames held between being read and their arrival time; no less than the port's receive slots.
+  WirePort(std::unique_ptr<PacketPort> port, Rate rate, Time delay, size_t window);
+
+  // Reads all that waits.
+  void poll();
+  // When the oldest frame arrives; kNever if none is here.
+  Time next_arrival() const { return count_ > 0 ? window_[first_].at : kNever; }
+  const Arrival& front() const { return window_[first_]; }
+  // Done with front(): its bytes go back to the port with the next give_back().
+  void pop() {
+    first_ = (first_ + 1) % window_.size();
+    --count_;
+    ++used_;
+  }
+  void give_back();
+
+  // Owns `id` until it is sent. The frame's bytes are at pool.data(id), complete.
+  void send(PacketId id) { outgoing_.push_back(id); }
+  // Hands what send() collected to the port, frees what was taken; the rest stays for the next turn.
+  void flush(PacketPool& pool);
+  size_t unsent() const { return outgoing_.size(); }
+
+  PacketPort& port() { return *port_; }
+  Time next_deadline() const { return next_arrival() < port_->next_deadline() ? next_arrival() : port_->next_deadline(); }
+  uint64_t received() const { return received_; }
+
+ private:
+  std::unique_ptr<PacketPort> port_;
+  Serializer link_;
+  Time delay_;
+  std::vector<Arrival> window_;
+  size_t first_ = 0;
+  size_t count_ = 0;
+  size_t used_ = 0;
+  uint64_t received_ = 0;
+  std::vector<PacketId> outgoing_;
+};
+
+}  // namespace weir

@@ -1,0 +1,319 @@
+#include "engine/worker.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/native_error.h"
+
+namespace weir {
+namespace {
+
+constexpr Time kPublishInterval = 2 * kMillisecond;
+constexpr Time kDoorbellInterval = 20 * kMillisecond;
+constexpr Time kOffsetInterval = 10 * kMillisecond;
+constexpr Time kBusyFor = 2 * kMillisecond;      // how long after the last frame the loop still polls
+constexpr Time kLongestSleep = 50 * kMillisecond;
+
+Time read_clock(clockid_t id) {
+  timespec t{};
+  clock_gettime(id, &t);
+  return t.tv_sec * kSecond + t.tv_nsec;
+}
+
+timespec to_timespec(Time t) { return {static_cast<time_t>(t / kSecond), static_cast<long>(t % kSecond)}; }
+
+}  // namespace
+
+Time monotonic_now() { return read_clock(CLOCK_MONOTONIC); }
+
+Worker::Worker(WorkerConfig config, PortFactory factory)
+    : config_(std::move(config)),
+      factory_(std::move(factory)),
+      pool_(config_.packets, config_.packet_bytes),
+      records_(1 << 16),
+      commands_(64),
+      punted_(256),
+      injected_(256),
+      scratch_(std::make_unique<PuntedFrame>()),
+      wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  if (wake_ < 0) throw NativeError::from_errno("eventfd", "cannot create a wake-up descriptor", "raise the limit on open files");
+}
+
+Worker::~Worker() {
+  stop();
+  close(wake_);
+}
+
+void Worker::open() {
+  std::unique_lock lock(mutex_);
+  thread_ = std::thread([this] { run(); });
+  changed_.wait(lock, [this] { return opened_ok_ || error_ != nullptr; });
+  if (error_ == nullptr) return;
+  lock.unlock();
+  thread_.join();
+  std::rethrow_exception(error_);
+}
+
+void Worker::begin(Time at) {
+  const std::lock_guard lock(mutex_);
+  begin_at_ = at;
+  changed_.notify_all();
+}
+
+void Worker::stop() {
+  if (!thread_.joinable()) return;
+  stopping_.store(true, std::memory_order_release);
+  {
+    const std::lock_guard lock(mutex_);
+    changed_.notify_all();
+  }
+  eventfd_write(wake_, 1);
+  thread_.join();
+  opened_.clear();
+}
+
+bool Worker::command(Command command) {
+  const bool taken = commands_.push(command);
+  eventfd_write(wake_, 1);
+  return taken;
+}
+
+void Worker::run() {
+  try {
+    open_ports();  // before tune(): the threads that write captures keep out of the worker's CPU and priority
+    tune();
+    Time begin = kNever;
+    {
+      std::unique_lock lock(mutex_);
+      opened_ok_ = true;
+      changed_.notify_all();
+      changed_.wait(lock, [this] { return begin_at_ != kNever || stopping_.load(std::memory_order_acquire); });
+      begin = begin_at_;
+    }
+    if (begin != kNever) {
+      build_devices(begin);
+      loop(begin);
+    }
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    error_ = std::current_exception();
+    if (!opened_ok_) {
+      changed_.notify_all();
+      return;
+    }
+    try {
+      throw;
+    } catch (const std::exception& e) {
+      failure_ = e.what();
+    } catch (...) {
+      failure_ = "unknown error";
+    }
+    failed_.store(true, std::memory_order_release);
+    records_.push({monotonic_now(), Record::Kind::ended, 0, 0, {1}});
+    if (doorbell_) doorbell_();
+  }
+}
+
+void Worker::tune() {
+  pthread_setname_np(pthread_self(), ("weir-" + config_.name).substr(0, 15).c_str());
+  if (config_.cpu >= 0) {
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    CPU_SET(config_.cpu, &cpus);
+    if (pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus) != 0) {
+      fidelity_.tuning.push_back("not pinned to CPU " + std::to_string(config_.cpu));
+    }
+  }
+  if (setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), -20) != 0) fidelity_.tuning.emplace_back("nice -20 refused (needs CAP_SYS_NICE)");
+  if (mlock(pool_.memory().data(), pool_.memory().size()) != 0) fidelity_.tuning.emplace_back("packet memory not locked (needs CAP_IPC_LOCK or a larger RLIMIT_MEMLOCK)");
+  prctl(PR_SET_TIMERSLACK, 1);
+}
+
+std::unique_ptr<WirePort> Worker::open_port(const std::string& device, const PortConfig& config) {
+  std::unique_ptr<PacketPort> port = factory_(config, clock_);
+  if (!config.capture_file.empty()) {
+    CaptureOptions options;
+    options.path = config.capture_file;
+    auto capture = std::make_unique<CapturePort>(std::move(port), options, clock_);
+    captures_.push_back(capture.get());
+    port = std::move(capture);
+  }
+  if (config.impaired) {
+    auto impairment = std::make_unique<ImpairmentPort>(
+        std::move(port), config.impairment,
+        ImpairmentOptions{.seed = config_.seed, .component = config.impairment_component, .slot_bytes = config.slot_bytes}, clock_);
+    impairments_.emplace_back(CounterLabels{{"device", device}, {"port", config.name}}, impairment.get());
+    port = std::move(impairment);
+  }
+  return std::make_unique<WirePort>(std::move(port), config.rate, config.delay, config.receive_slots);
+}
+
+void Worker::open_ports() {
+  refresh_clock();
+  for (const SwitchDeviceConfig& device : config_.switches) {
+    for (const PortConfig& port : device.ports) opened_.push_back(open_port(device.name, port));
+  }
+  for (const NicDeviceConfig& device : config_.nics) opened_.push_back(open_port(device.name, device.port));
+}
+
+void Worker::build_devices(Time begin) {
+  size_t next = 0;
+  uint16_t index = 0;
+  for (const SwitchDeviceConfig& device : config_.switches) {
+    std::vector<WirePort> ports;
+    for (size_t i = 0; i < device.ports.size(); ++i) ports.push_back(std::move(*opened_[next++]));
+    switches_.push_back(std::make_unique<SwitchDevice>(device, index++, std::move(ports), pool_, punted_));
+    devices_.push_back(switches_.back().get());
+  }
+  for (const NicDeviceConfig& device : config_.nics) {
+    nics_.push_back(std::make_unique<NicDevice>(device, index++, std::move(*opened_[next++]), pool_, punted_, begin));
+    devices_.push_back(nics_.back().get());
+  }
+  for (Device* device : devices_) device->register_counters(counters_);
+  for (const auto& [labels, port] : impairments_) counters_.add(port->counters(), labels);
+  counters_.freeze();
+  ready_.store(true, std::memory_order_release);
+}
+
+// The two clocks are read around each other; a reading that was interrupted in between is not taken.
+void Worker::refresh_clock() {
+  clock_.now = monotonic_now();
+  if (offset_checked_ != 0 && clock_.now - offset_checked_ < kOffsetInterval) return;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const Time before = monotonic_now();
+    const Time real = read_clock(CLOCK_REALTIME);
+    const Time after = monotonic_now();
+    if (after - before > 2 * kMicrosecond && (attempt < 2 || offset_checked_ != 0)) continue;
+    clock_.realtime_offset = before + (after - before) / 2 - real;
+    offset_checked_ = after;
+    return;
+  }
+}
+
+uint64_t Worker::frames_seen() const {
+  uint64_t frames = 0;
+  for (Device* device : devices_) {
+    for (const WirePort& port : device->ports()) frames += port.received();
+  }
+  return frames;
+}
+
+void Worker::loop(Time begin) {
+  Time next_sample = config_.sample_interval > 0 ? begin : kNever;
+  Time reset_at = begin + config_.reset_after;
+  Time previous = 0;
+  Time deadline = 0;
+  Time idle_slept = 0;
+  Time last_frame = 0;
+  uint64_t seen = 0;
+  while (!stopping_.load(std::memory_order_acquire)) {
+    refresh_clock();
+    const Time now = clock_.now;
+    if (previous != 0 && now >= begin) {
+      fidelity_.loop_gap.record(static_cast<uint64_t>(std::max<Time>(0, now - previous - idle_slept)));
+      if (deadline <= now) fidelity_.timer_lateness.record(static_cast<uint64_t>(now - deadline));
+    }
+    previous = now;
+    Command command;
+    while (commands_.pop(command)) {
+      for (Device* device : devices_) device->stop_traffic(now);
+    }
+    inject();
+    while (next_sample <= now || reset_at <= now) {
+      const Time boundary = std::min(next_sample, reset_at);
+      for (Device* device : devices_) device->turn(boundary);
+      if (boundary == next_sample) {
+        for (Device* device : devices_) device->sample(boundary, records_);
+        next_sample += config_.sample_interval;
+      }
+      if (boundary == reset_at) {
+        for (Device* device : devices_) device->reset_distributions();
+        reset_at = kNever;
+      }
+    }
+    deadline = std::min(next_sample, reset_at);
+    for (Device* device : devices_) {
+      device->turn(now);
+      deadline = std::min(deadline, device->next_deadline());
+    }
+    publish(now, false);
+    const uint64_t frames = frames_seen();
+    if (frames != seen) last_frame = now;
+    seen = frames;
+    const bool busy = now - last_frame < kBusyFor;
+    const Time before = monotonic_now();
+    idle_slept = wait(before, deadline, busy) ? monotonic_now() - before : 0;
+  }
+  publish(clock_.now, true);
+}
+
+// Returns whether this was idle sleep, which is nobody's lateness.
+bool Worker::wait(Time now, Time deadline, bool busy) {
+  if (busy || deadline <= now + config_.quantum) {
+    const timespec until = to_timespec(now + config_.quantum);
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
+    return false;
+  }
+  std::vector<pollfd>& waits = waits_;
+  if (waits.empty()) {
+    waits.push_back({wake_, POLLIN, 0});
+    for (Device* device : devices_) {
+      for (WirePort& port : device->ports()) {
+        if (port.port().wait_descriptor() >= 0) waits.push_back({port.port().wait_descriptor(), POLLIN, 0});
+      }
+    }
+  }
+  const timespec timeout = to_timespec(std::min(deadline - now, kLongestSleep));
+  ppoll(waits.data(), waits.size(), &timeout, nullptr);
+  eventfd_t ignored;
+  if ((waits[0].revents & POLLIN) != 0) eventfd_read(wake_, &ignored);
+  return true;
+}
+
+void Worker::inject() {
+  while (injected_.pop(*scratch_)) {
+    if (scratch_->device >= devices_.size() || scratch_->port >= devices_[scratch_->device]->ports().size()) continue;
+    const PacketId id = pool_.allocate();
+    if (id == kNoPacket) return;
+    pool_[id] = Packet{};
+    pool_[id].length = std::min(scratch_->length, pool_.stride());
+    std::copy_n(scratch_->bytes, pool_[id].length, pool_.data(id));
+    devices_[scratch_->device]->ports()[scratch_->port].send(id);
+  }
+}
+
+void Worker::publish(Time now, bool last) {
+  if (!last && now - published_ < kPublishInterval) return;
+  published_ = now;
+  for (Device* device : devices_) device->settle_counters();
+  if (last) {
+    for (Device* device : devices_) {
+      for (WirePort& port : device->ports()) {
+        const PortLosses losses = port.port().losses();
+        fidelity_.host_drops += losses.receive_overrun + losses.receive_truncated + losses.transmit_errors;
+      }
+    }
+    for (const CapturePort* capture : captures_) fidelity_.capture_dropped += capture->capture_dropped();
+    fidelity_.record_overflow = records_.overflow();
+    fidelity_.punt_refused = punted_.refused();
+    records_.push({now, Record::Kind::ended, 0, 0, {0}});
+  }
+  counters_.publish();
+  if (doorbell_ && (last || now - rung_ >= kDoorbellInterval)) {
+    rung_ = now;
+    doorbell_();
+  }
+}
+
+}  // namespace weir

@@ -1,0 +1,132 @@
+// A native thread that owns ports and devices and runs them to completion, turn by turn.
+//
+//   Worker(config, factory)   nothing happens yet
+//   open()                    starts the thread; returns when its ports are open, throws NativeError if one is not
+//   begin(at)                 devices start to live; their times count from `at` (CLOCK_MONOTONIC ns)
+//   stop()                    ends and joins the thread; idempotent. After it the distributions may be read.
+//
+// Under load the loop sleeps `quantum` between turns, which batches system calls and leaves the core to others in between;
+// without load it sleeps on its descriptors until the next deadline. The clock is read once per turn.
+#pragma once
+
+#include <poll.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/histogram.h"
+#include "engine/config.h"
+#include "engine/counter_block.h"
+#include "engine/device.h"
+#include "engine/frame_ring.h"
+#include "engine/nic_device.h"
+#include "engine/record_ring.h"
+#include "engine/switch_device.h"
+#include "io/capture.h"
+#include "io/impairment.h"
+
+namespace weir {
+
+class Worker {
+ public:
+  struct Command {
+    enum class Kind : uint8_t { stop_traffic };
+    Kind kind = Kind::stop_traffic;
+  };
+  struct Fidelity {
+    Histogram loop_gap;        // ns between the starts of two turns, intended idle sleep left out
+    Histogram timer_lateness;  // ns by which turns came after the deadline they were for
+    uint64_t host_drops = 0;   // frames that the host lost: ring overruns, truncations, transmit errors
+    uint64_t record_overflow = 0;
+    uint64_t capture_dropped = 0;
+    uint64_t punt_refused = 0;
+    std::vector<std::string> tuning;  // what the host did not let us do
+  };
+
+  Worker(WorkerConfig config, PortFactory factory);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  void open();
+  void begin(Time at);
+  void stop();
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+  std::string failure() const { return failure_; }  // after stop()
+
+  // Called on the worker thread, at most every 20 ms, when records or punted frames wait; and when the loop has ended.
+  void set_doorbell(std::function<void()> doorbell) { doorbell_ = std::move(doorbell); }
+
+  SpscRing<Record>& records() { return records_; }
+  FrameRing& punted() { return punted_; }
+  // Frames to send, by device and port. One writer.
+  FrameRing& injected() { return injected_; }
+  bool command(Command command);
+  const CounterBlock& counters() const { return counters_; }  // from begin() on, once ready() is true
+  bool ready() const { return ready_.load(std::memory_order_acquire); }
+
+  // After stop().
+  const Fidelity& fidelity() const { return fidelity_; }
+  std::vector<std::unique_ptr<SwitchDevice>>& switches() { return switches_; }
+  std::vector<std::unique_ptr<NicDevice>>& nics() { return nics_; }
+
+ private:
+  void run();
+  void tune();
+  void open_ports();
+  std::unique_ptr<WirePort> open_port(const std::string& device, const PortConfig& config);
+  void build_devices(Time begin);
+  void loop(Time begin);
+  void refresh_clock();
+  void inject();
+  void publish(Time now, bool last);
+  bool wait(Time now, Time deadline, bool busy);
+  uint64_t frames_seen() const;
+
+  WorkerConfig config_;
+  PortFactory factory_;
+  PortClock clock_;
+  Time offset_checked_ = 0;
+  PacketPool pool_;
+  std::vector<std::unique_ptr<WirePort>> opened_;
+  std::vector<std::unique_ptr<SwitchDevice>> switches_;
+  std::vector<std::unique_ptr<NicDevice>> nics_;
+  std::vector<Device*> devices_;
+  std::vector<const CapturePort*> captures_;  // owned by their ports
+  std::vector<std::pair<CounterLabels, const ImpairmentPort*>> impairments_;
+  CounterBlock counters_;
+  SpscRing<Record> records_;
+  SpscRing<Command> commands_;
+  FrameRing punted_;
+  FrameRing injected_;
+  std::unique_ptr<PuntedFrame> scratch_;
+  std::function<void()> doorbell_;
+  Time rung_ = 0;
+  Time published_ = 0;
+  std::vector<pollfd> waits_;
+  int wake_ = -1;  // eventfd: commands, injected frames and stop() end an idle sleep
+
+  std::thread thread_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool opened_ok_ = false;
+  Time begin_at_ = kNever;
+  std::exception_ptr error_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> ready_{false};
+  std::atomic<bool> failed_{false};
+  std::string failure_;
+  Fidelity fidelity_;
+};
+
+// CLOCK_MONOTONIC, ns.
+Time monotonic_now();
+
+}  // namespace weir
