@@ -53,6 +53,7 @@ Napi::Function WorkerHandle::define(Napi::Env env) {
                       InstanceMethod("readCounters", &WorkerHandle::read_counters),
                       InstanceMethod("drainRecords", &WorkerHandle::drain_records),
                       InstanceMethod("drainPunted", &WorkerHandle::drain_punted), InstanceMethod("inject", &WorkerHandle::inject),
+                      InstanceMethod("worstGap", &WorkerHandle::worst_gap),
                       InstanceMethod("outcome", &WorkerHandle::outcome)});
 }
 
@@ -173,6 +174,10 @@ Napi::Value WorkerHandle::inject(const Napi::CallbackInfo& info) {
                                                   static_cast<uint16_t>(info[1].ToNumber().Uint32Value()), 0,
                                                   std::span(bytes.Data(), bytes.ByteLength()));
   return Napi::Boolean::New(info.Env(), taken);
+}
+
+Napi::Value WorkerHandle::worst_gap(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), static_cast<double>(worker(info).worst_gap()));
 }
 
 Napi::Value WorkerHandle::outcome(const Napi::CallbackInfo& info) {

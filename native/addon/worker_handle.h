@@ -27,6 +27,7 @@ class WorkerHandle : public Napi::ObjectWrap<WorkerHandle> {
   Napi::Value drain_records(const Napi::CallbackInfo& info);
   Napi::Value drain_punted(const Napi::CallbackInfo& info);
   Napi::Value inject(const Napi::CallbackInfo& info);
+  Napi::Value worst_gap(const Napi::CallbackInfo& info);
   Napi::Value outcome(const Napi::CallbackInfo& info);
 
   Worker& worker(const Napi::CallbackInfo& info) const;

@@ -10,7 +10,7 @@ namespace weir {
 class Histogram {
  public:
   static constexpr int kSubBits = 5;
-  static constexpr int kBuckets = (64 - kSubBits) << kSubBits;
+  static constexpr int kBuckets = (65 - kSubBits) << kSubBits;
 
   // `weight` is 1 for counts, or a duration in ns for a time-weighted distribution.
   void record(uint64_t value, uint64_t weight = 1) {

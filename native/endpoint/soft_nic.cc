@@ -14,9 +14,12 @@ constexpr uint32_t kMaxPayload = 4'096;
 constexpr Time kRetry = 10 * kMicrosecond;
 
 bool carries_request(uint8_t opcode) { return opcode <= kOpcodeRcWriteOnlyImmediate; }
-bool first_of_write(uint8_t opcode) { return opcode == kOpcodeRcWriteFirst || opcode == kOpcodeRcWriteOnly; }
+bool first_of_write(uint8_t opcode) {
+  return opcode == kOpcodeRcWriteFirst || opcode == kOpcodeRcWriteOnly || opcode == kOpcodeRcWriteOnlyImmediate;
+}
+// Of a request: the others are the first and middle packets.
 bool last_of_message(uint8_t opcode) {
-  return opcode == kOpcodeRcWriteLast || opcode == kOpcodeRcWriteOnly || opcode == kOpcodeRcSendLast || opcode == kOpcodeRcSendOnly;
+  return opcode != kOpcodeRcSendFirst && opcode != kOpcodeRcSendMiddle && opcode != kOpcodeRcWriteFirst && opcode != kOpcodeRcWriteMiddle;
 }
 
 }  // namespace
@@ -123,6 +126,7 @@ void SoftNic::receive_data(uint32_t index, uint32_t length, const PacketMeta& me
     ++counters_.np_ecn_marked_roce_packets;
     ++qp.counters.ecn_marked;
     if (parameters_.dcqcn) {
+      expire_windows(now_);  // after skip_to() some may have ended that advance() has not come to yet
       const bool opens = !qp.notification_point.active();
       if (qp.notification_point.on_marked(now_, parameters_.cnp_interval)) owe_cnp(index);
       if (opens && qp.notification_point.active()) windows_[(window_head_ + window_count_++) % windows_.size()] = index;
@@ -234,12 +238,12 @@ void SoftNic::finish(QueuePair& qp) {
   --active_;
 }
 
-// Back into the wheel until the next packet's release, or until the rate may rise before then.
+// Back into the wheel until the next packet's release, or until the rate may rise or the QP must stop before then.
 void SoftNic::wait(uint32_t index) {
   QueuePair& qp = queue_pairs_[index];
   qp.state = QueuePair::State::waiting;
   const Time rises = parameters_.dcqcn ? qp.reaction_point.next_deadline() : kNever;
-  wheel_.schedule(index, std::min(qp.pacer.release(), rises));
+  wheel_.schedule(index, std::min({qp.pacer.release(), rises, qp.parameters.stop}));
 }
 
 // The rate of a QP has changed while its next packet waits.

@@ -52,6 +52,8 @@ class SoftNic {
 
   // `pool` must outlive the NIC, belong to the same worker and have room for a frame in each of its buffers.
   SoftNic(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, PacketPool& pool);
+  SoftNic(const SoftNic&) = delete;
+  SoftNic& operator=(const SoftNic&) = delete;
 
   // `punt`: the slow path should see this frame.
   Disposition receive(Time now, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal);

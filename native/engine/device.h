@@ -27,8 +27,9 @@ class Device {
  public:
   virtual ~Device() = default;
 
-  // Reads every port and lives up to `horizon`: arrivals and departures merged in time order, what is due sent.
-  virtual void turn(Time horizon) = 0;
+  // Reads every port and lives up to `horizon`: arrivals and departures merged in time order, what is due sent. `now`, at or
+  // after the horizon, is what the clock says: lateness is measured against it.
+  virtual void turn(Time horizon, Time now) = 0;
   // When turn() next has something to do if nothing arrives.
   virtual Time next_deadline() = 0;
   // Stops making traffic, lets what is under way finish.

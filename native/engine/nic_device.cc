@@ -50,10 +50,10 @@ void NicDevice::accept(const WirePort::Arrival& arrival) {
   ++nic_.counters().rx_unsupported_op_phy;
 }
 
-void NicDevice::turn(Time horizon) {
+void NicDevice::turn(Time horizon, Time now) {
   WirePort& port = ports_.front();
   port.poll();
-  nic_.skip_to(horizon - config_.arrears);
+  nic_.skip_to(now - config_.arrears);
   for (; port.next_arrival() <= horizon; port.pop()) accept(port.front());
   port.give_back();
   nic_.advance(horizon);

@@ -14,7 +14,7 @@ class NicDevice final : public Device {
  public:
   NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort port, PacketPool& pool, FrameRing& punted, Time begin);
 
-  void turn(Time horizon) override;
+  void turn(Time horizon, Time now) override;
   Time next_deadline() override;
   void stop_traffic(Time now) override;
   void reset_distributions() override {}

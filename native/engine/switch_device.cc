@@ -18,7 +18,7 @@ uint32_t copy_frame(const RxFrame& frame, uint8_t* out) {
     return frame.length;
   }
   std::memcpy(out, frame.data, 12);
-  store_be16(out + 12, kEthertypeVlan);
+  store_be16(out + 12, frame.vlan_tpid);
   store_be16(out + 14, frame.vlan_tci);
   std::memcpy(out + 16, frame.data + 12, frame.length - 12);
   return frame.length + kVlanTag;
@@ -94,7 +94,7 @@ void SwitchDevice::write_bytes(PacketId id) {
   }
 }
 
-void SwitchDevice::turn(Time horizon) {
+void SwitchDevice::turn(Time horizon, Time) {
   for (uint16_t p = 0; p < ports_.size(); ++p) {
     ports_[p].poll();
     const Time at = ports_[p].next_arrival();
@@ -150,7 +150,7 @@ void SwitchDevice::sample(Time at, SpscRing<Record>& ring) {
                    Record::Kind::pause,
                    index_,
                    place,
-                   {static_cast<double>(counters.pfc_tx_packets), 0, static_cast<double>(switch_.buffer().ingress_bytes(port, p))}});
+                   {static_cast<double>(counters.pfc_tx_packets), switch_.stopped(port, p) ? 1.0 : 0.0, static_cast<double>(switch_.buffer().ingress_bytes(port, p))}});
       }
     }
   }

@@ -16,7 +16,7 @@ class SwitchDevice final : public Device {
   // Throws NativeError when a route does not fit the forwarding table.
   SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std::vector<WirePort> ports, PacketPool& pool, FrameRing& punted);
 
-  void turn(Time horizon) override;
+  void turn(Time horizon, Time now) override;
   Time next_deadline() override;
   void stop_traffic(Time) override {}
   void reset_distributions() override { switch_.reset_distributions(); }

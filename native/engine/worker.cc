@@ -31,6 +31,26 @@ Time read_clock(clockid_t id) {
   return t.tv_sec * kSecond + t.tv_nsec;
 }
 
+// The kernel's struct sched_attr, which glibc 2.36 does not have (sched_setattr(2)).
+struct SchedulingAttributes {
+  uint32_t size;
+  uint32_t policy;
+  uint64_t flags;
+  int32_t nice;
+  uint32_t priority;
+  uint64_t runtime;
+  uint64_t deadline;
+  uint64_t period;
+};
+
+// An ordinary thread (SCHED_OTHER) with a nice value and a short slice: since Linux 6.12 a thread that wakes up with a
+// shorter slice than the running one's takes over at once, where it used to wait for milliseconds. Older kernels ignore it.
+bool schedule_soon(int nice) {
+  constexpr uint64_t kSlice = 100'000;  // ns, the least that the kernel accepts
+  SchedulingAttributes attributes{sizeof(SchedulingAttributes), SCHED_OTHER, 0, nice, 0, kSlice, 0, 0};
+  return syscall(SYS_sched_setattr, 0, &attributes, 0) == 0;
+}
+
 timespec to_timespec(Time t) { return {static_cast<time_t>(t / kSecond), static_cast<long>(t % kSecond)}; }
 
 }  // namespace
@@ -135,7 +155,10 @@ void Worker::tune() {
       fidelity_.tuning.push_back("not pinned to CPU " + std::to_string(config_.cpu));
     }
   }
-  if (setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), -20) != 0) fidelity_.tuning.emplace_back("nice -20 refused (needs CAP_SYS_NICE)");
+  if (!schedule_soon(-20)) {
+    fidelity_.tuning.emplace_back("nice -20 refused (needs CAP_SYS_NICE)");
+    schedule_soon(getpriority(PRIO_PROCESS, 0));
+  }
   if (mlock(pool_.memory().data(), pool_.memory().size()) != 0) fidelity_.tuning.emplace_back("packet memory not locked (needs CAP_IPC_LOCK or a larger RLIMIT_MEMLOCK)");
   prctl(PR_SET_TIMERSLACK, 1);
 }
@@ -232,7 +255,7 @@ void Worker::loop(Time begin) {
     inject();
     while (next_sample <= now || reset_at <= now) {
       const Time boundary = std::min(next_sample, reset_at);
-      for (Device* device : devices_) device->turn(boundary);
+      for (Device* device : devices_) device->turn(boundary, now);
       if (boundary == next_sample) {
         for (Device* device : devices_) device->sample(boundary, records_);
         next_sample += config_.sample_interval;
@@ -244,7 +267,7 @@ void Worker::loop(Time begin) {
     }
     deadline = std::min(next_sample, reset_at);
     for (Device* device : devices_) {
-      device->turn(now);
+      device->turn(now, now);
       deadline = std::min(deadline, device->next_deadline());
     }
     publish(now, false);
@@ -297,6 +320,7 @@ void Worker::publish(Time now, bool last) {
   if (!last && now - published_ < kPublishInterval) return;
   published_ = now;
   for (Device* device : devices_) device->settle_counters();
+  worst_gap_.store(fidelity_.loop_gap.max(), std::memory_order_relaxed);
   if (last) {
     for (Device* device : devices_) {
       for (WirePort& port : device->ports()) {

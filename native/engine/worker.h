@@ -69,6 +69,8 @@ class Worker {
   // Frames to send, by device and port. One writer.
   FrameRing& injected() { return injected_; }
   bool command(Command command);
+  // Longest loop gap so far, ns. Any thread.
+  uint64_t worst_gap() const { return worst_gap_.load(std::memory_order_relaxed); }
   const CounterBlock& counters() const { return counters_; }  // from begin() on, once ready() is true
   bool ready() const { return ready_.load(std::memory_order_acquire); }
 
@@ -122,6 +124,7 @@ class Worker {
   std::atomic<bool> stopping_{false};
   std::atomic<bool> ready_{false};
   std::atomic<bool> failed_{false};
+  std::atomic<uint64_t> worst_gap_{0};
   std::string failure_;
   Fidelity fidelity_;
 };

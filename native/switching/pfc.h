@@ -9,6 +9,8 @@
 namespace weir {
 
 inline constexpr uint16_t kMaxPauseQuanta = 65'535;
+// An unlimited link's peer may be this fast, so that a pause sent there is refreshed in time.
+inline constexpr Rate kFastestLink = 400'000'000'000;
 
 // What `quanta` pause quanta of 512 bit times last on a link of `rate`, in ns, rounded down. 0 for an unlimited link.
 constexpr Time pause_time(uint16_t quanta, Rate rate) {
@@ -20,8 +22,8 @@ constexpr Time pause_time(uint16_t quanta, Rate rate) {
 class PfcSender {
  public:
   PfcSender() { refresh_at_.fill(kNever); }
-  // `rate`: of the link, to know how long a pause lasts there.
-  void configure(Rate rate) { lifetime_ = pause_time(kMaxPauseQuanta, rate); }
+  // `rate`: of the link, to know how long a pause lasts there; 0 counts as kFastestLink.
+  void configure(Rate rate) { lifetime_ = pause_time(kMaxPauseQuanta, rate > 0 ? rate : kFastestLink); }
 
   bool stopped(int priority) const { return (stopped_ >> priority & 1) != 0; }
   uint8_t stopped_mask() const { return stopped_; }
@@ -42,7 +44,7 @@ class PfcSender {
 
   uint8_t stopped_ = 0;
   uint8_t owed_ = 0;
-  Time lifetime_ = 0;
+  Time lifetime_ = pause_time(kMaxPauseQuanta, kFastestLink);
   Time next_refresh_ = kNever;
   std::array<Time, kPriorities> refresh_at_;
 };

@@ -8,6 +8,7 @@ SharedBuffer::SharedBuffer(const BufferParameters& parameters, int ports, uint8_
     : parameters_(parameters),
       lossless_(lossless),
       shared_size_(lossless == 0 ? parameters.total : parameters.total - parameters.headroom * ports * parameters.priorities),
+      lossy_minimum_(lossless != 0 && parameters.priorities == kPriorities ? parameters.headroom : 0),
       usage_(static_cast<size_t>(ports) * kPriorities) {}
 
 int64_t SharedBuffer::pfc_threshold() const {
@@ -17,7 +18,7 @@ int64_t SharedBuffer::pfc_threshold() const {
 }
 
 bool SharedBuffer::below_xon(int ingress, int priority) const {
-  return ingress_bytes(ingress, priority) <= std::max<int64_t>(0, pfc_threshold() - parameters_.xon_offset);
+  return headroom_bytes(ingress, priority) == 0 && ingress_bytes(ingress, priority) <= std::max<int64_t>(0, pfc_threshold() - parameters_.xon_offset);
 }
 
 Admission SharedBuffer::admit(int ingress, int egress, int priority, uint32_t length) {
@@ -31,7 +32,7 @@ Admission SharedBuffer::admit(int ingress, int egress, int priority, uint32_t le
       in.headroom += bytes;
       in_headroom_ += bytes;
     }
-  } else {
+  } else if (out.egress + bytes > lossy_minimum_) {
     const int64_t free = std::max<int64_t>(0, shared_size_ - occupied_);
     if (static_cast<double>(out.egress + bytes) > parameters_.lossy_alpha * static_cast<double>(free)) {
       return Admission::lossy_threshold;

@@ -6,7 +6,9 @@
 //   t_PFC = threshold                            static (the paper's upper bound is (B - P n t_flight) / (P n))
 // An ingress above t_PFC is paused and may fill its headroom; it is resumed at t_PFC - xon_offset (2 MTU) or below.
 // Readings taken: s is everything occupied, headroom included ("the sum of packets pending on all egress queues"); bytes
-// leave the headroom first, as in HPCC's switch-mmu.cc and in hardware; with PFC off nothing is reserved for headroom.
+// leave the headroom first, as in HPCC's switch-mmu.cc and in hardware; with PFC off nothing is reserved for headroom. The
+// formula reserves headroom for lossy priorities too, which have no use for it: there it is the egress queue's guaranteed
+// minimum, so that CNPs still pass when lossless traffic has filled the rest.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +47,11 @@ class SharedBuffer {
 
   // Above this an ingress (port, priority) is paused. Bytes, >= 0.
   int64_t pfc_threshold() const;
-  bool above_xoff(int ingress, int priority) const { return ingress_bytes(ingress, priority) > pfc_threshold(); }
+  // So is one that has bytes in its headroom, for whatever reason; and it is not resumed before they have left, or the next
+  // pause would find the headroom partly used.
+  bool above_xoff(int ingress, int priority) const {
+    return headroom_bytes(ingress, priority) > 0 || ingress_bytes(ingress, priority) > pfc_threshold();
+  }
   bool below_xon(int ingress, int priority) const;
 
   int64_t ingress_bytes(int port, int priority) const { return at(port, priority).ingress; }
@@ -67,6 +73,7 @@ class SharedBuffer {
   BufferParameters parameters_;
   uint8_t lossless_;
   int64_t shared_size_;
+  int64_t lossy_minimum_;
   int64_t occupied_ = 0;
   int64_t in_headroom_ = 0;
   std::vector<Usage> usage_;

@@ -58,11 +58,11 @@ void SoftSwitch::flood(uint16_t in, PacketId id) {
     if (out == in) continue;
     if (last >= 0) {
       const PacketId copy = pool_.allocate();
+      ++ports_[in].counters.flood_copies;
       if (copy == kNoPacket) {
         ++ports_[in].counters.drop_no_descriptor;
       } else {
         ++held_;
-        ++ports_[in].counters.flood_copies;
         pool_[copy] = pool_[id];
         if (pool_.stride() > 0) std::memcpy(pool_.data(copy), pool_.data(id), std::min(pool_[id].length, pool_.stride()));
         forward(in, static_cast<uint16_t>(last), copy);
@@ -85,7 +85,9 @@ void SoftSwitch::forward(uint16_t in, uint16_t out, PacketId id) {
   if (admission != Admission::admitted) {
     ++group.pg_dropped_packets;
     switch (admission) {
-      case Admission::headroom_full: return drop(from.counters.drop_headroom_full, id);
+      case Admission::headroom_full:
+        stop_peer(in, priority);  // if not yet stopped: a headroom smaller than the frame
+        return drop(from.counters.drop_headroom_full, id);
       case Admission::lossy_threshold: return drop(from.counters.drop_lossy_threshold, id);
       default: return drop(from.counters.drop_buffer_full, id);
     }
@@ -145,9 +147,12 @@ void SoftSwitch::drop(uint64_t& reason, PacketId id) {
 }
 
 void SoftSwitch::check_xoff(uint16_t in, int priority) {
+  if ((parameters_.pfc_priorities >> priority & 1) != 0 && buffer_.above_xoff(in, priority)) stop_peer(in, priority);
+}
+
+void SoftSwitch::stop_peer(uint16_t in, int priority) {
   Port& port = ports_[in];
-  if ((parameters_.pfc_priorities >> priority & 1) == 0 || port.pfc.stopped(priority)) return;
-  if (!buffer_.above_xoff(in, priority)) return;
+  if (port.pfc.stopped(priority)) return;
   port.pfc.stop(priority);
   ++stopped_;
   ++port.priorities[static_cast<size_t>(priority)].pfc_tx_transitions;
@@ -172,24 +177,27 @@ void SoftSwitch::check_xon() {
 }
 
 void SoftSwitch::receive_pfc(Time now, uint16_t in, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta) {
-  advance(now);
-  Port& port = ports_[in];
-  ++port.counters.rx_pfc_frames;
-  for (int p = 0; p < kPriorities; ++p) {
-    if ((enable >> p & 1) == 0) continue;
-    ++port.priorities[static_cast<size_t>(p)].pfc_rx_packets;
-    port.pause.apply(p, quanta[static_cast<size_t>(p)], now_, port.parameters.rate);
-  }
-  if (port.in_flight == kNoPacket) start_next(in);
-  reschedule(in);
+  ++ports_[in].counters.rx_pfc_frames;
+  pause(now, in, enable, parameters_.pfc_priorities, quanta);
 }
 
 void SoftSwitch::receive_pause(Time now, uint16_t in, uint16_t quanta) {
   std::array<uint16_t, kPriorities> all;
   all.fill(quanta);
-  receive_pfc(now, in, kAllPriorities, all);
-  --ports_[in].counters.rx_pfc_frames;
   ++ports_[in].counters.rx_pause_frames;
+  pause(now, in, kAllPriorities, kAllPriorities, all);
+}
+
+void SoftSwitch::pause(Time now, uint16_t in, uint8_t enable, uint8_t obeyed, const std::array<uint16_t, kPriorities>& quanta) {
+  advance(now);
+  Port& port = ports_[in];
+  for (int p = 0; p < kPriorities; ++p) {
+    if ((enable >> p & 1) == 0) continue;
+    ++port.priorities[static_cast<size_t>(p)].pfc_rx_packets;
+    if ((obeyed >> p & 1) != 0) port.pause.apply(p, quanta[static_cast<size_t>(p)], now_, port.parameters.rate);
+  }
+  if (port.in_flight == kNoPacket) start_next(in);
+  reschedule(in);
 }
 
 void SoftSwitch::advance(Time now) {

@@ -58,12 +58,15 @@ class SoftSwitch {
  public:
   // `pool` must outlive the switch and belong to the same worker.
   SoftSwitch(SwitchParameters parameters, PacketPool& pool);
+  SoftSwitch(const SoftSwitch&) = delete;
+  SoftSwitch& operator=(const SoftSwitch&) = delete;
 
   Forwarding& forwarding() { return forwarding_; }
   const Forwarding& forwarding() const { return forwarding_; }
 
   // Takes ownership of `id`, whose meta and length are filled in.
   void receive(Time now, uint16_t port, PacketId id);
+  // Priorities that are not under PFC here do not obey.
   void receive_pfc(Time now, uint16_t port, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta);
   void receive_pause(Time now, uint16_t port, uint16_t quanta);
   void advance(Time now);
@@ -78,7 +81,9 @@ class SoftSwitch {
   SwitchPriorityCounters& counters(uint16_t port, int priority) { return ports_[port].priorities[static_cast<size_t>(priority)]; }
   int64_t queue_bytes(uint16_t port, int priority) const { return buffer_.egress_bytes(port, priority); }
   const SharedBuffer& buffer() const { return buffer_; }
-  // Frames inside the switch: queued or being serialised.
+  // Whether the peer at `port` is paused by us at `priority`.
+  bool stopped(uint16_t port, int priority) const { return ports_[port].pfc.stopped(priority); }
+  // Frames in the queues; those being serialised have been counted as sent.
   uint64_t held() const { return held_; }
 
   // Distribution of an egress queue's length over time, each length weighted by the ns it lasted, up to now().
@@ -119,7 +124,9 @@ class SoftSwitch {
   PacketId dequeue(uint16_t out, int priority);
   void mark(Port& port, Packet& packet, int64_t queue_bytes);
   void drop(uint64_t& reason, PacketId id);
+  void pause(Time now, uint16_t port, uint8_t enable, uint8_t obeyed, const std::array<uint16_t, kPriorities>& quanta);
   void check_xoff(uint16_t port, int priority);
+  void stop_peer(uint16_t port, int priority);
   void check_xon();
   void step(uint16_t port);
   void start_next(uint16_t port);

@@ -1,0 +1,69 @@
+/** What every verb shares: where to write, exit statuses, and how errors look. */
+import type { EventEmitter } from "node:events";
+import { ScenarioError, WeirError } from "../config/error.js";
+import { type LoadedScenario, loadScenario } from "../config/scenario.js";
+import type { Scenario } from "../config/types.js";
+import type { LiveStream } from "../lab/live_view.js";
+import type { LabOptions, LabOutcome } from "../lab/types.js";
+
+/** Exit statuses of weir; a signal's is 128 + its number. */
+export const kExit = { ok: 0, failure: 1, usage: 2, invalid: 3, sigint: 130, sigterm: 143 } as const;
+
+/** The process as the verbs see it; tests give their own. */
+export interface CliContext {
+  stdout: LiveStream;
+  stderr: LiveStream;
+  /** Emits SIGINT and SIGTERM. */
+  signals: EventEmitter;
+  /** Ends the process at once. */
+  exit: (status: number) => void;
+  runLab: (scenario: Scenario, options: LabOptions) => Promise<LabOutcome>;
+  /** Runs the whole command again with the rights a lab needs, and gives its exit status; undefined: we have them. */
+  elevate: () => Promise<number | undefined>;
+}
+
+/** Bad usage or bad input: exit status 2. */
+export class UsageError extends WeirError {}
+
+/** Loads a scenario; whatever is wrong with it is the user's to fix. Its warnings go to stderr. */
+export function load(context: CliContext, file: string, set: readonly string[]): LoadedScenario {
+  const loaded = asUsage(() => loadScenario(file, { set }));
+  for (const warning of loaded.warnings) context.stderr.write(`warning: ${warning}\n`);
+  return loaded;
+}
+
+/** Runs `action`; an error made for the user becomes one with exit status 2. */
+export function asUsage<T>(action: () => T): T {
+  try {
+    return action();
+  } catch (error) {
+    if (!(error instanceof WeirError) || error instanceof ScenarioError) throw error;
+    const { field, hint } = error;
+    throw new UsageError(error.message, {
+      cause: error,
+      ...(field === undefined ? {} : { field }),
+      ...(hint === undefined ? {} : { hint }),
+    });
+  }
+}
+
+export function exitStatusOf(error: unknown): number {
+  return error instanceof UsageError || error instanceof ScenarioError ? kExit.usage : kExit.failure;
+}
+
+/** "error: message", and below it "  hint: ..." where there is one (any error may carry a hint). */
+export function describeError(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const hint = error instanceof Error && "hint" in error && typeof error.hint === "string" ? error.hint : "";
+  return `error: ${message}\n${hint === "" ? "" : `  hint: ${hint}\n`}`;
+}
+
+/** Colours only for a person at a terminal who did not switch them off (no-color.org). */
+export function wantsColor(stream: LiveStream): boolean {
+  return stream.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== "dumb";
+}
+
+/** Collects a repeatable option. */
+export function collect(value: string, before: readonly string[] = []): string[] {
+  return [...before, value];
+}

@@ -1,0 +1,19 @@
+#!/usr/bin/env node
+import { runCli } from "./program.js";
+
+// A reader that went away (`weir ... | head`) is no failure; the status still tells how the run went.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+  });
+}
+
+process.exitCode = await runCli(process.argv.slice(2), {
+  stdout: process.stdout,
+  stderr: process.stderr,
+  signals: process,
+  exit: (status) => process.exit(status),
+  // Loaded when needed: help, validation and reports work where the native core does not.
+  elevate: async () => (await import("../lab/rootless.js")).reexecuteRootless(),
+  runLab: async (scenario, options) => (await import("../lab/run.js")).runLab(scenario, options),
+});

@@ -1,0 +1,58 @@
+/** The command line: verbs, help, and how a run of weir ends. */
+import { readFileSync } from "node:fs";
+import { Command, CommanderError } from "commander";
+import { type CliContext, describeError, exitStatusOf, kExit } from "./context.js";
+import { addLab } from "./lab.js";
+import { addProfiles } from "./profiles.js";
+import { addReport } from "./report.js";
+import { addSchema } from "./schema.js";
+import { addValidate } from "./validate.js";
+
+const kExamples = `
+Examples:
+  weir validate incast.yaml                     is the scenario sound?
+  weir lab run incast.yaml                      run it on this host, live picture, report at the end
+  weir lab run incast.yaml --set switch.ecn.kmax=100KB --json
+  weir profiles                                 DCQCN parameter sets and where they are from
+
+Exit status: 0 ok, 1 failure at run time, 2 bad usage or bad scenario, 3 finished but invalid (the host was the
+bottleneck), 130 and 143 after SIGINT and SIGTERM.
+`;
+
+/** Adds a verb; it returns the exit status by calling `done`. */
+export type AddVerb = (parent: Command, context: CliContext, done: (status: number) => void) => void;
+
+/** Runs one command line, without the program's name, and returns the exit status. Never throws. */
+export async function runCli(argv: readonly string[], context: CliContext): Promise<number> {
+  let status: number = kExit.ok;
+  const program = new Command("weir")
+    .description("A software RoCEv2 NIC and lossless Ethernet switch: DCQCN, ECN and PFC on this host.")
+    .version(packageVersion(), "-V, --version")
+    .addHelpText("after", kExamples)
+    .configureOutput({
+      writeOut: (text) => void context.stdout.write(text),
+      writeErr: (text) => void context.stderr.write(text),
+    })
+    .exitOverride()
+    .showHelpAfterError("(weir --help lists verbs and examples)");
+  const done = (value: number) => {
+    status = value;
+  };
+  for (const add of kVerbs) add(program, context, done);
+  try {
+    await program.parseAsync(argv, { from: "user" });
+    return status;
+  } catch (error) {
+    // Commander has printed its own errors, and help and version are no errors.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? kExit.ok : kExit.usage;
+    context.stderr.write(describeError(error));
+    return exitStatusOf(error);
+  }
+}
+
+const kVerbs: readonly AddVerb[] = [addLab, addValidate, addSchema, addProfiles, addReport];
+
+function packageVersion(): string {
+  return (JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string })
+    .version;
+}

@@ -1,0 +1,21 @@
+/** `weir report`: the HTML page of a finished run. */
+import { writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { renderSavedRun } from "../report/run_files.js";
+import { asUsage } from "./context.js";
+import type { AddVerb } from "./program.js";
+
+export const addReport: AddVerb = (parent, context) => {
+  parent
+    .command("report")
+    .description("render the HTML report of a finished run")
+    .argument("<result.json>", "result of a run; series.json and scenario.json beside it are used")
+    .option("-o, --output <file>", "HTML file (default: report.html beside the result)")
+    .addHelpText("after", "\nExample:\n  weir report weir-results/incast/result.json -o incast.html\n")
+    .action((file: string, options: { output?: string }) => {
+      const page = asUsage(() => renderSavedRun(file));
+      const output = options.output ?? join(dirname(file), "report.html");
+      writeFileSync(output, page);
+      context.stdout.write(`${output}\n`);
+    });
+};

@@ -1,0 +1,71 @@
+/** An error meant for the user: printed as `error: <message>` and, indented below it, `hint: <hint>`. */
+export class WeirError extends Error {
+  /** The field, option or file the message is about, for example `switch.ecn.kmin`. */
+  readonly field?: string;
+  /** What to do about it. */
+  readonly hint?: string;
+
+  constructor(message: string, options: { field?: string; hint?: string; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "WeirError";
+    if (options.field !== undefined) this.field = options.field;
+    if (options.hint !== undefined) this.hint = options.hint;
+  }
+}
+
+/** One thing wrong with a scenario. */
+export interface Problem {
+  /** Where: keys and array indices from the root of the scenario. */
+  path: readonly (string | number)[];
+  /** What is wrong, with the value that was found. */
+  message: string;
+  /** The allowed range or the remedy. */
+  hint?: string;
+  /** Position in the file, both from 1; absent when the value did not come from the file. */
+  line?: number;
+  column?: number;
+  /** The value came from `--set`, not from the file. */
+  override?: boolean;
+}
+
+/** `["traffic", 0, "from"]` as `traffic.0.from`, the spelling that `--set` takes. */
+export function fieldName(path: readonly (string | number)[]): string {
+  return path.join(".");
+}
+
+function place(problem: Problem): string {
+  if (problem.override) return "--set ";
+  return problem.line === undefined ? "" : `${problem.line}:${problem.column} `;
+}
+
+const MOST_SHOWN = 20;
+
+/** Everything wrong with one scenario, found in one pass. */
+export class ScenarioError extends WeirError {
+  readonly problems: readonly Problem[];
+
+  /** `source` names the scenario: its file, or its `name`. `problems` is not empty. */
+  constructor(source: string, problems: readonly Problem[]) {
+    const [first] = problems;
+    if (first === undefined) throw new RangeError("a ScenarioError needs a problem");
+    const describe = (p: Problem): string => {
+      const field = fieldName(p.path);
+      return field === "" ? p.message : `${field}: ${p.message}`;
+    };
+    if (problems.length === 1) {
+      const options: { field: string; hint?: string } = { field: fieldName(first.path) };
+      if (first.hint !== undefined) options.hint = first.hint;
+      const where = first.override ? " (--set)" : first.line === undefined ? "" : `:${first.line}:${first.column}`;
+      super(`scenario ${source}${where}: ${describe(first)}`, options);
+    } else {
+      const lines = problems.slice(0, MOST_SHOWN).map((p) => {
+        const hint = p.hint === undefined ? "" : `\n    hint: ${p.hint}`;
+        return `  ${place(p)}${describe(p)}${hint}`;
+      });
+      if (problems.length > MOST_SHOWN) lines.push(`  and ${problems.length - MOST_SHOWN} more`);
+      super(`scenario ${source}: ${problems.length} problems\n${lines.join("\n")}`, { field: fieldName(first.path) });
+    }
+    this.name = "ScenarioError";
+    this.problems = problems;
+  }
+}

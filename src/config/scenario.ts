@@ -1,0 +1,62 @@
+// Scenario files: read, validate, fill in defaults.
+import { basename, extname } from "node:path";
+import { checkScenario } from "./check.js";
+import { type Problem, ScenarioError } from "./error.js";
+import { problemsOf } from "./fields.js";
+import { resolveScenario } from "./resolve.js";
+import { scenarioSchema } from "./schema.js";
+import type { Scenario } from "./types.js";
+import { readScenarioFile, readScenarioText, type ScenarioFile } from "./yaml.js";
+
+export type { CongestionParameters } from "./congestion.js";
+export { ScenarioError, WeirError } from "./error.js";
+export type * from "./types.js";
+
+/** A valid scenario, and what is questionable about it, one sentence each. */
+export interface LoadedScenario {
+  scenario: Scenario;
+  warnings: string[];
+}
+
+export interface LoadOptions {
+  /** Overrides, each `path.to.field=value`: `switch.ecn.kmin=20KB`, `traffic.0.stop=10ms`. */
+  set?: readonly string[];
+}
+
+/**
+ * Reads a YAML (or JSON) scenario file. Throws ScenarioError with everything that is wrong in it, or WeirError if the file
+ * cannot be read or an override is malformed.
+ */
+export function loadScenario(file: string, options: LoadOptions = {}): LoadedScenario {
+  const fallbackName = basename(file, extname(file));
+  return fromFile(readScenarioFile(file, options.set ?? []), file, fallbackName);
+}
+
+/** The same from YAML text. `source` names it in errors, and the scenario if it has no name. */
+export function parseScenarioText(text: string, source = "scenario", options: LoadOptions = {}): LoadedScenario {
+  return fromFile(readScenarioText(text, source, options.set ?? []), source, source);
+}
+
+/** The same from an object of the shape of a scenario file. */
+export function parseScenario(input: unknown, source = "scenario"): LoadedScenario {
+  return validate(input, source, source, (problem) => problem);
+}
+
+function fromFile(file: ScenarioFile, source: string, fallbackName: string): LoadedScenario {
+  const { scenario, warnings } = validate(file.data, source, fallbackName, file.locate);
+  return { scenario, warnings: [...file.warnings, ...warnings] };
+}
+
+function validate(
+  input: unknown,
+  source: string,
+  fallbackName: string,
+  locate: (problem: Problem) => Problem,
+): LoadedScenario {
+  const parsed = scenarioSchema.safeParse(input);
+  if (!parsed.success) throw new ScenarioError(source, problemsOf(parsed.error, input).map(locate));
+  const scenario = resolveScenario(parsed.data, fallbackName);
+  const { problems, warnings } = checkScenario(scenario, parsed.data);
+  if (problems.length > 0) throw new ScenarioError(source, problems.map(locate));
+  return { scenario, warnings };
+}

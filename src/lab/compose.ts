@@ -1,0 +1,316 @@
+/** From a scenario to native devices: topology to ports, addresses, routes and queue pairs, meant units to wall units. */
+import { routes, switchPorts } from "../config/topology.js";
+import type { Flow, HostConfig, Link, Scenario, SwitchConfig } from "../config/types.js";
+import type { NativeNic, NativePort, NativeQueuePair, NativeReactionPoint, NativeSwitch, WorkerConfig } from "../native/types.js";
+import type { LabEnd, LabLink, LabNode } from "./veth.js";
+
+export interface ComposeOptions {
+  /** Wall time = meant time * scale; wall rate = meant rate / scale. */
+  scale: number;
+  /** The end of link number `link` at the device `node`. */
+  end(link: number, node: string): LabEnd;
+  /** Capture file for the end of a link, if one is wanted. */
+  capture(link: number, node: string): string | undefined;
+  /** CPUs for the switch and the NIC worker; -1: any. */
+  cpus: { switches: number; nics: number };
+}
+
+/** Frame bytes around the payload of a middle packet, IPv4, no tag: Ethernet 14, IP 20, UDP 8, BTH 12, ICRC 4. */
+export const kHeaderBytes = 58;
+/** FCS 4, preamble and SFD 8, inter-packet gap 12. */
+export const kEthernetOverhead = 24;
+
+const kFirstQpn = 0x11;
+const kEct0 = 2;
+/** Least wall time between two turns of a poll loop under load. */
+const kQuantumNs = 20_000;
+
+export function hostMac(index: number): number {
+  return 0x0257_4500_0000 + index + 1;
+}
+
+export function hostIp(index: number): Uint8Array {
+  return Uint8Array.of(10, 87, (index + 1) >> 8, (index + 1) & 0xff);
+}
+
+function switchMac(index: number, port: number): number {
+  return 0x0257_5300_0000 + index * 256 + port;
+}
+
+function mask(priorities: readonly number[]): number {
+  return priorities.reduce((bits, p) => bits | (1 << p), 0);
+}
+
+/** The namespaces and links that a scenario needs. */
+export function labNetwork(scenario: Scenario): { nodes: LabNode[]; links: LabLink[] } {
+  const hosts = new Map(scenario.hosts.map((host, i) => [host.name, hostMac(i)]));
+  const address = (side: "fromMac" | "toMac", node: string) => {
+    const mac = hosts.get(node);
+    return mac === undefined ? {} : { [side]: mac };
+  };
+  return {
+    nodes: [
+      ...scenario.hosts.map(({ name }) => ({ name, role: "host" as const })),
+      ...scenario.switches.map(({ name }) => ({ name, role: "switch" as const })),
+    ],
+    links: scenario.links.map(({ from, to, mtu }) => ({ from, to, mtu, ...address("fromMac", from), ...address("toMac", to) })),
+  };
+}
+
+/** Worker configurations: one for all switches, one for all NICs. */
+export function composeLab(scenario: Scenario, options: ComposeOptions): WorkerConfig[] {
+  const wall = (ns: number) => Math.round(ns * options.scale);
+  const slow = (rate: number) => Math.round(rate / options.scale);
+  const hostIndex = new Map(scenario.hosts.map((host, i) => [host.name, i]));
+  const mtu = Math.max(...scenario.links.map((link) => link.mtu));
+  const frameBytes = mtu + 18;
+
+  const port = (link: Link, node: string): NativePort => {
+    const number = scenario.links.indexOf(link);
+    const end = options.end(number, node);
+    const capture = options.capture(number, node);
+    const rate = slow(link.rate);
+    const { impairment } = link;
+    return {
+      name: link.from === node ? link.to : link.from,
+      interface: end.interface,
+      namespace_fd: end.namespaceFd,
+      slot_bytes: frameBytes,
+      receive_slots: receiveSlots(rate, scenario.fidelity.lateness),
+      rate,
+      delay: wall(link.delay),
+      ...(impairment && {
+        impairment: {
+          loss: impairment.loss,
+          duplicate: impairment.duplicate,
+          corrupt: impairment.corrupt,
+          reorder: impairment.reorder,
+          delay: 0,
+          jitter: wall(impairment.jitter),
+          reorder_delay: wall(impairment.reorder_delay),
+          component: 2 * number + (link.from === node ? 0 : 1),
+        },
+      }),
+      ...(capture !== undefined && { capture }),
+    };
+  };
+
+  const common = {
+    seed: scenario.seed,
+    packet_bytes: Math.ceil((frameBytes + 64) / 64) * 64,
+    quantum: kQuantumNs,
+    sample_interval: wall(scenario.probes.interval),
+    reset_after: wall(scenario.warmup),
+  };
+  const switches = composeSwitches(scenario, options, port, hostIndex);
+  const nics = scenario.hosts.map((host) => composeNic(scenario, host, hostIndex, options.scale, port));
+  return [
+    {
+      ...common,
+      name: "switches",
+      cpu: options.cpus.switches,
+      packets: switches.reduce((sum, s) => sum + descriptors(s, scenario), 4096),
+      switches,
+      nics: [],
+    },
+    { ...common, name: "nics", cpu: options.cpus.nics, packets: 4096 + 512 * nics.length, switches: [], nics },
+  ];
+}
+
+/** Enough slots for the allowed lateness at the link's rate, of frames of a thousand bytes, and a quarter more. */
+function receiveSlots(rate: number, lateness: number): number {
+  const frames = (rate / 8 / 1000) * (lateness / 1e9) * 1.25;
+  return Math.min(8192, Math.max(512, 2 ** Math.ceil(Math.log2(frames))));
+}
+
+/** What the buffer can hold of full frames, half as much again for small ones, and what one turn may have in passing. */
+function descriptors(s: NativeSwitch, scenario: Scenario): number {
+  const frame = Math.min(...scenario.hosts.map((host) => host.path_mtu)) + kHeaderBytes;
+  const memory = s.buffer.total + s.buffer.lateness_headroom * s.ports.length * Math.max(1, bits(s.pfc_priorities));
+  return Math.ceil((1.5 * memory) / frame) + s.ports.reduce((sum, p) => sum + p.receive_slots, 0);
+}
+
+function bits(value: number): number {
+  return value.toString(2).replaceAll("0", "").length;
+}
+
+function composeSwitches(
+  scenario: Scenario,
+  options: ComposeOptions,
+  port: (link: Link, node: string) => NativePort,
+  hostIndex: ReadonlyMap<string, number>,
+): NativeSwitch[] {
+  const ports = switchPorts(scenario);
+  const tables = routes(scenario);
+  const mac = (host: string) => hostMac(hostIndex.get(host) ?? 0);
+  return scenario.switches.map((s, index) => {
+    const own = ports.get(s.name) ?? [];
+    const table = tables.get(s.name);
+    const native = own.map((p) => ({ ...port(p.link, s.name), mtu: p.link.mtu, mac: switchMac(index, p.index) }));
+    const fastest = Math.max(0, ...native.map((p) => p.rate));
+    const learning = s.forwarding === "learning";
+    return {
+      name: s.name,
+      ports: native,
+      ...switchBehaviour(s, Math.ceil((fastest / 8) * (scenario.fidelity.lateness / 1e9))),
+      learning,
+      ageing: Math.round(s.ageing * options.scale),
+      seed: scenario.seed,
+      component: index,
+      routes: learning ? [] : [...(table?.groups ?? [])].map(([host, group]) => ({ destination_mac: mac(host), ports: group })),
+      pins: (table?.pinned ?? []).map((pin) => ({ source_mac: mac(pin.from), destination_mac: mac(pin.to), port: pin.port })),
+    };
+  });
+}
+
+/** Buffer, marking, pausing and scheduling: bytes stay as they are at every scale. */
+function switchBehaviour(s: SwitchConfig, latenessHeadroom: number) {
+  return {
+    buffer: {
+      total: s.buffer.total,
+      headroom: s.buffer.headroom,
+      priorities: s.buffer.priorities,
+      beta: s.buffer.beta,
+      threshold: s.buffer.mode,
+      fixed_threshold: s.buffer.threshold,
+      xon_offset: s.buffer.xon_offset,
+      lossy_alpha: s.buffer.lossy_alpha,
+      lateness_headroom: latenessHeadroom,
+    },
+    pfc_priorities: s.pfc.enabled ? mask(s.pfc.priorities) : 0,
+    ecn_priorities: s.ecn.enabled ? mask(s.ecn.priorities) : 0,
+    mark_on_dequeue: s.ecn.mark === "dequeue",
+    red: { kmin: s.ecn.kmin, kmax: s.ecn.kmax, pmax: s.ecn.pmax, averaged: s.ecn.queue === "averaged", weight: s.ecn.weight },
+    scheduler: { strict: mask(s.scheduler.strict), weights: s.scheduler.weights },
+    priority_map: priorityMap(s),
+  };
+}
+
+function priorityMap(s: SwitchConfig): NativeSwitch["priority_map"] {
+  return {
+    trust: s.trust === "port-default" ? "port" : s.trust,
+    dscp: s.dscp_map,
+    pcp: [0, 1, 2, 3, 4, 5, 6, 7],
+    fallback: s.default_priority,
+  };
+}
+
+function composeNic(
+  scenario: Scenario,
+  host: HostConfig,
+  hostIndex: ReadonlyMap<string, number>,
+  scale: number,
+  port: (link: Link, node: string) => NativePort,
+): NativeNic {
+  const index = hostIndex.get(host.name) ?? 0;
+  const link = scenario.links.find((l) => l.from === host.name || l.to === host.name);
+  if (link === undefined) throw new Error(`host ${host.name} has no link`);
+  const neighbour = scenario.switches.find((s) => s.name === link.from || s.name === link.to);
+  if (neighbour === undefined) throw new Error(`host ${host.name} is not linked to a switch`);
+  const native = port(link, host.name);
+  const { congestion } = scenario;
+  const dcqcn = congestion.algorithm === "dcqcn";
+  return {
+    name: host.name,
+    port: native,
+    arrears: Math.round((host.burst * 8e9) / native.rate),
+    mac: hostMac(index),
+    first_qpn: kFirstQpn,
+    dcqcn,
+    ...(dcqcn && { reaction_point: reactionPoint(scenario, scale) }),
+    cnp_interval: Math.round(congestion.parameters.min_time_between_cnps * scale),
+    cnp_dscp: host.cnp.dscp,
+    cnp_priority: host.cnp.priority,
+    line_rate_start: host.line_rate_start,
+    initial_rate: Math.round(host.initial_rate / scale),
+    pfc_priorities: neighbour.pfc.enabled ? mask(neighbour.pfc.priorities) : 0,
+    scheduler: { strict: mask(neighbour.scheduler.strict), weights: neighbour.scheduler.weights },
+    priority_map: priorityMap(neighbour),
+    receive_buffer: {
+      size: host.receive_buffer.size,
+      drain: Math.round(host.receive_buffer.rate / scale),
+      xoff: host.receive_buffer.xoff,
+      xon: host.receive_buffer.xon,
+    },
+    queue_pairs: queuePairsOf(scenario, host.name).map(({ flow, sends, remoteQpn }) =>
+      composeQueuePair(scenario, flow, sends, remoteQpn, hostIndex, scale),
+    ),
+  };
+}
+
+function reactionPoint(scenario: Scenario, scale: number): NativeReactionPoint {
+  const p = scenario.congestion.parameters;
+  const wall = (ns: number) => Math.round(ns * scale);
+  const slow = (rate: number) => Math.round(rate / scale);
+  const { min_time_between_cnps: _, ...rest } = p;
+  return {
+    ...rest,
+    rpg_time_reset: wall(p.rpg_time_reset),
+    dce_tcp_rtt: wall(p.dce_tcp_rtt),
+    rate_reduce_monitor_period: wall(p.rate_reduce_monitor_period),
+    rpg_ai_rate: slow(p.rpg_ai_rate),
+    rpg_hai_rate: slow(p.rpg_hai_rate),
+    rpg_max_rate: slow(p.rpg_max_rate),
+    rpg_min_rate: slow(p.rpg_min_rate),
+    rate_to_set_on_first_cnp: slow(p.rate_to_set_on_first_cnp),
+  };
+}
+
+export interface HostQueuePair {
+  flow: Flow;
+  /** True at the flow's sender. */
+  sends: boolean;
+  remoteQpn: number;
+}
+
+/** The queue pairs of a host in the order of their numbers: one for each flow that it sends or receives. */
+export function queuePairsOf(scenario: Scenario, host: string): HostQueuePair[] {
+  const number = (name: string, flow: Flow) =>
+    kFirstQpn + scenario.flows.filter((f) => f.from === name || f.to === name).indexOf(flow);
+  return scenario.flows
+    .filter((flow) => flow.from === host || flow.to === host)
+    .map((flow) => {
+      const sends = flow.from === host;
+      return { flow, sends, remoteQpn: number(sends ? flow.to : flow.from, flow) };
+    });
+}
+
+function composeQueuePair(
+  scenario: Scenario,
+  flow: Flow,
+  sends: boolean,
+  remoteQpn: number,
+  hostIndex: ReadonlyMap<string, number>,
+  scale: number,
+): NativeQueuePair {
+  const [self, peer] = (sends ? [flow.from, flow.to] : [flow.to, flow.from]).map((name) => hostIndex.get(name) ?? 0) as [number, number];
+  const sender = scenario.hosts[hostIndex.get(flow.from) ?? 0];
+  const order = scenario.flows.indexOf(flow);
+  return {
+    name: flow.id,
+    remote_qpn: remoteQpn,
+    path: {
+      destination_mac: hostMac(peer),
+      source_mac: hostMac(self),
+      tagged: false,
+      vlan_tci: 0,
+      ip_version: 4,
+      source_ip: hostIp(self),
+      destination_ip: hostIp(peer),
+      dscp: flow.dscp,
+      ecn: kEct0,
+      // Entropy for next-hop groups, from the dynamic range as Linux's rxe does; Fibonacci hashing spreads neighbours.
+      udp_source_port: 0xc000 | (Math.imul(order + 1, 0x9e3779b1) >>> 18),
+    },
+    priority: flow.priority,
+    operation: flow.operation,
+    path_mtu: sender?.path_mtu ?? 1024,
+    message_bytes: flow.message,
+    total_bytes: flow.bytes ?? 0,
+    first_psn: 0,
+    ...(sends && { start: Math.round(flow.start * scale), stop: Math.round(Math.min(flow.stop, scenario.duration) * scale) }),
+    rate_cap: flow.rate === undefined ? 0 : Math.round(flow.rate / scale),
+    remote_address: 0,
+    remote_key: 0,
+  };
+}

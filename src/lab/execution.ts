@@ -1,0 +1,191 @@
+/** One execution of a scenario on native workers: open, begin, watch, drain, stop. */
+import { availableParallelism } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { WeirError } from "../config/error.js";
+import { switchPorts } from "../config/topology.js";
+import type { Scenario } from "../config/types.js";
+import { CounterTable } from "../native/counters.js";
+import { kRecordWords, type NativeAddon, type NativeWorker } from "../native/types.js";
+import { composeLab } from "./compose.js";
+import { frameAccount, type RunEvidence } from "./outcome.js";
+import { Recorder } from "./recorder.js";
+import type { LiveState } from "./types.js";
+import type { LabEnd } from "./veth.js";
+
+export interface ExecutionOptions {
+  scale: number;
+  end(link: number, node: string): LabEnd;
+  capture(link: number, node: string): string | undefined;
+  signal: AbortSignal;
+  onState?: ((state: LiveState) => void) | undefined;
+  tuning: readonly string[];
+}
+
+/** From the last worker's opening to the first packet, wall ns: both threads must be waiting by then. */
+const kLeadNs = 100e6;
+const kWatchMs = 50;
+const kDrainStepMs = 20;
+/** How long frames may take to leave the network after traffic has ended, wall ms, beyond emptying the largest buffer. */
+const kDrainMs = 2000;
+const kHistory = 60;
+
+/** @throws WeirError when a worker cannot open its ports or fails; the signal's reason when aborted. */
+export async function execute(addon: NativeAddon, scenario: Scenario, options: ExecutionOptions): Promise<RunEvidence> {
+  const cpus = availableParallelism();
+  const configs = composeLab(scenario, {
+    scale: options.scale,
+    end: options.end,
+    capture: options.capture,
+    cpus: cpus >= 2 ? { switches: cpus - 1, nics: 0 } : { switches: -1, nics: -1 },
+  });
+  const workers: NativeWorker[] = [];
+  try {
+    for (const config of configs) {
+      const worker = new addon.Worker(config);
+      workers.push(worker);
+      openWorker(worker);
+    }
+    const [switches, nics] = workers as [NativeWorker, NativeWorker];
+    const begin = addon.monotonicNow() + kLeadNs;
+    for (const worker of workers) worker.begin(begin);
+    const watch = new Watch(addon, scenario, options, { switches, nics }, begin, configs[0]?.sample_interval ?? 0);
+    await watch.traffic();
+    await watch.drain();
+    for (const worker of workers) worker.stop();
+    watch.look();
+    return watch.evidence(workers.map((worker) => worker.outcome()));
+  } finally {
+    for (const worker of workers) worker.close();
+  }
+}
+
+function openWorker(worker: NativeWorker): void {
+  try {
+    worker.open();
+  } catch (error) {
+    const { message, hint } = error as Error & { hint?: string };
+    throw new WeirError(message, { cause: error, ...(hint !== undefined && { hint }) });
+  }
+}
+
+class Watch {
+  private readonly switches: CounterTable;
+  private readonly nics: CounterTable;
+  private readonly recorder: Recorder;
+  private readonly words = new Float64Array(kRecordWords * 4096);
+  private readonly history: number[] = [];
+  private queueMax = 0;
+
+  constructor(
+    private readonly addon: NativeAddon,
+    private readonly scenario: Scenario,
+    private readonly options: ExecutionOptions,
+    private readonly workers: { switches: NativeWorker; nics: NativeWorker },
+    private readonly begin: number,
+    sampleInterval: number,
+  ) {
+    this.switches = new CounterTable(workers.switches);
+    this.nics = new CounterTable(workers.nics);
+    const peers = [...switchPorts(scenario).values()].map((ports) => ports.map((port) => port.peer));
+    this.recorder = new Recorder(scenario, peers, options.scale, begin, sampleInterval);
+  }
+
+  /** Until the scenario's duration is over. */
+  async traffic(): Promise<void> {
+    const end = this.begin + this.scenario.duration * this.options.scale;
+    while (this.addon.monotonicNow() < end) {
+      await sleep(kWatchMs);
+      this.check();
+      this.look();
+      this.options.onState?.(this.state());
+    }
+  }
+
+  /** Until every frame that was sent is accounted for, or time is up: then the rest is missing. */
+  async drain(): Promise<void> {
+    const buffer = Math.max(0, ...this.scenario.switches.map((s) => s.buffer.total));
+    const slowest = Math.min(...this.scenario.links.map((link) => link.rate)) / this.options.scale;
+    const limit = this.addon.monotonicNow() + kDrainMs * 1e6 + (buffer * 8e9) / slowest;
+    let calm = 0;
+    let before = -1;
+    while (calm < 3 && this.addon.monotonicNow() < limit) {
+      await sleep(kDrainStepMs);
+      this.check();
+      this.look();
+      const { sent, missing } = frameAccount(this.switches, this.nics);
+      calm = missing === 0 && sent === before ? calm + 1 : 0;
+      before = sent;
+    }
+  }
+
+  /** Takes what the workers have recorded and counted. */
+  look(): void {
+    for (const [worker, isSwitches] of [[this.workers.switches, true], [this.workers.nics, false]] as const) {
+      for (;;) {
+        const count = worker.drainRecords(this.words);
+        this.recorder.take(this.words, count, isSwitches);
+        if (count * kRecordWords < this.words.length) break;
+      }
+    }
+    this.switches.refresh();
+    this.nics.refresh();
+  }
+
+  evidence(outcomes: RunEvidence["outcomes"]): RunEvidence {
+    const { scenario, recorder, switches, nics } = this;
+    return { scenario, scale: this.options.scale, recorder, switches, nics, outcomes, tuning: this.options.tuning };
+  }
+
+  private check(): void {
+    this.options.signal.throwIfAborted();
+    if (this.recorder.failed) {
+      const failure = Object.values(this.workers).map((worker) => worker.outcome().failure);
+      throw new WeirError(`a native worker failed: ${failure.filter(Boolean).join("; ")}`);
+    }
+  }
+
+  private state(): LiveState {
+    const { scenario, recorder, switches, nics } = this;
+    const last = (list: readonly number[] | undefined) => list?.at(-1) ?? 0;
+    let drops = 0;
+    for (const { description, value } of switches.entries()) {
+      if (description.name.startsWith("drop_")) drops += value;
+    }
+    return {
+      elapsed_ns: Math.min(scenario.duration, Math.max(0, (this.addon.monotonicNow() - this.begin) / this.options.scale)),
+      duration_ns: scenario.duration,
+      scale: this.options.scale,
+      flows: scenario.flows.map(({ id }) => {
+        const flow = recorder.flows.get(id);
+        return { id, rate_bps: last(flow?.rate), target_rate_bps: last(flow?.target), alpha: last(flow?.alpha) };
+      }),
+      queue: this.fullestQueue(),
+      ecn_marked: switches.sum("wred_ecn_marked_packets"),
+      cnp_sent: nics.sum("np_cnp_sent"),
+      cnp_handled: nics.sum("rp_cnp_handled"),
+      pfc_sent: switches.sum("pfc_tx_packets"),
+      drops,
+      loop_gap_max_us: Math.max(this.workers.switches.worstGap(), this.workers.nics.worstGap()) / 1000,
+    };
+  }
+
+  /** The probed queue that has been longest so far: the bottleneck. */
+  private fullestQueue(): LiveState["queue"] {
+    let name: string | undefined;
+    let most = -1;
+    for (const [key, queue] of this.recorder.queues) {
+      const peak = queue.peak.reduce((max, x) => Math.max(max, x), 0);
+      if (peak > most) [name, most] = [key, peak];
+    }
+    const queue = name === undefined ? undefined : this.recorder.queues.get(name);
+    if (name === undefined || queue === undefined) return undefined;
+    const bytes = queue.bytes.at(-1) ?? 0;
+    this.history.push(bytes);
+    if (this.history.length > kHistory) this.history.shift();
+    this.queueMax = Math.max(this.queueMax, most);
+    const [device, , priority] = name.split(":");
+    const ecn = this.scenario.switches.find((s) => s.name === device)?.ecn;
+    const marks = ecn?.enabled === true && ecn.priorities.includes(Number(priority));
+    return { name, bytes, max_bytes: this.queueMax, history: this.history, ...(marks && { kmin: ecn.kmin, kmax: ecn.kmax }) };
+  }
+}

@@ -1,0 +1,145 @@
+/** Collects the samples of a run: what a flow, a queue and a pausing port looked like at each sample time, in meant units. */
+import type { Scenario } from "../config/types.js";
+import { kRecordWords, RecordKind } from "../native/types.js";
+import type { Series } from "../report/result.js";
+import { queuePairsOf } from "./compose.js";
+
+const kPriorities = 8;
+
+interface FlowSamples {
+  rate: number[];
+  target: number[];
+  alpha: number[];
+  /** Cumulative. */
+  bytes: number[];
+  wireBytes: number[];
+}
+
+interface QueueSamples {
+  bytes: number[];
+  peak: number[];
+  /** Cumulative. */
+  marks: number[];
+}
+
+export class Recorder {
+  readonly flows: Map<string, FlowSamples>;
+  readonly queues = new Map<string, QueueSamples>();
+  /** PFC frames sent so far, by "switch:peer:priority". */
+  readonly pauses = new Map<string, number[]>();
+  /** Set when a worker's loop has failed. */
+  failed = false;
+
+  private readonly probed: ReadonlySet<string>;
+  private readonly queuePairs: string[][];
+
+  /**
+   * @param begin When traffic started, wall ns.
+   * @param interval Between samples, wall ns.
+   * @param ports Names of the peers at each switch's ports, in the order of switches and ports.
+   */
+  constructor(
+    scenario: Scenario,
+    private readonly ports: readonly (readonly string[])[],
+    private readonly scale: number,
+    private readonly begin: number,
+    private readonly interval: number,
+  ) {
+    this.flows = new Map(scenario.flows.map((flow) => [flow.id, { rate: [], target: [], alpha: [], bytes: [], wireBytes: [] }]));
+    this.probed = new Set(scenario.probes.queues.map((q) => `${q.switch}:${q.port}:${q.priority}`));
+    this.queuePairs = scenario.hosts.map((host) => queuePairsOf(scenario, host.name).map(({ flow }) => flow.id));
+    this.switchNames = scenario.switches.map((s) => s.name);
+  }
+
+  private readonly switchNames: readonly string[];
+
+  /** Takes `count` records of drainRecords(); `switches` tells which of the two workers they came from. */
+  take(words: Float64Array, count: number, switches: boolean): void {
+    for (let i = 0; i < count; i++) {
+      const [time, kind, device, index, a, b, c] = words.subarray(i * kRecordWords, (i + 1) * kRecordWords) as unknown as number[];
+      const at = Math.round(((time as number) - this.begin) / this.interval);
+      if (kind === RecordKind.ended) {
+        if (a === 1) this.failed = true;
+      } else if (switches) {
+        this.takeSwitch(kind as number, device as number, index as number, at, [a, b, c] as [number, number, number]);
+      } else {
+        const flow = this.flows.get(this.queuePairs[device as number]?.[index as number] ?? "");
+        if (flow === undefined) continue;
+        if (kind === RecordKind.transmit) {
+          put(flow.rate, at, (a as number) * this.scale);
+          put(flow.target, at, (b as number) * this.scale);
+          put(flow.alpha, at, c as number);
+        } else {
+          put(flow.bytes, at, a as number);
+          put(flow.wireBytes, at, b as number);
+        }
+      }
+    }
+  }
+
+  private takeSwitch(kind: number, device: number, index: number, at: number, [a, b, c]: [number, number, number]): void {
+    const port = this.ports[device]?.[Math.floor(index / kPriorities)];
+    const name = `${this.switchNames[device]}:${port}:${index % kPriorities}`;
+    if (kind === RecordKind.pause) {
+      put(entry(this.pauses, name, () => []), at, a);
+    } else if (this.probed.has(name)) {
+      const queue = entry(this.queues, name, () => ({ bytes: [], peak: [], marks: [] }));
+      put(queue.bytes, at, a);
+      put(queue.peak, at, b);
+      put(queue.marks, at, c);
+    }
+  }
+
+  /** Bytes delivered between two meant times, from the samples around them. */
+  delivered(flow: string, from: number, to: number): { bytes: number; wireBytes: number } {
+    const samples = this.flows.get(flow);
+    const step = this.interval / this.scale;
+    const between = (list: number[]) => valueAt(list, to / step) - valueAt(list, from / step);
+    return samples === undefined ? { bytes: 0, wireBytes: 0 } : { bytes: between(samples.bytes), wireBytes: between(samples.wireBytes) };
+  }
+
+  /** The series up to the end of traffic. */
+  series(duration: number): Series {
+    const step = this.interval / this.scale;
+    const count = Math.floor(duration / step) + 1;
+    const seconds = step / 1e9;
+    const level = (list: number[]) => Array.from({ length: count }, (_, i) => valueAt(list, i));
+    const growth = (list: number[], per = 1) =>
+      Array.from({ length: count }, (_, i) => (i === 0 ? 0 : (valueAt(list, i) - valueAt(list, i - 1)) / per));
+    return {
+      interval_s: seconds,
+      time_s: Array.from({ length: count }, (_, i) => i * seconds),
+      flows: Object.fromEntries(
+        [...this.flows].map(([id, f]) => [
+          id,
+          { rate_bps: level(f.rate), target_rate_bps: level(f.target), alpha: level(f.alpha), goodput_bps: growth(f.bytes, seconds / 8) },
+        ]),
+      ),
+      queues: Object.fromEntries([...this.queues].map(([name, q]) => [name, { bytes: level(q.bytes), max_bytes: level(q.peak) }])),
+      pauses: Object.fromEntries([...this.pauses].map(([name, list]) => [name, growth(list)])),
+      marks: Object.fromEntries([...this.queues].map(([name, q]) => [name, growth(q.marks)])),
+    };
+  }
+}
+
+function entry<T>(map: Map<string, T>, key: string, make: () => T): T {
+  const found = map.get(key) ?? make();
+  map.set(key, found);
+  return found;
+}
+
+/** Stores a sample; places that were skipped keep the value before. */
+function put(list: number[], at: number, value: number): void {
+  if (at < 0) return;
+  while (list.length < at) list.push(list.at(-1) ?? 0);
+  list[at] = value;
+}
+
+/** Linear between samples; the last value beyond the end. */
+function valueAt(list: readonly number[], at: number): number {
+  if (list.length === 0) return 0;
+  const before = Math.min(Math.floor(at), list.length - 1);
+  const after = Math.min(before + 1, list.length - 1);
+  const [low, high] = [list[before] as number, list[after] as number];
+  return low + (high - low) * Math.min(1, at - before);
+}

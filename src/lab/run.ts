@@ -1,0 +1,80 @@
+/** Runs a scenario on this host with real frames. */
+import { isAbsolute, join } from "node:path";
+import { WeirError } from "../config/error.js";
+import type { Scenario } from "../config/types.js";
+import { loadAddon } from "../native/addon.js";
+import type { NativeAddon } from "../native/types.js";
+import { calibrate } from "./calibrate.js";
+import { labNetwork } from "./compose.js";
+import { execute } from "./execution.js";
+import { tuneHost } from "./host_tuning.js";
+import { composeResult } from "./outcome.js";
+import type { CaptureRequest, LabOptions, LabOutcome } from "./types.js";
+import { LabNetwork } from "./veth.js";
+
+/**
+ * Makes the namespaces and links, runs the traffic, waits until the network is empty, and takes everything down again,
+ * also on failure and when aborted.
+ * @throws WeirError for what the user can mend; the signal's reason when aborted.
+ */
+export async function runLab(scenario: Scenario, options: LabOptions): Promise<LabOutcome> {
+  const addon = loadAddon<NativeAddon>();
+  const tuning = tuneHost();
+  try {
+    const scale = scenario.scale === "auto" ? await calibrate(addon, scenario, options.signal) : scenario.scale;
+    return await onNetwork(addon, scenario, scale, tuning.refused, options);
+  } finally {
+    tuning.restore();
+  }
+}
+
+async function onNetwork(
+  addon: NativeAddon,
+  scenario: Scenario,
+  scale: number,
+  tuning: readonly string[],
+  options: LabOptions,
+): Promise<LabOutcome> {
+  const capture = captureFiles(scenario, options.capture, options.captureDir);
+  options.signal.throwIfAborted();
+  const { nodes, links } = labNetwork(scenario);
+  const network = await LabNetwork.create(nodes, links);
+  try {
+    const evidence = await execute(addon, scenario, {
+      scale,
+      end: (link, node) => network.end(link, node),
+      capture: (link, node) => capture.get(`${link} ${node}`),
+      signal: options.signal,
+      onState: options.view && ((state) => options.view?.update(state)),
+      tuning,
+    });
+    return { result: composeResult(evidence), series: evidence.recorder.series(scenario.duration) };
+  } finally {
+    network.close();
+  }
+}
+
+/**
+ * The file for each captured end, by "link node". A link is captured at its first end; a node at each of its ports, in one
+ * file per port when there are several.
+ */
+function captureFiles(scenario: Scenario, requests: readonly CaptureRequest[], directory: string): Map<string, string> {
+  const files = new Map<string, string>();
+  for (const { target, file } of requests) {
+    const path = isAbsolute(file) ? file : join(directory, file);
+    const ends = scenario.links.flatMap((link, i) => {
+      if (target === `${link.from}--${link.to}`) return [{ link: i, node: link.from, peer: link.to }];
+      if (target === `${link.to}--${link.from}`) return [{ link: i, node: link.to, peer: link.from }];
+      if (target === link.from) return [{ link: i, node: link.from, peer: link.to }];
+      if (target === link.to) return [{ link: i, node: link.to, peer: link.from }];
+      return [];
+    });
+    if (ends.length === 0) {
+      throw new WeirError(`--capture ${target}: no such link or device`, { hint: "name a device (sw) or a link (h1--sw) of the scenario" });
+    }
+    for (const { link, node, peer } of ends) {
+      files.set(`${link} ${node}`, ends.length === 1 ? path : path.replace(/(\.\w+)?$/, `-${peer}$1`));
+    }
+  }
+  return files;
+}

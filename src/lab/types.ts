@@ -1,0 +1,68 @@
+/** What the command line and the lab agree on. */
+import type { Result, Series } from "../report/result.js";
+
+/** One capture that the user asked for: a link ("h1--sw") or a node ("sw"), and the pcap file's path. */
+export interface CaptureRequest {
+  target: string;
+  file: string;
+}
+
+/** Drawn while a lab runs; see LiveView. */
+export interface LabView {
+  update(state: LiveState): void;
+}
+
+export interface LabOptions {
+  view?: LabView | undefined;
+  /** Once aborted, the lab stops, cleans up and rejects with the signal's reason. */
+  signal: AbortSignal;
+  capture: readonly CaptureRequest[];
+  /** Where capture files with relative paths go; exists when the lab starts. */
+  captureDir: string;
+}
+
+export interface LabOutcome {
+  result: Result;
+  series: Series;
+}
+
+/** What a run looks like at one moment. Meant units, except the loop gap, which is wall time. */
+export interface LiveState {
+  /** Meant ns since traffic started, and how long it lasts. */
+  elapsed_ns: number;
+  duration_ns: number;
+  /** Wall time = meant time * scale. */
+  scale: number;
+  flows: readonly LiveFlow[];
+  /** The fullest queue worth watching, usually the bottleneck's; left out when there is none. */
+  queue?: LiveQueue | undefined;
+  /** Counted since the start. */
+  ecn_marked: number;
+  cnp_sent: number;
+  cnp_handled: number;
+  pfc_sent: number;
+  drops: number;
+  loop_gap_max_us: number;
+}
+
+export interface LiveFlow {
+  id: string;
+  /** RP current rate R_C, bit/s. */
+  rate_bps: number;
+  /** RP target rate R_T, bit/s. */
+  target_rate_bps: number;
+  /** DCQCN's congestion estimate, 0..1. */
+  alpha: number;
+}
+
+export interface LiveQueue {
+  /** "sw:r:3": switch, peer at the port, priority. */
+  name: string;
+  bytes: number;
+  max_bytes: number;
+  /** Marking thresholds in bytes, where ECN is on. */
+  kmin?: number | undefined;
+  kmax?: number | undefined;
+  /** Recent lengths in bytes, oldest first; the last 60 are drawn. */
+  history: readonly number[];
+}

@@ -1,0 +1,254 @@
+/** The typed surface of the native addon: everything that crosses the boundary. Wall-clock ns and wall bit/s throughout. */
+
+/** Frames impaired on purpose; probabilities 0..1, times in ns. */
+export interface NativeImpairment {
+  loss: number;
+  duplicate: number;
+  corrupt: number;
+  reorder: number;
+  delay: number;
+  jitter: number;
+  reorder_delay: number;
+  /** Keys its random streams. */
+  component: number;
+}
+
+export interface NativePort {
+  /** Name in counter labels: the peer's. */
+  name: string;
+  interface: string;
+  /** Descriptor of the network namespace; -1: the process's own. */
+  namespace_fd: number;
+  slot_bytes: number;
+  receive_slots: number;
+  /** Of the link, bit/s; 0: unlimited. */
+  rate: number;
+  /** Propagation, ns. */
+  delay: number;
+  impairment?: NativeImpairment;
+  /** Path of a pcap file. */
+  capture?: string;
+}
+
+export interface NativeSwitchPort extends NativePort {
+  mtu: number;
+  mac: number;
+}
+
+export interface NativePriorityMap {
+  trust: "dscp" | "pcp" | "port";
+  /** 64 entries. */
+  dscp: number[];
+  /** 8 entries. */
+  pcp: number[];
+  fallback: number;
+}
+
+export interface NativeScheduler {
+  /** Bit mask of priorities. */
+  strict: number;
+  /** 8 entries. */
+  weights: number[];
+}
+
+export interface NativeSwitch {
+  name: string;
+  ports: NativeSwitchPort[];
+  buffer: {
+    total: number;
+    headroom: number;
+    priorities: number;
+    beta: number;
+    threshold: "dynamic" | "static";
+    fixed_threshold: number;
+    xon_offset: number;
+    lossy_alpha: number;
+    lateness_headroom: number;
+  };
+  pfc_priorities: number;
+  ecn_priorities: number;
+  mark_on_dequeue: boolean;
+  red: { kmin: number; kmax: number; pmax: number; averaged: boolean; weight: number };
+  scheduler: NativeScheduler;
+  priority_map: NativePriorityMap;
+  learning: boolean;
+  ageing: number;
+  seed: number;
+  component: number;
+  routes: { destination_mac: number; ports: number[] }[];
+  pins: { source_mac: number; destination_mac: number; port: number }[];
+}
+
+export interface NativeReactionPoint {
+  form: "paper" | "slotted";
+  rpg_time_reset: number;
+  rpg_byte_reset: number;
+  rpg_threshold: number;
+  rpg_ai_rate: number;
+  rpg_hai_rate: number;
+  rpg_max_rate: number;
+  rpg_min_rate: number;
+  rpg_min_dec_fac: number;
+  g: number;
+  rate_decrease_factor: number;
+  dce_tcp_rtt: number;
+  rate_reduce_monitor_period: number;
+  initial_alpha_value: number;
+  clamp_tgt_rate: boolean;
+  clamp_tgt_rate_after_time_inc: boolean;
+  rate_to_set_on_first_cnp: number;
+  hyper_increase_scales: boolean;
+}
+
+export interface NativeQueuePair {
+  /** Name in counter labels: the flow's. */
+  name: string;
+  remote_qpn: number;
+  path: {
+    destination_mac: number;
+    source_mac: number;
+    tagged: boolean;
+    vlan_tci: number;
+    ip_version: 4 | 6;
+    source_ip: Uint8Array;
+    destination_ip: Uint8Array;
+    dscp: number;
+    ecn: number;
+    udp_source_port: number;
+  };
+  priority: number;
+  operation: "write" | "send";
+  path_mtu: number;
+  message_bytes: number;
+  /** 0: no end. */
+  total_bytes: number;
+  first_psn: number;
+  /** ns after begin(); absent: only receives. */
+  start?: number;
+  stop?: number;
+  /** 0: line rate. */
+  rate_cap: number;
+  remote_address: number;
+  remote_key: number;
+}
+
+export interface NativeNic {
+  name: string;
+  port: NativePort;
+  /** Most time that a late NIC makes up for, ns. */
+  arrears: number;
+  mac: number;
+  first_qpn: number;
+  dcqcn: boolean;
+  reaction_point?: NativeReactionPoint;
+  cnp_interval: number;
+  cnp_dscp: number;
+  cnp_priority: number;
+  line_rate_start: boolean;
+  initial_rate: number;
+  pfc_priorities: number;
+  scheduler: NativeScheduler;
+  priority_map: NativePriorityMap;
+  receive_buffer: { size: number; drain: number; xoff: number; xon: number };
+  queue_pairs: NativeQueuePair[];
+}
+
+export interface WorkerConfig {
+  name: string;
+  /** CPU to run on; -1: any. */
+  cpu: number;
+  seed: number;
+  packets: number;
+  packet_bytes: number;
+  /** Least ns between two turns of the loop under load. */
+  quantum: number;
+  sample_interval: number;
+  /** ns after begin() at which distributions start afresh. */
+  reset_after: number;
+  /** Devices are numbered in this order, switches first: the `device` of records and frames. */
+  switches: NativeSwitch[];
+  nics: NativeNic[];
+}
+
+export interface CounterDescription {
+  name: string;
+  unit: string;
+  help: string;
+  labels: Record<string, string>;
+}
+
+export interface Distribution {
+  mean: number;
+  p50: number;
+  p95: number;
+  p99: number;
+  max: number;
+  /** Total weight: a count, or ns. */
+  weight: number;
+  /** [value, fraction of the weight at or below it], ascending. */
+  cdf: [number, number][];
+}
+
+/** What a worker knows once it has stopped. */
+export interface WorkerOutcome {
+  /** ns between turns of the poll loop, intended idle sleep left out. */
+  loop_gap: Distribution;
+  /** ns by which turns came after the deadline they were for. */
+  timer_lateness: Distribution;
+  host_drops: number;
+  record_overflow: number;
+  capture_dropped: number;
+  punt_refused: number;
+  /** What the host did not let the worker do: pinning, priority, locked memory. */
+  tuning: string[];
+  /** Why its loop ended, if it failed. */
+  failure?: string;
+  /** Queue lengths in bytes over time, of queues that carried anything. */
+  queues: (Distribution & { switch: string; port: string; priority: number })[];
+}
+
+export interface PuntedFrame {
+  device: number;
+  port: number;
+  at: number;
+  bytes: Buffer;
+}
+
+/** Kinds of records; see native/engine/record_ring.h for their values. */
+export const RecordKind = { queue: 1, transmit: 2, receive: 3, pause: 4, ended: 5 } as const;
+/** Words of one record in drainRecords(): time, kind, device, index, four values. */
+export const kRecordWords = 8;
+
+/** A native poll thread with its ports and devices. Errors carry code, errno, syscall and hint. */
+export interface NativeWorker {
+  /** Starts the thread and opens its ports; throws if one cannot be opened. */
+  open(): void;
+  /** Devices start to live; their times count from `at` (monotonicNow() clock). */
+  begin(at: number): void;
+  /** Senders stop after the packet under way. */
+  stopTraffic(): boolean;
+  /** Ends and joins the thread. Idempotent. */
+  stop(): void;
+  /** stop(), and gives up everything native. Idempotent. */
+  close(): void;
+  /** Undefined until devices live. */
+  manifest(): CounterDescription[] | undefined;
+  /** Fills `target` in the order of the manifest; returns how many. */
+  readCounters(target: Float64Array): number;
+  /** Fills `target` with whole records; returns how many. */
+  drainRecords(target: Float64Array): number;
+  drainPunted(): PuntedFrame[];
+  /** Sends a frame out of a port; false if it was not taken. */
+  inject(device: number, port: number, bytes: Uint8Array): boolean;
+  /** Longest gap between two turns of the loop so far, ns. */
+  worstGap(): number;
+  /** Stops first. */
+  outcome(): WorkerOutcome;
+}
+
+export interface NativeAddon {
+  /** `onDoorbell` is called, at most every 20 ms, while records may wait. */
+  Worker: new (config: WorkerConfig, onDoorbell?: () => void) => NativeWorker;
+  /** CLOCK_MONOTONIC, ns. */
+  monotonicNow(): number;
+}

@@ -1,0 +1,200 @@
+/* Draws the charts that the page carries as JSON. Runs in the reader's browser, without a network. */
+(() => {
+  const { charts, flows } = JSON.parse(document.getElementById("data").textContent);
+  const kHeight = 240;
+  const kPrintWidth = 680;
+  const kTipRows = 10;
+  const hidden = new Set();
+  let drawn = [];
+
+  const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const total = (chart) =>
+    Math.max(1, ...chart.lines.map((line) => (line.flow === undefined ? line.color + 1 : flows.length)));
+  const color = (index, of) =>
+    of <= 8 ? style(`--c${index}`) : `hsl(${Math.round((index * 360) / of)} 65% ${style("--lightness")} / 0.7)`;
+  const key = (chart, line) => (line.flow === undefined ? `${chart.id}/${line.color}` : `flow/${line.flow}`);
+  const number = (value) => (value === 0 ? "0" : Number(value.toPrecision(4)).toString());
+  const element = (tag, parts, ...children) => {
+    const node = Object.assign(document.createElement(tag), parts);
+    node.append(...children);
+    return node;
+  };
+
+  /* Thresholds far above the data would flatten it; those are named at the top instead of drawn. */
+  function yRange(chart, dataMax) {
+    const high = Math.max(dataMax || 0, ...chart.thresholds.map(({ value }) => (value <= 3 * dataMax ? value : 0)));
+    return [0, high === 0 ? 1 : high * 1.06];
+  }
+
+  function drawWarmup(u, chart) {
+    if (!chart.warmup) return;
+    const { ctx, bbox } = u;
+    const right = Math.min(bbox.left + bbox.width, u.valToPos(chart.warmup, "x", true));
+    if (right <= bbox.left) return;
+    ctx.save();
+    ctx.globalAlpha = 0.08;
+    ctx.fillStyle = style("--ink");
+    ctx.fillRect(bbox.left, bbox.top, right - bbox.left, bbox.height);
+    ctx.restore();
+  }
+
+  function drawThresholds(u, chart) {
+    const { ctx, bbox } = u;
+    ctx.save();
+    ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+    ctx.textAlign = "right";
+    ctx.textBaseline = "alphabetic";
+    let above = 0;
+    const write = (text, x, y) => {
+      ctx.setLineDash([]);
+      ctx.strokeStyle = style("--panel");
+      ctx.lineWidth = 3 * devicePixelRatio;
+      ctx.strokeText(text, x, y);
+      ctx.fillText(text, x, y);
+    };
+    for (const { label, value } of chart.thresholds) {
+      const y = u.valToPos(value, "y", true);
+      const right = bbox.left + bbox.width - 5 * devicePixelRatio;
+      ctx.strokeStyle = ctx.fillStyle = style("--soft");
+      ctx.lineWidth = devicePixelRatio;
+      if (y < bbox.top) {
+        above++;
+        write(`${label} (above)`, right, bbox.top + (above * 14 - 1) * devicePixelRatio);
+        continue;
+      }
+      ctx.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
+      ctx.beginPath();
+      ctx.moveTo(bbox.left, y);
+      ctx.lineTo(bbox.left + bbox.width, y);
+      ctx.stroke();
+      write(label, right, y - 4 * devicePixelRatio);
+    }
+    ctx.restore();
+  }
+
+  function showTip(u, chart, tip) {
+    const { idx, left, top } = u.cursor;
+    if (idx === null || idx === undefined || left < 0) {
+      tip.hidden = true;
+      return;
+    }
+    const rows = chart.lines
+      .map((line) => ({ line, value: line.values[idx] }))
+      .filter(({ line, value }) => typeof value === "number" && !hidden.has(key(chart, line)))
+      .sort((a, b) => b.value - a.value);
+    const cells = rows.slice(0, kTipRows).map(({ line, value }) => {
+      const swatch = element("span", { className: "swatch" });
+      swatch.style.cssText = `display:inline-block;vertical-align:middle;background:${color(line.color, total(chart))}`;
+      return element("div", {}, swatch, ` ${line.label}: ${number(value)} ${chart.y_label}`);
+    });
+    if (rows.length > kTipRows) cells.push(element("div", {}, `and ${rows.length - kTipRows} more`));
+    tip.replaceChildren(element("strong", {}, `${number(chart.x[idx])} ${chart.x_label}`), ...cells);
+    tip.hidden = false;
+    const over = u.over.getBoundingClientRect();
+    const box = u.root.getBoundingClientRect();
+    const place = over.left - box.left + left;
+    tip.style.left = `${place + tip.offsetWidth + 24 > box.width ? place - tip.offsetWidth - 12 : place + 12}px`;
+    tip.style.top = `${Math.max(0, Math.min(top, kHeight - tip.offsetHeight))}px`;
+  }
+
+  function build(chart, width) {
+    const host = document.getElementById(`chart-${chart.id}`);
+    const tip = element("div", { className: "tip", hidden: true });
+    const of = total(chart);
+    const axis = {
+      stroke: style("--soft"),
+      font: "12px system-ui, sans-serif",
+      labelFont: "12px system-ui, sans-serif",
+      labelSize: 18,
+      grid: { stroke: style("--rule"), width: 1 },
+      ticks: { stroke: style("--rule"), width: 1, size: 4 },
+    };
+    const paths = chart.stepped ? uPlot.paths.stepped({ align: chart.time ? -1 : 1 }) : undefined;
+    const options = {
+      width,
+      height: kHeight,
+      legend: { show: false },
+      cursor: { points: { show: false }, ...(chart.time ? { sync: { key: "time" } } : {}) },
+      scales: { x: { time: false }, y: { range: (_u, _min, max) => yRange(chart, max) } },
+      axes: [
+        { ...axis, label: chart.time ? `meant time, ${chart.x_label}` : chart.x_label, size: 30 },
+        { ...axis, label: chart.y_label, size: 52 },
+      ],
+      series: [
+        {},
+        ...chart.lines.map((line) => ({
+          label: line.label,
+          stroke: color(line.color, of),
+          width: of > 8 ? 1 : 1.5,
+          dash: line.dashed ? [5, 4] : undefined,
+          points: { show: false },
+          show: !hidden.has(key(chart, line)),
+          paths,
+        })),
+      ],
+      hooks: {
+        drawClear: [(u) => drawWarmup(u, chart)],
+        draw: [(u) => drawThresholds(u, chart)],
+        setCursor: [(u) => showTip(u, chart, tip)],
+      },
+    };
+    const plot = new uPlot(options, [chart.x, ...chart.lines.map((line) => line.values)], host);
+    host.append(tip);
+    return { chart, plot, host, tip };
+  }
+
+  function chips(host, entries) {
+    host.classList.toggle("many", entries.length > 24);
+    host.replaceChildren(
+      ...entries.map(({ id, label, index, of }) => {
+        const swatch = element("span", { className: "swatch" });
+        swatch.style.background = color(index, of);
+        const button = element("button", { type: "button", title: "show or hide" }, swatch, label);
+        button.setAttribute("aria-pressed", String(!hidden.has(id)));
+        button.addEventListener("click", () => {
+          if (!hidden.delete(id)) hidden.add(id);
+          render();
+        });
+        return button;
+      }),
+    );
+  }
+
+  function render(printing = false) {
+    for (const { plot, tip } of drawn) {
+      plot.destroy();
+      tip.remove();
+    }
+    const shared = document.getElementById("flows");
+    if (shared) {
+      chips(
+        shared,
+        flows.map((label, index) => ({ id: `flow/${index}`, label, index, of: flows.length })),
+      );
+    }
+    for (const chart of charts) {
+      const own = document.getElementById(`legend-${chart.id}`);
+      if (!own) continue;
+      const of = total(chart);
+      chips(
+        own,
+        chart.lines.map((line) => ({ id: key(chart, line), label: line.label, index: line.color, of })),
+      );
+    }
+    drawn = charts.map((chart) => {
+      const { clientWidth } = document.getElementById(`chart-${chart.id}`);
+      return build(chart, printing ? kPrintWidth : clientWidth);
+    });
+  }
+
+  render();
+  new ResizeObserver(() => {
+    for (const { plot, host } of drawn) {
+      if (host.clientWidth > 0 && plot.width !== host.clientWidth)
+        plot.setSize({ width: host.clientWidth, height: kHeight });
+    }
+  }).observe(document.body);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => render());
+  addEventListener("beforeprint", () => render(true));
+  addEventListener("afterprint", () => render());
+})();

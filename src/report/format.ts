@@ -1,0 +1,35 @@
+/** How numbers look in tables, reports and the live view: one place, ASCII only. */
+
+/** Bit/s as Gb/s: "38.214". */
+export function gbps(bitsPerSecond: number): string {
+  return (bitsPerSecond / 1e9).toFixed(3);
+}
+
+/** Bytes as KB (1000 B): "61.20". */
+export function kilobytes(bytes: number): string {
+  return (bytes / 1000).toFixed(2);
+}
+
+/** A bare number with about four significant figures and no exponent; "-" for what is not known. */
+export function fixed(value: number | undefined): string {
+  if (value === undefined || !Number.isFinite(value)) return "-";
+  const size = Math.abs(value);
+  if (size === 0) return "0";
+  return value.toFixed(size >= 1000 ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : size >= 0.01 ? 3 : 5);
+}
+
+/** A count, shortened above a million so that columns stay narrow in the live view: "1.24M". */
+export function count(value: number): string {
+  if (value < 1e6) return String(Math.round(value));
+  return value < 1e9 ? `${fixed(value / 1e6)}M` : `${fixed(value / 1e9)}G`;
+}
+
+/** A fraction as a percentage: "97.4%". */
+export function percent(fraction: number): string {
+  return `${(fraction * 100).toFixed(1)}%`;
+}
+
+/** Replaces what could drive a terminal (escape sequences, line breaks) in a name that came from a file. */
+export function printable(text: string): string {
+  return text.replace(/[^\x20-\x7e]/g, "?");
+}

@@ -1,0 +1,21 @@
+/** What a network could deliver at best. */
+import type { Scenario } from "../config/types.js";
+
+/**
+ * Goodput in bit/s when all senders' or all receivers' links are full, whichever is less: the link rates times
+ * `payloadShare` (payload / everything that a full packet takes on the wire). Links inside the fabric may allow less.
+ * Undefined where flows do not always offer all they can (a rate cap, a total, a later start or an earlier stop), and
+ * where a host's link has no rate.
+ */
+export function goodputLimit(scenario: Scenario, payloadShare: number): number | undefined {
+  const { flows, links, duration } = scenario;
+  if (flows.some((flow) => flow.rate !== undefined || flow.bytes !== undefined)) return undefined;
+  if (flows.some((flow) => flow.start > 0 || flow.stop < duration)) return undefined;
+  const rateOf = (host: string) => links.find((link) => link.from === host || link.to === host)?.rate ?? 0;
+  const side = (hosts: Iterable<string>) => [...new Set(hosts)].map(rateOf);
+  const senders = side(flows.map((flow) => flow.from));
+  const receivers = side(flows.map((flow) => flow.to));
+  if ([...senders, ...receivers].some((rate) => rate === 0)) return undefined;
+  const sum = (rates: readonly number[]) => rates.reduce((total, rate) => total + rate, 0);
+  return Math.min(sum(senders), sum(receivers)) * payloadShare;
+}

@@ -1,0 +1,103 @@
+// The result of a run, the same for wire, sim and model. Rates and times are those the scenario means: a wire run's times are
+// divided by its scale and its rates multiplied by it. Only `fidelity` and `environment` are about wall time and this host.
+import { z } from "zod";
+
+const count = z.int().min(0);
+const amount = z.number().min(0);
+const finite = z.number();
+const perPriority = z.record(z.string().regex(/^[0-7]$/), count);
+
+/** A loose object: a reader must accept fields that a later version adds. */
+const open = z.looseObject;
+
+export const queueSchema = open({
+  mean: amount.meta({ description: "Time-weighted mean length, bytes." }),
+  p50: amount.meta({ description: "Median length, bytes." }),
+  p95: amount.meta({ description: "95th percentile of the length, bytes." }),
+  p99: amount.meta({ description: "99th percentile of the length, bytes." }),
+  max: amount.meta({ description: "Highest length, bytes." }),
+}).meta({ description: "Length of one egress queue after the warm-up." });
+
+export const flowResultSchema = open({
+  id: z.string().meta({ description: "Id of the flow in the scenario." }),
+  from: z.string().meta({ description: "Sending host." }),
+  to: z.string().meta({ description: "Receiving host." }),
+  priority: z.int().min(0).max(7).meta({ description: "Priority of the data." }),
+  goodput_bps: amount.meta({ description: "Payload delivered in order, after the warm-up, bit/s." }),
+  wire_bps: amount.meta({ description: "The same with all headers of the frames, bit/s." }),
+  packets: count.meta({ description: "Data packets sent, retransmissions included." }),
+  lost: count.meta({ description: "Data packets that did not arrive." }),
+  cnp_handled: count.meta({ description: "CNPs that reached the sender's reaction point." }),
+}).meta({ description: "One queue pair's traffic." });
+
+export const switchResultSchema = open({
+  drops: z.record(z.string(), count).meta({ description: "Frames dropped, by reason." }),
+  ecn_marked: count.meta({ description: "Packets marked CE." }),
+  pfc_sent: perPriority.meta({ description: "PFC frames sent that name the priority (XOFF, refresh, XON), as ethtool's tx_prio<p>_pause." }),
+  queues: z
+    .record(z.string(), z.record(z.string().regex(/^[0-7]$/), queueSchema))
+    .meta({ description: "Egress queues: name of the device at the port -> priority -> length." }),
+});
+
+export const nicResultSchema = open({
+  np_cnp_sent: count.meta({ description: "CNPs sent by the notification point." }),
+  rp_cnp_handled: count.meta({ description: "CNPs handled by the reaction point." }),
+  pfc_received: perPriority.meta({ description: "PFC frames received that name the priority, as ethtool's rx_prio<p>_pause." }),
+});
+
+export const fidelitySchema = open({
+  valid: z.boolean().meta({ description: "False: this host, not the network, was the bottleneck." }),
+  reasons: z.array(z.string()).meta({ description: "Why the run is not valid." }),
+  loop_gap_us: open({ p50: amount, p99: amount, max: amount }).meta({
+    description: "Wall time between two turns of the poll loop, us. 0 in sim and model.",
+  }),
+  host_drops: count.meta({ description: "Frames lost by this host rather than by the switch." }),
+});
+
+const samples = z.array(finite);
+const samplesByName = z.record(z.string(), samples);
+
+export const seriesSchema = open({
+  interval_s: z.number().positive().meta({ description: "Time between samples, s." }),
+  time_s: samples.meta({ description: "Time of each sample from the start of traffic, s." }),
+  flows: z
+    .record(
+      z.string(),
+      open({ rate_bps: samples, target_rate_bps: samples, alpha: samples, goodput_bps: samples }).partial(),
+    )
+    .meta({ description: "By flow id: R_C, R_T, alpha, and the goodput of the interval." }),
+  queues: z
+    .record(z.string(), open({ bytes: samples, max_bytes: samples }).partial())
+    .meta({ description: 'By "switch:peer:priority": length, and highest length in the interval.' }),
+  pauses: samplesByName.optional().meta({ description: 'By "switch:peer:priority": PFC pauses sent in the interval.' }),
+  marks: samplesByName.optional().meta({ description: 'By "switch:peer:priority": packets marked in the interval.' }),
+});
+
+export const resultSchema = open({
+  scenario: z.string().meta({ description: "Name of the scenario." }),
+  clock: z
+    .enum(["wire", "sim", "model"])
+    .meta({ description: "How it ran: real frames, discrete events, or equations." }),
+  scale: z.number().min(1).meta({ description: "Time scale of a wire run; 1 otherwise." }),
+  seed: z.int().min(0).meta({ description: "Seed of everything random." }),
+  duration_s: amount.meta({ description: "Duration of the traffic, as the scenario means it, s." }),
+  warmup_s: amount.optional().meta({ description: "Part of it left out of the figures, s." }),
+  profile: z.string().optional().meta({ description: "Congestion profile that was used." }),
+  fidelity: fidelitySchema.meta({ description: "Can the result be believed?" }),
+  flows: z.array(flowResultSchema).meta({ description: "In the order of the scenario." }),
+  totals: open({
+    goodput_bps: amount.meta({ description: "Sum over the flows, bit/s." }),
+    jain: z.number().min(0).max(1).meta({ description: "Jain's fairness index of the goodputs; 1 is equal." }),
+  }).meta({ description: "All flows together." }),
+  switches: z.record(z.string(), switchResultSchema).meta({ description: "By switch." }),
+  nics: z.record(z.string(), nicResultSchema).meta({ description: "By host." }),
+  series: seriesSchema.optional().meta({ description: "Samples over time, on request." }),
+});
+
+export type Result = z.output<typeof resultSchema>;
+export type FlowResult = z.output<typeof flowResultSchema>;
+export type SwitchResult = z.output<typeof switchResultSchema>;
+export type NicResult = z.output<typeof nicResultSchema>;
+export type QueueResult = z.output<typeof queueSchema>;
+export type Fidelity = z.output<typeof fidelitySchema>;
+export type Series = z.output<typeof seriesSchema>;

@@ -1,0 +1,81 @@
+/** Figures of a run: fairness, percentiles of samples, and percentiles of the native core's histograms. */
+import { max as largest, sum, weightedMean, weightedQuantile } from "simple-statistics";
+
+/** Distribution in the unit of what was measured; every percentile is a value that was recorded. */
+export interface Summary {
+  mean: number;
+  p50: number;
+  p95: number;
+  p99: number;
+  max: number;
+}
+
+/**
+ * A histogram as the native core hands it over. `counts[i]` is the weight (a count, or nanoseconds for a
+ * time-weighted distribution) of values from `lowerBounds[i]` up to `lowerBounds[i + 1]`. Mean and max are exact.
+ */
+export interface NativeHistogram {
+  counts: readonly number[];
+  lowerBounds: readonly number[];
+  mean: number;
+  max: number;
+}
+
+const kQuantiles = [0.5, 0.95, 0.99];
+
+/**
+ * Jain's fairness index (sum x)^2 / (n sum x^2): 1 when all shares are equal, 1/n when one takes everything.
+ * 0 when there are no shares or nobody got anything, so that a dead run never looks fair.
+ * Source: R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984.
+ */
+export function jainIndex(shares: readonly number[]): number {
+  const squares = shares.reduce((total, share) => total + share * share, 0);
+  return squares === 0 ? 0 : sum([...shares]) ** 2 / (shares.length * squares);
+}
+
+/** Mean, percentiles and maximum of samples; a percentile is the smallest sample with that share at or below it. */
+export function summarize(samples: readonly number[]): Summary {
+  return summarizeWeighted(
+    samples,
+    samples.map(() => 1),
+  );
+}
+
+/**
+ * The same for samples that each stand for a weight, such as the time that a queue kept a length.
+ * All zero when there is no weight at all.
+ * @throws Error when the lists differ in length or a weight is negative.
+ */
+export function summarizeWeighted(samples: readonly number[], weights: readonly number[]): Summary {
+  if (sum([...weights]) === 0) return { mean: 0, p50: 0, p95: 0, p99: 0, max: 0 };
+  const values = [...samples];
+  const [p50, p95, p99] = weightedQuantile(values, [...weights], kQuantiles) as [number, number, number];
+  const seen = values.filter((_, i) => (weights[i] as number) > 0);
+  return { mean: weightedMean(values, [...weights]), p50, p95, p99, max: largest(seen) };
+}
+
+/** A native histogram's figures: percentiles to the bucket's resolution (3.2%) and never above the exact maximum. */
+export function summarizeHistogram(histogram: NativeHistogram): Summary {
+  const { counts, max } = histogram;
+  if (sum([...counts]) === 0) return { mean: 0, p50: 0, p95: 0, p99: 0, max: 0 };
+  const [p50, p95, p99] = weightedQuantile(midpoints(histogram), [...counts], kQuantiles) as [number, number, number];
+  return { mean: histogram.mean, p50, p95, p99, max };
+}
+
+/** Cumulative distribution of a native histogram: [value, fraction at or below it], empty buckets left out. */
+export function histogramCdf(histogram: NativeHistogram): [number, number][] {
+  const total = sum([...histogram.counts]);
+  const values = midpoints(histogram);
+  const points: [number, number][] = [];
+  let below = 0;
+  histogram.counts.forEach((count, i) => {
+    if (count === 0) return;
+    below += count;
+    points.push([values[i] as number, below / total]);
+  });
+  return points;
+}
+
+function midpoints({ lowerBounds, max }: NativeHistogram): number[] {
+  return lowerBounds.map((low, i) => Math.min(low + Math.floor(((lowerBounds[i + 1] ?? low) - low) / 2), max));
+}

@@ -1,0 +1,47 @@
+/** Runs command lines inside the test, with streams that remember and a lab that does as told. */
+import { EventEmitter } from "node:events";
+import { Writable } from "node:stream";
+import type { CliContext } from "../../src/cli/context.js";
+import { runCli } from "../../src/cli/program.js";
+import type { LabOptions, LabOutcome } from "../../src/lab/types.js";
+import { sampleResult, sampleSeries } from "../report/sample.js";
+
+export interface Ran {
+  status: number;
+  stdout: string;
+  stderr: string;
+  exits: number[];
+}
+
+export type FakeLab = (options: LabOptions, signals: EventEmitter) => Promise<LabOutcome>;
+
+export const finishedLab: FakeLab = async () => ({ result: sampleResult(2), series: sampleSeries(2, 50) });
+
+/** `elevated` is the exit status of the same command run again with more rights; undefined: it has the rights. */
+export async function weir(argv: readonly string[], lab: FakeLab = finishedLab, elevated?: number): Promise<Ran> {
+  const out = memory();
+  const err = memory();
+  const exits: number[] = [];
+  const signals = new EventEmitter();
+  const context: CliContext = {
+    stdout: out.stream,
+    stderr: err.stream,
+    signals,
+    exit: (status) => void exits.push(status),
+    elevate: async () => elevated,
+    runLab: (_scenario, options) => lab(options, signals),
+  };
+  const status = await runCli(argv, context);
+  return { status, stdout: out.text(), stderr: err.text(), exits };
+}
+
+function memory() {
+  const writes: string[] = [];
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      writes.push(String(chunk));
+      done();
+    },
+  });
+  return { stream, text: () => writes.join("") };
+}

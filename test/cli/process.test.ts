@@ -1,0 +1,35 @@
+/** The real process: entry point, exit status and pipes. */
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { expect, it, vi } from "vitest";
+
+// Compiling on the way takes its time on a busy machine.
+vi.setConfig({ testTimeout: 60_000 });
+
+const kMain = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+const kCommand = ["--import", "tsx", kMain];
+
+it("answers on stdout and exits 0", () => {
+  const ran = spawnSync(process.execPath, [...kCommand, "--version"], { encoding: "utf8", timeout: 50_000 });
+  expect(ran).toMatchObject({ status: 0, stderr: "", stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
+});
+
+it("complains on stderr and exits 2", () => {
+  const ran = spawnSync(process.execPath, [...kCommand, "vaildate"], { encoding: "utf8", timeout: 50_000 });
+  expect(ran).toMatchObject({ status: 2, stdout: "", stderr: expect.stringContaining("Did you mean validate?") });
+});
+
+it("does not mind a reader that goes away", async () => {
+  const child = spawn(process.execPath, [...kCommand, "profiles"], {
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: 50_000,
+  });
+  child.stdout.destroy();
+  let complaint = "";
+  child.stderr.on("data", (chunk) => {
+    complaint += String(chunk);
+  });
+  const [status] = await once(child, "close");
+  expect({ status, complaint }).toEqual({ status: 0, complaint: "" });
+});

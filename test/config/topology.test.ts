@@ -1,0 +1,67 @@
+import { describe, expect, it } from "vitest";
+import { loadScenario } from "../../src/config/scenario.js";
+import { findLoop, routes, switchesBetween, switchPorts } from "../../src/config/topology.js";
+
+const victim = loadScenario("examples/victim-flow.yaml").scenario;
+const incast = loadScenario("examples/incast-4to1.yaml").scenario;
+
+describe("topology", () => {
+  it("numbers ports in the order of the links", () => {
+    expect(
+      switchPorts(incast)
+        .get("sw")
+        ?.map((port) => [port.index, port.peer]),
+    ).toEqual([
+      [0, "h1"],
+      [1, "h2"],
+      [2, "h3"],
+      [3, "h4"],
+      [4, "r"],
+    ]);
+  });
+
+  it("finds next-hop groups on all shortest paths", () => {
+    const ports = switchPorts(victim);
+    const peers = (name: string, to: string) =>
+      routes(victim)
+        .get(name)
+        ?.groups.get(to)
+        ?.map((i) => ports.get(name)?.[i]?.peer);
+    expect(peers("t4", "r")).toEqual(["r"]);
+    expect(peers("t1", "r")).toEqual(["l1", "l2"]);
+    expect(peers("l1", "r")).toEqual(["s1", "s2"]);
+    expect(peers("s1", "r")).toEqual(["l3", "l4"]);
+    expect(peers("t1", "vr")).toEqual(["l1", "l2"]);
+    expect(peers("l1", "vr")).toEqual(["t2"]);
+    expect([...(routes(victim).get("t1")?.groups.keys() ?? [])].length).toBe(victim.hosts.length);
+  });
+
+  it("turns pinned routes into entries of every switch on the way", () => {
+    const ports = switchPorts(victim);
+    const table = routes(victim);
+    const pinned = (name: string) =>
+      table.get(name)?.pinned.map((p) => `${p.from}>${p.to} ${ports.get(name)?.[p.port]?.peer}`);
+    expect(pinned("t1")).toEqual(["h11>r l1", "h12>r l1", "h13>r l2", "h14>r l2", "vs>vr l1"]);
+    expect(pinned("t2")).toEqual(["vs>vr vr"]);
+    expect(pinned("l2")).toEqual(["h13>r s1", "h14>r s2"]);
+  });
+
+  it("knows the switches between two hosts", () => {
+    expect(switchesBetween(victim, "h11", "r")).toEqual(["t1", "l1", "s1", "l3", "t4"]);
+    expect(switchesBetween(victim, "h11", "vr").sort()).toEqual(["l1", "l2", "t1", "t2"]);
+  });
+
+  it("finds loops", () => {
+    expect(findLoop(incast)).toBeUndefined();
+    const loop = findLoop(victim) ?? [];
+    expect(loop.length).toBeGreaterThanOrEqual(3);
+    loop.forEach((name, i) => {
+      const next = loop[(i + 1) % loop.length];
+      expect(
+        switchPorts(victim)
+          .get(name)
+          ?.some((port) => port.peer === next),
+      ).toBe(true);
+    });
+  });
+});

@@ -1,0 +1,16 @@
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+it("passes the tests of the native core", (context) => {
+  const { status, stdout, stderr } = spawnSync("node", ["scripts/native-tests.mjs"], { cwd: root, encoding: "utf8" });
+  if (status === 77 && !process.env.CI) {
+    console.warn(`SKIPPED: ${stderr.trim()}`);
+    context.skip(stderr.trim());
+  }
+  const summary = stdout.split("\n").filter((line) => line.startsWith("[doctest]"));
+  console.log(summary.join("\n"));
+  expect(status, `${stdout}\n${stderr}`).toBe(0);
+});

@@ -1,0 +1,99 @@
+/** The repository's own rules: who may know whom in the native core, one list of sources, one set of build flags, file sizes. */
+import { readdirSync, readFileSync } from "node:fs";
+import { extname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const read = (file: string) => readFileSync(join(root, file), "utf8");
+const filesUnder = (folder: string, ...extensions: string[]) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+    .filter((file) => extensions.includes(extname(file)))
+    .map((file) => `${folder}/${file}`);
+
+/** What each module of native/ may include, besides itself. */
+const kCore = ["base", "wire", "congestion", "pacing", "switching", "transport", "endpoint"];
+const kKnows: Readonly<Record<string, readonly string[]>> = {
+  base: [],
+  wire: ["base"],
+  io: ["base", "wire"],
+  congestion: ["base", "wire"],
+  pacing: ["base", "wire"],
+  switching: ["base", "wire", "congestion", "pacing"],
+  transport: ["base", "wire", "congestion", "pacing"],
+  endpoint: ["base", "wire", "congestion", "pacing", "switching", "transport"],
+  engine: [...kCore, "io"],
+  simulation: kCore,
+  addon: [...kCore, "io", "engine", "simulation"],
+};
+/** Programs around the core: they may include anything but the addon. */
+const kTools = ["test", "fuzz", "bench"];
+const sources = filesUnder("native", ".cc", ".h");
+const moduleOf = (path: string) => path.split("/")[0] ?? "";
+
+describe("native/", () => {
+  it.each(sources)("%s includes only what its module may know", (file) => {
+    const module = moduleOf(file.slice("native/".length));
+    const allowed = kTools.includes(module) ? [...kCore, "io", "engine", "simulation", module] : kKnows[module];
+    expect(allowed, `native/${module} has no place in the direction of knowledge`).toBeDefined();
+    const known = [...read(file).matchAll(/^#include "([^"]+)"/gm)].map((match) => moduleOf(match[1] ?? ""));
+    expect(known.filter((other) => other !== module && !allowed?.includes(other))).toEqual([]);
+  });
+
+  it("knows Node-API in the addon only", () => {
+    const users = sources.filter((file) => /#include\s*[<"](napi|node_api|js_native_api)/.test(read(file)));
+    expect(users.length).toBeGreaterThan(0);
+    expect(users.filter((file) => !file.startsWith("native/addon/"))).toEqual([]);
+  });
+
+  const listed = (file: string) =>
+    read(file)
+      .split("\n")
+      .filter((line) => line !== "");
+  const compiled = sources.filter((file) => file.endsWith(".cc"));
+  it.each([
+    ["native/sources.txt", compiled.filter((file) => !kTools.includes(moduleOf(file.slice("native/".length))))],
+    ["native/test/sources.txt", compiled.filter((file) => file.startsWith("native/test/"))],
+  ])("%s lists every source once", (list, expected) => {
+    expect(listed(list).sort()).toEqual([...expected].sort());
+  });
+});
+
+describe("the two native builds", () => {
+  const cmake = read("CMakeLists.txt");
+  const gyp = JSON.parse(read("binding.gyp").replace(/^#.*$/gm, "")) as { targets: Record<string, string[]>[] };
+  const [target] = gyp.targets;
+  const words = (text: string | undefined) => (text ?? "").split(/\s+/).filter((word) => word !== "");
+
+  it("read one list of sources", () => {
+    expect(target?.sources).toEqual(["<!@(cat native/sources.txt)"]);
+    expect(cmake).toContain("weir_read_sources(WEIR_SOURCES native/sources.txt)");
+  });
+
+  it("share defines", () => {
+    const defines = /target_compile_definitions\(weir PRIVATE ([^)]+)\)/.exec(cmake)?.[1];
+    expect(words(defines)).toEqual(target?.defines);
+  });
+
+  it("share standard, optimisation and flags", () => {
+    const standard = /set\(CMAKE_CXX_STANDARD (\d+)\)/.exec(cmake)?.[1];
+    const optimisation = /set\(CMAKE_CXX_FLAGS_RELEASE "([^"]+)"\)/.exec(cmake)?.[1];
+    const flags = /set\(WEIR_FLAGS ([^)]+)\)/.exec(cmake)?.[1];
+    expect([`-std=c++${standard}`, ...words(optimisation), ...words(flags)]).toEqual(target?.cflags_cc);
+  });
+
+  it("build for the Node-API version that package.json states", () => {
+    const { binary } = JSON.parse(read("package.json")) as { binary: { napi_versions: number[] } };
+    expect(target?.defines).toContain(`NAPI_VERSION=${binary.napi_versions[0]}`);
+  });
+});
+
+describe("files", () => {
+  const all = [
+    ...sources,
+    ...["src", "test", "scripts"].flatMap((folder) => filesUnder(folder, ".ts", ".mjs", ".js", ".css")),
+  ];
+  it.each(all)("%s has at most 500 lines", (file) => {
+    expect(read(file).trimEnd().split("\n").length).toBeLessThanOrEqual(500);
+  });
+});

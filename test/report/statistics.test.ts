@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import {
+  histogramCdf,
+  jainIndex,
+  summarize,
+  summarizeHistogram,
+  summarizeWeighted,
+} from "../../src/report/statistics.js";
+
+describe("jainIndex", () => {
+  it.each([
+    [[5, 5, 5, 5], 1],
+    [[8, 0, 0, 0], 0.25],
+    [[1, 2, 3], 36 / 42],
+    [[7], 1],
+    [[0, 0], 0],
+    [[], 0],
+  ])("of %j is %d", (shares, index) => {
+    expect(jainIndex(shares)).toBeCloseTo(index, 12);
+  });
+});
+
+describe("summarize", () => {
+  it("gives samples, not values between them", () => {
+    const hundred = Array.from({ length: 100 }, (_, i) => 100 - i);
+    expect(summarize(hundred)).toEqual({ mean: 50.5, p50: 50, p95: 95, p99: 99, max: 100 });
+  });
+
+  it("is all zero without samples", () => {
+    expect(summarize([])).toEqual({ mean: 0, p50: 0, p95: 0, p99: 0, max: 0 });
+  });
+
+  it("weighs a length by the time that it was held", () => {
+    // 90 ns at 10, 8 ns at 50, 2 ns at 70, and 1000 never held.
+    expect(summarizeWeighted([50, 10, 1000, 70], [8, 90, 0, 2])).toEqual({
+      mean: 14.4,
+      p50: 10,
+      p95: 50,
+      p99: 70,
+      max: 70,
+    });
+  });
+
+  it("refuses weights that do not belong to the samples", () => {
+    expect(() => summarizeWeighted([1, 2], [1])).toThrow("same length");
+    expect(() => summarizeWeighted([1, 2], [3, -1])).toThrow("non-negative");
+  });
+});
+
+describe("native histograms", () => {
+  // Buckets [0,1) [1,64) [64,66) [66,128) [128,132): midpoints 0, 32, 65, 97, 130 (cut at max 129).
+  const histogram = { counts: [50, 0, 45, 0, 5, 0], lowerBounds: [0, 1, 64, 66, 128, 132], mean: 35.7, max: 129 };
+
+  it("takes mean and max as measured and percentiles from midpoints, never above max", () => {
+    expect(summarizeHistogram(histogram)).toEqual({ mean: 35.7, p50: 0, p95: 65, p99: 129, max: 129 });
+  });
+
+  it("sums up to 1 over the buckets in use", () => {
+    expect(histogramCdf(histogram)).toEqual([
+      [0, 0.5],
+      [65, 0.95],
+      [129, 1],
+    ]);
+  });
+
+  it("is empty when nothing was recorded", () => {
+    const empty = { counts: [0, 0], lowerBounds: [0, 1], mean: 0, max: 0 };
+    expect(summarizeHistogram(empty)).toEqual({ mean: 0, p50: 0, p95: 0, p99: 0, max: 0 });
+    expect(histogramCdf(empty)).toEqual([]);
+  });
+});

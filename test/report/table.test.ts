@@ -1,0 +1,63 @@
+import { describe, expect, it } from "vitest";
+import { renderTable } from "../../src/report/table.js";
+import { sampleResult } from "./sample.js";
+
+const lines = (text: string) => text.split("\n");
+
+describe("renderTable", () => {
+  const result = sampleResult(2);
+  const text = renderTable(result);
+
+  it("shows each flow's figures in Gb/s", () => {
+    expect(lines(text)).toContain("flow      from -> to  prio  goodput Gb/s  wire Gb/s  packets  lost  CNPs");
+    expect(lines(text)).toContain("incast.2  h2 -> r        3        18.400     19.870   280001     0  1201");
+  });
+
+  it("shows totals, and the share of what the headers leave where the limit is known", () => {
+    expect(text).toContain("total goodput Gb/s 36.800   Jain's index 0.9987\n");
+    const limited = { ...result, totals: { ...result.totals, goodput_limit_bps: 40e9 } };
+    expect(renderTable(limited)).toContain("Jain's index 0.9987   of what the headers leave 92.0%\n");
+  });
+
+  it("lists queues that held something, in KB", () => {
+    expect(lines(text)).toContain("sw      r           3  61.20  58.00  96.00  131.00  214.56");
+    expect(lines(text)).toContain("sw      h1          6   0.00   0.00   0.00    0.06    0.13");
+    expect(text).not.toMatch(/^sw +r +6/m);
+  });
+
+  it("lists switches and NICs with counts by priority", () => {
+    const drops = { ...result, switches: { sw: { ...sampleSwitch(), drops: { buffer_full: 3, no_route: 1 } } } };
+    expect(lines(renderTable(drops))).toContain("sw            8123             3:41  buffer_full:3 no_route:1");
+    expect(lines(text)).toContain("h1          0         1200                 3:22");
+    expect(lines(text)).toContain("r        4806            0                    0");
+  });
+
+  it("ends with the verdict and its reasons", () => {
+    expect(text.trimEnd()).toMatch(
+      /fidelity: valid, loop gap p50 2.10 \/ p99 48.50 \/ max 912.0 us wall, host drops 0$/,
+    );
+    const invalid = {
+      ...result,
+      fidelity: { ...result.fidelity, valid: false, reasons: ["12 frames lost by the host"] },
+    };
+    expect(renderTable(invalid).trimEnd()).toMatch(/fidelity: INVALID, .*\n {2}- 12 frames lost by the host$/);
+  });
+
+  it("is plain ASCII, whatever the names hold, unless colours are asked for", () => {
+    const hostile = { ...result, scenario: "a\u001b[31m\nb", flows: [{ ...firstFlow(), id: "flöw\u001b]0;x\u0007" }] };
+    expect(renderTable(hostile)).toMatch(/^[\x20-\x7e\n]*$/);
+    expect(renderTable(result, { color: true })).toContain("\u001b[1m");
+  });
+});
+
+function sampleSwitch() {
+  const { sw } = sampleResult(2).switches;
+  if (sw === undefined) throw new Error("the sample has a switch");
+  return sw;
+}
+
+function firstFlow() {
+  const [flow] = sampleResult(1).flows;
+  if (flow === undefined) throw new Error("the sample has a flow");
+  return flow;
+}
