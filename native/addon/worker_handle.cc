@@ -191,6 +191,7 @@ Napi::Value WorkerHandle::outcome(const Napi::CallbackInfo& info) {
   out.Set("host_drops", static_cast<double>(fidelity.host_drops));
   out.Set("capture_dropped", static_cast<double>(fidelity.capture_dropped));
   out.Set("record_overflow", static_cast<double>(fidelity.record_overflow));
+  out.Set("inject_refused", static_cast<double>(fidelity.inject_refused));
   out.Set("punt_refused", static_cast<double>(fidelity.punt_refused));
   if (w.failed()) out.Set("failure", w.failure());
   Napi::Array tuning = Napi::Array::New(env);

@@ -306,9 +306,12 @@ bool Worker::wait(Time now, Time deadline, bool busy) {
 
 void Worker::inject() {
   while (injected_.pop(*scratch_)) {
-    if (scratch_->device >= devices_.size() || scratch_->port >= devices_[scratch_->device]->ports().size()) continue;
-    const PacketId id = pool_.allocate();
-    if (id == kNoPacket) return;
+    const bool exists = scratch_->device < devices_.size() && scratch_->port < devices_[scratch_->device]->ports().size();
+    const PacketId id = exists ? pool_.allocate() : kNoPacket;
+    if (id == kNoPacket) {
+      ++fidelity_.inject_refused;
+      continue;
+    }
     pool_[id] = Packet{};
     pool_[id].length = std::min(scratch_->length, pool_.stride());
     std::copy_n(scratch_->bytes, pool_[id].length, pool_.data(id));
@@ -331,6 +334,7 @@ void Worker::publish(Time now, bool last) {
     for (const CapturePort* capture : captures_) fidelity_.capture_dropped += capture->capture_dropped();
     fidelity_.record_overflow = records_.overflow();
     fidelity_.punt_refused = punted_.refused();
+    fidelity_.inject_refused += injected_.refused();
     records_.push({now, Record::Kind::ended, 0, 0, {0}});
   }
   counters_.publish();

@@ -13,6 +13,8 @@ interface FlowSamples {
   /** Cumulative. */
   bytes: number[];
   wireBytes: number[];
+  /** CNPs that the receiver has sent. */
+  cnps: number[];
 }
 
 interface QueueSamples {
@@ -32,6 +34,9 @@ export class Recorder {
 
   private readonly probed: ReadonlySet<string>;
   private readonly queuePairs: string[][];
+  private readonly switchNames: readonly string[];
+  /** Receiving host of each flow. */
+  private readonly receivers: ReadonlyMap<string, string>;
 
   /**
    * @param begin When traffic started, wall ns.
@@ -45,13 +50,12 @@ export class Recorder {
     private readonly begin: number,
     private readonly interval: number,
   ) {
-    this.flows = new Map(scenario.flows.map((flow) => [flow.id, { rate: [], target: [], alpha: [], bytes: [], wireBytes: [] }]));
+    this.flows = new Map(scenario.flows.map((flow) => [flow.id, { rate: [], target: [], alpha: [], bytes: [], wireBytes: [], cnps: [] }]));
     this.probed = new Set(scenario.probes.queues.map((q) => `${q.switch}:${q.port}:${q.priority}`));
     this.queuePairs = scenario.hosts.map((host) => queuePairsOf(scenario, host.name).map(({ flow }) => flow.id));
+    this.receivers = new Map(scenario.flows.map((flow) => [flow.id, flow.to]));
     this.switchNames = scenario.switches.map((s) => s.name);
   }
-
-  private readonly switchNames: readonly string[];
 
   /** Takes `count` records of drainRecords(); `switches` tells which of the two workers they came from. */
   take(words: Float64Array, count: number, switches: boolean): void {
@@ -72,6 +76,7 @@ export class Recorder {
         } else {
           put(flow.bytes, at, a as number);
           put(flow.wireBytes, at, b as number);
+          put(flow.cnps, at, c as number);
         }
       }
     }
@@ -117,8 +122,20 @@ export class Recorder {
       ),
       queues: Object.fromEntries([...this.queues].map(([name, q]) => [name, { bytes: level(q.bytes), max_bytes: level(q.peak) }])),
       pauses: Object.fromEntries([...this.pauses].map(([name, list]) => [name, growth(list)])),
+      cnps: this.cnpsByHost(growth),
       marks: Object.fromEntries([...this.queues].map(([name, q]) => [name, growth(q.marks)])),
     };
+  }
+
+  private cnpsByHost(growth: (list: number[]) => number[]): Record<string, number[]> {
+    const sums: Record<string, number[]> = {};
+    for (const [id, { cnps }] of this.flows) {
+      const host = this.receivers.get(id);
+      if (host === undefined || cnps.length === 0) continue;
+      const own = growth(cnps);
+      sums[host] = sums[host]?.map((sum, i) => sum + (own[i] as number)) ?? own;
+    }
+    return sums;
   }
 }
 

@@ -199,6 +199,7 @@ export interface WorkerOutcome {
   record_overflow: number;
   capture_dropped: number;
   punt_refused: number;
+  inject_refused: number;
   /** What the host did not let the worker do: pinning, priority, locked memory. */
   tuning: string[];
   /** Why its loop ended, if it failed. */

@@ -70,6 +70,7 @@ export const seriesSchema = open({
     .record(z.string(), open({ bytes: samples, max_bytes: samples }).partial())
     .meta({ description: 'By "switch:peer:priority": length, and highest length in the interval.' }),
   pauses: samplesByName.optional().meta({ description: 'By "switch:peer:priority": PFC pauses sent in the interval.' }),
+  cnps: samplesByName.optional().meta({ description: "By receiving host: CNPs sent in the interval." }),
   marks: samplesByName.optional().meta({ description: 'By "switch:peer:priority": packets marked in the interval.' }),
 });
 
