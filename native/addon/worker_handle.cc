@@ -46,15 +46,14 @@ Napi::Object distribution(Napi::Env env, const Histogram& histogram) {
 }  // namespace
 
 Napi::Function WorkerHandle::define(Napi::Env env) {
-  return DefineClass(env, "Worker",
-                     {InstanceMethod("open", &WorkerHandle::open), InstanceMethod("begin", &WorkerHandle::begin),
-                      InstanceMethod("stopTraffic", &WorkerHandle::stop_traffic), InstanceMethod("stop", &WorkerHandle::stop),
-                      InstanceMethod("close", &WorkerHandle::close), InstanceMethod("manifest", &WorkerHandle::manifest),
-                      InstanceMethod("readCounters", &WorkerHandle::read_counters),
-                      InstanceMethod("drainRecords", &WorkerHandle::drain_records),
-                      InstanceMethod("drainPunted", &WorkerHandle::drain_punted), InstanceMethod("inject", &WorkerHandle::inject),
-                      InstanceMethod("worstGap", &WorkerHandle::worst_gap),
-                      InstanceMethod("outcome", &WorkerHandle::outcome)});
+  return DefineClass(
+      env, "Worker",
+      {InstanceMethod("open", &WorkerHandle::open), InstanceMethod("begin", &WorkerHandle::begin),
+       InstanceMethod("stopTraffic", &WorkerHandle::stop_traffic), InstanceMethod("stop", &WorkerHandle::stop),
+       InstanceMethod("close", &WorkerHandle::close), InstanceMethod("manifest", &WorkerHandle::manifest),
+       InstanceMethod("readCounters", &WorkerHandle::read_counters), InstanceMethod("drainRecords", &WorkerHandle::drain_records),
+       InstanceMethod("drainPunted", &WorkerHandle::drain_punted), InstanceMethod("inject", &WorkerHandle::inject),
+       InstanceMethod("worstGap", &WorkerHandle::worst_gap), InstanceMethod("outcome", &WorkerHandle::outcome)});
 }
 
 WorkerHandle::WorkerHandle(const Napi::CallbackInfo& info) : Napi::ObjectWrap<WorkerHandle>(info) {

@@ -24,8 +24,6 @@ inline constexpr uint32_t kEthernetOverhead = 24;
 inline constexpr uint32_t kMinimumFrame = 60;
 
 // Bytes of link time that a frame of `length` (no FCS) takes.
-constexpr uint32_t wire_bytes(uint32_t length) {
-  return (length < kMinimumFrame ? kMinimumFrame : length) + kEthernetOverhead;
-}
+constexpr uint32_t wire_bytes(uint32_t length) { return (length < kMinimumFrame ? kMinimumFrame : length) + kEthernetOverhead; }
 
 }  // namespace weir

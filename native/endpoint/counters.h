@@ -34,30 +34,30 @@ namespace weir {
 
 WEIR_DEFINE_COUNTERS(NicCounters, WEIR_NIC_COUNTERS);
 
-#define WEIR_NIC_PRIORITY_COUNTERS(X)                                                                     \
-  X(rx_prio_packets, "packets", "Frames received at this priority")                                       \
-  X(rx_prio_bytes, "bytes", "Bytes of those frames, without FCS")                                         \
-  X(tx_prio_packets, "packets", "Frames sent at this priority")                                           \
-  X(tx_prio_bytes, "bytes", "Bytes of those frames, without FCS")                                         \
-  X(rx_prio_pause, "packets", "PFC or PAUSE frames received that speak of this priority")                 \
-  X(tx_prio_pause, "packets", "PFC frames sent that speak of this priority")                              \
-  X(rx_prio_pause_duration, "ns", "Time that this port might not send at this priority")                  \
+#define WEIR_NIC_PRIORITY_COUNTERS(X)                                                     \
+  X(rx_prio_packets, "packets", "Frames received at this priority")                       \
+  X(rx_prio_bytes, "bytes", "Bytes of those frames, without FCS")                         \
+  X(tx_prio_packets, "packets", "Frames sent at this priority")                           \
+  X(tx_prio_bytes, "bytes", "Bytes of those frames, without FCS")                         \
+  X(rx_prio_pause, "packets", "PFC or PAUSE frames received that speak of this priority") \
+  X(tx_prio_pause, "packets", "PFC frames sent that speak of this priority")              \
+  X(rx_prio_pause_duration, "ns", "Time that this port might not send at this priority")  \
   X(rx_prio_buf_discard, "packets", "Dropped: frames received at this priority with the receive buffer full")
 
 WEIR_DEFINE_COUNTERS(NicPriorityCounters, WEIR_NIC_PRIORITY_COUNTERS);
 
-#define WEIR_QP_COUNTERS(X)                                                                               \
-  X(tx_packets, "packets", "Data packets sent")                                                           \
-  X(tx_bytes, "bytes", "RDMA payload sent")                                                               \
-  X(tx_wire_bytes, "bytes", "Link bytes of the data sent: frames, FCS, preamble and gap")                 \
-  X(rx_packets, "packets", "Data packets received in sequence")                                           \
-  X(rx_bytes, "bytes", "RDMA payload received in sequence")                                               \
-  X(rx_wire_bytes, "bytes", "Link bytes of the data received: frames, FCS, preamble and gap")             \
-  X(rx_messages, "messages", "Messages whose last packet was received in sequence")                       \
-  X(lost, "packets", "Data packets that never came: gaps in the PSNs received")                           \
-  X(duplicate, "packets", "Data packets received behind the expected PSN")                                \
-  X(ecn_marked, "packets", "Data packets received with ECN = CE")                                         \
-  X(cnp_sent, "packets", "CNPs sent for this QP's incoming flow")                                         \
+#define WEIR_QP_COUNTERS(X)                                                                   \
+  X(tx_packets, "packets", "Data packets sent")                                               \
+  X(tx_bytes, "bytes", "RDMA payload sent")                                                   \
+  X(tx_wire_bytes, "bytes", "Link bytes of the data sent: frames, FCS, preamble and gap")     \
+  X(rx_packets, "packets", "Data packets received in sequence")                               \
+  X(rx_bytes, "bytes", "RDMA payload received in sequence")                                   \
+  X(rx_wire_bytes, "bytes", "Link bytes of the data received: frames, FCS, preamble and gap") \
+  X(rx_messages, "messages", "Messages whose last packet was received in sequence")           \
+  X(lost, "packets", "Data packets that never came: gaps in the PSNs received")               \
+  X(duplicate, "packets", "Data packets received behind the expected PSN")                    \
+  X(ecn_marked, "packets", "Data packets received with ECN = CE")                             \
+  X(cnp_sent, "packets", "CNPs sent for this QP's incoming flow")                             \
   X(cnp_handled, "packets", "CNPs received that cut this QP's rate")
 
 WEIR_DEFINE_COUNTERS(QpCounters, WEIR_QP_COUNTERS);

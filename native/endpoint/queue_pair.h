@@ -15,9 +15,9 @@
 namespace weir {
 
 struct QueuePairParameters {
-  uint32_t remote_qpn = 0;      // 24 bits: DestQP of what is sent, CNPs included
-  RocePath path;                // addresses, DSCP, ECN codepoint and UDP source port of what is sent
-  uint8_t priority = 3;         // 0..7, of what is sent
+  uint32_t remote_qpn = 0;  // 24 bits: DestQP of what is sent, CNPs included
+  RocePath path;            // addresses, DSCP, ECN codepoint and UDP source port of what is sent
+  uint8_t priority = 3;     // 0..7, of what is sent
   MessageStreamParameters stream;
   Time start = kNever;          // when to begin sending; kNever: only receives
   Time stop = kNever;           // when to stop, between two packets

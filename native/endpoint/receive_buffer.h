@@ -27,7 +27,8 @@ class ReceiveBuffer {
   // False when the frame does not fit.
   bool add(Time now, int priority, uint32_t bytes) {
     if (total_ + bytes > parameters_.size || count_ == held_.size()) return false;
-    busy_until_ = std::max(busy_until_, now) + static_cast<Time>(static_cast<uint64_t>(bytes) * 8 * kSecond / static_cast<uint64_t>(parameters_.drain));
+    busy_until_ = std::max(busy_until_, now) +
+                  static_cast<Time>(static_cast<uint64_t>(bytes) * 8 * kSecond / static_cast<uint64_t>(parameters_.drain));
     held_[(first_ + count_) % held_.size()] = {busy_until_, bytes, static_cast<uint8_t>(priority)};
     ++count_;
     total_ += bytes;

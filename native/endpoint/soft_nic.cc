@@ -9,7 +9,7 @@ namespace weir {
 namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
-constexpr Time kTick = 1'024;       // of the timing wheel; order within a tick is exact
+constexpr Time kTick = 1'024;  // of the timing wheel; order within a tick is exact
 constexpr uint32_t kMaxPayload = 4'096;
 constexpr Time kRetry = 10 * kMicrosecond;
 
@@ -19,7 +19,8 @@ bool first_of_write(uint8_t opcode) {
 }
 // Of a request: the others are the first and middle packets.
 bool last_of_message(uint8_t opcode) {
-  return opcode != kOpcodeRcSendFirst && opcode != kOpcodeRcSendMiddle && opcode != kOpcodeRcWriteFirst && opcode != kOpcodeRcWriteMiddle;
+  return opcode != kOpcodeRcSendFirst && opcode != kOpcodeRcSendMiddle && opcode != kOpcodeRcWriteFirst &&
+         opcode != kOpcodeRcWriteMiddle;
 }
 
 }  // namespace

@@ -32,17 +32,17 @@ namespace weir {
 struct NicParameters {
   Rate rate = 0;  // of the link; must be > 0
   uint64_t mac = 0;
-  uint32_t first_qpn = 0x11;       // QPs get consecutive numbers from here
-  bool dcqcn = true;               // false: no rate control, no CNPs
+  uint32_t first_qpn = 0x11;  // QPs get consecutive numbers from here
+  bool dcqcn = true;          // false: no rate control, no CNPs
   DcqcnParameters reaction_point;
   Time cnp_interval = 50 * kMicrosecond;  // N
   uint8_t cnp_dscp = 48;
   uint8_t cnp_priority = 6;
-  bool line_rate_start = true;     // section 3.1: full line rate if no other QP of this NIC is active ...
-  Rate initial_rate = 0;           // ... else this ("local QoS policies"); 0 = line rate
-  uint8_t pfc_priorities = 1 << 3; // obeyed and, with a slow receiver, sent
+  bool line_rate_start = true;      // section 3.1: full line rate if no other QP of this NIC is active ...
+  Rate initial_rate = 0;            // ... else this ("local QoS policies"); 0 = line rate
+  uint8_t pfc_priorities = 1 << 3;  // obeyed and, with a slow receiver, sent
   SchedulerParameters scheduler;
-  PriorityMap priority_map;        // of what is received
+  PriorityMap priority_map;  // of what is received
   ReceiveBufferParameters receive_buffer;
 };
 

@@ -16,17 +16,17 @@
 namespace weir {
 
 struct PortConfig {
-  std::string name;            // in counter labels: the peer's name
+  std::string name;  // in counter labels: the peer's name
   std::string interface;
   int namespace_fd = -1;       // -1: the process's own network namespace
   uint32_t slot_bytes = 2048;  // largest frame that may arrive, tag included
   uint32_t receive_slots = 1024;
-  Rate rate = 0;               // of the link: spaces arrivals
-  Time delay = 0;              // propagation, added to every arrival
+  Rate rate = 0;   // of the link: spaces arrivals
+  Time delay = 0;  // propagation, added to every arrival
   bool impaired = false;
   ImpairmentParameters impairment;
   uint64_t impairment_component = 0;
-  std::string capture_file;    // empty: none
+  std::string capture_file;  // empty: none
 };
 
 struct SwitchDeviceConfig {
@@ -50,20 +50,20 @@ struct NicDeviceConfig {
   std::string name;
   PortConfig port;
   NicParameters parameters;
-  Time arrears = 0;  // most time a late NIC makes up for
+  Time arrears = 0;                              // most time a late NIC makes up for
   std::vector<QueuePairParameters> queue_pairs;  // start and stop relative to the worker's begin()
   std::vector<std::string> queue_pair_names;     // for counter labels
 };
 
 struct WorkerConfig {
   std::string name;
-  int cpu = -1;                     // to run on; -1: any
+  int cpu = -1;  // to run on; -1: any
   uint64_t seed = 1;
-  uint32_t packets = 4096;          // descriptors, each with packet_bytes of memory
+  uint32_t packets = 4096;  // descriptors, each with packet_bytes of memory
   uint32_t packet_bytes = 2048;
-  Time quantum = 25'000;            // least time between two turns under load, ns
-  Time sample_interval = 0;         // 0: no samples
-  Time reset_after = 0;             // when distributions start afresh, ns after begin()
+  Time quantum = 25'000;     // least time between two turns under load, ns
+  Time sample_interval = 0;  // 0: no samples
+  Time reset_after = 0;      // when distributions start afresh, ns after begin()
   std::vector<SwitchDeviceConfig> switches;
   std::vector<NicDeviceConfig> nics;
 };

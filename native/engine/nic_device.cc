@@ -20,8 +20,13 @@ std::vector<QueuePairParameters> shifted(std::vector<QueuePairParameters> queue_
 
 }  // namespace
 
-NicDevice::NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort port, PacketPool& pool, FrameRing& punted, Time begin)
-    : config_(config), index_(index), pool_(pool), punted_(punted), nic_(config.parameters, shifted(config.queue_pairs, begin), pool) {
+NicDevice::NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort port, PacketPool& pool, FrameRing& punted,
+                     Time begin)
+    : config_(config),
+      index_(index),
+      pool_(pool),
+      punted_(punted),
+      nic_(config.parameters, shifted(config.queue_pairs, begin), pool) {
   ports_.push_back(std::move(port));
 }
 
@@ -29,7 +34,8 @@ void NicDevice::accept(const WirePort::Arrival& arrival) {
   const RxFrame& frame = arrival.frame;
   if (arrival.at < nic_.now()) ++nic_.counters().stragglers;
   PacketMeta meta;
-  const Refusal refusal = frame.vlan_stripped ? classify(frame.data, frame.length, meta, frame.vlan_tci) : classify(frame.data, frame.length, meta);
+  const Refusal refusal =
+      frame.vlan_stripped ? classify(frame.data, frame.length, meta, frame.vlan_tci) : classify(frame.data, frame.length, meta);
   PfcFrame pfc{};
   uint16_t quanta = 0;
   switch (meta.kind) {
@@ -83,16 +89,16 @@ void NicDevice::sample(Time at, SpscRing<Record>& ring) {
                  Record::Kind::transmit,
                  index_,
                  i,
-                 {rate, dcqcn ? static_cast<double>(qp.reaction_point.target_rate()) : rate, dcqcn ? qp.reaction_point.alpha() : 0,
-                  static_cast<double>(counters.tx_bytes)}});
+                 {rate, dcqcn ? static_cast<double>(qp.reaction_point.target_rate()) : rate,
+                  dcqcn ? qp.reaction_point.alpha() : 0, static_cast<double>(counters.tx_bytes)}});
     }
     if (counters.rx_packets > 0) {
       ring.push({at,
                  Record::Kind::receive,
                  index_,
                  i,
-                 {static_cast<double>(counters.rx_bytes), static_cast<double>(counters.rx_wire_bytes), static_cast<double>(counters.cnp_sent),
-                  static_cast<double>(counters.lost)}});
+                 {static_cast<double>(counters.rx_bytes), static_cast<double>(counters.rx_wire_bytes),
+                  static_cast<double>(counters.cnp_sent), static_cast<double>(counters.lost)}});
     }
   }
 }

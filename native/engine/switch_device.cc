@@ -39,7 +39,8 @@ SwitchDevice::SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std
   for (const auto& route : config.routes) fits = fits && switch_.forwarding().add_static(route.destination_mac, route.ports);
   for (const auto& pin : config.pins) fits = fits && switch_.forwarding().pin(pin.source_mac, pin.destination_mac, pin.port);
   if (!fits) {
-    throw NativeError("FDB_FULL", 0, "", "switch " + config.name + ": its routes do not fit the forwarding table", "raise the table's capacity");
+    throw NativeError("FDB_FULL", 0, "", "switch " + config.name + ": its routes do not fit the forwarding table",
+                      "raise the table's capacity");
   }
 }
 
@@ -150,7 +151,8 @@ void SwitchDevice::sample(Time at, SpscRing<Record>& ring) {
                    Record::Kind::pause,
                    index_,
                    place,
-                   {static_cast<double>(counters.pfc_tx_packets), switch_.stopped(port, p) ? 1.0 : 0.0, static_cast<double>(switch_.buffer().ingress_bytes(port, p))}});
+                   {static_cast<double>(counters.pfc_tx_packets), switch_.stopped(port, p) ? 1.0 : 0.0,
+                    static_cast<double>(switch_.buffer().ingress_bytes(port, p))}});
       }
     }
   }

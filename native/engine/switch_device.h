@@ -14,7 +14,8 @@ namespace weir {
 class SwitchDevice final : public Device {
  public:
   // Throws NativeError when a route does not fit the forwarding table.
-  SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std::vector<WirePort> ports, PacketPool& pool, FrameRing& punted);
+  SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std::vector<WirePort> ports, PacketPool& pool,
+               FrameRing& punted);
 
   void turn(Time horizon, Time now) override;
   Time next_deadline() override;

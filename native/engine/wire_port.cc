@@ -19,8 +19,11 @@ void WirePort::poll() {
       const RxFrame& frame = burst[i];
       const uint32_t bytes = wire_bytes(frame.length + (frame.vlan_stripped ? 4 : 0));
       // The stamp is of the last bit: the frame began its own length earlier, or when the link fell free.
-      const Time own = link_.rate() > 0 ? static_cast<Time>(static_cast<uint64_t>(bytes) * 8 * kSecond / static_cast<uint64_t>(link_.rate())) : 0;
-      window_[(first_ + count_) % window_.size()] = {frame, std::max(frame.stamp, link_.finish(frame.stamp - own, bytes)) + delay_};
+      const Time own = link_.rate() > 0
+                           ? static_cast<Time>(static_cast<uint64_t>(bytes) * 8 * kSecond / static_cast<uint64_t>(link_.rate()))
+                           : 0;
+      window_[(first_ + count_) % window_.size()] = {frame,
+                                                     std::max(frame.stamp, link_.finish(frame.stamp - own, bytes)) + delay_};
       ++count_;
     }
     received_ += got;

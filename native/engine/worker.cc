@@ -22,7 +22,7 @@ namespace {
 constexpr Time kPublishInterval = 2 * kMillisecond;
 constexpr Time kDoorbellInterval = 20 * kMillisecond;
 constexpr Time kOffsetInterval = 10 * kMillisecond;
-constexpr Time kBusyFor = 2 * kMillisecond;      // how long after the last frame the loop still polls
+constexpr Time kBusyFor = 2 * kMillisecond;  // how long after the last frame the loop still polls
 constexpr Time kLongestSleep = 50 * kMillisecond;
 
 Time read_clock(clockid_t id) {
@@ -159,7 +159,8 @@ void Worker::tune() {
     fidelity_.tuning.emplace_back("nice -20 refused (needs CAP_SYS_NICE)");
     schedule_soon(getpriority(PRIO_PROCESS, 0));
   }
-  if (mlock(pool_.memory().data(), pool_.memory().size()) != 0) fidelity_.tuning.emplace_back("packet memory not locked (needs CAP_IPC_LOCK or a larger RLIMIT_MEMLOCK)");
+  if (mlock(pool_.memory().data(), pool_.memory().size()) != 0)
+    fidelity_.tuning.emplace_back("packet memory not locked (needs CAP_IPC_LOCK or a larger RLIMIT_MEMLOCK)");
   prctl(PR_SET_TIMERSLACK, 1);
 }
 
@@ -175,7 +176,8 @@ std::unique_ptr<WirePort> Worker::open_port(const std::string& device, const Por
   if (config.impaired) {
     auto impairment = std::make_unique<ImpairmentPort>(
         std::move(port), config.impairment,
-        ImpairmentOptions{.seed = config_.seed, .component = config.impairment_component, .slot_bytes = config.slot_bytes}, clock_);
+        ImpairmentOptions{.seed = config_.seed, .component = config.impairment_component, .slot_bytes = config.slot_bytes},
+        clock_);
     impairments_.emplace_back(CounterLabels{{"device", device}, {"port", config.name}}, impairment.get());
     port = std::move(impairment);
   }

@@ -77,8 +77,7 @@ void check(const AfPacketOptions& options) {
                       "must be between 60 and 262144");
   }
   if (options.receive_slots == 0 || options.receive_slots > kMaxSlots) {
-    throw NativeError("INVALID_CONFIG", 0, "",
-                      "receive_slots: " + std::to_string(options.receive_slots) + " is out of range",
+    throw NativeError("INVALID_CONFIG", 0, "", "receive_slots: " + std::to_string(options.receive_slots) + " is out of range",
                       "must be between 1 and 65536");
   }
 }

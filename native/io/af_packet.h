@@ -67,7 +67,7 @@ class AfPacketPort final : public PacketPort {
 
   std::vector<tpacket2_hdr*> slots_;  // in the kernel's order
   size_t next_slot_ = 0;
-  std::vector<tpacket2_hdr*> lent_;   // circular, as large as slots_: frames that the caller holds
+  std::vector<tpacket2_hdr*> lent_;  // circular, as large as slots_: frames that the caller holds
   size_t lent_first_ = 0;
   size_t lent_count_ = 0;
 

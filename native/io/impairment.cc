@@ -159,9 +159,7 @@ RxFrame ImpairmentPort::lend_held() {
   return frames_[slot];
 }
 
-void ImpairmentPort::lend(Lent lent) {
-  lent_[(lent_first_ + lent_count_++) % lent_.size()] = lent;
-}
+void ImpairmentPort::lend(Lent lent) { lent_[(lent_first_ + lent_count_++) % lent_.size()] = lent; }
 
 void ImpairmentPort::consume_inner() {
   // The inner port wants its frames back in order: with the last one lent on, if any is.

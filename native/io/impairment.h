@@ -30,12 +30,12 @@ struct ImpairmentOptions {
   uint32_t slot_bytes = 2048;   // the longest of them
 };
 
-#define WEIR_IMPAIRMENT_COUNTERS(X)                                              \
-  X(lost, "frames", "Frames dropped on purpose")                                 \
-  X(duplicated, "frames", "Frames received twice on purpose")                    \
-  X(corrupted, "frames", "Frames with one bit flipped on purpose")               \
-  X(reordered, "frames", "Frames held back on purpose so that others overtake")  \
-  X(delayed, "frames", "Frames delayed on purpose")                              \
+#define WEIR_IMPAIRMENT_COUNTERS(X)                                             \
+  X(lost, "frames", "Frames dropped on purpose")                                \
+  X(duplicated, "frames", "Frames received twice on purpose")                   \
+  X(corrupted, "frames", "Frames with one bit flipped on purpose")              \
+  X(reordered, "frames", "Frames held back on purpose so that others overtake") \
+  X(delayed, "frames", "Frames delayed on purpose")                             \
   X(overflow, "frames", "Frames lost because the impairment's memory was full")
 
 WEIR_DEFINE_COUNTERS(ImpairmentCounters, WEIR_IMPAIRMENT_COUNTERS);
@@ -81,9 +81,7 @@ class ImpairmentPort final : public PacketPort {
     uint32_t slot;
     uint32_t inner;
   };
-  static bool later(const Held& a, const Held& b) {
-    return a.due != b.due ? a.due > b.due : a.sequence > b.sequence;
-  }
+  static bool later(const Held& a, const Held& b) { return a.due != b.due ? a.due > b.due : a.sequence > b.sequence; }
 
   // True if the frame is to be lent on as it is.
   bool admit(const RxFrame& frame);
@@ -110,12 +108,12 @@ class ImpairmentPort final : public PacketPort {
 
   const uint32_t slot_bytes_;
   std::vector<uint8_t> bytes_;
-  std::vector<RxFrame> frames_;        // of each slot
+  std::vector<RxFrame> frames_;  // of each slot
   std::vector<uint32_t> free_slots_;
-  std::vector<Held> held_;             // heap, earliest first
+  std::vector<Held> held_;  // heap, earliest first
   uint64_t sequence_ = 0;
   Time last_due_ = INT64_MIN;
-  std::vector<Lent> lent_;             // circular
+  std::vector<Lent> lent_;  // circular
   size_t lent_first_ = 0;
   size_t lent_count_ = 0;
   ImpairmentCounters counters_;

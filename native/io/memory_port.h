@@ -27,8 +27,7 @@ class MemoryPort final : public PacketPort {
 
  private:
   friend std::pair<std::unique_ptr<MemoryPort>, std::unique_ptr<MemoryPort>> make_memory_pair(const MemoryPortOptions&,
-                                                                                              const PortClock&,
-                                                                                              const PortClock&);
+                                                                                              const PortClock&, const PortClock&);
   MemoryPort(std::shared_ptr<Ring> in, std::shared_ptr<Ring> out, const PortClock& clock)
       : in_(std::move(in)), out_(std::move(out)), clock_(clock) {}
 

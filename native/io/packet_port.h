@@ -12,11 +12,11 @@ namespace weir {
 // A received frame, borrowed from the port until release().
 struct RxFrame {
   const uint8_t* data = nullptr;
-  uint32_t length = 0;        // bytes at `data`, no FCS, without a tag that the kernel stripped
-  Time stamp = 0;             // when the kernel (or the peer port) took the frame, in the worker's clock
-  uint16_t vlan_tci = 0;      // the stripped 802.1Q tag, when vlan_stripped
+  uint32_t length = 0;    // bytes at `data`, no FCS, without a tag that the kernel stripped
+  Time stamp = 0;         // when the kernel (or the peer port) took the frame, in the worker's clock
+  uint16_t vlan_tci = 0;  // the stripped 802.1Q tag, when vlan_stripped
   bool vlan_stripped = false;
-  uint16_t vlan_tpid = 0;     // 0x8100 or 0x88a8, when vlan_stripped: which of the two the tag was
+  uint16_t vlan_tpid = 0;  // 0x8100 or 0x88a8, when vlan_stripped: which of the two the tag was
 };
 
 // A frame to send. Bytes belong to the caller; a port has read them when transmit() returns.
@@ -54,8 +54,8 @@ class PacketPort {
 // Tells a port that stamps frames in CLOCK_REALTIME, and wrappers that hold frames back, what time it is. The worker
 // refreshes it once per turn; ports keep a reference.
 struct PortClock {
-  Time now = 0;                // the worker's clock (CLOCK_MONOTONIC on the wire)
-  Time realtime_offset = 0;    // add to a CLOCK_REALTIME stamp to get the worker's clock
+  Time now = 0;              // the worker's clock (CLOCK_MONOTONIC on the wire)
+  Time realtime_offset = 0;  // add to a CLOCK_REALTIME stamp to get the worker's clock
 };
 
 }  // namespace weir

@@ -126,12 +126,9 @@ PcapRecordHeader pcap_record_header(Time stamp, uint32_t captured_length, uint32
 PcapWriter::PcapWriter(const std::string& path, uint32_t snap_length)
     : file_(std::fopen(path.c_str(), "wbe")), snap_length_(std::min(snap_length, kMaxPcapRecord)) {
   if (file_ == nullptr) throw NativeError::from_errno("open", "cannot write " + path, "");
-  const std::array<uint32_t, 6> header = {kMagicNanoseconds,
-                                          std::endian::native == std::endian::little ? 0x0004'0002u : 0x0002'0004u,
-                                          0,
-                                          0,
-                                          snap_length_,
-                                          kLinkTypeEthernet};
+  const std::array<uint32_t, 6> header = {
+      kMagicNanoseconds, std::endian::native == std::endian::little ? 0x0004'0002u : 0x0002'0004u, 0, 0, snap_length_,
+      kLinkTypeEthernet};
   write_encoded(std::bit_cast<std::array<uint8_t, kFileHeader>>(header));
 }
 

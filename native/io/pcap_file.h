@@ -17,9 +17,9 @@ namespace weir {
 inline constexpr uint32_t kMaxPcapRecord = 262'144;
 
 struct PcapRecord {
-  Time stamp = 0;                   // ns since the epoch
-  std::span<const uint8_t> bytes;   // as captured
-  uint32_t original_length = 0;     // on the wire; more than bytes.size() if the capture had a snap length
+  Time stamp = 0;                  // ns since the epoch
+  std::span<const uint8_t> bytes;  // as captured
+  uint32_t original_length = 0;    // on the wire; more than bytes.size() if the capture had a snap length
 };
 
 // Walks over the bytes of a file, in either byte order, with microsecond or nanosecond stamps. Reads nothing outside.
@@ -70,8 +70,8 @@ class PcapReaderPort final : public PacketPort {
   const Time start_;
   bool begun_ = false;
   Time first_stamp_ = 0;
-  PcapRecord record_;   // the next one
-  Time due_;            // when it is due; never earlier than the one before
+  PcapRecord record_;  // the next one
+  Time due_;           // when it is due; never earlier than the one before
   PortLosses losses_;
 };
 

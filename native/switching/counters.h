@@ -6,43 +6,43 @@
 namespace weir {
 
 // Per port. The drop_* words are by ingress port; together they are every reason for which the switch discards a frame.
-#define WEIR_SWITCH_PORT_COUNTERS(X)                                                                             \
-  X(rx_packets, "packets", "Frames received, MAC control apart")                                                 \
-  X(rx_bytes, "bytes", "Bytes of those frames, without FCS")                                                     \
-  X(tx_packets, "packets", "Frames sent, MAC control apart")                                                     \
-  X(tx_bytes, "bytes", "Bytes of those frames, without FCS")                                                     \
-  X(rx_pause_frames, "packets", "802.3x PAUSE frames received")                                                  \
-  X(rx_pfc_frames, "packets", "PFC frames received")                                                             \
-  X(tx_pfc_frames, "packets", "PFC frames sent")                                                                 \
-  X(rx_mac_control_unknown, "packets", "MAC control frames with an opcode or length we do not know, discarded")  \
-  X(flood_copies, "packets", "Extra copies made of frames received here because their destination was unknown")  \
-  X(stragglers, "packets", "Frames taken later than their arrival time because they were read too late")         \
-  X(fdb_full, "events", "Addresses not learned because the forwarding table had no room near their hash")        \
-  X(drop_runt, "packets", "Dropped: shorter than an Ethernet header")                                            \
-  X(drop_no_route, "packets", "Dropped: no static route to the destination")                                     \
-  X(drop_same_port, "packets", "Dropped: the destination is behind the port the frame came from")                \
-  X(drop_reserved_address, "packets", "Dropped: link-local group address 01:80:C2:00:00:0x stays on the link")   \
-  X(drop_mtu_exceeded, "packets", "Dropped: longer than the egress port's MTU")                                  \
-  X(drop_headroom_full, "packets", "Dropped: a lossless ingress queue overran its PFC headroom")                 \
-  X(drop_lossy_threshold, "packets", "Dropped: a lossy egress queue was at its dynamic threshold")               \
-  X(drop_buffer_full, "packets", "Dropped: the shared buffer was full")                                          \
+#define WEIR_SWITCH_PORT_COUNTERS(X)                                                                            \
+  X(rx_packets, "packets", "Frames received, MAC control apart")                                                \
+  X(rx_bytes, "bytes", "Bytes of those frames, without FCS")                                                    \
+  X(tx_packets, "packets", "Frames sent, MAC control apart")                                                    \
+  X(tx_bytes, "bytes", "Bytes of those frames, without FCS")                                                    \
+  X(rx_pause_frames, "packets", "802.3x PAUSE frames received")                                                 \
+  X(rx_pfc_frames, "packets", "PFC frames received")                                                            \
+  X(tx_pfc_frames, "packets", "PFC frames sent")                                                                \
+  X(rx_mac_control_unknown, "packets", "MAC control frames with an opcode or length we do not know, discarded") \
+  X(flood_copies, "packets", "Extra copies made of frames received here because their destination was unknown") \
+  X(stragglers, "packets", "Frames taken later than their arrival time because they were read too late")        \
+  X(fdb_full, "events", "Addresses not learned because the forwarding table had no room near their hash")       \
+  X(drop_runt, "packets", "Dropped: shorter than an Ethernet header")                                           \
+  X(drop_no_route, "packets", "Dropped: no static route to the destination")                                    \
+  X(drop_same_port, "packets", "Dropped: the destination is behind the port the frame came from")               \
+  X(drop_reserved_address, "packets", "Dropped: link-local group address 01:80:C2:00:00:0x stays on the link")  \
+  X(drop_mtu_exceeded, "packets", "Dropped: longer than the egress port's MTU")                                 \
+  X(drop_headroom_full, "packets", "Dropped: a lossless ingress queue overran its PFC headroom")                \
+  X(drop_lossy_threshold, "packets", "Dropped: a lossy egress queue was at its dynamic threshold")              \
+  X(drop_buffer_full, "packets", "Dropped: the shared buffer was full")                                         \
   X(drop_no_descriptor, "packets", "Dropped: the host ran out of packet descriptors (the run is not valid)")
 
 WEIR_DEFINE_COUNTERS(SwitchPortCounters, WEIR_SWITCH_PORT_COUNTERS);
 
 // Per port and priority. Stems are those of SAI port, queue and ingress priority group statistics.
-#define WEIR_SWITCH_PRIORITY_COUNTERS(X)                                                                              \
-  X(pg_packets, "packets", "Frames admitted from this port at this priority")                                         \
-  X(pg_dropped_packets, "packets", "Frames from this port at this priority dropped for want of buffer")               \
-  X(pg_watermark_bytes, "bytes", "Most bytes that the ingress priority group has held")                               \
-  X(pg_xoff_room_watermark_bytes, "bytes", "Most bytes that the group has held in its PFC headroom")                  \
-  X(queue_packets, "packets", "Frames sent from this egress queue")                                                   \
-  X(queue_bytes, "bytes", "Bytes sent from this egress queue")                                                        \
-  X(queue_watermark_bytes, "bytes", "Most bytes that the egress queue has held")                                      \
-  X(wred_ecn_marked_packets, "packets", "Frames marked CE by the RED marker of this egress queue")                    \
-  X(pfc_tx_packets, "packets", "PFC frames sent that speak of this priority: XOFF, refresh and XON")                  \
-  X(pfc_tx_transitions, "events", "Times this port stopped its peer at this priority (XON to XOFF)")                  \
-  X(pfc_rx_packets, "packets", "PFC or PAUSE frames received that speak of this priority")                            \
+#define WEIR_SWITCH_PRIORITY_COUNTERS(X)                                                                \
+  X(pg_packets, "packets", "Frames admitted from this port at this priority")                           \
+  X(pg_dropped_packets, "packets", "Frames from this port at this priority dropped for want of buffer") \
+  X(pg_watermark_bytes, "bytes", "Most bytes that the ingress priority group has held")                 \
+  X(pg_xoff_room_watermark_bytes, "bytes", "Most bytes that the group has held in its PFC headroom")    \
+  X(queue_packets, "packets", "Frames sent from this egress queue")                                     \
+  X(queue_bytes, "bytes", "Bytes sent from this egress queue")                                          \
+  X(queue_watermark_bytes, "bytes", "Most bytes that the egress queue has held")                        \
+  X(wred_ecn_marked_packets, "packets", "Frames marked CE by the RED marker of this egress queue")      \
+  X(pfc_tx_packets, "packets", "PFC frames sent that speak of this priority: XOFF, refresh and XON")    \
+  X(pfc_tx_transitions, "events", "Times this port stopped its peer at this priority (XON to XOFF)")    \
+  X(pfc_rx_packets, "packets", "PFC or PAUSE frames received that speak of this priority")              \
   X(pfc_rx_pause_duration, "ns", "Time that this port might not send at this priority because its peer had paused it")
 
 WEIR_DEFINE_COUNTERS(SwitchPriorityCounters, WEIR_SWITCH_PRIORITY_COUNTERS);

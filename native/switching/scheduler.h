@@ -10,7 +10,7 @@
 namespace weir {
 
 struct SchedulerParameters {
-  uint8_t strict = 1 << 6;                                         // mask; the highest numbered sends first
+  uint8_t strict = 1 << 6;                                            // mask; the highest numbered sends first
   std::array<uint32_t, kPriorities> weights{1, 1, 1, 1, 1, 1, 1, 1};  // of the others; 1..100, relative
 };
 

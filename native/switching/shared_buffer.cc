@@ -18,7 +18,8 @@ int64_t SharedBuffer::pfc_threshold() const {
 }
 
 bool SharedBuffer::below_xon(int ingress, int priority) const {
-  return headroom_bytes(ingress, priority) == 0 && ingress_bytes(ingress, priority) <= std::max<int64_t>(0, pfc_threshold() - parameters_.xon_offset);
+  return headroom_bytes(ingress, priority) == 0 &&
+         ingress_bytes(ingress, priority) <= std::max<int64_t>(0, pfc_threshold() - parameters_.xon_offset);
 }
 
 Admission SharedBuffer::admit(int ingress, int egress, int priority, uint32_t length) {

@@ -21,14 +21,14 @@ namespace weir {
 
 struct BufferParameters {
   enum class Threshold : uint8_t { dynamic, fixed };
-  int64_t total = 12'000'000;          // B, bytes
-  int64_t headroom = 22'400;           // t_flight, bytes per port and priority
-  int priorities = 8;                  // P: how many priorities headroom is reserved for, and the divisor
-  double beta = 8;                     // share of the free buffer that one ingress priority may take, times P
+  int64_t total = 12'000'000;  // B, bytes
+  int64_t headroom = 22'400;   // t_flight, bytes per port and priority
+  int priorities = 8;          // P: how many priorities headroom is reserved for, and the divisor
+  double beta = 8;             // share of the free buffer that one ingress priority may take, times P
   Threshold threshold = Threshold::dynamic;
-  int64_t fixed_threshold = 24'470;    // bytes, when fixed
-  int64_t xon_offset = 3'000;          // bytes below t_PFC at which the peer is resumed
-  double lossy_alpha = 1;              // a lossy egress queue may hold alpha times the free shared buffer
+  int64_t fixed_threshold = 24'470;  // bytes, when fixed
+  int64_t xon_offset = 3'000;        // bytes below t_PFC at which the peer is resumed
+  double lossy_alpha = 1;            // a lossy egress queue may hold alpha times the free shared buffer
   // Memory beyond B per lossless (port, priority), for feedback that a shared host delivers late (design, section 2).
   int64_t lateness_headroom = 0;
 };

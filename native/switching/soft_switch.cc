@@ -20,7 +20,8 @@ SoftSwitch::SoftSwitch(SwitchParameters parameters, PacketPool& pool)
     : parameters_(std::move(parameters)),
       pool_(pool),
       buffer_(parameters_.buffer, static_cast<int>(parameters_.ports.size()), parameters_.pfc_priorities),
-      forwarding_(parameters_.fdb_capacity, parameters_.learning, parameters_.ageing, Random(parameters_.seed, parameters_.component, 1).next()),
+      forwarding_(parameters_.fdb_capacity, parameters_.learning, parameters_.ageing,
+                  Random(parameters_.seed, parameters_.component, 1).next()),
       random_(parameters_.seed, parameters_.component, 0),
       ports_(parameters_.ports.size()),
       events_(static_cast<uint32_t>(parameters_.ports.size())) {
@@ -79,7 +80,8 @@ void SoftSwitch::forward(uint16_t in, uint16_t out, PacketId id) {
   const Packet& packet = pool_[id];
   const int priority = packet.priority;
   if (out == in) return drop(from.counters.drop_same_port, id);
-  if (packet.length > ports_[out].parameters.mtu + (packet.meta.tagged ? 18u : 14u)) return drop(from.counters.drop_mtu_exceeded, id);
+  if (packet.length > ports_[out].parameters.mtu + (packet.meta.tagged ? 18u : 14u))
+    return drop(from.counters.drop_mtu_exceeded, id);
   SwitchPriorityCounters& group = from.priorities[static_cast<size_t>(priority)];
   const Admission admission = buffer_.admit(in, out, priority, packet.length);
   if (admission != Admission::admitted) {
@@ -88,8 +90,10 @@ void SoftSwitch::forward(uint16_t in, uint16_t out, PacketId id) {
       case Admission::headroom_full:
         stop_peer(in, priority);  // if not yet stopped: a headroom smaller than the frame
         return drop(from.counters.drop_headroom_full, id);
-      case Admission::lossy_threshold: return drop(from.counters.drop_lossy_threshold, id);
-      default: return drop(from.counters.drop_buffer_full, id);
+      case Admission::lossy_threshold:
+        return drop(from.counters.drop_lossy_threshold, id);
+      default:
+        return drop(from.counters.drop_buffer_full, id);
     }
   }
   ++group.pg_packets;

@@ -1,6 +1,4 @@
 // Live: every case runs in network namespaces of its own, made by the thread that runs it and gone with it.
-#include "io/af_packet.h"
-
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <net/if.h>
@@ -22,6 +20,7 @@
 #include <vector>
 
 #include "base/native_error.h"
+#include "io/af_packet.h"
 
 using namespace weir;
 

@@ -1,5 +1,3 @@
-#include "io/capture.h"
-
 #include <doctest/doctest.h>
 #include <sched.h>
 #include <time.h>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "base/native_error.h"
+#include "io/capture.h"
 #include "io/memory_port.h"
 
 using namespace weir;

@@ -1,5 +1,3 @@
-#include "io/impairment.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "base/native_error.h"
+#include "io/impairment.h"
 
 using namespace weir;
 
@@ -212,8 +211,8 @@ TEST_CASE("impairment: changed frames keep their place, also when stamps are ahe
 }
 
 TEST_CASE("impairment: the same seed gives the same run, another seed or link another") {
-  const ImpairmentParameters all{.loss = 0.1, .duplicate = 0.1, .corrupt = 0.1, .reorder = 0.1,
-                                 .delay = 500, .jitter = 2000, .reorder_delay = 3000};
+  const ImpairmentParameters all{
+      .loss = 0.1, .duplicate = 0.1, .corrupt = 0.1, .reorder = 0.1, .delay = 500, .jitter = 2000, .reorder_delay = 3000};
   const auto run = [&](ImpairmentOptions options, size_t batch) {
     Bench bench(all, options);
     std::vector<Bench::Out> out;

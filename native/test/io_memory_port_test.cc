@@ -1,5 +1,3 @@
-#include "io/memory_port.h"
-
 #include <doctest/doctest.h>
 
 #include <array>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "base/native_error.h"
+#include "io/memory_port.h"
 
 using namespace weir;
 

@@ -1,5 +1,3 @@
-#include "io/pcap_file.h"
-
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "base/native_error.h"
+#include "io/pcap_file.h"
 
 using namespace weir;
 

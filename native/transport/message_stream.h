@@ -13,9 +13,9 @@ enum class Operation : uint8_t { write, send };
 
 struct MessageStreamParameters {
   Operation operation = Operation::write;
-  uint32_t path_mtu = 1024;           // 256, 512, 1024, 2048 or 4096 bytes of payload per packet
-  uint32_t message_bytes = 4'000'000; // 1 .. 2^31
-  uint64_t total_bytes = 0;           // 0 = no end; the last message is cut to fit
+  uint32_t path_mtu = 1024;            // 256, 512, 1024, 2048 or 4096 bytes of payload per packet
+  uint32_t message_bytes = 4'000'000;  // 1 .. 2^31
+  uint64_t total_bytes = 0;            // 0 = no end; the last message is cut to fit
   uint32_t first_psn = 0;
 };
 

@@ -26,25 +26,25 @@ enum class FrameKind : uint8_t {
 struct PacketMeta {
   uint64_t destination_mac = 0;  // low 48 bits, first octet on the wire most significant
   uint64_t source_mac = 0;
-  uint32_t flow_hash = 0;        // over addresses, protocol and ports: for next-hop groups
-  uint32_t destination_qp = 0;   // 24 bits, BTH
-  uint32_t psn = 0;              // 24 bits, BTH
-  uint16_t ethertype = 0;        // after any 802.1Q tag
-  uint16_t vlan_tci = 0;         // PCP, DEI, VID; only when tagged
-  uint16_t l3_offset = 0;        // of the IP header from the start of the frame; 0 if the frame is not IP
-  uint16_t bth_offset = 0;       // 0 if the frame is not RoCEv2
-  uint16_t payload_length = 0;   // RoCEv2 payload without extension headers, pad and ICRC
+  uint32_t flow_hash = 0;       // over addresses, protocol and ports: for next-hop groups
+  uint32_t destination_qp = 0;  // 24 bits, BTH
+  uint32_t psn = 0;             // 24 bits, BTH
+  uint16_t ethertype = 0;       // after any 802.1Q tag
+  uint16_t vlan_tci = 0;        // PCP, DEI, VID; only when tagged
+  uint16_t l3_offset = 0;       // of the IP header from the start of the frame; 0 if the frame is not IP
+  uint16_t bth_offset = 0;      // 0 if the frame is not RoCEv2
+  uint16_t payload_length = 0;  // RoCEv2 payload without extension headers, pad and ICRC
   uint16_t udp_source_port = 0;
   FrameKind kind = FrameKind::other;
-  uint8_t ip_version = 0;        // 4, 6 or 0
+  uint8_t ip_version = 0;  // 4, 6 or 0
   uint8_t dscp = 0;
-  uint8_t ecn = 0;               // 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE (RFC 3168)
-  uint8_t opcode = 0;            // BTH
-  uint8_t pad_count = 0;         // BTH
+  uint8_t ecn = 0;        // 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE (RFC 3168)
+  uint8_t opcode = 0;     // BTH
+  uint8_t pad_count = 0;  // BTH
   bool tagged = false;
-  bool ack_request = false;      // BTH
-  bool becn = false;             // BTH
-  bool ecn_changed = false;      // the I/O edge writes `ecn` into the bytes
+  bool ack_request = false;  // BTH
+  bool becn = false;         // BTH
+  bool ecn_changed = false;  // the I/O edge writes `ecn` into the bytes
 
   uint8_t pcp() const { return static_cast<uint8_t>(vlan_tci >> 13); }
   uint16_t vlan() const { return vlan_tci & 0x0fff; }
@@ -55,12 +55,12 @@ inline constexpr PacketId kNoPacket = UINT32_MAX;
 
 struct Packet {
   PacketMeta meta;
-  PacketId next = kNoPacket;   // intrusive link of whatever queue owns the packet
-  uint32_t length = 0;         // bytes as a packet socket sees them: no FCS
+  PacketId next = kNoPacket;  // intrusive link of whatever queue owns the packet
+  uint32_t length = 0;        // bytes as a packet socket sees them: no FCS
   uint16_t ingress_port = 0;
-  uint8_t priority = 0;        // 0..7, from the device's priority map
-  uint8_t pfc_enable = 0;      // kind pfc, made by a device: priorities that the frame speaks of ...
-  uint8_t pfc_xoff = 0;        // ... and which of them it stops; the others it starts again
+  uint8_t priority = 0;    // 0..7, from the device's priority map
+  uint8_t pfc_enable = 0;  // kind pfc, made by a device: priorities that the frame speaks of ...
+  uint8_t pfc_xoff = 0;    // ... and which of them it stops; the others it starts again
 };
 
 // Fixed set of descriptors, each with `stride` bytes of its own (0 in simulation). Single-threaded, allocates once.

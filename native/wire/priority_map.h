@@ -13,7 +13,7 @@ struct PriorityMap {
   Trust trust = Trust::dscp;
   std::array<uint8_t, 64> dscp{};  // DSCP -> priority
   std::array<uint8_t, 8> pcp{0, 1, 2, 3, 4, 5, 6, 7};
-  uint8_t fallback = 0;            // frames without what is trusted
+  uint8_t fallback = 0;  // frames without what is trusted
 
   uint8_t priority(const PacketMeta& meta) const {
     if (trust == Trust::dscp && meta.ip_version != 0) return dscp[meta.dscp & 63];

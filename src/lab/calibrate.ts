@@ -1,7 +1,8 @@
 /** `scale: auto`: how much of the scenario's load this host can carry, found by a short run. */
+
+import { parseScenario } from "../config/scenario.js";
 import { switchesBetween } from "../config/topology.js";
 import type { Scenario } from "../config/types.js";
-import { parseScenario } from "../config/scenario.js";
 import type { NativeAddon } from "../native/types.js";
 import { labNetwork } from "./compose.js";
 import { execute } from "./execution.js";
@@ -21,7 +22,12 @@ export async function calibrate(addon: NativeAddon, scenario: Scenario, signal: 
     scale: 1,
     duration: `${kWallSeconds}s`,
     warmup: "100ms",
-    topology: { link: { rate: "10Gbps", delay: "1us" }, switches: ["s"], hosts: ["a", "b"], links: ["a -- s", "b -- s"] },
+    topology: {
+      link: { rate: "10Gbps", delay: "1us" },
+      switches: ["s"],
+      hosts: ["a", "b"],
+      links: ["a -- s", "b -- s"],
+    },
     congestion: { algorithm: "none" },
     traffic: [{ from: ["a"], to: "b" }],
     probes: { interval: "10ms" },

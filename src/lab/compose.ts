@@ -1,7 +1,14 @@
 /** From a scenario to native devices: topology to ports, addresses, routes and queue pairs, meant units to wall units. */
 import { routes, switchPorts } from "../config/topology.js";
 import type { Flow, HostConfig, Link, Scenario, SwitchConfig } from "../config/types.js";
-import type { NativeNic, NativePort, NativeQueuePair, NativeReactionPoint, NativeSwitch, WorkerConfig } from "../native/types.js";
+import type {
+  NativeNic,
+  NativePort,
+  NativeQueuePair,
+  NativeReactionPoint,
+  NativeSwitch,
+  WorkerConfig,
+} from "../native/types.js";
 import type { LabEnd, LabLink, LabNode } from "./veth.js";
 
 export interface ComposeOptions {
@@ -53,7 +60,13 @@ export function labNetwork(scenario: Scenario): { nodes: LabNode[]; links: LabLi
       ...scenario.hosts.map(({ name }) => ({ name, role: "host" as const })),
       ...scenario.switches.map(({ name }) => ({ name, role: "switch" as const })),
     ],
-    links: scenario.links.map(({ from, to, mtu }) => ({ from, to, mtu, ...address("fromMac", from), ...address("toMac", to) })),
+    links: scenario.links.map(({ from, to, mtu }) => ({
+      from,
+      to,
+      mtu,
+      ...address("fromMac", from),
+      ...address("toMac", to),
+    })),
   };
 }
 
@@ -157,8 +170,14 @@ function composeSwitches(
       ageing: Math.round(s.ageing * options.scale),
       seed: scenario.seed,
       component: index,
-      routes: learning ? [] : [...(table?.groups ?? [])].map(([host, group]) => ({ destination_mac: mac(host), ports: group })),
-      pins: (table?.pinned ?? []).map((pin) => ({ source_mac: mac(pin.from), destination_mac: mac(pin.to), port: pin.port })),
+      routes: learning
+        ? []
+        : [...(table?.groups ?? [])].map(([host, group]) => ({ destination_mac: mac(host), ports: group })),
+      pins: (table?.pinned ?? []).map((pin) => ({
+        source_mac: mac(pin.from),
+        destination_mac: mac(pin.to),
+        port: pin.port,
+      })),
     };
   });
 }
@@ -180,7 +199,13 @@ function switchBehaviour(s: SwitchConfig, latenessHeadroom: number) {
     pfc_priorities: s.pfc.enabled ? mask(s.pfc.priorities) : 0,
     ecn_priorities: s.ecn.enabled ? mask(s.ecn.priorities) : 0,
     mark_on_dequeue: s.ecn.mark === "dequeue",
-    red: { kmin: s.ecn.kmin, kmax: s.ecn.kmax, pmax: s.ecn.pmax, averaged: s.ecn.queue === "averaged", weight: s.ecn.weight },
+    red: {
+      kmin: s.ecn.kmin,
+      kmax: s.ecn.kmax,
+      pmax: s.ecn.pmax,
+      averaged: s.ecn.queue === "averaged",
+      weight: s.ecn.weight,
+    },
     scheduler: { strict: mask(s.scheduler.strict), weights: s.scheduler.weights },
     priority_map: priorityMap(s),
   };
@@ -283,7 +308,9 @@ function composeQueuePair(
   hostIndex: ReadonlyMap<string, number>,
   scale: number,
 ): NativeQueuePair {
-  const [self, peer] = (sends ? [flow.from, flow.to] : [flow.to, flow.from]).map((name) => hostIndex.get(name) ?? 0) as [number, number];
+  const [self, peer] = (sends ? [flow.from, flow.to] : [flow.to, flow.from]).map(
+    (name) => hostIndex.get(name) ?? 0,
+  ) as [number, number];
   const sender = scenario.hosts[hostIndex.get(flow.from) ?? 0];
   const order = scenario.flows.indexOf(flow);
   return {
@@ -308,7 +335,10 @@ function composeQueuePair(
     message_bytes: flow.message,
     total_bytes: flow.bytes ?? 0,
     first_psn: 0,
-    ...(sends && { start: Math.round(flow.start * scale), stop: Math.round(Math.min(flow.stop, scenario.duration) * scale) }),
+    ...(sends && {
+      start: Math.round(flow.start * scale),
+      stop: Math.round(Math.min(flow.stop, scenario.duration) * scale),
+    }),
     rate_cap: flow.rate === undefined ? 0 : Math.round(flow.rate / scale),
     remote_address: 0,
     remote_key: 0,

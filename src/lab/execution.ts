@@ -120,7 +120,10 @@ class Watch {
 
   /** Takes what the workers have recorded and counted. */
   look(): void {
-    for (const [worker, isSwitches] of [[this.workers.switches, true], [this.workers.nics, false]] as const) {
+    for (const [worker, isSwitches] of [
+      [this.workers.switches, true],
+      [this.workers.nics, false],
+    ] as const) {
       for (;;) {
         const count = worker.drainRecords(this.words);
         this.recorder.take(this.words, count, isSwitches);
@@ -152,7 +155,10 @@ class Watch {
       if (description.name.startsWith("drop_")) drops += value;
     }
     return {
-      elapsed_ns: Math.min(scenario.duration, Math.max(0, (this.addon.monotonicNow() - this.begin) / this.options.scale)),
+      elapsed_ns: Math.min(
+        scenario.duration,
+        Math.max(0, (this.addon.monotonicNow() - this.begin) / this.options.scale),
+      ),
       duration_ns: scenario.duration,
       scale: this.options.scale,
       flows: scenario.flows.map(({ id }) => {
@@ -186,6 +192,12 @@ class Watch {
     const [device, , priority] = name.split(":");
     const ecn = this.scenario.switches.find((s) => s.name === device)?.ecn;
     const marks = ecn?.enabled === true && ecn.priorities.includes(Number(priority));
-    return { name, bytes, max_bytes: this.queueMax, history: this.history, ...(marks && { kmin: ecn.kmin, kmax: ecn.kmax }) };
+    return {
+      name,
+      bytes,
+      max_bytes: this.queueMax,
+      history: this.history,
+      ...(marks && { kmin: ecn.kmin, kmax: ecn.kmax }),
+    };
   }
 }

@@ -3,8 +3,8 @@ import os from "node:os";
 import type { Flow, Scenario } from "../config/types.js";
 import type { CounterTable } from "../native/counters.js";
 import type { Distribution, WorkerOutcome } from "../native/types.js";
-import type { Fidelity, FlowResult, NicResult, Result, SwitchResult } from "../report/result.js";
 import { goodputLimit } from "../report/limits.js";
+import type { Fidelity, FlowResult, NicResult, Result, SwitchResult } from "../report/result.js";
 import { jainIndex } from "../report/statistics.js";
 import { kEthernetOverhead, kHeaderBytes } from "./compose.js";
 import type { Recorder } from "./recorder.js";
@@ -24,7 +24,7 @@ export interface RunEvidence {
   tuning: readonly string[];
 }
 
-/** Every frame of the run: sent + duplicated = received + dropped + impaired + missing, MAC control apart. */
+/** Every frame of the run, MAC control included: sent + duplicated = received + dropped + impaired + missing. */
 export interface FrameAccount {
   sent: number;
   received: number;
@@ -43,8 +43,10 @@ export function frameAccount(switches: CounterTable, nics: CounterTable): FrameA
   for (const { description, value } of switches.entries()) {
     if (description.name.startsWith("drop_")) dropped += value;
   }
-  const sent = nics.sum("tx_packets", {}) - perQueuePair(nics, "tx_packets");
-  const received = nics.sum("rx_packets", {}) - perQueuePair(nics, "rx_packets");
+  // MAC control ends at the other end of its link; impairments do not spare it.
+  const control = ["rx_pfc_frames", "rx_pause_frames", "rx_unsupported_op_phy", "rx_mac_control_unknown"];
+  const sent = nics.sum("tx_packets") - perQueuePair(nics, "tx_packets") + both("tx_pfc_frames");
+  const received = nics.sum("rx_packets") - perQueuePair(nics, "rx_packets") + control.reduce((sum, name) => sum + both(name), 0);
   const duplicated = both("duplicated") + switches.sum("flood_copies");
   const impaired = both("lost") - perQueuePair(nics, "lost") + both("overflow");
   return { sent, received, dropped, duplicated, impaired, missing: sent + duplicated - received - dropped - impaired };
@@ -88,7 +90,13 @@ export function composeResult(evidence: RunEvidence): Result {
     frames,
     switches: Object.fromEntries(scenario.switches.map((s) => [s.name, switchResult(evidence, s.name)])),
     nics: Object.fromEntries(scenario.hosts.map((host) => [host.name, nicResult(nics, host.name)])),
-    environment: { kernel: os.release(), cpus: os.cpus().length, cpu: os.cpus()[0]?.model, node: process.version, backend: "af_packet" },
+    environment: {
+      kernel: os.release(),
+      cpus: os.cpus().length,
+      cpu: os.cpus()[0]?.model,
+      node: process.version,
+      backend: "af_packet",
+    },
   };
 }
 
@@ -126,8 +134,8 @@ function switchResult({ switches, outcomes }: RunEvidence, name: string): Switch
   for (const queue of outcomes.flatMap((outcome) => outcome.queues)) {
     if (queue.switch !== name) continue;
     const { mean, p50, p95, p99, max } = queue;
-    (queues[queue.port] ??= {})[queue.priority] = { mean, p50, p95, p99, max };
-    (distributions[queue.port] ??= {})[queue.priority] = queue.cdf;
+    queues[queue.port] = { ...queues[queue.port], [queue.priority]: { mean, p50, p95, p99, max } };
+    distributions[queue.port] = { ...distributions[queue.port], [queue.priority]: queue.cdf };
   }
   return {
     drops,
@@ -163,7 +171,11 @@ function byPriority(table: CounterTable, name: string, labels: Record<string, st
 function judge({ scenario, scale, outcomes, switches, nics, tuning }: RunEvidence, frames: FrameAccount): Fidelity {
   const us = (ns: number) => ns / 1000;
   const worst = (pick: (outcome: WorkerOutcome) => number) => Math.max(0, ...outcomes.map(pick));
-  const gap = { p50: worst((o) => o.loop_gap.p50), p99: worst((o) => o.loop_gap.p99), max: worst((o) => o.loop_gap.max) };
+  const gap = {
+    p50: worst((o) => o.loop_gap.p50),
+    p99: worst((o) => o.loop_gap.p99),
+    max: worst((o) => o.loop_gap.max),
+  };
   const lateness = { p99: worst((o) => o.timer_lateness.p99), max: worst((o) => o.timer_lateness.max) };
   const hostDrops = outcomes.reduce((sum, o) => sum + o.host_drops, 0);
   const descriptors = switches.sum("drop_no_descriptor") + nics.sum("tx_no_descriptor");
@@ -175,11 +187,15 @@ function judge({ scenario, scale, outcomes, switches, nics, tuning }: RunEvidenc
   if (hostDrops > 0) reasons.push(`the host lost ${hostDrops} frames (receive ring overrun or refused transmission)`);
   if (frames.missing !== 0) reasons.push(`${frames.missing} frames are not accounted for`);
   if (descriptors > 0) reasons.push(`packet memory ran out ${descriptors} times`);
-  if (gap.max > allowance) reasons.push(`the poll loop was away for ${ms(gap.max)}, more than the allowed lateness of ${ms(allowance)}`);
+  if (gap.max > allowance)
+    reasons.push(`the poll loop was away for ${ms(gap.max)}, more than the allowed lateness of ${ms(allowance)}`);
   if (scenario.congestion.algorithm !== "none" && loop > 0 && gap.p99 > loop) {
-    reasons.push(`1% of the poll loop's gaps exceed ${ms(gap.p99)}, more than half of the CNP interval at this scale (${ms(loop)})`);
+    reasons.push(
+      `1% of the poll loop's gaps exceed ${ms(gap.p99)}, more than half of the CNP interval at this scale (${ms(loop)})`,
+    );
   }
-  if (away > kMostAway) reasons.push(`the poll loop was away for ${(100 * away).toFixed(1)}% of the time, in gaps over ${ms(kLongGap)}`);
+  if (away > kMostAway)
+    reasons.push(`the poll loop was away for ${(100 * away).toFixed(1)}% of the time, in gaps over ${ms(kLongGap)}`);
   const overflow = outcomes.reduce((sum, o) => sum + o.record_overflow, 0);
   if (overflow > 0) reasons.push(`${overflow} samples were lost, the series are incomplete`);
   for (const { failure } of outcomes) {

@@ -50,7 +50,9 @@ export class Recorder {
     private readonly begin: number,
     private readonly interval: number,
   ) {
-    this.flows = new Map(scenario.flows.map((flow) => [flow.id, { rate: [], target: [], alpha: [], bytes: [], wireBytes: [], cnps: [] }]));
+    this.flows = new Map(
+      scenario.flows.map((flow) => [flow.id, { rate: [], target: [], alpha: [], bytes: [], wireBytes: [], cnps: [] }]),
+    );
     this.probed = new Set(scenario.probes.queues.map((q) => `${q.switch}:${q.port}:${q.priority}`));
     this.queuePairs = scenario.hosts.map((host) => queuePairsOf(scenario, host.name).map(({ flow }) => flow.id));
     this.receivers = new Map(scenario.flows.map((flow) => [flow.id, flow.to]));
@@ -60,7 +62,10 @@ export class Recorder {
   /** Takes `count` records of drainRecords(); `switches` tells which of the two workers they came from. */
   take(words: Float64Array, count: number, switches: boolean): void {
     for (let i = 0; i < count; i++) {
-      const [time, kind, device, index, a, b, c] = words.subarray(i * kRecordWords, (i + 1) * kRecordWords) as unknown as number[];
+      const [time, kind, device, index, a, b, c] = words.subarray(
+        i * kRecordWords,
+        (i + 1) * kRecordWords,
+      ) as unknown as number[];
       const at = Math.round(((time as number) - this.begin) / this.interval);
       if (kind === RecordKind.ended) {
         if (a === 1) this.failed = true;
@@ -82,11 +87,21 @@ export class Recorder {
     }
   }
 
-  private takeSwitch(kind: number, device: number, index: number, at: number, [a, b, c]: [number, number, number]): void {
+  private takeSwitch(
+    kind: number,
+    device: number,
+    index: number,
+    at: number,
+    [a, b, c]: [number, number, number],
+  ): void {
     const port = this.ports[device]?.[Math.floor(index / kPriorities)];
     const name = `${this.switchNames[device]}:${port}:${index % kPriorities}`;
     if (kind === RecordKind.pause) {
-      put(entry(this.pauses, name, () => []), at, a);
+      put(
+        entry(this.pauses, name, () => []),
+        at,
+        a,
+      );
     } else if (this.probed.has(name)) {
       const queue = entry(this.queues, name, () => ({ bytes: [], peak: [], marks: [] }));
       put(queue.bytes, at, a);
@@ -100,7 +115,9 @@ export class Recorder {
     const samples = this.flows.get(flow);
     const step = this.interval / this.scale;
     const between = (list: number[]) => valueAt(list, to / step) - valueAt(list, from / step);
-    return samples === undefined ? { bytes: 0, wireBytes: 0 } : { bytes: between(samples.bytes), wireBytes: between(samples.wireBytes) };
+    return samples === undefined
+      ? { bytes: 0, wireBytes: 0 }
+      : { bytes: between(samples.bytes), wireBytes: between(samples.wireBytes) };
   }
 
   /** The series up to the end of traffic. */
@@ -117,10 +134,17 @@ export class Recorder {
       flows: Object.fromEntries(
         [...this.flows].map(([id, f]) => [
           id,
-          { rate_bps: level(f.rate), target_rate_bps: level(f.target), alpha: level(f.alpha), goodput_bps: growth(f.bytes, seconds / 8) },
+          {
+            rate_bps: level(f.rate),
+            target_rate_bps: level(f.target),
+            alpha: level(f.alpha),
+            goodput_bps: growth(f.bytes, seconds / 8),
+          },
         ]),
       ),
-      queues: Object.fromEntries([...this.queues].map(([name, q]) => [name, { bytes: level(q.bytes), max_bytes: level(q.peak) }])),
+      queues: Object.fromEntries(
+        [...this.queues].map(([name, q]) => [name, { bytes: level(q.bytes), max_bytes: level(q.peak) }]),
+      ),
       pauses: Object.fromEntries([...this.pauses].map(([name, list]) => [name, growth(list)])),
       cnps: this.cnpsByHost(growth),
       marks: Object.fromEntries([...this.queues].map(([name, q]) => [name, growth(q.marks)])),

@@ -70,7 +70,9 @@ function captureFiles(scenario: Scenario, requests: readonly CaptureRequest[], d
       return [];
     });
     if (ends.length === 0) {
-      throw new WeirError(`--capture ${target}: no such link or device`, { hint: "name a device (sw) or a link (h1--sw) of the scenario" });
+      throw new WeirError(`--capture ${target}: no such link or device`, {
+        hint: "name a device (sw) or a link (h1--sw) of the scenario",
+      });
     }
     for (const { link, node, peer } of ends) {
       files.set(`${link} ${node}`, ends.length === 1 ? path : path.replace(/(\.\w+)?$/, `-${peer}$1`));

@@ -249,7 +249,10 @@ export interface NativeWorker {
 
 export interface NativeAddon {
   /** `onDoorbell` is called, at most every 20 ms, while records may wait. */
-  Worker: new (config: WorkerConfig, onDoorbell?: () => void) => NativeWorker;
+  Worker: new (
+    config: WorkerConfig,
+    onDoorbell?: () => void,
+  ) => NativeWorker;
   /** CLOCK_MONOTONIC, ns. */
   monotonicNow(): number;
 }

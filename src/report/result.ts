@@ -33,7 +33,9 @@ export const flowResultSchema = open({
 export const switchResultSchema = open({
   drops: z.record(z.string(), count).meta({ description: "Frames dropped, by reason." }),
   ecn_marked: count.meta({ description: "Packets marked CE." }),
-  pfc_sent: perPriority.meta({ description: "PFC frames sent that name the priority (XOFF, refresh, XON), as ethtool's tx_prio<p>_pause." }),
+  pfc_sent: perPriority.meta({
+    description: "PFC frames sent that name the priority (XOFF, refresh, XON), as ethtool's tx_prio<p>_pause.",
+  }),
   queues: z
     .record(z.string(), z.record(z.string().regex(/^[0-7]$/), queueSchema))
     .meta({ description: "Egress queues: name of the device at the port -> priority -> length." }),
@@ -42,7 +44,9 @@ export const switchResultSchema = open({
 export const nicResultSchema = open({
   np_cnp_sent: count.meta({ description: "CNPs sent by the notification point." }),
   rp_cnp_handled: count.meta({ description: "CNPs handled by the reaction point." }),
-  pfc_received: perPriority.meta({ description: "PFC frames received that name the priority, as ethtool's rx_prio<p>_pause." }),
+  pfc_received: perPriority.meta({
+    description: "PFC frames received that name the priority, as ethtool's rx_prio<p>_pause.",
+  }),
 });
 
 export const fidelitySchema = open({

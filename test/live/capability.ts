@@ -19,11 +19,32 @@ export function liveObstacle(): string | undefined {
 
 /** describe() for tests that need network namespaces. */
 export function describeLive(name: string, body: () => void): void {
-  const obstacle = liveObstacle();
+  describeUnless(liveObstacle(), name, body);
+}
+
+/** describe() for tests that something may be in the way of: then they are skipped and say why; in CI they fail. */
+export function describeUnless(obstacle: string | undefined, name: string, body: () => void): void {
   if (obstacle !== undefined && !process.env.CI) {
     console.warn(`SKIPPED: ${name}: ${obstacle}`);
     describe.skip(`${name} (skipped: ${obstacle})`, body);
   } else {
     describe(name, body);
   }
+}
+
+/** In front of a command: runs it as an ordinary user, if this is root; as it is, if this is one. */
+export const kOrdinaryUser =
+  process.getuid?.() === 0 ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "HOME=/nonexistent"] : [];
+
+/** Why labs without root cannot be tested here; undefined if they can. */
+function rootlessObstacle(): string | undefined {
+  const [program = "unshare", ...rest] = [...kOrdinaryUser, "unshare", "--user", "--map-root-user", "--net", "true"];
+  const { status, error, stderr } = spawnSync(program, rest, { encoding: "utf8" });
+  if (error !== undefined) return error.message;
+  return status === 0 ? undefined : `an ordinary user may not make user namespaces here: ${stderr.trim()}`;
+}
+
+/** describe() for labs of an ordinary user. */
+export function describeOrdinaryUser(name: string, body: () => void): void {
+  describeUnless(rootlessObstacle(), name, body);
 }

@@ -1,11 +1,12 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readlinkSync } from "node:fs";
+import { readlinkSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, it } from "vitest";
 import { NetworkNamespace } from "../../src/lab/namespace.js";
 import { type LabLink, LabNetwork, type LabNode } from "../../src/lab/veth.js";
 import { describeLive } from "./capability.js";
+import { namespacesInUse } from "./processes.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const host = (name: string): LabNode => ({ name, role: "host" });
@@ -23,28 +24,6 @@ interface Device {
 async function devices(namespace: NetworkNamespace): Promise<Device[]> {
   const { stdout } = await namespace.run("ip", ["-json", "link"]);
   return (JSON.parse(stdout) as Device[]).filter((device) => device.ifname !== "lo");
-}
-
-/** Network namespaces that processes of this machine are in or hold open, as far as this process may see. */
-function namespacesInUse(): Set<string> {
-  const found = new Set<string>();
-  const add = (path: string) => {
-    try {
-      const target = readlinkSync(path);
-      if (target.startsWith("net:[")) found.add(target);
-    } catch {
-      // The process ended meanwhile.
-    }
-  };
-  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
-    add(`/proc/${pid}/ns/net`);
-    try {
-      for (const fd of readdirSync(`/proc/${pid}/fd`)) add(`/proc/${pid}/fd/${fd}`);
-    } catch {
-      // As above.
-    }
-  }
-  return found;
 }
 
 const open: { close(): void }[] = [];

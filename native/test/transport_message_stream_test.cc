@@ -1,0 +1,105 @@
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "transport/message_stream.h"
+
+using weir::MessageStream;
+using weir::MessageStreamParameters;
+using weir::Operation;
+
+namespace {
+
+struct Opcodes {
+  uint8_t first, middle, last, only;
+};
+constexpr Opcodes kWrite{0x06, 0x07, 0x08, 0x0a};
+constexpr Opcodes kSend{0x00, 0x01, 0x02, 0x04};
+
+}  // namespace
+
+TEST_CASE("message stream: opcodes and sizes around multiples of the path MTU") {
+  for (const Operation operation : {Operation::write, Operation::send}) {
+    const Opcodes opcode = operation == Operation::write ? kWrite : kSend;
+    for (const uint32_t mtu : {256u, 1'024u, 4'096u}) {
+      for (const uint32_t size : {1u, mtu - 1, mtu, mtu + 1, 2 * mtu - 1, 2 * mtu, 2 * mtu + 1, 7 * mtu + 3}) {
+        CAPTURE(mtu);
+        CAPTURE(size);
+        MessageStream stream({.operation = operation, .path_mtu = mtu, .message_bytes = size, .total_bytes = 0, .first_psn = 5});
+        const uint32_t packets = (size + mtu - 1) / mtu;
+        uint32_t psn = 5;
+        for (int message = 0; message < 2; ++message) {
+          uint32_t left = size;
+          for (uint32_t i = 0; i < packets; ++i) {
+            REQUIRE_FALSE(stream.finished());
+            REQUIRE(stream.next_is_first() == (i == 0));
+            REQUIRE(stream.next_payload() == (left < mtu ? left : mtu));
+            const MessageStream::Segment segment = stream.next();
+            const bool first = i == 0;
+            const bool last = i + 1 == packets;
+            const uint8_t expected = first && last ? opcode.only : first ? opcode.first : last ? opcode.last : opcode.middle;
+            REQUIRE(segment.opcode == expected);
+            REQUIRE(segment.first == first);
+            REQUIRE(segment.last == last);
+            REQUIRE(segment.psn == psn++);
+            REQUIRE(segment.payload_bytes == (left < mtu ? left : mtu));
+            REQUIRE(segment.message_bytes == size);
+            left -= segment.payload_bytes;
+          }
+          REQUIRE(left == 0);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("message stream: total_bytes cuts the last message") {
+  MessageStream stream(
+      {.operation = Operation::write, .path_mtu = 1'024, .message_bytes = 3'000, .total_bytes = 7'025, .first_psn = 0});
+  std::vector<uint32_t> lengths;
+  std::vector<uint8_t> opcodes;
+  uint64_t sum = 0;
+  while (!stream.finished()) {
+    const MessageStream::Segment segment = stream.next();
+    sum += segment.payload_bytes;
+    opcodes.push_back(segment.opcode);
+    if (segment.first) lengths.push_back(segment.message_bytes);
+  }
+  CHECK(sum == 7'025);
+  CHECK(lengths == std::vector<uint32_t>{3'000, 3'000, 1'025});
+  CHECK(opcodes == std::vector<uint8_t>{6, 7, 8, 6, 7, 8, 6, 8});
+  CHECK(stream.next_payload() == 0);
+
+  MessageStream exact({.operation = Operation::send, .path_mtu = 256, .message_bytes = 256, .total_bytes = 512, .first_psn = 0});
+  exact.next();
+  CHECK_FALSE(exact.finished());
+  exact.next();
+  CHECK(exact.finished());
+
+  MessageStream small(
+      {.operation = Operation::send, .path_mtu = 256, .message_bytes = 4'000'000, .total_bytes = 1, .first_psn = 0});
+  CHECK(small.next().opcode == 0x04);
+  CHECK(small.finished());
+}
+
+TEST_CASE("message stream: totals beyond 32 bits, PSN wrap") {
+  MessageStream stream({.operation = Operation::write,
+                        .path_mtu = 4'096,
+                        .message_bytes = 1u << 31,
+                        .total_bytes = (uint64_t{1} << 31) + 4'097,
+                        .first_psn = 0xff'fffe});
+  CHECK(stream.next().psn == 0xff'fffe);
+  CHECK(stream.next().psn == 0xff'ffff);
+  CHECK(stream.next().psn == 0);
+  uint64_t packets = 3;
+  uint64_t bytes = 3 * 4'096;
+  while (!stream.finished()) {
+    bytes += stream.next().payload_bytes;
+    ++packets;
+  }
+  CHECK(bytes == (uint64_t{1} << 31) + 4'097);
+  CHECK(packets == (1u << 19) + 2);
+  MessageStream wide({.first_psn = 0xff00'0003});
+  CHECK(wide.next().psn == 3);
+}

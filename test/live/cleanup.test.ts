@@ -1,0 +1,74 @@
+/** However a run ends, no process, namespace, device or socket is left; and who ended it shows in the status. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { describeLive, describeOrdinaryUser, kOrdinaryUser } from "./capability.js";
+import { folder, kIncast, labRun, start, sum } from "./weir.js";
+
+/** Long enough to be in the middle of it. */
+const endless = (path: string) => ["lab", "run", kIncast, "--json", "--quiet", "--duration", "10s", "--out", join(path, "out")];
+
+describeLive("a run that is stopped", () => {
+  it.each([
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const)("by %s exits with %i, without a result, and leaves nothing", async (signal, status) => {
+    const path = folder();
+    const running = start(endless(path));
+    await running.untilTraffic();
+    running.child.kill(signal);
+    expect(await running.finished).toEqual({ status, signal: null, stdout: "", stderr: "" });
+    await running.nothingLeft();
+    expect(existsSync(join(path, "out"))).toBe(false);
+  });
+
+  it("by SIGKILL leaves nothing either", async () => {
+    const running = start(endless(folder()));
+    await running.untilTraffic();
+    running.child.kill("SIGKILL");
+    expect(await running.finished).toMatchObject({ status: null, signal: "SIGKILL" });
+    await running.nothingLeft();
+  });
+
+  it("by a capture that cannot be written says so, exits with 1, and leaves nothing", async () => {
+    const path = folder();
+    const out = join(path, "out");
+    const running = start(["lab", "run", kIncast, "--quiet", "--out", out, "--capture", `r:${path}/none/r.pcap`]);
+    const { status, stdout, stderr } = await running.finished;
+    expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
+    expect(stderr).toContain(`${path}/none/r.pcap`);
+    expect(stderr).toMatch(/^error: /);
+    await running.nothingLeft();
+    expect(existsSync(out)).toBe(false);
+  });
+});
+
+describeOrdinaryUser("a run without root", () => {
+  it("gives a result that keeps the contract, and leaves nothing", async () => {
+    const { result } = await labRun(folder(), { as: kOrdinaryUser, args: ["--duration", "20ms", "--set", "warmup=2ms"] });
+    expect(result.frames).toMatchObject({ missing: 0, dropped: 0 });
+    expect(result.frames.sent).toBe(result.frames.received);
+    expect(sum(result.flows.map((flow) => flow.lost))).toBe(0);
+    // What an ordinary user may not have is said, not hidden.
+    expect(result.fidelity.tuning).toEqual(expect.arrayContaining([expect.stringContaining("nice")]));
+  });
+
+  it.each([
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const)("passes %s on: exits with %i and leaves nothing", async (signal, status) => {
+    const running = start(endless(folder()), kOrdinaryUser);
+    await running.untilTraffic();
+    running.child.kill(signal);
+    expect(await running.finished).toMatchObject({ status, signal: null, stdout: "" });
+    await running.nothingLeft();
+  });
+
+  it("takes its child along when it is killed", async () => {
+    const running = start(endless(folder()), kOrdinaryUser);
+    await running.untilTraffic();
+    running.child.kill("SIGKILL");
+    expect(await running.finished).toMatchObject({ status: null, signal: "SIGKILL" });
+    await running.nothingLeft();
+  });
+});

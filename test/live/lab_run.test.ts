@@ -1,0 +1,121 @@
+/** Whole runs of the command line on real frames: every frame accounted for, whatever else this machine is doing. */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { describeLive } from "./capability.js";
+import { folder, type LabResult, labRun, sum } from "./weir.js";
+
+const kShort = ["--duration", "50ms", "--set", "warmup=10ms"];
+/** One sender far below what its links take, so that only the fault loses frames; the fault is at one of them. */
+const kLossy = `
+scale: 40
+duration: 20ms
+topology:
+  hosts: [a, b]
+  switches: [sw]
+  links: [{ from: a, to: sw, impairment: { loss: 1% } }, b -- sw]
+switch: { ecn: { enabled: false }, pfc: { enabled: false } }
+congestion: { algorithm: none }
+traffic: [{ from: a, to: b, rate: 10Gbps }]
+`;
+const perPriority = (counts: Record<string, number>) => sum(Object.values(counts));
+const pausesOf = (result: LabResult) => perPriority(result.switches.sw?.pauses as Record<string, number>);
+
+/** What holds for every run, with or without losses on purpose. */
+function expectAccounted({ frames, flows, nics, switches }: LabResult): void {
+  expect(frames.missing).toBe(0);
+  expect(frames.sent + frames.duplicated).toBe(frames.received + frames.dropped + frames.impaired);
+  const pfc = sum(Object.values(switches).map((s) => perPriority(s.pfc_sent)));
+  const cnps = sum(Object.values(nics).map((nic) => nic.np_cnp_sent));
+  // One lossless priority: a PFC frame speaks of one.
+  expect(frames.sent).toBe(sum(flows.map((flow) => flow.packets)) + cnps + pfc);
+  expect(sum(Object.values(switches).map((s) => perPriority(s.drops)))).toBe(frames.dropped);
+}
+
+describeLive("weir lab run", () => {
+  it("delivers every frame of an incast, and reports it in one document that keeps the contract", async () => {
+    const path = folder();
+    const { result, stderr } = await labRun(path, { args: kShort });
+    expect(stderr).toBe("");
+    expect(result).toMatchObject({ scenario: "incast-4to1", clock: "wire", scale: 40, duration_s: 0.05, warmup_s: 0.01 });
+    expectAccounted(result);
+    expect(result.frames).toMatchObject({ dropped: 0, impaired: 0, duplicated: 0 });
+    expect(result.fidelity.host_drops).toBe(0);
+    expect(result.flows.map((flow) => flow.lost)).toEqual([0, 0, 0, 0]);
+    expect(result.totals.goodput_bps).toBeLessThanOrEqual(40e9 * (result.payload_share as number) * 1.001);
+    expect(result.totals.goodput_bps).toBeGreaterThan(10e9);
+    // DCQCN at work: marks at the bottleneck become CNPs, and none of those is lost.
+    const cnps = sum(Object.values(result.nics).map((nic) => nic.np_cnp_sent));
+    expect(result.switches.sw?.ecn_marked).toBeGreaterThan(0);
+    expect(result.nics.r?.np_cnp_sent).toBe(cnps);
+    expect(cnps).toBeGreaterThan(0);
+    expect(sum(Object.values(result.nics).map((nic) => nic.rp_cnp_handled))).toBe(cnps);
+    // Four line-rate starts into one port: PFC has to act, and what the switch sends the hosts receive.
+    expect(pausesOf(result)).toBeGreaterThan(0);
+    const received = sum(Object.values(result.nics).map((nic) => perPriority(nic.pfc_received)));
+    expect(received).toBe(perPriority(result.switches.sw?.pfc_sent ?? {}));
+    // The same document is in the folder, with the scenario as it was run.
+    expect(JSON.parse(readFileSync(join(path, "out/result.json"), "utf8"))).toMatchObject({ frames: result.frames });
+    expect(existsSync(join(path, "out/report.html"))).toBe(true);
+  });
+
+  it("pauses far more often without DCQCN, and still loses nothing", async () => {
+    const with_ = (await labRun(folder(), { args: kShort })).result;
+    const without = (await labRun(folder(), { args: [...kShort, "--set", "congestion.algorithm=none"] })).result;
+    for (const result of [with_, without]) {
+      expectAccounted(result);
+      expect(result.frames.dropped).toBe(0);
+    }
+    expect(without.profile).toBe("none");
+    expect(sum(Object.values(without.nics).map((nic) => nic.np_cnp_sent + nic.rp_cnp_handled))).toBe(0);
+    // The few of DCQCN are its line-rate start. A host that comes late makes every sender pause, which is no congestion.
+    expect(pausesOf(without)).toBeGreaterThan(with_.fidelity.valid ? 20 * pausesOf(with_) : pausesOf(with_));
+  });
+
+  it("drops by the reason, and each one counted, when PFC is off as well", async () => {
+    const off = ["congestion.algorithm=none", "switch.pfc.enabled=false"].flatMap((set) => ["--set", set]);
+    const { result } = await labRun(folder(), { args: ["--duration", "20ms", "--set", "warmup=2ms", ...off] });
+    expectAccounted(result);
+    expect(pausesOf(result)).toBe(0);
+    expect(result.switches.sw?.pfc_sent).toEqual({});
+    expect(Object.keys(result.switches.sw?.drops ?? {})).toEqual(["lossy_threshold"]);
+    // Four send what one link takes.
+    expect(result.frames.dropped).toBeGreaterThan(result.frames.sent / 3);
+    // A gap in the PSNs is seen once a later packet comes: nothing counts as lost that was not dropped.
+    expect(sum(result.flows.map((flow) => flow.lost))).toBeLessThanOrEqual(result.frames.dropped);
+    const delivered = sum(result.flows.map((flow) => flow.packets - flow.lost));
+    expect(delivered).toBeGreaterThanOrEqual(result.frames.received);
+  });
+
+  it("accounts for faults on purpose", async () => {
+    // Which frames are hit depends on the order in which they come, so on the wire only the sums repeat.
+    const set = ["loss=1%", "duplicate=1%", "corrupt=1%"].flatMap((fault) => ["--set", `topology.link.impairment.${fault}`]);
+    const none = ["--set", "congestion.algorithm=none"];
+    const { result } = await labRun(folder(), { args: ["--duration", "20ms", "--set", "warmup=2ms", ...none, ...set] });
+    expectAccounted(result);
+    const { sent, impaired, duplicated } = result.frames;
+    // Two links each way; the draws are independent, so six standard deviations contain them.
+    for (const hit of [impaired, duplicated]) {
+      expect(Math.abs(hit - 0.02 * sent)).toBeLessThan(6 * Math.sqrt(0.02 * sent) + 0.001 * sent);
+    }
+    // Lost on the way, or refused at its end for the wrong ICRC.
+    const missed = sum(result.flows.map((flow) => flow.lost));
+    expect(missed).toBeGreaterThan(impaired);
+    expect(missed).toBeLessThan(impaired + 0.03 * sent);
+  });
+
+  it("sees 1% of loss on one link as just that", async () => {
+    const path = folder();
+    const file = join(path, "lossy.yaml");
+    writeFileSync(file, kLossy);
+    const { result } = await labRun(path, { file });
+    expectAccounted(result);
+    const [flow] = result.flows;
+    expect(result.frames.dropped + result.frames.duplicated).toBe(0);
+    expect(result.frames.impaired).toBeGreaterThan(0);
+    // All losses are data of the one flow; only those at its very end leave no gap in the PSNs.
+    expect(result.frames.impaired - (flow?.lost ?? 0)).toBeGreaterThanOrEqual(0);
+    expect(result.frames.impaired - (flow?.lost ?? 0)).toBeLessThanOrEqual(3);
+    expect(result.frames.received).toBe((flow?.packets ?? 0) - result.frames.impaired);
+  });
+});

@@ -1,0 +1,63 @@
+/** What is there on this machine: processes of a test, packet sockets, devices and namespaces. */
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+
+/** Every process started with this variable in its environment, and all that it starts, is found again by its value. */
+export const kTestMarker = "WEIR_LIVE_TEST";
+
+function processes(): string[] {
+  return readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+}
+
+/** `read`'s answer; undefined where the process has ended meanwhile or is none of ours. */
+function attempt<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
+/** Processes that carry the marker with this value, as "pid command line". */
+export function markedProcesses(value: string): string[] {
+  return processes().flatMap((pid) => {
+    const environment = attempt(() => readFileSync(`/proc/${pid}/environ`, "latin1")) ?? "";
+    if (!environment.split("\0").includes(`${kTestMarker}=${value}`)) return [];
+    return [`${pid} ${attempt(() => readFileSync(`/proc/${pid}/cmdline`, "latin1").replaceAll("\0", " ")) ?? ""}`];
+  });
+}
+
+/** Is a process with this marker running a thread of this name? */
+export function hasThread(value: string, name: string): boolean {
+  return markedProcesses(value).some((line) => {
+    const tasks = `/proc/${line.split(" ")[0]}/task`;
+    const names = attempt(() => readdirSync(tasks).map((id) => attempt(() => readFileSync(`${tasks}/${id}/comm`, "utf8"))));
+    return names?.includes(`${name}\n`) ?? false;
+  });
+}
+
+/** Network namespaces that processes of this machine are in or hold open, as far as this process may see. */
+export function namespacesInUse(): Set<string> {
+  const found = new Set<string>();
+  const add = (path: string) => {
+    const target = attempt(() => readlinkSync(path));
+    if (target?.startsWith("net:[")) found.add(target);
+  };
+  for (const pid of processes()) {
+    add(`/proc/${pid}/ns/net`);
+    for (const fd of attempt(() => readdirSync(`/proc/${pid}/fd`)) ?? []) add(`/proc/${pid}/fd/${fd}`);
+  }
+  return found;
+}
+
+/** What a lab could leave behind in the namespace of this process: named namespaces, devices, packet sockets. */
+export function networkState(): { namespaces: string; devices: string; packetSockets: string[] } {
+  const ip = (...args: string[]) => execFileSync("ip", args, { encoding: "utf8" });
+  // A socket's line ends in counters; its kernel address is first.
+  const sockets = readFileSync("/proc/net/packet", "utf8").trim().split("\n").slice(1);
+  return {
+    namespaces: ip("netns", "list"),
+    devices: ip("-brief", "link"),
+    packetSockets: sockets.map((line) => line.trim().split(/\s+/)[0] ?? ""),
+  };
+}
