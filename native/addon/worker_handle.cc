@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "addon/decode.h"
+#include "addon/inspect.h"
 #include "io/af_packet.h"
 
 namespace weir {
@@ -43,6 +44,14 @@ Napi::Object distribution(Napi::Env env, const Histogram& histogram) {
   return out;
 }
 
+// The switch or NIC that the first argument names by its position among its kind.
+template <class Devices>
+auto& device_at(const Napi::CallbackInfo& info, Worker& worker, Devices& devices) {
+  const uint32_t index = info[0].IsNumber() ? info[0].As<Napi::Number>().Uint32Value() : UINT32_MAX;
+  if (!worker.ready() || index >= devices.size()) throw Napi::RangeError::New(info.Env(), "no such device, or not running yet");
+  return *devices[index];
+}
+
 }  // namespace
 
 Napi::Function WorkerHandle::define(Napi::Env env) {
@@ -53,7 +62,11 @@ Napi::Function WorkerHandle::define(Napi::Env env) {
        InstanceMethod("close", &WorkerHandle::close), InstanceMethod("manifest", &WorkerHandle::manifest),
        InstanceMethod("readCounters", &WorkerHandle::read_counters), InstanceMethod("drainRecords", &WorkerHandle::drain_records),
        InstanceMethod("drainPunted", &WorkerHandle::drain_punted), InstanceMethod("inject", &WorkerHandle::inject),
-       InstanceMethod("worstGap", &WorkerHandle::worst_gap), InstanceMethod("outcome", &WorkerHandle::outcome)});
+       InstanceMethod("reconfigure", &WorkerHandle::reconfigure),
+                      InstanceMethod("forwardingTable", &WorkerHandle::forwarding_table),
+                      InstanceMethod("switchState", &WorkerHandle::switch_state),
+                      InstanceMethod("queuePairs", &WorkerHandle::queue_pairs),
+                      InstanceMethod("worstGap", &WorkerHandle::worst_gap), InstanceMethod("outcome", &WorkerHandle::outcome)});
 }
 
 WorkerHandle::WorkerHandle(const Napi::CallbackInfo& info) : Napi::ObjectWrap<WorkerHandle>(info) {
@@ -94,7 +107,8 @@ Napi::Value WorkerHandle::begin(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value WorkerHandle::stop_traffic(const Napi::CallbackInfo& info) {
-  return Napi::Boolean::New(info.Env(), worker(info).command({Worker::Command::Kind::stop_traffic}));
+  translated(info.Env(), [&] { worker(info).stop_traffic(); });
+  return info.Env().Undefined();
 }
 
 Napi::Value WorkerHandle::stop(const Napi::CallbackInfo& info) {
@@ -173,6 +187,33 @@ Napi::Value WorkerHandle::inject(const Napi::CallbackInfo& info) {
                                                   static_cast<uint16_t>(info[1].ToNumber().Uint32Value()), 0,
                                                   std::span(bytes.Data(), bytes.ByteLength()));
   return Napi::Boolean::New(info.Env(), taken);
+}
+
+Napi::Value WorkerHandle::reconfigure(const Napi::CallbackInfo& info) {
+  if (!info[0].IsObject()) throw Napi::TypeError::New(info.Env(), "reconfigure(config): config must be an object");
+  translated(info.Env(), [&] { worker(info).reconfigure(decode_worker(info[0].As<Napi::Object>())); });
+  return info.Env().Undefined();
+}
+
+Napi::Value WorkerHandle::forwarding_table(const Napi::CallbackInfo& info) {
+  SwitchDevice& device = device_at(info, worker(info), worker(info).switches());
+  ForwardingCopy copy;
+  worker(info).between_turns([&] { copy = copy_forwarding(device); });
+  return to_js(info.Env(), copy);
+}
+
+Napi::Value WorkerHandle::switch_state(const Napi::CallbackInfo& info) {
+  SwitchDevice& device = device_at(info, worker(info), worker(info).switches());
+  SwitchCopy copy;
+  worker(info).between_turns([&] { copy = copy_switch(device); });
+  return to_js(info.Env(), copy);
+}
+
+Napi::Value WorkerHandle::queue_pairs(const Napi::CallbackInfo& info) {
+  NicDevice& device = device_at(info, worker(info), worker(info).nics());
+  std::vector<QueuePairCopy> copy;
+  worker(info).between_turns([&] { copy = copy_queue_pairs(device); });
+  return to_js(info.Env(), copy);
 }
 
 Napi::Value WorkerHandle::worst_gap(const Napi::CallbackInfo& info) {

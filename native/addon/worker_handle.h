@@ -27,6 +27,10 @@ class WorkerHandle : public Napi::ObjectWrap<WorkerHandle> {
   Napi::Value drain_records(const Napi::CallbackInfo& info);
   Napi::Value drain_punted(const Napi::CallbackInfo& info);
   Napi::Value inject(const Napi::CallbackInfo& info);
+  Napi::Value reconfigure(const Napi::CallbackInfo& info);
+  Napi::Value forwarding_table(const Napi::CallbackInfo& info);
+  Napi::Value switch_state(const Napi::CallbackInfo& info);
+  Napi::Value queue_pairs(const Napi::CallbackInfo& info);
   Napi::Value worst_gap(const Napi::CallbackInfo& info);
   Napi::Value outcome(const Napi::CallbackInfo& info);
 

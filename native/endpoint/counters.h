@@ -28,6 +28,7 @@ namespace weir {
   X(rx_pause_frames, "packets", "802.3x PAUSE frames received")                                                        \
   X(tx_pfc_frames, "packets", "PFC frames sent")                                                                       \
   X(rx_unsupported_op_phy, "packets", "MAC control frames with an opcode or length we do not know, discarded")         \
+  X(tx_port_down, "packets", "Frames counted as sent but discarded, MAC control included: the interface was not up")   \
   X(stragglers, "packets", "Frames taken later than their arrival time because they were read too late")               \
   X(tx_no_descriptor, "events", "Sends put off because the host ran out of packet descriptors (the run is not valid)") \
   X(rp_cur_flows, "flows", "QPs that the reaction point limits now (a gauge)")

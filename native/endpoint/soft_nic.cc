@@ -45,6 +45,19 @@ SoftNic::SoftNic(const NicParameters& parameters, const std::vector<QueuePairPar
   }
 }
 
+void SoftNic::reconfigure(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs) {
+  const NicParameters before = parameters_;
+  parameters_ = parameters;  // reaction points and the scheduler refer to it
+  parameters_.rate = before.rate;
+  parameters_.mac = before.mac;
+  parameters_.first_qpn = before.first_qpn;
+  parameters_.receive_buffer = before.receive_buffer;
+  for (uint32_t i = 0; i < queue_pairs_.size(); ++i) {
+    queue_pairs_[i].parameters.rate_cap = queue_pairs[i].rate_cap;
+    repace(i);
+  }
+}
+
 Rate SoftNic::allowed_rate(const QueuePair& qp) const {
   if (qp.state == QueuePair::State::idle || qp.state == QueuePair::State::finished) return 0;
   Rate rate = parameters_.rate;
@@ -327,12 +340,18 @@ PacketId SoftNic::make_cnp() {
   return id;
 }
 
+uint32_t SoftNic::next_wire_bytes(const QueuePair& qp) {
+  const uint32_t payload = qp.stream.next_payload();
+  const uint32_t reth = qp.stream.next_is_first() && qp.parameters.stream.operation == Operation::write ? kRethHeader : 0;
+  return wire_bytes(qp.headers.bth_offset() + kBthHeader + reth + ((payload + 3) & ~3u) + kIcrc);
+}
+
 PacketId SoftNic::make_data() {
   for (;;) {
     std::array<uint32_t, kPriorities> heads{};
     for (uint8_t left = backlogged_; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
       const size_t p = static_cast<size_t>(__builtin_ctz(left));
-      heads[p] = queue_pairs_[ready_[p].head].stream.next_payload();
+      heads[p] = next_wire_bytes(queue_pairs_[ready_[p].head]);
     }
     const int priority = scheduler_.pick(backlogged_, pause_.paused_mask(), heads);
     if (priority < 0) return kNoPacket;

@@ -55,6 +55,9 @@ class SoftNic {
   SoftNic(const SoftNic&) = delete;
   SoftNic& operator=(const SoftNic&) = delete;
 
+  // New parameters between two events. Rate, addresses and queue pairs stay as they are; the pairs' rate caps are taken over.
+  void reconfigure(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs);
+
   // `punt`: the slow path should see this frame.
   Disposition receive(Time now, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal);
   void receive_pfc(Time now, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta);
@@ -88,6 +91,7 @@ class SoftNic {
   PacketId make_pfc();
   PacketId make_cnp();
   PacketId make_data();
+  static uint32_t next_wire_bytes(const QueuePair& qp);
   void sent(const Packet& packet);
   void due(uint32_t index);
   void begin(QueuePair& qp);

@@ -67,7 +67,7 @@ void NicDevice::turn(Time horizon, Time now) {
     if (pool_[id].meta.kind == FrameKind::pfc) write_pfc(pool_, id);
     port.send(id);
   }
-  if (port.unsent() > 0) port.flush(pool_);
+  if (port.unsent() > 0) nic_.counters().tx_port_down += port.flush(pool_);
 }
 
 Time NicDevice::next_deadline() { return std::min(nic_.next_deadline(), ports_.front().next_deadline()); }

@@ -22,6 +22,7 @@ class NicDevice final : public Device {
   void settle_counters() override { nic_.settle_counters(); }
   void register_counters(CounterBlock& block) override;
   std::vector<WirePort>& ports() override { return ports_; }
+  const std::string& queue_pair_name(size_t index) const { return config_.queue_pair_names[index]; }
   SoftNic& soft_nic() { return nic_; }
 
  private:

@@ -35,11 +35,22 @@ SwitchDevice::SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std
       punted_(punted),
       switch_(config.parameters, pool),
       arrivals_(static_cast<uint32_t>(ports_.size())) {
+  install_routes();
+}
+
+void SwitchDevice::reconfigure(const SwitchDeviceConfig& config) {
+  config_ = config;
+  switch_.reconfigure(config.parameters);
+  switch_.forwarding().clear_static();
+  install_routes();
+}
+
+void SwitchDevice::install_routes() {
   bool fits = true;
-  for (const auto& route : config.routes) fits = fits && switch_.forwarding().add_static(route.destination_mac, route.ports);
-  for (const auto& pin : config.pins) fits = fits && switch_.forwarding().pin(pin.source_mac, pin.destination_mac, pin.port);
+  for (const auto& route : config_.routes) fits = fits && switch_.forwarding().add_static(route.destination_mac, route.ports);
+  for (const auto& pin : config_.pins) fits = fits && switch_.forwarding().pin(pin.source_mac, pin.destination_mac, pin.port);
   if (!fits) {
-    throw NativeError("FDB_FULL", 0, "", "switch " + config.name + ": its routes do not fit the forwarding table",
+    throw NativeError("FDB_FULL", 0, "", "switch " + config_.name + ": its routes do not fit the forwarding table",
                       "raise the table's capacity");
   }
 }
@@ -123,7 +134,7 @@ void SwitchDevice::turn(Time horizon, Time) {
       write_bytes(id);
       ports_[p].send(id);
     }
-    if (ports_[p].unsent() > 0) ports_[p].flush(pool_);
+    if (ports_[p].unsent() > 0) switch_.counters(p).tx_port_down += ports_[p].flush(pool_);
   }
 }
 

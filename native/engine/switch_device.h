@@ -25,10 +25,13 @@ class SwitchDevice final : public Device {
   void settle_counters() override { switch_.settle_counters(); }
   void register_counters(CounterBlock& block) override;
   std::vector<WirePort>& ports() override { return ports_; }
+  // Throws NativeError as the constructor does.
+  void reconfigure(const SwitchDeviceConfig& config);
   SoftSwitch& soft_switch() { return switch_; }
   const SwitchDeviceConfig& config() const { return config_; }
 
  private:
+  void install_routes();
   void accept(uint16_t port, const WirePort::Arrival& arrival);
   void write_bytes(PacketId id);
 

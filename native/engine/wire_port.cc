@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+
+#include "base/native_error.h"
 
 namespace weir {
 
@@ -10,7 +13,24 @@ WirePort::WirePort(std::unique_ptr<PacketPort> port, Rate rate, Time delay, size
   outgoing_.reserve(window);
 }
 
+bool WirePort::check() {
+  PortState state = port_->state();
+  if (state == PortState::replaced) {
+    // What is borrowed goes with the old ring, before its time: frames of an interface that no longer exists.
+    count_ = used_ = 0;
+    try {
+      port_->reopen();
+      state = port_->state();
+    } catch (const NativeError&) {
+      state = PortState::gone;  // tried again at the next check
+    }
+  }
+  const bool up = state == PortState::up;
+  return std::exchange(up_, up) != up;
+}
+
 void WirePort::poll() {
+  if (!up_) return;
   std::array<RxFrame, 64> burst;
   while (count_ + used_ < window_.size()) {
     const size_t room = std::min(burst.size(), window_.size() - count_ - used_);
@@ -36,7 +56,13 @@ void WirePort::give_back() {
   used_ = 0;
 }
 
-void WirePort::flush(PacketPool& pool) {
+size_t WirePort::flush(PacketPool& pool) {
+  if (!up_) {
+    const size_t discarded = outgoing_.size();
+    for (const PacketId id : outgoing_) pool.free(id);
+    outgoing_.clear();
+    return discarded;
+  }
   std::array<TxFrame, 64> burst;
   size_t done = 0;
   while (done < outgoing_.size()) {
@@ -48,6 +74,7 @@ void WirePort::flush(PacketPool& pool) {
     if (taken < count) break;
   }
   outgoing_.erase(outgoing_.begin(), outgoing_.begin() + static_cast<std::ptrdiff_t>(done));
+  return 0;
 }
 
 }  // namespace weir

@@ -39,10 +39,16 @@ class WirePort {
   }
   void give_back();
 
+  // Whether the interface is there and running, as of the last check(). While it is not, nothing is read or sent.
+  bool up() const { return up_; }
+  // Looks after the interface (system calls): opens it anew once it is back. Returns whether up() has changed.
+  bool check();
+
   // Owns `id` until it is sent. The frame's bytes are at pool.data(id), complete.
   void send(PacketId id) { outgoing_.push_back(id); }
-  // Hands what send() collected to the port, frees what was taken; the rest stays for the next turn.
-  void flush(PacketPool& pool);
+  // Hands what send() collected to the port, frees what was taken; the rest stays for the next turn. Returns how many frames
+  // were discarded because the port is not up.
+  size_t flush(PacketPool& pool);
   size_t unsent() const { return outgoing_.size(); }
 
   PacketPort& port() { return *port_; }
@@ -58,6 +64,7 @@ class WirePort {
   size_t count_ = 0;
   size_t used_ = 0;
   uint64_t received_ = 0;
+  bool up_ = true;
   std::vector<PacketId> outgoing_;
 };
 

@@ -21,6 +21,7 @@ namespace {
 
 constexpr Time kPublishInterval = 2 * kMillisecond;
 constexpr Time kDoorbellInterval = 20 * kMillisecond;
+constexpr Time kCheckInterval = 250 * kMillisecond;
 constexpr Time kOffsetInterval = 10 * kMillisecond;
 constexpr Time kBusyFor = 2 * kMillisecond;  // how long after the last frame the loop still polls
 constexpr Time kLongestSleep = 50 * kMillisecond;
@@ -62,7 +63,6 @@ Worker::Worker(WorkerConfig config, PortFactory factory)
       factory_(std::move(factory)),
       pool_(config_.packets, config_.packet_bytes),
       records_(1 << 16),
-      commands_(64),
       punted_(256),
       injected_(256),
       scratch_(std::make_unique<PuntedFrame>()),
@@ -103,10 +103,57 @@ void Worker::stop() {
   opened_.clear();
 }
 
-bool Worker::command(Command command) {
-  const bool taken = commands_.push(command);
+void Worker::between_turns(const std::function<void()>& action) {
+  std::unique_lock lock(mutex_);
+  if (!ready() || ended_) return action();
+  action_ = &action;
+  action_error_ = nullptr;
+  action_waits_.store(true, std::memory_order_release);
   eventfd_write(wake_, 1);
-  return taken;
+  changed_.wait(lock, [this] { return action_ == nullptr || ended_; });
+  if (std::exchange(action_, nullptr) != nullptr) return action();
+  if (action_error_ != nullptr) std::rethrow_exception(action_error_);
+}
+
+void Worker::run_action() {
+  if (!action_waits_.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(mutex_);
+  action_waits_.store(false, std::memory_order_relaxed);
+  if (action_ == nullptr) return;
+  try {
+    (*action_)();
+  } catch (...) {
+    action_error_ = std::current_exception();
+  }
+  action_ = nullptr;
+  changed_.notify_all();
+}
+
+void Worker::stop_traffic() {
+  between_turns([this] {
+    for (Device* device : devices_) device->stop_traffic(monotonic_now());
+  });
+}
+
+void Worker::reconfigure(const WorkerConfig& config) {
+  bool same = config.switches.size() == config_.switches.size() && config.nics.size() == config_.nics.size();
+  for (size_t i = 0; same && i < config.switches.size(); ++i) {
+    same = config.switches[i].ports.size() == config_.switches[i].ports.size();
+    for (size_t p = 0; same && p < config.switches[i].ports.size(); ++p) {
+      same = config.switches[i].ports[p].interface == config_.switches[i].ports[p].interface;
+    }
+  }
+  for (size_t i = 0; same && i < config.nics.size(); ++i) {
+    same = config.nics[i].queue_pairs.size() == config_.nics[i].queue_pairs.size() &&
+           config.nics[i].port.interface == config_.nics[i].port.interface;
+  }
+  if (!same) {
+    throw NativeError("INVALID_CONFIG", 0, "", "devices, ports or queue pairs differ from those that run", "stop and start again to change them");
+  }
+  between_turns([&] {
+    for (size_t i = 0; i < switches_.size(); ++i) switches_[i]->reconfigure(config.switches[i]);
+    for (size_t i = 0; i < nics_.size(); ++i) nics_[i]->soft_nic().reconfigure(config.nics[i].parameters, config.nics[i].queue_pairs);
+  });
 }
 
 void Worker::run() {
@@ -125,8 +172,13 @@ void Worker::run() {
       build_devices(begin);
       loop(begin);
     }
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    changed_.notify_all();
   } catch (...) {
     const std::lock_guard lock(mutex_);
+    ended_ = true;
+    changed_.notify_all();
     error_ = std::current_exception();
     if (!opened_ok_) {
       changed_.notify_all();
@@ -250,10 +302,8 @@ void Worker::loop(Time begin) {
       if (deadline <= now) fidelity_.timer_lateness.record(static_cast<uint64_t>(now - deadline));
     }
     previous = now;
-    Command command;
-    while (commands_.pop(command)) {
-      for (Device* device : devices_) device->stop_traffic(now);
-    }
+    run_action();
+    check_ports(now);
     inject();
     while (next_sample <= now || reset_at <= now) {
       const Time boundary = std::min(next_sample, reset_at);
@@ -295,7 +345,7 @@ bool Worker::wait(Time now, Time deadline, bool busy) {
     waits.push_back({wake_, POLLIN, 0});
     for (Device* device : devices_) {
       for (WirePort& port : device->ports()) {
-        if (port.port().wait_descriptor() >= 0) waits.push_back({port.port().wait_descriptor(), POLLIN, 0});
+        if (port.up() && port.port().wait_descriptor() >= 0) waits.push_back({port.port().wait_descriptor(), POLLIN, 0});
       }
     }
   }
@@ -318,6 +368,20 @@ void Worker::inject() {
     pool_[id].length = std::min(scratch_->length, pool_.stride());
     std::copy_n(scratch_->bytes, pool_[id].length, pool_.data(id));
     devices_[scratch_->device]->ports()[scratch_->port].send(id);
+  }
+}
+
+void Worker::check_ports(Time now) {
+  if (now - checked_ < kCheckInterval) return;
+  checked_ = now;
+  for (size_t device = 0; device < devices_.size(); ++device) {
+    std::vector<WirePort>& ports = devices_[device]->ports();
+    for (size_t port = 0; port < ports.size(); ++port) {
+      if (!ports[port].check()) continue;
+      waits_.clear();  // descriptors may have changed
+      const double up = ports[port].up() ? 1 : 0;
+      records_.push({now, Record::Kind::port, static_cast<uint16_t>(device), static_cast<uint32_t>(port), {up}});
+    }
   }
 }
 

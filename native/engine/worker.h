@@ -36,10 +36,6 @@ namespace weir {
 
 class Worker {
  public:
-  struct Command {
-    enum class Kind : uint8_t { stop_traffic };
-    Kind kind = Kind::stop_traffic;
-  };
   struct Fidelity {
     Histogram loop_gap;        // ns between the starts of two turns, intended idle sleep left out
     Histogram timer_lateness;  // ns by which turns came after the deadline they were for
@@ -69,7 +65,13 @@ class Worker {
   FrameRing& punted() { return punted_; }
   // Frames to send, by device and port. One writer.
   FrameRing& injected() { return injected_; }
-  bool command(Command command);
+  // Runs `action` on the worker's thread between two turns and waits for it; what it throws is thrown here. Once the thread
+  // has ended, runs it here. For configuration and inspection: the poll loop stands still meanwhile.
+  void between_turns(const std::function<void()>& action);
+  // Senders stop after the packet under way.
+  void stop_traffic();
+  // Changed parameters for the same devices and ports. Throws NativeError INVALID_CONFIG when those differ.
+  void reconfigure(const WorkerConfig& config);
   // Longest loop gap so far, ns. Any thread.
   uint64_t worst_gap() const { return worst_gap_.load(std::memory_order_relaxed); }
   const CounterBlock& counters() const { return counters_; }  // from begin() on, once ready() is true
@@ -89,6 +91,8 @@ class Worker {
   void loop(Time begin);
   void refresh_clock();
   void inject();
+  void run_action();
+  void check_ports(Time now);
   void publish(Time now, bool last);
   bool wait(Time now, Time deadline, bool busy);
   uint64_t frames_seen() const;
@@ -106,13 +110,13 @@ class Worker {
   std::vector<std::pair<CounterLabels, const ImpairmentPort*>> impairments_;
   CounterBlock counters_;
   SpscRing<Record> records_;
-  SpscRing<Command> commands_;
   FrameRing punted_;
   FrameRing injected_;
   std::unique_ptr<PuntedFrame> scratch_;
   std::function<void()> doorbell_;
   Time rung_ = 0;
   Time published_ = 0;
+  Time checked_ = 0;
   std::vector<pollfd> waits_;
   int wake_ = -1;  // eventfd: commands, injected frames and stop() end an idle sleep
 
@@ -122,6 +126,10 @@ class Worker {
   bool opened_ok_ = false;
   Time begin_at_ = kNever;
   std::exception_ptr error_;
+  const std::function<void()>* action_ = nullptr;  // of between_turns(), until it has run
+  std::exception_ptr action_error_;
+  std::atomic<bool> action_waits_{false};
+  bool ended_ = false;  // the loop takes no more actions
   std::atomic<bool> stopping_{false};
   std::atomic<bool> ready_{false};
   std::atomic<bool> failed_{false};

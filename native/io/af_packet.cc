@@ -5,6 +5,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -84,7 +85,7 @@ void check(const AfPacketOptions& options) {
 
 }  // namespace
 
-AfPacketPort::AfPacketPort(const AfPacketOptions& options, const PortClock& clock) : clock_(clock) {
+AfPacketPort::AfPacketPort(const AfPacketOptions& options, const PortClock& clock) : options_(options), clock_(clock) {
   check(options);
   for (size_t i = 0; i < kBatch; ++i) {
     messages_[i].msg_hdr.msg_iov = &vectors_[i];
@@ -113,6 +114,7 @@ void AfPacketPort::open(const AfPacketOptions& options) {
     throw NativeError::from_errno("if_nametoindex", "cannot open " + options.interface,
                                   "no interface named " + options.interface + " in this network namespace");
   }
+  interface_index_ = static_cast<int>(index);
   map_ring(options);
   set_option(socket_, PACKET_IGNORE_OUTGOING, 1, "cannot ignore outgoing frames");
   set_option(socket_, PACKET_QDISC_BYPASS, 1, "cannot bypass the queueing discipline");
@@ -172,11 +174,40 @@ void AfPacketPort::close() {
   if (socket_ >= 0) ::close(socket_);
   ring_ = nullptr;
   socket_ = -1;
+  slots_.clear();
+  next_slot_ = lent_first_ = lent_count_ = 0;
+}
+
+PortState AfPacketPort::state() {
+  if (socket_ < 0) return PortState::replaced;  // a reopen() failed: to be tried again
+  int pending = 0;
+  socklen_t size = sizeof pending;
+  ::getsockopt(socket_, SOL_SOCKET, SO_ERROR, &pending, &size);  // left alone, it would keep poll() awake
+  // The socket answers for its own namespace, wherever this thread is.
+  ifreq request{};
+  options_.interface.copy(request.ifr_name, IFNAMSIZ - 1);
+  if (::ioctl(socket_, SIOCGIFINDEX, &request) != 0) return PortState::gone;
+  if (request.ifr_ifindex != interface_index_) return PortState::replaced;
+  if (::ioctl(socket_, SIOCGIFFLAGS, &request) != 0) return PortState::gone;
+  const int running = IFF_UP | IFF_RUNNING;
+  return (request.ifr_flags & running) == running ? PortState::up : PortState::down;
+}
+
+void AfPacketPort::reopen() {
+  const PortLosses before = losses();
+  close();
+  try {
+    in_namespace(options_.namespace_fd, [&] { open(options_); });
+  } catch (...) {
+    close();
+    throw;
+  }
+  losses_ = before;
 }
 
 size_t AfPacketPort::receive(std::span<RxFrame> frames) {
   size_t received = 0;
-  while (received < frames.size()) {
+  while (received < frames.size() && !slots_.empty()) {
     tpacket2_hdr* slot = slots_[next_slot_];
     if (lent_count_ > 0 && slot == lent_[lent_first_]) break;  // went round: the caller holds the rest
     const uint32_t status = __atomic_load_n(&slot->tp_status, __ATOMIC_ACQUIRE);

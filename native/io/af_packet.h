@@ -46,6 +46,8 @@ class AfPacketPort final : public PacketPort {
   // Asks the kernel (two system calls), and clears a pending error of the socket, which would keep poll() awake after
   // the interface went down.
   PortLosses losses() override;
+  PortState state() override;
+  void reopen() override;
 
   uint32_t receive_slots() const { return static_cast<uint32_t>(slots_.size()); }
   // Those of losses().transmit_errors that were longer than the interface's MTU allows (EMSGSIZE).
@@ -60,8 +62,10 @@ class AfPacketPort final : public PacketPort {
   // The kernel refused the first frame of a batch: true if it is given up, false to try it again later.
   bool give_up(int error_number);
 
+  const AfPacketOptions options_;
   const PortClock& clock_;
   int socket_ = -1;
+  int interface_index_ = 0;
   uint8_t* ring_ = nullptr;
   size_t ring_bytes_ = 0;
 

@@ -39,6 +39,8 @@ class CapturePort final : public PacketPort {
   int wait_descriptor() const override { return inner_->wait_descriptor(); }
   Time next_deadline() const override { return inner_->next_deadline(); }
   PortLosses losses() override { return inner_->losses(); }
+  PortState state() override { return inner_->state(); }
+  void reopen() override { inner_->reopen(); }
 
   // Frames that are missing in the file because the ring was full.
   uint64_t capture_dropped() const { return dropped_; }

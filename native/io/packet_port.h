@@ -32,6 +32,9 @@ struct PortLosses {
   uint64_t transmit_errors = 0;    // frames that the kernel refused (interface down, too long, ...)
 };
 
+// What has become of a port's interface. `replaced`: the name now stands for another interface.
+enum class PortState : uint8_t { up, down, gone, replaced };
+
 // Single-threaded: all calls come from the worker that opened the port. Nothing here throws after construction;
 // construction throws NativeError.
 class PacketPort {
@@ -49,6 +52,10 @@ class PacketPort {
   // The earliest time at which the port itself has something to do (a delayed frame of an impairment), or kNever.
   virtual Time next_deadline() const { return kNever; }
   virtual PortLosses losses() = 0;
+  // Asks the system; a few times a second is enough.
+  virtual PortState state() { return PortState::up; }
+  // Opens a replaced interface anew: every borrowed frame is gone. Throws NativeError, and may then be called again.
+  virtual void reopen() {}
 };
 
 // Tells a port that stamps frames in CLOCK_REALTIME, and wrappers that hold frames back, what time it is. The worker

@@ -16,6 +16,7 @@ namespace weir {
   X(tx_pfc_frames, "packets", "PFC frames sent")                                                                \
   X(rx_mac_control_unknown, "packets", "MAC control frames with an opcode or length we do not know, discarded") \
   X(flood_copies, "packets", "Extra copies made of frames received here because their destination was unknown") \
+  X(tx_port_down, "packets", "Frames counted as sent but discarded, MAC control included: the interface was not up")  \
   X(stragglers, "packets", "Frames taken later than their arrival time because they were read too late")        \
   X(fdb_full, "events", "Addresses not learned because the forwarding table had no room near their hash")       \
   X(drop_runt, "packets", "Dropped: shorter than an Ethernet header")                                           \

@@ -57,6 +57,18 @@ bool Forwarding::add_static(uint64_t mac, std::span<const uint16_t> ports) {
   return true;
 }
 
+void Forwarding::clear_static() {
+  for (Entry& entry : table_) {
+    if (entry.expires == kNever) entry.expires = 1;  // used, and over: 0 would cut the probe chains of others
+  }
+  ports_.clear();
+  static_ = pinned_ = false;
+}
+
+std::span<const uint16_t> Forwarding::entry_ports(const Entry& entry) const {
+  return std::span(ports_).subspan(entry.first_port, entry.ports);
+}
+
 bool Forwarding::pin(uint64_t source, uint64_t destination, uint16_t port) {
   const uint64_t key = pin_key(source, destination);
   Entry* entry = place(0, key);

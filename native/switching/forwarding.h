@@ -21,8 +21,14 @@ class Forwarding {
   // `capacity`: entries, rounded up to a power of two. `ageing`: ns after which a learned address is forgotten.
   Forwarding(uint32_t capacity, bool learning, Time ageing, uint64_t hash_seed);
 
+  void reconfigure(bool learning, Time ageing) {
+    learning_ = learning;
+    ageing_ = ageing;
+  }
   // A static entry for every VLAN; not aged. Returns false when the table has no room near the hash.
   bool add_static(uint64_t mac, std::span<const uint16_t> ports);
+  // Forgets static entries and pins; learned ones stay.
+  void clear_static();
   // Frames from `source` to `destination` leave by `port`, whatever the group says.
   bool pin(uint64_t source, uint64_t destination, uint16_t port);
 
@@ -40,6 +46,9 @@ class Forwarding {
     uint32_t ports = 0;  // how many next hops from first_port on, in ports_; learned entries have their port in first_port
   };
   std::span<const Entry> entries() const { return table_; }
+  std::span<const uint16_t> entry_ports(const Entry& entry) const;
+  static bool is_learned(const Entry& entry) { return entry.key >> 60 == kLearned; }
+  static bool is_pin(const Entry& entry) { return entry.key >> 61 != 0; }
   static uint64_t entry_mac(const Entry& entry) { return entry.key >> 12 & 0xffff'ffff'ffff; }
   static uint16_t entry_vlan(const Entry& entry) { return entry.key & 0xfff; }
 

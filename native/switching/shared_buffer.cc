@@ -5,11 +5,16 @@
 namespace weir {
 
 SharedBuffer::SharedBuffer(const BufferParameters& parameters, int ports, uint8_t lossless)
-    : parameters_(parameters),
-      lossless_(lossless),
-      shared_size_(lossless == 0 ? parameters.total : parameters.total - parameters.headroom * ports * parameters.priorities),
-      lossy_minimum_(lossless != 0 && parameters.priorities == kPriorities ? parameters.headroom : 0),
-      usage_(static_cast<size_t>(ports) * kPriorities) {}
+    : ports_(ports), usage_(static_cast<size_t>(ports) * kPriorities) {
+  reconfigure(parameters, lossless);
+}
+
+void SharedBuffer::reconfigure(const BufferParameters& parameters, uint8_t lossless) {
+  parameters_ = parameters;
+  lossless_ = lossless;
+  shared_size_ = lossless == 0 ? parameters.total : parameters.total - parameters.headroom * ports_ * parameters.priorities;
+  lossy_minimum_ = lossless != 0 && parameters.priorities == kPriorities ? parameters.headroom : 0;
+}
 
 int64_t SharedBuffer::pfc_threshold() const {
   if (parameters_.threshold == BufferParameters::Threshold::fixed) return parameters_.fixed_threshold;

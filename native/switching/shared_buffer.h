@@ -40,6 +40,9 @@ class SharedBuffer {
   // `lossless`: bit mask of priorities under PFC.
   SharedBuffer(const BufferParameters& parameters, int ports, uint8_t lossless);
 
+  // What is charged stays; new limits hold from now on.
+  void reconfigure(const BufferParameters& parameters, uint8_t lossless);
+
   // Charges the frame if it may enter.
   Admission admit(int ingress, int egress, int priority, uint32_t length);
   // Takes the charge of an admitted frame back.
@@ -71,6 +74,7 @@ class SharedBuffer {
   const Usage& at(int port, int priority) const { return usage_[static_cast<size_t>(port * kPriorities + priority)]; }
 
   BufferParameters parameters_;
+  int ports_;
   uint8_t lossless_;
   int64_t shared_size_;
   int64_t lossy_minimum_;

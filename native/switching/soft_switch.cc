@@ -25,14 +25,34 @@ SoftSwitch::SoftSwitch(SwitchParameters parameters, PacketPool& pool)
       random_(parameters_.seed, parameters_.component, 0),
       ports_(parameters_.ports.size()),
       events_(static_cast<uint32_t>(parameters_.ports.size())) {
+  for (Port& port : ports_) port.queues = std::make_unique<std::array<Queue, kPriorities>>();
+  apply_parameters();
+}
+
+void SoftSwitch::apply_parameters() {
   for (size_t i = 0; i < ports_.size(); ++i) {
     Port& port = ports_[i];
     port.parameters = parameters_.ports[i];
     port.link = Serializer(port.parameters.rate);
-    port.queues = std::make_unique<std::array<Queue, kPriorities>>();
     port.scheduler.configure(parameters_.scheduler);
     port.pfc.configure(port.parameters.rate);
     port.markers.fill(RedMarker(parameters_.red));
+  }
+}
+
+void SoftSwitch::reconfigure(SwitchParameters parameters) {
+  parameters_ = std::move(parameters);
+  buffer_.reconfigure(parameters_.buffer, parameters_.pfc_priorities);
+  forwarding_.reconfigure(parameters_.learning, parameters_.ageing);
+  apply_parameters();
+  for (uint16_t i = 0; i < ports_.size(); ++i) {
+    Port& port = ports_[i];
+    // Who was stopped at a priority that is lossy now would never be resumed.
+    for (uint8_t left = port.pfc.stopped_mask() & ~parameters_.pfc_priorities; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
+      port.pfc.resume(__builtin_ctz(left));
+      --stopped_;
+    }
+    events_.set(i, port.in_flight == kNoPacket ? now_ : port.in_flight_ends);
   }
 }
 

@@ -61,6 +61,9 @@ class SoftSwitch {
   SoftSwitch(const SoftSwitch&) = delete;
   SoftSwitch& operator=(const SoftSwitch&) = delete;
 
+  // New parameters between two events: queues, learned addresses and random streams stay. The ports must be as many.
+  void reconfigure(SwitchParameters parameters);
+
   Forwarding& forwarding() { return forwarding_; }
   const Forwarding& forwarding() const { return forwarding_; }
 
@@ -80,6 +83,8 @@ class SoftSwitch {
   SwitchPortCounters& counters(uint16_t port) { return ports_[port].counters; }
   SwitchPriorityCounters& counters(uint16_t port, int priority) { return ports_[port].priorities[static_cast<size_t>(priority)]; }
   int64_t queue_bytes(uint16_t port, int priority) const { return buffer_.egress_bytes(port, priority); }
+  uint8_t paused_mask(uint16_t port) const { return ports_[port].pause.paused_mask(); }
+  uint8_t pausing_mask(uint16_t port) const { return ports_[port].pfc.stopped_mask(); }
   const SharedBuffer& buffer() const { return buffer_; }
   // Whether the peer at `port` is paused by us at `priority`.
   bool stopped(uint16_t port, int priority) const { return ports_[port].pfc.stopped(priority); }
@@ -118,6 +123,7 @@ class SoftSwitch {
     std::array<SwitchPriorityCounters, kPriorities> priorities;
   };
 
+  void apply_parameters();
   void forward(uint16_t in, uint16_t out, PacketId id);
   void flood(uint16_t in, PacketId id);
   void enqueue(uint16_t out, PacketId id);

@@ -179,8 +179,8 @@ TEST_CASE("soft switch: marks follow RED's probability at the queue length that 
     double expected_low = 0;
     double expected_middle = 0;
     for (size_t i = 0; i < 121; ++i) {
-      // At enqueue frame i finds i - 1 queued (one is on the link); at dequeue it leaves 120 - i behind.
-      const size_t queued = dequeue ? 120 - i : (i == 0 ? 0 : i - 1);
+      // The first goes on the link at once. At enqueue frame i finds i - 1 queued; at dequeue it leaves 120 - i behind.
+      const size_t queued = i == 0 ? 0 : dequeue ? 120 - i : i - 1;
       total += static_cast<uint64_t>(marked[i]);
       if (queued <= 10) CHECK(marked[i] == 0);
       if (queued > 110) CHECK(marked[i] == kRounds);

@@ -215,8 +215,49 @@ export interface PuntedFrame {
   bytes: Buffer;
 }
 
+/** One entry of a switch's forwarding table. */
+export interface ForwardingEntry {
+  mac: number;
+  /** 0: every VLAN, or untagged. */
+  vlan: number;
+  /** Next hops; several only for static entries. */
+  ports: number[];
+  learned: boolean;
+  /** ns until a learned entry is forgotten. */
+  expires_in?: number;
+}
+
+/** A switch at one moment; bytes, by priority 0..7 where arrays. */
+export interface SwitchState {
+  buffer: { total: number; shared: number; occupied: number; pfc_threshold: number };
+  ports: {
+    /** False: the interface is down, gone, or cannot be opened. */
+    up: boolean;
+    queue_bytes: number[];
+    ingress_bytes: number[];
+    headroom_bytes: number[];
+    /** Masks of priorities: paused by the peer; paused by us. */
+    paused: number;
+    pausing: number;
+  }[];
+}
+
+/** A queue pair at one moment; bit/s. */
+export interface QueuePairState {
+  name: string;
+  qpn: number;
+  remote_qpn: number;
+  state: "idle" | "waiting" | "ready" | "finished";
+  /** False: not limited by DCQCN. */
+  limited: boolean;
+  rate: number;
+  target_rate: number;
+  alpha: number;
+  stage: "fast_recovery" | "additive_increase" | "hyper_increase";
+}
+
 /** Kinds of records; see native/engine/record_ring.h for their values. */
-export const RecordKind = { queue: 1, transmit: 2, receive: 3, pause: 4, ended: 5 } as const;
+export const RecordKind = { queue: 1, transmit: 2, receive: 3, pause: 4, ended: 5, port: 6 } as const;
 /** Words of one record in drainRecords(): time, kind, device, index, four values. */
 export const kRecordWords = 8;
 
@@ -227,7 +268,7 @@ export interface NativeWorker {
   /** Devices start to live; their times count from `at` (monotonicNow() clock). */
   begin(at: number): void;
   /** Senders stop after the packet under way. */
-  stopTraffic(): boolean;
+  stopTraffic(): void;
   /** Ends and joins the thread. Idempotent. */
   stop(): void;
   /** stop(), and gives up everything native. Idempotent. */
@@ -241,6 +282,15 @@ export interface NativeWorker {
   drainPunted(): PuntedFrame[];
   /** Sends a frame out of a port; false if it was not taken. */
   inject(device: number, port: number, bytes: Uint8Array): boolean;
+  /**
+   * Applies changed parameters between two turns: same devices and ports in the same order. Queues and learned addresses
+   * stay; no frame is lost. Throws INVALID_CONFIG when devices or ports differ.
+   */
+  reconfigure(config: WorkerConfig): void;
+  /** Of switch number `index`, 0-based; so are the next two of a switch and a NIC. Throws RangeError before devices live. */
+  forwardingTable(index: number): ForwardingEntry[];
+  switchState(index: number): SwitchState;
+  queuePairs(index: number): QueuePairState[];
   /** Longest gap between two turns of the loop so far, ns. */
   worstGap(): number;
   /** Stops first. */
@@ -253,6 +303,8 @@ export interface NativeAddon {
     config: WorkerConfig,
     onDoorbell?: () => void,
   ) => NativeWorker;
+  /** sd_notify(3): sends `state` ("READY=1") to the datagram socket at `path`; false if that fails. */
+  notify(path: string, state: string): boolean;
   /** CLOCK_MONOTONIC, ns. */
   monotonicNow(): number;
 }

@@ -1,0 +1,132 @@
+#include "addon/inspect.h"
+
+namespace weir {
+namespace {
+
+Napi::Array numbers(Napi::Env env, const std::array<int64_t, kPriorities>& values) {
+  Napi::Array out = Napi::Array::New(env, values.size());
+  for (uint32_t i = 0; i < values.size(); ++i) out.Set(i, static_cast<double>(values[i]));
+  return out;
+}
+
+const char* name_of(QueuePair::State state) {
+  constexpr const char* kNames[] = {"idle", "waiting", "ready", "finished"};
+  return kNames[static_cast<size_t>(state)];
+}
+
+const char* name_of(DcqcnReactionPoint::Stage stage) {
+  constexpr const char* kNames[] = {"fast_recovery", "additive_increase", "hyper_increase"};
+  return kNames[static_cast<size_t>(stage)];
+}
+
+}  // namespace
+
+ForwardingCopy copy_forwarding(SwitchDevice& device) {
+  const SoftSwitch& s = device.soft_switch();
+  const Forwarding& table = s.forwarding();
+  ForwardingCopy copy;
+  for (const Forwarding::Entry& entry : table.entries()) {
+    if (entry.expires <= s.now() || Forwarding::is_pin(entry)) continue;
+    const bool learned = Forwarding::is_learned(entry);
+    std::vector<uint16_t> ports;
+    if (learned) {
+      ports.push_back(static_cast<uint16_t>(entry.first_port));
+    } else {
+      const std::span<const uint16_t> group = table.entry_ports(entry);
+      ports.assign(group.begin(), group.end());
+    }
+    copy.entries.push_back({Forwarding::entry_mac(entry), Forwarding::entry_vlan(entry), std::move(ports), learned,
+                            learned ? entry.expires - s.now() : kNever});
+  }
+  return copy;
+}
+
+SwitchCopy copy_switch(SwitchDevice& device) {
+  SoftSwitch& s = device.soft_switch();
+  SwitchCopy copy{device.config().parameters.buffer.total, s.buffer().shared_size(), s.buffer().occupied(), s.buffer().pfc_threshold(), {}};
+  for (uint16_t i = 0; i < s.port_count(); ++i) {
+    SwitchCopy::Port port{device.ports()[i].up(), {}, {}, {}, s.paused_mask(i), s.pausing_mask(i)};
+    for (int p = 0; p < kPriorities; ++p) {
+      port.queue[static_cast<size_t>(p)] = s.buffer().egress_bytes(i, p);
+      port.ingress[static_cast<size_t>(p)] = s.buffer().ingress_bytes(i, p);
+      port.headroom[static_cast<size_t>(p)] = s.buffer().headroom_bytes(i, p);
+    }
+    copy.ports.push_back(port);
+  }
+  return copy;
+}
+
+std::vector<QueuePairCopy> copy_queue_pairs(NicDevice& device) {
+  SoftNic& nic = device.soft_nic();
+  std::vector<QueuePairCopy> copy;
+  uint32_t qpn = nic.first_qpn();
+  for (QueuePair& qp : nic.queue_pairs()) {
+    qp.reaction_point.advance(nic.now());
+    copy.push_back({device.queue_pair_name(qpn - nic.first_qpn()), qpn, qp.parameters.remote_qpn, qp.state, qp.reaction_point.limited(),
+                    nic.allowed_rate(qp), qp.reaction_point.target_rate(), qp.reaction_point.alpha(), qp.reaction_point.stage()});
+    ++qpn;
+  }
+  return copy;
+}
+
+Napi::Value to_js(Napi::Env env, const ForwardingCopy& copy) {
+  Napi::Array out = Napi::Array::New(env, copy.entries.size());
+  for (uint32_t i = 0; i < copy.entries.size(); ++i) {
+    const ForwardingCopy::Entry& entry = copy.entries[i];
+    Napi::Object object = Napi::Object::New(env);
+    object.Set("mac", static_cast<double>(entry.mac));
+    object.Set("vlan", entry.vlan);
+    Napi::Array ports = Napi::Array::New(env, entry.ports.size());
+    for (uint32_t p = 0; p < entry.ports.size(); ++p) ports.Set(p, entry.ports[p]);
+    object.Set("ports", ports);
+    object.Set("learned", entry.learned);
+    if (entry.learned) object.Set("expires_in", static_cast<double>(entry.expires_in));
+    out.Set(i, object);
+  }
+  return out;
+}
+
+Napi::Value to_js(Napi::Env env, const SwitchCopy& copy) {
+  Napi::Object buffer = Napi::Object::New(env);
+  buffer.Set("total", static_cast<double>(copy.total));
+  buffer.Set("shared", static_cast<double>(copy.shared));
+  buffer.Set("occupied", static_cast<double>(copy.occupied));
+  buffer.Set("pfc_threshold", static_cast<double>(copy.pfc_threshold));
+  Napi::Array ports = Napi::Array::New(env, copy.ports.size());
+  for (uint32_t i = 0; i < copy.ports.size(); ++i) {
+    const SwitchCopy::Port& port = copy.ports[i];
+    Napi::Object object = Napi::Object::New(env);
+    object.Set("up", port.up);
+    object.Set("queue_bytes", numbers(env, port.queue));
+    object.Set("ingress_bytes", numbers(env, port.ingress));
+    object.Set("headroom_bytes", numbers(env, port.headroom));
+    object.Set("paused", port.paused);
+    object.Set("pausing", port.pausing);
+    ports.Set(i, object);
+  }
+  Napi::Object out = Napi::Object::New(env);
+  out.Set("buffer", buffer);
+  out.Set("ports", ports);
+  return out;
+}
+
+Napi::Value to_js(Napi::Env env, const std::vector<QueuePairCopy>& copy) {
+  Napi::Array out = Napi::Array::New(env, copy.size());
+  for (uint32_t i = 0; i < copy.size(); ++i) {
+    const QueuePairCopy& qp = copy[i];
+    Napi::Object object = Napi::Object::New(env);
+    object.Set("name", qp.name);
+    object.Set("qpn", qp.qpn);
+    object.Set("remote_qpn", qp.remote_qpn);
+    object.Set("state", name_of(qp.state));
+    object.Set("limited", qp.limited);
+    object.Set("rate", static_cast<double>(qp.rate));
+    object.Set("target_rate", static_cast<double>(qp.target_rate));
+    object.Set("alpha", qp.alpha);
+    object.Set("stage", name_of(qp.stage));
+    out.Set(i, object);
+  }
+  return out;
+}
+
+}  // namespace weir
