@@ -1,14 +1,16 @@
 /** From a scenario to native devices: topology to ports, addresses, routes and queue pairs, meant units to wall units. */
 import { routes, switchPorts } from "../config/topology.js";
-import type { Flow, HostConfig, Link, Scenario, SwitchConfig } from "../config/types.js";
-import type {
-  NativeNic,
-  NativePort,
-  NativeQueuePair,
-  NativeReactionPoint,
-  NativeSwitch,
-  WorkerConfig,
-} from "../native/types.js";
+import type { Flow, HostConfig, Link, Scenario } from "../config/types.js";
+import {
+  kEct0,
+  kFirstQpn,
+  kQuantumNs,
+  nicBehaviour,
+  switchBehaviour,
+  switchDescriptors,
+  udpSourcePort,
+} from "../native/behaviour.js";
+import type { NativeNic, NativePort, NativeQueuePair, NativeSwitch, WorkerConfig } from "../native/types.js";
 import type { LabEnd, LabLink, LabNode } from "./veth.js";
 
 export interface ComposeOptions {
@@ -27,11 +29,6 @@ export const kHeaderBytes = 58;
 /** FCS 4, preamble and SFD 8, inter-packet gap 12. */
 export const kEthernetOverhead = 24;
 
-const kFirstQpn = 0x11;
-const kEct0 = 2;
-/** Least wall time between two turns of a poll loop under load. */
-const kQuantumNs = 20_000;
-
 export function hostMac(index: number): number {
   return 0x0257_4500_0000 + index + 1;
 }
@@ -42,10 +39,6 @@ export function hostIp(index: number): Uint8Array {
 
 function switchMac(index: number, port: number): number {
   return 0x0257_5300_0000 + index * 256 + port;
-}
-
-function mask(priorities: readonly number[]): number {
-  return priorities.reduce((bits, p) => bits | (1 << p), 0);
 }
 
 /** The namespaces and links that a scenario needs. */
@@ -116,13 +109,14 @@ export function composeLab(scenario: Scenario, options: ComposeOptions): WorkerC
     reset_after: wall(scenario.warmup),
   };
   const switches = composeSwitches(scenario, options, port, hostIndex);
+  const smallest = Math.min(...scenario.hosts.map((host) => host.path_mtu)) + kHeaderBytes;
   const nics = scenario.hosts.map((host) => composeNic(scenario, host, hostIndex, options.scale, port));
   return [
     {
       ...common,
       name: "switches",
       cpu: options.cpus.switches,
-      packets: switches.reduce((sum, s) => sum + descriptors(s, scenario), 4096),
+      packets: switches.reduce((sum, s) => sum + switchDescriptors(s, smallest), 4096),
       switches,
       nics: [],
     },
@@ -134,17 +128,6 @@ export function composeLab(scenario: Scenario, options: ComposeOptions): WorkerC
 function receiveSlots(rate: number, lateness: number): number {
   const frames = (rate / 8 / 1000) * (lateness / 1e9) * 1.25;
   return Math.min(8192, Math.max(512, 2 ** Math.ceil(Math.log2(frames))));
-}
-
-/** What the buffer can hold of full frames, half as much again for small ones, and what one turn may have in passing. */
-function descriptors(s: NativeSwitch, scenario: Scenario): number {
-  const frame = Math.min(...scenario.hosts.map((host) => host.path_mtu)) + kHeaderBytes;
-  const memory = s.buffer.total + s.buffer.lateness_headroom * s.ports.length * Math.max(1, bits(s.pfc_priorities));
-  return Math.ceil((1.5 * memory) / frame) + s.ports.reduce((sum, p) => sum + p.receive_slots, 0);
-}
-
-function bits(value: number): number {
-  return value.toString(2).replaceAll("0", "").length;
 }
 
 function composeSwitches(
@@ -182,44 +165,6 @@ function composeSwitches(
   });
 }
 
-/** Buffer, marking, pausing and scheduling: bytes stay as they are at every scale. */
-function switchBehaviour(s: SwitchConfig, latenessHeadroom: number) {
-  return {
-    buffer: {
-      total: s.buffer.total,
-      headroom: s.buffer.headroom,
-      priorities: s.buffer.priorities,
-      beta: s.buffer.beta,
-      threshold: s.buffer.mode,
-      fixed_threshold: s.buffer.threshold,
-      xon_offset: s.buffer.xon_offset,
-      lossy_alpha: s.buffer.lossy_alpha,
-      lateness_headroom: latenessHeadroom,
-    },
-    pfc_priorities: s.pfc.enabled ? mask(s.pfc.priorities) : 0,
-    ecn_priorities: s.ecn.enabled ? mask(s.ecn.priorities) : 0,
-    mark_on_dequeue: s.ecn.mark === "dequeue",
-    red: {
-      kmin: s.ecn.kmin,
-      kmax: s.ecn.kmax,
-      pmax: s.ecn.pmax,
-      averaged: s.ecn.queue === "averaged",
-      weight: s.ecn.weight,
-    },
-    scheduler: { strict: mask(s.scheduler.strict), weights: s.scheduler.weights },
-    priority_map: priorityMap(s),
-  };
-}
-
-function priorityMap(s: SwitchConfig): NativeSwitch["priority_map"] {
-  return {
-    trust: s.trust === "port-default" ? "port" : s.trust,
-    dscp: s.dscp_map,
-    pcp: [0, 1, 2, 3, 4, 5, 6, 7],
-    fallback: s.default_priority,
-  };
-}
-
 function composeNic(
   scenario: Scenario,
   host: HostConfig,
@@ -233,51 +178,15 @@ function composeNic(
   const neighbour = scenario.switches.find((s) => s.name === link.from || s.name === link.to);
   if (neighbour === undefined) throw new Error(`host ${host.name} is not linked to a switch`);
   const native = port(link, host.name);
-  const { congestion } = scenario;
-  const dcqcn = congestion.algorithm === "dcqcn";
   return {
     name: host.name,
     port: native,
-    arrears: Math.round((host.burst * 8e9) / native.rate),
     mac: hostMac(index),
     first_qpn: kFirstQpn,
-    dcqcn,
-    ...(dcqcn && { reaction_point: reactionPoint(scenario, scale) }),
-    cnp_interval: Math.round(congestion.parameters.min_time_between_cnps * scale),
-    cnp_dscp: host.cnp.dscp,
-    cnp_priority: host.cnp.priority,
-    line_rate_start: host.line_rate_start,
-    initial_rate: Math.round(host.initial_rate / scale),
-    pfc_priorities: neighbour.pfc.enabled ? mask(neighbour.pfc.priorities) : 0,
-    scheduler: { strict: mask(neighbour.scheduler.strict), weights: neighbour.scheduler.weights },
-    priority_map: priorityMap(neighbour),
-    receive_buffer: {
-      size: host.receive_buffer.size,
-      drain: Math.round(host.receive_buffer.rate / scale),
-      xoff: host.receive_buffer.xoff,
-      xon: host.receive_buffer.xon,
-    },
+    ...nicBehaviour(host, neighbour, scenario.congestion, native.rate, scale),
     queue_pairs: queuePairsOf(scenario, host.name).map(({ flow, sends, remoteQpn }) =>
       composeQueuePair(scenario, flow, sends, remoteQpn, hostIndex, scale),
     ),
-  };
-}
-
-function reactionPoint(scenario: Scenario, scale: number): NativeReactionPoint {
-  const p = scenario.congestion.parameters;
-  const wall = (ns: number) => Math.round(ns * scale);
-  const slow = (rate: number) => Math.round(rate / scale);
-  const { min_time_between_cnps: _, ...rest } = p;
-  return {
-    ...rest,
-    rpg_time_reset: wall(p.rpg_time_reset),
-    dce_tcp_rtt: wall(p.dce_tcp_rtt),
-    rate_reduce_monitor_period: wall(p.rate_reduce_monitor_period),
-    rpg_ai_rate: slow(p.rpg_ai_rate),
-    rpg_hai_rate: slow(p.rpg_hai_rate),
-    rpg_max_rate: slow(p.rpg_max_rate),
-    rpg_min_rate: slow(p.rpg_min_rate),
-    rate_to_set_on_first_cnp: slow(p.rate_to_set_on_first_cnp),
   };
 }
 
@@ -326,8 +235,7 @@ function composeQueuePair(
       destination_ip: hostIp(peer),
       dscp: flow.dscp,
       ecn: kEct0,
-      // Entropy for next-hop groups, from the dynamic range as Linux's rxe does; Fibonacci hashing spreads neighbours.
-      udp_source_port: 0xc000 | (Math.imul(order + 1, 0x9e3779b1) >>> 18),
+      udp_source_port: udpSourcePort(order),
     },
     priority: flow.priority,
     operation: flow.operation,

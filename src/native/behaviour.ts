@@ -1,0 +1,126 @@
+/** From validated configuration to how native devices behave: what labs and daemons have in common. */
+import type { Congestion, HostConfig, SwitchConfig } from "../config/types.js";
+import type { NativeNic, NativePort, NativeReactionPoint, NativeSwitch } from "./types.js";
+
+/** The number of a NIC's first queue pair; the others follow it. */
+export const kFirstQpn = 0x11;
+/** ECN codepoint of data that may be marked. */
+export const kEct0 = 2;
+/** Least wall time between two turns of a poll loop under load. */
+export const kQuantumNs = 20_000;
+
+/** What a device makes of priorities. */
+export type TrafficClasses = Pick<SwitchConfig, "pfc" | "scheduler" | "trust" | "dscp_map" | "default_priority">;
+
+/** Buffer, marking, pausing and scheduling: bytes stay as they are at every scale. */
+export function switchBehaviour(
+  s: TrafficClasses & Pick<SwitchConfig, "buffer" | "ecn">,
+  latenessHeadroom: number,
+): Omit<NativeSwitch, "name" | "ports" | "learning" | "ageing" | "seed" | "component" | "routes" | "pins"> {
+  return {
+    buffer: {
+      total: s.buffer.total,
+      headroom: s.buffer.headroom,
+      priorities: s.buffer.priorities,
+      beta: s.buffer.beta,
+      threshold: s.buffer.mode,
+      fixed_threshold: s.buffer.threshold,
+      xon_offset: s.buffer.xon_offset,
+      lossy_alpha: s.buffer.lossy_alpha,
+      lateness_headroom: latenessHeadroom,
+    },
+    ecn_priorities: s.ecn.enabled ? mask(s.ecn.priorities) : 0,
+    mark_on_dequeue: s.ecn.mark === "dequeue",
+    red: {
+      kmin: s.ecn.kmin,
+      kmax: s.ecn.kmax,
+      pmax: s.ecn.pmax,
+      averaged: s.ecn.queue === "averaged",
+      weight: s.ecn.weight,
+    },
+    ...classes(s),
+  };
+}
+
+/**
+ * Rates are divided by `scale` and times multiplied by it.
+ * @param rate Of the NIC's link, bit/s on the wire.
+ */
+export function nicBehaviour(
+  host: HostConfig,
+  traffic: TrafficClasses,
+  congestion: Congestion,
+  rate: number,
+  scale: number,
+): Omit<NativeNic, "name" | "port" | "mac" | "first_qpn" | "queue_pairs"> {
+  const dcqcn = congestion.algorithm === "dcqcn";
+  return {
+    arrears: Math.round((host.burst * 8e9) / rate),
+    dcqcn,
+    ...(dcqcn && { reaction_point: reactionPoint(congestion, scale) }),
+    cnp_interval: Math.round(congestion.parameters.min_time_between_cnps * scale),
+    cnp_dscp: host.cnp.dscp,
+    cnp_priority: host.cnp.priority,
+    line_rate_start: host.line_rate_start,
+    initial_rate: Math.round(host.initial_rate / scale),
+    receive_buffer: {
+      size: host.receive_buffer.size,
+      drain: Math.round(host.receive_buffer.rate / scale),
+      xoff: host.receive_buffer.xoff,
+      xon: host.receive_buffer.xon,
+    },
+    ...classes(traffic),
+  };
+}
+
+/**
+ * Packet descriptors of a switch: what the buffer can hold of full frames, half as much again for small ones, and what one
+ * turn may have in passing. `frame`: bytes of a common frame.
+ */
+export function switchDescriptors(
+  s: { buffer: { total: number; lateness_headroom: number }; pfc_priorities: number; ports: readonly NativePort[] },
+  frame: number,
+): number {
+  const priorities = Math.max(1, s.pfc_priorities.toString(2).replaceAll("0", "").length);
+  const memory = s.buffer.total + s.buffer.lateness_headroom * s.ports.length * priorities;
+  return Math.ceil((1.5 * memory) / frame) + s.ports.reduce((sum, p) => sum + p.receive_slots, 0);
+}
+
+/** Entropy for next-hop groups, from the dynamic range as Linux's rxe does; Fibonacci hashing spreads neighbours. */
+export function udpSourcePort(order: number): number {
+  return 0xc000 | (Math.imul(order + 1, 0x9e3779b1) >>> 18);
+}
+
+function classes(s: TrafficClasses): Pick<NativeNic, "pfc_priorities" | "scheduler" | "priority_map"> {
+  return {
+    pfc_priorities: s.pfc.enabled ? mask(s.pfc.priorities) : 0,
+    scheduler: { strict: mask(s.scheduler.strict), weights: s.scheduler.weights },
+    priority_map: {
+      trust: s.trust === "port-default" ? "port" : s.trust,
+      dscp: s.dscp_map,
+      pcp: [0, 1, 2, 3, 4, 5, 6, 7],
+      fallback: s.default_priority,
+    },
+  };
+}
+
+function reactionPoint({ parameters: p }: Congestion, scale: number): NativeReactionPoint {
+  const wall = (ns: number) => Math.round(ns * scale);
+  const slow = (rate: number) => Math.round(rate / scale);
+  const { min_time_between_cnps: _, ...rest } = p;
+  return {
+    ...rest,
+    rpg_time_reset: wall(p.rpg_time_reset),
+    dce_tcp_rtt: wall(p.dce_tcp_rtt),
+    rate_reduce_monitor_period: wall(p.rate_reduce_monitor_period),
+    rpg_ai_rate: slow(p.rpg_ai_rate),
+    rpg_hai_rate: slow(p.rpg_hai_rate),
+    rpg_max_rate: slow(p.rpg_max_rate),
+    rpg_min_rate: slow(p.rpg_min_rate),
+    rate_to_set_on_first_cnp: slow(p.rate_to_set_on_first_cnp),
+  };
+}
+
+function mask(priorities: readonly number[]): number {
+  return priorities.reduce((bits, p) => bits | (1 << p), 0);
+}
