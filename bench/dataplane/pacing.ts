@@ -35,7 +35,12 @@ const { scenario } = parseScenario({
   name: "pacing",
   scale: 1,
   duration: `${seconds + kSettle + 0.1}s`,
-  topology: { link: { rate: "10Gbps", delay: "1us" }, hosts: ["a", "b"], switches: ["sw"], links: ["a -- sw", "b -- sw"] },
+  topology: {
+    link: { rate: "10Gbps", delay: "1us" },
+    hosts: ["a", "b"],
+    switches: ["sw"],
+    links: ["a -- sw", "b -- sw"],
+  },
   congestion: { algorithm: "none" },
   traffic: rates.map((rate) => ({ from: "a", to: "b", rate })),
   probes: { interval: "100ms" },
@@ -50,9 +55,15 @@ try {
   });
   const { fidelity, frames } = result as typeof result & { frames: { sent: number; missing: number } };
   const { loop_gap_us: gap } = fidelity;
-  console.log(`${count} queue pairs, ${(rates.reduce((sum, rate) => sum + rate, 0) / 1e6).toFixed(0)} Mb/s in all, ${seconds} s`);
-  console.log(`frames: ${frames.sent} sent, ${frames.missing} missing, ${Number(fidelity.capture_dropped)} not captured`);
-  console.log(`poll loop: gaps p50 ${gap.p50.toFixed(0)} us, p99 ${gap.p99.toFixed(0)} us, max ${gap.max.toFixed(0)} us`);
+  console.log(
+    `${count} queue pairs, ${(rates.reduce((sum, rate) => sum + rate, 0) / 1e6).toFixed(0)} Mb/s in all, ${seconds} s`,
+  );
+  console.log(
+    `frames: ${frames.sent} sent, ${frames.missing} missing, ${Number(fidelity.capture_dropped)} not captured`,
+  );
+  console.log(
+    `poll loop: gaps p50 ${gap.p50.toFixed(0)} us, p99 ${gap.p99.toFixed(0)} us, max ${gap.max.toFixed(0)} us`,
+  );
   if (!fidelity.valid) console.log(`the host did not keep up: ${fidelity.reasons.join("; ")}`);
   if (frames.missing === 0 && fidelity.capture_dropped === 0) {
     process.exitCode = report(readArrivals(join(directory, "b.pcap"))) ? 0 : 1;
@@ -88,7 +99,8 @@ function readArrivals(file: string): Arrivals {
       const length = chunk.readUInt32LE(at + 8);
       origin ??= stamp;
       const list = times[chunk.readUIntBE(at + 16 + kBth + 5, 3) - kFirstQpn];
-      if (list === undefined || chunk.readUIntBE(at + 16 + kBth + 9, 3) !== list.length) throw new Error("a packet is missing");
+      if (list === undefined || chunk.readUIntBE(at + 16 + kBth + 9, 3) !== list.length)
+        throw new Error("a packet is missing");
       // The first packet of a message is longer by its RETH; messages of 4 MB have one in 3,907.
       if (list.length > 0) bits = (length + kEthernetOverhead) * 8;
       list.push(Number(stamp - origin) / 1e9);
@@ -121,7 +133,8 @@ function report({ times, bits }: Arrivals): boolean {
     }
     const inside = list.filter((time) => time >= kSettle && time < kSettle + seconds);
     const gap = bits / rate;
-    for (let k = 1; k < inside.length; k++) relativeGaps.push(((inside[k] as number) - (inside[k - 1] as number)) / gap);
+    for (let k = 1; k < inside.length; k++)
+      relativeGaps.push(((inside[k] as number) - (inside[k - 1] as number)) / gap);
     // The schedule is the earliest line of this slope that no packet is ahead of.
     const offsets = inside.map((time, k) => time - k * gap);
     const earliest = offsets.reduce((low, x) => Math.min(low, x), Number.POSITIVE_INFINITY);
@@ -131,7 +144,9 @@ function report({ times, bits }: Arrivals): boolean {
   lateness.sort((a, b) => a - b);
   const at = (sorted: number[], p: number, digits: number) => quantileSorted(sorted, p).toFixed(digits);
   const mean = relativeGaps.reduce((sum, x) => sum + x, 0) / relativeGaps.length;
-  console.log(`rate in each second: worst off by ${worst.percent.toFixed(3)}%, or ${worst.packets.toFixed(3)} packets; ${wrong} too far`);
+  console.log(
+    `rate in each second: worst off by ${worst.percent.toFixed(3)}%, or ${worst.packets.toFixed(3)} packets; ${wrong} too far`,
+  );
   console.log(
     `gap / expected: mean ${mean.toFixed(6)}, p1 ${at(relativeGaps, 0.01, 4)}, p50 ${at(relativeGaps, 0.5, 4)}, p99 ${at(relativeGaps, 0.99, 4)}`,
   );

@@ -18,6 +18,7 @@ std::unique_ptr<PacketPort> open_af_packet(const PortConfig& config, const PortC
   options.slot_bytes = config.slot_bytes;
   options.receive_slots = config.receive_slots;
   options.promiscuous = true;
+  options.offloads = config.offloads;
   return std::make_unique<AfPacketPort>(options, clock);
 }
 
@@ -183,9 +184,9 @@ Napi::Value WorkerHandle::drain_punted(const Napi::CallbackInfo& info) {
 Napi::Value WorkerHandle::inject(const Napi::CallbackInfo& info) {
   if (!info[2].IsTypedArray()) throw Napi::TypeError::New(info.Env(), "inject(device, port, bytes): bytes must be a Uint8Array");
   const Napi::Uint8Array bytes = info[2].As<Napi::Uint8Array>();
-  const bool taken = worker(info).injected().push(static_cast<uint16_t>(info[0].ToNumber().Uint32Value()),
-                                                  static_cast<uint16_t>(info[1].ToNumber().Uint32Value()), 0,
-                                                  std::span(bytes.Data(), bytes.ByteLength()));
+  const bool taken = worker(info).inject(static_cast<uint16_t>(info[0].ToNumber().Uint32Value()),
+                                         static_cast<uint16_t>(info[1].ToNumber().Uint32Value()),
+                                         std::span(bytes.Data(), bytes.ByteLength()));
   return Napi::Boolean::New(info.Env(), taken);
 }
 

@@ -82,6 +82,10 @@ void DcqcnReactionPoint::advance(Time now) {
       cut_at_ = kNever;
       cut(at);
     } else {
+      if (parameters_->rpg_time_reset == 0) {  // switched off meanwhile
+        rate_timer_at_ = kNever;
+        continue;
+      }
       rate_timer_at_ += parameters_->rpg_time_reset;
       ++timer_expirations_;
       increase();

@@ -75,6 +75,13 @@ void SwitchDevice::accept(uint16_t port, const WirePort::Arrival& arrival) {
   Packet& packet = pool_[id];
   packet = Packet{};
   packet.length = copy_frame(frame, pool_.data(id));
+  packet.offload = frame.offload;
+  if (frame.vlan_stripped) packet.offload.checksum_start = static_cast<uint16_t>(packet.offload.checksum_start + kVlanTag);
+  if (packet.offload.pending() && !check_offload(pool_.data(id), packet.length, packet.offload)) {
+    ++counters.rx_packets;
+    ++counters.drop_offload_refused;
+    return pool_.free(id);
+  }
   classify(pool_.data(id), packet.length, packet.meta);
   const FrameKind kind = packet.meta.kind;
   if (kind != FrameKind::pause && kind != FrameKind::pfc && kind != FrameKind::mac_control) {

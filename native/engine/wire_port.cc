@@ -67,7 +67,10 @@ size_t WirePort::flush(PacketPool& pool) {
   size_t done = 0;
   while (done < outgoing_.size()) {
     const size_t count = std::min(burst.size(), outgoing_.size() - done);
-    for (size_t i = 0; i < count; ++i) burst[i] = {pool.data(outgoing_[done + i]), pool[outgoing_[done + i]].length};
+    for (size_t i = 0; i < count; ++i) {
+      const PacketId id = outgoing_[done + i];
+      burst[i] = {pool.data(id), pool[id].length, pool[id].offload};
+    }
     const size_t taken = port_->transmit(std::span(burst.data(), count));
     for (size_t i = 0; i < taken; ++i) pool.free(outgoing_[done + i]);
     done += taken;

@@ -105,6 +105,8 @@ void Worker::stop() {
 
 void Worker::between_turns(const std::function<void()>& action) {
   std::unique_lock lock(mutex_);
+  // Once begun, the thread is building devices until it is ready.
+  if (opened_ok_ && begin_at_ != kNever) changed_.wait(lock, [this] { return ready() || ended_; });
   if (!ready() || ended_) return action();
   action_ = &action;
   action_error_ = nullptr;
@@ -113,6 +115,12 @@ void Worker::between_turns(const std::function<void()>& action) {
   changed_.wait(lock, [this] { return action_ == nullptr || ended_; });
   if (std::exchange(action_, nullptr) != nullptr) return action();
   if (action_error_ != nullptr) std::rethrow_exception(action_error_);
+}
+
+bool Worker::inject(uint16_t device, uint16_t port, std::span<const uint8_t> bytes) {
+  const bool taken = injected_.push(device, port, 0, bytes);
+  eventfd_write(wake_, 1);
+  return taken;
 }
 
 void Worker::run_action() {
@@ -211,7 +219,8 @@ void Worker::tune() {
     fidelity_.tuning.emplace_back("nice -20 refused (needs CAP_SYS_NICE)");
     schedule_soon(getpriority(PRIO_PROCESS, 0));
   }
-  if (mlock(pool_.memory().data(), pool_.memory().size()) != 0)
+  // On fault: a pool with room for super-frames is mostly untouched.
+  if (mlock2(pool_.memory().data(), pool_.memory().size(), MLOCK_ONFAULT) != 0)
     fidelity_.tuning.emplace_back("packet memory not locked (needs CAP_IPC_LOCK or a larger RLIMIT_MEMLOCK)");
   prctl(PR_SET_TIMERSLACK, 1);
 }
@@ -260,7 +269,9 @@ void Worker::build_devices(Time begin) {
   for (Device* device : devices_) device->register_counters(counters_);
   for (const auto& [labels, port] : impairments_) counters_.add(port->counters(), labels);
   counters_.freeze();
+  const std::lock_guard lock(mutex_);
   ready_.store(true, std::memory_order_release);
+  changed_.notify_all();
 }
 
 // The two clocks are read around each other; a reading that was interrupted in between is not taken.
@@ -321,6 +332,10 @@ void Worker::loop(Time begin) {
     for (Device* device : devices_) {
       device->turn(now, now);
       deadline = std::min(deadline, device->next_deadline());
+      // What a port did not take is tried again at the next turn.
+      for (const WirePort& port : device->ports()) {
+        if (port.unsent() > 0) deadline = std::min(deadline, now + config_.quantum);
+      }
     }
     publish(now, false);
     const uint64_t frames = frames_seen();

@@ -63,8 +63,8 @@ class Worker {
 
   SpscRing<Record>& records() { return records_; }
   FrameRing& punted() { return punted_; }
-  // Frames to send, by device and port. One writer.
-  FrameRing& injected() { return injected_; }
+  // Sends a frame out of a port; false if it was not taken. One caller at a time.
+  bool inject(uint16_t device, uint16_t port, std::span<const uint8_t> bytes);
   // Runs `action` on the worker's thread between two turns and waits for it; what it throws is thrown here. Once the thread
   // has ended, runs it here. For configuration and inspection: the poll loop stands still meanwhile.
   void between_turns(const std::function<void()>& action);

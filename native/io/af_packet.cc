@@ -85,11 +85,13 @@ void check(const AfPacketOptions& options) {
 
 }  // namespace
 
-AfPacketPort::AfPacketPort(const AfPacketOptions& options, const PortClock& clock) : options_(options), clock_(clock) {
+AfPacketPort::AfPacketPort(const AfPacketOptions& options, const PortClock& clock)
+    : options_(options), clock_(clock), long_frames_(options.offloads ? kLongFrames * kMaxSuperFrame : 0, true) {
   check(options);
   for (size_t i = 0; i < kBatch; ++i) {
-    messages_[i].msg_hdr.msg_iov = &vectors_[i];
-    messages_[i].msg_hdr.msg_iovlen = 1;
+    vectors_[2 * i] = {headers_[i].data(), kOffloadHeader};
+    messages_[i].msg_hdr.msg_iov = &vectors_[options.offloads ? 2 * i : 2 * i + 1];
+    messages_[i].msg_hdr.msg_iovlen = options.offloads ? 2 : 1;
   }
   try {
     in_namespace(options.namespace_fd, [&] { open(options); });
@@ -120,6 +122,9 @@ void AfPacketPort::open(const AfPacketOptions& options) {
   set_option(socket_, PACKET_QDISC_BYPASS, 1, "cannot bypass the queueing discipline");
   // A default send buffer throttles large bursts; without CAP_NET_ADMIN over the initial namespace it stays as it is.
   ::setsockopt(socket_, SOL_SOCKET, SO_SNDBUFFORCE, &kSocketBuffer, sizeof kSocketBuffer);
+  if (options.offloads && ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUFFORCE, &kSocketBuffer, sizeof kSocketBuffer) != 0) {
+    ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &kSocketBuffer, sizeof kSocketBuffer);  // as much as we may
+  }
   if (options.promiscuous) {
     packet_mreq membership{};
     membership.mr_ifindex = static_cast<int>(index);
@@ -139,7 +144,7 @@ void AfPacketPort::open(const AfPacketOptions& options) {
 
 void AfPacketPort::map_ring(const AfPacketOptions& options) {
   const uint32_t page = static_cast<uint32_t>(::sysconf(_SC_PAGESIZE));
-  const uint32_t slot = TPACKET_ALIGN(kSlotHeader + options.slot_bytes);
+  const uint32_t slot = TPACKET_ALIGN(kSlotHeader + (options.offloads ? kOffloadHeader : 0) + options.slot_bytes);
   const uint64_t wanted = uint64_t{slot} * options.receive_slots;
   const uint32_t block = round_up(std::max(slot, static_cast<uint32_t>(std::min<uint64_t>(wanted, kBlockBytes))), page);
   const uint32_t slots_per_block = block / slot;
@@ -150,6 +155,10 @@ void AfPacketPort::map_ring(const AfPacketOptions& options) {
   request.tp_frame_nr = request.tp_block_nr * slots_per_block;
 
   set_option(socket_, PACKET_VERSION, TPACKET_V2, "cannot select TPACKET_V2");
+  if (options.offloads) {  // refused once the ring exists
+    set_option(socket_, PACKET_VNET_HDR, 1, "cannot ask for offload headers");
+    set_option(socket_, PACKET_COPY_THRESH, 1, "cannot ask for long frames");
+  }
   if (::setsockopt(socket_, SOL_PACKET, PACKET_RX_RING, &request, sizeof request) != 0) {
     throw NativeError::from_errno("setsockopt", "cannot make a receive ring for " + options.interface,
                                   "ask for fewer receive_slots or a smaller slot_bytes");
@@ -175,7 +184,7 @@ void AfPacketPort::close() {
   ring_ = nullptr;
   socket_ = -1;
   slots_.clear();
-  next_slot_ = lent_first_ = lent_count_ = 0;
+  next_slot_ = lent_first_ = lent_count_ = long_count_ = 0;
 }
 
 PortState AfPacketPort::state() {
@@ -212,15 +221,20 @@ size_t AfPacketPort::receive(std::span<RxFrame> frames) {
     if (lent_count_ > 0 && slot == lent_[lent_first_]) break;  // went round: the caller holds the rest
     const uint32_t status = __atomic_load_n(&slot->tp_status, __ATOMIC_ACQUIRE);
     if ((status & TP_STATUS_USER) == 0) break;
+    const bool fits = slot->tp_snaplen == slot->tp_len;
+    const bool queued = (status & TP_STATUS_COPY) != 0;
+    if (queued && long_count_ == kLongFrames) break;
     if (++next_slot_ == slots_.size()) next_slot_ = 0;
-    if (slot->tp_snaplen < slot->tp_len) {
+    const uint8_t* data = queued ? fetch(slot) : fits ? reinterpret_cast<const uint8_t*>(slot) + slot->tp_mac : nullptr;
+    if (data == nullptr) {
       ++losses_.receive_truncated;
       __atomic_store_n(&slot->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
       continue;
     }
     RxFrame& frame = frames[received++];
-    frame.data = reinterpret_cast<const uint8_t*>(slot) + slot->tp_mac;
-    frame.length = slot->tp_snaplen;
+    frame.data = data;
+    frame.length = slot->tp_len;
+    frame.offload = options_.offloads ? load_offload(data - kOffloadHeader) : Offload{};
     frame.stamp = Time{slot->tp_sec} * kSecond + slot->tp_nsec + clock_.realtime_offset;
     frame.vlan_stripped = (status & TP_STATUS_VLAN_VALID) != 0;
     frame.vlan_tci = frame.vlan_stripped ? slot->tp_vlan_tci : uint16_t{0};
@@ -231,10 +245,22 @@ size_t AfPacketPort::receive(std::span<RxFrame> frames) {
   return received;
 }
 
+// The kernel queues a frame on the socket before it hands over its slot, both in the same order.
+const uint8_t* AfPacketPort::fetch(const tpacket2_hdr* slot) {
+  uint8_t* out = long_frames_.data() + long_next_ * kMaxSuperFrame;
+  ssize_t got = ::recv(socket_, out, kMaxSuperFrame, MSG_DONTWAIT | MSG_TRUNC);
+  if (got < 0) got = ::recv(socket_, out, kMaxSuperFrame, MSG_DONTWAIT | MSG_TRUNC);  // the first told of an earlier error
+  if (got != static_cast<ssize_t>(slot->tp_len + kOffloadHeader) || got > static_cast<ssize_t>(kMaxSuperFrame)) return nullptr;
+  long_next_ = (long_next_ + 1) % kLongFrames;
+  ++long_count_;
+  return out + kOffloadHeader;
+}
+
 void AfPacketPort::release(size_t count) {
   count = std::min(count, lent_count_);
   lent_count_ -= count;
   for (; count > 0; --count) {
+    if ((lent_[lent_first_]->tp_status & TP_STATUS_COPY) != 0) --long_count_;
     __atomic_store_n(&lent_[lent_first_]->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
     if (++lent_first_ == lent_.size()) lent_first_ = 0;
   }
@@ -245,7 +271,9 @@ size_t AfPacketPort::transmit(std::span<const TxFrame> frames) {
   while (done < frames.size()) {
     const size_t batch = std::min(frames.size() - done, kBatch);
     for (size_t i = 0; i < batch; ++i) {
-      vectors_[i] = {const_cast<uint8_t*>(frames[done + i].data), frames[done + i].length};
+      const TxFrame& frame = frames[done + i];
+      vectors_[2 * i + 1] = {const_cast<uint8_t*>(frame.data), frame.length};
+      if (options_.offloads) store_offload(headers_[i].data(), frame.offload);
     }
     // A refusal in mid-batch only shortens the count; the next call meets it first and gets its reason.
     const int sent = ::sendmmsg(socket_, messages_.data(), static_cast<unsigned>(batch), MSG_DONTWAIT);

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/lazy_memory.h"
 #include "io/packet_port.h"
 
 namespace weir {
@@ -23,6 +24,10 @@ struct AfPacketOptions {
   uint32_t slot_bytes = 2048;    // the longest frame that fits, tag included; longer ones are dropped and counted
   uint32_t receive_slots = 512;  // at least; the ring is rounded up to whole memory blocks
   bool promiscuous = false;
+  // Frames carry an Offload both ways (PACKET_VNET_HDR), and one longer than a slot is fetched in a second step, up to
+  // kMaxSuperFrame: as many may wait as the socket's receive buffer holds, a handful where CAP_NET_ADMIN over the initial
+  // user namespace is missing. Slots of kMaxSuperFrame do without.
+  bool offloads = false;
 };
 
 class AfPacketPort final : public PacketPort {
@@ -55,10 +60,13 @@ class AfPacketPort final : public PacketPort {
 
  private:
   static constexpr size_t kBatch = 64;
+  static constexpr size_t kLongFrames = 64;  // that can be lent at a time
 
   void open(const AfPacketOptions& options);
   void map_ring(const AfPacketOptions& options);
   void close();
+  // Fetches the frame of a slot that was too small for it; null if it is lost.
+  const uint8_t* fetch(const tpacket2_hdr* slot);
   // The kernel refused the first frame of a batch: true if it is given up, false to try it again later.
   bool give_up(int error_number);
 
@@ -75,8 +83,13 @@ class AfPacketPort final : public PacketPort {
   size_t lent_first_ = 0;
   size_t lent_count_ = 0;
 
+  LazyMemory long_frames_;  // circular: kLongFrames of kMaxSuperFrame bytes
+  size_t long_next_ = 0;
+  size_t long_count_ = 0;  // lent
+
   std::array<mmsghdr, kBatch> messages_{};
-  std::array<iovec, kBatch> vectors_{};
+  std::array<iovec, 2 * kBatch> vectors_{};  // offload header, frame
+  std::array<std::array<uint8_t, kOffloadHeader>, kBatch> headers_{};
   Time refused_since_ = kNever;
   PortLosses losses_;
   uint64_t oversize_ = 0;

@@ -13,6 +13,7 @@ struct MemoryPort::Ring {
   struct Slot {
     Time stamp = 0;
     uint32_t length = 0;
+    Offload offload;
   };
 
   explicit Ring(const MemoryPortOptions& options)
@@ -37,6 +38,7 @@ size_t MemoryPort::receive(std::span<RxFrame> frames) {
     frames[i].data = ring.data(slot);
     frames[i].length = ring.slots[slot].length;
     frames[i].stamp = ring.slots[slot].stamp;
+    frames[i].offload = ring.slots[slot].offload;
   }
   return count;
 }
@@ -60,7 +62,7 @@ size_t MemoryPort::transmit(std::span<const TxFrame> frames) {
     if (room == 0) break;
     const size_t slot = static_cast<size_t>(put % ring.slots.size());
     if (frame.length > 0) std::memcpy(ring.data(slot), frame.data, frame.length);
-    ring.slots[slot] = {clock_.now, frame.length};
+    ring.slots[slot] = {clock_.now, frame.length, frame.offload};
     ++put;
     --room;
   }

@@ -49,7 +49,7 @@ Forwarding::Entry* Forwarding::place(Time now, uint64_t key) {
 
 bool Forwarding::add_static(uint64_t mac, std::span<const uint16_t> ports) {
   const uint64_t key = key_of(kStatic, mac, 0);
-  Entry* entry = place(0, key);
+  Entry* entry = place(1, key);  // what clear_static() has left is free
   if (entry == nullptr || ports.empty()) return false;
   *entry = {key, kNever, static_cast<uint32_t>(ports_.size()), static_cast<uint32_t>(ports.size())};
   ports_.insert(ports_.end(), ports.begin(), ports.end());
@@ -71,7 +71,7 @@ std::span<const uint16_t> Forwarding::entry_ports(const Entry& entry) const {
 
 bool Forwarding::pin(uint64_t source, uint64_t destination, uint16_t port) {
   const uint64_t key = pin_key(source, destination);
-  Entry* entry = place(0, key);
+  Entry* entry = place(1, key);  // what clear_static() has left is free
   if (entry == nullptr) return false;
   *entry = {key, kNever, port, 0};
   pinned_ = true;

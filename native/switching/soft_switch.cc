@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "wire/segmentation.h"
+
 namespace weir {
 namespace {
 
@@ -100,8 +102,9 @@ void SoftSwitch::forward(uint16_t in, uint16_t out, PacketId id) {
   const Packet& packet = pool_[id];
   const int priority = packet.priority;
   if (out == in) return drop(from.counters.drop_same_port, id);
-  if (packet.length > ports_[out].parameters.mtu + (packet.meta.tagged ? 18u : 14u))
+  if (packet.offload.largest_segment(packet.length) > ports_[out].parameters.mtu + (packet.meta.tagged ? 18u : 14u))
     return drop(from.counters.drop_mtu_exceeded, id);
+  if (packet.offload.pending() && !takes_offload(out, packet)) return finish_offload(in, out, id);
   SwitchPriorityCounters& group = from.priorities[static_cast<size_t>(priority)];
   const Admission admission = buffer_.admit(in, out, priority, packet.length);
   if (admission != Admission::admitted) {
@@ -116,11 +119,47 @@ void SoftSwitch::forward(uint16_t in, uint16_t out, PacketId id) {
         return drop(from.counters.drop_buffer_full, id);
     }
   }
+  if (packet.offload.gso != Gso::none) ++from.counters.gso_passed;
   ++group.pg_packets;
   raise(group.pg_watermark_bytes, buffer_.ingress_bytes(in, priority));
   raise(group.pg_xoff_room_watermark_bytes, buffer_.headroom_bytes(in, priority));
   enqueue(out, id);
   check_xoff(in, priority);
+}
+
+// A partial checksum rides through any queue. A super-frame would distort a shaped one, be marked or stopped as one frame.
+bool SoftSwitch::takes_offload(uint16_t out, const Packet& packet) const {
+  const SwitchParameters::Port& port = ports_[out].parameters;
+  if (!port.offloads || packet.offload.gso == Gso::none) return port.offloads;
+  return port.rate == 0 && ((parameters_.ecn_priorities | parameters_.pfc_priorities) >> packet.priority & 1) == 0;
+}
+
+// Does in software what the egress interface cannot, and forwards what comes of it.
+void SoftSwitch::finish_offload(uint16_t in, uint16_t out, PacketId id) {
+  SwitchPortCounters& counters = ports_[in].counters;
+  Packet& frame = pool_[id];
+  if (frame.offload.gso == Gso::none) {
+    if (!complete_checksum(pool_.data(id), frame.length, frame.offload)) return drop(counters.drop_offload_refused, id);
+    frame.offload = {};
+    return forward(in, out, id);
+  }
+  const uint32_t count = segment_count(frame.length, frame.offload);
+  ++counters.gso_segmented;
+  counters.gso_segments += count;
+  for (uint32_t i = 0; i < count; ++i) {
+    const PacketId segment = pool_.allocate();
+    if (segment == kNoPacket) {
+      ++counters.drop_no_descriptor;
+      continue;
+    }
+    ++held_;
+    pool_[segment] = frame;
+    pool_[segment].offload = {};
+    pool_[segment].length = write_segment(pool_.data(id), frame.length, frame.offload, i, pool_.data(segment));
+    forward(in, out, segment);
+  }
+  --held_;
+  pool_.free(id);
 }
 
 void SoftSwitch::enqueue(uint16_t out, PacketId id) {

@@ -38,6 +38,7 @@ struct SwitchParameters {
     Rate rate = 0;        // of the link, both directions; 0 = unlimited
     uint32_t mtu = 1500;  // largest IP packet; a frame may be 14 (18 tagged) bytes longer
     uint64_t mac = 0;     // source address of the PFC frames sent here
+    bool offloads = false;  // the interface takes partial checksums and super-frames (Packet::offload)
   };
   std::vector<Port> ports;
   BufferParameters buffer;
@@ -125,6 +126,8 @@ class SoftSwitch {
 
   void apply_parameters();
   void forward(uint16_t in, uint16_t out, PacketId id);
+  bool takes_offload(uint16_t out, const Packet& packet) const;
+  void finish_offload(uint16_t in, uint16_t out, PacketId id);
   void flood(uint16_t in, PacketId id);
   void enqueue(uint16_t out, PacketId id);
   PacketId dequeue(uint16_t out, int priority);

@@ -125,12 +125,14 @@ TEST_CASE("soft nic: hostile bytes: random frames and mutated valid ones, each c
       bytes = kind == 1 ? h.cnp(static_cast<uint32_t>(random.next() % 4))
                         : h.data(static_cast<uint32_t>(random.next()), static_cast<uint8_t>(random.next() & 3),
                                  static_cast<uint32_t>(random.next() % 4), static_cast<uint32_t>(random.next() % 300));
-      for (uint64_t flips = random.next() % 4; flips > 0; --flips) bytes[random.next() % bytes.size()] ^= static_cast<uint8_t>(1u << random.next() % 8);
+      for (uint64_t flips = random.next() % 4; flips > 0; --flips)
+        bytes[random.next() % bytes.size()] ^= static_cast<uint8_t>(1u << random.next() % 8);
       if (random.next() % 8 == 0) bytes.resize(random.next() % bytes.size());
       if (kind == 7 && bytes.size() >= 14) {  // whatever it says, with a right ICRC
         PacketMeta meta;
         if (classify(bytes.data(), static_cast<uint32_t>(bytes.size()), meta) == Refusal::none && meta.bth_offset != 0) {
-          const uint32_t end = meta.l3_offset + (meta.ip_version == 4 ? 256u * bytes[meta.l3_offset + 2u] + bytes[meta.l3_offset + 3u] : 0);
+          const uint32_t end =
+              meta.l3_offset + (meta.ip_version == 4 ? 256u * bytes[meta.l3_offset + 2u] + bytes[meta.l3_offset + 3u] : 0);
           if (meta.ip_version == 4) write_icrc(bytes.data(), meta.l3_offset, end - kIcrc);
         }
       }

@@ -23,7 +23,8 @@ TEST_CASE("soft nic: frames are valid RoCEv2, in sequence, and say what the QP w
   QueuePairParameters qp = sender(0xabcdef);
   qp.remote_address = 0x1122334455667788;
   qp.remote_key = 0x99aabbcc;
-  qp.stream = {.operation = Operation::write, .path_mtu = 1'024, .message_bytes = 2'050, .total_bytes = 4'100, .first_psn = 0xff'fffe};
+  qp.stream = {
+      .operation = Operation::write, .path_mtu = 1'024, .message_bytes = 2'050, .total_bytes = 4'100, .first_psn = 0xff'fffe};
   NicHarness h(nic_parameters(), {qp});
   h.run(kMillisecond);
   REQUIRE(h.frames.size() == 6);
@@ -128,6 +129,20 @@ TEST_CASE("soft nic: start and stop are exact, and the line is free for who stay
   CHECK(h.frames.back().at == 10'000 + 112 * kMiddleTime);
   CHECK(h.nic.next_deadline() == kNever);
   CHECK(h.pool.available() == h.pool.size());
+}
+
+TEST_CASE("soft nic: a QP whose stop comes while it is paused sends nothing when the pause ends") {
+  QueuePairParameters qp = sender();
+  qp.stop = kMillisecond;
+  NicHarness h(nic_parameters(k1G), {qp});
+  h.pfc(500'000, 1 << 3, kMaxPauseQuanta);
+  h.run(1'500'000);
+  const size_t before = h.frames.size();
+  CHECK(before > 50);
+  h.pfc(1'500'000, 1 << 3, 0);
+  h.run(3 * kMillisecond);
+  CHECK(h.frames.size() == before);
+  CHECK(h.nic.allowed_rate(h.nic.queue_pairs()[0]) == 0);
 }
 
 TEST_CASE("soft nic: a slow QP that has stopped is inactive from its stop on, not from its next packet") {

@@ -133,3 +133,17 @@ TEST_CASE("forwarding: every address of a table that is a quarter full is found"
   for (uint16_t i = 0; i < 256; ++i) REQUIRE(table.add_static(kHost + i, std::vector<uint16_t>{i}));
   for (uint16_t i = 0; i < 256; ++i) REQUIRE(table.lookup(0, frame(1, kHost + i)) == i);
 }
+
+TEST_CASE("forwarding: routes can be replaced again and again without filling the table") {
+  Forwarding table(64, true, kSecond, 1);
+  REQUIRE(table.learn(10, frame(kHost + 7, kHost), 3));
+  for (uint64_t round = 0; round < 100; ++round) {
+    for (uint16_t i = 0; i < 8; ++i) REQUIRE(table.add_static(kHost + 1'000 * round + 100 + i, std::vector<uint16_t>{i}));
+    REQUIRE(table.pin(kHost, kHost + 1'000 * round + 100, 9));
+    CHECK(table.lookup(20, frame(kHost, kHost + 1'000 * round + 100)) == 9);
+    CHECK(table.lookup(20, frame(kHost, kHost + 1'000 * round + 103)) == 3);
+    table.clear_static();
+    CHECK(table.lookup(20, frame(kHost, kHost + 1'000 * round + 103)) == Forwarding::kUnknown);
+    CHECK(table.lookup(20, frame(kHost, kHost + 7)) == 3);
+  }
+}

@@ -64,7 +64,8 @@ struct Incast {
         orders.pop_front();
         pauses[o.sender].apply(priority, (o.xoff >> priority & 1) != 0 ? kMaxPauseQuanta : 0, at, k1G);
         // Resumed: it starts a frame now. Paused: the frame that it has begun arrives all the same.
-        if ((o.xoff >> priority & 1) == 0 && next_arrival[o.sender] == kNever && at < until) next_arrival[o.sender] = at + kFrameTime;
+        if ((o.xoff >> priority & 1) == 0 && next_arrival[o.sender] == kNever && at < until)
+          next_arrival[o.sender] = at + kFrameTime;
       } else {
         h.send(at, sender, 0, priority);
         ++frames;
@@ -143,6 +144,8 @@ TEST_CASE("soft switch: without PFC the same incast loses frames, and every one 
 TEST_CASE("soft switch: a headroom smaller than a frame loses it, but stops the sender") {
   SwitchParameters p = incast_parameters(2);
   p.buffer.headroom = 500;
+  p.buffer.threshold = BufferParameters::Threshold::fixed;
+  p.buffer.fixed_threshold = 9'000;
   p.buffer.total = 3 * 8 * 500 + 20'000;
   Incast incast(p, kFrameTime);
   incast.run(5 * kMillisecond, kSecond);
@@ -226,8 +229,8 @@ TEST_CASE("soft switch: a pause is obeyed at the frame boundary, per priority, a
   h.run(kMillisecond);
   const std::vector<Departure> left = h.at_port(1);
   REQUIRE(left.size() == 4);
-  CHECK(left[0].at == kFrameTime);          // begun before
-  CHECK(left[1].at == 2 * kFrameTime);      // priority 0 goes on
+  CHECK(left[0].at == kFrameTime);      // begun before
+  CHECK(left[1].at == 2 * kFrameTime);  // priority 0 goes on
   CHECK(left[1].psn == 4);
   CHECK(left[2].at == 1'000 + 51'200 + kFrameTime);
   CHECK(left[3].at == 1'000 + 51'200 + 2 * kFrameTime);
@@ -288,8 +291,8 @@ TEST_CASE("soft switch: coarse, fine and event-by-event advance() give the same 
       } else if (kind == 1) {
         h.device.receive_pause(t, from, static_cast<uint16_t>(random.next() % 100));
       } else {
-        h.send(t, from, random.next() % 3 == 0 ? static_cast<uint16_t>(random.next() % 5) : 4, static_cast<uint8_t>(random.next() % 8),
-               static_cast<uint32_t>(60 + random.next() % 1'450));
+        h.send(t, from, random.next() % 3 == 0 ? static_cast<uint16_t>(random.next() % 5) : 4,
+               static_cast<uint8_t>(random.next() % 8), static_cast<uint32_t>(60 + random.next() % 1'450));
       }
     }
     h.run(t + kSecond);

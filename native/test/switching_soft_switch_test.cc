@@ -138,8 +138,8 @@ TEST_CASE("soft switch: without PFC drops are counted by reason and the sums hol
   weir::Random random(1);
   for (Time t = 0; t < 3'000'000; t += 4'000) {
     for (uint16_t from = 0; from < 3; ++from) {
-      h.send(t, from, random.next() % 8 == 0 ? static_cast<uint16_t>(random.next() % 4) : 3, static_cast<uint8_t>(random.next() % 8),
-             static_cast<uint32_t>(60 + random.next() % 1'400));
+      h.send(t, from, random.next() % 8 == 0 ? static_cast<uint16_t>(random.next() % 4) : 3,
+             static_cast<uint8_t>(random.next() % 8), static_cast<uint32_t>(60 + random.next() % 1'400));
     }
     h.collect();
     if (t % 100'000 == 0) h.check_balance();

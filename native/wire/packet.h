@@ -9,7 +9,9 @@
 #include <span>
 #include <vector>
 
+#include "base/lazy_memory.h"
 #include "base/types.h"
+#include "wire/offload.h"
 
 namespace weir {
 
@@ -57,16 +59,19 @@ struct Packet {
   PacketMeta meta;
   PacketId next = kNoPacket;  // intrusive link of whatever queue owns the packet
   uint32_t length = 0;        // bytes as a packet socket sees them: no FCS
+  Offload offload;            // checked; the frame is not complete while any is pending
   uint16_t ingress_port = 0;
   uint8_t priority = 0;    // 0..7, from the device's priority map
   uint8_t pfc_enable = 0;  // kind pfc, made by a device: priorities that the frame speaks of ...
   uint8_t pfc_xoff = 0;    // ... and which of them it stops; the others it starts again
 };
 
-// Fixed set of descriptors, each with `stride` bytes of its own (0 in simulation). Single-threaded, allocates once.
+// Fixed set of descriptors, each with `stride` bytes of its own (0 in simulation). Single-threaded, allocates once. Descriptors
+// are handed out last in, first out, and pages never touched cost nothing: a stride for super-frames is cheap without them.
 class PacketPool {
  public:
-  PacketPool(uint32_t count, uint32_t stride) : packets_(count), bytes_(static_cast<size_t>(count) * stride), stride_(stride) {
+  PacketPool(uint32_t count, uint32_t stride)
+      : packets_(count), bytes_(static_cast<size_t>(count) * stride, stride > kLargePiece), stride_(stride) {
     for (uint32_t i = 0; i < count; ++i) packets_[i].next = i + 1 < count ? i + 1 : kNoPacket;
     head_ = count > 0 ? 0 : kNoPacket;
     available_ = count;
@@ -92,14 +97,16 @@ class PacketPool {
   const Packet& operator[](PacketId id) const { return packets_[id]; }
   uint8_t* data(PacketId id) { return bytes_.data() + static_cast<size_t>(id) * stride_; }
   const uint8_t* data(PacketId id) const { return bytes_.data() + static_cast<size_t>(id) * stride_; }
-  std::span<uint8_t> memory() { return bytes_; }
+  std::span<uint8_t> memory() { return bytes_.all(); }
   uint32_t stride() const { return stride_; }
   uint32_t available() const { return available_; }
   uint32_t size() const { return static_cast<uint32_t>(packets_.size()); }
 
  private:
+  static constexpr uint32_t kLargePiece = 16 * 1024;  // jumbo frames still fill what they have
+
   std::vector<Packet> packets_;
-  std::vector<uint8_t> bytes_;
+  LazyMemory bytes_;
   uint32_t stride_;
   PacketId head_ = kNoPacket;
   uint32_t available_ = 0;

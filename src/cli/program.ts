@@ -1,11 +1,17 @@
 /** The command line: verbs, help, and how a run of weir ends. */
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
+import { addClear } from "./clear.js";
 import { type CliContext, describeError, exitStatusOf, kExit } from "./context.js";
+import { addDoctor } from "./doctor.js";
 import { addLab } from "./lab.js";
+import { addNic } from "./nic.js";
+import { addProbe } from "./probe.js";
 import { addProfiles } from "./profiles.js";
 import { addReport } from "./report.js";
 import { addSchema } from "./schema.js";
+import { addShow } from "./show.js";
+import { addSwitch } from "./switch.js";
 import { addValidate } from "./validate.js";
 
 const kExamples = `
@@ -50,7 +56,19 @@ export async function runCli(argv: readonly string[], context: CliContext): Prom
   }
 }
 
-const kVerbs: readonly AddVerb[] = [addLab, addValidate, addSchema, addProfiles, addReport];
+const kVerbs: readonly AddVerb[] = [
+  addLab,
+  addSwitch,
+  addNic,
+  addShow,
+  addClear,
+  addValidate,
+  addSchema,
+  addProfiles,
+  addReport,
+  addProbe,
+  addDoctor,
+];
 
 function packageVersion(): string {
   return (JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string })

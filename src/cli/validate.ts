@@ -1,6 +1,7 @@
-/** `weir validate`: is a scenario sound, and what does it come to? */
-import { formatTime } from "../config/units.js";
-import { collect, describeError, exitStatusOf, kExit, load } from "./context.js";
+/** `weir validate`: is a file sound, and what does it come to? */
+import { kindOfFile, loadNicDaemon, loadSwitchDaemon } from "../config/daemon.js";
+import { formatRate, formatTime } from "../config/units.js";
+import { asUsage, type CliContext, collect, describeError, exitStatusOf, kExit, load } from "./context.js";
 import type { AddVerb } from "./program.js";
 
 interface Validated {
@@ -16,20 +17,31 @@ interface Validated {
   warnings: string[];
 }
 
+interface ValidatedDaemon {
+  file: string;
+  switch?: string;
+  nic?: string;
+  ports?: number;
+  queue_pairs?: number;
+  rate_bps?: number;
+  profile?: string;
+  warnings: string[];
+}
+
 export const addValidate: AddVerb = (parent, context, done) => {
   parent
     .command("validate")
-    .description("check scenario files without running them")
-    .argument("<file...>", "scenario files (YAML)")
+    .description("check scenarios, switch.yaml and nic.yaml without running them")
+    .argument("<file...>", "files (YAML); their top-level keys tell what they are")
     .option("--json", "one JSON document on stdout when all files are sound")
     .option("--set <path=value>", "override a field, repeatable", collect)
     .addHelpText("after", "\nExample:\n  weir validate examples/*.yaml --set scale=80\n")
     .action((files: string[], options: { json?: boolean; set?: string[] }) => {
-      const sound: Validated[] = [];
+      const sound: (Validated | ValidatedDaemon)[] = [];
       let status: number = kExit.ok;
       for (const file of files) {
         try {
-          sound.push(describe(file, load(context, file, options.set ?? [])));
+          sound.push(validate(context, file, options.set ?? []));
         } catch (error) {
           context.stderr.write(describeError(error));
           status = Math.max(status, exitStatusOf(error));
@@ -40,6 +52,25 @@ export const addValidate: AddVerb = (parent, context, done) => {
       done(status);
     });
 };
+
+function validate(context: CliContext, file: string, set: readonly string[]): Validated | ValidatedDaemon {
+  const kind = kindOfFile(file);
+  if (kind === "scenario") return describe(file, load(context, file, set));
+  const loaded =
+    kind === "switch" ? asUsage(() => loadSwitchDaemon(file, { set })) : asUsage(() => loadNicDaemon(file, { set }));
+  const { config, warnings } = loaded;
+  for (const warning of warnings) context.stderr.write(`warning: ${warning}\n`);
+  if (config.kind === "switch") return { file, switch: config.name, ports: config.ports.length, warnings };
+  const { algorithm, profile } = config.congestion;
+  return {
+    file,
+    nic: config.name,
+    queue_pairs: config.queue_pairs.length,
+    rate_bps: config.port.rate,
+    profile: algorithm === "none" ? "none" : profile,
+    warnings,
+  };
+}
 
 function describe(file: string, { scenario, warnings }: ReturnType<typeof load>): Validated {
   return {
@@ -56,8 +87,12 @@ function describe(file: string, { scenario, warnings }: ReturnType<typeof load>)
   };
 }
 
-function summary(one: Validated): string {
-  const many = (n: number, singular: string, plural = `${singular}s`) => `${n} ${n === 1 ? singular : plural}`;
+function many(n: number, singular: string, plural = `${singular}s`): string {
+  return `${n} ${n === 1 ? singular : plural}`;
+}
+
+function summary(one: Validated | ValidatedDaemon): string {
+  if (!("scenario" in one)) return daemonSummary(one);
   return [
     `${one.file}: ok: ${many(one.hosts, "host")}`,
     many(one.switches, "switch", "switches"),
@@ -66,4 +101,10 @@ function summary(one: Validated): string {
     `${formatTime(one.duration_ns)} at scale ${one.scale}`,
     `congestion control ${one.profile}`,
   ].join(", ");
+}
+
+function daemonSummary({ file, switch: name, nic, ports, queue_pairs, rate_bps, profile }: ValidatedDaemon): string {
+  if (name !== undefined) return `${file}: ok: switch ${name}, ${many(ports ?? 0, "port")}`;
+  const rate = formatRate(rate_bps ?? 0);
+  return `${file}: ok: nic ${nic}, ${many(queue_pairs ?? 0, "queue pair")}, ${rate}, congestion control ${profile}`;
 }

@@ -13,9 +13,9 @@ export class WeirError extends Error {
   }
 }
 
-/** One thing wrong with a scenario. */
+/** One thing wrong with a file. */
 export interface Problem {
-  /** Where: keys and array indices from the root of the scenario. */
+  /** Where: keys and array indices from the root of the file. */
   path: readonly (string | number)[];
   /** What is wrong, with the value that was found. */
   message: string;
@@ -40,12 +40,12 @@ function place(problem: Problem): string {
 
 const MOST_SHOWN = 20;
 
-/** Everything wrong with one scenario, found in one pass. */
+/** Everything wrong with one configuration file, found in one pass. */
 export class ScenarioError extends WeirError {
   readonly problems: readonly Problem[];
 
-  /** `source` names the scenario: its file, or its `name`. `problems` is not empty. */
-  constructor(source: string, problems: readonly Problem[]) {
+  /** `source` names the file, `kind` what it describes. `problems` is not empty. */
+  constructor(source: string, problems: readonly Problem[], kind = "scenario") {
     const [first] = problems;
     if (first === undefined) throw new RangeError("a ScenarioError needs a problem");
     const describe = (p: Problem): string => {
@@ -56,14 +56,14 @@ export class ScenarioError extends WeirError {
       const options: { field: string; hint?: string } = { field: fieldName(first.path) };
       if (first.hint !== undefined) options.hint = first.hint;
       const where = first.override ? " (--set)" : first.line === undefined ? "" : `:${first.line}:${first.column}`;
-      super(`scenario ${source}${where}: ${describe(first)}`, options);
+      super(`${kind} ${source}${where}: ${describe(first)}`, options);
     } else {
       const lines = problems.slice(0, MOST_SHOWN).map((p) => {
         const hint = p.hint === undefined ? "" : `\n    hint: ${p.hint}`;
         return `  ${place(p)}${describe(p)}${hint}`;
       });
       if (problems.length > MOST_SHOWN) lines.push(`  and ${problems.length - MOST_SHOWN} more`);
-      super(`scenario ${source}: ${problems.length} problems\n${lines.join("\n")}`, { field: fieldName(first.path) });
+      super(`${kind} ${source}: ${problems.length} problems\n${lines.join("\n")}`, { field: fieldName(first.path) });
     }
     this.name = "ScenarioError";
     this.problems = problems;

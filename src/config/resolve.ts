@@ -5,8 +5,8 @@ import { impairmentSchema, linkDefaultsSchema, type ScenarioInput, scenarioSchem
 import { hostLink, type Network, switchPorts } from "./topology.js";
 import type { BufferConfig, Flow, HostConfig, Impairment, Link, QueueProbe, Scenario, SwitchConfig } from "./types.js";
 
-type SwitchInput = NonNullable<ScenarioInput["switch"]>;
-type HostInput = NonNullable<ScenarioInput["host"]>;
+export type SwitchInput = NonNullable<ScenarioInput["switch"]>;
+export type HostInput = NonNullable<ScenarioInput["host"]>;
 type TrafficInput = NonNullable<ScenarioInput["traffic"]>[number];
 /** After the defaults are merged in. */
 type Filled<T> = { [K in keyof T]-?: Exclude<T[K], undefined> };
@@ -64,11 +64,11 @@ export function staticThresholdBound(
   return Math.max(0, Math.floor((buffer.total - queues * buffer.headroom) / queues));
 }
 
-function resolveSwitch(name: string, input: SwitchInput, links: Link[]): SwitchConfig {
-  const own = links.filter((link) => link.from === name || link.to === name);
-  const largestMtu = Math.max(0, ...own.map((link) => link.mtu));
+/** The `switch` section in full; `mtus` are those of the switch's ports. */
+export function resolveSwitch(name: string, input: SwitchInput, mtus: readonly number[]): SwitchConfig {
+  const largestMtu = Math.max(0, ...mtus);
   const buffer = merge<object>(input.buffer) as BufferConfig;
-  buffer.threshold ??= staticThresholdBound(buffer, own.length);
+  buffer.threshold ??= staticThresholdBound(buffer, mtus.length);
   buffer.xon_offset ??= 2 * largestMtu;
   const weights = Array.from({ length: 8 }, (_, priority) => input.scheduler?.weights?.[String(priority)] ?? 1);
   const scheduler = { strict: input.scheduler?.strict ?? [], weights };
@@ -81,11 +81,12 @@ function resolveSwitch(name: string, input: SwitchInput, links: Link[]): SwitchC
   } as SwitchConfig;
 }
 
-function resolveHost(name: string, input: HostInput, link: Link | undefined): HostConfig {
+/** The `host` section in full; `rate` is that of the host's link, bit/s. */
+export function resolveHost(name: string, input: HostInput, rate: number): HostConfig {
   const buffer = { ...input.receive_buffer } as HostConfig["receive_buffer"];
   buffer.xoff ??= Math.floor(buffer.size / 2);
   buffer.xon ??= Math.floor(buffer.xoff / 2);
-  const initial_rate = input.initial_rate ?? link?.rate ?? 0;
+  const initial_rate = input.initial_rate ?? rate;
   return { ...(input as Filled<HostInput>), name, initial_rate, receive_buffer: buffer } as HostConfig;
 }
 
@@ -99,10 +100,14 @@ function resolveLinks(topology: ScenarioInput["topology"]): Link[] {
 /** The DSCP that gives `priority` at the switch the host is attached to; the customary one where that is among them. */
 function flowDscp(switches: Map<string, SwitchConfig>, link: Link | undefined, host: string, priority: number): number {
   const first = switches.get((link?.from === host ? link?.to : link?.from) ?? "");
+  return dscpOf(first?.dscp_map, priority);
+}
+
+/** A DSCP that `map` gives `priority`: the customary one where that is among them. */
+export function dscpOf(map: readonly number[] | undefined, priority: number): number {
   const customary = CUSTOMARY_DSCP[priority] ?? 0;
-  if (first === undefined || first.dscp_map[customary] === priority) return customary;
-  const lowest = first.dscp_map.indexOf(priority);
-  return lowest < 0 ? customary : lowest;
+  const lowest = map?.indexOf(priority) ?? -1;
+  return lowest < 0 || map?.[customary] === priority ? customary : lowest;
 }
 
 function resolveFlows(
@@ -164,11 +169,13 @@ export function resolveScenario(input: ScenarioInput, fallbackName: string): Sce
   const links = resolveLinks(topology);
   const hosts = entries<HostInput>(topology.hosts).map(([name, overrides]) => {
     const link = links.find((l) => l.from === name || l.to === name);
-    return resolveHost(name, merge<HostInput>(top.host, overrides), link);
+    return resolveHost(name, merge<HostInput>(top.host, overrides), link?.rate ?? 0);
   });
-  const switches = entries<SwitchInput>(topology.switches).map(([name, overrides]) =>
-    resolveSwitch(name, merge<SwitchInput>(top.switch, overrides), links),
-  );
+  const switches = entries<SwitchInput>(topology.switches).map(([name, overrides]) => {
+    const own = links.filter((link) => link.from === name || link.to === name);
+    const mtus = own.map((link) => link.mtu);
+    return resolveSwitch(name, merge<SwitchInput>(top.switch, overrides), mtus);
+  });
   const network: Network = { hosts, switches, links, routes: topology.routes ?? [] };
   const byName = new Map(switches.map((s) => [s.name, s]));
   const flows = resolveFlows(top.traffic, top.duration, (host, priority) =>

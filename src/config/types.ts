@@ -73,6 +73,9 @@ export interface SwitchConfig {
   default_priority: number;
 }
 
+/** What a device makes of priorities. */
+export type TrafficClasses = Pick<SwitchConfig, "pfc" | "scheduler" | "trust" | "dscp_map" | "default_priority">;
+
 export interface HostConfig {
   name: string;
   path_mtu: number;

@@ -1,4 +1,4 @@
-// Reading a scenario file: YAML with positions, and `--set` overrides on top.
+// Reading a configuration file: YAML with positions, and `--set` overrides on top.
 import { readFileSync } from "node:fs";
 import { type Document, isMap, isNode, isPair, isSeq, LineCounter, parse, parseDocument } from "yaml";
 import { type Problem, ScenarioError, WeirError } from "./error.js";
@@ -9,7 +9,7 @@ const MOST_SYNTAX_ERRORS = 3;
 
 type Key = string | number;
 
-/** A scenario file as plain data, and where its fields are. */
+/** A configuration file as plain data, and where its fields are. */
 export interface ScenarioFile {
   data: unknown;
   /** The problem with its line and column, or marked as coming from `--set`. */
@@ -19,7 +19,7 @@ export interface ScenarioFile {
 }
 
 /** Reads and parses `file`, then applies each `path.to.field=value`. Throws ScenarioError, or WeirError if unreadable. */
-export function readScenarioFile(file: string, set: readonly string[]): ScenarioFile {
+export function readScenarioFile(file: string, set: readonly string[], kind = "scenario"): ScenarioFile {
   let text: string;
   try {
     text = readFileSync(file, "utf8");
@@ -30,15 +30,20 @@ export function readScenarioFile(file: string, set: readonly string[]): Scenario
       EACCES: "permission denied",
       EISDIR: "is a directory",
     };
-    throw new WeirError(`scenario ${file}: ${reasons[code] ?? code}`, { field: "file", cause: error });
+    throw new WeirError(`${kind} ${file}: ${reasons[code] ?? code}`, { field: "file", cause: error });
   }
-  return readScenarioText(text, file, set);
+  return readScenarioText(text, file, set, kind);
 }
 
-/** The same for text; `source` names it in errors. */
-export function readScenarioText(text: string, source: string, set: readonly string[]): ScenarioFile {
+/** The same for text; `source` names it in errors, with `kind`: what it describes. */
+export function readScenarioText(
+  text: string,
+  source: string,
+  set: readonly string[],
+  kind = "scenario",
+): ScenarioFile {
   if (text.length > LARGEST) {
-    throw new WeirError(`scenario ${source}: ${text.length} characters are too many; the limit is ${LARGEST}`, {
+    throw new WeirError(`${kind} ${source}: ${text.length} characters are too many; the limit is ${LARGEST}`, {
       field: "file",
     });
   }
@@ -51,9 +56,8 @@ export function readScenarioText(text: string, source: string, set: readonly str
   } catch (error) {
     // Nesting deep enough to exhaust the stack, or more aliases than allowed.
     const message = error instanceof RangeError ? "is nested too deeply" : (error as Error).message;
-    throw new ScenarioError(source, [
-      { path: [], message, hint: "write the scenario out, without deep nesting or many aliases" },
-    ]);
+    const hint = `write the ${kind} out, without deep nesting or many aliases`;
+    throw new ScenarioError(source, [{ path: [], message, hint }], kind);
   }
   if (document.errors.length > 0) {
     // One slip tends to cause more errors further on.
@@ -62,7 +66,7 @@ export function readScenarioText(text: string, source: string, set: readonly str
       const message = error.message.startsWith("Maximum call stack") ? "is nested too deeply" : error.message;
       return { path: [], message, line, column: col };
     });
-    throw new ScenarioError(source, problems);
+    throw new ScenarioError(source, problems, kind);
   }
   const overridden = set.map((assignment) => applyOverride(data, assignment));
   const locate = (problem: Problem): Problem => {

@@ -6,6 +6,7 @@ import {
   kFirstQpn,
   kQuantumNs,
   nicBehaviour,
+  receiveSlots,
   switchBehaviour,
   switchDescriptors,
   udpSourcePort,
@@ -122,12 +123,6 @@ export function composeLab(scenario: Scenario, options: ComposeOptions): WorkerC
     },
     { ...common, name: "nics", cpu: options.cpus.nics, packets: 4096 + 512 * nics.length, switches: [], nics },
   ];
-}
-
-/** Enough slots for the allowed lateness at the link's rate, of frames of a thousand bytes, and a quarter more. */
-function receiveSlots(rate: number, lateness: number): number {
-  const frames = (rate / 8 / 1000) * (lateness / 1e9) * 1.25;
-  return Math.min(8192, Math.max(512, 2 ** Math.ceil(Math.log2(frames))));
 }
 
 function composeSwitches(

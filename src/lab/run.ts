@@ -18,12 +18,16 @@ import { LabNetwork } from "./veth.js";
  * @throws WeirError for what the user can mend; the signal's reason when aborted.
  */
 export async function runLab(scenario: Scenario, options: LabOptions): Promise<LabOutcome> {
+  const capture = captureFiles(scenario, options.capture, options.captureDir);
   const addon = loadAddon<NativeAddon>();
   const tuning = tuneHost();
+  // A second signal ends the process without coming back here.
+  process.once("exit", tuning.restore);
   try {
     const scale = scenario.scale === "auto" ? await calibrate(addon, scenario, options.signal) : scenario.scale;
-    return await onNetwork(addon, scenario, scale, tuning.refused, options);
+    return await onNetwork(addon, scenario, scale, tuning.refused, capture, options);
   } finally {
+    process.off("exit", tuning.restore);
     tuning.restore();
   }
 }
@@ -33,9 +37,9 @@ async function onNetwork(
   scenario: Scenario,
   scale: number,
   tuning: readonly string[],
+  capture: ReadonlyMap<string, string>,
   options: LabOptions,
 ): Promise<LabOutcome> {
-  const capture = captureFiles(scenario, options.capture, options.captureDir);
   options.signal.throwIfAborted();
   const { nodes, links } = labNetwork(scenario);
   const network = await LabNetwork.create(nodes, links);
@@ -57,8 +61,13 @@ async function onNetwork(
 /**
  * The file for each captured end, by "link node". A link is captured at its first end; a node at each of its ports, in one
  * file per port when there are several.
+ * @throws WeirError for a place that the scenario does not have, and where two captures meet in one place or file.
  */
-function captureFiles(scenario: Scenario, requests: readonly CaptureRequest[], directory: string): Map<string, string> {
+export function captureFiles(
+  scenario: Scenario,
+  requests: readonly CaptureRequest[],
+  directory: string,
+): Map<string, string> {
   const files = new Map<string, string>();
   for (const { target, file } of requests) {
     const path = isAbsolute(file) ? file : join(directory, file);
@@ -75,7 +84,11 @@ function captureFiles(scenario: Scenario, requests: readonly CaptureRequest[], d
       });
     }
     for (const { link, node, peer } of ends) {
-      files.set(`${link} ${node}`, ends.length === 1 ? path : path.replace(/(\.\w+)?$/, `-${peer}$1`));
+      const own = ends.length === 1 ? path : path.replace(/(\.\w+)?$/, `-${peer}$1`);
+      if (files.has(`${link} ${node}`))
+        throw new WeirError(`--capture ${target}: ${node}--${peer} is captured already`);
+      if ([...files.values()].includes(own)) throw new WeirError(`--capture ${target}: ${own} is written to already`);
+      files.set(`${link} ${node}`, own);
     }
   }
   return files;

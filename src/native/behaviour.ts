@@ -1,5 +1,5 @@
 /** From validated configuration to how native devices behave: what labs and daemons have in common. */
-import type { Congestion, HostConfig, SwitchConfig } from "../config/types.js";
+import type { Congestion, HostConfig, SwitchConfig, TrafficClasses } from "../config/types.js";
 import type { NativeNic, NativePort, NativeReactionPoint, NativeSwitch } from "./types.js";
 
 /** The number of a NIC's first queue pair; the others follow it. */
@@ -8,9 +8,6 @@ export const kFirstQpn = 0x11;
 export const kEct0 = 2;
 /** Least wall time between two turns of a poll loop under load. */
 export const kQuantumNs = 20_000;
-
-/** What a device makes of priorities. */
-export type TrafficClasses = Pick<SwitchConfig, "pfc" | "scheduler" | "trust" | "dscp_map" | "default_priority">;
 
 /** Buffer, marking, pausing and scheduling: bytes stay as they are at every scale. */
 export function switchBehaviour(
@@ -84,6 +81,12 @@ export function switchDescriptors(
   const priorities = Math.max(1, s.pfc_priorities.toString(2).replaceAll("0", "").length);
   const memory = s.buffer.total + s.buffer.lateness_headroom * s.ports.length * priorities;
   return Math.ceil((1.5 * memory) / frame) + s.ports.reduce((sum, p) => sum + p.receive_slots, 0);
+}
+
+/** Enough slots for the allowed lateness at the link's rate, of frames of a thousand bytes, and a quarter more. */
+export function receiveSlots(rate: number, lateness: number): number {
+  const frames = (rate / 8 / 1000) * (lateness / 1e9) * 1.25;
+  return Math.min(8192, Math.max(512, 2 ** Math.ceil(Math.log2(frames))));
 }
 
 /** Entropy for next-hop groups, from the dynamic range as Linux's rxe does; Fibonacci hashing spreads neighbours. */

@@ -26,6 +26,8 @@ export interface NativePort {
   /** Propagation, ns. */
   delay: number;
   impairment?: NativeImpairment;
+  /** Partial checksums and super-frames of the kernel pass (PACKET_VNET_HDR); needs packet_bytes of 66 KiB. */
+  offloads?: boolean;
   /** Path of a pcap file. */
   capture?: string;
 }

@@ -1,6 +1,7 @@
 /** Live tests build networks on this machine; where they may not, they are skipped and say why. In CI they fail instead. */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { describe } from "vitest";
 import { missingCapabilities } from "../../src/lab/rootless.js";
 
@@ -34,14 +35,23 @@ export function describeUnless(obstacle: string | undefined, name: string, body:
 
 /** In front of a command: runs it as an ordinary user, if this is root; as it is, if this is one. */
 export const kOrdinaryUser =
-  process.getuid?.() === 0 ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "HOME=/nonexistent"] : [];
+  process.getuid?.() === 0
+    ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "HOME=/nonexistent"]
+    : [];
 
 /** Why labs without root cannot be tested here; undefined if they can. */
 function rootlessObstacle(): string | undefined {
-  const [program = "unshare", ...rest] = [...kOrdinaryUser, "unshare", "--user", "--map-root-user", "--net", "true"];
-  const { status, error, stderr } = spawnSync(program, rest, { encoding: "utf8" });
-  if (error !== undefined) return error.message;
-  return status === 0 ? undefined : `an ordinary user may not make user namespaces here: ${stderr.trim()}`;
+  const attempt = (...command: string[]) => {
+    const [program = "", ...rest] = [...kOrdinaryUser, ...command];
+    const { status, error, stderr } = spawnSync(program, rest, { encoding: "utf8" });
+    if (error !== undefined) return error.message;
+    return status === 0 ? undefined : stderr.trim() || `${command.join(" ")} fails`;
+  };
+  const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+  const unreadable = attempt("test", "-r", main);
+  if (unreadable !== undefined) return `an ordinary user may not read this folder: ${unreadable}`;
+  const forbidden = attempt("unshare", "--user", "--map-root-user", "--net", "true");
+  return forbidden && `an ordinary user may not make user namespaces here: ${forbidden}`;
 }
 
 /** describe() for labs of an ordinary user. */

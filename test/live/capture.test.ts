@@ -29,7 +29,19 @@ function python(): string {
 /** The named fields, as text, of every frame that `filter` takes. */
 function dissect(file: string, filter: string, fields: readonly string[]): Record<string, string>[] {
   const select = fields.flatMap((field) => ["-e", field]);
-  const args = ["-r", file, "-o", "ip.check_checksum:TRUE", "-Y", filter, "-T", "fields", "-E", "occurrence=f", ...select];
+  const args = [
+    "-r",
+    file,
+    "-o",
+    "ip.check_checksum:TRUE",
+    "-Y",
+    filter,
+    "-T",
+    "fields",
+    "-E",
+    "occurrence=f",
+    ...select,
+  ];
   const { status, stdout, stderr } = spawnSync("tshark", args, { encoding: "utf8", maxBuffer: 1 << 28 });
   if (status !== 0) throw new Error(`tshark: ${stderr}`);
   const rows = stdout.split("\n").filter((line) => line !== "");
@@ -63,7 +75,11 @@ describeUnless(liveObstacle() ?? missing("tshark"), "frames on the wire, dissect
   it("is RoCEv2: RDMA WRITEs to the receiver's queue pairs, in sequence, ECN capable", () => {
     const fields = ["ip.src", "ip.dst", "udp.dstport", "ip.dsfield.dscp", "ip.dsfield.ecn", "udp.checksum"];
     const bth = ["opcode", "destqp", "psn", "p_key", "padcnt"].map((field) => `infiniband.bth.${field}`);
-    const rows = dissect(captured("r"), `infiniband && ip.dst == ${address("r")}`, [...fields, ...bth, "infiniband.reth.dmalen"]);
+    const rows = dissect(captured("r"), `infiniband && ip.dst == ${address("r")}`, [
+      ...fields,
+      ...bth,
+      "infiniband.reth.dmalen",
+    ]);
     const next = new Map<string, number>();
     let marked = 0;
     for (const row of rows) {
@@ -89,7 +105,15 @@ describeUnless(liveObstacle() ?? missing("tshark"), "frames on the wire, dissect
   });
 
   it("answers marks with CNPs to the sender's queue pair, BECN set, at the CNP's own DSCP", () => {
-    const fields = ["ip.src", "ip.dst", "ip.dsfield.dscp", "ip.dsfield.ecn", "udp.dstport", "udp.payload", "infiniband.bth.destqp"];
+    const fields = [
+      "ip.src",
+      "ip.dst",
+      "ip.dsfield.dscp",
+      "ip.dsfield.ecn",
+      "udp.dstport",
+      "udp.payload",
+      "infiniband.bth.destqp",
+    ];
     const cnps = dissect(captured("r"), `infiniband.bth.opcode == ${kCnp}`, fields);
     expect(cnps).toHaveLength(result.nics.r?.np_cnp_sent ?? 0);
     expect(cnps.length).toBeGreaterThan(0);
@@ -150,7 +174,10 @@ describeUnless(liveObstacle() ?? missing("tshark"), "frames on the wire, dissect
 });
 
 /** Runs icrc_check.py; its exit status fits what it says. */
-function icrcCheck(files: readonly string[]): { packets: Record<string, number>; wrong: { own: number; scapy: number | null } } {
+function icrcCheck(files: readonly string[]): {
+  packets: Record<string, number>;
+  wrong: { own: number; scapy: number | null };
+} {
   const { status, stdout, stderr } = spawnSync(python(), [kIcrcCheck, ...files], { encoding: "utf8" });
   expect(stderr).toBe("");
   const report = JSON.parse(stdout);

@@ -6,7 +6,17 @@ import { describeLive, describeOrdinaryUser, kOrdinaryUser } from "./capability.
 import { folder, kIncast, labRun, start, sum } from "./weir.js";
 
 /** Long enough to be in the middle of it. */
-const endless = (path: string) => ["lab", "run", kIncast, "--json", "--quiet", "--duration", "10s", "--out", join(path, "out")];
+const endless = (path: string) => [
+  "lab",
+  "run",
+  kIncast,
+  "--json",
+  "--quiet",
+  "--duration",
+  "10s",
+  "--out",
+  join(path, "out"),
+];
 
 describeLive("a run that is stopped", () => {
   it.each([
@@ -14,7 +24,7 @@ describeLive("a run that is stopped", () => {
     ["SIGTERM", 143],
   ] as const)("by %s exits with %i, without a result, and leaves nothing", async (signal, status) => {
     const path = folder();
-    const running = start(endless(path));
+    const running = await start(endless(path));
     await running.untilTraffic();
     running.child.kill(signal);
     expect(await running.finished).toEqual({ status, signal: null, stdout: "", stderr: "" });
@@ -22,8 +32,17 @@ describeLive("a run that is stopped", () => {
     expect(existsSync(join(path, "out"))).toBe(false);
   });
 
+  it("by a second SIGINT ends at once, and leaves nothing", async () => {
+    const running = await start(endless(folder()));
+    await running.untilTraffic();
+    running.child.kill("SIGINT");
+    running.child.kill("SIGINT");
+    expect(await running.finished).toMatchObject({ status: 130, signal: null, stdout: "" });
+    await running.nothingLeft();
+  });
+
   it("by SIGKILL leaves nothing either", async () => {
-    const running = start(endless(folder()));
+    const running = await start(endless(folder()));
     await running.untilTraffic();
     running.child.kill("SIGKILL");
     expect(await running.finished).toMatchObject({ status: null, signal: "SIGKILL" });
@@ -33,7 +52,7 @@ describeLive("a run that is stopped", () => {
   it("by a capture that cannot be written says so, exits with 1, and leaves nothing", async () => {
     const path = folder();
     const out = join(path, "out");
-    const running = start(["lab", "run", kIncast, "--quiet", "--out", out, "--capture", `r:${path}/none/r.pcap`]);
+    const running = await start(["lab", "run", kIncast, "--quiet", "--out", out, "--capture", `r:${path}/none/r.pcap`]);
     const { status, stdout, stderr } = await running.finished;
     expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
     expect(stderr).toContain(`${path}/none/r.pcap`);
@@ -45,7 +64,10 @@ describeLive("a run that is stopped", () => {
 
 describeOrdinaryUser("a run without root", () => {
   it("gives a result that keeps the contract, and leaves nothing", async () => {
-    const { result } = await labRun(folder(), { as: kOrdinaryUser, args: ["--duration", "20ms", "--set", "warmup=2ms"] });
+    const { result } = await labRun(folder(), {
+      as: kOrdinaryUser,
+      args: ["--duration", "20ms", "--set", "warmup=2ms"],
+    });
     expect(result.frames).toMatchObject({ missing: 0, dropped: 0 });
     expect(result.frames.sent).toBe(result.frames.received);
     expect(sum(result.flows.map((flow) => flow.lost))).toBe(0);
@@ -57,7 +79,7 @@ describeOrdinaryUser("a run without root", () => {
     ["SIGINT", 130],
     ["SIGTERM", 143],
   ] as const)("passes %s on: exits with %i and leaves nothing", async (signal, status) => {
-    const running = start(endless(folder()), kOrdinaryUser);
+    const running = await start(endless(folder()), kOrdinaryUser);
     await running.untilTraffic();
     running.child.kill(signal);
     expect(await running.finished).toMatchObject({ status, signal: null, stdout: "" });
@@ -65,7 +87,7 @@ describeOrdinaryUser("a run without root", () => {
   });
 
   it("takes its child along when it is killed", async () => {
-    const running = start(endless(folder()), kOrdinaryUser);
+    const running = await start(endless(folder()), kOrdinaryUser);
     await running.untilTraffic();
     running.child.kill("SIGKILL");
     expect(await running.finished).toMatchObject({ status: null, signal: "SIGKILL" });

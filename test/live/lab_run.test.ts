@@ -37,7 +37,13 @@ describeLive("weir lab run", () => {
     const path = folder();
     const { result, stderr } = await labRun(path, { args: kShort });
     expect(stderr).toBe("");
-    expect(result).toMatchObject({ scenario: "incast-4to1", clock: "wire", scale: 40, duration_s: 0.05, warmup_s: 0.01 });
+    expect(result).toMatchObject({
+      scenario: "incast-4to1",
+      clock: "wire",
+      scale: 40,
+      duration_s: 0.05,
+      warmup_s: 0.01,
+    });
     expectAccounted(result);
     expect(result.frames).toMatchObject({ dropped: 0, impaired: 0, duplicated: 0 });
     expect(result.fidelity.host_drops).toBe(0);
@@ -89,7 +95,10 @@ describeLive("weir lab run", () => {
 
   it("accounts for faults on purpose", async () => {
     // Which frames are hit depends on the order in which they come, so on the wire only the sums repeat.
-    const set = ["loss=1%", "duplicate=1%", "corrupt=1%"].flatMap((fault) => ["--set", `topology.link.impairment.${fault}`]);
+    const set = ["loss=1%", "duplicate=1%", "corrupt=1%"].flatMap((fault) => [
+      "--set",
+      `topology.link.impairment.${fault}`,
+    ]);
     const none = ["--set", "congestion.algorithm=none"];
     const { result } = await labRun(folder(), { args: ["--duration", "20ms", "--set", "warmup=2ms", ...none, ...set] });
     expectAccounted(result);

@@ -31,7 +31,9 @@ export function markedProcesses(value: string): string[] {
 export function hasThread(value: string, name: string): boolean {
   return markedProcesses(value).some((line) => {
     const tasks = `/proc/${line.split(" ")[0]}/task`;
-    const names = attempt(() => readdirSync(tasks).map((id) => attempt(() => readFileSync(`${tasks}/${id}/comm`, "utf8"))));
+    const names = attempt(() =>
+      readdirSync(tasks).map((id) => attempt(() => readFileSync(`${tasks}/${id}/comm`, "utf8"))),
+    );
     return names?.includes(`${name}\n`) ?? false;
   });
 }
@@ -50,14 +52,28 @@ export function namespacesInUse(): Set<string> {
   return found;
 }
 
-/** What a lab could leave behind in the namespace of this process: named namespaces, devices, packet sockets. */
-export function networkState(): { namespaces: string; devices: string; packetSockets: string[] } {
-  const ip = (...args: string[]) => execFileSync("ip", args, { encoding: "utf8" });
-  // A socket's line ends in counters; its kernel address is first.
-  const sockets = readFileSync("/proc/net/packet", "utf8").trim().split("\n").slice(1);
+/** What a lab could leave behind where it was started: devices and packet sockets there, and named namespaces. */
+export interface NetworkState {
+  devices: string;
+  packetSockets: string[];
+  namespaces: string[];
+}
+
+/** `inside` goes in front of a command to run it in the namespace to look at. */
+export function networkState(inside: readonly string[]): NetworkState {
+  const run = (...command: string[]) => {
+    const [program = "", ...args] = [...inside, ...command];
+    return execFileSync(program, args, { encoding: "utf8" });
+  };
+  const sockets = run("cat", "/proc/self/net/packet").trim().split("\n").slice(1);
+  // Whoever else uses this machine may have namespaces of their own.
+  const named = run("ip", "netns", "list")
+    .split("\n")
+    .filter((name) => name.startsWith("weir"));
   return {
-    namespaces: ip("netns", "list"),
-    devices: ip("-brief", "link"),
+    devices: run("ip", "-brief", "link"),
+    // A socket's line ends in counters; its kernel address is first.
     packetSockets: sockets.map((line) => line.trim().split(/\s+/)[0] ?? ""),
+    namespaces: named,
   };
 }

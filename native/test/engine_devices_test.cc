@@ -1,0 +1,271 @@
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "engine/nic_device.h"
+#include "engine/switch_device.h"
+#include "nic_harness.h"
+#include "wire/checksum.h"
+
+using namespace weir;
+using namespace weir::test;
+
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+// A port whose frames the test makes and takes.
+class FakePort final : public PacketPort {
+ public:
+  struct State {
+    std::vector<std::pair<Bytes, RxFrame>> arriving;
+    std::vector<Bytes> sent;
+    size_t lent = 0;
+    size_t released = 0;
+  };
+  explicit FakePort(State& state) : state_(state) {}
+  size_t receive(std::span<RxFrame> frames) override {
+    size_t i = 0;
+    for (; i < frames.size() && state_.lent < state_.arriving.size(); ++i, ++state_.lent) {
+      auto& [bytes, frame] = state_.arriving[state_.lent];
+      frame.data = bytes.data();
+      frame.length = static_cast<uint32_t>(bytes.size());
+      frames[i] = frame;
+    }
+    return i;
+  }
+  void release(size_t count) override { state_.released += count; }
+  size_t transmit(std::span<const TxFrame> frames) override {
+    for (const TxFrame& frame : frames) state_.sent.emplace_back(frame.data, frame.data + frame.length);
+    return frames.size();
+  }
+  PortLosses losses() override { return {}; }
+
+ private:
+  State& state_;
+};
+
+void arrive(FakePort::State& port, Time stamp, const Bytes& bytes, bool tagged = false, uint16_t tci = 0) {
+  RxFrame frame;
+  frame.stamp = stamp;
+  frame.vlan_stripped = tagged;
+  frame.vlan_tci = tci;
+  frame.vlan_tpid = tagged ? 0x8100 : 0;
+  port.arriving.emplace_back(bytes, frame);
+}
+
+Bytes roce(uint64_t to, uint64_t from, uint32_t qpn, uint32_t psn, uint8_t ecn = 2) {
+  RocePath path = path_to(to, from);
+  path.ecn = ecn;
+  DataHeader header;
+  header.opcode = kOpcodeRcSendOnly;
+  header.destination_qp = qpn;
+  header.psn = psn;
+  const Bytes zeros(1'000);
+  Bytes bytes(kMaxHeaders + 1'000);
+  bytes.resize(RoceTemplate(path).build_data(bytes.data(), header, zeros.data(), 1'000));
+  return bytes;
+}
+
+struct SwitchRig {
+  explicit SwitchRig(SwitchParameters parameters = {}) : pool(256, 2'048), punted(16) {
+    parameters.ports = {{1'000'000'000, 1'500, 0x025753000000}, {1'000'000'000, 1'500, 0x025753000001}};
+    parameters.priority_map.dscp[26] = 3;
+    config.name = "sw";
+    config.ports.resize(2);
+    config.parameters = parameters;
+    config.routes = {{kNicMac, {0}}, {kPeerMac, {1}}};
+    std::vector<WirePort> wires;
+    for (auto& port : ports) wires.emplace_back(std::make_unique<FakePort>(port), 1'000'000'000, 0, 128);
+    device = std::make_unique<SwitchDevice>(config, uint16_t{0}, std::move(wires), pool, punted);
+  }
+  void turn(Time at) { device->turn(at, at); }
+
+  PacketPool pool;
+  FrameRing punted;
+  SwitchDeviceConfig config;
+  FakePort::State ports[2];
+  std::unique_ptr<SwitchDevice> device;
+};
+
+PacketMeta parsed(const Bytes& bytes) {
+  PacketMeta meta;
+  CHECK(classify(bytes.data(), static_cast<uint32_t>(bytes.size()), meta) == Refusal::none);
+  return meta;
+}
+
+}  // namespace
+
+TEST_CASE("switch device: frames pass unchanged, a tag that the kernel took out is back in place") {
+  SwitchRig rig;
+  const Bytes plain = roce(kPeerMac, kNicMac, 1, 0);
+  arrive(rig.ports[0], 10'000, plain);
+  arrive(rig.ports[0], 11'000, plain, true, 0x6064);
+  rig.turn(kMillisecond);
+  REQUIRE(rig.ports[1].sent.size() == 2);
+  CHECK(rig.ports[1].sent[0] == plain);
+  Bytes tagged = plain;
+  tagged.insert(tagged.begin() + 12, {0x81, 0x00, 0x60, 0x64});
+  CHECK(rig.ports[1].sent[1] == tagged);
+  CHECK(rig.ports[0].released == 2);
+  CHECK(rig.pool.available() == rig.pool.size());
+}
+
+TEST_CASE("switch device: a mark is written with a right checksum, tagged or not, and leaves the ICRC valid") {
+  SwitchParameters parameters;
+  parameters.red.kmin = parameters.red.kmax = 0;
+  SwitchRig rig(parameters);
+  for (uint32_t i = 0; i < 6; ++i) arrive(rig.ports[0], 10'000, roce(kPeerMac, kNicMac, 1, i), i >= 3, 0x6064);
+  rig.device->turn(10'000, kMillisecond);
+  // Frames cross the link one after the other, so the queue is empty for each. A pause fills it.
+  CHECK(rig.device->soft_switch().counters(1, 3).wred_ecn_marked_packets == 0);
+  std::array<uint16_t, 8> quanta;
+  quanta.fill(65'535);
+  rig.device->soft_switch().receive_pfc(10'000, 1, 1 << 3, quanta);
+  rig.turn(kMillisecond);
+  quanta.fill(0);
+  rig.device->soft_switch().receive_pfc(kMillisecond, 1, 1 << 3, quanta);
+  rig.turn(2 * kMillisecond);
+  REQUIRE(rig.ports[1].sent.size() == 6);
+  uint64_t marked = 0;
+  for (const Bytes& bytes : rig.ports[1].sent) {
+    const PacketMeta meta = parsed(bytes);
+    CHECK(icrc_ok(bytes.data(), meta));
+    CHECK(internet_checksum(bytes.data() + meta.l3_offset, 20) == 0);
+    marked += meta.ecn == 3 ? 1 : 0;
+  }
+  CHECK(marked >= 4);
+  CHECK(marked == rig.device->soft_switch().counters(1, 3).wred_ecn_marked_packets);
+}
+
+TEST_CASE("switch device: its PFC frames parse, and those of a peer are obeyed and not forwarded") {
+  SwitchParameters parameters;
+  parameters.buffer.threshold = BufferParameters::Threshold::fixed;
+  parameters.buffer.fixed_threshold = 2'000;
+  SwitchRig rig(parameters);
+  PfcFrame stop;
+  stop.enable = 1 << 3;
+  stop.quanta[3] = 65'535;
+  Bytes bytes(kMinimumFrame);
+  build_pfc(bytes.data(), kPeerMac, stop);
+  arrive(rig.ports[1], 1'000, bytes);
+  for (uint32_t i = 0; i < 5; ++i) arrive(rig.ports[0], 10'000, roce(kPeerMac, kNicMac, 1, i));
+  rig.turn(kMillisecond);
+  CHECK(rig.ports[1].sent.empty());
+  CHECK(rig.device->soft_switch().counters(1).rx_pfc_frames == 1);
+  REQUIRE(rig.ports[0].sent.size() == 1);
+  PfcFrame got;
+  REQUIRE(parse_pfc(rig.ports[0].sent[0].data(), static_cast<uint32_t>(rig.ports[0].sent[0].size()), got));
+  CHECK(got.enable == 1 << 3);
+  CHECK(got.quanta[3] == 65'535);
+  CHECK(parsed(rig.ports[0].sent[0]).source_mac == 0x025753000000);
+  SpscRing<Record> records(64);
+  rig.device->sample(kMillisecond, records);
+  bool stopped = false;
+  for (Record record; records.pop(record);) stopped = stopped || (record.kind == Record::Kind::pause && record.values[1] == 1);
+  CHECK(stopped);
+  stop.quanta[3] = 0;
+  build_pfc(bytes.data(), kPeerMac, stop);
+  arrive(rig.ports[1], 2 * kMillisecond, bytes);
+  rig.turn(3 * kMillisecond);
+  CHECK(rig.ports[1].sent.size() == 5);
+  REQUIRE(rig.ports[0].sent.size() == 2);
+  REQUIRE(parse_pfc(rig.ports[0].sent[1].data(), static_cast<uint32_t>(rig.ports[0].sent[1].size()), got));
+  CHECK(got.quanta[3] == 0);
+  CHECK(rig.pool.available() == rig.pool.size());
+}
+
+TEST_CASE("switch device: arrivals of all ports are taken in time order, nothing before its time") {
+  SwitchRig rig;
+  rig.config.parameters.learning = false;
+  for (uint32_t i = 0; i < 5; ++i) {
+    arrive(rig.ports[0], 10'000 + i * 20'000, roce(kPeerMac, kNicMac, 1, i));
+    arrive(rig.ports[1], 20'000 + i * 20'000, roce(kNicMac, kPeerMac, 1, i));
+  }
+  rig.turn(45'000);
+  CHECK(rig.device->soft_switch().counters(0).rx_packets == 2);
+  CHECK(rig.device->soft_switch().counters(1).rx_packets == 2);
+  CHECK(rig.device->next_deadline() == 40'000 + (1'058 + 24) * 8);  // the last frame leaves before the next arrives at 50 000
+  rig.turn(kMillisecond);
+  CHECK(rig.ports[0].sent.size() == 5);
+  CHECK(rig.ports[1].sent.size() == 5);
+  for (uint16_t p = 0; p < 2; ++p) CHECK(rig.device->soft_switch().counters(p).stragglers == 0);
+  arrive(rig.ports[0], 500'000, roce(kPeerMac, kNicMac, 1, 9));
+  rig.turn(2 * kMillisecond);
+  CHECK(rig.device->soft_switch().counters(0).stragglers == 1);
+}
+
+TEST_CASE("switch device: runts, giants and unknown MAC control are counted; LLDP goes to the slow path") {
+  SwitchRig rig;
+  arrive(rig.ports[0], 1'000, Bytes(13));
+  arrive(rig.ports[0], 2'000, Bytes(2'045));
+  Bytes control(60);
+  build_pause(control.data(), kPeerMac, 1);
+  control[15] = 7;
+  arrive(rig.ports[0], 3'000, control);
+  Bytes lldp(60);
+  store_ethernet(lldp.data(), 0x0180c200000e, kNicMac, false, 0, 0x88cc);
+  arrive(rig.ports[0], 4'000, lldp);
+  rig.turn(kMillisecond);
+  SwitchPortCounters& counters = rig.device->soft_switch().counters(0);
+  CHECK(counters.drop_runt == 1);
+  CHECK(counters.drop_no_descriptor == 1);
+  CHECK(counters.rx_mac_control_unknown == 1);
+  CHECK(counters.drop_reserved_address == 1);
+  CHECK(counters.rx_packets == 3);  // MAC control apart
+  PuntedFrame frame;
+  REQUIRE(rig.punted.pop(frame));
+  CHECK(frame.length == 60);
+  CHECK_FALSE(rig.punted.pop(frame));
+  CHECK(rig.ports[1].sent.empty());
+  CHECK(rig.pool.available() == rig.pool.size());
+}
+
+TEST_CASE("nic device: CNP for a marked frame, PFC obeyed, late turns send no more than the arrears") {
+  PacketPool pool(64, 2'048);
+  FrameRing punted(16);
+  FakePort::State wire;
+  NicDeviceConfig config;
+  config.name = "h1";
+  config.parameters = nic_parameters(1'000'000'000);
+  config.arrears = 50 * kMicrosecond;
+  config.queue_pairs = {sender(), receiver()};
+  config.queue_pair_names = {"a", "b"};
+  NicDevice nic(config, 0, WirePort(std::make_unique<FakePort>(wire), 1'000'000'000, 0, 64), pool, punted, 5'000'000);
+  nic.turn(5'000'000, 5'000'000);
+  CHECK(wire.sent.empty());
+  CHECK(nic.next_deadline() == 5'000'000 + 8'976);  // the first WRITE packet carries a RETH
+  for (Time t = 5'000'000; t <= 6'000'000; t += 25'000) nic.turn(t, t);
+  const size_t before = wire.sent.size();
+  CHECK(before >= 112);
+  CHECK(before <= 113);
+  // 10 ms late, the time between passed in boundaries of 20 us, as with samples: the arrears count once.
+  for (Time t = 6'020'000; t < 16'000'000; t += 20'000) nic.turn(t, 16'000'000);
+  nic.turn(16'000'000, 16'000'000);
+  CHECK(wire.sent.size() - before <= 50'000 / 8'848 + 3);
+  PfcFrame stop;
+  stop.enable = 1 << 3;
+  stop.quanta[3] = 65'535;
+  Bytes bytes(kMinimumFrame);
+  build_pfc(bytes.data(), kPeerMac, stop);
+  arrive(wire, 16'000'000, bytes);
+  arrive(wire, 16'010'000, roce(kNicMac, kPeerMac, kFirstQpn + 1, 0, 3));
+  Bytes arp(60);
+  store_ethernet(arp.data(), 0xffffffffffff, kPeerMac, false, 0, 0x0806);
+  arrive(wire, 16'020'000, arp);
+  for (Time t = 16'025'000; t <= 17'000'000; t += 25'000) nic.turn(t, t);
+  CHECK(parsed(wire.sent.back()).kind == FrameKind::cnp);
+  CHECK(nic.soft_nic().counters().rx_pfc_frames == 1);
+  PuntedFrame frame;
+  REQUIRE(punted.pop(frame));
+  CHECK(frame.at == 16'020'000);
+  CHECK(wire.released == 3);
+  nic.stop_traffic(17'000'000);
+  nic.turn(kSecond, kSecond);
+  nic.turn(2 * kSecond, 2 * kSecond);
+  CHECK(pool.available() == pool.size());
+}

@@ -1,0 +1,259 @@
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/native_error.h"
+#include "engine/worker.h"
+#include "io/memory_port.h"
+#include "nic_harness.h"
+
+using namespace weir;
+using namespace weir::test;
+
+namespace {
+
+constexpr Rate k100M = 100'000'000;
+
+// Ports by interface name: a name that was asked for once gets the other end of the same link the second time.
+struct Links {
+  std::map<std::string, std::unique_ptr<MemoryPort>> waiting;
+  std::string refuse;
+  const PortClock* test_clock = nullptr;  // of far ends that the test's thread uses
+  int opened = 0;
+
+  PortFactory factory() {
+    return [this](const PortConfig& config, const PortClock& clock) -> std::unique_ptr<PacketPort> {
+      if (config.interface == refuse) throw NativeError("ENODEV", 19, "bind", "no interface " + refuse, "create it");
+      ++opened;
+      const auto found = waiting.find(config.interface);
+      if (found != waiting.end()) {
+        std::unique_ptr<MemoryPort> port = std::move(found->second);
+        waiting.erase(found);
+        return port;
+      }
+      auto [near, far] = make_memory_pair({}, clock, test_clock != nullptr ? *test_clock : clock);
+      waiting.emplace(config.interface, std::move(far));
+      return std::move(near);
+    };
+  }
+};
+
+PortConfig port(const std::string& interface) {
+  PortConfig config;
+  config.name = config.interface = interface;
+  config.rate = k100M;
+  return config;
+}
+
+NicDeviceConfig nic(const std::string& name, uint64_t mac, uint64_t peer, bool sends) {
+  NicDeviceConfig config;
+  config.name = name;
+  config.port = port(name);
+  config.parameters = nic_parameters(k100M);
+  config.parameters.mac = mac;
+  config.arrears = kMillisecond;
+  QueuePairParameters qp = sends ? sender(kFirstQpn) : receiver(kFirstQpn);
+  qp.path = path_to(peer, mac);
+  config.queue_pairs = {qp};
+  config.queue_pair_names = {"flow"};
+  return config;
+}
+
+// h1 -- sw -- h2 in one worker.
+WorkerConfig lab() {
+  WorkerConfig config;
+  config.name = "test";
+  config.packets = 512;
+  config.sample_interval = kMillisecond;
+  SwitchDeviceConfig sw;
+  sw.name = "sw";
+  sw.ports = {port("h1"), port("h2")};
+  sw.parameters.ports = {{k100M, 1'500, 0x025753000000}, {k100M, 1'500, 0x025753000001}};
+  sw.parameters.priority_map.dscp[26] = 3;
+  sw.routes = {{kNicMac, {0}}, {kPeerMac, {1}}};
+  config.switches = {sw};
+  config.nics = {nic("h1", kNicMac, kPeerMac, true), nic("h2", kPeerMac, kNicMac, false)};
+  return config;
+}
+
+// Waits (bounded) until `done`; the worker runs in real time.
+bool eventually(const std::function<bool()>& done) {
+  for (int i = 0; i < 5'000; ++i) {
+    if (done()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return done();
+}
+
+uint64_t counter(const Worker& worker, const std::string& name, const std::string& device) {
+  uint64_t sum = 0;
+  const std::vector<CounterEntry>& manifest = worker.counters().manifest();
+  for (size_t i = 0; i < manifest.size(); ++i) {
+    if (name == manifest[i].description->name && manifest[i].labels[0].second == device && manifest[i].labels.size() == 1) {
+      sum += worker.counters().read(i);
+    }
+  }
+  return sum;
+}
+
+std::vector<double> ended(Worker& worker) {
+  std::vector<double> values;
+  for (Record record; worker.records().pop(record);) {
+    if (record.kind == Record::Kind::ended) values.push_back(record.values[0]);
+  }
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("worker: traffic flows, counters and records are read meanwhile, and all adds up at the end") {
+  Links links;
+  Worker worker(lab(), links.factory());
+  uint64_t rung = 0;
+  worker.set_doorbell([&rung] { ++rung; });
+  worker.open();
+  CHECK(links.opened == 4);
+  CHECK_FALSE(worker.ready());
+  worker.begin(monotonic_now());
+  REQUIRE(eventually([&] { return worker.ready(); }));
+  uint64_t queue_records = 0;
+  uint64_t last = 0;
+  REQUIRE(eventually([&] {
+    for (Record record; worker.records().pop(record);) queue_records += record.kind == Record::Kind::transmit ? 1 : 0;
+    const uint64_t received = counter(worker, "rx_packets", "h2");
+    CHECK(received >= last);
+    last = received;
+    return received > 50 && queue_records > 3;
+  }));
+  worker.stop_traffic();
+  const auto sent = [&] { return counter(worker, "tx_packets", "h1"); };
+  // Published counters lag by up to 2 ms; once they stand still all has arrived.
+  REQUIRE(eventually([&] { return sent() > 0 && sent() == counter(worker, "rx_packets", "h2"); }));
+  worker.stop();
+  worker.stop();
+  CHECK_FALSE(worker.failed());
+  CHECK(rung > 0);
+  CHECK(ended(worker) == std::vector<double>{0});
+  QpCounters& out = worker.nics()[0]->soft_nic().queue_pairs()[0].counters;
+  QpCounters& in = worker.nics()[1]->soft_nic().queue_pairs()[0].counters;
+  CHECK(out.tx_packets > 50);
+  CHECK(in.rx_packets + in.lost <= out.tx_packets);
+  CHECK(in.rx_packets > 50);
+  CHECK(worker.fidelity().loop_gap.total() > 0);
+  CHECK(worker.fidelity().inject_refused == 0);
+}
+
+TEST_CASE("worker: stop before open, before begin, and by the destructor") {
+  Links links;
+  { Worker worker(lab(), links.factory()); }
+  {
+    Worker worker(lab(), links.factory());
+    worker.stop();
+  }
+  {
+    Worker worker(lab(), links.factory());
+    worker.open();
+    worker.stop();
+    CHECK_FALSE(worker.ready());
+    CHECK_FALSE(worker.failed());
+  }
+  {
+    Worker worker(lab(), links.factory());
+    worker.open();
+    worker.begin(monotonic_now());
+  }
+}
+
+TEST_CASE("worker: a port that cannot be opened makes open() throw, and nothing is left behind") {
+  Links links;
+  links.refuse = "h2";
+  Worker worker(lab(), links.factory());
+  try {
+    worker.open();
+    FAIL("open() did not throw");
+  } catch (const NativeError& e) {
+    CHECK(e.code == "ENODEV");
+    CHECK(e.syscall == "bind");
+  }
+  worker.stop();
+  CHECK_FALSE(worker.ready());
+}
+
+TEST_CASE("worker: a device that cannot be built ends the worker with record `ended` = 1") {
+  Links links;
+  WorkerConfig config = lab();
+  config.switches[0].parameters.fdb_capacity = 16;
+  for (uint64_t i = 0; i < 100; ++i) config.switches[0].routes.push_back({kPeerMac + 10 + i, {1}});
+  Worker worker(config, links.factory());
+  worker.open();
+  worker.begin(monotonic_now());
+  REQUIRE(eventually([&] { return worker.failed(); }));
+  worker.stop();
+  CHECK(worker.failure().find("forwarding table") != std::string::npos);
+  CHECK(ended(worker) == std::vector<double>{1});
+  CHECK_FALSE(worker.ready());
+}
+
+TEST_CASE("worker: injected frames leave, frames for the slow path come up") {
+  Links links;
+  PortClock clock;
+  clock.now = monotonic_now();
+  links.test_clock = &clock;
+  WorkerConfig config;
+  config.name = "inject";
+  config.packets = 64;
+  config.nics = {nic("h1", kNicMac, kPeerMac, false)};
+  Worker worker(config, links.factory());
+  worker.open();
+  std::unique_ptr<MemoryPort> peer = std::move(links.waiting.at("h1"));
+  worker.begin(monotonic_now());
+  REQUIRE(eventually([&] { return worker.ready(); }));
+  std::vector<uint8_t> arp(60, 0x55);
+  store_ethernet(arp.data(), 0xffffffffffff, kPeerMac, false, 0, 0x0806);
+  REQUIRE(worker.inject(0, 0, arp));
+  CHECK(worker.inject(0, 1, arp));  // no such port
+  CHECK(worker.inject(7, 0, arp));  // no such device
+  CHECK_FALSE(worker.inject(0, 0, std::vector<uint8_t>(PuntedFrame::kMaxLength + 1)));
+  RxFrame frame;
+  REQUIRE(eventually([&] { return peer->receive(std::span(&frame, 1)) == 1; }));
+  CHECK(std::vector<uint8_t>(frame.data, frame.data + frame.length) == arp);
+  peer->release(1);
+  TxFrame up;
+  up.data = arp.data();
+  up.length = static_cast<uint32_t>(arp.size());
+  REQUIRE(peer->transmit(std::span(&up, 1)) == 1);
+  const auto punted = std::make_unique<PuntedFrame>();
+  REQUIRE(eventually([&] { return worker.punted().pop(*punted); }));
+  CHECK(punted->device == 0);
+  CHECK(std::vector<uint8_t>(punted->bytes, punted->bytes + punted->length) == arp);
+  worker.stop();
+  CHECK(worker.fidelity().inject_refused == 3);
+}
+
+TEST_CASE("worker: actions run between turns, their errors come back, and after the end they run at once") {
+  Links links;
+  Worker worker(lab(), links.factory());
+  worker.open();
+  worker.begin(monotonic_now());
+  REQUIRE(eventually([&] { return worker.ready(); }));
+  std::thread::id where;
+  worker.between_turns([&] { where = std::this_thread::get_id(); });
+  CHECK(where != std::thread::id{});
+  CHECK(where != std::this_thread::get_id());
+  CHECK_THROWS_AS(worker.between_turns([] { throw NativeError("X", 0, "", "no", ""); }), NativeError);
+  WorkerConfig other = lab();
+  other.nics.pop_back();
+  CHECK_THROWS_AS(worker.reconfigure(other), NativeError);
+  worker.reconfigure(lab());
+  worker.stop();
+  worker.between_turns([&] { where = std::this_thread::get_id(); });
+  CHECK(where == std::this_thread::get_id());
+}

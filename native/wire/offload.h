@@ -1,0 +1,48 @@
+// Work on a frame that its sender left to the network interface: finishing the transport checksum, and cutting a
+// super-frame (GSO: one header, up to 64 KiB of payload) into segments. On a packet socket this is told in a struct
+// virtio_net_hdr in front of the frame (PACKET_VNET_HDR; virtio 1.2, section 5.1.6).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace weir {
+
+inline constexpr uint32_t kOffloadHeader = 10;        // struct virtio_net_hdr
+inline constexpr uint32_t kMaxSuperFrame = 66 * 1024;  // the longest IP datagram, and room for the link header
+
+enum class Gso : uint8_t {
+  none,
+  tcp4,        // TCP over IPv4
+  tcp6,        // TCP over IPv6
+  udp,         // equal UDP datagrams (UDP_SEGMENT), IPv4 or IPv6
+  unsupported  // any other
+};
+
+struct Offload {
+  uint16_t checksum_start = 0;   // from the start of the frame: what the checksum covers, to the end of the frame
+  uint16_t checksum_offset = 0;  // of the checksum field from there; it holds the sum of the pseudo header
+  uint16_t segment_size = 0;     // payload bytes of every segment but the last
+  uint16_t header_length = 0;    // of a super-frame, repeated in each segment; set by check_offload()
+  Gso gso = Gso::none;
+  bool ecn = false;  // TCP: CWR is set, and means the first segment only (RFC 3168, section 6.1.2)
+  bool needs_checksum = false;
+
+  bool pending() const { return needs_checksum || gso != Gso::none; }
+  // Length of the longest frame that `length` bytes become.
+  uint32_t largest_segment(uint32_t length) const {
+    return gso == Gso::none ? length : std::min<uint32_t>(length, uint32_t{header_length} + segment_size);
+  }
+};
+
+// From and to the kOffloadHeader bytes in front of a frame, as the kernel of this host lays them out.
+Offload load_offload(const uint8_t* header);
+void store_offload(uint8_t* header, const Offload& offload);
+
+// Whether the frame is what `offload` says, so that segment() and complete_checksum() may be called; sets header_length.
+// Total: any frame, any offload. False for a checksum field outside the frame, and for a super-frame that is not one TCP
+// segment or UDP datagram of exactly the frame's length, has no payload or no partial checksum, or would become dust.
+// IPv6 extension headers in front of checksum_start are not walked.
+bool check_offload(const uint8_t* frame, uint32_t length, Offload& offload);
+
+}  // namespace weir

@@ -1,0 +1,31 @@
+/** `weir switch` and `weir nic`: daemons in the foreground. */
+import { readFileSync } from "node:fs";
+import type { CliContext } from "./context.js";
+import type { AddVerb } from "./program.js";
+
+/** The verb of one kind of daemon. */
+export function daemonVerb(kind: "switch" | "nic", description: string): AddVerb {
+  return (parent, context, done) => {
+    parent
+      .command(kind)
+      .description(description)
+      .requiredOption("-c, --config <file>", `${kind}.yaml; docs/daemons.md has its fields`)
+      .addHelpText("after", `\nExample:\n  weir validate ${kind}.yaml && weir ${kind} -c ${kind}.yaml\n\n${kSignals}`)
+      .action(async ({ config }: { config: string }) => done(await run(context, kind, config)));
+  };
+}
+
+export const addSwitch = daemonVerb("switch", "run a lossless switch between interfaces of this host");
+
+const kSignals = `SIGHUP reads the file again, SIGTERM and SIGINT drain and stop. Logs go to stderr, one JSON object per line.
+`;
+
+async function run(context: CliContext, kind: "switch" | "nic", file: string): Promise<number> {
+  const { runDaemon } = await import("../daemon/run.js");
+  return runDaemon(kind, file, { stderr: context.stderr, signals: context.signals, version: packageVersion() });
+}
+
+function packageVersion(): string {
+  return (JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string })
+    .version;
+}

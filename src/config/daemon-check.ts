@@ -1,0 +1,69 @@
+// What one field of a daemon's file alone cannot tell.
+import { checkReceiveBuffer, checkSwitch, checkUnshaped, type Findings, fittingPathMtu } from "./check-device.js";
+import { unknownName } from "./check-topology.js";
+import { checkCongestion } from "./congestion.js";
+import type { NicDaemonInput, SwitchDaemonInput } from "./daemon-schema.js";
+import type { NicDaemonConfig, SwitchDaemonConfig } from "./daemon-types.js";
+import { formatRate } from "./units.js";
+
+export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemonInput, found: Findings): void {
+  const names = config.ports.map((port) => port.name);
+  const places = config.ports.map((port) => `${port.namespace ?? ""}:${port.interface}`);
+  config.ports.forEach((port, i) => {
+    if (names.indexOf(port.name) !== i) {
+      found.problem(["ports", i, "name"], `${port.name} is there twice`, "every port needs a name of its own");
+    }
+    if (places.indexOf(places[i] ?? "") !== i) {
+      found.problem(["ports", i, "interface"], `${port.interface} is there twice`, "an interface makes one port");
+    }
+  });
+  config.static_fdb.forEach((entry, i) => {
+    const path = ["static_fdb", i, "port"];
+    if (!names.includes(entry.port)) {
+      const { message, hint } = unknownName(path, "port", entry.port, names);
+      found.problem(path, message, hint);
+    }
+  });
+  const ports = config.ports.map((port) => ({ ...port, delay: 0 }));
+  checkSwitch(config.switch, ports, (...field) => field, found);
+  // Both are on unless switched off, so their being on alone asks for nothing.
+  const asked = {
+    ...config.switch,
+    ecn: { ...config.switch.ecn, enabled: config.switch.ecn.enabled && input.ecn !== undefined },
+    pfc: { ...config.switch.pfc, enabled: config.switch.pfc.enabled && input.pfc !== undefined },
+  };
+  checkUnshaped(asked, ports, found);
+}
+
+export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, found: Findings): void {
+  for (const [list, members] of [
+    ["peers", input.peers ?? []],
+    ["queue_pairs", input.queue_pairs ?? []],
+  ] as const) {
+    const names = members.map(({ name }) => name);
+    names.forEach((name, i) => {
+      if (names.indexOf(name) !== i) found.problem([list, i, "name"], `${name} is there twice`, "names must differ");
+    });
+  }
+  const { path_mtu, initial_rate } = config.host;
+  const { mtu, rate } = config.port;
+  const narrow = fittingPathMtu(path_mtu, mtu);
+  if (narrow !== undefined) {
+    const message = `${path_mtu} needs an MTU of ${narrow.needed}, but ${config.port.interface} has ${mtu}`;
+    found.problem(["path_mtu"], message, `use path_mtu: ${narrow.fits}, or an MTU of ${narrow.needed}`);
+  }
+  if (initial_rate > rate) {
+    const message = `${formatRate(initial_rate)} is more than the line rate ${formatRate(rate)}`;
+    found.problem(["initial_rate"], message, "must be at most `rate`");
+  }
+  checkReceiveBuffer(config.host, (...field) => field, found);
+  if (config.congestion.algorithm === "dcqcn") {
+    const { problems, warnings } = checkCongestion(config.congestion.parameters, config.port.rate);
+    for (const { path, message, hint } of problems) found.problem(path, message, hint);
+    for (const warning of warnings) found.warn(warning);
+    if (config.queue_pairs.some((pair) => pair.priority === config.host.cnp.priority)) {
+      const { priority } = config.host.cnp;
+      found.warn(`CNPs have the priority ${priority} of the data, so congestion and pauses delay them too`);
+    }
+  }
+}

@@ -1,0 +1,170 @@
+// From a daemon's file as written to its configuration in full: defaults merged, interfaces looked up. Judges nothing.
+import type { Findings } from "./check-device.js";
+import { unknownName } from "./check-topology.js";
+import { congestionSchema, resolveCongestion } from "./congestion.js";
+import {
+  type DaemonInput,
+  type NicDaemonInput,
+  nicDaemonSchema,
+  type SwitchDaemonInput,
+  sendSchema,
+} from "./daemon-schema.js";
+import type {
+  DaemonPort,
+  InterfaceFacts,
+  MetricsConfig,
+  NicDaemonConfig,
+  QueuePairConfig,
+  SwitchDaemonConfig,
+} from "./daemon-types.js";
+import type { Problem } from "./error.js";
+import { defaultsOf } from "./fields.js";
+import { dscpOf, type HostInput, merge, resolveHost, resolveSwitch, type SwitchInput } from "./resolve.js";
+import { hostSchema, switchSchema } from "./schema.js";
+import type { Congestion } from "./types.js";
+
+/** `path` is where the interface is named in the file. */
+export type Inspector = (name: string, namespace: string | undefined, path: Problem["path"]) => InterfaceFacts;
+
+const SWITCH_DEFAULTS = switchSchema.parse(defaultsOf(switchSchema));
+const HOST_DEFAULTS = hostSchema.parse(defaultsOf(hostSchema));
+const CONGESTION_DEFAULTS = congestionSchema.parse(defaultsOf(congestionSchema));
+const SEND_DEFAULTS = sendSchema.parse(defaultsOf(sendSchema)) as {
+  operation: "write";
+  message: number;
+  start: number;
+};
+const { rate: NIC_RATE } = nicDaemonSchema.pick({ rate: true }).parse(defaultsOf(nicDaemonSchema.pick({ rate: true })));
+
+function common(input: DaemonInput, fallbackName: string, port: number) {
+  const metrics: MetricsConfig = { address: "127.0.0.1", port, per_qp: false, ...definedOnly(input.metrics || {}) };
+  return {
+    name: input.name ?? fallbackName,
+    metrics: input.metrics === false ? undefined : metrics,
+    control: input.control,
+  };
+}
+
+function definedOnly<T extends object>(object: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as never;
+}
+
+export function resolveSwitchDaemon(
+  input: SwitchDaemonInput,
+  fallbackName: string,
+  inspect: Inspector,
+): SwitchDaemonConfig {
+  const own = common(input, fallbackName, 9464);
+  const ports = input.ports.map((port, i): DaemonPort => {
+    const facts = inspect(port.interface, port.namespace, ["ports", i, "interface"]);
+    return {
+      name: port.name ?? port.interface,
+      interface: port.interface,
+      namespace: port.namespace,
+      rate: port.rate ?? 0,
+      mtu: port.mtu ?? facts.mtu,
+      mac: facts.mac,
+    };
+  });
+  const { ports: _, static_fdb, name: _name, metrics: _metrics, control: _control, ...written } = input;
+  const section = merge<SwitchInput>(SWITCH_DEFAULTS, { forwarding: "learning" }, written);
+  const mtus = ports.map((port) => port.mtu);
+  return {
+    kind: "switch",
+    ...own,
+    ports,
+    switch: resolveSwitch(own.name, section, mtus),
+    static_fdb: static_fdb ?? [],
+  };
+}
+
+export function resolveNicDaemon(
+  input: NicDaemonInput,
+  fallbackName: string,
+  inspect: Inspector,
+  found: Findings,
+): NicDaemonConfig {
+  const own = common(input, fallbackName, 9465);
+  const facts = inspect(input.interface, input.namespace, ["interface"]);
+  const rate = input.rate ?? (NIC_RATE as number);
+  const port: DaemonPort = {
+    name: input.interface,
+    interface: input.interface,
+    namespace: input.namespace,
+    rate,
+    mtu: input.mtu ?? facts.mtu,
+    mac: input.mac ?? facts.mac,
+  };
+  const { path_mtu, line_rate_start, initial_rate, burst, cnp, receive_buffer } = input;
+  const host = merge<HostInput>(HOST_DEFAULTS, {
+    path_mtu,
+    line_rate_start,
+    initial_rate,
+    burst,
+    cnp,
+    receive_buffer,
+  });
+  const { pfc, scheduler, trust, dscp_map, default_priority } = input;
+  const classes = merge<SwitchInput>(SWITCH_DEFAULTS, { pfc, scheduler, trust, dscp_map, default_priority });
+  const resolved = resolveSwitch(own.name, classes, [port.mtu]);
+  const { algorithm, profile, parameters } = merge<object>(CONGESTION_DEFAULTS, input.congestion) as Congestion;
+  return {
+    kind: "nic",
+    ...own,
+    port,
+    address: input.address,
+    host: resolveHost(own.name, host, rate),
+    classes: {
+      pfc: resolved.pfc,
+      scheduler: resolved.scheduler,
+      trust: resolved.trust,
+      dscp_map: resolved.dscp_map,
+      default_priority: resolved.default_priority,
+    },
+    congestion: {
+      algorithm,
+      profile,
+      parameters: resolveCongestion(profile, (parameters ?? {}) as Parameters<typeof resolveCongestion>[1], rate),
+    },
+    queue_pairs: resolveQueuePairs(input, resolved.dscp_map, found),
+  };
+}
+
+function resolveQueuePairs(input: NicDaemonInput, map: number[], found: Findings): QueuePairConfig[] {
+  const peers = input.peers ?? [];
+  const first = input.queue_pairs?.[0]?.qpn ?? 0x11;
+  return (input.queue_pairs ?? []).flatMap((pair, i): QueuePairConfig[] => {
+    const peer = peers.find(({ name }) => name === pair.peer);
+    if (peer === undefined) {
+      const path = ["queue_pairs", i, "peer"];
+      const { message, hint } = unknownName(
+        path,
+        "peer",
+        pair.peer,
+        peers.map(({ name }) => name),
+      );
+      found.problem(path, message, hint);
+      return [];
+    }
+    const qpn = first + i;
+    if (pair.qpn !== undefined && pair.qpn !== qpn) {
+      const message = `${hex(pair.qpn)} does not follow the one before`;
+      found.problem(["queue_pairs", i, "qpn"], message, `queue pairs are numbered in order: ${hex(qpn)}`);
+    }
+    const priority = pair.priority ?? 3;
+    const { send } = pair;
+    return [
+      {
+        name: pair.name,
+        peer,
+        qpn,
+        remote_qpn: pair.remote_qpn ?? qpn,
+        priority,
+        dscp: pair.dscp ?? dscpOf(map, priority),
+        send: send && { ...SEND_DEFAULTS, rate: send.rate, bytes: send.bytes, ...definedOnly(send) },
+      },
+    ];
+  });
+}
+
+const hex = (qpn: number) => `0x${qpn.toString(16)}`;

@@ -1,0 +1,138 @@
+// switch.yaml and nic.yaml as users write them: the sections of a scenario, and what ties a daemon to its host.
+import { isIPv4 } from "node:net";
+import { z } from "zod";
+import { congestionSchema } from "./congestion.js";
+import { choice, flag, integer, rate, section, showValue, size, time } from "./fields.js";
+import { hostSchema, nameSchema, switchSchema } from "./schema.js";
+
+const MAC = /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/i;
+/** Largest queue pair number: 24 bits on the wire. */
+const LAST_QPN = 0xff_ffff;
+
+const macSchema = z
+  .string()
+  .regex(MAC, { error: (issue) => `${showValue(issue.input)} is not a MAC address such as 02:00:00:00:00:01` })
+  .transform((text) => Number.parseInt(text.replaceAll(":", ""), 16));
+const addressSchema = z.string().refine(isIPv4, {
+  error: (issue) => `${showValue(issue.input)} is not an IPv4 address such as 10.0.0.1`,
+});
+const interfaceSchema = z.string().regex(/^[^\s/]{1,15}$/, {
+  error: (issue) =>
+    `${showValue(issue.input)} is not the name of an interface: up to 15 characters without blanks or /`,
+});
+const namespaceSchema = z
+  .string()
+  .startsWith("/", { error: "give the path of a network namespace, such as /run/netns/blue" })
+  .optional()
+  .meta({ description: "Network namespace that the interface is in, as a path. Default: the daemon's own." });
+const mtuSchema = integer("Largest IP packet, in bytes. Default: the interface's.", 68, 65_535);
+
+function daemonFields(port: number) {
+  const endpoint = section({
+    address: z.string().min(1).optional().meta({ description: "Address to listen at.", default: "127.0.0.1" }),
+    port: integer("TCP port to listen at.", 1, 65_535, port),
+    per_qp: flag("Also series of each queue pair: rate, target rate, alpha.", false),
+  });
+  return {
+    name: nameSchema
+      .optional()
+      .meta({ description: "Name in metrics, logs and `weir show`. Default: the file's name." }),
+    metrics: z
+      .union([z.literal(false), endpoint])
+      .optional()
+      .meta({ description: `Prometheus endpoint, or false. Default: 127.0.0.1:${port}.` }),
+    control: z
+      .string()
+      .startsWith("/", { error: "give an absolute path" })
+      .max(107, { error: "a socket's path has at most 107 characters" })
+      .optional()
+      .meta({ description: "Control socket. Default: weir/NAME.sock in /run, or in $XDG_RUNTIME_DIR when not root." }),
+  };
+}
+
+const { forwarding: _, ...switchFields } = switchSchema.shape;
+
+export const switchDaemonSchema = section({
+  ...daemonFields(9464),
+  ports: z
+    .array(
+      section({
+        interface: interfaceSchema.meta({ description: "Interface to take over; it must exist already." }),
+        name: nameSchema.optional().meta({ description: "Name of the port. Default: the interface's." }),
+        namespace: namespaceSchema,
+        rate: rate("Rate of the link, in each direction; without one, queues hardly form.", {
+          default: "unlimited",
+          zero: "unlimited",
+        }),
+        mtu: mtuSchema,
+      }),
+    )
+    .min(1)
+    .max(250)
+    .meta({ description: "The switch's ports." }),
+  ...switchFields,
+  forwarding: choice(
+    "Learn addresses and flood unknown ones (loop-free networks only), or `static_fdb` alone.",
+    ["learning", "static"],
+    "learning",
+  ),
+  static_fdb: z
+    .array(
+      section({
+        mac: macSchema.meta({ description: "Destination." }),
+        port: z.string().meta({ description: "Name of the port it is behind." }),
+      }),
+    )
+    .optional()
+    .meta({ description: "Addresses that need no learning and do not age.", default: [] }),
+});
+
+export const sendSchema = section({
+  operation: choice("RDMA operation.", ["write", "send"], "write"),
+  message: size("Size of one message.", { default: "4MB", min: 1, max: 2 ** 31 }),
+  rate: rate("Cap on the rate that the application offers. Default: none."),
+  bytes: size("Total to send. Default: no limit.", { min: 1, max: 1e15 }),
+  start: time("When to start, from the start of the daemon.", { default: "0s" }),
+});
+
+const queuePairSchema = section({
+  name: nameSchema.meta({ description: "Name of the queue pair." }),
+  peer: z.string().meta({ description: "Name of the peer at the other end." }),
+  qpn: integer("Own number. Queue pairs are numbered in order from the first one's. Default: from 0x11.", 2, LAST_QPN),
+  remote_qpn: integer("The peer's number. Default: the same as the own one.", 2, LAST_QPN),
+  priority: integer("Priority (traffic class) of the data.", 0, 7, 3),
+  dscp: integer("DSCP of the data. Default: one that `dscp_map` gives `priority`.", 0, 63),
+  send: sendSchema.optional().meta({ description: "What to send; a queue pair without it only receives." }),
+});
+
+const { buffer: _buffer, ecn: _ecn, forwarding: _forwarding, ageing: _ageing, ...classFields } = switchSchema.shape;
+
+export const nicDaemonSchema = section({
+  ...daemonFields(9465),
+  interface: interfaceSchema.meta({ description: "Interface to use; it must exist already." }),
+  namespace: namespaceSchema,
+  address: addressSchema.meta({
+    description: "IPv4 address of the NIC: one of its own, or one that the kernel has too.",
+  }),
+  mac: macSchema.optional().meta({ description: "MAC address. Default: the interface's." }),
+  rate: rate("Line rate.", { default: "10Gbps" }),
+  mtu: mtuSchema,
+  ...hostSchema.shape,
+  ...classFields,
+  congestion: congestionSchema.optional().meta({ description: "Congestion control." }),
+  peers: z
+    .array(
+      section({
+        name: nameSchema.meta({ description: "Name for use in `queue_pairs`." }),
+        address: addressSchema.meta({ description: "IPv4 address." }),
+        mac: macSchema.meta({ description: "MAC address of the peer, or of the router on the way." }),
+      }),
+    )
+    .optional()
+    .meta({ description: "Whom the NIC talks to.", default: [] }),
+  queue_pairs: z.array(queuePairSchema).max(4096).optional().meta({ description: "Queue pairs.", default: [] }),
+});
+
+export type SwitchDaemonInput = z.output<typeof switchDaemonSchema>;
+export type NicDaemonInput = z.output<typeof nicDaemonSchema>;
+export type DaemonInput = Pick<SwitchDaemonInput, "name" | "metrics" | "control">;

@@ -1,0 +1,67 @@
+// The validated configuration of a daemon. Units as in types.ts: bit/s, bytes, ns. MAC addresses are 48-bit numbers.
+import type { Congestion, Flow, HostConfig, SwitchConfig, TrafficClasses } from "./types.js";
+
+/** What a daemon asks about an interface. */
+export interface InterfaceFacts {
+  mtu: number;
+  mac: number;
+}
+
+/** Throws WeirError when there is no such interface or namespace. */
+export type InspectInterface = (name: string, namespace: string | undefined) => InterfaceFacts;
+
+export interface DaemonPort extends InterfaceFacts {
+  name: string;
+  interface: string;
+  /** Path; undefined: the daemon's own. */
+  namespace: string | undefined;
+  /** 0: unlimited. */
+  rate: number;
+}
+
+export interface MetricsConfig {
+  address: string;
+  port: number;
+  per_qp: boolean;
+}
+
+interface DaemonConfig {
+  name: string;
+  /** Undefined: switched off. */
+  metrics: MetricsConfig | undefined;
+  /** Path of the control socket; undefined: the default for `name`. */
+  control: string | undefined;
+}
+
+export interface SwitchDaemonConfig extends DaemonConfig {
+  kind: "switch";
+  ports: DaemonPort[];
+  switch: SwitchConfig;
+  static_fdb: { mac: number; port: string }[];
+}
+
+export interface Peer {
+  name: string;
+  address: string;
+  mac: number;
+}
+
+export interface QueuePairConfig extends Pick<Flow, "priority" | "dscp"> {
+  name: string;
+  peer: Peer;
+  qpn: number;
+  remote_qpn: number;
+  /** Undefined: only receives. */
+  send: Pick<Flow, "operation" | "message" | "rate" | "bytes" | "start"> | undefined;
+}
+
+export interface NicDaemonConfig extends DaemonConfig {
+  kind: "nic";
+  /** Its `mac` is the NIC's, which may differ from the interface's. */
+  port: DaemonPort;
+  address: string;
+  host: HostConfig;
+  classes: TrafficClasses;
+  congestion: Congestion;
+  queue_pairs: QueuePairConfig[];
+}

@@ -1,0 +1,111 @@
+// Daemon files: read, validate, fill in defaults. switch.yaml has `ports`, nic.yaml has an `interface`.
+import { basename, extname } from "node:path";
+import type { z } from "zod";
+import { Findings } from "./check-device.js";
+import { checkNicDaemon, checkSwitchDaemon } from "./daemon-check.js";
+import { type Inspector, resolveNicDaemon, resolveSwitchDaemon } from "./daemon-resolve.js";
+import { nicDaemonSchema, switchDaemonSchema } from "./daemon-schema.js";
+import type { InspectInterface, NicDaemonConfig, SwitchDaemonConfig } from "./daemon-types.js";
+import { ScenarioError, WeirError } from "./error.js";
+import { problemsOf } from "./fields.js";
+import { readScenarioFile, readScenarioText, type ScenarioFile } from "./yaml.js";
+
+export type * from "./daemon-types.js";
+
+export interface LoadedDaemon<Config> {
+  config: Config;
+  warnings: string[];
+}
+
+interface LoadOptions {
+  /** Overrides, each `path.to.field=value`. */
+  set?: readonly string[];
+  /** Without it interfaces are taken to exist, with an MTU of 1500. */
+  inspect?: InspectInterface;
+}
+
+/** What a file describes, by its top-level keys: `ports` make a switch, an `interface` or `queue_pairs` a NIC. */
+export function fileKind(data: unknown): "scenario" | "switch" | "nic" {
+  const has = (key: string) => typeof data === "object" && data !== null && key in data;
+  if (has("topology") || has("traffic")) return "scenario";
+  if (has("ports") || has("static_fdb")) return "switch";
+  return has("interface") || has("peers") || has("queue_pairs") ? "nic" : "scenario";
+}
+
+/** The same for a file; one that cannot be read is left to the scenario loader, which says why. */
+export function kindOfFile(file: string): ReturnType<typeof fileKind> {
+  try {
+    return fileKind(readScenarioFile(file, []).data);
+  } catch {
+    return "scenario";
+  }
+}
+
+/** Throws ScenarioError with everything wrong in the file, or WeirError if it cannot be read. */
+export function loadSwitchDaemon(file: string, options: LoadOptions = {}): LoadedDaemon<SwitchDaemonConfig> {
+  return switchFrom(readScenarioFile(file, options.set ?? [], "switch"), file, options.inspect);
+}
+
+/** The same for a NIC. */
+export function loadNicDaemon(file: string, options: LoadOptions = {}): LoadedDaemon<NicDaemonConfig> {
+  return nicFrom(readScenarioFile(file, options.set ?? [], "nic"), file, options.inspect);
+}
+
+/** The same from YAML text. */
+export function parseSwitchDaemon(text: string, source: string, options: LoadOptions = {}) {
+  return switchFrom(readScenarioText(text, source, options.set ?? [], "switch"), source, options.inspect);
+}
+
+export function parseNicDaemon(text: string, source: string, options: LoadOptions = {}) {
+  return nicFrom(readScenarioText(text, source, options.set ?? [], "nic"), source, options.inspect);
+}
+
+function switchFrom(file: ScenarioFile, source: string, inspect: InspectInterface | undefined) {
+  const input = parsed(switchDaemonSchema, file, source, "switch");
+  const found = new Findings();
+  const config = resolveSwitchDaemon(input, nameOf(source), inspectorFor(inspect, found));
+  checkSwitchDaemon(config, input, found);
+  return finished(config, file, source, "switch", found);
+}
+
+function nicFrom(file: ScenarioFile, source: string, inspect: InspectInterface | undefined) {
+  const input = parsed(nicDaemonSchema, file, source, "nic");
+  const found = new Findings();
+  const config = resolveNicDaemon(input, nameOf(source), inspectorFor(inspect, found), found);
+  checkNicDaemon(config, input, found);
+  return finished(config, file, source, "nic", found);
+}
+
+function parsed<T extends z.ZodType>(schema: T, file: ScenarioFile, source: string, kind: string): z.output<T> {
+  const result = schema.safeParse(file.data);
+  if (result.success) return result.data;
+  throw new ScenarioError(source, problemsOf(result.error, file.data).map(file.locate), kind);
+}
+
+function finished<Config>(
+  config: Config,
+  file: ScenarioFile,
+  source: string,
+  kind: string,
+  found: Findings,
+): LoadedDaemon<Config> {
+  const problems = [...found.problems.values()];
+  if (problems.length > 0) throw new ScenarioError(source, problems.map(file.locate), kind);
+  return { config, warnings: [...file.warnings, ...found.warnings] };
+}
+
+const nameOf = (file: string) => basename(file, extname(file)).replace(/[^A-Za-z0-9_-]/g, "-");
+
+/** What cannot be inspected is a problem, and the rest is checked all the same. */
+function inspectorFor(inspect: InspectInterface | undefined, found: Findings): Inspector {
+  const assumed = { mtu: 1500, mac: 0 };
+  return (name, namespace, path) => {
+    try {
+      return inspect?.(name, namespace) ?? assumed;
+    } catch (error) {
+      if (!(error instanceof WeirError)) throw error;
+      found.problem(path, error.message, error.hint);
+      return assumed;
+    }
+  };
+}

@@ -1,0 +1,136 @@
+/** From a daemon's configuration to its native worker: one switch or one NIC, in wall units. */
+import type { DaemonPort, NicDaemonConfig, QueuePairConfig, SwitchDaemonConfig } from "../config/daemon.js";
+import {
+  kEct0,
+  kFirstQpn,
+  kQuantumNs,
+  nicBehaviour,
+  receiveSlots,
+  switchBehaviour,
+  switchDescriptors,
+  udpSourcePort,
+} from "../native/behaviour.js";
+import type { NativePort, NativeQueuePair, WorkerConfig } from "../native/types.js";
+import type { Namespaces } from "./interface.js";
+
+/** How late a worker may be before a lossless class could lose: extra headroom at shaped ports, and receive slots. */
+const kLatenessNs = 5e6;
+/** The kernel's largest super-frame, 64 KiB, with its headers. */
+const kSuperFrameBytes = 66 * 1024;
+const kSuperFrameSlots = 512;
+/** Bound on the packet memory of a switch; it is locked. */
+const kPacketMemoryBytes = 128 * 2 ** 20;
+/** A frame of path MTU 1024, by which descriptors are counted. */
+const kCommonFrameBytes = 1082;
+const kNicDescriptors = 4608;
+
+export function composeSwitchWorker(config: SwitchDaemonConfig, namespaces: Namespaces): WorkerConfig {
+  const s = config.switch;
+  const ports = config.ports.map((port) => ({
+    ...nativePort(port, namespaces),
+    slot_bytes: kSuperFrameBytes,
+    receive_slots: kSuperFrameSlots,
+    offloads: true,
+    mtu: port.mtu,
+    mac: port.mac,
+  }));
+  const fastest = Math.max(...config.ports.map((port) => port.rate));
+  const behaviour = switchBehaviour(s, Math.ceil((fastest / 8) * (kLatenessNs / 1e9)));
+  const wanted = 4096 + switchDescriptors({ ...behaviour, ports }, kCommonFrameBytes);
+  const names = config.ports.map((port) => port.name);
+  return {
+    ...common(config.name),
+    packets: Math.min(wanted, Math.floor(kPacketMemoryBytes / kSuperFrameBytes)),
+    packet_bytes: kSuperFrameBytes,
+    switches: [
+      {
+        name: config.name,
+        ports,
+        ...behaviour,
+        learning: s.forwarding === "learning",
+        ageing: s.ageing,
+        seed: 1,
+        component: 0,
+        routes: config.static_fdb.map(({ mac, port }) => ({ destination_mac: mac, ports: [names.indexOf(port)] })),
+        pins: [],
+      },
+    ],
+    nics: [],
+  };
+}
+
+export function composeNicWorker(config: NicDaemonConfig, namespaces: Namespaces): WorkerConfig {
+  const frameBytes = config.port.mtu + 18;
+  const { rate, mac } = config.port;
+  return {
+    ...common(config.name),
+    packets: kNicDescriptors,
+    packet_bytes: Math.ceil((frameBytes + 64) / 64) * 64,
+    switches: [],
+    nics: [
+      {
+        name: config.name,
+        port: {
+          ...nativePort(config.port, namespaces),
+          slot_bytes: frameBytes,
+          receive_slots: receiveSlots(rate, kLatenessNs),
+        },
+        mac,
+        first_qpn: config.queue_pairs[0]?.qpn ?? kFirstQpn,
+        ...nicBehaviour(config.host, config.classes, config.congestion, rate, 1),
+        queue_pairs: config.queue_pairs.map((pair, i) => queuePair(config, pair, i)),
+      },
+    ],
+  };
+}
+
+function common(name: string) {
+  return { name, cpu: -1, seed: 1, quantum: kQuantumNs, sample_interval: 0, reset_after: 0 };
+}
+
+function nativePort(
+  port: DaemonPort,
+  namespaces: Namespaces,
+): Pick<NativePort, "name" | "interface" | "namespace_fd" | "rate" | "delay"> {
+  return {
+    name: port.name,
+    interface: port.interface,
+    namespace_fd: namespaces.descriptor(port.namespace),
+    rate: port.rate,
+    delay: 0,
+  };
+}
+
+function queuePair(config: NicDaemonConfig, pair: QueuePairConfig, order: number): NativeQueuePair {
+  const { send } = pair;
+  return {
+    name: pair.name,
+    remote_qpn: pair.remote_qpn,
+    path: {
+      destination_mac: pair.peer.mac,
+      source_mac: config.port.mac,
+      tagged: false,
+      vlan_tci: 0,
+      ip_version: 4,
+      source_ip: ipv4Bytes(config.address),
+      destination_ip: ipv4Bytes(pair.peer.address),
+      dscp: pair.dscp,
+      ecn: kEct0,
+      udp_source_port: udpSourcePort(order),
+    },
+    priority: pair.priority,
+    operation: send?.operation ?? "write",
+    path_mtu: config.host.path_mtu,
+    message_bytes: send?.message ?? 1,
+    total_bytes: send?.bytes ?? 0,
+    first_psn: 0,
+    ...(send && { start: send.start }),
+    rate_cap: send?.rate ?? 0,
+    remote_address: 0,
+    remote_key: 0,
+  };
+}
+
+function ipv4Bytes(address: string): Uint8Array {
+  return Uint8Array.from(address.split("."), Number);
+}

@@ -1,0 +1,124 @@
+/** Talks to running daemons over their control sockets. */
+import { readdirSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { join } from "node:path";
+import { WeirError } from "../config/error.js";
+import type { ControlRequests } from "./protocol.js";
+
+export type ControlAnswer = { ok: true; data: unknown } | { ok: false; error: string; hint?: string };
+
+const kTimeoutMs = 5000;
+
+/** Where daemons of this user have their control sockets. Throws WeirError if there is no such place. */
+export function controlDirectory(): string {
+  if (process.geteuid?.() === 0) return "/run/weir";
+  const runtime = process.env.XDG_RUNTIME_DIR;
+  if (runtime !== undefined && runtime !== "") return join(runtime, "weir");
+  throw new WeirError("no place for control sockets: not root, and XDG_RUNTIME_DIR is not set", {
+    hint: "set `control` in the daemon's file, and give --socket to weir show",
+  });
+}
+
+/** Does anybody listen at this socket? */
+export async function probe(path: string): Promise<boolean> {
+  try {
+    (await open(path)).destroy();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** One request. @throws WeirError when nobody answers, or the daemon refuses. */
+export async function ask<Name extends keyof ControlRequests>(
+  path: string,
+  request: Name,
+): Promise<ControlRequests[Name]> {
+  let socket: Socket;
+  try {
+    socket = await open(path);
+  } catch (error) {
+    throw unreachable(path, error as NodeJS.ErrnoException);
+  }
+  try {
+    const answer = JSON.parse(await exchange(socket, JSON.stringify({ request }))) as ControlAnswer;
+    if (answer.ok) return answer.data as ControlRequests[Name];
+    throw new WeirError(answer.error, answer.hint === undefined ? {} : { hint: answer.hint });
+  } finally {
+    socket.destroy();
+  }
+}
+
+/**
+ * The control socket to ask: `socket` if given, else that of the daemon called `name`, else that of the only one running.
+ * @throws WeirError when there is none, or several to choose from.
+ */
+export async function findDaemon(
+  choice: { name?: string | undefined; socket?: string | undefined },
+  directory: () => string = controlDirectory,
+): Promise<string> {
+  if (choice.socket !== undefined) return choice.socket;
+  const folder = directory();
+  const running = await runningDaemons(folder);
+  if (choice.name !== undefined) {
+    if (running.includes(choice.name)) return join(folder, `${choice.name}.sock`);
+    const hint = running.length === 0 ? `none is running in ${folder}` : `running: ${running.join(", ")}`;
+    throw new WeirError(`no daemon called ${choice.name} is running`, { hint });
+  }
+  const [only] = running;
+  if (only === undefined) {
+    throw new WeirError("no daemon is running", {
+      hint: `start one: weir switch -c switch.yaml; looked in ${folder}, --socket names another place`,
+    });
+  }
+  if (running.length > 1) {
+    throw new WeirError(`several daemons are running: ${running.join(", ")}`, { hint: "name one of them" });
+  }
+  return join(folder, `${only}.sock`);
+}
+
+async function runningDaemons(folder: string): Promise<string[]> {
+  let files: string[];
+  try {
+    files = readdirSync(folder).filter((file) => file.endsWith(".sock"));
+  } catch {
+    return [];
+  }
+  const alive = await Promise.all(files.map((file) => probe(join(folder, file))));
+  return files.filter((_, i) => alive[i]).map((file) => file.slice(0, -".sock".length));
+}
+
+function open(path: string): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(path);
+    socket.once("connect", () => resolve(socket)).once("error", reject);
+  });
+}
+
+function exchange(socket: Socket, request: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = "";
+    socket.setEncoding("utf8").setTimeout(kTimeoutMs, () => {
+      socket.destroy(new WeirError(`the daemon did not answer within ${kTimeoutMs / 1000} s`));
+    });
+    socket.on("data", (chunk: string) => {
+      text += chunk;
+      if (text.endsWith("\n")) resolve(text);
+    });
+    socket.on("error", reject);
+    socket.on("close", () => reject(new WeirError("the daemon went away before it answered")));
+    socket.write(`${request}\n`);
+  });
+}
+
+function unreachable(path: string, error: NodeJS.ErrnoException): WeirError {
+  const reasons: Record<string, string> = {
+    ENOENT: "there is no such socket",
+    ECONNREFUSED: "nobody listens there; the daemon is gone",
+    EACCES: "it belongs to another user",
+  };
+  return new WeirError(`cannot reach the daemon at ${path}: ${reasons[error.code ?? ""] ?? error.message}`, {
+    cause: error,
+    hint: error.code === "EACCES" ? "run as the user that the daemon runs as" : "is it running?",
+  });
+}

@@ -1,0 +1,59 @@
+/** What differs between the daemons: their files, their workers, and what of them cannot change while they run. */
+import type {
+  DaemonPort,
+  InspectInterface,
+  LoadedDaemon,
+  NicDaemonConfig,
+  SwitchDaemonConfig,
+} from "../config/daemon.js";
+import { loadNicDaemon, loadSwitchDaemon } from "../config/daemon.js";
+import type { WorkerConfig } from "../native/types.js";
+import { composeNicWorker, composeSwitchWorker } from "./compose.js";
+import type { Namespaces } from "./interface.js";
+
+export type DaemonConfig = SwitchDaemonConfig | NicDaemonConfig;
+
+export function loadDaemon(
+  kind: DaemonConfig["kind"],
+  file: string,
+  inspect: InspectInterface,
+): LoadedDaemon<DaemonConfig> {
+  return kind === "switch" ? loadSwitchDaemon(file, { inspect }) : loadNicDaemon(file, { inspect });
+}
+
+export function composeWorker(config: DaemonConfig, namespaces: Namespaces): WorkerConfig {
+  return config.kind === "switch" ? composeSwitchWorker(config, namespaces) : composeNicWorker(config, namespaces);
+}
+
+export function portsOf(config: DaemonConfig): DaemonPort[] {
+  return config.kind === "switch" ? config.ports : [config.port];
+}
+
+/** Fields that differ between two configurations although a running daemon cannot change them. */
+export function fixedChanges(before: DaemonConfig, after: DaemonConfig): string[] {
+  const [old, fresh] = [fixedFields(before), fixedFields(after)];
+  return Object.keys(old).filter((field) => JSON.stringify(old[field]) !== JSON.stringify(fresh[field]));
+}
+
+function fixedFields(config: DaemonConfig): Record<string, unknown> {
+  const { name, metrics, control } = config;
+  const own = { name, metrics, control };
+  if (config.kind === "switch") return { ...own, ports: config.ports };
+  const { interface: netdev, namespace, rate, mtu, mac } = config.port;
+  const { path_mtu, burst, receive_buffer } = config.host;
+  const queue_pairs = config.queue_pairs.map((pair) => ({ ...pair, send: pair.send && { ...pair.send, rate: 0 } }));
+  const { address } = config;
+  return {
+    ...own,
+    interface: netdev,
+    namespace,
+    rate,
+    mtu,
+    mac,
+    address,
+    path_mtu,
+    burst,
+    receive_buffer,
+    queue_pairs,
+  };
+}

@@ -1,0 +1,64 @@
+/** What daemons tell over their control socket, by the name of the request. Bytes, ns and bit/s. */
+import type { QueuePairState, SwitchState } from "../native/types.js";
+
+export interface Status {
+  kind: "switch" | "nic";
+  name: string;
+  version: string;
+  pid: number;
+  uptime_s: number;
+  control: string;
+  metrics: string | null;
+}
+
+export interface CounterValue {
+  name: string;
+  unit: string;
+  labels: Record<string, string>;
+  /** Since `weir clear counters`, or the start. */
+  value: number;
+}
+
+export interface PortStatus {
+  name: string;
+  interface: string;
+  namespace: string | null;
+  mac: string;
+  mtu: number;
+  /** bit/s; 0: unlimited. */
+  rate: number;
+  up: boolean;
+  /** Times the interface came up again. */
+  recoveries: number;
+}
+
+export interface SwitchReport {
+  name: string;
+  pfc_priorities: number[];
+  ecn: { enabled: boolean; kmin: number; kmax: number; pmax: number; priorities: number[] };
+  buffer: SwitchState["buffer"];
+  ports: (SwitchState["ports"][number] & { name: string })[];
+}
+
+export interface FdbEntry {
+  mac: string;
+  vlan: number;
+  ports: string[];
+  kind: "learned" | "static";
+  expires_in_s: number | null;
+}
+
+export interface QueuePairReport extends QueuePairState {
+  peer: string;
+}
+
+/** Answer of each request. */
+export interface ControlRequests {
+  status: Status;
+  counters: { since: string; counters: CounterValue[] };
+  ports: PortStatus[];
+  switch: SwitchReport;
+  fdb: FdbEntry[];
+  queue_pairs: QueuePairReport[];
+  clear: { cleared: string };
+}

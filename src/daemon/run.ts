@@ -1,0 +1,241 @@
+/** Runs a daemon in the foreground, from its file to its exit status. */
+import type { Socket } from "node:dgram";
+import type { EventEmitter } from "node:events";
+import { join } from "node:path";
+import type { InterfaceFacts } from "../config/daemon.js";
+import { WeirError } from "../config/error.js";
+import { MetricsRegistry } from "../metrics/registry.js";
+import { isLoopback, MetricsServer } from "../metrics/server.js";
+import { loadAddon } from "../native/addon.js";
+import type { NativeAddon } from "../native/types.js";
+import { controlDirectory } from "./control_client.js";
+import { ControlServer } from "./control_server.js";
+import { Device } from "./device.js";
+import { inspectInterface, kernelHasAddress, Namespaces } from "./interface.js";
+import { holdKernelPort } from "./kernel_port.js";
+import { type DaemonConfig, fixedChanges, loadDaemon } from "./kinds.js";
+import { createLog, type Log, type LogSink } from "./log.js";
+import { type Notifier, serviceNotifier } from "./notify.js";
+import type { ControlRequests, Status } from "./protocol.js";
+
+export interface DaemonHost {
+  stderr: LogSink;
+  /** Emits SIGHUP, SIGTERM and SIGINT. */
+  signals: EventEmitter;
+  version: string;
+  /** The native core; the installed one if left out. */
+  addon?: NativeAddon & Notifier;
+}
+
+/**
+ * Until SIGTERM or SIGINT: 0; or until the worker fails: 1. SIGHUP reads the file again.
+ * @throws ScenarioError for a bad file, WeirError when the daemon cannot start.
+ */
+export async function runDaemon(kind: DaemonConfig["kind"], file: string, host: DaemonHost): Promise<number> {
+  const daemon = new Daemon(kind, file, host);
+  try {
+    await daemon.start();
+    return await daemon.ended;
+  } finally {
+    daemon.close();
+  }
+}
+
+class Daemon {
+  /** The exit status. */
+  readonly ended: Promise<number>;
+  private end: (status: number) => void = () => {};
+  private stopping = false;
+  private config: DaemonConfig;
+  private readonly log: Log;
+  private readonly namespaces = new Namespaces();
+  private readonly facts = new Map<string, InterfaceFacts>();
+  private readonly reloads = { succeeded: 0, failed: 0 };
+  private readonly addon: NativeAddon & Notifier;
+  private readonly notify: (state: string) => void;
+  private readonly started = Date.now();
+  private device: Device | undefined;
+  private control: ControlServer | undefined;
+  private metrics: MetricsServer | undefined;
+  private kernelPort: Socket | undefined;
+  private failure: string | undefined;
+  private readonly onReload = () => this.#reload();
+  private readonly onStop = (signal: NodeJS.Signals) => void this.#stop(signal);
+
+  constructor(
+    private readonly kind: DaemonConfig["kind"],
+    private readonly file: string,
+    private readonly host: DaemonHost,
+  ) {
+    this.ended = new Promise((resolve) => {
+      this.end = resolve;
+    });
+    const { config, warnings } = this.#load();
+    this.config = config;
+    this.log = createLog(config.name, host.stderr);
+    for (const warning of warnings) this.log.warn(warning);
+    this.addon = host.addon ?? loadAddon<NativeAddon & Notifier>();
+    this.notify = serviceNotifier(this.addon, process.env.NOTIFY_SOCKET);
+  }
+
+  async start(): Promise<void> {
+    const { config, host } = this;
+    host.signals.on("SIGHUP", this.onReload).on("SIGTERM", this.onStop).on("SIGINT", this.onStop);
+    const path = config.control ?? join(controlDirectory(), `${config.name}.sock`);
+    this.control = await ControlServer.open(path, (request) => this.#answer(request));
+    const shared =
+      config.kind === "nic" && kernelHasAddress(config.address, config.port.interface, config.port.namespace);
+    const events = {
+      port: (port: string, up: boolean) =>
+        up ? this.log.info({ port }, "interface is up again") : this.log.warn({ port }, "interface is down or gone"),
+      failed: (reason: string) => this.#fail(reason),
+    };
+    const device = new Device(this.addon, config, this.namespaces, events, !shared);
+    this.device = device;
+    if (shared) await this.#quietKernel(config);
+    await device.start();
+    await this.#serveMetrics(device);
+    this.notify(`READY=1\nMAINPID=${process.pid}\nSTATUS=forwarding`);
+    this.log.info({ control: path, metrics: this.metrics?.url ?? "off", ports: device.ports().length }, "started");
+  }
+
+  /** Idempotent. */
+  close(): void {
+    const { signals } = this.host;
+    signals.off("SIGHUP", this.onReload).off("SIGTERM", this.onStop).off("SIGINT", this.onStop);
+    this.metrics?.close();
+    this.device?.close();
+    this.kernelPort?.close();
+    this.kernelPort = undefined;
+    this.control?.close();
+    this.namespaces.close();
+  }
+
+  /** What an interface was like is remembered: it may be away while the file is read again. */
+  #load() {
+    return loadDaemon(this.kind, this.file, (name, namespace) => {
+      const key = `${namespace ?? ""}:${name}`;
+      const known = this.facts.get(key);
+      if (known !== undefined) return known;
+      const facts = inspectInterface(name, namespace);
+      this.facts.set(key, facts);
+      return facts;
+    });
+  }
+
+  async #quietKernel(config: Extract<DaemonConfig, { kind: "nic" }>): Promise<void> {
+    if (config.port.namespace === undefined) {
+      this.kernelPort = await holdKernelPort(config.address);
+    } else {
+      this.log.warn(
+        "the kernel has this address too, in another namespace: it answers with ICMP port unreachable there",
+      );
+    }
+  }
+
+  async #serveMetrics(device: Device): Promise<void> {
+    const { config } = this;
+    if (config.metrics === undefined) return;
+    const registry = new MetricsRegistry(
+      {
+        counters: () => device.totals(),
+        switchState: () => {
+          if (config.kind !== "switch") return undefined;
+          const { ports, ...report } = device.switchReport();
+          const names = ports.map((port) => port.name);
+          const state = { buffer: report.buffer, ports };
+          return { name: config.name, ports: names, state, fdbEntries: device.forwarding().length };
+        },
+        queuePairs: () => (config.kind === "nic" ? { device: config.name, pairs: device.queuePairs() } : undefined),
+        ports: () => device.ports().map((port) => ({ ...port, device: config.name })),
+        worker: () => ({ name: config.name, loopGapNs: device.loopGap() }),
+        reloads: () => this.reloads,
+      },
+      {
+        version: this.host.version,
+        kind: config.kind,
+        netdev: config.kind === "nic" ? config.port.interface : undefined,
+        perQp: config.metrics.per_qp,
+      },
+    );
+    this.metrics = await MetricsServer.listen(config.metrics, registry, () => {
+      const down = device.ports().filter(({ up }) => !up);
+      const status = this.failure !== undefined ? "failed" : down.length > 0 ? "degraded" : "ok";
+      return { status, name: config.name, down: down.map(({ name }) => name) };
+    });
+    if (!isLoopback(config.metrics.address))
+      this.log.warn({ url: this.metrics.url }, "metrics are open to other hosts");
+  }
+
+  #reload(): void {
+    if (this.device === undefined || this.stopping) return;
+    // Microseconds of CLOCK_MONOTONIC, by which systemd matches the READY=1 that follows.
+    this.notify(`RELOADING=1\nMONOTONIC_USEC=${Math.floor(this.addon.monotonicNow() / 1000)}`);
+    try {
+      const { config, warnings } = this.#load();
+      const fixed = fixedChanges(this.config, config);
+      if (fixed.length > 0) {
+        throw new WeirError(`${fixed.join(", ")} cannot change while the daemon runs`, { hint: "restart it" });
+      }
+      this.device.reconfigure(config);
+      this.config = config;
+      this.reloads.succeeded++;
+      for (const warning of warnings) this.log.warn(warning);
+      this.log.info({ file: this.file }, "reloaded");
+    } catch (error) {
+      this.reloads.failed++;
+      const { message, hint } = error as Error & { hint?: string };
+      this.log.error({ file: this.file, error: message, hint }, "not reloaded, the old configuration stays");
+    }
+    this.notify("READY=1");
+  }
+
+  async #stop(signal: NodeJS.Signals): Promise<void> {
+    if (this.stopping) return this.end(0);
+    this.stopping = true;
+    this.notify("STOPPING=1");
+    this.log.info({ signal }, "stopping");
+    await this.device?.drain();
+    this.log.info({ uptime_s: (Date.now() - this.started) / 1000 }, "stopped");
+    this.end(this.failure === undefined ? 0 : 1);
+  }
+
+  #fail(reason: string): void {
+    this.failure = reason;
+    this.log.fatal({ reason }, "the worker failed");
+    this.end(1);
+  }
+
+  #answer(request: string): unknown {
+    const { device } = this;
+    if (device === undefined) throw new WeirError("the daemon is starting");
+    const answers: { [Name in keyof ControlRequests]: () => ControlRequests[Name] } = {
+      status: () => this.#status(),
+      counters: () => ({ since: device.cleared.toISOString(), counters: device.counters() }),
+      ports: () => device.ports(),
+      switch: () => device.switchReport(),
+      fdb: () => device.forwarding(),
+      queue_pairs: () => device.queuePairs(),
+      clear: () => {
+        device.clear();
+        return { cleared: device.cleared.toISOString() };
+      },
+    };
+    if (!Object.hasOwn(answers, request)) {
+      throw new WeirError(`unknown request ${request}`, { hint: `known: ${Object.keys(answers).join(", ")}` });
+    }
+    return answers[request as keyof ControlRequests]();
+  }
+
+  #status(): Status {
+    return {
+      kind: this.kind,
+      name: this.config.name,
+      version: this.host.version,
+      pid: process.pid,
+      uptime_s: (Date.now() - this.started) / 1000,
+      control: this.control?.path ?? "",
+      metrics: this.metrics?.url ?? null,
+    };
+  }
+}

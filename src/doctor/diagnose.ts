@@ -1,0 +1,81 @@
+/** All checks of `weir doctor`, and how they are shown. */
+import pc from "picocolors";
+import { checkHost } from "./host.js";
+import { checkKernel } from "./kernel.js";
+import { checkNetwork } from "./network.js";
+import { checkPrivileges } from "./privileges.js";
+import { type Check, type DoctorReport, kGroups, report, type Status } from "./report.js";
+import { checkSoftware } from "./software.js";
+import type { System } from "./system.js";
+
+/** Looks at everything; changes nothing. */
+export function diagnose(system: System, version: string): DoctorReport {
+  return report(version, [
+    ...checkSoftware(system),
+    ...checkKernel(system),
+    ...checkPrivileges(system),
+    ...checkHost(system),
+    ...checkNetwork(system),
+  ]);
+}
+
+const kTitles: Readonly<Record<Check["group"], string>> = {
+  weir: "Weir",
+  kernel: "Kernel",
+  privileges: "Privileges",
+  tools: "Programs",
+  host: "Host",
+  network: "Network",
+};
+
+const kWidth = 80;
+const kStatusWidth = 9;
+const kTitleWidth = 17;
+const kIndent = kStatusWidth + kTitleWidth;
+
+/** The report for people: groups of checks, lines of at most 80 characters; ends with a line feed. */
+export function renderReport(result: DoctorReport, color = false): string {
+  const colors = pc.createColors(color);
+  const paint: Record<Status, (text: string) => string> = {
+    ok: colors.green,
+    warning: colors.yellow,
+    fail: colors.red,
+  };
+  const sections = kGroups.map((group) => {
+    const checks = result.checks.filter((check) => check.group === group);
+    return [colors.bold(kTitles[group]), ...checks.flatMap((check) => describe(check, paint[check.status]))].join("\n");
+  });
+  const { ok, warning, fail } = result.summary;
+  const verdict = result.healthy ? colors.green("nothing fails") : colors.red("something fails");
+  return `${sections.join("\n\n")}\n\n${verdict}: ${ok} ok, ${warning} warning${warning === 1 ? "" : "s"}, ${fail} failed\n`;
+}
+
+function describe({ status, title, found, impact, remedy }: Check, paint: (text: string) => string): string[] {
+  const word = status === "fail" ? "FAIL" : status;
+  const [first = "", ...more] = wrap(found);
+  const head = `  ${paint(word.padEnd(kStatusWidth - 2))}${title.padEnd(kTitleWidth - 1)} ${first}`;
+  const rest = [
+    ...more,
+    ...(impact === undefined ? [] : wrap(`-> ${impact}`, 3)),
+    ...(remedy === undefined ? [] : wrap(`remedy: ${remedy}`, 8)),
+  ];
+  return [head.trimEnd(), ...rest.map((line) => " ".repeat(kIndent) + line)];
+}
+
+/** Breaks at blanks and line feeds; a word longer than a line stays whole. Later lines are indented by `hanging`. */
+function wrap(text: string, hanging = 0): string[] {
+  const lines: string[] = [];
+  for (const paragraph of text.split("\n")) {
+    let line = "";
+    for (const word of paragraph.trim().split(/\s+/)) {
+      if (line.trim() !== "" && kIndent + line.length + 1 + word.length > kWidth) {
+        lines.push(line);
+        line = "";
+      }
+      if (line === "") line = lines.length > 0 ? " ".repeat(hanging) + word : word;
+      else line += ` ${word}`;
+    }
+    lines.push(line);
+  }
+  return lines;
+}

@@ -1,0 +1,57 @@
+/** CPUs, scheduling of sessions, and the service manager. */
+import type { Check } from "./report.js";
+import type { System } from "./system.js";
+
+export function checkHost(system: System): Check[] {
+  return [checkCpus(system), checkQuota(system), checkAutogroup(system), checkSystemd(system)].flatMap(
+    (check) => check ?? [],
+  );
+}
+
+function checkCpus({ cpus: { present, allowed } }: System): Check {
+  const check = { id: "cpus", group: "host", title: "CPUs" } as const;
+  const found = allowed === present ? String(present) : `${allowed} of ${present} allowed`;
+  if (allowed >= 3)
+    return { ...check, status: "ok", found: `${found}: poll threads have their own, one is left for the rest` };
+  if (allowed === 2)
+    return { ...check, status: "ok", found: `${found}: a lab's two poll threads share them with everything else` };
+  const impact = "switches, NICs, Node.js and the kernel take turns: labs need a larger scale, and may be invalid";
+  return { ...check, status: "warning", found, impact, remedy: "two CPUs or more" };
+}
+
+/** A quota stops all threads of the group until the next period: tens of milliseconds. */
+function checkQuota(system: System): Check | undefined {
+  const path = /^0::(.*)$/m.exec(system.readText("/proc/self/cgroup") ?? "")?.[1] ?? "/";
+  const [quota, period] = (system.readText(`/sys/fs/cgroup${path}/cpu.max`) ?? "max").trim().split(/\s+/).map(Number);
+  if (quota === undefined || period === undefined || Number.isNaN(quota)) return undefined;
+  return {
+    id: "cpu-quota",
+    group: "host",
+    title: "CPU quota",
+    status: "warning",
+    found: `${quota / period} CPUs, enforced every ${period / 1000} ms (cgroup ${path})`,
+    impact: "a thread that used up the quota stands still until the period ends: labs become invalid",
+    remedy: "run without a CPU limit (docker run without --cpus, Kubernetes: no cpu limit)",
+  };
+}
+
+function checkAutogroup(system: System): Check {
+  const check = { id: "autogroup", group: "host", title: "autogroup" } as const;
+  const enabled = system.readText("/proc/sys/kernel/sched_autogroup_enabled")?.trim();
+  if (enabled !== "1") return { ...check, status: "ok", found: enabled === undefined ? "not in this kernel" : "off" };
+  const nice = /nice (-?\d+)/.exec(system.readText("/proc/self/autogroup") ?? "")?.[1];
+  const now = nice === undefined ? "" : `, this session at nice ${nice}`;
+  return { ...check, status: "ok", found: `on${now}; a lab raises its session while it runs, with CAP_SYS_NICE` };
+}
+
+function checkSystemd(system: System): Check {
+  const check = { id: "systemd", group: "host", title: "systemd", status: "ok" } as const;
+  if (system.list("/run/systemd/system").length === 0 && system.readText("/proc/1/comm")?.trim() !== "systemd") {
+    return { ...check, found: "not running: start daemons in the foreground, or under another supervisor" };
+  }
+  const version = /^systemd (\d+)/.exec(system.run("systemctl", ["--version"])?.stdout ?? "")?.[1];
+  return {
+    ...check,
+    found: `running${version === undefined ? "" : `, version ${version}`}: packaging/systemd has units`,
+  };
+}

@@ -1,0 +1,61 @@
+/** Metrics that do not come from the native counters: states read at the scrape, and the daemon's own. */
+
+interface Definition {
+  type: "counter" | "gauge";
+  labels: readonly string[];
+  unit: string;
+  help: string;
+}
+
+const port = ["switch", "port", "priority"] as const;
+const qp = ["device", "port", "qpn", "qp"] as const;
+const gauge = (unit: string, labels: readonly string[], help: string): Definition => ({
+  type: "gauge",
+  labels,
+  unit,
+  help,
+});
+const total = (unit: string, labels: readonly string[], help: string): Definition => ({
+  type: "counter",
+  labels,
+  unit,
+  help,
+});
+
+export const kGauges = {
+  weir_build_info: gauge("", ["version", "node", "arch", "kind"], "Always 1; its labels tell which Weir this is"),
+  weir_port_up: gauge("", ["device", "port"], "1 while the interface of this port is up, 0 while it is down or gone"),
+  weir_port_transitions_total: total(
+    "events",
+    ["device", "port"],
+    "Times the interface of this port went down or came up",
+  ),
+  weir_switch_pool_size_bytes: gauge("bytes", ["switch"], "Packet memory of the switch"),
+  weir_switch_pool_occupancy_bytes: gauge("bytes", ["switch"], "Packet memory in use now"),
+  weir_switch_pfc_threshold_bytes: gauge("bytes", ["switch"], "t_PFC now: a lossless ingress queue above it is paused"),
+  weir_switch_fdb_entries: gauge("entries", ["switch"], "Addresses in the forwarding table"),
+  weir_switch_queue_occupancy_bytes: gauge("bytes", port, "Bytes in this egress queue now"),
+  weir_switch_pg_occupancy_bytes: gauge("bytes", port, "Bytes held of this ingress priority group now"),
+  weir_switch_pg_xoff_room_occupancy_bytes: gauge("bytes", port, "Bytes of this group in its PFC headroom now"),
+  weir_switch_pfc_paused: gauge(
+    "",
+    [...port, "direction"],
+    "1 while paused: rx, the peer has stopped this port; tx, this port has stopped its peer",
+  ),
+  weir_qp_info: gauge("", [...qp, "peer", "remote_qpn"], "Always 1; its labels tell whom a queue pair talks to"),
+  weir_qp_rate_bits_per_second: gauge("bits per second", qp, "Rate that this queue pair may send at now"),
+  weir_qp_target_rate_bits_per_second: gauge("bits per second", qp, "Target rate R_T of the reaction point"),
+  weir_qp_alpha: gauge("", qp, "Congestion estimate alpha of the reaction point, 0 to 1"),
+  weir_qp_rp_stage: gauge("", [...qp, "stage"], "1 for the stage that the rate increase is in: fr, ai or hai"),
+  weir_worker_loop_gap_max_seconds: gauge(
+    "seconds",
+    ["worker"],
+    "Longest gap between two turns of the poll loop so far",
+  ),
+  weir_reloads_total: total("events", ["result"], "Reloads on SIGHUP, by result"),
+  process_cpu_seconds_total: total("seconds", [], "CPU time of the daemon"),
+  process_resident_memory_bytes: gauge("bytes", [], "Resident memory of the daemon"),
+  process_start_time_seconds: gauge("seconds", [], "Start of the daemon, seconds since the epoch"),
+} as const satisfies Record<string, Definition>;
+
+export type GaugeName = keyof typeof kGauges;

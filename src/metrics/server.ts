@@ -1,0 +1,75 @@
+/** The HTTP side of metrics: /metrics for Prometheus, /healthz for whoever restarts daemons. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { WeirError } from "../config/error.js";
+import type { MetricsRegistry } from "./registry.js";
+
+export interface Health {
+  status: "ok" | "degraded" | "failed";
+  [detail: string]: unknown;
+}
+
+export class MetricsServer {
+  private constructor(
+    private readonly server: Server,
+    /** Where it listens, as a URL. */
+    readonly url: string,
+  ) {}
+
+  /** @throws WeirError when the address cannot be listened at. */
+  static async listen(
+    where: { address: string; port: number },
+    registry: Pick<MetricsRegistry, "scrape" | "contentType">,
+    health: () => Health,
+  ): Promise<MetricsServer> {
+    const server = createServer((request, response) => void respond(request, response, registry, health));
+    try {
+      await new Promise<void>((resolve, reject) => {
+        server.once("error", reject).listen(where.port, where.address, resolve);
+      });
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      throw new WeirError(`metrics: cannot listen at ${where.address}:${where.port}: ${code}`, {
+        cause: error,
+        field: "metrics",
+        hint: "set metrics.address and metrics.port, or metrics: false",
+      });
+    }
+    const bound = server.address() as { address: string; port: number; family: string };
+    const host = bound.family === "IPv6" ? `[${bound.address}]` : bound.address;
+    return new MetricsServer(server, `http://${host}:${bound.port}`);
+  }
+
+  close(): void {
+    this.server.close();
+    this.server.closeAllConnections();
+  }
+}
+
+/** True for addresses that only this host reaches. */
+export function isLoopback(address: string): boolean {
+  return address === "localhost" || address === "::1" || address.startsWith("127.");
+}
+
+async function respond(
+  request: IncomingMessage,
+  response: ServerResponse,
+  registry: Pick<MetricsRegistry, "scrape" | "contentType">,
+  health: () => Health,
+): Promise<void> {
+  const send = (status: number, type: string, body: string) => {
+    response.writeHead(status, { "content-type": type, "content-length": Buffer.byteLength(body) });
+    response.end(request.method === "HEAD" ? undefined : body);
+  };
+  if (request.method !== "GET" && request.method !== "HEAD") return send(405, "text/plain", "GET only\n");
+  const path = (request.url ?? "/").split("?")[0];
+  try {
+    if (path === "/metrics") return send(200, registry.contentType, await registry.scrape());
+    if (path === "/healthz") {
+      const state = health();
+      return send(state.status === "failed" ? 503 : 200, "application/json", `${JSON.stringify(state)}\n`);
+    }
+    send(404, "text/plain", "there are /metrics and /healthz\n");
+  } catch (error) {
+    send(500, "text/plain", `${(error as Error).message}\n`);
+  }
+}

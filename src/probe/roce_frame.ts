@@ -1,0 +1,234 @@
+/**
+ * RoCEv2 over IPv4 in TypeScript: builds the probe's frames, reads what arrives. It is a second implementation of what
+ * native/wire does, and on purpose: it shares no code with the native core, so that each can testify about the other.
+ * Sources: IBTA volume 1, chapter 9 (BTH, RETH, AETH) and annex A17 (RoCEv2, ICRC, CNP); RFC 791, 792, 768, 3168.
+ */
+import { crc32 } from "node:zlib";
+
+/** ECN field of IPv4 (RFC 3168): names by value. */
+export const kEcn = ["not-ect", "ect1", "ect0", "ce"] as const;
+export type Ecn = (typeof kEcn)[number];
+
+export const kRocePort = 4791;
+export const kCnp = 0x81;
+export const kAcknowledge = 0x11;
+const kWriteOnly = 0x0a;
+
+const kIpHeader = 20;
+const kUdpHeader = 8;
+const kBth = 12;
+const kReth = 16;
+const kIcrc = 4;
+
+/** IPv4 addresses are dotted text throughout. */
+export interface ProbeFrame {
+  source: string;
+  destination: string;
+  /** UDP source port: entropy for paths of equal cost, 0xc000 to 0xffff by convention. */
+  sourcePort: number;
+  /** 1 to 65535: the kernel would fill in a zero, and the ICRC covers this field. */
+  identification: number;
+  /** 0 to 63. */
+  dscp: number;
+  ecn: Ecn;
+  /** Of the responder, 24 bits. */
+  qpn: number;
+  /** 24 bits. */
+  psn: number;
+}
+
+/** An IPv4 packet of RoCEv2, as far as the probe wants to know. */
+export interface RoceFrame {
+  source: string;
+  destination: string;
+  ttl: number;
+  dscp: number;
+  ecn: Ecn;
+  opcode: number;
+  /** Destination queue pair. */
+  qpn: number;
+  psn: number;
+  icrcOk: boolean;
+  /** Of an acknowledgement: AETH. */
+  syndrome?: number;
+}
+
+/**
+ * A reliable-connection RDMA WRITE ONLY of zero bytes that asks for an acknowledgement: whole and valid, yet it names no
+ * memory (a zero-length write has its R_Key not checked) and uses up no receive request.
+ */
+export function buildProbe(frame: ProbeFrame): Buffer {
+  const packet = Buffer.alloc(kIpHeader + kUdpHeader + kBth + kReth + kIcrc);
+  packet[0] = 0x45;
+  packet[1] = (frame.dscp << 2) | kEcn.indexOf(frame.ecn);
+  packet.writeUInt16BE(packet.length, 2);
+  packet.writeUInt16BE(frame.identification, 4);
+  packet.writeUInt16BE(0x4000, 6); // don't fragment
+  packet[8] = 64;
+  packet[9] = 17;
+  packet.set(address(frame.source), 12);
+  packet.set(address(frame.destination), 16);
+  packet.writeUInt16BE(internetChecksum(packet.subarray(0, kIpHeader)), 10);
+
+  const udp = packet.subarray(kIpHeader);
+  udp.writeUInt16BE(frame.sourcePort, 0);
+  udp.writeUInt16BE(kRocePort, 2);
+  udp.writeUInt16BE(udp.length, 4); // checksum 0: none, as annex A17 has it
+
+  const bth = udp.subarray(kUdpHeader);
+  bth[0] = kWriteOnly;
+  bth.writeUInt16BE(0xffff, 2); // default partition key
+  bth.writeUInt32BE(frame.qpn, 4);
+  bth.writeUInt32BE((0x8000_0000 | frame.psn) >>> 0, 8); // the top bit asks for an acknowledgement
+  packet.writeUInt32LE(icrc(packet, kIpHeader), packet.length - kIcrc);
+  return packet;
+}
+
+/** Reads an IPv4 packet; undefined if it is not whole, or is not RoCEv2. */
+export function readFrame(packet: Buffer): RoceFrame | undefined {
+  const ip = readIp(packet);
+  if (ip === undefined || ip.protocol !== 17 || packet.length < ip.total || ip.total < ip.header + kUdpHeader) return;
+  if (packet.readUInt16BE(ip.header + 2) !== kRocePort) return;
+  const bth = ip.header + kUdpHeader;
+  const end = ip.total - kIcrc;
+  if (end < bth + kBth) return;
+  const opcode = packet.readUInt8(bth);
+  return {
+    source: ip.source,
+    destination: ip.destination,
+    ttl: packet.readUInt8(8),
+    dscp: ip.tos >> 2,
+    ecn: ecnOf(ip.tos),
+    opcode,
+    qpn: packet.readUInt32BE(bth + 4) & 0xff_ffff,
+    psn: packet.readUInt32BE(bth + 8) & 0xff_ffff,
+    icrcOk: packet.readUInt32LE(end) === icrc(packet.subarray(0, ip.total), ip.header),
+    ...(opcode === kAcknowledge && end > bth + kBth && { syndrome: packet.readUInt8(bth + kBth) }),
+  };
+}
+
+/** An ICMP "destination unreachable" about a RoCEv2 packet. */
+export interface Unreachable {
+  /** Who says so. */
+  source: string;
+  /** RFC 792: 0 network, 1 host, 3 port, 13 prohibited by a filter ... */
+  code: number;
+  /** Where the packet was meant to go, its source port, and its ECN field as it was when it got there. */
+  destination: string;
+  sourcePort: number;
+  ecn: Ecn;
+}
+
+/** Reads an IPv4 packet; undefined if it is not one of ICMP that quotes a packet to the RoCEv2 port. */
+export function readUnreachable(packet: Buffer): Unreachable | undefined {
+  const kIcmpHeader = 8;
+  const kUnreachable = 3;
+  const outer = readIp(packet);
+  if (outer === undefined || outer.protocol !== 1 || packet.length < outer.header + kIcmpHeader) return;
+  if (packet.readUInt8(outer.header) !== kUnreachable) return;
+  const quoted = packet.subarray(outer.header + kIcmpHeader);
+  const inner = readIp(quoted);
+  if (inner === undefined || inner.protocol !== 17 || quoted.length < inner.header + 4) return;
+  if (quoted.readUInt16BE(inner.header + 2) !== kRocePort) return;
+  return {
+    source: outer.source,
+    code: packet.readUInt8(outer.header + 1),
+    destination: inner.destination,
+    sourcePort: quoted.readUInt16BE(inner.header),
+    ecn: ecnOf(inner.tos),
+  };
+}
+
+/** What an opcode or the syndrome of an acknowledgement is called. */
+export function describeFrame({ opcode, syndrome }: Pick<RoceFrame, "opcode" | "syndrome">): string {
+  if (opcode === kCnp) return "CNP";
+  if (opcode === kAcknowledge && syndrome !== undefined) return describeSyndrome(syndrome);
+  return kOpcodes[opcode] ?? `opcode 0x${opcode.toString(16).padStart(2, "0")}`;
+}
+
+const kOpcodes: Readonly<Record<number, string>> = {
+  0: "SEND FIRST",
+  1: "SEND MIDDLE",
+  2: "SEND LAST",
+  4: "SEND ONLY",
+  6: "WRITE FIRST",
+  7: "WRITE MIDDLE",
+  8: "WRITE LAST",
+  [kWriteOnly]: "WRITE ONLY",
+  12: "READ REQUEST",
+  13: "READ RESPONSE FIRST",
+  14: "READ RESPONSE MIDDLE",
+  15: "READ RESPONSE LAST",
+  16: "READ RESPONSE ONLY",
+  [kAcknowledge]: "ACK",
+  100: "UD SEND ONLY",
+};
+
+/** IBTA volume 1, 9.7.5.2.1. */
+function describeSyndrome(syndrome: number): string {
+  const nak = ["sequence error", "invalid request", "remote access error", "remote operational error"];
+  switch (syndrome >> 5) {
+    case 0:
+      return "ACK";
+    case 1:
+      return "RNR NAK";
+    case 3:
+      return `NAK, ${nak[syndrome & 0x1f] ?? `code ${syndrome & 0x1f}`}`;
+    default:
+      return `AETH syndrome 0x${syndrome.toString(16)}`;
+  }
+}
+
+interface IpHeader {
+  header: number;
+  total: number;
+  tos: number;
+  protocol: number;
+  source: string;
+  destination: string;
+}
+
+function readIp(packet: Buffer): IpHeader | undefined {
+  if (packet.length < kIpHeader || packet.readUInt8(0) >> 4 !== 4) return;
+  const header = (packet.readUInt8(0) & 0x0f) * 4;
+  if (header < kIpHeader || packet.length < header) return;
+  const fragment = packet.readUInt16BE(6) & 0x3fff;
+  if (fragment !== 0) return;
+  return {
+    header,
+    total: packet.readUInt16BE(2),
+    tos: packet.readUInt8(1),
+    protocol: packet.readUInt8(9),
+    source: packet.subarray(12, 16).join("."),
+    destination: packet.subarray(16, 20).join("."),
+  };
+}
+
+function ecnOf(tos: number): Ecn {
+  return kEcn[tos & 3] as Ecn;
+}
+
+function address(dotted: string): number[] {
+  return dotted.split(".").map(Number);
+}
+
+/**
+ * Invariant CRC of a whole packet (annex A17): CRC-32 over eight bytes of ones and the packet up to the ICRC, where all that
+ * a router may change counts as ones. Goes out least significant byte first.
+ */
+function icrc(packet: Buffer, ipHeader: number): number {
+  const masked = Buffer.from(packet.subarray(0, packet.length - kIcrc));
+  masked[1] = 0xff; // type of service
+  masked[8] = 0xff; // time to live
+  masked.fill(0xff, 10, 12); // header checksum
+  masked.fill(0xff, ipHeader + 6, ipHeader + 8); // UDP checksum
+  masked[ipHeader + kUdpHeader + 4] = 0xff; // FECN, BECN
+  return crc32(masked, crc32(Buffer.alloc(8, 0xff)));
+}
+
+function internetChecksum(header: Buffer): number {
+  let sum = 0;
+  for (let i = 0; i < header.length; i += 2) sum += header.readUInt16BE(i);
+  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >>> 16);
+  return ~sum & 0xffff;
+}

@@ -1,0 +1,52 @@
+import { describe, expect, it } from "vitest";
+import { WeirError } from "../../src/config/error.js";
+import { captureFiles, runLab } from "../../src/lab/run.js";
+import { smallScenario } from "./evidence.js";
+
+const files = (...requests: [target: string, file: string][]) =>
+  Object.fromEntries(
+    captureFiles(
+      smallScenario(),
+      requests.map(([target, file]) => ({ target, file })),
+      "/out",
+    ),
+  );
+
+describe("captureFiles", () => {
+  it("captures a link at its first end, whichever way round it is written", () => {
+    expect(files(["a--sw", "a.pcap"])).toEqual({ "0 a": "/out/a.pcap" });
+    expect(files(["sw--a", "a.pcap"])).toEqual({ "0 sw": "/out/a.pcap" });
+    expect(files(["a--sw", "x.pcap"], ["sw--a", "y.pcap"])).toEqual({ "0 a": "/out/x.pcap", "0 sw": "/out/y.pcap" });
+  });
+
+  it("captures a host at its one port", () => {
+    expect(files(["c", "/tmp/c.pcap"])).toEqual({ "2 c": "/tmp/c.pcap" });
+  });
+
+  it.each([
+    ["sw.pcap", "/out/sw-a.pcap", "/out/sw-b.pcap", "/out/sw-c.pcap"],
+    ["/tmp/v1.0/sw", "/tmp/v1.0/sw-a", "/tmp/v1.0/sw-b", "/tmp/v1.0/sw-c"],
+  ])("captures a switch at every port, each in a file of its own: %s", (file, a, b, c) => {
+    expect(files(["sw", file])).toEqual({ "0 sw": a, "1 sw": b, "2 sw": c });
+  });
+
+  it.each(["nobody", "a--b", "a--", "A"])("does not know %s", (target) => {
+    expect(() => files([target, "x.pcap"])).toThrow(`--capture ${target}: no such link or device`);
+  });
+
+  it("does not write one file twice, nor one place into two files", () => {
+    expect(() => files(["a", "x.pcap"], ["b", "/out/x.pcap"])).toThrow("/out/x.pcap is written to already");
+    expect(() => files(["sw", "x.pcap"], ["sw--b", "y.pcap"])).toThrow("sw--b is captured already");
+  });
+});
+
+describe("runLab", () => {
+  it("refuses an unknown place to capture before it touches anything", async () => {
+    const options = {
+      signal: new AbortController().signal,
+      capture: [{ target: "h9", file: "x.pcap" }],
+      captureDir: "/out",
+    };
+    await expect(runLab(smallScenario(), options)).rejects.toThrow(WeirError);
+  });
+});
