@@ -15,7 +15,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { medianSorted } from "simple-statistics";
 import { parseScenario } from "../../src/config/scenario.js";
 import { composeLab, labNetwork } from "../../src/lab/compose.js";
-import { tuneHost } from "../../src/lab/host_tuning.js";
 import { LabNetwork } from "../../src/lab/veth.js";
 import { loadAddon } from "../../src/native/addon.js";
 import { CounterTable } from "../../src/native/counters.js";
@@ -97,7 +96,6 @@ async function measure(softSwitch: boolean): Promise<Measured> {
   }
 }
 
-const tuning = tuneHost();
 try {
   const rates = { "soft switch": [] as number[], "Linux bridge": [] as number[] };
   for (let round = 0; round < rounds; round++) {
@@ -113,7 +111,6 @@ try {
   console.log(`median: soft switch ${thousands(soft ?? 0)}, Linux bridge ${thousands(bridge ?? 0)} frames/s`);
   console.log(`ratio: ${((soft ?? 0) / (bridge ?? 1)).toFixed(2)}`);
 } finally {
-  tuning.restore();
 }
 
 function thousands(value: number): string {

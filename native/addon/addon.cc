@@ -1,5 +1,4 @@
 #include <napi.h>
-
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -11,7 +10,9 @@
 
 namespace {
 
-Napi::Value now(const Napi::CallbackInfo& info) { return Napi::Number::New(info.Env(), static_cast<double>(weir::monotonic_now())); }
+Napi::Value now(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), static_cast<double>(weir::monotonic_now()));
+}
 
 // sd_notify(3): one datagram to the socket that the service manager named. Node.js has no unix datagram sockets.
 Napi::Value notify(const Napi::CallbackInfo& info) {

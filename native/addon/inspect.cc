@@ -43,7 +43,8 @@ ForwardingCopy copy_forwarding(SwitchDevice& device) {
 
 SwitchCopy copy_switch(SwitchDevice& device) {
   SoftSwitch& s = device.soft_switch();
-  SwitchCopy copy{device.config().parameters.buffer.total, s.buffer().shared_size(), s.buffer().occupied(), s.buffer().pfc_threshold(), {}};
+  SwitchCopy copy{
+      device.config().parameters.buffer.total, s.buffer().shared_size(), s.buffer().occupied(), s.buffer().pfc_threshold(), {}};
   for (uint16_t i = 0; i < s.port_count(); ++i) {
     SwitchCopy::Port port{device.ports()[i].up(), {}, {}, {}, s.paused_mask(i), s.pausing_mask(i)};
     for (int p = 0; p < kPriorities; ++p) {
@@ -62,8 +63,9 @@ std::vector<QueuePairCopy> copy_queue_pairs(NicDevice& device) {
   uint32_t qpn = nic.first_qpn();
   for (QueuePair& qp : nic.queue_pairs()) {
     qp.reaction_point.advance(nic.now());
-    copy.push_back({device.queue_pair_name(qpn - nic.first_qpn()), qpn, qp.parameters.remote_qpn, qp.state, qp.reaction_point.limited(),
-                    nic.allowed_rate(qp), qp.reaction_point.target_rate(), qp.reaction_point.alpha(), qp.reaction_point.stage()});
+    copy.push_back({device.queue_pair_name(qpn - nic.first_qpn()), qpn, qp.parameters.remote_qpn, qp.state,
+                    qp.reaction_point.limited(), nic.allowed_rate(qp), qp.reaction_point.target_rate(), qp.reaction_point.alpha(),
+                    qp.reaction_point.stage()});
     ++qpn;
   }
   return copy;

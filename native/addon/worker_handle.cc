@@ -64,10 +64,9 @@ Napi::Function WorkerHandle::define(Napi::Env env) {
        InstanceMethod("readCounters", &WorkerHandle::read_counters), InstanceMethod("drainRecords", &WorkerHandle::drain_records),
        InstanceMethod("drainPunted", &WorkerHandle::drain_punted), InstanceMethod("inject", &WorkerHandle::inject),
        InstanceMethod("reconfigure", &WorkerHandle::reconfigure),
-                      InstanceMethod("forwardingTable", &WorkerHandle::forwarding_table),
-                      InstanceMethod("switchState", &WorkerHandle::switch_state),
-                      InstanceMethod("queuePairs", &WorkerHandle::queue_pairs),
-                      InstanceMethod("worstGap", &WorkerHandle::worst_gap), InstanceMethod("outcome", &WorkerHandle::outcome)});
+       InstanceMethod("forwardingTable", &WorkerHandle::forwarding_table),
+       InstanceMethod("switchState", &WorkerHandle::switch_state), InstanceMethod("queuePairs", &WorkerHandle::queue_pairs),
+       InstanceMethod("worstGap", &WorkerHandle::worst_gap), InstanceMethod("outcome", &WorkerHandle::outcome)});
 }
 
 WorkerHandle::WorkerHandle(const Napi::CallbackInfo& info) : Napi::ObjectWrap<WorkerHandle>(info) {
@@ -184,9 +183,9 @@ Napi::Value WorkerHandle::drain_punted(const Napi::CallbackInfo& info) {
 Napi::Value WorkerHandle::inject(const Napi::CallbackInfo& info) {
   if (!info[2].IsTypedArray()) throw Napi::TypeError::New(info.Env(), "inject(device, port, bytes): bytes must be a Uint8Array");
   const Napi::Uint8Array bytes = info[2].As<Napi::Uint8Array>();
-  const bool taken = worker(info).inject(static_cast<uint16_t>(info[0].ToNumber().Uint32Value()),
-                                         static_cast<uint16_t>(info[1].ToNumber().Uint32Value()),
-                                         std::span(bytes.Data(), bytes.ByteLength()));
+  const bool taken =
+      worker(info).inject(static_cast<uint16_t>(info[0].ToNumber().Uint32Value()),
+                          static_cast<uint16_t>(info[1].ToNumber().Uint32Value()), std::span(bytes.Data(), bytes.ByteLength()));
   return Napi::Boolean::New(info.Env(), taken);
 }
 

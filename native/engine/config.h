@@ -22,8 +22,8 @@ struct PortConfig {
   uint32_t slot_bytes = 2048;  // largest frame that may arrive, tag included
   uint32_t receive_slots = 1024;
   bool offloads = false;  // partial checksums and super-frames pass: packet_bytes must be kMaxSuperFrame or more
-  Rate rate = 0;   // of the link: spaces arrivals
-  Time delay = 0;  // propagation, added to every arrival
+  Rate rate = 0;          // of the link: spaces arrivals
+  Time delay = 0;         // propagation, added to every arrival
   bool impaired = false;
   ImpairmentParameters impairment;
   uint64_t impairment_component = 0;

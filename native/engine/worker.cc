@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/native_error.h"
@@ -156,11 +157,13 @@ void Worker::reconfigure(const WorkerConfig& config) {
            config.nics[i].port.interface == config_.nics[i].port.interface;
   }
   if (!same) {
-    throw NativeError("INVALID_CONFIG", 0, "", "devices, ports or queue pairs differ from those that run", "stop and start again to change them");
+    throw NativeError("INVALID_CONFIG", 0, "", "devices, ports or queue pairs differ from those that run",
+                      "stop and start again to change them");
   }
   between_turns([&] {
     for (size_t i = 0; i < switches_.size(); ++i) switches_[i]->reconfigure(config.switches[i]);
-    for (size_t i = 0; i < nics_.size(); ++i) nics_[i]->soft_nic().reconfigure(config.nics[i].parameters, config.nics[i].queue_pairs);
+    for (size_t i = 0; i < nics_.size(); ++i)
+      nics_[i]->soft_nic().reconfigure(config.nics[i].parameters, config.nics[i].queue_pairs);
   });
 }
 
@@ -412,7 +415,11 @@ void Worker::publish(Time now, bool last) {
         fidelity_.host_drops += losses.receive_overrun + losses.receive_truncated + losses.transmit_errors;
       }
     }
-    for (const CapturePort* capture : captures_) fidelity_.capture_dropped += capture->capture_dropped();
+    for (const CapturePort* capture : captures_) {
+      fidelity_.capture_dropped += capture->capture_dropped();
+      if (capture->write_error() != 0)
+        fidelity_.tuning.push_back(std::string("capture cut short: ") + std::strerror(capture->write_error()));
+    }
     fidelity_.record_overflow = records_.overflow();
     fidelity_.punt_refused = punted_.refused();
     fidelity_.inject_refused += injected_.refused();

@@ -119,7 +119,8 @@ void AfPacketPort::open(const AfPacketOptions& options) {
   interface_index_ = static_cast<int>(index);
   map_ring(options);
   set_option(socket_, PACKET_IGNORE_OUTGOING, 1, "cannot ignore outgoing frames");
-  set_option(socket_, PACKET_QDISC_BYPASS, 1, "cannot bypass the queueing discipline");
+  // Past the queueing discipline the kernel does not segment for an interface that cannot: such frames would be lost.
+  if (!options.offloads) set_option(socket_, PACKET_QDISC_BYPASS, 1, "cannot bypass the queueing discipline");
   // A default send buffer throttles large bursts; without CAP_NET_ADMIN over the initial namespace it stays as it is.
   ::setsockopt(socket_, SOL_SOCKET, SO_SNDBUFFORCE, &kSocketBuffer, sizeof kSocketBuffer);
   if (options.offloads && ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUFFORCE, &kSocketBuffer, sizeof kSocketBuffer) != 0) {

@@ -2,7 +2,7 @@
 // ring and go out in sendmmsg() batches. Needs CAP_NET_RAW over the interface's network namespace, nothing else.
 //
 // TPACKET_V2 hands over every frame as it arrives; V3 is cheaper per frame but holds frames back for up to 1 ms.
-// PACKET_QDISC_BYPASS: no queue of the kernel stands between a device's shaper and the interface.
+// PACKET_QDISC_BYPASS: no queue of the kernel stands between a device's shaper and the interface, unless it has offloads.
 #pragma once
 
 #include <linux/if_packet.h>

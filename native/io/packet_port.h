@@ -18,14 +18,14 @@ struct RxFrame {
   uint16_t vlan_tci = 0;  // the stripped 802.1Q tag, when vlan_stripped
   bool vlan_stripped = false;
   uint16_t vlan_tpid = 0;  // 0x8100 or 0x88a8, when vlan_stripped: which of the two the tag was
-  Offload offload;         // as the host states it, unchecked; offsets are those at `data`
+  Offload offload = {};    // as the host states it, unchecked; offsets are those at `data`
 };
 
 // A frame to send. Bytes belong to the caller; a port has read them when transmit() returns.
 struct TxFrame {
   const uint8_t* data = nullptr;
   uint32_t length = 0;
-  Offload offload;  // for the ports that can pass it on; others ignore it
+  Offload offload = {};  // for the ports that can pass it on; others ignore it
 };
 
 // What the host, not the network, did to the frames of a port. Any loss here makes a measurement invalid.

@@ -50,7 +50,8 @@ void SoftSwitch::reconfigure(SwitchParameters parameters) {
   for (uint16_t i = 0; i < ports_.size(); ++i) {
     Port& port = ports_[i];
     // Who was stopped at a priority that is lossy now would never be resumed.
-    for (uint8_t left = port.pfc.stopped_mask() & ~parameters_.pfc_priorities; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
+    for (uint8_t left = port.pfc.stopped_mask() & ~parameters_.pfc_priorities; left != 0;
+         left = static_cast<uint8_t>(left & (left - 1))) {
       port.pfc.resume(__builtin_ctz(left));
       --stopped_;
     }

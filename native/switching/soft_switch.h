@@ -35,9 +35,9 @@ namespace weir {
 
 struct SwitchParameters {
   struct Port {
-    Rate rate = 0;        // of the link, both directions; 0 = unlimited
-    uint32_t mtu = 1500;  // largest IP packet; a frame may be 14 (18 tagged) bytes longer
-    uint64_t mac = 0;     // source address of the PFC frames sent here
+    Rate rate = 0;          // of the link, both directions; 0 = unlimited
+    uint32_t mtu = 1500;    // largest IP packet; a frame may be 14 (18 tagged) bytes longer
+    uint64_t mac = 0;       // source address of the PFC frames sent here
     bool offloads = false;  // the interface takes partial checksums and super-frames (Packet::offload)
   };
   std::vector<Port> ports;

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "nic_harness.h"
+#include "test/nic_harness.h"
 
 using namespace weir;
 using namespace weir::test;

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/random.h"
-#include "nic_harness.h"
+#include "test/nic_harness.h"
+#include "test/wire_fixtures.h"
 #include "wire/checksum.h"
-#include "wire_fixtures.h"
 
 using namespace weir;
 using namespace weir::test;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "nic_harness.h"
+#include "test/nic_harness.h"
 
 using namespace weir;
 using namespace weir::test;

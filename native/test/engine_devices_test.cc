@@ -8,7 +8,7 @@
 
 #include "engine/nic_device.h"
 #include "engine/switch_device.h"
-#include "nic_harness.h"
+#include "test/nic_harness.h"
 #include "wire/checksum.h"
 
 using namespace weir;

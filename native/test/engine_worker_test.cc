@@ -13,7 +13,7 @@
 #include "base/native_error.h"
 #include "engine/worker.h"
 #include "io/memory_port.h"
-#include "nic_harness.h"
+#include "test/nic_harness.h"
 
 using namespace weir;
 using namespace weir::test;

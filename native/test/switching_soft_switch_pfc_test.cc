@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "pacing/serializer.h"
-#include "switch_harness.h"
+#include "test/switch_harness.h"
 
 using namespace weir;
 using namespace weir::test;

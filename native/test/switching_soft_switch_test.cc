@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "switch_harness.h"
+#include "test/switch_harness.h"
 
 using namespace weir;
 using namespace weir::test;

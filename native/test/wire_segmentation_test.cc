@@ -103,7 +103,9 @@ Bytes make(const Shape& shape, Offload& offload, Random& random) {
   offload = {.checksum_start = static_cast<uint16_t>(l4),
              .checksum_offset = static_cast<uint16_t>(shape.udp ? 6 : 16),
              .segment_size = shape.segment,
-             .gso = shape.udp ? Gso::udp : shape.ipv6 ? Gso::tcp6 : Gso::tcp4,
+             .gso = shape.udp    ? Gso::udp
+                    : shape.ipv6 ? Gso::tcp6
+                                 : Gso::tcp4,
              .needs_checksum = true};
   store_be16(&f[l4 + offload.checksum_offset], reference_sum(pseudo_header(f, l3, l4)));
   return f;
@@ -255,12 +257,12 @@ TEST_CASE("offload: what does not fit the frame is refused") {
   CHECK(with_offload([](Offload& o) { o.segment_size = 65'535; }));  // a super-frame of one
   CHECK_FALSE(with_offload([](Offload& o) { o.checksum_start = 33; }));
   CHECK_FALSE(with_offload([](Offload& o) { o.checksum_offset = 6; }));
-  CHECK_FALSE(with_byte(14, 0x46));                             // header length
-  CHECK_FALSE(with_byte(14, 0x65));                             // version
+  CHECK_FALSE(with_byte(14, 0x46));                                 // header length
+  CHECK_FALSE(with_byte(14, 0x65));                                 // version
   CHECK_FALSE(with_byte(17, static_cast<uint8_t>(frame[17] + 1)));  // total length
-  CHECK_FALSE(with_byte(20, 0x20));                             // more fragments
-  CHECK_FALSE(with_byte(23, 17));                               // protocol
-  CHECK_FALSE(with_byte(34 + 12, 0x40));                        // data offset below 5
+  CHECK_FALSE(with_byte(20, 0x20));                                 // more fragments
+  CHECK_FALSE(with_byte(23, 17));                                   // protocol
+  CHECK_FALSE(with_byte(34 + 12, 0x40));                            // data offset below 5
   CHECK_FALSE(accepted(Bytes(frame.begin(), frame.end() - 1), good));
   Bytes bare(frame.begin(), frame.begin() + 54);  // headers only
   store_be16(&bare[16], 40);

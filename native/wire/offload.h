@@ -8,7 +8,7 @@
 
 namespace weir {
 
-inline constexpr uint32_t kOffloadHeader = 10;        // struct virtio_net_hdr
+inline constexpr uint32_t kOffloadHeader = 10;         // struct virtio_net_hdr
 inline constexpr uint32_t kMaxSuperFrame = 66 * 1024;  // the longest IP datagram, and room for the link header
 
 enum class Gso : uint8_t {

@@ -59,7 +59,7 @@ struct Packet {
   PacketMeta meta;
   PacketId next = kNoPacket;  // intrusive link of whatever queue owns the packet
   uint32_t length = 0;        // bytes as a packet socket sees them: no FCS
-  Offload offload;            // checked; the frame is not complete while any is pending
+  Offload offload = {};       // checked; the frame is not complete while any is pending
   uint16_t ingress_port = 0;
   uint8_t priority = 0;    // 0..7, from the device's priority map
   uint8_t pfc_enable = 0;  // kind pfc, made by a device: priorities that the frame speaks of ...

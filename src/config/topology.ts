@@ -94,6 +94,15 @@ function distances(network: Network, ports: Map<string, SwitchPort[]>, host: str
   return distance;
 }
 
+/** How many switches a frame from one host to another crosses. */
+export function switchesOnPath(network: Network, from: string, to: string): number {
+  const pinned = network.routes.find((route) => route.from === from && route.to === to);
+  if (pinned !== undefined) return pinned.via.length;
+  const link = hostLink(network, from);
+  const first = link === undefined ? undefined : link.from === from ? link.to : link.from;
+  return distances(network, switchPorts(network), to).get(first ?? "") ?? 0;
+}
+
 /** The switches that frames from one host to another may cross: the pinned path, or all shortest ones. */
 export function switchesBetween(network: Network, from: string, to: string): string[] {
   const pinned = network.routes.find((route) => route.from === from && route.to === to);

@@ -21,7 +21,7 @@ interface PortState {
 }
 
 const kStartMs = 2000;
-const kDrainMs = 2000;
+const kDrainNs = 2e9;
 const kStepMs = 10;
 /** Gauges among the counters: what they show is not a sum, so clearing does not touch them. */
 const isGauge = (name: string) => name.endsWith("_watermark_bytes") || name === "rp_cur_flows";
@@ -88,13 +88,20 @@ export class Device {
   /** Ends own traffic and waits until nothing is queued, two seconds at most. */
   async drain(): Promise<void> {
     this.worker.stopTraffic();
+    const limit = this.addon.monotonicNow() + kDrainNs;
     let sent = -1;
-    for (let waited = 0; waited < kDrainMs && this.failure === undefined; waited += kStepMs) {
+    while (this.addon.monotonicNow() < limit && this.failure === undefined) {
       const before = sent;
       sent = this.#sentFrames();
       if (this.#isEmpty() && sent === before) return;
       await sleep(kStepMs);
     }
+  }
+
+  /** Stops; then tells what the host did to the worker: frames that it lost, gaps in us, tuning that it refused. */
+  outcome(): { host_drops: number; loop_gap_us: { p99: number; max: number }; refused: string[] } {
+    const { host_drops, loop_gap, tuning } = this.worker.outcome();
+    return { host_drops, loop_gap_us: { p99: loop_gap.p99 / 1000, max: loop_gap.max / 1000 }, refused: tuning };
   }
 
   /** Idempotent. */

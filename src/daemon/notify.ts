@@ -1,13 +1,11 @@
-/** Tells the service manager how a daemon is doing: sd_notify(3), `Type=notify` or `notify-reload`. */
+/** Tells the service manager how a daemon is doing: sd_notify(3), systemd's `Type=notify` and `notify-reload`. */
+import type { NativeAddon } from "../native/types.js";
 
-/** What the native core offers for it: Node has no unix datagram sockets. */
-export interface Notifier {
-  /** Sends `state` to the datagram socket at `path` (`@` in front: abstract). False if it could not be sent. */
-  notify?(path: string, state: string): boolean;
-}
-
-/** Silent where no service manager listens. */
-export function serviceNotifier(notifier: Notifier, path: string | undefined): (state: string) => void {
-  if (path === undefined || path === "" || notifier.notify === undefined) return () => {};
-  return (state) => void notifier.notify?.(path, state);
+/** Silent where no service manager listens at `path`. */
+export function serviceNotifier(
+  addon: Pick<NativeAddon, "notify">,
+  path: string | undefined,
+): (...states: string[]) => void {
+  if (path === undefined || path === "") return () => {};
+  return (...states) => void addon.notify(path, states.join("\n"));
 }

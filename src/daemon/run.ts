@@ -15,7 +15,7 @@ import { inspectInterface, kernelHasAddress, Namespaces } from "./interface.js";
 import { holdKernelPort } from "./kernel_port.js";
 import { type DaemonConfig, fixedChanges, loadDaemon } from "./kinds.js";
 import { createLog, type Log, type LogSink } from "./log.js";
-import { type Notifier, serviceNotifier } from "./notify.js";
+import { serviceNotifier } from "./notify.js";
 import type { ControlRequests, Status } from "./protocol.js";
 
 export interface DaemonHost {
@@ -24,7 +24,7 @@ export interface DaemonHost {
   signals: EventEmitter;
   version: string;
   /** The native core; the installed one if left out. */
-  addon?: NativeAddon & Notifier;
+  addon?: NativeAddon;
 }
 
 /**
@@ -51,8 +51,8 @@ class Daemon {
   private readonly namespaces = new Namespaces();
   private readonly facts = new Map<string, InterfaceFacts>();
   private readonly reloads = { succeeded: 0, failed: 0 };
-  private readonly addon: NativeAddon & Notifier;
-  private readonly notify: (state: string) => void;
+  private readonly addon: NativeAddon;
+  private readonly notify: (...states: string[]) => void;
   private readonly started = Date.now();
   private device: Device | undefined;
   private control: ControlServer | undefined;
@@ -74,7 +74,7 @@ class Daemon {
     this.config = config;
     this.log = createLog(config.name, host.stderr);
     for (const warning of warnings) this.log.warn(warning);
-    this.addon = host.addon ?? loadAddon<NativeAddon & Notifier>();
+    this.addon = host.addon ?? loadAddon<NativeAddon>();
     this.notify = serviceNotifier(this.addon, process.env.NOTIFY_SOCKET);
   }
 
@@ -95,7 +95,7 @@ class Daemon {
     if (shared) await this.#quietKernel(config);
     await device.start();
     await this.#serveMetrics(device);
-    this.notify(`READY=1\nMAINPID=${process.pid}\nSTATUS=forwarding`);
+    this.notify("READY=1", `MAINPID=${process.pid}`);
     this.log.info({ control: path, metrics: this.metrics?.url ?? "off", ports: device.ports().length }, "started");
   }
 
@@ -170,7 +170,7 @@ class Daemon {
   #reload(): void {
     if (this.device === undefined || this.stopping) return;
     // Microseconds of CLOCK_MONOTONIC, by which systemd matches the READY=1 that follows.
-    this.notify(`RELOADING=1\nMONOTONIC_USEC=${Math.floor(this.addon.monotonicNow() / 1000)}`);
+    this.notify("RELOADING=1", `MONOTONIC_USEC=${Math.floor(this.addon.monotonicNow() / 1000)}`);
     try {
       const { config, warnings } = this.#load();
       const fixed = fixedChanges(this.config, config);
@@ -196,7 +196,7 @@ class Daemon {
     this.notify("STOPPING=1");
     this.log.info({ signal }, "stopping");
     await this.device?.drain();
-    this.log.info({ uptime_s: (Date.now() - this.started) / 1000 }, "stopped");
+    this.log.info({ uptime_s: this.#uptime(), ...this.device?.outcome() }, "stopped");
     this.end(this.failure === undefined ? 0 : 1);
   }
 
@@ -227,13 +227,17 @@ class Daemon {
     return answers[request as keyof ControlRequests]();
   }
 
+  #uptime(): number {
+    return (Date.now() - this.started) / 1000;
+  }
+
   #status(): Status {
     return {
       kind: this.kind,
       name: this.config.name,
       version: this.host.version,
       pid: process.pid,
-      uptime_s: (Date.now() - this.started) / 1000,
+      uptime_s: this.#uptime(),
       control: this.control?.path ?? "",
       metrics: this.metrics?.url ?? null,
     };

@@ -1,7 +1,7 @@
 /** `scale: auto`: how much of the scenario's load this host can carry, found by a short run. */
 
 import { parseScenario } from "../config/scenario.js";
-import { switchesBetween } from "../config/topology.js";
+import { switchesOnPath } from "../config/topology.js";
 import type { Scenario } from "../config/types.js";
 import type { NativeAddon } from "../native/types.js";
 import { labNetwork } from "./compose.js";
@@ -40,7 +40,6 @@ export async function calibrate(addon: NativeAddon, scenario: Scenario, signal: 
       end: (link, node) => network.end(link, node),
       capture: () => undefined,
       signal,
-      tuning: [],
     });
     const flow = probe.flows[0]?.id ?? "";
     const { wireBytes } = recorder.delivered(flow, probe.warmup, probe.duration);
@@ -56,7 +55,7 @@ export function offeredLoad(scenario: Scenario): number {
   const load = new Map<string, number>();
   for (const flow of scenario.flows) {
     const link = scenario.links.find((l) => l.from === flow.from || l.to === flow.from);
-    const hops = switchesBetween(scenario, flow.from, flow.to).length;
+    const hops = switchesOnPath(scenario, flow.from, flow.to);
     load.set(flow.from, Math.max(load.get(flow.from) ?? 0, (link?.rate ?? 0) * hops));
   }
   return [...load.values()].reduce((sum, x) => sum + x, 0);

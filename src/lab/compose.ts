@@ -242,7 +242,7 @@ function composeQueuePair(
       start: Math.round(flow.start * scale),
       stop: Math.round(Math.min(flow.stop, scenario.duration) * scale),
     }),
-    rate_cap: flow.rate === undefined ? 0 : Math.round(flow.rate / scale),
+    rate_cap: flow.rate === undefined ? 0 : Math.max(1, Math.round(flow.rate / scale)),
     remote_address: 0,
     remote_key: 0,
   };

@@ -18,7 +18,6 @@ export interface ExecutionOptions {
   capture(link: number, node: string): string | undefined;
   signal: AbortSignal;
   onState?: ((state: LiveState) => void) | undefined;
-  tuning: readonly string[];
 }
 
 /** From the last worker's opening to the first packet, wall ns: both threads must be waiting by then. */
@@ -136,7 +135,7 @@ class Watch {
 
   evidence(outcomes: RunEvidence["outcomes"]): RunEvidence {
     const { scenario, recorder, switches, nics } = this;
-    return { scenario, scale: this.options.scale, recorder, switches, nics, outcomes, tuning: this.options.tuning };
+    return { scenario, scale: this.options.scale, recorder, switches, nics, outcomes };
   }
 
   private check(): void {

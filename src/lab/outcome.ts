@@ -22,8 +22,6 @@ export interface RunEvidence {
   switches: CounterTable;
   nics: CounterTable;
   outcomes: readonly WorkerOutcome[];
-  /** What the host did not allow (priority and the like), one sentence each. */
-  tuning: readonly string[];
 }
 
 /** Every frame of the run, MAC control included: sent + duplicated = received + dropped + impaired + missing. */
@@ -171,7 +169,7 @@ function byPriority(table: CounterTable, name: string, labels: Record<string, st
 }
 
 /** Was this host, rather than the network, the bottleneck? Wall time throughout. */
-function judge({ scenario, scale, outcomes, switches, nics, tuning }: RunEvidence, frames: FrameAccount): Fidelity {
+function judge({ scenario, scale, outcomes, switches, nics }: RunEvidence, frames: FrameAccount): Fidelity {
   const us = (ns: number) => ns / 1000;
   const worst = (pick: (outcome: WorkerOutcome) => number) => Math.max(0, ...outcomes.map(pick));
   const gap = {
@@ -185,7 +183,7 @@ function judge({ scenario, scale, outcomes, switches, nics, tuning }: RunEvidenc
   const allowance = scenario.fidelity.lateness;
   // Half of the control loop's own delay: beyond it the host, not the network, decides when a sender hears of congestion.
   const loop = (Math.max(scenario.congestion.parameters.min_time_between_cnps, kShortestLoop) * scale) / 2;
-  const away = worst((o) => timeAbove(o.loop_gap, kLongGap)) / (scenario.duration * scale);
+  const away = worst((o) => timeAbove(o.loop_gap, kLongGap) / Math.max(1, o.loop_gap.mean * o.loop_gap.weight));
   const reasons: string[] = [];
   if (hostDrops > 0)
     reasons.push(
@@ -215,7 +213,7 @@ function judge({ scenario, scale, outcomes, switches, nics, tuning }: RunEvidenc
     host_drops: hostDrops,
     capture_dropped: outcomes.reduce((sum, o) => sum + o.capture_dropped, 0),
     stragglers: switches.sum("stragglers") + nics.sum("stragglers"),
-    tuning: [...new Set([...tuning, ...outcomes.flatMap((o) => o.tuning)])],
+    tuning: [...new Set(outcomes.flatMap((o) => o.tuning))],
   };
 }
 

@@ -7,7 +7,6 @@ import type { NativeAddon } from "../native/types.js";
 import { calibrate } from "./calibrate.js";
 import { labNetwork } from "./compose.js";
 import { execute } from "./execution.js";
-import { tuneHost } from "./host_tuning.js";
 import { composeResult } from "./outcome.js";
 import type { CaptureRequest, LabOptions, LabOutcome } from "./types.js";
 import { LabNetwork } from "./veth.js";
@@ -20,26 +19,7 @@ import { LabNetwork } from "./veth.js";
 export async function runLab(scenario: Scenario, options: LabOptions): Promise<LabOutcome> {
   const capture = captureFiles(scenario, options.capture, options.captureDir);
   const addon = loadAddon<NativeAddon>();
-  const tuning = tuneHost();
-  // A second signal ends the process without coming back here.
-  process.once("exit", tuning.restore);
-  try {
-    const scale = scenario.scale === "auto" ? await calibrate(addon, scenario, options.signal) : scenario.scale;
-    return await onNetwork(addon, scenario, scale, tuning.refused, capture, options);
-  } finally {
-    process.off("exit", tuning.restore);
-    tuning.restore();
-  }
-}
-
-async function onNetwork(
-  addon: NativeAddon,
-  scenario: Scenario,
-  scale: number,
-  tuning: readonly string[],
-  capture: ReadonlyMap<string, string>,
-  options: LabOptions,
-): Promise<LabOutcome> {
+  const scale = scenario.scale === "auto" ? await calibrate(addon, scenario, options.signal) : scenario.scale;
   options.signal.throwIfAborted();
   const { nodes, links } = labNetwork(scenario);
   const network = await LabNetwork.create(nodes, links);
@@ -50,7 +30,6 @@ async function onNetwork(
       capture: (link, node) => capture.get(`${link} ${node}`),
       signal: options.signal,
       onState: options.view && ((state) => options.view?.update(state)),
-      tuning,
     });
     return { result: composeResult(evidence), series: evidence.recorder.series(scenario.duration) };
   } finally {

@@ -97,8 +97,6 @@ const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
       unit: "microseconds",
       help: "Time that this port might not send at this priority, in microseconds as rdma_exporter has it",
     },
-    rx_prio_pause_transition: { name: "rdma_roce_pfc_pause_transitions_total", fixed: rx },
-    tx_prio_pause_transition: { name: "rdma_roce_pfc_pause_transitions_total", fixed: tx },
     rx_prio_buf_discard: { name: "weir_nic_prio_buf_discard_packets_total", fixed: rx },
   },
   queue_pair: {

@@ -62,7 +62,7 @@ export function nicBehaviour(
     initial_rate: Math.round(host.initial_rate / scale),
     receive_buffer: {
       size: host.receive_buffer.size,
-      drain: Math.round(host.receive_buffer.rate / scale),
+      drain: host.receive_buffer.rate === 0 ? 0 : Math.max(1, Math.round(host.receive_buffer.rate / scale)),
       xoff: host.receive_buffer.xoff,
       xon: host.receive_buffer.xon,
     },

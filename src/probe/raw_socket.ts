@@ -35,6 +35,9 @@ export interface IpSocket {
   close(): void;
 }
 
+/** Its sockets are held by nothing that the garbage collector counts: it closes those in the middle of waiting. */
+const openSockets = new Set<RawSocket>();
+
 /** Largest IPv4 packet. */
 const kBufferBytes = 65_535;
 
@@ -76,6 +79,7 @@ export function openIpSocket(
     throw new WeirError(`cannot open a raw socket: ${message}`, { cause: error, ...(hint && { hint }) });
   }
   let open = true;
+  openSockets.add(socket);
   // Every message is a view of one buffer that the next one overwrites.
   socket.on("message", (packet) => open && onPacket(Buffer.from(packet)));
   socket.on("error", (error) => open && onError(new WeirError(`raw socket: ${error.message}`, { cause: error })));
@@ -91,6 +95,7 @@ export function openIpSocket(
     close() {
       if (open) socket.close();
       open = false;
+      openSockets.delete(socket);
     },
   };
 }

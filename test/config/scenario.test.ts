@@ -1,6 +1,7 @@
 import { readdirSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { kindOfFile } from "../../src/config/daemon.js";
 import {
   loadScenario,
   parseScenario,
@@ -441,7 +442,9 @@ describe("hostile files", () => {
 });
 
 describe("examples", () => {
-  const files = readdirSync("examples").filter((file) => file.endsWith(".yaml"));
+  const files = readdirSync("examples").filter(
+    (file) => file.endsWith(".yaml") && kindOfFile(`examples/${file}`) === "scenario",
+  );
   it.each(files)("%s loads without warnings", (file) => {
     const { scenario, warnings } = loadScenario(`examples/${file}`);
     expect(warnings).toEqual([]);

@@ -72,7 +72,6 @@ export function evidence(changes: Partial<RunEvidence> = {}): RunEvidence {
     switches: counterTable([]),
     nics: counterTable([]),
     outcomes: [calmOutcome(), calmOutcome()],
-    tuning: [],
     ...changes,
   };
 }

@@ -156,11 +156,12 @@ describe("fidelity", () => {
   });
 
   it("bounds the time spent in long gaps", () => {
-    // The run takes 1 s of wall time: 2% are 20 gaps of 1 ms, and a gap of just 1 ms is none of them.
+    // 1000 gaps of 1 ms on average are 1 s: 2% are 20 gaps of 1 ms, and a gap of just 1 ms is none of them.
     const gaps = (value: number, count: number) =>
       outcomes({
         loop_gap: {
           ...constant(50_000, 1000),
+          mean: 1e6,
           cdf: [
             [50_000, 1 - count / 1000],
             [value, 1],
@@ -177,10 +178,9 @@ describe("fidelity", () => {
   it("lists each refusal of the host once, and does not judge by it", () => {
     const refused = ["nice -20 refused"];
     const { valid, tuning } = judge({
-      tuning: ["autogroup"],
       outcomes: [calmOutcome({ tuning: refused }), calmOutcome({ tuning: refused })],
     });
-    expect({ valid, tuning }).toEqual({ valid: true, tuning: ["autogroup", "nice -20 refused"] });
+    expect({ valid, tuning }).toEqual({ valid: true, tuning: ["nice -20 refused"] });
   });
 });
 

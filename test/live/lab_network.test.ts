@@ -1,12 +1,13 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { readlinkSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { afterEach, expect, it } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 import { NetworkNamespace } from "../../src/lab/namespace.js";
 import { type LabLink, LabNetwork, type LabNode } from "../../src/lab/veth.js";
 import { describeLive } from "./capability.js";
-import { namespacesInUse } from "./processes.js";
+import { kTestMarker, markedProcesses, namespacesHeld } from "./processes.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const host = (name: string): LabNode => ({ name, role: "host" });
@@ -63,7 +64,7 @@ describeLive("NetworkNamespace", () => {
     namespace.close();
     expect(namespace.fd).toBe(-1);
     expect(() => namespace.path).toThrow("closed");
-    expect(namespacesInUse()).not.toContain(name);
+    expect(namespacesHeld()).not.toContain(name);
   });
 });
 
@@ -133,25 +134,28 @@ describeLive("LabNetwork", () => {
   });
 
   it("leaves nothing when it cannot be built", async () => {
-    const before = namespacesInUse();
+    const before = namespacesHeld();
     const links = [
       { from: "h1", to: "sw", mtu: 1500 },
       { from: "h2", to: "sw", mtu: 1 },
     ];
     await expect(LabNetwork.create([host("h1"), host("h2"), sw("sw")], links)).rejects.toThrow(/ip|nsenter/);
-    expect([...namespacesInUse()].filter((name) => !before.has(name))).toEqual([]);
+    expect([...namespacesHeld()].filter((name) => !before.has(name))).toEqual([]);
   });
 
   it("leaves nothing after SIGKILL, not even while it is being built", async () => {
-    const before = namespacesInUse();
     for (const moment of ["building", "built"]) {
-      const child = spawn(process.execPath, ["--import", "tsx", `${root}test/live/lab_holder.ts`], { cwd: root });
+      const marker = randomUUID();
+      const child = spawn(process.execPath, ["--import", "tsx", `${root}test/live/lab_holder.ts`], {
+        cwd: root,
+        env: { ...process.env, [kTestMarker]: marker },
+      });
       await line(child, moment);
+      expect(markedProcesses(marker)).not.toEqual([]);
       child.kill("SIGKILL");
       await once(child, "exit");
-      // Whatever it had started ends by itself; the limit of the test is the limit here.
-      while ([...namespacesInUse()].some((name) => !before.has(name)))
-        await new Promise((resolve) => setImmediate(resolve));
+      // Whatever it had started ends by itself, and nothing but processes holds its namespaces.
+      await vi.waitFor(() => expect(markedProcesses(marker)).toEqual([]), { timeout: 10_000, interval: 20 });
     }
   });
 });

@@ -38,18 +38,10 @@ export function hasThread(value: string, name: string): boolean {
   });
 }
 
-/** Network namespaces that processes of this machine are in or hold open, as far as this process may see. */
-export function namespacesInUse(): Set<string> {
-  const found = new Set<string>();
-  const add = (path: string) => {
-    const target = attempt(() => readlinkSync(path));
-    if (target?.startsWith("net:[")) found.add(target);
-  };
-  for (const pid of processes()) {
-    add(`/proc/${pid}/ns/net`);
-    for (const fd of attempt(() => readdirSync(`/proc/${pid}/fd`)) ?? []) add(`/proc/${pid}/fd/${fd}`);
-  }
-  return found;
+/** Network namespaces that this process holds open. */
+export function namespacesHeld(): Set<string> {
+  const targets = readdirSync("/proc/self/fd").map((fd) => attempt(() => readlinkSync(`/proc/self/fd/${fd}`)));
+  return new Set(targets.filter((target) => target?.startsWith("net:[")) as string[]);
 }
 
 /** What a lab could leave behind where it was started: devices and packet sockets there, and named namespaces. */

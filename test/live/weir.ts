@@ -36,7 +36,7 @@ export interface Running {
   finished: Promise<Finished>;
   /** Until its native threads are there: links are built, and traffic starts within a moment. */
   untilTraffic(): Promise<void>;
-  /** Until no process is left, and the network around it is as it was before. Fails after ten seconds. */
+  /** Until no process is left, and the network around it is as it was before. Fails after ten seconds. Call it last, once. */
   nothingLeft(): Promise<void>;
 }
 
@@ -55,9 +55,9 @@ export function folder(): string {
 export async function start(args: readonly string[], as: readonly string[] = []): Promise<Running> {
   const marker = randomUUID();
   const inside: string[] = [];
+  let namespace: NetworkNamespace | undefined;
   if (liveObstacle() === undefined) {
-    const namespace = await NetworkNamespace.create();
-    onTestFinished(() => namespace.close());
+    namespace = await NetworkNamespace.create();
     inside.push("nsenter", `--net=${namespace.path}`, "--");
   }
   const before = networkState(inside);
@@ -89,17 +89,19 @@ export async function start(args: readonly string[], as: readonly string[] = [])
     finished,
     untilTraffic: () =>
       vi.waitFor(() => expect(hasThread(marker, "weir-nics"), output.stderr).toBe(true), {
-        timeout: 20_000,
+        timeout: 30_000,
         interval: 20,
       }),
     nothingLeft: () =>
-      vi.waitFor(
-        () => {
-          expect(markedProcesses(marker)).toEqual([]);
-          expect(networkState(inside)).toEqual(before);
-        },
-        { timeout: 10_000, interval: 50 },
-      ),
+      vi
+        .waitFor(
+          () => {
+            expect(markedProcesses(marker)).toEqual([]);
+            expect(networkState(inside)).toEqual(before);
+          },
+          { timeout: 10_000, interval: 50 },
+        )
+        .finally(() => namespace?.close()),
   };
 }
 

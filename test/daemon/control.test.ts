@@ -1,0 +1,169 @@
+/** The control socket's protocol, and how a client finds the daemon that is meant. */
+import { spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { WeirError } from "../../src/config/error.js";
+import { ask, controlDirectory, findDaemon } from "../../src/daemon/control_client.js";
+import { ControlServer, type Handler } from "../../src/daemon/control_server.js";
+
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), "weir-control-"));
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+const echo: Handler = (request) => {
+  if (request === "refused") throw new WeirError("not now", { hint: "later" });
+  return { request };
+};
+
+async function serve(path = join(folder(), "sw0.sock"), handler = echo): Promise<ControlServer> {
+  const server = await ControlServer.open(path, handler);
+  onTestFinished(() => server.close());
+  return server;
+}
+
+/** Sends text as it is, and gives the answers until the other side ends or `lines` have come. */
+async function talk(path: string, text: string, lines: number): Promise<unknown[]> {
+  const socket = connect(path);
+  let heard = "";
+  socket.setEncoding("utf8").on("data", (chunk: string) => {
+    heard += chunk;
+  });
+  socket.write(text);
+  await vi.waitFor(() => expect(heard.split("\n").length).toBe(lines + 1));
+  socket.destroy();
+  return heard
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as unknown);
+}
+
+describe("the server", () => {
+  it("makes a socket that only its owner may open, and removes it", async () => {
+    const path = join(folder(), "new/sw0.sock");
+    const server = await ControlServer.open(path, echo);
+    expect(statSync(path).isSocket()).toBe(true);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    server.close();
+    server.close();
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it("answers each line with one line, whatever pieces they come in", async () => {
+    const { path } = await serve();
+    const answers = await talk(path, '{"request":"a"}\n{"request":"b"}\n', 2);
+    expect(answers).toEqual([
+      { ok: true, data: { request: "a" } },
+      { ok: true, data: { request: "b" } },
+    ]);
+    const socket = connect(path);
+    socket.write('{"requ');
+    socket.write('est":"c"}\n');
+    const [answer] = (await once(socket.setEncoding("utf8"), "data")) as [string];
+    expect(JSON.parse(answer)).toEqual({ ok: true, data: { request: "c" } });
+    socket.destroy();
+  });
+
+  it.each([
+    ["what is not JSON", "nonsense", "the request is not JSON"],
+    ["what names no request", '{"req":1}', 'the request has no "request"'],
+    ["null", "null", 'the request has no "request"'],
+  ])("refuses %s and goes on", async (_what, line, error) => {
+    const { path } = await serve();
+    expect(await talk(path, `${line}\n{"request":"a"}\n`, 2)).toEqual([
+      { ok: false, error },
+      { ok: true, data: { request: "a" } },
+    ]);
+  });
+
+  it("gives up on a request without an end", async () => {
+    const { path } = await serve();
+    expect(await talk(path, "x".repeat(5000), 1)).toEqual([{ ok: false, error: "the request is too long" }]);
+  });
+
+  it("replaces the socket of a daemon that is dead", async () => {
+    const path = join(folder(), "sw0.sock");
+    makeStale(path);
+    expect(existsSync(path)).toBe(true);
+    const server = await serve(path);
+    expect(await ask(server.path, "status")).toEqual({ request: "status" });
+  });
+
+  it("leaves the socket of a living daemon alone", async () => {
+    const { path } = await serve();
+    await expect(ControlServer.open(path, echo)).rejects.toMatchObject({
+      message: `a daemon is running already: it answers at ${path}`,
+      hint: "stop it, or give this one another `name`",
+    });
+    expect(await ask(path, "status")).toEqual({ request: "status" });
+  });
+
+  it("does not remove what is no socket", async () => {
+    const path = join(folder(), "sw0.sock");
+    writeFileSync(path, "precious");
+    await expect(ControlServer.open(path, echo)).rejects.toThrow("there is a file of that name");
+    expect(existsSync(path)).toBe(true);
+  });
+});
+
+describe("the client", () => {
+  it("passes on what the daemon refuses, with its hint", async () => {
+    const { path } = await serve();
+    await expect(ask(path, "refused" as "status")).rejects.toMatchObject({ message: "not now", hint: "later" });
+  });
+
+  it("says what is wrong with a socket", async () => {
+    const path = join(folder(), "none.sock");
+    await expect(ask(path, "status")).rejects.toThrow(`cannot reach the daemon at ${path}: there is no such socket`);
+    makeStale(path);
+    await expect(ask(path, "status")).rejects.toThrow("nobody listens there; the daemon is gone");
+  });
+
+  it("finds the only daemon, or the one that is named", async () => {
+    const place = folder();
+    const directory = () => place;
+    await expect(findDaemon({}, directory)).rejects.toMatchObject({
+      message: "no daemon is running",
+      hint: `start one: weir switch -c switch.yaml; looked in ${place}, --socket names another place`,
+    });
+    makeStale(join(place, "dead.sock"));
+    await expect(findDaemon({}, directory)).rejects.toThrow("no daemon is running");
+    await serve(join(place, "sw0.sock"));
+    expect(await findDaemon({}, directory)).toBe(join(place, "sw0.sock"));
+    await serve(join(place, "roce0.sock"));
+    await expect(findDaemon({}, directory)).rejects.toMatchObject({
+      message: "several daemons are running: roce0, sw0",
+      hint: "name one of them",
+    });
+    expect(await findDaemon({ name: "roce0" }, directory)).toBe(join(place, "roce0.sock"));
+    await expect(findDaemon({ name: "sw1" }, directory)).rejects.toMatchObject({
+      message: "no daemon called sw1 is running",
+      hint: "running: roce0, sw0",
+    });
+    expect(await findDaemon({ socket: "/any.sock" }, directory)).toBe("/any.sock");
+  });
+
+  it("looks in /run as root, and where the session says as a user", () => {
+    onTestFinished(() => void vi.restoreAllMocks());
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const user = vi.spyOn(process, "geteuid" as never) as unknown as { mockReturnValue(id: number): void };
+    user.mockReturnValue(0);
+    expect(controlDirectory()).toBe("/run/weir");
+    user.mockReturnValue(1000);
+    vi.stubEnv("XDG_RUNTIME_DIR", "/run/user/1000");
+    expect(controlDirectory()).toBe("/run/user/1000/weir");
+    vi.stubEnv("XDG_RUNTIME_DIR", "");
+    expect(controlDirectory).toThrow("no place for control sockets");
+  });
+});
+
+/** What a daemon leaves that was killed: a socket file that nobody listens at. */
+function makeStale(path: string): void {
+  const script = `require("net").createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, "SIGKILL"))`;
+  spawnSync(process.execPath, ["-e", script]);
+}

@@ -1,0 +1,186 @@
+/** A native core that does as told, and remembers what was asked of it. */
+import type {
+  CounterDescription,
+  NativeAddon,
+  NativeWorker,
+  QueuePairState,
+  SwitchState,
+  WorkerConfig,
+} from "../../src/native/types.js";
+import { kRecordWords, RecordKind } from "../../src/native/types.js";
+
+const zeros = [0, 0, 0, 0, 0, 0, 0, 0];
+
+export class FakeWorker implements NativeWorker {
+  readonly calls: string[] = [];
+  readonly injected: Uint8Array[] = [];
+  configs: WorkerConfig[];
+  counters: [CounterDescription, number][];
+  queued = 0;
+  failure: string | undefined;
+  refuse: Error | undefined;
+  punted: Buffer[] = [];
+  queuePairState: QueuePairState["state"] = "ready";
+  private records: number[][] = [];
+
+  constructor(
+    config: WorkerConfig,
+    private readonly doorbell: (() => void) | undefined,
+  ) {
+    this.configs = [config];
+    const describe = (name: string, labels: Record<string, string>): [CounterDescription, number] => [
+      { name, unit: "packets", help: `Help of ${name}`, labels },
+      0,
+    ];
+    this.counters = [
+      ...config.switches.flatMap(({ name, ports }) =>
+        ports.map((port) => describe("rx_packets", { switch: name, port: port.name })),
+      ),
+      ...config.nics.map(({ name }) => describe("tx_packets", { device: name })),
+    ];
+  }
+
+  /** As the worker's thread: a record, and the doorbell. */
+  record(kind: number, index: number, value: number): void {
+    this.records.push([0, kind, 0, index, value, 0, 0, 0]);
+    this.doorbell?.();
+  }
+  port(index: number, up: boolean): void {
+    this.record(RecordKind.port, index, up ? 1 : 0);
+  }
+  fail(reason: string): void {
+    this.failure = reason;
+    this.record(RecordKind.ended, 0, 1);
+  }
+  punt(frame: Buffer): void {
+    this.punted.push(frame);
+    this.doorbell?.();
+  }
+  count(index: number, value: number): void {
+    const counter = this.counters[index];
+    if (counter !== undefined) counter[1] = value;
+  }
+
+  open(): void {
+    this.calls.push("open");
+    if (this.refuse !== undefined) throw this.refuse;
+  }
+  begin(): void {
+    this.calls.push("begin");
+  }
+  stopTraffic(): boolean {
+    this.calls.push("stopTraffic");
+    return true;
+  }
+  stop(): void {
+    this.calls.push("stop");
+  }
+  close(): void {
+    this.calls.push("close");
+  }
+  manifest() {
+    return this.counters.map(([description]) => description);
+  }
+  readCounters(target: Float64Array): number {
+    this.counters.forEach(([, value], i) => {
+      target[i] = value;
+    });
+    return this.counters.length;
+  }
+  drainRecords(target: Float64Array): number {
+    const taken = this.records.splice(0, target.length / kRecordWords);
+    target.set(taken.flat());
+    return taken.length;
+  }
+  drainPunted() {
+    return this.punted.splice(0).map((bytes) => ({ device: 0, port: 0, at: 0, bytes }));
+  }
+  inject(_device: number, _port: number, bytes: Uint8Array): boolean {
+    this.injected.push(bytes);
+    return true;
+  }
+  reconfigure(config: WorkerConfig): void {
+    this.calls.push("reconfigure");
+    this.configs.push(config);
+  }
+  forwardingTable() {
+    return [{ mac: 0x02_00_00_00_00_01, vlan: 0, ports: [0], learned: true, expires_in: 12e9 }];
+  }
+  switchState(): SwitchState {
+    this.calls.push("switchState");
+    // Half of what is queued leaves between two looks.
+    this.queued = Math.floor(this.queued / 2);
+    const port = { up: true, queue_bytes: zeros.with(3, this.queued), ingress_bytes: zeros, headroom_bytes: zeros };
+    return {
+      buffer: { total: 12e6, shared: 11e6, occupied: this.queued, pfc_threshold: 10e6 },
+      ports: (this.configs[0]?.switches[0]?.ports ?? []).map(() => ({ ...port, paused: 0, pausing: 0 })),
+    };
+  }
+  queuePairs(): QueuePairState[] {
+    const [nic] = this.configs[0]?.nics ?? [];
+    return (nic?.queue_pairs ?? []).map(({ name, remote_qpn }, i) => ({
+      name,
+      qpn: (nic?.first_qpn ?? 0) + i,
+      remote_qpn,
+      state: this.queuePairState,
+      limited: true,
+      rate: 4e8,
+      target_rate: 5e8,
+      alpha: 0.25,
+      stage: "fast_recovery",
+    }));
+  }
+  worstGap(): number {
+    return 1e6;
+  }
+  outcome() {
+    const none = { mean: 0, p50: 0, p95: 0, p99: 0, max: 0, weight: 0, cdf: [] };
+    return {
+      loop_gap: none,
+      timer_lateness: none,
+      host_drops: 0,
+      record_overflow: 0,
+      capture_dropped: 0,
+      punt_refused: 0,
+      inject_refused: 0,
+      tuning: [],
+      ...(this.failure !== undefined && { failure: this.failure }),
+      queues: [],
+    };
+  }
+}
+
+export class FakeAddon implements NativeAddon {
+  readonly notified: string[] = [];
+  readonly workers: FakeWorker[] = [];
+  /** Thrown by the next worker's open(). */
+  refuse: Error | undefined;
+  readonly Worker: NativeAddon["Worker"];
+
+  constructor() {
+    const { workers } = this;
+    const refusal = () => this.refuse;
+    this.Worker = class extends FakeWorker {
+      constructor(config: WorkerConfig, onDoorbell?: () => void) {
+        super(config, onDoorbell);
+        this.refuse = refusal();
+        workers.push(this);
+      }
+    };
+  }
+
+  get worker(): FakeWorker {
+    const [worker] = this.workers;
+    if (worker === undefined) throw new Error("no worker was made");
+    return worker;
+  }
+
+  notify(_path: string, state: string): boolean {
+    this.notified.push(state);
+    return true;
+  }
+  now = 5e9;
+  monotonicNow(): number {
+    return this.now;
+  }
+}

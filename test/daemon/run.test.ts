@@ -1,0 +1,221 @@
+/** A daemon from start to end, on a native core that does as told. */
+import { EventEmitter } from "node:events";
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { ask } from "../../src/daemon/control_client.js";
+import { runDaemon } from "../../src/daemon/run.js";
+import { FakeAddon } from "./fake_addon.js";
+
+const kVersion = "1.2.3";
+
+function switchFile(folder: string, more = ""): string {
+  return `name: sw0
+ports: [{ interface: lo, name: a, rate: 1Gbps, mtu: 1500 }]
+control: ${folder}/sw0.sock
+metrics: false
+${more}`;
+}
+
+function nicFile(folder: string, more = ""): string {
+  return `name: roce0
+interface: lo
+address: 10.99.0.1
+peers: [{ name: b, address: 10.99.0.2, mac: "02:00:00:00:00:02" }]
+queue_pairs: [{ name: to-b, peer: b, send: {} }]
+control: ${folder}/roce0.sock
+metrics: false
+${more}`;
+}
+
+type Line = Record<string, unknown> & { level: string; msg: string };
+
+async function start(kind: "switch" | "nic", text: (folder: string) => string, prepare?: (addon: FakeAddon) => void) {
+  const folder = mkdtempSync(join(tmpdir(), "weir-daemon-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, "config.yaml");
+  writeFileSync(file, text(folder));
+  const addon = new FakeAddon();
+  prepare?.(addon);
+  const signals = new EventEmitter();
+  const log: Line[] = [];
+  const stderr = { write: (line: string) => void log.push(JSON.parse(line) as Line) };
+  vi.stubEnv("NOTIFY_SOCKET", "/run/notify");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const ended = runDaemon(kind, file, { stderr, signals, version: kVersion, addon });
+  const messages = () => log.map(({ msg }) => msg);
+  const socket = join(folder, kind === "switch" ? "sw0.sock" : "roce0.sock");
+  const started = vi.waitFor(() => expect(messages()).toContain("started"));
+  await Promise.race([started, ended.catch(() => {})]);
+  return { folder, file, addon, signals, log, messages, socket, ended };
+}
+
+describe("a daemon", () => {
+  it("starts, says so to its service manager, and stops on SIGTERM once its queues are empty", async () => {
+    const { addon, signals, messages, socket, ended } = await start("switch", switchFile);
+    expect(statSync(socket).mode & 0o777).toBe(0o600);
+    expect(addon.notified).toEqual([`READY=1\nMAINPID=${process.pid}`]);
+    addon.worker.queued = 40_000;
+    signals.emit("SIGTERM", "SIGTERM");
+    expect(await ended).toBe(0);
+    expect(addon.notified.at(-1)).toBe("STOPPING=1");
+    expect(addon.worker.queued).toBe(0);
+    const { calls } = addon.worker;
+    expect(calls.filter((call) => call !== "switchState")).toEqual(["open", "begin", "stopTraffic", "close"]);
+    expect(calls.indexOf("stopTraffic")).toBeLessThan(calls.lastIndexOf("switchState"));
+    expect(messages()).toEqual(["started", "stopping", "stopped"]);
+    expect(existsSync(socket)).toBe(false);
+    expect(signals.eventNames()).toEqual([]);
+  });
+
+  it("does not wait for queues for ever: a second signal ends it", async () => {
+    const { addon, signals, ended } = await start("nic", nicFile);
+    signals.emit("SIGINT", "SIGINT");
+    signals.emit("SIGINT", "SIGINT");
+    expect(await ended).toBe(0);
+    expect(addon.worker.calls.at(-1)).toBe("close");
+  });
+
+  it("waits two seconds at most for traffic that does not end", async () => {
+    const { addon, signals, ended } = await start("nic", nicFile);
+    signals.emit("SIGTERM", "SIGTERM");
+    expect(addon.worker.calls).not.toContain("close");
+    addon.now += 2e9;
+    expect(await ended).toBe(0);
+  });
+
+  it("reads its file again on SIGHUP", async () => {
+    const { folder, file, addon, signals, messages, socket, ended } = await start("switch", switchFile);
+    writeFileSync(file, switchFile(folder, "ecn: { kmin: 50KB }"));
+    signals.emit("SIGHUP", "SIGHUP");
+    expect(addon.worker.configs.map(({ switches }) => switches[0]?.red.kmin)).toEqual([5000, 50_000]);
+    expect(messages()).toEqual(["started", "reloaded"]);
+    expect(addon.notified.slice(1)).toEqual(["RELOADING=1\nMONOTONIC_USEC=5000000", "READY=1"]);
+    expect(await ask(socket, "switch")).toMatchObject({ ecn: { kmin: 50_000 } });
+    signals.emit("SIGTERM", "SIGTERM");
+    await ended;
+  });
+
+  it.each([
+    [
+      "a bad file",
+      "ecn: { kmin: 300KB }",
+      "ecn.kmin: 300 KB is greater than kmax 200 KB",
+      "kmin must be between 0 and kmax",
+    ],
+    ["other ports", "", "ports cannot change while the daemon runs", "restart it"],
+    ["another metrics port", "", "metrics cannot change while the daemon runs", "restart it"],
+  ])("keeps its configuration when it finds %s, and says why", async (what, more, message, hint) => {
+    const { folder, file, addon, signals, log, ended } = await start("switch", switchFile);
+    let text = switchFile(folder, more);
+    if (what === "other ports") text = text.replace("name: a,", "name: b,");
+    if (what === "another metrics port") text = text.replace("metrics: false", "metrics: { port: 9999 }");
+    writeFileSync(file, text);
+    signals.emit("SIGHUP", "SIGHUP");
+    expect(addon.worker.calls).not.toContain("reconfigure");
+    const line = log.at(-1);
+    expect(line).toMatchObject({ level: "error", msg: "not reloaded, the old configuration stays", hint });
+    expect(line?.error).toContain(message);
+    expect(addon.notified.at(-1)).toBe("READY=1");
+    signals.emit("SIGTERM", "SIGTERM");
+    expect(await ended).toBe(0);
+  });
+
+  it("changes a NIC's congestion control and rate caps while it runs, but not its queue pairs", async () => {
+    const { folder, file, addon, signals, log, ended } = await start("nic", nicFile);
+    const text = nicFile(folder, "congestion: { profile: mlx5 }").replace("send: {}", "send: { rate: 1Gbps }");
+    writeFileSync(file, text);
+    signals.emit("SIGHUP", "SIGHUP");
+    expect(log.at(-1)?.msg).toBe("reloaded");
+    expect(addon.worker.configs[1]?.nics[0]).toMatchObject({
+      reaction_point: { form: "slotted" },
+      queue_pairs: [{ rate_cap: 1e9 }],
+    });
+    writeFileSync(file, text.replace("name: to-b", "name: to-c"));
+    signals.emit("SIGHUP", "SIGHUP");
+    expect(log.at(-1)?.error).toBe("queue_pairs cannot change while the daemon runs");
+    signals.emit("SIGTERM", "SIGTERM");
+    signals.emit("SIGTERM", "SIGTERM");
+    await ended;
+  });
+
+  it("ends with 1 and the reason when its worker fails", async () => {
+    const { addon, log, ended, socket } = await start("switch", switchFile);
+    addon.worker.fail("poll: out of memory");
+    expect(await ended).toBe(1);
+    expect(log.at(-1)).toMatchObject({ level: "fatal", msg: "the worker failed", reason: "poll: out of memory" });
+    expect(existsSync(socket)).toBe(false);
+  });
+
+  it("does not start when the worker cannot open a port", async () => {
+    const refuse = Object.assign(new Error("cannot open lo: EPERM"), { hint: "this needs CAP_NET_RAW" });
+    const { ended, socket } = await start("switch", switchFile, (addon) => {
+      addon.refuse = refuse;
+    });
+    await expect(ended).rejects.toMatchObject({ message: "cannot open lo: EPERM", hint: "this needs CAP_NET_RAW" });
+    expect(existsSync(socket)).toBe(false);
+  });
+
+  it("logs and counts interfaces that go and come back", async () => {
+    const { addon, signals, log, socket, ended } = await start("switch", switchFile);
+    addon.worker.port(0, false);
+    addon.worker.port(0, false);
+    expect(log.at(-1)).toMatchObject({ level: "warn", msg: "interface is down or gone", port: "a" });
+    expect(await ask(socket, "ports")).toMatchObject([{ name: "a", up: false, transitions: 1, recoveries: 0 }]);
+    addon.worker.port(0, true);
+    expect(log.filter(({ port }) => port === "a").map(({ msg }) => msg)).toEqual([
+      "interface is down or gone",
+      "interface is up again",
+    ]);
+    expect(await ask(socket, "ports")).toMatchObject([{ up: true, transitions: 2, recoveries: 1 }]);
+    signals.emit("SIGTERM", "SIGTERM");
+    await ended;
+  });
+
+  it("shows what was counted since it was cleared", async () => {
+    const { addon, signals, socket, ended } = await start("switch", switchFile);
+    addon.worker.count(0, 100);
+    const value = async () => (await ask(socket, "counters")).counters[0]?.value;
+    expect(await value()).toBe(100);
+    await ask(socket, "clear");
+    expect(await value()).toBe(0);
+    addon.worker.count(0, 130);
+    expect(await value()).toBe(30);
+    signals.emit("SIGTERM", "SIGTERM");
+    await ended;
+  });
+
+  it("answers over its control socket, and refuses what does not fit its kind", async () => {
+    const { signals, socket, ended } = await start("switch", switchFile);
+    expect(await ask(socket, "status")).toMatchObject({
+      kind: "switch",
+      name: "sw0",
+      version: kVersion,
+      pid: process.pid,
+      control: socket,
+      metrics: null,
+    });
+    expect(await ask(socket, "fdb")).toEqual([
+      { mac: "02:00:00:00:00:01", vlan: 0, ports: ["a"], kind: "learned", expires_in_s: 12 },
+    ]);
+    await expect(ask(socket, "queue_pairs")).rejects.toThrow("sw0 is a switch: it has no queue pairs");
+    await expect(ask(socket, "toString" as "status")).rejects.toMatchObject({
+      message: "unknown request toString",
+      hint: "known: status, counters, ports, switch, fdb, queue_pairs, clear",
+    });
+    signals.emit("SIGTERM", "SIGTERM");
+    await ended;
+  });
+
+  it("answers ARP for an address that the kernel does not have", async () => {
+    const { addon, signals, ended } = await start("nic", (folder) => nicFile(folder, 'mac: "02:00:00:00:00:01"'));
+    const header = `ffffffffffff${"020000000002"}0806${"0001080006040001"}`;
+    const request = Buffer.from(`${header}${"0200000000020a630002"}${"0000000000000a630001"}`, "hex");
+    addon.worker.punt(request);
+    expect(addon.worker.injected).toHaveLength(1);
+    signals.emit("SIGTERM", "SIGTERM");
+    signals.emit("SIGTERM", "SIGTERM");
+    await ended;
+  });
+});

@@ -1,0 +1,90 @@
+/** A machine of the test's making; left alone it is healthy. */
+import type { ProgramOutput, System } from "../../src/doctor/system.js";
+
+export interface FakeMachine {
+  nodeVersion?: string;
+  uid?: number;
+  cpus?: { present: number; allowed: number };
+  /** Files by path; undefined takes one away. */
+  files?: Record<string, string | undefined>;
+  folders?: Record<string, string[]>;
+  /** By program and arguments; undefined: no such program. */
+  programs?: Record<string, ProgramOutput | undefined>;
+  /** Not on PATH. */
+  missing?: string[];
+  native?: Error;
+  rawSocket?: Error;
+  sleep?: number;
+}
+
+export const ok = (stdout = ""): ProgramOutput => ({ status: 0, stdout, stderr: "" });
+export const failed = (stderr: string): ProgramOutput => ({ status: 1, stdout: "", stderr });
+
+/** CapEff of /proc/self/status. */
+export const capabilities = (...bits: number[]) =>
+  `Name:\tnode\nCapEff:\t${bits
+    .reduce((mask, bit) => mask | (1n << BigInt(bit)), 0n)
+    .toString(16)
+    .padStart(16, "0")}\n`;
+
+export const limits = (memory: string, files = "1048576", nice = "0") =>
+  `Limit                     Soft Limit           Hard Limit           Units
+Max open files            ${files}               1048576              files
+Max locked memory         ${memory}              unlimited            bytes
+Max nice priority         ${nice}                    0
+`;
+
+export const link = (ifname: string, more: object = {}) => ({
+  ifname,
+  flags: ["BROADCAST", "UP", "LOWER_UP"],
+  mtu: 1500,
+  ...more,
+});
+
+export const kProtocols = "protocol  size\nPACKET    1600\nXDP   1088\nUDP    1344\n";
+export const kUdpHeader =
+  "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n";
+
+const kFiles = {
+  "/proc/self/maps": "7f00-7f01 r-xp 0 fe:00 1   /opt/weir/build-cmake/Release/weir.node\n",
+  "/proc/sys/kernel/osrelease": "6.12.3-generic\n",
+  "/proc/net/protocols": kProtocols,
+  "/sys/devices/system/clocksource/clocksource0/current_clocksource": "tsc\n",
+  "/proc/self/status": capabilities(12, 13, 14, 21, 23),
+  "/proc/self/uid_map": "         0          0 4294967295\n",
+  "/proc/self/limits": limits("8388608"),
+  "/proc/self/cgroup": "0::/user.slice\n",
+  "/proc/sys/kernel/sched_autogroup_enabled": "1\n",
+  "/proc/self/autogroup": "/autogroup-7 nice 0\n",
+  "/proc/1/comm": "systemd\n",
+  "/proc/net/udp": kUdpHeader,
+};
+
+const kPrograms = {
+  "unshare --user --map-root-user --net true": ok(),
+  "systemctl --version": ok("systemd 252 (252.39-1)\n"),
+  "ip -details -json link show": ok(JSON.stringify([link("lo", { flags: ["LOOPBACK", "UP", "LOWER_UP"] })])),
+};
+
+export function machine(with_: FakeMachine = {}): System {
+  const files: Record<string, string | undefined> = { ...kFiles, ...with_.files };
+  const programs: Record<string, ProgramOutput | undefined> = { ...kPrograms, ...with_.programs };
+  return {
+    nodeVersion: with_.nodeVersion ?? "20.17.0",
+    uid: with_.uid ?? 0,
+    cpus: with_.cpus ?? { present: 4, allowed: 4 },
+    readText: (path) => files[path],
+    readLink: () => undefined,
+    list: (path) => with_.folders?.[path] ?? [],
+    find: (program) => (with_.missing?.includes(program) ? undefined : `/usr/bin/${program}`),
+    run: (program, args) => programs[[program, ...args].join(" ")],
+    loadNative() {
+      if (with_.native) throw with_.native;
+    },
+    loadRawSocket() {
+      if (with_.rawSocket) throw with_.rawSocket;
+    },
+    measureSleep: () => with_.sleep ?? 160_000,
+    measureClock: () => 40,
+  };
+}

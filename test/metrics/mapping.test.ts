@@ -1,0 +1,86 @@
+/** Names of metrics: every counter that the native core can have gets one, and the page that lists them is up to date. */
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { metricsPage, nativeCounters } from "../../scripts/generate-metrics.js";
+import { kGauges } from "../../src/metrics/gauges.js";
+import { kMapped, metricOf, scopeOf } from "../../src/metrics/mapping.js";
+
+const counters = nativeCounters();
+const metrics = counters.map((counter) => metricOf(counter.scope, counter));
+
+describe("the mapping", () => {
+  it("finds the native definitions", () => {
+    expect(new Set(counters.map(({ scope }) => scope)).size).toBe(6);
+    expect(counters).toContainEqual(expect.objectContaining({ scope: "nic", name: "np_cnp_sent", unit: "packets" }));
+    // Every X(...) of the headers, however it is wrapped.
+    const defined = ["native/switching/counters.h", "native/endpoint/counters.h", "native/io/impairment.h"].flatMap(
+      (file) => readFileSync(file, "utf8").match(/^ {2}X\(/gm) ?? [],
+    );
+    expect(counters.length).toBe(defined.length);
+  });
+
+  it.each(counters.map((counter, i) => [counter.scope, counter.name, metrics[i]] as const))(
+    "gives %s %s a name, a unit and a help text",
+    (_scope, _name, metric) => {
+      expect(metric?.name).toMatch(/^(weir|rdma)_[a-z][a-z0-9_]*$/);
+      expect(metric?.name.endsWith("_total")).toBe(metric?.type === "counter");
+      expect(metric?.unit).not.toBe("");
+      expect(metric?.help.length).toBeGreaterThan(10);
+    },
+  );
+
+  it("gives no two counters the same series", () => {
+    const series = metrics.map(({ name, fixed }) => `${name} ${JSON.stringify(fixed)}`);
+    expect(series.filter((one, i) => series.indexOf(one) !== i)).toEqual([]);
+  });
+
+  it("gives all series of a metric the same type, unit, help and labels", () => {
+    for (const metric of metrics) {
+      const first = metrics.find(({ name }) => name === metric.name);
+      const shape = ({ type, unit, help, labels, fixed }: typeof metric) => [
+        type,
+        unit,
+        help,
+        labels,
+        Object.keys(fixed).sort(),
+      ];
+      expect(shape(metric), metric.name).toEqual(shape(first as typeof metric));
+    }
+  });
+
+  it("shares no name with the daemon's own metrics", () => {
+    expect(metrics.filter(({ name }) => name in kGauges)).toEqual([]);
+  });
+
+  it("has no entry for a counter that does not exist", () => {
+    const known = new Set(counters.map(({ scope, name }) => `${scope} ${name}`));
+    expect(kMapped.filter(([scope, name]) => !known.has(`${scope} ${name}`))).toEqual([]);
+  });
+
+  it("calls endpoint counters as rdma_exporter does, and switch counters by their SAI stems", () => {
+    const name = (scope: (typeof counters)[number]["scope"], counter: string) =>
+      metricOf(scope, { name: counter, unit: "packets", help: "help" });
+    expect(name("nic", "np_cnp_sent")).toMatchObject({ name: "rdma_np_cnp_sent_total", fixed: { port: "1" } });
+    expect(name("nic_priority", "rx_prio_pause")).toMatchObject({
+      name: "rdma_roce_pfc_pause_frames_total",
+      fixed: { port: "1", direction: "rx" },
+    });
+    expect(name("switch_priority", "wred_ecn_marked_packets").name).toBe(
+      "weir_switch_queue_wred_ecn_marked_packets_total",
+    );
+    expect(name("switch_port", "drop_no_route")).toMatchObject({
+      name: "weir_switch_port_dropped_packets_total",
+      fixed: { reason: "no_route" },
+    });
+  });
+
+  it("knows scopes by their labels, in any order", () => {
+    expect(scopeOf({ priority: "3", switch: "sw", port: "a" })).toBe("switch_priority");
+    expect(scopeOf({ device: "r", flow: "f", qpn: "0x11" })).toBe("queue_pair");
+    expect(scopeOf({ colour: "red" })).toBeUndefined();
+  });
+});
+
+it("docs/metrics.md is up to date (npm run generate)", () => {
+  expect(readFileSync("docs/metrics.md", "utf8")).toBe(metricsPage());
+});

@@ -1,0 +1,245 @@
+/** What is scraped, from a source that does as told. */
+import { request } from "node:http";
+import { createServer } from "node:net";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { MetricsRegistry, type MetricsSource } from "../../src/metrics/registry.js";
+import { type Health, isLoopback, MetricsServer } from "../../src/metrics/server.js";
+
+const sw = { switch: "sw0", port: "a" };
+const nic = { device: "roce0" };
+
+interface Told {
+  counters: [string, Record<string, string>, number][];
+  source: MetricsSource;
+}
+
+function source(counters: Told["counters"], overrides: Partial<MetricsSource> = {}): Told {
+  const told = { counters } as Told;
+  told.source = {
+    counters: () =>
+      told.counters.map(([name, labels, value]) => ({
+        description: { name, unit: "packets", help: `Help of ${name}`, labels },
+        value,
+      })),
+    switchState: () => undefined,
+    queuePairs: () => undefined,
+    ports: () => [],
+    worker: () => ({ name: "sw0", loopGapNs: 2_500_000 }),
+    reloads: () => ({ succeeded: 0, failed: 0 }),
+    ...overrides,
+  };
+  return told;
+}
+
+const kSwitch = { version: "1.2.3", kind: "switch", perQp: false } as const;
+const kNic = { version: "1.2.3", kind: "nic", netdev: "eth1", perQp: false } as const;
+
+/** Series of an exposition: "name{labels}" with labels sorted, to value. */
+async function scrape(registry: MetricsRegistry): Promise<Map<string, number>> {
+  const lines = (await registry.scrape()).split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  return new Map(
+    lines.map((line) => {
+      const [, name, labels, value] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
+      const sorted = labels === undefined ? "" : `{${labels.split(",").sort().join(",")}}`;
+      return [`${name}${sorted}`, Number(value)];
+    }),
+  );
+}
+
+describe("the registry", () => {
+  it("adds what was counted since the scrape before, and never goes back", async () => {
+    const told = source([["rx_packets", sw, 10]]);
+    const registry = new MetricsRegistry(told.source, kSwitch);
+    const name = 'weir_switch_port_rx_packets_total{port="a",switch="sw0"}';
+    expect((await scrape(registry)).get(name)).toBe(10);
+    told.counters = [["rx_packets", sw, 25]];
+    expect((await scrape(registry)).get(name)).toBe(25);
+    told.counters = [["rx_packets", sw, 5]];
+    expect((await scrape(registry)).get(name)).toBe(25);
+    told.counters = [["rx_packets", sw, 7]];
+    expect((await scrape(registry)).get(name)).toBe(27);
+  });
+
+  it("exposes series from the start, and none before devices live", async () => {
+    const told = source([]);
+    const registry = new MetricsRegistry(told.source, kSwitch);
+    expect([...(await scrape(registry)).keys()].filter((name) => name.startsWith("weir_switch"))).toEqual([]);
+    told.counters = [["drop_no_route", sw, 0]];
+    const series = await scrape(registry);
+    expect(series.get('weir_switch_port_dropped_packets_total{port="a",reason="no_route",switch="sw0"}')).toBe(0);
+  });
+
+  it("converts durations: seconds for a switch, microseconds where dashboards expect them", async () => {
+    const ofSwitch = source([["pfc_rx_pause_duration", { ...sw, priority: "3" }, 1.5e9]]);
+    const one = await scrape(new MetricsRegistry(ofSwitch.source, kSwitch));
+    const labels = 'direction="rx",port="a",priority="3",switch="sw0"';
+    expect(one.get(`weir_switch_pfc_pause_seconds_total{${labels}}`)).toBeCloseTo(1.5);
+    const ofNic = source([["rx_prio_pause_duration", { ...nic, priority: "3" }, 1.5e9]]);
+    const two = await scrape(new MetricsRegistry(ofNic.source, kNic));
+    const own = 'device="roce0",direction="rx",netdev="eth1",port="1",priority="3"';
+    expect(two.get(`rdma_roce_pfc_pause_duration_total{${own}}`)).toBeCloseTo(1.5e6);
+  });
+
+  it("lets gauges go down", async () => {
+    const told = source([["rp_cur_flows", nic, 4]]);
+    const registry = new MetricsRegistry(told.source, kNic);
+    await scrape(registry);
+    told.counters = [["rp_cur_flows", nic, 1]];
+    expect((await scrape(registry)).get('weir_rp_cur_flows{device="roce0",port="1"}')).toBe(1);
+  });
+
+  it("leaves queue pairs out unless asked for", async () => {
+    const pair = {
+      name: "to-b",
+      qpn: 0x11,
+      remote_qpn: 0x12,
+      peer: "b",
+      state: "ready",
+      limited: true,
+      rate: 4e8,
+      target_rate: 5e8,
+      alpha: 0.25,
+      stage: "additive_increase",
+    } as const;
+    const told = source([["tx_packets", { ...nic, qpn: "0x000011", flow: "to-b" }, 9]], {
+      queuePairs: () => ({ device: "roce0", pairs: [pair] }),
+    });
+    const without = await scrape(new MetricsRegistry(told.source, kNic));
+    expect([...without.keys()].filter((name) => name.startsWith("weir_qp_"))).toEqual([]);
+    const series = await scrape(new MetricsRegistry(told.source, { ...kNic, perQp: true }));
+    const labels = 'device="roce0",port="1",qp="to-b",qpn="0x000011"';
+    expect(series.get(`weir_qp_tx_packets_total{${labels}}`)).toBe(9);
+    expect(series.get(`weir_qp_rate_bits_per_second{${labels}}`)).toBe(4e8);
+    expect(series.get(`weir_qp_target_rate_bits_per_second{${labels}}`)).toBe(5e8);
+    expect(series.get(`weir_qp_alpha{${labels}}`)).toBe(0.25);
+    const stages = ["fr", "ai", "hai"].map((stage) => series.get(`weir_qp_rp_stage{${labels},stage="${stage}"}`));
+    expect(stages).toEqual([0, 1, 0]);
+  });
+
+  it("tells occupancy and pauses of a switch, and the daemon's own state", async () => {
+    const zeros = [0, 0, 0, 0, 0, 0, 0, 0];
+    const told = source([], {
+      switchState: () => ({
+        name: "sw0",
+        ports: ["a"],
+        fdbEntries: 3,
+        state: {
+          buffer: { total: 12e6, shared: 11e6, occupied: 5000, pfc_threshold: 10e6 },
+          ports: [
+            {
+              up: true,
+              queue_bytes: zeros.with(3, 1500),
+              ingress_bytes: zeros.with(3, 1400),
+              headroom_bytes: zeros.with(3, 100),
+              paused: 1 << 3,
+              pausing: 0,
+            },
+          ],
+        },
+      }),
+      ports: () => [{ device: "sw0", name: "a", up: false, transitions: 3 }],
+      reloads: () => ({ succeeded: 2, failed: 1 }),
+    });
+    const series = await scrape(new MetricsRegistry(told.source, kSwitch));
+    const labels = 'port="a",priority="3",switch="sw0"';
+    expect(series.get(`weir_switch_queue_occupancy_bytes{${labels}}`)).toBe(1500);
+    expect(series.get(`weir_switch_pg_occupancy_bytes{${labels}}`)).toBe(1400);
+    expect(series.get(`weir_switch_pg_xoff_room_occupancy_bytes{${labels}}`)).toBe(100);
+    expect(series.get(`weir_switch_pfc_paused{direction="rx",${labels}}`)).toBe(1);
+    expect(series.get(`weir_switch_pfc_paused{direction="tx",${labels}}`)).toBe(0);
+    expect(series.get('weir_switch_pool_occupancy_bytes{switch="sw0"}')).toBe(5000);
+    expect(series.get('weir_switch_fdb_entries{switch="sw0"}')).toBe(3);
+    expect(series.get('weir_port_up{device="sw0",port="a"}')).toBe(0);
+    expect(series.get('weir_port_transitions_total{device="sw0",port="a"}')).toBe(3);
+    expect(series.get('weir_reloads_total{result="succeeded"}')).toBe(2);
+    expect(series.get('weir_reloads_total{result="failed"}')).toBe(1);
+    expect(series.get('weir_worker_loop_gap_max_seconds{worker="sw0"}')).toBe(0.0025);
+    const build = [...series.keys()].find((name) => name.startsWith("weir_build_info"));
+    expect(build).toContain('version="1.2.3"');
+    expect(build).toContain(`node="${process.version}"`);
+    expect(series.get("process_resident_memory_bytes")).toBeGreaterThan(1e6);
+  });
+
+  it("has a help line and a type for every metric", async () => {
+    const told = source([
+      ["rx_packets", sw, 1],
+      ["pg_packets", { ...sw, priority: "0" }, 1],
+    ]);
+    const text = await new MetricsRegistry(told.source, kSwitch).scrape();
+    const names = [...text.matchAll(/^([a-z]\w*)/gm)].map(([name]) => name);
+    for (const name of names)
+      expect(text).toMatch(new RegExp(`# HELP ${name} \\S.*\\n# TYPE ${name} (counter|gauge)\\n`));
+  });
+});
+
+interface Answer {
+  status: number | undefined;
+  type: string | undefined;
+  body: string;
+}
+
+function get(url: string, method = "GET"): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method, agent: false }, (response) => {
+      let body = "";
+      response.setEncoding("utf8").on("data", (text: string) => {
+        body += text;
+      });
+      response.on("end", () => resolve({ status: response.statusCode, type: response.headers["content-type"], body }));
+    });
+    sent.on("error", reject).end();
+  });
+}
+
+async function serve(health: Health = { status: "ok" }) {
+  const registry = new MetricsRegistry(source([["rx_packets", sw, 1]]).source, kSwitch);
+  const server = await MetricsServer.listen({ address: "127.0.0.1", port: 0 }, registry, () => health);
+  onTestFinished(() => server.close());
+  return server;
+}
+
+describe("the server", () => {
+  it("serves /metrics in Prometheus' text format", async () => {
+    const { url } = await serve();
+    const { status, type, body } = await get(`${url}/metrics`);
+    expect(status).toBe(200);
+    expect(type).toMatch(/^text\/plain; version=0\.0\.4/);
+    expect(body).toContain('weir_switch_port_rx_packets_total{switch="sw0",port="a"} 1\n');
+    expect(await get(`${url}/metrics`, "HEAD")).toMatchObject({ status: 200, body: "" });
+  });
+
+  it("tells health: a port that is down is degraded, a dead worker is unavailable", async () => {
+    expect(await get(`${(await serve()).url}/healthz`)).toMatchObject({ status: 200, body: '{"status":"ok"}\n' });
+    const degraded = await serve({ status: "degraded", down: ["a"] });
+    expect(await get(`${degraded.url}/healthz`)).toMatchObject({
+      status: 200,
+      body: '{"status":"degraded","down":["a"]}\n',
+    });
+    expect(await get(`${(await serve({ status: "failed" })).url}/healthz`)).toMatchObject({ status: 503 });
+  });
+
+  it("refuses everything else", async () => {
+    const { url } = await serve();
+    expect(await get(`${url}/`)).toMatchObject({ status: 404 });
+    expect(await get(`${url}/metrics`, "POST")).toMatchObject({ status: 405 });
+  });
+
+  it("says which address it could not have", async () => {
+    const taken = createServer().listen(0, "127.0.0.1");
+    onTestFinished(() => void taken.close());
+    await new Promise((resolve) => taken.once("listening", resolve));
+    const { port } = taken.address() as { port: number };
+    const registry = new MetricsRegistry(source([]).source, kSwitch);
+    await expect(
+      MetricsServer.listen({ address: "127.0.0.1", port }, registry, () => ({ status: "ok" })),
+    ).rejects.toMatchObject({
+      message: `metrics: cannot listen at 127.0.0.1:${port}: EADDRINUSE`,
+      hint: "set metrics.address and metrics.port, or metrics: false",
+    });
+  });
+
+  it("knows which addresses only this host reaches", () => {
+    expect(["127.0.0.1", "127.9.0.1", "::1", "localhost"].filter((address) => !isLoopback(address))).toEqual([]);
+    expect(["0.0.0.0", "::", "10.0.0.1"].filter(isLoopback)).toEqual([]);
+  });
+});
