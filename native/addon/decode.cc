@@ -146,6 +146,7 @@ SwitchDeviceConfig decode_switch(const Fields& f) {
     port.number("rate", parameters.rate);
     port.number("mtu", parameters.mtu);
     port.number("mac", parameters.mac);
+    parameters.offloads = device.ports.back().offloads;
     p.ports.push_back(parameters);
   });
   const Fields buffer = f.object("buffer");

@@ -58,6 +58,8 @@ struct Rig {
     p.ports.assign(ports, egress);
     p.ecn_priorities = ecn;
     p.pfc_priorities = pfc;
+    p.red.kmin = 5'000;
+    p.red.kmax = 10'000;  // above it every frame is marked
     p.learning = true;
     p.fdb_capacity = 64;
     return p;
@@ -155,7 +157,7 @@ TEST_CASE("switch offloads: segments are marked and counted as the frames that t
   CHECK(frames.size() == 120);
   CHECK(rig.device.counters(1).tx_packets == 120);
   CHECK(rig.device.counters(1).tx_bytes == 120 * (kHeaders + kSegment));
-  CHECK(rig.device.counters(1, 0).wred_ecn_marked_packets > 0);
+  CHECK(rig.device.counters(1, 0).wred_ecn_marked_packets > 100);
   rig.check_balance();
 }
 
@@ -192,7 +194,9 @@ TEST_CASE("switch offloads: a partial checksum is finished where the interface c
 
 TEST_CASE("switch offloads: a checksum that we cannot finish is a counted drop") {
   Rig rig({0, 1'500, 0, false});
-  rig.receive(Bytes(100, 2), {.checksum_start = 34, .checksum_offset = 8, .needs_checksum = true});  // SCTP
+  Bytes frame(100);
+  store_ethernet(frame.data(), kHost + 1, kHost, false, 0, kEthertypeIpv4);
+  rig.receive(frame, {.checksum_start = 34, .checksum_offset = 8, .needs_checksum = true});  // SCTP
   CHECK(rig.sent(1).empty());
   CHECK(rig.device.counters(0).drop_offload_refused == 1);
   rig.check_balance();

@@ -99,7 +99,7 @@ async function runListen(
     },
   });
   const byEcn = [...seen].map(([ecn, n]) => `${ecn} ${n}`).join(", ");
-  stderr.write(`${arrived} frames${arrived === 0 ? "" : `: ${byEcn}`}\n`);
+  stderr.write(`${arrived} frame${arrived === 1 ? "" : "s"}${arrived === 0 ? "" : `: ${byEcn}`}\n`);
   return arrived > 0 && arrived >= (count ?? 0) ? kExit.ok : kExit.failure;
 }
 

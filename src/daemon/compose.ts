@@ -17,9 +17,7 @@ import type { Namespaces } from "./interface.js";
 const kLatenessNs = 5e6;
 /** The kernel's largest super-frame, 64 KiB, with its headers. */
 const kSuperFrameBytes = 66 * 1024;
-const kSuperFrameSlots = 512;
-/** Bound on the packet memory of a switch; it is locked. */
-const kPacketMemoryBytes = 128 * 2 ** 20;
+const kSwitchSlots = 1024;
 /** A frame of path MTU 1024, by which descriptors are counted. */
 const kCommonFrameBytes = 1082;
 const kNicDescriptors = 4608;
@@ -28,19 +26,20 @@ export function composeSwitchWorker(config: SwitchDaemonConfig, namespaces: Name
   const s = config.switch;
   const ports = config.ports.map((port) => ({
     ...nativePort(port, namespaces),
-    slot_bytes: kSuperFrameBytes,
-    receive_slots: kSuperFrameSlots,
+    // Super-frames do not go through the ring: the kernel queues them on the socket.
+    slot_bytes: port.mtu + 18,
+    receive_slots: kSwitchSlots,
     offloads: true,
     mtu: port.mtu,
     mac: port.mac,
   }));
   const fastest = Math.max(...config.ports.map((port) => port.rate));
   const behaviour = switchBehaviour(s, Math.ceil((fastest / 8) * (kLatenessNs / 1e9)));
-  const wanted = 4096 + switchDescriptors({ ...behaviour, ports }, kCommonFrameBytes);
   const names = config.ports.map((port) => port.name);
   return {
     ...common(config.name),
-    packets: Math.min(wanted, Math.floor(kPacketMemoryBytes / kSuperFrameBytes)),
+    // Memory that was never touched costs nothing: most frames fill the start of their slot only.
+    packets: 4096 + switchDescriptors({ ...behaviour, ports }, kCommonFrameBytes),
     packet_bytes: kSuperFrameBytes,
     switches: [
       {

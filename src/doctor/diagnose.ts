@@ -29,7 +29,7 @@ const kTitles: Readonly<Record<Check["group"], string>> = {
 };
 
 const kWidth = 80;
-const kStatusWidth = 9;
+const kStatusWidth = 10;
 const kTitleWidth = 17;
 const kIndent = kStatusWidth + kTitleWidth;
 

@@ -26,7 +26,7 @@ describe("weir doctor", () => {
   it("ends with 1 where something fails", async () => {
     const { status, stdout } = await run([], { missing: ["ip"] });
     expect(status).toBe(1);
-    expect(stdout).toContain("  FAIL   ip               not found on PATH\n");
+    expect(stdout).toContain("  FAIL    ip               not found on PATH\n");
   });
 
   it("prints one JSON document", async () => {

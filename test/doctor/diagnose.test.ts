@@ -299,12 +299,13 @@ describe("renderReport", () => {
     expect(text.split("\n").filter((line) => line.length > 80)).toEqual([]);
     expect(text).toContain(
       [
-        "  FAIL   native core      the native core does not load",
-        "                             build/weir.node: not there",
-        "                          -> weir lab, weir switch and weir nic do not run",
-        "                          remedy: npm run build:native",
+        "  FAIL    native core      the native core does not load",
+        "                           build/weir.node: not there",
+        "                           -> weir lab, weir switch and weir nic do not run",
+        "                           remedy: npm run build:native",
       ].join("\n"),
     );
+    expect(text).toContain("\n  warning CAP_NET_RAW      not there; it is for packet and raw sockets\n");
     expect(text).toMatch(/\nsomething fails: \d+ ok, 1 warning, 1 failed\n$/);
     expect(text).not.toContain("\u001b");
   });

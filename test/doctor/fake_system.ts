@@ -55,7 +55,6 @@ const kFiles = {
   "/proc/self/limits": limits("8388608"),
   "/proc/self/cgroup": "0::/user.slice\n",
   "/proc/sys/kernel/sched_autogroup_enabled": "1\n",
-  "/proc/self/autogroup": "/autogroup-7 nice 0\n",
   "/proc/1/comm": "systemd\n",
   "/proc/net/udp": kUdpHeader,
 };

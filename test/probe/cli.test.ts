@@ -77,7 +77,7 @@ describe("weir probe", () => {
     expect(stdout).toMatch(
       /^\d+\.\d{3} ms {2}10\.0\.0\.9 -> 10\.0\.0\.1 {2}ECN ce, DSCP 26, TTL 64, WRITE ONLY QPN 0x11 PSN 5, ICRC ok\n$/,
     );
-    expect(stderr).toBe("listening for RoCEv2; UDP 4791 belongs to another socket or an rxe device\n1 frames: ce 1\n");
+    expect(stderr).toBe("listening for RoCEv2; UDP 4791 belongs to another socket or an rxe device\n1 frame: ce 1\n");
     const missing = await run(["--listen", "--count", "2", "--timeout", "10ms", "--json"], { arriving: [packet] });
     expect(missing.status).toBe(1);
     expect(JSON.parse(missing.stdout)).toMatchObject({ ecn: "ce", icrc_ok: true });

@@ -4,8 +4,8 @@ import { type RoceFrame, readFrame } from "../../src/probe/roce_frame.js";
 
 export interface FakeNetwork extends ProbeNetwork {
   sent: RoceFrame[];
-  /** Packet sockets that are open. */
-  open_: number;
+  /** Links opened and not closed. */
+  openLinks: number;
 }
 
 export interface FakeOptions {
@@ -26,7 +26,7 @@ export function fakeNetwork({
   let now = 0;
   const network: FakeNetwork = {
     sent: [],
-    open_: 0,
+    openLinks: 0,
     resolve: async (host) => host,
     sourceFor: async () => "10.0.0.1",
     now: () => now,
@@ -35,7 +35,7 @@ export function fakeNetwork({
     },
     async open(onPacket) {
       if (fails) throw fails;
-      network.open_++;
+      network.openLinks++;
       queueMicrotask(() => arriving.forEach(onPacket));
       return {
         portIsOurs,
@@ -46,7 +46,7 @@ export function fakeNetwork({
           now += 0.25;
           for (const reply of answer(packet, frame)) onPacket(reply);
         },
-        close: () => void network.open_--,
+        close: () => void network.openLinks--,
       };
     },
   };

@@ -22,7 +22,7 @@ async function run(options: Partial<ProbeOptions> = {}, fake: FakeOptions = {}) 
     ...options,
   });
   expect(probeSchema.parse(report)).toEqual(report);
-  expect(network.open_).toBe(0);
+  expect(network.openLinks).toBe(0);
   return { report, network };
 }
 
@@ -127,6 +127,6 @@ describe("listen", () => {
       ["10.0.0.2", "ect1", true],
       ["10.0.0.3", "ce", true],
     ]);
-    expect(network.open_).toBe(0);
+    expect(network.openLinks).toBe(0);
   });
 });

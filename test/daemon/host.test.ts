@@ -1,0 +1,96 @@
+/** What a daemon learns of its host, and what it asks of it. */
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { inspectInterface, kernelHasAddress, Namespaces } from "../../src/daemon/interface.js";
+import { holdKernelPort } from "../../src/daemon/kernel_port.js";
+import { createLog } from "../../src/daemon/log.js";
+import { serviceNotifier } from "../../src/daemon/notify.js";
+import { FakeAddon } from "./fake_addon.js";
+
+describe("interfaces", () => {
+  it("are looked up in the kernel", () => expect(inspectInterface("lo", undefined)).toEqual({ mtu: 65_536, mac: 0 }));
+
+  it("that are not there are named, with the way to list them", () => {
+    expect(() => inspectInterface("weir-none", undefined)).toThrow("there is no interface weir-none");
+    expect(() => inspectInterface("lo", "/nonexistent/ns")).toThrow(
+      /^cannot enter the network namespace \/nonexistent\/ns/,
+    );
+  });
+
+  it("are looked up in namespaces by path", () => {
+    const own = "/proc/self/ns/net";
+    const namespaces = new Namespaces();
+    onTestFinished(() => namespaces.close());
+    expect(namespaces.descriptor(undefined)).toBe(-1);
+    const descriptor = namespaces.descriptor(own);
+    expect(descriptor).toBeGreaterThan(2);
+    expect(namespaces.descriptor(own)).toBe(descriptor);
+    expect(() => namespaces.descriptor("/nonexistent/ns")).toThrow(
+      "cannot enter the network namespace /nonexistent/ns: ENOENT",
+    );
+  });
+
+  it("tell which addresses the kernel has", () => {
+    expect(kernelHasAddress("127.0.0.1", "lo", undefined)).toBe(true);
+    expect(kernelHasAddress("192.0.2.1", "lo", undefined)).toBe(false);
+  });
+});
+
+describe("the kernel's RoCEv2 port", () => {
+  it("is held, so that nobody answers for it", async () => {
+    const socket = await holdKernelPort("127.0.0.9");
+    onTestFinished(() => void socket.close());
+    expect(socket.address()).toMatchObject({ address: "127.0.0.9", port: 4791 });
+    // A connected UDP socket would be told of ICMP port unreachable by its next send.
+    const client = createSocket("udp4");
+    onTestFinished(() => void client.close());
+    client.connect(4791, "127.0.0.9");
+    await once(client, "connect");
+    const errors: Error[] = [];
+    client.on("error", (error) => errors.push(error));
+    for (let i = 0; i < 3; i++) await new Promise((resolve) => client.send("x", resolve));
+    expect(errors).toEqual([]);
+    await expect(holdKernelPort("127.0.0.9")).rejects.toMatchObject({
+      message: "UDP port 4791 of 127.0.0.9: EADDRINUSE",
+      hint: "another RoCE stack has this address (rdma link shows rxe devices); give the NIC an address of its own",
+    });
+  });
+});
+
+describe("logs", () => {
+  const written = (isTTY: boolean) => {
+    const lines: string[] = [];
+    const log = createLog("sw0", { isTTY, write: (text) => void lines.push(text) });
+    log.warn({ port: "a", tries: 2 }, "interface is down or gone");
+    return lines.join("");
+  };
+
+  it("are one JSON object per line", () => {
+    const text = written(false);
+    expect(text.endsWith("\n")).toBe(true);
+    expect(JSON.parse(text)).toEqual({
+      level: "warn",
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      daemon: "sw0",
+      pid: process.pid,
+      port: "a",
+      tries: 2,
+      msg: "interface is down or gone",
+    });
+  });
+
+  it("are plain lines at a terminal", () => {
+    expect(written(true)).toMatch(/^\d\d:\d\d:\d\d warn {2}interface is down or gone port=a tries=2\n$/);
+  });
+});
+
+describe("the service manager", () => {
+  it("is told what happens, where there is one", () => {
+    const addon = new FakeAddon();
+    serviceNotifier(addon, "/run/notify")("READY=1", "MAINPID=7");
+    serviceNotifier(addon, undefined)("READY=1");
+    serviceNotifier(addon, "")("READY=1");
+    expect(addon.notified).toEqual(["READY=1\nMAINPID=7"]);
+  });
+});
