@@ -1,10 +1,11 @@
-// Writes what is derived from the schemas: schema/*.schema.json, docs/scenario.md and docs/parameters.md. With --check it
-// writes nothing and exits with 1 if a file is out of date.
+// Writes what is derived from the schemas: schema/*.schema.json, docs/scenario.md, docs/parameters.md and
+// docs/daemon-files.md. With --check it writes nothing and exits with 1 if a file is out of date.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { otherSpelling, PARAMETERS } from "../src/config/congestion.js";
+import { nicDaemonSchema, switchDaemonSchema } from "../src/config/daemon-schema.js";
 import { PARAMETER_NAMES, PROFILE_NAMES, PROFILES } from "../src/config/profiles.js";
 import { scenarioSchema } from "../src/config/schema.js";
 import { resultSchema } from "../src/report/result.js";
@@ -27,7 +28,24 @@ interface Node {
 
 /** Every generated file's path in the repository and its content. */
 export function generate(): Map<string, string> {
-  const scenario = z.toJSONSchema(scenarioSchema, {
+  const scenario = inputSchema(scenarioSchema);
+  const switchFile = inputSchema(switchDaemonSchema);
+  const nicFile = inputSchema(nicDaemonSchema);
+  const result = z.toJSONSchema(resultSchema, { io: "output" });
+  const json = (title: string, schema: object) => `${JSON.stringify({ title, ...schema }, null, 2)}\n`;
+  return new Map([
+    ["schema/scenario.schema.json", json("Weir scenario", scenario)],
+    ["schema/result.schema.json", json("Weir result", result)],
+    ["schema/switch.schema.json", json("Weir switch daemon", switchFile)],
+    ["schema/nic.schema.json", json("Weir NIC daemon", nicFile)],
+    ["docs/scenario.md", scenarioPage(scenario)],
+    ["docs/parameters.md", parametersPage()],
+    ["docs/daemon-files.md", daemonPage(switchFile, nicFile)],
+  ]);
+}
+
+function inputSchema(schema: z.ZodType): Node {
+  return z.toJSONSchema(schema, {
     io: "input",
     // zod leaves out the default of a field that is transformed (all quantities); ours are written as the input is.
     override: ({ zodSchema, jsonSchema }) => {
@@ -35,14 +53,6 @@ export function generate(): Map<string, string> {
       if (fallback !== undefined) jsonSchema.default = fallback as typeof jsonSchema.default;
     },
   }) as Node;
-  const result = z.toJSONSchema(resultSchema, { io: "output" });
-  const json = (title: string, schema: object) => `${JSON.stringify({ title, ...schema }, null, 2)}\n`;
-  return new Map([
-    ["schema/scenario.schema.json", json("Weir scenario", scenario)],
-    ["schema/result.schema.json", json("Weir result", result)],
-    ["docs/scenario.md", scenarioPage(scenario)],
-    ["docs/parameters.md", parametersPage()],
-  ]);
 }
 
 const escapeCell = (text: string) => text.replaceAll("|", "\\|");
@@ -69,6 +79,25 @@ times \`55us\`, \`1.5ms\`; fractions \`1%\` or \`0.01\`. A field that is not lis
 The parameters of the congestion profiles are in [parameters.md](parameters.md).
 
 ${sections.join("\n\n")}
+`;
+}
+
+function daemonPage(switchFile: Node, nicFile: Node): string {
+  const page = (name: string, schema: Node) => {
+    const sections: string[] = [];
+    collect("", schema, sections);
+    return [`## ${name}`, ...sections.map((text) => text.replace(/^## /, "### "))].join("\n\n");
+  };
+  return `# Files of daemons
+
+${GENERATED}
+
+Every field of the files that \`weir switch\` and \`weir nic\` read; [daemons.md](daemons.md) tells how to use them. Units are as
+in [scenario.md](scenario.md). A field that is not listed here is an error; \`weir validate FILE\` checks a file.
+
+${page("switch.yaml", switchFile)}
+
+${page("nic.yaml", nicFile)}
 `;
 }
 

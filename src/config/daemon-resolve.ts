@@ -4,6 +4,7 @@ import { unknownName } from "./check-topology.js";
 import { congestionSchema, resolveCongestion } from "./congestion.js";
 import {
   type DaemonInput,
+  kMetricsPorts,
   type NicDaemonInput,
   nicDaemonSchema,
   type SwitchDaemonInput,
@@ -54,7 +55,7 @@ export function resolveSwitchDaemon(
   fallbackName: string,
   inspect: Inspector,
 ): SwitchDaemonConfig {
-  const own = common(input, fallbackName, 9464);
+  const own = common(input, fallbackName, kMetricsPorts.switch);
   const ports = input.ports.map((port, i): DaemonPort => {
     const facts = inspect(port.interface, port.namespace, ["ports", i, "interface"]);
     return {
@@ -84,7 +85,7 @@ export function resolveNicDaemon(
   inspect: Inspector,
   found: Findings,
 ): NicDaemonConfig {
-  const own = common(input, fallbackName, 9465);
+  const own = common(input, fallbackName, kMetricsPorts.nic);
   const facts = inspect(input.interface, input.namespace, ["interface"]);
   const rate = input.rate ?? (NIC_RATE as number);
   const port: DaemonPort = {

@@ -22,28 +22,31 @@ const interfaceSchema = z.string().regex(/^[^\s/]{1,15}$/, {
 });
 const namespaceSchema = z
   .string()
-  .startsWith("/", { error: "give the path of a network namespace, such as /run/netns/blue" })
+  .regex(/^\//, { error: "give the path of a network namespace, such as /run/netns/blue" })
   .optional()
   .meta({ description: "Network namespace that the interface is in, as a path. Default: the daemon's own." });
 const mtuSchema = integer("Largest IP packet, in bytes. Default: the interface's.", 68, 65_535);
 
-function daemonFields(port: number) {
-  const endpoint = section({
-    address: z.string().min(1).optional().meta({ description: "Address to listen at.", default: "127.0.0.1" }),
-    port: integer("TCP port to listen at.", 1, 65_535, port),
-    per_qp: flag("Also series of each queue pair: rate, target rate, alpha.", false),
-  });
+/** Where Prometheus finds the daemons. */
+export const kMetricsPorts = { switch: 9464, nic: 9465 } as const;
+
+const listenFields = (port: number) => ({
+  address: z.string().min(1).optional().meta({ description: "Address to listen at.", default: "127.0.0.1" }),
+  port: integer("TCP port to listen at.", 1, 65_535, port),
+});
+
+function daemonFields<Metrics extends z.ZodType>(metrics: Metrics, port: number) {
   return {
     name: nameSchema
       .optional()
       .meta({ description: "Name in metrics, logs and `weir show`. Default: the file's name." }),
     metrics: z
-      .union([z.literal(false), endpoint])
+      .union([z.literal(false), metrics])
       .optional()
       .meta({ description: `Prometheus endpoint, or false. Default: 127.0.0.1:${port}.` }),
     control: z
       .string()
-      .startsWith("/", { error: "give an absolute path" })
+      .regex(/^\//, { error: "give an absolute path" })
       .max(107, { error: "a socket's path has at most 107 characters" })
       .optional()
       .meta({ description: "Control socket. Default: weir/NAME.sock in /run, or in $XDG_RUNTIME_DIR when not root." }),
@@ -53,7 +56,7 @@ function daemonFields(port: number) {
 const { forwarding: _, ...switchFields } = switchSchema.shape;
 
 export const switchDaemonSchema = section({
-  ...daemonFields(9464),
+  ...daemonFields(section(listenFields(kMetricsPorts.switch)), kMetricsPorts.switch),
   ports: z
     .array(
       section({
@@ -107,8 +110,13 @@ const queuePairSchema = section({
 
 const { buffer: _buffer, ecn: _ecn, forwarding: _forwarding, ageing: _ageing, ...classFields } = switchSchema.shape;
 
+const nicMetricsSchema = section({
+  ...listenFields(kMetricsPorts.nic),
+  per_qp: flag("Also series of each queue pair: rate, target rate, alpha.", false),
+});
+
 export const nicDaemonSchema = section({
-  ...daemonFields(9465),
+  ...daemonFields(nicMetricsSchema, kMetricsPorts.nic),
   interface: interfaceSchema.meta({ description: "Interface to use; it must exist already." }),
   namespace: namespaceSchema,
   address: addressSchema.meta({
@@ -135,4 +143,4 @@ export const nicDaemonSchema = section({
 
 export type SwitchDaemonInput = z.output<typeof switchDaemonSchema>;
 export type NicDaemonInput = z.output<typeof nicDaemonSchema>;
-export type DaemonInput = Pick<SwitchDaemonInput, "name" | "metrics" | "control">;
+export type DaemonInput = Pick<NicDaemonInput, "name" | "metrics" | "control">;

@@ -62,6 +62,14 @@ describe("published schemas and generated documents", () => {
     expect(scenario.errors).toBeNull();
   });
 
+  it.each(["switch", "nic"])("%s schema accepts its example, and refuses an unknown field", (kind) => {
+    const daemon = validator(`schema/${kind}.schema.json`);
+    const example = parse(readFileSync(`examples/${kind}.yaml`, "utf8"));
+    daemon(example);
+    expect(daemon.errors).toBeNull();
+    expect(daemon({ ...example, trafic: [] })).toBe(false);
+  });
+
   it("scenario schema refuses an unknown field and a wrong type", () => {
     const topology = { hosts: ["a", "b"], links: ["a -- b"] };
     expect(scenario({ topology })).toBe(true);

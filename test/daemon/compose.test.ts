@@ -36,9 +36,7 @@ ecn: { kmin: 10KB, pmax: 2% }
 
   it("takes the kernel's super-frames", () => {
     expect(native?.ports).toMatchObject([{ offloads: true }, { offloads: true }]);
-    const largest = 65_535 + 18;
-    expect(worker.packet_bytes).toBeGreaterThanOrEqual(largest);
-    expect(native?.ports.every(({ slot_bytes }) => slot_bytes >= largest)).toBe(true);
+    expect(worker.packet_bytes).toBeGreaterThanOrEqual(65_535 + 18);
   });
 
   it("keeps headroom for five milliseconds of its fastest port", () => {

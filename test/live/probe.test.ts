@@ -10,7 +10,7 @@ import { kProtocol, loadRawSocket, openIpSocket } from "../../src/probe/raw_sock
 import type { Arrival, ProbeReport } from "../../src/probe/report.js";
 import { kRocePort } from "../../src/probe/roce_frame.js";
 import { describeUnless, kOrdinaryUser, liveObstacle } from "./capability.js";
-import { start } from "./weir.js";
+import { type Running, start } from "./weir.js";
 
 const kNicMac = 0x0257_4500_0002;
 const kNicAddress = "10.87.9.2";
@@ -54,8 +54,14 @@ describeUnless(obstacle(), "weir probe", () => {
 
   const weir = (namespace: NetworkNamespace, ...args: string[]) =>
     start(["probe", ...args], ["nsenter", `--net=${namespace.path}`, "--"]);
+  /** To its end, and until nothing is left of it. */
+  const end = async (running: Running) => {
+    const finished = await running.finished;
+    await running.nothingLeft();
+    return finished;
+  };
   const probe = async (...args: string[]) => {
-    const { status, stdout, stderr } = await (await weir(host, kNicAddress, "--json", ...args)).finished;
+    const { status, stdout, stderr } = await end(await weir(host, kNicAddress, "--json", ...args));
     expect(stderr).toBe("");
     return { status, report: JSON.parse(stdout) as ProbeReport };
   };
@@ -198,7 +204,7 @@ describeUnless(obstacle(), "weir probe", () => {
     const { report } = await probe("--ecn", "ect1", "--count", "2", "--timeout", "100ms");
     // The listener has the port, so the kernel keeps quiet.
     expect(report).toMatchObject({ responder: "silent", answers: [] });
-    const { status, stdout } = await listener.finished;
+    const { status, stdout } = await end(listener);
     const arrivals = stdout
       .trim()
       .split("\n")
@@ -217,7 +223,7 @@ describeUnless(obstacle(), "weir probe", () => {
   });
 
   it("names what is missing to an ordinary user", async () => {
-    const { status, stdout, stderr } = await (await start(["probe", "--listen"], kOrdinaryUser)).finished;
+    const { status, stdout, stderr } = await end(await start(["probe", "--listen"], kOrdinaryUser));
     expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
     expect(stderr).toMatch(/^error: cannot open a raw socket: .*not permitted\n {2}hint: raw sockets need CAP_NET_RAW/);
   });
