@@ -12,8 +12,10 @@ const kPage = "docs/metrics.md";
 /** Where each scope's counters are defined. */
 const kLists: readonly (readonly [Scope, string, string])[] = [
   ["switch_port", "native/switching/counters.h", "WEIR_SWITCH_PORT_COUNTERS"],
+  ["switch_port", "native/engine/wire_port.h", "WEIR_WIRE_PORT_COUNTERS"],
   ["switch_priority", "native/switching/counters.h", "WEIR_SWITCH_PRIORITY_COUNTERS"],
   ["nic", "native/endpoint/counters.h", "WEIR_NIC_COUNTERS"],
+  ["nic", "native/engine/wire_port.h", "WEIR_WIRE_PORT_COUNTERS"],
   ["nic_priority", "native/endpoint/counters.h", "WEIR_NIC_PRIORITY_COUNTERS"],
   ["queue_pair", "native/endpoint/counters.h", "WEIR_QP_COUNTERS"],
   ["impairment", "native/io/impairment.h", "WEIR_IMPAIRMENT_COUNTERS"],
@@ -53,7 +55,7 @@ const kTitles: Readonly<Record<Scope, string>> = {
 
 export function metricsPage(): string {
   const counters = nativeCounters();
-  const sections = kLists.map(([scope]) => {
+  const sections = (Object.keys(kTitles) as Scope[]).map((scope) => {
     const rows = counters
       .filter((counter) => counter.scope === scope)
       .map((counter) => row(metricOf(scope, counter), counter));

@@ -119,6 +119,7 @@ PortConfig decode_port(const Fields& f) {
     i.number("reorder_delay", port.impairment.reorder_delay);
     i.number("component", port.impairment_component);
   }
+  if (f.has("roce_only")) f.boolean("roce_only", port.roce_only);
   if (f.has("offloads")) f.boolean("offloads", port.offloads);
   if (f.has("capture")) port.capture_file = f.text("capture");
   return port;
@@ -147,6 +148,8 @@ SwitchDeviceConfig decode_switch(const Fields& f) {
     port.number("mtu", parameters.mtu);
     port.number("mac", parameters.mac);
     parameters.offloads = device.ports.back().offloads;
+    if (port.has("priority_rates")) port.numbers("priority_rates", parameters.priority_rates);
+    if (port.has("queue_limits")) port.numbers("queue_limits", parameters.queue_limits);
     p.ports.push_back(parameters);
   });
   const Fields buffer = f.object("buffer");

@@ -19,6 +19,7 @@ std::unique_ptr<PacketPort> open_af_packet(const PortConfig& config, const PortC
   options.receive_slots = config.receive_slots;
   options.promiscuous = true;
   options.offloads = config.offloads;
+  options.roce_only = config.roce_only;
   return std::make_unique<AfPacketPort>(options, clock);
 }
 

@@ -21,9 +21,10 @@ struct PortConfig {
   int namespace_fd = -1;       // -1: the process's own network namespace
   uint32_t slot_bytes = 2048;  // largest frame that may arrive, tag included
   uint32_t receive_slots = 1024;
-  bool offloads = false;  // partial checksums and super-frames pass: packet_bytes must be kMaxSuperFrame or more
-  Rate rate = 0;          // of the link: spaces arrivals
-  Time delay = 0;         // propagation, added to every arrival
+  bool roce_only = false;  // the host's own stack uses the interface too: the kernel passes only RoCEv2, ARP and MAC control
+  bool offloads = false;   // partial checksums and super-frames pass: packet_bytes must be kMaxSuperFrame or more
+  Rate rate = 0;           // of the link: spaces arrivals
+  Time delay = 0;          // propagation, added to every arrival
   bool impaired = false;
   ImpairmentParameters impairment;
   uint64_t impairment_component = 0;

@@ -106,6 +106,7 @@ void NicDevice::sample(Time at, SpscRing<Record>& ring) {
 void NicDevice::register_counters(CounterBlock& block) {
   const CounterLabels device{{"device", config_.name}};
   block.add(nic_.counters(), device);
+  block.add(ports_.front().counters(), device);
   for (int p = 0; p < kPriorities; ++p) {
     block.add(nic_.counters(p), {{"device", config_.name}, {"priority", std::to_string(p)}});
   }

@@ -180,6 +180,7 @@ void SwitchDevice::register_counters(CounterBlock& block) {
   for (uint16_t port = 0; port < ports_.size(); ++port) {
     const std::string& peer = config_.ports[port].name;
     block.add(switch_.counters(port), {{"switch", config_.name}, {"port", peer}});
+    block.add(ports_[port].counters(), {{"switch", config_.name}, {"port", peer}});
     for (int p = 0; p < kPriorities; ++p) {
       block.add(switch_.counters(port, p), {{"switch", config_.name}, {"port", peer}, {"priority", std::to_string(p)}});
     }

@@ -13,7 +13,15 @@ WirePort::WirePort(std::unique_ptr<PacketPort> port, Rate rate, Time delay, size
   outgoing_.reserve(window);
 }
 
+void WirePort::settle() {
+  const PortLosses losses = port_->losses();
+  counters_.host_rx_overrun = losses.receive_overrun;
+  counters_.host_rx_truncated = losses.receive_truncated;
+  counters_.host_tx_errors = losses.transmit_errors;
+}
+
 bool WirePort::check() {
+  settle();
   PortState state = port_->state();
   if (state == PortState::replaced) {
     // What is borrowed goes with the old ring, before its time: frames of an interface that no longer exists.

@@ -9,12 +9,20 @@
 #include <span>
 #include <vector>
 
+#include "base/counters.h"
 #include "base/types.h"
 #include "io/packet_port.h"
 #include "pacing/serializer.h"
 #include "wire/packet.h"
 
 namespace weir {
+
+#define WEIR_WIRE_PORT_COUNTERS(X)                                                                           \
+  X(host_rx_overrun, "packets", "Frames that the host lost: the receive ring was full because we were late") \
+  X(host_rx_truncated, "packets", "Frames that the host lost: longer than a slot of the receive ring")       \
+  X(host_tx_errors, "packets", "Frames that the host refused to send: interface down, too long, no room for 100 ms")
+
+WEIR_DEFINE_COUNTERS(WirePortCounters, WEIR_WIRE_PORT_COUNTERS);
 
 class WirePort {
  public:
@@ -41,6 +49,11 @@ class WirePort {
 
   // Whether the interface is there and running, as of the last check(). While it is not, nothing is read or sent.
   bool up() const { return up_; }
+  // What the host did to the frames of this port, as of the last check() or settle().
+  const WirePortCounters& counters() const { return counters_; }
+  // Brings counters() up to date (system calls).
+  void settle();
+
   // Looks after the interface (system calls): opens it anew once it is back. Returns whether up() has changed.
   bool check();
 
@@ -65,6 +78,7 @@ class WirePort {
   size_t used_ = 0;
   uint64_t received_ = 0;
   bool up_ = true;
+  WirePortCounters counters_;
   std::vector<PacketId> outgoing_;
 };
 

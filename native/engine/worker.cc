@@ -219,7 +219,7 @@ void Worker::tune() {
     }
   }
   if (!schedule_soon(-20)) {
-    fidelity_.tuning.emplace_back("nice -20 refused (needs CAP_SYS_NICE)");
+    fidelity_.tuning.emplace_back("nice -20 refused (needs CAP_SYS_NICE or RLIMIT_NICE)");
     schedule_soon(getpriority(PRIO_PROCESS, 0));
   }
   // On fault: a pool with room for super-frames is mostly untouched.
@@ -411,8 +411,9 @@ void Worker::publish(Time now, bool last) {
   if (last) {
     for (Device* device : devices_) {
       for (WirePort& port : device->ports()) {
-        const PortLosses losses = port.port().losses();
-        fidelity_.host_drops += losses.receive_overrun + losses.receive_truncated + losses.transmit_errors;
+        port.settle();
+        const WirePortCounters& counters = port.counters();
+        fidelity_.host_drops += counters.host_rx_overrun + counters.host_rx_truncated + counters.host_tx_errors;
       }
     }
     for (const CapturePort* capture : captures_) {

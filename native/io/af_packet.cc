@@ -1,6 +1,7 @@
 #include "io/af_packet.h"
 
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -24,6 +25,7 @@ constexpr uint32_t kSlotHeader = TPACKET_ALIGN(TPACKET2_HDRLEN + 16) - ETH_HLEN;
 constexpr uint32_t kBlockBytes = 64 * 1024;
 constexpr uint32_t kMaxSlotBytes = 256 * 1024;
 constexpr uint32_t kMaxSlots = 64 * 1024;
+constexpr uint32_t kRoceUdpPort = 4791;
 constexpr int kSocketBuffer = 8 << 20;
 
 constexpr uint32_t round_up(uint32_t value, uint32_t unit) { return (value + unit - 1) / unit * unit; }
@@ -69,6 +71,39 @@ void in_namespace(int namespace_fd, const Body& body) {
 void set_option(int socket, int option, int value, const char* what) {
   if (::setsockopt(socket, SOL_PACKET, option, &value, sizeof value) != 0) {
     throw NativeError::from_errno("setsockopt", std::string("packet socket: ") + what, "needs Linux 4.20 or later");
+  }
+}
+
+// Classic BPF over the Ethernet frame; the kernel has taken any 802.1Q tag out before.
+void accept_roce_only(int socket) {
+  constexpr uint16_t kLoadHalf = BPF_LD | BPF_H | BPF_ABS, kLoadByte = BPF_LD | BPF_B | BPF_ABS,
+                     kEqual = BPF_JMP | BPF_JEQ | BPF_K;
+  sock_filter program[] = {
+      {kLoadHalf, 0, 0, 12},                       // 0 ethertype
+      {kEqual, 14, 0, 0x8808},                     // 1 MAC control: accept
+      {kEqual, 13, 0, ETH_P_ARP},                  // 2 accept
+      {kEqual, 0, 7, ETH_P_IP},                    // 3 IPv4, else 11
+      {kLoadByte, 0, 0, 23},                       // 4 protocol
+      {kEqual, 0, 9, IPPROTO_UDP},                 // 5 else drop
+      {kLoadHalf, 0, 0, 20},                       // 6 fragment offset
+      {BPF_JMP | BPF_JSET | BPF_K, 7, 0, 0x1fff},  // 7 a later fragment: drop
+      {BPF_LDX | BPF_B | BPF_MSH, 0, 0, 14},       // 8 header length
+      {BPF_LD | BPF_H | BPF_IND, 0, 0, 16},        // 9 UDP destination port
+      {kEqual, 5, 4, kRoceUdpPort},                // 10
+      {kEqual, 0, 3, ETH_P_IPV6},                  // 11 else drop
+      {kLoadByte, 0, 0, 20},                       // 12 next header
+      {kEqual, 0, 1, IPPROTO_UDP},                 // 13 else drop
+      {BPF_JMP | BPF_JA, 0, 0, 2},                 // 14 to 17
+      {BPF_RET | BPF_K, 0, 0, 0},                  // 15 drop
+      {BPF_RET | BPF_K, 0, 0, UINT32_MAX},         // 16 accept
+      {kLoadHalf, 0, 0, 56},                       // 17 UDP destination port
+      {kEqual, 0, 1, kRoceUdpPort},                // 18
+      {BPF_RET | BPF_K, 0, 0, UINT32_MAX},         // 19
+      {BPF_RET | BPF_K, 0, 0, 0},                  // 20
+  };
+  const sock_fprog filter{sizeof program / sizeof program[0], program};
+  if (::setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) != 0) {
+    throw NativeError::from_errno("setsockopt", "cannot attach a packet filter", "");
   }
 }
 
@@ -134,6 +169,7 @@ void AfPacketPort::open(const AfPacketOptions& options) {
       throw NativeError::from_errno("setsockopt", "cannot make " + options.interface + " promiscuous", "");
     }
   }
+  if (options.roce_only) accept_roce_only(socket_);
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;
   address.sll_protocol = htons(ETH_P_ALL);

@@ -29,6 +29,7 @@ namespace weir {
   X(drop_mtu_exceeded, "packets", "Dropped: longer than the egress port's MTU")                                      \
   X(drop_headroom_full, "packets", "Dropped: a lossless ingress queue overran its PFC headroom")                     \
   X(drop_lossy_threshold, "packets", "Dropped: a lossy egress queue was at its dynamic threshold")                   \
+  X(drop_queue_limit, "packets", "Dropped: an egress queue was at the limit configured for it")                      \
   X(drop_buffer_full, "packets", "Dropped: the shared buffer was full")                                              \
   X(drop_offload_refused, "packets", "Dropped: offload metadata that does not fit the frame, or that we cannot do")  \
   X(drop_no_descriptor, "packets", "Dropped: the host ran out of packet descriptors (the run is not valid)")

@@ -36,6 +36,7 @@ void SoftSwitch::apply_parameters() {
     Port& port = ports_[i];
     port.parameters = parameters_.ports[i];
     port.link = Serializer(port.parameters.rate);
+    for (size_t p = 0; p < kPriorities; ++p) port.limiters[p] = Serializer(port.parameters.priority_rates[p]);
     port.scheduler.configure(parameters_.scheduler);
     port.pfc.configure(port.parameters.rate);
     port.markers.fill(RedMarker(parameters_.red));
@@ -106,6 +107,8 @@ void SoftSwitch::forward(uint16_t in, uint16_t out, PacketId id) {
   if (packet.offload.largest_segment(packet.length) > ports_[out].parameters.mtu + (packet.meta.tagged ? 18u : 14u))
     return drop(from.counters.drop_mtu_exceeded, id);
   if (packet.offload.pending() && !takes_offload(out, packet)) return finish_offload(in, out, id);
+  const int64_t limit = ports_[out].parameters.queue_limits[static_cast<size_t>(priority)];
+  if (limit > 0 && buffer_.egress_bytes(out, priority) + packet.length > limit) return drop(from.counters.drop_queue_limit, id);
   SwitchPriorityCounters& group = from.priorities[static_cast<size_t>(priority)];
   const Admission admission = buffer_.admit(in, out, priority, packet.length);
   if (admission != Admission::admitted) {
@@ -132,7 +135,8 @@ void SoftSwitch::forward(uint16_t in, uint16_t out, PacketId id) {
 bool SoftSwitch::takes_offload(uint16_t out, const Packet& packet) const {
   const SwitchParameters::Port& port = ports_[out].parameters;
   if (!port.offloads || packet.offload.gso == Gso::none) return port.offloads;
-  return port.rate == 0 && ((parameters_.ecn_priorities | parameters_.pfc_priorities) >> packet.priority & 1) == 0;
+  return port.rate == 0 && port.priority_rates[packet.priority] == 0 &&
+         ((parameters_.ecn_priorities | parameters_.pfc_priorities) >> packet.priority & 1) == 0;
 }
 
 // Does in software what the egress interface cannot, and forwards what comes of it.
@@ -296,9 +300,10 @@ void SoftSwitch::start_next(uint16_t index) {
         const size_t p = static_cast<size_t>(__builtin_ctz(left));
         heads[p] = wire_bytes(pool_[(*port.queues)[p].packets.front()].length);
       }
-      const int priority = port.scheduler.pick(port.backlogged, port.pause.paused_mask(), heads);
+      const int priority = port.scheduler.pick(port.backlogged, port.pause.paused_mask() | limited_mask(port), heads);
       if (priority < 0) return;
       id = dequeue(index, priority);
+      port.limiters[static_cast<size_t>(priority)].finish(now_, wire_bytes(pool_[id].length));
       SwitchPriorityCounters& counters = port.priorities[static_cast<size_t>(priority)];
       ++counters.queue_packets;
       counters.queue_bytes += pool_[id].length;
@@ -314,13 +319,30 @@ void SoftSwitch::start_next(uint16_t index) {
   }
 }
 
+// Queues whose rate limit does not let them send yet.
+uint8_t SoftSwitch::limited_mask(const Port& port) const {
+  uint8_t mask = 0;
+  for (size_t p = 0; p < kPriorities; ++p) {
+    if (port.limiters[p].rate() > 0 && port.limiters[p].busy_until() > now_) mask = static_cast<uint8_t>(mask | 1u << p);
+  }
+  return mask;
+}
+
+Time SoftSwitch::next_release(const Port& port) const {
+  Time next = kNever;
+  for (uint8_t left = port.backlogged & limited_mask(port); left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
+    next = std::min(next, port.limiters[static_cast<size_t>(__builtin_ctz(left))].busy_until());
+  }
+  return next;
+}
+
 void SoftSwitch::reschedule(uint16_t index) {
   Port& port = ports_[index];
   Time next = port.pfc.next_deadline();
   if (port.in_flight != kNoPacket) {
     next = std::min(next, port.in_flight_ends);
   } else {
-    next = std::min(next, port.pause.next_resume(port.backlogged));
+    next = std::min({next, port.pause.next_resume(port.backlogged), next_release(port)});
     if (port.pfc.owed() != 0) next = now_ + kMicrosecond;  // only for want of a descriptor: try again
   }
   if (next == kNever) {

@@ -35,10 +35,12 @@ namespace weir {
 
 struct SwitchParameters {
   struct Port {
-    Rate rate = 0;          // of the link, both directions; 0 = unlimited
-    uint32_t mtu = 1500;    // largest IP packet; a frame may be 14 (18 tagged) bytes longer
-    uint64_t mac = 0;       // source address of the PFC frames sent here
-    bool offloads = false;  // the interface takes partial checksums and super-frames (Packet::offload)
+    Rate rate = 0;                                    // of the link, both directions; 0 = unlimited
+    uint32_t mtu = 1500;                              // largest IP packet; a frame may be 14 (18 tagged) bytes longer
+    uint64_t mac = 0;                                 // source address of the PFC frames sent here
+    std::array<Rate, kPriorities> priority_rates{};   // most that each egress queue may send; 0 = no limit
+    std::array<int64_t, kPriorities> queue_limits{};  // most bytes that each egress queue may hold; 0 = no limit
+    bool offloads = false;                            // the interface takes partial checksums and super-frames (Packet::offload)
   };
   std::vector<Port> ports;
   BufferParameters buffer;
@@ -111,6 +113,7 @@ class SoftSwitch {
   struct Port {
     SwitchParameters::Port parameters;
     Serializer link;
+    std::array<Serializer, kPriorities> limiters;  // busy until a limited queue may send again
     PacketId in_flight = kNoPacket;
     Time in_flight_ends = 0;
     PacketQueue departed;
@@ -141,6 +144,8 @@ class SoftSwitch {
   void start_next(uint16_t port);
   void reschedule(uint16_t port);
   PacketId make_pfc(Port& port);
+  uint8_t limited_mask(const Port& port) const;
+  Time next_release(const Port& port) const;
   void note_length(Queue& queue, int64_t bytes_before);
 
   SwitchParameters parameters_;

@@ -17,6 +17,18 @@ export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemo
       found.problem(["ports", i, "interface"], `${port.interface} is there twice`, "an interface makes one port");
     }
   });
+  const lossless = config.switch.pfc.enabled ? config.switch.pfc.priorities : [];
+  config.ports.forEach((port, i) => {
+    for (const priority of lossless) {
+      if ((port.queueLimits[priority] ?? 0) === 0) continue;
+      const path = ["ports", i, "limits", String(priority), "buffer"];
+      found.problem(
+        path,
+        `priority ${priority} is lossless and may not drop`,
+        "limit its rate, or take it out of pfc.priorities",
+      );
+    }
+  });
   config.static_fdb.forEach((entry, i) => {
     const path = ["static_fdb", i, "port"];
     if (!names.includes(entry.port)) {

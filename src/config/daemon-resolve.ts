@@ -17,6 +17,7 @@ import type {
   NicDaemonConfig,
   QueuePairConfig,
   SwitchDaemonConfig,
+  SwitchDaemonPort,
 } from "./daemon-types.js";
 import type { Problem } from "./error.js";
 import { defaultsOf } from "./fields.js";
@@ -50,13 +51,17 @@ function definedOnly<T extends object>(object: T): { [K in keyof T]: Exclude<T[K
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as never;
 }
 
+const PRIORITIES = ["0", "1", "2", "3", "4", "5", "6", "7"] as const;
+type Priority = (typeof PRIORITIES)[number];
+
 export function resolveSwitchDaemon(
   input: SwitchDaemonInput,
   fallbackName: string,
   inspect: Inspector,
 ): SwitchDaemonConfig {
   const own = common(input, fallbackName, kMetricsPorts.switch);
-  const ports = input.ports.map((port, i): DaemonPort => {
+  const byPriority = (limit: (priority: Priority) => number | undefined) => PRIORITIES.map((p) => limit(p) ?? 0);
+  const ports = input.ports.map((port, i): SwitchDaemonPort => {
     const facts = inspect(port.interface, port.namespace, ["ports", i, "interface"]);
     return {
       name: port.name ?? port.interface,
@@ -65,6 +70,8 @@ export function resolveSwitchDaemon(
       rate: port.rate ?? 0,
       mtu: port.mtu ?? facts.mtu,
       mac: facts.mac,
+      priorityRates: byPriority((p) => port.limits?.[p]?.rate),
+      queueLimits: byPriority((p) => port.limits?.[p]?.buffer),
     };
   });
   const { ports: _, static_fdb, name: _name, metrics: _metrics, control: _control, ...written } = input;

@@ -68,6 +68,21 @@ export const switchDaemonSchema = section({
           zero: "unlimited",
         }),
         mtu: mtuSchema,
+        limits: z
+          .partialRecord(
+            z.enum(["0", "1", "2", "3", "4", "5", "6", "7"]),
+            section({
+              rate: rate("Most that the egress queue of this priority may send."),
+              buffer: size("Most bytes that it may hold; what comes beyond is dropped. Lossy priorities only.", {
+                min: 64,
+              }),
+            }),
+          )
+          .optional()
+          .meta({
+            description:
+              "Limits by priority of what leaves this port, such as `{ 0: { rate: 500Mbps, buffer: 200KB } }`.",
+          }),
       }),
     )
     .min(1)

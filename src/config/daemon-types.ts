@@ -33,9 +33,17 @@ interface DaemonConfig {
   control: string | undefined;
 }
 
+/** A port of a switch daemon; limits have 8 entries, 0: none. */
+export interface SwitchDaemonPort extends DaemonPort {
+  /** bit/s, of each egress queue. */
+  priorityRates: number[];
+  /** Bytes, of each egress queue. */
+  queueLimits: number[];
+}
+
 export interface SwitchDaemonConfig extends DaemonConfig {
   kind: "switch";
-  ports: DaemonPort[];
+  ports: SwitchDaemonPort[];
   switch: SwitchConfig;
   static_fdb: { mac: number; port: string }[];
 }

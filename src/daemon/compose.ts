@@ -14,10 +14,10 @@ import type { NativePort, NativeQueuePair, WorkerConfig } from "../native/types.
 import type { Namespaces } from "./interface.js";
 
 /** How late a worker may be before a lossless class could lose: extra headroom at shaped ports, and receive slots. */
-const kLatenessNs = 5e6;
+const kLatenessNs = 20e6;
 /** The kernel's largest super-frame, 64 KiB, with its headers. */
 const kSuperFrameBytes = 66 * 1024;
-const kSwitchSlots = 1024;
+const kSwitchSlots = 2048;
 /** A frame of path MTU 1024, by which descriptors are counted. */
 const kCommonFrameBytes = 1082;
 const kNicDescriptors = 4608;
@@ -32,6 +32,8 @@ export function composeSwitchWorker(config: SwitchDaemonConfig, namespaces: Name
     offloads: true,
     mtu: port.mtu,
     mac: port.mac,
+    priority_rates: port.priorityRates,
+    queue_limits: port.queueLimits,
   }));
   const fastest = Math.max(...config.ports.map((port) => port.rate));
   const behaviour = switchBehaviour(s, Math.ceil((fastest / 8) * (kLatenessNs / 1e9)));
@@ -73,6 +75,7 @@ export function composeNicWorker(config: NicDaemonConfig, namespaces: Namespaces
           ...nativePort(config.port, namespaces),
           slot_bytes: frameBytes,
           receive_slots: receiveSlots(rate, kLatenessNs),
+          roce_only: true,
         },
         mac,
         first_qpn: config.queue_pairs[0]?.qpn ?? kFirstQpn,

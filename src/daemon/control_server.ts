@@ -42,6 +42,8 @@ export class ControlServer {
     } finally {
       process.umask(umask);
     }
+    // A connection that could not be accepted (no descriptors left) is the client's to repeat.
+    server.on("error", () => {});
     return control;
   }
 

@@ -195,8 +195,13 @@ class Daemon {
     this.stopping = true;
     this.notify("STOPPING=1");
     this.log.info({ signal }, "stopping");
-    await this.device?.drain();
-    this.log.info({ uptime_s: this.#uptime(), ...this.device?.outcome() }, "stopped");
+    try {
+      await this.device?.drain();
+      this.log.info({ uptime_s: this.#uptime(), ...this.device?.outcome() }, "stopped");
+    } catch (error) {
+      // Stopped while it was still starting, or its worker is gone: there is nothing to wait for.
+      this.log.warn({ error: (error as Error).message }, "stopped without draining");
+    }
     this.end(this.failure === undefined ? 0 : 1);
   }
 

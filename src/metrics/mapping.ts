@@ -73,6 +73,10 @@ const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
     rp_cur_flows: { name: "weir_rp_cur_flows", type: "gauge" },
     rx_punted: { name: "weir_nic_rx_punted_packets_total" },
     stragglers: { name: "weir_nic_stragglers_total" },
+    host_rx_overrun: { name: "weir_nic_host_rx_overrun_packets_total" },
+    host_rx_truncated: { name: "weir_nic_host_rx_truncated_packets_total" },
+    host_tx_errors: { name: "weir_nic_host_tx_errors_packets_total" },
+    tx_port_down: { name: "weir_nic_tx_port_down_packets_total" },
     tx_no_descriptor: { name: "weir_nic_tx_no_descriptor_total" },
   },
   nic_priority: {

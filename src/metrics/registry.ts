@@ -134,8 +134,8 @@ export class MetricsRegistry {
     for (const pair of found?.pairs ?? []) {
       const qpn = `0x${pair.qpn.toString(16).padStart(6, "0")}`;
       const labels = { device: found?.device ?? "", port: "1", qpn, qp: pair.name };
-      this.#gauge("weir_qp_rate_bits_per_second").set(labels, pair.rate);
-      this.#gauge("weir_qp_target_rate_bits_per_second").set(labels, pair.target_rate);
+      this.#gauge("weir_qp_rate_bytes_per_second").set(labels, pair.rate / 8);
+      this.#gauge("weir_qp_target_rate_bytes_per_second").set(labels, pair.target_rate / 8);
       this.#gauge("weir_qp_alpha").set(labels, pair.alpha);
       for (const [stage, state] of kStages) {
         const now = pair.limited && pair.stage === state ? 1 : 0;

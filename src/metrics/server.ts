@@ -34,6 +34,8 @@ export class MetricsServer {
         hint: "set metrics.address and metrics.port, or metrics: false",
       });
     }
+    // A connection that could not be accepted (no descriptors left) is the client's to repeat.
+    server.on("error", () => {});
     const bound = server.address() as { address: string; port: number; family: string };
     const host = bound.family === "IPv6" ? `[${bound.address}]` : bound.address;
     return new MetricsServer(server, `http://${host}:${bound.port}`);

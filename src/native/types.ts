@@ -28,11 +28,17 @@ export interface NativePort {
   impairment?: NativeImpairment;
   /** Partial checksums and super-frames of the kernel pass (PACKET_VNET_HDR); needs packet_bytes of 66 KiB. */
   offloads?: boolean;
+  /** The host's own stack uses the interface too: only RoCEv2, ARP and MAC control frames are received. */
+  roce_only?: boolean;
   /** Path of a pcap file. */
   capture?: string;
 }
 
 export interface NativeSwitchPort extends NativePort {
+  /** Most that each egress queue may send, bit/s, 8 entries; 0: no limit. */
+  priority_rates?: number[];
+  /** Most bytes that each egress queue may hold, 8 entries; 0: no limit. */
+  queue_limits?: number[];
   mtu: number;
   mac: number;
 }

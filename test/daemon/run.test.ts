@@ -148,6 +148,17 @@ describe("a daemon", () => {
     expect(existsSync(socket)).toBe(false);
   });
 
+  it("can be stopped while it starts", async () => {
+    const { addon, signals, messages, ended } = await start("switch", switchFile);
+    addon.worker.switchState = () => {
+      throw new Error("devices do not live yet");
+    };
+    signals.emit("SIGTERM", "SIGTERM");
+    expect(await ended).toBe(0);
+    expect(messages().at(-1)).toBe("stopped without draining");
+    expect(addon.worker.calls.at(-1)).toBe("close");
+  });
+
   it("does not start when the worker cannot open a port", async () => {
     const refuse = Object.assign(new Error("cannot open lo: EPERM"), { hint: "this needs CAP_NET_RAW" });
     const { ended, socket } = await start("switch", switchFile, (addon) => {

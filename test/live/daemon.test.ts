@@ -209,7 +209,7 @@ describeLive("weir switch", () => {
 });
 
 describeLive("weir nic", () => {
-  it("sends through the switch to another, which misses nothing it cannot explain", async () => {
+  it("sends through the switch to another, which misses nothing, and answers ARP for its own address", async () => {
     const net = await network();
     const bridge = await startSwitch(net);
     const path = folder();
@@ -250,6 +250,12 @@ control: ${join(path, `${name}.sock`)}
       ({ name, labels }) => name === "queue_packets" && labels.port === "b" && labels.priority === "3",
     );
     expect(queue?.value).toBe(packets);
+    // Nobody answers at that address, but the kernel next door learns whose it is.
+    const host = net.namespace("a");
+    await host.run("ip", ["route", "add", "10.77.0.2/32", "dev", "weir0"]);
+    await host.run("ping", ["-q", "-c", "1", "-W", "1", "10.77.0.2"]).catch(() => {});
+    const { stdout } = await host.run("ip", ["neighbour", "show", "10.77.0.2"]);
+    expect(stdout).toContain("lladdr 02:57:00:00:00:0b");
     for (const { child, finished } of [sender, receiver]) {
       child.kill("SIGTERM");
       expect((await finished).status).toBe(0);

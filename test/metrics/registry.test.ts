@@ -109,8 +109,8 @@ describe("the registry", () => {
     const series = await scrape(new MetricsRegistry(told.source, { ...kNic, perQp: true }));
     const labels = 'device="roce0",port="1",qp="to-b",qpn="0x000011"';
     expect(series.get(`weir_qp_tx_packets_total{${labels}}`)).toBe(9);
-    expect(series.get(`weir_qp_rate_bits_per_second{${labels}}`)).toBe(4e8);
-    expect(series.get(`weir_qp_target_rate_bits_per_second{${labels}}`)).toBe(5e8);
+    expect(series.get(`weir_qp_rate_bytes_per_second{${labels}}`)).toBe(5e7);
+    expect(series.get(`weir_qp_target_rate_bytes_per_second{${labels}}`)).toBe(62.5e6);
     expect(series.get(`weir_qp_alpha{${labels}}`)).toBe(0.25);
     const stages = ["fr", "ai", "hai"].map((stage) => series.get(`weir_qp_rp_stage{${labels},stage="${stage}"}`));
     expect(stages).toEqual([0, 1, 0]);
