@@ -36,7 +36,6 @@ void SoftSwitch::apply_parameters() {
     Port& port = ports_[i];
     port.parameters = parameters_.ports[i];
     port.link = Serializer(port.parameters.rate);
-    for (size_t p = 0; p < kPriorities; ++p) port.limiters[p] = Serializer(port.parameters.priority_rates[p]);
     port.scheduler.configure(parameters_.scheduler);
     port.pfc.configure(port.parameters.rate);
     port.markers.fill(RedMarker(parameters_.red));
@@ -303,7 +302,8 @@ void SoftSwitch::start_next(uint16_t index) {
       const int priority = port.scheduler.pick(port.backlogged, port.pause.paused_mask() | limited_mask(port), heads);
       if (priority < 0) return;
       id = dequeue(index, priority);
-      port.limiters[static_cast<size_t>(priority)].finish(now_, wire_bytes(pool_[id].length));
+      const Rate limit = port.parameters.priority_rates[static_cast<size_t>(priority)];
+      if (limit > 0) port.limiters[static_cast<size_t>(priority)].sent(now_, wire_bytes(pool_[id].length), limit);
       SwitchPriorityCounters& counters = port.priorities[static_cast<size_t>(priority)];
       ++counters.queue_packets;
       counters.queue_bytes += pool_[id].length;
@@ -323,7 +323,7 @@ void SoftSwitch::start_next(uint16_t index) {
 uint8_t SoftSwitch::limited_mask(const Port& port) const {
   uint8_t mask = 0;
   for (size_t p = 0; p < kPriorities; ++p) {
-    if (port.limiters[p].rate() > 0 && port.limiters[p].busy_until() > now_) mask = static_cast<uint8_t>(mask | 1u << p);
+    if (port.parameters.priority_rates[p] > 0 && port.limiters[p].release() > now_) mask = static_cast<uint8_t>(mask | 1u << p);
   }
   return mask;
 }
@@ -331,7 +331,7 @@ uint8_t SoftSwitch::limited_mask(const Port& port) const {
 Time SoftSwitch::next_release(const Port& port) const {
   Time next = kNever;
   for (uint8_t left = port.backlogged & limited_mask(port); left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
-    next = std::min(next, port.limiters[static_cast<size_t>(__builtin_ctz(left))].busy_until());
+    next = std::min(next, port.limiters[static_cast<size_t>(__builtin_ctz(left))].release());
   }
   return next;
 }

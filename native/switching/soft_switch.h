@@ -22,6 +22,7 @@
 #include "base/random.h"
 #include "base/types.h"
 #include "congestion/red_marker.h"
+#include "pacing/pacer.h"
 #include "pacing/serializer.h"
 #include "switching/counters.h"
 #include "switching/forwarding.h"
@@ -38,9 +39,9 @@ struct SwitchParameters {
     Rate rate = 0;                                    // of the link, both directions; 0 = unlimited
     uint32_t mtu = 1500;                              // largest IP packet; a frame may be 14 (18 tagged) bytes longer
     uint64_t mac = 0;                                 // source address of the PFC frames sent here
+    bool offloads = false;                            // the interface takes partial checksums and super-frames (Packet::offload)
     std::array<Rate, kPriorities> priority_rates{};   // most that each egress queue may send; 0 = no limit
     std::array<int64_t, kPriorities> queue_limits{};  // most bytes that each egress queue may hold; 0 = no limit
-    bool offloads = false;                            // the interface takes partial checksums and super-frames (Packet::offload)
   };
   std::vector<Port> ports;
   BufferParameters buffer;
@@ -113,7 +114,7 @@ class SoftSwitch {
   struct Port {
     SwitchParameters::Port parameters;
     Serializer link;
-    std::array<Serializer, kPriorities> limiters;  // busy until a limited queue may send again
+    std::array<Pacer, kPriorities> limiters;  // when a limited queue may send again
     PacketId in_flight = kNoPacket;
     Time in_flight_ends = 0;
     PacketQueue departed;

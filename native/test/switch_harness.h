@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "switching/soft_switch.h"
@@ -101,9 +102,10 @@ class SwitchHarness {
   uint64_t dropped() {
     uint64_t sum = 0;
     for (uint16_t port = 0; port < device.port_count(); ++port) {
-      const SwitchPortCounters& c = device.counters(port);
-      sum += c.drop_no_route + c.drop_same_port + c.drop_reserved_address + c.drop_mtu_exceeded + c.drop_headroom_full +
-             c.drop_lossy_threshold + c.drop_buffer_full + c.drop_no_descriptor;
+      for (int i = 0; i < SwitchPortCounters::kCount; ++i) {
+        const bool drop = std::string_view(SwitchPortCounters::kDescriptions[i].name).starts_with("drop_");
+        if (drop) sum += device.counters(port).words()[i];
+      }
     }
     return sum;
   }
