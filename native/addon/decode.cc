@@ -119,6 +119,7 @@ PortConfig decode_port(const Fields& f) {
     i.number("reorder_delay", port.impairment.reorder_delay);
     i.number("component", port.impairment_component);
   }
+  if (f.has("namespace_path")) port.namespace_path = f.text("namespace_path");
   if (f.has("roce_only")) f.boolean("roce_only", port.roce_only);
   if (f.has("offloads")) f.boolean("offloads", port.offloads);
   if (f.has("capture")) port.capture_file = f.text("capture");

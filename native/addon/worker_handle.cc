@@ -15,6 +15,7 @@ std::unique_ptr<PacketPort> open_af_packet(const PortConfig& config, const PortC
   AfPacketOptions options;
   options.interface = config.interface;
   options.namespace_fd = config.namespace_fd;
+  options.namespace_path = config.namespace_path;
   options.slot_bytes = config.slot_bytes;
   options.receive_slots = config.receive_slots;
   options.promiscuous = true;

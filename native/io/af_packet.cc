@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -129,11 +130,23 @@ AfPacketPort::AfPacketPort(const AfPacketOptions& options, const PortClock& cloc
     messages_[i].msg_hdr.msg_iovlen = options.offloads ? 2 : 1;
   }
   try {
-    in_namespace(options.namespace_fd, [&] { open(options); });
+    open_in_namespace();
   } catch (...) {
     close();
     throw;
   }
+}
+
+void AfPacketPort::open_in_namespace() {
+  if (options_.namespace_path.empty()) return in_namespace(options_.namespace_fd, [&] { open(options_); });
+  const Descriptor space(::open(options_.namespace_path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (space.get() < 0 || ::fstat(space.get(), &status) != 0) {
+    throw NativeError::from_errno("open", "cannot open the network namespace " + options_.namespace_path,
+                                  "ip netns list shows named ones");
+  }
+  in_namespace(space.get(), [&] { open(options_); });
+  namespace_inode_ = status.st_ino;
 }
 
 AfPacketPort::~AfPacketPort() { close(); }
@@ -229,6 +242,12 @@ PortState AfPacketPort::state() {
   int pending = 0;
   socklen_t size = sizeof pending;
   ::getsockopt(socket_, SOL_SOCKET, SO_ERROR, &pending, &size);  // left alone, it would keep poll() awake
+  if (!options_.namespace_path.empty()) {
+    // Our socket keeps a deleted namespace alive, but nobody else can reach it.
+    struct stat status {};
+    if (::stat(options_.namespace_path.c_str(), &status) != 0) return PortState::gone;
+    if (status.st_ino != namespace_inode_) return PortState::replaced;
+  }
   // The socket answers for its own namespace, wherever this thread is.
   ifreq request{};
   options_.interface.copy(request.ifr_name, IFNAMSIZ - 1);
@@ -243,7 +262,7 @@ void AfPacketPort::reopen() {
   const PortLosses before = losses();
   close();
   try {
-    in_namespace(options_.namespace_fd, [&] { open(options_); });
+    open_in_namespace();
   } catch (...) {
     close();
     throw;

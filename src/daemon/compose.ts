@@ -11,7 +11,6 @@ import {
   udpSourcePort,
 } from "../native/behaviour.js";
 import type { NativePort, NativeQueuePair, WorkerConfig } from "../native/types.js";
-import type { Namespaces } from "./interface.js";
 
 /** How late a worker may be before a lossless class could lose: extra headroom at shaped ports, and receive slots. */
 const kLatenessNs = 20e6;
@@ -22,10 +21,10 @@ const kSwitchSlots = 2048;
 const kCommonFrameBytes = 1082;
 const kNicDescriptors = 4608;
 
-export function composeSwitchWorker(config: SwitchDaemonConfig, namespaces: Namespaces): WorkerConfig {
+export function composeSwitchWorker(config: SwitchDaemonConfig): WorkerConfig {
   const s = config.switch;
   const ports = config.ports.map((port) => ({
-    ...nativePort(port, namespaces),
+    ...nativePort(port),
     // Super-frames do not go through the ring: the kernel queues them on the socket.
     slot_bytes: port.mtu + 18,
     receive_slots: kSwitchSlots,
@@ -60,7 +59,7 @@ export function composeSwitchWorker(config: SwitchDaemonConfig, namespaces: Name
   };
 }
 
-export function composeNicWorker(config: NicDaemonConfig, namespaces: Namespaces): WorkerConfig {
+export function composeNicWorker(config: NicDaemonConfig): WorkerConfig {
   const frameBytes = config.port.mtu + 18;
   const { rate, mac } = config.port;
   return {
@@ -72,7 +71,7 @@ export function composeNicWorker(config: NicDaemonConfig, namespaces: Namespaces
       {
         name: config.name,
         port: {
-          ...nativePort(config.port, namespaces),
+          ...nativePort(config.port),
           slot_bytes: frameBytes,
           receive_slots: receiveSlots(rate, kLatenessNs),
           roce_only: true,
@@ -92,12 +91,12 @@ function common(name: string) {
 
 function nativePort(
   port: DaemonPort,
-  namespaces: Namespaces,
-): Pick<NativePort, "name" | "interface" | "namespace_fd" | "rate" | "delay"> {
+): Pick<NativePort, "name" | "interface" | "namespace_fd" | "namespace_path" | "rate" | "delay"> {
   return {
     name: port.name,
     interface: port.interface,
-    namespace_fd: namespaces.descriptor(port.namespace),
+    namespace_fd: -1,
+    ...(port.namespace !== undefined && { namespace_path: port.namespace }),
     rate: port.rate,
     delay: 0,
   };

@@ -4,7 +4,6 @@ import { WeirError } from "../config/error.js";
 import { CounterTable } from "../native/counters.js";
 import { kRecordWords, type NativeAddon, type NativeWorker, RecordKind, type WorkerConfig } from "../native/types.js";
 import { arpReply } from "./arp.js";
-import type { Namespaces } from "./interface.js";
 import { composeWorker, type DaemonConfig, portsOf } from "./kinds.js";
 import type { CounterValue, FdbEntry, PortStatus, QueuePairReport, SwitchReport } from "./protocol.js";
 
@@ -41,11 +40,10 @@ export class Device {
   constructor(
     private readonly addon: NativeAddon,
     private config: DaemonConfig,
-    private readonly namespaces: Namespaces,
     private readonly events: DeviceEvents,
     private readonly answersArp: boolean,
   ) {
-    const native = composeWorker(config, namespaces);
+    const native = composeWorker(config);
     this.packets = native.packets;
     this.worker = new addon.Worker(native, () => this.#onDoorbell());
     this.table = new CounterTable(this.worker);
@@ -75,7 +73,7 @@ export class Device {
 
   /** Applies changed parameters; no frame is lost. @throws WeirError when they cannot be had without a new start. */
   reconfigure(config: DaemonConfig): void {
-    const native: WorkerConfig = composeWorker(config, this.namespaces);
+    const native: WorkerConfig = composeWorker(config);
     if (native.packets > this.packets) {
       throw new WeirError("buffer.total needs more packet memory than the daemon has taken", {
         hint: "restart it for a larger buffer",

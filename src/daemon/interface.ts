@@ -1,8 +1,6 @@
 /** What a daemon has to know about the interfaces that it takes over. */
 
 import { spawnSync } from "node:child_process";
-import { closeSync, openSync, readFileSync } from "node:fs";
-import { networkInterfaces } from "node:os";
 import type { InspectInterface, InterfaceFacts } from "../config/daemon.js";
 import { WeirError } from "../config/error.js";
 import { missingTool } from "../lab/tools.js";
@@ -16,59 +14,24 @@ interface IpLink {
 
 /** MTU and MAC address of an interface, in a network namespace given by its path or in this process's own. */
 export const inspectInterface: InspectInterface = (name, namespace): InterfaceFacts => {
-  if (namespace !== undefined) {
-    const link = ipLink(name, namespace);
-    return { mtu: link.mtu, mac: macNumber(link.address ?? "") };
-  }
-  const read = (file: string) => readFileSync(`/sys/class/net/${name}/${file}`, "utf8").trim();
-  try {
-    return { mtu: Number(read("mtu")), mac: macNumber(read("address")) };
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    throw noInterface(name, undefined);
-  }
+  const link = ipLink(name, namespace);
+  return { mtu: link.mtu, mac: macNumber(link.address ?? "") };
 };
 
-/** Does the kernel have this IPv4 address, in the namespace of the interface? */
+/** Does the kernel have this IPv4 address, on the interface? */
 export function kernelHasAddress(address: string, name: string, namespace: string | undefined): boolean {
-  const locals =
-    namespace === undefined
-      ? Object.values(networkInterfaces()).flatMap((list) => list?.map((entry) => entry.address) ?? [])
-      : (ipLink(name, namespace).addr_info ?? []).map(({ local }) => local);
-  return locals.includes(address);
+  return (ipLink(name, namespace).addr_info ?? []).some(({ local }) => local === address);
 }
 
-/** Descriptors of network namespaces by their paths, each opened once. */
-export class Namespaces {
-  readonly #descriptors = new Map<string, number>();
-
-  /** -1 for the process's own. */
-  descriptor(path: string | undefined): number {
-    if (path === undefined) return -1;
-    const known = this.#descriptors.get(path);
-    if (known !== undefined) return known;
-    try {
-      const opened = openSync(path, "r");
-      this.#descriptors.set(path, opened);
-      return opened;
-    } catch (error) {
-      throw noNamespace(path, (error as NodeJS.ErrnoException).code, error);
-    }
-  }
-
-  close(): void {
-    for (const descriptor of this.#descriptors.values()) closeSync(descriptor);
-    this.#descriptors.clear();
-  }
-}
-
-function ipLink(name: string, namespace: string): IpLink {
-  const args = [`--net=${namespace}`, "--", "ip", "-json", "address", "show", "dev", name];
-  const { status, stdout, stderr, error } = spawnSync("nsenter", args, { encoding: "utf8" });
-  if (error) throw missingTool("nsenter", error);
+/** Asked of the kernel, not of /sys: a process may have entered a network namespace and still see the /sys of another. */
+function ipLink(name: string, namespace: string | undefined): IpLink {
+  const ip = ["ip", "-json", "address", "show", "dev", name];
+  const [program, ...args] = namespace === undefined ? ip : ["nsenter", `--net=${namespace}`, "--", ...ip];
+  const { status, stdout, stderr, error } = spawnSync(program as string, args, { encoding: "utf8" });
+  if (error) throw missingTool(program as string, error);
   if (/does not exist/.test(stderr)) throw noInterface(name, namespace);
   if (/failed to execute ip/.test(stderr)) throw missingTool("ip");
-  if (status !== 0) throw noNamespace(namespace, stderr.trim());
+  if (status !== 0) throw noNamespace(namespace ?? "own", stderr.trim());
   return (JSON.parse(stdout) as IpLink[])[0] as IpLink;
 }
 

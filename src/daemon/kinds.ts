@@ -9,7 +9,6 @@ import type {
 import { loadNicDaemon, loadSwitchDaemon } from "../config/daemon.js";
 import type { WorkerConfig } from "../native/types.js";
 import { composeNicWorker, composeSwitchWorker } from "./compose.js";
-import type { Namespaces } from "./interface.js";
 
 export type DaemonConfig = SwitchDaemonConfig | NicDaemonConfig;
 
@@ -21,8 +20,8 @@ export function loadDaemon(
   return kind === "switch" ? loadSwitchDaemon(file, { inspect }) : loadNicDaemon(file, { inspect });
 }
 
-export function composeWorker(config: DaemonConfig, namespaces: Namespaces): WorkerConfig {
-  return config.kind === "switch" ? composeSwitchWorker(config, namespaces) : composeNicWorker(config, namespaces);
+export function composeWorker(config: DaemonConfig): WorkerConfig {
+  return config.kind === "switch" ? composeSwitchWorker(config) : composeNicWorker(config);
 }
 
 export function portsOf(config: DaemonConfig): DaemonPort[] {

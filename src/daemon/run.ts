@@ -11,7 +11,7 @@ import type { NativeAddon } from "../native/types.js";
 import { controlDirectory } from "./control_client.js";
 import { ControlServer } from "./control_server.js";
 import { Device } from "./device.js";
-import { inspectInterface, kernelHasAddress, Namespaces } from "./interface.js";
+import { inspectInterface, kernelHasAddress } from "./interface.js";
 import { holdKernelPort } from "./kernel_port.js";
 import { type DaemonConfig, fixedChanges, loadDaemon } from "./kinds.js";
 import { createLog, type Log, type LogSink } from "./log.js";
@@ -48,7 +48,6 @@ class Daemon {
   private stopping = false;
   private config: DaemonConfig;
   private readonly log: Log;
-  private readonly namespaces = new Namespaces();
   private readonly facts = new Map<string, InterfaceFacts>();
   private readonly reloads = { succeeded: 0, failed: 0 };
   private readonly addon: NativeAddon;
@@ -90,7 +89,7 @@ class Daemon {
         up ? this.log.info({ port }, "interface is up again") : this.log.warn({ port }, "interface is down or gone"),
       failed: (reason: string) => this.#fail(reason),
     };
-    const device = new Device(this.addon, config, this.namespaces, events, !shared);
+    const device = new Device(this.addon, config, events, !shared);
     this.device = device;
     if (shared) await this.#quietKernel(config);
     await device.start();
@@ -108,7 +107,6 @@ class Daemon {
     this.kernelPort?.close();
     this.kernelPort = undefined;
     this.control?.close();
-    this.namespaces.close();
   }
 
   /** What an interface was like is remembered: it may be away while the file is read again. */

@@ -1,4 +1,5 @@
 /** The typed surface of the native addon: everything that crosses the boundary. Wall-clock ns and wall bit/s throughout. */
+import type { CongestionParameters } from "../config/congestion.js";
 
 /** Frames impaired on purpose; probabilities 0..1, times in ns. */
 export interface NativeImpairment {
@@ -19,6 +20,8 @@ export interface NativePort {
   interface: string;
   /** Descriptor of the network namespace; -1: the process's own. */
   namespace_fd: number;
+  /** The same by its path, which is looked up anew when the port is opened again. */
+  namespace_path?: string;
   slot_bytes: number;
   receive_slots: number;
   /** Of the link, bit/s; 0: unlimited. */
@@ -87,26 +90,8 @@ export interface NativeSwitch {
   pins: { source_mac: number; destination_mac: number; port: number }[];
 }
 
-export interface NativeReactionPoint {
-  form: "paper" | "slotted";
-  rpg_time_reset: number;
-  rpg_byte_reset: number;
-  rpg_threshold: number;
-  rpg_ai_rate: number;
-  rpg_hai_rate: number;
-  rpg_max_rate: number;
-  rpg_min_rate: number;
-  rpg_min_dec_fac: number;
-  g: number;
-  rate_decrease_factor: number;
-  dce_tcp_rtt: number;
-  rate_reduce_monitor_period: number;
-  initial_alpha_value: number;
-  clamp_tgt_rate: boolean;
-  clamp_tgt_rate_after_time_inc: boolean;
-  rate_to_set_on_first_cnp: number;
-  hyper_increase_scales: boolean;
-}
+/** What the reaction point runs on; the same fields as a resolved profile, in wall units. */
+export type NativeReactionPoint = Omit<CongestionParameters, "min_time_between_cnps">;
 
 export interface NativeQueuePair {
   /** Name in counter labels: the flow's. */

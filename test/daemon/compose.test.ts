@@ -2,14 +2,11 @@
 import { describe, expect, it } from "vitest";
 import { parseNicDaemon, parseSwitchDaemon } from "../../src/config/daemon.js";
 import { composeNicWorker, composeSwitchWorker } from "../../src/daemon/compose.js";
-import type { Namespaces } from "../../src/daemon/interface.js";
 
 const inspect = () => ({ mtu: 1500, mac: 0x02_57_00_00_00_01 });
-const namespaces = { descriptor: (path: string | undefined) => (path === undefined ? -1 : 42) } as Namespaces;
 
 describe("a switch daemon", () => {
-  const compose = (text: string) =>
-    composeSwitchWorker(parseSwitchDaemon(text, "sw0.yaml", { inspect }).config, namespaces);
+  const compose = (text: string) => composeSwitchWorker(parseSwitchDaemon(text, "sw0.yaml", { inspect }).config);
   const worker = compose(`
 ports: [{ interface: veth-a, name: a, rate: 1Gbps }, { interface: veth-b, name: b, namespace: /run/netns/b }]
 static_fdb: [{ mac: "02:00:00:00:00:07", port: b }]
@@ -30,7 +27,7 @@ ecn: { kmin: 10KB, pmax: 2% }
     });
     expect(native?.ports).toMatchObject([
       { name: "a", interface: "veth-a", namespace_fd: -1, rate: 1e9, delay: 0, mtu: 1500 },
-      { name: "b", interface: "veth-b", namespace_fd: 42, rate: 0, delay: 0, mtu: 1500 },
+      { name: "b", interface: "veth-b", namespace_path: "/run/netns/b", rate: 0, delay: 0, mtu: 1500 },
     ]);
   });
 
@@ -61,7 +58,7 @@ queue_pairs:
   - { name: to-b, peer: b, qpn: 0x40, remote_qpn: 0x50, send: { rate: 100Mbps, bytes: 1MB, start: 2s } }
   - { name: from-b, peer: b }
 `;
-  const worker = composeNicWorker(parseNicDaemon(text, "roce0.yaml", { inspect }).config, namespaces);
+  const worker = composeNicWorker(parseNicDaemon(text, "roce0.yaml", { inspect }).config);
   const [native] = worker.nics;
 
   it("is one NIC with its queue pairs", () => {
@@ -105,6 +102,6 @@ queue_pairs:
 
   it("has no reaction point without DCQCN", () => {
     const { config } = parseNicDaemon(`${text}congestion: { algorithm: none }`, "roce0.yaml", { inspect });
-    expect(composeNicWorker(config, namespaces).nics[0]).not.toHaveProperty("reaction_point");
+    expect(composeNicWorker(config).nics[0]).not.toHaveProperty("reaction_point");
   });
 });
