@@ -23,18 +23,20 @@ void WirePort::settle() {
 bool WirePort::check() {
   settle();
   PortState state = port_->state();
+  bool reopened = false;
   if (state == PortState::replaced) {
     // What is borrowed goes with the old ring, before its time: frames of an interface that no longer exists.
     count_ = used_ = 0;
     try {
       port_->reopen();
       state = port_->state();
+      reopened = true;
     } catch (const NativeError&) {
       state = PortState::gone;  // tried again at the next check
     }
   }
   const bool up = state == PortState::up;
-  return std::exchange(up_, up) != up;
+  return std::exchange(up_, up) != up || reopened;
 }
 
 void WirePort::poll() {

@@ -54,7 +54,8 @@ class WirePort {
   // Brings counters() up to date (system calls).
   void settle();
 
-  // Looks after the interface (system calls): opens it anew once it is back. Returns whether up() has changed.
+  // Looks after the interface (system calls): opens it anew once it is back. Returns whether up() has changed or the port was
+  // opened anew, with another descriptor to wait for.
   bool check();
 
   // Owns `id` until it is sent. The frame's bytes are at pool.data(id), complete.

@@ -377,13 +377,13 @@ bool Worker::wait(Time now, Time deadline, bool busy) {
 void Worker::inject() {
   while (injected_.pop(*scratch_)) {
     const bool exists = scratch_->device < devices_.size() && scratch_->port < devices_[scratch_->device]->ports().size();
-    const PacketId id = exists ? pool_.allocate() : kNoPacket;
+    const PacketId id = exists && scratch_->length <= pool_.stride() ? pool_.allocate() : kNoPacket;
     if (id == kNoPacket) {
       ++fidelity_.inject_refused;
       continue;
     }
     pool_[id] = Packet{};
-    pool_[id].length = std::min(scratch_->length, pool_.stride());
+    pool_[id].length = scratch_->length;
     std::copy_n(scratch_->bytes, pool_[id].length, pool_.data(id));
     devices_[scratch_->device]->ports()[scratch_->port].send(id);
   }
