@@ -20,13 +20,24 @@ void WirePort::settle() {
   counters_.host_tx_errors = losses.transmit_errors;
 }
 
+// The old interface's ring is about to go, with the frames in it whose time had not come.
+void WirePort::abandon() {
+  counters_.host_rx_abandoned += count_;
+  port_->release(count_ + used_);
+  count_ = used_ = 0;
+  std::array<RxFrame, 64> burst;
+  for (size_t got = port_->receive(burst); got > 0; got = port_->receive(burst)) {
+    counters_.host_rx_abandoned += got;
+    port_->release(got);
+  }
+}
+
 bool WirePort::check() {
   settle();
   PortState state = port_->state();
   bool reopened = false;
   if (state == PortState::replaced) {
-    // What is borrowed goes with the old ring, before its time: frames of an interface that no longer exists.
-    count_ = used_ = 0;
+    abandon();
     try {
       port_->reopen();
       state = port_->state();

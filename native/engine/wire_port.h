@@ -17,9 +17,10 @@
 
 namespace weir {
 
-#define WEIR_WIRE_PORT_COUNTERS(X)                                                                           \
-  X(host_rx_overrun, "packets", "Frames that the host lost: the receive ring was full because we were late") \
-  X(host_rx_truncated, "packets", "Frames that the host lost: longer than a slot of the receive ring")       \
+#define WEIR_WIRE_PORT_COUNTERS(X)                                                                                \
+  X(host_rx_overrun, "packets", "Frames that the host lost: the receive ring was full because we were late")      \
+  X(host_rx_truncated, "packets", "Frames that the host lost: longer than a slot of the receive ring")            \
+  X(host_rx_abandoned, "packets", "Frames that the host lost: read or waiting when their interface was replaced") \
   X(host_tx_errors, "packets", "Frames that the host refused to send: interface down, too long, no room for 100 ms")
 
 WEIR_DEFINE_COUNTERS(WirePortCounters, WEIR_WIRE_PORT_COUNTERS);
@@ -70,6 +71,8 @@ class WirePort {
   uint64_t received() const { return received_; }
 
  private:
+  void abandon();
+
   std::unique_ptr<PacketPort> port_;
   Serializer link_;
   Time delay_;

@@ -413,7 +413,8 @@ void Worker::publish(Time now, bool last) {
       for (WirePort& port : device->ports()) {
         port.settle();
         const WirePortCounters& counters = port.counters();
-        fidelity_.host_drops += counters.host_rx_overrun + counters.host_rx_truncated + counters.host_tx_errors;
+        fidelity_.host_drops +=
+            counters.host_rx_overrun + counters.host_rx_truncated + counters.host_rx_abandoned + counters.host_tx_errors;
       }
     }
     for (const CapturePort* capture : captures_) {

@@ -39,6 +39,29 @@ struct Wire {
   uint8_t next = 0;
 };
 
+// A port whose interface is made anew at the first check: three frames are in its ring until then.
+class ReplacedPort final : public PacketPort {
+ public:
+  size_t receive(std::span<RxFrame> frames) override {
+    size_t got = 0;
+    for (; got < frames.size() && left > 0; ++got, --left) frames[got] = {.data = bytes.data(), .length = 100, .stamp = 1'000};
+    lent += got;
+    return got;
+  }
+  void release(size_t count) override { lent -= count; }
+  size_t transmit(std::span<const TxFrame> frames) override { return frames.size(); }
+  PortLosses losses() override { return {}; }
+  PortState state() override { return reopened ? PortState::up : PortState::replaced; }
+  void reopen() override {
+    CHECK(lent == 0);
+    reopened = true;
+  }
+  std::vector<uint8_t> bytes = std::vector<uint8_t>(100);
+  size_t left = 3;
+  size_t lent = 0;
+  bool reopened = false;
+};
+
 }  // namespace
 
 TEST_CASE("wire port: a burst with one stamp is spread at the link's rate, the delay is added") {
@@ -130,4 +153,17 @@ TEST_CASE("wire port: what the port does not take yet is kept, in order, and fre
     CHECK(pool.available() == 6u + expected);
   }
   CHECK(w.port->unsent() == 0);
+}
+
+TEST_CASE("wire port: frames that wait when the interface is replaced are counted, read or not") {
+  auto inner = std::make_unique<ReplacedPort>();
+  ReplacedPort& replaced = *inner;
+  WirePort port(std::move(inner), 0, kSecond, 2);  // a delay that none of them has seen the end of, room for two
+  port.poll();
+  CHECK(replaced.left == 1);
+  CHECK(port.check());  // another descriptor to wait for
+  CHECK(port.up());
+  CHECK(port.counters().host_rx_abandoned == 3);
+  CHECK(port.next_arrival() == kNever);
+  CHECK_FALSE(port.check());
 }

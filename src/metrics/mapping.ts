@@ -75,6 +75,7 @@ const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
     stragglers: { name: "weir_nic_stragglers_total" },
     host_rx_overrun: { name: "weir_nic_host_rx_overrun_packets_total" },
     host_rx_truncated: { name: "weir_nic_host_rx_truncated_packets_total" },
+    host_rx_abandoned: { name: "weir_nic_host_rx_abandoned_packets_total" },
     host_tx_errors: { name: "weir_nic_host_tx_errors_packets_total" },
     tx_port_down: { name: "weir_nic_tx_port_down_packets_total" },
     tx_no_descriptor: { name: "weir_nic_tx_no_descriptor_total" },

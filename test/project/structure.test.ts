@@ -1,5 +1,6 @@
 /** The repository's own rules: who may know whom in the native core, one list of sources, one set of build flags, file sizes. */
-import { readdirSync, readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { chmodSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
@@ -85,6 +86,18 @@ describe("the two native builds", () => {
   it("build for the Node-API version that package.json states", () => {
     const { binary } = JSON.parse(read("package.json")) as { binary: { napi_versions: number[] } };
     expect(target?.defines).toContain(`NAPI_VERSION=${binary.napi_versions[0]}`);
+  });
+});
+
+describe("the command", () => {
+  it("may be run after every build: tsc writes its file without that permission", () => {
+    const command = join(root, "dist/cli/main.js");
+    chmodSync(command, 0o644);
+    expect((JSON.parse(read("package.json")) as { scripts: Record<string, string> }).scripts["build:ts"]).toContain(
+      "scripts/finish-build.mjs",
+    );
+    expect(spawnSync(process.execPath, [join(root, "scripts/finish-build.mjs")]).status).toBe(0);
+    expect(statSync(command).mode & 0o111).toBe(0o111);
   });
 });
 
