@@ -3,10 +3,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <future>
 #include <string>
 
+#include "addon/memory.h"
 #include "addon/worker_handle.h"
 #include "engine/worker.h"
+#include "io/udp_discard.h"
 
 namespace {
 
@@ -31,9 +34,22 @@ Napi::Value notify(const Napi::CallbackInfo& info) {
   return Napi::Boolean::New(info.Env(), sent == static_cast<ssize_t>(state.size()));
 }
 
+// The descriptor of a socket that keeps the kernel silent. On a thread of its own: it may enter another network namespace.
+Napi::Value hold_udp_port(const Napi::CallbackInfo& info) {
+  const std::string address = info[0].ToString().Utf8Value();
+  const auto port = static_cast<uint16_t>(info[1].ToNumber().Uint32Value());
+  const std::string path = info[2].IsString() ? info[2].As<Napi::String>().Utf8Value() : "";
+  return weir::translated(info.Env(), [&]() -> Napi::Value {
+    return Napi::Number::New(info.Env(),
+                             std::async(std::launch::async, [&] { return weir::open_udp_discard(address, port, path); }).get());
+  });
+}
+
 Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("Worker", weir::WorkerHandle::define(env));
+  exports.Set("Memory", weir::Memory::define(env));
   exports.Set("monotonicNow", Napi::Function::New(env, now, "monotonicNow"));
+  exports.Set("holdUdpPort", Napi::Function::New(env, hold_udp_port, "holdUdpPort"));
   exports.Set("notify", Napi::Function::New(env, notify, "notify"));
   return exports;
 }

@@ -1,102 +1,9 @@
 #include "addon/decode.h"
 
-#include <algorithm>
-#include <cstring>
-#include <string>
-#include <type_traits>
-
-#include "base/native_error.h"
+#include "addon/fields.h"
 
 namespace weir {
 namespace {
-
-[[noreturn]] void wrong(const std::string& path, const char* expected) {
-  throw NativeError("INVALID_CONFIG", 0, "", path + ": expected " + expected, "this is a defect in Weir, please report it");
-}
-
-// One object of the configuration and the path that led to it.
-class Fields {
- public:
-  Fields(Napi::Value value, std::string path) : path_(std::move(path)) {
-    if (!value.IsObject()) wrong(path_, "an object");
-    object_ = value.As<Napi::Object>();
-  }
-
-  template <class Number>
-  void number(const char* name, Number& out) const {
-    const Napi::Value value = object_.Get(name);
-    if (!value.IsNumber()) wrong(at(name), "a number");
-    out = static_cast<Number>(value.As<Napi::Number>().DoubleValue());
-  }
-  // Absent means never.
-  void time_or_never(const char* name, Time& out) const {
-    if (object_.Get(name).IsUndefined()) {
-      out = kNever;
-    } else {
-      number(name, out);
-    }
-  }
-  void boolean(const char* name, bool& out) const {
-    const Napi::Value value = object_.Get(name);
-    if (!value.IsBoolean()) wrong(at(name), "a boolean");
-    out = value.As<Napi::Boolean>().Value();
-  }
-  std::string text(const char* name) const {
-    const Napi::Value value = object_.Get(name);
-    if (!value.IsString()) wrong(at(name), "a string");
-    return value.As<Napi::String>().Utf8Value();
-  }
-  template <size_t N>
-  void bytes(const char* name, uint8_t (&out)[N]) const {
-    const Napi::Value value = object_.Get(name);
-    if (!value.IsTypedArray() || value.As<Napi::TypedArray>().ByteLength() > N) wrong(at(name), "a short Uint8Array");
-    const Napi::Uint8Array array = value.As<Napi::Uint8Array>();
-    std::memcpy(out, array.Data(), array.ByteLength());
-  }
-  template <class T, size_t N>
-  void numbers(const char* name, std::array<T, N>& out) const {
-    const Napi::Array array = list(name);
-    if (array.Length() != N) wrong(at(name), "an array of fixed length");
-    for (uint32_t i = 0; i < N; ++i) out[i] = static_cast<T>(array.Get(i).ToNumber().DoubleValue());
-  }
-  std::vector<uint16_t> ports(const char* name) const {
-    const Napi::Array array = list(name);
-    std::vector<uint16_t> out;
-    for (uint32_t i = 0; i < array.Length(); ++i) out.push_back(static_cast<uint16_t>(array.Get(i).ToNumber().Uint32Value()));
-    return out;
-  }
-  bool has(const char* name) const { return !object_.Get(name).IsUndefined(); }
-  Fields object(const char* name) const { return {object_.Get(name), at(name)}; }
-  template <class Decode>
-  void each(const char* name, Decode decode) const {
-    const Napi::Array array = list(name);
-    for (uint32_t i = 0; i < array.Length(); ++i) decode(Fields(array.Get(i), at(name) + "." + std::to_string(i)));
-  }
-  // One of the words, by position.
-  template <class Enum>
-  void choice(const char* name, Enum& out, std::initializer_list<const char*> words) const {
-    const std::string word = text(name);
-    int position = 0;
-    for (const char* candidate : words) {
-      if (word == candidate) {
-        out = static_cast<Enum>(position);
-        return;
-      }
-      ++position;
-    }
-    wrong(at(name), "another word");
-  }
-
- private:
-  std::string at(const char* name) const { return path_ + "." + name; }
-  Napi::Array list(const char* name) const {
-    const Napi::Value value = object_.Get(name);
-    if (!value.IsArray()) wrong(at(name), "an array");
-    return value.As<Napi::Array>();
-  }
-  Napi::Object object_;
-  std::string path_;
-};
 
 PortConfig decode_port(const Fields& f) {
   PortConfig port;
@@ -218,17 +125,7 @@ void decode_reaction_point(const Fields& f, DcqcnParameters& p) {
 QueuePairParameters decode_queue_pair(const Fields& f) {
   QueuePairParameters qp;
   f.number("remote_qpn", qp.remote_qpn);
-  const Fields path = f.object("path");
-  path.number("destination_mac", qp.path.destination_mac);
-  path.number("source_mac", qp.path.source_mac);
-  path.boolean("tagged", qp.path.tagged);
-  path.number("vlan_tci", qp.path.vlan_tci);
-  path.number("ip_version", qp.path.ip_version);
-  path.bytes("source_ip", qp.path.source_ip);
-  path.bytes("destination_ip", qp.path.destination_ip);
-  path.number("dscp", qp.path.dscp);
-  path.number("ecn", qp.path.ecn);
-  path.number("udp_source_port", qp.path.udp_source_port);
+  qp.path = decode_path(f.object("path"));
   f.number("priority", qp.priority);
   f.choice("operation", qp.stream.operation, {"write", "send"});
   f.number("path_mtu", qp.stream.path_mtu);
@@ -262,6 +159,11 @@ NicDeviceConfig decode_nic(const Fields& f) {
   f.number("pfc_priorities", p.pfc_priorities);
   decode_scheduler(f.object("scheduler"), p.scheduler);
   decode_priority_map(f.object("priority_map"), p.priority_map);
+  if (f.has("verbs")) {
+    const Fields verbs = f.object("verbs");
+    verbs.number("queue_pairs", p.verbs_queue_pairs);
+    verbs.number("memory_regions", p.memory_regions);
+  }
   const Fields receive = f.object("receive_buffer");
   receive.number("size", p.receive_buffer.size);
   receive.number("drain", p.receive_buffer.drain);
@@ -275,6 +177,21 @@ NicDeviceConfig decode_nic(const Fields& f) {
 }
 
 }  // namespace
+
+RocePath decode_path(const Fields& path) {
+  RocePath out;
+  path.number("destination_mac", out.destination_mac);
+  path.number("source_mac", out.source_mac);
+  path.boolean("tagged", out.tagged);
+  path.number("vlan_tci", out.vlan_tci);
+  path.number("ip_version", out.ip_version);
+  path.bytes("source_ip", out.source_ip);
+  path.bytes("destination_ip", out.destination_ip);
+  path.number("dscp", out.dscp);
+  path.number("ecn", out.ecn);
+  path.number("udp_source_port", out.udp_source_port);
+  return out;
+}
 
 WorkerConfig decode_worker(const Napi::Object& object) {
   const Fields f(object, "worker");

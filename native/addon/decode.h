@@ -1,13 +1,14 @@
-// From JavaScript objects to the engine's configuration. TypeScript has validated the values; what is missing or of the
-// wrong type here is a defect of ours and is thrown as INVALID_CONFIG naming the field.
+// From JavaScript objects to the engine's configuration.
 #pragma once
 
 #include <napi.h>
 
+#include "addon/fields.h"
 #include "engine/config.h"
 
 namespace weir {
 
+RocePath decode_path(const Fields& path);
 WorkerConfig decode_worker(const Napi::Object& object);
 
 }  // namespace weir

@@ -60,13 +60,13 @@ SwitchCopy copy_switch(SwitchDevice& device) {
 std::vector<QueuePairCopy> copy_queue_pairs(NicDevice& device) {
   SoftNic& nic = device.soft_nic();
   std::vector<QueuePairCopy> copy;
-  uint32_t qpn = nic.first_qpn();
-  for (QueuePair& qp : nic.queue_pairs()) {
+  for (uint32_t i = 0; i < nic.queue_pairs().size(); ++i) {
+    QueuePair& qp = nic.queue_pairs()[i];
+    if (qp.transport == nullptr) continue;
     qp.reaction_point.advance(nic.now());
-    copy.push_back({device.queue_pair_name(qpn - nic.first_qpn()), qpn, qp.parameters.remote_qpn, qp.state,
+    copy.push_back({i < nic.streams() ? device.queue_pair_name(i) : "", qp.qpn, qp.parameters.remote_qpn, qp.state,
                     qp.reaction_point.limited(), nic.allowed_rate(qp), qp.reaction_point.target_rate(), qp.reaction_point.alpha(),
                     qp.reaction_point.stage()});
-    ++qpn;
   }
   return copy;
 }

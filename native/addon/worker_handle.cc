@@ -58,17 +58,31 @@ auto& device_at(const Napi::CallbackInfo& info, Worker& worker, Devices& devices
 }  // namespace
 
 Napi::Function WorkerHandle::define(Napi::Env env) {
-  return DefineClass(
-      env, "Worker",
-      {InstanceMethod("open", &WorkerHandle::open), InstanceMethod("begin", &WorkerHandle::begin),
-       InstanceMethod("stopTraffic", &WorkerHandle::stop_traffic), InstanceMethod("stop", &WorkerHandle::stop),
-       InstanceMethod("close", &WorkerHandle::close), InstanceMethod("manifest", &WorkerHandle::manifest),
-       InstanceMethod("readCounters", &WorkerHandle::read_counters), InstanceMethod("drainRecords", &WorkerHandle::drain_records),
-       InstanceMethod("drainPunted", &WorkerHandle::drain_punted), InstanceMethod("inject", &WorkerHandle::inject),
-       InstanceMethod("reconfigure", &WorkerHandle::reconfigure),
-       InstanceMethod("forwardingTable", &WorkerHandle::forwarding_table),
-       InstanceMethod("switchState", &WorkerHandle::switch_state), InstanceMethod("queuePairs", &WorkerHandle::queue_pairs),
-       InstanceMethod("worstGap", &WorkerHandle::worst_gap), InstanceMethod("outcome", &WorkerHandle::outcome)});
+  return DefineClass(env, "Worker",
+                     {InstanceMethod("open", &WorkerHandle::open),
+                      InstanceMethod("begin", &WorkerHandle::begin),
+                      InstanceMethod("stopTraffic", &WorkerHandle::stop_traffic),
+                      InstanceMethod("stop", &WorkerHandle::stop),
+                      InstanceMethod("close", &WorkerHandle::close),
+                      InstanceMethod("manifest", &WorkerHandle::manifest),
+                      InstanceMethod("readCounters", &WorkerHandle::read_counters),
+                      InstanceMethod("drainRecords", &WorkerHandle::drain_records),
+                      InstanceMethod("drainPunted", &WorkerHandle::drain_punted),
+                      InstanceMethod("inject", &WorkerHandle::inject),
+                      InstanceMethod("reconfigure", &WorkerHandle::reconfigure),
+                      InstanceMethod("forwardingTable", &WorkerHandle::forwarding_table),
+                      InstanceMethod("switchState", &WorkerHandle::switch_state),
+                      InstanceMethod("queuePairs", &WorkerHandle::queue_pairs),
+                      InstanceMethod("registerMemory", &WorkerHandle::register_memory),
+                      InstanceMethod("deregisterMemory", &WorkerHandle::deregister_memory),
+                      InstanceMethod("createQueuePair", &WorkerHandle::create_queue_pair),
+                      InstanceMethod("destroyQueuePair", &WorkerHandle::destroy_queue_pair),
+                      InstanceMethod("modifyQueuePair", &WorkerHandle::modify_queue_pair),
+                      InstanceMethod("createAddressHandle", &WorkerHandle::create_address_handle),
+                      InstanceMethod("post", &WorkerHandle::post),
+                      InstanceMethod("drainCompletions", &WorkerHandle::drain_completions),
+                      InstanceMethod("worstGap", &WorkerHandle::worst_gap),
+                      InstanceMethod("outcome", &WorkerHandle::outcome)});
 }
 
 WorkerHandle::WorkerHandle(const Napi::CallbackInfo& info) : Napi::ObjectWrap<WorkerHandle>(info) {
@@ -170,6 +184,7 @@ Napi::Value WorkerHandle::drain_records(const Napi::CallbackInfo& info) {
 Napi::Value WorkerHandle::drain_punted(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   Napi::Array out = Napi::Array::New(env);
+  worker(info).rearm_doorbell();
   const auto frame = std::make_unique<PuntedFrame>();
   while (out.Length() < 64 && worker(info).punted().pop(*frame)) {
     Napi::Object entry = Napi::Object::New(env);

@@ -31,6 +31,14 @@ class WorkerHandle : public Napi::ObjectWrap<WorkerHandle> {
   Napi::Value forwarding_table(const Napi::CallbackInfo& info);
   Napi::Value switch_state(const Napi::CallbackInfo& info);
   Napi::Value queue_pairs(const Napi::CallbackInfo& info);
+  Napi::Value register_memory(const Napi::CallbackInfo& info);
+  Napi::Value deregister_memory(const Napi::CallbackInfo& info);
+  Napi::Value create_queue_pair(const Napi::CallbackInfo& info);
+  Napi::Value destroy_queue_pair(const Napi::CallbackInfo& info);
+  Napi::Value modify_queue_pair(const Napi::CallbackInfo& info);
+  Napi::Value create_address_handle(const Napi::CallbackInfo& info);
+  Napi::Value post(const Napi::CallbackInfo& info);
+  Napi::Value drain_completions(const Napi::CallbackInfo& info);
   Napi::Value worst_gap(const Napi::CallbackInfo& info);
   Napi::Value outcome(const Napi::CallbackInfo& info);
 

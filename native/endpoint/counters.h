@@ -15,9 +15,6 @@ namespace weir {
   X(np_cnp_sent, "packets", "CNPs sent by the notification point")                                                     \
   X(rp_cnp_handled, "packets", "CNPs that the reaction point used to throttle")                                        \
   X(rp_cnp_ignored, "packets", "CNPs received while congestion control is off")                                        \
-  X(rx_write_requests, "packets", "RDMA WRITE requests received (first or only packets)")                              \
-  X(out_of_sequence, "packets", "RoCEv2 packets received ahead of the expected PSN")                                   \
-  X(duplicate_request, "packets", "RoCEv2 packets received behind the expected PSN")                                   \
   X(rx_icrc_encapsulated, "packets", "Dropped: RoCEv2 packets with a wrong ICRC")                                      \
   X(drop_malformed, "packets", "Dropped: frames whose headers do not parse")                                           \
   X(drop_not_for_us, "packets", "Dropped: unicast frames to another MAC address")                                      \

@@ -1,7 +1,9 @@
 #include "endpoint/soft_nic.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "endpoint/stream_transport.h"
 #include "switching/forwarding.h"
 #include "wire/icrc.h"
 
@@ -12,37 +14,40 @@ constexpr uint32_t kNone = UINT32_MAX;
 constexpr Time kTick = 1'024;  // of the timing wheel; order within a tick is exact
 constexpr uint32_t kMaxPayload = 4'096;
 constexpr Time kRetry = 10 * kMicrosecond;
-
-bool carries_request(uint8_t opcode) { return opcode <= kOpcodeRcWriteOnlyImmediate; }
-bool first_of_write(uint8_t opcode) {
-  return opcode == kOpcodeRcWriteFirst || opcode == kOpcodeRcWriteOnly || opcode == kOpcodeRcWriteOnlyImmediate;
-}
-// Of a request: the others are the first and middle packets.
-bool last_of_message(uint8_t opcode) {
-  return opcode != kOpcodeRcSendFirst && opcode != kOpcodeRcSendMiddle && opcode != kOpcodeRcWriteFirst &&
-         opcode != kOpcodeRcWriteMiddle;
-}
+constexpr Time kTimerTick = 16'384;
 
 }  // namespace
 
-SoftNic::SoftNic(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, PacketPool& pool)
+SoftNic::SoftNic(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, PacketPool& pool,
+                 CompletionSink* completions)
     : parameters_(parameters),
       pool_(pool),
-      wheel_(static_cast<uint32_t>(queue_pairs.size()), kTick),
+      streams_(static_cast<uint32_t>(queue_pairs.size())),
+      generations_(parameters.verbs_queue_pairs),
+      memory_(parameters.memory_regions),
+      completions_(completions),
+      wheel_(streams_ + parameters.verbs_queue_pairs, kTick),
+      timers_(streams_ + parameters.verbs_queue_pairs, kTimerTick),
       link_(parameters.rate),
       receive_buffer_(parameters.receive_buffer),
-      cnp_queue_(queue_pairs.size()),
-      windows_(queue_pairs.size()),
+      cnp_queue_(streams_ + parameters.verbs_queue_pairs),
+      windows_(streams_ + parameters.verbs_queue_pairs),
       payload_(kMaxPayload) {
   scheduler_.configure(parameters_.scheduler);
   pfc_.configure(parameters_.rate);
   for (size_t i = 0; i < payload_.size(); ++i) payload_[i] = static_cast<uint8_t>(i);
-  queue_pairs_.reserve(queue_pairs.size());
-  for (const QueuePairParameters& qp : queue_pairs) {
-    queue_pairs_.emplace_back(qp);
-    queue_pairs_.back().reaction_point.configure(&parameters_.reaction_point, parameters_.rate);
-    if (qp.start != kNever) wheel_.schedule(static_cast<uint32_t>(queue_pairs_.size() - 1), qp.start);
+  queue_pairs_.reserve(streams_ + parameters.verbs_queue_pairs);  // transports refer to their counters
+  for (const QueuePairParameters& parameters_of : queue_pairs) {
+    QueuePair& qp = queue_pairs_.emplace_back(parameters_of);
+    const uint32_t index = static_cast<uint32_t>(queue_pairs_.size() - 1);
+    qp.qpn = parameters_.first_qpn + index;
+    const StreamTarget target{parameters_of.remote_qpn, parameters_of.remote_address, parameters_of.remote_key};
+    qp.transport =
+        std::make_unique<StreamTransport>(parameters_of.stream, target, payload_.data(), transport_counters_, qp.counters);
+    qp.reaction_point.configure(&parameters_.reaction_point, parameters_.rate);
+    if (parameters_of.start != kNever) wheel_.schedule(index, parameters_of.start);
   }
+  for (uint32_t i = 0; i < parameters_.verbs_queue_pairs; ++i) queue_pairs_.emplace_back(QueuePairParameters{});
 }
 
 void SoftNic::reconfigure(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs) {
@@ -52,14 +57,15 @@ void SoftNic::reconfigure(const NicParameters& parameters, const std::vector<Que
   parameters_.mac = before.mac;
   parameters_.first_qpn = before.first_qpn;
   parameters_.receive_buffer = before.receive_buffer;
+  parameters_.verbs_queue_pairs = before.verbs_queue_pairs;
   for (uint32_t i = 0; i < queue_pairs_.size(); ++i) {
-    queue_pairs_[i].parameters.rate_cap = queue_pairs[i].rate_cap;
+    if (i < streams_) queue_pairs_[i].parameters.rate_cap = queue_pairs[i].rate_cap;
     repace(i);
   }
 }
 
 Rate SoftNic::allowed_rate(const QueuePair& qp) const {
-  if (qp.state == QueuePair::State::idle || qp.state == QueuePair::State::finished) return 0;
+  if (!qp.started || qp.state == QueuePair::State::finished) return 0;
   Rate rate = parameters_.rate;
   if (parameters_.dcqcn) rate = std::min(rate, qp.reaction_point.rate());
   if (qp.parameters.rate_cap > 0) rate = std::min(rate, qp.parameters.rate_cap);
@@ -67,8 +73,11 @@ Rate SoftNic::allowed_rate(const QueuePair& qp) const {
 }
 
 uint32_t SoftNic::find_qp(uint32_t qpn) const {
-  const uint32_t index = qpn - parameters_.first_qpn;
-  return index < queue_pairs_.size() ? index : kNone;
+  const uint32_t stream = qpn - parameters_.first_qpn;
+  if (stream < streams_) return stream;
+  if (parameters_.verbs_queue_pairs == 0) return kNone;
+  const uint32_t place = streams_ + qpn % parameters_.verbs_queue_pairs;
+  return queue_pairs_[place].qpn == qpn && queue_pairs_[place].transport != nullptr ? place : kNone;
 }
 
 // ---- receiving ----
@@ -95,21 +104,63 @@ SoftNic::Disposition SoftNic::receive(Time now, const uint8_t* data, uint32_t le
     }
   }
   if (!icrc_ok(data, meta)) return ++counters_.rx_icrc_encapsulated, Disposition::consumed;
+  // Connection management is the slow path's.
+  if (meta.destination_qp == kGsiQpn && parameters_.verbs_queue_pairs > 0) return ++counters_.rx_punted, Disposition::punt;
   const uint32_t index = find_qp(meta.destination_qp);
   if (index == kNone) return ++counters_.drop_unknown_qp, Disposition::consumed;
+  QueuePair& qp = queue_pairs_[index];
+  if (qp.connected && !from_peer(qp, data, meta)) return ++transport_counters_.drop_wrong_peer, Disposition::consumed;
   if (meta.kind == FrameKind::cnp) {
-    QueuePair& qp = queue_pairs_[index];
     if (!parameters_.dcqcn) return ++counters_.rp_cnp_ignored, Disposition::consumed;
     ++counters_.rp_cnp_handled;
     ++qp.counters.cnp_handled;
     qp.reaction_point.on_cnp(now_);
     repace(index);
-  } else if (carries_request(meta.opcode)) {
-    receive_data(index, length, meta);
-  } else {
-    ++counters_.drop_unsupported_opcode;
+    return Disposition::consumed;
   }
+  if (!qp.transport->understands(meta.opcode)) return ++counters_.drop_unsupported_opcode, Disposition::consumed;
+  if (meta.ecn == 3) notice_mark(index);
+  if (qp.verbs != nullptr) {
+    ++qp.counters.rx_packets;
+    qp.counters.rx_bytes += meta.payload_length;
+    qp.counters.rx_wire_bytes += wire_bytes(length);
+  }
+  qp.transport->receive(now_, data, meta);
+  serve(index);
   return Disposition::consumed;
+}
+
+bool SoftNic::from_peer(const QueuePair& qp, const uint8_t* frame, const PacketMeta& meta) const {
+  const RocePath& path = qp.parameters.path;
+  if (meta.ip_version != path.ip_version) return false;
+  const bool ipv6 = meta.ip_version == 6;
+  return std::memcmp(frame + meta.l3_offset + (ipv6 ? 8 : 12), path.destination_ip, ipv6 ? 16 : 4) == 0;
+}
+
+// The transport has heard something, or has been given something: what does it want now?
+void SoftNic::attend(uint32_t index) {
+  QueuePair& qp = queue_pairs_[index];
+  if (qp.verbs == nullptr) return;
+  const Time timer = qp.transport->next_deadline();
+  if (timer == kNever) {
+    timers_.cancel(index);
+  } else if (!timers_.scheduled(index) || timers_.at(index) != timer) {
+    timers_.schedule(index, timer);
+  }
+  if (!qp.answers && qp.transport->control_waits()) {
+    qp.answers = true;
+    qp.next_answer = kNone;
+    ReadyList& list = answers_[qp.parameters.priority];
+    (list.head == kNone ? list.head : queue_pairs_[list.tail].next_answer) = index;
+    list.tail = index;
+    answering_ = static_cast<uint8_t>(answering_ | 1u << qp.parameters.priority);
+  }
+  if (qp.state == QueuePair::State::idle && qp.transport->data_bytes() > 0) due(index);
+}
+
+void SoftNic::serve(uint32_t index) {
+  attend(index);
+  if (in_flight_ == kNoPacket) start_next();
 }
 
 void SoftNic::obey(int priority, uint16_t quanta) {
@@ -134,31 +185,15 @@ void SoftNic::receive_pause(Time now, uint16_t quanta) {
   if (in_flight_ == kNoPacket) start_next();
 }
 
-void SoftNic::receive_data(uint32_t index, uint32_t length, const PacketMeta& meta) {
+void SoftNic::notice_mark(uint32_t index) {
   QueuePair& qp = queue_pairs_[index];
-  if (meta.ecn == 3) {
-    ++counters_.np_ecn_marked_roce_packets;
-    ++qp.counters.ecn_marked;
-    if (parameters_.dcqcn) {
-      expire_windows(now_);  // after skip_to() some may have ended that advance() has not come to yet
-      const bool opens = !qp.notification_point.active();
-      if (qp.notification_point.on_marked(now_, parameters_.cnp_interval)) owe_cnp(index);
-      if (opens && qp.notification_point.active()) windows_[(window_head_ + window_count_++) % windows_.size()] = index;
-    }
-  }
-  const SequenceCheck::Verdict verdict = qp.sequence.observe(meta.psn);
-  if (verdict.duplicate) {
-    ++counters_.duplicate_request;
-    ++qp.counters.duplicate;
-    return;
-  }
-  if (verdict.missing > 0) ++counters_.out_of_sequence;
-  qp.counters.lost += verdict.missing;
-  ++qp.counters.rx_packets;
-  qp.counters.rx_bytes += meta.payload_length;
-  qp.counters.rx_wire_bytes += wire_bytes(length);
-  if (first_of_write(meta.opcode)) ++counters_.rx_write_requests;
-  if (last_of_message(meta.opcode)) ++qp.counters.rx_messages;
+  ++counters_.np_ecn_marked_roce_packets;
+  ++qp.counters.ecn_marked;
+  if (!parameters_.dcqcn) return;
+  expire_windows(now_);  // after skip_to() some may have ended that advance() has not come to yet
+  const bool opens = !qp.notification_point.active();
+  if (qp.notification_point.on_marked(now_, parameters_.cnp_interval)) owe_cnp(index);
+  if (opens && qp.notification_point.active()) windows_[(window_head_ + window_count_++) % windows_.size()] = index;
 }
 
 void SoftNic::check_receive_buffer() {
@@ -191,10 +226,11 @@ void SoftNic::expire_windows(Time at) {
 // ---- time ----
 
 Time SoftNic::next_deadline() const {
-  Time next = std::min({wheel_.next_deadline(), pfc_.next_deadline(), retry_at_, receive_buffer_.next_deadline()});
+  Time next = std::min(
+      {wheel_.next_deadline(), timers_.next_deadline(), pfc_.next_deadline(), retry_at_, receive_buffer_.next_deadline()});
   if (window_count_ > 0) next = std::min(next, queue_pairs_[windows_[window_head_]].notification_point.window_end());
   if (in_flight_ != kNoPacket) return std::min(next, in_flight_ends_);
-  const uint8_t waiting = static_cast<uint8_t>(backlogged_ | (cnp_count_ > 0 ? 1u << parameters_.cnp_priority : 0u));
+  const uint8_t waiting = static_cast<uint8_t>(backlogged_ | answering_ | (cnp_count_ > 0 ? 1u << parameters_.cnp_priority : 0u));
   return std::min(next, pause_.next_resume(waiting));
 }
 
@@ -217,13 +253,17 @@ void SoftNic::step(Time at) {
   pfc_.advance(now_);
   check_receive_buffer();
   expire_windows(at);
+  for (uint32_t index = timers_.pop_due(now_); index != TimingWheel::kNone; index = timers_.pop_due(now_)) {
+    queue_pairs_[index].transport->advance(now_);
+    attend(index);
+  }
   for (uint32_t index = wheel_.pop_due(now_); index != TimingWheel::kNone; index = wheel_.pop_due(now_)) due(index);
   if (in_flight_ == kNoPacket) start_next();
 }
 
 void SoftNic::due(uint32_t index) {
   QueuePair& qp = queue_pairs_[index];
-  if (qp.state == QueuePair::State::idle) begin(qp);
+  if (!qp.started) begin(qp);
   if (qp.parameters.stop <= now_) return finish(qp);
   qp.reaction_point.advance(now_);
   const Rate rate = allowed_rate(qp);
@@ -240,6 +280,7 @@ void SoftNic::due(uint32_t index) {
 
 void SoftNic::begin(QueuePair& qp) {
   const bool alone = active_++ == 0;
+  qp.started = true;
   const Rate later = parameters_.initial_rate > 0 ? parameters_.initial_rate : parameters_.rate;
   qp.state = QueuePair::State::waiting;
   qp.reaction_point.start(now_, parameters_.line_rate_start && alone ? parameters_.rate : later);
@@ -289,7 +330,8 @@ void SoftNic::push_ready(uint32_t index) {
 void SoftNic::start_next() {
   PacketId id = kNoPacket;
   const bool cnp_may_go = cnp_count_ > 0 && (pause_.paused_mask() >> parameters_.cnp_priority & 1) == 0;
-  if (pfc_.owed() != 0 || cnp_may_go || backlogged_ != 0) {
+  const bool answer_may_go = (answering_ & ~pause_.paused_mask()) != 0;
+  if (pfc_.owed() != 0 || cnp_may_go || answer_may_go || backlogged_ != 0) {
     if (pool_.available() == 0) {
       ++counters_.tx_no_descriptor;
       retry_at_ = now_ + kRetry;
@@ -301,7 +343,8 @@ void SoftNic::start_next() {
   } else if (cnp_may_go) {
     id = make_cnp();
   } else {
-    id = make_data();
+    if (answer_may_go) id = make_answer();
+    if (id == kNoPacket) id = make_data();
   }
   if (id == kNoPacket) return;
   in_flight_ = id;
@@ -340,10 +383,43 @@ PacketId SoftNic::make_cnp() {
   return id;
 }
 
+// One of the highest priority that may send.
+PacketId SoftNic::make_answer() {
+  for (uint8_t left = static_cast<uint8_t>(answering_ & ~pause_.paused_mask()); left != 0;) {
+    const int priority = 31 - __builtin_clz(left);
+    ReadyList& list = answers_[static_cast<size_t>(priority)];
+    const uint32_t index = list.head;
+    QueuePair& qp = queue_pairs_[index];
+    list.head = qp.next_answer;
+    if (list.head == kNone) {
+      list.tail = kNone;
+      answering_ = static_cast<uint8_t>(answering_ & ~(1u << priority));
+      left = static_cast<uint8_t>(left & ~(1u << priority));
+    }
+    qp.answers = false;
+    if (qp.transport == nullptr || !qp.transport->control_waits()) continue;
+    OutgoingPacket out;
+    qp.transport->take_control(out);
+    const PacketId id = pool_.allocate();
+    write(id, qp, out, static_cast<uint8_t>(priority));
+    attend(index);
+    return id;
+  }
+  return kNoPacket;
+}
+
+void SoftNic::write(PacketId id, QueuePair& qp, OutgoingPacket& out, uint8_t priority) {
+  Packet& packet = pool_[id];
+  packet = Packet{};
+  packet.priority = priority;
+  const RoceTemplate& headers = out.address_handle < address_handles_.size() ? address_handles_[out.address_handle] : qp.headers;
+  packet.length = headers.build_data(pool_.data(id), out.header, out.payload, out.payload_bytes);
+  sent(packet);
+}
+
 uint32_t SoftNic::next_wire_bytes(const QueuePair& qp) {
-  const uint32_t payload = qp.stream.next_payload();
-  const uint32_t reth = qp.stream.next_is_first() && qp.parameters.stream.operation == Operation::write ? kRethHeader : 0;
-  return wire_bytes(qp.headers.bth_offset() + kBthHeader + reth + ((payload + 3) & ~3u) + kIcrc);
+  const uint32_t bytes = qp.transport == nullptr ? 0 : qp.transport->data_bytes();
+  return wire_bytes(qp.headers.bth_offset() + bytes);
 }
 
 PacketId SoftNic::make_data() {
@@ -363,38 +439,34 @@ PacketId SoftNic::make_data() {
       list.tail = kNone;
       backlogged_ = static_cast<uint8_t>(backlogged_ & ~(1u << priority));
     }
-    if (qp.parameters.stop <= now_ || qp.stream.finished()) {
+    qp.state = QueuePair::State::waiting;
+    if (qp.parameters.stop <= now_) {
       finish(qp);
       continue;
     }
-    const MessageStream::Segment segment = qp.stream.next();
-    DataHeader header{};
-    header.opcode = segment.opcode;
-    header.destination_qp = qp.parameters.remote_qpn;
-    header.psn = segment.psn;
-    header.ack_request = segment.last;
-    header.has_reth = segment.first && qp.parameters.stream.operation == Operation::write;
-    header.virtual_address = qp.parameters.remote_address;
-    header.rkey = qp.parameters.remote_key;
-    header.dma_length = segment.message_bytes;
+    OutgoingPacket out;
+    if (qp.transport == nullptr || qp.transport->data_bytes() == 0 || !qp.transport->take_data(now_, out)) {
+      qp.state = QueuePair::State::idle;
+      attend(index);
+      continue;
+    }
     const PacketId id = pool_.allocate();
-    Packet& packet = pool_[id];
-    packet = Packet{};
-    packet.priority = static_cast<uint8_t>(priority);
-    packet.length = qp.headers.build_data(pool_.data(id), header, payload_.data(), segment.payload_bytes);
-    const uint32_t wire = wire_bytes(packet.length);
+    write(id, qp, out, static_cast<uint8_t>(priority));
+    const uint32_t wire = wire_bytes(pool_[id].length);
     ++qp.counters.tx_packets;
-    qp.counters.tx_bytes += segment.payload_bytes;
+    qp.counters.tx_bytes += out.payload_bytes;
     qp.counters.tx_wire_bytes += wire;
-    sent(packet);
     qp.reaction_point.on_sent(now_, wire);
     qp.paced_rate = allowed_rate(qp);
     qp.pacer.sent(now_, wire, qp.paced_rate);
-    if (qp.stream.finished()) {
-      finish(qp);
-    } else {
+    if (qp.transport->data_bytes() > 0) {
       wait(index);
+    } else if (qp.verbs != nullptr) {
+      qp.state = QueuePair::State::idle;
+    } else {
+      finish(qp);
     }
+    attend(index);
     return id;
   }
 }
@@ -413,7 +485,7 @@ void SoftNic::settle_counters() {
   counters_.rp_cur_flows = 0;
   if (!parameters_.dcqcn) return;
   for (const QueuePair& qp : queue_pairs_) {
-    if (allowed_rate(qp) > 0 && qp.reaction_point.limited()) ++counters_.rp_cur_flows;
+    if (qp.transport != nullptr && allowed_rate(qp) > 0 && qp.reaction_point.limited()) ++counters_.rp_cur_flows;
   }
 }
 

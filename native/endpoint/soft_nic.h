@@ -6,9 +6,10 @@
 //   transmit()             take the frames whose last bit has left by the time reached
 //   next_deadline()        when to call advance() next if nothing arrives
 //
-// The link carries one frame at a time. When it falls free the order is: PFC frames, CNPs, then data by the scheduler
-// among priorities with a ready QP; within a priority ready QPs take turns. A QP becomes ready when its pacer releases
-// its next packet. DCQCN (Zhu et al., SIGCOMM 2015): a reaction point per QP, a notification point per incoming flow.
+// The link carries one frame at a time. When it falls free the order is: PFC frames, CNPs, acknowledgements, then data by the
+// scheduler among priorities with a ready QP; within a priority ready QPs take turns. A QP becomes ready when its pacer
+// releases its next packet, be it a request or a READ response. DCQCN (Zhu et al., SIGCOMM 2015): a reaction point per QP, a
+// notification point per incoming flow.
 #pragma once
 
 #include <array>
@@ -23,11 +24,15 @@
 #include "pacing/timing_wheel.h"
 #include "switching/pfc.h"
 #include "switching/scheduler.h"
+#include "transport/transport.h"
 #include "wire/classify.h"
 #include "wire/packet.h"
 #include "wire/priority_map.h"
 
 namespace weir {
+
+// Queue pair of connection management (IBTA volume 1, 3.9.5); 0 and 1 are nobody else's.
+inline constexpr uint32_t kGsiQpn = 1;
 
 struct NicParameters {
   Rate rate = 0;  // of the link; must be > 0
@@ -44,6 +49,15 @@ struct NicParameters {
   SchedulerParameters scheduler;
   PriorityMap priority_map;  // of what is received
   ReceiveBufferParameters receive_buffer;
+  uint32_t verbs_queue_pairs = 0;  // places for queue pairs of applications, up to 2^15
+  uint32_t memory_regions = 0;     // up to 2^24 - 1
+};
+
+// A queue pair as an application makes it.
+struct VerbsQueuePairParameters {
+  bool datagram = false;  // UD; else RC
+  uint32_t send_depth = 128;
+  uint32_t receive_depth = 128;
 };
 
 class SoftNic {
@@ -51,7 +65,9 @@ class SoftNic {
   enum class Disposition : uint8_t { consumed, punt };
 
   // `pool` must outlive the NIC, belong to the same worker and have room for a frame in each of its buffers.
-  SoftNic(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, PacketPool& pool);
+  // `completions` must outlive it too; null when there are no queue pairs of applications.
+  SoftNic(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, PacketPool& pool,
+          CompletionSink* completions = nullptr);
   SoftNic(const SoftNic&) = delete;
   SoftNic& operator=(const SoftNic&) = delete;
 
@@ -70,9 +86,27 @@ class SoftNic {
   Time next_deadline() const;
   Time now() const { return now_; }
 
+  // For applications; between two events, as all of this.
+  MemoryTable& memory() { return memory_; }
+  // Its number; 0 when there is no place left.
+  uint32_t create_queue_pair(const VerbsQueuePairParameters& parameters);
+  // False when there is none of this number.
+  bool destroy_queue_pair(uint32_t qpn);
+  // `path` and `priority` of what is sent count from the transition to rtr on. Throws NativeError INVALID_STATE, INVALID_QPN.
+  void modify_queue_pair(uint32_t qpn, QueuePairState to, const QueueAttributes& attributes, const RocePath& path,
+                         uint8_t priority, Rate rate_cap);
+  // How to reach a receiver of datagrams. Handles count from 0.
+  uint32_t create_address_handle(const RocePath& path);
+  // Work for a queue pair that is no more is ignored: its application knows.
+  void post_send(uint32_t qpn, const SendWork& work);
+  void post_receive(uint32_t qpn, const ReceiveWork& work);
+
   NicCounters& counters() { return counters_; }
+  TransportCounters& transport_counters() { return transport_counters_; }
   NicPriorityCounters& counters(int priority) { return priorities_[static_cast<size_t>(priority)]; }
+  // Those that stream first, then the places for those of applications.
   std::vector<QueuePair>& queue_pairs() { return queue_pairs_; }
+  uint32_t streams() const { return streams_; }
   uint32_t first_qpn() const { return parameters_.first_qpn; }
   Rate line_rate() const { return parameters_.rate; }
   // The rate a QP may send at now: its reaction point's, its cap and the line's smallest. 0 while it does not send.
@@ -90,7 +124,9 @@ class SoftNic {
   void start_next();
   PacketId make_pfc();
   PacketId make_cnp();
+  PacketId make_answer();
   PacketId make_data();
+  void write(PacketId id, QueuePair& qp, OutgoingPacket& out, uint8_t priority);
   static uint32_t next_wire_bytes(const QueuePair& qp);
   void sent(const Packet& packet);
   void due(uint32_t index);
@@ -102,20 +138,31 @@ class SoftNic {
   void expire_windows(Time at);
   void owe_cnp(uint32_t index);
   void obey(int priority, uint16_t quanta);
-  void receive_data(uint32_t index, uint32_t length, const PacketMeta& meta);
+  void attend(uint32_t index);
+  void serve(uint32_t index);
+  void notice_mark(uint32_t index);
+  bool from_peer(const QueuePair& qp, const uint8_t* frame, const PacketMeta& meta) const;
   void check_receive_buffer();
   uint32_t find_qp(uint32_t qpn) const;
 
   NicParameters parameters_;
   PacketPool& pool_;
+  uint32_t streams_;
   std::vector<QueuePair> queue_pairs_;
-  TimingWheel wheel_;
+  std::vector<uint32_t> generations_;  // of the places for queue pairs of applications
+  MemoryTable memory_;
+  std::vector<RoceTemplate> address_handles_;
+  CompletionSink* completions_;
+  TimingWheel wheel_;   // releases and rate changes
+  TimingWheel timers_;  // of transports
   Serializer link_;
   PacketId in_flight_ = kNoPacket;
   Time in_flight_ends_ = 0;
   PacketQueue departed_;
   std::array<ReadyList, kPriorities> ready_{};
   uint8_t backlogged_ = 0;
+  std::array<ReadyList, kPriorities> answers_{};  // QPs with control packets to send
+  uint8_t answering_ = 0;
   Scheduler scheduler_;
   PfcSender pfc_;
   PauseState pause_;
@@ -131,6 +178,7 @@ class SoftNic {
   Time retry_at_ = kNever;  // when the pool was empty
   std::vector<uint8_t> payload_;
   NicCounters counters_;
+  TransportCounters transport_counters_;
   std::array<NicPriorityCounters, kPriorities> priorities_;
   Time now_ = 0;
 };

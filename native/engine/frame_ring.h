@@ -36,6 +36,7 @@ class FrameRing {
     return ring_.push(scratch_);
   }
   bool pop(PuntedFrame& frame) { return ring_.pop(frame); }
+  bool empty() const { return ring_.empty(); }
   uint64_t refused() const { return ring_.overflow() + too_long_.load(std::memory_order_relaxed); }
 
  private:

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 
+#include "base/native_error.h"
 #include "wire/classify.h"
 #include "wire/mac_control.h"
 
@@ -26,7 +27,8 @@ NicDevice::NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort por
       index_(index),
       pool_(pool),
       punted_(punted),
-      nic_(config.parameters, shifted(config.queue_pairs, begin), pool) {
+      verbs_(config.parameters.verbs_queue_pairs > 0 ? std::make_unique<VerbsRings>() : nullptr),
+      nic_(config.parameters, shifted(config.queue_pairs, begin), pool, verbs_.get()) {
   ports_.push_back(std::move(port));
 }
 
@@ -62,6 +64,7 @@ void NicDevice::turn(Time horizon, Time now) {
   nic_.skip_to(now - config_.arrears);
   for (; port.next_arrival() <= horizon; port.pop()) accept(port.front());
   port.give_back();
+  if (verbs_ != nullptr) take_work();
   nic_.advance(horizon);
   for (PacketId id = nic_.transmit(); id != kNoPacket; id = nic_.transmit()) {
     if (pool_[id].meta.kind == FrameKind::pfc) write_pfc(pool_, id);
@@ -70,15 +73,52 @@ void NicDevice::turn(Time horizon, Time now) {
   if (port.unsent() > 0) nic_.counters().tx_port_down += port.flush(pool_);
 }
 
+void NicDevice::take_work() {
+  for (WorkCommand command; verbs_->commands.pop(command);) {
+    const SendWork& work = command.work;
+    if (command.receive) {
+      nic_.post_receive(command.qpn, {work.id, work.local_address, work.length, work.local_key});
+    } else {
+      nic_.post_send(command.qpn, work);
+    }
+  }
+}
+
+uint32_t NicDevice::create_queue_pair(const VerbsQueuePairParameters& parameters) {
+  const uint32_t depth = parameters.send_depth + parameters.receive_depth;
+  if (depth > VerbsRings::kMostWork - total_depth_) {
+    throw NativeError("NO_RESOURCES", 0, "", "the queue pairs of this device hold too many work requests together",
+                      "131072 at most: make queues less deep, or destroy queue pairs");
+  }
+  const uint32_t qpn = nic_.create_queue_pair(parameters);
+  if (qpn == 0) {
+    throw NativeError("NO_RESOURCES", 0, "", "no queue pair is left on this device", "destroy queue pairs that are not used");
+  }
+  depths_[qpn] = depth;
+  total_depth_ += depth;
+  return qpn;
+}
+
+bool NicDevice::destroy_queue_pair(uint32_t qpn) {
+  take_work();
+  if (!nic_.destroy_queue_pair(qpn)) return false;
+  total_depth_ -= depths_[qpn];
+  depths_.erase(qpn);
+  return true;
+}
+
 Time NicDevice::next_deadline() { return std::min(nic_.next_deadline(), ports_.front().next_deadline()); }
 
 void NicDevice::stop_traffic(Time now) {
-  for (QueuePair& qp : nic_.queue_pairs()) qp.parameters.stop = std::min(qp.parameters.stop, now);
+  for (uint32_t i = 0; i < nic_.streams(); ++i) {
+    Time& stop = nic_.queue_pairs()[i].parameters.stop;
+    stop = std::min(stop, now);
+  }
 }
 
 void NicDevice::sample(Time at, SpscRing<Record>& ring) {
   std::vector<QueuePair>& queue_pairs = nic_.queue_pairs();
-  for (uint32_t i = 0; i < queue_pairs.size(); ++i) {
+  for (uint32_t i = 0; i < nic_.streams(); ++i) {
     QueuePair& qp = queue_pairs[i];
     const QpCounters& counters = qp.counters;
     if (qp.parameters.start != kNever) {
@@ -106,14 +146,15 @@ void NicDevice::sample(Time at, SpscRing<Record>& ring) {
 void NicDevice::register_counters(CounterBlock& block) {
   const CounterLabels device{{"device", config_.name}};
   block.add(nic_.counters(), device);
+  block.add(nic_.transport_counters(), device);
   block.add(ports_.front().counters(), device);
   for (int p = 0; p < kPriorities; ++p) {
     block.add(nic_.counters(p), {{"device", config_.name}, {"priority", std::to_string(p)}});
   }
   std::vector<QueuePair>& queue_pairs = nic_.queue_pairs();
-  for (size_t i = 0; i < queue_pairs.size(); ++i) {
+  for (size_t i = 0; i < nic_.streams(); ++i) {
     char qpn[16];
-    std::snprintf(qpn, sizeof qpn, "0x%06x", nic_.first_qpn() + static_cast<uint32_t>(i));
+    std::snprintf(qpn, sizeof qpn, "0x%06x", queue_pairs[i].qpn);
     block.add(queue_pairs[i].counters, {{"device", config_.name}, {"qpn", qpn}, {"flow", config_.queue_pair_names[i]}});
   }
 }

@@ -1,12 +1,15 @@
 // A SoftNic on a real port.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <vector>
 
 #include "endpoint/soft_nic.h"
 #include "engine/config.h"
 #include "engine/device.h"
 #include "engine/frame_ring.h"
+#include "engine/verbs_rings.h"
 
 namespace weir {
 
@@ -24,16 +27,25 @@ class NicDevice final : public Device {
   std::vector<WirePort>& ports() override { return ports_; }
   const std::string& queue_pair_name(size_t index) const { return config_.queue_pair_names[index]; }
   SoftNic& soft_nic() { return nic_; }
+  // Null when the NIC has no places for queue pairs of applications.
+  VerbsRings* verbs() { return verbs_.get(); }
+  // Queue pairs of applications; on the worker's thread, between two turns. Throws NativeError NO_RESOURCES.
+  uint32_t create_queue_pair(const VerbsQueuePairParameters& parameters);
+  bool destroy_queue_pair(uint32_t qpn);
 
  private:
   void accept(const WirePort::Arrival& arrival);
+  void take_work();
 
   NicDeviceConfig config_;
   uint16_t index_;
   std::vector<WirePort> ports_;  // just one
   PacketPool& pool_;
   FrameRing& punted_;
+  std::unique_ptr<VerbsRings> verbs_;
   SoftNic nic_;
+  std::map<uint32_t, uint32_t> depths_;  // work requests that each queue pair of an application may hold
+  uint32_t total_depth_ = 0;
 };
 
 }  // namespace weir

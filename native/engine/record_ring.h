@@ -51,6 +51,8 @@ class SpscRing {
     head_.store(head + 1, std::memory_order_release);
     return true;
   }
+  // Either end; may be out of date when it returns.
+  bool empty() const { return head_.load(std::memory_order_acquire) == tail_.load(std::memory_order_acquire); }
   uint64_t overflow() const { return overflow_.load(std::memory_order_relaxed); }
 
  private:

@@ -124,6 +124,33 @@ bool Worker::inject(uint16_t device, uint16_t port, std::span<const uint8_t> byt
   return taken;
 }
 
+bool Worker::post(size_t nic, const WorkCommand& command) {
+  if (!ready() || nic >= nics_.size() || nics_[nic]->verbs() == nullptr) return false;
+  return nics_[nic]->verbs()->commands.push(command);
+}
+
+void Worker::wake() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (sleeping_.load(std::memory_order_relaxed)) eventfd_write(wake_, 1);
+}
+
+bool Worker::work_waits() const {
+  for (const auto& nic : nics_) {
+    if (nic->verbs() != nullptr && !nic->verbs()->commands.empty()) return true;
+  }
+  return false;
+}
+
+// What has come for the application rings at once, but only once until it is looked at.
+void Worker::announce() {
+  if (!doorbell_ || announced_.load(std::memory_order_seq_cst)) return;
+  bool waits = !punted_.empty();
+  for (const auto& nic : nics_) waits = waits || (nic->verbs() != nullptr && !nic->verbs()->completions.empty());
+  if (!waits) return;
+  announced_.store(true, std::memory_order_seq_cst);
+  doorbell_();
+}
+
 void Worker::run_action() {
   if (!action_waits_.load(std::memory_order_acquire)) return;
   const std::lock_guard lock(mutex_);
@@ -340,6 +367,7 @@ void Worker::loop(Time begin) {
         if (port.unsent() > 0) deadline = std::min(deadline, now + config_.quantum);
       }
     }
+    announce();
     publish(now, false);
     const uint64_t frames = frames_seen();
     if (frames != seen) last_frame = now;
@@ -348,6 +376,9 @@ void Worker::loop(Time begin) {
     const Time before = monotonic_now();
     idle_slept = wait(before, deadline, busy) ? monotonic_now() - before : 0;
   }
+  // What was handed over before stop() still goes out.
+  inject();
+  for (Device* device : devices_) device->turn(clock_.now, clock_.now);
   publish(clock_.now, true);
 }
 
@@ -367,8 +398,11 @@ bool Worker::wait(Time now, Time deadline, bool busy) {
       }
     }
   }
-  const timespec timeout = to_timespec(std::min(deadline - now, kLongestSleep));
+  sleeping_.store(true, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const timespec timeout = to_timespec(work_waits() ? 0 : std::min(deadline - now, kLongestSleep));
   ppoll(waits.data(), waits.size(), &timeout, nullptr);
+  sleeping_.store(false, std::memory_order_relaxed);
   eventfd_t ignored;
   if ((waits[0].revents & POLLIN) != 0) eventfd_read(wake_, &ignored);
   return true;

@@ -58,13 +58,21 @@ class Worker {
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   std::string failure() const { return failure_; }  // after stop()
 
-  // Called on the worker thread, at most every 20 ms, when records or punted frames wait; and when the loop has ended.
+  // Called on the worker thread: at most every 20 ms while records may wait, once when punted frames or completions have come
+  // until rearm_doorbell() is called, and when the loop has ended.
   void set_doorbell(std::function<void()> doorbell) { doorbell_ = std::move(doorbell); }
+
+  // Before punted frames or completions are read: those that come from now on ring again.
+  void rearm_doorbell() { announced_.store(false, std::memory_order_seq_cst); }
 
   SpscRing<Record>& records() { return records_; }
   FrameRing& punted() { return punted_; }
   // Sends a frame out of a port; false if it was not taken. One caller at a time.
   bool inject(uint16_t device, uint16_t port, std::span<const uint8_t> bytes);
+  // Work for queue pairs of applications on NIC number `nic`; false if the ring is full or there is none. One caller at a time.
+  bool post(size_t nic, const WorkCommand& command);
+  // After posting: sees to it that the worker looks soon.
+  void wake();
   // Runs `action` on the worker's thread between two turns and waits for it; what it throws is thrown here. Once the thread
   // has ended, runs it here. For configuration and inspection: the poll loop stands still meanwhile.
   void between_turns(const std::function<void()>& action);
@@ -94,6 +102,8 @@ class Worker {
   void run_action();
   void check_ports(Time now);
   void publish(Time now, bool last);
+  void announce();
+  bool work_waits() const;
   bool wait(Time now, Time deadline, bool busy);
   uint64_t frames_seen() const;
 
@@ -131,6 +141,8 @@ class Worker {
   std::atomic<bool> action_waits_{false};
   bool ended_ = false;  // the loop takes no more actions
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> sleeping_{false};   // in an idle sleep, or about to
+  std::atomic<bool> announced_{false};  // the doorbell rang for what waits now
   std::atomic<bool> ready_{false};
   std::atomic<bool> failed_{false};
   std::atomic<uint64_t> worst_gap_{0};

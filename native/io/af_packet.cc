@@ -5,7 +5,6 @@
 #include <linux/if_ether.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -13,9 +12,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <exception>
 
 #include "base/native_error.h"
+#include "io/network_namespace.h"
 
 namespace weir {
 namespace {
@@ -31,44 +30,6 @@ constexpr int kSocketBuffer = 8 << 20;
 
 constexpr uint32_t round_up(uint32_t value, uint32_t unit) { return (value + unit - 1) / unit * unit; }
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-// Runs `body` with the calling thread in a network namespace, and brings the thread back whatever happens.
-template <typename Body>
-void in_namespace(int namespace_fd, const Body& body) {
-  if (namespace_fd < 0) return body();
-  const Descriptor home(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
-  if (home.get() < 0) {
-    throw NativeError::from_errno("open", "cannot open this thread's network namespace", "/proc must be mounted");
-  }
-  if (::setns(namespace_fd, CLONE_NEWNET) != 0) {
-    throw NativeError::from_errno("setns", "cannot enter the network namespace",
-                                  "needs CAP_SYS_ADMIN: run as root, or inside the user namespace that owns it");
-  }
-  std::exception_ptr failure;
-  try {
-    body();
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  if (::setns(home.get(), CLONE_NEWNET) != 0 && !failure) {
-    throw NativeError::from_errno("setns", "cannot return to this thread's network namespace", "needs CAP_SYS_ADMIN");
-  }
-  if (failure) std::rethrow_exception(failure);
-}
-
 void set_option(int socket, int option, int value, const char* what) {
   if (::setsockopt(socket, SOL_PACKET, option, &value, sizeof value) != 0) {
     throw NativeError::from_errno("setsockopt", std::string("packet socket: ") + what, "needs Linux 4.20 or later");
@@ -80,27 +41,28 @@ void accept_roce_only(int socket) {
   constexpr uint16_t kLoadHalf = BPF_LD | BPF_H | BPF_ABS, kLoadByte = BPF_LD | BPF_B | BPF_ABS,
                      kEqual = BPF_JMP | BPF_JEQ | BPF_K;
   sock_filter program[] = {
-      {kLoadHalf, 0, 0, 12},                       // 0 ethertype
-      {kEqual, 14, 0, 0x8808},                     // 1 MAC control: accept
-      {kEqual, 13, 0, ETH_P_ARP},                  // 2 accept
-      {kEqual, 0, 7, ETH_P_IP},                    // 3 IPv4, else 11
-      {kLoadByte, 0, 0, 23},                       // 4 protocol
-      {kEqual, 0, 9, IPPROTO_UDP},                 // 5 else drop
-      {kLoadHalf, 0, 0, 20},                       // 6 fragment offset
-      {BPF_JMP | BPF_JSET | BPF_K, 7, 0, 0x1fff},  // 7 a later fragment: drop
-      {BPF_LDX | BPF_B | BPF_MSH, 0, 0, 14},       // 8 header length
-      {BPF_LD | BPF_H | BPF_IND, 0, 0, 16},        // 9 UDP destination port
-      {kEqual, 5, 4, kRoceUdpPort},                // 10
-      {kEqual, 0, 3, ETH_P_IPV6},                  // 11 else drop
-      {kLoadByte, 0, 0, 20},                       // 12 next header
-      {kEqual, 0, 1, IPPROTO_UDP},                 // 13 else drop
-      {BPF_JMP | BPF_JA, 0, 0, 2},                 // 14 to 17
-      {BPF_RET | BPF_K, 0, 0, 0},                  // 15 drop
-      {BPF_RET | BPF_K, 0, 0, UINT32_MAX},         // 16 accept
-      {kLoadHalf, 0, 0, 56},                       // 17 UDP destination port
-      {kEqual, 0, 1, kRoceUdpPort},                // 18
-      {BPF_RET | BPF_K, 0, 0, UINT32_MAX},         // 19
-      {BPF_RET | BPF_K, 0, 0, 0},                  // 20
+      {kLoadHalf, 0, 0, 12},                        // 0 ethertype
+      {kEqual, 19, 0, 0x8808},                      // 1 MAC control: accept
+      {kEqual, 18, 0, ETH_P_ARP},                   // 2 accept
+      {kEqual, 0, 7, ETH_P_IP},                     // 3 IPv4, else 11
+      {kLoadByte, 0, 0, 23},                        // 4 protocol
+      {kEqual, 0, 14, IPPROTO_UDP},                 // 5 else drop
+      {kLoadHalf, 0, 0, 20},                        // 6 fragment offset
+      {BPF_JMP | BPF_JSET | BPF_K, 12, 0, 0x1fff},  // 7 a later fragment: drop
+      {BPF_LDX | BPF_B | BPF_MSH, 0, 0, 14},        // 8 header length
+      {BPF_LD | BPF_H | BPF_IND, 0, 0, 16},         // 9 UDP destination port
+      {kEqual, 10, 9, kRoceUdpPort},                // 10
+      {kEqual, 0, 8, ETH_P_IPV6},                   // 11 else drop
+      {kLoadByte, 0, 0, 20},                        // 12 next header
+      {kEqual, 4, 0, IPPROTO_UDP},                  // 13 to 18
+      {kEqual, 0, 5, IPPROTO_ICMPV6},               // 14 else drop
+      {kLoadByte, 0, 0, 54},                        // 15 type: neighbour solicitation 135, advertisement 136
+      {kEqual, 4, 0, 135},                          // 16
+      {kEqual, 3, 2, 136},                          // 17
+      {kLoadHalf, 0, 0, 56},                        // 18 UDP destination port
+      {kEqual, 1, 0, kRoceUdpPort},                 // 19
+      {BPF_RET | BPF_K, 0, 0, 0},                   // 20 drop
+      {BPF_RET | BPF_K, 0, 0, UINT32_MAX},          // 21 accept
   };
   const sock_fprog filter{sizeof program / sizeof program[0], program};
   if (::setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) != 0) {

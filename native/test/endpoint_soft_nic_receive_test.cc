@@ -42,8 +42,8 @@ TEST_CASE("soft nic: frames in sequence, missing, duplicate, and messages") {
   CHECK(qp.rx_messages == 6);
   CHECK(qp.lost == 2);
   CHECK(qp.duplicate == 2);
-  CHECK(h.nic.counters().out_of_sequence == 1);
-  CHECK(h.nic.counters().duplicate_request == 2);
+  CHECK(h.nic.transport_counters().out_of_sequence == 1);
+  CHECK(h.nic.transport_counters().duplicate_request == 2);
   CHECK(h.nic.counters().rx_packets == 8);
   CHECK(h.nic.counters(3).rx_prio_packets == 8);
   CHECK(accounted(h) == 8);
@@ -58,15 +58,13 @@ TEST_CASE("soft nic: the last packets of messages count as messages, with immedi
     header.opcode = opcode;
     header.destination_qp = kFirstQpn;
     header.psn = psn++;
-    header.has_reth = opcode == kOpcodeRcWriteFirst || opcode >= kOpcodeRcWriteOnly;
-    header.has_immediate = opcode == 3 || opcode == 5 || opcode == 9 || opcode == 11;
     std::vector<uint8_t> bytes(kMaxHeaders + 8);
     bytes.resize(RoceTemplate(path_to(kNicMac, kPeerMac)).build_data(bytes.data(), header, zeros.data(), 8));
     h.receive(1'000, bytes);
   }
   CHECK(h.nic.queue_pairs()[0].counters.rx_packets == 12);
   CHECK(h.nic.queue_pairs()[0].counters.rx_messages == 8);
-  CHECK(h.nic.counters().rx_write_requests == 3);
+  CHECK(h.nic.transport_counters().rx_write_requests == 3);
 }
 
 TEST_CASE("soft nic: what is not served is counted by reason, what is not RoCEv2 is punted") {
@@ -95,7 +93,6 @@ TEST_CASE("soft nic: what is not served is counted by reason, what is not RoCEv2
   CHECK(h.nic.counters().rx_punted == 1);
   DataHeader header;
   header.opcode = kOpcodeRcReadRequest;
-  header.has_reth = true;
   header.destination_qp = kFirstQpn;
   bytes.resize(kMaxHeaders);
   bytes.resize(RoceTemplate(path_to(kNicMac, kPeerMac)).build_data(bytes.data(), header, nullptr, 0));

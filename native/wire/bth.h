@@ -50,12 +50,20 @@ inline constexpr uint8_t kOpcodeUdSendOnlyImmediate = 0x65;
 // RoCEv2 congestion notification packet (annex A17.9.3). Linux's IB_OPCODE_CNP, 0x80, is the class only.
 inline constexpr uint8_t kOpcodeCnp = 0x81;
 
-// Bytes of extension headers between BTH and payload. 0 for opcodes that we do not know (RD, XRC, reserved), so that all
-// behind the BTH counts as payload.
-constexpr uint32_t extension_length(uint8_t opcode) {
+// Extension headers, in the order in which they follow the BTH.
+inline constexpr uint8_t kHasDeth = 1 << 0;
+inline constexpr uint8_t kHasReth = 1 << 1;
+inline constexpr uint8_t kHasAeth = 1 << 2;
+inline constexpr uint8_t kHasAtomic = 1 << 3;
+inline constexpr uint8_t kHasAtomicAck = 1 << 4;
+inline constexpr uint8_t kHasImmediate = 1 << 5;  // or IETH
+
+// Which extension headers an opcode has (IBTA volume 1, table 38). None for opcodes that we do not know (RD, XRC, reserved),
+// so that all behind the BTH counts as payload.
+constexpr uint8_t extensions(uint8_t opcode) {
   const uint8_t transport = opcode >> 5;
-  if (opcode == kOpcodeUdSendOnly) return kDethHeader;
-  if (opcode == kOpcodeUdSendOnlyImmediate) return kDethHeader + kImmediateHeader;
+  if (opcode == kOpcodeUdSendOnly) return kHasDeth;
+  if (opcode == kOpcodeUdSendOnlyImmediate) return kHasDeth | kHasImmediate;
   const uint8_t operation = opcode & 0x1f;
   if (transport > 1 || (transport == 1 && operation > kOpcodeRcWriteOnlyImmediate)) return 0;
   switch (operation) {
@@ -64,26 +72,34 @@ constexpr uint32_t extension_length(uint8_t opcode) {
     case kOpcodeRcSendLastInvalidate:
     case kOpcodeRcSendOnlyInvalidate:
     case kOpcodeRcWriteLastImmediate:
-      return kImmediateHeader;
+      return kHasImmediate;
     case kOpcodeRcWriteFirst:
     case kOpcodeRcWriteOnly:
     case kOpcodeRcReadRequest:
-      return kRethHeader;
+      return kHasReth;
     case kOpcodeRcWriteOnlyImmediate:
-      return kRethHeader + kImmediateHeader;
+      return kHasReth | kHasImmediate;
     case kOpcodeRcReadResponseFirst:
     case kOpcodeRcReadResponseLast:
     case kOpcodeRcReadResponseOnly:
     case kOpcodeRcAcknowledge:
-      return kAethHeader;
+      return kHasAeth;
     case kOpcodeRcAtomicAcknowledge:
-      return kAethHeader + kAtomicAckHeader;
+      return kHasAeth | kHasAtomicAck;
     case kOpcodeRcCompareSwap:
     case kOpcodeRcFetchAdd:
-      return kAtomicHeader;
+      return kHasAtomic;
     default:
       return 0;
   }
+}
+
+// Bytes of them.
+constexpr uint32_t extension_length(uint8_t opcode) {
+  const uint8_t has = extensions(opcode);
+  return (has & kHasDeth ? kDethHeader : 0) + (has & kHasReth ? kRethHeader : 0) + (has & kHasAeth ? kAethHeader : 0) +
+         (has & kHasAtomic ? kAtomicHeader : 0) + (has & kHasAtomicAck ? kAtomicAckHeader : 0) +
+         (has & kHasImmediate ? kImmediateHeader : 0);
 }
 
 struct Bth {
@@ -146,6 +162,22 @@ struct Aeth {
 inline Aeth load_aeth(const uint8_t* p) { return {p[0], load_be32(p) & 0xffffff}; }
 inline void store_aeth(uint8_t* p, const Aeth& aeth) {
   store_be32(p, static_cast<uint32_t>(aeth.syndrome) << 24 | (aeth.msn & 0xffffff));
+}
+
+// Atomic extended transport header: COMPARE & SWAP, FETCH & ADD.
+struct AtomicEth {
+  uint64_t virtual_address = 0;  // a multiple of 8
+  uint32_t rkey = 0;
+  uint64_t swap_add = 0;  // what to swap in or to add
+  uint64_t compare = 0;
+};
+
+inline AtomicEth load_atomic(const uint8_t* p) { return {load_be64(p), load_be32(p + 8), load_be64(p + 12), load_be64(p + 20)}; }
+inline void store_atomic(uint8_t* p, const AtomicEth& atomic) {
+  store_be64(p, atomic.virtual_address);
+  store_be32(p + 8, atomic.rkey);
+  store_be64(p + 12, atomic.swap_add);
+  store_be64(p + 20, atomic.compare);
 }
 
 // Datagram extended transport header.

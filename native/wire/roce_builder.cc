@@ -29,11 +29,28 @@ uint32_t RoceTemplate::build_data(uint8_t* out, const DataHeader& header, const 
                                 .destination_qp = header.destination_qp,
                                 .psn = header.psn});
   uint32_t offset = bth_offset_ + kBthHeader;
-  if (header.has_reth) {
-    store_reth(out + offset, {header.virtual_address, header.rkey, header.dma_length});
+  const uint8_t has = extensions(header.opcode);
+  if (has & kHasDeth) {
+    store_deth(out + offset, header.deth);
+    offset += kDethHeader;
+  }
+  if (has & kHasReth) {
+    store_reth(out + offset, header.reth);
     offset += kRethHeader;
   }
-  if (header.has_immediate) {
+  if (has & kHasAeth) {
+    store_aeth(out + offset, header.aeth);
+    offset += kAethHeader;
+  }
+  if (has & kHasAtomic) {
+    store_atomic(out + offset, header.atomic);
+    offset += kAtomicHeader;
+  }
+  if (has & kHasAtomicAck) {
+    store_be64(out + offset, header.atomic_original);
+    offset += kAtomicAckHeader;
+  }
+  if (has & kHasImmediate) {
     store_be32(out + offset, header.immediate);
     offset += kImmediateHeader;
   }

@@ -10,9 +10,10 @@
 
 namespace weir {
 
-// The most that a frame has beyond its payload: tag, IPv6, RETH with immediate, pad and ICRC. No CNP is longer.
+// The most that a frame has beyond its payload: tag, IPv6, the longest extension header (an atomic's), pad and ICRC. No CNP
+// is longer.
 inline constexpr uint32_t kMaxHeaders =
-    kEthernetHeader + kVlanTag + kIpv6Header + kUdpHeader + kBthHeader + kRethHeader + kImmediateHeader + 3 + kIcrc;
+    kEthernetHeader + kVlanTag + kIpv6Header + kUdpHeader + kBthHeader + kAtomicHeader + 3 + kIcrc;
 
 struct RocePath {
   uint64_t destination_mac = 0;
@@ -28,7 +29,7 @@ struct RocePath {
   uint16_t udp_source_port = 0;  // entropy for next-hop groups: 0xc000..0xffff by convention
 };
 
-// What BTH and extension headers say. has_reth and has_immediate must be what the opcode carries.
+// What BTH and extension headers say; of the extension headers those are written that the opcode has.
 struct DataHeader {
   uint8_t opcode = 0;
   uint32_t destination_qp = 0;
@@ -36,12 +37,12 @@ struct DataHeader {
   bool ack_request = false;
   bool solicited = false;
   uint16_t partition_key = kDefaultPartitionKey;
-  bool has_reth = false;
-  uint64_t virtual_address = 0;
-  uint32_t rkey = 0;
-  uint32_t dma_length = 0;
-  bool has_immediate = false;
-  uint32_t immediate = 0;
+  Deth deth;
+  Reth reth;
+  Aeth aeth;
+  AtomicEth atomic;
+  uint64_t atomic_original = 0;  // of an ATOMIC ACKNOWLEDGE
+  uint32_t immediate = 0;        // or the R_Key of a SEND with invalidate
 };
 
 class RoceTemplate {

@@ -1,9 +1,9 @@
 /** The native worker of a daemon: one switch or one NIC, its counters, ports and records. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { arpReply } from "../cm/arp.js";
 import { WeirError } from "../config/error.js";
 import { CounterTable } from "../native/counters.js";
 import { kRecordWords, type NativeAddon, type NativeWorker, RecordKind, type WorkerConfig } from "../native/types.js";
-import { arpReply } from "./arp.js";
 import { composeWorker, type DaemonConfig, portsOf } from "./kinds.js";
 import type { CounterValue, FdbEntry, PortStatus, QueuePairReport, SwitchReport } from "./protocol.js";
 

@@ -1,5 +1,4 @@
 /** Runs a daemon in the foreground, from its file to its exit status. */
-import type { Socket } from "node:dgram";
 import type { EventEmitter } from "node:events";
 import { join } from "node:path";
 import type { InterfaceFacts } from "../config/daemon.js";
@@ -7,12 +6,12 @@ import { WeirError } from "../config/error.js";
 import { MetricsRegistry } from "../metrics/registry.js";
 import { isLoopback, MetricsServer } from "../metrics/server.js";
 import { loadAddon } from "../native/addon.js";
+import { KernelPort } from "../native/kernel_port.js";
 import type { NativeAddon } from "../native/types.js";
 import { controlDirectory } from "./control_client.js";
 import { ControlServer } from "./control_server.js";
 import { Device } from "./device.js";
 import { inspectInterface, kernelHasAddress } from "./interface.js";
-import { holdKernelPort } from "./kernel_port.js";
 import { type DaemonConfig, fixedChanges, loadDaemon } from "./kinds.js";
 import { createLog, type Log, type LogSink } from "./log.js";
 import { serviceNotifier } from "./notify.js";
@@ -56,7 +55,7 @@ class Daemon {
   private device: Device | undefined;
   private control: ControlServer | undefined;
   private metrics: MetricsServer | undefined;
-  private kernelPort: Socket | undefined;
+  private kernelPort: KernelPort | undefined;
   private failure: string | undefined;
   private readonly onReload = () => this.#reload();
   private readonly onStop = (signal: NodeJS.Signals) => void this.#stop(signal);
@@ -91,7 +90,9 @@ class Daemon {
     };
     const device = new Device(this.addon, config, events, !shared);
     this.device = device;
-    if (shared) await this.#quietKernel(config);
+    if (config.kind === "nic" && shared) {
+      this.kernelPort = new KernelPort(this.addon, config.address, config.port.namespace);
+    }
     await device.start();
     await this.#serveMetrics(device);
     this.notify("READY=1", `MAINPID=${process.pid}`);
@@ -119,16 +120,6 @@ class Daemon {
       this.facts.set(key, facts);
       return facts;
     });
-  }
-
-  async #quietKernel(config: Extract<DaemonConfig, { kind: "nic" }>): Promise<void> {
-    if (config.port.namespace === undefined) {
-      this.kernelPort = await holdKernelPort(config.address);
-    } else {
-      this.log.warn(
-        "the kernel has this address too, in another namespace: it answers with ICMP port unreachable there",
-      );
-    }
   }
 
   async #serveMetrics(device: Device): Promise<void> {

@@ -54,6 +54,7 @@ const kLabels: Readonly<Record<Scope, Readonly<Record<string, string>>>> = {
 
 const rx = { direction: "rx" };
 const tx = { direction: "tx" };
+const kAcks = "Acknowledgements: received (rx), sent (tx); NAKs among those received";
 const kPfcFrames = "PFC frames that speak of this priority: received (rx), sent (tx)";
 
 /** Counters that are not called by their scope's rule. */
@@ -73,6 +74,13 @@ const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
     rp_cur_flows: { name: "weir_rp_cur_flows", type: "gauge" },
     rx_punted: { name: "weir_nic_rx_punted_packets_total" },
     stragglers: { name: "weir_nic_stragglers_total" },
+    retransmitted: { name: "weir_nic_retransmitted_packets_total" },
+    tx_acks: { name: "weir_nic_ack_packets_total", fixed: tx, help: kAcks },
+    rx_acks: { name: "weir_nic_ack_packets_total", fixed: rx, help: kAcks },
+    tx_naks: { name: "weir_nic_nak_sent_packets_total" },
+    req_remote_operation_errors: { name: "weir_nic_req_remote_operation_errors_total" },
+    resp_invalid_requests: { name: "weir_nic_resp_invalid_requests_total" },
+    resp_local_operation_errors: { name: "weir_nic_resp_local_operation_errors_total" },
     host_rx_overrun: { name: "weir_nic_host_rx_overrun_packets_total" },
     host_rx_truncated: { name: "weir_nic_host_rx_truncated_packets_total" },
     host_rx_abandoned: { name: "weir_nic_host_rx_abandoned_packets_total" },

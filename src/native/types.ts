@@ -93,22 +93,24 @@ export interface NativeSwitch {
 /** What the reaction point runs on; the same fields as a resolved profile, in wall units. */
 export type NativeReactionPoint = Omit<CongestionParameters, "min_time_between_cnps">;
 
+export interface NativePath {
+  destination_mac: number;
+  source_mac: number;
+  tagged: boolean;
+  vlan_tci: number;
+  ip_version: 4 | 6;
+  source_ip: Uint8Array;
+  destination_ip: Uint8Array;
+  dscp: number;
+  ecn: number;
+  udp_source_port: number;
+}
+
 export interface NativeQueuePair {
   /** Name in counter labels: the flow's. */
   name: string;
   remote_qpn: number;
-  path: {
-    destination_mac: number;
-    source_mac: number;
-    tagged: boolean;
-    vlan_tci: number;
-    ip_version: 4 | 6;
-    source_ip: Uint8Array;
-    destination_ip: Uint8Array;
-    dscp: number;
-    ecn: number;
-    udp_source_port: number;
-  };
+  path: NativePath;
   priority: number;
   operation: "write" | "send";
   path_mtu: number;
@@ -144,6 +146,42 @@ export interface NativeNic {
   priority_map: NativePriorityMap;
   receive_buffer: { size: number; drain: number; xoff: number; xon: number };
   queue_pairs: NativeQueuePair[];
+  /** Places for queue pairs and memory regions of applications; absent: none. */
+  verbs?: { queue_pairs: number; memory_regions: number };
+}
+
+/** What an application's queue pair is given with a change of state; see native/transport/queue_attributes.h. */
+export interface NativeQueueAttributes {
+  state: "reset" | "init" | "rtr" | "rts" | "error";
+  domain: number;
+  partition_key: number;
+  /** Bits: local write 1, remote write 2, remote read 4, remote atomic 8. */
+  access: number;
+  path_mtu: number;
+  remote_qpn: number;
+  send_psn: number;
+  receive_psn: number;
+  timeout: number;
+  retry_count: number;
+  rnr_retry: number;
+  min_rnr_timer: number;
+  max_rd_atomic: number;
+  max_dest_rd_atomic: number;
+  recovery: "go-back-n" | "selective-repeat";
+  window: number;
+  queue_key: number;
+  path: NativePath;
+  priority: number;
+  /** bit/s; 0: line rate. */
+  rate_cap: number;
+}
+
+/** Memory outside of V8's heap, which stays where it is; the poll thread reads and writes it too. */
+export interface NativeMemory {
+  /** Call it once: each call makes another view of the same bytes. */
+  buffer(): ArrayBuffer;
+  /** Of the first byte. */
+  address(): number;
 }
 
 export interface WorkerConfig {
@@ -284,6 +322,21 @@ export interface NativeWorker {
   forwardingTable(index: number): ForwardingEntry[];
   switchState(index: number): SwitchState;
   queuePairs(index: number): QueuePairState[];
+  /** The key, local and remote; 0: no place left. `nic` is the position among the NICs, so in all that follows. */
+  registerMemory(nic: number, memory: NativeMemory, access: number, domain: number): number;
+  /** False when there is no such key. */
+  deregisterMemory(nic: number, key: number): boolean;
+  /** The number of a new queue pair. Throws NO_RESOURCES. */
+  createQueuePair(nic: number, options: { datagram: boolean; send_depth: number; receive_depth: number }): number;
+  /** False when there is none of this number. */
+  destroyQueuePair(nic: number, qpn: number): boolean;
+  /** Throws INVALID_STATE for an illegal transition, INVALID_QPN. */
+  modifyQueuePair(nic: number, qpn: number, attributes: NativeQueueAttributes): void;
+  createAddressHandle(nic: number, path: NativePath): number;
+  /** Hands over `count` work requests of kWorkWords each; returns how many were taken. */
+  post(nic: number, words: BigUint64Array, count: number): number;
+  /** Fills `words` with completions of kCompletionWords each; returns how many. */
+  drainCompletions(nic: number, words: BigUint64Array): number;
   /** Longest gap between two turns of the loop so far, ns. */
   worstGap(): number;
   /** Stops first. */
@@ -291,11 +344,23 @@ export interface NativeWorker {
 }
 
 export interface NativeAddon {
-  /** `onDoorbell` is called, at most every 20 ms, while records may wait. */
+  /**
+   * `onDoorbell` is called, at most every 20 ms, while records may wait; and once when punted frames or completions have come,
+   * until those are read.
+   */
   Worker: new (
     config: WorkerConfig,
     onDoorbell?: () => void,
   ) => NativeWorker;
+  /** `bytes` > 0 of zeroed memory. */
+  Memory: new (
+    bytes: number,
+  ) => NativeMemory;
+  /**
+   * The descriptor, to be closed with fs.closeSync(), of a UDP socket of the kernel that drops all that comes to the port.
+   * Throws EADDRINUSE, EADDRNOTAVAIL.
+   */
+  holdUdpPort(address: string, port: number, namespacePath?: string): number;
   /** sd_notify(3): sends `state` ("READY=1") to the datagram socket at `path`; false if that fails. */
   notify(path: string, state: string): boolean;
   /** CLOCK_MONOTONIC, ns. */

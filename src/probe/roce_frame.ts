@@ -3,7 +3,7 @@
  * native/wire does, and on purpose: it shares no code with the native core, so that each can testify about the other.
  * Sources: IBTA volume 1, chapter 9 (BTH, RETH, AETH) and annex A17 (RoCEv2, ICRC, CNP); RFC 791, 792, 768, 3168.
  */
-import { crc32 } from "node:zlib";
+import { icrc, internetChecksum } from "../wire/checksum.js";
 
 /** ECN field of IPv4 (RFC 3168): names by value. */
 export const kEcn = ["not-ect", "ect1", "ect0", "ce"] as const;
@@ -80,7 +80,7 @@ export function buildProbe(frame: ProbeFrame): Buffer {
   bth.writeUInt16BE(0xffff, 2); // default partition key
   bth.writeUInt32BE(frame.qpn, 4);
   bth.writeUInt32BE((0x8000_0000 | frame.psn) >>> 0, 8); // the top bit asks for an acknowledgement
-  packet.writeUInt32LE(icrc(packet, kIpHeader), packet.length - kIcrc);
+  packet.writeUInt32LE(icrc(packet), packet.length - kIcrc);
   return packet;
 }
 
@@ -102,7 +102,7 @@ export function readFrame(packet: Buffer): RoceFrame | undefined {
     opcode,
     qpn: packet.readUInt32BE(bth + 4) & 0xff_ffff,
     psn: packet.readUInt32BE(bth + 8) & 0xff_ffff,
-    icrcOk: packet.readUInt32LE(end) === icrc(packet.subarray(0, ip.total), ip.header),
+    icrcOk: packet.readUInt32LE(end) === icrc(packet.subarray(0, ip.total)),
     ...(opcode === kAcknowledge && end > bth + kBth && { syndrome: packet.readUInt8(bth + kBth) }),
   };
 }
@@ -210,25 +210,4 @@ function ecnOf(tos: number): Ecn {
 
 function address(dotted: string): number[] {
   return dotted.split(".").map(Number);
-}
-
-/**
- * Invariant CRC of a whole packet (annex A17): CRC-32 over eight bytes of ones and the packet up to the ICRC, where all that
- * a router may change counts as ones. Goes out least significant byte first.
- */
-function icrc(packet: Buffer, ipHeader: number): number {
-  const masked = Buffer.from(packet.subarray(0, packet.length - kIcrc));
-  masked[1] = 0xff; // type of service
-  masked[8] = 0xff; // time to live
-  masked.fill(0xff, 10, 12); // header checksum
-  masked.fill(0xff, ipHeader + 6, ipHeader + 8); // UDP checksum
-  masked[ipHeader + kUdpHeader + 4] = 0xff; // FECN, BECN
-  return crc32(masked, crc32(Buffer.alloc(8, 0xff)));
-}
-
-function internetChecksum(header: Buffer): number {
-  let sum = 0;
-  for (let i = 0; i < header.length; i += 2) sum += header.readUInt16BE(i);
-  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >>> 16);
-  return ~sum & 0xffff;
 }

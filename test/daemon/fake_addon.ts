@@ -1,4 +1,5 @@
 /** A native core that does as told, and remembers what was asked of it. */
+import { openSync } from "node:fs";
 import type {
   CounterDescription,
   NativeAddon,
@@ -39,6 +40,15 @@ export class FakeWorker implements NativeWorker {
       ...config.nics.map(({ name }) => describe("tx_packets", { device: name })),
     ];
   }
+
+  readonly registerMemory = unasked;
+  readonly deregisterMemory = unasked;
+  readonly createQueuePair = unasked;
+  readonly destroyQueuePair = unasked;
+  readonly modifyQueuePair = unasked;
+  readonly createAddressHandle = unasked;
+  readonly post = unasked;
+  readonly drainCompletions = unasked;
 
   /** As the worker's thread: a record, and the doorbell. */
   record(kind: number, index: number, value: number): void {
@@ -150,6 +160,11 @@ export class FakeWorker implements NativeWorker {
   }
 }
 
+/** What only applications ask for. */
+const unasked = (): never => {
+  throw new Error("not for daemons");
+};
+
 export class FakeAddon implements NativeAddon {
   readonly notified: string[] = [];
   readonly workers: FakeWorker[] = [];
@@ -175,6 +190,12 @@ export class FakeAddon implements NativeAddon {
     return worker;
   }
 
+  readonly Memory = unasked as unknown as NativeAddon["Memory"];
+  readonly held: string[] = [];
+  holdUdpPort(address: string): number {
+    this.held.push(address);
+    return openSync("/dev/null", "r");
+  }
   notify(_path: string, state: string): boolean {
     this.notified.push(state);
     return true;

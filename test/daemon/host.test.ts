@@ -3,9 +3,11 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { inspectInterface, kernelHasAddress } from "../../src/daemon/interface.js";
-import { holdKernelPort } from "../../src/daemon/kernel_port.js";
 import { createLog } from "../../src/daemon/log.js";
 import { serviceNotifier } from "../../src/daemon/notify.js";
+import { loadAddon } from "../../src/native/addon.js";
+import { KernelPort } from "../../src/native/kernel_port.js";
+import type { NativeAddon } from "../../src/native/types.js";
 import { FakeAddon } from "./fake_addon.js";
 
 describe("interfaces", () => {
@@ -30,9 +32,9 @@ describe("interfaces", () => {
 
 describe("the kernel's RoCEv2 port", () => {
   it("is held, so that nobody answers for it", async () => {
-    const socket = await holdKernelPort("127.0.0.9");
-    onTestFinished(() => void socket.close());
-    expect(socket.address()).toMatchObject({ address: "127.0.0.9", port: 4791 });
+    const addon = loadAddon<NativeAddon>();
+    const held = new KernelPort(addon, "127.0.0.9", undefined);
+    onTestFinished(() => held.close());
     // A connected UDP socket would be told of ICMP port unreachable by its next send.
     const client = createSocket("udp4");
     onTestFinished(() => void client.close());
@@ -42,10 +44,12 @@ describe("the kernel's RoCEv2 port", () => {
     client.on("error", (error) => errors.push(error));
     for (let i = 0; i < 3; i++) await new Promise((resolve) => client.send("x", resolve));
     expect(errors).toEqual([]);
-    await expect(holdKernelPort("127.0.0.9")).rejects.toMatchObject({
-      message: "UDP port 4791 of 127.0.0.9: EADDRINUSE",
-      hint: "another RoCE stack has this address (rdma link shows rxe devices); give the NIC an address of its own",
-    });
+    expect(() => new KernelPort(addon, "127.0.0.9", undefined)).toThrow(
+      "UDP port 4791 of 127.0.0.9: Address already in use",
+    );
+    held.close();
+    new KernelPort(addon, "127.0.0.9", undefined).close();
+    expect(() => new KernelPort(addon, "192.0.2.1", undefined)).toThrow("Cannot assign requested address");
   });
 });
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { arpReply } from "../../src/daemon/arp.js";
+import { arpReply } from "../../src/cm/arp.js";
 
 const kMac = 0x02_00_00_00_00_01;
 /** Who has 10.99.0.1? Tell 10.99.0.2, at 02:00:00:00:00:02. */
@@ -12,7 +12,7 @@ const kRequest = Buffer.from(
 
 describe("arpReply", () => {
   it("answers the asker, with our address", () => {
-    const reply = Buffer.from(arpReply(kRequest, "10.99.0.1", kMac) ?? []);
+    const reply = arpReply(kRequest, "10.99.0.1", kMac) ?? Buffer.alloc(0);
     expect(reply.subarray(0, 42).toString("hex")).toBe(
       ["020000000002", "020000000001", "0806", "0001", "0800", "06", "04", "0002"].join("") +
         ["020000000001", "0a630001", "020000000002", "0a630002"].join(""),
@@ -31,7 +31,10 @@ describe("arpReply", () => {
 
   it("never fails, whatever comes, and answers only whole requests", () => {
     fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 80 }), (frame) => arpReply(frame, "10.99.0.1", kMac) === undefined),
+      fc.property(
+        fc.uint8Array({ maxLength: 80 }),
+        (frame) => arpReply(Buffer.from(frame), "10.99.0.1", kMac) === undefined,
+      ),
     );
     for (let length = 0; length < kRequest.length; length++) {
       expect(arpReply(kRequest.subarray(0, length), "10.99.0.1", kMac)).toBeUndefined();

@@ -1,0 +1,106 @@
+// Reading plain JavaScript objects. TypeScript has validated the values; what is missing or of the wrong type here is a defect of
+// ours and is thrown as INVALID_CONFIG naming the field.
+#pragma once
+
+#include <napi.h>
+
+#include <array>
+#include <cstring>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "base/native_error.h"
+#include "base/types.h"
+
+namespace weir {
+
+[[noreturn]] inline void wrong(const std::string& path, const char* expected) {
+  throw NativeError("INVALID_CONFIG", 0, "", path + ": expected " + expected, "this is a defect in Weir, please report it");
+}
+
+// One object of the configuration and the path that led to it.
+class Fields {
+ public:
+  Fields(Napi::Value value, std::string path) : path_(std::move(path)) {
+    if (!value.IsObject()) wrong(path_, "an object");
+    object_ = value.As<Napi::Object>();
+  }
+
+  template <class Number>
+  void number(const char* name, Number& out) const {
+    const Napi::Value value = object_.Get(name);
+    if (!value.IsNumber()) wrong(at(name), "a number");
+    out = static_cast<Number>(value.As<Napi::Number>().DoubleValue());
+  }
+  // Absent means never.
+  void time_or_never(const char* name, Time& out) const {
+    if (object_.Get(name).IsUndefined()) {
+      out = kNever;
+    } else {
+      number(name, out);
+    }
+  }
+  void boolean(const char* name, bool& out) const {
+    const Napi::Value value = object_.Get(name);
+    if (!value.IsBoolean()) wrong(at(name), "a boolean");
+    out = value.As<Napi::Boolean>().Value();
+  }
+  std::string text(const char* name) const {
+    const Napi::Value value = object_.Get(name);
+    if (!value.IsString()) wrong(at(name), "a string");
+    return value.As<Napi::String>().Utf8Value();
+  }
+  template <size_t N>
+  void bytes(const char* name, uint8_t (&out)[N]) const {
+    const Napi::Value value = object_.Get(name);
+    if (!value.IsTypedArray() || value.As<Napi::TypedArray>().ByteLength() > N) wrong(at(name), "a short Uint8Array");
+    const Napi::Uint8Array array = value.As<Napi::Uint8Array>();
+    std::memcpy(out, array.Data(), array.ByteLength());
+  }
+  template <class T, size_t N>
+  void numbers(const char* name, std::array<T, N>& out) const {
+    const Napi::Array array = list(name);
+    if (array.Length() != N) wrong(at(name), "an array of fixed length");
+    for (uint32_t i = 0; i < N; ++i) out[i] = static_cast<T>(array.Get(i).ToNumber().DoubleValue());
+  }
+  std::vector<uint16_t> ports(const char* name) const {
+    const Napi::Array array = list(name);
+    std::vector<uint16_t> out;
+    for (uint32_t i = 0; i < array.Length(); ++i) out.push_back(static_cast<uint16_t>(array.Get(i).ToNumber().Uint32Value()));
+    return out;
+  }
+  bool has(const char* name) const { return !object_.Get(name).IsUndefined(); }
+  Fields object(const char* name) const { return {object_.Get(name), at(name)}; }
+  template <class Decode>
+  void each(const char* name, Decode decode) const {
+    const Napi::Array array = list(name);
+    for (uint32_t i = 0; i < array.Length(); ++i) decode(Fields(array.Get(i), at(name) + "." + std::to_string(i)));
+  }
+  // One of the words, by position.
+  template <class Enum>
+  void choice(const char* name, Enum& out, std::initializer_list<const char*> words) const {
+    const std::string word = text(name);
+    int position = 0;
+    for (const char* candidate : words) {
+      if (word == candidate) {
+        out = static_cast<Enum>(position);
+        return;
+      }
+      ++position;
+    }
+    wrong(at(name), "another word");
+  }
+
+ private:
+  std::string at(const char* name) const { return path_ + "." + name; }
+  Napi::Array list(const char* name) const {
+    const Napi::Value value = object_.Get(name);
+    if (!value.IsArray()) wrong(at(name), "an array");
+    return value.As<Napi::Array>();
+  }
+  Napi::Object object_;
+  std::string path_;
+};
+
+}  // namespace weir

@@ -1,0 +1,28 @@
+// Memory that applications and the poll thread share: seen from JavaScript as an ArrayBuffer, never copied, never moved.
+#pragma once
+
+#include <napi.h>
+
+#include <memory>
+
+#include "base/lazy_memory.h"
+
+namespace weir {
+
+class Memory : public Napi::ObjectWrap<Memory> {
+ public:
+  static Napi::Function define(Napi::Env env);
+  // Memory(bytes): zeroed, page-aligned.
+  explicit Memory(const Napi::CallbackInfo& info);
+
+  // Lives as long as the JavaScript object, its buffer, or a registration of it.
+  const std::shared_ptr<LazyMemory>& block() const { return block_; }
+
+ private:
+  Napi::Value buffer(const Napi::CallbackInfo& info);
+  Napi::Value address(const Napi::CallbackInfo& info);
+
+  std::shared_ptr<LazyMemory> block_;
+};
+
+}  // namespace weir

@@ -1,0 +1,95 @@
+// The part of the soft NIC that applications drive: queue pairs that come and go, and their work requests.
+#include <string>
+#include <utility>
+
+#include "base/native_error.h"
+#include "endpoint/soft_nic.h"
+#include "transport/datagram.h"
+#include "transport/reliable_connection.h"
+
+namespace weir {
+
+// The number of a place changes with every queue pair in it, so that what is still on its way to the old one finds nobody.
+uint32_t SoftNic::create_queue_pair(const VerbsQueuePairParameters& parameters) {
+  const uint32_t places = parameters_.verbs_queue_pairs;
+  for (uint32_t place = 0; place < places; ++place) {
+    QueuePair& qp = queue_pairs_[streams_ + place];
+    if (qp.transport != nullptr || qp.state == QueuePair::State::ready || qp.answers || qp.cnps_owed > 0 ||
+        qp.notification_point.active()) {
+      continue;
+    }
+    uint32_t& generation = generations_[place];
+    generation = generation + 1 < (1u << 24) / places ? generation + 1 : 1;
+    const uint32_t qpn = generation * places + place;
+    if (qpn <= kGsiQpn || qpn - parameters_.first_qpn < streams_) continue;
+    qp = QueuePair(QueuePairParameters{});
+    qp.qpn = qpn;
+    const TransportContext context{memory_, *completions_, transport_counters_};
+    if (parameters.datagram) {
+      auto transport = std::make_unique<Datagram>(qpn, context, parameters.send_depth, parameters.receive_depth);
+      qp.verbs = transport.get();
+      qp.transport = std::move(transport);
+    } else {
+      auto transport = std::make_unique<ReliableConnection>(qpn, context, parameters.send_depth, parameters.receive_depth);
+      qp.verbs = transport.get();
+      qp.transport = std::move(transport);
+    }
+    qp.reaction_point.configure(&parameters_.reaction_point, parameters_.rate);
+    return qpn;
+  }
+  return 0;
+}
+
+// Its place is free again once no list holds it any more.
+bool SoftNic::destroy_queue_pair(uint32_t qpn) {
+  const uint32_t index = find_qp(qpn);
+  if (index == UINT32_MAX || queue_pairs_[index].verbs == nullptr) return false;
+  QueuePair& qp = queue_pairs_[index];
+  if (qp.started) --active_;
+  wheel_.cancel(index);
+  timers_.cancel(index);
+  if (qp.state == QueuePair::State::waiting) qp.state = QueuePair::State::idle;
+  qp.transport.reset();
+  qp.verbs = nullptr;
+  qp.started = false;
+  return true;
+}
+
+void SoftNic::modify_queue_pair(uint32_t qpn, QueuePairState to, const QueueAttributes& attributes, const RocePath& path,
+                                uint8_t priority, Rate rate_cap) {
+  const uint32_t index = find_qp(qpn);
+  if (index == UINT32_MAX || queue_pairs_[index].verbs == nullptr) {
+    throw NativeError("INVALID_QPN", 0, "", "there is no queue pair " + std::to_string(qpn), "it may have been destroyed");
+  }
+  QueuePair& qp = queue_pairs_[index];
+  qp.verbs->modify(to, attributes);
+  if (to == QueuePairState::rtr) {
+    qp.parameters.remote_qpn = attributes.remote_qpn;
+    qp.parameters.path = path;
+    qp.parameters.priority = priority;
+    qp.parameters.rate_cap = rate_cap;
+    qp.headers = RoceTemplate(path);
+    qp.connected = dynamic_cast<ReliableConnection*>(qp.verbs) != nullptr;
+  }
+  serve(index);
+}
+
+uint32_t SoftNic::create_address_handle(const RocePath& path) {
+  address_handles_.emplace_back(path);
+  return static_cast<uint32_t>(address_handles_.size() - 1);
+}
+
+void SoftNic::post_send(uint32_t qpn, const SendWork& work) {
+  const uint32_t index = find_qp(qpn);
+  if (index == UINT32_MAX || queue_pairs_[index].verbs == nullptr) return;
+  queue_pairs_[index].verbs->post_send(work);
+  serve(index);
+}
+
+void SoftNic::post_receive(uint32_t qpn, const ReceiveWork& work) {
+  const uint32_t index = find_qp(qpn);
+  if (index == UINT32_MAX || queue_pairs_[index].verbs == nullptr) return;
+  queue_pairs_[index].verbs->post_receive(work);
+}
+
+}  // namespace weir

@@ -1,0 +1,87 @@
+// A stream of messages without acknowledgements: what a flow of a lab sends and receives. Losses show as gaps in the PSNs.
+#pragma once
+
+#include "endpoint/counters.h"
+#include "transport/message_stream.h"
+#include "transport/opcode.h"
+#include "transport/sequence_check.h"
+#include "transport/transport.h"
+
+namespace weir {
+
+struct StreamTarget {
+  uint32_t remote_qpn = 0;
+  uint64_t address = 0;  // RETH
+  uint32_t key = 0;      // RETH
+};
+
+class StreamTransport final : public Transport {
+ public:
+  // `payload`: at least 4096 bytes, what every packet carries the start of.
+  StreamTransport(const MessageStreamParameters& parameters, const StreamTarget& target, const uint8_t* payload,
+                  TransportCounters& counters, QpCounters& by_pair)
+      : write_(parameters.operation == Operation::write),
+        target_(target),
+        payload_(payload),
+        counters_(counters),
+        by_pair_(by_pair),
+        stream_(parameters),
+        sequence_(parameters.first_psn) {}
+
+  bool understands(uint8_t opcode) const override {
+    const RequestKind kind = request_opcode(opcode).kind;
+    return kind == RequestKind::send || kind == RequestKind::write;
+  }
+
+  void receive(Time, const uint8_t*, const PacketMeta& meta) override {
+    const SequenceCheck::Verdict verdict = sequence_.observe(meta.psn);
+    if (verdict.duplicate) {
+      ++counters_.duplicate_request;
+      ++by_pair_.duplicate;
+      return;
+    }
+    if (verdict.missing > 0) ++counters_.out_of_sequence;
+    by_pair_.lost += verdict.missing;
+    ++by_pair_.rx_packets;
+    by_pair_.rx_bytes += meta.payload_length;
+    by_pair_.rx_wire_bytes +=
+        wire_bytes(meta.bth_offset + kBthHeader + extension_length(meta.opcode) + meta.payload_length + meta.pad_count + kIcrc);
+    const RequestOpcode opcode = request_opcode(meta.opcode);
+    if (opcode.first && opcode.kind == RequestKind::write) ++counters_.rx_write_requests;
+    if (opcode.last) ++by_pair_.rx_messages;
+  }
+
+  bool control_waits() const override { return false; }
+  void take_control(OutgoingPacket&) override {}
+
+  uint32_t data_bytes() const override {
+    if (stream_.finished()) return 0;
+    const uint32_t reth = stream_.next_is_first() && write_ ? kRethHeader : 0;
+    return kBthHeader + reth + ((stream_.next_payload() + 3) & ~3u) + kIcrc;
+  }
+  bool take_data(Time, OutgoingPacket& out) override {
+    const MessageStream::Segment segment = stream_.next();
+    out.header.opcode = segment.opcode;
+    out.header.destination_qp = target_.remote_qpn;
+    out.header.psn = segment.psn;
+    out.header.ack_request = segment.last;
+    out.header.reth = {target_.address, target_.key, segment.message_bytes};
+    out.payload = payload_;
+    out.payload_bytes = segment.payload_bytes;
+    return true;
+  }
+
+  Time next_deadline() const override { return kNever; }
+  void advance(Time) override {}
+
+ private:
+  bool write_;
+  StreamTarget target_;
+  const uint8_t* payload_;
+  TransportCounters& counters_;
+  QpCounters& by_pair_;
+  MessageStream stream_;
+  SequenceCheck sequence_;
+};
+
+}  // namespace weir

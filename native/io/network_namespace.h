@@ -1,0 +1,32 @@
+// Doing something in another network namespace, on the calling thread.
+#pragma once
+
+#include <unistd.h>
+
+#include <functional>
+#include <string>
+
+namespace weir {
+
+// Closes what it holds.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+// Runs `body` with the calling thread in a network namespace, and brings the thread back whatever happens. A negative descriptor
+// is the thread's own namespace. Throws NativeError, or what `body` throws.
+void in_namespace(int namespace_fd, const std::function<void()>& body);
+// The same by the namespace's path.
+void in_namespace(const std::string& path, const std::function<void()>& body);
+
+}  // namespace weir

@@ -1,0 +1,48 @@
+#include "io/udp_discard.h"
+
+#include <arpa/inet.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/native_error.h"
+#include "io/network_namespace.h"
+
+namespace weir {
+namespace {
+
+int open_here(const std::string& address, uint16_t port) {
+  sockaddr_in v4{};
+  sockaddr_in6 v6{};
+  v4.sin_family = AF_INET;
+  v6.sin6_family = AF_INET6;
+  v4.sin_port = v6.sin6_port = htons(port);
+  const bool is_v4 = ::inet_pton(AF_INET, address.c_str(), &v4.sin_addr) == 1;
+  if (!is_v4 && ::inet_pton(AF_INET6, address.c_str(), &v6.sin6_addr) != 1) {
+    throw NativeError("INVALID_CONFIG", 0, "", address + " is not an IP address", "");
+  }
+  const int fd = ::socket(is_v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) throw NativeError::from_errno("socket", "cannot open a UDP socket", "");
+  sock_filter nothing{BPF_RET | BPF_K, 0, 0, 0};
+  const sock_fprog filter{1, &nothing};
+  const auto* name = is_v4 ? reinterpret_cast<const sockaddr*>(&v4) : reinterpret_cast<const sockaddr*>(&v6);
+  const socklen_t length = is_v4 ? sizeof v4 : sizeof v6;
+  if (::setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) == 0 && ::bind(fd, name, length) == 0) return fd;
+  const NativeError error = NativeError::from_errno(
+      "bind", "UDP port " + std::to_string(port) + " of " + address,
+      "another RoCE stack may have this address (rdma link shows rxe devices); use an address of its own");
+  ::close(fd);
+  throw error;
+}
+
+}  // namespace
+
+int open_udp_discard(const std::string& address, uint16_t port, const std::string& namespace_path) {
+  if (namespace_path.empty()) return open_here(address, port);
+  int fd = -1;
+  in_namespace(namespace_path, [&] { fd = open_here(address, port); });
+  return fd;
+}
+
+}  // namespace weir

@@ -1,0 +1,292 @@
+#include "transport/completer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "transport/aeth.h"
+#include "wire/bytes.h"
+
+namespace weir {
+namespace {
+
+constexpr int32_t kReordering = 3;  // transmissions by which a packet may be overtaken before it counts as lost
+
+}  // namespace
+
+void Completer::start() {
+  deadline_ = kNever;
+  retries_left_ = attributes_.retry_count;
+  rnr_retries_left_ = attributes_.rnr_retry;
+  recovering_ = false;
+  unreported_ = 0;
+  delivered_ = 0;
+}
+
+WorkStatus Completer::receive(Time now, const Bth& bth, const uint8_t* extension, const uint8_t* payload, uint32_t length) {
+  const bool selective = attributes_.recovery == LossRecovery::selective_repeat;
+  if (bth.opcode == kOpcodeRcAcknowledge) {
+    ++context_.counters.rx_acks;
+    return receive_ack(now, bth.psn, load_aeth(extension), payload, length);
+  }
+  // Only what was asked for and is not here yet.
+  const bool expected = psn_distance(bth.psn, queue_.una) >= 0 && psn_distance(queue_.end, bth.psn) > 0;
+  if (!expected || (selective && queue_.mark(bth.psn).received)) {
+    ++context_.counters.drop_unexpected_response;
+    return WorkStatus::success;
+  }
+  const uint64_t entry = queue_.find(bth.psn);
+  const WorkOpcode asked = queue_.at(entry).work.opcode;
+  const bool atomic = bth.opcode == kOpcodeRcAtomicAcknowledge;
+  uint8_t original[8];
+  if (atomic) {
+    const uint64_t value = load_be64(extension + kAethHeader);
+    std::memcpy(original, &value, sizeof value);
+    payload = original;
+  }
+  const uint32_t packet = static_cast<uint32_t>(psn_distance(bth.psn, queue_.at(entry).first_psn));
+  const uint32_t due = std::min(attributes_.path_mtu, queue_.at(entry).work.length - packet * attributes_.path_mtu);
+  const bool fits =
+      atomic ? asked == WorkOpcode::compare_swap || asked == WorkOpcode::fetch_add : asked == WorkOpcode::read && length == due;
+  if (!fits) {
+    ++context_.counters.drop_unexpected_response;
+    return WorkStatus::success;
+  }
+  const WorkStatus status = receive_data(now, bth.psn, payload, due, entry);
+  if ((extensions(bth.opcode) & kHasAeth) != 0) take_credits(load_aeth(extension));
+  return status;
+}
+
+void Completer::take_credits(Aeth aeth) {
+  if ((aeth.syndrome & kSyndromeKind) == kSyndromeAck) requester_.set_credits(aeth.msn, aeth.syndrome & 0x1f);
+}
+
+// All requests before a response have arrived, or it would not be there.
+WorkStatus Completer::receive_data(Time now, uint32_t psn, const uint8_t* data, uint32_t length, uint64_t entry) {
+  const bool selective = attributes_.recovery == LossRecovery::selective_repeat;
+  if (!acknowledge(now, psn) && !selective) {
+    ++context_.counters.implied_nak_seq_err;
+    lose();
+    return WorkStatus::success;
+  }
+  const SendWork& work = queue_.at(entry).work;
+  const uint64_t offset = static_cast<uint64_t>(psn_distance(psn, queue_.at(entry).first_psn)) * attributes_.path_mtu;
+  if (length > 0) {
+    uint8_t* to = context_.memory.find(work.local_key, attributes_.domain, work.local_address + offset, length, kLocalWrite);
+    if (to == nullptr) return blame(entry, WorkStatus::local_protection_error);
+    std::memcpy(to, data, length);
+  }
+  mark_received(psn);
+  settle(now, queue_.una);
+  if (selective) find_losses();
+  return WorkStatus::success;
+}
+
+WorkStatus Completer::receive_ack(Time now, uint32_t psn, Aeth aeth, const uint8_t* payload, uint32_t length) {
+  // An ACK repeated for the packet before una may bring credits; anything else outside what is in flight is a ghost.
+  const int32_t ahead = psn_distance(psn, queue_.una);
+  if (ahead < -1 || psn_distance(queue_.end, psn) <= 0) {
+    ++context_.counters.drop_unexpected_response;
+    return WorkStatus::success;
+  }
+  switch (aeth.syndrome & kSyndromeKind) {
+    case kSyndromeAck:
+      if (ahead >= 0) {
+        const bool in_order = acknowledge(now, psn_add(psn, 1));
+        if (attributes_.recovery == LossRecovery::selective_repeat) {
+          find_losses();
+        } else if (!in_order) {
+          ++context_.counters.implied_nak_seq_err;
+          lose();
+        }
+      }
+      take_credits(aeth);
+      return WorkStatus::success;
+    case kSyndromeRnrNak:
+      if (ahead < 0) return WorkStatus::success;
+      ++context_.counters.rnr_nak_retry_err;
+      acknowledge(now, psn);
+      if (attributes_.rnr_retry < 7 && rnr_retries_left_-- == 0) {
+        ++context_.counters.req_rnr_retries_exceeded;
+        return blame(queue_.find(psn), WorkStatus::rnr_retry_exceeded_error);
+      }
+      requester_.wait_until(now + rnr_delay(aeth.syndrome & 0x1f));
+      send_again();
+      return WorkStatus::success;
+    case kSyndromeNak:
+      if (ahead < 0) return WorkStatus::success;
+      acknowledge(now, psn);
+      return receive_nak(psn, aeth.syndrome, payload, length);
+    default:
+      ++context_.counters.drop_unexpected_response;
+      return WorkStatus::success;
+  }
+}
+
+WorkStatus Completer::receive_nak(uint32_t psn, uint8_t code, const uint8_t* payload, uint32_t length) {
+  switch (code) {
+    case kNakSequence:
+      ++context_.counters.packet_seq_err;
+      if (attributes_.recovery == LossRecovery::selective_repeat && length == kMaxWindow / 8) {
+        for (uint32_t i = 1; i < kMaxWindow; ++i) {
+          const uint32_t early = psn_add(psn, i);
+          if (psn_distance(queue_.end, early) <= 0) break;
+          if ((payload[i / 8] >> (i % 8) & 1) == 0 || has_response(queue_.at(queue_.find(early)).work.opcode)) continue;
+          SendQueue::Mark& mark = queue_.mark(early);
+          mark_arrived(mark);
+          mark.held = true;
+        }
+        find_losses();
+        return WorkStatus::success;
+      }
+      if (recovering_) return WorkStatus::success;
+      if (!spend_retry()) return WorkStatus::retry_exceeded_error;
+      lose();
+      return WorkStatus::success;
+    case kNakInvalidRequest:
+      ++context_.counters.req_remote_invalid_request;
+      return blame(queue_.find(psn), WorkStatus::remote_invalid_request_error);
+    case kNakRemoteAccess:
+      ++context_.counters.req_remote_access_errors;
+      return blame(queue_.find(psn), WorkStatus::remote_access_error);
+    case kNakRemoteOperation:
+      ++context_.counters.req_remote_operation_errors;
+      return blame(queue_.find(psn), WorkStatus::remote_operation_error);
+    default:
+      ++context_.counters.drop_unexpected_response;
+      return WorkStatus::success;
+  }
+}
+
+// Work requests before the one at fault may have been executed or not: nothing will tell any more.
+WorkStatus Completer::blame(uint64_t entry, WorkStatus status) {
+  while (queue_.head != entry) retire(WorkStatus::flushed);
+  return status;
+}
+
+void Completer::mark_received(uint32_t psn) {
+  SendQueue::Mark& mark = queue_.mark(psn);
+  mark.received = true;
+  mark_arrived(mark);
+}
+
+void Completer::mark_arrived(SendQueue::Mark& mark) {
+  if (static_cast<int32_t>(mark.order - delivered_) > 0) delivered_ = mark.order;
+  if (mark.lost) --queue_.lost;
+  mark.lost = false;
+}
+
+// Requests before `limit` have arrived; for READs and atomics only their answers count. False when one of those is missing.
+bool Completer::acknowledge(Time now, uint32_t limit) {
+  const uint32_t before = queue_.una;
+  uint64_t index = queue_.head;
+  for (uint32_t psn = queue_.una; psn != limit; psn = psn_add(psn, 1)) {
+    while (psn_distance(queue_.at(index).end_psn(), psn) <= 0) ++index;
+    if (!has_response(queue_.at(index).work.opcode)) {
+      mark_received(psn);
+    } else if (attributes_.recovery == LossRecovery::go_back_n) {
+      break;
+    }
+  }
+  settle(now, before);
+  return queue_.una == limit || psn_distance(queue_.una, limit) > 0;
+}
+
+// Moves una over what has been answered since it was `before`.
+void Completer::settle(Time now, uint32_t before) {
+  while (queue_.una != queue_.end && queue_.mark(queue_.una).received) {
+    queue_.una = psn_add(queue_.una, 1);
+    if (queue_.una == queue_.at(queue_.head).end_psn()) retire(WorkStatus::success);
+  }
+  if (queue_.una == before) return;
+  requester_.answered();
+  recovering_ = false;
+  retries_left_ = attributes_.retry_count;
+  rnr_retries_left_ = attributes_.rnr_retry;
+  restart_timer(now);
+}
+
+void Completer::retire(WorkStatus status) {
+  const SendWork& work = queue_.at(queue_.head++).work;
+  ++unreported_;
+  if (status == WorkStatus::success && (work.flags & kSignaled) == 0) return;
+  Completion completion;
+  completion.id = work.id;
+  completion.qpn = qpn_;
+  completion.status = status;
+  completion.opcode = work.opcode;
+  completion.bytes = work.length;
+  completion.retired = unreported_;
+  unreported_ = 0;
+  context_.completions.complete(completion);
+}
+
+// From una on up to the first that was sent but once, and not long ago: all behind that were sent later still.
+void Completer::find_losses() {
+  for (uint32_t psn = queue_.una; psn != queue_.end; psn = psn_add(psn, 1)) {
+    SendQueue::Mark& mark = queue_.mark(psn);
+    const bool early = static_cast<int32_t>(delivered_ - mark.order) <= kReordering;
+    if (early && !mark.again) return;
+    if (early || mark.received || mark.held || mark.lost) continue;
+    mark.lost = true;
+    ++queue_.lost;
+  }
+}
+
+void Completer::mark_all_lost() {
+  for (uint32_t psn = queue_.una; psn != queue_.end; psn = psn_add(psn, 1)) {
+    SendQueue::Mark& mark = queue_.mark(psn);
+    mark.held = false;
+    if (mark.received || mark.lost) continue;
+    mark.lost = true;
+    ++queue_.lost;
+  }
+}
+
+// Everything unanswered is sent again, but only once until something new is acknowledged or the timer expires.
+void Completer::lose() {
+  if (recovering_) return;
+  recovering_ = true;
+  send_again();
+}
+
+void Completer::send_again() {
+  if (attributes_.recovery == LossRecovery::selective_repeat) {
+    mark_all_lost();
+  } else {
+    requester_.go_back();
+  }
+}
+
+bool Completer::spend_retry() {
+  if (retries_left_ == 0) {
+    ++context_.counters.req_transport_retries_exceeded;
+    return false;
+  }
+  --retries_left_;
+  return true;
+}
+
+void Completer::sent(Time now) { restart_timer(now); }
+
+void Completer::restart_timer(Time now) {
+  deadline_ = attributes_.timeout == 0 || queue_.una == queue_.end ? kNever : now + ack_timeout(attributes_.timeout);
+}
+
+Time Completer::next_deadline() const { return requester_.waits_until() != kNever ? requester_.waits_until() : deadline_; }
+
+WorkStatus Completer::advance(Time now) {
+  if (requester_.waits_until() != kNever) {
+    if (requester_.waits_until() > now) return WorkStatus::success;
+    requester_.wait_until(kNever);
+    restart_timer(now);
+  }
+  if (deadline_ > now) return WorkStatus::success;
+  ++context_.counters.local_ack_timeout_err;
+  if (!spend_retry()) return WorkStatus::retry_exceeded_error;
+  recovering_ = true;
+  send_again();
+  restart_timer(now);
+  return WorkStatus::success;
+}
+
+}  // namespace weir

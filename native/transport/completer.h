@@ -1,0 +1,64 @@
+// The completer: what answers mean for the work requests under way. ACKs, NAKs, READ responses, atomic results, and the
+// timers for when no answer comes (IBTA volume 1, 9.7.5 and 9.7.6).
+//
+// Go-back-N takes answers in order only; whatever shows a gap makes the requester send again from the gap on, once until
+// something new is acknowledged. Selective repeat keeps answers that come early and sends again just what is missing: a packet
+// counts as lost when one sent more than three transmissions after it has arrived (as RACK, RFC 8985, but without time).
+#pragma once
+
+#include <cstdint>
+
+#include "base/types.h"
+#include "transport/requester.h"
+
+namespace weir {
+
+class Completer {
+ public:
+  Completer(uint32_t qpn, const QueueAttributes& attributes, const TransportContext& context, SendQueue& queue,
+            Requester& requester)
+      : qpn_(qpn), attributes_(attributes), context_(context), queue_(queue), requester_(requester) {}
+
+  void start();
+  // A packet with an opcode for which is_response() holds. Anything but success is the end of the oldest work request, and of the
+  // queue pair; those before the one at fault have been flushed.
+  WorkStatus receive(Time now, const Bth& bth, const uint8_t* extension, const uint8_t* payload, uint32_t length);
+  // A request packet was sent.
+  void sent(Time now);
+  Time next_deadline() const;
+  WorkStatus advance(Time now);
+  // `status`, of this entry; those before it are flushed.
+  WorkStatus blame(uint64_t entry, WorkStatus status);
+  // Completes the oldest work request.
+  void retire(WorkStatus status);
+
+ private:
+  WorkStatus receive_ack(Time now, uint32_t psn, Aeth aeth, const uint8_t* payload, uint32_t length);
+  WorkStatus receive_nak(uint32_t psn, uint8_t code, const uint8_t* payload, uint32_t length);
+  WorkStatus receive_data(Time now, uint32_t psn, const uint8_t* data, uint32_t length, uint64_t entry);
+  void mark_received(uint32_t psn);
+  bool acknowledge(Time now, uint32_t limit);
+  void settle(Time now, uint32_t before);
+  void mark_arrived(SendQueue::Mark& mark);
+  void find_losses();
+  void mark_all_lost();
+  void lose();
+  void send_again();
+  void take_credits(Aeth aeth);
+  bool spend_retry();
+  void restart_timer(Time now);
+
+  uint32_t qpn_;
+  const QueueAttributes& attributes_;
+  const TransportContext& context_;
+  SendQueue& queue_;
+  Requester& requester_;
+  Time deadline_ = kNever;  // of the local ACK timer
+  uint32_t retries_left_ = 0;
+  uint32_t rnr_retries_left_ = 0;
+  bool recovering_ = false;  // has gone back, and nothing new was acknowledged since
+  uint32_t delivered_ = 0;   // order of the latest transmission that is known to have arrived
+  uint32_t unreported_ = 0;  // unsignaled work requests completed since the last completion
+};
+
+}  // namespace weir

@@ -1,0 +1,131 @@
+#include "transport/datagram.h"
+
+#include <cstring>
+
+#include "wire/ip.h"
+
+namespace weir {
+
+void Datagram::modify(QueuePairState to, const QueueAttributes& attributes) {
+  require_transition(state_, to);
+  const bool ends = to == QueuePairState::reset || to == QueuePairState::error;
+  if (!ends) require_attributes(attributes);
+  state_ = to;
+  if (ends) return flush();
+  attributes_ = attributes;
+  if (to == QueuePairState::rts) psn_ = attributes.send_psn & kPsnMask;
+}
+
+void Datagram::post_send(const SendWork& work) {
+  const bool possible = work.opcode == WorkOpcode::send || work.opcode == WorkOpcode::send_immediate;
+  if (state_ == QueuePairState::rts && possible && !sends_.full()) return sends_.push(work, attributes_.path_mtu);
+  const bool flushed = state_ == QueuePairState::error;
+  context_.completions.complete(
+      refused_work(qpn_, work.id, false, flushed ? WorkStatus::flushed : WorkStatus::local_operation_error));
+}
+
+void Datagram::post_receive(const ReceiveWork& work) {
+  const bool ready = state_ == QueuePairState::init || state_ == QueuePairState::rtr || state_ == QueuePairState::rts;
+  if (ready && !receives_.full()) return receives_.push(work);
+  const bool flushed = state_ == QueuePairState::error;
+  context_.completions.complete(
+      refused_work(qpn_, work.id, true, flushed ? WorkStatus::flushed : WorkStatus::local_operation_error));
+}
+
+// What nobody waits for is dropped, as the service allows.
+void Datagram::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
+  if (state_ != QueuePairState::rtr && state_ != QueuePairState::rts) return void(++context_.counters.drop_wrong_state);
+  const uint8_t* packet = frame + meta.bth_offset;
+  const Bth bth = load_bth(packet);
+  if (!same_partition(attributes_.partition_key, bth.partition_key)) return void(++context_.counters.drop_partition_key);
+  const Deth deth = load_deth(packet + kBthHeader);
+  if (deth.queue_key != attributes_.queue_key) return void(++context_.counters.drop_queue_key);
+  const uint32_t bytes = kGrhBytes + meta.payload_length;
+  if (receives_.empty() || receives_.front().length < bytes) return void(++context_.counters.drop_datagram);
+  const ReceiveWork& work = receives_.front();
+  uint8_t* to = context_.memory.find(work.local_key, attributes_.domain, work.local_address, bytes, kLocalWrite);
+  Completion completion;
+  completion.id = work.id;
+  completion.qpn = qpn_;
+  completion.receive = true;
+  receives_.pop();
+  if (to == nullptr) {
+    completion.status = WorkStatus::local_protection_error;
+    context_.completions.complete(completion);
+    return fail(WorkStatus::success);
+  }
+  std::memset(to, 0, kGrhBytes);
+  const uint32_t header = meta.ip_version == 6 ? kIpv6Header : kIpv4Header;
+  std::memcpy(to + kGrhBytes - header, frame + meta.l3_offset, header);
+  const uint32_t headers = kBthHeader + extension_length(bth.opcode);
+  if (meta.payload_length > 0) std::memcpy(to + kGrhBytes, packet + headers, meta.payload_length);
+  const bool immediate = bth.opcode == kOpcodeUdSendOnlyImmediate;
+  completion.flags = static_cast<uint8_t>(kWithGrh | (immediate ? kWithImmediate : 0));
+  completion.immediate = immediate ? load_be32(packet + kBthHeader + kDethHeader) : 0;
+  completion.bytes = bytes;
+  completion.source_qpn = deth.source_qp;
+  context_.completions.complete(completion);
+}
+
+uint32_t Datagram::data_bytes() const {
+  if (state_ != QueuePairState::rts || sends_.empty() || taken_) return 0;
+  const SendWork& work = sends_.at(sends_.head).work;
+  const uint8_t opcode = work.opcode == WorkOpcode::send ? kOpcodeUdSendOnly : kOpcodeUdSendOnlyImmediate;
+  return kBthHeader + extension_length(opcode) + ((work.length + 3) & ~3u) + kIcrc;
+}
+
+bool Datagram::take_data(Time, OutgoingPacket& out) {
+  const SendWork& work = sends_.at(sends_.head).work;
+  if (work.length > attributes_.path_mtu) return fail(WorkStatus::local_length_error), false;
+  if (work.length > 0) {
+    out.payload = context_.memory.find(work.local_key, attributes_.domain, work.local_address, work.length, 0);
+    if (out.payload == nullptr) return fail(WorkStatus::local_protection_error), false;
+  }
+  out.payload_bytes = work.length;
+  out.address_handle = work.address_handle;
+  out.header.opcode = work.opcode == WorkOpcode::send ? kOpcodeUdSendOnly : kOpcodeUdSendOnlyImmediate;
+  out.header.destination_qp = work.remote_qpn;
+  out.header.partition_key = attributes_.partition_key;
+  out.header.psn = psn_;
+  out.header.solicited = (work.flags & kSolicited) != 0;
+  out.header.deth = {work.queue_key, qpn_};
+  out.header.immediate = work.immediate;
+  psn_ = psn_add(psn_, 1);
+  taken_ = true;
+  return true;
+}
+
+void Datagram::advance(Time) {
+  if (taken_) complete_send(WorkStatus::success);
+}
+
+void Datagram::complete_send(WorkStatus status) {
+  const SendWork& work = sends_.at(sends_.head++).work;
+  taken_ = false;
+  ++unreported_;
+  if (status == WorkStatus::success && (work.flags & kSignaled) == 0) return;
+  Completion completion = refused_work(qpn_, work.id, false, status);
+  completion.opcode = work.opcode;
+  completion.bytes = work.length;
+  completion.retired = unreported_;
+  unreported_ = 0;
+  context_.completions.complete(completion);
+}
+
+void Datagram::fail(WorkStatus status) {
+  state_ = QueuePairState::error;
+  if (status != WorkStatus::success && !sends_.empty()) complete_send(status);
+  flush();
+  Completion event = refused_work(qpn_, 0, false, status);
+  event.retired = 0;
+  context_.completions.complete(event);
+}
+
+void Datagram::flush() {
+  while (!sends_.empty()) complete_send(WorkStatus::flushed);
+  for (; !receives_.empty(); receives_.pop()) {
+    context_.completions.complete(refused_work(qpn_, receives_.front().id, true, WorkStatus::flushed));
+  }
+}
+
+}  // namespace weir

@@ -1,0 +1,53 @@
+// Unreliable datagrams: each SEND is one packet to whom its address handle says, with the Q_Key that the receiver wants
+// (IBTA volume 1, 9.8.3).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "transport/receive_queue.h"
+#include "transport/send_queue.h"
+#include "transport/verbs_transport.h"
+
+namespace weir {
+
+// Room for the network header at the start of each receive buffer: IPv6, or IPv4 in its last 20 bytes.
+inline constexpr uint32_t kGrhBytes = 40;
+
+class Datagram final : public VerbsTransport {
+ public:
+  Datagram(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth)
+      : qpn_(qpn), context_(context), sends_(send_depth), receives_(receive_depth) {}
+
+  QueuePairState state() const override { return state_; }
+  void modify(QueuePairState to, const QueueAttributes& attributes) override;
+  void post_send(const SendWork& work) override;
+  void post_receive(const ReceiveWork& work) override;
+
+  bool understands(uint8_t opcode) const override { return opcode == kOpcodeUdSendOnly || opcode == kOpcodeUdSendOnlyImmediate; }
+  void receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
+  bool control_waits() const override { return false; }
+  void take_control(OutgoingPacket&) override {}
+  uint32_t data_bytes() const override;
+  bool take_data(Time now, OutgoingPacket& out) override;
+  // A datagram is done with once its frame has been made, which is after take_data().
+  Time next_deadline() const override { return taken_ ? 0 : kNever; }
+  void advance(Time) override;
+
+ private:
+  void complete_send(WorkStatus status);
+  void fail(WorkStatus status);
+  void flush();
+
+  uint32_t qpn_;
+  TransportContext context_;
+  QueuePairState state_ = QueuePairState::reset;
+  QueueAttributes attributes_;
+  SendQueue sends_;
+  ReceiveQueue receives_;
+  uint32_t psn_ = 0;
+  bool taken_ = false;  // the oldest datagram, by take_data()
+  uint32_t unreported_ = 0;
+};
+
+}  // namespace weir

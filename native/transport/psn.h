@@ -1,0 +1,14 @@
+// Packet sequence numbers: 24 bits that wrap, compared by their distance (IBTA volume 1, 9.7.1).
+#pragma once
+
+#include <cstdint>
+
+namespace weir {
+
+inline constexpr uint32_t kPsnMask = 0xff'ffff;
+
+constexpr uint32_t psn_add(uint32_t psn, uint32_t count) { return (psn + count) & kPsnMask; }
+// a - b, from -2^23 to 2^23 - 1: negative when a is before b.
+constexpr int32_t psn_distance(uint32_t a, uint32_t b) { return static_cast<int32_t>((a - b) << 8) >> 8; }
+
+}  // namespace weir

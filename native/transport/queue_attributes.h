@@ -1,0 +1,48 @@
+// What the two ends of a queue pair have agreed on, and the queue pair's state.
+#pragma once
+
+#include <cstdint>
+
+#include "wire/bth.h"
+
+namespace weir {
+
+// IBTA volume 1, 10.3.1. Sending starts in rts, receiving in rtr; SQD and SQE are not offered.
+enum class QueuePairState : uint8_t { reset, init, rtr, rts, error };
+
+// Legal transitions: forward one by one, and from anywhere to reset and error.
+constexpr bool may_become(QueuePairState from, QueuePairState to) {
+  if (to == QueuePairState::reset) return true;
+  if (to == QueuePairState::error) return from != QueuePairState::reset;
+  return static_cast<int>(to) == static_cast<int>(from) + 1 ||
+         (from == to && (to == QueuePairState::init || to == QueuePairState::rts));
+}
+
+// How a requester and a responder deal with loss. go_back_n is what RoCEv2 NICs do and the standard has. selective_repeat
+// must be chosen at both ends: out-of-order packets are kept, and NAKs say which (32 bytes behind the AETH).
+enum class LossRecovery : uint8_t { go_back_n, selective_repeat };
+
+// Packets in flight at most, beyond the oldest one that is not acknowledged.
+inline constexpr uint32_t kMaxWindow = 256;
+inline constexpr uint32_t kMaxRdAtomic = 128;
+
+struct QueueAttributes {
+  uint32_t domain = 0;  // protection domain
+  uint16_t partition_key = kDefaultPartitionKey;
+  uint8_t access = 0;        // kRemoteWrite ...: what the peer may do through this queue pair
+  uint32_t path_mtu = 1024;  // 256, 512, 1024, 2048 or 4096
+  uint32_t remote_qpn = 0;
+  uint32_t send_psn = 0;            // the first that we send
+  uint32_t receive_psn = 0;         // the first that we expect
+  uint8_t timeout = 14;             // local ACK timeout, 4.096 us x 2^timeout; 0: none; up to 31
+  uint8_t retry_count = 7;          // 0..7
+  uint8_t rnr_retry = 7;            // 0..7; 7: without end
+  uint8_t min_rnr_timer = 12;       // code of the delay that our RNR NAKs ask for, 0..31
+  uint8_t max_rd_atomic = 16;       // READs and atomics under way as requester, 1..kMaxRdAtomic
+  uint8_t max_dest_rd_atomic = 16;  // as responder, from 0
+  LossRecovery recovery = LossRecovery::go_back_n;
+  uint32_t window = kMaxWindow;  // packets in flight, 4..kMaxWindow
+  uint32_t queue_key = 0;        // UD
+};
+
+}  // namespace weir

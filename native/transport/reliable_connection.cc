@@ -1,0 +1,136 @@
+#include "transport/reliable_connection.h"
+
+namespace weir {
+
+ReliableConnection::ReliableConnection(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth)
+    : qpn_(qpn),
+      context_(context),
+      sends_(send_depth),
+      receives_(receive_depth),
+      requester_(attributes_, context_, sends_),
+      completer_(qpn, attributes_, context_, sends_, requester_),
+      responder_(qpn, attributes_, context_, receives_) {}
+
+void ReliableConnection::modify(QueuePairState to, const QueueAttributes& attributes) {
+  require_transition(state_, to);
+  const QueuePairState from = state_;
+  if (to == QueuePairState::reset || to == QueuePairState::error) {
+    state_ = to;
+    flush();
+    responder_.start();
+    return;
+  }
+  require_attributes(attributes);
+  state_ = to;
+  if (to != QueuePairState::rts) {
+    attributes_ = attributes;
+    if (to == QueuePairState::rtr) responder_.start();
+    return;
+  }
+  // All else is settled: the responder is at work with it.
+  attributes_.access = attributes.access;
+  attributes_.min_rnr_timer = attributes.min_rnr_timer;
+  if (from == to) return;
+  attributes_.send_psn = attributes.send_psn;
+  attributes_.timeout = attributes.timeout;
+  attributes_.retry_count = attributes.retry_count;
+  attributes_.rnr_retry = attributes.rnr_retry;
+  attributes_.max_rd_atomic = attributes.max_rd_atomic;
+  sends_.start(attributes_.send_psn & kPsnMask);
+  requester_.start();
+  completer_.start();
+}
+
+void ReliableConnection::post_send(const SendWork& work) {
+  const bool atomic = work.opcode == WorkOpcode::compare_swap || work.opcode == WorkOpcode::fetch_add;
+  const bool possible = atomic ? work.length == 8 : work.length <= kMaxMessage;
+  if (state_ == QueuePairState::rts && possible && !sends_.full()) return sends_.push(work, attributes_.path_mtu);
+  const bool flushed = state_ == QueuePairState::error;
+  context_.completions.complete(
+      refused_work(qpn_, work.id, false, flushed ? WorkStatus::flushed : WorkStatus::local_operation_error));
+}
+
+void ReliableConnection::post_receive(const ReceiveWork& work) {
+  const bool ready = state_ == QueuePairState::init || state_ == QueuePairState::rtr || state_ == QueuePairState::rts;
+  if (ready && !receives_.full()) return receives_.push(work);
+  const bool flushed = state_ == QueuePairState::error;
+  context_.completions.complete(
+      refused_work(qpn_, work.id, true, flushed ? WorkStatus::flushed : WorkStatus::local_operation_error));
+}
+
+void ReliableConnection::receive(Time now, const uint8_t* frame, const PacketMeta& meta) {
+  if (state_ != QueuePairState::rtr && state_ != QueuePairState::rts) return void(++context_.counters.drop_wrong_state);
+  const uint8_t* packet = frame + meta.bth_offset;
+  const Bth bth = load_bth(packet);
+  if (!same_partition(attributes_.partition_key, bth.partition_key)) return void(++context_.counters.drop_partition_key);
+  const uint32_t headers = kBthHeader + extension_length(bth.opcode);
+  if (!is_response(bth.opcode)) {
+    if (!responder_.receive(packet, headers + meta.payload_length + bth.pad_count)) fail(WorkStatus::success);
+    return;
+  }
+  if (state_ != QueuePairState::rts) return void(++context_.counters.drop_wrong_state);
+  const WorkStatus status = completer_.receive(now, bth, packet + kBthHeader, packet + headers, meta.payload_length);
+  if (status != WorkStatus::success) fail(status);
+}
+
+void ReliableConnection::take_control(OutgoingPacket& out) {
+  responder_.take_control(out);
+  address(out);
+}
+
+// Responses that wait are still sent when the queue pair has failed: the last of them says why.
+bool ReliableConnection::responder_next() const {
+  if (responder_.data_bytes() == 0) return false;
+  return !responded_last_ || state_ != QueuePairState::rts || requester_.data_bytes() == 0;
+}
+
+uint32_t ReliableConnection::data_bytes() const {
+  if (responder_next()) return responder_.data_bytes();
+  return state_ == QueuePairState::rts ? requester_.data_bytes() : 0;
+}
+
+bool ReliableConnection::take_data(Time now, OutgoingPacket& out) {
+  responded_last_ = responder_next();
+  if (responded_last_) {
+    if (!responder_.take_data(out)) return fail(WorkStatus::success), false;
+  } else {
+    uint64_t failed = 0;
+    if (!requester_.take(out, failed)) {
+      return fail(completer_.blame(failed, WorkStatus::local_protection_error)), false;
+    }
+    completer_.sent(now);
+  }
+  address(out);
+  return true;
+}
+
+void ReliableConnection::address(OutgoingPacket& out) const {
+  out.header.destination_qp = attributes_.remote_qpn;
+  out.header.partition_key = attributes_.partition_key;
+}
+
+void ReliableConnection::advance(Time now) {
+  if (state_ != QueuePairState::rts) return;
+  const WorkStatus status = completer_.advance(now);
+  if (status != WorkStatus::success) fail(status);
+}
+
+// The queue pair is of no more use. `status` is what went wrong with the oldest work request; success: nothing, it is flushed.
+void ReliableConnection::fail(WorkStatus status) {
+  if (state_ == QueuePairState::error) return;
+  state_ = QueuePairState::error;
+  if (status != WorkStatus::success && !sends_.empty()) completer_.retire(status);
+  flush();
+  Completion event;
+  event.qpn = qpn_;
+  event.status = status;
+  event.retired = 0;
+  context_.completions.complete(event);
+}
+
+void ReliableConnection::flush() {
+  while (!sends_.empty()) completer_.retire(WorkStatus::flushed);
+  responder_.flush();
+}
+
+}  // namespace weir

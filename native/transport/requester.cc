@@ -1,0 +1,175 @@
+#include "transport/requester.h"
+
+#include <algorithm>
+
+#include "transport/aeth.h"
+
+namespace weir {
+namespace {
+
+constexpr uint32_t kUnrequested = 32;  // at least every so many packets ask for an acknowledgement
+
+}  // namespace
+
+void Requester::start() {
+  order_ = messages_ = limit_ = unrequested_ = 0;
+  counts_credits_ = false;
+  waits_until_ = kNever;
+  pending_head_ = pending_count_ = 0;
+}
+
+uint32_t Requester::piece_end(const SendEntry& entry, uint32_t psn) const {
+  const uint32_t piece = attributes_.window / 4;
+  const uint32_t offset = static_cast<uint32_t>(psn_distance(psn, entry.first_psn));
+  return psn_add(entry.first_psn, std::min(entry.packets, (offset / piece + 1) * piece));
+}
+
+uint32_t Requester::payload_of(const Choice& choice) const {
+  const SendWork& work = choice.entry->work;
+  if (has_response(work.opcode)) return 0;
+  const uint32_t offset = static_cast<uint32_t>(psn_distance(choice.psn, choice.entry->first_psn)) * attributes_.path_mtu;
+  return std::min(attributes_.path_mtu, work.length - offset);
+}
+
+uint32_t Requester::sequence_of(const SendEntry& entry, uint32_t psn) const {
+  const bool sent_before = psn != entry.first_psn || psn_distance(queue_.end, psn) > 0;
+  return sent_before ? entry.sequence : psn_add(messages_, 1);
+}
+
+// A message beyond the peer's receives may show its first packet, so that the answer tells of new ones; the rest of it follows
+// once that has been taken.
+bool Requester::credits_allow(const SendEntry& entry, uint32_t psn) const {
+  if (!counts_credits_ || !needs_receive(entry.work.opcode)) return true;
+  const int32_t beyond = psn_distance(sequence_of(entry, psn), limit_);
+  if (beyond <= 0) return true;
+  if (psn == entry.first_psn) return beyond == 1 || psn == queue_.una;
+  return psn_distance(queue_.una, entry.first_psn) > 0;
+}
+
+Requester::Choice Requester::choose_lost() const {
+  for (uint32_t psn = queue_.una; psn != queue_.end; psn = psn_add(psn, 1)) {
+    if (!queue_.mark(psn).lost) continue;
+    const SendEntry& entry = queue_.at(queue_.find(psn));
+    uint32_t packets = 1;
+    if (entry.work.opcode == WorkOpcode::read) {
+      // All that is missing: if it was the request that was lost, then the peer must see it as one, as it was counted.
+      const uint32_t end = piece_end(entry, psn);
+      while (psn_add(psn, packets) != end && !queue_.mark(psn_add(psn, packets)).received) ++packets;
+    }
+    return {&entry, psn, packets, true};
+  }
+  return {};
+}
+
+Requester::Choice Requester::choose() const {
+  if (waits_until_ != kNever) return {};
+  if (queue_.lost > 0) return choose_lost();
+  if (queue_.cursor == queue_.tail) return {};
+  const SendEntry& entry = queue_.at(queue_.cursor);
+  Choice choice{&entry, queue_.next, 1, false};
+  if (has_response(entry.work.opcode)) {
+    if (pending_count_ >= attributes_.max_rd_atomic) return {};
+    choice.packets = static_cast<uint32_t>(psn_distance(piece_end(entry, choice.psn), choice.psn));
+  }
+  if (choice.psn == entry.first_psn && (entry.work.flags & kFence) != 0 && pending_count_ > 0) return {};
+  const uint32_t ahead = static_cast<uint32_t>(psn_distance(choice.psn, queue_.una));
+  if (ahead + choice.packets > attributes_.window) return {};
+  if (!credits_allow(entry, choice.psn)) return {};
+  return choice;
+}
+
+uint32_t Requester::data_bytes() const {
+  const Choice choice = choose();
+  if (choice.entry == nullptr) return 0;
+  const uint32_t offset = static_cast<uint32_t>(psn_distance(choice.psn, choice.entry->first_psn));
+  const uint8_t opcode = packet_opcode(choice.entry->work.opcode, offset == 0, offset + choice.packets == choice.entry->packets);
+  return kBthHeader + extension_length(opcode) + ((payload_of(choice) + 3) & ~3u) + kIcrc;
+}
+
+bool Requester::take(OutgoingPacket& out, uint64_t& failed) {
+  const Choice choice = choose();
+  const SendEntry& entry = *choice.entry;
+  const SendWork& work = entry.work;
+  const uint32_t packet = static_cast<uint32_t>(psn_distance(choice.psn, entry.first_psn));
+  const uint32_t offset = packet * attributes_.path_mtu;
+  const bool last = packet + choice.packets == entry.packets;
+  const uint32_t remaining = work.length - offset;
+  const uint32_t asked = last ? remaining : choice.packets * attributes_.path_mtu;  // READ
+  out.payload_bytes = payload_of(choice);
+  const bool answered_with_data = has_response(work.opcode);
+  const uint32_t touched = answered_with_data ? asked : out.payload_bytes;
+  if (touched > 0) {
+    out.payload = context_.memory.find(work.local_key, attributes_.domain, work.local_address + offset, touched,
+                                       answered_with_data ? kLocalWrite : uint8_t{0});
+    if (out.payload == nullptr) {
+      failed = choice.lost ? queue_.find(choice.psn) : queue_.cursor;
+      return false;
+    }
+  }
+  out.header.opcode = packet_opcode(work.opcode, packet == 0, last);
+  out.header.psn = choice.psn;
+  out.header.solicited = last && needs_receive(work.opcode) && (work.flags & kSolicited) != 0;
+  out.header.reth = {work.remote_address + offset, work.remote_key, answered_with_data ? asked : work.length};
+  out.header.atomic = {work.remote_address, work.remote_key, work.swap_add, work.compare};
+  out.header.immediate = work.opcode == WorkOpcode::send_invalidate ? work.remote_key : work.immediate;
+  const bool probes = counts_credits_ && needs_receive(work.opcode) && psn_distance(sequence_of(entry, choice.psn), limit_) > 0;
+  // Often enough for the window never to close without an acknowledgement to come.
+  const uint32_t often = std::min(kUnrequested, attributes_.window / 4);
+  out.header.ack_request = last || choice.lost || probes || ++unrequested_ >= often;
+  account(choice, out.header.ack_request);
+  return true;
+}
+
+void Requester::account(const Choice& choice, bool ack_request) {
+  if (ack_request) unrequested_ = 0;
+  for (uint32_t i = 0; i < choice.packets; ++i) {
+    const uint32_t psn = psn_add(choice.psn, i);
+    SendQueue::Mark& mark = queue_.mark(psn);
+    if (mark.lost) --queue_.lost;
+    mark = {.order = ++order_, .again = psn_distance(queue_.end, psn) > 0};
+  }
+  if (choice.lost) {
+    ++context_.counters.retransmitted;
+    return;
+  }
+  SendEntry& entry = queue_.at(queue_.cursor);
+  const bool begins = choice.psn == entry.first_psn || entry.work.opcode == WorkOpcode::read;
+  if (psn_distance(queue_.end, choice.psn) > 0) {
+    ++context_.counters.retransmitted;
+  } else if (begins) {
+    messages_ = psn_add(messages_, 1);
+    if (choice.psn == entry.first_psn) entry.sequence = messages_;
+  }
+  queue_.next = psn_add(choice.psn, choice.packets);
+  if (psn_distance(queue_.next, queue_.end) > 0) {
+    queue_.end = queue_.next;
+    queue_.begun = queue_.cursor + 1;
+  }
+  if (queue_.next == entry.end_psn()) ++queue_.cursor;
+  if (has_response(entry.work.opcode)) pending_[(pending_head_ + pending_count_++) % pending_.size()] = queue_.next;
+}
+
+void Requester::set_credits(uint32_t message_sequence, uint8_t code) {
+  const bool counted = counts_credits_;
+  counts_credits_ = code != kNoCredits;
+  if (!counts_credits_) return;
+  // What was once promised holds, also when an answer overtakes another.
+  const uint32_t limit = psn_add(message_sequence, kCredits[code]);
+  if (!counted || psn_distance(limit, limit_) > 0) limit_ = limit;
+}
+
+void Requester::go_back() {
+  queue_.go_back();
+  pending_count_ = 0;
+  unrequested_ = 0;
+}
+
+void Requester::answered() {
+  if (psn_distance(queue_.una, queue_.next) > 0) queue_.go_back();
+  while (pending_count_ > 0 && psn_distance(pending_[pending_head_], queue_.una) <= 0) {
+    pending_head_ = (pending_head_ + 1) % pending_.size();
+    --pending_count_;
+  }
+}
+
+}  // namespace weir

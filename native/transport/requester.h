@@ -1,0 +1,68 @@
+// The requester: which request packet goes next. Segmentation, window, credits, limits on READs and atomics, fences, and what
+// is sent again (IBTA volume 1, 9.7.2 to 9.7.4 and 9.7.7.2; ordering 9.5).
+//
+// A READ longer than a quarter of the window is asked for in pieces, each a READ REQUEST of its own, so that the window also
+// bounds what comes back.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/types.h"
+#include "transport/queue_attributes.h"
+#include "transport/send_queue.h"
+#include "transport/transport.h"
+
+namespace weir {
+
+class Requester {
+ public:
+  Requester(const QueueAttributes& attributes, const TransportContext& context, SendQueue& queue)
+      : attributes_(attributes), context_(context), queue_(queue) {}
+
+  void start();
+  // Bytes from BTH to ICRC of the packet that may go now; 0: none.
+  uint32_t data_bytes() const;
+  // Only when data_bytes() > 0. False when local memory of the work request `failed` is not valid (any more).
+  bool take(OutgoingPacket& out, uint64_t& failed);
+
+  // What the completer learns from answers.
+  void set_credits(uint32_t message_sequence, uint8_t code);
+  void wait_until(Time at) { waits_until_ = at; }
+  Time waits_until() const { return waits_until_; }
+  // Sends again from una on.
+  void go_back();
+  // Answers up to una are here.
+  void answered();
+
+ private:
+  struct Choice {
+    const SendEntry* entry = nullptr;  // null: nothing may go
+    uint32_t psn = 0;
+    uint32_t packets = 1;  // PSNs that the packet takes up: of a READ REQUEST, the responses that it asks for
+    bool lost = false;
+  };
+  Choice choose() const;
+  Choice choose_lost() const;
+  uint32_t piece_end(const SendEntry& entry, uint32_t psn) const;
+  uint32_t payload_of(const Choice& choice) const;
+  bool credits_allow(const SendEntry& entry, uint32_t psn) const;
+  uint32_t sequence_of(const SendEntry& entry, uint32_t psn) const;
+  void account(const Choice& choice, bool ack_request);
+
+  const QueueAttributes& attributes_;
+  const TransportContext& context_;
+  SendQueue& queue_;
+  uint32_t order_ = 0;
+  uint32_t messages_ = 0;  // begun so far, READ pieces counted: the SSN
+  uint32_t limit_ = 0;     // LSN: the last message that the peer has a receive for; 24 bits
+  bool counts_credits_ = false;
+  uint32_t unrequested_ = 0;  // packets since the last AckReq
+  Time waits_until_ = kNever;
+  // Ends of READ pieces and atomics without their answers, in order.
+  std::array<uint32_t, kMaxRdAtomic> pending_{};
+  uint32_t pending_head_ = 0;
+  uint32_t pending_count_ = 0;
+};
+
+}  // namespace weir

@@ -1,0 +1,78 @@
+// The responder: executes the peer's requests in order and answers them (IBTA volume 1, 9.7.4 and 9.7.5). Nothing touches
+// memory before key, bounds, rights, order and length have been checked.
+//
+// Errors of the peer are answered with a NAK and end the queue pair, but a sequence error (the peer goes back) and a missing
+// receive (RNR NAK, the peer waits). Where Linux's rxe answers "remote operational error" to a SEND longer than the receive
+// buffer, the standard's table 57 has "invalid request" (length errors), and so do we.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/types.h"
+#include "transport/opcode.h"
+#include "transport/queue_attributes.h"
+#include "transport/receive_queue.h"
+#include "transport/reorder_buffer.h"
+#include "transport/response_queue.h"
+#include "transport/transport.h"
+
+namespace weir {
+
+class Responder {
+ public:
+  Responder(uint32_t qpn, const QueueAttributes& attributes, const TransportContext& context, ReceiveQueue& receives)
+      : qpn_(qpn), attributes_(attributes), context_(context), receives_(receives) {}
+
+  // To expect attributes.receive_psn.
+  void start();
+  // A packet that is not a response, from the BTH on; `length` from there to the end of the pad. False: the peer made an error
+  // that ends the queue pair; the NAK waits.
+  bool receive(const uint8_t* packet, uint32_t length);
+
+  bool control_waits() const { return !responses_.empty() && responses_.front().kind != Response::Kind::read; }
+  void take_control(OutgoingPacket& out);
+  // Bytes from BTH to ICRC of the READ response that may go now; 0: none.
+  uint32_t data_bytes() const;
+  // False: the memory is gone; a NAK waits, and the queue pair has to end.
+  bool take_data(OutgoingPacket& out);
+  // Completes all receives as flushed.
+  void flush();
+
+ private:
+  bool execute(const uint8_t* packet, uint32_t length);
+  bool execute_send(const Bth& bth, RequestOpcode opcode, const uint8_t* extension, const uint8_t* payload, uint32_t length);
+  bool execute_write(const Bth& bth, RequestOpcode opcode, const uint8_t* extension, const uint8_t* payload, uint32_t length);
+  bool execute_read(const Bth& bth, const uint8_t* extension);
+  bool execute_atomic(const Bth& bth, const uint8_t* extension);
+  void repeat(const Bth& bth, RequestOpcode opcode, const uint8_t* extension);
+  void early(const Bth& bth, const uint8_t* packet, uint32_t length);
+  bool not_ready();
+  void take_receive(uint8_t flags, WorkOpcode opcode, uint32_t bytes, uint32_t immediate);
+  bool refuse(uint8_t syndrome);
+  bool refuse_receive(uint8_t syndrome, WorkStatus status);
+  void executed(uint32_t packets, bool message_ends);
+  void acknowledge();
+  void answer(const Response& response);
+  void negative(uint8_t syndrome);
+  uint8_t credits() const;
+  uint32_t response_payload(const Response& response) const;
+
+  uint32_t qpn_;
+  const QueueAttributes& attributes_;
+  const TransportContext& context_;
+  ReceiveQueue& receives_;
+  uint32_t expected_ = 0;  // PSN
+  uint32_t sequence_ = 0;  // MSN
+  bool nak_sent_ = false;  // for the expected PSN; more of them would only repeat it
+  // The message under way.
+  RequestKind message_ = RequestKind::none;
+  uint32_t offset_ = 0;  // bytes of it so far
+  Reth write_;
+  ResponseQueue responses_;
+  ExecutedRequests executed_;
+  std::unique_ptr<ReorderBuffer> early_;  // selective repeat
+  uint8_t missing_[kMaxWindow / 8] = {};
+};
+
+}  // namespace weir

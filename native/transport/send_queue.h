@@ -1,0 +1,101 @@
+// The requester's side of a reliable connection: work requests in order, and how far their packets have come.
+//
+//   una      the oldest PSN that is not acknowledged, or whose response is not here
+//   next     the PSN to send next
+//   end      behind the newest PSN ever sent; next < end while packets are sent again
+//   assigned behind the last PSN of the last work request
+//
+// A READ takes one PSN for each packet of its response. With selective repeat, PSNs in [una, end) carry marks of their own.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "transport/opcode.h"
+#include "transport/psn.h"
+#include "transport/queue_attributes.h"
+#include "transport/work.h"
+
+namespace weir {
+
+struct SendEntry {
+  SendWork work;
+  uint32_t first_psn = 0;
+  uint32_t packets = 1;
+  uint32_t sequence = 0;  // number of its first message (SSN), once sent
+
+  uint32_t end_psn() const { return psn_add(first_psn, packets); }
+};
+
+class SendQueue {
+ public:
+  explicit SendQueue(uint32_t depth) : depth_(depth), entries_(std::bit_ceil(depth)) {}
+
+  void start(uint32_t psn) {
+    head = cursor = begun = tail = 0;
+    una = next = end = assigned = psn;
+    marks_.fill({});
+    lost = 0;
+  }
+
+  bool full() const { return tail - head == depth_; }
+  bool empty() const { return head == tail; }
+  SendEntry& at(uint64_t index) { return entries_[index & (entries_.size() - 1)]; }
+  const SendEntry& at(uint64_t index) const { return entries_[index & (entries_.size() - 1)]; }
+
+  // Only when not full.
+  void push(const SendWork& work, uint32_t path_mtu) {
+    SendEntry& entry = at(tail++);
+    entry.work = work;
+    entry.first_psn = assigned;
+    entry.packets = work.length == 0 ? 1 : (work.length - 1) / path_mtu + 1;
+    assigned = entry.end_psn();
+  }
+
+  // The entry that `psn`, of [una, end), belongs to. PSNs of entries further on may have wrapped around to those of the first.
+  uint64_t find(uint32_t psn) const {
+    uint64_t low = head;
+    uint64_t high = begun;
+    while (high - low > 1) {
+      const uint64_t middle = low + (high - low) / 2;
+      (psn_distance(psn, at(middle).first_psn) >= 0 ? low : high) = middle;
+    }
+    return low;
+  }
+
+  void go_back() {
+    next = una;
+    cursor = head;
+  }
+
+  uint32_t in_flight() const { return static_cast<uint32_t>(psn_distance(end, una)); }
+
+  struct Mark {
+    uint32_t order = 0;     // of its latest transmission
+    bool again = false;     // that was not the first
+    bool received = false;  // acknowledged, or its response is here
+    bool held = false;      // the peer has it but has not executed it: it may yet refuse it
+    bool lost = false;      // to be sent again
+  };
+  Mark& mark(uint32_t psn) { return marks_[psn % kMaxWindow]; }
+  const Mark& mark(uint32_t psn) const { return marks_[psn % kMaxWindow]; }
+
+  uint64_t head = 0;    // oldest entry that is not complete: una is in it
+  uint64_t cursor = 0;  // the entry of `next`; tail when all is sent
+  uint64_t begun = 0;   // behind the newest entry of which anything was ever sent
+  uint64_t tail = 0;
+  uint32_t una = 0;
+  uint32_t next = 0;
+  uint32_t end = 0;
+  uint32_t assigned = 0;
+  uint32_t lost = 0;  // marks that say so
+
+ private:
+  uint32_t depth_;
+  std::vector<SendEntry> entries_;
+  std::array<Mark, kMaxWindow> marks_{};
+};
+
+}  // namespace weir

@@ -1,0 +1,42 @@
+#include "transport/verbs_transport.h"
+
+#include <bit>
+#include <string>
+
+#include "base/native_error.h"
+
+namespace weir {
+
+void require_transition(QueuePairState from, QueuePairState to) {
+  if (may_become(from, to)) return;
+  constexpr const char* kNames[] = {"RESET", "INIT", "RTR", "RTS", "ERROR"};
+  throw NativeError(
+      "INVALID_STATE", 0, "",
+      std::string("a queue pair cannot go from ") + kNames[static_cast<int>(from)] + " to " + kNames[static_cast<int>(to)],
+      "RESET, INIT, RTR, RTS in this order; RESET from anywhere, ERROR from anywhere but RESET");
+}
+
+void require_attributes(const QueueAttributes& a) {
+  const auto require = [](bool condition, const char* name, const char* range) {
+    if (!condition) throw NativeError("INVALID_ATTRIBUTE", 0, "", std::string(name) + " is out of its range", range);
+  };
+  require(std::has_single_bit(a.path_mtu) && a.path_mtu >= 256 && a.path_mtu <= 4096, "path_mtu", "256, 512, 1024, 2048 or 4096");
+  require(a.timeout <= 31, "timeout", "0 to 31");
+  require(a.retry_count <= 7, "retry_count", "0 to 7");
+  require(a.rnr_retry <= 7, "rnr_retry", "0 to 7");
+  require(a.min_rnr_timer <= 31, "min_rnr_timer", "0 to 31");
+  require(a.max_rd_atomic >= 1 && a.max_rd_atomic <= kMaxRdAtomic, "max_rd_atomic", "1 to 128");
+  require(a.max_dest_rd_atomic <= kMaxRdAtomic, "max_dest_rd_atomic", "0 to 128");
+  require(a.window >= 4 && a.window <= kMaxWindow, "window", "4 to 256");
+}
+
+Completion refused_work(uint32_t qpn, uint64_t id, bool receive, WorkStatus status) {
+  Completion completion;
+  completion.id = id;
+  completion.qpn = qpn;
+  completion.receive = receive;
+  completion.status = status;
+  return completion;
+}
+
+}  // namespace weir

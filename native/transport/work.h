@@ -1,0 +1,80 @@
+// What an application asks of a queue pair and what it gets back. Names and numbers are those of the verbs (libibverbs).
+#pragma once
+
+#include <cstdint>
+
+namespace weir {
+
+enum class WorkOpcode : uint8_t { send, send_immediate, send_invalidate, write, write_immediate, read, compare_swap, fetch_add };
+
+inline constexpr uint8_t kSignaled = 1 << 0;   // a completion also on success
+inline constexpr uint8_t kSolicited = 1 << 1;  // the peer's completion is a solicited event
+inline constexpr uint8_t kFence = 1 << 2;      // not before all earlier READs and atomics are complete
+
+inline constexpr uint32_t kMaxMessage = 1u << 30;  // bytes; fewer PSNs than half of them all, at any path MTU
+
+struct SendWork {
+  uint64_t id = 0;
+  WorkOpcode opcode = WorkOpcode::send;
+  uint8_t flags = 0;
+  uint32_t length = 0;  // bytes, up to kMaxMessage; atomics: 8
+  uint64_t local_address = 0;
+  uint32_t local_key = 0;
+  uint32_t remote_key = 0;      // also what send_invalidate invalidates
+  uint64_t remote_address = 0;  // atomics: a multiple of 8
+  uint32_t immediate = 0;
+  uint64_t compare = 0;   // compare_swap
+  uint64_t swap_add = 0;  // what to swap in, or to add
+  // UD only.
+  uint32_t address_handle = 0;
+  uint32_t remote_qpn = 0;
+  uint32_t queue_key = 0;
+};
+
+struct ReceiveWork {
+  uint64_t id = 0;
+  uint64_t local_address = 0;
+  uint32_t length = 0;
+  uint32_t local_key = 0;
+};
+
+// ibv_wc_status.
+enum class WorkStatus : uint8_t {
+  success = 0,
+  local_length_error = 1,
+  local_operation_error = 2,
+  local_protection_error = 4,
+  flushed = 5,
+  bad_response_error = 7,
+  remote_invalid_request_error = 9,
+  remote_access_error = 10,
+  remote_operation_error = 11,
+  retry_exceeded_error = 12,
+  rnr_retry_exceeded_error = 13,
+};
+
+inline constexpr uint8_t kWithImmediate = 1 << 0;
+inline constexpr uint8_t kWithInvalidate = 1 << 1;
+inline constexpr uint8_t kWithGrh = 1 << 2;  // the buffer starts with 40 bytes of network header
+
+struct Completion {
+  uint64_t id = 0;
+  uint32_t qpn = 0;
+  WorkStatus status = WorkStatus::success;
+  bool receive = false;                  // of a ReceiveWork
+  WorkOpcode opcode = WorkOpcode::send;  // of a receive: send, or write_immediate
+  uint8_t flags = 0;                     // kWithImmediate ...
+  uint32_t bytes = 0;                    // received, or read
+  uint32_t immediate = 0;                // or the key that was invalidated
+  uint32_t source_qpn = 0;               // UD receive
+  uint32_t retired = 1;                  // work requests that are done with: unsignaled ones before this too
+};
+
+class CompletionSink {
+ public:
+  virtual ~CompletionSink() = default;
+  // There is always room: nobody posts more than the sink can hold completions for.
+  virtual void complete(const Completion& completion) = 0;
+};
+
+}  // namespace weir

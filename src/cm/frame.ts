@@ -1,0 +1,135 @@
+/**
+ * Frames between the general services interfaces (queue pair 1) of two channel adapters: UD SEND ONLY with one MAD of 256 bytes,
+ * over UDP and IPv4 or IPv6, as Linux rxe puts them on the wire. IBTA volume 1, 9.3 and 13.5; annex A17.
+ */
+import { addressBytes, addressText } from "../wire/address.js";
+import { icrc, internetChecksum } from "../wire/checksum.js";
+import { kEthernetHeader, kEtherType, newFrame } from "./link.js";
+
+export const kMad = 256;
+const kIpv4Header = 20;
+const kIpv6Header = 40;
+const kUdpHeader = 8;
+const kBth = 12;
+const kDeth = 8;
+const kIcrc = 4;
+const kDatagram = kUdpHeader + kBth + kDeth + kMad + kIcrc;
+
+const kUdp = 17;
+const kHopLimit = 64;
+/** The same for all of rxe's MADs: they need not be spread over paths. */
+const kSourcePort = 55410;
+const kRocePort = 4791;
+const kUdSendOnly = 0x64;
+const kDefaultPartition = 0xffff;
+const kGsiQpn = 1;
+const kGsiQkey = 0x8001_0000;
+const kAckRequest = 0x8000_0000;
+
+/** MAC addresses are 48-bit numbers, IP addresses canonical text. */
+export interface MadFrame {
+  destinationMac: number;
+  sourceMac: number;
+  source: string;
+  destination: string;
+  /** 24 bits. */
+  psn: number;
+  /** 256 bytes. */
+  mad: Buffer;
+}
+
+/** `identification`, 16 bits, is IPv4's. @throws RangeError when the addresses are not of one family. */
+export function buildMadFrame(frame: MadFrame, identification: number): Buffer {
+  const source = addressBytes(frame.source);
+  const destination = addressBytes(frame.destination);
+  if (source.length !== destination.length) throw new RangeError("addresses of two families");
+  const isIpv6 = source.length === 16;
+  const header = isIpv6 ? kIpv6Header : kIpv4Header;
+  const type = isIpv6 ? kEtherType.ipv6 : kEtherType.ipv4;
+  const bytes = newFrame(frame.destinationMac, frame.sourceMac, type, header + kDatagram);
+  const packet = bytes.subarray(kEthernetHeader);
+  if (isIpv6) {
+    packet.writeUInt8(0x60, 0);
+    packet.writeUInt16BE(kDatagram, 4);
+    packet.set([kUdp, kHopLimit], 6);
+    packet.set(source, 8);
+    packet.set(destination, 24);
+  } else {
+    packet.writeUInt8(0x45, 0);
+    packet.writeUInt16BE(packet.length, 2);
+    packet.writeUInt16BE(identification, 4);
+    packet.writeUInt16BE(0x4000, 6); // don't fragment
+    packet.set([kHopLimit, kUdp], 8);
+    packet.set(source, 12);
+    packet.set(destination, 16);
+    packet.writeUInt16BE(internetChecksum(packet.subarray(0, kIpv4Header)), 10);
+  }
+
+  const udp = packet.subarray(header);
+  udp.writeUInt16BE(kSourcePort, 0);
+  udp.writeUInt16BE(kRocePort, 2);
+  udp.writeUInt16BE(kDatagram, 4); // checksum 0: none, as annex A17 has it
+  const bth = udp.subarray(kUdpHeader);
+  bth.writeUInt8(kUdSendOnly, 0);
+  bth.writeUInt16BE(kDefaultPartition, 2);
+  bth.writeUInt32BE(kGsiQpn, 4);
+  bth.writeUInt32BE(kAckRequest + frame.psn, 8); // nobody acknowledges UD, but rxe sets the bit
+  const deth = bth.subarray(kBth);
+  deth.writeUInt32BE(kGsiQkey, 0);
+  deth.writeUInt32BE(kGsiQpn, 4);
+  frame.mad.copy(deth, kDeth);
+  packet.writeUInt32LE(icrc(packet), packet.length - kIcrc);
+  return bytes;
+}
+
+/** Undefined unless the frame is whole, carries one MAD from queue pair 1 to queue pair 1, and its ICRC is right. */
+export function readMadFrame(frame: Buffer): MadFrame | undefined {
+  const ip = readIp(frame);
+  if (ip === undefined || ip.packet.length !== ip.header + kDatagram) return;
+  const udp = ip.packet.subarray(ip.header);
+  const bth = udp.subarray(kUdpHeader);
+  const deth = bth.subarray(kBth);
+  // The partition's membership bit is not compared: a limited member may ask a full one.
+  const isGsi =
+    udp.readUInt16BE(2) === kRocePort &&
+    udp.readUInt16BE(4) === kDatagram &&
+    bth.readUInt8(0) === kUdSendOnly &&
+    (bth.readUInt8(1) & 0x3f) === 0 && // no padding, transport version 0
+    (bth.readUInt16BE(2) & 0x7fff) === (kDefaultPartition & 0x7fff) &&
+    (bth.readUInt32BE(4) & 0xff_ffff) === kGsiQpn &&
+    deth.readUInt32BE(0) === kGsiQkey &&
+    (deth.readUInt32BE(4) & 0xff_ffff) === kGsiQpn;
+  if (!isGsi || ip.packet.readUInt32LE(ip.packet.length - kIcrc) !== icrc(ip.packet)) return;
+  return {
+    destinationMac: frame.readUIntBE(0, 6),
+    sourceMac: frame.readUIntBE(6, 6),
+    source: ip.source,
+    destination: ip.destination,
+    psn: bth.readUInt32BE(8) & 0xff_ffff,
+    mad: deth.subarray(kDeth, kDeth + kMad),
+  };
+}
+
+/** The IP packet without Ethernet's padding. */
+function readIp(frame: Buffer): { packet: Buffer; header: number; source: string; destination: string } | undefined {
+  if (frame.length < kEthernetHeader + kIpv4Header) return;
+  const type = frame.readUInt16BE(12);
+  const packet = frame.subarray(kEthernetHeader);
+  const version = packet.readUInt8(0) >> 4;
+  if (type === kEtherType.ipv4 && version === 4) {
+    const header = (packet.readUInt8(0) & 0x0f) * 4;
+    const isFragment = (packet.readUInt16BE(6) & 0x3fff) !== 0;
+    const total = packet.readUInt16BE(2);
+    if (header < kIpv4Header || header > total || total > packet.length || isFragment || packet[9] !== kUdp) return;
+    if (internetChecksum(packet.subarray(0, header)) !== 0) return;
+    const [source, destination] = [addressText(packet.subarray(12, 16)), addressText(packet.subarray(16, 20))];
+    return { packet: packet.subarray(0, total), header, source, destination };
+  }
+  if (type === kEtherType.ipv6 && version === 6 && packet.length >= kIpv6Header && packet[6] === kUdp) {
+    const total = kIpv6Header + packet.readUInt16BE(4);
+    if (total > packet.length) return;
+    const [source, destination] = [addressText(packet.subarray(8, 24)), addressText(packet.subarray(24, 40))];
+    return { packet: packet.subarray(0, total), header: kIpv6Header, source, destination };
+  }
+  return;
+}

@@ -1,0 +1,77 @@
+/** The general services interface of a device: sends MADs to queue pair 1 of others and delivers those that come to ours. */
+import { randomInt } from "node:crypto";
+import { canonicalAddress, isStation } from "../wire/address.js";
+import { buildMadFrame, readMadFrame } from "./frame.js";
+import type { FrameLink } from "./link.js";
+import { type Message, readMessage } from "./messages.js";
+
+/** Where a message came from, or is to go. */
+export interface Peer {
+  address: string;
+  mac: number;
+}
+
+/** Of one device; each counts messages. */
+export interface CmCounters {
+  received: number;
+  sent: number;
+  /** Sent again because no answer came in time. */
+  retransmitted: number;
+  /** Received again, and answered again where an answer is due. */
+  duplicates: number;
+  /** No message that is known, or one that contradicts itself. */
+  malformed: number;
+  /** About no connection that there is, or out of turn. */
+  unexpected: number;
+}
+
+export class GsiPort {
+  readonly address: string;
+  readonly counters: CmCounters = {
+    received: 0,
+    sent: 0,
+    retransmitted: 0,
+    duplicates: 0,
+    malformed: 0,
+    unexpected: 0,
+  };
+  readonly #link: FrameLink;
+  readonly #unsubscribe: () => void;
+  #psn = 0;
+  #identification = randomInt(0xffff);
+
+  constructor(link: FrameLink, address: string, onMessage: (message: Message, from: Peer) => void) {
+    this.#link = link;
+    this.address = canonicalAddress(address);
+    this.#unsubscribe = link.onFrame((bytes) => {
+      const frame = readMadFrame(bytes);
+      if (frame?.destination !== this.address || !isStation(frame.sourceMac)) return;
+      const message = readMessage(frame.mad);
+      if (message === undefined) {
+        this.counters.malformed++;
+      } else {
+        this.counters.received++;
+        onMessage(message, { address: frame.source, mac: frame.sourceMac });
+      }
+    });
+  }
+
+  send(to: Peer, mad: Buffer): void {
+    this.#identification = (this.#identification % 0xffff) + 1; // never 0
+    const frame = {
+      destinationMac: to.mac,
+      sourceMac: this.#link.mac,
+      source: this.address,
+      destination: to.address,
+      psn: this.#psn,
+      mad,
+    };
+    this.#psn = (this.#psn + 1) & 0xff_ffff;
+    // A frame that the link refuses is lost like one on the wire: what matters is sent again.
+    if (this.#link.send(buildMadFrame(frame, this.#identification))) this.counters.sent++;
+  }
+
+  close(): void {
+    this.#unsubscribe();
+  }
+}

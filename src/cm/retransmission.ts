@@ -1,0 +1,41 @@
+/** Sends a message until it is answered, or as often as agreed. */
+import type { Clock } from "./link.js";
+
+/** Peers choose some of the intervals: bounds for the unreasonable. ms. */
+const kShortestMs = 10;
+const kLongestMs = 120_000;
+
+/** A time code of IBTA, 4.096 us x 2^code, in ms and within reason. */
+export function timeOfCode(code: number): number {
+  return Math.min(Math.max(0.004096 * 2 ** code, kShortestMs), kLongestMs);
+}
+
+export class Retransmission {
+  readonly #clock: Clock;
+  #cancel = () => {};
+  #expired = () => {};
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Calls `send` now and every `interval` ms, 1 + `retries` times in all; `giveUp` after the last interval. */
+  start(interval: number, retries: number, send: (isAgain: boolean) => void, giveUp: () => void): void {
+    const attempt = (left: number) => {
+      this.#expired = () => (left === 0 ? giveUp() : attempt(left - 1));
+      this.postpone(interval);
+      send(left < retries);
+    };
+    attempt(retries);
+  }
+
+  /** The next step is due in `ms`: a timer of its own, or what a peer asks for with MRA. */
+  postpone(ms: number): void {
+    this.#cancel();
+    this.#cancel = this.#clock.after(ms, this.#expired);
+  }
+
+  stop(): void {
+    this.#cancel();
+  }
+}

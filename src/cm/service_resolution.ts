@@ -1,0 +1,182 @@
+/** Services of unreliable datagrams: asking where one is, and answering. IBTA volume 1, 12.11; service IDs of RDMA_PS_UDP. */
+import { WeirError } from "../config/error.js";
+import type { Clock } from "./link.js";
+import {
+  buildIpHeader,
+  buildMessage,
+  kPrivateData,
+  type Message,
+  portOfService,
+  readIpHeader,
+  serviceId,
+} from "./messages.js";
+import { kDefaultPartition, type Local } from "./negotiation.js";
+import { checkPort, checkPrivateData } from "./parameters.js";
+import type { CmCounters, Peer } from "./port.js";
+import { Retransmission, timeOfCode } from "./retransmission.js";
+
+/** What the manager does for services. */
+export interface ServiceHost extends Local {
+  readonly clock: Clock;
+  readonly counters: CmCounters;
+  send(to: Peer, mad: Buffer): void;
+  find(destination: string): Promise<Peer>;
+  newId(): number;
+  newSourcePort(): number;
+}
+
+/** Where datagrams of a service go. */
+export interface DatagramService {
+  remoteAddress: string;
+  /** 48-bit number: of the peer, or of the router towards it. */
+  remoteMac: number;
+  remoteQpn: number;
+  qkey: number;
+  /** The whole field: what the peer gave, then zeros. */
+  privateData: Buffer;
+}
+
+/** Somebody asks for a service. */
+export interface ServiceRequest {
+  remoteAddress: string;
+  remoteMac: number;
+  privateData: Buffer;
+}
+
+/** The queue pair that serves, and at most 136 bytes for whoever asks. */
+export interface ServiceAnswer {
+  qpn: number;
+  qkey: number;
+  privateData?: Uint8Array;
+}
+
+/** Names of the statuses of 12.11.2.1. */
+const kStatus = [
+  "valid",
+  "no such service",
+  "refused by the service",
+  "no queue pair",
+  "redirected",
+  "unknown version",
+];
+const kValid = 0;
+const kNoService = 1;
+const kRefused = 2;
+
+interface Query {
+  peer: Peer;
+  answered(reply: Message<"SIDR_REP">): void;
+  failed(error: WeirError): void;
+}
+
+export class ServiceResolver {
+  readonly #host: ServiceHost;
+  readonly #services = new Map<number, (request: ServiceRequest) => ServiceAnswer | undefined>();
+  readonly #queries = new Map<number, Query>();
+
+  constructor(host: ServiceHost) {
+    this.#host = host;
+  }
+
+  /** Asks for the queue pair behind a port, with at most 180 bytes of private data. Fails with a WeirError. */
+  async resolve(destination: string, port: number, privateData?: Uint8Array): Promise<DatagramService> {
+    const host = this.#host;
+    const service = serviceId("datagram", checkPort(port));
+    const data = checkPrivateData(privateData, kPrivateData.SIDR_REQ);
+    const peer = await host.find(destination);
+    const requestId = host.newId();
+    const mad = buildMessage("SIDR_REQ", BigInt(requestId), {
+      requestId,
+      partition: kDefaultPartition,
+      serviceId: service,
+      privateData: buildIpHeader(
+        { sourcePort: host.newSourcePort(), source: host.address, destination: peer.address },
+        data,
+      ),
+    });
+    const name = `${peer.address} port ${port}`;
+    const timer = new Retransmission(host.clock);
+    return new Promise((resolve, reject) => {
+      const failed = (error: WeirError) => {
+        timer.stop();
+        this.#queries.delete(requestId);
+        reject(error);
+      };
+      const answered = ({ fields }: Message<"SIDR_REP">) => {
+        const { status, qpn, qkey } = fields;
+        if (status !== kValid) {
+          const reason = kStatus[status] ?? `status ${status}`;
+          return failed(new WeirError(`${name}: ${reason}`, { hint: "start the server first, and check the port" }));
+        }
+        timer.stop();
+        this.#queries.delete(requestId);
+        const { address: remoteAddress, mac: remoteMac } = peer;
+        resolve({ remoteAddress, remoteMac, remoteQpn: qpn, qkey, privateData: fields.privateData });
+      };
+      this.#queries.set(requestId, { peer, answered, failed });
+      const send = (isAgain: boolean) => {
+        if (isAgain) host.counters.retransmitted++;
+        host.send(peer, mad);
+      };
+      timer.start(timeOfCode(host.responseTimeout), host.maxRetries, send, () =>
+        failed(
+          new WeirError(`${name} does not answer`, {
+            hint: "check that RDMA is up there and that no firewall drops UDP port 4791",
+          }),
+        ),
+      );
+    });
+  }
+
+  /** `answer` tells who asks for the port which queue pair it is; undefined refuses. @throws WeirError if the port is taken. */
+  listen(port: number, answer: (request: ServiceRequest) => ServiceAnswer | undefined): { close(): void } {
+    if (this.#services.has(checkPort(port))) {
+      throw new WeirError(`something serves datagrams on port ${port} already`, { hint: "choose another port" });
+    }
+    this.#services.set(port, answer);
+    return {
+      close: () => {
+        if (this.#services.get(port) === answer) this.#services.delete(port);
+      },
+    };
+  }
+
+  receive(message: Message<"SIDR_REQ" | "SIDR_REP">, from: Peer): void {
+    if (message.kind === "SIDR_REQ") {
+      this.#receiveRequest(message, from);
+      return;
+    }
+    const query = this.#queries.get(message.fields.requestId);
+    if (query?.peer.address === from.address) query.answered(message);
+    else this.#host.counters.unexpected++;
+  }
+
+  close(): void {
+    this.#services.clear();
+    for (const { peer, failed } of this.#queries.values()) {
+      failed(new WeirError(`${peer.address} was not asked any more: the device was closed`));
+    }
+  }
+
+  /** A request that comes again is asked and answered again: nothing is kept about it. */
+  #receiveRequest({ transaction, fields }: Message<"SIDR_REQ">, from: Peer): void {
+    const port = portOfService("datagram", fields.serviceId);
+    const service = port === undefined ? undefined : this.#services.get(port);
+    const ip = readIpHeader(fields.privateData);
+    const isOurs = ip?.source === from.address && ip.destination === this.#host.address;
+    const answer =
+      service !== undefined && isOurs
+        ? service({ remoteAddress: from.address, remoteMac: from.mac, privateData: ip.privateData })
+        : undefined;
+    const { qpn = 0, qkey = 0, privateData } = answer ?? {};
+    const reply = buildMessage("SIDR_REP", transaction, {
+      requestId: fields.requestId,
+      status: answer !== undefined ? kValid : service === undefined ? kNoService : kRefused,
+      qpn,
+      serviceId: fields.serviceId,
+      qkey,
+      privateData: checkPrivateData(privateData, kPrivateData.SIDR_REP),
+    });
+    this.#host.send(from, reply);
+  }
+}

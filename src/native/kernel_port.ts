@@ -1,0 +1,29 @@
+/** Keeps the kernel from answering RoCEv2 packets with ICMP "port unreachable" at an address that it has too. */
+import { closeSync } from "node:fs";
+import { WeirError } from "../config/error.js";
+import type { NativeAddon } from "./types.js";
+
+const kRocePort = 4791;
+
+export class KernelPort {
+  #descriptor: number;
+
+  /**
+   * Holds the port with a socket whose filter throws away what comes, in the network namespace at a path or in our own.
+   * @throws WeirError if the port is taken, by rxe for one.
+   */
+  constructor(addon: NativeAddon, address: string, namespace: string | undefined) {
+    try {
+      this.#descriptor = addon.holdUdpPort(address, kRocePort, namespace);
+    } catch (error) {
+      const { message, hint } = error as Error & { hint?: string };
+      throw new WeirError(message, { cause: error, ...(hint !== undefined && { hint }) });
+    }
+  }
+
+  /** Idempotent. */
+  close(): void {
+    if (this.#descriptor >= 0) closeSync(this.#descriptor);
+    this.#descriptor = -1;
+  }
+}

@@ -1,0 +1,186 @@
+/** Connected queue pairs by RDMA CM: what rdma_connect and rdma_accept are to C programs. */
+import { randomInt } from "node:crypto";
+import type { IncomingRequest } from "../cm/connection_manager.js";
+import type { Established, PeerParameters } from "../cm/parameters.js";
+import type { Device } from "./device.js";
+import type { QueuePair, QueuePairAttributes } from "./queue_pair.js";
+
+/** Attributes that the two ends do not agree on, but each chooses. */
+export type ConnectionAttributes = Partial<
+  Pick<
+    QueuePairAttributes,
+    "access" | "minRnrTimer" | "recovery" | "window" | "priority" | "dscp" | "rateCap" | "timeout"
+  >
+>;
+
+export interface ConnectOptions {
+  /** IP address of the listener. */
+  address: string;
+  port: number;
+  /** In state reset or init. */
+  queuePair: QueuePair;
+  /** At most 56 bytes. */
+  privateData?: Uint8Array;
+  /** Default: the largest of the device. */
+  pathMtu?: QueuePairAttributes["pathMtu"];
+  /** READs and atomics under way, in each direction. Default 16. */
+  maxRdAtomic?: number;
+  retryCount?: number;
+  rnrRetry?: number;
+  attributes?: ConnectionAttributes;
+}
+
+export interface AcceptOptions {
+  queuePair: QueuePair;
+  /** At most 196 bytes. */
+  privateData?: Uint8Array;
+  maxRdAtomic?: number;
+  rnrRetry?: number;
+  attributes?: ConnectionAttributes;
+}
+
+/** Somebody who wants to connect. */
+export interface Request {
+  address: string;
+  port: number;
+  privateData: Buffer;
+  /** Resolves once the peer is ready too. @throws WeirError when it gave up meanwhile. */
+  accept(options: AcceptOptions): Promise<Connection>;
+  reject(privateData?: Uint8Array): void;
+}
+
+export class Connection {
+  #ended = false;
+
+  /** Use connect() or listen(). */
+  constructor(
+    readonly queuePair: QueuePair,
+    private readonly established: Established,
+  ) {
+    established.onDisconnected(() => this.#end());
+  }
+
+  get remoteAddress(): string {
+    return this.established.remoteAddress;
+  }
+  get remoteQpn(): number {
+    return this.established.remoteQpn;
+  }
+  /** What the peer gave with its request or its acceptance, then zeros. */
+  get privateData(): Buffer {
+    return this.established.privateData;
+  }
+  get pathMtu(): number {
+    return this.established.pathMtu;
+  }
+
+  /** Calls back when either side has disconnected; the queue pair is in the error state then. */
+  onDisconnected(callback: () => void): void {
+    this.established.onDisconnected(callback);
+  }
+
+  /** What was posted and is not complete is flushed. Idempotent. */
+  async disconnect(): Promise<void> {
+    this.#end();
+    await this.established.disconnect();
+  }
+
+  #end(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    const { state } = this.queuePair;
+    if (state !== "reset" && state !== "error") this.queuePair.modify("error");
+  }
+}
+
+/** Connects a queue pair; it is in RTS afterwards. @throws WeirError, ConnectionRejected. */
+export async function connect(device: Device, options: ConnectOptions): Promise<Connection> {
+  const { queuePair, address, port, privateData, maxRdAtomic = 16, retryCount = 7, rnrRetry = 7 } = options;
+  const startingPsn = randomInt(1 << 24);
+  prepare(queuePair, options.attributes);
+  const established = await device.managerFor(address).connect({
+    destination: address,
+    port,
+    qpn: queuePair.qpn,
+    startingPsn,
+    pathMtu: (options.pathMtu ?? device.largestPathMtu) as PeerParameters["pathMtu"],
+    responderResources: maxRdAtomic,
+    initiatorDepth: maxRdAtomic,
+    retryCount,
+    rnrRetryCount: rnrRetry,
+    ...(privateData !== undefined && { privateData }),
+  });
+  try {
+    raise(queuePair, established, startingPsn, options.attributes, "rtr");
+    queuePair.modify("rts");
+    established.ready();
+  } catch (error) {
+    await established.disconnect();
+    throw error;
+  }
+  return new Connection(queuePair, established);
+}
+
+/** Calls `onRequest` for everybody who wants to connect to `port` at one of the device's addresses. Returns what ends that. */
+export function listen(device: Device, port: number, onRequest: (request: Request) => void): () => void {
+  device.requireOpen();
+  const listeners = device.managers.map((manager) =>
+    manager.listen(port, (request) => onRequest(incoming(device, request))),
+  );
+  return () => {
+    for (const listener of listeners) listener.close();
+  };
+}
+
+function incoming(device: Device, request: IncomingRequest): Request {
+  return {
+    address: request.remoteAddress,
+    port: request.port,
+    privateData: request.privateData,
+    reject: (privateData) => request.reject(privateData),
+    accept: async ({ queuePair, privateData, maxRdAtomic = 16, rnrRetry = 7, attributes }) => {
+      const startingPsn = randomInt(1 << 24);
+      const depth = (offered: number) => Math.min(offered, maxRdAtomic);
+      prepare(queuePair, attributes);
+      const pathMtu = Math.min(request.pathMtu, device.largestPathMtu) as PeerParameters["pathMtu"];
+      raise(queuePair, { ...request, pathMtu }, startingPsn, attributes, "rtr");
+      // Also able to send: the peer may answer before its RTU gets here, or the RTU may be lost.
+      queuePair.modify("rts");
+      const established = await request.accept({
+        qpn: queuePair.qpn,
+        startingPsn,
+        responderResources: depth(request.responderResources),
+        initiatorDepth: depth(request.initiatorDepth),
+        rnrRetryCount: rnrRetry,
+        ...(privateData !== undefined && { privateData }),
+      });
+      return new Connection(queuePair, established);
+    },
+  };
+}
+
+function prepare(queuePair: QueuePair, attributes: ConnectionAttributes = {}): void {
+  if (queuePair.state === "reset") queuePair.modify("init", attributes);
+}
+
+function raise(
+  queuePair: QueuePair,
+  peer: PeerParameters,
+  startingPsn: number,
+  attributes: ConnectionAttributes = {},
+  state: "rtr",
+): void {
+  queuePair.modify(state, {
+    route: { address: peer.remoteAddress, mac: peer.remoteMac },
+    remoteQpn: peer.remoteQpn,
+    receivePsn: peer.remoteStartingPsn,
+    sendPsn: startingPsn,
+    pathMtu: peer.pathMtu,
+    maxRdAtomic: Math.max(1, peer.initiatorDepth),
+    maxDestRdAtomic: Math.max(1, peer.responderResources),
+    retryCount: peer.retryCount,
+    rnrRetry: peer.rnrRetryCount,
+    timeout: peer.ackTimeout,
+    ...attributes,
+  });
+}

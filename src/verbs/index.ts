@@ -1,0 +1,30 @@
+/** Verbs for applications: a soft RoCEv2 NIC in the process, with queue pairs, memory and RDMA CM. See docs/verbs.md. */
+export { CompletionQueue } from "./completion_queue.js";
+export {
+  type AcceptOptions,
+  Connection,
+  type ConnectionAttributes,
+  type ConnectOptions,
+  connect,
+  listen,
+  type Request,
+} from "./connection.js";
+export { Device, type DeviceOptions, openDevice } from "./device.js";
+export { type Access, MemoryRegion } from "./memory_region.js";
+export { ProtectionDomain } from "./protection_domain.js";
+export {
+  type AddressHandle,
+  QueuePair,
+  type QueuePairAttributes,
+  type QueuePairOptions,
+  type Route,
+} from "./queue_pair.js";
+export type {
+  Destination,
+  ReceiveRequest,
+  RemoteMemory,
+  SendRequest,
+  Slice,
+  Status,
+  WorkCompletion,
+} from "./work.js";

@@ -1,0 +1,60 @@
+/** Registered memory: allocated by Weir, seen as an ArrayBuffer, read and written by the NIC in place. */
+import { markAsUntransferable } from "node:worker_threads";
+import { WeirError } from "../config/error.js";
+import type { Device } from "./device.js";
+
+/** What may be done to a region; remote_* by peers who know its key. `remote_invalidate`: they may take the key away. */
+export const kAccess = {
+  local_write: 1,
+  remote_write: 2,
+  remote_read: 4,
+  remote_atomic: 8,
+  remote_invalidate: 16,
+} as const;
+export type Access = keyof typeof kAccess;
+
+export function accessBits(access: readonly Access[]): number {
+  return access.reduce((bits, right) => bits | kAccess[right], 0);
+}
+
+export class MemoryRegion {
+  /** The memory itself; it cannot be transferred to another thread, nor is it ever copied. */
+  readonly buffer: ArrayBuffer;
+  /** Local key and remote key in one. */
+  readonly key: number;
+  /** Address of the first byte; for peers as `address`. */
+  readonly start: number;
+  readonly byteLength: number;
+  #registered = true;
+
+  /** Use ProtectionDomain.registerMemory(). */
+  constructor(
+    private readonly device: Device,
+    byteLength: number,
+    domain: number,
+    access: readonly Access[],
+  ) {
+    const { addon, worker } = device.native;
+    const memory = new addon.Memory(byteLength);
+    this.key = worker.registerMemory(0, memory, accessBits(access), domain);
+    if (this.key === 0) {
+      throw new WeirError("no memory region is left on this device", { hint: "deregister regions that are not used" });
+    }
+    this.buffer = memory.buffer();
+    markAsUntransferable(this.buffer);
+    this.start = memory.address();
+    this.byteLength = byteLength;
+  }
+
+  /** What a peer needs in order to reach byte `offset`. */
+  remote(offset = 0): { address: bigint; key: number } {
+    return { address: BigInt(this.start + offset), key: this.key };
+  }
+
+  /** Its key is void from now on; the buffer stays usable here. Idempotent. */
+  deregister(): void {
+    if (!this.#registered) return;
+    this.#registered = false;
+    if (!this.device.closed) this.device.native.worker.deregisterMemory(0, this.key);
+  }
+}

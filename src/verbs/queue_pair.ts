@@ -1,0 +1,323 @@
+/** Queue pairs: reliable connections (RC) and unreliable datagrams (UD). */
+import { WeirError } from "../config/error.js";
+import { kEct0, udpSourcePort } from "../native/behaviour.js";
+import type { NativePath, NativeQueueAttributes } from "../native/types.js";
+import { addressBytes } from "../wire/address.js";
+import type { CompletionQueue } from "./completion_queue.js";
+import type { Device } from "./device.js";
+import { type Access, accessBits } from "./memory_region.js";
+import {
+  kWorkWords,
+  type ReceiveRequest,
+  type SendRequest,
+  type Status,
+  WorkBuffer,
+  type WorkCompletion,
+} from "./work.js";
+
+export interface QueuePairOptions {
+  /** Default "rc". */
+  type?: "rc" | "ud";
+  sendCompletions: CompletionQueue;
+  /** Default: the same as for sends. */
+  receiveCompletions?: CompletionQueue;
+  /** Most work requests at a time, 1 to 32768. Default 128. */
+  sendDepth?: number;
+  receiveDepth?: number;
+}
+
+export type State = NativeQueueAttributes["state"];
+
+/** How to get to a peer. */
+export interface Route {
+  /** IPv4 or IPv6. */
+  address: string;
+  /** Of the peer or of the router; 48 bits. Default: resolved by the device. */
+  mac: number;
+}
+
+/** What a queue pair is given on its way to RTS. Numbers as in ibv_qp_attr. */
+export interface QueuePairAttributes {
+  /** What the peer may do through this queue pair. Default: remote_write, remote_read, remote_atomic. */
+  access: readonly Access[];
+  /** 256, 512, 1024, 2048 or 4096. Default: the largest that the interface's MTU allows. */
+  pathMtu: number;
+  remoteQpn: number;
+  /** First PSN that is sent, and that is expected. */
+  sendPsn: number;
+  receivePsn: number;
+  /** Local ACK timeout: 4.096 us x 2^timeout; 0: none. Default 14. */
+  timeout: number;
+  /** 0 to 7. Default 7. */
+  retryCount: number;
+  /** 0 to 7; 7: without end. Default 7. */
+  rnrRetry: number;
+  /** Code of the delay that our RNR NAKs ask for, 0 to 31. Default 12: 0.64 ms. */
+  minRnrTimer: number;
+  /** READs and atomics under way, as requester and as responder, 1 to 128. Default 16. */
+  maxRdAtomic: number;
+  maxDestRdAtomic: number;
+  /** What to do about loss; both ends must agree on selective-repeat. Default go-back-n. */
+  recovery: "go-back-n" | "selective-repeat";
+  /** Most packets in flight, 4 to 256. Default 256. */
+  window: number;
+  partitionKey: number;
+  /** UD. */
+  queueKey: number;
+  route: Route;
+  /** Priority (traffic class) and DSCP of what is sent. Default: the device's. */
+  priority: number;
+  dscp: number;
+  /** bit/s; 0: line rate. */
+  rateCap: number;
+}
+
+/** Made by Device.createAddressHandle(). */
+export interface AddressHandle {
+  readonly handle: number;
+}
+
+const kMostDepth = 32_768;
+const kDefaults = {
+  access: ["remote_write", "remote_read", "remote_atomic"] as readonly Access[],
+  remoteQpn: 0,
+  sendPsn: 0,
+  receivePsn: 0,
+  timeout: 14,
+  retryCount: 7,
+  rnrRetry: 7,
+  minRnrTimer: 12,
+  maxRdAtomic: 16,
+  maxDestRdAtomic: 16,
+  recovery: "go-back-n" as const,
+  window: 256,
+  partitionKey: 0xffff,
+  queueKey: 0,
+  rateCap: 0,
+};
+/** Inclusive. */
+const kRanges = {
+  remoteQpn: [0, 0xff_ffff],
+  sendPsn: [0, 0xff_ffff],
+  receivePsn: [0, 0xff_ffff],
+  timeout: [0, 31],
+  retryCount: [0, 7],
+  rnrRetry: [0, 7],
+  minRnrTimer: [0, 31],
+  maxRdAtomic: [1, 128],
+  maxDestRdAtomic: [1, 128],
+  window: [4, 256],
+  partitionKey: [0, 0xffff],
+  queueKey: [0, 0xffff_ffff],
+  priority: [0, 7],
+  dscp: [0, 63],
+} as const;
+
+export class QueuePair {
+  readonly type: "rc" | "ud";
+  readonly qpn: number;
+  readonly sendDepth: number;
+  readonly receiveDepth: number;
+  readonly sendCompletions: CompletionQueue;
+  readonly receiveCompletions: CompletionQueue;
+  #state: State = "reset";
+  #sending = 0;
+  #receiving = 0;
+  #destroyed = false;
+  #attributes: Partial<QueuePairAttributes> = {};
+  #onError: ((status: Status) => void) | undefined;
+
+  /** Use ProtectionDomain.createQueuePair(). */
+  constructor(
+    private readonly device: Device,
+    private readonly domain: number,
+    { type = "rc", sendCompletions, receiveCompletions, sendDepth = 128, receiveDepth = 128 }: QueuePairOptions,
+  ) {
+    within("sendDepth", sendDepth, 1, kMostDepth);
+    within("receiveDepth", receiveDepth, 1, kMostDepth);
+    this.type = type;
+    this.sendCompletions = sendCompletions;
+    this.receiveCompletions = receiveCompletions ?? sendCompletions;
+    this.sendDepth = sendDepth;
+    this.receiveDepth = receiveDepth;
+    this.qpn = device.native.worker.createQueuePair(0, {
+      datagram: type === "ud",
+      send_depth: sendDepth,
+      receive_depth: receiveDepth,
+    });
+    device.attach(this);
+  }
+
+  get state(): State {
+    return this.#state;
+  }
+
+  /** Work requests that may be posted now. */
+  get sendRoom(): number {
+    return this.sendDepth - this.#sending;
+  }
+  get receiveRoom(): number {
+    return this.receiveDepth - this.#receiving;
+  }
+
+  /**
+   * Goes to another state: reset, init, rtr, rts in this order; reset and error from anywhere. Attributes given once stay.
+   * @throws WeirError for an illegal transition or an attribute out of its range.
+   */
+  modify(state: State, attributes: Partial<QueuePairAttributes> = {}): void {
+    this.#requireAlive();
+    this.#attributes = { ...this.#attributes, ...attributes };
+    const a = { ...kDefaults, ...this.device.defaults, ...this.#attributes };
+    for (const [name, [least, most]] of Object.entries(kRanges)) {
+      within(name, a[name as keyof typeof kRanges], least, most);
+    }
+    if (![256, 512, 1024, 2048, 4096].includes(a.pathMtu) || a.pathMtu > this.device.largestPathMtu) {
+      throw new WeirError(`pathMtu: ${a.pathMtu} is not possible here`, {
+        field: "pathMtu",
+        hint: `256, 512, 1024, 2048 or 4096, and at most ${this.device.largestPathMtu} on this interface`,
+      });
+    }
+    if (state === "rtr" && this.type === "rc" && a.route === undefined) {
+      throw new WeirError("route: a reliable connection needs to know its peer", { field: "route" });
+    }
+    try {
+      this.device.native.worker.modifyQueuePair(0, this.qpn, {
+        state,
+        domain: this.domain,
+        partition_key: a.partitionKey,
+        access: accessBits(a.access),
+        path_mtu: a.pathMtu,
+        remote_qpn: a.remoteQpn,
+        send_psn: a.sendPsn,
+        receive_psn: a.receivePsn,
+        timeout: a.timeout,
+        retry_count: a.retryCount,
+        rnr_retry: a.rnrRetry,
+        min_rnr_timer: a.minRnrTimer,
+        max_rd_atomic: a.maxRdAtomic,
+        max_dest_rd_atomic: a.maxDestRdAtomic,
+        recovery: a.recovery,
+        window: a.window,
+        queue_key: a.queueKey,
+        path: pathTo(this.device, a.route, a.dscp, a.priority, this.qpn),
+        priority: a.priority,
+        rate_cap: a.rateCap,
+      });
+    } catch (error) {
+      const { message, hint } = error as Error & { hint?: string };
+      throw new WeirError(message, { cause: error, ...(hint !== undefined && { hint }) });
+    }
+    this.#state = state;
+  }
+
+  /** @throws WeirError when the queue is full or the state forbids it; RangeError for a slice outside of its region. */
+  postSend(...requests: SendRequest[]): void {
+    this.#requireAlive();
+    if (this.#state !== "rts" && this.#state !== "error") {
+      throw new WeirError(`a queue pair in state ${this.#state} cannot send`, { hint: "it has to be in rts" });
+    }
+    if (requests.length > this.sendRoom) throw full("send", this.sendDepth);
+    this.#post(requests, (buffer, at, request) => buffer.writeSend(at, this.qpn, request));
+    this.#sending += requests.length;
+  }
+
+  /** The same for receives; from init on. */
+  postReceive(...requests: ReceiveRequest[]): void {
+    this.#requireAlive();
+    if (this.#state === "reset") {
+      throw new WeirError("a queue pair in state reset cannot receive", { hint: "it has to be in init, rtr or rts" });
+    }
+    if (requests.length > this.receiveRoom) throw full("receive", this.receiveDepth);
+    this.#post(requests, (buffer, at, request) => buffer.writeReceive(at, this.qpn, request));
+    this.#receiving += requests.length;
+  }
+
+  /** Called once when the queue pair fails; "success" when the peer or a received request is to blame. */
+  onError(callback: (status: Status) => void): void {
+    this.#onError = callback;
+  }
+
+  /** What is not complete is forgotten. Idempotent. */
+  destroy(): void {
+    if (this.#destroyed) return;
+    this.#destroyed = true;
+    this.device.detach(this);
+    if (!this.device.closed) this.device.native.worker.destroyQueuePair(0, this.qpn);
+  }
+
+  /** For the device. */
+  take(completion: Omit<WorkCompletion, "queuePair">, receive: boolean, retired: number): void {
+    if (completion.status !== "success" || retired === 0) this.#fail(completion.status);
+    if (retired === 0) return;
+    if (receive) {
+      this.#receiving -= retired;
+    } else {
+      this.#sending -= retired;
+    }
+    (receive ? this.receiveCompletions : this.sendCompletions).push({ ...completion, queuePair: this });
+  }
+
+  #fail(status: Status): void {
+    if (this.#state === "rtr" || this.#state === "rts") this.#state = "error";
+    const callback = this.#onError;
+    this.#onError = undefined;
+    callback?.(status);
+  }
+
+  #post<T>(requests: readonly T[], write: (buffer: WorkBuffer, at: number, request: T) => void): void {
+    const { work, native } = this.device;
+    for (let first = 0; first < requests.length; first += WorkBuffer.kRequests) {
+      const part = requests.slice(first, first + WorkBuffer.kRequests);
+      part.forEach((request, i) => {
+        write(work, i, request);
+      });
+      for (let taken = 0; taken < part.length; ) {
+        // A full ring is emptied at the worker's next turn.
+        taken += native.worker.post(0, work.words.subarray(taken * kWorkWords), part.length - taken);
+        this.device.requireOpen();
+      }
+    }
+  }
+
+  #requireAlive(): void {
+    this.device.requireOpen();
+    if (this.#destroyed) throw new WeirError("the queue pair was destroyed");
+  }
+}
+
+function full(which: "send" | "receive", depth: number): WeirError {
+  return new WeirError(`the ${which} queue is full: it holds ${depth} work requests`, {
+    hint: `wait for completions, or give the queue pair a larger ${which}Depth`,
+  });
+}
+
+function within(field: string, value: number | undefined, least: number, most: number): void {
+  if (value === undefined || (Number.isInteger(value) && value >= least && value <= most)) return;
+  throw new WeirError(`${field}: ${value} is out of range`, { field, hint: `must be between ${least} and ${most}` });
+}
+
+const kNowhere = new Uint8Array(16);
+
+/** Of UD queue pairs only VLAN and priority matter; their datagrams have paths of their own. */
+export function pathTo(
+  device: Device,
+  route: Route | undefined,
+  dscp: number,
+  priority: number,
+  order: number,
+): NativePath {
+  const destination = route === undefined ? kNowhere.subarray(0, 4) : addressBytes(route.address);
+  const ipv6 = destination.length === 16;
+  return {
+    destination_mac: route?.mac ?? 0,
+    source_mac: device.mac,
+    tagged: device.vlan !== undefined,
+    vlan_tci: device.vlan === undefined ? 0 : (priority << 13) | device.vlan,
+    ip_version: ipv6 ? 6 : 4,
+    source_ip: route === undefined ? kNowhere.subarray(0, 4) : addressBytes(device.sourceFor(route.address)),
+    destination_ip: destination,
+    dscp,
+    ecn: kEct0,
+    udp_source_port: udpSourcePort(order),
+  };
+}

@@ -1,0 +1,202 @@
+/** Work requests and completions: their types, named as in libibverbs, and their form in the rings of the native core. */
+import type { MemoryRegion } from "./memory_region.js";
+import type { AddressHandle, QueuePair } from "./queue_pair.js";
+
+/** A piece of registered memory. */
+export interface Slice {
+  region: MemoryRegion;
+  /** Bytes from the start of the region. Default 0. */
+  offset?: number;
+  /** Default: up to the end of the region. */
+  length?: number;
+}
+
+/** Memory of the peer, as the peer has told. */
+export interface RemoteMemory {
+  address: bigint;
+  key: number;
+}
+
+interface SendBase {
+  /** Comes back in the completion. Default 0. */
+  id?: number;
+  /** A completion also on success. Default true. */
+  signaled?: boolean;
+  /** The peer's completion is a solicited event. */
+  solicited?: boolean;
+  /** Not before all earlier READs and atomics are complete. */
+  fence?: boolean;
+}
+
+/** Absent `local`: a message of no bytes. */
+export type SendRequest = SendBase &
+  (
+    | { opcode: "send"; local?: Slice; to?: Destination }
+    | { opcode: "send_with_imm"; local?: Slice; immediate: number; to?: Destination }
+    | { opcode: "send_with_inv"; local?: Slice; invalidateKey: number }
+    | { opcode: "rdma_write"; local?: Slice; remote: RemoteMemory }
+    | { opcode: "rdma_write_with_imm"; local?: Slice; remote: RemoteMemory; immediate: number }
+    | { opcode: "rdma_read"; local?: Slice; remote: RemoteMemory }
+    /** `local` takes the 8 bytes that were there. */
+    | { opcode: "atomic_cmp_and_swp"; local: Slice; remote: RemoteMemory; compare: bigint; swap: bigint }
+    | { opcode: "atomic_fetch_and_add"; local: Slice; remote: RemoteMemory; add: bigint }
+  );
+
+/** Of a datagram. */
+export interface Destination {
+  address: AddressHandle;
+  qpn: number;
+  queueKey: number;
+}
+
+export interface ReceiveRequest {
+  id?: number;
+  /** Absent: only for messages of no bytes. */
+  local?: Slice;
+}
+
+/** ibv_wc_status. */
+export const kStatus = {
+  0: "success",
+  1: "loc_len_err",
+  2: "loc_qp_op_err",
+  4: "loc_prot_err",
+  5: "wr_flush_err",
+  7: "bad_resp_err",
+  9: "rem_inv_req_err",
+  10: "rem_access_err",
+  11: "rem_op_err",
+  12: "retry_exc_err",
+  13: "rnr_retry_exc_err",
+} as const;
+export type Status = (typeof kStatus)[keyof typeof kStatus];
+
+export interface WorkCompletion {
+  id: number;
+  status: Status;
+  opcode: SendRequest["opcode"] | "recv" | "recv_rdma_with_imm";
+  queuePair: QueuePair;
+  /** Received, read, or sent. */
+  byteLength: number;
+  immediate?: number;
+  invalidatedKey?: number;
+  /** Of a datagram: who sent it. The first 40 bytes of its buffer are the network header. */
+  sourceQpn?: number;
+}
+
+const kOpcodes = [
+  "send",
+  "send_with_imm",
+  "send_with_inv",
+  "rdma_write",
+  "rdma_write_with_imm",
+  "rdma_read",
+  "atomic_cmp_and_swp",
+  "atomic_fetch_and_add",
+] as const;
+
+const kReceive = 1;
+const kSignaled = 1;
+const kSolicited = 2;
+const kFence = 4;
+/** Words of 64 bits of a work request and of a completion; native/addon/verbs.cc has the same picture. */
+export const kWorkWords = 10;
+export const kCompletionWords = 4;
+const kNothing: { address: number; length: number; key: number } = { address: 0, length: 0, key: 0 };
+
+/** A few work requests on their way down. */
+export class WorkBuffer {
+  static readonly kRequests = 64;
+  readonly words = new BigUint64Array(WorkBuffer.kRequests * kWorkWords);
+  readonly #halves = new Uint32Array(this.words.buffer);
+  readonly #numbers = new Float64Array(this.words.buffer);
+
+  /** Writes request number `at`. @throws RangeError for a slice outside of its region. */
+  writeSend(at: number, qpn: number, request: SendRequest): void {
+    const { opcode, local } = request;
+    const flags =
+      (request.signaled === false ? 0 : kSignaled) |
+      (request.solicited ? kSolicited : 0) |
+      (request.fence ? kFence : 0);
+    this.#writeHead(at, qpn, (kOpcodes.indexOf(opcode) << 8) | (flags << 16), request.id ?? 0, local);
+    const word = at * kWorkWords;
+    if ("remote" in request) {
+      this.words[word + 4] = BigInt.asUintN(64, request.remote.address);
+      this.#halves[2 * (word + 5)] = request.remote.key;
+    }
+    if ("immediate" in request) this.#halves[2 * (word + 5) + 1] = request.immediate;
+    if (opcode === "send_with_inv") this.#halves[2 * (word + 5)] = request.invalidateKey;
+    if (opcode === "atomic_cmp_and_swp") {
+      this.words[word + 6] = BigInt.asUintN(64, request.compare);
+      this.words[word + 7] = BigInt.asUintN(64, request.swap);
+    }
+    if (opcode === "atomic_fetch_and_add") this.words[word + 7] = BigInt.asUintN(64, request.add);
+    if ("to" in request && request.to !== undefined) {
+      this.#halves[2 * (word + 8)] = request.to.address.handle;
+      this.#halves[2 * (word + 8) + 1] = request.to.qpn;
+      this.#halves[2 * (word + 9)] = request.to.queueKey;
+    }
+  }
+
+  writeReceive(at: number, qpn: number, { id = 0, local }: ReceiveRequest): void {
+    this.#writeHead(at, qpn, kReceive, id, local);
+  }
+
+  #writeHead(at: number, qpn: number, kind: number, id: number, local: Slice | undefined): void {
+    const word = at * kWorkWords;
+    const { address, length, key } = local === undefined ? kNothing : resolveSlice(local);
+    this.#halves[2 * word] = qpn;
+    this.#halves[2 * word + 1] = kind;
+    this.#numbers[word + 1] = id;
+    this.#numbers[word + 2] = address;
+    this.#halves[2 * (word + 3)] = length;
+    this.#halves[2 * (word + 3) + 1] = key;
+  }
+}
+
+function resolveSlice({ region, offset = 0, length = region.byteLength - offset }: Slice) {
+  if (!(offset >= 0 && length >= 0 && offset + length <= region.byteLength)) {
+    throw new RangeError(`bytes ${offset} to ${offset + length} are not within a region of ${region.byteLength} bytes`);
+  }
+  return { address: region.start + offset, length, key: region.key };
+}
+
+/** What a completion says, before it is known whose it is. */
+export interface RawCompletion {
+  qpn: number;
+  receive: boolean;
+  /** Work requests that are done with, unsignaled ones before it too; 0: an event of the queue pair. */
+  retired: number;
+  completion: Omit<WorkCompletion, "queuePair">;
+}
+
+/** Completions on their way up. */
+export class CompletionBuffer {
+  static readonly kCompletions = 256;
+  readonly words = new BigUint64Array(CompletionBuffer.kCompletions * kCompletionWords);
+  readonly #halves = new Uint32Array(this.words.buffer);
+  readonly #numbers = new Float64Array(this.words.buffer);
+
+  read(at: number): RawCompletion {
+    const word = at * kCompletionWords;
+    const half = (n: number) => this.#halves[2 * word + n] as number;
+    const kind = half(3);
+    const receive = ((kind >> 8) & 0xff) === 1;
+    const opcode = kOpcodes[(kind >> 16) & 0xff] as (typeof kOpcodes)[number];
+    const flags = kind >>> 24;
+    return {
+      qpn: half(2),
+      receive,
+      retired: half(7),
+      completion: {
+        id: this.#numbers[word] as number,
+        status: kStatus[(kind & 0xff) as keyof typeof kStatus],
+        opcode: receive ? (opcode === "rdma_write_with_imm" ? "recv_rdma_with_imm" : "recv") : opcode,
+        byteLength: half(4),
+        ...((flags & 1) !== 0 && { immediate: half(5) }),
+        ...((flags & 2) !== 0 && { invalidatedKey: half(5) }),
+        ...((flags & 4) !== 0 && { sourceQpn: half(6) }),
+      },
+    };
+  }
+}

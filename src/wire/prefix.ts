@@ -1,0 +1,34 @@
+/** An address with the length of its network's prefix: "10.0.0.5/24". */
+import { isIP } from "node:net";
+import { WeirError } from "../config/error.js";
+import { addressBytes, canonicalAddress } from "./address.js";
+
+export interface Prefix {
+  address: string;
+  /** Bits that all addresses of the link share. */
+  length: number;
+}
+
+/** @throws WeirError if `text` is no address with a prefix length. */
+export function parsePrefix(text: string): Prefix {
+  const [, address = "", length] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const version = isIP(address);
+  const most = version === 6 ? 128 : 32;
+  if (version === 0 || (length !== undefined && Number(length) > most)) {
+    throw new WeirError(`address: ${text} is not an IP address with a prefix length`, {
+      field: "address",
+      hint: "such as 10.0.0.5/24 or fd00::5/64",
+    });
+  }
+  return { address: canonicalAddress(address), length: length === undefined ? most : Number(length) };
+}
+
+/** Whether `address`, of either IP version, is in the network. */
+export function inPrefix({ address, length }: Prefix, other: string): boolean {
+  const [own, theirs] = [addressBytes(address), addressBytes(other)];
+  if (own.length !== theirs.length) return false;
+  return own.every((byte, i) => {
+    const bits = Math.min(8, Math.max(0, length - 8 * i));
+    return (byte ^ (theirs[i] as number)) >> (8 - bits) === 0;
+  });
+}

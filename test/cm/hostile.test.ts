@@ -1,0 +1,148 @@
+/** What a connection manager does with messages that it should not get. */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { buildMadFrame, readMadFrame } from "../../src/cm/frame.js";
+import { buildMessage, kAnswered, type Message, readMessage } from "../../src/cm/messages.js";
+import { kReject } from "../../src/cm/reject.js";
+import { connected, gid, hostile, kAddresses, kMacs, kPort, setUp } from "./pair.js";
+
+describe("a request", () => {
+  it.each([
+    ["another transport", { transportService: 1 }, kReject.invalidTransportService],
+    ["XRC", { transportService: 3, extendedTransport: 1 }, kReject.invalidTransportService],
+    ["no MTU", { pathMtu: 0 }, kReject.invalidPathMtu],
+    ["an MTU of the future", { pathMtu: 6 }, kReject.invalidPathMtu],
+    ["another space of ports", { serviceId: (0x0111n << 16n) | BigInt(kPort) }, kReject.invalidServiceId],
+    ["somebody else", { remoteGid: gid(3) }, kReject.invalidRemoteGid],
+    ["no header of RDMA CM", { privateData: Buffer.alloc(92, 0xff) }, kReject.unsupportedRequest],
+  ] as const)("for %s is rejected", (_, fields, reason) => {
+    const net = setUp();
+    hostile(net).request(fields);
+    expect(net.server.link.takeMessages()).toMatchObject([{ kind: "REJ", fields: { remoteId: 5, reason } }]);
+    expect(net.requests).toEqual([]);
+    expect(net.clock.pending).toBe(1); // the frame on its way: nothing is kept
+  });
+
+  it("that says another source than its packet is dropped and counted", () => {
+    const net = setUp();
+    const peer = hostile(net);
+    peer.request({ localGid: gid(7) });
+    peer.request({ localId: 0 });
+    expect(net.server.link.sent).toEqual([]);
+    expect(net.server.cm.counters.malformed).toBe(2);
+  });
+
+  it("on a queue pair that is connected ends that connection first", async () => {
+    const net = setUp();
+    const { server } = await connected(net);
+    let isEnded = false;
+    server.onDisconnected(() => {
+      isEnded = true;
+    });
+    net.server.link.take();
+    hostile(net).request({});
+    expect(net.server.link.takeMessages()).toMatchObject([
+      { kind: "DREQ" },
+      { kind: "REJ", fields: { remoteId: 5, reason: kReject.staleConnection } },
+    ]);
+    expect(isEnded).toBe(true);
+  });
+
+  it("that is refused anyway ends no connection", async () => {
+    const net = setUp();
+    const { server } = await connected(net);
+    let isEnded = false;
+    server.onDisconnected(() => {
+      isEnded = true;
+    });
+    hostile(net).request({ serviceId: (0x0106n << 16n) | 5000n });
+    expect(net.server.link.takeMessages().at(-1)).toMatchObject({ fields: { reason: kReject.invalidServiceId } });
+    expect(isEnded).toBe(false);
+  });
+
+  it("too many is rejected for want of resources", () => {
+    const net = setUp();
+    const peer = hostile(net);
+    for (let i = 1; i <= 4097; i++) peer.request({ localId: i, localQpn: i });
+    expect(net.requests).toHaveLength(4096);
+    expect(net.server.link.takeMessages()).toMatchObject([{ kind: "REJ", fields: { reason: kReject.noResources } }]);
+  });
+});
+
+describe("stale and hostile messages", () => {
+  it("about no connection change nothing; a DREQ is answered so that the peer can forget", () => {
+    const net = setUp();
+    const { send } = hostile(net);
+    for (const kind of ["REP", "MRA", "REJ", "RTU", "DREP"] as const) {
+      send(buildMessage(kind, 1n, { localId: 1, remoteId: 2 }));
+    }
+    expect(net.server.link.sent).toEqual([]);
+    send(buildMessage("DREQ", 9n, { localId: 1, remoteId: 2 }));
+    expect(net.server.link.takeMessages()).toMatchObject([
+      { kind: "DREP", transaction: 9n, fields: { localId: 2, remoteId: 1 } },
+    ]);
+    expect(net.server.cm.counters.unexpected).toBe(6);
+  });
+
+  it("with a right ID, but from elsewhere, about another connection or queue pair, end nothing", async () => {
+    const net = setUp();
+    const { server } = await connected(net);
+    let isEnded = false;
+    server.onDisconnected(() => {
+      isEnded = true;
+    });
+    const { localId, remoteId } = (net.seen[2] as Message<"RTU">).fields;
+    const { send } = hostile(net);
+    const dreq = { localId, remoteId, remoteQpn: 18 };
+    send(buildMessage("DREQ", 1n, dreq), "10.9.0.3");
+    send(buildMessage("DREQ", 1n, { ...dreq, remoteQpn: 19 }));
+    send(buildMessage("DREQ", 1n, { ...dreq, localId: (localId ^ 1) >>> 0 }));
+    send(buildMessage("REJ", 1n, { localId: (localId ^ 1) >>> 0, remoteId, reason: kReject.staleConnection }));
+    send(buildMessage("DREP", 1n, { localId, remoteId }));
+    send(buildMessage("MRA", 1n, { localId, remoteId, answered: kAnswered.REP, serviceTimeout: 31 }));
+    send(buildMessage("REP", 1n, { localId, remoteId }));
+    expect(isEnded).toBe(false);
+    expect(net.server.cm.counters.unexpected).toBe(7);
+    send(buildMessage("DREQ", 1n, dreq));
+    expect(isEnded).toBe(true);
+  });
+
+  it("of whatever bytes are never a reason to fail", async () => {
+    const net = setUp();
+    await connected(net);
+    const mads = net.client.link.sent.concat(net.server.link.sent).map((frame) => readMadFrame(frame)?.mad as Buffer);
+    const { send } = hostile(net);
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...mads),
+        fc.integer({ min: 0x0f, max: 0x1a }),
+        fc.array(fc.tuple(fc.nat(255), fc.nat(255)), { maxLength: 6 }),
+        (template, attribute, changes) => {
+          const mad = Buffer.from(template);
+          mad[17] = attribute;
+          for (const [at, value] of changes) mad[at] = value;
+          void readMessage(mad);
+          send(mad);
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it("from a group's MAC address are not answered to the group", () => {
+    const net = setUp();
+    const mad = buildMessage("DREQ", 9n, { localId: 1, remoteId: 2 });
+    const [source, destination] = kAddresses;
+    for (const sourceMac of [0, 0xffff_ffff_ffff, 0x3333_0000_0001]) {
+      const frame = { destinationMac: kMacs[1], sourceMac, source, destination, psn: 0, mad };
+      net.server.link.receive(buildMadFrame(frame, 1));
+    }
+    expect(net.server.link.sent).toEqual([]);
+  });
+
+  it("for queue pair 1 that are nothing we know are counted", () => {
+    const net = setUp();
+    hostile(net).send(Buffer.alloc(256));
+    expect(net.server.cm.counters).toMatchObject({ malformed: 1, received: 0 });
+  });
+});
