@@ -4,7 +4,7 @@ export default defineConfig({
   test: {
     projects: [
       {
-        test: { name: "unit", include: ["test/**/*.test.ts"], exclude: ["test/native/**", "test/live/**"] },
+        test: { name: "unit", include: ["test/**/*.test.ts"], exclude: ["test/{native,live,interop}/**"] },
       },
       {
         // Builds and runs the native tests.
@@ -18,6 +18,17 @@ export default defineConfig({
           fileParallelism: false,
           testTimeout: 60_000,
           hookTimeout: 60_000,
+        },
+      },
+      {
+        // Linux guests in emulation: one file at a time, on a machine that may have other things to do.
+        test: {
+          name: "interop",
+          include: ["test/interop/**/*.test.ts"],
+          globalSetup: "test/interop/setup.ts",
+          fileParallelism: false,
+          testTimeout: 180_000,
+          hookTimeout: 300_000,
         },
       },
     ],

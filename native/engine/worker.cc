@@ -267,7 +267,9 @@ std::unique_ptr<WirePort> Worker::open_port(const std::string& device, const Por
   if (config.impaired) {
     auto impairment = std::make_unique<ImpairmentPort>(
         std::move(port), config.impairment,
-        ImpairmentOptions{.seed = config_.seed, .component = config.impairment_component, .slot_bytes = config.slot_bytes},
+        ImpairmentOptions{.seed = config_.seed,
+                          .component = config.impairment_component,
+                          .slot_bytes = config.offloads ? kMaxSuperFrame : config.slot_bytes},
         clock_);
     impairments_.emplace_back(CounterLabels{{"device", device}, {"port", config.name}}, impairment.get());
     port = std::move(impairment);

@@ -53,7 +53,7 @@ ImpairmentPort::ImpairmentPort(std::unique_ptr<PacketPort> inner, const Impairme
       corrupt_bit_(options.seed, options.component, kCorruptBit),
       jitter_(options.seed, options.component, kJitter),
       slot_bytes_(options.slot_bytes),
-      bytes_(size_t{options.pool_frames} * options.slot_bytes),
+      bytes_(size_t{options.pool_frames} * options.slot_bytes, options.slot_bytes > 16 * 1024),
       frames_(options.pool_frames),
       lent_(kMaxLent) {
   free_slots_.reserve(options.pool_frames);

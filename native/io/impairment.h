@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/counters.h"
+#include "base/lazy_memory.h"
 #include "base/random.h"
 #include "io/packet_port.h"
 
@@ -107,7 +108,7 @@ class ImpairmentPort final : public PacketPort {
   size_t fresh_count_ = 0;
 
   const uint32_t slot_bytes_;
-  std::vector<uint8_t> bytes_;
+  LazyMemory bytes_;
   std::vector<RxFrame> frames_;  // of each slot
   std::vector<uint32_t> free_slots_;
   std::vector<Held> held_;  // heap, earliest first

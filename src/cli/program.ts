@@ -6,6 +6,8 @@ import { type CliContext, describeError, exitStatusOf, kExit } from "./context.j
 import { addDoctor } from "./doctor.js";
 import { addLab } from "./lab.js";
 import { addNic } from "./nic.js";
+import { addPerf } from "./perf.js";
+import { addPing } from "./ping.js";
 import { addProbe } from "./probe.js";
 import { addProfiles } from "./profiles.js";
 import { addReport } from "./report.js";
@@ -34,6 +36,8 @@ export async function runCli(argv: readonly string[], context: CliContext): Prom
   const program = new Command("weir")
     .description("A software RoCEv2 NIC and lossless Ethernet switch: DCQCN, ECN and PFC on this host.")
     .version(packageVersion(), "-V, --version")
+    // An option behind a verb is the verb's, whatever it is called.
+    .enablePositionalOptions()
     .addHelpText("after", kExamples)
     .configureOutput({
       writeOut: (text) => void context.stdout.write(text),
@@ -66,6 +70,8 @@ const kVerbs: readonly AddVerb[] = [
   addSchema,
   addProfiles,
   addReport,
+  addPerf,
+  addPing,
   addProbe,
   addDoctor,
 ];

@@ -21,7 +21,15 @@ import type {
 } from "./daemon-types.js";
 import type { Problem } from "./error.js";
 import { defaultsOf } from "./fields.js";
-import { dscpOf, type HostInput, merge, resolveHost, resolveSwitch, type SwitchInput } from "./resolve.js";
+import {
+  dscpOf,
+  type HostInput,
+  IMPAIRMENT_DEFAULTS,
+  merge,
+  resolveHost,
+  resolveSwitch,
+  type SwitchInput,
+} from "./resolve.js";
 import { hostSchema, switchSchema } from "./schema.js";
 import type { Congestion } from "./types.js";
 
@@ -72,6 +80,7 @@ export function resolveSwitchDaemon(
       mac: facts.mac,
       priorityRates: byPriority((p) => port.limits?.[p]?.rate),
       queueLimits: byPriority((p) => port.limits?.[p]?.buffer),
+      impairment: port.impairment && { ...IMPAIRMENT_DEFAULTS, ...definedOnly(port.impairment) },
     };
   });
   const { ports: _, static_fdb, name: _name, metrics: _metrics, control: _control, ...written } = input;

@@ -3,7 +3,7 @@ import { isIPv4 } from "node:net";
 import { z } from "zod";
 import { congestionSchema } from "./congestion.js";
 import { choice, flag, integer, rate, section, showValue, size, time } from "./fields.js";
-import { hostSchema, nameSchema, switchSchema } from "./schema.js";
+import { hostSchema, impairmentSchema, nameSchema, switchSchema } from "./schema.js";
 
 const MAC = /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/i;
 /** Largest queue pair number: 24 bits on the wire. */
@@ -68,6 +68,9 @@ export const switchDaemonSchema = section({
           zero: "unlimited",
         }),
         mtu: mtuSchema,
+        impairment: impairmentSchema.optional().meta({
+          description: "Faults on purpose in what arrives at this port: loss, duplication, corruption, reordering.",
+        }),
         limits: z
           .partialRecord(
             z.enum(["0", "1", "2", "3", "4", "5", "6", "7"]),

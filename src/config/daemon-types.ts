@@ -1,5 +1,5 @@
 // The validated configuration of a daemon. Units as in types.ts: bit/s, bytes, ns. MAC addresses are 48-bit numbers.
-import type { Congestion, Flow, HostConfig, SwitchConfig, TrafficClasses } from "./types.js";
+import type { Congestion, Flow, HostConfig, Impairment, SwitchConfig, TrafficClasses } from "./types.js";
 
 /** What a daemon asks about an interface. */
 export interface InterfaceFacts {
@@ -39,6 +39,8 @@ export interface SwitchDaemonPort extends DaemonPort {
   priorityRates: number[];
   /** Bytes, of each egress queue. */
   queueLimits: number[];
+  /** Of what arrives; undefined: none. */
+  impairment: Impairment | undefined;
 }
 
 export interface SwitchDaemonConfig extends DaemonConfig {

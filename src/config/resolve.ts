@@ -15,7 +15,7 @@ const DEFAULTS = scenarioSchema.omit({ topology: true }).parse(defaultsOf(scenar
 const LINK_DEFAULTS = linkDefaultsSchema
   .omit({ impairment: true })
   .parse(defaultsOf(linkDefaultsSchema.omit({ impairment: true })));
-const IMPAIRMENT_DEFAULTS = impairmentSchema.parse(defaultsOf(impairmentSchema)) as Impairment;
+export const IMPAIRMENT_DEFAULTS = impairmentSchema.parse(defaultsOf(impairmentSchema)) as Impairment;
 const TRAFFIC_DEFAULTS = trafficSchema.partial().parse(defaultsOf(trafficSchema));
 
 /** DSCP that is customary for each priority: CS and AFx1 classes, EF for 5. */

@@ -23,8 +23,9 @@ const kNicDescriptors = 4608;
 
 export function composeSwitchWorker(config: SwitchDaemonConfig): WorkerConfig {
   const s = config.switch;
-  const ports = config.ports.map((port) => ({
+  const ports = config.ports.map((port, component) => ({
     ...nativePort(port),
+    ...(port.impairment && { impairment: { ...port.impairment, delay: 0, component } }),
     // Super-frames do not go through the ring: the kernel queues them on the socket.
     slot_bytes: port.mtu + 18,
     receive_slots: kSwitchSlots,

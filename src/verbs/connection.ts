@@ -111,8 +111,7 @@ export async function connect(device: Device, options: ConnectOptions): Promise<
     ...(privateData !== undefined && { privateData }),
   });
   try {
-    raise(queuePair, established, startingPsn, options.attributes, "rtr");
-    queuePair.modify("rts");
+    raise(queuePair, established, startingPsn, options.attributes);
     established.ready();
   } catch (error) {
     await established.disconnect();
@@ -143,9 +142,8 @@ function incoming(device: Device, request: IncomingRequest): Request {
       const depth = (offered: number) => Math.min(offered, maxRdAtomic);
       prepare(queuePair, attributes);
       const pathMtu = Math.min(request.pathMtu, device.largestPathMtu) as PeerParameters["pathMtu"];
-      raise(queuePair, { ...request, pathMtu }, startingPsn, attributes, "rtr");
       // Also able to send: the peer may answer before its RTU gets here, or the RTU may be lost.
-      queuePair.modify("rts");
+      raise(queuePair, { ...request, pathMtu }, startingPsn, attributes);
       const established = await request.accept({
         qpn: queuePair.qpn,
         startingPsn,
@@ -163,18 +161,19 @@ function prepare(queuePair: QueuePair, attributes: ConnectionAttributes = {}): v
   if (queuePair.state === "reset") queuePair.modify("init", attributes);
 }
 
+/** To RTS. */
 function raise(
   queuePair: QueuePair,
   peer: PeerParameters,
   startingPsn: number,
   attributes: ConnectionAttributes = {},
-  state: "rtr",
 ): void {
-  queuePair.modify(state, {
+  queuePair.modify("rtr", {
     route: { address: peer.remoteAddress, mac: peer.remoteMac },
     remoteQpn: peer.remoteQpn,
-    receivePsn: peer.remoteStartingPsn,
-    sendPsn: startingPsn,
+    // A REQ or REP names the PSN that its sender wants to receive first (IBTA volume 1, 12.7.7).
+    receivePsn: startingPsn,
+    sendPsn: peer.remoteStartingPsn,
     pathMtu: peer.pathMtu,
     maxRdAtomic: Math.max(1, peer.initiatorDepth),
     maxDestRdAtomic: Math.max(1, peer.responderResources),
@@ -183,4 +182,5 @@ function raise(
     timeout: peer.ackTimeout,
     ...attributes,
   });
+  queuePair.modify("rts");
 }

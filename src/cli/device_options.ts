@@ -1,0 +1,64 @@
+/** The options of verbs that have a soft NIC of their own in the process: which interface, which address. */
+import { networkInterfaces } from "node:os";
+import type { Command } from "commander";
+import type { Device, DeviceOptions } from "../verbs/device.js";
+import { collect, UsageError } from "./context.js";
+
+export interface DeviceChoice {
+  device: string;
+  address?: string[];
+}
+
+/** Opens a soft NIC; tests give their own. */
+export type OpenDevice = (options: DeviceOptions) => Promise<Device>;
+
+/** Loaded when needed: help works where the native core does not. */
+export const openRealDevice: OpenDevice = async (options) => (await import("../verbs/device.js")).openDevice(options);
+
+export function addDeviceOptions(command: Command): Command {
+  return command
+    .requiredOption("-d, --device <interface>", "network interface to use")
+    .option(
+      "--address <address/prefix>",
+      "own address, such as 10.0.0.9/24; repeatable, one for each IP version (default: the interface's)",
+      collect,
+    );
+}
+
+/** Runs `action` on a device that is closed afterwards, and as soon as `signal` says so. */
+export async function withDevice(
+  open: OpenDevice,
+  { device: name, address = addressesOf(name) }: DeviceChoice,
+  signal: AbortSignal,
+  action: (device: Device) => Promise<number>,
+): Promise<number> {
+  const device = await open({ interface: name, address });
+  const close = () => device.close();
+  signal.addEventListener("abort", close, { once: true });
+  try {
+    signal.throwIfAborted();
+    return await action(device);
+  } finally {
+    signal.removeEventListener("abort", close);
+    close();
+  }
+}
+
+/** What the kernel has there: the first global address of each IP version. */
+function addressesOf(name: string): string[] {
+  const all = (networkInterfaces()[name] ?? []).filter(({ scopeid }) => !scopeid);
+  const chosen = ["IPv4", "IPv6"].flatMap((family) => all.find((entry) => entry.family === family)?.cidr ?? []);
+  if (chosen.length === 0) {
+    throw new UsageError(`${name} has no address`, { hint: "give one with --address, such as --address 10.0.0.9/24" });
+  }
+  return chosen;
+}
+
+/** A whole number for a commander option. */
+export function integer(option: string, least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= least && value <= most) return value;
+    throw new UsageError(`${option} ${text}: not a number from ${least} to ${most}`);
+  };
+}

@@ -1,0 +1,166 @@
+/** `weir perf`: bandwidth and latency as perftest measures them. */
+import { writeFileSync } from "node:fs";
+import { Argument, Option } from "commander";
+import { parseRate, parseSize, parseTime } from "../config/units.js";
+import {
+  defaultsOf,
+  isLatency,
+  kAllSizes,
+  kDefaultPort,
+  kPerfTests,
+  type PerfOptions,
+  type PerfTest,
+} from "../perf/options.js";
+import { describeCost, describeRow, describeStart, reportOf } from "../perf/report.js";
+import { type Row, run } from "../perf/run.js";
+import { Session } from "../perf/session.js";
+import { asUsage, type CliContext, kExit, UsageError } from "./context.js";
+import {
+  addDeviceOptions,
+  type DeviceChoice,
+  integer,
+  type OpenDevice,
+  openRealDevice,
+  withDevice,
+} from "./device_options.js";
+import type { AddVerb } from "./program.js";
+import { untilSignal } from "./until_signal.js";
+
+interface PerfChoice extends DeviceChoice {
+  size?: number;
+  all?: boolean;
+  iters?: number;
+  duration?: number;
+  qp: number;
+  txDepth?: number;
+  mtu?: number;
+  port: number;
+  rateLimit?: number;
+  reportGbits?: boolean;
+  json?: boolean;
+  output?: string;
+}
+
+const kMostBytes = 2 ** 30;
+const kMostQps = 1024;
+const kMtus = ["256", "512", "1024", "2048", "4096"];
+
+const kHelp = `
+Without a server's address it is the server, and waits for one client. Give both sides the same options. The other side may be
+Weir or perftest 4.5 or later with -R (ib_write_bw -R ...); parameters are exchanged over RDMA CM, as -R has it. Needs CAP_NET_RAW.
+An --address that the kernel does not have is answered for by Weir.
+
+Examples:
+  weir perf write-bw -d eth1                                    server
+  weir perf write-bw 10.0.0.2 -d eth1 -s 1MiB -q 4 -D 10        client: four queue pairs, ten seconds
+  weir perf send-lat 10.0.0.2 -d eth1 -n 10000 --json
+  weir perf read-bw 10.0.0.2 -d veth0 --address 10.0.0.9/24 -a  all sizes, from an address of its own
+
+Exit status: 0 measured, 1 an error, 2 bad usage, 130 and 143 after SIGINT and SIGTERM.
+`;
+
+export const addPerf: AddVerb = (parent, context, done) => addPerfOn(openRealDevice, parent, context, done);
+
+/** The verb on devices of the caller's. */
+export function addPerfOn(open: OpenDevice, ...[parent, context, done]: Parameters<AddVerb>): void {
+  addDeviceOptions(parent.command("perf"))
+    .description("measure bandwidth and latency, as perftest does")
+    .addArgument(new Argument("<test>", "what to measure").choices(kPerfTests))
+    .argument("[server]", "address of the server; none: be the server")
+    .option("-s, --size <bytes>", "bytes of a message (default: 65536, latency 2)", size)
+    .option("-a, --all", "all sizes from 2 B to 8 MiB")
+    .option("-n, --iters <n>", "messages of each queue pair (default: 1000, write-bw 5000)", integer("--iters", 5, 1e9))
+    .option("-D, --duration <seconds>", "run for so long; the first and the last quarter do not count", seconds)
+    .option("-q, --qp <n>", "queue pairs", integer("--qp", 1, kMostQps), 1)
+    .option(
+      "-t, --tx-depth <n>",
+      "messages under way for each queue pair (default: 128)",
+      integer("--tx-depth", 1, 32_768),
+    )
+    .addOption(new Option("-m, --mtu <bytes>", "path MTU (default: what fits the interface)").choices(kMtus))
+    .option("-R, --rdma-cm", "connect by RDMA CM; always so, taken because perftest needs it")
+    .option("-p, --port <port>", "RDMA CM port", integer("--port", 1, 65_535), kDefaultPort)
+    .option("--rate-limit <rate>", "payload of all queue pairs together, such as 2Gbps", rate)
+    .option("--report-gbits", "Gb/sec instead of MiB/sec")
+    .option("--json", "one JSON document on stdout at the end, and nothing else")
+    .option("--output <file>", "write that document to a file too")
+    .addHelpText("after", kHelp)
+    .action(async (test: PerfTest, server: string | undefined, choice: PerfChoice) => {
+      const options = optionsOf(test, choice);
+      done(await untilSignal(context, (signal) => runPerf(open, context, server, choice, options, signal)));
+    });
+}
+
+function optionsOf(test: PerfTest, choice: PerfChoice): PerfOptions {
+  const defaults = defaultsOf(test);
+  const { qp, duration, rateLimit, mtu, iters = defaults.iterations, txDepth = defaults.depth } = choice;
+  if (choice.all && choice.size !== undefined) throw new UsageError("-a and -s exclude each other");
+  if (choice.all && duration !== undefined) throw new UsageError("-a and -D exclude each other", { hint: "use -n" });
+  if (isLatency(test) && (qp > 1 || rateLimit !== undefined || choice.txDepth !== undefined)) {
+    throw new UsageError(`${test} sends one message at a time: -q, -t and --rate-limit are for bandwidth`);
+  }
+  return {
+    test,
+    port: choice.port,
+    sizes: choice.all ? kAllSizes : [choice.size ?? defaults.size],
+    iterations: iters,
+    qps: qp,
+    depth: duration === undefined ? Math.min(txDepth, iters) : txDepth,
+    gbits: choice.reportGbits ?? false,
+    ...(duration !== undefined && { seconds: duration }),
+    ...(rateLimit !== undefined && { rate: rateLimit }),
+    ...(mtu !== undefined && { mtu: Number(mtu) }),
+  };
+}
+
+async function runPerf(
+  open: OpenDevice,
+  { stdout }: CliContext,
+  server: string | undefined,
+  choice: PerfChoice,
+  options: PerfOptions,
+  signal: AbortSignal,
+): Promise<number> {
+  const print = (text: string) => void (choice.json || stdout.write(text));
+  return withDevice(open, choice, signal, async (device) => {
+    const rows: Row[] = [];
+    const session = new Session(device, server === undefined ? "server" : "client", options, signal);
+    try {
+      if (server === undefined) print(kWaiting);
+      await session.open(server);
+      print(describeStart(session));
+      await run(session, (row) => {
+        rows.push(row);
+        print(describeRow(session, row));
+      });
+      print(describeCost(rows));
+    } finally {
+      await session.close();
+    }
+    const document = `${JSON.stringify(reportOf(session, rows), undefined, 2)}\n`;
+    if (choice.json) stdout.write(document);
+    if (choice.output !== undefined) writeFileSync(choice.output, document);
+    return kExit.ok;
+  });
+}
+
+const kStars = "*".repeat(36);
+const kWaiting = `\n${kStars}\n* Waiting for client to connect... *\n${kStars}\n`;
+
+function size(text: string): number {
+  const bytes = /^\d+$/.test(text) ? Number(text) : asUsage(() => parseSize(text));
+  if (bytes >= 1 && bytes <= kMostBytes) return bytes;
+  throw new UsageError(`--size ${text}: not a size from 1 B to 1 GiB`);
+}
+
+function seconds(text: string): number {
+  const time = /^\d+(\.\d+)?$/.test(text) ? Number(text) : asUsage(() => parseTime(text)) / 1e9;
+  if (time > 0) return time;
+  throw new UsageError(`--duration ${text}: not a time above 0`);
+}
+
+function rate(text: string): number {
+  const bits = asUsage(() => parseRate(text));
+  if (bits > 0) return bits;
+  throw new UsageError(`--rate-limit ${text}: not a rate above 0`);
+}

@@ -1,0 +1,104 @@
+/** `weir ping`: rping's client and server. */
+import { Option } from "commander";
+import { max, mean, min } from "simple-statistics";
+import { kPingPort, kPingSize, kPingSizes, type Ping, pingClient, pingServer } from "../perf/ping.js";
+import { type CliContext, kExit, UsageError } from "./context.js";
+import {
+  addDeviceOptions,
+  type DeviceChoice,
+  integer,
+  type OpenDevice,
+  openRealDevice,
+  withDevice,
+} from "./device_options.js";
+import type { AddVerb } from "./program.js";
+import { untilSignal } from "./until_signal.js";
+
+interface PingChoice extends DeviceChoice {
+  client?: string;
+  server?: boolean;
+  count?: number;
+  size: number;
+  verbose?: boolean;
+  validate?: boolean;
+  port: number;
+  json?: boolean;
+}
+
+const kHelp = `
+Speaks rping's protocol with Weir or with rping (rdma-core): for each ping the server reads the client's memory by RDMA READ
+and writes the text back by RDMA WRITE. Needs CAP_NET_RAW. An --address that the kernel does not have is answered for by Weir.
+
+Examples:
+  weir ping -s -d eth1                                   serve one client; the other side: rping -c -a <address> -v
+  weir ping -c 10.0.0.2 -d eth1 -C 1000 -V               1000 pings, every byte compared
+  weir ping -c fd77::1 -d veth0 --address fd77::9/64 -v  from an address of its own; prints the texts
+
+Exit status: 0 all pings came back, 1 they did not or an error, 2 bad usage, 130 and 143 after SIGINT and SIGTERM.
+`;
+
+export const addPing: AddVerb = (parent, context, done) => addPingOn(openRealDevice, parent, context, done);
+
+/** The verb on devices of the caller's. */
+export function addPingOn(open: OpenDevice, ...[parent, context, done]: Parameters<AddVerb>): void {
+  addDeviceOptions(parent.command("ping"))
+    .description("ping by RDMA, as rping does")
+    .option("-c, --client <address>", "ping the server there")
+    .option("-s, --server", "serve one client")
+    .option("-C, --count <n>", "pings (default: no end)", integer("--count", 1, 2 ** 31 - 1))
+    .addOption(
+      new Option("-S, --size <bytes>", "bytes of a ping")
+        .argParser(integer("--size", ...kPingSizes))
+        .default(kPingSize),
+    )
+    .option("-v, --verbose", "print the texts")
+    .option("-V, --validate", "compare what comes back")
+    .option("-p, --port <port>", "RDMA CM port", integer("--port", 1, 65_535), kPingPort)
+    .option("--json", "one JSON document on stdout at the end")
+    .addHelpText("after", kHelp)
+    .action(async (choice: PingChoice) => {
+      if ((choice.client === undefined) !== (choice.server === true)) {
+        throw new UsageError("either -c ADDRESS or -s", {
+          hint: "weir ping -s -d eth1 on one host, -c ADDRESS on the other",
+        });
+      }
+      done(await untilSignal(context, (signal) => runPing(open, context, choice, signal)));
+    });
+}
+
+async function runPing(open: OpenDevice, { stdout, stderr }: CliContext, choice: PingChoice, signal: AbortSignal) {
+  const { client, size, port, count = Number.POSITIVE_INFINITY, validate = false, verbose, json } = choice;
+  const times: number[] = [];
+  const onPing = ({ text, time }: Ping) => {
+    times.push(time);
+    if (verbose && !json) stdout.write(`${client === undefined ? "server " : ""}ping data: ${text}\n`);
+  };
+  const report = () => {
+    const us = times.length === 0 ? undefined : { min: min(times), avg: mean(times), max: max(times) };
+    if (json) {
+      const role = client === undefined ? "server" : "client";
+      const result = {
+        role,
+        ...(client !== undefined && { peer: client }),
+        port,
+        size,
+        pings: times.length,
+        validated: validate,
+      };
+      stdout.write(`${JSON.stringify({ ...result, ...(us !== undefined && { round_trip_us: us }) }, undefined, 2)}\n`);
+    } else if (us !== undefined) {
+      const figures = [us.min, us.avg, us.max].map((time) => time.toFixed(1)).join("/");
+      stdout.write(`${times.length} pings${validate ? ", all unchanged" : ""}, round trip min/avg/max ${figures} us\n`);
+    }
+  };
+  return withDevice(open, choice, signal, async (device) => {
+    try {
+      if (client !== undefined)
+        await pingClient(device, client, { port, size, count, verify: validate }, signal, onPing);
+      else await pingServer(device, port, signal, () => stderr.write(`listening on port ${port}\n`), onPing);
+    } finally {
+      report();
+    }
+    return kExit.ok;
+  });
+}

@@ -1,0 +1,111 @@
+/** Bandwidth: the client keeps every queue pair's send queue full, and counts. */
+import type { PerfTest } from "./options.js";
+import type { Session } from "./session.js";
+import { BandwidthMarks, type BandwidthSample, SampleWindow } from "./statistics.js";
+
+/** Messages up to this size complete in groups, as in perftest: a completion each would cost more than the message. */
+const kGroupedBytes = 8192;
+const kMostInGroup = 32;
+/** After a pause, a rate limit makes good for so much of it. */
+const kBurstMs = 1;
+/** How often the receiver looks whether the sender has ended. */
+const kLookMs = 50;
+
+const kOpcodes = { "write-bw": "rdma_write", "read-bw": "rdma_read", "send-bw": "send" } as const;
+export type BandwidthTest = Extract<PerfTest, `${string}-bw`>;
+
+/** Moves messages of `size` bytes, `options.iterations` for each queue pair or for `options.seconds`. */
+export async function sendMessages(session: Session, test: BandwidthTest, size: number): Promise<BandwidthSample> {
+  const { queuePairs, sent, options } = session;
+  const { depth, seconds, rate } = options;
+  const each = seconds === undefined ? options.iterations : Number.POSITIVE_INFINITY;
+  const total = each * queuePairs.length;
+  const group = size > kGroupedBytes ? 1 : Math.max(1, Math.min(kMostInGroup, Math.floor(depth / 4)));
+  const posted = new Array<number>(queuePairs.length).fill(0);
+  const completed = new Array<number>(queuePairs.length).fill(0);
+  const opcode = kOpcodes[test];
+  const pace = new Pace(rate === undefined ? Number.POSITIVE_INFINITY : rate / 8000 / size);
+  const begin = performance.now();
+  const marks = new BandwidthMarks(total);
+  const window = new SampleWindow(begin, seconds);
+  let nPosted = 0;
+  let nCompleted = 0;
+  let now = begin;
+
+  const post = (index: number, number: number) => {
+    marks.posted(nPosted++, now);
+    posted[index] = number;
+    queuePairs[index]?.postSend({
+      id: number * queuePairs.length + index,
+      local: session.outbound(index, size),
+      signaled: number % group === 0 || number === each,
+      ...(opcode === "send" ? { opcode } : { opcode, remote: session.remoteMemory(index) }),
+    });
+  };
+
+  while (nCompleted < total && now < window.end) {
+    let held = false;
+    for (const index of queuePairs.keys()) {
+      const most = Math.min(each, (completed[index] as number) + depth);
+      while (!held && (posted[index] as number) < most) {
+        if (pace.allows(now)) post(index, (posted[index] as number) + 1);
+        else held = true;
+      }
+    }
+    const found = await sent.take(held ? Math.min(pace.next, window.end) : window.end);
+    now = performance.now();
+    for (const { id } of found) {
+      const index = id % queuePairs.length;
+      const number = Math.floor(id / queuePairs.length);
+      const before = nCompleted;
+      nCompleted += number - (completed[index] as number);
+      completed[index] = number;
+      marks.completed(before, nCompleted, now);
+    }
+    window.count(nCompleted, now);
+  }
+  if (seconds !== undefined) return window.sample();
+  return { messages: nCompleted, time: now - begin, peak: marks.peak() };
+}
+
+/** Takes messages until `ended` settles; measures from the first to the last one. */
+export async function receiveMessages(session: Session, ended: Promise<unknown>): Promise<BandwidthSample> {
+  let over = false;
+  const end = () => {
+    over = true;
+  };
+  ended.then(end, end);
+  let messages = 0;
+  let first = 0;
+  let last = 0;
+  for (;;) {
+    const lastLook = over;
+    const found = await session.received.take(lastLook ? 0 : performance.now() + kLookMs);
+    // What the sender knows to have arrived is complete before its next message on the control connection is.
+    if (found.length === 0 && lastLook) break;
+    if (found.length === 0) continue;
+    last = performance.now();
+    if (messages === 0) first = last;
+    messages += found.length;
+    for (const { id } of found) session.postReceive(id);
+  }
+  return { messages, time: last - first, peak: 0 };
+}
+
+/** A limit of messages per ms. */
+class Pace {
+  /** When the next message may leave. */
+  next = 0;
+  readonly #gap: number;
+
+  constructor(messagesPerMs: number) {
+    this.#gap = 1 / messagesPerMs;
+  }
+
+  allows(now: number): boolean {
+    this.next = Math.max(this.next, now - kBurstMs);
+    if (this.next > now) return false;
+    this.next += this.#gap;
+    return true;
+  }
+}

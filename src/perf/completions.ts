@@ -1,0 +1,97 @@
+/** Waiting for completions: a moment of polling, because a wake-up takes longer than a round trip, then sleep. */
+import { setImmediate as turn } from "node:timers/promises";
+import { WeirError } from "../config/error.js";
+import type { CompletionQueue } from "../verbs/completion_queue.js";
+import type { Device } from "../verbs/device.js";
+import type { Status, WorkCompletion } from "../verbs/work.js";
+
+const kPollMs = 0.1;
+/** Polling gives way to the event loop after so long: signals, connection management. */
+const kTurnMs = 10;
+/** A sleeper looks so often whether the device is still well. */
+const kSleepMs = 500;
+
+const kHints: Partial<Record<Status, string>> = {
+  wr_flush_err: "its own messages may say why; the options of the two sides must go together",
+  retry_exc_err: "it does not answer any more: is it still there, and is the path not too lossy?",
+  rnr_retry_exc_err: "it posts no receives: use the same test on both sides",
+  rem_access_err: "its memory is smaller than this, or not for this test: use the same test and -s or -a on both sides",
+  rem_inv_req_err: "use the same test and -s or -a on both sides",
+  loc_len_err: "it sent more than is expected: use the same -s or -a on both sides",
+};
+
+/** A work request failed. */
+export class CompletionError extends WeirError {
+  constructor(readonly status: Status) {
+    const hint = kHints[status];
+    super(
+      status === "wr_flush_err" ? "the peer closed the connection" : `the peer or the path failed: ${status}`,
+      hint === undefined ? {} : { hint },
+    );
+    this.name = "CompletionError";
+  }
+}
+
+/** Reads one completion queue, whose callback it takes. */
+export class Completions {
+  readonly #device: Device;
+  readonly #queue: CompletionQueue;
+  readonly #signal: AbortSignal;
+  #found: WorkCompletion[] = [];
+  #wake: () => void = () => {};
+  #lastTurn = 0;
+
+  /** `signal` ends every wait. */
+  constructor(device: Device, queue: CompletionQueue, signal: AbortSignal) {
+    this.#device = device;
+    this.#queue = queue;
+    this.#signal = signal;
+    queue.onCompletion((completion) => {
+      this.#found.push(completion);
+      this.#wake();
+    });
+    signal.addEventListener("abort", () => this.#wake(), { once: true });
+  }
+
+  /**
+   * What has completed since the last call. Waits for the first one, but not past the time `until` (performance.now()).
+   * @throws CompletionError for the first one that failed.
+   */
+  async take(until = Number.POSITIVE_INFINITY): Promise<WorkCompletion[]> {
+    const begin = performance.now();
+    if (begin - this.#lastTurn > kTurnMs) {
+      await turn();
+      this.#lastTurn = performance.now();
+    }
+    for (;;) {
+      this.#signal.throwIfAborted();
+      this.#queue.poll(); // calls back
+      const now = performance.now();
+      if (this.#found.length > 0 || now >= until) break;
+      if (now - begin < kPollMs) continue;
+      this.#device.requireOpen();
+      await this.#sleep(Math.min(until - now, kSleepMs));
+      this.#lastTurn = performance.now();
+    }
+    const found = this.#found;
+    this.#found = [];
+    for (const { status } of found) if (status !== "success") throw new CompletionError(status);
+    return found;
+  }
+
+  /** The next completion, of a queue that has one at a time. */
+  async next(): Promise<WorkCompletion> {
+    const [first] = await this.take();
+    return first as WorkCompletion;
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}

@@ -1,0 +1,121 @@
+/** Runs a test between two ends that are connected: what is measured when, and when they wait for each other. */
+import { receiveMessages, sendMessages } from "./bandwidth.js";
+import { type LatencySample, takeTurns } from "./latency.js";
+import { decodeFigures, encodeFigures, type Figures, kFigureBytes } from "./messages.js";
+import type { Session } from "./session.js";
+import type { BandwidthSample } from "./statistics.js";
+
+/** What was measured for one size of message. */
+export interface Row {
+  size: number;
+  sample: BandwidthSample | LatencySample;
+  /** ms */
+  time: number;
+  /** Of this process: seconds, its poll thread included. */
+  cpu: number;
+  /** What the device has counted meanwhile. */
+  counters: Map<string, number>;
+}
+
+type OnRow = (row: Row) => void;
+
+/** Runs the session's test to its end; `onRow` is told of every size as it is done. */
+export async function run(session: Session, onRow: OnRow): Promise<void> {
+  const { role, options } = session;
+  await (role === "client" ? runClient(session, onRow) : runServer(session, onRow));
+  // Of write-lat for a time there is no last step: what the server still writes must find us here.
+  if (role === "server" || (options.test === "write-lat" && options.seconds !== undefined)) await session.awaitHangUp();
+}
+
+async function runClient(session: Session, onRow: OnRow): Promise<void> {
+  const { test, sizes } = session.options;
+  const over = () => session.hungUp;
+  let last: Row | undefined;
+  for (const size of sizes) {
+    if (test === "send-bw" || test === "send-lat") await session.synchronize();
+    last = await measured(session, size, () =>
+      test === "write-lat" || test === "send-lat" ? takeTurns(session, size, over) : sendMessages(session, test, size),
+    );
+    onRow(last);
+    if (test === "send-bw" && sizes.length > 1) await session.synchronize();
+  }
+  if (test === "write-lat") return;
+  await session.synchronize();
+  if ((test !== "write-bw" && test !== "read-bw") || last === undefined) return;
+  for (const figure of encodeFigures(figuresOf(session, last.size, last.sample as BandwidthSample)))
+    await session.control.exchange(figure);
+  await session.synchronize();
+}
+
+async function runServer(session: Session, onRow: OnRow): Promise<void> {
+  const { test, sizes } = session.options;
+  if (test === "write-bw" || test === "read-bw") return serveBandwidth(session, onRow);
+  if (test === "write-lat") {
+    for (const size of sizes)
+      onRow(await measured(session, size, () => takeTurns(session, size, () => session.hungUp)));
+    return;
+  }
+  // The client's step behind a run begins the next one, or ends it all; with send-bw and many sizes it does not begin one.
+  const hasPauses = test === "send-bw" && sizes.length > 1;
+  await session.synchronize();
+  for (const [i, size] of sizes.entries()) {
+    if (hasPauses && i > 0) await session.synchronize();
+    await session.synchronizeAfter(async (step) => {
+      let isThere = false;
+      const arrive = () => {
+        isThere = true;
+      };
+      step.then(arrive, arrive);
+      const work = () =>
+        test === "send-bw" ? receiveMessages(session, step) : takeTurns(session, size, () => isThere);
+      onRow(await measured(session, size, work));
+    });
+  }
+  if (hasPauses) await session.synchronize();
+}
+
+/** WRITEs and READs do not need the server's application: it waits, and is told the figures. */
+async function serveBandwidth(session: Session, onRow: OnRow): Promise<void> {
+  const figures: Uint8Array[] = [];
+  const row = await measured(session, session.options.sizes.at(-1) ?? 0, async () => {
+    await session.synchronize();
+    while (figures.length < 5) figures.push(await session.control.exchange(new Uint8Array(kFigureBytes)));
+    const { iterations, peak, average, messageRate } = decodeFigures(figures);
+    // Messages per ms; the client's other unit may not be ours.
+    const perMs = messageRate * 1000;
+    if (!(perMs > 0 && average > 0)) return { messages: 0, time: 0, peak: 0 };
+    return { messages: iterations, time: iterations / perMs, peak: (peak / average) * perMs };
+  });
+  onRow({ ...row, size: decodeFigures(figures).size });
+  await session.synchronize();
+}
+
+/** In the unit that the session tells rates in. */
+export function figuresOf(session: Session, size: number, { messages, time, peak }: BandwidthSample): Figures {
+  const unit = bytesPerUnit(session);
+  const perSecond = time > 0 ? (messages / time) * 1000 : 0;
+  return {
+    size,
+    iterations: messages,
+    peak: (peak * 1000 * size) / unit,
+    average: (perSecond * size) / unit,
+    messageRate: perSecond / 1e6,
+  };
+}
+
+/** Gb/s or MiB/s. */
+function bytesPerUnit({ options }: Session): number {
+  return options.gbits ? 125e6 : 2 ** 20;
+}
+
+async function measured(session: Session, size: number, work: () => Promise<Row["sample"]>): Promise<Row> {
+  const { device } = session;
+  const before = device.counters();
+  const cpu = process.cpuUsage();
+  const begin = performance.now();
+  const sample = await work();
+  const time = performance.now() - begin;
+  const { user, system } = process.cpuUsage(cpu);
+  const counters = new Map([...device.counters()].map(([name, value]) => [name, value - (before.get(name) ?? 0)]));
+  return { size, sample, time, cpu: (user + system) / 1e6, counters };
+}

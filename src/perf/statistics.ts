@@ -1,0 +1,109 @@
+/** Figures of a run from its time stamps, as perftest defines them (print_report_bw, print_report_lat). Times in us. */
+import { max, mean, min, quantileSorted, standardDeviation } from "simple-statistics";
+
+/** Most windows that the peak is searched in begin at one of so many messages; perftest's search is quadratic. */
+const kMostMarks = 1000;
+
+/** When messages were posted and when they completed, thinned out to what the peak needs. */
+export class BandwidthMarks {
+  readonly #step: number;
+  readonly #posted: number[] = [];
+  readonly #completed: number[] = [];
+
+  /** `messages`: how many there will be; one in `step` is remembered. */
+  constructor(messages: number) {
+    this.#step = Math.max(1, Math.ceil(messages / kMostMarks));
+  }
+
+  /** Message number `index`, from 0, is about to be posted. */
+  posted(index: number, time: number): void {
+    if (index % this.#step === 0) this.#posted.push(time);
+  }
+
+  /** `count` messages are complete, of which `before` were when this was called last. */
+  completed(before: number, count: number, time: number): void {
+    const marks = Math.floor(count / this.#step) - Math.floor(before / this.#step);
+    for (let i = 0; i < marks; i++) this.#completed.push(time);
+  }
+
+  /** Messages per us in the best window: posted[i] to completed[j], of all i <= j. 0 when nothing has completed. */
+  peak(): number {
+    let least = Number.POSITIVE_INFINITY;
+    for (const [i, begin] of this.#posted.entries()) {
+      for (let j = i; j < this.#completed.length; j++) {
+        least = Math.min(least, ((this.#completed[j] as number) - begin) / (j - i + 1));
+      }
+    }
+    return least > 0 && Number.isFinite(least) ? this.#step / least : 0;
+  }
+}
+
+/** One way, which is half the time between one message and the next of the same end; us. */
+export interface Latency {
+  min: number;
+  max: number;
+  typical: number;
+  average: number;
+  deviation: number;
+  p99: number;
+  p999: number;
+}
+
+/**
+ * From the times when an end sent its messages. The first interval does not count: the other end may still get ready in it.
+ * All zero when there are fewer than three.
+ */
+export function latencyOf(sent: readonly number[]): Latency {
+  const halves = sent.slice(2).map((time, i) => (time - (sent[i + 1] as number)) / 2);
+  if (halves.length === 0) return { min: 0, max: 0, typical: 0, average: 0, deviation: 0, p99: 0, p999: 0 };
+  halves.sort((a, b) => a - b);
+  return {
+    min: min(halves),
+    max: max(halves),
+    typical: quantileSorted(halves, 0.5),
+    average: mean(halves),
+    deviation: standardDeviation(halves),
+    p99: quantileSorted(halves, 0.99),
+    p999: quantileSorted(halves, 0.999),
+  };
+}
+
+/** What was moved in the time that counts. */
+export interface BandwidthSample {
+  messages: number;
+  /** ms */
+  time: number;
+  /** Messages per ms in the best window; 0: not known. */
+  peak: number;
+}
+
+/** Of a run for a given time, the middle half: the ends do not begin and finish together. */
+export class SampleWindow {
+  /** ms, on performance.now()'s clock; no end without `seconds`. */
+  readonly end: number;
+  readonly #from: number;
+  readonly #to: number;
+  #first: { messages: number; now: number } | undefined;
+  #last: { messages: number; now: number } | undefined;
+
+  constructor(begin: number, seconds = Number.POSITIVE_INFINITY) {
+    this.end = begin + seconds * 1000;
+    this.#from = begin + seconds * 250;
+    this.#to = begin + seconds * 750;
+  }
+
+  /** So many messages are complete, since the beginning. */
+  count(messages: number, now: number): void {
+    if (now < this.#from) return;
+    this.#first ??= { messages, now };
+    if (this.#last === undefined || this.#last.now < this.#to) this.#last = { messages, now };
+  }
+
+  sample(): BandwidthSample {
+    const { first = { messages: 0, now: 0 }, last = { messages: 0, now: 0 } } = {
+      first: this.#first,
+      last: this.#last,
+    };
+    return { messages: last.messages - first.messages, time: last.now - first.now, peak: 0 };
+  }
+}

@@ -1,0 +1,18 @@
+/** Around all the tests: a folder for the files of their daemons. Gone with Vitest, interrupted or not. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestProject } from "vitest/node";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    folder: string;
+  }
+}
+
+export function setup(project: TestProject): void {
+  const folder = mkdtempSync(join(tmpdir(), "weir-interop-"));
+  project.provide("folder", folder);
+  // Interrupted, Vitest ends without tearing down.
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+}
