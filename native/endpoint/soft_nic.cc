@@ -253,7 +253,8 @@ void SoftNic::step(Time at) {
   pfc_.advance(now_);
   check_receive_buffer();
   expire_windows(at);
-  for (uint32_t index = timers_.pop_due(now_); index != TimingWheel::kNone; index = timers_.pop_due(now_)) {
+  // By `at`, not by now_: after skip_to() there may be answers still to come that arrived before the timer ends.
+  for (uint32_t index = timers_.pop_due(at); index != TimingWheel::kNone; index = timers_.pop_due(at)) {
     queue_pairs_[index].transport->advance(now_);
     attend(index);
   }

@@ -265,12 +265,12 @@ std::unique_ptr<WirePort> Worker::open_port(const std::string& device, const Por
     port = std::move(capture);
   }
   if (config.impaired) {
-    auto impairment = std::make_unique<ImpairmentPort>(
-        std::move(port), config.impairment,
-        ImpairmentOptions{.seed = config_.seed,
-                          .component = config.impairment_component,
-                          .slot_bytes = config.offloads ? kMaxSuperFrame : config.slot_bytes},
-        clock_);
+    auto impairment =
+        std::make_unique<ImpairmentPort>(std::move(port), config.impairment,
+                                         ImpairmentOptions{.seed = config_.seed,
+                                                           .component = config.impairment_component,
+                                                           .slot_bytes = config.offloads ? kMaxSuperFrame : config.slot_bytes},
+                                         clock_);
     impairments_.emplace_back(CounterLabels{{"device", device}, {"port", config.name}}, impairment.get());
     port = std::move(impairment);
   }

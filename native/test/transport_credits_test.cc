@@ -105,6 +105,20 @@ TEST_CASE("RNR retries: as many as agreed on, or without end") {
   }
 }
 
+TEST_CASE("an RNR NAK that comes twice is one") {
+  Pair pair;
+  pair.both([](QueueAttributes& a) { a.rnr_retry = 1, a.min_rnr_timer = 12; });
+  pair.connect();
+  Sends sends(pair);
+  pair.faults.duplicate = 1;
+  sends.post();
+  pair.run(300 * kMicrosecond);
+  CHECK(pair.left.counters.rnr_nak_retry_err == 1);
+  pair.right.receive(sends.remote);
+  CHECK(pair.run());
+  CHECK(sends.succeeded() == 1);
+}
+
 TEST_CASE("a limited requester sends no more than one packet too much, and does not get stuck behind READs") {
   for (LossRecovery recovery : {LossRecovery::go_back_n, LossRecovery::selective_repeat}) {
     Pair pair;
@@ -146,15 +160,21 @@ TEST_CASE("a limited requester sends no more than one packet too much, and does 
 TEST_CASE("credits that only a READ response or an atomic's answer shows let a SEND go") {
   for (WorkOpcode between : {WorkOpcode::read, WorkOpcode::fetch_add}) {
     Pair pair;
+    pair.both([](QueueAttributes& a) { a.path_mtu = 256; });
     pair.connect();
     Sends sends(pair);
     for (int i = 0; i < 2; ++i) pair.right.receive(sends.remote);
     sends.post();
     sends.post();
     REQUIRE(pair.run());
-    for (int i = 0; i < 3; ++i) sends.post(between, 8);
-    sends.post();
     pair.right.receive(sends.remote);
+    for (int i = 0; i < 3; ++i) sends.post(between, 8);
+    REQUIRE(pair.run());
+    sends.post();
+    int packets = 0;
+    pair.on_frame = [&](End& from, Frame&) { return packets += &from == &pair.left, true; };
+    pair.run(8 * kMicrosecond);  // before there can be an ACK
+    CHECK(packets == 4);
     CHECK(pair.run());
     CHECK(sends.succeeded() == 6);
     CHECK(pair.left.counters.rnr_nak_retry_err == 0);

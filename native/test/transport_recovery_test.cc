@@ -270,6 +270,69 @@ TEST_CASE("go-back-N resumes a WRITE in its middle, without a new RETH") {
   CHECK(session.pair.left.counters.local_ack_timeout_err == 0);
 }
 
+TEST_CASE("go-back-N needs no timer for losses with others behind them, however many") {
+  Session session;
+  std::map<uint32_t, int> sent;
+  session.pair.on_frame = [&](End& from, Frame& frame) {
+    if (&from != &session.pair.left) return true;
+    const uint32_t offset = static_cast<uint32_t>(psn_distance(frame.psn(), session.pair.left_attributes.send_psn));
+    return offset % 7 != 2 || sent[offset]++ != static_cast<int>(offset / 7);  // a later one each time round
+  };
+  for (int i = 0; i < 5; ++i) session.post(WorkOpcode::write, session.source, session.target, kBytes);
+  REQUIRE(session.pair.run());
+  CHECK(session.pair.left.counters.packet_seq_err == 4);
+  CHECK(session.pair.left.counters.local_ack_timeout_err == 0);
+  CHECK(session.pair.left.take().size() == 5);
+}
+
+TEST_CASE("answers that still wait: the packet a NAK asks for takes it back, a repeated one does not") {
+  Session session;
+  Pair& pair = session.pair;
+  DataHeader header;
+  header.opcode = kOpcodeRcWriteOnly;
+  header.ack_request = true;
+  const auto deliver = [&](uint32_t ahead) {
+    header.psn = psn_add(pair.right_attributes.receive_psn, ahead);
+    pair.deliver(pair.right, pair.to(pair.right, header));
+  };
+  std::vector<Frame> answers;
+  pair.on_frame = [&](End&, Frame& frame) { return answers.push_back(frame), false; };
+  deliver(0);
+  deliver(2);
+  deliver(1);
+  pair.run(1 * kMicrosecond);
+  REQUIRE(answers.size() == 1);
+  CHECK(answers[0].syndrome() < kSyndromeRnrNak);
+  CHECK(answers[0].psn() == psn_add(pair.right_attributes.receive_psn, 1));
+  deliver(3);
+  deliver(1);
+  pair.run(1 * kMicrosecond);
+  REQUIRE(answers.size() == 2);
+  CHECK(answers[1].syndrome() == kNakSequence);
+  CHECK(answers[1].psn() == psn_add(pair.right_attributes.receive_psn, 2));
+}
+
+TEST_CASE("go-back-N never executes a packet ahead of its turn; selective repeat does so only in its turn") {
+  for (LossRecovery recovery : {LossRecovery::go_back_n, LossRecovery::selective_repeat}) {
+    Session session(recovery);
+    Pair& pair = session.pair;
+    const uint64_t before = session.target.words[0];
+    const auto write = [&](uint32_t ahead, uint8_t byte) {
+      DataHeader header;
+      header.opcode = kOpcodeRcWriteOnly;
+      header.psn = psn_add(pair.right_attributes.receive_psn, ahead);
+      header.reth = {session.target.address, session.target.key, 8};
+      pair.deliver(pair.right, pair.to(pair.right, header, std::vector<uint8_t>(8, byte)));
+    };
+    for (uint32_t ahead : {1u, 2u, 3u, 255u, 256u, 0x7fffffu}) write(ahead, static_cast<uint8_t>(ahead));
+    CHECK(session.target.words[0] == before);
+    CHECK(pair.right.counters.out_of_sequence == 6);
+    write(0, 0x77);
+    const uint8_t last = recovery == LossRecovery::go_back_n ? 0x77 : 3;
+    CHECK(session.target.words[0] == 0x0101010101010101 * last);
+  }
+}
+
 TEST_CASE("selective repeat sends only what is missing") {
   Session session(LossRecovery::selective_repeat);
   std::map<uint32_t, int> sent;

@@ -128,6 +128,11 @@ TEST_CASE("access: wrong key, bounds, rights, domain") {
                    a.send(header_of(kOpcodeRcWriteOnly, {a.open.address + a.open.length - 15, a.open.key, 16}), 16);
                  },
                  kNakRemoteAccess});
+  check_refused({"a WRITE that would leave the region in a later packet",
+                 [](Attack& a) {
+                   a.send(header_of(kOpcodeRcWriteFirst, {a.open.address + a.open.length - kMtu, a.open.key, kMtu + 1}), kMtu);
+                 },
+                 kNakRemoteAccess});
   check_refused({"READ behind the region",
                  [](Attack& a) {
                    a.send(header_of(kOpcodeRcReadRequest, {a.open.address, a.open.key, a.open.length + 1}));
@@ -229,6 +234,57 @@ TEST_CASE("a receive that is not valid: the peer hears of an operational error, 
   with({1, 0, 99, 0}, WorkStatus::local_length_error, kNakInvalidRequest);
   with({1, 0, 100, 0x12345}, WorkStatus::local_protection_error, kNakRemoteOperation);
   with({1, 0x1000, 100, 0}, WorkStatus::local_protection_error, kNakRemoteOperation);
+}
+
+TEST_CASE("a SEND whose second packet is more than its receive has room for") {
+  Attack a;
+  a.pair.connect();
+  a.pair.right.rc.post_receive({1, a.inbox.address, kMtu + 99, a.inbox.key});
+  a.send(header_of(kOpcodeRcSendFirst), kMtu);
+  const Region half = a.inbox;
+  a.send(header_of(kOpcodeRcSendLast), 100);
+  CHECK(a.inbox.words == half.words);
+  const std::vector<Completion> all = a.pair.right.take();
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].status == WorkStatus::local_length_error);
+  CHECK(a.answers.back().syndrome() == kNakInvalidRequest);
+}
+
+TEST_CASE("a queue pair fails once, whatever else goes wrong with what still waits to be sent") {
+  Attack a;
+  a.pair.connect();
+  DataHeader read = header_of(kOpcodeRcReadRequest, {a.open.address, a.open.key, a.open.length});
+  read.psn = a.next;
+  a.pair.deliver(a.pair.right, a.pair.to(a.pair.right, read));
+  read.psn = psn_add(a.next, 8);
+  read.reth.rkey = 0;
+  a.pair.deliver(a.pair.right, a.pair.to(a.pair.right, read));
+  CHECK(a.pair.right.rc.state() == QueuePairState::error);
+  a.pair.right.memory.remove(a.open.key);
+  CHECK(a.pair.run());
+  REQUIRE(a.pair.right.completions.size() == 1);
+  CHECK(a.pair.right.completions[0].retired == 0);
+  REQUIRE(a.answers.size() == 1);
+  CHECK(a.answers[0].syndrome() == kNakRemoteAccess);
+  CHECK(a.answers[0].psn() == a.next);
+}
+
+TEST_CASE("a NAK is for its own work request: a READ before it that was never answered is flushed") {
+  for (LossRecovery recovery : {LossRecovery::go_back_n, LossRecovery::selective_repeat}) {
+    Pair pair;
+    pair.both([&](QueueAttributes& a) { a.recovery = recovery; });
+    pair.connect();
+    Region local = pair.left.make_region(8);
+    Region remote = pair.right.make_region(8);
+    pair.left.rc.post_send({1, WorkOpcode::read, kSignaled, 8, local.address, local.key, remote.key, remote.address});
+    pair.left.rc.post_send({2, WorkOpcode::write, kSignaled, 8, local.address, local.key, 0, 0});
+    pair.on_frame = [](End&, Frame& frame) { return frame.opcode() != kOpcodeRcReadResponseOnly; };
+    CHECK(pair.run());
+    const std::vector<Completion> all = pair.left.take();
+    REQUIRE(all.size() == 2);
+    CHECK(all[0].status == WorkStatus::flushed);
+    CHECK(all[1].status == WorkStatus::remote_access_error);
+  }
 }
 
 TEST_CASE("a key that a peer may not invalidate ends the queue pair") {

@@ -102,7 +102,7 @@ WorkStatus Completer::receive_ack(Time now, uint32_t psn, Aeth aeth, const uint8
       take_credits(aeth);
       return WorkStatus::success;
     case kSyndromeRnrNak:
-      if (ahead < 0) return WorkStatus::success;
+      if (ahead < 0 || requester_.waits_until() != kNever) return WorkStatus::success;
       ++context_.counters.rnr_nak_retry_err;
       acknowledge(now, psn);
       if (attributes_.rnr_retry < 7 && rnr_retries_left_-- == 0) {

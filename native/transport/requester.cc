@@ -138,7 +138,7 @@ void Requester::account(const Choice& choice, bool ack_request) {
     ++context_.counters.retransmitted;
   } else if (begins) {
     messages_ = psn_add(messages_, 1);
-    if (choice.psn == entry.first_psn) entry.sequence = messages_;
+    entry.sequence = messages_;
   }
   queue_.next = psn_add(choice.psn, choice.packets);
   if (psn_distance(queue_.next, queue_.end) > 0) {

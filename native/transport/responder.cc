@@ -37,7 +37,6 @@ bool Responder::receive(const uint8_t* packet, uint32_t length) {
   if (early_ == nullptr) return true;
   // What came early follows, as far as it goes; a receive that is missing stops it.
   bool followed = false;
-  early_->drop(bth.psn);
   while (const uint32_t kept = early_->length(expected_)) {
     const uint32_t psn = expected_;
     early_->drop(psn);

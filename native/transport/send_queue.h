@@ -24,7 +24,7 @@ struct SendEntry {
   SendWork work;
   uint32_t first_psn = 0;
   uint32_t packets = 1;
-  uint32_t sequence = 0;  // number of its first message (SSN), once sent
+  uint32_t sequence = 0;  // its number among the messages (SSN), once sent
 
   uint32_t end_psn() const { return psn_add(first_psn, packets); }
 };
