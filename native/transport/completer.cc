@@ -18,7 +18,6 @@ void Completer::start() {
   retries_left_ = attributes_.retry_count;
   rnr_retries_left_ = attributes_.rnr_retry;
   recovering_ = false;
-  unreported_ = 0;
   delivered_ = 0;
 }
 
@@ -159,7 +158,7 @@ WorkStatus Completer::receive_nak(uint32_t psn, uint8_t code, const uint8_t* pay
 
 // Work requests before the one at fault may have been executed or not: nothing will tell any more.
 WorkStatus Completer::blame(uint64_t entry, WorkStatus status) {
-  while (queue_.head != entry) retire(WorkStatus::flushed);
+  while (queue_.head != entry) queue_.retire(WorkStatus::flushed, qpn_, context_.completions);
   return status;
 }
 
@@ -195,7 +194,7 @@ bool Completer::acknowledge(Time now, uint32_t limit) {
 void Completer::settle(Time now, uint32_t before) {
   while (queue_.una != queue_.end && queue_.mark(queue_.una).received) {
     queue_.una = psn_add(queue_.una, 1);
-    if (queue_.una == queue_.at(queue_.head).end_psn()) retire(WorkStatus::success);
+    if (queue_.una == queue_.at(queue_.head).end_psn()) queue_.retire(WorkStatus::success, qpn_, context_.completions);
   }
   if (queue_.una == before) return;
   requester_.answered();
@@ -203,21 +202,6 @@ void Completer::settle(Time now, uint32_t before) {
   retries_left_ = attributes_.retry_count;
   rnr_retries_left_ = attributes_.rnr_retry;
   restart_timer(now);
-}
-
-void Completer::retire(WorkStatus status) {
-  const SendWork& work = queue_.at(queue_.head++).work;
-  ++unreported_;
-  if (status == WorkStatus::success && (work.flags & kSignaled) == 0) return;
-  Completion completion;
-  completion.id = work.id;
-  completion.qpn = qpn_;
-  completion.status = status;
-  completion.opcode = work.opcode;
-  completion.bytes = work.length;
-  completion.retired = unreported_;
-  unreported_ = 0;
-  context_.completions.complete(completion);
 }
 
 // From una on up to the first that was sent but once, and not long ago: all behind that were sent later still.

@@ -29,8 +29,6 @@ class Completer {
   WorkStatus advance(Time now);
   // `status`, of this entry; those before it are flushed.
   WorkStatus blame(uint64_t entry, WorkStatus status);
-  // Completes the oldest work request.
-  void retire(WorkStatus status);
 
  private:
   WorkStatus receive_ack(Time now, uint32_t psn, Aeth aeth, const uint8_t* payload, uint32_t length);
@@ -58,7 +56,6 @@ class Completer {
   uint32_t rnr_retries_left_ = 0;
   bool recovering_ = false;  // has gone back, and nothing new was acknowledged since
   uint32_t delivered_ = 0;   // order of the latest transmission that is known to have arrived
-  uint32_t unreported_ = 0;  // unsignaled work requests completed since the last completion
 };
 
 }  // namespace weir

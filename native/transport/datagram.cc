@@ -11,33 +11,18 @@ void Datagram::modify(QueuePairState to, const QueueAttributes& attributes) {
   const bool ends = to == QueuePairState::reset || to == QueuePairState::error;
   if (!ends) require_attributes(attributes);
   state_ = to;
+  taken_ = false;
   if (ends) return flush();
   attributes_ = attributes;
   if (to == QueuePairState::rts) psn_ = attributes.send_psn & kPsnMask;
 }
 
-void Datagram::post_send(const SendWork& work) {
-  const bool possible = work.opcode == WorkOpcode::send || work.opcode == WorkOpcode::send_immediate;
-  if (state_ == QueuePairState::rts && possible && !sends_.full()) return sends_.push(work, attributes_.path_mtu);
-  const bool flushed = state_ == QueuePairState::error;
-  context_.completions.complete(
-      refused_work(qpn_, work.id, false, flushed ? WorkStatus::flushed : WorkStatus::local_operation_error));
-}
-
-void Datagram::post_receive(const ReceiveWork& work) {
-  const bool ready = state_ == QueuePairState::init || state_ == QueuePairState::rtr || state_ == QueuePairState::rts;
-  if (ready && !receives_.full()) return receives_.push(work);
-  const bool flushed = state_ == QueuePairState::error;
-  context_.completions.complete(
-      refused_work(qpn_, work.id, true, flushed ? WorkStatus::flushed : WorkStatus::local_operation_error));
-}
-
 // What nobody waits for is dropped, as the service allows.
 void Datagram::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
-  if (state_ != QueuePairState::rtr && state_ != QueuePairState::rts) return void(++context_.counters.drop_wrong_state);
+  if (!may_receive()) return void(++context_.counters.drop_wrong_state);
   const uint8_t* packet = frame + meta.bth_offset;
   const Bth bth = load_bth(packet);
-  if (!same_partition(attributes_.partition_key, bth.partition_key)) return void(++context_.counters.drop_partition_key);
+  if (!admits(bth.partition_key)) return void(++context_.counters.drop_partition_key);
   const Deth deth = load_deth(packet + kBthHeader);
   if (deth.queue_key != attributes_.queue_key) return void(++context_.counters.drop_queue_key);
   const uint32_t bytes = kGrhBytes + meta.payload_length;
@@ -96,36 +81,9 @@ bool Datagram::take_data(Time, OutgoingPacket& out) {
 }
 
 void Datagram::advance(Time) {
-  if (taken_) complete_send(WorkStatus::success);
-}
-
-void Datagram::complete_send(WorkStatus status) {
-  const SendWork& work = sends_.at(sends_.head++).work;
+  // It may have been flushed meanwhile.
+  if (taken_ && state_ == QueuePairState::rts) sends_.retire(WorkStatus::success, qpn_, context_.completions);
   taken_ = false;
-  ++unreported_;
-  if (status == WorkStatus::success && (work.flags & kSignaled) == 0) return;
-  Completion completion = refused_work(qpn_, work.id, false, status);
-  completion.opcode = work.opcode;
-  completion.bytes = work.length;
-  completion.retired = unreported_;
-  unreported_ = 0;
-  context_.completions.complete(completion);
-}
-
-void Datagram::fail(WorkStatus status) {
-  state_ = QueuePairState::error;
-  if (status != WorkStatus::success && !sends_.empty()) complete_send(status);
-  flush();
-  Completion event = refused_work(qpn_, 0, false, status);
-  event.retired = 0;
-  context_.completions.complete(event);
-}
-
-void Datagram::flush() {
-  while (!sends_.empty()) complete_send(WorkStatus::flushed);
-  for (; !receives_.empty(); receives_.pop()) {
-    context_.completions.complete(refused_work(qpn_, receives_.front().id, true, WorkStatus::flushed));
-  }
 }
 
 }  // namespace weir

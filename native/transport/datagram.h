@@ -3,10 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
-#include "transport/receive_queue.h"
-#include "transport/send_queue.h"
 #include "transport/verbs_transport.h"
 
 namespace weir {
@@ -17,12 +14,9 @@ inline constexpr uint32_t kGrhBytes = 40;
 class Datagram final : public VerbsTransport {
  public:
   Datagram(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth)
-      : qpn_(qpn), context_(context), sends_(send_depth), receives_(receive_depth) {}
+      : VerbsTransport(qpn, context, send_depth, receive_depth) {}
 
-  QueuePairState state() const override { return state_; }
   void modify(QueuePairState to, const QueueAttributes& attributes) override;
-  void post_send(const SendWork& work) override;
-  void post_receive(const ReceiveWork& work) override;
 
   bool understands(uint8_t opcode) const override { return opcode == kOpcodeUdSendOnly || opcode == kOpcodeUdSendOnlyImmediate; }
   void receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
@@ -35,19 +29,12 @@ class Datagram final : public VerbsTransport {
   void advance(Time) override;
 
  private:
-  void complete_send(WorkStatus status);
-  void fail(WorkStatus status);
-  void flush();
+  bool serves(const SendWork& work) const override {
+    return work.opcode == WorkOpcode::send || work.opcode == WorkOpcode::send_immediate;
+  }
 
-  uint32_t qpn_;
-  TransportContext context_;
-  QueuePairState state_ = QueuePairState::reset;
-  QueueAttributes attributes_;
-  SendQueue sends_;
-  ReceiveQueue receives_;
   uint32_t psn_ = 0;
   bool taken_ = false;  // the oldest datagram, by take_data()
-  uint32_t unreported_ = 0;
 };
 
 }  // namespace weir

@@ -3,10 +3,7 @@
 namespace weir {
 
 ReliableConnection::ReliableConnection(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth)
-    : qpn_(qpn),
-      context_(context),
-      sends_(send_depth),
-      receives_(receive_depth),
+    : VerbsTransport(qpn, context, send_depth, receive_depth),
       requester_(attributes_, context_, sends_),
       completer_(qpn, attributes_, context_, sends_, requester_),
       responder_(qpn, attributes_, context_, receives_) {}
@@ -41,28 +38,16 @@ void ReliableConnection::modify(QueuePairState to, const QueueAttributes& attrib
   completer_.start();
 }
 
-void ReliableConnection::post_send(const SendWork& work) {
+bool ReliableConnection::serves(const SendWork& work) const {
   const bool atomic = work.opcode == WorkOpcode::compare_swap || work.opcode == WorkOpcode::fetch_add;
-  const bool possible = atomic ? work.length == 8 : work.length <= kMaxMessage;
-  if (state_ == QueuePairState::rts && possible && !sends_.full()) return sends_.push(work, attributes_.path_mtu);
-  const bool flushed = state_ == QueuePairState::error;
-  context_.completions.complete(
-      refused_work(qpn_, work.id, false, flushed ? WorkStatus::flushed : WorkStatus::local_operation_error));
-}
-
-void ReliableConnection::post_receive(const ReceiveWork& work) {
-  const bool ready = state_ == QueuePairState::init || state_ == QueuePairState::rtr || state_ == QueuePairState::rts;
-  if (ready && !receives_.full()) return receives_.push(work);
-  const bool flushed = state_ == QueuePairState::error;
-  context_.completions.complete(
-      refused_work(qpn_, work.id, true, flushed ? WorkStatus::flushed : WorkStatus::local_operation_error));
+  return atomic ? work.length == 8 : work.length <= kMaxMessage;
 }
 
 void ReliableConnection::receive(Time now, const uint8_t* frame, const PacketMeta& meta) {
-  if (state_ != QueuePairState::rtr && state_ != QueuePairState::rts) return void(++context_.counters.drop_wrong_state);
+  if (!may_receive()) return void(++context_.counters.drop_wrong_state);
   const uint8_t* packet = frame + meta.bth_offset;
   const Bth bth = load_bth(packet);
-  if (!same_partition(attributes_.partition_key, bth.partition_key)) return void(++context_.counters.drop_partition_key);
+  if (!admits(bth.partition_key)) return void(++context_.counters.drop_partition_key);
   const uint32_t headers = kBthHeader + extension_length(bth.opcode);
   if (!is_response(bth.opcode)) {
     if (!responder_.receive(packet, headers + meta.payload_length + bth.pad_count)) fail(WorkStatus::success);
@@ -113,24 +98,6 @@ void ReliableConnection::advance(Time now) {
   if (state_ != QueuePairState::rts) return;
   const WorkStatus status = completer_.advance(now);
   if (status != WorkStatus::success) fail(status);
-}
-
-// The queue pair is of no more use. `status` is what went wrong with the oldest work request; success: nothing, it is flushed.
-void ReliableConnection::fail(WorkStatus status) {
-  if (state_ == QueuePairState::error) return;
-  state_ = QueuePairState::error;
-  if (status != WorkStatus::success && !sends_.empty()) completer_.retire(status);
-  flush();
-  Completion event;
-  event.qpn = qpn_;
-  event.status = status;
-  event.retired = 0;
-  context_.completions.complete(event);
-}
-
-void ReliableConnection::flush() {
-  while (!sends_.empty()) completer_.retire(WorkStatus::flushed);
-  responder_.flush();
 }
 
 }  // namespace weir

@@ -4,8 +4,6 @@
 #include <cstdint>
 
 #include "transport/completer.h"
-#include "transport/queue_attributes.h"
-#include "transport/receive_queue.h"
 #include "transport/requester.h"
 #include "transport/responder.h"
 #include "transport/verbs_transport.h"
@@ -14,13 +12,9 @@ namespace weir {
 
 class ReliableConnection final : public VerbsTransport {
  public:
-  // Depths: most work requests, 1..2^15.
   ReliableConnection(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth);
 
-  QueuePairState state() const override { return state_; }
   void modify(QueuePairState to, const QueueAttributes& attributes) override;
-  void post_send(const SendWork& work) override;
-  void post_receive(const ReceiveWork& work) override;
 
   bool understands(uint8_t opcode) const override { return opcode >> 5 == 0; }
   void receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
@@ -32,17 +26,10 @@ class ReliableConnection final : public VerbsTransport {
   void advance(Time now) override;
 
  private:
+  bool serves(const SendWork& work) const override;
   bool responder_next() const;
   void address(OutgoingPacket& out) const;
-  void fail(WorkStatus status);
-  void flush();
 
-  uint32_t qpn_;
-  TransportContext context_;
-  QueuePairState state_ = QueuePairState::reset;
-  QueueAttributes attributes_;
-  SendQueue sends_;
-  ReceiveQueue receives_;
   Requester requester_;
   Completer completer_;
   Responder responder_;

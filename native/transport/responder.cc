@@ -396,16 +396,4 @@ bool Responder::take_data(OutgoingPacket& out) {
   return true;
 }
 
-void Responder::flush() {
-  while (!receives_.empty()) {
-    Completion completion;
-    completion.id = receives_.front().id;
-    completion.qpn = qpn_;
-    completion.receive = true;
-    completion.status = WorkStatus::flushed;
-    receives_.pop();
-    context_.completions.complete(completion);
-  }
-}
-
 }  // namespace weir

@@ -36,8 +36,6 @@ class Responder {
   uint32_t data_bytes() const;
   // False: the memory is gone; a NAK waits, and the queue pair has to end.
   bool take_data(OutgoingPacket& out);
-  // Completes all receives as flushed.
-  void flush();
 
  private:
   bool execute(const uint8_t* packet, uint32_t length);

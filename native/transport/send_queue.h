@@ -37,7 +37,7 @@ class SendQueue {
     head = cursor = begun = tail = 0;
     una = next = end = assigned = psn;
     marks_.fill({});
-    lost = 0;
+    lost = unreported_ = 0;
   }
 
   bool full() const { return tail - head == depth_; }
@@ -52,6 +52,16 @@ class SendQueue {
     entry.first_psn = assigned;
     entry.packets = work.length == 0 ? 1 : (work.length - 1) / path_mtu + 1;
     assigned = entry.end_psn();
+  }
+
+  // The oldest entry is complete. A success that nobody asked to hear of is told by the next completion.
+  void retire(WorkStatus status, uint32_t qpn, CompletionSink& completions) {
+    const SendWork& work = at(head++).work;
+    ++unreported_;
+    if (status == WorkStatus::success && (work.flags & kSignaled) == 0) return;
+    completions.complete(
+        {.id = work.id, .qpn = qpn, .status = status, .opcode = work.opcode, .bytes = work.length, .retired = unreported_});
+    unreported_ = 0;
   }
 
   // The entry that `psn`, of [una, end), belongs to. PSNs of entries further on may have wrapped around to those of the first.
@@ -94,6 +104,7 @@ class SendQueue {
 
  private:
   uint32_t depth_;
+  uint32_t unreported_ = 0;  // retired since the last completion
   std::vector<SendEntry> entries_;
   std::array<Mark, kMaxWindow> marks_{};
 };

@@ -30,13 +30,38 @@ void require_attributes(const QueueAttributes& a) {
   require(a.window >= 4 && a.window <= kMaxWindow, "window", "4 to 256");
 }
 
-Completion refused_work(uint32_t qpn, uint64_t id, bool receive, WorkStatus status) {
-  Completion completion;
-  completion.id = id;
-  completion.qpn = qpn;
-  completion.receive = receive;
-  completion.status = status;
-  return completion;
+void VerbsTransport::post_send(const SendWork& work) {
+  if (state_ == QueuePairState::rts && serves(work) && !sends_.full()) return sends_.push(work, attributes_.path_mtu);
+  const bool flushed = state_ == QueuePairState::error;
+  context_.completions.complete(
+      {.id = work.id, .qpn = qpn_, .status = flushed ? WorkStatus::flushed : WorkStatus::local_operation_error});
+}
+
+void VerbsTransport::post_receive(const ReceiveWork& work) {
+  if ((may_receive() || state_ == QueuePairState::init) && !receives_.full()) return receives_.push(work);
+  const bool flushed = state_ == QueuePairState::error;
+  context_.completions.complete(
+      {.id = work.id, .qpn = qpn_, .status = flushed ? WorkStatus::flushed : WorkStatus::local_operation_error, .receive = true});
+}
+
+bool VerbsTransport::admits(uint16_t partition_key) const {
+  const uint16_t ours = attributes_.partition_key;
+  return ((ours ^ partition_key) & 0x7fff) == 0 && ((ours | partition_key) & 0x8000) != 0;
+}
+
+void VerbsTransport::fail(WorkStatus status) {
+  if (state_ == QueuePairState::error) return;
+  state_ = QueuePairState::error;
+  if (status != WorkStatus::success && !sends_.empty()) sends_.retire(status, qpn_, context_.completions);
+  flush();
+  context_.completions.complete({.qpn = qpn_, .status = status, .retired = 0});
+}
+
+void VerbsTransport::flush() {
+  while (!sends_.empty()) sends_.retire(WorkStatus::flushed, qpn_, context_.completions);
+  for (; !receives_.empty(); receives_.pop()) {
+    context_.completions.complete({.id = receives_.front().id, .qpn = qpn_, .status = WorkStatus::flushed, .receive = true});
+  }
 }
 
 }  // namespace weir

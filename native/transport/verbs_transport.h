@@ -1,36 +1,52 @@
-// A transport that an application drives with work requests.
+// A queue pair that an application drives: its state, and its work requests on their way in and out.
 #pragma once
 
+#include <cstdint>
+
 #include "transport/queue_attributes.h"
+#include "transport/receive_queue.h"
+#include "transport/send_queue.h"
 #include "transport/transport.h"
 
 namespace weir {
 
 class VerbsTransport : public Transport {
  public:
-  virtual QueuePairState state() const = 0;
+  QueuePairState state() const { return state_; }
   // Throws NativeError INVALID_STATE for an illegal transition, INVALID_ATTRIBUTE. What no state needs yet of the attributes is
   // ignored, and so is what an earlier transition has settled: rtr all that concerns receiving and both ends, but the access
   // rights and min_rnr_timer, which rts to rts may change too.
   virtual void modify(QueuePairState to, const QueueAttributes& attributes) = 0;
   // Work that cannot be taken is completed at once: flushed in the error state, else as a local operation error.
-  virtual void post_send(const SendWork& work) = 0;
-  virtual void post_receive(const ReceiveWork& work) = 0;
-};
+  void post_send(const SendWork& work);
+  void post_receive(const ReceiveWork& work);
 
-// Whether a packet of partition `theirs` may reach a queue pair of `ours`: the same key, and not both limited members (IBTA
-// volume 1, 10.9.3).
-constexpr bool same_partition(uint16_t ours, uint16_t theirs) {
-  return ((ours ^ theirs) & 0x7fff) == 0 && ((ours | theirs) & 0x8000) != 0;
-}
+ protected:
+  // Depths: most work requests, 1..2^15.
+  VerbsTransport(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth)
+      : qpn_(qpn), context_(context), sends_(send_depth), receives_(receive_depth) {}
+
+  // Whether this type of queue pair has the operation, with that length.
+  virtual bool serves(const SendWork& work) const = 0;
+  bool may_receive() const { return state_ == QueuePairState::rtr || state_ == QueuePairState::rts; }
+  // Of the same partition, that is: the same key, and not both limited members (IBTA volume 1, 10.9.3).
+  bool admits(uint16_t partition_key) const;
+  // The queue pair is of no more use. `status` is what went wrong with the oldest send; success: nothing, it is flushed.
+  void fail(WorkStatus status);
+  void flush();
+
+  uint32_t qpn_;
+  TransportContext context_;
+  QueuePairState state_ = QueuePairState::reset;
+  QueueAttributes attributes_;
+  SendQueue sends_;
+  ReceiveQueue receives_;
+};
 
 // Throws NativeError INVALID_STATE unless a queue pair may go from one state to the other.
 void require_transition(QueuePairState from, QueuePairState to);
 
 // Throws NativeError INVALID_ATTRIBUTE if one of them is out of its range.
 void require_attributes(const QueueAttributes& attributes);
-
-// The completion of work that was not begun.
-Completion refused_work(uint32_t qpn, uint64_t id, bool receive, WorkStatus status);
 
 }  // namespace weir

@@ -1,6 +1,5 @@
 /** `weir ping`: rping's client and server. */
 import { Option } from "commander";
-import { max, mean, min } from "simple-statistics";
 import { kPingPort, kPingSize, kPingSizes, type Ping, pingClient, pingServer } from "../perf/ping.js";
 import { type CliContext, kExit, UsageError } from "./context.js";
 import {
@@ -68,27 +67,25 @@ export function addPingOn(open: OpenDevice, ...[parent, context, done]: Paramete
 
 async function runPing(open: OpenDevice, { stdout, stderr }: CliContext, choice: PingChoice, signal: AbortSignal) {
   const { client, size, port, count = Number.POSITIVE_INFINITY, validate = false, verbose, json } = choice;
-  const times: number[] = [];
+  /** us */
+  const taken = { pings: 0, sum: 0, min: Number.POSITIVE_INFINITY, max: 0 };
   const onPing = ({ text, time }: Ping) => {
-    times.push(time);
+    taken.pings++;
+    taken.sum += time;
+    taken.min = Math.min(taken.min, time);
+    taken.max = Math.max(taken.max, time);
     if (verbose && !json) stdout.write(`${client === undefined ? "server " : ""}ping data: ${text}\n`);
   };
   const report = () => {
-    const us = times.length === 0 ? undefined : { min: min(times), avg: mean(times), max: max(times) };
+    const { pings, sum, min, max } = taken;
+    const times = pings === 0 ? undefined : { min, avg: sum / pings, max };
     if (json) {
-      const role = client === undefined ? "server" : "client";
-      const result = {
-        role,
-        ...(client !== undefined && { peer: client }),
-        port,
-        size,
-        pings: times.length,
-        validated: validate,
-      };
-      stdout.write(`${JSON.stringify({ ...result, ...(us !== undefined && { round_trip_us: us }) }, undefined, 2)}\n`);
-    } else if (us !== undefined) {
-      const figures = [us.min, us.avg, us.max].map((time) => time.toFixed(1)).join("/");
-      stdout.write(`${times.length} pings${validate ? ", all unchanged" : ""}, round trip min/avg/max ${figures} us\n`);
+      const end =
+        client === undefined ? { role: "server" } : { role: "client", peer: client, size, validated: validate };
+      stdout.write(`${JSON.stringify({ ...end, port, pings, round_trip_us: times }, undefined, 2)}\n`);
+    } else if (times !== undefined) {
+      const figures = [times.min, times.avg, times.max].map((time) => time.toFixed(1)).join("/");
+      stdout.write(`${pings} pings${validate ? ", all unchanged" : ""}, round trip min/avg/max ${figures} us\n`);
     }
   };
   return withDevice(open, choice, signal, async (device) => {

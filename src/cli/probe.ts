@@ -8,6 +8,7 @@ import type { Arrival, ProbeReport } from "../probe/report.js";
 import { type Ecn, kEcn } from "../probe/roce_frame.js";
 import { asUsage, type CliContext, kExit, UsageError } from "./context.js";
 import type { AddVerb } from "./program.js";
+import { untilSignal } from "./until_signal.js";
 
 interface ProbeOptions {
   count?: number;
@@ -101,25 +102,6 @@ async function runListen(
   const byEcn = [...seen].map(([ecn, n]) => `${ecn} ${n}`).join(", ");
   stderr.write(`${arrived} frame${arrived === 1 ? "" : "s"}${arrived === 0 ? "" : `: ${byEcn}`}\n`);
   return arrived > 0 && arrived >= (count ?? 0) ? kExit.ok : kExit.failure;
-}
-
-/** A signal ends the action early, and gives the exit status. */
-async function untilSignal({ signals }: CliContext, action: (signal: AbortSignal) => Promise<number>): Promise<number> {
-  const abort = new AbortController();
-  let ended: number | undefined;
-  const end = (status: number) => () => {
-    ended = status;
-    abort.abort();
-  };
-  const onInterrupt = end(kExit.sigint);
-  const onTerminate = end(kExit.sigterm);
-  signals.on("SIGINT", onInterrupt).on("SIGTERM", onTerminate);
-  try {
-    const status = await action(abort.signal);
-    return ended ?? status;
-  } finally {
-    signals.off("SIGINT", onInterrupt).off("SIGTERM", onTerminate);
-  }
 }
 
 const kResponder = {

@@ -1,4 +1,5 @@
 /** Bandwidth: the client keeps every queue pair's send queue full, and counts. */
+import type { SendRequest } from "../verbs/work.js";
 import type { PerfTest } from "./options.js";
 import type { Session } from "./session.js";
 import { BandwidthMarks, type BandwidthSample, SampleWindow } from "./statistics.js";
@@ -32,25 +33,26 @@ export async function sendMessages(session: Session, test: BandwidthTest, size: 
   let nCompleted = 0;
   let now = begin;
 
-  const post = (index: number, number: number) => {
-    marks.posted(nPosted++, now);
-    posted[index] = number;
-    queuePairs[index]?.postSend({
-      id: number * queuePairs.length + index,
-      local: session.outbound(index, size),
-      signaled: number % group === 0 || number === each,
-      ...(opcode === "send" ? { opcode } : { opcode, remote: session.remoteMemory(index) }),
-    });
-  };
+  const request = (index: number, number: number): SendRequest => ({
+    id: number * queuePairs.length + index,
+    local: session.outbound(index, size),
+    signaled: number % group === 0 || number === each,
+    ...(opcode === "send" ? { opcode } : { opcode, remote: session.remoteMemory(index) }),
+  });
 
   while (nCompleted < total && now < window.end) {
     let held = false;
-    for (const index of queuePairs.keys()) {
+    for (const [index, queuePair] of queuePairs.entries()) {
+      const requests: SendRequest[] = [];
       const most = Math.min(each, (completed[index] as number) + depth);
-      while (!held && (posted[index] as number) < most) {
-        if (pace.allows(now)) post(index, (posted[index] as number) + 1);
-        else held = true;
+      for (let number = (posted[index] as number) + 1; number <= most; number++) {
+        held ||= !pace.allows(now);
+        if (held) break;
+        marks.posted(nPosted++, now);
+        posted[index] = number;
+        requests.push(request(index, number));
       }
+      if (requests.length > 0) queuePair.postSend(...requests);
     }
     const found = await sent.take(held ? Math.min(pace.next, window.end) : window.end);
     now = performance.now();
@@ -87,7 +89,9 @@ export async function receiveMessages(session: Session, ended: Promise<unknown>)
     last = performance.now();
     if (messages === 0) first = last;
     messages += found.length;
-    for (const { id } of found) session.postReceive(id);
+    const used = new Map<number, number>();
+    for (const { id } of found) used.set(id, (used.get(id) ?? 0) + 1);
+    for (const [index, count] of used) session.postReceives(index, count);
   }
   return { messages, time: last - first, peak: 0 };
 }

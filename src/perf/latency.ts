@@ -63,7 +63,7 @@ async function receivedOne(session: Session, _size: number, _number: number, ove
   for (;;) {
     const [found] = await session.received.take(performance.now() + kLookMs);
     if (found !== undefined) {
-      session.postReceive(found.id);
+      session.postReceives(found.id, 1);
       return true;
     }
     if (over()) return false;

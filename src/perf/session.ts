@@ -9,7 +9,7 @@ import { type Connection, connect, listen } from "../verbs/connection.js";
 import type { Device } from "../verbs/device.js";
 import type { MemoryRegion } from "../verbs/memory_region.js";
 import type { QueuePair } from "../verbs/queue_pair.js";
-import type { RemoteMemory, Slice } from "../verbs/work.js";
+import type { ReceiveRequest, RemoteMemory, Slice } from "../verbs/work.js";
 import { gidOfAddress } from "../wire/address.js";
 import { Completions } from "./completions.js";
 import { Control, outOfStep, type Role } from "./control.js";
@@ -28,7 +28,7 @@ import { isSend, type PerfOptions } from "./options.js";
 const kPageBytes = 4096;
 const kCacheLine = 64;
 const kOldestVersion = 5.7;
-/** READs that a queue pair may have outstanding; for people only. */
+/** READs that a queue pair has outstanding by default; only told. */
 const kReads = 16;
 const kMostReceives = 512;
 /** Receives of all queue pairs together. */
@@ -47,7 +47,7 @@ export class Session {
   /** What the peer may use of ours, and we of the peer's, by queue pair. */
   readonly local: Destination[];
   readonly remote: Destination[] = [];
-  /** The peer has closed a connection. */
+  /** A connection has ended. */
   hungUp = false;
 
   readonly #memory: MemoryRegion;
@@ -84,7 +84,7 @@ export class Session {
     if (!isSend(test)) return;
     for (const [index, queuePair] of this.queuePairs.entries()) {
       queuePair.modify("init");
-      for (let i = 0; i < receiveDepth; i++) this.postReceive(index);
+      this.postReceives(index, receiveDepth);
     }
   }
 
@@ -108,8 +108,10 @@ export class Session {
     return new Uint8Array(this.#memory.buffer);
   }
 
-  postReceive(index: number): void {
-    this.queuePairs[index]?.postReceive({ id: index, local: this.inbound(index) });
+  /** Posts so many receives to queue pair `index`, which is their ID. */
+  postReceives(index: number, count: number): void {
+    const request = { id: index, local: this.inbound(index) };
+    this.queuePairs[index]?.postReceive(...new Array<ReceiveRequest>(count).fill(request));
   }
 
   /** Connects everything and learns the peer's memory. `server` is its address; undefined: waits for a client. */
@@ -154,6 +156,7 @@ export class Session {
     });
   }
 
+  /** Ends the connections. */
   async close(): Promise<void> {
     if (this.device.closed) return;
     await Promise.all(this.#connections.map((connection) => connection.disconnect()));
@@ -193,10 +196,12 @@ export class Session {
   async #accept(): Promise<void> {
     const waiting = [this.control.queuePair, ...this.queuePairs];
     const accepted: Promise<void>[] = [];
+    let client: string | undefined;
     const stop = await new Promise<() => void>((resolve, reject) => {
       this.signal.addEventListener("abort", () => reject(this.signal.reason), { once: true });
       const stop = listen(this.device, this.options.port, (request) => {
-        const queuePair = waiting.shift();
+        client ??= request.address;
+        const queuePair = request.address === client ? waiting.shift() : undefined;
         if (queuePair === undefined) return request.reject();
         const done = request.accept({ queuePair }).then((connection) => this.#keep(connection));
         done.catch(() => {}); // awaited below
