@@ -12,6 +12,7 @@ namespace weir {
   X(tx_packets, "packets", "Frames sent, MAC control apart")                                                           \
   X(tx_bytes, "bytes", "Bytes of those frames, without FCS")                                                           \
   X(np_ecn_marked_roce_packets, "packets", "RoCEv2 packets received with ECN = CE by the notification point")          \
+  X(np_crowded_roce_packets, "packets", "RoCEv2 packets answered as if marked: this host fell behind")                 \
   X(np_cnp_sent, "packets", "CNPs sent by the notification point")                                                     \
   X(rp_cnp_handled, "packets", "CNPs that the reaction point used to throttle")                                        \
   X(rp_cnp_ignored, "packets", "CNPs received while congestion control is off")                                        \

@@ -119,7 +119,14 @@ SoftNic::Disposition SoftNic::receive(Time now, const uint8_t* data, uint32_t le
     return Disposition::consumed;
   }
   if (!qp.transport->understands(meta.opcode)) return ++counters_.drop_unsupported_opcode, Disposition::consumed;
-  if (meta.ecn == 3) notice_mark(index);
+  if (meta.ecn == 3) {
+    ++counters_.np_ecn_marked_roce_packets;
+    ++qp.counters.ecn_marked;
+    notify(index);
+  } else if (crowded_ && qp.verbs != nullptr && meta.payload_length > 0) {
+    ++counters_.np_crowded_roce_packets;
+    notify(index);
+  }
   if (qp.verbs != nullptr) {
     ++qp.counters.rx_packets;
     qp.counters.rx_bytes += meta.payload_length;
@@ -185,10 +192,9 @@ void SoftNic::receive_pause(Time now, uint16_t quanta) {
   if (in_flight_ == kNoPacket) start_next();
 }
 
-void SoftNic::notice_mark(uint32_t index) {
+// The notification point: a packet of this queue pair came through congestion.
+void SoftNic::notify(uint32_t index) {
   QueuePair& qp = queue_pairs_[index];
-  ++counters_.np_ecn_marked_roce_packets;
-  ++qp.counters.ecn_marked;
   if (!parameters_.dcqcn) return;
   expire_windows(now_);  // after skip_to() some may have ended that advance() has not come to yet
   const bool opens = !qp.notification_point.active();

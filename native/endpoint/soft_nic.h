@@ -79,6 +79,9 @@ class SoftNic {
   void receive_pfc(Time now, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta);
   void receive_pause(Time now, uint16_t quanta);
   void advance(Time now);
+  // While the host falls behind, an application's queue pairs answer data as if it had been marked: senders slow down before
+  // frames are lost. Not in the paper, which has no slow hosts; NICs have it as marking by receive buffer.
+  void set_crowded(bool crowded) { crowded_ = crowded; }
   // Moves time on without sending what was due meanwhile: a NIC that was late does not make up for it.
   void skip_to(Time floor) { now_ = floor > now_ ? floor : now_; }
   PacketId transmit() { return departed_.pop(pool_); }
@@ -140,7 +143,7 @@ class SoftNic {
   void obey(int priority, uint16_t quanta);
   void attend(uint32_t index);
   void serve(uint32_t index);
-  void notice_mark(uint32_t index);
+  void notify(uint32_t index);
   bool from_peer(const QueuePair& qp, const uint8_t* frame, const PacketMeta& meta) const;
   void check_receive_buffer();
   uint32_t find_qp(uint32_t qpn) const;
@@ -174,6 +177,7 @@ class SoftNic {
   std::vector<uint32_t> windows_;
   size_t window_head_ = 0;
   size_t window_count_ = 0;
+  bool crowded_ = false;
   uint32_t active_ = 0;
   Time retry_at_ = kNever;  // when the pool was empty
   std::vector<uint8_t> payload_;

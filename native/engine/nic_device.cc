@@ -62,6 +62,7 @@ void NicDevice::turn(Time horizon, Time now) {
   WirePort& port = ports_.front();
   port.poll();
   nic_.skip_to(now - config_.arrears);
+  nic_.set_crowded(port.crowded());
   for (; port.next_arrival() <= horizon; port.pop()) accept(port.front());
   port.give_back();
   if (verbs_ != nullptr) take_work();

@@ -37,6 +37,8 @@ class WirePort {
 
   // Reads all that waits.
   void poll();
+  // Whether what has been read and not yet taken fills half the room or more: the host falls behind, and will lose frames.
+  bool crowded() const { return count_ >= window_.size() / 2; }
   // When the oldest frame arrives; kNever if none is here.
   Time next_arrival() const { return count_ > 0 ? window_[first_].at : kNever; }
   const Arrival& front() const { return window_[first_]; }

@@ -72,6 +72,7 @@ const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
   },
   nic: {
     rp_cur_flows: { name: "weir_rp_cur_flows", type: "gauge" },
+    np_crowded_roce_packets: { name: "weir_nic_np_crowded_roce_packets_total" },
     rx_punted: { name: "weir_nic_rx_punted_packets_total" },
     stragglers: { name: "weir_nic_stragglers_total" },
     retransmitted: { name: "weir_nic_retransmitted_packets_total" },
