@@ -63,9 +63,10 @@ void NicDevice::turn(Time horizon, Time now) {
   port.poll();
   nic_.skip_to(now - config_.arrears);
   nic_.set_crowded(port.crowded());
+  // After reading and before looking at frames: a receive that was posted before its message was sent is there for it.
+  if (verbs_ != nullptr) take_work();
   for (; port.next_arrival() <= horizon; port.pop()) accept(port.front());
   port.give_back();
-  if (verbs_ != nullptr) take_work();
   nic_.advance(horizon);
   for (PacketId id = nic_.transmit(); id != kNoPacket; id = nic_.transmit()) {
     if (pool_[id].meta.kind == FrameKind::pfc) write_pfc(pool_, id);

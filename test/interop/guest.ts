@@ -159,8 +159,13 @@ export class Guest {
   }
 }
 
-function qemuCommand(image: string, tap: string, { ipv4, ipv6, mtu }: GuestOptions): string[] {
+/** Of the guest with this address. */
+export function guestMac(ipv4: string): string {
   const octets = (ipv4.split("/")[0] ?? "").split(".").map((octet) => Number(octet).toString(16).padStart(2, "0"));
+  return `52:54:${octets.join(":")}`;
+}
+
+function qemuCommand(image: string, tap: string, { ipv4, ipv6, mtu }: GuestOptions): string[] {
   const boot = [
     "console=ttyS0 quiet loglevel=4 panic=-1",
     "mitigations=off nokaslr audit=0 no_timer_check tsc=reliable random.trust_cpu=on 8250.nr_uarts=1",
@@ -178,7 +183,7 @@ function qemuCommand(image: string, tap: string, { ipv4, ipv6, mtu }: GuestOptio
     ...["-serial", "chardev:serial"],
     ...["-kernel", join(image, "vmlinux"), "-initrd", join(image, "initrd.img"), "-append", boot.join(" ")],
     ...["-netdev", `tap,id=n0,ifname=${tap},script=no,downscript=no,vhost=off`],
-    ...["-device", `virtio-net-pci,netdev=n0,mac=52:54:${octets.join(":")},romfile=,host_mtu=${mtu}`],
+    ...["-device", `virtio-net-pci,netdev=n0,mac=${guestMac(ipv4)},romfile=,host_mtu=${mtu}`],
     ...["-device", "virtio-serial-pci", ...channels.flat()],
   ];
 }

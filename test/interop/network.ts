@@ -7,6 +7,7 @@ import { expect, inject, vi } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
 import type { CounterValue } from "../../src/daemon/protocol.js";
 import { NetworkNamespace } from "../../src/lab/namespace.js";
+import type { DeviceOptions } from "../../src/verbs/index.js";
 import { Guest, type Output } from "./guest.js";
 
 const kRoot = fileURLToPath(new URL("../..", import.meta.url));
@@ -31,13 +32,39 @@ export interface SwitchDaemon extends Program {
 export interface Nic {
   /** The other end of its cable, for a switch or bridge. */
   port: string;
+  ipv4: string;
   /** For the verbs of `weir` that have a NIC. */
   options: string[];
+  /** For a NIC in this process. */
+  device: DeviceOptions;
+}
+
+/** The sum of a counter over the labels that `where` leaves open. */
+export function total(counters: CounterValue[], name: string, where: Record<string, string> = {}): number {
+  return counters
+    .filter(
+      (counter) =>
+        counter.name === name && Object.entries(where).every(([key, value]) => counter.labels[key] === value),
+    )
+    .reduce((sum, { value }) => sum + value, 0);
 }
 
 /** The guests' addresses by number: 10.77.0.1 and fd77::1 for the first. */
 export const ipv4 = (number: number) => `10.77.0.${number}`;
 export const ipv6 = (number: number) => `fd77::${number}`;
+
+/** Of the namespace's kernel on a bridge, for TCP. */
+export const kHostAddress = ipv4(254);
+/** Joins standard input and output to a TCP connection: to an address, or the first one from anywhere. */
+const kRelay = `
+const [port, address] = process.argv.slice(1);
+const relay = (socket) => {
+  socket.on("error", () => {}).on("close", () => process.exit()).pipe(process.stdout);
+  process.stdin.pipe(socket);
+};
+const net = require("net");
+if (address) relay(net.connect(Number(port), address));
+else net.createServer(relay).listen(Number(port), () => console.error("listening"));`;
 
 export class InteropNetwork {
   readonly #programs = new Set<Program>();
@@ -76,8 +103,17 @@ export class InteropNetwork {
       `link set ${device} mtu ${mtu} addrgenmode none up`,
       `link set ${port} mtu ${mtu} addrgenmode none up`,
     );
-    const addresses = ["--address", `${ipv4(number)}/24`, "--address", `${ipv6(number)}/64`];
-    return { port, options: ["--device", device, ...addresses] };
+    const own = {
+      interface: device,
+      namespace: this.namespace.path,
+      address: [`${ipv4(number)}/24`, `${ipv6(number)}/64`],
+    };
+    return {
+      port,
+      ipv4: ipv4(number),
+      options: ["--device", device, ...own.address.flatMap((address) => ["--address", address])],
+      device: own,
+    };
   }
 
   /** A Linux bridge over these interfaces: nothing of Weir is between them. */
@@ -86,6 +122,7 @@ export class InteropNetwork {
       "link add br0 type bridge mcast_snooping 0",
       ...ports.map((port) => `link set ${port} master br0`),
       "link set br0 up",
+      `address add ${kHostAddress}/24 dev br0`,
     );
   }
 
@@ -132,11 +169,21 @@ export class InteropNetwork {
     ]);
   }
 
+  /** A TCP connection of the bridge's: standard input and output of a program; to `address`, or else it listens and says so. */
+  relay(port: number, address = ""): Program {
+    return this.#spawn([
+      "nsenter",
+      `--net=${this.namespace.path}`,
+      process.execPath,
+      "-e",
+      kRelay,
+      String(port),
+      address,
+    ]);
+  }
+
   #spawn(command: string[]): Program {
-    const child = spawn(kDieWithUs[0] as string, [...kDieWithUs.slice(1), ...command], {
-      cwd: kRoot,
-      stdio: ["ignore", "pipe", "pipe"],
-    });
+    const child = spawn(kDieWithUs[0] as string, [...kDieWithUs.slice(1), ...command], { cwd: kRoot, stdio: "pipe" });
     const output = { stdout: "", stderr: "" };
     for (const name of ["stdout", "stderr"] as const) {
       child[name].setEncoding("utf8").on("data", (text: string) => {

@@ -1,10 +1,15 @@
-/** Two stock Linux guests with Soft-RoCE talk through `weir switch`, with ECN marking and PFC on: it is a switch to them. */
+/**
+ * Two stock Linux guests with Soft-RoCE talk through `weir switch`, with ECN marking and PFC on: it is a switch to them. So do
+ * they with two NICs of Weir's, and those with each other.
+ */
+import { randomFillSync } from "node:crypto";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { CounterValue } from "../../src/daemon/protocol.js";
+import { kPingPort, pingServer } from "../../src/perf/ping.js";
+import { connect, type Device, listen, openDevice } from "../../src/verbs/index.js";
 import { describeInterop } from "./capability.js";
-import { exchange, inGuest, perftest } from "./exchange.js";
+import { exchange, inGuest, type Program, perftest } from "./exchange.js";
 import type { Guest } from "./guest.js";
-import { InteropNetwork, ipv4, ipv6, type SwitchDaemon } from "./network.js";
+import { InteropNetwork, ipv4, ipv6, type SwitchDaemon, total } from "./network.js";
 
 /** The priority of RoCE leaves slower than it comes, and slow enough that guests in emulation fill its queue. */
 const kPort = "rate: 100Mbps, limits: { 3: { rate: 8Mbps } }";
@@ -15,29 +20,30 @@ buffer: { mode: static, threshold: 20KB, headroom: 400KB, priorities: 1 }`;
 /** DSCP 26, which is priority 3 to the switch, and ECT(0). */
 const kRoceTos = (26 << 2) | 2;
 const kMessages = 40;
+const kPings = 15;
+const kBytes = 2 << 20;
+/** Numbers of Weir's NICs. */
+const kNics = [8, 9] as const;
 
 let network: InteropNetwork;
 let bridge: SwitchDaemon;
 let a: Guest;
 let b: Guest;
-
-/** The sum of a counter over the labels that `where` leaves open. */
-function total(counters: CounterValue[], name: string, where: Record<string, string> = {}): number {
-  return counters
-    .filter(
-      (counter) =>
-        counter.name === name && Object.entries(where).every(([key, value]) => counter.labels[key] === value),
-    )
-    .reduce((sum, { value }) => sum + value, 0);
-}
+let nics: Device[] = [];
 
 describeInterop("Soft-RoCE guests through weir switch", () => {
   beforeAll(async () => {
     network = await InteropNetwork.create();
     [a, b] = (await network.guests(2)) as [Guest, Guest];
-    bridge = await network.switch(["tap1", "tap2"], kPort, kSwitch);
+    const ends = [];
+    for (const number of kNics) ends.push(await network.nic(number));
+    bridge = await network.switch(["tap1", "tap2", ...ends.map(({ port }) => port)], kPort, kSwitch);
+    nics = await Promise.all(ends.map(({ device }) => openDevice({ ...device, rate: "100Mbps" })));
   });
-  afterAll(() => network?.close());
+  afterAll(async () => {
+    for (const nic of nics) nic.close();
+    await network?.close();
+  });
 
   it.each([
     ["IPv4", ipv4(1)],
@@ -91,9 +97,75 @@ describeInterop("Soft-RoCE guests through weir switch", () => {
     expect(total(await bridge.counters(), "gso_segmented")).toBeGreaterThan(0);
   });
 
+  it("rping to Weir: both are marked, Weir says so, obeys PFC, and the data is right", async () => {
+    const [, nic] = nics as [Device, Device];
+    const setting = "/tmp/configfs/rdma_cm/rxe0/ports/1/default_roce_tos";
+    const mount = "mkdir /tmp/configfs; mount -t configfs none /tmp/configfs; mkdir /tmp/configfs/rdma_cm/rxe0";
+    const { stdout } = await b.run(`${mount}; echo ${kRoceTos} >${setting}; cat ${setting}`);
+    expect(stdout).toBe(`${kRoceTos}\n`);
+    const before = await bridge.counters();
+    const { client } = await exchange(
+      pingedBy(nic),
+      inGuest(b, `rping -c -a ${ipv4(kNics[1])} -C ${kPings} -S 60000 -V -v`),
+      120,
+    );
+    expect(client.match(/^ping data: rdma-ping-\d+: /gm)).toHaveLength(kPings);
+    const counters = nic.counters();
+    expect(counters.get("np_ecn_marked_roce_packets")).toBeGreaterThan(kPings);
+    expect(counters.get("np_cnp_sent")).toBeGreaterThan(0);
+    // Soft-RoCE is marked as much, and says nothing.
+    const after = await bridge.counters();
+    const marked = { port: "tap2", priority: "3" };
+    const name = "wred_ecn_marked_packets";
+    expect(total(after, name, marked) - total(before, name, marked)).toBeGreaterThan(kPings);
+    expect(counters.get("rp_cnp_handled")).toBe(0);
+    expect(counters.get("rx_prio_pause")).toBeGreaterThan(0);
+  });
+
+  it("Weir to Weir next to rping: CNPs throttle, and the data is right", async () => {
+    const [from, to] = nics as [Device, Device];
+    const pings = exchange(pingedBy(to), inGuest(b, `rping -c -a ${ipv4(kNics[1])} -C ${kPings} -S 20000 -V`), 120);
+    const domain = to.allocateProtectionDomain();
+    const target = domain.registerMemory(kBytes);
+    const attributes = { timeout: 18 };
+    const stop = listen(to, kPingPort + 1, (request) => {
+      const queuePair = domain.createQueuePair({ sendCompletions: to.createCompletionQueue() });
+      void request.accept({ queuePair, attributes });
+    });
+    const own = from.allocateProtectionDomain();
+    const source = own.registerMemory(kBytes);
+    randomFillSync(Buffer.from(source.buffer));
+    const queuePair = own.createQueuePair({ sendCompletions: from.createCompletionQueue() });
+    const connection = await connect(from, { address: ipv4(kNics[1]), port: kPingPort + 1, queuePair, attributes });
+    queuePair.postSend({ opcode: "rdma_write", local: { region: source }, remote: target.remote() });
+    expect((await queuePair.sendCompletions.next()).status).toBe("success");
+    expect(Buffer.from(target.buffer).equals(Buffer.from(source.buffer))).toBe(true);
+    expect(from.counters().get("rp_cnp_handled")).toBeGreaterThan(0);
+    await pings;
+    await connection.disconnect();
+    stop();
+  });
+
   it("drops nothing all the while", async () => {
     const counters = await bridge.counters();
     const lost = counters.filter(({ name, value }) => /drop|^host_/.test(name) && value > 0);
     expect(lost.map(({ name, labels, value }) => ({ name, labels, value }))).toEqual([]);
   });
 });
+
+/** A NIC of Weir's in this process as the server of rping. */
+function pingedBy(device: Device): Program {
+  return (limit) => {
+    const end = new AbortController();
+    const signal = AbortSignal.any([end.signal, AbortSignal.timeout(limit * 1000)]);
+    let ready = () => {};
+    const listening = new Promise<void>((resolve) => {
+      ready = resolve;
+    });
+    const finished = pingServer(device, kPingPort, signal, ready, () => {}).then(
+      () => ({ status: 0, stdout: "" }),
+      (error) => ({ status: 1, stdout: String(error) }),
+    );
+    return { finished, listening: () => listening, kill: () => end.abort() };
+  };
+}
