@@ -162,12 +162,6 @@ export class Target {
     expect(grown.reduce((sum, value) => sum + value)).toBe(count);
   }
 
-  /** Posts receives, and sees to it that the device knows of them. */
-  async receive(...requests: ReceiveRequest[]): Promise<void> {
-    this.queuePair.postReceive(...requests);
-    await this.answers();
-  }
-
   /** It still serves: PSN `psn` is what it expects. */
   async serves(psn: number): Promise<void> {
     expect(await this.answers(this.write(psn, "sound", { offset: 8000 }))).toEqual([answer(psn, kAck)]);

@@ -273,7 +273,7 @@ describeLive("bad peers", () => {
 
   it("a SEND that is replayed takes one receive", async () => {
     const target = new Target(network);
-    await target.receive({ id: 1, local: slice(target, 64) }, { id: 2, local: slice(target, 64) });
+    target.queuePair.postReceive({ id: 1, local: slice(target, 64) }, { id: 2, local: slice(target, 64) });
     const send = target.packet(0, kOpcode.sendOnly, kNoExtension, "hello");
     expect(await target.answers(send)).toEqual([answer(0, kAck)]);
     expect(await target.answers(send)).toEqual([answer(0, kAck)]);
@@ -287,14 +287,14 @@ describeLive("bad peers", () => {
     expect(await target.answers(send)).toEqual([answer(0, kRnr)]);
     target.untouched();
     target.counted(1, "out_of_buffer");
-    await target.receive({ local: slice(target, 64) });
+    target.queuePair.postReceive({ local: slice(target, 64) });
     expect(await target.answers(send)).toEqual([answer(0, kAck)]);
     target.untouched([0, "hello"]);
   });
 
   it("a SEND that is too long is refused, and nothing behind the receive is written", async () => {
     const target = new Target(network);
-    await target.receive({ local: slice(target, 4) });
+    target.queuePair.postReceive({ local: slice(target, 4) });
     const send = target.packet(0, kOpcode.sendOnly, kNoExtension, "hello");
     expect(await target.answers(send)).toEqual([answer(0, kNak.invalidRequest)]);
     target.untouched();
@@ -303,7 +303,7 @@ describeLive("bad peers", () => {
 
   it("a SEND that takes away a key that it may not: no ACK, and the key stays", async () => {
     const target = new Target(network);
-    await target.receive({ local: slice(target, 64) });
+    target.queuePair.postReceive({ local: slice(target, 64) });
     const send = target.packet(0, kOpcode.sendOnlyInvalidate, word(target.region.key), "hello");
     expect(await target.answers(send)).toEqual([]);
     await vi.waitFor(() => expect(target.queuePair.state).toBe("error"));
@@ -333,7 +333,7 @@ describeLive("bad peers", () => {
     ["an opcode of RC", "drop_unsupported_opcode", kQueueKey, 64, { opcode: kOpcode.sendOnly }],
   ])("a datagram with %s is dropped", async (_, counter, key, room, more) => {
     const target = new Target(network, { type: "ud" });
-    await target.receive({ local: slice(target, room) });
+    target.queuePair.postReceive({ local: slice(target, room) });
     const deth = (queueKey: number) => word(queueKey, 9);
     expect(await target.answers(target.packet(0, kOpcode.udSendOnly, deth(key), "hello", more))).toEqual([]);
     target.untouched();
