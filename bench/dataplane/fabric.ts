@@ -6,7 +6,7 @@ import { inspectInterface } from "../../src/daemon/interface.js";
 import { LabNetwork } from "../../src/lab/veth.js";
 import { loadAddon } from "../../src/native/addon.js";
 import { CounterTable } from "../../src/native/counters.js";
-import type { NativeAddon, NativeWorker } from "../../src/native/types.js";
+import type { ForwardingEntry, NativeAddon, NativeWorker } from "../../src/native/types.js";
 import { type Device, type DeviceOptions, openDevice } from "../../src/verbs/index.js";
 
 export interface FabricOptions {
@@ -17,6 +17,8 @@ export interface FabricOptions {
   switch?: object;
   /** Of both devices. */
   device?: Partial<DeviceOptions>;
+  /** Runs when the links are there and the devices not yet. */
+  prepare?: (network: LabNetwork) => Promise<void>;
 }
 
 const kHosts = ["a", "b"] as const;
@@ -24,7 +26,8 @@ export type Host = (typeof kHosts)[number];
 
 export class Fabric {
   private constructor(
-    private readonly network: LabNetwork,
+    /** Hosts a and b, each with an interface weir0, and sw. */
+    readonly network: LabNetwork,
     private readonly worker: NativeWorker,
     private readonly table: CounterTable,
     readonly a: Device,
@@ -32,13 +35,14 @@ export class Fabric {
   ) {}
 
   /** Host a is 10.0.0.1 and fd00::1, b is 10.0.0.2 and fd00::2. */
-  static async create({ mtu = 4176, port, switch: extra, device }: FabricOptions = {}): Promise<Fabric> {
+  static async create({ mtu = 4176, port, switch: extra, device, prepare }: FabricOptions = {}): Promise<Fabric> {
     const network = await LabNetwork.create(
       [...kHosts.map((name) => ({ name, role: "host" as const })), { name: "sw", role: "switch" }],
       kHosts.map((from) => ({ from, to: "sw", mtu })),
     );
     const opened: { close(): void }[] = [network];
     try {
+      await prepare?.(network);
       const place = (link: number, node: string) => {
         const { interface: name, namespaceFd } = network.end(link, node);
         return { interface: name, namespace: `/proc/${process.pid}/fd/${namespaceFd}` };
@@ -75,6 +79,11 @@ export class Fabric {
       sums.set(description.name, (sums.get(description.name) ?? 0) + value);
     }
     return sums;
+  }
+
+  /** What the switch has learned. */
+  forwardingTable(): ForwardingEntry[] {
+    return this.worker.forwardingTable(0);
   }
 
   close(): void {

@@ -29,9 +29,9 @@ int open_here(const std::string& address, uint16_t port) {
   const auto* name = is_v4 ? reinterpret_cast<const sockaddr*>(&v4) : reinterpret_cast<const sockaddr*>(&v6);
   const socklen_t length = is_v4 ? sizeof v4 : sizeof v6;
   if (::setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) == 0 && ::bind(fd, name, length) == 0) return fd;
-  const NativeError error = NativeError::from_errno(
-      "bind", "UDP port " + std::to_string(port) + " of " + address,
-      "another RoCE stack may have this address (rdma link shows rxe devices); use an address of its own");
+  const NativeError error =
+      NativeError::from_errno("bind", "UDP port " + std::to_string(port) + " of " + address,
+                              "another Weir or rxe may have this address (ss -ulnp, rdma link); use an address of its own");
   ::close(fd);
   throw error;
 }

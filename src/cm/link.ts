@@ -1,6 +1,6 @@
 /** What connection management stands on: Ethernet frames and a clock, both replaceable in tests. */
 
-/** Untagged Ethernet frames without FCS; addresses are 48-bit numbers. */
+/** Ethernet frames without FCS and VLAN tag; addresses are 48-bit numbers. */
 export interface FrameLink {
   readonly mac: number;
   /** False: the frame was not sent, for example because a queue is full. */
@@ -24,8 +24,9 @@ export const systemClock: Clock = {
   },
 };
 
-export const kEtherType = { ipv4: 0x0800, arp: 0x0806, ipv6: 0x86dd } as const;
+export const kEtherType = { ipv4: 0x0800, arp: 0x0806, vlan: 0x8100, ipv6: 0x86dd } as const;
 export const kEthernetHeader = 14;
+const kTypeOffset = 12;
 /** The least that Ethernet carries, without FCS. */
 const kLeastFrame = 60;
 
@@ -34,6 +35,12 @@ export function newFrame(destination: number, source: number, etherType: number,
   const frame = Buffer.alloc(Math.max(kLeastFrame, kEthernetHeader + payload));
   frame.writeUIntBE(destination, 0, 6);
   frame.writeUIntBE(source, 6, 6);
-  frame.writeUInt16BE(etherType, 12);
+  frame.writeUInt16BE(etherType, kTypeOffset);
   return frame;
+}
+
+/** A copy of an untagged frame with an 802.1Q tag, priority 0. */
+export function taggedFrame(frame: Uint8Array, vlan: number): Buffer {
+  const tag = Buffer.from([kEtherType.vlan >> 8, kEtherType.vlan & 0xff, vlan >> 8, vlan & 0xff]);
+  return Buffer.concat([frame.subarray(0, kTypeOffset), tag, frame.subarray(kTypeOffset)]);
 }

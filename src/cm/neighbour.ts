@@ -67,12 +67,13 @@ export class Neighbours {
   }
 
   #nextHop(address: string): string {
-    let hop: string;
+    let destination: string;
     try {
-      hop = canonicalAddress(this.#route(canonicalAddress(address)));
+      destination = canonicalAddress(address);
     } catch (cause) {
       throw new WeirError(`${address} is not an IP address`, { cause, hint: "give an address, not a name" });
     }
+    const hop = canonicalAddress(this.#route(destination));
     if (hop.includes(":") !== this.#isIpv6) {
       throw new WeirError(`${address} cannot be reached from ${this.#address}`, {
         hint: "both must be IPv4 addresses, or both IPv6",

@@ -4,7 +4,7 @@ import type { WorkCompletion } from "./work.js";
 
 export class CompletionQueue implements AsyncIterable<WorkCompletion> {
   #waiting: WorkCompletion[] = [];
-  #wake: (() => void) | undefined;
+  #wakes: (() => void)[] = [];
   #callback: ((completion: WorkCompletion) => void) | undefined;
 
   /** Use Device.createCompletionQueue(). */
@@ -21,33 +21,39 @@ export class CompletionQueue implements AsyncIterable<WorkCompletion> {
     return this.#waiting.splice(0, most);
   }
 
-  /** Calls back for each completion from now on, instead of keeping it; undefined: keeps them again. */
+  /**
+   * Calls back for each completion from now on, those that wait included, instead of keeping it; undefined: keeps them again.
+   * What the callback throws is an uncaught exception; later completions are called back for all the same.
+   */
   onCompletion(callback: ((completion: WorkCompletion) => void) | undefined): void {
+    // To where older ones are: these come first.
+    this.device.drain();
     this.#callback = callback;
-    if (callback !== undefined) for (const completion of this.poll()) callback(completion);
+    if (callback !== undefined) for (const completion of this.#waiting.splice(0)) callback(completion);
   }
 
-  /** The next completion. @throws WeirError when the device is closed while waiting. */
+  /** The next completion. @throws WeirError when the device is closed or fails while waiting. */
   async next(): Promise<WorkCompletion> {
     for (;;) {
-      const [completion] = this.poll(1);
+      const completion = this.#take();
       if (completion !== undefined) return completion;
       this.device.requireOpen();
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
+      await this.#arrival();
     }
   }
 
-  /** Ends when the device is closed. */
+  /** Ends when the device is closed. @throws WeirError when it fails. */
   async *[Symbol.asyncIterator](): AsyncGenerator<WorkCompletion, void, undefined> {
     for (;;) {
-      for (const completion of this.poll()) yield completion;
+      // One at a time: whoever leaves the loop leaves the others in the queue.
+      const completion = this.#take();
+      if (completion !== undefined) {
+        yield completion;
+        continue;
+      }
       if (this.device.closed) return;
-      if (this.#waiting.length > 0) continue;
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
+      this.device.requireOpen();
+      await this.#arrival();
     }
   }
 
@@ -63,8 +69,15 @@ export class CompletionQueue implements AsyncIterable<WorkCompletion> {
 
   /** For the device. */
   wake(): void {
-    const wake = this.#wake;
-    this.#wake = undefined;
-    wake?.();
+    for (const wake of this.#wakes.splice(0)) wake();
+  }
+
+  #take(): WorkCompletion | undefined {
+    if (this.#waiting.length === 0) this.device.drain();
+    return this.#waiting.shift();
+  }
+
+  #arrival(): Promise<void> {
+    return new Promise((resolve) => this.#wakes.push(resolve));
   }
 }

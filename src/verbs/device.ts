@@ -2,7 +2,7 @@
 import { isIPv6 } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ConnectionManager } from "../cm/connection_manager.js";
-import type { FrameLink } from "../cm/link.js";
+import { type FrameLink, taggedFrame } from "../cm/link.js";
 import { Neighbours } from "../cm/neighbour.js";
 import { parseNicDaemon } from "../config/daemon.js";
 import { WeirError } from "../config/error.js";
@@ -42,7 +42,7 @@ export interface DeviceOptions {
   congestion?: object;
   /** Priority (traffic class) of what queue pairs send by default. Default 3, the one that PFC protects. */
   priority?: number;
-  /** Faults on purpose, in both directions, for tests of applications: probabilities 0..1, times in ns. */
+  /** Faults on purpose in what arrives, for tests of applications: probabilities 0..1, times in ns. */
   impairment?: Partial<Impairment>;
 }
 
@@ -111,7 +111,10 @@ export class Device {
   /** Use openDevice(). */
   constructor(options: DeviceOptions) {
     this.#prefixes = [options.address].flat().map(parsePrefix);
-    if (this.#prefixes.length === 0) throw new WeirError("address: a device needs one", { field: "address" });
+    const versions = this.#prefixes.map(({ address }) => isIPv6(address));
+    if (versions.length === 0 || new Set(versions).size < versions.length) {
+      throw new WeirError("address: a device has one IPv4 address, one IPv6 address, or both", { field: "address" });
+    }
     const own = this.#prefixes.find(({ address }) => !isIPv6(address))?.address;
     const { mtu } = inspectInterface(options.interface, options.namespace);
     const pathMtu = kPathMtus.find((candidate) => candidate + kRoceOverhead <= mtu);
@@ -138,10 +141,7 @@ export class Device {
       { inspect: inspectInterface },
     );
     if (options.vlan !== undefined && !(Number.isInteger(options.vlan) && options.vlan >= 1 && options.vlan <= 4094)) {
-      throw new WeirError(`vlan: ${options.vlan} is out of range`, {
-        field: "vlan",
-        hint: "must be between 1 and 4094",
-      });
+      throw new WeirError(`vlan: ${options.vlan} is not between 1 and 4094`, { field: "vlan" });
     }
     const { port, classes } = config;
     this.interface = port.interface;
@@ -155,7 +155,8 @@ export class Device {
     this.#namespace = options.namespace;
     this.#link = {
       mac: port.mac,
-      send: (frame) => !this.#closed && this.native.worker.inject(0, 0, frame),
+      send: (frame) =>
+        this.works && this.native.worker.inject(0, 0, this.vlan === undefined ? frame : taggedFrame(frame, this.vlan)),
       onFrame: (listener) => {
         this.#listeners.add(listener);
         return () => void this.#listeners.delete(listener);
@@ -206,6 +207,14 @@ export class Device {
   get closed(): boolean {
     return this.#closed;
   }
+  /** Its poll thread has ended by itself: nothing but close() is of use. */
+  get failed(): boolean {
+    return this.#failure !== undefined;
+  }
+  /** Neither closed nor failed. */
+  get works(): boolean {
+    return !this.#closed && this.#failure === undefined;
+  }
 
   allocateProtectionDomain(): ProtectionDomain {
     this.requireOpen();
@@ -249,7 +258,7 @@ export class Device {
   /** Counts since the device was opened, by name; those by priority summed. */
   counters(): Map<string, number> {
     const sums = new Map<string, number>();
-    if (this.#closed) return sums;
+    if (!this.works) return sums;
     this.#table.refresh();
     for (const { description, value } of this.#table.entries()) {
       sums.set(description.name, (sums.get(description.name) ?? 0) + value);
@@ -259,7 +268,7 @@ export class Device {
 
   /** Rates and DCQCN's state of the queue pairs that there are. */
   queuePairStates(): QueuePairState[] {
-    return this.#closed ? [] : this.native.worker.queuePairs(0);
+    return this.works ? this.native.worker.queuePairs(0) : [];
   }
 
   /** Everything made on the device is void afterwards; peers are told that connections end. Idempotent. */
@@ -277,14 +286,21 @@ export class Device {
 
   /** Brings completions to their queues. For completion queues. */
   drain(): void {
-    if (this.#closed || this.#draining) return;
+    if (!this.works || this.#draining) return;
     this.#draining = true;
     try {
       for (;;) {
         const count = this.native.worker.drainCompletions(0, this.#completions.words);
         for (let i = 0; i < count; i++) {
           const { qpn, receive, retired, completion } = this.#completions.read(i);
-          this.#queuePairs.get(qpn)?.take(completion, receive, retired);
+          try {
+            this.#queuePairs.get(qpn)?.take(completion, receive, retired);
+          } catch (error) {
+            // The application's callback failed: it hears of that, and its other completions are not lost.
+            process.nextTick(() => {
+              throw error;
+            });
+          }
           if (this.#closed) return;
         }
         if (count < CompletionBuffer.kCompletions) return;
@@ -337,6 +353,11 @@ export class Device {
       for (const listener of [...this.#listeners]) listener(bytes);
       if (this.#closed) return;
     }
+    this.readRecords();
+  }
+
+  /** Notices when the poll thread has failed. For queue pairs that wait for it. */
+  readRecords(): void {
     for (;;) {
       const count = this.native.worker.drainRecords(this.#records);
       for (let i = 0; i < count; i++) {

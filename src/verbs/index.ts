@@ -1,4 +1,6 @@
 /** Verbs for applications: a soft RoCEv2 NIC in the process, with queue pairs, memory and RDMA CM. See docs/verbs.md. */
+export { ConnectionRejected } from "../cm/reject.js";
+export { WeirError } from "../config/error.js";
 export { CompletionQueue } from "./completion_queue.js";
 export {
   type AcceptOptions,
@@ -18,6 +20,7 @@ export {
   type QueuePairAttributes,
   type QueuePairOptions,
   type Route,
+  type State,
 } from "./queue_pair.js";
 export type {
   Destination,

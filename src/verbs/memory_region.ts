@@ -55,6 +55,6 @@ export class MemoryRegion {
   deregister(): void {
     if (!this.#registered) return;
     this.#registered = false;
-    if (!this.device.closed) this.device.native.worker.deregisterMemory(0, this.key);
+    if (this.device.works) this.device.native.worker.deregisterMemory(0, this.key);
   }
 }

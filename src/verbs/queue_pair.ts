@@ -32,7 +32,7 @@ export type State = NativeQueueAttributes["state"];
 export interface Route {
   /** IPv4 or IPv6. */
   address: string;
-  /** Of the peer or of the router; 48 bits. Default: resolved by the device. */
+  /** Of the peer or of the router, 48 bits: what Device.resolve() finds. */
   mac: number;
 }
 
@@ -111,6 +111,7 @@ const kRanges = {
   queueKey: [0, 0xffff_ffff],
   priority: [0, 7],
   dscp: [0, 63],
+  rateCap: [0, Number.MAX_SAFE_INTEGER],
 } as const;
 
 export class QueuePair {
@@ -121,8 +122,8 @@ export class QueuePair {
   readonly sendCompletions: CompletionQueue;
   readonly receiveCompletions: CompletionQueue;
   #state: State = "reset";
-  #sending = 0;
-  #receiving = 0;
+  /** Work requests that are posted and not done with. */
+  readonly #posted = { send: 0, receive: 0 };
   #destroyed = false;
   #attributes: Partial<QueuePairAttributes> = {};
   #onError: ((status: Status) => void) | undefined;
@@ -149,15 +150,15 @@ export class QueuePair {
   }
 
   get state(): State {
-    return this.#state;
+    return this.device.failed ? "error" : this.#state;
   }
 
   /** Work requests that may be posted now. */
   get sendRoom(): number {
-    return this.sendDepth - this.#sending;
+    return this.sendDepth - this.#posted.send;
   }
   get receiveRoom(): number {
-    return this.receiveDepth - this.#receiving;
+    return this.receiveDepth - this.#posted.receive;
   }
 
   /**
@@ -166,8 +167,8 @@ export class QueuePair {
    */
   modify(state: State, attributes: Partial<QueuePairAttributes> = {}): void {
     this.#requireAlive();
-    this.#attributes = { ...this.#attributes, ...attributes };
-    const a = { ...kDefaults, ...this.device.defaults, ...this.#attributes };
+    const given = { ...this.#attributes, ...attributes };
+    const a = { ...kDefaults, ...this.device.defaults, ...given };
     for (const [name, [least, most]] of Object.entries(kRanges)) {
       within(name, a[name as keyof typeof kRanges], least, most);
     }
@@ -207,18 +208,24 @@ export class QueuePair {
       const { message, hint } = error as Error & { hint?: string };
       throw new WeirError(message, { cause: error, ...(hint !== undefined && { hint }) });
     }
+    this.#attributes = given;
     this.#state = state;
   }
 
-  /** @throws WeirError when the queue is full or the state forbids it; RangeError for a slice outside of its region. */
+  /**
+   * @throws WeirError when the queue is full or the state forbids it; RangeError for a slice outside of its region, or a message
+   * of more than 1 GiB. Of several requests those before a wrong one may have been posted.
+   */
   postSend(...requests: SendRequest[]): void {
     this.#requireAlive();
     if (this.#state !== "rts" && this.#state !== "error") {
       throw new WeirError(`a queue pair in state ${this.#state} cannot send`, { hint: "it has to be in rts" });
     }
+    if (this.type === "ud" && requests.some((request) => !("to" in request && request.to !== undefined))) {
+      throw new WeirError("to: a datagram needs a destination", { field: "to" });
+    }
     if (requests.length > this.sendRoom) throw full("send", this.sendDepth);
-    this.#post(requests, (buffer, at, request) => buffer.writeSend(at, this.qpn, request));
-    this.#sending += requests.length;
+    this.#post("send", requests, (buffer, at, request) => buffer.writeSend(at, this.qpn, request));
   }
 
   /** The same for receives; from init on. */
@@ -228,8 +235,7 @@ export class QueuePair {
       throw new WeirError("a queue pair in state reset cannot receive", { hint: "it has to be in init, rtr or rts" });
     }
     if (requests.length > this.receiveRoom) throw full("receive", this.receiveDepth);
-    this.#post(requests, (buffer, at, request) => buffer.writeReceive(at, this.qpn, request));
-    this.#receiving += requests.length;
+    this.#post("receive", requests, (buffer, at, request) => buffer.writeReceive(at, this.qpn, request));
   }
 
   /** Called once when the queue pair fails; "success" when the peer or a received request is to blame. */
@@ -241,19 +247,16 @@ export class QueuePair {
   destroy(): void {
     if (this.#destroyed) return;
     this.#destroyed = true;
+    this.#state = "reset";
     this.device.detach(this);
-    if (!this.device.closed) this.device.native.worker.destroyQueuePair(0, this.qpn);
+    if (this.device.works) this.device.native.worker.destroyQueuePair(0, this.qpn);
   }
 
   /** For the device. */
   take(completion: Omit<WorkCompletion, "queuePair">, receive: boolean, retired: number): void {
     if (completion.status !== "success" || retired === 0) this.#fail(completion.status);
     if (retired === 0) return;
-    if (receive) {
-      this.#receiving -= retired;
-    } else {
-      this.#sending -= retired;
-    }
+    this.#posted[receive ? "receive" : "send"] -= retired;
     (receive ? this.receiveCompletions : this.sendCompletions).push({ ...completion, queuePair: this });
   }
 
@@ -264,7 +267,11 @@ export class QueuePair {
     callback?.(status);
   }
 
-  #post<T>(requests: readonly T[], write: (buffer: WorkBuffer, at: number, request: T) => void): void {
+  #post<T>(
+    which: "send" | "receive",
+    requests: readonly T[],
+    write: (buffer: WorkBuffer, at: number, request: T) => void,
+  ): void {
     const { work, native } = this.device;
     for (let first = 0; first < requests.length; first += WorkBuffer.kRequests) {
       const part = requests.slice(first, first + WorkBuffer.kRequests);
@@ -273,7 +280,10 @@ export class QueuePair {
       });
       for (let taken = 0; taken < part.length; ) {
         // A full ring is emptied at the worker's next turn.
-        taken += native.worker.post(0, work.words.subarray(taken * kWorkWords), part.length - taken);
+        const more = native.worker.post(0, work.words.subarray(taken * kWorkWords), part.length - taken);
+        if (more === 0) this.device.readRecords();
+        taken += more;
+        this.#posted[which] += more;
         this.device.requireOpen();
       }
     }
@@ -293,7 +303,7 @@ function full(which: "send" | "receive", depth: number): WeirError {
 
 function within(field: string, value: number | undefined, least: number, most: number): void {
   if (value === undefined || (Number.isInteger(value) && value >= least && value <= most)) return;
-  throw new WeirError(`${field}: ${value} is out of range`, { field, hint: `must be between ${least} and ${most}` });
+  throw new WeirError(`${field}: ${value} is not an integer between ${least} and ${most}`, { field });
 }
 
 const kNowhere = new Uint8Array(16);

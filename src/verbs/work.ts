@@ -7,7 +7,7 @@ export interface Slice {
   region: MemoryRegion;
   /** Bytes from the start of the region. Default 0. */
   offset?: number;
-  /** Default: up to the end of the region. */
+  /** Default: up to the end of the region; of an atomic, 8. */
   length?: number;
 }
 
@@ -102,6 +102,9 @@ const kFence = 4;
 /** Words of 64 bits of a work request and of a completion; native/addon/verbs.cc has the same picture. */
 export const kWorkWords = 10;
 export const kCompletionWords = 4;
+/** Bytes of a message. */
+const kMostMessage = 2 ** 30;
+const kAtomicBytes = 8;
 const kNothing: { address: number; length: number; key: number } = { address: 0, length: 0, key: 0 };
 
 /** A few work requests on their way down. */
@@ -111,14 +114,18 @@ export class WorkBuffer {
   readonly #halves = new Uint32Array(this.words.buffer);
   readonly #numbers = new Float64Array(this.words.buffer);
 
-  /** Writes request number `at`. @throws RangeError for a slice outside of its region. */
+  /** Writes request number `at`. @throws RangeError for a slice outside of its region, or longer than a message may be. */
   writeSend(at: number, qpn: number, request: SendRequest): void {
     const { opcode, local } = request;
     const flags =
       (request.signaled === false ? 0 : kSignaled) |
       (request.solicited ? kSolicited : 0) |
       (request.fence ? kFence : 0);
-    this.#writeHead(at, qpn, (kOpcodes.indexOf(opcode) << 8) | (flags << 16), request.id ?? 0, local);
+    const isAtomic = opcode === "atomic_cmp_and_swp" || opcode === "atomic_fetch_and_add";
+    const slice = local === undefined ? kNothing : resolveSlice(local, isAtomic ? kAtomicBytes : undefined);
+    if (isAtomic && slice.length !== kAtomicBytes) throw new RangeError("an atomic is about 8 bytes");
+    if (slice.length > kMostMessage) throw new RangeError(`a message of ${slice.length} bytes; 1 GiB is the most`);
+    this.#writeHead(at, qpn, (kOpcodes.indexOf(opcode) << 8) | (flags << 16), request.id ?? 0, slice);
     const word = at * kWorkWords;
     if ("remote" in request) {
       this.words[word + 4] = BigInt.asUintN(64, request.remote.address);
@@ -139,12 +146,13 @@ export class WorkBuffer {
   }
 
   writeReceive(at: number, qpn: number, { id = 0, local }: ReceiveRequest): void {
-    this.#writeHead(at, qpn, kReceive, id, local);
+    const { address, length, key } = local === undefined ? kNothing : resolveSlice(local);
+    // No message fills more, and the field holds no more.
+    this.#writeHead(at, qpn, kReceive, id, { address, length: Math.min(length, kMostMessage), key });
   }
 
-  #writeHead(at: number, qpn: number, kind: number, id: number, local: Slice | undefined): void {
+  #writeHead(at: number, qpn: number, kind: number, id: number, { address, length, key }: typeof kNothing): void {
     const word = at * kWorkWords;
-    const { address, length, key } = local === undefined ? kNothing : resolveSlice(local);
     this.#halves[2 * word] = qpn;
     this.#halves[2 * word + 1] = kind;
     this.#numbers[word + 1] = id;
@@ -154,7 +162,8 @@ export class WorkBuffer {
   }
 }
 
-function resolveSlice({ region, offset = 0, length = region.byteLength - offset }: Slice) {
+function resolveSlice({ region, offset = 0, length: wanted }: Slice, usual?: number) {
+  const length = wanted ?? usual ?? region.byteLength - offset;
   if (!(offset >= 0 && length >= 0 && offset + length <= region.byteLength)) {
     throw new RangeError(`bytes ${offset} to ${offset + length} are not within a region of ${region.byteLength} bytes`);
   }

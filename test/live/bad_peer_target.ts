@@ -9,7 +9,6 @@ import {
   type ProtectionDomain,
   type QueuePair,
   type QueuePairAttributes,
-  type ReceiveRequest,
   type WorkCompletion,
 } from "../../src/verbs/index.js";
 import {
