@@ -18,6 +18,8 @@ export const kVariable = 0x1122_3344_5566_7788n;
 const kTimeout = 18;
 /** What the peer writes, what it reads, an atomic variable, what is sent, what is received. */
 export const kLayout = { written: 0, source: 65_536, variable: 131_072, local: 196_608, slots: 262_144 };
+/** Of a WRITE with immediate: not where the next one goes, for its receiver looks a moment later. */
+export const placeOf = (length: number) => kLayout.written + (length > 64 ? 32_768 : 0);
 export const kSlot = 16_384;
 export const kReceives = 64;
 const kMemory = kLayout.slots + kReceives * kSlot;

@@ -19,6 +19,7 @@ import {
   kSlot,
   kVariable,
   OpcodesEnd,
+  placeOf,
 } from "./opcodes_end.js";
 
 /** How long the peer of test `rnr` has no receive posted. */
@@ -118,7 +119,7 @@ class Client {
     for (const length of [0, 31, 3 * mtu + 1]) {
       this.#fill(length);
       const request = {
-        ...this.#remote("rdma_write", length),
+        ...this.#remote("rdma_write", length, placeOf(length)),
         opcode: "rdma_write_with_imm",
         immediate: length,
       } as const;
@@ -261,7 +262,7 @@ class Server {
     const datagram = this.end.options.transport === "ud";
     const header = datagram ? kGrh : 0;
     const length = byteLength - header;
-    const at = opcode === "recv_rdma_with_imm" ? kLayout.written : kLayout.slots + id * kSlot;
+    const at = opcode === "recv_rdma_with_imm" ? placeOf(length) : kLayout.slots + id * kSlot;
     const buffer = this.end.bytes.subarray(at, at + byteLength);
     const details = [immediate !== undefined && "immediate", invalidatedKey !== undefined && "invalidated"];
     this.say(["received", length, opcode, ...details.filter(Boolean), status].join(" "));
