@@ -50,7 +50,7 @@ struct Datagrams {
     return frame;
   }
   void deliver(const Frame& frame) { receiver.receive(0, frame.bytes.data(), frame.meta); }
-  Completion only() {
+  Completion sole() {
     REQUIRE(inbox.all.size() == 1);
     return std::exchange(inbox.all, {})[0];
   }
@@ -80,7 +80,7 @@ TEST_CASE("a datagram arrives behind its network header, over IPv4 and IPv6") {
         CHECK(frame.psn() == 0xffffff);
         CHECK(frame.bth().destination_qp == 21);
         d.deliver(frame);
-        const Completion received = d.only();
+        const Completion received = d.sole();
         CHECK(received.id == 9);
         CHECK(received.status == WorkStatus::success);
         CHECK(received.receive);
@@ -127,7 +127,7 @@ TEST_CASE("what is not for the receiver is dropped, and takes up no receive") {
   CHECK(d.bytes == before);
   d.sender.modify(QueuePairState::rts, d.attributes);
   d.deliver(d.send(d.work(99)));
-  CHECK(d.only().status == WorkStatus::success);
+  CHECK(d.sole().status == WorkStatus::success);
   for (QueuePairState state : {QueuePairState::error, QueuePairState::reset, QueuePairState::init}) {
     d.receiver.modify(state, d.attributes);
     d.deliver(frame);

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "wire/bth.h"
+#include "transport/opcode.h"
+#include "transport/psn.h"
 
 namespace weir {
 
@@ -31,7 +32,7 @@ class MessageStream {
   };
 
   explicit MessageStream(const MessageStreamParameters& parameters)
-      : parameters_(parameters), psn_(parameters.first_psn & 0xff'ffff) {
+      : parameters_(parameters), psn_(parameters.first_psn & kPsnMask) {
     begin_message();
   }
 
@@ -44,8 +45,9 @@ class MessageStream {
     const uint32_t payload = next_payload();
     const bool first = offset_ == 0;
     const bool last = offset_ + payload == message_;
-    const Segment segment{opcode(first, last), psn_, payload, message_, first, last};
-    psn_ = (psn_ + 1) & 0xff'ffff;
+    const WorkOpcode work = parameters_.operation == Operation::write ? WorkOpcode::write : WorkOpcode::send;
+    const Segment segment{packet_opcode(work, first, last), psn_, payload, message_, first, last};
+    psn_ = psn_add(psn_, 1);
     offset_ += payload;
     sent_ += payload;
     if (last) begin_message();
@@ -53,13 +55,6 @@ class MessageStream {
   }
 
  private:
-  uint8_t opcode(bool first, bool last) const {
-    const bool write = parameters_.operation == Operation::write;
-    if (first && last) return write ? kOpcodeRcWriteOnly : kOpcodeRcSendOnly;
-    if (first) return write ? kOpcodeRcWriteFirst : kOpcodeRcSendFirst;
-    if (last) return write ? kOpcodeRcWriteLast : kOpcodeRcSendLast;
-    return write ? kOpcodeRcWriteMiddle : kOpcodeRcSendMiddle;
-  }
   void begin_message() {
     offset_ = 0;
     message_ = parameters_.message_bytes;

@@ -80,8 +80,6 @@ class SendQueue {
     cursor = head;
   }
 
-  uint32_t in_flight() const { return static_cast<uint32_t>(psn_distance(end, una)); }
-
   struct Mark {
     uint32_t order = 0;     // of its latest transmission
     bool again = false;     // that was not the first

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "transport/psn.h"
+
 namespace weir {
 
 class SequenceCheck {
@@ -12,20 +14,18 @@ class SequenceCheck {
     uint32_t missing;  // packets skipped just before this one
   };
 
-  explicit SequenceCheck(uint32_t first_psn) : expected_(first_psn & kMask) {}
+  explicit SequenceCheck(uint32_t first_psn) : expected_(first_psn & kPsnMask) {}
 
   // 24-bit serial arithmetic: up to 2^23 ahead is a gap, the rest is the past (IBTA volume 1, 9.7.1).
   Verdict observe(uint32_t psn) {
-    const uint32_t ahead = (psn - expected_) & kMask;
-    if (ahead >= kHalf) return {true, 0};
-    expected_ = (psn + 1) & kMask;
-    return {false, ahead};
+    const int32_t ahead = psn_distance(psn, expected_);
+    if (ahead < 0) return {true, 0};
+    expected_ = psn_add(psn, 1);
+    return {false, static_cast<uint32_t>(ahead)};
   }
   uint32_t expected() const { return expected_; }
 
  private:
-  static constexpr uint32_t kMask = 0xff'ffff;
-  static constexpr uint32_t kHalf = 1u << 23;
   uint32_t expected_;
 };
 

@@ -2,7 +2,8 @@
 import { networkInterfaces } from "node:os";
 import type { Command } from "commander";
 import type { Device, DeviceOptions } from "../verbs/device.js";
-import { collect, UsageError } from "./context.js";
+import { parsePrefix } from "../wire/prefix.js";
+import { asUsage, collect, UsageError } from "./context.js";
 
 export interface DeviceChoice {
   device: string;
@@ -21,7 +22,10 @@ export function addDeviceOptions(command: Command): Command {
     .option(
       "--address <address/prefix>",
       "own address, such as 10.0.0.9/24; repeatable, one for each IP version (default: the interface's)",
-      collect,
+      (text: string, before: readonly string[] | undefined) => {
+        asUsage(() => parsePrefix(text));
+        return collect(text, before);
+      },
     );
 }
 

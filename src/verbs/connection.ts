@@ -97,13 +97,14 @@ export class Connection {
 export async function connect(device: Device, options: ConnectOptions): Promise<Connection> {
   const { queuePair, address, port, privateData, maxRdAtomic = 16, retryCount = 7, rnrRetry = 7 } = options;
   const startingPsn = randomInt(1 << 24);
-  prepare(queuePair, options.attributes);
+  const pathMtu = options.pathMtu ?? device.largestPathMtu;
+  prepare(queuePair, { ...options.attributes, pathMtu });
   const established = await device.managerFor(address).connect({
     destination: address,
     port,
     qpn: queuePair.qpn,
     startingPsn,
-    pathMtu: (options.pathMtu ?? device.largestPathMtu) as PeerParameters["pathMtu"],
+    pathMtu: pathMtu as PeerParameters["pathMtu"],
     responderResources: maxRdAtomic,
     initiatorDepth: maxRdAtomic,
     retryCount,
@@ -157,7 +158,8 @@ function incoming(device: Device, request: IncomingRequest): Request {
   };
 }
 
-function prepare(queuePair: QueuePair, attributes: ConnectionAttributes = {}): void {
+/** What is wrong with the attributes shows before the peer hears of us. */
+function prepare(queuePair: QueuePair, attributes: Partial<QueuePairAttributes> = {}): void {
   if (queuePair.state === "reset") queuePair.modify("init", attributes);
 }
 
