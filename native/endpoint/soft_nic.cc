@@ -19,7 +19,7 @@ constexpr Time kTimerTick = 16'384;
 }  // namespace
 
 SoftNic::SoftNic(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, PacketPool& pool,
-                 CompletionSink* completions)
+                 CompletionSink* completions, Driver* driver)
     : parameters_(parameters),
       pool_(pool),
       streams_(static_cast<uint32_t>(queue_pairs.size())),
@@ -29,6 +29,7 @@ SoftNic::SoftNic(const NicParameters& parameters, const std::vector<QueuePairPar
       wheel_(streams_ + parameters.verbs_queue_pairs, kTick),
       timers_(streams_ + parameters.verbs_queue_pairs, kTimerTick),
       link_(parameters.rate),
+      driver_(driver),
       receive_buffer_(parameters.receive_buffer),
       cnp_queue_(streams_ + parameters.verbs_queue_pairs),
       windows_(streams_ + parameters.verbs_queue_pairs),
@@ -100,7 +101,7 @@ SoftNic::Disposition SoftNic::receive(Time now, const uint8_t* data, uint32_t le
     if (!receive_buffer_.add(now_, priority, length)) return ++by_priority.rx_prio_buf_discard, Disposition::consumed;
     if (receive_buffer_.above_xoff(priority) && (parameters_.pfc_priorities >> priority & 1) != 0 && !pfc_.stopped(priority)) {
       pfc_.stop(priority);
-      if (in_flight_ == kNoPacket) start_next();
+      if (!busy()) start_next();
     }
   }
   if (!icrc_ok(data, meta)) return ++counters_.rx_icrc_encapsulated, Disposition::consumed;
@@ -167,7 +168,7 @@ void SoftNic::attend(uint32_t index) {
 
 void SoftNic::serve(uint32_t index) {
   attend(index);
-  if (in_flight_ == kNoPacket) start_next();
+  if (!busy()) start_next();
 }
 
 void SoftNic::obey(int priority, uint16_t quanta) {
@@ -182,14 +183,14 @@ void SoftNic::receive_pfc(Time now, uint8_t enable, const std::array<uint16_t, k
     const int priority = __builtin_ctz(left);
     obey(priority, quanta[static_cast<size_t>(priority)]);
   }
-  if (in_flight_ == kNoPacket) start_next();
+  if (!busy()) start_next();
 }
 
 void SoftNic::receive_pause(Time now, uint16_t quanta) {
   advance(now);
   ++counters_.rx_pause_frames;
   for (int priority = 0; priority < kPriorities; ++priority) obey(priority, quanta);
-  if (in_flight_ == kNoPacket) start_next();
+  if (!busy()) start_next();
 }
 
 // The notification point: a packet of this queue pair came through congestion.
@@ -212,7 +213,7 @@ void SoftNic::check_receive_buffer() {
 
 void SoftNic::owe_cnp(uint32_t index) {
   if (queue_pairs_[index].cnps_owed++ == 0) cnp_queue_[(cnp_head_ + cnp_count_++) % cnp_queue_.size()] = index;
-  if (in_flight_ == kNoPacket) start_next();
+  if (!busy()) start_next();
 }
 
 // Windows all last N, so the ring is in order of their ends.
@@ -235,7 +236,9 @@ Time SoftNic::next_deadline() const {
   Time next = std::min(
       {wheel_.next_deadline(), timers_.next_deadline(), pfc_.next_deadline(), retry_at_, receive_buffer_.next_deadline()});
   if (window_count_ > 0) next = std::min(next, queue_pairs_[windows_[window_head_]].notification_point.window_end());
-  if (in_flight_ != kNoPacket) return std::min(next, in_flight_ends_);
+  const bool waits = (backlogged_ | answering_ | pfc_.owed()) != 0 || cnp_count_ > 0;
+  // A driver has the frame already; it need not come for nothing.
+  if (sending_ && (driver_ == nullptr || waits)) return std::min(next, busy_until_);
   const uint8_t waiting = static_cast<uint8_t>(backlogged_ | answering_ | (cnp_count_ > 0 ? 1u << parameters_.cnp_priority : 0u));
   return std::min(next, pause_.next_resume(waiting));
 }
@@ -250,10 +253,7 @@ void SoftNic::advance(Time now) {
 
 // Handles everything due at `at`. now_ is later than `at` only after skip_to(): then sending happens at now_.
 void SoftNic::step(Time at) {
-  if (in_flight_ != kNoPacket && in_flight_ends_ <= now_) {
-    departed_.push(pool_, in_flight_);
-    in_flight_ = kNoPacket;
-  }
+  if (!busy()) sending_ = false;
   retry_at_ = kNever;
   pause_.advance(now_);
   pfc_.advance(now_);
@@ -265,7 +265,7 @@ void SoftNic::step(Time at) {
     attend(index);
   }
   for (uint32_t index = wheel_.pop_due(now_); index != TimingWheel::kNone; index = wheel_.pop_due(now_)) due(index);
-  if (in_flight_ == kNoPacket) start_next();
+  if (!busy()) start_next();
 }
 
 void SoftNic::due(uint32_t index) {
@@ -354,8 +354,14 @@ void SoftNic::start_next() {
     if (id == kNoPacket) id = make_data();
   }
   if (id == kNoPacket) return;
-  in_flight_ = id;
-  in_flight_ends_ = link_.finish(now_, wire_bytes(pool_[id].length));
+  sending_ = true;
+  busy_until_ = link_.finish(now_, wire_bytes(pool_[id].length));
+  if (driver_ != nullptr) {
+    driver_->depart(0, id, busy_until_);
+  } else {
+    pool_[id].departs = busy_until_;
+    departing_.push(pool_, id);
+  }
 }
 
 PacketId SoftNic::make_pfc() {

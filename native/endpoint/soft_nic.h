@@ -5,6 +5,7 @@
 //   advance(now)           let time pass: packets are released, windows end, timers fire
 //   transmit()             take the frames whose last bit has left by the time reached
 //   next_deadline()        when to call advance() next if nothing arrives
+// A simulator gives it a driver instead of calling transmit(): that is handed every frame as soon as it is picked.
 //
 // The link carries one frame at a time. When it falls free the order is: PFC frames, CNPs, acknowledgements, then data by the
 // scheduler among priorities with a ready QP; within a priority ready QPs take turns. A QP becomes ready when its pacer
@@ -22,6 +23,7 @@
 #include "endpoint/receive_buffer.h"
 #include "pacing/serializer.h"
 #include "pacing/timing_wheel.h"
+#include "switching/driver.h"
 #include "switching/pfc.h"
 #include "switching/scheduler.h"
 #include "transport/transport.h"
@@ -67,7 +69,7 @@ class SoftNic {
   // `pool` must outlive the NIC, belong to the same worker and have room for a frame in each of its buffers.
   // `completions` must outlive it too; null when there are no queue pairs of applications.
   SoftNic(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, PacketPool& pool,
-          CompletionSink* completions = nullptr);
+          CompletionSink* completions = nullptr, Driver* driver = nullptr);
   SoftNic(const SoftNic&) = delete;
   SoftNic& operator=(const SoftNic&) = delete;
 
@@ -84,8 +86,10 @@ class SoftNic {
   void set_crowded(bool crowded) { crowded_ = crowded; }
   // Moves time on without sending what was due meanwhile: a NIC that was late does not make up for it.
   void skip_to(Time floor) { now_ = floor > now_ ? floor : now_; }
-  PacketId transmit() { return departed_.pop(pool_); }
-  PacketId peek() const { return departed_.front(); }
+  PacketId transmit() {
+    const bool gone = !departing_.empty() && pool_[departing_.front()].departs <= now_;
+    return gone ? departing_.pop(pool_) : kNoPacket;
+  }
   Time next_deadline() const;
   Time now() const { return now_; }
 
@@ -123,6 +127,7 @@ class SoftNic {
     uint32_t tail = UINT32_MAX;
   };
 
+  bool busy() const { return busy_until_ > now_; }
   void step(Time at);
   void start_next();
   PacketId make_pfc();
@@ -159,9 +164,10 @@ class SoftNic {
   TimingWheel wheel_;   // releases and rate changes
   TimingWheel timers_;  // of transports
   Serializer link_;
-  PacketId in_flight_ = kNoPacket;
-  Time in_flight_ends_ = 0;
-  PacketQueue departed_;
+  Time busy_until_ = 0;   // end of the frame on the link
+  bool sending_ = false;  // step() has not come to that yet
+  PacketQueue departing_;
+  Driver* driver_;
   std::array<ReadyList, kPriorities> ready_{};
   uint8_t backlogged_ = 0;
   std::array<ReadyList, kPriorities> answers_{};  // QPs with control packets to send

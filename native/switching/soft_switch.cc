@@ -18,7 +18,7 @@ void raise(uint64_t& watermark, int64_t value) {
 
 }  // namespace
 
-SoftSwitch::SoftSwitch(SwitchParameters parameters, PacketPool& pool)
+SoftSwitch::SoftSwitch(SwitchParameters parameters, PacketPool& pool, Driver* driver)
     : parameters_(std::move(parameters)),
       pool_(pool),
       buffer_(parameters_.buffer, static_cast<int>(parameters_.ports.size()), parameters_.pfc_priorities),
@@ -26,9 +26,12 @@ SoftSwitch::SoftSwitch(SwitchParameters parameters, PacketPool& pool)
                   Random(parameters_.seed, parameters_.component, 1).next()),
       random_(parameters_.seed, parameters_.component, 0),
       ports_(parameters_.ports.size()),
+      driver_(driver),
       events_(static_cast<uint32_t>(parameters_.ports.size())) {
-  for (Port& port : ports_) port.queues = std::make_unique<std::array<Queue, kPriorities>>();
   apply_parameters();
+  for (uint16_t port = 0; driver_ == nullptr && port < ports_.size(); ++port) {
+    for (int priority = 0; priority < kPriorities; ++priority) keep_distribution(port, priority);
+  }
 }
 
 void SoftSwitch::apply_parameters() {
@@ -39,6 +42,10 @@ void SoftSwitch::apply_parameters() {
     port.scheduler.configure(parameters_.scheduler);
     port.pfc.configure(port.parameters.rate);
     port.markers.fill(RedMarker(parameters_.red));
+    port.limited = 0;
+    for (size_t p = 0; p < kPriorities; ++p) {
+      if (port.parameters.priority_rates[p] > 0) port.limited = static_cast<uint8_t>(port.limited | 1u << p);
+    }
   }
 }
 
@@ -55,7 +62,7 @@ void SoftSwitch::reconfigure(SwitchParameters parameters) {
       port.pfc.resume(__builtin_ctz(left));
       --stopped_;
     }
-    events_.set(i, port.in_flight == kNoPacket ? now_ : port.in_flight_ends);
+    schedule(i, std::max(now_, port.busy_until));
   }
 }
 
@@ -170,16 +177,15 @@ void SoftSwitch::enqueue(uint16_t out, PacketId id) {
   Port& port = ports_[out];
   Packet& packet = pool_[id];
   const size_t priority = packet.priority;
-  Queue& queue = (*port.queues)[priority];
+  Queue& queue = port.queues[priority];
   const int64_t before = buffer_.egress_bytes(out, packet.priority) - packet.length;
   if (!parameters_.mark_on_dequeue) mark(port, packet, before);
   note_length(queue, before);
   queue.packets.push(pool_, id);
   port.backlogged = static_cast<uint8_t>(port.backlogged | 1u << priority);
-  if (port.in_flight == kNoPacket) {
-    start_next(out);
-    reschedule(out);
-  }
+  const bool idle = !busy(port);
+  if (idle) start_next(out);
+  if (idle || (driver_ != nullptr && port.wakes > port.busy_until)) reschedule(out);
   const int64_t length = buffer_.egress_bytes(out, static_cast<int>(priority));
   queue.peak = std::max(queue.peak, length);
   raise(port.priorities[priority].queue_watermark_bytes, length);
@@ -187,7 +193,7 @@ void SoftSwitch::enqueue(uint16_t out, PacketId id) {
 
 PacketId SoftSwitch::dequeue(uint16_t out, int priority) {
   Port& port = ports_[out];
-  Queue& queue = (*port.queues)[static_cast<size_t>(priority)];
+  Queue& queue = port.queues[static_cast<size_t>(priority)];
   note_length(queue, buffer_.egress_bytes(out, priority));
   const PacketId id = queue.packets.pop(pool_);
   Packet& packet = pool_[id];
@@ -223,7 +229,7 @@ void SoftSwitch::stop_peer(uint16_t in, int priority) {
   port.pfc.stop(priority);
   ++stopped_;
   ++port.priorities[static_cast<size_t>(priority)].pfc_tx_transitions;
-  if (port.in_flight == kNoPacket) start_next(in);
+  if (!busy(port)) start_next(in);
   reschedule(in);
 }
 
@@ -237,8 +243,8 @@ void SoftSwitch::check_xon() {
       if (!buffer_.below_xon(in, priority)) continue;
       port.pfc.resume(priority);
       --stopped_;
-      // An idle link sends it at once, from advance(): start_next() must not be entered again from here.
-      events_.set(in, port.in_flight == kNoPacket ? now_ : port.in_flight_ends);
+      // An idle link sends it at once, from step(): start_next() must not be entered again from here.
+      schedule(in, std::max(now_, port.busy_until));
     }
   }
 }
@@ -263,7 +269,7 @@ void SoftSwitch::pause(Time now, uint16_t in, uint8_t enable, uint8_t obeyed, co
     ++port.priorities[static_cast<size_t>(p)].pfc_rx_packets;
     if ((obeyed >> p & 1) != 0) port.pause.apply(p, quanta[static_cast<size_t>(p)], now_, port.parameters.rate);
   }
-  if (port.in_flight == kNoPacket) start_next(in);
+  if (!busy(port)) start_next(in);
   reschedule(in);
 }
 
@@ -277,53 +283,70 @@ void SoftSwitch::advance(Time now) {
 
 void SoftSwitch::step(uint16_t index) {
   Port& port = ports_[index];
-  if (port.in_flight != kNoPacket && port.in_flight_ends <= now_) {
-    port.departed.push(pool_, port.in_flight);
-    port.in_flight = kNoPacket;
-  }
   port.pause.advance(now_);
   port.pfc.advance(now_);
-  if (port.in_flight == kNoPacket) start_next(index);
+  if (!busy(port)) start_next(index);
   reschedule(index);
+}
+
+void SoftSwitch::wake(uint16_t index, Time at) {
+  Port& port = ports_[index];
+  if (port.wakes != at) return;
+  port.wakes = kNever;
+  now_ = at;
+  step(index);
 }
 
 // Puts the next frame on a free link; on a link without a rate, all that may go.
 void SoftSwitch::start_next(uint16_t index) {
   Port& port = ports_[index];
-  for (;;) {
+  do {
     PacketId id = kNoPacket;
     if (port.pfc.owed() != 0) id = make_pfc(port);
     if (id == kNoPacket) {
-      std::array<uint32_t, kPriorities> heads{};
-      for (uint8_t left = port.backlogged; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
-        const size_t p = static_cast<size_t>(__builtin_ctz(left));
-        heads[p] = wire_bytes(pool_[(*port.queues)[p].packets.front()].length);
-      }
-      const int priority = port.scheduler.pick(port.backlogged, port.pause.paused_mask() | limited_mask(port), heads);
+      const int priority = pick(port);
       if (priority < 0) return;
       id = dequeue(index, priority);
+      const uint32_t length = pool_[id].length;
       const Rate limit = port.parameters.priority_rates[static_cast<size_t>(priority)];
-      if (limit > 0) port.limiters[static_cast<size_t>(priority)].sent(now_, wire_bytes(pool_[id].length), limit);
+      if (limit > 0) port.limiters[static_cast<size_t>(priority)].sent(now_, wire_bytes(length), limit);
       SwitchPriorityCounters& counters = port.priorities[static_cast<size_t>(priority)];
       ++counters.queue_packets;
-      counters.queue_bytes += pool_[id].length;
+      counters.queue_bytes += length;
       ++port.counters.tx_packets;
-      port.counters.tx_bytes += pool_[id].length;
+      port.counters.tx_bytes += length;
       --held_;
     }
-    port.in_flight = id;
-    port.in_flight_ends = port.link.finish(now_, wire_bytes(pool_[id].length));
-    if (port.in_flight_ends > now_) return;
-    port.departed.push(pool_, id);
-    port.in_flight = kNoPacket;
+    port.busy_until = port.link.finish(now_, wire_bytes(pool_[id].length));
+    if (driver_ != nullptr) {
+      driver_->depart(index, id, port.busy_until);
+    } else {
+      pool_[id].departs = port.busy_until;
+      port.departing.push(pool_, id);
+    }
+  } while (!busy(port));
+}
+
+// The priority that sends next, or -1.
+int SoftSwitch::pick(Port& port) {
+  const uint8_t held_back = static_cast<uint8_t>(port.pause.paused_mask() | limited_mask(port));
+  const uint8_t ready = static_cast<uint8_t>(port.backlogged & ~held_back);
+  if (ready == 0) return -1;
+  if ((ready & (ready - 1)) == 0) return __builtin_ctz(ready);
+  std::array<uint32_t, kPriorities> heads{};
+  for (uint8_t left = port.backlogged; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
+    const size_t p = static_cast<size_t>(__builtin_ctz(left));
+    heads[p] = wire_bytes(pool_[port.queues[p].packets.front()].length);
   }
+  return port.scheduler.pick(port.backlogged, held_back, heads);
 }
 
 // Queues whose rate limit does not let them send yet.
 uint8_t SoftSwitch::limited_mask(const Port& port) const {
   uint8_t mask = 0;
-  for (size_t p = 0; p < kPriorities; ++p) {
-    if (port.parameters.priority_rates[p] > 0 && port.limiters[p].release() > now_) mask = static_cast<uint8_t>(mask | 1u << p);
+  for (uint8_t left = port.limited; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
+    const int p = __builtin_ctz(left);
+    if (port.limiters[static_cast<size_t>(p)].release() > now_) mask = static_cast<uint8_t>(mask | 1u << p);
   }
   return mask;
 }
@@ -339,16 +362,26 @@ Time SoftSwitch::next_release(const Port& port) const {
 void SoftSwitch::reschedule(uint16_t index) {
   Port& port = ports_[index];
   Time next = port.pfc.next_deadline();
-  if (port.in_flight != kNoPacket) {
-    next = std::min(next, port.in_flight_ends);
+  if (busy(port)) {
+    // A driver has the frame already; it need not come for nothing.
+    if (driver_ == nullptr || port.backlogged != 0 || port.pfc.owed() != 0) next = std::min(next, port.busy_until);
   } else {
     next = std::min({next, port.pause.next_resume(port.backlogged), next_release(port)});
     if (port.pfc.owed() != 0) next = now_ + kMicrosecond;  // only for want of a descriptor: try again
   }
-  if (next == kNever) {
+  schedule(index, next);
+}
+
+void SoftSwitch::schedule(uint16_t index, Time at) {
+  if (driver_ != nullptr) {
+    Port& port = ports_[index];
+    if (port.wakes == at) return;
+    port.wakes = at;
+    if (at != kNever) driver_->wake(index, at);
+  } else if (at == kNever) {
     events_.remove(index);
   } else {
-    events_.set(index, next);
+    events_.set(index, at);
   }
 }
 
@@ -369,27 +402,30 @@ PacketId SoftSwitch::make_pfc(Port& port) {
 }
 
 void SoftSwitch::note_length(Queue& queue, int64_t bytes_before) {
-  if (now_ > queue.since) {
-    queue.distribution.record(static_cast<uint64_t>(bytes_before), static_cast<uint64_t>(now_ - queue.since));
-    queue.since = now_;
-  }
+  if (queue.distribution == nullptr || now_ <= queue.since) return;
+  queue.distribution->record(static_cast<uint64_t>(bytes_before), static_cast<uint64_t>(now_ - queue.since));
+  queue.since = now_;
+}
+
+void SoftSwitch::keep_distribution(uint16_t port, int priority) {
+  ports_[port].queues[static_cast<size_t>(priority)].distribution = std::make_unique<Histogram>();
 }
 
 const Histogram& SoftSwitch::queue_distribution(uint16_t port, int priority) {
-  Queue& queue = (*ports_[port].queues)[static_cast<size_t>(priority)];
+  Queue& queue = ports_[port].queues[static_cast<size_t>(priority)];
   note_length(queue, buffer_.egress_bytes(port, priority));
-  return queue.distribution;
+  return *queue.distribution;
 }
 
 int64_t SoftSwitch::take_queue_peak(uint16_t port, int priority) {
-  Queue& queue = (*ports_[port].queues)[static_cast<size_t>(priority)];
+  Queue& queue = ports_[port].queues[static_cast<size_t>(priority)];
   return std::exchange(queue.peak, buffer_.egress_bytes(port, priority));
 }
 
 void SoftSwitch::reset_distributions() {
   for (Port& port : ports_) {
-    for (Queue& queue : *port.queues) {
-      queue.distribution.reset();
+    for (Queue& queue : port.queues) {
+      if (queue.distribution != nullptr) queue.distribution->reset();
       queue.since = now_;
     }
   }

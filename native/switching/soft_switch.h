@@ -9,6 +9,9 @@
 // Times never go backwards. Each egress port is a link of a given rate: at most one frame is being serialised, and it is
 // picked when the link falls free, so that priorities, pauses and marks act at frame boundaries. A port without a rate
 // (0) sends at once. A queue's length does not count the frame being serialised (as in ns-3).
+//
+// A simulator gives it a driver instead: that is handed every frame as soon as it is picked, and calls wake() when told to.
+// Then advance(), transmit() and next_deadline() have nothing to do.
 #pragma once
 
 #include <array>
@@ -25,6 +28,7 @@
 #include "pacing/pacer.h"
 #include "pacing/serializer.h"
 #include "switching/counters.h"
+#include "switching/driver.h"
 #include "switching/forwarding.h"
 #include "switching/pfc.h"
 #include "switching/scheduler.h"
@@ -60,8 +64,8 @@ struct SwitchParameters {
 
 class SoftSwitch {
  public:
-  // `pool` must outlive the switch and belong to the same worker.
-  SoftSwitch(SwitchParameters parameters, PacketPool& pool);
+  // `pool` and `driver` must outlive the switch and belong to the same worker.
+  SoftSwitch(SwitchParameters parameters, PacketPool& pool, Driver* driver = nullptr);
   SoftSwitch(const SoftSwitch&) = delete;
   SoftSwitch& operator=(const SoftSwitch&) = delete;
 
@@ -78,8 +82,13 @@ class SoftSwitch {
   void receive_pause(Time now, uint16_t port, uint16_t quanta);
   void advance(Time now);
   // The oldest frame that has left `port`, owned by the caller now, or kNoPacket. kind pfc: made here, without bytes.
-  PacketId transmit(uint16_t port) { return ports_[port].departed.pop(pool_); }
-  PacketId peek(uint16_t port) const { return ports_[port].departed.front(); }
+  PacketId transmit(uint16_t port) {
+    PacketQueue& departing = ports_[port].departing;
+    const bool gone = !departing.empty() && pool_[departing.front()].departs <= now_;
+    return gone ? departing.pop(pool_) : kNoPacket;
+  }
+  // What the driver was asked for has come: `at` is the time it was asked for. Times that the switch no longer wants are ignored.
+  void wake(uint16_t port, Time at);
   Time next_deadline() const { return events_.empty() ? kNever : events_.top_key(); }
   Time now() const { return now_; }
 
@@ -95,7 +104,9 @@ class SoftSwitch {
   // Frames in the queues; those being serialised have been counted as sent.
   uint64_t held() const { return held_; }
 
-  // Distribution of an egress queue's length over time, each length weighted by the ns it lasted, up to now().
+  // Without a driver every queue keeps its distribution; with one, those that this is called for, before anything happens.
+  void keep_distribution(uint16_t port, int priority);
+  // Distribution of an egress queue's length over time, each length weighted by the ns it lasted, up to now(). Only when kept.
   const Histogram& queue_distribution(uint16_t port, int priority);
   // Highest queue length since the last call.
   int64_t take_queue_peak(uint16_t port, int priority);
@@ -109,17 +120,18 @@ class SoftSwitch {
     PacketQueue packets;
     Time since = 0;  // when the length last changed
     int64_t peak = 0;
-    Histogram distribution;
+    std::unique_ptr<Histogram> distribution;
   };
   struct Port {
     SwitchParameters::Port parameters;
     Serializer link;
     std::array<Pacer, kPriorities> limiters;  // when a limited queue may send again
-    PacketId in_flight = kNoPacket;
-    Time in_flight_ends = 0;
-    PacketQueue departed;
-    std::unique_ptr<std::array<Queue, kPriorities>> queues;
+    Time busy_until = 0;                      // end of the frame on the link
+    Time wakes = kNever;                      // what the driver was asked for
+    PacketQueue departing;
+    std::array<Queue, kPriorities> queues;
     uint8_t backlogged = 0;
+    uint8_t limited = 0;  // mask of queues with a rate limit
     Scheduler scheduler;
     PfcSender pfc;
     PauseState pause;
@@ -141,9 +153,12 @@ class SoftSwitch {
   void check_xoff(uint16_t port, int priority);
   void stop_peer(uint16_t port, int priority);
   void check_xon();
+  bool busy(const Port& port) const { return port.busy_until > now_; }
   void step(uint16_t port);
   void start_next(uint16_t port);
+  int pick(Port& port);
   void reschedule(uint16_t port);
+  void schedule(uint16_t port, Time at);
   PacketId make_pfc(Port& port);
   uint8_t limited_mask(const Port& port) const;
   Time next_release(const Port& port) const;
@@ -155,6 +170,7 @@ class SoftSwitch {
   Forwarding forwarding_;
   Random random_;
   std::vector<Port> ports_;
+  Driver* driver_;
   IndexedHeap events_;
   Time now_ = 0;
   uint64_t held_ = 0;

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
+#include <type_traits>
 
 #include "base/lazy_memory.h"
 #include "base/types.h"
@@ -56,6 +56,7 @@ using PacketId = uint32_t;
 inline constexpr PacketId kNoPacket = UINT32_MAX;
 
 struct Packet {
+  Time departs = 0;  // while a device holds it after picking it: when its last bit leaves
   PacketMeta meta;
   PacketId next = kNoPacket;  // intrusive link of whatever queue owns the packet
   uint32_t length = 0;        // bytes as a packet socket sees them: no FCS
@@ -66,50 +67,65 @@ struct Packet {
   uint8_t pfc_xoff = 0;    // ... and which of them it stops; the others it starts again
 };
 
-// Fixed set of descriptors, each with `stride` bytes of its own (0 in simulation). Single-threaded, allocates once. Descriptors
-// are handed out last in, first out, and pages never touched cost nothing: a stride for super-frames is cheap without them.
+// Bytes of a descriptor in simulation, where the headers of a frame exist and its payload does not.
+inline constexpr uint32_t kHeaderStride = 128;
+
+// Fixed set of descriptors, each with `stride` bytes of its own. Single-threaded, allocates once. Descriptors are handed out
+// last in, first out, and what was never touched costs nothing: a pool may be far larger than what is ever used of it.
 class PacketPool {
  public:
   PacketPool(uint32_t count, uint32_t stride)
-      : packets_(count), bytes_(static_cast<size_t>(count) * stride, stride > kLargePiece), stride_(stride) {
-    for (uint32_t i = 0; i < count; ++i) packets_[i].next = i + 1 < count ? i + 1 : kNoPacket;
-    head_ = count > 0 ? 0 : kNoPacket;
-    available_ = count;
-  }
+      : packets_(static_cast<size_t>(count) * sizeof(Packet), false),
+        bytes_(static_cast<size_t>(count) * stride, stride > kLargePiece),
+        stride_(stride),
+        count_(count),
+        available_(count) {}
   PacketPool(const PacketPool&) = delete;
   PacketPool& operator=(const PacketPool&) = delete;
 
   // kNoPacket when the pool is empty: the caller counts a drop. The descriptor's fields are stale until set.
   PacketId allocate() {
-    const PacketId id = head_;
-    if (id == kNoPacket) return id;
-    head_ = packets_[id].next;
-    packets_[id].next = kNoPacket;
+    PacketId id = head_;
+    if (id != kNoPacket) {
+      head_ = (*this)[id].next;
+    } else if (made_ < count_) {
+      id = made_++;
+    } else {
+      return kNoPacket;
+    }
+    (*this)[id].next = kNoPacket;
     --available_;
     return id;
   }
   void free(PacketId id) {
-    packets_[id].next = head_;
+    (*this)[id].next = head_;
     head_ = id;
     ++available_;
   }
-  Packet& operator[](PacketId id) { return packets_[id]; }
-  const Packet& operator[](PacketId id) const { return packets_[id]; }
+  Packet& operator[](PacketId id) { return reinterpret_cast<Packet*>(packets_.data())[id]; }
+  const Packet& operator[](PacketId id) const { return reinterpret_cast<const Packet*>(packets_.data())[id]; }
   uint8_t* data(PacketId id) { return bytes_.data() + static_cast<size_t>(id) * stride_; }
   const uint8_t* data(PacketId id) const { return bytes_.data() + static_cast<size_t>(id) * stride_; }
   std::span<uint8_t> memory() { return bytes_.all(); }
   uint32_t stride() const { return stride_; }
+  // Whether frames have their payload; if not, they have their headers only.
+  bool has_payload() const { return stride_ > kHeaderStride; }
   uint32_t available() const { return available_; }
-  uint32_t size() const { return static_cast<uint32_t>(packets_.size()); }
+  uint32_t size() const { return count_; }
+  // How many have ever been in use.
+  uint32_t made() const { return made_; }
 
  private:
   static constexpr uint32_t kLargePiece = 16 * 1024;  // jumbo frames still fill what they have
 
-  std::vector<Packet> packets_;
+  static_assert(std::is_trivially_copyable_v<Packet>);
+  LazyMemory packets_;
   LazyMemory bytes_;
   uint32_t stride_;
+  uint32_t count_;
+  uint32_t available_;
+  uint32_t made_ = 0;
   PacketId head_ = kNoPacket;
-  uint32_t available_ = 0;
 };
 
 // A FIFO of packets threaded through Packet::next: owns what it holds.
