@@ -18,8 +18,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { quantileSorted } from "simple-statistics";
 import { parseScenario } from "../../src/config/scenario.js";
-import { kEthernetOverhead } from "../../src/lab/compose.js";
 import { runLab } from "../../src/lab/run.js";
+import { kEthernetOverhead } from "../../src/wire/frame_size.js";
 
 const kFirstQpn = 0x11;
 /** Where the base transport header is in a frame: Ethernet 14, IPv4 20, UDP 8. */

@@ -6,7 +6,9 @@
 #include <future>
 #include <string>
 
+#include "addon/errors.h"
 #include "addon/memory.h"
+#include "addon/simulation_handle.h"
 #include "addon/worker_handle.h"
 #include "engine/worker.h"
 #include "io/udp_discard.h"
@@ -48,6 +50,8 @@ Napi::Value hold_udp_port(const Napi::CallbackInfo& info) {
 Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("Worker", weir::WorkerHandle::define(env));
   exports.Set("Memory", weir::Memory::define(env));
+  exports.Set("Simulation", weir::SimulationHandle::define(env));
+  exports.Set("simulationManifest", Napi::Function::New(env, weir::simulation_manifest, "simulationManifest"));
   exports.Set("monotonicNow", Napi::Function::New(env, now, "monotonicNow"));
   exports.Set("holdUdpPort", Napi::Function::New(env, hold_udp_port, "holdUdpPort"));
   exports.Set("notify", Napi::Function::New(env, notify, "notify"));

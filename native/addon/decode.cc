@@ -60,31 +60,7 @@ SwitchDeviceConfig decode_switch(const Fields& f) {
     if (port.has("queue_limits")) port.numbers("queue_limits", parameters.queue_limits);
     p.ports.push_back(parameters);
   });
-  const Fields buffer = f.object("buffer");
-  buffer.number("total", p.buffer.total);
-  buffer.number("headroom", p.buffer.headroom);
-  buffer.number("priorities", p.buffer.priorities);
-  buffer.number("beta", p.buffer.beta);
-  buffer.choice("threshold", p.buffer.threshold, {"dynamic", "static"});
-  buffer.number("fixed_threshold", p.buffer.fixed_threshold);
-  buffer.number("xon_offset", p.buffer.xon_offset);
-  buffer.number("lossy_alpha", p.buffer.lossy_alpha);
-  buffer.number("lateness_headroom", p.buffer.lateness_headroom);
-  f.number("pfc_priorities", p.pfc_priorities);
-  f.number("ecn_priorities", p.ecn_priorities);
-  f.boolean("mark_on_dequeue", p.mark_on_dequeue);
-  const Fields red = f.object("red");
-  red.number("kmin", p.red.kmin);
-  red.number("kmax", p.red.kmax);
-  red.number("pmax", p.red.pmax);
-  red.boolean("averaged", p.red.averaged);
-  red.number("weight", p.red.weight);
-  decode_scheduler(f.object("scheduler"), p.scheduler);
-  decode_priority_map(f.object("priority_map"), p.priority_map);
-  f.boolean("learning", p.learning);
-  f.number("ageing", p.ageing);
-  f.number("seed", p.seed);
-  f.number("component", p.component);
+  decode_switch_behaviour(f, p);
   f.each("routes", [&](const Fields& route) {
     SwitchDeviceConfig::Route r{};
     route.number("destination_mac", r.destination_mac);
@@ -147,8 +123,53 @@ NicDeviceConfig decode_nic(const Fields& f) {
   device.port = decode_port(f.object("port"));
   p.rate = device.port.rate;
   f.number("arrears", device.arrears);
-  f.number("mac", p.mac);
   f.number("first_qpn", p.first_qpn);
+  decode_nic_behaviour(f, p);
+  if (f.has("verbs")) {
+    const Fields verbs = f.object("verbs");
+    verbs.number("queue_pairs", p.verbs_queue_pairs);
+    verbs.number("memory_regions", p.memory_regions);
+  }
+  f.each("queue_pairs", [&](const Fields& qp) {
+    device.queue_pairs.push_back(decode_queue_pair(qp));
+    device.queue_pair_names.push_back(qp.text("name"));
+  });
+  return device;
+}
+
+}  // namespace
+
+void decode_switch_behaviour(const Fields& f, SwitchParameters& p) {
+  const Fields buffer = f.object("buffer");
+  buffer.number("total", p.buffer.total);
+  buffer.number("headroom", p.buffer.headroom);
+  buffer.number("priorities", p.buffer.priorities);
+  buffer.number("beta", p.buffer.beta);
+  buffer.choice("threshold", p.buffer.threshold, {"dynamic", "static"});
+  buffer.number("fixed_threshold", p.buffer.fixed_threshold);
+  buffer.number("xon_offset", p.buffer.xon_offset);
+  buffer.number("lossy_alpha", p.buffer.lossy_alpha);
+  buffer.number("lateness_headroom", p.buffer.lateness_headroom);
+  f.number("pfc_priorities", p.pfc_priorities);
+  f.number("ecn_priorities", p.ecn_priorities);
+  f.boolean("mark_on_dequeue", p.mark_on_dequeue);
+  const Fields red = f.object("red");
+  red.number("kmin", p.red.kmin);
+  red.number("kmax", p.red.kmax);
+  red.number("pmax", p.red.pmax);
+  red.boolean("averaged", p.red.averaged);
+  red.number("weight", p.red.weight);
+  decode_scheduler(f.object("scheduler"), p.scheduler);
+  decode_priority_map(f.object("priority_map"), p.priority_map);
+  f.boolean("learning", p.learning);
+  f.number("ageing", p.ageing);
+  f.number("seed", p.seed);
+  f.number("hash_seed", p.hash_seed);
+  f.number("component", p.component);
+}
+
+void decode_nic_behaviour(const Fields& f, NicParameters& p) {
+  f.number("mac", p.mac);
   f.boolean("dcqcn", p.dcqcn);
   if (p.dcqcn) decode_reaction_point(f.object("reaction_point"), p.reaction_point);
   f.number("cnp_interval", p.cnp_interval);
@@ -159,24 +180,12 @@ NicDeviceConfig decode_nic(const Fields& f) {
   f.number("pfc_priorities", p.pfc_priorities);
   decode_scheduler(f.object("scheduler"), p.scheduler);
   decode_priority_map(f.object("priority_map"), p.priority_map);
-  if (f.has("verbs")) {
-    const Fields verbs = f.object("verbs");
-    verbs.number("queue_pairs", p.verbs_queue_pairs);
-    verbs.number("memory_regions", p.memory_regions);
-  }
   const Fields receive = f.object("receive_buffer");
   receive.number("size", p.receive_buffer.size);
   receive.number("drain", p.receive_buffer.drain);
   receive.number("xoff", p.receive_buffer.xoff);
   receive.number("xon", p.receive_buffer.xon);
-  f.each("queue_pairs", [&](const Fields& qp) {
-    device.queue_pairs.push_back(decode_queue_pair(qp));
-    device.queue_pair_names.push_back(qp.text("name"));
-  });
-  return device;
 }
-
-}  // namespace
 
 RocePath decode_path(const Fields& path) {
   RocePath out;

@@ -9,6 +9,10 @@
 namespace weir {
 
 RocePath decode_path(const Fields& path);
+// All but ports and routes.
+void decode_switch_behaviour(const Fields& f, SwitchParameters& parameters);
+// All but the link's rate and queue pairs.
+void decode_nic_behaviour(const Fields& f, NicParameters& parameters);
 WorkerConfig decode_worker(const Napi::Object& object);
 
 }  // namespace weir

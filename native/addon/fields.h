@@ -8,6 +8,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/native_error.h"
@@ -69,6 +70,29 @@ class Fields {
     std::vector<uint16_t> out;
     for (uint32_t i = 0; i < array.Length(); ++i) out.push_back(static_cast<uint16_t>(array.Get(i).ToNumber().Uint32Value()));
     return out;
+  }
+  // An array of arrays of port numbers.
+  void groups(const char* name, std::vector<std::vector<uint16_t>>& out) const {
+    const Napi::Array array = list(name);
+    for (uint32_t i = 0; i < array.Length(); ++i) {
+      if (!array.Get(i).IsArray()) wrong(at(name), "arrays of numbers");
+      const Napi::Array group = array.Get(i).As<Napi::Array>();
+      std::vector<uint16_t>& ports = out.emplace_back();
+      for (uint32_t p = 0; p < group.Length(); ++p) ports.push_back(static_cast<uint16_t>(group.Get(p).ToNumber().Uint32Value()));
+    }
+  }
+  // A typed array of exactly this type of number.
+  template <class T>
+  void column(const char* name, std::vector<T>& out) const {
+    const Napi::Value value = object_.Get(name);
+    constexpr napi_typedarray_type type = std::is_same_v<T, double>     ? napi_float64_array
+                                          : std::is_same_v<T, uint32_t> ? napi_uint32_array
+                                          : std::is_same_v<T, uint16_t> ? napi_uint16_array
+                                                                        : napi_uint8_array;
+    static_assert(std::is_same_v<T, double> || std::is_unsigned_v<T>);
+    if (!value.IsTypedArray() || value.As<Napi::TypedArray>().TypedArrayType() != type) wrong(at(name), "a typed array");
+    const auto array = value.As<Napi::TypedArrayOf<T>>();
+    out.assign(array.Data(), array.Data() + array.ElementLength());
   }
   bool has(const char* name) const { return !object_.Get(name).IsUndefined(); }
   Fields object(const char* name) const { return {object_.Get(name), at(name)}; }

@@ -57,16 +57,26 @@ SwitchCopy copy_switch(SwitchDevice& device) {
   return copy;
 }
 
+QueuePairCopy copy_queue_pair(SoftNic& nic, uint32_t index, std::string name) {
+  QueuePair& qp = nic.queue_pairs()[index];
+  qp.reaction_point.advance(nic.now());
+  return {std::move(name),
+          qp.qpn,
+          qp.parameters.remote_qpn,
+          qp.state,
+          qp.reaction_point.limited(),
+          nic.allowed_rate(qp),
+          qp.reaction_point.target_rate(),
+          qp.reaction_point.alpha(),
+          qp.reaction_point.stage()};
+}
+
 std::vector<QueuePairCopy> copy_queue_pairs(NicDevice& device) {
   SoftNic& nic = device.soft_nic();
   std::vector<QueuePairCopy> copy;
   for (uint32_t i = 0; i < nic.queue_pairs().size(); ++i) {
-    QueuePair& qp = nic.queue_pairs()[i];
-    if (qp.transport == nullptr) continue;
-    qp.reaction_point.advance(nic.now());
-    copy.push_back({i < nic.streams() ? device.queue_pair_name(i) : "", qp.qpn, qp.parameters.remote_qpn, qp.state,
-                    qp.reaction_point.limited(), nic.allowed_rate(qp), qp.reaction_point.target_rate(), qp.reaction_point.alpha(),
-                    qp.reaction_point.stage()});
+    if (nic.queue_pairs()[i].transport == nullptr) continue;
+    copy.push_back(copy_queue_pair(nic, i, i < nic.streams() ? device.queue_pair_name(i) : ""));
   }
   return copy;
 }
@@ -112,22 +122,23 @@ Napi::Value to_js(Napi::Env env, const SwitchCopy& copy) {
   return out;
 }
 
+Napi::Value to_js(Napi::Env env, const QueuePairCopy& qp) {
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("name", qp.name);
+  object.Set("qpn", qp.qpn);
+  object.Set("remote_qpn", qp.remote_qpn);
+  object.Set("state", name_of(qp.state));
+  object.Set("limited", qp.limited);
+  object.Set("rate", static_cast<double>(qp.rate));
+  object.Set("target_rate", static_cast<double>(qp.target_rate));
+  object.Set("alpha", qp.alpha);
+  object.Set("stage", name_of(qp.stage));
+  return object;
+}
+
 Napi::Value to_js(Napi::Env env, const std::vector<QueuePairCopy>& copy) {
   Napi::Array out = Napi::Array::New(env, copy.size());
-  for (uint32_t i = 0; i < copy.size(); ++i) {
-    const QueuePairCopy& qp = copy[i];
-    Napi::Object object = Napi::Object::New(env);
-    object.Set("name", qp.name);
-    object.Set("qpn", qp.qpn);
-    object.Set("remote_qpn", qp.remote_qpn);
-    object.Set("state", name_of(qp.state));
-    object.Set("limited", qp.limited);
-    object.Set("rate", static_cast<double>(qp.rate));
-    object.Set("target_rate", static_cast<double>(qp.target_rate));
-    object.Set("alpha", qp.alpha);
-    object.Set("stage", name_of(qp.stage));
-    out.Set(i, object);
-  }
+  for (uint32_t i = 0; i < copy.size(); ++i) out.Set(i, to_js(env, copy[i]));
   return out;
 }
 

@@ -42,10 +42,12 @@ struct QueuePairCopy {
 
 ForwardingCopy copy_forwarding(SwitchDevice& device);
 SwitchCopy copy_switch(SwitchDevice& device);
+QueuePairCopy copy_queue_pair(SoftNic& nic, uint32_t index, std::string name);
 std::vector<QueuePairCopy> copy_queue_pairs(NicDevice& device);
 
 Napi::Value to_js(Napi::Env env, const ForwardingCopy& copy);
 Napi::Value to_js(Napi::Env env, const SwitchCopy& copy);
+Napi::Value to_js(Napi::Env env, const QueuePairCopy& copy);
 Napi::Value to_js(Napi::Env env, const std::vector<QueuePairCopy>& copy);
 
 }  // namespace weir

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "addon/decode.h"
+#include "addon/errors.h"
 #include "addon/memory.h"
 #include "addon/worker_handle.h"
 

@@ -3,13 +3,13 @@
 #include <vector>
 
 #include "addon/decode.h"
+#include "addon/errors.h"
 #include "addon/inspect.h"
+#include "addon/samples.h"
 #include "io/af_packet.h"
 
 namespace weir {
 namespace {
-
-constexpr uint32_t kRecordWords = 8;
 
 std::unique_ptr<PacketPort> open_af_packet(const PortConfig& config, const PortClock& clock) {
   AfPacketOptions options;
@@ -22,29 +22,6 @@ std::unique_ptr<PacketPort> open_af_packet(const PortConfig& config, const PortC
   options.offloads = config.offloads;
   options.roce_only = config.roce_only;
   return std::make_unique<AfPacketPort>(options, clock);
-}
-
-Napi::Object distribution(Napi::Env env, const Histogram& histogram) {
-  Napi::Object out = Napi::Object::New(env);
-  out.Set("mean", histogram.mean());
-  out.Set("p50", static_cast<double>(histogram.percentile(0.5)));
-  out.Set("p95", static_cast<double>(histogram.percentile(0.95)));
-  out.Set("p99", static_cast<double>(histogram.percentile(0.99)));
-  out.Set("max", static_cast<double>(histogram.max()));
-  out.Set("weight", static_cast<double>(histogram.total()));
-  Napi::Array cdf = Napi::Array::New(env);
-  double seen = 0;
-  for (int i = 0; i < Histogram::kBuckets; ++i) {
-    if (histogram.count_at(i) == 0) continue;
-    seen += static_cast<double>(histogram.count_at(i));
-    Napi::Array point = Napi::Array::New(env, 2);
-    const uint64_t upper = i + 1 < Histogram::kBuckets ? Histogram::lower_bound(i + 1) - 1 : histogram.max();
-    point.Set(0u, static_cast<double>(std::min(upper, histogram.max())));
-    point.Set(1u, seen / static_cast<double>(histogram.total()));
-    cdf.Set(cdf.Length(), point);
-  }
-  out.Set("cdf", cdf);
-  return out;
 }
 
 // The switch or NIC that the first argument names by its position among its kind.
@@ -172,11 +149,7 @@ Napi::Value WorkerHandle::drain_records(const Napi::CallbackInfo& info) {
   size_t at = 0;
   uint32_t count = 0;
   for (; at + kRecordWords <= target.ElementLength() && w.records().pop(record); at += kRecordWords, ++count) {
-    target[at] = static_cast<double>(record.time);
-    target[at + 1] = static_cast<double>(record.kind);
-    target[at + 2] = record.device;
-    target[at + 3] = record.index;
-    for (size_t v = 0; v < 4; ++v) target[at + 4 + v] = record.values[v];
+    write_record(record, target.Data() + at);
   }
   return Napi::Number::New(info.Env(), count);
 }

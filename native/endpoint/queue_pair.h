@@ -3,29 +3,37 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "base/types.h"
 #include "congestion/dcqcn_notification_point.h"
 #include "congestion/dcqcn_reaction_point.h"
 #include "endpoint/counters.h"
+#include "endpoint/reliable_stream.h"
 #include "pacing/pacer.h"
-#include "transport/message_stream.h"
+#include "transport/queue_attributes.h"
 #include "transport/verbs_transport.h"
+#include "wire/packet.h"
 #include "wire/roce_builder.h"
 
 namespace weir {
 
-// A queue pair that streams messages without acknowledgements, or only receives them.
+// A queue pair that streams messages, or only receives them. In the order of use, as what follows.
 struct QueuePairParameters {
-  uint32_t remote_qpn = 0;  // 24 bits: DestQP of what is sent, CNPs included
-  RocePath path;            // addresses, DSCP, ECN codepoint and UDP source port of what is sent
-  uint8_t priority = 3;     // 0..7, of what is sent
+  uint32_t remote_qpn = 0;   // 24 bits: DestQP of what is sent, CNPs included
+  uint8_t priority = 3;      // 0..7, of what is sent
+  bool reliable = false;     // a reliable connection, and not an unacknowledged stream
+  uint16_t outstanding = 2;  // of a reliable one: messages posted at a time
+  Time start = kNever;       // when to begin sending; kNever: only receives
+  Time stop = kNever;        // when to stop, between two packets
+  Rate rate_cap = 0;         // most that the QP may send, wire bits per second; 0 = line rate
+  Time peer_start = 0;       // when the other end begins, where only it sends
+  RocePath path;             // addresses, DSCP, ECN codepoint and UDP source port of what is sent
   MessageStreamParameters stream;
-  Time start = kNever;          // when to begin sending; kNever: only receives
-  Time stop = kNever;           // when to stop, between two packets
-  Rate rate_cap = 0;            // most that the QP may send, wire bits per second; 0 = line rate
-  uint64_t remote_address = 0;  // RETH
-  uint32_t remote_key = 0;      // RETH
+  std::span<const uint32_t> sizes = {};  // of a reliable one: its messages, instead of what `stream` says of them
+  QueueAttributes transport = {};        // of a reliable one: recovery, timeout, retry_count and window
+  uint64_t remote_address = 0;           // RETH
+  uint32_t remote_key = 0;               // RETH
 };
 
 struct QueuePair {
@@ -34,23 +42,30 @@ struct QueuePair {
 
   explicit QueuePair(const QueuePairParameters& p) : parameters(p), headers(p.path) {}
 
-  QueuePairParameters parameters;
-  RoceTemplate headers;
-  uint32_t qpn = 0;
+  // Whether its transport answers, has timers, and may have something to send again after it had nothing.
+  bool converses() const { return verbs != nullptr || stream != nullptr; }
+
   std::unique_ptr<Transport> transport;  // null: an unused place for a queue pair of an application
   VerbsTransport* verbs = nullptr;       // the same, if an application drives it
-  bool connected = false;                // packets from another address than the path's are not for it
-  bool started = false;                  // has sent
-  bool answers = false;                  // in its priority's list of those with control packets to send
-  DcqcnReactionPoint reaction_point;
-  NotificationPoint notification_point;
-  Pacer pacer;
-  Rate paced_rate = 0;
+  ReliableStream* stream = nullptr;      // the same, if it is a reliable stream
+  uint32_t qpn = 0;
   State state = State::idle;
+  bool connected = false;  // packets from another address than the path's are not for it
+  bool started = false;    // has sent
+  bool answers = false;    // in its priority's list of those with control packets to send
   uint32_t next_ready = UINT32_MAX;
   uint32_t next_answer = UINT32_MAX;
   uint32_t cnps_owed = 0;  // CNPs for this QP's peer that wait for the link
+  Rate paced_rate = 0;
+  Time wakes = kNever;        // with a driver: when its next packet or rate change is due ...
+  Time timer_wakes = kNever;  // ... and when its transport is looked at, at the latest
+  Pacer pacer;
+  NotificationPoint notification_point;
+  DcqcnReactionPoint reaction_point;
   QpCounters counters;
+  QueuePairParameters parameters;
+  RoceTemplate headers;
+  PacketMeta shape;  // in simulation: what classify() would find in a packet of this path
 };
 
 }  // namespace weir

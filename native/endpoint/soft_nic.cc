@@ -13,42 +13,70 @@ namespace {
 constexpr uint32_t kNone = UINT32_MAX;
 constexpr Time kTick = 1'024;  // of the timing wheel; order within a tick is exact
 constexpr uint32_t kMaxPayload = 4'096;
-constexpr Time kRetry = 10 * kMicrosecond;
 constexpr Time kTimerTick = 16'384;
+constexpr uint32_t kStreamDomain = UINT32_MAX;
+constexpr uint32_t kTimer = 1u << 28;  // in wake(): the QP's transport, and not its pacing
 
 }  // namespace
 
 SoftNic::SoftNic(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, PacketPool& pool,
                  CompletionSink* completions, Driver* driver)
-    : parameters_(parameters),
+    : link_(parameters.rate),
+      driver_(driver),
       pool_(pool),
       streams_(static_cast<uint32_t>(queue_pairs.size())),
-      generations_(parameters.verbs_queue_pairs),
-      memory_(parameters.memory_regions),
-      completions_(completions),
-      wheel_(streams_ + parameters.verbs_queue_pairs, kTick),
-      timers_(streams_ + parameters.verbs_queue_pairs, kTimerTick),
-      link_(parameters.rate),
-      driver_(driver),
-      receive_buffer_(parameters.receive_buffer),
       cnp_queue_(streams_ + parameters.verbs_queue_pairs),
       windows_(streams_ + parameters.verbs_queue_pairs),
+      receive_buffer_(parameters.receive_buffer),
+      parameters_(parameters),
+      wheel_(driver == nullptr ? streams_ + parameters.verbs_queue_pairs : 0, kTick),
+      timers_(driver == nullptr ? streams_ + parameters.verbs_queue_pairs : 0, kTimerTick),
+      generations_(parameters.verbs_queue_pairs),
+      memory_(parameters.memory_regions + 1),
+      stream_context_{memory_, 0, kStreamDomain, transport_counters_, parameters.listener, pool.has_payload()},
+      completions_(completions),
       payload_(kMaxPayload) {
   scheduler_.configure(parameters_.scheduler);
   pfc_.configure(parameters_.rate);
   for (size_t i = 0; i < payload_.size(); ++i) payload_[i] = static_cast<uint8_t>(i);
+  stream_context_.key = memory_.add(ReliableStream::region(payload_.data(), kStreamDomain));
   queue_pairs_.reserve(streams_ + parameters.verbs_queue_pairs);  // transports refer to their counters
   for (const QueuePairParameters& parameters_of : queue_pairs) {
     QueuePair& qp = queue_pairs_.emplace_back(parameters_of);
     const uint32_t index = static_cast<uint32_t>(queue_pairs_.size() - 1);
     qp.qpn = parameters_.first_qpn + index;
-    const StreamTarget target{parameters_of.remote_qpn, parameters_of.remote_address, parameters_of.remote_key};
-    qp.transport =
-        std::make_unique<StreamTransport>(parameters_of.stream, target, payload_.data(), transport_counters_, qp.counters);
+    qp.transport = make_stream(qp);
     qp.reaction_point.configure(&parameters_.reaction_point, parameters_.rate);
-    if (parameters_of.start != kNever) wheel_.schedule(index, parameters_of.start);
+    if (!pool_.has_payload()) {
+      uint8_t frame[kMaxHeaders];
+      DataHeader header;
+      header.opcode = kOpcodeRcSendOnly;
+      classify(frame, qp.headers.build_data(frame, header, nullptr, 0), qp.shape);
+    }
+    schedule(index, parameters_of.start);
   }
   for (uint32_t i = 0; i < parameters_.verbs_queue_pairs; ++i) queue_pairs_.emplace_back(QueuePairParameters{});
+}
+
+std::unique_ptr<Transport> SoftNic::make_stream(QueuePair& qp) {
+  const QueuePairParameters& p = qp.parameters;
+  if (!p.reliable) {
+    const StreamTarget target{p.remote_qpn, p.remote_address, p.remote_key};
+    return std::make_unique<StreamTransport>(p.stream, target, payload_.data(), transport_counters_, qp.counters,
+                                             StreamEnd{parameters_.listener, qp.qpn, p.peer_start});
+  }
+  // The peer has its region in the same place.
+  const ReliableStreamParameters parameters{.stream = p.stream,
+                                            .sizes = p.sizes,
+                                            .outstanding = p.outstanding,
+                                            .target = {p.remote_qpn, 0, stream_context_.key},
+                                            .recovery = p.transport.recovery,
+                                            .timeout = p.transport.timeout,
+                                            .retry_count = p.transport.retry_count,
+                                            .window = p.transport.window};
+  auto stream = std::make_unique<ReliableStream>(qp.qpn, parameters, stream_context_, qp.counters);
+  qp.stream = stream.get();
+  return stream;
 }
 
 void SoftNic::reconfigure(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs) {
@@ -59,6 +87,7 @@ void SoftNic::reconfigure(const NicParameters& parameters, const std::vector<Que
   parameters_.first_qpn = before.first_qpn;
   parameters_.receive_buffer = before.receive_buffer;
   parameters_.verbs_queue_pairs = before.verbs_queue_pairs;
+  parameters_.listener = before.listener;
   for (uint32_t i = 0; i < queue_pairs_.size(); ++i) {
     if (i < streams_) queue_pairs_[i].parameters.rate_cap = queue_pairs[i].rate_cap;
     repace(i);
@@ -79,6 +108,21 @@ uint32_t SoftNic::find_qp(uint32_t qpn) const {
   if (parameters_.verbs_queue_pairs == 0) return kNone;
   const uint32_t place = streams_ + qpn % parameters_.verbs_queue_pairs;
   return queue_pairs_[place].qpn == qpn && queue_pairs_[place].transport != nullptr ? place : kNone;
+}
+
+void SoftNic::fetch(uint32_t what) const {
+  const auto* start = reinterpret_cast<const char*>(this);
+  const auto* end = reinterpret_cast<const char*>(&counters_.tx_bytes);
+  for (; start < end; start += 64) __builtin_prefetch(start, 1);
+  const uint32_t index = what & ~kTimer;
+  if (index >= streams_) return;
+  const auto* qp = reinterpret_cast<const char*>(&queue_pairs_[index]);
+  for (size_t line = 0; line < sizeof(QueuePair); line += 64) __builtin_prefetch(qp + line, 1);
+}
+
+void SoftNic::fetch_for_arrival(const Packet& packet, const uint8_t* bytes) const {
+  __builtin_prefetch(bytes + packet.meta.bth_offset);
+  fetch(packet.meta.destination_qp - parameters_.first_qpn);
 }
 
 // ---- receiving ----
@@ -104,7 +148,7 @@ SoftNic::Disposition SoftNic::receive(Time now, const uint8_t* data, uint32_t le
       if (!busy()) start_next();
     }
   }
-  if (!icrc_ok(data, meta)) return ++counters_.rx_icrc_encapsulated, Disposition::consumed;
+  if (pool_.has_payload() && !icrc_ok(data, meta)) return ++counters_.rx_icrc_encapsulated, Disposition::consumed;
   // Connection management is the slow path's.
   if (meta.destination_qp == kGsiQpn && parameters_.verbs_queue_pairs > 0) return ++counters_.rx_punted, Disposition::punt;
   const uint32_t index = find_qp(meta.destination_qp);
@@ -148,13 +192,8 @@ bool SoftNic::from_peer(const QueuePair& qp, const uint8_t* frame, const PacketM
 // The transport has heard something, or has been given something: what does it want now?
 void SoftNic::attend(uint32_t index) {
   QueuePair& qp = queue_pairs_[index];
-  if (qp.verbs == nullptr) return;
-  const Time timer = qp.transport->next_deadline();
-  if (timer == kNever) {
-    timers_.cancel(index);
-  } else if (!timers_.scheduled(index) || timers_.at(index) != timer) {
-    timers_.schedule(index, timer);
-  }
+  if (!qp.converses()) return;
+  schedule_timer(index, qp.transport->next_deadline());
   if (!qp.answers && qp.transport->control_waits()) {
     qp.answers = true;
     qp.next_answer = kNone;
@@ -163,7 +202,45 @@ void SoftNic::attend(uint32_t index) {
     list.tail = index;
     answering_ = static_cast<uint8_t>(answering_ | 1u << qp.parameters.priority);
   }
-  if (qp.state == QueuePair::State::idle && qp.transport->data_bytes() > 0) due(index);
+  if (qp.state != QueuePair::State::idle || !(qp.started || qp.verbs != nullptr)) return;
+  if (qp.transport->data_bytes() > 0) return due(index);
+  if (qp.stream != nullptr && qp.stream->ended()) finish(qp);
+}
+
+// A timer that ends earlier than it must is looked at again then: most are put off or stopped before they end.
+void SoftNic::schedule_timer(uint32_t index, Time at) {
+  if (at == kNever) return;
+  if (driver_ == nullptr) {
+    if (!timers_.scheduled(index) || timers_.at(index) > at) timers_.schedule(index, at);
+  } else if (Time& wakes = queue_pairs_[index].timer_wakes; wakes > at) {
+    wakes = at;
+    driver_->wake(kTimer | index, at);
+  }
+}
+
+// Replaces the time for which the QP was scheduled before; kNever: not at all.
+void SoftNic::schedule(uint32_t index, Time at) {
+  if (driver_ == nullptr) return wheel_.schedule(index, at);
+  Time& wakes = queue_pairs_[index].wakes;
+  if (wakes == at) return;
+  wakes = at;
+  if (at != kNever) driver_->wake(index, at);
+}
+
+void SoftNic::wake(uint32_t what, Time at) {
+  const uint32_t index = what & ~kTimer;
+  QueuePair& qp = queue_pairs_[index];
+  Time& wanted = (what & kTimer) != 0 ? qp.timer_wakes : qp.wakes;
+  if (wanted != at) return;
+  wanted = kNever;
+  advance(at);
+  if ((what & kTimer) != 0) {
+    qp.transport->advance(now_);
+    attend(index);
+  } else {
+    due(index);
+  }
+  if (!busy()) start_next();
 }
 
 void SoftNic::serve(uint32_t index) {
@@ -233,8 +310,8 @@ void SoftNic::expire_windows(Time at) {
 // ---- time ----
 
 Time SoftNic::next_deadline() const {
-  Time next = std::min(
-      {wheel_.next_deadline(), timers_.next_deadline(), pfc_.next_deadline(), retry_at_, receive_buffer_.next_deadline()});
+  Time next = std::min({pfc_.next_deadline(), retry_at_, receive_buffer_.next_deadline()});
+  if (driver_ == nullptr) next = std::min({next, wheel_.next_deadline(), timers_.next_deadline()});
   if (window_count_ > 0) next = std::min(next, queue_pairs_[windows_[window_head_]].notification_point.window_end());
   const bool waits = (backlogged_ | answering_ | pfc_.owed()) != 0 || cnp_count_ > 0;
   // A driver has the frame already; it need not come for nothing.
@@ -259,13 +336,18 @@ void SoftNic::step(Time at) {
   pfc_.advance(now_);
   check_receive_buffer();
   expire_windows(at);
+  if (driver_ == nullptr) ring(at);
+  if (!busy()) start_next();
+}
+
+// Timers that end at `at`, and QPs that are due by now_.
+void SoftNic::ring(Time at) {
   // By `at`, not by now_: after skip_to() there may be answers still to come that arrived before the timer ends.
   for (uint32_t index = timers_.pop_due(at); index != TimingWheel::kNone; index = timers_.pop_due(at)) {
     queue_pairs_[index].transport->advance(now_);
     attend(index);
   }
   for (uint32_t index = wheel_.pop_due(now_); index != TimingWheel::kNone; index = wheel_.pop_due(now_)) due(index);
-  if (!busy()) start_next();
 }
 
 void SoftNic::due(uint32_t index) {
@@ -293,6 +375,7 @@ void SoftNic::begin(QueuePair& qp) {
   qp.reaction_point.start(now_, parameters_.line_rate_start && alone ? parameters_.rate : later);
   qp.pacer.reset(now_);
   qp.paced_rate = allowed_rate(qp);
+  if (qp.stream != nullptr) qp.stream->begin(now_);
 }
 
 void SoftNic::finish(QueuePair& qp) {
@@ -305,7 +388,7 @@ void SoftNic::wait(uint32_t index) {
   QueuePair& qp = queue_pairs_[index];
   qp.state = QueuePair::State::waiting;
   const Time rises = parameters_.dcqcn ? qp.reaction_point.next_deadline() : kNever;
-  wheel_.schedule(index, std::min({qp.pacer.release(), rises, qp.parameters.stop}));
+  schedule(index, std::min({qp.pacer.release(), rises, qp.parameters.stop}));
 }
 
 // The rate of a QP has changed while its next packet waits.
@@ -332,163 +415,12 @@ void SoftNic::push_ready(uint32_t index) {
   backlogged_ = static_cast<uint8_t>(backlogged_ | 1u << qp.parameters.priority);
 }
 
-// ---- sending ----
-
-void SoftNic::start_next() {
-  PacketId id = kNoPacket;
-  const bool cnp_may_go = cnp_count_ > 0 && (pause_.paused_mask() >> parameters_.cnp_priority & 1) == 0;
-  const bool answer_may_go = (answering_ & ~pause_.paused_mask()) != 0;
-  if (pfc_.owed() != 0 || cnp_may_go || answer_may_go || backlogged_ != 0) {
-    if (pool_.available() == 0) {
-      ++counters_.tx_no_descriptor;
-      retry_at_ = now_ + kRetry;
-      return;
-    }
-  }
-  if (pfc_.owed() != 0) {
-    id = make_pfc();
-  } else if (cnp_may_go) {
-    id = make_cnp();
-  } else {
-    if (answer_may_go) id = make_answer();
-    if (id == kNoPacket) id = make_data();
-  }
-  if (id == kNoPacket) return;
-  sending_ = true;
-  busy_until_ = link_.finish(now_, wire_bytes(pool_[id].length));
-  if (driver_ != nullptr) {
-    driver_->depart(0, id, busy_until_);
-  } else {
-    pool_[id].departs = busy_until_;
-    departing_.push(pool_, id);
-  }
-}
-
-PacketId SoftNic::make_pfc() {
-  const PacketId id = pool_.allocate();
-  Packet& packet = pool_[id];
-  packet = Packet{};
-  packet.meta.kind = FrameKind::pfc;
-  packet.meta.source_mac = parameters_.mac;
-  packet.length = kMinimumFrame;
-  packet.pfc_enable = pfc_.take(now_, packet.pfc_xoff);
-  ++counters_.tx_pfc_frames;
-  for (uint8_t left = packet.pfc_enable; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
-    ++priorities_[static_cast<size_t>(__builtin_ctz(left))].tx_prio_pause;
-  }
-  return id;
-}
-
-PacketId SoftNic::make_cnp() {
-  const uint32_t index = cnp_queue_[cnp_head_];
+SoftNic::SenderSample SoftNic::sender_sample(uint32_t index, Time at) {
   QueuePair& qp = queue_pairs_[index];
-  cnp_head_ = (cnp_head_ + 1) % cnp_queue_.size();
-  --cnp_count_;
-  if (--qp.cnps_owed > 0) cnp_queue_[(cnp_head_ + cnp_count_++) % cnp_queue_.size()] = index;
-  const PacketId id = pool_.allocate();
-  Packet& packet = pool_[id];
-  packet = Packet{};
-  packet.priority = parameters_.cnp_priority;
-  packet.length = qp.headers.build_cnp(pool_.data(id), qp.parameters.remote_qpn, parameters_.cnp_dscp, parameters_.cnp_priority);
-  ++counters_.np_cnp_sent;
-  ++qp.counters.cnp_sent;
-  sent(packet);
-  return id;
-}
-
-// One of the highest priority that may send.
-PacketId SoftNic::make_answer() {
-  for (uint8_t left = static_cast<uint8_t>(answering_ & ~pause_.paused_mask()); left != 0;) {
-    const int priority = 31 - __builtin_clz(left);
-    ReadyList& list = answers_[static_cast<size_t>(priority)];
-    const uint32_t index = list.head;
-    QueuePair& qp = queue_pairs_[index];
-    list.head = qp.next_answer;
-    if (list.head == kNone) {
-      list.tail = kNone;
-      answering_ = static_cast<uint8_t>(answering_ & ~(1u << priority));
-      left = static_cast<uint8_t>(left & ~(1u << priority));
-    }
-    qp.answers = false;
-    if (qp.transport == nullptr || !qp.transport->control_waits()) continue;
-    OutgoingPacket out;
-    qp.transport->take_control(out);
-    const PacketId id = pool_.allocate();
-    write(id, qp, out, static_cast<uint8_t>(priority));
-    attend(index);
-    return id;
-  }
-  return kNoPacket;
-}
-
-void SoftNic::write(PacketId id, QueuePair& qp, OutgoingPacket& out, uint8_t priority) {
-  Packet& packet = pool_[id];
-  packet = Packet{};
-  packet.priority = priority;
-  const RoceTemplate& headers = out.address_handle < address_handles_.size() ? address_handles_[out.address_handle] : qp.headers;
-  packet.length = headers.build_data(pool_.data(id), out.header, out.payload, out.payload_bytes);
-  sent(packet);
-}
-
-uint32_t SoftNic::next_wire_bytes(const QueuePair& qp) {
-  const uint32_t bytes = qp.transport == nullptr ? 0 : qp.transport->data_bytes();
-  return wire_bytes(qp.headers.bth_offset() + bytes);
-}
-
-PacketId SoftNic::make_data() {
-  for (;;) {
-    std::array<uint32_t, kPriorities> heads{};
-    for (uint8_t left = backlogged_; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
-      const size_t p = static_cast<size_t>(__builtin_ctz(left));
-      heads[p] = next_wire_bytes(queue_pairs_[ready_[p].head]);
-    }
-    const int priority = scheduler_.pick(backlogged_, pause_.paused_mask(), heads);
-    if (priority < 0) return kNoPacket;
-    ReadyList& list = ready_[static_cast<size_t>(priority)];
-    const uint32_t index = list.head;
-    QueuePair& qp = queue_pairs_[index];
-    list.head = qp.next_ready;
-    if (list.head == kNone) {
-      list.tail = kNone;
-      backlogged_ = static_cast<uint8_t>(backlogged_ & ~(1u << priority));
-    }
-    qp.state = QueuePair::State::waiting;
-    if (qp.parameters.stop <= now_) {
-      finish(qp);
-      continue;
-    }
-    OutgoingPacket out;
-    if (qp.transport == nullptr || qp.transport->data_bytes() == 0 || !qp.transport->take_data(now_, out)) {
-      qp.state = QueuePair::State::idle;
-      attend(index);
-      continue;
-    }
-    const PacketId id = pool_.allocate();
-    write(id, qp, out, static_cast<uint8_t>(priority));
-    const uint32_t wire = wire_bytes(pool_[id].length);
-    ++qp.counters.tx_packets;
-    qp.counters.tx_bytes += out.payload_bytes;
-    qp.counters.tx_wire_bytes += wire;
-    qp.reaction_point.on_sent(now_, wire);
-    qp.paced_rate = allowed_rate(qp);
-    qp.pacer.sent(now_, wire, qp.paced_rate);
-    if (qp.transport->data_bytes() > 0) {
-      wait(index);
-    } else if (qp.verbs != nullptr) {
-      qp.state = QueuePair::State::idle;
-    } else {
-      finish(qp);
-    }
-    attend(index);
-    return id;
-  }
-}
-
-void SoftNic::sent(const Packet& packet) {
-  ++counters_.tx_packets;
-  counters_.tx_bytes += packet.length;
-  ++priorities_[packet.priority].tx_prio_packets;
-  priorities_[packet.priority].tx_prio_bytes += packet.length;
+  qp.reaction_point.advance(at);
+  const double rate = static_cast<double>(allowed_rate(qp));
+  if (!parameters_.dcqcn || !qp.reaction_point.limited()) return {rate, rate, 0};
+  return {rate, static_cast<double>(qp.reaction_point.target_rate()), qp.reaction_point.alpha()};
 }
 
 void SoftNic::settle_counters() {

@@ -5,7 +5,8 @@
 //   advance(now)           let time pass: packets are released, windows end, timers fire
 //   transmit()             take the frames whose last bit has left by the time reached
 //   next_deadline()        when to call advance() next if nothing arrives
-// A simulator gives it a driver instead of calling transmit(): that is handed every frame as soon as it is picked.
+// A simulator gives it a driver instead of calling transmit(): that is handed every frame as soon as it is picked, and calls
+// wake() when told to. next_deadline() then speaks of all else.
 //
 // The link carries one frame at a time. When it falls free the order is: PFC frames, CNPs, acknowledgements, then data by the
 // scheduler among priorities with a ready QP; within a priority ready QPs take turns. A QP becomes ready when its pacer
@@ -19,6 +20,7 @@
 
 #include "base/types.h"
 #include "endpoint/counters.h"
+#include "endpoint/message_listener.h"
 #include "endpoint/queue_pair.h"
 #include "endpoint/receive_buffer.h"
 #include "pacing/serializer.h"
@@ -51,8 +53,9 @@ struct NicParameters {
   SchedulerParameters scheduler;
   PriorityMap priority_map;  // of what is received
   ReceiveBufferParameters receive_buffer;
-  uint32_t verbs_queue_pairs = 0;  // places for queue pairs of applications, up to 2^15
-  uint32_t memory_regions = 0;     // up to 2^24 - 1
+  uint32_t verbs_queue_pairs = 0;       // places for queue pairs of applications, up to 2^15
+  uint32_t memory_regions = 0;          // up to 2^24 - 1
+  MessageListener* listener = nullptr;  // hears of what streams complete; outlives the NIC
 };
 
 // A queue pair as an application makes it.
@@ -66,7 +69,8 @@ class SoftNic {
  public:
   enum class Disposition : uint8_t { consumed, punt };
 
-  // `pool` must outlive the NIC, belong to the same worker and have room for a frame in each of its buffers.
+  // `pool` must outlive the NIC, belong to the same worker and have room for a frame in each of its buffers; or, in simulation,
+  // kHeaderStride bytes: then packets have their headers and their meta, and no payload or ICRC.
   // `completions` must outlive it too; null when there are no queue pairs of applications.
   SoftNic(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, PacketPool& pool,
           CompletionSink* completions = nullptr, Driver* driver = nullptr);
@@ -81,6 +85,8 @@ class SoftNic {
   void receive_pfc(Time now, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta);
   void receive_pause(Time now, uint16_t quanta);
   void advance(Time now);
+  // What the driver was asked for has come. Times that are no longer wanted are ignored.
+  void wake(uint32_t what, Time at);
   // While the host falls behind, an application's queue pairs answer data as if it had been marked: senders slow down before
   // frames are lost. Not in the paper, which has no slow hosts; NICs have it as marking by receive buffer.
   void set_crowded(bool crowded) { crowded_ = crowded; }
@@ -91,6 +97,9 @@ class SoftNic {
     return gone ? departing_.pop(pool_) : kNoPacket;
   }
   Time next_deadline() const;
+  // Hints for the caches: what wake(), and receive() of this packet, are going to need.
+  void fetch(uint32_t what) const;
+  void fetch_for_arrival(const Packet& packet, const uint8_t* bytes) const;
   Time now() const { return now_; }
 
   // For applications; between two events, as all of this.
@@ -118,6 +127,13 @@ class SoftNic {
   Rate line_rate() const { return parameters_.rate; }
   // The rate a QP may send at now: its reaction point's, its cap and the line's smallest. 0 while it does not send.
   Rate allowed_rate(const QueuePair& qp) const;
+  // For samples: what a sending QP's reaction point holds at `at`. Unlimited: both rates are the allowed one, alpha is 0.
+  struct SenderSample {
+    double rate;         // bit/s
+    double target_rate;  // bit/s
+    double alpha;
+  };
+  SenderSample sender_sample(uint32_t index, Time at);
   // Brings gauges and duration counters up to now().
   void settle_counters();
 
@@ -129,12 +145,14 @@ class SoftNic {
 
   bool busy() const { return busy_until_ > now_; }
   void step(Time at);
+  void ring(Time at);
   void start_next();
   PacketId make_pfc();
   PacketId make_cnp();
   PacketId make_answer();
   PacketId make_data();
   void write(PacketId id, QueuePair& qp, OutgoingPacket& out, uint8_t priority);
+  void describe(Packet& packet, uint8_t* headers, const QueuePair& qp, const OutgoingPacket& out) const;
   static uint32_t next_wire_bytes(const QueuePair& qp);
   void sent(const Packet& packet);
   void due(uint32_t index);
@@ -143,6 +161,8 @@ class SoftNic {
   void wait(uint32_t index);
   void push_ready(uint32_t index);
   void repace(uint32_t index);
+  void schedule(uint32_t index, Time at);
+  void schedule_timer(uint32_t index, Time at);
   void expire_windows(Time at);
   void owe_cnp(uint32_t index);
   void obey(int priority, uint16_t quanta);
@@ -152,45 +172,48 @@ class SoftNic {
   bool from_peer(const QueuePair& qp, const uint8_t* frame, const PacketMeta& meta) const;
   void check_receive_buffer();
   uint32_t find_qp(uint32_t qpn) const;
+  std::unique_ptr<Transport> make_stream(QueuePair& qp);
 
-  NicParameters parameters_;
-  PacketPool& pool_;
-  uint32_t streams_;
-  std::vector<QueuePair> queue_pairs_;
-  std::vector<uint32_t> generations_;  // of the places for queue pairs of applications
-  MemoryTable memory_;
-  std::vector<RoceTemplate> address_handles_;
-  CompletionSink* completions_;
-  TimingWheel wheel_;   // releases and rate changes
-  TimingWheel timers_;  // of transports
+  // In the order of use, for the caches: a simulated fabric has thousands of NICs.
+  Time now_ = 0;
   Serializer link_;
-  Time busy_until_ = 0;   // end of the frame on the link
-  bool sending_ = false;  // step() has not come to that yet
-  PacketQueue departing_;
+  Time busy_until_ = 0;     // end of the frame on the link
+  Time retry_at_ = kNever;  // when the pool was empty
   Driver* driver_;
-  std::array<ReadyList, kPriorities> ready_{};
+  PacketPool& pool_;
+  std::vector<QueuePair> queue_pairs_;
+  uint32_t streams_;
+  uint32_t active_ = 0;
+  bool sending_ = false;  // step() has not come to busy_until_ yet
   uint8_t backlogged_ = 0;
-  std::array<ReadyList, kPriorities> answers_{};  // QPs with control packets to send
   uint8_t answering_ = 0;
-  Scheduler scheduler_;
-  PfcSender pfc_;
-  PauseState pause_;
-  ReceiveBuffer receive_buffer_;
+  bool crowded_ = false;
+  std::array<ReadyList, kPriorities> ready_{};
+  std::array<ReadyList, kPriorities> answers_{};  // QPs with control packets to send
   // QPs that owe a CNP, and QPs whose notification point has an open window in order of its end: rings over QP indexes.
-  std::vector<uint32_t> cnp_queue_;
   size_t cnp_head_ = 0;
   size_t cnp_count_ = 0;
-  std::vector<uint32_t> windows_;
   size_t window_head_ = 0;
   size_t window_count_ = 0;
-  bool crowded_ = false;
-  uint32_t active_ = 0;
-  Time retry_at_ = kNever;  // when the pool was empty
-  std::vector<uint8_t> payload_;
+  std::vector<uint32_t> cnp_queue_;
+  std::vector<uint32_t> windows_;
+  PauseState pause_;
+  PfcSender pfc_;
+  ReceiveBuffer receive_buffer_;
   NicCounters counters_;
-  TransportCounters transport_counters_;
+  NicParameters parameters_;
+  PacketQueue departing_;
+  Scheduler scheduler_;
   std::array<NicPriorityCounters, kPriorities> priorities_;
-  Time now_ = 0;
+  TransportCounters transport_counters_;
+  TimingWheel wheel_;                  // releases and rate changes
+  TimingWheel timers_;                 // of transports
+  std::vector<uint32_t> generations_;  // of the places for queue pairs of applications
+  MemoryTable memory_;
+  ReliableStreamContext stream_context_;
+  std::vector<RoceTemplate> address_handles_;
+  CompletionSink* completions_;
+  std::vector<uint8_t> payload_;
 };
 
 }  // namespace weir

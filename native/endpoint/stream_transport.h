@@ -2,6 +2,7 @@
 #pragma once
 
 #include "endpoint/counters.h"
+#include "endpoint/message_listener.h"
 #include "transport/message_stream.h"
 #include "transport/opcode.h"
 #include "transport/sequence_check.h"
@@ -15,16 +16,25 @@ struct StreamTarget {
   uint32_t key = 0;      // RETH
 };
 
+// Whom a receiver tells when all of a stream has come.
+struct StreamEnd {
+  MessageListener* listener = nullptr;
+  uint32_t qpn = 0;
+  Time start = 0;  // of the stream at its sender
+};
+
 class StreamTransport final : public Transport {
  public:
-  // `payload`: at least 4096 bytes, what every packet carries the start of.
+  // `payload`: at least 4096 bytes, what every packet carries the start of; null when packets carry none.
   StreamTransport(const MessageStreamParameters& parameters, const StreamTarget& target, const uint8_t* payload,
-                  TransportCounters& counters, QpCounters& by_pair)
+                  TransportCounters& counters, QpCounters& by_pair, StreamEnd end = {})
       : write_(parameters.operation == Operation::write),
         target_(target),
         payload_(payload),
         counters_(counters),
         by_pair_(by_pair),
+        end_(end),
+        expected_bytes_(parameters.total_bytes),
         stream_(parameters),
         sequence_(parameters.first_psn) {}
 
@@ -33,7 +43,7 @@ class StreamTransport final : public Transport {
     return kind == RequestKind::send || kind == RequestKind::write;
   }
 
-  void receive(Time, const uint8_t*, const PacketMeta& meta) override {
+  void receive(Time now, const uint8_t*, const PacketMeta& meta) override {
     const SequenceCheck::Verdict verdict = sequence_.observe(meta.psn);
     if (verdict.duplicate) {
       ++counters_.duplicate_request;
@@ -49,6 +59,9 @@ class StreamTransport final : public Transport {
     const RequestOpcode opcode = request_opcode(meta.opcode);
     if (opcode.first && opcode.kind == RequestKind::write) ++counters_.rx_write_requests;
     if (opcode.last) ++by_pair_.rx_messages;
+    if (end_.listener != nullptr && by_pair_.rx_bytes == expected_bytes_) {
+      end_.listener->message_completed(end_.qpn, by_pair_.rx_messages - 1, expected_bytes_, end_.start, now);
+    }
   }
 
   bool control_waits() const override { return false; }
@@ -80,6 +93,8 @@ class StreamTransport final : public Transport {
   const uint8_t* payload_;
   TransportCounters& counters_;
   QpCounters& by_pair_;
+  StreamEnd end_;
+  uint64_t expected_bytes_;  // 0: no end
   MessageStream stream_;
   SequenceCheck sequence_;
 };

@@ -124,15 +124,12 @@ void NicDevice::sample(Time at, SpscRing<Record>& ring) {
     QueuePair& qp = queue_pairs[i];
     const QpCounters& counters = qp.counters;
     if (qp.parameters.start != kNever) {
-      qp.reaction_point.advance(at);
-      const bool dcqcn = config_.parameters.dcqcn && qp.reaction_point.limited();
-      const double rate = static_cast<double>(nic_.allowed_rate(qp));
+      const SoftNic::SenderSample sender = nic_.sender_sample(i, at);
       ring.push({at,
                  Record::Kind::transmit,
                  index_,
                  i,
-                 {rate, dcqcn ? static_cast<double>(qp.reaction_point.target_rate()) : rate,
-                  dcqcn ? qp.reaction_point.alpha() : 0, static_cast<double>(counters.tx_bytes)}});
+                 {sender.rate, sender.target_rate, sender.alpha, static_cast<double>(counters.tx_bytes)}});
     }
     if (counters.rx_packets > 0) {
       ring.push({at,

@@ -222,7 +222,7 @@ class World {
       length = h.reth.dma_length = h.reth.dma_length % (kMtu + 1);
     if (request.kind == RequestKind::write && request.last && !request.first) length = in.byte();
     if (whole || h.opcode == kOpcodeRcReadResponseFirst || h.opcode == kOpcodeRcReadResponseMiddle) length = kMtu;
-    if (h.opcode == kOpcodeRcAcknowledge && (style & 64) != 0) length = kMaxWindow / 8;
+    if (h.opcode == kOpcodeRcAcknowledge && (style & 64) != 0) length = kMaxSelectiveWindow / 8;
     if ((style & 0xc0) == 0xc0) length = static_cast<uint32_t>(in.number(2)) % 4'097;
     std::vector<uint8_t> payload(length);
     for (uint32_t n = 0; n < length && n < 64; ++n) payload[n] = in.byte() & 0x7f;

@@ -23,9 +23,8 @@ class TimingWheel {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   // For entries below `entries`; `tick` > 0 in ns: about the time one turn of the loop takes is a good choice.
-  TimingWheel(uint32_t entries, Time tick) : nodes_(entries), due_(entries), tick_(static_cast<uint64_t>(tick)) {
-    heads_.fill(kNone);
-  }
+  TimingWheel(uint32_t entries, Time tick)
+      : nodes_(entries), due_(entries), heads_(entries > 0 ? kLater + 1 : 0, kNone), tick_(static_cast<uint64_t>(tick)) {}
 
   // Sets or replaces the time of `entry`; kNever cancels. A replaced entry is ordered as if scheduled now.
   void schedule(uint32_t entry, Time at) {
@@ -123,6 +122,7 @@ class TimingWheel {
 
   // The list that holds the earliest entries: kLater or a slot, or kIdle when all are empty.
   uint16_t first_list() const {
+    if (heads_.empty()) return kIdle;
     for (size_t word = 0; word < occupied_.size(); ++word) {
       if (occupied_[word] != 0) return static_cast<uint16_t>(word * 64 + static_cast<size_t>(std::countr_zero(occupied_[word])));
     }
@@ -170,7 +170,7 @@ class TimingWheel {
 
   std::vector<Node> nodes_;
   BasicIndexedHeap<Due> due_;  // every entry whose tick is at or before the position
-  std::array<uint32_t, kLater + 1> heads_;
+  std::vector<uint32_t> heads_;
   std::array<uint64_t, kLevels * 4> occupied_{};
   uint64_t tick_;
   uint64_t position_ = 0;

@@ -13,8 +13,8 @@ class Driver {
  public:
   // The frame's last bit will have left `port` at `at`; it is the driver's from now on.
   virtual void depart(uint16_t port, PacketId id, Time at) = 0;
-  // The device wants to be woken for `port` at `at`, and no more at the time it had wanted before.
-  virtual void wake(uint16_t port, Time at) = 0;
+  // The device wants its wake() called with these at `at`; `what` is a port of a switch, or whatever a NIC says.
+  virtual void wake(uint32_t what, Time at) = 0;
 
  protected:
   ~Driver() = default;

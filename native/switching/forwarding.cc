@@ -1,6 +1,7 @@
 #include "switching/forwarding.h"
 
 #include <bit>
+#include <utility>
 
 namespace weir {
 namespace {
@@ -57,11 +58,24 @@ bool Forwarding::add_static(uint64_t mac, std::span<const uint16_t> ports) {
   return true;
 }
 
+void Forwarding::add_static_range(uint64_t first_mac, std::vector<uint16_t> group_of,
+                                  std::span<const std::vector<uint16_t>> groups) {
+  first_mac_ = first_mac;
+  group_of_ = std::move(group_of);
+  groups_.clear();
+  for (const std::vector<uint16_t>& group : groups) {
+    groups_.push_back({static_cast<uint32_t>(ports_.size()), static_cast<uint32_t>(group.size())});
+    ports_.insert(ports_.end(), group.begin(), group.end());
+  }
+}
+
 void Forwarding::clear_static() {
   for (Entry& entry : table_) {
     if (entry.expires == kNever) entry.expires = 1;  // used, and over: 0 would cut the probe chains of others
   }
   ports_.clear();
+  group_of_.clear();
+  groups_.clear();
   static_ = pinned_ = false;
 }
 
@@ -87,18 +101,22 @@ bool Forwarding::learn(Time now, const PacketMeta& meta, uint16_t port) {
   return true;
 }
 
+int Forwarding::choose(Group group, uint32_t flow_hash) const {
+  const uint64_t choice = group.ports == 1 ? 0 : mix(flow_hash ^ hash_seed_) % group.ports;
+  return ports_[group.first_port + choice];
+}
+
 int Forwarding::lookup(Time now, const PacketMeta& meta) const {
   if (is_group(meta.destination_mac)) return kUnknown;
   if (pinned_) {
     const Entry* entry = find(now, pin_key(meta.source_mac, meta.destination_mac));
     if (entry != nullptr) return static_cast<int>(entry->first_port);
   }
+  const uint64_t place = meta.destination_mac - first_mac_;
+  if (place < group_of_.size() && group_of_[place] != kNoGroup) return choose(groups_[group_of_[place]], meta.flow_hash);
   if (static_) {
     const Entry* entry = find(now, key_of(kStatic, meta.destination_mac, 0));
-    if (entry != nullptr) {
-      const uint64_t choice = entry->ports == 1 ? 0 : mix(meta.flow_hash ^ hash_seed_) % entry->ports;
-      return ports_[entry->first_port + choice];
-    }
+    if (entry != nullptr) return choose({entry->first_port, entry->ports}, meta.flow_hash);
   }
   if (learning_) {
     const Entry* entry = find(now, key_of(kLearned, meta.destination_mac, meta.vlan()));

@@ -27,6 +27,10 @@ class Forwarding {
   }
   // A static entry for every VLAN; not aged. Returns false when the table has no room near the hash.
   bool add_static(uint64_t mac, std::span<const uint16_t> ports);
+  // Static entries for a row of addresses: group_of[i] is the position of the group of `first_mac` + i, or kNoGroup. Found
+  // before any other static entry, at the cost of one look. Once; clear_static() forgets it too.
+  void add_static_range(uint64_t first_mac, std::vector<uint16_t> group_of, std::span<const std::vector<uint16_t>> groups);
+  static constexpr uint16_t kNoGroup = 0xffff;
   // Forgets static entries and pins; learned ones stay.
   void clear_static();
   // Frames from `source` to `destination` leave by `port`, whatever the group says.
@@ -57,8 +61,17 @@ class Forwarding {
   const Entry* find(Time now, uint64_t key) const;
   Entry* place(Time now, uint64_t key);
 
+  struct Group {
+    uint32_t first_port;
+    uint32_t ports;
+  };
+  int choose(Group group, uint32_t flow_hash) const;
+
   std::vector<Entry> table_;
   std::vector<uint16_t> ports_;
+  uint64_t first_mac_ = 0;
+  std::vector<uint16_t> group_of_;  // of the row of addresses from first_mac_ on
+  std::vector<Group> groups_;
   uint64_t mask_;
   uint64_t hash_seed_;
   Time ageing_;

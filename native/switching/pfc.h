@@ -63,10 +63,10 @@ class PauseState {
   Time paused_for(int priority, Time now) const;
 
  private:
-  uint8_t paused_ = 0;
   std::array<Time, kPriorities> since_{};
   std::array<Time, kPriorities> until_{};
   std::array<Time, kPriorities> total_{};
+  uint8_t paused_ = 0;
 };
 
 }  // namespace weir

@@ -70,8 +70,9 @@ class SharedBuffer {
     int64_t headroom = 0;  // of those, the bytes in the headroom
     int64_t egress = 0;
   };
-  Usage& at(int port, int priority) { return usage_[static_cast<size_t>(port * kPriorities + priority)]; }
-  const Usage& at(int port, int priority) const { return usage_[static_cast<size_t>(port * kPriorities + priority)]; }
+  // Most traffic is of one priority, whose entries are next to each other.
+  Usage& at(int port, int priority) { return usage_[static_cast<size_t>(priority * ports_ + port)]; }
+  const Usage& at(int port, int priority) const { return usage_[static_cast<size_t>(priority * ports_ + port)]; }
 
   BufferParameters parameters_;
   int ports_;

@@ -23,7 +23,7 @@ SoftSwitch::SoftSwitch(SwitchParameters parameters, PacketPool& pool, Driver* dr
       pool_(pool),
       buffer_(parameters_.buffer, static_cast<int>(parameters_.ports.size()), parameters_.pfc_priorities),
       forwarding_(parameters_.fdb_capacity, parameters_.learning, parameters_.ageing,
-                  Random(parameters_.seed, parameters_.component, 1).next()),
+                  Random(parameters_.hash_seed, parameters_.component, 1).next()),
       random_(parameters_.seed, parameters_.component, 0),
       ports_(parameters_.ports.size()),
       driver_(driver),
@@ -41,10 +41,12 @@ void SoftSwitch::apply_parameters() {
     port.link = Serializer(port.parameters.rate);
     port.scheduler.configure(parameters_.scheduler);
     port.pfc.configure(port.parameters.rate);
-    port.markers.fill(RedMarker(parameters_.red));
-    port.limited = 0;
+    port.mtu = port.parameters.mtu;
+    port.limited = port.bounded = 0;
     for (size_t p = 0; p < kPriorities; ++p) {
+      port.queues[p].marker = RedMarker(parameters_.red);
       if (port.parameters.priority_rates[p] > 0) port.limited = static_cast<uint8_t>(port.limited | 1u << p);
+      if (port.parameters.queue_limits[p] > 0) port.bounded = static_cast<uint8_t>(port.bounded | 1u << p);
     }
   }
 }
@@ -107,15 +109,18 @@ void SoftSwitch::flood(uint16_t in, PacketId id) {
 
 void SoftSwitch::forward(uint16_t in, uint16_t out, PacketId id) {
   Port& from = ports_[in];
+  const Port& to = ports_[out];
   const Packet& packet = pool_[id];
   const int priority = packet.priority;
   if (out == in) return drop(from.counters.drop_same_port, id);
-  if (packet.offload.largest_segment(packet.length) > ports_[out].parameters.mtu + (packet.meta.tagged ? 18u : 14u))
+  if (packet.offload.largest_segment(packet.length) > to.mtu + (packet.meta.tagged ? 18u : 14u))
     return drop(from.counters.drop_mtu_exceeded, id);
   if (packet.offload.pending() && !takes_offload(out, packet)) return finish_offload(in, out, id);
-  const int64_t limit = ports_[out].parameters.queue_limits[static_cast<size_t>(priority)];
-  if (limit > 0 && buffer_.egress_bytes(out, priority) + packet.length > limit) return drop(from.counters.drop_queue_limit, id);
-  SwitchPriorityCounters& group = from.priorities[static_cast<size_t>(priority)];
+  if ((to.bounded >> priority & 1) != 0) {
+    const int64_t limit = to.parameters.queue_limits[static_cast<size_t>(priority)];
+    if (buffer_.egress_bytes(out, priority) + packet.length > limit) return drop(from.counters.drop_queue_limit, id);
+  }
+  SwitchPriorityCounters& group = from.queues[static_cast<size_t>(priority)].counters;
   const Admission admission = buffer_.admit(in, out, priority, packet.length);
   if (admission != Admission::admitted) {
     ++group.pg_dropped_packets;
@@ -188,7 +193,7 @@ void SoftSwitch::enqueue(uint16_t out, PacketId id) {
   if (idle || (driver_ != nullptr && port.wakes > port.busy_until)) reschedule(out);
   const int64_t length = buffer_.egress_bytes(out, static_cast<int>(priority));
   queue.peak = std::max(queue.peak, length);
-  raise(port.priorities[priority].queue_watermark_bytes, length);
+  raise(queue.counters.queue_watermark_bytes, length);
 }
 
 PacketId SoftSwitch::dequeue(uint16_t out, int priority) {
@@ -206,11 +211,12 @@ PacketId SoftSwitch::dequeue(uint16_t out, int priority) {
 
 void SoftSwitch::mark(Port& port, Packet& packet, int64_t queue_bytes) {
   if ((parameters_.ecn_priorities >> packet.priority & 1) == 0) return;
-  const bool congested = port.markers[packet.priority].mark(static_cast<uint64_t>(queue_bytes), random_);
+  Queue& queue = port.queues[packet.priority];
+  const bool congested = queue.marker.mark(static_cast<uint64_t>(queue_bytes), random_);
   if (!congested || packet.meta.ecn == 0 || packet.meta.ecn == 3) return;
   packet.meta.ecn = 3;
   packet.meta.ecn_changed = true;
-  ++port.priorities[packet.priority].wred_ecn_marked_packets;
+  ++queue.counters.wred_ecn_marked_packets;
 }
 
 void SoftSwitch::drop(uint64_t& reason, PacketId id) {
@@ -228,7 +234,7 @@ void SoftSwitch::stop_peer(uint16_t in, int priority) {
   if (port.pfc.stopped(priority)) return;
   port.pfc.stop(priority);
   ++stopped_;
-  ++port.priorities[static_cast<size_t>(priority)].pfc_tx_transitions;
+  ++port.queues[static_cast<size_t>(priority)].counters.pfc_tx_transitions;
   if (!busy(port)) start_next(in);
   reschedule(in);
 }
@@ -266,7 +272,7 @@ void SoftSwitch::pause(Time now, uint16_t in, uint8_t enable, uint8_t obeyed, co
   Port& port = ports_[in];
   for (int p = 0; p < kPriorities; ++p) {
     if ((enable >> p & 1) == 0) continue;
-    ++port.priorities[static_cast<size_t>(p)].pfc_rx_packets;
+    ++port.queues[static_cast<size_t>(p)].counters.pfc_rx_packets;
     if ((obeyed >> p & 1) != 0) port.pause.apply(p, quanta[static_cast<size_t>(p)], now_, port.parameters.rate);
   }
   if (!busy(port)) start_next(in);
@@ -289,6 +295,30 @@ void SoftSwitch::step(uint16_t index) {
   reschedule(index);
 }
 
+void SoftSwitch::fetch_for_departure(uint16_t index) const {
+  const Port& port = ports_[index];
+  __builtin_prefetch(&port, 1);
+  __builtin_prefetch(&port.counters, 1);
+  __builtin_prefetch(&port.pfc, 1);
+  const int priority = port.backlogged != 0 ? 31 - __builtin_clz(port.backlogged) : 3;
+  const auto* queue = reinterpret_cast<const char*>(&port.queues[static_cast<size_t>(priority)]);
+  for (size_t line = 0; line < sizeof(Queue); line += 64) __builtin_prefetch(queue + line, 1);
+}
+
+void SoftSwitch::fetch_for_arrival(uint16_t in, const Packet& packet) const {
+  const int out = forwarding_.lookup(now_, packet.meta);
+  const int priority = parameters_.priority_map.priority(packet.meta);
+  __builtin_prefetch(&ports_[in].counters, 1);
+  __builtin_prefetch(&ports_[in].queues[static_cast<size_t>(priority)], 1);
+  if (out < 0) return;
+  const Port& port = ports_[static_cast<size_t>(out)];
+  __builtin_prefetch(&port, 1);
+  __builtin_prefetch(&port.counters, 1);
+  __builtin_prefetch(&port.pfc, 1);
+  const auto* queue = reinterpret_cast<const char*>(&port.queues[static_cast<size_t>(priority)]);
+  for (size_t line = 0; line < sizeof(Queue); line += 64) __builtin_prefetch(queue + line, 1);
+}
+
 void SoftSwitch::wake(uint16_t index, Time at) {
   Port& port = ports_[index];
   if (port.wakes != at) return;
@@ -308,9 +338,11 @@ void SoftSwitch::start_next(uint16_t index) {
       if (priority < 0) return;
       id = dequeue(index, priority);
       const uint32_t length = pool_[id].length;
-      const Rate limit = port.parameters.priority_rates[static_cast<size_t>(priority)];
-      if (limit > 0) port.limiters[static_cast<size_t>(priority)].sent(now_, wire_bytes(length), limit);
-      SwitchPriorityCounters& counters = port.priorities[static_cast<size_t>(priority)];
+      if ((port.limited >> priority & 1) != 0) {
+        const Rate limit = port.parameters.priority_rates[static_cast<size_t>(priority)];
+        port.limiters[static_cast<size_t>(priority)].sent(now_, wire_bytes(length), limit);
+      }
+      SwitchPriorityCounters& counters = port.queues[static_cast<size_t>(priority)].counters;
       ++counters.queue_packets;
       counters.queue_bytes += length;
       ++port.counters.tx_packets;
@@ -396,7 +428,7 @@ PacketId SoftSwitch::make_pfc(Port& port) {
   packet.pfc_enable = port.pfc.take(now_, packet.pfc_xoff);
   ++port.counters.tx_pfc_frames;
   for (uint8_t left = packet.pfc_enable; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
-    ++port.priorities[static_cast<size_t>(__builtin_ctz(left))].pfc_tx_packets;
+    ++port.queues[static_cast<size_t>(__builtin_ctz(left))].counters.pfc_tx_packets;
   }
   return id;
 }
@@ -434,7 +466,7 @@ void SoftSwitch::reset_distributions() {
 void SoftSwitch::settle_counters() {
   for (Port& port : ports_) {
     for (int p = 0; p < kPriorities; ++p) {
-      port.priorities[static_cast<size_t>(p)].pfc_rx_pause_duration = static_cast<uint64_t>(port.pause.paused_for(p, now_));
+      port.queues[static_cast<size_t>(p)].counters.pfc_rx_pause_duration = static_cast<uint64_t>(port.pause.paused_for(p, now_));
     }
   }
 }

@@ -58,7 +58,8 @@ struct SwitchParameters {
   bool learning = false;
   Time ageing = 300 * kSecond;  // IEEE 802.1Q clause 8.8.3
   uint32_t fdb_capacity = 16'384;
-  uint64_t seed = 1;
+  uint64_t seed = 1;       // of marking
+  uint64_t hash_seed = 1;  // of the choice among next hops
   uint64_t component = 0;  // which switch this is: keys its random streams and its next-hop hash
 };
 
@@ -92,9 +93,15 @@ class SoftSwitch {
   Time next_deadline() const { return events_.empty() ? kNever : events_.top_key(); }
   Time now() const { return now_; }
 
+  // Hints for the caches: what receive(), or wake(), is going to need.
+  void fetch_for_arrival(uint16_t port, const Packet& packet) const;
+  void fetch_for_departure(uint16_t port) const;
+
   size_t port_count() const { return ports_.size(); }
   SwitchPortCounters& counters(uint16_t port) { return ports_[port].counters; }
-  SwitchPriorityCounters& counters(uint16_t port, int priority) { return ports_[port].priorities[static_cast<size_t>(priority)]; }
+  SwitchPriorityCounters& counters(uint16_t port, int priority) {
+    return ports_[port].queues[static_cast<size_t>(priority)].counters;
+  }
   int64_t queue_bytes(uint16_t port, int priority) const { return buffer_.egress_bytes(port, priority); }
   uint8_t paused_mask(uint16_t port) const { return ports_[port].pause.paused_mask(); }
   uint8_t pausing_mask(uint16_t port) const { return ports_[port].pfc.stopped_mask(); }
@@ -116,28 +123,31 @@ class SoftSwitch {
   void settle_counters();
 
  private:
-  struct Queue {
+  // In the order of use, for the caches: a simulated fabric has thousands of ports.
+  struct alignas(64) Queue {
+    SwitchPriorityCounters counters;
     PacketQueue packets;
     Time since = 0;  // when the length last changed
     int64_t peak = 0;
     std::unique_ptr<Histogram> distribution;
+    RedMarker marker;
   };
-  struct Port {
-    SwitchParameters::Port parameters;
+  struct alignas(64) Port {
     Serializer link;
-    std::array<Pacer, kPriorities> limiters;  // when a limited queue may send again
-    Time busy_until = 0;                      // end of the frame on the link
-    Time wakes = kNever;                      // what the driver was asked for
+    Time busy_until = 0;  // end of the frame on the link
+    Time wakes = kNever;  // what the driver was asked for
     PacketQueue departing;
-    std::array<Queue, kPriorities> queues;
+    uint32_t mtu = 0;
     uint8_t backlogged = 0;
     uint8_t limited = 0;  // mask of queues with a rate limit
-    Scheduler scheduler;
-    PfcSender pfc;
+    uint8_t bounded = 0;  // mask of queues with a limit of their own to what they hold
+    alignas(64) SwitchPortCounters counters;
     PauseState pause;
-    std::array<RedMarker, kPriorities> markers;
-    SwitchPortCounters counters;
-    std::array<SwitchPriorityCounters, kPriorities> priorities;
+    PfcSender pfc;
+    Scheduler scheduler;
+    SwitchParameters::Port parameters;
+    std::array<Pacer, kPriorities> limiters;  // when a limited queue may send again
+    std::array<Queue, kPriorities> queues;
   };
 
   void apply_parameters();

@@ -62,6 +62,21 @@ TEST_CASE("a table that is full, and keys that come back only after all others o
   CHECK(table.find(lasting, 0, 0, 1, 0) == &byte);
 }
 
+TEST_CASE("every address of a scratch region is the same place; bounds and rights hold all the same") {
+  MemoryTable table(1);
+  uint8_t bytes[4'096];
+  MemoryRegion region{bytes, 0x1000, 1u << 30, 7, kRemoteWrite, nullptr};
+  region.scratch = true;
+  const uint32_t key = table.add(region);
+  CHECK(table.find(key, 7, 0x1000, 1u << 30, kRemoteWrite) == bytes);
+  CHECK(table.find(key, 7, 0x1000 + 5'000, 4'096, kRemoteWrite) == bytes);
+  CHECK(table.find(key, 7, 0x1000 + (1u << 30) - 1, 1, kRemoteWrite) == bytes);
+  CHECK(table.find(key, 7, 0x1000 + (1u << 30) - 1, 2, kRemoteWrite) == nullptr);
+  CHECK(table.find(key, 7, 0xfff, 1, kRemoteWrite) == nullptr);
+  CHECK(table.find(key, 7, 0x1000, 1, kRemoteRead) == nullptr);
+  CHECK(table.find(key, 8, 0x1000, 1, kRemoteWrite) == nullptr);
+}
+
 TEST_CASE("invalidation: only with the right to it and of one's own domain; the region stays until it is removed") {
   MemoryTable table(2);
   uint8_t byte = 0;

@@ -103,3 +103,16 @@ TEST_CASE("message stream: totals beyond 32 bits, PSN wrap") {
   MessageStream wide({.first_psn = 0xff00'0003});
   CHECK(wide.next().psn == 3);
 }
+
+TEST_CASE("message sizes: of their own, one after another") {
+  const std::vector<uint32_t> sizes = {5, 1u << 30, 1};
+  weir::MessageSizes own(sizes);
+  for (const uint32_t size : sizes) CHECK(own.next() == size);
+  CHECK(own.next() == 0);
+  CHECK(own.next() == 0);
+  CHECK(weir::MessageSizes(std::span<const uint32_t>()).next() == 0);
+  weir::MessageSizes cut(10, 25);
+  for (const uint32_t size : {10u, 10u, 5u, 0u, 0u}) CHECK(cut.next() == size);
+  weir::MessageSizes endless(3, 0);
+  for (int i = 0; i < 1'000; ++i) REQUIRE(endless.next() == 3);
+}

@@ -56,12 +56,19 @@ TEST_CASE("transitions: one by one to RTS, to RESET from anywhere, to ERROR from
 
 TEST_CASE("attributes out of their range are refused before anything changes") {
   const std::function<void(QueueAttributes&)> wrong[] = {
-      [](QueueAttributes& a) { a.path_mtu = 0; },        [](QueueAttributes& a) { a.path_mtu = 1'000; },
-      [](QueueAttributes& a) { a.path_mtu = 8'192; },    [](QueueAttributes& a) { a.window = 3; },
-      [](QueueAttributes& a) { a.window = 257; },        [](QueueAttributes& a) { a.max_rd_atomic = 0; },
-      [](QueueAttributes& a) { a.max_rd_atomic = 129; }, [](QueueAttributes& a) { a.max_dest_rd_atomic = 129; },
-      [](QueueAttributes& a) { a.timeout = 32; },        [](QueueAttributes& a) { a.retry_count = 8; },
-      [](QueueAttributes& a) { a.rnr_retry = 8; },       [](QueueAttributes& a) { a.min_rnr_timer = 32; },
+      [](QueueAttributes& a) { a.path_mtu = 0; },
+      [](QueueAttributes& a) { a.path_mtu = 1'000; },
+      [](QueueAttributes& a) { a.path_mtu = 8'192; },
+      [](QueueAttributes& a) { a.window = 3; },
+      [](QueueAttributes& a) { a.window = 65'537; },
+      [](QueueAttributes& a) { a.max_rd_atomic = 0; },
+      [](QueueAttributes& a) { a.max_rd_atomic = 129; },
+      [](QueueAttributes& a) { a.max_dest_rd_atomic = 129; },
+      [](QueueAttributes& a) { a.timeout = 32; },
+      [](QueueAttributes& a) { a.retry_count = 8; },
+      [](QueueAttributes& a) { a.rnr_retry = 8; },
+      [](QueueAttributes& a) { a.min_rnr_timer = 32; },
+      [](QueueAttributes& a) { a.window = 257, a.recovery = LossRecovery::selective_repeat; },
   };
   for (const auto& change : wrong) {
     Pair pair;

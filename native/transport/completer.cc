@@ -22,14 +22,13 @@ void Completer::start() {
 }
 
 WorkStatus Completer::receive(Time now, const Bth& bth, const uint8_t* extension, const uint8_t* payload, uint32_t length) {
-  const bool selective = attributes_.recovery == LossRecovery::selective_repeat;
   if (bth.opcode == kOpcodeRcAcknowledge) {
     ++context_.counters.rx_acks;
     return receive_ack(now, bth.psn, load_aeth(extension), payload, length);
   }
   // Only what was asked for and is not here yet.
   const bool expected = psn_distance(bth.psn, queue_.una) >= 0 && psn_distance(queue_.end, bth.psn) > 0;
-  if (!expected || (selective && queue_.mark(bth.psn).received)) {
+  if (!expected || (selective() && queue_.mark(bth.psn).received)) {
     ++context_.counters.drop_unexpected_response;
     return WorkStatus::success;
   }
@@ -61,8 +60,7 @@ void Completer::take_credits(Aeth aeth) {
 
 // All requests before a response have arrived, or it would not be there.
 WorkStatus Completer::receive_data(Time now, uint32_t psn, const uint8_t* data, uint32_t length, uint64_t entry) {
-  const bool selective = attributes_.recovery == LossRecovery::selective_repeat;
-  if (!acknowledge(now, psn) && !selective) {
+  if (!acknowledge(now, psn) && !selective()) {
     ++context_.counters.implied_nak_seq_err;
     lose();
     return WorkStatus::success;
@@ -72,11 +70,17 @@ WorkStatus Completer::receive_data(Time now, uint32_t psn, const uint8_t* data, 
   if (length > 0) {
     uint8_t* to = context_.memory.find(work.local_key, attributes_.domain, work.local_address + offset, length, kLocalWrite);
     if (to == nullptr) return blame(entry, WorkStatus::local_protection_error);
-    std::memcpy(to, data, length);
+    if (context_.payload || work.opcode != WorkOpcode::read) std::memcpy(to, data, length);
   }
-  mark_received(psn);
-  settle(now, queue_.una);
-  if (selective) find_losses();
+  const uint32_t before = queue_.una;
+  if (selective()) {
+    mark_received(psn);
+    skip_received();
+  } else {
+    queue_.advance(psn_add(psn, 1), qpn_, context_.completions);
+  }
+  answered(now, before);
+  if (selective()) find_losses();
   return WorkStatus::success;
 }
 
@@ -91,7 +95,7 @@ WorkStatus Completer::receive_ack(Time now, uint32_t psn, Aeth aeth, const uint8
     case kSyndromeAck:
       if (ahead >= 0) {
         const bool in_order = acknowledge(now, psn_add(psn, 1));
-        if (attributes_.recovery == LossRecovery::selective_repeat) {
+        if (selective()) {
           find_losses();
         } else if (!in_order) {
           ++context_.counters.implied_nak_seq_err;
@@ -125,8 +129,8 @@ WorkStatus Completer::receive_nak(uint32_t psn, uint8_t code, const uint8_t* pay
   switch (code) {
     case kNakSequence:
       ++context_.counters.packet_seq_err;
-      if (attributes_.recovery == LossRecovery::selective_repeat && length == kMaxWindow / 8) {
-        for (uint32_t i = 1; i < kMaxWindow; ++i) {
+      if (selective() && length == kMaxSelectiveWindow / 8) {
+        for (uint32_t i = 1; i < kMaxSelectiveWindow; ++i) {
           const uint32_t early = psn_add(psn, i);
           if (psn_distance(queue_.end, early) <= 0) break;
           if ((payload[i / 8] >> (i % 8) & 1) == 0 || has_response(queue_.at(queue_.find(early)).work.opcode)) continue;
@@ -177,25 +181,31 @@ void Completer::mark_arrived(SendQueue::Mark& mark) {
 // Requests before `limit` have arrived; for READs and atomics only their answers count. False when one of those is missing.
 bool Completer::acknowledge(Time now, uint32_t limit) {
   const uint32_t before = queue_.una;
-  uint64_t index = queue_.head;
-  for (uint32_t psn = queue_.una; psn != limit; psn = psn_add(psn, 1)) {
-    while (psn_distance(queue_.at(index).end_psn(), psn) <= 0) ++index;
-    if (!has_response(queue_.at(index).work.opcode)) {
-      mark_received(psn);
-    } else if (attributes_.recovery == LossRecovery::go_back_n) {
-      break;
+  if (selective()) {
+    uint64_t index = queue_.head;
+    for (uint32_t psn = queue_.una; psn != limit; psn = psn_add(psn, 1)) {
+      while (psn_distance(queue_.at(index).end_psn(), psn) <= 0) ++index;
+      if (!has_response(queue_.at(index).work.opcode)) mark_received(psn);
+    }
+    skip_received();
+  } else {
+    while (queue_.una != limit && !has_response(queue_.at(queue_.head).work.opcode)) {
+      const uint32_t end = queue_.at(queue_.head).end_psn();
+      queue_.advance(psn_distance(limit, end) < 0 ? limit : end, qpn_, context_.completions);
     }
   }
-  settle(now, before);
+  answered(now, before);
   return queue_.una == limit || psn_distance(queue_.una, limit) > 0;
 }
 
-// Moves una over what has been answered since it was `before`.
-void Completer::settle(Time now, uint32_t before) {
+void Completer::skip_received() {
   while (queue_.una != queue_.end && queue_.mark(queue_.una).received) {
-    queue_.una = psn_add(queue_.una, 1);
-    if (queue_.una == queue_.at(queue_.head).end_psn()) queue_.retire(WorkStatus::success, qpn_, context_.completions);
+    queue_.advance(psn_add(queue_.una, 1), qpn_, context_.completions);
   }
+}
+
+// una was `before` until now.
+void Completer::answered(Time now, uint32_t before) {
   if (queue_.una == before) return;
   requester_.answered();
   recovering_ = false;
@@ -234,7 +244,7 @@ void Completer::lose() {
 }
 
 void Completer::send_again() {
-  if (attributes_.recovery == LossRecovery::selective_repeat) {
+  if (selective()) {
     mark_all_lost();
   } else {
     requester_.go_back();

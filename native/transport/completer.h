@@ -36,7 +36,9 @@ class Completer {
   WorkStatus receive_data(Time now, uint32_t psn, const uint8_t* data, uint32_t length, uint64_t entry);
   void mark_received(uint32_t psn);
   bool acknowledge(Time now, uint32_t limit);
-  void settle(Time now, uint32_t before);
+  void skip_received();
+  void answered(Time now, uint32_t before);
+  bool selective() const { return attributes_.recovery == LossRecovery::selective_repeat; }
   void mark_arrived(SendQueue::Mark& mark);
   void find_losses();
   void mark_all_lost();

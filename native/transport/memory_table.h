@@ -22,6 +22,8 @@ struct MemoryRegion {
   uint32_t domain = 0;  // protection domain
   uint8_t access = 0;
   std::shared_ptr<void> owner;  // of data, for as long as the region is registered
+  // Stands for no memory of its own: each address is that of data[0]. Behind it there is room for any packet's payload.
+  bool scratch = false;
 };
 
 class MemoryTable {
@@ -63,7 +65,7 @@ class MemoryTable {
     return true;
   }
   // Where `address` is, if all `length` > 0 bytes from there lie in the region of this key and domain with all the rights in
-  // `access`; else null.
+  // `access`; else null. In a scratch region at most 4096 of those bytes are there.
   uint8_t* find(uint32_t key, uint32_t domain, uint64_t address, uint64_t length, uint8_t access) const {
     const Slot* slot = const_cast<MemoryTable*>(this)->find_slot(key);
     if (slot == nullptr || !slot->valid) return nullptr;
@@ -71,7 +73,7 @@ class MemoryTable {
     if (region.domain != domain || (region.access & access) != access) return nullptr;
     const uint64_t offset = address - region.address;
     if (address < region.address || offset > region.length || length > region.length - offset) return nullptr;
-    return region.data + offset;
+    return region.scratch ? region.data : region.data + offset;
   }
 
  private:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "transport/opcode.h"
 #include "transport/psn.h"
@@ -20,6 +21,31 @@ struct MessageStreamParameters {
   uint32_t first_psn = 0;
 };
 
+// The lengths of a stream's messages, in order.
+class MessageSizes {
+ public:
+  // Messages of `message_bytes` until there are `total_bytes`, the last cut to fit; 0 = no end.
+  MessageSizes(uint32_t message_bytes, uint64_t total_bytes)
+      : left_(total_bytes), each_(message_bytes), bounded_(total_bytes > 0) {}
+  // Each message of its own length, none of them 0. What `sizes` refers to must outlive this.
+  explicit MessageSizes(std::span<const uint32_t> sizes) : sizes_(sizes.data()), left_(sizes.size()) {}
+
+  // 0: there are no more.
+  uint32_t next() {
+    if (sizes_ != nullptr) return left_ > 0 ? (--left_, *sizes_++) : 0;
+    if (!bounded_) return each_;
+    const uint32_t bytes = static_cast<uint32_t>(std::min<uint64_t>(each_, left_));
+    left_ -= bytes;
+    return bytes;
+  }
+
+ private:
+  const uint32_t* sizes_ = nullptr;
+  uint64_t left_;  // bytes, or sizes
+  uint32_t each_ = 0;
+  bool bounded_ = false;
+};
+
 class MessageStream {
  public:
   struct Segment {
@@ -32,41 +58,39 @@ class MessageStream {
   };
 
   explicit MessageStream(const MessageStreamParameters& parameters)
-      : parameters_(parameters), psn_(parameters.first_psn & kPsnMask) {
-    begin_message();
-  }
+      : operation_(parameters.operation),
+        path_mtu_(parameters.path_mtu),
+        psn_(parameters.first_psn & kPsnMask),
+        sizes_(parameters.message_bytes, parameters.total_bytes),
+        message_(sizes_.next()) {}
 
   bool finished() const { return message_ == 0; }
   // Payload bytes of the next packet; 0 when finished.
-  uint32_t next_payload() const { return std::min(parameters_.path_mtu, message_ - offset_); }
+  uint32_t next_payload() const { return std::min(path_mtu_, message_ - offset_); }
   bool next_is_first() const { return offset_ == 0; }
 
   Segment next() {
     const uint32_t payload = next_payload();
     const bool first = offset_ == 0;
     const bool last = offset_ + payload == message_;
-    const WorkOpcode work = parameters_.operation == Operation::write ? WorkOpcode::write : WorkOpcode::send;
+    const WorkOpcode work = operation_ == Operation::write ? WorkOpcode::write : WorkOpcode::send;
     const Segment segment{packet_opcode(work, first, last), psn_, payload, message_, first, last};
     psn_ = psn_add(psn_, 1);
     offset_ += payload;
-    sent_ += payload;
-    if (last) begin_message();
+    if (last) {
+      offset_ = 0;
+      message_ = sizes_.next();
+    }
     return segment;
   }
 
  private:
-  void begin_message() {
-    offset_ = 0;
-    message_ = parameters_.message_bytes;
-    if (parameters_.total_bytes == 0) return;
-    message_ = static_cast<uint32_t>(std::min<uint64_t>(message_, parameters_.total_bytes - sent_));
-  }
-
-  MessageStreamParameters parameters_;
+  Operation operation_;
+  uint32_t path_mtu_;
   uint32_t psn_;
-  uint32_t message_ = 0;  // length of the message under way; 0 = no more
+  MessageSizes sizes_;
+  uint32_t message_;  // length of the message under way; 0 = no more
   uint32_t offset_ = 0;
-  uint64_t sent_ = 0;
 };
 
 }  // namespace weir

@@ -22,8 +22,10 @@ constexpr bool may_become(QueuePairState from, QueuePairState to) {
 // must be chosen at both ends: out-of-order packets are kept, and NAKs say which (32 bytes behind the AETH).
 enum class LossRecovery : uint8_t { go_back_n, selective_repeat };
 
-// Packets in flight at most, beyond the oldest one that is not acknowledged.
-inline constexpr uint32_t kMaxWindow = 256;
+// Packets in flight at most, beyond the oldest one that is not acknowledged. The selective NAK has a bit for each.
+inline constexpr uint32_t kDefaultWindow = 256;
+inline constexpr uint32_t kMaxWindow = 65'536;
+inline constexpr uint32_t kMaxSelectiveWindow = 256;
 inline constexpr uint32_t kMaxRdAtomic = 128;
 
 struct QueueAttributes {
@@ -41,8 +43,8 @@ struct QueueAttributes {
   uint8_t max_rd_atomic = 16;       // READs and atomics under way as requester, 1..kMaxRdAtomic
   uint8_t max_dest_rd_atomic = 16;  // as responder, from 0
   LossRecovery recovery = LossRecovery::go_back_n;
-  uint32_t window = kMaxWindow;  // packets in flight, 4..kMaxWindow
-  uint32_t queue_key = 0;        // UD
+  uint32_t window = kDefaultWindow;  // packets in flight, 4..kMaxWindow; selective_repeat: ..kMaxSelectiveWindow
+  uint32_t queue_key = 0;            // UD
 };
 
 }  // namespace weir

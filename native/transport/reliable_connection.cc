@@ -13,8 +13,11 @@ void ReliableConnection::modify(QueuePairState to, const QueueAttributes& attrib
   const QueuePairState from = state_;
   if (to == QueuePairState::reset || to == QueuePairState::error) {
     state_ = to;
+    changed_ = true;
     flush();
-    responder_.start();
+    sends_.stop();
+    requester_.stop();
+    responder_.stop();
     return;
   }
   require_attributes(attributes);
@@ -33,7 +36,8 @@ void ReliableConnection::modify(QueuePairState to, const QueueAttributes& attrib
   attributes_.retry_count = attributes.retry_count;
   attributes_.rnr_retry = attributes.rnr_retry;
   attributes_.max_rd_atomic = attributes.max_rd_atomic;
-  sends_.start(attributes_.send_psn & kPsnMask);
+  const bool selective = attributes_.recovery == LossRecovery::selective_repeat;
+  sends_.start(attributes_.send_psn & kPsnMask, selective ? attributes_.window : 0);
   requester_.start();
   completer_.start();
 }
@@ -45,12 +49,13 @@ bool ReliableConnection::serves(const SendWork& work) const {
 
 void ReliableConnection::receive(Time now, const uint8_t* frame, const PacketMeta& meta) {
   if (!may_receive()) return void(++context_.counters.drop_wrong_state);
+  changed_ = true;
   const uint8_t* packet = frame + meta.bth_offset;
   const Bth bth = load_bth(packet);
   if (!admits(bth.partition_key)) return void(++context_.counters.drop_partition_key);
   const uint32_t headers = kBthHeader + extension_length(bth.opcode);
   if (!is_response(bth.opcode)) {
-    if (!responder_.receive(packet, headers + meta.payload_length + bth.pad_count)) fail(WorkStatus::success);
+    if (!responder_.receive(bth, packet, headers + meta.payload_length + bth.pad_count)) fail(WorkStatus::success);
     return;
   }
   if (state_ != QueuePairState::rts) return void(++context_.counters.drop_wrong_state);
@@ -59,6 +64,7 @@ void ReliableConnection::receive(Time now, const uint8_t* frame, const PacketMet
 }
 
 void ReliableConnection::take_control(OutgoingPacket& out) {
+  changed_ = true;
   responder_.take_control(out);
   address(out);
 }
@@ -69,12 +75,17 @@ bool ReliableConnection::responder_next() const {
   return !responded_last_ || state_ != QueuePairState::rts || requester_.data_bytes() == 0;
 }
 
+// Asked for several times for each packet, and seldom different.
 uint32_t ReliableConnection::data_bytes() const {
-  if (responder_next()) return responder_.data_bytes();
-  return state_ == QueuePairState::rts ? requester_.data_bytes() : 0;
+  if (changed_) {
+    changed_ = false;
+    data_bytes_ = responder_next() ? responder_.data_bytes() : state_ == QueuePairState::rts ? requester_.data_bytes() : 0;
+  }
+  return data_bytes_;
 }
 
 bool ReliableConnection::take_data(Time now, OutgoingPacket& out) {
+  changed_ = true;
   responded_last_ = responder_next();
   if (responded_last_) {
     if (!responder_.take_data(out)) return fail(WorkStatus::success), false;
@@ -96,6 +107,7 @@ void ReliableConnection::address(OutgoingPacket& out) const {
 
 void ReliableConnection::advance(Time now) {
   if (state_ != QueuePairState::rts) return;
+  changed_ = true;
   const WorkStatus status = completer_.advance(now);
   if (status != WorkStatus::success) fail(status);
 }

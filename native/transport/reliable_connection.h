@@ -25,6 +25,8 @@ class ReliableConnection final : public VerbsTransport {
   Time next_deadline() const override { return state_ == QueuePairState::rts ? completer_.next_deadline() : kNever; }
   void advance(Time now) override;
 
+  const Responder& responder() const { return responder_; }
+
  private:
   bool serves(const SendWork& work) const override;
   bool responder_next() const;
@@ -33,7 +35,8 @@ class ReliableConnection final : public VerbsTransport {
   Requester requester_;
   Completer completer_;
   Responder responder_;
-  bool responded_last_ = false;  // requests and READ responses take turns
+  mutable uint32_t data_bytes_ = 0;  // unless changed_
+  bool responded_last_ = false;      // requests and READ responses take turns
 };
 
 }  // namespace weir

@@ -4,8 +4,8 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 
-#include "base/lazy_memory.h"
 #include "transport/psn.h"
 #include "transport/queue_attributes.h"
 
@@ -13,35 +13,37 @@ namespace weir {
 
 class ReorderBuffer {
  public:
+  // `path_mtu`: 0 when packets carry no payload.
   explicit ReorderBuffer(uint32_t path_mtu)
-      : stride_(kBthHeader + kAtomicHeader + path_mtu + 4), bytes_(static_cast<size_t>(stride_) * kMaxWindow, false) {}
+      : stride_(kBthHeader + kAtomicHeader + path_mtu + 4),
+        bytes_(std::make_unique_for_overwrite<uint8_t[]>(static_cast<size_t>(stride_) * kMaxSelectiveWindow)) {}
 
   bool empty() const { return count_ == 0; }
-  // Packets [expected + 1, expected + kMaxWindow) may be kept; `bytes` from the BTH to the end of the pad. False: it does not
-  // fit.
-  bool keep(uint32_t psn, const uint8_t* bytes, uint32_t length) {
-    if (length > stride_) return false;
-    Slot& slot = slots_[psn % kMaxWindow];
+  // Packets [expected + 1, expected + kMaxSelectiveWindow) may be kept; `length` from the BTH to the end of the pad, of which
+  // the first `there` bytes exist. False: it does not fit.
+  bool keep(uint32_t psn, const uint8_t* bytes, uint32_t there, uint32_t length) {
+    if (there > stride_) return false;
+    Slot& slot = slots_[psn % kMaxSelectiveWindow];
     if (slot.length == 0) ++count_;
     slot = {psn, length};
-    std::memcpy(at(psn), bytes, length);
+    std::memcpy(at(psn), bytes, there);
     return true;
   }
   // 0: not here.
   uint32_t length(uint32_t psn) const {
-    const Slot& slot = slots_[psn % kMaxWindow];
+    const Slot& slot = slots_[psn % kMaxSelectiveWindow];
     return slot.psn == psn ? slot.length : 0;
   }
-  const uint8_t* bytes(uint32_t psn) const { return bytes_.data() + static_cast<size_t>(psn % kMaxWindow) * stride_; }
+  const uint8_t* bytes(uint32_t psn) const { return bytes_.get() + static_cast<size_t>(psn % kMaxSelectiveWindow) * stride_; }
   void drop(uint32_t psn) {
     if (length(psn) == 0) return;
     --count_;
-    slots_[psn % kMaxWindow].length = 0;
+    slots_[psn % kMaxSelectiveWindow].length = 0;
   }
   // Bit i: packet expected + i is here.
-  void bitmap(uint32_t expected, uint8_t (&out)[kMaxWindow / 8]) const {
+  void bitmap(uint32_t expected, uint8_t (&out)[kMaxSelectiveWindow / 8]) const {
     std::memset(out, 0, sizeof out);
-    for (uint32_t i = 0; i < kMaxWindow; ++i) {
+    for (uint32_t i = 0; i < kMaxSelectiveWindow; ++i) {
       if (length(psn_add(expected, i)) != 0) out[i / 8] = static_cast<uint8_t>(out[i / 8] | 1u << (i % 8));
     }
   }
@@ -51,12 +53,12 @@ class ReorderBuffer {
     uint32_t psn = 0;
     uint32_t length = 0;
   };
-  uint8_t* at(uint32_t psn) { return bytes_.data() + static_cast<size_t>(psn % kMaxWindow) * stride_; }
+  uint8_t* at(uint32_t psn) { return bytes_.get() + static_cast<size_t>(psn % kMaxSelectiveWindow) * stride_; }
 
   uint32_t stride_;
   uint32_t count_ = 0;
-  std::array<Slot, kMaxWindow> slots_{};
-  LazyMemory bytes_;
+  std::array<Slot, kMaxSelectiveWindow> slots_{};
+  std::unique_ptr<uint8_t[]> bytes_;  // only what is kept was ever written
 };
 
 }  // namespace weir

@@ -15,6 +15,7 @@ void Requester::start() {
   order_ = messages_ = limit_ = unrequested_ = 0;
   counts_credits_ = false;
   waits_until_ = kNever;
+  pending_ = std::vector<uint32_t>(attributes_.max_rd_atomic);
   pending_head_ = pending_count_ = 0;
 }
 
@@ -81,8 +82,9 @@ Requester::Choice Requester::choose() const {
 uint32_t Requester::data_bytes() const {
   const Choice choice = choose();
   if (choice.entry == nullptr) return 0;
-  const uint32_t offset = static_cast<uint32_t>(psn_distance(choice.psn, choice.entry->first_psn));
-  const uint8_t opcode = packet_opcode(choice.entry->work.opcode, offset == 0, offset + choice.packets == choice.entry->packets);
+  const SendEntry& entry = *choice.entry;
+  const uint32_t packet = static_cast<uint32_t>(psn_distance(choice.psn, entry.first_psn));
+  const uint8_t opcode = packet_opcode(entry.work.opcode, packet == 0, packet + choice.packets == entry.packets);
   return kBthHeader + extension_length(opcode) + ((payload_of(choice) + 3) & ~3u) + kIcrc;
 }
 
@@ -105,6 +107,7 @@ bool Requester::take(OutgoingPacket& out, uint64_t& failed) {
       failed = choice.lost ? queue_.find(choice.psn) : queue_.cursor;
       return false;
     }
+    if (!context_.payload) out.payload = nullptr;
   }
   out.header.opcode = packet_opcode(work.opcode, packet == 0, last);
   out.header.psn = choice.psn;
@@ -122,12 +125,7 @@ bool Requester::take(OutgoingPacket& out, uint64_t& failed) {
 
 void Requester::account(const Choice& choice, bool ack_request) {
   if (ack_request) unrequested_ = 0;
-  for (uint32_t i = 0; i < choice.packets; ++i) {
-    const uint32_t psn = psn_add(choice.psn, i);
-    SendQueue::Mark& mark = queue_.mark(psn);
-    if (mark.lost) --queue_.lost;
-    mark = {.order = ++order_, .again = psn_distance(queue_.end, psn) > 0};
-  }
+  if (attributes_.recovery == LossRecovery::selective_repeat) mark_sent(choice);
   if (choice.lost) {
     ++context_.counters.retransmitted;
     return;
@@ -146,7 +144,16 @@ void Requester::account(const Choice& choice, bool ack_request) {
     queue_.begun = queue_.cursor + 1;
   }
   if (queue_.next == entry.end_psn()) ++queue_.cursor;
-  if (has_response(entry.work.opcode)) pending_[(pending_head_ + pending_count_++) % pending_.size()] = queue_.next;
+  if (has_response(entry.work.opcode)) pending_[(pending_head_ + pending_count_++) % attributes_.max_rd_atomic] = queue_.next;
+}
+
+void Requester::mark_sent(const Choice& choice) {
+  for (uint32_t i = 0; i < choice.packets; ++i) {
+    const uint32_t psn = psn_add(choice.psn, i);
+    SendQueue::Mark& mark = queue_.mark(psn);
+    if (mark.lost) --queue_.lost;
+    mark = {.order = ++order_, .again = psn_distance(queue_.end, psn) > 0};
+  }
 }
 
 void Requester::set_credits(uint32_t message_sequence, uint8_t code) {
@@ -167,7 +174,7 @@ void Requester::go_back() {
 void Requester::answered() {
   if (psn_distance(queue_.una, queue_.next) > 0) queue_.go_back();
   while (pending_count_ > 0 && psn_distance(pending_[pending_head_], queue_.una) <= 0) {
-    pending_head_ = (pending_head_ + 1) % pending_.size();
+    pending_head_ = (pending_head_ + 1) % attributes_.max_rd_atomic;
     --pending_count_;
   }
 }

@@ -5,8 +5,8 @@
 // bounds what comes back.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <vector>
 
 #include "base/types.h"
 #include "transport/queue_attributes.h"
@@ -21,6 +21,8 @@ class Requester {
       : attributes_(attributes), context_(context), queue_(queue) {}
 
   void start();
+  // Frees what start() took.
+  void stop() { pending_ = std::vector<uint32_t>(); }
   // Bytes from BTH to ICRC of the packet that may go now; 0: none.
   uint32_t data_bytes() const;
   // Only when data_bytes() > 0. False when local memory of the work request `failed` is not valid (any more).
@@ -49,6 +51,7 @@ class Requester {
   bool credits_allow(const SendEntry& entry, uint32_t psn) const;
   uint32_t sequence_of(const SendEntry& entry, uint32_t psn) const;
   void account(const Choice& choice, bool ack_request);
+  void mark_sent(const Choice& choice);
 
   const QueueAttributes& attributes_;
   const TransportContext& context_;
@@ -60,7 +63,7 @@ class Requester {
   uint32_t unrequested_ = 0;  // packets since the last AckReq
   Time waits_until_ = kNever;
   // Ends of READ pieces and atomics without their answers, in order.
-  std::array<uint32_t, kMaxRdAtomic> pending_{};
+  std::vector<uint32_t> pending_;
   uint32_t pending_head_ = 0;
   uint32_t pending_count_ = 0;
 };

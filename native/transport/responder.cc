@@ -17,15 +17,19 @@ void Responder::start() {
   sequence_ = 0;
   nak_sent_ = false;
   message_ = RequestKind::none;
-  responses_.clear();
-  responses_.packet_bytes = attributes_.path_mtu;
-  executed_.clear();
-  early_ =
-      attributes_.recovery == LossRecovery::selective_repeat ? std::make_unique<ReorderBuffer>(attributes_.path_mtu) : nullptr;
+  responses_.start(attributes_.max_dest_rd_atomic, attributes_.path_mtu);
+  executed_.start(attributes_.max_dest_rd_atomic);
+  early_ = selective() ? std::make_unique<ReorderBuffer>(context_.payload ? attributes_.path_mtu : 0) : nullptr;
+  executed_so_far_ = {};
 }
 
-bool Responder::receive(const uint8_t* packet, uint32_t length) {
-  const Bth bth = load_bth(packet);
+void Responder::stop() {
+  responses_.stop();
+  executed_.stop();
+  early_.reset();
+}
+
+bool Responder::receive(const Bth& bth, const uint8_t* packet, uint32_t length) {
   const int32_t ahead = psn_distance(bth.psn, expected_);
   if (ahead > 0) return early(bth, packet, length), true;
   if (ahead < 0) {
@@ -33,14 +37,15 @@ bool Responder::receive(const uint8_t* packet, uint32_t length) {
     repeat(bth, request_opcode(bth.opcode), packet + kBthHeader);
     return true;
   }
-  if (!execute(packet, length)) return false;
+  if (!execute(bth, packet, length)) return false;
   if (early_ == nullptr) return true;
   // What came early follows, as far as it goes; a receive that is missing stops it.
   bool followed = false;
   while (const uint32_t kept = early_->length(expected_)) {
     const uint32_t psn = expected_;
     early_->drop(psn);
-    if (!execute(early_->bytes(psn), kept)) return false;
+    const uint8_t* bytes = early_->bytes(psn);
+    if (!execute(load_bth(bytes), bytes, kept)) return false;
     if (psn == expected_) break;
     followed = true;
   }
@@ -52,15 +57,15 @@ bool Responder::receive(const uint8_t* packet, uint32_t length) {
 void Responder::early(const Bth& bth, const uint8_t* packet, uint32_t length) {
   ++context_.counters.out_of_sequence;
   if (early_ != nullptr) {
-    const bool near = psn_distance(bth.psn, expected_) < static_cast<int32_t>(kMaxWindow);
-    if (!near || !early_->keep(bth.psn, packet, length)) ++context_.counters.drop_reorder;
+    const bool near = psn_distance(bth.psn, expected_) < static_cast<int32_t>(kMaxSelectiveWindow);
+    const uint32_t there = context_.payload ? length : kBthHeader + extension_length(bth.opcode);
+    if (!near || !early_->keep(bth.psn, packet, there, length)) ++context_.counters.drop_reorder;
   }
   if (!nak_sent_) negative(kNakSequence);
 }
 
 // At the expected PSN. True also when it was not executed but the peer may try again.
-bool Responder::execute(const uint8_t* packet, uint32_t length) {
-  const Bth bth = load_bth(packet);
+bool Responder::execute(const Bth& bth, const uint8_t* packet, uint32_t length) {
   const RequestOpcode opcode = request_opcode(bth.opcode);
   const uint8_t* extension = packet + kBthHeader;
   const uint32_t headers = kBthHeader + extension_length(bth.opcode);
@@ -96,7 +101,7 @@ bool Responder::execute_send(const Bth& bth, RequestOpcode opcode, const uint8_t
     uint8_t* to =
         context_.memory.find(receive.local_key, attributes_.domain, receive.local_address + offset, length, kLocalWrite);
     if (to == nullptr) return refuse_receive(kNakRemoteOperation, WorkStatus::local_protection_error);
-    std::memcpy(to, payload, length);
+    if (context_.payload) std::memcpy(to, payload, length);
   }
   message_ = opcode.last ? RequestKind::none : RequestKind::send;
   offset_ = offset + length;
@@ -113,7 +118,8 @@ bool Responder::execute_send(const Bth& bth, RequestOpcode opcode, const uint8_t
                                               : uint8_t{0},
                  WorkOpcode::send, offset_, word);
   }
-  executed(1, opcode.last);
+  const uint32_t headers = kBthHeader + static_cast<uint32_t>(payload - extension);
+  delivered(length, headers + length + bth.pad_count, opcode.last);
   if (bth.ack_request) acknowledge();
   return true;
 }
@@ -136,7 +142,7 @@ bool Responder::execute_write(const Bth& bth, RequestOpcode opcode, const uint8_
   }
   const bool immediate = with_immediate(bth.opcode);
   if (immediate && receives_.empty()) return not_ready();
-  if (length > 0) std::memcpy(to, payload, length);
+  if (length > 0 && context_.payload) std::memcpy(to, payload, length);
   write_ = reth;
   offset_ = offset + length;
   message_ = opcode.last ? RequestKind::none : RequestKind::write;
@@ -144,7 +150,8 @@ bool Responder::execute_write(const Bth& bth, RequestOpcode opcode, const uint8_
     take_receive(kWithImmediate, WorkOpcode::write_immediate, reth.dma_length,
                  load_be32(extension + (opcode.first ? kRethHeader : 0)));
   }
-  executed(1, opcode.last);
+  const uint32_t headers = kBthHeader + static_cast<uint32_t>(payload - extension);
+  delivered(length, headers + length + bth.pad_count, opcode.last);
   if (bth.ack_request) acknowledge();
   return true;
 }
@@ -169,9 +176,9 @@ bool Responder::execute_read(const Bth& bth, const uint8_t* extension) {
   response.key = reth.rkey;
   response.address = reth.virtual_address;
   response.length = reth.dma_length;
-  executed(packets, true);
+  proceed(packets, true);
   response.sequence = sequence_;
-  executed_.remember(response, attributes_.max_dest_rd_atomic);
+  executed_.remember(response);
   responses_.push(response);
   return true;
 }
@@ -199,9 +206,9 @@ bool Responder::execute_atomic(const Bth& bth, const uint8_t* extension) {
   response.psn = response.first_psn = bth.psn;
   response.end_psn = psn_add(bth.psn, 1);
   response.original = original;
-  executed(1, true);
+  proceed(1, true);
   response.sequence = sequence_;
-  executed_.remember(response, attributes_.max_dest_rd_atomic);
+  executed_.remember(response);
   responses_.push(response);
   return true;
 }
@@ -288,11 +295,19 @@ bool Responder::refuse_receive(uint8_t syndrome, WorkStatus status) {
   return false;
 }
 
-void Responder::executed(uint32_t packets, bool message_ends) {
+void Responder::proceed(uint32_t packets, bool message_ends) {
   expected_ = psn_add(expected_, packets);
   if (message_ends) sequence_ = psn_add(sequence_, 1);
   // What a NAK that still waits asks for has come.
   if (!responses_.empty() && responses_.back().kind == Response::Kind::negative) responses_.pop_back();
+}
+
+void Responder::delivered(uint32_t payload, uint32_t transport_bytes, bool message_ends) {
+  ++executed_so_far_.packets;
+  executed_so_far_.bytes += payload;
+  executed_so_far_.transport_bytes += transport_bytes;
+  executed_so_far_.messages += message_ends;
+  proceed(1, message_ends);
 }
 
 // Up to the last packet executed. One that waits at the end of the queue serves for both.
@@ -384,6 +399,7 @@ bool Responder::take_data(OutgoingPacket& out) {
       responses_.back().psn = psn;
       return false;
     }
+    if (!context_.payload) out.payload = nullptr;
   }
   out.header.opcode = first && last ? kOpcodeRcReadResponseOnly
                       : first       ? kOpcodeRcReadResponseFirst

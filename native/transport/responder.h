@@ -26,9 +26,20 @@ class Responder {
 
   // To expect attributes.receive_psn.
   void start();
-  // A packet that is not a response, from the BTH on; `length` from there to the end of the pad. False: the peer made an error
+  // Frees what start() took; nothing waits any more.
+  void stop();
+  // A packet that is not a response, from its `bth` on; `length` from there to the end of the pad. False: the peer made an error
   // that ends the queue pair; the NAK waits.
-  bool receive(const uint8_t* packet, uint32_t length);
+  bool receive(const Bth& bth, const uint8_t* packet, uint32_t length);
+  uint32_t expected() const { return expected_; }
+  // SENDs and WRITEs executed so far.
+  struct Executed {
+    uint64_t packets = 0;
+    uint64_t bytes = 0;            // of payload
+    uint64_t transport_bytes = 0;  // from the BTH to the end of the pad
+    uint64_t messages = 0;         // whole ones
+  };
+  const Executed& executed() const { return executed_so_far_; }
 
   bool control_waits() const { return !responses_.empty() && responses_.front().kind != Response::Kind::read; }
   void take_control(OutgoingPacket& out);
@@ -38,7 +49,8 @@ class Responder {
   bool take_data(OutgoingPacket& out);
 
  private:
-  bool execute(const uint8_t* packet, uint32_t length);
+  bool execute(const Bth& bth, const uint8_t* packet, uint32_t length);
+  bool selective() const { return attributes_.recovery == LossRecovery::selective_repeat; }
   bool execute_send(const Bth& bth, RequestOpcode opcode, const uint8_t* extension, const uint8_t* payload, uint32_t length);
   bool execute_write(const Bth& bth, RequestOpcode opcode, const uint8_t* extension, const uint8_t* payload, uint32_t length);
   bool execute_read(const Bth& bth, const uint8_t* extension);
@@ -49,7 +61,8 @@ class Responder {
   void take_receive(uint8_t flags, WorkOpcode opcode, uint32_t bytes, uint32_t immediate);
   bool refuse(uint8_t syndrome);
   bool refuse_receive(uint8_t syndrome, WorkStatus status);
-  void executed(uint32_t packets, bool message_ends);
+  void proceed(uint32_t packets, bool message_ends);
+  void delivered(uint32_t payload, uint32_t transport_bytes, bool message_ends);
   void acknowledge();
   void answer(const Response& response);
   void negative(uint8_t syndrome);
@@ -69,8 +82,9 @@ class Responder {
   Reth write_;
   ResponseQueue responses_;
   ExecutedRequests executed_;
+  Executed executed_so_far_;
   std::unique_ptr<ReorderBuffer> early_;  // selective repeat
-  uint8_t missing_[kMaxWindow / 8] = {};
+  uint8_t missing_[kMaxSelectiveWindow / 8] = {};
 };
 
 }  // namespace weir

@@ -5,10 +5,10 @@
 //   end      behind the newest PSN ever sent; next < end while packets are sent again
 //   assigned behind the last PSN of the last work request
 //
-// A READ takes one PSN for each packet of its response. With selective repeat, PSNs in [una, end) carry marks of their own.
+// A READ takes one PSN for each packet of its response. With selective repeat, PSNs in [una, end) carry marks of their own; with
+// go-back-N, una says it all.
 #pragma once
 
-#include <array>
 #include <bit>
 #include <cstdint>
 #include <vector>
@@ -33,12 +33,15 @@ class SendQueue {
  public:
   explicit SendQueue(uint32_t depth) : depth_(depth), entries_(std::bit_ceil(depth)) {}
 
-  void start(uint32_t psn) {
+  // `marks`: for how many PSNs in flight.
+  void start(uint32_t psn, uint32_t marks) {
     head = cursor = begun = tail = 0;
     una = next = end = assigned = psn;
-    marks_.fill({});
+    marks_ = std::vector<Mark>(marks == 0 ? 0 : std::bit_ceil(marks));
     lost = unreported_ = 0;
   }
+  // Frees what start() took. Only when empty.
+  void stop() { marks_ = std::vector<Mark>(); }
 
   bool full() const { return tail - head == depth_; }
   bool empty() const { return head == tail; }
@@ -75,6 +78,12 @@ class SendQueue {
     return low;
   }
 
+  // Moves una to `psn`, of the oldest entry or just behind it; the entry is complete then.
+  void advance(uint32_t psn, uint32_t qpn, CompletionSink& completions) {
+    una = psn;
+    if (una == at(head).end_psn()) retire(WorkStatus::success, qpn, completions);
+  }
+
   void go_back() {
     next = una;
     cursor = head;
@@ -87,8 +96,8 @@ class SendQueue {
     bool held = false;      // the peer has it but has not executed it: it may yet refuse it
     bool lost = false;      // to be sent again
   };
-  Mark& mark(uint32_t psn) { return marks_[psn % kMaxWindow]; }
-  const Mark& mark(uint32_t psn) const { return marks_[psn % kMaxWindow]; }
+  Mark& mark(uint32_t psn) { return marks_[psn & (marks_.size() - 1)]; }
+  const Mark& mark(uint32_t psn) const { return marks_[psn & (marks_.size() - 1)]; }
 
   uint64_t head = 0;    // oldest entry that is not complete: una is in it
   uint64_t cursor = 0;  // the entry of `next`; tail when all is sent
@@ -104,7 +113,7 @@ class SendQueue {
   uint32_t depth_;
   uint32_t unreported_ = 0;  // retired since the last completion
   std::vector<SendEntry> entries_;
-  std::array<Mark, kMaxWindow> marks_{};
+  std::vector<Mark> marks_;
 };
 
 }  // namespace weir

@@ -18,7 +18,7 @@ namespace weir {
 // One packet on its way out. The payload is read before the transport is called again.
 struct OutgoingPacket {
   DataHeader header;
-  const uint8_t* payload = nullptr;
+  const uint8_t* payload = nullptr;  // null: the payload's bytes do not exist, as in simulation
   uint32_t payload_bytes = 0;
   uint32_t address_handle = UINT32_MAX;  // UD: whose path to take
 };
@@ -28,6 +28,7 @@ struct TransportContext {
   MemoryTable& memory;
   CompletionSink& completions;
   TransportCounters& counters;
+  bool payload = true;  // packets carry their payload's bytes; not in simulation: only the 32 bytes of a selective NAK do
 };
 
 class Transport {

@@ -27,10 +27,12 @@ void require_attributes(const QueueAttributes& a) {
   require(a.min_rnr_timer <= 31, "min_rnr_timer", "0 to 31");
   require(a.max_rd_atomic >= 1 && a.max_rd_atomic <= kMaxRdAtomic, "max_rd_atomic", "1 to 128");
   require(a.max_dest_rd_atomic <= kMaxRdAtomic, "max_dest_rd_atomic", "0 to 128");
-  require(a.window >= 4 && a.window <= kMaxWindow, "window", "4 to 256");
+  require(a.window >= 4 && a.window <= kMaxWindow, "window", "4 to 65536");
+  require(a.recovery == LossRecovery::go_back_n || a.window <= kMaxSelectiveWindow, "window", "4 to 256 with selective repeat");
 }
 
 void VerbsTransport::post_send(const SendWork& work) {
+  changed_ = true;
   if (state_ == QueuePairState::rts && serves(work) && !sends_.full()) return sends_.push(work, attributes_.path_mtu);
   const bool flushed = state_ == QueuePairState::error;
   context_.completions.complete(
@@ -52,6 +54,7 @@ bool VerbsTransport::admits(uint16_t partition_key) const {
 void VerbsTransport::fail(WorkStatus status) {
   if (state_ == QueuePairState::error) return;
   state_ = QueuePairState::error;
+  changed_ = true;
   if (status != WorkStatus::success && !sends_.empty()) sends_.retire(status, qpn_, context_.completions);
   flush();
   context_.completions.complete({.qpn = qpn_, .status = status, .retired = 0});

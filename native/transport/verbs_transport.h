@@ -41,6 +41,7 @@ class VerbsTransport : public Transport {
   QueueAttributes attributes_;
   SendQueue sends_;
   ReceiveQueue receives_;
+  mutable bool changed_ = true;  // since data_bytes() was last worked out
 };
 
 // Throws NativeError INVALID_STATE unless a queue pair may go from one state to the other.

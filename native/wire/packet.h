@@ -28,25 +28,25 @@ enum class FrameKind : uint8_t {
 struct PacketMeta {
   uint64_t destination_mac = 0;  // low 48 bits, first octet on the wire most significant
   uint64_t source_mac = 0;
-  uint32_t flow_hash = 0;       // over addresses, protocol and ports: for next-hop groups
-  uint32_t destination_qp = 0;  // 24 bits, BTH
-  uint32_t psn = 0;             // 24 bits, BTH
-  uint16_t ethertype = 0;       // after any 802.1Q tag
-  uint16_t vlan_tci = 0;        // PCP, DEI, VID; only when tagged
-  uint16_t l3_offset = 0;       // of the IP header from the start of the frame; 0 if the frame is not IP
-  uint16_t bth_offset = 0;      // 0 if the frame is not RoCEv2
-  uint16_t payload_length = 0;  // RoCEv2 payload without extension headers, pad and ICRC
-  uint16_t udp_source_port = 0;
+  uint32_t flow_hash = 0;  // over addresses, protocol and ports: for next-hop groups
+  uint16_t ethertype = 0;  // after any 802.1Q tag
+  uint16_t vlan_tci = 0;   // PCP, DEI, VID; only when tagged
   FrameKind kind = FrameKind::other;
   uint8_t ip_version = 0;  // 4, 6 or 0
   uint8_t dscp = 0;
-  uint8_t ecn = 0;        // 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE (RFC 3168)
-  uint8_t opcode = 0;     // BTH
-  uint8_t pad_count = 0;  // BTH
+  uint8_t ecn = 0;  // 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE (RFC 3168)
   bool tagged = false;
+  bool ecn_changed = false;     // the I/O edge writes `ecn` into the bytes
+  uint16_t l3_offset = 0;       // of the IP header from the start of the frame; 0 if the frame is not IP
+  uint32_t destination_qp = 0;  // 24 bits, BTH
+  uint32_t psn = 0;             // 24 bits, BTH
+  uint16_t bth_offset = 0;      // 0 if the frame is not RoCEv2
+  uint16_t payload_length = 0;  // RoCEv2 payload without extension headers, pad and ICRC
+  uint16_t udp_source_port = 0;
+  uint8_t opcode = 0;        // BTH
+  uint8_t pad_count = 0;     // BTH
   bool ack_request = false;  // BTH
   bool becn = false;         // BTH
-  bool ecn_changed = false;  // the I/O edge writes `ecn` into the bytes
 
   uint8_t pcp() const { return static_cast<uint8_t>(vlan_tci >> 13); }
   uint16_t vlan() const { return vlan_tci & 0x0fff; }
@@ -55,9 +55,8 @@ struct PacketMeta {
 using PacketId = uint32_t;
 inline constexpr PacketId kNoPacket = UINT32_MAX;
 
-struct Packet {
-  Time departs = 0;  // while a device holds it after picking it: when its last bit leaves
-  PacketMeta meta;
+// In the order of use: what a switch looks at lies in the first cache line.
+struct alignas(64) Packet {
   PacketId next = kNoPacket;  // intrusive link of whatever queue owns the packet
   uint32_t length = 0;        // bytes as a packet socket sees them: no FCS
   Offload offload = {};       // checked; the frame is not complete while any is pending
@@ -65,6 +64,8 @@ struct Packet {
   uint8_t priority = 0;    // 0..7, from the device's priority map
   uint8_t pfc_enable = 0;  // kind pfc, made by a device: priorities that the frame speaks of ...
   uint8_t pfc_xoff = 0;    // ... and which of them it stops; the others it starts again
+  PacketMeta meta;
+  Time departs = 0;  // while a device holds it after picking it: when its last bit leaves
 };
 
 // Bytes of a descriptor in simulation, where the headers of a frame exist and its payload does not.
@@ -75,8 +76,8 @@ inline constexpr uint32_t kHeaderStride = 128;
 class PacketPool {
  public:
   PacketPool(uint32_t count, uint32_t stride)
-      : packets_(static_cast<size_t>(count) * sizeof(Packet), false),
-        bytes_(static_cast<size_t>(count) * stride, stride > kLargePiece),
+      : packets_(static_cast<size_t>(count) * sizeof(Packet), stride > kLargePiece, stride <= kHeaderStride),
+        bytes_(static_cast<size_t>(count) * stride, stride > kLargePiece, stride <= kHeaderStride),
         stride_(stride),
         count_(count),
         available_(count) {}

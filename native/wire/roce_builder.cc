@@ -18,9 +18,8 @@ RoceTemplate::RoceTemplate(const RocePath& path) {
   bth_offset_ = udp_offset + kUdpHeader;
 }
 
-uint32_t RoceTemplate::build_data(uint8_t* out, const DataHeader& header, const uint8_t* payload, uint32_t payload_length) const {
+uint32_t RoceTemplate::write_transport(uint8_t* out, const DataHeader& header, uint32_t pad) const {
   std::memcpy(out, headers_, bth_offset_);
-  const uint32_t pad = -payload_length & 3;
   store_bth(out + bth_offset_, {.opcode = header.opcode,
                                 .pad_count = static_cast<uint8_t>(pad),
                                 .solicited = header.solicited,
@@ -54,10 +53,23 @@ uint32_t RoceTemplate::build_data(uint8_t* out, const DataHeader& header, const 
     store_be32(out + offset, header.immediate);
     offset += kImmediateHeader;
   }
+  return offset;
+}
+
+uint32_t RoceTemplate::build_data(uint8_t* out, const DataHeader& header, const uint8_t* payload, uint32_t payload_length) const {
+  const uint32_t pad = -payload_length & 3;
+  uint32_t offset = write_transport(out, header, pad);
   if (payload_length > 0) std::memcpy(out + offset, payload, payload_length);
   offset += payload_length;
   std::memset(out + offset, 0, pad);
   return finish(out, offset + pad);
+}
+
+uint32_t RoceTemplate::build_headers(uint8_t* out, const DataHeader& header, uint32_t payload_length) const {
+  const uint32_t pad = -payload_length & 3;
+  const uint32_t length = write_transport(out, header, pad) + payload_length + pad + kIcrc;
+  set_length(out, length);
+  return length;
 }
 
 uint32_t RoceTemplate::build_cnp(uint8_t* out, uint32_t destination_qp, uint8_t dscp, uint8_t pcp) const {
@@ -70,10 +82,14 @@ uint32_t RoceTemplate::build_cnp(uint8_t* out, uint32_t destination_qp, uint8_t 
   return finish(out, bth_offset_ + kBthHeader + kCnpReserved);
 }
 
-uint32_t RoceTemplate::finish(uint8_t* out, uint32_t icrc_offset) const {
-  const uint32_t length = icrc_offset + kIcrc;
+void RoceTemplate::set_length(uint8_t* out, uint32_t length) const {
   ip_set_length(out + l3_offset_, static_cast<uint16_t>(length - l3_offset_));
   store_be16(out + bth_offset_ - 4, static_cast<uint16_t>(length - bth_offset_ + kUdpHeader));
+}
+
+uint32_t RoceTemplate::finish(uint8_t* out, uint32_t icrc_offset) const {
+  const uint32_t length = icrc_offset + kIcrc;
+  set_length(out, length);
   write_icrc(out, l3_offset_, icrc_offset);
   return length;
 }

@@ -53,6 +53,9 @@ class RoceTemplate {
   // bytes; returns its length. payload_length is at most a path MTU (4096 bytes). UDP checksum 0, pad bytes 0, MigReq 0.
   uint32_t build_data(uint8_t* out, const DataHeader& header, const uint8_t* payload, uint32_t payload_length) const;
 
+  // The same up to the payload, which is left out with all that follows; returns the length of the whole frame.
+  uint32_t build_headers(uint8_t* out, const DataHeader& header, uint32_t payload_length) const;
+
   // A congestion notification packet (annex A17.9.3): opcode 0x81, PSN 0, BECN, default P_Key, 16 zero bytes. Sent as Not-ECT,
   // so that no marker ever touches it; `pcp` (0..7) replaces the path's priority when tagged.
   uint32_t build_cnp(uint8_t* out, uint32_t destination_qp, uint8_t dscp, uint8_t pcp) const;
@@ -61,6 +64,10 @@ class RoceTemplate {
   uint32_t bth_offset() const { return bth_offset_; }
 
  private:
+  // Writes BTH and extension headers; returns where they end.
+  uint32_t write_transport(uint8_t* out, const DataHeader& header, uint32_t pad) const;
+  // Writes the lengths and the checksum of a frame of `length` bytes.
+  void set_length(uint8_t* out, uint32_t length) const;
   // Writes lengths, checksum and ICRC of a frame whose ICRC starts at `icrc_offset`; returns the frame's length.
   uint32_t finish(uint8_t* out, uint32_t icrc_offset) const;
 

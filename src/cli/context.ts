@@ -5,9 +5,10 @@ import { type LoadedScenario, loadScenario } from "../config/scenario.js";
 import type { Scenario } from "../config/types.js";
 import type { LiveStream } from "../lab/live_view.js";
 import type { LabOptions, LabOutcome } from "../lab/types.js";
+import type { SimOptions, SimOutcome } from "../sim/types.js";
 
-/** Exit statuses of weir; a signal's is 128 + its number. */
-export const kExit = { ok: 0, failure: 1, usage: 2, invalid: 3, sigint: 130, sigterm: 143 } as const;
+/** Exit statuses of weir; a signal's is 128 + its number. `permanent` tells a scheduler not to try again. */
+export const kExit = { ok: 0, failure: 1, usage: 2, invalid: 3, permanent: 42, sigint: 130, sigterm: 143 } as const;
 
 /** The process as the verbs see it; tests give their own. */
 export interface CliContext {
@@ -18,6 +19,7 @@ export interface CliContext {
   /** Ends the process at once. */
   exit: (status: number) => void;
   runLab: (scenario: Scenario, options: LabOptions) => Promise<LabOutcome>;
+  runSimulation: (scenario: Scenario, options: SimOptions) => Promise<SimOutcome>;
   /** Runs the whole command again with the rights a lab needs, and gives its exit status; undefined: we have them. */
   elevate: () => Promise<number | undefined>;
 }
@@ -66,4 +68,13 @@ export function wantsColor(stream: LiveStream): boolean {
 /** Collects a repeatable option. */
 export function collect(value: string, before: readonly string[] = []): string[] {
   return [...before, value];
+}
+
+/** "sw:sw.pcap" and "h1--sw:a.pcap": everything up to the first colon is the place. */
+export function placeAndFile(option: string, value: string, example: string): { target: string; file: string } {
+  const colon = value.indexOf(":");
+  if (colon <= 0 || colon === value.length - 1) {
+    throw new UsageError(`${option} ${value}: no file`, { hint: `use LINK:FILE or NODE:FILE, for example ${example}` });
+  }
+  return { target: value.slice(0, colon), file: value.slice(colon + 1) };
 }

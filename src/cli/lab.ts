@@ -1,14 +1,15 @@
 /** `weir lab run`: a scenario on this host, with a live picture, tables and a report. */
 import { mkdirSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
-import { join } from "node:path";
 import { loadScenario } from "../config/scenario.js";
 import type { Scenario } from "../config/types.js";
 import { LiveView } from "../lab/live_view.js";
 import type { CaptureRequest, LabOptions, LabOutcome } from "../lab/types.js";
 import { writeRun } from "../report/run_files.js";
 import { renderTable } from "../report/table.js";
-import { asUsage, type CliContext, collect, kExit, load, UsageError, wantsColor } from "./context.js";
+import { asUsage, type CliContext, collect, kExit, load, placeAndFile, wantsColor } from "./context.js";
 import type { AddVerb } from "./program.js";
+import { runFolder } from "./run_folder.js";
+import { StopSignals } from "./stop_signals.js";
 
 interface RunOptions {
   json?: boolean;
@@ -61,7 +62,7 @@ async function run(context: CliContext, file: string, options: RunOptions): Prom
   if (elevated !== undefined) return elevated;
   const { scenario } = load(context, file, set);
   const text = readFileSync(file, "utf8");
-  const directory = options.out ?? join("weir-results", `${fileName(scenario.name)}-${timestamp(new Date())}`);
+  const directory = options.out ?? runFolder(scenario.name, new Date());
   mkdirSync(directory, { recursive: true });
 
   const ended = await runUntilSignal(context, scenario, options, directory);
@@ -82,46 +83,22 @@ async function runUntilSignal(
   options: RunOptions,
   captureDir: string,
 ): Promise<LabOutcome | number> {
-  const abort = new AbortController();
-  let status: number | undefined;
-  const stop = (signal: "SIGINT" | "SIGTERM") => {
-    const wanted = signal === "SIGINT" ? kExit.sigint : kExit.sigterm;
-    if (status !== undefined) return context.exit(wanted);
-    status = wanted;
-    if (!options.quiet) context.stderr.write(`${signal}: stopping; once more to quit at once\n`);
-    abort.abort(new Error(`stopped by ${signal}`));
-  };
+  const stop = new StopSignals(context, options.quiet === true);
   const view = options.quiet ? undefined : new LiveView(context.stderr, { scenario: scenario.name });
-  const labOptions: LabOptions = { view, signal: abort.signal, capture: options.capture ?? [], captureDir };
-  context.signals.on("SIGINT", stop).on("SIGTERM", stop);
+  const labOptions: LabOptions = { view, signal: stop.signal, capture: options.capture ?? [], captureDir };
   try {
     const outcome = await context.runLab(scenario, labOptions);
-    return status ?? outcome;
+    return stop.status ?? outcome;
   } catch (error) {
-    if (status !== undefined) return status;
+    if (stop.status !== undefined) return stop.status;
     throw error;
   } finally {
     view?.finish();
     if (readdirSync(captureDir).length === 0) rmdirSync(captureDir);
-    context.signals.off("SIGINT", stop).off("SIGTERM", stop);
+    stop.release();
   }
 }
 
-/** "sw:r.pcap" and "h1--sw:a.pcap": everything up to the first colon is the place. */
 function captureRequest(value: string, before: readonly CaptureRequest[] = []): CaptureRequest[] {
-  const colon = value.indexOf(":");
-  if (colon <= 0 || colon === value.length - 1) {
-    throw new UsageError(`--capture ${value}: no file`, { hint: "use LINK:FILE or NODE:FILE, for example sw:sw.pcap" });
-  }
-  return [...before, { target: value.slice(0, colon), file: value.slice(colon + 1) }];
-}
-
-/** A scenario's name as part of a path: nothing in it can leave the folder. */
-function fileName(name: string): string {
-  return name.replace(/[^A-Za-z0-9._-]+/g, "_").replace(/^\.+/, "_");
-}
-
-/** UTC, sorts by time: 20260131T235959Z. */
-function timestamp(date: Date): string {
-  return date.toISOString().replace(/[-:]|\.\d+/g, "");
+  return [...before, placeAndFile("--capture", value, "sw:sw.pcap")];
 }

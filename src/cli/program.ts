@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { addClear } from "./clear.js";
+import { addCompare } from "./compare.js";
 import { type CliContext, describeError, exitStatusOf, kExit } from "./context.js";
 import { addDoctor } from "./doctor.js";
 import { addLab } from "./lab.js";
@@ -13,6 +14,8 @@ import { addProfiles } from "./profiles.js";
 import { addReport } from "./report.js";
 import { addSchema } from "./schema.js";
 import { addShow } from "./show.js";
+import { addSim } from "./sim.js";
+import { addSweep } from "./sweep.js";
 import { addSwitch } from "./switch.js";
 import { addValidate } from "./validate.js";
 
@@ -21,6 +24,7 @@ Examples:
   weir validate incast.yaml                     is the scenario sound?
   weir lab run incast.yaml                      run it on this host, live picture, report at the end
   weir lab run incast.yaml --set switch.ecn.kmax=100KB --json
+  weir sim run incast.yaml                      the same in virtual time, at full rate
   weir profiles                                 DCQCN parameter sets and where they are from
 
 Exit status: 0 ok, 1 failure at run time, 2 bad usage or bad scenario, 3 finished but invalid (the host was the
@@ -34,7 +38,9 @@ export type AddVerb = (parent: Command, context: CliContext, done: (status: numb
 export async function runCli(argv: readonly string[], context: CliContext): Promise<number> {
   let status: number = kExit.ok;
   const program = new Command("weir")
-    .description("A software RoCEv2 NIC and lossless Ethernet switch: DCQCN, ECN and PFC on this host.")
+    .description(
+      "A software RoCEv2 NIC and lossless Ethernet switch: DCQCN, ECN and PFC, on this host and in virtual time.",
+    )
     .version(packageVersion(), "-V, --version")
     // An option behind a verb is the verb's, whatever it is called.
     .enablePositionalOptions()
@@ -62,6 +68,7 @@ export async function runCli(argv: readonly string[], context: CliContext): Prom
 
 const kVerbs: readonly AddVerb[] = [
   addLab,
+  addSim,
   addSwitch,
   addNic,
   addShow,
@@ -70,6 +77,8 @@ const kVerbs: readonly AddVerb[] = [
   addSchema,
   addProfiles,
   addReport,
+  addCompare,
+  addSweep,
   addPerf,
   addPing,
   addProbe,

@@ -6,8 +6,8 @@ import type { AddVerb } from "./program.js";
 export const addSchema: AddVerb = (parent, context) => {
   parent
     .command("schema")
-    .description("print the JSON Schema of scenarios, results, switch.yaml or nic.yaml")
-    .addArgument(new Argument("[name]").choices(["scenario", "result", "switch", "nic"]).default("scenario"))
+    .description("print the JSON Schema of scenarios, results, sweeps, switch.yaml or nic.yaml")
+    .addArgument(new Argument("[name]").choices(["scenario", "result", "switch", "nic", "sweep"]).default("scenario"))
     .addHelpText("after", "\nExample:\n  weir schema > scenario.schema.json     for completion in editors\n")
     .action((name: string) => {
       context.stdout.write(readFileSync(new URL(`../../schema/${name}.schema.json`, import.meta.url), "utf8"));

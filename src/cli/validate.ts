@@ -1,7 +1,9 @@
 /** `weir validate`: is a file sound, and what does it come to? */
 import { kindOfFile, loadNicDaemon, loadSwitchDaemon } from "../config/daemon.js";
 import { formatRate, formatTime } from "../config/units.js";
-import { asUsage, type CliContext, collect, describeError, exitStatusOf, kExit, load } from "./context.js";
+import { planSweep } from "../sweep/plan.js";
+import { loadSweep } from "../sweep/spec.js";
+import { asUsage, type CliContext, collect, describeError, exitStatusOf, kExit, load, UsageError } from "./context.js";
 import type { AddVerb } from "./program.js";
 
 interface Validated {
@@ -28,16 +30,23 @@ interface ValidatedDaemon {
   warnings: string[];
 }
 
+interface ValidatedSweep {
+  file: string;
+  sweep: string;
+  points: number;
+  warnings: string[];
+}
+
 export const addValidate: AddVerb = (parent, context, done) => {
   parent
     .command("validate")
-    .description("check scenarios, switch.yaml and nic.yaml without running them")
+    .description("check scenarios, sweeps, switch.yaml and nic.yaml without running them")
     .argument("<file...>", "files (YAML); their top-level keys tell what they are")
     .option("--json", "one JSON document on stdout when all files are sound")
     .option("--set <path=value>", "override a field, repeatable", collect)
     .addHelpText("after", "\nExample:\n  weir validate examples/*.yaml --set scale=80\n")
     .action((files: string[], options: { json?: boolean; set?: string[] }) => {
-      const sound: (Validated | ValidatedDaemon)[] = [];
+      const sound: (Validated | ValidatedDaemon | ValidatedSweep)[] = [];
       let status: number = kExit.ok;
       for (const file of files) {
         try {
@@ -53,9 +62,14 @@ export const addValidate: AddVerb = (parent, context, done) => {
     });
 };
 
-function validate(context: CliContext, file: string, set: readonly string[]): Validated | ValidatedDaemon {
+function validate(
+  context: CliContext,
+  file: string,
+  set: readonly string[],
+): Validated | ValidatedDaemon | ValidatedSweep {
   const kind = kindOfFile(file);
   if (kind === "scenario") return describe(file, load(context, file, set));
+  if (kind === "sweep") return validateSweep(context, file, set);
   const loaded =
     kind === "switch" ? asUsage(() => loadSwitchDaemon(file, { set })) : asUsage(() => loadNicDaemon(file, { set }));
   const { config, warnings } = loaded;
@@ -70,6 +84,14 @@ function validate(context: CliContext, file: string, set: readonly string[]): Va
     profile: algorithm === "none" ? "none" : profile,
     warnings,
   };
+}
+
+function validateSweep(context: CliContext, file: string, set: readonly string[]): ValidatedSweep {
+  if (set.length > 0) throw new UsageError("--set: not for sweeps", { hint: `give it in the \`set\` of ${file}` });
+  // No point is run here, so it does not matter by which code.
+  const { plan, warnings } = asUsage(() => planSweep(loadSweep(file), file, ""));
+  for (const warning of warnings) context.stderr.write(`warning: ${warning}\n`);
+  return { file, sweep: plan.sweep.name, points: plan.points.length, warnings };
 }
 
 function describe(file: string, { scenario, warnings }: ReturnType<typeof load>): Validated {
@@ -91,7 +113,8 @@ function many(n: number, singular: string, plural = `${singular}s`): string {
   return `${n} ${n === 1 ? singular : plural}`;
 }
 
-function summary(one: Validated | ValidatedDaemon): string {
+function summary(one: Validated | ValidatedDaemon | ValidatedSweep): string {
+  if ("sweep" in one) return `${one.file}: ok: sweep ${one.sweep}, ${many(one.points, "point")}`;
   if (!("scenario" in one)) return daemonSummary(one);
   return [
     `${one.file}: ok: ${many(one.hosts, "host")}`,

@@ -1,12 +1,9 @@
 // Is the network one that can be built? Names, links, connectedness, pinned routes, loops.
 import type { Problem } from "./error.js";
 import { nearest } from "./fields.js";
-import { findLoop, hostLink, switchPorts, unreachable } from "./topology.js";
-import type { Scenario } from "./types.js";
-
-const MOST_HOSTS = 65_000;
-const MOST_SWITCHES = 250;
-const MOST_PORTS = 250;
+import { findLoop, type Graph, unreachable } from "./topology.js";
+import { MOST_HOSTS, MOST_PORTS, MOST_SWITCHES } from "./topology-schema.js";
+import type { Link, Scenario } from "./types.js";
 
 /** `unknown host xy`, with the nearest known name as the hint. */
 export function unknownName(path: Problem["path"], kind: string, name: string, known: readonly string[]): Problem {
@@ -15,11 +12,11 @@ export function unknownName(path: Problem["path"], kind: string, name: string, k
   return { path, message: `unknown ${kind} ${name}`, hint: meant ? `did you mean ${meant}?` : `known: ${some}` };
 }
 
-export function checkTopology(scenario: Scenario): Problem[] {
+export function checkTopology(scenario: Scenario, graph: Graph): Problem[] {
   const problems = [...checkNames(scenario), ...checkLinks(scenario)];
   // What follows needs a graph without dangling ends to say anything useful.
   if (problems.length > 0) return problems;
-  problems.push(...checkHosts(scenario));
+  problems.push(...checkHosts(scenario, graph));
   // A host without a link has been named already.
   const lost = problems.length > 0 ? [] : unreachable(scenario);
   if (lost.length > 0) {
@@ -30,7 +27,7 @@ export function checkTopology(scenario: Scenario): Problem[] {
       hint: "add links until every host and switch is connected",
     });
   }
-  problems.push(...checkRoutes(scenario), ...checkLearning(scenario));
+  problems.push(...checkRoutes(scenario, graph), ...checkLearning(scenario));
   return problems;
 }
 
@@ -87,11 +84,15 @@ function checkLinks({ hosts, switches, links }: Scenario): Problem[] {
   return problems;
 }
 
-function checkHosts(scenario: Scenario): Problem[] {
+function checkHosts(scenario: Scenario, graph: Graph): Problem[] {
   const problems: Problem[] = [];
   const path = ["topology", "links"];
-  for (const { name } of scenario.hosts) {
-    const own = scenario.links.filter((link) => link.from === name || link.to === name);
+  const links = new Map<string, Link[]>(scenario.hosts.map(({ name }) => [name, []]));
+  for (const link of scenario.links) {
+    links.get(link.from)?.push(link);
+    links.get(link.to)?.push(link);
+  }
+  for (const [name, own] of links) {
     if (own.length === 0) {
       problems.push({ path, message: `host ${name} has no link`, hint: `add "${name} -- SWITCH" to topology.links` });
     } else if (own.length > 1) {
@@ -103,17 +104,17 @@ function checkHosts(scenario: Scenario): Problem[] {
       problems.push({ path: [...path, i, "rate"], message, hint: "only links between switches can be unlimited" });
     }
   }
-  for (const [name, ports] of switchPorts(scenario)) {
+  for (const [name, ports] of graph.ports) {
     if (ports.length <= MOST_PORTS) continue;
     problems.push({ path, message: `switch ${name} has ${ports.length} ports`, hint: `at most ${MOST_PORTS}` });
   }
   return problems;
 }
 
-function checkRoutes(scenario: Scenario): Problem[] {
+function checkRoutes(scenario: Scenario, graph: Graph): Problem[] {
   const problems: Problem[] = [];
   const hosts = scenario.hosts.map((host) => host.name);
-  const ports = switchPorts(scenario);
+  const { ports } = graph;
   const seen = new Set<string>();
   scenario.routes.forEach(({ from, to, via }, i) => {
     const path = ["topology", "routes", i];
@@ -141,7 +142,7 @@ function checkRoutes(scenario: Scenario): Problem[] {
         problems.push({ path: where, message: `${name} is on the way twice`, hint: "a route visits a switch once" });
         return;
       }
-      const linked = hop === 0 ? hasLink(scenario, a, b) : ports.get(a)?.some((port) => port.peer === b);
+      const linked = hop === 0 ? graph.neighbour(a) === b : ports.get(a)?.some((port) => port.peer === b);
       if (!linked) {
         const hint = "via lists every switch from the one of the source to the one of the destination";
         problems.push({ path: where, message: `${whole.join(" -> ")} is not a path: no link ${a} -- ${b}`, hint });
@@ -150,11 +151,6 @@ function checkRoutes(scenario: Scenario): Problem[] {
     }
   });
   return problems;
-}
-
-function hasLink(scenario: Scenario, host: string, other: string): boolean {
-  const link = hostLink(scenario, host);
-  return link !== undefined && (link.from === host ? link.to : link.from) === other;
 }
 
 function checkLearning(scenario: Scenario): Problem[] {

@@ -19,18 +19,11 @@ import type {
   SwitchDaemonConfig,
   SwitchDaemonPort,
 } from "./daemon-types.js";
+import { type HostInput, hostSchema, type SwitchInput, switchSchema } from "./device-schema.js";
 import type { Problem } from "./error.js";
 import { defaultsOf } from "./fields.js";
-import {
-  dscpOf,
-  type HostInput,
-  IMPAIRMENT_DEFAULTS,
-  merge,
-  resolveHost,
-  resolveSwitch,
-  type SwitchInput,
-} from "./resolve.js";
-import { hostSchema, switchSchema } from "./schema.js";
+import { merge } from "./merge.js";
+import { dscpOf, IMPAIRMENT_DEFAULTS, resolveHost, resolveSwitch } from "./resolve.js";
 import type { Congestion } from "./types.js";
 
 /** `path` is where the interface is named in the file. */

@@ -2,8 +2,8 @@
 import { isIPv4 } from "node:net";
 import { z } from "zod";
 import { congestionSchema } from "./congestion.js";
+import { hostSchema, impairmentSchema, nameSchema, switchSchema } from "./device-schema.js";
 import { choice, flag, integer, rate, section, showValue, size, time } from "./fields.js";
-import { hostSchema, impairmentSchema, nameSchema, switchSchema } from "./schema.js";
 
 const MAC = /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/i;
 /** Largest queue pair number: 24 bits on the wire. */

@@ -24,10 +24,13 @@ interface LoadOptions {
   inspect?: InspectInterface;
 }
 
-/** What a file describes, by its top-level keys: `ports` make a switch, an `interface` or `queue_pairs` a NIC. */
-export function fileKind(data: unknown): "scenario" | "switch" | "nic" {
+/**
+ * What a file describes, by its top-level keys: `ports` make a switch, an `interface` or `queue_pairs` a NIC, a `scenario` a sweep.
+ */
+export function fileKind(data: unknown): "scenario" | "switch" | "nic" | "sweep" {
   const has = (key: string) => typeof data === "object" && data !== null && key in data;
   if (has("topology") || has("traffic")) return "scenario";
+  if (has("scenario")) return "sweep";
   if (has("ports") || has("static_fdb")) return "switch";
   return has("interface") || has("peers") || has("queue_pairs") ? "nic" : "scenario";
 }

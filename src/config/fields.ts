@@ -143,6 +143,9 @@ export function defaultsOf(schema: z.ZodObject): Record<string, unknown> {
   return result;
 }
 
+/** After defaults are merged in. */
+export type Filled<T> = { [K in keyof T]-?: Exclude<T[K], undefined> };
+
 /** A value as it may appear in a message: short, on one line. */
 export function showValue(value: unknown): string {
   if (value === null) return "nothing";
@@ -203,6 +206,11 @@ function explain(issue: z.core.$ZodIssue, prefix: Path, root: unknown): Problem[
       return issue.keys.map((key) => unknownField([...path, key], key, issue.message.split(" ")));
     case "invalid_union": {
       if (value === undefined) return one("is missing");
+      const options = "options" in issue ? issue.options?.filter((option) => typeof option === "string") : undefined;
+      if (options !== undefined) {
+        const meant = nearest(String(value), options);
+        return one(`${showValue(value)} is not one of ${options.join(", ")}`, meant && `did you mean ${meant}?`);
+      }
       const ofType = (i: z.core.$ZodIssue) => i.path.length === 0 && i.code === "invalid_type";
       const ofValue = (i: z.core.$ZodIssue) => i.path.length === 0 && i.code === "invalid_value";
       const own = issue.message !== "Invalid input";

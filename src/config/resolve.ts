@@ -1,50 +1,38 @@
-// From the scenario as written to the scenario in full: defaults merged, links and flows expanded. Judges nothing (check.ts does).
+// From the scenario as written to the scenario in full: defaults merged, topology and traffic expanded. Judges only what
+// cannot be expanded (check.ts does the rest).
+import type { Findings } from "./check-device.js";
 import { resolveCongestion } from "./congestion.js";
-import { defaultsOf } from "./fields.js";
-import { impairmentSchema, linkDefaultsSchema, type ScenarioInput, scenarioSchema, trafficSchema } from "./schema.js";
-import { hostLink, type Network, switchPorts } from "./topology.js";
-import type { BufferConfig, Flow, HostConfig, Impairment, Link, QueueProbe, Scenario, SwitchConfig } from "./types.js";
-
-export type SwitchInput = NonNullable<ScenarioInput["switch"]>;
-export type HostInput = NonNullable<ScenarioInput["host"]>;
-type TrafficInput = NonNullable<ScenarioInput["traffic"]>[number];
-/** After the defaults are merged in. */
-type Filled<T> = { [K in keyof T]-?: Exclude<T[K], undefined> };
+import { type HostInput, impairmentSchema, linkDefaultsSchema, type SwitchInput } from "./device-schema.js";
+import { defaultsOf, type Filled } from "./fields.js";
+import { merge } from "./merge.js";
+import { MOST_DEFAULT_PROBES, type ScenarioInput, scenarioSchema } from "./schema.js";
+import { type WrittenTopology, writtenOut } from "./topologies.js";
+import { Graph } from "./topology.js";
+import { resolveTraffic } from "./traffic.js";
+import type {
+  BufferConfig,
+  Flow,
+  HostConfig,
+  Impairment,
+  Link,
+  QueueProbe,
+  Scenario,
+  SwitchConfig,
+  Transport,
+} from "./types.js";
 
 const DEFAULTS = scenarioSchema.omit({ topology: true }).parse(defaultsOf(scenarioSchema.omit({ topology: true })));
 const LINK_DEFAULTS = linkDefaultsSchema
   .omit({ impairment: true })
   .parse(defaultsOf(linkDefaultsSchema.omit({ impairment: true })));
 export const IMPAIRMENT_DEFAULTS = impairmentSchema.parse(defaultsOf(impairmentSchema)) as Impairment;
-const TRAFFIC_DEFAULTS = trafficSchema.partial().parse(defaultsOf(trafficSchema));
+
+const GO_BACK_N_WINDOW = 2048;
+/** Packets in flight that a receiver can tell apart in a selective acknowledgement. */
+export const MOST_SELECTIVE_WINDOW = 256;
 
 /** DSCP that is customary for each priority: CS and AFx1 classes, EF for 5. */
 const CUSTOMARY_DSCP = [0, 10, 18, 26, 34, 46, 48, 56];
-
-const isSection = (value: unknown): value is object =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-/** Later layers win, field by field. Sections are merged; lists, DSCP maps and weights are replaced as a whole. */
-export function merge<T extends object>(...layers: (T | null | undefined)[]): T {
-  const result: Record<string, unknown> = {};
-  for (const layer of layers) {
-    for (const [key, value] of Object.entries(layer ?? {})) {
-      if (value === undefined) continue;
-      const before = result[key];
-      const whole = key === "dscp_map" || key === "weights" || !isSection(before) || !isSection(value);
-      result[key] = whole ? value : merge(before, value);
-    }
-  }
-  return result as T;
-}
-
-/** `[a, b]` and `{a: ..., b: null}` alike as name -> overrides; a name given twice in a list appears twice. */
-export function entries<T extends object>(
-  members: string[] | Record<string, T | null> | undefined,
-): [string, T | null][] {
-  if (members === undefined) return [];
-  return Array.isArray(members) ? members.map((name) => [name, null]) : Object.entries(members);
-}
 
 function dscpMap(input: SwitchInput["dscp_map"]): number[] {
   if (input === "nvidia" || input === undefined) return Array.from({ length: 64 }, (_, dscp) => dscp >> 3);
@@ -90,17 +78,11 @@ export function resolveHost(name: string, input: HostInput, rate: number): HostC
   return { ...(input as Filled<HostInput>), name, initial_rate, receive_buffer: buffer } as HostConfig;
 }
 
-function resolveLinks(topology: ScenarioInput["topology"]): Link[] {
-  return topology.links.map((written) => {
-    const { impairment, ...link } = merge<object>(LINK_DEFAULTS, topology.link, written) as Link;
+function resolveLinks(written: WrittenTopology["links"], defaults: ScenarioInput["topology"]["link"]): Link[] {
+  return written.map((one) => {
+    const { impairment, ...link } = merge<object>(LINK_DEFAULTS, defaults, one) as Link;
     return impairment === undefined ? link : { ...link, impairment: { ...IMPAIRMENT_DEFAULTS, ...impairment } };
   });
-}
-
-/** The DSCP that gives `priority` at the switch the host is attached to; the customary one where that is among them. */
-function flowDscp(switches: Map<string, SwitchConfig>, link: Link | undefined, host: string, priority: number): number {
-  const first = switches.get((link?.from === host ? link?.to : link?.from) ?? "");
-  return dscpOf(first?.dscp_map, priority);
 }
 
 /** A DSCP that `map` gives `priority`: the customary one where that is among them. */
@@ -110,48 +92,13 @@ export function dscpOf(map: readonly number[] | undefined, priority: number): nu
   return lowest < 0 || map?.[customary] === priority ? customary : lowest;
 }
 
-function resolveFlows(
-  traffic: TrafficInput[],
-  duration: number,
-  dscpOf: (host: string, priority: number) => number,
-): Flow[] {
-  const used = new Map<string, number>();
-  return traffic.flatMap((entry) => {
-    const senders = Array.isArray(entry.from) ? entry.from : [entry.from];
-    const t = merge<object>(TRAFFIC_DEFAULTS, entry) as Filled<TrafficInput>;
-    return senders.flatMap((from) =>
-      Array.from({ length: t.qps }, (_, i): Flow => {
-        let id = entry.id ?? `${from}-${entry.to}`;
-        if (entry.id !== undefined && senders.length > 1) id = `${entry.id}/${from}`;
-        // Ids that nobody chose go on counting, so that two entries between the same hosts don't collide.
-        const number = entry.id === undefined ? (used.get(id) ?? 0) + 1 : i + 1;
-        used.set(id, number);
-        return {
-          id: number > 1 ? `${id}#${number}` : id,
-          from,
-          to: entry.to,
-          priority: t.priority,
-          dscp: entry.dscp ?? dscpOf(from, t.priority),
-          start: t.start,
-          stop: Math.min(entry.stop ?? duration, duration),
-          operation: t.operation,
-          message: t.message,
-          rate: entry.rate,
-          bytes: entry.bytes,
-        };
-      }),
-    );
-  });
-}
-
 /** The queues that data waits in at the port that faces each traffic destination. */
-function defaultProbes(network: Network, flows: Flow[]): QueueProbe[] {
-  const ports = switchPorts(network);
+function defaultProbes(graph: Graph, flows: Flow[]): QueueProbe[] {
   const probes = new Map<string, QueueProbe>();
   for (const { to, priority } of flows) {
-    const link = hostLink(network, to);
-    const name = link?.from === to ? link.to : link?.from;
-    if (name === undefined || !ports.has(name)) continue;
+    if (probes.size === MOST_DEFAULT_PROBES) break;
+    const name = graph.neighbour(to);
+    if (name === undefined || !graph.ports.has(name)) continue;
     probes.set(`${name}:${to}:${priority}`, { switch: name, port: to, priority });
   }
   return [...probes.values()];
@@ -162,28 +109,52 @@ function parseProbe(text: string): QueueProbe {
   return { switch: name, port, priority: Number(priority) };
 }
 
-/** The scenario in full. `fallbackName` is used where it has no name. */
-export function resolveScenario(input: ScenarioInput, fallbackName: string): Scenario {
+function resolveTransport(input: ScenarioInput["transport"]): Transport {
+  const transport = merge<object>(DEFAULTS.transport, input) as Transport;
+  transport.window ??= transport.recovery === "selective-repeat" ? MOST_SELECTIVE_WINDOW : GO_BACK_N_WINDOW;
+  return transport;
+}
+
+export interface ResolveContext {
+  /** Used where the scenario has no name. */
+  fallbackName: string;
+  /** What paths in the scenario are relative to. */
+  directory: string;
+  /** Takes what cannot be expanded. */
+  found: Findings;
+}
+
+/** The scenario in full, and its network as a graph. */
+export function resolveScenario(input: ScenarioInput, context: ResolveContext): { scenario: Scenario; graph: Graph } {
   const { topology } = input;
   const top = merge<object>(DEFAULTS, input) as Filled<ScenarioInput>;
-  const links = resolveLinks(topology);
-  const hosts = entries<HostInput>(topology.hosts).map(([name, overrides]) => {
-    const link = links.find((l) => l.from === name || l.to === name);
-    return resolveHost(name, merge<HostInput>(top.host, overrides), link?.rate ?? 0);
-  });
-  const switches = entries<SwitchInput>(topology.switches).map(([name, overrides]) => {
-    const own = links.filter((link) => link.from === name || link.to === name);
-    const mtus = own.map((link) => link.mtu);
+  const written = writtenOut(topology);
+  const links = resolveLinks(written.links, topology.link);
+  const named = (devices: [string, unknown][]) => devices.map(([name]) => ({ name }));
+  const routes = topology.routes ?? [];
+  const graph = new Graph({ hosts: named(written.hosts), switches: named(written.switches), links, routes });
+  const hosts = written.hosts.map(([name, overrides]) =>
+    resolveHost(name, merge<HostInput>(top.host, overrides), graph.hostLink(name)?.rate ?? 0),
+  );
+  const switches = written.switches.map(([name, overrides]) => {
+    const mtus = (graph.ports.get(name) ?? []).map((port) => port.link.mtu);
     return resolveSwitch(name, merge<SwitchInput>(top.switch, overrides), mtus);
   });
-  const network: Network = { hosts, switches, links, routes: topology.routes ?? [] };
   const byName = new Map(switches.map((s) => [s.name, s]));
-  const flows = resolveFlows(top.traffic, top.duration, (host, priority) =>
-    flowDscp(byName, hostLink(network, host), host, priority),
-  );
+  const transport = resolveTransport(input.transport);
+  const flows = resolveTraffic(top.traffic, {
+    hosts: hosts.map((host) => host.name),
+    rateOf: (host) => graph.hostLink(host)?.rate ?? 0,
+    dscpOf: (host, priority) => dscpOf(byName.get(graph.neighbour(host) ?? "")?.dscp_map, priority),
+    seed: top.seed,
+    duration: top.duration,
+    transport: transport.type,
+    directory: context.directory,
+    found: context.found,
+  });
   const { algorithm, profile, parameters } = top.congestion as Filled<typeof top.congestion>;
-  return {
-    name: input.name ?? fallbackName,
+  const scenario: Scenario = {
+    name: input.name ?? context.fallbackName,
     description: top.description,
     scale: top.scale,
     seed: top.seed,
@@ -192,22 +163,26 @@ export function resolveScenario(input: ScenarioInput, fallbackName: string): Sce
     hosts,
     switches,
     links,
-    routes: topology.routes ?? [],
+    routes,
+    ecmp_seed: topology.ecmp_seed ?? top.seed,
     congestion: {
       algorithm,
       profile,
-      parameters: resolveCongestion(profile, parameters ?? {}, slowestHostRate(network)),
+      parameters: resolveCongestion(profile, parameters ?? {}, slowestHostRate(hosts, graph)),
     },
+    transport,
     flows,
     probes: {
       interval: top.probes.interval as number,
-      queues: top.probes.queues?.map(parseProbe) ?? defaultProbes(network, flows),
+      queues: top.probes.queues?.map(parseProbe) ?? defaultProbes(graph, flows),
+      flows: top.probes.flows as number,
     },
     fidelity: { lateness: top.fidelity.lateness as number },
   };
+  return { scenario, graph };
 }
 
 /** bit/s; percentages in a profile are of this, so that no NIC is asked for more than it has. */
-export function slowestHostRate(network: Network): number {
-  return Math.min(...network.hosts.map((host) => hostLink(network, host.name)?.rate ?? 0));
+export function slowestHostRate(hosts: readonly { name: string }[], graph: Graph): number {
+  return hosts.reduce((least, { name }) => Math.min(least, graph.hostLink(name)?.rate ?? 0), Number.POSITIVE_INFINITY);
 }

@@ -1,6 +1,7 @@
 // Scenario files: read, validate, fill in defaults.
-import { basename, extname } from "node:path";
+import { basename, dirname, extname } from "node:path";
 import { checkScenario } from "./check.js";
+import { Findings } from "./check-device.js";
 import { type Problem, ScenarioError } from "./error.js";
 import { problemsOf } from "./fields.js";
 import { resolveScenario } from "./resolve.js";
@@ -21,6 +22,8 @@ export interface LoadedScenario {
 export interface LoadOptions {
   /** Overrides, each `path.to.field=value`: `switch.ecn.kmin=20KB`, `traffic.0.stop=10ms`. */
   set?: readonly string[];
+  /** Of a scenario that is no file: what its paths of files are relative to. Default: the working directory. */
+  directory?: string;
 }
 
 /**
@@ -29,34 +32,35 @@ export interface LoadOptions {
  */
 export function loadScenario(file: string, options: LoadOptions = {}): LoadedScenario {
   const fallbackName = basename(file, extname(file));
-  return fromFile(readScenarioFile(file, options.set ?? []), file, fallbackName);
+  return fromFile(readScenarioFile(file, options.set ?? []), file, fallbackName, dirname(file));
 }
 
 /** The same from YAML text. `source` names it in errors, and the scenario if it has no name. */
 export function parseScenarioText(text: string, source = "scenario", options: LoadOptions = {}): LoadedScenario {
-  return fromFile(readScenarioText(text, source, options.set ?? []), source, source);
+  return fromFile(readScenarioText(text, source, options.set ?? []), source, source, options.directory ?? ".");
 }
 
 /** The same from an object of the shape of a scenario file. */
 export function parseScenario(input: unknown, source = "scenario"): LoadedScenario {
-  return validate(input, source, source, (problem) => problem);
+  return validate(input, source, { fallbackName: source, directory: "." }, (problem) => problem);
 }
 
-function fromFile(file: ScenarioFile, source: string, fallbackName: string): LoadedScenario {
-  const { scenario, warnings } = validate(file.data, source, fallbackName, file.locate);
+function fromFile(file: ScenarioFile, source: string, fallbackName: string, directory: string): LoadedScenario {
+  const { scenario, warnings } = validate(file.data, source, { fallbackName, directory }, file.locate);
   return { scenario, warnings: [...file.warnings, ...warnings] };
 }
 
 function validate(
   input: unknown,
   source: string,
-  fallbackName: string,
+  context: { fallbackName: string; directory: string },
   locate: (problem: Problem) => Problem,
 ): LoadedScenario {
   const parsed = scenarioSchema.safeParse(input);
   if (!parsed.success) throw new ScenarioError(source, problemsOf(parsed.error, input).map(locate));
-  const scenario = resolveScenario(parsed.data, fallbackName);
-  const { problems, warnings } = checkScenario(scenario, parsed.data);
+  const found = new Findings();
+  const { scenario, graph } = resolveScenario(parsed.data, { ...context, found });
+  const { problems, warnings } = checkScenario(scenario, parsed.data, graph, found);
   if (problems.length > 0) throw new ScenarioError(source, problems.map(locate));
   return { scenario, warnings };
 }

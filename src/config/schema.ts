@@ -1,197 +1,32 @@
 // The scenario file as users write it. Every field is optional where a default exists; resolve.ts fills the defaults in.
 import { z } from "zod";
 import { congestionSchema } from "./congestion.js";
-import { choice, flag, fraction, integer, priorities, rate, section, size, time } from "./fields.js";
+import { hostSchema, switchSchema } from "./device-schema.js";
+import { choice, integer, section, time } from "./fields.js";
+import { topologySchema } from "./topology-schema.js";
+import { trafficSchema } from "./traffic-schema.js";
 
-const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,31}$/;
-const NAME_RULE = "a name starts with a letter, followed by up to 31 letters, digits, - or _";
+/** Queues that are sampled where the scenario does not say which. */
+export const MOST_DEFAULT_PROBES = 64;
 
-export const nameSchema = z.string().regex(NAME, { error: (issue) => `${String(issue.input)}: ${NAME_RULE}` });
-const dscpKey = z.string().regex(/^([0-9]|[1-5][0-9]|6[0-3])$/, { error: "a DSCP is a number from 0 to 63" });
-const priorityKey = z.string().regex(/^[0-7]$/, { error: "a priority is a number from 0 to 7" });
-
-export const impairmentSchema = section({
-  loss: fraction("Probability that a frame is lost.", { default: 0 }),
-  corrupt: fraction("Probability that one bit of a frame is flipped.", { default: 0 }),
-  duplicate: fraction("Probability that a frame arrives twice.", { default: 0 }),
-  reorder: fraction("Probability that a frame is held back by `reorder_delay`.", { default: 0 }),
-  jitter: time("Extra delay of each frame, uniform from 0 to this; frames stay in order.", {
-    default: "0ns",
-    max: 1e9,
-  }),
-  reorder_delay: time("How long a reordered frame is held back.", { default: "10us", min: 1, max: 1e9 }),
-});
-
-const linkFields = {
-  rate: rate("Capacity of the link, in each direction.", { default: "40Gbps", zero: "unlimited" }),
-  delay: time("One-way propagation delay.", { default: "1us", max: 10e9 }),
-  mtu: integer("Largest IP packet, in bytes.", 576, 16_000, 1500),
-  impairment: impairmentSchema.optional().meta({ description: "Faults on purpose, in both directions." }),
-};
-export const linkDefaultsSchema = section(linkFields);
-
-const linkText = z
-  .string()
-  .regex(/^\s*\S+\s+--\s+\S+\s*$/, { error: (issue) => `${String(issue.input)}: write a link as "h1 -- sw"` })
-  .transform((text) => {
-    const [from = "", to = ""] = text.trim().split(/\s+--\s+/);
-    return { from, to };
-  });
-export const linkSchema = z.union([
-  linkText,
-  section({
-    from: z.string().meta({ description: "Host or switch at one end." }),
-    to: z.string().meta({ description: "Host or switch at the other end." }),
-    ...linkFields,
-  }),
-]);
-
-export const bufferSchema = section({
-  total: size("Packet memory of the switch, shared by all ports.", { default: "12MB", min: 1_000, max: 1e9 }),
-  headroom: size("t_flight: kept per port and priority for what arrives after a pause was sent.", {
-    default: "22.4KB",
-    max: 1e9,
-  }),
-  priorities: integer("Number of priorities that headroom is kept for, on each port.", 1, 8, 8),
-  beta: z.number().positive().max(1024).optional().meta({
-    description:
-      "Dynamic threshold: t_PFC = beta (B - P n t_flight - s) / P, with s the bytes held. Greater than 0, to 1024.",
-    default: 8,
-  }),
-  mode: choice("How t_PFC is found: from the free buffer, or fixed.", ["dynamic", "static"], "dynamic"),
-  threshold: size("t_PFC of static mode, per ingress port and priority. Default: (B - P n t_flight) / (P n).", {
-    max: 1e9,
-  }),
-  xon_offset: size("An ingress queue is resumed this far below t_PFC. Default: two MTU.", { max: 1e9 }),
-  lossy_alpha: z.number().positive().max(1024).optional().meta({
-    description:
-      "An egress queue without PFC may hold this many times the free shared buffer. Greater than 0, to 1024.",
-    default: 1,
-  }),
-});
-
-export const ecnSchema = section({
-  enabled: flag("Mark packets with CE.", true),
-  kmin: size("Queue length above which marking starts (paper: t_ECN).", { default: "5KB", max: 1e9 }),
-  kmax: size("Queue length above which every packet is marked.", { default: "200KB", max: 1e9 }),
-  pmax: fraction("Marking probability at kmax.", { default: "1%" }),
-  mark: choice("Decide when a packet joins the queue, or when it leaves.", ["enqueue", "dequeue"], "enqueue"),
-  queue: choice(
-    "Queue length that is looked at: the present one, or a moving average.",
-    ["instantaneous", "averaged"],
-    "instantaneous",
+export const transportSchema = section({
+  type: choice(
+    "Packets that nobody acknowledges, as labs have them, or reliable connections (RC).",
+    ["stream", "rc"],
+    "stream",
   ),
-  weight: fraction("Weight of a new sample in the moving average.", { default: 0.002, min: 1e-6 }),
-  priorities: priorities("Priorities whose packets are marked.", [3]),
-});
-
-export const pfcSchema = section({
-  enabled: flag("Send and obey priority flow control.", true),
-  priorities: priorities("Lossless priorities.", [3]),
-});
-
-export const schedulerSchema = section({
-  strict: priorities("Priorities served first, the highest number before the others.", [6]),
-  weights: z
-    .record(priorityKey, z.int().min(1).max(1000))
-    .optional()
-    .meta({
-      description: "DWRR weights of the other priorities; an unlisted one has weight 1.",
-      default: { "0": 50, "3": 50 },
-    }),
-});
-
-export const DSCP_MAP_NAMES = ["nvidia", "sonic-azure"] as const;
-
-export const switchSchema = section({
-  buffer: bufferSchema.optional().meta({ description: "Shared packet memory." }),
-  ecn: ecnSchema.optional().meta({ description: "RED-like marking of the egress queues (congestion point)." }),
-  pfc: pfcSchema.optional().meta({ description: "Priority flow control (IEEE 802.1Qbb)." }),
-  scheduler: schedulerSchema.optional().meta({ description: "Order in which priorities leave a port." }),
-  forwarding: choice(
-    "Routes computed from the topology, or learned addresses (loop-free topologies only).",
-    ["static", "learning"],
-    "static",
+  recovery: choice(
+    "What a sender repeats after a loss: all from there on, or what is missing (both ends must be Weir's).",
+    ["go-back-n", "selective-repeat"],
+    "go-back-n",
   ),
-  ageing: time("How long a learned address is kept.", { default: "300s", min: 1e9 }),
-  trust: choice("What gives a frame its priority.", ["dscp", "pcp", "port-default"], "dscp"),
-  dscp_map: z
-    .union([z.enum(DSCP_MAP_NAMES), z.record(dscpKey, z.int().min(0).max(7))])
-    .optional()
-    .meta({
-      description:
-        "Priority of each DSCP: `nvidia` (DSCP / 8), `sonic-azure`, or a mapping such as {26: 3, 48: 6}, others 0.",
-      default: "nvidia",
-    }),
-  default_priority: integer("Priority of frames that carry no mark which `trust` believes.", 0, 7, 0),
-});
-
-export const hostSchema = section({
-  path_mtu: z.literal([256, 512, 1024, 2048, 4096]).optional().meta({
-    description: "Largest RoCEv2 payload of a packet, in bytes; the link's MTU must hold 64 more.",
-    default: 1024,
-  }),
-  line_rate_start: flag("A QP starts at line rate if no other QP of the host is active, else at `initial_rate`.", true),
-  initial_rate: rate("Start rate of a QP when others are active. Default: line rate."),
-  burst: size("Most that a late NIC makes up for at once.", { default: "32KB", max: 1e9 }),
-  cnp: section({
-    dscp: integer("DSCP of congestion notification packets.", 0, 63, 48),
-    priority: integer("Priority (PCP) of congestion notification packets.", 0, 7, 6),
-  })
-    .optional()
-    .meta({ description: "Congestion notification packets (CNP)." }),
-  receive_buffer: section({
-    size: size("Bytes the NIC holds for a slow host.", { default: "1MB", min: 10_000, max: 1e9 }),
-    rate: rate("Rate at which the host takes data from the NIC.", { default: "unlimited", zero: "unlimited" }),
-    xoff: size("Fill at which the NIC pauses its peer. Default: half the size.", { max: 1e9 }),
-    xon: size("Fill at which the NIC lets its peer go on. Default: half of xoff.", { max: 1e9 }),
-  })
-    .optional()
-    .meta({ description: "Receive side of a slow host." }),
-});
-
-export const topologySchema = section({
-  link: linkDefaultsSchema.optional().meta({ description: "Defaults of every link." }),
-  switches: z
-    .union([z.array(nameSchema), z.record(nameSchema, switchSchema.nullable())])
-    .optional()
-    .meta({ description: "Switches: a list of names, or name -> what differs from the `switch` section." }),
-  hosts: z
-    .union([z.array(nameSchema), z.record(nameSchema, hostSchema.nullable())])
-    .meta({ description: "Hosts: a list of names, or name -> what differs from the `host` section." }),
-  links: z
-    .array(linkSchema)
-    .min(1)
-    .meta({ description: 'Links: "h1 -- sw", or a mapping with `from`, `to` and what differs from `link`.' }),
-  routes: z
-    .array(
-      section({
-        from: z.string().meta({ description: "Source host." }),
-        to: z.string().meta({ description: "Destination host." }),
-        via: z.array(z.string()).min(1).meta({ description: "All switches on the way, in order." }),
-      }),
-    )
-    .optional()
-    .meta({ description: "Pinned paths. Other traffic takes a shortest path, picked by a hash of its five-tuple." }),
-});
-
-export const trafficSchema = section({
-  id: z
-    .string()
-    .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, { error: "an id has up to 64 letters, digits, - _ or ." })
-    .optional()
-    .meta({ description: "Name of the flow, or of the group if there are several senders. Default: from-to." }),
-  from: z.union([z.string(), z.array(z.string())]).meta({ description: "Sending host, or a list of them." }),
-  to: z.string().meta({ description: "Receiving host." }),
-  priority: integer("Priority (traffic class) of the data.", 0, 7, 3),
-  dscp: integer("DSCP of the data. Default: one that the switch maps to `priority`.", 0, 63),
-  start: time("When to start, from the start of traffic.", { default: "0ms" }),
-  stop: time("When to stop. Default: the end."),
-  operation: choice("RDMA operation.", ["write", "send"], "write"),
-  message: size("Size of one message.", { default: "4MB", min: 1, max: 2 ** 31 }),
-  rate: rate("Cap on the rate that the application offers. Default: none."),
-  bytes: size("Total to send, after which the flow is done. Default: no limit.", { min: 1, max: 1e15 }),
-  qps: integer("Queue pairs of each sender; each is a flow of its own.", 1, 1024, 1),
+  timeout: integer("Code of the local ACK timeout, 4.096 us x 2^timeout; 0: none. 14 is 67 ms.", 0, 31, 14),
+  retry_count: integer("How often a packet is sent again without progress before the queue pair fails.", 0, 7, 7),
+  window: integer(
+    "Packets in flight of a queue pair. Default: 2048; with `selective-repeat` 256, which is also the most it allows.",
+    4,
+    65_536,
+  ),
 });
 
 export const probesSchema = section({
@@ -204,9 +39,9 @@ export const probesSchema = section({
     )
     .optional()
     .meta({
-      description:
-        'Queues to sample, as "switch:peer:priority". Default: those of the ports that face a traffic destination.',
+      description: `Queues to sample, as "switch:peer:priority". Default: those of the ports that face a traffic destination, the first ${MOST_DEFAULT_PROBES} of them.`,
     }),
+  flows: integer("How many of the flows, in order, have series.", 0, 1_000_000, 64),
 });
 
 export const scenarioSchema = section({
@@ -229,10 +64,11 @@ export const scenarioSchema = section({
   seed: integer("Seed of everything random. The same seed gives the same simulation.", 0, Number.MAX_SAFE_INTEGER, 1),
   duration: time("How long traffic runs.", { default: "100ms", min: 1_000 }),
   warmup: time("Start of the run that is left out of steady-state figures. Default: 20% of the duration."),
-  topology: topologySchema.meta({ description: "Hosts, switches and the links between them." }),
+  topology: topologySchema.meta({ description: "Hosts, switches and the links between them: a kind, or written out." }),
   switch: switchSchema.optional().meta({ description: "Defaults of every switch." }),
   host: hostSchema.optional().meta({ description: "Defaults of every host." }),
   congestion: congestionSchema.optional().meta({ description: "Congestion control of the hosts." }),
+  transport: transportSchema.optional().meta({ description: "How the queue pairs carry their messages." }),
   traffic: z.array(trafficSchema).optional().meta({ description: "Who sends what to whom.", default: [] }),
   probes: probesSchema.optional().meta({ description: "Series that are recorded." }),
   fidelity: section({

@@ -32,9 +32,166 @@ export function switchPorts(network: Network): Map<string, SwitchPort[]> {
   return ports;
 }
 
-/** The one link of a host. */
-export function hostLink(network: Network, host: string): Link | undefined {
-  return network.links.find((link) => link.from === host || link.to === host);
+/** Not reachable, in place of a distance or of a group's position. */
+export const UNREACHABLE = 0xffff;
+
+/** Next hops of one switch. */
+export interface NextHopGroups {
+  /** Distinct groups, each of the ports on shortest paths, ascending. */
+  groups: number[][];
+  /** For each host in order the position of its group; UNREACHABLE: there is none. */
+  groupOfHost: Uint16Array;
+}
+
+/** Answers many questions about one network, which must not change meanwhile. */
+export class Graph {
+  readonly ports: ReadonlyMap<string, SwitchPort[]>;
+  private readonly names: readonly string[];
+  private readonly numbers: ReadonlyMap<string, number>;
+  /** For each switch and port the number of the switch there; -1: a host. */
+  private readonly peers: readonly (readonly number[])[];
+  private readonly hostLinks = new Map<string, Link>();
+  private readonly pinned = new Map<string, PinnedRoute>();
+  private readonly distancesTo = new Map<number, Uint16Array>();
+
+  constructor(private readonly network: Network) {
+    this.ports = switchPorts(network);
+    this.names = [...this.ports.keys()];
+    this.numbers = new Map(this.names.map((name, i) => [name, i]));
+    this.peers = this.names.map((name) => (this.ports.get(name) ?? []).map(({ peer }) => this.numbers.get(peer) ?? -1));
+    const hosts = new Set(network.hosts.map((host) => host.name));
+    for (const link of network.links) {
+      for (const end of [link.from, link.to]) {
+        if (hosts.has(end) && !this.hostLinks.has(end)) this.hostLinks.set(end, link);
+      }
+    }
+    for (const route of network.routes) {
+      const key = `${route.from} ${route.to}`;
+      if (!this.pinned.has(key)) this.pinned.set(key, route);
+    }
+  }
+
+  /** The one link of a host. */
+  hostLink(host: string): Link | undefined {
+    return this.hostLinks.get(host);
+  }
+
+  /** The device at the other end of a host's link. */
+  neighbour(host: string): string | undefined {
+    const link = this.hostLinks.get(host);
+    return link?.from === host ? link.to : link?.from;
+  }
+
+  /** The pinned path from one host to another, if there is one. */
+  pinnedPath(from: string, to: string): readonly string[] | undefined {
+    return this.pinned.get(`${from} ${to}`)?.via;
+  }
+
+  /** How many switches a frame from one host to another crosses; 0: it does not get there. */
+  switchesOnPath(from: string, to: string): number {
+    const pinned = this.pinnedPath(from, to);
+    if (pinned !== undefined) return pinned.length;
+    const [first, last] = [this.attachment(from), this.attachment(to)];
+    const hops = first < 0 || last < 0 ? UNREACHABLE : (this.distances(last)[first] ?? UNREACHABLE);
+    return hops === UNREACHABLE ? 0 : hops + 1;
+  }
+
+  /** The switches that frames from one host to another may cross: the pinned path, or all shortest ones. */
+  switchesBetween(from: string, to: string): readonly string[] {
+    const pinned = this.pinnedPath(from, to);
+    if (pinned !== undefined) return pinned;
+    const [first, last] = [this.attachment(from), this.attachment(to)];
+    if (first < 0 || last < 0) return [];
+    const distance = this.distances(last);
+    const found = new Set<number>();
+    const pending = distance[first] === UNREACHABLE ? [] : [first];
+    for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
+      if (found.has(at)) continue;
+      found.add(at);
+      for (const peer of this.peers[at] ?? []) {
+        if (peer >= 0 && (distance[peer] ?? 0) + 1 === distance[at]) pending.push(peer);
+      }
+    }
+    return [...found].map((at) => this.names[at] ?? "");
+  }
+
+  /** The next-hop groups of every switch, in order: on all shortest paths. */
+  nextHopGroups(): NextHopGroups[] {
+    const { hosts } = this.network;
+    const attachments = hosts.map(({ name }) => this.attachment(name));
+    const distinct = [...new Set(attachments)].filter((at) => at >= 0);
+    const tables = this.peers.map(() => ({
+      groups: [] as number[][],
+      groupOfHost: new Uint16Array(hosts.length).fill(UNREACHABLE),
+    }));
+    tables.forEach(({ groups, groupOfHost }, at) => {
+      const positions = new Map<string, number>();
+      const positionOf = (group: number[]): number => {
+        const key = group.join();
+        const known = positions.get(key);
+        if (known !== undefined) return known;
+        positions.set(key, groups.length);
+        return groups.push(group) - 1;
+      };
+      const towards = new Map<number, number>();
+      for (const last of distinct) {
+        const distance = this.distances(last);
+        const own = distance[at] ?? UNREACHABLE;
+        if (last === at || own === UNREACHABLE) continue;
+        const group: number[] = [];
+        this.peers[at]?.forEach((peer, port) => {
+          if (peer >= 0 && distance[peer] === own - 1) group.push(port);
+        });
+        towards.set(last, positionOf(group));
+      }
+      attachments.forEach((last, host) => {
+        const position = towards.get(last);
+        if (position !== undefined) groupOfHost[host] = position;
+      });
+    });
+    this.addOwnHosts(tables);
+    return tables;
+  }
+
+  /** Ports to hosts: the last hop. */
+  private addOwnHosts(tables: readonly NextHopGroups[]): void {
+    const hostNumbers = new Map(this.network.hosts.map(({ name }, i) => [name, i]));
+    [...this.ports.values()].forEach((ports, at) => {
+      for (const { peer, index } of ports) {
+        const host = hostNumbers.get(peer);
+        const table = tables[at];
+        if (host !== undefined && table !== undefined) table.groupOfHost[host] = table.groups.push([index]) - 1;
+      }
+    });
+  }
+
+  /** Number of the switch that a host is linked to; -1: none. */
+  private attachment(host: string): number {
+    return this.numbers.get(this.neighbour(host) ?? "") ?? -1;
+  }
+
+  /** Hops from every switch to switch number `target`: hosts behind the same switch share them. */
+  private distances(target: number): Uint16Array {
+    const known = this.distancesTo.get(target);
+    if (known !== undefined) return known;
+    const distance = new Uint16Array(this.peers.length).fill(UNREACHABLE);
+    distance[target] = 0;
+    const frontier = [target];
+    for (const at of frontier) {
+      for (const peer of this.peers[at] ?? []) {
+        if (peer < 0 || distance[peer] !== UNREACHABLE) continue;
+        distance[peer] = (distance[at] ?? 0) + 1;
+        frontier.push(peer);
+      }
+    }
+    this.distancesTo.set(target, distance);
+    return distance;
+  }
+}
+
+/** The next-hop groups of every switch, in order. */
+export function nextHopGroups(network: Network): NextHopGroups[] {
+  return new Graph(network).nextHopGroups();
 }
 
 /** One entry of a switch's pinned table: frames from `from` to `to` leave at `port`. */
@@ -52,75 +209,23 @@ export interface SwitchRoutes {
 
 /** The forwarding tables of every switch, by switch name: next-hop groups on all shortest paths, and pinned routes. */
 export function routes(network: Network): Map<string, SwitchRoutes> {
-  const ports = switchPorts(network);
-  const tables = new Map<string, SwitchRoutes>(
-    network.switches.map((s) => [s.name, { groups: new Map(), pinned: [] }]),
-  );
-  for (const host of network.hosts) {
-    const distance = distances(network, ports, host.name);
-    for (const [name, list] of ports) {
-      const own = distance.get(name);
-      if (own === undefined) continue;
-      const group = list.filter((port) => distance.get(port.peer) === own - 1).map((port) => port.index);
-      tables.get(name)?.groups.set(host.name, group);
-    }
-  }
+  const graph = new Graph(network);
+  const tables = new Map<string, SwitchRoutes>();
+  graph.nextHopGroups().forEach(({ groups, groupOfHost }, i) => {
+    const reached = network.hosts.flatMap(({ name }, host): [string, number[]][] => {
+      const group = groups[groupOfHost[host] ?? UNREACHABLE];
+      return group === undefined ? [] : [[name, group]];
+    });
+    tables.set(network.switches[i]?.name ?? "", { groups: new Map(reached), pinned: [] });
+  });
   for (const { from, to, via } of network.routes) {
     via.forEach((name, i) => {
       const next = via[i + 1] ?? to;
-      const port = ports.get(name)?.find((p) => p.peer === next);
+      const port = graph.ports.get(name)?.find((p) => p.peer === next);
       if (port !== undefined) tables.get(name)?.pinned.push({ from, to, port: port.index });
     });
   }
   return tables;
-}
-
-/** Hops to `host`, over switches only: hosts do not forward. */
-function distances(network: Network, ports: Map<string, SwitchPort[]>, host: string): Map<string, number> {
-  const distance = new Map([[host, 0]]);
-  const link = hostLink(network, host);
-  let frontier = link === undefined ? [] : [link.from === host ? link.to : link.from];
-  for (let hops = 1; frontier.length > 0; hops++) {
-    const next: string[] = [];
-    for (const name of frontier) {
-      if (distance.has(name)) continue;
-      distance.set(name, hops);
-      for (const port of ports.get(name) ?? []) {
-        if (ports.has(port.peer)) next.push(port.peer);
-      }
-    }
-    frontier = next;
-  }
-  return distance;
-}
-
-/** How many switches a frame from one host to another crosses. */
-export function switchesOnPath(network: Network, from: string, to: string): number {
-  const pinned = network.routes.find((route) => route.from === from && route.to === to);
-  if (pinned !== undefined) return pinned.via.length;
-  const link = hostLink(network, from);
-  const first = link === undefined ? undefined : link.from === from ? link.to : link.from;
-  return distances(network, switchPorts(network), to).get(first ?? "") ?? 0;
-}
-
-/** The switches that frames from one host to another may cross: the pinned path, or all shortest ones. */
-export function switchesBetween(network: Network, from: string, to: string): string[] {
-  const pinned = network.routes.find((route) => route.from === from && route.to === to);
-  if (pinned !== undefined) return pinned.via;
-  const ports = switchPorts(network);
-  const distance = distances(network, ports, to);
-  const link = hostLink(network, from);
-  const found = new Set<string>();
-  const pending = link === undefined ? [] : [link.from === from ? link.to : link.from];
-  for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
-    const own = distance.get(name);
-    if (own === undefined || found.has(name) || !ports.has(name)) continue;
-    found.add(name);
-    for (const port of ports.get(name) ?? []) {
-      if (distance.get(port.peer) === own - 1) pending.push(port.peer);
-    }
-  }
-  return [...found];
 }
 
 /** The names on one loop of switches, or undefined when there is none. */

@@ -102,10 +102,24 @@ export interface Congestion {
   parameters: CongestionParameters;
 }
 
+/** How the queue pairs of all flows carry their messages. */
+export interface Transport {
+  /** `stream`: nothing is acknowledged or sent again, as in labs; `rc`: a reliable connection. */
+  type: "stream" | "rc";
+  recovery: "go-back-n" | "selective-repeat";
+  /** Local ACK timeout: 4.096 us x 2^timeout; 0: none. */
+  timeout: number;
+  retry_count: number;
+  /** Packets in flight at most. */
+  window: number;
+}
+
 /** One queue pair's traffic. */
 export interface Flow {
   /** Unique in the scenario. */
   id: string;
+  /** Id of its traffic entry: the flow's id without "/host" and "#number". */
+  group: string;
   from: string;
   to: string;
   priority: number;
@@ -120,6 +134,10 @@ export interface Flow {
   rate: number | undefined;
   /** Total bytes, after which the flow is done; undefined: until `stop`. */
   bytes: number | undefined;
+  /** Bytes of each message, where they differ: the next is posted when the one before is complete. Transport `rc` only. */
+  sizes: readonly number[] | undefined;
+  /** Messages posted at a time; transport `rc` only. */
+  outstanding: number;
 }
 
 /** A sampled switch queue; `port` is the name of the device at the other end. */
@@ -141,8 +159,12 @@ export interface Scenario {
   switches: SwitchConfig[];
   links: Link[];
   routes: PinnedRoute[];
+  /** Seed of the hash that picks among equal paths. */
+  ecmp_seed: number;
   congestion: Congestion;
+  transport: Transport;
   flows: Flow[];
-  probes: { interval: number; queues: QueueProbe[] };
+  /** `flows`: how many of the flows, in order, have series. */
+  probes: { interval: number; queues: QueueProbe[]; flows: number };
   fidelity: { lateness: number };
 }

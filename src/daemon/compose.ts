@@ -51,6 +51,7 @@ export function composeSwitchWorker(config: SwitchDaemonConfig): WorkerConfig {
         learning: s.forwarding === "learning",
         ageing: s.ageing,
         seed: 1,
+        hash_seed: 1,
         component: 0,
         routes: config.static_fdb.map(({ mac, port }) => ({ destination_mac: mac, ports: [names.indexOf(port)] })),
         pins: [],

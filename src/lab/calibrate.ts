@@ -1,7 +1,7 @@
 /** `scale: auto`: how much of the scenario's load this host can carry, found by a short run. */
 
 import { parseScenario } from "../config/scenario.js";
-import { switchesOnPath } from "../config/topology.js";
+import { Graph } from "../config/topology.js";
 import type { Scenario } from "../config/types.js";
 import type { NativeAddon } from "../native/types.js";
 import { labNetwork } from "./compose.js";
@@ -53,10 +53,11 @@ export async function calibrate(addon: NativeAddon, scenario: Scenario, signal: 
 /** Bits per second over all hops when every sending host sends at line rate. */
 export function offeredLoad(scenario: Scenario): number {
   const load = new Map<string, number>();
+  const graph = new Graph(scenario);
   for (const flow of scenario.flows) {
-    const link = scenario.links.find((l) => l.from === flow.from || l.to === flow.from);
-    const hops = switchesOnPath(scenario, flow.from, flow.to);
-    load.set(flow.from, Math.max(load.get(flow.from) ?? 0, (link?.rate ?? 0) * hops));
+    const rate = graph.hostLink(flow.from)?.rate ?? 0;
+    const hops = graph.switchesOnPath(flow.from, flow.to);
+    load.set(flow.from, Math.max(load.get(flow.from) ?? 0, rate * hops));
   }
   return [...load.values()].reduce((sum, x) => sum + x, 0);
 }

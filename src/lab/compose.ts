@@ -1,4 +1,5 @@
 /** From a scenario to native devices: topology to ports, addresses, routes and queue pairs, meant units to wall units. */
+import { hostIp, hostMac, switchMac } from "../config/addresses.js";
 import { routes, switchPorts } from "../config/topology.js";
 import type { Flow, HostConfig, Link, Scenario } from "../config/types.js";
 import {
@@ -12,6 +13,7 @@ import {
   udpSourcePort,
 } from "../native/behaviour.js";
 import type { NativeNic, NativePort, NativeQueuePair, NativeSwitch, WorkerConfig } from "../native/types.js";
+import { kHeaderBytes } from "../wire/frame_size.js";
 import type { LabEnd, LabLink, LabNode } from "./veth.js";
 
 export interface ComposeOptions {
@@ -23,23 +25,6 @@ export interface ComposeOptions {
   capture(link: number, node: string): string | undefined;
   /** CPUs for the switch and the NIC worker; -1: any. */
   cpus: { switches: number; nics: number };
-}
-
-/** Frame bytes around the payload of a middle packet, IPv4, no tag: Ethernet 14, IP 20, UDP 8, BTH 12, ICRC 4. */
-export const kHeaderBytes = 58;
-/** FCS 4, preamble and SFD 8, inter-packet gap 12. */
-export const kEthernetOverhead = 24;
-
-export function hostMac(index: number): number {
-  return 0x0257_4500_0000 + index + 1;
-}
-
-export function hostIp(index: number): Uint8Array {
-  return Uint8Array.of(10, 87, (index + 1) >> 8, (index + 1) & 0xff);
-}
-
-function switchMac(index: number, port: number): number {
-  return 0x0257_5300_0000 + index * 256 + port;
 }
 
 /** The namespaces and links that a scenario needs. */
@@ -147,6 +132,7 @@ function composeSwitches(
       learning,
       ageing: Math.round(s.ageing * options.scale),
       seed: scenario.seed,
+      hash_seed: scenario.ecmp_seed,
       component: index,
       routes: learning
         ? []

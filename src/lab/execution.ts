@@ -6,7 +6,7 @@ import { switchPorts } from "../config/topology.js";
 import type { Scenario } from "../config/types.js";
 import { CounterTable } from "../native/counters.js";
 import { kRecordWords, type NativeAddon, type NativeWorker } from "../native/types.js";
-import { composeLab } from "./compose.js";
+import { composeLab, queuePairsOf } from "./compose.js";
 import { frameAccount, type RunEvidence } from "./outcome.js";
 import { Recorder } from "./recorder.js";
 import type { LiveState } from "./types.js";
@@ -86,7 +86,14 @@ class Watch {
     this.switches = new CounterTable(workers.switches);
     this.nics = new CounterTable(workers.nics);
     const peers = [...switchPorts(scenario).values()].map((ports) => ports.map((port) => port.peer));
-    this.recorder = new Recorder(scenario, peers, options.scale, begin, sampleInterval);
+    const flows = scenario.hosts.map((host) => queuePairsOf(scenario, host.name).map(({ flow }) => flow.id));
+    this.recorder = new Recorder(scenario, {
+      ports: peers,
+      flowAt: (device, index) => flows[device]?.[index],
+      scale: options.scale,
+      begin,
+      interval: sampleInterval,
+    });
   }
 
   /** Until the scenario's duration is over. */
@@ -119,13 +126,10 @@ class Watch {
 
   /** Takes what the workers have recorded and counted. */
   look(): void {
-    for (const [worker, isSwitches] of [
-      [this.workers.switches, true],
-      [this.workers.nics, false],
-    ] as const) {
+    for (const worker of [this.workers.switches, this.workers.nics]) {
       for (;;) {
         const count = worker.drainRecords(this.words);
-        this.recorder.take(this.words, count, isSwitches);
+        this.recorder.take(this.words, count);
         if (count * kRecordWords < this.words.length) break;
       }
     }

@@ -3,10 +3,17 @@ import os from "node:os";
 import type { Flow, Scenario } from "../config/types.js";
 import type { CounterTable } from "../native/counters.js";
 import type { Distribution, WorkerOutcome } from "../native/types.js";
+import {
+  accountFrames,
+  type FrameAccount,
+  flowResult,
+  nicResult,
+  runFacts,
+  switchResult,
+} from "../report/device_results.js";
 import { goodputLimit } from "../report/limits.js";
-import type { Fidelity, FlowResult, NicResult, Result, SwitchResult } from "../report/result.js";
+import type { Fidelity, FlowResult, Result, SwitchResult } from "../report/result.js";
 import { jainIndex } from "../report/statistics.js";
-import { kEthernetOverhead, kHeaderBytes } from "./compose.js";
 import type { Recorder } from "./recorder.js";
 
 /** A gap of the poll loop, wall ns, that no scheduler noise of a healthy host makes; and how much of a run they may take. */
@@ -24,63 +31,27 @@ export interface RunEvidence {
   outcomes: readonly WorkerOutcome[];
 }
 
-/** Every frame of the run, MAC control included: sent + duplicated = received + dropped + impaired + missing. */
-export interface FrameAccount {
-  sent: number;
-  received: number;
-  /** By the switches, all reasons. */
-  dropped: number;
-  duplicated: number;
-  /** Lost on purpose. */
-  impaired: number;
-  /** Sent, and not accounted for in any other way. */
-  missing: number;
-}
-
+/** Of all that the workers have counted. */
 export function frameAccount(switches: CounterTable, nics: CounterTable): FrameAccount {
-  const both = (name: string) => switches.sum(name) + nics.sum(name);
-  let dropped = 0;
-  for (const { description, value } of switches.entries()) {
-    if (description.name.startsWith("drop_")) dropped += value;
-  }
-  // MAC control ends at the other end of its link; impairments do not spare it.
-  const control = ["rx_pfc_frames", "rx_pause_frames", "rx_unsupported_op_phy", "rx_mac_control_unknown"];
-  const sent = nics.sum("tx_packets") - perQueuePair(nics, "tx_packets") + both("tx_pfc_frames");
-  const received =
-    nics.sum("rx_packets") - perQueuePair(nics, "rx_packets") + control.reduce((sum, name) => sum + both(name), 0);
-  const duplicated = both("duplicated") + switches.sum("flood_copies");
-  const impaired = both("lost") - perQueuePair(nics, "lost") + both("overflow");
-  return { sent, received, dropped, duplicated, impaired, missing: sent + duplicated - received - dropped - impaired };
-}
-
-/** Queue pairs count some of the same things as their NIC, under the same names. */
-function perQueuePair(nics: CounterTable, name: string): number {
-  let total = 0;
-  for (const { description, value } of nics.entries()) {
-    if (description.name === name && description.labels.qpn !== undefined) total += value;
-  }
-  return total;
+  const ofSwitches = switches.view();
+  // Queue pairs count some of the same things as their NIC, under the same names.
+  const ofNics = nics.view({}, "qpn");
+  const both = (name: string) => ofSwitches.sum(name) + ofNics.sum(name);
+  return accountFrames(ofSwitches, ofNics, { duplicated: both("duplicated"), lost: both("lost") + both("overflow") });
 }
 
 export function composeResult(evidence: RunEvidence): Result {
   const { scenario, scale, switches, nics } = evidence;
-  const flows = scenario.flows.map((flow) => flowResult(evidence, flow));
+  const flows = scenario.flows.map((flow) => resultOf(evidence, flow));
   const goodputs = flows.map((flow) => flow.goodput_bps);
   const frames = frameAccount(switches, nics);
-  const pathMtus = [...new Set(scenario.hosts.map((host) => host.path_mtu))];
-  // What headers, FCS, preamble and gap leave of a link's rate for payload, in packets of the path MTU.
-  const payloadShare = Math.min(...pathMtus.map((mtu) => mtu / (mtu + kHeaderBytes + kEthernetOverhead)));
-  const limit = goodputLimit(scenario, payloadShare);
+  const facts = runFacts(scenario);
+  const limit = goodputLimit(scenario, facts.payload_share);
   return {
     scenario: scenario.name,
     clock: "wire",
     scale,
-    seed: scenario.seed,
-    duration_s: scenario.duration / 1e9,
-    warmup_s: scenario.warmup / 1e9,
-    profile: scenario.congestion.algorithm === "none" ? "none" : scenario.congestion.profile,
-    path_mtu: pathMtus.length === 1 ? pathMtus[0] : pathMtus,
-    payload_share: payloadShare,
+    ...facts,
     fidelity: judge(evidence, frames),
     flows,
     totals: {
@@ -89,8 +60,8 @@ export function composeResult(evidence: RunEvidence): Result {
       ...(limit !== undefined && { goodput_limit_bps: limit }),
     },
     frames,
-    switches: Object.fromEntries(scenario.switches.map((s) => [s.name, switchResult(evidence, s.name)])),
-    nics: Object.fromEntries(scenario.hosts.map((host) => [host.name, nicResult(nics, host.name)])),
+    switches: Object.fromEntries(scenario.switches.map((s) => [s.name, resultOfSwitch(evidence, s.name)])),
+    nics: Object.fromEntries(scenario.hosts.map((host) => [host.name, nicResult(nics.view({ device: host.name }))])),
     environment: {
       kernel: os.release(),
       cpus: os.cpus().length,
@@ -101,71 +72,19 @@ export function composeResult(evidence: RunEvidence): Result {
   };
 }
 
-function flowResult({ scenario, recorder, nics }: RunEvidence, flow: Flow): FlowResult {
+function resultOf({ scenario, recorder, nics }: RunEvidence, flow: Flow): FlowResult {
   const from = Math.max(scenario.warmup, flow.start);
   const to = Math.min(scenario.duration, flow.stop);
-  const seconds = Math.max(0, to - from) / 1e9;
-  const { bytes, wireBytes } = recorder.delivered(flow.id, from, to);
-  const sender = { flow: flow.id, device: flow.from };
-  const receiver = { flow: flow.id, device: flow.to };
-  return {
-    id: flow.id,
-    from: flow.from,
-    to: flow.to,
-    priority: flow.priority,
-    goodput_bps: seconds > 0 ? (bytes * 8) / seconds : 0,
-    wire_bps: seconds > 0 ? (wireBytes * 8) / seconds : 0,
-    packets: nics.sum("tx_packets", sender),
-    lost: nics.sum("lost", receiver),
-    ecn_marked: nics.sum("ecn_marked", receiver),
-    cnp_sent: nics.sum("cnp_sent", receiver),
-    cnp_handled: nics.sum("cnp_handled", sender),
+  const counters = {
+    sender: nics.view({ flow: flow.id, device: flow.from }),
+    receiver: nics.view({ flow: flow.id, device: flow.to }),
   };
+  return flowResult(flow, counters, recorder.delivered(flow.id, from, to), Math.max(0, to - from) / 1e9);
 }
 
-function switchResult({ switches, outcomes }: RunEvidence, name: string): SwitchResult {
-  const drops: Record<string, number> = {};
-  for (const { description, value } of switches.entries()) {
-    if (description.labels.switch !== name || value === 0 || !description.name.startsWith("drop_")) continue;
-    const reason = description.name.slice("drop_".length);
-    drops[reason] = (drops[reason] ?? 0) + value;
-  }
-  const queues: SwitchResult["queues"] = {};
-  const distributions: Record<string, Record<string, [number, number][]>> = {};
-  for (const queue of outcomes.flatMap((outcome) => outcome.queues)) {
-    if (queue.switch !== name) continue;
-    const { mean, p50, p95, p99, max } = queue;
-    queues[queue.port] = { ...queues[queue.port], [queue.priority]: { mean, p50, p95, p99, max } };
-    distributions[queue.port] = { ...distributions[queue.port], [queue.priority]: queue.cdf };
-  }
-  return {
-    drops,
-    ecn_marked: switches.sum("wred_ecn_marked_packets", { switch: name }),
-    pfc_sent: byPriority(switches, "pfc_tx_packets", { switch: name }),
-    pauses: byPriority(switches, "pfc_tx_transitions", { switch: name }),
-    queues,
-    queue_cdf: distributions,
-  };
-}
-
-function nicResult(nics: CounterTable, name: string): NicResult {
-  const device = { device: name };
-  return {
-    np_cnp_sent: nics.sum("np_cnp_sent", device),
-    rp_cnp_handled: nics.sum("rp_cnp_handled", device),
-    pfc_received: byPriority(nics, "rx_prio_pause", device),
-    pfc_sent: byPriority(nics, "tx_prio_pause", device),
-  };
-}
-
-/** Sums by priority, of priorities that have any. */
-function byPriority(table: CounterTable, name: string, labels: Record<string, string>): Record<string, number> {
-  const sums: Record<string, number> = {};
-  for (let priority = 0; priority < 8; priority++) {
-    const sum = table.sum(name, { ...labels, priority: String(priority) });
-    if (sum > 0) sums[priority] = sum;
-  }
-  return sums;
+function resultOfSwitch({ switches, outcomes }: RunEvidence, name: string): SwitchResult {
+  const queues = outcomes.flatMap((outcome) => outcome.queues).filter((queue) => queue.switch === name);
+  return switchResult(switches.view({ switch: name }), queues);
 }
 
 /** Was this host, rather than the network, the bottleneck? Wall time throughout. */

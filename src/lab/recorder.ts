@@ -1,8 +1,7 @@
 /** Collects the samples of a run: what a flow, a queue and a pausing port looked like at each sample time, in meant units. */
-import type { Scenario } from "../config/types.js";
+import type { Flow, Scenario } from "../config/types.js";
 import { kRecordWords, RecordKind } from "../native/types.js";
 import type { Series } from "../report/result.js";
-import { queuePairsOf } from "./compose.js";
 
 const kPriorities = 8;
 
@@ -24,6 +23,22 @@ interface QueueSamples {
   marks: number[];
 }
 
+/** What the words of records stand for. */
+export interface RecordSource {
+  /** Names of the peers at each switch's ports, in the order of switches and ports. */
+  ports: readonly (readonly string[])[];
+  /** Id of the flow that `transmit` and `receive` records with this device and index are about. */
+  flowAt(device: number, index: number): string | undefined;
+  /** Flows that are sampled; default: all of the scenario. */
+  flows?: readonly Flow[];
+  /** Time of a record = begin + meant time * scale; its rates are meant rates / scale. */
+  scale: number;
+  /** When traffic started, ns of the records' clock. */
+  begin: number;
+  /** Between samples, ns of the records' clock. */
+  interval: number;
+}
+
 export class Recorder {
   readonly flows: Map<string, FlowSamples>;
   readonly queues = new Map<string, QueueSamples>();
@@ -33,34 +48,31 @@ export class Recorder {
   failed = false;
 
   private readonly probed: ReadonlySet<string>;
-  private readonly queuePairs: string[][];
   private readonly switchNames: readonly string[];
   /** Receiving host of each flow. */
   private readonly receivers: ReadonlyMap<string, string>;
+  private readonly scale: number;
+  private readonly begin: number;
+  private readonly interval: number;
 
-  /**
-   * @param begin When traffic started, wall ns.
-   * @param interval Between samples, wall ns.
-   * @param ports Names of the peers at each switch's ports, in the order of switches and ports.
-   */
   constructor(
     scenario: Scenario,
-    private readonly ports: readonly (readonly string[])[],
-    private readonly scale: number,
-    private readonly begin: number,
-    private readonly interval: number,
+    private readonly source: RecordSource,
   ) {
+    const { flows = scenario.flows, scale, begin, interval } = source;
     this.flows = new Map(
-      scenario.flows.map((flow) => [flow.id, { rate: [], target: [], alpha: [], bytes: [], wireBytes: [], cnps: [] }]),
+      flows.map(({ id }) => [id, { rate: [], target: [], alpha: [], bytes: [], wireBytes: [], cnps: [] }]),
     );
     this.probed = new Set(scenario.probes.queues.map((q) => `${q.switch}:${q.port}:${q.priority}`));
-    this.queuePairs = scenario.hosts.map((host) => queuePairsOf(scenario, host.name).map(({ flow }) => flow.id));
-    this.receivers = new Map(scenario.flows.map((flow) => [flow.id, flow.to]));
+    this.receivers = new Map(flows.map((flow) => [flow.id, flow.to]));
     this.switchNames = scenario.switches.map((s) => s.name);
+    this.scale = scale;
+    this.begin = begin;
+    this.interval = interval;
   }
 
-  /** Takes `count` records of drainRecords(); `switches` tells which of the two workers they came from. */
-  take(words: Float64Array, count: number, switches: boolean): void {
+  /** Takes `count` records of drainRecords(). */
+  take(words: Float64Array, count: number): void {
     for (let i = 0; i < count; i++) {
       const [time, kind, device, index, a, b, c] = words.subarray(
         i * kRecordWords,
@@ -69,10 +81,10 @@ export class Recorder {
       const at = Math.round(((time as number) - this.begin) / this.interval);
       if (kind === RecordKind.ended) {
         if (a === 1) this.failed = true;
-      } else if (switches) {
-        this.takeSwitch(kind as number, device as number, index as number, at, [a, b, c] as [number, number, number]);
-      } else {
-        const flow = this.flows.get(this.queuePairs[device as number]?.[index as number] ?? "");
+      } else if (kind === RecordKind.queue || kind === RecordKind.pause) {
+        this.takeSwitch(kind, device as number, index as number, at, [a, b, c] as [number, number, number]);
+      } else if (kind === RecordKind.transmit || kind === RecordKind.receive) {
+        const flow = this.flows.get(this.source.flowAt(device as number, index as number) ?? "");
         if (flow === undefined) continue;
         if (kind === RecordKind.transmit) {
           put(flow.rate, at, (a as number) * this.scale);
@@ -94,7 +106,7 @@ export class Recorder {
     at: number,
     [a, b, c]: [number, number, number],
   ): void {
-    const port = this.ports[device]?.[Math.floor(index / kPriorities)];
+    const port = this.source.ports[device]?.[Math.floor(index / kPriorities)];
     const name = `${this.switchNames[device]}:${port}:${index % kPriorities}`;
     if (kind === RecordKind.pause) {
       put(

@@ -1,6 +1,7 @@
 /** Runs a scenario on this host with real frames. */
 import { isAbsolute, join } from "node:path";
 import { WeirError } from "../config/error.js";
+import { findPlaces } from "../config/places.js";
 import type { Scenario } from "../config/types.js";
 import { loadAddon } from "../native/addon.js";
 import type { NativeAddon } from "../native/types.js";
@@ -11,12 +12,36 @@ import { composeResult } from "./outcome.js";
 import type { CaptureRequest, LabOptions, LabOutcome } from "./types.js";
 import { LabNetwork } from "./veth.js";
 
+/** Namespaces and veth pairs that one host can be asked to make. */
+const kMostHosts = 250;
+const kMostSwitches = 250;
+const kMostFlows = 10_000;
+
+/** @throws WeirError for what only the simulator does. */
+export function checkForLab({ transport, flows, hosts, switches }: Scenario): void {
+  const refuse = (message: string, remedy: string) => {
+    throw new WeirError(message, { hint: `${remedy}, or run it in virtual time: weir sim run` });
+  };
+  // Closed-loop flows need reliable connections, so they are refused here too.
+  if (transport.type === "rc") {
+    refuse("transport.type: labs send streams without acknowledgements, not rc", "use transport.type: stream");
+  }
+  for (const [what, count, most] of [
+    ["hosts", hosts.length, kMostHosts],
+    ["switches", switches.length, kMostSwitches],
+    ["flows", flows.length, kMostFlows],
+  ] as const) {
+    if (count > most) refuse(`${count} ${what} are too many for a lab`, `use at most ${most}`);
+  }
+}
+
 /**
  * Makes the namespaces and links, runs the traffic, waits until the network is empty, and takes everything down again,
  * also on failure and when aborted.
  * @throws WeirError for what the user can mend; the signal's reason when aborted.
  */
 export async function runLab(scenario: Scenario, options: LabOptions): Promise<LabOutcome> {
+  checkForLab(scenario);
   const capture = captureFiles(scenario, options.capture, options.captureDir);
   const addon = loadAddon<NativeAddon>();
   const scale = scenario.scale === "auto" ? await calibrate(addon, scenario, options.signal) : scenario.scale;
@@ -50,18 +75,7 @@ export function captureFiles(
   const files = new Map<string, string>();
   for (const { target, file } of requests) {
     const path = isAbsolute(file) ? file : join(directory, file);
-    const ends = scenario.links.flatMap((link, i) => {
-      if (target === `${link.from}--${link.to}`) return [{ link: i, node: link.from, peer: link.to }];
-      if (target === `${link.to}--${link.from}`) return [{ link: i, node: link.to, peer: link.from }];
-      if (target === link.from) return [{ link: i, node: link.from, peer: link.to }];
-      if (target === link.to) return [{ link: i, node: link.to, peer: link.from }];
-      return [];
-    });
-    if (ends.length === 0) {
-      throw new WeirError(`--capture ${target}: no such link or device`, {
-        hint: "name a device (sw) or a link (h1--sw) of the scenario",
-      });
-    }
+    const ends = findPlaces(scenario.links, target, "--capture");
     for (const { link, node, peer } of ends) {
       const own = ends.length === 1 ? path : path.replace(/(\.\w+)?$/, `-${peer}$1`);
       if (files.has(`${link} ${node}`))

@@ -17,6 +17,13 @@ export function loadAddon<T>(): T {
   return loaded as T;
 }
 
+/** Path of the native core that was built here. Fails as loadAddon() does where there is none. */
+export function addonFile(): string {
+  const file = kCandidates.find((path) => existsSync(path));
+  if (file === undefined) throw notLoaded(kCandidates.map((path) => `${path}: not there`));
+  return file;
+}
+
 /** The first of `candidates` that loads. */
 export function loadFirst(candidates: readonly string[]): unknown {
   const require = createRequire(import.meta.url);
@@ -33,7 +40,11 @@ export function loadFirst(candidates: readonly string[]): unknown {
       failures.push(`${path}: ${error instanceof Error ? error.message.replace(`${path}: `, "") : String(error)}`);
     }
   }
-  throw new WeirError(["the native core does not load", ...failures].join("\n    "), {
+  throw notLoaded(failures);
+}
+
+function notLoaded(failures: readonly string[]): WeirError {
+  return new WeirError(["the native core does not load", ...failures].join("\n    "), {
     hint: remedy(failures.join("\n")),
   });
 }

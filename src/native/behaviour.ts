@@ -13,7 +13,10 @@ export const kQuantumNs = 20_000;
 export function switchBehaviour(
   s: TrafficClasses & Pick<SwitchConfig, "buffer" | "ecn">,
   latenessHeadroom: number,
-): Omit<NativeSwitch, "name" | "ports" | "learning" | "ageing" | "seed" | "component" | "routes" | "pins"> {
+): Omit<
+  NativeSwitch,
+  "name" | "ports" | "learning" | "ageing" | "seed" | "hash_seed" | "component" | "routes" | "pins"
+> {
   return {
     buffer: {
       total: s.buffer.total,

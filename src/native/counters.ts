@@ -1,5 +1,15 @@
-/** Reading a worker's counters by name and labels. */
+/** Reading counters by name: those of a worker by their labels, those of a simulation by their tables. */
 import type { CounterDescription, NativeWorker } from "./types.js";
+
+/** Some counters of a run, such as all of one switch. */
+export interface CounterView {
+  /** Sum of all that are called `name`. */
+  sum(name: string): number;
+  /** Sums by name of those whose name begins with `prefix`, which is cut off; what is zero is left out. */
+  group(prefix: string): Record<string, number>;
+  /** Sums by priority of those called `name`; what is zero is left out. */
+  byPriority(name: string): Record<string, number>;
+}
 
 export class CounterTable {
   private descriptions: CounterDescription[] = [];
@@ -20,9 +30,35 @@ export class CounterTable {
   sum(name: string, labels: Readonly<Record<string, string>> = {}): number {
     let total = 0;
     for (const { description, value } of this.entries()) {
-      if (description.name === name && matches(description, labels)) total += value;
+      if (description.name === name && includes(description.labels, labels)) total += value;
     }
     return total;
+  }
+
+  /** The counters whose labels include `labels`, less those that have a label called `without`. */
+  view(labels: Readonly<Record<string, string>> = {}, without?: string): CounterView {
+    const own = [...this.entries()].filter(
+      ({ description }) =>
+        includes(description.labels, labels) && (without === undefined || description.labels[without] === undefined),
+    );
+    const total = (wanted: (description: CounterDescription) => boolean) =>
+      own.reduce((sum, { description, value }) => sum + (wanted(description) ? value : 0), 0);
+    return {
+      sum: (name) => total((description) => description.name === name),
+      group: (prefix) =>
+        nonZero(
+          [...new Set(own.map(({ description }) => description.name))]
+            .filter((name) => name.startsWith(prefix))
+            .map((name) => [name.slice(prefix.length), total((description) => description.name === name)]),
+        ),
+      byPriority: (name) =>
+        nonZero(
+          Array.from({ length: 8 }, (_, priority) => [
+            String(priority),
+            total((description) => description.name === name && description.labels.priority === String(priority)),
+          ]),
+        ),
+    };
   }
 
   *entries(): Generator<{ description: CounterDescription; value: number }> {
@@ -32,6 +68,11 @@ export class CounterTable {
   }
 }
 
-function matches(description: CounterDescription, labels: Readonly<Record<string, string>>): boolean {
-  return Object.entries(labels).every(([key, value]) => description.labels[key] === value);
+/** The sums that are not zero, in their order. */
+export function nonZero(sums: Iterable<readonly [string, number]>): Record<string, number> {
+  return Object.fromEntries([...sums].filter(([, sum]) => sum !== 0));
+}
+
+function includes(labels: Readonly<Record<string, string>>, some: Readonly<Record<string, string>>): boolean {
+  return Object.entries(some).every(([key, value]) => labels[key] === value);
 }

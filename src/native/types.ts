@@ -84,7 +84,9 @@ export interface NativeSwitch {
   priority_map: NativePriorityMap;
   learning: boolean;
   ageing: number;
+  /** Of marking, and of the choice among next hops. */
   seed: number;
+  hash_seed: number;
   component: number;
   routes: { destination_mac: number; ports: number[] }[];
   pins: { source_mac: number; destination_mac: number; port: number }[];

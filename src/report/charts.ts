@@ -5,11 +5,12 @@ import { resultExtras, seriesExtras } from "./extra_fields.js";
 import type { Result, Series } from "./result.js";
 import { type Summary, summarize } from "./statistics.js";
 
-/** One curve. `color` counts from 0; `flow` ties it to the shared legend of flows. */
+/** One curve. `color` counts from 0; `flow` and `run` tie it to the shared legends; `run` also chooses the line style. */
 export interface Line {
   label: string;
   color: number;
   flow?: number;
+  run?: number;
   dashed?: boolean;
   values: (number | null)[];
 }
@@ -53,11 +54,13 @@ export interface ChartInput {
   thresholds: Readonly<Record<string, QueueThresholds>>;
 }
 
-interface RawLine {
+/** A line before it is thinned for drawing; `color` is the flow's, or the line's position, unless given. */
+export interface RawLine {
   label: string;
   values: readonly (number | null)[];
   color?: number;
   flow?: number;
+  run?: number;
   dashed?: boolean;
 }
 
@@ -104,7 +107,7 @@ export function buildCharts(input: ChartInput): Chart[] {
       lines: flows.map(([label, flow], i) => ({ label, flow: i, values: flow.alpha ?? [] })),
     }),
     queueChart(input),
-    cdfChart(input),
+    cdfChart(Object.keys(series.queues).map((label) => ({ label, ...queueCdf(input, label) }))),
     overTime(input, {
       id: "pauses",
       title: "PFC pauses sent",
@@ -144,21 +147,29 @@ function queueChart(input: ChartInput): Chart {
 }
 
 /** One line when the queues shown agree on a threshold; several different ones would say nothing. */
-function sameThreshold(name: string, all: readonly QueueThresholds[], key: keyof QueueThresholds): Threshold[] {
+export function sameThreshold(name: string, all: readonly QueueThresholds[], key: keyof QueueThresholds): Threshold[] {
   const values = new Set(all.map((one) => one[key]).filter((value) => value !== undefined));
   const [value] = values;
   if (value === undefined || values.size > 1) return [];
   return [{ label: `${name} ${formatSize(value, 4)}`, value: value / 1000 }];
 }
 
-function cdfChart({ result, series }: ChartInput): Chart {
-  const { switches } = resultExtras(result);
-  const curves = Object.entries(series.queues).map(([label, queue]) => {
-    const sampled = queue.bytes ?? [];
-    const [device = "", port = "", priority = ""] = label.split(":");
-    const points = switches[device]?.queue_cdf?.[port]?.[priority] ?? empiricalCdf(sampled);
-    return { label, sampled, points: points.map(([bytes, fraction]) => [bytes / 1000, fraction] as const) };
-  });
+/** Distribution of one queue: its samples in bytes, and points of [KB, fraction of time at or below]. */
+interface QueueCdf {
+  sampled: readonly number[];
+  points: readonly (readonly [number, number])[];
+}
+
+/** The measured distribution of queue "sw:r:3" where there is one, otherwise that of its samples. */
+export function queueCdf({ result, series }: Pick<ChartInput, "result" | "series">, queue: string): QueueCdf {
+  const sampled = series.queues[queue]?.bytes ?? [];
+  const [device = "", port = "", priority = ""] = queue.split(":");
+  const measured = resultExtras(result).switches[device]?.queue_cdf?.[port]?.[priority];
+  const points = measured ?? empiricalCdf(sampled);
+  return { sampled, points: points.map(([bytes, fraction]) => [bytes / 1000, fraction]) };
+}
+
+export function cdfChart(curves: readonly (QueueCdf & Pick<RawLine, "label" | "color" | "run">)[]): Chart {
   const x = [...new Set([0, ...curves.flatMap(({ points }) => points.map(([bytes]) => bytes))])].sort((a, b) => a - b);
   return {
     id: "cdf",
@@ -171,7 +182,7 @@ function cdfChart({ result, series }: ChartInput): Chart {
     wide: false,
     ...drawn(
       x,
-      curves.map(({ label, points }) => ({ label, values: atOrBelow(points, x) })),
+      curves.map(({ sampled, points, ...line }) => ({ ...line, values: atOrBelow(points, x) })),
     ),
     thresholds: [],
     figures: curves.map(({ label, sampled }) => ({
@@ -181,8 +192,9 @@ function cdfChart({ result, series }: ChartInput): Chart {
   };
 }
 
-function overTime(
-  { result, series }: ChartInput,
+/** A chart over the time of `series`; lines without values are left out. */
+export function overTime(
+  { result, series }: { result: Pick<Result, "warmup_s">; series: Pick<Series, "time_s"> },
   chart: Pick<Chart, "id" | "title" | "note" | "y_label"> &
     Partial<Omit<Chart, "lines">> & { lines: readonly RawLine[] },
 ): Chart {
@@ -244,11 +256,11 @@ function summaryOf(values: readonly (number | null)[]): Summary {
   return summarize(values.filter((value) => value !== null));
 }
 
-function inGbps(values: readonly (number | null)[] | undefined): (number | null)[] {
+export function inGbps(values: readonly (number | null)[] | undefined): (number | null)[] {
   return (values ?? []).map((value) => (value === null ? null : value / 1e9));
 }
 
-function inKilobytes(values: readonly (number | null)[]): (number | null)[] {
+export function inKilobytes(values: readonly (number | null)[]): (number | null)[] {
   return values.map((value) => (value === null ? null : value / 1000));
 }
 

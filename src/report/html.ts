@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { buildCharts, type Chart, type ChartInput } from "./charts.js";
+import { fctFigure } from "./fct_chart.js";
 import { fixed } from "./format.js";
 import { fidelitySchema, type Result, resultSchema, type Series } from "./result.js";
 import { fidelityLines, type Grid, grids, totals } from "./table.js";
@@ -19,38 +20,61 @@ export interface ReportExtra {
   thresholds?: ChartInput["thresholds"] | undefined;
 }
 
+const kPageRows = { most: 1000, shown: 100 };
+
 const kPolicy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; base-uri 'none'";
 
 /** The whole page. Names and texts from the run are data: none of them can become markup. */
 export function renderReport(result: Result, series: Series, extra: ReportExtra = {}): string {
   const charts = buildCharts({ result, series, thresholds: extra.thresholds ?? {} });
   const data = { charts: charts.map(({ figures, ...drawn }) => drawn), flows: Object.keys(series.flows) };
+  return renderPage({
+    title: result.scenario,
+    kind: "Weir report",
+    subtitle: subtitle(result, extra),
+    main: `${banner(result)}
+${tiles(result)}
+${fctFigure(result.fct)}
+${charts.length > 0 ? plots(charts, data.flows.length) : ""}
+${grids(result, kPageRows).map(gridSection).join("\n")}
+<h2>What was run</h2>
+${factsTable(facts(result, extra))}
+${scenarioSection(extra)}`,
+    data: charts.length > 0 ? data : undefined,
+  });
+}
+
+/** One page: `main` is markup, `data` what its charts are drawn from, all else text. */
+export interface Page {
+  title: string;
+  /** What kind of page it is, above the title. */
+  kind: string;
+  subtitle: string;
+  main: string;
+  data?: unknown;
+}
+
+export function renderPage({ title, kind, subtitle, main, data }: Page): string {
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="${kPolicy}">
-<title>${escapeHtml(result.scenario)} - Weir</title>
+<title>${escapeHtml(title)} - Weir</title>
 <style>${asset("uplot/dist/uPlot.min.css")}
 ${ownAsset("report.css")}</style>
 </head>
 <body>
 <header>
-<p class="soft">Weir report</p>
-<h1>${escapeHtml(result.scenario)}</h1>
-<p class="soft">${escapeHtml(subtitle(result, extra))}</p>
+<p class="soft">${escapeHtml(kind)}</p>
+<h1>${escapeHtml(title)}</h1>
+<p class="soft">${escapeHtml(subtitle)}</p>
 </header>
 <main>
-${banner(result)}
-${tiles(result)}
-${charts.length > 0 ? plots(charts, data.flows.length) : ""}
-${grids(result).map(gridSection).join("\n")}
-<h2>What was run</h2>
-${factsTable(facts(result, extra))}
-${scenarioSection(extra)}
+${main}
 </main>
-${charts.length > 0 ? scripts(data) : ""}
+${data === undefined ? "" : scripts(data)}
 </body>
 </html>
 `;
@@ -77,9 +101,13 @@ const kClocks = {
 } as const;
 
 function subtitle(result: Result, { date }: ReportExtra): string {
+  const scale = result.scale === 1 ? "at face value" : `at scale 1/${Number(result.scale.toPrecision(4))}`;
+  const until = result.until_s === undefined ? "" : `the first ${result.until_s} s of `;
   return [
-    `${result.duration_s} s meant time on ${result.clock} (${kClocks[result.clock]})`,
-    result.scale === 1 ? "at face value" : `at scale 1/${Number(result.scale.toPrecision(4))}`,
+    result.clock === "wire"
+      ? `${result.duration_s} s meant time on wire (${kClocks.wire})`
+      : `${until}${result.duration_s} s in ${result.clock} (${kClocks[result.clock]})`,
+    ...(result.clock === "wire" ? [scale] : []),
     ...(date
       ? [
           date
@@ -94,9 +122,14 @@ function subtitle(result: Result, { date }: ReportExtra): string {
 function banner(result: Result): string {
   const { valid, reasons } = result.fidelity;
   const [figures = ""] = fidelityLines(result);
-  const verdict = valid
-    ? "<strong>Valid.</strong> The host kept up: the figures are the network's."
-    : "<strong>Invalid.</strong> This host, not the network, shaped the figures; do not use them.";
+  const [good, bad] =
+    result.clock === "wire"
+      ? [
+          "The host kept up: the figures are the network's.",
+          "This host, not the network, shaped the figures; do not use them.",
+        ]
+      : ["The run is complete.", "The run is not what was asked for."];
+  const verdict = valid ? `<strong>Valid.</strong> ${good}` : `<strong>Invalid.</strong> ${bad}`;
   const list =
     reasons.length === 0 ? "" : `<ul>${reasons.map((reason) => `<li>${escapeHtml(reason)}</li>`).join("")}</ul>`;
   const measured = figures.replace(/^fidelity: \w+, /, "");
@@ -123,8 +156,12 @@ function sumCounts(all: readonly Record<string, number>[]): number {
   return all.flatMap((counts) => Object.values(counts)).reduce((sum, n) => sum + n, 0);
 }
 
-function plots(charts: readonly Chart[], flows: number): string {
-  const legend = flows > 0 ? `<div class="legend" id="flows" aria-label="Flows"></div>` : "";
+/** The charts with the legends that they share: of flows, and of runs where several are compared. */
+export function plots(charts: readonly Chart[], flows: number, runs = 0): string {
+  const legend = [
+    runs > 0 ? `<div class="legend" id="runs" aria-label="Runs"></div>` : "",
+    flows > 0 ? `<div class="legend" id="flows" aria-label="Flows"></div>` : "",
+  ].join("");
   const narrow = charts.filter((chart) => !chart.wide);
   const alone = narrow.length % 2 === 1 ? narrow.at(-1) : undefined;
   return `<h2>Over time</h2>
@@ -137,7 +174,7 @@ ${charts.map((chart) => figure(chart, chart.wide || chart === alone)).join("\n")
 }
 
 function figure(chart: Chart, wide: boolean): string {
-  const own = chart.lines.some((line) => line.flow === undefined);
+  const own = chart.lines.some((line) => line.flow === undefined && line.run === undefined);
   const label = `${chart.title}, ${chart.y_label} over ${chart.x_label}; figures in the table below`;
   const rows = chart.figures.map(({ label: name, summary }) => [
     name,
@@ -152,7 +189,7 @@ ${own ? `<div class="legend" id="legend-${chart.id}"></div>` : ""}
 </figure>`;
 }
 
-function gridSection(grid: Grid): string {
+export function gridSection(grid: Grid): string {
   return `<h2>${escapeHtml(grid.title)}</h2>\n${tableOf(grid)}`;
 }
 

@@ -9,9 +9,10 @@ import type { Scenario } from "../config/types.js";
  */
 export function goodputLimit(scenario: Scenario, payloadShare: number): number | undefined {
   const { flows, links, duration } = scenario;
-  if (flows.some((flow) => flow.rate !== undefined || flow.bytes !== undefined)) return undefined;
+  if (flows.some((flow) => flow.rate !== undefined || flow.bytes !== undefined || flow.sizes)) return undefined;
   if (flows.some((flow) => flow.start > 0 || flow.stop < duration)) return undefined;
-  const rateOf = (host: string) => links.find((link) => link.from === host || link.to === host)?.rate ?? 0;
+  const rates = new Map(links.flatMap(({ from, to, rate }) => [from, to].map((end) => [end, rate] as const)));
+  const rateOf = (host: string) => rates.get(host) ?? 0;
   const side = (hosts: Iterable<string>) => [...new Set(hosts)].map(rateOf);
   const senders = side(flows.map((flow) => flow.from));
   const receivers = side(flows.map((flow) => flow.to));

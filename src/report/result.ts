@@ -49,8 +49,49 @@ export const nicResultSchema = open({
   }),
 });
 
+const summarySchema = open({ mean: amount, p50: amount, p95: amount, p99: amount, max: amount });
+
+const completionsSchema = open({
+  count: count.meta({ description: "Transfers that were complete." }),
+  slowdown: summarySchema.meta({
+    description: "Completion time / that of the same transfer alone in the empty network.",
+  }),
+  fct_us: summarySchema.meta({ description: "Completion time, us." }),
+});
+
+export const fctResultSchema = open({
+  ...completionsSchema.shape,
+  incomplete: count.meta({ description: "Transfers that had begun and were not complete at the end." }),
+  bins: z
+    .array(
+      open({
+        above_bytes: amount.meta({ description: "Transfers of this size are in the class before." }),
+        up_to_bytes: amount.optional().meta({ description: "Largest size of the class; absent: no limit." }),
+        ...completionsSchema.shape,
+      }),
+    )
+    .meta({ description: "The same by size, of classes with any." }),
+}).meta({ description: "Completion times of flows that have an end." });
+
+export const linkResultSchema = open({
+  from: z.string().meta({ description: "Device that sends." }),
+  to: z.string().meta({ description: "Device that receives." }),
+  rate_bps: amount.meta({ description: "Capacity, bit/s." }),
+  utilisation: amount.meta({
+    description: "Part of the capacity that was used after the warm-up, with headers, FCS, preamble and gap. 1: full.",
+  }),
+  bytes: amount.meta({ description: "Bytes that frames took of the link, counted the same way, over the whole run." }),
+  packets: count.meta({ description: "Frames, MAC control included." }),
+  lost: count.meta({ description: "Frames lost on purpose, by an impairment." }),
+  pause_time_s: z
+    .record(z.string().regex(/^[0-7]$/), amount)
+    .meta({ description: "By priority: time that `from` might not send because `to` had paused it, s." }),
+}).meta({ description: "One direction of a link." });
+
 export const fidelitySchema = open({
-  valid: z.boolean().meta({ description: "False: this host, not the network, was the bottleneck." }),
+  valid: z.boolean().meta({
+    description: "False: this host, not the network, was the bottleneck; in sim: the run was stopped before its end.",
+  }),
   reasons: z.array(z.string()).meta({ description: "Why the run is not valid." }),
   loop_gap_us: open({ p50: amount, p99: amount, max: amount }).meta({
     description: "Wall time between two turns of the poll loop, us. 0 in sim and model.",
@@ -86,16 +127,20 @@ export const resultSchema = open({
   scale: z.number().min(1).meta({ description: "Time scale of a wire run; 1 otherwise." }),
   seed: z.int().min(0).meta({ description: "Seed of everything random." }),
   duration_s: amount.meta({ description: "Duration of the traffic, as the scenario means it, s." }),
+  until_s: amount.optional().meta({ description: "Where the run ended, if it was cut short of the duration, s." }),
   warmup_s: amount.optional().meta({ description: "Part of it left out of the figures, s." }),
   profile: z.string().optional().meta({ description: "Congestion profile that was used." }),
   fidelity: fidelitySchema.meta({ description: "Can the result be believed?" }),
   flows: z.array(flowResultSchema).meta({ description: "In the order of the scenario." }),
+  flows_omitted: count.optional().meta({ description: "Further flows that have no entry in `flows`." }),
   totals: open({
     goodput_bps: amount.meta({ description: "Sum over the flows, bit/s." }),
     jain: z.number().min(0).max(1).meta({ description: "Jain's fairness index of the goodputs; 1 is equal." }),
   }).meta({ description: "All flows together." }),
   switches: z.record(z.string(), switchResultSchema).meta({ description: "By switch." }),
   nics: z.record(z.string(), nicResultSchema).meta({ description: "By host." }),
+  links: z.array(linkResultSchema).optional().meta({ description: "Each link twice, once per direction. Of sim." }),
+  fct: fctResultSchema.optional(),
   series: seriesSchema.optional().meta({ description: "Samples over time, on request." }),
 });
 
@@ -103,6 +148,8 @@ export type Result = z.output<typeof resultSchema>;
 export type FlowResult = z.output<typeof flowResultSchema>;
 export type SwitchResult = z.output<typeof switchResultSchema>;
 export type NicResult = z.output<typeof nicResultSchema>;
+export type LinkResult = z.output<typeof linkResultSchema>;
+export type FctResult = z.output<typeof fctResultSchema>;
 export type QueueResult = z.output<typeof queueSchema>;
 export type Fidelity = z.output<typeof fidelitySchema>;
 export type Series = z.output<typeof seriesSchema>;

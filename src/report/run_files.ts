@@ -1,11 +1,14 @@
 /** The folder that a run leaves: result.json, series.json, scenario.json and report.html. */
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import type { ZodType } from "zod";
 import { WeirError } from "../config/error.js";
 import type { Scenario } from "../config/types.js";
 import type { QueueThresholds } from "./charts.js";
 import { renderReport } from "./html.js";
-import { type Result, resultSchema, type Series } from "./result.js";
+import { type Result, resultSchema, type Series, seriesSchema } from "./result.js";
+
+const kHint = "give the result.json of a run";
 
 /** What was asked for: the file as written, the overrides, and what they came to. Saved as scenario.json. */
 export interface RunSource {
@@ -25,23 +28,43 @@ export function writeRun(directory: string, result: Result, series: Series, sour
   return report;
 }
 
+/** A run as its folder has it; `source` where there is a scenario.json. */
+export interface SavedRun {
+  result: Result;
+  series: Series;
+  source: RunSource | undefined;
+}
+
 /**
- * The page for a saved result. Series come from the result itself or from series.json beside it; without them the page
- * has tables only. Scenario text and thresholds come from scenario.json where there is one.
+ * Reads a saved result. Series come from the result itself or from series.json beside it; without them they are empty.
+ * @throws WeirError when a file cannot be read or is something else.
+ */
+export function readRun(resultFile: string): SavedRun {
+  const beside = (name: string) => join(dirname(resultFile), name);
+  const result = checked(resultSchema, "result", resultFile, readJson(resultFile));
+  const sampled = result.series === undefined ? readJson(beside("series.json"), true) : undefined;
+  const none: Series = { interval_s: 1, time_s: [], flows: {}, queues: {} };
+  const series = sampled === undefined ? none : checked(seriesSchema, "series", beside("series.json"), sampled);
+  const source = readJson(beside("scenario.json"), true) as RunSource | undefined;
+  return { result, series: result.series ?? series, source };
+}
+
+function checked<T>(schema: ZodType<T>, what: string, file: string, value: unknown): T {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const why = [issue?.path.join("."), issue?.message].filter((text) => text !== "").join(": ");
+  throw new WeirError(`${file}: not ${what === "result" ? "a result" : what} of weir: ${why}`, { hint: kHint });
+}
+
+/**
+ * The page for a saved result; without series it has tables only. Scenario text and thresholds come from scenario.json
+ * where there is one.
  * @throws WeirError when the result cannot be read.
  */
 export function renderSavedRun(resultFile: string): string {
-  const parsed = resultSchema.safeParse(readJson(resultFile));
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    const why = `${issue?.path.join(".")}: ${issue?.message}`;
-    throw new WeirError(`${resultFile}: not a result of weir: ${why}`, { hint: "give the result.json of a run" });
-  }
-  const result = parsed.data;
-  const beside = (name: string) => readJson(join(dirname(resultFile), name), true);
-  const none: Series = { interval_s: 1, time_s: [], flows: {}, queues: {} };
-  const series = result.series ?? (beside("series.json") as Series | undefined) ?? none;
-  return page(result, series, beside("scenario.json") as RunSource | undefined, statSync(resultFile).mtime);
+  const { result, series, source } = readRun(resultFile);
+  return page(result, series, source, statSync(resultFile).mtime);
 }
 
 /** Kmin and Kmax of every queue that marks, by queue name. */
@@ -70,6 +93,6 @@ function readJson(file: string, optional = false): unknown {
     return JSON.parse(readFileSync(file, "utf8"));
   } catch (error) {
     if (optional && (error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw new WeirError(`${file}: ${(error as Error).message}`, { cause: error });
+    throw new WeirError(`${file}: ${(error as Error).message}`, { hint: kHint, cause: error });
   }
 }

@@ -1,9 +1,10 @@
 /** The result as plain tables for a terminal or a log: rates in Gb/s, sizes in KB (1000 B), ASCII only. */
 import Table from "cli-table3";
 import pc from "picocolors";
+import { formatSize } from "../config/units.js";
 import { resultExtras } from "./extra_fields.js";
 import { fixed, gbps, kilobytes, percent, printable } from "./format.js";
-import type { Result } from "./result.js";
+import type { FctResult, Result } from "./result.js";
 
 /** A table of cells, for whatever draws it (terminal or HTML). Columns named in `left` hold text, the rest numbers. */
 export interface Grid {
@@ -25,8 +26,9 @@ export function renderTable(result: Result, options: TableOptions = {}): string 
   const summary = totals(result)
     .map(([name, value]) => `${name} ${value}`)
     .join("   ");
-  const sections = [colors.bold(headline(result)), ...grids(result).map((grid) => drawGrid(grid, options.color))];
-  sections.splice(2, 0, summary);
+  const drawn = grids(result, kTerminalRows).map((grid) => drawGrid(grid, options.color));
+  const sections = [colors.bold(headline(result)), ...drawn];
+  sections.splice(drawn.length === 0 ? 1 : 2, 0, summary);
   const { valid } = result.fidelity;
   const verdict = fidelityLines(result);
   sections.push(
@@ -39,10 +41,12 @@ export function renderTable(result: Result, options: TableOptions = {}): string 
 export function headline(result: Result): string {
   const profile = result.profile === undefined ? "" : `, profile ${printable(result.profile)}`;
   const { path_mtu } = resultExtras(result);
+  const scale = result.clock === "wire" ? `, scale ${result.scale}` : "";
+  const until = result.until_s === undefined ? "" : `${result.until_s} s of `;
   const mtu = path_mtu === undefined ? "" : `, path MTU ${[path_mtu].flat().join(" ")}`;
   return (
-    `${printable(result.scenario)}: ${result.clock}, scale ${result.scale}, seed ${result.seed}, ` +
-    `${result.duration_s} s${profile}${mtu}`
+    `${printable(result.scenario)}: ${result.clock}${scale}, seed ${result.seed}, ` +
+    `${until}${result.duration_s} s${profile}${mtu}`
   );
 }
 
@@ -57,26 +61,66 @@ export function totals(result: Result): [string, string][] {
   return [["total goodput Gb/s", gbps(goodput_bps)], ["Jain's index", jain.toFixed(4)], ...share];
 }
 
-/** The tables of a result, flows first; tables without rows are left out. */
-export function grids(result: Result): Grid[] {
-  return [flowGrid(result), queueGrid(result), switchGrid(result), nicGrid(result)].filter(
-    (grid) => grid.rows.length > 0,
-  );
+/** A table with more than `most` rows shows `shown` of them. */
+export interface RowLimit {
+  most: number;
+  shown: number;
+}
+
+const kTerminalRows: RowLimit = { most: 40, shown: 10 };
+
+/**
+ * The tables of a result, flows first; tables without rows are left out. Of long ones those rows are shown that have the most to
+ * tell, and the title says so.
+ */
+export function grids(result: Result, { most, shown }: RowLimit): Grid[] {
+  const others = [queueGrid(result), switchGrid(result), nicGrid(result), linkGrid(result)];
+  return [
+    shorten(flowGrid(result), most, { shown, omitted: result.flows_omitted }),
+    fctGrid(result),
+    ...others.map((grid) => shorten(grid, most, { shown })),
+  ].filter((grid) => grid.rows.length > 0);
+}
+
+/** A grid before it is cut: what to keep first, and what its order is called. */
+export interface RankedGrid extends Grid {
+  ranks: readonly number[];
+  ranked: string;
+}
+
+/**
+ * Of a grid of more than `most` rows the `shown` ones with the highest ranks, in their order; equal ranks: those that come first.
+ * `omitted`: rows that the grid itself has left out.
+ */
+export function shorten(
+  { ranks, ranked, ...grid }: RankedGrid,
+  most: number,
+  { shown = most, omitted = 0 } = {},
+): Grid {
+  const all = grid.rows.length + omitted;
+  if (all <= most) return grid;
+  const order = grid.rows.map((_, i) => i).sort((a, b) => (ranks[b] as number) - (ranks[a] as number) || a - b);
+  const kept = new Set(order.slice(0, shown));
+  const rows = grid.rows.filter((_, i) => kept.has(i));
+  return { ...grid, title: `${grid.title} (${rows.length} of ${all}, ${ranked})`, rows };
 }
 
 /** First the verdict, then one line for each reason. */
-export function fidelityLines({ fidelity }: Result): string[] {
+export function fidelityLines({ fidelity, clock }: Result): string[] {
   const { p50, p99, max } = fidelity.loop_gap_us;
-  const figures = `loop gap p50 ${fixed(p50)} / p99 ${fixed(p99)} / max ${fixed(max)} us wall, host drops ${fidelity.host_drops}`;
+  const onWire = `loop gap p50 ${fixed(p50)} / p99 ${fixed(p99)} / max ${fixed(max)} us wall, host drops ${fidelity.host_drops}`;
+  const figures = clock === "wire" ? onWire : "virtual time";
   return [
     `fidelity: ${fidelity.valid ? "valid" : "INVALID"}, ${figures}`,
     ...fidelity.reasons.map((reason) => `  - ${printable(reason)}`),
   ];
 }
 
-function flowGrid({ flows }: Result): Grid {
+function flowGrid({ flows }: Result): RankedGrid {
   return {
     title: "Flows",
+    ranks: flows.map(() => 0),
+    ranked: "the first",
     head: ["flow", "from -> to", "prio", "goodput Gb/s", "wire Gb/s", "packets", "lost", "CNPs"],
     names: 2,
     rows: flows.map((flow) => [
@@ -92,51 +136,118 @@ function flowGrid({ flows }: Result): Grid {
   };
 }
 
-function queueGrid({ switches }: Result): Grid {
-  const rows = Object.entries(switches).flatMap(([name, { queues }]) =>
-    Object.entries(queues).flatMap(([port, priorities]) =>
-      Object.entries(priorities)
-        .filter(([, queue]) => queue.max > 0)
-        .map(([priority, { mean, p50, p95, p99, max }]) => [
-          printable(name),
-          printable(port),
-          priority,
-          ...[mean, p50, p95, p99, max].map(kilobytes),
-        ]),
-    ),
-  );
+/** Completion times: all, then by size. */
+function fctGrid({ fct }: Result): Grid {
+  const row = (name: string, { count, slowdown, fct_us }: Pick<FctResult, "count" | "slowdown" | "fct_us">) => [
+    name,
+    String(count),
+    ...[slowdown.mean, slowdown.p50, slowdown.p95, slowdown.p99, slowdown.max].map(fixed),
+    ...[fct_us.p50, fct_us.p99].map(fixed),
+  ];
+  const incomplete = fct === undefined || fct.incomplete === 0 ? "" : `, ${fct.incomplete} not complete`;
+  return {
+    title: `Flow completion times${incomplete}`,
+    head: ["size", "count", "slowdown mean", "p50", "p95", "p99", "max", "FCT us p50", "p99"],
+    names: 1,
+    rows: fct === undefined ? [] : [row("all", fct), ...fct.bins.map((bin) => row(sizeClass(bin), bin))],
+  };
+}
+
+/** "10 KB to 100 KB". */
+export function sizeClass({ above_bytes, up_to_bytes }: FctResult["bins"][number]): string {
+  if (up_to_bytes === undefined) return `over ${formatSize(above_bytes, 4)}`;
+  return above_bytes === 0
+    ? `up to ${formatSize(up_to_bytes, 4)}`
+    : `${formatSize(above_bytes, 4)} to ${formatSize(up_to_bytes, 4)}`;
+}
+
+function queueGrid({ switches }: Result): RankedGrid {
+  const queues = Object.entries(switches)
+    .flatMap(([name, one]) =>
+      Object.entries(one.queues).flatMap(([port, priorities]) =>
+        Object.entries(priorities).map(([priority, queue]) => ({ name, port, priority, queue })),
+      ),
+    )
+    .filter(({ queue }) => queue.max > 0);
   return {
     title: "Queues, KB",
     head: ["switch", "port to", "prio", "mean", "p50", "p95", "p99", "max"],
     names: 2,
-    rows,
+    rows: queues.map(({ name, port, priority, queue: { mean, p50, p95, p99, max } }) => [
+      printable(name),
+      printable(port),
+      priority,
+      ...[mean, p50, p95, p99, max].map(kilobytes),
+    ]),
+    ranks: queues.map(({ queue }) => queue.p99),
+    ranked: "longest p99",
   };
 }
 
-function switchGrid({ switches }: Result): Grid {
+function switchGrid({ switches }: Result): RankedGrid {
   const rows = Object.entries(switches).map(([name, { ecn_marked, pfc_sent, drops }]) => [
     printable(name),
     String(ecn_marked),
     byKey(pfc_sent),
     byKey(drops),
   ]);
-  return { title: "Switches", head: ["switch", "ECN marked", "PFC sent prio:n", "drops"], names: 1, rows };
+  return {
+    title: "Switches",
+    head: ["switch", "ECN marked", "PFC sent prio:n", "drops"],
+    names: 1,
+    rows,
+    ranks: Object.values(switches).map(({ ecn_marked, pfc_sent, drops }) => ecn_marked + sum(pfc_sent) + sum(drops)),
+    ranked: "most marks, PFC and drops",
+  };
 }
 
-function nicGrid({ nics }: Result): Grid {
+function nicGrid({ nics }: Result): RankedGrid {
   const rows = Object.entries(nics).map(([name, { np_cnp_sent, rp_cnp_handled, pfc_received }]) => [
     printable(name),
     String(np_cnp_sent),
     String(rp_cnp_handled),
     byKey(pfc_received),
   ]);
-  return { title: "NICs", head: ["NIC", "CNP sent", "CNP handled", "PFC received prio:n"], names: 1, rows };
+  return {
+    title: "NICs",
+    head: ["NIC", "CNP sent", "CNP handled", "PFC received prio:n"],
+    names: 1,
+    rows,
+    ranks: Object.values(nics).map((nic) => nic.np_cnp_sent + nic.rp_cnp_handled + sum(nic.pfc_received)),
+    ranked: "most CNPs and PFC",
+  };
+}
+
+/** Directions that carried anything. Those that were paused longest come before those that were used most. */
+function linkGrid({ links = [] }: Result): RankedGrid {
+  const used = links.filter(({ packets }) => packets > 0);
+  const pauses = used.map((link) => sum(link.pause_time_s));
+  const paused = new Set([...pauses].sort((a, b) => b - a).slice(0, 5));
+  return {
+    title: "Links",
+    head: ["from -> to", "Gb/s", "used", "packets", "lost", "paused us prio:t"],
+    names: 1,
+    rows: used.map((link) => [
+      `${printable(link.from)} -> ${printable(link.to)}`,
+      fixed(link.rate_bps / 1e9),
+      percent(link.utilisation),
+      String(link.packets),
+      String(link.lost),
+      byKey(link.pause_time_s, (seconds) => fixed(seconds * 1e6)),
+    ]),
+    ranks: used.map((link, i) => link.utilisation + (pauses[i] !== 0 && paused.has(pauses[i] as number) ? 10 : 0)),
+    ranked: "most paused and most used",
+  };
+}
+
+function sum(counts: Readonly<Record<string, number>>): number {
+  return Object.values(counts).reduce((total, n) => total + n, 0);
 }
 
 /** "3:217 6:1", what is zero left out; "0" when nothing remains. The shape of `dcb pfc show`. */
-function byKey(counts: Record<string, number>): string {
+function byKey(counts: Record<string, number>, text: (n: number) => string = String): string {
   const some = Object.entries(counts).filter(([, n]) => n > 0);
-  return some.length === 0 ? "0" : some.map(([key, n]) => `${printable(key)}:${n}`).join(" ");
+  return some.length === 0 ? "0" : some.map(([key, n]) => `${printable(key)}:${text(n)}`).join(" ");
 }
 
 /** One table under its title, no trailing blanks and no final line feed. */

@@ -3,7 +3,9 @@ import { EventEmitter } from "node:events";
 import { Writable } from "node:stream";
 import type { CliContext } from "../../src/cli/context.js";
 import { runCli } from "../../src/cli/program.js";
+import type { Scenario } from "../../src/config/types.js";
 import type { LabOptions, LabOutcome } from "../../src/lab/types.js";
+import type { SimOptions, SimOutcome } from "../../src/sim/types.js";
 import { sampleResult, sampleSeries } from "../report/sample.js";
 
 export interface Ran {
@@ -17,8 +19,19 @@ export type FakeLab = (options: LabOptions, signals: EventEmitter) => Promise<La
 
 export const finishedLab: FakeLab = async () => ({ result: sampleResult(2), series: sampleSeries(2, 50) });
 
+export type FakeSim = (options: SimOptions, signals: EventEmitter, scenario: Scenario) => Promise<SimOutcome>;
+
+const noSim: FakeSim = async () => {
+  throw new Error("no simulation is expected to run");
+};
+
 /** `elevated` is the exit status of the same command run again with more rights; undefined: it has the rights. */
-export async function weir(argv: readonly string[], lab: FakeLab = finishedLab, elevated?: number): Promise<Ran> {
+export async function weir(
+  argv: readonly string[],
+  lab: FakeLab = finishedLab,
+  elevated?: number,
+  sim = noSim,
+): Promise<Ran> {
   const out = memory();
   const err = memory();
   const exits: number[] = [];
@@ -29,6 +42,7 @@ export async function weir(argv: readonly string[], lab: FakeLab = finishedLab, 
     signals,
     exit: (status) => void exits.push(status),
     elevate: async () => elevated,
+    runSimulation: (scenario, options) => sim(options, signals, scenario),
     runLab: (_scenario, options) => lab(options, signals),
   };
   const status = await runCli(argv, context);

@@ -76,13 +76,22 @@ describe("a good scenario", () => {
       initial_rate: 40e9,
       cnp: { dscp: 48, priority: 6 },
     });
-    expect(scenario.probes).toEqual({ interval: 100_000, queues: [{ switch: "sw", port: "r", priority: 3 }] });
+    expect(scenario.probes).toEqual({
+      interval: 100_000,
+      queues: [{ switch: "sw", port: "r", priority: 3 }],
+      flows: 64,
+    });
+    expect(scenario).toMatchObject({
+      ecmp_seed: 1,
+      transport: { type: "stream", recovery: "go-back-n", timeout: 14, retry_count: 7, window: 2048 },
+    });
   });
 
   it("expands traffic to flows", () => {
     expect(scenario.flows).toEqual([
       {
         id: "incast/h1",
+        group: "incast",
         from: "h1",
         to: "r",
         priority: 3,
@@ -93,8 +102,10 @@ describe("a good scenario", () => {
         message: 4e6,
         rate: undefined,
         bytes: undefined,
+        sizes: undefined,
+        outstanding: 2,
       },
-      expect.objectContaining({ id: "incast/h2", from: "h2" }),
+      expect.objectContaining({ id: "incast/h2", group: "incast", from: "h2" }),
     ]);
     const ids = load(
       "traffic.0.qps=2",

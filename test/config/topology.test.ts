@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { loadScenario } from "../../src/config/scenario.js";
-import { findLoop, routes, switchesBetween, switchPorts } from "../../src/config/topology.js";
+import { findLoop, Graph, routes, switchPorts } from "../../src/config/topology.js";
 
 const victim = loadScenario("examples/victim-flow.yaml").scenario;
 const incast = loadScenario("examples/incast-4to1.yaml").scenario;
@@ -47,8 +47,10 @@ describe("topology", () => {
   });
 
   it("knows the switches between two hosts", () => {
-    expect(switchesBetween(victim, "h11", "r")).toEqual(["t1", "l1", "s1", "l3", "t4"]);
-    expect(switchesBetween(victim, "h11", "vr").sort()).toEqual(["l1", "l2", "t1", "t2"]);
+    const graph = new Graph(victim);
+    expect(graph.switchesBetween("h11", "r")).toEqual(["t1", "l1", "s1", "l3", "t4"]);
+    expect([...graph.switchesBetween("h11", "vr")].sort()).toEqual(["l1", "l2", "t1", "t2"]);
+    expect([graph.switchesOnPath("h11", "r"), graph.switchesOnPath("h11", "vr")]).toEqual([5, 3]);
   });
 
   it("finds loops", () => {

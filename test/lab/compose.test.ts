@@ -1,7 +1,8 @@
 /** From scenario to native configuration: what scales and what does not, and that both ends of everything agree. */
 import { describe, expect, it } from "vitest";
+import { hostIp, hostMac } from "../../src/config/addresses.js";
 import { parseScenario, type Scenario } from "../../src/config/scenario.js";
-import { composeLab, hostIp, hostMac, labNetwork, queuePairsOf } from "../../src/lab/compose.js";
+import { composeLab, labNetwork, queuePairsOf } from "../../src/lab/compose.js";
 import type { NativeNic, NativeSwitch, WorkerConfig } from "../../src/native/types.js";
 import { smallScenario } from "./evidence.js";
 

@@ -1,7 +1,8 @@
 /** What a finished lab hands to the report, made up: counters, what workers say of themselves, and the scenario. */
 import { parseScenario, type Scenario } from "../../src/config/scenario.js";
+import { queuePairsOf } from "../../src/lab/compose.js";
 import type { RunEvidence } from "../../src/lab/outcome.js";
-import { Recorder } from "../../src/lab/recorder.js";
+import { Recorder, type RecordSource } from "../../src/lab/recorder.js";
 import { CounterTable } from "../../src/native/counters.js";
 import type { Distribution, NativeWorker, WorkerOutcome } from "../../src/native/types.js";
 
@@ -25,6 +26,19 @@ export function smallScenario(overrides: Record<string, unknown> = {}): Scenario
     fidelity: { lateness: "5ms" },
     ...overrides,
   }).scenario;
+}
+
+/** Records of smallScenario() on the wire, from time 0, ns of wall time. */
+export function recorderOf(scenario: Scenario, changes: Partial<RecordSource> = {}): Recorder {
+  const flows = scenario.hosts.map((host) => queuePairsOf(scenario, host.name).map(({ flow }) => flow.id));
+  return new Recorder(scenario, {
+    ports: [["a", "b", "c"]],
+    flowAt: (device, index) => flows[device]?.[index],
+    scale: 10,
+    begin: 0,
+    interval: scenario.probes.interval * 10,
+    ...changes,
+  });
 }
 
 /** A worker's counters as they would be read. */
@@ -68,7 +82,7 @@ export function evidence(changes: Partial<RunEvidence> = {}): RunEvidence {
   return {
     scenario,
     scale: 10,
-    recorder: new Recorder(scenario, [["a", "b", "c"]], 10, 0, scenario.probes.interval * 10),
+    recorder: recorderOf(scenario),
     switches: counterTable([]),
     nics: counterTable([]),
     outcomes: [calmOutcome(), calmOutcome()],

@@ -2,9 +2,8 @@ import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
 import { composeResult, frameAccount } from "../../src/lab/outcome.js";
-import { Recorder } from "../../src/lab/recorder.js";
 import { kRecordWords, RecordKind, type WorkerOutcome } from "../../src/native/types.js";
-import { type Counter, calmOutcome, constant, counterTable, evidence, smallScenario } from "./evidence.js";
+import { type Counter, calmOutcome, constant, counterTable, evidence, recorderOf, smallScenario } from "./evidence.js";
 
 const validate = new Ajv2020({ strict: false }).compile(JSON.parse(readFileSync("schema/result.schema.json", "utf8")));
 const judge = (changes: Parameters<typeof evidence>[0]) => composeResult(evidence(changes)).fidelity;
@@ -187,7 +186,7 @@ describe("fidelity", () => {
 describe("composeResult", () => {
   it("keeps the contract, and takes each figure from its own place", () => {
     const scenario = smallScenario();
-    const recorder = new Recorder(scenario, [["a", "b", "c"]], 10, 0, 100e6);
+    const recorder = recorderOf(scenario);
     const records = Array.from({ length: 11 }, (_, i) => [
       i * 100e6,
       RecordKind.receive,
@@ -198,7 +197,7 @@ describe("composeResult", () => {
       0,
       0,
     ]);
-    recorder.take(Float64Array.from(records.flat()), records.length * (kRecordWords / 8), false);
+    recorder.take(Float64Array.from(records.flat()), records.length * (kRecordWords / 8));
     const nics = counterTable([
       ["tx_packets", { device: "a" }, 50],
       ["rx_packets", { device: "c" }, 47],
@@ -259,7 +258,7 @@ describe("composeResult", () => {
 
   it("divides by the part of the warm run in which a flow sends", () => {
     const scenario = smallScenario({ traffic: [{ id: "late", from: "a", to: "c", start: "60ms", stop: "80ms" }] });
-    const recorder = new Recorder(scenario, [["a", "b", "c"]], 10, 0, 100e6);
+    const recorder = recorderOf(scenario);
     const bytes = (i: number) => Math.max(0, Math.min(i, 8) - 6) * 1e6;
     const records = Array.from({ length: 11 }, (_, i) => [
       i * 100e6,
@@ -271,7 +270,7 @@ describe("composeResult", () => {
       0,
       0,
     ]);
-    recorder.take(Float64Array.from(records.flat()), records.length, false);
+    recorder.take(Float64Array.from(records.flat()), records.length);
     expect(composeResult(evidence({ scenario, recorder })).flows[0]?.goodput_bps).toBeCloseTo(0.8e9, 0);
   });
 

@@ -1,14 +1,12 @@
 /** Samples to series: scenario of 100 ms, a sample each 10 ms, at scale 10; wall time starts at 5 s. */
 import { describe, expect, it } from "vitest";
-import { Recorder } from "../../src/lab/recorder.js";
+import type { Recorder } from "../../src/lab/recorder.js";
 import { kRecordWords, RecordKind } from "../../src/native/types.js";
-import { smallScenario } from "./evidence.js";
+import { recorderOf, smallScenario } from "./evidence.js";
 
 const kBegin = 5e9;
 const kInterval = 100e6;
 const kDuration = 100e6;
-const kSwitches = true;
-const kNics = false;
 /** Devices of the NIC worker. */
 const kHostA = 0;
 const kHostC = 2;
@@ -16,15 +14,15 @@ const kHostC = 2;
 type Sample = [sample: number, kind: number, device: number, index: number, ...values: number[]];
 
 function recorder(): Recorder {
-  return new Recorder(smallScenario(), [["a", "b", "c"]], 10, kBegin, kInterval);
+  return recorderOf(smallScenario(), { begin: kBegin, interval: kInterval });
 }
 
-function take(target: Recorder, switches: boolean, ...samples: Sample[]): void {
+function take(target: Recorder, ...samples: Sample[]): void {
   const words = new Float64Array(samples.length * kRecordWords);
   samples.forEach(([at, ...rest], i) => {
     words.set([kBegin + at * kInterval, ...rest], i * kRecordWords);
   });
-  target.take(words, samples.length, switches);
+  target.take(words, samples.length);
 }
 
 describe("Recorder", () => {
@@ -32,7 +30,6 @@ describe("Recorder", () => {
     const r = recorder();
     take(
       r,
-      kNics,
       ...Array.from({ length: 11 }, (_, i): Sample => [i, RecordKind.transmit, kHostA, 0, 1e8 + i, 2e8 + i, i / 10]),
     );
     const series = r.series(kDuration);
@@ -50,22 +47,17 @@ describe("Recorder", () => {
 
   it("tells flows apart by host and queue pair", () => {
     const r = recorder();
-    take(
-      r,
-      kNics,
-      [1, RecordKind.receive, kHostC, 0, 1000, 1100, 0],
-      [1, RecordKind.receive, kHostC, 1, 2000, 2200, 0],
-    );
+    take(r, [1, RecordKind.receive, kHostC, 0, 1000, 1100, 0], [1, RecordKind.receive, kHostC, 1, 2000, 2200, 0]);
     expect(r.flows.get("x/a")?.bytes).toEqual([0, 1000]);
     expect(r.flows.get("x/b")?.bytes).toEqual([0, 2000]);
     // Numbers that no queue pair has are none of ours.
-    take(r, kNics, [2, RecordKind.receive, kHostC, 2, 9, 9, 9], [2, RecordKind.receive, 7, 0, 9, 9, 9]);
+    take(r, [2, RecordKind.receive, kHostC, 2, 9, 9, 9], [2, RecordKind.receive, 7, 0, 9, 9, 9]);
     expect(r.flows.get("x/a")?.bytes).toHaveLength(2);
   });
 
   it("makes goodput of growth, as bits of meant seconds", () => {
     const r = recorder();
-    take(r, kNics, ...[0, 1, 2, 3].map((i): Sample => [i, RecordKind.receive, kHostC, 0, i * i * 1e6, 0, 0]));
+    take(r, ...[0, 1, 2, 3].map((i): Sample => [i, RecordKind.receive, kHostC, 0, i * i * 1e6, 0, 0]));
     // 1, 3 and 5 MB in 10 ms each; then nothing more.
     expect(r.series(kDuration).flows["x/a"]?.goodput_bps?.slice(0, 6).map(Math.round)).toEqual([
       0, 0.8e9, 2.4e9, 4e9, 0, 0,
@@ -74,8 +66,8 @@ describe("Recorder", () => {
 
   it("keeps a level over samples that are missing, and lets a count grow once", () => {
     const r = recorder();
-    take(r, kNics, [0, RecordKind.transmit, kHostA, 0, 1e8, 0, 0], [3, RecordKind.transmit, kHostA, 0, 3e8, 0, 0]);
-    take(r, kSwitches, [0, RecordKind.queue, 0, 19, 500, 900, 4], [3, RecordKind.queue, 0, 19, 700, 1500, 10]);
+    take(r, [0, RecordKind.transmit, kHostA, 0, 1e8, 0, 0], [3, RecordKind.transmit, kHostA, 0, 3e8, 0, 0]);
+    take(r, [0, RecordKind.queue, 0, 19, 500, 900, 4], [3, RecordKind.queue, 0, 19, 700, 1500, 10]);
     const series = r.series(kDuration);
     expect(series.flows["x/a"]?.rate_bps?.slice(0, 5)).toEqual([1e9, 1e9, 1e9, 3e9, 3e9]);
     expect(series.queues["sw:c:3"]?.bytes?.slice(0, 5)).toEqual([500, 500, 500, 700, 700]);
@@ -86,14 +78,8 @@ describe("Recorder", () => {
   it("puts queues and pauses under switch, peer and priority, and only probed queues", () => {
     const r = recorder();
     // Port 2 faces c; 2 * 8 + 3 is its priority 3. Port 0 faces a, whose queue nobody asked for.
-    take(r, kSwitches, [0, RecordKind.queue, 0, 19, 1, 1, 0], [0, RecordKind.queue, 0, 3, 1, 1, 0]);
-    take(r, kSwitches, ...[0, 1, 2].map((i): Sample => [i, RecordKind.pause, 0, 3, 2 * i]), [
-      1,
-      RecordKind.pause,
-      0,
-      11,
-      6,
-    ]);
+    take(r, [0, RecordKind.queue, 0, 19, 1, 1, 0], [0, RecordKind.queue, 0, 3, 1, 1, 0]);
+    take(r, ...[0, 1, 2].map((i): Sample => [i, RecordKind.pause, 0, 3, 2 * i]), [1, RecordKind.pause, 0, 11, 6]);
     const { queues, pauses } = r.series(kDuration);
     expect(Object.keys(queues)).toEqual(["sw:c:3"]);
     expect(pauses?.["sw:a:3"]?.slice(0, 4)).toEqual([0, 2, 2, 0]);
@@ -104,7 +90,6 @@ describe("Recorder", () => {
     const r = recorder();
     take(
       r,
-      kNics,
       ...[0, 1, 2].flatMap((i): Sample[] =>
         [0, 1].map((qp) => [i, RecordKind.receive, kHostC, qp, 0, 0, i * (qp + 1)]),
       ),
@@ -116,7 +101,7 @@ describe("Recorder", () => {
 
   it("reads delivered bytes between samples", () => {
     const r = recorder();
-    take(r, kNics, ...[0, 1, 2].map((i): Sample => [i, RecordKind.receive, kHostC, 0, i * 1000, i * 1100, 0]));
+    take(r, ...[0, 1, 2].map((i): Sample => [i, RecordKind.receive, kHostC, 0, i * 1000, i * 1100, 0]));
     const { bytes, wireBytes } = r.delivered("x/a", 5e6, 15e6);
     expect(bytes).toBeCloseTo(1000, 6);
     expect(wireBytes).toBeCloseTo(1100, 6);
@@ -129,7 +114,7 @@ describe("Recorder", () => {
 
   it("has nothing from before the start", () => {
     const r = recorder();
-    take(r, kNics, [-1, RecordKind.transmit, kHostA, 0, 1, 1, 1]);
+    take(r, [-1, RecordKind.transmit, kHostA, 0, 1, 1, 1]);
     expect(r.flows.get("x/a")?.rate).toEqual([]);
   });
 
@@ -138,7 +123,7 @@ describe("Recorder", () => {
     [1, true],
   ])("takes a worker's end with %i as failure: %s", (value, failed) => {
     const r = recorder();
-    take(r, kSwitches, [4, RecordKind.ended, 0, 0, value]);
+    take(r, [4, RecordKind.ended, 0, 0, value]);
     expect(r.failed).toBe(failed);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { WeirError } from "../../src/config/error.js";
-import { captureFiles, runLab } from "../../src/lab/run.js";
+import { captureFiles, checkForLab, runLab } from "../../src/lab/run.js";
 import { smallScenario } from "./evidence.js";
 
 const files = (...requests: [target: string, file: string][]) =>
@@ -11,6 +11,24 @@ const files = (...requests: [target: string, file: string][]) =>
       "/out",
     ),
   );
+
+describe("checkForLab", () => {
+  it("lets a small scenario of streams through", () => expect(() => checkForLab(smallScenario())).not.toThrow());
+
+  it.each([
+    [{ transport: { type: "rc" } }, "transport.type: labs send streams without acknowledgements, not rc"],
+    [
+      { topology: { kind: "leaf-spine", leaves: 4, spines: 2, hosts: 64 }, traffic: [] },
+      "256 hosts are too many for a lab",
+    ],
+    [{ traffic: [{ pattern: "poisson", load: 0.5, sizes: 500, stop: "20ms" }] }, "75371 flows are too many for a lab"],
+  ])("%j", (overrides, message) => {
+    const scenario = smallScenario(overrides);
+    expect(() => checkForLab(scenario)).toThrow(
+      expect.objectContaining({ message, hint: expect.stringContaining("weir sim run") }),
+    );
+  });
+});
 
 describe("captureFiles", () => {
   it("captures a link at its first end, whichever way round it is written", () => {
@@ -48,5 +66,11 @@ describe("runLab", () => {
       captureDir: "/out",
     };
     await expect(runLab(smallScenario(), options)).rejects.toThrow(WeirError);
+  });
+
+  it("refuses what only the simulator does", async () => {
+    const options = { signal: new AbortController().signal, capture: [], captureDir: "/out" };
+    const scenario = smallScenario({ transport: { type: "rc" } });
+    await expect(runLab(scenario, options)).rejects.toThrow("labs send streams");
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { renderReport, scriptJson } from "../../src/report/html.js";
-import { sampleResult, sampleSeries } from "./sample.js";
+import { sampleResult, sampleSeries, simulatedResult } from "./sample.js";
 
 const kHostile = "</script><img src=x onerror=alert(1)>";
 
@@ -84,6 +84,26 @@ describe("renderReport", () => {
     const invalid = renderReport(result, sampleSeries(2, 10));
     expect(invalid).toContain('class="banner invalid"');
     expect(invalid).toContain("<li>loop gap 7 ms</li>");
+  });
+
+  it("draws slowdowns by size, and says that a simulation knows no host", () => {
+    const simulated = renderReport(simulatedResult(), sampleSeries(2, 10));
+    expect(simulated).toContain("0.25 s in sim (discrete events, virtual time)");
+    expect(simulated).toContain("<strong>Valid.</strong> The run is complete.");
+    expect(simulated).not.toContain("loop gap");
+    const figure = /<figure class="bars">[\s\S]*?<\/figure>/.exec(simulated)?.[0] ?? "";
+    expect(figure.match(/<rect /g)).toHaveLength(6);
+    expect(figure).toContain("<title>p99 6.00</title>");
+    expect(figure).toContain(">over 10 MB</text>");
+    // p99 of 6 is the tallest of all: 6 of the axis' 10, on 208 px.
+    expect(Math.max(...[...figure.matchAll(/ height="([\d.]+)"/g)].map(([, height]) => Number(height)))).toBeCloseTo(
+      124.8,
+      6,
+    );
+    expect(page).not.toContain('<figure class="bars">');
+    const stopped = { ...simulatedResult(), until_s: 0.1 };
+    stopped.fidelity = { ...stopped.fidelity, valid: false, reasons: ["stopped at 100 ms of 250 ms"] };
+    expect(renderReport(stopped, sampleSeries(2, 10))).toContain("the first 0.1 s of 0.25 s in sim");
   });
 
   it("draws at most 5,000 points a line and leaves target rates out of a crowd", () => {

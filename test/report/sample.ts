@@ -87,6 +87,40 @@ export function sampleResult(flows: number): Result {
   };
 }
 
+/** A simulation of transfers that come to an end. */
+export function simulatedResult(): Result {
+  const figures = (count: number, slowdown: number, fct: number) => ({
+    count,
+    slowdown: { mean: slowdown, p50: slowdown, p95: 2 * slowdown, p99: 3 * slowdown, max: 4 * slowdown },
+    fct_us: { mean: fct, p50: fct, p95: 2 * fct, p99: 3 * fct, max: 4 * fct },
+  });
+  const direction = (from: string, to: string, utilisation: number, pause_time_s: Record<string, number> = {}) => ({
+    from,
+    to,
+    rate_bps: 40e9,
+    utilisation,
+    bytes: utilisation * 1e9,
+    packets: utilisation * 1e6,
+    lost: 0,
+    pause_time_s,
+  });
+  return {
+    ...sampleResult(2),
+    clock: "sim",
+    scale: 1,
+    fidelity: { valid: true, reasons: [], loop_gap_us: { p50: 0, p99: 0, max: 0 }, host_drops: 0 },
+    fct: {
+      ...figures(300, 1.5, 40),
+      incomplete: 4,
+      bins: [
+        { above_bytes: 0, up_to_bytes: 10e3, ...figures(200, 1.25, 8) },
+        { above_bytes: 10e6, ...figures(100, 2, 900) },
+      ],
+    },
+    links: [direction("h1", "sw", 0.5, { 3: 25e-6 }), direction("sw", "r", 0.99), direction("r", "sw", 0)],
+  };
+}
+
 /** Park-Miller: the same picture every time. */
 function generator(seed: number): () => number {
   let state = seed;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { renderTable } from "../../src/report/table.js";
-import { sampleResult } from "./sample.js";
+import { sampleResult, simulatedResult } from "./sample.js";
 
 const lines = (text: string) => text.split("\n");
 
@@ -41,6 +41,40 @@ describe("renderTable", () => {
       fidelity: { ...result.fidelity, valid: false, reasons: ["12 frames lost by the host"] },
     };
     expect(renderTable(invalid).trimEnd()).toMatch(/fidelity: INVALID, .*\n {2}- 12 frames lost by the host$/);
+  });
+
+  it("shows a simulation's completion times by size, and its links", () => {
+    const text = renderTable(simulatedResult());
+    expect(lines(text)[0]).toBe("incast-4to1: sim, seed 1, 0.25 s, profile paper-sigcomm15, path MTU 1024");
+    expect(lines(text)).toContain("Flow completion times, 4 not complete");
+    const rows = lines(text).map((line) => line.replace(/ {2,}/g, "  "));
+    expect(rows).toContain("all  300  1.50  1.50  3.00  4.50  6.00  40.00  120.0");
+    expect(rows).toContain("up to 10 KB  200  1.25  1.25  2.50  3.75  5.00  8.00  24.00");
+    expect(rows).toContain("over 10 MB  100  2.00  2.00  4.00  6.00  8.00  900.0  2700");
+    expect(rows).toContain("h1 -> sw  40.00  50.0%  500000  0  3:25.00");
+    expect(text).not.toContain("r -> sw  ");
+    expect(text.trimEnd()).toMatch(/fidelity: valid, virtual time$/);
+    expect(lines(renderTable({ ...simulatedResult(), until_s: 0.1 }))[0]).toContain("seed 1, 0.1 s of 0.25 s,");
+  });
+
+  it("shows the most telling rows of long tables, and says so", () => {
+    const { links = [], ...result } = simulatedResult();
+    const [first] = links;
+    if (first === undefined) throw new Error("the sample has links");
+    const many = Array.from({ length: 60 }, (_, i) => ({
+      ...first,
+      from: `s${i}`,
+      utilisation: i / 100,
+      pause_time_s: i === 7 ? { 3: 1e-6 } : {},
+    }));
+    const text = renderTable({ ...result, links: many, flows_omitted: 98 });
+    expect(text).toContain("Links (10 of 60, most paused and most used)\n");
+    const shown = lines(text).filter((line) => /^s\d+ -> sw/.test(line));
+    expect(shown.map((line) => line.split(" ")[0])).toEqual([
+      "s7",
+      ...Array.from({ length: 9 }, (_, i) => `s${51 + i}`),
+    ]);
+    expect(text).toContain("Flows (2 of 100, the first)\n");
   });
 
   it("is plain ASCII, whatever the names hold, unless colours are asked for", () => {

@@ -1,24 +1,43 @@
 /* Draws the charts that the page carries as JSON. Runs in the reader's browser, without a network. */
 (() => {
-  const { charts, flows } = JSON.parse(document.getElementById("data").textContent);
+  const { charts, flows, runs = [] } = JSON.parse(document.getElementById("data").textContent);
   const kHeight = 240;
   const kPrintWidth = 680;
   const kTipRows = 10;
+  const kDashes = [undefined, [7, 4], [2, 3], [9, 3, 2, 3], [12, 5], [4, 2]];
   const hidden = new Set();
   let drawn = [];
 
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const total = (chart) =>
-    Math.max(1, ...chart.lines.map((line) => (line.flow === undefined ? line.color + 1 : flows.length)));
+  const totalOf = (line) =>
+    line.flow !== undefined ? flows.length : line.run !== undefined ? runs.length : line.color + 1;
+  const total = (chart) => Math.max(1, ...chart.lines.map(totalOf));
   const color = (index, of) =>
     of <= 8 ? style(`--c${index}`) : `hsl(${Math.round((index * 360) / of)} 65% ${style("--lightness")} / 0.7)`;
   const key = (chart, line) => (line.flow === undefined ? `${chart.id}/${line.color}` : `flow/${line.flow}`);
+  const isHidden = (chart, line) => hidden.has(key(chart, line)) || hidden.has(`run/${line.run}`);
+  const dashOf = (line) => (line.dashed ? [5, 4] : kDashes[(line.run ?? 0) % kDashes.length]);
   const number = (value) => (value === 0 ? "0" : Number(value.toPrecision(4)).toString());
   const element = (tag, parts, ...children) => {
     const node = Object.assign(document.createElement(tag), parts);
     node.append(...children);
     return node;
   };
+
+  /* A colour, dashed as the line is. */
+  function paint(swatch, ink, dash) {
+    if (!dash) {
+      swatch.style.background = ink;
+      return swatch;
+    }
+    const stops = dash.map((length, i) => {
+      const at = dash.slice(0, i).reduce((sum, one) => sum + one, 0);
+      return `${i % 2 ? "transparent" : ink} ${at}px ${at + length}px`;
+    });
+    swatch.style.background = `repeating-linear-gradient(90deg, ${stops.join(", ")})`;
+    swatch.classList.add("dashed");
+    return swatch;
+  }
 
   /* Thresholds far above the data would flatten it; those are named at the top instead of drawn. */
   function yRange(chart, dataMax) {
@@ -80,11 +99,12 @@
     }
     const rows = chart.lines
       .map((line) => ({ line, value: line.values[idx] }))
-      .filter(({ line, value }) => typeof value === "number" && !hidden.has(key(chart, line)))
+      .filter(({ line, value }) => typeof value === "number" && !isHidden(chart, line))
       .sort((a, b) => b.value - a.value);
     const cells = rows.slice(0, kTipRows).map(({ line, value }) => {
       const swatch = element("span", { className: "swatch" });
-      swatch.style.cssText = `display:inline-block;vertical-align:middle;background:${color(line.color, total(chart))}`;
+      swatch.style.cssText = "display:inline-block;vertical-align:middle";
+      paint(swatch, color(line.color, total(chart)), line.run === undefined ? undefined : dashOf(line));
       return element("div", {}, swatch, ` ${line.label}: ${number(value)} ${chart.y_label}`);
     });
     if (rows.length > kTipRows) cells.push(element("div", {}, `and ${rows.length - kTipRows} more`));
@@ -126,9 +146,9 @@
           label: line.label,
           stroke: color(line.color, of),
           width: of > 8 ? 1 : 1.5,
-          dash: line.dashed ? [5, 4] : undefined,
+          dash: dashOf(line),
           points: { show: false },
-          show: !hidden.has(key(chart, line)),
+          show: !isHidden(chart, line),
           paths,
         })),
       ],
@@ -146,9 +166,8 @@
   function chips(host, entries) {
     host.classList.toggle("many", entries.length > 24);
     host.replaceChildren(
-      ...entries.map(({ id, label, index, of }) => {
-        const swatch = element("span", { className: "swatch" });
-        swatch.style.background = color(index, of);
+      ...entries.map(({ id, label, index, of, dash }) => {
+        const swatch = paint(element("span", { className: "swatch" }), color(index, of), dash);
         const button = element("button", { type: "button", title: "show or hide" }, swatch, label);
         button.setAttribute("aria-pressed", String(!hidden.has(id)));
         button.addEventListener("click", () => {
@@ -164,6 +183,13 @@
     for (const { plot, tip } of drawn) {
       plot.destroy();
       tip.remove();
+    }
+    const compared = document.getElementById("runs");
+    if (compared) {
+      chips(
+        compared,
+        runs.map((label, run) => ({ id: `run/${run}`, label, index: run, of: runs.length, dash: dashOf({ run }) })),
+      );
     }
     const shared = document.getElementById("flows");
     if (shared) {

@@ -1,0 +1,26 @@
+// What a sample or an event looks like on its way to TypeScript.
+#pragma once
+
+#include <cstdint>
+
+#include "base/types.h"
+
+namespace weir {
+
+struct Record {
+  enum class Kind : uint16_t {
+    queue = 1,     // egress queue: bytes now, most bytes since the last sample, CE marks so far; index = port * 8 + priority
+    transmit = 2,  // QP as sender: rate, target rate, alpha, payload bytes so far; index = QP
+    receive = 3,   // QP as receiver: payload bytes, wire bytes, CNPs sent, packets lost so far; index = QP
+    pause = 4,     // switch ingress: PFC frames sent so far, stopped now (0/1), ingress bytes; index = port * 8 + priority
+    port = 6,      // an interface: 1 = up, 0 = down, gone or not to be opened; index = port
+    ended = 5,     // the worker's loop has ended; value 0 = asked to, 1 = failed
+  };
+  Time time = 0;
+  Kind kind = Kind::queue;
+  uint16_t device = 0;
+  uint32_t index = 0;
+  double values[4] = {};
+};
+
+}  // namespace weir

@@ -1,0 +1,22 @@
+// Who hears of the messages that a NIC's streams send and receive. Must not call the stream that tells it.
+#pragma once
+
+#include <cstdint>
+
+#include "base/types.h"
+
+namespace weir {
+
+class MessageListener {
+ public:
+  // Message `number` (from 0) of queue pair `qpn` is complete: acknowledged, where its stream is reliable. An unacknowledged
+  // stream tells of its end only, at the receiver: `number` is its last message's, `bytes` is all, and `posted` is its start.
+  virtual void message_completed(uint32_t qpn, uint64_t number, uint64_t bytes, Time posted, Time now) = 0;
+  // A stream has sent all it had, and it is acknowledged; or its connection has failed.
+  virtual void stream_ended(uint32_t qpn, bool failed, Time now) = 0;
+
+ protected:
+  ~MessageListener() = default;
+};
+
+}  // namespace weir

@@ -1,0 +1,165 @@
+#include "endpoint/reliable_stream.h"
+
+#include <bit>
+
+namespace weir {
+
+ReliableStream::ReliableStream(uint32_t qpn, const ReliableStreamParameters& parameters, const ReliableStreamContext& context,
+                               QpCounters& by_pair)
+    : qpn_(qpn),
+      parameters_(parameters),
+      context_(context),
+      by_pair_(by_pair),
+      sizes_(parameters.sizes.empty() ? MessageSizes(parameters.stream.message_bytes, parameters.stream.total_bytes)
+                                      : MessageSizes(parameters.sizes)),
+      sequence_(parameters.stream.first_psn) {
+  require_attributes(attributes());
+}
+
+MemoryRegion ReliableStream::region(uint8_t* bytes, uint32_t domain) {
+  return {.data = bytes,
+          .address = 0,
+          .length = UINT64_MAX,
+          .domain = domain,
+          .access = kLocalWrite | kRemoteWrite,
+          .owner = nullptr,
+          .scratch = true};
+}
+
+QueueAttributes ReliableStream::attributes() const {
+  QueueAttributes attributes;
+  attributes.domain = context_.domain;
+  attributes.access = kRemoteWrite;
+  attributes.path_mtu = parameters_.stream.path_mtu;
+  attributes.remote_qpn = parameters_.target.remote_qpn;
+  attributes.send_psn = attributes.receive_psn = parameters_.stream.first_psn;
+  attributes.timeout = parameters_.timeout;
+  attributes.retry_count = parameters_.retry_count;
+  attributes.max_rd_atomic = 1;
+  attributes.max_dest_rd_atomic = 0;
+  attributes.recovery = parameters_.recovery;
+  attributes.window = parameters_.window;
+  return attributes;
+}
+
+void ReliableStream::connect(uint32_t send_depth, uint32_t receive_depth, QueuePairState state) {
+  const TransportContext context{context_.memory, *this, context_.counters, context_.payload};
+  connection_ = std::make_unique<ReliableConnection>(qpn_, context, send_depth, receive_depth);
+  connection_->modify(QueuePairState::init, attributes());
+  connection_->modify(QueuePairState::rtr, attributes());
+  if (state == QueuePairState::rts) connection_->modify(QueuePairState::rts, attributes());
+}
+
+void ReliableStream::begin(Time now) {
+  now_ = now;
+  role_ = Role::sends;
+  connect(parameters_.outstanding, 1, QueuePairState::rts);
+  settle();
+}
+
+void ReliableStream::close() {
+  role_ = Role::over;
+  connection_.reset();
+}
+
+// Messages complete in order: the work request's id is free to say when it was posted.
+void ReliableStream::post() {
+  while (under_way_ < parameters_.outstanding) {
+    const uint32_t bytes = sizes_.next();
+    if (bytes == 0) return;
+    SendWork work;
+    work.id = static_cast<uint64_t>(now_);
+    work.opcode = parameters_.stream.operation == Operation::write ? WorkOpcode::write : WorkOpcode::send;
+    work.flags = kSignaled;
+    work.length = bytes;
+    work.local_key = context_.key;
+    work.remote_key = parameters_.target.key;
+    work.remote_address = parameters_.target.address;
+    ++under_way_;
+    connection_->post_send(work);
+  }
+}
+
+void ReliableStream::post_receive() {
+  ReceiveWork work;
+  work.length = kMaxMessage;
+  work.local_key = context_.key;
+  connection_->post_receive(work);
+}
+
+void ReliableStream::complete(const Completion& completion) {
+  if (completion.receive) {
+    consumed_ += completion.status == WorkStatus::success;
+  } else if (completion.status != WorkStatus::success) {
+    failed_ = true;
+  } else if (completion.retired > 0 && role_ == Role::sends) {
+    --under_way_;
+    const uint64_t number = completed_++;
+    if (context_.listener == nullptr) return;
+    context_.listener->message_completed(qpn_, number, completion.bytes, static_cast<Time>(completion.id), now_);
+  }
+}
+
+// What the connection has completed is replaced once it has done its own work.
+void ReliableStream::settle() {
+  if (role_ == Role::receives) {
+    for (; consumed_ > 0; --consumed_) post_receive();
+    return;
+  }
+  if (!failed_) post();
+  if (!failed_ && under_way_ > 0) return;
+  close();
+  if (context_.listener != nullptr) context_.listener->stream_ended(qpn_, failed_, now_);
+}
+
+void ReliableStream::receive(Time now, const uint8_t* frame, const PacketMeta& meta) {
+  now_ = now;
+  if (role_ == Role::over) return;
+  if (role_ == Role::sends) {
+    connection_->receive(now, frame, meta);
+    return settle();
+  }
+  if (is_response(meta.opcode)) return void(++context_.counters.drop_wrong_state);
+  if (role_ == Role::none) {
+    role_ = Role::receives;
+    // A power of two: credits can say it as it is, so that a sender with as many messages under way never waits for them.
+    const uint32_t depth = parameters_.stream.operation == Operation::send ? std::bit_ceil(parameters_.outstanding) : 1;
+    connect(1, depth, QueuePairState::rtr);
+    for (uint32_t i = 0; i < depth; ++i) post_receive();
+  }
+  const Responder& responder = connection_->responder();
+  if (psn_distance(meta.psn, responder.expected()) < 0) ++by_pair_.duplicate;
+  // As without acknowledgements: a gap counts when it shows for the first time, and what fills it is no news.
+  by_pair_.lost += sequence_.observe(meta.psn).missing;
+  const Responder::Executed before = responder.executed();
+  connection_->receive(now, frame, meta);
+  count(meta, before);
+  settle();
+}
+
+// All packets of the connection have the same headers below the BTH.
+void ReliableStream::count(const PacketMeta& meta, const Responder::Executed& before) {
+  const Responder::Executed& after = connection_->responder().executed();
+  const uint64_t packets = after.packets - before.packets;
+  by_pair_.rx_packets += packets;
+  by_pair_.rx_bytes += after.bytes - before.bytes;
+  by_pair_.rx_wire_bytes +=
+      after.transport_bytes - before.transport_bytes + packets * (meta.bth_offset + kIcrc + kEthernetOverhead);
+  by_pair_.rx_messages += after.messages - before.messages;
+}
+
+bool ReliableStream::take_data(Time now, OutgoingPacket& out) {
+  now_ = now;
+  const bool taken = connection_->take_data(now, out);
+  if (failed_) settle();
+  return taken;
+}
+
+void ReliableStream::advance(Time now) {
+  now_ = now;
+  if (role_ != Role::sends) return;
+  connection_->advance(now);
+  settle();
+}
+
+}  // namespace weir

@@ -1,0 +1,96 @@
+// A reliable connection that makes its own work: what a flow sends and receives when every message is acknowledged. A stream
+// sends, from begin() on, or receives, from its first packet on; it takes memory for its connection only while it is at it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "endpoint/counters.h"
+#include "endpoint/message_listener.h"
+#include "endpoint/stream_transport.h"
+#include "transport/message_stream.h"
+#include "transport/reliable_connection.h"
+#include "transport/sequence_check.h"
+#include "transport/transport.h"
+
+namespace weir {
+
+// What the streams of a NIC have in common. All of it must outlive them.
+struct ReliableStreamContext {
+  MemoryTable& memory;
+  uint32_t key;     // of a region as ReliableStream::region() makes it
+  uint32_t domain;  // its protection domain
+  TransportCounters& counters;
+  MessageListener* listener;  // or null
+  bool payload;               // see TransportContext
+};
+
+// The same at both ends but for target.remote_qpn.
+struct ReliableStreamParameters {
+  MessageStreamParameters stream;   // its messages up to kMaxMessage; both ends: operation, path_mtu and first_psn
+  std::span<const uint32_t> sizes;  // messages of 1..kMaxMessage bytes instead of stream's, unless empty; must outlive the stream
+  uint32_t outstanding = 2;         // messages posted at a time, 1..2^15; SEND: at the receiver too
+  StreamTarget target;
+  LossRecovery recovery = LossRecovery::go_back_n;
+  uint8_t timeout = 14;  // these as in QueueAttributes
+  uint8_t retry_count = 7;
+  uint32_t window = kDefaultWindow;
+};
+
+class ReliableStream final : public Transport, private CompletionSink {
+ public:
+  // Throws NativeError INVALID_ATTRIBUTE.
+  ReliableStream(uint32_t qpn, const ReliableStreamParameters& parameters, const ReliableStreamContext& context,
+                 QpCounters& by_pair);
+  ReliableStream(const ReliableStream&) = delete;
+  ReliableStream& operator=(const ReliableStream&) = delete;
+
+  // What streams read from and write to: all addresses there are, and 4096 bytes behind them. The same for each NIC whose
+  // MemoryTable has it as its first region gets the same key.
+  static MemoryRegion region(uint8_t* bytes, uint32_t domain);
+
+  // Posts the first messages. Only once, and not to a stream that receives.
+  void begin(Time now);
+  // Has sent everything, has failed, or was closed.
+  bool ended() const { return role_ == Role::over; }
+  // The stream is of no more use: nothing is sent, nothing is told, what comes is ignored, and its memory is free.
+  void close();
+
+  bool understands(uint8_t opcode) const override { return opcode >> 5 == 0; }
+  void receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
+  bool control_waits() const override { return connection_ != nullptr && connection_->control_waits(); }
+  void take_control(OutgoingPacket& out) override { connection_->take_control(out); }
+  uint32_t data_bytes() const override { return connection_ == nullptr ? 0 : connection_->data_bytes(); }
+  bool take_data(Time now, OutgoingPacket& out) override;
+  Time next_deadline() const override { return connection_ == nullptr ? kNever : connection_->next_deadline(); }
+  void advance(Time now) override;
+
+ private:
+  enum class Role : uint8_t { none, sends, receives, over };
+
+  void complete(const Completion& completion) override;
+  QueueAttributes attributes() const;
+  void connect(uint32_t send_depth, uint32_t receive_depth, QueuePairState state);
+  void post();
+  void post_receive();
+  void settle();
+  void count(const PacketMeta& meta, const Responder::Executed& before);
+
+  uint32_t qpn_;
+  Role role_ = Role::none;
+  bool failed_ = false;
+  uint32_t under_way_ = 0;  // messages posted and not complete
+  uint32_t consumed_ = 0;   // receives used up by the packet at hand
+  ReliableStreamParameters parameters_;
+  const ReliableStreamContext& context_;
+  QpCounters& by_pair_;
+  MessageSizes sizes_;
+  SequenceCheck sequence_;  // of first transmissions
+  uint64_t completed_ = 0;
+  Time now_ = 0;  // of the call under way
+  std::unique_ptr<ReliableConnection> connection_;
+};
+
+}  // namespace weir

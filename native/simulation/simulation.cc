@@ -1,0 +1,186 @@
+#include "simulation/simulation.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace weir {
+
+// Of the streams of one NIC.
+class Simulation::Listener final : public MessageListener {
+ public:
+  Listener(Simulation& simulation, uint32_t nic) : simulation_(simulation), nic_(nic) {}
+
+  void message_completed(uint32_t qpn, uint64_t number, uint64_t bytes, Time posted, Time now) override {
+    const uint32_t flow = flow_of(qpn);
+    simulation_.finished_.push_back({flow, number, bytes, posted, now});
+    if (!simulation_.config_.flows[flow].reliable) ++simulation_.ended_;
+  }
+  void stream_ended(uint32_t qpn, bool failed, Time) override {
+    if (!failed) ++simulation_.ended_;
+    const Place receiver = simulation_.receiver(flow_of(qpn));
+    simulation_.fabric_.nic_at(receiver.nic).queue_pairs()[receiver.index].stream->close();
+  }
+
+ private:
+  uint32_t flow_of(uint32_t qpn) const {
+    return simulation_.flow_of_[nic_][qpn - simulation_.config_.nics[nic_].parameters.first_qpn];
+  }
+  Simulation& simulation_;
+  uint32_t nic_;
+};
+
+Simulation::Simulation(SimulationConfig config)
+    : config_(std::move(config)),
+      flow_of_(config_.nics.size()),
+      fabric_(config_, lay_out()),
+      next_sample_(config_.sample_interval > 0 ? 0 : kNever),
+      reset_at_(config_.reset_after) {
+  for (const SampledQueue& queue : config_.sampled_queues) {
+    fabric_.switch_at(queue.device).keep_distribution(queue.port, queue.priority);
+  }
+  size_t groups = 0;
+  for (const SimulatedSwitch& s : config_.switches) groups += s.parameters.ports.size() * kPriorities;
+  pauses_.resize(groups);
+}
+
+Simulation::~Simulation() = default;
+
+// Both ends of every flow as queue pairs, in the order of the flows.
+std::vector<std::vector<QueuePairParameters>> Simulation::lay_out() {
+  std::vector<std::vector<QueuePairParameters>> pairs(config_.nics.size());
+  places_.reserve(2 * config_.flows.size());
+  for (uint32_t i = 0; i < config_.flows.size(); ++i) {
+    const SimulatedFlow& flow = config_.flows[i];
+    for (const uint32_t nic : {flow.from, flow.to}) {
+      places_.push_back({nic, static_cast<uint32_t>(flow_of_[nic].size())});
+      flow_of_[nic].push_back(i);
+    }
+    starts_.push_back(flow.start);
+  }
+  std::ranges::sort(starts_);
+  for (uint32_t i = 0; i < config_.flows.size(); ++i) {
+    const SimulatedFlow& flow = config_.flows[i];
+    for (const bool sends : {true, false}) {
+      const SimulatedNic& self = config_.nics[sends ? flow.from : flow.to];
+      const SimulatedNic& peer = config_.nics[sends ? flow.to : flow.from];
+      QueuePairParameters qp;
+      qp.remote_qpn = peer.parameters.first_qpn + places_[2 * i + (sends ? 1 : 0)].index;
+      qp.path.destination_mac = peer.parameters.mac;
+      qp.path.source_mac = self.parameters.mac;
+      std::memcpy(qp.path.source_ip, self.ip, sizeof self.ip);
+      std::memcpy(qp.path.destination_ip, peer.ip, sizeof peer.ip);
+      qp.path.dscp = flow.dscp;
+      qp.path.ecn = 2;
+      qp.path.udp_source_port = flow.udp_source_port;
+      qp.priority = flow.priority;
+      qp.stream = flow.stream;
+      qp.reliable = flow.reliable;
+      qp.transport = config_.transport;
+      qp.sizes = std::span(config_.sizes).subspan(flow.sizes_first, flow.sizes_count);
+      qp.outstanding = flow.outstanding;
+      qp.rate_cap = flow.rate_cap;
+      if (sends) {
+        qp.start = flow.start;
+        qp.stop = flow.stop;
+      } else {
+        qp.peer_start = flow.start;
+      }
+      pairs[sends ? flow.from : flow.to].push_back(qp);
+    }
+  }
+  for (uint32_t nic = 0; nic < config_.nics.size(); ++nic) {
+    listeners_.push_back(std::make_unique<Listener>(*this, nic));
+    config_.nics[nic].parameters.listener = listeners_.back().get();
+  }
+  return pairs;
+}
+
+bool Simulation::run(Time until, uint64_t events) {
+  const uint64_t limit = fabric_.events() + events;
+  for (;;) {
+    const Time boundary = std::min({next_sample_, reset_at_, until});
+    while (fabric_.step(boundary)) {
+      if (fabric_.events() >= limit) return false;
+    }
+    fabric_.pass_to(boundary);
+    if (boundary == next_sample_) {
+      sample();
+      next_sample_ += config_.sample_interval;
+    }
+    if (boundary == reset_at_) {
+      for (size_t i = 0; i < fabric_.switch_count(); ++i) {
+        fabric_.switch_at(i).advance(boundary);
+        fabric_.switch_at(i).reset_distributions();
+      }
+      reset_at_ = kNever;
+    }
+    if (boundary == until) return true;
+  }
+}
+
+uint64_t Simulation::flows_started() const {
+  return static_cast<uint64_t>(std::ranges::upper_bound(starts_, fabric_.now()) - starts_.begin());
+}
+
+const QpCounters& Simulation::counters(Place place) { return fabric_.nic_at(place.nic).queue_pairs()[place.index].counters; }
+
+const Histogram& Simulation::queue_distribution(size_t position) {
+  const SampledQueue& queue = config_.sampled_queues[position];
+  SoftSwitch& device = fabric_.switch_at(queue.device);
+  device.advance(fabric_.now());
+  return device.queue_distribution(queue.port, queue.priority);
+}
+
+void Simulation::settle() {
+  for (size_t i = 0; i < fabric_.switch_count(); ++i) {
+    fabric_.switch_at(i).advance(fabric_.now());
+    fabric_.switch_at(i).settle_counters();
+  }
+  for (size_t i = 0; i < fabric_.nic_count(); ++i) fabric_.nic_at(i).settle_counters();
+}
+
+void Simulation::sample() {
+  const Time at = fabric_.now();
+  for (const uint32_t flow : config_.sampled_flows) {
+    const SoftNic::SenderSample sender = fabric_.nic_at(places_[2 * flow].nic).sender_sample(places_[2 * flow].index, at);
+    const auto sent = static_cast<double>(counters(places_[2 * flow]).tx_bytes);
+    records_.push_back({at, Record::Kind::transmit, 0, flow, {sender.rate, sender.target_rate, sender.alpha, sent}});
+    const QpCounters& received = counters(places_[2 * flow + 1]);
+    records_.push_back({at,
+                        Record::Kind::receive,
+                        0,
+                        flow,
+                        {static_cast<double>(received.rx_bytes), static_cast<double>(received.rx_wire_bytes),
+                         static_cast<double>(received.cnp_sent), static_cast<double>(received.lost)}});
+  }
+  for (const SampledQueue& queue : config_.sampled_queues) {
+    SoftSwitch& device = fabric_.switch_at(queue.device);
+    records_.push_back({at,
+                        Record::Kind::queue,
+                        static_cast<uint16_t>(queue.device),
+                        static_cast<uint32_t>(queue.port * kPriorities + queue.priority),
+                        {static_cast<double>(device.queue_bytes(queue.port, queue.priority)),
+                         static_cast<double>(device.take_queue_peak(queue.port, queue.priority)),
+                         static_cast<double>(device.counters(queue.port, queue.priority).wred_ecn_marked_packets)}});
+  }
+  size_t group = 0;
+  for (uint16_t i = 0; i < fabric_.switch_count(); ++i) {
+    SoftSwitch& device = fabric_.switch_at(i);
+    for (uint16_t port = 0; port < device.port_count(); ++port) {
+      for (int p = 0; p < kPriorities; ++p, ++group) {
+        const uint64_t sent = device.counters(port, p).pfc_tx_packets;
+        if (sent == pauses_[group]) continue;
+        pauses_[group] = sent;
+        records_.push_back({at,
+                            Record::Kind::pause,
+                            i,
+                            static_cast<uint32_t>(port * kPriorities + p),
+                            {static_cast<double>(sent), device.stopped(port, p) ? 1.0 : 0.0,
+                             static_cast<double>(device.buffer().ingress_bytes(port, p))}});
+      }
+    }
+  }
+}
+
+}  // namespace weir

@@ -1,0 +1,76 @@
+// A whole simulation: a fabric, the flows on it, and what is seen of them. TypeScript has made the plan; this carries it out.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/histogram.h"
+#include "base/record.h"
+#include "base/types.h"
+#include "endpoint/message_listener.h"
+#include "simulation/config.h"
+#include "simulation/fabric.h"
+
+namespace weir {
+
+class Simulation {
+ public:
+  explicit Simulation(SimulationConfig config);
+  ~Simulation();
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
+
+  // Goes on until `until`, or about `events` events, whichever is first; true when `until` is reached. How a run is cut into
+  // calls does not change it.
+  bool run(Time until, uint64_t events);
+
+  const SimulationConfig& config() const { return config_; }
+  Fabric& fabric() { return fabric_; }
+  uint64_t flows_started() const;
+  uint64_t flows_ended() const { return ended_; }
+
+  // A flow's queue pair at its sender or its receiver.
+  struct Place {
+    uint32_t nic;
+    uint32_t index;
+  };
+  Place sender(uint32_t flow) const { return places_[2 * flow]; }
+  Place receiver(uint32_t flow) const { return places_[2 * flow + 1]; }
+  const QpCounters& counters(Place place);
+  const Histogram& queue_distribution(size_t position);
+  // Lets the counters of all devices catch up with now.
+  void settle();
+
+  struct Finished {
+    uint32_t flow;
+    uint64_t number;
+    uint64_t bytes;
+    Time start;
+    Time end;
+  };
+  // Emptied by whoever reads them.
+  std::vector<Record>& records() { return records_; }
+  std::vector<Finished>& finished() { return finished_; }
+
+ private:
+  class Listener;
+
+  std::vector<std::vector<QueuePairParameters>> lay_out();
+  void sample();
+
+  SimulationConfig config_;
+  std::vector<Place> places_;                         // of both ends of every flow
+  std::vector<std::vector<uint32_t>> flow_of_;        // by NIC and queue pair
+  std::vector<Time> starts_;                          // ascending
+  std::vector<std::unique_ptr<Listener>> listeners_;  // by NIC
+  Fabric fabric_;
+  Time next_sample_;
+  Time reset_at_;
+  uint64_t ended_ = 0;
+  std::vector<uint64_t> pauses_;  // PFC frames at the last sample, by switch port and priority
+  std::vector<Record> records_;
+  std::vector<Finished> finished_;
+};
+
+}  // namespace weir

@@ -1,0 +1,119 @@
+/** `weir compare`: results of several runs side by side. */
+import { statSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { parseFraction } from "../config/units.js";
+import { compareRuns, type NamedRun } from "../report/overlay.js";
+import { renderOverlay } from "../report/overlay_html.js";
+import { judge, kLimited, type Limited, type Limits } from "../report/overlay_limits.js";
+import { renderComparison } from "../report/overlay_table.js";
+import { readRun, type SavedRun } from "../report/run_files.js";
+import { asUsage, type CliContext, kExit, UsageError, wantsColor } from "./context.js";
+import type { AddVerb } from "./program.js";
+
+interface CompareOptions {
+  json?: boolean;
+  out?: string;
+  labels?: string[];
+  maxDifference?: Limits;
+}
+
+const kHelp = `
+Differences are to the first run. Flows and queues are matched by name; what only some runs have is listed, not compared.
+--max-difference takes ${kLimited.join(", ")}: goodput of each flow; total, jain, marks, cnps, pfc of all together;
+mean, p50, p95 of the length of each probed queue.
+
+Examples:
+  weir compare weir-results/wire weir-results/sim
+  weir compare wire/ sim/ --out overlay.html --labels wire,sim
+  weir compare a/result.json b/result.json c/result.json --json | jq .totals
+  weir compare wire/ sim/ --max-difference goodput=5%,p50=20%,p95=20%
+
+Exit status: 0 ok, 1 a difference is too large, or an error, 2 bad usage or not a result; 3 with --max-difference: a run is not
+valid, its figures mean nothing.
+`;
+
+export const addCompare: AddVerb = (parent, context, done) => {
+  parent
+    .command("compare")
+    .description("compare results of several runs")
+    .argument("<run...>", "two or more folders that runs left, or their result.json")
+    .option("--json", "one JSON document on stdout instead of tables")
+    .option("--out <file.html>", "write a page with the runs' plots over each other")
+    .option(
+      "--labels <a,b,...>",
+      "names of the runs (default: their clocks, or their folders where clocks are the same)",
+      labels,
+    )
+    .option("--max-difference <figure=percent,...>", "exit with 1 when a run differs more from the first", limits)
+    .addHelpText("after", kHelp)
+    .action((paths: string[], options: CompareOptions) => done(compare(context, paths, options)));
+};
+
+function compare({ stdout }: CliContext, paths: readonly string[], options: CompareOptions): number {
+  const runs = named(paths, options.labels);
+  const comparison = compareRuns(runs);
+  const verdicts = judge(comparison, options.maxDifference ?? {});
+  if (options.out !== undefined) writeFileSync(options.out, renderOverlay(runs, comparison, verdicts));
+  if (options.json) {
+    const limited = options.maxDifference === undefined ? {} : { limits: verdicts };
+    stdout.write(`${JSON.stringify({ ...comparison, ...limited }, undefined, 2)}\n`);
+  } else {
+    stdout.write(renderComparison(comparison, verdicts, { color: wantsColor(stdout) }));
+    if (options.out !== undefined) stdout.write(`\nreport: ${options.out}\n`);
+  }
+  if (options.maxDifference === undefined) return kExit.ok;
+  if (comparison.runs.some(({ valid }) => !valid)) return kExit.invalid;
+  return verdicts.every(({ within }) => within) ? kExit.ok : kExit.failure;
+}
+
+function named(paths: readonly string[], given: readonly string[] | undefined): NamedRun[] {
+  if (paths.length < 2) throw new UsageError("one run: nothing to compare it to", { hint: "give two or more" });
+  if (given !== undefined && given.length !== paths.length) {
+    throw new UsageError(`--labels: ${given.length} for ${paths.length} runs`, { hint: "give one for each run" });
+  }
+  const files = paths.map(resultFile);
+  const runs = files.map((file) => asUsage(() => readRun(file)));
+  const names = given ?? defaultLabels(files, runs);
+  return runs.map((run, i) => ({ ...run, label: names[i] as string }));
+}
+
+/** The first of these that tells all runs apart: their clocks, their folders' names, the paths themselves with a number. */
+function defaultLabels(files: readonly string[], runs: readonly SavedRun[]): string[] {
+  const choices = [
+    runs.map(({ result }) => result.clock),
+    files.map((file) => basename(dirname(resolve(file)))),
+    files.map((file) => basename(file, ".json")),
+  ];
+  return choices.find(distinct) ?? files.map((file, i) => `${i + 1}: ${file}`);
+}
+
+function resultFile(path: string): string {
+  const folder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  return folder ? join(path, "result.json") : path;
+}
+
+function labels(text: string): string[] {
+  const found = text.split(",").map((label) => label.trim());
+  if (found.includes("")) throw new UsageError(`--labels ${text}: one of them is empty`);
+  if (!distinct(found)) throw new UsageError(`--labels ${text}: two are the same`);
+  return found;
+}
+
+function limits(text: string): Limits {
+  const found: Partial<Record<Limited, number>> = {};
+  for (const part of text.split(",")) {
+    const [name = "", value, ...rest] = part.trim().split("=");
+    const figure = kLimited.find((known) => known === name);
+    if (figure === undefined || value === undefined || rest.length > 0) {
+      throw new UsageError(`--max-difference ${part}: not a limit`, {
+        hint: `use FIGURE=PERCENT, such as goodput=5%; figures: ${kLimited.join(", ")}`,
+      });
+    }
+    found[figure] = asUsage(() => parseFraction(value));
+  }
+  return found;
+}
+
+function distinct(names: readonly string[]): boolean {
+  return new Set(names).size === names.length;
+}

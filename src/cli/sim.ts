@@ -1,0 +1,144 @@
+/** `weir sim run`: a scenario in virtual time, with progress, tables and a report. */
+import { mkdirSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
+import { isAbsolute, join } from "node:path";
+import type { Scenario } from "../config/types.js";
+import { formatTime, parseTime } from "../config/units.js";
+import { count, fixed } from "../report/format.js";
+import { renderTable } from "../report/table.js";
+import { writeSimulation } from "../sim/files.js";
+import type { SeriesFormat } from "../sim/series_files.js";
+import type { SimOutcome, SimPerformance, TraceRequest } from "../sim/types.js";
+import { asUsage, type CliContext, collect, kExit, load, placeAndFile, UsageError, wantsColor } from "./context.js";
+import type { AddVerb } from "./program.js";
+import { runFolder } from "./run_folder.js";
+import { ProgressLine } from "./sim_progress.js";
+import { StopSignals } from "./stop_signals.js";
+
+interface RunOptions {
+  json?: boolean;
+  set?: string[];
+  out?: string;
+  series?: boolean;
+  seriesFormat?: SeriesFormat;
+  quiet?: boolean;
+  seed?: string;
+  duration?: string;
+  until?: number;
+  trace?: TraceRequest[];
+}
+
+const kFormats: readonly string[] = ["csv", "arrow"] satisfies SeriesFormat[];
+
+const kExamples = `
+Examples:
+  weir sim run incast.yaml
+  weir sim run incast.yaml --seed 7 --duration 100ms --set warmup=20ms
+  weir sim run fabric.yaml --until 1ms                     only the first millisecond
+  weir sim run incast.yaml --trace r--sw:r.pcapng          frame headers, for Wireshark
+  weir sim run incast.yaml --series-format arrow           series for pandas, R, DuckDB
+  weir sim run incast.yaml --json --quiet | jq .fct.slowdown
+
+Ctrl-C stops at the time reached and still writes the results so far (exit status 130); once more quits at once.
+`;
+
+export const addSim: AddVerb = (parent, context, done) => {
+  const sim = parent.command("sim").description("simulate networks in virtual time, with the code of the wire");
+  sim
+    .command("run")
+    .description("simulate a scenario and report")
+    .argument("<file>", "scenario file (YAML)")
+    .option("--json", "the result as one JSON document on stdout instead of tables")
+    .option("--set <path=value>", "override a field of the scenario, repeatable", collect)
+    .option("--out <dir>", "folder for results (default: weir-results/<scenario>-<time>)")
+    .option("--series", "put the series into the result as well")
+    .option("--series-format <csv|arrow>", "series as files for other programs, too", seriesFormat)
+    .option("--quiet", "no progress")
+    .option("--seed <n>", "as --set seed=<n>")
+    .option("--duration <time>", "as --set duration=<time>")
+    .option("--until <time>", "end the run at this time, whatever the duration", until)
+    .option("--trace <link|node:file>", "write frame headers to a pcapng file, repeatable", traceRequest)
+    .addHelpText("after", kExamples)
+    .action(async (file: string, options: RunOptions) => done(await run(context, file, options)));
+};
+
+async function run(context: CliContext, file: string, options: RunOptions): Promise<number> {
+  const set = [...(options.set ?? [])];
+  for (const name of ["seed", "duration"] as const) {
+    if (options[name] !== undefined) set.push(`${name}=${options[name]}`);
+  }
+  const { scenario } = load(context, file, set);
+  if (options.until !== undefined && options.until <= scenario.warmup) {
+    context.stderr.write(
+      `warning: --until ${formatTime(options.until)} is within the warm-up of ${formatTime(scenario.warmup)}: ` +
+        "rates will be 0; use --set warmup=...\n",
+    );
+  }
+  const text = readFileSync(file, "utf8");
+  const directory = options.out ?? runFolder(scenario.name, new Date());
+  mkdirSync(directory, { recursive: true });
+  const stop = new StopSignals(context, options.quiet === true);
+  let outcome: SimOutcome;
+  try {
+    outcome = await simulate(context, scenario, options, directory, stop);
+  } finally {
+    stop.release();
+    if (readdirSync(directory).length === 0) rmdirSync(directory);
+  }
+  const result = options.series ? { ...outcome.result, series: outcome.series } : outcome.result;
+  const source = { text, set, scenario };
+  const report = writeSimulation(directory, { ...outcome, result }, source, options.seriesFormat);
+  const { stdout } = context;
+  if (options.json) stdout.write(`${JSON.stringify(result, undefined, 2)}\n`);
+  else {
+    const table = renderTable(result, { color: wantsColor(stdout) });
+    stdout.write(`${table}${performanceLine(outcome.performance)}\n\nreport: ${report}\n`);
+  }
+  if (!outcome.complete && stop.status !== undefined) return stop.status;
+  return result.fidelity.valid ? kExit.ok : kExit.invalid;
+}
+
+async function simulate(
+  context: CliContext,
+  scenario: Scenario,
+  options: RunOptions,
+  directory: string,
+  stop: StopSignals,
+): Promise<SimOutcome> {
+  const line = options.quiet ? undefined : new ProgressLine(context.stderr, scenario.name);
+  try {
+    return await context.runSimulation(scenario, {
+      signal: stop.signal,
+      onProgress: line && ((progress) => line.update(progress)),
+      until: options.until,
+      trace: options.trace?.map(({ target, file }) => ({
+        target,
+        file: isAbsolute(file) ? file : join(directory, file),
+      })),
+    });
+  } finally {
+    line?.finish();
+  }
+}
+
+/** "performance: 1.24 s CPU, 1.31 s wall, 11.2M hops, 9.03M hops per CPU second, 142 MB". */
+function performanceLine({ cpu_s, wall_s, hops, rss_bytes }: SimPerformance): string {
+  return (
+    `performance: ${fixed(cpu_s)} s CPU, ${fixed(wall_s)} s wall, ${count(hops)} hops, ` +
+    `${count(hops / Math.max(cpu_s, 1e-6))} hops per CPU second, ${Math.round(rss_bytes / 1e6)} MB`
+  );
+}
+
+function until(value: string): number {
+  const time = Math.round(asUsage(() => parseTime(value)));
+  if (time <= 0) throw new UsageError(`--until ${value}: must be more than 0`, { hint: "for example --until 10ms" });
+  return time;
+}
+
+function seriesFormat(value: string): SeriesFormat {
+  if (kFormats.includes(value)) return value as SeriesFormat;
+  throw new UsageError(`--series-format ${value}: unknown`, { hint: "use csv or arrow" });
+}
+
+function traceRequest(value: string, before: readonly TraceRequest[] = []): TraceRequest[] {
+  return [...before, placeAndFile("--trace", value, "sw:sw.pcapng")];
+}

@@ -1,0 +1,384 @@
+/** `weir sweep`: many simulations of one scenario, on this machine or as tasks of a scheduler. */
+import { fork } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { dirname, extname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Command } from "commander";
+import { WeirError } from "../config/error.js";
+import { formatSize, parseSize } from "../config/units.js";
+import { loadAddon } from "../native/addon.js";
+import { csvLine } from "../sim/series_files.js";
+import { codeVersion } from "../sweep/code_version.js";
+import { type Plan, type Point, planSweep, planText, readPlan } from "../sweep/plan.js";
+import type { Simulate } from "../sweep/point.js";
+import type { StartWorker } from "../sweep/pool.js";
+import { SweepProgress } from "../sweep/progress.js";
+import { type RunSummary, runSweep } from "../sweep/run.js";
+import { loadSweep } from "../sweep/spec.js";
+import { ResultStore } from "../sweep/store.js";
+import { kubernetesManifest, slurmScript, taskCount } from "../sweep/submit.js";
+import { type Cell, groupTable, merge, pointColumns, pointRow, type Table } from "../sweep/table.js";
+import { asUsage, type CliContext, describeError, kExit, UsageError } from "./context.js";
+import { integer } from "./device_options.js";
+import type { AddVerb } from "./program.js";
+import { StopSignals } from "./stop_signals.js";
+
+/** What the verb works with; tests give their own. */
+export interface SweepTools {
+  codeVersion: () => string;
+  simulate: () => Promise<Simulate>;
+  startWorker: StartWorker;
+  environment: Readonly<Record<string, string | undefined>>;
+}
+
+const kRealTools: SweepTools = {
+  codeVersion,
+  simulate: async () => {
+    // A native core that does not load is this machine's failure, not a point's.
+    loadAddon();
+    return (await import("../sim/run.js")).runSimulation;
+  },
+  startWorker: () => fork(beside("../sweep/worker"), { stdio: ["ignore", "ignore", "pipe", "ipc"] }),
+  environment: process.env,
+};
+
+interface RunChoice {
+  points: string;
+  out: string;
+  index?: number;
+  chunk: number;
+  jobs?: number;
+  json?: boolean;
+  quiet?: boolean;
+}
+
+interface MergeChoice {
+  points?: string;
+  out?: string;
+  collect?: string[];
+  group?: boolean;
+  partial?: boolean;
+  json?: boolean;
+}
+
+interface SubmitChoice {
+  slurm?: boolean;
+  k8s?: boolean;
+  points: string;
+  results?: string;
+  chunk?: number;
+  parallel: number;
+  timeLimit?: number;
+  memory?: number;
+  image?: string;
+  claim?: string;
+  configMap?: string;
+  out?: string;
+}
+
+const kMostPoints = 100_000;
+/** Tasks that a job gets by default at most: Slurm's MaxArraySize is 1001 where nobody has set it. */
+const kUsualTasks = 1000;
+/** Lines about single points, at most. */
+const kMostTold = 10;
+
+const kPlanHelp = `
+Every combination of values is checked before anything runs. The plan holds all that the points need; to change a file later does
+not change it. docs/sweep.md has the fields of a sweep file.
+
+Example:
+  weir sweep plan sweep.yaml > points.jsonl
+`;
+const kRunHelp = `
+Points that have a result in the folder are left out: to go on after a stop or a crash, run the same command again.
+Without an index all points run here. The index is that of --index, else SLURM_ARRAY_TASK_ID, else JOB_COMPLETION_INDEX; with it
+only the points from index x chunk on run, as many as a chunk has, and in this process unless --jobs is given.
+A line of CSV for each point goes to stdout as soon as the point is done.
+
+Examples:
+  weir sweep run --points points.jsonl --out results
+  weir sweep run --points points.jsonl --out results --index 3 --chunk 10
+
+Exit status: 0 all points are done, 42 to try again would not help (a point or the plan is at fault), 2 bad usage, 130 and 143
+after SIGINT and SIGTERM; anything else: try again.
+`;
+const kMergeHelp = `
+Examples:
+  weir sweep merge results > table.csv
+  weir sweep merge results --group --collect totals.goodput_bps,fct.slowdown.p99
+
+Exit status: 0 ok, 1 points are missing (not with --partial), 2 bad usage.
+`;
+const kSubmitHelp = `
+Nothing is submitted: the script or manifest goes to stdout.
+
+Examples:
+  weir sweep submit --slurm --points points.jsonl --results /shared/results --chunk 10 > sweep.sbatch && sbatch sweep.sbatch
+  weir sweep submit --k8s --points points.jsonl --image registry/weir:0.1 --claim sweep | kubectl apply -f -
+`;
+
+export const addSweep: AddVerb = (parent, context, done) => addSweepOn(kRealTools, parent, context, done);
+
+/** The verb with tools of the caller's. */
+export function addSweepOn(tools: SweepTools, ...[parent, context, done]: Parameters<AddVerb>): void {
+  const sweep = parent.command("sweep").description("run many simulations: plan, run, merge, submit");
+  const points = (command: Command) => command.requiredOption("--points <file>", "the plan, from `weir sweep plan`");
+  sweep
+    .command("plan")
+    .description("check a sweep file and write its points, one JSON object per line")
+    .argument("<file>", "sweep file (YAML)")
+    .option("--out <file>", "write there instead of stdout")
+    .addHelpText("after", kPlanHelp)
+    .action((file: string, { out }: { out?: string }) => {
+      const { plan, warnings } = asUsage(() => planSweep(loadSweep(file), file, tools.codeVersion()));
+      for (const warning of warnings) context.stderr.write(`warning: ${warning}\n`);
+      print(context, out, planText(plan));
+    });
+  points(sweep.command("run"))
+    .description("run the points of a plan that have no result yet")
+    .requiredOption("--out <dir>", "folder of the results")
+    .option("--index <n>", "number of the chunk to run, from 0", integer("--index", 0, kMostPoints))
+    .option("--chunk <n>", "points of one chunk", integer("--chunk", 1, kMostPoints), 1)
+    .option("--jobs <n>", "worker processes (default: as many as CPUs)", integer("--jobs", 1, 1024))
+    .option("--json", "a JSON object per point on stdout instead of CSV")
+    .option("--quiet", "no progress")
+    .addHelpText("after", kRunHelp)
+    .action(async (choice: RunChoice) => done(await run(tools, context, choice)));
+  sweep
+    .command("merge")
+    .description("make one table of all results")
+    .argument("<dir>", "folder of the results")
+    .option("--points <file>", "the plan (default: that of the last run into the folder)")
+    .option("--collect <paths>", "columns, separated by commas (default: those of the sweep file)", (text: string) =>
+      text.split(","),
+    )
+    .option("--group", "mean, min, max and standard deviation over the seeds")
+    .option("--partial", "missing points are no error")
+    .option("--json", "a list of JSON objects instead of CSV")
+    .option("--out <file>", "write there instead of stdout")
+    .addHelpText("after", kMergeHelp)
+    .action((dir: string, choice: MergeChoice) => done(mergeResults(context, dir, choice)));
+  points(sweep.command("submit"))
+    .description("write a Slurm batch script or a Kubernetes Job for a plan")
+    .option("--slurm", "a batch script for sbatch: a job array")
+    .option("--k8s", "a manifest for kubectl: an Indexed Job")
+    .option("--chunk <n>", `points of one task (default: so many that there are at most ${kUsualTasks} tasks)`, chunk)
+    .option("--parallel <n>", "tasks at a time, at most", integer("--parallel", 1, kMostPoints), 50)
+    .option("--time-limit <minutes>", "of one task", integer("--time-limit", 1, 1e6))
+    .option("--memory <size>", "of one task, such as 2GiB", memory)
+    .option("--results <dir>", "Slurm: folder of the results, seen by all nodes (default: results, beside the plan)")
+    .option("--image <image>", "Kubernetes: container image with weir on its path")
+    .option("--claim <name>", "Kubernetes: PersistentVolumeClaim that results go to, and that has points.jsonl")
+    .option("--config-map <name>", "Kubernetes: points.jsonl is in this ConfigMap instead")
+    .option("--out <file>", "write there instead of stdout")
+    .addHelpText("after", kSubmitHelp)
+    .action((choice: SubmitChoice) => print(context, choice.out, submit(choice)));
+}
+
+async function run(tools: SweepTools, context: CliContext, choice: RunChoice): Promise<number> {
+  const { stdout, stderr } = context;
+  const index = choice.index ?? taskIndex(tools.environment);
+  const code = tools.codeVersion();
+  let plan: Plan;
+  let points: readonly Point[];
+  try {
+    plan = readPlan(choice.points);
+    checkCode(plan, code);
+    points = index === undefined ? plan.points : chunkOf(plan, index, choice.chunk);
+  } catch (error) {
+    // A file that cannot be read just now may be there the next time.
+    if (!(error instanceof WeirError) || error.cause !== undefined) throw error;
+    stderr.write(describeError(error));
+    return kExit.permanent;
+  }
+  const simulate = await tools.simulate();
+  const jobs = choice.jobs ?? (index === undefined ? availableParallelism() : undefined);
+  let progress: SweepProgress | undefined;
+  const write = (text: string) => {
+    progress?.clear();
+    stdout.write(text);
+  };
+  let summary: RunSummary;
+  const signals = new StopSignals(context, choice.quiet === true);
+  try {
+    summary = await runSweep(plan, points, {
+      directory: choice.out,
+      jobs,
+      simulate,
+      startWorker: tools.startWorker,
+      signal: signals.signal,
+      onStart: (todo) => {
+        if (!choice.quiet) progress = new SweepProgress(stderr, todo.length);
+        if (!choice.json) write(csvLine(pointColumns(plan.sweep, plan.sweep.collect)));
+      },
+      onProgress: (point, fraction) => progress?.update(point.index, fraction),
+      onOutcome: (point, outcome) => {
+        if (outcome.status === "done") write(rowText(plan, point, outcome.fields, choice.json === true));
+        if (outcome.status !== "stopped") progress?.end(point.index, outcome.status !== "done");
+      },
+    });
+  } finally {
+    progress?.close();
+    signals.release();
+  }
+  tell(context, summary, points, choice);
+  return signals.status ?? statusOf(summary);
+}
+
+function statusOf({ failed, crashed }: RunSummary): number {
+  if (crashed.length > 0) return kExit.failure;
+  return failed.length > 0 ? kExit.permanent : kExit.ok;
+}
+
+function tell(
+  { stderr }: CliContext,
+  { done, skipped, failed, crashed }: RunSummary,
+  points: readonly Point[],
+  { out, quiet }: RunChoice,
+): void {
+  tellPoints(
+    stderr,
+    failed.map(({ point, error }) => `error: point ${point.index} fails: ${error}`),
+  );
+  tellPoints(
+    stderr,
+    crashed.map(({ point, error }) => `error: point ${point.index} has no result: ${error}`),
+  );
+  const bad = failed.length + crashed.length;
+  const left = points.length - done - skipped - bad;
+  const parts = [
+    `${done} done`,
+    ...(skipped > 0 ? [`${skipped} done before`] : []),
+    ...(bad > 0 ? [`${bad} failed`] : []),
+    ...(left > 0 ? [`${left} left`] : []),
+  ];
+  if (!quiet) stderr.write(`${points.length} points: ${parts.join(", ")}; results in ${out}\n`);
+}
+
+function tellPoints(stderr: CliContext["stderr"], lines: readonly string[]): void {
+  for (const line of lines.slice(0, kMostTold)) stderr.write(`${line}\n`);
+  if (lines.length > kMostTold) stderr.write(`and ${lines.length - kMostTold} more\n`);
+}
+
+function rowText({ sweep }: Plan, point: Point, fields: readonly Cell[], json: boolean): string {
+  const row = pointRow(sweep, point, fields);
+  if (!json) return csvLine(row);
+  return `${JSON.stringify(rowObject(pointColumns(sweep, sweep.collect), row))}\n`;
+}
+
+function rowObject(columns: readonly string[], row: readonly Cell[]): Record<string, Cell> {
+  return Object.fromEntries(columns.map((column, i) => [column, row[i]]));
+}
+
+/** Results of other code than this must not be given its name. */
+function checkCode({ sweep }: Plan, code: string): void {
+  if (sweep.code === code) return;
+  throw new WeirError(`the plan was made by weir ${sweep.code}, and this is ${code}`, {
+    hint: "make the plan with the installation that runs it: weir sweep plan",
+  });
+}
+
+function taskIndex(environment: SweepTools["environment"]): number | undefined {
+  for (const name of ["SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"]) {
+    const text = environment[name];
+    if (text !== undefined) return integer(name, 0, kMostPoints)(text);
+  }
+  return undefined;
+}
+
+function chunkOf({ points }: Plan, index: number, size: number): readonly Point[] {
+  const chunks = taskCount({ points: points.length, chunk: size });
+  if (index < chunks) return points.slice(index * size, (index + 1) * size);
+  throw new WeirError(`there is no chunk ${index}: ${points.length} points in chunks of ${size}`, {
+    hint: `the index must be 0 to ${chunks - 1}`,
+  });
+}
+
+function mergeResults(context: CliContext, directory: string, choice: MergeChoice): number {
+  const store = asUsage(() => ResultStore.open(directory));
+  const plan = asUsage(() => readPlan(choice.points ?? store.planFile));
+  const collect = choice.collect ?? plan.sweep.collect;
+  const merged = merge(plan, store, collect);
+  const table: Table = choice.group
+    ? groupTable(plan.sweep, merged, collect)
+    : {
+        columns: pointColumns(plan.sweep, collect),
+        rows: merged.rows.map(({ point, fields }) => pointRow(plan.sweep, point, fields)),
+      };
+  const { columns, rows } = table;
+  print(
+    context,
+    choice.out,
+    choice.json
+      ? `${JSON.stringify(
+          rows.map((row) => rowObject(columns, row)),
+          undefined,
+          2,
+        )}\n`
+      : [columns, ...rows].map(csvLine).join(""),
+  );
+  const { stderr } = context;
+  collect.forEach((path, i) => {
+    if (merged.rows.length === 0 || merged.rows.some(({ fields }) => fields[i] !== undefined)) return;
+    stderr.write(`warning: no result has a value at ${path}\n`);
+  });
+  tellPoints(
+    stderr,
+    merged.failed.map(({ point, error }) => `point ${point.index} fails: ${error}`),
+  );
+  const absent = merged.missing.length + merged.failed.length;
+  if (absent === 0) return kExit.ok;
+  const indices = merged.missing.slice(0, kMostTold).map(({ index }) => index);
+  const which = indices.length > 0 ? `: ${indices.join(", ")}${merged.missing.length > kMostTold ? ", ..." : ""}` : "";
+  stderr.write(`${merged.missing.length} of ${plan.points.length} points are missing${which}\n`);
+  return choice.partial ? kExit.ok : kExit.failure;
+}
+
+function submit(choice: SubmitChoice): string {
+  const { slurm, k8s, image, claim, configMap } = choice;
+  if ((slurm === true) === (k8s === true)) throw new UsageError("give either --slurm or --k8s");
+  const { sweep } = asUsage(() => readPlan(choice.points));
+  const tasks = {
+    name: sweep.name,
+    points: sweep.points,
+    chunk: choice.chunk ?? Math.ceil(sweep.points / kUsualTasks),
+    parallel: choice.parallel,
+    timeLimit: choice.timeLimit,
+    memory: choice.memory,
+  };
+  const refuse = (names: string, scheduler: string) => new UsageError(`${names}: not for ${scheduler}`);
+  if (slurm) {
+    if (image !== undefined || claim !== undefined || configMap !== undefined) {
+      throw refuse("--image, --claim and --config-map", "Slurm");
+    }
+    const points_file = resolve(choice.points);
+    const results = resolve(choice.results ?? join(dirname(points_file), "results"));
+    return slurmScript({ ...tasks, command: [process.execPath, ...process.execArgv, main()], points_file, results });
+  }
+  if (choice.results !== undefined) throw refuse("--results", "Kubernetes, where results go to the claim");
+  if (image === undefined || claim === undefined) throw new UsageError("--k8s needs --image and --claim");
+  return kubernetesManifest({ ...tasks, image, claim, configMap });
+}
+
+/** This installation's command. */
+const main = () => beside("main");
+
+/** A module by its name without ending, which is that of this one. */
+function beside(name: string): string {
+  return fileURLToPath(new URL(`${name}${extname(import.meta.url)}`, import.meta.url));
+}
+
+const chunk = (text: string) => integer("--chunk", 1, kMostPoints)(text);
+
+function memory(text: string): number {
+  const least = 2 ** 20;
+  const bytes = asUsage(() => parseSize(text));
+  if (bytes >= least) return bytes;
+  throw new UsageError(`--memory ${text}: not a size from ${formatSize(least)} on`);
+}
+
+function print({ stdout }: CliContext, file: string | undefined, text: string): void {
+  if (file === undefined) stdout.write(text);
+  else writeFileSync(file, text);
+}

@@ -1,0 +1,62 @@
+/** Slowdown by size of transfer, as bars: a picture that needs no script. */
+import { fixed } from "./format.js";
+import type { FctResult } from "./result.js";
+import { sizeClass } from "./table.js";
+
+const kWidth = 720;
+const kHeight = 260;
+const kMargin = { left: 48, right: 8, top: 12, bottom: 40 };
+const kLines = [
+  { key: "p50", color: "var(--c0)" },
+  { key: "p95", color: "var(--c1)" },
+  { key: "p99", color: "var(--c3)" },
+] as const;
+const kGroupFill = 0.75;
+
+/** A figure with the median, 95th and 99th percentile of each size class; empty without completion times. */
+export function fctFigure(fct: FctResult | undefined): string {
+  if (fct === undefined || fct.bins.length === 0) return "";
+  const top = niceCeiling(Math.max(...fct.bins.map((bin) => bin.slowdown.p99)));
+  const plotHeight = kHeight - kMargin.top - kMargin.bottom;
+  const group = (kWidth - kMargin.left - kMargin.right) / fct.bins.length;
+  const y = (slowdown: number) => kMargin.top + plotHeight * (1 - slowdown / top);
+  const ticks = [0, 0.25, 0.5, 0.75, 1].map((part) => {
+    const at = y(part * top).toFixed(1);
+    return (
+      `<line class="grid" x1="${kMargin.left}" x2="${kWidth - kMargin.right}" y1="${at}" y2="${at}"/>` +
+      `<text x="${kMargin.left - 6}" y="${at}" dy="0.35em" text-anchor="end">${fixed(part * top)}</text>`
+    );
+  });
+  const bars = fct.bins.map((bin, i) => {
+    const width = (group * kGroupFill) / kLines.length;
+    const left = kMargin.left + group * (i + (1 - kGroupFill) / 2);
+    const drawn = kLines.map(({ key, color }, k) => {
+      const value = bin.slowdown[key];
+      const at = y(value);
+      return (
+        `<rect x="${(left + k * width).toFixed(1)}" y="${at.toFixed(1)}" width="${(width - 2).toFixed(1)}" ` +
+        `height="${(kMargin.top + plotHeight - at).toFixed(1)}" fill="${color}">` +
+        `<title>${key} ${fixed(value)}</title></rect>`
+      );
+    });
+    const middle = (kMargin.left + group * (i + 0.5)).toFixed(1);
+    const label =
+      `<text x="${middle}" y="${kHeight - 22}" text-anchor="middle">${sizeClass(bin)}</text>` +
+      `<text x="${middle}" y="${kHeight - 7}" text-anchor="middle" class="soft">${bin.count}</text>`;
+    return drawn.join("") + label;
+  });
+  const legend = kLines.map(({ key, color }) => `<span><i style="background:${color}"></i>${key}</span>`).join(" ");
+  return `<figure class="bars">
+<figcaption><h3>Slowdown by size</h3><p>Completion time / that in the empty network; under each size the number of transfers. ${legend}</p></figcaption>
+<svg viewBox="0 0 ${kWidth} ${kHeight}" role="img" aria-label="Slowdown by size; figures in the table below">
+${ticks.join("")}
+${bars.join("\n")}
+</svg>
+</figure>`;
+}
+
+/** The next of 1, 2, 2.5, 5 times a power of ten. */
+function niceCeiling(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, value)));
+  return power * ([1, 2, 2.5, 5, 10].find((step) => step * power >= value) ?? 10);
+}

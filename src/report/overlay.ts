@@ -1,0 +1,157 @@
+/** Several runs side by side: what the later ones differ in from the first. */
+import { printable } from "./format.js";
+import type { QueueResult, Result } from "./result.js";
+import type { SavedRun } from "./run_files.js";
+
+/** A run under the name that tables and plots call it by. */
+export interface NamedRun extends SavedRun {
+  label: string;
+}
+
+/** One figure of every run, in the order of the runs. */
+export interface Compared {
+  values: number[];
+  /** (value - first) / first for every run; null where the first is 0 and the value is not. */
+  difference: (number | null)[];
+}
+
+export interface ComparedFlow {
+  id: string;
+  /** bit/s. */
+  goodput_bps: Compared;
+}
+
+/** Length of one egress queue, bytes. */
+export interface ComparedQueue {
+  /** "switch:peer:priority". */
+  queue: string;
+  /** Every run has samples of it. */
+  sampled: boolean;
+  mean: Compared;
+  p50: Compared;
+  p95: Compared;
+}
+
+export interface Comparison {
+  runs: {
+    label: string;
+    scenario: string;
+    clock: Result["clock"];
+    scale: number;
+    seed: number;
+    /** Up to where the run was cut short, if it was. */
+    duration_s: number;
+    warmup_s: number;
+    profile: string;
+    valid: boolean;
+    reasons: string[];
+  }[];
+  /** What makes the runs hard to compare, one sentence each. */
+  notes: string[];
+  /** Those that all runs have, in the order of the first. */
+  flows: ComparedFlow[];
+  queues: ComparedQueue[];
+  totals: { goodput_bps: Compared; jain: Compared };
+  /** Of the whole network and the whole run. */
+  counts: { ecn_marked: Compared; cnp_sent: Compared; pfc_sent: Compared; drops: Compared; lost: Compared };
+  /** Flows and queues that some runs lack. */
+  not_compared: { kind: "flow" | "queue"; name: string; only_in: string[] }[];
+}
+
+/** @param runs Two or more, with different labels. */
+export function compareRuns(runs: readonly NamedRun[]): Comparison {
+  const flows = runs.map(({ result }) => new Map(result.flows.map((flow) => [flow.id, flow])));
+  const queues = runs.map(({ result }) => queuesOf(result));
+  const over = (of: (result: Result) => number) => compared(runs.map(({ result }) => of(result)));
+  const described = runs.map(describe);
+  return {
+    runs: described,
+    notes: [...notesOn(described), ...runs.flatMap(omittedFlows)],
+    flows: common(flows).map((id) => ({
+      id,
+      goodput_bps: compared(flows.map((of) => of.get(id)?.goodput_bps ?? 0)),
+    })),
+    queues: common(queues)
+      .filter((queue) => queues.some((of) => (of.get(queue)?.max ?? 0) > 0))
+      .map((queue) => {
+        const figure = (name: "mean" | "p50" | "p95") => compared(queues.map((of) => of.get(queue)?.[name] ?? 0));
+        const sampled = runs.every(({ series }) => series.queues[queue] !== undefined);
+        return { queue, sampled, mean: figure("mean"), p50: figure("p50"), p95: figure("p95") };
+      }),
+    totals: { goodput_bps: over(({ totals }) => totals.goodput_bps), jain: over(({ totals }) => totals.jain) },
+    counts: {
+      ecn_marked: over(({ switches }) => sum(Object.values(switches).map((one) => one.ecn_marked))),
+      cnp_sent: over(({ nics }) => sum(Object.values(nics).map((nic) => nic.np_cnp_sent))),
+      pfc_sent: over(({ switches }) => sumAll(Object.values(switches).map((one) => one.pfc_sent))),
+      drops: over(({ switches }) => sumAll(Object.values(switches).map((one) => one.drops))),
+      lost: over((result) => sum(result.flows.map((flow) => flow.lost))),
+    },
+    not_compared: [...missing("flow", flows, runs), ...missing("queue", queues, runs)],
+  };
+}
+
+/** Names that all runs have, in the order of the first. */
+export function common(runs: readonly ReadonlyMap<string, unknown>[]): string[] {
+  return [...(runs[0]?.keys() ?? [])].filter((name) => runs.every((run) => run.has(name)));
+}
+
+function describe({ label, result }: NamedRun): Comparison["runs"][number] {
+  const { scenario, clock, scale, seed, warmup_s = 0, profile = "-", fidelity } = result;
+  const duration_s = result.until_s ?? result.duration_s;
+  const { valid, reasons } = fidelity;
+  return { label, scenario, clock, scale, seed, duration_s, warmup_s, profile, valid, reasons };
+}
+
+function notesOn(runs: Comparison["runs"]): string[] {
+  const kinds = [
+    ["scenario", "these are different scenarios"],
+    ["profile", "different congestion profiles"],
+    ["duration_s", "different durations: counts are of the whole run and do not compare"],
+    ["warmup_s", "different warm-ups: rates and queue lengths leave out different parts"],
+  ] as const;
+  return kinds.flatMap(([field, note]) => {
+    const values = [...new Set(runs.map((run) => run[field]))];
+    return values.length === 1 ? [] : [`${note} (${values.map((value) => printable(String(value))).join(", ")})`];
+  });
+}
+
+function omittedFlows({ label, result: { flows_omitted = 0 } }: NamedRun): string[] {
+  return flows_omitted === 0
+    ? []
+    : [`${flows_omitted} further flows of ${printable(label)} have no entry in its result`];
+}
+
+/** By "switch:peer:priority", as in the series. */
+function queuesOf(result: Result): Map<string, QueueResult> {
+  const entries = Object.entries(result.switches).flatMap(([device, { queues }]) =>
+    Object.entries(queues).flatMap(([port, priorities]) =>
+      Object.entries(priorities).map(([priority, queue]) => [`${device}:${port}:${priority}`, queue] as const),
+    ),
+  );
+  return new Map(entries);
+}
+
+function missing(
+  kind: "flow" | "queue",
+  has: readonly ReadonlyMap<string, unknown>[],
+  runs: readonly NamedRun[],
+): Comparison["not_compared"] {
+  const names = [...new Set(has.flatMap((of) => [...of.keys()]))];
+  return names
+    .filter((name) => !has.every((of) => of.has(name)))
+    .map((name) => ({ kind, name, only_in: runs.filter((_, i) => has[i]?.has(name)).map(({ label }) => label) }));
+}
+
+function compared(values: number[]): Compared {
+  const [first = 0] = values;
+  const difference = values.map((value) => (value === first ? 0 : first === 0 ? null : (value - first) / first));
+  return { values, difference };
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+function sumAll(all: readonly Readonly<Record<string, number>>[]): number {
+  return sum(all.flatMap((counts) => Object.values(counts)));
+}

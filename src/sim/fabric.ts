@@ -1,0 +1,116 @@
+/** A scenario's network by number: devices (switches first, then hosts), their ports, and the way from host to host. */
+import { type NextHopGroups, nextHopGroups } from "../config/topology.js";
+import type { Link, Scenario } from "../config/types.js";
+
+export interface FabricPort {
+  /** Position in the scenario's links. */
+  link: number;
+  /** Which end of it: 0 is `from`, 1 is `to`. */
+  side: 0 | 1;
+  /** Device and port at the other end. */
+  peer: number;
+  peerPort: number;
+}
+
+export interface FabricEnd {
+  device: number;
+  port: number;
+}
+
+/** One direction of a link. */
+export interface Hop {
+  link: Link;
+  /** Row of the direction in the native core's table of links. */
+  direction: number;
+}
+
+/** Forwarding of one switch; pins name hosts by number. */
+interface SwitchTable extends NextHopGroups {
+  pins: { from: number; to: number; port: number }[];
+}
+
+export class Fabric {
+  /** Of every device, in the order of their numbers. */
+  readonly ports: readonly FabricPort[][];
+  /** Both ends of every link, `from` first. */
+  readonly ends: readonly (readonly [FabricEnd, FabricEnd])[];
+  /** Of every switch. */
+  readonly tables: readonly SwitchTable[];
+  private readonly numbers: ReadonlyMap<string, number>;
+
+  constructor(private readonly scenario: Scenario) {
+    const names = [...scenario.switches, ...scenario.hosts].map((device) => device.name);
+    this.numbers = new Map(names.map((name, i) => [name, i]));
+    const ports: FabricPort[][] = names.map(() => []);
+    this.ends = scenario.links.map((link, i) => {
+      const [from, to] = [this.device(link.from), this.device(link.to)];
+      const [own, far] = [ports[from] as FabricPort[], ports[to] as FabricPort[]];
+      const [fromPort, toPort] = [own.length, far.length];
+      own.push({ link: i, side: 0, peer: to, peerPort: toPort });
+      far.push({ link: i, side: 1, peer: from, peerPort: fromPort });
+      return [
+        { device: from, port: fromPort },
+        { device: to, port: toPort },
+      ] as const;
+    });
+    this.ports = ports;
+    this.tables = this.forwarding();
+  }
+
+  /** The number of a device. */
+  device(name: string): number {
+    const number = this.numbers.get(name);
+    if (number === undefined) throw new Error(`no device is called ${name}`);
+    return number;
+  }
+
+  host(name: string): number {
+    return this.device(name) - this.scenario.switches.length;
+  }
+
+  nameOf(device: number): string {
+    const { switches, hosts } = this.scenario;
+    return (switches[device] ?? hosts[device - switches.length])?.name ?? "";
+  }
+
+  /** The port of `device` that faces `peer`; the first of several. */
+  portTo(device: string, peer: string): number {
+    const number = this.device(peer);
+    return (this.ports[this.device(device)] ?? []).findIndex((port) => port.peer === number);
+  }
+
+  /**
+   * The links that frames from one host to another cross: the pinned path, or a shortest one. Of several shortest paths, this is
+   * the one by the ports with the lowest numbers. Empty where there is none.
+   */
+  path(from: number, to: number): Hop[] {
+    const first = this.scenario.switches.length;
+    const hops: Hop[] = [];
+    for (let at = first + from; at !== first + to; ) {
+      const port = this.ports[at]?.[this.nextPort(at, from, to)];
+      const link = this.scenario.links[port?.link ?? -1];
+      if (port === undefined || link === undefined || hops.length > this.tables.length + 1) return [];
+      hops.push({ link, direction: 2 * port.link + port.side });
+      at = port.peer;
+    }
+    return hops;
+  }
+
+  private nextPort(device: number, from: number, to: number): number {
+    const table = this.tables[device];
+    if (table === undefined) return 0;
+    const pin = table.pins.find((one) => one.from === from && one.to === to);
+    return pin?.port ?? table.groups[table.groupOfHost[to] ?? -1]?.[0] ?? -1;
+  }
+
+  private forwarding(): SwitchTable[] {
+    const tables = nextHopGroups(this.scenario).map((groups): SwitchTable => ({ ...groups, pins: [] }));
+    for (const { from, to, via } of this.scenario.routes) {
+      via.forEach((name, i) => {
+        const pin = { from: this.host(from), to: this.host(to), port: this.portTo(name, via[i + 1] ?? to) };
+        tables[this.device(name)]?.pins.push(pin);
+      });
+    }
+    return tables;
+  }
+}

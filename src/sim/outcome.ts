@@ -1,0 +1,180 @@
+/** From a simulation's counters, samples and completions to the result contract. */
+
+import type { Flow, Scenario } from "../config/types.js";
+import { formatTime } from "../config/units.js";
+import type { Distribution } from "../native/types.js";
+import { accountFrames, flowResult, nicResult, runFacts, switchResult } from "../report/device_results.js";
+import { goodputLimit } from "../report/limits.js";
+import type { FlowResult, LinkResult, Result } from "../report/result.js";
+import { jainIndex } from "../report/statistics.js";
+import { type Completions, hasEnd } from "./completions.js";
+import type { Fabric } from "./fabric.js";
+import type { SimulationTables } from "./tables.js";
+
+/** Flows with a row of their own in a result. */
+const kFlowRows = 1000;
+/** Queues whose whole distribution a result holds. */
+const kDistributions = 64;
+
+export interface SimulationEvidence {
+  scenario: Scenario;
+  fabric: Fabric;
+  completions: Completions;
+  /** Time reached, ns. */
+  now: number;
+  /** Time that was to be reached, ns. */
+  until: number;
+  counters: SimulationTables;
+  /** As they were at the end of the warm-up; undefined when the run did not get there. */
+  warm: SimulationTables | undefined;
+  /** Of scenario.probes.queues. */
+  queues: readonly Distribution[];
+  /** Packet descriptors in use at the end. */
+  packets: number;
+}
+
+export function composeResult(evidence: SimulationEvidence): Result {
+  const { scenario, counters, now, until } = evidence;
+  const facts = runFacts(scenario);
+  const limit = goodputLimit(scenario, facts.payload_share);
+  const goodputs = scenario.flows.map((_, i) => delivered(evidence, i).goodput);
+  const frames = frameAccount(evidence);
+  const reasons: string[] = [];
+  if (now < until) reasons.push(`stopped at ${formatTime(now)} of ${formatTime(until)}`);
+  if (frames.missing !== 0) reasons.push(`${frames.missing} frames are not accounted for`);
+  const rows = scenario.flows.slice(0, kFlowRows);
+  const omitted = scenario.flows.length - rows.length;
+  const fct = evidence.completions.result(now);
+  return {
+    scenario: scenario.name,
+    clock: "sim",
+    scale: 1,
+    ...facts,
+    ...(now < scenario.duration && { until_s: now / 1e9 }),
+    fidelity: {
+      valid: reasons.length === 0,
+      reasons,
+      loop_gap_us: { p50: 0, p99: 0, max: 0 },
+      host_drops: 0,
+    },
+    flows: rows.map((flow, i) => resultOf(evidence, flow, i)),
+    ...(omitted > 0 && { flows_omitted: omitted }),
+    totals: {
+      goodput_bps: totalGoodput(evidence, goodputs),
+      jain: jainIndex(goodputs),
+      ...(limit !== undefined && { goodput_limit_bps: limit }),
+    },
+    ...(fct !== undefined && { fct }),
+    frames,
+    switches: Object.fromEntries(scenario.switches.map(({ name }, i) => [name, resultOfSwitch(evidence, name, i)])),
+    nics: Object.fromEntries(scenario.hosts.map(({ name }, i) => [name, nicResult(counters.nicAt(i))])),
+    links: linkResults(evidence),
+    ...(scenario.transport.type === "rc" && { transport: counters.allTransports().group("") }),
+  };
+}
+
+/** As on the wire; frames that were in the network at the end are not missing. */
+function frameAccount({ counters, packets }: SimulationEvidence) {
+  const links = counters.allLinks();
+  const account = accountFrames(counters.allSwitches(), counters.allNics(), {
+    duplicated: links.sum("duplicated"),
+    lost: links.sum("lost") + links.sum("corrupted"),
+  });
+  const inNetwork = Math.max(0, Math.min(account.missing, packets));
+  return { ...account, in_network: inNetwork, missing: account.missing - inNetwork };
+}
+
+interface Delivered {
+  bytes: number;
+  wireBytes: number;
+  seconds: number;
+  /** bit/s. */
+  goodput: number;
+}
+
+/**
+ * Payload of a flow and the time that it took: after the warm-up for flows without an end, as on the wire; from the first byte to
+ * the last for the others, or to where the run ended.
+ */
+function delivered({ scenario, counters, warm, completions, now }: SimulationEvidence, number: number): Delivered {
+  const flow = scenario.flows[number] as Flow;
+  const ends = hasEnd(flow);
+  const last = Math.min(now, flow.stop, scenario.duration);
+  const from = ends ? flow.start : Math.max(scenario.warmup, flow.start);
+  const to = ends && completions.done(number) ? (completions.latest[number] as number) : last;
+  const before = ends ? undefined : warm?.receiverOf(number);
+  const receiver = counters.receiverOf(number);
+  const grown = (name: string) => receiver.sum(name) - (before?.sum(name) ?? 0);
+  const seconds = Math.max(0, to - from) / 1e9;
+  const bytes = grown("rx_bytes");
+  return { bytes, wireBytes: grown("rx_wire_bytes"), seconds, goodput: seconds > 0 ? (bytes * 8) / seconds : 0 };
+}
+
+/** Flows without an end as on the wire; of the others what arrived after the warm-up, over that time. */
+function totalGoodput({ scenario, counters, warm, now }: SimulationEvidence, goodputs: readonly number[]): number {
+  const seconds = (Math.min(now, scenario.duration) - scenario.warmup) / 1e9;
+  return scenario.flows.reduce((sum, flow, i) => {
+    if (!hasEnd(flow)) return sum + (goodputs[i] as number);
+    if (warm === undefined || seconds <= 0) return sum;
+    const bytes = counters.receiverOf(i).sum("rx_bytes") - warm.receiverOf(i).sum("rx_bytes");
+    return sum + (bytes * 8) / seconds;
+  }, 0);
+}
+
+function resultOf(evidence: SimulationEvidence, flow: Flow, number: number): FlowResult {
+  const { counters } = evidence;
+  const { bytes, wireBytes, seconds } = delivered(evidence, number);
+  const ends = { sender: counters.senderOf(number), receiver: counters.receiverOf(number) };
+  return flowResult(flow, ends, { bytes, wireBytes }, seconds);
+}
+
+function resultOfSwitch({ scenario, counters, queues }: SimulationEvidence, name: string, index: number) {
+  const own = scenario.probes.queues.flatMap((probe, i) => {
+    const distribution = queues[i];
+    // Queues in which nothing has ever waited are left out.
+    return probe.switch === name && distribution !== undefined && distribution.max > 0
+      ? [{ ...distribution, port: probe.port, priority: probe.priority }]
+      : [];
+  });
+  const { queue_cdf, ...result } = switchResult(counters.switchAt(index), own);
+  return queues.length <= kDistributions ? { ...result, queue_cdf } : result;
+}
+
+/** Both directions of every link, in the order of the scenario. */
+function linkResults({ scenario, fabric, counters, warm, now }: SimulationEvidence): LinkResult[] {
+  const end = Math.min(now, scenario.duration);
+  const seconds = (end - scenario.warmup) / 1e9;
+  return scenario.links.flatMap((link, i) =>
+    ([0, 1] as const).map((side): LinkResult => {
+      const sent = counters.direction(2 * i + side);
+      const grown = warm === undefined ? 0 : sent.sum("wire_bytes") - warm.direction(2 * i + side).sum("wire_bytes");
+      const capacity = (link.rate * seconds) / 8;
+      return {
+        from: side === 0 ? link.from : link.to,
+        to: side === 0 ? link.to : link.from,
+        rate_bps: link.rate,
+        utilisation: capacity > 0 ? grown / capacity : 0,
+        bytes: sent.sum("wire_bytes"),
+        packets: sent.sum("frames"),
+        lost: sent.sum("lost") + sent.sum("corrupted"),
+        pause_time_s: pauseTimes(scenario, fabric, counters, i, side),
+      };
+    }),
+  );
+}
+
+/** How long the sending end of a direction was paused, s, by priority. */
+function pauseTimes(
+  scenario: Scenario,
+  fabric: Fabric,
+  counters: SimulationTables,
+  link: number,
+  side: 0 | 1,
+): Record<string, number> {
+  const { device, port } = (fabric.ends[link] as Fabric["ends"][number])[side];
+  const times =
+    device < scenario.switches.length
+      ? counters.portAt(device, port).byPriority("pfc_rx_pause_duration")
+      : counters.nicAt(device - scenario.switches.length).byPriority("rx_prio_pause_duration");
+  return Object.fromEntries(Object.entries(times).map(([priority, ns]) => [priority, ns / 1e9]));
+}

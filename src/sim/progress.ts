@@ -1,0 +1,58 @@
+/** How far a simulation is, at what pace, and what it has cost so far. */
+import type { SimulationProgress } from "../native/simulation_types.js";
+import type { SimPerformance, SimProgress } from "./types.js";
+
+/** Wall s between two reports. */
+const kEvery = 0.2;
+/** Weight of the latest pace in the smoothed one. */
+const kWeight = 0.2;
+
+export class ProgressMeter {
+  private readonly begin = performance.now();
+  private readonly cpuBefore = process.cpuUsage();
+  private reported = { wall: 0, now: 0 };
+  /** Smoothed virtual ns per wall s. */
+  private pace: number | undefined;
+
+  /** @param until Virtual time at which the run ends, ns. */
+  constructor(
+    private readonly until: number,
+    private readonly report?: ((progress: SimProgress) => void) | undefined,
+  ) {}
+
+  /** Call it often: it reports some 5 times a second, and at the end. */
+  update({ now, events, hops, flows_started, flows_ended }: SimulationProgress): void {
+    const wall = this.wall();
+    const since = wall - this.reported.wall;
+    if (since < kEvery && now < this.until) return;
+    const latest = (now - this.reported.now) / Math.max(since, 1e-6);
+    this.pace = this.pace === undefined ? latest : this.pace + kWeight * (latest - this.pace);
+    this.reported = { wall, now };
+    const eta = this.pace > 0 ? (this.until - now) / this.pace : Number.POSITIVE_INFINITY;
+    this.report?.({
+      now_ns: now,
+      until_ns: this.until,
+      events,
+      hops,
+      flows_started,
+      flows_ended,
+      wall_s: wall,
+      eta_s: now >= this.until ? 0 : eta,
+    });
+  }
+
+  performance({ events, hops }: SimulationProgress): SimPerformance {
+    const { user, system } = process.cpuUsage(this.cpuBefore);
+    return {
+      cpu_s: (user + system) / 1e6,
+      wall_s: this.wall(),
+      events,
+      hops,
+      rss_bytes: process.resourceUsage().maxRSS * 1024,
+    };
+  }
+
+  private wall(): number {
+    return (performance.now() - this.begin) / 1000;
+  }
+}

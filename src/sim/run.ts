@@ -1,0 +1,149 @@
+/** Runs a scenario in virtual time. */
+import { setImmediate as turn } from "node:timers/promises";
+import { WeirError } from "../config/error.js";
+import type { Scenario } from "../config/types.js";
+import { Recorder } from "../lab/recorder.js";
+import { loadAddon } from "../native/addon.js";
+import { kFinishedWords, type NativeSimulation, type SimulationAddon } from "../native/simulation_types.js";
+import { kRecordWords } from "../native/types.js";
+import { Completions } from "./completions.js";
+import { composeSimulation } from "./compose.js";
+import { Fabric } from "./fabric.js";
+import { composeResult } from "./outcome.js";
+import { ProgressMeter } from "./progress.js";
+import { SimulationTables } from "./tables.js";
+import { Taps } from "./taps.js";
+import type { SimOptions, SimOutcome } from "./types.js";
+
+/** Events between two looks at signals and samples: some 20 to 100 ms. */
+const kSlice = 200_000;
+const kDrained = 4096;
+
+/**
+ * Runs until the scenario's duration, or `options.until`, or until aborted: then the outcome is of what has happened so far, and
+ * not valid. The result depends on scenario, seed and `until` alone.
+ * @throws WeirError for what the user can mend.
+ */
+export async function runSimulation(
+  scenario: Scenario,
+  options: SimOptions,
+  addon = loadAddon<SimulationAddon>(),
+): Promise<SimOutcome> {
+  const fabric = new Fabric(scenario);
+  const taps = new Taps(scenario, fabric, options.trace ?? []);
+  const config = composeSimulation(scenario, fabric, taps.places);
+  const until = Math.min(scenario.duration, options.until ?? scenario.duration);
+  const meter = new ProgressMeter(until, options.onProgress);
+  const simulation = create(addon, config);
+  try {
+    taps.open();
+    const run = new Run(addon, scenario, fabric, taps, simulation, meter);
+    await run.to(Math.min(scenario.warmup, until), options.signal);
+    if (run.now >= scenario.warmup) run.markWarm();
+    await run.to(until, options.signal);
+    return run.outcome(until);
+  } finally {
+    taps.close();
+    simulation.close();
+  }
+}
+
+function create(addon: SimulationAddon, config: ConstructorParameters<SimulationAddon["Simulation"]>[0]) {
+  try {
+    return new addon.Simulation(config);
+  } catch (error) {
+    const { message, hint } = error as Error & { hint?: string };
+    throw new WeirError(message, { cause: error, ...(hint !== undefined && { hint }) });
+  }
+}
+
+class Run {
+  now = 0;
+  private readonly recorder: Recorder;
+  private readonly completions: Completions;
+  private readonly records = new Float64Array(kRecordWords * kDrained);
+  private readonly finished = new Float64Array(kFinishedWords * kDrained);
+  private warm: SimulationTables | undefined;
+
+  constructor(
+    private readonly addon: SimulationAddon,
+    private readonly scenario: Scenario,
+    private readonly fabric: Fabric,
+    private readonly taps: Taps,
+    private readonly simulation: NativeSimulation,
+    private readonly meter: ProgressMeter,
+  ) {
+    const flows = scenario.flows.slice(0, scenario.probes.flows);
+    this.recorder = new Recorder(scenario, {
+      ports: fabric.ports
+        .slice(0, scenario.switches.length)
+        .map((ports) => ports.map(({ peer }) => fabric.nameOf(peer))),
+      flowAt: (_, index) => flows[index]?.id,
+      flows,
+      scale: 1,
+      begin: 0,
+      interval: scenario.probes.interval,
+    });
+    this.completions = new Completions(scenario, fabric);
+  }
+
+  /** Goes on until virtual time `until`, or until aborted. */
+  async to(until: number, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const reached = this.simulation.run(until, kSlice);
+      this.drain();
+      const progress = this.simulation.progress();
+      this.now = reached ? until : progress.now;
+      this.meter.update(progress);
+      await turn();
+      if (reached) return;
+    }
+  }
+
+  /** Rates count from now on. */
+  markWarm(): void {
+    this.warm = this.counters();
+  }
+
+  outcome(until: number): SimOutcome {
+    const { scenario, fabric, completions, warm, now, simulation } = this;
+    const result = composeResult({
+      scenario,
+      fabric,
+      completions,
+      now,
+      until,
+      counters: this.counters(),
+      warm,
+      queues: scenario.probes.queues.map((_, i) => simulation.queueDistribution(i)),
+      packets: simulation.progress().packets,
+    });
+    return {
+      result,
+      series: this.recorder.series(Math.min(now, scenario.duration)),
+      flowTable: completions.table,
+      performance: this.meter.performance(simulation.progress()),
+      complete: now >= until,
+    };
+  }
+
+  private counters(): SimulationTables {
+    const { scenario, fabric } = this;
+    const ports = scenario.switches.map((_, i) => fabric.ports[i]?.length ?? 0);
+    const counts = { nics: scenario.hosts.length, links: scenario.links.length };
+    return new SimulationTables(this.addon.simulationManifest(), this.simulation.counters(), ports, counts);
+  }
+
+  private drain(): void {
+    const { simulation, records, finished } = this;
+    for (let count = kDrained; count === kDrained; ) {
+      count = simulation.drainRecords(records);
+      this.recorder.take(records, count);
+    }
+    for (let count = kDrained; count === kDrained; ) {
+      count = simulation.drainFinished(finished);
+      this.completions.take(finished, count);
+    }
+    this.taps.write(simulation.drainTrace());
+  }
+}

@@ -1,0 +1,121 @@
+/** Series of a run as tables for other programs: one row for each sample of each flow, queue or host, as CSV or Arrow. */
+import { closeSync, mkdirSync, openSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { columnFromArray, dictionary, float64, int32, tableFromColumns, tableToIPC, utf8 } from "@uwdata/flechette";
+import type { Series } from "../report/result.js";
+
+export type SeriesFormat = "csv" | "arrow";
+
+/** Rows: the samples of the first name in order of time, then those of the next. */
+interface SeriesTable {
+  name: string;
+  /** Column of the names: "flow", "queue" or "host". */
+  key: string;
+  /** The columns behind time_s and the key. */
+  columns: readonly string[];
+  /** Name -> column -> samples; a column that was not sampled is missing. */
+  entries: readonly (readonly [string, Readonly<Record<string, readonly number[] | undefined>>])[];
+}
+
+/** Rows that are put together before they are written. */
+const kRowsAtOnce = 10_000;
+
+/**
+ * Writes flows, queues, pauses, cnps and marks, each as `<kind>.csv` or `<kind>.arrow` (Arrow IPC file format), into
+ * `directory` (created when missing). Kinds without any entry have no file. Units as in the series, and
+ * the same bytes for the same series. Returns the paths written.
+ */
+export function writeSeries(directory: string, series: Series, format: SeriesFormat): string[] {
+  mkdirSync(directory, { recursive: true });
+  return tablesOf(series).map((table) => {
+    const file = join(directory, `${table.name}.${format}`);
+    if (format === "csv") writeCsv(file, table, series.time_s);
+    else writeFileSync(file, arrowFile(table, series.time_s));
+    return file;
+  });
+}
+
+/** One line of CSV with its line feed. Quoted where RFC 4180 asks for it; numbers as short as they can be read back the same. */
+export function csvLine(fields: readonly (string | number | undefined)[]): string {
+  return `${fields.map((field) => csvField(field ?? "")).join(",")}\n`;
+}
+
+function csvField(field: string | number): string {
+  const text = String(field);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function tablesOf({ flows, queues, pauses, cnps, marks }: Series): SeriesTable[] {
+  const counts = (
+    name: string,
+    key: string,
+    byName: Readonly<Record<string, readonly number[]>> = {},
+  ): SeriesTable => ({
+    name,
+    key,
+    columns: [name],
+    entries: Object.entries(byName).map(([place, values]) => [place, { [name]: values }]),
+  });
+  const tables: SeriesTable[] = [
+    {
+      name: "flows",
+      key: "flow",
+      columns: ["rate_bps", "target_rate_bps", "alpha", "goodput_bps"],
+      entries: Object.entries(flows).map(([id, { rate_bps, target_rate_bps, alpha, goodput_bps }]) => [
+        id,
+        { rate_bps, target_rate_bps, alpha, goodput_bps },
+      ]),
+    },
+    {
+      name: "queues",
+      key: "queue",
+      columns: ["bytes", "max_bytes"],
+      entries: Object.entries(queues).map(([name, { bytes, max_bytes }]) => [name, { bytes, max_bytes }]),
+    },
+    counts("pauses", "queue", pauses),
+    counts("cnps", "host", cnps),
+    counts("marks", "queue", marks),
+  ];
+  return tables.filter(({ entries }) => entries.length > 0);
+}
+
+function writeCsv(file: string, { key, columns, entries }: SeriesTable, time_s: readonly number[]): void {
+  const descriptor = openSync(file, "w");
+  try {
+    let text = csvLine(["time_s", key, ...columns]);
+    let rows = 0;
+    for (const [name, samples] of entries) {
+      const values = columns.map((column) => samples[column] ?? []);
+      for (const [i, time] of time_s.entries()) {
+        text += csvLine([time, name, ...values.map((column) => column[i])]);
+        if (++rows % kRowsAtOnce > 0) continue;
+        writeFileSync(descriptor, text);
+        text = "";
+      }
+    }
+    writeFileSync(descriptor, text);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Names are a dictionary; what was not sampled is null. */
+function arrowFile({ key, columns, entries }: SeriesTable, time_s: readonly number[]): Uint8Array {
+  const rows = <T>(of: (name: string, samples: SeriesTable["entries"][number][1]) => readonly T[]) =>
+    entries.flatMap(([name, samples]) => of(name, samples));
+  const columnOf = (column: string) =>
+    rows((_, samples) => time_s.map((_time, i): number | null => samples[column]?.[i] ?? null));
+  const table = tableFromColumns({
+    time_s: columnFromArray(
+      rows(() => time_s),
+      float64(),
+    ),
+    [key]: columnFromArray(
+      rows((name) => time_s.map(() => name)),
+      dictionary(utf8(), int32()),
+    ),
+    ...Object.fromEntries(columns.map((column) => [column, columnFromArray(columnOf(column), float64())])),
+  });
+  // Null only for a sink of the caller's.
+  return tableToIPC(table, { format: "file" }) as Uint8Array;
+}

@@ -1,0 +1,70 @@
+/** What the simulator and its callers (command line, sweeps) agree on. Times are virtual ns unless they are called wall. */
+import type { Result, Series } from "../report/result.js";
+
+/** Frames to write to a pcapng file: those on a link ("h1--sw"), or all that a node ("sw") sends and receives. */
+export interface TraceRequest {
+  target: string;
+  /** Path of the file. */
+  file: string;
+}
+
+export interface SimOptions {
+  /** Once aborted, the run ends at the time that it has reached, with the result of what has happened until then. */
+  signal: AbortSignal;
+  /** Called about 5 times a second of wall time. */
+  onProgress?: ((progress: SimProgress) => void) | undefined;
+  trace?: readonly TraceRequest[] | undefined;
+  /** Ends the run at this time, as if the scenario lasted no longer, ns. Beyond the duration: without effect. */
+  until?: number | undefined;
+}
+
+export interface SimProgress {
+  now_ns: number;
+  until_ns: number;
+  events: number;
+  /** Frames put on links. */
+  hops: number;
+  flows_started: number;
+  flows_ended: number;
+  /** Wall time so far, and what is left of it at the present pace. */
+  wall_s: number;
+  eta_s: number;
+}
+
+/** One completed message: a row of fct.csv. */
+export interface FlowCompletion {
+  /** Position in the scenario's flows. */
+  flow: number;
+  id: string;
+  from: string;
+  to: string;
+  /** Number of the message in its flow, from 0. */
+  message: number;
+  bytes: number;
+  start_ns: number;
+  end_ns: number;
+  /** What the same message takes alone in the empty network, ns. */
+  ideal_ns: number;
+  /** (end - start) / ideal. */
+  slowdown: number;
+}
+
+/** What the run cost this machine. Differs from run to run, so it is kept apart from the result. */
+export interface SimPerformance {
+  cpu_s: number;
+  wall_s: number;
+  events: number;
+  hops: number;
+  /** Most memory that this process has had resident. */
+  rss_bytes: number;
+}
+
+export interface SimOutcome {
+  result: Result;
+  series: Series;
+  /** In the order of completion. */
+  flowTable: FlowCompletion[];
+  performance: SimPerformance;
+  /** False when the run was stopped before its end. */
+  complete: boolean;
+}

@@ -1,0 +1,22 @@
+/** Which code makes a result: part of every point's id, so that results of another version are never taken for this one's. */
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { extname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { addonFile } from "../native/addon.js";
+
+/**
+ * "0.1.0+4f1c2a90b7de": the package's version, and a hash of what runs here, byte by byte: the native core as it was built, and
+ * Weir's JavaScript modules. Two builds of the same sources can differ; installed packages, Node.js and the system are not in it.
+ * Throws WeirError when the native core was not built.
+ */
+export function codeVersion(): string {
+  const root = fileURLToPath(new URL("../..", import.meta.url));
+  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
+  const hash = createHash("sha256").update(readFileSync(addonFile()));
+  const modules = fileURLToPath(new URL("..", import.meta.url));
+  const kind = extname(import.meta.url);
+  const files = readdirSync(modules, { recursive: true, encoding: "utf8" }).filter((file) => extname(file) === kind);
+  for (const file of files.sort()) hash.update(`\0${file}\0`).update(readFileSync(join(modules, file)));
+  return `${version}+${hash.digest("hex").slice(0, 12)}`;
+}

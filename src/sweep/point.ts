@@ -1,0 +1,51 @@
+/** One point: from the plan to a file of results, or of why there can be none. */
+import { WeirError } from "../config/error.js";
+import type { Scenario } from "../config/types.js";
+import type { SimOptions, SimOutcome } from "../sim/types.js";
+import { identityOf, type Point, type Sweep, scenarioOf } from "./plan.js";
+import type { ResultStore } from "./store.js";
+import { type Cell, collectFields } from "./table.js";
+
+/** runSimulation() of src/sim/run.ts. */
+export type Simulate = (
+  scenario: Scenario,
+  options: SimOptions,
+) => Promise<Pick<SimOutcome, "result" | "performance" | "complete">>;
+
+export interface PointOptions {
+  signal: AbortSignal;
+  /** How much of the point is done, 0 to 1. */
+  onProgress: (fraction: number) => void;
+}
+
+export type PointOutcome =
+  | { status: "done"; fields: Cell[] }
+  /** For reasons of its own: it would fail again. */
+  | { status: "failed"; error: string }
+  /** `signal` ended it; nothing was written. */
+  | { status: "stopped" };
+
+/** Runs one point into the store. What is not the point's own fault is thrown. */
+export async function runPoint(
+  simulate: Simulate,
+  sweep: Sweep,
+  point: Point,
+  store: ResultStore,
+  { signal, onProgress }: PointOptions,
+): Promise<PointOutcome> {
+  const identity = identityOf(sweep, point);
+  try {
+    const { scenario } = scenarioOf(identity, store.filesDirectory);
+    const outcome = await simulate(scenario, {
+      signal,
+      onProgress: ({ now_ns, until_ns }) => onProgress(until_ns > 0 ? now_ns / until_ns : 0),
+    });
+    if (!outcome.complete) return { status: "stopped" };
+    store.saveResult(point.id, identity, outcome.result, outcome.performance);
+    return { status: "done", fields: collectFields(outcome.result, sweep.collect) };
+  } catch (error) {
+    if (!(error instanceof WeirError)) throw error;
+    store.saveFailure(point.id, identity, error.message);
+    return { status: "failed", error: error.message };
+  }
+}

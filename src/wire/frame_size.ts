@@ -1,0 +1,13 @@
+/** What frames take of a link. The native core has the same figures in native/base/types.h. */
+
+/** Frame bytes around the payload of a middle packet, IPv4, no tag: Ethernet 14, IP 20, UDP 8, BTH 12, ICRC 4. */
+export const kHeaderBytes = 58;
+/** FCS 4, preamble and SFD 8, inter-packet gap 12. */
+export const kEthernetOverhead = 24;
+/** A frame shorter than this is padded (64 octets with FCS). */
+const kMinimumFrame = 60;
+
+/** Bytes of link time that a frame of `length` bytes (no FCS) takes. */
+export function wireBytes(length: number): number {
+  return Math.max(length, kMinimumFrame) + kEthernetOverhead;
+}

@@ -1,0 +1,167 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { WeirError } from "../../src/config/error.js";
+import type { Scenario } from "../../src/config/types.js";
+import type { SimOptions, SimOutcome } from "../../src/sim/types.js";
+import { sampleSeries, simulatedResult } from "../report/sample.js";
+import { type FakeSim, weir as run } from "./harness.js";
+
+const kIncast = fileURLToPath(new URL("./fixtures/incast.yaml", import.meta.url));
+const folder = () => join(mkdtempSync(join(tmpdir(), "weir-")), "out");
+const json = (...path: string[]) => JSON.parse(readFileSync(join(...path), "utf8"));
+
+const outcome = (changes: Partial<SimOutcome> = {}): SimOutcome => ({
+  result: simulatedResult(),
+  series: sampleSeries(2, 50),
+  flowTable: [
+    {
+      flow: 3,
+      id: "a,b",
+      from: "h1",
+      to: "r",
+      message: 0,
+      bytes: 1e6,
+      start_ns: 10,
+      end_ns: 400_010,
+      ideal_ns: 200_000,
+      slowdown: 2,
+    },
+  ],
+  performance: { cpu_s: 2, wall_s: 2.5, events: 5e6, hops: 12e6, rss_bytes: 150e6 },
+  complete: true,
+  ...changes,
+});
+const finished: FakeSim = async () => outcome();
+const weir = (argv: readonly string[], sim: FakeSim = finished) =>
+  run(["sim", "run", ...argv], undefined, undefined, sim);
+
+describe("weir sim run", () => {
+  it("prints tables and what it cost, and leaves all files", async () => {
+    const out = folder();
+    const { status, stdout } = await weir([kIncast, "--out", out, "--quiet", "--seed", "9"]);
+    expect(status).toBe(0);
+    expect(stdout).toContain("Flow completion times");
+    expect(stdout).toContain("fidelity: valid, virtual time\n");
+    expect(stdout).toContain("performance: 2.00 s CPU, 2.50 s wall, 12.00M hops, 6.00M hops per CPU second, 150 MB\n");
+    expect(stdout.endsWith(`\nreport: ${join(out, "report.html")}\n`)).toBe(true);
+    expect(readdirSync(out).sort()).toEqual([
+      "fct.csv",
+      "performance.json",
+      "report.html",
+      "result.json",
+      "scenario.json",
+      "series.json",
+    ]);
+    expect(json(out, "result.json")).toEqual(simulatedResult());
+    expect(json(out, "performance.json")).toEqual({ ...outcome().performance, hops_per_cpu_s: 6e6 });
+    expect(json(out, "scenario.json")).toMatchObject({ set: ["seed=9"], scenario: { seed: 9 } });
+    expect(readFileSync(join(out, "fct.csv"), "utf8")).toBe(
+      "flow,id,from,to,message,bytes,start_ns,end_ns,ideal_ns,slowdown\n" +
+        '3,"a,b",h1,r,0,1000000,10,400010,200000,2\n',
+    );
+  });
+
+  it("leaves no fct.csv when no flow has an end, and series as asked", async () => {
+    const { fct, ...result } = simulatedResult();
+    const out = folder();
+    await weir([kIncast, "--out", out, "--quiet", "--series-format", "csv"], async () => outcome({ result }));
+    expect(readdirSync(out)).toContain("flows.csv");
+    expect(readdirSync(out)).not.toContain("fct.csv");
+  });
+
+  it("prints exactly one JSON document with --json, the series only on request", async () => {
+    expect(JSON.parse((await weir([kIncast, "--out", folder(), "--json"])).stdout)).toEqual(simulatedResult());
+    const full = JSON.parse((await weir([kIncast, "--out", folder(), "--json", "--series"])).stdout);
+    expect(full.series.time_s).toHaveLength(50);
+  });
+
+  it("hands on the scenario, the end and the traces, which land in the folder", async () => {
+    const seen: [SimOptions, Scenario][] = [];
+    const out = folder();
+    const traces = ["--trace", "sw:a.pcapng", "--trace", "h1--sw:/tmp/b:c.pcapng"];
+    await weir([kIncast, "--out", out, "--until", "60us", "--duration", "100us", ...traces], async (options, _, s) => {
+      seen.push([options, s]);
+      return outcome();
+    });
+    expect(seen[0]?.[1].duration).toBe(100_000);
+    expect(seen[0]?.[0]).toMatchObject({
+      until: 60_000,
+      trace: [
+        { target: "sw", file: join(out, "a.pcapng") },
+        { target: "h1--sw", file: "/tmp/b:c.pcapng" },
+      ],
+    });
+  });
+
+  it.each([
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ])("stops on %s with status %d and still leaves the results so far", async (name, status) => {
+    const out = folder();
+    const partial: FakeSim = async ({ signal }, signals) => {
+      signals.emit(name, name);
+      expect(signal.aborted).toBe(true);
+      const result = simulatedResult();
+      result.fidelity = { ...result.fidelity, valid: false, reasons: ["stopped at 1 ms of 2 ms"] };
+      return outcome({ complete: false, result });
+    };
+    const ran = await weir([kIncast, "--out", out], partial);
+    expect(ran).toMatchObject({ status, exits: [] });
+    expect(ran.stderr).toContain(`${name}: stopping; once more to quit at once`);
+    expect(ran.stdout).toContain("  - stopped at 1 ms of 2 ms");
+    expect(json(out, "result.json").fidelity.valid).toBe(false);
+  });
+
+  it("ends at once on a second signal", async () => {
+    const twice: FakeSim = async (_, signals) => {
+      for (const name of ["SIGINT", "SIGINT"]) signals.emit(name, name);
+      return outcome({ complete: false });
+    };
+    expect((await weir([kIncast, "--out", folder()], twice)).exits).toEqual([130]);
+  });
+
+  it("tells how far it is, every ten seconds where there is no terminal", async () => {
+    const progress = { until_ns: 2e6, events: 1, flows_started: 7, flows_ended: 3 };
+    const slow: FakeSim = async ({ onProgress }) => {
+      onProgress?.({ ...progress, now_ns: 1e5, hops: 1e6, wall_s: 1, eta_s: 19 });
+      onProgress?.({ ...progress, now_ns: 1e6, hops: 20e6, wall_s: 10, eta_s: 4000 });
+      onProgress?.({ ...progress, now_ns: 1.1e6, hops: 30e6, wall_s: 11, eta_s: 9 });
+      return outcome();
+    };
+    const { stderr } = await weir([kIncast, "--out", folder()], slow);
+    expect(stderr).toBe("incast: 50.0% 1 ms of 2 ms, 2.00M hops/s, 3 of 7 flows done, 67 min left\n");
+    expect((await weir([kIncast, "--out", folder(), "--quiet"], slow)).stderr).toBe("");
+  });
+
+  it("gives status 1 when it fails, and leaves no empty folder", async () => {
+    const out = folder();
+    const ran = await weir([kIncast, "--out", out], async () => {
+      throw new WeirError("the native core does not load", { hint: "build it" });
+    });
+    expect(ran).toMatchObject({ status: 1, stderr: "error: the native core does not load\n  hint: build it\n" });
+    expect(existsSync(out)).toBe(false);
+  });
+
+  it.each([
+    ["--until", "5 apples"],
+    ["--until", "0ns"],
+    ["--trace", "sw"],
+    ["--series-format", "xml"],
+    ["--set", "duration=never"],
+  ])("gives status 2 for %s %s before anything runs", async (...argv) => {
+    const out = folder();
+    const never: FakeSim = async () => {
+      throw new Error("must not run");
+    };
+    expect(await weir([kIncast, "--out", out, ...argv], never)).toMatchObject({ status: 2, stdout: "" });
+    expect(existsSync(out)).toBe(false);
+  });
+
+  it("warns when all of what is asked for is warm-up", async () => {
+    const { stderr } = await weir([kIncast, "--out", folder(), "--quiet", "--until", "1us"]);
+    expect(stderr).toMatch(/^warning: --until 1 us is within the warm-up of .*: rates will be 0; use --set warmup=/);
+  });
+});

@@ -1,0 +1,296 @@
+import { describe, expect, it } from "vitest";
+import type { Scenario } from "../../src/config/types.js";
+import { compareRuns, type NamedRun } from "../../src/report/overlay.js";
+import { overlayCharts } from "../../src/report/overlay_charts.js";
+import { renderOverlay } from "../../src/report/overlay_html.js";
+import { judge } from "../../src/report/overlay_limits.js";
+import { renderComparison } from "../../src/report/overlay_table.js";
+import type { Result, Series } from "../../src/report/result.js";
+import { sampleResult, sampleSeries } from "./sample.js";
+
+function run(label: string, change: (result: Result, series: Series) => void = () => {}, flows = 2): NamedRun {
+  const result = sampleResult(flows);
+  const series = sampleSeries(flows, 50);
+  change(result, series);
+  return { label, result, series, source: undefined };
+}
+
+const bottleneck = (result: Result) => result.switches.sw?.queues.r?.["3"] as { p50: number; p95: number };
+
+/** A simulation of the sample: a flow 4% faster, a queue 10% shorter, no PFC. */
+const simulated = run("sim", (result) => {
+  result.clock = "sim";
+  result.scale = 1;
+  const [flow] = result.flows;
+  if (flow) flow.goodput_bps *= 1.04;
+  bottleneck(result).p95 *= 0.9;
+  (result.switches.sw as { pfc_sent: object }).pfc_sent = {};
+});
+const wire = run("wire");
+
+describe("compareRuns", () => {
+  it("relates every figure to the first run", () => {
+    const { flows, queues, totals, counts, not_compared, notes, runs } = compareRuns([wire, simulated, run("again")]);
+    expect(flows.map(({ id }) => id)).toEqual(["incast.1", "incast.2"]);
+    expect(flows[0]?.goodput_bps.values[1]).toBeCloseTo(18.4e9 * 1.04, 3);
+    expect(flows[0]?.goodput_bps.difference[0]).toBe(0);
+    expect(flows[0]?.goodput_bps.difference[1]).toBeCloseTo(0.04, 9);
+    expect(flows[0]?.goodput_bps.difference[2]).toBe(0);
+    expect(flows[1]?.goodput_bps.difference).toEqual([0, 0, 0]);
+    // r:6 was empty in all.
+    expect(queues.map(({ queue, sampled }) => [queue, sampled])).toEqual([
+      ["sw:r:3", true],
+      ["sw:h1:6", false],
+    ]);
+    expect(queues[0]?.p95.values).toEqual([96_000, 86_400, 96_000]);
+    expect(queues[0]?.p95.difference[1]).toBeCloseTo(-0.1, 9);
+    expect(totals.jain.values).toEqual([0.9987, 0.9987, 0.9987]);
+    expect(counts.pfc_sent).toEqual({ values: [41, 0, 41], difference: [0, -1, 0] });
+    expect(counts.cnp_sent.values).toEqual([4806, 4806, 4806]);
+    expect(runs[1]).toMatchObject({ label: "sim", clock: "sim", scale: 1, valid: true });
+    expect({ not_compared, notes }).toEqual({ not_compared: [], notes: [] });
+  });
+
+  it("has no relation to a first value of 0", () => {
+    expect(compareRuns([simulated, wire]).counts.pfc_sent).toEqual({ values: [0, 41], difference: [0, null] });
+    expect(compareRuns([simulated, simulated]).counts.pfc_sent.difference).toEqual([0, 0]);
+  });
+
+  it("lists what only some runs have", () => {
+    const other = run(
+      "other",
+      (result) => Object.assign(result.switches.sw?.queues ?? {}, { h2: result.switches.sw?.queues.r }),
+      3,
+    );
+    expect(compareRuns([wire, other, simulated]).not_compared).toEqual([
+      { kind: "flow", name: "incast.3", only_in: ["other"] },
+      { kind: "queue", name: "sw:h2:3", only_in: ["other"] },
+      { kind: "queue", name: "sw:h2:6", only_in: ["other"] },
+    ]);
+  });
+
+  it("notes what makes runs hard to compare", () => {
+    const other = run("other", (result) => {
+      result.until_s = 0.1;
+      result.profile = "mlx5";
+      result.flows_omitted = 7;
+    });
+    expect(compareRuns([wire, other]).notes).toEqual([
+      "different congestion profiles (paper-sigcomm15, mlx5)",
+      "different durations: counts are of the whole run and do not compare (0.25, 0.1)",
+      "7 further flows of other have no entry in its result",
+    ]);
+  });
+});
+
+describe("judge", () => {
+  const comparison = compareRuns([wire, simulated]);
+
+  it("finds the largest difference either way", () => {
+    const [goodput, p95, pfc, ...rest] = judge(comparison, { pfc: 1, goodput: 0.05, p95: 0.09 });
+    expect(goodput).toMatchObject({ figure: "goodput", limit: 0.05, within: true });
+    expect(goodput?.worst).toMatchObject({ where: "incast.1", run: "sim" });
+    expect(p95).toMatchObject({ figure: "p95", within: false });
+    expect(p95?.worst?.difference).toBeCloseTo(-0.1, 9);
+    expect(pfc).toMatchObject({ figure: "pfc", within: true });
+    expect(rest).toEqual([]);
+  });
+
+  it("looks at probed queues, or at all where none is", () => {
+    const odd = (result: Result) => Object.assign(result.switches.sw?.queues.h1?.["6"] ?? {}, { p95: 64 });
+    expect(judge(compareRuns([wire, run("b", odd)]), { p95: 0.1 })[0]).toMatchObject({ within: true });
+    const blind = (result: Result, series: Series) => {
+      odd(result);
+      series.queues = {};
+    };
+    expect(judge(compareRuns([wire, run("b", blind)]), { p95: 0.1 })[0]).toEqual({
+      figure: "p95",
+      limit: 0.1,
+      worst: { difference: null, where: "sw:h1:6", run: "b" },
+      within: false,
+    });
+  });
+
+  it("does not keep a limit on what the runs do not share", () => {
+    const renamed = run("b", (result) => {
+      result.flows = result.flows.map((flow) => ({ ...flow, id: `x${flow.id}` }));
+    });
+    expect(judge(compareRuns([wire, renamed]), { goodput: 1 })).toEqual([
+      { figure: "goodput", limit: 1, within: false },
+    ]);
+  });
+});
+
+describe("renderComparison", () => {
+  it("prints values and differences, and escapes what would drive a terminal", () => {
+    const invalid = run("x\x1b[2J", (result) => {
+      result.fidelity = { ...result.fidelity, valid: false, reasons: ["loop gap 7 ms"] };
+    });
+    const comparison = compareRuns([wire, simulated, invalid]);
+    const text = renderComparison(comparison, judge(comparison, { goodput: 0.03, jain: 0 }));
+    expect(text).toMatch(/^flow +wire +sim +diff +x\?\[2J +diff$/m);
+    expect(text).toMatch(/^incast\.1 +18\.400 +19\.136 +\+4\.0% +18\.400 +0\.0%$/m);
+    expect(text).toMatch(/^sw:r:3 +p95 +96\.00 +86\.40 +-10\.0% +96\.00 +0\.0%$/m);
+    expect(text).toMatch(/^PFC frames sent +41 +0 +-100\.0% +41 +0\.0%$/m);
+    expect(text).toContain("INVALID: the figures of x?[2J do not count: loop gap 7 ms\n");
+    expect(text).toContain("goodput: 4.0% at most (incast.1, sim), EXCEEDS 3.0%\n");
+    expect(text).toContain("jain: 0.0% at most (all flows, sim), within 0.0%\n");
+    expect(text).not.toContain("\x1b");
+  });
+});
+
+describe("renderComparison of a large fabric", () => {
+  it("shows the flows with the largest differences, and sums up what is not compared", () => {
+    const slower = run(
+      "b",
+      (result) => {
+        for (const [i, flow] of result.flows.entries()) flow.goodput_bps *= i === 45 ? 0.5 : 1 - i / 1000;
+      },
+      50,
+    );
+    const renamed = (prefix: string) => (result: Result) => {
+      for (const flow of result.flows.slice(-7)) flow.id = `${prefix}${flow.id}`;
+    };
+    const text = renderComparison(compareRuns([run("a", undefined, 50), slower]), []);
+    expect(text).toContain("Goodput, Gb/s (40 of 50, largest differences; --json has all)\n");
+    expect(text).toMatch(/^incast\.46 .*-50\.0%$/m);
+    expect(text).not.toMatch(/^incast\.10 /m);
+    expect(text).toMatch(/^incast\.11 /m);
+    const apart = renderComparison(compareRuns([run("a", undefined, 8), run("b", renamed("x"), 8)]), []);
+    expect(apart).toContain(
+      "not compared: flows only in a: incast.2, incast.3, incast.4, incast.5, incast.6 and 2 more\n",
+    );
+    expect(apart).toContain("not compared: flows only in b: xincast.2,");
+  });
+});
+
+describe("overlayCharts", () => {
+  it("draws runs of different intervals over one axis, each sample in its own interval", () => {
+    const sampled = (times: number[], interval_s: number, bytes: number[]) =>
+      run("x", (_, series) => {
+        Object.assign(series, { interval_s, time_s: times, flows: {}, queues: { "sw:r:3": { bytes } } });
+      });
+    const coarse = sampled([2e-3, 4e-3], 2e-3, [10_000, 20_000]);
+    const fine = sampled([1e-3, 2e-3, 3e-3, 4e-3, 5e-3], 1e-3, [1000, 2000, 3000, 4000, 5000]);
+    const { charts } = overlayCharts([
+      { ...coarse, label: "a" },
+      { ...fine, label: "b" },
+    ]);
+    expect(charts.map(({ id }) => id)).toEqual(["queue-0", "cdf-0"]);
+    const [queue] = charts;
+    expect(queue?.x).toEqual([1, 2, 3, 4, 5]);
+    expect(queue?.lines).toEqual([
+      { label: "a", color: 0, run: 0, values: [10, 10, 20, 20, null] },
+      { label: "b", color: 1, run: 1, values: [1, 2, 3, 4, 5] },
+    ]);
+    expect(queue?.warmup).toBe(50);
+  });
+
+  it("colours flows alike in all runs and tells runs by their number", () => {
+    const { charts, flows, omitted } = overlayCharts([wire, simulated]);
+    expect(charts.map(({ id }) => id)).toEqual(["queue-0", "cdf-0", "goodput", "rate"]);
+    expect({ flows, omitted }).toEqual({ flows: ["incast.1", "incast.2"], omitted: [] });
+    expect(charts[2]?.lines.map(({ label, color, flow, run }) => [label, color, flow, run])).toEqual([
+      ["incast.1 (wire)", 0, 0, 0],
+      ["incast.1 (sim)", 0, 0, 1],
+      ["incast.2 (wire)", 1, 1, 0],
+      ["incast.2 (sim)", 1, 1, 1],
+    ]);
+  });
+
+  it("draws what runs with series share, and says what it leaves out", () => {
+    const bare = run("bare", (_, series) => Object.assign(series, { time_s: [], flows: {}, queues: {} }));
+    const { charts, omitted, flows } = overlayCharts([run("a", undefined, 20), bare, run("c", undefined, 18)]);
+    expect(flows).toHaveLength(16);
+    expect(charts.find(({ id }) => id === "goodput")?.lines).toHaveLength(32);
+    // Colour and style stay those of the run's place in the table.
+    expect(charts[0]?.lines.map(({ label, color, run: number }) => [label, color, number])).toEqual([
+      ["a", 0, 0],
+      ["c", 2, 2],
+    ]);
+    expect(omitted).toEqual([
+      "bare has no series (no series.json beside its result): it is not in the plots.",
+      "16 of 18 flows are drawn, the first.",
+    ]);
+  });
+
+  it("shades a warm-up and draws thresholds that all runs share", () => {
+    const marking = (kmin: number) =>
+      ({
+        switches: [{ name: "sw", ecn: { enabled: true, priorities: [3], kmin, kmax: 200_000 } }],
+      }) as unknown as Scenario;
+    const source = (kmin: number) => ({ text: "", set: [], scenario: marking(kmin) });
+    const other = run("b", (result) => {
+      result.warmup_s = 0.01;
+    });
+    const [queue] = overlayCharts([
+      { ...wire, source: source(5000) },
+      { ...other, source: source(8000) },
+    ]).charts;
+    expect(queue?.thresholds).toEqual([{ label: "Kmax 200 KB", value: 200 }]);
+    expect(queue?.warmup).toBeUndefined();
+  });
+});
+
+describe("renderOverlay", () => {
+  const page = (runs: NamedRun[]) => renderOverlay(runs, compareRuns(runs));
+  const data = (text: string) =>
+    JSON.parse(/<script type="application\/json" id="data">([\s\S]*?)<\/script>/.exec(text)?.[1] ?? "null");
+  const markup = (text: string) =>
+    text.replace(/(<script[^>]*>)[\s\S]*?(<\/script>)/g, "$1$2").replace(/(<style>)[\s\S]*?(<\/style>)/g, "$1$2");
+
+  it("is one page that loads nothing, with plots, legends and tables", () => {
+    const text = page([wire, simulated]);
+    expect(markup(text)).not.toMatch(/\b(src|href|srcset|action|background)\s*=|<link|<iframe|<object|<base/i);
+    expect(text).toContain("default-src 'none'");
+    expect(text).toContain("uPlot=function");
+    expect(data(text)).toMatchObject({ runs: ["wire", "sim"], flows: ["incast.1", "incast.2"] });
+    for (const id of ["runs", "flows", "chart-queue-0", "chart-cdf-0", "chart-goodput", "chart-rate"]) {
+      expect(markup(text)).toContain(`id="${id}"`);
+    }
+    expect(markup(text)).not.toContain('id="legend-');
+    expect(markup(text)).toContain("<td>19.136</td><td>+4.0%</td>");
+    expect(markup(text)).not.toContain('class="banner');
+    expect(page([wire, simulated])).toBe(text);
+  });
+
+  it("names the clock where the label does not", () => {
+    expect(data(page([run("before"), { ...simulated, label: "after" }])).runs).toEqual([
+      "before (wire)",
+      "after (sim)",
+    ]);
+  });
+
+  it("says which runs do not count and which limits are exceeded", () => {
+    const invalid = run("bad", (result) => {
+      result.fidelity = { ...result.fidelity, valid: false, reasons: ["<b>gap"] };
+    });
+    expect(markup(page([wire, invalid]))).toContain(
+      '<div class="banner invalid" role="status"><ul><li>INVALID: the figures of bad do not count: &lt;b&gt;gap</li></ul></div>',
+    );
+    const comparison = compareRuns([wire, simulated]);
+    const judged = (p95: number) => renderOverlay([wire, simulated], comparison, judge(comparison, { p95 }));
+    expect(judged(0.05)).toContain('class="banner invalid"');
+    expect(judged(0.2)).toContain('class="banner valid"');
+  });
+
+  it("makes data of hostile names", () => {
+    const hostile = "</script><img src=x onerror=alert(1)>";
+    const rename = (result: Result, series: Series) => {
+      result.flows = result.flows.map((flow) => ({ ...flow, id: hostile }));
+      series.flows = { [hostile]: series.flows["incast.1"] ?? {} };
+      series.queues = { [hostile]: series.queues["sw:r:3"] ?? {} };
+    };
+    const text = page([run(hostile, rename, 1), run("b", rename, 1)]);
+    expect(markup(text)).not.toContain("<img");
+    expect(data(text).flows).toEqual([hostile]);
+  });
+
+  it("is a page of tables when no run has series", () => {
+    const bare = (label: string) =>
+      run(label, (_, series) => Object.assign(series, { time_s: [], flows: {}, queues: {} }));
+    const text = page([bare("a"), bare("b")]);
+    expect(text).not.toContain("<script");
+    expect(text).toContain('<td class="name">incast.2</td>');
+  });
+});

@@ -1,0 +1,188 @@
+/** Whole simulations on the native core: what they say, and that nothing but scenario and seed changes it. */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import type { Scenario } from "../../src/config/types.js";
+import { loadAddon } from "../../src/native/addon.js";
+import type { NativeSimulation, SimulationAddon } from "../../src/native/simulation_types.js";
+import { writeSimulation } from "../../src/sim/files.js";
+import { runSimulation } from "../../src/sim/run.js";
+import type { SimOptions } from "../../src/sim/types.js";
+import { chain, fatTree, incast } from "./scenarios.js";
+
+const folder = mkdtempSync(join(tmpdir(), "weir-sim-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const run = (scenario: Scenario, options: Partial<SimOptions> = {}, addon?: SimulationAddon) =>
+  runSimulation(scenario, { signal: new AbortController().signal, ...options }, addon);
+
+/** What must be the same whenever scenario and seed are. */
+async function bytes(scenario: Scenario, options: Partial<SimOptions> = {}, addon?: SimulationAddon) {
+  const { result, series, flowTable } = await run(scenario, options, addon);
+  return JSON.stringify({ result, series, flowTable });
+}
+
+/** The native core, told to run `events` events at a time whatever it is asked for. */
+function sliced(events: number): SimulationAddon {
+  const addon = loadAddon<SimulationAddon>();
+  return {
+    simulationManifest: () => addon.simulationManifest(),
+    Simulation: function Sliced(config: ConstructorParameters<SimulationAddon["Simulation"]>[0]) {
+      const native: NativeSimulation = new addon.Simulation(config);
+      return new Proxy(native, {
+        get(target, name: keyof NativeSimulation) {
+          if (name === "run") return (until: number) => target.run(until, events);
+          return target[name].bind(target);
+        },
+      });
+    } as unknown as SimulationAddon["Simulation"],
+  };
+}
+
+describe("a 2:1 incast", () => {
+  const topology = { hosts: ["a", "b", "c"], switches: ["sw"], links: ["a -- sw", "b -- sw", "sw -- c"] };
+  const scenario = () => incast({ duration: "60ms", warmup: "30ms", topology });
+
+  it("at 40 Gb/s is fair, fills the link, and loses nothing", async () => {
+    const { result, series } = await run(scenario());
+    const limit = result.totals.goodput_limit_bps as number;
+    expect(result.totals.goodput_bps).toBeLessThan(limit);
+    expect(result.totals.goodput_bps).toBeGreaterThan(0.9 * limit);
+    expect(result.totals.jain).toBeGreaterThan(0.97);
+    expect(result.flows.map(({ lost }) => lost)).toEqual([0, 0]);
+    expect(result.frames).toMatchObject({ dropped: 0, impaired: 0, missing: 0 });
+    expect(result.fidelity).toMatchObject({ valid: true, reasons: [] });
+    const bottleneck = result.links?.find(({ from, to }) => from === "sw" && to === "c");
+    expect(bottleneck?.utilisation).toBeGreaterThan(0.9);
+    expect(bottleneck?.utilisation).toBeLessThan(1.001);
+    expect(result.nics.c?.np_cnp_sent).toBe(
+      (result.nics.a?.rp_cnp_handled ?? 0) + (result.nics.b?.rp_cnp_handled ?? 0),
+    );
+    expect(result.nics.c?.np_cnp_sent).toBeGreaterThan(10);
+    // Goodput from counters agrees with that from samples.
+    const samples = series.flows["x/a"]?.goodput_bps?.slice(301) ?? [];
+    expect(samples).toHaveLength(300);
+    const mean = samples.reduce((sum, x) => sum + x, 0) / samples.length;
+    expect(mean / (result.flows[0]?.goodput_bps ?? 0)).toBeCloseTo(1, 3);
+  });
+
+  it("pauses without congestion control, for the time that the links say", async () => {
+    const { result } = await run(incast({ congestion: { algorithm: "none" }, switch: { buffer: { total: "1MB" } } }));
+    const paused = result.links?.find(({ from }) => from === "a")?.pause_time_s["3"];
+    // Two senders at full rate into one port: each stands still for about half of the time.
+    expect(paused).toBeGreaterThan(0.2e-3);
+    expect(paused).toBeLessThan(0.7e-3);
+    expect(result.frames).toMatchObject({ dropped: 0, missing: 0 });
+  });
+});
+
+describe("the same scenario and seed", () => {
+  it.each([
+    ["an incast", () => incast({ duration: "2ms" })],
+    ["a tree under load", () => fatTree()],
+    ["a lossy link", () => lossy()],
+  ])("give the same bytes: %s", async (_name, scenario) => {
+    const first = await bytes(scenario());
+    expect(await bytes(scenario())).toBe(first);
+    expect(await bytes(scenario(), {}, sliced(37))).toBe(first);
+    const trace = [{ target: scenario().switches[0]?.name ?? "", file: join(folder, "trace.pcapng") }];
+    expect(await bytes(scenario(), { trace })).toBe(first);
+  });
+
+  it("leave the same files, but for performance and report", async () => {
+    for (const name of ["one", "two"]) {
+      const scenario = fatTree();
+      writeSimulation(join(folder, name), await run(scenario), { text: "", set: [], scenario }, "csv");
+    }
+    for (const file of ["result.json", "series.json", "fct.csv", "scenario.json", "flows.csv"]) {
+      expect(readFileSync(join(folder, "one", file), "utf8"), file).toBe(
+        readFileSync(join(folder, "two", file), "utf8"),
+      );
+    }
+  });
+
+  it("another seed gives another run", async () => {
+    expect(await bytes(fatTree({ seed: 2 }))).not.toBe(await bytes(fatTree({ seed: 3 })));
+  });
+});
+
+describe("ideal completion times", () => {
+  it.each([
+    ["stream", 1],
+    ["stream", 1025],
+    ["stream", 300_000],
+    ["rc", 1],
+    ["rc", 5000],
+    ["rc", 300_000],
+  ])("are those of a lone %s flow of %i B", async (type, size) => {
+    const traffic = [{ from: "a", to: "b", bytes: size, start: "7us" }];
+    const { flowTable } = await run(chain({ transport: { type }, congestion: { algorithm: "none" }, traffic }));
+    expect(flowTable).toHaveLength(1);
+    expect(flowTable[0]?.slowdown).toBeGreaterThan(0.9999);
+    expect(flowTable[0]?.slowdown).toBeLessThan(1.0001);
+  });
+
+  it("hold for the write and the send of several messages at a capped rate", async () => {
+    for (const operation of ["write", "send"]) {
+      const traffic = [{ from: "a", to: "b", bytes: 100_000, message: 30_000, rate: "10Gbps", operation }];
+      const { flowTable } = await run(chain({ traffic }));
+      expect(flowTable[0]?.slowdown).toBeCloseTo(1, 4);
+    }
+  });
+});
+
+describe("a tree under load", () => {
+  it("completes what it can, and nothing faster than an empty network would", async () => {
+    const { result, flowTable } = await run(fatTree());
+    expect(flowTable.length).toBeGreaterThan(50);
+    expect(result.fct?.count).toBe(flowTable.length);
+    expect(flowTable.length + (result.fct?.incomplete ?? 0)).toBe(fatTree().flows.length);
+    expect(Math.min(...flowTable.map(({ slowdown }) => slowdown))).toBeGreaterThan(0.9999);
+    expect(result.frames).toMatchObject({ missing: 0 });
+  });
+
+  it("finds its way again after losses, and says how", async () => {
+    const { result } = await run(lossy());
+    expect(result.frames).toMatchObject({ impaired: expect.toSatisfy((n: number) => n > 0), missing: 0 });
+    expect((result.transport as Record<string, number>).retransmitted).toBeGreaterThan(0);
+    expect(result.fct).toMatchObject({ count: 1, incomplete: 0 });
+  });
+});
+
+describe("a run that is cut short", () => {
+  it("by a signal has the result of what has happened", async () => {
+    const abort = new AbortController();
+    const scenario = incast({ duration: "1s", warmup: "1ms" });
+    const onProgress = ({ now_ns }: { now_ns: number }) => {
+      if (now_ns > 2e6) abort.abort();
+    };
+    const { result, complete } = await runSimulation(scenario, { signal: abort.signal, onProgress });
+    expect(complete).toBe(false);
+    expect(result.fidelity.reasons).toEqual([expect.stringMatching(/^stopped at .* of 1 s$/)]);
+    expect(result.totals.goodput_bps).toBeGreaterThan(1e9);
+    expect(result.until_s).toBeGreaterThan(0.002);
+  });
+
+  it("by `until` is the beginning of the whole run", async () => {
+    const whole = await run(incast());
+    const half = await run(incast(), { until: 500_000 });
+    expect(half.complete).toBe(true);
+    expect(half.series.flows["x/a"]?.goodput_bps).toEqual(whole.series.flows["x/a"]?.goodput_bps?.slice(0, 6));
+  });
+});
+
+/** One long message over links that lose 1% of the frames. */
+function lossy(): Scenario {
+  return incast({
+    duration: "20ms",
+    transport: { type: "rc", timeout: 5 },
+    topology: {
+      link: { rate: "10Gbps", impairment: { loss: 0.01 } },
+      hosts: ["a", "b", "c"],
+      switches: ["sw"],
+      links: ["a -- sw", "b -- sw", "sw -- c"],
+    },
+    traffic: [{ id: "x", from: "a", to: "c", bytes: "1MB" }],
+  });
+}

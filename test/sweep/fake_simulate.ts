@@ -1,0 +1,35 @@
+/** A simulation that does as the scenario's description says. */
+import { appendFileSync, existsSync, writeFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { WeirError } from "../../src/config/error.js";
+import type { Simulate } from "../../src/sweep/point.js";
+import { sampleResult } from "../report/sample.js";
+
+/**
+ * Goodput is 1000 times the seed plus kmax. Words of the description: `refuse` fails; `break` throws; `die-once FILE` and `die`
+ * kill the process; `wait MS` takes its time; `sleep` goes on until it is stopped; `log FILE` notes each run.
+ */
+export const fakeSimulate: Simulate = async (scenario, { signal, onProgress }) => {
+  const [word, file = ""] = scenario.description.split(" ");
+  const kmax = scenario.switches[0]?.ecn.kmax ?? 0;
+  onProgress?.({ now_ns: 1, until_ns: 2 } as Parameters<typeof onProgress>[0]);
+  if (word === "refuse") throw new WeirError("no such thing");
+  if (word === "break") throw new Error("broken");
+  if (word === "log") appendFileSync(file, `${scenario.seed}\n`);
+  if (word === "die" || (word === "die-once" && !existsSync(file))) {
+    if (file !== "") writeFileSync(file, "");
+    process.stderr.write("about to die\n");
+    process.kill(process.pid, "SIGKILL");
+    await sleep(10_000);
+  }
+  if (word === "wait") await sleep(Number(file));
+  if (word === "sleep") await sleep(60_000, undefined, { signal }).catch(() => {});
+  const result = sampleResult(2);
+  result.seed = scenario.seed;
+  result.totals.goodput_bps = 1000 * scenario.seed + kmax;
+  return {
+    result,
+    performance: { cpu_s: performance.now(), wall_s: 1, events: 1, hops: 1, rss_bytes: 1 },
+    complete: !signal.aborted,
+  };
+};

@@ -1,0 +1,25 @@
+/** `weir` with no verb but `sweep`, and the simulation of the tests. */
+import { Command } from "commander";
+import { addSweepOn } from "../../src/cli/sweep.js";
+import { fakeSimulate } from "./fake_simulate.js";
+import { kCode, startFakeWorker } from "./fake_tools.js";
+
+const { stdout, stderr, env, exit } = process;
+const program = new Command("weir");
+addSweepOn(
+  { codeVersion: () => kCode, simulate: async () => fakeSimulate, startWorker: startFakeWorker, environment: env },
+  program,
+  {
+    stdout,
+    stderr,
+    signals: process,
+    exit,
+    runLab: () => Promise.reject(new Error("no labs here")),
+    runSimulation: () => Promise.reject(new Error("no simulations here")),
+    elevate: async () => undefined,
+  },
+  (status) => {
+    process.exitCode = status;
+  },
+);
+await program.parseAsync();
