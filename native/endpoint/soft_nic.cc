@@ -110,19 +110,18 @@ uint32_t SoftNic::find_qp(uint32_t qpn) const {
   return queue_pairs_[place].qpn == qpn && queue_pairs_[place].transport != nullptr ? place : kNone;
 }
 
-void SoftNic::fetch(uint32_t what) const {
-  const auto* start = reinterpret_cast<const char*>(this);
-  const auto* end = reinterpret_cast<const char*>(&counters_.tx_bytes);
-  for (; start < end; start += 64) __builtin_prefetch(start, 1);
+void SoftNic::fetch(uint32_t what, int step) const {
   const uint32_t index = what & ~kTimer;
-  if (index >= streams_) return;
-  const auto* qp = reinterpret_cast<const char*>(&queue_pairs_[index]);
-  for (size_t line = 0; line < sizeof(QueuePair); line += 64) __builtin_prefetch(qp + line, 1);
-}
-
-void SoftNic::fetch_for_arrival(const Packet& packet, const uint8_t* bytes) const {
-  __builtin_prefetch(bytes + packet.meta.bth_offset);
-  fetch(packet.meta.destination_qp - parameters_.first_qpn);
+  if (step == 0) {
+    const auto* start = reinterpret_cast<const char*>(this);
+    const auto* end = reinterpret_cast<const char*>(&counters_.tx_bytes);
+    for (; start < end; start += 64) __builtin_prefetch(start, 1);
+    if (index >= streams_) return;
+    const auto* qp = reinterpret_cast<const char*>(&queue_pairs_[index]);
+    for (size_t line = 0; line < sizeof(QueuePair); line += 64) __builtin_prefetch(qp + line, 1);
+  } else if (index < streams_ && queue_pairs_[index].stream != nullptr) {
+    queue_pairs_[index].stream->fetch(step);
+  }
 }
 
 // ---- receiving ----
@@ -207,11 +206,14 @@ void SoftNic::attend(uint32_t index) {
   if (qp.stream != nullptr && qp.stream->ended()) finish(qp);
 }
 
-// A timer that ends earlier than it must is looked at again then: most are put off or stopped before they end.
+// A timer that ends earlier than it must is looked at again then: most are put off before they end.
 void SoftNic::schedule_timer(uint32_t index, Time at) {
-  if (at == kNever) return;
   if (driver_ == nullptr) {
-    if (!timers_.scheduled(index) || timers_.at(index) > at) timers_.schedule(index, at);
+    if (at == kNever) {
+      timers_.cancel(index);
+    } else if (!timers_.scheduled(index) || timers_.at(index) > at) {
+      timers_.schedule(index, at);
+    }
   } else if (Time& wakes = queue_pairs_[index].timer_wakes; wakes > at) {
     wakes = at;
     driver_->wake(kTimer | index, at);
@@ -381,6 +383,7 @@ void SoftNic::begin(QueuePair& qp) {
 void SoftNic::finish(QueuePair& qp) {
   qp.state = QueuePair::State::finished;
   --active_;
+  if (qp.stream != nullptr) qp.stream->close();
 }
 
 // Back into the wheel until the next packet's release, or until the rate may rise or the QP must stop before then.

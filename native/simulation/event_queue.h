@@ -22,7 +22,7 @@ struct Event {
 
 class EventQueue {
  public:
-  // Not before the time of the event that was popped last.
+  // Not before the time of the event that was popped last, nor before the `until` of a pop() that has failed.
   void push(const Event& event) {
     const uint32_t id = make(event);
     file(id, event.at);
@@ -53,12 +53,14 @@ class EventQueue {
     --size_;
     return true;
   }
-  // What comes out after `skip` others at the time of the event that was popped last, if it is pending already; else null. For
-  // fetching memory in time.
-  const Event* ahead(int skip) const {
+  // What comes out next at the time of the event that was popped last, as far as it is pending already: fills `events` up to
+  // `most` and returns how many. For fetching memory in time.
+  int ahead(const Event** events, int most) const {
+    int count = 0;
     uint32_t id = levels_[0].bins[position_ & kMask].head;
-    for (; skip > 0 && id != kNone; --skip) id = nodes_[id].next;
-    return id == kNone ? nullptr : &nodes_[id].event;
+    for (; count < most && id != kNone; id = nodes_[id].next) events[count++] = &nodes_[id].event;
+    if (id != kNone) __builtin_prefetch(&nodes_[id]);
+    return count;
   }
   bool empty() const { return size_ == 0; }
   uint64_t size() const { return size_; }

@@ -41,11 +41,11 @@ class Fabric {
 
   size_t switch_count() const { return switches_.size(); }
   size_t nic_count() const { return nics_.size(); }
-  size_t link_count() const { return directions_.size() / 2; }
+  size_t link_count() const { return link_ports_.size() / 2; }
   SoftSwitch& switch_at(size_t index);
   SoftNic& nic_at(size_t index);
   // What ends[side] of a link has sent.
-  const LinkCounters& link_counters(size_t link, size_t side) const { return directions_[2 * link + side].counters; }
+  const LinkCounters& link_counters(size_t link, size_t side) const { return directions_[link_ports_[2 * link + side]].counters; }
   const PacketPool& pool() const { return pool_; }
 
   // Traced frames, see src/native/simulation_types.ts for their layout.
@@ -60,22 +60,23 @@ class Fabric {
     uint16_t port = 0;
     bool is_switch = false;
   };
-  struct Direction {
-    uint32_t tap = UINT32_MAX;
+  struct alignas(64) Direction {
     Time delay = 0;
     std::unique_ptr<Impaired> impaired;
     LinkCounters counters;
+    uint32_t tap = UINT32_MAX;
   };
-  // What an event is for is in the two highest bits of its kind, whom it is for in the others: a link's direction, a switch's
-  // port, a NIC. A NIC is woken for a queue pair of its own, or for itself.
+  // What an event is for is in the two highest bits of its kind, whom it is for in the others: the port that a frame comes from,
+  // a switch's port, a NIC. A NIC is woken for a queue pair of its own, or for itself.
   enum Kind : uint32_t { kArrival = 0, kSwitchWake = 1u << 30, kNicWake = 2u << 30, kKinds = 3u << 30 };
   static constexpr uint32_t kItself = UINT32_MAX;
 
   void connect(const SimulationConfig& config);
   void transmit(uint32_t port, PacketId id, Time at);
-  void impair(uint32_t direction, PacketId id, Time arrival);
-  void arrive(uint32_t direction, PacketId id);
+  void impair(uint32_t port, PacketId id, Time arrival);
+  void arrive(uint32_t from_port, PacketId id);
   void fetch_ahead() const;
+  void fetch(const Event& event, int step) const;
   void record(uint32_t tap, PacketId id, Time at);
   uint32_t port_number(const LinkEnd& end) const;
 
@@ -84,15 +85,15 @@ class Fabric {
   std::vector<std::unique_ptr<SwitchNode>> switches_;
   std::vector<std::unique_ptr<NicNode>> nics_;
   // Ports of all devices: those of the switches in order, then one for each NIC.
-  std::vector<uint32_t> direction_of_port_;
+  std::vector<Direction> directions_;  // what each port sends into
+  std::vector<End> receivers_;         // who gets that
+  std::vector<uint32_t> link_ports_;   // both ends of each link
   struct Owner {
     uint32_t device;
     uint16_t port;
   };
   std::vector<Owner> owners_;
   std::vector<uint32_t> first_port_;  // by device
-  std::vector<Direction> directions_;
-  std::vector<End> receivers_;  // by direction
   std::vector<uint8_t> trace_;
   Time now_ = 0;
   uint64_t events_ = 0;

@@ -67,6 +67,9 @@ void Forwarding::add_static_range(uint64_t first_mac, std::vector<uint16_t> grou
     groups_.push_back({static_cast<uint32_t>(ports_.size()), static_cast<uint32_t>(group.size())});
     ports_.insert(ports_.end(), group.begin(), group.end());
   }
+  for (uint16_t& group : group_of_) {
+    if (group != kNoGroup && groups[group].size() == 1) group = static_cast<uint16_t>(kSinglePort | groups[group][0]);
+  }
 }
 
 void Forwarding::clear_static() {
@@ -113,7 +116,11 @@ int Forwarding::lookup(Time now, const PacketMeta& meta) const {
     if (entry != nullptr) return static_cast<int>(entry->first_port);
   }
   const uint64_t place = meta.destination_mac - first_mac_;
-  if (place < group_of_.size() && group_of_[place] != kNoGroup) return choose(groups_[group_of_[place]], meta.flow_hash);
+  if (place < group_of_.size() && group_of_[place] != kNoGroup) {
+    const uint16_t group = group_of_[place];
+    if ((group & kSinglePort) != 0) return group & ~kSinglePort;
+    return choose(groups_[group], meta.flow_hash);
+  }
   if (static_) {
     const Entry* entry = find(now, key_of(kStatic, meta.destination_mac, 0));
     if (entry != nullptr) return choose({entry->first_port, entry->ports}, meta.flow_hash);

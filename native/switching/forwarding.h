@@ -30,7 +30,7 @@ class Forwarding {
   // Static entries for a row of addresses: group_of[i] is the position of the group of `first_mac` + i, or kNoGroup. Found
   // before any other static entry, at the cost of one look. Once; clear_static() forgets it too.
   void add_static_range(uint64_t first_mac, std::vector<uint16_t> group_of, std::span<const std::vector<uint16_t>> groups);
-  static constexpr uint16_t kNoGroup = 0xffff;
+  static constexpr uint16_t kNoGroup = 0xffff;  // groups number up to 2^15 - 1, ports too
   // Forgets static entries and pins; learned ones stay.
   void clear_static();
   // Frames from `source` to `destination` leave by `port`, whatever the group says.
@@ -38,6 +38,11 @@ class Forwarding {
 
   // Returns false when the address could not be stored. Group addresses are not learned.
   bool learn(Time now, const PacketMeta& meta, uint16_t port);
+  // A hint for the caches, soon before lookup().
+  void fetch(const PacketMeta& meta) const {
+    const uint64_t place = meta.destination_mac - first_mac_;
+    if (place < group_of_.size()) __builtin_prefetch(&group_of_[place]);
+  }
   // Egress port or kUnknown. Group addresses are unknown.
   int lookup(Time now, const PacketMeta& meta) const;
   bool learning() const { return learning_; }
@@ -65,12 +70,13 @@ class Forwarding {
     uint32_t first_port;
     uint32_t ports;
   };
+  static constexpr uint16_t kSinglePort = 0x8000;
   int choose(Group group, uint32_t flow_hash) const;
 
   std::vector<Entry> table_;
   std::vector<uint16_t> ports_;
   uint64_t first_mac_ = 0;
-  std::vector<uint16_t> group_of_;  // of the row of addresses from first_mac_ on
+  std::vector<uint16_t> group_of_;  // of the row of addresses from first_mac_ on; kSinglePort and the port, where it is one
   std::vector<Group> groups_;
   uint64_t mask_;
   uint64_t hash_seed_;

@@ -76,7 +76,7 @@ void SoftSwitch::receive(Time now, uint16_t in, PacketId id) {
   ++port.counters.rx_packets;
   port.counters.rx_bytes += packet.length;
   packet.ingress_port = in;
-  packet.priority = parameters_.priority_map.priority(packet.meta);
+  packet.priority = likely_ = parameters_.priority_map.priority(packet.meta);
   if ((packet.meta.destination_mac & ~0xfull) == kReservedBlock) return drop(port.counters.drop_reserved_address, id);
   if (forwarding_.learning() && !forwarding_.learn(now_, packet.meta, in)) ++port.counters.fdb_full;
   const int out = forwarding_.lookup(now_, packet.meta);
@@ -189,7 +189,10 @@ void SoftSwitch::enqueue(uint16_t out, PacketId id) {
   queue.packets.push(pool_, id);
   port.backlogged = static_cast<uint8_t>(port.backlogged | 1u << priority);
   const bool idle = !busy(port);
-  if (idle) start_next(out);
+  if (idle) {
+    port.pause.advance(now_);  // one may have run out with nothing waiting
+    start_next(out);
+  }
   if (idle || (driver_ != nullptr && port.wakes > port.busy_until)) reschedule(out);
   const int64_t length = buffer_.egress_bytes(out, static_cast<int>(priority));
   queue.peak = std::max(queue.peak, length);
@@ -295,28 +298,23 @@ void SoftSwitch::step(uint16_t index) {
   reschedule(index);
 }
 
-void SoftSwitch::fetch_for_departure(uint16_t index) const {
+void SoftSwitch::fetch_port(uint16_t index) const {
   const Port& port = ports_[index];
   __builtin_prefetch(&port, 1);
   __builtin_prefetch(&port.counters, 1);
   __builtin_prefetch(&port.pfc, 1);
-  const int priority = port.backlogged != 0 ? 31 - __builtin_clz(port.backlogged) : 3;
-  const auto* queue = reinterpret_cast<const char*>(&port.queues[static_cast<size_t>(priority)]);
+  const auto* queue = reinterpret_cast<const char*>(&port.queues[likely_]);
   for (size_t line = 0; line < sizeof(Queue); line += 64) __builtin_prefetch(queue + line, 1);
 }
 
-void SoftSwitch::fetch_for_arrival(uint16_t in, const Packet& packet) const {
+PacketId SoftSwitch::first_waiting(uint16_t index) const { return ports_[index].queues[likely_].packets.front(); }
+
+int SoftSwitch::fetch_for_arrival(uint16_t in, const Packet& packet) const {
   const int out = forwarding_.lookup(now_, packet.meta);
-  const int priority = parameters_.priority_map.priority(packet.meta);
   __builtin_prefetch(&ports_[in].counters, 1);
-  __builtin_prefetch(&ports_[in].queues[static_cast<size_t>(priority)], 1);
-  if (out < 0) return;
-  const Port& port = ports_[static_cast<size_t>(out)];
-  __builtin_prefetch(&port, 1);
-  __builtin_prefetch(&port.counters, 1);
-  __builtin_prefetch(&port.pfc, 1);
-  const auto* queue = reinterpret_cast<const char*>(&port.queues[static_cast<size_t>(priority)]);
-  for (size_t line = 0; line < sizeof(Queue); line += 64) __builtin_prefetch(queue + line, 1);
+  __builtin_prefetch(&ports_[in].queues[likely_].counters, 1);
+  if (out >= 0) fetch_port(static_cast<uint16_t>(out));
+  return out;
 }
 
 void SoftSwitch::wake(uint16_t index, Time at) {

@@ -109,7 +109,7 @@ export interface SimulationProgress {
   events: number;
   /** Frames put on a link, PFC frames, CNPs and acknowledgements included. */
   hops: number;
-  /** Flows that have begun, and that have ended (all delivered, or stopped). */
+  /** Flows that have begun, and that have delivered everything. */
   flows_started: number;
   flows_ended: number;
   /** Packet descriptors in use, and made so far. */
