@@ -80,7 +80,10 @@ describe("the two native builds", () => {
     const standard = /set\(CMAKE_CXX_STANDARD (\d+)\)/.exec(cmake)?.[1];
     const optimisation = /set\(CMAKE_CXX_FLAGS_RELEASE "([^"]+)"\)/.exec(cmake)?.[1];
     const flags = /set\(WEIR_FLAGS ([^)]+)\)/.exec(cmake)?.[1];
-    expect([`-std=c++${standard}`, ...words(optimisation), ...words(flags)]).toEqual(target?.cflags_cc);
+    const more = /target_compile_options\(weir PRIVATE \$\{WEIR_FLAGS\}([^)]*)\)/.exec(cmake)?.[1];
+    expect([`-std=c++${standard}`, ...words(optimisation), ...words(flags), ...words(more)]).toEqual(target?.cflags_cc);
+    const linked = /target_link_options\(weir PRIVATE ([^)]+)\)/.exec(cmake)?.[1];
+    expect(["-pthread", ...words(linked)]).toEqual(target?.ldflags);
   });
 
   it("build for the Node-API version that package.json states", () => {
