@@ -97,6 +97,7 @@ export function switchResult(
     drops: counters.group("drop_"),
     ecn_marked: counters.sum("wred_ecn_marked_packets"),
     pfc_sent: counters.byPriority("pfc_tx_packets"),
+    pfc_received: counters.byPriority("pfc_rx_packets"),
     pauses: counters.byPriority("pfc_tx_transitions"),
     queues: lengths,
     queue_cdf: distributions,

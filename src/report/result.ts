@@ -36,6 +36,9 @@ export const switchResultSchema = open({
   pfc_sent: perPriority.meta({
     description: "PFC frames sent that name the priority (XOFF, refresh, XON), as ethtool's tx_prio<p>_pause.",
   }),
+  pfc_received: perPriority.optional().meta({
+    description: "PFC frames received that name the priority, as ethtool's rx_prio<p>_pause.",
+  }),
   queues: z
     .record(z.string(), z.record(z.string().regex(/^[0-7]$/), queueSchema))
     .meta({ description: "Egress queues: name of the device at the port -> priority -> length." }),
@@ -72,6 +75,19 @@ export const fctResultSchema = open({
     )
     .meta({ description: "The same by size, of classes with any." }),
 }).meta({ description: "Completion times of flows that have an end." });
+
+const spreadSchema = open({ mean: amount, min: amount, p10: amount, p50: amount, max: amount });
+
+export const groupResultSchema = open({
+  flows: count.meta({ description: "Number of flows." }),
+  goodput_bps: spreadSchema.meta({ description: "Over the flows: goodput of each, bit/s." }),
+  transfers: open({
+    count: count.meta({ description: "Transfers that began after the warm-up and were complete." }),
+    throughput_bps: spreadSchema.meta({ description: "Over the transfers: bytes / completion time of each, bit/s." }),
+  })
+    .optional()
+    .meta({ description: "Of flows that have an end, if any was complete." }),
+}).meta({ description: "Flows of one traffic entry." });
 
 export const linkResultSchema = open({
   from: z.string().meta({ description: "Device that sends." }),
@@ -137,6 +153,10 @@ export const resultSchema = open({
     goodput_bps: amount.meta({ description: "Sum over the flows, bit/s." }),
     jain: z.number().min(0).max(1).meta({ description: "Jain's fairness index of the goodputs; 1 is equal." }),
   }).meta({ description: "All flows together." }),
+  groups: z
+    .record(z.string(), groupResultSchema)
+    .optional()
+    .meta({ description: "By id of the traffic entry. Of sim." }),
   switches: z.record(z.string(), switchResultSchema).meta({ description: "By switch." }),
   nics: z.record(z.string(), nicResultSchema).meta({ description: "By host." }),
   links: z.array(linkResultSchema).optional().meta({ description: "Each link twice, once per direction. Of sim." }),
@@ -149,6 +169,7 @@ export type FlowResult = z.output<typeof flowResultSchema>;
 export type SwitchResult = z.output<typeof switchResultSchema>;
 export type NicResult = z.output<typeof nicResultSchema>;
 export type LinkResult = z.output<typeof linkResultSchema>;
+export type GroupResult = z.output<typeof groupResultSchema>;
 export type FctResult = z.output<typeof fctResultSchema>;
 export type QueueResult = z.output<typeof queueSchema>;
 export type Fidelity = z.output<typeof fidelitySchema>;

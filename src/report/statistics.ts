@@ -1,5 +1,5 @@
 /** Figures of a run: fairness, percentiles of samples, and percentiles of the native core's histograms. */
-import { max as largest, sum, weightedMean, weightedQuantile } from "simple-statistics";
+import { max as largest, min as least, mean, sum, weightedMean, weightedQuantile } from "simple-statistics";
 
 /** Distribution in the unit of what was measured; every percentile is a value that was recorded. */
 export interface Summary {
@@ -7,6 +7,15 @@ export interface Summary {
   p50: number;
   p95: number;
   p99: number;
+  max: number;
+}
+
+/** What few got, and most: for shares of a resource, where the lower end tells. */
+export interface Spread {
+  mean: number;
+  min: number;
+  p10: number;
+  p50: number;
   max: number;
 }
 
@@ -52,6 +61,17 @@ export function summarizeWeighted(samples: readonly number[], weights: readonly 
   const [p50, p95, p99] = weightedQuantile(values, [...weights], kQuantiles) as [number, number, number];
   const seen = values.filter((_, i) => (weights[i] as number) > 0);
   return { mean: weightedMean(values, [...weights]), p50, p95, p99, max: largest(seen) };
+}
+
+/** Percentiles as those of summarize(). @throws Error without samples. */
+export function spread(samples: readonly number[]): Spread {
+  const values = [...samples];
+  const [p10, p50] = weightedQuantile(
+    values,
+    values.map(() => 1),
+    [0.1, 0.5],
+  ) as [number, number];
+  return { mean: mean(values), min: least(values), p10, p50, max: largest(values) };
 }
 
 /** A native histogram's figures: percentiles to the bucket's resolution (3.2%) and never above the exact maximum. */

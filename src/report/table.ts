@@ -4,7 +4,7 @@ import pc from "picocolors";
 import { formatSize } from "../config/units.js";
 import { resultExtras } from "./extra_fields.js";
 import { fixed, gbps, kilobytes, percent, printable } from "./format.js";
-import type { FctResult, Result } from "./result.js";
+import type { FctResult, GroupResult, Result } from "./result.js";
 
 /** A table of cells, for whatever draws it (terminal or HTML). Columns named in `left` hold text, the rest numbers. */
 export interface Grid {
@@ -77,6 +77,7 @@ export function grids(result: Result, { most, shown }: RowLimit): Grid[] {
   const others = [queueGrid(result), switchGrid(result), nicGrid(result), linkGrid(result)];
   return [
     shorten(flowGrid(result), most, { shown, omitted: result.flows_omitted }),
+    groupGrid(result),
     fctGrid(result),
     ...others.map((grid) => shorten(grid, most, { shown })),
   ].filter((grid) => grid.rows.length > 0);
@@ -132,6 +133,24 @@ function flowGrid({ flows }: Result): RankedGrid {
       String(flow.packets),
       String(flow.lost),
       String(flow.cnp_handled),
+    ]),
+  };
+}
+
+/** What the flows of each traffic entry got; only where that says more than the flows do. */
+function groupGrid({ groups = {} }: Result): Grid {
+  const several = Object.values(groups);
+  const telling = several.length > 1 && several.some(({ flows }) => flows > 1);
+  const figures = ({ mean, min, p10, p50, max }: GroupResult["goodput_bps"]) => [mean, min, p10, p50, max].map(gbps);
+  return {
+    title: "Traffic, Gb/s",
+    head: ["id", "what", "count", "mean", "min", "p10", "p50", "max"],
+    names: 2,
+    rows: Object.entries(telling ? groups : {}).flatMap(([name, { flows, goodput_bps, transfers }]) => [
+      [printable(name), "flows", String(flows), ...figures(goodput_bps)],
+      ...(transfers === undefined
+        ? []
+        : [[printable(name), "transfers", String(transfers.count), ...figures(transfers.throughput_bps)]]),
     ]),
   };
 }

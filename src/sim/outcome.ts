@@ -9,6 +9,7 @@ import type { FlowResult, LinkResult, Result } from "../report/result.js";
 import { jainIndex } from "../report/statistics.js";
 import { type Completions, hasEnd } from "./completions.js";
 import type { Fabric } from "./fabric.js";
+import { groupResults } from "./groups.js";
 import type { SimulationTables } from "./tables.js";
 
 /** Flows with a row of their own in a result. */
@@ -64,6 +65,7 @@ export function composeResult(evidence: SimulationEvidence): Result {
       jain: jainIndex(goodputs),
       ...(limit !== undefined && { goodput_limit_bps: limit }),
     },
+    groups: groupResults(scenario, goodputs, evidence.completions.table),
     ...(fct !== undefined && { fct }),
     frames,
     switches: Object.fromEntries(scenario.switches.map(({ name }, i) => [name, resultOfSwitch(evidence, name, i)])),
@@ -153,7 +155,8 @@ function linkResults({ scenario, fabric, counters, warm, now }: SimulationEviden
         from: side === 0 ? link.from : link.to,
         to: side === 0 ? link.to : link.from,
         rate_bps: link.rate,
-        utilisation: capacity > 0 ? grown / capacity : 0,
+        // A frame counts when it begins: the one under way at the end is not over yet.
+        utilisation: capacity > 0 ? Math.min(1, grown / capacity) : 0,
         bytes: sent.sum("wire_bytes"),
         packets: sent.sum("frames"),
         lost: sent.sum("lost") + sent.sum("corrupted"),

@@ -1,7 +1,6 @@
-import { readdirSync } from "node:fs";
+import { basename } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { kindOfFile } from "../../src/config/daemon.js";
 import {
   loadScenario,
   parseScenario,
@@ -9,6 +8,7 @@ import {
   type ScenarioError,
   WeirError,
 } from "../../src/config/scenario.js";
+import { examples } from "../fixtures/examples.js";
 
 const BASE = `
 duration: 100ms
@@ -453,12 +453,9 @@ describe("hostile files", () => {
 });
 
 describe("examples", () => {
-  const files = readdirSync("examples").filter(
-    (file) => file.endsWith(".yaml") && kindOfFile(`examples/${file}`) === "scenario",
-  );
-  it.each(files)("%s loads without warnings", (file) => {
-    const { scenario, warnings } = loadScenario(`examples/${file}`);
+  it.each(examples("scenario"))("%s loads without warnings", (file) => {
+    const { scenario, warnings } = loadScenario(file);
     expect(warnings).toEqual([]);
-    expect(`${scenario.name}.yaml`).toBe(file);
+    expect(`${scenario.name}.yaml`).toBe(basename(file));
   });
 });

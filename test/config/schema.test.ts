@@ -1,12 +1,12 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { generate } from "../../scripts/generate-schema.js";
 import { resolveCongestion } from "../../src/config/congestion.js";
-import { kindOfFile } from "../../src/config/daemon.js";
 import { PROFILE_NAMES } from "../../src/config/profiles.js";
 import { type Result, resultSchema } from "../../src/report/result.js";
+import { examples } from "../fixtures/examples.js";
 
 const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, allErrors: true });
 const validator = (path: string) => ajv.compile(JSON.parse(readFileSync(path, "utf8")));
@@ -55,10 +55,8 @@ describe("published schemas and generated documents", () => {
   });
 
   const scenario = validator("schema/scenario.schema.json");
-  it.each(
-    readdirSync("examples").filter((file) => file.endsWith(".yaml") && kindOfFile(`examples/${file}`) === "scenario"),
-  )("scenario schema accepts %s", (file) => {
-    scenario(parse(readFileSync(`examples/${file}`, "utf8")));
+  it.each(examples("scenario"))("scenario schema accepts %s", (file) => {
+    scenario(parse(readFileSync(file, "utf8")));
     expect(scenario.errors).toBeNull();
   });
 

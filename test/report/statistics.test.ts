@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   histogramCdf,
   jainIndex,
+  spread,
   summarize,
   summarizeHistogram,
   summarizeWeighted,
@@ -17,6 +18,14 @@ describe("jainIndex", () => {
     [[], 0],
   ])("of %j is %d", (shares, index) => {
     expect(jainIndex(shares)).toBeCloseTo(index, 12);
+  });
+});
+
+describe("spread", () => {
+  it("gives the lower end, of samples and not between them", () => {
+    const twenty = Array.from({ length: 20 }, (_, i) => 20 - i);
+    expect(spread(twenty)).toEqual({ mean: 10.5, min: 1, p10: 2, p50: 10, max: 20 });
+    expect(spread([7])).toEqual({ mean: 7, min: 7, p10: 7, p50: 7, max: 7 });
   });
 });
 

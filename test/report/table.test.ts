@@ -57,6 +57,25 @@ describe("renderTable", () => {
     expect(lines(renderTable({ ...simulatedResult(), until_s: 0.1 }))[0]).toContain("seed 1, 0.1 s of 0.25 s,");
   });
 
+  it("shows what the flows of each traffic entry got, where there are several of both", () => {
+    const spread = (x: number) => ({ mean: x, min: x / 4, p10: x / 2, p50: x, max: 2 * x });
+    const users = {
+      flows: 20,
+      goodput_bps: spread(4e9),
+      transfers: { count: 512, throughput_bps: spread(8e9) },
+    };
+    const rebuild = { flows: 1, goodput_bps: spread(2e9) };
+    const rows = lines(renderTable({ ...simulatedResult(), groups: { users, rebuild } }));
+    const figures = rows.map((line) => line.replace(/ {2,}/g, "  "));
+    expect(figures).toContain("id  what  count  mean  min  p10  p50  max");
+    expect(figures).toContain("users  flows  20  4.000  1.000  2.000  4.000  8.000");
+    expect(figures).toContain("users  transfers  512  8.000  2.000  4.000  8.000  16.000");
+    expect(figures).toContain("rebuild  flows  1  2.000  0.500  1.000  2.000  4.000");
+    for (const groups of [{ users }, { rebuild, other: rebuild }]) {
+      expect(renderTable({ ...simulatedResult(), groups })).not.toContain("Traffic");
+    }
+  });
+
   it("shows the most telling rows of long tables, and says so", () => {
     const { links = [], ...result } = simulatedResult();
     const [first] = links;

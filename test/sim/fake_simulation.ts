@@ -13,7 +13,7 @@ const described = (...names: string[]) => names.map((name) => ({ name, unit: "",
 
 export const kManifest: SimulationManifest = {
   switch_port: described("tx_packets", "tx_pfc_frames", "rx_pfc_frames", "drop_buffer_full", "drop_no_route"),
-  switch_priority: described("wred_ecn_marked_packets", "pfc_tx_packets", "pfc_rx_pause_duration"),
+  switch_priority: described("wred_ecn_marked_packets", "pfc_tx_packets", "pfc_rx_packets", "pfc_rx_pause_duration"),
   nic: described("tx_packets", "rx_packets", "np_cnp_sent", "rp_cnp_handled", "rx_pfc_frames"),
   nic_priority: described("rx_prio_pause", "rx_prio_pause_duration"),
   transport: described("retransmitted", "tx_naks"),

@@ -51,6 +51,7 @@ describe("runSimulation", () => {
       "switch_ports.2.drop_buffer_full": 4,
       [`switch_priorities.${2 * 8 + 3}.wred_ecn_marked_packets`]: 7,
       [`switch_priorities.${0 * 8 + 3}.pfc_tx_packets`]: 6,
+      [`switch_priorities.${2 * 8 + 3}.pfc_rx_packets`]: 2,
       // The switch's port to c was paused; b's NIC was too.
       [`switch_priorities.${2 * 8 + 3}.pfc_rx_pause_duration`]: 5000,
       [`nic_priorities.${1 * 8 + 3}.rx_prio_pause_duration`]: 9000,
@@ -68,6 +69,7 @@ describe("runSimulation", () => {
       drops: { buffer_full: 4 },
       ecn_marked: 7,
       pfc_sent: { 3: 6 },
+      pfc_received: { 3: 2 },
       queues: { c: { 3: { mean: 1000, max: 1000 } } },
     });
     expect(result.nics).toMatchObject({ a: { pfc_received: { 3: 6 } }, c: { np_cnp_sent: 8, pfc_received: {} } });

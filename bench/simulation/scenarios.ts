@@ -1,0 +1,134 @@
+/** Networks and traffic of the benchmark, as scenario files would have them. */
+
+const kPfc = { priorities: [3] };
+
+/** What HPCC gives DCQCN at 100 Gb/s; as in examples/fat-tree-websearch.yaml. */
+const kFabricCongestion = {
+  profile: "hpcc-ns3",
+  parameters: {
+    rpg_time_reset: "300us",
+    rpg_ai_rate: "20Mbps",
+    rpg_hai_rate: "200Mbps",
+    rpg_min_rate: "1Gbps",
+    // The sender looks for CNPs every 4 us; more of them would change nothing.
+    min_time_between_cnps: "4us",
+  },
+};
+
+function fabricSwitch(headroom: string, scale = 1) {
+  return {
+    buffer: { total: "32MB", headroom, priorities: 1 },
+    ecn: { kmin: `${400 * scale}KB`, kmax: `${1600 * scale}KB`, pmax: "20%" },
+    pfc: kPfc,
+  };
+}
+
+const kFabric = {
+  switch: fabricSwitch("30KB"),
+  congestion: kFabricCongestion,
+  transport: { type: "rc" },
+  // The others take no samples.
+  probes: { interval: "1ms", flows: 0 },
+};
+
+const kLink = { rate: "100Gbps", delay: "1us" };
+
+/**
+ * HPCC's fabric (SIGCOMM 2019, section 5.1): 320 hosts with 100 Gb/s under 20 ToRs; in each of 5 pods every one of 4 ToRs has a
+ * link of 400 Gb/s to every one of 4 aggregation switches, and those of equal position share 4 cores. Marking thresholds follow
+ * a port's rate in HPCC, a switch's here: ToRs have those of 100 Gb/s, the others those of 400 Gb/s.
+ * @param flows CSV with the flows, hosts by number. Undefined: web-search flows at 30% load, drawn here.
+ */
+export function hpccFabric(duration: string, flows?: string) {
+  const numbers = (count: number) => Array.from({ length: count }, (_, i) => i);
+  const tors = numbers(20).map((i) => `tor${i}`);
+  const aggregations = numbers(20).map((i) => `agg${i}`);
+  const cores = numbers(16).map((i) => `core${i}`);
+  const uplink = (from: string, to: string) => ({ from, to, rate: "400Gbps" });
+  const tor = fabricSwitch("110KB");
+  const above = fabricSwitch("110KB", 4);
+  return {
+    ...kFabric,
+    name: "hpcc-320",
+    duration,
+    topology: {
+      link: kLink,
+      hosts: numbers(320).map((i) => `h${i}`),
+      switches: Object.fromEntries([
+        ...tors.map((name) => [name, {}] as const),
+        ...[...aggregations, ...cores].map((name) => [name, { ecn: above.ecn }] as const),
+      ]),
+      links: [
+        ...numbers(320).map((i) => `h${i} -- tor${Math.floor(i / 16)}`),
+        ...tors.flatMap((name, i) => numbers(4).map((j) => uplink(name, `agg${Math.floor(i / 4) * 4 + j}`))),
+        ...aggregations.flatMap((name, i) => numbers(4).map((j) => uplink(name, `core${(i % 4) * 4 + j}`))),
+      ],
+    },
+    switch: tor,
+    traffic: [
+      flows === undefined ? { pattern: "poisson", load: "30%", sizes: "web-search" } : { pattern: "list", csv: flows },
+    ],
+  };
+}
+
+/** htsim's RoCE: PFC alone, which pauses an ingress port that holds 15 packets until it holds 12. */
+const kHtsim = {
+  ...kFabric,
+  switch: {
+    buffer: {
+      total: "32MB",
+      headroom: "30KB",
+      priorities: 1,
+      mode: "static",
+      threshold: "15KB",
+      xon_offset: "3KB",
+    },
+    ecn: { enabled: false },
+    pfc: kPfc,
+  },
+  congestion: { algorithm: "none" },
+};
+
+/** Every host of a k-ary fat tree sends 2 MB to one other. */
+export function permutation(k: number, duration: string) {
+  return {
+    ...kHtsim,
+    name: `permutation-${k ** 3 / 4}`,
+    duration,
+    topology: { kind: "fat-tree", k, link: kLink },
+    traffic: [{ pattern: "permutation", bytes: "2MB", message: "2MB" }],
+  };
+}
+
+/** 127 hosts of an 8-ary fat tree send 2 MB to the other one. */
+export function fabricIncast(duration: string) {
+  return {
+    ...kHtsim,
+    name: "incast-127",
+    duration,
+    topology: { kind: "fat-tree", k: 8, link: kLink },
+    traffic: [{ pattern: "incast", degree: 127, bytes: "2MB", message: "2MB" }],
+  };
+}
+
+/** Every host sends half its line rate to another, in 5 flows. */
+export function halfLoad(topology: object, duration: string) {
+  return {
+    ...kFabric,
+    name: "half-load",
+    duration,
+    topology: { ...topology, link: kLink },
+    traffic: [{ pattern: "permutation", qps: 5, rate: "10Gbps" }],
+  };
+}
+
+/** Hosts without traffic, or with the flows of a CSV. */
+export function fabricWith(k: number, duration: string, flows?: string) {
+  return {
+    ...kFabric,
+    name: "memory",
+    duration,
+    topology: { kind: "fat-tree", k, link: kLink },
+    traffic: flows === undefined ? [] : [{ pattern: "list", csv: flows }],
+  };
+}
