@@ -51,7 +51,12 @@ export const bufferSchema = section({
     default: "22.4KB",
     max: 1e9,
   }),
-  priorities: integer("Number of priorities that headroom is kept for, on each port.", 1, 8, 8),
+  priorities: integer(
+    "Number of priorities that headroom is kept for, on each port. With fewer than 8, lossy ones have no memory of their own, and lossless traffic can keep CNPs out.",
+    1,
+    8,
+    8,
+  ),
   beta: z.number().positive().max(1024).optional().meta({
     description:
       "Dynamic threshold: t_PFC = beta (B - P n t_flight - s) / P, with s the bytes held. Greater than 0, to 1024.",
