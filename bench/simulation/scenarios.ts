@@ -15,16 +15,12 @@ const kFabricCongestion = {
   },
 };
 
-function fabricSwitch(headroom: string, scale = 1) {
-  return {
-    buffer: { total: "32MB", headroom, priorities: 1 },
-    ecn: { kmin: `${400 * scale}KB`, kmax: `${1600 * scale}KB`, pmax: "20%" },
-    pfc: kPfc,
-  };
-}
-
 const kFabric = {
-  switch: fabricSwitch("30KB"),
+  switch: {
+    buffer: { total: "32MB", headroom: "30KB", priorities: 1 },
+    ecn: { kmin: "400KB", kmax: "1600KB", pmax: "20%" },
+    pfc: kPfc,
+  },
   congestion: kFabricCongestion,
   transport: { type: "rc" },
   // The others take no samples.
@@ -36,7 +32,8 @@ const kLink = { rate: "100Gbps", delay: "1us" };
 /**
  * HPCC's fabric (SIGCOMM 2019, section 5.1): 320 hosts with 100 Gb/s under 20 ToRs; in each of 5 pods every one of 4 ToRs has a
  * link of 400 Gb/s to every one of 4 aggregation switches, and those of equal position share 4 cores. Marking thresholds follow
- * a port's rate in HPCC, a switch's here: ToRs have those of 100 Gb/s, the others those of 400 Gb/s.
+ * a port's rate in HPCC, a switch's here: ToRs have those of 100 Gb/s, the others those of 400 Gb/s. HPCC-ns3 marks at dequeue,
+ * and increases by R_HAI from the second increase on: here that is R_AI.
  * @param flows CSV with the flows, hosts by number. Undefined: web-search flows at 30% load, drawn here.
  */
 export function hpccFabric(duration: string, flows?: string) {
@@ -45,8 +42,7 @@ export function hpccFabric(duration: string, flows?: string) {
   const aggregations = numbers(20).map((i) => `agg${i}`);
   const cores = numbers(16).map((i) => `core${i}`);
   const uplink = (from: string, to: string) => ({ from, to, rate: "400Gbps" });
-  const tor = fabricSwitch("110KB");
-  const above = fabricSwitch("110KB", 4);
+  const { buffer, ecn, pfc } = kFabric.switch;
   return {
     ...kFabric,
     name: "hpcc-320",
@@ -56,7 +52,7 @@ export function hpccFabric(duration: string, flows?: string) {
       hosts: numbers(320).map((i) => `h${i}`),
       switches: Object.fromEntries([
         ...tors.map((name) => [name, {}] as const),
-        ...[...aggregations, ...cores].map((name) => [name, { ecn: above.ecn }] as const),
+        ...[...aggregations, ...cores].map((name) => [name, { ecn: { kmin: "1600KB", kmax: "6400KB" } }] as const),
       ]),
       links: [
         ...numbers(320).map((i) => `h${i} -- tor${Math.floor(i / 16)}`),
@@ -64,7 +60,16 @@ export function hpccFabric(duration: string, flows?: string) {
         ...aggregations.flatMap((name, i) => numbers(4).map((j) => uplink(name, `core${(i % 4) * 4 + j}`))),
       ],
     },
-    switch: tor,
+    switch: {
+      // Headroom is that of 400 Gb/s.
+      buffer: { ...buffer, headroom: "110KB", beta: 0.125, xon_offset: "3072B" },
+      ecn: { ...ecn, mark: "dequeue" },
+      pfc,
+    },
+    congestion: {
+      ...kFabricCongestion,
+      parameters: { ...kFabricCongestion.parameters, rpg_ai_rate: "200Mbps", min_time_between_cnps: 0 },
+    },
     traffic: [
       flows === undefined ? { pattern: "poisson", load: "30%", sizes: "web-search" } : { pattern: "list", csv: flows },
     ],
@@ -75,14 +80,7 @@ export function hpccFabric(duration: string, flows?: string) {
 const kHtsim = {
   ...kFabric,
   switch: {
-    buffer: {
-      total: "32MB",
-      headroom: "30KB",
-      priorities: 1,
-      mode: "static",
-      threshold: "15KB",
-      xon_offset: "3KB",
-    },
+    buffer: { ...kFabric.switch.buffer, mode: "static", threshold: "15KB", xon_offset: "3KB" },
     ecn: { enabled: false },
     pfc: kPfc,
   },
