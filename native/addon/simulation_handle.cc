@@ -158,10 +158,9 @@ Napi::Value SimulationHandle::drain_finished(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value SimulationHandle::drain_trace(const Napi::CallbackInfo& info) {
-  std::vector<uint8_t>& trace = simulation(info).fabric().trace();
+  const std::vector<uint8_t> trace = simulation(info).fabric().take_trace();
   Napi::Uint8Array out = Napi::Uint8Array::New(info.Env(), trace.size());
   if (!trace.empty()) std::memcpy(out.Data(), trace.data(), trace.size());
-  trace.clear();
   return out;
 }
 

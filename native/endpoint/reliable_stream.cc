@@ -148,12 +148,6 @@ void ReliableStream::count(const PacketMeta& meta, const Responder::Executed& be
   by_pair_.rx_messages += after.messages - before.messages;
 }
 
-void ReliableStream::fetch(int step) const {
-  const auto* start = step == 1 ? reinterpret_cast<const char*>(this) : reinterpret_cast<const char*>(connection_.get());
-  const size_t size = step == 1 ? sizeof(ReliableStream) : sizeof(ReliableConnection);
-  for (size_t line = 0; start != nullptr && line < size; line += 64) __builtin_prefetch(start + line, 1);
-}
-
 bool ReliableStream::take_data(Time now, OutgoingPacket& out) {
   now_ = now;
   const bool taken = connection_->take_data(now, out);

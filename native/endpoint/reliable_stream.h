@@ -58,9 +58,6 @@ class ReliableStream final : public Transport, private CompletionSink {
   // The stream is of no more use: nothing is sent, nothing is told, what comes is ignored, and its memory is free.
   void close();
 
-  // A hint for the caches, soon before any of what follows: in steps 1 and 2.
-  void fetch(int step) const;
-
   bool understands(uint8_t opcode) const override { return opcode >> 5 == 0; }
   void receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
   bool control_waits() const override { return connection_ != nullptr && connection_->control_waits(); }

@@ -110,20 +110,6 @@ uint32_t SoftNic::find_qp(uint32_t qpn) const {
   return queue_pairs_[place].qpn == qpn && queue_pairs_[place].transport != nullptr ? place : kNone;
 }
 
-void SoftNic::fetch(uint32_t what, int step) const {
-  const uint32_t index = what & ~kTimer;
-  if (step == 0) {
-    const auto* start = reinterpret_cast<const char*>(this);
-    const auto* end = reinterpret_cast<const char*>(&counters_.tx_bytes);
-    for (; start < end; start += 64) __builtin_prefetch(start, 1);
-    if (index >= streams_) return;
-    const auto* qp = reinterpret_cast<const char*>(&queue_pairs_[index]);
-    for (size_t line = 0; line < sizeof(QueuePair); line += 64) __builtin_prefetch(qp + line, 1);
-  } else if (index < streams_ && queue_pairs_[index].stream != nullptr) {
-    queue_pairs_[index].stream->fetch(step);
-  }
-}
-
 // ---- receiving ----
 
 SoftNic::Disposition SoftNic::receive(Time now, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal) {

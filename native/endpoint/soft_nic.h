@@ -97,8 +97,6 @@ class SoftNic {
     return gone ? departing_.pop(pool_) : kNoPacket;
   }
   Time next_deadline() const;
-  // A hint for the caches, soon before wake(), or receive() of a packet to the QP of that index: in steps 0, 1 and 2.
-  void fetch(uint32_t what, int step) const;
   Time now() const { return now_; }
 
   // For applications; between two events, as all of this.

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
+#include "base/native_error.h"
+#include "pacing/serializer.h"
 #include "switching/pfc.h"
 #include "wire/ecn.h"
 #include "wire/mac_control.h"
@@ -12,6 +15,26 @@ namespace {
 
 // Far more than any network holds; only what is used costs memory.
 constexpr uint32_t kDescriptors = 1u << 26;
+// What a NIC is woken for, besides what it says itself: its own deadline; a stream to be closed.
+constexpr uint32_t kItself = UINT32_MAX;
+constexpr uint32_t kClose = 1u << 29;
+
+// What passes at least between a frame's start at one device and its arrival at another: the shortest frame on the fastest link.
+Time lookahead_of(const SimulationConfig& config) {
+  Time least = kNever;
+  for (const SimulatedLink& link : config.links) {
+    for (const LinkEnd& end : link.ends) {
+      const bool is_switch = end.device < config.switches.size();
+      const Rate rate = is_switch ? config.switches[end.device].parameters.ports[end.port].rate
+                                  : config.nics[end.device - config.switches.size()].parameters.rate;
+      least = std::min(least, link.delay + Serializer(rate).finish(0, wire_bytes(kMinimumFrame)));
+    }
+  }
+  if (least <= 0) {
+    throw NativeError("INVALID_CONFIG", 0, "", "a link has neither a rate nor a delay", "give it one of them, 1 ns at least");
+  }
+  return least;
+}
 
 std::array<uint16_t, kPriorities> quanta_of(const Packet& frame) {
   std::array<uint16_t, kPriorities> quanta{};
@@ -23,52 +46,54 @@ std::array<uint16_t, kPriorities> quanta_of(const Packet& frame) {
 
 class Fabric::SwitchNode final : public Driver {
  public:
-  SwitchNode(Fabric& fabric, const SwitchParameters& parameters, uint32_t first_port)
-      : device(parameters, fabric.pool_, this), fabric_(fabric), first_port_(first_port) {}
+  SwitchNode(Fabric& fabric, const SwitchParameters& parameters, uint32_t number, uint32_t first_port)
+      : device(parameters, fabric.pool_, this), fabric_(fabric), number_(number), first_port_(first_port) {}
 
   void depart(uint16_t port, PacketId id, Time at) override { fabric_.transmit(first_port_ + port, id, at); }
-  void wake(uint32_t port, Time at) override { fabric_.queue_.push({at, kSwitchWake | (first_port_ + port), 0}); }
+  void wake(uint32_t port, Time at) override { fabric_.schedule_.push({at, kSwitchWake | port, 0, number_}); }
 
   SoftSwitch device;
 
  private:
   Fabric& fabric_;
+  uint32_t number_;  // among all devices
   uint32_t first_port_;
 };
 
 class Fabric::NicNode final : public Driver {
  public:
-  NicNode(Fabric& fabric, const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, uint32_t index,
+  NicNode(Fabric& fabric, const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, uint32_t number,
           uint32_t port)
-      : fabric_(fabric), index_(index), port_(port), device(parameters, queue_pairs, fabric.pool_, nullptr, this) {
+      : fabric_(fabric), number_(number), port_(port), device(parameters, queue_pairs, fabric.pool_, nullptr, this) {
     arm();
   }
 
   void depart(uint16_t, PacketId id, Time at) override { fabric_.transmit(port_, id, at); }
-  void wake(uint32_t what, Time at) override { fabric_.queue_.push({at, kNicWake | index_, what}); }
+  void wake(uint32_t what, Time at) override { fabric_.schedule_.push({at, kNicWake, what, number_}); }
 
   // The device has just lived up to now.
   void arm() {
     const Time next = std::max(device.next_deadline(), fabric_.now_);
     if (next == wakes_) return;
     wakes_ = next;
-    if (next != kNever) fabric_.queue_.push({next, kNicWake | index_, kItself});
+    if (next != kNever) wake(kItself, next);
   }
   void woken(uint32_t what, Time at) {
-    if (what != kItself) {
-      device.wake(what, at);
-    } else if (wakes_ == at) {
+    if (what == kItself) {
+      if (wakes_ != at) return;
       wakes_ = kNever;
       device.advance(at);
+    } else if ((what & kClose) != 0) {
+      device.queue_pairs()[what & ~kClose].stream->close();
     } else {
-      return;
+      device.wake(what, at);
     }
     arm();
   }
 
  private:
   Fabric& fabric_;
-  uint32_t index_;
+  uint32_t number_;  // among all devices
   uint32_t port_;
   Time wakes_ = kNever;
 
@@ -83,28 +108,27 @@ struct Fabric::Impaired {
 };
 
 Fabric::Fabric(const SimulationConfig& config, const std::vector<std::vector<QueuePairParameters>>& queue_pairs)
-    : pool_(kDescriptors, kHeaderStride) {
+    : pool_(kDescriptors, kHeaderStride),
+      schedule_(static_cast<uint32_t>(config.switches.size() + config.nics.size()), lookahead_of(config)) {
   uint32_t port = 0;
   for (const SimulatedSwitch& s : config.switches) {
     first_port_.push_back(port);
-    switches_.push_back(std::make_unique<SwitchNode>(*this, s.parameters, port));
+    const auto number = static_cast<uint32_t>(switches_.size());
+    switches_.push_back(std::make_unique<SwitchNode>(*this, s.parameters, number, port));
     Forwarding& forwarding = switches_.back()->device.forwarding();
     if (!config.nics.empty()) forwarding.add_static_range(config.nics.front().parameters.mac, s.group_of_host, s.groups);
     for (const SimulatedSwitch::Pin& pin : s.pins) {
       forwarding.pin(config.nics[pin.from].parameters.mac, config.nics[pin.to].parameters.mac, pin.port);
     }
-    for (size_t i = 0; i < s.parameters.ports.size(); ++i) {
-      owners_.push_back({static_cast<uint32_t>(switches_.size() - 1), static_cast<uint16_t>(i)});
-    }
     port += static_cast<uint32_t>(s.parameters.ports.size());
   }
   for (size_t i = 0; i < config.nics.size(); ++i) {
     first_port_.push_back(port);
-    nics_.push_back(std::make_unique<NicNode>(*this, config.nics[i].parameters, queue_pairs[i], static_cast<uint32_t>(i), port));
+    const auto number = static_cast<uint32_t>(switches_.size() + i);
+    nics_.push_back(std::make_unique<NicNode>(*this, config.nics[i].parameters, queue_pairs[i], number, port));
     ++port;
   }
   directions_.resize(port);
-  receivers_.resize(port);
   connect(config);
 }
 
@@ -116,7 +140,6 @@ SoftNic& Fabric::nic_at(size_t index) { return nics_[index]->device; }
 uint32_t Fabric::port_number(const LinkEnd& end) const { return first_port_[end.device] + end.port; }
 
 void Fabric::connect(const SimulationConfig& config) {
-  const auto switches = static_cast<uint32_t>(switches_.size());
   for (size_t i = 0; i < config.links.size(); ++i) {
     const SimulatedLink& link = config.links[i];
     for (size_t side = 0; side < 2; ++side) {
@@ -124,8 +147,7 @@ void Fabric::connect(const SimulationConfig& config) {
       const uint32_t port = port_number(link.ends[side]);
       link_ports_.push_back(port);
       Direction& direction = directions_[port];
-      const bool is_switch = to.device < switches;
-      receivers_[port] = {is_switch ? to.device : to.device - switches, to.port, is_switch};
+      direction.receiver = {to.device, to.port};
       direction.delay = link.delay;
       if (link.impaired) {
         direction.impaired = std::make_unique<Impaired>(Impaired{link.impairment, Random(config.seed, 2 * i + side, 2), 0});
@@ -137,76 +159,34 @@ void Fabric::connect(const SimulationConfig& config) {
   }
 }
 
-bool Fabric::step(Time until) {
-  Event event;
-  if (!queue_.pop(until, event)) return false;
+bool Fabric::run(Time until, uint64_t limit) {
+  // A hint for the caches: frames are many, and come from elsewhere. Inlined, or GCC takes calls that do nothing else away.
+  const auto fetch = [this](const Event& event) __attribute__((always_inline)) {
+    if (!is_frame(event)) return;
+    __builtin_prefetch(&pool_[event.packet], 1);
+    if (event.device >= switches_.size()) __builtin_prefetch(pool_.data(event.packet));
+  };
+  const bool reached = schedule_.run(
+      until, limit, [this](const Event& event) { handle(event); }, fetch);
+  if (reached) now_ = std::max(now_, until);
+  return reached;
+}
+
+void Fabric::handle(const Event& event) {
   now_ = event.at;
-  ++events_;
-  fetch_ahead();
-  const uint32_t whom = event.kind & ~kKinds;
-  switch (event.kind & kKinds) {
+  switch (event.kind & kEventKinds) {
     case kArrival:
-      arrive(whom, event.packet);
-      break;
+      return arrive(event);
     case kSwitchWake:
-      switches_[owners_[whom].device]->device.wake(owners_[whom].port, event.at);
-      break;
+      return switches_[event.device]->device.wake(static_cast<uint16_t>(event.kind), event.at);
     default:
-      nics_[whom]->woken(event.packet, event.at);
-      break;
-  }
-  return true;
-}
-
-// In a large fabric hardly anything that an event needs is in a cache, and many events share a nanosecond. What the next ones
-// need is asked for while this one is handled, in steps, each of which reads what the one before has asked for.
-void Fabric::fetch_ahead() const {
-  const Event* next[4];
-  const int count = queue_.ahead(next, 4);
-  if (count > 3 && (next[3]->kind & kKinds) == kArrival) {
-    __builtin_prefetch(&pool_[next[3]->packet]);
-    __builtin_prefetch(&receivers_[next[3]->kind]);
-  }
-  for (int step = 0; step < 3; ++step) {
-    const int place = 2 - step;
-    if (place < count) fetch(*next[place], step);
+      return nics_[event.device - switches_.size()]->woken(event.packet, event.at);
   }
 }
 
-// What `event` needs, some of it in each of the steps 0, 1, 2.
-void Fabric::fetch(const Event& event, int step) const {
-  const uint32_t whom = event.kind & ~kKinds;
-  switch (event.kind & kKinds) {
-    case kArrival: {
-      const End& to = receivers_[whom];
-      const Packet& packet = pool_[event.packet];
-      if (!to.is_switch) {
-        const SoftNic& nic = nics_[to.device]->device;
-        nic.fetch(packet.meta.destination_qp - nic.first_qpn(), step);
-        if (step == 0) __builtin_prefetch(pool_.data(event.packet) + packet.meta.bth_offset);
-      } else if (step == 0) {
-        switches_[to.device]->device.fetch_route(packet);
-      } else if (step == 1) {
-        const int out = switches_[to.device]->device.fetch_for_arrival(to.port, packet);
-        if (out >= 0) __builtin_prefetch(&directions_[first_port_[to.device] + static_cast<uint32_t>(out)], 1);
-      }
-      break;
-    }
-    case kSwitchWake: {
-      const SoftSwitch& device = switches_[owners_[whom].device]->device;
-      if (step == 0) {
-        device.fetch_port(owners_[whom].port);
-        __builtin_prefetch(&directions_[whom], 1);
-      } else if (const PacketId id = device.first_waiting(owners_[whom].port); step == 1 && id != kNoPacket) {
-        __builtin_prefetch(&pool_[id], 1);
-      }
-      break;
-    }
-    default:
-      nics_[whom]->device.fetch(event.packet, step);
-      if (step == 0) __builtin_prefetch(&directions_[first_port_[switches_.size() + whom]], 1);
-      break;
-  }
+void Fabric::close_stream(uint32_t nic, uint32_t index) {
+  const auto number = static_cast<uint32_t>(switches_.size() + nic);
+  schedule_.push({now_ + schedule_.window(), kNicWake, kClose | index, number});
 }
 
 void Fabric::transmit(uint32_t port, PacketId id, Time at) {
@@ -216,7 +196,7 @@ void Fabric::transmit(uint32_t port, PacketId id, Time at) {
   direction.counters.wire_bytes += wire_bytes(pool_[id].length);
   if (direction.tap != UINT32_MAX) record(direction.tap, id, at);
   if (direction.impaired != nullptr) return impair(port, id, at + direction.delay);
-  queue_.push({at + direction.delay, kArrival | port, id});
+  schedule_.push({at + direction.delay, kArrival | direction.receiver.port, id, direction.receiver.device});
 }
 
 void Fabric::impair(uint32_t port, PacketId id, Time arrival) {
@@ -240,7 +220,7 @@ void Fabric::impair(uint32_t port, PacketId id, Time arrival) {
       ++direction.counters.duplicated;
       pool_[copy] = pool_[id];
       std::memcpy(pool_.data(copy), pool_.data(id), pool_.stride());
-      queue_.push({arrival, kArrival | port, copy});
+      schedule_.push({arrival, kArrival | direction.receiver.port, copy, direction.receiver.device});
     }
   }
   if (p.reorder > 0 && random.uniform() < p.reorder) {
@@ -249,18 +229,19 @@ void Fabric::impair(uint32_t port, PacketId id, Time arrival) {
   } else {
     impaired.last = arrival;
   }
-  queue_.push({arrival, kArrival | port, id});
+  schedule_.push({arrival, kArrival | direction.receiver.port, id, direction.receiver.device});
 }
 
-void Fabric::arrive(uint32_t from_port, PacketId id) {
-  const End& to = receivers_[from_port];
+void Fabric::arrive(const Event& event) {
+  const PacketId id = event.packet;
   const Packet& packet = pool_[id];
-  if (to.is_switch) {
-    SoftSwitch& device = switches_[to.device]->device;
-    if (packet.meta.kind != FrameKind::pfc) return device.receive(now_, to.port, id);
-    device.receive_pfc(now_, to.port, packet.pfc_enable, quanta_of(packet));
+  if (event.device < switches_.size()) {
+    SoftSwitch& device = switches_[event.device]->device;
+    const auto port = static_cast<uint16_t>(event.kind);
+    if (packet.meta.kind != FrameKind::pfc) return device.receive(now_, port, id);
+    device.receive_pfc(now_, port, packet.pfc_enable, quanta_of(packet));
   } else {
-    NicNode& node = *nics_[to.device];
+    NicNode& node = *nics_[event.device - switches_.size()];
     if (packet.meta.kind == FrameKind::pfc) {
       node.device.receive_pfc(now_, packet.pfc_enable, quanta_of(packet));
     } else {
@@ -294,6 +275,22 @@ void Fabric::record(uint32_t tap, PacketId id, Time at) {
   std::memcpy(trace_.data() + start, words, sizeof words);
   std::memcpy(trace_.data() + start + sizeof words, &time, sizeof time);
   std::memcpy(trace_.data() + start + sizeof words + sizeof time, bytes, captured);
+  traced_.push_back({at, tap, start, trace_.size()});
+}
+
+// Devices live through a window of time one after another: what they sent in it is not in the order of time.
+std::vector<uint8_t> Fabric::take_trace() {
+  std::ranges::sort(
+      traced_, [](const Traced& a, const Traced& b) { return std::tie(a.at, a.tap, a.start) < std::tie(b.at, b.tap, b.start); });
+  std::vector<uint8_t> sorted;
+  sorted.reserve(trace_.size());
+  for (const Traced& one : traced_) {
+    sorted.insert(sorted.end(), trace_.begin() + static_cast<ptrdiff_t>(one.start),
+                  trace_.begin() + static_cast<ptrdiff_t>(one.end));
+  }
+  traced_.clear();
+  trace_.clear();
+  return sorted;
 }
 
 }  // namespace weir

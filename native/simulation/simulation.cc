@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 namespace weir {
@@ -19,7 +20,7 @@ class Simulation::Listener final : public MessageListener {
   void stream_ended(uint32_t qpn, bool failed, Time) override {
     if (!failed) ++simulation_.ended_;
     const Place receiver = simulation_.receiver(flow_of(qpn));
-    simulation_.fabric_.nic_at(receiver.nic).queue_pairs()[receiver.index].stream->close();
+    simulation_.fabric_.close_stream(receiver.nic, receiver.index);
   }
 
  private:
@@ -100,10 +101,9 @@ bool Simulation::run(Time until, uint64_t events) {
   const uint64_t limit = fabric_.events() + events;
   for (;;) {
     const Time boundary = std::min({next_sample_, reset_at_, until});
-    while (fabric_.step(boundary)) {
-      if (fabric_.events() >= limit) return false;
-    }
-    fabric_.pass_to(boundary);
+    const bool reached = fabric_.run(boundary, limit);
+    in_order();
+    if (!reached) return false;
     if (boundary == next_sample_) {
       sample();
       next_sample_ += config_.sample_interval;
@@ -117,6 +117,13 @@ bool Simulation::run(Time until, uint64_t events) {
     }
     if (boundary == until) return true;
   }
+}
+
+// Devices live through a window of time one after another: what ends in it is not in the order of time.
+void Simulation::in_order() {
+  std::ranges::sort(finished_, [](const Finished& a, const Finished& b) {
+    return std::tie(a.end, a.flow, a.number) < std::tie(b.end, b.flow, b.number);
+  });
 }
 
 uint64_t Simulation::flows_started() const {

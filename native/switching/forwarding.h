@@ -38,11 +38,6 @@ class Forwarding {
 
   // Returns false when the address could not be stored. Group addresses are not learned.
   bool learn(Time now, const PacketMeta& meta, uint16_t port);
-  // A hint for the caches, soon before lookup().
-  void fetch(const PacketMeta& meta) const {
-    const uint64_t place = meta.destination_mac - first_mac_;
-    if (place < group_of_.size()) __builtin_prefetch(&group_of_[place]);
-  }
   // Egress port or kUnknown. Group addresses are unknown.
   int lookup(Time now, const PacketMeta& meta) const;
   bool learning() const { return learning_; }

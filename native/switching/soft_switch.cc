@@ -76,7 +76,7 @@ void SoftSwitch::receive(Time now, uint16_t in, PacketId id) {
   ++port.counters.rx_packets;
   port.counters.rx_bytes += packet.length;
   packet.ingress_port = in;
-  packet.priority = likely_ = parameters_.priority_map.priority(packet.meta);
+  packet.priority = parameters_.priority_map.priority(packet.meta);
   if ((packet.meta.destination_mac & ~0xfull) == kReservedBlock) return drop(port.counters.drop_reserved_address, id);
   if (forwarding_.learning() && !forwarding_.learn(now_, packet.meta, in)) ++port.counters.fdb_full;
   const int out = forwarding_.lookup(now_, packet.meta);
@@ -204,6 +204,7 @@ PacketId SoftSwitch::dequeue(uint16_t out, int priority) {
   Queue& queue = port.queues[static_cast<size_t>(priority)];
   note_length(queue, buffer_.egress_bytes(out, priority));
   const PacketId id = queue.packets.pop(pool_);
+  if (!queue.packets.empty()) __builtin_prefetch(&pool_[queue.packets.front()], 1);
   Packet& packet = pool_[id];
   if (queue.packets.empty()) port.backlogged = static_cast<uint8_t>(port.backlogged & ~(1u << priority));
   buffer_.release(packet.ingress_port, out, priority, packet.length);
@@ -296,25 +297,6 @@ void SoftSwitch::step(uint16_t index) {
   port.pfc.advance(now_);
   if (!busy(port)) start_next(index);
   reschedule(index);
-}
-
-void SoftSwitch::fetch_port(uint16_t index) const {
-  const Port& port = ports_[index];
-  __builtin_prefetch(&port, 1);
-  __builtin_prefetch(&port.counters, 1);
-  __builtin_prefetch(&port.pfc, 1);
-  const auto* queue = reinterpret_cast<const char*>(&port.queues[likely_]);
-  for (size_t line = 0; line < sizeof(Queue); line += 64) __builtin_prefetch(queue + line, 1);
-}
-
-PacketId SoftSwitch::first_waiting(uint16_t index) const { return ports_[index].queues[likely_].packets.front(); }
-
-int SoftSwitch::fetch_for_arrival(uint16_t in, const Packet& packet) const {
-  const int out = forwarding_.lookup(now_, packet.meta);
-  __builtin_prefetch(&ports_[in].counters, 1);
-  __builtin_prefetch(&ports_[in].queues[likely_].counters, 1);
-  if (out >= 0) fetch_port(static_cast<uint16_t>(out));
-  return out;
 }
 
 void SoftSwitch::wake(uint16_t index, Time at) {

@@ -93,13 +93,6 @@ class SoftSwitch {
   Time next_deadline() const { return events_.empty() ? kNever : events_.top_key(); }
   Time now() const { return now_; }
 
-  // Hints for the caches, soon before receive(): first the route, then the ports; returns the egress port, or -1.
-  void fetch_route(const Packet& packet) const { forwarding_.fetch(packet.meta); }
-  int fetch_for_arrival(uint16_t port, const Packet& packet) const;
-  // Soon before wake(); and of which frame it is likely to be about then, or kNoPacket.
-  void fetch_port(uint16_t port) const;
-  PacketId first_waiting(uint16_t port) const;
-
   size_t port_count() const { return ports_.size(); }
   SwitchPortCounters& counters(uint16_t port) { return ports_[port].counters; }
   SwitchPriorityCounters& counters(uint16_t port, int priority) {
@@ -188,7 +181,6 @@ class SoftSwitch {
   Time now_ = 0;
   uint64_t held_ = 0;
   uint32_t stopped_ = 0;  // how many (port, priority) pairs are stopped by us now
-  uint8_t likely_ = 0;    // priority of the latest frame
 };
 
 }  // namespace weir

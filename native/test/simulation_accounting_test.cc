@@ -231,7 +231,7 @@ TEST_CASE("simulation: jitter delays frames and keeps their order, and only hold
     CHECK(received.lost == 0);
     CHECK(received.duplicate == 0);
     // A frame is never late by more than the jitter and the frames before it.
-    const std::vector<Traced> frames = read_trace(simulation.fabric().trace());
+    const std::vector<Traced> frames = read_trace(simulation.fabric().take_trace());
     const std::vector<Time> sent = times_at(frames, 0);
     const std::vector<Time> forwarded = times_at(frames, 1);
     REQUIRE(sent.size() == kPackets);

@@ -62,7 +62,7 @@ Outcome outcome(Simulation& simulation) {
     o.distribution.insert(o.distribution.end(),
                           {static_cast<double>(h.total()), static_cast<double>(h.max()), h.mean(), h.percentile(0.9) + 0.0});
   }
-  o.trace = simulation.fabric().trace();
+  o.trace = simulation.fabric().take_trace();
   return o;
 }
 
@@ -108,8 +108,8 @@ TEST_CASE("simulation: how a run is cut into calls does not change it") {
     Simulation simulation(config);
     uint64_t before = 0;
     while (!simulation.run(kEnd, events)) {
-      REQUIRE(simulation.fabric().events() == before + events);
-      before += events;
+      REQUIRE(simulation.fabric().events() >= before + events);
+      before = simulation.fabric().events();
     }
     check_same(whole, outcome(simulation));
   }

@@ -65,7 +65,7 @@ std::vector<int> paths(const SimulationConfig& config) {
   CHECK(simulation.flows_ended() == kFlows);
   std::vector<int> taken(kFlows, -1);
   std::vector<uint32_t> frames(kFlows);
-  for (const Traced& frame : read_trace(simulation.fabric().trace())) {
+  for (const Traced& frame : read_trace(simulation.fabric().take_trace())) {
     const uint16_t port = load_be16(frame.bytes.data() + 34);
     const auto number = static_cast<size_t>(port - 0xc000);
     REQUIRE(number < kFlows);

@@ -44,7 +44,7 @@ TEST_CASE("simulation: a packet through one switch takes two times its serialisa
     CHECK(done.bytes == 1'024);
     CHECK(done.start == 12'345);
     CHECK(done.end == 12'345 + 2 * (serialisation + kCable));
-    const std::vector<Traced> frames = read_trace(simulation.fabric().trace());
+    const std::vector<Traced> frames = read_trace(simulation.fabric().take_trace());
     REQUIRE(frames.size() == 2);
     CHECK(frames[0].length == kFrame);
     CHECK(frames[0].at == 12'345 + serialisation);
@@ -68,7 +68,7 @@ TEST_CASE("simulation: frames back to back carry the remainder of a nanosecond f
     config.taps = {{0, 2}, {3, 0}};
     Simulation simulation(config);
     finish(simulation, kMillisecond);
-    const std::vector<Traced> frames = read_trace(simulation.fabric().trace());
+    const std::vector<Traced> frames = read_trace(simulation.fabric().take_trace());
     const std::vector<Time> merged = times_at(frames, 0);
     const std::vector<Time> shared = times_at(frames, 1);
     REQUIRE(merged.size() == 2 * kEach);
@@ -92,7 +92,7 @@ TEST_CASE("simulation: a lone flow at line rate never drifts from it") {
     config.taps = {{1, 0}, {0, 1}};
     Simulation simulation(config);
     finish(simulation, 10 * kMillisecond);
-    const std::vector<Traced> frames = read_trace(simulation.fabric().trace());
+    const std::vector<Traced> frames = read_trace(simulation.fabric().take_trace());
     const std::vector<Time> sent = times_at(frames, 0);
     const std::vector<Time> forwarded = times_at(frames, 1);
     REQUIRE(sent.size() == kPackets);
@@ -126,7 +126,7 @@ TEST_CASE("simulation: a reliable message is complete when its acknowledgement i
         config.taps = {{0, 1}};
         Simulation simulation(config);
         finish(simulation, kMillisecond);
-        const std::vector<Time> forwarded = times_at(read_trace(simulation.fabric().trace()), 0);
+        const std::vector<Time> forwarded = times_at(read_trace(simulation.fabric().take_trace()), 0);
         REQUIRE(forwarded.size() == packets);
         if (packets == 1) CHECK(forwarded[0] == 777 + 2 * time_of(kFrame, rate) + kCable);
         REQUIRE(simulation.finished().size() == 1);
@@ -155,7 +155,7 @@ TEST_CASE("simulation: of messages one at a time each is sent when the one befor
   finish(simulation, kMillisecond);
   REQUIRE(simulation.finished().size() == 3);
   CHECK(simulation.flows_ended() == 1);
-  const std::vector<Time> sent = times_at(read_trace(simulation.fabric().trace()), 0);
+  const std::vector<Time> sent = times_at(read_trace(simulation.fabric().take_trace()), 0);
   REQUIRE(sent.size() == 5 + 1 + 69);
   Time start = 1'000;
   const size_t first_of[3] = {0, 5, 6};
@@ -199,7 +199,7 @@ TEST_CASE("simulation: nothing begins to leave at or after a flow's stop") {
     config.taps = {{1, 0}};
     Simulation simulation(config);
     finish(simulation, 100 * kMillisecond);
-    const std::vector<Time> sent = times_at(read_trace(simulation.fabric().trace()), 0);
+    const std::vector<Time> sent = times_at(read_trace(simulation.fabric().take_trace()), 0);
     REQUIRE(sent.size() > 100);
     CHECK(sent.front() == 1'000 + time_of(kFrame, 100 * kGigabit));
     CHECK(sent.back() - time_of(kFrame, 100 * kGigabit) < kStop);

@@ -131,7 +131,7 @@ TEST_CASE("simulation: traced headers parse and agree with what was sent and cou
     Simulation simulation(config);
     finish(simulation, 20 * kMillisecond);
     CHECK(simulation.flows_ended() >= 1);
-    const std::vector<Traced> frames = read_trace(simulation.fabric().trace());
+    const std::vector<Traced> frames = read_trace(simulation.fabric().take_trace());
     Count at[6];
     Time last[6] = {};
     for (const Traced& frame : frames) {
@@ -173,10 +173,10 @@ TEST_CASE("simulation: a trace has what leaves the tapped ports, and no others")
   config.taps = {{0, 2}};
   Simulation simulation(config);
   finish(simulation, kMillisecond);
-  const std::vector<Traced> first = read_trace(simulation.fabric().trace());
-  simulation.fabric().trace().clear();
+  const std::vector<Traced> first = read_trace(simulation.fabric().take_trace());
+  simulation.fabric().take_trace().clear();
   finish(simulation, 20 * kMillisecond);
-  const std::vector<Traced> second = read_trace(simulation.fabric().trace());
+  const std::vector<Traced> second = read_trace(simulation.fabric().take_trace());
   CHECK(first.size() + second.size() == simulation.fabric().link_counters(2, 1).frames);
   CHECK(first.back().at < second.front().at);
   CHECK(std::all_of(first.begin(), first.end(), [](const Traced& frame) { return frame.tap == 0; }));

@@ -1,0 +1,213 @@
+// What is going to happen, by device and by window of time.
+//
+// Whatever one device does to another takes at least the lookahead: a frame has to cross a link. So within a window no longer
+// than that, devices do not know of each other, and each lives through the whole window by itself: what it needs stays in the
+// caches, however many devices there are (conservative synchronisation; Chandy and Misra 1979). At a device events happen in the
+// order of (time, kind, packet or purpose), and frames that come from one port at one time in the order in which they were sent.
+// That order does not depend on where a run is cut.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/types.h"
+
+namespace weir {
+
+struct Event {
+  Time at = 0;
+  uint32_t kind = 0;    // what happens, and to whom
+  uint32_t packet = 0;  // or what a device is woken for
+  uint32_t device = 0;  // where
+};
+
+// What an event is for is in the two highest bits of its kind; in the others is the port of the device, where it has ports.
+enum EventKind : uint32_t { kArrival = 0, kSwitchWake = 1u << 30, kNicWake = 2u << 30, kEventKinds = 3u << 30 };
+constexpr bool is_frame(const Event& event) { return (event.kind & kEventKinds) == kArrival; }
+
+class Schedule {
+ public:
+  // `lookahead` > 0: at least this long, in ns, passes until what one device does happens at another.
+  Schedule(uint32_t devices, Time lookahead)
+      : devices_(devices),
+        words_((devices + 63) / 64),
+        length_(static_cast<uint64_t>(std::min(kLongest, lookahead))),
+        inboxes_(static_cast<size_t>(devices) * kSlots),
+        active_(static_cast<size_t>(words_) * kSlots) {}
+
+  // Not before the event under way; if at another device, not before window() after it.
+  void push(const Event& event) {
+    const uint64_t window = static_cast<uint64_t>(event.at) / length_;
+    if (window == window_ && under_way_) {
+      own_.push_back(event);
+      std::push_heap(own_.begin(), own_.end(), after);
+    } else if (window - window_ < kSlots) {
+      file(event, window % kSlots);
+    } else {
+      far_.push_back({event, ++far_sequence_});
+      std::push_heap(far_.begin(), far_.end(), later);
+    }
+  }
+  Time window() const { return static_cast<Time>(length_); }
+  uint64_t events() const { return events_; }
+
+  // Calls handle(event) for everything up to `until`, or up to the end of the window in which events() reaches `limit`: then
+  // false. Some time before that, fetch(event): for the caches.
+  template <class Handle, class Fetch>
+  bool run(Time until, uint64_t limit, Handle handle, Fetch fetch) {
+    while (open_window(until)) {
+      const Time end = std::min(static_cast<Time>((window_ + 1) * length_), until + 1);
+      const size_t slot = window_ % kSlots;
+      under_way_ = true;
+      list_devices(slot);
+      for (size_t i = 0; i < list_.size(); ++i) {
+        if (i + 2 < list_.size()) __builtin_prefetch(inboxes_[slot * devices_ + list_[i + 2]].data());
+        if (i + 1 < list_.size()) fetch_first(inboxes_[slot * devices_ + list_[i + 1]], fetch);
+        live(slot, list_[i], end, handle, fetch);
+      }
+      under_way_ = false;
+      if (end > until) break;
+      ++window_;
+      if (events_ >= limit) return false;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr Time kLongest = 1'024;
+  static constexpr uint64_t kSlots = 16;  // windows that are filled already
+  static constexpr size_t kFew = 24;
+  static constexpr size_t kAhead = 8;
+  static constexpr size_t kFetched = 24;
+
+  static bool before(const Event& a, const Event& b) {
+    if (a.at != b.at) return a.at < b.at;
+    if (a.kind != b.kind) return a.kind < b.kind;
+    return !is_frame(a) && a.packet < b.packet;
+  }
+  static bool after(const Event& a, const Event& b) { return before(b, a); }
+
+  struct Far {
+    Event event;
+    uint64_t sequence;
+  };
+  static bool later(const Far& a, const Far& b) {
+    return a.event.at != b.event.at ? a.event.at > b.event.at : a.sequence > b.sequence;
+  }
+
+  void file(const Event& event, size_t slot) {
+    inboxes_[slot * devices_ + event.device].push_back(event);
+    active_[slot * words_ + event.device / 64] |= uint64_t{1} << (event.device % 64);
+    ++counts_[slot];
+  }
+
+  // Makes the earliest window in which anything happens the present one. False when it begins after `until`.
+  bool open_window(Time until) {
+    for (;;) {
+      uint64_t next = UINT64_MAX;
+      for (uint64_t ahead = 0; ahead < kSlots && next == UINT64_MAX; ++ahead) {
+        if (counts_[(window_ + ahead) % kSlots] > 0) next = window_ + ahead;
+      }
+      if (!far_.empty()) next = std::min(next, static_cast<uint64_t>(far_.front().event.at) / length_);
+      if (next == UINT64_MAX || static_cast<Time>(next * length_) > until) return false;
+      window_ = next;
+      const Time end = static_cast<Time>((window_ + 1) * length_);
+      while (!far_.empty() && far_.front().event.at < end) {
+        file(far_.front().event, window_ % kSlots);
+        std::pop_heap(far_.begin(), far_.end(), later);
+        far_.pop_back();
+      }
+      if (counts_[window_ % kSlots] > 0) return true;
+    }
+  }
+
+  // Those with anything in their inboxes, in order; the marks are taken off.
+  void list_devices(size_t slot) {
+    list_.clear();
+    for (uint32_t word = 0; word < words_; ++word) {
+      for (uint64_t left = std::exchange(active_[slot * words_ + word], 0); left != 0; left &= left - 1) {
+        list_.push_back(word * 64 + static_cast<uint32_t>(std::countr_zero(left)));
+      }
+    }
+  }
+
+  template <class Fetch>
+  __attribute__((always_inline)) static void fetch_first(const std::vector<Event>& inbox, Fetch& fetch) {
+    const size_t count = std::min(inbox.size(), kFetched);
+    for (size_t i = 0; i < count; ++i) fetch(inbox[i]);
+  }
+
+  // One device's window up to `end`.
+  template <class Handle, class Fetch>
+  void live(size_t slot, uint32_t device, Time end, Handle& handle, Fetch& fetch) {
+    std::vector<Event>& inbox = inboxes_[slot * devices_ + device];
+    sort(inbox);
+    counts_[slot] -= inbox.size();
+    size_t next = 0;
+    for (;;) {
+      const bool own = !own_.empty() && (next == inbox.size() || before(own_.front(), inbox[next]));
+      if (!own && next == inbox.size()) break;
+      const Event event = own ? own_.front() : inbox[next];
+      if (event.at >= end) break;
+      if (own) {
+        std::pop_heap(own_.begin(), own_.end(), after);
+        own_.pop_back();
+      } else {
+        if (next + kAhead < inbox.size()) fetch(inbox[next + kAhead]);
+        ++next;
+      }
+      ++events_;
+      handle(event);
+    }
+    if (next == inbox.size() && own_.empty()) return inbox.clear();
+    inbox.erase(inbox.begin(), inbox.begin() + static_cast<ptrdiff_t>(next));
+    inbox.insert(inbox.end(), own_.begin(), own_.end());
+    own_.clear();
+    counts_[slot] += inbox.size();
+    active_[slot * words_ + device / 64] |= uint64_t{1} << (device % 64);
+  }
+
+  // Stable. By counting where there are many.
+  void sort(std::vector<Event>& events) {
+    if (events.size() > kFew) {
+      ends_.fill(0);
+      const Time start = static_cast<Time>(window_ * length_);
+      for (const Event& event : events) ++ends_[static_cast<size_t>(event.at - start)];
+      uint32_t sum = 0;
+      for (uint32_t& end : ends_) end = std::exchange(sum, sum + end);
+      sorted_.resize(events.size());
+      for (const Event& event : events) sorted_[ends_[static_cast<size_t>(event.at - start)]++] = event;
+      events.swap(sorted_);
+    }
+    for (size_t i = 1; i < events.size(); ++i) {
+      if (!before(events[i], events[i - 1])) continue;
+      const Event event = events[i];
+      size_t place = i;
+      for (; place > 0 && before(event, events[place - 1]); --place) events[place] = events[place - 1];
+      events[place] = event;
+    }
+  }
+
+  uint32_t devices_;
+  uint32_t words_;
+  uint64_t length_;         // of a window, ns
+  uint64_t window_ = 0;     // the present one, counted from time 0
+  bool under_way_ = false;  // a device is living through it
+  uint64_t events_ = 0;
+  std::vector<uint32_t> list_;               // devices with anything in the present window
+  std::vector<Event> own_;                   // what that device wants to do in it: a heap
+  std::vector<std::vector<Event>> inboxes_;  // by slot and device
+  std::vector<uint64_t> active_;             // by slot: which inboxes have anything
+  std::array<uint64_t, kSlots> counts_{};    // by slot: how much they have
+  std::vector<Far> far_;                     // what lies beyond the slots: a heap
+  uint64_t far_sequence_ = 0;
+  std::array<uint32_t, kLongest> ends_{};
+  std::vector<Event> sorted_;
+};
+
+}  // namespace weir
