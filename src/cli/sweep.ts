@@ -18,7 +18,7 @@ import { type RunSummary, runSweep } from "../sweep/run.js";
 import { loadSweep } from "../sweep/spec.js";
 import { ResultStore } from "../sweep/store.js";
 import { kubernetesManifest, slurmScript, taskCount } from "../sweep/submit.js";
-import { type Cell, groupTable, merge, pointColumns, pointRow, type Table } from "../sweep/table.js";
+import { type Cell, groupTable, type Merged, merge, pointColumns, pointRow, type Table } from "../sweep/table.js";
 import { asUsage, type CliContext, describeError, kExit, UsageError } from "./context.js";
 import { integer } from "./device_options.js";
 import type { AddVerb } from "./program.js";
@@ -295,6 +295,17 @@ function chunkOf({ points }: Plan, index: number, size: number): readonly Point[
   });
 }
 
+/** Statistics leave out what a result does not have, such as the PFC frames of a port that sent none: a mean of the rest. */
+function warnOfAbsent(context: CliContext, { rows }: Merged, collect: readonly string[]): void {
+  collect.forEach((path, i) => {
+    const absent = rows.filter(({ fields }) => fields[i] === undefined).length;
+    if (absent === 0 || absent === rows.length) return;
+    context.stderr.write(
+      `warning: ${path}: absent from ${absent} of ${rows.length} results, which its statistics leave out\n`,
+    );
+  });
+}
+
 function mergeResults(context: CliContext, directory: string, choice: MergeChoice): number {
   const store = asUsage(() => ResultStore.open(directory));
   const plan = asUsage(() => readPlan(choice.points ?? store.planFile));
@@ -306,6 +317,7 @@ function mergeResults(context: CliContext, directory: string, choice: MergeChoic
         columns: pointColumns(plan.sweep, collect),
         rows: merged.rows.map(({ point, fields }) => pointRow(plan.sweep, point, fields)),
       };
+  if (choice.group) warnOfAbsent(context, merged, collect);
   const { columns, rows } = table;
   print(
     context,

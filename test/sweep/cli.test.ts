@@ -97,6 +97,11 @@ describe("weir sweep", () => {
     expect(first).toMatch(/^100KB,2,102000,101000,103000,1414\.2135\d+,,,,$/);
     expect(Number(first.split(",")[5])).toBeCloseTo(deviation, 6);
     expect(rest).toHaveLength(1);
+    expect(grouped.stderr).toBe("");
+    const partly = await sweep([...merge, "--group", "--collect", "totals.odd,totals.goodput_bps,no.such"]);
+    expect(partly.stderr).toContain(
+      "warning: totals.odd: absent from 2 of 4 results, which its statistics leave out\n",
+    );
     const { stdout } = await sweep([
       ...merge,
       "--json",
