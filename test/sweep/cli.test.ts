@@ -98,9 +98,9 @@ describe("weir sweep", () => {
     expect(Number(first.split(",")[5])).toBeCloseTo(deviation, 6);
     expect(rest).toHaveLength(1);
     expect(grouped.stderr).toBe("");
-    const partly = await sweep([...merge, "--group", "--collect", "totals.odd,totals.goodput_bps,no.such"]);
+    const partly = await sweep([...merge, "--group", "--collect", "totals.first,totals.goodput_bps,no.such"]);
     expect(partly.stderr).toContain(
-      "warning: totals.odd: absent from 2 of 4 results, which its statistics leave out\n",
+      "warning: totals.first: absent from 2 of 4 results, which its statistics leave out\n",
     );
     const { stdout } = await sweep([
       ...merge,

@@ -6,7 +6,7 @@ import type { Simulate } from "../../src/sweep/point.js";
 import { sampleResult } from "../report/sample.js";
 
 /**
- * Goodput is 1000 times the seed plus kmax, and an odd seed has a field `odd`. Words of the description: `refuse` fails; `break` throws; `die-once FILE` and `die`
+ * Goodput is 1000 times the seed plus kmax, and seed 1 has a field `first`. Words of the description: `refuse` fails; `break` throws; `die-once FILE` and `die`
  * kill the process; `wait MS` takes its time; `sleep` goes on until it is stopped; `log FILE` notes each run.
  */
 export const fakeSimulate: Simulate = async (scenario, { signal, onProgress }) => {
@@ -27,7 +27,7 @@ export const fakeSimulate: Simulate = async (scenario, { signal, onProgress }) =
   const result = sampleResult(2);
   result.seed = scenario.seed;
   result.totals.goodput_bps = 1000 * scenario.seed + kmax;
-  if (scenario.seed % 2 === 1) result.totals.odd = scenario.seed;
+  if (scenario.seed === 1) result.totals.first = 1;
   return {
     result,
     performance: { cpu_s: performance.now(), wall_s: 1, events: 1, hops: 1, rss_bytes: 1 },
