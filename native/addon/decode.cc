@@ -51,13 +51,8 @@ SwitchDeviceConfig decode_switch(const Fields& f) {
   device.name = f.text("name");
   f.each("ports", [&](const Fields& port) {
     device.ports.push_back(decode_port(port));
-    SwitchParameters::Port parameters;
-    port.number("rate", parameters.rate);
-    port.number("mtu", parameters.mtu);
-    port.number("mac", parameters.mac);
+    SwitchParameters::Port parameters = decode_switch_port(port);
     parameters.offloads = device.ports.back().offloads;
-    if (port.has("priority_rates")) port.numbers("priority_rates", parameters.priority_rates);
-    if (port.has("queue_limits")) port.numbers("queue_limits", parameters.queue_limits);
     p.ports.push_back(parameters);
   });
   decode_switch_behaviour(f, p);
@@ -138,6 +133,16 @@ NicDeviceConfig decode_nic(const Fields& f) {
 }
 
 }  // namespace
+
+SwitchParameters::Port decode_switch_port(const Fields& f) {
+  SwitchParameters::Port port;
+  f.number("rate", port.rate);
+  f.number("mtu", port.mtu);
+  f.number("mac", port.mac);
+  if (f.has("priority_rates")) f.numbers("priority_rates", port.priority_rates);
+  if (f.has("queue_limits")) f.numbers("queue_limits", port.queue_limits);
+  return port;
+}
 
 void decode_switch_behaviour(const Fields& f, SwitchParameters& p) {
   const Fields buffer = f.object("buffer");

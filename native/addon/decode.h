@@ -9,6 +9,8 @@
 namespace weir {
 
 RocePath decode_path(const Fields& path);
+// All but what depends on an interface.
+SwitchParameters::Port decode_switch_port(const Fields& f);
 // All but ports and routes.
 void decode_switch_behaviour(const Fields& f, SwitchParameters& parameters);
 // All but the link's rate and queue pairs.

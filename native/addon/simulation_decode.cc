@@ -9,15 +9,7 @@ namespace {
 SimulatedSwitch decode_switch(const Fields& f) {
   SimulatedSwitch device;
   SwitchParameters& p = device.parameters;
-  f.each("ports", [&](const Fields& port) {
-    SwitchParameters::Port parameters;
-    port.number("rate", parameters.rate);
-    port.number("mtu", parameters.mtu);
-    port.number("mac", parameters.mac);
-    if (port.has("priority_rates")) port.numbers("priority_rates", parameters.priority_rates);
-    if (port.has("queue_limits")) port.numbers("queue_limits", parameters.queue_limits);
-    p.ports.push_back(parameters);
-  });
+  f.each("ports", [&](const Fields& port) { p.ports.push_back(decode_switch_port(port)); });
   decode_switch_behaviour(f, p);
   f.groups("groups", device.groups);
   f.column("group_of_host", device.group_of_host);

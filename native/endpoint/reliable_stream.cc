@@ -114,7 +114,7 @@ void ReliableStream::settle() {
 
 void ReliableStream::receive(Time now, const uint8_t* frame, const PacketMeta& meta) {
   now_ = now;
-  if (role_ == Role::over) return;
+  if (role_ == Role::over) return void(++context_.counters.drop_wrong_state);
   if (role_ == Role::sends) {
     connection_->receive(now, frame, meta);
     return settle();

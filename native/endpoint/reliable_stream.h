@@ -55,7 +55,7 @@ class ReliableStream final : public Transport, private CompletionSink {
   void begin(Time now);
   // Has sent everything, has failed, or was closed.
   bool ended() const { return role_ == Role::over; }
-  // The stream is of no more use: nothing is sent, nothing is told, what comes is ignored, and its memory is free.
+  // The stream is of no more use: nothing is sent, nothing is told, what comes is dropped and counted, and its memory is free.
   void close();
 
   bool understands(uint8_t opcode) const override { return opcode >> 5 == 0; }

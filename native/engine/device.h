@@ -17,10 +17,7 @@ namespace weir {
 // Writes the PFC frame that a device decided on (Packet::pfc_enable, pfc_xoff) into its buffer.
 inline void write_pfc(PacketPool& pool, PacketId id) {
   const Packet& packet = pool[id];
-  PfcFrame frame;
-  frame.enable = packet.pfc_enable;
-  for (size_t p = 0; p < kPriorities; ++p) frame.quanta[p] = (packet.pfc_xoff >> p & 1) != 0 ? kMaxPauseQuanta : 0;
-  build_pfc(pool.data(id), packet.meta.source_mac, frame);
+  build_pfc(pool.data(id), packet.meta.source_mac, pfc_frame(packet));
 }
 
 class Device {

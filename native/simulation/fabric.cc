@@ -36,12 +36,6 @@ Time lookahead_of(const SimulationConfig& config) {
   return least;
 }
 
-std::array<uint16_t, kPriorities> quanta_of(const Packet& frame) {
-  std::array<uint16_t, kPriorities> quanta{};
-  for (size_t p = 0; p < kPriorities; ++p) quanta[p] = (frame.pfc_xoff >> p & 1) != 0 ? kMaxPauseQuanta : 0;
-  return quanta;
-}
-
 }  // namespace
 
 class Fabric::SwitchNode final : public Driver {
@@ -239,11 +233,11 @@ void Fabric::arrive(const Event& event) {
     SoftSwitch& device = switches_[event.device]->device;
     const auto port = static_cast<uint16_t>(event.kind);
     if (packet.meta.kind != FrameKind::pfc) return device.receive(now_, port, id);
-    device.receive_pfc(now_, port, packet.pfc_enable, quanta_of(packet));
+    device.receive_pfc(now_, port, packet.pfc_enable, std::to_array(pfc_frame(packet).quanta));
   } else {
     NicNode& node = *nics_[event.device - switches_.size()];
     if (packet.meta.kind == FrameKind::pfc) {
-      node.device.receive_pfc(now_, packet.pfc_enable, quanta_of(packet));
+      node.device.receive_pfc(now_, packet.pfc_enable, std::to_array(pfc_frame(packet).quanta));
     } else {
       node.device.receive(now_, pool_.data(id), packet.length, packet.meta, Refusal::none);
     }
@@ -257,10 +251,7 @@ void Fabric::record(uint32_t tap, PacketId id, Time at) {
   uint8_t bytes[kHeaderStride] = {};
   uint32_t captured = packet.length;
   if (packet.meta.kind == FrameKind::pfc) {
-    PfcFrame frame;
-    frame.enable = packet.pfc_enable;
-    std::ranges::copy(quanta_of(packet), frame.quanta);
-    captured = build_pfc(bytes, packet.meta.source_mac, frame);
+    captured = build_pfc(bytes, packet.meta.source_mac, pfc_frame(packet));
   } else {
     std::memcpy(bytes, pool_.data(id), kHeaderStride);
     PacketMeta meta = packet.meta;

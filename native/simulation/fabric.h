@@ -54,14 +54,10 @@ class Fabric {
   class SwitchNode;
   class NicNode;
   struct Impaired;
-  struct End {
-    uint32_t device = 0;
-    uint16_t port = 0;
-  };
   struct alignas(64) Direction {
     Time delay = 0;
     std::unique_ptr<Impaired> impaired;
-    End receiver;
+    LinkEnd receiver;
     uint32_t tap = UINT32_MAX;
     LinkCounters counters;
   };

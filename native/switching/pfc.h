@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #include "base/types.h"
+#include "wire/mac_control.h"
+#include "wire/packet.h"
 
 namespace weir {
 
@@ -15,6 +17,14 @@ inline constexpr Rate kFastestLink = 400'000'000'000;
 // What `quanta` pause quanta of 512 bit times last on a link of `rate`, in ns, rounded down. 0 for an unlimited link.
 constexpr Time pause_time(uint16_t quanta, Rate rate) {
   return rate > 0 ? static_cast<Time>(static_cast<uint64_t>(quanta) * 512 * 1'000'000'000 / static_cast<uint64_t>(rate)) : 0;
+}
+
+// What a PFC frame made by a device says: XOFF for as long as there is, or XON.
+inline PfcFrame pfc_frame(const Packet& packet) {
+  PfcFrame frame;
+  frame.enable = packet.pfc_enable;
+  for (size_t p = 0; p < kPriorities; ++p) frame.quanta[p] = (packet.pfc_xoff >> p & 1) != 0 ? kMaxPauseQuanta : 0;
+  return frame;
 }
 
 // The sending side of one port: which priorities are stopped, and when a PFC frame is owed. A stop is refreshed when half
