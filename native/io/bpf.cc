@@ -1,0 +1,201 @@
+#include "io/bpf.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "base/native_error.h"
+
+namespace weir {
+namespace {
+
+constexpr const char* kRights = "needs CAP_BPF and CAP_NET_ADMIN in the initial user namespace: run as root";
+// MIT as all of Weir; only programs with a licence that the GPL is compatible with may call kernel functions.
+constexpr const char* kLicence = "Dual MIT/GPL";
+constexpr int kPseudoMap = 1;       // BPF_PSEUDO_MAP_FD
+constexpr int kPseudoFunction = 2;  // BPF_PSEUDO_KFUNC_CALL
+
+int bpf(bpf_cmd command, bpf_attr& attributes) {
+  return static_cast<int>(::syscall(SYS_bpf, command, &attributes, sizeof attributes));
+}
+
+uint64_t address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+
+void set_name(char (&field)[BPF_OBJ_NAME_LEN], const char* name) { std::strncpy(field, name, sizeof field - 1); }
+
+// The last lines: the reason stands there, before it the whole trace.
+std::string last_lines(const std::string& log) {
+  constexpr int kLines = 4;
+  size_t from = log.find_last_not_of('\n');
+  if (from == std::string::npos) return kRights;
+  const size_t end = from + 1;
+  for (int line = 0; line < kLines && from != std::string::npos && from > 0; ++line) from = log.rfind('\n', from - 1);
+  return log.substr(from == std::string::npos || from == 0 ? 0 : from + 1, end - from);
+}
+
+}  // namespace
+
+void BpfCode::put(int code, Register to, Register from, int16_t offset, int32_t constant) {
+  bpf_insn instruction{};
+  instruction.code = static_cast<uint8_t>(code);
+  instruction.dst_reg = static_cast<uint8_t>(to) & 0xf;
+  instruction.src_reg = static_cast<uint8_t>(from) & 0xf;
+  instruction.off = offset;
+  instruction.imm = constant;
+  code_.push_back(instruction);
+}
+
+void BpfCode::set(Register to, Register from) { put(BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0); }
+void BpfCode::set(Register to, int32_t constant) { put(BPF_ALU64 | BPF_MOV | BPF_K, to, Register::r0, 0, constant); }
+void BpfCode::set_map(Register to, int map) {
+  put(BPF_LD | BPF_DW | BPF_IMM, to, static_cast<Register>(kPseudoMap), 0, map);
+  put(0, Register::r0, Register::r0, 0, 0);
+}
+void BpfCode::add(Register to, Register from) { put(BPF_ALU64 | BPF_ADD | BPF_X, to, from, 0, 0); }
+void BpfCode::add(Register to, int32_t constant) { put(BPF_ALU64 | BPF_ADD | BPF_K, to, Register::r0, 0, constant); }
+void BpfCode::subtract(Register from, Register what) { put(BPF_ALU64 | BPF_SUB | BPF_X, from, what, 0, 0); }
+void BpfCode::bit_and(Register to, int32_t constant) { put(BPF_ALU64 | BPF_AND | BPF_K, to, Register::r0, 0, constant); }
+void BpfCode::shift_left(Register to, int32_t bits) { put(BPF_ALU64 | BPF_LSH | BPF_K, to, Register::r0, 0, bits); }
+void BpfCode::shift_right(Register to, int32_t bits) { put(BPF_ALU64 | BPF_RSH | BPF_K, to, Register::r0, 0, bits); }
+void BpfCode::swap_half(Register to) { put(BPF_ALU | BPF_END | BPF_TO_BE, to, Register::r0, 0, 16); }
+void BpfCode::load(BpfSize size, Register to, Register address, int16_t offset) {
+  put(BPF_LDX | BPF_MEM | static_cast<int>(size), to, address, offset, 0);
+}
+void BpfCode::store(BpfSize size, Register address, int16_t offset, Register from) {
+  put(BPF_STX | BPF_MEM | static_cast<int>(size), address, from, offset, 0);
+}
+void BpfCode::store(BpfSize size, Register address, int16_t offset, int32_t constant) {
+  put(BPF_ST | BPF_MEM | static_cast<int>(size), address, Register::r0, offset, constant);
+}
+void BpfCode::call(int32_t helper) { put(BPF_JMP | BPF_CALL, Register::r0, Register::r0, 0, helper); }
+void BpfCode::call_kernel(uint32_t function) {
+  put(BPF_JMP | BPF_CALL, Register::r0, static_cast<Register>(kPseudoFunction), 0, static_cast<int32_t>(function));
+}
+void BpfCode::leave() { put(BPF_JMP | BPF_EXIT, Register::r0, Register::r0, 0, 0); }
+
+BpfCode::Label BpfCode::label() { return {labels_++}; }
+void BpfCode::bind(Label label) {
+  for (const Jump& jump : jumps_) {
+    if (jump.label == label.index) code_[jump.at].off = static_cast<int16_t>(code_.size() - jump.at - 1);
+  }
+  std::erase_if(jumps_, [&](const Jump& jump) { return jump.label == label.index; });
+}
+void BpfCode::jump(Label to) {
+  jumps_.push_back({code_.size(), to.index});
+  put(BPF_JMP | BPF_JA, Register::r0, Register::r0, 0, 0);
+}
+void BpfCode::jump_if(Register left, BpfTest test, Register right, Label to) {
+  jumps_.push_back({code_.size(), to.index});
+  put(BPF_JMP | static_cast<int>(test) | BPF_X, left, right, 0, 0);
+}
+void BpfCode::jump_if(Register left, BpfTest test, int32_t right, Label to) {
+  jumps_.push_back({code_.size(), to.index});
+  put(BPF_JMP32 | static_cast<int>(test) | BPF_K, left, Register::r0, 0, right);
+}
+
+int bpf_create_map(uint32_t type, uint32_t key_bytes, uint32_t value_bytes, uint32_t entries, const char* name) {
+  bpf_attr attributes{};
+  attributes.map_type = type;
+  attributes.key_size = key_bytes;
+  attributes.value_size = value_bytes;
+  attributes.max_entries = entries;
+  set_name(attributes.map_name, name);
+  const int map = bpf(BPF_MAP_CREATE, attributes);
+  if (map < 0) throw NativeError::from_errno("bpf", "cannot make a BPF map", kRights);
+  return map;
+}
+
+int bpf_load_xdp(std::span<const bpf_insn> code, uint32_t flags, uint32_t interface_index, const char* name) {
+  bpf_attr attributes{};
+  attributes.prog_type = BPF_PROG_TYPE_XDP;
+  attributes.expected_attach_type = BPF_XDP;
+  attributes.insns = address(code.data());
+  attributes.insn_cnt = static_cast<uint32_t>(code.size());
+  attributes.license = address(kLicence);
+  attributes.prog_flags = flags;
+  attributes.prog_ifindex = interface_index;
+  set_name(attributes.prog_name, name);
+  int program = bpf(BPF_PROG_LOAD, attributes);
+  if (program >= 0) return program;
+  std::string log(256 * 1024, '\0');  // once more, for the reason
+  attributes.log_buf = address(log.data());
+  attributes.log_size = static_cast<uint32_t>(log.size());
+  attributes.log_level = 1;
+  program = bpf(BPF_PROG_LOAD, attributes);
+  if (program >= 0) return program;
+  const int reason = errno;
+  log.resize(std::strlen(log.c_str()));
+  const std::string hint = last_lines(log);
+  errno = reason;
+  throw NativeError::from_errno("bpf", "the kernel refuses an XDP program", hint);
+}
+
+int bpf_link_xdp(int program, int interface_index, uint32_t flags) {
+  bpf_attr attributes{};
+  attributes.link_create.prog_fd = static_cast<uint32_t>(program);
+  attributes.link_create.target_ifindex = static_cast<uint32_t>(interface_index);
+  attributes.link_create.attach_type = BPF_XDP;
+  attributes.link_create.flags = flags;
+  return bpf(BPF_LINK_CREATE, attributes);
+}
+
+bool bpf_update(int map, const void* key, const void* value) {
+  bpf_attr attributes{};
+  attributes.map_fd = static_cast<uint32_t>(map);
+  attributes.key = address(key);
+  attributes.value = address(value);
+  attributes.flags = BPF_ANY;
+  return bpf(BPF_MAP_UPDATE_ELEM, attributes) == 0;
+}
+
+// The BPF Type Format: a header, then types, numbered from 1 in their order, then strings (Documentation/bpf/btf.rst).
+uint32_t bpf_kernel_function(const std::string& name) {
+  struct Header {
+    uint16_t magic;
+    uint8_t version, flags;
+    uint32_t header_bytes, type_offset, type_bytes, string_offset, string_bytes;
+  };
+  struct Type {
+    uint32_t name, info, size;
+  };
+  constexpr uint16_t kMagic = 0xeb9f;
+  constexpr uint32_t kFunction = 12;
+  // What follows a Type of each kind: bytes, and bytes for each of its members.
+  struct Extra {
+    uint8_t fixed, each;
+  };
+  constexpr Extra kExtra[] = {{0, 0}, {4, 0}, {0, 0}, {12, 0}, {0, 12}, {0, 12}, {0, 8}, {0, 0}, {0, 0}, {0, 0},
+                              {0, 0}, {0, 0}, {0, 0}, {0, 8},  {4, 0},  {0, 12}, {0, 0}, {4, 0}, {0, 0}, {0, 12}};
+
+  std::ifstream file("/sys/kernel/btf/vmlinux", std::ios::binary);
+  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
+  Header header{};
+  if (bytes.size() < sizeof header) return 0;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  const uint64_t types = uint64_t{header.header_bytes} + header.type_offset;
+  const uint64_t strings = uint64_t{header.header_bytes} + header.string_offset;
+  if (header.magic != kMagic || types + header.type_bytes > bytes.size() || strings + header.string_bytes > bytes.size())
+    return 0;
+  const std::string_view names(bytes.data() + strings, header.string_bytes);
+  uint32_t id = 1;
+  for (uint64_t at = types; at + sizeof(Type) <= types + header.type_bytes; ++id) {
+    Type type;
+    std::memcpy(&type, bytes.data() + at, sizeof type);
+    const uint32_t kind = type.info >> 24 & 0x1f;
+    if (kind >= std::size(kExtra)) return 0;  // a kind of a later kernel, of a length that we do not know
+    if (kind == kFunction && type.name < names.size() &&
+        names.compare(type.name, name.size() + 1, name.c_str(), name.size() + 1) == 0) {
+      return id;
+    }
+    at += sizeof type + kExtra[kind].fixed + uint64_t{kExtra[kind].each} * (type.info & 0xffff);
+  }
+  return 0;
+}
+
+}  // namespace weir

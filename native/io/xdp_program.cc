@@ -1,0 +1,266 @@
+#include "io/xdp_program.h"
+
+#include <linux/if_link.h>
+#include <net/if.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <string>
+
+#include "base/native_error.h"
+#include "io/bpf.h"
+#include "wire/ethernet.h"
+#include "wire/ip.h"
+#include "wire/udp.h"
+
+namespace weir {
+namespace {
+
+using Label = BpfCode::Label;
+using enum BpfRegister;
+using enum BpfSize;
+using enum BpfTest;
+
+// Of <linux/bpf.h>; the headers of older distributions lack them.
+constexpr uint32_t kFragments = 1u << 5;    // BPF_F_XDP_HAS_FRAGS
+constexpr uint32_t kDeviceBound = 1u << 6;  // BPF_F_XDP_DEV_BOUND_ONLY
+
+constexpr uint16_t kEthertypeArp = 0x0806;
+constexpr uint16_t kEthertypeCongestion = 0x22e7;  // congestion notification message, IEEE 802.1Q
+constexpr uint8_t kProtocolIcmpv6 = 58;
+constexpr uint8_t kSolicitation = 135;  // RFC 4861
+constexpr uint8_t kAdvertisement = 136;
+
+constexpr int32_t big_endian(uint16_t value) { return __builtin_bswap16(value); }
+constexpr int32_t big_endian(uint32_t value) { return static_cast<int32_t>(__builtin_bswap32(value)); }
+
+// Registers of the part that looks at a frame: r6 context (kept), r2 a position in the frame, r3 its end, r4 and r5 scratch.
+
+// Goes to `otherwise` unless `bytes` bytes are there from r2 on. Later loads at r2 may then reach so far.
+void require(BpfCode& code, int32_t bytes, Label otherwise) {
+  code.set(r4, r2);
+  code.add(r4, bytes);
+  code.jump_if(r4, above, r3, otherwise);
+}
+
+// r2 is at the ICMPv6 header, behind an IPv6 header without extensions.
+void take_neighbour(BpfCode& code, const std::array<uint8_t, 16>& own, Label take, Label pass) {
+  constexpr int16_t kTarget = 8;                  // in a solicitation
+  constexpr int16_t kDestination = -int16_t{16};  // of the IPv6 header before: advertisements come to who asked
+  const auto compare = [&](int16_t offset) {
+    for (int16_t i = 0; i < 16; i = static_cast<int16_t>(i + 4)) {
+      code.load(word, r5, r2, static_cast<int16_t>(offset + i));
+      code.jump_if(r5, not_equal, big_endian(load_be32(&own[static_cast<size_t>(i)])), pass);
+    }
+    code.jump(take);
+  };
+  const Label advertisement = code.label();
+  require(code, kTarget + 16, pass);
+  code.load(byte, r5, r2, 0);
+  code.jump_if(r5, equal, kAdvertisement, advertisement);
+  code.jump_if(r5, not_equal, kSolicitation, pass);
+  compare(kTarget);
+  code.bind(advertisement);
+  compare(kDestination);
+}
+
+// Goes to `take` or `pass`.
+void select_roce(BpfCode& code, const XdpProgramOptions& options, Label take, Label pass) {
+  const Label untagged = code.label(), ipv4 = code.label(), ipv6 = code.label(), arp = code.label(), udp = code.label();
+  const bool discovery = options.neighbour_address != std::array<uint8_t, 16>{};
+
+  code.load(word, r2, r6, offsetof(xdp_md, data));
+  code.load(word, r3, r6, offsetof(xdp_md, data_end));
+  require(code, kEthernetHeader, pass);
+  code.load(half, r5, r2, kEthernetHeader - 2);
+  code.jump_if(r5, not_equal, big_endian(kEthertypeVlan), untagged);
+  require(code, kEthernetHeader + kVlanTag, pass);
+  code.load(half, r5, r2, kEthernetHeader + kVlanTag - 2);
+  code.add(r2, kVlanTag);
+  code.bind(untagged);
+  code.add(r2, kEthernetHeader);
+  code.jump_if(r5, equal, big_endian(kEthertypeIpv4), ipv4);
+  code.jump_if(r5, equal, big_endian(kEthertypeIpv6), ipv6);
+  code.jump_if(r5, equal, big_endian(kEthertypeMacControl), take);
+  code.jump_if(r5, equal, big_endian(kEthertypeCongestion), take);
+  if (options.arp_address != 0) code.jump_if(r5, equal, big_endian(kEthertypeArp), arp);
+  code.jump(pass);
+
+  code.bind(ipv4);
+  require(code, kIpv4Header, pass);
+  code.load(byte, r5, r2, 9);
+  code.jump_if(r5, not_equal, kProtocolUdp, pass);
+  code.load(half, r5, r2, 6);
+  code.jump_if(r5, any_bit, big_endian(uint16_t{0x3fff}), pass);  // a fragment
+  code.load(byte, r5, r2, 0);
+  code.jump_if(r5, below, 0x45, pass);
+  code.jump_if(r5, above, 0x4f, pass);
+  code.bit_and(r5, 0x0f);
+  code.shift_left(r5, 2);
+  code.add(r2, r5);
+  code.jump(udp);
+
+  code.bind(ipv6);
+  require(code, kIpv6Header, pass);
+  code.load(byte, r5, r2, 0);
+  code.shift_right(r5, 4);
+  code.jump_if(r5, not_equal, 6, pass);
+  code.load(byte, r5, r2, 6);
+  code.add(r2, kIpv6Header);
+  code.jump_if(r5, equal, kProtocolUdp, udp);
+  if (discovery) {
+    code.jump_if(r5, not_equal, kProtocolIcmpv6, pass);
+    take_neighbour(code, options.neighbour_address, take, pass);
+  } else {
+    code.jump(pass);
+  }
+
+  if (options.arp_address != 0) {
+    constexpr int16_t kTarget = 24;
+    code.bind(arp);
+    require(code, kTarget + 4, pass);
+    code.load(word, r5, r2, 0);
+    code.jump_if(r5, not_equal, big_endian(uint32_t{1} << 16 | kEthertypeIpv4), pass);  // of Ethernet and IPv4
+    code.load(word, r5, r2, kTarget);
+    code.jump_if(r5, equal, big_endian(options.arp_address), take);
+    code.jump(pass);
+  }
+
+  code.bind(udp);
+  require(code, kUdpHeader, pass);
+  code.load(half, r5, r2, 2);
+  code.jump_if(r5, not_equal, big_endian(kRocePort), pass);
+}
+
+// Goes to `otherwise` if there is no room. `vlan_function`: BTF id of bpf_xdp_metadata_rx_vlan_tag(), or 0.
+void write_metadata(BpfCode& code, bool stamp, uint32_t vlan_function, Label otherwise) {
+  constexpr int32_t kBytes = sizeof(XdpMetadata);
+  constexpr int16_t kTpid = -8, kTci = -16;  // on the stack
+  if (vlan_function != 0) {
+    code.store(double_word, frame, kTpid, 0);
+    code.store(double_word, frame, kTci, 0);
+    code.set(r1, r6);
+    code.set(r2, frame);
+    code.add(r2, kTpid);
+    code.set(r3, frame);
+    code.add(r3, kTci);
+    code.call_kernel(vlan_function);  // leaves the zeros if there is no tag
+  }
+  code.set(r7, 0);
+  if (stamp) {
+    code.call(BPF_FUNC_ktime_get_ns);
+    code.set(r7, r0);
+  }
+  code.load(word, r2, r6, offsetof(xdp_md, data));
+  code.load(word, r3, r6, offsetof(xdp_md, data_meta));
+  code.subtract(r2, r3);  // what another program may have left there is overwritten
+  code.add(r2, -kBytes);
+  code.set(r1, r6);
+  code.call(BPF_FUNC_xdp_adjust_meta);
+  code.jump_if(r0, not_equal, 0, otherwise);
+  code.load(word, r2, r6, offsetof(xdp_md, data_meta));
+  code.load(word, r3, r6, offsetof(xdp_md, data));
+  require(code, kBytes, otherwise);
+  code.store(double_word, r2, offsetof(XdpMetadata, stamp), r7);
+  code.set(r4, 0);
+  code.set(r5, 0);
+  if (vlan_function != 0) {
+    code.load(half, r4, frame, kTci);
+    code.load(half, r5, frame, kTpid);
+    code.swap_half(r5);
+  }
+  code.store(half, r2, offsetof(XdpMetadata, vlan_tci), r4);
+  code.store(half, r2, offsetof(XdpMetadata, vlan_tpid), r5);
+  code.store(word, r2, offsetof(XdpMetadata, mark), static_cast<int32_t>(XdpMetadata::kMark));
+}
+
+BpfCode assemble(const XdpProgramOptions& options, int sockets, uint32_t vlan_function) {
+  BpfCode code;
+  const Label take = code.label(), redirect = code.label(), pass = code.label();
+  code.set(r6, r1);
+  if (options.roce_only) select_roce(code, options, take, pass);
+  code.bind(take);
+  if (options.stamp || vlan_function != 0) write_metadata(code, options.stamp, vlan_function, redirect);
+  code.bind(redirect);
+  code.set_map(r1, sockets);
+  code.load(word, r2, r6, offsetof(xdp_md, rx_queue_index));
+  code.set(r3, XDP_PASS);  // where the queue has no socket
+  code.call(BPF_FUNC_redirect_map);
+  code.leave();
+  if (options.roce_only) {  // the verifier refuses code that nothing leads to
+    code.bind(pass);
+    code.set(r0, XDP_PASS);
+    code.leave();
+  }
+  return code;
+}
+
+std::string interface_name(int index) {
+  char name[IF_NAMESIZE];
+  return ::if_indextoname(static_cast<unsigned>(index), name) != nullptr ? name : "interface " + std::to_string(index);
+}
+
+const char* remedy(int error_number) {
+  switch (error_number) {
+    case EBUSY:
+    case EEXIST:
+      return "it has an XDP program already: `ip link set dev NAME xdp off` or `xdpgeneric off`, or end the program that holds "
+             "it";
+    case EOPNOTSUPP:
+      return "its driver cannot run XDP programs with these options: xdp_mode: generic, or backend: af_packet";
+    case ERANGE:
+    case EINVAL:
+      return "its MTU, or on veth its peer's, may be too large, or its settings rule XDP out: lower the MTU, or xdp_mode: "
+             "generic";
+    case ENOTCONN:
+      return "the other end of a veth pair must exist";
+    default:
+      return "needs CAP_BPF and CAP_NET_ADMIN: run as root; backend: af_packet does without";
+  }
+}
+
+}  // namespace
+
+XdpProgram::XdpProgram(const XdpProgramOptions& options)
+    : options_(options),
+      sockets_(bpf_create_map(BPF_MAP_TYPE_XSKMAP, sizeof(uint32_t), sizeof(uint32_t), options.queues, "weir_sockets")) {
+  if (options_.vlan && !options_.generic) {
+    static const uint32_t kVlanFunction = bpf_kernel_function("bpf_xdp_metadata_rx_vlan_tag");
+    try {
+      if (kVlanFunction != 0) load(kVlanFunction);
+    } catch (const NativeError&) {
+      // Not with this driver. Anything else that is wrong comes up again below.
+    }
+  }
+  if (!program_) load(0);
+}
+
+void XdpProgram::load(uint32_t vlan_function) {
+  const bool vlan = vlan_function != 0;
+  const BpfCode code = assemble(options_, sockets_.get(), vlan_function);
+  const uint32_t flags = (options_.frags ? kFragments : 0) | (vlan ? kDeviceBound : 0);
+  const uint32_t bound_to = vlan ? static_cast<uint32_t>(options_.interface_index) : 0;
+  program_.emplace(bpf_load_xdp(code.instructions(), flags, bound_to, "weir_receive"));
+  has_vlan_ = vlan;
+}
+
+void XdpProgram::attach() {
+  const int link =
+      bpf_link_xdp(program_->get(), options_.interface_index, options_.generic ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE);
+  if (link < 0) {
+    const int reason = errno;
+    const std::string what = "cannot attach an XDP program to " + interface_name(options_.interface_index);
+    errno = reason;
+    throw NativeError::from_errno("bpf", what, remedy(reason));
+  }
+  link_.emplace(link);
+}
+
+void XdpProgram::insert(uint32_t queue, int socket) {
+  if (bpf_update(sockets_.get(), &queue, &socket)) return;
+  throw NativeError::from_errno("bpf", "cannot hand queue " + std::to_string(queue) + " to an AF_XDP socket",
+                                "the socket needs a receive ring, and the queue a place in the map");
+}
+
+}  // namespace weir

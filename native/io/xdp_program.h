@@ -1,0 +1,70 @@
+// The XDP program that hands the frames of an interface to AF_XDP sockets: one map of sockets, one program, one link. Nothing of
+// it outlasts the process, however that ends. Needs CAP_BPF and CAP_NET_ADMIN, and for the tag beside the frame Linux 6.8.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "io/network_namespace.h"
+
+namespace weir {
+
+struct XdpProgramOptions {
+  int interface_index = 0;  // in the calling thread's network namespace
+  uint32_t queues = 1;      // receive queues, that is sockets, at most
+  bool generic = false;     // before the network stack, for any driver; else in the driver
+  bool frags = false;       // frames may lie in several buffers: needed for those above about 3,500 bytes
+  bool stamp = false;       // XdpMetadata with the time
+  bool vlan = false;        // XdpMetadata with the tag beside the frame
+  // For an endpoint on an interface that the host's own stack uses too. RoCEv2 (UDP port 4791, not a fragment), MAC control and
+  // QCN's congestion notification messages (IEEE 802.1Q, ethertype 0x22e7) are taken, each with or without one 802.1Q tag. All
+  // else goes on to the stack, untouched.
+  bool roce_only = false;
+  // With roce_only: ARP for this address is taken, too (10.0.0.1 is 0x0a000001; 0: none), and neighbour discovery for this one
+  // (all zero: none). For addresses that the stack does not have.
+  uint32_t arp_address = 0;
+  std::array<uint8_t, 16> neighbour_address{};
+};
+
+// Directly in front of each frame taken, if metadata_bytes() is not 0. A driver may have no room for it (none of those with zero
+// copy, and not veth): then the bytes there are whatever was there before. So the reader looks at `mark`, and clears it once it
+// has read.
+struct XdpMetadata {
+  static constexpr uint32_t kMark = 0x57e15eed;
+
+  uint64_t stamp = 0;      // bpf_ktime_get_ns(): CLOCK_MONOTONIC; 0 without `stamp`
+  uint16_t vlan_tci = 0;   // the tag that the sender left to its interface, or that this one has taken out
+  uint16_t vlan_tpid = 0;  // 0x8100 or 0x88a8; 0: there is none beside the frame. In it there may be one all the same
+  uint32_t mark = 0;
+};
+static_assert(sizeof(XdpMetadata) == 16);
+
+class XdpProgram {
+ public:
+  // Loads the program, and does not attach it yet. Throws NativeError: EPERM, or what the verifier says.
+  explicit XdpProgram(const XdpProgramOptions& options);
+  // From here on frames are taken from queues that have a socket; those of others go to the stack. In the constructor's
+  // namespace. Throws NativeError: EBUSY (there is a program already), EOPNOTSUPP (native: the driver cannot), ERANGE or EINVAL
+  // (native: the MTU is too large for one buffer, or for the driver's), ...
+  void attach();
+  // `socket`: an AF_XDP socket with a receive ring. A socket leaves the map when it is closed. Throws NativeError.
+  void insert(uint32_t queue, int socket);
+
+  uint32_t metadata_bytes() const { return options_.stamp || has_vlan_ ? sizeof(XdpMetadata) : 0; }
+  // Whether tags beside the frame are seen: not in generic mode, nor before Linux 6.8, and nothing is there if the driver does
+  // not tell.
+  bool has_vlan() const { return has_vlan_; }
+  int descriptor() const { return program_->get(); }
+
+ private:
+  void load(uint32_t vlan_function);
+
+  const XdpProgramOptions options_;
+  const Descriptor sockets_;
+  std::optional<Descriptor> program_;
+  std::optional<Descriptor> link_;
+  bool has_vlan_ = false;
+};
+
+}  // namespace weir
