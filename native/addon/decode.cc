@@ -29,6 +29,11 @@ PortConfig decode_port(const Fields& f) {
   if (f.has("namespace_path")) port.namespace_path = f.text("namespace_path");
   if (f.has("roce_only")) f.boolean("roce_only", port.roce_only);
   if (f.has("offloads")) f.boolean("offloads", port.offloads);
+  if (f.has("receive")) f.choice("receive", port.receive, {"af_packet", "af_xdp"});
+  if (f.has("transmit")) f.choice("transmit", port.transmit, {"af_packet", "af_xdp"});
+  if (f.has("ring")) f.number("ring", port.ring);
+  if (f.has("xdp_mode")) port.xdp_generic = f.text("xdp_mode") == "generic";
+  if (f.has("arp_address")) f.number("arp_address", port.arp_address);
   if (f.has("capture")) port.capture_file = f.text("capture");
   return port;
 }
@@ -52,7 +57,7 @@ SwitchDeviceConfig decode_switch(const Fields& f) {
   f.each("ports", [&](const Fields& port) {
     device.ports.push_back(decode_port(port));
     SwitchParameters::Port parameters = decode_switch_port(port);
-    parameters.offloads = device.ports.back().offloads;
+    parameters.offloads = device.ports.back().offloads && device.ports.back().transmit == Backend::af_packet;
     p.ports.push_back(parameters);
   });
   decode_switch_behaviour(f, p);
@@ -215,6 +220,8 @@ WorkerConfig decode_worker(const Napi::Object& object) {
   f.number("seed", config.seed);
   f.number("packets", config.packets);
   f.number("packet_bytes", config.packet_bytes);
+  if (f.has("super_frames")) f.number("super_frames", config.super_frames);
+  if (f.has("polling")) f.choice("polling", config.polling, {"busy", "adaptive", "interrupt"});
   f.number("quantum", config.quantum);
   f.number("sample_interval", config.sample_interval);
   f.number("reset_after", config.reset_after);

@@ -6,23 +6,10 @@
 #include "addon/errors.h"
 #include "addon/inspect.h"
 #include "addon/samples.h"
-#include "io/af_packet.h"
+#include "engine/open_port.h"
 
 namespace weir {
 namespace {
-
-std::unique_ptr<PacketPort> open_af_packet(const PortConfig& config, const PortClock& clock) {
-  AfPacketOptions options;
-  options.interface = config.interface;
-  options.namespace_fd = config.namespace_fd;
-  options.namespace_path = config.namespace_path;
-  options.slot_bytes = config.slot_bytes;
-  options.receive_slots = config.receive_slots;
-  options.promiscuous = true;
-  options.offloads = config.offloads;
-  options.roce_only = config.roce_only;
-  return std::make_unique<AfPacketPort>(options, clock);
-}
 
 // The switch or NIC that the first argument names by its position among its kind.
 template <class Devices>
@@ -66,7 +53,7 @@ WorkerHandle::WorkerHandle(const Napi::CallbackInfo& info) : Napi::ObjectWrap<Wo
   const Napi::Env env = info.Env();
   env_ = env;
   if (!info[0].IsObject()) throw Napi::TypeError::New(env, "Worker(config, onDoorbell?): config must be an object");
-  translated(env, [&] { worker_ = std::make_unique<Worker>(decode_worker(info[0].As<Napi::Object>()), open_af_packet); });
+  translated(env, [&] { worker_ = std::make_unique<Worker>(decode_worker(info[0].As<Napi::Object>()), open_packet_port); });
   if (info[1].IsFunction()) {
     doorbell_ = Napi::ThreadSafeFunction::New(env, info[1].As<Napi::Function>(), "weir doorbell", 1, 1);
     rings_ = true;

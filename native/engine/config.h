@@ -11,19 +11,32 @@
 #include "endpoint/soft_nic.h"
 #include "io/impairment.h"
 #include "io/packet_port.h"
+#include "io/umem.h"
 #include "switching/soft_switch.h"
 
 namespace weir {
 
+enum class Backend : uint8_t { af_packet, af_xdp };
+
+// How a worker's thread waits. busy: never sleeps. adaptive: looks for frames without pause while they come and 2 ms longer, then
+// sleeps until some do. interrupt: sleeps `quantum` between two turns under load, which leaves the CPU to others.
+enum class Polling : uint8_t { busy, adaptive, interrupt };
+
 struct PortConfig {
   std::string name;  // in counter labels: the peer's name
   std::string interface;
-  std::string namespace_path;  // of its network namespace; empty: namespace_fd counts
-  int namespace_fd = -1;       // -1: the process's own network namespace
-  uint32_t slot_bytes = 2048;  // largest frame that may arrive, tag included
-  uint32_t receive_slots = 1024;
+  std::string namespace_path;     // of its network namespace; empty: namespace_fd counts
+  int namespace_fd = -1;          // -1: the process's own network namespace
+  uint32_t slot_bytes = 2048;     // largest frame that may arrive, tag included
+  uint32_t receive_slots = 1024;  // of a packet socket's ring
+  Backend receive = Backend::af_packet;
+  Backend transmit = Backend::af_packet;
+  uint32_t ring = 512;       // frames in each ring of an AF_XDP socket
+  bool xdp_generic = false;  // XDP of the kernel's stack instead of the driver's
+  uint32_t arp_address = 0;  // with roce_only, where AF_XDP receives: ARP for this IPv4 address is for us; 0: none
+  bool uses_af_xdp() const { return receive == Backend::af_xdp || transmit == Backend::af_xdp; }
   bool roce_only = false;  // the host's own stack uses the interface too: the kernel passes only RoCEv2, ARP and MAC control
-  bool offloads = false;   // partial checksums and super-frames pass: packet_bytes must be kMaxSuperFrame or more
+  bool offloads = false;   // partial checksums and super-frames pass, where the backends are packet sockets
   Rate rate = 0;           // of the link: spaces arrivals
   Time delay = 0;          // propagation, added to every arrival
   bool impaired = false;
@@ -62,8 +75,10 @@ struct WorkerConfig {
   std::string name;
   int cpu = -1;  // to run on; -1: any
   uint64_t seed = 1;
-  uint32_t packets = 4096;  // descriptors, each with packet_bytes of memory
+  uint32_t packets = 4096;  // each with room for packet_bytes
   uint32_t packet_bytes = 2048;
+  uint32_t super_frames = 0;  // packets of kMaxSuperFrame more
+  Polling polling = Polling::interrupt;
   Time quantum = 25'000;     // least time between two turns under load, ns
   Time sample_interval = 0;  // 0: no samples
   Time reset_after = 0;      // when distributions start afresh, ns after begin()
@@ -71,6 +86,7 @@ struct WorkerConfig {
   std::vector<NicDeviceConfig> nics;
 };
 
-using PortFactory = std::function<std::unique_ptr<PacketPort>(const PortConfig&, const PortClock&)>;
+// The last is null in a worker without AF_XDP ports.
+using PortFactory = std::function<std::unique_ptr<PacketPort>(const PortConfig&, const PortClock&, Umem*)>;
 
 }  // namespace weir

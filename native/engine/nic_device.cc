@@ -32,9 +32,9 @@ NicDevice::NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort por
   ports_.push_back(std::move(port));
 }
 
-void NicDevice::accept(const WirePort::Arrival& arrival) {
-  const RxFrame& frame = arrival.frame;
-  if (arrival.at < nic_.now()) ++nic_.counters().stragglers;
+void NicDevice::accept(const RxFrame& frame) {
+  const Time at = frame.stamp;
+  if (at < nic_.now()) ++nic_.counters().stragglers;
   PacketMeta meta;
   const Refusal refusal =
       frame.vlan_stripped ? classify(frame.data, frame.length, meta, frame.vlan_tci) : classify(frame.data, frame.length, meta);
@@ -42,16 +42,16 @@ void NicDevice::accept(const WirePort::Arrival& arrival) {
   uint16_t quanta = 0;
   switch (meta.kind) {
     case FrameKind::pfc:
-      if (parse_pfc(frame.data, frame.length, pfc)) return nic_.receive_pfc(arrival.at, pfc.enable, std::to_array(pfc.quanta));
+      if (parse_pfc(frame.data, frame.length, pfc)) return nic_.receive_pfc(at, pfc.enable, std::to_array(pfc.quanta));
       break;
     case FrameKind::pause:
-      if (parse_pause(frame.data, frame.length, quanta)) return nic_.receive_pause(arrival.at, quanta);
+      if (parse_pause(frame.data, frame.length, quanta)) return nic_.receive_pause(at, quanta);
       break;
     case FrameKind::mac_control:
       break;
     default:
-      if (nic_.receive(arrival.at, frame.data, frame.length, meta, refusal) == SoftNic::Disposition::punt) {
-        punted_.push(index_, 0, arrival.at, std::span(frame.data, frame.length));
+      if (nic_.receive(at, frame.data, frame.length, meta, refusal) == SoftNic::Disposition::punt) {
+        punted_.push(index_, 0, at, std::span(frame.data, frame.length));
       }
       return;
   }

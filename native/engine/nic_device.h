@@ -34,7 +34,7 @@ class NicDevice final : public Device {
   bool destroy_queue_pair(uint32_t qpn);
 
  private:
-  void accept(const WirePort::Arrival& arrival);
+  void accept(const RxFrame& frame);
   void take_work();
 
   NicDeviceConfig config_;

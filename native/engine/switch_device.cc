@@ -1,5 +1,6 @@
 #include "engine/switch_device.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -11,16 +12,19 @@
 namespace weir {
 namespace {
 
+constexpr size_t kBurst = 64;         // frames read of a port before they are forwarded: what the caches hold
+constexpr size_t kPrefetchAhead = 4;  // frames
+
 // Copies a frame into `out`, with the tag that the kernel took out put back; returns its length.
 uint32_t copy_frame(const RxFrame& frame, uint8_t* out) {
   if (!frame.vlan_stripped) {
-    std::memcpy(out, frame.data, frame.length);
+    std::memmove(out, frame.data, frame.length);
     return frame.length;
   }
-  std::memcpy(out, frame.data, 12);
+  std::memmove(out + 16, frame.data + 12, frame.length - 12);
+  std::memmove(out, frame.data, 12);
   store_be16(out + 12, frame.vlan_tpid);
   store_be16(out + 14, frame.vlan_tci);
-  std::memcpy(out + 16, frame.data + 12, frame.length - 12);
   return frame.length + kVlanTag;
 }
 
@@ -55,49 +59,58 @@ void SwitchDevice::install_routes() {
   }
 }
 
-void SwitchDevice::accept(uint16_t port, const WirePort::Arrival& arrival) {
+// The frame as a packet of ours; kNoPacket, and counted, when it cannot be one.
+PacketId SwitchDevice::admit(uint16_t port, const RxFrame& frame) {
   SwitchPortCounters& counters = switch_.counters(port);
-  const RxFrame& frame = arrival.frame;
-  if (arrival.at < switch_.now()) ++counters.stragglers;
   if (frame.length < kEthernetHeader) {
     ++counters.rx_packets;
     ++counters.drop_runt;
-    return;
+    return kNoPacket;
   }
-  PacketMeta meta;
-  const PacketId id = pool_.allocate();
-  if (id == kNoPacket || frame.length + kVlanTag > pool_.stride()) {
+  const bool ours = frame.packet != nullptr && (!frame.vlan_stripped || frame.length + kVlanTag <= pool_.room());
+  const PacketId id = ours ? take(frame) : pool_.allocate(frame.length + kVlanTag);
+  if (id == kNoPacket) {
     ++counters.rx_packets;
     ++counters.drop_no_descriptor;
-    if (id != kNoPacket) pool_.free(id);
-    return;
+    return id;
   }
   Packet& packet = pool_[id];
   packet = Packet{};
-  packet.length = copy_frame(frame, pool_.data(id));
+  packet.length = ours && !frame.vlan_stripped ? frame.length : copy_frame(frame, pool_.data(id));
   packet.offload = frame.offload;
   if (frame.vlan_stripped) packet.offload.checksum_start = static_cast<uint16_t>(packet.offload.checksum_start + kVlanTag);
   if (packet.offload.pending() && !check_offload(pool_.data(id), packet.length, packet.offload)) {
     ++counters.rx_packets;
     ++counters.drop_offload_refused;
-    return pool_.free(id);
+    pool_.free(id);
+    return kNoPacket;
   }
+  return id;
+}
+
+void SwitchDevice::accept(uint16_t port, const RxFrame& frame) {
+  SwitchPortCounters& counters = switch_.counters(port);
+  const Time at = frame.stamp;
+  if (at < switch_.now()) ++counters.stragglers;
+  const PacketId id = admit(port, frame);
+  if (id == kNoPacket) return;
+  Packet& packet = pool_[id];
   classify(pool_.data(id), packet.length, packet.meta);
   const FrameKind kind = packet.meta.kind;
   if (kind != FrameKind::pause && kind != FrameKind::pfc && kind != FrameKind::mac_control) {
     // Link-local group addresses stay here: the slow path may want them (LLDP), the switch counts them as not forwarded.
     if ((packet.meta.destination_mac & ~0xfull) == 0x0180c2000000) {
-      punted_.push(index_, port, arrival.at, std::span(pool_.data(id), packet.length));
+      punted_.push(index_, port, at, std::span(pool_.data(id), packet.length));
     }
-    switch_.receive(arrival.at, port, id);
+    switch_.receive(at, port, id);
     return;
   }
   PfcFrame pfc{};
   uint16_t quanta = 0;
   if (kind == FrameKind::pfc && parse_pfc(pool_.data(id), packet.length, pfc)) {
-    switch_.receive_pfc(arrival.at, port, pfc.enable, std::to_array(pfc.quanta));
+    switch_.receive_pfc(at, port, pfc.enable, std::to_array(pfc.quanta));
   } else if (kind == FrameKind::pause && parse_pause(pool_.data(id), packet.length, quanta)) {
-    switch_.receive_pause(arrival.at, port, quanta);
+    switch_.receive_pause(at, port, quanta);
   } else {
     ++counters.rx_mac_control_unknown;
   }
@@ -113,9 +126,21 @@ void SwitchDevice::write_bytes(PacketId id) {
   }
 }
 
+// Reads a burst of each port at a time. A port that has more to read has been seen up to its newest frame only, and no other port
+// may get ahead of that.
 void SwitchDevice::turn(Time horizon, Time) {
+  Time reached;
+  do {
+    reached = horizon;
+    for (WirePort& port : ports_) {
+      if (!port.poll(kBurst)) reached = std::min(reached, port.newest());
+    }
+    live_until(reached);
+  } while (reached < horizon);
+}
+
+void SwitchDevice::live_until(Time horizon) {
   for (uint16_t p = 0; p < ports_.size(); ++p) {
-    ports_[p].poll();
     const Time at = ports_[p].next_arrival();
     if (at <= horizon) {
       arrivals_.set(p, at);
@@ -124,15 +149,16 @@ void SwitchDevice::turn(Time horizon, Time) {
     }
   }
   while (!arrivals_.empty()) {
-    const uint16_t p = static_cast<uint16_t>(arrivals_.top());
-    accept(p, ports_[p].front());
-    ports_[p].pop();
-    const Time at = ports_[p].next_arrival();
-    if (at <= horizon) {
-      arrivals_.set(p, at);
-    } else {
-      arrivals_.remove(p);
-    }
+    const uint32_t p = arrivals_.pop();
+    WirePort& port = ports_[p];
+    // This port's frames, as long as none of another port comes before.
+    const Time until = arrivals_.empty() ? horizon : arrivals_.top_key() - (arrivals_.top() < p ? 1 : 0);
+    do {
+      if (const RxFrame* ahead = port.peek(kPrefetchAhead); ahead != nullptr) __builtin_prefetch(ahead->data);
+      accept(static_cast<uint16_t>(p), port.front());
+      port.pop();
+    } while (port.next_arrival() <= until);
+    if (port.next_arrival() <= horizon) arrivals_.set(p, port.next_arrival());
   }
   switch_.advance(horizon);
   for (uint16_t p = 0; p < ports_.size(); ++p) {

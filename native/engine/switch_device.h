@@ -32,7 +32,9 @@ class SwitchDevice final : public Device {
 
  private:
   void install_routes();
-  void accept(uint16_t port, const WirePort::Arrival& arrival);
+  void live_until(Time horizon);
+  void accept(uint16_t port, const RxFrame& frame);
+  PacketId admit(uint16_t port, const RxFrame& frame);
   void write_bytes(PacketId id);
 
   SwitchDeviceConfig config_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <utility>
 
 #include "base/native_error.h"
@@ -9,7 +10,7 @@
 namespace weir {
 
 WirePort::WirePort(std::unique_ptr<PacketPort> port, Rate rate, Time delay, size_t window)
-    : port_(std::move(port)), link_(rate), delay_(delay), window_(window) {
+    : port_(std::move(port)), link_(rate), delay_(delay), window_(std::bit_ceil(window)) {
   outgoing_.reserve(window);
 }
 
@@ -50,26 +51,28 @@ bool WirePort::check() {
   return std::exchange(up_, up) != up || reopened;
 }
 
-void WirePort::poll() {
-  if (!up_) return;
-  std::array<RxFrame, 64> burst;
-  while (count_ + used_ < window_.size()) {
-    const size_t room = std::min(burst.size(), window_.size() - count_ - used_);
-    const size_t got = port_->receive(std::span(burst.data(), room));
-    for (size_t i = 0; i < got; ++i) {
-      const RxFrame& frame = burst[i];
-      const uint32_t bytes = wire_bytes(frame.length + (frame.vlan_stripped ? 4 : 0));
-      // The stamp is of the last bit: the frame began its own length earlier, or when the link fell free.
-      const Time own = link_.rate() > 0
-                           ? static_cast<Time>(static_cast<uint64_t>(bytes) * 8 * kSecond / static_cast<uint64_t>(link_.rate()))
-                           : 0;
-      window_[(first_ + count_) % window_.size()] = {frame,
-                                                     std::max(frame.stamp, link_.finish(frame.stamp - own, bytes)) + delay_};
-      ++count_;
-    }
+bool WirePort::poll(size_t burst) {
+  if (!up_) return true;
+  const size_t mask = window_.size() - 1;
+  while (burst > 0 && count_ + used_ < window_.size()) {
+    const size_t end = (first_ + count_) & mask;
+    const size_t room = std::min({burst, window_.size() - count_ - used_, window_.size() - end});
+    const size_t got = port_->receive(std::span(&window_[end], room));
+    for (size_t i = 0; i < got; ++i) newest_ = window_[end + i].stamp = arrival(window_[end + i]);
+    count_ += got;
     received_ += got;
-    if (got < room) return;
+    burst -= got;
+    if (got < room) return true;
   }
+  return false;
+}
+
+Time WirePort::arrival(const RxFrame& frame) {
+  if (link_.rate() == 0) return std::max(frame.stamp + delay_, newest_);
+  const uint32_t bytes = wire_bytes(frame.length + (frame.vlan_stripped ? 4 : 0));
+  // The stamp is of the last bit: the frame began its own length earlier, or when the link fell free.
+  const Time own = static_cast<Time>(static_cast<uint64_t>(bytes) * 8 * kSecond / static_cast<uint64_t>(link_.rate()));
+  return std::max(frame.stamp, link_.finish(frame.stamp - own, bytes)) + delay_;
 }
 
 void WirePort::give_back() {
@@ -90,10 +93,10 @@ size_t WirePort::flush(PacketPool& pool) {
     const size_t count = std::min(burst.size(), outgoing_.size() - done);
     for (size_t i = 0; i < count; ++i) {
       const PacketId id = outgoing_[done + i];
-      burst[i] = {pool.data(id), pool[id].length, pool[id].offload};
+      burst[i] = {pool.data(id), pool[id].length, pool[id].offload, id};
     }
     const size_t taken = port_->transmit(std::span(burst.data(), count));
-    for (size_t i = 0; i < taken; ++i) pool.free(outgoing_[done + i]);
+    for (size_t i = 0; i < taken && !port_->keeps_packets(); ++i) pool.free(outgoing_[done + i]);
     done += taken;
     if (taken < count) break;
   }

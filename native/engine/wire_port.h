@@ -27,24 +27,24 @@ WEIR_DEFINE_COUNTERS(WirePortCounters, WEIR_WIRE_PORT_COUNTERS);
 
 class WirePort {
  public:
-  struct Arrival {
-    RxFrame frame;
-    Time at = 0;
-  };
-
   // `window`: most frames held between being read and their arrival time; no less than the port's receive slots.
   WirePort(std::unique_ptr<PacketPort> port, Rate rate, Time delay, size_t window);
 
-  // Reads all that waits.
-  void poll();
+  // Reads what waits, up to `burst` frames and the room there is. Returns whether it has read all.
+  bool poll(size_t burst = SIZE_MAX);
+  // When the newest frame read so far arrived; 0 if none was.
+  Time newest() const { return newest_; }
   // Whether what has been read and not yet taken fills half the room or more: the host falls behind, and will lose frames.
   bool crowded() const { return count_ >= window_.size() / 2; }
   // When the oldest frame arrives; kNever if none is here.
-  Time next_arrival() const { return count_ > 0 ? window_[first_].at : kNever; }
-  const Arrival& front() const { return window_[first_]; }
+  Time next_arrival() const { return count_ > 0 ? window_[first_].stamp : kNever; }
+  // The oldest frame; its stamp is when it arrives.
+  const RxFrame& front() const { return window_[first_]; }
+  // The frame that comes `ahead` behind it, if it has been read: worth a prefetch.
+  const RxFrame* peek(size_t ahead) const { return ahead < count_ ? &window_[(first_ + ahead) & (window_.size() - 1)] : nullptr; }
   // Done with front(): its bytes go back to the port with the next give_back().
   void pop() {
-    first_ = (first_ + 1) % window_.size();
+    first_ = (first_ + 1) & (window_.size() - 1);
     --count_;
     ++used_;
   }
@@ -74,11 +74,13 @@ class WirePort {
 
  private:
   void abandon();
+  Time arrival(const RxFrame& frame);
 
   std::unique_ptr<PacketPort> port_;
   Serializer link_;
   Time delay_;
-  std::vector<Arrival> window_;
+  std::vector<RxFrame> window_;  // circular, a power of two; stamps are arrivals
+  Time newest_ = 0;
   size_t first_ = 0;
   size_t count_ = 0;
   size_t used_ = 0;

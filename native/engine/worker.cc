@@ -26,6 +26,7 @@ constexpr Time kCheckInterval = 250 * kMillisecond;
 constexpr Time kOffsetInterval = 10 * kMillisecond;
 constexpr Time kBusyFor = 2 * kMillisecond;  // how long after the last frame the loop still polls
 constexpr Time kLongestSleep = 50 * kMillisecond;
+constexpr Time kWakeUp = 100 * kMicrosecond;  // adaptive: how long before a deadline a sleep ends, so that none is missed
 
 Time read_clock(clockid_t id) {
   timespec t{};
@@ -53,6 +54,20 @@ bool schedule_soon(int nice) {
   return syscall(SYS_sched_setattr, 0, &attributes, 0) == 0;
 }
 
+bool uses_af_xdp(const WorkerConfig& config) {
+  const auto of_port = [](const PortConfig& port) { return port.uses_af_xdp(); };
+  const auto of_switch = [&](const SwitchDeviceConfig& device) { return std::ranges::any_of(device.ports, of_port); };
+  const auto of_nic = [&](const NicDeviceConfig& device) { return of_port(device.port); };
+  return std::ranges::any_of(config.switches, of_switch) || std::ranges::any_of(config.nics, of_nic);
+}
+
+PacketShape shape_of(const WorkerConfig& config) {
+  PacketShape shape{.count = config.packets, .stride = (config.packet_bytes + 63) / 64 * 64};
+  if (uses_af_xdp(config)) shape = Umem::shape(config.packets, config.packet_bytes);
+  shape.long_count = config.super_frames;
+  return shape;
+}
+
 timespec to_timespec(Time t) { return {static_cast<time_t>(t / kSecond), static_cast<long>(t % kSecond)}; }
 
 }  // namespace
@@ -62,7 +77,9 @@ Time monotonic_now() { return read_clock(CLOCK_MONOTONIC); }
 Worker::Worker(WorkerConfig config, PortFactory factory)
     : config_(std::move(config)),
       factory_(std::move(factory)),
-      pool_(config_.packets, config_.packet_bytes),
+      memory_(shape_of(config_)),
+      pool_(memory_),
+      umem_(uses_af_xdp(config_) ? std::make_unique<Umem>(memory_, pool_) : nullptr),
       records_(1 << 16),
       punted_(256),
       injected_(256),
@@ -250,13 +267,16 @@ void Worker::tune() {
     schedule_soon(getpriority(PRIO_PROCESS, 0));
   }
   // On fault: a pool with room for super-frames is mostly untouched.
-  if (mlock2(pool_.memory().data(), pool_.memory().size(), MLOCK_ONFAULT) != 0)
-    fidelity_.tuning.emplace_back("packet memory not locked (needs CAP_IPC_LOCK or a larger RLIMIT_MEMLOCK)");
+  bool locked = true;
+  for (const std::span<uint8_t> bytes : {memory_.bytes(), memory_.long_bytes()}) {
+    locked = locked && (bytes.empty() || mlock2(bytes.data(), bytes.size(), MLOCK_ONFAULT) == 0);
+  }
+  if (!locked) fidelity_.tuning.emplace_back("packet memory not locked (needs CAP_IPC_LOCK or a larger RLIMIT_MEMLOCK)");
   prctl(PR_SET_TIMERSLACK, 1);
 }
 
 std::unique_ptr<WirePort> Worker::open_port(const std::string& device, const PortConfig& config) {
-  std::unique_ptr<PacketPort> port = factory_(config, clock_);
+  std::unique_ptr<PacketPort> port = factory_(config, clock_, umem_.get());
   if (!config.capture_file.empty()) {
     CaptureOptions options;
     options.path = config.capture_file;
@@ -274,7 +294,7 @@ std::unique_ptr<WirePort> Worker::open_port(const std::string& device, const Por
     impairments_.emplace_back(CounterLabels{{"device", device}, {"port", config.name}}, impairment.get());
     port = std::move(impairment);
   }
-  return std::make_unique<WirePort>(std::move(port), config.rate, config.delay, config.receive_slots);
+  return std::make_unique<WirePort>(std::move(port), config.rate, config.delay, std::max(config.receive_slots, config.ring));
 }
 
 void Worker::open_ports() {
@@ -374,9 +394,8 @@ void Worker::loop(Time begin) {
     const uint64_t frames = frames_seen();
     if (frames != seen) last_frame = now;
     seen = frames;
-    const bool busy = now - last_frame < kBusyFor;
     const Time before = monotonic_now();
-    idle_slept = wait(before, deadline, busy) ? monotonic_now() - before : 0;
+    idle_slept = wait(before, deadline, now - last_frame) ? monotonic_now() - before : 0;
   }
   // What was handed over before stop() still goes out.
   inject();
@@ -384,13 +403,22 @@ void Worker::loop(Time begin) {
   publish(clock_.now, true);
 }
 
-// Returns whether this was idle sleep, which is nobody's lateness.
-bool Worker::wait(Time now, Time deadline, bool busy) {
-  if (busy || deadline <= now + config_.quantum) {
-    const timespec until = to_timespec(now + config_.quantum);
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
+// `quiet`: since the last frame. Returns whether this was idle sleep, which is nobody's lateness.
+bool Worker::wait(Time now, Time deadline, Time quiet) {
+  if (config_.polling == Polling::busy) return false;
+  if (config_.polling == Polling::adaptive) {
+    if (quiet == 0) return false;
+    if (quiet >= kBusyFor && deadline > now + kWakeUp) return sleep_until(deadline - kWakeUp, now);
+    sched_yield();  // to what else wants this CPU: the kernel's receiving thread, for one
     return false;
   }
+  if (quiet >= kBusyFor && deadline > now + config_.quantum) return sleep_until(deadline, now);
+  const timespec until = to_timespec(now + config_.quantum);
+  clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
+  return false;
+}
+
+bool Worker::sleep_until(Time deadline, Time now) {
   std::vector<pollfd>& waits = waits_;
   if (waits.empty()) {
     waits.push_back({wake_, POLLIN, 0});
@@ -413,7 +441,7 @@ bool Worker::wait(Time now, Time deadline, bool busy) {
 void Worker::inject() {
   while (injected_.pop(*scratch_)) {
     const bool exists = scratch_->device < devices_.size() && scratch_->port < devices_[scratch_->device]->ports().size();
-    const PacketId id = exists && scratch_->length <= pool_.stride() ? pool_.allocate() : kNoPacket;
+    const PacketId id = exists ? pool_.allocate(scratch_->length) : kNoPacket;
     if (id == kNoPacket) {
       ++fidelity_.inject_refused;
       continue;

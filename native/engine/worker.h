@@ -5,8 +5,8 @@
 //   begin(at)                 devices start to live; their times count from `at` (CLOCK_MONOTONIC ns)
 //   stop()                    ends and joins the thread; idempotent. After it the distributions may be read.
 //
-// Under load the loop sleeps `quantum` between turns, which batches system calls and leaves the core to others in between;
-// without load it sleeps on its descriptors until the next deadline. The clock is read once per turn.
+// How the loop waits between turns is the configuration's Polling. Without load it sleeps on its descriptors until the next
+// deadline, unless it polls busily. The clock is read once per turn.
 #pragma once
 
 #include <poll.h>
@@ -104,14 +104,17 @@ class Worker {
   void publish(Time now, bool last);
   void announce();
   bool work_waits() const;
-  bool wait(Time now, Time deadline, bool busy);
+  bool wait(Time now, Time deadline, Time quiet);
+  bool sleep_until(Time deadline, Time now);
   uint64_t frames_seen() const;
 
   WorkerConfig config_;
   PortFactory factory_;
   PortClock clock_;
   Time offset_checked_ = 0;
+  PacketMemory memory_;
   PacketPool pool_;
+  std::unique_ptr<Umem> umem_;  // of a worker with AF_XDP ports
   std::vector<std::unique_ptr<WirePort>> opened_;
   std::vector<std::unique_ptr<SwitchDevice>> switches_;
   std::vector<std::unique_ptr<NicDevice>> nics_;

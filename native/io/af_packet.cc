@@ -1,20 +1,15 @@
 #include "io/af_packet.h"
 
-#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/if_ether.h>
-#include <net/if.h>
 #include <netinet/in.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
 #include "base/native_error.h"
-#include "io/network_namespace.h"
 
 namespace weir {
 namespace {
@@ -84,7 +79,10 @@ void check(const AfPacketOptions& options) {
 }  // namespace
 
 AfPacketPort::AfPacketPort(const AfPacketOptions& options, const PortClock& clock)
-    : options_(options), clock_(clock), long_frames_(options.offloads ? kLongFrames * kMaxSuperFrame : 0, true) {
+    : options_(options),
+      clock_(clock),
+      watch_({options.interface, options.namespace_fd, options.namespace_path}),
+      long_frames_(options.offloads ? kLongFrames * kMaxSuperFrame : 0, true) {
   check(options);
   for (size_t i = 0; i < kBatch; ++i) {
     vectors_[2 * i] = {headers_[i].data(), kOffloadHeader};
@@ -92,28 +90,17 @@ AfPacketPort::AfPacketPort(const AfPacketOptions& options, const PortClock& cloc
     messages_[i].msg_hdr.msg_iovlen = options.offloads ? 2 : 1;
   }
   try {
-    open_in_namespace();
+    watch_.open([this](int index) { open(index); });
   } catch (...) {
     close();
     throw;
   }
 }
 
-void AfPacketPort::open_in_namespace() {
-  if (options_.namespace_path.empty()) return in_namespace(options_.namespace_fd, [&] { open(options_); });
-  const Descriptor space(::open(options_.namespace_path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat status {};
-  if (space.get() < 0 || ::fstat(space.get(), &status) != 0) {
-    throw NativeError::from_errno("open", "cannot open the network namespace " + options_.namespace_path,
-                                  "ip netns list shows named ones");
-  }
-  in_namespace(space.get(), [&] { open(options_); });
-  namespace_inode_ = status.st_ino;
-}
-
 AfPacketPort::~AfPacketPort() { close(); }
 
-void AfPacketPort::open(const AfPacketOptions& options) {
+void AfPacketPort::open(int interface_index) {
+  const AfPacketOptions& options = options_;
   // Protocol 0: nothing is received until bind() names the interface and ETH_P_ALL in one step, so that no frame of
   // another interface, and none before the ring exists, is ever queued or counted.
   socket_ = ::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -121,14 +108,12 @@ void AfPacketPort::open(const AfPacketOptions& options) {
     throw NativeError::from_errno("socket", "cannot open a packet socket on " + options.interface,
                                   "needs CAP_NET_RAW: run as root, or inside a user namespace");
   }
-  const unsigned index = ::if_nametoindex(options.interface.c_str());
-  if (index == 0) {
-    throw NativeError::from_errno("if_nametoindex", "cannot open " + options.interface,
-                                  "no interface named " + options.interface + " in this network namespace");
+  // Refused once the ring exists.
+  if (options.offloads) set_option(socket_, PACKET_VNET_HDR, 1, "cannot ask for offload headers");
+  if (options.receive) {
+    map_ring(options);
+    set_option(socket_, PACKET_IGNORE_OUTGOING, 1, "cannot ignore outgoing frames");
   }
-  interface_index_ = static_cast<int>(index);
-  map_ring(options);
-  set_option(socket_, PACKET_IGNORE_OUTGOING, 1, "cannot ignore outgoing frames");
   // Past the queueing discipline the kernel does not segment for an interface that cannot: such frames would be lost.
   if (!options.offloads) set_option(socket_, PACKET_QDISC_BYPASS, 1, "cannot bypass the queueing discipline");
   // A default send buffer throttles large bursts; without CAP_NET_ADMIN over the initial namespace it stays as it is.
@@ -136,19 +121,12 @@ void AfPacketPort::open(const AfPacketOptions& options) {
   if (options.offloads && ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUFFORCE, &kSocketBuffer, sizeof kSocketBuffer) != 0) {
     ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &kSocketBuffer, sizeof kSocketBuffer);  // as much as we may
   }
-  if (options.promiscuous) {
-    packet_mreq membership{};
-    membership.mr_ifindex = static_cast<int>(index);
-    membership.mr_type = PACKET_MR_PROMISC;
-    if (::setsockopt(socket_, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &membership, sizeof membership) != 0) {
-      throw NativeError::from_errno("setsockopt", "cannot make " + options.interface + " promiscuous", "");
-    }
-  }
+  if (options.promiscuous) watch_.make_promiscuous();
   if (options.roce_only) accept_roce_only(socket_);
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;
-  address.sll_protocol = htons(ETH_P_ALL);
-  address.sll_ifindex = static_cast<int>(index);
+  address.sll_protocol = options.receive ? htons(ETH_P_ALL) : uint16_t{0};
+  address.sll_ifindex = interface_index;
   if (::bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     throw NativeError::from_errno("bind", "cannot bind to " + options.interface, "");
   }
@@ -167,10 +145,7 @@ void AfPacketPort::map_ring(const AfPacketOptions& options) {
   request.tp_frame_nr = request.tp_block_nr * slots_per_block;
 
   set_option(socket_, PACKET_VERSION, TPACKET_V2, "cannot select TPACKET_V2");
-  if (options.offloads) {  // refused once the ring exists
-    set_option(socket_, PACKET_VNET_HDR, 1, "cannot ask for offload headers");
-    set_option(socket_, PACKET_COPY_THRESH, 1, "cannot ask for long frames");
-  }
+  if (options.offloads) set_option(socket_, PACKET_COPY_THRESH, 1, "cannot ask for long frames");
   if (::setsockopt(socket_, SOL_PACKET, PACKET_RX_RING, &request, sizeof request) != 0) {
     throw NativeError::from_errno("setsockopt", "cannot make a receive ring for " + options.interface,
                                   "ask for fewer receive_slots or a smaller slot_bytes");
@@ -193,6 +168,7 @@ void AfPacketPort::map_ring(const AfPacketOptions& options) {
 void AfPacketPort::close() {
   if (ring_ != nullptr) ::munmap(ring_, ring_bytes_);
   if (socket_ >= 0) ::close(socket_);
+  watch_.close();
   ring_ = nullptr;
   socket_ = -1;
   slots_.clear();
@@ -204,27 +180,14 @@ PortState AfPacketPort::state() {
   int pending = 0;
   socklen_t size = sizeof pending;
   ::getsockopt(socket_, SOL_SOCKET, SO_ERROR, &pending, &size);  // left alone, it would keep poll() awake
-  if (!options_.namespace_path.empty()) {
-    // Our socket keeps a deleted namespace alive, but nobody else can reach it.
-    struct stat status {};
-    if (::stat(options_.namespace_path.c_str(), &status) != 0) return PortState::gone;
-    if (status.st_ino != namespace_inode_) return PortState::replaced;
-  }
-  // The socket answers for its own namespace, wherever this thread is.
-  ifreq request{};
-  options_.interface.copy(request.ifr_name, IFNAMSIZ - 1);
-  if (::ioctl(socket_, SIOCGIFINDEX, &request) != 0) return PortState::gone;
-  if (request.ifr_ifindex != interface_index_) return PortState::replaced;
-  if (::ioctl(socket_, SIOCGIFFLAGS, &request) != 0) return PortState::gone;
-  const int running = IFF_UP | IFF_RUNNING;
-  return (request.ifr_flags & running) == running ? PortState::up : PortState::down;
+  return watch_.state();
 }
 
 void AfPacketPort::reopen() {
   const PortLosses before = losses();
   close();
   try {
-    open_in_namespace();
+    watch_.open([this](int index) { open(index); });
   } catch (...) {
     close();
     throw;

@@ -14,14 +14,16 @@
 #include <vector>
 
 #include "base/lazy_memory.h"
+#include "io/interface_watch.h"
 #include "io/packet_port.h"
 
 namespace weir {
 
 struct AfPacketOptions {
   std::string interface;
-  int namespace_fd = -1;         // network namespace to open the interface in; -1: the calling thread's
-  std::string namespace_path;    // the same by its path, which may come to name another one; empty: namespace_fd counts
+  int namespace_fd = -1;  // as in InterfaceName
+  std::string namespace_path = {};
+  bool receive = true;           // false: for transmitting only
   uint32_t slot_bytes = 2048;    // the longest frame that fits, tag included; longer ones are dropped and counted
   uint32_t receive_slots = 512;  // at least; the ring is rounded up to whole memory blocks
   bool promiscuous = false;
@@ -66,8 +68,7 @@ class AfPacketPort final : public PacketPort {
   static constexpr size_t kBatch = 64;
   static constexpr size_t kLongFrames = 64;  // that can be lent at a time
 
-  void open_in_namespace();
-  void open(const AfPacketOptions& options);
+  void open(int interface_index);
   void map_ring(const AfPacketOptions& options);
   void close();
   // Fetches the frame of a slot that was too small for it; null if it is lost.
@@ -78,8 +79,7 @@ class AfPacketPort final : public PacketPort {
   const AfPacketOptions options_;
   const PortClock& clock_;
   int socket_ = -1;
-  int interface_index_ = 0;
-  ino_t namespace_inode_ = 0;  // of namespace_path when it was opened
+  InterfaceWatch watch_;
   uint8_t* ring_ = nullptr;
   size_t ring_bytes_ = 0;
 

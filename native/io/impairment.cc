@@ -134,6 +134,7 @@ uint32_t ImpairmentPort::hold(const RxFrame& frame, Time stamp, Time due) {
   std::memcpy(copy, frame.data, frame.length);
   frames_[slot] = frame;
   frames_[slot].data = copy;
+  frames_[slot].packet = nullptr;
   frames_[slot].stamp = stamp;
   held_.push_back({due, sequence_++, slot});
   std::push_heap(held_.begin(), held_.end(), later);

@@ -56,7 +56,11 @@ class ImpairmentPort final : public PacketPort {
   size_t transmit(std::span<const TxFrame> frames) override { return inner_->transmit(frames); }
   int wait_descriptor() const override { return inner_->wait_descriptor(); }
   Time next_deadline() const override;
+  bool keeps_packets() const override { return inner_->keeps_packets(); }
   PortLosses losses() override { return inner_->losses(); }
+  PortState state() override { return inner_->state(); }
+  // Every frame must have been received and released before, the held ones excepted.
+  void reopen() override { inner_->reopen(); }
 
   const ImpairmentCounters& counters() const { return counters_; }
   size_t held() const { return held_.size() + (fresh_count_ - fresh_next_); }

@@ -4,9 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "base/types.h"
-#include "wire/offload.h"
+#include "wire/packet.h"
 
 namespace weir {
 
@@ -19,13 +20,19 @@ struct RxFrame {
   bool vlan_stripped = false;
   uint16_t vlan_tpid = 0;  // 0x8100 or 0x88a8, when vlan_stripped: which of the two the tag was
   Offload offload = {};    // as the host states it, unchecked; offsets are those at `data`
+  // Where the port notes the packet of the worker's pool in whose place the frame lies; null when the bytes are the port's own.
+  PacketId* packet = nullptr;
 };
 
-// A frame to send. Bytes belong to the caller; a port has read them when transmit() returns.
+// Keeps the packet of a frame that has one: the caller owns it from now on. The frame still counts in release().
+inline PacketId take(const RxFrame& frame) { return std::exchange(*frame.packet, kNoPacket); }
+
+// A frame to send.
 struct TxFrame {
   const uint8_t* data = nullptr;
   uint32_t length = 0;
-  Offload offload = {};  // for the ports that can pass it on; others ignore it
+  Offload offload = {};         // for the ports that can pass it on; others ignore it
+  PacketId packet = kNoPacket;  // whose bytes these are; needed by ports that keep packets
 };
 
 // What the host, not the network, did to the frames of a port. Any loss here makes a measurement invalid.
@@ -50,6 +57,9 @@ class PacketPort {
   // Sends in order; returns how many were consumed (sent, or refused and counted in losses). Fewer than given means
   // "try the rest later".
   virtual size_t transmit(std::span<const TxFrame> frames) = 0;
+  // Whether the packets of frames that transmit() has consumed are the port's now, which frees them when they have been sent.
+  // If not, they are the caller's still, and their bytes have been read.
+  virtual bool keeps_packets() const { return false; }
   // A descriptor that polls readable when frames wait, or -1 if there is none.
   virtual int wait_descriptor() const { return -1; }
   // The earliest time at which the port itself has something to do (a delayed frame of an impairment), or kNever.

@@ -209,11 +209,9 @@ void Fabric::impair(uint32_t port, PacketId id, Time arrival) {
   if (p.jitter > 0) arrival += static_cast<Time>(random.uniform() * static_cast<double>(p.jitter + 1));
   arrival = std::max(arrival, impaired.last);
   if (p.duplicate > 0 && random.uniform() < p.duplicate) {
-    const PacketId copy = pool_.allocate();
+    const PacketId copy = pool_.copy(id);
     if (copy != kNoPacket) {
       ++direction.counters.duplicated;
-      pool_[copy] = pool_[id];
-      std::memcpy(pool_.data(copy), pool_.data(id), pool_.stride());
       schedule_.push({arrival, kArrival | direction.receiver.port, copy, direction.receiver.device});
     }
   }

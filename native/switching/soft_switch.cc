@@ -90,14 +90,12 @@ void SoftSwitch::flood(uint16_t in, PacketId id) {
   for (uint16_t out = 0; out < ports_.size(); ++out) {
     if (out == in) continue;
     if (last >= 0) {
-      const PacketId copy = pool_.allocate();
+      const PacketId copy = pool_.copy(id);
       ++ports_[in].counters.flood_copies;
       if (copy == kNoPacket) {
         ++ports_[in].counters.drop_no_descriptor;
       } else {
         ++held_;
-        pool_[copy] = pool_[id];
-        if (pool_.stride() > 0) std::memcpy(pool_.data(copy), pool_.data(id), std::min(pool_[id].length, pool_.stride()));
         forward(in, static_cast<uint16_t>(last), copy);
       }
     }

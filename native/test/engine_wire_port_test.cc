@@ -71,7 +71,7 @@ TEST_CASE("wire port: a burst with one stamp is spread at the link's rate, the d
   w.port->poll();
   for (int i = 0; i < 4; ++i) {
     CHECK(w.port->next_arrival() == 100'000 + i * kFrameTime + 500);  // the stamp is of the last bit
-    CHECK(w.port->front().frame.data[0] == i);
+    CHECK(w.port->front().data[0] == i);
     w.port->pop();
   }
   CHECK(w.port->next_arrival() == kNever);
@@ -79,9 +79,9 @@ TEST_CASE("wire port: a burst with one stamp is spread at the link's rate, the d
   w.arrive(110'000, 1);
   w.arrive(400'000, 1);
   w.port->poll();
-  CHECK(w.port->front().at == 100'000 + 4 * kFrameTime + 500);
+  CHECK(w.port->front().stamp == 100'000 + 4 * kFrameTime + 500);
   w.port->pop();
-  CHECK(w.port->front().at == 400'500);
+  CHECK(w.port->front().stamp == 400'500);
   CHECK(w.port->received() == 6);
 }
 
@@ -104,9 +104,9 @@ TEST_CASE("wire port: without a rate a frame arrives at its stamp plus the delay
   Wire w(0, 2'000);
   w.arrive(7'000, 2);
   w.port->poll();
-  CHECK(w.port->front().at == 9'000);
+  CHECK(w.port->front().stamp == 9'000);
   w.port->pop();
-  CHECK(w.port->front().at == 9'000);
+  CHECK(w.port->front().stamp == 9'000);
 }
 
 TEST_CASE("wire port: no more is borrowed than fits the window; what is given back makes room, in order") {
@@ -116,7 +116,7 @@ TEST_CASE("wire port: no more is borrowed than fits the window; what is given ba
   CHECK(w.port->received() == 8);
   for (int round = 0; round < 4; ++round) {
     for (int i = 0; i < 2; ++i) {
-      CHECK(w.port->front().frame.data[0] == round * 2 + i);
+      CHECK(w.port->front().data[0] == round * 2 + i);
       w.port->pop();
     }
     w.port->poll();  // used, but not given back: still no room
@@ -126,7 +126,7 @@ TEST_CASE("wire port: no more is borrowed than fits the window; what is given ba
     CHECK(w.port->received() == static_cast<uint64_t>(10 + 2 * round));
   }
   for (int i = 8; i < 16; ++i) {
-    CHECK(w.port->front().frame.data[0] == i);
+    CHECK(w.port->front().data[0] == i);
     w.port->pop();
   }
   w.port->give_back();

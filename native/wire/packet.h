@@ -1,13 +1,18 @@
-// The packet descriptor and the pool that owns every descriptor and buffer of one worker.
+// The packet descriptor, the memory of descriptors and bytes, and the pool by which a worker hands them out.
 //
-// Ownership: a PacketId is owned by exactly one place at a time (a queue, a link, a transmit batch). Whoever holds it
-// either passes it on or calls PacketPool::free once. In simulation the pool has no byte buffers and the same code runs.
+// Ownership: a PacketId is owned by exactly one place at a time (a queue, a link, a transmit batch, the kernel: see
+// Packet::keeper). Whoever holds it either passes it on or calls PacketPool::free once. In simulation packets have their
+// headers only, and the same code runs.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <memory>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 #include "base/lazy_memory.h"
 #include "base/types.h"
@@ -64,6 +69,7 @@ struct alignas(64) Packet {
   uint8_t priority = 0;    // 0..7, from the device's priority map
   uint8_t pfc_enable = 0;  // kind pfc, made by a device: priorities that the frame speaks of ...
   uint8_t pfc_xoff = 0;    // ... and which of them it stops; the others it starts again
+  uint8_t keeper = 0;      // while the kernel has it (AF_XDP): the number of the port that lent it, from 1; else 0
   PacketMeta meta;
   Time departs = 0;  // while a device holds it after picking it: when its last bit leaves
 };
@@ -71,62 +77,150 @@ struct alignas(64) Packet {
 // Bytes of a descriptor in simulation, where the headers of a frame exist and its payload does not.
 inline constexpr uint32_t kHeaderStride = 128;
 
-// Fixed set of descriptors, each with `stride` bytes of its own. Single-threaded, allocates once. Descriptors are handed out
-// last in, first out, and what was never touched costs nothing: a pool may be far larger than what is ever used of it.
-class PacketPool {
- public:
-  PacketPool(uint32_t count, uint32_t stride)
-      : packets_(static_cast<size_t>(count) * sizeof(Packet), stride > kLargePiece, stride <= kHeaderStride),
-        bytes_(static_cast<size_t>(count) * stride, stride > kLargePiece, stride <= kHeaderStride),
-        stride_(stride),
-        count_(count),
-        available_(count) {}
-  PacketPool(const PacketPool&) = delete;
-  PacketPool& operator=(const PacketPool&) = delete;
+// Descriptors and bytes. Most packets are short; a few are long enough for a super-frame of the kernel. What was never touched
+// costs nothing, unless it is locked: a memory may be far larger than what is ever used of it.
+struct PacketShape {
+  uint32_t count = 0;       // short packets, which have the ids from 0 on
+  uint32_t stride = 0;      // bytes from one to the next
+  uint32_t headroom = 0;    // of those, bytes in front of the frame
+  uint32_t long_count = 0;  // packets of kMaxSuperFrame bytes, which have the ids behind
+};
 
-  // kNoPacket when the pool is empty: the caller counts a drop. The descriptor's fields are stale until set.
-  PacketId allocate() {
-    PacketId id = head_;
-    if (id != kNoPacket) {
-      head_ = (*this)[id].next;
-    } else if (made_ < count_) {
-      id = made_++;
-    } else {
-      return kNoPacket;
-    }
-    (*this)[id].next = kNoPacket;
-    --available_;
-    return id;
-  }
-  void free(PacketId id) {
-    (*this)[id].next = head_;
-    head_ = id;
-    ++available_;
-  }
-  Packet& operator[](PacketId id) { return reinterpret_cast<Packet*>(packets_.data())[id]; }
-  const Packet& operator[](PacketId id) const { return reinterpret_cast<const Packet*>(packets_.data())[id]; }
-  uint8_t* data(PacketId id) { return bytes_.data() + static_cast<size_t>(id) * stride_; }
-  const uint8_t* data(PacketId id) const { return bytes_.data() + static_cast<size_t>(id) * stride_; }
-  std::span<uint8_t> memory() { return bytes_.all(); }
-  uint32_t stride() const { return stride_; }
-  // Whether frames have their payload; if not, they have their headers only.
-  bool has_payload() const { return stride_ > kHeaderStride; }
-  uint32_t available() const { return available_; }
-  uint32_t size() const { return count_; }
-  // How many have ever been in use.
-  uint32_t made() const { return made_; }
+class PacketMemory {
+ public:
+  // Throws std::bad_alloc.
+  explicit PacketMemory(const PacketShape& shape)
+      : shape_(shape),
+        packets_((static_cast<size_t>(shape.count) + shape.long_count) * sizeof(Packet), false, shape.stride <= kHeaderStride),
+        bytes_(static_cast<size_t>(shape.count) * shape.stride, shape.stride > kLargePiece, shape.stride <= kHeaderStride),
+        long_bytes_(static_cast<size_t>(shape.long_count) * kMaxSuperFrame, true) {}
+
+  const PacketShape& shape() const { return shape_; }
+  Packet* packets() { return reinterpret_cast<Packet*>(packets_.data()); }
+  // Of the short packets.
+  std::span<uint8_t> bytes() { return bytes_.all(); }
+  std::span<uint8_t> long_bytes() { return long_bytes_.all(); }
 
  private:
   static constexpr uint32_t kLargePiece = 16 * 1024;  // jumbo frames still fill what they have
 
   static_assert(std::is_trivially_copyable_v<Packet>);
+  PacketShape shape_;
   LazyMemory packets_;
   LazyMemory bytes_;
+  LazyMemory long_bytes_;
+};
+
+// Hands out the packets of a memory, or of a slice of one that several workers share. Single-threaded; allocates nothing.
+// Packets are handed out last in, first out.
+class PacketPool {
+ public:
+  // All of a memory.
+  explicit PacketPool(PacketMemory& memory) : PacketPool(memory, 0, 1) {}
+  // Slice number `slice` of `slices` equal ones. `memory` must outlive the pool.
+  PacketPool(PacketMemory& memory, uint32_t slice, uint32_t slices)
+      : packets_(memory.packets()),
+        bytes_(memory.bytes().data() + memory.shape().headroom),
+        long_bytes_(memory.long_bytes().data()),
+        stride_(memory.shape().stride),
+        room_(memory.shape().stride - memory.shape().headroom),
+        first_long_id_(memory.shape().count) {
+    const PacketShape& shape = memory.shape();
+    short_.first = shape.count / slices * slice;
+    short_.count = short_.available = shape.count / slices;
+    long_.first = first_long_id_ + shape.long_count / slices * slice;
+    long_.count = long_.available = shape.long_count / slices;
+  }
+  // A memory of its own, of short packets.
+  PacketPool(uint32_t count, uint32_t stride) : PacketPool(std::make_unique<PacketMemory>(PacketShape{count, stride})) {}
+  PacketPool(const PacketPool&) = delete;
+  PacketPool& operator=(const PacketPool&) = delete;
+
+  // A short packet; kNoPacket when there is none: the caller counts a drop. The descriptor's fields are stale until set.
+  PacketId allocate() { return allocate(short_); }
+  // A packet for a frame of `length` bytes.
+  PacketId allocate(uint32_t length) {
+    if (length <= room_) return allocate(short_);
+    return length <= kMaxSuperFrame ? allocate(long_) : kNoPacket;
+  }
+  // The same packet once more, owned by the caller; kNoPacket when there is no memory for it.
+  PacketId copy(PacketId id) {
+    const bool is_long = id >= first_long_id_;
+    const PacketId other = allocate(is_long ? long_ : short_);
+    if (other == kNoPacket) return other;
+    (*this)[other] = (*this)[id];
+    const uint32_t length = (*this)[id].length;
+    std::memcpy(data(other), data(id), is_long || length < room_ ? length : room_);
+    return other;
+  }
+  void free(PacketId id) {
+    assert((*this)[id].keeper == 0);
+    FreeList& list = id - short_.first < short_.count ? short_ : id - long_.first < long_.count ? long_ : foreign_;
+    (*this)[id].next = list.head;
+    list.head = id;
+    ++list.available;
+  }
+  // A packet of another worker's slice that was freed here, to be sent home; kNoPacket when there is none.
+  PacketId take_foreign() {
+    const PacketId id = foreign_.head;
+    if (id == kNoPacket) return id;
+    foreign_.head = (*this)[id].next;
+    --foreign_.available;
+    return id;
+  }
+  Packet& operator[](PacketId id) { return packets_[id]; }
+  const Packet& operator[](PacketId id) const { return packets_[id]; }
+  uint8_t* data(PacketId id) {
+    if (id < first_long_id_) return bytes_ + static_cast<size_t>(id) * stride_;
+    return long_bytes_ + static_cast<size_t>(id - first_long_id_) * kMaxSuperFrame;
+  }
+  const uint8_t* data(PacketId id) const { return const_cast<PacketPool*>(this)->data(id); }
+  // Longest frame of a short packet.
+  uint32_t room() const { return room_; }
+  // Whether frames have their payload; if not, they have their headers only.
+  bool has_payload() const { return room_ > kHeaderStride; }
+  // Of the short ones.
+  uint32_t available() const { return short_.available; }
+  uint32_t size() const { return short_.count; }
+  // How many have ever been in use.
+  uint32_t made() const { return short_.made; }
+
+ private:
+  struct FreeList {
+    PacketId head = kNoPacket;
+    uint32_t first = 0;
+    uint32_t count = 0;
+    uint32_t made = 0;
+    uint32_t available = 0;
+  };
+
+  explicit PacketPool(std::unique_ptr<PacketMemory> own) : PacketPool(*own) { own_ = std::move(own); }
+
+  PacketId allocate(FreeList& list) {
+    PacketId id = list.head;
+    if (id != kNoPacket) {
+      list.head = (*this)[id].next;
+    } else if (list.made < list.count) {
+      id = list.first + list.made++;
+    } else {
+      return kNoPacket;
+    }
+    assert((*this)[id].keeper == 0);
+    (*this)[id].next = kNoPacket;
+    --list.available;
+    return id;
+  }
+
+  Packet* packets_;
+  uint8_t* bytes_;
+  uint8_t* long_bytes_;
   uint32_t stride_;
-  uint32_t count_;
-  uint32_t available_;
-  uint32_t made_ = 0;
-  PacketId head_ = kNoPacket;
+  uint32_t room_;
+  uint32_t first_long_id_;
+  FreeList short_;
+  FreeList long_;
+  FreeList foreign_;
+  std::unique_ptr<PacketMemory> own_;
 };
 
 // A FIFO of packets threaded through Packet::next: owns what it holds.

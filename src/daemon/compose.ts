@@ -14,8 +14,8 @@ import type { NativePort, NativeQueuePair, WorkerConfig } from "../native/types.
 
 /** How late a worker may be before a lossless class could lose: extra headroom at shaped ports, and receive slots. */
 const kLatenessNs = 20e6;
-/** The kernel's largest super-frame, 64 KiB, with its headers. */
-const kSuperFrameBytes = 66 * 1024;
+/** Super-frames of the kernel that may be held at a time, 66 KiB each. */
+const kSuperFrames = 1024;
 const kSwitchSlots = 2048;
 /** A frame of path MTU 1024, by which descriptors are counted. */
 const kCommonFrameBytes = 1082;
@@ -40,9 +40,9 @@ export function composeSwitchWorker(config: SwitchDaemonConfig): WorkerConfig {
   const names = config.ports.map((port) => port.name);
   return {
     ...common(config.name),
-    // Memory that was never touched costs nothing: most frames fill the start of their slot only.
     packets: 4096 + switchDescriptors({ ...behaviour, ports }, kCommonFrameBytes),
-    packet_bytes: kSuperFrameBytes,
+    packet_bytes: Math.max(...config.ports.map((port) => port.mtu)) + 18,
+    super_frames: kSuperFrames,
     switches: [
       {
         name: config.name,

@@ -29,7 +29,16 @@ export interface NativePort {
   /** Propagation, ns. */
   delay: number;
   impairment?: NativeImpairment;
-  /** Partial checksums and super-frames of the kernel pass (PACKET_VNET_HDR); needs packet_bytes of 66 KiB. */
+  /** How frames come in and go out; packet sockets by default. */
+  receive?: "af_packet" | "af_xdp";
+  transmit?: "af_packet" | "af_xdp";
+  /** XDP of the driver, by default, or of the kernel's stack. */
+  xdp_mode?: "native" | "generic";
+  /** Frames in each ring of an AF_XDP socket: a power of two. */
+  ring?: number;
+  /** With roce_only and AF_XDP: ARP for this IPv4 address is for the NIC, and not for the kernel. */
+  arp_address?: number;
+  /** Partial checksums and super-frames of the kernel pass (PACKET_VNET_HDR); needs super_frames. */
   offloads?: boolean;
   /** The host's own stack uses the interface too: only RoCEv2, ARP and MAC control frames are received. */
   roce_only?: boolean;
@@ -193,6 +202,10 @@ export interface WorkerConfig {
   seed: number;
   packets: number;
   packet_bytes: number;
+  /** Packets of 66 KiB besides. */
+  super_frames?: number;
+  /** How the thread waits; `interrupt` by default. */
+  polling?: "busy" | "adaptive" | "interrupt";
   /** Least ns between two turns of the loop under load. */
   quantum: number;
   sample_interval: number;

@@ -1,0 +1,54 @@
+#include "engine/open_port.h"
+
+#include <utility>
+
+#include "io/af_packet.h"
+#include "io/af_xdp.h"
+#include "io/mixed_port.h"
+
+namespace weir {
+namespace {
+
+template <class Options>
+Options options_for(const PortConfig& config) {
+  Options options;
+  options.interface = config.interface;
+  options.namespace_fd = config.namespace_fd;
+  options.namespace_path = config.namespace_path;
+  options.slot_bytes = config.slot_bytes;
+  options.roce_only = config.roce_only;
+  return options;
+}
+
+std::unique_ptr<PacketPort> open_af_packet(const PortConfig& config, const PortClock& clock) {
+  AfPacketOptions options = options_for<AfPacketOptions>(config);
+  options.receive = config.receive == Backend::af_packet;
+  options.receive_slots = config.receive_slots;
+  options.promiscuous = options.receive;
+  options.offloads = config.offloads;
+  return std::make_unique<AfPacketPort>(options, clock);
+}
+
+std::unique_ptr<PacketPort> open_af_xdp(const PortConfig& config, const PortClock& clock, Umem& umem) {
+  AfXdpOptions options = options_for<AfXdpOptions>(config);
+  options.receive = config.receive == Backend::af_xdp;
+  options.ring = config.ring;
+  options.generic = config.xdp_generic;
+  options.stamp = config.rate > 0;
+  options.promiscuous = !config.roce_only;
+  options.arp_address = config.arp_address;
+  return std::make_unique<AfXdpPort>(options, umem, clock);
+}
+
+}  // namespace
+
+std::unique_ptr<PacketPort> open_packet_port(const PortConfig& config, const PortClock& clock, Umem* umem) {
+  if (!config.uses_af_xdp()) return open_af_packet(config, clock);
+  if (config.receive == config.transmit) return open_af_xdp(config, clock, *umem);
+  std::unique_ptr<PacketPort> packet = open_af_packet(config, clock);
+  std::unique_ptr<PacketPort> xdp = open_af_xdp(config, clock, *umem);
+  if (config.receive == Backend::af_packet) return std::make_unique<MixedPort>(std::move(packet), std::move(xdp));
+  return std::make_unique<MixedPort>(std::move(xdp), std::move(packet));
+}
+
+}  // namespace weir

@@ -1,0 +1,98 @@
+// A network interface through an AF_XDP socket: frames come in and go out in packets of the worker's own memory (io/umem.h).
+// Raw kernel interface (linux/if_xdp.h), without libxdp: its dispatcher program, its threads-unsafe UMEM and libbpf are not
+// needed for one socket per queue, and a failed bind cannot be retried with it.
+//
+// The XDP program is attached by a bpf_link: it is gone when the port is closed, however the process ends. Frames longer than a
+// chunk (jumbo frames) come in several pieces; what lies behind the first piece is copied, so that every frame is contiguous.
+// Needs Linux 6.6 for those, 5.11 otherwise, and CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF (or root).
+#pragma once
+
+#include <linux/if_xdp.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "io/interface_watch.h"
+#include "io/packet_port.h"
+#include "io/umem.h"
+#include "io/xdp_program.h"
+#include "io/xdp_ring.h"
+
+namespace weir {
+
+struct AfXdpOptions {
+  std::string interface;
+  int namespace_fd = -1;  // as in InterfaceName
+  std::string namespace_path = {};
+  bool receive = true;      // false: for transmitting only; no program is attached
+  uint32_t ring = 512;      // frames in each ring, a power of two; more of them wait longer, but leave the caches
+  bool generic = false;     // XDP of the kernel's stack instead of the driver's
+  uint32_t slot_bytes = 0;  // the longest frame that fits; longer ones are dropped and counted
+  bool stamp = false;       // frames carry the time at which the program saw them, else that at which they were read
+  bool promiscuous = false;
+  bool roce_only = false;    // as in AfPacketOptions, but all else goes on to the host's own stack
+  uint32_t arp_address = 0;  // with roce_only: ARP for this IPv4 address (host order) arrives too; 0: none
+};
+
+class AfXdpPort final : public PacketPort {
+ public:
+  // `umem` must outlive the port. A queue that the kernel has not freed yet after an earlier user (EBUSY) is waited for, two
+  // seconds at most. Throws NativeError.
+  AfXdpPort(const AfXdpOptions& options, Umem& umem, const PortClock& clock);
+  ~AfXdpPort() override;
+  AfXdpPort(const AfXdpPort&) = delete;
+  AfXdpPort& operator=(const AfXdpPort&) = delete;
+
+  size_t receive(std::span<RxFrame> frames) override;
+  void release(size_t count) override;
+  size_t transmit(std::span<const TxFrame> frames) override;
+  bool keeps_packets() const override { return true; }
+  int wait_descriptor() const override { return receive_ring_.mapped() ? socket_ : -1; }
+  // While the kernel has not taken all that was handed to it.
+  Time next_deadline() const override { return unsent_ ? clock_.now + kRetry : kNever; }
+  PortLosses losses() override;
+  PortState state() override;
+  void reopen() override;
+
+  // Whether the driver reads and writes our memory itself.
+  bool zero_copy() const { return zero_copy_; }
+
+ private:
+  static constexpr Time kRetry = 20 * kMicrosecond;
+
+  void open(int interface_index, bool patient);
+  bool bind(int interface_index);
+  void map_rings();
+  void close();
+  uint32_t gather(uint32_t index, uint32_t waiting, PacketId& packet, uint32_t& length);
+  void read_metadata(uint8_t* in_front, RxFrame& frame) const;
+  void refill();
+  void collect();
+  void kick();
+
+  const AfXdpOptions options_;
+  Umem& umem_;
+  PacketPool& pool_;
+  const PortClock& clock_;
+  const uint8_t number_;
+  InterfaceWatch watch_;
+  std::unique_ptr<XdpProgram> program_;
+  int socket_ = -1;
+  bool zero_copy_ = false;
+  bool unsent_ = false;
+  uint32_t metadata_ = 0;  // bytes in front of a received frame
+  XdpRing<xdp_desc> receive_ring_;
+  XdpRing<uint64_t> fill_ring_;
+  XdpRing<xdp_desc> transmit_ring_;
+  XdpRing<uint64_t> completion_ring_;
+  std::vector<PacketId> lent_;  // circular: packets of frames that the caller holds, kNoPacket for those it took
+  uint32_t lent_first_ = 0;     // both count up for ever
+  uint32_t lent_end_ = 0;
+  uint32_t in_kernel_ = 0;  // transmit descriptors that have not completed
+  PortLosses losses_;
+  uint64_t overrun_before_ = 0;  // of sockets that are closed
+};
+
+}  // namespace weir

@@ -1,0 +1,83 @@
+#include "io/interface_watch.h"
+
+#include <fcntl.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/native_error.h"
+#include "io/network_namespace.h"
+
+namespace weir {
+
+void InterfaceWatch::look_up() {
+  socket_ = ::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+  if (socket_ < 0) {
+    throw NativeError::from_errno("socket", "cannot open a packet socket on " + name_.interface,
+                                  "needs CAP_NET_RAW: run as root, or inside a user namespace");
+  }
+  const unsigned index = ::if_nametoindex(name_.interface.c_str());
+  if (index == 0) {
+    throw NativeError::from_errno("if_nametoindex", "cannot open " + name_.interface,
+                                  "no interface named " + name_.interface + " in this network namespace");
+  }
+  index_ = static_cast<int>(index);
+}
+
+void InterfaceWatch::open(const std::function<void(int index)>& open) {
+  const auto inside = [&] {
+    look_up();
+    open(index_);
+  };
+  try {
+    if (name_.namespace_path.empty()) return in_namespace(name_.namespace_fd, inside);
+    const Descriptor space(::open(name_.namespace_path.c_str(), O_RDONLY | O_CLOEXEC));
+    struct stat status {};
+    if (space.get() < 0 || ::fstat(space.get(), &status) != 0) {
+      throw NativeError::from_errno("open", "cannot open the network namespace " + name_.namespace_path,
+                                    "ip netns list shows named ones");
+    }
+    in_namespace(space.get(), inside);
+    namespace_inode_ = status.st_ino;
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+void InterfaceWatch::close() {
+  if (socket_ >= 0) ::close(socket_);
+  socket_ = -1;
+}
+
+PortState InterfaceWatch::state() const {
+  if (socket_ < 0) return PortState::replaced;
+  if (!name_.namespace_path.empty()) {
+    // Our socket keeps a deleted namespace alive, but nobody else can reach it.
+    struct stat status {};
+    if (::stat(name_.namespace_path.c_str(), &status) != 0) return PortState::gone;
+    if (status.st_ino != namespace_inode_) return PortState::replaced;
+  }
+  // The socket answers for its own namespace, wherever this thread is.
+  ifreq request{};
+  name_.interface.copy(request.ifr_name, IFNAMSIZ - 1);
+  if (::ioctl(socket_, SIOCGIFINDEX, &request) != 0) return PortState::gone;
+  if (request.ifr_ifindex != index_) return PortState::replaced;
+  if (::ioctl(socket_, SIOCGIFFLAGS, &request) != 0) return PortState::gone;
+  const int running = IFF_UP | IFF_RUNNING;
+  return (request.ifr_flags & running) == running ? PortState::up : PortState::down;
+}
+
+void InterfaceWatch::make_promiscuous() {
+  packet_mreq membership{};
+  membership.mr_ifindex = index_;
+  membership.mr_type = PACKET_MR_PROMISC;
+  if (::setsockopt(socket_, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &membership, sizeof membership) != 0) {
+    throw NativeError::from_errno("setsockopt", "cannot make " + name_.interface + " promiscuous", "");
+  }
+}
+
+}  // namespace weir

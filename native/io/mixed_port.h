@@ -1,0 +1,44 @@
+// One interface with two backends: frames come in by one port and go out by another.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "io/packet_port.h"
+
+namespace weir {
+
+class MixedPort final : public PacketPort {
+ public:
+  MixedPort(std::unique_ptr<PacketPort> in, std::unique_ptr<PacketPort> out) : in_(std::move(in)), out_(std::move(out)) {}
+
+  size_t receive(std::span<RxFrame> frames) override {
+    out_->receive({});  // it has frames to look after that were sent
+    return in_->receive(frames);
+  }
+  void release(size_t count) override { in_->release(count); }
+  size_t transmit(std::span<const TxFrame> frames) override { return out_->transmit(frames); }
+  bool keeps_packets() const override { return out_->keeps_packets(); }
+  int wait_descriptor() const override { return in_->wait_descriptor(); }
+  Time next_deadline() const override { return std::min(in_->next_deadline(), out_->next_deadline()); }
+  PortLosses losses() override {
+    const PortLosses in = in_->losses();
+    const PortLosses out = out_->losses();
+    return {in.receive_overrun, in.receive_truncated, in.transmit_errors + out.transmit_errors};
+  }
+  PortState state() override {
+    const PortState in = in_->state();
+    return in == PortState::up ? out_->state() : in;
+  }
+  void reopen() override {
+    in_->reopen();
+    out_->reopen();
+  }
+
+ private:
+  std::unique_ptr<PacketPort> in_;
+  std::unique_ptr<PacketPort> out_;
+};
+
+}  // namespace weir
