@@ -1,0 +1,114 @@
+// How a worker's thread begins: its ports, its priority, its devices.
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/worker.h"
+
+namespace weir {
+namespace {
+
+// The kernel's struct sched_attr, which glibc 2.36 does not have (sched_setattr(2)).
+struct SchedulingAttributes {
+  uint32_t size;
+  uint32_t policy;
+  uint64_t flags;
+  int32_t nice;
+  uint32_t priority;
+  uint64_t runtime;
+  uint64_t deadline;
+  uint64_t period;
+};
+
+// An ordinary thread (SCHED_OTHER) with a nice value and a short slice: since Linux 6.12 a thread that wakes up with a
+// shorter slice than the running one's takes over at once, where it used to wait for milliseconds. Older kernels ignore it.
+bool schedule_soon(int nice) {
+  constexpr uint64_t kSlice = 100'000;  // ns, the least that the kernel accepts
+  SchedulingAttributes attributes{sizeof(SchedulingAttributes), SCHED_OTHER, 0, nice, 0, kSlice, 0, 0};
+  return syscall(SYS_sched_setattr, 0, &attributes, 0) == 0;
+}
+
+}  // namespace
+
+void Worker::tune() {
+  pthread_setname_np(pthread_self(), ("weir-" + config_.name).substr(0, 15).c_str());
+  if (config_.cpu >= 0) {
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    CPU_SET(config_.cpu, &cpus);
+    if (pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus) != 0) {
+      fidelity_.tuning.push_back("not pinned to CPU " + std::to_string(config_.cpu));
+    }
+  }
+  if (!schedule_soon(-20)) {
+    fidelity_.tuning.emplace_back("nice -20 refused (needs CAP_SYS_NICE or RLIMIT_NICE)");
+    schedule_soon(getpriority(PRIO_PROCESS, 0));
+  }
+  // On fault: a pool with room for super-frames is mostly untouched.
+  bool locked = true;
+  for (const std::span<uint8_t> bytes : {memory_.bytes(), memory_.long_bytes()}) {
+    locked = locked && (bytes.empty() || mlock2(bytes.data(), bytes.size(), MLOCK_ONFAULT) == 0);
+  }
+  if (!locked) fidelity_.tuning.emplace_back("packet memory not locked (needs CAP_IPC_LOCK or a larger RLIMIT_MEMLOCK)");
+  prctl(PR_SET_TIMERSLACK, 1);
+}
+
+std::unique_ptr<WirePort> Worker::open_port(const std::string& device, const PortConfig& config) {
+  std::unique_ptr<PacketPort> port = factory_(config, clock_, umem_.get());
+  if (!config.capture_file.empty()) {
+    CaptureOptions options;
+    options.path = config.capture_file;
+    auto capture = std::make_unique<CapturePort>(std::move(port), options, clock_);
+    captures_.push_back(capture.get());
+    port = std::move(capture);
+  }
+  if (config.impaired) {
+    auto impairment =
+        std::make_unique<ImpairmentPort>(std::move(port), config.impairment,
+                                         ImpairmentOptions{.seed = config_.seed,
+                                                           .component = config.impairment_component,
+                                                           .slot_bytes = config.offloads ? kMaxSuperFrame : config.slot_bytes},
+                                         clock_);
+    impairments_.emplace_back(CounterLabels{{"device", device}, {"port", config.name}}, impairment.get());
+    port = std::move(impairment);
+  }
+  return std::make_unique<WirePort>(std::move(port), config.rate, config.delay, std::max(config.receive_slots, config.ring));
+}
+
+void Worker::open_ports() {
+  refresh_clock();
+  for (const SwitchDeviceConfig& device : config_.switches) {
+    for (const PortConfig& port : device.ports) opened_.push_back(open_port(device.name, port));
+  }
+  for (const NicDeviceConfig& device : config_.nics) opened_.push_back(open_port(device.name, device.port));
+}
+
+void Worker::build_devices(Time begin) {
+  size_t next = 0;
+  uint16_t index = 0;
+  for (const SwitchDeviceConfig& device : config_.switches) {
+    std::vector<WirePort> ports;
+    for (size_t i = 0; i < device.ports.size(); ++i) ports.push_back(std::move(*opened_[next++]));
+    switches_.push_back(std::make_unique<SwitchDevice>(device, index++, std::move(ports), pool_, punted_));
+    devices_.push_back(switches_.back().get());
+  }
+  for (const NicDeviceConfig& device : config_.nics) {
+    nics_.push_back(std::make_unique<NicDevice>(device, index++, std::move(*opened_[next++]), pool_, punted_, begin));
+    devices_.push_back(nics_.back().get());
+  }
+  for (Device* device : devices_) device->register_counters(counters_);
+  for (const auto& [labels, port] : impairments_) counters_.add(port->counters(), labels);
+  counters_.freeze();
+  const std::lock_guard lock(mutex_);
+  ready_.store(true, std::memory_order_release);
+  changed_.notify_all();
+}
+
+}  // namespace weir
