@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <vector>
+
 #include "base/random.h"
 #include "wire/checksum.h"
 
@@ -10,6 +12,30 @@ TEST_CASE("internet checksum: the example of RFC 1071 section 3") {
   CHECK(checksum_fold(checksum_add(0, data, sizeof data)) == 0xddf2);
   CHECK(internet_checksum(data, sizeof data) == 0x220d);
   CHECK(checksum_add(0, data, 3) == 0x0001 + 0xf200);
+}
+
+TEST_CASE("internet checksum: the sum is that of 16-bit words, for every length at every alignment") {
+  Random random(2);
+  std::vector<uint8_t> bytes(70'000);
+  const auto check = [&](size_t from, size_t length) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < length; ++i) sum += i % 2 == 0 ? bytes[from + i] * 256u : bytes[from + i];
+    while (sum > 0xffff) sum = (sum & 0xffff) + (sum >> 16);
+    const std::vector<uint8_t> exact(bytes.begin() + from, bytes.begin() + from + length);  // ASan sees the end
+    REQUIRE(checksum_fold(checksum_add(0, exact.data(), length)) == sum);
+    REQUIRE(checksum_add(0, &bytes[from], length) <= 0xffff);
+    REQUIRE(checksum_add(5, &bytes[from], length) == 5 + checksum_add(0, exact.data(), length));
+  };
+  for (const int kind : {0, 1, 2, 3}) {  // zeros, ones, random, mostly ones: carries everywhere
+    for (uint8_t& byte : bytes) {
+      const uint8_t any = static_cast<uint8_t>(random.next() >> 32);
+      byte = kind == 0 ? 0 : kind == 1 ? 0xff : kind == 2 ? any : any < 8 ? any : 0xff;
+    }
+    for (size_t length = 0; length <= 200; ++length) {
+      for (size_t from = 0; from < 9; ++from) check(from, length);
+    }
+    for (const size_t length : {1'500u, 9'001u, 65'535u, 66'000u}) check(1, length);
+  }
 }
 
 TEST_CASE("internet checksum: the example of RFC 1624 section 4") { CHECK(checksum_update(0xdd2f, 0x5555, 0x3285) == 0x0000); }

@@ -17,6 +17,11 @@ inline constexpr uint8_t kProtocolTcp = 6;
 inline constexpr uint8_t kProtocolUdp = 17;
 inline constexpr uint8_t kProtocolSctp = 132;
 
+inline constexpr uint32_t kTcpHeader = 20;  // without options (RFC 9293)
+// Of the checksum field from the start of the transport header.
+inline constexpr uint16_t kTcpChecksum = 16;
+inline constexpr uint16_t kUdpChecksum = 6;
+
 // Length of the header at `ip`: any version but 6 is read as IPv4.
 inline uint32_t ip_header_length(const uint8_t* ip) { return ip[0] >> 4 == 6 ? kIpv6Header : (ip[0] & 0x0fu) * 4; }
 // Length of the whole datagram as the header states it.

@@ -27,9 +27,6 @@ constexpr uint8_t kGsoTypes[] = {0, 1, 4, 5};  // in the order of Gso
 constexpr uint8_t kGsoEcn = 0x80;
 static_assert(std::size(kGsoTypes) == static_cast<size_t>(Gso::unsupported));
 
-constexpr uint32_t kTcpHeader = 20;
-constexpr uint16_t kTcpChecksum = 16;
-constexpr uint16_t kUdpChecksum = 6;
 constexpr uint16_t kLeastTcpSegment = 8;      // Linux: TCP_MIN_SND_MSS less the room for options
 constexpr uint32_t kFarthestTransport = 512;  // more link, IPv6 and extension headers than anyone sends
 
