@@ -8,6 +8,7 @@
 
 #include "addon/errors.h"
 #include "addon/memory.h"
+#include "addon/probe.h"
 #include "addon/simulation_handle.h"
 #include "addon/worker_handle.h"
 #include "engine/worker.h"
@@ -54,6 +55,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("simulationManifest", Napi::Function::New(env, weir::simulation_manifest, "simulationManifest"));
   exports.Set("monotonicNow", Napi::Function::New(env, now, "monotonicNow"));
   exports.Set("holdUdpPort", Napi::Function::New(env, hold_udp_port, "holdUdpPort"));
+  exports.Set("probeInterface", Napi::Function::New(env, weir::probe_interface_js, "probeInterface"));
   exports.Set("notify", Napi::Function::New(env, notify, "notify"));
   return exports;
 }

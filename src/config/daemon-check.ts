@@ -36,6 +36,7 @@ export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemo
       found.problem(path, message, hint);
     }
   });
+  checkWorkers(config, found);
   const ports = config.ports.map((port) => ({ ...port, delay: 0 }));
   checkSwitch(config.switch, ports, (...field) => field, found);
   // Both are on unless switched off, so their being on alone asks for nothing.
@@ -45,6 +46,22 @@ export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemo
     pfc: { ...config.switch.pfc, enabled: config.switch.pfc.enabled && input.pfc !== undefined },
   };
   checkUnshaped(asked, ports, found);
+}
+
+function checkWorkers({ ports, workers }: SwitchDaemonConfig, found: Findings): void {
+  ports.forEach(({ worker }, i) => {
+    if (worker < workers.length) return;
+    const there = workers.length === 1 ? "one worker" : `${workers.length} workers`;
+    const hint = workers.length === 1 ? "must be 0" : `must be between 0 and ${workers.length - 1}`;
+    found.problem(["ports", i, "worker"], `${worker}: there is no such one, but ${there}`, hint);
+  });
+  workers.forEach(({ cpu, polling }, i) => {
+    if (!ports.some(({ worker }) => worker === i)) found.warn(`workers.${i} has no port`);
+    const other = workers.findIndex((candidate) => candidate.cpu === cpu);
+    if (cpu >= 0 && other < i && (polling === "busy" || workers[other]?.polling === "busy")) {
+      found.warn(`workers.${other} and workers.${i} share CPU ${cpu}, and a busy one never gives it up`);
+    }
+  });
 }
 
 export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, found: Findings): void {

@@ -11,6 +11,7 @@ import {
   sendSchema,
 } from "./daemon-schema.js";
 import type {
+  BackendWish,
   DaemonPort,
   InterfaceFacts,
   MetricsConfig,
@@ -18,6 +19,7 @@ import type {
   QueuePairConfig,
   SwitchDaemonConfig,
   SwitchDaemonPort,
+  WorkerPlace,
 } from "./daemon-types.js";
 import { type HostInput, hostSchema, type SwitchInput, switchSchema } from "./device-schema.js";
 import type { Problem } from "./error.js";
@@ -52,6 +54,16 @@ function definedOnly<T extends object>(object: T): { [K in keyof T]: Exclude<T[K
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as never;
 }
 
+type BackendInput = Pick<NicDaemonInput, "backend" | "receive" | "transmit" | "xdp_mode" | "ring">;
+
+function backendOf({ backend = "auto", receive, transmit, xdp_mode = "auto", ring = 512 }: BackendInput): BackendWish {
+  return { receive: receive ?? backend, transmit: transmit ?? backend, xdp_mode, ring };
+}
+
+function placeOf({ cpu = -1, polling = "interrupt" }: NonNullable<NicDaemonInput["worker"]>): WorkerPlace {
+  return { cpu, polling };
+}
+
 const PRIORITIES = ["0", "1", "2", "3", "4", "5", "6", "7"] as const;
 type Priority = (typeof PRIORITIES)[number];
 
@@ -74,15 +86,18 @@ export function resolveSwitchDaemon(
       priorityRates: byPriority((p) => port.limits?.[p]?.rate),
       queueLimits: byPriority((p) => port.limits?.[p]?.buffer),
       impairment: port.impairment && { ...IMPAIRMENT_DEFAULTS, ...definedOnly(port.impairment) },
+      backend: backendOf(port),
+      worker: port.worker ?? 0,
     };
   });
-  const { ports: _, static_fdb, name: _name, metrics: _metrics, control: _control, ...written } = input;
+  const { ports: _, workers, static_fdb, name: _name, metrics: _metrics, control: _control, ...written } = input;
   const section = merge<SwitchInput>(SWITCH_DEFAULTS, { forwarding: "learning" }, written);
   const mtus = ports.map((port) => port.mtu);
   return {
     kind: "switch",
     ...own,
     ports,
+    workers: (workers ?? [{}]).map(placeOf),
     switch: resolveSwitch(own.name, section, mtus),
     static_fdb: static_fdb ?? [],
   };
@@ -104,6 +119,7 @@ export function resolveNicDaemon(
     rate,
     mtu: input.mtu ?? facts.mtu,
     mac: input.mac ?? facts.mac,
+    backend: backendOf(input),
   };
   const { path_mtu, line_rate_start, initial_rate, burst, cnp, receive_buffer } = input;
   const host = merge<HostInput>(HOST_DEFAULTS, {
@@ -122,6 +138,7 @@ export function resolveNicDaemon(
     kind: "nic",
     ...own,
     port,
+    worker: placeOf(input.worker ?? {}),
     address: input.address,
     host: resolveHost(own.name, host, rate),
     classes: {

@@ -27,6 +27,35 @@ const namespaceSchema = z
   .meta({ description: "Network namespace that the interface is in, as a path. Default: the daemon's own." });
 const mtuSchema = integer("Largest IP packet, in bytes. Default: the interface's.", 68, 65_535);
 
+const kBackends = ["auto", "af_packet", "af_xdp"] as const;
+const backendFields = {
+  backend: choice(
+    "How frames pass between the interface and Weir, both ways; `auto` picks by what the interface is and can do, and says why.",
+    kBackends,
+    "auto",
+  ),
+  receive: z.enum(kBackends).optional().meta({ description: "The same, of frames that arrive. Default: `backend`." }),
+  transmit: z.enum(kBackends).optional().meta({ description: "The same, of frames that leave. Default: `backend`." }),
+  xdp_mode: choice(
+    "Where the program that receives by af_xdp runs: in the driver (native), or above it, on any interface (generic).",
+    ["auto", "native", "generic"],
+    "auto",
+  ),
+  ring: z
+    .literal([64, 128, 256, 512, 1024, 2048, 4096])
+    .optional()
+    .meta({ description: "Frames in each ring of af_xdp. Smaller rings stay in caches.", default: 512 }),
+};
+
+const workerSchema = section({
+  cpu: integer("CPU to run on. Default: any.", 0, 4095),
+  polling: choice(
+    "busy: looks for frames without a pause, takes a whole CPU; adaptive: so while frames come, then sleeps; interrupt: short naps under load.",
+    ["busy", "adaptive", "interrupt"],
+    "interrupt",
+  ),
+});
+
 /** Where Prometheus finds the daemons. */
 export const kMetricsPorts = { switch: 9464, nic: 9465 } as const;
 
@@ -68,6 +97,8 @@ export const switchDaemonSchema = section({
           zero: "unlimited",
         }),
         mtu: mtuSchema,
+        ...backendFields,
+        worker: integer("Which of `workers` the port belongs to, counted from 0.", 0, 63, 0),
         impairment: impairmentSchema.optional().meta({
           description: "Faults on purpose in what arrives at this port: loss, duplication, corruption, reordering.",
         }),
@@ -91,6 +122,12 @@ export const switchDaemonSchema = section({
     .min(1)
     .max(250)
     .meta({ description: "The switch's ports." }),
+  workers: z
+    .array(workerSchema)
+    .min(1)
+    .max(64)
+    .optional()
+    .meta({ description: "Threads that the ports are spread over. Default: one, on any CPU." }),
   ...switchFields,
   forwarding: choice(
     "Learn addresses and flood unknown ones (loop-free networks only), or `static_fdb` alone.",
@@ -143,6 +180,8 @@ export const nicDaemonSchema = section({
   mac: macSchema.optional().meta({ description: "MAC address. Default: the interface's." }),
   rate: rate("Line rate.", { default: "10Gbps" }),
   mtu: mtuSchema,
+  ...backendFields,
+  worker: workerSchema.optional().meta({ description: "The thread that the NIC runs on." }),
   ...hostSchema.shape,
   ...classFields,
   congestion: congestionSchema.optional().meta({ description: "Congestion control." }),

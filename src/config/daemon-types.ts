@@ -1,4 +1,5 @@
 // The validated configuration of a daemon. Units as in types.ts: bit/s, bytes, ns. MAC addresses are 48-bit numbers.
+import type { NativePort, Polling } from "../native/types.js";
 import type { Congestion, Flow, HostConfig, Impairment, SwitchConfig, TrafficClasses } from "./types.js";
 
 /** What a daemon asks about an interface. */
@@ -10,6 +11,22 @@ export interface InterfaceFacts {
 /** Throws WeirError when there is no such interface or namespace. */
 export type InspectInterface = (name: string, namespace: string | undefined) => InterfaceFacts;
 
+export type Backend = "auto" | "af_packet" | "af_xdp";
+
+/** What a file asks of the way between interface and Weir. */
+export interface BackendWish {
+  receive: Backend;
+  transmit: Backend;
+  xdp_mode: "auto" | NonNullable<NativePort["xdp_mode"]>;
+  ring: number;
+}
+
+export interface WorkerPlace {
+  /** -1: any. */
+  cpu: number;
+  polling: Polling;
+}
+
 export interface DaemonPort extends InterfaceFacts {
   name: string;
   interface: string;
@@ -17,6 +34,7 @@ export interface DaemonPort extends InterfaceFacts {
   namespace: string | undefined;
   /** 0: unlimited. */
   rate: number;
+  backend: BackendWish;
 }
 
 export interface MetricsConfig {
@@ -41,11 +59,15 @@ export interface SwitchDaemonPort extends DaemonPort {
   queueLimits: number[];
   /** Of what arrives; undefined: none. */
   impairment: Impairment | undefined;
+  /** Position in `workers`. */
+  worker: number;
 }
 
 export interface SwitchDaemonConfig extends DaemonConfig {
   kind: "switch";
   ports: SwitchDaemonPort[];
+  /** At least one. */
+  workers: WorkerPlace[];
   switch: SwitchConfig;
   static_fdb: { mac: number; port: string }[];
 }
@@ -69,6 +91,7 @@ export interface NicDaemonConfig extends DaemonConfig {
   kind: "nic";
   /** Its `mac` is the NIC's, which may differ from the interface's. */
   port: DaemonPort;
+  worker: WorkerPlace;
   address: string;
   host: HostConfig;
   classes: TrafficClasses;

@@ -1,5 +1,11 @@
 /** From a daemon's configuration to its native worker: one switch or one NIC, in wall units. */
-import type { DaemonPort, NicDaemonConfig, QueuePairConfig, SwitchDaemonConfig } from "../config/daemon.js";
+import type {
+  DaemonPort,
+  NicDaemonConfig,
+  QueuePairConfig,
+  SwitchDaemonConfig,
+  WorkerPlace,
+} from "../config/daemon.js";
 import {
   kEct0,
   kFirstQpn,
@@ -11,6 +17,7 @@ import {
   udpSourcePort,
 } from "../native/behaviour.js";
 import type { NativePort, NativeQueuePair, WorkerConfig } from "../native/types.js";
+import type { BackendChoice } from "./backend.js";
 
 /** How late a worker may be before a lossless class could lose: extra headroom at shaped ports, and receive slots. */
 const kLatenessNs = 20e6;
@@ -21,10 +28,14 @@ const kSwitchSlots = 2048;
 const kCommonFrameBytes = 1082;
 const kNicDescriptors = 4608;
 
-export function composeSwitchWorker(config: SwitchDaemonConfig): WorkerConfig {
+/** How frames pass between an interface and the worker. */
+type Backends = Pick<BackendChoice, "receive" | "transmit" | "xdp_mode" | "ring">;
+
+/** @param backends Of each port; one left out is af_packet both ways. */
+export function composeSwitchWorker(config: SwitchDaemonConfig, backends: readonly Backends[] = []): WorkerConfig {
   const s = config.switch;
   const ports = config.ports.map((port, component) => ({
-    ...nativePort(port),
+    ...nativePort(port, backends[component]),
     ...(port.impairment && { impairment: { ...port.impairment, delay: 0, component } }),
     // Super-frames do not go through the ring: the kernel queues them on the socket.
     slot_bytes: port.mtu + 18,
@@ -39,7 +50,7 @@ export function composeSwitchWorker(config: SwitchDaemonConfig): WorkerConfig {
   const behaviour = switchBehaviour(s, Math.ceil((fastest / 8) * (kLatenessNs / 1e9)));
   const names = config.ports.map((port) => port.name);
   return {
-    ...common(config.name),
+    ...common(config.name, config.workers[0]),
     packets: 4096 + switchDescriptors({ ...behaviour, ports }, kCommonFrameBytes),
     packet_bytes: Math.max(...config.ports.map((port) => port.mtu)) + 18,
     super_frames: kSuperFrames,
@@ -61,11 +72,11 @@ export function composeSwitchWorker(config: SwitchDaemonConfig): WorkerConfig {
   };
 }
 
-export function composeNicWorker(config: NicDaemonConfig): WorkerConfig {
+export function composeNicWorker(config: NicDaemonConfig, backends?: Backends): WorkerConfig {
   const frameBytes = config.port.mtu + 18;
   const { rate, mac } = config.port;
   return {
-    ...common(config.name),
+    ...common(config.name, config.worker),
     packets: kNicDescriptors,
     packet_bytes: Math.ceil((frameBytes + 64) / 64) * 64,
     switches: [],
@@ -73,7 +84,7 @@ export function composeNicWorker(config: NicDaemonConfig): WorkerConfig {
       {
         name: config.name,
         port: {
-          ...nativePort(config.port),
+          ...nativePort(config.port, backends),
           slot_bytes: frameBytes,
           receive_slots: receiveSlots(rate, kLatenessNs),
           roce_only: true,
@@ -87,13 +98,14 @@ export function composeNicWorker(config: NicDaemonConfig): WorkerConfig {
   };
 }
 
-function common(name: string) {
-  return { name, cpu: -1, seed: 1, quantum: kQuantumNs, sample_interval: 0, reset_after: 0 };
+function common(name: string, { cpu, polling }: WorkerPlace = { cpu: -1, polling: "interrupt" }) {
+  return { name, cpu, polling, seed: 1, quantum: kQuantumNs, sample_interval: 0, reset_after: 0 };
 }
 
 function nativePort(
   port: DaemonPort,
-): Pick<NativePort, "name" | "interface" | "namespace_fd" | "namespace_path" | "rate" | "delay"> {
+  backends: Backends | undefined,
+): Pick<NativePort, "name" | "interface" | "namespace_fd" | "namespace_path" | "rate" | "delay" | keyof Backends> {
   return {
     name: port.name,
     interface: port.interface,
@@ -101,6 +113,12 @@ function nativePort(
     ...(port.namespace !== undefined && { namespace_path: port.namespace }),
     rate: port.rate,
     delay: 0,
+    ...(backends && {
+      receive: backends.receive,
+      transmit: backends.transmit,
+      xdp_mode: backends.xdp_mode,
+      ring: backends.ring,
+    }),
   };
 }
 

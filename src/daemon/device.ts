@@ -5,6 +5,7 @@ import { WeirError } from "../config/error.js";
 import { CounterTable } from "../native/counters.js";
 import { kRecordWords, type NativeAddon, type NativeWorker, RecordKind, type WorkerConfig } from "../native/types.js";
 import { composeWorker, type DaemonConfig, portsOf } from "./kinds.js";
+import { backendStatus, type PortSetup, portPfc } from "./ports.js";
 import type { CounterValue, FdbEntry, PortStatus, QueuePairReport, SwitchReport } from "./protocol.js";
 
 export interface DeviceEvents {
@@ -22,6 +23,8 @@ interface PortState {
 const kStartMs = 2000;
 const kDrainNs = 2e9;
 const kStepMs = 10;
+/** Counters of a switch port or a NIC that tell that MAC control frames have come. */
+const kMacControlCounters = ["rx_pause_frames", "rx_pfc_frames", "rx_mac_control_unknown", "rx_unsupported_op_phy"];
 /** Gauges among the counters: what they show is not a sum, so clearing does not touch them. */
 const isGauge = (name: string) => name.endsWith("_watermark_bytes") || name === "rp_cur_flows";
 
@@ -36,14 +39,18 @@ export class Device {
   private failure: string | undefined;
   cleared = new Date();
 
-  /** @param answersArp The kernel does not have the NIC's address, so this does. */
+  /**
+   * @param setups Of each port.
+   * @param answersArp The kernel does not have the NIC's address, so this does.
+   */
   constructor(
     private readonly addon: NativeAddon,
     private config: DaemonConfig,
+    private readonly setups: readonly PortSetup[],
     private readonly events: DeviceEvents,
     private readonly answersArp: boolean,
   ) {
-    const native = composeWorker(config);
+    const native = this.#compose(config);
     this.packets = native.packets;
     this.worker = new addon.Worker(native, () => this.#onDoorbell());
     this.table = new CounterTable(this.worker);
@@ -73,7 +80,7 @@ export class Device {
 
   /** Applies changed parameters; no frame is lost. @throws WeirError when they cannot be had without a new start. */
   reconfigure(config: DaemonConfig): void {
-    const native: WorkerConfig = composeWorker(config);
+    const native = this.#compose(config);
     if (native.packets > this.packets) {
       throw new WeirError("buffer.total needs more packet memory than the daemon has taken", {
         hint: "restart it for a larger buffer",
@@ -131,6 +138,7 @@ export class Device {
   }
 
   ports(): (PortStatus & { transitions: number })[] {
+    this.table.refresh();
     return portsOf(this.config).map((port, i) => ({
       name: port.name,
       interface: port.interface,
@@ -139,7 +147,21 @@ export class Device {
       mtu: port.mtu,
       rate: port.rate,
       ...(this.states[i] as PortState),
+      ...backendStatus(this.setups[i] as PortSetup),
+      ...portPfc(this.config, this.setups[i] as PortSetup, this.#macControlSeen(port.name)),
     }));
+  }
+
+  #macControlSeen(port: string): boolean {
+    const labels = this.config.kind === "switch" ? { port } : undefined;
+    return kMacControlCounters.some((name) => this.table.sum(name, labels) > 0);
+  }
+
+  #compose(config: DaemonConfig): WorkerConfig {
+    return composeWorker(
+      config,
+      this.setups.map(({ backend }) => backend),
+    );
   }
 
   /** @throws WeirError when this is a NIC. */

@@ -8,6 +8,7 @@ import type {
 } from "../config/daemon.js";
 import { loadNicDaemon, loadSwitchDaemon } from "../config/daemon.js";
 import type { WorkerConfig } from "../native/types.js";
+import type { BackendChoice } from "./backend.js";
 import { composeNicWorker, composeSwitchWorker } from "./compose.js";
 
 export type DaemonConfig = SwitchDaemonConfig | NicDaemonConfig;
@@ -20,8 +21,9 @@ export function loadDaemon(
   return kind === "switch" ? loadSwitchDaemon(file, { inspect }) : loadNicDaemon(file, { inspect });
 }
 
-export function composeWorker(config: DaemonConfig): WorkerConfig {
-  return config.kind === "switch" ? composeSwitchWorker(config) : composeNicWorker(config);
+/** @param backends Of each port, in the order of portsOf(). */
+export function composeWorker(config: DaemonConfig, backends: readonly BackendChoice[]): WorkerConfig {
+  return config.kind === "switch" ? composeSwitchWorker(config, backends) : composeNicWorker(config, backends[0]);
 }
 
 export function portsOf(config: DaemonConfig): DaemonPort[] {
@@ -37,8 +39,8 @@ export function fixedChanges(before: DaemonConfig, after: DaemonConfig): string[
 function fixedFields(config: DaemonConfig): Record<string, unknown> {
   const { name, metrics, control } = config;
   const own = { name, metrics, control };
-  if (config.kind === "switch") return { ...own, ports: config.ports };
-  const { interface: netdev, namespace, rate, mtu, mac } = config.port;
+  if (config.kind === "switch") return { ...own, ports: config.ports, workers: config.workers };
+  const { interface: netdev, namespace, rate, mtu, mac, backend } = config.port;
   const { path_mtu, burst, receive_buffer } = config.host;
   const queue_pairs = config.queue_pairs.map((pair) => ({ ...pair, send: pair.send && { ...pair.send, rate: 0 } }));
   const { address } = config;
@@ -49,6 +51,8 @@ function fixedFields(config: DaemonConfig): Record<string, unknown> {
     rate,
     mtu,
     mac,
+    backend,
+    worker: config.worker,
     address,
     path_mtu,
     burst,

@@ -1,5 +1,6 @@
 /** What daemons tell over their control socket, by the name of the request. Bytes, ns and bit/s. */
-import type { QueuePairState, SwitchState } from "../native/types.js";
+import type { NativeBackend, QueuePairState, SwitchState } from "../native/types.js";
+import type { MacControl, PfcState, PortProbe } from "./port_probe.js";
 
 export interface Status {
   kind: "switch" | "nic";
@@ -30,6 +31,16 @@ export interface PortStatus {
   up: boolean;
   /** Times the interface came up again. */
   recoveries: number;
+  receive: NativeBackend;
+  transmit: NativeBackend;
+  /** Of af_xdp reception; null where something else receives. */
+  xdp_mode: "native" | "generic" | null;
+  /** Why these. */
+  backend_reason: string;
+  pfc: PfcState;
+  mac_control: MacControl;
+  /** The interface as it was when it was last opened; null: it could not be looked at. */
+  probe: PortProbe | null;
 }
 
 export interface SwitchReport {

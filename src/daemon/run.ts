@@ -12,9 +12,10 @@ import { controlDirectory } from "./control_client.js";
 import { ControlServer } from "./control_server.js";
 import { Device } from "./device.js";
 import { inspectInterface, kernelHasAddress } from "./interface.js";
-import { type DaemonConfig, fixedChanges, loadDaemon } from "./kinds.js";
+import { type DaemonConfig, fixedChanges, loadDaemon, portsOf } from "./kinds.js";
 import { createLog, type Log, type LogSink } from "./log.js";
 import { serviceNotifier } from "./notify.js";
+import { logFields, type PortSetup, portPfc, setUpPorts } from "./ports.js";
 import type { ControlRequests, Status } from "./protocol.js";
 
 export interface DaemonHost {
@@ -88,7 +89,9 @@ class Daemon {
         up ? this.log.info({ port }, "interface is up again") : this.log.warn({ port }, "interface is down or gone"),
       failed: (reason: string) => this.#fail(reason),
     };
-    const device = new Device(this.addon, config, events, !shared);
+    const setups = setUpPorts(config, this.addon);
+    this.#logPorts(setups);
+    const device = new Device(this.addon, config, setups, events, !shared);
     this.device = device;
     if (config.kind === "nic" && shared) {
       this.kernelPort = new KernelPort(this.addon, config.address, config.port.namespace);
@@ -97,6 +100,21 @@ class Daemon {
     await this.#serveMetrics(device);
     this.notify("READY=1", `MAINPID=${process.pid}`);
     this.log.info({ control: path, metrics: this.metrics?.url ?? "off", ports: device.ports().length }, "started");
+  }
+
+  #logPorts(setups: readonly PortSetup[]): void {
+    portsOf(this.config).forEach((port, i) => {
+      const setup = setups[i] as PortSetup;
+      this.log.info(logFields(port, setup), "backend chosen");
+      for (const warning of setup.backend.warnings) this.log.warn({ port: port.name }, warning);
+      const { pfc, mac_control } = portPfc(this.config, setup, false);
+      if (pfc === "not possible here") {
+        this.log.warn(
+          { port: port.name, reason: mac_control.reason },
+          "PFC: not possible here, the peer's pauses do not arrive",
+        );
+      }
+    });
   }
 
   /** Idempotent. */

@@ -1,6 +1,8 @@
 /** What `weir show` prints: answers of a daemon as tables in the shapes of SONiC, dcb and rdma. */
+import { formatRate } from "../config/units.js";
 import { fixed, gbps, kilobytes, printable } from "../report/format.js";
 import type { Grid } from "../report/table.js";
+import { describeKind, describeXdp, offloadsOn, type PortProbe } from "./port_probe.js";
 import type { ControlRequests, CounterValue } from "./protocol.js";
 
 type Request = keyof ControlRequests;
@@ -76,6 +78,14 @@ export const kViews = {
       table("PFC frames received: the neighbour is backed up", "Port Rx", received, text),
       table("PFC frames sent: this port's ingress is backed up", "Port Tx", sent, text),
       table("Time paused by the neighbour, ms", "Port Rx", paused, (ns) => fixed(ns / 1e6)),
+      {
+        title: "Ports where PFC does not work",
+        head: ["Port", "PFC", "Why"],
+        names: 3,
+        rows: ports
+          .filter(({ pfc }) => pfc !== "works")
+          .map(({ name, pfc, mac_control }) => [printable(name), pfc, pfc === "off" ? "-" : mac_control.reason]),
+      },
     ];
   }),
 
@@ -197,7 +207,7 @@ export const kViews = {
     },
   ]),
 
-  port: view("interfaces behind the ports", ["ports"], ({ ports }) => [
+  ports: view("interfaces behind the ports, what they can do, and how they are used", ["ports"], ({ ports }) => [
     {
       title: "Ports",
       head: ["Port", "Interface", "Namespace", "Oper", "Address", "Recoveries", "Speed Gb/s", "MTU"],
@@ -213,10 +223,53 @@ export const kViews = {
         String(port.mtu),
       ]),
     },
+    {
+      title: "Interfaces",
+      head: ["Port", "Kind", "Speed", "MTU", "Queues", "Rings", "XDP", "Offloads"],
+      names: 8,
+      rows: ports.map(({ name, probe }) => [printable(name), ...(probe === null ? kNotProbed : interfaceCells(probe))]),
+    },
+    {
+      title: "Backends",
+      head: ["Port", "In", "Out", "Why"],
+      names: 4,
+      rows: ports.map(({ name, receive, transmit, xdp_mode, backend_reason }) => [
+        printable(name),
+        xdp_mode === null ? receive : `${receive} (${xdp_mode})`,
+        transmit,
+        printable(backend_reason),
+      ]),
+    },
+    {
+      title: "PFC",
+      head: ["Port", "PFC", "MAC control frames", "Why"],
+      names: 4,
+      rows: ports.map(({ name, pfc, mac_control: { reaches, reason } }) => [
+        printable(name),
+        pfc,
+        reaches === "yes" ? "arrive" : reaches === "no" ? "do not arrive" : reaches,
+        printable(reason),
+      ]),
+    },
   ]),
 } as const satisfies Record<string, View>;
 
 export type ViewName = keyof typeof kViews;
+
+const kNotProbed = ["unknown", "-", "-", "-", "-", "-", "-"];
+
+function interfaceCells(probe: PortProbe): string[] {
+  const pair = (a: number | undefined, b: number | undefined) => (a === undefined ? "-" : `${a}/${b ?? "-"}`);
+  return [
+    printable(describeKind(probe)),
+    probe.speed === undefined ? "-" : formatRate(probe.speed),
+    String(probe.mtu),
+    pair(probe.receive_queues, probe.transmit_queues),
+    pair(probe.receive_ring, probe.transmit_ring),
+    describeXdp(probe),
+    offloadsOn(probe)?.join(" ") ?? "unknown",
+  ];
+}
 
 /** Counters of one daemon by name and labels. */
 class Counts {

@@ -30,6 +30,11 @@ export const kGauges = {
     ["device", "port"],
     "Times the interface of this port went down or came up",
   ),
+  weir_port_pfc_possible: gauge(
+    "",
+    ["device", "port"],
+    "1 while PFC frames that arrive here reach Weir, 0 if PFC is not possible here; none where that is unknown",
+  ),
   weir_switch_pool_size_bytes: gauge("bytes", ["switch"], "Packet memory of the switch"),
   weir_switch_pool_occupancy_bytes: gauge("bytes", ["switch"], "Packet memory in use now"),
   weir_switch_pfc_threshold_bytes: gauge("bytes", ["switch"], "t_PFC now: a lossless ingress queue above it is paused"),

@@ -12,7 +12,7 @@ export interface MetricsSource {
   switchState(): { name: string; ports: string[]; state: SwitchState; fdbEntries: number } | undefined;
   /** Of a NIC. */
   queuePairs(): { device: string; pairs: (QueuePairState & { peer: string })[] } | undefined;
-  ports(): { device: string; name: string; up: boolean; transitions: number }[];
+  ports(): { device: string; name: string; up: boolean; transitions: number; mac_control: { reaches: string } }[];
   worker(): { name: string; loopGapNs: number };
   reloads(): { succeeded: number; failed: number };
 }
@@ -146,9 +146,12 @@ export class MetricsRegistry {
   }
 
   #takeDaemon(): void {
-    for (const { device, name, up, transitions } of this.source.ports()) {
+    for (const { device, name, up, transitions, mac_control } of this.source.ports()) {
       this.#gauge("weir_port_up").set({ device, port: name }, up ? 1 : 0);
       this.#total("weir_port_transitions_total", { device, port: name }, transitions);
+      if (mac_control.reaches !== "unknown") {
+        this.#gauge("weir_port_pfc_possible").set({ device, port: name }, mac_control.reaches === "yes" ? 1 : 0);
+      }
     }
     const worker = this.source.worker();
     this.#gauge("weir_worker_loop_gap_max_seconds").set({ worker: worker.name }, worker.loopGapNs / 1e9);

@@ -14,6 +14,8 @@ export interface NativeImpairment {
   component: number;
 }
 
+export type NativeBackend = "af_packet" | "af_xdp";
+
 export interface NativePort {
   /** Name in counter labels: the peer's. */
   name: string;
@@ -24,18 +26,18 @@ export interface NativePort {
   namespace_path?: string;
   slot_bytes: number;
   receive_slots: number;
+  /** What frames come in by, and go out by; absent: af_packet. */
+  receive?: NativeBackend;
+  transmit?: NativeBackend;
+  /** Where the XDP program of AF_XDP reception runs: in the driver, or above it; absent: native. */
+  xdp_mode?: "native" | "generic";
+  /** Frames in each ring of AF_XDP, a power of two from 64 to 4096; absent: 512. */
+  ring?: number;
   /** Of the link, bit/s; 0: unlimited. */
   rate: number;
   /** Propagation, ns. */
   delay: number;
   impairment?: NativeImpairment;
-  /** How frames come in and go out; packet sockets by default. */
-  receive?: "af_packet" | "af_xdp";
-  transmit?: "af_packet" | "af_xdp";
-  /** XDP of the driver, by default, or of the kernel's stack. */
-  xdp_mode?: "native" | "generic";
-  /** Frames in each ring of an AF_XDP socket: a power of two. */
-  ring?: number;
   /** With roce_only and AF_XDP: ARP for this IPv4 address is for the NIC, and not for the kernel. */
   arp_address?: number;
   /** Partial checksums and super-frames of the kernel pass (PACKET_VNET_HDR); needs super_frames. */
@@ -195,6 +197,8 @@ export interface NativeMemory {
   address(): number;
 }
 
+export type Polling = "busy" | "adaptive" | "interrupt";
+
 export interface WorkerConfig {
   name: string;
   /** CPU to run on; -1: any. */
@@ -204,10 +208,13 @@ export interface WorkerConfig {
   packet_bytes: number;
   /** Packets of 66 KiB besides. */
   super_frames?: number;
-  /** How the thread waits; `interrupt` by default. */
-  polling?: "busy" | "adaptive" | "interrupt";
-  /** Least ns between two turns of the loop under load. */
+  /** Least ns between two turns of the loop under load, with `interrupt`. */
   quantum: number;
+  /**
+   * busy: never sleeps; adaptive: yields between turns while frames come and shortly after, then sleeps on descriptors; interrupt:
+   * naps of `quantum` under load, sleeps when idle. Absent: interrupt.
+   */
+  polling?: Polling;
   sample_interval: number;
   /** ns after begin() at which distributions start afresh. */
   reset_after: number;
@@ -358,6 +365,43 @@ export interface NativeWorker {
   outcome(): WorkerOutcome;
 }
 
+/** What an interface is and can do, as the kernel tells; what neither it nor the driver tells is left out. */
+export interface InterfaceProbe {
+  /** As `ip -details link` has it: veth, tun, bridge ...; "": hardware, real or a virtual machine's, or loopback. */
+  kind: string;
+  /** "": unknown; so with `bus`, its address there. */
+  driver: string;
+  bus: string;
+  /** Bridge or bond that it is a member of, and of what kind that is; "": none. */
+  master: string;
+  master_kind: string;
+  loopback: boolean;
+  /** Administratively; and with a carrier. */
+  up: boolean;
+  running: boolean;
+  mtu: number;
+  mac: number;
+  /** bit/s */
+  speed?: number;
+  receive_queues?: number;
+  transmit_queues?: number;
+  /** Descriptors. */
+  receive_ring?: number;
+  transmit_ring?: number;
+  /** By the names that ethtool -K takes. */
+  offloads: { [Name in "tso" | "gso" | "gro" | "lro" | "tx" | "rx" | "txvlan" | "rxvlan"]?: boolean };
+  /** Flow control of the MAC, by the names of ethtool -A. */
+  pause: { autoneg?: boolean; rx?: boolean; tx?: boolean };
+  xdp_attached: "none" | "native" | "generic" | "hardware" | "several";
+  /** Names of the kernel's netdev.yaml: basic, redirect, ndo-xmit, xsk-zerocopy, hw-offload, rx-sg, ndo-xmit-sg. From Linux 6.3. */
+  xdp_features?: string[];
+  /** timestamp, hash, vlan-tag. */
+  xdp_metadata?: string[];
+  /** Why this process gets no AF_XDP socket there, or may not load XDP programs: "EPERM", ...; "": it may. */
+  xdp_sockets: string;
+  xdp_programs: string;
+}
+
 export interface NativeAddon {
   /**
    * `onDoorbell` is called, at most every 20 ms, while records may wait; and once when punted frames or completions have come,
@@ -376,6 +420,8 @@ export interface NativeAddon {
    * Throws EADDRINUSE, EADDRNOTAVAIL.
    */
   holdUdpPort(address: string, port: number, namespacePath?: string): number;
+  /** Asks the kernel; changes nothing. Throws ENODEV, or why `namespacePath` cannot be entered. */
+  probeInterface(name: string, namespacePath?: string): InterfaceProbe;
   /** sd_notify(3): sends `state` ("READY=1") to the datagram socket at `path`; false if that fails. */
   notify(path: string, state: string): boolean;
   /** CLOCK_MONOTONIC, ns. */

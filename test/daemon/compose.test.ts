@@ -36,6 +36,16 @@ ecn: { kmin: 10KB, pmax: 2% }
     expect(worker.super_frames).toBeGreaterThan(0);
   });
 
+  it("says how each port reaches its interface, and where the worker runs", () => {
+    const text = "workers: [{ cpu: 3, polling: busy }]\nports: [{ interface: a }, { interface: b }]";
+    const { config } = parseSwitchDaemon(text, "sw0.yaml", { inspect });
+    const chosen = { receive: "af_packet", transmit: "af_xdp", xdp_mode: "generic", ring: 128 } as const;
+    const given = composeSwitchWorker(config, [chosen]);
+    expect(given).toMatchObject({ cpu: 3, polling: "busy" });
+    expect(given.switches[0]?.ports[0]).toMatchObject(chosen);
+    for (const name of Object.keys(chosen)) expect(given.switches[0]?.ports[1]).not.toHaveProperty(name);
+  });
+
   it("keeps headroom for twenty milliseconds of its fastest port", () => {
     expect(native?.buffer.lateness_headroom).toBe(2_500_000);
     expect(compose("ports: [{ interface: a }]").switches[0]?.buffer.lateness_headroom).toBe(0);
@@ -93,6 +103,14 @@ queue_pairs:
     expect(sender).not.toHaveProperty("stop");
     expect(receiver).not.toHaveProperty("start");
     expect(receiver?.remote_qpn).toBe(0x41);
+  });
+
+  it("says how it reaches its interface, and where it runs", () => {
+    const { config } = parseNicDaemon(`${text}worker: { cpu: 2, polling: adaptive }`, "roce0.yaml", { inspect });
+    const chosen = { receive: "af_xdp", transmit: "af_xdp", xdp_mode: "native", ring: 512 } as const;
+    const given = composeNicWorker(config, chosen);
+    expect(given).toMatchObject({ cpu: 2, polling: "adaptive" });
+    expect(given.nics[0]?.port).toMatchObject(chosen);
   });
 
   it("has room for a full frame", () => {

@@ -2,6 +2,7 @@
 import { openSync } from "node:fs";
 import type {
   CounterDescription,
+  InterfaceProbe,
   NativeAddon,
   NativeWorker,
   QueuePairState,
@@ -9,6 +10,7 @@ import type {
   WorkerConfig,
 } from "../../src/native/types.js";
 import { kRecordWords, RecordKind } from "../../src/native/types.js";
+import { kVeth } from "./probes.js";
 
 const zeros = [0, 0, 0, 0, 0, 0, 0, 0];
 
@@ -38,6 +40,10 @@ export class FakeWorker implements NativeWorker {
         ports.map((port) => describe("rx_packets", { switch: name, port: port.name })),
       ),
       ...config.nics.map(({ name }) => describe("tx_packets", { device: name })),
+      ...config.switches.flatMap(({ name, ports }) =>
+        ports.map((port) => describe("rx_pfc_frames", { switch: name, port: port.name })),
+      ),
+      ...config.nics.map(({ name }) => describe("rx_pfc_frames", { device: name })),
     ];
   }
 
@@ -191,6 +197,14 @@ export class FakeAddon implements NativeAddon {
   }
 
   readonly Memory = unasked as unknown as NativeAddon["Memory"];
+  /** What every interface is like; an Error is thrown. */
+  probe: InterfaceProbe | Error = kVeth;
+  readonly probed: (string | undefined)[][] = [];
+  probeInterface(name: string, namespacePath?: string): InterfaceProbe {
+    this.probed.push([name, namespacePath]);
+    if (this.probe instanceof Error) throw this.probe;
+    return this.probe;
+  }
   readonly held: string[] = [];
   holdUdpPort(address: string): number {
     this.held.push(address);

@@ -86,8 +86,58 @@ describe("switch.yaml", () => {
     ]);
   });
 
+  it("says by which backends and on which workers its ports run", () => {
+    const { config } = switchOf(`
+workers: [{ cpu: 1, polling: adaptive }, {}]
+ports:
+  - { interface: a, backend: af_xdp, receive: af_packet, xdp_mode: generic, ring: 256, worker: 1 }
+  - { interface: b }`);
+    expect(config.workers).toEqual([
+      { cpu: 1, polling: "adaptive" },
+      { cpu: -1, polling: "interrupt" },
+    ]);
+    expect(config.ports.map(({ backend, worker }) => ({ ...backend, worker }))).toEqual([
+      { receive: "af_packet", transmit: "af_xdp", xdp_mode: "generic", ring: 256, worker: 1 },
+      { receive: "auto", transmit: "auto", xdp_mode: "auto", ring: 512, worker: 0 },
+    ]);
+    expect(switchOf("ports: [{ interface: a }]").config.workers).toEqual([{ cpu: -1, polling: "interrupt" }]);
+  });
+
+  it("warns of workers that have nothing to do, or take each other's CPU", () => {
+    const workers = "workers: [{ cpu: 2, polling: busy }, { cpu: 2 }, { cpu: 3 }]";
+    const { warnings } = switchOf(`${workers}\nports: [{ interface: a }, { interface: b, worker: 1 }]`);
+    expect(warnings).toEqual([
+      "workers.0 and workers.1 share CPU 2, and a busy one never gives it up",
+      "workers.2 has no port",
+    ]);
+  });
+
   it.each([
     ["name: x", "switch sw0.yaml:1:1: ports: is missing"],
+    [
+      "ports: [{ interface: a, worker: 1 }]",
+      "switch sw0.yaml:1:25: ports.0.worker: 1: there is no such one, but one worker\n  hint: must be 0",
+    ],
+    [
+      "workers: [{}, {}]\nports: [{ interface: a, worker: 2 }]",
+      "switch sw0.yaml:2:25: ports.0.worker: 2: there is no such one, but 2 workers\n  hint: must be between 0 and 1",
+    ],
+    [
+      "ports: [{ interface: a, backend: xdp }]",
+      "switch sw0.yaml:1:25: ports.0.backend: xdp is not one of auto, af_packet, af_xdp",
+    ],
+    [
+      "ports: [{ interface: a, ring: 500 }]",
+      "switch sw0.yaml:1:25: ports.0.ring: 500 is not one of 64, 128, 256, 512, 1024, 2048, 4096",
+    ],
+    [
+      "workers: [{ polling: spin }]\nports: [{ interface: a }]",
+      "switch sw0.yaml:1:13: workers.0.polling: spin is not one of busy, adaptive, interrupt",
+    ],
+    [
+      "workers: [{ cpu: -1 }]\nports: [{ interface: a }]",
+      "switch sw0.yaml:1:13: workers.0.cpu: -1 is too small\n  hint: must be at least 0",
+    ],
     ["ports: []", "switch sw0.yaml:1:1: ports: a list is too short\n  hint: must be at least 1"],
     ["ports: [{}]", "switch sw0.yaml:1:9: ports.0.interface: is missing"],
     [

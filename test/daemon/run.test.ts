@@ -7,6 +7,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
 import { runDaemon } from "../../src/daemon/run.js";
 import { FakeAddon } from "./fake_addon.js";
+import { kHardware, kVeth } from "./probes.js";
 
 const kVersion = "1.2.3";
 
@@ -64,7 +65,7 @@ describe("a daemon", () => {
     const { calls } = addon.worker;
     expect(calls.filter((call) => call !== "switchState")).toEqual(["open", "begin", "stopTraffic", "close"]);
     expect(calls.indexOf("stopTraffic")).toBeLessThan(calls.lastIndexOf("switchState"));
-    expect(messages()).toEqual(["started", "stopping", "stopped"]);
+    expect(messages()).toEqual(["backend chosen", "started", "stopping", "stopped"]);
     expect(existsSync(socket)).toBe(false);
     expect(signals.eventNames()).toEqual([]);
   });
@@ -90,7 +91,7 @@ describe("a daemon", () => {
     writeFileSync(file, switchFile(folder, "ecn: { kmin: 50KB }"));
     signals.emit("SIGHUP", "SIGHUP");
     expect(addon.worker.configs.map(({ switches }) => switches[0]?.red.kmin)).toEqual([5000, 50_000]);
-    expect(messages()).toEqual(["started", "reloaded"]);
+    expect(messages()).toEqual(["backend chosen", "started", "reloaded"]);
     expect(addon.notified.slice(1)).toEqual(["RELOADING=1\nMONOTONIC_USEC=5000000", "READY=1"]);
     expect(await ask(socket, "switch")).toMatchObject({ ecn: { kmin: 50_000 } });
     signals.emit("SIGTERM", "SIGTERM");
@@ -176,10 +177,78 @@ describe("a daemon", () => {
     expect(await ask(socket, "ports")).toMatchObject([{ name: "a", up: false, transitions: 1, recoveries: 0 }]);
     addon.worker.port(0, true);
     expect(log.filter(({ port }) => port === "a").map(({ msg }) => msg)).toEqual([
+      "backend chosen",
       "interface is down or gone",
       "interface is up again",
     ]);
     expect(await ask(socket, "ports")).toMatchObject([{ up: true, transitions: 2, recoveries: 1 }]);
+    signals.emit("SIGTERM", "SIGTERM");
+    await ended;
+  });
+
+  it("looks at its interfaces, picks backends by what it finds, and says so in one line each", async () => {
+    const { addon, signals, log, socket, ended } = await start("switch", switchFile);
+    expect(addon.probed).toEqual([["lo", undefined]]);
+    expect(log[0]).toMatchObject({
+      level: "info",
+      msg: "backend chosen",
+      port: "a",
+      interface: "lo",
+      found: "veth; 10 Gb/s; MTU 1500; queues 1/1; offloads tso gso tx rx txvlan rxvlan; XDP native, several buffers",
+      receive: "af_packet",
+      transmit: "af_xdp",
+      why: expect.stringMatching(/^a veth that is shaped/),
+    });
+    expect(addon.worker.configs[0]?.switches[0]?.ports[0]).toMatchObject({ receive: "af_packet", transmit: "af_xdp" });
+    signals.emit("SIGHUP", "SIGHUP");
+    expect(addon.worker.configs[1]).toEqual(addon.worker.configs[0]);
+    expect(addon.probed).toHaveLength(1);
+    const [shown] = await ask(socket, "ports");
+    expect(shown).toMatchObject({
+      receive: "af_packet",
+      transmit: "af_xdp",
+      xdp_mode: null,
+      pfc: "works",
+      mac_control: { reaches: "yes" },
+      probe: { ...kVeth, mac_control: { reaches: "yes" } },
+    });
+    signals.emit("SIGTERM", "SIGTERM");
+    await ended;
+  });
+
+  it.each(["switch", "nic"] as const)("warns a %s where PFC frames do not arrive, until some have", async (kind) => {
+    const { addon, signals, log, socket, ended } = await start(
+      kind,
+      kind === "switch" ? switchFile : nicFile,
+      (fake) => {
+        fake.probe = { ...kHardware, pause: { rx: true, tx: true } };
+      },
+    );
+    const name = kind === "switch" ? "a" : "lo";
+    const reason = "the MAC (ice) obeys PAUSE by itself and keeps MAC control frames";
+    expect(log[1]).toMatchObject({ level: "warn", port: name, reason });
+    expect(log[1]?.msg).toMatch(/^PFC: not possible here/);
+    expect((await ask(socket, "ports"))[0]).toMatchObject({ pfc: "not possible here", mac_control: { reason } });
+    addon.worker.count(1, 1);
+    expect((await ask(socket, "ports"))[0]).toMatchObject({ pfc: "works", mac_control: { reaches: "yes" } });
+    signals.emit("SIGTERM", "SIGTERM");
+    signals.emit("SIGTERM", "SIGTERM");
+    await ended;
+  });
+
+  it("starts where an interface cannot be looked at, on packet sockets", async () => {
+    const { addon, signals, log, socket, ended } = await start("switch", switchFile, (fake) => {
+      fake.probe = new Error("cannot ask about lo: Operation not permitted");
+    });
+    expect(log[0]).toMatchObject({
+      found: "unknown: cannot ask about lo: Operation not permitted",
+      receive: "af_packet",
+    });
+    expect(addon.worker.configs[0]?.switches[0]?.ports[0]).toMatchObject({
+      receive: "af_packet",
+      transmit: "af_packet",
+    });
+    expect((await ask(socket, "ports"))[0]).toMatchObject({ probe: null, pfc: "unknown" });
     signals.emit("SIGTERM", "SIGTERM");
     await ended;
   });

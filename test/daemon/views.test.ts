@@ -7,6 +7,7 @@ import { ControlServer } from "../../src/daemon/control_server.js";
 import type { ControlRequests, CounterValue } from "../../src/daemon/protocol.js";
 import { kViews, type View } from "../../src/daemon/views.js";
 import { weir } from "../cli/harness.js";
+import { kHardware, kVeth } from "./probes.js";
 
 const zeros = [0, 0, 0, 0, 0, 0, 0, 0];
 const port = (name: string, up = true) => ({
@@ -18,6 +19,17 @@ const port = (name: string, up = true) => ({
   rate: name === "a" ? 1e9 : 0,
   up,
   recoveries: 0,
+  receive: "af_packet" as const,
+  transmit: name === "a" ? ("af_xdp" as const) : ("af_packet" as const),
+  xdp_mode: null,
+  backend_reason: name === "a" ? "a veth that is shaped" : "as configured",
+  pfc: name === "a" ? ("works" as const) : ("not possible here" as const),
+  mac_control: {
+    reaches: name === "a" ? ("yes" as const) : ("no" as const),
+    reason: name === "a" ? "a veth passes every frame" : "the MAC obeys PAUSE by itself",
+  },
+  probe:
+    name === "b" ? null : { ...kVeth, mac_control: { reaches: "yes" as const, reason: "a veth passes every frame" } },
 });
 const count = (name: string, labels: Record<string, string>, value: number): CounterValue => ({
   name,
@@ -157,17 +169,53 @@ describe("of a switch", () => {
     ]);
   });
 
-  it("fdb and port", () => {
+  it("pfc names the ports where it does not work", () => {
+    expect(rows(kViews.pfc, kSwitch)[3]).toEqual([["b", "not possible here", "the MAC obeys PAUSE by itself"]]);
+  });
+
+  it("fdb and ports", () => {
     expect(rows(kViews.fdb, kSwitch)).toEqual([
       [
         ["-", "02:00:00:00:00:01", "a", "Dynamic", "12"],
         ["7", "02:00:00:00:00:02", "a,b", "Static", "-"],
       ],
     ]);
-    expect(rows(kViews.port, kSwitch)[0]).toEqual([
-      ["a", "veth-a", "-", "up", "02:00:00:00:00:01", "0", "1.000", "1500"],
-      ["b", "veth-b", "-", "down", "02:00:00:00:00:01", "0", "unlimited", "1500"],
+    const offloads = "tso gso tx rx txvlan rxvlan";
+    expect(rows(kViews.ports, kSwitch)).toEqual([
+      [
+        ["a", "veth-a", "-", "up", "02:00:00:00:00:01", "0", "1.000", "1500"],
+        ["b", "veth-b", "-", "down", "02:00:00:00:00:01", "0", "unlimited", "1500"],
+      ],
+      [
+        ["a", "veth", "10 Gb/s", "1500", "1/1", "-", "native, several buffers", offloads],
+        ["b", "unknown", "-", "-", "-", "-", "-", "-"],
+      ],
+      [
+        ["a", "af_packet", "af_xdp", "a veth that is shaped"],
+        ["b", "af_packet", "af_packet", "as configured"],
+      ],
+      [
+        ["a", "works", "arrive", "a veth passes every frame"],
+        ["b", "not possible here", "do not arrive", "the MAC obeys PAUSE by itself"],
+      ],
     ]);
+  });
+
+  it("ports tell the mode of XDP, and what hardware is like", () => {
+    const mac_control = { reaches: "unlikely", reason: "" } as const;
+    const probe = { ...kHardware, mac_control };
+    const ports = [{ ...port("a"), probe, mac_control, receive: "af_xdp" as const, xdp_mode: "native" as const }];
+    const [, interfaces, backends, pfc] = rows(kViews.ports, { ports });
+    expect(interfaces?.[0]?.slice(1, 7)).toEqual([
+      "hardware (ice, 0000:03:00.0)",
+      "100 Gb/s",
+      "1500",
+      "1/1",
+      "2048/256",
+      "native, zero-copy, several buffers",
+    ]);
+    expect(backends?.[0]?.slice(1, 3)).toEqual(["af_xdp (native)", "af_xdp"]);
+    expect(pfc?.[0]?.[2]).toBe("unlikely");
   });
 });
 
@@ -232,7 +280,7 @@ describe("weir show", () => {
   it("says what it can show, and when nobody answers", async () => {
     const unknown = await weir(["show", "weather"]);
     expect(unknown.status).toBe(2);
-    expect(unknown.stderr).toContain("Allowed choices are counters, pfc, ecn, queue, buffer, qp, fdb, port.");
+    expect(unknown.stderr).toContain("Allowed choices are counters, pfc, ecn, queue, buffer, qp, fdb, ports.");
     const nobody = await weir(["show", "pfc", "--socket", "/nonexistent/sw0.sock"]);
     expect(nobody).toMatchObject({
       status: 1,

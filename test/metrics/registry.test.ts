@@ -137,7 +137,11 @@ describe("the registry", () => {
           ],
         },
       }),
-      ports: () => [{ device: "sw0", name: "a", up: false, transitions: 3 }],
+      ports: () => [
+        { device: "sw0", name: "a", up: false, transitions: 3, mac_control: { reaches: "yes" } },
+        { device: "sw0", name: "b", up: true, transitions: 0, mac_control: { reaches: "unlikely" } },
+        { device: "sw0", name: "c", up: true, transitions: 0, mac_control: { reaches: "unknown" } },
+      ],
       reloads: () => ({ succeeded: 2, failed: 1 }),
     });
     const series = await scrape(new MetricsRegistry(told.source, kSwitch));
@@ -151,6 +155,9 @@ describe("the registry", () => {
     expect(series.get('weir_switch_fdb_entries{switch="sw0"}')).toBe(3);
     expect(series.get('weir_port_up{device="sw0",port="a"}')).toBe(0);
     expect(series.get('weir_port_transitions_total{device="sw0",port="a"}')).toBe(3);
+    expect(series.get('weir_port_pfc_possible{device="sw0",port="a"}')).toBe(1);
+    expect(series.get('weir_port_pfc_possible{device="sw0",port="b"}')).toBe(0);
+    expect(series.get('weir_port_pfc_possible{device="sw0",port="c"}')).toBeUndefined();
     expect(series.get('weir_reloads_total{result="succeeded"}')).toBe(2);
     expect(series.get('weir_reloads_total{result="failed"}')).toBe(1);
     expect(series.get('weir_worker_loop_gap_max_seconds{worker="sw0"}')).toBe(0.0025);
