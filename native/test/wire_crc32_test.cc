@@ -21,6 +21,16 @@ uint32_t crc32_bitwise(const uint8_t* data, size_t length) {
   return ~crc;
 }
 
+// Random bytes that begin `alignment` behind the start of an allocation and end with it, so that reading ahead is seen.
+struct Exact {
+  Exact(Random& random, size_t alignment, size_t length)
+      : memory(new uint8_t[alignment + length]), data(memory.get() + alignment) {
+    for (size_t i = 0; i < length; ++i) data[i] = static_cast<uint8_t>(random.next());
+  }
+  std::unique_ptr<uint8_t[]> memory;
+  uint8_t* data;
+};
+
 }  // namespace
 
 TEST_CASE("crc32: the check value of the CRC catalogue") {
@@ -30,19 +40,37 @@ TEST_CASE("crc32: the check value of the CRC catalogue") {
   CHECK(crc32(nullptr, 0, 0x12345678) == 0x12345678);
 }
 
-TEST_CASE("crc32: tables and folding agree with the definition at every length and alignment") {
-  if (!crc32_can_fold()) MESSAGE("no PCLMULQDQ here: only the tables are tested");
+TEST_CASE("crc32: agrees with the definition at every length and alignment") {
   Random random(2);
   for (size_t length = 0; length <= 300; ++length) {
     for (size_t alignment = 0; alignment < 16; ++alignment) {
-      // Ends with the allocation, so that reading ahead is seen.
-      const std::unique_ptr<uint8_t[]> memory(new uint8_t[alignment + length]);
-      uint8_t* data = memory.get() + alignment;
-      for (size_t i = 0; i < length; ++i) data[i] = static_cast<uint8_t>(random.next());
-      const uint32_t expected = crc32_bitwise(data, length);
-      REQUIRE(crc32_table(data, length, 0) == expected);
-      if (crc32_can_fold()) REQUIRE(crc32_folded(data, length, 0) == expected);
-      REQUIRE(crc32(data, length, 0) == expected);
+      const Exact bytes(random, alignment, length);
+      REQUIRE(crc32(bytes.data, length, 0) == crc32_bitwise(bytes.data, length));
+    }
+  }
+}
+
+TEST_CASE("crc32 remainder: every way agrees with the definition at every length and alignment, with and without a mask") {
+  if (crc32_ways().size() < 3) MESSAGE("only ", crc32_ways().back().name, " and what comes before it are tested here");
+  Random random(4);
+  CrcMask mask;
+  for (size_t length = 0; length <= 1'200; length += length < 700 ? 1 : 13) {
+    for (size_t alignment = 0; alignment < 64; alignment += length < 140 ? 1 : 7) {
+      const bool masked = random.next() % 2 == 0;
+      for (size_t i = 0; i < CrcMask::kBytes; ++i) mask.bits[i] = masked ? static_cast<uint8_t>(random.next()) : uint8_t{0};
+      const Exact bytes(random, alignment, length);
+      // Ones in front cancel the initial value.
+      std::vector<uint8_t> whole(4, 0xff);
+      for (size_t i = 0; i < length; ++i) {
+        whole.push_back(bytes.data[i] | (i < CrcMask::kBytes ? mask.bits[i] : uint8_t{0}));
+      }
+      const uint32_t expected = ~crc32_bitwise(whole.data(), whole.size());
+      REQUIRE(crc32_remainder(bytes.data, length, mask) == expected);
+      for (const CrcWay& way : crc32_ways()) {
+        CAPTURE(way.name);
+        CAPTURE(length);
+        REQUIRE(way.remainder(bytes.data, length, mask) == expected);
+      }
     }
   }
 }

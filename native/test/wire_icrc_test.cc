@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "test/wire_fixtures.h"
 #include "wire/classify.h"
 #include "wire/icrc.h"
@@ -32,6 +34,27 @@ TEST_CASE("icrc: right on every frame of every capture, wrong after any covered 
     }
   }
   CHECK(frames == 92 + 92 + 39 + 8 + 8 + 2 + 8 + 14);
+}
+
+TEST_CASE("icrc: IPv4 options are covered") {
+  const Bytes plain = read_capture("ops_rc").front();
+  const uint32_t ip = 14;
+  Bytes frame(plain.begin(), plain.begin() + ip + kIpv4Header);
+  const uint8_t options[] = {1, 1, 1, 1, 0x44, 4, 5, 0};  // no-operations, and a timestamp without room
+  for (const uint8_t byte : options) frame.push_back(byte);
+  frame.insert(frame.end(), plain.begin() + ip + kIpv4Header, plain.end());
+  frame[ip] = 0x47;
+  store_be16(frame.data() + ip + 2, static_cast<uint16_t>(load_be16(frame.data() + ip + 2) + sizeof options));
+  const uint32_t icrc_offset = static_cast<uint32_t>(frame.size()) - 4;
+
+  // The definition, field by field: annex A17.
+  Bytes covered(8 + icrc_offset - ip, 0xff);
+  std::copy(frame.begin() + ip, frame.begin() + icrc_offset, covered.begin() + 8);
+  for (const size_t field : {1, 8, 10, 11, 28 + 6, 28 + 7, 36 + 4}) covered[8 + field] = 0xff;
+  const uint32_t expected = crc32(covered.data(), covered.size(), 0);
+  CHECK(compute_icrc(frame.data(), ip, icrc_offset) == expected);
+  frame[ip + kIpv4Header + 2] ^= 1;
+  CHECK(compute_icrc(frame.data(), ip, icrc_offset) != expected);
 }
 
 TEST_CASE("icrc: does not cover what routers and switches may change") {

@@ -7,8 +7,30 @@
 #include "wire/udp.h"
 
 namespace weir {
+namespace {
 
-uint32_t compute_icrc(const uint8_t* frame, uint32_t l3_offset, uint32_t icrc_offset) {
+// Of the eight bytes of ones in place of the LRH the first four cancel the initial value of the CRC; the others lie over the last
+// four bytes of the Ethernet header.
+constexpr uint32_t kOnes = 4;
+
+// `fields`: bytes of the IP header that count as ones; its length is `header`.
+constexpr CrcMask make_mask(uint32_t header, std::initializer_list<uint32_t> fields) {
+  CrcMask mask;
+  for (uint32_t i = 0; i < kOnes; ++i) mask.bits[i] = 0xff;
+  for (const uint32_t field : fields) mask.bits[kOnes + field] = 0xff;
+  mask.bits[kOnes + header + 6] = mask.bits[kOnes + header + 7] = 0xff;  // UDP checksum
+  mask.bits[kOnes + header + kUdpHeader + 4] = 0xff;                     // FECN, BECN
+  return mask;
+}
+constexpr CrcMask kIpv4Mask = make_mask(kIpv4Header, {1, 8, 10, 11});
+constexpr CrcMask kIpv6Mask = [] {
+  CrcMask mask = make_mask(kIpv6Header, {1, 2, 3, 7});
+  mask.bits[kOnes] = 0x0f;  // the version stays
+  return mask;
+}();
+
+// IPv4 with options.
+uint32_t compute_slowly(const uint8_t* frame, uint32_t l3_offset, uint32_t icrc_offset) {
   constexpr uint32_t kLrh = 8;
   uint8_t masked[kLrh + kIpv4MaximumHeader + kUdpHeader + kBthHeader];
   std::memset(masked, 0xff, kLrh);
@@ -16,20 +38,18 @@ uint32_t compute_icrc(const uint8_t* frame, uint32_t l3_offset, uint32_t icrc_of
   const uint32_t header = ip_header_length(frame + l3_offset);
   const uint32_t headers = header + kUdpHeader + kBthHeader;
   std::memcpy(ip, frame + l3_offset, headers);
-  if (ip[0] >> 4 == 6) {
-    ip[0] |= 0x0f;
-    std::memset(ip + 1, 0xff, 3);
-    ip[7] = 0xff;
-  } else {
-    ip[1] = 0xff;
-    ip[8] = 0xff;
-    std::memset(ip + 10, 0xff, 2);
-  }
-  std::memset(ip + header + 6, 0xff, 2);
-  ip[header + kUdpHeader + 4] = 0xff;
-
+  for (const uint32_t field : {1u, 8u, 10u, 11u, header + 6, header + 7, header + kUdpHeader + 4}) ip[field] = 0xff;
   const uint32_t rest = l3_offset + headers;
   return crc32(frame + rest, icrc_offset - rest, crc32(masked, kLrh + headers, 0));
+}
+
+}  // namespace
+
+uint32_t compute_icrc(const uint8_t* frame, uint32_t l3_offset, uint32_t icrc_offset) {
+  const uint8_t first = frame[l3_offset];
+  if (first != 0x45 && first >> 4 != 6) return compute_slowly(frame, l3_offset, icrc_offset);
+  const uint32_t start = l3_offset - kOnes;
+  return ~crc32_remainder(frame + start, icrc_offset - start, first == 0x45 ? kIpv4Mask : kIpv6Mask);
 }
 
 bool icrc_ok(const uint8_t* frame, const PacketMeta& meta) {
