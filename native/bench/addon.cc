@@ -19,9 +19,8 @@ Napi::Value cases(const Napi::CallbackInfo& info) {
 Napi::Value make_case(const Napi::CallbackInfo& info) {
   const weir::bench::BenchDefinition& definition = weir::bench::bench_cases().at(info[0].ToNumber().Uint32Value());
   const std::shared_ptr<weir::bench::BenchCase> made = definition.make();
-  return Napi::Function::New(info.Env(), [made](const Napi::CallbackInfo& call) {
-    made->run(static_cast<uint64_t>(call[0].ToNumber().Int64Value()));
-  });
+  return Napi::Function::New(
+      info.Env(), [made](const Napi::CallbackInfo& call) { made->run(static_cast<uint64_t>(call[0].ToNumber().Int64Value())); });
 }
 
 Napi::Object initialize(Napi::Env env, Napi::Object exports) {

@@ -48,8 +48,7 @@ std::vector<uint8_t> roce_frame(RocePath path, uint32_t i, uint32_t length) {
   path.udp_source_port = static_cast<uint16_t>(0xc000 + i);
   std::vector<uint8_t> frame(kMaxHeaders + length);
   const std::vector<uint8_t> payload(payload_of(length), 0x5a);
-  frame.resize(
-      RoceTemplate(path).build_data(frame.data(), send_only(i), payload.data(), static_cast<uint32_t>(payload.size())));
+  frame.resize(RoceTemplate(path).build_data(frame.data(), send_only(i), payload.data(), static_cast<uint32_t>(payload.size())));
   return frame;
 }
 
@@ -159,7 +158,8 @@ using MakeFrame = std::function<std::vector<uint8_t>(uint32_t)>;
 void define_wire_cases(BenchList& list) {
   define<Classify>(list, "classify RoCEv2 64 B", MakeFrame([](uint32_t i) { return roce_frame(path(4, false), i, 64); }));
   define<Classify>(list, "classify RoCEv2 1066 B", MakeFrame([](uint32_t i) { return roce_frame(path(4, false), i, 1'066); }));
-  define<Classify>(list, "classify RoCEv2 IPv6 tagged", MakeFrame([](uint32_t i) { return roce_frame(path(6, true), i, 1'066); }));
+  define<Classify>(list, "classify RoCEv2 IPv6 tagged",
+                   MakeFrame([](uint32_t i) { return roce_frame(path(6, true), i, 1'066); }));
   define<Classify>(list, "classify TCP 1500 B", MakeFrame([](uint32_t i) { return tcp_frame(i, 1'500); }));
   define<Classify>(list, "classify ARP", MakeFrame([](uint32_t) { return arp_frame(); }));
   for (const uint32_t length : {64u, 1'066u, 4'154u}) define<Icrc>(list, "ICRC " + std::to_string(length) + " B", length);
