@@ -11,8 +11,8 @@ export interface BenchAddon {
   makeCase(index: number): (count: number) => void;
 }
 
-/** The same cases as a program: `weir_bench CASE COUNT`. */
-export const kCaseProgram = `${kFolder}weir_bench`;
+/** The same cases as a program, and traffic: see native/bench/main.cc. */
+export const kBenchProgram = `${kFolder}weir_bench`;
 
 export function loadBenchAddon(): BenchAddon {
   return loadFirst([`${kFolder}Release/weir_bench.node`]) as BenchAddon;

@@ -1,5 +1,5 @@
 /** The native core, an operation at a time: native/bench/. */
-import { kCaseProgram, loadBenchAddon } from "../native.js";
+import { kBenchProgram, loadBenchAddon } from "../native.js";
 import type { BenchOptions, Row } from "../row.js";
 import { measureOperations } from "./measure.js";
 
@@ -11,7 +11,7 @@ export async function run(options: BenchOptions): Promise<Row[]> {
   const operations = addon.cases().map((name, i) => ({
     name,
     make: () => addon.makeCase(i),
-    program: [kCaseProgram, name],
+    program: [kBenchProgram, "case", name],
   }));
   return await measureOperations(operations, options);
 }
