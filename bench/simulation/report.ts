@@ -39,12 +39,6 @@ export function tables(outcomes: readonly Outcome[], fct?: string): Grid[] {
   ].filter(({ rows }) => rows.length > 0);
 }
 
-export function markdown({ title, head, names, rows }: Grid): string {
-  const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
-  const rule = head.map((_, i) => (i < names ? "---" : "---:"));
-  return [`**${title}**`, "", line(head), line(rule), ...rows.map(line)].join("\n");
-}
-
 function speedGrid(measured: readonly Measured[]): Grid {
   return {
     title: "Speed",

@@ -16,9 +16,10 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { drawGrid } from "../../src/report/table.js";
+import { markdown } from "../table.js";
 import { CASES, type Request, type Sample } from "./cases.js";
 import { parsePeer, runPeer } from "./peer.js";
-import { machine, markdown, type Outcome, tables } from "./report.js";
+import { machine, type Outcome, tables } from "./report.js";
 
 const { values } = parseArgs({
   options: {

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { CASES } from "../../bench/simulation/cases.js";
 import { parsePeer, runPeer } from "../../bench/simulation/peer.js";
-import { machine, markdown, tables } from "../../bench/simulation/report.js";
+import { machine, tables } from "../../bench/simulation/report.js";
 import { hpccFabric } from "../../bench/simulation/scenarios.js";
+import { markdown } from "../../bench/table.js";
 import { parseScenario } from "../../src/config/scenario.js";
 import { Fabric } from "../../src/sim/fabric.js";
 

@@ -1,0 +1,7 @@
+/** What `npm run bench` runs, in this order: modules beside this file that are a Benchmark of row.ts. */
+export const BENCHMARKS = [
+  "micro/core.js",
+  "micro/units.js",
+  "dataplane/forwarding.js",
+  "dataplane/latency.js",
+] as const;

@@ -1,0 +1,101 @@
+/** Devices under test: Weir's switch with everything on, by backend, and the bridge of the kernel. */
+import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseSwitchDaemon } from "../../src/config/daemon.js";
+import { composeSwitchWorker } from "../../src/daemon/compose.js";
+import { inspectInterface } from "../../src/daemon/interface.js";
+import { loadAddon } from "../../src/native/addon.js";
+import type { NativeAddon } from "../../src/native/types.js";
+import { kCpus, type Testbed } from "./testbed.js";
+
+export interface Device {
+  name: string;
+  /** Lives until close() of what it returns. */
+  start(bed: Testbed, options?: DeviceOptions): Promise<RunningDevice>;
+}
+
+export interface DeviceOptions {
+  /** Default: the testbed's; -1: any. */
+  cpu?: number;
+}
+
+export interface RunningDevice {
+  /** CPU time of its own threads so far, s; undefined where it has none. */
+  cpuSeconds(): number | undefined;
+  close(): void;
+}
+
+type Backend = "af_packet" | "af_xdp";
+type Polling = "busy" | "adaptive" | "interrupt";
+
+const weir = (name: string, receive: Backend, transmit: Backend, polling: Polling = "adaptive"): Device => ({
+  name,
+  start: (bed, options) => startWeir(bed, { receive, transmit, polling, cpu: options?.cpu ?? kCpus.device }),
+});
+
+export const BRIDGE: Device = { name: "Linux bridge", start: startBridge };
+export const WEIR_DEVICES: readonly Device[] = [
+  weir("weir af_packet", "af_packet", "af_packet"),
+  weir("weir af_xdp", "af_xdp", "af_xdp"),
+  weir("weir mixed", "af_packet", "af_xdp"),
+];
+/** The same switch with other ways to wait. */
+export const WAITING_DEVICES: readonly Device[] = [
+  weir("weir af_xdp, interrupt", "af_xdp", "af_xdp", "interrupt"),
+  weir("weir af_xdp, busy", "af_xdp", "af_xdp", "busy"),
+];
+
+/**
+ * A learning switch with RED and ECN, PFC, strict and weighted queues and all counters on, ports without a rate: the defaults of
+ * switch.yaml.
+ */
+async function startWeir(
+  bed: Testbed,
+  { receive, transmit, polling, cpu }: { receive: Backend; transmit: Backend; polling: Polling; cpu: number },
+): Promise<RunningDevice> {
+  const namespace = bed.network.namespace("dut").path;
+  const ports = ["gen", "sink"].map((name) => ({ interface: name, namespace }));
+  const { config } = parseSwitchDaemon(JSON.stringify({ ports }), "benchmark", { inspect: inspectInterface });
+  const composed = composeSwitchWorker(config);
+  Object.assign(composed, { cpu, polling });
+  for (const device of composed.switches) {
+    for (const port of device.ports) Object.assign(port, { receive, transmit });
+  }
+  const addon = loadAddon<NativeAddon>();
+  const worker = new addon.Worker(composed);
+  try {
+    worker.open();
+    worker.begin(addon.monotonicNow());
+    while (worker.manifest() === undefined) await sleep(1);
+    const thread = workerThread(composed.name);
+    return { cpuSeconds: () => threadSeconds(thread), close: () => worker.close() };
+  } catch (error) {
+    worker.close();
+    throw error;
+  }
+}
+
+/** With what the kernel filters bridged frames by switched off, which would cost it half its speed. */
+async function startBridge(bed: Testbed): Promise<RunningDevice> {
+  const ports = ["gen", "sink"].map((port) => `link set dev ${port} master br0\n`);
+  const lines = ["link add name br0 type bridge stp_state 0 mcast_snooping 0\n", ...ports, "link set dev br0 up\n"];
+  const dut = bed.network.namespace("dut");
+  await dut.run("ip", ["-batch", "-"], lines.join(""));
+  const switches = "for file in /proc/sys/net/bridge/bridge-nf-call-*; do [ ! -w $file ] || echo 0 > $file; done";
+  await dut.run("sh", ["-c", switches]);
+  return { cpuSeconds: () => undefined, close: () => {} };
+}
+
+function workerThread(worker: string): string {
+  const name = `weir-${worker}`.slice(0, 15);
+  const found = readdirSync("/proc/self/task").find(
+    (thread) => readFileSync(`/proc/self/task/${thread}/comm`, "utf8").trim() === name,
+  );
+  if (found === undefined) throw new Error(`there is no thread ${name}`);
+  return found;
+}
+
+/** Time on a CPU: what the kernel's scheduler counted, ns. */
+function threadSeconds(thread: string): number {
+  return Number(readFileSync(`/proc/self/task/${thread}/schedstat`, "utf8").split(" ")[0]) / 1e9;
+}

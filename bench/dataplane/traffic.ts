@@ -1,0 +1,120 @@
+/** The benchmark's own traffic: weir_bench as a process of its own (native/bench/traffic.h says what each command does). */
+import { type ChildProcessByStdio, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface, type Interface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
+import { promisify } from "node:util";
+import { kBenchProgram } from "../native.js";
+
+/** An interface, and the Ethernet address of the host that has it. */
+export interface Station {
+  /** Path of its network namespace. */
+  namespace: string;
+  interface: string;
+  mac: string;
+}
+
+/** How frames come to be: sk_buffs by sendmmsg, or live XDP frames, which cost the sender's CPU next to nothing. */
+export type Source = "packet" | "xdp";
+
+export interface Sending {
+  source: Source;
+  from: Station;
+  to: Station;
+  /** Bytes of a frame, without FCS. */
+  size: number;
+  seconds: number;
+  /** Frames/s; 0: as fast as it goes. */
+  rate: number;
+  cpu: number;
+}
+
+/** What was sent. */
+export interface Sent {
+  frames: number;
+  seconds: number;
+}
+
+const run = promisify(execFile);
+/** Beyond the time that a command is to take. */
+const kGraceMs = 20_000;
+
+export async function send({ source, from, to, size, seconds, rate, cpu }: Sending): Promise<Sent> {
+  const place = [from.namespace, from.interface, String(cpu), from.mac, to.mac];
+  const args = ["send", source, ...place, ...[size, seconds, rate].map(String)];
+  const { stdout } = await run(kBenchProgram, args, { timeout: seconds * 1000 + kGraceMs });
+  const [frames, took] = stdout.trim().split(" ").map(Number) as [number, number];
+  return { frames, seconds: took };
+}
+
+export interface Latency {
+  sent: number;
+  lost: number;
+  /** One way, us. */
+  p50: number;
+  p90: number;
+  p99: number;
+  p999: number;
+  max: number;
+}
+
+/** One way from one station to another, by one clock. */
+export async function latency(
+  from: Station,
+  to: Station,
+  seconds: number,
+  rate: number,
+  cpu: number,
+): Promise<Latency> {
+  const ends = [from.namespace, from.interface, to.namespace, to.interface, String(cpu), from.mac, to.mac];
+  const { stdout } = await run(kBenchProgram, ["latency", ...ends, String(seconds), String(rate)], {
+    timeout: seconds * 1000 + kGraceMs,
+  });
+  const [sent, lost, p50, p90, p99, p999, max] = stdout.trim().split(" ").map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  return { sent, lost, p50, p90, p99, p999, max };
+}
+
+/** Drops and counts all that arrives at a station, until it is closed. */
+export class Counter {
+  readonly #child: ChildProcessByStdio<Writable, Readable, null>;
+  readonly #lines: Interface;
+
+  private constructor(child: ChildProcessByStdio<Writable, Readable, null>) {
+    this.#child = child;
+    this.#lines = createInterface({ input: child.stdout });
+  }
+
+  static async start({ namespace, interface: name }: Station): Promise<Counter> {
+    const counter = new Counter(
+      spawn(kBenchProgram, ["count", namespace, name], { stdio: ["pipe", "pipe", "inherit"] }),
+    );
+    await counter.read();
+    return counter;
+  }
+
+  /** How many so far, and when that was, ns. */
+  async read(): Promise<{ count: number; at: number }> {
+    const ended = once(this.#child, "exit").then(() => {
+      throw new Error("the counter has ended");
+    });
+    const line = once(this.#lines, "line") as Promise<[string]>;
+    this.#child.stdin.write("\n");
+    const [text] = await Promise.race([line, ended]);
+    const [count, at] = text.split(" ").map(Number) as [number, number];
+    return { count, at };
+  }
+
+  async close(): Promise<void> {
+    const ended = once(this.#child, "exit");
+    this.#child.stdin.end();
+    await ended;
+  }
+}

@@ -1,0 +1,104 @@
+// DCQCN: the marker, the reaction point and the notification point, with the paper's parameters.
+#include <cstdint>
+
+#include "base/random.h"
+#include "bench/bench_case.h"
+#include "congestion/dcqcn_notification_point.h"
+#include "congestion/dcqcn_reaction_point.h"
+#include "congestion/red_marker.h"
+
+namespace weir::bench {
+namespace {
+
+constexpr Rate k40G = 40'000'000'000;
+constexpr uint32_t kPairs = 1'000;  // of queue pairs, in turn
+
+class Red : public BenchCase {
+ public:
+  explicit Red(uint64_t queue_bytes) : queue_bytes_(queue_bytes) {}
+  void run(uint64_t count) override {
+    for (uint64_t i = 0; i < count; ++i) keep(marker_.mark(queue_bytes_, random_));
+  }
+
+ private:
+  uint64_t queue_bytes_;
+  RedMarker marker_{RedParameters{}};
+  Random random_{1};
+};
+
+class ReactionPoint : public BenchCase {
+ public:
+  ReactionPoint() : points_(kPairs) {
+    for (DcqcnReactionPoint& point : points_) {
+      point.configure(&parameters_, k40G);
+      point.start(0, k40G / 100);
+    }
+  }
+
+ protected:
+  DcqcnParameters parameters_;
+  std::vector<DcqcnReactionPoint> points_;
+  Time now_ = 0;
+  uint64_t next_ = 0;
+};
+
+// A packet leaves each queue pair every 20 us: an expiration of a timer at every third. A CNP after every 200th packet keeps
+// the rate from growing to the line's.
+class ReactionPointSent : public ReactionPoint {
+ public:
+  void run(uint64_t count) override {
+    for (uint64_t i = 0; i < count; ++i) {
+      now_ += 20;
+      DcqcnReactionPoint& point = points_[next_ % kPairs];
+      point.on_sent(now_, 1'106);
+      keep(point.rate());
+      if (++next_ % 200 == 0) point.on_cnp(now_);
+    }
+  }
+};
+
+// Each queue pair has a CNP every 50 us.
+class ReactionPointCnp : public ReactionPoint {
+ public:
+  void run(uint64_t count) override {
+    for (uint64_t i = 0; i < count; ++i) {
+      now_ += 50;
+      DcqcnReactionPoint& point = points_[next_++ % kPairs];
+      point.on_cnp(now_);
+      keep(point.next_deadline());
+    }
+  }
+};
+
+// Marked packets of each queue pair come every 20 us, and its windows of 50 us are ended when they are over.
+class Np : public BenchCase {
+ public:
+  Np() : points_(kPairs) {}
+  void run(uint64_t count) override {
+    for (uint64_t i = 0; i < count; ++i) {
+      now_ += 20;
+      NotificationPoint& point = points_[next_++ % kPairs];
+      while (point.window_end() <= now_) keep(point.expire(kInterval));
+      keep(point.on_marked(now_, kInterval));
+    }
+  }
+
+ private:
+  static constexpr Time kInterval = 50 * kMicrosecond;
+  std::vector<NotificationPoint> points_;
+  Time now_ = 0;
+  uint64_t next_ = 0;
+};
+
+}  // namespace
+
+void define_congestion_cases(BenchList& list) {
+  define<Red>(list, "RED below Kmin", uint64_t{1'000});
+  define<Red>(list, "RED between Kmin and Kmax", uint64_t{100'000});
+  define<Red>(list, "RED above Kmax", uint64_t{300'000});
+  define<ReactionPointSent>(list, "RP packet sent");
+  define<ReactionPointCnp>(list, "RP CNP");
+  define<Np>(list, "NP marked packet");
+}
+
+}  // namespace weir::bench

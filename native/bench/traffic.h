@@ -1,0 +1,26 @@
+// Traffic of the data plane benchmarks, as commands of weir_bench: a sender, a counter, a stop watch. Each is a process of its
+// own, in a scheduling group of its own with the highest weight that the host gives, pinned to a CPU. NAMESPACE is a path, CPU
+// may be -1.
+//
+//   send SOURCE NAMESPACE INTERFACE CPU FROM TO SIZE SECONDS RATE
+//       Sends RoCEv2 frames of SIZE bytes, without FCS, from one Ethernet address to another: ECT(0), DSCP 26, one flow. SOURCE
+//       is "xdp" (LiveFrames) or "packet" (sendmmsg past the queueing discipline). RATE 0 is as fast as it goes. Prints "sent
+//       SECONDS".
+//   count NAMESPACE INTERFACE
+//       Drops and counts what comes in. For each line on standard input prints "count ns"; ends with the input.
+//   latency NAMESPACE INTERFACE NAMESPACE INTERFACE CPU FROM TO SECONDS RATE
+//       Sends frames of 64 bytes by one interface and waits for each at another, by one clock, spinning. Prints
+//       "sent lost p50 p90 p99 p99.9 max" in us, from before send() to after recv(). A frame is lost after 100 ms.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace weir::bench {
+
+using Arguments = std::vector<std::string>;
+
+// The command's name is the first argument. Returns the exit status; throws NativeError, std::logic_error for bad arguments.
+int run_traffic(const Arguments& arguments);
+
+}  // namespace weir::bench
