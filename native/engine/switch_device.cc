@@ -76,7 +76,8 @@ PacketId SwitchDevice::admit(uint16_t port, const RxFrame& frame) {
   }
   Packet& packet = pool_[id];
   packet = Packet{};
-  packet.length = ours && !frame.vlan_stripped ? frame.length : copy_frame(frame, pool_.data(id));
+  // A packet's bytes have their place; a tag that the XDP program put back reaches into what is in front of it.
+  packet.length = frame.data == pool_.data(id) && !frame.vlan_stripped ? frame.length : copy_frame(frame, pool_.data(id));
   packet.offload = frame.offload;
   if (frame.vlan_stripped) packet.offload.checksum_start = static_cast<uint16_t>(packet.offload.checksum_start + kVlanTag);
   if (packet.offload.pending() && !check_offload(pool_.data(id), packet.length, packet.offload)) {

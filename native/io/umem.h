@@ -32,7 +32,7 @@ class Umem {
   // Whether a frame may need more than one chunk.
   bool multi_buffer() const { return stride_ > chunk_; }
   uint64_t address(PacketId id) const { return uint64_t{id} * stride_; }
-  const uint8_t* at(uint64_t address) const { return bytes_ + address; }
+  uint8_t* at(uint64_t address) const { return bytes_ + address; }
   PacketId packet_at(uint64_t address) const { return static_cast<PacketId>(address / stride_); }
 
   // Number of a new port, from 1: what Packet::keeper says.
@@ -49,7 +49,7 @@ class Umem {
  private:
   PacketMemory& memory_;
   PacketPool& pool_;
-  const uint8_t* bytes_;
+  uint8_t* bytes_;
   uint32_t stride_;
   uint32_t chunk_;
   uint8_t ports_ = 0;

@@ -133,25 +133,44 @@ void select_roce(BpfCode& code, const XdpProgramOptions& options, Label take, La
   code.jump_if(r5, not_equal, big_endian(kRocePort), pass);
 }
 
-// Goes to `otherwise` if there is no room. `vlan_function`: BTF id of bpf_xdp_metadata_rx_vlan_tag(), or 0.
-void write_metadata(BpfCode& code, bool stamp, uint32_t vlan_function, Label otherwise) {
-  constexpr int32_t kBytes = sizeof(XdpMetadata);
+// Puts a tag that is beside the frame where it belongs. `vlan_function`: BTF id of bpf_xdp_metadata_rx_vlan_tag(). A frame whose
+// tag has no room goes to `lose`: without it, it would be another frame.
+void put_tag_back(BpfCode& code, uint32_t vlan_function, Label lose) {
   constexpr int16_t kTpid = -8, kTci = -16;  // on the stack
-  if (vlan_function != 0) {
-    code.store(double_word, frame, kTpid, 0);
-    code.store(double_word, frame, kTci, 0);
-    code.set(r1, r6);
-    code.set(r2, frame);
-    code.add(r2, kTpid);
-    code.set(r3, frame);
-    code.add(r3, kTci);
-    code.call_kernel(vlan_function);  // leaves the zeros if there is no tag
-  }
-  code.set(r7, 0);
-  if (stamp) {
-    code.call(BPF_FUNC_ktime_get_ns);
-    code.set(r7, r0);
-  }
+  const Label untagged = code.label();
+  code.store(double_word, frame, kTpid, 0);
+  code.store(double_word, frame, kTci, 0);
+  code.set(r1, r6);
+  code.set(r2, frame);
+  code.add(r2, kTpid);
+  code.set(r3, frame);
+  code.add(r3, kTci);
+  code.call_kernel(vlan_function);
+  code.jump_if(r0, not_equal, 0, untagged);
+  code.set(r1, r6);
+  code.set(r2, -int32_t{kVlanTag});
+  code.call(BPF_FUNC_xdp_adjust_head);
+  code.jump_if(r0, not_equal, 0, lose);
+  code.load(word, r2, r6, offsetof(xdp_md, data));
+  code.load(word, r3, r6, offsetof(xdp_md, data_end));
+  require(code, kEthernetHeader + kVlanTag, lose);
+  code.load(double_word, r4, r2, kVlanTag);
+  code.load(word, r5, r2, kVlanTag + 8);
+  code.store(double_word, r2, 0, r4);
+  code.store(word, r2, 8, r5);
+  code.load(half, r4, frame, kTpid);  // as in the frame
+  code.load(half, r5, frame, kTci);
+  code.swap_half(r5);
+  code.store(half, r2, 12, r4);
+  code.store(half, r2, 14, r5);
+  code.bind(untagged);
+}
+
+// Goes to `otherwise` if there is no room.
+void write_metadata(BpfCode& code, Label otherwise) {
+  constexpr int32_t kBytes = sizeof(XdpMetadata);
+  code.call(BPF_FUNC_ktime_get_ns);
+  code.set(r7, r0);
   code.load(word, r2, r6, offsetof(xdp_md, data));
   code.load(word, r3, r6, offsetof(xdp_md, data_meta));
   code.subtract(r2, r3);  // what another program may have left there is overwritten
@@ -163,25 +182,17 @@ void write_metadata(BpfCode& code, bool stamp, uint32_t vlan_function, Label oth
   code.load(word, r3, r6, offsetof(xdp_md, data));
   require(code, kBytes, otherwise);
   code.store(double_word, r2, offsetof(XdpMetadata, stamp), r7);
-  code.set(r4, 0);
-  code.set(r5, 0);
-  if (vlan_function != 0) {
-    code.load(half, r4, frame, kTci);
-    code.load(half, r5, frame, kTpid);
-    code.swap_half(r5);
-  }
-  code.store(half, r2, offsetof(XdpMetadata, vlan_tci), r4);
-  code.store(half, r2, offsetof(XdpMetadata, vlan_tpid), r5);
-  code.store(word, r2, offsetof(XdpMetadata, mark), static_cast<int32_t>(XdpMetadata::kMark));
+  code.store(double_word, r2, offsetof(XdpMetadata, mark), static_cast<int32_t>(XdpMetadata::kMark));
 }
 
 BpfCode assemble(const XdpProgramOptions& options, int sockets, uint32_t vlan_function) {
   BpfCode code;
-  const Label take = code.label(), redirect = code.label(), pass = code.label();
+  const Label take = code.label(), redirect = code.label(), pass = code.label(), lose = code.label();
   code.set(r6, r1);
   if (options.roce_only) select_roce(code, options, take, pass);
   code.bind(take);
-  if (options.stamp || vlan_function != 0) write_metadata(code, options.stamp, vlan_function, redirect);
+  if (vlan_function != 0) put_tag_back(code, vlan_function, lose);
+  if (options.stamp) write_metadata(code, redirect);
   code.bind(redirect);
   code.set_map(r1, sockets);
   code.load(word, r2, r6, offsetof(xdp_md, rx_queue_index));
@@ -191,6 +202,11 @@ BpfCode assemble(const XdpProgramOptions& options, int sockets, uint32_t vlan_fu
   if (options.roce_only) {  // the verifier refuses code that nothing leads to
     code.bind(pass);
     code.set(r0, XDP_PASS);
+    code.leave();
+  }
+  if (vlan_function != 0) {
+    code.bind(lose);
+    code.set(r0, XDP_ABORTED);
     code.leave();
   }
   return code;

@@ -16,7 +16,7 @@ struct XdpProgramOptions {
   bool generic = false;     // before the network stack, for any driver; else in the driver
   bool frags = false;       // frames may lie in several buffers: needed for those above about 3,500 bytes
   bool stamp = false;       // XdpMetadata with the time
-  bool vlan = false;        // XdpMetadata with the tag beside the frame
+  bool vlan = false;        // a tag that the sender left to its interface is put back into the frame
   // For an endpoint on an interface that the host's own stack uses too. RoCEv2 (UDP port 4791, not a fragment), MAC control and
   // QCN's congestion notification messages (IEEE 802.1Q, ethertype 0x22e7) are taken, each with or without one 802.1Q tag. All
   // else goes on to the stack, untouched.
@@ -27,16 +27,13 @@ struct XdpProgramOptions {
   std::array<uint8_t, 16> neighbour_address{};
 };
 
-// Directly in front of each frame taken, if metadata_bytes() is not 0. A driver may have no room for it (none of those with zero
-// copy, and not veth): then the bytes there are whatever was there before. So the reader looks at `mark`, and clears it once it
-// has read.
+// Directly in front of each frame taken, with `stamp`. A driver may have no room for it (none of those with zero copy, and not
+// veth): then the bytes there are whatever was there before. So the reader looks at `mark`, and clears it once it has read.
 struct XdpMetadata {
-  static constexpr uint32_t kMark = 0x57e15eed;
+  static constexpr uint64_t kMark = 0x57e15eed;
 
-  uint64_t stamp = 0;      // bpf_ktime_get_ns(): CLOCK_MONOTONIC; 0 without `stamp`
-  uint16_t vlan_tci = 0;   // the tag that the sender left to its interface, or that this one has taken out
-  uint16_t vlan_tpid = 0;  // 0x8100 or 0x88a8; 0: there is none beside the frame. In it there may be one all the same
-  uint32_t mark = 0;
+  uint64_t stamp = 0;  // bpf_ktime_get_ns(): CLOCK_MONOTONIC
+  uint64_t mark = 0;
 };
 static_assert(sizeof(XdpMetadata) == 16);
 
@@ -51,7 +48,7 @@ class XdpProgram {
   // `socket`: an AF_XDP socket with a receive ring. A socket leaves the map when it is closed. Throws NativeError.
   void insert(uint32_t queue, int socket);
 
-  uint32_t metadata_bytes() const { return options_.stamp || has_vlan_ ? sizeof(XdpMetadata) : 0; }
+  uint32_t metadata_bytes() const { return options_.stamp ? sizeof(XdpMetadata) : 0; }
   // Whether tags beside the frame are seen: not in generic mode, nor before Linux 6.8, and nothing is there if the driver does
   // not tell.
   bool has_vlan() const { return has_vlan_; }

@@ -80,7 +80,6 @@ TEST_CASE("xdp attach: frames reach the socket with time and bytes, in the drive
         CHECK(receiver.frames()[i].bytes == make_frame(i, 60 + 70 * i));
         const XdpMetadata metadata = metadata_of(receiver.frames()[i]);
         CHECK(metadata.mark == XdpMetadata::kMark);
-        CHECK(metadata.vlan_tpid == 0);
         CHECK(static_cast<Time>(metadata.stamp) >= last);
         last = static_cast<Time>(metadata.stamp);
       }
@@ -89,7 +88,7 @@ TEST_CASE("xdp attach: frames reach the socket with time and bytes, in the drive
   }
 }
 
-TEST_CASE("xdp attach: a tag that the sender left to its interface is told, one in the frame stays there") {
+TEST_CASE("xdp attach: a tag that the sender left to its interface is put back, one in the frame stays there") {
   live_xdp([](Wire& wire) {
     XdpProgram program({.interface_index = index_of("near0"), .vlan = true});
     if (!program.has_vlan()) {
@@ -97,7 +96,6 @@ TEST_CASE("xdp attach: a tag that the sender left to its interface is told, one 
       std::printf("SKIPPED: XDP live test: before Linux 6.8 no program sees tags beside the frame\n");
       return;
     }
-    CHECK(program.metadata_bytes() == sizeof(XdpMetadata));
     const PortClock clock = clock_now();
     XdpReceiver receiver(static_cast<uint32_t>(index_of("near0")));
     REQUIRE(receiver.error() == "");
@@ -118,27 +116,7 @@ TEST_CASE("xdp attach: a tag that the sender left to its interface is told, one 
       wait_until([&] { return receiver.frames().size() > i; });
     }
     REQUIRE(receiver.frames().size() == 4);
-    const auto without_tag = [](std::vector<uint8_t> frame) {
-      frame.erase(frame.begin() + 12, frame.begin() + 16);
-      return frame;
-    };
-    const auto& frames = receiver.frames();
-    const std::array<XdpMetadata, 4> told = {metadata_of(frames[0]), metadata_of(frames[1]), metadata_of(frames[2]),
-                                             metadata_of(frames[3])};
-    for (const XdpMetadata& metadata : told) {
-      CHECK(metadata.mark == XdpMetadata::kMark);
-      CHECK(metadata.stamp == 0);
-    }
-    CHECK(told[0].vlan_tpid == 0x8100);
-    CHECK(told[0].vlan_tci == 0x6005);
-    CHECK(frames[0].bytes == without_tag(sent[0]));
-    CHECK(told[1].vlan_tpid == 0);
-    CHECK(frames[1].bytes == sent[1]);
-    CHECK(told[2].vlan_tpid == 0);
-    CHECK(frames[2].bytes == sent[2]);
-    CHECK(told[3].vlan_tpid == 0x88a8);
-    CHECK(told[3].vlan_tci == 6);
-    CHECK(frames[3].bytes == without_tag(sent[3]));
+    for (size_t i = 0; i < sent.size(); ++i) CHECK(receiver.frames()[i].bytes == sent[i]);
   });
 }
 

@@ -227,7 +227,6 @@ TEST_CASE("xdp program: the metadata says when, and is marked") {
   CHECK(metadata.mark == XdpMetadata::kMark);
   CHECK(static_cast<Time>(metadata.stamp) >= before);
   CHECK(static_cast<Time>(metadata.stamp) <= after);
-  CHECK(metadata.vlan_tpid == 0);
   CHECK(XdpProgram({}).metadata_bytes() == 0);
 }
 
