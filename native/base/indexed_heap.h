@@ -16,27 +16,26 @@ class BasicIndexedHeap {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   // Holds indexes below `size`.
-  explicit BasicIndexedHeap(uint32_t size) : keys_(size), positions_(size, kNone) { heap_.reserve(size); }
+  explicit BasicIndexedHeap(uint32_t size) : positions_(size, kNone) { heap_.reserve(size); }
 
   bool empty() const { return heap_.empty(); }
   uint32_t size() const { return static_cast<uint32_t>(heap_.size()); }
   bool contains(uint32_t index) const { return positions_[index] != kNone; }
   // Only for an index that the heap contains.
-  const Key& key(uint32_t index) const { return keys_[index]; }
+  const Key& key(uint32_t index) const { return heap_[positions_[index]].key; }
   // The index with the smallest key, or kNone when empty.
-  uint32_t top() const { return heap_.empty() ? kNone : heap_[0]; }
+  uint32_t top() const { return heap_.empty() ? kNone : heap_[0].index; }
   // Only when not empty.
-  const Key& top_key() const { return keys_[heap_[0]]; }
+  const Key& top_key() const { return heap_[0].key; }
 
   // Inserts `index`, or changes its key.
   void set(uint32_t index, const Key& key) {
-    keys_[index] = key;
     uint32_t position = positions_[index];
     if (position == kNone) {
       position = size();
-      heap_.push_back(index);
+      heap_.push_back({key, index});
     }
-    settle(position, index);
+    settle(position, {key, index});
   }
 
   // Nothing happens when `index` is not there.
@@ -44,9 +43,9 @@ class BasicIndexedHeap {
     const uint32_t position = positions_[index];
     if (position == kNone) return;
     positions_[index] = kNone;
-    const uint32_t last = heap_.back();
+    const Node last = heap_.back();
     heap_.pop_back();
-    if (last != index) settle(position, last);
+    if (last.index != index) settle(position, last);
   }
 
   // Removes and returns top(); kNone when empty.
@@ -57,32 +56,35 @@ class BasicIndexedHeap {
   }
 
  private:
-  bool before(uint32_t a, uint32_t b) const {
-    if (keys_[a] < keys_[b]) return true;
-    return !(keys_[b] < keys_[a]) && a < b;
+  struct Node {
+    Key key;
+    uint32_t index;
+  };
+  static bool before(const Node& a, const Node& b) {
+    if (a.key < b.key) return true;
+    return !(b.key < a.key) && a.index < b.index;
   }
-  void place(uint32_t position, uint32_t index) {
-    heap_[position] = index;
-    positions_[index] = position;
+  void place(uint32_t position, const Node& node) {
+    heap_[position] = node;
+    positions_[node.index] = position;
   }
-  // Puts `index` where it belongs, starting from the hole at `position`.
-  void settle(uint32_t position, uint32_t index) {
-    while (position > 0 && before(index, heap_[(position - 1) / 2])) {
+  // Puts `node` where it belongs, starting from the hole at `position`.
+  void settle(uint32_t position, const Node node) {
+    while (position > 0 && before(node, heap_[(position - 1) / 2])) {
       place(position, heap_[(position - 1) / 2]);
       position = (position - 1) / 2;
     }
     for (uint32_t child = 2 * position + 1; child < size(); child = 2 * position + 1) {
       if (child + 1 < size() && before(heap_[child + 1], heap_[child])) ++child;
-      if (!before(heap_[child], index)) break;
+      if (!before(heap_[child], node)) break;
       place(position, heap_[child]);
       position = child;
     }
-    place(position, index);
+    place(position, node);
   }
 
-  std::vector<Key> keys_;
   std::vector<uint32_t> positions_;
-  std::vector<uint32_t> heap_;
+  std::vector<Node> heap_;
 };
 
 // Keyed by time: egress ports by their next departure.

@@ -10,7 +10,7 @@ double red_probability(const RedParameters& parameters, double queue_bytes) {
   return parameters.pmax * (queue_bytes - kmin) / (kmax - kmin);
 }
 
-bool RedMarker::mark(uint64_t queue_bytes, Random& random) {
+bool RedMarker::draw(uint64_t queue_bytes, Random& random) {
   double length = static_cast<double>(queue_bytes);
   if (parameters_.averaged) {
     average_ += parameters_.weight * (length - average_);

@@ -47,13 +47,18 @@ class RedMarker {
   // Called once for each packet of the queue, ECN-capable or not (the average counts them all), with the bytes queued as
   // the caller defines them (ahead of the packet, at enqueue). True: set CE if the packet is ECN-capable.
   // Draws from `random` only where 0 < p < 1.
-  bool mark(uint64_t queue_bytes, Random& random);
+  bool mark(uint64_t queue_bytes, Random& random) {
+    if (!parameters_.averaged && queue_bytes <= parameters_.kmin) return false;
+    return draw(queue_bytes, random);
+  }
 
   const RedParameters& parameters() const { return parameters_; }
   // The moving average in bytes; 0 unless averaged.
   double average() const { return average_; }
 
  private:
+  bool draw(uint64_t queue_bytes, Random& random);
+
   RedParameters parameters_;
   double average_ = 0;
 };

@@ -4,20 +4,9 @@
 #include <utility>
 
 namespace weir {
-namespace {
 
-uint64_t mix(uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
-
-// 48 bits of address, 12 of VLAN, 2 of kind: every kind of entry lives in one table.
-uint64_t key_of(uint64_t kind, uint64_t mac, uint64_t vlan) { return kind << 60 | mac << 12 | vlan; }
 // A pin is keyed by a digest of both addresses: 60 bits, so that a clash among a fabric's pairs does not happen.
-uint64_t pin_key(uint64_t source, uint64_t destination) { return 2ull << 60 | mix(mix(source) ^ destination) >> 4; }
-
-}  // namespace
+uint64_t Forwarding::pin_key(uint64_t source, uint64_t destination) { return 2ull << 60 | mix(mix(source) ^ destination) >> 4; }
 
 Forwarding::Forwarding(uint32_t capacity, bool learning, Time ageing, uint64_t hash_seed)
     : table_(std::bit_ceil(capacity < kProbes ? kProbes : capacity)),
@@ -26,8 +15,7 @@ Forwarding::Forwarding(uint32_t capacity, bool learning, Time ageing, uint64_t h
       ageing_(ageing),
       learning_(learning) {}
 
-const Forwarding::Entry* Forwarding::find(Time now, uint64_t key) const {
-  uint64_t slot = mix(key) & mask_;
+const Forwarding::Entry* Forwarding::probe(Time now, uint64_t key, uint64_t slot) const {
   for (uint32_t i = 0; i < kProbes; ++i, slot = (slot + 1) & mask_) {
     const Entry& entry = table_[slot];
     if (entry.expires == 0) return nullptr;
@@ -37,7 +25,7 @@ const Forwarding::Entry* Forwarding::find(Time now, uint64_t key) const {
 }
 
 Forwarding::Entry* Forwarding::place(Time now, uint64_t key) {
-  uint64_t slot = mix(key) & mask_;
+  uint64_t slot = slot_of(key);
   Entry* free = nullptr;
   for (uint32_t i = 0; i < kProbes; ++i, slot = (slot + 1) & mask_) {
     Entry& entry = table_[slot];
@@ -54,12 +42,13 @@ bool Forwarding::add_static(uint64_t mac, std::span<const uint16_t> ports) {
   if (entry == nullptr || ports.empty()) return false;
   *entry = {key, kNever, static_cast<uint32_t>(ports_.size()), static_cast<uint32_t>(ports.size())};
   ports_.insert(ports_.end(), ports.begin(), ports.end());
-  static_ = true;
+  static_ = configured_ = true;
   return true;
 }
 
 void Forwarding::add_static_range(uint64_t first_mac, std::vector<uint16_t> group_of,
                                   std::span<const std::vector<uint16_t>> groups) {
+  configured_ = true;
   first_mac_ = first_mac;
   group_of_ = std::move(group_of);
   groups_.clear();
@@ -79,7 +68,7 @@ void Forwarding::clear_static() {
   ports_.clear();
   group_of_.clear();
   groups_.clear();
-  static_ = pinned_ = false;
+  static_ = pinned_ = configured_ = false;
 }
 
 std::span<const uint16_t> Forwarding::entry_ports(const Entry& entry) const {
@@ -91,11 +80,11 @@ bool Forwarding::pin(uint64_t source, uint64_t destination, uint16_t port) {
   Entry* entry = place(1, key);  // what clear_static() has left is free
   if (entry == nullptr) return false;
   *entry = {key, kNever, port, 0};
-  pinned_ = true;
+  pinned_ = configured_ = true;
   return true;
 }
 
-bool Forwarding::learn(Time now, const PacketMeta& meta, uint16_t port) {
+bool Forwarding::learn_anew(Time now, const PacketMeta& meta, uint16_t port) {
   if (is_group(meta.source_mac)) return true;
   const uint64_t key = key_of(kLearned, meta.source_mac, meta.vlan());
   Entry* entry = place(now, key);
@@ -109,8 +98,7 @@ int Forwarding::choose(Group group, uint32_t flow_hash) const {
   return ports_[group.first_port + choice];
 }
 
-int Forwarding::lookup(Time now, const PacketMeta& meta) const {
-  if (is_group(meta.destination_mac)) return kUnknown;
+int Forwarding::route(Time now, const PacketMeta& meta) const {
   if (pinned_) {
     const Entry* entry = find(now, pin_key(meta.source_mac, meta.destination_mac));
     if (entry != nullptr) return static_cast<int>(entry->first_port);
@@ -124,10 +112,6 @@ int Forwarding::lookup(Time now, const PacketMeta& meta) const {
   if (static_) {
     const Entry* entry = find(now, key_of(kStatic, meta.destination_mac, 0));
     if (entry != nullptr) return choose({entry->first_port, entry->ports}, meta.flow_hash);
-  }
-  if (learning_) {
-    const Entry* entry = find(now, key_of(kLearned, meta.destination_mac, meta.vlan()));
-    if (entry != nullptr) return static_cast<int>(entry->first_port);
   }
   return kUnknown;
 }

@@ -37,9 +37,25 @@ class Forwarding {
   bool pin(uint64_t source, uint64_t destination, uint16_t port);
 
   // Returns false when the address could not be stored. Group addresses are not learned.
-  bool learn(Time now, const PacketMeta& meta, uint16_t port);
+  bool learn(Time now, const PacketMeta& meta, uint16_t port) {
+    const uint64_t key = key_of(kLearned, meta.source_mac, meta.vlan());
+    Entry& first = table_[slot_of(key)];
+    if (first.key != key || first.expires == 0 || is_group(meta.source_mac)) return learn_anew(now, meta, port);
+    first.expires = now + ageing_;
+    first.first_port = port;
+    return true;
+  }
   // Egress port or kUnknown. Group addresses are unknown.
-  int lookup(Time now, const PacketMeta& meta) const;
+  int lookup(Time now, const PacketMeta& meta) const {
+    if (is_group(meta.destination_mac)) return kUnknown;
+    if (configured_) {
+      const int out = route(now, meta);
+      if (out != kUnknown) return out;
+    }
+    if (!learning_) return kUnknown;
+    const Entry* entry = find(now, key_of(kLearned, meta.destination_mac, meta.vlan()));
+    return entry != nullptr ? static_cast<int>(entry->first_port) : kUnknown;
+  }
   bool learning() const { return learning_; }
   static bool is_group(uint64_t mac) { return (mac >> 40 & 1) != 0; }
 
@@ -58,8 +74,24 @@ class Forwarding {
 
  private:
   enum Kind : uint64_t { kLearned = 0, kStatic = 1, kPinned = 2 };
-  const Entry* find(Time now, uint64_t key) const;
+  // 48 bits of address, 12 of VLAN, 2 of kind: every kind of entry lives in one table.
+  static uint64_t key_of(uint64_t kind, uint64_t mac, uint64_t vlan) { return kind << 60 | mac << 12 | vlan; }
+  static uint64_t mix(uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+  static uint64_t pin_key(uint64_t source, uint64_t destination);
+  uint64_t slot_of(uint64_t key) const { return mix(key) & mask_; }
+  const Entry* find(Time now, uint64_t key) const {
+    const uint64_t slot = slot_of(key);
+    const Entry& first = table_[slot];
+    return first.key == key && first.expires > now ? &first : probe(now, key, slot);
+  }
+  const Entry* probe(Time now, uint64_t key, uint64_t slot) const;
   Entry* place(Time now, uint64_t key);
+  bool learn_anew(Time now, const PacketMeta& meta, uint16_t port);
+  int route(Time now, const PacketMeta& meta) const;
 
   struct Group {
     uint32_t first_port;
@@ -79,6 +111,7 @@ class Forwarding {
   bool learning_;
   bool pinned_ = false;
   bool static_ = false;
+  bool configured_ = false;  // there is something besides learned addresses
 };
 
 }  // namespace weir

@@ -27,8 +27,7 @@ uint8_t PfcSender::take(Time now, uint8_t& xoff) {
   return enable;
 }
 
-void PfcSender::advance(Time now) {
-  if (now < next_refresh_) return;
+void PfcSender::refresh(Time now) {
   for (int p = 0; p < kPriorities; ++p) {
     if (refresh_at_[static_cast<size_t>(p)] > now) continue;
     owed_ = static_cast<uint8_t>(owed_ | 1 << p);
@@ -54,7 +53,7 @@ void PauseState::apply(int priority, uint16_t quanta, Time now, Rate rate) {
   }
 }
 
-void PauseState::advance(Time now) {
+void PauseState::end(Time now) {
   for (uint8_t left = paused_; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
     const size_t p = static_cast<size_t>(__builtin_ctz(left));
     if (until_[p] > now) continue;

@@ -47,9 +47,12 @@ class PfcSender {
   // Earliest refresh, or kNever.
   Time next_deadline() const { return next_refresh_; }
   // Makes refreshes that are due owed.
-  void advance(Time now);
+  void advance(Time now) {
+    if (now >= next_refresh_) refresh(now);
+  }
 
  private:
+  void refresh(Time now);
   void find_next();
 
   uint8_t stopped_ = 0;
@@ -65,7 +68,9 @@ class PauseState {
   // A pause of `quanta` for `priority` that arrived at `now`; 0 resumes.
   void apply(int priority, uint16_t quanta, Time now, Rate rate);
   // Lets pauses that have run out by `now` end.
-  void advance(Time now);
+  void advance(Time now) {
+    if (paused_ != 0) end(now);
+  }
   uint8_t paused_mask() const { return paused_; }
   // When the next of `priorities` (a mask) that is paused may send again; kNever if none of them is paused.
   Time next_resume(uint8_t priorities) const;
@@ -73,10 +78,12 @@ class PauseState {
   Time paused_for(int priority, Time now) const;
 
  private:
+  void end(Time now);
+
+  uint8_t paused_ = 0;
   std::array<Time, kPriorities> since_{};
   std::array<Time, kPriorities> until_{};
   std::array<Time, kPriorities> total_{};
-  uint8_t paused_ = 0;
 };
 
 }  // namespace weir

@@ -11,6 +11,7 @@
 // minimum, so that CNPs still pass when lossless traffic has filled the rest.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -44,16 +45,52 @@ class SharedBuffer {
   void reconfigure(const BufferParameters& parameters, uint8_t lossless);
 
   // Charges the frame if it may enter.
-  Admission admit(int ingress, int egress, int priority, uint32_t length);
+  Admission admit(int ingress, int egress, int priority, uint32_t length) {
+    Usage& in = at(ingress, priority);
+    Usage& out = at(egress, priority);
+    const int64_t bytes = length;
+    const bool room = occupied_ - in_headroom_ + bytes <= shared_size_;
+    if (lossless(priority)) {
+      if (!room || above_threshold(in.ingress + bytes)) {
+        if (in.headroom + bytes > parameters_.headroom + parameters_.lateness_headroom) return Admission::headroom_full;
+        in.headroom += bytes;
+        in_headroom_ += bytes;
+      }
+    } else if (out.egress + bytes > lossy_minimum_) {
+      if (above_lossy_threshold(out.egress + bytes)) return Admission::lossy_threshold;
+      if (!room) return Admission::buffer_full;
+    }
+    in.ingress += bytes;
+    out.egress += bytes;
+    occupied_ += bytes;
+    return Admission::admitted;
+  }
   // Takes the charge of an admitted frame back.
-  void release(int ingress, int egress, int priority, uint32_t length);
+  void release(int ingress, int egress, int priority, uint32_t length) {
+    Usage& in = at(ingress, priority);
+    const int64_t bytes = length;
+    const int64_t from_headroom = std::min(in.headroom, bytes);
+    in.headroom -= from_headroom;
+    in_headroom_ -= from_headroom;
+    in.ingress -= bytes;
+    at(egress, priority).egress -= bytes;
+    occupied_ -= bytes;
+  }
+  // Whether a frame would be admitted outside of the headroom, and nobody be stopped for it. For one that leaves at once, to an
+  // empty queue: admit() and release() in the same instant then leave everything as it was. False means: ask admit().
+  bool passes(int ingress, int priority, uint32_t length) const {
+    const Usage& in = at(ingress, priority);
+    const int64_t bytes = length;
+    if (in.headroom != 0 || occupied_ - in_headroom_ + bytes > shared_size_) return false;
+    return lossless(priority) ? !above_threshold(in.ingress + bytes) : bytes <= lossy_minimum_ || !above_lossy_threshold(bytes);
+  }
 
   // Above this an ingress (port, priority) is paused. Bytes, >= 0.
   int64_t pfc_threshold() const;
   // So is one that has bytes in its headroom, for whatever reason; and it is not resumed before they have left, or the next
   // pause would find the headroom partly used.
   bool above_xoff(int ingress, int priority) const {
-    return headroom_bytes(ingress, priority) > 0 || ingress_bytes(ingress, priority) > pfc_threshold();
+    return headroom_bytes(ingress, priority) > 0 || above_threshold(ingress_bytes(ingress, priority));
   }
   bool below_xon(int ingress, int priority) const;
 
@@ -74,11 +111,22 @@ class SharedBuffer {
   Usage& at(int port, int priority) { return usage_[static_cast<size_t>(priority * ports_ + port)]; }
   const Usage& at(int port, int priority) const { return usage_[static_cast<size_t>(priority * ports_ + port)]; }
 
+  bool lossless(int priority) const { return (lossless_ >> priority & 1) != 0; }
+  int64_t free_bytes() const { return std::max<int64_t>(0, shared_size_ - occupied_); }
+  // bytes > pfc_threshold(), mostly without its division.
+  bool above_threshold(int64_t bytes) const {
+    return static_cast<double>(bytes) > surely_free_ * static_cast<double>(free_bytes()) && bytes > pfc_threshold();
+  }
+  bool above_lossy_threshold(int64_t bytes) const {
+    return static_cast<double>(bytes) > parameters_.lossy_alpha * static_cast<double>(free_bytes());
+  }
+
   BufferParameters parameters_;
   int ports_;
   uint8_t lossless_;
   int64_t shared_size_;
   int64_t lossy_minimum_;
+  double surely_free_;  // times the free bytes: never more than a dynamic t_PFC, whatever the rounding; 0 when it is fixed
   int64_t occupied_ = 0;
   int64_t in_headroom_ = 0;
   std::vector<Usage> usage_;

@@ -12,8 +12,12 @@
 //
 // A simulator gives it a driver instead: that is handed every frame as soon as it is picked, and calls wake() when told to.
 // Then advance(), transmit() and next_deadline() have nothing to do.
+//
+// What it costs: a frame that meets a free link and no queue touches no queue, heap or distribution; an event is needed only
+// where something waits.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -81,7 +85,10 @@ class SoftSwitch {
   // Priorities that are not under PFC here do not obey.
   void receive_pfc(Time now, uint16_t port, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta);
   void receive_pause(Time now, uint16_t port, uint16_t quanta);
-  void advance(Time now);
+  void advance(Time now) {
+    if (!events_.empty() && events_.top_key() <= now) catch_up(now);
+    now_ = std::max(now_, now);
+  }
   // The oldest frame that has left `port`, owned by the caller now, or kNoPacket. kind pfc: made here, without bytes.
   PacketId transmit(uint16_t port) {
     PacketQueue& departing = ports_[port].departing;
@@ -90,7 +97,7 @@ class SoftSwitch {
   }
   // What the driver was asked for has come: `at` is the time it was asked for. Times that the switch no longer wants are ignored.
   void wake(uint16_t port, Time at);
-  Time next_deadline() const { return events_.empty() ? kNever : events_.top_key(); }
+  Time next_deadline() const;
   Time now() const { return now_; }
 
   size_t port_count() const { return ports_.size(); }
@@ -131,15 +138,16 @@ class SoftSwitch {
   struct alignas(64) Port {
     Serializer link;
     Time busy_until = 0;  // end of the frame on the link
-    Time wakes = kNever;  // what the driver was asked for
+    Time wakes = kNever;  // when step() is to be called: in events_, or asked of the driver
     PacketQueue departing;
     uint32_t mtu = 0;
     uint8_t backlogged = 0;
     uint8_t limited = 0;  // mask of queues with a rate limit
     uint8_t bounded = 0;  // mask of queues with a limit of their own to what they hold
-    alignas(64) SwitchPortCounters counters;
+    uint16_t number = 0;
+    alignas(64) PfcSender pfc;
     PauseState pause;
-    PfcSender pfc;
+    alignas(64) SwitchPortCounters counters;
     Scheduler scheduler;
     SwitchParameters::Port parameters;
     std::array<Pacer, kPriorities> limiters;  // when a limited queue may send again
@@ -147,28 +155,45 @@ class SoftSwitch {
   };
 
   void apply_parameters();
-  void forward(uint16_t in, uint16_t out, PacketId id);
-  bool takes_offload(uint16_t out, const Packet& packet) const;
-  void finish_offload(uint16_t in, uint16_t out, PacketId id);
-  void flood(uint16_t in, PacketId id);
-  void enqueue(uint16_t out, PacketId id);
-  PacketId dequeue(uint16_t out, int priority);
-  void mark(Port& port, Packet& packet, int64_t queue_bytes);
+  void catch_up(Time now);
+  void forward(Port& in, uint16_t out, PacketId id);
+  bool takes_offload(const Port& out, const Packet& packet) const;
+  void finish_offload(Port& in, uint16_t out, PacketId id);
+  void flood(Port& in, PacketId id);
+  bool passes(const Port& in, const Port& out, const Packet& packet) const;
+  void pass(Port& in, Port& out, PacketId id);
+  void enqueue(Port& out, PacketId id);
+  PacketId dequeue(Port& out, int priority);
+  void send(Port& out, PacketId id, Packet& packet);
+  void depart(Port& out, PacketId id, Packet& packet);
+  void mark(Port& out, Packet& packet, int64_t queue_bytes);
   void drop(uint64_t& reason, PacketId id);
   void pause(Time now, uint16_t port, uint8_t enable, uint8_t obeyed, const std::array<uint16_t, kPriorities>& quanta);
-  void check_xoff(uint16_t port, int priority);
-  void stop_peer(uint16_t port, int priority);
-  void check_xon();
+  void check_xoff(Port& in, int priority);
+  void stop_peer(Port& in, int priority);
+  void check_xon() {
+    if (stopped_ != 0) resume_peers();
+  }
+  void resume_peers();
   bool busy(const Port& port) const { return port.busy_until > now_; }
-  void step(uint16_t port);
-  void start_next(uint16_t port);
+  void step(Port& port);
+  void start_next(Port& port);
   int pick(Port& port);
-  void reschedule(uint16_t port);
-  void schedule(uint16_t port, Time at);
+  void reschedule(Port& port);
+  void schedule(Port& port, Time at) {
+    if (port.wakes != at) wake_at(port, at);
+  }
+  void wake_at(Port& port, Time at);
   PacketId make_pfc(Port& port);
   uint8_t limited_mask(const Port& port) const;
   Time next_release(const Port& port) const;
-  void note_length(Queue& queue, int64_t bytes_before);
+  void note_length(Queue& queue, int64_t bytes_before) {
+    if (now_ > queue.since && queue.distribution != nullptr) record_length(queue, bytes_before);
+  }
+  void record_length(Queue& queue, int64_t bytes_before);
+  static void raise(uint64_t& watermark, int64_t value) {
+    if (value > static_cast<int64_t>(watermark)) watermark = static_cast<uint64_t>(value);
+  }
 
   SwitchParameters parameters_;
   PacketPool& pool_;
