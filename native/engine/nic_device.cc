@@ -70,7 +70,7 @@ void NicDevice::turn(Time horizon, Time now) {
   nic_.advance(horizon);
   for (PacketId id = nic_.transmit(); id != kNoPacket; id = nic_.transmit()) {
     if (pool_[id].meta.kind == FrameKind::pfc) write_pfc(pool_, id);
-    port.send(id);
+    port.send(pool_, id);
   }
   if (port.unsent() > 0) nic_.counters().tx_port_down += port.flush(pool_);
 }

@@ -81,26 +81,15 @@ void WirePort::give_back() {
 }
 
 size_t WirePort::flush(PacketPool& pool) {
+  const size_t count = outgoing_.size();
   if (!up_) {
-    const size_t discarded = outgoing_.size();
-    for (const PacketId id : outgoing_) pool.free(id);
+    for (const TxFrame& frame : outgoing_) pool.free(frame.packet);
     outgoing_.clear();
-    return discarded;
+    return count;
   }
-  std::array<TxFrame, 64> burst;
-  size_t done = 0;
-  while (done < outgoing_.size()) {
-    const size_t count = std::min(burst.size(), outgoing_.size() - done);
-    for (size_t i = 0; i < count; ++i) {
-      const PacketId id = outgoing_[done + i];
-      burst[i] = {pool.data(id), pool[id].length, pool[id].offload, id};
-    }
-    const size_t taken = port_->transmit(std::span(burst.data(), count));
-    for (size_t i = 0; i < taken && !port_->keeps_packets(); ++i) pool.free(outgoing_[done + i]);
-    done += taken;
-    if (taken < count) break;
-  }
-  outgoing_.erase(outgoing_.begin(), outgoing_.begin() + static_cast<std::ptrdiff_t>(done));
+  const size_t taken = port_->transmit(outgoing_);
+  for (size_t i = 0; i < taken && !port_->keeps_packets(); ++i) pool.free(outgoing_[i].packet);
+  outgoing_.erase(outgoing_.begin(), outgoing_.begin() + static_cast<std::ptrdiff_t>(taken));
   return 0;
 }
 

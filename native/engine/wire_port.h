@@ -40,7 +40,7 @@ class WirePort {
   Time next_arrival() const { return count_ > 0 ? window_[first_].stamp : kNever; }
   // The oldest frame; its stamp is when it arrives.
   const RxFrame& front() const { return window_[first_]; }
-  // The frame that comes `ahead` behind it, if it has been read: worth a prefetch.
+  // The frame that comes `ahead` behind it, if it has been read.
   const RxFrame* peek(size_t ahead) const { return ahead < count_ ? &window_[(first_ + ahead) & (window_.size() - 1)] : nullptr; }
   // Done with front(): its bytes go back to the port with the next give_back().
   void pop() {
@@ -61,8 +61,8 @@ class WirePort {
   // opened anew, with another descriptor to wait for.
   bool check();
 
-  // Owns `id` until it is sent. The frame's bytes are at pool.data(id), complete.
-  void send(PacketId id) { outgoing_.push_back(id); }
+  // Owns `id` until it is sent. The frame's bytes are in the packet, complete.
+  void send(PacketPool& pool, PacketId id) { outgoing_.push_back({pool.data(id), pool[id].length, pool[id].offload, id}); }
   // Hands what send() collected to the port, frees what was taken; the rest stays for the next turn. Returns how many frames
   // were discarded because the port is not up.
   size_t flush(PacketPool& pool);
@@ -87,7 +87,7 @@ class WirePort {
   uint64_t received_ = 0;
   bool up_ = true;
   WirePortCounters counters_;
-  std::vector<PacketId> outgoing_;
+  std::vector<TxFrame> outgoing_;
 };
 
 }  // namespace weir

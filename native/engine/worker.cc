@@ -350,7 +350,7 @@ void Worker::inject() {
     pool_[id] = Packet{};
     pool_[id].length = scratch_->length;
     std::copy_n(scratch_->bytes, pool_[id].length, pool_.data(id));
-    devices_[scratch_->device]->ports()[scratch_->port].send(id);
+    devices_[scratch_->device]->ports()[scratch_->port].send(pool_, id);
   }
 }
 

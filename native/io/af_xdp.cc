@@ -203,12 +203,9 @@ size_t AfXdpPort::receive(std::span<RxFrame> frames) {
   if (!receive_ring_.mapped()) return 0;
   const uint32_t mask = options_.ring - 1;
   const uint32_t waiting = receive_ring_.waiting(static_cast<uint32_t>(frames.size()));
-  // Another CPU has written all of this, mostly.
-  for (uint32_t i = 0; i < waiting && i < frames.size(); ++i) {
-    const uint64_t address = receive_ring_[i].addr;
-    __builtin_prefetch(&pool_[umem_.packet_at(address)], 1);
-    __builtin_prefetch(umem_.at(address));
-    if (metadata_ > 0) __builtin_prefetch(umem_.at(address) - sizeof(XdpMetadata));
+  // What lies in front of a frame is read at once.
+  for (uint32_t i = 0; metadata_ > 0 && i < waiting && i < frames.size(); ++i) {
+    __builtin_prefetch(umem_.at(receive_ring_[i].addr) - sizeof(XdpMetadata));
   }
   size_t received = 0;
   uint32_t taken = 0;

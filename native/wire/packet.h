@@ -72,6 +72,15 @@ struct alignas(64) Packet {
   uint8_t keeper = 0;      // while the kernel has it (AF_XDP): the number of the port that lent it, from 1; else 0
   PacketMeta meta;
   Time departs = 0;  // while a device holds it after picking it: when its last bit leaves
+
+  // As new, but for `meta`, which classify() sets, and `departs`, which counts only once it is set.
+  void renew() {
+    next = kNoPacket;
+    length = 0;
+    offload = {};
+    ingress_port = 0;
+    priority = pfc_enable = pfc_xoff = keeper = 0;
+  }
 };
 
 // Bytes of a descriptor in simulation, where the headers of a frame exist and its payload does not.
@@ -91,8 +100,8 @@ class PacketMemory {
   // Throws std::bad_alloc.
   explicit PacketMemory(const PacketShape& shape)
       : shape_(shape),
-        packets_((static_cast<size_t>(shape.count) + shape.long_count) * sizeof(Packet), false, shape.stride <= kHeaderStride),
-        bytes_(static_cast<size_t>(shape.count) * shape.stride, shape.stride > kLargePiece, shape.stride <= kHeaderStride),
+        packets_((static_cast<size_t>(shape.count) + shape.long_count) * sizeof(Packet), false, dense(shape)),
+        bytes_(static_cast<size_t>(shape.count) * shape.stride, shape.stride > kLargePiece, dense(shape)),
         long_bytes_(static_cast<size_t>(shape.long_count) * kMaxSuperFrame, true) {}
 
   const PacketShape& shape() const { return shape_; }
@@ -103,6 +112,8 @@ class PacketMemory {
 
  private:
   static constexpr uint32_t kLargePiece = 16 * 1024;  // jumbo frames still fill what they have
+  // Memory with headroom is for the kernel, which locks all of it.
+  static bool dense(const PacketShape& shape) { return shape.stride <= kHeaderStride || shape.headroom > 0; }
 
   static_assert(std::is_trivially_copyable_v<Packet>);
   PacketShape shape_;
