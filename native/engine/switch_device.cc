@@ -8,6 +8,7 @@
 #include "wire/classify.h"
 #include "wire/ecn.h"
 #include "wire/mac_control.h"
+#include "wire/partial_checksum.h"
 
 namespace weir {
 namespace {
@@ -80,6 +81,11 @@ PacketId SwitchDevice::admit(uint16_t port, const RxFrame& frame) {
   packet.length = frame.data == pool_.data(id) && !frame.vlan_stripped ? frame.length : copy_frame(frame, pool_.data(id));
   packet.offload = frame.offload;
   if (frame.vlan_stripped) packet.offload.checksum_start = static_cast<uint16_t>(packet.offload.checksum_start + kVlanTag);
+  // XDP does not tell of a checksum that the sender left to its interface.
+  const PortConfig& config = config_.ports[port];
+  if (config.offloads && config.receive == Backend::af_xdp) {
+    infer_partial_checksum(pool_.data(id), packet.length, packet.offload);
+  }
   if (packet.offload.pending() && !check_offload(pool_.data(id), packet.length, packet.offload)) {
     ++counters.rx_packets;
     ++counters.drop_offload_refused;

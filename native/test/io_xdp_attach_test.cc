@@ -165,7 +165,6 @@ TEST_CASE("xdp attach: one program at a time, and nothing is left of one that en
       CHECK(attach_code(second) == "");
       XdpProgram elsewhere({.interface_index = 12345, .generic = generic});
       CHECK(attach_code(elsewhere) != "");
-      const PortClock clock = clock_now();
       int ready[2];
       REQUIRE(::pipe(ready) == 0);
       const pid_t child = ::fork();

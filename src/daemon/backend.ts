@@ -105,7 +105,12 @@ function* receiveProblems(
     };
   }
   const tagsTold = mode === "native" && probe.xdp_metadata?.includes("vlan-tag");
-  if (probe.offloads.rxvlan && !tagsTold) {
+  if (probe.kind === "veth" && !tagsTold) {
+    yield {
+      what: "tags that senders leave to this veth are lost: XDP is not told of them",
+      remedy: "in the namespace of its peer, ethtool -K PEER txvlan off tx-vlan-stag-hw-insert off",
+    };
+  } else if (probe.offloads.rxvlan && !tagsTold) {
     yield {
       what: "the interface takes VLAN tags out of frames, and does not tell XDP",
       remedy: `ethtool -K ${netdev} rxvlan off`,
@@ -126,7 +131,8 @@ function* warningsOf(
 ): Iterable<string> {
   if (receive !== "af_xdp") return;
   for (const { what, remedy } of receiveProblems(port, probe, xdp_mode)) yield `${what}; remedy: ${remedy}`;
-  if (probe.kind === "veth" && port.mtu > kOneBufferMtu) {
-    yield `MTU ${port.mtu} with af_xdp in: the kernel does not cut super-frames before this veth; remedy: in the namespace of its peer, ethtool -K PEER gso off tso off`;
+  if (probe.kind === "veth" && (port.mtu > kOneBufferMtu || xdp_mode === "generic")) {
+    const why = xdp_mode === "generic" ? "Generic XDP" : `MTU ${port.mtu} with af_xdp in`;
+    yield `${why}: the kernel does not cut super-frames before this veth, and they are lost; remedy: in the namespace of its peer, ip link set PEER gso_max_segs 1`;
   }
 }

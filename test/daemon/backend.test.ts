@@ -138,11 +138,12 @@ describe("what the file asks for", () => {
       "4 receive queues, and AF_XDP gets what comes in by one; remedy: ethtool -L dev combined 1",
     ]);
     expect(wish(xdp, kVeth, { mtu: 9000 }).warnings).toEqual([
-      expect.stringMatching(/^MTU 9000 with af_xdp in: .*ethtool -K PEER gso off tso off$/),
+      expect.stringMatching(/^MTU 9000 with af_xdp in: .*ip link set PEER gso_max_segs 1$/),
     ]);
     expect(wish(xdp, kVeth, { mtu: 3498 }).warnings).toEqual([]);
     expect(wish({ ...xdp, xdp_mode: "generic" }).warnings).toEqual([
-      expect.stringContaining("ethtool -K dev rxvlan off"),
+      expect.stringMatching(/^tags .*ethtool -K PEER txvlan off tx-vlan-stag-hw-insert off$/),
+      expect.stringMatching(/^Generic XDP: .*ip link set PEER gso_max_segs 1$/),
     ]);
     expect(wish({ transmit: "af_xdp", receive: "af_packet" }, { ...kVeth, receive_queues: 4 }).warnings).toEqual([]);
   });
