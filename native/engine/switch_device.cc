@@ -75,7 +75,7 @@ PacketId SwitchDevice::admit(uint16_t port, const RxFrame& frame) {
     return id;
   }
   Packet& packet = pool_[id];
-  packet = Packet{};
+  packet.reset();
   packet.length = ours && !frame.vlan_stripped ? frame.length : copy_frame(frame, pool_.data(id));
   packet.offload = frame.offload;
   if (frame.vlan_stripped) packet.offload.checksum_start = static_cast<uint16_t>(packet.offload.checksum_start + kVlanTag);

@@ -72,6 +72,14 @@ struct alignas(64) Packet {
   uint8_t keeper = 0;      // while the kernel has it (AF_XDP): the number of the port that lent it, from 1; else 0
   PacketMeta meta;
   Time departs = 0;  // while a device holds it after picking it: when its last bit leaves
+
+  // What *this = Packet{} does, which GCC makes a `rep stos`: that takes 15 ns to begin.
+  void reset() {
+    typedef uint64_t Block __attribute__((vector_size(16), may_alias));
+    Block* const blocks = reinterpret_cast<Block*>(this);
+    for (size_t i = 0; i < sizeof(Packet) / sizeof(Block); ++i) blocks[i] = Block{};
+    next = kNoPacket;
+  }
 };
 
 // Bytes of a descriptor in simulation, where the headers of a frame exist and its payload does not.
