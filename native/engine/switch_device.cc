@@ -76,7 +76,7 @@ PacketId SwitchDevice::admit(uint16_t port, const RxFrame& frame) {
     return id;
   }
   Packet& packet = pool_[id];
-  packet.renew();
+  packet.reset();
   // A packet's bytes have their place; a tag that the XDP program put back reaches into what is in front of it.
   packet.length = frame.data == pool_.data(id) && !frame.vlan_stripped ? frame.length : copy_frame(frame, pool_.data(id));
   packet.offload = frame.offload;

@@ -164,7 +164,7 @@ PacketId SoftSwitch::make_pfc(Port& port) {
   const PacketId id = pool_.allocate();
   if (id == kNoPacket) return id;  // stays owed, tried again at the next event of the port
   Packet& packet = pool_[id];
-  packet = Packet{};
+  packet.reset();
   packet.meta.kind = FrameKind::pfc;
   packet.meta.source_mac = port.parameters.mac;
   packet.length = kMinimumFrame;

@@ -73,13 +73,12 @@ struct alignas(64) Packet {
   PacketMeta meta;
   Time departs = 0;  // while a device holds it after picking it: when its last bit leaves
 
-  // As new, but for `meta`, which classify() sets, and `departs`, which counts only once it is set.
-  void renew() {
+  // What *this = Packet{} does, which GCC makes a `rep stos`: that takes 15 ns to begin.
+  void reset() {
+    typedef uint64_t Block __attribute__((vector_size(16), may_alias));
+    Block* const blocks = reinterpret_cast<Block*>(this);
+    for (size_t i = 0; i < sizeof(Packet) / sizeof(Block); ++i) blocks[i] = Block{};
     next = kNoPacket;
-    length = 0;
-    offload = {};
-    ingress_port = 0;
-    priority = pfc_enable = pfc_xoff = keeper = 0;
   }
 };
 
