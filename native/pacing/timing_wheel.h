@@ -1,13 +1,13 @@
 // A hierarchical timing wheel (Varghese and Lauck 1987) with exact order: one pending time for each of n entries.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "base/indexed_heap.h"
 #include "base/types.h"
 
 namespace weir {
@@ -22,9 +22,12 @@ class TimingWheel {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  // For entries below `entries`; `tick` > 0 in ns: about the time one turn of the loop takes is a good choice.
+  // For entries below `entries`; `tick` > 0 in ns, rounded up to a power of two: about the time one turn of the loop takes is a
+  // good choice.
   TimingWheel(uint32_t entries, Time tick)
-      : nodes_(entries), due_(entries), heads_(entries > 0 ? kLater + 1 : 0, kNone), tick_(static_cast<uint64_t>(tick)) {}
+      : nodes_(entries), lists_(entries > 0 ? kLater + 1 : 0), tick_bits_(std::bit_width(static_cast<uint64_t>(tick) - 1)) {
+    due_.reserve(entries);
+  }
 
   // Sets or replaces the time of `entry`; kNever cancels. A replaced entry is ordered as if scheduled now.
   void schedule(uint32_t entry, Time at) {
@@ -37,54 +40,98 @@ class TimingWheel {
 
   // Nothing happens when `entry` is not scheduled.
   void cancel(uint32_t entry) {
-    if (due_.contains(entry)) {
-      due_.remove(entry);
-    } else if (nodes_[entry].slot != kIdle) {
-      if (nodes_[entry].at == earliest_) earliest_known_ = false;
+    Node& node = nodes_[entry];
+    if (node.slot == kIdle) return;
+    if (node.slot == kDue) {
+      remove_due(node.previous);
+    } else {
       unlink(entry);
     }
+    node.slot = kIdle;
   }
 
-  bool scheduled(uint32_t entry) const { return due_.contains(entry) || nodes_[entry].slot != kIdle; }
+  bool scheduled(uint32_t entry) const { return nodes_[entry].slot != kIdle; }
   // Only for a scheduled entry.
   Time at(uint32_t entry) const { return nodes_[entry].at; }
 
   // The earliest scheduled time, exactly; kNever when there is none.
   Time next_deadline() const {
-    if (!due_.empty()) return due_.top_key().at;
-    if (!earliest_known_) {
-      earliest_ = scan_earliest();
-      earliest_known_ = true;
-    }
-    return earliest_;
+    if (!due_.empty()) return due_.front().at;
+    const uint16_t list = first_list();
+    return list == kIdle ? kNever : earliest(list);
   }
 
   // Removes and returns the earliest entry scheduled at or before `now`, or kNone. Call until kNone.
   uint32_t pop_due(Time now) {
     move_to(tick_of(now));
-    if (due_.empty() || due_.top_key().at > now) return kNone;
-    return due_.pop();
+    if (due_.empty() || due_.front().at > now) return kNone;
+    const uint32_t entry = due_.front().entry;
+    nodes_[entry].slot = kIdle;
+    remove_due(0);
+    return entry;
+  }
+
+  // Calls `visit` with entries that will be due by `until`, each once, for who wants to fetch from memory in time what belongs to
+  // them. Only those in the finest level, and not those scheduled since for times that were looked at. `seen`: kept by the
+  // caller, 0 at first.
+  template <class Visit>
+  void look_ahead(uint64_t& seen, Time until, Visit visit) const {
+    const uint64_t last = std::min(tick_of(until), position_ | 255);
+    if (seen >= last || lists_.empty()) return;
+    for (uint64_t tick = std::max(seen, position_) + 1; tick <= last; ++tick) {
+      for (uint32_t entry = lists_[tick & 255].head; entry != kNone; entry = nodes_[entry].next) visit(entry);
+    }
+    seen = last;
   }
 
  private:
   static constexpr int kLevels = 4;
   static constexpr uint16_t kLater = kLevels * 256;  // the list of what lies beyond the current 2^32 ticks
+  static constexpr uint16_t kDue = UINT16_MAX - 1;
   static constexpr uint16_t kIdle = UINT16_MAX;
 
-  struct Node {
+  struct alignas(32) Node {
     Time at = kNever;
     uint64_t sequence = 0;
-    uint32_t previous = kNone;
+    uint32_t previous = kNone;  // in due_: its position there
     uint32_t next = kNone;
-    uint16_t slot = kIdle;  // level * 256 + slot, kLater, or kIdle when in no list
+    uint16_t slot = kIdle;  // level * 256 + slot, kLater, kDue, or kIdle when not scheduled
+  };
+  struct List {
+    uint32_t head = kNone;
+    mutable Time earliest = kNever;  // of its entries; kNever when not known
   };
   struct Due {
     Time at = kNever;
     uint64_t sequence = 0;
+    uint32_t entry = kNone;
     bool operator<(const Due& other) const { return at != other.at ? at < other.at : sequence < other.sequence; }
   };
 
-  uint64_t tick_of(Time at) const { return at <= 0 ? 0 : static_cast<uint64_t>(at) / tick_; }
+  uint64_t tick_of(Time at) const { return at <= 0 ? 0 : static_cast<uint64_t>(at) >> tick_bits_; }
+
+  void place_due(size_t position, const Due& due) {
+    due_[position] = due;
+    nodes_[due.entry].previous = static_cast<uint32_t>(position);
+  }
+  // Puts `due` where it belongs in the heap, starting from the hole at `position`.
+  void settle_due(size_t position, const Due due) {
+    for (; position > 0 && due < due_[(position - 1) / 2]; position = (position - 1) / 2) {
+      place_due(position, due_[(position - 1) / 2]);
+    }
+    for (size_t child = 2 * position + 1; child < due_.size(); child = 2 * position + 1) {
+      if (child + 1 < due_.size() && due_[child + 1] < due_[child]) ++child;
+      if (!(due_[child] < due)) break;
+      place_due(position, due_[child]);
+      position = child;
+    }
+    place_due(position, due);
+  }
+  void remove_due(size_t position) {
+    const Due last = due_.back();
+    due_.pop_back();
+    if (position < due_.size()) settle_due(position, last);
+  }
 
   // The level is the highest byte in which the entry's tick differs from the position. So every entry of a level is due before
   // all entries of the next, slots ahead of the position are in order, and moving the position up to, not into, the first
@@ -93,7 +140,9 @@ class TimingWheel {
     Node& node = nodes_[entry];
     const uint64_t tick = tick_of(node.at);
     if (tick <= position_) {
-      due_.set(entry, {node.at, node.sequence});
+      node.slot = kDue;
+      due_.emplace_back();
+      settle_due(due_.size() - 1, {node.at, node.sequence, entry});
       return;
     }
     const int level = (63 - std::countl_zero(tick ^ position_)) / 8;
@@ -101,47 +150,53 @@ class TimingWheel {
         level >= kLevels ? kLater : static_cast<uint16_t>(level * 256 + static_cast<int>((tick >> (8 * level)) & 255));
     node.slot = slot;
     node.previous = kNone;
-    node.next = heads_[slot];
-    if (node.next != kNone) nodes_[node.next].previous = entry;
-    heads_[slot] = entry;
+    List& list = lists_[slot];
+    node.next = list.head;
+    if (node.next == kNone) {
+      list.earliest = node.at;
+    } else {
+      nodes_[node.next].previous = entry;
+      if (list.earliest != kNever) list.earliest = std::min(list.earliest, node.at);
+    }
+    list.head = entry;
     if (slot != kLater) occupied_[slot / 64] |= uint64_t{1} << (slot % 64);
-    if (earliest_known_ && node.at < earliest_) earliest_ = node.at;
   }
 
   void unlink(uint32_t entry) {
-    Node& node = nodes_[entry];
+    const Node& node = nodes_[entry];
+    if (node.at == lists_[node.slot].earliest) lists_[node.slot].earliest = kNever;
     if (node.next != kNone) nodes_[node.next].previous = node.previous;
     if (node.previous != kNone) {
       nodes_[node.previous].next = node.next;
     } else {
-      heads_[node.slot] = node.next;
+      lists_[node.slot].head = node.next;
       if (node.next == kNone && node.slot != kLater) occupied_[node.slot / 64] &= ~(uint64_t{1} << (node.slot % 64));
     }
-    node.slot = kIdle;
   }
 
   // The list that holds the earliest entries: kLater or a slot, or kIdle when all are empty.
   uint16_t first_list() const {
-    if (heads_.empty()) return kIdle;
+    if (lists_.empty()) return kIdle;
     for (size_t word = 0; word < occupied_.size(); ++word) {
       if (occupied_[word] != 0) return static_cast<uint16_t>(word * 64 + static_cast<size_t>(std::countr_zero(occupied_[word])));
     }
-    return heads_[kLater] != kNone ? kLater : kIdle;
+    return lists_[kLater].head != kNone ? kLater : kIdle;
   }
 
-  Time scan_earliest() const {
-    const uint16_t list = first_list();
-    Time earliest = kNever;
-    if (list == kIdle) return earliest;
-    for (uint32_t entry = heads_[list]; entry != kNone; entry = nodes_[entry].next) {
-      if (nodes_[entry].at < earliest) earliest = nodes_[entry].at;
+  // Of a list that is not empty.
+  Time earliest(uint16_t list) const {
+    Time& earliest = lists_[list].earliest;
+    if (earliest == kNever) {
+      for (uint32_t entry = lists_[list].head; entry != kNone; entry = nodes_[entry].next) {
+        earliest = std::min(earliest, nodes_[entry].at);
+      }
     }
     return earliest;
   }
 
   // The first tick of `list`.
   uint64_t first_tick(uint16_t list) const {
-    if (list == kLater) return tick_of(scan_earliest()) >> 32 << 32;
+    if (list == kLater) return tick_of(earliest(kLater)) >> 32 << 32;
     const int level = list / 256;
     const uint64_t above = position_ >> (8 * level) >> 8 << 8;
     return (above | (list % 256)) << (8 * level);
@@ -154,13 +209,11 @@ class TimingWheel {
       const uint64_t start = first_tick(list);
       if (start > target) break;
       position_ = start;
-      earliest_known_ = false;
-      uint32_t entry = heads_[list];
-      heads_[list] = kNone;
+      uint32_t entry = lists_[list].head;
+      lists_[list].head = kNone;
       if (list != kLater) occupied_[list / 64] &= ~(uint64_t{1} << (list % 64));
       while (entry != kNone) {
         const uint32_t next = nodes_[entry].next;
-        nodes_[entry].slot = kIdle;
         file(entry);
         entry = next;
       }
@@ -169,14 +222,12 @@ class TimingWheel {
   }
 
   std::vector<Node> nodes_;
-  BasicIndexedHeap<Due> due_;  // every entry whose tick is at or before the position
-  std::vector<uint32_t> heads_;
+  std::vector<Due> due_;  // a heap of every entry whose tick is at or before the position
+  std::vector<List> lists_;
   std::array<uint64_t, kLevels * 4> occupied_{};
-  uint64_t tick_;
+  int tick_bits_;
   uint64_t position_ = 0;
   uint64_t sequence_ = 0;
-  mutable Time earliest_ = kNever;  // of the lists, without due_; valid when known
-  mutable bool earliest_known_ = true;
 };
 
 }  // namespace weir
