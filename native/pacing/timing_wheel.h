@@ -16,8 +16,9 @@ namespace weir {
 // scheduling), also within a tick: a slot that has been reached is emptied into a small heap, so order costs
 // O(log of the entries per tick) and only for what is due. Scheduling and cancelling later entries is O(1).
 //
-// Four levels of 256 slots reach 2^32 ticks ahead, within aligned blocks of that length; what lies in a later block waits in one
-// list and is spread out when its block is reached. Each entry moves at most once per level. Allocates in the constructor only.
+// Three levels of 2048 slots reach 2^33 ticks ahead, within aligned blocks of that length; what lies in a later block waits in
+// one list and is spread out when its block is reached. Each entry moves at most once per level: with a tick of a microsecond
+// what is due within 2 ms commonly lies where it stays. Allocates in the constructor only.
 class TimingWheel {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -76,17 +77,21 @@ class TimingWheel {
   // caller, 0 at first.
   template <class Visit>
   void look_ahead(uint64_t& seen, Time until, Visit visit) const {
-    const uint64_t last = std::min(tick_of(until), position_ | 255);
+    const uint64_t last = std::min(tick_of(until), position_ | kSlotMask);
     if (seen >= last || lists_.empty()) return;
     for (uint64_t tick = std::max(seen, position_) + 1; tick <= last; ++tick) {
-      for (uint32_t entry = lists_[tick & 255].head; entry != kNone; entry = nodes_[entry].next) visit(entry);
+      for (uint32_t entry = lists_[tick & kSlotMask].head; entry != kNone; entry = nodes_[entry].next) visit(entry);
     }
     seen = last;
   }
 
  private:
-  static constexpr int kLevels = 4;
-  static constexpr uint16_t kLater = kLevels * 256;  // the list of what lies beyond the current 2^32 ticks
+  static constexpr int kLevels = 3;
+  static constexpr int kSlotBits = 11;
+  static constexpr int kSlots = 1 << kSlotBits;
+  static constexpr uint64_t kSlotMask = kSlots - 1;
+  static constexpr int kWords = kSlots / 64;
+  static constexpr uint16_t kLater = kLevels * kSlots;  // the list of what lies beyond the last level
   static constexpr uint16_t kDue = UINT16_MAX - 1;
   static constexpr uint16_t kIdle = UINT16_MAX;
 
@@ -95,7 +100,7 @@ class TimingWheel {
     uint64_t sequence = 0;
     uint32_t previous = kNone;  // in due_: its position there
     uint32_t next = kNone;
-    uint16_t slot = kIdle;  // level * 256 + slot, kLater, kDue, or kIdle when not scheduled
+    uint16_t slot = kIdle;  // level * kSlots + slot, kLater, kDue, or kIdle when not scheduled
   };
   struct List {
     uint32_t head = kNone;
@@ -133,9 +138,9 @@ class TimingWheel {
     if (position < due_.size()) settle_due(position, last);
   }
 
-  // The level is the highest byte in which the entry's tick differs from the position. So every entry of a level is due before
-  // all entries of the next, slots ahead of the position are in order, and moving the position up to, not into, the first
-  // occupied slot leaves every entry in its right place.
+  // The level is the highest group of kSlotBits in which the entry's tick differs from the position. So every entry of a level is
+  // due before all entries of the next, slots ahead of the position are in order, and moving the position up to, not into, the
+  // first occupied slot leaves every entry in its right place.
   void file(uint32_t entry) {
     Node& node = nodes_[entry];
     const uint64_t tick = tick_of(node.at);
@@ -145,9 +150,11 @@ class TimingWheel {
       settle_due(due_.size() - 1, {node.at, node.sequence, entry});
       return;
     }
-    const int level = (63 - std::countl_zero(tick ^ position_)) / 8;
+    const uint64_t differs = tick ^ position_;
+    const int level = (differs >= uint64_t{1} << kSlotBits) + (differs >= uint64_t{1} << 2 * kSlotBits);
+    const bool later = differs >= uint64_t{1} << kLevels * kSlotBits;
     const uint16_t slot =
-        level >= kLevels ? kLater : static_cast<uint16_t>(level * 256 + static_cast<int>((tick >> (8 * level)) & 255));
+        later ? kLater : static_cast<uint16_t>(level * kSlots + static_cast<int>(tick >> (level * kSlotBits) & kSlotMask));
     node.slot = slot;
     node.previous = kNone;
     List& list = lists_[slot];
@@ -159,7 +166,17 @@ class TimingWheel {
       if (list.earliest != kNever) list.earliest = std::min(list.earliest, node.at);
     }
     list.head = entry;
-    if (slot != kLater) occupied_[slot / 64] |= uint64_t{1} << (slot % 64);
+    if (later) return;
+    words_[static_cast<size_t>(level)] |= 1u << (slot / 64 % kWords);
+    occupied_[slot / 64] |= uint64_t{1} << (slot % 64);
+  }
+
+  // `slot` has become empty.
+  void vacate(uint16_t slot) {
+    if (slot == kLater) return;
+    uint64_t& word = occupied_[slot / 64];
+    word &= ~(uint64_t{1} << (slot % 64));
+    if (word == 0) words_[slot / kSlots] &= ~(1u << (slot / 64 % kWords));
   }
 
   void unlink(uint32_t entry) {
@@ -170,17 +187,18 @@ class TimingWheel {
       nodes_[node.previous].next = node.next;
     } else {
       lists_[node.slot].head = node.next;
-      if (node.next == kNone && node.slot != kLater) occupied_[node.slot / 64] &= ~(uint64_t{1} << (node.slot % 64));
+      if (node.next == kNone) vacate(node.slot);
     }
   }
 
   // The list that holds the earliest entries: kLater or a slot, or kIdle when all are empty.
   uint16_t first_list() const {
-    if (lists_.empty()) return kIdle;
-    for (size_t word = 0; word < occupied_.size(); ++word) {
-      if (occupied_[word] != 0) return static_cast<uint16_t>(word * 64 + static_cast<size_t>(std::countr_zero(occupied_[word])));
+    for (size_t level = 0; level < kLevels; ++level) {
+      if (words_[level] == 0) continue;
+      const size_t word = level * kWords + static_cast<size_t>(std::countr_zero(words_[level]));
+      return static_cast<uint16_t>(word * 64 + static_cast<size_t>(std::countr_zero(occupied_[word])));
     }
-    return lists_[kLater].head != kNone ? kLater : kIdle;
+    return !lists_.empty() && lists_[kLater].head != kNone ? kLater : kIdle;
   }
 
   // Of a list that is not empty.
@@ -196,10 +214,10 @@ class TimingWheel {
 
   // The first tick of `list`.
   uint64_t first_tick(uint16_t list) const {
-    if (list == kLater) return tick_of(earliest(kLater)) >> 32 << 32;
-    const int level = list / 256;
-    const uint64_t above = position_ >> (8 * level) >> 8 << 8;
-    return (above | (list % 256)) << (8 * level);
+    if (list == kLater) return tick_of(earliest(kLater)) & ~uint64_t{0} << kLevels * kSlotBits;
+    const int shift = list / kSlots * kSlotBits;
+    const uint64_t above = position_ >> shift & ~kSlotMask;
+    return (above | (list & kSlotMask)) << shift;
   }
 
   // Everything up to and including tick `target` moves to due_.
@@ -211,7 +229,7 @@ class TimingWheel {
       position_ = start;
       uint32_t entry = lists_[list].head;
       lists_[list].head = kNone;
-      if (list != kLater) occupied_[list / 64] &= ~(uint64_t{1} << (list % 64));
+      vacate(list);
       while (entry != kNone) {
         const uint32_t next = nodes_[entry].next;
         file(entry);
@@ -224,7 +242,8 @@ class TimingWheel {
   std::vector<Node> nodes_;
   std::vector<Due> due_;  // a heap of every entry whose tick is at or before the position
   std::vector<List> lists_;
-  std::array<uint64_t, kLevels * 4> occupied_{};
+  std::array<uint32_t, kLevels> words_{};  // of each level: which of its words in occupied_ are not 0
+  std::array<uint64_t, kLevels * kWords> occupied_{};
   int tick_bits_;
   uint64_t position_ = 0;
   uint64_t sequence_ = 0;
