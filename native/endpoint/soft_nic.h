@@ -141,8 +141,11 @@ class SoftNic {
   };
 
   bool busy() const { return busy_until_ > now_; }
+  bool waits() const { return (backlogged_ | answering_ | pfc_.owed()) != 0 || cnp_count_ > 0; }
+  Time next_event() const;
   void step(Time at);
   void ring(Time at);
+  void fetch_ahead();
   void start_next();
   PacketId make_pfc();
   PacketId make_cnp();
@@ -205,6 +208,8 @@ class SoftNic {
   TransportCounters transport_counters_;
   TimingWheel wheel_;                  // releases and rate changes
   TimingWheel timers_;                 // of transports
+  uint64_t fetched_ = 0;               // what fetch_ahead() has seen of the wheel: queue pairs ...
+  uint64_t fetched_transports_ = 0;    // ... and their transports
   std::vector<uint32_t> generations_;  // of the places for queue pairs of applications
   MemoryTable memory_;
   ReliableStreamContext stream_context_;

@@ -136,8 +136,10 @@ uint32_t SoftNic::next_wire_bytes(const QueuePair& qp) {
 
 PacketId SoftNic::make_data() {
   for (;;) {
+    // Lengths matter only between several.
     std::array<uint32_t, kPriorities> heads{};
-    for (uint8_t left = backlogged_; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
+    for (uint8_t left = (backlogged_ & (backlogged_ - 1)) != 0 ? backlogged_ : uint8_t{0}; left != 0;
+         left = static_cast<uint8_t>(left & (left - 1))) {
       const size_t p = static_cast<size_t>(__builtin_ctz(left));
       heads[p] = next_wire_bytes(queue_pairs_[ready_[p].head]);
     }

@@ -1,13 +1,13 @@
 // A hierarchical timing wheel (Varghese and Lauck 1987) with exact order: one pending time for each of n entries.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "base/indexed_heap.h"
 #include "base/types.h"
 
 namespace weir {
@@ -16,15 +16,19 @@ namespace weir {
 // scheduling), also within a tick: a slot that has been reached is emptied into a small heap, so order costs
 // O(log of the entries per tick) and only for what is due. Scheduling and cancelling later entries is O(1).
 //
-// Four levels of 256 slots reach 2^32 ticks ahead, within aligned blocks of that length; what lies in a later block waits in one
-// list and is spread out when its block is reached. Each entry moves at most once per level. Allocates in the constructor only.
+// Three levels of 2048 slots reach 2^33 ticks ahead, within aligned blocks of that length; what lies in a later block waits in
+// one list and is spread out when its block is reached. Each entry moves at most once per level: with a tick of a microsecond
+// what is due within 2 ms commonly lies where it stays. Allocates in the constructor only.
 class TimingWheel {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  // For entries below `entries`; `tick` > 0 in ns: about the time one turn of the loop takes is a good choice.
+  // For entries below `entries`; `tick` > 0 in ns, rounded up to a power of two: about the time one turn of the loop takes is a
+  // good choice.
   TimingWheel(uint32_t entries, Time tick)
-      : nodes_(entries), due_(entries), heads_(entries > 0 ? kLater + 1 : 0, kNone), tick_(static_cast<uint64_t>(tick)) {}
+      : nodes_(entries), lists_(entries > 0 ? kLater + 1 : 0), tick_bits_(std::bit_width(static_cast<uint64_t>(tick) - 1)) {
+    due_.reserve(entries);
+  }
 
   // Sets or replaces the time of `entry`; kNever cancels. A replaced entry is ordered as if scheduled now.
   void schedule(uint32_t entry, Time at) {
@@ -37,114 +41,183 @@ class TimingWheel {
 
   // Nothing happens when `entry` is not scheduled.
   void cancel(uint32_t entry) {
-    if (due_.contains(entry)) {
-      due_.remove(entry);
-    } else if (nodes_[entry].slot != kIdle) {
-      if (nodes_[entry].at == earliest_) earliest_known_ = false;
+    Node& node = nodes_[entry];
+    if (node.slot == kIdle) return;
+    if (node.slot == kDue) {
+      remove_due(node.previous);
+    } else {
       unlink(entry);
     }
+    node.slot = kIdle;
   }
 
-  bool scheduled(uint32_t entry) const { return due_.contains(entry) || nodes_[entry].slot != kIdle; }
+  bool scheduled(uint32_t entry) const { return nodes_[entry].slot != kIdle; }
   // Only for a scheduled entry.
   Time at(uint32_t entry) const { return nodes_[entry].at; }
 
   // The earliest scheduled time, exactly; kNever when there is none.
   Time next_deadline() const {
-    if (!due_.empty()) return due_.top_key().at;
-    if (!earliest_known_) {
-      earliest_ = scan_earliest();
-      earliest_known_ = true;
-    }
-    return earliest_;
+    if (!due_.empty()) return due_.front().at;
+    const uint16_t list = first_list();
+    return list == kIdle ? kNever : earliest(list);
   }
 
   // Removes and returns the earliest entry scheduled at or before `now`, or kNone. Call until kNone.
   uint32_t pop_due(Time now) {
     move_to(tick_of(now));
-    if (due_.empty() || due_.top_key().at > now) return kNone;
-    return due_.pop();
+    if (due_.empty() || due_.front().at > now) return kNone;
+    const uint32_t entry = due_.front().entry;
+    nodes_[entry].slot = kIdle;
+    remove_due(0);
+    return entry;
+  }
+
+  // Calls `visit` with entries that will be due by `until`, each once, for who wants to fetch from memory in time what belongs to
+  // them. Only those in the finest level, and not those scheduled since for times that were looked at. `seen`: kept by the
+  // caller, 0 at first.
+  template <class Visit>
+  void look_ahead(uint64_t& seen, Time until, Visit visit) const {
+    const uint64_t last = std::min(tick_of(until), position_ | kSlotMask);
+    if (seen >= last || lists_.empty()) return;
+    for (uint64_t tick = std::max(seen, position_) + 1; tick <= last; ++tick) {
+      for (uint32_t entry = lists_[tick & kSlotMask].head; entry != kNone; entry = nodes_[entry].next) visit(entry);
+    }
+    seen = last;
   }
 
  private:
-  static constexpr int kLevels = 4;
-  static constexpr uint16_t kLater = kLevels * 256;  // the list of what lies beyond the current 2^32 ticks
+  static constexpr int kLevels = 3;
+  static constexpr int kSlotBits = 11;
+  static constexpr int kSlots = 1 << kSlotBits;
+  static constexpr uint64_t kSlotMask = kSlots - 1;
+  static constexpr int kWords = kSlots / 64;
+  static constexpr uint16_t kLater = kLevels * kSlots;  // the list of what lies beyond the last level
+  static constexpr uint16_t kDue = UINT16_MAX - 1;
   static constexpr uint16_t kIdle = UINT16_MAX;
 
-  struct Node {
+  struct alignas(32) Node {
     Time at = kNever;
     uint64_t sequence = 0;
-    uint32_t previous = kNone;
+    uint32_t previous = kNone;  // in due_: its position there
     uint32_t next = kNone;
-    uint16_t slot = kIdle;  // level * 256 + slot, kLater, or kIdle when in no list
+    uint16_t slot = kIdle;  // level * kSlots + slot, kLater, kDue, or kIdle when not scheduled
+  };
+  struct List {
+    uint32_t head = kNone;
+    mutable Time earliest = kNever;  // of its entries; kNever when not known
   };
   struct Due {
     Time at = kNever;
     uint64_t sequence = 0;
+    uint32_t entry = kNone;
     bool operator<(const Due& other) const { return at != other.at ? at < other.at : sequence < other.sequence; }
   };
 
-  uint64_t tick_of(Time at) const { return at <= 0 ? 0 : static_cast<uint64_t>(at) / tick_; }
+  uint64_t tick_of(Time at) const { return at <= 0 ? 0 : static_cast<uint64_t>(at) >> tick_bits_; }
 
-  // The level is the highest byte in which the entry's tick differs from the position. So every entry of a level is due before
-  // all entries of the next, slots ahead of the position are in order, and moving the position up to, not into, the first
-  // occupied slot leaves every entry in its right place.
+  void place_due(size_t position, const Due& due) {
+    due_[position] = due;
+    nodes_[due.entry].previous = static_cast<uint32_t>(position);
+  }
+  // Puts `due` where it belongs in the heap, starting from the hole at `position`.
+  void settle_due(size_t position, const Due due) {
+    for (; position > 0 && due < due_[(position - 1) / 2]; position = (position - 1) / 2) {
+      place_due(position, due_[(position - 1) / 2]);
+    }
+    for (size_t child = 2 * position + 1; child < due_.size(); child = 2 * position + 1) {
+      if (child + 1 < due_.size() && due_[child + 1] < due_[child]) ++child;
+      if (!(due_[child] < due)) break;
+      place_due(position, due_[child]);
+      position = child;
+    }
+    place_due(position, due);
+  }
+  void remove_due(size_t position) {
+    const Due last = due_.back();
+    due_.pop_back();
+    if (position < due_.size()) settle_due(position, last);
+  }
+
+  // The level is the highest group of kSlotBits in which the entry's tick differs from the position. So every entry of a level is
+  // due before all entries of the next, slots ahead of the position are in order, and moving the position up to, not into, the
+  // first occupied slot leaves every entry in its right place.
   void file(uint32_t entry) {
     Node& node = nodes_[entry];
     const uint64_t tick = tick_of(node.at);
     if (tick <= position_) {
-      due_.set(entry, {node.at, node.sequence});
+      node.slot = kDue;
+      due_.emplace_back();
+      settle_due(due_.size() - 1, {node.at, node.sequence, entry});
       return;
     }
-    const int level = (63 - std::countl_zero(tick ^ position_)) / 8;
+    const uint64_t differs = tick ^ position_;
+    const int level = (differs >= uint64_t{1} << kSlotBits) + (differs >= uint64_t{1} << 2 * kSlotBits);
+    const bool later = differs >= uint64_t{1} << kLevels * kSlotBits;
     const uint16_t slot =
-        level >= kLevels ? kLater : static_cast<uint16_t>(level * 256 + static_cast<int>((tick >> (8 * level)) & 255));
+        later ? kLater : static_cast<uint16_t>(level * kSlots + static_cast<int>(tick >> (level * kSlotBits) & kSlotMask));
     node.slot = slot;
     node.previous = kNone;
-    node.next = heads_[slot];
-    if (node.next != kNone) nodes_[node.next].previous = entry;
-    heads_[slot] = entry;
-    if (slot != kLater) occupied_[slot / 64] |= uint64_t{1} << (slot % 64);
-    if (earliest_known_ && node.at < earliest_) earliest_ = node.at;
+    List& list = lists_[slot];
+    node.next = list.head;
+    if (node.next == kNone) {
+      list.earliest = node.at;
+    } else {
+      nodes_[node.next].previous = entry;
+      if (list.earliest != kNever) list.earliest = std::min(list.earliest, node.at);
+    }
+    list.head = entry;
+    if (later) return;
+    words_[static_cast<size_t>(level)] |= 1u << (slot / 64 % kWords);
+    occupied_[slot / 64] |= uint64_t{1} << (slot % 64);
+  }
+
+  // `slot` has become empty.
+  void vacate(uint16_t slot) {
+    if (slot == kLater) return;
+    uint64_t& word = occupied_[slot / 64];
+    word &= ~(uint64_t{1} << (slot % 64));
+    if (word == 0) words_[slot / kSlots] &= ~(1u << (slot / 64 % kWords));
   }
 
   void unlink(uint32_t entry) {
-    Node& node = nodes_[entry];
+    const Node& node = nodes_[entry];
+    if (node.at == lists_[node.slot].earliest) lists_[node.slot].earliest = kNever;
     if (node.next != kNone) nodes_[node.next].previous = node.previous;
     if (node.previous != kNone) {
       nodes_[node.previous].next = node.next;
     } else {
-      heads_[node.slot] = node.next;
-      if (node.next == kNone && node.slot != kLater) occupied_[node.slot / 64] &= ~(uint64_t{1} << (node.slot % 64));
+      lists_[node.slot].head = node.next;
+      if (node.next == kNone) vacate(node.slot);
     }
-    node.slot = kIdle;
   }
 
   // The list that holds the earliest entries: kLater or a slot, or kIdle when all are empty.
   uint16_t first_list() const {
-    if (heads_.empty()) return kIdle;
-    for (size_t word = 0; word < occupied_.size(); ++word) {
-      if (occupied_[word] != 0) return static_cast<uint16_t>(word * 64 + static_cast<size_t>(std::countr_zero(occupied_[word])));
+    for (size_t level = 0; level < kLevels; ++level) {
+      if (words_[level] == 0) continue;
+      const size_t word = level * kWords + static_cast<size_t>(std::countr_zero(words_[level]));
+      return static_cast<uint16_t>(word * 64 + static_cast<size_t>(std::countr_zero(occupied_[word])));
     }
-    return heads_[kLater] != kNone ? kLater : kIdle;
+    return !lists_.empty() && lists_[kLater].head != kNone ? kLater : kIdle;
   }
 
-  Time scan_earliest() const {
-    const uint16_t list = first_list();
-    Time earliest = kNever;
-    if (list == kIdle) return earliest;
-    for (uint32_t entry = heads_[list]; entry != kNone; entry = nodes_[entry].next) {
-      if (nodes_[entry].at < earliest) earliest = nodes_[entry].at;
+  // Of a list that is not empty.
+  Time earliest(uint16_t list) const {
+    Time& earliest = lists_[list].earliest;
+    if (earliest == kNever) {
+      for (uint32_t entry = lists_[list].head; entry != kNone; entry = nodes_[entry].next) {
+        earliest = std::min(earliest, nodes_[entry].at);
+      }
     }
     return earliest;
   }
 
   // The first tick of `list`.
   uint64_t first_tick(uint16_t list) const {
-    if (list == kLater) return tick_of(scan_earliest()) >> 32 << 32;
-    const int level = list / 256;
-    const uint64_t above = position_ >> (8 * level) >> 8 << 8;
-    return (above | (list % 256)) << (8 * level);
+    if (list == kLater) return tick_of(earliest(kLater)) & ~uint64_t{0} << kLevels * kSlotBits;
+    const int shift = list / kSlots * kSlotBits;
+    const uint64_t above = position_ >> shift & ~kSlotMask;
+    return (above | (list & kSlotMask)) << shift;
   }
 
   // Everything up to and including tick `target` moves to due_.
@@ -154,13 +227,11 @@ class TimingWheel {
       const uint64_t start = first_tick(list);
       if (start > target) break;
       position_ = start;
-      earliest_known_ = false;
-      uint32_t entry = heads_[list];
-      heads_[list] = kNone;
-      if (list != kLater) occupied_[list / 64] &= ~(uint64_t{1} << (list % 64));
+      uint32_t entry = lists_[list].head;
+      lists_[list].head = kNone;
+      vacate(list);
       while (entry != kNone) {
         const uint32_t next = nodes_[entry].next;
-        nodes_[entry].slot = kIdle;
         file(entry);
         entry = next;
       }
@@ -169,14 +240,13 @@ class TimingWheel {
   }
 
   std::vector<Node> nodes_;
-  BasicIndexedHeap<Due> due_;  // every entry whose tick is at or before the position
-  std::vector<uint32_t> heads_;
-  std::array<uint64_t, kLevels * 4> occupied_{};
-  uint64_t tick_;
+  std::vector<Due> due_;  // a heap of every entry whose tick is at or before the position
+  std::vector<List> lists_;
+  std::array<uint32_t, kLevels> words_{};  // of each level: which of its words in occupied_ are not 0
+  std::array<uint64_t, kLevels * kWords> occupied_{};
+  int tick_bits_;
   uint64_t position_ = 0;
   uint64_t sequence_ = 0;
-  mutable Time earliest_ = kNever;  // of the lists, without due_; valid when known
-  mutable bool earliest_known_ = true;
 };
 
 }  // namespace weir

@@ -80,7 +80,7 @@ TEST_CASE("timing wheel: order, rescheduling, past and equal times") {
 
 TEST_CASE("timing wheel: far beyond the horizon") {
   TimingWheel wheel(3, 1);
-  const Time block = Time{1} << 32;
+  const Time block = Time{1} << 33;
   wheel.schedule(0, 5 * block + 7);
   wheel.schedule(1, 5 * block + 6);
   wheel.schedule(2, kNever - 1);
@@ -109,7 +109,7 @@ TEST_CASE("timing wheel: 100 000 random operations against a multimap") {
         // Up to 2^0 .. 2^43 ns ahead: every level, and beyond for the small ticks; sometimes in the past.
         const auto span = random_span(random, 43);
         const Time at = random.next() % 10 == 0 ? now - span : random.next() % 500 == 0 ? kNever : now + span;
-        later += at != kNever && (at / tick) >> 32 != (now / tick) >> 32 ? 1 : 0;
+        later += at != kNever && (at / tick) >> 33 != (now / tick) >> 33 ? 1 : 0;
         wheel.schedule(entry, at);
         model.schedule(entry, at);
       } else if (operation < 11) {
@@ -144,4 +144,30 @@ TEST_CASE("timing wheel: thousands of entries in one tick come out in order") {
   }
   for (uint32_t i = 0; i < kEntries; ++i) REQUIRE(wheel.pop_due(80'000'000) == model.pop_due(80'000'000));
   CHECK(wheel.pop_due(80'000'000) == TimingWheel::kNone);
+}
+
+TEST_CASE("timing wheel: looking ahead shows what comes, each entry once, and changes nothing") {
+  TimingWheel wheel(4, 1'024);
+  const Time start = Time{1} << 30;
+  CHECK(wheel.pop_due(start) == TimingWheel::kNone);
+  wheel.schedule(0, start + 3'000);
+  wheel.schedule(1, start + 9'000);
+  wheel.schedule(2, start + 50'000);
+  wheel.schedule(3, start + 3'000'000'000);  // not in the finest level
+  uint64_t seen = 0;
+  std::vector<uint32_t> shown;
+  const auto look = [&](Time until) {
+    shown.clear();
+    wheel.look_ahead(seen, until, [&](uint32_t entry) { shown.push_back(entry); });
+    return shown;
+  };
+  CHECK(look(start + 10'240) == std::vector<uint32_t>{0, 1});
+  CHECK(look(start + 10'240).empty());
+  wheel.schedule(1, start + 60'000);
+  CHECK(look(start + 65'536) == std::vector<uint32_t>{2, 1});
+  CHECK(wheel.pop_due(start + 3'000) == 0);
+  CHECK(wheel.pop_due(start + 70'000) == 2);
+  CHECK(wheel.pop_due(start + 70'000) == 1);
+  CHECK(look(kNever).empty());
+  CHECK(wheel.pop_due(start + 3'000'000'000) == 3);
 }

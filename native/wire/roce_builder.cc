@@ -14,12 +14,16 @@ RoceTemplate::RoceTemplate(const RocePath& path) {
   (ipv6 ? store_ipv6 : store_ipv4)(headers_ + l3_offset_, kProtocolUdp, traffic_class, path.ttl, path.source_ip,
                                    path.destination_ip);
   const uint32_t udp_offset = l3_offset_ + (ipv6 ? kIpv6Header : kIpv4Header);
+  if (!ipv6) ip_sum_ = checksum_add(0, headers_ + l3_offset_, kIpv4Header);
   store_udp(headers_ + udp_offset, path.udp_source_port, kRocePort);
   bth_offset_ = udp_offset + kUdpHeader;
 }
 
+// All of them at a constant length, which is quicker; what is too much is written again.
+void RoceTemplate::write_headers(uint8_t* out) const { std::memcpy(out, headers_, sizeof headers_); }
+
 uint32_t RoceTemplate::write_transport(uint8_t* out, const DataHeader& header, uint32_t pad) const {
-  std::memcpy(out, headers_, bth_offset_);
+  write_headers(out);
   store_bth(out + bth_offset_, {.opcode = header.opcode,
                                 .pad_count = static_cast<uint8_t>(pad),
                                 .solicited = header.solicited,
@@ -62,34 +66,44 @@ uint32_t RoceTemplate::build_data(uint8_t* out, const DataHeader& header, const 
   if (payload_length > 0) std::memcpy(out + offset, payload, payload_length);
   offset += payload_length;
   std::memset(out + offset, 0, pad);
-  return finish(out, offset + pad);
+  return finish(out, offset + pad, ip_sum_);
 }
 
 uint32_t RoceTemplate::build_headers(uint8_t* out, const DataHeader& header, uint32_t payload_length) const {
   const uint32_t pad = -payload_length & 3;
   const uint32_t length = write_transport(out, header, pad) + payload_length + pad + kIcrc;
-  set_length(out, length);
+  set_length(out, length, ip_sum_);
   return length;
 }
 
 uint32_t RoceTemplate::build_cnp(uint8_t* out, uint32_t destination_qp, uint8_t dscp, uint8_t pcp) const {
-  std::memcpy(out, headers_, bth_offset_);
+  write_headers(out);
   const bool tagged = l3_offset_ > kEthernetHeader;
   if (tagged) store_be16(out + 14, static_cast<uint16_t>((load_be16(out + 14) & 0x1fff) | pcp << 13));
-  ip_set_traffic_class(out + l3_offset_, static_cast<uint8_t>(dscp << 2));
+  uint8_t* ip = out + l3_offset_;
+  const uint8_t traffic_class = static_cast<uint8_t>(dscp << 2);
+  const uint32_t ip_sum = ip_sum_ - ip[1] + traffic_class;  // of use for IPv4 only
+  ip_set_traffic_class(ip, traffic_class);
   store_bth(out + bth_offset_, {.opcode = kOpcodeCnp, .becn = true, .destination_qp = destination_qp});
   std::memset(out + bth_offset_ + kBthHeader, 0, kCnpReserved);
-  return finish(out, bth_offset_ + kBthHeader + kCnpReserved);
+  return finish(out, bth_offset_ + kBthHeader + kCnpReserved, ip_sum);
 }
 
-void RoceTemplate::set_length(uint8_t* out, uint32_t length) const {
-  ip_set_length(out + l3_offset_, static_cast<uint16_t>(length - l3_offset_));
+void RoceTemplate::set_length(uint8_t* out, uint32_t length, uint32_t ip_sum) const {
+  uint8_t* ip = out + l3_offset_;
+  const uint32_t total = length - l3_offset_;
+  if (bth_offset_ - l3_offset_ == kIpv4Header + kUdpHeader) {
+    store_be16(ip + 2, static_cast<uint16_t>(total));
+    store_be16(ip + 10, static_cast<uint16_t>(~checksum_fold(ip_sum + total)));
+  } else {
+    store_be16(ip + 4, static_cast<uint16_t>(total - kIpv6Header));
+  }
   store_be16(out + bth_offset_ - 4, static_cast<uint16_t>(length - bth_offset_ + kUdpHeader));
 }
 
-uint32_t RoceTemplate::finish(uint8_t* out, uint32_t icrc_offset) const {
+uint32_t RoceTemplate::finish(uint8_t* out, uint32_t icrc_offset, uint32_t ip_sum) const {
   const uint32_t length = icrc_offset + kIcrc;
-  set_length(out, length);
+  set_length(out, length, ip_sum);
   write_icrc(out, l3_offset_, icrc_offset);
   return length;
 }

@@ -64,16 +64,19 @@ class RoceTemplate {
   uint32_t bth_offset() const { return bth_offset_; }
 
  private:
+  void write_headers(uint8_t* out) const;
   // Writes BTH and extension headers; returns where they end.
   uint32_t write_transport(uint8_t* out, const DataHeader& header, uint32_t pad) const;
-  // Writes the lengths and the checksum of a frame of `length` bytes.
-  void set_length(uint8_t* out, uint32_t length) const;
+  // Writes the lengths of a frame of `length` bytes, and the checksum of an IPv4 header whose words sum up to `ip_sum` without
+  // its length.
+  void set_length(uint8_t* out, uint32_t length, uint32_t ip_sum) const;
   // Writes lengths, checksum and ICRC of a frame whose ICRC starts at `icrc_offset`; returns the frame's length.
-  uint32_t finish(uint8_t* out, uint32_t icrc_offset) const;
+  uint32_t finish(uint8_t* out, uint32_t icrc_offset, uint32_t ip_sum) const;
 
-  uint8_t headers_[kEthernetHeader + kVlanTag + kIpv6Header + kUdpHeader] = {};
   uint32_t l3_offset_;
   uint32_t bth_offset_;
+  uint32_t ip_sum_ = 0;
+  uint8_t headers_[kEthernetHeader + kVlanTag + kIpv6Header + kUdpHeader] = {};
 };
 
 }  // namespace weir
