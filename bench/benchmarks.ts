@@ -4,4 +4,6 @@ export const BENCHMARKS = [
   "micro/units.js",
   "dataplane/forwarding.js",
   "dataplane/latency.js",
+  "dataplane/tcp.js",
+  "dataplane/loss.js",
 ] as const;

@@ -80,6 +80,7 @@ function runBenchmark(module: string, request: Request): Promise<Answer> {
   return new Promise((done, failed) => {
     const child = fork(fileURLToPath(new URL("child.ts", import.meta.url)), [module, JSON.stringify(request)], {
       stdio: ["inherit", 2, 2, "ipc"],
+      detached: true,
       timeout: kLimitMs,
     });
     let answer: Answer | undefined;

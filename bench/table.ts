@@ -27,7 +27,7 @@ export function rowGrid(title: string, rows: readonly Row[]): Grid {
 function cell(metric: Metric | undefined): string {
   if (metric === undefined) return "";
   const { value, min, max } = metric;
-  const range = min === undefined || max === undefined ? "" : ` (${fixed(min)}..${fixed(max)})`;
+  const range = min === undefined || max === undefined || min === max ? "" : ` (${fixed(min)}..${fixed(max)})`;
   return fixed(value) + range;
 }
 

@@ -86,10 +86,16 @@ export async function latency(
 export class Counter {
   readonly #child: ChildProcessByStdio<Writable, Readable, null>;
   readonly #lines: Interface;
+  /** Fails when the program ends. */
+  readonly #ended: Promise<never>;
 
   private constructor(child: ChildProcessByStdio<Writable, Readable, null>) {
     this.#child = child;
     this.#lines = createInterface({ input: child.stdout });
+    this.#ended = once(child, "exit").then(() => {
+      throw new Error("the counter has ended");
+    });
+    this.#ended.catch(() => {}); // at close() that is as it should be
   }
 
   static async start({ namespace, interface: name }: Station): Promise<Counter> {
@@ -102,19 +108,15 @@ export class Counter {
 
   /** How many so far, and when that was, ns. */
   async read(): Promise<{ count: number; at: number }> {
-    const ended = once(this.#child, "exit").then(() => {
-      throw new Error("the counter has ended");
-    });
     const line = once(this.#lines, "line") as Promise<[string]>;
     this.#child.stdin.write("\n");
-    const [text] = await Promise.race([line, ended]);
+    const [text] = await Promise.race([line, this.#ended]);
     const [count, at] = text.split(" ").map(Number) as [number, number];
     return { count, at };
   }
 
   async close(): Promise<void> {
-    const ended = once(this.#child, "exit");
     this.#child.stdin.end();
-    await ended;
+    await this.#ended.catch(() => {});
   }
 }

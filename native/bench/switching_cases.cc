@@ -105,8 +105,9 @@ void define_switching_cases(BenchList& list) {
   define<Pick>(list, "scheduler 1 strict 7 DWRR", uint8_t{0xff});
   define<Pick>(list, "scheduler 7 DWRR", uint8_t{0b1011'1111});
   for (const uint32_t entries : {1u, 1'000u, 10'000u}) {
-    define<FdbLookup>(list, "FDB lookup, " + std::to_string(entries) + " entries", entries);
-    define<FdbLearn>(list, "FDB learn, " + std::to_string(entries) + " entries", entries);
+    const std::string full = std::to_string(entries) + (entries == 1 ? " entry" : " entries");
+    define<FdbLookup>(list, "FDB lookup, " + full, entries);
+    define<FdbLearn>(list, "FDB learn, " + full, entries);
   }
 }
 

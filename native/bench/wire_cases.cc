@@ -100,17 +100,16 @@ class Icrc : public BenchCase {
   std::vector<uint8_t> frame_;
 };
 
-using Crc32 = uint32_t (*)(const uint8_t*, size_t, uint32_t);
-
 class Crc : public BenchCase {
  public:
-  explicit Crc(Crc32 crc) : crc_(crc) {}
+  explicit Crc(CrcWay way) : way_(way) {}
   void run(uint64_t count) override {
-    for (uint64_t i = 0; i < count; ++i) keep(crc_(data_.data(), data_.size(), 0));
+    for (uint64_t i = 0; i < count; ++i) keep(way_.remainder(data_.data(), data_.size(), mask_));
   }
 
  private:
-  Crc32 crc_;
+  CrcWay way_;
+  CrcMask mask_;
   std::array<uint8_t, 1024> data_{};
 };
 
@@ -163,8 +162,7 @@ void define_wire_cases(BenchList& list) {
   define<Classify>(list, "classify TCP 1500 B", MakeFrame([](uint32_t i) { return tcp_frame(i, 1'500); }));
   define<Classify>(list, "classify ARP", MakeFrame([](uint32_t) { return arp_frame(); }));
   for (const uint32_t length : {64u, 1'066u, 4'154u}) define<Icrc>(list, "ICRC " + std::to_string(length) + " B", length);
-  define<Crc>(list, "CRC-32 table 1024 B", &crc32_table);
-  if (crc32_can_fold()) define<Crc>(list, "CRC-32 folded 1024 B", &crc32_folded);
+  for (const CrcWay& way : crc32_ways()) define<Crc>(list, std::string("CRC-32 1024 B, ") + way.name, way);
   define<Checksum>(list, "Internet checksum 1480 B");
   for (const uint32_t length : {64u, 1'066u}) define<BuildData>(list, "build RoCEv2 " + std::to_string(length) + " B", length);
   define<BuildCnp>(list, "build CNP");
