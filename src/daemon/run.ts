@@ -53,6 +53,7 @@ class Daemon {
   private readonly notify: (...states: string[]) => void;
   private readonly started = Date.now();
   private device: Device | undefined;
+  private ready = false;
   private control: ControlServer | undefined;
   private metrics: MetricsServer | undefined;
   private kernelPort: KernelPort | undefined;
@@ -107,6 +108,7 @@ class Daemon {
     }
     await device.start();
     await this.#serveMetrics(device);
+    this.ready = true;
     this.notify("READY=1", `MAINPID=${process.pid}`);
     this.log.info({ control: path, metrics: this.metrics?.url ?? "off", ports: device.portStatus().length }, "started");
   }
@@ -214,7 +216,7 @@ class Daemon {
 
   #answer(request: string): unknown {
     const { device } = this;
-    if (device === undefined) throw new WeirError("the daemon is starting");
+    if (device === undefined || !this.ready) throw new WeirError("the daemon is starting");
     const answers: { [Name in keyof ControlRequests]: () => ControlRequests[Name] } = {
       status: () => this.#status(),
       counters: () => ({ since: device.cleared.toISOString(), counters: device.counters() }),

@@ -23,6 +23,8 @@ export class FakeWorker implements NativeWorker {
   failure: string | undefined;
   refuse: Error | undefined;
   punted: Buffer[] = [];
+  /** Its devices do not live yet. */
+  starting = () => false;
   queuePairState: QueuePairState["state"] = "ready";
   private records: number[][] = [];
 
@@ -95,6 +97,7 @@ export class FakeWorker implements NativeWorker {
     this.calls.push("close");
   }
   manifest() {
+    if (this.starting()) return undefined;
     return this.counters.map(([description]) => description);
   }
   readCounters(target: Float64Array): number {
@@ -174,6 +177,8 @@ const unasked = (): never => {
 export class FakeAddon implements NativeAddon {
   readonly notified: string[] = [];
   readonly workers: FakeWorker[] = [];
+  /** Workers take their time to start. */
+  slow = false;
   /** Thrown by open() of all workers, or of those for which `refuses` says so. */
   refuse: Error | undefined;
   refuses: (config: WorkerConfig) => boolean = () => true;
@@ -181,11 +186,13 @@ export class FakeAddon implements NativeAddon {
 
   constructor() {
     const { workers } = this;
+    const slow = () => this.slow;
     const refusal = (config: WorkerConfig) => (this.refuses(config) ? this.refuse : undefined);
     this.Worker = class extends FakeWorker {
       constructor(config: WorkerConfig, onDoorbell?: () => void) {
         super(config, onDoorbell);
         this.refuse = refusal(config);
+        this.starting = slow;
         workers.push(this);
       }
     };

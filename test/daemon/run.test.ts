@@ -349,6 +349,28 @@ describe("a daemon", () => {
     await ended;
   });
 
+  it("answers nobody before it has started", async () => {
+    let folder = "";
+    let native: FakeAddon | undefined;
+    const starting = start(
+      "switch",
+      (path) => {
+        folder = path;
+        return switchFile(path);
+      },
+      (addon) => {
+        native = addon;
+        addon.slow = true;
+      },
+    );
+    await vi.waitFor(() => expect(ask(join(folder, "sw0.sock"), "ports")).rejects.toThrow("the daemon is starting"));
+    (native as FakeAddon).slow = false;
+    const { socket, signals, ended } = await starting;
+    expect(await ask(socket, "ports")).toHaveLength(1);
+    signals.emit("SIGTERM", "SIGTERM");
+    await ended;
+  });
+
   it("answers ARP for an address that the kernel does not have", async () => {
     const { addon, signals, ended } = await start("nic", (folder) => nicFile(folder, 'mac: "02:00:00:00:00:01"'));
     const header = `ffffffffffff${"020000000002"}0806${"0001080006040001"}`;
