@@ -56,6 +56,7 @@ Napi::Object to_js(Napi::Env env, const InterfaceProbe& probe) {
   out.Set("running", (probe.flags & IFF_RUNNING) != 0);
   out.Set("mtu", Napi::Number::New(env, probe.mtu));
   out.Set("mac", Napi::Number::New(env, static_cast<double>(probe.mac)));
+  out.Set("addressed", probe.addressed);
   set_known(out, "speed", probe.speed);
   set_known(out, "receive_queues", probe.receive_queues);
   set_known(out, "transmit_queues", probe.transmit_queues);

@@ -13,7 +13,7 @@ struct Record {
     transmit = 2,  // QP as sender: rate, target rate, alpha, payload bytes so far; index = QP
     receive = 3,   // QP as receiver: payload bytes, wire bytes, CNPs sent, packets lost so far; index = QP
     pause = 4,     // switch ingress: PFC frames sent so far, stopped now (0/1), ingress bytes; index = port * 8 + priority
-    port = 6,      // an interface: 1 = up, 0 = down, gone or not to be opened; index = port
+    port = 6,      // an interface: 1 = up, 0 = down, gone or not to be opened; MTU, 0 = unknown; 1 = opened anew; index = port
     ended = 5,     // the worker's loop has ended; value 0 = asked to, 1 = failed
   };
   Time time = 0;

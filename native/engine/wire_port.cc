@@ -33,22 +33,26 @@ void WirePort::abandon() {
   }
 }
 
-bool WirePort::check() {
+WirePort::Changes WirePort::check() {
   settle();
   PortState state = port_->state();
-  bool reopened = false;
+  Changes changes;
   if (state == PortState::replaced) {
     abandon();
     try {
       port_->reopen();
       state = port_->state();
-      reopened = true;
+      changes.reopened = true;
     } catch (const NativeError&) {
       state = PortState::gone;  // tried again at the next check
     }
   }
   const bool up = state == PortState::up;
-  return std::exchange(up_, up) != up || reopened;
+  changes.up = std::exchange(up_, up) != up;
+  // An interface that is gone keeps the MTU that it had: what comes in its place is compared with that.
+  const uint32_t mtu = port_->mtu();
+  changes.mtu = mtu != 0 && std::exchange(mtu_, mtu) != mtu;
+  return changes;
 }
 
 bool WirePort::poll(size_t burst) {

@@ -57,9 +57,17 @@ class WirePort {
   // Brings counters() up to date (system calls).
   void settle();
 
-  // Looks after the interface (system calls): opens it anew once it is back. Returns whether up() has changed or the port was
-  // opened anew, with another descriptor to wait for.
-  bool check();
+  // What has changed from one look at the interface to the next.
+  struct Changes {
+    bool up = false;
+    bool mtu = false;
+    bool reopened = false;  // there is another descriptor to wait for
+    bool any() const { return up || mtu || reopened; }
+  };
+  // Looks after the interface (system calls): opens it anew once it is back.
+  Changes check();
+  // The interface's longest IP packet, as of the last check(); 0: not known.
+  uint32_t mtu() const { return mtu_; }
 
   // Owns `id` until it is sent. The frame's bytes are in the packet, complete.
   void send(PacketPool& pool, PacketId id) { outgoing_.push_back({pool.data(id), pool[id].length, pool[id].offload, id}); }
@@ -86,6 +94,7 @@ class WirePort {
   size_t used_ = 0;
   uint64_t received_ = 0;
   bool up_ = true;
+  uint32_t mtu_ = 0;
   WirePortCounters counters_;
   std::vector<TxFrame> outgoing_;
 };

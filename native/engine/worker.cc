@@ -360,10 +360,13 @@ void Worker::check_ports(Time now) {
   for (size_t device = 0; device < devices_.size(); ++device) {
     std::vector<WirePort>& ports = devices_[device]->ports();
     for (size_t port = 0; port < ports.size(); ++port) {
-      if (!ports[port].check()) continue;
+      const WirePort::Changes changes = ports[port].check();
+      if (!changes.any()) continue;
       waits_.clear();  // descriptors may have changed
       const double up = ports[port].up() ? 1 : 0;
-      records_.push({now, Record::Kind::port, static_cast<uint16_t>(device), static_cast<uint32_t>(port), {up}});
+      const auto mtu = static_cast<double>(ports[port].mtu());
+      const double reopened = changes.reopened ? 1 : 0;
+      records_.push({now, Record::Kind::port, static_cast<uint16_t>(device), static_cast<uint32_t>(port), {up, mtu, reopened}});
     }
   }
 }

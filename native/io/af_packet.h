@@ -58,6 +58,7 @@ class AfPacketPort final : public PacketPort {
   // the interface went down.
   PortLosses losses() override;
   PortState state() override;
+  uint32_t mtu() override { return watch_.mtu(); }
   void reopen() override;
 
   uint32_t receive_slots() const { return static_cast<uint32_t>(slots_.size()); }

@@ -54,6 +54,7 @@ class AfXdpPort final : public PacketPort {
   Time next_deadline() const override { return unsent_ ? clock_.now + kRetry : kNever; }
   PortLosses losses() override;
   PortState state() override;
+  uint32_t mtu() override { return watch_.mtu(); }
   void reopen() override;
 
   // Whether the driver reads and writes our memory itself.

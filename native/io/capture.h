@@ -41,6 +41,7 @@ class CapturePort final : public PacketPort {
   Time next_deadline() const override { return inner_->next_deadline(); }
   PortLosses losses() override { return inner_->losses(); }
   PortState state() override { return inner_->state(); }
+  uint32_t mtu() override { return inner_->mtu(); }
   void reopen() override { inner_->reopen(); }
 
   // Frames that are missing in the file because the ring was full.

@@ -59,6 +59,7 @@ class ImpairmentPort final : public PacketPort {
   bool keeps_packets() const override { return inner_->keeps_packets(); }
   PortLosses losses() override { return inner_->losses(); }
   PortState state() override { return inner_->state(); }
+  uint32_t mtu() override { return inner_->mtu(); }
   // Every frame must have been received and released before, the held ones excepted.
   void reopen() override { inner_->reopen(); }
 

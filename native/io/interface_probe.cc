@@ -1,5 +1,6 @@
 #include "io/interface_probe.h"
 
+#include <ifaddrs.h>
 #include <linux/bpf.h>
 #include <linux/ethtool.h>
 #include <linux/genetlink.h>
@@ -7,6 +8,7 @@
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -136,6 +138,22 @@ void ask_link(InterfaceProbe& probe, const std::string& name) {
   if (master != 0 && ::if_indextoname(master, buffer) != nullptr) probe.master = buffer;
 }
 
+bool has_address(const std::string& name) {
+  ifaddrs* all = nullptr;
+  if (::getifaddrs(&all) != 0) return false;
+  bool found = false;
+  for (const ifaddrs* at = all; at != nullptr; at = at->ifa_next) {
+    if (at->ifa_addr == nullptr || name != at->ifa_name) continue;
+    if (at->ifa_addr->sa_family == AF_INET) found = true;
+    if (at->ifa_addr->sa_family == AF_INET6) {
+      const auto* address = reinterpret_cast<const sockaddr_in6*>(at->ifa_addr);
+      if (!IN6_IS_ADDR_LINKLOCAL(&address->sin6_addr)) found = true;
+    }
+  }
+  ::freeifaddrs(all);
+  return found;
+}
+
 // Kernels before 6.3 have no such family: nothing is known then.
 void ask_xdp_features(InterfaceProbe& probe) {
   Netlink netlink(NETLINK_GENERIC);
@@ -258,6 +276,7 @@ InterfaceProbe probe_here(const std::string& name) {
     throw NativeError::from_errno("if_nametoindex", "there is no interface " + name, "ip link lists the interfaces there are");
   }
   ask_link(probe, name);
+  probe.addressed = has_address(name);
   ask_xdp_features(probe);
   ask_ethtool(probe, name);
   probe.xdp_sockets = try_xdp_socket();

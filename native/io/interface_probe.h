@@ -21,6 +21,7 @@ struct InterfaceProbe {
   uint32_t flags = 0;  // IFF_UP, IFF_RUNNING, IFF_LOOPBACK ... (linux/if.h)
   uint32_t mtu = 0;
   uint64_t mac = 0;
+  bool addressed = false;  // the host has IP addresses there, beyond IPv6's link-local ones
   // XDP programs attached, as IFLA_XDP_ATTACHED has it: 0 none, 1 native, 2 generic, 3 in hardware, 4 several.
   uint8_t xdp_attached = 0;
   std::optional<uint64_t> xdp_features;  // NETDEV_XDP_ACT_*: 1 native, 2 redirect, 8 zero-copy, 32 several buffers, ...

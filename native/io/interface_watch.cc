@@ -71,6 +71,12 @@ PortState InterfaceWatch::state() const {
   return (request.ifr_flags & running) == running ? PortState::up : PortState::down;
 }
 
+uint32_t InterfaceWatch::mtu() const {
+  ifreq request{};
+  name_.interface.copy(request.ifr_name, IFNAMSIZ - 1);
+  return ::ioctl(socket_, SIOCGIFMTU, &request) == 0 ? static_cast<uint32_t>(request.ifr_mtu) : 0;
+}
+
 void InterfaceWatch::make_promiscuous() {
   packet_mreq membership{};
   membership.mr_ifindex = index_;

@@ -29,6 +29,8 @@ class InterfaceWatch {
   void close();
   // `replaced` also when not open: to be opened (again).
   PortState state() const;
+  // Its MTU now; 0 when it is gone, or the watch not open.
+  uint32_t mtu() const;
   // IFF_PROMISC for as long as the watch is open. Throws NativeError.
   void make_promiscuous();
   const InterfaceName& name() const { return name_; }

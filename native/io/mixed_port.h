@@ -31,6 +31,7 @@ class MixedPort final : public PacketPort {
     const PortState in = in_->state();
     return in == PortState::up ? out_->state() : in;
   }
+  uint32_t mtu() override { return in_->mtu(); }
   void reopen() override {
     in_->reopen();
     out_->reopen();

@@ -67,6 +67,8 @@ class PacketPort {
   virtual PortLosses losses() = 0;
   // Asks the system; a few times a second is enough.
   virtual PortState state() { return PortState::up; }
+  // The interface's longest IP packet now, asked of the system; 0: not known.
+  virtual uint32_t mtu() { return 0; }
   // Opens a replaced interface anew: every borrowed frame is gone. Throws NativeError, and may then be called again.
   virtual void reopen() {}
 };

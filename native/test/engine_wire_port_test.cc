@@ -52,6 +52,7 @@ class ReplacedPort final : public PacketPort {
   size_t transmit(std::span<const TxFrame> frames) override { return frames.size(); }
   PortLosses losses() override { return {}; }
   PortState state() override { return reopened ? PortState::up : PortState::replaced; }
+  uint32_t mtu() override { return present_mtu; }
   void reopen() override {
     CHECK(lent == 0);
     reopened = true;
@@ -60,6 +61,7 @@ class ReplacedPort final : public PacketPort {
   size_t left = 3;
   size_t lent = 0;
   bool reopened = false;
+  uint32_t present_mtu = 0;
 };
 
 }  // namespace
@@ -161,9 +163,30 @@ TEST_CASE("wire port: frames that wait when the interface is replaced are counte
   WirePort port(std::move(inner), 0, kSecond, 2);  // a delay that none of them has seen the end of, room for two
   port.poll();
   CHECK(replaced.left == 1);
-  CHECK(port.check());  // another descriptor to wait for
+  CHECK(port.check().reopened);
   CHECK(port.up());
   CHECK(port.counters().host_rx_abandoned == 3);
   CHECK(port.next_arrival() == kNever);
-  CHECK_FALSE(port.check());
+  CHECK_FALSE(port.check().any());
+}
+
+TEST_CASE("wire port: a changed MTU is told once, and one that is gone has not changed") {
+  auto inner = std::make_unique<ReplacedPort>();
+  ReplacedPort& interface = *inner;
+  interface.reopened = true;
+  WirePort port(std::move(inner), 0, 0, 8);
+  CHECK_FALSE(port.check().any());
+  CHECK(port.mtu() == 0);
+  interface.present_mtu = 1500;
+  CHECK(port.check().mtu);
+  CHECK_FALSE(port.check().any());
+  interface.present_mtu = 0;
+  CHECK_FALSE(port.check().any());
+  CHECK(port.mtu() == 1500);
+  interface.present_mtu = 9000;
+  const WirePort::Changes changes = port.check();
+  CHECK(changes.mtu);
+  CHECK_FALSE(changes.up);
+  CHECK_FALSE(changes.reopened);
+  CHECK(port.mtu() == 9000);
 }

@@ -1,6 +1,7 @@
 /** By which backends a port receives and transmits: what the file asks for, or else what suits its interface best, and why. */
 import type { DaemonPort } from "../config/daemon.js";
 import type { InterfaceProbe, NativeBackend, NativePort } from "../native/types.js";
+import { describeKind } from "./port_probe.js";
 
 export interface BackendChoice {
   receive: NativeBackend;
@@ -33,7 +34,7 @@ export function chooseBackend(
   const xdp_mode = wish.xdp_mode === "auto" ? (native ? "native" : "generic") : wish.xdp_mode;
   const automatically = wish.receive === "auto" || wish.transmit === "auto";
   const choice = { receive, transmit, xdp_mode, ring: wish.ring };
-  const warnings = typeof probe === "string" ? [] : [...warningsOf(port, probe, choice)];
+  const warnings = typeof probe === "string" ? [] : [...warningsOf(role, port, probe, choice)];
   return { ...choice, reason: automatically ? own.reason : "as configured", warnings };
 }
 
@@ -65,9 +66,7 @@ function automatic(role: "switch" | "nic", port: BackendPort, probe: InterfacePr
     return { both: kMixed, reason };
   }
   if (kind !== "" || loopback) {
-    return packets(
-      `a ${loopback ? "loopback" : kind === "tun" ? "tap" : kind}: no hardware that AF_XDP would save work`,
-    );
+    return packets(`${describeKind(probe)}: packet sockets are best there`);
   }
   if (!features.includes("basic") || !features.includes("redirect")) {
     return packets(
@@ -79,7 +78,8 @@ function automatic(role: "switch" | "nic", port: BackendPort, probe: InterfacePr
   if (probe.xdp_attached !== "none") {
     return packets("another XDP program is attached", `ip link set ${port.interface} xdp off`);
   }
-  for (const problem of receiveProblems(port, probe, "native")) return packets(problem.what, problem.remedy);
+  const [problem] = receiveProblems(role, port, probe, "native");
+  if (problem !== undefined) return packets(problem.what, problem.remedy);
   const copies = features.includes("xsk-zerocopy") ? "zero-copy" : "native XDP";
   return { both: kXdp, reason: `${copies} in its driver (${probe.driver}), one receive queue` };
 }
@@ -92,11 +92,18 @@ function noRights(what: string, error: string): [reason: string, remedy?: string
 
 /** What would be lost with AF_XDP in. */
 function* receiveProblems(
+  role: "switch" | "nic",
   port: BackendPort,
   probe: InterfaceProbe,
   mode: BackendChoice["xdp_mode"],
 ): Iterable<{ what: string; remedy: string }> {
   const { interface: netdev } = port;
+  if (role === "switch" && probe.addressed) {
+    yield {
+      what: "the host has an address there, and AF_XDP would take all frames from it",
+      remedy: `ip address flush dev ${netdev}`,
+    };
+  }
   const queues = probe.receive_queues ?? 1;
   if (queues > 1) {
     yield {
@@ -125,12 +132,13 @@ function* receiveProblems(
 }
 
 function* warningsOf(
+  role: "switch" | "nic",
   port: BackendPort,
   probe: InterfaceProbe,
   { receive, xdp_mode }: Pick<BackendChoice, "receive" | "xdp_mode">,
 ): Iterable<string> {
   if (receive !== "af_xdp") return;
-  for (const { what, remedy } of receiveProblems(port, probe, xdp_mode)) yield `${what}; remedy: ${remedy}`;
+  for (const { what, remedy } of receiveProblems(role, port, probe, xdp_mode)) yield `${what}; remedy: ${remedy}`;
   if (probe.kind === "veth" && (port.mtu > kOneBufferMtu || xdp_mode === "generic")) {
     const why = xdp_mode === "generic" ? "Generic XDP" : `MTU ${port.mtu} with af_xdp in`;
     yield `${why}: the kernel does not cut super-frames before this veth, and they are lost; remedy: in the namespace of its peer, ip link set PEER gso_max_segs 1`;

@@ -72,7 +72,8 @@ export function composeSwitchWorker(config: SwitchDaemonConfig, backends: readon
   };
 }
 
-export function composeNicWorker(config: NicDaemonConfig, backends?: Backends): WorkerConfig {
+/** @param answersArp The address is the NIC's own: ARP requests for it are, too. */
+export function composeNicWorker(config: NicDaemonConfig, backends?: Backends, answersArp = false): WorkerConfig {
   const frameBytes = config.port.mtu + 18;
   const { rate, mac } = config.port;
   return {
@@ -88,6 +89,7 @@ export function composeNicWorker(config: NicDaemonConfig, backends?: Backends): 
           slot_bytes: frameBytes,
           receive_slots: receiveSlots(rate, kLatenessNs),
           roce_only: true,
+          ...(answersArp && { arp_address: ipv4Bytes(config.address).reduce((sum, byte) => sum * 256 + byte, 0) }),
         },
         mac,
         first_qpn: config.queue_pairs[0]?.qpn ?? kFirstQpn,

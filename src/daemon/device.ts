@@ -4,20 +4,12 @@ import { arpReply } from "../cm/arp.js";
 import { WeirError } from "../config/error.js";
 import { CounterTable } from "../native/counters.js";
 import { kRecordWords, type NativeAddon, type NativeWorker, RecordKind, type WorkerConfig } from "../native/types.js";
-import { composeWorker, type DaemonConfig, portsOf } from "./kinds.js";
-import { backendStatus, type PortSetup, portPfc } from "./ports.js";
+import { composeWorker, type DaemonConfig } from "./kinds.js";
+import { macText, type PortEvents, Ports } from "./ports.js";
 import type { CounterValue, FdbEntry, PortStatus, QueuePairReport, SwitchReport } from "./protocol.js";
 
-export interface DeviceEvents {
-  /** An interface went down or is gone, or is there again. */
-  port(name: string, up: boolean): void;
+export interface DeviceEvents extends PortEvents {
   failed(reason: string): void;
-}
-
-interface PortState {
-  up: boolean;
-  transitions: number;
-  recoveries: number;
 }
 
 const kStartMs = 2000;
@@ -29,9 +21,9 @@ const kMacControlCounters = ["rx_pause_frames", "rx_pfc_frames", "rx_mac_control
 const isGauge = (name: string) => name.endsWith("_watermark_bytes") || name === "rp_cur_flows";
 
 export class Device {
-  private readonly worker: NativeWorker;
-  private readonly table: CounterTable;
-  private readonly states: PortState[];
+  readonly ports: Ports;
+  private worker: NativeWorker;
+  private table: CounterTable;
   private readonly words = new Float64Array(kRecordWords * 64);
   private baseline: number[] = [];
   private packets: number;
@@ -39,28 +31,24 @@ export class Device {
   private failure: string | undefined;
   cleared = new Date();
 
-  /**
-   * @param setups Of each port.
-   * @param answersArp The kernel does not have the NIC's address, so this does.
-   */
+  /** @param answersArp The kernel does not have the NIC's address, so this does. */
   constructor(
     private readonly addon: NativeAddon,
     private config: DaemonConfig,
-    private readonly setups: readonly PortSetup[],
     private readonly events: DeviceEvents,
     private readonly answersArp: boolean,
   ) {
+    this.ports = new Ports(config, addon, events);
     const native = this.#compose(config);
     this.packets = native.packets;
     this.worker = new addon.Worker(native, () => this.#onDoorbell());
     this.table = new CounterTable(this.worker);
-    this.states = portsOf(config).map(() => ({ up: true, transitions: 0, recoveries: 0 }));
   }
 
   /** Opens the ports and starts. @throws WeirError when that fails. */
   async start(): Promise<void> {
     try {
-      this.worker.open();
+      this.#open();
     } catch (error) {
       const { message, hint } = error as Error & { hint?: string };
       throw new WeirError(message, { cause: error, ...(hint !== undefined && { hint }) });
@@ -73,7 +61,7 @@ export class Device {
     }
     if (this.config.kind === "switch") {
       this.worker.switchState(0).ports.forEach(({ up }, i) => {
-        if (!up) this.#setPort(i, false);
+        if (!up) this.ports.take(i, false, 0, false);
       });
     }
   }
@@ -137,19 +125,9 @@ export class Device {
     this.cleared = new Date();
   }
 
-  ports(): (PortStatus & { transitions: number })[] {
+  portStatus(): (PortStatus & { transitions: number })[] {
     this.table.refresh();
-    return portsOf(this.config).map((port, i) => ({
-      name: port.name,
-      interface: port.interface,
-      namespace: port.namespace ?? null,
-      mac: macText(port.mac),
-      mtu: port.mtu,
-      rate: port.rate,
-      ...(this.states[i] as PortState),
-      ...backendStatus(this.setups[i] as PortSetup),
-      ...portPfc(this.config, this.setups[i] as PortSetup, this.#macControlSeen(port.name)),
-    }));
+    return this.ports.status(this.config, (port) => this.#macControlSeen(port));
   }
 
   #macControlSeen(port: string): boolean {
@@ -158,10 +136,22 @@ export class Device {
   }
 
   #compose(config: DaemonConfig): WorkerConfig {
-    return composeWorker(
-      config,
-      this.setups.map(({ backend }) => backend),
-    );
+    return composeWorker(config, this.ports.backends, this.answersArp);
+  }
+
+  /** Not everything that keeps AF_XDP from working can be seen beforehand: where nobody asked for it, packet sockets do. */
+  #open(): void {
+    try {
+      this.worker.open();
+    } catch (error) {
+      if (!this.ports.giveUpXdp((error as Error).message)) throw error;
+      this.worker.close();
+      const native = this.#compose(this.config);
+      this.packets = native.packets;
+      this.worker = new this.addon.Worker(native, () => this.#onDoorbell());
+      this.table = new CounterTable(this.worker);
+      this.worker.open();
+    }
   }
 
   /** @throws WeirError when this is a NIC. */
@@ -219,24 +209,14 @@ export class Device {
     }
   }
 
-  #take([, kind, , index, value]: Float64Array): void {
+  #take([, kind, , index, value, mtu, reopened]: Float64Array): void {
     if (kind === RecordKind.port) {
-      this.#setPort(index as number, value === 1);
+      this.ports.take(index as number, value === 1, mtu as number, reopened === 1);
     } else if (kind === RecordKind.ended && value === 1) {
       // outcome() joins the thread, which has ended.
       this.failure = this.worker.outcome().failure ?? "unknown reason";
       this.events.failed(this.failure);
     }
-  }
-
-  #setPort(index: number, up: boolean): void {
-    const state = this.states[index];
-    const port = portsOf(this.config)[index];
-    if (state === undefined || port === undefined || state.up === up) return;
-    state.up = up;
-    state.transitions++;
-    if (up) state.recoveries++;
-    this.events.port(port.name, up);
   }
 
   #sentFrames(): number {
@@ -251,11 +231,4 @@ export class Device {
     }
     return this.worker.switchState(0).ports.every(({ queue_bytes }) => queue_bytes.every((bytes) => bytes === 0));
   }
-}
-
-function macText(mac: number): string {
-  return mac
-    .toString(16)
-    .padStart(12, "0")
-    .replace(/..(?!$)/g, "$&:");
 }

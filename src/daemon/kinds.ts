@@ -21,9 +21,18 @@ export function loadDaemon(
   return kind === "switch" ? loadSwitchDaemon(file, { inspect }) : loadNicDaemon(file, { inspect });
 }
 
-/** @param backends Of each port, in the order of portsOf(). */
-export function composeWorker(config: DaemonConfig, backends: readonly BackendChoice[]): WorkerConfig {
-  return config.kind === "switch" ? composeSwitchWorker(config, backends) : composeNicWorker(config, backends[0]);
+/**
+ * @param backends Of each port, in the order of portsOf().
+ * @param answersArp A NIC's address is its own, not the kernel's.
+ */
+export function composeWorker(
+  config: DaemonConfig,
+  backends: readonly BackendChoice[],
+  answersArp: boolean,
+): WorkerConfig {
+  return config.kind === "switch"
+    ? composeSwitchWorker(config, backends)
+    : composeNicWorker(config, backends[0], answersArp);
 }
 
 export function portsOf(config: DaemonConfig): DaemonPort[] {

@@ -44,7 +44,8 @@ export function macControl(probe: InterfaceProbe): MacControl {
   if (kind === "vlan") {
     return { reaches: "no", reason: "MAC control frames carry no tag: they end at the interface below" };
   }
-  if (kind !== "") return { reaches: "unlikely", reason: `a ${kind} is not known to pass MAC control frames on` };
+  if (kind !== "")
+    return { reaches: "unlikely", reason: `interfaces of kind ${kind} are not known to pass MAC control frames` };
   if (driver === "virtio_net") {
     return { reaches: "unlikely", reason: "bridges of hypervisors drop MAC control frames" };
   }

@@ -3,8 +3,19 @@ import type { DaemonPort } from "../config/daemon.js";
 import type { NativeAddon } from "../native/types.js";
 import { type BackendChoice, chooseBackend } from "./backend.js";
 import { type DaemonConfig, portsOf } from "./kinds.js";
-import { describeProbe, type MacControl, type PfcState, type PortProbe, pfcState, probePort } from "./port_probe.js";
+import { describeProbe, type MacControl, type PortProbe, pfcState, probePort } from "./port_probe.js";
 import type { PortStatus } from "./protocol.js";
+
+export interface PortEvents {
+  /** An interface went down or is gone, or is there again. */
+  port(name: string, up: boolean): void;
+  /** The name stands for another interface, which is used now; `found` describes it. */
+  replaced(name: string, found: string): void;
+  /** `port` is the MTU that the port itself keeps. */
+  mtu(name: string, mtu: { from: number; to: number; port: number }): void;
+  /** AF_XDP was picked, and could not be opened. */
+  fellBack(name: string, reason: string): void;
+}
 
 export interface PortSetup {
   backend: BackendChoice;
@@ -12,19 +23,136 @@ export interface PortSetup {
   probe: PortProbe | string;
 }
 
-export function setUpPorts(config: DaemonConfig, addon: Pick<NativeAddon, "probeInterface">): PortSetup[] {
-  return portsOf(config).map((port) => {
-    const probe = probePort(addon, port.interface, port.namespace);
-    return { probe, backend: chooseBackend(config.kind, port, probe) };
-  });
+interface PortState {
+  up: boolean;
+  transitions: number;
+  recoveries: number;
+  interface_mtu: number | null;
+  mtu_changes: number;
 }
 
-/** PFC of one port. @param seen MAC control frames have arrived. */
-export function portPfc(
-  config: DaemonConfig,
-  { probe }: PortSetup,
-  seen: boolean,
-): { pfc: PfcState; mac_control: MacControl } {
+interface Port {
+  config: DaemonPort;
+  setup: PortSetup;
+  state: PortState;
+}
+
+/** Ports keep their order, and what their file says of them, as long as the daemon runs. */
+export class Ports {
+  private readonly ports: Port[];
+
+  constructor(
+    config: DaemonConfig,
+    private readonly addon: Pick<NativeAddon, "probeInterface">,
+    private readonly events: PortEvents,
+  ) {
+    this.ports = portsOf(config).map((port) => {
+      const probe = probePort(addon, port.interface, port.namespace);
+      const interface_mtu = typeof probe === "string" ? null : probe.mtu;
+      return {
+        config: port,
+        setup: { probe, backend: chooseBackend(config.kind, port, probe) },
+        state: { up: true, transitions: 0, recoveries: 0, interface_mtu, mtu_changes: 0 },
+      };
+    });
+  }
+
+  get backends(): BackendChoice[] {
+    return this.ports.map(({ setup }) => setup.backend);
+  }
+
+  /** Packet sockets wherever AF_XDP was not asked for by name. False if nothing changes by that. */
+  giveUpXdp(reason: string): boolean {
+    let changed = false;
+    for (const { config, setup } of this.ports) {
+      const { backend } = setup;
+      const receive = config.backend.receive === "auto" ? "af_packet" : backend.receive;
+      const transmit = config.backend.transmit === "auto" ? "af_packet" : backend.transmit;
+      if (receive === backend.receive && transmit === backend.transmit) continue;
+      setup.backend = { ...backend, receive, transmit, reason: `af_xdp failed: ${reason}` };
+      this.events.fellBack(config.name, reason);
+      changed = true;
+    }
+    return changed;
+  }
+
+  /** A worker's record of a port: up or not, its MTU (0: unknown), opened anew or not. */
+  take(index: number, up: boolean, mtu: number, reopened: boolean): void {
+    const port = this.ports[index];
+    if (port === undefined) return;
+    const { config, state } = port;
+    const cameBack = up && !state.up;
+    if (up !== state.up) {
+      state.up = up;
+      state.transitions++;
+      this.events.port(config.name, up);
+    }
+    if (reopened) this.#lookAgain(port);
+    if (reopened && up && !cameBack) state.transitions += 2; // away and back between two looks
+    if (cameBack || (reopened && up)) state.recoveries++;
+    if (mtu !== 0) this.#takeMtu(port, mtu);
+  }
+
+  /** @param seen Whether MAC control frames have arrived at a port. */
+  status(config: DaemonConfig, seen: (port: string) => boolean): (PortStatus & { transitions: number })[] {
+    return this.ports.map(({ config: port, setup, state }) => ({
+      name: port.name,
+      interface: port.interface,
+      namespace: port.namespace ?? null,
+      mac: macText(port.mac),
+      mtu: port.mtu,
+      rate: port.rate,
+      ...state,
+      ...backendStatus(setup),
+      ...portPfc(config, setup, seen(port.name)),
+    }));
+  }
+
+  /** Fields of the log line about each port at the start. */
+  *logFields(): Iterable<Record<string, string>> {
+    for (const { config, setup } of this.ports) {
+      const { receive, transmit, xdp_mode, backend_reason } = backendStatus(setup);
+      yield {
+        port: config.name,
+        interface: config.interface,
+        found: found(setup.probe),
+        receive,
+        transmit,
+        ...(xdp_mode !== null && { xdp_mode }),
+        why: backend_reason,
+      };
+    }
+  }
+
+  /** What does not work as it is set up, with the reason or remedy. */
+  *warnings(config: DaemonConfig): Iterable<{ port: string; reason?: string; message: string }> {
+    for (const { config: port, setup } of this.ports) {
+      for (const message of setup.backend.warnings) yield { port: port.name, message };
+      const { pfc, mac_control } = portPfc(config, setup, false);
+      if (pfc !== "not possible here") continue;
+      const message = "PFC: not possible here, the peer's pauses do not arrive";
+      yield { port: port.name, reason: mac_control.reason, message };
+    }
+  }
+
+  #lookAgain(port: Port): void {
+    const { name, interface: netdev, namespace } = port.config;
+    port.setup.probe = probePort(this.addon, netdev, namespace);
+    this.events.replaced(name, found(port.setup.probe));
+  }
+
+  #takeMtu({ config, state }: Port, mtu: number): void {
+    const from = state.interface_mtu;
+    state.interface_mtu = mtu;
+    if (from === null || from === mtu) return;
+    state.mtu_changes++;
+    this.events.mtu(config.name, { from, to: mtu, port: config.mtu });
+  }
+}
+
+const found = (probe: PortProbe | string) => (typeof probe === "string" ? `unknown: ${probe}` : describeProbe(probe));
+
+function portPfc(config: DaemonConfig, { probe }: PortSetup, seen: boolean): Pick<PortStatus, "pfc" | "mac_control"> {
   const guess: MacControl =
     typeof probe === "string" ? { reaches: "unknown", reason: `not probed: ${probe}` } : probe.mac_control;
   const mac_control: MacControl = seen ? { reaches: "yes", reason: "some have arrived" } : guess;
@@ -32,8 +160,7 @@ export function portPfc(
   return { pfc: pfcState(pfc.enabled && pfc.priorities.length > 0, mac_control), mac_control };
 }
 
-/** What `weir show ports` tells of the way between interface and Weir. */
-export function backendStatus({
+function backendStatus({
   backend,
   probe,
 }: PortSetup): Pick<PortStatus, "receive" | "transmit" | "xdp_mode" | "backend_reason" | "probe"> {
@@ -46,17 +173,9 @@ export function backendStatus({
   };
 }
 
-/** Fields of the log line about a port at the start. */
-export function logFields(port: DaemonPort, setup: PortSetup): Record<string, string> {
-  const { receive, transmit, xdp_mode, backend_reason } = backendStatus(setup);
-  const { probe } = setup;
-  return {
-    port: port.name,
-    interface: port.interface,
-    found: typeof probe === "string" ? `unknown: ${probe}` : describeProbe(probe),
-    receive,
-    transmit,
-    ...(xdp_mode !== null && { xdp_mode }),
-    why: backend_reason,
-  };
+export function macText(mac: number): string {
+  return mac
+    .toString(16)
+    .padStart(12, "0")
+    .replace(/..(?!$)/g, "$&:");
 }

@@ -29,8 +29,11 @@ export interface PortStatus {
   /** bit/s; 0: unlimited. */
   rate: number;
   up: boolean;
-  /** Times the interface came up again. */
+  /** Times the interface came up again, or another came in its place. */
   recoveries: number;
+  /** The interface's own MTU now; null: unknown. `mtu` is what the port keeps to. */
+  interface_mtu: number | null;
+  mtu_changes: number;
   receive: NativeBackend;
   transmit: NativeBackend;
   /** Of af_xdp reception; null where something else receives. */

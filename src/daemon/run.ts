@@ -12,10 +12,9 @@ import { controlDirectory } from "./control_client.js";
 import { ControlServer } from "./control_server.js";
 import { Device } from "./device.js";
 import { inspectInterface, kernelHasAddress } from "./interface.js";
-import { type DaemonConfig, fixedChanges, loadDaemon, portsOf } from "./kinds.js";
+import { type DaemonConfig, fixedChanges, loadDaemon } from "./kinds.js";
 import { createLog, type Log, type LogSink } from "./log.js";
 import { serviceNotifier } from "./notify.js";
-import { logFields, type PortSetup, portPfc, setUpPorts } from "./ports.js";
 import type { ControlRequests, Status } from "./protocol.js";
 
 export interface DaemonHost {
@@ -54,6 +53,7 @@ class Daemon {
   private readonly notify: (...states: string[]) => void;
   private readonly started = Date.now();
   private device: Device | undefined;
+  private ready = false;
   private control: ControlServer | undefined;
   private metrics: MetricsServer | undefined;
   private kernelPort: KernelPort | undefined;
@@ -87,34 +87,30 @@ class Daemon {
     const events = {
       port: (port: string, up: boolean) =>
         up ? this.log.info({ port }, "interface is up again") : this.log.warn({ port }, "interface is down or gone"),
+      replaced: (port: string, found: string) =>
+        this.log.info({ port, found }, "another interface has the name, it is used now"),
+      mtu: (port: string, { from, to, port: own }: { from: number; to: number; port: number }) => {
+        const fields = { port, from, to, port_mtu: own };
+        if (to < own)
+          this.log.warn(fields, "the interface's MTU is smaller than the port's now: longer frames are lost");
+        else this.log.info(fields, "the interface's MTU has changed, the port keeps its own until a restart");
+      },
+      fellBack: (port: string, reason: string) =>
+        this.log.warn({ port, reason }, "af_xdp cannot be opened, af_packet instead"),
       failed: (reason: string) => this.#fail(reason),
     };
-    const setups = setUpPorts(config, this.addon);
-    this.#logPorts(setups);
-    const device = new Device(this.addon, config, setups, events, !shared);
+    const device = new Device(this.addon, config, events, !shared);
     this.device = device;
+    for (const fields of device.ports.logFields()) this.log.info(fields, "backend chosen");
+    for (const { message, ...fields } of device.ports.warnings(config)) this.log.warn(fields, message);
     if (config.kind === "nic" && shared) {
       this.kernelPort = new KernelPort(this.addon, config.address, config.port.namespace);
     }
     await device.start();
     await this.#serveMetrics(device);
+    this.ready = true;
     this.notify("READY=1", `MAINPID=${process.pid}`);
-    this.log.info({ control: path, metrics: this.metrics?.url ?? "off", ports: device.ports().length }, "started");
-  }
-
-  #logPorts(setups: readonly PortSetup[]): void {
-    portsOf(this.config).forEach((port, i) => {
-      const setup = setups[i] as PortSetup;
-      this.log.info(logFields(port, setup), "backend chosen");
-      for (const warning of setup.backend.warnings) this.log.warn({ port: port.name }, warning);
-      const { pfc, mac_control } = portPfc(this.config, setup, false);
-      if (pfc === "not possible here") {
-        this.log.warn(
-          { port: port.name, reason: mac_control.reason },
-          "PFC: not possible here, the peer's pauses do not arrive",
-        );
-      }
-    });
+    this.log.info({ control: path, metrics: this.metrics?.url ?? "off", ports: device.portStatus().length }, "started");
   }
 
   /** Idempotent. */
@@ -154,7 +150,7 @@ class Daemon {
           return { name: config.name, ports: names, state, fdbEntries: device.forwarding().length };
         },
         queuePairs: () => (config.kind === "nic" ? { device: config.name, pairs: device.queuePairs() } : undefined),
-        ports: () => device.ports().map((port) => ({ ...port, device: config.name })),
+        ports: () => device.portStatus().map((port) => ({ ...port, device: config.name })),
         worker: () => ({ name: config.name, loopGapNs: device.loopGap() }),
         reloads: () => this.reloads,
       },
@@ -166,7 +162,7 @@ class Daemon {
       },
     );
     this.metrics = await MetricsServer.listen(config.metrics, registry, () => {
-      const down = device.ports().filter(({ up }) => !up);
+      const down = device.portStatus().filter(({ up }) => !up);
       const status = this.failure !== undefined ? "failed" : down.length > 0 ? "degraded" : "ok";
       return { status, name: config.name, down: down.map(({ name }) => name) };
     });
@@ -220,11 +216,11 @@ class Daemon {
 
   #answer(request: string): unknown {
     const { device } = this;
-    if (device === undefined) throw new WeirError("the daemon is starting");
+    if (device === undefined || !this.ready) throw new WeirError("the daemon is starting");
     const answers: { [Name in keyof ControlRequests]: () => ControlRequests[Name] } = {
       status: () => this.#status(),
       counters: () => ({ since: device.cleared.toISOString(), counters: device.counters() }),
-      ports: () => device.ports(),
+      ports: () => device.portStatus(),
       switch: () => device.switchReport(),
       fdb: () => device.forwarding(),
       queue_pairs: () => device.queuePairs(),

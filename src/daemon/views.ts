@@ -220,13 +220,15 @@ export const kViews = {
         port.mac,
         String(port.recoveries),
         port.rate === 0 ? "unlimited" : gbps(port.rate),
-        String(port.mtu),
+        port.interface_mtu === null || port.interface_mtu === port.mtu
+          ? String(port.mtu)
+          : `${port.mtu} (interface ${port.interface_mtu})`,
       ]),
     },
     {
       title: "Interfaces",
-      head: ["Port", "Kind", "Speed", "MTU", "Queues", "Rings", "XDP", "Offloads"],
-      names: 8,
+      head: ["Port", "Kind", "Speed", "Queues", "Rings", "XDP", "Offloads"],
+      names: 7,
       rows: ports.map(({ name, probe }) => [printable(name), ...(probe === null ? kNotProbed : interfaceCells(probe))]),
     },
     {
@@ -256,14 +258,13 @@ export const kViews = {
 
 export type ViewName = keyof typeof kViews;
 
-const kNotProbed = ["unknown", "-", "-", "-", "-", "-", "-"];
+const kNotProbed = ["unknown", "-", "-", "-", "-", "-"];
 
 function interfaceCells(probe: PortProbe): string[] {
   const pair = (a: number | undefined, b: number | undefined) => (a === undefined ? "-" : `${a}/${b ?? "-"}`);
   return [
     printable(describeKind(probe)),
     probe.speed === undefined ? "-" : formatRate(probe.speed),
-    String(probe.mtu),
     pair(probe.receive_queues, probe.transmit_queues),
     pair(probe.receive_ring, probe.transmit_ring),
     describeXdp(probe),

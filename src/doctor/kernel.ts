@@ -1,4 +1,5 @@
 /** The kernel: what packet sockets can do, how threads are scheduled, clocks and timers. */
+import type { InterfaceProbe } from "../native/types.js";
 import type { Check } from "./report.js";
 import type { System } from "./system.js";
 
@@ -20,7 +21,7 @@ export function checkKernel(system: System): Check[] {
   const family = (name: string) => new RegExp(`^${name}\\s`, "m").test(protocols);
   return [
     checkPacketSockets(release, atLeast, family("PACKET")),
-    checkXdp(family("XDP")),
+    checkXdp(family("XDP"), system.probe("lo")),
     checkSlices(release, atLeast(6, 12)),
     checkTimer(system.measureSleep()),
     checkClock(system),
@@ -54,11 +55,24 @@ function checkPacketSockets(release: string, atLeast: AtLeast, there: boolean): 
   };
 }
 
-function checkXdp(there: boolean): Check {
-  const found = there
-    ? "the kernel has them; this version of Weir does not use them"
-    : "not in this kernel; not needed";
-  return { id: "xdp-sockets", group: "kernel", title: "AF_XDP sockets", status: "ok", found };
+/** Tried on lo: both are allowed, or not, whatever the interface. */
+function checkXdp(there: boolean, probe: InterfaceProbe | undefined): Check {
+  const check = { id: "xdp-sockets", group: "kernel", title: "AF_XDP sockets" } as const;
+  if (!there) return { ...check, status: "ok", found: "not in this kernel: af_packet serves everywhere" };
+  if (probe === undefined)
+    return { ...check, status: "ok", found: "in this kernel; not tried without the native core" };
+  const { xdp_sockets: sockets, xdp_programs: programs } = probe;
+  if (sockets === "" && programs === "") {
+    return { ...check, status: "ok", found: "sockets and programs allowed: backend af_xdp, both ways" };
+  }
+  const [found, impact] =
+    sockets === ""
+      ? [
+          `sockets allowed, programs not (${programs})`,
+          "backend af_xdp sends only, and `receive: af_xdp` does not start",
+        ]
+      : [`not allowed (${sockets})`, "backend af_xdp does not start; auto uses af_packet"];
+  return { ...check, status: "warning", found, impact, remedy: "root, or CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF" };
 }
 
 function checkSlices(release: string, short: boolean): Check {

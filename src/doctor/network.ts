@@ -1,4 +1,7 @@
 /** Interfaces of this network namespace, and who has the RoCEv2 port. */
+import { chooseBackend } from "../daemon/backend.js";
+import { describeKind, describeXdp, macControl, offloadsOn } from "../daemon/port_probe.js";
+import type { InterfaceProbe } from "../native/types.js";
 import type { Check } from "./report.js";
 import type { System } from "./system.js";
 
@@ -35,75 +38,48 @@ interface Link {
   loopback: boolean;
   up: boolean;
   mtu: number;
-  /** As `ip -details` calls it: veth, tun, bridge ...; undefined: hardware, real or a virtual machine's. */
-  kind?: string;
-  /** What it is a member of: a bridge, a bond. */
-  master?: string;
-  xdp: boolean;
 }
 
 interface IpLink {
   ifname: string;
   flags: string[];
   mtu: number;
-  master?: string;
-  linkinfo?: { info_kind?: string; info_slave_kind?: string };
-  xdp?: unknown;
 }
 
 /** From ip rather than /sys, which may show another namespace. */
 function readLinks(system: System): Link[] | undefined {
-  const output = system.run("ip", ["-details", "-json", "link", "show"]);
+  const output = system.run("ip", ["-json", "link", "show"]);
   if (output === undefined || output.status !== 0) return undefined;
   try {
-    return (JSON.parse(output.stdout) as IpLink[]).map(({ ifname, flags, mtu, master, linkinfo, xdp }) => ({
+    return (JSON.parse(output.stdout) as IpLink[]).map(({ ifname, flags, mtu }) => ({
       name: ifname,
       loopback: flags.includes("LOOPBACK"),
       up: flags.includes("UP") && flags.includes("LOWER_UP"),
       mtu,
-      ...(linkinfo?.info_kind !== undefined && { kind: linkinfo.info_kind }),
-      ...(master !== undefined && { master: `${linkinfo?.info_slave_kind ?? ""} ${master}`.trim() }),
-      xdp: xdp !== undefined,
     }));
   } catch {
     return undefined;
   }
 }
 
-/** Kinds whose both ends are software: every frame passes. */
-const kTransparent = ["veth", "tun", "tap", "dummy", "netkit"];
-
 function checkInterface(system: System, link: Link): Check {
-  const features = readFeatures(system, link.name);
-  const { driver } = features;
-  const problems: { impact: string; remedy: string }[] = [];
-  const what = link.kind === "tun" ? "tun/tap" : (link.kind ?? `hardware${driver === undefined ? "" : ` (${driver})`}`);
+  const check = { id: `interface:${link.name}`, group: "network", title: link.name } as const;
+  const state = `${link.up ? "up" : "down"}, MTU ${link.mtu}`;
+  const probe = system.probe(link.name);
+  if (probe === undefined) return { ...check, status: "ok", found: `${state}; the native core would tell more` };
+  const { receive_queues: queues } = probe;
   const found = [
-    `${what}, ${link.up ? "up" : "down"}, MTU ${link.mtu}`,
-    ...(link.master === undefined ? [] : [`member of ${link.master}`]),
-    features.offloads === undefined ? "offloads unknown" : `offloads on: ${features.offloads.join(" ") || "none"}`,
-    describePfc(link, driver),
+    `${describeKind(probe)}, ${state}`,
+    ...(probe.master === "" ? [] : [`member of ${`${probe.master_kind} ${probe.master}`.trim()}`]),
+    `offloads on: ${offloadsOn(probe)?.join(" ") || "none"}`,
+    ...(queues === undefined ? [] : [`${queues} receive queue${queues === 1 ? "" : "s"}`]),
+    `XDP: ${describeXdp(probe)}`,
+    describePfc(probe),
+    describeBackends(link.name, probe),
   ];
-  if (link.master !== undefined) {
-    const impact = `${link.master} takes the frames as well, and a Linux bridge drops PFC frames`;
-    problems.push({ impact, remedy: `if Weir is to have it: ip link set ${link.name} nomaster` });
-  }
-  if (link.xdp) {
-    const impact = "an XDP program is attached: frames that it takes never reach Weir";
-    problems.push({ impact, remedy: `if it is not wanted: ip link set ${link.name} xdp off` });
-  }
-  if (features.offloads?.includes("lro")) {
-    const impact = "LRO merges frames for good: what crosses a weir switch may be larger than the MTU";
-    problems.push({ impact, remedy: `ethtool -K ${link.name} lro off` });
-  }
-  if (features.pauses) {
-    const impact = "the NIC sends and obeys PAUSE by itself, all priorities at once, unseen by Weir";
-    problems.push({ impact, remedy: `ethtool -A ${link.name} autoneg off rx off tx off` });
-  }
+  const problems = problemsOf(link.name, probe);
   return {
-    id: `interface:${link.name}`,
-    group: "network",
-    title: link.name,
+    ...check,
     status: problems.length > 0 ? "warning" : "ok",
     found: found.join("; "),
     ...(problems.length > 0 && {
@@ -113,49 +89,50 @@ function checkInterface(system: System, link: Link): Check {
   };
 }
 
-function describePfc({ kind }: Link, driver: string | undefined): string {
-  if (kind !== undefined && kTransparent.includes(kind)) return "PFC: works, frames pass unchanged";
-  if (kind !== undefined) return `PFC: not to be expected, a ${kind} does not pass its frames on`;
-  if (driver === "virtio_net") return "PFC: not to be expected, bridges of hypervisors drop its frames";
-  return "PFC: sending works, but most MACs keep the frames they receive (0x8808) from user space";
+function problemsOf(name: string, probe: InterfaceProbe): { impact: string; remedy: string }[] {
+  const problems: { impact: string; remedy: string }[] = [];
+  const { master, master_kind } = probe;
+  if (master !== "") {
+    const impact = `${`${master_kind} ${master}`.trim()} takes the frames as well, and a Linux bridge drops PFC frames`;
+    problems.push({ impact, remedy: `if Weir is to have it: ip link set ${name} nomaster` });
+  }
+  if (probe.xdp_attached !== "none") {
+    const impact = "an XDP program is attached: frames that it takes reach nobody else";
+    problems.push({ impact, remedy: `if it is not wanted: ip link set ${name} xdp off` });
+  }
+  if (probe.offloads.lro) {
+    const impact = "LRO merges frames for good: what crosses a weir switch may be larger than the MTU";
+    problems.push({ impact, remedy: `ethtool -K ${name} lro off` });
+  }
+  if (probe.pause.rx || probe.pause.tx) {
+    const impact = "the NIC sends and obeys PAUSE by itself, all priorities at once, unseen by Weir";
+    problems.push({ impact, remedy: `ethtool -A ${name} autoneg off rx off tx off` });
+  }
+  return problems;
 }
 
-interface Features {
-  driver?: string;
-  /** Those that change frames; undefined: not known. */
-  offloads?: string[];
-  pauses: boolean;
+function describePfc(probe: InterfaceProbe): string {
+  const { reaches, reason } = macControl(probe);
+  const state = { yes: "works", no: "not possible here", unlikely: "not to be expected here", unknown: "unknown" }[
+    reaches
+  ];
+  return `PFC: ${state}, ${reason}`;
 }
 
-/** ethtool's names and the short ones that its -K takes. */
-const kOffloads = [
-  ["tcp-segmentation-offload", "tso"],
-  ["generic-segmentation-offload", "gso"],
-  ["generic-receive-offload", "gro"],
-  ["large-receive-offload", "lro"],
-  ["tx-udp-segmentation", "tx-udp-segmentation"],
-  ["tx-checksumming", "tx"],
-  ["rx-vlan-offload", "rxvlan"],
-] as const;
-
-function readFeatures(system: System, name: string): Features {
-  const ask = (option: string) => {
-    const output = system.run("ethtool", [option, name]);
-    return output?.status === 0 ? output.stdout : undefined;
+/** What `backend: auto` would pick, by what the port is for. */
+function describeBackends(name: string, probe: InterfaceProbe): string {
+  const backend = { receive: "auto", transmit: "auto", xdp_mode: "auto", ring: 512 } as const;
+  const pick = (role: "switch" | "nic", rate: number) => {
+    const { receive, transmit, reason } = chooseBackend(
+      role,
+      { interface: name, rate, mtu: probe.mtu, backend },
+      probe,
+    );
+    return `${receive === transmit ? receive : `${receive} in, ${transmit} out`} (${reason})`;
   };
-  const on = (text: string, feature: string) => new RegExp(`^\\s*${feature}:\\s+on\\b`, "m").test(text);
-  const offloads = ask("-k");
-  const pause = ask("-a") ?? "";
-  const driver =
-    /^driver: (.+)$/m.exec(ask("-i") ?? "")?.[1] ??
-    system.readLink(`/sys/class/net/${name}/device/driver`)?.split("/").at(-1);
-  return {
-    ...(driver !== undefined && { driver }),
-    ...(offloads !== undefined && {
-      offloads: kOffloads.flatMap(([feature, short]) => (on(offloads, feature) ? [short] : [])),
-    }),
-    pauses: on(pause, "RX") || on(pause, "TX"),
-  };
+  const [free, shaped] = [pick("switch", 0), pick("switch", 1)];
+  if (free === shaped) return `backend auto: ${free}`;
+  return `backend auto: ${free}; with a rate, or for weir nic: ${shaped}`;
 }
 
 /** Software RoCE of the kernel: a device that has no hardware below and counts as rxe does. */

@@ -73,7 +73,12 @@ const kTools: readonly Tool[] = [
   { name: "nsenter", package: "util-linux", use: "weir lab: programs in a namespace", needed: true },
   { name: "unshare", package: "util-linux", use: "weir lab: namespaces", needed: true },
   { name: "setpriv", package: "util-linux", use: "weir lab without root", needed: true },
-  { name: "ethtool", package: "ethtool", use: "weir doctor: offloads and flow control of interfaces", needed: false },
+  {
+    name: "ethtool",
+    package: "ethtool",
+    use: "remedies: offloads, queues and flow control of interfaces",
+    needed: false,
+  },
 ];
 
 function checkTool(system: System, { name, package: origin, use, needed }: Tool): Check {

@@ -4,6 +4,7 @@ import { accessSync, constants, readdirSync, readFileSync, readlinkSync } from "
 import { availableParallelism, cpus } from "node:os";
 import { join } from "node:path";
 import { loadAddon } from "../native/addon.js";
+import type { InterfaceProbe, NativeAddon } from "../native/types.js";
 import { loadRawSocket } from "../probe/raw_socket.js";
 
 export interface ProgramOutput {
@@ -28,6 +29,8 @@ export interface System {
   find(program: string): string | undefined;
   /** Runs a program to its end; undefined if there is no such program. */
   run(program: string, args: readonly string[]): ProgramOutput | undefined;
+  /** An interface of this network namespace; undefined where the native core does not load, or it is gone. */
+  probe(name: string): InterfaceProbe | undefined;
   /** These throw what the user would see. */
   loadNative(): void;
   loadRawSocket(): void;
@@ -71,6 +74,7 @@ export const thisSystem: System = {
     });
     return (error as NodeJS.ErrnoException | undefined)?.code === "ENOENT" ? undefined : { status, stdout, stderr };
   },
+  probe: (name) => attempt(() => loadAddon<NativeAddon>().probeInterface(name)),
   loadNative: () => void loadAddon<unknown>(),
   loadRawSocket: () => void loadRawSocket(),
   measureSleep() {

@@ -30,6 +30,16 @@ export const kGauges = {
     ["device", "port"],
     "Times the interface of this port went down or came up",
   ),
+  weir_port_mtu_bytes: gauge(
+    "bytes",
+    ["device", "port"],
+    "MTU of the interface of this port; none where it is unknown",
+  ),
+  weir_port_mtu_changes_total: total(
+    "events",
+    ["device", "port"],
+    "Times the MTU of the interface of this port changed",
+  ),
   weir_port_pfc_possible: gauge(
     "",
     ["device", "port"],

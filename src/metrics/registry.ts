@@ -12,9 +12,20 @@ export interface MetricsSource {
   switchState(): { name: string; ports: string[]; state: SwitchState; fdbEntries: number } | undefined;
   /** Of a NIC. */
   queuePairs(): { device: string; pairs: (QueuePairState & { peer: string })[] } | undefined;
-  ports(): { device: string; name: string; up: boolean; transitions: number; mac_control: { reaches: string } }[];
+  ports(): PortReading[];
   worker(): { name: string; loopGapNs: number };
   reloads(): { succeeded: number; failed: number };
+}
+
+export interface PortReading {
+  device: string;
+  name: string;
+  up: boolean;
+  transitions: number;
+  /** Null: unknown. */
+  interface_mtu: number | null;
+  mtu_changes: number;
+  mac_control: { reaches: "yes" | "unlikely" | "no" | "unknown" };
 }
 
 export interface RegistryOptions {
@@ -146,9 +157,11 @@ export class MetricsRegistry {
   }
 
   #takeDaemon(): void {
-    for (const { device, name, up, transitions, mac_control } of this.source.ports()) {
+    for (const { device, name, up, transitions, mac_control, interface_mtu, mtu_changes } of this.source.ports()) {
       this.#gauge("weir_port_up").set({ device, port: name }, up ? 1 : 0);
       this.#total("weir_port_transitions_total", { device, port: name }, transitions);
+      if (interface_mtu !== null) this.#gauge("weir_port_mtu_bytes").set({ device, port: name }, interface_mtu);
+      this.#total("weir_port_mtu_changes_total", { device, port: name }, mtu_changes);
       if (mac_control.reaches !== "unknown") {
         this.#gauge("weir_port_pfc_possible").set({ device, port: name }, mac_control.reaches === "yes" ? 1 : 0);
       }

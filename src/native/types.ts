@@ -381,6 +381,8 @@ export interface InterfaceProbe {
   running: boolean;
   mtu: number;
   mac: number;
+  /** The host has IP addresses there, beyond IPv6's link-local ones. */
+  addressed: boolean;
   /** bit/s */
   speed?: number;
   receive_queues?: number;

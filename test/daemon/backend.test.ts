@@ -36,9 +36,9 @@ describe("auto", () => {
     ],
     // Sending takes no program.
     ["a veth without bpf", "nic", shaped, { ...kVeth, xdp_programs: "EPERM" }, "af_packet af_xdp: a veth"],
-    ["a tap", "switch", shaped, { ...kVeth, kind: "tun", driver: "tun" }, "af_packet af_packet: a tap"],
-    ["a bridge", "switch", unshaped, { ...kVeth, kind: "bridge", xdp_features: [] }, "af_packet af_packet: a bridge"],
-    ["lo", "switch", shaped, { ...kVeth, kind: "", loopback: true }, "af_packet af_packet: a loopback"],
+    ["a tap", "switch", shaped, { ...kVeth, kind: "tun", driver: "tun" }, "af_packet af_packet: tap"],
+    ["a bridge", "switch", unshaped, { ...kVeth, kind: "bridge", xdp_features: [] }, "af_packet af_packet: bridge"],
+    ["lo", "switch", shaped, { ...kVeth, kind: "", loopback: true }, "af_packet af_packet: loopback"],
     [
       "a NIC with XDP",
       "switch",
@@ -74,6 +74,15 @@ describe("auto", () => {
       { ...kHardware, receive_queues: 8 },
       "af_packet af_packet: 8 receive queues, and AF_XDP gets what comes in by one; for af_xdp: ethtool -L dev combined 1",
     ],
+    [
+      "the host's own interface",
+      "switch",
+      unshaped,
+      { ...kHardware, addressed: true },
+      "af_packet af_packet: the host has an address there, and AF_XDP would take all frames from it; for af_xdp: ip address flush dev dev",
+    ],
+    // A NIC leaves the kernel what is not its own.
+    ["the same, of a NIC", "nic", shaped, { ...kHardware, addressed: true }, "af_xdp af_xdp: zero-copy"],
     [
       "someone else's program",
       "switch",
@@ -145,6 +154,9 @@ describe("what the file asks for", () => {
       expect.stringMatching(/^tags .*ethtool -K PEER txvlan off tx-vlan-stag-hw-insert off$/),
       expect.stringMatching(/^Generic XDP: .*ip link set PEER gso_max_segs 1$/),
     ]);
+    expect(wish(xdp, { ...kVeth, addressed: true }).warnings).toEqual([
+      expect.stringContaining("AF_XDP would take all frames from it"),
+    ]);
     expect(wish({ transmit: "af_xdp", receive: "af_packet" }, { ...kVeth, receive_queues: 4 }).warnings).toEqual([]);
   });
 });
@@ -156,7 +168,7 @@ describe("MAC control frames", () => {
     [{ kind: "", driver: "", loopback: true }, "yes", "the loopback passes every frame"],
     [{ kind: "bridge" }, "no", "a Linux bridge drops MAC control frames"],
     [{ kind: "vlan" }, "no", "MAC control frames carry no tag: they end at the interface below"],
-    [{ kind: "bond" }, "unlikely", "a bond is not known to pass MAC control frames on"],
+    [{ kind: "bond" }, "unlikely", "interfaces of kind bond are not known to pass MAC control frames"],
     [{ kind: "", driver: "virtio_net" }, "unlikely", "bridges of hypervisors drop MAC control frames"],
     [{ kind: "", driver: "" }, "unknown", "the driver is not known"],
     [

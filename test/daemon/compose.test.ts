@@ -111,6 +111,8 @@ queue_pairs:
     const given = composeNicWorker(config, chosen);
     expect(given).toMatchObject({ cpu: 2, polling: "adaptive" });
     expect(given.nics[0]?.port).toMatchObject(chosen);
+    expect(given.nics[0]?.port).not.toHaveProperty("arp_address");
+    expect(composeNicWorker(config, chosen, true).nics[0]?.port.arp_address).toBe(0x0a_00_00_01);
   });
 
   it("has room for a full frame", () => {

@@ -23,6 +23,8 @@ export class FakeWorker implements NativeWorker {
   failure: string | undefined;
   refuse: Error | undefined;
   punted: Buffer[] = [];
+  /** Its devices do not live yet. */
+  starting = () => false;
   queuePairState: QueuePairState["state"] = "ready";
   private records: number[][] = [];
 
@@ -57,12 +59,12 @@ export class FakeWorker implements NativeWorker {
   readonly drainCompletions = unasked;
 
   /** As the worker's thread: a record, and the doorbell. */
-  record(kind: number, index: number, value: number): void {
-    this.records.push([0, kind, 0, index, value, 0, 0, 0]);
+  record(kind: number, index: number, ...values: number[]): void {
+    this.records.push([0, kind, 0, index, ...values, ...Array(4 - values.length).fill(0)]);
     this.doorbell?.();
   }
-  port(index: number, up: boolean): void {
-    this.record(RecordKind.port, index, up ? 1 : 0);
+  port(index: number, up: boolean, mtu = 0, reopened = false): void {
+    this.record(RecordKind.port, index, up ? 1 : 0, mtu, reopened ? 1 : 0);
   }
   fail(reason: string): void {
     this.failure = reason;
@@ -95,6 +97,7 @@ export class FakeWorker implements NativeWorker {
     this.calls.push("close");
   }
   manifest() {
+    if (this.starting()) return undefined;
     return this.counters.map(([description]) => description);
   }
   readCounters(target: Float64Array): number {
@@ -174,24 +177,29 @@ const unasked = (): never => {
 export class FakeAddon implements NativeAddon {
   readonly notified: string[] = [];
   readonly workers: FakeWorker[] = [];
-  /** Thrown by the next worker's open(). */
+  /** Workers take their time to start. */
+  slow = false;
+  /** Thrown by open() of all workers, or of those for which `refuses` says so. */
   refuse: Error | undefined;
+  refuses: (config: WorkerConfig) => boolean = () => true;
   readonly Worker: NativeAddon["Worker"];
 
   constructor() {
     const { workers } = this;
-    const refusal = () => this.refuse;
+    const slow = () => this.slow;
+    const refusal = (config: WorkerConfig) => (this.refuses(config) ? this.refuse : undefined);
     this.Worker = class extends FakeWorker {
       constructor(config: WorkerConfig, onDoorbell?: () => void) {
         super(config, onDoorbell);
-        this.refuse = refusal();
+        this.refuse = refusal(config);
+        this.starting = slow;
         workers.push(this);
       }
     };
   }
 
   get worker(): FakeWorker {
-    const [worker] = this.workers;
+    const worker = this.workers.at(-1);
     if (worker === undefined) throw new Error("no worker was made");
     return worker;
   }

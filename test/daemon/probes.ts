@@ -12,6 +12,7 @@ export const kVeth: InterfaceProbe = {
   running: true,
   mtu: 1500,
   mac: 0x02_57_00_00_00_01,
+  addressed: false,
   speed: 10e9,
   receive_queues: 1,
   transmit_queues: 1,

@@ -253,6 +253,67 @@ describe("a daemon", () => {
     await ended;
   });
 
+  it("tells of an interface that another took the place of between two looks, and looks at that one", async () => {
+    const { addon, signals, log, socket, ended } = await start("switch", switchFile);
+    addon.probe = { ...kVeth, mtu: 9000 };
+    addon.worker.port(0, true, 9000, true);
+    expect(log.slice(-2)).toMatchObject([
+      { level: "info", port: "a", found: expect.stringMatching(/^veth; 10 Gb\/s; MTU 9000/) },
+      { level: "info", port: "a", from: 1500, to: 9000 },
+    ]);
+    expect(log.at(-2)?.msg).toBe("another interface has the name, it is used now");
+    const [shown] = await ask(socket, "ports");
+    expect(shown).toMatchObject({ up: true, transitions: 2, recoveries: 1, probe: { mtu: 9000 } });
+    addon.worker.port(0, false, 9000);
+    addon.worker.port(0, true, 9000, true);
+    expect((await ask(socket, "ports"))[0]).toMatchObject({ up: true, transitions: 4, recoveries: 2 });
+    signals.emit("SIGTERM", "SIGTERM");
+    await ended;
+  });
+
+  it("tells of an MTU that changes, and warns when it is smaller than the port's", async () => {
+    const { addon, signals, log, socket, ended } = await start("switch", switchFile);
+    const before = log.length;
+    addon.worker.port(0, true, 1500);
+    expect(log.length).toBe(before);
+    addon.worker.port(0, true, 1400);
+    expect(log.at(-1)).toMatchObject({ level: "warn", port: "a", from: 1500, to: 1400, port_mtu: 1500 });
+    expect((await ask(socket, "ports"))[0]).toMatchObject({ mtu: 1500, interface_mtu: 1400, mtu_changes: 1 });
+    addon.worker.port(0, true, 4000);
+    expect(log.at(-1)).toMatchObject({ level: "info", from: 1400, to: 4000 });
+    signals.emit("SIGTERM", "SIGTERM");
+    await ended;
+  });
+
+  it("goes on with packet sockets where AF_XDP was its own choice and cannot be opened", async () => {
+    const { addon, signals, log, socket, ended } = await start("switch", switchFile, (fake) => {
+      fake.refuse = new Error("cannot bind to lo: Operation not supported");
+      fake.refuses = ({ switches }) => switches[0]?.ports[0]?.transmit === "af_xdp";
+    });
+    expect(addon.workers.map(({ calls }) => calls[0])).toEqual(["open", "open"]);
+    expect(addon.workers[0]?.calls.at(-1)).toBe("close");
+    expect(log.find(({ level }) => level === "warn")).toMatchObject({
+      msg: "af_xdp cannot be opened, af_packet instead",
+      port: "a",
+      reason: "cannot bind to lo: Operation not supported",
+    });
+    expect((await ask(socket, "ports"))[0]).toMatchObject({
+      transmit: "af_packet",
+      backend_reason: "af_xdp failed: cannot bind to lo: Operation not supported",
+    });
+    signals.emit("SIGTERM", "SIGTERM");
+    expect(await ended).toBe(0);
+  });
+
+  it("does not start where AF_XDP was asked for and cannot be opened", async () => {
+    const text = (folder: string) => switchFile(folder).replace("rate: 1Gbps,", "backend: af_xdp,");
+    const { addon, ended } = await start("switch", text, (fake) => {
+      fake.refuse = new Error("cannot bind to lo: Operation not supported");
+    });
+    await expect(ended).rejects.toThrow("Operation not supported");
+    expect(addon.workers).toHaveLength(1);
+  });
+
   it("shows what was counted since it was cleared", async () => {
     const { addon, signals, socket, ended } = await start("switch", switchFile);
     addon.worker.count(0, 100);
@@ -284,6 +345,28 @@ describe("a daemon", () => {
       message: "unknown request toString",
       hint: "known: status, counters, ports, switch, fdb, queue_pairs, clear",
     });
+    signals.emit("SIGTERM", "SIGTERM");
+    await ended;
+  });
+
+  it("answers nobody before it has started", async () => {
+    let folder = "";
+    let native: FakeAddon | undefined;
+    const starting = start(
+      "switch",
+      (path) => {
+        folder = path;
+        return switchFile(path);
+      },
+      (addon) => {
+        native = addon;
+        addon.slow = true;
+      },
+    );
+    await vi.waitFor(() => expect(ask(join(folder, "sw0.sock"), "ports")).rejects.toThrow("the daemon is starting"));
+    (native as FakeAddon).slow = false;
+    const { socket, signals, ended } = await starting;
+    expect(await ask(socket, "ports")).toHaveLength(1);
     signals.emit("SIGTERM", "SIGTERM");
     await ended;
   });

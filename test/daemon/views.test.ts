@@ -19,6 +19,8 @@ const port = (name: string, up = true) => ({
   rate: name === "a" ? 1e9 : 0,
   up,
   recoveries: 0,
+  interface_mtu: name === "a" ? 9000 : 1500,
+  mtu_changes: 0,
   receive: "af_packet" as const,
   transmit: name === "a" ? ("af_xdp" as const) : ("af_packet" as const),
   xdp_mode: null,
@@ -183,12 +185,12 @@ describe("of a switch", () => {
     const offloads = "tso gso tx rx txvlan rxvlan";
     expect(rows(kViews.ports, kSwitch)).toEqual([
       [
-        ["a", "veth-a", "-", "up", "02:00:00:00:00:01", "0", "1.000", "1500"],
+        ["a", "veth-a", "-", "up", "02:00:00:00:00:01", "0", "1.000", "1500 (interface 9000)"],
         ["b", "veth-b", "-", "down", "02:00:00:00:00:01", "0", "unlimited", "1500"],
       ],
       [
-        ["a", "veth", "10 Gb/s", "1500", "1/1", "-", "native, several buffers", offloads],
-        ["b", "unknown", "-", "-", "-", "-", "-", "-"],
+        ["a", "veth", "10 Gb/s", "1/1", "-", "native, several buffers", offloads],
+        ["b", "unknown", "-", "-", "-", "-", "-"],
       ],
       [
         ["a", "af_packet", "af_xdp", "a veth that is shaped"],
@@ -206,10 +208,9 @@ describe("of a switch", () => {
     const probe = { ...kHardware, mac_control };
     const ports = [{ ...port("a"), probe, mac_control, receive: "af_xdp" as const, xdp_mode: "native" as const }];
     const [, interfaces, backends, pfc] = rows(kViews.ports, { ports });
-    expect(interfaces?.[0]?.slice(1, 7)).toEqual([
+    expect(interfaces?.[0]?.slice(1, 6)).toEqual([
       "hardware (ice, 0000:03:00.0)",
       "100 Gb/s",
-      "1500",
       "1/1",
       "2048/256",
       "native, zero-copy, several buffers",

@@ -5,6 +5,7 @@ import { WeirError } from "../../src/config/error.js";
 import { diagnose, renderReport } from "../../src/doctor/diagnose.js";
 import { doctorSchema } from "../../src/doctor/report.js";
 import { thisSystem } from "../../src/doctor/system.js";
+import { kHardware, kVeth } from "../daemon/probes.js";
 import {
   capabilities,
   type FakeMachine,
@@ -37,7 +38,7 @@ function find(result: ReturnType<typeof diagnose>, id: string) {
   return check;
 }
 
-const interfaces = (...links: object[]) => ({ "ip -details -json link show": ok(JSON.stringify(links)) });
+const interfaces = (...links: object[]) => ({ "ip -json link show": ok(JSON.stringify(links)) });
 
 describe("diagnose", () => {
   it("finds nothing wrong with a healthy machine", () => {
@@ -170,6 +171,15 @@ describe("kernel and host", () => {
     expect(check("xdp-sockets").found).toContain("not in this kernel");
   });
 
+  it.each([
+    ["", "EPERM", "sockets allowed, programs not (EPERM)", "sends only"],
+    ["EPERM", "EPERM", "not allowed (EPERM)", "does not start; auto uses af_packet"],
+  ])("warns where AF_XDP is not allowed: sockets %j, programs %j", (xdp_sockets, xdp_programs, found, impact) => {
+    const { problems, check } = look({ probes: { lo: { ...kVeth, xdp_sockets, xdp_programs } } });
+    expect(problems).toEqual(["warning xdp-sockets"]);
+    expect(check("xdp-sockets")).toMatchObject({ found, impact: expect.stringContaining(impact) });
+  });
+
   it("warns of packet sockets that are not loaded, coarse timers and slow clocks", () => {
     const folder = "/sys/devices/system/clocksource/clocksource0";
     const { problems, check } = look({
@@ -203,43 +213,61 @@ describe("kernel and host", () => {
 });
 
 describe("network", () => {
-  it("says what to expect of PFC on every kind of interface", () => {
+  it("says of every kind of interface what it can do, what to expect of PFC, and which backend auto picks", () => {
     const { check, problems } = look({
-      programs: {
-        ...interfaces(
-          link("veth0", { linkinfo: { info_kind: "veth" } }),
-          link("tap0", { linkinfo: { info_kind: "tun" }, flags: ["BROADCAST", "UP", "NO-CARRIER"] }),
-          link("br0", { linkinfo: { info_kind: "bridge" } }),
-          link("ens1", { mtu: 9000 }),
-          link("eth0"),
-        ),
-        "ethtool -i ens1": ok("driver: ice\n"),
-        "ethtool -i eth0": ok("driver: virtio_net\n"),
-        "ethtool -k ens1": ok(
-          "tcp-segmentation-offload: on\n\ttx-tcp-segmentation: on\nlarge-receive-offload: off [fixed]\n",
-        ),
+      programs: interfaces(
+        link("veth0"),
+        link("tap0", { flags: ["BROADCAST", "UP", "NO-CARRIER"] }),
+        link("br0"),
+        link("ens1", { mtu: 9000 }),
+        link("eth0"),
+      ),
+      probes: {
+        veth0: kVeth,
+        tap0: { ...kVeth, kind: "tun", driver: "tun" },
+        br0: { ...kVeth, kind: "bridge", driver: "bridge", xdp_features: [] },
+        ens1: { ...kHardware, receive_queues: 16, mtu: 9000, offloads: { tso: true, gro: false } },
+        eth0: { ...kHardware, driver: "virtio_net" },
       },
     });
     expect(problems).toEqual([]);
     const found = (name: string) => check(`interface:${name}`).found;
-    expect(found("veth0")).toBe("veth, up, MTU 1500; offloads unknown; PFC: works, frames pass unchanged");
-    expect(found("tap0")).toContain("tun/tap, down");
-    expect(found("br0")).toContain("PFC: not to be expected, a bridge");
-    expect(found("ens1")).toContain(
-      "hardware (ice), up, MTU 9000; offloads on: tso; PFC: sending works, but most MACs",
+    expect(found("veth0")).toBe(
+      "veth, up, MTU 1500; offloads on: tso gso tx rx txvlan rxvlan; 1 receive queue; XDP: native, several buffers; " +
+        "PFC: works, a veth passes every frame; backend auto: af_packet (a veth without a rate: the kernel's super-frames " +
+        "and unfinished checksums pass whole); with a rate, or for weir nic: af_packet in, af_xdp out (a veth that is " +
+        "shaped: a packet socket's ring in is cheapest for its senders, AF_XDP out cheapest for Weir)",
     );
+    expect(found("tap0")).toContain("tap, down");
+    expect(found("br0")).toContain(
+      "PFC: not possible here, a Linux bridge drops MAC control frames; backend auto: af_packet (",
+    );
+    expect(found("ens1")).toContain("hardware (ice, 0000:03:00.0), up, MTU 9000; offloads on: tso; 16 receive queues;");
+    expect(found("ens1")).toContain("PFC: not to be expected here, most MACs");
+    expect(found("ens1")).toContain("for af_xdp: ethtool -L ens1 combined 1");
     expect(found("eth0")).toContain("bridges of hypervisors");
+    expect(found("eth0")).toContain("backend auto: af_xdp (zero-copy");
+  });
+
+  it("tells less of interfaces when the native core does not load", () => {
+    const { check } = look({
+      native: new WeirError("the native core does not load", { hint: "npm run build:native" }),
+      programs: interfaces(link("veth0")),
+      probes: { veth0: kVeth },
+    });
+    expect(check("interface:veth0")).toMatchObject({
+      status: "ok",
+      found: "up, MTU 1500; the native core would tell more",
+    });
+    expect(check("xdp-sockets").found).toContain("not tried");
   });
 
   it("warns of a bridge's member, a foreign XDP program, LRO and the NIC's own flow control", () => {
     const { check, problems } = look({
-      programs: {
-        ...interfaces(
-          link("veth1", { master: "br0", linkinfo: { info_kind: "veth", info_slave_kind: "bridge" } }),
-          link("ens2", { xdp: { mode: 1 } }),
-        ),
-        "ethtool -k ens2": ok("large-receive-offload: on\n"),
-        "ethtool -a ens2": ok("Pause parameters for ens2:\nAutonegotiate:\ton\nRX:\t\ton\nTX:\t\toff\n"),
+      programs: interfaces(link("veth1"), link("ens2")),
+      probes: {
+        veth1: { ...kVeth, master: "br0", master_kind: "bridge" },
+        ens2: { ...kHardware, xdp_attached: "native", offloads: { lro: true }, pause: { rx: true, tx: false } },
       },
     });
     expect(problems).toEqual(["warning interface:veth1", "warning interface:ens2"]);
@@ -250,17 +278,15 @@ describe("network", () => {
   });
 
   it("shows 32 interfaces and counts the rest", () => {
-    const many = Array.from({ length: 40 }, (_, i) => link(`veth${i}`, { linkinfo: { info_kind: "veth" } }));
+    const many = Array.from({ length: 40 }, (_, i) => link(`veth${i}`));
     const { result, check } = look({ programs: interfaces(...many) });
     expect(result.checks.filter(({ id }) => id.startsWith("interface:"))).toHaveLength(32);
     expect(check("interfaces").found).toBe("and 8 more, not looked at");
   });
 
   it("says so when ip does not tell", () => {
-    expect(look({ programs: { "ip -details -json link show": undefined } }).problems).toEqual(["warning interfaces"]);
-    expect(look({ programs: { "ip -details -json link show": ok("no JSON") } }).problems).toEqual([
-      "warning interfaces",
-    ]);
+    expect(look({ programs: { "ip -json link show": undefined } }).problems).toEqual(["warning interfaces"]);
+    expect(look({ programs: { "ip -json link show": ok("no JSON") } }).problems).toEqual(["warning interfaces"]);
   });
 
   it("finds rxe and who has UDP 4791", () => {

@@ -1,5 +1,8 @@
 /** A machine of the test's making; left alone it is healthy. */
+
 import type { ProgramOutput, System } from "../../src/doctor/system.js";
+import type { InterfaceProbe } from "../../src/native/types.js";
+import { kVeth } from "../daemon/probes.js";
 
 export interface FakeMachine {
   nodeVersion?: string;
@@ -10,6 +13,8 @@ export interface FakeMachine {
   folders?: Record<string, string[]>;
   /** By program and arguments; undefined: no such program. */
   programs?: Record<string, ProgramOutput | undefined>;
+  /** Interfaces as the native core sees them. */
+  probes?: Record<string, InterfaceProbe>;
   /** Not on PATH. */
   missing?: string[];
   native?: Error;
@@ -62,8 +67,10 @@ const kFiles = {
 const kPrograms = {
   "unshare --user --map-root-user --net true": ok(),
   "systemctl --version": ok("systemd 252 (252.39-1)\n"),
-  "ip -details -json link show": ok(JSON.stringify([link("lo", { flags: ["LOOPBACK", "UP", "LOWER_UP"] })])),
+  "ip -json link show": ok(JSON.stringify([link("lo", { flags: ["LOOPBACK", "UP", "LOWER_UP"] })])),
 };
+
+const kProbes = { lo: { ...kVeth, kind: "", driver: "", loopback: true } };
 
 export function machine(with_: FakeMachine = {}): System {
   const files: Record<string, string | undefined> = { ...kFiles, ...with_.files };
@@ -77,6 +84,7 @@ export function machine(with_: FakeMachine = {}): System {
     list: (path) => with_.folders?.[path] ?? [],
     find: (program) => (with_.missing?.includes(program) ? undefined : `/usr/bin/${program}`),
     run: (program, args) => programs[[program, ...args].join(" ")],
+    probe: (name) => (with_.native === undefined ? { ...kProbes, ...with_.probes }[name] : undefined),
     loadNative() {
       if (with_.native) throw with_.native;
     },

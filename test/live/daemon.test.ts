@@ -1,114 +1,11 @@
 /** Daemons between ordinary namespaces of this machine: the kernel's own ping crosses the switch, a NIC sends through it. */
-import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
-import { expect, it, onTestFinished, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
-import { LabNetwork } from "../../src/lab/veth.js";
 import { describeLive } from "./capability.js";
-import { folder, kRoot } from "./weir.js";
-
-const kHosts = ["a", "b"] as const;
-const kMacs = { a: 0x02_57_00_00_00_0a, b: 0x02_57_00_00_00_0b };
-
-/** Two hosts with addresses 10.66.0.1 and .2 on weir0, and the namespace of a switch with their links' other ends. */
-async function network(): Promise<LabNetwork> {
-  const built = await LabNetwork.create(
-    [
-      { name: "a", role: "host" },
-      { name: "b", role: "host" },
-      { name: "sw", role: "switch" },
-    ],
-    kHosts.map((host) => ({ from: host, to: "sw", mtu: 1500, fromMac: kMacs[host] })),
-  );
-  onTestFinished(() => built.close());
-  for (const [i, host] of kHosts.entries()) {
-    // Links of labs are without ARP: only what the lab sends is on them.
-    const lines = ["link set dev weir0 arp on multicast on", `address add 10.66.0.${i + 1}/24 dev weir0`];
-    await built.namespace(host).run("ip", ["-batch", "-"], `${lines.join("\n")}\n`);
-  }
-  return built;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
-interface Running {
-  child: ChildProcess;
-  finished: Promise<{ status: number | null; stderr: string }>;
-}
-
-/** In this process's own network namespace, where the test can reach its metrics; its ports are elsewhere. */
-function weir(...args: string[]): Running {
-  const child = spawn(process.execPath, ["--import", "tsx", join(kRoot, "src/cli/main.ts"), ...args], {
-    cwd: kRoot,
-    stdio: ["ignore", "ignore", "pipe"],
-  });
-  onTestFinished(() => void child.kill("SIGKILL"));
-  let stderr = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    stderr += text;
-  });
-  const finished = new Promise<{ status: number | null; stderr: string }>((resolve, reject) => {
-    child.on("error", reject).on("close", (status) => resolve({ status, stderr }));
-  });
-  return { child, finished };
-}
-
-interface Daemon extends Running {
-  socket: string;
-}
-
-/** Until it answers. */
-async function daemon(kind: "switch" | "nic", file: string, socket: string): Promise<Daemon> {
-  const running = weir(kind, "-c", file);
-  let ended: string | undefined;
-  void running.finished.then(({ status, stderr }) => {
-    ended = `ended with ${status}: ${stderr}`;
-  });
-  await vi.waitFor(async () => ended ?? (await ask(socket, "ports")), { timeout: 20_000, interval: 50 });
-  expect(ended).toBeUndefined();
-  return { ...running, socket };
-}
-
-async function startSwitch(net: LabNetwork, more = "", rate = "1Gbps") {
-  const path = folder();
-  const socket = join(path, "sw0.sock");
-  const port = await freePort();
-  const file = join(path, "switch.yaml");
-  const write = (extra: string) =>
-    writeFileSync(
-      file,
-      `name: sw0
-ports:
-${kHosts.map((host) => `  - { interface: ${host}, namespace: ${net.namespace("sw").path}, rate: ${rate} }`).join("\n")}
-control: ${socket}
-metrics: { port: ${port} }
-${extra}`,
-    );
-  write(more);
-  return { ...(await daemon("switch", file, socket)), write, file, url: `http://127.0.0.1:${port}` };
-}
-
-/** "30 packets transmitted, 30 received, 0% packet loss, time 311ms". */
-async function ping(net: LabNetwork, count: number): Promise<{ sent: number; received: number }> {
-  const { stdout } = await net.namespace("a").run("ping", ["-q", "-c", String(count), "-i", "0.01", "10.66.0.2"]);
-  const [, sent, received] = /(\d+) packets transmitted, (\d+) received/.exec(stdout) ?? [];
-  return { sent: Number(sent), received: Number(received) };
-}
-
-async function metric(url: string, series: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
-  const line = text.split("\n").find((candidate) => candidate.startsWith(`${series} `));
-  expect(line, `${series} in\n${text}`).toBeDefined();
-  return Number(line?.slice(series.length + 1));
-}
+import { type Daemon, daemon, kHosts, metric, network, ping, startSwitch, weir } from "./daemons.js";
+import { folder } from "./weir.js";
 
 describeLive("weir switch", () => {
   it("carries the kernel's traffic, learns where it comes from, and counts it for Prometheus", async () => {
@@ -142,7 +39,7 @@ describeLive("weir switch", () => {
       .trim()
       .split("\n")
       .map((line) => (JSON.parse(line) as { msg: string }).msg);
-    expect(messages).toEqual(["started", "stopping", "stopped"]);
+    expect(messages).toEqual(["backend chosen", "backend chosen", "started", "stopping", "stopped"]);
     expect(existsSync(socket)).toBe(false);
   });
 
@@ -151,7 +48,7 @@ describeLive("weir switch", () => {
     ["super-frames cut for shaped ports", "1Gbps", "gso_segmented"],
   ])("carries TCP intact with the kernel's offloads on: %s", async (_, rate, counter) => {
     const net = await network();
-    const { socket } = await startSwitch(net, "", rate);
+    const { socket } = await startSwitch(net, { port: `rate: ${rate}` });
     const bytes = 20_000_000;
     // Both ends make or hash the same bytes; the server prints the hash of what came.
     const server = `const c = require("node:crypto").createHash("sha256");

@@ -26,6 +26,7 @@ describeLive("a probe of interfaces", () => {
       "tuntap add t0 mode tap",
       "link set v0 address 02:57:00:00:00:0a up",
       "link set v1 up",
+      "address add 10.88.0.1/24 dev br0",
     );
     const home = readlinkSync("/proc/self/ns/net");
     const v0 = addon.probeInterface("v0", path);
@@ -38,12 +39,13 @@ describeLive("a probe of interfaces", () => {
       running: true,
       mtu: 9000,
       mac: 0x02_57_00_00_00_0a,
+      addressed: false,
       speed: 10e9,
       receive_queues: 1,
       xdp_attached: "none",
     });
     expect(addon.probeInterface("v1", path)).toMatchObject({ kind: "veth", master: "br0", master_kind: "bridge" });
-    expect(addon.probeInterface("br0", path)).toMatchObject({ kind: "bridge", up: false });
+    expect(addon.probeInterface("br0", path)).toMatchObject({ kind: "bridge", up: false, addressed: true });
     expect(addon.probeInterface("t0", path)).toMatchObject({ kind: "tun", driver: "tun" });
     expect(addon.probeInterface("lo", path)).toMatchObject({ kind: "", loopback: true, up: false });
     expect(addon.probeInterface("lo")).toMatchObject({ loopback: true, mtu: 65_536 });

@@ -118,6 +118,7 @@ describe("the registry", () => {
 
   it("tells occupancy and pauses of a switch, and the daemon's own state", async () => {
     const zeros = [0, 0, 0, 0, 0, 0, 0, 0];
+    const port = { device: "sw0", up: true, transitions: 0, interface_mtu: 9000, mtu_changes: 0 };
     const told = source([], {
       switchState: () => ({
         name: "sw0",
@@ -138,9 +139,9 @@ describe("the registry", () => {
         },
       }),
       ports: () => [
-        { device: "sw0", name: "a", up: false, transitions: 3, mac_control: { reaches: "yes" } },
-        { device: "sw0", name: "b", up: true, transitions: 0, mac_control: { reaches: "unlikely" } },
-        { device: "sw0", name: "c", up: true, transitions: 0, mac_control: { reaches: "unknown" } },
+        { ...port, name: "a", up: false, transitions: 3, mac_control: { reaches: "yes" } },
+        { ...port, name: "b", mtu_changes: 2, mac_control: { reaches: "unlikely" } },
+        { ...port, name: "c", interface_mtu: null, mac_control: { reaches: "unknown" } },
       ],
       reloads: () => ({ succeeded: 2, failed: 1 }),
     });
@@ -155,6 +156,9 @@ describe("the registry", () => {
     expect(series.get('weir_switch_fdb_entries{switch="sw0"}')).toBe(3);
     expect(series.get('weir_port_up{device="sw0",port="a"}')).toBe(0);
     expect(series.get('weir_port_transitions_total{device="sw0",port="a"}')).toBe(3);
+    expect(series.get('weir_port_mtu_bytes{device="sw0",port="b"}')).toBe(9000);
+    expect(series.get('weir_port_mtu_bytes{device="sw0",port="c"}')).toBeUndefined();
+    expect(series.get('weir_port_mtu_changes_total{device="sw0",port="b"}')).toBe(2);
     expect(series.get('weir_port_pfc_possible{device="sw0",port="a"}')).toBe(1);
     expect(series.get('weir_port_pfc_possible{device="sw0",port="b"}')).toBe(0);
     expect(series.get('weir_port_pfc_possible{device="sw0",port="c"}')).toBeUndefined();

@@ -1,0 +1,138 @@
+/** Daemons between ordinary namespaces of this machine: two hosts, a switch, and processes that run the command line. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { expect, onTestFinished, vi } from "vitest";
+import { ask } from "../../src/daemon/control_client.js";
+import { LabNetwork } from "../../src/lab/veth.js";
+import { folder, kRoot } from "./weir.js";
+
+export const kHosts = ["a", "b"] as const;
+const kMacs = { a: 0x02_57_00_00_00_0a, b: 0x02_57_00_00_00_0b };
+
+/** Two hosts with addresses 10.66.0.1 and .2 on weir0, and the namespace of a switch with their links' other ends. */
+export async function network(): Promise<LabNetwork> {
+  const built = await LabNetwork.create(
+    [
+      { name: "a", role: "host" },
+      { name: "b", role: "host" },
+      { name: "sw", role: "switch" },
+    ],
+    kHosts.map((host) => ({ from: host, to: "sw", mtu: 1500, fromMac: kMacs[host] })),
+  );
+  onTestFinished(() => built.close());
+  for (const [i, host] of kHosts.entries()) {
+    // Links of labs are without ARP: only what the lab sends is on them.
+    const lines = ["link set dev weir0 arp on multicast on", `address add 10.66.0.${i + 1}/24 dev weir0`];
+    await built.namespace(host).run("ip", ["-batch", "-"], `${lines.join("\n")}\n`);
+  }
+  return built;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+export interface Running {
+  child: ChildProcess;
+  /** What it has logged so far. */
+  log(): (Record<string, unknown> & { msg: string })[];
+  finished: Promise<{ status: number | null; stderr: string }>;
+}
+
+/** In this process's own network namespace, where the test can reach its metrics; its ports are elsewhere. */
+export function weir(...args: string[]): Running {
+  const child = spawn(process.execPath, ["--import", "tsx", join(kRoot, "src/cli/main.ts"), ...args], {
+    cwd: kRoot,
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  let stderr = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text;
+  });
+  const finished = new Promise<{ status: number | null; stderr: string }>((resolve, reject) => {
+    child.on("error", reject).on("close", (status) => resolve({ status, stderr }));
+  });
+  const log = () =>
+    stderr
+      .split("\n")
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as Record<string, unknown> & { msg: string });
+  return { child, log, finished };
+}
+
+export interface Daemon extends Running {
+  socket: string;
+}
+
+/** Until it answers. */
+export async function daemon(kind: "switch" | "nic", file: string, socket: string): Promise<Daemon> {
+  const running = weir(kind, "-c", file);
+  let ended: string | undefined;
+  void running.finished.then(({ status, stderr }) => {
+    ended = `ended with ${status}: ${stderr}`;
+  });
+  await vi.waitFor(async () => ended ?? (await ask(socket, "ports")), { timeout: 20_000, interval: 50 });
+  expect(ended).toBeUndefined();
+  return { ...running, socket };
+}
+
+interface SwitchOptions {
+  /** More of the file. */
+  more?: string;
+  /** Fields of each port. */
+  port?: string;
+  /** The ports, instead of one to each host. */
+  ports?: string[];
+}
+
+export async function startSwitch(
+  net: LabNetwork,
+  { more = "", port: fields = "rate: 1Gbps", ports }: SwitchOptions = {},
+) {
+  const path = folder();
+  const socket = join(path, "sw0.sock");
+  const port = await freePort();
+  const file = join(path, "switch.yaml");
+  const write = (extra: string) =>
+    writeFileSync(
+      file,
+      `name: sw0
+ports:
+${(ports ?? kHosts.map((host) => portOf(net, host, fields))).map((line) => `  - ${line}`).join("\n")}
+control: ${socket}
+metrics: { port: ${port} }
+${extra}`,
+    );
+  write(more);
+  return { ...(await daemon("switch", file, socket)), write, file, url: `http://127.0.0.1:${port}` };
+}
+
+/** A switch's port to a host, as its file has it. */
+export function portOf(net: LabNetwork, host: string, fields: string): string {
+  return `{ interface: ${host}, namespace: ${net.namespace("sw").path}, ${fields} }`;
+}
+
+/** "30 packets transmitted, 30 received, 0% packet loss, time 311ms". */
+export async function ping(
+  net: LabNetwork,
+  count: number,
+  to = "10.66.0.2",
+): Promise<{ sent: number; received: number }> {
+  const { stdout } = await net.namespace("a").run("ping", ["-q", "-c", String(count), "-i", "0.01", to]);
+  const [, sent, received] = /(\d+) packets transmitted, (\d+) received/.exec(stdout) ?? [];
+  return { sent: Number(sent), received: Number(received) };
+}
+
+export async function metric(url: string, series: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const line = text.split("\n").find((candidate) => candidate.startsWith(`${series} `));
+  expect(line, `${series} in\n${text}`).toBeDefined();
+  return Number(line?.slice(series.length + 1));
+}
