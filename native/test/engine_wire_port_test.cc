@@ -142,7 +142,7 @@ TEST_CASE("wire port: what the port does not take yet is kept, in order, and fre
     const PacketId id = pool.allocate();
     pool[id].length = 100;
     pool.data(id)[0] = i;
-    w.port->send(w.pool, id);
+    w.port->send(pool, id);
   }
   uint8_t expected = 0;
   while (expected < 10) {
