@@ -7,7 +7,6 @@
 
 #include <array>
 #include <cstring>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,29 +14,13 @@
 #include "io/af_packet.h"
 #include "io/bpf.h"
 #include "io/xdp_program.h"
-#include "test/live_wire.h"
+#include "test/live_xdp.h"
 #include "test/xdp_receiver.h"
 
 using namespace weir;
 using namespace weir::test;
 
 namespace {
-
-// Like live(), but only where BPF programs may be attached too.
-void live_xdp(const std::function<void(Wire&)>& body) {
-  live([&](Wire& wire) {
-    try {
-      XdpProgram program({});
-    } catch (const NativeError& error) {
-      INFO(error.what(), "\n", error.hint);
-      REQUIRE((error.code == "EPERM" || error.code == "ENOSYS"));
-      std::printf("SKIPPED: XDP live test: %s\n", error.what());
-      MESSAGE("SKIPPED: ", error.what());
-      return;
-    }
-    body(wire);
-  });
-}
 
 int index_of(const char* interface) { return static_cast<int>(::if_nametoindex(interface)); }
 
