@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cassert>
 #include <cerrno>
 #include <cstring>
 
@@ -186,7 +185,7 @@ void AfXdpPort::refill() {
   for (; count < room; ++count) {
     const PacketId id = pool_.allocate();
     if (id == kNoPacket) break;
-    pool_[id].keeper = number_;
+    umem_.lend(id, number_);
     fill_ring_[count] = umem_.address(id);
   }
   if (count > 0) fill_ring_.submit(count);
@@ -257,8 +256,7 @@ uint32_t AfXdpPort::gather(uint32_t index, uint32_t waiting, PacketId& packet, u
   for (uint32_t i = index; i < end; ++i) {
     const xdp_desc& piece = receive_ring_[i];
     const PacketId id = umem_.packet_at(piece.addr);
-    assert(pool_[id].keeper == number_);
-    pool_[id].keeper = 0;
+    umem_.take_back(id, number_);
     if (i == index && fits) {
       packet = id;
     } else {
@@ -289,10 +287,14 @@ size_t AfXdpPort::transmit(std::span<const TxFrame> frames) {
   size_t done = 0;
   for (; done < frames.size(); ++done) {
     const TxFrame& frame = frames[done];
+    if (!umem_.holds(frame.packet)) {  // a long one: AF_XDP does not take super-frames
+      ++losses_.transmit_errors;
+      pool_.free(frame.packet);
+      continue;
+    }
     const uint32_t pieces = frame.length <= first_room ? 1 : 1 + (frame.length - first_room + chunk - 1) / chunk;
     if (used + pieces > room) break;
-    assert(pool_[frame.packet].keeper == 0);
-    pool_[frame.packet].keeper = number_;
+    umem_.lend(frame.packet, number_);
     const uint64_t address = umem_.address(frame.packet);
     xdp_desc& desc = transmit_ring_[used++];
     desc = {address + Umem::kHeadroom, std::min(frame.length, first_room), pieces > 1 ? kPacketContinues : 0};
@@ -327,8 +329,7 @@ void AfXdpPort::collect() {
     const PacketId id = umem_.packet_at(address);
     // The pieces of a frame complete together; the first stands for all.
     if (address - umem_.address(id) >= umem_.chunk()) continue;
-    assert(pool_[id].keeper == number_);
-    pool_[id].keeper = 0;
+    umem_.take_back(id, number_);
     pool_.free(id);
   }
   if (count > 0) completion_ring_.consume(count);

@@ -20,7 +20,8 @@ Umem::Umem(PacketMemory& memory, PacketPool& pool)
       pool_(pool),
       bytes_(memory.bytes().data()),
       stride_(memory.shape().stride),
-      chunk_(std::min(stride_, kLargestChunk)) {}
+      chunk_(std::min(stride_, kLargestChunk)),
+      lent_(memory.shape().count) {}
 
 uint8_t Umem::add_port() {
   if (ports_ == UINT8_MAX) {
@@ -49,8 +50,8 @@ void Umem::share(int socket, sockaddr_xdp& address) {
 uint32_t Umem::reclaim(uint8_t number) {
   uint32_t count = 0;
   for (PacketId id = 0; id < memory_.shape().count; ++id) {
-    if (pool_[id].keeper != number) continue;
-    pool_[id].keeper = 0;
+    if (lent_[id] != number) continue;
+    take_back(id, number);
     pool_.free(id);
     ++count;
   }

@@ -2,12 +2,13 @@
 // namespace they are: a frame that came in by one port leaves by another from where it lies.
 //
 // Ownership of a packet: the pool's free list -> port (fill ring) -> kernel -> port (receive ring) -> whoever takes it -> port
-// (transmit ring) -> kernel -> port (completion ring) -> free list. While it is in one of the rings or in the kernel,
-// Packet::keeper names the port; everywhere else it is 0, and debug builds assert that.
+// (transmit ring) -> kernel -> port (completion ring) -> free list. While it is in a fill or transmit ring or in the kernel it is
+// noted which port lent it; debug builds assert that it is nobody's before, and that port's afterwards.
 #pragma once
 
 #include <linux/if_xdp.h>
 
+#include <cassert>
 #include <cstdint>
 #include <vector>
 
@@ -31,12 +32,22 @@ class Umem {
   uint32_t chunk() const { return chunk_; }
   // Whether a frame may need more than one chunk.
   bool multi_buffer() const { return stride_ > chunk_; }
+  bool holds(PacketId id) const { return id < lent_.size(); }
   uint64_t address(PacketId id) const { return uint64_t{id} * stride_; }
   uint8_t* at(uint64_t address) const { return bytes_ + address; }
   PacketId packet_at(uint64_t address) const { return static_cast<PacketId>(address / stride_); }
 
-  // Number of a new port, from 1: what Packet::keeper says.
+  // Number of a new port, from 1.
   uint8_t add_port();
+  // The kernel gets a packet from the port `number`, or gives it back.
+  void lend(PacketId id, uint8_t number) {
+    assert(lent_[id] == 0);
+    lent_[id] = number;
+  }
+  void take_back(PacketId id, [[maybe_unused]] uint8_t number) {
+    assert(lent_[id] == number);
+    lent_[id] = 0;
+  }
   // Makes the memory known to a new socket, by registering it or by naming a socket that has done so in `address`.
   // Throws NativeError.
   void share(int socket, sockaddr_xdp& address);
@@ -53,6 +64,7 @@ class Umem {
   uint32_t stride_;
   uint32_t chunk_;
   uint8_t ports_ = 0;
+  std::vector<uint8_t> lent_;  // by packet: the number of the port, 0 for none
   std::vector<int> members_;
 };
 

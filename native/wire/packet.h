@@ -1,11 +1,10 @@
 // The packet descriptor, the memory of descriptors and bytes, and the pool by which a worker hands them out.
 //
 // Ownership: a PacketId is owned by exactly one place at a time (a queue, a link, a transmit batch, the kernel: see
-// Packet::keeper). Whoever holds it either passes it on or calls PacketPool::free once. In simulation packets have their
+// io/umem.h). Whoever holds it either passes it on or calls PacketPool::free once. In simulation packets have their
 // headers only, and the same code runs.
 #pragma once
 
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -69,7 +68,6 @@ struct alignas(64) Packet {
   uint8_t priority = 0;    // 0..7, from the device's priority map
   uint8_t pfc_enable = 0;  // kind pfc, made by a device: priorities that the frame speaks of ...
   uint8_t pfc_xoff = 0;    // ... and which of them it stops; the others it starts again
-  uint8_t keeper = 0;      // while the kernel has it (AF_XDP): the number of the port that lent it, from 1; else 0
   PacketMeta meta;
   Time departs = 0;  // while a device holds it after picking it: when its last bit leaves
 
@@ -164,7 +162,6 @@ class PacketPool {
     return other;
   }
   void free(PacketId id) {
-    assert((*this)[id].keeper == 0);
     FreeList& list = id - short_.first < short_.count ? short_ : id - long_.first < long_.count ? long_ : foreign_;
     (*this)[id].next = list.head;
     list.head = id;
@@ -215,7 +212,6 @@ class PacketPool {
     } else {
       return kNoPacket;
     }
-    assert((*this)[id].keeper == 0);
     (*this)[id].next = kNoPacket;
     --list.available;
     return id;
