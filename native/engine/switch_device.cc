@@ -81,11 +81,6 @@ PacketId SwitchDevice::admit(uint16_t port, const RxFrame& frame) {
   packet.length = frame.data == pool_.data(id) && !frame.vlan_stripped ? frame.length : copy_frame(frame, pool_.data(id));
   packet.offload = frame.offload;
   if (frame.vlan_stripped) packet.offload.checksum_start = static_cast<uint16_t>(packet.offload.checksum_start + kVlanTag);
-  // XDP does not tell of a checksum that the sender left to its interface.
-  const PortConfig& config = config_.ports[port];
-  if (config.offloads && config.receive == Backend::af_xdp) {
-    infer_partial_checksum(pool_.data(id), packet.length, packet.offload);
-  }
   if (packet.offload.pending() && !check_offload(pool_.data(id), packet.length, packet.offload)) {
     ++counters.rx_packets;
     ++counters.drop_offload_refused;
@@ -93,6 +88,15 @@ PacketId SwitchDevice::admit(uint16_t port, const RxFrame& frame) {
     return kNoPacket;
   }
   return id;
+}
+
+// XDP does not tell of a checksum that the sender left to its interface. RoCEv2 has none, as a rule, and costs next to nothing.
+void SwitchDevice::look_for_checksum(uint16_t port, PacketId id) {
+  Packet& packet = pool_[id];
+  const uint8_t* bytes = pool_.data(id);
+  if (packet.meta.bth_offset != 0 && load_be16(bytes + packet.meta.bth_offset - 2) == 0) return;
+  const PortConfig& config = config_.ports[port];
+  if (config.offloads && config.receive == Backend::af_xdp) infer_partial_checksum(bytes, packet.length, packet.offload);
 }
 
 void SwitchDevice::accept(uint16_t port, const RxFrame& frame) {
@@ -109,6 +113,7 @@ void SwitchDevice::accept(uint16_t port, const RxFrame& frame) {
     if ((packet.meta.destination_mac & ~0xfull) == 0x0180c2000000) {
       punted_.push(index_, port, at, std::span(pool_.data(id), packet.length));
     }
+    look_for_checksum(port, id);
     switch_.receive(at, port, id);
     return;
   }

@@ -35,6 +35,7 @@ class SwitchDevice final : public Device {
   void live_until(Time horizon);
   void accept(uint16_t port, const RxFrame& frame);
   PacketId admit(uint16_t port, const RxFrame& frame);
+  void look_for_checksum(uint16_t port, PacketId id);
   void write_bytes(PacketId id);
 
   SwitchDeviceConfig config_;

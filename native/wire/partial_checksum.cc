@@ -9,12 +9,18 @@
 namespace weir {
 
 bool infer_partial_checksum(const uint8_t* frame, uint32_t length, Offload& offload) {
-  const uint32_t l3 = network_offset(frame, length);
+  uint32_t l3 = kEthernetHeader;
   if (l3 + kIpv4Header + kUdpHeader > length) return false;
+  uint16_t ethertype = load_be16(frame + l3 - 2);
+  if (ethertype != kEthertypeIpv4 && ethertype != kEthertypeIpv6) {
+    l3 = network_offset(frame, length);
+    if (l3 + kIpv4Header + kUdpHeader > length) return false;
+    ethertype = load_be16(frame + l3 - 2);
+    if (ethertype != kEthertypeIpv4 && ethertype != kEthertypeIpv6) return false;
+  }
   const uint8_t* ip = frame + l3;
-  const uint16_t ethertype = load_be16(ip - 2);
-  const bool ipv4 = ethertype == kEthertypeIpv4 && ip[0] >> 4 == 4;
-  if (!ipv4 && (ethertype != kEthertypeIpv6 || ip[0] >> 4 != 6)) return false;
+  const bool ipv4 = ethertype == kEthertypeIpv4;
+  if (ip[0] >> 4 != (ipv4 ? 4 : 6)) return false;
   const uint8_t protocol = ip[ipv4 ? 9 : 6];
   if (protocol != kProtocolTcp && protocol != kProtocolUdp) return false;
   const uint32_t header = ip_header_length(ip);
