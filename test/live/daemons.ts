@@ -87,7 +87,7 @@ export async function daemon(
   void running.finished.then(({ status, stderr }) => {
     ended = `ended with ${status}: ${stderr}`;
   });
-  await vi.waitFor(async () => ended ?? (await ask(socket, "ports")), { timeout: 20_000, interval: 50 });
+  await vi.waitFor(async () => ended ?? (await ask(socket, "ports")), { timeout: 40_000, interval: 50 });
   expect(ended).toBeUndefined();
   return { ...running, socket };
 }
