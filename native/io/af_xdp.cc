@@ -143,7 +143,7 @@ void AfXdpPort::map_rings() {
 void AfXdpPort::close() {
   if (socket_ >= 0) {
     overrun_before_ = losses().receive_overrun;
-    losses_.transmit_errors += transmit_ring_.unread();
+    if (transmit_ring_.mapped()) losses_.transmit_errors += transmit_ring_.unread();
   }
   program_.reset();
   if (socket_ >= 0) {

@@ -72,7 +72,13 @@ function checkXdp(there: boolean, probe: InterfaceProbe | undefined): Check {
           "backend af_xdp sends only, and `receive: af_xdp` does not start",
         ]
       : [`not allowed (${sockets})`, "backend af_xdp does not start; auto uses af_packet"];
-  return { ...check, status: "warning", found, impact, remedy: "root, or CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF" };
+  return {
+    ...check,
+    status: "warning",
+    found,
+    impact,
+    remedy: "root, or CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF and CAP_PERFMON",
+  };
 }
 
 function checkSlices(release: string, short: boolean): Check {

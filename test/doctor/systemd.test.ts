@@ -25,7 +25,7 @@ describe.each(units)("%s", (unit) => {
     expect(setting("AmbientCapabilities")).toEqual(["CAP_NET_RAW"]);
     expect(setting("CapabilityBoundingSet")).toEqual(["CAP_NET_RAW"]);
     expect(setting("NoNewPrivileges")).toEqual(["yes"]);
-    expect(setting("RestrictAddressFamilies")).toEqual(["AF_PACKET AF_UNIX AF_INET AF_INET6 AF_NETLINK"]);
+    expect(setting("RestrictAddressFamilies")).toEqual(["AF_PACKET AF_XDP AF_UNIX AF_INET AF_INET6 AF_NETLINK"]);
     // V8 makes code at run time.
     expect(setting("MemoryDenyWriteExecute")).toEqual([]);
   });

@@ -143,56 +143,60 @@ describeLive("weir switch", () => {
 });
 
 describeLive("weir nic", () => {
-  it("sends through the switch to another, which misses nothing, and answers ARP for its own address", async () => {
-    const net = await network();
-    const bridge = await startSwitch(net);
-    const path = folder();
-    const nic = (name: "a" | "b", peer: "a" | "b", traffic: string) => {
-      const file = join(path, `${name}.yaml`);
-      const address = (host: "a" | "b") => `10.77.0.${kHosts.indexOf(host) + 1}`;
-      writeFileSync(
-        file,
-        `name: roce-${name}
+  it.each(["auto", "af_xdp"])(
+    "sends through the switch to another, which misses nothing, and answers ARP: backend %s",
+    async (backend) => {
+      const net = await network();
+      const bridge = await startSwitch(net);
+      const path = folder();
+      const nic = (name: "a" | "b", peer: "a" | "b", traffic: string) => {
+        const file = join(path, `${name}.yaml`);
+        const address = (host: "a" | "b") => `10.77.0.${kHosts.indexOf(host) + 1}`;
+        writeFileSync(
+          file,
+          `name: roce-${name}
 interface: weir0
 namespace: ${net.namespace(name).path}
 address: ${address(name)}
 rate: 1Gbps
+backend: ${backend}
 peers: [{ name: peer, address: ${address(peer)}, mac: "02:57:00:00:00:0${peer}" }]
 queue_pairs: [{ name: qp, peer: peer, ${traffic} }]
 metrics: false
 control: ${join(path, `${name}.sock`)}
 `,
+        );
+        return daemon("nic", file, join(path, `${name}.sock`));
+      };
+      const receiver = await nic("b", "a", "remote_qpn: 0x11");
+      const sender = await nic("a", "b", "send: { message: 100KB, bytes: 2MB, rate: 20Mbps }");
+      const own = async (at: Daemon, counter: string) =>
+        (await ask(at.socket, "counters")).counters.find(({ name, labels }) => name === counter && "flow" in labels)
+          ?.value;
+      await vi.waitFor(async () => expect((await ask(sender.socket, "queue_pairs"))[0]?.state).toBe("finished"), {
+        timeout: 20_000,
+        interval: 100,
+      });
+      // 2 MB in packets of 1024 bytes; a message of 100 KB ends in a shorter one.
+      const packets = 20 * Math.ceil(100_000 / 1024);
+      expect(await own(sender, "tx_packets")).toBe(packets);
+      await vi.waitFor(async () => expect(await own(receiver, "rx_packets")).toBe(packets), { timeout: 5000 });
+      expect(await own(receiver, "rx_bytes")).toBe(2e6);
+      const { counters } = await ask(bridge.socket, "counters");
+      const queue = counters.find(
+        ({ name, labels }) => name === "queue_packets" && labels.port === "b" && labels.priority === "3",
       );
-      return daemon("nic", file, join(path, `${name}.sock`));
-    };
-    const receiver = await nic("b", "a", "remote_qpn: 0x11");
-    const sender = await nic("a", "b", "send: { message: 100KB, bytes: 2MB, rate: 20Mbps }");
-    const own = async (at: Daemon, counter: string) =>
-      (await ask(at.socket, "counters")).counters.find(({ name, labels }) => name === counter && "flow" in labels)
-        ?.value;
-    await vi.waitFor(async () => expect((await ask(sender.socket, "queue_pairs"))[0]?.state).toBe("finished"), {
-      timeout: 20_000,
-      interval: 100,
-    });
-    // 2 MB in packets of 1024 bytes; a message of 100 KB ends in a shorter one.
-    const packets = 20 * Math.ceil(100_000 / 1024);
-    expect(await own(sender, "tx_packets")).toBe(packets);
-    await vi.waitFor(async () => expect(await own(receiver, "rx_packets")).toBe(packets), { timeout: 5000 });
-    expect(await own(receiver, "rx_bytes")).toBe(2e6);
-    const { counters } = await ask(bridge.socket, "counters");
-    const queue = counters.find(
-      ({ name, labels }) => name === "queue_packets" && labels.port === "b" && labels.priority === "3",
-    );
-    expect(queue?.value).toBe(packets);
-    // Nobody answers at that address, but the kernel next door learns whose it is.
-    const host = net.namespace("a");
-    await host.run("ip", ["route", "add", "10.77.0.2/32", "dev", "weir0"]);
-    await host.run("ping", ["-q", "-c", "1", "-W", "1", "10.77.0.2"]).catch(() => {});
-    const { stdout } = await host.run("ip", ["neighbour", "show", "10.77.0.2"]);
-    expect(stdout).toContain("lladdr 02:57:00:00:00:0b");
-    for (const { child, finished } of [sender, receiver]) {
-      child.kill("SIGTERM");
-      expect((await finished).status).toBe(0);
-    }
-  });
+      expect(queue?.value).toBe(packets);
+      // Nobody answers at that address, but the kernel next door learns whose it is.
+      const host = net.namespace("a");
+      await host.run("ip", ["route", "add", "10.77.0.2/32", "dev", "weir0"]);
+      await host.run("ping", ["-q", "-c", "1", "-W", "1", "10.77.0.2"]).catch(() => {});
+      const { stdout } = await host.run("ip", ["neighbour", "show", "10.77.0.2"]);
+      expect(stdout).toContain("lladdr 02:57:00:00:00:0b");
+      for (const { child, finished } of [sender, receiver]) {
+        child.kill("SIGTERM");
+        expect((await finished).status).toBe(0);
+      }
+    },
+  );
 });

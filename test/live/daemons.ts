@@ -46,8 +46,12 @@ export interface Running {
 }
 
 /** In this process's own network namespace, where the test can reach its metrics; its ports are elsewhere. */
-export function weir(...args: string[]): Running {
-  const child = spawn(process.execPath, ["--import", "tsx", join(kRoot, "src/cli/main.ts"), ...args], {
+export const weir = (...args: string[]): Running => weirAs([], ...args);
+
+/** The same with `as` in front of the command: nsenter, setpriv and their options. */
+function weirAs(as: readonly string[], ...args: string[]): Running {
+  const [program = "", ...rest] = [...as, process.execPath, "--import", "tsx", join(kRoot, "src/cli/main.ts"), ...args];
+  const child = spawn(program, rest, {
     cwd: kRoot,
     stdio: ["ignore", "ignore", "pipe"],
   });
@@ -72,13 +76,18 @@ export interface Daemon extends Running {
 }
 
 /** Until it answers. */
-export async function daemon(kind: "switch" | "nic", file: string, socket: string): Promise<Daemon> {
-  const running = weir(kind, "-c", file);
+export async function daemon(
+  kind: "switch" | "nic",
+  file: string,
+  socket: string,
+  as: readonly string[] = [],
+): Promise<Daemon> {
+  const running = weirAs(as, kind, "-c", file);
   let ended: string | undefined;
   void running.finished.then(({ status, stderr }) => {
     ended = `ended with ${status}: ${stderr}`;
   });
-  await vi.waitFor(async () => ended ?? (await ask(socket, "ports")), { timeout: 20_000, interval: 50 });
+  await vi.waitFor(async () => ended ?? (await ask(socket, "ports")), { timeout: 40_000, interval: 50 });
   expect(ended).toBeUndefined();
   return { ...running, socket };
 }

@@ -1,13 +1,14 @@
 /** What happens to interfaces while a switch runs on them, on every backend: the rest goes on, and the daemon tells. */
-import { symlinkSync, unlinkSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
 import { NetworkNamespace } from "../../src/lab/namespace.js";
 import type { LabNetwork } from "../../src/lab/veth.js";
-import { describeLive } from "./capability.js";
-import { metric, network, ping, portOf, startSwitch } from "./daemons.js";
-import { folder } from "./weir.js";
+import { describeLive, describeUnless, liveObstacle } from "./capability.js";
+import { daemon, metric, network, ping, portOf, startSwitch } from "./daemons.js";
+import { folder, kRoot } from "./weir.js";
 
 const kBackends = [
   ["af_packet", "backend: af_packet"],
@@ -118,5 +119,40 @@ describeLive("interfaces of a running switch", () => {
       "interface is up again",
       "another interface has the name, it is used now",
     ]);
+  });
+});
+
+/** What the systemd units give, and less memory to lock than AF_XDP takes. */
+const kNetRawOnly = [
+  ...["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all,+net_raw"],
+  ...["--inh-caps=-all,+net_raw", "--ambient-caps=-all,+net_raw"],
+  ...["prlimit", "--memlock=65536", "env", "HOME=/nonexistent"],
+];
+
+/** Why no such process can run here; undefined if it can. */
+function netRawObstacle(): string | undefined {
+  const [program = "", ...args] = [...kNetRawOnly, "test", "-r", join(kRoot, "src/cli/main.ts")];
+  const { status, stderr, error } = spawnSync(program, args, { encoding: "utf8" });
+  if (error !== undefined) return error.message;
+  return status === 0 ? undefined : `${stderr.trim() || "this folder is not readable"} (as an ordinary user)`;
+}
+
+describeUnless(liveObstacle() ?? netRawObstacle(), "a switch with CAP_NET_RAW alone", () => {
+  it("finds out that it cannot have AF_XDP, says so, and carries traffic by packet sockets", async () => {
+    const net = await network();
+    const path = folder();
+    const file = join(path, "switch.yaml");
+    const socket = join(path, "sw0.sock");
+    const ports = ["a", "b"].map((name) => `{ interface: ${name}, rate: 1Gbps }`);
+    writeFileSync(file, `name: sw0\nports: [${ports.join(", ")}]\nmetrics: false\ncontrol: ${socket}\n`);
+    const as = ["nsenter", `--net=${net.namespace("sw").path}`, "--", ...kNetRawOnly];
+    const { log } = await daemon("switch", file, socket, as);
+    expect(log().filter(({ msg }) => msg === "af_xdp cannot be opened, af_packet instead")).toHaveLength(2);
+    expect(await port(socket, "a")).toMatchObject({
+      transmit: "af_packet",
+      backend_reason: expect.stringMatching(/^af_xdp failed: cannot register packet memory/),
+      probe: { xdp_sockets: "", xdp_programs: "EPERM" },
+    });
+    await works(net);
   });
 });
