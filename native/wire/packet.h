@@ -73,11 +73,12 @@ struct alignas(64) Packet {
   PacketMeta meta;
   Time departs = 0;  // while a device holds it after picking it: when its last bit leaves
 
-  // What *this = Packet{} does, which GCC makes a `rep stos`: that takes 15 ns to begin.
+  // What *this = Packet{} does. Of that, and of any loop, GCC makes a `rep stos`, which takes 15 ns to begin.
   void reset() {
-    typedef uint64_t Block __attribute__((vector_size(16), may_alias));
+    typedef uint64_t Block __attribute__((vector_size(32), may_alias));
+    static_assert(sizeof(Packet) == 4 * sizeof(Block));
     Block* const blocks = reinterpret_cast<Block*>(this);
-    for (size_t i = 0; i < sizeof(Packet) / sizeof(Block); ++i) blocks[i] = Block{};
+    blocks[0] = blocks[1] = blocks[2] = blocks[3] = Block{};
     next = kNoPacket;
   }
 };
