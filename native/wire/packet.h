@@ -179,6 +179,8 @@ class PacketPool {
     --foreign_.available;
     return id;
   }
+  // The slice that a packet of the memory belongs to.
+  uint32_t slice_of(PacketId id) const { return id < first_long_id_ ? id / short_.count : (id - first_long_id_) / long_.count; }
   Packet& operator[](PacketId id) { return packets_[id]; }
   const Packet& operator[](PacketId id) const { return packets_[id]; }
   uint8_t* data(PacketId id) {
