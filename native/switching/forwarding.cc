@@ -9,11 +9,15 @@ namespace weir {
 uint64_t Forwarding::pin_key(uint64_t source, uint64_t destination) { return 2ull << 60 | mix(mix(source) ^ destination) >> 4; }
 
 Forwarding::Forwarding(uint32_t capacity, bool learning, Time ageing, uint64_t hash_seed)
-    : table_(std::bit_ceil(capacity < kProbes ? kProbes : capacity)),
-      mask_(table_.size() - 1),
-      hash_seed_(hash_seed),
-      ageing_(ageing),
-      learning_(learning) {}
+    : table_(std::bit_ceil(capacity < kProbes ? kProbes : capacity)), mask_(table_.size() - 1), hash_seed_(hash_seed) {
+  reconfigure(learning, ageing);
+}
+
+void Forwarding::reconfigure(bool learning, Time ageing) {
+  learning_ = learning;
+  ageing_ = ageing;
+  telling_shift_ = std::bit_width(static_cast<uint64_t>(ageing) / 8 + 1) - 1;
+}
 
 const Forwarding::Entry* Forwarding::probe(Time now, uint64_t key, uint64_t slot) const {
   for (uint32_t i = 0; i < kProbes; ++i, slot = (slot + 1) & mask_) {
@@ -91,6 +95,24 @@ bool Forwarding::learn_anew(Time now, const PacketMeta& meta, uint16_t port) {
   if (entry == nullptr) return false;
   *entry = {key, now + ageing_, port, 0};
   return true;
+}
+
+bool Forwarding::is_news(Time now, const PacketMeta& meta, uint16_t port) const {
+  if (is_group(meta.source_mac)) return false;
+  const Entry* entry = find(now, key_of(kLearned, meta.source_mac, meta.vlan()));
+  return entry == nullptr || entry->first_port != port || entry->ports != telling_period(now);
+}
+
+void Forwarding::told(Time now, const PacketMeta& meta) {
+  Entry* entry = place(now, key_of(kLearned, meta.source_mac, meta.vlan()));
+  if (entry != nullptr) entry->ports = telling_period(now);
+}
+
+void Forwarding::hear(Time now, Time at, uint64_t mac, uint16_t vlan, uint16_t port) {
+  const uint64_t key = key_of(kLearned, mac, vlan);
+  Entry* entry = place(now, key);
+  if (entry == nullptr || (entry->key == key && entry->expires > at + ageing_)) return;
+  *entry = {key, at + ageing_, port, 0};
 }
 
 int Forwarding::choose(Group group, uint32_t flow_hash) const {

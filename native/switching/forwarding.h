@@ -21,10 +21,7 @@ class Forwarding {
   // `capacity`: entries, rounded up to a power of two. `ageing`: ns after which a learned address is forgotten.
   Forwarding(uint32_t capacity, bool learning, Time ageing, uint64_t hash_seed);
 
-  void reconfigure(bool learning, Time ageing) {
-    learning_ = learning;
-    ageing_ = ageing;
-  }
+  void reconfigure(bool learning, Time ageing);
   // A static entry for every VLAN; not aged. Returns false when the table has no room near the hash.
   bool add_static(uint64_t mac, std::span<const uint16_t> ports);
   // Static entries for a row of addresses: group_of[i] is the position of the group of `first_mac` + i, or kNoGroup. Found
@@ -45,6 +42,11 @@ class Forwarding {
     first.first_port = port;
     return true;
   }
+  // Shards (switching/shard.h) tell each other what they learn: what is new, and what they told an eighth of the ageing time ago.
+  bool is_news(Time now, const PacketMeta& meta, uint16_t port) const;
+  void told(Time now, const PacketMeta& meta);
+  // What another shard saw at `at`. Nothing happens when it was seen here since then.
+  void hear(Time now, Time at, uint64_t mac, uint16_t vlan, uint16_t port);
   // Egress port or kUnknown. Group addresses are unknown.
   int lookup(Time now, const PacketMeta& meta) const {
     if (is_group(meta.destination_mac)) return kUnknown;
@@ -63,7 +65,8 @@ class Forwarding {
     uint64_t key = 0;
     Time expires = 0;  // 0 = never used; kNever = static
     uint32_t first_port = 0;
-    uint32_t ports = 0;  // how many next hops from first_port on, in ports_; learned entries have their port in first_port
+    uint32_t ports = 0;  // how many next hops from first_port on, in ports_; learned entries have their port in first_port, and
+                         // here when others were told
   };
   std::span<const Entry> entries() const { return table_; }
   std::span<const uint16_t> entry_ports(const Entry& entry) const;
@@ -90,6 +93,7 @@ class Forwarding {
   }
   const Entry* probe(Time now, uint64_t key, uint64_t slot) const;
   Entry* place(Time now, uint64_t key);
+  uint32_t telling_period(Time now) const { return static_cast<uint32_t>(now >> telling_shift_); }
   bool learn_anew(Time now, const PacketMeta& meta, uint16_t port);
   int route(Time now, const PacketMeta& meta) const;
 
@@ -107,8 +111,9 @@ class Forwarding {
   std::vector<Group> groups_;
   uint64_t mask_;
   uint64_t hash_seed_;
-  Time ageing_;
-  bool learning_;
+  Time ageing_ = 0;
+  int telling_shift_ = 0;  // what was learned is told to other shards once in each period of 2^shift ns
+  bool learning_ = false;
   bool pinned_ = false;
   bool static_ = false;
   bool configured_ = false;  // there is something besides learned addresses

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/types.h"
+#include "switching/shard.h"
 
 namespace weir {
 
@@ -46,42 +47,60 @@ class SharedBuffer {
 
   // Charges the frame if it may enter.
   Admission admit(int ingress, int egress, int priority, uint32_t length) {
-    Usage& in = at(ingress, priority);
     Usage& out = at(egress, priority);
     const int64_t bytes = length;
-    const bool room = occupied_ - in_headroom_ + bytes <= shared_size_;
-    if (lossless(priority)) {
-      if (!room || above_threshold(in.ingress + bytes)) {
-        if (in.headroom + bytes > parameters_.headroom + parameters_.lateness_headroom) return Admission::headroom_full;
-        in.headroom += bytes;
-        in_headroom_ += bytes;
-      }
-    } else if (out.egress + bytes > lossy_minimum_) {
+    if (!lossless(priority) && out.egress + bytes > lossy_minimum_) {
       if (above_lossy_threshold(out.egress + bytes)) return Admission::lossy_threshold;
-      if (!room) return Admission::buffer_full;
+      if (!room(bytes)) return Admission::buffer_full;
     }
-    in.ingress += bytes;
-    out.egress += bytes;
-    occupied_ += bytes;
-    return Admission::admitted;
+    const Admission admission = admit_ingress(ingress, priority, length);
+    if (admission == Admission::admitted) out.egress += bytes;
+    return admission;
   }
   // Takes the charge of an admitted frame back.
   void release(int ingress, int egress, int priority, uint32_t length) {
+    release_ingress(ingress, priority, length);
+    release_egress(egress, priority, length);
+  }
+  // The two halves, where ingress and egress are of different shards (switching/shard.h). A lossy frame may always come in, and
+  // counts as occupied from then on; whether it may stay is said at its egress.
+  Admission admit_ingress(int ingress, int priority, uint32_t length) {
+    Usage& in = at(ingress, priority);
+    const int64_t bytes = length;
+    if (lossless(priority) && (!room(bytes) || above_threshold(in.ingress + bytes))) {
+      if (in.headroom + bytes > parameters_.headroom + parameters_.lateness_headroom) return Admission::headroom_full;
+      in.headroom += bytes;
+      in_headroom_ += bytes;
+    }
+    in.ingress += bytes;
+    occupied_ += bytes;
+    return Admission::admitted;
+  }
+  Admission admit_egress(int egress, int priority, uint32_t length);
+  void release_ingress(int ingress, int priority, uint32_t length) {
     Usage& in = at(ingress, priority);
     const int64_t bytes = length;
     const int64_t from_headroom = std::min(in.headroom, bytes);
     in.headroom -= from_headroom;
     in_headroom_ -= from_headroom;
     in.ingress -= bytes;
-    at(egress, priority).egress -= bytes;
     occupied_ -= bytes;
   }
+  void release_egress(int egress, int priority, uint32_t length) { at(egress, priority).egress -= length; }
+  // What the other shards of the same buffer occupy: counts like what is charged here.
+  void set_others(const Occupancy& others) {
+    occupied_ += others.occupied - others_.occupied;
+    in_headroom_ += others.in_headroom - others_.in_headroom;
+    others_ = others;
+  }
+  const Occupancy& others() const { return others_; }
+  Occupancy own() const { return {occupied_ - others_.occupied, in_headroom_ - others_.in_headroom}; }
   // Whether a frame would be admitted outside of the headroom, and nobody be stopped for it. For one that leaves at once, to an
   // empty queue: admit() and release() in the same instant then leave everything as it was. False means: ask admit().
   bool passes(int ingress, int priority, uint32_t length) const {
     const Usage& in = at(ingress, priority);
     const int64_t bytes = length;
-    if (in.headroom != 0 || occupied_ - in_headroom_ + bytes > shared_size_) return false;
+    if (in.headroom != 0 || !room(bytes)) return false;
     return lossless(priority) ? !above_threshold(in.ingress + bytes) : bytes <= lossy_minimum_ || !above_lossy_threshold(bytes);
   }
 
@@ -112,6 +131,7 @@ class SharedBuffer {
   const Usage& at(int port, int priority) const { return usage_[static_cast<size_t>(priority * ports_ + port)]; }
 
   bool lossless(int priority) const { return (lossless_ >> priority & 1) != 0; }
+  bool room(int64_t bytes) const { return occupied_ - in_headroom_ + bytes <= shared_size_; }
   int64_t free_bytes() const { return std::max<int64_t>(0, shared_size_ - occupied_); }
   // bytes > pfc_threshold(), mostly without its division.
   bool above_threshold(int64_t bytes) const {
@@ -126,9 +146,10 @@ class SharedBuffer {
   uint8_t lossless_;
   int64_t shared_size_;
   int64_t lossy_minimum_;
-  double surely_free_;  // times the free bytes: never more than a dynamic t_PFC, whatever the rounding; 0 when it is fixed
-  int64_t occupied_ = 0;
+  double surely_free_;    // times the free bytes: never more than a dynamic t_PFC, whatever the rounding; 0 when it is fixed
+  int64_t occupied_ = 0;  // by all shards, in_headroom_ too
   int64_t in_headroom_ = 0;
+  Occupancy others_;
   std::vector<Usage> usage_;
 };
 

@@ -1,6 +1,7 @@
 #include "switching/soft_switch.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "wire/segmentation.h"
@@ -10,22 +11,24 @@ namespace {
 
 constexpr uint64_t kReservedBlock = 0x0180c2000000;  // 01:80:C2:00:00:00..0F (IEEE 802.1Q table 8-1): never forwarded
 constexpr uint8_t kAllPriorities = 0xff;
+constexpr Time kLookAgain = 20 * kMicrosecond;
 
 }  // namespace
 
-SoftSwitch::SoftSwitch(SwitchParameters parameters, PacketPool& pool, Driver* driver)
+SoftSwitch::SoftSwitch(SwitchParameters parameters, PacketPool& pool, Driver* driver, ShardLink* link)
     : parameters_(std::move(parameters)),
       pool_(pool),
       buffer_(parameters_.buffer, static_cast<int>(parameters_.ports.size()), parameters_.pfc_priorities),
       forwarding_(parameters_.fdb_capacity, parameters_.learning, parameters_.ageing,
                   Random(parameters_.hash_seed, parameters_.component, 1).next()),
-      random_(parameters_.seed, parameters_.component, 0),
+      random_(parameters_.seed, parameters_.component, link == nullptr ? 0 : 16 + link->map().self),
       ports_(parameters_.ports.size()),
       driver_(driver),
+      link_(link),
       events_(static_cast<uint32_t>(parameters_.ports.size())) {
   apply_parameters();
   for (uint16_t port = 0; driver_ == nullptr && port < ports_.size(); ++port) {
-    for (int priority = 0; priority < kPriorities; ++priority) keep_distribution(port, priority);
+    for (int priority = 0; priority < kPriorities && owns(port); ++priority) keep_distribution(port, priority);
   }
 }
 
@@ -33,6 +36,7 @@ void SoftSwitch::apply_parameters() {
   for (size_t i = 0; i < ports_.size(); ++i) {
     Port& port = ports_[i];
     port.number = static_cast<uint16_t>(i);
+    port.remote = link_ != nullptr && link_->map().owner[i] != link_->map().self;
     port.parameters = parameters_.ports[i];
     port.link = Serializer(port.parameters.rate);
     port.scheduler.configure(parameters_.scheduler);
@@ -66,6 +70,7 @@ void SoftSwitch::reconfigure(SwitchParameters parameters) {
 void SoftSwitch::receive(Time now, uint16_t in, PacketId id) {
   advance(now);
   Port& port = ports_[in];
+  assert(!port.remote);
   Packet& packet = pool_[id];
   ++held_;
   ++port.counters.rx_packets;
@@ -73,7 +78,14 @@ void SoftSwitch::receive(Time now, uint16_t in, PacketId id) {
   packet.ingress_port = in;
   packet.priority = parameters_.priority_map.priority(packet.meta);
   if ((packet.meta.destination_mac & ~0xfull) == kReservedBlock) return drop(port.counters.drop_reserved_address, id);
-  if (forwarding_.learning() && !forwarding_.learn(now_, packet.meta, in)) ++port.counters.fdb_full;
+  if (forwarding_.learning()) {
+    const bool news = link_ != nullptr && forwarding_.is_news(now_, packet.meta, in);
+    if (!forwarding_.learn(now_, packet.meta, in)) {
+      ++port.counters.fdb_full;
+    } else if (news) {
+      tell(packet.meta, in);
+    }
+  }
   const int out = forwarding_.lookup(now_, packet.meta);
   if (out >= 0) return forward(port, static_cast<uint16_t>(out), id);
   if (!forwarding_.learning()) return drop(port.counters.drop_no_route, id);
@@ -108,6 +120,7 @@ void SoftSwitch::forward(Port& in, uint16_t to, PacketId id) {
   if (packet.offload.largest_segment(packet.length) > out.mtu + (packet.meta.tagged ? 18u : 14u))
     return drop(in.counters.drop_mtu_exceeded, id);
   if (packet.offload.pending() && !takes_offload(out, packet)) return finish_offload(in, to, id);
+  if (out.remote) return hand_over(in, out, id);
   if ((out.bounded >> priority & 1) != 0) {
     const int64_t limit = out.parameters.queue_limits[static_cast<size_t>(priority)];
     if (buffer_.egress_bytes(to, priority) + packet.length > limit) return drop(in.counters.drop_queue_limit, id);
@@ -229,10 +242,16 @@ void SoftSwitch::pause(Time now, uint16_t in, uint8_t enable, uint8_t obeyed, co
 }
 
 void SoftSwitch::catch_up(Time now) {
-  do {
-    now_ = std::max(now_, events_.top_key());
-    step(ports_[events_.top()]);
-  } while (!events_.empty() && events_.top_key() <= now);
+  for (;;) {
+    const Time event = events_.empty() ? kNever : events_.top_key();
+    if (std::min(event, next_message_) > now) return;
+    now_ = std::max(now_, std::min(event, next_message_));
+    if (event <= next_message_) {
+      step(ports_[events_.top()]);
+    } else {
+      take_message();
+    }
+  }
 }
 
 // A frame on a link wants its transmit(), whether or not anything waits behind it.
@@ -241,7 +260,9 @@ Time SoftSwitch::next_deadline() const {
   for (const Port& port : ports_) {
     if (busy(port)) next = std::min(next, port.busy_until);
   }
-  return next;
+  // What another shard lets go may resume a peer of ours, and it does not tell us.
+  if (stopped_ != 0 && buffer_.others().occupied > 0) next = std::min(next, now_ + kLookAgain);
+  return std::min(next, next_message_);
 }
 
 void SoftSwitch::step(Port& port) {

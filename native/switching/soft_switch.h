@@ -13,6 +13,9 @@
 // A simulator gives it a driver instead: that is handed every frame as soon as it is picked, and calls wake() when told to.
 // Then advance(), transmit() and next_deadline() have nothing to do.
 //
+// A switch may be spread over several workers, as shards that speak to each other over a ShardLink (switching/shard.h): each
+// knows all ports, is given the frames of its own, and is framed by begin_turn() and end_turn().
+//
 // What it costs: a frame that meets a free link and no queue touches no queue, heap or distribution; an event is needed only
 // where something waits.
 #pragma once
@@ -36,6 +39,7 @@
 #include "switching/forwarding.h"
 #include "switching/pfc.h"
 #include "switching/scheduler.h"
+#include "switching/shard.h"
 #include "switching/shared_buffer.h"
 #include "wire/packet.h"
 #include "wire/priority_map.h"
@@ -69,8 +73,9 @@ struct SwitchParameters {
 
 class SoftSwitch {
  public:
-  // `pool` and `driver` must outlive the switch and belong to the same worker.
-  SoftSwitch(SwitchParameters parameters, PacketPool& pool, Driver* driver = nullptr);
+  // `pool`, `driver` and `link` must outlive the switch and belong to the same worker. With a link there is no driver, and the
+  // pool is slice number link->map().self of the memory that all shards share.
+  SoftSwitch(SwitchParameters parameters, PacketPool& pool, Driver* driver = nullptr, ShardLink* link = nullptr);
   SoftSwitch(const SoftSwitch&) = delete;
   SoftSwitch& operator=(const SoftSwitch&) = delete;
 
@@ -86,7 +91,7 @@ class SoftSwitch {
   void receive_pfc(Time now, uint16_t port, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta);
   void receive_pause(Time now, uint16_t port, uint16_t quanta);
   void advance(Time now) {
-    if (!events_.empty() && events_.top_key() <= now) catch_up(now);
+    if (next_message_ <= now || (!events_.empty() && events_.top_key() <= now)) catch_up(now);
     now_ = std::max(now_, now);
   }
   // The oldest frame that has left `port`, owned by the caller now, or kNoPacket. kind pfc: made here, without bytes.
@@ -99,6 +104,14 @@ class SoftSwitch {
   void wake(uint16_t port, Time at);
   Time next_deadline() const;
   Time now() const { return now_; }
+
+  // A shard looks at what others sent it; advance() and receive() live through that as through everything else.
+  void begin_turn();
+  // A shard lets others see what it did, and sends home what it freed. Returns the shards that should soon have a turn, as a
+  // mask.
+  uint64_t end_turn();
+  // Whether this shard owns the port: it alone may be given its frames, and writes its counters.
+  bool owns(uint16_t port) const { return !ports_[port].remote; }
 
   size_t port_count() const { return ports_.size(); }
   SwitchPortCounters& counters(uint16_t port) { return ports_[port].counters; }
@@ -113,6 +126,8 @@ class SoftSwitch {
   bool stopped(uint16_t port, int priority) const { return ports_[port].pfc.stopped(priority); }
   // Frames in the queues; those being serialised have been counted as sent.
   uint64_t held() const { return held_; }
+  // Frames that came in here and are another shard's now: neither sent nor dropped yet, as far as this shard has heard.
+  uint64_t lent() const { return lent_; }
 
   // Without a driver every queue keeps its distribution; with one, those that this is called for, before anything happens.
   void keep_distribution(uint16_t port, int priority);
@@ -144,6 +159,7 @@ class SoftSwitch {
     uint8_t backlogged = 0;
     uint8_t limited = 0;  // mask of queues with a rate limit
     uint8_t bounded = 0;  // mask of queues with a limit of their own to what they hold
+    bool remote = false;  // another shard's
     uint16_t number = 0;
     alignas(64) PfcSender pfc;
     PauseState pause;
@@ -164,6 +180,14 @@ class SoftSwitch {
   void pass(Port& in, Port& out, PacketId id);
   void enqueue(Port& out, PacketId id);
   PacketId dequeue(Port& out, int priority);
+  void hand_over(Port& in, Port& out, PacketId id);
+  void tell(const PacketMeta& meta, uint16_t port);
+  void find_message();
+  void take_message();
+  void take_frame(Port& out, PacketId id);
+  void settle(const ShardMessage& message);
+  void report(const Packet& packet, ShardMessage::Fate fate);
+  void release(const Packet& packet, const Port& out);
   void send(Port& out, PacketId id, Packet& packet);
   void depart(Port& out, PacketId id, Packet& packet);
   void mark(Port& out, Packet& packet, int64_t queue_bytes);
@@ -202,9 +226,13 @@ class SoftSwitch {
   Random random_;
   std::vector<Port> ports_;
   Driver* driver_;
+  ShardLink* link_;
   IndexedHeap events_;
+  Time next_message_ = kNever;  // the oldest of those that others sent
+  uint32_t next_sender_ = 0;
   Time now_ = 0;
   uint64_t held_ = 0;
+  uint64_t lent_ = 0;
   uint32_t stopped_ = 0;  // how many (port, priority) pairs are stopped by us now
 };
 

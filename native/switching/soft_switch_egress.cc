@@ -52,10 +52,19 @@ PacketId SoftSwitch::dequeue(Port& out, int priority) {
     __builtin_prefetch(&pool_[queue.packets.front()], 1);
   }
   Packet& packet = pool_[id];
-  buffer_.release(packet.ingress_port, out.number, priority, packet.length);
+  release(packet, out);
   if (parameters_.mark_on_dequeue) mark(out, packet, buffer_.egress_bytes(out.number, priority));
   check_xon();
   return id;
+}
+
+void SoftSwitch::release(const Packet& packet, const Port& out) {
+  if (link_ == nullptr || owns(packet.ingress_port)) {
+    buffer_.release(packet.ingress_port, out.number, packet.priority, packet.length);
+  } else {
+    buffer_.release_egress(out.number, packet.priority, packet.length);
+    report(packet, ShardMessage::Fate::sent);
+  }
 }
 
 void SoftSwitch::mark(Port& out, Packet& packet, int64_t queue_bytes) {

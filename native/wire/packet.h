@@ -71,11 +71,12 @@ struct alignas(64) Packet {
   PacketMeta meta;
   Time departs = 0;  // while a device holds it after picking it: when its last bit leaves
 
-  // What *this = Packet{} does, which GCC makes a `rep stos`: that takes 15 ns to begin.
+  // What *this = Packet{} does. Of that, and of any loop, GCC makes a `rep stos`, which takes 15 ns to begin.
   void reset() {
-    typedef uint64_t Block __attribute__((vector_size(16), may_alias));
+    typedef uint64_t Block __attribute__((vector_size(32), may_alias));
+    static_assert(sizeof(Packet) == 4 * sizeof(Block));
     Block* const blocks = reinterpret_cast<Block*>(this);
-    for (size_t i = 0; i < sizeof(Packet) / sizeof(Block); ++i) blocks[i] = Block{};
+    blocks[0] = blocks[1] = blocks[2] = blocks[3] = Block{};
     next = kNoPacket;
   }
 };
@@ -175,6 +176,8 @@ class PacketPool {
     --foreign_.available;
     return id;
   }
+  // The slice that a packet of the memory belongs to.
+  uint32_t slice_of(PacketId id) const { return id < first_long_id_ ? id / short_.count : (id - first_long_id_) / long_.count; }
   Packet& operator[](PacketId id) { return packets_[id]; }
   const Packet& operator[](PacketId id) const { return packets_[id]; }
   uint8_t* data(PacketId id) {

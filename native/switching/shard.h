@@ -1,0 +1,77 @@
+// One switch on several workers: each has a SoftSwitch (a shard) that knows all ports and owns some.
+//
+// A frame is charged to its ingress where it came in, and to its egress queue where it leaves; between the two, and back, goes
+// what is in a ShardMessage. Only the owner of a port sends its PFC frames, picks from its queues and writes its counters.
+// What all shards hold together counts for thresholds: each publishes its own part, and reads the others' once per turn. So a
+// threshold may be as old as a turn of another shard; no byte is counted twice or forgotten.
+//
+//   ingress shard                                          egress shard
+//   learns, looks up, checks MTU and offloads
+//   admits to the ingress group (PFC, headroom)  --frame-->  admits to the egress queue (its limit, lossy threshold)
+//                                                            marks, schedules, sends or drops
+//   takes the charge back, counts a drop, resumes <--settled--
+//   has the packet again                           <--home--  once it was freed there
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/types.h"
+#include "wire/packet.h"
+
+namespace weir {
+
+struct ShardMessage {
+  enum class Kind : uint8_t {
+    frame,    // `packet` is to leave by `port`, and belongs to the receiver from now on
+    settled,  // a frame of `length` that came in by `port` at `priority` has left its egress queue, or was not let in
+    home,     // `packet` was freed, and is of the receiver's slice of the packet memory
+    learned   // `mac` in `vlan` was seen at `port`
+  };
+  enum class Fate : uint8_t { sent, lossy_threshold, buffer_full, queue_limit };
+  Time at = 0;  // when the sender said it; never less than in the message before
+  uint64_t mac = 0;
+  PacketId packet = kNoPacket;
+  uint32_t length = 0;
+  uint16_t port = 0;
+  uint16_t vlan = 0;
+  Kind kind = Kind::frame;
+  Fate fate = Fate::sent;
+  uint8_t priority = 0;
+  bool super_frame = false;
+};
+static_assert(sizeof(ShardMessage) == 32);
+
+// Bytes of one shard's frames that are charged to the shared buffer, wherever they are.
+struct Occupancy {
+  int64_t occupied = 0;
+  int64_t in_headroom = 0;  // of those
+};
+
+struct ShardMap {
+  uint32_t self = 0;
+  uint32_t shards = 1;
+  std::vector<uint8_t> owner;  // the shard of each port
+};
+
+// What a shard sees of the others.
+class ShardLink {
+ public:
+  virtual const ShardMap& map() const = 0;
+  // Frames, settled and home always fit. Seen by the receiver after flush().
+  virtual void send(uint32_t shard, const ShardMessage& message) = 0;
+  // learned: false when there is no room.
+  virtual bool tell(uint32_t shard, const ShardMessage& message) = 0;
+  // The oldest message of `shard` that was not taken; null if there is none.
+  virtual const ShardMessage* front(uint32_t shard) = 0;
+  virtual void pop(uint32_t shard) = 0;
+  virtual void publish(const Occupancy& own) = 0;
+  virtual Occupancy others() const = 0;
+  // Makes visible what was sent and taken. Returns the shards that have something new, as a mask.
+  virtual uint64_t flush() = 0;
+
+ protected:
+  ~ShardLink() = default;
+};
+
+}  // namespace weir

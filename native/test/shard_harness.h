@@ -1,0 +1,155 @@
+// One switch as several shards that are driven in virtual time by one thread. Ports are dealt out in turn: port i is shard i mod
+// n's.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "engine/exchange.h"
+#include "test/switch_harness.h"
+
+namespace weir::test {
+
+class ShardHarness {
+ public:
+  explicit ShardHarness(const SwitchParameters& parameters, uint32_t count = 2, uint32_t packets = 8'192)
+      : memory({.count = packets * count}), exchange(owners(parameters.ports.size(), count), count, packets) {
+    for (uint32_t i = 0; i < count; ++i) {
+      pools.push_back(std::make_unique<PacketPool>(memory, i, count));
+      shards.push_back(std::make_unique<SoftSwitch>(parameters, *pools[i], nullptr, &exchange.link(i)));
+      for (uint16_t port = 0; !parameters.learning && port < parameters.ports.size(); ++port) {
+        REQUIRE(shards[i]->forwarding().add_static(kHostMac + port, std::vector<uint16_t>{port}));
+      }
+    }
+  }
+
+  static std::vector<uint8_t> owners(size_t ports, uint32_t count) {
+    std::vector<uint8_t> owner(ports);
+    for (size_t i = 0; i < ports; ++i) owner[i] = static_cast<uint8_t>(i % count);
+    return owner;
+  }
+  SoftSwitch& of(uint16_t port) { return *shards[port % shards.size()]; }
+  size_t ports() { return shards[0]->port_count(); }
+
+  // All shards live up to `now`, until none has anything to tell.
+  void settle(Time now) {
+    uint64_t told = 1;
+    for (int round = 0; told != 0; ++round) {
+      REQUIRE(round < 100);
+      told = 0;
+      for (uint32_t i = 0; i < shards.size(); ++i) {
+        shards[i]->begin_turn();
+        shards[i]->advance(now);
+        collect(i);
+        told |= shards[i]->end_turn();
+      }
+    }
+  }
+  // Event by event.
+  void run(Time until) {
+    for (uint64_t events = 0;; ++events) {
+      REQUIRE(events < 5'000'000);
+      Time at = kNever;
+      for (const auto& shard : shards) at = std::min(at, shard->next_deadline());
+      if (at > until) break;
+      settle(at);
+    }
+    settle(until);
+  }
+  void receive(Time now, uint16_t port, PacketMeta m, uint32_t length = 1'000) {
+    PacketPool& pool = *pools[port % shards.size()];
+    const PacketId id = pool.allocate();
+    REQUIRE(id != kNoPacket);
+    pool[id].reset();
+    pool[id].meta = m;
+    pool[id].meta.psn = ++received;
+    pool[id].length = length;
+    of(port).receive(now, port, id);
+    settle(now);
+  }
+  PacketMeta meta(uint16_t from, uint16_t to, uint8_t priority) const {
+    PacketMeta m;
+    m.source_mac = kHostMac + from;
+    m.destination_mac = kHostMac + to;
+    m.kind = FrameKind::roce;
+    m.ip_version = 4;
+    m.dscp = priority;
+    m.ecn = 2;
+    return m;
+  }
+  void send(Time now, uint16_t from, uint16_t to, uint8_t priority = 3, uint32_t length = 1'000) {
+    receive(now, from, meta(from, to, priority), length);
+  }
+  void collect(uint32_t shard) {
+    SoftSwitch& device = *shards[shard];
+    PacketPool& pool = *pools[shard];
+    for (uint16_t port = 0; port < device.port_count(); ++port) {
+      for (PacketId id = device.transmit(port); id != kNoPacket; id = device.transmit(port)) {
+        const Packet& p = pool[id];
+        CHECK(device.owns(port));
+        departures.push_back(
+            {device.now(), port, p.meta.kind, p.meta.psn, p.length, p.meta.ecn, p.pfc_enable, p.pfc_xoff, p.ingress_port});
+        pool.free(id);
+      }
+    }
+  }
+  std::vector<Departure> at_port(uint16_t port) const {
+    std::vector<Departure> found;
+    for (const Departure& d : departures) {
+      if (d.port == port) found.push_back(d);
+    }
+    return found;
+  }
+  uint64_t sum(uint64_t SwitchPortCounters::*counter) {
+    uint64_t total = 0;
+    for (uint16_t port = 0; port < ports(); ++port) total += of(port).counters(port).*counter;
+    return total;
+  }
+  uint64_t dropped() {
+    uint64_t total = 0;
+    for (uint16_t port = 0; port < ports(); ++port) {
+      for (int i = 0; i < SwitchPortCounters::kCount; ++i) {
+        const bool drop = std::string_view(SwitchPortCounters::kDescriptions[i].name).starts_with("drop_");
+        if (drop) total += of(port).counters(port).words()[i];
+      }
+    }
+    return total;
+  }
+  // received (and copied) = sent + dropped + held, once all has been told. What was lent is held by another shard.
+  void check_balance() {
+    uint64_t held = 0;
+    for (const auto& shard : shards) held += shard->held();
+    CHECK(sum(&SwitchPortCounters::rx_packets) + sum(&SwitchPortCounters::flood_copies) ==
+          sum(&SwitchPortCounters::tx_packets) + dropped() + held);
+  }
+  // Everything that can leave has left, and every packet is at home.
+  void check_drained() {
+    check_balance();
+    for (size_t i = 0; i < shards.size(); ++i) {
+      CHECK(shards[i]->held() == 0);
+      CHECK(shards[i]->lent() == 0);
+      CHECK(shards[i]->buffer().occupied() == 0);
+      CHECK(shards[i]->buffer().own().in_headroom == 0);
+      CHECK(pools[i]->available() == pools[i]->size());
+      for (uint16_t port = 0; port < ports(); ++port) {
+        for (int p = 0; p < kPriorities; ++p) {
+          CHECK(shards[i]->buffer().ingress_bytes(port, p) == 0);
+          CHECK(shards[i]->queue_bytes(port, p) == 0);
+        }
+      }
+    }
+  }
+
+  PacketMemory memory;
+  Exchange exchange;
+  std::vector<std::unique_ptr<PacketPool>> pools;
+  std::vector<std::unique_ptr<SoftSwitch>> shards;
+  std::vector<Departure> departures;
+  uint32_t received = 0;
+};
+
+}  // namespace weir::test
