@@ -104,17 +104,20 @@ Napi::Value WorkerHandle::close(const Napi::CallbackInfo& info) {
 Napi::Value WorkerHandle::manifest(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   if (!worker(info).ready()) return env.Undefined();
-  const std::vector<CounterEntry>& entries = worker(info).counters().manifest();
-  Napi::Array out = Napi::Array::New(env, entries.size());
-  for (uint32_t i = 0; i < entries.size(); ++i) {
-    Napi::Object entry = Napi::Object::New(env);
-    entry.Set("name", entries[i].description->name);
-    entry.Set("unit", entries[i].description->unit);
-    entry.Set("help", entries[i].description->help);
+  const CounterBlock& counters = worker(info).counters();
+  Napi::Array out = Napi::Array::New(env, counters.size());
+  uint32_t index = 0;
+  for (const CounterGroup& group : counters.manifest()) {
     Napi::Object labels = Napi::Object::New(env);
-    for (const auto& [key, value] : entries[i].labels) labels.Set(key, value);
-    entry.Set("labels", labels);
-    out.Set(i, entry);
+    for (const auto& [key, value] : group.labels) labels.Set(key, value);
+    for (const CounterDescription& description : group.descriptions) {
+      Napi::Object entry = Napi::Object::New(env);
+      entry.Set("name", description.name);
+      entry.Set("unit", description.unit);
+      entry.Set("help", description.help);
+      entry.Set("labels", labels);
+      out.Set(index++, entry);
+    }
   }
   return out;
 }
@@ -123,7 +126,7 @@ Napi::Value WorkerHandle::read_counters(const Napi::CallbackInfo& info) {
   Worker& w = worker(info);
   if (!info[0].IsTypedArray()) throw Napi::TypeError::New(info.Env(), "readCounters(target): target must be a Float64Array");
   Napi::Float64Array target = info[0].As<Napi::Float64Array>();
-  const size_t count = w.ready() ? std::min(target.ElementLength(), w.counters().manifest().size()) : 0;
+  const size_t count = w.ready() ? std::min(target.ElementLength(), w.counters().size()) : 0;
   for (size_t i = 0; i < count; ++i) target[i] = static_cast<double>(w.counters().read(i));
   return Napi::Number::New(info.Env(), static_cast<double>(count));
 }

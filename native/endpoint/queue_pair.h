@@ -52,6 +52,7 @@ struct QueuePair {
   State state = State::idle;
   bool connected = false;  // packets from another address than the path's are not for it
   bool started = false;    // has sent
+  bool limited = false;    // counted in rp_cur_flows
   bool answers = false;    // in its priority's list of those with control packets to send
   uint32_t next_ready = UINT32_MAX;
   uint32_t next_answer = UINT32_MAX;

@@ -100,6 +100,7 @@ void SoftNic::reconfigure(const NicParameters& parameters, const std::vector<Que
   parameters_.listener = before.listener;
   for (uint32_t i = 0; i < queue_pairs_.size(); ++i) {
     if (i < streams_) queue_pairs_[i].parameters.rate_cap = queue_pairs[i].rate_cap;
+    count_limited(queue_pairs_[i]);
     repace(i);
   }
 }
@@ -155,6 +156,7 @@ SoftNic::Disposition SoftNic::receive(Time now, const uint8_t* data, uint32_t le
     ++counters_.rp_cnp_handled;
     ++qp.counters.cnp_handled;
     qp.reaction_point.on_cnp(now_);
+    count_limited(qp);
     repace(index);
     return Disposition::consumed;
   }
@@ -372,6 +374,7 @@ void SoftNic::due(uint32_t index) {
   if (!qp.started) begin(qp);
   if (qp.parameters.stop <= now_) return finish(qp);
   qp.reaction_point.advance(now_);
+  count_limited(qp);
   const Rate rate = allowed_rate(qp);
   if (rate != qp.paced_rate) {
     qp.pacer.rate_changed(now_, rate);
@@ -398,7 +401,16 @@ void SoftNic::begin(QueuePair& qp) {
 void SoftNic::finish(QueuePair& qp) {
   qp.state = QueuePair::State::finished;
   --active_;
+  count_limited(qp);
   if (qp.stream != nullptr) qp.stream->close();
+}
+
+// To be called whenever a reaction point may have begun or ceased to limit: a look at all queue pairs takes too long.
+void SoftNic::count_limited(QueuePair& qp) {
+  const bool limited = parameters_.dcqcn && qp.started && qp.state != QueuePair::State::finished && qp.reaction_point.limited();
+  if (limited == qp.limited) return;
+  qp.limited = limited;
+  counters_.rp_cur_flows += limited ? 1 : uint64_t{0} - 1;
 }
 
 // Back into the wheel until the next packet's release, or until the rate may rise or the QP must stop before then.
@@ -436,6 +448,7 @@ void SoftNic::push_ready(uint32_t index) {
 SoftNic::SenderSample SoftNic::sender_sample(uint32_t index, Time at) {
   QueuePair& qp = queue_pairs_[index];
   qp.reaction_point.advance(at);
+  count_limited(qp);
   const double rate = static_cast<double>(allowed_rate(qp));
   if (!parameters_.dcqcn || !qp.reaction_point.limited()) return {rate, rate, 0};
   return {rate, static_cast<double>(qp.reaction_point.target_rate()), qp.reaction_point.alpha()};
@@ -444,11 +457,6 @@ SoftNic::SenderSample SoftNic::sender_sample(uint32_t index, Time at) {
 void SoftNic::settle_counters() {
   for (int p = 0; p < kPriorities; ++p) {
     priorities_[static_cast<size_t>(p)].rx_prio_pause_duration = static_cast<uint64_t>(pause_.paused_for(p, now_));
-  }
-  counters_.rp_cur_flows = 0;
-  if (!parameters_.dcqcn) return;
-  for (const QueuePair& qp : queue_pairs_) {
-    if (qp.transport != nullptr && allowed_rate(qp) > 0 && qp.reaction_point.limited()) ++counters_.rp_cur_flows;
   }
 }
 

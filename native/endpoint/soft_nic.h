@@ -158,6 +158,7 @@ class SoftNic {
   void due(uint32_t index);
   void begin(QueuePair& qp);
   void finish(QueuePair& qp);
+  void count_limited(QueuePair& qp);
   void wait(uint32_t index);
   void push_ready(uint32_t index);
   void repace(uint32_t index);

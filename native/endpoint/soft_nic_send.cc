@@ -171,6 +171,7 @@ PacketId SoftNic::make_data() {
     qp.counters.tx_bytes += out.payload_bytes;
     qp.counters.tx_wire_bytes += wire;
     qp.reaction_point.on_sent(now_, wire);
+    count_limited(qp);
     qp.paced_rate = allowed_rate(qp);
     qp.pacer.sent(now_, wire, qp.paced_rate);
     if (qp.transport->data_bytes() > 0) {

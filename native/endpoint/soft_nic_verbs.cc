@@ -52,6 +52,7 @@ bool SoftNic::destroy_queue_pair(uint32_t qpn) {
   qp.transport.reset();
   qp.verbs = nullptr;
   qp.started = false;
+  count_limited(qp);
   return true;
 }
 

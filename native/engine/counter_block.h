@@ -4,9 +4,11 @@
 // touches shared cache lines a few hundred times a second and not once per packet.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,8 +19,9 @@ namespace weir {
 
 using CounterLabels = std::vector<std::pair<std::string, std::string>>;
 
-struct CounterEntry {
-  const CounterDescription* description;
+// Counters that belong to one thing; their words follow each other in the block.
+struct CounterGroup {
+  std::span<const CounterDescription> descriptions;
   CounterLabels labels;
   const uint64_t* source;
 };
@@ -28,21 +31,42 @@ class CounterBlock {
   // While configuring only. `counters` must outlive the block's last publish().
   template <class Counters>
   void add(const Counters& counters, const CounterLabels& labels) {
-    for (int i = 0; i < Counters::kCount; ++i) entries_.push_back({&Counters::kDescriptions[i], labels, counters.words() + i});
+    groups_.push_back({Counters::kDescriptions, labels, counters.words()});
+    size_ += groups_.back().descriptions.size();
   }
-  void freeze() { words_ = std::make_unique<std::atomic<uint64_t>[]>(entries_.size()); }
+  void freeze() { words_ = std::make_unique<std::atomic<uint64_t>[]>(size_); }
 
-  const std::vector<CounterEntry>& manifest() const { return entries_; }
-  // Worker thread.
+  const std::vector<CounterGroup>& manifest() const { return groups_; }
+  size_t size() const { return size_; }
+  // Worker thread: all of them.
   void publish() {
-    for (size_t i = 0; i < entries_.size(); ++i) words_[i].store(*entries_[i].source, std::memory_order_relaxed);
+    next_group_ = next_word_ = 0;
+    publish_words(size_);
   }
+  // Worker thread: kPart of them, in turn, if there are so many: a NIC may have more than could be copied between two frames.
+  void publish_part() { publish_words(std::min(size_, kPart)); }
   // Any thread; as of the last publish().
   uint64_t read(size_t index) const { return words_[index].load(std::memory_order_relaxed); }
 
  private:
-  std::vector<CounterEntry> entries_;
+  static constexpr size_t kPart = 4'096;
+
+  void publish_words(size_t at_least) {
+    for (size_t done = 0; done < at_least;) {
+      const CounterGroup& group = groups_[next_group_];
+      const size_t count = group.descriptions.size();
+      for (size_t i = 0; i < count; ++i) words_[next_word_ + i].store(group.source[i], std::memory_order_relaxed);
+      done += count;
+      next_word_ += count;
+      if (++next_group_ == groups_.size()) next_group_ = next_word_ = 0;
+    }
+  }
+
+  std::vector<CounterGroup> groups_;
+  size_t size_ = 0;
   std::unique_ptr<std::atomic<uint64_t>[]> words_;
+  size_t next_group_ = 0;  // to be published ...
+  size_t next_word_ = 0;   // ... at this index
 };
 
 }  // namespace weir

@@ -395,7 +395,11 @@ void Worker::publish(Time now, bool last) {
     fidelity_.inject_refused += injected_.refused();
     records_.push({now, Record::Kind::ended, 0, 0, {0}});
   }
-  counters_.publish();
+  if (last) {
+    counters_.publish();
+  } else {
+    counters_.publish_part();
+  }
   if (doorbell_ && (last || now - rung_ >= kDoorbellInterval)) {
     rung_ = now;
     doorbell_();

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/random.h"
 #include "test/nic_harness.h"
 
 using namespace weir;
@@ -246,5 +247,35 @@ TEST_CASE("soft nic: a receiver that stands still refreshes its XOFF, and an unr
   for (size_t i = 1; i < h.frames.size(); ++i) {
     CHECK(h.frames[i].packet.pfc_xoff == 8);
     CHECK(h.frames[i].at - h.frames[i - 1].at < pause_time(kMaxPauseQuanta, k1G));
+  }
+}
+
+TEST_CASE("soft nic: the number of limited QPs is right at all times, up to when the last is released") {
+  NicParameters p = nic_parameters(k1G);
+  p.reaction_point.rpg_time_reset = 20'000;
+  p.reaction_point.rpg_ai_rate = 40'000'000;
+  std::vector<QueuePairParameters> queue_pairs(12, sender());
+  for (size_t i = 0; i < queue_pairs.size(); ++i) queue_pairs[i].start = static_cast<Time>(i) * 5'000;
+  queue_pairs[3].stop = 300'000;
+  NicHarness h(p, queue_pairs);
+  h.on_frame = [](const SentFrame&) {};
+  const auto limited = [&h] {
+    uint64_t found = 0;
+    for (const QueuePair& qp : h.nic.queue_pairs()) found += h.nic.allowed_rate(qp) > 0 && qp.reaction_point.limited() ? 1 : 0;
+    return found;
+  };
+  Random random(5);
+  uint64_t most = 0;
+  for (Time at = 0; at < 600'000; at += 1'000) {
+    if (random.next() % 8 == 0) h.receive(at, h.cnp(static_cast<uint32_t>(random.next() % queue_pairs.size())));
+    h.run(at);
+    REQUIRE(h.nic.counters().rp_cur_flows == limited());
+    most = std::max(most, limited());
+  }
+  CHECK(most > 8);
+  for (Time at = 600'000; limited() > 0; at += 100'000) {
+    REQUIRE(at < 100'000'000);
+    h.run(at);
+    REQUIRE(h.nic.counters().rp_cur_flows == limited());
   }
 }

@@ -95,10 +95,12 @@ bool eventually(const std::function<bool()>& done) {
 
 uint64_t counter(const Worker& worker, const std::string& name, const std::string& device) {
   uint64_t sum = 0;
-  const std::vector<CounterEntry>& manifest = worker.counters().manifest();
-  for (size_t i = 0; i < manifest.size(); ++i) {
-    if (name == manifest[i].description->name && manifest[i].labels[0].second == device && manifest[i].labels.size() == 1) {
-      sum += worker.counters().read(i);
+  size_t index = 0;
+  for (const CounterGroup& group : worker.counters().manifest()) {
+    for (const CounterDescription& description : group.descriptions) {
+      const bool wanted = name == description.name && group.labels[0].second == device && group.labels.size() == 1;
+      sum += wanted ? worker.counters().read(index) : 0;
+      ++index;
     }
   }
   return sum;
