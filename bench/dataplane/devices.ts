@@ -6,6 +6,7 @@ import { composeSwitchWorker } from "../../src/daemon/compose.js";
 import { inspectInterface } from "../../src/daemon/interface.js";
 import { loadAddon } from "../../src/native/addon.js";
 import type { NativeAddon } from "../../src/native/types.js";
+import { cpuSeconds } from "./cpu.js";
 import { kCpus, type Testbed } from "./testbed.js";
 
 export interface Device {
@@ -68,7 +69,7 @@ async function startWeir(
     worker.begin(addon.monotonicNow());
     while (worker.manifest() === undefined) await sleep(1);
     const thread = workerThread(composed.name);
-    return { cpuSeconds: () => threadSeconds(thread), close: () => worker.close() };
+    return { cpuSeconds: () => cpuSeconds(process.pid, thread), close: () => worker.close() };
   } catch (error) {
     worker.close();
     throw error;
@@ -93,9 +94,4 @@ function workerThread(worker: string): string {
   );
   if (found === undefined) throw new Error(`there is no thread ${name}`);
   return found;
-}
-
-/** Time on a CPU: what the kernel's scheduler counted, ns. */
-function threadSeconds(thread: string): number {
-  return Number(readFileSync(`/proc/self/task/${thread}/schedstat`, "utf8").split(" ")[0]) / 1e9;
 }
