@@ -29,6 +29,9 @@ export interface RunningDevice {
 type Backend = "af_packet" | "af_xdp";
 type Polling = "busy" | "adaptive" | "interrupt";
 
+/** Frames in the rings of AF_XDP: the default of switch.yaml. */
+const kRing = 512;
+
 const weir = (name: string, receive: Backend, transmit: Backend, polling: Polling = "adaptive"): Device => ({
   name,
   start: (bed, options) => startWeir(bed, { receive, transmit, polling, cpu: options?.cpu ?? kCpus.device }),
@@ -56,12 +59,14 @@ async function startWeir(
 ): Promise<RunningDevice> {
   const namespace = bed.network.namespace("dut").path;
   const ports = ["gen", "sink"].map((name) => ({ interface: name, namespace }));
-  const { config } = parseSwitchDaemon(JSON.stringify({ ports }), "benchmark", { inspect: inspectInterface });
-  const composed = composeSwitchWorker(config);
-  Object.assign(composed, { cpu, polling });
-  for (const device of composed.switches) {
-    for (const port of device.ports) Object.assign(port, { receive, transmit });
-  }
+  const workers = [{ polling, ...(cpu >= 0 && { cpu }) }];
+  const text = JSON.stringify({ ports, workers });
+  const { config } = parseSwitchDaemon(text, "benchmark", { inspect: inspectInterface });
+  const backend = { receive, transmit, xdp_mode: "native", ring: kRing } as const;
+  const composed = composeSwitchWorker(
+    config,
+    ports.map(() => backend),
+  );
   const addon = loadAddon<NativeAddon>();
   const worker = new addon.Worker(composed);
   try {
