@@ -6,6 +6,7 @@ import { composeSwitchWorker } from "../../src/daemon/compose.js";
 import { inspectInterface } from "../../src/daemon/interface.js";
 import { loadAddon } from "../../src/native/addon.js";
 import type { NativeAddon } from "../../src/native/types.js";
+import { cpuSeconds } from "./cpu.js";
 import { kCpus, type Testbed } from "./testbed.js";
 
 export interface Device {
@@ -27,6 +28,9 @@ export interface RunningDevice {
 
 type Backend = "af_packet" | "af_xdp";
 type Polling = "busy" | "adaptive" | "interrupt";
+
+/** Frames in the rings of AF_XDP: the default of switch.yaml. */
+const kRing = 512;
 
 const weir = (name: string, receive: Backend, transmit: Backend, polling: Polling = "adaptive"): Device => ({
   name,
@@ -55,12 +59,14 @@ async function startWeir(
 ): Promise<RunningDevice> {
   const namespace = bed.network.namespace("dut").path;
   const ports = ["gen", "sink"].map((name) => ({ interface: name, namespace }));
-  const { config } = parseSwitchDaemon(JSON.stringify({ ports }), "benchmark", { inspect: inspectInterface });
-  const composed = composeSwitchWorker(config);
-  Object.assign(composed, { cpu, polling });
-  for (const device of composed.switches) {
-    for (const port of device.ports) Object.assign(port, { receive, transmit });
-  }
+  const workers = [{ polling, ...(cpu >= 0 && { cpu }) }];
+  const text = JSON.stringify({ ports, workers });
+  const { config } = parseSwitchDaemon(text, "benchmark", { inspect: inspectInterface });
+  const backend = { receive, transmit, xdp_mode: "native", ring: kRing } as const;
+  const composed = composeSwitchWorker(
+    config,
+    ports.map(() => backend),
+  );
   const addon = loadAddon<NativeAddon>();
   const worker = new addon.Worker(composed);
   try {
@@ -68,7 +74,7 @@ async function startWeir(
     worker.begin(addon.monotonicNow());
     while (worker.manifest() === undefined) await sleep(1);
     const thread = workerThread(composed.name);
-    return { cpuSeconds: () => threadSeconds(thread), close: () => worker.close() };
+    return { cpuSeconds: () => cpuSeconds(process.pid, thread), close: () => worker.close() };
   } catch (error) {
     worker.close();
     throw error;
@@ -93,9 +99,4 @@ function workerThread(worker: string): string {
   );
   if (found === undefined) throw new Error(`there is no thread ${name}`);
   return found;
-}
-
-/** Time on a CPU: what the kernel's scheduler counted, ns. */
-function threadSeconds(thread: string): number {
-  return Number(readFileSync(`/proc/self/task/${thread}/schedstat`, "utf8").split(" ")[0]) / 1e9;
 }

@@ -7,9 +7,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { median } from "simple-statistics";
 import type { BenchOptions, Metric, Row } from "../row.js";
+import { CpuWatch, kDisturbed } from "./cpu.js";
 import { BRIDGE, type Device, type RunningDevice, WEIR_DEVICES } from "./devices.js";
 import { type Placement, Testbed } from "./testbed.js";
-import { Counter, type Source, send } from "./traffic.js";
+import { Counter, type Source, startSending } from "./traffic.js";
 
 export const name = "forwarding";
 export const title = "Forwarding between two veth pairs, all of gen's frames as fast as they come";
@@ -27,6 +28,8 @@ interface Sample {
   forwarded: number;
   /** Of the device's own thread, 1 is a whole CPU. */
   cpu: number | undefined;
+  /** %: of a CPU, taken by what has nothing to do with this. */
+  others: number;
 }
 
 const kCases: readonly Case[] = [
@@ -124,16 +127,19 @@ async function measureAt(
   rate: number,
   seconds: number,
 ): Promise<Sample> {
-  const sent = send(bed.sending(source, size, seconds + (2 * kSettleMs) / 1000, rate));
+  const { pid, result } = startSending(bed.sending(source, size, seconds + (2 * kSettleMs) / 1000, rate));
   await sleep(kSettleMs);
+  const watch = new CpuWatch([pid, ...bed.threads]);
   const before = { ...(await counter.read()), cpu: device.cpuSeconds() };
   await sleep(seconds * 1000);
   const after = { ...(await counter.read()), cpu: device.cpuSeconds() };
+  const others = watch.others();
   const took = (after.at - before.at) / 1e9;
-  const { frames, seconds: sending } = await sent;
+  const { frames, seconds: sending } = await result;
   return {
     offered: frames / sending,
     forwarded: (after.count - before.count) / took,
+    others,
     cpu: before.cpu === undefined || after.cpu === undefined ? undefined : (after.cpu - before.cpu) / took,
   };
 }
@@ -142,15 +148,21 @@ function toRow(name: string, samples: readonly Sample[], bridge: readonly Sample
   const rates = samples.map(({ forwarded }) => forwarded / 1e3);
   const rate = median(rates);
   const offered = median(samples.map((sample) => sample.offered / 1e3));
+  const others = median(samples.map((sample) => sample.others));
   const cpu = samples.flatMap((sample) => sample.cpu ?? []);
   const metrics: Record<string, Metric> = {
     rate: { value: rate, unit: "kpps", better: "more", min: Math.min(...rates), max: Math.max(...rates) },
     throughput: { value: (rate * size * 8) / 1e6, unit: "Gb/s" },
     offered: { value: offered, unit: "kpps" },
     ...(cpu.length > 0 && { CPU: { value: 100 * median(cpu), unit: "%" } }),
+    others: { value: others, unit: "%" },
     ...(bridge !== undefined && {
       "to bridge": { value: rate / median(bridge.map(({ forwarded }) => forwarded / 1e3)), unit: "", better: "more" },
     }),
   };
-  return { name, metrics, ...(rate > 0.97 * offered && { note: "the generator is the limit" }) };
+  const notes = [
+    ...(rate > 0.97 * offered ? ["the generator is the limit"] : []),
+    ...(others > kDisturbed ? ["disturbed"] : []),
+  ];
+  return { name, metrics, ...(notes.length > 0 && { note: notes.join(", ") }) };
 }

@@ -4,11 +4,11 @@
  * iperf3, one stream. Nothing is pinned: sender, receiver and switch share the CPUs as the kernel likes. CPU is what all of the machine
  * was busy, so anything else that runs is in it.
  */
-import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { median } from "simple-statistics";
 import { runTool, ToolError } from "../../src/lab/tools.js";
 import type { BenchOptions, Row } from "../row.js";
+import { busySeconds } from "./cpu.js";
 import { BRIDGE, type RunningDevice, WEIR_DEVICES } from "./devices.js";
 import { Testbed } from "./testbed.js";
 import type { Station } from "./traffic.js";
@@ -119,15 +119,4 @@ async function hasIperf(): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-/** Of all CPUs since the machine was started: everything but idle and waiting, s. */
-function busySeconds(): number {
-  const [user, nice, system, , , interrupt, soft] = (readFileSync("/proc/stat", "utf8").split("\n")[0] ?? "")
-    .trim()
-    .split(/\s+/)
-    .slice(1)
-    .map(Number) as number[];
-  const kTicks = 100;
-  return [user, nice, system, interrupt, soft].reduce((sum: number, ticks) => sum + (ticks ?? 0), 0) / kTicks;
 }

@@ -19,6 +19,9 @@ export type Placement = "split" | "one core";
 export const kCpus = { generator: 0, device: availableParallelism() - 1 };
 
 export class Testbed {
+  /** Kernel threads that work for the device. */
+  readonly threads: string[] = [];
+
   private constructor(
     readonly network: LabNetwork,
     readonly gen: Station,
@@ -73,6 +76,7 @@ export class Testbed {
     for (const pid of napiThreads().filter((one) => !before.has(one))) {
       await runTool("taskset", ["-pc", String(kCpus.device), pid]);
       await runTool("renice", ["-n", "-20", "-p", pid]);
+      this.threads.push(pid);
     }
   }
 

@@ -39,12 +39,28 @@ const run = promisify(execFile);
 /** Beyond the time that a command is to take. */
 const kGraceMs = 20_000;
 
-export async function send({ source, from, to, size, seconds, rate, cpu }: Sending): Promise<Sent> {
+/** A program of ours that runs, and what comes of it. */
+export interface Running<Result> {
+  pid: number;
+  result: Promise<Result>;
+}
+
+export function startSending({ source, from, to, size, seconds, rate, cpu }: Sending): Running<Sent> {
   const place = [from.namespace, from.interface, String(cpu), from.mac, to.mac];
-  const args = ["send", source, ...place, ...[size, seconds, rate].map(String)];
-  const { stdout } = await run(kBenchProgram, args, { timeout: seconds * 1000 + kGraceMs });
-  const [frames, took] = stdout.trim().split(" ").map(Number) as [number, number];
-  return { frames, seconds: took };
+  return start(["send", source, ...place, ...[size, seconds, rate].map(String)], seconds, ([frames, took]) => ({
+    frames: frames as number,
+    seconds: took as number,
+  }));
+}
+
+export function send(sending: Sending): Promise<Sent> {
+  return startSending(sending).result;
+}
+
+function start<Result>(args: string[], seconds: number, read: (numbers: number[]) => Result): Running<Result> {
+  const running = run(kBenchProgram, args, { timeout: seconds * 1000 + kGraceMs });
+  const result = running.then(({ stdout }) => read(stdout.trim().split(" ").map(Number)));
+  return { pid: running.child.pid ?? -1, result };
 }
 
 export interface Latency {
@@ -59,27 +75,12 @@ export interface Latency {
 }
 
 /** One way from one station to another, by one clock. */
-export async function latency(
-  from: Station,
-  to: Station,
-  seconds: number,
-  rate: number,
-  cpu: number,
-): Promise<Latency> {
+export function startLatency(from: Station, to: Station, seconds: number, rate: number, cpu: number): Running<Latency> {
   const ends = [from.namespace, from.interface, to.namespace, to.interface, String(cpu), from.mac, to.mac];
-  const { stdout } = await run(kBenchProgram, ["latency", ...ends, String(seconds), String(rate)], {
-    timeout: seconds * 1000 + kGraceMs,
+  return start(["latency", ...ends, String(seconds), String(rate)], seconds, (numbers) => {
+    const [sent, lost, p50, p90, p99, p999, max] = numbers as [number, number, number, number, number, number, number];
+    return { sent, lost, p50, p90, p99, p999, max };
   });
-  const [sent, lost, p50, p90, p99, p999, max] = stdout.trim().split(" ").map(Number) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
-  return { sent, lost, p50, p90, p99, p999, max };
 }
 
 /** Drops and counts all that arrives at a station, until it is closed. */

@@ -28,7 +28,8 @@ export async function measureOperations(operations: readonly Operation[], option
     const row = await timed(operation, options.quick ? 0.1 : 0.5);
     if (valgrind && operation.program !== undefined) {
       const value = await instructions(operation.program);
-      row.metrics.instructions = { value, unit: "", better: "less", tolerance: kCountTolerance };
+      if (value !== undefined)
+        row.metrics.instructions = { value, unit: "", better: "less", tolerance: kCountTolerance };
     }
     rows.push(row);
   }
@@ -67,21 +68,28 @@ function calibrate(operation: (count: number) => void): number {
 }
 
 const kCounted = 20_000;
+/** Exit status of weir_bench. */
+const kNoSuchCase = 2;
 
-/** Per operation, without what the program does besides. */
-async function instructions(program: readonly string[]): Promise<number> {
+/** Per operation, without what the program does besides; undefined where valgrind's processor lacks what it needs (AVX-512). */
+async function instructions(program: readonly string[]): Promise<number | undefined> {
   const [once, twice] = [await executed(program, kCounted), await executed(program, 2 * kCounted)];
-  return (twice - once) / kCounted;
+  return once === undefined || twice === undefined ? undefined : (twice - once) / kCounted;
 }
 
 const run = promisify(execFile);
 
-async function executed(program: readonly string[], count: number): Promise<number> {
+async function executed(program: readonly string[], count: number): Promise<number | undefined> {
   const tool = ["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"];
-  const { stderr } = await run("valgrind", [...tool, ...program, String(count)], { timeout: 120_000 });
-  const text = /I\s+refs:\s+([\d,]+)/.exec(stderr)?.[1];
-  if (text === undefined) throw new Error(`valgrind has not counted: ${stderr}`);
-  return Number(text.replaceAll(",", ""));
+  try {
+    const { stderr } = await run("valgrind", [...tool, ...program, String(count)], { timeout: 120_000 });
+    const text = /I\s+refs:\s+([\d,]+)/.exec(stderr)?.[1];
+    if (text === undefined) throw new Error(`valgrind has not counted: ${stderr}`);
+    return Number(text.replaceAll(",", ""));
+  } catch (error) {
+    if ((error as { code?: unknown }).code === kNoSuchCase) return undefined;
+    throw error;
+  }
 }
 
 async function hasValgrind(): Promise<boolean> {

@@ -42,8 +42,8 @@ class ReactionPoint : public BenchCase {
   uint64_t next_ = 0;
 };
 
-// A packet leaves each queue pair every 20 us: an expiration of a timer at every third. A CNP after every 200th packet keeps
-// the rate from growing to the line's.
+// A packet leaves each queue pair every 20 us: an expiration of a timer at every third. Each has a CNP every 400 us, which keeps
+// it limited: the rate settles at some Gb/s.
 class ReactionPointSent : public ReactionPoint {
  public:
   void run(uint64_t count) override {
@@ -52,9 +52,13 @@ class ReactionPointSent : public ReactionPoint {
       DcqcnReactionPoint& point = points_[next_ % kPairs];
       point.on_sent(now_, 1'106);
       keep(point.rate());
-      if (++next_ % 200 == 0) point.on_cnp(now_);
+      if (next_ % kPacketsPerCnp == next_ / kPairs % kPacketsPerCnp) point.on_cnp(now_);
+      ++next_;
     }
   }
+
+ private:
+  static constexpr uint64_t kPacketsPerCnp = 20;
 };
 
 // Each queue pair has a CNP every 50 us.
