@@ -59,7 +59,6 @@ void BpfCode::set_map(Register to, int map) {
 }
 void BpfCode::add(Register to, Register from) { put(BPF_ALU64 | BPF_ADD | BPF_X, to, from, 0, 0); }
 void BpfCode::add(Register to, int32_t constant) { put(BPF_ALU64 | BPF_ADD | BPF_K, to, Register::r0, 0, constant); }
-void BpfCode::subtract(Register from, Register what) { put(BPF_ALU64 | BPF_SUB | BPF_X, from, what, 0, 0); }
 void BpfCode::bit_and(Register to, int32_t constant) { put(BPF_ALU64 | BPF_AND | BPF_K, to, Register::r0, 0, constant); }
 void BpfCode::shift_left(Register to, int32_t bits) { put(BPF_ALU64 | BPF_LSH | BPF_K, to, Register::r0, 0, bits); }
 void BpfCode::shift_right(Register to, int32_t bits) { put(BPF_ALU64 | BPF_RSH | BPF_K, to, Register::r0, 0, bits); }

@@ -30,7 +30,6 @@ class BpfCode {
   void set_map(Register to, int map);  // the descriptor becomes the map's address when the kernel loads the program
   void add(Register to, Register from);
   void add(Register to, int32_t constant);
-  void subtract(Register from, Register what);
   void bit_and(Register to, int32_t constant);
   void shift_left(Register to, int32_t bits);
   void shift_right(Register to, int32_t bits);

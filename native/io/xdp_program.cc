@@ -171,10 +171,7 @@ void write_metadata(BpfCode& code, Label otherwise) {
   constexpr int32_t kBytes = sizeof(XdpMetadata);
   code.call(BPF_FUNC_ktime_get_ns);
   code.set(r7, r0);
-  code.load(word, r2, r6, offsetof(xdp_md, data));
-  code.load(word, r3, r6, offsetof(xdp_md, data_meta));
-  code.subtract(r2, r3);  // what another program may have left there is overwritten
-  code.add(r2, -kBytes);
+  code.set(r2, -kBytes);
   code.set(r1, r6);
   code.call(BPF_FUNC_xdp_adjust_meta);
   code.jump_if(r0, not_equal, 0, otherwise);

@@ -86,7 +86,7 @@ function automatic(role: "switch" | "nic", port: BackendPort, probe: InterfacePr
 
 function noRights(what: string, error: string): [reason: string, remedy?: string] {
   if (error === "EPERM")
-    return [`${what}: not allowed (EPERM)`, "run as root, or with CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF and CAP_PERFMON"];
+    return [`${what}: not allowed (EPERM)`, "run as root, or with CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF"];
   return [`${what}: not to be had (${error})`];
 }
 

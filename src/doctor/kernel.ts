@@ -77,7 +77,7 @@ function checkXdp(there: boolean, probe: InterfaceProbe | undefined): Check {
     status: "warning",
     found,
     impact,
-    remedy: "root, or CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF and CAP_PERFMON",
+    remedy: "root, or CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF",
   };
 }
 

@@ -25,7 +25,7 @@ describe("auto", () => {
       "nic",
       shaped,
       { ...kVeth, xdp_sockets: "EPERM" },
-      "af_packet af_packet: AF_XDP sockets: not allowed (EPERM); for af_xdp: run as root, or with CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF and CAP_PERFMON",
+      "af_packet af_packet: AF_XDP sockets: not allowed (EPERM); for af_xdp: run as root, or with CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF",
     ],
     [
       "a veth of a kernel without XDP sockets",
