@@ -245,11 +245,11 @@ void SoftSwitch::catch_up(Time now) {
   for (;;) {
     const Time event = events_.empty() ? kNever : events_.top_key();
     if (std::min(event, next_message_) > now) return;
-    now_ = std::max(now_, std::min(event, next_message_));
     if (event <= next_message_) {
+      now_ = std::max(now_, event);
       step(ports_[events_.top()]);
     } else {
-      take_message();
+      take_messages(now);
     }
   }
 }

@@ -183,7 +183,8 @@ class SoftSwitch {
   void hand_over(Port& in, Port& out, PacketId id);
   void tell(const PacketMeta& meta, uint16_t port);
   void find_message();
-  void take_message();
+  void take_messages(Time now);
+  void take(const ShardMessage& message);
   void take_frame(Port& out, PacketId id);
   void settle(const ShardMessage& message);
   void report(const Packet& packet, ShardMessage::Fate fate);
@@ -229,6 +230,7 @@ class SoftSwitch {
   ShardLink* link_;
   IndexedHeap events_;
   Time next_message_ = kNever;  // the oldest of those that others sent
+  Time next_rival_ = kNever;    // the oldest of those of other shards than that one's
   uint32_t next_sender_ = 0;
   Time now_ = 0;
   uint64_t held_ = 0;

@@ -22,19 +22,35 @@ uint64_t SoftSwitch::end_turn() {
 // The oldest message; of equally old ones, that of the lowest shard.
 void SoftSwitch::find_message() {
   const ShardMap& map = link_->map();
-  next_message_ = kNever;
+  next_message_ = next_rival_ = kNever;
   for (uint32_t shard = 0; shard < map.shards; ++shard) {
     const ShardMessage* message = shard == map.self ? nullptr : link_->front(shard);
-    if (message == nullptr || message->at >= next_message_) continue;
-    next_message_ = message->at;
-    next_sender_ = shard;
+    if (message == nullptr) continue;
+    if (message->at < next_message_) {
+      next_rival_ = next_message_;
+      next_message_ = message->at;
+      next_sender_ = shard;
+    } else {
+      next_rival_ = std::min(next_rival_, message->at);
+    }
   }
 }
 
-void SoftSwitch::take_message() {
-  const ShardMessage message = *link_->front(next_sender_);
-  link_->pop(next_sender_);
+// The oldest message, and those behind it as long as nothing else comes before.
+void SoftSwitch::take_messages(Time now) {
+  const uint32_t sender = next_sender_;
+  const ShardMessage* next;
+  do {
+    const ShardMessage message = *link_->front(sender);
+    link_->pop(sender);
+    now_ = std::max(now_, message.at);
+    take(message);
+    next = link_->front(sender);
+  } while (next != nullptr && next->at <= now && next->at < next_rival_ && (events_.empty() || next->at < events_.top_key()));
   find_message();
+}
+
+void SoftSwitch::take(const ShardMessage& message) {
   switch (message.kind) {
     case ShardMessage::Kind::frame:
       return take_frame(ports_[message.port], message.packet);

@@ -98,7 +98,7 @@ TEST_CASE("exchange: shards on threads lose no frame, byte or packet") {
     Time now = 1;
     uint32_t received = 0;
     while (!complete[0] || !complete[1]) {
-      const bool sends = received < 30'000;
+      const bool sends = received < 40'000;
       device.begin_turn();
       for (uint64_t i = random.next() % 16; sends && i > 0; --i) {
         const PacketId id = pool.allocate();
@@ -112,7 +112,7 @@ TEST_CASE("exchange: shards on threads lose no frame, byte or packet") {
         pool[id].reset();
         pool[id].meta = h.meta(in, out, static_cast<uint8_t>(random.next() % 4));
         pool[id].length = static_cast<uint32_t>(60 + random.next() % 1'440);
-        device.receive(now += static_cast<Time>(random.next() % 200), in, id);
+        device.receive(now += static_cast<Time>(random.next() % 500), in, id);
       }
       const bool idles = !sends || pool.available() == 0;
       if (idles && device.next_deadline() != kNever) now = std::max(now, device.next_deadline());

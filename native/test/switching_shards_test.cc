@@ -217,3 +217,30 @@ TEST_CASE("shards: what one learns, all know; unknown and group addresses reach 
   h.check_drained();
   for (uint32_t i = 0; i < 3; ++i) CHECK(h.exchange.untold(i) == 0);
 }
+
+TEST_CASE("shards: a super-frame crosses whole, and is counted where it came in") {
+  SwitchParameters p = switch_parameters(2);
+  for (SwitchParameters::Port& port : p.ports) {
+    port.rate = 0;
+    port.offloads = true;
+  }
+  ShardHarness h(p, 2);
+  const PacketId id = h.pools[0]->allocate();
+  Packet& packet = (*h.pools[0])[id];
+  packet.reset();
+  packet.meta = h.meta(0, 1, 0);
+  packet.length = 30'000;
+  packet.offload = {.segment_size = 1'446, .header_length = 54, .gso = Gso::tcp4, .needs_checksum = true};
+  h.of(0).receive(0, 0, id);
+  h.of(0).end_turn();
+  CHECK(h.of(0).lent() == 1);
+  CHECK(h.of(0).held() == 0);
+  CHECK(h.of(0).buffer().occupied() == 30'000);
+  CHECK(h.of(0).counters(0).gso_passed == 0);
+  h.settle(1);
+  CHECK(h.of(0).counters(0).gso_passed == 1);
+  CHECK(h.of(0).counters(0, 0).pg_packets == 1);
+  REQUIRE(h.at_port(1).size() == 1);
+  CHECK(h.at_port(1)[0].length == 30'000);
+  h.check_drained();
+}
