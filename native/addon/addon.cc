@@ -9,6 +9,7 @@
 #include "addon/errors.h"
 #include "addon/memory.h"
 #include "addon/probe.h"
+#include "addon/shared_switch_handle.h"
 #include "addon/simulation_handle.h"
 #include "addon/worker_handle.h"
 #include "engine/worker.h"
@@ -50,6 +51,7 @@ Napi::Value hold_udp_port(const Napi::CallbackInfo& info) {
 
 Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("Worker", weir::WorkerHandle::define(env));
+  exports.Set("SharedSwitch", weir::SharedSwitchHandle::define(env));
   exports.Set("Memory", weir::Memory::define(env));
   exports.Set("Simulation", weir::SimulationHandle::define(env));
   exports.Set("simulationManifest", Napi::Function::New(env, weir::simulation_manifest, "simulationManifest"));

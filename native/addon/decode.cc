@@ -1,6 +1,7 @@
 #include "addon/decode.h"
 
 #include "addon/fields.h"
+#include "addon/shared_switch_handle.h"
 
 namespace weir {
 namespace {
@@ -222,6 +223,8 @@ WorkerConfig decode_worker(const Napi::Object& object) {
   f.number("packet_bytes", config.packet_bytes);
   if (f.has("super_frames")) f.number("super_frames", config.super_frames);
   if (f.has("polling")) f.choice("polling", config.polling, {"busy", "adaptive", "interrupt"});
+  if (f.has("shared")) config.shared = SharedSwitchHandle::of(f.value("shared"));
+  if (f.has("share")) f.number("share", config.share);
   f.number("quantum", config.quantum);
   f.number("sample_interval", config.sample_interval);
   f.number("reset_after", config.reset_after);

@@ -94,6 +94,7 @@ class Fields {
     const auto array = value.As<Napi::TypedArrayOf<T>>();
     out.assign(array.Data(), array.Data() + array.ElementLength());
   }
+  Napi::Value value(const char* name) const { return object_.Get(name); }
   bool has(const char* name) const { return !object_.Get(name).IsUndefined(); }
   Fields object(const char* name) const { return {object_.Get(name), at(name)}; }
   template <class Decode>

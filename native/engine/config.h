@@ -71,6 +71,8 @@ struct NicDeviceConfig {
   std::vector<std::string> queue_pair_names;     // for counter labels
 };
 
+class SharedSwitch;
+
 struct WorkerConfig {
   std::string name;
   int cpu = -1;  // to run on; -1: any
@@ -84,6 +86,13 @@ struct WorkerConfig {
   Time reset_after = 0;      // when distributions start afresh, ns after begin()
   std::vector<SwitchDeviceConfig> switches;
   std::vector<NicDeviceConfig> nics;
+  // Of a switch that several workers share: there is just that one device. `packets` and `super_frames` are this worker's part.
+  std::shared_ptr<SharedSwitch> shared;
+  uint32_t share = 0;  // which worker this is
+
+  bool uses_af_xdp() const;
+  // Of the packets.
+  PacketShape shape() const;
 };
 
 // The last is null in a worker without AF_XDP ports.

@@ -25,6 +25,7 @@ class NicDevice final : public Device {
   void settle_counters() override { nic_.settle_counters(); }
   void register_counters(CounterBlock& block) override;
   std::vector<WirePort>& ports() override { return ports_; }
+  uint64_t frames_seen() const override { return ports_.front().received(); }
   const std::string& queue_pair_name(size_t index) const { return config_.queue_pair_names[index]; }
   SoftNic& soft_nic() { return nic_; }
   // Null when the NIC has no places for queue pairs of applications.

@@ -32,13 +32,14 @@ uint32_t copy_frame(const RxFrame& frame, uint8_t* out) {
 }  // namespace
 
 SwitchDevice::SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std::vector<WirePort> ports, PacketPool& pool,
-                           FrameRing& punted)
+                           FrameRing& punted, SharedSwitch* shared, uint32_t share)
     : config_(config),
       index_(index),
       ports_(std::move(ports)),
       pool_(pool),
       punted_(punted),
-      switch_(config.parameters, pool),
+      shared_(shared),
+      switch_(config.parameters, pool, nullptr, shared != nullptr ? &shared->exchange().link(share) : nullptr),
       arrivals_(static_cast<uint32_t>(ports_.size())) {
   install_routes();
 }
@@ -141,6 +142,7 @@ void SwitchDevice::write_bytes(PacketId id) {
 // Reads a burst of each port at a time. A port that has more to read has been seen up to its newest frame only, and no other port
 // may get ahead of that.
 void SwitchDevice::turn(Time horizon, Time) {
+  switch_.begin_turn();
   Time reached;
   do {
     reached = horizon;
@@ -149,6 +151,8 @@ void SwitchDevice::turn(Time horizon, Time) {
     }
     live_until(reached);
   } while (reached < horizon);
+  const uint64_t told = switch_.end_turn();
+  if (told != 0) shared_->wake(told);
 }
 
 void SwitchDevice::live_until(Time horizon) {
@@ -178,9 +182,17 @@ void SwitchDevice::live_until(Time horizon) {
     for (PacketId id = switch_.transmit(p); id != kNoPacket; id = switch_.transmit(p)) {
       write_bytes(id);
       ports_[p].send(pool_, id);
+      ++sent_;
     }
     if (ports_[p].unsent() > 0) switch_.counters(p).tx_port_down += ports_[p].flush(pool_);
   }
+}
+
+// What leaves may have come from another worker.
+uint64_t SwitchDevice::frames_seen() const {
+  uint64_t frames = shared_ != nullptr ? sent_ : 0;
+  for (const WirePort& port : ports_) frames += port.received();
+  return frames;
 }
 
 Time SwitchDevice::next_deadline() {
@@ -216,6 +228,7 @@ void SwitchDevice::sample(Time at, SpscRing<Record>& ring) {
 
 void SwitchDevice::register_counters(CounterBlock& block) {
   for (uint16_t port = 0; port < ports_.size(); ++port) {
+    if (!switch_.owns(port)) continue;
     const std::string& peer = config_.ports[port].name;
     block.add(switch_.counters(port), {{"switch", config_.name}, {"port", peer}});
     block.add(ports_[port].counters(), {{"switch", config_.name}, {"port", peer}});

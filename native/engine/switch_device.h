@@ -7,15 +7,17 @@
 #include "engine/config.h"
 #include "engine/device.h"
 #include "engine/frame_ring.h"
+#include "engine/shared_switch.h"
 #include "switching/soft_switch.h"
 
 namespace weir {
 
 class SwitchDevice final : public Device {
  public:
-  // Throws NativeError when a route does not fit the forwarding table.
-  SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std::vector<WirePort> ports, PacketPool& pool,
-               FrameRing& punted);
+  // `shared`: of a switch that several workers share, of whom this one is number `share`; else null. Ports of others are there,
+  // but absent. Throws NativeError when a route does not fit the forwarding table.
+  SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std::vector<WirePort> ports, PacketPool& pool, FrameRing& punted,
+               SharedSwitch* shared = nullptr, uint32_t share = 0);
 
   void turn(Time horizon, Time now) override;
   Time next_deadline() override;
@@ -25,6 +27,7 @@ class SwitchDevice final : public Device {
   void settle_counters() override { switch_.settle_counters(); }
   void register_counters(CounterBlock& block) override;
   std::vector<WirePort>& ports() override { return ports_; }
+  uint64_t frames_seen() const override;
   // Throws NativeError as the constructor does.
   void reconfigure(const SwitchDeviceConfig& config);
   SoftSwitch& soft_switch() { return switch_; }
@@ -43,6 +46,8 @@ class SwitchDevice final : public Device {
   std::vector<WirePort> ports_;
   PacketPool& pool_;
   FrameRing& punted_;
+  SharedSwitch* shared_;
+  uint64_t sent_ = 0;  // frames
   SoftSwitch switch_;
   IndexedHeap arrivals_;
 };

@@ -21,26 +21,14 @@ constexpr Time kCheckInterval = 250 * kMillisecond;
 constexpr Time kOffsetInterval = 10 * kMillisecond;
 constexpr Time kBusyFor = 2 * kMillisecond;  // how long after the last frame the loop still polls
 constexpr Time kLongestSleep = 50 * kMillisecond;
+constexpr Time kLongYield = 200 * kMicrosecond;
+constexpr Time kNoYield = 20 * kMillisecond;
 constexpr Time kWakeUp = 100 * kMicrosecond;  // adaptive: how long before a deadline a sleep ends, so that none is missed
 
 Time read_clock(clockid_t id) {
   timespec t{};
   clock_gettime(id, &t);
   return t.tv_sec * kSecond + t.tv_nsec;
-}
-
-bool uses_af_xdp(const WorkerConfig& config) {
-  const auto of_port = [](const PortConfig& port) { return port.uses_af_xdp(); };
-  const auto of_switch = [&](const SwitchDeviceConfig& device) { return std::ranges::any_of(device.ports, of_port); };
-  const auto of_nic = [&](const NicDeviceConfig& device) { return of_port(device.port); };
-  return std::ranges::any_of(config.switches, of_switch) || std::ranges::any_of(config.nics, of_nic);
-}
-
-PacketShape shape_of(const WorkerConfig& config) {
-  PacketShape shape{.count = config.packets, .stride = (config.packet_bytes + 63) / 64 * 64};
-  if (uses_af_xdp(config)) shape = Umem::shape(config.packets, config.packet_bytes);
-  shape.long_count = config.super_frames;
-  return shape;
 }
 
 timespec to_timespec(Time t) { return {static_cast<time_t>(t / kSecond), static_cast<long>(t % kSecond)}; }
@@ -52,21 +40,19 @@ Time monotonic_now() { return read_clock(CLOCK_MONOTONIC); }
 Worker::Worker(WorkerConfig config, PortFactory factory)
     : config_(std::move(config)),
       factory_(std::move(factory)),
-      memory_(shape_of(config_)),
-      pool_(memory_),
-      umem_(uses_af_xdp(config_) ? std::make_unique<Umem>(memory_, pool_) : nullptr),
+      own_memory_(config_.shared ? nullptr : std::make_unique<PacketMemory>(config_.shape())),
+      memory_(config_.shared ? config_.shared->memory() : *own_memory_),
+      pool_(memory_, config_.share, config_.shared ? config_.shared->workers() : 1),
+      umem_(config_.uses_af_xdp() ? std::make_unique<Umem>(memory_, pool_) : nullptr),
       records_(1 << 16),
       punted_(256),
       injected_(256),
       scratch_(std::make_unique<PuntedFrame>()),
-      wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-  if (wake_ < 0) throw NativeError::from_errno("eventfd", "cannot create a wake-up descriptor", "raise the limit on open files");
+      waker_(std::make_shared<Waker>()) {
+  if (config_.shared) config_.shared->attend(config_.share, waker_);
 }
 
-Worker::~Worker() {
-  stop();
-  close(wake_);
-}
+Worker::~Worker() { stop(); }
 
 void Worker::open() {
   std::unique_lock lock(mutex_);
@@ -91,7 +77,7 @@ void Worker::stop() {
     const std::lock_guard lock(mutex_);
     changed_.notify_all();
   }
-  eventfd_write(wake_, 1);
+  waker_->ring();
   thread_.join();
   opened_.clear();
 }
@@ -104,7 +90,7 @@ void Worker::between_turns(const std::function<void()>& action) {
   action_ = &action;
   action_error_ = nullptr;
   action_waits_.store(true, std::memory_order_release);
-  eventfd_write(wake_, 1);
+  waker_->ring();
   changed_.wait(lock, [this] { return action_ == nullptr || ended_; });
   if (std::exchange(action_, nullptr) != nullptr) return action();
   if (action_error_ != nullptr) std::rethrow_exception(action_error_);
@@ -112,7 +98,7 @@ void Worker::between_turns(const std::function<void()>& action) {
 
 bool Worker::inject(uint16_t device, uint16_t port, std::span<const uint8_t> bytes) {
   const bool taken = injected_.push(device, port, 0, bytes);
-  eventfd_write(wake_, 1);
+  waker_->ring();
   return taken;
 }
 
@@ -121,12 +107,10 @@ bool Worker::post(size_t nic, const WorkCommand& command) {
   return nics_[nic]->verbs()->commands.push(command);
 }
 
-void Worker::wake() {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (sleeping_.load(std::memory_order_relaxed)) eventfd_write(wake_, 1);
-}
+void Worker::wake() { waker_->wake(); }
 
 bool Worker::work_waits() const {
+  if (config_.shared && config_.shared->exchange().waiting(config_.share)) return true;
   for (const auto& nic : nics_) {
     if (nic->verbs() != nullptr && !nic->verbs()->commands.empty()) return true;
   }
@@ -244,9 +228,7 @@ void Worker::refresh_clock() {
 
 uint64_t Worker::frames_seen() const {
   uint64_t frames = 0;
-  for (Device* device : devices_) {
-    for (const WirePort& port : device->ports()) frames += port.received();
-  }
+  for (const Device* device : devices_) frames += device->frames_seen();
   return frames;
 }
 
@@ -310,7 +292,12 @@ bool Worker::wait(Time now, Time deadline, Time quiet) {
   if (config_.polling == Polling::adaptive) {
     if (quiet == 0) return false;
     if (quiet >= kBusyFor && deadline > now + kWakeUp) return sleep_until(deadline - kWakeUp, now);
-    sched_yield();  // to what else wants this CPU: the kernel's receiving thread, for one
+    if (now < yields_at_) return false;
+    // To what else wants this CPU: the kernel's receiving thread, for one. Where others keep it for long, it is not offered again
+    // for a while: this thread then has its share by its priority.
+    sched_yield();
+    const Time after = monotonic_now();
+    if (after - now > kLongYield) yields_at_ = after + kNoYield;
     return false;
   }
   if (quiet >= kBusyFor && deadline > now + config_.quantum) return sleep_until(deadline, now);
@@ -322,20 +309,17 @@ bool Worker::wait(Time now, Time deadline, Time quiet) {
 bool Worker::sleep_until(Time deadline, Time now) {
   std::vector<pollfd>& waits = waits_;
   if (waits.empty()) {
-    waits.push_back({wake_, POLLIN, 0});
+    waits.push_back({waker_->descriptor(), POLLIN, 0});
     for (Device* device : devices_) {
       for (WirePort& port : device->ports()) {
         if (port.up() && port.port().wait_descriptor() >= 0) waits.push_back({port.port().wait_descriptor(), POLLIN, 0});
       }
     }
   }
-  sleeping_.store(true, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  waker_->doze();
   const timespec timeout = to_timespec(work_waits() ? 0 : std::min(deadline - now, kLongestSleep));
   ppoll(waits.data(), waits.size(), &timeout, nullptr);
-  sleeping_.store(false, std::memory_order_relaxed);
-  eventfd_t ignored;
-  if ((waits[0].revents & POLLIN) != 0) eventfd_read(wake_, &ignored);
+  waker_->rise((waits[0].revents & POLLIN) != 0);
   return true;
 }
 

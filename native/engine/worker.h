@@ -28,7 +28,9 @@
 #include "engine/frame_ring.h"
 #include "engine/nic_device.h"
 #include "engine/record_ring.h"
+#include "engine/shared_switch.h"
 #include "engine/switch_device.h"
+#include "engine/waker.h"
 #include "io/capture.h"
 #include "io/impairment.h"
 
@@ -112,7 +114,8 @@ class Worker {
   PortFactory factory_;
   PortClock clock_;
   Time offset_checked_ = 0;
-  PacketMemory memory_;
+  std::unique_ptr<PacketMemory> own_memory_;  // null where workers share a switch
+  PacketMemory& memory_;
   PacketPool pool_;
   std::unique_ptr<Umem> umem_;  // of a worker with AF_XDP ports
   std::vector<std::unique_ptr<WirePort>> opened_;
@@ -128,10 +131,11 @@ class Worker {
   std::unique_ptr<PuntedFrame> scratch_;
   std::function<void()> doorbell_;
   Time rung_ = 0;
+  Time yields_at_ = 0;  // adaptive: not before
   Time published_ = 0;
   Time checked_ = 0;
   std::vector<pollfd> waits_;
-  int wake_ = -1;  // eventfd: commands, injected frames and stop() end an idle sleep
+  std::shared_ptr<Waker> waker_;  // rung by commands, injected frames, other workers and stop()
 
   std::thread thread_;
   std::mutex mutex_;
@@ -144,7 +148,6 @@ class Worker {
   std::atomic<bool> action_waits_{false};
   bool ended_ = false;  // the loop takes no more actions
   std::atomic<bool> stopping_{false};
-  std::atomic<bool> sleeping_{false};   // in an idle sleep, or about to
   std::atomic<bool> announced_{false};  // the doorbell rang for what waits now
   std::atomic<bool> ready_{false};
   std::atomic<bool> failed_{false};

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "engine/worker.h"
+#include "io/absent_port.h"
 
 namespace weir {
 namespace {
@@ -36,6 +37,20 @@ bool schedule_soon(int nice) {
 }
 
 }  // namespace
+
+bool WorkerConfig::uses_af_xdp() const {
+  const auto of_port = [](const PortConfig& port) { return port.uses_af_xdp(); };
+  const auto of_switch = [&](const SwitchDeviceConfig& device) { return std::ranges::any_of(device.ports, of_port); };
+  const auto of_nic = [&](const NicDeviceConfig& device) { return of_port(device.port); };
+  return std::ranges::any_of(switches, of_switch) || std::ranges::any_of(nics, of_nic);
+}
+
+PacketShape WorkerConfig::shape() const {
+  PacketShape shape{.count = packets, .stride = (packet_bytes + 63) / 64 * 64};
+  if (uses_af_xdp()) shape = Umem::shape(packets, packet_bytes);
+  shape.long_count = super_frames;
+  return shape;
+}
 
 void Worker::tune() {
   pthread_setname_np(pthread_self(), ("weir-" + config_.name).substr(0, 15).c_str());
@@ -85,7 +100,11 @@ std::unique_ptr<WirePort> Worker::open_port(const std::string& device, const Por
 void Worker::open_ports() {
   refresh_clock();
   for (const SwitchDeviceConfig& device : config_.switches) {
-    for (const PortConfig& port : device.ports) opened_.push_back(open_port(device.name, port));
+    for (size_t i = 0; i < device.ports.size(); ++i) {
+      const bool ours = !config_.shared || config_.shared->owns(config_.share, i);
+      opened_.push_back(ours ? open_port(device.name, device.ports[i])
+                             : std::make_unique<WirePort>(std::make_unique<AbsentPort>(), 0, 0, 1));
+    }
   }
   for (const NicDeviceConfig& device : config_.nics) opened_.push_back(open_port(device.name, device.port));
 }
@@ -96,7 +115,8 @@ void Worker::build_devices(Time begin) {
   for (const SwitchDeviceConfig& device : config_.switches) {
     std::vector<WirePort> ports;
     for (size_t i = 0; i < device.ports.size(); ++i) ports.push_back(std::move(*opened_[next++]));
-    switches_.push_back(std::make_unique<SwitchDevice>(device, index++, std::move(ports), pool_, punted_));
+    switches_.push_back(
+        std::make_unique<SwitchDevice>(device, index++, std::move(ports), pool_, punted_, config_.shared.get(), config_.share));
     devices_.push_back(switches_.back().get());
   }
   for (const NicDeviceConfig& device : config_.nics) {

@@ -72,6 +72,13 @@ export function composeSwitchWorker(config: SwitchDaemonConfig, backends: readon
   };
 }
 
+/** Of each worker of the switch: all ports, and packets for what may come in by its own. */
+export function composeSwitchWorkers(config: SwitchDaemonConfig, backends: readonly Backends[]): WorkerConfig[] {
+  const whole = composeSwitchWorker(config, backends);
+  if (config.workers.length === 1) return [whole];
+  return config.workers.map((place, i) => ({ ...whole, ...common(`${config.name}-${i}`, place) }));
+}
+
 /** @param answersArp The address is the NIC's own: ARP requests for it are, too. */
 export function composeNicWorker(config: NicDaemonConfig, backends?: Backends, answersArp = false): WorkerConfig {
   const frameBytes = config.port.mtu + 18;

@@ -3,8 +3,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { arpReply } from "../cm/arp.js";
 import { WeirError } from "../config/error.js";
 import { CounterTable } from "../native/counters.js";
-import { kRecordWords, type NativeAddon, type NativeWorker, RecordKind, type WorkerConfig } from "../native/types.js";
-import { composeWorker, type DaemonConfig } from "./kinds.js";
+import { kRecordWords, type NativeAddon, RecordKind, type WorkerConfig } from "../native/types.js";
+import { createWorkers, type DeviceWorker } from "../native/workers.js";
+import { composeWorkers, type DaemonConfig, ownersOf } from "./kinds.js";
 import { macText, type PortEvents, Ports } from "./ports.js";
 import type { CounterValue, FdbEntry, PortStatus, QueuePairReport, SwitchReport } from "./protocol.js";
 
@@ -22,7 +23,7 @@ const isGauge = (name: string) => name.endsWith("_watermark_bytes") || name === 
 
 export class Device {
   readonly ports: Ports;
-  private worker: NativeWorker;
+  private worker: DeviceWorker;
   private table: CounterTable;
   private readonly words = new Float64Array(kRecordWords * 64);
   private baseline: number[] = [];
@@ -39,9 +40,7 @@ export class Device {
     private readonly answersArp: boolean,
   ) {
     this.ports = new Ports(config, addon, events);
-    const native = this.#compose(config);
-    this.packets = native.packets;
-    this.worker = new addon.Worker(native, () => this.#onDoorbell());
+    [this.worker, this.packets] = this.#create();
     this.table = new CounterTable(this.worker);
   }
 
@@ -68,7 +67,7 @@ export class Device {
 
   /** Applies changed parameters; no frame is lost. @throws WeirError when they cannot be had without a new start. */
   reconfigure(config: DaemonConfig): void {
-    const native = this.#compose(config);
+    const [native] = this.#compose(config);
     if (native.packets > this.packets) {
       throw new WeirError("buffer.total needs more packet memory than the daemon has taken", {
         hint: "restart it for a larger buffer",
@@ -135,8 +134,15 @@ export class Device {
     return kMacControlCounters.some((name) => this.table.sum(name, labels) > 0);
   }
 
-  #compose(config: DaemonConfig): WorkerConfig {
-    return composeWorker(config, this.ports.backends, this.answersArp);
+  #compose(config: DaemonConfig): [WorkerConfig, ...WorkerConfig[]] {
+    return composeWorkers(config, this.ports.backends, this.answersArp) as [WorkerConfig, ...WorkerConfig[]];
+  }
+
+  /** Its threads, not yet running, and how many packets each has memory for. */
+  #create(): [DeviceWorker, number] {
+    const configs = this.#compose(this.config);
+    const worker = createWorkers(this.addon, configs, ownersOf(this.config), () => this.#onDoorbell());
+    return [worker, configs[0].packets];
   }
 
   /** Not everything that keeps AF_XDP from working can be seen beforehand: where nobody asked for it, packet sockets do. */
@@ -146,9 +152,7 @@ export class Device {
     } catch (error) {
       if (!this.ports.giveUpXdp((error as Error).message)) throw error;
       this.worker.close();
-      const native = this.#compose(this.config);
-      this.packets = native.packets;
-      this.worker = new this.addon.Worker(native, () => this.#onDoorbell());
+      [this.worker, this.packets] = this.#create();
       this.table = new CounterTable(this.worker);
       this.worker.open();
     }

@@ -9,7 +9,7 @@ import type {
 import { loadNicDaemon, loadSwitchDaemon } from "../config/daemon.js";
 import type { WorkerConfig } from "../native/types.js";
 import type { BackendChoice } from "./backend.js";
-import { composeNicWorker, composeSwitchWorker } from "./compose.js";
+import { composeNicWorker, composeSwitchWorkers } from "./compose.js";
 
 export type DaemonConfig = SwitchDaemonConfig | NicDaemonConfig;
 
@@ -25,14 +25,19 @@ export function loadDaemon(
  * @param backends Of each port, in the order of portsOf().
  * @param answersArp A NIC's address is its own, not the kernel's.
  */
-export function composeWorker(
+export function composeWorkers(
   config: DaemonConfig,
   backends: readonly BackendChoice[],
   answersArp: boolean,
-): WorkerConfig {
+): WorkerConfig[] {
   return config.kind === "switch"
-    ? composeSwitchWorker(config, backends)
-    : composeNicWorker(config, backends[0], answersArp);
+    ? composeSwitchWorkers(config, backends)
+    : [composeNicWorker(config, backends[0], answersArp)];
+}
+
+/** The worker of each port, by its position. */
+export function ownersOf(config: DaemonConfig): number[] {
+  return config.kind === "switch" ? config.ports.map(({ worker }) => worker) : [0];
 }
 
 export function portsOf(config: DaemonConfig): DaemonPort[] {

@@ -15,7 +15,7 @@ export class CounterTable {
   private descriptions: CounterDescription[] = [];
   private values = new Float64Array(0);
 
-  constructor(private readonly worker: NativeWorker) {}
+  constructor(private readonly worker: Pick<NativeWorker, "manifest" | "readCounters">) {}
 
   /** Takes the counters as the worker last published them. */
   refresh(): void {

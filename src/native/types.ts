@@ -215,6 +215,9 @@ export interface WorkerConfig {
    * naps of `quantum` under load, sleeps when idle. Absent: interrupt.
    */
   polling?: Polling;
+  /** Of a switch that several workers share; then `packets` is this worker's part, and `share` its position. */
+  shared?: NativeSharedSwitch;
+  share?: number;
   sample_interval: number;
   /** ns after begin() at which distributions start afresh. */
   reset_after: number;
@@ -404,7 +407,16 @@ export interface InterfaceProbe {
   xdp_programs: string;
 }
 
+/** What the workers of one switch share. */
+export type NativeSharedSwitch = object;
+
 export interface NativeAddon {
+  /** `config` of any of the workers; `owner`: the worker of each port. */
+  SharedSwitch: new (
+    config: WorkerConfig,
+    owner: number[],
+    workers: number,
+  ) => NativeSharedSwitch;
   /**
    * `onDoorbell` is called, at most every 20 ms, while records may wait; and once when punted frames or completions have come,
    * until those are read.

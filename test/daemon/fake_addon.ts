@@ -183,6 +183,7 @@ export class FakeAddon implements NativeAddon {
   refuse: Error | undefined;
   refuses: (config: WorkerConfig) => boolean = () => true;
   readonly Worker: NativeAddon["Worker"];
+  readonly SharedSwitch = class {} as NativeAddon["SharedSwitch"];
 
   constructor() {
     const { workers } = this;

@@ -1,0 +1,146 @@
+/** The threads of one device seen as one worker: of a NIC or a switch on one thread that is the worker itself. */
+import {
+  type CounterDescription,
+  kRecordWords,
+  type NativeAddon,
+  type NativeWorker,
+  type PuntedFrame,
+  type SwitchState,
+  type WorkerConfig,
+  type WorkerOutcome,
+} from "./types.js";
+
+/** What a device needs of its threads. */
+export type DeviceWorker = Pick<
+  NativeWorker,
+  | "open"
+  | "begin"
+  | "stopTraffic"
+  | "close"
+  | "manifest"
+  | "readCounters"
+  | "drainRecords"
+  | "drainPunted"
+  | "inject"
+  | "reconfigure"
+  | "forwardingTable"
+  | "switchState"
+  | "queuePairs"
+  | "worstGap"
+> & {
+  outcome(): Pick<WorkerOutcome, "host_drops" | "loop_gap" | "tuning" | "failure">;
+};
+
+/**
+ * @param configs One, or those of one switch's workers, which differ in name, CPU and polling only.
+ * @param owner The worker of each port of that switch, by its position in `configs`.
+ */
+export function createWorkers(
+  addon: NativeAddon,
+  configs: readonly WorkerConfig[],
+  owner: readonly number[],
+  onDoorbell: () => void,
+): DeviceWorker {
+  const [first] = configs;
+  if (first === undefined) throw new RangeError("a device has at least one worker");
+  if (configs.length === 1) return new addon.Worker(first, onDoorbell);
+  const shared = new addon.SharedSwitch(first, [...owner], configs.length);
+  const workers = configs.map((config, share) => new addon.Worker({ ...config, shared, share }, onDoorbell));
+  return new SwitchWorkers(workers as [NativeWorker, ...NativeWorker[]], owner);
+}
+
+/** Each worker knows all ports of the switch, and has the queues and counters of its own. */
+class SwitchWorkers implements DeviceWorker {
+  private sizes: number[] = [];
+
+  constructor(
+    private readonly workers: readonly [NativeWorker, ...NativeWorker[]],
+    private readonly owner: readonly number[],
+  ) {}
+
+  open(): void {
+    for (const worker of this.workers) worker.open();
+  }
+
+  begin(at: number): void {
+    for (const worker of this.workers) worker.begin(at);
+  }
+
+  stopTraffic(): void {
+    for (const worker of this.workers) worker.stopTraffic();
+  }
+
+  /** All threads end before what they share is given up. */
+  close(): void {
+    for (const worker of this.workers) worker.stop();
+    for (const worker of this.workers) worker.close();
+  }
+
+  manifest(): CounterDescription[] | undefined {
+    const parts = this.workers.map((worker) => worker.manifest());
+    if (parts.includes(undefined)) return undefined;
+    this.sizes = parts.map((part) => part?.length ?? 0);
+    return parts.flatMap((part) => part ?? []);
+  }
+
+  readCounters(target: Float64Array): number {
+    let at = 0;
+    this.workers.forEach((worker, i) => {
+      at += worker.readCounters(target.subarray(at, at + (this.sizes[i] ?? 0)));
+    });
+    return at;
+  }
+
+  drainRecords(target: Float64Array): number {
+    let count = 0;
+    for (const worker of this.workers) count += worker.drainRecords(target.subarray(count * kRecordWords));
+    return count;
+  }
+
+  drainPunted(): PuntedFrame[] {
+    return this.workers.flatMap((worker) => worker.drainPunted());
+  }
+
+  inject(device: number, port: number, bytes: Uint8Array): boolean {
+    return this.ofPort(port).inject(device, port, bytes);
+  }
+
+  reconfigure(config: WorkerConfig): void {
+    for (const worker of this.workers) worker.reconfigure(config);
+  }
+
+  forwardingTable(index: number) {
+    return this.workers[0].forwardingTable(index);
+  }
+
+  switchState(index: number): SwitchState {
+    const states = this.workers.map((worker) => worker.switchState(index));
+    const [{ buffer }] = states as [SwitchState];
+    return { buffer, ports: this.owner.map((share, port) => (states[share] as SwitchState).ports[port] as never) };
+  }
+
+  queuePairs(index: number) {
+    return this.workers[0].queuePairs(index);
+  }
+
+  worstGap(): number {
+    return Math.max(...this.workers.map((worker) => worker.worstGap()));
+  }
+
+  /** The gaps are those of the worker that had the longest. */
+  outcome() {
+    const outcomes = this.workers.map((worker) => worker.outcome());
+    const failure = outcomes.find((outcome) => outcome.failure !== undefined)?.failure;
+    const gaps = outcomes.map(({ loop_gap }) => loop_gap);
+    return {
+      host_drops: outcomes.reduce((sum, { host_drops }) => sum + host_drops, 0),
+      loop_gap: gaps.reduce((worst, gap) => (gap.max > worst.max ? gap : worst)),
+      tuning: [...new Set(outcomes.flatMap(({ tuning }) => tuning))],
+      ...(failure !== undefined && { failure }),
+    };
+  }
+
+  private ofPort(port: number): NativeWorker {
+    return this.workers[this.owner[port] ?? 0] ?? this.workers[0];
+  }
+}
