@@ -159,7 +159,7 @@ class PacketPool {
     if (other == kNoPacket) return other;
     (*this)[other] = (*this)[id];
     const uint32_t length = (*this)[id].length;
-    std::memcpy(data(other), data(id), is_long || length < room_ ? length : room_);
+    if (is_long || room_ > 0) std::memcpy(data(other), data(id), is_long ? length : std::min(length, room_));
     return other;
   }
   void free(PacketId id) {
