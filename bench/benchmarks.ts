@@ -6,4 +6,9 @@ export const BENCHMARKS = [
   "dataplane/latency.js",
   "dataplane/tcp.js",
   "dataplane/loss.js",
+  "dataplane/nic_transmit.js",
+  "dataplane/nic_pacing.js",
+  "dataplane/nic_scale.js",
+  "dataplane/nic_receive.js",
+  "dataplane/nic_cnp.js",
 ] as const;

@@ -92,7 +92,8 @@ async function startBridge(bed: Testbed): Promise<RunningDevice> {
   return { cpuSeconds: () => undefined, close: () => {} };
 }
 
-function workerThread(worker: string): string {
+/** The thread of a worker of this process, by the worker's name. */
+export function workerThread(worker: string): string {
   const name = `weir-${worker}`.slice(0, 15);
   const found = readdirSync("/proc/self/task").find(
     (thread) => readFileSync(`/proc/self/task/${thread}/comm`, "utf8").trim() === name,

@@ -62,22 +62,10 @@ export class Testbed {
     await this.network.namespace(node).run("ethtool", ["-K", name, ...features]);
   }
 
-  /** Runs a shell command in a namespace that sees its own interfaces in /sys. */
-  async shell(node: string, script: string): Promise<void> {
-    const mounted = `mount -t sysfs sysfs /sys; ${script}`;
-    await this.network.namespace(node).run("unshare", ["--mount", "sh", "-ec", mounted]);
-  }
-
   /** From now on what arrives from gen is received on the device's CPU. Call it once the device lives. */
   async receiveOnDeviceCpu(): Promise<void> {
     await this.ethtool("gen", "weir0", "tso", "off");
-    const before = new Set(napiThreads());
-    await this.shell("dut", "echo 1 > /sys/class/net/gen/threaded");
-    for (const pid of napiThreads().filter((one) => !before.has(one))) {
-      await runTool("taskset", ["-pc", String(kCpus.device), pid]);
-      await runTool("renice", ["-n", "-20", "-p", pid]);
-      this.threads.push(pid);
-    }
+    this.threads.push(...(await receiveOn(this.network, "dut", "gen", kCpus.device)));
   }
 
   sending(source: Source, size: number, seconds: number, rate = 0): Sending {
@@ -111,11 +99,27 @@ function formatMac(mac: number): string {
   return (mac.toString(16).padStart(12, "0").match(/../g) ?? []).join(":");
 }
 
-/** Kernel threads that receive from a link called gen. */
-function napiThreads(): string[] {
+/**
+ * What arrives at a veth is received by kernel threads on `cpu`, which are returned; of sk_buffs only those whose sender has no TSO.
+ */
+export async function receiveOn(network: LabNetwork, node: string, name: string, cpu: number): Promise<string[]> {
+  const before = new Set(napiThreads(name));
+  // A namespace sees its own interfaces in a /sys of its own.
+  const script = `mount -t sysfs sysfs /sys; echo 1 > /sys/class/net/${name}/threaded`;
+  await network.namespace(node).run("unshare", ["--mount", "sh", "-ec", script]);
+  const threads = napiThreads(name).filter((one) => !before.has(one));
+  for (const pid of threads) {
+    await runTool("taskset", ["-pc", String(cpu), pid]);
+    await runTool("renice", ["-n", "-20", "-p", pid]);
+  }
+  return threads;
+}
+
+/** Kernel threads that receive from links of this name. */
+function napiThreads(name: string): string[] {
   return readdirSync("/proc").filter((pid) => {
     try {
-      return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/comm`, "utf8").startsWith("napi/gen-");
+      return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/comm`, "utf8").startsWith(`napi/${name}-`);
     } catch {
       return false; // ended meanwhile
     }

@@ -1,6 +1,7 @@
 /** The benchmark's own traffic: weir_bench as a process of its own (native/bench/traffic.h says what each command does). */
 import { type ChildProcessByStdio, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { createInterface, type Interface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { promisify } from "node:util";
@@ -77,7 +78,22 @@ export interface Latency {
 /** One way from one station to another, by one clock. */
 export function startLatency(from: Station, to: Station, seconds: number, rate: number, cpu: number): Running<Latency> {
   const ends = [from.namespace, from.interface, to.namespace, to.interface, String(cpu), from.mac, to.mac];
-  return start(["latency", ...ends, String(seconds), String(rate)], seconds, (numbers) => {
+  return startStopWatch(["latency", ...ends], seconds, rate);
+}
+
+/** From a marked packet of one station to the CNP of the NIC at another, there and back. */
+export function startCnpLatency(
+  from: Station,
+  to: Station,
+  seconds: number,
+  rate: number,
+  cpu: number,
+): Running<Latency> {
+  return startStopWatch(["cnp", from.namespace, from.interface, String(cpu), from.mac, to.mac], seconds, rate);
+}
+
+function startStopWatch(command: readonly string[], seconds: number, rate: number): Running<Latency> {
+  return start([...command, String(seconds), String(rate)], seconds, (numbers) => {
     const [sent, lost, p50, p90, p99, p999, max] = numbers as [number, number, number, number, number, number, number];
     return { sent, lost, p50, p90, p99, p999, max };
   });
@@ -100,9 +116,17 @@ export class Counter {
   }
 
   static async start({ namespace, interface: name }: Station): Promise<Counter> {
-    const counter = new Counter(
-      spawn(kBenchProgram, ["count", namespace, name], { stdio: ["pipe", "pipe", "inherit"] }),
-    );
+    return await Counter.#spawn(["count", namespace, name]);
+  }
+
+  /** One that also keeps when RoCEv2 packets came: readArrivals() of `file` once it is closed. */
+  static async record({ namespace, interface: name }: Station, file: string, record: Recorded): Promise<Counter> {
+    const { firstQpn, queuePairs, stamps } = record;
+    return await Counter.#spawn(["arrivals", namespace, name, ...[firstQpn, queuePairs, stamps].map(String), file]);
+  }
+
+  static async #spawn(command: readonly string[]): Promise<Counter> {
+    const counter = new Counter(spawn(kBenchProgram, command, { stdio: ["pipe", "pipe", "inherit"] }));
     await counter.read();
     return counter;
   }
@@ -120,4 +144,33 @@ export class Counter {
     this.#child.stdin.end();
     await this.#ended.catch(() => {});
   }
+}
+
+/** What a recording counter keeps. */
+export interface Recorded {
+  firstQpn: number;
+  /** From the first on, which a summary is kept of. */
+  queuePairs: number;
+  /** How many times of packets are kept. */
+  stamps: number;
+}
+
+export interface Arrivals {
+  /** By queue pair; CLOCK_MONOTONIC ns of the first and the last packet. */
+  queuePairs: { first: number; last: number; packets: number }[];
+  /** Of all packets in their order. */
+  stamps: Float64Array;
+}
+
+export function readArrivals(file: string, { queuePairs }: Recorded): Arrivals {
+  const words = Float64Array.from(new BigUint64Array(new Uint8Array(readFileSync(file)).buffer), Number);
+  const at = (index: number) => words[index] as number;
+  return {
+    queuePairs: Array.from({ length: queuePairs }, (_, i) => ({
+      first: at(3 * i),
+      last: at(3 * i + 1),
+      packets: at(3 * i + 2),
+    })),
+    stamps: words.subarray(3 * queuePairs),
+  };
 }

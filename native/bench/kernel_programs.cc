@@ -2,109 +2,25 @@
 
 #include <linux/bpf.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "base/native_error.h"
+#include "bench/bpf_program.h"
+#include "bench/traffic_host.h"
 
 namespace weir::bench {
 namespace {
 
-constexpr const char* kRights = "needs root in the initial user namespace";
-constexpr uint32_t kTcxIngress = 46;    // BPF_TCX_INGRESS of later headers
 constexpr uint32_t kBatch = 64;         // frames per turn of the kernel
 constexpr int32_t kLatest = 1'000'000;  // ns that are made up for
 constexpr int32_t kXdpDrop = XDP_DROP;
-constexpr int32_t kTcNext = -1;  // TCX_NEXT
-constexpr int32_t kTcDrop = 2;   // TCX_DROP
-
-int bpf(bpf_cmd command, bpf_attr& attributes) {
-  return static_cast<int>(::syscall(SYS_bpf, command, &attributes, sizeof attributes));
-}
-
-uint64_t address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
-
-int checked(int result, const char* what, const char* hint = kRights) {
-  if (result < 0) throw NativeError::from_errno("bpf", what, hint);
-  return result;
-}
-
-bpf_insn instruction(int code, int to, int from, int offset, int32_t constant) {
-  bpf_insn one{};
-  one.code = static_cast<uint8_t>(code);
-  one.dst_reg = static_cast<uint8_t>(to) & 0xf;
-  one.src_reg = static_cast<uint8_t>(from) & 0xf;
-  one.off = static_cast<int16_t>(offset);
-  one.imm = constant;
-  return one;
-}
-bpf_insn set(int to, int32_t constant) { return instruction(BPF_ALU64 | BPF_MOV | BPF_K, to, 0, 0, constant); }
-bpf_insn copy(int to, int from) { return instruction(BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0); }
-bpf_insn add(int to, int32_t constant) { return instruction(BPF_ALU64 | BPF_ADD | BPF_K, to, 0, 0, constant); }
-bpf_insn add_register(int to, int from) { return instruction(BPF_ALU64 | BPF_ADD | BPF_X, to, from, 0, 0); }
-bpf_insn load(int to, int from, int offset) { return instruction(BPF_LDX | BPF_MEM | BPF_DW, to, from, offset, 0); }
-bpf_insn store(int to, int offset, int from) { return instruction(BPF_STX | BPF_MEM | BPF_DW, to, from, offset, 0); }
-bpf_insn call(int32_t helper) { return instruction(BPF_JMP | BPF_CALL, 0, 0, 0, helper); }
-bpf_insn leave() { return instruction(BPF_JMP | BPF_EXIT, 0, 0, 0, 0); }
-bpf_insn jump(int over) { return instruction(BPF_JMP | BPF_JA, 0, 0, over, 0); }
-bpf_insn jump_if_zero(int what, int over) { return instruction(BPF_JMP | BPF_JEQ | BPF_K, what, 0, over, 0); }
-bpf_insn jump_if_below(int left, int right, int over) { return instruction(BPF_JMP | BPF_JLT | BPF_X, left, right, over, 0); }
-
-int create_map(uint32_t type, uint32_t value_bytes) {
-  bpf_attr attributes{};
-  attributes.map_type = type;
-  attributes.key_size = sizeof(uint32_t);
-  attributes.value_size = value_bytes;
-  attributes.max_entries = 1;
-  return checked(bpf(BPF_MAP_CREATE, attributes), "cannot make a BPF map");
-}
-
-int load_program(uint32_t type, uint32_t attach_type, std::span<const bpf_insn> code) {
-  char log[4096] = {};
-  bpf_attr attributes{};
-  attributes.prog_type = type;
-  attributes.expected_attach_type = attach_type;
-  attributes.insns = address(code.data());
-  attributes.insn_cnt = static_cast<uint32_t>(code.size());
-  attributes.license = address("Dual MIT/GPL");
-  attributes.log_buf = address(log);
-  attributes.log_size = sizeof log;
-  attributes.log_level = 4;  // statistics only, unless it is refused
-  return checked(bpf(BPF_PROG_LOAD, attributes), "the kernel refuses a program of the benchmark", log);
-}
-
-void look_up(int map, void* value) {
-  const uint32_t key = 0;
-  bpf_attr attributes{};
-  attributes.map_fd = static_cast<uint32_t>(map);
-  attributes.key = address(&key);
-  attributes.value = address(value);
-  checked(bpf(BPF_MAP_LOOKUP_ELEM, attributes), "cannot read a BPF map");
-}
-
-void update(int map, const void* value) {
-  const uint32_t key = 0;
-  bpf_attr attributes{};
-  attributes.map_fd = static_cast<uint32_t>(map);
-  attributes.key = address(&key);
-  attributes.value = address(value);
-  checked(bpf(BPF_MAP_UPDATE_ELEM, attributes), "cannot write a BPF map");
-}
-
-Time now() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * kSecond + t.tv_nsec;
-}
 
 void ignore(int) {}
 
@@ -197,15 +113,9 @@ DropCounter::DropCounter(int interface_index)
             set(0, kTcNext),
             leave(),
         };
-        return load_program(BPF_PROG_TYPE_SCHED_CLS, kTcxIngress, code);
+        return load_ingress(code);
       }()),
-      link_([&] {
-        bpf_attr attributes{};
-        attributes.link_create.prog_fd = static_cast<uint32_t>(program_.get());
-        attributes.link_create.target_ifindex = static_cast<uint32_t>(interface_index);
-        attributes.link_create.attach_type = kTcxIngress;
-        return checked(bpf(BPF_LINK_CREATE, attributes), "cannot count what comes in", "needs Linux 6.6");
-      }()) {}
+      link_(attach_ingress(program_.get(), interface_index)) {}
 
 uint64_t DropCounter::count() const {
   std::vector<uint64_t> counts(possible_cpus());

@@ -1,14 +1,6 @@
 #include "bench/traffic.h"
 
-#include <arpa/inet.h>
-#include <linux/if_packet.h>
-#include <net/ethernet.h>
-#include <net/if.h>
-#include <sched.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -18,49 +10,24 @@
 #include <stdexcept>
 
 #include "base/native_error.h"
+#include "bench/arrivals.h"
 #include "bench/kernel_programs.h"
+#include "bench/traffic_host.h"
 #include "wire/roce_builder.h"
 
 namespace weir::bench {
 namespace {
 
 constexpr uint32_t kSmallest = 64;
+constexpr uint32_t kQpn = 0x11;
+constexpr uint8_t kCongestionExperienced = 3;
 constexpr Time kLost = 100 * kMillisecond;
 constexpr Time kWarmUp = 100 * kMillisecond;
-constexpr int kIgnoreOutgoing = 23;  // PACKET_IGNORE_OUTGOING, which <linux/if_packet.h> has under another guard
-
-Time now() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * kSecond + t.tv_nsec;
-}
-
-// What the host refuses is left as it is: the benchmark then shows what else the machine does.
-void come_first(int cpu) {
-  ::setsid();  // a scheduling group of its own, where the kernel groups by session
-  std::ofstream("/proc/self/autogroup") << -20;
-  ::setpriority(PRIO_PROCESS, 0, -20);
-  if (cpu < 0) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(static_cast<size_t>(cpu), &set);
-  if (::sched_setaffinity(0, sizeof set, &set) != 0)
-    throw NativeError::from_errno("sched_setaffinity", "cannot use this CPU", "");
-}
-
-uint64_t parse_mac(const std::string& text) {
-  std::array<unsigned, 6> byte{};
-  if (std::sscanf(text.c_str(), "%2x:%2x:%2x:%2x:%2x:%2x", &byte[0], &byte[1], &byte[2], &byte[3], &byte[4], &byte[5]) != 6)
-    throw std::invalid_argument(text + ": not an Ethernet address");
-  uint64_t mac = 0;
-  for (const unsigned one : byte) mac = mac << 8 | one;
-  return mac;
-}
 
 class Frame {
  public:
-  Frame(const std::string& from, const std::string& to, uint32_t length)
-      : template_(path(from, to)), bytes_(kMaxHeaders + length) {
+  Frame(const std::string& from, const std::string& to, uint32_t length, uint8_t ecn = 2)
+      : template_(path(from, to, ecn)), bytes_(kMaxHeaders + length) {
     const uint32_t overhead = template_.bth_offset() + kBthHeader + kIcrc;
     if (length < overhead) throw std::invalid_argument("a frame is longer");
     payload_.resize(length - overhead);
@@ -70,14 +37,14 @@ class Frame {
   void number(uint32_t psn) {
     DataHeader header;
     header.opcode = kOpcodeRcSendOnly;
-    header.destination_qp = 0x11;
+    header.destination_qp = kQpn;
     header.psn = psn & 0xffffff;
     length_ = template_.build_data(bytes_.data(), header, payload_.data(), static_cast<uint32_t>(payload_.size()));
   }
   std::span<const uint8_t> bytes() const { return {bytes_.data(), length_}; }
 
  private:
-  static RocePath path(const std::string& from, const std::string& to) {
+  static RocePath path(const std::string& from, const std::string& to, uint8_t ecn) {
     RocePath path;
     path.source_mac = parse_mac(from);
     path.destination_mac = parse_mac(to);
@@ -85,7 +52,7 @@ class Frame {
     path.source_ip[3] = 1;
     path.destination_ip[3] = 2;
     path.dscp = 26;
-    path.ecn = 2;
+    path.ecn = ecn;
     path.udp_source_port = 0xc001;
     return path;
   }
@@ -94,34 +61,6 @@ class Frame {
   std::vector<uint8_t> bytes_;
   uint32_t length_ = 0;
 };
-
-int interface_index(const std::string& name) {
-  const unsigned index = ::if_nametoindex(name.c_str());
-  if (index == 0) throw NativeError::from_errno("if_nametoindex", "no interface " + name, "");
-  return static_cast<int>(index);
-}
-
-int packet_socket(const std::string& interface, bool receives) {
-  const int fd = ::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-  if (fd < 0) throw NativeError::from_errno("socket", "cannot open a packet socket", "needs CAP_NET_RAW");
-  const int one = 1;
-  const int large = 64 << 20;
-  ::setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &large, sizeof large);
-  ::setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &large, sizeof large);
-  ::setsockopt(fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof one);
-  ::setsockopt(fd, SOL_PACKET, kIgnoreOutgoing, &one, sizeof one);
-  sockaddr_ll name{};
-  name.sll_family = AF_PACKET;
-  name.sll_protocol = receives ? htons(ETH_P_ALL) : 0;
-  name.sll_ifindex = interface_index(interface);
-  packet_mreq promiscuous{};
-  promiscuous.mr_ifindex = name.sll_ifindex;
-  promiscuous.mr_type = PACKET_MR_PROMISC;
-  if (receives) ::setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof promiscuous);
-  if (::bind(fd, reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0)
-    throw NativeError::from_errno("bind", "cannot use " + interface, "");
-  return fd;
-}
 
 uint64_t send_by_socket(int socket, std::span<const uint8_t> frame, Time end, double rate) {
   constexpr int64_t kBurst = 64;
@@ -167,13 +106,35 @@ int send(const Arguments& a) {
   return 0;
 }
 
+// For each line of input the present count; ends with the input.
+template <class Counter>
+void tell_counts(const Counter& counter) {
+  for (std::string line; std::getline(std::cin, line);) {
+    std::printf("%llu %lld\n", static_cast<unsigned long long>(counter.count()), static_cast<long long>(now()));
+    std::fflush(stdout);
+  }
+}
+
 int count(const Arguments& a) {
   in_namespace(a.at(1), [&] {
     const DropCounter counter(interface_index(a.at(2)));
-    for (std::string line; std::getline(std::cin, line);) {
-      std::printf("%llu %lld\n", static_cast<unsigned long long>(counter.count()), static_cast<long long>(now()));
-      std::fflush(stdout);
-    }
+    tell_counts(counter);
+  });
+  return 0;
+}
+
+int arrivals(const Arguments& a) {
+  const auto number = [&a](size_t index) { return static_cast<uint32_t>(std::stoul(a.at(index))); };
+  in_namespace(a.at(1), [&] {
+    const ArrivalRecorder recorder(interface_index(a.at(2)), number(3), number(4), number(5));
+    tell_counts(recorder);
+    std::ofstream file(a.at(6), std::ios::binary);
+    const auto write = [&file](const auto& values) {
+      file.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof values[0]));
+    };
+    write(recorder.queue_pairs());
+    write(recorder.stamps());
+    if (!file.flush()) throw NativeError::from_errno("write", "cannot write " + a.at(6), "");
   });
   return 0;
 }
@@ -183,15 +144,14 @@ bool is_reply(std::span<const uint8_t> got, std::span<const uint8_t> sent) {
          std::equal(sent.end() - 22, sent.end() - 4, got.begin() + static_cast<ptrdiff_t>(sent.size()) - 22);
 }
 
-int latency(const Arguments& a) {
-  come_first(std::stoi(a.at(5)));
-  int sender = -1;
-  int receiver = -1;
-  in_namespace(a.at(1), [&] { sender = packet_socket(a.at(2), false); });
-  in_namespace(a.at(3), [&] { receiver = packet_socket(a.at(4), true); });
-  Frame frame(a.at(6), a.at(7), kSmallest);
-  const auto duration = static_cast<Time>(std::stod(a.at(8)) * 1e9);
-  const auto gap = static_cast<Time>(1e9 / std::stod(a.at(9)));
+bool is_cnp(std::span<const uint8_t> got) {
+  constexpr size_t kBthOffset = 42;
+  return got.size() > kBthOffset && got[kBthOffset] == kOpcodeCnp;
+}
+
+// From before send() of each frame to after recv() of its answer, spinning; prints "sent lost p50 p90 p99 p99.9 max", us.
+template <class IsAnswer>
+void measure(int sender, int receiver, Frame& frame, Time duration, Time gap, IsAnswer is_answer) {
   std::vector<Time> times;
   times.reserve(static_cast<size_t>(duration / gap) + 1);
   std::array<uint8_t, 2'048> buffer{};
@@ -211,7 +171,7 @@ int latency(const Arguments& a) {
     while (!arrived && after - before < kLost) {
       const ssize_t length = ::recv(receiver, buffer.data(), buffer.size(), MSG_DONTWAIT);
       after = now();
-      arrived = length > 0 && is_reply({buffer.data(), static_cast<size_t>(length)}, frame.bytes());
+      arrived = length > 0 && is_answer(std::span<const uint8_t>(buffer.data(), static_cast<size_t>(length)));
     }
     next = std::max(next + gap, after);
     if (before < counted) continue;
@@ -226,6 +186,27 @@ int latency(const Arguments& a) {
     std::printf(" %.2f", times.empty() ? 0.0 : static_cast<double>(times[index]) / 1e3);
   }
   std::puts("");
+}
+
+int latency(const Arguments& a) {
+  come_first(std::stoi(a.at(5)));
+  int sender = -1;
+  int receiver = -1;
+  in_namespace(a.at(1), [&] { sender = packet_socket(a.at(2), false); });
+  in_namespace(a.at(3), [&] { receiver = packet_socket(a.at(4), true); });
+  Frame frame(a.at(6), a.at(7), kSmallest);
+  measure(sender, receiver, frame, static_cast<Time>(std::stod(a.at(8)) * 1e9), static_cast<Time>(1e9 / std::stod(a.at(9))),
+          [&frame](std::span<const uint8_t> got) { return is_reply(got, frame.bytes()); });
+  return 0;
+}
+
+int cnp(const Arguments& a) {
+  come_first(std::stoi(a.at(3)));
+  int socket = -1;
+  in_namespace(a.at(1), [&] { socket = packet_socket(a.at(2), true); });
+  Frame frame(a.at(4), a.at(5), kSmallest, kCongestionExperienced);
+  measure(socket, socket, frame, static_cast<Time>(std::stod(a.at(6)) * 1e9), static_cast<Time>(1e9 / std::stod(a.at(7))),
+          is_cnp);
   return 0;
 }
 
@@ -235,7 +216,9 @@ int run_traffic(const Arguments& arguments) {
   const std::string& command = arguments.at(0);
   if (command == "send") return send(arguments);
   if (command == "count") return count(arguments);
+  if (command == "arrivals") return arrivals(arguments);
   if (command == "latency") return latency(arguments);
+  if (command == "cnp") return cnp(arguments);
   throw std::invalid_argument(command + ": no such command");
 }
 

@@ -331,7 +331,8 @@ void SoftNic::advance(Time now) {
     step(at);
   }
   now_ = std::max(now_, now);
-  if (!busy()) sending_ = false;
+  // No step came to the end of the frame if there was nothing to send behind it.
+  if (!waits() && !busy()) sending_ = false;
 }
 
 // Handles everything due at `at`. now_ is later than `at` only after skip_to(): then sending happens at now_.
