@@ -45,7 +45,7 @@ void SoftNic::start_next() {
 PacketId SoftNic::make_pfc() {
   const PacketId id = pool_.allocate();
   Packet& packet = pool_[id];
-  packet = Packet{};
+  packet.reset();
   packet.meta.kind = FrameKind::pfc;
   packet.meta.source_mac = parameters_.mac;
   packet.length = kMinimumFrame;
@@ -65,7 +65,7 @@ PacketId SoftNic::make_cnp() {
   if (--qp.cnps_owed > 0) cnp_queue_[(cnp_head_ + cnp_count_++) % cnp_queue_.size()] = index;
   const PacketId id = pool_.allocate();
   Packet& packet = pool_[id];
-  packet = Packet{};
+  packet.reset();
   packet.priority = parameters_.cnp_priority;
   packet.length = qp.headers.build_cnp(pool_.data(id), qp.parameters.remote_qpn, parameters_.cnp_dscp, parameters_.cnp_priority);
   if (!pool_.has_payload()) classify(pool_.data(id), packet.length, packet.meta);
@@ -102,7 +102,7 @@ PacketId SoftNic::make_answer() {
 
 void SoftNic::write(PacketId id, QueuePair& qp, OutgoingPacket& out, uint8_t priority) {
   Packet& packet = pool_[id];
-  packet = Packet{};
+  packet.reset();
   packet.priority = priority;
   if (pool_.has_payload()) {
     const RoceTemplate& headers =

@@ -331,7 +331,7 @@ void Worker::inject() {
       ++fidelity_.inject_refused;
       continue;
     }
-    pool_[id] = Packet{};
+    pool_[id].reset();
     pool_[id].length = scratch_->length;
     std::copy_n(scratch_->bytes, pool_[id].length, pool_.data(id));
     devices_[scratch_->device]->ports()[scratch_->port].send(pool_, id);
