@@ -18,7 +18,7 @@ import { kEthernetOverhead } from "../../src/wire/frame_size.js";
 import { cpuSeconds } from "./cpu.js";
 import { workerThread } from "./devices.js";
 import { kCpus, receiveOn } from "./testbed.js";
-import type { Station } from "./traffic.js";
+import type { QueuePairArrivals, Station } from "./traffic.js";
 
 export type Backend = "af_packet" | "af_xdp";
 export const kBackends: readonly Backend[] = ["af_packet", "af_xdp"];
@@ -179,8 +179,8 @@ export function receivers(count: number, size: number): NativeQueuePair[] {
   return Array.from({ length: count }, (_, i) => queuePair(i, 1, size, kEct0));
 }
 
-/** What a frame takes on the link, bits. */
-export function wireBits(size: number): number {
+/** What a frame takes on the link. */
+function wireBits(size: number): number {
   return (Math.max(size, 60) + kEthernetOverhead) * 8;
 }
 
@@ -210,4 +210,16 @@ function queuePair(index: number, host: 0 | 1, size: number, ecn: number): Nativ
     remote_address: 0,
     remote_key: 0,
   };
+}
+
+/** How far the rate of each queue pair is off, from its first packet to its last, %; what was lost on the way does not count. */
+export function rateErrors(
+  arrivals: readonly QueuePairArrivals[],
+  queuePairs: readonly NativeQueuePair[],
+  size: number,
+) {
+  return arrivals.map(({ first, last, firstPsn, lastPsn }, i) => {
+    const rate = ((lastPsn - firstPsn) * wireBits(size) * 1e9) / (last - first);
+    return Math.abs(100 * (rate / (queuePairs[i]?.rate_cap ?? 0) - 1));
+  });
 }

@@ -10,7 +10,7 @@ import { max, quantileSorted } from "simple-statistics";
 import { kFirstQpn } from "../../src/native/behaviour.js";
 import type { Polling } from "../../src/native/types.js";
 import type { BenchOptions, Row } from "../row.js";
-import { type Backend, kBackends, NicBed, senders, wireBits } from "./nic_bed.js";
+import { type Backend, kBackends, NicBed, rateErrors, senders } from "./nic_bed.js";
 import { kCpus } from "./testbed.js";
 import { type Arrivals, Counter, readArrivals } from "./traffic.js";
 
@@ -64,10 +64,7 @@ async function measure(one: Case, seconds: number): Promise<Row> {
       nic.close();
       await counter.close();
       const arrivals = readArrivals(file, recorded);
-      const errors = arrivals.queuePairs.map(({ first, last, packets }, i) => {
-        const got = ((packets - 1) * wireBits(kSize) * 1e9) / (last - first);
-        return Math.abs(100 * (got / (queuePairs[i]?.rate_cap ?? 0) - 1));
-      });
+      const errors = rateErrors(arrivals.queuePairs, queuePairs, kSize);
       return {
         name: rowName(one),
         metrics: {

@@ -1,6 +1,6 @@
 /**
- * What one worker sends with 1,000 queue pairs, each paced at a rate of its own, ICRC and all: as many packets as it can, and
- * whether each queue pair gets its rate, from its first packet to its last, at a load that is to be held.
+ * What one worker sends with 1,000 queue pairs, each paced at a rate of its own, ICRC and all: the most when it is asked for more than it
+ * can, and then the load that it holds, at which every queue pair has its rate from its first packet to its last.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,55 +8,75 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { max, mean } from "simple-statistics";
 import { kFirstQpn } from "../../src/native/behaviour.js";
-import type { BenchOptions, Metric, Row } from "../row.js";
-import { type Backend, kBackends, NicBed, senders, wireBits } from "./nic_bed.js";
+import type { BenchOptions, Row } from "../row.js";
+import { type Backend, kBackends, NicBed, rateErrors, senders } from "./nic_bed.js";
 import { kCpus } from "./testbed.js";
 import { Counter, readArrivals } from "./traffic.js";
 
 export const name = "nic transmit";
-export const title = "One NIC worker, 1,000 paced queue pairs, to a counter behind a veth";
+export const title = "One NIC worker, busy, 1,000 paced queue pairs, to a counter behind a veth";
 
 const kQueuePairs = 1000;
-/** More than any host sends by sockets. */
+/** Packets/s: more than any host sends by sockets. */
 const kFlood = 4_000_000;
-/** Packets/s that are to be held, by size of the frame. */
-const kHeld = new Map([
-  [66, 1_200_000],
-  [1066, 900_000],
-]);
+/** Parts of the most that are tried until one is held. */
+const kLoads = [0.95, 0.9, 0.8, 0.7, 0.6];
+/** Held: no queue pair's rate is farther off, %. */
+const kHeld = 0.1;
 const kSettleMs = 300;
 
 interface Case {
   backend: Backend;
   size: number;
-  /** Packets/s of all. */
-  offered: number;
   /** Where the veth's other end does its work: on the sender's CPU, or on the other one as if there were a wire. */
   delivery: "here" | "elsewhere";
 }
 
-const rowName = ({ backend, size, offered, delivery }: Case) =>
-  `${backend}, ${size} B, delivery ${delivery}, ${offered === kFlood ? "flood" : `${offered / 1e6} Mpps`}`;
+interface Measured {
+  /** Packets/s that arrived. */
+  rate: number;
+  /** Of the queue pairs, %. */
+  errors: number[];
+}
+
+const rowName = ({ backend, size, delivery }: Case) => `${backend}, ${size} B, delivery ${delivery}`;
 
 export async function run(options: BenchOptions): Promise<Row[]> {
   const seconds = options.quick ? 1 : 10;
   const cases = (["here", "elsewhere"] as const).flatMap((delivery) =>
-    kBackends.flatMap((backend) =>
-      [...kHeld].flatMap(([size, held]) =>
-        [kFlood, held].map((offered): Case => ({ backend, size, offered, delivery })),
-      ),
-    ),
+    kBackends.flatMap((backend) => [66, 1066].map((size): Case => ({ backend, size, delivery }))),
   );
   const rows: Row[] = [];
   for (const one of cases.filter((each) => options.wants(rowName(each)))) {
     process.stderr.write(`  ${rowName(one)}\n`);
-    rows.push(await measure(one, seconds));
+    const { rate } = await measure(one, kFlood, seconds / 4);
+    let load = 0;
+    let held: Measured = { rate: 0, errors: [100] };
+    for (const part of kLoads) {
+      load = Math.round(rate * part);
+      held = await measure(one, load, seconds / 8);
+      // The long run has the say; a short one tells whether it is worth while.
+      if (max(held.errors) < 2 * kHeld) held = await measure(one, load, seconds);
+      if (max(held.errors) < kHeld) break;
+    }
+    const worst = max(held.errors);
+    rows.push({
+      name: rowName(one),
+      metrics: {
+        most: { value: rate / 1e3, unit: "kpps", better: "more" },
+        throughput: { value: (rate * one.size * 8) / 1e9, unit: "Gb/s" },
+        "per packet": { value: 1e9 / rate, unit: "ns" },
+        held: { value: load / 1e3, unit: "kpps", better: "more" },
+        "rate error, mean": { value: mean(held.errors), unit: "%" },
+        "rate error, worst": { value: worst, unit: "%" },
+      },
+      ...(worst >= kHeld && { note: "not held" }),
+    });
   }
   return rows;
 }
 
-async function measure(one: Case, seconds: number): Promise<Row> {
-  const { backend, size, offered, delivery } = one;
+async function measure({ backend, size, delivery }: Case, offered: number, seconds: number): Promise<Measured> {
   const directory = mkdtempSync(join(tmpdir(), "weir-bench-"));
   const bed = await NicBed.create();
   try {
@@ -64,30 +84,17 @@ async function measure(one: Case, seconds: number): Promise<Row> {
     const recorded = { firstQpn: kFirstQpn, queuePairs: kQueuePairs, stamps: 0 };
     const queuePairs = senders(kQueuePairs, size, offered);
     const counter = await Counter.record(bed.station("b"), file, recorded);
+    if (delivery === "elsewhere") await bed.deliverElsewhere();
     const nic = await bed.start({ node: "a", cpu: kCpus.device, backend, polling: "busy", queuePairs, dcqcn: false });
     try {
-      if (delivery === "elsewhere") await bed.deliverElsewhere();
       await sleep(kSettleMs);
       const before = await counter.read();
       await sleep(seconds * 1000);
       const after = await counter.read();
-      const [unsent] = nic.counters("tx_no_descriptor") as [number];
       nic.close();
       await counter.close();
-      const rate = ((after.count - before.count) * 1e9) / (after.at - before.at);
-      const metrics: Record<string, Metric> = {
-        rate: { value: rate / 1e3, unit: "kpps", better: "more" },
-        throughput: { value: (rate * size * 8) / 1e9, unit: "Gb/s" },
-        "per packet": { value: 1e9 / rate, unit: "ns" },
-      };
-      if (offered === kFlood) return { name: rowName(one), metrics };
-      const errors = readArrivals(file, recorded).queuePairs.map(({ first, last, packets }, i) => {
-        const got = ((packets - 1) * wireBits(size) * 1e9) / (last - first);
-        return Math.abs(100 * (got / (queuePairs[i]?.rate_cap ?? 0) - 1));
-      });
-      metrics["rate error, mean"] = { value: mean(errors), unit: "%" };
-      metrics["rate error, worst"] = { value: max(errors), unit: "%", better: "less", tolerance: 1 };
-      return { name: rowName(one), metrics, ...(unsent > 0 && { note: "the host did not take all" }) };
+      const errors = rateErrors(readArrivals(file, recorded).queuePairs, queuePairs, size);
+      return { rate: ((after.count - before.count) * 1e9) / (after.at - before.at), errors };
     } finally {
       nic.close();
       await counter.close();

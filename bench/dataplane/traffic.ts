@@ -155,22 +155,30 @@ export interface Recorded {
   stamps: number;
 }
 
+/** Of one queue pair; times are CLOCK_MONOTONIC, ns. */
+export interface QueuePairArrivals {
+  first: number;
+  last: number;
+  packets: number;
+  firstPsn: number;
+  lastPsn: number;
+}
+
 export interface Arrivals {
-  /** By queue pair; CLOCK_MONOTONIC ns of the first and the last packet. */
-  queuePairs: { first: number; last: number; packets: number }[];
+  queuePairs: QueuePairArrivals[];
   /** Of all packets in their order. */
   stamps: Float64Array;
 }
 
 export function readArrivals(file: string, { queuePairs }: Recorded): Arrivals {
   const words = Float64Array.from(new BigUint64Array(new Uint8Array(readFileSync(file)).buffer), Number);
-  const at = (index: number) => words[index] as number;
+  const kWords = 5;
   return {
-    queuePairs: Array.from({ length: queuePairs }, (_, i) => ({
-      first: at(3 * i),
-      last: at(3 * i + 1),
-      packets: at(3 * i + 2),
-    })),
-    stamps: words.subarray(3 * queuePairs),
+    queuePairs: Array.from({ length: queuePairs }, (_, i) => {
+      const own = [...words.subarray(kWords * i, kWords * (i + 1))] as [number, number, number, number, number];
+      const [first, last, packets, firstPsn, lastPsn] = own;
+      return { first, last, packets, firstPsn, lastPsn };
+    }),
+    stamps: words.subarray(kWords * queuePairs),
   };
 }

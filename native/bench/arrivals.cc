@@ -12,9 +12,10 @@ namespace {
 
 constexpr int kBth = 14 + 20 + 8;
 constexpr int kWhole = kBth + 12 + 4;
-constexpr int kQpn = kBth + 5;  // three bytes
-constexpr int kFrame = 10;      // register of the stack's end
-constexpr int kKey = -4;        // on the stack
+constexpr int kQpn = kBth + 5;  // three bytes, as the PSN
+constexpr int kPsn = kBth + 9;
+constexpr int kFrame = 10;  // register of the stack's end
+constexpr int kKey = -4;    // on the stack
 
 bpf_insn load_byte(int to, int from, int offset) { return instruction(BPF_LDX | BPF_MEM | BPF_B, to, from, offset, 0); }
 bpf_insn load_word(int to, int from, int offset) { return instruction(BPF_LDX | BPF_MEM | BPF_W, to, from, offset, 0); }
@@ -29,7 +30,13 @@ std::vector<bpf_insn> look_up_key(int map) {
           instruction(0, 0, 0, 0, 0), call(BPF_FUNC_map_lookup_elem)};
 }
 
-// r6: number of the queue pair; r7: of the packet; r8: the time.
+// Three bytes of the frame at r2; r3 is lost.
+std::vector<bpf_insn> load_three(int to, int offset) {
+  return {load_byte(to, 2, offset), shift_left(to, 8),           load_byte(3, 2, offset + 1), add_register(to, 3),
+          shift_left(to, 8),        load_byte(3, 2, offset + 2), add_register(to, 3)};
+}
+
+// r6: number of the queue pair; r7: of the packet; r8: the time; r9: the PSN.
 std::vector<bpf_insn> record(int counts, int stamps, int pairs, uint32_t first_qpn) {
   std::vector<bpf_insn> code{
       load_word(2, 1, offsetof(__sk_buff, data)),
@@ -40,31 +47,24 @@ std::vector<bpf_insn> record(int counts, int stamps, int pairs, uint32_t first_q
       jump(2),
       set(0, kTcNext),
       leave(),
-      load_byte(6, 2, kQpn),
-      shift_left(6, 8),
-      load_byte(3, 2, kQpn + 1),
-      add_register(6, 3),
-      shift_left(6, 8),
-      load_byte(3, 2, kQpn + 2),
-      add_register(6, 3),
-      add(6, -static_cast<int32_t>(first_qpn)),
-      call(BPF_FUNC_ktime_get_ns),
-      copy(8, 0),
-      set(1, 0),
-      store_key(1),
   };
   const auto append = [&code](const std::vector<bpf_insn>& more) { code.insert(code.end(), more.begin(), more.end()); };
+  append(load_three(6, kQpn));
+  append(load_three(9, kPsn));
+  append({add(6, -static_cast<int32_t>(first_qpn)), call(BPF_FUNC_ktime_get_ns), copy(8, 0), set(1, 0), store_key(1)});
   append(look_up_key(counts));
   append({jump_if_not_zero(0, 2), set(0, kTcNext), leave(), load(7, 0, 0), copy(1, 7), add(1, 1), store(0, 0, 1), store_key(7)});
   append(look_up_key(stamps));
   append({jump_if_zero(0, 1), store(0, 0, 8), store_key(6)});
   append(look_up_key(pairs));
   append({
-      jump_if_zero(0, 6),
+      jump_if_zero(0, 8),
       load(1, 0, offsetof(QueuePairArrivals, packets)),
-      jump_if_not_zero(1, 1),
+      jump_if_not_zero(1, 2),
       store(0, offsetof(QueuePairArrivals, first), 8),
+      store(0, offsetof(QueuePairArrivals, first_psn), 9),
       store(0, offsetof(QueuePairArrivals, last), 8),
+      store(0, offsetof(QueuePairArrivals, last_psn), 9),
       add(1, 1),
       store(0, offsetof(QueuePairArrivals, packets), 1),
       set(0, kTcDrop),

@@ -14,6 +14,8 @@ struct QueuePairArrivals {
   uint64_t first;
   uint64_t last;
   uint64_t packets;
+  uint64_t first_psn;
+  uint64_t last_psn;
 };
 
 // Untagged IPv4 without options only. What comes on several CPUs at a time is not counted right.

@@ -9,8 +9,8 @@
 //   count NAMESPACE INTERFACE
 //       Drops and counts what comes in. For each line on standard input prints "count ns"; ends with the input.
 //   arrivals NAMESPACE INTERFACE FIRST_QPN QUEUE_PAIRS STAMPS FILE
-//       As count, and keeps when RoCEv2 packets came (ArrivalRecorder). At the end FILE has, as words of 64 bits, first, last and
-//       number for each queue pair, and then the first STAMPS times.
+//       As count, and keeps when RoCEv2 packets came (ArrivalRecorder). At the end FILE has, as words of 64 bits, a
+//       QueuePairArrivals for each queue pair, and then the first STAMPS times.
 //   latency NAMESPACE INTERFACE NAMESPACE INTERFACE CPU FROM TO SECONDS RATE
 //       Sends frames of 64 bytes by one interface and waits for each at another, by one clock, spinning. Prints
 //       "sent lost p50 p90 p99 p99.9 max" in us, from before send() to after recv(). A frame is lost after 100 ms.
