@@ -13,17 +13,19 @@ namespace weir {
 class LazyMemory {
  public:
   // `sparse`: only the start of each large piece is commonly used, so the kernel must not fill it up with huge pages. `dense`: it
-  // may and should. Throws std::bad_alloc.
+  // may and should, from the first byte on. Throws std::bad_alloc.
   LazyMemory(size_t bytes, bool sparse, bool dense = false) : bytes_(bytes) {
     if (bytes == 0) return;
-    void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) throw std::bad_alloc();
-    if (sparse) ::madvise(memory, bytes, MADV_NOHUGEPAGE);
-    if (dense) ::madvise(memory, bytes, MADV_HUGEPAGE);
-    data_ = static_cast<uint8_t*>(memory);
+    mapped_bytes_ = dense ? (bytes + 2 * kHugePage - 1) / kHugePage * kHugePage : bytes;
+    mapped_ = ::mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped_ == MAP_FAILED) throw std::bad_alloc();
+    if (sparse) ::madvise(mapped_, mapped_bytes_, MADV_NOHUGEPAGE);
+    if (dense) ::madvise(mapped_, mapped_bytes_, MADV_HUGEPAGE);
+    data_ = static_cast<uint8_t*>(mapped_);
+    if (dense) data_ += -reinterpret_cast<uintptr_t>(data_) % kHugePage;
   }
   ~LazyMemory() {
-    if (data_ != nullptr) ::munmap(data_, bytes_);
+    if (mapped_bytes_ > 0) ::munmap(mapped_, mapped_bytes_);
   }
   LazyMemory(const LazyMemory&) = delete;
   LazyMemory& operator=(const LazyMemory&) = delete;
@@ -33,6 +35,10 @@ class LazyMemory {
   std::span<uint8_t> all() { return {data_, bytes_}; }
 
  private:
+  static constexpr size_t kHugePage = 2 << 20;  // of x86-64, and mostly of arm64
+
+  void* mapped_ = nullptr;
+  size_t mapped_bytes_ = 0;
   uint8_t* data_ = nullptr;
   size_t bytes_;
 };

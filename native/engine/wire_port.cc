@@ -82,6 +82,7 @@ Time WirePort::arrival(const RxFrame& frame) {
 void WirePort::give_back() {
   if (used_ > 0) port_->release(used_);
   used_ = 0;
+  if (count_ == 0) first_ = 0;  // the same few places again and again stay in the caches
 }
 
 size_t WirePort::flush(PacketPool& pool) {
