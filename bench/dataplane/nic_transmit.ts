@@ -24,6 +24,8 @@ const kLoads = [0.95, 0.9, 0.8, 0.7, 0.6];
 /** Held: no queue pair's rate is farther off, %. */
 const kHeld = 0.1;
 const kSettleMs = 300;
+/** A busy worker has its CPU for itself. */
+const kWhole = 0.97;
 
 interface Case {
   backend: Backend;
@@ -37,6 +39,8 @@ interface Measured {
   rate: number;
   /** Of the queue pairs, %. */
   errors: number[];
+  /** CPU that the worker had, 1 is all of it. */
+  cpu: number;
 }
 
 const rowName = ({ backend, size, delivery }: Case) => `${backend}, ${size} B, delivery ${delivery}`;
@@ -49,9 +53,9 @@ export async function run(options: BenchOptions): Promise<Row[]> {
   const rows: Row[] = [];
   for (const one of cases.filter((each) => options.wants(rowName(each)))) {
     process.stderr.write(`  ${rowName(one)}\n`);
-    const { rate } = await measure(one, kFlood, seconds / 4);
+    const { rate, cpu } = await measure(one, kFlood, seconds / 4);
     let load = 0;
-    let held: Measured = { rate: 0, errors: [100] };
+    let held: Measured = { rate: 0, errors: [100], cpu: 0 };
     for (const part of kLoads) {
       load = Math.round(rate * part);
       held = await measure(one, load, seconds / 8);
@@ -65,12 +69,13 @@ export async function run(options: BenchOptions): Promise<Row[]> {
       metrics: {
         most: { value: rate / 1e3, unit: "kpps", better: "more" },
         throughput: { value: (rate * one.size * 8) / 1e9, unit: "Gb/s" },
-        "per packet": { value: 1e9 / rate, unit: "ns" },
+        CPU: { value: 100 * cpu, unit: "%" },
+        "CPU per packet": { value: (1e9 * cpu) / rate, unit: "ns", better: "less" },
         held: { value: load / 1e3, unit: "kpps", better: "more" },
         "rate error, mean": { value: mean(held.errors), unit: "%" },
         "rate error, worst": { value: worst, unit: "%" },
       },
-      ...(worst >= kHeld && { note: "not held" }),
+      ...(cpu < kWhole ? { note: "others used this CPU" } : worst >= kHeld && { note: "not held" }),
     });
   }
   return rows;
@@ -88,13 +93,14 @@ async function measure({ backend, size, delivery }: Case, offered: number, secon
     const nic = await bed.start({ node: "a", cpu: kCpus.device, backend, polling: "busy", queuePairs, dcqcn: false });
     try {
       await sleep(kSettleMs);
-      const before = await counter.read();
+      const before = { ...(await counter.read()), cpu: nic.cpuSeconds() };
       await sleep(seconds * 1000);
-      const after = await counter.read();
+      const after = { ...(await counter.read()), cpu: nic.cpuSeconds() };
       nic.close();
       await counter.close();
       const errors = rateErrors(readArrivals(file, recorded).queuePairs, queuePairs, size);
-      return { rate: ((after.count - before.count) * 1e9) / (after.at - before.at), errors };
+      const took = (after.at - before.at) / 1e9;
+      return { rate: (after.count - before.count) / took, errors, cpu: (after.cpu - before.cpu) / took };
     } finally {
       nic.close();
       await counter.close();
