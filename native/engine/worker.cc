@@ -21,9 +21,9 @@ constexpr Time kCheckInterval = 250 * kMillisecond;
 constexpr Time kOffsetInterval = 10 * kMillisecond;
 constexpr Time kBusyFor = 2 * kMillisecond;  // how long after the last frame the loop still polls
 constexpr Time kLongestSleep = 50 * kMillisecond;
-constexpr Time kLongYield = 200 * kMicrosecond;
-constexpr Time kNoYield = 20 * kMillisecond;
-constexpr Time kWakeUp = 100 * kMicrosecond;  // adaptive: how long before a deadline a sleep ends, so that none is missed
+constexpr Time kLongYield = 50 * kMicrosecond;  // adaptive: another thread wants the same CPU ...
+constexpr Time kSharing = 20 * kMillisecond;    // ... so for a while this one sleeps where it would look again
+constexpr Time kWakeUp = 100 * kMicrosecond;    // adaptive: how long before a deadline a sleep ends, so that none is missed
 
 Time read_clock(clockid_t id) {
   timespec t{};
@@ -292,12 +292,12 @@ bool Worker::wait(Time now, Time deadline, Time quiet) {
   if (config_.polling == Polling::adaptive) {
     if (quiet == 0) return false;
     if (quiet >= kBusyFor && deadline > now + kWakeUp) return sleep_until(deadline - kWakeUp, now);
-    if (now < yields_at_) return false;
-    // To what else wants this CPU: the kernel's receiving thread, for one. Where others keep it for long, it is not offered again
-    // for a while: this thread then has its share by its priority.
+    if (now < shares_until_) return sleep_until(deadline, now);
+    // To what else wants this CPU: the kernel's receiving thread, for one. Where others keep it for long, looking for frames
+    // would take it from those who bring them.
     sched_yield();
     const Time after = monotonic_now();
-    if (after - now > kLongYield) yields_at_ = after + kNoYield;
+    if (after - now > kLongYield) shares_until_ = after + kSharing;
     return false;
   }
   if (quiet >= kBusyFor && deadline > now + config_.quantum) return sleep_until(deadline, now);

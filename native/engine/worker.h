@@ -131,7 +131,7 @@ class Worker {
   std::unique_ptr<PuntedFrame> scratch_;
   std::function<void()> doorbell_;
   Time rung_ = 0;
-  Time yields_at_ = 0;  // adaptive: not before
+  Time shares_until_ = 0;  // adaptive: with another thread of this CPU
   Time published_ = 0;
   Time checked_ = 0;
   std::vector<pollfd> waits_;
