@@ -317,7 +317,7 @@ bool Worker::sleep_until(Time deadline, Time now) {
     }
   }
   waker_->doze();
-  const timespec timeout = to_timespec(work_waits() ? 0 : std::min(deadline - now, kLongestSleep));
+  const timespec timeout = to_timespec(work_waits() ? 0 : std::clamp<Time>(deadline - now, 0, kLongestSleep));
   ppoll(waits.data(), waits.size(), &timeout, nullptr);
   waker_->rise((waits[0].revents & POLLIN) != 0);
   return true;
