@@ -4,6 +4,9 @@
  * What a sends is delivered to b within a's system call, on a's CPU, unless deliverElsewhere() is called; so a row of a sender includes
  * what its frames cost at b up to where they are dropped or put into a ring.
  */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { hostIp, hostMac } from "../../src/config/addresses.js";
 import { parseNicDaemon } from "../../src/config/daemon.js";
@@ -15,10 +18,18 @@ import { kEct0, kFirstQpn, udpSourcePort } from "../../src/native/behaviour.js";
 import { CounterTable } from "../../src/native/counters.js";
 import type { NativeAddon, NativeQueuePair, NativeWorker, Polling, WorkerConfig } from "../../src/native/types.js";
 import { kEthernetOverhead } from "../../src/wire/frame_size.js";
+import type { BenchOptions, Row } from "../row.js";
 import { cpuSeconds } from "./cpu.js";
 import { workerThread } from "./devices.js";
 import { kCpus, receiveOn } from "./testbed.js";
-import type { QueuePairArrivals, Station } from "./traffic.js";
+import {
+  type Arrivals,
+  Counter,
+  type QueuePairArrivals,
+  type Recorded,
+  readArrivals,
+  type Station,
+} from "./traffic.js";
 
 export type Backend = "af_packet" | "af_xdp";
 export const kBackends: readonly Backend[] = ["af_packet", "af_xdp"];
@@ -43,9 +54,23 @@ export interface NicOptions {
 }
 
 export class NicBed {
+  /** What was started, and has to end before the network does. */
+  readonly #ends: (() => void | Promise<void>)[] = [];
+
   private constructor(readonly network: LabNetwork) {}
 
-  static async create(): Promise<NicBed> {
+  /** A bed for as long as `measure` takes; what that starts on it ends with it. */
+  static async use<Result>(measure: (bed: NicBed) => Promise<Result>): Promise<Result> {
+    const bed = await NicBed.#create();
+    try {
+      return await measure(bed);
+    } finally {
+      for (const end of bed.#ends.reverse()) await end();
+      bed.network.close();
+    }
+  }
+
+  static async #create(): Promise<NicBed> {
     const nodes = ["a", "b"].map((name) => ({ name, role: "host" as const }));
     const link = { from: "a", to: "b", mtu: 1500, fromMac: hostMac(0), toMac: hostMac(1) };
     const bed = new NicBed(await LabNetwork.create(nodes, [link]));
@@ -73,11 +98,30 @@ export class NicBed {
 
   /** Traffic begins 100 ms later. */
   async start(options: NicOptions): Promise<RunningNic> {
-    return await RunningNic.start(this.#compose(options));
+    const nic = await RunningNic.start(this.#compose(options));
+    this.#ends.push(() => nic.close());
+    return nic;
   }
 
-  close(): void {
-    this.network.close();
+  /** Counts and drops all that arrives. */
+  async count(node: "a" | "b"): Promise<Counter> {
+    const counter = await Counter.start(this.station(node));
+    this.#ends.push(() => counter.close());
+    return counter;
+  }
+
+  /** The same, and when it came is known at the end. */
+  async record(node: "a" | "b", recorded: Recorded): Promise<{ counter: Counter; arrivals: () => Promise<Arrivals> }> {
+    const directory = mkdtempSync(join(tmpdir(), "weir-bench-"));
+    this.#ends.push(() => rmSync(directory, { recursive: true }));
+    const file = join(directory, "arrivals");
+    const counter = await Counter.record(this.station(node), file, recorded);
+    this.#ends.push(() => counter.close());
+    const arrivals = async () => {
+      await counter.close();
+      return readArrivals(file, recorded);
+    };
+    return { counter, arrivals };
   }
 
   #compose({
@@ -137,6 +181,11 @@ export class RunningNic {
     }
   }
 
+  /** Idempotent, as ends of a bed are: a measurement may end sooner what it started. */
+  close(): void {
+    this.worker.close();
+  }
+
   /** CPU time of its thread so far, s. */
   cpuSeconds(): number {
     return cpuSeconds(process.pid, this.#thread);
@@ -148,10 +197,21 @@ export class RunningNic {
     const device = this.#counters.view({}, "qpn");
     return names.map((name) => device.sum(name));
   }
+}
 
-  close(): void {
-    this.worker.close();
+/** A row for each of the cases that are wanted. */
+export async function rowsOf<Case>(
+  cases: readonly Case[],
+  rowName: (one: Case) => string,
+  options: BenchOptions,
+  measure: (one: Case) => Promise<Omit<Row, "name">>,
+): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const one of cases.filter((each) => options.wants(rowName(each)))) {
+    process.stderr.write(`  ${rowName(one)}\n`);
+    rows.push({ name: rowName(one), ...(await measure(one)) });
   }
+  return rows;
 }
 
 /**

@@ -2,17 +2,14 @@
  * How exactly packets leave: the gaps of a paced queue pair, by the kernel's clock at the other end of a veth, beside those of its rate;
  * alone on its NIC, and as one of a thousand of the same packets in all.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { max, quantileSorted } from "simple-statistics";
 import { kFirstQpn } from "../../src/native/behaviour.js";
 import type { Polling } from "../../src/native/types.js";
 import type { BenchOptions, Row } from "../row.js";
-import { type Backend, kBackends, NicBed, rateErrors, senders } from "./nic_bed.js";
+import { type Backend, kBackends, NicBed, rateErrors, rowsOf, senders } from "./nic_bed.js";
 import { kCpus } from "./testbed.js";
-import { type Arrivals, Counter, readArrivals } from "./traffic.js";
+import type { Arrivals } from "./traffic.js";
 
 export const name = "nic pacing";
 export const title = "Paced packets of 66 B, 100,000 per second in all, on an otherwise idle core";
@@ -39,48 +36,29 @@ export async function run(options: BenchOptions): Promise<Row[]> {
       [1, 1000].map((queuePairs): Case => ({ backend, polling, queuePairs })),
     ),
   );
-  const rows: Row[] = [];
-  for (const one of cases.filter((each) => options.wants(rowName(each)))) {
-    process.stderr.write(`  ${rowName(one)}\n`);
-    rows.push(await measure(one, seconds));
-  }
-  return rows;
+  return await rowsOf(cases, rowName, options, (one) => measure(one, seconds));
 }
 
-async function measure(one: Case, seconds: number): Promise<Row> {
-  const directory = mkdtempSync(join(tmpdir(), "weir-bench-"));
-  const bed = await NicBed.create();
-  try {
-    const file = join(directory, "arrivals");
+async function measure(one: Case, seconds: number): Promise<Omit<Row, "name">> {
+  return await NicBed.use(async (bed) => {
     const stamps = one.queuePairs === 1 ? kRate * seconds : 0;
-    const recorded = { firstQpn: kFirstQpn, queuePairs: one.queuePairs, stamps };
     const queuePairs = senders(one.queuePairs, kSize, kRate, { spread: one.queuePairs > 1 });
-    const counter = await Counter.record(bed.station("b"), file, recorded);
+    const record = await bed.record("b", { firstQpn: kFirstQpn, queuePairs: one.queuePairs, stamps });
     const nic = await bed.start({ ...one, node: "a", cpu: kCpus.device, queuePairs, dcqcn: false });
-    try {
-      const before = { at: performance.now(), cpu: nic.cpuSeconds() };
-      await sleep(kSettleMs + seconds * 1000);
-      const cpu = (1000 * (nic.cpuSeconds() - before.cpu)) / (performance.now() - before.at);
-      nic.close();
-      await counter.close();
-      const arrivals = readArrivals(file, recorded);
-      const errors = rateErrors(arrivals.queuePairs, queuePairs, kSize);
-      return {
-        name: rowName(one),
-        metrics: {
-          ...(stamps > 0 && gapMetrics(arrivals)),
-          "rate error, worst": { value: max(errors), unit: "%", better: "less", tolerance: 1 },
-          CPU: { value: 100 * cpu, unit: "%" },
-        },
-      };
-    } finally {
-      nic.close();
-      await counter.close();
-    }
-  } finally {
-    bed.close();
-    rmSync(directory, { recursive: true });
-  }
+    const before = { at: performance.now(), cpu: nic.cpuSeconds() };
+    await sleep(kSettleMs + seconds * 1000);
+    const cpu = (1000 * (nic.cpuSeconds() - before.cpu)) / (performance.now() - before.at);
+    nic.close();
+    const arrivals = await record.arrivals();
+    const errors = rateErrors(arrivals.queuePairs, queuePairs, kSize);
+    return {
+      metrics: {
+        ...(stamps > 0 && gapMetrics(arrivals)),
+        "rate error, worst": { value: max(errors), unit: "%", better: "less", tolerance: 1 },
+        CPU: { value: 100 * cpu, unit: "%" },
+      },
+    };
+  });
 }
 
 /** Of one queue pair. */

@@ -4,7 +4,6 @@ import { median } from "simple-statistics";
 import type { BenchOptions, Row } from "../row.js";
 import { NicBed, senders } from "./nic_bed.js";
 import { kCpus } from "./testbed.js";
-import { Counter } from "./traffic.js";
 
 export const name = "nic scale";
 export const title = "CPU of one NIC worker for 300,000 paced packets of 66 B per second in all, AF_XDP, interrupt";
@@ -56,27 +55,16 @@ export async function run(options: BenchOptions): Promise<Row[]> {
 }
 
 async function measure(count: number, seconds: number): Promise<Sample> {
-  const bed = await NicBed.create();
-  try {
-    const counter = await Counter.start(bed.station("b"));
+  return await NicBed.use(async (bed) => {
+    const counter = await bed.count("b");
     const queuePairs = senders(count, kSize, kRate);
     const options = { cpu: kCpus.device, backend: "af_xdp", polling: "interrupt" } as const;
     const nic = await bed.start({ ...options, node: "a", queuePairs, dcqcn: false });
-    try {
-      await sleep(kSettleMs);
-      const before = { ...(await counter.read()), cpu: nic.cpuSeconds() };
-      await sleep(seconds * 1000);
-      const after = { ...(await counter.read()), cpu: nic.cpuSeconds() };
-      const packets = after.count - before.count;
-      return {
-        rate: (packets * 1e9) / (after.at - before.at),
-        cost: ((after.cpu - before.cpu) * 1e9) / packets,
-      };
-    } finally {
-      nic.close();
-      await counter.close();
-    }
-  } finally {
-    bed.close();
-  }
+    await sleep(kSettleMs);
+    const before = { ...(await counter.read()), cpu: nic.cpuSeconds() };
+    await sleep(seconds * 1000);
+    const after = { ...(await counter.read()), cpu: nic.cpuSeconds() };
+    const packets = after.count - before.count;
+    return { rate: (packets * 1e9) / (after.at - before.at), cost: ((after.cpu - before.cpu) * 1e9) / packets };
+  });
 }

@@ -2,16 +2,12 @@
  * What one worker sends with 1,000 queue pairs, each paced at a rate of its own, ICRC and all: the most when it is asked for more than it
  * can, and then the load that it holds, at which every queue pair has its rate from its first packet to its last.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { max, mean } from "simple-statistics";
 import { kFirstQpn } from "../../src/native/behaviour.js";
 import type { BenchOptions, Row } from "../row.js";
-import { type Backend, kBackends, NicBed, rateErrors, senders } from "./nic_bed.js";
+import { type Backend, kBackends, NicBed, rateErrors, rowsOf, senders } from "./nic_bed.js";
 import { kCpus } from "./testbed.js";
-import { Counter, readArrivals } from "./traffic.js";
 
 export const name = "nic transmit";
 export const title = "One NIC worker, busy, 1,000 paced queue pairs, to a counter behind a veth";
@@ -50,9 +46,7 @@ export async function run(options: BenchOptions): Promise<Row[]> {
   const cases = (["here", "elsewhere"] as const).flatMap((delivery) =>
     kBackends.flatMap((backend) => [66, 1066].map((size): Case => ({ backend, size, delivery }))),
   );
-  const rows: Row[] = [];
-  for (const one of cases.filter((each) => options.wants(rowName(each)))) {
-    process.stderr.write(`  ${rowName(one)}\n`);
+  return await rowsOf(cases, rowName, options, async (one) => {
     const { rate, cpu } = await measure(one, kFlood, seconds / 4);
     let load = 0;
     let held: Measured = { rate: 0, errors: [100], cpu: 0 };
@@ -64,8 +58,7 @@ export async function run(options: BenchOptions): Promise<Row[]> {
       if (max(held.errors) < kHeld) break;
     }
     const worst = max(held.errors);
-    rows.push({
-      name: rowName(one),
+    return {
       metrics: {
         most: { value: rate / 1e3, unit: "kpps", better: "more" },
         throughput: { value: (rate * one.size * 8) / 1e9, unit: "Gb/s" },
@@ -76,37 +69,23 @@ export async function run(options: BenchOptions): Promise<Row[]> {
         "rate error, worst": { value: worst, unit: "%" },
       },
       ...(cpu < kWhole ? { note: "others used this CPU" } : worst >= kHeld && { note: "not held" }),
-    });
-  }
-  return rows;
+    };
+  });
 }
 
 async function measure({ backend, size, delivery }: Case, offered: number, seconds: number): Promise<Measured> {
-  const directory = mkdtempSync(join(tmpdir(), "weir-bench-"));
-  const bed = await NicBed.create();
-  try {
-    const file = join(directory, "arrivals");
-    const recorded = { firstQpn: kFirstQpn, queuePairs: kQueuePairs, stamps: 0 };
+  return await NicBed.use(async (bed) => {
     const queuePairs = senders(kQueuePairs, size, offered);
-    const counter = await Counter.record(bed.station("b"), file, recorded);
+    const { counter, arrivals } = await bed.record("b", { firstQpn: kFirstQpn, queuePairs: kQueuePairs, stamps: 0 });
     if (delivery === "elsewhere") await bed.deliverElsewhere();
     const nic = await bed.start({ node: "a", cpu: kCpus.device, backend, polling: "busy", queuePairs, dcqcn: false });
-    try {
-      await sleep(kSettleMs);
-      const before = { ...(await counter.read()), cpu: nic.cpuSeconds() };
-      await sleep(seconds * 1000);
-      const after = { ...(await counter.read()), cpu: nic.cpuSeconds() };
-      nic.close();
-      await counter.close();
-      const errors = rateErrors(readArrivals(file, recorded).queuePairs, queuePairs, size);
-      const took = (after.at - before.at) / 1e9;
-      return { rate: (after.count - before.count) / took, errors, cpu: (after.cpu - before.cpu) / took };
-    } finally {
-      nic.close();
-      await counter.close();
-    }
-  } finally {
-    bed.close();
-    rmSync(directory, { recursive: true });
-  }
+    await sleep(kSettleMs);
+    const before = { ...(await counter.read()), cpu: nic.cpuSeconds() };
+    await sleep(seconds * 1000);
+    const after = { ...(await counter.read()), cpu: nic.cpuSeconds() };
+    nic.close();
+    const errors = rateErrors((await arrivals()).queuePairs, queuePairs, size);
+    const took = (after.at - before.at) / 1e9;
+    return { rate: (after.count - before.count) / took, errors, cpu: (after.cpu - before.cpu) / took };
+  });
 }
