@@ -7,6 +7,7 @@ import { type CliContext, describeError, exitStatusOf, kExit } from "./context.j
 import { addDoctor } from "./doctor.js";
 import { addLab } from "./lab.js";
 import { addNic } from "./nic.js";
+import { addPaper } from "./paper.js";
 import { addPerf } from "./perf.js";
 import { addPing } from "./ping.js";
 import { addProbe } from "./probe.js";
@@ -26,6 +27,7 @@ Examples:
   weir lab run incast.yaml --set switch.ecn.kmax=100KB --json
   weir sim run incast.yaml                      the same in virtual time, at full rate
   weir profiles                                 DCQCN parameter sets and where they are from
+  weir paper list                               figures of papers, run again and judged
 
 Exit status: 0 ok, 1 failure at run time, 2 bad usage or bad scenario, 3 finished but invalid (the host was the
 bottleneck), 130 and 143 after SIGINT and SIGTERM.
@@ -79,6 +81,7 @@ const kVerbs: readonly AddVerb[] = [
   addReport,
   addCompare,
   addSweep,
+  addPaper,
   addPerf,
   addPing,
   addProbe,

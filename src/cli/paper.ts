@@ -1,0 +1,153 @@
+/** `weir paper`: figures and tables of papers, run again and held against what the papers say of them. */
+import { mkdirSync } from "node:fs";
+import { documentOf } from "../experiments/document.js";
+import { CLOCKS, type Clock, clocksOf, type Experiment } from "../experiments/experiment.js";
+import { writePaper } from "../experiments/files.js";
+import { findExperiment, type Listing, listExperiments, nearestExperiment } from "../experiments/registry.js";
+import { loadTrial, type PaperOptions, runExperiment } from "../experiments/run.js";
+import { renderText } from "../experiments/text.js";
+import { drawGrid } from "../report/table.js";
+import { asUsage, type CliContext, kExit, UsageError, wantsColor } from "./context.js";
+import { PaperProgressLine } from "./paper_progress.js";
+import type { AddVerb } from "./program.js";
+import { runFolder } from "./run_folder.js";
+import { StopSignals } from "./stop_signals.js";
+
+interface RunChoice {
+  on?: Clock[];
+  out?: string;
+  json?: boolean;
+  quiet?: boolean;
+  seed?: number;
+  scale?: number;
+}
+
+const kHelp = `
+An experiment is one figure or table of a paper. It runs the paper's setup on each clock that is asked for, and says for each
+statement that the paper makes about it whether it holds there: wire (real frames on this host), sim (discrete events), model
+(equations). Default: sim and model where it has them.
+
+Examples:
+  weir paper list
+  weir paper qcn-shu-fig5                             in virtual time, and the paper's model
+  weir paper qcn-netfpga-fig8 --on all --out fig8     on the wire as well
+  weir paper qcn-netfpga-fig8 --on wire --scale 1     at the paper's own rates
+  weir paper qcn-shu-fig5 --json --quiet | jq '.statements[].verdicts'
+
+It leaves report.html, report.md, figure.svg, paper.json, and each run's own result and report. Ctrl-C ends the run under way;
+what is done by then is reported, and said to be partial.
+
+Exit status: 0 all was run, also where a statement falls short; 2 bad usage; 3 a run is invalid, or was not made to its end;
+130 and 143 after SIGINT and SIGTERM.
+`;
+
+export const addPaper: AddVerb = (parent, context, done) => {
+  const paper = parent
+    .command("paper")
+    .description("run a figure or table of a paper again, and judge what the paper says of it")
+    .argument("<id>", "experiment, from `weir paper list`")
+    .option("--on <clock,...|all>", "clocks to run on: wire, sim, model", clocks)
+    .option("--out <dir>", "folder for the report (default: weir-results/<id>-<time>)")
+    .option("--json", "one JSON document on stdout instead of text")
+    .option("--quiet", "no progress")
+    .option("--seed <n>", "seed of all runs (default: the scenarios')", (text) => number("--seed", text, 0))
+    .option("--scale <n>", "time scale of wire runs (default: the scenarios')", (text) => number("--scale", text, 1))
+    .addHelpText("after", kHelp)
+    .action(async (id: string, choice: RunChoice) => done(await run(context, id, choice)));
+  paper
+    .command("list")
+    .description("list all experiments: paper, figure, clocks, how long they take")
+    .option("--json", "one JSON document instead of a table")
+    .action(({ json }: { json?: boolean }) => {
+      const list = asUsage(listExperiments);
+      context.stdout.write(json ? `${JSON.stringify(list, undefined, 2)}\n` : listing(context, list));
+    });
+};
+
+async function run(context: CliContext, id: string, choice: RunChoice): Promise<number> {
+  const experiment = findExperiment(id);
+  if (experiment === undefined) {
+    const meant = nearestExperiment(id);
+    throw new UsageError(`no experiment ${id}`, {
+      hint: meant === undefined ? "weir paper list shows all" : `did you mean ${meant}?`,
+    });
+  }
+  const chosen = chosenClocks(experiment, choice.on);
+  const overrides = { seed: choice.seed, scale: choice.scale };
+  // A bad scenario is told before rights are asked for.
+  for (const trial of experiment.network?.trials ?? []) asUsage(() => loadTrial(trial, overrides));
+  const elevated = chosen.includes("wire") ? await context.elevate() : undefined;
+  if (elevated !== undefined) return elevated;
+  const directory = choice.out ?? runFolder(id, new Date());
+  mkdirSync(directory, { recursive: true });
+  const stop = new StopSignals(context, choice.quiet === true);
+  const line = choice.quiet ? undefined : new PaperProgressLine(context.stderr, id);
+  const options: PaperOptions = {
+    ...overrides,
+    clocks: chosen,
+    directory,
+    signal: stop.signal,
+    onProgress: line && ((progress) => line.update(progress)),
+  };
+  try {
+    const outcome = await runExperiment(experiment, context, options);
+    line?.finish();
+    const report = writePaper(directory, outcome);
+    const { stdout } = context;
+    if (choice.json) stdout.write(`${JSON.stringify(documentOf(outcome), undefined, 2)}\n`);
+    else stdout.write(`${renderText(outcome, wantsColor(stdout))}\nreport: ${report}\n`);
+    return stop.status ?? (outcome.complete ? kExit.ok : kExit.invalid);
+  } finally {
+    line?.finish();
+    stop.release();
+  }
+}
+
+/** In the order of CLOCKS. @throws UsageError for one that the experiment does not have. */
+function chosenClocks(experiment: Experiment, wanted: readonly Clock[] | undefined): Clock[] {
+  const all = clocksOf(experiment);
+  if (wanted === undefined) return all.filter((clock) => clock !== "wire");
+  // All clocks that there are mean all that this one has.
+  if (wanted.length === CLOCKS.length) return all;
+  const missing = wanted.find((clock) => !all.includes(clock));
+  if (missing !== undefined) {
+    throw new UsageError(`${experiment.id} does not run on ${missing}`, { hint: `it has ${all.join(", ")}` });
+  }
+  return all.filter((clock) => wanted.includes(clock));
+}
+
+function clocks(text: string): Clock[] {
+  if (text === "all") return [...CLOCKS];
+  return text.split(",").map((part) => {
+    const found = CLOCKS.find((clock) => clock === part.trim());
+    if (found === undefined)
+      throw new UsageError(`--on ${text}: no clock ${part}`, { hint: "use wire, sim, model or all" });
+    return found;
+  });
+}
+
+function number(option: string, text: string, least: number): number {
+  const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= least) return value;
+  throw new UsageError(`${option} ${text}: not a number from ${least} on`);
+}
+
+function listing({ stdout }: CliContext, list: readonly Listing[]): string {
+  const grid = {
+    title: "Experiments",
+    head: ["id", "paper", "place", "title", "clocks and their time, about"],
+    names: 5,
+    rows: list.map(({ id, paper, place, title, clocks: own, seconds }) => [
+      id,
+      paper,
+      place,
+      title,
+      own.map((clock) => `${clock} ${duration(seconds[clock] ?? 0)}`).join(", "),
+    ]),
+  };
+  return `${drawGrid(grid, wantsColor(stdout))}\n`;
+}
+
+function duration(seconds: number): string {
+  return seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} min`;
+}

@@ -1,0 +1,66 @@
+/** The outcome of an experiment as data: what paper.json holds and `weir paper --json` prints. */
+import type { Clock } from "./experiment.js";
+import type { PaperOutcome, RunState } from "./run.js";
+import type { Finding, Ruling } from "./verdict.js";
+
+export interface PaperDocument {
+  experiment: string;
+  paper: { name: string; citation: string };
+  place: string;
+  title: string;
+  setup: string;
+  choices: readonly string[];
+  clocks: readonly Clock[];
+  /** All runs were made, to their end, and are valid. */
+  complete: boolean;
+  runs: RunState[];
+  /** `values`: null for what did not happen in the run; a clock that could not measure it is missing. */
+  quantities: { name: string; label: string; unit: string; values: Partial<Record<Clock, number | null>> }[];
+  statements: {
+    quote: string;
+    where: string;
+    reading: string;
+    remark?: string;
+    verdicts: { clock: Clock; ruling: Ruling; findings: Finding[]; why?: string }[];
+  }[];
+}
+
+export function documentOf({
+  experiment,
+  clocks,
+  complete,
+  runs,
+  observations,
+  statements,
+}: PaperOutcome): PaperDocument {
+  const { id, paper, place, title, setup, choices, quantities } = experiment;
+  return {
+    experiment: id,
+    paper: { ...paper },
+    place,
+    title,
+    setup,
+    choices,
+    clocks,
+    complete,
+    runs,
+    quantities: Object.entries(quantities).map(([name, { label, unit }]) => ({
+      name,
+      label,
+      unit,
+      values: Object.fromEntries(
+        clocks.flatMap((clock) => {
+          const value = observations[clock]?.values[name];
+          return value === undefined ? [] : [[clock, Number.isFinite(value) ? value : null]];
+        }),
+      ),
+    })),
+    statements: statements.map(({ quote, where, reading, remark, verdicts }) => ({
+      quote,
+      where,
+      reading,
+      ...(remark !== undefined && { remark }),
+      verdicts,
+    })),
+  };
+}

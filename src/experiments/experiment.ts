@@ -1,0 +1,105 @@
+/**
+ * What an experiment is: one figure or table of a paper as scenarios, quantities measured in them, and the paper's statements as
+ * expectations of these quantities. Everything specific to a paper is data of this shape; running, judging and reporting are not.
+ */
+import type { Scenario } from "../config/types.js";
+import type { Plot } from "../report/plot.js";
+import type { Result, Series } from "../report/result.js";
+
+/** How an experiment runs: real frames, discrete events, or equations. */
+export const CLOCKS = ["wire", "sim", "model"] as const;
+export type Clock = (typeof CLOCKS)[number];
+export type NetworkClock = Exclude<Clock, "model">;
+
+export interface Paper {
+  /** Short name, as in "Shu et al. 2014". */
+  name: string;
+  /** Authors, title, where and when. */
+  citation: string;
+}
+
+/** A scenario under examples/paper/, with what differs from the file. */
+export interface Trial {
+  /** Unique in the experiment; names its folder. */
+  name: string;
+  /** Relative to examples/paper/. */
+  file: string;
+  /** Overrides, "path=value". */
+  set: readonly string[];
+}
+
+/** One finished run of a scenario. */
+export interface Evidence {
+  scenario: Scenario;
+  result: Result;
+  series: Series;
+}
+
+/** Something that is measured on every clock in the same way. */
+export interface Quantity {
+  label: string;
+  /** "" for a plain number. */
+  unit: string;
+}
+
+/** What one clock has shown. */
+export interface Observation {
+  /** By name of the quantity, in its unit. Infinity: did not happen in the run. Absent: not known on this clock. */
+  values: Readonly<Record<string, number>>;
+  /** From top to bottom. */
+  plots: readonly Plot[];
+}
+
+/** A condition on one quantity: bounds that are both inclusive, or the value on another clock. */
+export interface Check {
+  quantity: string;
+  min?: number;
+  max?: number;
+  /** At most this far from the value on that clock: `within` as a share of it, or `margin` in the unit, whichever is more. */
+  near?: { clock: Clock; within: number; margin: number };
+}
+
+/** A sentence of the paper, and what would be true of the measurements if it were true. */
+export interface Statement {
+  /** The paper's words. */
+  quote: string;
+  /** "section III", "figure 4". */
+  where: string;
+  /** How the words are read as numbers. */
+  reading: string;
+  /** All must hold. Empty: what Weir cannot measure. */
+  checks: readonly Check[];
+  /** What could explain it where it falls short, or why it cannot be judged. */
+  remark?: string;
+}
+
+export interface Experiment {
+  /** "qcn-shu-fig1". */
+  id: string;
+  paper: Paper;
+  /** "figure 1", "table I". */
+  place: string;
+  title: string;
+  /** What is run, a sentence or two. */
+  setup: string;
+  /** What the paper leaves open or Weir does otherwise, one sentence each. */
+  choices: readonly string[];
+  quantities: Readonly<Record<string, Quantity>>;
+  statements: readonly Statement[];
+  /** Runs of scenarios; absent: model only. */
+  network?: {
+    clocks: readonly NetworkClock[];
+    trials: readonly Trial[];
+    /** `runs` has every trial by name. */
+    observe: (runs: Readonly<Record<string, Evidence>>) => Observation;
+    /** About how long a simulation of all trials takes on one CPU, s. */
+    sim_seconds: number;
+  };
+  /** Equations; absent: there are none for it. */
+  model?: () => Observation;
+}
+
+/** The clocks on which an experiment runs, in the order of CLOCKS. */
+export function clocksOf({ network, model }: Experiment): Clock[] {
+  return CLOCKS.filter((clock) => (clock === "model" ? model !== undefined : network?.clocks.includes(clock)));
+}

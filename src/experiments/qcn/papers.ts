@@ -1,0 +1,20 @@
+/** The papers on QCN whose figures are run again. */
+import type { Paper } from "../experiment.js";
+
+export const NETFPGA: Paper = {
+  name: "Kabbani and Yasuda",
+  citation:
+    "A. Kabbani, M. Yasuda: Data Center Quantized Congestion Notification (QCN): Implementation and Evaluation on NetFPGA",
+};
+
+export const SHU: Paper = {
+  name: "Shu et al.",
+  citation:
+    "R. Shu, J. Zhang, F. Ren, C. Lin: Analysing Convergence of Quantized Congestion Notification in Data Center Ethernet",
+};
+
+export const LISS: Paper = {
+  name: "Liss",
+  citation:
+    "L. Liss: Quantized Congestion Control (QCN): Experiences with Ethernet and RoCE, OpenFabrics Alliance workshop",
+};

@@ -1,0 +1,59 @@
+/** All experiments, in the order in which they are listed. */
+import { nearest } from "../config/fields.js";
+import { type Clock, clocksOf, type Experiment } from "./experiment.js";
+import { QCN_EXPERIMENTS } from "./qcn/experiments.js";
+import { loadTrial } from "./run.js";
+
+export const EXPERIMENTS: readonly Experiment[] = [...QCN_EXPERIMENTS];
+
+export function findExperiment(id: string): Experiment | undefined {
+  return EXPERIMENTS.find((one) => one.id === id);
+}
+
+/** The id that was probably meant. */
+export function nearestExperiment(id: string): string | undefined {
+  return nearest(
+    id,
+    EXPERIMENTS.map((one) => one.id),
+  );
+}
+
+/** One line of `weir paper list`. */
+export interface Listing {
+  id: string;
+  paper: string;
+  place: string;
+  title: string;
+  clocks: Clock[];
+  /** About how long it takes on each clock, s of this machine's time. */
+  seconds: Partial<Record<Clock, number>>;
+  statements: number;
+  /** Scenario files, relative to examples/paper/. */
+  scenarios: string[];
+}
+
+export function listExperiments(): Listing[] {
+  return EXPERIMENTS.map((experiment) => {
+    const { id, paper, place, title, network, statements } = experiment;
+    const clocks = clocksOf(experiment);
+    return {
+      id,
+      paper: paper.name,
+      place,
+      title,
+      clocks,
+      seconds: Object.fromEntries(clocks.map((clock) => [clock, seconds(experiment, clock)])),
+      statements: statements.length,
+      scenarios: [...new Set(network?.trials.map(({ file }) => file) ?? [])],
+    };
+  });
+}
+
+/** A wire run takes its duration times its scale; a scale that the host decides counts as 1. */
+function seconds({ network }: Experiment, clock: Clock): number {
+  if (clock === "model" || network === undefined) return 1;
+  if (clock === "sim") return network.sim_seconds;
+  const scenarios = network.trials.map((trial) => loadTrial(trial).scenario);
+  const wall = scenarios.map(({ duration, scale }) => (duration / 1e9) * (scale === "auto" ? 1 : scale));
+  return Math.round(wall.reduce((sum, one) => sum + one, 0));
+}

@@ -1,0 +1,202 @@
+/** Runs an experiment on the clocks that were asked for, one run after another, and judges the paper's statements by it. */
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { WeirError } from "../config/error.js";
+import { loadScenario } from "../config/scenario.js";
+import type { Scenario } from "../config/types.js";
+import type { LabOptions, LabOutcome } from "../lab/types.js";
+import { type RunSource, writeRun } from "../report/run_files.js";
+import { writeSimulation } from "../sim/files.js";
+import type { SimOptions, SimOutcome } from "../sim/types.js";
+import type { Clock, Evidence, Experiment, NetworkClock, Observation, Trial } from "./experiment.js";
+import { type ClockEvidence, type JudgedStatement, judge } from "./verdict.js";
+
+export interface PaperOptions {
+  clocks: readonly Clock[];
+  seed?: number | undefined;
+  /** Time scale of wire runs; default: the scenario's. */
+  scale?: number | undefined;
+  /** Each run leaves its own result there, in <clock>/<trial>/. */
+  directory: string;
+  /** Once aborted, the run under way ends, and the others do not begin. */
+  signal: AbortSignal;
+  onProgress?: ((progress: PaperProgress) => void) | undefined;
+}
+
+export interface PaperProgress {
+  clock: Clock;
+  trial: string;
+  /** 0..1 of this run. */
+  done: number;
+  /** Position among all runs, from 1. */
+  number: number;
+  runs: number;
+}
+
+export interface Runners {
+  runLab: (scenario: Scenario, options: LabOptions) => Promise<LabOutcome>;
+  runSimulation: (scenario: Scenario, options: SimOptions) => Promise<SimOutcome>;
+}
+
+/** How one run went. */
+export interface RunState {
+  clock: Clock;
+  trial: string;
+  /** It was run to its end. */
+  complete: boolean;
+  /** Complete, and its figures count. */
+  valid: boolean;
+  /** Why not. */
+  reasons: string[];
+  scale: number;
+  seed: number;
+  /** Relative to the directory; absent where the run left nothing. */
+  folder?: string;
+}
+
+export interface PaperOutcome {
+  experiment: Experiment;
+  clocks: readonly Clock[];
+  runs: RunState[];
+  observations: Partial<Record<Clock, Observation>>;
+  statements: JudgedStatement[];
+  /** Every run was made, to its end, and is valid. */
+  complete: boolean;
+}
+
+/** @throws WeirError when a scenario cannot be read. What goes wrong in a run is in the outcome. */
+export async function runExperiment(
+  experiment: Experiment,
+  runners: Runners,
+  options: PaperOptions,
+): Promise<PaperOutcome> {
+  const series = new RunSeries(experiment, runners, options);
+  const evidence: ClockEvidence[] = [];
+  for (const clock of options.clocks) {
+    evidence.push(clock === "model" ? series.model() : await series.network(clock));
+  }
+  return {
+    experiment,
+    clocks: options.clocks,
+    runs: series.states,
+    observations: Object.fromEntries(evidence.map(({ clock, observation }) => [clock, observation])),
+    statements: judge(experiment, evidence),
+    complete: series.states.every(({ valid }) => valid),
+  };
+}
+
+/** The scenario of a trial with the options' overrides, and where it is from. @throws ScenarioError */
+export function loadTrial({ file, set }: Trial, { seed, scale }: Pick<PaperOptions, "seed" | "scale"> = {}): RunSource {
+  const path = scenarioPath(file);
+  const all = [
+    ...set,
+    ...(seed === undefined ? [] : [`seed=${seed}`]),
+    ...(scale === undefined ? [] : [`scale=${scale}`]),
+  ];
+  return { text: readFileSync(path, "utf8"), set: all, scenario: loadScenario(path, { set: all }).scenario };
+}
+
+/** Scenarios of papers come with the package, in the same place from src/ and dist/. */
+export function scenarioPath(file: string): string {
+  return fileURLToPath(new URL(`../../examples/paper/${file}`, import.meta.url));
+}
+
+class RunSeries {
+  readonly states: RunState[] = [];
+  private readonly runs: number;
+
+  constructor(
+    private readonly experiment: Experiment,
+    private readonly runners: Runners,
+    private readonly options: PaperOptions,
+  ) {
+    const trials = experiment.network?.trials.length ?? 0;
+    this.runs = options.clocks.reduce((sum, clock) => sum + (clock === "model" ? 1 : trials), 0);
+  }
+
+  model(): ClockEvidence {
+    const state = { clock: "model", trial: "model", scale: 1, seed: 0 } as const;
+    if (this.options.signal.aborted || this.experiment.model === undefined) {
+      this.states.push({ ...state, complete: false, valid: false, reasons: ["not run"] });
+      return { clock: "model", doubt: "not run" };
+    }
+    this.report(state, 0);
+    const observation = this.experiment.model();
+    this.states.push({ ...state, complete: true, valid: true, reasons: [] });
+    return { clock: "model", observation };
+  }
+
+  async network(clock: NetworkClock): Promise<ClockEvidence> {
+    const { network } = this.experiment;
+    if (network === undefined) throw new Error(`${this.experiment.id} has no runs`);
+    const found: Record<string, Evidence> = {};
+    const own: RunState[] = [];
+    for (const trial of network.trials) {
+      const { state, evidence } = await this.trial(clock, trial);
+      own.push(state);
+      this.states.push(state);
+      if (evidence !== undefined) found[trial.name] = evidence;
+    }
+    const doubts = own.flatMap(({ trial, reasons }) => reasons.map((reason) => `run ${trial}: ${reason}`));
+    const doubt = doubts.length > 0 ? { doubt: doubts.join("; ") } : {};
+    // A run that was cut short has no place where the experiment looks for its end.
+    const whole = own.every(({ complete }) => complete);
+    return { clock, ...doubt, ...(whole && { observation: network.observe(found) }) };
+  }
+
+  private async trial(clock: NetworkClock, trial: Trial): Promise<{ state: RunState; evidence?: Evidence }> {
+    const source = loadTrial(trial, clock === "wire" ? this.options : { seed: this.options.seed });
+    const { scenario } = source;
+    const facts = { clock, trial: trial.name, seed: scenario.seed };
+    const failed = (reason: string) => ({
+      state: { ...facts, complete: false, valid: false, reasons: [reason], scale: 1 },
+    });
+    if (this.options.signal.aborted) return failed("not run");
+    this.report(facts, 0);
+    const folder = join(clock, trial.name);
+    mkdirSync(join(this.options.directory, folder), { recursive: true });
+    try {
+      const { result, series } = await this.run(clock, source, facts, folder);
+      const { valid, reasons } = result.fidelity;
+      const complete = result.until_s === undefined;
+      const state = { ...facts, complete, valid, reasons, scale: result.scale, folder };
+      return { state, evidence: { scenario, result, series } };
+    } catch (error) {
+      if (this.options.signal.aborted) return failed("stopped");
+      if (error instanceof WeirError) return failed(error.message);
+      throw error;
+    }
+  }
+
+  private async run(
+    clock: NetworkClock,
+    source: RunSource,
+    facts: Pick<RunState, "clock" | "trial">,
+    folder: string,
+  ): Promise<Pick<Evidence, "result" | "series">> {
+    const directory = join(this.options.directory, folder);
+    const { signal } = this.options;
+    if (clock === "sim") {
+      const outcome = await this.runners.runSimulation(source.scenario, {
+        signal,
+        onProgress: ({ now_ns, until_ns }) => this.report(facts, now_ns / until_ns),
+      });
+      writeSimulation(directory, outcome, source);
+      return outcome;
+    }
+    const outcome = await this.runners.runLab(source.scenario, {
+      signal,
+      capture: [],
+      captureDir: directory,
+      view: { update: ({ elapsed_ns, duration_ns }) => this.report(facts, elapsed_ns / duration_ns) },
+    });
+    writeRun(directory, outcome.result, outcome.series, source);
+    return outcome;
+  }
+
+  private report({ clock, trial }: Pick<RunState, "clock" | "trial">, done: number): void {
+    const number = this.states.length + 1;
+    this.options.onProgress?.({ clock, trial, done: Math.min(1, done), number, runs: this.runs });
+  }
+}

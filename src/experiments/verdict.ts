@@ -1,0 +1,110 @@
+/** Holds the statements of a paper against what was measured. */
+import { fixed } from "../report/format.js";
+import type { Check, Clock, Experiment, Observation, Statement } from "./experiment.js";
+
+export type Ruling = "holds" | "falls short" | "not judged";
+
+/** One quantity of a statement on one clock. */
+export interface Finding {
+  quantity: string;
+  /** "queue, mean 33.10 KB". */
+  measured: string;
+  /** "30 to 36 KB"; "" where nothing was asked of it on this clock. */
+  required: string;
+  within: boolean;
+}
+
+export interface Verdict {
+  clock: Clock;
+  ruling: Ruling;
+  findings: Finding[];
+  /** Why it was not judged. */
+  why?: string;
+}
+
+export interface JudgedStatement extends Statement {
+  verdicts: Verdict[];
+}
+
+/** What a clock has to show: an observation, or why there is none; `doubt` is why its figures do not count. */
+export interface ClockEvidence {
+  clock: Clock;
+  observation?: Observation;
+  doubt?: string;
+}
+
+/** Every statement on every clock of `evidence`. */
+export function judge(experiment: Experiment, evidence: readonly ClockEvidence[]): JudgedStatement[] {
+  return experiment.statements.map((statement) => ({
+    ...statement,
+    verdicts: evidence.map((one) => judgeOn(one, statement, { experiment, evidence })),
+  }));
+}
+
+interface Context {
+  experiment: Experiment;
+  evidence: readonly ClockEvidence[];
+}
+
+function judgeOn(own: ClockEvidence, statement: Statement, context: Context): Verdict {
+  const { clock, observation, doubt } = own;
+  const open = (why: string, findings: Finding[] = []): Verdict => ({ clock, ruling: "not judged", findings, why });
+  if (statement.checks.length === 0) return open(statement.remark ?? "nothing that Weir measures");
+  if (observation === undefined) return open(doubt ?? "not run");
+  const checked = statement.checks.map((check) => hold(check, own, observation, context));
+  const findings = checked.flatMap(({ finding }) => (finding === undefined ? [] : [finding]));
+  // Figures are shown even where they do not count.
+  if (doubt !== undefined) return open(doubt, findings);
+  const [missing] = checked.flatMap(({ missing: why }) => (why === undefined ? [] : [why]));
+  if (missing !== undefined) return open(missing, findings);
+  return { clock, ruling: findings.every(({ within }) => within) ? "holds" : "falls short", findings };
+}
+
+interface Checked {
+  finding?: Finding;
+  /** Why the check says nothing. */
+  missing?: string;
+}
+
+function hold(check: Check, own: ClockEvidence, observation: Observation, { experiment, evidence }: Context): Checked {
+  const quantity = experiment.quantities[check.quantity];
+  if (quantity === undefined) throw new Error(`${experiment.id}: no quantity ${check.quantity}`);
+  const value = observation.values[check.quantity];
+  if (value === undefined) return { missing: `${quantity.label}: not measured on ${own.clock}` };
+  const measured = `${quantity.label} ${showValue(value, quantity.unit)}`;
+  const finding = (required: string, within: boolean): Checked => ({
+    finding: { quantity: check.quantity, measured, required, within },
+  });
+  if (check.near === undefined) {
+    const { min = Number.NEGATIVE_INFINITY, max = Number.MAX_VALUE } = check;
+    return finding(showBounds(check, quantity.unit), value >= min && value <= max);
+  }
+  const { clock, within, margin } = check.near;
+  if (clock === own.clock) {
+    return { ...finding("", true), missing: `says how the other clock compares with ${clock}` };
+  }
+  const other = evidence.find((one) => one.clock === clock);
+  const reference = other?.observation?.values[check.quantity];
+  if (reference === undefined || other?.doubt !== undefined) {
+    return { ...finding("", true), missing: `needs ${clock} as well: --on all` };
+  }
+  const most = Math.max(Math.abs(reference) * within, margin);
+  // Two that never happened agree.
+  const close = value === reference || Math.abs(value - reference) <= most;
+  return finding(`${showValue(reference, quantity.unit)} +- ${fixed(most)} (${clock})`, close);
+}
+
+/** "33.10 KB"; "not in the run" for what did not happen. */
+export function showValue(value: number | undefined, unit: string): string {
+  if (value === undefined) return "-";
+  if (value === Number.POSITIVE_INFINITY) return "not in the run";
+  return unit === "" ? fixed(value) : `${fixed(value)} ${unit}`;
+}
+
+function showBounds({ min, max }: Check, unit: string): string {
+  const suffix = unit === "" ? "" : ` ${unit}`;
+  if (min !== undefined && max !== undefined) {
+    return min === max ? `${fixed(min)}${suffix}` : `${fixed(min)} to ${fixed(max)}${suffix}`;
+  }
+  return min === undefined ? `at most ${fixed(max)}${suffix}` : `at least ${fixed(min)}${suffix}`;
+}
