@@ -39,11 +39,12 @@ export interface PlotColumn {
 
 const kColors = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#222222", "#8c6d1f"];
 const kDashes = { solid: "", dashed: "7 4", dotted: "2 3" } as const;
-const kPlot = { width: 620, height: 270 };
-const kInset = { left: 62, right: 14, top: 46, bottom: 40 };
+const kPlot = { width: 690, height: 270 };
+/** Names of levels stand to the right of the axes. */
+const kInset = { left: 62, right: 92, top: 46, bottom: 40 };
 const kHeading = 30;
-/** Points of a curve: twice as many as there are pixels show every extreme. */
-const kPoints = 1000;
+/** Points of a curve: three times as many as there are pixels show every extreme. */
+const kPoints = 1600;
 const kFont = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 const kLegendStep = { swatch: 22, gap: 14, letter: 6.2 };
 
@@ -150,7 +151,7 @@ function levels(plot: Plot, frame: Frame, [low, high]: readonly [number, number]
   return within
     .map(({ label: name, value }) => {
       const y = round(frame.y(value));
-      return `<line x1="${frame.left}" x2="${frame.right}" y1="${y}" y2="${y}" stroke="#444" stroke-dasharray="5 4"/>${haloed(frame.right - 4, y - 4, name, 'text-anchor="end"')}`;
+      return `<line x1="${frame.left}" x2="${frame.right}" y1="${y}" y2="${y}" stroke="#444" stroke-dasharray="5 4"/>${text(frame.right + 5, y + 4, name, 'font-size="11"')}`;
     })
     .join("\n");
 }
@@ -166,10 +167,10 @@ function marks(plot: Plot, frame: Frame, [low, high]: readonly [number, number])
 }
 
 function legend(curves: readonly Curve[], left: number, y: number): string {
-  if (curves.length < 2 && (curves[0]?.label ?? "") === "") return "";
   let x = left;
   return curves
     .map(({ label: name, color, style = "solid" }, i) => {
+      if (name === "") return "";
       const at = x;
       x += kLegendStep.swatch + name.length * kLegendStep.letter + kLegendStep.gap;
       const dash = kDashes[style] === "" ? "" : ` stroke-dasharray="${kDashes[style]}"`;

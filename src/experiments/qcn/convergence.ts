@@ -13,7 +13,7 @@ export const UNEVEN = [900e6, 100e6] as const;
 
 /** Beyond the slowest of the curves, ns; the figures end at 20 s. */
 const kHorizon = 60e9;
-const kStep = 20e6;
+const kStep = 50e6;
 
 export interface ModelCase {
   /** "1/16": as in the legend. */
@@ -52,10 +52,10 @@ export function modelCurves(runs: readonly ModelRun[]): Curve[] {
 }
 
 /** Rates, and how even they are with the paper's line of 0.9. */
-export function modelPlots(title: string, runs: readonly ModelRun[], seconds = 20): Plot[] {
+export function modelPlots(runs: readonly ModelRun[], seconds = 20): Plot[] {
   return [
     {
-      title: `${title}: rates (solid RP 1, dashed RP 2)`,
+      title: "Rates: RP 1 solid, RP 2 dashed",
       x_label: "time, s",
       y_label: "rate, Mb/s",
       x_range: [0, seconds],

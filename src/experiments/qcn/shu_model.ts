@@ -44,7 +44,7 @@ function sweep({ cases, derived = {}, choices = [], seconds, ...facts }: Sweep):
       const more = Object.entries(derived).map(([name, { of }]) => [name, of(times, runs)]);
       return {
         values: { ...times, ...Object.fromEntries(more) },
-        plots: modelPlots(facts.title, Object.values(runs), seconds),
+        plots: modelPlots(Object.values(runs), seconds),
       };
     },
   };
