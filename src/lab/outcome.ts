@@ -101,7 +101,7 @@ function judge({ scenario, scale, outcomes, switches, nics }: RunEvidence, frame
   const descriptors = switches.sum("drop_no_descriptor") + nics.sum("tx_no_descriptor");
   const allowance = scenario.fidelity.lateness;
   // Half of the control loop's own delay: beyond it the host, not the network, decides when a sender hears of congestion.
-  const loop = (Math.max(scenario.congestion.parameters.min_time_between_cnps, kShortestLoop) * scale) / 2;
+  const loop = (Math.max(feedbackInterval(scenario), kShortestLoop) * scale) / 2;
   const away = worst((o) => timeAbove(o.loop_gap, kLongGap) / Math.max(1, o.loop_gap.mean * o.loop_gap.weight));
   const reasons: string[] = [];
   if (hostDrops > 0)
@@ -134,6 +134,16 @@ function judge({ scenario, scale, outcomes, switches, nics }: RunEvidence, frame
     stragglers: switches.sum("stragglers") + nics.sum("stragglers"),
     tuning: [...new Set(outcomes.flatMap((o) => o.tuning))],
   };
+}
+
+/**
+ * Time between two pieces of feedback to a flow while congestion lasts, meant ns. Of QCN: the fewest bytes between two samples of a
+ * congestion point, 1/8.1 of its base, at the rate of the fastest link.
+ */
+function feedbackInterval({ congestion, switches, links }: Scenario): number {
+  if (congestion.algorithm !== "qcn") return congestion.parameters.min_time_between_cnps;
+  const bases = switches.filter(({ qcn }) => qcn.enabled).map(({ qcn }) => qcn.cpSampleBase);
+  return (8e9 * Math.min(...bases, Number.MAX_SAFE_INTEGER)) / 8.1 / Math.max(...links.map(({ rate }) => rate));
 }
 
 /** Sum of all values above `limit`. */

@@ -223,7 +223,7 @@ describe("nic.yaml", () => {
 
   it("takes percentages of a rate from its own line rate, and DSCPs from its own map", () => {
     const { config } = nicOf(NIC, "rate=1Gbps", "congestion.parameters.rpg_ai_rate=1%", "dscp_map=sonic-azure");
-    expect(config.congestion.parameters.rpg_ai_rate).toBe(10e6);
+    expect(config.congestion.parameters).toMatchObject({ rpg_ai_rate: 10e6 });
     expect(config.queue_pairs[0]?.dscp).toBe(3);
   });
 
