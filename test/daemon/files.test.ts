@@ -266,7 +266,7 @@ describe("nic.yaml", () => {
     ],
     [
       set("congestion.profile=mlx4"),
-      "nic roce0.yaml (--set): congestion.profile: mlx4 is not one of paper-sigcomm15, mlx5, ns3-rdma, hpcc-ns3, otg\n  hint: did you mean mlx5?",
+      "nic roce0.yaml (--set): congestion.profile: mlx4 is not one of paper-sigcomm15, mlx5, ns3-rdma, hpcc-ns3, otg, 802.1qau, netfpga, shu\n  hint: did you mean mlx5?",
     ],
     [set("ecn={kmin: 5KB}"), "nic roce0.yaml (--set): ecn: unknown field"],
   ])("%j is refused with a reason", (assignments, expected) => {

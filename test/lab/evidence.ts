@@ -92,6 +92,7 @@ export function evidence(changes: Partial<RunEvidence> = {}): RunEvidence {
     switches: counterTable([]),
     nics: counterTable([]),
     outcomes: [calmOutcome(), calmOutcome()],
+    changes: [],
     ...changes,
   };
 }
