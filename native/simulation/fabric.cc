@@ -277,15 +277,14 @@ void Fabric::arrive(const Event& event) {
 void Fabric::record(uint32_t tap, PacketId id, Time at) {
   Packet& packet = pool_[id];
   uint8_t bytes[kHeaderStride] = {};
-  uint32_t captured = packet.length;
+  uint32_t captured = 0;
   if (packet.meta.kind == FrameKind::pfc) {
     captured = build_pfc(bytes, packet.meta.source_mac, pfc_frame(packet));
   } else {
     std::memcpy(bytes, pool_.data(id), kHeaderStride);
     PacketMeta meta = packet.meta;
     if (meta.ecn_changed) write_ecn(bytes, meta);
-    // Notifications are whole; of all else the payload, the pad and the ICRC do not exist.
-    if (meta.kind != FrameKind::cnp && meta.kind != FrameKind::cnm) captured = packet.length - meta.payload_length - meta.pad_count - kIcrc;
+    captured = pool_.present(id);
   }
   const uint32_t words[4] = {tap, captured, packet.length, 0};
   const double time = static_cast<double>(at);
