@@ -181,6 +181,13 @@ export interface NativeSimulation {
   queueDistribution(position: number): Distribution;
   /** Of flows by number. */
   senderState(flow: number): Omit<QueuePairState, "name">;
+  /**
+   * New parameters of a switch from progress().now on; `groups`, `group_of_host` and `pins` are not looked at. Queues stay; new
+   * limits to rates hold at once, also for frames that wait. Only after a run() that returned true. Throws INVALID_STATE otherwise,
+   * INVALID_CONFIG when ports, their addresses or MTU, the size of the buffer or learning differ, or a link would become faster
+   * than the schedule of this simulation allows, and RangeError.
+   */
+  reconfigureSwitch(index: number, config: NativeSimulationSwitch): void;
   /** Frees the memory. Idempotent. */
   close(): void;
 }

@@ -53,6 +53,8 @@ export interface NativeSwitchPort extends NativePort {
   priority_rates?: number[];
   /** Most bytes that each egress queue may hold, 8 entries; 0: no limit. */
   queue_limits?: number[];
+  /** Of CNPVs; absent: interior. 8 entries each: 0 disabled, 1 interior, 2 interior ready, 3 edge; alternate priorities at edge. */
+  cn?: { defence: number[]; alternate: number[] };
   mtu: number;
   mac: number;
   /** By priority: 0 disabled, 1 interior, 2 interior-ready, 3 edge; and what an edge makes of a CNPV. */
@@ -93,6 +95,21 @@ export interface NativeSwitch {
   ecn_priorities: number;
   mark_on_dequeue: boolean;
   red: { kmin: number; kmax: number; pmax: number; averaged: boolean; weight: number };
+  /** QCN; absent: off. */
+  cn?: {
+    /** Mask of congestion notification priority values, at most 7. */
+    priorities: number;
+    /** Of CNMs, made here or passing: none of those, and one that is served strictly. */
+    cnm_priority: number;
+    /** Octets of the sampled frame in a CNM, 0..64. */
+    min_header_octets: number;
+    /** cpQSp, bytes. */
+    queue_set_point: number;
+    /** cpWeight, log2. */
+    weight: number;
+    /** cpSampleBase, bytes. */
+    sample_base: number;
+  };
   scheduler: NativeScheduler;
   priority_map: NativePriorityMap;
   /** Congestion points of QCN; absent: none. */
