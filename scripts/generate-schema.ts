@@ -7,6 +7,8 @@ import { z } from "zod";
 import { otherSpelling, PARAMETERS } from "../src/config/congestion.js";
 import { nicDaemonSchema, switchDaemonSchema } from "../src/config/daemon-schema.js";
 import { PARAMETER_NAMES, PROFILE_NAMES, PROFILES } from "../src/config/profiles.js";
+import { QCN_PARAMETERS } from "../src/config/qcn.js";
+import { QCN_PARAMETER_NAMES, QCN_PROFILE_NAMES, QCN_PROFILES } from "../src/config/qcn-profiles.js";
 import { scenarioSchema } from "../src/config/schema.js";
 import { resultSchema } from "../src/report/result.js";
 import { sweepSchema } from "../src/sweep/spec.js";
@@ -187,13 +189,17 @@ function parametersPage(): string {
       const [value, source] = parameters[name];
       return [`\`${name}\``, String(value), escapeCell(source)];
     });
-    return `## Profile \`${profile}\`\n\n${title}. Form: ${form}.\n\n${table(["parameter", "value", "source"], rows)}`;
+    return `### Profile \`${profile}\`\n\n${title}. Form: ${form}.\n\n${table(["parameter", "value", "source"], rows)}`;
   });
   return `# Congestion parameters
 
 ${GENERATED}
 
-Parameters of DCQCN under \`congestion\` in a scenario. They carry the names that mlx5 gives them; both spellings, of
+Parameters under \`congestion\` in a scenario: those of DCQCN first, [those of QCN](#qcn) below.
+
+## DCQCN
+
+Parameters of DCQCN carry the names that mlx5 gives them; both spellings, of
 \`/sys/class/net/<if>/ecn/roce_rp/\` and of debugfs \`cc_params/\`, are understood. The sources disagree about "the
 DCQCN defaults", so there are profiles, and every result names the profile it was made with. The default profile is
 \`paper-sigcomm15\`. A value in \`congestion.parameters\` overrides the profile's.
@@ -211,7 +217,42 @@ Two conversions: the paper's g is 1 - \`dce_tcp_g\` / 1024, so 1020 is g = 1/256
 ${table(["parameter", "meaning", "unit of a plain number", "range"], meanings)}
 
 ${profiles.join("\n\n")}
+
+${qcnSection()}
 `;
+}
+
+function qcnSection(): string {
+  const meanings = QCN_PARAMETER_NAMES.map((name) => {
+    const { description, unit, range } = QCN_PARAMETERS[name];
+    return [`\`${name}\``, escapeCell(description), unit, range];
+  });
+  const profiles = QCN_PROFILE_NAMES.map((profile) => {
+    const { title, parameters } = QCN_PROFILES[profile];
+    const rows = QCN_PARAMETER_NAMES.map((name) => {
+      const [value, source] = parameters[name];
+      return [`\`${name}\``, String(value), escapeCell(source)];
+    });
+    return `### Profile \`${profile}\`\n\n${title}.\n\n${table(["parameter", "value", "source"], rows)}`;
+  });
+  return `## QCN
+
+With \`algorithm: qcn\` the parameters are those of a reaction point group, by their names in IEEE8021-CN-MIB without the prefix
+\`ieee8021Cn\`; a plain number means the MIB's unit. The default profile is \`802.1qau\`. Those of congestion points (\`cpQSp\`,
+\`cpWeight\`, \`cpSampleBase\`, \`cpMinHeaderOctets\`) are of the switch: [\`switch.qcn\`](scenario.md#switchqcn). What they do is in
+[qcn.md](qcn.md).
+
+\`congestion.variant\` changes the algorithm, with the parameters of any profile:
+
+| \`variant\` | rates increase |
+| --- | --- |
+| \`qcn\` | by byte counter and timer, as 802.1Qau has it |
+| \`qcn-t\` | by a timer alone (Shu et al. section VI). \`rpgTimeReset\` is then the time in which one of two fair sources sends \`rpgByteReset\` at the slowest host's line rate (2.4 ms at 1 Gb/s), unless it is set; hyper-active increase begins after \`rpgThreshold\` times the profile's \`rpgTimeReset\`, in cycles of that timer |
+| \`qcn-aimd\` | by \`rpgAiRate\` each \`rpgByteReset\` bytes, without fast recovery (Shu et al. section V) |
+
+${table(["parameter", "meaning", "unit of a plain number", "range"], meanings)}
+
+${profiles.join("\n\n")}`;
 }
 
 function main(): void {

@@ -71,16 +71,6 @@ class ShardHarness {
     of(port).receive(now, port, id);
     settle(now);
   }
-  PacketMeta meta(uint16_t from, uint16_t to, uint8_t priority) const {
-    PacketMeta m;
-    m.source_mac = kHostMac + from;
-    m.destination_mac = kHostMac + to;
-    m.kind = FrameKind::roce;
-    m.ip_version = 4;
-    m.dscp = priority;
-    m.ecn = 2;
-    return m;
-  }
   void send(Time now, uint16_t from, uint16_t to, uint8_t priority = 3, uint32_t length = 1'000) {
     receive(now, from, meta(from, to, priority), length);
   }
@@ -119,11 +109,18 @@ class ShardHarness {
     }
     return total;
   }
-  // received (and copied) = sent + dropped + held, once all has been told. What was lent is held by another shard.
+  uint64_t cnms() {
+    uint64_t total = 0;
+    for (uint16_t port = 0; port < ports(); ++port) {
+      for (int p = 0; p < kPriorities; ++p) total += of(port).counters(port, p).cn_cp_transmitted_cnms;
+    }
+    return total;
+  }
+  // received (and copied, and made) = sent + dropped + held, once all has been told. What was lent is held by another shard.
   void check_balance() {
     uint64_t held = 0;
     for (const auto& shard : shards) held += shard->held();
-    CHECK(sum(&SwitchPortCounters::rx_packets) + sum(&SwitchPortCounters::flood_copies) ==
+    CHECK(sum(&SwitchPortCounters::rx_packets) + sum(&SwitchPortCounters::flood_copies) + cnms() ==
           sum(&SwitchPortCounters::tx_packets) + dropped() + held);
   }
   // Everything that can leave has left, and every packet is at home.

@@ -38,6 +38,17 @@ inline SwitchParameters switch_parameters(size_t ports) {
   return p;
 }
 
+inline PacketMeta meta(uint16_t from, uint16_t to, uint8_t priority) {
+  PacketMeta m;
+  m.source_mac = kHostMac + from;
+  m.destination_mac = kHostMac + to;
+  m.kind = FrameKind::roce;
+  m.ip_version = 4;
+  m.dscp = priority;
+  m.ecn = 2;
+  return m;
+}
+
 class SwitchHarness {
  public:
   explicit SwitchHarness(const SwitchParameters& parameters, uint32_t packets = 8'192)
@@ -48,16 +59,6 @@ class SwitchHarness {
     }
   }
 
-  PacketMeta meta(uint16_t from, uint16_t to, uint8_t priority) const {
-    PacketMeta m;
-    m.source_mac = kHostMac + from;
-    m.destination_mac = kHostMac + to;
-    m.kind = FrameKind::roce;
-    m.ip_version = 4;
-    m.dscp = priority;
-    m.ecn = 2;
-    return m;
-  }
   void receive(Time now, uint16_t port, PacketMeta m, uint32_t length = 1'000) {
     const PacketId id = pool.allocate();
     REQUIRE(id != kNoPacket);
@@ -109,7 +110,7 @@ class SwitchHarness {
     }
     return sum;
   }
-  // received (and copied) = sent + dropped + held, and every descriptor is somewhere.
+  // received (and copied, and made: CNMs) = sent + dropped + held, and every descriptor is somewhere.
   void check_balance() {
     uint64_t in = 0;
     uint64_t out = 0;
@@ -117,7 +118,10 @@ class SwitchHarness {
     for (uint16_t port = 0; port < device.port_count(); ++port) {
       in += device.counters(port).rx_packets + device.counters(port).flood_copies;
       out += device.counters(port).tx_packets;
-      for (int p = 0; p < kPriorities; ++p) by_queue += device.counters(port, p).queue_packets;
+      for (int p = 0; p < kPriorities; ++p) {
+        in += device.counters(port, p).cn_cp_transmitted_cnms;
+        by_queue += device.counters(port, p).queue_packets;
+      }
     }
     CHECK(in == out + dropped() + device.held());
     CHECK(by_queue == out);

@@ -19,6 +19,11 @@ export function hostIp(index: number): Uint8Array {
   return Uint8Array.of(10, number >> 16, (number >> 8) & 0xff, number & 0xff);
 }
 
+/** Of a flow that has an address of its own, by its position in the scenario. */
+export function flowMac(index: number): number {
+  return 0x0257_5100_0000 + index + 1;
+}
+
 export function switchMac(index: number, port: number): number {
   return 0x0257_5300_0000 + index * 256 + port;
 }

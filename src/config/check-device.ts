@@ -9,6 +9,7 @@ const FRAME_OVERHEAD = 22;
 
 /** IPv4 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4: the most that goes around a payload inside an IP packet. */
 const ROCE_OVERHEAD = 64;
+const CN_TAG = 4;
 
 /** What has been found so far; one finding per field and message, although many switches may share a section. */
 export class Findings {
@@ -25,7 +26,7 @@ export class Findings {
 }
 
 /** Path of a field, given from its device. */
-type Where = (...field: string[]) => Problem["path"];
+export type Where = (...field: string[]) => Problem["path"];
 
 interface Port {
   /** Whom it leads to. */
@@ -95,24 +96,33 @@ function checkThresholds(s: SwitchConfig, n: number, at: Where, found: Findings)
     );
   }
   if (!ecn.enabled || !ecn.priorities.some((priority) => pfc.priorities.includes(priority))) return;
-  const free = buffer.total - buffer.priorities * n * buffer.headroom;
-  const limit = fixed ? buffer.threshold / n : (buffer.beta * free) / (buffer.priorities * n * (buffer.beta + 1));
+  const { limit, rule } = markingLimit(s, n);
   if (ecn.kmin < limit) return;
-  const rule = fixed ? "t_PFC / n" : "beta (B - P n t_flight) / (P n (beta + 1))";
   found.warn(
     `switch ${s.name}: kmin ${formatSize(ecn.kmin)} is not below ${rule} = ${formatSize(Math.floor(limit))}: ` +
       "PFC may act before ECN marks anything",
   );
 }
 
-/** Warns of ECN and PFC at ports where they cannot act. */
+/** Queue length below which PFC cannot act yet at a switch of `n` ports, bytes, and how it is found (paper section 4). */
+export function markingLimit({ buffer }: SwitchConfig, n: number): { limit: number; rule: string } {
+  if (buffer.mode === "static") return { limit: buffer.threshold / n, rule: "t_PFC / n" };
+  const free = buffer.total - buffer.priorities * n * buffer.headroom;
+  return {
+    limit: (buffer.beta * free) / (buffer.priorities * n * (buffer.beta + 1)),
+    rule: "beta (B - P n t_flight) / (P n (beta + 1))",
+  };
+}
+
+/** Warns of ECN, QCN and PFC at ports where they cannot act. */
 export function checkUnshaped(s: SwitchConfig, ports: readonly Port[], found: Findings): void {
-  const asked = [s.ecn.enabled && s.ecn.priorities.length > 0 ? "ECN" : "", s.pfc.enabled ? "PFC" : ""].filter(Boolean);
+  const ecn = s.ecn.enabled && s.ecn.priorities.length > 0;
+  const asked = [ecn ? "ECN" : "", s.qcn.enabled ? "QCN" : "", s.pfc.enabled ? "PFC" : ""].filter(Boolean);
   const unshaped = ports.filter((port) => port.rate === 0).map((port) => port.name);
   if (asked.length === 0 || unshaped.length === 0) return;
   found.warn(
     `switch ${s.name}: the port to ${unshaped.join(", ")} has no rate, so hardly a queue forms there: ` +
-      `${asked.join(" and ")} will not act`,
+      `${asked.join(", ").replace(/, (?=[^,]*$)/, " and ")} will not act`,
   );
 }
 
@@ -132,9 +142,17 @@ export function checkReceiveBuffer(host: HostConfig, at: Where, found: Findings)
   }
 }
 
-/** Undefined if packets of `pathMtu` fit; else the MTU they need, and the largest path MTU that would fit. */
-export function fittingPathMtu(pathMtu: number, mtu: number): { needed: number; fits: number } | undefined {
-  const needed = pathMtu + ROCE_OVERHEAD;
+/**
+ * Undefined if packets of `pathMtu` fit; else the MTU they need, and the largest path MTU that would fit. CN-TAGs (`tagged`) are
+ * within the MTU.
+ */
+export function fittingPathMtu(
+  pathMtu: number,
+  mtu: number,
+  tagged: boolean,
+): { needed: number; fits: number } | undefined {
+  const overhead = ROCE_OVERHEAD + (tagged ? CN_TAG : 0);
+  const needed = pathMtu + overhead;
   if (mtu >= needed) return undefined;
-  return { needed, fits: [4096, 2048, 1024, 512].find((candidate) => candidate + ROCE_OVERHEAD <= mtu) ?? 256 };
+  return { needed, fits: [4096, 2048, 1024, 512].find((candidate) => candidate + overhead <= mtu) ?? 256 };
 }

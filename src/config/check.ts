@@ -1,8 +1,9 @@
 // What one field alone cannot tell: relations between fields. Problems stop the scenario, warnings accompany it.
 import { checkReceiveBuffer, checkSwitch, checkUnshaped, type Findings, fittingPathMtu } from "./check-device.js";
+import { checkChanges, checkCnPorts, checkCongestionPoints, checkQcnNetwork } from "./check-qcn.js";
 import { checkTopology, unknownName } from "./check-topology.js";
 import { checkPriorities, checkTraffic } from "./check-traffic.js";
-import { checkCongestion } from "./congestion.js";
+import { checkCongestionSection } from "./congestion-section.js";
 import type { Problem } from "./error.js";
 import { MOST_SELECTIVE_WINDOW, slowestHostRate } from "./resolve.js";
 import type { ScenarioInput } from "./schema.js";
@@ -27,6 +28,7 @@ export function checkScenario(
   checkTimes(scenario, found);
   checkTransport(scenario, found);
   const at = originsIn(input);
+  const devices = [...scenario.hosts, ...scenario.switches].map(({ name }) => name);
   for (const s of scenario.switches) {
     const own = (graph.ports.get(s.name) ?? []).map(({ peer, link: { rate, delay, mtu } }) => ({
       name: peer,
@@ -34,24 +36,26 @@ export function checkScenario(
       delay,
       mtu,
     }));
-    checkSwitch(s, own, (...field) => at("switch", s.name, field), found);
+    const where = (...field: string[]) => at("switch", s.name, field);
+    const peers = own.map(({ name }) => name);
+    checkSwitch(s, own, where, found);
+    checkCongestionPoints(s, peers, where, found);
+    checkCnPorts(s, (path) => (path[0] === "topology" ? peers : devices), where, found);
     checkUnshaped(s, own, found);
   }
   const narrowest = scenario.links.reduce((least, link) => (link.mtu < least.mtu ? link : least));
+  const qcn = scenario.congestion.algorithm === "qcn";
   for (const host of scenario.hosts) {
     const where = (...field: string[]) => at("host", host.name, field);
-    checkHost(host, narrowest, graph.hostLink(host.name)?.rate ?? 0, where, found);
+    checkHost(host, { narrowest, tagged: qcn && host.qcn.cn_tag }, graph.hostLink(host.name)?.rate ?? 0, where, found);
   }
   checkTraffic(scenario, input, found);
   checkProbes(scenario, graph, found);
   if (wrong.length === 0) {
     checkPriorities(scenario, graph, found);
-    if (scenario.congestion.algorithm === "dcqcn") {
-      const slowest = slowestHostRate(scenario.hosts, graph);
-      const { problems, warnings } = checkCongestion(scenario.congestion.parameters, slowest);
-      for (const { path, message, hint } of problems) found.problem(path, message, hint);
-      for (const warning of warnings) found.warn(warning);
-    }
+    checkCongestionSection(scenario.congestion, slowestHostRate(scenario.hosts, graph), found);
+    if (scenario.congestion.algorithm === "qcn") checkQcnNetwork(scenario, found);
+    checkChanges(scenario, graph, found);
   }
   return { problems: [...found.problems.values()], warnings: shortened([...found.warnings]) };
 }
@@ -121,12 +125,12 @@ function originsIn(input: ScenarioInput) {
 
 function checkHost(
   host: HostConfig,
-  narrowest: Link,
+  { narrowest, tagged }: { narrowest: Link; tagged: boolean },
   rate: number,
   at: (...field: string[]) => Problem["path"],
   found: Findings,
 ): void {
-  const narrow = fittingPathMtu(host.path_mtu, narrowest.mtu);
+  const narrow = fittingPathMtu(host.path_mtu, narrowest.mtu, tagged);
   if (narrow !== undefined) {
     const message = `${host.path_mtu} needs an MTU of ${narrow.needed}, but the link ${narrowest.from} -- ${narrowest.to} has ${narrowest.mtu}`;
     found.problem(at("path_mtu"), message, `use path_mtu: ${narrow.fits}, or topology.link.mtu: ${narrow.needed}`);

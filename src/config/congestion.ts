@@ -1,17 +1,19 @@
 // DCQCN parameters: what a scenario may write, and what the reaction and notification points run on.
-import { z } from "zod";
-import { type Problem, WeirError } from "./error.js";
-import { choice, section, showValue } from "./fields.js";
+import type { Problem } from "./error.js";
 import {
-  type DcqcnForm,
-  PARAMETER_NAMES,
-  type ParameterInput,
-  type ParameterName,
-  PROFILE_NAMES,
-  PROFILES,
-  type ProfileName,
-} from "./profiles.js";
-import { formatRate, formatSize, formatTime, parseFraction, parseRate, parseSize, parseTime } from "./units.js";
+  flagParameter,
+  numberParameter,
+  numeric,
+  type Parameter,
+  type Parsed,
+  parameterFields,
+  percentParameter,
+  rateParameter,
+  timeParameter,
+  within,
+} from "./parameters.js";
+import { type DcqcnForm, PARAMETER_NAMES, type ParameterName, PROFILES, type ProfileName } from "./profiles.js";
+import { formatRate, formatSize, formatTime, parseSize } from "./units.js";
 
 /** DCQCN parameters in base units, as the scenario means them (before any time scale). */
 export interface CongestionParameters {
@@ -52,48 +54,6 @@ export interface CongestionParameters {
   min_time_between_cnps: number;
 }
 
-type Parsed = number | boolean | { ofLine: number };
-
-interface Parameter {
-  description: string;
-  /** What a plain number means. */
-  unit: string;
-  range: string;
-  parse: (input: ParameterInput) => Parsed | undefined;
-}
-
-const within = (value: number, min: number, max: number) => (value >= min && value <= max ? value : undefined);
-
-function timeParameter(description: string, min: number, max: number): Parameter {
-  const parse = (input: ParameterInput) =>
-    typeof input === "boolean"
-      ? undefined
-      : within(typeof input === "number" ? parseTime(input * 1e3) : parseTime(input), min, max);
-  return { description, unit: "us", range: `${formatTime(min)} to ${formatTime(max)}`, parse };
-}
-
-function rateParameter(description: string, min: number): Parameter {
-  const max = 10e12;
-  const parse = (input: ParameterInput) => {
-    if (typeof input === "boolean") return undefined;
-    if (typeof input === "string" && input.trim().endsWith("%")) return { ofLine: parseFraction(input) };
-    return within(typeof input === "number" ? parseRate(input * 1e6) : parseRate(input), min, max);
-  };
-  return { description, unit: "Mb/s", range: `${formatRate(min)} to ${formatRate(max)}, or % of line rate`, parse };
-}
-
-function numberParameter(description: string, unit: string, min: number, max: number, integer = true): Parameter {
-  const parse = (input: ParameterInput) =>
-    typeof input === "number" && (!integer || Number.isInteger(input)) ? within(input, min, max) : undefined;
-  return { description, unit, range: `${min} to ${max}`, parse };
-}
-
-function flagParameter(description: string): Parameter {
-  const parse = (input: ParameterInput) =>
-    input === true || input === 1 ? true : input === false || input === 0 ? false : undefined;
-  return { description, unit: "", range: "true or false", parse };
-}
-
 /** Meaning, unit and range of each parameter. */
 export const PARAMETERS: Record<ParameterName, Parameter> = {
   rpg_time_reset: timeParameter("T: time between rate increases while no CNP comes.", 1_000, 10e9),
@@ -114,13 +74,7 @@ export const PARAMETERS: Record<ParameterName, Parameter> = {
     10,
     15,
   ),
-  rpg_min_dec_fac: {
-    description: "One cut leaves at least this part of the rate.",
-    unit: "%",
-    range: "0% to 100%",
-    parse: (input) =>
-      typeof input === "boolean" ? undefined : parseFraction(typeof input === "number" ? input / 100 : input),
-  },
+  rpg_min_dec_fac: percentParameter("One cut leaves at least this part of the rate."),
   dce_tcp_g: numberParameter(
     "Filter of alpha: alpha <- (dce_tcp_g / 1024) alpha, plus 1 - dce_tcp_g / 1024 with CNP. The paper's g is 1 - dce_tcp_g / 1024: 1020 is g = 1/256.",
     "1/1024",
@@ -148,29 +102,6 @@ export function otherSpelling(name: ParameterName): string | undefined {
   return name.startsWith("rpg_") ? name.replace("rpg_", "rp_") : `rp_${name}`;
 }
 
-function parameterSchema(name: ParameterName) {
-  const { description, unit, range, parse } = PARAMETERS[name];
-  const number = ["us", "Mb/s", "bytes", "%"].includes(unit) ? `; a plain number is in ${unit}` : "";
-  return z
-    .union([z.string(), z.number(), z.boolean()], {
-      error: (issue) => `${showValue(issue.input)} is not a value for ${name}`,
-    })
-    .transform((input, context): Parsed => {
-      let message = `${input} is out of range`;
-      try {
-        const value = parse(input);
-        if (value !== undefined) return value;
-      } catch (error) {
-        if (!(error instanceof WeirError)) throw error;
-        message = error.message;
-      }
-      context.addIssue({ code: "custom", message, params: { hint: `must be ${range}${number}` }, input });
-      return z.NEVER;
-    })
-    .optional()
-    .meta({ description: `${description} ${range.charAt(0).toUpperCase()}${range.slice(1)}${number}.` });
-}
-
 const spellings = new Map<string, ParameterName>();
 for (const name of PARAMETER_NAMES) {
   spellings.set(name, name);
@@ -178,52 +109,25 @@ for (const name of PARAMETER_NAMES) {
   if (other !== undefined) spellings.set(other, name);
 }
 
-type ParsedParameters = Partial<Record<ParameterName, Parsed>>;
+export type DcqcnOverrides = Partial<Record<ParameterName, Parsed>>;
 
-export const parametersSchema = section(
-  Object.fromEntries([...spellings].map(([spelling, name]) => [spelling, parameterSchema(name)])),
-).transform((written, context): ParsedParameters => {
-  const result: ParsedParameters = {};
-  for (const [spelling, value] of Object.entries(written)) {
-    const name = spellings.get(spelling);
-    if (name === undefined || value === undefined) continue;
-    if (name in result) {
-      const hint = `${name} and ${otherSpelling(name)} are the same parameter`;
-      context.addIssue({ code: "custom", message: "is given twice", path: [spelling], params: { hint }, input: value });
-    }
-    result[name] = value;
-  }
-  return result;
-});
+/** The parameter that a field names, in either spelling; undefined: none of DCQCN's. */
+export const parameterOf = (spelling: string): ParameterName | undefined => spellings.get(spelling);
 
-export const congestionSchema = section({
-  algorithm: choice("Congestion control of the hosts; `none` leaves PFC alone.", ["dcqcn", "none"], "dcqcn"),
-  profile: choice(
-    "Named set of parameters; the sources disagree, see parameters.md.",
-    PROFILE_NAMES,
-    "paper-sigcomm15",
-  ),
-  parameters: parametersSchema.optional().meta({
-    description: "Overrides of the profile, by their mlx5 names (both `rpg_time_reset` and `rp_time_reset`).",
-  }),
-});
+/** Every spelling with its parameter. */
+export const kSpelledParameters = [...spellings].map(([spelling, name]) => [spelling, PARAMETERS[name]] as const);
 
-/**
- * The profile with the overrides applied, in base units. `lineRate` (bit/s) is what percentages are of.
- * `overrides` are the output of `parametersSchema`.
- */
+const profileSchema = parameterFields(kSpelledParameters);
+
+/** The profile with the overrides applied, in base units. `lineRate` (bit/s) is what percentages are of. */
 export function resolveCongestion(
   profile: ProfileName,
-  overrides: ParsedParameters,
+  overrides: DcqcnOverrides,
   lineRate: number,
 ): CongestionParameters {
   const written = Object.entries(PROFILES[profile].parameters).map(([name, [value]]) => [name, value]);
-  const merged = { ...parametersSchema.parse(Object.fromEntries(written)), ...overrides };
-  const number = (name: ParameterName): number => {
-    const value = merged[name];
-    if (typeof value === "object") return Math.round(value.ofLine * lineRate);
-    return Number(value);
-  };
+  const merged: DcqcnOverrides = { ...profileSchema.parse(Object.fromEntries(written)), ...overrides };
+  const number = (name: ParameterName): number => numeric(merged[name], lineRate);
   return {
     form: PROFILES[profile].form,
     rpg_time_reset: number("rpg_time_reset"),

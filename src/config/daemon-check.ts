@@ -1,9 +1,10 @@
 // What one field of a daemon's file alone cannot tell.
 import { checkReceiveBuffer, checkSwitch, checkUnshaped, type Findings, fittingPathMtu } from "./check-device.js";
+import { checkCnPorts, checkCongestionPoints } from "./check-qcn.js";
 import { unknownName } from "./check-topology.js";
-import { checkCongestion } from "./congestion.js";
+import { checkCongestionSection } from "./congestion-section.js";
 import type { NicDaemonInput, SwitchDaemonInput } from "./daemon-schema.js";
-import type { NicDaemonConfig, SwitchDaemonConfig } from "./daemon-types.js";
+import type { NicDaemonConfig, SwitchDaemonConfig, WorkerPlace } from "./daemon-types.js";
 import { formatRate } from "./units.js";
 
 export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemonInput, found: Findings): void {
@@ -39,6 +40,13 @@ export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemo
   checkWorkers(config, found);
   const ports = config.ports.map((port) => ({ ...port, delay: 0 }));
   checkSwitch(config.switch, ports, (...field) => field, found);
+  checkCongestionPoints(config.switch, names, (...field) => field, found);
+  checkCnPorts(
+    config.switch,
+    () => names,
+    (...field) => field,
+    found,
+  );
   // Both are on unless switched off, so their being on alone asks for nothing.
   const asked = {
     ...config.switch,
@@ -64,6 +72,11 @@ function checkWorkers({ ports, workers }: SwitchDaemonConfig, found: Findings): 
   });
 }
 
+/** @param cpus How many the host has. */
+export function checkCpu({ cpu }: WorkerPlace, path: (string | number)[], cpus: number, found: Findings): void {
+  if (cpu >= cpus) found.problem(path, `${cpu}: this host has no such CPU`, `must be between 0 and ${cpus - 1}`);
+}
+
 export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, found: Findings): void {
   for (const [list, members] of [
     ["peers", input.peers ?? []],
@@ -76,7 +89,7 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, f
   }
   const { path_mtu, initial_rate } = config.host;
   const { mtu, rate } = config.port;
-  const narrow = fittingPathMtu(path_mtu, mtu);
+  const narrow = fittingPathMtu(path_mtu, mtu, config.congestion.algorithm === "qcn" && config.host.qcn.cn_tag);
   if (narrow !== undefined) {
     const message = `${path_mtu} needs an MTU of ${narrow.needed}, but ${config.port.interface} has ${mtu}`;
     found.problem(["path_mtu"], message, `use path_mtu: ${narrow.fits}, or an MTU of ${narrow.needed}`);
@@ -86,10 +99,15 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, f
     found.problem(["initial_rate"], message, "must be at most `rate`");
   }
   checkReceiveBuffer(config.host, (...field) => field, found);
+  checkCongestionSection(config.congestion, config.port.rate, found);
+  if (config.congestion.algorithm === "qcn") {
+    const { priorities } = config.host.qcn;
+    for (const { name, priority } of config.queue_pairs) {
+      if (priorities.includes(priority)) continue;
+      found.warn(`queue pair ${name}: priority ${priority} is not a CNPV, so QCN does not slow it`);
+    }
+  }
   if (config.congestion.algorithm === "dcqcn") {
-    const { problems, warnings } = checkCongestion(config.congestion.parameters, config.port.rate);
-    for (const { path, message, hint } of problems) found.problem(path, message, hint);
-    for (const warning of warnings) found.warn(warning);
     if (config.queue_pairs.some((pair) => pair.priority === config.host.cnp.priority)) {
       const { priority } = config.host.cnp;
       found.warn(`CNPs have the priority ${priority} of the data, so congestion and pauses delay them too`);

@@ -1,7 +1,9 @@
 // From a daemon's file as written to its configuration in full: defaults merged, interfaces looked up. Judges nothing.
+
+import type { z } from "zod";
 import type { Findings } from "./check-device.js";
 import { unknownName } from "./check-topology.js";
-import { congestionSchema, resolveCongestion } from "./congestion.js";
+import { congestionSchema, resolveCongestionSection } from "./congestion-section.js";
 import {
   type DaemonInput,
   kMetricsPorts,
@@ -26,7 +28,6 @@ import type { Problem } from "./error.js";
 import { defaultsOf } from "./fields.js";
 import { merge } from "./merge.js";
 import { dscpOf, IMPAIRMENT_DEFAULTS, resolveHost, resolveSwitch } from "./resolve.js";
-import type { Congestion } from "./types.js";
 
 /** `path` is where the interface is named in the file. */
 export type Inspector = (name: string, namespace: string | undefined, path: Problem["path"]) => InterfaceFacts;
@@ -34,6 +35,7 @@ export type Inspector = (name: string, namespace: string | undefined, path: Prob
 const SWITCH_DEFAULTS = switchSchema.parse(defaultsOf(switchSchema));
 const HOST_DEFAULTS = hostSchema.parse(defaultsOf(hostSchema));
 const CONGESTION_DEFAULTS = congestionSchema.parse(defaultsOf(congestionSchema));
+const DEFAULT_CNPVS = [3];
 const SEND_DEFAULTS = sendSchema.parse(defaultsOf(sendSchema)) as {
   operation: "write";
   message: number;
@@ -121,7 +123,7 @@ export function resolveNicDaemon(
     mac: input.mac ?? facts.mac,
     backend: backendOf(input),
   };
-  const { path_mtu, line_rate_start, initial_rate, burst, cnp, receive_buffer } = input;
+  const { path_mtu, line_rate_start, initial_rate, burst, cnp, receive_buffer, qcn } = input;
   const host = merge<HostInput>(HOST_DEFAULTS, {
     path_mtu,
     line_rate_start,
@@ -129,18 +131,19 @@ export function resolveNicDaemon(
     burst,
     cnp,
     receive_buffer,
+    qcn,
   });
   const { pfc, scheduler, trust, dscp_map, default_priority } = input;
   const classes = merge<SwitchInput>(SWITCH_DEFAULTS, { pfc, scheduler, trust, dscp_map, default_priority });
   const resolved = resolveSwitch(own.name, classes, [port.mtu]);
-  const { algorithm, profile, parameters } = merge<object>(CONGESTION_DEFAULTS, input.congestion) as Congestion;
+  const congestion = merge<z.output<typeof congestionSchema>>(CONGESTION_DEFAULTS, input.congestion);
   return {
     kind: "nic",
     ...own,
     port,
     worker: placeOf(input.worker ?? {}),
     address: input.address,
-    host: resolveHost(own.name, host, rate),
+    host: resolveHost(own.name, host, rate, DEFAULT_CNPVS),
     classes: {
       pfc: resolved.pfc,
       scheduler: resolved.scheduler,
@@ -148,11 +151,7 @@ export function resolveNicDaemon(
       dscp_map: resolved.dscp_map,
       default_priority: resolved.default_priority,
     },
-    congestion: {
-      algorithm,
-      profile,
-      parameters: resolveCongestion(profile, (parameters ?? {}) as Parameters<typeof resolveCongestion>[1], rate),
-    },
+    congestion: resolveCongestionSection(congestion, rate, found),
     queue_pairs: resolveQueuePairs(input, resolved.dscp_map, found),
   };
 }

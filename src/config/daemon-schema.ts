@@ -1,7 +1,7 @@
 // switch.yaml and nic.yaml as users write them: the sections of a scenario, and what ties a daemon to its host.
 import { isIPv4 } from "node:net";
 import { z } from "zod";
-import { congestionSchema } from "./congestion.js";
+import { congestionSchema } from "./congestion-section.js";
 import { hostSchema, impairmentSchema, nameSchema, switchSchema } from "./device-schema.js";
 import { choice, flag, integer, rate, section, showValue, size, time } from "./fields.js";
 
@@ -163,7 +163,14 @@ const queuePairSchema = section({
   send: sendSchema.optional().meta({ description: "What to send; a queue pair without it only receives." }),
 });
 
-const { buffer: _buffer, ecn: _ecn, forwarding: _forwarding, ageing: _ageing, ...classFields } = switchSchema.shape;
+const {
+  buffer: _buffer,
+  ecn: _ecn,
+  qcn: _qcn,
+  forwarding: _forwarding,
+  ageing: _ageing,
+  ...classFields
+} = switchSchema.shape;
 
 const nicMetricsSchema = section({
   ...listenFields(kMetricsPorts.nic),

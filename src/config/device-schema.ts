@@ -105,11 +105,53 @@ export const schedulerSchema = section({
     }),
 });
 
+export const CN_DEFENCES = ["auto", "disabled", "interior", "interior-ready", "edge"] as const;
+
+const cnPortSchema = section({
+  defence: z.enum(CN_DEFENCES).optional().meta({ description: "As `qcn.defence`, of this port." }),
+  alternate_priority: integer("As `qcn.alternate_priority`, of this port.", 0, 7),
+});
+
+export const switchQcnSchema = section({
+  enabled: flag("Sample frames at the congestion points (CP) and answer their sources with CNMs.", false),
+  priorities: priorities(
+    "Congestion notification priority values (CNPV): priorities whose queues are congestion points. At most 7.",
+    [3],
+  ),
+  cpQSp: size("Q_eq: queue length that a congestion point steers to.", { default: "26KB", min: 100, max: 1e9 }),
+  cpWeight: integer("log2 of w, the weight of the queue's growth in F_b = -(Q_off + w Q_delta).", -10, 10, 1),
+  cpSampleBase: size("Bytes that join the queue between two samples, while it is not congested.", {
+    default: "150KB",
+    min: 10_000,
+    max: 1e9,
+  }),
+  cpMinHeaderOctets: integer(
+    "Bytes of the sampled frame that a CNM returns, from its EtherType on; a sender without `host.qcn.cn_tag` tells flows apart by them.",
+    0,
+    64,
+    0,
+  ),
+  cnm_priority: integer("Priority at which CNMs leave; a strict one (`scheduler.strict`).", 0, 7, 6),
+  defence: choice(
+    "What ports do at CNPVs. `interior-ready`: the neighbour is in the congestion notification domain, and knows CN-TAGs; `interior`: it does not, so they are taken off; `edge`: it is outside, so its frames get `alternate_priority`; `disabled`: no CNPVs there; `auto`: by what the scenario says of the neighbour, `interior-ready` in switch.yaml.",
+    CN_DEFENCES,
+    "auto",
+  ),
+  alternate_priority: integer("Priority of frames that come in at a CNPV where the defence is `edge`.", 0, 7, 0),
+  ports: z
+    .record(z.string(), cnPortSchema)
+    .optional()
+    .meta({ description: "Name of the neighbour (switch.yaml: of the port) -> what differs there." }),
+});
+
 export const DSCP_MAP_NAMES = ["nvidia", "sonic-azure"] as const;
 
 export const switchSchema = section({
   buffer: bufferSchema.optional().meta({ description: "Shared packet memory." }),
   ecn: ecnSchema.optional().meta({ description: "RED-like marking of the egress queues (congestion point)." }),
+  qcn: switchQcnSchema
+    .optional()
+    .meta({ description: "Quantized congestion notification (IEEE 802.1Qau), see qcn.md." }),
   pfc: pfcSchema.optional().meta({ description: "Priority flow control (IEEE 802.1Qbb)." }),
   scheduler: schedulerSchema.optional().meta({ description: "Order in which priorities leave a port." }),
   forwarding: choice(
@@ -130,6 +172,34 @@ export const switchSchema = section({
   default_priority: integer("Priority of frames that carry no mark which `trust` believes.", 0, 7, 0),
 });
 
+/** Reaction points of a NIC are numbered by the 16 bits of a CN-TAG. */
+const MOST_REACTION_POINTS = 65_535;
+
+export const hostQcnSchema = section({
+  priorities: z
+    .array(z.int().min(0).max(7))
+    .max(8)
+    .optional()
+    .meta({ description: "CNPVs of the NIC. Default: those of its switch; in nic.yaml 3." }),
+  flows: choice(
+    "What is one congestion controlled flow, with a rate of its own: a queue pair, all of an application (traffic entry), all to one destination, or a five-tuple.",
+    ["queue-pair", "application", "destination-mac", "five-tuple"],
+    "queue-pair",
+  ),
+  reaction_points: integer(
+    "rpppMaxRps: reaction points of each CNPV. With more flows than that, flows share them.",
+    1,
+    MOST_REACTION_POINTS,
+    100,
+  ),
+  cn_tag: flag("Put a CN-TAG (EtherType 0x22E9) with the flow's number into each frame; CNMs return it.", true),
+  limiter: choice(
+    "Rate limiter of the reaction points: paced to the nanosecond, or NetFPGA's token bucket of 3 KB that is filled each 16 us.",
+    ["pacer", "token-bucket"],
+    "pacer",
+  ),
+});
+
 export const hostSchema = section({
   path_mtu: z.literal([256, 512, 1024, 2048, 4096]).optional().meta({
     description: "Largest RoCEv2 payload of a packet, in bytes; the link's MTU must hold 64 more.",
@@ -143,7 +213,8 @@ export const hostSchema = section({
     priority: integer("Priority (PCP) of congestion notification packets.", 0, 7, 6),
   })
     .optional()
-    .meta({ description: "Congestion notification packets (CNP)." }),
+    .meta({ description: "Congestion notification packets (CNP) of DCQCN." }),
+  qcn: hostQcnSchema.optional().meta({ description: "Reaction points of QCN (`congestion.algorithm: qcn`)." }),
   receive_buffer: section({
     size: size("Bytes the NIC holds for a slow host.", { default: "1MB", min: 10_000, max: 1e9 }),
     rate: rate("Rate at which the host takes data from the NIC.", { default: "unlimited", zero: "unlimited" }),

@@ -1,4 +1,5 @@
 // Named sets of DCQCN parameters. The sources disagree on "the DCQCN defaults", so every value says where it is from.
+import type { ParameterInput } from "./parameters.js";
 
 /** Names are those of mlx5 (`/sys/class/net/<if>/ecn/roce_rp/`), which also accepts `rp_` for `rpg_` here. */
 export const PARAMETER_NAMES = [
@@ -32,13 +33,10 @@ export type DcqcnForm = "paper" | "slotted";
 export const PROFILE_NAMES = ["paper-sigcomm15", "mlx5", "ns3-rdma", "hpcc-ns3", "otg"] as const;
 export type ProfileName = (typeof PROFILE_NAMES)[number];
 
-/** What a scenario may write: numbers mean mlx5's unit of that parameter (us, bytes, Mb/s, %, 1/1024). */
-export type ParameterInput = string | number | boolean;
-
 export interface Profile {
   title: string;
   form: DcqcnForm;
-  /** Value and where it is from. */
+  /** Value (a number means mlx5's unit: us, bytes, Mb/s, %, 1/1024) and where it is from. */
   parameters: Record<ParameterName, readonly [value: ParameterInput, source: string]>;
 }
 

@@ -1,7 +1,7 @@
 // From the scenario as written to the scenario in full: defaults merged, topology and traffic expanded. Judges only what
 // cannot be expanded (check.ts does the rest).
 import type { Findings } from "./check-device.js";
-import { resolveCongestion } from "./congestion.js";
+import { resolveCongestionSection } from "./congestion-section.js";
 import { type HostInput, impairmentSchema, linkDefaultsSchema, type SwitchInput } from "./device-schema.js";
 import { defaultsOf, type Filled } from "./fields.js";
 import { merge } from "./merge.js";
@@ -16,6 +16,7 @@ import type {
   Impairment,
   Link,
   QueueProbe,
+  RateChange,
   Scenario,
   SwitchConfig,
   Transport,
@@ -60,22 +61,25 @@ export function resolveSwitch(name: string, input: SwitchInput, mtus: readonly n
   buffer.xon_offset ??= 2 * largestMtu;
   const weights = Array.from({ length: 8 }, (_, priority) => input.scheduler?.weights?.[String(priority)] ?? 1);
   const scheduler = { strict: input.scheduler?.strict ?? [], weights };
+  const qcn = { ports: {}, ...input.qcn } as SwitchConfig["qcn"];
   return {
     ...(input as Filled<SwitchInput>),
     name,
     buffer,
+    qcn,
     scheduler,
     dscp_map: dscpMap(input.dscp_map),
   } as SwitchConfig;
 }
 
-/** The `host` section in full; `rate` is that of the host's link, bit/s. */
-export function resolveHost(name: string, input: HostInput, rate: number): HostConfig {
+/** The `host` section in full; `rate` is that of the host's link, bit/s, `cnpvs` are those of its switch. */
+export function resolveHost(name: string, input: HostInput, rate: number, cnpvs: readonly number[]): HostConfig {
   const buffer = { ...input.receive_buffer } as HostConfig["receive_buffer"];
   buffer.xoff ??= Math.floor(buffer.size / 2);
   buffer.xon ??= Math.floor(buffer.xoff / 2);
   const initial_rate = input.initial_rate ?? rate;
-  return { ...(input as Filled<HostInput>), name, initial_rate, receive_buffer: buffer } as HostConfig;
+  const qcn = { ...input.qcn, priorities: input.qcn?.priorities ?? [...cnpvs] };
+  return { ...(input as Filled<HostInput>), name, initial_rate, receive_buffer: buffer, qcn } as HostConfig;
 }
 
 function resolveLinks(written: WrittenTopology["links"], defaults: ScenarioInput["topology"]["link"]): Link[] {
@@ -115,6 +119,20 @@ function resolveTransport(input: ScenarioInput["transport"]): Transport {
   return transport;
 }
 
+/** Nobody would listen to its CNMs, so the domain has no switches either. */
+function switchQcnOff(switches: readonly SwitchConfig[], algorithm: string, found: Findings): void {
+  for (const { qcn } of switches) {
+    if (!qcn.enabled) continue;
+    qcn.enabled = false;
+    found.warn(`switch.qcn is on, but congestion.algorithm is ${algorithm}: switches send no CNMs`);
+  }
+}
+
+function resolveChanges(input: NonNullable<ScenarioInput["changes"]>): RateChange[] {
+  const all = input.map(({ at = 0, priority = 3, ...rest }) => ({ at, ...rest, priority }));
+  return all.sort((a, b) => a.at - b.at);
+}
+
 export interface ResolveContext {
   /** Used where the scenario has no name. */
   fallbackName: string;
@@ -133,14 +151,15 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
   const named = (devices: [string, unknown][]) => devices.map(([name]) => ({ name }));
   const routes = topology.routes ?? [];
   const graph = new Graph({ hosts: named(written.hosts), switches: named(written.switches), links, routes });
-  const hosts = written.hosts.map(([name, overrides]) =>
-    resolveHost(name, merge<HostInput>(top.host, overrides), graph.hostLink(name)?.rate ?? 0),
-  );
   const switches = written.switches.map(([name, overrides]) => {
     const mtus = (graph.ports.get(name) ?? []).map((port) => port.link.mtu);
     return resolveSwitch(name, merge<SwitchInput>(top.switch, overrides), mtus);
   });
   const byName = new Map(switches.map((s) => [s.name, s]));
+  const hosts = written.hosts.map(([name, overrides]) => {
+    const cnpvs = byName.get(graph.neighbour(name) ?? "")?.qcn.priorities ?? [];
+    return resolveHost(name, merge<HostInput>(top.host, overrides), graph.hostLink(name)?.rate ?? 0, cnpvs);
+  });
   const transport = resolveTransport(input.transport);
   const flows = resolveTraffic(top.traffic, {
     hosts: hosts.map((host) => host.name),
@@ -152,7 +171,8 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
     directory: context.directory,
     found: context.found,
   });
-  const { algorithm, profile, parameters } = top.congestion as Filled<typeof top.congestion>;
+  const congestion = resolveCongestionSection(top.congestion, slowestHostRate(hosts, graph), context.found);
+  if (congestion.algorithm !== "qcn") switchQcnOff(switches, congestion.algorithm, context.found);
   const scenario: Scenario = {
     name: input.name ?? context.fallbackName,
     description: top.description,
@@ -165,13 +185,10 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
     links,
     routes,
     ecmp_seed: topology.ecmp_seed ?? top.seed,
-    congestion: {
-      algorithm,
-      profile,
-      parameters: resolveCongestion(profile, parameters ?? {}, slowestHostRate(hosts, graph)),
-    },
+    congestion,
     transport,
     flows,
+    changes: resolveChanges(top.changes),
     probes: {
       interval: top.probes.interval as number,
       queues: top.probes.queues?.map(parseProbe) ?? defaultProbes(graph, flows),

@@ -1,8 +1,8 @@
 // The scenario file as users write it. Every field is optional where a default exists; resolve.ts fills the defaults in.
 import { z } from "zod";
-import { congestionSchema } from "./congestion.js";
+import { congestionSchema } from "./congestion-section.js";
 import { hostSchema, switchSchema } from "./device-schema.js";
-import { choice, integer, section, time } from "./fields.js";
+import { choice, integer, rate, section, time } from "./fields.js";
 import { topologySchema } from "./topology-schema.js";
 import { trafficSchema } from "./traffic-schema.js";
 
@@ -44,6 +44,16 @@ export const probesSchema = section({
   flows: integer("How many of the flows, in order, have series.", 0, 1_000_000, 64),
 });
 
+export const changeSchema = section({
+  at: time("When, from the start of traffic.", { default: "0ms" }),
+  switch: z.string().meta({ description: "Switch." }),
+  port: z.string().meta({ description: "Device at the other end of the port." }),
+  priority: integer("Priority of the egress queue.", 0, 7, 3),
+  rate: rate("Most that the queue may send from then on.", { zero: "unlimited" })
+    .unwrap()
+    .meta({ description: "Most that the queue may send from then on. 1 kb/s to 10 Tb/s, or unlimited." }),
+});
+
 export const scenarioSchema = section({
   name: z
     .string()
@@ -70,6 +80,11 @@ export const scenarioSchema = section({
   congestion: congestionSchema.optional().meta({ description: "Congestion control of the hosts." }),
   transport: transportSchema.optional().meta({ description: "How the queue pairs carry their messages." }),
   traffic: z.array(trafficSchema).optional().meta({ description: "Who sends what to whom.", default: [] }),
+  changes: z
+    .array(changeSchema)
+    .max(1000)
+    .optional()
+    .meta({ description: "Service rates of switches' egress queues that change while traffic runs.", default: [] }),
   probes: probesSchema.optional().meta({ description: "Series that are recorded." }),
   fidelity: section({
     lateness: time(

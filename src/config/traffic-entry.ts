@@ -38,7 +38,9 @@ export const MOST_MESSAGES = 10_000_000;
 
 const DEFAULTS = trafficDefaultsSchema.parse(defaultsOf(trafficDefaultsSchema));
 
-type Settings = Filled<Pick<typeof DEFAULTS, "priority" | "start" | "operation" | "message" | "outstanding" | "qps">>;
+type Settings = Filled<
+  Pick<typeof DEFAULTS, "priority" | "start" | "operation" | "message" | "outstanding" | "qps" | "source_mac">
+>;
 
 /** One entry while it is expanded. */
 export class TrafficEntry {
@@ -65,7 +67,7 @@ export class TrafficEntry {
 
   /** A flow with the settings of the entry, but for `own`. */
   flow(id: string, from: string, to: string, own?: Partial<Flow>): Flow {
-    const { priority, operation, message, rate, bytes, outstanding } = this.settings;
+    const { priority, operation, message, rate, bytes, outstanding, source_mac } = this.settings;
     return {
       id,
       group: this.group,
@@ -81,6 +83,7 @@ export class TrafficEntry {
       bytes,
       sizes: undefined,
       outstanding,
+      source_mac,
       ...own,
     };
   }

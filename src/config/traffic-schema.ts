@@ -26,6 +26,11 @@ const common = {
   start: time("When to start, from the start of traffic.", { default: "0ms" }),
   stop: time("When to stop. Default: the end."),
   operation: choice("RDMA operation.", ["write", "send"], "write"),
+  source_mac: choice(
+    "Source address of the frames: the host's, or one for each flow, as of packet generators that share a link.",
+    ["host", "own"],
+    "host",
+  ),
 };
 
 /** Of entries whose flows send messages of one size, one after another. */

@@ -15,6 +15,16 @@ export function resolveTraffic(entries: readonly TrafficInput[], context: Traffi
   return flows;
 }
 
+/** By flow: the number of its application, which is its traffic entry. */
+export function applications(flows: readonly Pick<Flow, "group">[]): number[] {
+  const numbers = new Map<string, number>();
+  return flows.map(({ group }) => {
+    const number = numbers.get(group) ?? numbers.size;
+    numbers.set(group, number);
+    return number;
+  });
+}
+
 function expand(
   input: TrafficInput,
   path: readonly (string | number)[],

@@ -1,7 +1,8 @@
 // The validated scenario. Rates are bit/s, sizes bytes, times integer nanoseconds, fractions 0..1: all as the scenario means
 // them, before any time scale. Field names are those of the scenario file.
-import type { CongestionParameters } from "./congestion.js";
-import type { ProfileName } from "./profiles.js";
+import type { Congestion } from "./congestion-section.js";
+
+export type { Congestion } from "./congestion-section.js";
 
 /** What a link does to frames on purpose; probabilities per frame, both directions. */
 export interface Impairment {
@@ -56,10 +57,31 @@ export interface EcnConfig {
   priorities: number[];
 }
 
+export type CnDefence = "disabled" | "interior" | "interior-ready" | "edge";
+
+/** Congestion points of QCN and the defence of their domain; names are those of the MIB, see device-schema.ts. */
+export interface SwitchQcnConfig {
+  enabled: boolean;
+  priorities: number[];
+  /** Q_eq, bytes. */
+  cpQSp: number;
+  /** log2 of w. */
+  cpWeight: number;
+  /** Bytes. */
+  cpSampleBase: number;
+  cpMinHeaderOctets: number;
+  cnm_priority: number;
+  defence: CnDefence | "auto";
+  alternate_priority: number;
+  /** By the name of the neighbour; of a daemon, by that of the port. */
+  ports: Record<string, { defence?: CnDefence | "auto" | undefined; alternate_priority?: number | undefined }>;
+}
+
 export interface SwitchConfig {
   name: string;
   buffer: BufferConfig;
   ecn: EcnConfig;
+  qcn: SwitchQcnConfig;
   pfc: { enabled: boolean; priorities: number[] };
   /** `weights` has one DWRR weight per priority 0..7; those of strict priorities are not used. */
   scheduler: { strict: number[]; weights: number[] };
@@ -76,6 +98,15 @@ export interface SwitchConfig {
 /** What a device makes of priorities. */
 export type TrafficClasses = Pick<SwitchConfig, "pfc" | "scheduler" | "trust" | "dscp_map" | "default_priority">;
 
+export interface HostQcnConfig {
+  /** CNPVs. */
+  priorities: number[];
+  flows: "queue-pair" | "application" | "destination-mac" | "five-tuple";
+  reaction_points: number;
+  cn_tag: boolean;
+  limiter: "pacer" | "token-bucket";
+}
+
 export interface HostConfig {
   name: string;
   path_mtu: number;
@@ -85,6 +116,7 @@ export interface HostConfig {
   /** Most bytes that a late NIC makes up for at once. */
   burst: number;
   cnp: { dscp: number; priority: number };
+  qcn: HostQcnConfig;
   /** Receive buffer that drains at `rate` bit/s (0 = at once); PFC goes out at `xoff`, and again at `xon`. */
   receive_buffer: { size: number; rate: number; xoff: number; xon: number };
 }
@@ -94,12 +126,6 @@ export interface PinnedRoute {
   from: string;
   to: string;
   via: string[];
-}
-
-export interface Congestion {
-  algorithm: "dcqcn" | "none";
-  profile: ProfileName;
-  parameters: CongestionParameters;
 }
 
 /** How the queue pairs of all flows carry their messages. */
@@ -138,6 +164,8 @@ export interface Flow {
   sizes: readonly number[] | undefined;
   /** Messages posted at a time; transport `rc` only. */
   outstanding: number;
+  /** `own`: its frames carry a source address that no other flow has. */
+  source_mac: "host" | "own";
 }
 
 /** A sampled switch queue; `port` is the name of the device at the other end. */
@@ -145,6 +173,18 @@ export interface QueueProbe {
   switch: string;
   port: string;
   priority: number;
+}
+
+/** The service rate of one egress queue from a time on. */
+export interface RateChange {
+  /** ns from the start of traffic. */
+  at: number;
+  switch: string;
+  /** Name of the device at the other end. */
+  port: string;
+  priority: number;
+  /** bit/s; 0: that of the link. */
+  rate: number;
 }
 
 export interface Scenario {
@@ -164,6 +204,8 @@ export interface Scenario {
   congestion: Congestion;
   transport: Transport;
   flows: Flow[];
+  /** In order of time. */
+  changes: RateChange[];
   /** `flows`: how many of the flows, in order, have series. */
   probes: { interval: number; queues: QueueProbe[]; flows: number };
   fidelity: { lateness: number };

@@ -1,4 +1,5 @@
 /** From a daemon's configuration to its native worker: one switch or one NIC, in wall units. */
+import { portDefence } from "../config/cn-domain.js";
 import type {
   DaemonPort,
   NicDaemonConfig,
@@ -11,6 +12,7 @@ import {
   kFirstQpn,
   kQuantumNs,
   nicBehaviour,
+  portBehaviour,
   receiveSlots,
   switchBehaviour,
   switchDescriptors,
@@ -45,6 +47,10 @@ export function composeSwitchWorker(config: SwitchDaemonConfig, backends: readon
     mac: port.mac,
     priority_rates: port.priorityRates,
     queue_limits: port.queueLimits,
+    ...portBehaviour(
+      s,
+      portDefence(s.qcn, port.name, () => "interior-ready"),
+    ),
   }));
   const fastest = Math.max(...config.ports.map((port) => port.rate));
   const behaviour = switchBehaviour(s, Math.ceil((fastest / 8) * (kLatenessNs / 1e9)));
@@ -100,7 +106,7 @@ export function composeNicWorker(config: NicDaemonConfig, backends?: Backends, a
         },
         mac,
         first_qpn: config.queue_pairs[0]?.qpn ?? kFirstQpn,
-        ...nicBehaviour(config.host, config.classes, config.congestion, rate, 1),
+        ...nicBehaviour(config.host, config.classes, config.congestion, { rate, scale: 1, seed: 1, component: 0 }),
         queue_pairs: config.queue_pairs.map((pair, i) => queuePair(config, pair, i)),
       },
     ],
@@ -158,6 +164,7 @@ function queuePair(config: NicDaemonConfig, pair: QueuePairConfig, order: number
     rate_cap: send?.rate ?? 0,
     remote_address: 0,
     remote_key: 0,
+    application: order,
   };
 }
 

@@ -1,12 +1,16 @@
 /** From a scenario to native devices: topology to ports, addresses, routes and queue pairs, meant units to wall units. */
-import { hostIp, hostMac, switchMac } from "../config/addresses.js";
-import { routes, switchPorts } from "../config/topology.js";
+import { flowMac, hostIp, hostMac, switchMac } from "../config/addresses.js";
+import { priorityRates } from "../config/changes.js";
+import { CnDomain } from "../config/cn-domain.js";
+import { routes, type SwitchRoutes, switchPorts } from "../config/topology.js";
+import { applications } from "../config/traffic.js";
 import type { Flow, HostConfig, Link, Scenario } from "../config/types.js";
 import {
   kEct0,
   kFirstQpn,
   kQuantumNs,
   nicBehaviour,
+  portBehaviour,
   receiveSlots,
   switchBehaviour,
   switchDescriptors,
@@ -23,6 +27,8 @@ export interface ComposeOptions {
   end(link: number, node: string): LabEnd;
   /** Capture file for the end of a link, if one is wanted. */
   capture(link: number, node: string): string | undefined;
+  /** Service rates are those of this time, meant ns from the start of traffic; default: 0. */
+  time?: number;
   /** CPUs for the switch and the NIC worker; -1: any. */
   cpus: { switches: number; nics: number };
 }
@@ -56,6 +62,7 @@ export function composeLab(scenario: Scenario, options: ComposeOptions): WorkerC
   const hostIndex = new Map(scenario.hosts.map((host, i) => [host.name, i]));
   const mtu = Math.max(...scenario.links.map((link) => link.mtu));
   const frameBytes = mtu + 18;
+  const smallest = Math.min(...scenario.hosts.map((host) => host.path_mtu)) + kHeaderBytes;
 
   const port = (link: Link, node: string): NativePort => {
     const number = scenario.links.indexOf(link);
@@ -68,7 +75,7 @@ export function composeLab(scenario: Scenario, options: ComposeOptions): WorkerC
       interface: end.interface,
       namespace_fd: end.namespaceFd,
       slot_bytes: frameBytes,
-      receive_slots: receiveSlots(rate, scenario.fidelity.lateness),
+      receive_slots: receiveSlots(rate, scenario.fidelity.lateness, { delay: wall(link.delay), frame: smallest }),
       rate,
       delay: wall(link.delay),
       ...(impairment && {
@@ -95,7 +102,6 @@ export function composeLab(scenario: Scenario, options: ComposeOptions): WorkerC
     reset_after: wall(scenario.warmup),
   };
   const switches = composeSwitches(scenario, options, port, hostIndex);
-  const smallest = Math.min(...scenario.hosts.map((host) => host.path_mtu)) + kHeaderBytes;
   const nics = scenario.hosts.map((host) => composeNic(scenario, host, hostIndex, options.scale, port));
   return [
     {
@@ -119,10 +125,23 @@ function composeSwitches(
   const ports = switchPorts(scenario);
   const tables = routes(scenario);
   const mac = (host: string) => hostMac(hostIndex.get(host) ?? 0);
+  const domain = new CnDomain(scenario);
+  const ownMacs = scenario.flows.flatMap((flow, i) =>
+    flow.source_mac === "own" ? [{ ...flow, mac: flowMac(i) }] : [],
+  );
   return scenario.switches.map((s, index) => {
     const own = ports.get(s.name) ?? [];
     const table = tables.get(s.name);
-    const native = own.map((p) => ({ ...port(p.link, s.name), mtu: p.link.mtu, mac: switchMac(index, p.index) }));
+    const native = own.map((p) => {
+      const limits = priorityRates(scenario, { switch: s.name, port: p.peer, time: options.time ?? 0 });
+      return {
+        ...port(p.link, s.name),
+        mtu: p.link.mtu,
+        mac: switchMac(index, p.index),
+        ...(limits && { priority_rates: limits.map((limit) => Math.round(limit / options.scale)) }),
+        ...portBehaviour(s, domain.at(s, p.peer)),
+      };
+    });
     const fastest = Math.max(0, ...native.map((p) => p.rate));
     const learning = s.forwarding === "learning";
     return {
@@ -134,16 +153,32 @@ function composeSwitches(
       seed: scenario.seed,
       hash_seed: scenario.ecmp_seed,
       component: index,
-      routes: learning
-        ? []
-        : [...(table?.groups ?? [])].map(([host, group]) => ({ destination_mac: mac(host), ports: group })),
-      pins: (table?.pinned ?? []).map((pin) => ({
-        source_mac: mac(pin.from),
-        destination_mac: mac(pin.to),
-        port: pin.port,
-      })),
+      routes: learning ? [] : composeRoutes(table, mac, ownMacs),
+      pins: (table?.pinned ?? []).flatMap(({ from, to, port }) => {
+        const flows = ownMacs.filter((flow) => flow.from === from && flow.to === to);
+        const sources = [mac(from), ...flows.map((flow) => flow.mac)];
+        return sources.map((source_mac) => ({ source_mac, destination_mac: mac(to), port }));
+      }),
     };
   });
+}
+
+/** What goes to a flow's own address (CNMs do) takes the way to its host. */
+function composeRoutes(
+  table: SwitchRoutes | undefined,
+  mac: (host: string) => number,
+  ownMacs: readonly { from: string; mac: number }[],
+): NativeSwitch["routes"] {
+  return [...(table?.groups ?? [])].flatMap(([host, ports]) => {
+    const addresses = ownMacs.filter(({ from }) => from === host).map((flow) => flow.mac);
+    return [mac(host), ...addresses].map((destination_mac) => ({ destination_mac, ports }));
+  });
+}
+
+/** Number of the application of each flow. */
+function applicationsOf({ flows }: Scenario): ReadonlyMap<Flow, number> {
+  const numbers = applications(flows);
+  return new Map(flows.map((flow, i) => [flow, numbers[i] ?? 0]));
 }
 
 function composeNic(
@@ -159,15 +194,22 @@ function composeNic(
   const neighbour = scenario.switches.find((s) => s.name === link.from || s.name === link.to);
   if (neighbour === undefined) throw new Error(`host ${host.name} is not linked to a switch`);
   const native = port(link, host.name);
+  const numbers = applicationsOf(scenario);
   return {
     name: host.name,
     port: native,
     mac: hostMac(index),
     first_qpn: kFirstQpn,
-    ...nicBehaviour(host, neighbour, scenario.congestion, native.rate, scale),
-    queue_pairs: queuePairsOf(scenario, host.name).map(({ flow, sends, remoteQpn }) =>
-      composeQueuePair(scenario, flow, sends, remoteQpn, hostIndex, scale),
-    ),
+    ...nicBehaviour(host, neighbour, scenario.congestion, {
+      rate: native.rate,
+      scale,
+      seed: scenario.seed,
+      component: index,
+    }),
+    queue_pairs: queuePairsOf(scenario, host.name).map(({ flow, sends, remoteQpn }) => ({
+      ...composeQueuePair(scenario, flow, sends, remoteQpn, hostIndex, scale),
+      application: numbers.get(flow) ?? 0,
+    })),
   };
 }
 
@@ -231,5 +273,6 @@ function composeQueuePair(
     rate_cap: flow.rate === undefined ? 0 : Math.max(1, Math.round(flow.rate / scale)),
     remote_address: 0,
     remote_key: 0,
+    ...(sends && flow.source_mac === "own" && { source_mac: flowMac(order) }),
   };
 }

@@ -1,11 +1,13 @@
 /** One execution of a scenario on native workers: open, begin, watch, drain, stop. */
 import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
+import { changeTimes } from "../config/changes.js";
 import { WeirError } from "../config/error.js";
 import { switchPorts } from "../config/topology.js";
 import type { Scenario } from "../config/types.js";
 import { CounterTable } from "../native/counters.js";
-import { kRecordWords, type NativeAddon, type NativeWorker } from "../native/types.js";
+import { kRecordWords, type NativeAddon, type NativeWorker, type WorkerConfig } from "../native/types.js";
+import { RateChanges } from "./changes.js";
 import { composeLab, queuePairsOf } from "./compose.js";
 import { frameAccount, type RunEvidence } from "./outcome.js";
 import { Recorder } from "./recorder.js";
@@ -31,12 +33,16 @@ const kHistory = 60;
 /** @throws WeirError when a worker cannot open its ports or fails; the signal's reason when aborted. */
 export async function execute(addon: NativeAddon, scenario: Scenario, options: ExecutionOptions): Promise<RunEvidence> {
   const cpus = availableParallelism();
-  const configs = composeLab(scenario, {
-    scale: options.scale,
-    end: options.end,
-    capture: options.capture,
-    cpus: cpus >= 2 ? { switches: cpus - 1, nics: 0 } : { switches: -1, nics: -1 },
-  });
+  const compose = (time: number) =>
+    composeLab(scenario, {
+      scale: options.scale,
+      end: options.end,
+      capture: options.capture,
+      time,
+      cpus: cpus >= 2 ? { switches: cpus - 1, nics: 0 } : { switches: -1, nics: -1 },
+    });
+  const configs = compose(0);
+  const planned = changeTimes(scenario).map((at) => ({ at, config: compose(at)[0] as WorkerConfig }));
   const workers: NativeWorker[] = [];
   try {
     for (const config of configs) {
@@ -47,7 +53,10 @@ export async function execute(addon: NativeAddon, scenario: Scenario, options: E
     const [switches, nics] = workers as [NativeWorker, NativeWorker];
     const begin = addon.monotonicNow() + kLeadNs;
     for (const worker of workers) worker.begin(begin);
-    const watch = new Watch(addon, scenario, options, { switches, nics }, begin, configs[0]?.sample_interval ?? 0);
+    const clock = { begin, scale: options.scale, now: () => addon.monotonicNow() };
+    const changes = new RateChanges(switches, planned, clock);
+    const sampleInterval = configs[0]?.sample_interval ?? 0;
+    const watch = new Watch(addon, scenario, options, { switches, nics }, { begin, sampleInterval, changes });
     await watch.traffic();
     await watch.drain();
     for (const worker of workers) worker.stop();
@@ -80,8 +89,7 @@ class Watch {
     private readonly scenario: Scenario,
     private readonly options: ExecutionOptions,
     private readonly workers: { switches: NativeWorker; nics: NativeWorker },
-    private readonly begin: number,
-    sampleInterval: number,
+    private readonly run: { begin: number; sampleInterval: number; changes: RateChanges },
   ) {
     this.switches = new CounterTable(workers.switches);
     this.nics = new CounterTable(workers.nics);
@@ -91,16 +99,18 @@ class Watch {
       ports: peers,
       flowAt: (device, index) => flows[device]?.[index],
       scale: options.scale,
-      begin,
-      interval: sampleInterval,
+      begin: run.begin,
+      interval: run.sampleInterval,
     });
   }
 
   /** Until the scenario's duration is over. */
   async traffic(): Promise<void> {
-    const end = this.begin + this.scenario.duration * this.options.scale;
+    const { begin, changes } = this.run;
+    const end = begin + this.scenario.duration * this.options.scale;
     while (this.addon.monotonicNow() < end) {
-      await sleep(kWatchMs);
+      await changes.wait(kWatchMs);
+      changes.apply();
       this.check();
       this.look();
       this.options.onState?.(this.state());
@@ -139,7 +149,8 @@ class Watch {
 
   evidence(outcomes: RunEvidence["outcomes"]): RunEvidence {
     const { scenario, recorder, switches, nics } = this;
-    return { scenario, scale: this.options.scale, recorder, switches, nics, outcomes };
+    const changes = this.run.changes.applied;
+    return { scenario, scale: this.options.scale, recorder, switches, nics, outcomes, changes };
   }
 
   private check(): void {
@@ -160,7 +171,7 @@ class Watch {
     return {
       elapsed_ns: Math.min(
         scenario.duration,
-        Math.max(0, (this.addon.monotonicNow() - this.begin) / this.options.scale),
+        Math.max(0, (this.addon.monotonicNow() - this.run.begin) / this.options.scale),
       ),
       duration_ns: scenario.duration,
       scale: this.options.scale,

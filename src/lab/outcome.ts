@@ -14,6 +14,7 @@ import {
 import { goodputLimit } from "../report/limits.js";
 import type { Fidelity, FlowResult, Result, SwitchResult } from "../report/result.js";
 import { jainIndex } from "../report/statistics.js";
+import type { AppliedChange } from "./changes.js";
 import type { Recorder } from "./recorder.js";
 
 /** A gap of the poll loop, wall ns, that no scheduler noise of a healthy host makes; and how much of a run they may take. */
@@ -29,6 +30,8 @@ export interface RunEvidence {
   switches: CounterTable;
   nics: CounterTable;
   outcomes: readonly WorkerOutcome[];
+  /** Changes of service rates that were made. */
+  changes: readonly AppliedChange[];
 }
 
 /** Of all that the workers have counted. */
@@ -88,7 +91,7 @@ function resultOfSwitch({ switches, outcomes }: RunEvidence, name: string): Swit
 }
 
 /** Was this host, rather than the network, the bottleneck? Wall time throughout. */
-function judge({ scenario, scale, outcomes, switches, nics }: RunEvidence, frames: FrameAccount): Fidelity {
+function judge({ scenario, scale, outcomes, switches, nics, changes }: RunEvidence, frames: FrameAccount): Fidelity {
   const us = (ns: number) => ns / 1000;
   const worst = (pick: (outcome: WorkerOutcome) => number) => Math.max(0, ...outcomes.map(pick));
   const gap = {
@@ -98,10 +101,11 @@ function judge({ scenario, scale, outcomes, switches, nics }: RunEvidence, frame
   };
   const lateness = { p99: worst((o) => o.timer_lateness.p99), max: worst((o) => o.timer_lateness.max) };
   const hostDrops = outcomes.reduce((sum, o) => sum + o.host_drops, 0);
-  const descriptors = switches.sum("drop_no_descriptor") + nics.sum("tx_no_descriptor");
+  const descriptors =
+    switches.sum("drop_no_descriptor") + switches.sum("cn_cp_unsent_cnms") + nics.sum("tx_no_descriptor");
   const allowance = scenario.fidelity.lateness;
   // Half of the control loop's own delay: beyond it the host, not the network, decides when a sender hears of congestion.
-  const loop = (Math.max(scenario.congestion.parameters.min_time_between_cnps, kShortestLoop) * scale) / 2;
+  const loop = (Math.max(feedbackInterval(scenario), kShortestLoop) * scale) / 2;
   const away = worst((o) => timeAbove(o.loop_gap, kLongGap) / Math.max(1, o.loop_gap.mean * o.loop_gap.weight));
   const reasons: string[] = [];
   if (hostDrops > 0)
@@ -119,6 +123,9 @@ function judge({ scenario, scale, outcomes, switches, nics }: RunEvidence, frame
   }
   if (away > kMostAway)
     reasons.push(`the poll loop was away for ${(100 * away).toFixed(1)}% of the time, in gaps over ${ms(kLongGap)}`);
+  const late = changes.reduce((worst, change) => Math.max(worst, change.late), 0);
+  if (late > allowance)
+    reasons.push(`a rate was changed ${ms(late)} late, more than the allowed lateness of ${ms(allowance)}`);
   const overflow = outcomes.reduce((sum, o) => sum + o.record_overflow, 0);
   if (overflow > 0) reasons.push(`${overflow} samples were lost, the series are incomplete`);
   for (const { failure } of outcomes) {
@@ -130,10 +137,21 @@ function judge({ scenario, scale, outcomes, switches, nics }: RunEvidence, frame
     loop_gap_us: { p50: us(gap.p50), p99: us(gap.p99), max: us(gap.max) },
     timer_lateness_us: { p99: us(lateness.p99), max: us(lateness.max) },
     host_drops: hostDrops,
+    ...(changes.length > 0 && { changes: changes.map(({ at, late }) => ({ at_s: at / 1e9, late_us: us(late) })) }),
     capture_dropped: outcomes.reduce((sum, o) => sum + o.capture_dropped, 0),
     stragglers: switches.sum("stragglers") + nics.sum("stragglers"),
     tuning: [...new Set(outcomes.flatMap((o) => o.tuning))],
   };
+}
+
+/**
+ * Time between two pieces of feedback to a flow while congestion lasts, meant ns. Of QCN: the fewest bytes between two samples of a
+ * congestion point, 1/8.1 of its base, at the rate of the fastest link.
+ */
+function feedbackInterval({ congestion, switches, links }: Scenario): number {
+  if (congestion.algorithm !== "qcn") return congestion.parameters.min_time_between_cnps;
+  const bases = switches.filter(({ qcn }) => qcn.enabled).map(({ qcn }) => qcn.cpSampleBase);
+  return (8e9 * Math.min(...bases, Number.MAX_SAFE_INTEGER)) / 8.1 / Math.max(...links.map(({ rate }) => rate));
 }
 
 /** Sum of all values above `limit`. */

@@ -1,6 +1,9 @@
 /** From validated configuration to how native devices behave: what labs and daemons have in common. */
+import type { PortDefence } from "../config/cn-domain.js";
+import type { CongestionParameters } from "../config/congestion.js";
+import type { QcnCongestion } from "../config/congestion-section.js";
 import type { Congestion, HostConfig, SwitchConfig, TrafficClasses } from "../config/types.js";
-import type { NativeNic, NativePort, NativeReactionPoint, NativeSwitch } from "./types.js";
+import type { NativeNic, NativePort, NativeQcn, NativeReactionPoint, NativeSwitch, NativeSwitchPort } from "./types.js";
 
 /** The number of a NIC's first queue pair; the others follow it. */
 export const kFirstQpn = 0x11;
@@ -8,10 +11,19 @@ export const kFirstQpn = 0x11;
 export const kEct0 = 2;
 /** Least wall time between two turns of a poll loop under load. */
 export const kQuantumNs = 20_000;
+/** Time between two fillings of a token bucket (Kabbani and Yasuda section 3.2), meant ns. */
+const kTokenTickNs = 16_000;
+/** Codes of defences. */
+const kDefences = ["disabled", "interior", "interior-ready", "edge"] as const;
+const kVariants = { qcn: "qcn", "qcn-t": "timer", "qcn-aimd": "aimd" } as const;
+/** Bytes of frames by which receive slots are counted, unless they are known to be smaller. */
+const kSlotFrame = 1000;
+/** What a packet socket's ring can be asked for. */
+export const kMostSlots = 65_536;
 
 /** Buffer, marking, pausing and scheduling: bytes stay as they are at every scale. */
 export function switchBehaviour(
-  s: TrafficClasses & Pick<SwitchConfig, "buffer" | "ecn">,
+  s: TrafficClasses & Pick<SwitchConfig, "buffer" | "ecn" | "qcn">,
   latenessHeadroom: number,
 ): Omit<
   NativeSwitch,
@@ -38,27 +50,52 @@ export function switchBehaviour(
       averaged: s.ecn.queue === "averaged",
       weight: s.ecn.weight,
     },
+    ...(s.qcn.enabled && {
+      cn: {
+        priorities: mask(s.qcn.priorities),
+        cnm_priority: s.qcn.cnm_priority,
+        min_header_octets: s.qcn.cpMinHeaderOctets,
+        queue_set_point: s.qcn.cpQSp,
+        weight: s.qcn.cpWeight,
+        sample_base: s.qcn.cpSampleBase,
+      },
+    }),
     ...classes(s),
   };
 }
 
-/**
- * Rates are divided by `scale` and times multiplied by it.
- * @param rate Of the NIC's link, bit/s on the wire.
- */
+/** Nothing for a switch without congestion points. */
+export function portBehaviour(
+  s: Pick<SwitchConfig, "qcn">,
+  { defence, alternate }: PortDefence,
+): Pick<NativeSwitchPort, "cn"> {
+  return s.qcn.enabled ? { cn: { defence: defence.map((mode) => kDefences.indexOf(mode)), alternate } } : {};
+}
+
+/** How a NIC's network is played. */
+export interface NicSetting {
+  /** Of the NIC's link, bit/s on the wire. */
+  rate: number;
+  /** Rates are divided by it and times multiplied. */
+  scale: number;
+  /** Keys of the random draws of its reaction points. */
+  seed: number;
+  component: number;
+}
+
 export function nicBehaviour(
   host: HostConfig,
   traffic: TrafficClasses,
   congestion: Congestion,
-  rate: number,
-  scale: number,
+  { rate, scale, ...random }: NicSetting,
 ): Omit<NativeNic, "name" | "port" | "mac" | "first_qpn" | "queue_pairs"> {
-  const dcqcn = congestion.algorithm === "dcqcn";
+  const { algorithm } = congestion;
   return {
     arrears: Math.round((host.burst * 8e9) / rate),
-    dcqcn,
-    ...(dcqcn && { reaction_point: reactionPoint(congestion, scale) }),
-    cnp_interval: Math.round(congestion.parameters.min_time_between_cnps * scale),
+    congestion_control: algorithm,
+    ...(algorithm === "dcqcn" && { reaction_point: reactionPoint(congestion.parameters, scale) }),
+    ...(algorithm === "qcn" && { qcn: { ...qcnReactionPoint(congestion, host, scale), ...random } }),
+    cnp_interval: algorithm === "qcn" ? 0 : Math.round(congestion.parameters.min_time_between_cnps * scale),
     cnp_dscp: host.cnp.dscp,
     cnp_priority: host.cnp.priority,
     line_rate_start: host.line_rate_start,
@@ -86,10 +123,14 @@ export function switchDescriptors(
   return Math.ceil((1.5 * memory) / frame) + s.ports.reduce((sum, p) => sum + p.receive_slots, 0);
 }
 
-/** Enough slots for the allowed lateness at the link's rate, of frames of a thousand bytes, and a quarter more. */
-export function receiveSlots(rate: number, lateness: number): number {
-  const frames = (rate / 8 / 1000) * (lateness / 1e9) * 1.25;
-  return Math.min(8192, Math.max(512, 2 ** Math.ceil(Math.log2(frames))));
+/**
+ * Slots for what comes in `lateness` at the link's rate and a quarter more, and for what the link itself holds: frames wait there
+ * until `delay` is over. Wall ns and bit/s; `frame`: bytes of the smallest common frame.
+ */
+export function receiveSlots(rate: number, lateness: number, { delay = 0, frame = kSlotFrame } = {}): number {
+  const late = (rate / 8 / kSlotFrame) * (lateness / 1e9) * 1.25;
+  const slots = Math.min(8192, Math.max(512, 2 ** Math.ceil(Math.log2(late))));
+  return Math.min(kMostSlots, slots + Math.ceil((1.1 * rate * delay) / 8e9 / Math.min(frame, kSlotFrame)));
 }
 
 /** Entropy for next-hop groups, from the dynamic range as Linux's rxe does; Fibonacci hashing spreads neighbours. */
@@ -110,7 +151,7 @@ function classes(s: TrafficClasses): Pick<NativeNic, "pfc_priorities" | "schedul
   };
 }
 
-function reactionPoint({ parameters: p }: Congestion, scale: number): NativeReactionPoint {
+function reactionPoint(p: CongestionParameters, scale: number): NativeReactionPoint {
   const wall = (ns: number) => Math.round(ns * scale);
   const slow = (rate: number) => Math.round(rate / scale);
   const { min_time_between_cnps: _, ...rest } = p;
@@ -124,6 +165,33 @@ function reactionPoint({ parameters: p }: Congestion, scale: number): NativeReac
     rpg_max_rate: slow(p.rpg_max_rate),
     rpg_min_rate: slow(p.rpg_min_rate),
     rate_to_set_on_first_cnp: slow(p.rate_to_set_on_first_cnp),
+  };
+}
+
+function qcnReactionPoint(
+  { variant, parameters: p }: QcnCongestion,
+  { qcn }: HostConfig,
+  scale: number,
+): Omit<NativeQcn, "seed" | "component"> {
+  const slow = (rate: number) => Math.round(rate / scale);
+  return {
+    variant: kVariants[variant],
+    rpg_time_reset: Math.round(p.rpgTimeReset * scale),
+    rpg_byte_reset: p.rpgByteReset,
+    rpg_threshold: p.rpgThreshold,
+    hyper_threshold: p.hyperThreshold,
+    rpg_ai_rate: slow(p.rpgAiRate),
+    rpg_hai_rate: slow(p.rpgHaiRate),
+    rpg_max_rate: slow(p.rpgMaxRate),
+    rpg_min_rate: slow(p.rpgMinRate),
+    gd: p.gd,
+    rpg_min_dec_fac: p.rpgMinDecFac,
+    priorities: mask(qcn.priorities),
+    flows: qcn.flows === "queue-pair" ? "qp" : qcn.flows,
+    reaction_points: qcn.reaction_points,
+    cn_tag: qcn.cn_tag,
+    limiter: qcn.limiter,
+    token_tick: Math.round(kTokenTickNs * scale),
   };
 }
 

@@ -9,7 +9,7 @@ import type {
 } from "./types.js";
 
 export interface NativeSimulationSwitch extends Omit<NativeSwitch, "ports" | "routes" | "pins"> {
-  ports: Pick<NativeSwitchPort, "rate" | "mtu" | "mac" | "priority_rates" | "queue_limits">[];
+  ports: Pick<NativeSwitchPort, "rate" | "mtu" | "mac" | "priority_rates" | "queue_limits" | "cn">[];
   /** Next-hop groups, each of port numbers. */
   groups: number[][];
   /** For each host in order the position of its group; 0xffff: not reachable. */
@@ -72,6 +72,10 @@ export interface NativeSimulationFlows {
   reliable: Uint8Array;
   /** Messages posted at a time (reliable only); 1: the next follows the completion of the one before. */
   outstanding: Uint16Array;
+  /** Source address of the flow's own; 0: its NIC's. */
+  source_mac: Float64Array;
+  /** Whose flow it is, where applications are flows of QCN. */
+  application: Uint32Array;
 }
 
 /** Of reliable flows; see native/transport/queue_attributes.h. */
@@ -153,6 +157,11 @@ export interface NativeSimulation {
    * is cut into calls does not change it.
    */
   run(until: number, events: number): boolean;
+  /**
+   * Applies changed parameters of a switch at the time reached: same ports, same routes. Queues stay. Throws INVALID_CONFIG when
+   * ports differ.
+   */
+  reconfigureSwitch(index: number, config: NativeSimulationSwitch): void;
   progress(): SimulationProgress;
   counters(): SimulationCounters;
   /**
@@ -172,6 +181,13 @@ export interface NativeSimulation {
   queueDistribution(position: number): Distribution;
   /** Of flows by number. */
   senderState(flow: number): Omit<QueuePairState, "name">;
+  /**
+   * New parameters of a switch from progress().now on; `groups`, `group_of_host` and `pins` are not looked at. Queues stay; new
+   * limits to rates hold at once, also for frames that wait. Only after a run() that returned true. Throws INVALID_STATE otherwise,
+   * INVALID_CONFIG when ports, their addresses or MTU, the size of the buffer or learning differ, or a link would become faster
+   * than the schedule of this simulation allows, and RangeError.
+   */
+  reconfigureSwitch(index: number, config: NativeSimulationSwitch): void;
   /** Frees the memory. Idempotent. */
   close(): void;
 }

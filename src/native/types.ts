@@ -53,8 +53,12 @@ export interface NativeSwitchPort extends NativePort {
   priority_rates?: number[];
   /** Most bytes that each egress queue may hold, 8 entries; 0: no limit. */
   queue_limits?: number[];
+  /** Of CNPVs; absent: interior. 8 entries each: 0 disabled, 1 interior, 2 interior ready, 3 edge; alternate priorities at edge. */
+  cn?: { defence: number[]; alternate: number[] };
   mtu: number;
   mac: number;
+  /** By priority: 0 disabled, 1 interior, 2 interior-ready, 3 edge; and what an edge makes of a CNPV. */
+  cn?: { defence: number[]; alternate: number[] };
 }
 
 export interface NativePriorityMap {
@@ -91,8 +95,36 @@ export interface NativeSwitch {
   ecn_priorities: number;
   mark_on_dequeue: boolean;
   red: { kmin: number; kmax: number; pmax: number; averaged: boolean; weight: number };
+  /** QCN; absent: off. */
+  cn?: {
+    /** Mask of congestion notification priority values, at most 7. */
+    priorities: number;
+    /** Of CNMs, made here or passing: none of those, and one that is served strictly. */
+    cnm_priority: number;
+    /** Octets of the sampled frame in a CNM, 0..64. */
+    min_header_octets: number;
+    /** cpQSp, bytes. */
+    queue_set_point: number;
+    /** cpWeight, log2. */
+    weight: number;
+    /** cpSampleBase, bytes. */
+    sample_base: number;
+  };
   scheduler: NativeScheduler;
   priority_map: NativePriorityMap;
+  /** Congestion points of QCN; absent: none. */
+  cn?: {
+    /** Bit mask of CNPVs. */
+    priorities: number;
+    cnm_priority: number;
+    min_header_octets: number;
+    /** Bytes. */
+    queue_set_point: number;
+    /** log2 of w. */
+    weight: number;
+    /** Bytes. */
+    sample_base: number;
+  };
   learning: boolean;
   ageing: number;
   /** Of marking, and of the choice among next hops. */
@@ -105,6 +137,32 @@ export interface NativeSwitch {
 
 /** What the reaction point runs on; the same fields as a resolved profile, in wall units. */
 export type NativeReactionPoint = Omit<CongestionParameters, "min_time_between_cnps">;
+
+/** Reaction points of QCN, in wall units. */
+export interface NativeQcn {
+  variant: "qcn" | "timer" | "aimd";
+  rpg_time_reset: number;
+  rpg_byte_reset: number;
+  rpg_threshold: number;
+  hyper_threshold: number;
+  rpg_ai_rate: number;
+  rpg_hai_rate: number;
+  rpg_max_rate: number;
+  rpg_min_rate: number;
+  gd: number;
+  rpg_min_dec_fac: number;
+  /** Bit mask of CNPVs. */
+  priorities: number;
+  flows: "qp" | "application" | "destination-mac" | "five-tuple";
+  /** Of each CNPV at most. */
+  reaction_points: number;
+  cn_tag: boolean;
+  limiter: "pacer" | "token-bucket";
+  /** ns between two fillings of the bucket. */
+  token_tick: number;
+  seed: number;
+  component: number;
+}
 
 export interface NativePath {
   destination_mac: number;
@@ -138,6 +196,10 @@ export interface NativeQueuePair {
   rate_cap: number;
   remote_address: number;
   remote_key: number;
+  /** Source address of its own; absent: the NIC's. */
+  source_mac?: number;
+  /** Whose queue pair it is, where applications are flows; absent: 0. */
+  application?: number;
 }
 
 export interface NativeNic {
@@ -147,8 +209,10 @@ export interface NativeNic {
   arrears: number;
   mac: number;
   first_qpn: number;
-  dcqcn: boolean;
+  congestion_control: "none" | "dcqcn" | "qcn";
+  /** Of DCQCN. */
   reaction_point?: NativeReactionPoint;
+  qcn?: NativeQcn;
   cnp_interval: number;
   cnp_dscp: number;
   cnp_priority: number;

@@ -113,6 +113,12 @@ export const fidelitySchema = open({
     description: "Wall time between two turns of the poll loop, us. 0 in sim and model.",
   }),
   host_drops: count.meta({ description: "Frames lost by this host rather than by the switch." }),
+  changes: z
+    .array(open({ at_s: amount, late_us: amount }))
+    .optional()
+    .meta({
+      description: "Changes of service rates: when they were due, s, and how late they were made, us of wall time.",
+    }),
 });
 
 const samples = z.array(finite);

@@ -1,7 +1,10 @@
 /** From a scenario to a native simulation. Meant units throughout: virtual time knows no scale and no lateness. */
-import { hostIp, hostMac, switchMac } from "../config/addresses.js";
+import { flowMac, hostIp, hostMac, switchMac } from "../config/addresses.js";
+import { priorityRates } from "../config/changes.js";
+import { CnDomain } from "../config/cn-domain.js";
+import { applications } from "../config/traffic.js";
 import type { Flow, Scenario } from "../config/types.js";
-import { nicBehaviour, switchBehaviour, udpSourcePort } from "../native/behaviour.js";
+import { nicBehaviour, portBehaviour, switchBehaviour, udpSourcePort } from "../native/behaviour.js";
 import type {
   NativeSimulationFlows,
   NativeSimulationLink,
@@ -18,11 +21,12 @@ export function composeSimulation(
   taps: SimulationConfig["taps"],
 ): SimulationConfig {
   const { recovery, timeout, retry_count, window } = scenario.transport;
+  const domain = new CnDomain(scenario);
   return {
     seed: scenario.seed,
     sample_interval: scenario.probes.interval,
     reset_after: scenario.warmup,
-    switches: scenario.switches.map((_, i) => composeSwitch(scenario, fabric, i)),
+    switches: scenario.switches.map((_, i) => composeSwitch(scenario, fabric, i, 0, domain)),
     nics: scenario.hosts.map((_, i) => composeNic(scenario, fabric, i)),
     links: composeLinks(scenario, fabric),
     flows: composeFlows(scenario, fabric),
@@ -42,15 +46,25 @@ function sampledQueues(scenario: Scenario, fabric: Fabric): SimulationConfig["sa
   }));
 }
 
-function composeSwitch(scenario: Scenario, fabric: Fabric, index: number): NativeSimulationSwitch {
+/** Switch number `index` as it is from `time` on, ns. */
+export function composeSwitch(
+  scenario: Scenario,
+  fabric: Fabric,
+  index: number,
+  time: number,
+  domain = new CnDomain(scenario),
+): NativeSimulationSwitch {
   const s = scenario.switches[index] as Scenario["switches"][number];
   const { groups, groupOfHost, pins } = fabric.tables[index] as Fabric["tables"][number];
   const learning = s.forwarding === "learning";
   return {
     name: s.name,
-    ports: (fabric.ports[index] ?? []).map(({ link }, port) => {
+    ports: (fabric.ports[index] ?? []).map(({ link, peer }, port) => {
       const { rate = 0, mtu = 0 } = scenario.links[link] ?? {};
-      return { rate, mtu, mac: switchMac(index, port) };
+      const name = fabric.nameOf(peer);
+      const rates = priorityRates(scenario, { switch: s.name, port: name, time });
+      const own = { rate, mtu, mac: switchMac(index, port), ...(rates && { priority_rates: rates }) };
+      return { ...own, ...portBehaviour(s, domain.at(s, name)) };
     }),
     ...switchBehaviour(s, 0),
     learning,
@@ -70,7 +84,12 @@ function composeNic(scenario: Scenario, fabric: Fabric, index: number): NativeSi
   const neighbour = scenario.switches[port?.peer ?? -1];
   const link = scenario.links[port?.link ?? -1];
   if (link === undefined || neighbour === undefined) throw new Error(`host ${host.name} is not linked to a switch`);
-  const { arrears: _, ...behaviour } = nicBehaviour(host, neighbour, scenario.congestion, link.rate, 1);
+  const { arrears: _, ...behaviour } = nicBehaviour(host, neighbour, scenario.congestion, {
+    rate: link.rate,
+    scale: 1,
+    seed: scenario.seed,
+    component: index,
+  });
   return { name: host.name, mac: hostMac(index), ip: hostIp(index), rate: link.rate, ...behaviour };
 }
 
@@ -111,5 +130,7 @@ function composeFlows(scenario: Scenario, fabric: Fabric): NativeSimulationFlows
     rate_cap: Float64Array.from(column((flow) => flow.rate ?? 0)),
     reliable: new Uint8Array(flows.length).fill(reliable),
     outstanding: Uint16Array.from(column((flow) => flow.outstanding)),
+    source_mac: Float64Array.from(column((flow, i) => (flow.source_mac === "own" ? flowMac(i) : 0))),
+    application: Uint32Array.from(applications(flows)),
   };
 }

@@ -1,5 +1,6 @@
 /** Runs a scenario in virtual time. */
 import { setImmediate as turn } from "node:timers/promises";
+import { changedAt, changeTimes } from "../config/changes.js";
 import { WeirError } from "../config/error.js";
 import type { Scenario } from "../config/types.js";
 import { Recorder } from "../lab/recorder.js";
@@ -7,7 +8,7 @@ import { loadAddon } from "../native/addon.js";
 import { kFinishedWords, type NativeSimulation, type SimulationAddon } from "../native/simulation_types.js";
 import { kRecordWords } from "../native/types.js";
 import { Completions } from "./completions.js";
-import { composeSimulation } from "./compose.js";
+import { composeSimulation, composeSwitch } from "./compose.js";
 import { Fabric } from "./fabric.js";
 import { composeResult } from "./outcome.js";
 import { ProgressMeter } from "./progress.js";
@@ -38,14 +39,24 @@ export async function runSimulation(
   try {
     taps.open();
     const run = new Run(addon, scenario, fabric, taps, simulation, meter);
-    await run.to(Math.min(scenario.warmup, until), options.signal);
-    if (run.now >= scenario.warmup) run.markWarm();
-    await run.to(until, options.signal);
+    const changes = changeTimes(scenario);
+    for (const time of stops([scenario.warmup, ...changes], until)) {
+      await run.to(time, options.signal);
+      if (run.now < time) break;
+      if (time === scenario.warmup) run.markWarm();
+      if (changes.includes(time)) run.change(time);
+    }
+    if (!options.signal.aborted) await run.to(until, options.signal);
     return run.outcome(until);
   } finally {
     taps.close();
     simulation.close();
   }
+}
+
+/** Those of the times that come before the end, or with it, in order. */
+function stops(times: readonly number[], until: number): number[] {
+  return [...new Set(times)].filter((time) => time <= until).sort((a, b) => a - b);
 }
 
 function create(addon: SimulationAddon, config: ConstructorParameters<SimulationAddon["Simulation"]>[0]) {
@@ -103,6 +114,14 @@ class Run {
   /** Rates count from now on. */
   markWarm(): void {
     this.warm = this.counters();
+  }
+
+  /** Service rates become those of `time`. */
+  change(time: number): void {
+    const changed = changedAt(this.scenario, time);
+    this.scenario.switches.forEach(({ name }, i) => {
+      if (changed.has(name)) this.simulation.reconfigureSwitch(i, composeSwitch(this.scenario, this.fabric, i, time));
+    });
   }
 
   outcome(until: number): SimOutcome {

@@ -112,6 +112,15 @@ ports:
     ]);
   });
 
+  it("refuses a CPU that the host does not have, where it is known", () => {
+    const text = "workers: [{ cpu: 7 }, { cpu: 8 }, {}]\nports: [{ interface: a }]";
+    expect(refusal(() => parseSwitchDaemon(text, "sw0.yaml", { inspect, cpus: 8 }))).toBe(
+      "switch sw0.yaml:1:25: workers.1.cpu: 8: this host has no such CPU\n  hint: must be between 0 and 7",
+    );
+    expect(refusal(() => parseSwitchDaemon(text, "sw0.yaml", { inspect, cpus: 9 }))).toBe("accepted");
+    expect(refusal(() => switchOf(text))).toBe("accepted");
+  });
+
   it.each([
     ["name: x", "switch sw0.yaml:1:1: ports: is missing"],
     [
@@ -223,7 +232,7 @@ describe("nic.yaml", () => {
 
   it("takes percentages of a rate from its own line rate, and DSCPs from its own map", () => {
     const { config } = nicOf(NIC, "rate=1Gbps", "congestion.parameters.rpg_ai_rate=1%", "dscp_map=sonic-azure");
-    expect(config.congestion.parameters.rpg_ai_rate).toBe(10e6);
+    expect(config.congestion.parameters).toMatchObject({ rpg_ai_rate: 10e6 });
     expect(config.queue_pairs[0]?.dscp).toBe(3);
   });
 
@@ -266,7 +275,7 @@ describe("nic.yaml", () => {
     ],
     [
       set("congestion.profile=mlx4"),
-      "nic roce0.yaml (--set): congestion.profile: mlx4 is not one of paper-sigcomm15, mlx5, ns3-rdma, hpcc-ns3, otg\n  hint: did you mean mlx5?",
+      "nic roce0.yaml (--set): congestion.profile: mlx4 is not one of paper-sigcomm15, mlx5, ns3-rdma, hpcc-ns3, otg, 802.1qau, netfpga, shu\n  hint: did you mean mlx5?",
     ],
     [set("ecn={kmin: 5KB}"), "nic roce0.yaml (--set): ecn: unknown field"],
   ])("%j is refused with a reason", (assignments, expected) => {

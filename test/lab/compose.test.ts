@@ -4,7 +4,7 @@ import { hostIp, hostMac } from "../../src/config/addresses.js";
 import { parseScenario, type Scenario } from "../../src/config/scenario.js";
 import { composeLab, labNetwork, queuePairsOf } from "../../src/lab/compose.js";
 import type { NativeNic, NativeSwitch, WorkerConfig } from "../../src/native/types.js";
-import { smallScenario } from "./evidence.js";
+import { dcqcnOf, smallScenario } from "./evidence.js";
 
 function compose(
   scenario: Scenario,
@@ -64,7 +64,7 @@ describe("composeLab", () => {
       ageing: 80e9,
       ports: [{ rate: 1.25e9 }, { rate: 1.25e9 }, { rate: 1.25e9 }],
     });
-    const p = scenario.congestion.parameters;
+    const p = dcqcnOf(scenario);
     expect(nic.cnp_interval).toBe(p.min_time_between_cnps * 8);
     expect(nic.reaction_point).toMatchObject({
       rpg_time_reset: p.rpg_time_reset * 8,
@@ -218,10 +218,10 @@ describe("composeLab", () => {
     });
     const configs = compose(off, 10);
     expect(switchOf(configs, "sw")).toMatchObject({ pfc_priorities: 0, ecn_priorities: 0 });
-    expect(nicOf(configs, "a")).toMatchObject({ dcqcn: false, pfc_priorities: 0 });
+    expect(nicOf(configs, "a")).toMatchObject({ congestion_control: "none", pfc_priorities: 0 });
     expect(nicOf(configs, "a")).not.toHaveProperty("reaction_point");
     const on = compose(smallScenario(), 10);
     expect(switchOf(on, "sw")).toMatchObject({ pfc_priorities: 8, ecn_priorities: 8 });
-    expect(nicOf(on, "a")).toMatchObject({ dcqcn: true, pfc_priorities: 8 });
+    expect(nicOf(on, "a")).toMatchObject({ congestion_control: "dcqcn", pfc_priorities: 8 });
   });
 });

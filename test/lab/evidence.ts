@@ -1,5 +1,5 @@
 /** What a finished lab hands to the report, made up: counters, what workers say of themselves, and the scenario. */
-import { parseScenario, type Scenario } from "../../src/config/scenario.js";
+import { type CongestionParameters, parseScenario, type Scenario } from "../../src/config/scenario.js";
 import { queuePairsOf } from "../../src/lab/compose.js";
 import type { RunEvidence } from "../../src/lab/outcome.js";
 import { Recorder, type RecordSource } from "../../src/lab/recorder.js";
@@ -26,6 +26,12 @@ export function smallScenario(overrides: Record<string, unknown> = {}): Scenario
     fidelity: { lateness: "5ms" },
     ...overrides,
   }).scenario;
+}
+
+/** What its hosts run DCQCN on. */
+export function dcqcnOf({ congestion }: Scenario): CongestionParameters {
+  if (congestion.algorithm === "qcn") throw new Error("these hosts run QCN");
+  return congestion.parameters;
 }
 
 /** Records of smallScenario() on the wire, from time 0, ns of wall time. */
@@ -86,6 +92,7 @@ export function evidence(changes: Partial<RunEvidence> = {}): RunEvidence {
     switches: counterTable([]),
     nics: counterTable([]),
     outcomes: [calmOutcome(), calmOutcome()],
+    changes: [],
     ...changes,
   };
 }

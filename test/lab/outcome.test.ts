@@ -3,7 +3,16 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
 import { composeResult, frameAccount } from "../../src/lab/outcome.js";
 import { kRecordWords, RecordKind, type WorkerOutcome } from "../../src/native/types.js";
-import { type Counter, calmOutcome, constant, counterTable, evidence, recorderOf, smallScenario } from "./evidence.js";
+import {
+  type Counter,
+  calmOutcome,
+  constant,
+  counterTable,
+  dcqcnOf,
+  evidence,
+  recorderOf,
+  smallScenario,
+} from "./evidence.js";
 
 const validate = new Ajv2020({ strict: false }).compile(JSON.parse(readFileSync("schema/result.schema.json", "utf8")));
 const judge = (changes: Parameters<typeof evidence>[0]) => composeResult(evidence(changes)).fidelity;
@@ -139,7 +148,7 @@ describe("fidelity", () => {
 
   it("bounds the 99th percentile by half the control loop at this scale, under DCQCN only", () => {
     const scenario = smallScenario();
-    const half = (scenario.congestion.parameters.min_time_between_cnps * 10) / 2;
+    const half = (dcqcnOf(scenario).min_time_between_cnps * 10) / 2;
     const at = (p99: number) => outcomes({ loop_gap: { ...constant(50_000), p99 } });
     expect(judge({ scenario, ...at(half) }).valid).toBe(true);
     expect(judge({ scenario, ...at(half + 1) }).reasons).toEqual([
@@ -147,7 +156,7 @@ describe("fidelity", () => {
     ]);
     // However short a profile's CNP interval is, feedback takes its time on any network.
     const mlx5 = smallScenario({ congestion: { profile: "mlx5" } });
-    expect(mlx5.congestion.parameters.min_time_between_cnps).toBeLessThan(10_000);
+    expect(dcqcnOf(mlx5).min_time_between_cnps).toBeLessThan(10_000);
     expect(judge({ scenario: mlx5, ...at(50_000) }).valid).toBe(true);
     expect(judge({ scenario: mlx5, ...at(50_001) }).valid).toBe(false);
     const none = smallScenario({ congestion: { algorithm: "none" } });

@@ -1,6 +1,7 @@
 /** A native simulation that does as told: time passes in steps, and counters are what a test says they are at a time. */
 import type {
   NativeSimulation,
+  NativeSimulationSwitch,
   SimulationAddon,
   SimulationConfig,
   SimulationCounters,
@@ -38,6 +39,7 @@ export interface FakeScript {
 export class FakeSimulation {
   config: SimulationConfig | undefined;
   closed = 0;
+  readonly reconfigured: { at: number; index: number; config: NativeSimulationSwitch }[] = [];
   readonly runs: { until: number; events: number }[] = [];
   readonly addon: SimulationAddon;
   private now = 0;
@@ -64,6 +66,7 @@ export class FakeSimulation {
         this.now = Math.min(until, this.now + script.step);
         return this.now === until;
       },
+      reconfigureSwitch: (index, config) => void this.reconfigured.push({ at: this.now, index, config }),
       progress: () => ({
         now: this.now,
         events: this.now,

@@ -1,0 +1,52 @@
+// The congestion notification domain (802.1Q clauses 30 to 32): which ports of a switch are inside it, and how its edge is defended.
+import type { CnDefence, HostConfig, Scenario, SwitchConfig, SwitchQcnConfig } from "./types.js";
+
+const PRIORITIES = [0, 1, 2, 3, 4, 5, 6, 7] as const;
+
+/** Of one port, by priority. */
+export interface PortDefence {
+  defence: CnDefence[];
+  alternate: number[];
+}
+
+/** @param automatic What `auto` means at the port for a CNPV. */
+export function portDefence(
+  qcn: SwitchQcnConfig,
+  port: string,
+  automatic: (priority: number) => CnDefence,
+): PortDefence {
+  const own = qcn.ports[port];
+  const wish = own?.defence ?? qcn.defence;
+  return {
+    defence: PRIORITIES.map((p) => {
+      if (!qcn.priorities.includes(p)) return "disabled";
+      return wish === "auto" ? automatic(p) : wish;
+    }),
+    alternate: PRIORITIES.map(() => own?.alternate_priority ?? qcn.alternate_priority),
+  };
+}
+
+/** Answers for one scenario whose hosts run QCN; of other scenarios no device is in a domain. */
+export class CnDomain {
+  private readonly switches: ReadonlyMap<string, SwitchConfig>;
+  private readonly hosts: ReadonlyMap<string, HostConfig>;
+
+  constructor(private readonly scenario: Pick<Scenario, "switches" | "hosts" | "congestion">) {
+    this.switches = new Map(scenario.switches.map((s) => [s.name, s]));
+    this.hosts = new Map(scenario.hosts.map((host) => [host.name, host]));
+  }
+
+  /** The defence at the port of a switch that faces `peer`. */
+  at({ qcn }: SwitchConfig, peer: string): PortDefence {
+    return portDefence(qcn, peer, (priority) => this.neighbour(peer, priority));
+  }
+
+  /** What LLDP would find: is the neighbour in the domain of this priority, and does it know CN-TAGs? */
+  private neighbour(name: string, priority: number): CnDefence {
+    const other = this.switches.get(name)?.qcn;
+    if (other !== undefined) return other.enabled && other.priorities.includes(priority) ? "interior-ready" : "edge";
+    const host = this.hosts.get(name)?.qcn;
+    if (this.scenario.congestion.algorithm !== "qcn" || !host?.priorities.includes(priority)) return "edge";
+    return host.cn_tag ? "interior-ready" : "interior";
+  }
+}
