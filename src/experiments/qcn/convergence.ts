@@ -11,8 +11,8 @@ export const FAIR = 0.9;
 /** Rates at the start in all of the analysis (section V-B), bit/s. */
 export const UNEVEN = [900e6, 100e6] as const;
 
-/** Beyond the slowest of the curves, ns; the figures end at 20 s. */
-const kHorizon = 60e9;
+/** Beyond the slowest of the curves, ns; most of the figures end at 20 s. */
+const kHorizon = 30e9;
 const kStep = 50e6;
 
 export interface ModelCase {
@@ -25,12 +25,13 @@ export interface ModelCase {
 export interface ModelRun {
   label: string;
   convergence: QcnConvergence;
-  /** s; Infinity: not within a minute, or not at all. */
+  /** s; Infinity: not within half a minute, or not at all. */
   converged: number;
 }
 
-export function followModel({ label, input, rates = UNEVEN }: ModelCase): ModelRun {
-  const convergence = qcnConvergence({ ...input, rates }, { horizon: kHorizon, step: kStep });
+/** `untilConverged`: what comes after is not asked for. */
+export function followModel({ label, input, rates = UNEVEN }: ModelCase, untilConverged = false): ModelRun {
+  const convergence = qcnConvergence({ ...input, rates }, { horizon: kHorizon, step: kStep, untilConverged });
   const { convergedAt } = convergence;
   return { label, convergence, converged: convergedAt === null ? Number.POSITIVE_INFINITY : convergedAt / 1e9 };
 }

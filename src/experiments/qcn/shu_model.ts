@@ -230,8 +230,9 @@ const figure11 = sweep({
   ],
 });
 
-/** Larger rates of the two flows, Mb/s, in figures 3 and 4. */
-const kLarger = Array.from({ length: 90 }, (_, i) => 505 + 5 * i);
+/** Larger rates of the two flows in figure 3, and the highest in figure 4, Mb/s. */
+const kLarger = Array.from({ length: 80 }, (_, i) => 505 + 5 * i);
+const kHighest = 950;
 
 const figure3: Experiment = {
   id: "qcn-shu-fig3",
@@ -260,7 +261,7 @@ const figure3: Experiment = {
     ),
   ],
   model: () => {
-    const points = kLarger.filter((rate) => rate <= 900).map((rate) => ({ rate, p: probabilityAt(rate) }));
+    const points = kLarger.map((rate) => ({ rate, p: probabilityAt(rate) }));
     const sorted = points.map(({ p }) => p).sort((a, b) => a - b);
     const [least = 0] = sorted;
     const most = sorted.at(-1) ?? 0;
@@ -294,7 +295,7 @@ const figure4: Experiment = {
   paper: SHU,
   place: "figure 4",
   title: "convergence time with different initial rates",
-  setup: "The model's convergence time of two flows on 1 Gb/s, the larger of which starts at 505, 510, ... 950 Mb/s.",
+  setup: "The model's convergence time of two flows on 1 Gb/s, the larger of which starts at up to 950 Mb/s.",
   choices: [
     kConverged,
     "What section V-B3 says of faster links is judged here: the same start at ten times all rates.",
@@ -325,13 +326,24 @@ const figure4: Experiment = {
     ),
   ],
   model: () => {
-    const points = kLarger.map((rate) => ({ rate, time: timeFrom(rate) }));
-    const [t600, t900, t950] = [timeFrom(600), timeFrom(900), timeFrom(950)];
+    // The rates add up to the link's, so one number is the whole state: a run from 950 Mb/s passes through every other start.
+    const { convergence, converged } = followModel({ label: "", input: {}, rates: ratesFrom(kHighest) }, true);
+    const { time, rates } = convergence.series;
+    const points = time.map((ns, i) => ({ rate: (rates[0]?.[i] ?? 0) / 1e6, left: converged - ns / 1e9 })).reverse();
+    const timeFrom = (rate: number) => {
+      const after = Math.max(
+        1,
+        points.findIndex((point) => point.rate >= rate),
+      );
+      const [low, high] = [points[after - 1], points[after]] as [(typeof points)[0], (typeof points)[0]];
+      return low.left + ((rate - low.rate) / (high.rate - low.rate)) * (high.left - low.left);
+    };
+    const [t600, t900] = [timeFrom(600), timeFrom(900)];
     // Converged: R_1 / R_2 = 1 / 0.9.
     const end = 1000 / 1.9;
-    const speeds = { middle: 300 / (t900 - t600), low: (600 - end) / t600, high: 50 / (t950 - t900) };
+    const speeds = { middle: 300 / (t900 - t600), low: (600 - end) / t600, high: 50 / (converged - t900) };
     const fast = (more: object) =>
-      followModel({ label: "", input: { bandwidth: 10 * LINK, ...more }, rates: [9e9, 1e9] }).converged;
+      followModel({ label: "", input: { bandwidth: 10 * LINK, ...more }, rates: [9e9, 1e9] }, true).converged;
     return {
       values: {
         from_900: t900,
@@ -348,8 +360,8 @@ const figure4: Experiment = {
           title: "Convergence time",
           x_label: "initial R_1, Mb/s",
           y_label: "time, s",
-          x_range: [500, 950],
-          curves: [{ label: "", x: points.map(({ rate }) => rate), y: points.map(({ time }) => time) }],
+          x_range: [500, kHighest],
+          curves: [{ label: "", x: points.map(({ rate }) => rate), y: points.map(({ left }) => left) }],
           marks: [
             { label: "600", x: 600 },
             { label: "900", x: 900 },
@@ -362,10 +374,6 @@ const figure4: Experiment = {
 
 function ratesFrom(larger: number): [number, number] {
   return [larger * 1e6, LINK - larger * 1e6];
-}
-
-function timeFrom(larger: number): number {
-  return followModel({ label: "", input: {}, rates: ratesFrom(larger) }).converged;
 }
 
 function probabilityAt(larger: number): number {

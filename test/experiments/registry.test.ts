@@ -1,0 +1,82 @@
+/** Every experiment there is: its scenarios load, its statements are about what it measures, and its model runs. */
+import { describe, expect, it } from "vitest";
+import { clocksOf } from "../../src/experiments/experiment.js";
+import { EXPERIMENTS, findExperiment, listExperiments, nearestExperiment } from "../../src/experiments/registry.js";
+import { loadTrial } from "../../src/experiments/run.js";
+import { judge, type Ruling } from "../../src/experiments/verdict.js";
+
+/** What comes of the statements on models; the equations leave no room for chance. */
+const kOfModels: Readonly<Record<string, readonly Ruling[]>> = {
+  "qcn-shu-fig3": ["holds", "holds"],
+  "qcn-shu-fig4": ["holds", "falls short"],
+  "qcn-shu-fig7": ["holds", "holds"],
+  "qcn-shu-fig8": ["holds"],
+  "qcn-shu-fig9": ["holds"],
+  "qcn-shu-fig10": ["holds", "holds", "falls short"],
+  "qcn-shu-fig11": ["holds", "holds"],
+};
+
+describe.each(EXPERIMENTS.map((experiment) => [experiment.id, experiment] as const))("%s", (_id, experiment) => {
+  const { network, model, quantities, statements, paper } = experiment;
+
+  it("names its paper, runs somewhere and says something", () => {
+    expect(paper.citation).not.toBe("");
+    expect(clocksOf(experiment).length).toBeGreaterThan(0);
+    expect(statements.length).toBeGreaterThan(0);
+    expect(new Set(statements.map(({ quote }) => quote)).size).toBe(statements.length);
+  });
+
+  it("judges by quantities that it has", () => {
+    for (const { checks } of statements) {
+      for (const { quantity, min, max, near } of checks) {
+        expect(quantities).toHaveProperty([quantity]);
+        expect(near ?? min ?? max, `${quantity} is asked nothing`).toBeDefined();
+      }
+    }
+  });
+
+  it.runIf(network !== undefined)("has valid scenarios, without warnings, that last as long as it looks", () => {
+    for (const trial of network?.trials ?? []) {
+      const { scenario } = loadTrial(trial);
+      expect(scenario.scale).not.toBe("auto");
+      expect(loadTrial(trial, { seed: 7, scale: 2 }).scenario).toMatchObject({ seed: 7, scale: 2 });
+    }
+    const names = network?.trials.map(({ name }) => name) ?? [];
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  it.runIf(model !== undefined)(
+    "has a model that measures and draws",
+    () => {
+      const observation = model?.();
+      expect(observation?.plots.length).toBeGreaterThan(0);
+      for (const name of Object.keys(observation?.values ?? {})) expect(quantities).toHaveProperty([name]);
+      if (network !== undefined || observation === undefined) return;
+      // Of a model alone nothing may remain open.
+      expect(Object.keys(observation.values).sort()).toEqual(Object.keys(quantities).sort());
+      const judged = judge(experiment, [{ clock: "model", observation }]);
+      expect(judged.map(({ verdicts }) => verdicts[0]?.ruling)).toEqual(kOfModels[experiment.id]);
+    },
+    60_000,
+  );
+});
+
+describe("the list", () => {
+  it("has every experiment once, with clocks and times", () => {
+    const list = listExperiments();
+    expect(new Set(list.map(({ id }) => id)).size).toBe(EXPERIMENTS.length);
+    const fig8 = list.find(({ id }) => id === "qcn-netfpga-fig8");
+    expect(fig8).toMatchObject({
+      place: "figure 8",
+      clocks: ["wire", "sim"],
+      seconds: { wire: 97 },
+      scenarios: ["qcn/netfpga-1-source.yaml"],
+    });
+  });
+
+  it("finds one by its name, and what was meant", () => {
+    expect(findExperiment("qcn-shu-fig5")?.place).toBe("figure 5");
+    expect(findExperiment("qcn-shu-fig6x")).toBeUndefined();
+    expect(nearestExperiment("qcn-shu-fig55")).toBe("qcn-shu-fig5");
+  });
+});

@@ -1,0 +1,173 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { WeirError } from "../../src/config/error.js";
+import { documentOf } from "../../src/experiments/document.js";
+import { writePaper } from "../../src/experiments/files.js";
+import { type PaperOptions, type PaperProgress, type Runners, runExperiment } from "../../src/experiments/run.js";
+import { renderText } from "../../src/experiments/text.js";
+import { fakeExperiment, fakeOutcome, fakeRunners, invalid, paperOptions } from "./fakes.js";
+
+const directory = mkdtempSync(join(tmpdir(), "weir-paper-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+let folders = 0;
+const run = (own: Partial<PaperOptions> = {}, runners: Partial<Runners> = {}) =>
+  runExperiment(fakeExperiment, { ...fakeRunners, ...runners }, paperOptions(join(directory, String(folders++)), own));
+
+describe("runExperiment", () => {
+  it("runs every trial on every clock and judges", async () => {
+    const seen: PaperProgress[] = [];
+    const outcome = await run({ clocks: ["wire", "sim", "model"], onProgress: (one) => seen.push(one) });
+    expect(outcome.complete).toBe(true);
+    expect(outcome.runs.map(({ clock, trial, valid, scale }) => [clock, trial, valid, scale])).toEqual([
+      ["wire", "fast", true, 10],
+      ["wire", "slow", true, 10],
+      ["sim", "fast", true, 1],
+      ["sim", "slow", true, 1],
+      ["model", "model", true, 1],
+    ]);
+    expect(outcome.statements.map(({ verdicts }) => verdicts.map(({ ruling }) => ruling))).toEqual([
+      ["holds", "holds", "holds"],
+      ["falls short", "falls short", "not judged"],
+      ["holds", "not judged", "holds"],
+      ["not judged", "not judged", "not judged"],
+    ]);
+    expect(new Set(seen.map(({ number, runs }) => `${number}/${runs}`))).toEqual(
+      new Set(["1/5", "2/5", "3/5", "4/5", "5/5"]),
+    );
+    expect(seen.some(({ clock, done }) => clock === "sim" && done === 0.5)).toBe(true);
+  });
+
+  it("gives seed and scale to the scenarios, the scale to the wire only", async () => {
+    const scenarios: string[] = [];
+    await run(
+      { clocks: ["wire", "sim"], seed: 7, scale: 3 },
+      {
+        runLab: async ({ seed, scale }) => {
+          scenarios.push(`wire ${seed} ${scale}`);
+          return fakeOutcome();
+        },
+        runSimulation: async ({ seed, scale, duration }) => {
+          scenarios.push(`sim ${seed} ${scale} ${duration}`);
+          return fakeOutcome();
+        },
+      },
+    );
+    expect(scenarios).toEqual(["wire 7 3", "wire 7 3", "sim 7 10 9700000000", "sim 7 10 8000000000"]);
+  });
+
+  it("does not judge by a run that is invalid, and shows its figures", async () => {
+    const runners = { runSimulation: async () => fakeOutcome(invalid("the host was late")) };
+    const outcome = await run({}, runners);
+    expect(outcome.complete).toBe(false);
+    const [verdict] = outcome.statements[0]?.verdicts ?? [];
+    expect(verdict).toMatchObject({
+      ruling: "not judged",
+      why: expect.stringContaining("run fast: the host was late"),
+    });
+    expect(verdict?.findings[0]?.measured).toBe("goodput, fast 18.40 Gb/s");
+    expect(renderText(outcome)).toContain("sim, run fast: seed 1, INVALID (the host was late)");
+  });
+
+  it("ends when it is stopped: what was done stands, the rest was not run", async () => {
+    const stop = new AbortController();
+    let runs = 0;
+    const outcome = await run(
+      { clocks: ["sim", "model"], signal: stop.signal },
+      {
+        runSimulation: async () => {
+          runs++;
+          stop.abort(new Error("stopped by SIGINT"));
+          return fakeOutcome({ until_s: 1.5, ...invalid("stopped at 1.5 s of 9.7 s") });
+        },
+      },
+    );
+    expect(runs).toBe(1);
+    expect(outcome.complete).toBe(false);
+    expect(outcome.observations.sim).toBeUndefined();
+    expect(outcome.runs.map(({ complete, reasons }) => [complete, ...reasons])).toEqual([
+      [false, "stopped at 1.5 s of 9.7 s"],
+      [false, "not run"],
+      [false, "not run"],
+    ]);
+    expect(outcome.statements[0]?.verdicts[0]?.why).toBe("run fast: stopped at 1.5 s of 9.7 s; run slow: not run");
+  });
+
+  it("goes on after what the user could mend, and says what it was", async () => {
+    const runLab = async () => {
+      throw new WeirError("no user namespaces");
+    };
+    const outcome = await run({ clocks: ["wire", "sim"] }, { runLab });
+    expect(outcome.complete).toBe(false);
+    expect(outcome.statements[0]?.verdicts.map(({ ruling }) => ruling)).toEqual(["not judged", "holds"]);
+    expect(outcome.runs[0]?.reasons).toEqual(["no user namespaces"]);
+    const broken = run({}, { runSimulation: () => Promise.reject(new TypeError("a bug")) });
+    await expect(broken).rejects.toThrow("a bug");
+  });
+});
+
+describe("what an experiment leaves", () => {
+  it("is a page, Markdown, a picture, data, and the runs", async () => {
+    const folder = join(directory, "all");
+    const outcome = await runExperiment(
+      fakeExperiment,
+      fakeRunners,
+      paperOptions(folder, { clocks: ["sim", "model"] }),
+    );
+    const page = readFileSync(writePaper(folder, outcome), "utf8");
+    const read = (name: string) => readFileSync(join(folder, name), "utf8");
+    const svg = read("figure.svg");
+    expect(page).toContain(svg);
+    expect(page).not.toContain("<script");
+    expect(page).toContain("goodput of &lt;two&gt; trials");
+    expect(page).toContain("<q>It is fast.</q>");
+    expect(page).toContain('<td class="name short"><strong>falls short</strong>');
+    expect(page).toContain("It never does.");
+    expect(page).not.toContain("Partial.");
+    expect(svg).toContain("Goodput &lt;b&gt;");
+    expect(read("report.md")).toContain('| "It happens \\| soon." (section 2) | within 1 s | **falls short**<br>');
+    expect(read("report.md")).toContain("![goodput of <two> trials](figure.svg)");
+    expect(JSON.parse(read("paper.json"))).toEqual(JSON.parse(JSON.stringify(documentOf(outcome))));
+    for (const name of ["result.json", "series.json", "scenario.json", "report.html"]) {
+      expect(existsSync(join(folder, "sim/slow", name)), name).toBe(true);
+    }
+  });
+
+  it("says that it is partial where it is", async () => {
+    const folder = join(directory, "partial");
+    const runSimulation = async () => fakeOutcome(invalid("the host was late"));
+    const outcome = await runExperiment(fakeExperiment, { ...fakeRunners, runSimulation }, paperOptions(folder));
+    const page = readFileSync(writePaper(folder, outcome), "utf8");
+    expect(page).toContain("<strong>Partial.</strong> 2 of 2 runs did not come to a valid end.");
+    expect(readFileSync(join(folder, "report.md"), "utf8")).toContain("**Partial: 2 of 2 runs");
+  });
+
+  it("has a document with every quantity and statement, null for what did not happen", async () => {
+    const outcome = await run({ clocks: ["sim", "model"] });
+    const document = documentOf(outcome);
+    expect(document).toMatchObject({
+      experiment: "fake-fig1",
+      paper: { name: "Fake" },
+      place: "figure 1",
+      clocks: ["sim", "model"],
+      complete: true,
+    });
+    expect(document.quantities).toEqual([
+      { name: "fast", label: "goodput, fast", unit: "Gb/s", values: { sim: 18.4, model: 12 } },
+      { name: "slow", label: "goodput, slow", unit: "Gb/s", values: { sim: 18.4 } },
+      { name: "never", label: "what never happens", unit: "s", values: { sim: null } },
+    ]);
+    expect(document.statements[1]).toMatchObject({
+      quote: "It happens | soon.",
+      where: "section 2",
+      reading: "within 1 s",
+      verdicts: [
+        { clock: "sim", ruling: "falls short", findings: [{ measured: "what never happens not in the run" }] },
+        { clock: "model", ruling: "not judged" },
+      ],
+    });
+    expect(document.runs[0]).toMatchObject({ clock: "sim", trial: "fast", valid: true, folder: "sim/fast" });
+  });
+});
