@@ -157,11 +157,6 @@ export interface NativeSimulation {
    * is cut into calls does not change it.
    */
   run(until: number, events: number): boolean;
-  /**
-   * Applies changed parameters of a switch at the time reached: same ports, same routes. Queues stay. Throws INVALID_CONFIG when
-   * ports differ.
-   */
-  reconfigureSwitch(index: number, config: NativeSimulationSwitch): void;
   progress(): SimulationProgress;
   counters(): SimulationCounters;
   /**

@@ -57,8 +57,6 @@ export interface NativeSwitchPort extends NativePort {
   cn?: { defence: number[]; alternate: number[] };
   mtu: number;
   mac: number;
-  /** By priority: 0 disabled, 1 interior, 2 interior-ready, 3 edge; and what an edge makes of a CNPV. */
-  cn?: { defence: number[]; alternate: number[] };
 }
 
 export interface NativePriorityMap {
@@ -112,19 +110,6 @@ export interface NativeSwitch {
   };
   scheduler: NativeScheduler;
   priority_map: NativePriorityMap;
-  /** Congestion points of QCN; absent: none. */
-  cn?: {
-    /** Bit mask of CNPVs. */
-    priorities: number;
-    cnm_priority: number;
-    min_header_octets: number;
-    /** Bytes. */
-    queue_set_point: number;
-    /** log2 of w. */
-    weight: number;
-    /** Bytes. */
-    sample_base: number;
-  };
   learning: boolean;
   ageing: number;
   /** Of marking, and of the choice among next hops. */
