@@ -6,6 +6,7 @@ import {
   QCN_BASELINE,
   type QcnModelInput,
   type QcnModelParameters,
+  type QcnSeries,
   qcnConvergence,
 } from "../../src/models/qcn/index.js";
 import { changePerCut } from "../../src/models/qcn/rate_change.js";
@@ -97,6 +98,7 @@ describe("p[F_b > 0]", () => {
 });
 
 describe("rates over time", () => {
+  const at = ({ rates }: QcnSeries, flow: number, point: number) => rates[flow]?.[point] as number;
   const run = (input: QcnModelInput, rounds = 2000) => qcnConvergence(input, { horizon: rounds * 1.2e6, step: 0 });
 
   it.each(["qcn", "qcn-t", "qcn-aimd"] as const)("%s keeps their sum", (variant) => {
@@ -107,6 +109,13 @@ describe("rates over time", () => {
       const sum = series.rates.reduce((total, flow) => total + (flow[k] as number), 0);
       expect(Math.abs(sum - 1e9)).toBeLessThan(1e-3);
     }
+  });
+
+  it("makes up for what the rates at the start lack of the bandwidth, from all alike", () => {
+    const { series } = run({ rates: [900 * M, 100 * M - 600] }, 1);
+    const exact = run({ rates: [900 * M, 100 * M] }, 1).series;
+    for (const flow of [0, 1]) expect(Math.abs(at(series, flow, 1) - at(exact, flow, 1))).toBeLessThan(600);
+    expect(Math.abs(at(series, 0, 1) + at(series, 1, 1) - 1e9)).toBeLessThan(1e-6);
   });
 
   it("adds what equation 25 expects in the first round", () => {

@@ -28,8 +28,8 @@
  */
 import type { QcnModelParameters } from "./parameters.js";
 
-/** From this cycle on 1 - G_d F_b / 2^(j-1) is 1 to the last bit: what is left of the exact sum has a closed form. */
-const kClosedFrom = 64;
+/** From this cycle on R_inc,j is R_AI to the last bit: the rest of the exact sum is a geometric one. */
+const kClosedFrom = 96;
 
 /** 1 - x^n and x^n for x = 1 - p, exact for small p too. */
 function survival(p: number, periods: number): { of: number; against: number } {
@@ -83,6 +83,5 @@ function exactIncreases(parameters: QcnModelParameters, rate: number, p: number,
     if (steps > 0) increase += 0.5 * (steps - (steps - 2 + scale * part) / left) * rpg_ai_rate;
     sum += increase * reached;
   }
-  const halved = (0.5 * v.of) / (1 - 0.5 * v.of);
-  return sum + reached * (part * g * rate * halved + rpg_ai_rate * (v.of / v.against - scale * part * halved));
+  return sum + (reached * rpg_ai_rate * v.of) / v.against;
 }
