@@ -118,25 +118,28 @@ describe("without feedback", () => {
 
 /**
  * A reaction point at a steady rate whose bytes and time run on, samples of the congestion point at fixed intervals, each of
- * which is of this flow and has feedback with probability p. What the rules change its rate by, from cut to cut.
+ * which is of this flow and has feedback with probability p. What the rules change its rate by, from cut to cut. Each cycle
+ * and each interval is longer or shorter by up to `jitter` of itself.
  */
-function simulate(parameters: QcnModelParameters, rate: number, p: number, cuts: number): number[] {
+function simulate(parameters: QcnModelParameters, rate: number, p: number, cuts: number, jitter = 0): number[] {
   const generator = xoroshiro128plus(7);
+  const drawn = (length: number) => length * (1 + jitter * (2 * uniformFloat64(generator) - 1));
   const perCycle = samplesPerCycle(parameters, rate);
   const increase = increasesAt(parameters, rate);
   const changes: number[] = [];
   for (let cut = 0; cut < cuts; cut++) {
     let change = -parameters.gd * parameters.feedback * rate;
-    let ends = perCycle;
+    let ends = drawn(perCycle);
     let done = 0;
-    for (let sample = 1; uniformFloat64(generator) >= p; sample++) {
-      // An increase that is due with a sample comes after it: the sample's feedback is there first.
-      while (ends <= sample + 1e-9) {
+    for (let sample = drawn(1); ; sample += drawn(1)) {
+      // An increase that is due together with a sample comes after it: the sample's feedback is there first.
+      while (ends < sample - 1e-9) {
         done++;
         change += increase(done);
         const halved = done >= parameters.rpg_threshold && parameters.variant !== "qcn-aimd";
-        ends += halved ? parameters.ai_cycle * perCycle : perCycle;
+        ends += drawn(halved ? parameters.ai_cycle * perCycle : perCycle);
       }
+      if (uniformFloat64(generator) < p) break;
     }
     changes.push(change);
   }
@@ -161,5 +164,20 @@ describe("a simulation of the assumptions", () => {
     expect(Math.abs(mean(changes) - model)).toBeLessThan(4 * error);
     // So that agreement says something.
     expect(error).toBeLessThan(0.02 * parameters.gd * rate + 0.02 * Math.abs(model));
+  });
+
+  it("with jitter has half a sample less before an increase than the model counts", () => {
+    const parameters = { ...QCN_BASELINE, form: "exact" } as const;
+    for (const [rate, p] of [
+      [900 * M, 0.155],
+      [500 * M, 0.104],
+      [100 * M, 0.017],
+    ] as const) {
+      const cut = parameters.gd * rate;
+      const increases = mean(simulate(parameters, rate, p, 100_000, 0.15)) + cut;
+      const model = changePerCut(parameters, rate, (p * parameters.bandwidth) / rate) + cut;
+      expect(Math.abs(increases / model / (1 - p) ** -0.5 - 1)).toBeLessThan(0.02);
+      expect(increases / model).toBeGreaterThan(1);
+    }
   });
 });

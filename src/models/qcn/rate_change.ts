@@ -25,6 +25,8 @@
  * - 26, whose exponents C T_t / T_s, 11 C T_t / (2 T_s) and C T_t / (2 T_s) stand as factors beside (1-p) in the copy that
  *   was read. As factors they leave p for a denominator at a timer of 2 T_s / C, and less than 0 at a slower one;
  * - 28, where R_p has to be R p.
+ *
+ * That n_j periods have n_j samples is the paper's assumption. With jitter it is half a sample less, counted from the cut.
  */
 import type { QcnModelParameters } from "./parameters.js";
 
