@@ -42,10 +42,12 @@ class TokenBucket {
     fill(at);
     tokens_ -= wire_bytes;
     last_bytes_ = wire_bytes;
+    release_ = at;
     set_rate(at, rate);
   }
 
-  // The rate becomes `new_rate` (0: no limit) at `now`, and with it what the ticks after `now` add.
+  // The rate becomes `new_rate` (0: no limit) at `now`, and with it what the ticks after `now` add. Nothing happens to a packet
+  // that was already released by `now`.
   void rate_changed(Time now, Rate new_rate) {
     fill(now);
     set_rate(now, new_rate);
@@ -75,18 +77,18 @@ class TokenBucket {
     }
   }
 
+  // After fill(now): the tokens in the bucket are those of now.
   void set_rate(Time now, Rate rate) {
     if (rate == 0) {
       tokens_ = parameters_->depth;
       tokens_per_tick_ = 0;
-      release_ = now;
-      return;
+    } else {
+      const double bytes = static_cast<double>(rate) * static_cast<double>(parameters_->tick) / 8e9;
+      tokens_per_tick_ = std::max<int64_t>(static_cast<int64_t>(bytes), 1);
     }
-    const double whole = static_cast<double>(rate) * static_cast<double>(parameters_->tick) / 8e9;
-    tokens_per_tick_ = std::max<int64_t>(static_cast<int64_t>(whole), 1);
     const int64_t lacking = std::min(last_bytes_, parameters_->depth) - tokens_;
     if (lacking > 0) {
-      release_ = next_tick_ + ((lacking - 1) / tokens_per_tick_) * parameters_->tick;
+      release_ = next_tick_ + (lacking - 1) / tokens_per_tick_ * parameters_->tick;
     } else {
       release_ = std::min(release_, now);
     }
