@@ -55,9 +55,8 @@ const kLabels: Readonly<Record<Scope, Readonly<Record<string, string>>>> = {
 const rx = { direction: "rx" };
 const tx = { direction: "tx" };
 const kAcks = "Acknowledgements: received (rx), sent (tx); NAKs among those received";
-const kRefusedCnms = "weir_rp_cnm_refused_total";
-const kRefusedHelp = "CNMs that changed no rate, by reason";
 const kPfcFrames = "PFC frames that speak of this priority: received (rx), sent (tx)";
+const kRefusedCnms = "CNMs received that changed no rate, by reason; docs/metrics.md has the reasons";
 
 /** Counters that are not called by their scope's rule. */
 const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
@@ -74,17 +73,24 @@ const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
   },
   nic: {
     rp_cur_flows: { name: "weir_rp_cur_flows", type: "gauge" },
-    rp_cnm_handled: { name: "weir_rp_cnm_handled_total" },
-    rp_cnm_ignored: { name: kRefusedCnms, fixed: { reason: "ignored" }, help: kRefusedHelp },
-    rp_cnm_truncated: { name: kRefusedCnms, fixed: { reason: "truncated" }, help: kRefusedHelp },
-    rp_cnm_bad_version: { name: kRefusedCnms, fixed: { reason: "bad_version" }, help: kRefusedHelp },
-    rp_cnm_malformed: { name: kRefusedCnms, fixed: { reason: "malformed" }, help: kRefusedHelp },
-    rp_cnm_not_for_us: { name: kRefusedCnms, fixed: { reason: "not_for_us" }, help: kRefusedHelp },
-    rp_cnm_not_cnpv: { name: kRefusedCnms, fixed: { reason: "not_cnpv" }, help: kRefusedHelp },
-    rp_cnm_no_feedback: { name: kRefusedCnms, fixed: { reason: "no_feedback" }, help: kRefusedHelp },
-    rp_cnm_unknown_flow: { name: kRefusedCnms, fixed: { reason: "unknown_flow" }, help: kRefusedHelp },
-    rp_cnm_wrong_flow: { name: kRefusedCnms, fixed: { reason: "wrong_flow" }, help: kRefusedHelp },
-    rp_cnm_ambiguous: { name: kRefusedCnms, fixed: { reason: "ambiguous" }, help: kRefusedHelp },
+    rp_cnm_handled: { name: "weir_nic_rp_cnm_handled_total" },
+    rp_cnm_ignored: { name: "weir_nic_rp_cnm_ignored_total" },
+    ...Object.fromEntries(
+      [
+        "truncated",
+        "bad_version",
+        "malformed",
+        "not_for_us",
+        "not_cnpv",
+        "no_feedback",
+        "unknown_flow",
+        "wrong_flow",
+        "ambiguous",
+      ].map((reason) => [
+        `rp_cnm_${reason}`,
+        { name: "weir_nic_rp_cnm_refused_total", fixed: { reason }, help: kRefusedCnms },
+      ]),
+    ),
     np_crowded_roce_packets: { name: "weir_nic_np_crowded_roce_packets_total" },
     rx_punted: { name: "weir_nic_rx_punted_packets_total" },
     stragglers: { name: "weir_nic_stragglers_total" },
@@ -124,9 +130,9 @@ const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
       unit: "microseconds",
       help: "Time that this port might not send at this priority, in microseconds as rdma_exporter has it",
     },
-    rp_port_pri_created_rps: { name: "weir_rp_created_total" },
-    rp_port_pri_centiseconds: { name: "weir_rp_limited_seconds_total", scale: 0.01, unit: "seconds" },
     rx_prio_buf_discard: { name: "weir_nic_prio_buf_discard_packets_total", fixed: rx },
+    rp_port_pri_created_rps: { name: "weir_nic_rp_port_pri_created_rps_total" },
+    rp_port_pri_centiseconds: { name: "weir_nic_rp_port_pri_seconds_total", scale: 1e-2, unit: "seconds" },
   },
   queue_pair: {
     cnp_sent: { name: "weir_qp_cnp_tx_total" },
