@@ -9,7 +9,7 @@ namespace weir {
 
 struct Record {
   enum class Kind : uint16_t {
-    queue = 1,     // egress queue: bytes now, most bytes since the last sample, CE marks so far; index = port * 8 + priority
+    queue = 1,     // egress queue: bytes now, most since the last sample, CE marks and CNMs so far; index = port * 8 + priority
     transmit = 2,  // QP as sender: rate, target rate, alpha, payload bytes so far; index = QP
     receive = 3,   // QP as receiver: payload bytes, wire bytes, CNPs sent, packets lost so far; index = QP
     pause = 4,     // switch ingress: PFC frames sent so far, stopped now (0/1), ingress bytes; index = port * 8 + priority

@@ -212,7 +212,8 @@ void SwitchDevice::sample(Time at, SpscRing<Record>& ring) {
                    index_,
                    place,
                    {static_cast<double>(switch_.queue_bytes(port, p)), static_cast<double>(switch_.take_queue_peak(port, p)),
-                    static_cast<double>(counters.wred_ecn_marked_packets)}});
+                    static_cast<double>(counters.wred_ecn_marked_packets),
+                    static_cast<double>(counters.cn_cp_transmitted_cnms)}});
       }
       if (counters.pfc_tx_packets > 0) {
         ring.push({at,

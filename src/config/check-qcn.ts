@@ -42,9 +42,8 @@ export function checkCongestionPoints(s: SwitchConfig, ports: readonly string[],
     );
   }
   if (cnpvs.includes(qcn.cnm_priority)) {
-    found.warn(
-      `switch ${s.name}: CNMs leave at priority ${qcn.cnm_priority}, which is a CNPV: congestion delays them too`,
-    );
+    const message = `${qcn.cnm_priority} is a CNPV: congestion would delay CNMs too`;
+    found.problem(at("qcn", "cnm_priority"), message, "use another priority, a strict one");
   } else if (!s.scheduler.strict.includes(qcn.cnm_priority)) {
     found.warn(
       `switch ${s.name}: CNMs leave at priority ${qcn.cnm_priority}, which is not strict: other traffic delays them`,

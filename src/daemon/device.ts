@@ -163,12 +163,19 @@ export class Device {
     const { config } = this;
     if (config.kind !== "switch")
       throw new WeirError(`${config.name} is a NIC: it has no queues or buffer of a switch`);
-    const { ecn, pfc } = config.switch;
+    const { ecn, pfc, qcn } = config.switch;
     const state = this.worker.switchState(0);
     return {
       name: config.name,
       pfc_priorities: pfc.enabled ? pfc.priorities : [],
       ecn: { enabled: ecn.enabled, kmin: ecn.kmin, kmax: ecn.kmax, pmax: ecn.pmax, priorities: ecn.priorities },
+      qcn: {
+        enabled: qcn.enabled,
+        priorities: qcn.priorities,
+        cpQSp: qcn.cpQSp,
+        cpWeight: qcn.cpWeight,
+        cpSampleBase: qcn.cpSampleBase,
+      },
       buffer: state.buffer,
       ports: state.ports.map((port, i) => ({ name: config.ports[i]?.name ?? "", ...port })),
     };
@@ -191,7 +198,12 @@ export class Device {
   queuePairs(): QueuePairReport[] {
     const { config } = this;
     if (config.kind !== "nic") throw new WeirError(`${config.name} is a switch: it has no queue pairs`);
-    return this.worker.queuePairs(0).map((pair, i) => ({ ...pair, peer: config.queue_pairs[i]?.peer.name ?? "" }));
+    const qcn = config.congestion.algorithm === "qcn";
+    return this.worker.queuePairs(0).map((pair, i) => {
+      const own = config.queue_pairs[i];
+      const alpha = qcn ? null : pair.alpha;
+      return { ...pair, peer: own?.peer.name ?? "", priority: own?.priority ?? 0, alpha };
+    });
   }
 
   /** ns. */

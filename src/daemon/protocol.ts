@@ -50,6 +50,8 @@ export interface SwitchReport {
   name: string;
   pfc_priorities: number[];
   ecn: { enabled: boolean; kmin: number; kmax: number; pmax: number; priorities: number[] };
+  /** Congestion points; priorities: CNPVs. */
+  qcn: { enabled: boolean; priorities: number[]; cpQSp: number; cpWeight: number; cpSampleBase: number };
   buffer: SwitchState["buffer"];
   ports: (SwitchState["ports"][number] & { name: string })[];
 }
@@ -62,8 +64,11 @@ export interface FdbEntry {
   expires_in_s: number | null;
 }
 
-export interface QueuePairReport extends QueuePairState {
+export interface QueuePairReport extends Omit<QueuePairState, "alpha"> {
   peer: string;
+  priority: number;
+  /** Null: QCN has none. */
+  alpha: number | null;
 }
 
 /** Answer of each request. */

@@ -112,6 +112,80 @@ export const kViews = {
     ];
   }),
 
+  cp: view(
+    "congestion points of a switch: queue, set point, CNMs",
+    ["counters", "switch"],
+    ({ counters, switch: { qcn, ports } }) => {
+      const own = new Counts(counters.counters);
+      return [
+        {
+          title: `Congestion points, QCN ${qcn.enabled ? "on" : "off"}`,
+          head: ["Port", "TxQ", "Occupancy/KB", "Q_eq/KB", "Frames", "CNMs", "Discarded", "Remapped", "Tags off"],
+          names: 2,
+          rows: ports.flatMap(({ name, queue_bytes }) =>
+            (qcn.enabled ? qcn.priorities : []).map((p) => {
+              const of = (counter: string) => text(own.get(counter, { port: name, priority: String(p) }));
+              return [
+                printable(name),
+                `UC${p}`,
+                kilobytes(queue_bytes[p] ?? 0),
+                kilobytes(qcn.cpQSp),
+                of("cn_cp_transmitted_frames"),
+                of("cn_cp_transmitted_cnms"),
+                of("cn_cp_discarded_frames"),
+                of("cn_remapped_frames"),
+                of("cn_tags_removed"),
+              ];
+            }),
+          ),
+        },
+      ];
+    },
+  ),
+
+  rp: view(
+    "reaction points of a NIC under QCN: rates by queue pair, CNMs, time limited",
+    ["counters", "queue_pairs"],
+    ({ counters, queue_pairs }) => {
+      const own = new Counts(counters.counters);
+      const cnms = own.matching("rp_cnm_", {}).filter(({ labels }) => labels.qpn === undefined);
+      const priorities = [...new Set(queue_pairs.map(({ priority }) => String(priority)))].sort();
+      return [
+        {
+          title: "Rates",
+          head: ["name", "prio", "limited", "stage", "rate Gb/s", "target Gb/s"],
+          names: 1,
+          rows: queue_pairs.map((pair) => [
+            printable(pair.name),
+            String(pair.priority),
+            pair.limited ? "yes" : "no",
+            pair.limited ? pair.stage : "-",
+            gbps(pair.rate),
+            gbps(pair.target_rate),
+          ]),
+        },
+        {
+          title: "Reaction points",
+          head: ["prio", "began to limit", "limited s"],
+          names: 1,
+          rows: priorities.map((priority) => [
+            priority,
+            text(own.get("rp_port_pri_created_rps", { priority })),
+            fixed(own.get("rp_port_pri_centiseconds", { priority }) / 100),
+          ]),
+        },
+        {
+          title: "CNMs",
+          head: ["what became of them", "CNMs"],
+          names: 1,
+          rows: cnms
+            .filter(({ value }) => value > 0)
+            .map(({ name, value }) => [name.slice("rp_cnm_".length), text(value)]),
+        },
+      ];
+    },
+  ),
+
   queue: view(
     "egress queues: counters, occupancy, watermark",
     ["counters", "switch"],
@@ -187,7 +261,7 @@ export const kViews = {
         pair.limited ? pair.stage : "-",
         gbps(pair.rate),
         gbps(pair.target_rate),
-        pair.alpha.toFixed(4),
+        pair.alpha?.toFixed(4) ?? "-",
       ]),
     },
   ]),

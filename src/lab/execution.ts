@@ -7,6 +7,7 @@ import { switchPorts } from "../config/topology.js";
 import type { Scenario } from "../config/types.js";
 import { CounterTable } from "../native/counters.js";
 import { kRecordWords, type NativeAddon, type NativeWorker, type WorkerConfig } from "../native/types.js";
+import { queueThresholds } from "../report/run_files.js";
 import { RateChanges } from "./changes.js";
 import { composeLab, queuePairsOf } from "./compose.js";
 import { frameAccount, type RunEvidence } from "./outcome.js";
@@ -163,6 +164,7 @@ class Watch {
 
   private state(): LiveState {
     const { scenario, recorder, switches, nics } = this;
+    const { algorithm } = scenario.congestion;
     const last = (list: readonly number[] | undefined) => list?.at(-1) ?? 0;
     let drops = 0;
     for (const { description, value } of switches.entries()) {
@@ -177,9 +179,13 @@ class Watch {
       scale: this.options.scale,
       flows: scenario.flows.map(({ id }) => {
         const flow = recorder.flows.get(id);
-        return { id, rate_bps: last(flow?.rate), target_rate_bps: last(flow?.target), alpha: last(flow?.alpha) };
+        const alpha = algorithm === "qcn" ? null : last(flow?.alpha);
+        return { id, rate_bps: last(flow?.rate), target_rate_bps: last(flow?.target), alpha };
       }),
       queue: this.fullestQueue(),
+      congestion_control: algorithm,
+      cnm_sent: switches.sum("cn_cp_transmitted_cnms"),
+      cnm_handled: nics.sum("rp_cnm_handled"),
       ecn_marked: switches.sum("wred_ecn_marked_packets"),
       cnp_sent: nics.sum("np_cnp_sent"),
       cnp_handled: nics.sum("rp_cnp_handled"),
@@ -203,15 +209,12 @@ class Watch {
     this.history.push(bytes);
     if (this.history.length > kHistory) this.history.shift();
     this.queueMax = Math.max(this.queueMax, most);
-    const [device, , priority] = name.split(":");
-    const ecn = this.scenario.switches.find((s) => s.name === device)?.ecn;
-    const marks = ecn?.enabled === true && ecn.priorities.includes(Number(priority));
     return {
       name,
       bytes,
       max_bytes: this.queueMax,
       history: this.history,
-      ...(marks && { kmin: ecn.kmin, kmax: ecn.kmax }),
+      ...queueThresholds(this.scenario, [name])[name],
     };
   }
 }

@@ -75,21 +75,25 @@ export class LiveView implements LabView {
     else this.stream.write(`${this.plainLine(state)}\n`);
   }
 
-  /** Marks per meant second since the last picture. */
+  /** Marks, or CNMs, per meant second since the last picture. */
   private countMarks(state: LiveState): void {
     const { at, marked } = this.lastMarks;
     const seconds = (state.elapsed_ns - at) / 1e9;
     if (seconds <= 0) return;
-    const perSecond = (state.ecn_marked - marked) / seconds;
-    this.lastMarks = { at: state.elapsed_ns, marked: state.ecn_marked, perSecond };
+    const told = toldBySwitches(state);
+    this.lastMarks = { at: state.elapsed_ns, marked: told, perSecond: (told - marked) / seconds };
   }
 
   private plainLine(state: LiveState): string {
     const total = state.flows.reduce((sum, flow) => sum + flow.rate_bps, 0);
     const queue = state.queue ? `, queue ${kilobytes(state.queue.bytes)} KB` : "";
+    const told =
+      state.congestion_control === "qcn"
+        ? `cnm ${state.cnm_sent}/${state.cnm_handled}`
+        : `marked ${state.ecn_marked}, cnp ${state.cnp_sent}/${state.cnp_handled}`;
     return (
       `${printable(this.options.scenario)}: ${percent(progress(state))} of ${formatTime(state.duration_ns, 4)}, ` +
-      `rate ${gbps(total)} Gb/s${queue}, marked ${state.ecn_marked}, cnp ${state.cnp_sent}/${state.cnp_handled}, ` +
+      `rate ${gbps(total)} Gb/s${queue}, ${told}, ` +
       `pfc ${state.pfc_sent}, drops ${state.drops}, loop gap max ${fixed(state.loop_gap_max_us)} us`
     );
   }
@@ -134,27 +138,31 @@ export class LiveView implements LabView {
       // ASCII: measuring the width of other characters takes most of a frame's time when there are many flows.
       const drawn = green("=".repeat(filled)) + dim(".".repeat(bar - filled));
       const name = printable(flow.id).slice(0, names);
-      return row(name, gbps(flow.rate_bps), gbps(flow.target_rate_bps), flow.alpha.toFixed(3), drawn);
+      return row(name, gbps(flow.rate_bps), gbps(flow.target_rate_bps), flow.alpha?.toFixed(3) ?? "", drawn);
     });
     const rest = flows.slice(shown.length);
     if (rest.length > 0) {
       const sum = rest.reduce((total, flow) => total + flow.rate_bps, 0);
       lines.push(dim(`+ ${rest.length} more flows, ${gbps(sum)} Gb/s together`));
     }
-    return [dim(row("flow", "RC Gb/s", "RT Gb/s", "alpha", `bar: 0 to ${gbps(full)} Gb/s`)), ...lines];
+    const alpha = shown.some((flow) => flow.alpha !== null) ? "alpha" : "";
+    return [dim(row("flow", "RC Gb/s", "RT Gb/s", alpha, `bar: 0 to ${gbps(full)} Gb/s`)), ...lines];
   }
 
   private queueLines(queue: LiveQueue, width: number): string[] {
     const { bold, dim, yellow } = this.colors;
     const history = queue.history.slice(-Math.min(kHistory, width - 14));
-    const full = Math.max(1, queue.kmax ?? 0, ...history);
+    const full = Math.max(1, queue.kmax ?? queue.qeq ?? 0, ...history);
     const line = history
       .map((bytes) => kSparks[Math.min(kSparks.length - 1, Math.floor((bytes / full) * kSparks.length))])
       .join("");
-    const thresholds =
-      queue.kmin === undefined || queue.kmax === undefined
-        ? ""
-        : dim(`  Kmin ${formatSize(queue.kmin, 4)}  Kmax ${formatSize(queue.kmax, 4)}`);
+    const named = [
+      ["Q_eq", queue.qeq],
+      ["Kmin", queue.kmin],
+      ["Kmax", queue.kmax],
+    ] as const;
+    const texts = named.map(([name, value]) => (value === undefined ? "" : `  ${name} ${formatSize(value, 4)}`));
+    const thresholds = dim(texts.join(""));
     return [
       `queue ${bold(printable(queue.name))}  ${kilobytes(queue.bytes)} KB  max ${kilobytes(queue.max_bytes)} KB${thresholds}`,
       `${yellow(line)} ${dim(`top ${kilobytes(full)} KB`)}`,
@@ -164,14 +172,25 @@ export class LiveView implements LabView {
   private counters(state: LiveState): string {
     const { red, dim } = this.colors;
     const drops = `drops ${count(state.drops)}`;
+    const perSecond = `(${count(this.lastMarks.perSecond)}/s)`;
+    const told =
+      state.congestion_control === "qcn"
+        ? [`CNM sent ${count(state.cnm_sent)} ${perSecond} handled ${count(state.cnm_handled)}`]
+        : [
+            `marks ${count(state.ecn_marked)} ${perSecond}`,
+            `CNP sent ${count(state.cnp_sent)} handled ${count(state.cnp_handled)}`,
+          ];
     return [
-      `marks ${count(state.ecn_marked)} (${count(this.lastMarks.perSecond)}/s)`,
-      `CNP sent ${count(state.cnp_sent)} handled ${count(state.cnp_handled)}`,
+      ...told,
       `PFC ${count(state.pfc_sent)}`,
       state.drops > 0 ? red(drops) : drops,
       dim(`loop gap max ${fixed(state.loop_gap_max_us)} us`),
     ].join("  ");
   }
+}
+
+function toldBySwitches({ congestion_control, cnm_sent, ecn_marked }: LiveState): number {
+  return congestion_control === "qcn" ? cnm_sent : ecn_marked;
 }
 
 function progress(state: LiveState): number {

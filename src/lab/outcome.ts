@@ -1,11 +1,13 @@
 /** From counters, samples and what the workers say of themselves to the result contract. */
 import os from "node:os";
-import type { Flow, Scenario } from "../config/types.js";
+import { switchPorts } from "../config/topology.js";
+import type { Flow, Scenario, SwitchConfig } from "../config/types.js";
 import type { CounterTable } from "../native/counters.js";
 import type { Distribution, WorkerOutcome } from "../native/types.js";
 import {
   accountFrames,
   type FrameAccount,
+  feedbackPerSecond,
   flowResult,
   nicResult,
   runFacts,
@@ -49,6 +51,8 @@ export function composeResult(evidence: RunEvidence): Result {
   const goodputs = flows.map((flow) => flow.goodput_bps);
   const frames = frameAccount(switches, nics);
   const facts = runFacts(scenario);
+  const { algorithm } = scenario.congestion;
+  const feedback = feedbackPerSecond(algorithm, switches.view(), nics.view({}, "qpn"), scenario.duration / 1e9);
   const limit = goodputLimit(scenario, facts.payload_share);
   return {
     scenario: scenario.name,
@@ -60,11 +64,14 @@ export function composeResult(evidence: RunEvidence): Result {
     totals: {
       goodput_bps: goodputs.reduce((sum, x) => sum + x, 0),
       jain: jainIndex(goodputs),
+      ...(feedback !== undefined && { feedback_per_s: feedback }),
       ...(limit !== undefined && { goodput_limit_bps: limit }),
     },
     frames,
-    switches: Object.fromEntries(scenario.switches.map((s) => [s.name, resultOfSwitch(evidence, s.name)])),
-    nics: Object.fromEntries(scenario.hosts.map((host) => [host.name, nicResult(nics.view({ device: host.name }))])),
+    switches: Object.fromEntries(scenario.switches.map((s) => [s.name, resultOfSwitch(evidence, s)])),
+    nics: Object.fromEntries(
+      scenario.hosts.map((host) => [host.name, nicResult(nics.view({ device: host.name }), algorithm)]),
+    ),
     environment: {
       kernel: os.release(),
       cpus: os.cpus().length,
@@ -82,12 +89,20 @@ function resultOf({ scenario, recorder, nics }: RunEvidence, flow: Flow): FlowRe
     sender: nics.view({ flow: flow.id, device: flow.from }),
     receiver: nics.view({ flow: flow.id, device: flow.to }),
   };
-  return flowResult(flow, counters, recorder.delivered(flow.id, from, to), Math.max(0, to - from) / 1e9);
+  return flowResult(
+    flow,
+    scenario.congestion.algorithm,
+    counters,
+    recorder.delivered(flow.id, from, to),
+    Math.max(0, to - from) / 1e9,
+  );
 }
 
-function resultOfSwitch({ switches, outcomes }: RunEvidence, name: string): SwitchResult {
+function resultOfSwitch({ scenario, switches, outcomes }: RunEvidence, { name, qcn }: SwitchConfig): SwitchResult {
+  const peers = switchPorts(scenario).get(name) ?? [];
+  const ports = peers.map(({ peer }) => [peer, switches.view({ switch: name, port: peer })] as const);
   const queues = outcomes.flatMap((outcome) => outcome.queues).filter((queue) => queue.switch === name);
-  return switchResult(switches.view({ switch: name }), queues);
+  return switchResult(switches.view({ switch: name }), queues, qcn.enabled ? ports : undefined);
 }
 
 /** Was this host, rather than the network, the bottleneck? Wall time throughout. */

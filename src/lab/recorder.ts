@@ -19,8 +19,9 @@ interface FlowSamples {
 interface QueueSamples {
   bytes: number[];
   peak: number[];
-  /** Cumulative. */
+  /** Cumulative, as are CNMs sent. */
   marks: number[];
+  cnms: number[];
 }
 
 /** What the words of records stand for. */
@@ -51,6 +52,8 @@ export class Recorder {
   private readonly switchNames: readonly string[];
   /** Receiving host of each flow. */
   private readonly receivers: ReadonlyMap<string, string>;
+  /** QCN has no alpha, and its feedback comes from switches. */
+  private readonly qcn: boolean;
   private readonly scale: number;
   private readonly begin: number;
   private readonly interval: number;
@@ -66,6 +69,7 @@ export class Recorder {
     this.probed = new Set(scenario.probes.queues.map((q) => `${q.switch}:${q.port}:${q.priority}`));
     this.receivers = new Map(flows.map((flow) => [flow.id, flow.to]));
     this.switchNames = scenario.switches.map((s) => s.name);
+    this.qcn = scenario.congestion.algorithm === "qcn";
     this.scale = scale;
     this.begin = begin;
     this.interval = interval;
@@ -74,7 +78,7 @@ export class Recorder {
   /** Takes `count` records of drainRecords(). */
   take(words: Float64Array, count: number): void {
     for (let i = 0; i < count; i++) {
-      const [time, kind, device, index, a, b, c] = words.subarray(
+      const [time, kind, device, index, a, b, c, d] = words.subarray(
         i * kRecordWords,
         (i + 1) * kRecordWords,
       ) as unknown as number[];
@@ -82,7 +86,7 @@ export class Recorder {
       if (kind === RecordKind.ended) {
         if (a === 1) this.failed = true;
       } else if (kind === RecordKind.queue || kind === RecordKind.pause) {
-        this.takeSwitch(kind, device as number, index as number, at, [a, b, c] as [number, number, number]);
+        this.takeSwitch(kind, device as number, index as number, at, [a, b, c, d] as [number, number, number, number]);
       } else if (kind === RecordKind.transmit || kind === RecordKind.receive) {
         const flow = this.flows.get(this.source.flowAt(device as number, index as number) ?? "");
         if (flow === undefined) continue;
@@ -104,7 +108,7 @@ export class Recorder {
     device: number,
     index: number,
     at: number,
-    [a, b, c]: [number, number, number],
+    [a, b, c, d]: [number, number, number, number],
   ): void {
     const port = this.source.ports[device]?.[Math.floor(index / kPriorities)];
     const name = `${this.switchNames[device]}:${port}:${index % kPriorities}`;
@@ -115,10 +119,11 @@ export class Recorder {
         a,
       );
     } else if (this.probed.has(name)) {
-      const queue = entry(this.queues, name, () => ({ bytes: [], peak: [], marks: [] }));
+      const queue = entry(this.queues, name, () => ({ bytes: [], peak: [], marks: [], cnms: [] }));
       put(queue.bytes, at, a);
       put(queue.peak, at, b);
       put(queue.marks, at, c);
+      put(queue.cnms, at, d);
     }
   }
 
@@ -149,7 +154,7 @@ export class Recorder {
           {
             rate_bps: level(f.rate),
             target_rate_bps: level(f.target),
-            alpha: level(f.alpha),
+            alpha: this.qcn ? null : level(f.alpha),
             goodput_bps: growth(f.bytes, seconds / 8),
           },
         ]),
@@ -160,6 +165,7 @@ export class Recorder {
       pauses: Object.fromEntries([...this.pauses].map(([name, list]) => [name, growth(list)])),
       cnps: this.cnpsByHost(growth),
       marks: Object.fromEntries([...this.queues].map(([name, q]) => [name, growth(q.marks)])),
+      ...(this.qcn && { cnms: Object.fromEntries([...this.queues].map(([name, q]) => [name, growth(q.cnms)])) }),
     };
   }
 

@@ -36,8 +36,11 @@ export interface LiveState {
   flows: readonly LiveFlow[];
   /** The fullest queue worth watching, usually the bottleneck's; left out when there is none. */
   queue?: LiveQueue | undefined;
-  /** Counted since the start. */
+  congestion_control: "dcqcn" | "qcn" | "none";
+  /** Counted since the start; CNMs of QCN, the others of DCQCN. */
   ecn_marked: number;
+  cnm_sent: number;
+  cnm_handled: number;
   cnp_sent: number;
   cnp_handled: number;
   pfc_sent: number;
@@ -51,8 +54,8 @@ export interface LiveFlow {
   rate_bps: number;
   /** RP target rate R_T, bit/s. */
   target_rate_bps: number;
-  /** DCQCN's congestion estimate, 0..1. */
-  alpha: number;
+  /** DCQCN's congestion estimate, 0..1; null: QCN has none. */
+  alpha: number | null;
 }
 
 export interface LiveQueue {
@@ -63,6 +66,8 @@ export interface LiveQueue {
   /** Marking thresholds in bytes, where ECN is on. */
   kmin?: number | undefined;
   kmax?: number | undefined;
+  /** What the congestion point steers to, bytes, where QCN is on. */
+  qeq?: number | undefined;
   /** Recent lengths in bytes, oldest first; the last 60 are drawn. */
   history: readonly number[];
 }

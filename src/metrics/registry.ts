@@ -11,7 +11,9 @@ export interface MetricsSource {
   /** Of a switch. */
   switchState(): { name: string; ports: string[]; state: SwitchState; fdbEntries: number } | undefined;
   /** Of a NIC. */
-  queuePairs(): { device: string; pairs: (QueuePairState & { peer: string })[] } | undefined;
+  queuePairs():
+    | { device: string; pairs: (Omit<QueuePairState, "alpha"> & { peer: string; alpha: number | null })[] }
+    | undefined;
   ports(): PortReading[];
   worker(): { name: string; loopGapNs: number };
   reloads(): { succeeded: number; failed: number };
@@ -147,7 +149,7 @@ export class MetricsRegistry {
       const labels = { device: found?.device ?? "", port: "1", qpn, qp: pair.name };
       this.#gauge("weir_qp_rate_bytes_per_second").set(labels, pair.rate / 8);
       this.#gauge("weir_qp_target_rate_bytes_per_second").set(labels, pair.target_rate / 8);
-      this.#gauge("weir_qp_alpha").set(labels, pair.alpha);
+      if (pair.alpha !== null) this.#gauge("weir_qp_alpha").set(labels, pair.alpha);
       for (const [stage, state] of kStages) {
         const now = pair.limited && pair.stage === state ? 1 : 0;
         this.#gauge("weir_qp_rp_stage").set({ ...labels, stage }, now);

@@ -72,10 +72,10 @@ export interface NativeSimulationFlows {
   reliable: Uint8Array;
   /** Messages posted at a time (reliable only); 1: the next follows the completion of the one before. */
   outstanding: Uint16Array;
-  /** Source address of the flow's own; 0: its NIC's. */
-  source_mac: Float64Array;
-  /** Whose flow it is, where applications are flows of QCN. */
-  application: Uint32Array;
+  /** Source MAC address of what its sender sends, 0: its NIC's; absent: all NICs'. */
+  source_mac?: Float64Array;
+  /** As in NativeQueuePair, of its sender; absent: all 0. */
+  application?: Uint32Array;
 }
 
 /** Of reliable flows; see native/transport/queue_attributes.h. */
@@ -157,11 +157,6 @@ export interface NativeSimulation {
    * is cut into calls does not change it.
    */
   run(until: number, events: number): boolean;
-  /**
-   * Applies changed parameters of a switch at the time reached: same ports, same routes. Queues stay. Throws INVALID_CONFIG when
-   * ports differ.
-   */
-  reconfigureSwitch(index: number, config: NativeSimulationSwitch): void;
   progress(): SimulationProgress;
   counters(): SimulationCounters;
   /**

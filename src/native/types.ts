@@ -42,7 +42,7 @@ export interface NativePort {
   arp_address?: number;
   /** Partial checksums and super-frames of the kernel pass (PACKET_VNET_HDR); needs super_frames. */
   offloads?: boolean;
-  /** The host's own stack uses the interface too: only RoCEv2, ARP and MAC control frames are received. */
+  /** The host's own stack uses the interface too: only RoCEv2, ARP, MAC control frames and CNMs are received. */
   roce_only?: boolean;
   /** Path of a pcap file. */
   capture?: string;
@@ -57,8 +57,6 @@ export interface NativeSwitchPort extends NativePort {
   cn?: { defence: number[]; alternate: number[] };
   mtu: number;
   mac: number;
-  /** By priority: 0 disabled, 1 interior, 2 interior-ready, 3 edge; and what an edge makes of a CNPV. */
-  cn?: { defence: number[]; alternate: number[] };
 }
 
 export interface NativePriorityMap {
@@ -112,19 +110,6 @@ export interface NativeSwitch {
   };
   scheduler: NativeScheduler;
   priority_map: NativePriorityMap;
-  /** Congestion points of QCN; absent: none. */
-  cn?: {
-    /** Bit mask of CNPVs. */
-    priorities: number;
-    cnm_priority: number;
-    min_header_octets: number;
-    /** Bytes. */
-    queue_set_point: number;
-    /** log2 of w. */
-    weight: number;
-    /** Bytes. */
-    sample_base: number;
-  };
   learning: boolean;
   ageing: number;
   /** Of marking, and of the choice among next hops. */
@@ -138,27 +123,30 @@ export interface NativeSwitch {
 /** What the reaction point runs on; the same fields as a resolved profile, in wall units. */
 export type NativeReactionPoint = Omit<CongestionParameters, "min_time_between_cnps">;
 
-/** Reaction points of QCN, in wall units. */
+/** What reaction points of QCN run on, in wall units, and which there are; see native/endpoint/nic_parameters.h. */
 export interface NativeQcn {
   variant: "qcn" | "timer" | "aimd";
   rpg_time_reset: number;
   rpg_byte_reset: number;
   rpg_threshold: number;
   hyper_threshold: number;
+  /** Absent: `increases`. */
+  hyper_scale?: "increases" | "cycles";
   rpg_ai_rate: number;
   rpg_hai_rate: number;
+  /** 0: line rate. */
   rpg_max_rate: number;
   rpg_min_rate: number;
   gd: number;
   rpg_min_dec_fac: number;
-  /** Bit mask of CNPVs. */
+  /** Bit mask of priorities of congestion notification. */
   priorities: number;
   flows: "qp" | "application" | "destination-mac" | "five-tuple";
-  /** Of each CNPV at most. */
+  /** Most of a priority. */
   reaction_points: number;
   cn_tag: boolean;
   limiter: "pacer" | "token-bucket";
-  /** ns between two fillings of the bucket. */
+  /** Between two additions of tokens, ns. */
   token_tick: number;
   seed: number;
   component: number;
@@ -196,9 +184,9 @@ export interface NativeQueuePair {
   rate_cap: number;
   remote_address: number;
   remote_key: number;
-  /** Source address of its own; absent: the NIC's. */
+  /** Its own, instead of the path's; the NIC receives what is sent to it. */
   source_mac?: number;
-  /** Whose queue pair it is, where applications are flows; absent: 0. */
+  /** With `flows: "application"`, queue pairs of one number are one flow; absent: 0. */
   application?: number;
 }
 
@@ -210,8 +198,9 @@ export interface NativeNic {
   mac: number;
   first_qpn: number;
   congestion_control: "none" | "dcqcn" | "qcn";
-  /** Of DCQCN. */
+  /** With dcqcn. */
   reaction_point?: NativeReactionPoint;
+  /** With qcn. */
   qcn?: NativeQcn;
   cnp_interval: number;
   cnp_dscp: number;

@@ -40,8 +40,9 @@ export interface Chart {
   figures: { label: string; summary: Summary }[];
 }
 
-/** Where a queue marks and pauses, bytes. */
+/** Where a queue marks and pauses, and what its congestion point steers to, bytes. */
 export interface QueueThresholds {
+  qeq?: number | undefined;
   kmin?: number | undefined;
   kmax?: number | undefined;
   xoff?: number | undefined;
@@ -116,16 +117,25 @@ export function buildCharts(input: ChartInput): Chart[] {
       stepped: true,
       lines: named("", series.pauses),
     }),
-    overTime(input, {
-      id: "marks",
-      title: "ECN marks and CNPs",
-      note: "Per sampling interval.",
-      y_label: "packets",
-      stepped: true,
-      lines: [...named("marked at", series.marks), ...named("CNPs sent by", seriesExtras(series).cnps)],
-    }),
+    feedbackChart(input),
   ];
   return charts.filter((chart) => chart.lines.length > 0 && chart.x.length > 1);
+}
+
+function feedbackChart(input: ChartInput): Chart {
+  const { series } = input;
+  return overTime(input, {
+    id: "marks",
+    title: input.result.congestion_control === "qcn" ? "CNMs" : "ECN marks and CNPs",
+    note: "Per sampling interval.",
+    y_label: "packets",
+    stepped: true,
+    lines: [
+      ...named("marked at", series.marks),
+      ...named("CNPs sent by", seriesExtras(series).cnps),
+      ...named("CNMs sent at", series.cnms),
+    ],
+  });
 }
 
 function queueChart(input: ChartInput): Chart {
@@ -139,6 +149,7 @@ function queueChart(input: ChartInput): Chart {
     wide: true,
     lines: queues.map(([label, queue]) => ({ label, values: inKilobytes(queue.max_bytes ?? queue.bytes ?? []) })),
     thresholds: [
+      ...sameThreshold("Q_eq", found, "qeq"),
       ...sameThreshold("Kmin", found, "kmin"),
       ...sameThreshold("Kmax", found, "kmax"),
       ...sameThreshold("PFC xoff", found, "xoff"),

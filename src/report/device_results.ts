@@ -1,11 +1,12 @@
 /** From counters to the parts of a result that a run has on the wire and in virtual time. */
+import { type Congestion, profileText } from "../config/congestion-section.js";
 import type { Flow, Scenario } from "../config/types.js";
 import type { CounterView } from "../native/counters.js";
 import type { Distribution } from "../native/types.js";
 import { kEthernetOverhead, kHeaderBytes } from "../wire/frame_size.js";
 import type { FlowResult, NicResult, Result, SwitchResult } from "./result.js";
 
-/** Every frame of the run, MAC control and what congestion points made included: sent + duplicated = received + dropped + impaired + missing. */
+/** Every frame of the run, MAC control and CNMs included: sent + duplicated = received + dropped + impaired + missing. */
 export interface FrameAccount {
   sent: number;
   received: number;
@@ -42,7 +43,10 @@ export function accountFrames(
 }
 
 /** What a result says of its scenario. */
-export function runFacts(scenario: Scenario): Pick<Result, "seed" | "duration_s" | "warmup_s" | "profile"> & {
+export function runFacts(scenario: Scenario): Pick<
+  Result,
+  "seed" | "duration_s" | "warmup_s" | "profile" | "congestion_control"
+> & {
   path_mtu: number | number[];
   payload_share: number;
 } {
@@ -52,16 +56,18 @@ export function runFacts(scenario: Scenario): Pick<Result, "seed" | "duration_s"
     seed: scenario.seed,
     duration_s: scenario.duration / 1e9,
     warmup_s: scenario.warmup / 1e9,
-    profile: scenario.congestion.algorithm === "none" ? "none" : scenario.congestion.profile,
+    profile: profileText(scenario.congestion),
+    congestion_control: scenario.congestion.algorithm,
     path_mtu: pathMtus.length === 1 && first !== undefined ? first : pathMtus,
     // What headers, FCS, preamble and gap leave of a link's rate for payload, in packets of the path MTU.
     payload_share: Math.min(...pathMtus.map((mtu) => mtu / (mtu + kHeaderBytes + kEthernetOverhead))),
   };
 }
 
-/** `delivered` in `seconds`; no time gives no rate. */
+/** `delivered` in `seconds`; no time gives no rate. A queue pair counts feedback of either algorithm as one. */
 export function flowResult(
   flow: Flow,
+  algorithm: Congestion["algorithm"],
   counters: { sender: Sums; receiver: Sums },
   delivered: { bytes: number; wireBytes: number },
   seconds: number,
@@ -78,14 +84,19 @@ export function flowResult(
     lost: receiver.sum("lost"),
     ecn_marked: receiver.sum("ecn_marked"),
     cnp_sent: receiver.sum("cnp_sent"),
-    cnp_handled: sender.sum("cnp_handled"),
+    cnp_handled: algorithm === "qcn" ? 0 : sender.sum("cnp_handled"),
+    ...(algorithm === "qcn" && { cnm_handled: sender.sum("cnp_handled") }),
   };
 }
 
-/** `queues`: those of this switch; `port` is the peer's name. */
+/**
+ * `queues`: those of this switch; `port` is the peer's name.
+ * @param ports Counters of each port by the peer's name, of a switch that has congestion points.
+ */
 export function switchResult(
   counters: CounterView,
   queues: readonly (Distribution & { port: string; priority: number })[],
+  ports?: Iterable<readonly [peer: string, counters: CounterView]>,
 ): SwitchResult {
   const lengths: SwitchResult["queues"] = {};
   const distributions: Record<string, Record<string, [number, number][]>> = {};
@@ -99,16 +110,52 @@ export function switchResult(
     pfc_sent: counters.byPriority("pfc_tx_packets"),
     pfc_received: counters.byPriority("pfc_rx_packets"),
     pauses: counters.byPriority("pfc_tx_transitions"),
+    ...(ports && { cnm_sent: counters.sum("cn_cp_transmitted_cnms"), congestion_points: congestionPoints(ports) }),
     queues: lengths,
     queue_cdf: distributions,
   };
 }
 
-export function nicResult(counters: CounterView): NicResult {
+function congestionPoints(
+  ports: Iterable<readonly [peer: string, counters: CounterView]>,
+): NonNullable<SwitchResult["congestion_points"]> {
+  const found: NonNullable<SwitchResult["congestion_points"]> = {};
+  for (const [peer, counters] of ports) {
+    const [frames, cnms, discarded] = ["transmitted_frames", "transmitted_cnms", "discarded_frames"].map((name) =>
+      counters.byPriority(`cn_cp_${name}`),
+    );
+    for (const [priority, count] of Object.entries(frames ?? {})) {
+      const own = { frames: count, cnms: cnms?.[priority] ?? 0, discarded: discarded?.[priority] ?? 0 };
+      found[peer] = { ...found[peer], [priority]: own };
+    }
+  }
+  return found;
+}
+
+/** Feedback frames per second of a run of `seconds`. */
+export function feedbackPerSecond(
+  algorithm: Congestion["algorithm"],
+  switches: Sums,
+  nics: Sums,
+  seconds: number,
+): number | undefined {
+  if (algorithm === "none" || seconds <= 0) return undefined;
+  return (algorithm === "qcn" ? switches.sum("cn_cp_transmitted_cnms") : nics.sum("np_cnp_sent")) / seconds;
+}
+
+export function nicResult(counters: CounterView, algorithm: Congestion["algorithm"]): NicResult {
+  const { handled: _, ...refused } = counters.group("rp_cnm_");
+  const limited = Object.entries(counters.byPriority("rp_port_pri_centiseconds"));
   return {
     np_cnp_sent: counters.sum("np_cnp_sent"),
     rp_cnp_handled: counters.sum("rp_cnp_handled"),
     pfc_received: counters.byPriority("rx_prio_pause"),
     pfc_sent: counters.byPriority("tx_prio_pause"),
+    ...(algorithm === "qcn" && {
+      rp_cnm_handled: counters.sum("rp_cnm_handled"),
+      rp_cnm_refused: refused,
+      rp_created: counters.byPriority("rp_port_pri_created_rps"),
+      rp_limited_s: Object.fromEntries(limited.map(([priority, time]) => [priority, time / 100])),
+    }),
   };
 }

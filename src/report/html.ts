@@ -138,14 +138,15 @@ function banner(result: Result): string {
 }
 
 function tiles(result: Result): string {
-  const marked = Object.values(result.switches).reduce((sum, one) => sum + one.ecn_marked, 0);
+  const sumOf = (count: (one: Result["switches"][string]) => number) =>
+    Object.values(result.switches).reduce((sum, one) => sum + count(one), 0);
+  const told: [string, string] =
+    result.congestion_control === "qcn"
+      ? ["CNMs", String(sumOf((one) => one.cnm_sent ?? 0))]
+      : ["ECN marks", String(sumOf((one) => one.ecn_marked))];
   const pauses = sumCounts(Object.values(result.switches).map((one) => one.pfc_sent));
   const drops = sumCounts(Object.values(result.switches).map((one) => one.drops));
-  const counts: [string, string][] = [
-    ["ECN marks", String(marked)],
-    ["PFC pauses", String(pauses)],
-    ["switch drops", String(drops)],
-  ];
+  const counts: [string, string][] = [told, ["PFC pauses", String(pauses)], ["switch drops", String(drops)]];
   const items = [...totals(result), ...counts].map(
     ([name, value]) => `<div><dt>${escapeHtml(name)}</dt><dd>${escapeHtml(value)}</dd></div>`,
   );

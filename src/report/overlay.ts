@@ -53,7 +53,14 @@ export interface Comparison {
   queues: ComparedQueue[];
   totals: { goodput_bps: Compared; jain: Compared };
   /** Of the whole network and the whole run. */
-  counts: { ecn_marked: Compared; cnp_sent: Compared; pfc_sent: Compared; drops: Compared; lost: Compared };
+  counts: {
+    ecn_marked: Compared;
+    cnp_sent: Compared;
+    cnm_sent: Compared;
+    pfc_sent: Compared;
+    drops: Compared;
+    lost: Compared;
+  };
   /** Flows and queues that some runs lack. */
   not_compared: { kind: "flow" | "queue"; name: string; only_in: string[] }[];
 }
@@ -82,6 +89,7 @@ export function compareRuns(runs: readonly NamedRun[]): Comparison {
     counts: {
       ecn_marked: over(({ switches }) => sum(Object.values(switches).map((one) => one.ecn_marked))),
       cnp_sent: over(({ nics }) => sum(Object.values(nics).map((nic) => nic.np_cnp_sent))),
+      cnm_sent: over(({ switches }) => sum(Object.values(switches).map((one) => one.cnm_sent ?? 0))),
       pfc_sent: over(({ switches }) => sumAll(Object.values(switches).map((one) => one.pfc_sent))),
       drops: over(({ switches }) => sumAll(Object.values(switches).map((one) => one.drops))),
       lost: over((result) => sum(result.flows.map((flow) => flow.lost))),

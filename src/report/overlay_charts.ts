@@ -124,7 +124,11 @@ function queueCharts(queue: string, position: number, axis: readonly number[], r
     note: "Largest length in each sampling interval where known, otherwise the length at its end.",
     y_label: "KB",
     lines,
-    thresholds: [...sameThreshold("Kmin", thresholds, "kmin"), ...sameThreshold("Kmax", thresholds, "kmax")],
+    thresholds: [
+      ...sameThreshold("Q_eq", thresholds, "qeq"),
+      ...sameThreshold("Kmin", thresholds, "kmin"),
+      ...sameThreshold("Kmax", thresholds, "kmax"),
+    ],
   });
   const distribution = cdfChart(
     runs.map(({ run, number }) => ({ label: run.label, color: number, run: number, ...queueCdf(run, queue) })),

@@ -2,7 +2,7 @@
 import type { Compared, Comparison } from "./overlay.js";
 
 /** What a limit may be set on; the unit of the values does not matter. */
-export const kLimited = ["goodput", "total", "jain", "mean", "p50", "p95", "marks", "cnps", "pfc"] as const;
+export const kLimited = ["goodput", "total", "jain", "mean", "p50", "p95", "marks", "cnps", "cnms", "pfc"] as const;
 export type Limited = (typeof kLimited)[number];
 
 /** Largest difference allowed to the first run, a fraction of 0 to 1. */
@@ -56,6 +56,8 @@ function figuresOf({ flows, queues, totals, counts }: Comparison, figure: Limite
       return [["all switches", counts.ecn_marked]];
     case "cnps":
       return [["all NICs", counts.cnp_sent]];
+    case "cnms":
+      return [["all switches", counts.cnm_sent]];
     case "pfc":
       return [["all switches", counts.pfc_sent]];
     default: {

@@ -42,7 +42,16 @@ export function renderComparison(
  */
 export function comparisonGrids(comparison: Comparison, most: ShownRows): Grid[] {
   const { flows, queues, totals, counts, runs } = comparison;
-  const { ecn_marked, cnp_sent, pfc_sent, drops, lost } = counts;
+  const { ecn_marked, cnp_sent, cnm_sent, pfc_sent, drops, lost } = counts;
+  // Where no run has QCN, or all have, a line of zeros would say nothing.
+  const some = ({ values }: Compared) => values.some((value) => value > 0);
+  const told: [string, Compared][] = [
+    ["ECN marked", ecn_marked],
+    ["CNPs sent", cnp_sent],
+  ];
+  const feedback = some(cnm_sent)
+    ? [...told.filter(([, figure]) => some(figure)), ["CNMs sent", cnm_sent] as [string, Compared]]
+    : told;
   const labels = runs.map(({ label }) => printable(label));
   const head = labels.flatMap((label, i) => (i === 0 ? [label] : [label, "diff"]));
   const row = ({ values, difference }: Compared, text: (value: number) => string) =>
@@ -76,8 +85,7 @@ export function comparisonGrids(comparison: Comparison, most: ShownRows): Grid[]
     rows: [
       ["total goodput Gb/s", ...row(totals.goodput_bps, gbps)],
       ["Jain's index", ...row(totals.jain, (value) => value.toFixed(4))],
-      ["ECN marked", ...row(ecn_marked, String)],
-      ["CNPs sent", ...row(cnp_sent, String)],
+      ...feedback.map(([name, figure]) => [name, ...row(figure, String)]),
       ["PFC frames sent", ...row(pfc_sent, String)],
       ["packets lost", ...row(lost, String)],
       ["switch drops", ...row(drops, String)],

@@ -28,7 +28,16 @@ export const flowResultSchema = open({
   packets: count.meta({ description: "Data packets sent, retransmissions included." }),
   lost: count.meta({ description: "Data packets that did not arrive." }),
   cnp_handled: count.meta({ description: "CNPs that reached the sender's reaction point." }),
+  cnm_handled: count.optional().meta({
+    description: "CNMs that cut the rate of the sender's reaction point, which several queue pairs may share. Of QCN.",
+  }),
 }).meta({ description: "One queue pair's traffic." });
+
+export const congestionPointSchema = open({
+  frames: count.meta({ description: "Data frames that joined the queue, as cnCpTransmittedFrames." }),
+  cnms: count.meta({ description: "CNMs sent to their sources, as cnCpTransmittedCnms." }),
+  discarded: count.meta({ description: "Data frames dropped for want of room, as cnCpDiscardedFrames." }),
+}).meta({ description: "One egress queue's congestion point." });
 
 export const switchResultSchema = open({
   drops: z.record(z.string(), count).meta({ description: "Frames dropped, by reason." }),
@@ -39,6 +48,11 @@ export const switchResultSchema = open({
   pfc_received: perPriority.optional().meta({
     description: "PFC frames received that name the priority, as ethtool's rx_prio<p>_pause.",
   }),
+  cnm_sent: count.optional().meta({ description: "CNMs sent by all congestion points. Of QCN." }),
+  congestion_points: z
+    .record(z.string(), z.record(z.string().regex(/^[0-7]$/), congestionPointSchema))
+    .optional()
+    .meta({ description: "Those that saw any frame: name of the device at the port -> priority. Of QCN." }),
   queues: z
     .record(z.string(), z.record(z.string().regex(/^[0-7]$/), queueSchema))
     .meta({ description: "Egress queues: name of the device at the port -> priority -> length." }),
@@ -47,6 +61,20 @@ export const switchResultSchema = open({
 export const nicResultSchema = open({
   np_cnp_sent: count.meta({ description: "CNPs sent by the notification point." }),
   rp_cnp_handled: count.meta({ description: "CNPs handled by the reaction point." }),
+  rp_cnm_handled: count.optional().meta({ description: "CNMs that cut the rate of a reaction point. Of QCN." }),
+  rp_cnm_refused: z
+    .record(z.string(), count)
+    .optional()
+    .meta({ description: "CNMs that changed no rate, by reason. Of QCN." }),
+  rp_created: perPriority.optional().meta({
+    description: "Times that a CNM made a reaction point begin to limit its flow, as rpPortPriCreatedRps. Of QCN.",
+  }),
+  rp_limited_s: z
+    .record(z.string().regex(/^[0-7]$/), amount)
+    .optional()
+    .meta({
+      description: "Time that reaction points limited their flows, summed up, s, as rpPortPriCentiseconds. Of QCN.",
+    }),
   pfc_received: perPriority.meta({
     description: "PFC frames received that name the priority, as ethtool's rx_prio<p>_pause.",
   }),
@@ -130,14 +158,22 @@ export const seriesSchema = open({
   flows: z
     .record(
       z.string(),
-      open({ rate_bps: samples, target_rate_bps: samples, alpha: samples, goodput_bps: samples }).partial(),
+      open({
+        rate_bps: samples,
+        target_rate_bps: samples,
+        alpha: samples.nullable(),
+        goodput_bps: samples,
+      }).partial(),
     )
-    .meta({ description: "By flow id: R_C, R_T, alpha, and the goodput of the interval." }),
+    .meta({
+      description: "By flow id: R_C, R_T, alpha (null under QCN, which has none), and the goodput of the interval.",
+    }),
   queues: z
     .record(z.string(), open({ bytes: samples, max_bytes: samples }).partial())
     .meta({ description: 'By "switch:peer:priority": length, and highest length in the interval.' }),
   pauses: samplesByName.optional().meta({ description: 'By "switch:peer:priority": PFC pauses sent in the interval.' }),
   cnps: samplesByName.optional().meta({ description: "By receiving host: CNPs sent in the interval." }),
+  cnms: samplesByName.optional().meta({ description: 'By "switch:peer:priority": CNMs sent in the interval. Of QCN.' }),
   marks: samplesByName.optional().meta({ description: 'By "switch:peer:priority": packets marked in the interval.' }),
 });
 
@@ -152,12 +188,19 @@ export const resultSchema = open({
   until_s: amount.optional().meta({ description: "Where the run ended, if it was cut short of the duration, s." }),
   warmup_s: amount.optional().meta({ description: "Part of it left out of the figures, s." }),
   profile: z.string().optional().meta({ description: "Congestion profile that was used." }),
+  congestion_control: z
+    .enum(["dcqcn", "qcn", "none"])
+    .optional()
+    .meta({ description: "Congestion control of the hosts." }),
   fidelity: fidelitySchema.meta({ description: "Can the result be believed?" }),
   flows: z.array(flowResultSchema).meta({ description: "In the order of the scenario." }),
   flows_omitted: count.optional().meta({ description: "Further flows that have no entry in `flows`." }),
   totals: open({
     goodput_bps: amount.meta({ description: "Sum over the flows, bit/s." }),
     jain: z.number().min(0).max(1).meta({ description: "Jain's fairness index of the goodputs; 1 is equal." }),
+    feedback_per_s: amount.optional().meta({
+      description: "Feedback frames sent to senders in each second of the run: CNMs under QCN, CNPs under DCQCN.",
+    }),
   }).meta({ description: "All flows together." }),
   groups: z
     .record(z.string(), groupResultSchema)

@@ -67,13 +67,19 @@ export function renderSavedRun(resultFile: string): string {
   return page(result, series, source, statSync(resultFile).mtime);
 }
 
-/** Kmin and Kmax of every queue that marks, by queue name. */
+/** Kmin and Kmax of every queue that marks, Q_eq of every congestion point, by queue name. */
 export function queueThresholds(scenario: Scenario, queues: readonly string[]): Record<string, QueueThresholds> {
   const found: Record<string, QueueThresholds> = {};
   for (const name of queues) {
     const [device, , priority] = name.split(":");
-    const ecn = scenario.switches.find((one) => one.name === device)?.ecn;
-    if (ecn?.enabled && ecn.priorities.includes(Number(priority))) found[name] = { kmin: ecn.kmin, kmax: ecn.kmax };
+    const own = scenario.switches.find((one) => one.name === device);
+    const on = (section: { enabled: boolean; priorities: number[] } | undefined) =>
+      section?.enabled === true && section.priorities.includes(Number(priority));
+    const thresholds = {
+      ...(on(own?.ecn) && { kmin: own?.ecn.kmin, kmax: own?.ecn.kmax }),
+      ...(on(own?.qcn) && { qeq: own?.qcn.cpQSp }),
+    };
+    if (Object.keys(thresholds).length > 0) found[name] = thresholds;
   }
   return found;
 }

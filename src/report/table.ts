@@ -50,15 +50,22 @@ export function headline(result: Result): string {
   );
 }
 
-/** Totals as name and value: goodput, Jain's index, and the share of what the headers leave where that is known. */
+/** What senders are told of congestion by. */
+export function feedbackName({ congestion_control }: Pick<Result, "congestion_control">): "CNMs" | "CNPs" {
+  return congestion_control === "qcn" ? "CNMs" : "CNPs";
+}
+
+/** Totals as name and value: goodput, Jain's index, the share of what the headers leave where that is known, and feedback. */
 export function totals(result: Result): [string, string][] {
-  const { goodput_bps, jain } = result.totals;
+  const { goodput_bps, jain, feedback_per_s } = result.totals;
   const { goodput_limit_bps } = resultExtras(result).totals;
   const share: [string, string][] =
     goodput_limit_bps === undefined || goodput_limit_bps <= 0
       ? []
       : [["of what the headers leave", percent(goodput_bps / goodput_limit_bps)]];
-  return [["total goodput Gb/s", gbps(goodput_bps)], ["Jain's index", jain.toFixed(4)], ...share];
+  const feedback: [string, string][] =
+    feedback_per_s === undefined ? [] : [[`${feedbackName(result)}/s`, fixed(feedback_per_s)]];
+  return [["total goodput Gb/s", gbps(goodput_bps)], ["Jain's index", jain.toFixed(4)], ...share, ...feedback];
 }
 
 /** A table with more than `most` rows shows `shown` of them. */
@@ -74,7 +81,13 @@ const kTerminalRows: RowLimit = { most: 40, shown: 10 };
  * tell, and the title says so.
  */
 export function grids(result: Result, { most, shown }: RowLimit): Grid[] {
-  const others = [queueGrid(result), switchGrid(result), nicGrid(result), linkGrid(result)];
+  const others = [
+    queueGrid(result),
+    congestionPointGrid(result),
+    switchGrid(result),
+    nicGrid(result),
+    linkGrid(result),
+  ];
   return [
     shorten(flowGrid(result), most, { shown, omitted: result.flows_omitted }),
     groupGrid(result),
@@ -117,12 +130,13 @@ export function fidelityLines({ fidelity, clock }: Result): string[] {
   ];
 }
 
-function flowGrid({ flows }: Result): RankedGrid {
+function flowGrid(result: Result): RankedGrid {
+  const { flows } = result;
   return {
     title: "Flows",
     ranks: flows.map(() => 0),
     ranked: "the first",
-    head: ["flow", "from -> to", "prio", "goodput Gb/s", "wire Gb/s", "packets", "lost", "CNPs"],
+    head: ["flow", "from -> to", "prio", "goodput Gb/s", "wire Gb/s", "packets", "lost", feedbackName(result)],
     names: 2,
     rows: flows.map((flow) => [
       printable(flow.id),
@@ -132,7 +146,7 @@ function flowGrid({ flows }: Result): RankedGrid {
       gbps(flow.wire_bps),
       String(flow.packets),
       String(flow.lost),
-      String(flow.cnp_handled),
+      String(flow.cnm_handled ?? flow.cnp_handled),
     ]),
   };
 }
@@ -203,24 +217,78 @@ function queueGrid({ switches }: Result): RankedGrid {
   };
 }
 
-function switchGrid({ switches }: Result): RankedGrid {
-  const rows = Object.entries(switches).map(([name, { ecn_marked, pfc_sent, drops }]) => [
-    printable(name),
-    String(ecn_marked),
-    byKey(pfc_sent),
-    byKey(drops),
-  ]);
+/** Of QCN: what each congestion point saw and said. */
+function congestionPointGrid({ switches }: Result): RankedGrid {
+  const points = Object.entries(switches).flatMap(([name, { congestion_points = {} }]) =>
+    Object.entries(congestion_points).flatMap(([port, priorities]) =>
+      Object.entries(priorities).map(([priority, point]) => ({ name, port, priority, point })),
+    ),
+  );
   return {
-    title: "Switches",
-    head: ["switch", "ECN marked", "PFC sent prio:n", "drops"],
-    names: 1,
-    rows,
-    ranks: Object.values(switches).map(({ ecn_marked, pfc_sent, drops }) => ecn_marked + sum(pfc_sent) + sum(drops)),
-    ranked: "most marks, PFC and drops",
+    title: "Congestion points",
+    head: ["switch", "port to", "prio", "frames", "CNMs", "frames per CNM", "discarded"],
+    names: 2,
+    rows: points.map(({ name, port, priority, point: { frames, cnms, discarded } }) => [
+      printable(name),
+      printable(port),
+      priority,
+      String(frames),
+      String(cnms),
+      cnms === 0 ? "-" : fixed(frames / cnms),
+      String(discarded),
+    ]),
+    ranks: points.map(({ point }) => point.cnms),
+    ranked: "most CNMs",
   };
 }
 
-function nicGrid({ nics }: Result): RankedGrid {
+function switchGrid({ switches, congestion_control }: Result): RankedGrid {
+  const qcn = congestion_control === "qcn";
+  const toldBy = (one: Result["switches"][string]) => (qcn ? (one.cnm_sent ?? 0) : one.ecn_marked);
+  return {
+    title: "Switches",
+    head: ["switch", qcn ? "CNM sent" : "ECN marked", "PFC sent prio:n", "drops"],
+    names: 1,
+    rows: Object.entries(switches).map(([name, one]) => [
+      printable(name),
+      String(toldBy(one)),
+      byKey(one.pfc_sent),
+      byKey(one.drops),
+    ]),
+    ranks: Object.values(switches).map((one) => toldBy(one) + sum(one.pfc_sent) + sum(one.drops)),
+    ranked: `most ${qcn ? "CNMs" : "marks"}, PFC and drops`,
+  };
+}
+
+function nicGrid(result: Result): RankedGrid {
+  return result.congestion_control === "qcn" ? qcnNicGrid(result) : dcqcnNicGrid(result);
+}
+
+function qcnNicGrid({ nics }: Result): RankedGrid {
+  const all = Object.entries(nics).map(([name, nic]) => ({
+    name,
+    handled: nic.rp_cnm_handled ?? 0,
+    refused: nic.rp_cnm_refused ?? {},
+    limited: nic.rp_limited_s ?? {},
+    paused: nic.pfc_received,
+  }));
+  return {
+    title: "NICs",
+    head: ["NIC", "CNM handled", "refused", "limited s prio:t", "PFC received prio:n"],
+    names: 1,
+    rows: all.map(({ name, handled, refused, limited, paused }) => [
+      printable(name),
+      String(handled),
+      byKey(refused),
+      byKey(limited, fixed),
+      byKey(paused),
+    ]),
+    ranks: all.map(({ handled, refused, paused }) => handled + sum(refused) + sum(paused)),
+    ranked: "most CNMs and PFC",
+  };
+}
+
+function dcqcnNicGrid({ nics }: Result): RankedGrid {
   const rows = Object.entries(nics).map(([name, { np_cnp_sent, rp_cnp_handled, pfc_received }]) => [
     printable(name),
     String(np_cnp_sent),

@@ -3,7 +3,14 @@
 import type { Flow, Scenario } from "../config/types.js";
 import { formatTime } from "../config/units.js";
 import type { Distribution } from "../native/types.js";
-import { accountFrames, flowResult, nicResult, runFacts, switchResult } from "../report/device_results.js";
+import {
+  accountFrames,
+  feedbackPerSecond,
+  flowResult,
+  nicResult,
+  runFacts,
+  switchResult,
+} from "../report/device_results.js";
 import { goodputLimit } from "../report/limits.js";
 import type { FlowResult, LinkResult, Result } from "../report/result.js";
 import { jainIndex } from "../report/statistics.js";
@@ -37,6 +44,9 @@ export interface SimulationEvidence {
 export function composeResult(evidence: SimulationEvidence): Result {
   const { scenario, counters, now, until } = evidence;
   const facts = runFacts(scenario);
+  const { algorithm } = scenario.congestion;
+  const ran = Math.min(now, scenario.duration) / 1e9;
+  const feedback = feedbackPerSecond(algorithm, counters.allSwitches(), counters.allNics(), ran);
   const limit = goodputLimit(scenario, facts.payload_share);
   const goodputs = scenario.flows.map((_, i) => delivered(evidence, i).goodput);
   const frames = frameAccount(evidence);
@@ -63,13 +73,14 @@ export function composeResult(evidence: SimulationEvidence): Result {
     totals: {
       goodput_bps: totalGoodput(evidence, goodputs),
       jain: jainIndex(goodputs),
+      ...(feedback !== undefined && { feedback_per_s: feedback }),
       ...(limit !== undefined && { goodput_limit_bps: limit }),
     },
     groups: groupResults(scenario, goodputs, evidence.completions.table),
     ...(fct !== undefined && { fct }),
     frames,
     switches: Object.fromEntries(scenario.switches.map(({ name }, i) => [name, resultOfSwitch(evidence, name, i)])),
-    nics: Object.fromEntries(scenario.hosts.map(({ name }, i) => [name, nicResult(counters.nicAt(i))])),
+    nics: Object.fromEntries(scenario.hosts.map(({ name }, i) => [name, nicResult(counters.nicAt(i), algorithm)])),
     links: linkResults(evidence),
     ...(scenario.transport.type === "rc" && { transport: counters.allTransports().group("") }),
   };
@@ -127,10 +138,10 @@ function resultOf(evidence: SimulationEvidence, flow: Flow, number: number): Flo
   const { counters } = evidence;
   const { bytes, wireBytes, seconds } = delivered(evidence, number);
   const ends = { sender: counters.senderOf(number), receiver: counters.receiverOf(number) };
-  return flowResult(flow, ends, { bytes, wireBytes }, seconds);
+  return flowResult(flow, evidence.scenario.congestion.algorithm, ends, { bytes, wireBytes }, seconds);
 }
 
-function resultOfSwitch({ scenario, counters, queues }: SimulationEvidence, name: string, index: number) {
+function resultOfSwitch({ scenario, fabric, counters, queues }: SimulationEvidence, name: string, index: number) {
   const own = scenario.probes.queues.flatMap((probe, i) => {
     const distribution = queues[i];
     // Queues in which nothing has ever waited are left out.
@@ -138,7 +149,11 @@ function resultOfSwitch({ scenario, counters, queues }: SimulationEvidence, name
       ? [{ ...distribution, port: probe.port, priority: probe.priority }]
       : [];
   });
-  const { queue_cdf, ...result } = switchResult(counters.switchAt(index), own);
+  const ports = (fabric.ports[index] ?? []).map(
+    ({ peer }, port) => [fabric.nameOf(peer), counters.portAt(index, port)] as const,
+  );
+  const points = scenario.switches[index]?.qcn.enabled ? ports : undefined;
+  const { queue_cdf, ...result } = switchResult(counters.switchAt(index), own, points);
   return queues.length <= kDistributions ? { ...result, queue_cdf } : result;
 }
 

@@ -21,7 +21,7 @@ interface SeriesTable {
 const kRowsAtOnce = 10_000;
 
 /**
- * Writes flows, queues, pauses, cnps and marks, each as `<kind>.csv` or `<kind>.arrow` (Arrow IPC file format), into
+ * Writes flows, queues, pauses, cnps, cnms and marks, each as `<kind>.csv` or `<kind>.arrow` (Arrow IPC file format), into
  * `directory` (created when missing). Kinds without any entry have no file. Units as in the series, and
  * the same bytes for the same series. Returns the paths written.
  */
@@ -45,7 +45,7 @@ function csvField(field: string | number): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-function tablesOf({ flows, queues, pauses, cnps, marks }: Series): SeriesTable[] {
+function tablesOf({ flows, queues, pauses, cnps, cnms, marks }: Series): SeriesTable[] {
   const counts = (
     name: string,
     key: string,
@@ -63,7 +63,7 @@ function tablesOf({ flows, queues, pauses, cnps, marks }: Series): SeriesTable[]
       columns: ["rate_bps", "target_rate_bps", "alpha", "goodput_bps"],
       entries: Object.entries(flows).map(([id, { rate_bps, target_rate_bps, alpha, goodput_bps }]) => [
         id,
-        { rate_bps, target_rate_bps, alpha, goodput_bps },
+        { rate_bps, target_rate_bps, alpha: alpha ?? undefined, goodput_bps },
       ]),
     },
     {
@@ -74,6 +74,7 @@ function tablesOf({ flows, queues, pauses, cnps, marks }: Series): SeriesTable[]
     },
     counts("pauses", "queue", pauses),
     counts("cnps", "host", cnps),
+    counts("cnms", "queue", cnms),
     counts("marks", "queue", marks),
   ];
   return tables.filter(({ entries }) => entries.length > 0);

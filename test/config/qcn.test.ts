@@ -255,6 +255,7 @@ describe("a wrong scenario with QCN", () => {
       ["host={path_mtu: 1024, qcn: {cn_tag: true}}", "topology.link.mtu=1090"],
       "host.path_mtu: 1024 needs an MTU of 1092",
     ],
+    [["switch.qcn.cnm_priority=3"], "switch.qcn.cnm_priority: 3 is a CNPV: congestion would delay CNMs too"],
     [["host.qcn.reaction_points=0"], "host.qcn.reaction_points: 0 is too small\n  hint: must be at least 1"],
     [
       ["changes=[{at: 100ms, switch: sw, port: r, rate: 1Gbps}]"],
@@ -279,7 +280,6 @@ describe("an odd scenario with QCN", () => {
       "switch sw: CNPV 0 is the priority of best effort",
     ],
     [["switch.qcn.cnm_priority=5"], "switch sw: CNMs leave at priority 5, which is not strict"],
-    [["switch.qcn.cnm_priority=3"], "switch sw: CNMs leave at priority 3, which is a CNPV"],
     [["switch.qcn.cpQSp=1MB"], "switch sw: cpQSp 1 MB is not below beta (B - P n t_flight) / (P n (beta + 1))"],
     [
       ["host.qcn.cn_tag=false"],

@@ -23,13 +23,15 @@
  * - 14, where the sum over earlier target rates has TR_(i-1): it has to be TR_(j-i). The lines that follow are right;
  * - 17, whose numerator and denominator are one: it has to be (T_c/R) / (T_s/C) = C/R;
  * - 26, whose exponents C T_t / T_s, 11 C T_t / (2 T_s) and C T_t / (2 T_s) stand as factors beside (1-p) in the copy that
- *   was read. As factors they give 1 - (1-p) for a timer of 2 T_s/C, and negative probabilities beyond. They are exponents;
+ *   was read. As factors they leave p for a denominator at a timer of 2 T_s / C, and less than 0 at a slower one;
  * - 28, where R_p has to be R p.
+ *
+ * That n_j periods have n_j samples is the paper's assumption. With jitter it is half a sample less, counted from the cut.
  */
 import type { QcnModelParameters } from "./parameters.js";
 
-/** From this cycle on 1 - G_d F_b / 2^(j-1) is 1 to the last bit: what is left of the exact sum has a closed form. */
-const kClosedFrom = 64;
+/** From this cycle on R_inc,j is R_AI to the last bit: the rest of the exact sum is a geometric one. */
+const kClosedFrom = 96;
 
 /** 1 - x^n and x^n for x = 1 - p, exact for small p too. */
 function survival(p: number, periods: number): { of: number; against: number } {
@@ -71,18 +73,17 @@ function exactIncreases(parameters: QcnModelParameters, rate: number, p: number,
   const u = survival(p, cycle);
   const v = survival(p, ai_cycle * cycle);
   const g = gd * feedback;
+  const scale = 2 ** rpg_threshold;
   let sum = 0;
   let reached = 1;
-  for (let j = 1; j < kClosedFrom; j++) {
+  let part = 1; // 1 / 2^(j-1)
+  for (let j = 1; j < kClosedFrom; j++, part /= 2) {
     const steps = j - rpg_threshold;
     reached *= steps > 0 ? v.of : u.of;
-    const left = 1 - g * 0.5 ** (j - 1);
-    let increase = (0.5 ** j * g * rate) / left;
-    if (steps > 0) increase += 0.5 * (steps - (steps - 2 + 0.5 ** (steps - 1)) / left) * rpg_ai_rate;
+    const left = 1 - g * part;
+    let increase = (part * g * rate) / (2 * left);
+    if (steps > 0) increase += 0.5 * (steps - (steps - 2 + scale * part) / left) * rpg_ai_rate;
     sum += increase * reached;
   }
-  const steps = kClosedFrom - 1 - rpg_threshold;
-  const halved = (0.5 * v.of) / (1 - 0.5 * v.of);
-  const rest = 0.5 ** (kClosedFrom - 1) * g * rate * halved + rpg_ai_rate * (v.of / v.against - 0.5 ** steps * halved);
-  return sum + reached * rest;
+  return sum + (reached * rpg_ai_rate * v.of) / v.against;
 }
