@@ -41,7 +41,7 @@ inline SwitchParameters switch_parameters(size_t ports) {
 class SwitchHarness {
  public:
   explicit SwitchHarness(const SwitchParameters& parameters, uint32_t packets = 8'192)
-      : pool(packets, 0), device(parameters, pool) {
+      : pool(packets, kHeaderStride), device(parameters, pool) {
     if (parameters.learning) return;
     for (uint16_t i = 0; i < parameters.ports.size(); ++i) {
       REQUIRE(device.forwarding().add_static(kHostMac + i, std::vector<uint16_t>{i}));
