@@ -93,7 +93,9 @@ size_t WirePort::flush(PacketPool& pool) {
     return count;
   }
   const size_t taken = port_->transmit(outgoing_);
-  for (size_t i = 0; i < taken && !port_->keeps_packets(); ++i) pool.free(outgoing_[i].packet);
+  if (!port_->keeps_packets()) {
+    for (size_t i = 0; i < taken; ++i) pool.free(outgoing_[i].packet);
+  }
   outgoing_.erase(outgoing_.begin(), outgoing_.begin() + static_cast<std::ptrdiff_t>(taken));
   return 0;
 }

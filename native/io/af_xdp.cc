@@ -79,11 +79,10 @@ void AfXdpPort::open(int interface_index, bool patient) {
   program.vlan = !options_.roce_only;
   program.roce_only = options_.roce_only;
   program.arp_address = options_.arp_address;
-  program.queues = 1;
   program_ = std::make_unique<XdpProgram>(program);
   metadata_ = program_->metadata_bytes();
   refill();
-  program_->insert(0, socket_);
+  program_->insert(socket_);
   program_->attach();
 }
 

@@ -27,10 +27,6 @@ constexpr uint32_t kFragments = 1u << 5;    // BPF_F_XDP_HAS_FRAGS
 constexpr uint32_t kDeviceBound = 1u << 6;  // BPF_F_XDP_DEV_BOUND_ONLY
 
 constexpr uint16_t kEthertypeArp = 0x0806;
-constexpr uint16_t kEthertypeCongestion = 0x22e7;  // congestion notification message, IEEE 802.1Q
-constexpr uint8_t kProtocolIcmpv6 = 58;
-constexpr uint8_t kSolicitation = 135;  // RFC 4861
-constexpr uint8_t kAdvertisement = 136;
 
 constexpr int32_t big_endian(uint16_t value) { return __builtin_bswap16(value); }
 constexpr int32_t big_endian(uint32_t value) { return static_cast<int32_t>(__builtin_bswap32(value)); }
@@ -44,31 +40,10 @@ void require(BpfCode& code, int32_t bytes, Label otherwise) {
   code.jump_if(r4, above, r3, otherwise);
 }
 
-// r2 is at the ICMPv6 header, behind an IPv6 header without extensions.
-void take_neighbour(BpfCode& code, const std::array<uint8_t, 16>& own, Label take, Label pass) {
-  constexpr int16_t kTarget = 8;                  // in a solicitation
-  constexpr int16_t kDestination = -int16_t{16};  // of the IPv6 header before: advertisements come to who asked
-  const auto compare = [&](int16_t offset) {
-    for (int16_t i = 0; i < 16; i = static_cast<int16_t>(i + 4)) {
-      code.load(word, r5, r2, static_cast<int16_t>(offset + i));
-      code.jump_if(r5, not_equal, big_endian(load_be32(&own[static_cast<size_t>(i)])), pass);
-    }
-    code.jump(take);
-  };
-  const Label advertisement = code.label();
-  require(code, kTarget + 16, pass);
-  code.load(byte, r5, r2, 0);
-  code.jump_if(r5, equal, kAdvertisement, advertisement);
-  code.jump_if(r5, not_equal, kSolicitation, pass);
-  compare(kTarget);
-  code.bind(advertisement);
-  compare(kDestination);
-}
-
 // Goes to `take` or `pass`.
 void select_roce(BpfCode& code, const XdpProgramOptions& options, Label take, Label pass) {
-  const Label untagged = code.label(), ipv4 = code.label(), ipv6 = code.label(), arp = code.label(), udp = code.label();
-  const bool discovery = options.neighbour_address != std::array<uint8_t, 16>{};
+  const Label untagged = code.label(), no_cn_tag = code.label();
+  const Label ipv4 = code.label(), ipv6 = code.label(), arp = code.label(), udp = code.label();
 
   code.load(word, r2, r6, offsetof(xdp_md, data));
   code.load(word, r3, r6, offsetof(xdp_md, data_end));
@@ -79,11 +54,16 @@ void select_roce(BpfCode& code, const XdpProgramOptions& options, Label take, La
   code.load(half, r5, r2, kEthernetHeader + kVlanTag - 2);
   code.add(r2, kVlanTag);
   code.bind(untagged);
+  code.jump_if(r5, not_equal, big_endian(kEthertypeCnTag), no_cn_tag);
+  require(code, kEthernetHeader + kCnTag, pass);
+  code.load(half, r5, r2, kEthernetHeader + kCnTag - 2);
+  code.add(r2, kCnTag);
+  code.bind(no_cn_tag);
   code.add(r2, kEthernetHeader);
   code.jump_if(r5, equal, big_endian(kEthertypeIpv4), ipv4);
   code.jump_if(r5, equal, big_endian(kEthertypeIpv6), ipv6);
   code.jump_if(r5, equal, big_endian(kEthertypeMacControl), take);
-  code.jump_if(r5, equal, big_endian(kEthertypeCongestion), take);
+  code.jump_if(r5, equal, big_endian(kEthertypeCnm), take);
   if (options.arp_address != 0) code.jump_if(r5, equal, big_endian(kEthertypeArp), arp);
   code.jump(pass);
 
@@ -109,12 +89,7 @@ void select_roce(BpfCode& code, const XdpProgramOptions& options, Label take, La
   code.load(byte, r5, r2, 6);
   code.add(r2, kIpv6Header);
   code.jump_if(r5, equal, kProtocolUdp, udp);
-  if (discovery) {
-    code.jump_if(r5, not_equal, kProtocolIcmpv6, pass);
-    take_neighbour(code, options.neighbour_address, take, pass);
-  } else {
-    code.jump(pass);
-  }
+  code.jump(pass);
 
   if (options.arp_address != 0) {
     constexpr int16_t kTarget = 24;
@@ -134,7 +109,8 @@ void select_roce(BpfCode& code, const XdpProgramOptions& options, Label take, La
 }
 
 // Puts a tag that is beside the frame where it belongs. `vlan_function`: BTF id of bpf_xdp_metadata_rx_vlan_tag(). A frame whose
-// tag has no room goes to `lose`: without it, it would be another frame.
+// tag has no room goes to `lose`: without it, it would be another frame. Drivers keep 256 bytes free in front of every frame
+// (XDP_PACKET_HEADROOM), so that is one whose driver is broken; the kernel tells of it as an XDP exception.
 void put_tag_back(BpfCode& code, uint32_t vlan_function, Label lose) {
   constexpr int16_t kTpid = -8, kTci = -16;  // on the stack
   const Label untagged = code.label();
@@ -236,8 +212,7 @@ const char* remedy(int error_number) {
 }  // namespace
 
 XdpProgram::XdpProgram(const XdpProgramOptions& options)
-    : options_(options),
-      sockets_(bpf_create_map(BPF_MAP_TYPE_XSKMAP, sizeof(uint32_t), sizeof(uint32_t), options.queues, "weir_sockets")) {
+    : options_(options), sockets_(bpf_create_map(BPF_MAP_TYPE_XSKMAP, sizeof(uint32_t), sizeof(uint32_t), 1, "weir_sockets")) {
   if (options_.vlan && !options_.generic) {
     static const uint32_t kVlanFunction = bpf_kernel_function("bpf_xdp_metadata_rx_vlan_tag");
     try {
@@ -270,10 +245,10 @@ void XdpProgram::attach() {
   link_.emplace(link);
 }
 
-void XdpProgram::insert(uint32_t queue, int socket) {
-  if (bpf_update(sockets_.get(), &queue, &socket)) return;
-  throw NativeError::from_errno("bpf", "cannot hand queue " + std::to_string(queue) + " to an AF_XDP socket",
-                                "the socket needs a receive ring, and the queue a place in the map");
+void XdpProgram::insert(int socket) {
+  constexpr uint32_t kQueue = 0;
+  if (bpf_update(sockets_.get(), &kQueue, &socket)) return;
+  throw NativeError::from_errno("bpf", "cannot hand the receive queue to an AF_XDP socket", "the socket needs a receive ring");
 }
 
 }  // namespace weir

@@ -2,7 +2,6 @@
 // it outlasts the process, however that ends. Needs CAP_BPF and CAP_NET_ADMIN, and for the tag beside the frame Linux 6.8.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -12,19 +11,16 @@ namespace weir {
 
 struct XdpProgramOptions {
   int interface_index = 0;  // in the calling thread's network namespace
-  uint32_t queues = 1;      // receive queues, that is sockets, at most
   bool generic = false;     // before the network stack, for any driver; else in the driver
   bool frags = false;       // frames may lie in several buffers: needed for those above about 3,500 bytes
   bool stamp = false;       // XdpMetadata with the time
   bool vlan = false;        // a tag that the sender left to its interface is put back into the frame
   // For an endpoint on an interface that the host's own stack uses too. RoCEv2 (UDP port 4791, not a fragment), MAC control and
-  // QCN's congestion notification messages (IEEE 802.1Q, ethertype 0x22e7) are taken, each with or without one 802.1Q tag. All
-  // else goes on to the stack, untouched.
+  // QCN's congestion notification messages (wire/qcn.h) are taken, each with or without one 802.1Q tag, and that with or without
+  // a CN-TAG behind. All else goes on to the stack, untouched.
   bool roce_only = false;
-  // With roce_only: ARP for this address is taken, too (10.0.0.1 is 0x0a000001; 0: none), and neighbour discovery for this one
-  // (all zero: none). For addresses that the stack does not have.
+  // With roce_only: ARP for this address, which the stack does not have, is taken, too (10.0.0.1 is 0x0a000001; 0: none).
   uint32_t arp_address = 0;
-  std::array<uint8_t, 16> neighbour_address{};
 };
 
 // Directly in front of each frame taken, with `stamp`. A driver may have no room for it (none of those with zero copy, and not
@@ -41,12 +37,12 @@ class XdpProgram {
  public:
   // Loads the program, and does not attach it yet. Throws NativeError: EPERM, or what the verifier says.
   explicit XdpProgram(const XdpProgramOptions& options);
-  // From here on frames are taken from queues that have a socket; those of others go to the stack. In the constructor's
-  // namespace. Throws NativeError: EBUSY (there is a program already), EOPNOTSUPP (native: the driver cannot), ERANGE or EINVAL
-  // (native: the MTU is too large for one buffer, or for the driver's), ...
+  // From here on the frames of the first receive queue are taken, once it has a socket; all others go to the stack. In the
+  // constructor's namespace. Throws NativeError: EBUSY (there is a program already), EOPNOTSUPP (native: the driver cannot),
+  // ERANGE or EINVAL (native: the MTU is too large for one buffer, or for the driver's), ...
   void attach();
   // `socket`: an AF_XDP socket with a receive ring. A socket leaves the map when it is closed. Throws NativeError.
-  void insert(uint32_t queue, int socket);
+  void insert(int socket);
 
   uint32_t metadata_bytes() const { return options_.stamp ? sizeof(XdpMetadata) : 0; }
   // Whether tags beside the frame are seen: not in generic mode, nor before Linux 6.8, and nothing is there if the driver does

@@ -249,7 +249,7 @@ TEST_CASE("driver: a stop that lasts is refreshed, and a pause that is drawn out
   };
   // Port 1 is paused by its peer for 100 ms in all, so that what comes from port 0 stops port 0's peer for as long.
   pfc(0, 1, 65'535);
-  Arrival frame{.at = 0, .port = 0, .meta = wire.meta(0, 1, 3), .length = 1'000};
+  Arrival frame{.at = 0, .port = 0, .meta = meta(0, 1, 3), .length = 1'000};
   for (uint32_t i = 1; i <= 60; ++i) {
     frame.at = i * 8'192;
     wire.run(frame.at);

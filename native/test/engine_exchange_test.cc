@@ -113,7 +113,7 @@ TEST_CASE("exchange: shards on threads lose no frame, byte or packet") {
         const auto in = static_cast<uint16_t>(self + kShards * (random.next() % (kPorts / kShards)));
         const auto out = static_cast<uint16_t>(random.next() % kPorts);
         pool[id].reset();
-        pool[id].meta = h.meta(in, out, static_cast<uint8_t>(random.next() % 4));
+        pool[id].meta = meta(in, out, static_cast<uint8_t>(random.next() % 4));
         if (random.next() % 16 == 0) pool[id].meta.destination_mac = 0xffffffffffff;
         pool[id].length = static_cast<uint32_t>(60 + random.next() % 1'440);
         device.receive(now += static_cast<Time>(random.next() % 500), in, id);

@@ -1,77 +1,31 @@
 // Live: super-frames and partial checksums through real packet sockets, in network namespaces that end with the case. The
 // judge of our segmentation is the kernel's own: the same super-frame is sent on a veth that cannot segment.
 #include <doctest/doctest.h>
-#include <fcntl.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>
-#include <sched.h>
 #include <sys/ioctl.h>
-#include <sys/wait.h>
-#include <time.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <functional>
-#include <string>
-#include <thread>
+#include <span>
 #include <vector>
 
 #include "base/random.h"
 #include "io/af_packet.h"
+#include "test/live_wire.h"
 #include "wire/bytes.h"
 #include "wire/checksum.h"
 #include "wire/segmentation.h"
 
 using namespace weir;
+using namespace weir::test;
 
 namespace {
 
 using Bytes = std::vector<uint8_t>;
-
-Time monotonic() {
-  timespec t{};
-  ::clock_gettime(CLOCK_MONOTONIC, &t);
-  return Time{t.tv_sec} * kSecond + t.tv_nsec;
-}
-
-bool ip(const std::vector<std::string>& words) {
-  std::vector<char*> argv{const_cast<char*>("ip")};
-  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::execvp("ip", argv.data());
-    ::_exit(127);
-  }
-  int status = -1;
-  return child > 0 && ::waitpid(child, &status, 0) == child && status == 0;
-}
-
-// One namespace, both ends of a veth pair in it, without IPv6 so that the kernel itself sends nothing.
-std::string make_wire() {
-  if (::unshare(CLONE_NEWNET) != 0) return std::string("unshare(CLONE_NEWNET): ") + std::strerror(errno);
-  const int fd = ::open("/proc/sys/net/ipv6/conf/default/disable_ipv6", O_WRONLY | O_CLOEXEC);
-  const bool quiet = fd < 0 || ::write(fd, "1", 1) == 1;
-  if (fd >= 0) ::close(fd);
-  if (!quiet) return "cannot switch IPv6 off";
-  if (!ip({"link", "add", "near0", "type", "veth", "peer", "name", "far0"})) return "`ip link add type veth` failed";
-  if (!ip({"link", "set", "near0", "up"}) || !ip({"link", "set", "far0", "up"})) return "`ip link set up` failed";
-  return "";
-}
-
-void live(const std::function<void()>& body) {
-  std::thread thread([&] {
-    const std::string reason = make_wire();
-    if (reason.empty()) return body();
-    std::printf("SKIPPED: af_packet offload live test: %s\n", reason.c_str());
-    MESSAGE("SKIPPED: ", reason);
-  });
-  thread.join();
-}
 
 // Without checksum offload an interface has no segmentation offload either: the kernel does both before it transmits.
 bool no_offloads(const char* interface) {
@@ -83,13 +37,6 @@ bool no_offloads(const char* interface) {
   const bool done = ::ioctl(fd, SIOCETHTOOL, &request) == 0;
   ::close(fd);
   return done;
-}
-
-size_t receive_all(PacketPort& port, std::span<RxFrame> frames, size_t expected) {
-  size_t count = 0;
-  const Time give_up = monotonic() + 2 * kSecond;
-  while ((count += port.receive(frames.subspan(count))) < expected && monotonic() < give_up) ::sched_yield();
-  return count + port.receive(frames.subspan(count));
 }
 
 struct Shape {
@@ -160,10 +107,6 @@ size_t send(PacketPort& port, const Bytes& bytes, const Offload& offload) {
   return port.transmit({&frame, 1});
 }
 
-bool same(const RxFrame& frame, const Bytes& bytes) {
-  return frame.length == bytes.size() && std::memcmp(frame.data, bytes.data(), bytes.size()) == 0;
-}
-
 constexpr uint8_t kAck = 0x10;
 const std::array<Shape, 8> kShapes = {{{false, false, false, 20'000, 1'448, kAck | 0x09},  // PSH, FIN
                                        {false, false, true, 64'000, 1'448, kAck},
@@ -177,11 +120,11 @@ const std::array<Shape, 8> kShapes = {{{false, false, false, 20'000, 1'448, kAck
 }  // namespace
 
 TEST_CASE("af_packet offloads: our segments are the kernel's, byte for byte") {
-  live([] {
+  live([](Wire& wire) {
     REQUIRE(no_offloads("near0"));
-    const PortClock clock{monotonic(), 0};
+    const PortClock clock = clock_now();
     AfPacketPort near({.interface = "near0", .offloads = true}, clock);
-    AfPacketPort far({.interface = "far0"}, clock);
+    AfPacketPort far({.interface = "far0", .namespace_fd = wire.far}, clock);
     for (const Shape& shape : kShapes) {
       CAPTURE(shape.payload);
       Offload offload;
@@ -218,10 +161,11 @@ TEST_CASE("af_packet offloads: our segments are the kernel's, byte for byte") {
 }
 
 TEST_CASE("af_packet offloads: frames of all lengths arrive whole, in order, with what is left to do on them") {
-  live([] {
-    const PortClock clock{monotonic(), 0};
+  live([](Wire& wire) {
+    const PortClock clock = clock_now();
     AfPacketPort near({.interface = "near0", .offloads = true}, clock);
-    AfPacketPort far({.interface = "far0", .slot_bytes = 600, .receive_slots = 128, .offloads = true}, clock);
+    AfPacketPort far({.interface = "far0", .namespace_fd = wire.far, .slot_bytes = 600, .receive_slots = 128, .offloads = true},
+                     clock);
     std::array<RxFrame, 32> frames;
     for (uint32_t turn = 0; turn < 60; ++turn) {
       std::vector<Bytes> sent;
@@ -259,10 +203,10 @@ TEST_CASE("af_packet offloads: frames of all lengths arrive whole, in order, wit
 }
 
 TEST_CASE("af_packet offloads: long frames that are held back or find no room are waited for or counted") {
-  live([] {
-    const PortClock clock{monotonic(), 0};
+  live([](Wire& wire) {
+    const PortClock clock = clock_now();
     AfPacketPort near({.interface = "near0", .offloads = true}, clock);
-    AfPacketPort far({.interface = "far0", .receive_slots = 512, .offloads = true}, clock);
+    AfPacketPort far({.interface = "far0", .namespace_fd = wire.far, .receive_slots = 512, .offloads = true}, clock);
     constexpr uint32_t kSent = 300;
     std::vector<Bytes> sent(kSent);
     for (uint32_t i = 0; i < kSent; ++i) {
@@ -273,8 +217,7 @@ TEST_CASE("af_packet offloads: long frames that are held back or find no room ar
     std::array<RxFrame, 512> frames;
     size_t next = 0;
     size_t received = 0;
-    const Time give_up = monotonic() + 2 * kSecond;
-    while (received + far.losses().receive_truncated < kSent && monotonic() < give_up) {
+    wait_until([&] {
       const size_t got = far.receive(frames);
       CHECK(got <= 64);  // no more are lent at a time
       CHECK(far.receive(std::span(frames).subspan(got)) == 0);
@@ -284,7 +227,8 @@ TEST_CASE("af_packet offloads: long frames that are held back or find no room ar
       }
       received += got;
       far.release(got);
-    }
+      return received + far.losses().receive_truncated == kSent;
+    });
     CHECK(received >= 1);
     CHECK(received + far.losses().receive_truncated == kSent);
     CHECK(far.losses().receive_overrun == 0);

@@ -26,6 +26,7 @@ struct Rig {
     REQUIRE(ip({"link", "set", "near0", "mtu", bytes}));
     // A packet socket's long frame is one that the kernel would cut only on its way out.
   }
+  ~Rig() { CHECK(pool.available() == kPackets); }  // its ports, which were made after it, have given all back
   AfXdpOptions options(const char* interface, int namespace_fd = -1) const {
     AfXdpOptions options;
     options.interface = interface;
@@ -38,17 +39,9 @@ struct Rig {
   PacketMemory memory;
   PacketPool pool;
   Umem umem;
+  PortClock clock = clock_now();
   uint32_t mtu_;
 };
-
-size_t receive_some(PacketPort& port, std::span<RxFrame> frames) {
-  size_t got = 0;
-  for (int tries = 0; got == 0 && tries < 2'000; ++tries) {
-    got = port.receive(frames);
-    if (got == 0) ::usleep(500);
-  }
-  return got;
-}
 
 // Sends frames of all lengths through `in` and `out`, and compares what comes out.
 void forward(Rig& rig, PacketPort& sender, AfXdpPort& in, AfXdpPort& out, PacketPort& receiver, uint32_t step) {
@@ -58,7 +51,7 @@ void forward(Rig& rig, PacketPort& sender, AfXdpPort& in, AfXdpPort& out, Packet
     const std::vector<uint8_t> bytes = make_frame(number, length);
     REQUIRE(send(sender, bytes) == 1);
     std::array<RxFrame, 4> frames;
-    REQUIRE(receive_some(in, frames) == 1);
+    REQUIRE(receive_all(in, frames, 1) == 1);
     REQUIRE(frames[0].length == length);
     REQUIRE(frames[0].packet != nullptr);
     const PacketId id = take(frames[0]);
@@ -67,7 +60,7 @@ void forward(Rig& rig, PacketPort& sender, AfXdpPort& in, AfXdpPort& out, Packet
     const TxFrame leaving{rig.pool.data(id), rig.pool[id].length, {}, id};
     REQUIRE(out.transmit({&leaving, 1}) == 1);
     in.release(1);
-    REQUIRE(receive_some(receiver, frames) == 1);
+    REQUIRE(receive_all(receiver, frames, 1) == 1);
     CHECK(std::vector<uint8_t>(frames[0].data, frames[0].data + frames[0].length) == bytes);
     receiver.release(1);
   }
@@ -83,15 +76,11 @@ TEST_CASE("af_xdp: frames leave from where they came in, by ports in two network
     live_xdp([mtu](Wire& wire) {
       CAPTURE(mtu);
       Rig rig(wire, mtu);
-      const PortClock clock = clock_now();
-      {
-        AfXdpPort in(rig.options("near0"), rig.umem, clock);
-        AfXdpPort out(rig.options("out0", wire.far), rig.umem, clock);
-        AfPacketPort sender({.interface = "far0", .namespace_fd = wire.far}, clock);
-        AfPacketPort receiver({.interface = "out1", .namespace_fd = wire.far, .slot_bytes = mtu + 18}, clock);
-        forward(rig, sender, in, out, receiver, mtu / 30);
-      }
-      CHECK(rig.pool.available() == kPackets);
+      AfXdpPort in(rig.options("near0"), rig.umem, rig.clock);
+      AfXdpPort out(rig.options("out0", wire.far), rig.umem, rig.clock);
+      AfPacketPort sender({.interface = "far0", .namespace_fd = wire.far}, rig.clock);
+      AfPacketPort receiver({.interface = "out1", .namespace_fd = wire.far, .slot_bytes = mtu + 18}, rig.clock);
+      forward(rig, sender, in, out, receiver, mtu / 30);
     });
   }
 }
@@ -99,79 +88,69 @@ TEST_CASE("af_xdp: frames leave from where they came in, by ports in two network
 TEST_CASE("af_xdp: frames that are not taken, too long, or more than the rings hold give their packets back") {
   live_xdp([](Wire& wire) {
     Rig rig(wire, 1'500);
-    const PortClock clock = clock_now();
-    {
-      AfXdpOptions options = rig.options("near0");
-      options.slot_bytes = 600;
-      AfXdpPort in(options, rig.umem, clock);
-      AfPacketPort sender({.interface = "far0", .namespace_fd = wire.far}, clock);
-      std::array<RxFrame, 8> frames;
-      uint32_t received = 0;
-      for (uint32_t i = 0; i < 3 * kRing; ++i) {
-        REQUIRE(send(sender, make_frame(i, i % 3 == 0 ? 601 : 600)) == 1);
+    AfXdpOptions options = rig.options("near0");
+    options.slot_bytes = 600;
+    AfXdpPort in(options, rig.umem, rig.clock);
+    AfPacketPort sender({.interface = "far0", .namespace_fd = wire.far}, rig.clock);
+    std::array<RxFrame, 8> frames;
+    uint64_t received = 0;
+    for (uint32_t i = 0; i < 3 * kRing; ++i) {
+      REQUIRE(send(sender, make_frame(i, i % 3 == 0 ? 601 : 600)) == 1);
+      wait_until([&] {
         const size_t got = in.receive(frames);
-        received += static_cast<uint32_t>(got);
         in.release(got);
-      }
-      for (size_t got = in.receive(frames); got > 0; got = in.receive(frames)) {
-        received += static_cast<uint32_t>(got);
-        in.release(got);
-      }
-      CHECK(received == 2 * kRing);
-      CHECK(in.losses().receive_truncated == kRing);
-      CHECK(in.losses().receive_overrun == 0);
-      for (uint32_t i = 0; i < 2 * kRing; ++i) REQUIRE(send(sender, make_frame(i, 100)) == 1);
-      CHECK(in.losses().receive_overrun == kRing);
+        return (received += got) + in.losses().receive_truncated > i;
+      });
     }
-    CHECK(rig.pool.available() == kPackets);
+    CHECK(received == 2 * kRing);
+    CHECK(in.losses().receive_truncated == kRing);
+    CHECK(in.losses().receive_overrun == 0);
+    for (uint32_t i = 0; i < 2 * kRing; ++i) REQUIRE(send(sender, make_frame(i, 100)) == 1);
+    wait_until([&] { return in.losses().receive_overrun >= kRing; });
+    CHECK(in.losses().receive_overrun == kRing);
   });
 }
 
 TEST_CASE("af_xdp: an interface that is made anew is opened anew, and its packets are not lost") {
   live_xdp([](Wire& wire) {
     Rig rig(wire, 1'500);
-    const PortClock clock = clock_now();
-    {
-      AfXdpPort in(rig.options("near0"), rig.umem, clock);
-      AfXdpPort out(rig.options("out0", wire.far), rig.umem, clock);
-      AfPacketPort receiver({.interface = "out1", .namespace_fd = wire.far}, clock);
+    AfXdpPort in(rig.options("near0"), rig.umem, rig.clock);
+    AfXdpPort out(rig.options("out0", wire.far), rig.umem, rig.clock);
+    AfPacketPort receiver({.interface = "out1", .namespace_fd = wire.far}, rig.clock);
+    CHECK(in.state() == PortState::up);
+    for (int round = 0; round < 3; ++round) {
+      REQUIRE(ip({"link", "del", "near0"}));
+      CHECK(in.state() == PortState::gone);
+      REQUIRE(wire.in_far({"link", "add", "far0", "type", "veth", "peer", "name", "new0"}));
+      REQUIRE(wire.in_far({"link", "set", "new0", "netns", wire.path_of(wire.near)}));
+      REQUIRE(ip({"link", "set", "new0", "name", "near0", "up"}));
+      REQUIRE(wire.in_far({"link", "set", "far0", "up"}));
+      CHECK(in.state() == PortState::replaced);
+      in.reopen();
       CHECK(in.state() == PortState::up);
-      for (int round = 0; round < 3; ++round) {
-        REQUIRE(ip({"link", "del", "near0"}));
-        CHECK(in.state() == PortState::gone);
-        REQUIRE(wire.in_far({"link", "add", "far0", "type", "veth", "peer", "name", "new0"}));
-        REQUIRE(wire.in_far({"link", "set", "new0", "netns", "/proc/self/fd/" + std::to_string(::dup(wire.near))}));
-        REQUIRE(ip({"link", "set", "new0", "name", "near0", "up"}));
-        REQUIRE(wire.in_far({"link", "set", "far0", "up"}));
-        CHECK(in.state() == PortState::replaced);
-        in.reopen();
-        CHECK(in.state() == PortState::up);
-        AfPacketPort sender({.interface = "far0", .namespace_fd = wire.far}, clock);
-        forward(rig, sender, in, out, receiver, 400);
-      }
+      AfPacketPort sender({.interface = "far0", .namespace_fd = wire.far}, rig.clock);
+      forward(rig, sender, in, out, receiver, 400);
     }
-    CHECK(rig.pool.available() == kPackets);
   });
 }
 
 TEST_CASE("af_xdp: a queue that is taken is refused with a remedy, and free again once its port is closed") {
   live_xdp([](Wire& wire) {
     Rig rig(wire, 1'500);
-    const PortClock clock = clock_now();
     {
-      AfXdpPort first(rig.options("near0"), rig.umem, clock);
+      AfXdpPort first(rig.options("near0"), rig.umem, rig.clock);
       try {
         PacketMemory memory(Umem::shape(kPackets, 1'518));  // of another worker
         PacketPool pool(memory);
         Umem umem(memory, pool);
-        AfXdpPort second(rig.options("near0"), umem, clock);
+        AfXdpPort second(rig.options("near0"), umem, rig.clock);
         FAIL("two sockets share a queue");
       } catch (const NativeError& error) {
         CHECK(error.code == "EBUSY");
         CHECK_FALSE(error.hint.empty());
       }
     }
-    AfXdpPort again(rig.options("near0"), rig.umem, clock);
+    AfXdpPort again(rig.options("near0"), rig.umem, rig.clock);
     CHECK(again.state() == PortState::up);
   });
 }

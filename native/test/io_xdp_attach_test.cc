@@ -50,7 +50,7 @@ TEST_CASE("xdp attach: frames reach the socket with time and bytes, in the drive
       XdpProgram program({.interface_index = index_of("near0"), .generic = generic, .stamp = true});
       XdpReceiver receiver(static_cast<uint32_t>(index_of("near0")));
       REQUIRE(receiver.error() == "");
-      program.insert(0, receiver.descriptor());
+      program.insert(receiver.descriptor());
       AfPacketPort far({.interface = "far0", .namespace_fd = wire.far}, clock);
       program.attach();
       const Time before = clock_time(CLOCK_MONOTONIC);
@@ -82,10 +82,11 @@ TEST_CASE("xdp attach: a tag that the sender left to its interface is put back, 
     const PortClock clock = clock_now();
     XdpReceiver receiver(static_cast<uint32_t>(index_of("near0")));
     REQUIRE(receiver.error() == "");
-    program.insert(0, receiver.descriptor());
-    // The stack takes a tag out of the frame; a bridge passes on the two side by side.
+    program.insert(receiver.descriptor());
+    // The stack takes a tag out of the frame; a bridge passes on the two side by side. One that snoops on multicast would join
+    // the group of all that do (224.0.0.106), and report that within a second.
     REQUIRE(wire.in_far({"link", "add", "far1", "type", "veth", "peer", "name", "far2"}));
-    REQUIRE(wire.in_far({"link", "add", "bridge0", "type", "bridge"}));
+    REQUIRE(wire.in_far({"link", "add", "bridge0", "type", "bridge", "mcast_snooping", "0"}));
     REQUIRE(wire.in_far({"link", "set", "far0", "master", "bridge0"}));
     REQUIRE(wire.in_far({"link", "set", "far1", "master", "bridge0"}));
     for (const char* name : {"far1", "far2", "bridge0"}) REQUIRE(wire.in_far({"link", "set", name, "up"}));
@@ -113,7 +114,7 @@ TEST_CASE("xdp attach: an endpoint leaves what is not its own to the stack") {
       CHECK(program.has_vlan() == (!generic && bpf_kernel_function("bpf_xdp_metadata_rx_vlan_tag") != 0));
       XdpReceiver receiver(static_cast<uint32_t>(index_of("near0")));
       REQUIRE(receiver.error() == "");
-      program.insert(0, receiver.descriptor());
+      program.insert(receiver.descriptor());
       AfPacketPort far({.interface = "far0", .namespace_fd = wire.far}, clock);
       AfPacketPort stack({.interface = "near0"}, clock);
       program.attach();

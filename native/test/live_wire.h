@@ -63,7 +63,7 @@ struct Wire {
     if (::unshare(CLONE_NEWNET) != 0) return std::string("unshare(CLONE_NEWNET): ") + std::strerror(errno);
     near = ::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
     if (!quiet()) return "cannot switch IPv6 off";
-    if (!ip({"link", "add", "near0", "type", "veth", "peer", "name", "far0", "netns", "/proc/self/fd/" + inherited(far)})) {
+    if (!ip({"link", "add", "near0", "type", "veth", "peer", "name", "far0", "netns", path_of(far)})) {
       return "`ip link add ... type veth` failed";
     }
     if (!ip({"link", "set", "near0", "up"}) || !in_far({"link", "set", "far0", "up"})) return "`ip link set up` failed";
@@ -74,10 +74,15 @@ struct Wire {
     const bool done = ip(words);
     return ::setns(near, CLONE_NEWNET) == 0 && done;
   }
+  // Of a namespace, as a program that is started has it.
+  std::string path_of(int fd) {
+    inherited_.push_back(::dup(fd));  // without close-on-exec
+    return "/proc/self/fd/" + std::to_string(inherited_.back());
+  }
   ~Wire() {
     ::close(near);
     ::close(far);
-    if (inherited_ >= 0) ::close(inherited_);
+    for (const int fd : inherited_) ::close(fd);
   }
 
  private:
@@ -88,11 +93,7 @@ struct Wire {
     ::close(fd);
     return written;
   }
-  std::string inherited(int fd) {
-    inherited_ = ::dup(fd);  // without close-on-exec
-    return std::to_string(inherited_);
-  }
-  int inherited_ = -1;
+  std::vector<int> inherited_;
 };
 
 // Runs the case on a thread of its own, whose namespaces end with it.

@@ -72,16 +72,6 @@ class ShardHarness {
     of(port).receive(now, port, id);
     settle(now);
   }
-  PacketMeta meta(uint16_t from, uint16_t to, uint8_t priority) const {
-    PacketMeta m;
-    m.source_mac = kHostMac + from;
-    m.destination_mac = kHostMac + to;
-    m.kind = FrameKind::roce;
-    m.ip_version = 4;
-    m.dscp = priority;
-    m.ecn = 2;
-    return m;
-  }
   void send(Time now, uint16_t from, uint16_t to, uint8_t priority = 3, uint32_t length = 1'000) {
     receive(now, from, meta(from, to, priority), length);
   }

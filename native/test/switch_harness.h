@@ -38,6 +38,17 @@ inline SwitchParameters switch_parameters(size_t ports) {
   return p;
 }
 
+inline PacketMeta meta(uint16_t from, uint16_t to, uint8_t priority) {
+  PacketMeta m;
+  m.source_mac = kHostMac + from;
+  m.destination_mac = kHostMac + to;
+  m.kind = FrameKind::roce;
+  m.ip_version = 4;
+  m.dscp = priority;
+  m.ecn = 2;
+  return m;
+}
+
 class SwitchHarness {
  public:
   explicit SwitchHarness(const SwitchParameters& parameters, uint32_t packets = 8'192)
@@ -48,16 +59,6 @@ class SwitchHarness {
     }
   }
 
-  PacketMeta meta(uint16_t from, uint16_t to, uint8_t priority) const {
-    PacketMeta m;
-    m.source_mac = kHostMac + from;
-    m.destination_mac = kHostMac + to;
-    m.kind = FrameKind::roce;
-    m.ip_version = 4;
-    m.dscp = priority;
-    m.ecn = 2;
-    return m;
-  }
   void receive(Time now, uint16_t port, PacketMeta m, uint32_t length = 1'000) {
     const PacketId id = pool.allocate();
     REQUIRE(id != kNoPacket);

@@ -193,7 +193,7 @@ TEST_CASE("shards: what one learns, all know; unknown and group addresses reach 
   h.send(kMillisecond, 2, 5);
   h.run(2 * kMillisecond);
   CHECK(h.departures.size() == 3);
-  PacketMeta m = h.meta(1, 0, 3);
+  PacketMeta m = meta(1, 0, 3);
   m.destination_mac = 0xffffffffffff;
   h.departures.clear();
   h.receive(3 * kMillisecond, 1, m);
@@ -204,16 +204,16 @@ TEST_CASE("shards: what one learns, all know; unknown and group addresses reach 
   // Host 4 speaks on, and host 0 does not: the others are told often enough that they keep the one, and forget the other.
   for (Time at = 0; at < 20 * kSecond; at += kSecond / 4) h.send(4 * kMillisecond + at, 4, 5);
   h.run(20 * kSecond);
-  const auto knows = [&](SoftSwitch& shard, uint16_t host) { return shard.forwarding().lookup(shard.now(), h.meta(3, host, 3)); };
+  const auto knows = [&](SoftSwitch& shard, uint16_t host) { return shard.forwarding().lookup(shard.now(), meta(3, host, 3)); };
   for (const auto& shard : h.shards) {
     CHECK(knows(*shard, 4) == 4);
     CHECK(knows(*shard, 0) == Forwarding::kUnknown);
   }
   // It moves from a port of one shard to a port of another.
-  h.receive(20 * kSecond, 3, h.meta(4, 5, 3));
+  h.receive(20 * kSecond, 3, meta(4, 5, 3));
   for (const auto& shard : h.shards) CHECK(knows(*shard, 4) == 3);
   h.run(21 * kSecond);
-  for (const auto& shard : h.shards) CHECK(shard->forwarding().lookup(shard->now(), h.meta(3, 4, 3)) == 3);
+  for (const auto& shard : h.shards) CHECK(shard->forwarding().lookup(shard->now(), meta(3, 4, 3)) == 3);
   h.check_drained();
   for (uint32_t i = 0; i < 3; ++i) CHECK(h.exchange.untold(i) == 0);
 }
@@ -228,7 +228,7 @@ TEST_CASE("shards: a super-frame crosses whole, and is counted where it came in"
   const PacketId id = h.pools[0]->allocate();
   Packet& packet = (*h.pools[0])[id];
   packet.reset();
-  packet.meta = h.meta(0, 1, 0);
+  packet.meta = meta(0, 1, 0);
   packet.length = 30'000;
   packet.offload = {.segment_size = 1'446, .header_length = 54, .gso = Gso::tcp4, .needs_checksum = true};
   h.of(0).receive(0, 0, id);

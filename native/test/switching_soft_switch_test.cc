@@ -71,7 +71,7 @@ TEST_CASE("soft switch: an unshaped port runs to completion") {
 
 TEST_CASE("soft switch: what is not forwarded, and why") {
   SwitchHarness h(switch_parameters(3));
-  PacketMeta m = h.meta(0, 1, 0);
+  PacketMeta m = meta(0, 1, 0);
   m.destination_mac = 0x0180c200000e;  // LLDP
   h.receive(0, 0, m);
   CHECK(h.device.counters(0).drop_reserved_address == 1);
@@ -85,7 +85,7 @@ TEST_CASE("soft switch: what is not forwarded, and why") {
   CHECK(h.device.counters(1).drop_same_port == 1);
   h.send(0, 0, 1, 3, 1'515);
   CHECK(h.device.counters(0).drop_mtu_exceeded == 1);
-  m = h.meta(0, 1, 3);
+  m = meta(0, 1, 3);
   m.tagged = true;
   h.receive(0, 0, m, 1'519);
   CHECK(h.device.counters(0).drop_mtu_exceeded == 2);
@@ -206,12 +206,12 @@ TEST_CASE("soft switch: only ECN-capable frames of the chosen priorities are mar
   SwitchHarness h(p);
   h.send(0, 0, 1, 3);
   h.send(0, 0, 1, 3);
-  PacketMeta m = h.meta(0, 1, 3);
+  PacketMeta m = meta(0, 1, 3);
   for (const uint8_t ecn : std::array<uint8_t, 3>{0, 1, 3}) {
     m.ecn = ecn;
     h.receive(0, 0, m);
   }
-  m = h.meta(0, 1, 0);
+  m = meta(0, 1, 0);
   h.receive(0, 0, m);
   h.receive(0, 0, m);
   h.run(kMillisecond);

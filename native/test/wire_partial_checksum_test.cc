@@ -4,12 +4,14 @@
 #include <vector>
 
 #include "base/random.h"
+#include "test/reference_checksum.h"
 #include "wire/bytes.h"
 #include "wire/checksum.h"
 #include "wire/partial_checksum.h"
 #include "wire/segmentation.h"
 
 using namespace weir;
+using namespace weir::test;
 
 namespace {
 
@@ -31,14 +33,6 @@ struct Built {
   uint16_t finished = 0;
 };
 
-// One's complement sum, a byte at a time, of the pseudo header of RFC 768 and RFC 8200 and of the segment.
-uint16_t sum_of(const Bytes& bytes) {
-  uint64_t sum = 0;
-  for (size_t i = 0; i < bytes.size(); ++i) sum += i % 2 == 0 ? bytes[i] * 256u : bytes[i];
-  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >> 16);
-  return static_cast<uint16_t>(sum);
-}
-
 Built build(const Shape& shape, Random& random) {
   Built built;
   Bytes& f = built.frame;
@@ -50,33 +44,28 @@ Built build(const Shape& shape, Random& random) {
     put({shape.tags == 2 && i == 0 ? 0x88u : 0x81u, shape.tags == 2 && i == 0 ? 0xa8u : 0u, 0x60, 5});
   const uint32_t protocol = shape.udp ? 17 : 6;
   const uint32_t length = (shape.udp ? 8 : 20) + shape.payload;
-  Bytes pseudo;
   if (shape.ipv6) {
     put({0x86, 0xdd});
     built.l3 = static_cast<uint32_t>(f.size());
     put({0x60, 0, 0, 0, length >> 8, length, protocol, 64});
     for (int i = 0; i < 32; ++i) put({static_cast<uint32_t>(random.next() & 0xff)});
-    pseudo.assign(f.end() - 32, f.end());
   } else {
     put({0x08, 0});
     built.l3 = static_cast<uint32_t>(f.size());
     const uint32_t total = 20 + shape.ip_options + length;
     put({0x45 + shape.ip_options / 4, 0, total >> 8, total, 0, 0, 0x40, 0, 64, protocol, 0, 0});
     for (int i = 0; i < 8; ++i) put({static_cast<uint32_t>(random.next() & 0xff)});
-    pseudo.assign(f.end() - 8, f.end());
     for (uint32_t i = 0; i < shape.ip_options; ++i) put({1});
   }
-  for (const uint32_t byte : {0u, 0u, length >> 8, length & 0xff, 0u, 0u, 0u, protocol})
-    pseudo.push_back(static_cast<uint8_t>(byte));
   built.l4 = static_cast<uint32_t>(f.size());
   for (uint32_t i = 0; i < length; ++i) put({static_cast<uint32_t>(random.next() & 0xff)});
   if (shape.udp) store_be16(&f[built.l4 + 4], static_cast<uint16_t>(length));
   built.field = built.l4 + (shape.udp ? 6 : 16);
   store_be16(&f[built.field], 0);
-  built.pseudo = sum_of(pseudo);
-  Bytes all = pseudo;
+  Bytes all = pseudo_header(f, built.l3, built.l4);
+  built.pseudo = reference_sum(all);
   all.insert(all.end(), f.begin() + built.l4, f.end());
-  built.finished = static_cast<uint16_t>(~sum_of(all));
+  built.finished = static_cast<uint16_t>(~reference_sum(all));
   if (built.finished == 0) built.finished = 0xffff;
   return built;
 }
@@ -130,7 +119,7 @@ TEST_CASE(
     Bytes alike = chosen.frame;
     uint8_t* last = &alike[alike.size() - 2];
     store_be16(last, 0);
-    const uint16_t others = sum_of(Bytes(alike.begin() + chosen.l4, alike.end()));
+    const uint16_t others = reference_sum(Bytes(alike.begin() + chosen.l4, alike.end()));
     const uint16_t twice = checksum_fold(2u * chosen.pseudo);
     store_be16(last, checksum_fold(static_cast<uint32_t>(static_cast<uint16_t>(~twice)) + static_cast<uint16_t>(~others)));
     store_be16(&alike[chosen.field], chosen.pseudo);

@@ -6,24 +6,16 @@
 #include <vector>
 
 #include "base/random.h"
+#include "test/reference_checksum.h"
 #include "wire/bytes.h"
 #include "wire/segmentation.h"
 
 using namespace weir;
+using namespace weir::test;
 
 namespace {
 
 using Bytes = std::vector<uint8_t>;
-
-// RFC 1071 as written down there, one 16-bit word at a time, folding at once.
-uint16_t reference_sum(const Bytes& bytes) {
-  uint32_t sum = 0;
-  for (size_t i = 0; i < bytes.size(); i += 2) {
-    sum += bytes[i] * 256u + (i + 1 < bytes.size() ? bytes[i + 1] : 0u);
-    sum = (sum & 0xffff) + (sum >> 16);
-  }
-  return static_cast<uint16_t>(sum);
-}
 
 struct Shape {
   bool udp = false;
@@ -38,19 +30,6 @@ struct Shape {
   uint32_t sequence = 0xfffff000;
   uint8_t flags = 0x18;  // ACK, PSH
 };
-
-Bytes pseudo_header(const Bytes& frame, uint32_t l3, uint32_t l4) {
-  const bool ipv6 = frame[l3] >> 4 == 6;
-  const uint32_t addresses = l3 + (ipv6 ? 8 : 12);
-  Bytes pseudo(frame.begin() + addresses, frame.begin() + addresses + (ipv6 ? 32 : 8));
-  const uint32_t length = static_cast<uint32_t>(frame.size()) - l4;
-  uint8_t protocol = ipv6 ? frame[l3 + 6] : frame[l3 + 9];
-  if (ipv6 && protocol == 60) protocol = frame[l3 + 40];
-  for (const uint32_t byte : {length >> 24, length >> 16, length >> 8, length, 0u, 0u, 0u, uint32_t{protocol}}) {
-    pseudo.push_back(static_cast<uint8_t>(byte));
-  }
-  return pseudo;
-}
 
 // The frame as a host hands it over: checksum field holds the folded pseudo header.
 Bytes make(const Shape& shape, Offload& offload, Random& random) {

@@ -41,13 +41,13 @@ inline constexpr uint32_t kCnmMaxLength = kEthernetHeader + kVlanTag + kCnTag + 
 static_assert(kCnmMaxLength <= kHeaderStride);
 
 struct CongestionNotification {
-  uint8_t quantized_feedback = 0;  // 0..63; congestion points do not send 0, which asks for nothing
-  uint8_t priority = 0;            // 0..7, of the sampled frame
-  uint64_t congestion_point = 0;   // CPID
-  int64_t queue_offset = 0;        // octets; parsed: a multiple of 64
-  int64_t queue_delta = 0;         // the same
-  uint64_t destination_mac = 0;    // of the sampled frame
-  std::span<const uint8_t> msdu;   // of the sampled frame, its beginning; parsed: points into the CNM
+  uint8_t quantized_feedback = 0;      // 0..63; congestion points do not send 0, which asks for nothing
+  uint8_t priority = 0;                // 0..7, of the sampled frame
+  uint64_t congestion_point = 0;       // CPID
+  int64_t queue_offset = 0;            // octets; parsed: a multiple of 64
+  int64_t queue_delta = 0;             // the same
+  uint64_t destination_mac = 0;        // of the sampled frame
+  std::span<const uint8_t> msdu = {};  // of the sampled frame, its beginning; parsed: points into the CNM
 };
 
 enum class CnmError : uint8_t {
@@ -70,8 +70,8 @@ struct CnmEnvelope {
   uint64_t destination_mac = 0;  // source of the sampled frame
   uint64_t source_mac = 0;       // of the congestion point
   bool tagged = false;
-  uint16_t vlan_tci = 0;            // when tagged
-  std::optional<uint16_t> cn_flow;  // that of the sampled frame
+  uint16_t vlan_tci = 0;                 // when tagged
+  std::optional<uint16_t> cn_flow = {};  // that of the sampled frame
 };
 
 // Writes a CNM without FCS, padded with zero to kMinimumFrame, to `out`, which has room for kCnmMaxLength bytes; returns its

@@ -3,7 +3,7 @@ import { checkReceiveBuffer, checkSwitch, checkUnshaped, type Findings, fittingP
 import { unknownName } from "./check-topology.js";
 import { checkCongestion } from "./congestion.js";
 import type { NicDaemonInput, SwitchDaemonInput } from "./daemon-schema.js";
-import type { NicDaemonConfig, SwitchDaemonConfig } from "./daemon-types.js";
+import type { NicDaemonConfig, SwitchDaemonConfig, WorkerPlace } from "./daemon-types.js";
 import { formatRate } from "./units.js";
 
 export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemonInput, found: Findings): void {
@@ -62,6 +62,11 @@ function checkWorkers({ ports, workers }: SwitchDaemonConfig, found: Findings): 
       found.warn(`workers.${other} and workers.${i} share CPU ${cpu}, and a busy one never gives it up`);
     }
   });
+}
+
+/** @param cpus How many the host has. */
+export function checkCpu({ cpu }: WorkerPlace, path: (string | number)[], cpus: number, found: Findings): void {
+  if (cpu >= cpus) found.problem(path, `${cpu}: this host has no such CPU`, `must be between 0 and ${cpus - 1}`);
 }
 
 export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, found: Findings): void {

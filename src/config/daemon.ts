@@ -2,7 +2,7 @@
 import { basename, extname } from "node:path";
 import type { z } from "zod";
 import { Findings } from "./check-device.js";
-import { checkNicDaemon, checkSwitchDaemon } from "./daemon-check.js";
+import { checkCpu, checkNicDaemon, checkSwitchDaemon } from "./daemon-check.js";
 import { type Inspector, resolveNicDaemon, resolveSwitchDaemon } from "./daemon-resolve.js";
 import { nicDaemonSchema, switchDaemonSchema } from "./daemon-schema.js";
 import type { InspectInterface, NicDaemonConfig, SwitchDaemonConfig } from "./daemon-types.js";
@@ -22,6 +22,8 @@ interface LoadOptions {
   set?: readonly string[];
   /** Without it interfaces are taken to exist, with an MTU of 1500. */
   inspect?: InspectInterface;
+  /** How many CPUs the host has; without it any may be named. */
+  cpus?: number;
 }
 
 /**
@@ -46,36 +48,38 @@ export function kindOfFile(file: string): ReturnType<typeof fileKind> {
 
 /** Throws ScenarioError with everything wrong in the file, or WeirError if it cannot be read. */
 export function loadSwitchDaemon(file: string, options: LoadOptions = {}): LoadedDaemon<SwitchDaemonConfig> {
-  return switchFrom(readScenarioFile(file, options.set ?? [], "switch"), file, options.inspect);
+  return switchFrom(readScenarioFile(file, options.set ?? [], "switch"), file, options);
 }
 
 /** The same for a NIC. */
 export function loadNicDaemon(file: string, options: LoadOptions = {}): LoadedDaemon<NicDaemonConfig> {
-  return nicFrom(readScenarioFile(file, options.set ?? [], "nic"), file, options.inspect);
+  return nicFrom(readScenarioFile(file, options.set ?? [], "nic"), file, options);
 }
 
 /** The same from YAML text. */
 export function parseSwitchDaemon(text: string, source: string, options: LoadOptions = {}) {
-  return switchFrom(readScenarioText(text, source, options.set ?? [], "switch"), source, options.inspect);
+  return switchFrom(readScenarioText(text, source, options.set ?? [], "switch"), source, options);
 }
 
 export function parseNicDaemon(text: string, source: string, options: LoadOptions = {}) {
-  return nicFrom(readScenarioText(text, source, options.set ?? [], "nic"), source, options.inspect);
+  return nicFrom(readScenarioText(text, source, options.set ?? [], "nic"), source, options);
 }
 
-function switchFrom(file: ScenarioFile, source: string, inspect: InspectInterface | undefined) {
+function switchFrom(file: ScenarioFile, source: string, { inspect, cpus = Number.POSITIVE_INFINITY }: LoadOptions) {
   const input = parsed(switchDaemonSchema, file, source, "switch");
   const found = new Findings();
   const config = resolveSwitchDaemon(input, nameOf(source), inspectorFor(inspect, found));
   checkSwitchDaemon(config, input, found);
+  for (const [i, worker] of config.workers.entries()) checkCpu(worker, ["workers", i, "cpu"], cpus, found);
   return finished(config, file, source, "switch", found);
 }
 
-function nicFrom(file: ScenarioFile, source: string, inspect: InspectInterface | undefined) {
+function nicFrom(file: ScenarioFile, source: string, { inspect, cpus = Number.POSITIVE_INFINITY }: LoadOptions) {
   const input = parsed(nicDaemonSchema, file, source, "nic");
   const found = new Findings();
   const config = resolveNicDaemon(input, nameOf(source), inspectorFor(inspect, found), found);
   checkNicDaemon(config, input, found);
+  checkCpu(config.worker, ["worker", "cpu"], cpus, found);
   return finished(config, file, source, "nic", found);
 }
 

@@ -1,4 +1,5 @@
 /** What differs between the daemons: their files, their workers, and what of them cannot change while they run. */
+import { readFileSync } from "node:fs";
 import type {
   DaemonPort,
   InspectInterface,
@@ -18,7 +19,18 @@ export function loadDaemon(
   file: string,
   inspect: InspectInterface,
 ): LoadedDaemon<DaemonConfig> {
-  return kind === "switch" ? loadSwitchDaemon(file, { inspect }) : loadNicDaemon(file, { inspect });
+  const options = { inspect, cpus: cpusOfHost() };
+  return kind === "switch" ? loadSwitchDaemon(file, options) : loadNicDaemon(file, options);
+}
+
+/** With those that are offline: a worker says that it is not pinned where its own stays so. */
+function cpusOfHost(): number {
+  try {
+    const last = /\d+\s*$/.exec(readFileSync("/sys/devices/system/cpu/present", "utf8")); // as in 0-7
+    return last === null ? Number.POSITIVE_INFINITY : Number(last[0]) + 1;
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
 }
 
 /**

@@ -42,7 +42,7 @@ export interface NativePort {
   arp_address?: number;
   /** Partial checksums and super-frames of the kernel pass (PACKET_VNET_HDR); needs super_frames. */
   offloads?: boolean;
-  /** The host's own stack uses the interface too: only RoCEv2, ARP and MAC control frames are received. */
+  /** The host's own stack uses the interface too: only RoCEv2, ARP, MAC control frames and CNMs are received. */
   roce_only?: boolean;
   /** Path of a pcap file. */
   capture?: string;

@@ -8,6 +8,7 @@ import type {
   QueuePairState,
   SwitchState,
   WorkerConfig,
+  WorkerOutcome,
 } from "../../src/native/types.js";
 import { kRecordWords, RecordKind } from "../../src/native/types.js";
 import { kVeth } from "./probes.js";
@@ -152,7 +153,7 @@ export class FakeWorker implements NativeWorker {
   worstGap(): number {
     return 1e6;
   }
-  outcome() {
+  outcome(): WorkerOutcome {
     const none = { mean: 0, p50: 0, p95: 0, p99: 0, max: 0, weight: 0, cdf: [] };
     return {
       loop_gap: none,

@@ -112,6 +112,15 @@ ports:
     ]);
   });
 
+  it("refuses a CPU that the host does not have, where it is known", () => {
+    const text = "workers: [{ cpu: 7 }, { cpu: 8 }, {}]\nports: [{ interface: a }]";
+    expect(refusal(() => parseSwitchDaemon(text, "sw0.yaml", { inspect, cpus: 8 }))).toBe(
+      "switch sw0.yaml:1:25: workers.1.cpu: 8: this host has no such CPU\n  hint: must be between 0 and 7",
+    );
+    expect(refusal(() => parseSwitchDaemon(text, "sw0.yaml", { inspect, cpus: 9 }))).toBe("accepted");
+    expect(refusal(() => switchOf(text))).toBe("accepted");
+  });
+
   it.each([
     ["name: x", "switch sw0.yaml:1:1: ports: is missing"],
     [

@@ -169,6 +169,17 @@ describe("a daemon", () => {
     expect(existsSync(socket)).toBe(false);
   });
 
+  it("does not start on a CPU that the host does not have", async () => {
+    for (const [kind, text] of [
+      ["switch", (folder: string) => switchFile(folder, "workers: [{ cpu: 4095 }]")],
+      ["nic", (folder: string) => nicFile(folder, "worker: { cpu: 4095 }")],
+    ] as const) {
+      const { addon, ended } = await start(kind, text);
+      await expect(ended).rejects.toThrow(/cpu: 4095: this host has no such CPU/);
+      expect(addon.workers).toEqual([]);
+    }
+  });
+
   it("logs and counts interfaces that go and come back", async () => {
     const { addon, signals, log, socket, ended } = await start("switch", switchFile);
     addon.worker.port(0, false);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it, vi } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
 import { describeLive } from "./capability.js";
-import { type Daemon, daemon, kHosts, metric, network, ping, startSwitch, weir } from "./daemons.js";
+import { connectAgain, type Daemon, daemon, kHosts, metric, network, ping, startSwitch, weir } from "./daemons.js";
 import { folder } from "./weir.js";
 
 describeLive("weir switch", () => {
@@ -112,13 +112,7 @@ describeLive("weir switch", () => {
       timeout: 5000,
     });
     expect(await (await fetch(`${url}/healthz`)).json()).toMatchObject({ status: "degraded", down: ["b"] });
-    const lines = [
-      `link add name b type veth peer name weir0 netns ${net.namespace("b").path}`,
-      "link set dev b addrgenmode none up",
-    ];
-    await net.namespace("sw").run("ip", ["-batch", "-"], `${lines.join("\n")}\n`);
-    const own = ["link set dev weir0 address 02:57:00:00:00:0b up", "address add 10.66.0.2/24 dev weir0"];
-    await net.namespace("b").run("ip", ["-batch", "-"], `${own.join("\n")}\n`);
+    await connectAgain(net);
     await vi.waitFor(
       async () => expect((await ask(socket, "ports"))[1]).toMatchObject({ name: "b", up: true, recoveries: 1 }),
       { timeout: 5000 },

@@ -30,6 +30,15 @@ export async function network(): Promise<LabNetwork> {
   return built;
 }
 
+/** Makes the link of host b anew after it was deleted, with the same names and addresses. */
+export async function connectAgain(net: LabNetwork): Promise<void> {
+  const host = net.namespace("b");
+  const link = [`link add name b type veth peer name weir0 netns ${host.path}`, "link set dev b addrgenmode none up"];
+  await net.namespace("sw").run("ip", ["-batch", "-"], `${link.join("\n")}\n`);
+  const own = ["link set dev weir0 address 02:57:00:00:00:0b up", "address add 10.66.0.2/24 dev weir0"];
+  await host.run("ip", ["-batch", "-"], `${own.join("\n")}\n`);
+}
+
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));

@@ -7,7 +7,7 @@ import { ask } from "../../src/daemon/control_client.js";
 import { NetworkNamespace } from "../../src/lab/namespace.js";
 import type { LabNetwork } from "../../src/lab/veth.js";
 import { describeLive, describeUnless, liveObstacle } from "./capability.js";
-import { daemon, metric, network, ping, portOf, startSwitch } from "./daemons.js";
+import { connectAgain, daemon, metric, network, ping, portOf, startSwitch } from "./daemons.js";
 import { folder, kRoot } from "./weir.js";
 
 const kBackends = [
@@ -55,13 +55,7 @@ describeLive("interfaces of a running switch", () => {
       const load = net.namespace("a").run("ping", ["-q", "-i", "0.002", "-w", "4", "10.66.0.2"]);
       await net.namespace("b").run("ip", ["link", "delete", "weir0"]);
       await until(socket, "b", { up: false });
-      const lines = [
-        `link add name b type veth peer name weir0 netns ${net.namespace("b").path}`,
-        "link set dev b addrgenmode none up",
-      ];
-      await net.namespace("sw").run("ip", ["-batch", "-"], `${lines.join("\n")}\n`);
-      const own = ["link set dev weir0 address 02:57:00:00:00:0b up", "address add 10.66.0.2/24 dev weir0"];
-      await net.namespace("b").run("ip", ["-batch", "-"], `${own.join("\n")}\n`);
+      await connectAgain(net);
       await until(socket, "b", { up: true, recoveries: 2 });
       expect((await load).stdout).toMatch(/ received/);
       await works(net);
