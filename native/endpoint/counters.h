@@ -59,19 +59,20 @@ WEIR_DEFINE_COUNTERS(NicCounters, WEIR_NIC_COUNTERS);
 
 WEIR_DEFINE_COUNTERS(NicPriorityCounters, WEIR_NIC_PRIORITY_COUNTERS);
 
-#define WEIR_QP_COUNTERS(X)                                                                   \
-  X(tx_packets, "packets", "Data packets sent")                                               \
-  X(tx_bytes, "bytes", "RDMA payload sent")                                                   \
-  X(tx_wire_bytes, "bytes", "Link bytes of the data sent: frames, FCS, preamble and gap")     \
-  X(rx_packets, "packets", "Data packets received in sequence")                               \
-  X(rx_bytes, "bytes", "RDMA payload received in sequence")                                   \
-  X(rx_wire_bytes, "bytes", "Link bytes of the data received: frames, FCS, preamble and gap") \
-  X(rx_messages, "messages", "Messages whose last packet was received in sequence")           \
-  X(lost, "packets", "Data packets that never came: gaps in the PSNs received")               \
-  X(duplicate, "packets", "Data packets received behind the expected PSN")                    \
-  X(ecn_marked, "packets", "Data packets received with ECN = CE")                             \
-  X(cnp_sent, "packets", "CNPs sent for this QP's incoming flow")                             \
-  X(cnp_handled, "packets", "CNPs received that cut this QP's rate; CNMs that cut its flow's")
+#define WEIR_QP_COUNTERS(X)                                                                    \
+  X(tx_packets, "packets", "Data packets sent")                                                \
+  X(tx_bytes, "bytes", "RDMA payload sent")                                                    \
+  X(tx_wire_bytes, "bytes", "Link bytes of the data sent: frames, FCS, preamble and gap")      \
+  X(rx_packets, "packets", "Data packets received in sequence")                                \
+  X(rx_bytes, "bytes", "RDMA payload received in sequence")                                    \
+  X(rx_wire_bytes, "bytes", "Link bytes of the data received: frames, FCS, preamble and gap")  \
+  X(rx_messages, "messages", "Messages whose last packet was received in sequence")            \
+  X(lost, "packets", "Data packets that never came: gaps in the PSNs received")                \
+  X(duplicate, "packets", "Data packets received behind the expected PSN")                     \
+  X(ecn_marked, "packets", "Data packets received with ECN = CE")                              \
+  X(cnp_sent, "packets", "CNPs sent for this QP's incoming flow")                              \
+  X(cnp_handled, "packets", "CNPs received that cut this QP's rate; CNMs that cut its flow's") \
+  X(cnm_lowest, "packets", "CNMs among them whose feedback is 1, the lowest there is")
 
 WEIR_DEFINE_COUNTERS(QpCounters, WEIR_QP_COUNTERS);
 

@@ -213,7 +213,11 @@ void SoftNic::on_cnm(uint32_t flow, const CongestionNotification& cnm) {
   ++counters_.rp_cnm_handled;
   // A flow of several has no queue pair that is more at fault than the others.
   const uint32_t index = point.sent_last != kNone ? point.sent_last : point.first;
-  if (index != kNone) ++queue_pairs_[index].counters.cnp_handled;
+  if (index != kNone) {
+    QpCounters& counters = queue_pairs_[index].counters;
+    ++counters.cnp_handled;
+    if (cnm.quantized_feedback == 1) ++counters.cnm_lowest;
+  }
   point.rate.advance(now_);
   count_flow(flow);
   const bool limited = point.limited;

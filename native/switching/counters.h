@@ -53,6 +53,7 @@ WEIR_DEFINE_COUNTERS(SwitchPortCounters, WEIR_SWITCH_PORT_COUNTERS);
   X(pfc_rx_packets, "packets", "PFC or PAUSE frames received that speak of this priority")                                      \
   X(pfc_rx_pause_duration, "ns", "Time that this port might not send at this priority because its peer had paused it")          \
   X(cn_cp_transmitted_frames, "packets", "Data frames that this egress queue's congestion point saw enter it")                  \
+  X(cn_cp_sampled_frames, "packets", "Data frames that it sampled, whether their sources were told or not")                     \
   X(cn_cp_transmitted_cnms, "packets", "CNMs that it made for their sources")                                                   \
   X(cn_cp_discarded_frames, "packets", "Data frames dropped because this egress queue, which has a congestion point, was full") \
   X(cn_cp_unsent_cnms, "packets", "CNMs that it could not make: the host ran out of packet descriptors (the run is not valid)") \

@@ -65,9 +65,12 @@ bool SoftSwitch::guard(Port& in, PacketId id) {
 PacketId SoftSwitch::sample(Port& out, PacketId id, int64_t queue_bytes) {
   const Packet& packet = pool_[id];
   if (packet.meta.kind == FrameKind::cnm) return kNoPacket;
-  ++out.queues[packet.priority].counters.cn_cp_transmitted_frames;
+  SwitchPriorityCounters& counters = out.queues[packet.priority].counters;
+  ++counters.cn_cp_transmitted_frames;
   QcnCongestionPoint& point = congestion_points_[static_cast<size_t>(out.number) * kPriorities + packet.priority];
+  const uint64_t before = point.samples();
   const QcnFeedback feedback = point.on_enqueue(queue_bytes, packet.length);
+  counters.cn_cp_sampled_frames += point.samples() - before;
   return feedback.quantized != 0 ? make_cnm(out, id, feedback) : kNoPacket;
 }
 

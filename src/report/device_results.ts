@@ -85,7 +85,7 @@ export function flowResult(
     ecn_marked: receiver.sum("ecn_marked"),
     cnp_sent: receiver.sum("cnp_sent"),
     cnp_handled: algorithm === "qcn" ? 0 : sender.sum("cnp_handled"),
-    ...(algorithm === "qcn" && { cnm_handled: sender.sum("cnp_handled") }),
+    ...(algorithm === "qcn" && { cnm_handled: sender.sum("cnp_handled"), cnm_lowest: sender.sum("cnm_lowest") }),
   };
 }
 
@@ -121,11 +121,15 @@ function congestionPoints(
 ): NonNullable<SwitchResult["congestion_points"]> {
   const found: NonNullable<SwitchResult["congestion_points"]> = {};
   for (const [peer, counters] of ports) {
-    const [frames, cnms, discarded] = ["transmitted_frames", "transmitted_cnms", "discarded_frames"].map((name) =>
-      counters.byPriority(`cn_cp_${name}`),
-    );
+    const names = ["transmitted_frames", "sampled_frames", "transmitted_cnms", "discarded_frames"];
+    const [frames, sampled, cnms, discarded] = names.map((name) => counters.byPriority(`cn_cp_${name}`));
     for (const [priority, count] of Object.entries(frames ?? {})) {
-      const own = { frames: count, cnms: cnms?.[priority] ?? 0, discarded: discarded?.[priority] ?? 0 };
+      const own = {
+        frames: count,
+        sampled: sampled?.[priority] ?? 0,
+        cnms: cnms?.[priority] ?? 0,
+        discarded: discarded?.[priority] ?? 0,
+      };
       found[peer] = { ...found[peer], [priority]: own };
     }
   }

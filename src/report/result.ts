@@ -31,10 +31,12 @@ export const flowResultSchema = open({
   cnm_handled: count.optional().meta({
     description: "CNMs that cut the rate of the sender's reaction point, which several queue pairs may share. Of QCN.",
   }),
+  cnm_lowest: count.optional().meta({ description: "CNMs among them whose feedback is 1, the lowest there is." }),
 }).meta({ description: "One queue pair's traffic." });
 
 export const congestionPointSchema = open({
   frames: count.meta({ description: "Data frames that joined the queue, as cnCpTransmittedFrames." }),
+  sampled: count.meta({ description: "Frames among them that were sampled, whether their sources were told or not." }),
   cnms: count.meta({ description: "CNMs sent to their sources, as cnCpTransmittedCnms." }),
   discarded: count.meta({ description: "Data frames dropped for want of room, as cnCpDiscardedFrames." }),
 }).meta({ description: "One egress queue's congestion point." });

@@ -6,7 +6,7 @@ import { SHU_MODEL_FIGURES } from "./shu_model.js";
 import { SHU_NETWORK_FIGURES } from "./shu_network.js";
 import { QCN_VERSUS_DCQCN } from "./versus.js";
 
-/** In the order of the paper. */
+/** In the order of the paper: equal numbers as they are above. */
 const SHU_EXPERIMENTS = [...SHU_NETWORK_FIGURES, ...SHU_MODEL_FIGURES].sort((a, b) => numberOf(a) - numberOf(b));
 
 function numberOf({ id }: Experiment): number {

@@ -128,7 +128,7 @@ function valuesOf(name: string, { series, result }: Evidence): Record<string, nu
   const peaks = series.queues[kQueue]?.max_bytes ?? [];
   const even = evenness(Object.values(rates(series)).map((one) => movingMean(one, kWindow)));
   const { goodput_bps, goodput_limit_bps, jain } = result.totals;
-  const feedback = result.flows.reduce((sum, { cnp_handled }) => sum + cnp_handled, 0);
+  const feedback = result.flows.reduce((sum, { cnp_handled, cnm_handled }) => sum + (cnm_handled ?? cnp_handled), 0);
   const pauses = Object.values(result.switches).flatMap(({ pfc_sent }) => Object.values(pfc_sent));
   return known({
     [`converged_${name}`]: 1000 * lastingFrom(even, (epsilon) => epsilon >= 0.5, kWindow / 2, kEnd),
