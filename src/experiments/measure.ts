@@ -8,6 +8,19 @@ export interface Signal {
   values: readonly number[];
 }
 
+/** The samples before `end`: at the end itself flows have stopped, and their rates say nothing. */
+export function before(series: Series, end: number): Series {
+  const found = series.time_s.findIndex((time) => time >= end - series.interval_s / 2);
+  const count = found < 0 ? series.time_s.length : found;
+  // Lists of samples, however deep; names and the interval stay.
+  const cut = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.slice(0, count);
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, cut(inner)]));
+  };
+  return cut(series) as Series;
+}
+
 /** Sums the values of several lists of equal length. */
 export function total(lists: readonly (readonly number[])[]): number[] {
   const [first = []] = lists;

@@ -10,6 +10,7 @@ import { type RunSource, writeRun } from "../report/run_files.js";
 import { writeSimulation } from "../sim/files.js";
 import type { SimOptions, SimOutcome } from "../sim/types.js";
 import type { Clock, Evidence, Experiment, NetworkClock, Observation, Trial } from "./experiment.js";
+import { before } from "./measure.js";
 import { type ClockEvidence, type JudgedStatement, judge } from "./verdict.js";
 
 export interface PaperOptions {
@@ -161,7 +162,7 @@ class RunSeries {
       const { valid, reasons } = result.fidelity;
       const complete = result.until_s === undefined;
       const state = { ...facts, complete, valid, reasons, scale: result.scale, folder };
-      return { state, evidence: { scenario, result, series } };
+      return { state, evidence: { scenario, result, series: before(series, scenario.duration / 1e9) } };
     } catch (error) {
       if (this.options.signal.aborted) return failed("stopped");
       if (error instanceof WeirError) return failed(error.message);

@@ -70,9 +70,9 @@ export function headline({ id, paper, place, title }: Experiment): string {
   return `${id}: ${paper.name}, ${place}: ${title}`;
 }
 
-/** "sim, run fair: seed 1, valid". */
+/** "sim, qcn-t: seed 1, valid". */
 export function runLine({ clock, trial, scale, seed, complete, valid, reasons }: RunState): string {
-  const name = trial === clock ? "" : `, run ${trial}`;
+  const name = trial === clock ? "" : `, ${trial}`;
   const facts = [...(clock === "wire" ? [`scale ${scale}`] : []), ...(clock === "model" ? [] : [`seed ${seed}`])];
   const state = valid ? "valid" : `${complete ? "INVALID" : "INCOMPLETE"} (${reasons.join("; ")})`;
   return `${clock}${name}: ${[...facts, state].join(", ")}`;

@@ -81,7 +81,7 @@ function hold(check: Check, own: ClockEvidence, observation: Observation, { expe
   }
   const { clock, within, margin } = check.near;
   if (clock === own.clock) {
-    return { ...finding("", true), missing: `says how the other clock compares with ${clock}` };
+    return { missing: `says how the other clock compares with ${clock}` };
   }
   const other = evidence.find((one) => one.clock === clock);
   const reference = other?.observation?.values[check.quantity];

@@ -76,7 +76,7 @@ describe("weir paper ID", () => {
     const ran = await weir(["paper", "qcn-shu-fig12", ...out("stopped")], finishedLab, undefined, stopped);
     expect(ran.status).toBe(130);
     expect(ran.stdout).toContain("INCOMPLETE (stopped at 1 s of 20 s)");
-    expect(ran.stdout).toContain("sim, run qcn-t: seed 1, INCOMPLETE (not run)");
+    expect(ran.stdout).toContain("sim, qcn-t: seed 1, INCOMPLETE (not run)");
     expect(ran.stderr).toContain("SIGINT: stopping");
   });
 

@@ -68,7 +68,7 @@ describe("runExperiment", () => {
       why: expect.stringContaining("run fast: the host was late"),
     });
     expect(verdict?.findings[0]?.measured).toBe("goodput, fast 18.40 Gb/s");
-    expect(renderText(outcome)).toContain("sim, run fast: seed 1, INVALID (the host was late)");
+    expect(renderText(outcome)).toContain("sim, fast: seed 1, INVALID (the host was late)");
   });
 
   it("ends when it is stopped: what was done stands, the rest was not run", async () => {

@@ -16,6 +16,7 @@ const kBuffer = 150; // KB
 const kFrame = 1200;
 /** Width of the means by which transients are judged, and how long a transient may take, s. */
 const kWindow = 0.1;
+const kShortWindow = 0.02;
 const kTransient = 0.5;
 const kTag = 4;
 
@@ -77,7 +78,7 @@ function statements(sources: number): Statement[] {
       quote: "Responsive. ... The algorithm needs to rapidly adapt source rates to these variations.",
       where: "section 1",
       reading:
-        "0.5 s after the service rate fell, the queue (mean of 0.1 s) stays within 50% of Q_eq; 0.5 s after it returned, utilisation (mean of 0.1 s) is 95% again",
+        "0.5 s after the service rate fell, the queue (mean of 0.1 s) stays within 50% of Q_eq; 0.5 s after it returned, utilisation (mean of 20 ms) is 95% again",
       checks: [
         { quantity: "settled_reduced", max: kTransient },
         { quantity: "recovery", max: kTransient },
@@ -105,8 +106,8 @@ function frameShare({ hosts: [host] }: Scenario): number {
   return (payload + kHeaderBytes + (host?.qcn.cn_tag ? kTag : 0) + kEthernetOverhead) / payload;
 }
 
-export function observe({ run }: Readonly<Record<string, Evidence>>): Observation {
-  const { series, scenario, result } = run as Evidence;
+export function observe({ qcn }: Readonly<Record<string, Evidence>>): Observation {
+  const { series, scenario, result } = qcn as Evidence;
   const length = queue(series, kQueue);
   const kilobytes = { time: length.time, values: length.values.map((bytes) => bytes / 1000) };
   const peak = series.queues[kQueue]?.max_bytes ?? length.values;
@@ -118,7 +119,7 @@ export function observe({ run }: Readonly<Record<string, Evidence>>): Observatio
     values: delivered.values.map((bps, i) => (100 * bps * share) / rateAt(delivered.time[i] as number)),
   };
   const smoothQueue = movingMean(kilobytes, kWindow);
-  const smoothUsed = movingMean(used, kWindow);
+  const smoothUsed = movingMean(used, kShortWindow);
   const near = (kb: number) => kb >= kSetPoint / 2 && kb <= 1.5 * kSetPoint;
   const values: Record<string, number | undefined> = {};
   for (const { name, from, to } of kPhases) {
@@ -131,18 +132,18 @@ export function observe({ run }: Readonly<Record<string, Evidence>>): Observatio
     values[`queue_deviation_${name}`] = figures?.deviation;
     values[`utilisation_${name}`] = mean(between(used, steady, to));
     values[`full_${name}`] = (100 * tops.filter((bytes) => bytes > kBuffer * 1000 - kFrame).length) / tops.length;
-    values[`settled_${name}`] = lastingFrom(smoothQueue, near, from, to) - from;
+    values[`settled_${name}`] = lastingFrom(smoothQueue, near, from, to - kWindow / 2) - from;
   }
   const { from } = kPhases[2];
   const returned = between(used, from, kPhases[2].to);
   return {
     values: known({
       ...values,
-      // Half of the window ends before the change.
-      recovery: firstTime(smoothUsed, (percent) => percent >= 95, from + kWindow / 2) - from,
+      // The first means have times before the change in them.
+      recovery: firstTime(smoothUsed, (percent) => percent >= 95, from + kShortWindow) - from,
       idle: returned.reduce((sum, percent) => sum + Math.max(0, 1 - percent / 100), 0) * series.interval_s,
       drops: Object.values(result.switches.sw?.drops ?? {}).reduce((sum, n) => sum + n, 0),
-      jain: scenario.flows.length > 1 ? lastSecond(run as Evidence) : undefined,
+      jain: scenario.flows.length > 1 ? lastSecond(qcn as Evidence) : undefined,
     }),
     plots: [
       {
@@ -164,7 +165,7 @@ export function observe({ run }: Readonly<Record<string, Evidence>>): Observatio
         y_label: "utilisation, %",
         x_range: [0, 9.7],
         y_range: [0, 125],
-        curves: [{ label: "", x: used.time, y: movingMean(used, 0.02).values, color: 2 }],
+        curves: [{ label: "", x: used.time, y: smoothUsed.values, color: 2 }],
         levels: [{ label: "100%", value: 100 }],
         marks: phaseMarks(),
       },
@@ -221,7 +222,7 @@ function figure(number: number, sources: 1 | 8, rtt: number): Experiment {
       clocks: ["wire", "sim"],
       trials: [
         {
-          name: "run",
+          name: "qcn",
           file: `qcn/netfpga-${one ? "1-source" : "8-sources"}.yaml`,
           set: rtt === 100 ? [] : delays.map((link) => `topology.links.${link}.delay=${rtt / 2}us`),
         },
