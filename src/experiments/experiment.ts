@@ -103,3 +103,14 @@ export interface Experiment {
 export function clocksOf({ network, model }: Experiment): Clock[] {
   return CLOCKS.filter((clock) => (clock === "model" ? model !== undefined : network?.clocks.includes(clock)));
 }
+
+/** A statement in one line. */
+export function statement(
+  quote: string,
+  where: string,
+  reading: string,
+  checks: readonly Check[],
+  remark?: string,
+): Statement {
+  return { quote, where, reading, checks, ...(remark !== undefined && { remark }) };
+}

@@ -139,7 +139,9 @@ class RunSeries {
       this.states.push(state);
       if (evidence !== undefined) found[trial.name] = evidence;
     }
-    const doubts = own.flatMap(({ trial, reasons }) => reasons.map((reason) => `run ${trial}: ${reason}`));
+    const bad = own.filter(({ valid }) => !valid);
+    // The reasons are long, and are told once, where the runs are.
+    const doubts = bad.map(({ trial, complete }) => `run ${trial} is ${complete ? "invalid" : "incomplete"}`);
     const doubt = doubts.length > 0 ? { doubt: doubts.join("; ") } : {};
     // A run that was cut short has no place where the experiment looks for its end.
     const whole = own.every(({ complete }) => complete);

@@ -21,6 +21,8 @@ export interface Plot {
   title: string;
   x_label: string;
   y_label: string;
+  /** Names of places on the x axis, instead of numbers. */
+  x_names?: readonly { x: number; label: string }[];
   /** Default: what the curves need. */
   x_range?: readonly [number, number];
   y_range?: readonly [number, number];
@@ -115,9 +117,10 @@ function axes(plot: Plot, frame: Frame, xs: readonly [number, number], ys: reado
     const y = round(frame.y(value));
     return `<line x1="${left}" x2="${right}" y1="${y}" y2="${y}" stroke="#e3e6ea"/>${text(left - 7, y + 4, label(value), 'text-anchor="end"')}`;
   });
-  const vertical = ticks(xs, 8).map((value) => {
+  const places = plot.x_names ?? ticks(xs, 8).map((x) => ({ x, label: label(x) }));
+  const vertical = places.map(({ x: value, label: name }) => {
     const x = round(frame.x(value));
-    return `<line x1="${x}" x2="${x}" y1="${bottom}" y2="${bottom + 4}" stroke="#666"/>${text(x, bottom + 17, label(value), 'text-anchor="middle"')}`;
+    return `<line x1="${x}" x2="${x}" y1="${bottom}" y2="${bottom + 4}" stroke="#666"/>${text(x, bottom + 17, name, 'text-anchor="middle"')}`;
   });
   const middle = (top + bottom) / 2;
   return [

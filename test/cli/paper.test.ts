@@ -86,10 +86,10 @@ describe("weir paper ID", () => {
     expect(unknown.stderr).toContain("no experiment qcn-shu-fig55");
     expect(unknown.stderr).toContain("did you mean qcn-shu-fig5?");
     for (const [argv, message] of [
-      [["qcn-shu-fig7", "--on", "sim"], "qcn-shu-fig7 does not run on sim"],
-      [["qcn-shu-fig7", "--on", "ns3"], "no clock ns3"],
-      [["qcn-shu-fig7", "--seed", "x"], "--seed x: not a number from 0 on"],
-      [["qcn-shu-fig7", "--scale", "0.5"], "--scale 0.5: not a number from 1 on"],
+      [["qcn-shu-fig3", "--on", "sim"], "qcn-shu-fig3 does not run on sim"],
+      [["qcn-shu-fig3", "--on", "ns3"], "no clock ns3"],
+      [["qcn-shu-fig3", "--seed", "x"], "--seed x: not a number from 0 on"],
+      [["qcn-shu-fig3", "--scale", "0.5"], "--scale 0.5: not a number from 1 on"],
     ] as const) {
       const ran = await weir(["paper", ...argv]);
       expect(ran.status, message).toBe(2);

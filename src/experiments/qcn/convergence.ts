@@ -8,6 +8,9 @@ import type { Curve, Plot } from "../../report/plot.js";
 /** What the paper's figures are about (sections III and V). */
 export const LINK = 1e9;
 export const FAIR = 0.9;
+export const CONVERGED =
+  "Converged: the smaller rate first has 0.9 of the larger (the paper's line of epsilon = 0.9, section V-B).";
+
 /** Rates at the start in all of the analysis (section V-B), bit/s. */
 export const UNEVEN = [900e6, 100e6] as const;
 
@@ -64,13 +67,8 @@ export function modelPlots(runs: readonly ModelRun[], seconds = 20): Plot[] {
       curves: modelCurves(runs),
       levels: [{ label: "fair share", value: LINK / 2e6 }],
     },
-    {
-      title: "Evenness: smallest / largest rate",
-      x_label: "time, s",
-      y_label: "epsilon",
-      x_range: [0, seconds],
-      y_range: [0, 1.05],
-      curves: runs.map(({ label, convergence: { series } }) => ({
+    evennessPlot(
+      runs.map(({ label, convergence: { series } }) => ({
         label,
         x: series.time.map((time) => time / 1e9),
         y: series.time.map((_, i) => {
@@ -78,7 +76,20 @@ export function modelPlots(runs: readonly ModelRun[], seconds = 20): Plot[] {
           return Math.min(...here) / Math.max(...here);
         }),
       })),
-      levels: [{ label: "epsilon 0.9", value: FAIR }],
-    },
+      seconds,
+    ),
   ];
+}
+
+/** With the paper's line of 0.9. */
+export function evennessPlot(curves: readonly Curve[], seconds: number): Plot {
+  return {
+    title: "Evenness: smallest / largest rate",
+    x_label: "time, s",
+    y_label: "epsilon",
+    x_range: [0, seconds],
+    y_range: [0, 1.05],
+    curves,
+    levels: [{ label: "epsilon 0.9", value: FAIR }],
+  };
 }

@@ -1,21 +1,23 @@
-/** All experiments on QCN. */
+/** All experiments on QCN, in the order of the papers. */
 import type { Experiment } from "../experiment.js";
 import { LISS_CONVERGENCE } from "./liss.js";
 import { NETFPGA_FIGURES } from "./netfpga.js";
-import { SHU_MODEL_FIGURES } from "./shu_model.js";
-import { SHU_NETWORK_FIGURES } from "./shu_network.js";
+import { SHU_FIGURE_3, SHU_FIGURE_4 } from "./shu_model.js";
+import { SHU_FIGURE_1, SHU_FIGURE_12 } from "./shu_stages.js";
+import { SHU_SWEEPS } from "./shu_sweeps.js";
+import { SHU_FIGURE_5, SHU_FIGURE_6, SHU_TABLE_1 } from "./shu_uneven.js";
 import { QCN_VERSUS_DCQCN } from "./versus.js";
-
-/** In the order of the paper: equal numbers as they are above. */
-const SHU_EXPERIMENTS = [...SHU_NETWORK_FIGURES, ...SHU_MODEL_FIGURES].sort((a, b) => numberOf(a) - numberOf(b));
-
-function numberOf({ id }: Experiment): number {
-  return Number(/\d+$/.exec(id)?.[0]);
-}
 
 export const QCN_EXPERIMENTS: readonly Experiment[] = [
   ...NETFPGA_FIGURES,
-  ...SHU_EXPERIMENTS,
+  SHU_FIGURE_1,
+  SHU_TABLE_1,
+  SHU_FIGURE_3,
+  SHU_FIGURE_4,
+  SHU_FIGURE_5,
+  SHU_FIGURE_6,
+  ...SHU_SWEEPS,
+  SHU_FIGURE_12,
   LISS_CONVERGENCE,
   QCN_VERSUS_DCQCN,
 ];

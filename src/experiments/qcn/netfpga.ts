@@ -67,6 +67,8 @@ function statements(sources: number): Statement[] {
       where: "section 2",
       reading: "mean queue within 20% of 33 KB at each service rate, the first 0.5 s of it left out",
       checks: all((phase) => ({ quantity: `queue_mean_${phase}`, min: 0.8 * kSetPoint, max: 1.2 * kSetPoint })),
+      remark:
+        "The more sources there are and the slower the queue is served, the more their increases weigh between two samples, and the more of the samples must tell to cut: the queue settles where they do, above Q_eq.",
     },
     {
       quote: "Stable. Buffer occupancy processes should not fluctuate.",

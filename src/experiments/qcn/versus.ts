@@ -109,10 +109,11 @@ export const QCN_VERSUS_DCQCN: Experiment = {
             levels: [{ label: "fair share", value: 5 }],
           })),
           {
-            title: "Queue length, highest of each ms",
+            title: "Queue length, highest of each ms (beyond 400 KB: only in the table)",
             x_label: "time, ms",
             y_label: "queue, KB",
             x_range: [0, kEnd * 1000],
+            y_range: [0, 400],
             curves: parts.map(({ label, run }) => ({ label, ...highest(run) })),
           },
         ],

@@ -1,0 +1,295 @@
+/**
+ * Figures 7 to 11 of Shu et al.: what parameters and variants make of the convergence time. By the paper's own model, as in the
+ * paper, and, where there is such a parameter, as packets.
+ */
+import { type Evidence, type Experiment, type Observation, type Quantity, statement } from "../experiment.js";
+import { evenness, movingMean } from "../measure.js";
+import { CONVERGED, evennessPlot, followModel, type ModelCase, type ModelRun, modelPlots } from "./convergence.js";
+import { SHU } from "./papers.js";
+import { END, rateCurves, ratePlot, ratesOf, WINDOW } from "./two_flows.js";
+
+const kStart = "Two flows start at 900 and 100 Mb/s on a link of 1 Gb/s; the baseline but for what the figure varies.";
+const kAsPackets =
+  "The paper has these curves from its model; as packets, rates are means of 0.5 s over 20 s, and one run is one walk of chance.";
+
+/** One curve, and the overrides that make it as packets. */
+interface SweepCase extends ModelCase {
+  set?: readonly string[];
+}
+
+/** Convergence times by name of the case, s. */
+type Times = Readonly<Record<string, number>>;
+
+/** One figure that varies one thing: the convergence time of each case is the quantity named after it. */
+interface Sweep extends Pick<Experiment, "id" | "place" | "title" | "statements"> {
+  choices?: readonly string[];
+  /** As packets too if each has overrides. */
+  cases: Readonly<Record<string, SweepCase>>;
+  /** Quantities made from the times, by name; `runs`: of the model, none on other clocks. */
+  derived?: Readonly<
+    Record<string, Quantity & { of: (times: Times, runs: Readonly<Record<string, ModelRun>>) => number }>
+  >;
+  /** Length of the plots, s. */
+  seconds?: number;
+}
+
+function sweep({ cases, derived = {}, choices = [], seconds, ...facts }: Sweep): Experiment {
+  const named = Object.entries(cases);
+  const quantities = named.map(([name, { label }]): [string, Quantity] => [
+    name,
+    { label: `converged, ${label}`, unit: "s" },
+  ]);
+  const further = Object.entries(derived).map(([name, { label, unit }]): [string, Quantity] => [name, { label, unit }]);
+  const values = (times: Times, runs: Readonly<Record<string, ModelRun>> = {}) => {
+    const more = Object.entries(derived).map(([name, { of }]): [string, number] => [name, of(times, runs)]);
+    // Two times that are both beyond the run have no ratio.
+    return { ...times, ...Object.fromEntries(more.filter(([, value]) => !Number.isNaN(value))) };
+  };
+  const trials = named.flatMap(([name, { set }]) => (set ? [{ name, file: "qcn/shu-uneven-start.yaml", set }] : []));
+  const asPackets = trials.length === named.length;
+  return {
+    ...facts,
+    paper: SHU,
+    setup: kStart,
+    choices: [CONVERGED, ...(asPackets ? [kAsPackets] : []), ...choices],
+    quantities: Object.fromEntries([...quantities, ...further]),
+    ...(asPackets && {
+      network: {
+        clocks: ["wire", "sim"] as const,
+        trials,
+        observe: (runs) => {
+          const found = named.map(([name, { label }]) => ({ name, label, ...ratesOf(runs[name] as Evidence) }));
+          return {
+            values: values(Object.fromEntries(found.map(({ name, converged }) => [name, converged]))),
+            plots: networkPlots(found, seconds),
+          };
+        },
+        sim_seconds: 4 * trials.length,
+      },
+    }),
+    model: (): Observation => {
+      const runs = Object.fromEntries(named.map(([name, one]) => [name, followModel(one)]));
+      const times = Object.fromEntries(Object.entries(runs).map(([name, { converged }]) => [name, converged]));
+      return { values: values(times, runs), plots: modelPlots(Object.values(runs), seconds) };
+    },
+  };
+}
+
+function networkPlots(found: readonly ({ label: string } & ReturnType<typeof ratesOf>)[], seconds = END) {
+  const smooth = found.map(({ label, all }) => ({
+    label,
+    all: Object.fromEntries(Object.entries(all).map(([id, one]) => [id, movingMean(one, WINDOW)])),
+  }));
+  return [
+    ratePlot(
+      "Rates, means of 0.5 s: RP 1 solid, RP 2 dashed",
+      smooth.flatMap(({ label, all }, color) =>
+        rateCurves(all).map((curve, flow) => ({
+          ...curve,
+          label: flow === 0 ? label : "",
+          color,
+          style: flow === 0 ? ("solid" as const) : ("dashed" as const),
+        })),
+      ),
+      [0, seconds],
+    ),
+    evennessPlot(
+      smooth.map(({ label, all }) => {
+        const { time, values } = evenness(Object.values(all));
+        return { label, x: time, y: values };
+      }),
+      seconds,
+    ),
+  ];
+}
+
+/** a / b of two times by name. */
+const ratio = (label: string, over: string, under: string) => ({
+  label,
+  unit: "",
+  of: (times: Times) => (times[over] as number) / (times[under] as number),
+});
+
+const figure7 = sweep({
+  id: "qcn-shu-fig7",
+  place: "figure 7",
+  title: "rate evolution with different G_d",
+  cases: {
+    gd_16: { label: "G_d 1/16", input: { gd: 1 / 16 }, set: ["congestion.parameters.rpgGd=4"] },
+    gd_64: { label: "G_d 1/64", input: { gd: 1 / 64 }, set: ["congestion.parameters.rpgGd=6"] },
+    gd_128: { label: "G_d 1/128 (standard)", input: {}, set: [] },
+    gd_256: { label: "G_d 1/256", input: { gd: 1 / 256 }, set: ["congestion.parameters.rpgGd=8"] },
+  },
+  derived: {
+    halved: ratio("time with G_d 1/16 / with 1/128", "gd_16", "gd_128"),
+    least_step: {
+      label: "smallest ratio of times from one G_d to the next smaller",
+      unit: "",
+      of: ({ gd_16 = 0, gd_64 = 0, gd_128 = 0, gd_256 = 0 }) =>
+        Math.min(gd_64 / gd_16, gd_128 / gd_64, gd_256 / gd_128),
+    },
+  },
+  statements: [
+    statement(
+      "As G_d increases, the convergence time decreases.",
+      "section V-B1",
+      "each G_d has a shorter time than the next smaller one",
+      [{ quantity: "least_step", min: 1.01 }],
+    ),
+    statement(
+      "Even when G_d = 1/16, the convergence time only decreases by half.",
+      "section V-B1",
+      "0.4 to 0.6 of the time with 1/128",
+      [{ quantity: "halved", min: 0.4, max: 0.6 }],
+    ),
+  ],
+});
+
+const figure8 = sweep({
+  id: "qcn-shu-fig8",
+  place: "figure 8",
+  title: "rate evolution with different R_AI",
+  cases: {
+    ai_05: { label: "R_AI 0.5 Mb/s (standard)", input: {}, set: [] },
+    ai_1: { label: "R_AI 1 Mb/s", input: { rpg_ai_rate: 1e6 }, set: ["congestion.parameters.rpgAiRate=1Mbps"] },
+    ai_5: { label: "R_AI 5 Mb/s", input: { rpg_ai_rate: 5e6 }, set: ["congestion.parameters.rpgAiRate=5Mbps"] },
+  },
+  derived: {
+    twice: ratio("time with 1 Mb/s / with 0.5 Mb/s", "ai_1", "ai_05"),
+    tenfold: ratio("time with 5 Mb/s / with 0.5 Mb/s", "ai_5", "ai_05"),
+  },
+  statements: [
+    statement(
+      "We can see that as R_AI increases, the convergence time dramatically decreases",
+      "section V-B1",
+      "shorter with 1 Mb/s, and at most a third with 5 Mb/s",
+      [
+        { quantity: "twice", max: 0.99 },
+        { quantity: "tenfold", max: 1 / 3 },
+      ],
+    ),
+  ],
+});
+
+const figure9 = sweep({
+  id: "qcn-shu-fig9",
+  place: "figure 9",
+  title: "rate evolution with different T_AI",
+  choices: ["As packets there is no such parameter: the standard halves the byte counter, and so does Weir."],
+  cases: {
+    tai_37: { label: "T_AI 37.5 KB", input: { ai_cycle: 0.25 } },
+    tai_75: { label: "T_AI 75 KB (standard)", input: {} },
+    tai_150: { label: "T_AI 150 KB", input: { ai_cycle: 1 } },
+  },
+  derived: {
+    shorter: ratio("time with 37.5 KB / with 75 KB", "tai_37", "tai_75"),
+    longer: ratio("time with 150 KB / with 75 KB", "tai_150", "tai_75"),
+  },
+  statements: [
+    statement(
+      "The impact of T_AI is opposite to that of R_AI.",
+      "section V-B1",
+      "shorter with 37.5 KB than with 75 KB, longer with 150 KB",
+      [
+        { quantity: "shorter", max: 0.99 },
+        { quantity: "longer", min: 1.01 },
+      ],
+    ),
+  ],
+  seconds: 30,
+});
+
+const figure10 = sweep({
+  id: "qcn-shu-fig10",
+  place: "figure 10",
+  title: "rate evolution with different timer periods",
+  cases: {
+    byte_counter: { label: "byte counter (standard)", input: {}, set: [] },
+    timer_2_4: {
+      label: "timer 2.4 ms",
+      input: { variant: "qcn-t", rpg_time_reset: 2.4e6 },
+      set: ["congestion.variant=qcn-t", "congestion.parameters.rpgTimeReset=2.4ms"],
+    },
+    timer_10: {
+      label: "timer 10 ms",
+      input: { variant: "qcn-t", rpg_time_reset: 10e6 },
+      set: ["congestion.variant=qcn-t", "congestion.parameters.rpgTimeReset=10ms"],
+    },
+    timer_15: {
+      label: "timer 15 ms",
+      input: { variant: "qcn-t", rpg_time_reset: 15e6 },
+      set: ["congestion.variant=qcn-t", "congestion.parameters.rpgTimeReset=15ms"],
+    },
+  },
+  derived: {
+    fast: ratio("time of the byte counter / of the timer of 2.4 ms", "byte_counter", "timer_2_4"),
+    slow: ratio("time of the byte counter / of the timer of 10 ms", "byte_counter", "timer_10"),
+    solved: {
+      label: "share of the first 20 s for which 15 ms has a solution",
+      unit: "",
+      of: (_times, { timer_15 }) => Math.min(1, (timer_15?.convergence.series.time.at(-1) ?? Number.NaN) / 20e9),
+    },
+  },
+  choices: ["The paper draws no curve for 15 ms."],
+  statements: [
+    statement(
+      "When T_t = 2.4 milliseconds, the convergence time of QCN is reduced by several times.",
+      "section V-B2",
+      "the byte counter takes at least 3 times as long",
+      [{ quantity: "fast", min: 3 }],
+    ),
+    statement(
+      "Even the standard Timer parameter also reduces the convergence time of QCN.",
+      "section V-B2",
+      "10 ms, which the paper takes for it, is faster than the byte counter",
+      [{ quantity: "slow", min: 1.01 }],
+    ),
+    statement(
+      "If T_t = 15 milliseconds, sum E(dR_i) = 0 does not always have a solution, that is, the so slow rate increase interval could not guarantee the stability of QCN.",
+      "section V-B2",
+      "the model comes to rates for which it has none",
+      [{ quantity: "solved", max: 0.99 }],
+      "By equation 26 increases between two cuts become fewer as the timer becomes slower, so a slower timer has a solution wherever a faster one has.",
+    ),
+  ],
+});
+
+const figure11 = sweep({
+  id: "qcn-shu-fig11",
+  place: "figure 11",
+  title: "rate evolution of QCN-AIMD",
+  cases: {
+    qcn: { label: "QCN, R_AI 0.5 Mb/s", input: {}, set: [] },
+    aimd_05: { label: "AIMD, R_AI 0.5 Mb/s", input: { variant: "qcn-aimd" }, set: ["congestion.variant=qcn-aimd"] },
+    aimd_5: {
+      label: "AIMD, R_AI 5 Mb/s",
+      input: { variant: "qcn-aimd", rpg_ai_rate: 5e6 },
+      set: ["congestion.variant=qcn-aimd", "congestion.parameters.rpgAiRate=5Mbps"],
+    },
+  },
+  derived: {
+    same_step: ratio("time of QCN / of AIMD with the same R_AI", "qcn", "aimd_05"),
+    larger_step: ratio("time of AIMD with 0.5 Mb/s / with 5 Mb/s", "aimd_05", "aimd_5"),
+    slight: {
+      label: "gain of the mechanism / gain of the larger R_AI",
+      unit: "",
+      of: ({ qcn = 0, aimd_05 = 1, aimd_5 = 1 }) => qcn / aimd_05 / (aimd_05 / aimd_5),
+    },
+  },
+  statements: [
+    statement(
+      "For the same R_AI, the AIMD mechanism could speed up the convergence process.",
+      "section V-B2",
+      "with 0.5 Mb/s AIMD takes less time than QCN",
+      [{ quantity: "same_step", min: 1.01 }],
+    ),
+    statement(
+      "But the impact is slight compared with the impact of increasing R_AI.",
+      "section V-B2",
+      "the factor that AIMD gains is at most half of the one that ten times R_AI gains",
+      [{ quantity: "slight", max: 0.5 }],
+    ),
+  ],
+});
+
+export const SHU_SWEEPS: readonly Experiment[] = [figure7, figure8, figure9, figure10, figure11];
