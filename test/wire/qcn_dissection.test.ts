@@ -7,16 +7,16 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 
-const kCapture = fileURLToPath(new URL("../fixtures/pcaps/qcn.pcap", import.meta.url));
 const kCnm = "0x22e7";
 const kCnTag = "0x22e9";
 /** Of all CNMs in the file: their PDU, to the last octet of the encapsulated MSDU. */
 const kPdu = "002a02575300010200030197ffff600002574500000500080800450000401234";
 const kFlow = "beef";
 
-/** The named fields of every frame in the capture, those that are not there empty. */
-function dissect(fields: readonly string[], ...options: string[]): string[][] {
-  const args = ["-r", kCapture, ...options, "-T", "fields", ...fields.flatMap((field) => ["-e", field])];
+/** The named fields of every frame of a capture, those that are not there empty. */
+function dissect(name: string, fields: readonly string[], ...options: string[]): string[][] {
+  const file = fileURLToPath(new URL(`../fixtures/pcaps/${name}.pcap`, import.meta.url));
+  const args = ["-r", file, ...options, "-T", "fields", ...fields.flatMap((field) => ["-e", field])];
   const { stdout, status } = spawnSync("tshark", args, { encoding: "utf8" });
   expect(status).toBe(0);
   return stdout
@@ -27,7 +27,7 @@ function dissect(fields: readonly string[], ...options: string[]): string[][] {
 
 describe.skipIf(spawnSync("tshark", ["--version"]).status !== 0)("tshark, given CNMs and CN-TAGs,", () => {
   it("sees addresses, 802.1Q tags and ethertypes, and no further", () => {
-    const rows = dissect([
+    const rows = dissect("qcn", [
       "eth.dst",
       "eth.src",
       "eth.type",
@@ -59,25 +59,14 @@ describe.skipIf(spawnSync("tshark", ["--version"]).status !== 0)("tshark, given 
   });
 
   it("looks through a CN-TAG that it takes for an 802.1Q tag", () => {
-    const fields = [
-      "frame.protocols",
-      "vlan.etype",
-      "ip.src",
-      "ipv6.src",
-      "infiniband.bth.opcode",
-      "infiniband.bth.psn",
-    ];
-    const rows = dissect([...fields, "_ws.malformed"], "-d", `ethertype==${kCnTag},vlan`);
-    const bare = (name: string) => {
-      const file = fileURLToPath(new URL(`../fixtures/pcaps/${name}.pcap`, import.meta.url));
-      const wanted = fields.slice(2).flatMap((field) => ["-e", field]);
-      const { stdout } = spawnSync("tshark", ["-r", file, "-c", "1", "-T", "fields", ...wanted], { encoding: "utf8" });
-      return stdout.replace(/\n$/, "").split("\t");
-    };
+    // tshark takes payload for RPC over RDMA, and says that it is malformed: behind a tag as without one.
+    const fields = ["ip.src", "ipv6.src", "infiniband.bth.opcode", "infiniband.bth.psn", "_ws.malformed"];
+    const rows = dissect("qcn", ["frame.protocols", "vlan.etype", ...fields], "-d", `ethertype==${kCnTag},vlan`);
     expect(rows.map((row) => row[1])).toEqual(["", kCnm, kCnm, `${kCnTag},${kCnm}`, "0x0800", `${kCnTag},0x86dd`]);
     expect(rows[4]?.[0]).toMatch(/^eth:ethertype:vlan:ethertype:ip:udp:infiniband/);
     expect(rows[5]?.[0]).toMatch(/^eth:ethertype:vlan:ethertype:vlan:ethertype:ipv6:udp:infiniband/);
-    expect(rows[4]?.slice(2)).toEqual(bare("ops_rc"));
-    expect(rows[5]?.slice(2)).toEqual(bare("ops_rc6"));
+    for (const row of rows.slice(0, 4)) expect(row.slice(2)).toEqual(["", "", "", "", ""]);
+    expect(rows[4]?.slice(2)).toEqual(dissect("ops_rc", fields, "-c", "1")[0]);
+    expect(rows[5]?.slice(2)).toEqual(dissect("ops_rc6", fields, "-c", "1")[0]);
   });
 });
