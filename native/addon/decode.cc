@@ -147,6 +147,11 @@ SwitchParameters::Port decode_switch_port(const Fields& f) {
   f.number("mac", port.mac);
   if (f.has("priority_rates")) f.numbers("priority_rates", port.priority_rates);
   if (f.has("queue_limits")) f.numbers("queue_limits", port.queue_limits);
+  if (f.has("cn")) {
+    const Fields cn = f.object("cn");
+    cn.numbers("defence", port.cn_defence);
+    cn.numbers("alternate", port.cn_alternate_priority);
+  }
   return port;
 }
 
@@ -170,6 +175,15 @@ void decode_switch_behaviour(const Fields& f, SwitchParameters& p) {
   red.number("pmax", p.red.pmax);
   red.boolean("averaged", p.red.averaged);
   red.number("weight", p.red.weight);
+  if (f.has("cn")) {
+    const Fields cn = f.object("cn");
+    cn.number("priorities", p.cn_priorities);
+    cn.number("cnm_priority", p.cnm_priority);
+    cn.number("min_header_octets", p.cp_min_header_octets);
+    cn.number("queue_set_point", p.qcn.cp_queue_set_point);
+    cn.number("weight", p.qcn.cp_weight);
+    cn.number("sample_base", p.qcn.cp_sample_base);
+  }
   decode_scheduler(f.object("scheduler"), p.scheduler);
   decode_priority_map(f.object("priority_map"), p.priority_map);
   f.boolean("learning", p.learning);

@@ -6,11 +6,17 @@
 namespace weir {
 namespace {
 
-SimulatedSwitch decode_switch(const Fields& f) {
-  SimulatedSwitch device;
-  SwitchParameters& p = device.parameters;
+SwitchParameters decode_switch_parameters(const Fields& f) {
+  SwitchParameters p;
   f.each("ports", [&](const Fields& port) { p.ports.push_back(decode_switch_port(port)); });
   decode_switch_behaviour(f, p);
+  return p;
+}
+
+SimulatedSwitch decode_switch(const Fields& f) {
+  SimulatedSwitch device;
+  device.parameters = decode_switch_parameters(f);
+  SwitchParameters& p = device.parameters;
   f.groups("groups", device.groups);
   f.column("group_of_host", device.group_of_host);
   p.fdb_capacity = 0;  // for learned addresses, and pins below
@@ -189,6 +195,10 @@ SimulationConfig decode_simulation(const Napi::Object& object) {
   });
   check_links(config);
   return config;
+}
+
+SwitchParameters decode_simulated_switch(const Napi::Object& object) {
+  return decode_switch_parameters(Fields(object, "switch"));
 }
 
 }  // namespace weir

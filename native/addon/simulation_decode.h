@@ -8,5 +8,7 @@
 namespace weir {
 
 SimulationConfig decode_simulation(const Napi::Object& object);
+// An entry of `switches`, without its routes.
+SwitchParameters decode_simulated_switch(const Napi::Object& object);
 
 }  // namespace weir

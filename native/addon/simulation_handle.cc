@@ -69,6 +69,7 @@ Napi::Function SimulationHandle::define(Napi::Env env) {
                          InstanceMethod<&SimulationHandle::drain_trace>("drainTrace"),
                          InstanceMethod<&SimulationHandle::queue_distribution>("queueDistribution"),
                          InstanceMethod<&SimulationHandle::sender_state>("senderState"),
+                         InstanceMethod<&SimulationHandle::reconfigure_switch>("reconfigureSwitch"),
                          InstanceMethod<&SimulationHandle::close>("close"),
                      });
 }
@@ -177,6 +178,17 @@ Napi::Value SimulationHandle::sender_state(const Napi::CallbackInfo& info) {
   if (flow >= s.config().flows.size()) throw Napi::RangeError::New(info.Env(), "there is no such flow");
   const Simulation::Place place = s.sender(flow);
   return to_js(info.Env(), copy_queue_pair(s.fabric().nic_at(place.nic), place.index, ""));
+}
+
+Napi::Value SimulationHandle::reconfigure_switch(const Napi::CallbackInfo& info) {
+  Fabric& fabric = simulation(info).fabric();
+  const uint32_t index = info[0].ToNumber().Uint32Value();
+  if (index >= fabric.switch_count()) throw Napi::RangeError::New(info.Env(), "there is no such switch");
+  if (!info[1].IsObject()) throw Napi::TypeError::New(info.Env(), "reconfigureSwitch(index, config): config must be an object");
+  return translated(info.Env(), [&] {
+    fabric.reconfigure_switch(index, decode_simulated_switch(info[1].As<Napi::Object>()));
+    return info.Env().Undefined();
+  });
 }
 
 Napi::Value SimulationHandle::close(const Napi::CallbackInfo& info) {

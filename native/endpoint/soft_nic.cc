@@ -136,7 +136,7 @@ SoftNic::Disposition SoftNic::receive(Time now, const uint8_t* data, uint32_t le
   if (meta.destination_mac != parameters_.mac && !Forwarding::is_group(meta.destination_mac)) {
     return ++counters_.drop_not_for_us, Disposition::consumed;
   }
-  if (meta.kind == FrameKind::other) return ++counters_.rx_punted, Disposition::punt;
+  if (meta.kind != FrameKind::roce && meta.kind != FrameKind::cnp) return ++counters_.rx_punted, Disposition::punt;
   if (!receive_buffer_.unlimited()) {
     if (!receive_buffer_.add(now_, priority, length)) return ++by_priority.rx_prio_buf_discard, Disposition::consumed;
     if (receive_buffer_.above_xoff(priority) && (parameters_.pfc_priorities >> priority & 1) != 0 && !pfc_.stopped(priority)) {

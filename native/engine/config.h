@@ -35,7 +35,7 @@ struct PortConfig {
   bool xdp_generic = false;  // XDP of the kernel's stack instead of the driver's
   uint32_t arp_address = 0;  // with roce_only, where AF_XDP receives: ARP for this IPv4 address is for us; 0: none
   bool uses_af_xdp() const { return receive == Backend::af_xdp || transmit == Backend::af_xdp; }
-  bool roce_only = false;  // the host's own stack uses the interface too: the kernel passes only RoCEv2, ARP and MAC control
+  bool roce_only = false;  // the host's own stack uses the interface too: only what AfPacketOptions says there arrives
   bool offloads = false;   // partial checksums and super-frames pass, where the backends are packet sockets
   Rate rate = 0;           // of the link: spaces arrivals
   Time delay = 0;          // propagation, added to every arrival

@@ -1,5 +1,6 @@
 // libFuzzer: arbitrary bytes through everything that reads a received frame.
 //   clang++ -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -Inative native/fuzz/classify_fuzz.cc native/wire/*.cc
+#include <algorithm>
 #include <cstdlib>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "wire/ecn.h"
 #include "wire/icrc.h"
 #include "wire/mac_control.h"
+#include "wire/qcn.h"
 #include "wire/udp.h"
 
 namespace {
@@ -33,6 +35,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   uint16_t quanta = 0;
   require(parse_pfc(frame.data(), length, pfc) || meta.kind != FrameKind::pfc);
   require(parse_pause(frame.data(), length, quanta) || meta.kind != FrameKind::pause);
+  CongestionNotification cnm;
+  require(parse_cnm(frame.data(), length, cnm) == (meta.kind == FrameKind::cnm));
+  if (meta.kind == FrameKind::cnm) {
+    require(cnm.msdu.data() + cnm.msdu.size() <= frame.data() + length);
+    // What it says can be said again.
+    uint8_t again[kCnmMaxLength];
+    CongestionNotification same;
+    require(parse_cnm(again, build_cnm(again, {}, cnm), same));
+    require(same.quantized_feedback == cnm.quantized_feedback && same.queue_offset == cnm.queue_offset &&
+            same.queue_delta == cnm.queue_delta && same.congestion_point == cnm.congestion_point &&
+            std::ranges::equal(same.msdu, cnm.msdu));
+  }
 
   // A marked frame still classifies as it did.
   meta.ecn = 3;
@@ -40,6 +54,22 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   PacketMeta marked;
   require(classify(frame.data(), length, marked) == refusal && marked.kind == meta.kind);
   require(marked.ecn == (meta.l3_offset != 0 ? 3 : 0));
+
+  // A CN-TAG less, a CN-TAG more: the same frame.
+  if (refusal == Refusal::none && length <= 4096) {
+    PacketPool pool(1, length + kCnTag + kHeaderStride);
+    const PacketId id = pool.allocate();
+    pool[id].reset();
+    pool[id].length = length;
+    pool[id].meta = marked;
+    std::copy(frame.begin(), frame.end(), pool.data(id));
+    const uint16_t flow = marked.cn_flow;
+    if (marked.cn_tagged) remove_cn_tag(pool, id);
+    require(!pool[id].meta.cn_tagged && insert_cn_tag(pool, id, flow) && pool[id].meta.cn_tagged);
+    if (!marked.cn_tagged) remove_cn_tag(pool, id);
+    require(pool[id].length == length && std::equal(frame.begin(), frame.end(), pool.data(id)));
+    require(pool[id].meta.l3_offset == marked.l3_offset && pool[id].meta.bth_offset == marked.bth_offset);
+  }
 
   (void)classify(frame.data(), length, meta, 0x6001);
   return 0;

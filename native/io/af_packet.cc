@@ -10,6 +10,8 @@
 #include <cerrno>
 
 #include "base/native_error.h"
+#include "wire/ethernet.h"
+#include "wire/udp.h"
 
 namespace weir {
 namespace {
@@ -20,7 +22,6 @@ constexpr uint32_t kSlotHeader = TPACKET_ALIGN(TPACKET2_HDRLEN + 16) - ETH_HLEN;
 constexpr uint32_t kBlockBytes = 64 * 1024;
 constexpr uint32_t kMaxSlotBytes = 256 * 1024;
 constexpr uint32_t kMaxSlots = 64 * 1024;
-constexpr uint32_t kRoceUdpPort = 4791;
 constexpr int kSocketBuffer = 8 << 20;
 
 constexpr uint32_t round_up(uint32_t value, uint32_t unit) { return (value + unit - 1) / unit * unit; }
@@ -31,35 +32,43 @@ void set_option(int socket, int option, int value, const char* what) {
   }
 }
 
-// Classic BPF over the Ethernet frame; the kernel has taken any 802.1Q tag out before.
+// Classic BPF over the Ethernet frame; the kernel has taken any 802.1Q tag out before. It reads at constant offsets only, so what
+// looks at a frame is there twice: for those with a CN-TAG, and for those without.
 void accept_roce_only(int socket) {
   constexpr uint16_t kLoadHalf = BPF_LD | BPF_H | BPF_ABS, kLoadByte = BPF_LD | BPF_B | BPF_ABS,
                      kEqual = BPF_JMP | BPF_JEQ | BPF_K;
-  sock_filter program[] = {
-      {kLoadHalf, 0, 0, 12},                        // 0 ethertype
-      {kEqual, 19, 0, 0x8808},                      // 1 MAC control: accept
-      {kEqual, 18, 0, ETH_P_ARP},                   // 2 accept
-      {kEqual, 0, 7, ETH_P_IP},                     // 3 IPv4, else 11
-      {kLoadByte, 0, 0, 23},                        // 4 protocol
-      {kEqual, 0, 14, IPPROTO_UDP},                 // 5 else drop
-      {kLoadHalf, 0, 0, 20},                        // 6 fragment offset
-      {BPF_JMP | BPF_JSET | BPF_K, 12, 0, 0x1fff},  // 7 a later fragment: drop
-      {BPF_LDX | BPF_B | BPF_MSH, 0, 0, 14},        // 8 header length
-      {BPF_LD | BPF_H | BPF_IND, 0, 0, 16},         // 9 UDP destination port
-      {kEqual, 10, 9, kRoceUdpPort},                // 10
-      {kEqual, 0, 8, ETH_P_IPV6},                   // 11 else drop
-      {kLoadByte, 0, 0, 20},                        // 12 next header
-      {kEqual, 4, 0, IPPROTO_UDP},                  // 13 to 18
-      {kEqual, 0, 5, IPPROTO_ICMPV6},               // 14 else drop
-      {kLoadByte, 0, 0, 54},                        // 15 type: neighbour solicitation 135, advertisement 136
-      {kEqual, 4, 0, 135},                          // 16
-      {kEqual, 3, 2, 136},                          // 17
-      {kLoadHalf, 0, 0, 56},                        // 18 UDP destination port
-      {kEqual, 1, 0, kRoceUdpPort},                 // 19
-      {BPF_RET | BPF_K, 0, 0, 0},                   // 20 drop
-      {BPF_RET | BPF_K, 0, 0, UINT32_MAX},          // 21 accept
+  const auto select = [](uint32_t tag) {
+    return std::to_array<sock_filter>({
+        {kLoadHalf, 0, 0, tag + 12},                  // 0 ethertype
+        {kEqual, 20, 0, kEthertypeMacControl},        // 1 accept
+        {kEqual, 19, 0, kEthertypeCnm},               // 2 accept
+        {kEqual, 18, 0, ETH_P_ARP},                   // 3 accept
+        {kEqual, 0, 7, kEthertypeIpv4},               // 4 else 12
+        {kLoadByte, 0, 0, tag + 23},                  // 5 protocol
+        {kEqual, 0, 14, IPPROTO_UDP},                 // 6 else drop
+        {kLoadHalf, 0, 0, tag + 20},                  // 7 fragment offset
+        {BPF_JMP | BPF_JSET | BPF_K, 12, 0, 0x1fff},  // 8 a later fragment: drop
+        {BPF_LDX | BPF_B | BPF_MSH, 0, 0, tag + 14},  // 9 header length
+        {BPF_LD | BPF_H | BPF_IND, 0, 0, tag + 16},   // 10 UDP destination port
+        {kEqual, 10, 9, kRocePort},                   // 11
+        {kEqual, 0, 8, kEthertypeIpv6},               // 12 else drop
+        {kLoadByte, 0, 0, tag + 20},                  // 13 next header
+        {kEqual, 4, 0, IPPROTO_UDP},                  // 14 to 19
+        {kEqual, 0, 5, IPPROTO_ICMPV6},               // 15 else drop
+        {kLoadByte, 0, 0, tag + 54},                  // 16 type: neighbour solicitation 135, advertisement 136
+        {kEqual, 4, 0, 135},                          // 17
+        {kEqual, 3, 2, 136},                          // 18
+        {kLoadHalf, 0, 0, tag + 56},                  // 19 UDP destination port
+        {kEqual, 1, 0, kRocePort},                    // 20
+        {BPF_RET | BPF_K, 0, 0, 0},                   // 21 drop
+        {BPF_RET | BPF_K, 0, 0, UINT32_MAX},          // 22 accept
+    });
   };
-  const sock_fprog filter{sizeof program / sizeof program[0], program};
+  const auto with = select(kCnTag), without = select(0);
+  std::vector<sock_filter> program = {{kLoadHalf, 0, 0, 12}, {kEqual, 0, with.size(), kEthertypeCnTag}};
+  program.insert(program.end(), with.begin(), with.end());
+  program.insert(program.end(), without.begin(), without.end());
+  const sock_fprog filter{static_cast<uint16_t>(program.size()), program.data()};
   if (::setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) != 0) {
     throw NativeError::from_errno("setsockopt", "cannot attach a packet filter", "");
   }

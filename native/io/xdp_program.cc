@@ -27,7 +27,6 @@ constexpr uint32_t kFragments = 1u << 5;    // BPF_F_XDP_HAS_FRAGS
 constexpr uint32_t kDeviceBound = 1u << 6;  // BPF_F_XDP_DEV_BOUND_ONLY
 
 constexpr uint16_t kEthertypeArp = 0x0806;
-constexpr uint16_t kEthertypeCongestion = 0x22e7;  // congestion notification message, IEEE 802.1Q
 
 constexpr int32_t big_endian(uint16_t value) { return __builtin_bswap16(value); }
 constexpr int32_t big_endian(uint32_t value) { return static_cast<int32_t>(__builtin_bswap32(value)); }
@@ -43,7 +42,8 @@ void require(BpfCode& code, int32_t bytes, Label otherwise) {
 
 // Goes to `take` or `pass`.
 void select_roce(BpfCode& code, const XdpProgramOptions& options, Label take, Label pass) {
-  const Label untagged = code.label(), ipv4 = code.label(), ipv6 = code.label(), arp = code.label(), udp = code.label();
+  const Label untagged = code.label(), no_cn_tag = code.label();
+  const Label ipv4 = code.label(), ipv6 = code.label(), arp = code.label(), udp = code.label();
 
   code.load(word, r2, r6, offsetof(xdp_md, data));
   code.load(word, r3, r6, offsetof(xdp_md, data_end));
@@ -54,11 +54,16 @@ void select_roce(BpfCode& code, const XdpProgramOptions& options, Label take, La
   code.load(half, r5, r2, kEthernetHeader + kVlanTag - 2);
   code.add(r2, kVlanTag);
   code.bind(untagged);
+  code.jump_if(r5, not_equal, big_endian(kEthertypeCnTag), no_cn_tag);
+  require(code, kEthernetHeader + kCnTag, pass);
+  code.load(half, r5, r2, kEthernetHeader + kCnTag - 2);
+  code.add(r2, kCnTag);
+  code.bind(no_cn_tag);
   code.add(r2, kEthernetHeader);
   code.jump_if(r5, equal, big_endian(kEthertypeIpv4), ipv4);
   code.jump_if(r5, equal, big_endian(kEthertypeIpv6), ipv6);
   code.jump_if(r5, equal, big_endian(kEthertypeMacControl), take);
-  code.jump_if(r5, equal, big_endian(kEthertypeCongestion), take);
+  code.jump_if(r5, equal, big_endian(kEthertypeCnm), take);
   if (options.arp_address != 0) code.jump_if(r5, equal, big_endian(kEthertypeArp), arp);
   code.jump(pass);
 

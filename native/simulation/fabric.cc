@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <tuple>
 
 #include "base/native_error.h"
@@ -160,10 +161,39 @@ bool Fabric::run(Time until, uint64_t limit) {
     __builtin_prefetch(&pool_[event.packet], 1);
     if (event.device >= switches_.size()) __builtin_prefetch(pool_.data(event.packet));
   };
-  const bool reached = schedule_.run(
+  reached_ = schedule_.run(
       until, limit, [this](const Event& event) { handle(event); }, fetch);
-  if (reached) now_ = std::max(now_, until);
-  return reached;
+  if (reached_) now_ = std::max(now_, until);
+  return reached_;
+}
+
+void Fabric::reconfigure_switch(size_t index, const SwitchParameters& parameters) {
+  if (!reached_) {
+    throw NativeError("INVALID_STATE", 0, "", "a switch is reconfigured in the middle of a run", "run up to a time first");
+  }
+  check_reconfiguration(index, parameters);
+  SoftSwitch& device = switches_[index]->device;
+  device.advance(now_);
+  device.reconfigure(parameters);
+}
+
+// What is wired, what memory was made for and what the schedule relies on stays.
+void Fabric::check_reconfiguration(size_t index, const SwitchParameters& next) const {
+  const SwitchParameters& present = switches_[index]->device.parameters();
+  const auto refuse = [&](const std::string& what) {
+    throw NativeError("INVALID_CONFIG", 0, "", "switch " + std::to_string(index) + ": " + what + " cannot change in a simulation",
+                      "start another simulation");
+  };
+  if (next.ports.size() != present.ports.size()) refuse("the number of ports");
+  if (next.buffer.total != present.buffer.total) refuse("the size of the buffer");
+  if (next.learning != present.learning) refuse("learning");
+  for (size_t port = 0; port < next.ports.size(); ++port) {
+    const std::string name = " of port " + std::to_string(port);
+    if (next.ports[port].mac != present.ports[port].mac) refuse("the address" + name);
+    if (next.ports[port].mtu != present.ports[port].mtu) refuse("the MTU" + name);
+    const Time shortest = Serializer(next.ports[port].rate).finish(0, wire_bytes(kMinimumFrame));
+    if (directions_[first_port_[index] + port].delay + shortest < schedule_.window()) refuse("to so much the rate" + name);
+  }
 }
 
 void Fabric::handle(const Event& event) {
@@ -247,15 +277,14 @@ void Fabric::arrive(const Event& event) {
 void Fabric::record(uint32_t tap, PacketId id, Time at) {
   Packet& packet = pool_[id];
   uint8_t bytes[kHeaderStride] = {};
-  uint32_t captured = packet.length;
+  uint32_t captured = 0;
   if (packet.meta.kind == FrameKind::pfc) {
     captured = build_pfc(bytes, packet.meta.source_mac, pfc_frame(packet));
   } else {
     std::memcpy(bytes, pool_.data(id), kHeaderStride);
     PacketMeta meta = packet.meta;
     if (meta.ecn_changed) write_ecn(bytes, meta);
-    // Notifications are whole; of all else the payload, the pad and the ICRC do not exist.
-    if (meta.kind != FrameKind::cnp) captured = packet.length - meta.payload_length - meta.pad_count - kIcrc;
+    captured = pool_.present(id);
   }
   const uint32_t words[4] = {tap, captured, packet.length, 0};
   const double time = static_cast<double>(at);

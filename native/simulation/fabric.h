@@ -32,6 +32,9 @@ class Fabric {
 
   // Goes on until `until`, or until about `limit` events have been in all: then false.
   bool run(Time until, uint64_t limit);
+  // New parameters of a switch, from now() on. Throws NativeError when they change more than a running switch can, see the
+  // definition, and when the last run() stopped before its time.
+  void reconfigure_switch(size_t index, const SwitchParameters& parameters);
   // The receiving end of a stream that has ended at its sender: closed as soon as word of it could have come.
   void close_stream(uint32_t nic, uint32_t index);
   Time now() const { return now_; }
@@ -62,6 +65,7 @@ class Fabric {
     LinkCounters counters;
   };
   void connect(const SimulationConfig& config);
+  void check_reconfiguration(size_t index, const SwitchParameters& parameters) const;
   void transmit(uint32_t port, PacketId id, Time at);
   void impair(uint32_t port, PacketId id, Time arrival);
   void arrive(const Event& event);
@@ -86,6 +90,7 @@ class Fabric {
   std::vector<Traced> traced_;
   std::vector<uint8_t> trace_;
   Time now_ = 0;
+  bool reached_ = true;  // run() has come to the end of its time: everything up to now_ has happened
   uint64_t hops_ = 0;
 };
 

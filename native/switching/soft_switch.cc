@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "wire/ethernet.h"
 #include "wire/segmentation.h"
 
 namespace weir {
@@ -12,6 +13,11 @@ namespace {
 constexpr uint64_t kReservedBlock = 0x0180c2000000;  // 01:80:C2:00:00:00..0F (IEEE 802.1Q table 8-1): never forwarded
 constexpr uint8_t kAllPriorities = 0xff;
 constexpr Time kLookAgain = 20 * kMicrosecond;
+
+// In front of the IP packet, tags included.
+uint32_t header_length(const PacketMeta& meta) {
+  return kEthernetHeader + (meta.tagged ? kVlanTag : 0) + (meta.cn_tagged ? kCnTag : 0);
+}
 
 }  // namespace
 
@@ -37,18 +43,21 @@ void SoftSwitch::apply_parameters() {
     Port& port = ports_[i];
     port.number = static_cast<uint16_t>(i);
     port.remote = link_ != nullptr && link_->map().owner[i] != link_->map().self;
-    port.parameters = parameters_.ports[i];
-    port.link = Serializer(port.parameters.rate);
+    const std::array<Rate, kPriorities> rates = std::exchange(port.parameters, parameters_.ports[i]).priority_rates;
+    if (port.link.rate() != port.parameters.rate) port.link = Serializer(port.parameters.rate);
     port.scheduler.configure(parameters_.scheduler);
     port.pfc.configure(port.parameters.rate);
     port.mtu = port.parameters.mtu;
     port.limited = port.bounded = 0;
     for (size_t p = 0; p < kPriorities; ++p) {
       port.queues[p].marker = RedMarker(parameters_.red);
-      if (port.parameters.priority_rates[p] > 0) port.limited = static_cast<uint8_t>(port.limited | 1u << p);
+      const Rate rate = port.parameters.priority_rates[p];
+      if (rate != rates[p]) port.limiters[p].rate_changed(now_, rate);
+      if (rate > 0) port.limited = static_cast<uint8_t>(port.limited | 1u << p);
       if (port.parameters.queue_limits[p] > 0) port.bounded = static_cast<uint8_t>(port.bounded | 1u << p);
     }
   }
+  apply_congestion_notification();
 }
 
 void SoftSwitch::reconfigure(SwitchParameters parameters) {
@@ -77,6 +86,9 @@ void SoftSwitch::receive(Time now, uint16_t in, PacketId id) {
   port.counters.rx_bytes += packet.length;
   packet.ingress_port = in;
   packet.priority = parameters_.priority_map.priority(packet.meta);
+  if ((port.defended >> packet.priority & 1) != 0 || packet.meta.kind == FrameKind::cnm) {
+    if (!guard(port, id)) return;
+  }
   if ((packet.meta.destination_mac & ~0xfull) == kReservedBlock) return drop(port.counters.drop_reserved_address, id);
   if (forwarding_.learning()) {
     const bool news = link_ != nullptr && forwarding_.is_news(now_, packet.meta, in);
@@ -117,13 +129,17 @@ void SoftSwitch::forward(Port& in, uint16_t to, PacketId id) {
   const Packet& packet = pool_[id];
   const int priority = packet.priority;
   if (out.number == in.number) return drop(in.counters.drop_same_port, id);
-  if (packet.offload.largest_segment(packet.length) > out.mtu + (packet.meta.tagged ? 18u : 14u))
+  const uint32_t longest = packet.offload.largest_segment(packet.length);
+  if (longest > out.mtu + kEthernetHeader && longest > out.mtu + header_length(packet.meta))
     return drop(in.counters.drop_mtu_exceeded, id);
   if (packet.offload.pending() && !takes_offload(out, packet)) return finish_offload(in, to, id);
   if (out.remote) return hand_over(in, out, id);
   if ((out.bounded >> priority & 1) != 0) {
     const int64_t limit = out.parameters.queue_limits[static_cast<size_t>(priority)];
-    if (buffer_.egress_bytes(to, priority) + packet.length > limit) return drop(in.counters.drop_queue_limit, id);
+    if (buffer_.egress_bytes(to, priority) + packet.length > limit) {
+      count_discarded(out, priority);
+      return drop(in.counters.drop_queue_limit, id);
+    }
   }
   if (passes(in, out, packet)) return pass(in, out, id);
   SwitchPriorityCounters& group = in.queues[static_cast<size_t>(priority)].counters;
@@ -135,8 +151,10 @@ void SoftSwitch::forward(Port& in, uint16_t to, PacketId id) {
         stop_peer(in, priority);  // if not yet stopped: a headroom smaller than the frame
         return drop(in.counters.drop_headroom_full, id);
       case Admission::lossy_threshold:
+        count_discarded(out, priority);
         return drop(in.counters.drop_lossy_threshold, id);
       default:
+        count_discarded(out, priority);
         return drop(in.counters.drop_buffer_full, id);
     }
   }
@@ -148,12 +166,13 @@ void SoftSwitch::forward(Port& in, uint16_t to, PacketId id) {
   check_xoff(in, priority);
 }
 
-// A partial checksum rides through any queue. A super-frame would distort a shaped one, be marked or stopped as one frame.
+// A partial checksum rides through any queue. A super-frame would distort a shaped one, be marked, sampled or stopped as one
+// frame.
 bool SoftSwitch::takes_offload(const Port& out, const Packet& packet) const {
   const SwitchParameters::Port& port = out.parameters;
   if (!port.offloads || packet.offload.gso == Gso::none) return port.offloads;
   return port.rate == 0 && port.priority_rates[packet.priority] == 0 &&
-         ((parameters_.ecn_priorities | parameters_.pfc_priorities) >> packet.priority & 1) == 0;
+         ((parameters_.ecn_priorities | parameters_.pfc_priorities | out.congestion_points) >> packet.priority & 1) == 0;
 }
 
 // Does in software what the egress interface cannot, and forwards what comes of it.

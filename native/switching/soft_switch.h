@@ -16,6 +16,8 @@
 // A switch may be spread over several workers, as shards that speak to each other over a ShardLink (switching/shard.h): each
 // knows all ports, is given the frames of its own, and is framed by begin_turn() and end_turn().
 //
+// Congestion notification (QCN) is in switching/congestion_notification.h.
+//
 // What it costs: a frame that meets a free link and no queue touches no queue, heap or distribution; an event is needed only
 // where something waits.
 #pragma once
@@ -31,9 +33,11 @@
 #include "base/indexed_heap.h"
 #include "base/random.h"
 #include "base/types.h"
+#include "congestion/qcn_congestion_point.h"
 #include "congestion/red_marker.h"
 #include "pacing/pacer.h"
 #include "pacing/serializer.h"
+#include "switching/congestion_notification.h"
 #include "switching/counters.h"
 #include "switching/driver.h"
 #include "switching/forwarding.h"
@@ -54,6 +58,8 @@ struct SwitchParameters {
     bool offloads = false;                            // the interface takes partial checksums and super-frames (Packet::offload)
     std::array<Rate, kPriorities> priority_rates{};   // most that each egress queue may send; 0 = no limit
     std::array<int64_t, kPriorities> queue_limits{};  // most bytes that each egress queue may hold; 0 = no limit
+    std::array<CnDefence, kPriorities> cn_defence = kInterior;  // of CNPVs
+    std::array<uint8_t, kPriorities> cn_alternate_priority{};   // of CNPVs at edge: no CNPVs
   };
   std::vector<Port> ports;
   BufferParameters buffer;
@@ -61,6 +67,10 @@ struct SwitchParameters {
   uint8_t ecn_priorities = 1 << 3;  // mask; 0 switches marking off
   bool mark_on_dequeue = false;     // the paper marks the arriving packet; HPCC's switch marks the leaving one
   RedParameters red;
+  uint8_t cn_priorities = 0;          // mask of congestion notification priority values (CNPVs), at most 7; 0 switches QCN off
+  uint8_t cnm_priority = 6;           // of CNMs, those made here and those that pass; no CNPV, and one that is served strictly
+  uint32_t cp_min_header_octets = 0;  // 0..64: how much of the sampled frame a CNM has
+  QcnCongestionParameters qcn;
   SchedulerParameters scheduler;
   PriorityMap priority_map;
   bool learning = false;
@@ -79,8 +89,10 @@ class SoftSwitch {
   SoftSwitch(const SoftSwitch&) = delete;
   SoftSwitch& operator=(const SoftSwitch&) = delete;
 
-  // New parameters between two events: queues, learned addresses and random streams stay. The ports must be as many.
+  // New parameters between two events: queues, learned addresses and random streams stay. The ports must be as many. A new limit
+  // to a queue's rate holds at once, also for a frame that waits for it; a new rate of a link from the next frame on.
   void reconfigure(SwitchParameters parameters);
+  const SwitchParameters& parameters() const { return parameters_; }
 
   Forwarding& forwarding() { return forwarding_; }
   const Forwarding& forwarding() const { return forwarding_; }
@@ -157,10 +169,14 @@ class SoftSwitch {
     PacketQueue departing;
     uint32_t mtu = 0;
     uint8_t backlogged = 0;
-    uint8_t limited = 0;  // mask of queues with a rate limit
-    uint8_t bounded = 0;  // mask of queues with a limit of their own to what they hold
-    bool remote = false;  // another shard's
+    uint8_t limited = 0;            // mask of queues with a rate limit
+    uint8_t bounded = 0;            // mask of queues with a limit of their own to what they hold
+    bool remote = false;            // another shard's
+    uint8_t congestion_points = 0;  // mask of queues that have one
     uint16_t number = 0;
+    uint8_t untagged = 0;  // mask of priorities whose frames leave without CN-TAG
+    uint8_t defended = 0;  // mask of CNPVs that frames which come in here do not keep
+    uint8_t outside = 0;   // mask of CNPVs of whose domain the neighbour here is no part
     alignas(64) PfcSender pfc;
     PauseState pause;
     alignas(64) SwitchPortCounters counters;
@@ -192,6 +208,16 @@ class SoftSwitch {
   void send(Port& out, PacketId id, Packet& packet);
   void depart(Port& out, PacketId id, Packet& packet);
   void mark(Port& out, Packet& packet, int64_t queue_bytes);
+  void apply_congestion_notification();
+  bool guard(Port& in, PacketId id);
+  PacketId sample(Port& out, PacketId id, int64_t queue_bytes);
+  PacketId make_cnm(Port& out, PacketId id, const QcnFeedback& feedback);
+  void send_back(Port& out, PacketId cnm);
+  void remove_tag(Port& out, PacketId id);
+  static void count_discarded(Port& out, int priority) {
+    const bool congestion_point = (out.congestion_points >> priority & 1) != 0;
+    if (congestion_point) ++out.queues[static_cast<size_t>(priority)].counters.cn_cp_discarded_frames;
+  }
   void drop(uint64_t& reason, PacketId id);
   void pause(Time now, uint16_t port, uint8_t enable, uint8_t obeyed, const std::array<uint16_t, kPriorities>& quanta);
   void check_xoff(Port& in, int priority);
@@ -226,6 +252,7 @@ class SoftSwitch {
   Forwarding forwarding_;
   Random random_;
   std::vector<Port> ports_;
+  std::vector<QcnCongestionPoint> congestion_points_;  // of all queues, by port and priority; none where QCN was never on
   Driver* driver_;
   ShardLink* link_;
   IndexedHeap events_;

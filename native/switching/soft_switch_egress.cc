@@ -18,8 +18,14 @@ void SoftSwitch::pass(Port& in, Port& out, PacketId id) {
   ++group.pg_packets;
   raise(group.pg_watermark_bytes, buffer_.ingress_bytes(in.number, packet.priority) + packet.length);
   if (parameters_.red.averaged) mark(out, packet, 0);
+  PacketId cnm = kNoPacket;
+  if ((out.congestion_points >> packet.priority & 1) != 0) {
+    cnm = sample(out, id, packet.length);
+    if ((out.untagged >> packet.priority & 1) != 0) remove_tag(out, id);
+  }
   send(out, id, packet);
   schedule(out, out.pfc.next_deadline());
+  if (cnm != kNoPacket) send_back(out, cnm);
 }
 
 void SoftSwitch::enqueue(Port& out, PacketId id) {
@@ -28,6 +34,8 @@ void SoftSwitch::enqueue(Port& out, PacketId id) {
   Queue& queue = out.queues[priority];
   const int64_t before = buffer_.egress_bytes(out.number, packet.priority) - packet.length;
   if (!parameters_.mark_on_dequeue) mark(out, packet, before);
+  const bool sampled = (out.congestion_points >> priority & 1) != 0;
+  const PacketId cnm = sampled ? sample(out, id, before + packet.length) : kNoPacket;
   note_length(queue, before);
   queue.packets.push(pool_, id);
   out.backlogged = static_cast<uint8_t>(out.backlogged | 1u << priority);
@@ -40,6 +48,7 @@ void SoftSwitch::enqueue(Port& out, PacketId id) {
   const int64_t length = buffer_.egress_bytes(out.number, static_cast<int>(priority));
   queue.peak = std::max(queue.peak, length);
   raise(queue.counters.queue_watermark_bytes, length);
+  if (cnm != kNoPacket) send_back(out, cnm);
 }
 
 PacketId SoftSwitch::dequeue(Port& out, int priority) {
@@ -53,6 +62,7 @@ PacketId SoftSwitch::dequeue(Port& out, int priority) {
   }
   Packet& packet = pool_[id];
   release(packet, out);
+  if ((out.untagged >> priority & 1) != 0) remove_tag(out, id);
   if (parameters_.mark_on_dequeue) mark(out, packet, buffer_.egress_bytes(out.number, priority));
   check_xon();
   return id;

@@ -107,6 +107,7 @@ void SoftSwitch::take_frame(Port& out, PacketId id) {
     if (admission == Admission::admitted) return enqueue(out, id);
     fate = admission == Admission::lossy_threshold ? Fate::lossy_threshold : Fate::buffer_full;
   }
+  count_discarded(out, priority);
   report(packet, fate);
   --held_;
   pool_.free(id);

@@ -112,6 +112,23 @@ std::vector<Case> cases() {
       {"tagged MAC control", frame("8100 e000 8808 0101 "), true},
       {"congestion notification message", frame("22e7 0000 "), true},
       {"tagged congestion notification message", frame("8100 c005 22e7 0000 "), true},
+      {"RoCEv2 behind a CN-TAG", frame("22e9 beef " + kIpv4 + kPorts), true},
+      {"RoCEv2 behind a CN-TAG, IPv6", frame("22e9 beef " + kIpv6 + kPorts), true},
+      {"RoCEv2 behind both tags", frame("8100 6005 22e9 beef " + kIpv4 + kPorts), true},
+      {"RoCEv2 behind both tags, IPv6", from_hex(kMacs + "8100 6005 22e9 beef " + kIpv6 + kPorts, 90), true},
+      {"ten options behind both tags", from_hex(kMacs + "8100 0005 22e9 0000 " + most + std::string(80, '1') + kPorts, 110),
+       true},
+      {"congestion notification message with a CN-TAG", frame("22e9 beef 22e7 0001 "), true},
+      {"congestion notification message with both tags", frame("8100 e005 22e9 beef 22e7 0001 "), true},
+      {"MAC control behind a CN-TAG", frame("22e9 beef 8808 0101 "), true},
+      {"MAC control behind both tags", frame("8100 e005 22e9 beef 8808 0101 "), true},
+      {"another UDP port behind a CN-TAG", frame("22e9 beef " + kIpv4 + "12b7 0035 0020 0000 "), false},
+      {"two CN-TAGs", frame("22e9 beef 22e9 beef " + kIpv4 + kPorts), false},
+      {"a CN-TAG in front of an 802.1Q tag", frame("22e9 beef 8100 6005 " + kIpv4 + kPorts), false},
+      {"LLDP behind a CN-TAG", frame("22e9 beef 88cc 0207 "), false},
+      {"ends in the CN-TAG", from_hex(kMacs + "22e9 be"), false},
+      {"ends behind the CN-TAG's number", from_hex(kMacs + "22e9 beef"), false},
+      {"ends in the CN-TAG behind a tag", from_hex(kMacs + "8100 6005 22e9 beef"), false},
       {"ARP request for us", frame(kArp), true},
       {"tagged ARP request for us", frame("8100 0005 " + kArp), true},
       {"ARP answer to us", frame("0806 0001 0800 06 04 0002 020000000001 0a000002 020000000002 0a000001 "), true},
@@ -212,6 +229,10 @@ TEST_CASE("xdp program: hostile frames of all lengths are passed or taken, as th
     if (type == 0x8100) {
       type = half(16);
       l3 = 18;
+    }
+    if (type == 0x22e9) {
+      type = half(l3 + 2);
+      l3 += 4;
     }
     if (type == 0x8808 || type == 0x22e7) return true;
     size_t l4 = l3 + 40;

@@ -52,7 +52,7 @@ inline PacketMeta meta(uint16_t from, uint16_t to, uint8_t priority) {
 class SwitchHarness {
  public:
   explicit SwitchHarness(const SwitchParameters& parameters, uint32_t packets = 8'192)
-      : pool(packets, 0), device(parameters, pool) {
+      : pool(packets, kHeaderStride), device(parameters, pool) {
     if (parameters.learning) return;
     for (uint16_t i = 0; i < parameters.ports.size(); ++i) {
       REQUIRE(device.forwarding().add_static(kHostMac + i, std::vector<uint16_t>{i}));
@@ -110,7 +110,7 @@ class SwitchHarness {
     }
     return sum;
   }
-  // received (and copied) = sent + dropped + held, and every descriptor is somewhere.
+  // received (and copied, and made: CNMs) = sent + dropped + held, and every descriptor is somewhere.
   void check_balance() {
     uint64_t in = 0;
     uint64_t out = 0;
@@ -118,7 +118,10 @@ class SwitchHarness {
     for (uint16_t port = 0; port < device.port_count(); ++port) {
       in += device.counters(port).rx_packets + device.counters(port).flood_copies;
       out += device.counters(port).tx_packets;
-      for (int p = 0; p < kPriorities; ++p) by_queue += device.counters(port, p).queue_packets;
+      for (int p = 0; p < kPriorities; ++p) {
+        in += device.counters(port, p).cn_cp_transmitted_cnms;
+        by_queue += device.counters(port, p).queue_packets;
+      }
     }
     CHECK(in == out + dropped() + device.held());
     CHECK(by_queue == out);

@@ -86,7 +86,9 @@ TEST_CASE("roce builder: every length of payload on every kind of path, parsed b
 }
 
 TEST_CASE("roce builder: RETH and immediate, in that order, within kMaxHeaders") {
-  const RoceTemplate roce(path(6, true));
+  RocePath longest = path(6, true);
+  longest.cn_flow = 0xbeef;
+  const RoceTemplate roce(longest);
   DataHeader header;
   header.opcode = kOpcodeRcWriteOnlyImmediate;
   header.destination_qp = 0x11;

@@ -8,6 +8,7 @@
 #include "wire/ethernet.h"
 #include "wire/ip.h"
 #include "wire/mac_control.h"
+#include "wire/qcn.h"
 #include "wire/udp.h"
 
 namespace weir {
@@ -17,6 +18,7 @@ constexpr const char* kRefusalNames[] = {
     "none",
     "runt",
     "truncated_vlan",
+    "truncated_cn_tag",
     "truncated_mac_control",
     "truncated_ip",
     "bad_ip_header",
@@ -27,6 +29,9 @@ constexpr const char* kRefusalNames[] = {
     "truncated_bth",
     "bad_transport_version",
     "bad_transport_length",
+    "truncated_cnm",
+    "bad_cnm_version",
+    "bad_cnm_length",
 };
 static_assert(std::size(kRefusalNames) == static_cast<size_t>(Refusal::kCount));
 
@@ -123,10 +128,28 @@ Refusal classify_ip(const uint8_t* data, uint32_t length, uint32_t l3, PacketMet
   return transport;
 }
 
+Refusal classify_cnm(const uint8_t* pdu, uint32_t length, PacketMeta& meta) {
+  CongestionNotification cnm;
+  const CnmError error = parse_cnm_pdu(pdu, length, cnm);
+  meta.flow_hash = hash_ethernet(meta);
+  switch (error) {
+    case CnmError::none:
+      meta.kind = FrameKind::cnm;
+      return Refusal::none;
+    case CnmError::truncated:
+      return Refusal::truncated_cnm;
+    case CnmError::bad_version:
+      return Refusal::bad_cnm_version;
+    case CnmError::bad_length:
+      break;
+  }
+  return Refusal::bad_cnm_length;
+}
+
 Refusal classify_mac_control(const uint8_t* data, uint32_t length, PacketMeta& meta) {
   meta.kind = FrameKind::mac_control;
   meta.flow_hash = hash_ethernet(meta);
-  if (meta.tagged) return Refusal::none;
+  if (meta.tagged || meta.cn_tagged) return Refusal::none;
   if (length < kEthernetHeader + 2) return Refusal::truncated_mac_control;
   const uint16_t opcode = load_be16(data + kEthernetHeader);
   const bool pause = opcode == kMacControlPause;
@@ -136,10 +159,8 @@ Refusal classify_mac_control(const uint8_t* data, uint32_t length, PacketMeta& m
   return Refusal::none;
 }
 
-// `l3` is where the payload starts, two bytes behind the ethertype. `data` holds at least `l3` bytes.
+// `l3` is where the payload starts, two bytes behind its ethertype, which `data` holds. The MAC addresses and tags are known.
 Refusal classify_payload(const uint8_t* data, uint32_t length, uint32_t l3, PacketMeta& meta) {
-  meta.destination_mac = load_be48(data);
-  meta.source_mac = load_be48(data + 6);
   meta.ethertype = load_be16(data + l3 - 2);
   switch (meta.ethertype) {
     case kEthertypeIpv4:
@@ -147,10 +168,26 @@ Refusal classify_payload(const uint8_t* data, uint32_t length, uint32_t l3, Pack
       return classify_ip(data, length, l3, meta);
     case kEthertypeMacControl:
       return classify_mac_control(data, length, meta);
+    case kEthertypeCnm:
+      return classify_cnm(data + l3, length - l3, meta);
     default:
       meta.flow_hash = hash_ethernet(meta);
       return Refusal::none;
   }
+}
+
+// `offset` is behind the MAC addresses and any 802.1Q tag; `data` holds two bytes more.
+Refusal classify_behind_vlan(const uint8_t* data, uint32_t length, uint32_t offset, PacketMeta& meta) {
+  meta.destination_mac = load_be48(data);
+  meta.source_mac = load_be48(data + 6);
+  if (load_be16(data + offset) != kEthertypeCnTag) return classify_payload(data, length, offset + 2, meta);
+  if (length < offset + kCnTag + 2) {
+    classify_payload(data, length, offset + 2, meta);
+    return Refusal::truncated_cn_tag;
+  }
+  meta.cn_tagged = true;
+  meta.cn_flow = load_be16(data + offset + 2);
+  return classify_payload(data, length, offset + kCnTag + 2, meta);
 }
 
 }  // namespace
@@ -162,14 +199,14 @@ const char* to_string(Refusal refusal) {
 Refusal classify(const uint8_t* data, uint32_t length, PacketMeta& meta) {
   meta = {};
   if (length < kEthernetHeader) return Refusal::runt;
-  if (load_be16(data + 12) != kEthertypeVlan) return classify_payload(data, length, kEthernetHeader, meta);
+  if (load_be16(data + 12) != kEthertypeVlan) return classify_behind_vlan(data, length, 12, meta);
   if (length < kEthernetHeader + kVlanTag) {
-    classify_payload(data, length, kEthernetHeader, meta);
+    classify_behind_vlan(data, length, 12, meta);
     return Refusal::truncated_vlan;
   }
   meta.tagged = true;
   meta.vlan_tci = load_be16(data + 14);
-  return classify_payload(data, length, kEthernetHeader + kVlanTag, meta);
+  return classify_behind_vlan(data, length, 12 + kVlanTag, meta);
 }
 
 Refusal classify(const uint8_t* data, uint32_t length, PacketMeta& meta, uint16_t vlan_tci) {
@@ -177,7 +214,7 @@ Refusal classify(const uint8_t* data, uint32_t length, PacketMeta& meta, uint16_
   if (length < kEthernetHeader) return Refusal::runt;
   meta.tagged = true;
   meta.vlan_tci = vlan_tci;
-  return classify_payload(data, length, kEthernetHeader, meta);
+  return classify_behind_vlan(data, length, 12, meta);
 }
 
 }  // namespace weir

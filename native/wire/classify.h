@@ -12,6 +12,7 @@ enum class Refusal : uint8_t {
   none,
   runt,                   // shorter than an Ethernet header
   truncated_vlan,         // an 802.1Q tag without the rest of it
+  truncated_cn_tag,       // a CN-TAG without the rest of it
   truncated_mac_control,  // MAC control without its opcode, or shorter than its opcode's parameters
   truncated_ip,           // shorter than the IP header or the length that it states
   bad_ip_header,          // wrong version, IHL below 5, or total length below the header's
@@ -22,6 +23,9 @@ enum class Refusal : uint8_t {
   truncated_bth,          // RoCEv2 shorter than BTH and ICRC; CNP without its 16 reserved bytes
   bad_transport_version,  // BTH TVer other than 0
   bad_transport_length,   // no room for the opcode's extension headers, the pad and the ICRC
+  truncated_cnm,          // congestion notification message shorter than its 24 octets
+  bad_cnm_version,        // its version other than 0
+  bad_cnm_length,         // it encapsulates more than 64 octets, or than it has
   kCount
 };
 
@@ -30,11 +34,13 @@ const char* to_string(Refusal refusal);
 
 // Sets every field of `meta`. Bytes behind the IP datagram are Ethernet padding. What a refusal leaves:
 // - runt: nothing, meta is default.
-// - truncated_vlan, truncated_ip, bad_ip_*: MACs, tag, ethertype, and flow_hash as for a frame that is not IP; kind other.
+// - truncated_vlan, truncated_cn_tag, truncated_ip, bad_ip_*, and all of a CNM: MACs, tags, ethertype, and flow_hash as for a
+//   frame that is not IP; kind other.
 // - truncated_mac_control: the same, kind mac_control (never to be forwarded).
 // - all others: the IP fields as well (dscp, ecn, l3_offset), so that a switch can queue and mark the frame; kind other.
-// An IPv6 datagram with extension headers and an 802.1ad frame are kind other, not refused. MAC control within a tag is kind
-// mac_control whatever its opcode: PAUSE and PFC frames are never tagged (IEEE 802.3 clause 31).
+// One CN-TAG is looked through, where it belongs: behind the 802.1Q tag, or behind the MAC addresses.
+// An IPv6 datagram with extension headers and an 802.1ad frame are kind other, not refused. MAC control within a tag of either
+// kind is mac_control whatever its opcode: PAUSE and PFC frames are never tagged (IEEE 802.3 clause 31).
 // Neither the UDP checksum nor the ICRC is looked at: see udp_checksum_ok() and icrc_ok().
 // flow_hash: 32 well mixed bits over addresses, protocol and ports (TCP, UDP, SCTP; without ports for fragments); for other
 // frames over MACs and ethertype.

@@ -1,7 +1,8 @@
-// Ethernet II and the 802.1Q tag (IEEE 802.3 clause 3, IEEE 802.1Q clause 9).
+// Ethernet II, the 802.1Q tag (IEEE 802.3 clause 3, IEEE 802.1Q clause 9), and the CN-TAG (IEEE 802.1Q clause 33, wire/qcn.h).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "wire/bytes.h"
 
@@ -9,8 +10,11 @@ namespace weir {
 
 inline constexpr uint32_t kEthernetHeader = 14;
 inline constexpr uint32_t kVlanTag = 4;
+inline constexpr uint32_t kCnTag = 4;
 
 inline constexpr uint16_t kEthertypeIpv4 = 0x0800;
+inline constexpr uint16_t kEthertypeCnm = 0x22e7;
+inline constexpr uint16_t kEthertypeCnTag = 0x22e9;
 inline constexpr uint16_t kEthertypeVlan = 0x8100;
 inline constexpr uint16_t kEthertypeIpv6 = 0x86dd;
 inline constexpr uint16_t kEthertypeMacControl = 0x8808;
@@ -28,6 +32,16 @@ inline uint32_t store_ethernet(uint8_t* out, uint64_t destination_mac, uint64_t 
   }
   store_be16(out + offset, ethertype);
   return offset + 2;
+}
+// The same, with a CN-TAG of that flow behind the tag if there is one: at most 22 bytes.
+inline uint32_t store_ethernet(uint8_t* out, uint64_t destination_mac, uint64_t source_mac, bool tagged, uint16_t vlan_tci,
+                               std::optional<uint16_t> cn_flow, uint16_t ethertype) {
+  const uint16_t first = cn_flow ? kEthertypeCnTag : ethertype;
+  const uint32_t offset = store_ethernet(out, destination_mac, source_mac, tagged, vlan_tci, first);
+  if (!cn_flow) return offset;
+  store_be16(out + offset, *cn_flow);
+  store_be16(out + offset + 2, ethertype);
+  return offset + kCnTag;
 }
 
 }  // namespace weir

@@ -15,17 +15,19 @@
 
 #include "base/lazy_memory.h"
 #include "base/types.h"
+#include "wire/bth.h"
 #include "wire/offload.h"
 
 namespace weir {
 
 enum class FrameKind : uint8_t {
-  other,       // any Ethernet frame we do not look into: ARP, LLDP, IPv4/IPv6 that is not RoCEv2, ...
-  roce,        // RoCEv2 (UDP 4791) with a whole BTH, not a CNP
-  cnp,         // RoCEv2 congestion notification packet, opcode 0x81 (IBTA annex A17.9.3)
-  pause,       // MAC control PAUSE, opcode 0x0001 (IEEE 802.3 annex 31B)
-  pfc,         // MAC control PFC, opcode 0x0101 (IEEE 802.3 annex 31D)
-  mac_control  // MAC control with an opcode that we do not know
+  other,        // any Ethernet frame we do not look into: ARP, LLDP, IPv4/IPv6 that is not RoCEv2, ...
+  roce,         // RoCEv2 (UDP 4791) with a whole BTH, not a CNP
+  cnp,          // RoCEv2 congestion notification packet, opcode 0x81 (IBTA annex A17.9.3)
+  pause,        // MAC control PAUSE, opcode 0x0001 (IEEE 802.3 annex 31B)
+  pfc,          // MAC control PFC, opcode 0x0101 (IEEE 802.3 annex 31D)
+  mac_control,  // MAC control with an opcode that we do not know
+  cnm           // QCN congestion notification message (IEEE 802.1Q clause 33), which parse_cnm() accepts
 };
 
 // Everything a decision needs to know of a frame, filled by one classify() when it arrives.
@@ -33,13 +35,14 @@ struct PacketMeta {
   uint64_t destination_mac = 0;  // low 48 bits, first octet on the wire most significant
   uint64_t source_mac = 0;
   uint32_t flow_hash = 0;  // over addresses, protocol and ports: for next-hop groups
-  uint16_t ethertype = 0;  // after any 802.1Q tag
+  uint16_t ethertype = 0;  // behind any 802.1Q tag and any CN-TAG
   uint16_t vlan_tci = 0;   // PCP, DEI, VID; only when tagged
   FrameKind kind = FrameKind::other;
   uint8_t ip_version = 0;  // 4, 6 or 0
   uint8_t dscp = 0;
   uint8_t ecn = 0;  // 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE (RFC 3168)
   bool tagged = false;
+  bool cn_tagged = false;       // there is a CN-TAG, see wire/qcn.h
   bool ecn_changed = false;     // the I/O edge writes `ecn` into the bytes
   uint16_t l3_offset = 0;       // of the IP header from the start of the frame; 0 if the frame is not IP
   uint32_t destination_qp = 0;  // 24 bits, BTH
@@ -51,6 +54,7 @@ struct PacketMeta {
   uint8_t pad_count = 0;     // BTH
   bool ack_request = false;  // BTH
   bool becn = false;         // BTH
+  uint16_t cn_flow = 0;      // flow identifier of the CN-TAG; only when cn_tagged
 
   uint8_t pcp() const { return static_cast<uint8_t>(vlan_tci >> 13); }
   uint16_t vlan() const { return vlan_tci & 0x0fff; }
@@ -187,8 +191,18 @@ class PacketPool {
   const uint8_t* data(PacketId id) const { return const_cast<PacketPool*>(this)->data(id); }
   // Longest frame of a short packet.
   uint32_t room() const { return room_; }
+  // Longest frame of this packet.
+  uint32_t room(PacketId id) const { return id < first_long_id_ ? room_ : kMaxSuperFrame; }
   // Whether frames have their payload; if not, they have their headers only.
   bool has_payload() const { return room_ > kHeaderStride; }
+  // How many bytes of a frame there are. Where RoCEv2 has no payload it has no pad and ICRC either; other frames are whole.
+  uint32_t present(PacketId id) const {
+    const Packet& packet = (*this)[id];
+    if (has_payload()) return packet.length;
+    const PacketMeta& meta = packet.meta;
+    const uint32_t absent = meta.kind == FrameKind::roce ? meta.payload_length + meta.pad_count + kIcrc : 0;
+    return std::min(packet.length - std::min(packet.length, absent), room_);
+  }
   // Of the short ones.
   uint32_t available() const { return short_.available; }
   uint32_t size() const { return short_.count; }

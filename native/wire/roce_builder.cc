@@ -8,8 +8,9 @@ namespace weir {
 
 RoceTemplate::RoceTemplate(const RocePath& path) {
   const bool ipv6 = path.ip_version == 6;
-  l3_offset_ = store_ethernet(headers_, path.destination_mac, path.source_mac, path.tagged, path.vlan_tci,
-                              ipv6 ? kEthertypeIpv6 : kEthertypeIpv4);
+  const uint16_t ethertype = ipv6 ? kEthertypeIpv6 : kEthertypeIpv4;
+  l3_offset_ =
+      store_ethernet(headers_, path.destination_mac, path.source_mac, path.tagged, path.vlan_tci, path.cn_flow, ethertype);
   const uint8_t traffic_class = static_cast<uint8_t>(path.dscp << 2 | (path.ecn & 3));
   (ipv6 ? store_ipv6 : store_ipv4)(headers_ + l3_offset_, kProtocolUdp, traffic_class, path.ttl, path.source_ip,
                                    path.destination_ip);
@@ -78,7 +79,7 @@ uint32_t RoceTemplate::build_headers(uint8_t* out, const DataHeader& header, uin
 
 uint32_t RoceTemplate::build_cnp(uint8_t* out, uint32_t destination_qp, uint8_t dscp, uint8_t pcp) const {
   write_headers(out);
-  const bool tagged = l3_offset_ > kEthernetHeader;
+  const bool tagged = load_be16(out + 12) == kEthertypeVlan;
   if (tagged) store_be16(out + 14, static_cast<uint16_t>((load_be16(out + 14) & 0x1fff) | pcp << 13));
   uint8_t* ip = out + l3_offset_;
   const uint8_t traffic_class = static_cast<uint8_t>(dscp << 2);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "wire/bth.h"
 #include "wire/ethernet.h"
@@ -10,21 +11,22 @@
 
 namespace weir {
 
-// The most that a frame has beyond its payload: tag, IPv6, the longest extension header (an atomic's), pad and ICRC. No CNP
+// The most that a frame has beyond its payload: tags, IPv6, the longest extension header (an atomic's), pad and ICRC. No CNP
 // is longer.
 inline constexpr uint32_t kMaxHeaders =
-    kEthernetHeader + kVlanTag + kIpv6Header + kUdpHeader + kBthHeader + kAtomicHeader + 3 + kIcrc;
+    kEthernetHeader + kVlanTag + kCnTag + kIpv6Header + kUdpHeader + kBthHeader + kAtomicHeader + 3 + kIcrc;
 
 struct RocePath {
   uint64_t destination_mac = 0;
   uint64_t source_mac = 0;
   bool tagged = false;
-  uint16_t vlan_tci = 0;            // when tagged
-  uint8_t ip_version = 4;           // 4 or 6
-  uint8_t source_ip[16] = {};       // network order; IPv4 in the first 4
-  uint8_t destination_ip[16] = {};  // the same
-  uint8_t dscp = 0;                 // 0..63
-  uint8_t ecn = 0;                  // 2 is ECT(0)
+  uint16_t vlan_tci = 0;                 // when tagged
+  std::optional<uint16_t> cn_flow = {};  // a CN-TAG with this flow identifier (IEEE 802.1Q clause 33)
+  uint8_t ip_version = 4;                // 4 or 6
+  uint8_t source_ip[16] = {};            // network order; IPv4 in the first 4
+  uint8_t destination_ip[16] = {};       // the same
+  uint8_t dscp = 0;                      // 0..63
+  uint8_t ecn = 0;                       // 2 is ECT(0)
   uint8_t ttl = 64;
   uint16_t udp_source_port = 0;  // entropy for next-hop groups: 0xc000..0xffff by convention
 };
@@ -76,7 +78,7 @@ class RoceTemplate {
   uint32_t l3_offset_;
   uint32_t bth_offset_;
   uint32_t ip_sum_ = 0;
-  uint8_t headers_[kEthernetHeader + kVlanTag + kIpv6Header + kUdpHeader] = {};
+  uint8_t headers_[kEthernetHeader + kVlanTag + kCnTag + kIpv6Header + kUdpHeader] = {};
 };
 
 }  // namespace weir

@@ -30,6 +30,7 @@ uint32_t network_offset(const uint8_t* frame, uint32_t length) {
     if (ethertype != kEthertypeVlan && ethertype != kEthertypeServiceVlan) break;
     offset += kVlanTag;
   }
+  if (offset <= length && load_be16(frame + offset - 2) == kEthertypeCnTag) offset += kCnTag;
   return std::min(offset, length);
 }
 

@@ -7,7 +7,7 @@
 
 namespace weir {
 
-// Where the payload behind any 802.1Q and 802.1ad tags begins; `length` at most.
+// Where the payload behind any 802.1Q and 802.1ad tags and a CN-TAG begins; `length` at most.
 uint32_t network_offset(const uint8_t* frame, uint32_t length);
 
 // The rest is for frames that check_offload() accepted.

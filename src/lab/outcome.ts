@@ -98,7 +98,8 @@ function judge({ scenario, scale, outcomes, switches, nics }: RunEvidence, frame
   };
   const lateness = { p99: worst((o) => o.timer_lateness.p99), max: worst((o) => o.timer_lateness.max) };
   const hostDrops = outcomes.reduce((sum, o) => sum + o.host_drops, 0);
-  const descriptors = switches.sum("drop_no_descriptor") + nics.sum("tx_no_descriptor");
+  const descriptors =
+    switches.sum("drop_no_descriptor") + switches.sum("cn_cp_unsent_cnms") + nics.sum("tx_no_descriptor");
   const allowance = scenario.fidelity.lateness;
   // Half of the control loop's own delay: beyond it the host, not the network, decides when a sender hears of congestion.
   const loop = (Math.max(scenario.congestion.parameters.min_time_between_cnps, kShortestLoop) * scale) / 2;

@@ -9,7 +9,7 @@ import type {
 } from "./types.js";
 
 export interface NativeSimulationSwitch extends Omit<NativeSwitch, "ports" | "routes" | "pins"> {
-  ports: Pick<NativeSwitchPort, "rate" | "mtu" | "mac" | "priority_rates" | "queue_limits">[];
+  ports: Pick<NativeSwitchPort, "rate" | "mtu" | "mac" | "priority_rates" | "queue_limits" | "cn">[];
   /** Next-hop groups, each of port numbers. */
   groups: number[][];
   /** For each host in order the position of its group; 0xffff: not reachable. */
@@ -172,6 +172,13 @@ export interface NativeSimulation {
   queueDistribution(position: number): Distribution;
   /** Of flows by number. */
   senderState(flow: number): Omit<QueuePairState, "name">;
+  /**
+   * New parameters of a switch from progress().now on; `groups`, `group_of_host` and `pins` are not looked at. Queues stay; new
+   * limits to rates hold at once, also for frames that wait. Only after a run() that returned true. Throws INVALID_STATE otherwise,
+   * INVALID_CONFIG when ports, their addresses or MTU, the size of the buffer or learning differ, or a link would become faster
+   * than the schedule of this simulation allows, and RangeError.
+   */
+  reconfigureSwitch(index: number, config: NativeSimulationSwitch): void;
   /** Frees the memory. Idempotent. */
   close(): void;
 }

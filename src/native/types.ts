@@ -42,7 +42,7 @@ export interface NativePort {
   arp_address?: number;
   /** Partial checksums and super-frames of the kernel pass (PACKET_VNET_HDR); needs super_frames. */
   offloads?: boolean;
-  /** The host's own stack uses the interface too: only RoCEv2, ARP and MAC control frames are received. */
+  /** The host's own stack uses the interface too: only RoCEv2, ARP, MAC control frames and CNMs are received. */
   roce_only?: boolean;
   /** Path of a pcap file. */
   capture?: string;
@@ -53,6 +53,8 @@ export interface NativeSwitchPort extends NativePort {
   priority_rates?: number[];
   /** Most bytes that each egress queue may hold, 8 entries; 0: no limit. */
   queue_limits?: number[];
+  /** Of CNPVs; absent: interior. 8 entries each: 0 disabled, 1 interior, 2 interior ready, 3 edge; alternate priorities at edge. */
+  cn?: { defence: number[]; alternate: number[] };
   mtu: number;
   mac: number;
 }
@@ -91,6 +93,21 @@ export interface NativeSwitch {
   ecn_priorities: number;
   mark_on_dequeue: boolean;
   red: { kmin: number; kmax: number; pmax: number; averaged: boolean; weight: number };
+  /** QCN; absent: off. */
+  cn?: {
+    /** Mask of congestion notification priority values, at most 7. */
+    priorities: number;
+    /** Of CNMs, made here or passing: none of those, and one that is served strictly. */
+    cnm_priority: number;
+    /** Octets of the sampled frame in a CNM, 0..64. */
+    min_header_octets: number;
+    /** cpQSp, bytes. */
+    queue_set_point: number;
+    /** cpWeight, log2. */
+    weight: number;
+    /** cpSampleBase, bytes. */
+    sample_base: number;
+  };
   scheduler: NativeScheduler;
   priority_map: NativePriorityMap;
   learning: boolean;

@@ -5,7 +5,7 @@ import type { Distribution } from "../native/types.js";
 import { kEthernetOverhead, kHeaderBytes } from "../wire/frame_size.js";
 import type { FlowResult, NicResult, Result, SwitchResult } from "./result.js";
 
-/** Every frame of the run, MAC control included: sent + duplicated = received + dropped + impaired + missing. */
+/** Every frame of the run, MAC control and what congestion points made included: sent + duplicated = received + dropped + impaired + missing. */
 export interface FrameAccount {
   sent: number;
   received: number;
@@ -34,7 +34,7 @@ export function accountFrames(
   // MAC control ends at the other end of its link; impairments do not spare it.
   const control = ["rx_pfc_frames", "rx_pause_frames"].reduce((sum, name) => sum + both(name), 0);
   const unknown = nics.sum("rx_unsupported_op_phy") + switches.sum("rx_mac_control_unknown");
-  const sent = nics.sum("tx_packets") + both("tx_pfc_frames");
+  const sent = nics.sum("tx_packets") + both("tx_pfc_frames") + switches.sum("cn_cp_transmitted_cnms");
   const received = nics.sum("rx_packets") + control + unknown;
   const duplicated = faults.duplicated + switches.sum("flood_copies");
   const impaired = faults.lost;

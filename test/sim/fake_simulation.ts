@@ -1,6 +1,7 @@
 /** A native simulation that does as told: time passes in steps, and counters are what a test says they are at a time. */
 import type {
   NativeSimulation,
+  NativeSimulationSwitch,
   SimulationAddon,
   SimulationConfig,
   SimulationCounters,
@@ -39,6 +40,7 @@ export class FakeSimulation {
   config: SimulationConfig | undefined;
   closed = 0;
   readonly runs: { until: number; events: number }[] = [];
+  readonly reconfigured: { at: number; index: number; config: NativeSimulationSwitch }[] = [];
   readonly addon: SimulationAddon;
   private now = 0;
 
@@ -85,6 +87,7 @@ export class FakeSimulation {
       senderState: () => {
         throw new Error("not asked for");
       },
+      reconfigureSwitch: (index, config) => void this.reconfigured.push({ at: this.now, index, config }),
       close: () => void this.closed++,
     };
   }

@@ -1,0 +1,176 @@
+#include "congestion/qcn_reaction_point.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+
+#include "base/native_error.h"
+
+namespace weir {
+namespace {
+
+using Variant = QcnParameters::Variant;
+
+static_assert(sizeof(QcnReactionPoint) <= 64);
+
+constexpr uint64_t kLargestByteReset = uint64_t{1} << 31;  // jittered, it still fits 32 bits
+
+void require(bool holds, const char* what) {
+  if (!holds)
+    throw NativeError("INVALID_CONFIG", EINVAL, "", std::string("QCN reaction point: ") + what,
+                      "keep the congestion parameters within their ranges");
+}
+
+bool is_fraction(double value) { return value >= 0 && value <= 1; }
+
+bool uses_timer(const QcnParameters& p) { return p.variant != Variant::aimd && p.rpg_time_reset > 0; }
+bool uses_byte_counter(const QcnParameters& p) { return p.variant != Variant::timer && p.rpg_byte_reset > 0; }
+
+}  // namespace
+
+void QcnReactionPoint::configure(const QcnParameters* shared, Rate line_rate, Random random) {
+  const QcnParameters& p = *shared;
+  require(line_rate > 0, "the line rate must be above 0");
+  require(p.rpg_time_reset >= 0, "rpg_time_reset must not be negative");
+  require(p.rpg_byte_reset <= kLargestByteReset, "rpg_byte_reset must be at most 2^31");
+  require(p.rpg_ai_rate >= 0 && p.rpg_hai_rate >= 0 && p.rpg_max_rate >= 0 && p.rpg_min_rate >= 0, "rates must not be negative");
+  require(is_fraction(p.gd), "gd (rpgGd) must be between 0 and 1");
+  require(is_fraction(p.rpg_min_dec_fac), "rpg_min_dec_fac must be between 0 and 1");
+  require(is_fraction(p.jitter) && p.jitter < 1, "the jitter must be at least 0 and below 1");
+  parameters_ = shared;
+  random_ = random;
+  line_rate_ = static_cast<double>(line_rate);
+  release();
+}
+
+void QcnReactionPoint::start(Time now, Rate initial_rate) {
+  release();
+  const double initial = static_cast<double>(initial_rate);
+  if (initial >= release_rate()) return;
+  start_limiter(initial);
+  start_timer(now);
+}
+
+void QcnReactionPoint::on_cnm(Time now, uint8_t quantized_feedback) {
+  advance(now);
+  if (quantized_feedback == 0) return;
+  const QcnParameters& p = *parameters_;
+  if (!limited_) start_limiter(line_rate_);
+  const bool increased = timer_cycles_ != 0 || byte_cycles_ != 0;
+  timer_cycles_ = byte_cycles_ = 0;
+  hyper_increases_ = 0;
+  if (increased) {
+    target_rate_ = current_rate_;
+    start_byte_counter();
+  }
+  const double wanted = current_rate_ * (1 - p.gd * quantized_feedback);
+  current_rate_ = std::max({wanted, p.rpg_min_dec_fac * current_rate_, floor_rate()});
+  start_timer(now);
+}
+
+void QcnReactionPoint::on_sent(Time now, uint32_t wire_bytes) {
+  advance(now);
+  if (!limited_ || !uses_byte_counter(*parameters_)) return;
+  if (wire_bytes < bytes_left_) {
+    bytes_left_ -= wire_bytes;
+    return;
+  }
+  ++byte_cycles_;
+  start_byte_counter();
+  increase();
+}
+
+void QcnReactionPoint::advance(Time now) {
+  while (timer_at_ <= now && limited_) {
+    const Time at = timer_at_;
+    ++timer_cycles_;
+    start_timer(at);
+    increase();
+  }
+}
+
+QcnReactionPoint::Stage QcnReactionPoint::stage() const {
+  const QcnParameters& p = *parameters_;
+  if (p.variant == Variant::aimd) return Stage::additive_increase;
+  if (std::max(timer_cycles_, byte_cycles_) <= p.rpg_threshold) return Stage::fast_recovery;
+  const bool bytes_agree = p.variant == Variant::timer || byte_cycles_ > p.rpg_threshold;
+  return timer_cycles_ > timer_threshold() && bytes_agree ? Stage::hyper_increase : Stage::additive_increase;
+}
+
+// The rate at which the limiter lets go.
+double QcnReactionPoint::release_rate() const {
+  const double maximum = static_cast<double>(parameters_->rpg_max_rate);
+  return (maximum > 0 ? std::min(maximum, line_rate_) : line_rate_) - line_rate_ * kReleaseResolution;
+}
+
+double QcnReactionPoint::floor_rate() const {
+  return std::min(std::max(static_cast<double>(parameters_->rpg_min_rate), 1.0), line_rate_);
+}
+
+// H.
+uint32_t QcnReactionPoint::timer_threshold() const { return std::max(parameters_->rpg_threshold, parameters_->hyper_threshold); }
+
+// All but the timer, which a cut would start once more.
+void QcnReactionPoint::start_limiter(double initial_rate) {
+  limited_ = true;
+  current_rate_ = target_rate_ = std::clamp(initial_rate, floor_rate(), line_rate_);
+  start_byte_counter();
+}
+
+void QcnReactionPoint::release() {
+  limited_ = false;
+  current_rate_ = target_rate_ = line_rate_;
+  timer_at_ = kNever;
+  bytes_left_ = 0;
+  timer_cycles_ = byte_cycles_ = 0;
+  hyper_increases_ = 0;
+}
+
+void QcnReactionPoint::start_timer(Time now) {
+  const QcnParameters& p = *parameters_;
+  timer_at_ = uses_timer(p) ? now + cycle(static_cast<double>(p.rpg_time_reset), timer_cycles_) : kNever;
+}
+
+void QcnReactionPoint::start_byte_counter() {
+  const QcnParameters& p = *parameters_;
+  if (uses_byte_counter(p)) bytes_left_ = static_cast<uint32_t>(cycle(static_cast<double>(p.rpg_byte_reset), byte_cycles_));
+}
+
+// The length of a counter's next cycle, in its unit.
+int64_t QcnReactionPoint::cycle(double full, uint32_t completed) {
+  const QcnParameters& p = *parameters_;
+  const bool half = p.variant != Variant::aimd && completed >= p.rpg_threshold;
+  const double jittered = (half ? full / 2 : full) * (1 + p.jitter * (2 * random_.uniform() - 1));
+  return std::max<int64_t>(static_cast<int64_t>(jittered), 1);
+}
+
+void QcnReactionPoint::increase() {
+  const QcnParameters& p = *parameters_;
+  if (p.variant == Variant::aimd) {
+    current_rate_ = target_rate_ = std::min(current_rate_ + static_cast<double>(p.rpg_ai_rate), line_rate_);
+  } else {
+    const Stage now_in = stage();
+    double step = 0;
+    if (now_in == Stage::additive_increase) step = static_cast<double>(p.rpg_ai_rate);
+    if (now_in == Stage::hyper_increase) step = hyper_scale() * static_cast<double>(p.rpg_hai_rate);
+    if ((timer_cycles_ == 1 || byte_cycles_ == 1) && target_rate_ > 10 * current_rate_) {
+      target_rate_ /= 8;
+    } else {
+      target_rate_ = std::min(target_rate_ + step, line_rate_);
+    }
+    current_rate_ = (target_rate_ + current_rate_) / 2;
+  }
+  if (current_rate_ >= release_rate()) release();
+}
+
+// i of the hyper increase that happens now.
+double QcnReactionPoint::hyper_scale() {
+  const QcnParameters& p = *parameters_;
+  const uint32_t timer = timer_cycles_ - timer_threshold();
+  if (p.variant == Variant::timer) return timer;
+  if (p.hyper_scale == QcnParameters::HyperScale::cycles) return std::min(timer, byte_cycles_ - p.rpg_threshold);
+  if (hyper_increases_ < UINT16_MAX) ++hyper_increases_;
+  return hyper_increases_;
+}
+
+}  // namespace weir

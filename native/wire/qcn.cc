@@ -1,0 +1,122 @@
+#include "wire/qcn.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/types.h"
+#include "wire/bytes.h"
+
+namespace weir {
+namespace {
+
+constexpr uint32_t kTagsOffset = 12;  // behind the MAC addresses
+
+int64_t load_quantity(const uint8_t* field) { return kCnmUnit * static_cast<int16_t>(load_be16(field)); }
+void store_quantity(uint8_t* field, int64_t octets) {
+  store_be16(field, static_cast<uint16_t>(std::clamp<int64_t>(octets / kCnmUnit, INT16_MIN, INT16_MAX)));
+}
+
+// Offset of the ethertype behind the tags; `length` or more if it is not there.
+uint32_t ethertype_offset(const uint8_t* frame, uint32_t length) {
+  uint32_t offset = kTagsOffset;
+  if (offset + 2 <= length && load_be16(frame + offset) == kEthertypeVlan) offset += kVlanTag;
+  if (offset + 2 <= length && load_be16(frame + offset) == kEthertypeCnTag) offset += kCnTag;
+  return offset + 2 <= length ? offset : length;
+}
+
+// Moves what exists of a packet's bytes from `from` on to `to`.
+void move_bytes(PacketPool& pool, PacketId id, uint32_t from, uint32_t to) {
+  const uint32_t room = pool.room(id);
+  const uint32_t end = std::min(pool[id].length, room - std::min(room, to > from ? to - from : 0));
+  if (end > from) std::memmove(pool.data(id) + to, pool.data(id) + from, end - from);
+}
+
+uint32_t cn_tag_offset(const PacketMeta& meta) { return kTagsOffset + (meta.tagged ? kVlanTag : 0); }
+
+// `by` is +kCnTag or -kCnTag.
+void shift_offsets(Packet& packet, int32_t by) {
+  const auto move = [by](uint16_t& offset) {
+    if (offset != 0) offset = static_cast<uint16_t>(offset + by);
+  };
+  packet.length = static_cast<uint32_t>(static_cast<int32_t>(packet.length) + by);
+  move(packet.meta.l3_offset);
+  move(packet.meta.bth_offset);
+  move(packet.offload.checksum_start);
+  move(packet.offload.header_length);
+}
+
+}  // namespace
+
+CnmError parse_cnm_pdu(const uint8_t* pdu, uint32_t length, CongestionNotification& cnm) {
+  if (length < kCnmPdu) return CnmError::truncated;
+  if (pdu[0] >> 4 != 0) return CnmError::bad_version;
+  const uint32_t msdu = load_be16(pdu + 22);
+  if (msdu > kCnmMaxMsdu || msdu > length - kCnmPdu) return CnmError::bad_length;
+  cnm.quantized_feedback = pdu[1] & kCnmMaxQuantizedFeedback;
+  cnm.priority = pdu[14] >> 5;
+  cnm.congestion_point = load_be64(pdu + 2);
+  cnm.queue_offset = load_quantity(pdu + 10);
+  cnm.queue_delta = load_quantity(pdu + 12);
+  cnm.destination_mac = load_be48(pdu + 16);
+  cnm.msdu = {pdu + kCnmPdu, msdu};
+  return CnmError::none;
+}
+
+bool parse_cnm(const uint8_t* frame, uint32_t length, CongestionNotification& cnm) {
+  const uint32_t offset = ethertype_offset(frame, length);
+  if (offset == length || load_be16(frame + offset) != kEthertypeCnm) return false;
+  return parse_cnm_pdu(frame + offset + 2, length - offset - 2, cnm) == CnmError::none;
+}
+
+uint32_t build_cnm(uint8_t* out, const CnmEnvelope& envelope, const CongestionNotification& cnm) {
+  const uint32_t offset = store_ethernet(out, envelope.destination_mac, envelope.source_mac, envelope.tagged, envelope.vlan_tci,
+                                         envelope.cn_flow, kEthertypeCnm);
+  uint8_t* pdu = out + offset;
+  const auto msdu = static_cast<uint16_t>(std::min<size_t>(cnm.msdu.size(), kCnmMaxMsdu));
+  store_be16(pdu, std::min(cnm.quantized_feedback, kCnmMaxQuantizedFeedback));
+  store_be64(pdu + 2, cnm.congestion_point);
+  store_quantity(pdu + 10, cnm.queue_offset);
+  store_quantity(pdu + 12, cnm.queue_delta);
+  store_be16(pdu + 14, static_cast<uint16_t>((cnm.priority & 7) << 13));
+  store_be48(pdu + 16, cnm.destination_mac);
+  store_be16(pdu + 22, msdu);
+  if (msdu > 0) std::memcpy(pdu + kCnmPdu, cnm.msdu.data(), msdu);
+  const uint32_t length = offset + kCnmPdu + msdu;
+  if (length >= kMinimumFrame) return length;
+  std::memset(out + length, 0, kMinimumFrame - length);
+  return kMinimumFrame;
+}
+
+std::span<const uint8_t> msdu_of(const PacketPool& pool, PacketId id, uint32_t most) {
+  const PacketMeta& meta = pool[id].meta;
+  const uint32_t offset = cn_tag_offset(meta) + (meta.cn_tagged ? kCnTag : 0);
+  const uint32_t present = pool.present(id);
+  return {pool.data(id) + offset, std::min(most, present - std::min(present, offset))};
+}
+
+bool insert_cn_tag(PacketPool& pool, PacketId id, uint16_t flow) {
+  Packet& packet = pool[id];
+  if (packet.meta.cn_tagged || (pool.has_payload() && packet.length + kCnTag > pool.room(id))) return false;
+  const uint32_t offset = cn_tag_offset(packet.meta);
+  move_bytes(pool, id, offset, offset + kCnTag);
+  if (offset + kCnTag <= pool.room(id)) {
+    store_be16(pool.data(id) + offset, kEthertypeCnTag);
+    store_be16(pool.data(id) + offset + 2, flow);
+  }
+  packet.meta.cn_tagged = true;
+  packet.meta.cn_flow = flow;
+  shift_offsets(packet, kCnTag);
+  return true;
+}
+
+void remove_cn_tag(PacketPool& pool, PacketId id) {
+  Packet& packet = pool[id];
+  if (!packet.meta.cn_tagged) return;
+  const uint32_t offset = cn_tag_offset(packet.meta);
+  move_bytes(pool, id, offset + kCnTag, offset);
+  packet.meta.cn_tagged = false;
+  packet.meta.cn_flow = 0;
+  shift_offsets(packet, -static_cast<int32_t>(kCnTag));
+}
+
+}  // namespace weir

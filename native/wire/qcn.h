@@ -1,0 +1,93 @@
+// QCN on the wire: the congestion notification message (CNM) and the CN-TAG (IEEE 802.1Q clause 33, formerly IEEE 802.1Qau).
+//
+// A frame of a congestion controlled flow may have a CN-TAG, which names the flow to its sender and to nobody else. It stands
+// behind the MAC addresses and the 802.1Q tag, and in front of the ethertype of what the frame carries:
+//   0  ethertype 22-E9      2  flow identifier (16 bits)
+//
+// A CNM goes from a congestion point back to the source of a frame that it sampled. It has the MAC addresses, the 802.1Q tag if
+// any, the CN-TAG of the sampled frame if that had one, the ethertype 22-E7, and the PDU, all of it big endian:
+//   0  version (4 bits, 0), reserved (6 bits, 0), quantized feedback (6 bits)
+//   2  congestion point identifier, CPID (8 octets)
+//  10  cnmQOffset   (2, signed, in units of 64 octets): the queue less its set point
+//  12  cnmQDelta    (2, signed, in units of 64 octets): the queue less what it was at the sample before
+//  14  encapsulated priority (2): that of the sampled frame in the top 3 bits, the others 0
+//  16  encapsulated destination MAC address (6): that of the sampled frame
+//  22  encapsulated MSDU length (2): 0..64
+//  24  encapsulated MSDU: so many octets of the sampled frame, from the ethertype behind its tags on
+// Octets behind that are Ethernet padding. So a PDU has 24 to 88 octets.
+//
+// Sources, as the standard is not free to copy: the table of the PDU in HPE's configuration guides of the FlexFabric 5700, 5930
+// and 5940 ("CNM format": all sizes, version and reserved bits 0, PDU of 24 to 88 octets, ethertype 22-E7, the sampled frame's
+// tag and CN-TAG copied); the bit order of the open test bench PktLib (cnm_hdr_class); the IEEE registry of ethertypes (22-E7,
+// 22-E9). That both quantities are signed and count 64 octets is 802.1Q's own and in none of those. Of a number that is no
+// multiple of 64 octets the rest is dropped, towards 0, and what is out of range becomes the nearest number in range.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "wire/ethernet.h"
+#include "wire/packet.h"
+
+namespace weir {
+
+inline constexpr uint32_t kCnmPdu = 24;  // without the encapsulated MSDU
+inline constexpr uint32_t kCnmMaxMsdu = 64;
+inline constexpr int64_t kCnmUnit = 64;  // octets, of cnmQOffset and cnmQDelta
+inline constexpr uint8_t kCnmMaxQuantizedFeedback = 63;
+// The longest CNM, with both tags: it fits a simulation's packet.
+inline constexpr uint32_t kCnmMaxLength = kEthernetHeader + kVlanTag + kCnTag + kCnmPdu + kCnmMaxMsdu;
+static_assert(kCnmMaxLength <= kHeaderStride);
+
+struct CongestionNotification {
+  uint8_t quantized_feedback = 0;      // 0..63; congestion points do not send 0, which asks for nothing
+  uint8_t priority = 0;                // 0..7, of the sampled frame
+  uint64_t congestion_point = 0;       // CPID
+  int64_t queue_offset = 0;            // octets; parsed: a multiple of 64
+  int64_t queue_delta = 0;             // the same
+  uint64_t destination_mac = 0;        // of the sampled frame
+  std::span<const uint8_t> msdu = {};  // of the sampled frame, its beginning; parsed: points into the CNM
+};
+
+enum class CnmError : uint8_t {
+  none,
+  truncated,    // shorter than 24 octets
+  bad_version,  // other than 0
+  bad_length    // the MSDU is longer than 64 octets, or than what is there
+};
+
+// The PDU, behind the ethertype. Total: any bytes of any length. Reserved bits are ignored. `cnm` is set with CnmError::none
+// only.
+CnmError parse_cnm_pdu(const uint8_t* pdu, uint32_t length, CongestionNotification& cnm);
+
+// A whole frame, with or without 802.1Q tag and CN-TAG in its bytes. False if it is no CNM, or one with an error: never for a
+// frame of kind cnm. Total.
+bool parse_cnm(const uint8_t* frame, uint32_t length, CongestionNotification& cnm);
+
+// Of a CNM, what is around its PDU.
+struct CnmEnvelope {
+  uint64_t destination_mac = 0;  // source of the sampled frame
+  uint64_t source_mac = 0;       // of the congestion point
+  bool tagged = false;
+  uint16_t vlan_tci = 0;                 // when tagged
+  std::optional<uint16_t> cn_flow = {};  // that of the sampled frame
+};
+
+// Writes a CNM without FCS, padded with zero to kMinimumFrame, to `out`, which has room for kCnmMaxLength bytes; returns its
+// length. What does not fit its field is cut to the nearest value: the feedback to 63, the MSDU to 64 octets.
+uint32_t build_cnm(uint8_t* out, const CnmEnvelope& envelope, const CongestionNotification& cnm);
+
+// The rest is for classified packets whose 802.1Q tag is in their bytes, as it is in all that devices hold.
+
+// What a CNM encapsulates of a sampled frame: from the ethertype behind its tags on, at most `most` octets, fewer where there are
+// fewer bytes (PacketPool::present).
+std::span<const uint8_t> msdu_of(const PacketPool& pool, PacketId id, uint32_t most);
+
+// Length, meta and offload agree with the bytes afterwards. Of packets in simulation the headers are moved.
+// False, and nothing done, if the packet has a CN-TAG, or no room for one.
+bool insert_cn_tag(PacketPool& pool, PacketId id, uint16_t flow);
+// Nothing is done if the packet has none.
+void remove_cn_tag(PacketPool& pool, PacketId id);
+
+}  // namespace weir
