@@ -163,6 +163,22 @@ TEST_CASE("qcn: a CNM byte for byte, and back, with and without its tags") {
   }
 }
 
+TEST_CASE("qcn: the frames that other programs dissect are those that are built here") {
+  const std::vector<Bytes> frames = read_capture("qcn");
+  REQUIRE(frames.size() == 6);
+  for (size_t i = 0; i < 4; ++i) CHECK(frames[i] == expected(kLayouts[i]));
+  for (const bool tagged : {false, true}) {
+    PacketPool pool(1, 2048);
+    Bytes bare = read_capture(tagged ? "ops_rc6" : "ops_rc").front();
+    const Bytes tag = from_hex("8100 6064");
+    if (tagged) bare.insert(bare.begin() + 12, tag.begin(), tag.end());
+    const PacketId id = put(pool, bare);
+    REQUIRE(insert_cn_tag(pool, id, 0xbeef));
+    CHECK(bytes_of(pool, id) == frames[tagged ? 5 : 4]);
+    CHECK(icrc_ok(pool.data(id), pool[id].meta));
+  }
+}
+
 TEST_CASE("qcn: any CNM that is built is parsed as it was, up to the unit of its quantities") {
   Random random(33);
   for (int round = 0; round < 20'000; ++round) {
@@ -200,21 +216,21 @@ TEST_CASE("qcn: what does not fit its field becomes the nearest that does") {
   struct Quantity {
     int64_t octets, stored;
   };
-  for (const auto& [octets, stored] : {Quantity{63, 0},
-                                       {64, 64},
-                                       {127, 64},
-                                       {-63, 0},
-                                       {-64, -64},
-                                       {-127, -64},
-                                       {2'097'088, 2'097'088},
-                                       {2'097'152, 2'097'088},
-                                       {-2'097'152, -2'097'152},
-                                       {-2'097'216, -2'097'152},
-                                       {INT64_MAX, 2'097'088},
-                                       {INT64_MIN, -2'097'152}}) {
-    CAPTURE(octets);
-    CHECK(rebuilt({.queue_offset = octets}).queue_offset == stored);
-    CHECK(rebuilt({.queue_delta = octets}).queue_delta == stored);
+  for (const Quantity& q : {Quantity{63, 0},
+                            {64, 64},
+                            {127, 64},
+                            {-63, 0},
+                            {-64, -64},
+                            {-127, -64},
+                            {2'097'088, 2'097'088},
+                            {2'097'152, 2'097'088},
+                            {-2'097'152, -2'097'152},
+                            {-2'097'216, -2'097'152},
+                            {INT64_MAX, 2'097'088},
+                            {INT64_MIN, -2'097'152}}) {
+    CAPTURE(q.octets);
+    CHECK(rebuilt({.queue_offset = q.octets}).queue_offset == q.stored);
+    CHECK(rebuilt({.queue_delta = q.octets}).queue_delta == q.stored);
   }
   CHECK(rebuilt({.quantized_feedback = 64}).quantized_feedback == 63);
   CHECK(rebuilt({.quantized_feedback = 255}).quantized_feedback == 63);
