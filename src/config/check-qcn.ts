@@ -41,7 +41,7 @@ export function checkCongestionPoints(s: SwitchConfig, ports: readonly string[],
       `switch ${s.name}: CNPV ${best[0]} is the priority of best effort: frames without a mark get into the domain, and nobody can slow their sources`,
     );
   }
-  if (cnpvs.includes(qcn.cnm_priority)) {
+  if (cnpvs.includes(qcn.cnm_priority) && cnpvs.length <= MOST_CNPVS) {
     const message = `${qcn.cnm_priority} is a CNPV: congestion would delay CNMs too`;
     found.problem(at("qcn", "cnm_priority"), message, "use another priority, a strict one");
   } else if (!s.scheduler.strict.includes(qcn.cnm_priority)) {
