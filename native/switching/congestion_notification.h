@@ -28,8 +28,8 @@
 // The alternate priority is that of the frame from there on, and is written into its 802.1Q tag, if it has one. It is not written
 // into a DSCP: where the next switch trusts that, it has an edge of its own.
 // CN-TAGs are of the priority at which the frame leaves; so those of CNMs stay, without which a source does not know its flow.
-// A CNM that comes in by a port that is edge or disabled at the CNPV it is about is not of the domain, and is dropped: else a host
-// outside could slow down those inside. The standard leaves that to the source's own checks.
+// A CNM that comes in by a port that is edge or disabled at the CNPV it is about is not of the domain, and is dropped: else a
+// host outside could slow down those inside. The standard leaves that to the source's own checks.
 #pragma once
 
 #include <array>

@@ -39,25 +39,26 @@ WEIR_DEFINE_COUNTERS(SwitchPortCounters, WEIR_SWITCH_PORT_COUNTERS);
 
 // Per port and priority. Stems are those of SAI port, queue and ingress priority group statistics, and of IEEE8021-CN-MIB:
 // ieee8021CnCpTransmittedFrames, ieee8021CnCpTransmittedCnms, ieee8021CnCpDiscardedFrames.
-#define WEIR_SWITCH_PRIORITY_COUNTERS(X)                                                                \
-  X(pg_packets, "packets", "Frames admitted from this port at this priority")                           \
-  X(pg_dropped_packets, "packets", "Frames from this port at this priority dropped for want of buffer") \
-  X(pg_watermark_bytes, "bytes", "Most bytes that the ingress priority group has held")                 \
-  X(pg_xoff_room_watermark_bytes, "bytes", "Most bytes that the group has held in its PFC headroom")    \
-  X(queue_packets, "packets", "Frames sent from this egress queue")                                     \
-  X(queue_bytes, "bytes", "Bytes sent from this egress queue")                                          \
-  X(queue_watermark_bytes, "bytes", "Most bytes that the egress queue has held")                        \
-  X(wred_ecn_marked_packets, "packets", "Frames marked CE by the RED marker of this egress queue")      \
-  X(pfc_tx_packets, "packets", "PFC frames sent that speak of this priority: XOFF, refresh and XON")    \
-  X(pfc_tx_transitions, "events", "Times this port stopped its peer at this priority (XON to XOFF)")    \
-  X(pfc_rx_packets, "packets", "PFC or PAUSE frames received that speak of this priority")              \
-  X(pfc_rx_pause_duration, "ns", "Time that this port might not send at this priority because its peer had paused it") \
-  X(cn_cp_transmitted_frames, "packets", "Data frames that this egress queue's congestion point saw enter it") \
-  X(cn_cp_transmitted_cnms, "packets", "CNMs that it made for their sources") \
+#define WEIR_SWITCH_PRIORITY_COUNTERS(X)                                                                                        \
+  X(pg_packets, "packets", "Frames admitted from this port at this priority")                                                   \
+  X(pg_dropped_packets, "packets", "Frames from this port at this priority dropped for want of buffer")                         \
+  X(pg_watermark_bytes, "bytes", "Most bytes that the ingress priority group has held")                                         \
+  X(pg_xoff_room_watermark_bytes, "bytes", "Most bytes that the group has held in its PFC headroom")                            \
+  X(queue_packets, "packets", "Frames sent from this egress queue")                                                             \
+  X(queue_bytes, "bytes", "Bytes sent from this egress queue")                                                                  \
+  X(queue_watermark_bytes, "bytes", "Most bytes that the egress queue has held")                                                \
+  X(wred_ecn_marked_packets, "packets", "Frames marked CE by the RED marker of this egress queue")                              \
+  X(pfc_tx_packets, "packets", "PFC frames sent that speak of this priority: XOFF, refresh and XON")                            \
+  X(pfc_tx_transitions, "events", "Times this port stopped its peer at this priority (XON to XOFF)")                            \
+  X(pfc_rx_packets, "packets", "PFC or PAUSE frames received that speak of this priority")                                      \
+  X(pfc_rx_pause_duration, "ns", "Time that this port might not send at this priority because its peer had paused it")          \
+  X(cn_cp_transmitted_frames, "packets", "Data frames that this egress queue's congestion point saw enter it")                  \
+  X(cn_cp_transmitted_cnms, "packets", "CNMs that it made for their sources")                                                   \
   X(cn_cp_discarded_frames, "packets", "Data frames dropped because this egress queue, which has a congestion point, was full") \
   X(cn_cp_unsent_cnms, "packets", "CNMs that it could not make: the host ran out of packet descriptors (the run is not valid)") \
-  X(cn_cp_sourceless_frames, "packets", "Frames it sampled whose source is a group address: there is no way back for a CNM") \
-  X(cn_remapped_frames, "packets", "Frames that came in at this priority from outside its domain and were given the alternate one") \
+  X(cn_cp_sourceless_frames, "packets", "Frames it sampled whose source is a group address: there is no way back for a CNM")    \
+  X(cn_remapped_frames, "packets",                                                                                              \
+    "Frames that came in at this priority from outside its domain and were given the alternate one")                            \
   X(cn_tags_removed, "packets", "CN-TAGs taken off frames sent from this egress queue")
 
 WEIR_DEFINE_COUNTERS(SwitchPriorityCounters, WEIR_SWITCH_PRIORITY_COUNTERS);

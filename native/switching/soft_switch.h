@@ -67,8 +67,8 @@ struct SwitchParameters {
   uint8_t ecn_priorities = 1 << 3;  // mask; 0 switches marking off
   bool mark_on_dequeue = false;     // the paper marks the arriving packet; HPCC's switch marks the leaving one
   RedParameters red;
-  uint8_t cn_priorities = 0;  // mask of congestion notification priority values (CNPVs), at most 7; 0 switches QCN off
-  uint8_t cnm_priority = 6;   // of CNMs, those made here and those that pass; no CNPV, and one that is served strictly
+  uint8_t cn_priorities = 0;          // mask of congestion notification priority values (CNPVs), at most 7; 0 switches QCN off
+  uint8_t cnm_priority = 6;           // of CNMs, those made here and those that pass; no CNPV, and one that is served strictly
   uint32_t cp_min_header_octets = 0;  // 0..64: how much of the sampled frame a CNM has
   QcnCongestionParameters qcn;
   SchedulerParameters scheduler;
@@ -169,9 +169,9 @@ class SoftSwitch {
     PacketQueue departing;
     uint32_t mtu = 0;
     uint8_t backlogged = 0;
-    uint8_t limited = 0;  // mask of queues with a rate limit
-    uint8_t bounded = 0;  // mask of queues with a limit of their own to what they hold
-    bool remote = false;  // another shard's
+    uint8_t limited = 0;            // mask of queues with a rate limit
+    uint8_t bounded = 0;            // mask of queues with a limit of their own to what they hold
+    bool remote = false;            // another shard's
     uint8_t congestion_points = 0;  // mask of queues that have one
     uint16_t number = 0;
     uint8_t untagged = 0;  // mask of priorities whose frames leave without CN-TAG

@@ -1,5 +1,5 @@
 // What the switch does for congestion notification: see switching/congestion_notification.h.
-#include <algorithm>
+#include <cassert>
 
 #include "switching/soft_switch.h"
 #include "wire/bytes.h"
@@ -17,7 +17,10 @@ constexpr uint64_t kPurpose = 1 << 16;
 
 // Congestion points that were there stay as they are.
 void SoftSwitch::apply_congestion_notification() {
-  if (parameters_.cn_priorities != 0) congestion_points_.resize(ports_.size() * kPriorities);
+  if (parameters_.cn_priorities != 0) {
+    assert(pool_.room() >= kCnmMaxLength);
+    congestion_points_.resize(ports_.size() * kPriorities);
+  }
   for (Port& port : ports_) {
     const uint8_t before = port.congestion_points;
     port.congestion_points = port.untagged = port.defended = port.outside = 0;
@@ -43,7 +46,7 @@ bool SoftSwitch::guard(Port& in, PacketId id) {
   if (packet.meta.kind == FrameKind::cnm) {
     packet.priority = parameters_.cnm_priority;
     CongestionNotification cnm;
-    if (in.outside == 0 || !parse_cnm(pool_.data(id), std::min(packet.length, pool_.room(id)), cnm)) return true;
+    if (in.outside == 0 || !parse_cnm(pool_.data(id), pool_.present(id), cnm)) return true;
     if ((in.outside >> cnm.priority & 1) == 0) return true;
     drop(in.counters.drop_cnm_from_outside, id);
     return false;
@@ -93,7 +96,7 @@ PacketId SoftSwitch::make_cnm(Port& out, PacketId id, const QcnFeedback& feedbac
   content.queue_offset = feedback.offset;
   content.queue_delta = feedback.delta;
   content.destination_mac = packet.meta.destination_mac;
-  content.msdu = msdu_of(pool_.data(id), std::min(packet.length, pool_.room(id)), parameters_.cp_min_header_octets);
+  content.msdu = msdu_of(pool_, id, parameters_.cp_min_header_octets);
   Packet& cnm = pool_[made];
   cnm.reset();
   cnm.length = build_cnm(pool_.data(made), envelope, content);

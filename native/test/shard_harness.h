@@ -17,7 +17,8 @@ namespace weir::test {
 class ShardHarness {
  public:
   explicit ShardHarness(const SwitchParameters& parameters, uint32_t count = 2, uint32_t packets = 8'192)
-      : memory({.count = packets * count}), exchange(owners(parameters.ports.size(), count), count, packets) {
+      : memory({.count = packets * count, .stride = kHeaderStride}),
+        exchange(owners(parameters.ports.size(), count), count, packets) {
     for (uint32_t i = 0; i < count; ++i) {
       pools.push_back(std::make_unique<PacketPool>(memory, i, count));
       shards.push_back(std::make_unique<SoftSwitch>(parameters, *pools[i], nullptr, &exchange.link(i)));

@@ -52,7 +52,7 @@ inline PacketMeta meta(uint16_t from, uint16_t to, uint8_t priority) {
 class SwitchHarness {
  public:
   explicit SwitchHarness(const SwitchParameters& parameters, uint32_t packets = 8'192)
-      : pool(packets, 0), device(parameters, pool) {
+      : pool(packets, kHeaderStride), device(parameters, pool) {
     if (parameters.learning) return;
     for (uint16_t i = 0; i < parameters.ports.size(); ++i) {
       REQUIRE(device.forwarding().add_static(kHostMac + i, std::vector<uint16_t>{i}));

@@ -58,3 +58,83 @@ TEST_CASE("soft switch: a queue drops what its own limit does not let in, and sa
   h.check_balance();
   h.check_drained();
 }
+
+TEST_CASE("soft switch: a new rate of a queue holds at once for the frame that waits") {
+  SwitchParameters p = switch_parameters(2);
+  p.ports[1].priority_rates[3] = 1'000'000;
+  const Time gap = 8'192'000;  // of a frame at that rate
+  SwitchHarness h(p);
+  for (int i = 0; i < 3; ++i) h.send(gap, 0, 1);
+  h.run(gap + kMillisecond);
+  REQUIRE(h.at_port(1).size() == 2);  // the second is made up for
+  Rate rate = 0;
+  Time released = 0;
+  SUBCASE("higher") {
+    rate = 10'000'000;
+    released = gap + kMillisecond + (gap - kMillisecond) / 10;
+  }
+  SUBCASE("lower") {
+    rate = 500'000;
+    released = gap + kMillisecond + (gap - kMillisecond) * 2;
+  }
+  SUBCASE("none") { released = gap + kMillisecond; }
+  SUBCASE("the same") {
+    rate = 1'000'000;
+    released = 2 * gap;
+  }
+  p.ports[1].priority_rates[3] = rate;
+  h.device.reconfigure(p);
+  h.run(kSecond);
+  REQUIRE(h.at_port(1).size() == 3);
+  CHECK(h.at_port(1)[2].at == released + 8'192);
+  h.check_drained();
+}
+
+TEST_CASE("soft switch: a limit set while frames wait holds from the next frame on") {
+  SwitchParameters p = switch_parameters(2);
+  SwitchHarness h(p);
+  for (int i = 0; i < 10; ++i) h.send(0, 0, 1);
+  h.run(20'000);  // two have left, one is on the link
+  p.ports[1].priority_rates[3] = 1'000'000;
+  h.device.reconfigure(p);
+  h.run(2 * kSecond);
+  const std::vector<Departure> left = h.at_port(1);
+  REQUIRE(left.size() == 10);
+  CHECK(left[2].at == 3 * 8'192);
+  // The first under the limit starts where the link falls free; of the next gap so much has passed.
+  CHECK(left[4].at - left[3].at == 8'192'000 - 3 * 8'192);
+  for (size_t i = 5; i < left.size(); ++i) CHECK(left[i].at - left[i - 1].at == 8'192'000);
+  h.check_drained();
+}
+
+TEST_CASE("soft switch: a new rate of a link holds from the next frame on") {
+  SwitchParameters p = switch_parameters(2);
+  SwitchHarness h(p);
+  for (int i = 0; i < 4; ++i) h.send(0, 0, 1);
+  h.run(10'000);
+  p.ports[1].rate = k1G / 10;
+  h.device.reconfigure(p);
+  h.run(kSecond);
+  const std::vector<Departure> left = h.at_port(1);
+  REQUIRE(left.size() == 4);
+  CHECK(left[1].at == 2 * 8'192);
+  CHECK(left[2].at == 2 * 8'192 + 81'920);
+  CHECK(left[3].at == 2 * 8'192 + 2 * 81'920);
+}
+
+TEST_CASE("soft switch: the same parameters again change nothing, to the nanosecond") {
+  SwitchParameters p = switch_parameters(3);
+  p.ports[0].rate = p.ports[1].rate = p.ports[2].rate = 999'999'937;
+  p.ports[1].priority_rates[3] = 300'000'007;
+  SwitchHarness once(p), often(p);
+  for (int i = 0; i < 200; ++i) {
+    const Time at = i * 4'099;
+    for (SwitchHarness* h : {&once, &often}) {
+      h->run(at);
+      if (h == &often) h->device.reconfigure(p);
+      h->send(at, 0, 1, static_cast<uint8_t>(3 - i % 3), static_cast<uint32_t>(100 + i * 7));
+    }
+  }
+  for (SwitchHarness* h : {&once, &often}) h->run(kSecond);
+  CHECK(once.departures == often.departures);
+}
