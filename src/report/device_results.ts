@@ -143,7 +143,8 @@ export function feedbackPerSecond(
   return (algorithm === "qcn" ? switches.sum("cn_cp_transmitted_cnms") : nics.sum("np_cnp_sent")) / seconds;
 }
 
-export function nicResult(counters: CounterView, algorithm: Congestion["algorithm"]): NicResult {
+/** @param scale What the counters' times are divided by. */
+export function nicResult(counters: CounterView, algorithm: Congestion["algorithm"], scale: number): NicResult {
   const { handled: _, ...refused } = counters.group("rp_cnm_");
   const limited = Object.entries(counters.byPriority("rp_port_pri_centiseconds"));
   return {
@@ -155,7 +156,7 @@ export function nicResult(counters: CounterView, algorithm: Congestion["algorith
       rp_cnm_handled: counters.sum("rp_cnm_handled"),
       rp_cnm_refused: refused,
       rp_created: counters.byPriority("rp_port_pri_created_rps"),
-      rp_limited_s: Object.fromEntries(limited.map(([priority, time]) => [priority, time / 100])),
+      rp_limited_s: Object.fromEntries(limited.map(([priority, time]) => [priority, time / 100 / scale])),
     }),
   };
 }

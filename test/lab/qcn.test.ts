@@ -212,7 +212,7 @@ describe("the result of a lab with QCN", () => {
       rp_cnm_handled: 30,
       rp_cnm_refused: { unknown_flow: 1 },
       rp_created: { "3": 4 },
-      rp_limited_s: { "3": 0.08 },
+      rp_limited_s: { "3": 0.008 },
     });
     expect(result.frames).toMatchObject({ sent: 50, received: 50, missing: 0 });
   });
