@@ -1,10 +1,13 @@
-// DCQCN: the marker, the reaction point and the notification point, with the paper's parameters.
+// DCQCN: the marker, the reaction point and the notification point, with the paper's parameters. QCN: the congestion point and
+// the reaction point, with those of 802.1Q.
 #include <cstdint>
 
 #include "base/random.h"
 #include "bench/bench_case.h"
 #include "congestion/dcqcn_notification_point.h"
 #include "congestion/dcqcn_reaction_point.h"
+#include "congestion/qcn_congestion_point.h"
+#include "congestion/qcn_reaction_point.h"
 #include "congestion/red_marker.h"
 
 namespace weir::bench {
@@ -94,6 +97,84 @@ class Np : public BenchCase {
   uint64_t next_ = 0;
 };
 
+// Frames join a thousand queues in turn, which hold 40 KB each: above the set point, so that each 100th or so is sampled.
+class QcnEnqueue : public BenchCase {
+ public:
+  QcnEnqueue() : points_(kPairs) {
+    for (uint32_t i = 0; i < kPairs; ++i) points_[i].configure(&parameters_, Random(1, i));
+  }
+  void run(uint64_t count) override {
+    for (uint64_t i = 0; i < count; ++i) keep(points_[next_++ % kPairs].on_enqueue(40'000, 1'082).quantized);
+  }
+
+ private:
+  QcnCongestionParameters parameters_;
+  std::vector<QcnCongestionPoint> points_;
+  uint64_t next_ = 0;
+};
+
+// Each frame is sampled.
+class QcnSample : public BenchCase {
+ public:
+  QcnSample() { point_.configure(&parameters_, Random(1)); }
+  void run(uint64_t count) override {
+    for (uint64_t i = 0; i < count; ++i) keep(point_.on_enqueue(40'000 + static_cast<int64_t>(i % 1'000), 1'000'000).quantized);
+  }
+
+ private:
+  QcnCongestionParameters parameters_;
+  QcnCongestionPoint point_;
+};
+
+class QcnReaction : public BenchCase {
+ public:
+  QcnReaction() : points_(kPairs) {
+    for (uint32_t i = 0; i < kPairs; ++i) {
+      points_[i].configure(&parameters_, k10G, Random(1, i));
+      points_[i].start(0, k10G / 100);
+    }
+  }
+
+ protected:
+  static constexpr Rate k10G = 10'000'000'000;
+  QcnParameters parameters_;
+  std::vector<QcnReactionPoint> points_;
+  Time now_ = 0;
+  uint64_t next_ = 0;
+};
+
+// A frame leaves each limiter every 88 us, as at 100 Mb/s: a counter completes a cycle at every 100th or so. Each has a CNM every
+// 17.6 ms, which keeps it limited.
+class QcnReactionSent : public QcnReaction {
+ public:
+  void run(uint64_t count) override {
+    for (uint64_t i = 0; i < count; ++i) {
+      now_ += 88;
+      QcnReactionPoint& point = points_[next_ % kPairs];
+      point.on_sent(now_, 1'106);
+      keep(point.rate());
+      if (next_ % kFramesPerCnm == next_ / kPairs % kFramesPerCnm) point.on_cnm(now_, 16);
+      ++next_;
+    }
+  }
+
+ private:
+  static constexpr uint64_t kFramesPerCnm = 200;
+};
+
+// Each limiter has a CNM every 50 us.
+class QcnReactionCnm : public QcnReaction {
+ public:
+  void run(uint64_t count) override {
+    for (uint64_t i = 0; i < count; ++i) {
+      now_ += 50;
+      QcnReactionPoint& point = points_[next_++ % kPairs];
+      point.on_cnm(now_, 16);
+      keep(point.next_deadline());
+    }
+  }
+};
+
 }  // namespace
 
 void define_congestion_cases(BenchList& list) {
@@ -103,6 +184,10 @@ void define_congestion_cases(BenchList& list) {
   define<ReactionPointSent>(list, "RP packet sent");
   define<ReactionPointCnp>(list, "RP CNP");
   define<Np>(list, "NP marked packet");
+  define<QcnEnqueue>(list, "QCN CP frame");
+  define<QcnSample>(list, "QCN CP sample");
+  define<QcnReactionSent>(list, "QCN RP frame sent");
+  define<QcnReactionCnm>(list, "QCN RP CNM");
 }
 
 }  // namespace weir::bench

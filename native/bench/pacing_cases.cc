@@ -1,4 +1,4 @@
-// When something is due: timing wheel, pacer, serialiser.
+// When something is due: timing wheel, pacer, token bucket, serialiser.
 #include <cstdint>
 #include <string>
 
@@ -7,6 +7,7 @@
 #include "pacing/pacer.h"
 #include "pacing/serializer.h"
 #include "pacing/timing_wheel.h"
+#include "pacing/token_bucket.h"
 
 namespace weir::bench {
 namespace {
@@ -54,6 +55,21 @@ class PacerSent : public BenchCase {
   Pacer pacer_;
 };
 
+class TokenBucketSent : public BenchCase {
+ public:
+  TokenBucketSent() { bucket_.configure(&parameters_); }
+  void run(uint64_t count) override {
+    for (uint64_t i = 0; i < count; ++i) {
+      bucket_.sent(bucket_.release(), 1'106, 400'000'007);
+      keep(bucket_.release());
+    }
+  }
+
+ private:
+  TokenBucketParameters parameters_;
+  TokenBucket bucket_;
+};
+
 class SerializerFinish : public BenchCase {
  public:
   void run(uint64_t count) override {
@@ -71,6 +87,7 @@ void define_pacing_cases(BenchList& list) {
     define<Wheel>(list, "timing wheel, " + std::to_string(entries) + " entries", entries);
   }
   define<PacerSent>(list, "pacer");
+  define<TokenBucketSent>(list, "token bucket");
   define<SerializerFinish>(list, "serialiser");
 }
 

@@ -8,22 +8,20 @@
 //     Q_delta = Q - Q_old            Q_old: Q at the previous sample, 0 before the first
 //     F_b     = -(Q_off + w Q_delta) w = 2^cp_weight
 //     quantized = 0 if F_b >= 0, else floor(63 |F_b| / ((2 w + 1) Q_eq)), and 63 if that is more
-// Then Q_old = Q, and the counter is set to the next period: that of table 1 for floor(quantized / 8), for cp_sample_base = 150
-// KB
-//     150, 75, 50, 37.5, 30, 25, 21.5, 18.5 KB, else in proportion,
+// Then Q_old = Q, and the counter is set to the next period: that of table 1 for floor(quantized / 8),
+//     150, 75, 50, 37.5, 30, 25, 21.5, 18.5 KB for cp_sample_base = 150 KB, else in proportion,
 // times a factor that is uniform in [1 - jitter, 1 + jitter). Quantized 0: there is nothing to tell; else the source of the
 // sampled frame gets a CNM.
 //
 // Readings:
 //   - Quantisation is uniform over [0, (2 w + 1) Q_eq] and rounds down, so congestion below 1/63 of the range sends nothing; with
 //     the defaults a step is 2,063 bytes (the papers say "quantized to 6 bits"). The pseudo code takes the most significant bits
-//     of -F_b instead: a step is then a power of two, 2,048 bytes with the defaults, but with Q_eq = 33 KB the largest value
-//     is 40.
+//     of -F_b instead: a step is then a power of two, 2,048 bytes with the defaults, but 4,096 with Q_eq = 33 KB, where the
+//     largest value is 40.
 //   - Q_old is of the last sample, as in Shu et al. and in the pseudo code. The NetFPGA paper's text says "when the last feedback
 //     message was generated", its section 3.2 sets Q_old whenever the counter expires, fed back or not.
-//   - The sampled frame is the arriving one, as in section 3.2 of the NetFPGA paper and in 802.1Q; section 2 speaks of the head
-//   of
-//     the queue.
+//   - The sampled frame is the arriving one, as in section 3.2 of the NetFPGA paper and in 802.1Q; section 2 speaks of the frame
+//     at the head of the queue.
 //   - The counter is initialised anew at a sample (section 3.2): bytes beyond the end of a period do not shorten the next, and a
 //     period is a minimum (802.1Q, cpSampleBase). Mean intervals are longer than table 1 by about half a frame.
 //   - All periods are jittered, the first one too.

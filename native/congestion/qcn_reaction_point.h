@@ -27,31 +27,28 @@
 // Variants.
 //   qcn     the above.
 //   timer   QCN-T [S, VI]: the timer alone. T <= F: fast recovery; T > H: hyper increase with i = T - H; else additive increase.
-//   Set
-//           rpg_time_reset = t (2.4 ms at 1 Gb/s) and hyper_threshold = 15 ms x 5 / t.
+//           Set rpg_time_reset = t (2.4 ms at 1 Gb/s) and hyper_threshold = 15 ms x 5 / t.
 //   aimd    QCN-AIMD [S, equation 27]: the byte counter alone, without fast recovery; all cycles are full. TR = CR = CR + R_AI.
+//           The byte counter restarts at a cut by the same rule.
 //
 // Release: when an increase brings CR to within 1/4096 of rpg_max_rate (or of the line rate), the limiter is off. CR closes half
-// the
-//   distance each time and would never arrive. Hardware arrives because its rates have a granularity; here the resolution is
+//   the distance each time and would never arrive. Hardware arrives because its rates have a granularity; here the resolution is
 //   relative to the line rate, because rates may be scaled down on the wire and a scaled run must release after the same number
 //   of steps.
 //
 // Readings:
 //   - TR is the rate before the cut ([S] equation 2, [P], and [K]'s definition of TR). [K] prints equation 2, the cut, before
-//   equation
-//     3, TR = CR; taken in that order there would be nothing to recover.
+//     equation 3, TR = CR; taken in that order there would be nothing to recover.
 //   - Extra fast recovery follows [K]: "consecutive F_b messages (i.e. CR has not increased meanwhile)". [P] and [Q] ask for the
-//   byte
-//     counter's stage alone; increases by the timer then do not lower TR, and with the timer alone TR would never fall.
+//     byte counter's stage alone; increases by the timer then do not lower TR, and with the timer alone TR would never fall.
+//   - The timer restarts with every cut, the byte counter only where TR = CR is set ([K]).
 //   - Five cycles recover ([K]: "FR consists of 5 cycles"; [S] equations 10 and 18): the counter is incremented first, and stage
-//   F
-//     still recovers. ns3-rdma, whose states have the names of [Q]'s, compares stage < rpgThreshold after counting: four.
-//   - The first cycle after those is half as long already ([S] equation 19; [P] likewise).
+//     F still recovers. ns3-rdma, whose states have the names of [Q]'s, compares stage < rpgThreshold after counting: four.
+//   - The first cycle after those is half as long already ([S] equation 19, [P]).
 //   - i: hyper_scale. increases: this is the i-th hyper increase since the cut ([S]: "i is the times of HAI after the last rate
-//     decrease"; [K]: "the ith time that a cycle for either ... is completed"). cycles: i = min(T - H, BC - F), as in [P] and
-//     [Q]. The timer's cycles are far longer than the byte counter's at high rates, so that the second is much slower: at 10
-//     Gb/s, from 0 to line rate in some 13 ms, not 1.
+//     decrease"; [K]: "the ith time that a cycle for either ... is completed"). cycles: i = min(T - H, BC - F), as in [P] and in
+//     ns3-rdma. The timer's cycles are far longer than the byte counter's at high rates, so that the second is much slower: with
+//     the defaults a limiter of 10 Gb/s that enters hyper increase at 1.9 Gb/s is released after 14 ms, not 3.
 //   - Target rate reduction at the end of a first cycle of recovery, before CR is averaged ([P]); [K] names no moment.
 //   - The byte counter starts anew with each cycle ([P]): bytes beyond the end of a cycle do not shorten the next one.
 //   - All cycles are jittered, the timer's too ([K], section 3.2).

@@ -9,15 +9,15 @@
 namespace weir {
 
 struct TokenBucketParameters {
-  uint32_t depth = 3'000;
-  Time tick = 16 * kMicrosecond;
+  uint32_t depth = 3'000;         // bytes, > 0
+  Time tick = 16 * kMicrosecond;  // > 0
 };
 
-// As on the NetFPGA (Kabbani and Yasuda, "Data Center Quantized Congestion Notification (QCN)", section 3.2): every `tick` (ns, >
-// 0) tokens of one byte each are added to the bucket, as many as the rate gives, rounded down to whole bytes but at least one, up
-// to `depth` (bytes, > 0). A packet takes as many as it has wire bytes. So rates are multiples of 8 bits / tick: 0.5 Mb/s with
-// the defaults, which is also the least; and a limiter that was idle sends a burst of `depth`. With time stretched by a scale,
-// stretch the tick: a tick then brings the same bytes.
+// As on the NetFPGA (Kabbani and Yasuda, "Data Center Quantized Congestion Notification (QCN)", section 3.2): every tick, tokens
+// of one byte each are added to the bucket, as many as the rate gives, rounded down to whole bytes but at least one; `depth` is
+// the most that it holds. A packet takes as many as it has wire bytes. So rates are multiples of 8 bits / tick: 0.5 Mb/s with the
+// defaults, which is also the least; and a limiter that was idle sends a burst of `depth`. With time stretched by a scale,
+// stretch the tick: it then brings the same bytes.
 //
 // A packet leaves at the first tick at which its tokens are there. Its size is not known by then: it is taken to be that of the
 // one before it, which is exact while sizes do not change; a larger packet leaves the bucket in debt. Where packets are larger

@@ -57,8 +57,7 @@ WEIR_DEFINE_COUNTERS(SwitchPortCounters, WEIR_SWITCH_PORT_COUNTERS);
   X(cn_cp_discarded_frames, "packets", "Data frames dropped because this egress queue, which has a congestion point, was full") \
   X(cn_cp_unsent_cnms, "packets", "CNMs that it could not make: the host ran out of packet descriptors (the run is not valid)") \
   X(cn_cp_sourceless_frames, "packets", "Frames it sampled whose source is a group address: there is no way back for a CNM")    \
-  X(cn_remapped_frames, "packets",                                                                                              \
-    "Frames that came in at this priority from outside its domain and were given the alternate one")                            \
+  X(cn_remapped_frames, "packets", "Frames that came in at this priority from outside its domain and got another")              \
   X(cn_tags_removed, "packets", "CN-TAGs taken off frames sent from this egress queue")
 
 WEIR_DEFINE_COUNTERS(SwitchPriorityCounters, WEIR_SWITCH_PRIORITY_COUNTERS);

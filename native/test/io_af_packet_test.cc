@@ -22,6 +22,8 @@
 #include "base/native_error.h"
 #include "io/af_packet.h"
 #include "test/live_wire.h"
+#include "wire/bytes.h"
+#include "wire/ethernet.h"
 
 using namespace weir;
 using namespace weir::test;
@@ -143,6 +145,83 @@ TEST_CASE("af_packet: a VLAN tag that the kernel stripped is reported with its T
     }
     CHECK(frames[0].vlan_tpid == 0x8100);
     CHECK(frames[2].vlan_tpid == 0x88a8);
+  });
+}
+
+TEST_CASE("af_packet: for a NIC beside the host's stack, its own frames arrive, with or without a CN-TAG, and no others") {
+  live([](Wire& wire) {
+    const PortClock clock = clock_now();
+    AfPacketPort near({.interface = "near0"}, clock);
+    AfPacketPort far({.interface = "far0", .namespace_fd = wire.far, .roce_only = true}, clock);
+    using Bytes = std::vector<uint8_t>;
+    const auto half = [](Bytes& bytes, size_t at, uint16_t value) { store_be16(&bytes[at], value); };
+    // An Ethernet payload of 60 bytes, its ethertype in front.
+    const auto ipv4 = [&](uint8_t protocol, uint16_t port, uint16_t fragment, uint8_t words) {
+      Bytes bytes(62);
+      half(bytes, 0, 0x0800);
+      bytes[2] = static_cast<uint8_t>(0x40 | words);
+      half(bytes, 8, fragment);
+      bytes[11] = protocol;
+      half(bytes, 2 + 4 * size_t{words} + 2, port);
+      return bytes;
+    };
+    const auto ipv6 = [&](uint8_t next, uint8_t first, uint16_t port) {
+      Bytes bytes(62);
+      half(bytes, 0, 0x86dd);
+      bytes[2] = 0x60;
+      bytes[8] = next;
+      bytes[42] = first;
+      half(bytes, 44, port);
+      return bytes;
+    };
+    const auto other = [&](uint16_t ethertype) {
+      Bytes bytes(62);
+      half(bytes, 0, ethertype);
+      return bytes;
+    };
+    struct Case {
+      Bytes payload;
+      bool arrives;
+    };
+    const std::vector<Case> cases = {
+        {ipv4(17, 4791, 0, 5), true},
+        {ipv4(17, 4791, 0, 7), true},
+        {ipv4(17, 53, 0, 5), false},
+        {ipv4(6, 4791, 0, 5), false},
+        {ipv4(17, 4791, 0x0010, 5), false},
+        {ipv6(17, 0, 4791), true},
+        {ipv6(17, 0, 53), false},
+        {ipv6(6, 0, 4791), false},
+        {ipv6(58, 135, 0), true},
+        {ipv6(58, 136, 0), true},
+        {ipv6(58, 128, 0), false},
+        {other(kEthertypeMacControl), true},
+        {other(kEthertypeCnm), true},
+        {other(0x0806), true},
+        {other(0x88cc), false},
+        {other(kEthertypeCnTag), false},  // and nothing behind it, or another one
+    };
+    std::vector<Bytes> due;
+    for (const bool tagged : {false, true}) {
+      for (const bool cn_tagged : {false, true}) {
+        for (const Case& c : cases) {
+          Bytes frame = {2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1};
+          if (tagged) frame.insert(frame.end(), {0x81, 0x00, 0x60, 0x64});
+          if (cn_tagged) frame.insert(frame.end(), {0x22, 0xe9, 0xbe, 0xef});
+          frame.insert(frame.end(), c.payload.begin(), c.payload.end());
+          REQUIRE(send(near, frame) == 1);
+          if (tagged) frame.erase(frame.begin() + 12, frame.begin() + 16);  // the kernel takes it out
+          if (c.arrives) due.push_back(frame);
+        }
+      }
+    }
+    std::array<RxFrame, 64> frames;
+    REQUIRE(receive_all(far, frames, due.size()) == due.size());
+    for (size_t i = 0; i < due.size(); ++i) {
+      CAPTURE(i);
+      CHECK(same(frames[i], due[i]));
+      CHECK(frames[i].vlan_stripped == (i >= due.size() / 2));
+    }
   });
 }
 

@@ -324,9 +324,9 @@ TEST_CASE("qcn switch: shards tell sources at each other's ports what one switch
     whole.run(at);
     parts.run(at);
     for (const uint16_t from : {0, 2, 3}) {
-      const PacketMeta meta = whole.meta(from, 1, kCnpv);
-      whole.receive(at, from, meta);
-      parts.receive(at, from, meta);
+      const PacketMeta frame = meta(from, 1, kCnpv);
+      whole.receive(at, from, frame);
+      parts.receive(at, from, frame);
     }
   }
   whole.run(kSecond);

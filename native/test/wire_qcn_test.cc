@@ -163,6 +163,22 @@ TEST_CASE("qcn: a CNM byte for byte, and back, with and without its tags") {
   }
 }
 
+TEST_CASE("qcn: the frames that other programs dissect are those that are built here") {
+  const std::vector<Bytes> frames = read_capture("qcn");
+  REQUIRE(frames.size() == 6);
+  for (size_t i = 0; i < 4; ++i) CHECK(frames[i] == expected(kLayouts[i]));
+  for (const bool tagged : {false, true}) {
+    PacketPool pool(1, 2048);
+    Bytes bare = read_capture(tagged ? "ops_rc6" : "ops_rc").front();
+    const Bytes tag = from_hex("8100 6064");
+    if (tagged) bare.insert(bare.begin() + 12, tag.begin(), tag.end());
+    const PacketId id = put(pool, bare);
+    REQUIRE(insert_cn_tag(pool, id, 0xbeef));
+    CHECK(bytes_of(pool, id) == frames[tagged ? 5 : 4]);
+    CHECK(icrc_ok(pool.data(id), pool[id].meta));
+  }
+}
+
 TEST_CASE("qcn: any CNM that is built is parsed as it was, up to the unit of its quantities") {
   Random random(33);
   for (int round = 0; round < 20'000; ++round) {

@@ -70,6 +70,14 @@ describe("frameAccount", () => {
     });
   });
 
+  it("includes the CNMs that congestion points made", () => {
+    const made = ["cn_cp_transmitted_cnms", { switch: "sw", port: "c", priority: "3" }, 3] as Counter;
+    expect(account([made], [nic("tx_packets", "a", 100), nic("rx_packets", "c", 103)])).toMatchObject({
+      sent: 103,
+      missing: 0,
+    });
+  });
+
   it("does not take a queue pair's gaps for faults on purpose", () => {
     expect(account([], [nic("tx_packets", "a", 10), nic("rx_packets", "c", 10), qp("lost", "c", 5)])).toMatchObject({
       impaired: 0,
@@ -121,6 +129,11 @@ describe("fidelity", () => {
     [
       "no descriptors at a NIC",
       { nics: counterTable([["tx_no_descriptor", { device: "a" }, 2]]) },
+      /^packet memory ran out 2 times$/,
+    ],
+    [
+      "no descriptors for CNMs",
+      { switches: counterTable([["cn_cp_unsent_cnms", { switch: "sw", port: "c", priority: "3" }, 2]]) },
       /^packet memory ran out 2 times$/,
     ],
     [

@@ -56,6 +56,7 @@ export class FakeSimulation {
   closed = 0;
   readonly reconfigured: { at: number; index: number; config: NativeSimulationSwitch }[] = [];
   readonly runs: { until: number; events: number }[] = [];
+  readonly reconfigured: { at: number; index: number; config: NativeSimulationSwitch }[] = [];
   readonly addon: SimulationAddon;
   private now = 0;
 
@@ -103,6 +104,7 @@ export class FakeSimulation {
       senderState: () => {
         throw new Error("not asked for");
       },
+      reconfigureSwitch: (index, config) => void this.reconfigured.push({ at: this.now, index, config }),
       close: () => void this.closed++,
     };
   }
