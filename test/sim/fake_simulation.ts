@@ -56,7 +56,6 @@ export class FakeSimulation {
   closed = 0;
   readonly reconfigured: { at: number; index: number; config: NativeSimulationSwitch }[] = [];
   readonly runs: { until: number; events: number }[] = [];
-  readonly reconfigured: { at: number; index: number; config: NativeSimulationSwitch }[] = [];
   readonly addon: SimulationAddon;
   private now = 0;
 
@@ -82,7 +81,6 @@ export class FakeSimulation {
         this.now = Math.min(until, this.now + script.step);
         return this.now === until;
       },
-      reconfigureSwitch: (index, config) => void this.reconfigured.push({ at: this.now, index, config }),
       progress: () => ({
         now: this.now,
         events: this.now,
