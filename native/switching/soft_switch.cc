@@ -14,6 +14,11 @@ constexpr uint64_t kReservedBlock = 0x0180c2000000;  // 01:80:C2:00:00:00..0F (I
 constexpr uint8_t kAllPriorities = 0xff;
 constexpr Time kLookAgain = 20 * kMicrosecond;
 
+// In front of the IP packet, tags included.
+uint32_t header_length(const PacketMeta& meta) {
+  return kEthernetHeader + (meta.tagged ? kVlanTag : 0) + (meta.cn_tagged ? kCnTag : 0);
+}
+
 }  // namespace
 
 SoftSwitch::SoftSwitch(SwitchParameters parameters, PacketPool& pool, Driver* driver, ShardLink* link)
@@ -124,8 +129,9 @@ void SoftSwitch::forward(Port& in, uint16_t to, PacketId id) {
   const Packet& packet = pool_[id];
   const int priority = packet.priority;
   if (out.number == in.number) return drop(in.counters.drop_same_port, id);
-  const uint32_t longest = out.mtu + kEthernetHeader + (packet.meta.tagged ? kVlanTag : 0) + (packet.meta.cn_tagged ? kCnTag : 0);
-  if (packet.offload.largest_segment(packet.length) > longest) return drop(in.counters.drop_mtu_exceeded, id);
+  const uint32_t longest = packet.offload.largest_segment(packet.length);
+  if (longest > out.mtu + kEthernetHeader && longest > out.mtu + header_length(packet.meta))
+    return drop(in.counters.drop_mtu_exceeded, id);
   if (packet.offload.pending() && !takes_offload(out, packet)) return finish_offload(in, to, id);
   if (out.remote) return hand_over(in, out, id);
   if ((out.bounded >> priority & 1) != 0) {

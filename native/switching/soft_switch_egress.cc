@@ -18,9 +18,11 @@ void SoftSwitch::pass(Port& in, Port& out, PacketId id) {
   ++group.pg_packets;
   raise(group.pg_watermark_bytes, buffer_.ingress_bytes(in.number, packet.priority) + packet.length);
   if (parameters_.red.averaged) mark(out, packet, 0);
-  const bool sampled = (out.congestion_points >> packet.priority & 1) != 0;
-  const PacketId cnm = sampled ? sample(out, id, packet.length) : kNoPacket;
-  if ((out.untagged >> packet.priority & 1) != 0) remove_tag(out, id);
+  PacketId cnm = kNoPacket;
+  if ((out.congestion_points >> packet.priority & 1) != 0) {
+    cnm = sample(out, id, packet.length);
+    if ((out.untagged >> packet.priority & 1) != 0) remove_tag(out, id);
+  }
   send(out, id, packet);
   schedule(out, out.pfc.next_deadline());
   if (cnm != kNoPacket) send_back(out, cnm);

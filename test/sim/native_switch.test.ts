@@ -71,11 +71,11 @@ describe("a switch of a simulation", () => {
     simulation.run(1e6, 1e9);
     expect(counted(simulation, 0, "cn_remapped_frames")).toBeGreaterThan(100);
     expect(counted(simulation, 1, "cn_remapped_frames")).toBe(0);
-    expect(counted(simulation, 2, "queue_packets", 1)).toBeGreaterThan(100);
+    expect(counted(simulation, 2, "queue_packets", 1)).toBeGreaterThan(10); // weighs a fiftieth
   });
 
   it("takes new rates of its queues in the course of a run", () => {
-    const { simulation, device } = simulate();
+    const { simulation, device } = simulate(({ flows }) => void flows.stop.fill(1e7));
     simulation.run(1e6, 1e9);
     const full = counted(simulation, 2, "queue_bytes");
     simulation.reconfigureSwitch(0, limited(device, 2, 1e9));
