@@ -216,21 +216,21 @@ TEST_CASE("qcn: what does not fit its field becomes the nearest that does") {
   struct Quantity {
     int64_t octets, stored;
   };
-  for (const auto& [octets, stored] : {Quantity{63, 0},
-                                       {64, 64},
-                                       {127, 64},
-                                       {-63, 0},
-                                       {-64, -64},
-                                       {-127, -64},
-                                       {2'097'088, 2'097'088},
-                                       {2'097'152, 2'097'088},
-                                       {-2'097'152, -2'097'152},
-                                       {-2'097'216, -2'097'152},
-                                       {INT64_MAX, 2'097'088},
-                                       {INT64_MIN, -2'097'152}}) {
-    CAPTURE(octets);
-    CHECK(rebuilt({.queue_offset = octets}).queue_offset == stored);
-    CHECK(rebuilt({.queue_delta = octets}).queue_delta == stored);
+  for (const Quantity& q : {Quantity{63, 0},
+                            {64, 64},
+                            {127, 64},
+                            {-63, 0},
+                            {-64, -64},
+                            {-127, -64},
+                            {2'097'088, 2'097'088},
+                            {2'097'152, 2'097'088},
+                            {-2'097'152, -2'097'152},
+                            {-2'097'216, -2'097'152},
+                            {INT64_MAX, 2'097'088},
+                            {INT64_MIN, -2'097'152}}) {
+    CAPTURE(q.octets);
+    CHECK(rebuilt({.queue_offset = q.octets}).queue_offset == q.stored);
+    CHECK(rebuilt({.queue_delta = q.octets}).queue_delta == q.stored);
   }
   CHECK(rebuilt({.quantized_feedback = 64}).quantized_feedback == 63);
   CHECK(rebuilt({.quantized_feedback = 255}).quantized_feedback == 63);

@@ -89,9 +89,9 @@ uint32_t build_cnm(uint8_t* out, const CnmEnvelope& envelope, const CongestionNo
 
 std::span<const uint8_t> msdu_of(const PacketPool& pool, PacketId id, uint32_t most) {
   const PacketMeta& meta = pool[id].meta;
-  const uint32_t offset = cn_tag_offset(meta) + (meta.cn_tagged ? kCnTag : 0);
   const uint32_t present = pool.present(id);
-  return {pool.data(id) + offset, std::min(most, present - std::min(present, offset))};
+  const uint32_t start = std::min(present, cn_tag_offset(meta) + (meta.cn_tagged ? kCnTag : 0));
+  return {pool.data(id) + start, std::min(most, present - start)};
 }
 
 bool insert_cn_tag(PacketPool& pool, PacketId id, uint16_t flow) {
