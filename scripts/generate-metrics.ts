@@ -36,7 +36,7 @@ export function nativeCounters(): NativeCounter[] {
     // A macro's lines end in a backslash, all but the last.
     const body = new RegExp(`#define ${macro}\\(X\\)((?:.*\\\\\\n)*.*)`).exec(text)?.[1];
     if (body === undefined) throw new Error(`${file}: no ${macro}`);
-    return [...body.matchAll(/X\((\w+), "([^"]*)",\s*"((?:[^"\\]|\\.)*)"\)/g)].map(([, name, unit, help]) => ({
+    return [...body.matchAll(/X\((\w+), "([^"]*)",[\s\\]*"((?:[^"\\]|\\.)*)"\)/g)].map(([, name, unit, help]) => ({
       scope,
       name: name ?? "",
       unit: unit ?? "",

@@ -44,18 +44,17 @@ namespace weir {
 
 WEIR_DEFINE_COUNTERS(NicCounters, WEIR_NIC_COUNTERS);
 
-#define WEIR_NIC_PRIORITY_COUNTERS(X)                                                                                     \
-  X(rx_prio_packets, "packets", "Frames received at this priority")                                                       \
-  X(rx_prio_bytes, "bytes", "Bytes of those frames, without FCS")                                                         \
-  X(tx_prio_packets, "packets", "Frames sent at this priority")                                                           \
-  X(tx_prio_bytes, "bytes", "Bytes of those frames, without FCS")                                                         \
-  X(rx_prio_pause, "packets", "PFC or PAUSE frames received that speak of this priority")                                 \
-  X(tx_prio_pause, "packets", "PFC frames sent that speak of this priority")                                              \
-  X(rx_prio_pause_duration, "ns", "Time that this port might not send at this priority")                                  \
-  X(rx_prio_buf_discard, "packets", "Dropped: frames received at this priority with the receive buffer full")             \
-  X(rp_port_pri_created_rps, "events", "Times that a CNM made a reaction point of this priority begin to limit its flow") \
-  X(rp_port_pri_centiseconds, "centiseconds",                                                                             \
-    "Time that reaction points of this priority limited their flows, summed up over them")
+#define WEIR_NIC_PRIORITY_COUNTERS(X)                                                                         \
+  X(rx_prio_packets, "packets", "Frames received at this priority")                                           \
+  X(rx_prio_bytes, "bytes", "Bytes of those frames, without FCS")                                             \
+  X(tx_prio_packets, "packets", "Frames sent at this priority")                                               \
+  X(tx_prio_bytes, "bytes", "Bytes of those frames, without FCS")                                             \
+  X(rx_prio_pause, "packets", "PFC or PAUSE frames received that speak of this priority")                     \
+  X(tx_prio_pause, "packets", "PFC frames sent that speak of this priority")                                  \
+  X(rx_prio_pause_duration, "ns", "Time that this port might not send at this priority")                      \
+  X(rx_prio_buf_discard, "packets", "Dropped: frames received at this priority with the receive buffer full") \
+  X(rp_port_pri_created_rps, "events", "Reaction points of this priority that a CNM made limit their flow")   \
+  X(rp_port_pri_centiseconds, "centiseconds", "Time that reaction points limited flows of this priority, summed up")
 
 WEIR_DEFINE_COUNTERS(NicPriorityCounters, WEIR_NIC_PRIORITY_COUNTERS);
 

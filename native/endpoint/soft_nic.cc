@@ -106,6 +106,7 @@ void SoftNic::reconfigure(const NicParameters& parameters, const std::vector<Que
     count_limited(queue_pairs_[i]);
     repace(i);
   }
+  if (!busy()) start_next();
 }
 
 Rate SoftNic::allowed_rate(const QueuePair& qp) const {

@@ -54,6 +54,7 @@ bool SoftNic::destroy_queue_pair(uint32_t qpn) {
   qp.verbs = nullptr;
   qp.started = false;
   count_limited(qp);
+  if (!busy()) start_next();  // it may have been another's turn since
   return true;
 }
 

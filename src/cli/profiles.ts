@@ -1,5 +1,7 @@
-/** `weir profiles`: the named DCQCN parameter sets and where every value is from. */
-import { PARAMETER_NAMES, PROFILES, type Profile } from "../config/profiles.js";
+/** `weir profiles`: the named parameter sets of DCQCN and QCN, and where every value is from. */
+import type { ParameterInput } from "../config/parameters.js";
+import { PARAMETER_NAMES, PROFILES } from "../config/profiles.js";
+import { QCN_PARAMETER_NAMES, QCN_PROFILES } from "../config/qcn-profiles.js";
 import { drawGrid } from "../report/table.js";
 import { wantsColor } from "./context.js";
 import type { AddVerb } from "./program.js";
@@ -9,24 +11,40 @@ export const addProfiles: AddVerb = (parent, context) => {
     .command("profiles")
     .description("list congestion control profiles with their parameters and sources")
     .option("--json", "one JSON document on stdout")
-    .addHelpText("after", "\nNumbers without a unit are in mlx5's: us, bytes, Mb/s, %, 1/1024.\n")
+    .addHelpText(
+      "after",
+      "\nNumbers without a unit are in mlx5's (us, bytes, Mb/s, %, 1/1024); of QCN in those of IEEE8021-CN-MIB.\n",
+    )
     .action(({ json }: { json?: boolean }) => {
       const text = () =>
-        Object.entries(PROFILES)
-          .map(([name, profile]) => drawGrid(gridOf(name, profile), wantsColor(context.stdout)))
+        [
+          ...Object.entries(PROFILES).map(([name, { title, form, parameters }]) =>
+            gridOf(`${name}: ${title} (${form})`, PARAMETER_NAMES, parameters),
+          ),
+          ...Object.entries(QCN_PROFILES).map(([name, { title, parameters }]) =>
+            gridOf(`${name}: ${title} (QCN)`, QCN_PARAMETER_NAMES, parameters),
+          ),
+        ]
+          .map((grid) => drawGrid(grid, wantsColor(context.stdout)))
           .join("\n\n");
-      context.stdout.write(`${json ? JSON.stringify(PROFILES, undefined, 2) : text()}\n`);
+      const document = { ...of("dcqcn", PROFILES), ...of("qcn", QCN_PROFILES) };
+      context.stdout.write(`${json ? JSON.stringify(document, undefined, 2) : text()}\n`);
     });
 };
 
-function gridOf(name: string, { title, form, parameters }: Profile) {
+function of(algorithm: "dcqcn" | "qcn", profiles: Readonly<Record<string, object>>) {
+  return Object.fromEntries(Object.entries(profiles).map(([name, profile]) => [name, { algorithm, ...profile }]));
+}
+
+function gridOf<Name extends string>(
+  title: string,
+  names: readonly Name[],
+  parameters: Readonly<Record<Name, readonly [value: ParameterInput, source: string]>>,
+) {
   return {
-    title: `${name}: ${title} (${form})`,
+    title,
     head: ["parameter", "value", "source"],
     names: 3,
-    rows: PARAMETER_NAMES.map((parameter) => {
-      const [value, source] = parameters[parameter];
-      return [parameter, String(value), source];
-    }),
+    rows: names.map((name) => [name, String(parameters[name][0]), parameters[name][1]]),
   };
 }

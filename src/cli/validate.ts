@@ -1,4 +1,5 @@
 /** `weir validate`: is a file sound, and what does it come to? */
+import { profileText } from "../config/congestion-section.js";
 import { kindOfFile, loadNicDaemon, loadSwitchDaemon } from "../config/daemon.js";
 import { formatRate, formatTime } from "../config/units.js";
 import { planSweep } from "../sweep/plan.js";
@@ -75,13 +76,12 @@ function validate(
   const { config, warnings } = loaded;
   for (const warning of warnings) context.stderr.write(`warning: ${warning}\n`);
   if (config.kind === "switch") return { file, switch: config.name, ports: config.ports.length, warnings };
-  const { algorithm, profile } = config.congestion;
   return {
     file,
     nic: config.name,
     queue_pairs: config.queue_pairs.length,
     rate_bps: config.port.rate,
-    profile: algorithm === "none" ? "none" : profile,
+    profile: profileText(config.congestion),
     warnings,
   };
 }
@@ -104,7 +104,7 @@ function describe(file: string, { scenario, warnings }: ReturnType<typeof load>)
     flows: scenario.flows.length,
     duration_ns: scenario.duration,
     scale: scenario.scale,
-    profile: scenario.congestion.algorithm === "none" ? "none" : scenario.congestion.profile,
+    profile: profileText(scenario.congestion),
     warnings,
   };
 }

@@ -4,9 +4,11 @@ import { unknownName } from "./check-topology.js";
 import type { Problem } from "./error.js";
 import type { Graph } from "./topology.js";
 import type { HostConfig, Scenario, SwitchConfig } from "./types.js";
-import { formatSize, formatTime } from "./units.js";
+import { formatRate, formatSize, formatTime } from "./units.js";
 
 const MOST_CNPVS = 7;
+/** NetFPGA's token bucket, full each time: 3 KB in 16 us. */
+const BUCKET_RATE = 1.5e9;
 /** EtherType 2, IPv4 20, UDP 8, BTH 12: what a CNM must return to tell queue pairs apart; up to the ports for five-tuples. */
 const HEADER_OCTETS = { "queue-pair": 42, application: 42, "five-tuple": 26, "destination-mac": 0 } as const;
 
@@ -41,7 +43,7 @@ export function checkCongestionPoints(s: SwitchConfig, ports: readonly string[],
       `switch ${s.name}: CNPV ${best[0]} is the priority of best effort: frames without a mark get into the domain, and nobody can slow their sources`,
     );
   }
-  if (cnpvs.includes(qcn.cnm_priority)) {
+  if (cnpvs.includes(qcn.cnm_priority) && cnpvs.length <= MOST_CNPVS) {
     const message = `${qcn.cnm_priority} is a CNPV: congestion would delay CNMs too`;
     found.problem(at("qcn", "cnm_priority"), message, "use another priority, a strict one");
   } else if (!s.scheduler.strict.includes(qcn.cnm_priority)) {
@@ -86,7 +88,7 @@ export function checkCnPorts(
 }
 
 /** Hosts and switches together, where the hosts run QCN. */
-export function checkQcnNetwork(scenario: Scenario, found: Findings): void {
+export function checkQcnNetwork(scenario: Scenario, graph: Graph, found: Findings): void {
   const points = scenario.switches.filter(({ qcn }) => qcn.enabled);
   if (points.length === 0) {
     found.warn(
@@ -98,11 +100,22 @@ export function checkQcnNetwork(scenario: Scenario, found: Findings): void {
   }
   const octets = Math.min(...points.map(({ qcn }) => qcn.cpMinHeaderOctets), Number.MAX_SAFE_INTEGER);
   const hosts = new Map(scenario.hosts.map((host) => [host.name, host]));
-  for (const host of scenario.hosts) checkReturnedHeaders(host, octets, found);
+  for (const host of scenario.hosts) {
+    checkReturnedHeaders(host, octets, found);
+    checkLimiter(host, graph.hostLink(host.name)?.rate ?? 0, found);
+  }
   for (const { group, from, priority } of scenario.flows) {
     if (hosts.get(from)?.qcn.priorities.includes(priority)) continue;
     found.warn(`traffic ${group}: priority ${priority} is not a CNPV, so QCN does not slow it`);
   }
+}
+
+/** A host's rate limiters: what they cannot pass. `rate` of its link, bit/s. */
+export function checkLimiter({ name, qcn }: HostConfig, rate: number, found: Findings): void {
+  if (qcn.limiter !== "token-bucket" || rate <= BUCKET_RATE) return;
+  found.warn(
+    `host ${name}: a token bucket of 3 KB that is filled each 16 us passes ${formatRate(BUCKET_RATE)} at most, and the link has ${formatRate(rate)}`,
+  );
 }
 
 function checkReturnedHeaders({ name, qcn }: HostConfig, octets: number, found: Findings): void {

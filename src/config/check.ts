@@ -54,7 +54,7 @@ export function checkScenario(
   if (wrong.length === 0) {
     checkPriorities(scenario, graph, found);
     checkCongestionSection(scenario.congestion, slowestHostRate(scenario.hosts, graph), found);
-    if (scenario.congestion.algorithm === "qcn") checkQcnNetwork(scenario, found);
+    if (scenario.congestion.algorithm === "qcn") checkQcnNetwork(scenario, graph, found);
     checkChanges(scenario, graph, found);
   }
   return { problems: [...found.problems.values()], warnings: shortened([...found.warnings]) };

@@ -1,5 +1,5 @@
 // The congestion notification domain (802.1Q clauses 30 to 32): which ports of a switch are inside it, and how its edge is defended.
-import type { CnDefence, HostConfig, Scenario, SwitchConfig, SwitchQcnConfig } from "./types.js";
+import type { CnDefence, Congestion, HostConfig, Scenario, SwitchConfig, SwitchQcnConfig } from "./types.js";
 
 const PRIORITIES = [0, 1, 2, 3, 4, 5, 6, 7] as const;
 
@@ -24,6 +24,15 @@ export function portDefence(
     }),
     alternate: PRIORITIES.map(() => own?.alternate_priority ?? qcn.alternate_priority),
   };
+}
+
+/** Do frames that a host sends at a priority carry CN-TAGs? */
+export function sendsCnTags(
+  { algorithm }: Pick<Congestion, "algorithm">,
+  { qcn }: HostConfig,
+  priority: number,
+): boolean {
+  return algorithm === "qcn" && qcn.cn_tag && qcn.priorities.includes(priority);
 }
 
 /** Answers for one scenario whose hosts run QCN; of other scenarios no device is in a domain. */

@@ -1,6 +1,6 @@
 // What one field of a daemon's file alone cannot tell.
 import { checkReceiveBuffer, checkSwitch, checkUnshaped, type Findings, fittingPathMtu } from "./check-device.js";
-import { checkCnPorts, checkCongestionPoints } from "./check-qcn.js";
+import { checkCnPorts, checkCongestionPoints, checkLimiter } from "./check-qcn.js";
 import { unknownName } from "./check-topology.js";
 import { checkCongestionSection } from "./congestion-section.js";
 import type { NicDaemonInput, SwitchDaemonInput } from "./daemon-schema.js";
@@ -102,6 +102,7 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, f
   checkCongestionSection(config.congestion, config.port.rate, found);
   if (config.congestion.algorithm === "qcn") {
     const { priorities } = config.host.qcn;
+    checkLimiter(config.host, config.port.rate, found);
     for (const { name, priority } of config.queue_pairs) {
       if (priorities.includes(priority)) continue;
       found.warn(`queue pair ${name}: priority ${priority} is not a CNPV, so QCN does not slow it`);

@@ -27,7 +27,7 @@ export interface ExecutionOptions {
 const kLeadNs = 100e6;
 const kWatchMs = 50;
 const kDrainStepMs = 20;
-/** How long frames may take to leave the network after traffic has ended, wall ms, beyond emptying the largest buffer. */
+/** How long frames may take to leave after traffic has ended, wall ms, beyond emptying the largest buffer and crossing all links. */
 const kDrainMs = 2000;
 const kHistory = 60;
 
@@ -122,7 +122,8 @@ class Watch {
   async drain(): Promise<void> {
     const buffer = Math.max(0, ...this.scenario.switches.map((s) => s.buffer.total));
     const slowest = Math.min(...this.scenario.links.map((link) => link.rate)) / this.options.scale;
-    const limit = this.addon.monotonicNow() + kDrainMs * 1e6 + (buffer * 8e9) / slowest;
+    const delays = this.scenario.links.reduce((sum, link) => sum + link.delay, 0) * this.options.scale;
+    const limit = this.addon.monotonicNow() + kDrainMs * 1e6 + (buffer * 8e9) / slowest + delays;
     let calm = 0;
     let before = -1;
     while (calm < 3 && this.addon.monotonicNow() < limit) {

@@ -70,7 +70,7 @@ export function composeResult(evidence: RunEvidence): Result {
     frames,
     switches: Object.fromEntries(scenario.switches.map((s) => [s.name, resultOfSwitch(evidence, s)])),
     nics: Object.fromEntries(
-      scenario.hosts.map((host) => [host.name, nicResult(nics.view({ device: host.name }), algorithm)]),
+      scenario.hosts.map((host) => [host.name, nicResult(nics.view({ device: host.name }), algorithm, scale)]),
     ),
     environment: {
       kernel: os.release(),

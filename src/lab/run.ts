@@ -3,8 +3,10 @@ import { isAbsolute, join } from "node:path";
 import { WeirError } from "../config/error.js";
 import { findPlaces } from "../config/places.js";
 import type { Scenario } from "../config/types.js";
+import { formatRate, formatTime } from "../config/units.js";
 import { loadAddon } from "../native/addon.js";
 import type { NativeAddon } from "../native/types.js";
+import { kHeaderBytes } from "../wire/frame_size.js";
 import { calibrate } from "./calibrate.js";
 import { labNetwork } from "./compose.js";
 import { execute } from "./execution.js";
@@ -16,9 +18,11 @@ import { LabNetwork } from "./veth.js";
 const kMostHosts = 250;
 const kMostSwitches = 250;
 const kMostFlows = 10_000;
+/** Frames that a link may hold: the slots of a port, less those for what comes while its worker is late. */
+const kMostUnderWay = 50_000;
 
 /** @throws WeirError for what only the simulator does. */
-export function checkForLab({ transport, flows, hosts, switches }: Scenario): void {
+export function checkForLab({ transport, flows, hosts, switches, links }: Scenario): void {
   const refuse = (message: string, remedy: string) => {
     throw new WeirError(message, { hint: `${remedy}, or run it in virtual time: weir sim run` });
   };
@@ -32,6 +36,16 @@ export function checkForLab({ transport, flows, hosts, switches }: Scenario): vo
     ["flows", flows.length, kMostFlows],
   ] as const) {
     if (count > most) refuse(`${count} ${what} are too many for a lab`, `use at most ${most}`);
+  }
+  // Frames wait in the receiving port until the link's delay is over; bytes under way are the same at every scale.
+  const frame = Math.min(...hosts.map((host) => host.path_mtu)) + kHeaderBytes;
+  for (const { from, to, rate, delay } of links) {
+    const frames = Math.ceil((rate * delay) / 8e9 / frame);
+    if (frames <= kMostUnderWay) continue;
+    refuse(
+      `${frames} frames are under way on the link ${from} -- ${to} (${formatRate(rate)}, ${formatTime(delay)})`,
+      `at most ${kMostUnderWay} fit a port: shorten the delay, or use a larger path_mtu`,
+    );
   }
 }
 

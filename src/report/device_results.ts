@@ -1,9 +1,10 @@
 /** From counters to the parts of a result that a run has on the wire and in virtual time. */
+import { sendsCnTags } from "../config/cn-domain.js";
 import { type Congestion, profileText } from "../config/congestion-section.js";
-import type { Flow, Scenario } from "../config/types.js";
+import type { Flow, HostConfig, Scenario } from "../config/types.js";
 import type { CounterView } from "../native/counters.js";
 import type { Distribution } from "../native/types.js";
-import { kEthernetOverhead, kHeaderBytes } from "../wire/frame_size.js";
+import { kCnTagBytes, kEthernetOverhead, kHeaderBytes } from "../wire/frame_size.js";
 import type { FlowResult, NicResult, Result, SwitchResult } from "./result.js";
 
 /** Every frame of the run, MAC control and CNMs included: sent + duplicated = received + dropped + impaired + missing. */
@@ -50,6 +51,10 @@ export function runFacts(scenario: Scenario): Pick<
   path_mtu: number | number[];
   payload_share: number;
 } {
+  const { hosts, flows, congestion } = scenario;
+  const tagging = new Set(hosts.filter((host) => sendsCnTags(congestion, host, flows[0]?.priority ?? 0)));
+  const payloadShare = ({ path_mtu }: HostConfig, tag: number) =>
+    path_mtu / (path_mtu + kHeaderBytes + tag + kEthernetOverhead);
   const pathMtus = [...new Set(scenario.hosts.map((host) => host.path_mtu))];
   const [first] = pathMtus;
   return {
@@ -60,7 +65,7 @@ export function runFacts(scenario: Scenario): Pick<
     congestion_control: scenario.congestion.algorithm,
     path_mtu: pathMtus.length === 1 && first !== undefined ? first : pathMtus,
     // What headers, FCS, preamble and gap leave of a link's rate for payload, in packets of the path MTU.
-    payload_share: Math.min(...pathMtus.map((mtu) => mtu / (mtu + kHeaderBytes + kEthernetOverhead))),
+    payload_share: Math.min(...hosts.map((host) => payloadShare(host, tagging.has(host) ? kCnTagBytes : 0))),
   };
 }
 
@@ -147,7 +152,8 @@ export function feedbackPerSecond(
   return (algorithm === "qcn" ? switches.sum("cn_cp_transmitted_cnms") : nics.sum("np_cnp_sent")) / seconds;
 }
 
-export function nicResult(counters: CounterView, algorithm: Congestion["algorithm"]): NicResult {
+/** @param scale What the counters' times are divided by. */
+export function nicResult(counters: CounterView, algorithm: Congestion["algorithm"], scale: number): NicResult {
   const { handled: _, ...refused } = counters.group("rp_cnm_");
   const limited = Object.entries(counters.byPriority("rp_port_pri_centiseconds"));
   return {
@@ -159,7 +165,7 @@ export function nicResult(counters: CounterView, algorithm: Congestion["algorith
       rp_cnm_handled: counters.sum("rp_cnm_handled"),
       rp_cnm_refused: refused,
       rp_created: counters.byPriority("rp_port_pri_created_rps"),
-      rp_limited_s: Object.fromEntries(limited.map(([priority, time]) => [priority, time / 100])),
+      rp_limited_s: Object.fromEntries(limited.map(([priority, time]) => [priority, time / 100 / scale])),
     }),
   };
 }

@@ -1,4 +1,5 @@
 /** Which transfers are complete, when, and how that compares to an empty network: flow completion times. */
+import { sendsCnTags } from "../config/cn-domain.js";
 import type { Flow, Scenario } from "../config/types.js";
 import { kFinishedWords } from "../native/simulation_types.js";
 import type { FctResult } from "../report/result.js";
@@ -75,10 +76,12 @@ export class Completions {
     flow: Flow,
     { message, bytes, start, end, perMessage }: Record<"message" | "bytes" | "start" | "end" | "perMessage", number>,
   ): void {
+    const sender = this.scenario.hosts[this.fabric.host(flow.from)];
     const ideal = idealTime(this.path(flow), {
       bytes,
       message: perMessage,
-      pathMtu: this.scenario.hosts[this.fabric.host(flow.from)]?.path_mtu ?? 0,
+      pathMtu: sender?.path_mtu ?? 0,
+      tagged: sender !== undefined && sendsCnTags(this.scenario.congestion, sender, flow.priority),
       write: flow.operation === "write",
       rateCap: flow.rate,
       reliable: this.scenario.transport.type === "rc",

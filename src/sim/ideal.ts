@@ -1,5 +1,5 @@
 /** Ideal completion times: how long a message takes alone in the empty network. */
-import { kHeaderBytes, wireBytes } from "../wire/frame_size.js";
+import { kCnTagBytes, kHeaderBytes, wireBytes } from "../wire/frame_size.js";
 import type { Hop } from "./fabric.js";
 
 export interface IdealMessage {
@@ -8,6 +8,8 @@ export interface IdealMessage {
   message: number;
   pathMtu: number;
   write: boolean;
+  /** Packets carry a CN-TAG. */
+  tagged: boolean;
   /** bit/s; undefined: the link's. */
   rateCap: number | undefined;
   /** True: complete when the acknowledgement is back; false: when the last bit has arrived. */
@@ -27,8 +29,8 @@ const kFollowed = 32;
  *     T(p, i) = max(T(p, i - 1) + delay(i - 1), T(p - 1, i)) + 8 w(p) / rate(i)
  *     T(p, 0) = T(p - 1, 0) + 8 w(p - 1) / rateCap
  *
- * with w(p) the bytes that the packet takes of a link (58 bytes of headers, 16 more in the first packet of a WRITE, payload padded
- * to 4 bytes, 24 of FCS, preamble and gap). The message is there at T(n, k) + delay(k), which is all packets on the slowest link,
+ * with w(p) the bytes that the packet takes of a link (58 bytes of headers, 4 more with a CN-TAG, 16 more in the first packet of a WRITE,
+ * payload padded to 4 bytes, 24 of FCS, preamble and gap). The message is there at T(n, k) + delay(k), which is all packets on the slowest link,
  * one packet on each other link, and propagation. Reliable: plus an acknowledgement on each link of the way back,
  * sum of 8 x 86 / rate(i) + delay(i). Links of rate 0 take no time. A frame is there at a whole ns, rounded down, as it is for the
  * native core's links.
@@ -73,12 +75,13 @@ function whole(ns: number): number {
 /** Hands each packet's link bytes to `send`, and those of a long row of equal ones, together, to `skip`. */
 function sendMessage(
   bytes: number,
-  { pathMtu, write }: IdealMessage,
+  { pathMtu, write, tagged }: IdealMessage,
   send: (bytes: number) => void,
   skip: (bytes: number) => void,
 ): void {
+  const headers = kHeaderBytes + (tagged ? kCnTagBytes : 0);
   const packet = (payload: number, first: boolean) =>
-    wireBytes(kHeaderBytes + 4 * Math.ceil(payload / 4) + (write && first ? kReth : 0));
+    wireBytes(headers + 4 * Math.ceil(payload / 4) + (write && first ? kReth : 0));
   const count = Math.ceil(bytes / pathMtu);
   const skipped = Math.max(0, count - 2 * kFollowed);
   for (let i = 0; i < count; i++) {

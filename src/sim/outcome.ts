@@ -80,7 +80,7 @@ export function composeResult(evidence: SimulationEvidence): Result {
     ...(fct !== undefined && { fct }),
     frames,
     switches: Object.fromEntries(scenario.switches.map(({ name }, i) => [name, resultOfSwitch(evidence, name, i)])),
-    nics: Object.fromEntries(scenario.hosts.map(({ name }, i) => [name, nicResult(counters.nicAt(i), algorithm)])),
+    nics: Object.fromEntries(scenario.hosts.map(({ name }, i) => [name, nicResult(counters.nicAt(i), algorithm, 1)])),
     links: linkResults(evidence),
     ...(scenario.transport.type === "rc" && { transport: counters.allTransports().group("") }),
   };

@@ -46,7 +46,7 @@ export async function runSimulation(
       if (time === scenario.warmup) run.markWarm();
       if (changes.includes(time)) run.change(time);
     }
-    if (!options.signal.aborted) await run.to(until, options.signal);
+    await run.to(until, options.signal);
     return run.outcome(until);
   } finally {
     taps.close();

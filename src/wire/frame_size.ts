@@ -2,6 +2,8 @@
 
 /** Frame bytes around the payload of a middle packet, IPv4, no tag: Ethernet 14, IP 20, UDP 8, BTH 12, ICRC 4. */
 export const kHeaderBytes = 58;
+/** CN-TAG of a congestion controlled flow (802.1Q clause 33). */
+export const kCnTagBytes = 4;
 /** FCS 4, preamble and SFD 8, inter-packet gap 12. */
 export const kEthernetOverhead = 24;
 /** A frame shorter than this is padded (64 octets with FCS). */

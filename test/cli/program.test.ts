@@ -98,11 +98,18 @@ describe("weir profiles", () => {
     expect(stdout).toMatch(/^paper-sigcomm15: /);
     expect(stdout).toMatch(/^rpg_time_reset +55us +paper figure 14$/m);
     expect(stdout).toMatch(/^mlx5: /m);
+    expect(stdout).toMatch(/^netfpga: .* \(QCN\)$/m);
+    expect(stdout).toMatch(/^rpgTimeReset +25ms +Kabbani and Yasuda section 3\.2: timer$/m);
   });
 
   it("gives the same as JSON", async () => {
     const profiles = JSON.parse((await weir(["profiles", "--json"])).stdout);
-    expect(Object.keys(profiles)).toEqual(["paper-sigcomm15", "mlx5", "ns3-rdma", "hpcc-ns3", "otg"]);
+    const dcqcn = ["paper-sigcomm15", "mlx5", "ns3-rdma", "hpcc-ns3", "otg"];
+    expect(Object.keys(profiles)).toEqual([...dcqcn, "802.1qau", "netfpga", "shu"]);
+    expect(profiles["802.1qau"]).toMatchObject({
+      algorithm: "qcn",
+      parameters: { rpgGd: [7, "IEEE8021-CN-MIB default: G_d = 1/128"] },
+    });
     expect(profiles["paper-sigcomm15"].parameters.rpg_time_reset).toEqual(["55us", "paper figure 14"]);
   });
 });

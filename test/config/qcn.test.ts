@@ -285,6 +285,10 @@ describe("an odd scenario with QCN", () => {
       ["host.qcn.cn_tag=false"],
       "host h1: without CN-TAGs, CNMs must return 42 bytes to tell flows by queue-pair apart",
     ],
+    [
+      ["host.qcn.limiter=token-bucket"],
+      "host h1: a token bucket of 3 KB that is filled each 16 us passes 1.5 Gb/s at most",
+    ],
     [["traffic.0.priority=4"], "traffic incast: priority 4 is not a CNPV, so QCN does not slow it"],
     [["congestion.parameters.rpgHaiRate=1"], "congestion: rpgHaiRate 1 Mb/s is less than rpgAiRate 5 Mb/s"],
   ])("%j", (set, message) => expect(load(...set).warnings.join("\n")).toContain(message));

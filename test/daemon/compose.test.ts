@@ -120,6 +120,15 @@ queue_pairs:
     expect(worker.packet_bytes).toBeGreaterThanOrEqual(1518);
   });
 
+  it("has reaction points of QCN in its place where the file says so", () => {
+    const qcn = "congestion: { algorithm: qcn, profile: netfpga }\nqcn: { priorities: [3, 5], cn_tag: false }";
+    const { config } = parseNicDaemon(`${text}${qcn}`, "roce0.yaml", { inspect });
+    expect(composeNicWorker(config).nics[0]).toMatchObject({
+      congestion_control: "qcn",
+      qcn: { rpg_time_reset: 25e6, rpg_ai_rate: 500_000, priorities: 0b101000, cn_tag: false, token_tick: 16_000 },
+    });
+  });
+
   it("has no reaction point without DCQCN", () => {
     const { config } = parseNicDaemon(`${text}congestion: { algorithm: none }`, "roce0.yaml", { inspect });
     expect(composeNicWorker(config).nics[0]).not.toHaveProperty("reaction_point");

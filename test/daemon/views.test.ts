@@ -57,6 +57,9 @@ const kSwitch: Partial<ControlRequests> = {
       inQueue("queue_packets", "b", 200),
       inQueue("queue_bytes", "b", 216_400),
       inQueue("wred_ecn_marked_packets", "b", 3),
+      inQueue("cn_cp_transmitted_frames", "b", 200),
+      inQueue("cn_cp_transmitted_cnms", "b", 12),
+      inQueue("cn_remapped_frames", "a", 4),
       inQueue("queue_watermark_bytes", "b", 61_200),
       inQueue("pg_packets", "a", 200),
       inQueue("pg_watermark_bytes", "a", 50_000),
@@ -69,6 +72,7 @@ const kSwitch: Partial<ControlRequests> = {
     name: "sw0",
     pfc_priorities: [3],
     ecn: { enabled: true, kmin: 5000, kmax: 200_000, pmax: 0.01, priorities: [3] },
+    qcn: { enabled: true, priorities: [3], cpQSp: 26_000, cpWeight: 1, cpSampleBase: 150_000 },
     buffer: { total: 12e6, shared: 11e6, occupied: 3000, pfc_threshold: 10e6 },
     ports: [
       {
@@ -104,6 +108,11 @@ const kNic: Partial<ControlRequests> = {
       nic("tx_packets", 100),
       nic("np_cnp_sent", 1),
       nic("rp_cnp_handled", 2),
+      nic("rp_cnm_handled", 21),
+      nic("rp_cnm_unknown_flow", 1),
+      nic("rp_cnm_truncated", 0),
+      count("rp_port_pri_created_rps", { device: "roce0", priority: "3" }, 5),
+      count("rp_port_pri_centiseconds", { device: "roce0", priority: "3" }, 150),
       count("rx_prio_pause", { device: "roce0", priority: "3" }, 9),
       count("tx_packets", { device: "roce0", qpn: "0x000011", flow: "to-b" }, 77),
     ],
@@ -114,6 +123,7 @@ const kNic: Partial<ControlRequests> = {
       qpn: 17,
       remote_qpn: 18,
       peer: "b",
+      priority: 3,
       state: "ready",
       limited: true,
       rate: 4e8,
@@ -162,6 +172,15 @@ describe("of a switch", () => {
   it("ecn and queue show the queues that carried anything", () => {
     expect(rows(kViews.ecn, kSwitch)).toEqual([[["b", "UC3", "3", "200", "1.50%"]]]);
     expect(rows(kViews.queue, kSwitch)).toEqual([[["b", "UC3", "200", "216400", "3", "1.50", "61.20"]]]);
+  });
+
+  it("cp shows every congestion point with its set point", () => {
+    expect(rows(kViews.cp, kSwitch)).toEqual([
+      [
+        ["a", "UC3", "0.00", "26.00", "0", "0", "0", "4", "0"],
+        ["b", "UC3", "1.50", "26.00", "200", "12", "0", "0", "0"],
+      ],
+    ]);
   });
 
   it("buffer shows the pool, and priority groups with their pauses", () => {
@@ -227,8 +246,28 @@ describe("of a NIC", () => {
         ["tx_packets", "100", "packets"],
         ["np_cnp_sent", "1", "packets"],
         ["rp_cnp_handled", "2", "packets"],
+        ["rp_cnm_handled", "21", "packets"],
+        ["rp_cnm_unknown_flow", "1", "packets"],
+        ["rp_cnm_truncated", "0", "packets"],
       ],
     ]);
+  });
+
+  it("rp shows rates, reaction points, and what became of CNMs", () => {
+    expect(rows(kViews.rp, kNic)).toEqual([
+      [["to-b", "3", "yes", "fast_recovery", "0.400", "0.500"]],
+      [["3", "5", "1.50"]],
+      [
+        ["handled", "21"],
+        ["unknown_flow", "1"],
+      ],
+    ]);
+  });
+
+  it("qp has no alpha under QCN", () => {
+    const [pair] = kNic.queue_pairs ?? [];
+    if (pair === undefined) throw new Error("no queue pair");
+    expect(rows(kViews.qp, { queue_pairs: [{ ...pair, alpha: null }] })[0]?.[0]?.at(-1)).toBe("-");
   });
 
   it("pfc, ecn and qp", () => {
@@ -281,7 +320,7 @@ describe("weir show", () => {
   it("says what it can show, and when nobody answers", async () => {
     const unknown = await weir(["show", "weather"]);
     expect(unknown.status).toBe(2);
-    expect(unknown.stderr).toContain("Allowed choices are counters, pfc, ecn, queue, buffer, qp, fdb, ports.");
+    expect(unknown.stderr).toContain("Allowed choices are counters, pfc, ecn, cp, rp, queue, buffer, qp, fdb, ports.");
     const nobody = await weir(["show", "pfc", "--socket", "/nonexistent/sw0.sock"]);
     expect(nobody).toMatchObject({
       status: 1,

@@ -37,6 +37,9 @@ function state(elapsed_ms: number, flows = 2): LiveState {
       kmax: 200_000,
       history: [0, 100_000, 200_000],
     },
+    congestion_control: "dcqcn",
+    cnm_sent: 0,
+    cnm_handled: 0,
     ecn_marked: elapsed_ms * 12,
     cnp_sent: 40,
     cnp_handled: 39,
@@ -59,6 +62,20 @@ describe("LiveView on a terminal", () => {
     expect(lines).toContain("queue sw:r:3  61.00 KB  max 214.50 KB  Kmin 5 KB  Kmax 200 KB");
     expect(lines).toContain("▁▅█ top 200.00 KB");
     expect(lines).toContain("marks 1500 (12000/s)  CNP sent 40 handled 39  PFC 7  drops 0  loop gap max 912.0 us");
+  });
+
+  it("speaks of CNMs and of no alpha under QCN", () => {
+    const { stream, text } = screen({ columns: 100, rows: 40 });
+    const plain = state(125);
+    const flows = plain.flows.map((flow) => ({ ...flow, alpha: null }));
+    const queue = { name: "sw:r:3", bytes: 30_000, max_bytes: 40_000, qeq: 26_000, history: [13_000, 26_000] };
+    const view = new LiveView(stream, { scenario: "incast", color: false, now: () => 0 });
+    view.update({ ...plain, flows, queue, congestion_control: "qcn", cnm_sent: 500, cnm_handled: 498 });
+    const lines = text().split("\n");
+    expect(text()).not.toMatch(/alpha|CNP|marks/);
+    expect(lines).toContain("f2       5.000    12.000          =============.................");
+    expect(lines).toContain("queue sw:r:3  30.00 KB  max 40.00 KB  Q_eq 26 KB");
+    expect(lines).toContain("CNM sent 500 (4000/s) handled 498  PFC 7  drops 0  loop gap max 912.0 us");
   });
 
   it("draws at most every 200 ms and the last state at the end", () => {

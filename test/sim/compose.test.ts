@@ -1,6 +1,6 @@
 /** From scenario to native configuration: numbers in place of names, and what virtual time leaves out. */
 import { describe, expect, it } from "vitest";
-import { hostIp, hostMac } from "../../src/config/addresses.js";
+import { flowMac, hostIp, hostMac } from "../../src/config/addresses.js";
 import { parseScenario } from "../../src/config/scenario.js";
 import type { Scenario } from "../../src/config/types.js";
 import { udpSourcePort } from "../../src/native/behaviour.js";
@@ -61,6 +61,45 @@ describe("composeSimulation", () => {
     expect([...flows.path_mtu]).toEqual([1024, 1024, 1024]);
     expect(transport).toEqual({ recovery: "go-back-n", timeout: 14, retry_count: 7, window: 64 });
     expect(compose(incast()).flows.reliable[0]).toBe(0);
+  });
+
+  it("gives QCN its parameters as they are meant, and flows their addresses and applications", () => {
+    const scenario = incast({
+      scale: 40,
+      switch: {
+        ecn: { enabled: false },
+        qcn: { enabled: true, ports: { a: { defence: "edge", alternate_priority: 1 } } },
+      },
+      host: { qcn: { flows: "five-tuple", reaction_points: 7, cn_tag: false } },
+      congestion: { algorithm: "qcn", variant: "qcn-aimd", parameters: { rpgTimeReset: "10ms" } },
+      traffic: [
+        { id: "x", from: ["a", "b"], to: "c", source_mac: "own" },
+        { id: "y", from: "c", to: "a" },
+      ],
+    });
+    const { nics, switches, flows } = compose(scenario);
+    expect(nics[2]).toMatchObject({
+      congestion_control: "qcn",
+      qcn: {
+        variant: "aimd",
+        rpg_time_reset: 10e6,
+        rpg_ai_rate: 5e6,
+        flows: "five-tuple",
+        reaction_points: 7,
+        cn_tag: false,
+        limiter: "pacer",
+        token_tick: 16_000,
+        seed: 1,
+        component: 2,
+      },
+    });
+    expect(switches[0]?.cn).toMatchObject({ priorities: 8, queue_set_point: 26_000 });
+    expect(switches[0]?.ports.map((port) => port.cn?.defence[3])).toEqual([3, 1, 1]);
+    expect(switches[0]?.ports[0]?.cn?.alternate).toEqual(Array(8).fill(1));
+    expect([...(flows.source_mac ?? [])]).toEqual([flowMac(0), flowMac(1), 0]);
+    expect([...(flows.application ?? [])]).toEqual([0, 0, 1]);
+    expect(compose(incast()).nics[0]).not.toHaveProperty("qcn");
+    expect(compose(incast()).switches[0]).not.toHaveProperty("cn");
   });
 
   it("puts the messages of closed loops one after another", () => {

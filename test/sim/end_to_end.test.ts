@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { Scenario } from "../../src/config/types.js";
-import { loadAddon } from "../../src/native/addon.js";
-import type { NativeSimulation, SimulationAddon } from "../../src/native/simulation_types.js";
+import type { SimulationAddon } from "../../src/native/simulation_types.js";
 import { writeSimulation } from "../../src/sim/files.js";
 import { runSimulation } from "../../src/sim/run.js";
 import type { SimOptions } from "../../src/sim/types.js";
 import { chain, fatTree, incast } from "./scenarios.js";
+import { sliced } from "./sliced.js";
 
 const folder = mkdtempSync(join(tmpdir(), "weir-sim-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -21,23 +21,6 @@ const run = (scenario: Scenario, options: Partial<SimOptions> = {}, addon?: Simu
 async function bytes(scenario: Scenario, options: Partial<SimOptions> = {}, addon?: SimulationAddon) {
   const { result, series, flowTable } = await run(scenario, options, addon);
   return JSON.stringify({ result, series, flowTable });
-}
-
-/** The native core, told to run `events` events at a time whatever it is asked for. */
-function sliced(events: number): SimulationAddon {
-  const addon = loadAddon<SimulationAddon>();
-  return {
-    simulationManifest: () => addon.simulationManifest(),
-    Simulation: function Sliced(config: ConstructorParameters<SimulationAddon["Simulation"]>[0]) {
-      const native: NativeSimulation = new addon.Simulation(config);
-      return new Proxy(native, {
-        get(target, name: keyof NativeSimulation) {
-          if (name === "run") return (until: number) => target.run(until, events);
-          return target[name].bind(target);
-        },
-      });
-    } as unknown as SimulationAddon["Simulation"],
-  };
 }
 
 describe("a 2:1 incast", () => {

@@ -14,8 +14,23 @@ const described = (...names: string[]) => names.map((name) => ({ name, unit: "",
 
 export const kManifest: SimulationManifest = {
   switch_port: described("tx_packets", "tx_pfc_frames", "rx_pfc_frames", "drop_buffer_full", "drop_no_route"),
-  switch_priority: described("wred_ecn_marked_packets", "pfc_tx_packets", "pfc_rx_packets", "pfc_rx_pause_duration"),
-  nic: described("tx_packets", "rx_packets", "np_cnp_sent", "rp_cnp_handled", "rx_pfc_frames"),
+  switch_priority: described(
+    "wred_ecn_marked_packets",
+    "pfc_tx_packets",
+    "pfc_rx_packets",
+    "pfc_rx_pause_duration",
+    "cn_cp_transmitted_frames",
+    "cn_cp_transmitted_cnms",
+  ),
+  nic: described(
+    "tx_packets",
+    "rx_packets",
+    "np_cnp_sent",
+    "rp_cnp_handled",
+    "rx_pfc_frames",
+    "rp_cnm_handled",
+    "rp_cnm_bad_version",
+  ),
   nic_priority: described("rx_prio_pause", "rx_prio_pause_duration"),
   transport: described("retransmitted", "tx_naks"),
   queue_pair: described("tx_packets", "rx_bytes", "rx_wire_bytes", "lost", "ecn_marked", "cnp_sent", "cnp_handled"),
@@ -41,7 +56,6 @@ export class FakeSimulation {
   closed = 0;
   readonly reconfigured: { at: number; index: number; config: NativeSimulationSwitch }[] = [];
   readonly runs: { until: number; events: number }[] = [];
-  readonly reconfigured: { at: number; index: number; config: NativeSimulationSwitch }[] = [];
   readonly addon: SimulationAddon;
   private now = 0;
 
@@ -67,7 +81,6 @@ export class FakeSimulation {
         this.now = Math.min(until, this.now + script.step);
         return this.now === until;
       },
-      reconfigureSwitch: (index, config) => void this.reconfigured.push({ at: this.now, index, config }),
       progress: () => ({
         now: this.now,
         events: this.now,

@@ -10,6 +10,7 @@ const message = (changes: Partial<IdealMessage> = {}): IdealMessage => ({
   message: 1e9,
   pathMtu: 1024,
   write: false,
+  tagged: false,
   rateCap: undefined,
   reliable: false,
   ...changes,
@@ -23,6 +24,7 @@ describe("idealTime", () => {
     // 16 bytes more for a WRITE; payload in words of 4; frames of 60 bytes at least.
     expect(idealTime(path(link(8e9, 1000)), message({ write: true }))).toBe(kFull + 16 + 1000);
     expect(idealTime(path(link(8e9, 0)), message({ bytes: 5 }))).toBe(8 + 82);
+    expect(idealTime(path(link(8e9, 0)), message({ tagged: true }))).toBe(kFull + 4);
     expect(idealTime(path(link(0, 700)), message())).toBe(700);
   });
 

@@ -140,6 +140,53 @@ describe("runSimulation", () => {
     expect(beyond.result).not.toHaveProperty("until_s");
   });
 
+  it("changes service rates when virtual time has come there, and goes on", async () => {
+    const changes = [
+      { at: "500us", switch: "sw", port: "c", rate: "2Gbps" },
+      { at: "200us", switch: "sw", port: "c", rate: "9Gbps" },
+      { at: "500us", switch: "sw", port: "c", priority: 0, rate: "1Gbps" },
+      { switch: "sw", port: "c", rate: "8Gbps" },
+    ];
+    const { fake } = await run(incast({ changes }));
+    expect(fake.config?.switches[0]?.ports.map((port) => port.priority_rates?.[3])).toEqual([
+      undefined,
+      undefined,
+      8e9,
+    ]);
+    expect(fake.reconfigured.map(({ at, index }) => [at, index])).toEqual([
+      [200_000, 0],
+      [500_000, 0],
+    ]);
+    expect(fake.reconfigured.map(({ config }) => config.ports[2]?.priority_rates)).toEqual([
+      [0, 0, 0, 9e9, 0, 0, 0, 0],
+      [1e9, 0, 0, 2e9, 0, 0, 0, 0],
+    ]);
+    expect(fake.runs.map(({ until }) => until)).toEqual([200_000, 500_000, 1e6, 1e6]);
+    const cut = await run(incast({ changes }), {}, { until: 300_000 });
+    expect(cut.fake.reconfigured.map(({ at }) => at)).toEqual([200_000]);
+  });
+
+  it("counts what QCN says, by congestion point and NIC", async () => {
+    const qcn = { switch: { ecn: { enabled: false }, qcn: { enabled: true } }, congestion: { algorithm: "qcn" } };
+    const cells = () => ({
+      [`switch_priorities.${2 * 8 + 3}.cn_cp_transmitted_frames`]: 700,
+      [`switch_priorities.${2 * 8 + 3}.cn_cp_transmitted_cnms`]: 9,
+      "nics.0.rp_cnm_handled": 8,
+      "nics.0.rp_cnm_bad_version": 1,
+      "senders.0.cnp_handled": 8,
+    });
+    const { result, series } = await run(incast(qcn), { cells });
+    expect(result).toMatchObject({ congestion_control: "qcn", profile: "802.1qau", totals: { feedback_per_s: 9000 } });
+    expect(result.flows[0]).toMatchObject({ cnp_handled: 0, cnm_handled: 8 });
+    expect(result.switches.sw).toMatchObject({
+      cnm_sent: 9,
+      congestion_points: { c: { "3": { frames: 700, cnms: 9, discarded: 0 } } },
+    });
+    expect(result.nics.a).toMatchObject({ rp_cnm_handled: 8, rp_cnm_refused: { bad_version: 1 } });
+    expect(series.flows["x/a"]?.alpha).toBeNull();
+    expect(validate(JSON.parse(JSON.stringify(result))), JSON.stringify(validate.errors)).toBe(true);
+  });
+
   it("reports progress, and the end of it", async () => {
     const seen: SimProgress[] = [];
     await run(incast(), {}, { onProgress: (progress) => seen.push(progress) });

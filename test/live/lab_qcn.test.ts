@@ -1,0 +1,70 @@
+/** QCN on real frames: CNMs go from the switch to the senders, tags and all, and rates change while traffic runs. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { describeLive } from "./capability.js";
+import { folder, type LabResult, labRun, sum } from "./weir.js";
+
+const kExample = "examples/qcn-incast.yaml";
+const kShort = ["--scale", "100", "--duration", "20ms", "--set", "warmup=4ms"];
+const kChanges = [
+  "{ at: 8ms, switch: sw, port: r, rate: 4Gbps }",
+  "{ at: 14ms, switch: sw, port: r, rate: unlimited }",
+].join(", ");
+const handled = ({ nics }: LabResult) => sum(Object.values(nics).map((nic) => nic.rp_cnm_handled ?? 0));
+
+describeLive("weir lab run with QCN", () => {
+  it("tells senders by CNMs, all of which they take, and accounts for every frame", async () => {
+    const { result, stderr } = await labRun(folder(), {
+      file: kExample,
+      args: [...kShort, "--set", `changes=[${kChanges}]`],
+    });
+    expect(stderr).toBe("");
+    expect(result).toMatchObject({ clock: "wire", profile: "802.1qau", congestion_control: "qcn" });
+    const { sw } = result.switches;
+    expect(sw?.cnm_sent).toBeGreaterThan(0);
+    expect(handled(result)).toBe(sw?.cnm_sent);
+    expect(sum(result.flows.map((flow) => flow.cnm_handled ?? 0))).toBe(sw?.cnm_sent);
+    for (const nic of Object.values(result.nics)) expect(nic.rp_cnm_refused).toEqual({});
+    expect(result.frames).toMatchObject({ missing: 0, dropped: 0 });
+    expect(result.nics.r?.np_cnp_sent).toBe(0);
+    expect(result.fidelity.changes?.map(({ at_s }) => at_s)).toEqual([0.008, 0.014]);
+    expect(result.fidelity.changes?.every(({ late_us }) => late_us >= 0)).toBe(true);
+  });
+
+  it("needs no CN-TAGs where CNMs return the headers, and knows addresses of flows", async () => {
+    const set = ["changes=[]", "host.qcn.cn_tag=false", "switch.qcn.cpMinHeaderOctets=64", "traffic.0.source_mac=own"];
+    const { result } = await labRun(folder(), {
+      file: kExample,
+      args: [...kShort, ...set.flatMap((one) => ["--set", one])],
+    });
+    expect(result.switches.sw?.cnm_sent).toBeGreaterThan(0);
+    expect(handled(result)).toBe(result.switches.sw?.cnm_sent);
+    expect(result.frames).toMatchObject({ missing: 0 });
+    expect(result.flows.map((flow) => flow.lost)).toEqual([0, 0, 0, 0]);
+  });
+
+  it("holds all that is under way on a link of 64 ms", async () => {
+    const file = join(folder(), "long.yaml");
+    writeFileSync(
+      file,
+      `
+scale: 2
+duration: 500ms
+warmup: 200ms
+topology:
+  link: { rate: 500Mbps, delay: 1us }
+  hosts: [a, c]
+  switches: [sw]
+  links: [{ from: a, to: sw, delay: 64ms }, c -- sw]
+switch: { ecn: { enabled: false }, qcn: { enabled: true }, pfc: { enabled: false } }
+congestion: { algorithm: qcn, profile: netfpga }
+traffic: [{ from: a, to: c }]
+`,
+    );
+    const { result } = await labRun(folder(), { file });
+    expect(result.fidelity.host_drops).toBe(0);
+    expect(result.frames).toMatchObject({ missing: 0, dropped: 0 });
+    expect(result.flows[0]?.packets).toBeGreaterThan(5000);
+  });
+});
