@@ -56,7 +56,7 @@ export const SHU_FIGURE_1: Experiment = {
         { quantity: "third_stage", max: 50 },
       ],
       remark:
-        "Here feedback is at its source within microseconds, and the first messages cut a rate by up to a half, so that the queue turns long before 512 KB. The paper does not say how long its servers and boards take.",
+        "Here feedback is at its source within microseconds, and the first messages cut a rate by up to a half, so that the queue turns at some 200 KB. The paper does not say how long its servers and boards take. With 2 ms on each link the buffer fills and empties: --set topology.link.delay=2ms.",
     },
     {
       quote: "The duration of the former two phases lasts only about 10-20 ms",
@@ -74,7 +74,7 @@ export const SHU_FIGURE_1: Experiment = {
         { quantity: "smaller", max: 200 },
       ],
       remark:
-        "How far apart the rates are depends on which of the flows the first feedback messages meet, and so on the seed; the paper shows one run.",
+        "How far apart the rates are depends on which of the flows the first feedback messages meet, and on how long they take. With 500 us on each link one flow comes out with some 830 Mb/s: --set topology.link.delay=500us.",
     },
     {
       quote: "We can see that the queue length of CP becomes stable quickly.",
@@ -87,7 +87,8 @@ export const SHU_FIGURE_1: Experiment = {
       where: "section III, on figure 1(a)",
       reading: "converged between 10 and 20 s",
       checks: [{ quantity: "converged", min: 10, max: 20 }],
-      remark: "The time depends on the rates at which the third stage begins.",
+      remark:
+        "The time depends on the rates at which the third stage begins; from 900 and 100 Mb/s, see qcn-shu-fig5. With 500 us on each link two of three seeds take 11 to 15 s.",
     },
     {
       quote: "Actually, we can see that QCN is able to reach fairness.",
