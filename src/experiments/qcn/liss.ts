@@ -19,7 +19,7 @@ import { LISS } from "./papers.js";
 
 const kQueue = "sw:r:3";
 const kFile = "qcn/liss-two-ports.yaml";
-/** Means by which it is seen when things have settled, and from when on the state is steady, s. */
+/** Means by which rates are compared, and from when on the state is steady, s. */
 const kWindow = 0.0005;
 const kSteady = 0.05;
 const kEnd = 0.2;
@@ -32,7 +32,7 @@ const quantities = Object.fromEntries(
   kEach.flatMap((run): [string, Quantity][] => {
     const suffix = run === "pfc" ? "with PFC" : "without PFC";
     return [
-      [`settled_${run}`, { label: `queue (mean of 0.5 ms) stays within 50% of Q_eq from, ${suffix}`, unit: "ms" }],
+      [`settled_${run}`, { label: `queue stays within 50% of Q_eq from, ${suffix}`, unit: "ms" }],
       [`share_${run}`, { label: `rates (means of 0.5 ms) stay within 10% of each other from, ${suffix}`, unit: "ms" }],
       [`utilisation_${run}`, { label: `link in use from 50 ms on, ${suffix}`, unit: "%" }],
       [`empty_${run}`, { label: `samples with an empty queue from 50 ms on, ${suffix}`, unit: "%" }],
@@ -54,7 +54,7 @@ export const LISS_CONVERGENCE: Experiment = {
     "Two senders at 40 Gb/s and one receiver behind one switch, with the defaults of 802.1Qau: Q_eq 26 KB, w 2, G_d 1/128, R_AI 5, R_HAI 50 Mb/s, byte counter 150 KB, timer 15 ms. Both start at line rate; once with PFC, once without.",
   choices: [
     "The slides print no link rate and no parameters. 40 Gb/s is that of ConnectX-3 and SX1036; the parameters are the standard's, which are meant for 10 Gb/s.",
-    "What converged in under 2 ms is not said; here it is the queue. When the two rates are equal is measured too.",
+    "What converged in under 2 ms is not said; here it is the queue. From when on the two rates are equal is measured too.",
     "The switch has 4 MB.",
   ],
   quantities,
@@ -62,10 +62,9 @@ export const LISS_CONVERGENCE: Experiment = {
     {
       quote: "Rapid convergence: Under 2ms",
       where: kWhere,
-      reading: "after 2 ms the queue (mean of 0.5 ms) stays within 50% of Q_eq",
+      reading: "after 2 ms the queue stays within 50% of Q_eq",
       checks: kEach.map((run) => ({ quantity: `settled_${run}`, max: 2 })),
-      remark:
-        "The adapters' parameters are not known. With the standard's, a source that was cut deeply waits for its timer of 15 ms before it increases faster.",
+      remark: "The parameters of the adapters and the switch are not known.",
     },
     {
       quote: "Stable: Small oscillations",
@@ -123,7 +122,7 @@ function observeOne(run: (typeof kEach)[number], { series, result, scenario }: E
   const name = run === "pfc" ? "With PFC" : "Without PFC";
   return {
     values: known({
-      [`settled_${run}`]: 1000 * lastingFrom(movingMean(length, kWindow), near, 0, kEnd),
+      [`settled_${run}`]: 1000 * lastingFrom(length, near, 0, kEnd),
       [`share_${run}`]: 1000 * lastingFrom(even, (epsilon) => epsilon >= 0.9, kWindow / 2, kEnd),
       [`utilisation_${run}`]: typeof limit === "number" && limit > 0 ? (100 * delivered) / limit : undefined,
       [`empty_${run}`]: (100 * steady.filter((kb) => kb === 0).length) / Math.max(1, steady.length),
