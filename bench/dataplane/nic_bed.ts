@@ -148,7 +148,8 @@ export class NicBed {
     const worker = composeNicWorker(config, { receive: backend, transmit: backend, xdp_mode: "native", ring: 512 });
     Object.assign(worker, { cpu, polling });
     for (const nic of worker.nics) {
-      Object.assign(nic, { queue_pairs: queuePairs, dcqcn });
+      nic.queue_pairs = queuePairs;
+      if (!dcqcn) nic.congestion_control = "none";
       if (cnpInterval !== undefined) nic.cnp_interval = cnpInterval;
     }
     return worker;

@@ -99,10 +99,35 @@ void decode_reaction_point(const Fields& f, DcqcnParameters& p) {
   f.boolean("hyper_increase_scales", p.hyper_increase_scales);
 }
 
+void decode_qcn(const Fields& f, NicParameters& p) {
+  f.choice("variant", p.qcn.variant, {"qcn", "timer", "aimd"});
+  f.number("rpg_time_reset", p.qcn.rpg_time_reset);
+  f.number("rpg_byte_reset", p.qcn.rpg_byte_reset);
+  f.number("rpg_threshold", p.qcn.rpg_threshold);
+  f.number("hyper_threshold", p.qcn.hyper_threshold);
+  if (f.has("hyper_scale")) f.choice("hyper_scale", p.qcn.hyper_scale, {"increases", "cycles"});
+  f.number("rpg_ai_rate", p.qcn.rpg_ai_rate);
+  f.number("rpg_hai_rate", p.qcn.rpg_hai_rate);
+  f.number("rpg_max_rate", p.qcn.rpg_max_rate);
+  f.number("rpg_min_rate", p.qcn.rpg_min_rate);
+  f.number("gd", p.qcn.gd);
+  f.number("rpg_min_dec_fac", p.qcn.rpg_min_dec_fac);
+  f.number("priorities", p.cn_priorities);
+  f.choice("flows", p.flows, {"qp", "application", "destination-mac", "five-tuple"});
+  f.number("reaction_points", p.reaction_points);
+  f.boolean("cn_tag", p.cn_tag);
+  f.choice("limiter", p.limiter, {"pacer", "token-bucket"});
+  f.number("token_tick", p.token_bucket.tick);
+  f.number("seed", p.seed);
+  f.number("component", p.component);
+}
+
 QueuePairParameters decode_queue_pair(const Fields& f) {
   QueuePairParameters qp;
   f.number("remote_qpn", qp.remote_qpn);
   qp.path = decode_path(f.object("path"));
+  if (f.has("source_mac")) f.number("source_mac", qp.path.source_mac);
+  if (f.has("application")) f.number("application", qp.application);
   f.number("priority", qp.priority);
   f.choice("operation", qp.stream.operation, {"write", "send"});
   f.number("path_mtu", qp.stream.path_mtu);
@@ -195,8 +220,9 @@ void decode_switch_behaviour(const Fields& f, SwitchParameters& p) {
 
 void decode_nic_behaviour(const Fields& f, NicParameters& p) {
   f.number("mac", p.mac);
-  f.boolean("dcqcn", p.dcqcn);
-  if (p.dcqcn) decode_reaction_point(f.object("reaction_point"), p.reaction_point);
+  f.choice("congestion_control", p.congestion_control, {"none", "dcqcn", "qcn"});
+  if (p.congestion_control == CongestionControl::dcqcn) decode_reaction_point(f.object("reaction_point"), p.reaction_point);
+  if (p.congestion_control == CongestionControl::qcn) decode_qcn(f.object("qcn"), p);
   f.number("cnp_interval", p.cnp_interval);
   f.number("cnp_dscp", p.cnp_dscp);
   f.number("cnp_priority", p.cnp_priority);

@@ -14,7 +14,11 @@ const char* name_of(QueuePair::State state) {
   return kNames[static_cast<size_t>(state)];
 }
 
-const char* name_of(DcqcnReactionPoint::Stage stage) {
+// Of either kind of reaction point.
+template <class Stage>
+  requires std::is_same_v<Stage, DcqcnReactionPoint::Stage> || std::is_same_v<Stage, QcnReactionPoint::Stage>
+const char* name_of(Stage stage) {
+  static_assert(static_cast<int>(Stage::additive_increase) == 1 && static_cast<int>(Stage::hyper_increase) == 2);
   constexpr const char* kNames[] = {"fast_recovery", "additive_increase", "hyper_increase"};
   return kNames[static_cast<size_t>(stage)];
 }
@@ -60,15 +64,23 @@ SwitchCopy copy_switch(SwitchDevice& device) {
 QueuePairCopy copy_queue_pair(SoftNic& nic, uint32_t index, std::string name) {
   QueuePair& qp = nic.queue_pairs()[index];
   qp.reaction_point.advance(nic.now());
-  return {std::move(name),
-          qp.qpn,
-          qp.parameters.remote_qpn,
-          qp.state,
-          qp.reaction_point.limited(),
-          nic.allowed_rate(qp),
-          qp.reaction_point.target_rate(),
-          qp.reaction_point.alpha(),
-          qp.reaction_point.stage()};
+  QueuePairCopy copy{std::move(name),
+                     qp.qpn,
+                     qp.parameters.remote_qpn,
+                     qp.state,
+                     qp.reaction_point.limited(),
+                     nic.allowed_rate(qp),
+                     qp.reaction_point.target_rate(),
+                     qp.reaction_point.alpha(),
+                     name_of(qp.reaction_point.stage())};
+  if (const ReactionPoint* point = nic.flow_at(index, nic.now()); point != nullptr) {
+    copy.limited = point->rate.limited();
+    copy.rate = nic.allowed_rate(qp);
+    copy.target_rate = point->rate.target_rate();
+    copy.alpha = 0;
+    copy.stage = name_of(point->rate.stage());
+  }
+  return copy;
 }
 
 std::vector<QueuePairCopy> copy_queue_pairs(NicDevice& device) {
@@ -132,7 +144,7 @@ Napi::Value to_js(Napi::Env env, const QueuePairCopy& qp) {
   object.Set("rate", static_cast<double>(qp.rate));
   object.Set("target_rate", static_cast<double>(qp.target_rate));
   object.Set("alpha", qp.alpha);
-  object.Set("stage", name_of(qp.stage));
+  object.Set("stage", qp.stage);
   return object;
 }
 

@@ -37,7 +37,7 @@ struct QueuePairCopy {
   bool limited;
   Rate rate, target_rate;
   double alpha;
-  DcqcnReactionPoint::Stage stage;
+  const char* stage;
 };
 
 ForwardingCopy copy_forwarding(SwitchDevice& device);

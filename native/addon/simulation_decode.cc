@@ -89,6 +89,8 @@ std::vector<SimulatedFlow> decode_flows(const Fields& f, size_t nics, size_t siz
   const auto rate_cap = column<double>(f, "rate_cap", count);
   const auto reliable = column<uint8_t>(f, "reliable", count);
   const auto outstanding = column<uint16_t>(f, "outstanding", count);
+  const auto source_mac = f.has("source_mac") ? column<double>(f, "source_mac", count) : std::vector<double>(count);
+  const auto application = f.has("application") ? column<uint32_t>(f, "application", count) : std::vector<uint32_t>(count);
   std::vector<SimulatedFlow> flows(count);
   for (size_t i = 0; i < count; ++i) {
     if (from[i] >= nics || to[i] >= nics || from[i] == to[i]) wrong("simulation.flows.to", "two hosts");
@@ -111,6 +113,8 @@ std::vector<SimulatedFlow> decode_flows(const Fields& f, size_t nics, size_t siz
     flow.rate_cap = static_cast<Rate>(rate_cap[i]);
     flow.reliable = reliable[i] != 0;
     flow.outstanding = outstanding[i];
+    flow.source_mac = static_cast<uint64_t>(source_mac[i]);
+    flow.application = application[i];
   }
   return flows;
 }

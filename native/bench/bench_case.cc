@@ -10,6 +10,7 @@ const BenchList& bench_cases() {
     define_pacing_cases(all);
     define_switching_cases(all);
     define_soft_switch_cases(all);
+    define_soft_nic_cases(all);
     return all;
   }();
   return list;

@@ -44,6 +44,7 @@ void define_congestion_cases(BenchList& list);
 void define_pacing_cases(BenchList& list);
 void define_switching_cases(BenchList& list);
 void define_soft_switch_cases(BenchList& list);
+void define_soft_nic_cases(BenchList& list);
 
 // All, in the order in which they are reported.
 const BenchList& bench_cases();

@@ -15,7 +15,18 @@ namespace weir {
   X(np_crowded_roce_packets, "packets", "RoCEv2 packets answered as if marked: this host fell behind")                 \
   X(np_cnp_sent, "packets", "CNPs sent by the notification point")                                                     \
   X(rp_cnp_handled, "packets", "CNPs that the reaction point used to throttle")                                        \
-  X(rp_cnp_ignored, "packets", "CNPs received while congestion control is off")                                        \
+  X(rp_cnp_ignored, "packets", "CNPs received while DCQCN is off")                                                     \
+  X(rp_cnm_handled, "packets", "CNMs that a reaction point of QCN used to throttle")                                   \
+  X(rp_cnm_ignored, "packets", "CNMs received while QCN is off")                                                       \
+  X(rp_cnm_truncated, "packets", "CNMs refused: shorter than 24 octets")                                               \
+  X(rp_cnm_bad_version, "packets", "CNMs refused: of a version other than 0")                                          \
+  X(rp_cnm_malformed, "packets", "CNMs refused: they encapsulate more than they may or have, or their tag is cut off") \
+  X(rp_cnm_not_for_us, "packets", "CNMs refused: to another MAC address, or to a group")                               \
+  X(rp_cnm_not_cnpv, "packets", "CNMs refused: of a priority that is none of congestion notification here")            \
+  X(rp_cnm_no_feedback, "packets", "CNMs refused: their quantized feedback is 0")                                      \
+  X(rp_cnm_unknown_flow, "packets", "CNMs refused: of no flow of this NIC")                                            \
+  X(rp_cnm_wrong_flow, "packets", "CNMs refused: their CN-TAG's flow has another priority or other addresses")         \
+  X(rp_cnm_ambiguous, "packets", "CNMs refused: without a CN-TAG they could mean several flows")                       \
   X(rx_icrc_encapsulated, "packets", "Dropped: RoCEv2 packets with a wrong ICRC")                                      \
   X(drop_malformed, "packets", "Dropped: frames whose headers do not parse")                                           \
   X(drop_not_for_us, "packets", "Dropped: unicast frames to another MAC address")                                      \
@@ -29,19 +40,21 @@ namespace weir {
   X(tx_port_down, "packets", "Frames counted as sent but discarded, MAC control included: the interface was not up")   \
   X(stragglers, "packets", "Frames taken later than their arrival time because they were read too late")               \
   X(tx_no_descriptor, "events", "Sends put off because the host ran out of packet descriptors (the run is not valid)") \
-  X(rp_cur_flows, "flows", "QPs that the reaction point limits now (a gauge)")
+  X(rp_cur_flows, "flows", "Flows that reaction points limit now: QPs under DCQCN (a gauge)")
 
 WEIR_DEFINE_COUNTERS(NicCounters, WEIR_NIC_COUNTERS);
 
-#define WEIR_NIC_PRIORITY_COUNTERS(X)                                                     \
-  X(rx_prio_packets, "packets", "Frames received at this priority")                       \
-  X(rx_prio_bytes, "bytes", "Bytes of those frames, without FCS")                         \
-  X(tx_prio_packets, "packets", "Frames sent at this priority")                           \
-  X(tx_prio_bytes, "bytes", "Bytes of those frames, without FCS")                         \
-  X(rx_prio_pause, "packets", "PFC or PAUSE frames received that speak of this priority") \
-  X(tx_prio_pause, "packets", "PFC frames sent that speak of this priority")              \
-  X(rx_prio_pause_duration, "ns", "Time that this port might not send at this priority")  \
-  X(rx_prio_buf_discard, "packets", "Dropped: frames received at this priority with the receive buffer full")
+#define WEIR_NIC_PRIORITY_COUNTERS(X)                                                                         \
+  X(rx_prio_packets, "packets", "Frames received at this priority")                                           \
+  X(rx_prio_bytes, "bytes", "Bytes of those frames, without FCS")                                             \
+  X(tx_prio_packets, "packets", "Frames sent at this priority")                                               \
+  X(tx_prio_bytes, "bytes", "Bytes of those frames, without FCS")                                             \
+  X(rx_prio_pause, "packets", "PFC or PAUSE frames received that speak of this priority")                     \
+  X(tx_prio_pause, "packets", "PFC frames sent that speak of this priority")                                  \
+  X(rx_prio_pause_duration, "ns", "Time that this port might not send at this priority")                      \
+  X(rx_prio_buf_discard, "packets", "Dropped: frames received at this priority with the receive buffer full") \
+  X(rp_port_pri_created_rps, "events", "Reaction points of this priority that a CNM made limit their flow")   \
+  X(rp_port_pri_centiseconds, "centiseconds", "Time that reaction points limited flows of this priority, summed up")
 
 WEIR_DEFINE_COUNTERS(NicPriorityCounters, WEIR_NIC_PRIORITY_COUNTERS);
 
@@ -57,7 +70,7 @@ WEIR_DEFINE_COUNTERS(NicPriorityCounters, WEIR_NIC_PRIORITY_COUNTERS);
   X(duplicate, "packets", "Data packets received behind the expected PSN")                    \
   X(ecn_marked, "packets", "Data packets received with ECN = CE")                             \
   X(cnp_sent, "packets", "CNPs sent for this QP's incoming flow")                             \
-  X(cnp_handled, "packets", "CNPs received that cut this QP's rate")
+  X(cnp_handled, "packets", "CNPs received that cut this QP's rate; CNMs that cut its flow's")
 
 WEIR_DEFINE_COUNTERS(QpCounters, WEIR_QP_COUNTERS);
 

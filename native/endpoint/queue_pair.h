@@ -24,11 +24,14 @@ struct QueuePairParameters {
   uint8_t priority = 3;      // 0..7, of what is sent
   bool reliable = false;     // a reliable connection, and not an unacknowledged stream
   uint16_t outstanding = 2;  // of a reliable one: messages posted at a time
+  uint32_t application = 0;  // whose it is: queue pairs of one may be one flow, see FlowSelection
   Time start = kNever;       // when to begin sending; kNever: only receives
   Time stop = kNever;        // when to stop, between two packets
   Rate rate_cap = 0;         // most that the QP may send, wire bits per second; 0 = line rate
   Time peer_start = 0;       // when the other end begins, where only it sends
-  RocePath path;             // addresses, DSCP, ECN codepoint and UDP source port of what is sent
+  // Addresses, DSCP, ECN codepoint and UDP source port of what is sent. A source MAC address other than the NIC's is the queue
+  // pair's own; the NIC receives what is sent to it.
+  RocePath path;
   MessageStreamParameters stream;
   std::span<const uint32_t> sizes = {};  // of a reliable one: its messages, instead of what `stream` says of them
   QueueAttributes transport = {};        // of a reliable one: recovery, timeout, retry_count and window

@@ -6,19 +6,18 @@
 
 #include "endpoint/stream_transport.h"
 #include "switching/forwarding.h"
+#include "wire/ethernet.h"
 #include "wire/icrc.h"
 
 namespace weir {
 namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
-constexpr Time kTick = 1'024;  // of the timing wheel; order within a tick is exact
-constexpr Time kFetchAhead = 16 * kTick;
+constexpr Time kFetchAhead = 16 * 1'024;
 constexpr size_t kMany = 2'048;  // queue pairs, of less than 1 KB each, that a cache of the second level has no room for
 constexpr uint32_t kMaxPayload = 4'096;
 constexpr Time kTimerTick = 16'384;
 constexpr uint32_t kStreamDomain = UINT32_MAX;
-constexpr uint32_t kTimer = 1u << 28;  // in wake(): the QP's transport, and not its pacing
 
 // GCC drops calls of functions that do nothing but fetch.
 #define WEIR_FETCHES __attribute__((always_inline))
@@ -53,19 +52,22 @@ SoftNic::SoftNic(const NicParameters& parameters, const std::vector<QueuePairPar
   queue_pairs_.reserve(streams_ + parameters.verbs_queue_pairs);  // transports refer to their counters
   for (const QueuePairParameters& parameters_of : queue_pairs) {
     QueuePair& qp = queue_pairs_.emplace_back(parameters_of);
-    const uint32_t index = static_cast<uint32_t>(queue_pairs_.size() - 1);
-    qp.qpn = parameters_.first_qpn + index;
+    qp.qpn = parameters_.first_qpn + index_of(qp);
     qp.transport = make_stream(qp);
     qp.reaction_point.configure(&parameters_.reaction_point, parameters_.rate);
-    if (!pool_.has_payload()) {
-      uint8_t frame[kMaxHeaders];
-      DataHeader header;
-      header.opcode = kOpcodeRcSendOnly;
-      classify(frame, qp.headers.build_data(frame, header, nullptr, 0), qp.shape);
-    }
-    schedule(index, parameters_of.start);
+    take_shape(qp);
+    if (qp.parameters.path.source_mac != parameters_.mac) own_macs_.insert(qp.parameters.path.source_mac);
   }
   for (uint32_t i = 0; i < parameters_.verbs_queue_pairs; ++i) queue_pairs_.emplace_back(QueuePairParameters{});
+  make_flows();
+}
+
+void SoftNic::take_shape(QueuePair& qp) {
+  if (pool_.has_payload()) return;
+  uint8_t frame[kMaxHeaders];
+  DataHeader header;
+  header.opcode = kOpcodeRcSendOnly;
+  classify(frame, qp.headers.build_data(frame, header, nullptr, 0), qp.shape);
 }
 
 std::unique_ptr<Transport> SoftNic::make_stream(QueuePair& qp) {
@@ -98,17 +100,20 @@ void SoftNic::reconfigure(const NicParameters& parameters, const std::vector<Que
   parameters_.receive_buffer = before.receive_buffer;
   parameters_.verbs_queue_pairs = before.verbs_queue_pairs;
   parameters_.listener = before.listener;
+  for (uint32_t i = 0; i < streams_; ++i) queue_pairs_[i].parameters.rate_cap = queue_pairs[i].rate_cap;
+  if (!parameters_.same_flows(before)) make_flows();
   for (uint32_t i = 0; i < queue_pairs_.size(); ++i) {
-    if (i < streams_) queue_pairs_[i].parameters.rate_cap = queue_pairs[i].rate_cap;
     count_limited(queue_pairs_[i]);
     repace(i);
   }
+  if (!busy()) start_next();
 }
 
 Rate SoftNic::allowed_rate(const QueuePair& qp) const {
   if (!qp.started || qp.state == QueuePair::State::finished) return 0;
   Rate rate = parameters_.rate;
-  if (parameters_.dcqcn) rate = std::min(rate, qp.reaction_point.rate());
+  if (dcqcn()) rate = std::min(rate, qp.reaction_point.rate());
+  if (const uint32_t flow = flow_of(qp); flow != kNone) rate = std::min(rate, (*flows_)[flow].rate.rate());
   if (qp.parameters.rate_cap > 0) rate = std::min(rate, qp.parameters.rate_cap);
   return std::max<Rate>(rate, 1);
 }
@@ -131,9 +136,10 @@ SoftNic::Disposition SoftNic::receive(Time now, const uint8_t* data, uint32_t le
   NicPriorityCounters& by_priority = priorities_[static_cast<size_t>(priority)];
   ++by_priority.rx_prio_packets;
   by_priority.rx_prio_bytes += length;
+  if (meta.ethertype == kEthertypeCnm) return receive_cnm(data, length, meta, refusal), Disposition::consumed;
   // A fragment is well formed; it is only not for us to reassemble.
   if (refusal != Refusal::none && refusal != Refusal::ip_fragment) return ++counters_.drop_malformed, Disposition::consumed;
-  if (meta.destination_mac != parameters_.mac && !Forwarding::is_group(meta.destination_mac)) {
+  if (!ours(meta.destination_mac) && !Forwarding::is_group(meta.destination_mac)) {
     return ++counters_.drop_not_for_us, Disposition::consumed;
   }
   if (meta.kind != FrameKind::roce && meta.kind != FrameKind::cnp) return ++counters_.rx_punted, Disposition::punt;
@@ -152,7 +158,7 @@ SoftNic::Disposition SoftNic::receive(Time now, const uint8_t* data, uint32_t le
   QueuePair& qp = queue_pairs_[index];
   if (qp.connected && !from_peer(qp, data, meta)) return ++transport_counters_.drop_wrong_peer, Disposition::consumed;
   if (meta.kind == FrameKind::cnp) {
-    if (!parameters_.dcqcn) return ++counters_.rp_cnp_ignored, Disposition::consumed;
+    if (!dcqcn()) return ++counters_.rp_cnp_ignored, Disposition::consumed;
     ++counters_.rp_cnp_handled;
     ++qp.counters.cnp_handled;
     qp.reaction_point.on_cnp(now_);
@@ -228,6 +234,7 @@ void SoftNic::schedule(uint32_t index, Time at) {
 }
 
 void SoftNic::wake(uint32_t what, Time at) {
+  if ((what & kFlow) != 0) return wake_flow(what & ~kFlow, at);
   const uint32_t index = what & ~kTimer;
   QueuePair& qp = queue_pairs_[index];
   Time& wanted = (what & kTimer) != 0 ? qp.timer_wakes : qp.wakes;
@@ -273,7 +280,7 @@ void SoftNic::receive_pause(Time now, uint16_t quanta) {
 // The notification point: a packet of this queue pair came through congestion.
 void SoftNic::notify(uint32_t index) {
   QueuePair& qp = queue_pairs_[index];
-  if (!parameters_.dcqcn) return;
+  if (!dcqcn()) return;
   expire_windows(now_);  // after skip_to() some may have ended that advance() has not come to yet
   const bool opens = !qp.notification_point.active();
   if (qp.notification_point.on_marked(now_, parameters_.cnp_interval)) owe_cnp(index);
@@ -354,23 +361,38 @@ void SoftNic::ring(Time at) {
     queue_pairs_[index].transport->advance(now_);
     attend(index);
   }
-  for (uint32_t index = wheel_.pop_due(now_); index != TimingWheel::kNone; index = wheel_.pop_due(now_)) due(index);
-  if (queue_pairs_.size() >= kMany) fetch_ahead();
+  const auto pairs = static_cast<uint32_t>(queue_pairs_.size());  // flows are behind them
+  for (uint32_t index = wheel_.pop_due(now_); index != TimingWheel::kNone; index = wheel_.pop_due(now_)) {
+    if (index < pairs) {
+      due(index);
+    } else {
+      serve_flow(index - pairs);
+    }
+  }
+  if (pairs >= kMany) fetch_ahead();
 }
 
 // Hardly anything of a queue pair is in a cache when its time comes, where there are many of them.
 void SoftNic::fetch_ahead() {
-  wheel_.look_ahead(fetched_, now_ + kFetchAhead, [this](uint32_t index) WEIR_FETCHES {
-    const QueuePair& qp = queue_pairs_[index];
+  const auto fetch_pair = [](const QueuePair& qp) WEIR_FETCHES {
     fetch(&qp, offsetof(QueuePair, counters) + sizeof qp.counters);
     fetch(&qp.parameters, 64);
     fetch(&qp.headers, sizeof qp.headers);
+  };
+  const size_t pairs = queue_pairs_.size();
+  wheel_.look_ahead(fetched_, now_ + kFetchAhead, [this, pairs, fetch_pair](uint32_t index) WEIR_FETCHES {
+    if (index < pairs) return fetch_pair(queue_pairs_[index]);
+    fetch(&(*flows_)[static_cast<uint32_t>(index - pairs)], sizeof(ReactionPoint));
   });
-  wheel_.look_ahead(fetched_transports_, now_ + kFetchAhead / 2,
-                    [this](uint32_t index) WEIR_FETCHES { fetch(queue_pairs_[index].transport.get(), sizeof(StreamTransport)); });
+  wheel_.look_ahead(fetched_transports_, now_ + kFetchAhead / 2, [this, pairs, fetch_pair](uint32_t index) WEIR_FETCHES {
+    if (index < pairs) return fetch(queue_pairs_[index].transport.get(), sizeof(StreamTransport));
+    const uint32_t first = (*flows_)[static_cast<uint32_t>(index - pairs)].first;
+    if (first < pairs) fetch_pair(queue_pairs_[first]);
+  });
 }
 
 void SoftNic::due(uint32_t index) {
+  if (governed(index)) return take_turn(index);
   QueuePair& qp = queue_pairs_[index];
   if (!qp.started) begin(qp);
   if (qp.parameters.stop <= now_) return finish(qp);
@@ -393,7 +415,9 @@ void SoftNic::begin(QueuePair& qp) {
   qp.started = true;
   const Rate later = parameters_.initial_rate > 0 ? parameters_.initial_rate : parameters_.rate;
   qp.state = QueuePair::State::waiting;
-  qp.reaction_point.start(now_, parameters_.line_rate_start && alone ? parameters_.rate : later);
+  const Rate first = parameters_.line_rate_start && alone ? parameters_.rate : later;
+  qp.reaction_point.start(now_, first);
+  if (const uint32_t flow = flow_of(qp); flow != kNone) start_flow(flow, first);
   qp.pacer.reset(now_);
   qp.paced_rate = allowed_rate(qp);
   if (qp.stream != nullptr) qp.stream->begin(now_);
@@ -402,13 +426,14 @@ void SoftNic::begin(QueuePair& qp) {
 void SoftNic::finish(QueuePair& qp) {
   qp.state = QueuePair::State::finished;
   --active_;
+  if (flow_of(qp) != kNone) flows_->leave(index_of(qp));
   count_limited(qp);
   if (qp.stream != nullptr) qp.stream->close();
 }
 
 // To be called whenever a reaction point may have begun or ceased to limit: a look at all queue pairs takes too long.
 void SoftNic::count_limited(QueuePair& qp) {
-  const bool limited = parameters_.dcqcn && qp.started && qp.state != QueuePair::State::finished && qp.reaction_point.limited();
+  const bool limited = dcqcn() && qp.started && qp.state != QueuePair::State::finished && qp.reaction_point.limited();
   if (limited == qp.limited) return;
   qp.limited = limited;
   counters_.rp_cur_flows += limited ? 1 : uint64_t{0} - 1;
@@ -418,7 +443,7 @@ void SoftNic::count_limited(QueuePair& qp) {
 void SoftNic::wait(uint32_t index) {
   QueuePair& qp = queue_pairs_[index];
   qp.state = QueuePair::State::waiting;
-  const Time rises = parameters_.dcqcn ? qp.reaction_point.next_deadline() : kNever;
+  const Time rises = dcqcn() ? qp.reaction_point.next_deadline() : kNever;
   schedule(index, std::min({qp.pacer.release(), rises, qp.parameters.stop}));
 }
 
@@ -426,6 +451,7 @@ void SoftNic::wait(uint32_t index) {
 void SoftNic::repace(uint32_t index) {
   QueuePair& qp = queue_pairs_[index];
   if (qp.state != QueuePair::State::waiting) return;
+  if (governed(index)) return take_turn(index);
   const Rate rate = allowed_rate(qp);
   qp.pacer.rate_changed(now_, rate);
   qp.paced_rate = rate;
@@ -448,10 +474,14 @@ void SoftNic::push_ready(uint32_t index) {
 
 SoftNic::SenderSample SoftNic::sender_sample(uint32_t index, Time at) {
   QueuePair& qp = queue_pairs_[index];
+  if (const ReactionPoint* point = flow_at(index, at); point != nullptr) {
+    const double allowed = static_cast<double>(allowed_rate(qp));
+    return {allowed, point->rate.limited() ? static_cast<double>(point->rate.target_rate()) : allowed, 0};
+  }
   qp.reaction_point.advance(at);
   count_limited(qp);
   const double rate = static_cast<double>(allowed_rate(qp));
-  if (!parameters_.dcqcn || !qp.reaction_point.limited()) return {rate, rate, 0};
+  if (!dcqcn() || !qp.reaction_point.limited()) return {rate, rate, 0};
   return {rate, static_cast<double>(qp.reaction_point.target_rate()), qp.reaction_point.alpha()};
 }
 
@@ -459,6 +489,7 @@ void SoftNic::settle_counters() {
   for (int p = 0; p < kPriorities; ++p) {
     priorities_[static_cast<size_t>(p)].rx_prio_pause_duration = static_cast<uint64_t>(pause_.paused_for(p, now_));
   }
+  if (flows_ != nullptr) settle_flows();
 }
 
 }  // namespace weir

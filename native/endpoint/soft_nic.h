@@ -11,17 +11,21 @@
 // The link carries one frame at a time. When it falls free the order is: PFC frames, CNPs, acknowledgements, then data by the
 // scheduler among priorities with a ready QP; within a priority ready QPs take turns. A QP becomes ready when its pacer
 // releases its next packet, be it a request or a READ response. DCQCN (Zhu et al., SIGCOMM 2015): a reaction point per QP, a
-// notification point per incoming flow.
+// notification point per incoming flow. QCN: a reaction point per flow, and QPs take turns at it (endpoint/reaction_points.h).
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <unordered_set>
 #include <vector>
 
 #include "base/types.h"
 #include "endpoint/counters.h"
 #include "endpoint/message_listener.h"
+#include "endpoint/nic_parameters.h"
 #include "endpoint/queue_pair.h"
+#include "endpoint/reaction_points.h"
 #include "endpoint/receive_buffer.h"
 #include "pacing/serializer.h"
 #include "pacing/timing_wheel.h"
@@ -37,26 +41,6 @@ namespace weir {
 
 // Queue pair of connection management (IBTA volume 1, 3.9.5); 0 and 1 are nobody else's.
 inline constexpr uint32_t kGsiQpn = 1;
-
-struct NicParameters {
-  Rate rate = 0;  // of the link; must be > 0
-  uint64_t mac = 0;
-  uint32_t first_qpn = 0x11;  // QPs get consecutive numbers from here
-  bool dcqcn = true;          // false: no rate control, no CNPs
-  DcqcnParameters reaction_point;
-  Time cnp_interval = 50 * kMicrosecond;  // N
-  uint8_t cnp_dscp = 48;
-  uint8_t cnp_priority = 6;
-  bool line_rate_start = true;      // section 3.1: full line rate if no other QP of this NIC is active ...
-  Rate initial_rate = 0;            // ... else this ("local QoS policies"); 0 = line rate
-  uint8_t pfc_priorities = 1 << 3;  // obeyed and, with a slow receiver, sent
-  SchedulerParameters scheduler;
-  PriorityMap priority_map;  // of what is received
-  ReceiveBufferParameters receive_buffer;
-  uint32_t verbs_queue_pairs = 0;       // places for queue pairs of applications, up to 2^15
-  uint32_t memory_regions = 0;          // up to 2^24 - 1
-  MessageListener* listener = nullptr;  // hears of what streams complete; outlives the NIC
-};
 
 // A queue pair as an application makes it.
 struct VerbsQueuePairParameters {
@@ -124,13 +108,16 @@ class SoftNic {
   Rate line_rate() const { return parameters_.rate; }
   // The rate a QP may send at now: its reaction point's, its cap and the line's smallest. 0 while it does not send.
   Rate allowed_rate(const QueuePair& qp) const;
-  // For samples: what a sending QP's reaction point holds at `at`. Unlimited: both rates are the allowed one, alpha is 0.
+  // For samples: what the reaction point of a sending QP, or of its flow, holds at `at`. Unlimited: both rates are the allowed
+  // one, alpha is 0, as always under QCN.
   struct SenderSample {
     double rate;         // bit/s
     double target_rate;  // bit/s
     double alpha;
   };
   SenderSample sender_sample(uint32_t index, Time at);
+  // Under QCN: the reaction point of a QP's flow, caught up to `at`; null for a QP that has none.
+  const ReactionPoint* flow_at(uint32_t index, Time at);
   // Brings gauges and duration counters up to now().
   void settle_counters();
 
@@ -173,7 +160,38 @@ class SoftNic {
   bool from_peer(const QueuePair& qp, const uint8_t* frame, const PacketMeta& meta) const;
   void check_receive_buffer();
   uint32_t find_qp(uint32_t qpn) const;
+  uint32_t index_of(const QueuePair& qp) const { return static_cast<uint32_t>(&qp - queue_pairs_.data()); }
+  bool ours(uint64_t mac) const { return mac == parameters_.mac || (!own_macs_.empty() && own_macs_.contains(mac)); }
+
   std::unique_ptr<Transport> make_stream(QueuePair& qp);
+  void take_shape(QueuePair& qp);
+  bool dcqcn() const { return parameters_.congestion_control == CongestionControl::dcqcn; }
+
+  // QCN: endpoint/soft_nic_qcn.cc.
+  bool governed(uint32_t index) const { return flows_ != nullptr && flows_->of(index) != ReactionPoints::kNone; }
+  uint32_t flow_of(const QueuePair& qp) const { return flows_ == nullptr ? ReactionPoints::kNone : flows_->of(index_of(qp)); }
+  void make_flows();
+  void bind(uint32_t index);
+  void unbind(uint32_t index);
+  void tag(PacketId id, const QueuePair& qp);
+  void receive_cnm(const uint8_t* frame, uint32_t length, const PacketMeta& meta, Refusal refusal);
+  void on_cnm(uint32_t flow, const CongestionNotification& cnm);
+  void start_flow(uint32_t flow, Rate rate);
+  void take_turn(uint32_t index);
+  bool line_up(uint32_t index);
+  void turn_taken(uint32_t index, uint32_t wire_bytes);
+  void pass_turn(uint32_t index);
+  void serve_flow(uint32_t flow);
+  void schedule_flow(uint32_t flow, Time at);
+  void wake_flow(uint32_t flow, Time at);
+  void count_flow(uint32_t flow);
+  static Rate paced_rate(const ReactionPoint& point);
+  void settle_flows();
+
+  static constexpr Time kTick = 1'024;  // of the timing wheel; order within a tick is exact
+  // In wake(): not a QP's pacing, but its transport, or a flow.
+  static constexpr uint32_t kTimer = 1u << 28;
+  static constexpr uint32_t kFlow = 1u << 27;
 
   // In the order of use, for the caches: a simulated fabric has thousands of NICs.
   Time now_ = 0;
@@ -183,6 +201,7 @@ class SoftNic {
   Driver* driver_;
   PacketPool& pool_;
   std::vector<QueuePair> queue_pairs_;
+  std::unique_ptr<ReactionPoints> flows_;  // under QCN
   uint32_t streams_;
   uint32_t active_ = 0;
   bool sending_ = false;  // step() has not come to busy_until_ yet
@@ -217,6 +236,9 @@ class SoftNic {
   std::vector<RoceTemplate> address_handles_;
   CompletionSink* completions_;
   std::vector<uint8_t> payload_;
+  std::unordered_set<uint64_t> own_macs_;          // of queue pairs, besides the NIC's
+  std::array<Time, kPriorities> limited_times_{};  // not yet a whole centisecond of flows
+  uint32_t next_caught_up_ = 0;                    // of the flows
 };
 
 }  // namespace weir

@@ -105,9 +105,11 @@ void SoftNic::write(PacketId id, QueuePair& qp, OutgoingPacket& out, uint8_t pri
   packet.reset();
   packet.priority = priority;
   if (pool_.has_payload()) {
-    const RoceTemplate& headers =
-        out.address_handle < address_handles_.size() ? address_handles_[out.address_handle] : qp.headers;
+    const bool handle = out.address_handle < address_handles_.size();
+    const RoceTemplate& headers = handle ? address_handles_[out.address_handle] : qp.headers;
     packet.length = headers.build_data(pool_.data(id), out.header, out.payload, out.payload_bytes);
+    // Queue pairs of many flows have the path in common.
+    if (handle) tag(id, qp);
   } else {
     describe(packet, pool_.data(id), qp, out);
   }
@@ -156,11 +158,13 @@ PacketId SoftNic::make_data() {
     qp.state = QueuePair::State::waiting;
     if (qp.parameters.stop <= now_) {
       finish(qp);
+      pass_turn(index);
       continue;
     }
     OutgoingPacket out;
     if (qp.transport == nullptr || qp.transport->data_bytes() == 0 || !qp.transport->take_data(now_, out)) {
       qp.state = QueuePair::State::idle;
+      pass_turn(index);
       attend(index);
       continue;
     }
@@ -170,17 +174,27 @@ PacketId SoftNic::make_data() {
     ++qp.counters.tx_packets;
     qp.counters.tx_bytes += out.payload_bytes;
     qp.counters.tx_wire_bytes += wire;
-    qp.reaction_point.on_sent(now_, wire);
-    count_limited(qp);
-    qp.paced_rate = allowed_rate(qp);
-    qp.pacer.sent(now_, wire, qp.paced_rate);
+    const bool governs = governed(index);
+    if (governs) {
+      turn_taken(index, wire);
+    } else {
+      qp.reaction_point.on_sent(now_, wire);
+      count_limited(qp);
+      qp.paced_rate = allowed_rate(qp);
+      qp.pacer.sent(now_, wire, qp.paced_rate);
+    }
     if (qp.transport->data_bytes() > 0) {
-      wait(index);
+      if (governs) {
+        line_up(index);
+      } else {
+        wait(index);
+      }
     } else if (qp.converses()) {
       qp.state = QueuePair::State::idle;
     } else {
       finish(qp);
     }
+    if (governs) serve_flow(flows_->of(index));
     attend(index);
     return id;
   }

@@ -46,6 +46,7 @@ bool SoftNic::destroy_queue_pair(uint32_t qpn) {
   if (index == UINT32_MAX || queue_pairs_[index].verbs == nullptr) return false;
   QueuePair& qp = queue_pairs_[index];
   if (qp.started) --active_;
+  unbind(index);
   wheel_.cancel(index);
   timers_.cancel(index);
   if (qp.state == QueuePair::State::waiting) qp.state = QueuePair::State::idle;
@@ -53,6 +54,7 @@ bool SoftNic::destroy_queue_pair(uint32_t qpn) {
   qp.verbs = nullptr;
   qp.started = false;
   count_limited(qp);
+  if (!busy()) start_next();  // it may have been another's turn since
   return true;
 }
 
@@ -71,6 +73,8 @@ void SoftNic::modify_queue_pair(uint32_t qpn, QueuePairState to, const QueueAttr
     qp.parameters.rate_cap = rate_cap;
     qp.headers = RoceTemplate(path);
     qp.connected = dynamic_cast<ReliableConnection*>(qp.verbs) != nullptr;
+    unbind(index);
+    bind(index);
   }
   serve(index);
 }

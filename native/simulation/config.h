@@ -66,6 +66,8 @@ struct SimulatedFlow {
   Rate rate_cap = 0;
   bool reliable = false;
   uint16_t outstanding = 2;
+  uint64_t source_mac = 0;   // of what its sender sends; 0: its NIC's
+  uint32_t application = 0;  // at its sender
 };
 
 struct SampledQueue {

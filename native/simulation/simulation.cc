@@ -84,6 +84,8 @@ std::vector<std::vector<QueuePairParameters>> Simulation::lay_out() {
       if (sends) {
         qp.start = flow.start;
         qp.stop = flow.stop;
+        qp.application = flow.application;
+        if (flow.source_mac != 0) qp.path.source_mac = flow.source_mac;
       } else {
         qp.peer_start = flow.start;
       }

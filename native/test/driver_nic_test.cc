@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "test/nic_harness.h"
+#include "test/qcn_harness.h"
 
 namespace weir::test {
 namespace {
@@ -149,15 +149,24 @@ std::vector<QueuePairParameters> queue_pairs() {
   return list;
 }
 
-void compare(uint64_t seed) {
+void compare(uint64_t seed, CongestionControl control) {
+  const bool qcn = control == CongestionControl::qcn;
   Random random(seed);
   const auto below = [&](uint64_t limit) { return random.next() % limit; };
   NicParameters parameters = nic_parameters(97'351'873);
   parameters.reaction_point.form = seed % 2 == 0 ? DcqcnParameters::Form::paper : DcqcnParameters::Form::slotted;
+  parameters.congestion_control = control;
+  parameters.flows = FlowSelection::application;
+  parameters.reaction_points = 2;
+  parameters.cn_priorities = 1 << 3 | 1 << 5 | 1 << 0;
+  parameters.limiter = seed % 2 == 0 ? Limiter::pacer : Limiter::token_bucket;
+  parameters.qcn.rpg_time_reset = 5'000'017;
+  parameters.qcn.rpg_min_rate = 1'000'003;
   parameters.pfc_priorities = 1 << 3 | 1 << 6;
   parameters.scheduler.weights = {1, 1, 1, 7, 1, 3, 1, 1};
   if (seed % 3 == 0) parameters.receive_buffer = {.size = 60'000, .drain = 4'000'003, .xoff = 20'000, .xon = 8'000};
   std::vector<QueuePairParameters> pairs = queue_pairs();
+  for (uint32_t i = 0; i < kSenders; ++i) pairs[i].application = i / 2;
   NicHarness wire(parameters, pairs);
   DrivenNic driven(parameters, pairs);
   std::vector<Sent> expected;
@@ -186,7 +195,12 @@ void compare(uint64_t seed) {
       wire.nic.reconfigure(parameters, pairs);
       driven.nic.reconfigure(parameters, pairs);
     } else if (what < 5) {
-      const std::vector<uint8_t> bytes = wire.cnp(static_cast<uint32_t>(below(kSenders + 2)));
+      constexpr uint8_t kPriorityOfFlow[] = {3, 3, 5, 0, 3};
+      const auto flow = static_cast<uint16_t>(qcn ? below(5) : 0);
+      const auto feedback = static_cast<uint8_t>(qcn ? below(64) : 0);
+      const std::vector<uint8_t> bytes =
+          qcn ? cnm({.feedback = feedback, .flow = static_cast<uint16_t>(flow + 1), .priority = kPriorityOfFlow[flow]})
+              : wire.cnp(static_cast<uint32_t>(below(kSenders + 2)));
       wire.receive(now, bytes);
       driven.receive(now, bytes);
     } else {
@@ -216,15 +230,20 @@ void compare(uint64_t seed) {
   driven.nic.receive_pause(now, 60'000);
   wire.run(now + kMillisecond);
   driven.run(now + kMillisecond);
-  REQUIRE(expected.size() == driven.sent.size());
   check_same(expected, driven.sent);
+  REQUIRE(expected.size() == driven.sent.size());
   check_same(wire.nic, driven.nic);
   CHECK(wire.pool.available() == wire.pool.size());
   CHECK(driven.pool.available() == driven.pool.size());
   // All of it was there: the comparison is worth something.
   const NicCounters& counters = driven.nic.counters();
-  CHECK(counters.np_cnp_sent > 100);
-  CHECK(counters.rp_cnp_handled > 100);
+  if (qcn) {
+    CHECK(counters.rp_cnm_handled > 100);
+    CHECK(counters.rp_cnm_unknown_flow > 10);
+  } else {
+    CHECK(counters.np_cnp_sent > 100);
+    CHECK(counters.rp_cnp_handled > 100);
+  }
   CHECK(driven.nic.transport_counters().tx_acks > 20);
   CHECK(driven.nic.transport_counters().local_ack_timeout_err > 0);
   CHECK(driven.nic.transport_counters().tx_naks > 0);
@@ -237,7 +256,14 @@ void compare(uint64_t seed) {
 TEST_CASE("driver: a NIC sends the same frames at the same times as on the wire") {
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     CAPTURE(seed);
-    compare(seed);
+    compare(seed, CongestionControl::dcqcn);
+  }
+}
+
+TEST_CASE("driver: and so does one under QCN, with pacers and with token buckets") {
+  for (const uint64_t seed : {1, 2, 4, 6, 9, 11}) {
+    CAPTURE(seed);
+    compare(seed, CongestionControl::qcn);
   }
 }
 

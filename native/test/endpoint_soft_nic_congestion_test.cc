@@ -101,7 +101,7 @@ TEST_CASE("soft nic: interval 0 answers every marked packet; without DCQCN none"
   for (uint32_t i = 0; i < 10; ++i) h.receive(1'000, h.data(i, 3));
   h.run(kMillisecond);
   CHECK(h.of_kind(FrameKind::cnp).size() == 10);
-  p.dcqcn = false;
+  p.congestion_control = CongestionControl::none;
   NicHarness off(p, {receiver()});
   off.receive(1'000, off.data(0, 3));
   off.receive(1'000, off.cnp());

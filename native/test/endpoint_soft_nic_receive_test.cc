@@ -24,7 +24,7 @@ constexpr Rate k1G = 1'000'000'000;
 uint64_t accounted(NicHarness& h) {
   const NicCounters& c = h.nic.counters();
   uint64_t sum = c.rx_icrc_encapsulated + c.drop_malformed + c.drop_not_for_us + c.drop_unknown_qp + c.drop_unsupported_opcode +
-                 c.rx_punted + c.rp_cnp_handled + c.rp_cnp_ignored;
+                 c.rx_punted + c.rp_cnp_handled + c.rp_cnp_ignored + c.rp_cnm_ignored + c.rp_cnm_not_for_us;
   for (int p = 0; p < kPriorities; ++p) sum += h.nic.counters(p).rx_prio_buf_discard;
   for (const QueuePair& qp : h.nic.queue_pairs()) sum += qp.counters.rx_packets + qp.counters.duplicate;
   return sum;

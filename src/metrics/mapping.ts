@@ -56,6 +56,7 @@ const rx = { direction: "rx" };
 const tx = { direction: "tx" };
 const kAcks = "Acknowledgements: received (rx), sent (tx); NAKs among those received";
 const kPfcFrames = "PFC frames that speak of this priority: received (rx), sent (tx)";
+const kRefusedCnms = "CNMs received that changed no rate, by reason; docs/metrics.md has the reasons";
 
 /** Counters that are not called by their scope's rule. */
 const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
@@ -72,6 +73,24 @@ const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
   },
   nic: {
     rp_cur_flows: { name: "weir_rp_cur_flows", type: "gauge" },
+    rp_cnm_handled: { name: "weir_nic_rp_cnm_handled_total" },
+    rp_cnm_ignored: { name: "weir_nic_rp_cnm_ignored_total" },
+    ...Object.fromEntries(
+      [
+        "truncated",
+        "bad_version",
+        "malformed",
+        "not_for_us",
+        "not_cnpv",
+        "no_feedback",
+        "unknown_flow",
+        "wrong_flow",
+        "ambiguous",
+      ].map((reason) => [
+        `rp_cnm_${reason}`,
+        { name: "weir_nic_rp_cnm_refused_total", fixed: { reason }, help: kRefusedCnms },
+      ]),
+    ),
     np_crowded_roce_packets: { name: "weir_nic_np_crowded_roce_packets_total" },
     rx_punted: { name: "weir_nic_rx_punted_packets_total" },
     stragglers: { name: "weir_nic_stragglers_total" },
@@ -112,6 +131,8 @@ const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
       help: "Time that this port might not send at this priority, in microseconds as rdma_exporter has it",
     },
     rx_prio_buf_discard: { name: "weir_nic_prio_buf_discard_packets_total", fixed: rx },
+    rp_port_pri_created_rps: { name: "weir_nic_rp_port_pri_created_rps_total" },
+    rp_port_pri_centiseconds: { name: "weir_nic_rp_port_pri_seconds_total", scale: 1e-2, unit: "seconds" },
   },
   queue_pair: {
     cnp_sent: { name: "weir_qp_cnp_tx_total" },

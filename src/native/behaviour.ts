@@ -56,7 +56,7 @@ export function nicBehaviour(
   const dcqcn = congestion.algorithm === "dcqcn";
   return {
     arrears: Math.round((host.burst * 8e9) / rate),
-    dcqcn,
+    congestion_control: congestion.algorithm,
     ...(dcqcn && { reaction_point: reactionPoint(congestion, scale) }),
     cnp_interval: Math.round(congestion.parameters.min_time_between_cnps * scale),
     cnp_dscp: host.cnp.dscp,

@@ -72,6 +72,10 @@ export interface NativeSimulationFlows {
   reliable: Uint8Array;
   /** Messages posted at a time (reliable only); 1: the next follows the completion of the one before. */
   outstanding: Uint16Array;
+  /** Source MAC address of what its sender sends, 0: its NIC's; absent: all NICs'. */
+  source_mac?: Float64Array;
+  /** As in NativeQueuePair, of its sender; absent: all 0. */
+  application?: Uint32Array;
 }
 
 /** Of reliable flows; see native/transport/queue_attributes.h. */

@@ -123,6 +123,35 @@ export interface NativeSwitch {
 /** What the reaction point runs on; the same fields as a resolved profile, in wall units. */
 export type NativeReactionPoint = Omit<CongestionParameters, "min_time_between_cnps">;
 
+/** What reaction points of QCN run on, in wall units, and which there are; see native/endpoint/nic_parameters.h. */
+export interface NativeQcn {
+  variant: "qcn" | "timer" | "aimd";
+  rpg_time_reset: number;
+  rpg_byte_reset: number;
+  rpg_threshold: number;
+  hyper_threshold: number;
+  /** Absent: `increases`. */
+  hyper_scale?: "increases" | "cycles";
+  rpg_ai_rate: number;
+  rpg_hai_rate: number;
+  /** 0: line rate. */
+  rpg_max_rate: number;
+  rpg_min_rate: number;
+  gd: number;
+  rpg_min_dec_fac: number;
+  /** Bit mask of priorities of congestion notification. */
+  priorities: number;
+  flows: "qp" | "application" | "destination-mac" | "five-tuple";
+  /** Most of a priority. */
+  reaction_points: number;
+  cn_tag: boolean;
+  limiter: "pacer" | "token-bucket";
+  /** Between two additions of tokens, ns. */
+  token_tick: number;
+  seed: number;
+  component: number;
+}
+
 export interface NativePath {
   destination_mac: number;
   source_mac: number;
@@ -155,6 +184,10 @@ export interface NativeQueuePair {
   rate_cap: number;
   remote_address: number;
   remote_key: number;
+  /** Its own, instead of the path's; the NIC receives what is sent to it. */
+  source_mac?: number;
+  /** With `flows: "application"`, queue pairs of one number are one flow; absent: 0. */
+  application?: number;
 }
 
 export interface NativeNic {
@@ -164,8 +197,11 @@ export interface NativeNic {
   arrears: number;
   mac: number;
   first_qpn: number;
-  dcqcn: boolean;
+  congestion_control: "none" | "dcqcn" | "qcn";
+  /** With dcqcn. */
   reaction_point?: NativeReactionPoint;
+  /** With qcn. */
+  qcn?: NativeQcn;
   cnp_interval: number;
   cnp_dscp: number;
   cnp_priority: number;

@@ -80,7 +80,7 @@ queue_pairs:
       arrears: 80_000,
       mac: 0x02_57_00_00_00_01,
       first_qpn: 0x40,
-      dcqcn: true,
+      congestion_control: "dcqcn",
       cnp_interval: 50_000,
     });
     expect(native?.port).not.toHaveProperty("offloads");

@@ -218,10 +218,10 @@ describe("composeLab", () => {
     });
     const configs = compose(off, 10);
     expect(switchOf(configs, "sw")).toMatchObject({ pfc_priorities: 0, ecn_priorities: 0 });
-    expect(nicOf(configs, "a")).toMatchObject({ dcqcn: false, pfc_priorities: 0 });
+    expect(nicOf(configs, "a")).toMatchObject({ congestion_control: "none", pfc_priorities: 0 });
     expect(nicOf(configs, "a")).not.toHaveProperty("reaction_point");
     const on = compose(smallScenario(), 10);
     expect(switchOf(on, "sw")).toMatchObject({ pfc_priorities: 8, ecn_priorities: 8 });
-    expect(nicOf(on, "a")).toMatchObject({ dcqcn: true, pfc_priorities: 8 });
+    expect(nicOf(on, "a")).toMatchObject({ congestion_control: "dcqcn", pfc_priorities: 8 });
   });
 });

@@ -94,7 +94,7 @@ describeUnless(obstacle(), "weir probe", () => {
           arrears: 100_000,
           mac: kNicMac,
           first_qpn: kQpn,
-          dcqcn: true,
+          congestion_control: "dcqcn",
           reaction_point: {
             form: "paper",
             rpg_time_reset: 55_000,

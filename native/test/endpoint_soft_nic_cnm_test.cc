@@ -1,0 +1,221 @@
+// CNMs to the soft NIC: which reaction point they mean, and which are refused.
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "test/qcn_harness.h"
+#include "wire/bytes.h"
+#include "wire/ethernet.h"
+
+namespace weir::test {
+namespace {
+
+constexpr uint64_t kOwnMac = 0x0257450000a0;  // and those that follow: of queue pairs
+
+// CNPVs 3 and 4. Flows: 1 and 2 at priority 3, 3 at priority 4.
+struct Bed {
+  explicit Bed(CongestionControl control = CongestionControl::qcn) : h(parameters(control), pairs()) { h.run(kMillisecond); }
+  static NicParameters parameters(CongestionControl control) {
+    NicParameters p = qcn_parameters(k1G);
+    p.congestion_control = control;
+    p.cn_priorities = 1 << 3 | 1 << 4;
+    return p;
+  }
+  static std::vector<QueuePairParameters> pairs() {
+    std::vector<QueuePairParameters> list{flow_sender(0x1000), flow_sender(0x1001), flow_sender(0x1002), flow_sender(0x1003)};
+    list[1].path.destination_mac = kPeerMac + 1;
+    list[2].priority = 4;
+    list[3].priority = 0;
+    return list;
+  }
+  std::vector<Rate> rates() {
+    std::vector<Rate> list;
+    for (const QueuePair& qp : h.nic.queue_pairs()) list.push_back(h.nic.allowed_rate(qp));
+    return list;
+  }
+  // The counters of CNMs that this one changed, by name.
+  std::vector<std::string> counted(const std::vector<uint8_t>& bytes) {
+    const NicCounters before = h.nic.counters();
+    CHECK(h.receive(h.nic.now(), bytes) == SoftNic::Disposition::consumed);
+    std::vector<std::string> names;
+    for (int i = 0; i < NicCounters::kCount; ++i) {
+      const std::string name = NicCounters::kDescriptions[i].name;
+      const uint64_t more = h.nic.counters().words()[i] - before.words()[i];
+      const bool always = name == "rx_packets" || name == "rx_bytes" || name == "rp_cur_flows";
+      if (more == 1 && !always) names.push_back(name);
+    }
+    return names;
+  }
+
+  NicHarness h;
+};
+
+using Names = std::vector<std::string>;
+
+// What a switch encapsulates of a frame of queue pair `index`.
+std::vector<uint8_t> encapsulated(const QueuePairParameters& qp, uint32_t octets) {
+  std::vector<uint8_t> frame(kMaxHeaders + 64);
+  const uint8_t payload[64] = {};
+  DataHeader header;
+  header.opcode = kOpcodeRcSendOnly;
+  header.destination_qp = qp.remote_qpn;
+  RoceTemplate(qp.path).build_data(frame.data(), header, payload, 64);
+  const uint8_t* msdu = frame.data() + 12;  // no tags
+  return {msdu, msdu + octets};
+}
+
+}  // namespace
+
+TEST_CASE("soft nic, CNM: each refusal counts its reason, and changes no rate") {
+  Bed bed;
+  const std::vector<Rate> line(4, k1G);
+  CHECK(bed.rates() == line);
+  const auto refused = [&](const std::vector<uint8_t>& bytes, const char* reason) {
+    CAPTURE(reason);
+    CHECK(bed.counted(bytes) == Names{reason});
+    CHECK(bed.rates() == line);
+    CHECK(bed.h.nic.counters().rp_cur_flows == 0);
+  };
+  const auto changed = [](const std::function<void(uint8_t*)>& change) {
+    std::vector<uint8_t> bytes = cnm({});
+    change(bytes.data() + kEthernetHeader + kCnTag);
+    return bytes;
+  };
+  refused(cnm({.to = kNicMac + 1}), "rp_cnm_not_for_us");
+  refused(cnm({.to = 0x0180c2000001}), "rp_cnm_not_for_us");
+  refused(cnm({.to = 0xffffffffffff}), "rp_cnm_not_for_us");
+  refused(changed([](uint8_t* pdu) { pdu[0] = 0x10; }), "rp_cnm_bad_version");
+  refused(changed([](uint8_t* pdu) { store_be16(pdu + 22, 65); }), "rp_cnm_malformed");
+  refused(changed([](uint8_t* pdu) { store_be16(pdu + 22, 64); }), "rp_cnm_malformed");
+  std::vector<uint8_t> cut = cnm({});
+  cut.resize(kEthernetHeader + kCnTag + kCnmPdu - 1);
+  refused(cut, "rp_cnm_truncated");
+  cut.resize(kEthernetHeader + kCnTag);
+  refused(cut, "rp_cnm_truncated");
+  refused(cnm({.feedback = 0}), "rp_cnm_no_feedback");
+  for (const uint8_t priority : {0, 1, 2, 5, 6, 7}) refused(cnm({.priority = priority}), "rp_cnm_not_cnpv");
+  for (const int flow : {0, 4, 5, 1'000, 65'535}) refused(cnm({.flow = static_cast<uint16_t>(flow)}), "rp_cnm_unknown_flow");
+  refused(cnm({.encapsulated_mac = kPeerMac + 1}), "rp_cnm_wrong_flow");
+  refused(cnm({.flow = 2}), "rp_cnm_wrong_flow");
+  refused(cnm({.flow = 3}), "rp_cnm_wrong_flow");
+  refused(cnm({.priority = 4}), "rp_cnm_wrong_flow");
+  refused(cnm({.flow = {}, .encapsulated_mac = kPeerMac + 7}), "rp_cnm_unknown_flow");
+  refused(cnm({.flow = {}, .priority = 4, .encapsulated_mac = kPeerMac + 1}), "rp_cnm_unknown_flow");
+  // And what is right is taken.
+  CHECK(bed.counted(cnm({.flow = 3, .priority = 4})) == Names{"rp_cnm_handled"});
+  CHECK(bed.rates() == std::vector<Rate>{k1G, k1G, 750'000'000, k1G});
+}
+
+TEST_CASE("soft nic, CNM: any bytes are refused or taken, and counted once") {
+  Bed bed;
+  Random random(7);
+  const std::vector<uint8_t> right = cnm({});
+  for (int round = 0; round < 20'000; ++round) {
+    std::vector<uint8_t> bytes = right;
+    bytes.resize(kEthernetHeader + random.next() % 60);
+    for (uint64_t n = random.next() % 4; n > 0; --n)
+      bytes[kEthernetHeader - 2 + random.next() % (bytes.size() - 12)] ^= 1u << random.next() % 8;
+    PacketMeta meta;
+    classify(bytes.data(), static_cast<uint32_t>(bytes.size()), meta);
+    if (meta.ethertype != kEthertypeCnm) continue;
+    REQUIRE(bed.counted(bytes).size() == 1);
+  }
+  CHECK(bed.h.nic.counters().rp_cnm_handled > 100);
+}
+
+TEST_CASE("soft nic, CNM: ignored while QCN is off, as CNPs are under QCN") {
+  for (const CongestionControl control : {CongestionControl::none, CongestionControl::dcqcn}) {
+    Bed bed(control);
+    CHECK(bed.counted(cnm({})) == Names{"rp_cnm_ignored"});
+    CHECK(bed.counted(cnm({.flow = {}})) == Names{"rp_cnm_ignored"});
+    CHECK(bed.rates() == std::vector<Rate>(4, k1G));
+  }
+  Bed bed;
+  CHECK(bed.counted(bed.h.cnp()) == Names{"rp_cnp_ignored"});
+  CHECK(bed.counted(bed.h.data(0, 3)) == Names{"np_ecn_marked_roce_packets"});
+  CHECK(bed.rates() == std::vector<Rate>(4, k1G));
+  bed.h.run(2 * kMillisecond);
+  CHECK(bed.h.of_kind(FrameKind::cnp).empty());
+}
+
+TEST_CASE("soft nic, CNM: without a CN-TAG the flow is found by what is encapsulated") {
+  NicParameters p = qcn_parameters(k1G);
+  p.cn_tag = false;
+  std::vector<QueuePairParameters> pairs{flow_sender(0x1000), flow_sender(0x1001), flow_sender(0x1002), flow_sender(0x1003)};
+  pairs[2].path.destination_mac = kPeerMac + 1;
+  pairs[3].path.ip_version = 6;
+  NicHarness h(p, pairs);
+  h.run(kMillisecond);
+  const auto limited = [&] {
+    std::vector<int> list;
+    for (const QueuePair& qp : h.nic.queue_pairs()) list.push_back(h.nic.allowed_rate(qp) < k1G ? 1 : 0);
+    return list;
+  };
+  const auto tell = [&](uint32_t index, uint32_t octets) {
+    const std::vector<uint8_t> msdu = encapsulated(pairs[index], octets);
+    h.receive(h.nic.now(), cnm({.flow = {}, .encapsulated_mac = pairs[index].path.destination_mac, .msdu = msdu}));
+  };
+  tell(0, 37);  // the headers are cut off within BTH, and three flows go there
+  tell(0, 0);
+  CHECK(h.nic.counters().rp_cnm_ambiguous == 2);
+  CHECK(limited() == std::vector{0, 0, 0, 0});
+  tell(1, 64);
+  CHECK(limited() == std::vector{0, 1, 0, 0});
+  tell(3, 64);
+  CHECK(limited() == std::vector{0, 1, 0, 1});
+  tell(2, 0);  // the only flow to this address
+  CHECK(limited() == std::vector{0, 1, 1, 1});
+  tell(0, 42);
+  CHECK(limited() == std::vector{1, 1, 1, 1});
+  CHECK(h.nic.counters().rp_cnm_handled == 4);
+  // Of nobody here.
+  QueuePairParameters other = flow_sender(0x1004);
+  pairs.push_back(other);
+  tell(4, 64);
+  CHECK(h.nic.counters().rp_cnm_unknown_flow == 1);
+}
+
+TEST_CASE("soft nic, CNM: queue pairs with MAC addresses of their own are told apart by them") {
+  for (const bool cn_tag : {false, true}) {
+    NicParameters p = qcn_parameters(k1G);
+    p.cn_tag = cn_tag;
+    std::vector<QueuePairParameters> pairs;
+    for (uint32_t i = 0; i < 4; ++i) {
+      pairs.push_back(flow_sender(0x1000 + i));
+      pairs[i].path.source_mac = kOwnMac + i;
+    }
+    pairs.push_back(receiver(0x31));
+    NicHarness h(p, pairs);
+    h.run(kMillisecond);
+    for (const SentFrame& f : h.frames) REQUIRE(f.meta.source_mac == kOwnMac + (f.meta.destination_qp - 0x1000));
+    const auto flow = [&](uint16_t id) { return cn_tag ? std::optional<uint16_t>(id) : std::nullopt; };
+    h.receive(kMillisecond, cnm({.flow = flow(3), .to = kOwnMac + 2}));
+    CHECK(h.nic.counters().rp_cnm_handled == 1);
+    for (uint32_t i = 0; i < 4; ++i) CHECK((h.nic.allowed_rate(h.nic.queue_pairs()[i]) < k1G) == (i == 2));
+    h.receive(kMillisecond, cnm({.flow = flow(5), .to = kOwnMac + 4}));
+    CHECK(h.nic.counters().rp_cnm_not_for_us == 1);
+    h.receive(kMillisecond, cnm({.flow = flow(3)}));
+    CHECK(h.nic.counters().rp_cnm_handled == 1);
+    if (cn_tag) {
+      h.receive(kMillisecond, cnm({.flow = flow(3), .to = kOwnMac + 1}));
+      CHECK(h.nic.counters().rp_cnm_wrong_flow == 2);
+    } else {
+      CHECK(h.nic.counters().rp_cnm_unknown_flow == 1);
+    }
+    // What else is sent to them is the NIC's too.
+    std::vector<uint8_t> data = h.data(0, 2, 4);
+    store_be48(data.data(), kOwnMac + 1);
+    h.receive(kMillisecond, data);
+    CHECK(h.nic.queue_pairs()[4].counters.rx_packets == 1);
+    store_be48(data.data(), kOwnMac + 4);
+    h.receive(kMillisecond, data);
+    CHECK(h.nic.counters().drop_not_for_us == 1);
+  }
+}
+
+}  // namespace weir::test

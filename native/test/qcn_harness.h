@@ -1,0 +1,61 @@
+// What tests of a NIC under QCN have in common: its parameters, and CNMs to it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "test/nic_harness.h"
+#include "wire/qcn.h"
+
+namespace weir::test {
+
+inline constexpr Rate k1G = 1'000'000'000;
+inline constexpr uint64_t kSwitchMac = 0x0257450000fe;
+
+// Without jitter, and every queue pair a flow.
+inline NicParameters qcn_parameters(Rate rate) {
+  NicParameters p = nic_parameters(rate);
+  p.congestion_control = CongestionControl::qcn;
+  p.qcn.jitter = 0;
+  p.reaction_points = 65'535;
+  return p;
+}
+
+struct CnmShape {
+  uint8_t feedback = 32;
+  std::optional<uint16_t> flow = 1;  // of the CN-TAG
+  uint8_t priority = 3;
+  uint64_t to = kNicMac;
+  uint64_t encapsulated_mac = kPeerMac;
+  std::span<const uint8_t> msdu = {};
+};
+
+inline std::vector<uint8_t> cnm(const CnmShape& shape) {
+  CongestionNotification notification;
+  notification.quantized_feedback = shape.feedback;
+  notification.priority = shape.priority;
+  notification.congestion_point = 0x0102030405060708;
+  notification.destination_mac = shape.encapsulated_mac;
+  notification.msdu = shape.msdu;
+  CnmEnvelope envelope;
+  envelope.destination_mac = shape.to;
+  envelope.source_mac = kSwitchMac;
+  envelope.cn_flow = shape.flow;
+  std::vector<uint8_t> bytes(kCnmMaxLength);
+  bytes.resize(build_cnm(bytes.data(), envelope, notification));
+  return bytes;
+}
+
+// Of a frame on a link of 1 Gb/s.
+inline Time wire_time(const SentFrame& frame) { return static_cast<Time>(wire_bytes(frame.packet.length)) * 8; }
+
+// Sends to `remote_qpn` from a UDP source port of its own.
+inline QueuePairParameters flow_sender(uint32_t remote_qpn, Time start = 0) {
+  QueuePairParameters qp = sender(remote_qpn, start);
+  qp.path.udp_source_port = static_cast<uint16_t>(0xc000 | (remote_qpn & 0x3fff));
+  return qp;
+}
+
+}  // namespace weir::test
