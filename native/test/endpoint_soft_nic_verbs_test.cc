@@ -394,33 +394,53 @@ TEST_CASE("soft nic verbs: a rate cap paces requests") {
   CHECK(static_cast<double>(two.now()) == doctest::Approx(wire * 8 * 10).epsilon(0.01));
 }
 
-TEST_CASE("soft nic verbs: datagrams take the way of their address handle") {
-  Two two;
-  std::vector<uint8_t> out(64, 9), in(kGrhBytes + 64);
-  const uint32_t out_key = two.left().register_memory(out);
-  const uint32_t in_key = two.right().register_memory(in);
-  uint32_t qpn[2];
-  for (int side : {0, 1}) {
-    SoftNic& nic = side == 0 ? two.left().nic : two.right().nic;
-    qpn[side] = nic.create_queue_pair({.datagram = true});
-    QueueAttributes a;
-    a.domain = 1;
-    a.queue_key = 0x11111111;
-    for (QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
-      nic.modify_queue_pair(qpn[side], to, a, {}, 3, 0);
+TEST_CASE("soft nic verbs: datagrams take the way of their address handle, and under QCN name their flow") {
+  for (const bool qcn : {false, true}) {
+    Two two([qcn](NicParameters& p) {
+      if (qcn) p.congestion_control = CongestionControl::qcn;
+    });
+    int frames = 0;
+    two.spoil = [&](bool, std::vector<uint8_t>& bytes) {
+      PacketMeta meta;
+      CHECK(classify(bytes.data(), static_cast<uint32_t>(bytes.size()), meta) == Refusal::none);
+      CHECK(meta.cn_tagged == qcn);
+      CHECK(meta.cn_flow == (qcn ? 1 : 0));
+      return ++frames > 0;
+    };
+    std::vector<uint8_t> out(64, 9), in(kGrhBytes + 64);
+    const uint32_t out_key = two.left().register_memory(out);
+    const uint32_t in_key = two.right().register_memory(in);
+    uint32_t qpn[2];
+    for (int side : {0, 1}) {
+      SoftNic& nic = side == 0 ? two.left().nic : two.right().nic;
+      qpn[side] = nic.create_queue_pair({.datagram = true});
+      QueueAttributes a;
+      a.domain = 1;
+      a.queue_key = 0x11111111;
+      for (QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
+        nic.modify_queue_pair(qpn[side], to, a, {}, 3, 0);
+      }
     }
+    two.right().nic.post_receive(qpn[1], {5, reinterpret_cast<uintptr_t>(in.data()), static_cast<uint32_t>(in.size()), in_key});
+    SendWork w = work(WorkOpcode::send, out, out_key, in, 0);
+    w.address_handle = two.left().nic.create_address_handle(path_to(kPeerMac, kNicMac));
+    w.remote_qpn = qpn[1];
+    w.queue_key = 0x11111111;
+    two.left().nic.post_send(qpn[0], w);
+    two.run();
+    REQUIRE(two.right().completions.all.size() == 1);
+    CHECK(two.right().completions.all[0].source_qpn == qpn[0]);
+    CHECK(std::memcmp(in.data() + kGrhBytes, out.data(), 64) == 0);
+    CHECK(two.left().completions.all.size() == 1);
+    CHECK(frames == 1);
+    if (!qcn) continue;
+    // It sends to many: whatever the address, a CNM that names its flow is for it.
+    const std::vector<uint8_t> bytes = cnm({.encapsulated_mac = kPeerMac + 5});
+    PacketMeta meta;
+    REQUIRE(classify(bytes.data(), static_cast<uint32_t>(bytes.size()), meta) == Refusal::none);
+    two.left().nic.receive(two.now(), bytes.data(), static_cast<uint32_t>(bytes.size()), meta, Refusal::none);
+    CHECK(two.left().nic.allowed_rate(two.pair_of(two.left(), qpn[0])) < two.left().nic.line_rate());
   }
-  two.right().nic.post_receive(qpn[1], {5, reinterpret_cast<uintptr_t>(in.data()), static_cast<uint32_t>(in.size()), in_key});
-  SendWork w = work(WorkOpcode::send, out, out_key, in, 0);
-  w.address_handle = two.left().nic.create_address_handle(path_to(kPeerMac, kNicMac));
-  w.remote_qpn = qpn[1];
-  w.queue_key = 0x11111111;
-  two.left().nic.post_send(qpn[0], w);
-  two.run();
-  REQUIRE(two.right().completions.all.size() == 1);
-  CHECK(two.right().completions.all[0].source_qpn == qpn[0]);
-  CHECK(std::memcmp(in.data() + kGrhBytes, out.data(), 64) == 0);
-  CHECK(two.left().completions.all.size() == 1);
 }
 
 }  // namespace
