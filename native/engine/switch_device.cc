@@ -207,13 +207,13 @@ void SwitchDevice::sample(Time at, SpscRing<Record>& ring) {
       const SwitchPriorityCounters& counters = switch_.counters(port, p);
       const uint32_t place = static_cast<uint32_t>(port * kPriorities + p);
       if (counters.queue_packets > 0 || switch_.queue_bytes(port, p) > 0) {
-        ring.push({at,
-                   Record::Kind::queue,
-                   index_,
-                   place,
-                   {static_cast<double>(switch_.queue_bytes(port, p)), static_cast<double>(switch_.take_queue_peak(port, p)),
-                    static_cast<double>(counters.wred_ecn_marked_packets),
-                    static_cast<double>(counters.cn_cp_transmitted_cnms)}});
+        ring.push(
+            {at,
+             Record::Kind::queue,
+             index_,
+             place,
+             {static_cast<double>(switch_.queue_bytes(port, p)), static_cast<double>(switch_.take_queue_peak(port, p)),
+              static_cast<double>(counters.wred_ecn_marked_packets), static_cast<double>(counters.cn_cp_transmitted_cnms)}});
       }
       if (counters.pfc_tx_packets > 0) {
         ring.push({at,

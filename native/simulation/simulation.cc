@@ -166,14 +166,14 @@ void Simulation::sample() {
   for (const SampledQueue& queue : config_.sampled_queues) {
     SoftSwitch& device = fabric_.switch_at(queue.device);
     const SwitchPriorityCounters& counters = device.counters(queue.port, queue.priority);
-    records_.push_back({at,
-                        Record::Kind::queue,
-                        static_cast<uint16_t>(queue.device),
-                        static_cast<uint32_t>(queue.port * kPriorities + queue.priority),
-                        {static_cast<double>(device.queue_bytes(queue.port, queue.priority)),
-                         static_cast<double>(device.take_queue_peak(queue.port, queue.priority)),
-                         static_cast<double>(counters.wred_ecn_marked_packets),
-                         static_cast<double>(counters.cn_cp_transmitted_cnms)}});
+    records_.push_back(
+        {at,
+         Record::Kind::queue,
+         static_cast<uint16_t>(queue.device),
+         static_cast<uint32_t>(queue.port * kPriorities + queue.priority),
+         {static_cast<double>(device.queue_bytes(queue.port, queue.priority)),
+          static_cast<double>(device.take_queue_peak(queue.port, queue.priority)),
+          static_cast<double>(counters.wred_ecn_marked_packets), static_cast<double>(counters.cn_cp_transmitted_cnms)}});
   }
   size_t group = 0;
   for (uint16_t i = 0; i < fabric_.switch_count(); ++i) {
