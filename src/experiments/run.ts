@@ -152,8 +152,9 @@ class RunSeries {
     const source = loadTrial(trial, clock === "wire" ? this.options : { seed: this.options.seed });
     const { scenario } = source;
     const facts = { clock, trial: trial.name, seed: scenario.seed };
+    const planned = clock === "wire" && scenario.scale !== "auto" ? scenario.scale : 1;
     const failed = (reason: string) => ({
-      state: { ...facts, complete: false, valid: false, reasons: [reason], scale: 1 },
+      state: { ...facts, complete: false, valid: false, reasons: [reason], scale: planned },
     });
     if (this.options.signal.aborted) return failed("not run");
     this.report(facts, 0);
