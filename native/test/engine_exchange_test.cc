@@ -89,7 +89,7 @@ TEST_CASE("exchange: shards on threads lose no frame, byte or packet") {
   p.ageing = 200 * kMicrosecond;
   p.pfc_priorities = 1 << 3;
   p.buffer = {.total = 400'000, .headroom = 4'000, .beta = 1, .lossy_alpha = 0.3};
-  ShardHarness h(p, kShards, 200);
+  ShardHarness h(p, kShards, 120);
   std::array<std::atomic<bool>, kShards> complete{};
   std::array<std::atomic<Time>, kShards> clocks{};
   std::array<uint64_t, kShards> starved{};
