@@ -1,10 +1,11 @@
 /** One figure really run in virtual time, all of its 9.7 s. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { findExperiment } from "../../src/experiments/registry.js";
 import { runExperiment } from "../../src/experiments/run.js";
+import type { Result } from "../../src/report/result.js";
 import { runSimulation } from "../../src/sim/run.js";
 import { fakeRunners, paperOptions } from "./fakes.js";
 
@@ -29,4 +30,14 @@ it("figure 8 of the NetFPGA paper: the queue returns to Q_eq, the rate to the li
   // The service rate fell by 0.75 Gb/s while 117 KB were free: some frames had to go, and only then.
   expect(values.drops).toBeGreaterThan(0);
   expect(values.full_reduced).toBe(0);
+
+  const result = JSON.parse(readFileSync(join(directory, "sim/qcn/result.json"), "utf8")) as Result;
+  const point = result.switches.sw?.congestion_points?.r?.["3"];
+  const [flow] = result.flows;
+  // A sample each 150 KB and, while the queue was longer, sooner; most say nothing, most of the others the least.
+  expect(point?.sampled).toBeGreaterThan((0.95e9 * 6 + 0.2e9 * 3.7) / 8 / 160e3);
+  expect(point?.sampled).toBeGreaterThan(2 * (point?.cnms ?? 0));
+  expect(flow?.cnm_handled).toBe(point?.cnms);
+  expect(flow?.cnm_lowest).toBeLessThan(flow?.cnm_handled ?? 0);
+  expect(flow?.cnm_lowest).toBeGreaterThan(0.5 * (flow?.cnm_handled ?? 0));
 }, 120_000);
