@@ -9,6 +9,7 @@ import { addLab } from "./lab.js";
 import { addNic } from "./nic.js";
 import { addPerf } from "./perf.js";
 import { addPing } from "./ping.js";
+import { addPlan } from "./plan.js";
 import { addProbe } from "./probe.js";
 import { addProfiles } from "./profiles.js";
 import { addReport } from "./report.js";
@@ -25,6 +26,7 @@ Examples:
   weir lab run incast.yaml                      run it on this host, live picture, report at the end
   weir lab run incast.yaml --set switch.ecn.kmax=100KB --json
   weir sim run incast.yaml                      the same in virtual time, at full rate
+  weir plan check incast.yaml                   is it lossless, and does ECN act before PFC?
   weir profiles                                 DCQCN parameter sets and where they are from
 
 Exit status: 0 ok, 1 failure at run time, 2 bad usage or bad scenario, 3 finished but invalid (the host was the
@@ -76,6 +78,7 @@ const kVerbs: readonly AddVerb[] = [
   addValidate,
   addSchema,
   addProfiles,
+  addPlan,
   addReport,
   addCompare,
   addSweep,

@@ -1,11 +1,9 @@
 // Relations between the fields of one device, the same in scenarios and daemons.
 import type { Problem } from "./error.js";
-import { staticThresholdBound } from "./resolve.js";
+import { headroomFor } from "./headroom.js";
+import { ecnThresholdBound, reservedBytes, staticThresholdBound } from "./thresholds.js";
 import type { HostConfig, SwitchConfig } from "./types.js";
 import { formatRate, formatSize, formatTime } from "./units.js";
-
-/** Ethernet header with a tag, and FCS. */
-const FRAME_OVERHEAD = 22;
 
 /** IPv4 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4: the most that goes around a payload inside an IP packet. */
 const ROCE_OVERHEAD = 64;
@@ -54,7 +52,7 @@ export function checkSwitch(s: SwitchConfig, ports: readonly Port[], at: Where, 
     found.problem(at("buffer", "priorities"), message, `must be at least ${new Set(pfc.priorities).size}`);
   }
   const n = ports.length;
-  const reserved = buffer.priorities * n * buffer.headroom;
+  const reserved = reservedBytes(buffer, n);
   if (buffer.total <= reserved) {
     const message =
       `${formatSize(buffer.total)} is too small for the headroom of switch ${s.name}: ` +
@@ -68,8 +66,9 @@ export function checkSwitch(s: SwitchConfig, ports: readonly Port[], at: Where, 
   }
   checkThresholds(s, n, at, found);
   for (const { name, rate, delay, mtu } of ports) {
-    // What is under way when a pause is decided: both directions of the cable, and a frame begun at either end.
-    const inFlight = Math.ceil((2 * delay * rate) / 8e9) + 2 * (mtu + FRAME_OVERHEAD);
+    // Without a rate there is no bound. Devices of Weir obey at once, and the delay of a link is all there is between them.
+    if (rate === 0) continue;
+    const { bytes: inFlight } = headroomFor({ rate, delay, mtu, response: 0, interfaceDelay: 0, trigger: true });
     if (buffer.headroom >= inFlight) continue;
     found.warn(
       `switch ${s.name}: headroom ${formatSize(buffer.headroom)} is less than the ${formatSize(inFlight)} that can be under way ` +
@@ -95,8 +94,7 @@ function checkThresholds(s: SwitchConfig, n: number, at: Where, found: Findings)
     );
   }
   if (!ecn.enabled || !ecn.priorities.some((priority) => pfc.priorities.includes(priority))) return;
-  const free = buffer.total - buffer.priorities * n * buffer.headroom;
-  const limit = fixed ? buffer.threshold / n : (buffer.beta * free) / (buffer.priorities * n * (buffer.beta + 1));
+  const limit = ecnThresholdBound(buffer, n);
   if (ecn.kmin < limit) return;
   const rule = fixed ? "t_PFC / n" : "beta (B - P n t_flight) / (P n (beta + 1))";
   found.warn(
