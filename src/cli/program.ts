@@ -10,6 +10,7 @@ import { addNic } from "./nic.js";
 import { addPaper } from "./paper.js";
 import { addPerf } from "./perf.js";
 import { addPing } from "./ping.js";
+import { addPlan } from "./plan.js";
 import { addProbe } from "./probe.js";
 import { addProfiles } from "./profiles.js";
 import { addReport } from "./report.js";
@@ -26,6 +27,7 @@ Examples:
   weir lab run incast.yaml                      run it on this host, live picture, report at the end
   weir lab run incast.yaml --set switch.ecn.kmax=100KB --json
   weir sim run incast.yaml                      the same in virtual time, at full rate
+  weir plan check incast.yaml                   is it lossless, and does ECN act before PFC?
   weir profiles                                 DCQCN parameter sets and where they are from
   weir paper list                               figures of papers, run again and judged
 
@@ -78,6 +80,7 @@ const kVerbs: readonly AddVerb[] = [
   addValidate,
   addSchema,
   addProfiles,
+  addPlan,
   addReport,
   addCompare,
   addSweep,

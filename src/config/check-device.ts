@@ -1,11 +1,9 @@
 // Relations between the fields of one device, the same in scenarios and daemons.
 import type { Problem } from "./error.js";
-import { staticThresholdBound } from "./resolve.js";
+import { headroomFor } from "./headroom.js";
+import { ecnThresholdBound, reservedBytes, staticThresholdBound } from "./thresholds.js";
 import type { HostConfig, SwitchConfig } from "./types.js";
 import { formatRate, formatSize, formatTime } from "./units.js";
-
-/** Ethernet header with a tag, and FCS. */
-const FRAME_OVERHEAD = 22;
 
 /** IPv4 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4: the most that goes around a payload inside an IP packet. */
 const ROCE_OVERHEAD = 64;
@@ -55,7 +53,7 @@ export function checkSwitch(s: SwitchConfig, ports: readonly Port[], at: Where, 
     found.problem(at("buffer", "priorities"), message, `must be at least ${new Set(pfc.priorities).size}`);
   }
   const n = ports.length;
-  const reserved = buffer.priorities * n * buffer.headroom;
+  const reserved = reservedBytes(buffer, n);
   if (buffer.total <= reserved) {
     const message =
       `${formatSize(buffer.total)} is too small for the headroom of switch ${s.name}: ` +
@@ -69,8 +67,9 @@ export function checkSwitch(s: SwitchConfig, ports: readonly Port[], at: Where, 
   }
   checkThresholds(s, n, at, found);
   for (const { name, rate, delay, mtu } of ports) {
-    // What is under way when a pause is decided: both directions of the cable, and a frame begun at either end.
-    const inFlight = Math.ceil((2 * delay * rate) / 8e9) + 2 * (mtu + FRAME_OVERHEAD);
+    // Without a rate there is no bound. Devices of Weir obey at once, and the delay of a link is all there is between them.
+    if (rate === 0) continue;
+    const { bytes: inFlight } = headroomFor({ rate, delay, mtu, response: 0, interfaceDelay: 0, trigger: true });
     if (buffer.headroom >= inFlight) continue;
     found.warn(
       `switch ${s.name}: headroom ${formatSize(buffer.headroom)} is less than the ${formatSize(inFlight)} that can be under way ` +
@@ -106,12 +105,8 @@ function checkThresholds(s: SwitchConfig, n: number, at: Where, found: Findings)
 
 /** Queue length below which PFC cannot act yet at a switch of `n` ports, bytes, and how it is found (paper section 4). */
 export function markingLimit({ buffer }: SwitchConfig, n: number): { limit: number; rule: string } {
-  if (buffer.mode === "static") return { limit: buffer.threshold / n, rule: "t_PFC / n" };
-  const free = buffer.total - buffer.priorities * n * buffer.headroom;
-  return {
-    limit: (buffer.beta * free) / (buffer.priorities * n * (buffer.beta + 1)),
-    rule: "beta (B - P n t_flight) / (P n (beta + 1))",
-  };
+  const rule = buffer.mode === "static" ? "t_PFC / n" : "beta (B - P n t_flight) / (P n (beta + 1))";
+  return { limit: ecnThresholdBound(buffer, n), rule };
 }
 
 /** Warns of ECN, QCN and PFC at ports where they cannot act. */

@@ -6,6 +6,7 @@ import { type HostInput, impairmentSchema, linkDefaultsSchema, type SwitchInput 
 import { defaultsOf, type Filled } from "./fields.js";
 import { merge } from "./merge.js";
 import { MOST_DEFAULT_PROBES, type ScenarioInput, scenarioSchema } from "./schema.js";
+import { staticThresholdBound } from "./thresholds.js";
 import { type WrittenTopology, writtenOut } from "./topologies.js";
 import { Graph } from "./topology.js";
 import { resolveTraffic } from "./traffic.js";
@@ -42,15 +43,6 @@ function dscpMap(input: SwitchInput["dscp_map"]): number[] {
   const pairs = input === "sonic-azure" ? { 3: 3, 4: 4, 5: 2, 8: 0, 46: 5, 48: 6 } : input;
   for (const [dscp, priority] of Object.entries(pairs)) map[Number(dscp)] = priority;
   return map;
-}
-
-/** (B - P n t_flight) / (P n): the largest static t_PFC that cannot overflow the buffer (paper section 4). */
-export function staticThresholdBound(
-  buffer: Pick<BufferConfig, "total" | "headroom" | "priorities">,
-  ports: number,
-): number {
-  const queues = buffer.priorities * Math.max(ports, 1);
-  return Math.max(0, Math.floor((buffer.total - queues * buffer.headroom) / queues));
 }
 
 /** The `switch` section in full; `mtus` are those of the switch's ports. */

@@ -1,5 +1,5 @@
-// The one place where units are read and written. Base units: rates bit/s, sizes bytes, times nanoseconds, all whole
-// numbers up to 2^53; fractions 0..1. Prefixes are decimal (1 KB = 1000 B, 1 Gb/s = 10^9 bit/s), KiB, MiB, GiB binary.
+// The one place where units are read and written. Base units: rates bit/s, sizes bytes, times nanoseconds, lengths millimetres,
+// all whole numbers up to 2^53; fractions 0..1. Prefixes are decimal (1 KB = 1000 B, 1 Gb/s = 10^9 bit/s), KiB, MiB, GiB binary.
 import unitmath from "unitmath/dist/UnitMath.js";
 import { WeirError } from "./error.js";
 
@@ -13,6 +13,7 @@ const unit = unitmath.config({
       SIZE: { "": 1, k: 1e3, K: 1e3, M: 1e6, G: 1e9, T: 1e12, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30 },
       BITS: { "": 1, k: 1e3, K: 1e3, M: 1e6, G: 1e9, T: 1e12 },
       TIME: { "": 1e9, m: 1e6, u: 1e3, n: 1 },
+      LENGTH: { k: 1e6, "": 1e3, c: 10, m: 1 },
     },
     // The value of a second is 1 with the prefix table in nanoseconds, so that decimal times convert without rounding.
     units: {
@@ -21,6 +22,7 @@ const unit = unitmath.config({
       byte: { quantity: "SIZE", value: 1, aliases: ["bytes"] },
       bit: { value: "0.125 B", prefixes: "BITS", aliases: ["bits"] },
       s: { quantity: "TIME", prefixes: "TIME", value: 1 },
+      m: { quantity: "LENGTH", prefixes: "LENGTH", value: 1 },
       percent: { quantity: "FRACTION", value: 0.01 },
       fraction: { quantity: "FRACTION", value: 1 },
     },
@@ -78,6 +80,18 @@ const TIME: Kind = {
     ["ns", 1],
   ],
   example: "55us",
+};
+const LENGTH: Kind = {
+  name: "length",
+  base: "mm",
+  baseUnit: "mm",
+  units: "mm, cm, m, km",
+  steps: [
+    ["km", 1e6],
+    ["m", 1e3],
+    ["mm", 1],
+  ],
+  example: "100m",
 };
 
 const QUANTITY = /^([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµμ%/]*)$/;
@@ -158,6 +172,11 @@ export function parseTime(input: string | number): number {
   return parse(input, TIME);
 }
 
+/** Whole millimetres from `100m`, `2 km`, or a number of millimetres. Throws WeirError. */
+export function parseLength(input: string | number): number {
+  return parse(input, LENGTH);
+}
+
 /** A fraction 0..1 from `1%`, `0.01` or 0.01. Throws WeirError. */
 export function parseFraction(input: string | number): number {
   const [amount, name] = typeof input === "number" ? [input, ""] : split(input, "1%", "fraction");
@@ -197,4 +216,9 @@ export function formatSize(bytes: number, digits?: number): string {
 /** `formatTime(55000)` -> "55 us"; `digits` as in formatRate. */
 export function formatTime(nanoseconds: number, digits?: number): string {
   return format(nanoseconds, TIME, digits);
+}
+
+/** `formatLength(150_000)` -> "150 m"; `digits` as in formatRate. */
+export function formatLength(millimetres: number, digits?: number): string {
+  return format(millimetres, LENGTH, digits);
 }

@@ -385,7 +385,7 @@ describe("warnings", () => {
     ],
     [
       ["topology.link={delay: 10us}"],
-      "switch sw: headroom 22.4 KB is less than the 103.044 KB that can be under way on the link to h1",
+      "switch sw: headroom 22.4 KB is less than the 104.65 KB that can be under way on the link to h1",
       true,
     ],
     [["traffic.0.priority=4"], "switch sw: priority 4 of the traffic is not lossless (pfc.priorities: 3)", true],

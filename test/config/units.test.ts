@@ -1,10 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
+  formatLength,
   formatRate,
   formatSize,
   formatTime,
   parseFraction,
+  parseLength,
   parseRate,
   parseSize,
   parseTime,
@@ -44,6 +46,20 @@ describe("units", () => {
     ["2s", 2e9],
     ["7ns", 7],
   ])("time %s", (text, expected) => expect(parseTime(text)).toBe(expected));
+
+  it.each([
+    ["100m", 100_000],
+    ["1.5 km", 1_500_000],
+    ["50cm", 500],
+    ["3mm", 3],
+  ])("length %s", (text, expected) => expect(parseLength(text)).toBe(expected));
+
+  it("tells metres, milliseconds and megabytes apart", () => {
+    expect(() => parseLength("3ms")).toThrow("3ms: unknown length unit; use mm, cm, m, km");
+    expect(() => parseLength("3M")).toThrow("3M: unknown length unit; did you mean 3m?");
+    expect(() => parseTime("3m")).toThrow("3m: unknown time unit; use ns, us, ms, s");
+    expect(() => parseLength("0.5mm")).toThrow("0.5mm: not a whole number of mm");
+  });
 
   it("reads plain numbers as the base unit", () => {
     expect(parseRate(40e9)).toBe(40e9);
@@ -102,6 +118,7 @@ describe("units", () => {
         expect(parseRate(formatRate(value))).toBe(value);
         expect(parseSize(formatSize(value))).toBe(value);
         expect(parseTime(formatTime(value))).toBe(value);
+        expect(parseLength(formatLength(value))).toBe(value);
       }),
     );
   });
@@ -109,7 +126,7 @@ describe("units", () => {
   it("returns a whole number in range or throws WeirError, whatever the text", () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
-        for (const parse of [parseRate, parseSize, parseTime]) {
+        for (const parse of [parseRate, parseSize, parseTime, parseLength]) {
           try {
             const value = parse(text);
             expect(Number.isSafeInteger(value) && value >= 0).toBe(true);

@@ -1,0 +1,263 @@
+/** `weir plan`: thresholds of a shared-buffer switch, marking and DCQCN parameters, and whether a scenario is lossless. */
+import type { Command } from "commander";
+import { WeirError } from "../config/error.js";
+import {
+  formatLength,
+  formatRate,
+  formatSize,
+  formatTime,
+  parseLength,
+  parseRate,
+  parseSize,
+  parseTime,
+} from "../config/units.js";
+import {
+  type BufferPlanInput,
+  checkPlan,
+  headroomFor,
+  kNanosecondsPerMetre,
+  planBuffers,
+  planEcn,
+  SWITCH_PROFILES,
+  type SwitchProfile,
+} from "../models/buffers/index.js";
+import { type CliContext, collect, kExit, load, UsageError, wantsColor } from "./context.js";
+import { integer } from "./device_options.js";
+import { bufferText, checkText, ecnText, profileText } from "./plan_text.js";
+import type { AddVerb } from "./program.js";
+
+interface BufferChoice {
+  profile?: SwitchProfile & { name: string };
+  ports?: number;
+  priorities: number;
+  buffer?: number;
+  headroom?: number;
+  beta: number;
+  kmin?: number;
+  rate?: number;
+  mtu: number;
+  cable?: number;
+  delay?: number;
+  response?: number;
+  interfaceDelay?: number;
+  rtt?: number;
+  flows: number;
+  json?: boolean;
+}
+
+const kBuffersHelp = `
+Section 4 of the DCQCN paper, for any switch. Without --headroom t_flight is computed from rate, MTU, cable and response time of the
+peer, and its terms are listed. KB is 1000 bytes. docs/planning.md has the formulas, and the assumptions behind the paper's figures.
+
+Examples:
+  weir plan buffers --profile trident2
+  weir plan buffers --ports 32 --priorities 8 --buffer 12MB --headroom 22.4KB --beta 8 --kmin 5KB --json
+  weir plan buffers --ports 32 --buffer 64MB --rate 400Gbps --cable 30m --priorities 2
+  weir plan buffers --profile spectrum --priorities 2 --rtt 20us     with Kmin, Kmax, Pmax and timers
+
+Exit status: 0 ok, 2 bad usage, or the buffer does not hold the headroom.
+`;
+const kEcnHelp = `
+Scales what the DCQCN paper chose for 40 Gb/s and a feedback delay of 50 us; every line has its source. The YAML at the end goes into a
+scenario.
+
+Examples:
+  weir plan ecn --rate 40Gbps --rtt 50us
+  weir plan ecn --rate 100Gbps --rtt 20us --flows 64 --json
+`;
+const kCheckHelp = `
+Says for each link whether the headroom holds what may come after a pause, and for each pair of ports that the traffic uses whether
+marking begins before a pause. Peers may take as long to obey as IEEE 802.3 allows; Weir's own obey at once: --response 0ns.
+
+Examples:
+  weir plan check examples/incast-4to1.yaml
+  weir plan check scenario.yaml --response 0ns --set switch.buffer.headroom=30KB
+  weir plan check scenario.yaml --json | jq '.links[] | select(.enough | not)'
+
+Exit status: 0 lossless and ECN before PFC, 1 not so, or an error, 2 bad usage or bad scenario.
+`;
+
+const kDefaultRate = 40e9;
+const kDefaultKmin = 5_000;
+/** mm. */
+const kDefaultCable = 100_000;
+
+export const addPlan: AddVerb = (parent, context, done) => {
+  const plan = parent.command("plan").description("plan buffers, PFC and ECN: thresholds, headroom, is it lossless?");
+  addBuffers(plan, context);
+  plan
+    .command("ecn")
+    .description("Kmin, Kmax, Pmax and DCQCN timers for a rate and a round-trip time")
+    .requiredOption("--rate <rate>", "of the links", rateOption("--rate"))
+    .requiredOption("--rtt <time>", "round-trip time without queues", rttOption)
+    .option("--mtu <bytes>", "largest IP packet", mtuOption, 1500)
+    .option("--flows <n>", "flows that may meet at one port", flowsOption, 16)
+    .option("--json", "one JSON document on stdout")
+    .addHelpText("after", kEcnHelp)
+    .action(({ json, ...input }: Parameters<typeof planEcn>[0] & { json?: boolean }) => {
+      print(context, json, planEcn(input), ecnText);
+    });
+  plan
+    .command("check")
+    .description("is a scenario lossless, and does ECN act before PFC?")
+    .argument("<scenario.yaml>", "scenario file")
+    .option("--response <time>", "what peers take to obey a pause (default: what IEEE 802.3 allows)", responseOption)
+    .option("--set <path=value>", "override a field, repeatable", collect)
+    .option("--json", "one JSON document on stdout")
+    .addHelpText("after", kCheckHelp)
+    .action((file: string, { response, set, json }: { response?: number; set?: string[]; json?: boolean }) => {
+      const { scenario } = load(context, file, set ?? []);
+      const check = checkPlan(scenario, { response });
+      print(context, json, check, checkText);
+      done(check.lossless && check.ecn_before_pfc ? kExit.ok : kExit.failure);
+    });
+  plan
+    .command("profiles")
+    .description("list the switches that --profile knows, and their sources")
+    .option("--json", "one JSON document on stdout")
+    .addHelpText("after", "\nExample:\n  weir plan profiles\n")
+    .action(({ json }: { json?: boolean }) => print(context, json, SWITCH_PROFILES, profileText));
+};
+
+function addBuffers(plan: Command, context: CliContext): void {
+  plan
+    .command("buffers")
+    .description("t_flight, t_PFC and t_ECN of a shared-buffer switch")
+    .option("--profile <name>", `a known switch: ${Object.keys(SWITCH_PROFILES).join(", ")}`, profile)
+    .option("--ports <n>", "ports that share the buffer", integer("--ports", 1, 1024))
+    .option("--priorities <n>", "priorities that headroom is kept for", integer("--priorities", 1, 8), 8)
+    .option("--buffer <size>", "packet memory", sizeOption("--buffer", 1_000, 1e12))
+    .option("--headroom <size>", "t_flight (default: computed)", sizeOption("--headroom", 0, 1e9))
+    .option("--beta <n>", "dynamic threshold: t_PFC = beta (B - P n t_flight - s) / P", beta, 8)
+    .option("--kmin <size>", "t_ECN to judge (default: 5 KB, or with --rtt the recommended one)", kmin)
+    .option("--rate <rate>", "of the ports (default: the profile's, or 40 Gb/s)", rateOption("--rate"))
+    .option("--mtu <bytes>", "largest IP packet", mtuOption, 1500)
+    .option("--cable <length>", `cable, at ${kNanosecondsPerMetre} ns/m (default: 100 m)`, cable)
+    .option("--delay <time>", "one-way propagation, instead of --cable", timeOption("--delay", 0, 10e9))
+    .option("--response <time>", "what a peer takes to obey (default: what IEEE 802.3 allows)", responseOption)
+    .option(
+      "--interface-delay <time>",
+      "MAC and PHY at one end, both directions (default: by rate)",
+      timeOption("--interface-delay", 0, 1e9),
+    )
+    .option("--rtt <time>", "recommend marking and timers for this round-trip time as well", rttOption)
+    .option("--flows <n>", "for --rtt: flows that may meet at one port", flowsOption, 16)
+    .option("--json", "one JSON document on stdout")
+    .addHelpText("after", kBuffersHelp)
+    .action((choice: BufferChoice) => buffers(context, choice));
+}
+
+function buffers(context: CliContext, choice: BufferChoice): void {
+  const { profile: known, rtt, mtu, flows, json } = choice;
+  const { ports = known?.ports, buffer = known?.buffer, rate = known?.rate ?? kDefaultRate } = choice;
+  if (ports === undefined || buffer === undefined) {
+    const missing = ports === undefined ? "--ports" : "--buffer";
+    throw new UsageError(`${missing}: missing`, { hint: "give --ports and --buffer, or --profile" });
+  }
+  const recommended = rtt === undefined ? undefined : planEcn({ rate, rtt, mtu, flows });
+  const input: BufferPlanInput = {
+    ports,
+    priorities: choice.priorities,
+    buffer,
+    headroom: headroom(choice, rate),
+    beta: choice.beta,
+    kmin: choice.kmin ?? recommended?.kmin_bytes ?? kDefaultKmin,
+  };
+  const plan = planBuffers(input);
+  if (plan === undefined) throw noRoom(input);
+  const found = {
+    ...(known && { profile: known.name, profile_source: known.source }),
+    ...plan,
+    ...(recommended && { recommended }),
+  };
+  print(context, json, found, (shown, color) => bufferText(shown, color, recommended));
+}
+
+/** t_flight as given; else computed, from the terms that were given; else the profile's. */
+function headroom(choice: BufferChoice, rate: number): BufferPlanInput["headroom"] {
+  const { headroom: given, profile: known, mtu, cable: length, delay, response, interfaceDelay } = choice;
+  const terms = { "--cable": length, "--delay": delay, "--response": response, "--interface-delay": interfaceDelay };
+  const named = Object.entries(terms).flatMap(([option, value]) => (value === undefined ? [] : [option]));
+  if (given !== undefined) {
+    if (named.length === 0) return given;
+    throw new UsageError(`${named[0]}: not with --headroom`, { hint: "--headroom is t_flight itself" });
+  }
+  if (length !== undefined && delay !== undefined) {
+    throw new UsageError("--delay: not with --cable", { hint: "give the length of the cable, or its delay" });
+  }
+  const computed = named.length > 0 || choice.rate !== undefined || mtu !== 1500;
+  if (known?.headroom !== undefined && !computed) return known.headroom;
+  const propagation = delay ?? Math.ceil(((length ?? kDefaultCable) * kNanosecondsPerMetre) / 1000);
+  return headroomFor({ rate, mtu, delay: propagation, response, interfaceDelay });
+}
+
+function noRoom({ ports, priorities, buffer, headroom: given }: BufferPlanInput): UsageError {
+  const bytes = typeof given === "number" ? given : given.bytes;
+  const reserved = formatSize(priorities * ports * bytes);
+  const most = Math.ceil(buffer / (ports * bytes)) - 1;
+  const fewer = most >= 1 ? `at most ${most} ${most === 1 ? "priority" : "priorities"}, or ` : "";
+  return new UsageError(
+    `--buffer ${formatSize(buffer)}: too small for the headroom: ${priorities} priorities x ${ports} ports x ` +
+      `${formatSize(bytes)} = ${reserved}`,
+    { hint: `${fewer}a buffer of more than ${reserved}` },
+  );
+}
+
+function print<T>(
+  { stdout }: CliContext,
+  json: boolean | undefined,
+  found: T,
+  text: (found: T, color: boolean) => string,
+): void {
+  stdout.write(`${json ? JSON.stringify(found, undefined, 2) : text(found, wantsColor(stdout))}\n`);
+}
+
+/** A quantity with a unit between `least` and `most`. */
+function quantity(
+  option: string,
+  parse: (text: string) => number,
+  format: (value: number) => string,
+  least: number,
+  most: number,
+): (text: string) => number {
+  const hint = `must be ${format(least)} to ${format(most)}`;
+  return (text) => {
+    let value: number;
+    try {
+      value = parse(text);
+    } catch (error) {
+      if (!(error instanceof WeirError)) throw error;
+      throw new UsageError(`${option} ${error.message}`, { hint, cause: error });
+    }
+    if (value >= least && value <= most) return value;
+    throw new UsageError(`${option} ${text}: out of range`, { hint });
+  };
+}
+
+function sizeOption(option: string, least: number, most: number) {
+  return quantity(option, parseSize, formatSize, least, most);
+}
+function timeOption(option: string, least: number, most: number) {
+  return quantity(option, parseTime, formatTime, least, most);
+}
+function rateOption(option: string) {
+  return quantity(option, parseRate, formatRate, 1_000, 10e12);
+}
+const cable = quantity("--cable", parseLength, formatLength, 0, 1e9);
+const kmin = sizeOption("--kmin", 0, 1e9);
+const responseOption = timeOption("--response", 0, 10e9);
+const rttOption = timeOption("--rtt", 1, 10e9);
+const mtuOption = integer("--mtu", 576, 16_000);
+const flowsOption = integer("--flows", 1, 1_000_000);
+
+function beta(text: string): number {
+  const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+  if (value > 0 && value <= 1024) return value;
+  throw new UsageError(`--beta ${text}: not a number greater than 0, to 1024`);
+}
+
+function profile(text: string): SwitchProfile & { name: string } {
+  const known: SwitchProfile | undefined = Object.entries(SWITCH_PROFILES).find(([name]) => name === text)?.[1];
+  if (known !== undefined) return { name: text, ...known };
+  throw new UsageError(`--profile ${text}: unknown`, { hint: `known: ${Object.keys(SWITCH_PROFILES).join(", ")}` });
+}

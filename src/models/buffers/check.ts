@@ -1,0 +1,306 @@
+/**
+ * Is a scenario lossless, and does ECN act before PFC? `weir plan check`.
+ *
+ * Lossless. A switch of native/switching/shared_buffer.h admits every lossless frame while the headroom of its ingress has room, and
+ * pauses the peer with the first byte there. So no frame is lost if for each link that leads to a switch
+ *
+ *   t_flight >= trigger frame + local frame + PFC frame + 2 x delay x rate + response x rate + peer frame     (headroom.ts)
+ *
+ * and the peer obeys PFC at the priorities in question. The link's delay is taken to be from MAC to MAC, interfaces included. Weir's
+ * own devices obey at once (response 0); hardware may take as long as the standard allows, which is the default. A host that
+ * takes data more slowly than its link brings it needs the same room between xoff and the end of its receive buffer.
+ *
+ * ECN before PFC, for what the traffic does: for each port pair and priority that flows use, an ingress whose frames wait in e
+ * egress queues, of q in use at the switch, all just below Kmin, must be below t_PFC (config/thresholds.ts). What lossy traffic
+ * occupies is not counted, nor how likely a mark is just above Kmin. The worst case of the paper, any traffic on all priorities of all
+ * ports, is given for each switch beside it.
+ */
+import { headroomFor } from "../../config/headroom.js";
+import { ecnThresholdBound, pfcThreshold, pfcThresholdAlone, sharedBytes } from "../../config/thresholds.js";
+import { switchPorts } from "../../config/topology.js";
+import type { HostConfig, Link, Scenario, SwitchConfig } from "../../config/types.js";
+import { formatRate, formatSize, formatTime } from "../../config/units.js";
+import { portPairs } from "./pairs.js";
+
+/** `loss`: frames can be lost. `order`: PFC can act before ECN marks. `note`: worth knowing. */
+export type FindingKind = "loss" | "order" | "note";
+
+export interface PlanFinding {
+  kind: FindingKind;
+  device: string;
+  message: string;
+}
+
+export interface CheckedSwitch {
+  switch: string;
+  ports: number;
+  shared_bytes: number;
+  /** t_PFC of the empty buffer. */
+  t_pfc_bytes: number;
+  /** t_PFC that one ingress alone meets. */
+  t_pfc_alone_bytes: number;
+  kmin_bytes: number;
+  /** Bound of Kmin for any traffic. */
+  t_ecn_bytes: number;
+  ecn_before_pfc: boolean;
+}
+
+export interface CheckedLink {
+  device: string;
+  peer: string;
+  rate_bps: number;
+  delay_ns: number;
+  /** What there is after the pause: headroom of a switch, the end of a receive buffer. */
+  headroom_bytes: number;
+  needed_bytes: number;
+  enough: boolean;
+}
+
+export interface CheckedPair {
+  switch: string;
+  ingress: string;
+  egress: string;
+  priority: number;
+  /** e: egress queues that this ingress and priority use. */
+  egress_queues: number;
+  /** q: egress queues that all use. */
+  switch_queues: number;
+  t_ecn_bytes: number;
+  ecn_before_pfc: boolean;
+}
+
+export interface PlanCheck {
+  scenario: string;
+  /** What peers take to obey, ns; null: what the standard allows. */
+  response_ns: number | null;
+  lossless: boolean;
+  /** For the traffic of the scenario. */
+  ecn_before_pfc: boolean;
+  switches: CheckedSwitch[];
+  links: CheckedLink[];
+  pairs: CheckedPair[];
+  findings: PlanFinding[];
+}
+
+export interface CheckOptions {
+  /** ns that peers take to obey; undefined: what the standard allows. */
+  response?: number | undefined;
+}
+
+interface Port {
+  peer: string;
+  link: Link;
+}
+
+type Tell = (kind: FindingKind, device: string, message: string) => void;
+
+export function checkPlan(scenario: Scenario, { response }: CheckOptions = {}): PlanCheck {
+  const findings: PlanFinding[] = [];
+  const tell: Tell = (kind, device, message) => void findings.push({ kind, device, message });
+  const ports = switchPorts(scenario);
+  const devices = new Map(scenario.switches.map((s) => [s.name, s]));
+  const portsOf = (s: SwitchConfig): Port[] => ports.get(s.name) ?? [];
+  const switches = scenario.switches.map((s) => checkedSwitch(s, portsOf(s).length));
+  const lossless = scenario.switches.filter((s) => s.pfc.enabled && s.pfc.priorities.length > 0);
+  const links = lossless.flatMap((s) =>
+    rated(portsOf(s)).map((port) => checkedLink(s.name, port, s.buffer.headroom, response)),
+  );
+  links.push(...scenario.hosts.flatMap((host) => hostLinks(host, scenario, lossless, portsOf, response)));
+  tellTooSmall(links, tell);
+  const all = portPairs(scenario);
+  tellLossy(all, devices, tell);
+  for (const s of lossless) {
+    tellThresholds(s, portsOf(s).length, tell);
+    tellDeafPeers(s, portsOf(s), devices, tell);
+    const unrated = portsOf(s).filter(({ link }) => link.rate === 0);
+    if (unrated.length > 0) {
+      tell("note", s.name, `not checked: links without a rate, to ${unrated.map(({ peer }) => peer).join(", ")}`);
+    }
+  }
+  const pairs = checkedPairs(all, devices, (s) => portsOf(s).length);
+  tellOrder(pairs, switches, devices, tell);
+  return {
+    scenario: scenario.name,
+    response_ns: response ?? null,
+    lossless: !findings.some(({ kind }) => kind === "loss"),
+    ecn_before_pfc: !findings.some(({ kind }) => kind === "order"),
+    switches,
+    links,
+    pairs,
+    findings,
+  };
+}
+
+function checkedSwitch({ name, buffer, ecn }: SwitchConfig, ports: number): CheckedSwitch {
+  const bound = ecnThresholdBound(buffer, ports);
+  return {
+    switch: name,
+    ports,
+    shared_bytes: sharedBytes(buffer, ports),
+    t_pfc_bytes: pfcThreshold(buffer, ports, 0),
+    t_pfc_alone_bytes: pfcThresholdAlone(buffer, ports),
+    kmin_bytes: ecn.kmin,
+    t_ecn_bytes: Math.floor(bound),
+    ecn_before_pfc: ecn.kmin < bound,
+  };
+}
+
+/** Links without a rate: what comes in after a pause has no bound to check. */
+const rated = (ports: readonly Port[]) => ports.filter(({ link }) => link.rate > 0);
+
+function checkedLink(device: string, { peer, link }: Port, headroom: number, response?: number): CheckedLink {
+  const { rate, delay, mtu } = link;
+  const { bytes } = headroomFor({ rate, delay, mtu, response, interfaceDelay: 0, trigger: true });
+  return {
+    device,
+    peer,
+    rate_bps: rate,
+    delay_ns: delay,
+    headroom_bytes: headroom,
+    needed_bytes: bytes,
+    enough: headroom >= bytes,
+  };
+}
+
+/** Where a host is slower than its link, and its switch obeys pauses. Each priority may fill its receive buffer to xoff. */
+function hostLinks(
+  { name, receive_buffer: { size, rate, xoff } }: HostConfig,
+  { flows }: Scenario,
+  lossless: readonly SwitchConfig[],
+  portsOf: (s: SwitchConfig) => Port[],
+  response?: number,
+): CheckedLink[] {
+  return lossless.flatMap((s) => {
+    const link = rated(portsOf(s)).find(({ peer }) => peer === name)?.link;
+    if (link === undefined || rate === 0 || rate >= link.rate) return [];
+    const used = new Set(flows.filter(({ to }) => to === name).map(({ priority }) => priority));
+    const filled = s.pfc.priorities.filter((priority) => used.has(priority)).length;
+    return [checkedLink(name, { peer: s.name, link }, Math.max(0, size - Math.max(1, filled) * xoff), response)];
+  });
+}
+
+/** One finding for the links of a device that are alike. */
+function tellTooSmall(links: readonly CheckedLink[], tell: Tell): void {
+  const alike = new Map<string, CheckedLink[]>();
+  for (const link of links) {
+    if (link.enough) continue;
+    const key = `${link.device} ${link.rate_bps} ${link.delay_ns} ${link.needed_bytes}`;
+    const others = alike.get(key);
+    if (others === undefined) alike.set(key, [link]);
+    else others.push(link);
+  }
+  for (const [first, ...others] of alike.values()) {
+    if (first === undefined) continue;
+    const more = others.length === 0 ? "" : ` and from ${others.length} others alike`;
+    const link = `${first.peer} (${formatRate(first.rate_bps)}, ${formatTime(first.delay_ns)})`;
+    const there = formatSize(first.headroom_bytes);
+    const needed = formatSize(first.needed_bytes);
+    tell("loss", first.device, `${there} is less than the ${needed} that may come from ${link} after a pause${more}`);
+  }
+}
+
+/** Traffic at priorities that are not lossless where it passes. */
+function tellLossy(pairs: ReturnType<typeof portPairs>, devices: ReadonlyMap<string, SwitchConfig>, tell: Tell): void {
+  const told = new Set<string>();
+  for (const { switch: name, priority } of pairs) {
+    const pfc = devices.get(name)?.pfc;
+    if (pfc === undefined || (pfc.enabled && pfc.priorities.includes(priority)) || told.has(`${name} ${priority}`)) {
+      continue;
+    }
+    told.add(`${name} ${priority}`);
+    const why = pfc.enabled ? `pfc.priorities: ${pfc.priorities.join(", ")}` : "PFC is off";
+    tell("loss", name, `traffic of priority ${priority} is not lossless (${why})`);
+  }
+}
+
+/** Thresholds that do not do what they are for. */
+function tellThresholds({ name, buffer }: SwitchConfig, ports: number, tell: Tell): void {
+  const shared = sharedBytes(buffer, ports);
+  if (buffer.mode === "static" && buffer.threshold >= shared) {
+    const threshold = formatSize(buffer.threshold);
+    tell(
+      "loss",
+      name,
+      `xoff is never reached: the threshold ${threshold} is not below the ${formatSize(shared)} that all share`,
+    );
+  }
+}
+
+/** Switches that send on what this one has paused. */
+function tellDeafPeers(
+  s: SwitchConfig,
+  ports: readonly Port[],
+  devices: ReadonlyMap<string, SwitchConfig>,
+  tell: Tell,
+): void {
+  for (const { peer } of ports) {
+    const pfc = devices.get(peer)?.pfc;
+    if (pfc === undefined) continue;
+    const deaf = s.pfc.priorities.filter((priority) => !pfc.enabled || !pfc.priorities.includes(priority));
+    if (deaf.length > 0) tell("loss", s.name, `switch ${peer} does not obey pauses of priority ${deaf.join(", ")}`);
+  }
+}
+
+function checkedPairs(
+  all: ReturnType<typeof portPairs>,
+  devices: ReadonlyMap<string, SwitchConfig>,
+  portsOf: (s: SwitchConfig) => number,
+): CheckedPair[] {
+  const both = all.flatMap((pair) => {
+    const s = devices.get(pair.switch);
+    const marked = s?.ecn.enabled === true && s.ecn.priorities.includes(pair.priority);
+    const paused = s?.pfc.enabled === true && s.pfc.priorities.includes(pair.priority);
+    return s !== undefined && marked && paused ? [{ pair, s }] : [];
+  });
+  const ofIngress = new Map<string, Set<string>>();
+  const ofSwitch = new Map<string, Set<string>>();
+  const ingressKey = (pair: (typeof all)[number]) => `${pair.switch} ${pair.ingress} ${pair.priority}`;
+  for (const { pair } of both) {
+    collect(ofIngress, ingressKey(pair), pair.egress);
+    collect(ofSwitch, pair.switch, `${pair.egress} ${pair.priority}`);
+  }
+  return both.map(({ pair, s }) => {
+    const queues = {
+      ofIngress: ofIngress.get(ingressKey(pair))?.size ?? 1,
+      ofSwitch: ofSwitch.get(pair.switch)?.size ?? 1,
+    };
+    const bound = ecnThresholdBound(s.buffer, portsOf(s), queues);
+    return {
+      ...pair,
+      egress_queues: queues.ofIngress,
+      switch_queues: queues.ofSwitch,
+      t_ecn_bytes: Math.floor(bound),
+      ecn_before_pfc: s.ecn.kmin < bound,
+    };
+  });
+}
+
+function collect(sets: Map<string, Set<string>>, key: string, member: string): void {
+  const set = sets.get(key);
+  if (set === undefined) sets.set(key, new Set([member]));
+  else set.add(member);
+}
+
+function tellOrder(
+  pairs: readonly CheckedPair[],
+  switches: readonly CheckedSwitch[],
+  devices: ReadonlyMap<string, SwitchConfig>,
+  tell: Tell,
+): void {
+  for (const { switch: name, ingress, egress, priority, t_ecn_bytes, ecn_before_pfc } of pairs) {
+    if (ecn_before_pfc) continue;
+    const kmin = formatSize(devices.get(name)?.ecn.kmin ?? 0);
+    const message = `${ingress} -> ${egress}, priority ${priority}: kmin ${kmin} is not below ${formatSize(t_ecn_bytes)}`;
+    tell("order", name, `${message}: the ingress may be paused before anything is marked`);
+  }
+  for (const { switch: name, kmin_bytes, t_ecn_bytes, ecn_before_pfc } of switches) {
+    const s = devices.get(name);
+    if (s === undefined || !s.pfc.enabled) continue;
+    const unmarked = s.pfc.priorities.filter((priority) => !s.ecn.enabled || !s.ecn.priorities.includes(priority));
+    if (unmarked.length > 0) tell("note", name, `priority ${unmarked.join(", ")} is lossless, but never marked`);
+    if (unmarked.length < s.pfc.priorities.length && !ecn_before_pfc) {
+      const bound = formatSize(t_ecn_bytes);
+      tell("note", name, `with other traffic PFC may come first: kmin ${formatSize(kmin_bytes)} is not below ${bound}`);
+    }
+  }
+}
