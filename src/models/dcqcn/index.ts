@@ -1,0 +1,9 @@
+/** The fluid model of DCQCN: equations 5 to 11 of its paper. See docs/models.md. */
+export { dcqcnFixedPoint, type FixedPoint } from "./fixed_point.js";
+export {
+  DCQCN_PAPER,
+  DCQCN_STRAWMAN,
+  type DcqcnModelParameters,
+  type FluidFlows,
+} from "./parameters.js";
+export { type FlowSums, type FluidOptions, FluidRun, type FluidSeries, runFluid } from "./run.js";
