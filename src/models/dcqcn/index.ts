@@ -7,3 +7,4 @@ export {
   type FluidFlows,
 } from "./parameters.js";
 export { type FlowSums, type FluidOptions, FluidRun, type FluidSeries, runFluid } from "./run.js";
+export { dcqcnStability, type Stability } from "./stability.js";
