@@ -6,6 +6,7 @@ import { addCompare } from "./compare.js";
 import { type CliContext, describeError, exitStatusOf, kExit } from "./context.js";
 import { addDoctor } from "./doctor.js";
 import { addLab } from "./lab.js";
+import { addModel } from "./model.js";
 import { addNic } from "./nic.js";
 import { addPerf } from "./perf.js";
 import { addPing } from "./ping.js";
@@ -25,6 +26,7 @@ Examples:
   weir lab run incast.yaml                      run it on this host, live picture, report at the end
   weir lab run incast.yaml --set switch.ecn.kmax=100KB --json
   weir sim run incast.yaml                      the same in virtual time, at full rate
+  weir model run incast.yaml                    the same by the equations of the DCQCN paper
   weir profiles                                 DCQCN parameter sets and where they are from
 
 Exit status: 0 ok, 1 failure at run time, 2 bad usage or bad scenario, 3 finished but invalid (the host was the
@@ -69,6 +71,7 @@ export async function runCli(argv: readonly string[], context: CliContext): Prom
 const kVerbs: readonly AddVerb[] = [
   addLab,
   addSim,
+  addModel,
   addSwitch,
   addNic,
   addShow,

@@ -8,6 +8,7 @@ export {
   type FluidFlows,
 } from "./parameters.js";
 export { type FlowSums, type FluidOptions, FluidRun, type FluidSeries, runFluid } from "./run.js";
+export { algorithmProblems, controlParameters, modelScenario } from "./scenario.js";
 export { dcqcnStability, type Stability } from "./stability.js";
 export { kSurfaces, SURFACES, type SurfaceName, type SweepOutcome, type SweepPoint, sweepPoints } from "./sweep.js";
 export { sweepOn } from "./sweep_pool.js";

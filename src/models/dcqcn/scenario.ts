@@ -12,8 +12,9 @@
  *
  * Not looked at, because the equations know nothing of it: PFC and buffers, hyper increase, `rpg_min_rate`, host.burst, the seed.
  */
+import type { CongestionParameters } from "../../config/congestion.js";
 import { type Problem, ScenarioError } from "../../config/error.js";
-import type { Flow, Scenario } from "../../config/types.js";
+import type { Congestion, Flow, Scenario } from "../../config/types.js";
 import { formatRate } from "../../config/units.js";
 import { kEthernetOverhead, kHeaderBytes } from "../../wire/frame_size.js";
 import type { DcqcnModelParameters, FluidFlows } from "./parameters.js";
@@ -32,7 +33,11 @@ export interface ModelledScenario {
 
 /** The scenario as the model sees it. Throws ScenarioError with everything that it cannot take. */
 export function modelScenario(scenario: Scenario, delay?: number): ModelledScenario {
-  const problems = [...networkProblems(scenario), ...trafficProblems(scenario), ...algorithmProblems(scenario)];
+  const problems = [
+    ...networkProblems(scenario),
+    ...trafficProblems(scenario),
+    ...algorithmProblems(scenario.congestion),
+  ];
   if (problems.length > 0) throw new ScenarioError(scenario.name, problems, "the fluid model cannot take scenario");
   const { flows, switches, hosts, congestion } = scenario;
   const [first] = flows as [Flow];
@@ -51,13 +56,7 @@ export function modelScenario(scenario: Scenario, delay?: number): ModelledScena
     kmin: ecn.kmin,
     kmax: ecn.kmax,
     pmax: ecn.pmax,
-    g: p.g,
-    rpg_ai_rate: p.rpg_ai_rate,
-    rpg_byte_reset: p.rpg_byte_reset,
-    rpg_time_reset: p.rpg_time_reset,
-    rpg_threshold: p.rpg_threshold,
-    min_time_between_cnps: p.min_time_between_cnps,
-    dce_tcp_rtt: p.dce_tcp_rtt,
+    ...controlParameters(p),
     delay: delay ?? p.min_time_between_cnps + 2 * (longest + receiving.delay),
   };
   const classes: FluidFlows[] = [];
@@ -72,6 +71,19 @@ export function modelScenario(scenario: Scenario, delay?: number): ModelledScena
     return same >= 0 ? same : classes.length - 1;
   });
   return { parameters, classes, classOf, switch: device.name, receiver: first.to, priority: first.priority };
+}
+
+/** What the equations have of DCQCN's parameters. */
+export function controlParameters({
+  g,
+  rpg_ai_rate,
+  rpg_byte_reset,
+  rpg_time_reset,
+  rpg_threshold,
+  min_time_between_cnps,
+  dce_tcp_rtt,
+}: CongestionParameters) {
+  return { g, rpg_ai_rate, rpg_byte_reset, rpg_time_reset, rpg_threshold, min_time_between_cnps, dce_tcp_rtt };
 }
 
 function fluidFlow({ congestion, hosts, duration }: Scenario, flow: Flow, rate: number): FluidFlows {
@@ -180,12 +192,12 @@ function trafficProblems({ flows, hosts, transport }: Scenario): Problem[] {
   return problems;
 }
 
-function algorithmProblems({ congestion }: Scenario): Problem[] {
-  if (congestion.algorithm !== "dcqcn") {
-    const message = `${congestion.algorithm}: the equations are those of DCQCN`;
+/** What in the congestion control the equations cannot describe. */
+export function algorithmProblems({ algorithm, profile, parameters: p }: Congestion): Problem[] {
+  if (algorithm !== "dcqcn") {
+    const message = `${algorithm}: the equations are those of DCQCN`;
     return [{ path: ["congestion", "algorithm"], message, hint: "use dcqcn" }];
   }
-  const { parameters: p, profile } = congestion;
   if (p.form !== "paper") {
     const message = `${profile} has the slotted form; the equations are those of the paper's`;
     return [{ path: ["congestion", "profile"], message, hint: "use paper-sigcomm15 or ns3-rdma" }];
