@@ -45,13 +45,12 @@ const kLeast = 1e-300;
 export function dcqcnFixedPoint(parameters: DcqcnModelParameters, flows: number): FixedPoint {
   checkParameters(parameters);
   if (!(Number.isInteger(flows) && flows >= 1)) throw new RangeError("flows must be a whole number from 1 on");
-  const { p, alpha, rate, target, queue } = packetFixedPoint(inPackets(parameters), flows);
-  const bits = 8 * parameters.packet;
+  const { p, alpha, target, queue } = packetFixedPoint(inPackets(parameters), flows);
   return {
     p,
     alpha,
-    rate_bps: rate * bits,
-    target_rate_bps: target * bits,
+    rate_bps: parameters.bandwidth / flows,
+    target_rate_bps: target * 8 * parameters.packet,
     queue_bytes: queue === null ? null : queue * parameters.queued,
   };
 }

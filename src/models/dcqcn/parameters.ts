@@ -153,14 +153,14 @@ export function checkFlows(flows: readonly FluidFlows[]): void {
 
 export function inPackets(parameters: DcqcnModelParameters): PacketParameters {
   const { packet, queued, rpg_byte_reset } = parameters;
-  const perSecond = 1 / (8 * packet);
+  const bits = 8 * packet;
   return {
-    capacity: parameters.bandwidth * perSecond,
+    capacity: parameters.bandwidth / bits,
     kmin: parameters.kmin / queued,
     kmax: parameters.kmax / queued,
     pmax: parameters.pmax,
     g: parameters.g,
-    increase: parameters.rpg_ai_rate * perSecond,
+    increase: parameters.rpg_ai_rate / bits,
     bytes: rpg_byte_reset > 0 ? rpg_byte_reset / packet : Number.POSITIVE_INFINITY,
     timer: parameters.rpg_time_reset / 1e9,
     stages: parameters.rpg_threshold,

@@ -152,13 +152,18 @@ export class FluidRun {
     const { series, system, solver, flows, parameters, sums } = this;
     const bits = 8 * parameters.packet;
     const { y } = solver;
-    // A flow that starts at this time is sampled as it starts.
     series.time.push(time);
+    // What begins or ends at this time has begun or ended, though the solver comes to it with its next step.
     flows.forEach(({ start, stop, rate, alpha }, i) => {
-      const begins = time === start && time < stop;
-      series.rates[i]?.push(begins ? rate : (y[system.rateAt(i)] as number) * bits);
-      series.targets[i]?.push(begins ? rate : (y[system.targetAt(i)] as number) * bits);
-      series.alphas[i]?.push(begins ? alpha : (y[system.alphaAt(i)] as number));
+      const [r, t, a] = [system.rateAt(i), system.targetAt(i), system.alphaAt(i)].map((at) => y[at]) as [
+        number,
+        number,
+        number,
+      ];
+      const now = time >= stop ? [0, 0, 0] : time === start ? [rate, rate, alpha] : [r * bits, t * bits, a];
+      series.rates[i]?.push(now[0] as number);
+      series.targets[i]?.push(now[1] as number);
+      series.alphas[i]?.push(now[2] as number);
       series.delivered[i]?.push((sums[i] as FlowSums).delivered);
     });
     const total = (of: "marks" | "cnps") =>
