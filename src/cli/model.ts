@@ -231,7 +231,7 @@ function stability({ stdout }: CliContext, choice: StabilityChoice): void {
     rows: rows.map((row) => [
       String(row.flows),
       formatTime(row.delay_us * 1e3),
-      fixed(1 / row.g),
+      String(Number((1 / row.g).toPrecision(6))),
       fixed(row.ai_rate_bps / 1e6),
       (row.p * 100).toPrecision(4),
       row.queue_bytes === null ? "none" : kilobytes(row.queue_bytes),

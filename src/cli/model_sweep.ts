@@ -11,7 +11,7 @@ import {
   sweepOn,
   sweepPoints,
 } from "../models/dcqcn/index.js";
-import { fixed, gbps, kilobytes } from "../report/format.js";
+import { gbps, kilobytes } from "../report/format.js";
 import { drawGrid, type Grid } from "../report/table.js";
 import { csvLine } from "../sim/series_files.js";
 import { SweepProgress } from "../sweep/progress.js";
@@ -141,7 +141,7 @@ function parserOf(parameter: (typeof kSurfaces)[SurfaceName]["parameter"]): (tex
 function show(surface: SurfaceName, value: number): string {
   const { parameter } = kSurfaces[surface];
   if (parameter === "rpg_time_reset") return formatTime(value);
-  if (parameter === "g") return `1/${fixed(1 / value)}`;
+  if (parameter === "g") return `1/${Number((1 / value).toPrecision(6))}`;
   return parameter === "pmax" ? `${Number((value * 100).toPrecision(6))}%` : formatSize(value);
 }
 

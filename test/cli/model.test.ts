@@ -1,4 +1,5 @@
 /** `weir model`: what it prints, what it leaves, and what it refuses. */
+import { EventEmitter } from "node:events";
 import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -203,6 +204,33 @@ describe("weir model sweep", () => {
     const { status, stderr } = await weir("sweep", ...options);
     expect(stderr).toMatch(message);
     expect(status).toBe(2);
+  });
+});
+
+describe("Ctrl-C", () => {
+  const interrupted = (...argv: string[]) => {
+    const signals = new EventEmitter();
+    // The first turn of the event loop after the first piece of work.
+    setTimeout(() => signals.emit("SIGINT", "SIGINT"), 1);
+    return run(["model", ...argv], undefined, undefined, undefined, signals);
+  };
+
+  it("ends a run where it is, with its results", async () => {
+    const out = folder();
+    const { status, stderr } = await interrupted("run", kIncast, "--out", out, "--duration", "20s");
+    expect(status).toBe(130);
+    expect(stderr).toContain("SIGINT: stopping; once more to quit at once\n");
+    const result = json(out, "result.json");
+    expect(result.fidelity.valid).toBe(false);
+    expect(result.until_s).toBeLessThan(20);
+  });
+
+  it("ends a sweep, with the points that are done", async () => {
+    const { status, stdout } = await interrupted("sweep", "timer", "--jobs", "1", "--json", "--quiet");
+    expect(status).toBe(130);
+    const { points } = JSON.parse(stdout);
+    expect(points.length).toBeGreaterThan(0);
+    expect(points.length).toBeLessThan(14);
   });
 });
 
