@@ -1,5 +1,6 @@
 /** The fluid model over time: against a plain method with tiny steps, itself in other forms, its fixed point, and figures 10 to 12. */
-import { describe, expect, it } from "vitest";
+import fc from "fast-check";
+import { describe, expect, it, vi } from "vitest";
 import {
   DCQCN_PAPER,
   DCQCN_STRAWMAN,
@@ -9,6 +10,9 @@ import {
   runFluid,
 } from "../../src/models/dcqcn/index.js";
 import { solvePoint } from "../../src/models/dcqcn/sweep.js";
+
+// Busy machines take their time.
+vi.setConfig({ testTimeout: 60_000 });
 
 const ms = 1e6;
 const never = Number.POSITIVE_INFINITY;
@@ -75,7 +79,7 @@ describe("the solution", () => {
   ];
   it.each(cases)("is that of a plain method with tiny steps: %s", (_, parameters, flows, horizon) => {
     const { series } = runFluid(parameters, flows, { horizon, step: ms, tolerance: 1e-8 });
-    const [coarse, fine] = [1e-7, 5e-8].map((h) => euler(parameters, flows, horizon, h));
+    const [coarse, fine] = [2e-7, 1e-7].map((h) => euler(parameters, flows, horizon, h));
     // Of order 1: twice the fine one less the coarse one has no error of that order.
     const better = (of: (run: ReturnType<typeof euler>) => number) =>
       2 * of(fine as ReturnType<typeof euler>) - of(coarse as ReturnType<typeof euler>);
@@ -168,6 +172,49 @@ describe("sums", () => {
       sums.reduce((sum, one, i) => sum + of(one) * (flows[i] as FluidFlows).count, 0);
     const sent = total(({ packets }) => packets * 12_000);
     expect(relative(total(({ delivered }) => delivered) + 8 * last(series.queue), sent)).toBeLessThan(1e-4);
+  });
+
+  it("stay finite and lose nothing whatever the parameters, flows that come and go included", () => {
+    const flows = fc.array(
+      fc
+        .record({
+          count: fc.constantFrom(1, 5, 100),
+          start: fc.constantFrom(0, 1e6, 1.3e6),
+          lasts: fc.constantFrom(never, 1e6, 1),
+          line: fc.constantFrom(0.01, 0.5, 1, 4),
+          part: fc.constantFrom(0, 0.5, 1),
+          alpha: fc.constantFrom(0, 0.5, 1),
+        })
+        .map(({ count, start, lasts, line, part, alpha }) =>
+          flow({ count, start, stop: start + lasts, lineRate: line * 40e9, rate: part * line * 40e9, alpha }),
+        ),
+      { minLength: 1, maxLength: 4 },
+    );
+    const parameters = fc.record({
+      kmin: fc.constantFrom(0, 5e3, 40e3),
+      wide: fc.constantFrom(0, 1e3, 195e3, 2e6),
+      pmax: fc.constantFrom(1e-3, 0.1, 1),
+      g: fc.constantFrom(1, 1 / 16, 1 / 256),
+      rpg_ai_rate: fc.constantFrom(1e6, 40e6, 1e9),
+      rpg_byte_reset: fc.constantFrom(0, 3000, 10e6),
+      rpg_time_reset: fc.constantFrom(1e3, 55e3, 1e8),
+      min_time_between_cnps: fc.constantFrom(1e3, 50e3, 1e6),
+      dce_tcp_rtt: fc.constantFrom(1e3, 55e3, 1e6),
+      delay: fc.constantFrom(5e3, 50e3, 5e6),
+    });
+    fc.assert(
+      fc.property(parameters, flows, ({ wide, ...given }, some) => {
+        const run = runFluid({ ...DCQCN_PAPER, ...given, kmax: given.kmin + wide }, some, { horizon: 3e6, step: 1e5 });
+        const { queue, rates, targets, alphas } = run.series;
+        for (const value of [queue, ...rates, ...targets, ...alphas].flat()) expect(value).toBeGreaterThanOrEqual(0);
+        const total = (of: (one: (typeof run.sums)[number]) => number) =>
+          run.sums.reduce((sum, one, i) => sum + of(one) * (some[i] as FluidFlows).count, 0);
+        const sent = total(({ packets }) => packets * 12_000);
+        const there = total(({ delivered }) => delivered) + 8 * last(queue);
+        expect(Math.abs(there - sent)).toBeLessThanOrEqual(1e-6 * sent + 1);
+      }),
+      { numRuns: 60 },
+    );
   });
 
   it("count marks and CNPs as the fixed point has them", () => {

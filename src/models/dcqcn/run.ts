@@ -1,9 +1,9 @@
 /**
  * Runs the fluid model over time: samples at equal intervals, and what adds up along the way.
  *
- * What leaves the queue belongs to the flows in the parts in which they arrive at that moment: a flow's output is C R_i / sum R while
- * there is a queue, R_i while there is none. So the outputs add up to what the link carries; that a packet waits in between is not
- * followed. Sums are taken over each step by Simpson's rule on the step's polynomial.
+ * What leaves the queue belongs to the flows in the parts in which they have a share in it: step by step, what a flow has sent joins its
+ * share, and what the link carried (what was sent less what the queue grew by) is taken from all shares alike. So nothing is lost; that the
+ * first to come is the first to go is not followed. Sums are taken over each step by Simpson's rule on the step's polynomial.
  */
 import { DelaySolver, type DenseStep } from "../dde/index.js";
 import {
@@ -77,7 +77,9 @@ export class FluidRun {
   private readonly solver: DelaySolver;
   private readonly warmup: number;
   private readonly peak = { since: 0, ever: 0 };
-  private readonly rates: Float64Array;
+  /** By class, packets of one flow: sent in this step, and now in the queue. */
+  private readonly arrived: Float64Array;
+  private readonly shares: Float64Array;
 
   /** Throws RangeError for what the model has no meaning for. */
   constructor(
@@ -98,7 +100,8 @@ export class FluidRun {
       tolerance === undefined ? {} : { tolerance },
     );
     this.warmup = warmup / 1e9;
-    this.rates = new Float64Array(flows.length);
+    this.arrived = new Float64Array(flows.length);
+    this.shares = new Float64Array(flows.length);
     const lists = () => flows.map((): number[] => []);
     this.series = {
       time: [],
@@ -160,7 +163,12 @@ export class FluidRun {
         number,
         number,
       ];
-      const now = time >= stop ? [0, 0, 0] : time === start ? [rate, rate, alpha] : [r * bits, t * bits, a];
+      const now =
+        time >= stop
+          ? [0, 0, 0]
+          : time === start
+            ? [rate, rate, alpha]
+            : [r * bits, t * bits, a].map((value) => Math.max(0, value));
       series.rates[i]?.push(now[0] as number);
       series.targets[i]?.push(now[1] as number);
       series.alphas[i]?.push(now[2] as number);
@@ -185,6 +193,7 @@ export class FluidRun {
     ] as const) {
       this.sumUp(step, step.begin + part * length, weight * length);
     }
+    this.deliver(step);
     const counts = step.begin >= this.warmup - 1e-12;
     for (let i = 0; i < kQueueParts; i++) {
       const queue = Math.max(0, step.value(0, step.begin + ((i + 0.5) / kQueueParts) * length));
@@ -198,28 +207,41 @@ export class FluidRun {
     peak.ever = Math.max(peak.ever, peak.since);
   }
 
+  /** What flows sent in the step, and how much of it was marked. */
   private sumUp(step: DenseStep, time: number, weight: number): void {
-    const { packets, system, flows, sums, rates, parameters } = this;
+    const { packets, system, sums, arrived } = this;
     const queue = Math.max(0, step.value(0, time));
     const p = marking(packets, queue, regimeOf(packets, queue));
     const l = logUnmarked(p);
-    let arriving = 0;
-    for (let i = 0; i < rates.length; i++) {
+    for (let i = 0; i < arrived.length; i++) {
       const rate = Math.max(0, step.value(system.rateAt(i), time));
-      rates[i] = rate;
-      arriving += (flows[i] as FluidFlows).count * rate;
-    }
-    const leaving = queue > 0 || arriving > packets.capacity ? packets.capacity : arriving;
-    const bits = arriving > 0 ? (8 * parameters.packet * leaving * weight) / arriving : 0;
-    const after = step.begin >= this.warmup - 1e-12;
-    for (let i = 0; i < rates.length; i++) {
-      const rate = rates[i] as number;
       const sum = sums[i] as FlowSums;
-      sum.delivered += rate * bits;
-      if (after) sum.deliveredAfterWarmup += rate * bits;
+      arrived[i] = (arrived[i] as number) + rate * weight;
       sum.packets += rate * weight;
       sum.marks += rate * p * weight;
       sum.cnps += (marked(packets.interval * rate, l) / packets.interval) * weight;
+    }
+  }
+
+  /** Takes from each flow's share what left the queue in the step. */
+  private deliver(step: DenseStep): void {
+    const { flows, arrived, shares, sums, parameters } = this;
+    let all = 0;
+    for (let i = 0; i < shares.length; i++) {
+      shares[i] = (shares[i] as number) + (arrived[i] as number);
+      all += (flows[i] as FluidFlows).count * (shares[i] as number);
+      arrived[i] = 0;
+    }
+    if (all <= 0) return;
+    const kept = Math.min(1, Math.max(0, step.value(0, step.end)) / all);
+    const after = step.begin >= this.warmup - 1e-12;
+    for (let i = 0; i < shares.length; i++) {
+      const share = shares[i] as number;
+      const bits = 8 * parameters.packet * share * (1 - kept);
+      const sum = sums[i] as FlowSums;
+      sum.delivered += bits;
+      if (after) sum.deliveredAfterWarmup += bits;
+      shares[i] = share * kept;
     }
   }
 }

@@ -147,7 +147,8 @@ export class FluidSystem {
       const rate = y[c] as number;
       const gap = (y[t] as number) - rate;
       const alpha = y[a] as number;
-      const then = past[c] as number;
+      // Near 0 the solver may come out a little below.
+      const then = Math.max(0, past[c] as number);
       arriving += (flows[i] as FluidFlows).count * rate;
       const cuts = marked(interval * then, l) / interval;
       increases(parameters, p, then, events);

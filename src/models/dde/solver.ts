@@ -60,6 +60,15 @@ const kInside = 1e-3;
 /** Of the delay: places that are nearer to one another are one. */
 const kSame = 1e-9;
 
+/** Of a step: a component that leaves its bound before this is let go at the beginning. */
+const kEarly = 0.01;
+
+/** When a component reaches a bound or leaves it. */
+interface Turn {
+  component: number;
+  time: number;
+}
+
 interface Joint {
   time: number;
   /** Delays that its cause has been carried on for. */
@@ -176,12 +185,18 @@ export class DelaySolver {
     this.history.look(middle, middle, past);
     problem.begin?.(past);
     const first = k[0] as Float64Array;
-    this.look(time, kInside * (end - time));
-    problem.derivative(time, y, past, first);
+    this.firstSlope();
     for (const i of this.bounded) {
       this.held[i] = this.boundAt(i, y[i] as number, first[i] as number);
       if (this.held[i] !== kFree) first[i] = 0;
     }
+  }
+
+  /** The derivative at the time reached, on the side of what comes. */
+  private firstSlope(): void {
+    const { problem, time, y, past, k } = this;
+    this.look(time, kInside * (this.pieceEnd() - time));
+    problem.derivative(time, y, past, k[0] as Float64Array);
   }
 
   private boundAt(i: number, value: number, slope: number): number {
@@ -213,7 +228,17 @@ export class DelaySolver {
         const step = this.history.take();
         step.set(time, length, y, next, k);
         if (length === room) step.end = stop;
-        this.settle(step);
+        const departures = this.departures(step);
+        const early = departures.filter((one) => one.time < time + kEarly * length);
+        if (early.length > 0) {
+          // It leaves as good as at once: the step is one without holding it.
+          this.history.discard(step);
+          for (const { component } of early) this.held[component] = kFree;
+          this.firstSlope();
+          for (const i of this.bounded) if (this.held[i] !== kFree) (k[0] as Float64Array)[i] = 0;
+          continue;
+        }
+        this.settle(step, departures);
         if (this.fixedStep === undefined) {
           const tried = length === room && this.length > length ? this.length : length * usual;
           this.length = Math.min(tried, problem.lag);
@@ -259,11 +284,10 @@ export class DelaySolver {
   }
 
   /** Takes the step, up to where a component reaches a bound or leaves it, and notes what comes back a delay later. */
-  private settle(step: DenseStep): void {
+  private settle(step: DenseStep, departures: readonly Turn[]): void {
     const { problem, y } = this;
     const arrivals = this.bounded.flatMap((i) => this.arrival(step, i));
-    const departures = this.departures(step);
-    const end = Math.min(step.end, ...arrivals.map(({ time }) => time), ...departures);
+    const end = Math.min(step.end, ...[...arrivals, ...departures].map(({ time }) => time));
     if (end < step.end) this.joint(end);
     step.end = end;
     step.values(end, y);
@@ -282,7 +306,7 @@ export class DelaySolver {
   }
 
   /** When a free component goes through a bound. */
-  private arrival(step: DenseStep, i: number): { component: number; time: number; bound: number }[] {
+  private arrival(step: DenseStep, i: number): (Turn & { bound: number })[] {
     if (this.held[i] !== kFree) return [];
     const { lower, upper } = this.problem;
     const value = this.next[i] as number;
@@ -296,7 +320,7 @@ export class DelaySolver {
   }
 
   /** When held components are let go. */
-  private departures(step: DenseStep): number[] {
+  private departures(step: DenseStep): Turn[] {
     const { problem, held, stage } = this;
     const holding = this.bounded.filter((i) => held[i] !== kFree);
     if (holding.length === 0) return [];
@@ -310,12 +334,7 @@ export class DelaySolver {
     };
     return holding
       .filter((i) => !outward(i, step.end))
-      .map((i) =>
-        Math.max(
-          lastBefore(step.begin, step.end, (at) => outward(i, at)),
-          step.begin + kSame * length,
-        ),
-      );
+      .map((i) => ({ component: i, time: lastBefore(step.begin, step.end, (at) => outward(i, at)) }));
   }
 
   /** Levels that the step goes through. */
