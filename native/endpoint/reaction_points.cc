@@ -41,9 +41,13 @@ ReactionPoints::ReactionPoints(const NicParameters& parameters, uint32_t queue_p
 
 // A flow has a queue pair, so there need not be more of them.
 uint32_t ReactionPoints::places(const NicParameters& parameters, uint32_t queue_pairs) {
-  const auto groups = static_cast<uint64_t>(std::popcount(parameters.cn_priorities));
-  return static_cast<uint32_t>(
-      std::min({groups * std::max(1u, parameters.reaction_points), uint64_t{queue_pairs}, uint64_t{kMost}}));
+  return std::min(static_cast<uint32_t>(std::popcount(parameters.cn_priorities)) * most_of_group(parameters), queue_pairs);
+}
+
+// No CNPV can take all of them: each has one at least.
+uint32_t ReactionPoints::most_of_group(const NicParameters& parameters) {
+  const auto groups = static_cast<uint32_t>(std::popcount(parameters.cn_priorities));
+  return std::clamp(parameters.reaction_points, 1u, kMost / std::max(groups, 1u));
 }
 
 size_t ReactionPoints::TraceHash::operator()(const Trace& trace) const {
@@ -89,7 +93,7 @@ uint32_t ReactionPoints::take_reusable(uint8_t priority, bool only) {
 
 uint32_t ReactionPoints::make(uint64_t key, uint8_t priority, Time now) {
   Group& group = groups_[priority];
-  const bool full = group.points.size() >= std::max(1u, parameters_.reaction_points);
+  const bool full = group.points.size() >= most_of_group(parameters_);
   uint32_t number = kNone;
   if (!full && points_.size() < places_) {
     number = size();

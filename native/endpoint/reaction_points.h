@@ -7,9 +7,8 @@
 // - Flows are what FlowSelection says. A datagram queue pair has many destinations: where these would make the flow it is one by
 //   itself. The first `reaction_points` flows of a CNPV have a reaction point each; further ones share these, picked by a hash.
 // - A reaction point is a rate (congestion/qcn_reaction_point.h) and a limiter that keeps it. It has a list of the queue pairs
-// that
-//   wait for it. One at a time is let go; it sends one packet and joins the end of the list. So the queue pairs of a flow take
-//   turns, packet by packet, and a packet costs the same however many they are.
+//   that wait for it. One at a time is let go; it sends one packet and joins the end of the list. So the queue pairs of a flow
+//   take turns, packet by packet, and a packet costs the same however many they are.
 // - A flow that loses its last queue pair keeps its rate, until its reaction point is needed for another flow: who connects
 //   anew does not start anew.
 // - Flow identifiers of CN-TAGs are the reaction points' numbers, from 1 on.
@@ -17,9 +16,8 @@
 // A CNM changes a rate if its priority is a CNPV here, it states a feedback, and it names a reaction point:
 // - with a CN-TAG by that, if the reaction point has the encapsulated priority, sends to the encapsulated destination address (of
 //   one destination only where it has one), and has the CNM's destination as its source;
-// - without one by the RoCEv2 headers it encapsulates (destination queue pair and UDP source port) together with both addresses,
-// or,
-//   where it encapsulates less, by the addresses alone. That may be ambiguous.
+// - without one by the RoCEv2 headers it encapsulates (destination queue pair and UDP source port) together with both
+//   addresses, or, where it encapsulates less, by the addresses alone. That may be ambiguous.
 #pragma once
 
 #include <array>
@@ -91,7 +89,7 @@ struct ReactionPoint {
 class ReactionPoints {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
-  static constexpr uint32_t kMost = 65'535;  // flow identifiers
+  static constexpr uint32_t kMost = 65'535;  // flow identifiers; CNPVs have equal shares of them
 
   enum class Verdict : uint8_t {
     handled,
@@ -167,6 +165,7 @@ class ReactionPoints {
   };
   static constexpr uint32_t kSeveral = UINT32_MAX - 1;
 
+  static uint32_t most_of_group(const NicParameters& parameters);
   uint64_t key_of(const QueuePair& qp, bool datagram) const;
   uint32_t point_for(uint64_t key, uint8_t priority, Time now);
   uint32_t make(uint64_t key, uint8_t priority, Time now);

@@ -368,4 +368,25 @@ TEST_CASE("soft nic, QCN: reconfigured, it takes other flows, and goes on sendin
   goes_on();
 }
 
+TEST_CASE("reaction points: flows of one priority leave another its share of identifiers") {
+  constexpr uint32_t kFlows = ReactionPoints::kMost + 2;
+  NicParameters p;
+  p.rate = k1G;
+  p.cn_priorities = 1 << 2 | 1 << 3;
+  p.reaction_points = ReactionPoints::kMost;
+  ReactionPoints points(p, kFlows);
+  QueuePairParameters sender;
+  sender.priority = 3;
+  QueuePair qp(sender);
+  for (uint32_t i = 0; i + 1 < kFlows; ++i) {
+    qp.qpn = i;
+    points.bind(i, qp, false, 0);
+  }
+  CHECK(points.size() == ReactionPoints::kMost / 2);
+  qp.parameters.priority = 2;
+  points.bind(kFlows - 1, qp, false, 0);
+  REQUIRE(points.of(kFlows - 1) == ReactionPoints::kMost / 2);
+  CHECK(points[points.of(kFlows - 1)].priority == 2);
+}
+
 }  // namespace weir::test
