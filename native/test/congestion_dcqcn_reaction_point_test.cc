@@ -7,6 +7,7 @@
 #include "base/native_error.h"
 #include "base/random.h"
 #include "congestion/dcqcn_reaction_point.h"
+#include "test/reaction_point_script.h"
 
 namespace {
 
@@ -18,6 +19,8 @@ using weir::kSecond;
 using weir::Random;
 using weir::Rate;
 using weir::Time;
+using weir::test::run_script;
+using weir::test::ScriptReached;
 using Stage = DcqcnReactionPoint::Stage;
 
 constexpr Rate kLine = 40'000'000'000;
@@ -333,8 +336,7 @@ TEST_CASE("reaction point: alpha goes to exactly 0 when idle, and slots keep the
 }
 
 TEST_CASE("reaction point: coarse and fine polling agree to the last bit; invariants hold") {
-  uint64_t releases = 0;
-  uint64_t hypers = 0;
+  ScriptReached reached;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Random random(seed);
     const auto pick = [&](uint64_t n) { return random.next() % n; };
@@ -353,46 +355,17 @@ TEST_CASE("reaction point: coarse and fine polling agree to the last bit; invari
     p.rpg_max_rate = pick(4) == 0 ? 20'000'000'000 : 0;
     Flow coarse(p, pick(2) == 0 ? kLine : kLine / 8);
     Flow fine(p, coarse.rp.rate());
-    Time now = 0;
-    bool was_limited = coarse.rp.limited();
-    for (int step = 0; step < 300; ++step) {
-      const Time next = now + static_cast<Time>(pick(10) == 0 ? pick(3'000'000) : pick(100'000));
-      for (int i = 0; i < 5 && now < next; ++i) {  // fine: every deadline, and times in between
-        const Time deadline = fine.rp.next_deadline();
-        now = pick(2) == 0 ? std::min(next, std::max(now, deadline))
-                           : now + static_cast<Time>(pick(static_cast<uint64_t>(next - now + 1)));
-        fine.rp.advance(now);
-      }
-      now = next;
-      const uint64_t kind = pick(4);
-      const auto bytes = static_cast<uint32_t>(pick(200'000));
-      for (DcqcnReactionPoint* rp : {&coarse.rp, &fine.rp}) {
-        if (kind == 0) rp->on_cnp(now);
-        if (kind == 1 || kind == 2) rp->on_sent(now, bytes);
-      }
-      if (kind == 3 && step % 2 == 0) continue;  // coarse is not even looked at
-      for (DcqcnReactionPoint* rp : {&coarse.rp, &fine.rp}) rp->advance(now);
-      REQUIRE(coarse.rp.exact_rate() == fine.rp.exact_rate());
-      REQUIRE(coarse.rp.exact_target_rate() == fine.rp.exact_target_rate());
-      REQUIRE(coarse.rp.alpha() == fine.rp.alpha());
-      REQUIRE(coarse.rp.limited() == fine.rp.limited());
-      REQUIRE(coarse.rp.stage() == fine.rp.stage());
-      REQUIRE(coarse.rp.next_deadline() == fine.rp.next_deadline());
-      const DcqcnReactionPoint& rp = coarse.rp;
-      REQUIRE(rp.exact_rate() >= static_cast<double>(p.rpg_min_rate));
-      REQUIRE(rp.exact_rate() <= rp.exact_target_rate());
-      REQUIRE(rp.exact_target_rate() <= static_cast<double>(kLine));
-      REQUIRE(rp.alpha() >= 0);
-      REQUIRE(rp.alpha() <= 1);
-      REQUIRE(rp.next_deadline() > now);
-      if (!rp.limited()) REQUIRE(rp.rate() == kLine);
-      releases += was_limited && !rp.limited() ? 1 : 0;
-      hypers += rp.stage() == Stage::hyper_increase ? 1 : 0;
-      was_limited = rp.limited();
-    }
+    run_script(
+        coarse.rp, fine.rp, kLine, p.rpg_min_rate, random, reached,
+        [](DcqcnReactionPoint& rp, Time now, uint64_t) { rp.on_cnp(now); },
+        [](const DcqcnReactionPoint& one, const DcqcnReactionPoint& other) {
+          REQUIRE(one.alpha() == other.alpha());
+          REQUIRE(one.alpha() >= 0);
+          REQUIRE(one.alpha() <= 1);
+        });
   }
-  CHECK(releases > 100);  // the scripts reach what they should
-  CHECK(hypers > 100);
+  CHECK(reached.releases > 100);  // the scripts reach what they should
+  CHECK(reached.hyper_increases > 100);
 }
 
 TEST_CASE("reaction point: scaled down 40 times it takes the same steps") {

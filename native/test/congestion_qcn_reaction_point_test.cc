@@ -7,6 +7,7 @@
 #include "base/native_error.h"
 #include "base/random.h"
 #include "congestion/qcn_reaction_point.h"
+#include "test/reaction_point_script.h"
 
 namespace {
 
@@ -18,6 +19,8 @@ using weir::QcnReactionPoint;
 using weir::Random;
 using weir::Rate;
 using weir::Time;
+using weir::test::run_script;
+using weir::test::ScriptReached;
 using HyperScale = QcnParameters::HyperScale;
 using Stage = QcnReactionPoint::Stage;
 using Variant = QcnParameters::Variant;
@@ -383,8 +386,7 @@ TEST_CASE("QCN reaction point: from the first hyper increase to the release, by 
 }
 
 TEST_CASE("QCN reaction point: coarse and fine polling agree to the last bit; invariants hold") {
-  uint64_t releases = 0;
-  uint64_t hypers = 0;
+  ScriptReached reached;
   for (uint64_t seed = 0; seed < 300; ++seed) {
     Random random(seed);
     const auto pick = [&](uint64_t n) { return random.next() % n; };
@@ -403,44 +405,13 @@ TEST_CASE("QCN reaction point: coarse and fine polling agree to the last bit; in
     const Rate initial = pick(2) == 0 ? kLine : kLine / 8;
     Flow coarse(p, initial, kLine, seed);
     Flow fine(p, initial, kLine, seed);
-    Time now = 0;
-    bool was_limited = coarse.rp.limited();
-    for (int step = 0; step < 300; ++step) {
-      const Time next = now + static_cast<Time>(pick(10) == 0 ? pick(3'000'000) : pick(100'000));
-      for (int i = 0; i < 5 && now < next; ++i) {  // fine: every deadline, and times in between
-        const Time deadline = fine.rp.next_deadline();
-        now = pick(2) == 0 ? std::min(next, std::max(now, deadline))
-                           : now + static_cast<Time>(pick(static_cast<uint64_t>(next - now + 1)));
-        fine.rp.advance(now);
-      }
-      now = next;
-      const uint64_t kind = pick(4);
-      const auto bytes = static_cast<uint32_t>(pick(200'000));
-      const auto quantized = static_cast<uint8_t>(pick(64));
-      for (QcnReactionPoint* rp : {&coarse.rp, &fine.rp}) {
-        if (kind == 0) rp->on_cnm(now, quantized);
-        if (kind == 1 || kind == 2) rp->on_sent(now, bytes);
-      }
-      if (kind == 3 && step % 2 == 0) continue;  // coarse is not even looked at
-      for (QcnReactionPoint* rp : {&coarse.rp, &fine.rp}) rp->advance(now);
-      REQUIRE(coarse.rp.exact_rate() == fine.rp.exact_rate());
-      REQUIRE(coarse.rp.exact_target_rate() == fine.rp.exact_target_rate());
-      REQUIRE(coarse.rp.limited() == fine.rp.limited());
-      REQUIRE(coarse.rp.stage() == fine.rp.stage());
-      REQUIRE(coarse.rp.next_deadline() == fine.rp.next_deadline());
-      const QcnReactionPoint& rp = coarse.rp;
-      REQUIRE(rp.exact_rate() >= static_cast<double>(p.rpg_min_rate));
-      REQUIRE(rp.exact_rate() <= rp.exact_target_rate());
-      REQUIRE(rp.exact_target_rate() <= static_cast<double>(kLine));
-      REQUIRE(rp.next_deadline() > now);
-      if (!rp.limited()) REQUIRE(rp.rate() == kLine);
-      releases += was_limited && !rp.limited() ? 1 : 0;
-      hypers += rp.stage() == Stage::hyper_increase ? 1 : 0;
-      was_limited = rp.limited();
-    }
+    run_script(
+        coarse.rp, fine.rp, kLine, p.rpg_min_rate, random, reached,
+        [](QcnReactionPoint& rp, Time now, uint64_t draw) { rp.on_cnm(now, static_cast<uint8_t>(draw % 64)); },
+        [](const QcnReactionPoint&, const QcnReactionPoint&) {});
   }
-  CHECK(releases > 100);  // the scripts reach what they should
-  CHECK(hypers > 100);
+  CHECK(reached.releases > 100);  // the scripts reach what they should
+  CHECK(reached.hyper_increases > 100);
 }
 
 TEST_CASE("QCN reaction point: scaled down 40 times it takes the same steps") {
