@@ -6,6 +6,7 @@ import { addCompare } from "./compare.js";
 import { type CliContext, describeError, exitStatusOf, kExit } from "./context.js";
 import { addDoctor } from "./doctor.js";
 import { addLab } from "./lab.js";
+import { addModel } from "./model.js";
 import { addNic } from "./nic.js";
 import { addPaper } from "./paper.js";
 import { addPerf } from "./perf.js";
@@ -28,6 +29,7 @@ Examples:
   weir lab run incast.yaml --set switch.ecn.kmax=100KB --json
   weir sim run incast.yaml                      the same in virtual time, at full rate
   weir plan check incast.yaml                   is it lossless, and does ECN act before PFC?
+  weir model run incast.yaml                    the same by the equations of the DCQCN paper
   weir profiles                                 DCQCN parameter sets and where they are from
   weir paper list                               figures of papers, run again and judged
 
@@ -73,6 +75,7 @@ export async function runCli(argv: readonly string[], context: CliContext): Prom
 const kVerbs: readonly AddVerb[] = [
   addLab,
   addSim,
+  addModel,
   addSwitch,
   addNic,
   addShow,

@@ -123,7 +123,7 @@ export function shorten(
 export function fidelityLines({ fidelity, clock }: Result): string[] {
   const { p50, p99, max } = fidelity.loop_gap_us;
   const onWire = `loop gap p50 ${fixed(p50)} / p99 ${fixed(p99)} / max ${fixed(max)} us wall, host drops ${fidelity.host_drops}`;
-  const figures = clock === "wire" ? onWire : "virtual time";
+  const figures = { wire: onWire, sim: "virtual time", model: "equations" }[clock];
   return [
     `fidelity: ${fidelity.valid ? "valid" : "INVALID"}, ${figures}`,
     ...fidelity.reasons.map((reason) => `  - ${printable(reason)}`),

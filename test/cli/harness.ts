@@ -31,11 +31,11 @@ export async function weir(
   lab: FakeLab = finishedLab,
   elevated?: number,
   sim = noSim,
+  signals = new EventEmitter(),
 ): Promise<Ran> {
   const out = memory();
   const err = memory();
   const exits: number[] = [];
-  const signals = new EventEmitter();
   const context: CliContext = {
     stdout: out.stream,
     stderr: err.stream,

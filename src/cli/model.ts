@@ -1,0 +1,251 @@
+/** `weir model`: the fluid model of DCQCN, for scenarios, fixed points, stability and sweeps. */
+import { type ChildProcess, fork } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
+import { extname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { formatTime } from "../config/units.js";
+import { dcqcnFixedPoint, dcqcnStability, type ModelOutcome, runModel } from "../models/dcqcn/index.js";
+import { fixed, gbps, kilobytes } from "../report/format.js";
+import { writeRun } from "../report/run_files.js";
+import { drawGrid, renderTable } from "../report/table.js";
+import { type SeriesFormat, writeSeries } from "../sim/series_files.js";
+import { type CliContext, collect, kExit, load, UsageError, wantsColor } from "./context.js";
+import { integer } from "./device_options.js";
+import {
+  addLinkOptions,
+  type LinkChoice,
+  linkParameters,
+  listOf,
+  partOption,
+  rateOption,
+  timeOption,
+} from "./model_options.js";
+import { ModelProgress } from "./model_progress.js";
+import { addModelSweep } from "./model_sweep.js";
+import type { AddVerb } from "./program.js";
+import { runFolder } from "./run_folder.js";
+import { StopSignals } from "./stop_signals.js";
+
+/** What the verb works with; tests give their own. */
+export interface ModelTools {
+  startWorker: () => ChildProcess;
+}
+
+const kRealTools: ModelTools = {
+  startWorker: () => {
+    // A module by its name without ending, which is that of this one.
+    const file = new URL(`../models/dcqcn/sweep_worker${extname(import.meta.url)}`, import.meta.url);
+    return fork(fileURLToPath(file), { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+  },
+};
+
+interface RunChoice {
+  json?: boolean;
+  set?: string[];
+  out?: string;
+  series?: boolean;
+  seriesFormat?: SeriesFormat;
+  quiet?: boolean;
+  duration?: string;
+  delay?: number;
+}
+
+interface StabilityChoice extends Omit<LinkChoice, "delay"> {
+  flows: number[];
+  delay?: number[];
+  g?: number[];
+  aiRate?: number[];
+  json?: boolean;
+}
+
+const kMostFlows = 1_000_000;
+const flowCount = (text: string) => integer("--flows", 1, kMostFlows)(text);
+
+const kRunHelp = `
+The equations take streams of one switch that all go to one host, without rate, bytes or sizes, one for each sender, at one priority, with
+DCQCN in the paper's form. Other scenarios are refused (exit status 2). PFC, buffers and hyper increase are not in the equations.
+
+Examples:
+  weir model run incast.yaml
+  weir model run incast.yaml --delay 50us --set switch.ecn.kmax=400KB
+  weir compare wire/ sim/ model/ --out overlay.html       all three over each other
+`;
+const kFixedPointHelp = `
+Prints p, alpha, R_C (rate_bps), R_T (target_rate_bps) and the queue. There is no queue (null) where p is more than Pmax, or where
+Kmin = Kmax: it swings about Kmax.
+
+Examples:
+  weir model fixed-point --flows 8
+  weir model fixed-point --flows 2 --rate 100Gbps --mtu 4096 --kmax 400KB --json
+`;
+const kStabilityHelp = `
+Lists are separated by commas; every combination is a row. A margin below 0 means that deviations grow.
+
+Examples:
+  weir model stability --flows 2,4,8,10 --delay 4us,50us,85us
+  weir model stability --flows 2,64 --kmax 1955KB --pmax 10% --ai-rate 10Mbps,40Mbps --json
+`;
+
+export const addModel: AddVerb = (parent, context, done) => addModelOn(kRealTools, parent, context, done);
+
+/** The verb with tools of the caller's. */
+export function addModelOn(tools: ModelTools, ...[parent, context, done]: Parameters<AddVerb>): void {
+  const model = parent.command("model").description("the fluid model of DCQCN: the equations of its paper");
+  model
+    .command("run")
+    .description("solve the equations for a scenario and report")
+    .argument("<file>", "scenario file (YAML)")
+    .option("--json", "the result as one JSON document on stdout instead of tables")
+    .option("--set <path=value>", "override a field of the scenario, repeatable", collect)
+    .option("--out <dir>", "folder for results (default: weir-results/<scenario>-<time>)")
+    .option("--series", "put the series into the result as well")
+    .option("--series-format <csv|arrow>", "series as files for other programs, too", seriesFormat)
+    .option("--quiet", "no progress")
+    .option("--duration <time>", "as --set duration=<time>")
+    .option(
+      "--delay <time>",
+      "tau*, delay of the loop (default: CNP interval and propagation, there and back)",
+      timeOption("--delay"),
+    )
+    .addHelpText("after", kRunHelp)
+    .action(async (file: string, choice: RunChoice) => done(await run(context, file, choice)));
+  addLinkOptions(model.command("fixed-point"))
+    .description("where N flows rest")
+    .requiredOption("--flows <n>", "identical flows", flowCount)
+    .option("--json", "one JSON document on stdout instead of a table")
+    .addHelpText("after", kFixedPointHelp)
+    .action((choice: LinkChoice & { flows: number; json?: boolean }) => fixedPoint(context, choice));
+  addLinkOptions(model.command("stability"))
+    .description("is the fixed point stable? Phase margins")
+    .requiredOption("--flows <n,...>", "identical flows", listOf(flowCount))
+    .option("--delay <time,...>", "tau* (default: the CNP interval)", listOf(timeOption("--delay")))
+    .option("--g <part,...>", "gain of alpha, such as 1/256 (default: the profile's)", listOf(partOption("--g")))
+    .option("--ai-rate <rate,...>", "R_AI (default: the profile's)", listOf(rateOption("--ai-rate")))
+    .option("--json", "one JSON document on stdout instead of a table")
+    .addHelpText("after", kStabilityHelp)
+    .action((choice: StabilityChoice) => stability(context, choice));
+  addModelSweep(tools, model, context, done);
+}
+
+async function run(context: CliContext, file: string, choice: RunChoice): Promise<number> {
+  const set = [...(choice.set ?? [])];
+  if (choice.duration !== undefined) set.push(`duration=${choice.duration}`);
+  const { scenario } = load(context, file, set);
+  const text = readFileSync(file, "utf8");
+  const directory = choice.out ?? runFolder(scenario.name, new Date());
+  const progress = choice.quiet ? undefined : new ModelProgress(context.stderr, scenario.name);
+  const stop = new StopSignals(context, choice.quiet === true);
+  let outcome: ModelOutcome;
+  try {
+    outcome = await runModel(scenario, {
+      signal: stop.signal,
+      delay: choice.delay,
+      onProgress: progress && ((part) => progress.update(part)),
+    });
+  } finally {
+    progress?.finish();
+    stop.release();
+  }
+  const { stdout } = context;
+  const { series } = outcome;
+  const result = choice.series ? { ...outcome.result, series } : outcome.result;
+  mkdirSync(directory, { recursive: true });
+  let report: string;
+  try {
+    if (choice.seriesFormat !== undefined) writeSeries(directory, series, choice.seriesFormat);
+    report = writeRun(directory, result, series, { text, set, scenario });
+  } finally {
+    if (readdirSync(directory).length === 0) rmdirSync(directory);
+  }
+  if (choice.json) stdout.write(`${JSON.stringify(result, undefined, 2)}\n`);
+  else stdout.write(`${renderTable(result, { color: wantsColor(stdout) })}\nreport: ${report}\n`);
+  if (!outcome.complete && stop.status !== undefined) return stop.status;
+  return kExit.ok;
+}
+
+function fixedPoint({ stdout, stderr }: CliContext, choice: LinkChoice & { flows: number; json?: boolean }): void {
+  const parameters = linkParameters(choice);
+  const point = dcqcnFixedPoint(parameters, choice.flows);
+  if (point.target_rate_bps > parameters.bandwidth) {
+    stderr.write(
+      "warning: the target rate is above the link's: flows of a line rate like the link's do not get there\n",
+    );
+  }
+  if (choice.json) {
+    stdout.write(`${JSON.stringify(point, undefined, 2)}\n`);
+    return;
+  }
+  const grid = {
+    title: `Fixed point of ${choice.flows} flow${choice.flows === 1 ? "" : "s"}`,
+    head: ["p %", "alpha", "R_C Gb/s", "R_T Gb/s", "queue KB"],
+    names: 0,
+    rows: [
+      [
+        (point.p * 100).toPrecision(4),
+        point.alpha.toPrecision(4),
+        gbps(point.rate_bps),
+        gbps(point.target_rate_bps),
+        point.queue_bytes === null ? "none" : kilobytes(point.queue_bytes),
+      ],
+    ],
+  };
+  stdout.write(`${drawGrid(grid, wantsColor(stdout))}\n`);
+}
+
+function stability({ stdout }: CliContext, choice: StabilityChoice): void {
+  const { delay: delays, ...rest } = choice;
+  const base = linkParameters(rest);
+  const { g = [base.g], aiRate = [base.rpg_ai_rate] } = choice;
+  const rows = (delays ?? [base.delay]).flatMap((delay) =>
+    g.flatMap((gain) =>
+      aiRate.flatMap((rpg_ai_rate) =>
+        choice.flows.map((flows) => {
+          const { fixedPoint, ...figures } = dcqcnStability({ ...base, delay, g: gain, rpg_ai_rate }, flows);
+          const { p, queue_bytes } = fixedPoint;
+          return { flows, delay_us: delay / 1e3, g: gain, ai_rate_bps: rpg_ai_rate, p, queue_bytes, ...figures };
+        }),
+      ),
+    ),
+  );
+  if (choice.json) {
+    stdout.write(`${JSON.stringify(rows, undefined, 2)}\n`);
+    return;
+  }
+  const number = (value: number | null) => (value === null ? "-" : fixed(value));
+  const grid = {
+    title: "Stability",
+    head: [
+      "flows",
+      "tau*",
+      "1/g",
+      "R_AI Mb/s",
+      "p %",
+      "queue KB",
+      "stable",
+      "margin deg",
+      "rad/s",
+      "growth 1/s",
+      "between flows",
+    ],
+    names: 0,
+    rows: rows.map((row) => [
+      String(row.flows),
+      formatTime(row.delay_us * 1e3),
+      String(Number((1 / row.g).toPrecision(6))),
+      fixed(row.ai_rate_bps / 1e6),
+      (row.p * 100).toPrecision(4),
+      row.queue_bytes === null ? "none" : kilobytes(row.queue_bytes),
+      row.stable === null ? "-" : row.stable ? "yes" : "NO",
+      number(row.phase_margin_deg),
+      number(row.crossover_rad_s),
+      number(row.growth_per_s),
+      number(row.growth_between_flows_per_s),
+    ]),
+  };
+  stdout.write(`${drawGrid(grid, wantsColor(stdout))}\n`);
+}
+
+function seriesFormat(value: string): SeriesFormat {
+  if (value === "csv" || value === "arrow") return value;
+  throw new UsageError(`--series-format ${value}: unknown`, { hint: "use csv or arrow" });
+}

@@ -1,0 +1,117 @@
+/** Options of `weir model fixed-point` and `weir model stability`: a link, its marking and a profile, without a scenario. */
+import type { Command } from "commander";
+import { Findings } from "../config/check-device.js";
+import type { CongestionParameters } from "../config/congestion.js";
+import { congestionSchema, resolveCongestionSection } from "../config/congestion-section.js";
+import { ScenarioError } from "../config/error.js";
+import { problemsOf } from "../config/fields.js";
+import { PROFILE_NAMES, type ProfileName } from "../config/profiles.js";
+import { formatRate, formatSize, formatTime, parseFraction, parseRate, parseSize, parseTime } from "../config/units.js";
+import { algorithmProblems, controlParameters, type DcqcnModelParameters } from "../models/dcqcn/index.js";
+import { asUsage, collect, UsageError } from "./context.js";
+import { integer } from "./device_options.js";
+
+export interface LinkChoice {
+  rate: number;
+  mtu: number;
+  profile: ProfileName;
+  kmin: number;
+  kmax: number;
+  pmax: number;
+  delay?: number;
+  set?: string[];
+}
+
+const kRate = { least: 1e6, most: 10e12 };
+const kSize = { least: 0, most: 1e12 };
+const kTime = { least: 1, most: 10e9 };
+
+/** Values within a range, which the error names. */
+function within(option: string, text: string, parse: (text: string) => number, show: (value: number) => string) {
+  return ({ least, most }: { least: number; most: number }): number => {
+    const value = asUsage(() => parse(text));
+    if (value >= least && value <= most) return value;
+    throw new UsageError(`${option} ${text}: out of range`, { hint: `must be ${show(least)} to ${show(most)}` });
+  };
+}
+
+/** A time for an option that names `option`. */
+export const timeOption = (option: string) => (text: string) => within(option, text, parseTime, formatTime)(kTime);
+export const rateOption = (option: string) => (text: string) => within(option, text, parseRate, formatRate)(kRate);
+export const sizeOption = (option: string) => (text: string) => within(option, text, parseSize, formatSize)(kSize);
+
+/** "1%", "0.01" or "1/256": more than 0 and at most 1. */
+export const partOption =
+  (option: string) =>
+  (text: string): number => {
+    const ratio = /^(\d+)\/(\d+)$/.exec(text);
+    const value = ratio === null ? asUsage(() => parseFraction(text)) : Number(ratio[1]) / Number(ratio[2]);
+    if (value > 0 && value <= 1) return value;
+    throw new UsageError(`${option} ${text}: out of range`, { hint: "must be more than 0 and at most 1" });
+  };
+
+/** Several, separated by commas. */
+export const listOf =
+  <T>(one: (text: string) => T) =>
+  (text: string): T[] =>
+    text.split(",").map((part) => one(part.trim()));
+
+function profile(text: string): ProfileName {
+  const found = PROFILE_NAMES.find((name) => name === text);
+  if (found !== undefined) return found;
+  throw new UsageError(`--profile ${text}: unknown`, { hint: `use one of ${PROFILE_NAMES.join(", ")}` });
+}
+
+export function addLinkOptions(command: Command): Command {
+  return command
+    .option("--rate <rate>", "of the bottleneck", rateOption("--rate"), 40e9)
+    .option("--mtu <bytes>", "what a packet takes of link, queue and byte counter", integer("--mtu", 64, 65_535), 1500)
+    .option("--profile <name>", "congestion profile, of the paper's form", profile, "paper-sigcomm15")
+    .option("--set <name=value>", "override a parameter of the profile by its mlx5 name, repeatable", collect)
+    .option("--kmin <size>", "marking begins above it", sizeOption("--kmin"), 5_000)
+    .option("--kmax <size>", "everything is marked above it", sizeOption("--kmax"), 200_000)
+    .option("--pmax <part>", "marked at Kmax, such as 1%", partOption("--pmax"), 0.01);
+}
+
+/** The model's parameters; tau* is `delay`, or without it the CNP interval alone, as in the paper. */
+export function linkParameters(choice: LinkChoice): DcqcnModelParameters {
+  const { rate, mtu, kmin, kmax, pmax } = choice;
+  if (kmin > kmax) {
+    const sizes = `${formatSize(kmin)} is more than --kmax ${formatSize(kmax)}`;
+    throw new UsageError(`--kmin ${sizes}`, { hint: "must be at most --kmax" });
+  }
+  const parameters = profileParameters(choice);
+  return {
+    bandwidth: rate,
+    packet: mtu,
+    queued: mtu,
+    kmin,
+    kmax,
+    pmax,
+    ...controlParameters(parameters),
+    delay: choice.delay ?? parameters.min_time_between_cnps,
+  };
+}
+
+function profileParameters({ profile, rate, set = [] }: LinkChoice): CongestionParameters {
+  const written = { algorithm: "dcqcn", profile, parameters: Object.fromEntries(set.map(assignment)) };
+  const parsed = congestionSchema.safeParse(written);
+  if (!parsed.success) throw new ScenarioError("--set", problemsOf(parsed.error, written), "parameters of");
+  const found = new Findings();
+  const congestion = resolveCongestionSection(parsed.data, rate, found);
+  if (found.problems.size > 0) throw new ScenarioError("--set", [...found.problems.values()], "parameters of");
+  const problems = algorithmProblems(congestion);
+  if (problems.length > 0 || congestion.algorithm !== "dcqcn") {
+    throw new ScenarioError(profile, problems, "the fluid model cannot take profile");
+  }
+  return congestion.parameters;
+}
+
+/** "rpg_time_reset=55us"; numbers and flags as in a scenario. */
+function assignment(text: string): [string, string | number | boolean] {
+  const at = text.indexOf("=");
+  if (at <= 0) throw new UsageError(`--set ${text}: no value`, { hint: "use NAME=VALUE, such as rpg_time_reset=55us" });
+  const value = text.slice(at + 1);
+  if (value === "true" || value === "false") return [text.slice(0, at), value === "true"];
+  return [text.slice(0, at), value !== "" && Number.isFinite(Number(value)) ? Number(value) : value];
+}
