@@ -26,6 +26,8 @@ export interface Trial {
   file: string;
   /** Overrides, "path=value". */
   set: readonly string[];
+  /** Where it runs; default: on all clocks of the experiment. */
+  clocks?: readonly NetworkClock[];
 }
 
 /** One finished run of a scenario. */
@@ -42,16 +44,44 @@ export interface Quantity {
   unit: string;
 }
 
+/** A curve that several clocks have, and other simulators: they are laid over each other in one plot. */
+export interface Trace {
+  title: string;
+  x_label: string;
+  y_label: string;
+  /** Of y. */
+  unit: string;
+  /** What is drawn and compared. */
+  x_range: readonly [number, number];
+}
+
+/** A trace as measured, x increasing. */
+export interface TraceValues {
+  x: readonly number[];
+  y: readonly number[];
+}
+
 /** What one clock has shown. */
 export interface Observation {
   /** By name of the quantity, in its unit. Infinity: did not happen in the run. Absent: not known on this clock. */
   values: Readonly<Record<string, number>>;
   /** From top to bottom. */
   plots: readonly Plot[];
+  /** By name of the trace. */
+  traces?: Readonly<Record<string, TraceValues>>;
+}
+
+export type Check = QuantityCheck | TraceCheck;
+
+/** A trace differs from that of another clock by at most this: mean of the absolute difference over x, in the unit of y. */
+export interface TraceCheck {
+  trace: string;
+  clock: Clock;
+  most: number;
 }
 
 /** A condition on one quantity: bounds that are both inclusive, or the value on another clock. */
-export interface Check {
+export interface QuantityCheck {
   quantity: string;
   min?: number;
   max?: number;
@@ -86,22 +116,28 @@ export interface Experiment {
   choices: readonly string[];
   quantities: Readonly<Record<string, Quantity>>;
   statements: readonly Statement[];
+  traces?: Readonly<Record<string, Trace>>;
   /** Runs of scenarios; absent: model only. */
   network?: {
     clocks: readonly NetworkClock[];
     trials: readonly Trial[];
-    /** `runs` has every trial by name. */
-    observe: (runs: Readonly<Record<string, Evidence>>) => Observation;
+    /** `runs` has every trial of this clock by name. */
+    observe: (runs: Readonly<Record<string, Evidence>>, clock: NetworkClock) => Observation;
     /** About how long a simulation of all trials takes on one CPU, s. */
     sim_seconds: number;
   };
   /** Equations; absent: there are none for it. */
-  model?: () => Observation;
+  model?: () => Observation | Promise<Observation>;
 }
 
 /** The clocks on which an experiment runs, in the order of CLOCKS. */
 export function clocksOf({ network, model }: Experiment): Clock[] {
   return CLOCKS.filter((clock) => (clock === "model" ? model !== undefined : network?.clocks.includes(clock)));
+}
+
+/** The trials that run on `clock`. */
+export function trialsOn({ network }: Experiment, clock: NetworkClock): Trial[] {
+  return (network?.trials ?? []).filter(({ clocks }) => clocks?.includes(clock) ?? true);
 }
 
 /** A statement in one line. */

@@ -1,6 +1,6 @@
 /** All experiments, in the order in which they are listed. */
 import { nearest } from "../config/fields.js";
-import { type Clock, clocksOf, type Experiment } from "./experiment.js";
+import { type Clock, clocksOf, type Experiment, trialsOn } from "./experiment.js";
 import { QCN_EXPERIMENTS } from "./qcn/experiments.js";
 import { loadTrial } from "./run.js";
 
@@ -50,10 +50,11 @@ export function listExperiments(): Listing[] {
 }
 
 /** A wire run takes its duration times its scale; a scale that the host decides counts as 1. */
-function seconds({ network }: Experiment, clock: Clock): number {
+function seconds(experiment: Experiment, clock: Clock): number {
+  const { network } = experiment;
   if (clock === "model" || network === undefined) return 1;
   if (clock === "sim") return network.sim_seconds;
-  const scenarios = network.trials.map((trial) => loadTrial(trial).scenario);
+  const scenarios = trialsOn(experiment, clock).map((trial) => loadTrial(trial).scenario);
   const wall = scenarios.map(({ duration, scale }) => (duration / 1e9) * (scale === "auto" ? 1 : scale));
   return Math.round(wall.reduce((sum, one) => sum + one, 0));
 }

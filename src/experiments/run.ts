@@ -9,7 +9,15 @@ import type { LabOptions, LabOutcome } from "../lab/types.js";
 import { type RunSource, writeRun } from "../report/run_files.js";
 import { writeSimulation } from "../sim/files.js";
 import type { SimOptions, SimOutcome } from "../sim/types.js";
-import type { Clock, Evidence, Experiment, NetworkClock, Observation, Trial } from "./experiment.js";
+import {
+  type Clock,
+  type Evidence,
+  type Experiment,
+  type NetworkClock,
+  type Observation,
+  type Trial,
+  trialsOn,
+} from "./experiment.js";
 import { before } from "./measure.js";
 import { type ClockEvidence, type JudgedStatement, judge } from "./verdict.js";
 
@@ -75,7 +83,7 @@ export async function runExperiment(
   const series = new RunSeries(experiment, runners, options);
   const evidence: ClockEvidence[] = [];
   for (const clock of options.clocks) {
-    evidence.push(clock === "model" ? series.model() : await series.network(clock));
+    evidence.push(await (clock === "model" ? series.model() : series.network(clock)));
   }
   return {
     experiment,
@@ -112,18 +120,20 @@ class RunSeries {
     private readonly runners: Runners,
     private readonly options: PaperOptions,
   ) {
-    const trials = experiment.network?.trials.length ?? 0;
-    this.runs = options.clocks.reduce((sum, clock) => sum + (clock === "model" ? 1 : trials), 0);
+    this.runs = options.clocks.reduce(
+      (sum, clock) => sum + (clock === "model" ? 1 : trialsOn(experiment, clock).length),
+      0,
+    );
   }
 
-  model(): ClockEvidence {
+  async model(): Promise<ClockEvidence> {
     const state = { clock: "model", trial: "model", scale: 1, seed: 0 } as const;
     if (this.options.signal.aborted || this.experiment.model === undefined) {
       this.states.push({ ...state, complete: false, valid: false, reasons: ["not run"] });
       return { clock: "model", doubt: "not run" };
     }
     this.report(state, 0);
-    const observation = this.experiment.model();
+    const observation = await this.experiment.model();
     this.states.push({ ...state, complete: true, valid: true, reasons: [] });
     return { clock: "model", observation };
   }
@@ -133,7 +143,7 @@ class RunSeries {
     if (network === undefined) throw new Error(`${this.experiment.id} has no runs`);
     const found: Record<string, Evidence> = {};
     const own: RunState[] = [];
-    for (const trial of network.trials) {
+    for (const trial of trialsOn(this.experiment, clock)) {
       const { state, evidence } = await this.trial(clock, trial);
       own.push(state);
       this.states.push(state);
@@ -145,7 +155,7 @@ class RunSeries {
     const doubt = doubts.length > 0 ? { doubt: doubts.join("; ") } : {};
     // A run that was cut short has no place where the experiment looks for its end.
     const whole = own.every(({ complete }) => complete);
-    return { clock, ...doubt, ...(whole && { observation: network.observe(found) }) };
+    return { clock, ...doubt, ...(whole && { observation: network.observe(found, clock) }) };
   }
 
   private async trial(clock: NetworkClock, trial: Trial): Promise<{ state: RunState; evidence?: Evidence }> {

@@ -1,6 +1,7 @@
 /** Holds the statements of a paper against what was measured. */
 import { fixed } from "../report/format.js";
-import type { Check, Clock, Experiment, Observation, Statement } from "./experiment.js";
+import type { Clock, Experiment, Observation, QuantityCheck, Statement, TraceCheck } from "./experiment.js";
+import { meanDifference } from "./trace.js";
 
 export type Ruling = "holds" | "falls short" | "not judged";
 
@@ -51,7 +52,9 @@ function judgeOn(own: ClockEvidence, statement: Statement, context: Context): Ve
   const open = (why: string, findings: Finding[] = []): Verdict => ({ clock, ruling: "not judged", findings, why });
   if (statement.checks.length === 0) return open(statement.remark ?? "nothing that Weir measures");
   if (observation === undefined) return open(doubt ?? "not run");
-  const checked = statement.checks.map((check) => hold(check, own, observation, context));
+  const checked = statement.checks.map((check) =>
+    "trace" in check ? compare(check, own, observation, context) : hold(check, own, observation, context),
+  );
   const findings = checked.flatMap(({ finding }) => (finding === undefined ? [] : [finding]));
   // Figures are shown even where they do not count.
   if (doubt !== undefined) return open(doubt, findings);
@@ -66,7 +69,12 @@ interface Checked {
   missing?: string;
 }
 
-function hold(check: Check, own: ClockEvidence, observation: Observation, { experiment, evidence }: Context): Checked {
+function hold(
+  check: QuantityCheck,
+  own: ClockEvidence,
+  observation: Observation,
+  { experiment, evidence }: Context,
+): Checked {
   const quantity = experiment.quantities[check.quantity];
   if (quantity === undefined) throw new Error(`${experiment.id}: no quantity ${check.quantity}`);
   const value = observation.values[check.quantity];
@@ -94,6 +102,28 @@ function hold(check: Check, own: ClockEvidence, observation: Observation, { expe
   return finding(`${showValue(reference, quantity.unit)} +- ${fixed(most)} (${clock})`, close);
 }
 
+function compare(
+  check: TraceCheck,
+  own: ClockEvidence,
+  observation: Observation,
+  { experiment, evidence }: Context,
+): Checked {
+  const { trace: name, clock, most } = check;
+  const trace = experiment.traces?.[name];
+  if (trace === undefined) throw new Error(`${experiment.id}: no trace ${name}`);
+  const values = observation.traces?.[name];
+  if (values === undefined) return { missing: `${trace.title}: not measured on ${own.clock}` };
+  if (clock === own.clock) return { missing: `says how the other clock compares with ${clock}` };
+  const other = evidence.find((one) => one.clock === clock);
+  const reference = other?.observation?.traces?.[name];
+  if (reference === undefined || other?.doubt !== undefined) return { missing: `needs ${clock} as well: --on all` };
+  const difference = meanDifference(values, reference, trace.x_range);
+  if (Number.isNaN(difference)) return { missing: `${trace.title}: nothing in common with ${clock}` };
+  const measured = `${trace.title}, mean difference from ${clock} ${showValue(difference, trace.unit)}`;
+  const required = `at most ${showValue(most, trace.unit)}`;
+  return { finding: { quantity: name, measured, required, within: difference <= most } };
+}
+
 /** "33.10 KB"; "not in the run" for what did not happen. */
 export function showValue(value: number | undefined, unit: string): string {
   if (value === undefined) return "-";
@@ -101,7 +131,7 @@ export function showValue(value: number | undefined, unit: string): string {
   return unit === "" ? fixed(value) : `${fixed(value)} ${unit}`;
 }
 
-function showBounds({ min, max }: Check, unit: string): string {
+function showBounds({ min, max }: QuantityCheck, unit: string): string {
   const suffix = unit === "" ? "" : ` ${unit}`;
   if (min !== undefined && max !== undefined) {
     return min === max ? `${fixed(min)}${suffix}` : `${fixed(min)} to ${fixed(max)}${suffix}`;

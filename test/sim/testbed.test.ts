@@ -1,4 +1,4 @@
-/** What the DCQCN paper saw on its testbed, in short simulations of examples/paper. docs/testbed.md has the long ones. */
+/** What the DCQCN paper saw on its testbed, in short simulations of examples/paper/dcqcn. docs/testbed.md has the long ones. */
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { loadScenario, type Scenario } from "../../src/config/scenario.js";
 import type { Result } from "../../src/report/result.js";
@@ -23,7 +23,7 @@ const kMisconfigured = [
 ];
 
 function load(name: string, set: readonly string[] = []): Scenario {
-  return loadScenario(`examples/paper/${name}.yaml`, { set }).scenario;
+  return loadScenario(`examples/paper/dcqcn/${name}.yaml`, { set }).scenario;
 }
 
 /** What a run of `milliseconds` says after the first half. */

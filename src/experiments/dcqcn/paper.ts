@@ -1,0 +1,7 @@
+import type { Paper } from "../experiment.js";
+
+export const DCQCN_PAPER: Paper = {
+  name: "Zhu et al. 2015",
+  citation:
+    "Y. Zhu, H. Eran, D. Firestone, C. Guo, M. Lipshteyn, Y. Liron, J. Padhye, S. Raindel, M. H. Yahia, M. Zhang: Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015",
+};
