@@ -48,7 +48,7 @@ function marked(result: Result): number {
 
 describe("buffers", () => {
   // Those of other papers, in folders of their own, have the buffers of these papers.
-  const files = examples("scenario").filter((file) => /^examples\/paper\/[^/]+$/.test(file));
+  const files = examples("scenario").filter((file) => /^examples\/paper\/dcqcn\/[^/]+$/.test(file));
   it("are there", () => expect(files.length).toBeGreaterThan(3));
 
   it.each(files)("%s: every switch shares as much as the paper's 32 ports do", (file) => {
