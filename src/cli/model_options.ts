@@ -1,5 +1,5 @@
 /** Options of `weir model fixed-point` and `weir model stability`: a link, its marking and a profile, without a scenario. */
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { Findings } from "../config/check-device.js";
 import type { CongestionParameters } from "../config/congestion.js";
 import { congestionSchema, resolveCongestionSection } from "../config/congestion-section.js";
@@ -52,14 +52,17 @@ function profile(text: string): ProfileName {
 }
 
 export function addLinkOptions(command: Command): Command {
-  return command
-    .option("--rate <rate>", "of the bottleneck", modelRateOption("--rate"), 40e9)
-    .option("--mtu <bytes>", "what a packet takes of link, queue and byte counter", integer("--mtu", 64, 65_535), 1500)
-    .option("--profile <name>", "congestion profile, of the paper's form", profile, "paper-sigcomm15")
-    .option("--set <name=value>", "override a parameter of the profile by its mlx5 name, repeatable", collect)
-    .option("--kmin <size>", "marking begins above it", thresholdOption("--kmin"), 5_000)
-    .option("--kmax <size>", "everything is marked above it", thresholdOption("--kmax"), 200_000)
-    .option("--pmax <part>", "marked at Kmax, such as 1%", partOption("--pmax"), 0.01);
+  const withDefault = <T>(flags: string, text: string, parse: (text: string) => T, value: string) =>
+    command.addOption(new Option(flags, text).argParser(parse).default(parse(value), value));
+  withDefault("--rate <rate>", "of the bottleneck", modelRateOption("--rate"), "40Gbps");
+  const packet = "what a packet takes of link, queue and byte counter";
+  withDefault("--mtu <bytes>", packet, integer("--mtu", 64, 65_535), "1500");
+  withDefault("--profile <name>", "congestion profile, of the paper's form", profile, "paper-sigcomm15");
+  command.option("--set <name=value>", "override a parameter of the profile by its mlx5 name, repeatable", collect);
+  withDefault("--kmin <size>", "marking begins above it", thresholdOption("--kmin"), "5KB");
+  withDefault("--kmax <size>", "everything is marked above it", thresholdOption("--kmax"), "200KB");
+  withDefault("--pmax <part>", "marked at Kmax, such as 1%", partOption("--pmax"), "1%");
+  return command;
 }
 
 /** The model's parameters; tau* is `delay`, or without it the CNP interval alone, as in the paper. */
