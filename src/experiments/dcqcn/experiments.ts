@@ -1,0 +1,11 @@
+/** All experiments on DCQCN, in the order of the paper's figures. */
+import type { Experiment } from "../experiment.js";
+import { DCQCN_FIGURE_3, DCQCN_FIGURE_8 } from "./unfairness.js";
+import { DCQCN_FIGURE_4, DCQCN_FIGURE_9 } from "./victim.js";
+
+export const DCQCN_EXPERIMENTS: readonly Experiment[] = [
+  DCQCN_FIGURE_3,
+  DCQCN_FIGURE_4,
+  DCQCN_FIGURE_8,
+  DCQCN_FIGURE_9,
+];
