@@ -24,6 +24,11 @@ export const kWords =
 export const kRates =
   "Throughput counts headers, FCS, preamble and gap, as shares of 40 Gb/s do. Whether the paper's does is not said; payload is 1/1.08 of it.";
 
+/** Of runs that labs make as well: they send streams without acknowledgements. */
+export const kStream = "transport.type=stream";
+export const kStreams =
+  "What the wire runs too is a stream without acknowledgements on both clocks; what virtual time alone runs is a reliable connection.";
+
 const kEqual = 0.1;
 
 export const equal = (quantity: string, value: number): QuantityCheck => ({
