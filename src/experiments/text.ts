@@ -73,7 +73,10 @@ export function headline({ id, paper, place, title }: Experiment): string {
 /** "sim, qcn-t: seed 1, valid". */
 export function runLine({ clock, trial, scale, seed, complete, valid, reasons }: RunState): string {
   const name = trial === clock ? "" : `, ${trial}`;
-  const facts = [...(clock === "wire" ? [`scale ${scale}`] : []), ...(clock === "model" ? [] : [`seed ${seed}`])];
+  const facts = [
+    ...(clock === "wire" && scale !== undefined ? [`scale ${scale}`] : []),
+    ...(clock === "model" || seed === undefined ? [] : [`seed ${seed}`]),
+  ];
   const state = valid ? "valid" : `${complete ? "INVALID" : "INCOMPLETE"} (${reasons.join("; ")})`;
   return `${clock}${name}: ${[...facts, state].join(", ")}`;
 }
