@@ -3,7 +3,14 @@ import { mkdirSync } from "node:fs";
 import { documentOf } from "../experiments/document.js";
 import { CLOCKS, type Clock, clocksOf, type Experiment } from "../experiments/experiment.js";
 import { writePaper } from "../experiments/files.js";
-import { findExperiment, type Listing, listExperiments, nearestExperiment } from "../experiments/registry.js";
+import { type References, readReferences } from "../experiments/reference.js";
+import {
+  EXPERIMENTS,
+  findExperiment,
+  type Listing,
+  listExperiments,
+  nearestExperiment,
+} from "../experiments/registry.js";
 import { loadTrial, type PaperOptions, runExperiment } from "../experiments/run.js";
 import { renderText } from "../experiments/text.js";
 import { drawGrid } from "../report/table.js";
@@ -20,6 +27,7 @@ interface RunChoice {
   quiet?: boolean;
   seed?: number;
   scale?: number;
+  reference?: string;
 }
 
 const kHelp = `
@@ -33,6 +41,9 @@ Examples:
   weir paper qcn-netfpga-fig8 --on all --out fig8     on the wire as well
   weir paper qcn-netfpga-fig8 --on wire --scale 1     at the paper's own rates
   weir paper qcn-shu-fig5 --json --quiet | jq '.statements[].verdicts'
+
+References are drawn and compared with each clock, never judged: CSV files with a header line, then x and y in the units of the trace.
+Traces have their names in paper.json.
 
 It leaves report.html, report.md, figure.svg, paper.json, and each run's own result and report. Ctrl-C ends the run under way;
 what is done by then is reported, and said to be partial.
@@ -52,6 +63,7 @@ export const addPaper: AddVerb = (parent, context, done) => {
     .option("--quiet", "no progress")
     .option("--seed <n>", "seed of all runs (default: the scenarios')", (text) => number("--seed", text, 0))
     .option("--scale <n>", "time scale of wire runs (default: the scenarios')", (text) => number("--scale", text, 1))
+    .option("--reference <dir>", "curves of other simulators: <dir>/<id>/<trace>/<label>.csv")
     .addHelpText("after", kHelp)
     .action(async (id: string, choice: RunChoice) => done(await run(context, id, choice)));
   paper
@@ -76,6 +88,7 @@ async function run(context: CliContext, id: string, choice: RunChoice): Promise<
   const overrides = { seed: choice.seed, scale: choice.scale };
   // A bad scenario is told before rights are asked for.
   for (const trial of experiment.network?.trials ?? []) asUsage(() => loadTrial(trial, overrides));
+  const references = choice.reference === undefined ? undefined : referencesOf(context, choice.reference, experiment);
   const elevated = chosen.includes("wire") ? await context.elevate() : undefined;
   if (elevated !== undefined) return elevated;
   const directory = choice.out ?? runFolder(id, new Date());
@@ -84,6 +97,7 @@ async function run(context: CliContext, id: string, choice: RunChoice): Promise<
   const line = choice.quiet ? undefined : new PaperProgressLine(context.stderr, id);
   const options: PaperOptions = {
     ...overrides,
+    references,
     clocks: chosen,
     directory,
     signal: stop.signal,
@@ -94,13 +108,21 @@ async function run(context: CliContext, id: string, choice: RunChoice): Promise<
     line?.finish();
     const report = writePaper(directory, outcome);
     const { stdout } = context;
-    if (choice.json) stdout.write(`${JSON.stringify(documentOf(outcome), undefined, 2)}\n`);
-    else stdout.write(`${renderText(outcome, wantsColor(stdout))}\nreport: ${report}\n`);
+    const document = documentOf(outcome);
+    if (choice.json) stdout.write(`${JSON.stringify(document, undefined, 2)}\n`);
+    else stdout.write(`${renderText(document, wantsColor(stdout))}\nreport: ${report}\n`);
     return stop.status ?? (outcome.complete ? kExit.ok : kExit.invalid);
   } finally {
     line?.finish();
     stop.release();
   }
+}
+
+/** Of one experiment; a folder that has none for it may be meant for another one. */
+function referencesOf({ stderr }: CliContext, directory: string, experiment: Experiment): References | undefined {
+  const found = asUsage(() => readReferences(directory, EXPERIMENTS, [experiment])).get(experiment.id);
+  if (found === undefined) stderr.write(`warning: ${directory} has nothing for ${experiment.id}\n`);
+  return found;
 }
 
 /** In the order of CLOCKS. @throws UsageError for one that the experiment does not have. */

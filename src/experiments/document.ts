@@ -1,7 +1,8 @@
 /** The outcome of an experiment as data: what paper.json holds and `weir paper --json` prints. */
 import type { Clock } from "./experiment.js";
+import type { Difference, OverlaidCurve } from "./overlay.js";
 import type { PaperOutcome, RunState } from "./run.js";
-import type { Finding, Ruling } from "./verdict.js";
+import type { Verdict } from "./verdict.js";
 
 export interface PaperDocument {
   experiment: string;
@@ -21,7 +22,18 @@ export interface PaperDocument {
     where: string;
     reading: string;
     remark?: string;
-    verdicts: { clock: Clock; ruling: Ruling; findings: Finding[]; why?: string }[];
+    verdicts: Verdict[];
+  }[];
+  /** Curves that clocks and references have in common, and the mean absolute difference of each two of them. */
+  traces: {
+    name: string;
+    title: string;
+    x_label: string;
+    x_range: readonly [number, number];
+    /** Of the differences. */
+    unit: string;
+    curves: Omit<OverlaidCurve, "values">[];
+    differences: readonly Difference[];
   }[];
 }
 
@@ -32,6 +44,7 @@ export function documentOf({
   runs,
   observations,
   statements,
+  overlays,
 }: PaperOutcome): PaperDocument {
   const { id, paper, place, title, setup, choices, quantities } = experiment;
   return {
@@ -51,7 +64,7 @@ export function documentOf({
       values: Object.fromEntries(
         clocks.flatMap((clock) => {
           const value = observations[clock]?.values[name];
-          return value === undefined ? [] : [[clock, Number.isFinite(value) ? value : null]];
+          return value === undefined || Number.isNaN(value) ? [] : [[clock, Number.isFinite(value) ? value : null]];
         }),
       ),
     })),
@@ -61,6 +74,15 @@ export function documentOf({
       reading,
       ...(remark !== undefined && { remark }),
       verdicts,
+    })),
+    traces: overlays.map(({ name, trace: { title, x_label, x_range, unit }, curves, differences }) => ({
+      name,
+      title,
+      x_label,
+      x_range,
+      unit,
+      curves: curves.map(({ values, ...about }) => about),
+      differences,
     })),
   };
 }

@@ -20,6 +20,8 @@ import {
   trialsOn,
 } from "./experiment.js";
 import { before } from "./measure.js";
+import { type Overlay, overlaysOf } from "./overlay.js";
+import type { References } from "./reference.js";
 import { type ClockEvidence, type JudgedStatement, judge } from "./verdict.js";
 
 export interface PaperOptions {
@@ -29,6 +31,8 @@ export interface PaperOptions {
   scale?: number | undefined;
   /** Each run leaves its own result there, in <clock>/<trial>/. */
   directory: string;
+  /** Curves of other simulators; default: none. */
+  references?: References | undefined;
   /** Once aborted, the run under way ends, and the others do not begin. */
   signal: AbortSignal;
   onProgress?: ((progress: PaperProgress) => void) | undefined;
@@ -72,6 +76,8 @@ export interface PaperOutcome {
   runs: RunState[];
   observations: Partial<Record<Clock, Observation>>;
   statements: JudgedStatement[];
+  /** What clocks and references have in common. */
+  overlays: Overlay[];
   /** Every run was made, to its end, and is valid. */
   complete: boolean;
 }
@@ -96,6 +102,7 @@ export async function runExperiment(
     runs: series.states,
     observations: Object.fromEntries(evidence.map(({ clock, observation }) => [clock, observation])),
     statements: judge(experiment, evidence),
+    overlays: overlaysOf(experiment, evidence, options.references ?? {}),
     complete: series.states.every(({ valid }) => valid),
   };
 }

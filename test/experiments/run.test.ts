@@ -68,7 +68,7 @@ describe("runExperiment", () => {
       why: "run fast is invalid; run slow is invalid",
     });
     expect(verdict?.findings[0]?.measured).toBe("goodput, fast 18.40 Gb/s");
-    expect(renderText(outcome)).toContain("sim, fast: seed 1, INVALID (the host was late)");
+    expect(renderText(documentOf(outcome))).toContain("sim, fast: seed 1, INVALID (the host was late)");
   });
 
   it("ends when it is stopped: what was done stands, the rest was not run", async () => {
@@ -133,6 +133,31 @@ describe("what an experiment leaves", () => {
     for (const name of ["result.json", "series.json", "scenario.json", "report.html"]) {
       expect(existsSync(join(folder, "sim/slow", name)), name).toBe(true);
     }
+  });
+
+  it("has what clocks and references share first in the picture, and how far they are apart", async () => {
+    const folder = join(directory, "overlay");
+    const references = { rate: [{ label: "ns3", values: { x: [0, 2], y: [1, 1] } }] };
+    const options = paperOptions(folder, { clocks: ["sim", "model"], references });
+    const outcome = await runExperiment(fakeExperiment, fakeRunners, options);
+    const page = readFileSync(writePaper(folder, outcome), "utf8");
+    const svg = readFileSync(join(folder, "figure.svg"), "utf8");
+    expect(svg.indexOf("all clocks")).toBeGreaterThan(0);
+    expect(svg.indexOf("all clocks")).toBeLessThan(svg.indexOf("sim: discrete events"));
+    expect(page).toContain("<h2>Mean absolute difference</h2>");
+    expect(readFileSync(join(folder, "report.md"), "utf8")).toContain(
+      "| Rate | time, s 0 to 2 | sim, model | 1.00 Gb/s |",
+    );
+    expect(renderText(documentOf(outcome))).toMatch(/Rate +time, s 0 to 2 +model, ns3 +2\.00 Gb\/s/);
+    expect(documentOf(outcome).traces).toMatchObject([
+      {
+        name: "rate",
+        unit: "Gb/s",
+        x_range: [0, 2],
+        curves: [{ source: "sim" }, { source: "model" }, { source: "ns3", reference: true }],
+        differences: [{ between: ["sim", "model"], mean_absolute: 1 }, { mean_absolute: 1 }, { mean_absolute: 2 }],
+      },
+    ]);
   });
 
   it("says that it is partial where it is", async () => {
