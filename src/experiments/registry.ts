@@ -52,7 +52,8 @@ export function listExperiments(): Listing[] {
 
 /** A wire run takes its duration times its scale; a scale that the host decides counts as 1. */
 function seconds(experiment: Experiment, clock: Clock): number {
-  const { network } = experiment;
+  const { network, bench } = experiment;
+  if (clock === "wire" && bench !== undefined) return bench.seconds;
   if (clock === "model" || network === undefined) return 1;
   if (clock === "sim") return network.sim_seconds;
   const scenarios = trialsOn(experiment, clock).map((trial) => loadTrial(trial).scenario);

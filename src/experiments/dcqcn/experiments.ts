@@ -1,6 +1,7 @@
 /** All experiments on DCQCN, in the order of the paper's figures. */
 import type { Experiment } from "../experiment.js";
 import { DCQCN_FIGURE_16 } from "./incast_degree.js";
+import { DCQCN_FIGURE_1 } from "./message_sizes.js";
 import { DCQCN_FIGURE_20 } from "./multi_bottleneck.js";
 import { DCQCN_FIGURE_18 } from "./need_for_pfc.js";
 import { DCQCN_FIGURE_15 } from "./spine_pauses.js";
@@ -9,6 +10,7 @@ import { DCQCN_FIGURE_17 } from "./user_load.js";
 import { DCQCN_FIGURE_4, DCQCN_FIGURE_9 } from "./victim.js";
 
 export const DCQCN_EXPERIMENTS: readonly Experiment[] = [
+  DCQCN_FIGURE_1,
   DCQCN_FIGURE_3,
   DCQCN_FIGURE_4,
   DCQCN_FIGURE_8,
