@@ -1,5 +1,6 @@
 /** All experiments on DCQCN, in the order of the paper's figures. */
 import type { Experiment } from "../experiment.js";
 import { DCQCN_FIGURE_10 } from "./second_sender.js";
+import { DCQCN_FIGURE_13 } from "./settings.js";
 
-export const DCQCN_EXPERIMENTS: readonly Experiment[] = [DCQCN_FIGURE_10];
+export const DCQCN_EXPERIMENTS: readonly Experiment[] = [DCQCN_FIGURE_10, DCQCN_FIGURE_13];

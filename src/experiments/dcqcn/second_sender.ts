@@ -100,7 +100,7 @@ export const DCQCN_FIGURE_10: Experiment = {
       reading: "the first sender's rate, too, is at most 2 Gb/s from the model's in the mean",
       checks: [{ trace: "first", clock: "model", most: kClosely }],
       remark:
-        "Equation 7 lets alpha decay while the first sender is alone, from 1 to 0.5 in 10 ms, so the first cuts are half as deep. In the implementation a flow at line rate has no alpha; it gets one, of 1, with its first CNP (footnote 1). Where the model's alpha is 1 at that moment, too, the curves meet: see the plot.",
+        "Equation 7 lets alpha decay while the first sender is alone, from 1 to 0.5 in 10 ms, so its first cuts are half as deep. In the implementation a flow at line rate has no alpha; it gets one, of 1, with its first CNP (footnote 1). With a model whose alpha is 1 at that moment, too, the curves are half as far apart: see the plot. The rest is that equation 9 cuts all the time: what four CNPs halve to 1/16 it brings to e^-2, 1/7.",
     },
     {
       quote: "Experiments show that the fluid model matches the implementation quite well.",
