@@ -9,6 +9,7 @@ import { renderComparison } from "../report/overlay_table.js";
 import { readRun, type SavedRun } from "../report/run_files.js";
 import { asUsage, type CliContext, kExit, UsageError, wantsColor } from "./context.js";
 import type { AddVerb } from "./program.js";
+import { parsed } from "./quantity.js";
 
 interface CompareOptions {
   json?: boolean;
@@ -109,7 +110,7 @@ function limits(text: string): Limits {
         hint: `use FIGURE=PERCENT, such as goodput=5%; figures: ${kLimited.join(", ")}`,
       });
     }
-    found[figure] = asUsage(() => parseFraction(value));
+    found[figure] = parsed(`--max-difference ${figure}:`, value, parseFraction);
   }
   return found;
 }

@@ -3,7 +3,8 @@ import { networkInterfaces } from "node:os";
 import type { Command } from "commander";
 import type { Device, DeviceOptions } from "../verbs/device.js";
 import { parsePrefix } from "../wire/prefix.js";
-import { asUsage, collect, UsageError } from "./context.js";
+import { collect, UsageError } from "./context.js";
+import { parsed } from "./quantity.js";
 
 export interface DeviceChoice {
   device: string;
@@ -23,7 +24,7 @@ export function addDeviceOptions(command: Command): Command {
       "--address <address/prefix>",
       "own address, such as 10.0.0.9/24; repeatable, one for each IP version (default: the interface's)",
       (text: string, before: readonly string[] | undefined) => {
-        asUsage(() => parsePrefix(text));
+        parsed("--address", text, parsePrefix);
         return collect(text, before);
       },
     );

@@ -12,12 +12,12 @@ import { type CliContext, collect, kExit, load, UsageError, wantsColor } from ".
 import { integer } from "./device_options.js";
 import {
   addLinkOptions,
+  delayOption,
   type LinkChoice,
   linkParameters,
   listOf,
+  modelRateOption,
   partOption,
-  rateOption,
-  timeOption,
 } from "./model_options.js";
 import { ModelProgress } from "./model_progress.js";
 import { addModelSweep } from "./model_sweep.js";
@@ -100,7 +100,7 @@ export function addModelOn(tools: ModelTools, ...[parent, context, done]: Parame
     .option(
       "--delay <time>",
       "tau*, delay of the loop (default: CNP interval and propagation, there and back)",
-      timeOption("--delay"),
+      delayOption("--delay"),
     )
     .addHelpText("after", kRunHelp)
     .action(async (file: string, choice: RunChoice) => done(await run(context, file, choice)));
@@ -113,9 +113,9 @@ export function addModelOn(tools: ModelTools, ...[parent, context, done]: Parame
   addLinkOptions(model.command("stability"))
     .description("is the fixed point stable? Phase margins")
     .requiredOption("--flows <n,...>", "identical flows", listOf(flowCount))
-    .option("--delay <time,...>", "tau* (default: the CNP interval)", listOf(timeOption("--delay")))
+    .option("--delay <time,...>", "tau* (default: the CNP interval)", listOf(delayOption("--delay")))
     .option("--g <part,...>", "gain of alpha, such as 1/256 (default: the profile's)", listOf(partOption("--g")))
-    .option("--ai-rate <rate,...>", "R_AI (default: the profile's)", listOf(rateOption("--ai-rate")))
+    .option("--ai-rate <rate,...>", "R_AI (default: the profile's)", listOf(modelRateOption("--ai-rate")))
     .option("--json", "one JSON document on stdout instead of a table")
     .addHelpText("after", kStabilityHelp)
     .action((choice: StabilityChoice) => stability(context, choice));

@@ -1,15 +1,16 @@
 /** Options of `weir model fixed-point` and `weir model stability`: a link, its marking and a profile, without a scenario. */
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { Findings } from "../config/check-device.js";
 import type { CongestionParameters } from "../config/congestion.js";
 import { congestionSchema, resolveCongestionSection } from "../config/congestion-section.js";
 import { ScenarioError } from "../config/error.js";
 import { problemsOf } from "../config/fields.js";
 import { PROFILE_NAMES, type ProfileName } from "../config/profiles.js";
-import { formatRate, formatSize, formatTime, parseFraction, parseRate, parseSize, parseTime } from "../config/units.js";
+import { formatSize, parseFraction } from "../config/units.js";
 import { algorithmProblems, controlParameters, type DcqcnModelParameters } from "../models/dcqcn/index.js";
-import { asUsage, collect, UsageError } from "./context.js";
+import { collect, UsageError } from "./context.js";
 import { integer } from "./device_options.js";
+import { parsed, rateOption, sizeOption, timeOption } from "./quantity.js";
 
 export interface LinkChoice {
   rate: number;
@@ -22,32 +23,20 @@ export interface LinkChoice {
   set?: string[];
 }
 
-const kRate = { least: 1e6, most: 10e12 };
-const kSize = { least: 0, most: 1e12 };
-const kTime = { least: 1, most: 10e9 };
+export const delayOption = (option: string) => timeOption(option, { least: 1, most: 10e9 });
+export const modelRateOption = (option: string) => rateOption(option, { least: 1e6, most: 10e12 });
+export const thresholdOption = (option: string) => sizeOption(option, { least: 0, most: 1e12 });
 
-/** Values within a range, which the error names. */
-function within(option: string, text: string, parse: (text: string) => number, show: (value: number) => string) {
-  return ({ least, most }: { least: number; most: number }): number => {
-    const value = asUsage(() => parse(text));
-    if (value >= least && value <= most) return value;
-    throw new UsageError(`${option} ${text}: out of range`, { hint: `must be ${show(least)} to ${show(most)}` });
-  };
-}
-
-/** A time for an option that names `option`. */
-export const timeOption = (option: string) => (text: string) => within(option, text, parseTime, formatTime)(kTime);
-export const rateOption = (option: string) => (text: string) => within(option, text, parseRate, formatRate)(kRate);
-export const sizeOption = (option: string) => (text: string) => within(option, text, parseSize, formatSize)(kSize);
+const kPart = "must be more than 0 and at most 1";
 
 /** "1%", "0.01" or "1/256": more than 0 and at most 1. */
 export const partOption =
   (option: string) =>
   (text: string): number => {
     const ratio = /^(\d+)\/(\d+)$/.exec(text);
-    const value = ratio === null ? asUsage(() => parseFraction(text)) : Number(ratio[1]) / Number(ratio[2]);
+    const value = ratio === null ? parsed(option, text, parseFraction, kPart) : Number(ratio[1]) / Number(ratio[2]);
     if (value > 0 && value <= 1) return value;
-    throw new UsageError(`${option} ${text}: out of range`, { hint: "must be more than 0 and at most 1" });
+    throw new UsageError(`${option} ${text}: out of range`, { hint: kPart });
   };
 
 /** Several, separated by commas. */
@@ -63,14 +52,17 @@ function profile(text: string): ProfileName {
 }
 
 export function addLinkOptions(command: Command): Command {
-  return command
-    .option("--rate <rate>", "of the bottleneck", rateOption("--rate"), 40e9)
-    .option("--mtu <bytes>", "what a packet takes of link, queue and byte counter", integer("--mtu", 64, 65_535), 1500)
-    .option("--profile <name>", "congestion profile, of the paper's form", profile, "paper-sigcomm15")
-    .option("--set <name=value>", "override a parameter of the profile by its mlx5 name, repeatable", collect)
-    .option("--kmin <size>", "marking begins above it", sizeOption("--kmin"), 5_000)
-    .option("--kmax <size>", "everything is marked above it", sizeOption("--kmax"), 200_000)
-    .option("--pmax <part>", "marked at Kmax, such as 1%", partOption("--pmax"), 0.01);
+  const withDefault = <T>(flags: string, text: string, parse: (text: string) => T, value: string) =>
+    command.addOption(new Option(flags, text).argParser(parse).default(parse(value), value));
+  withDefault("--rate <rate>", "of the bottleneck", modelRateOption("--rate"), "40Gbps");
+  const packet = "what a packet takes of link, queue and byte counter";
+  withDefault("--mtu <bytes>", packet, integer("--mtu", 64, 65_535), "1500");
+  withDefault("--profile <name>", "congestion profile, of the paper's form", profile, "paper-sigcomm15");
+  command.option("--set <name=value>", "override a parameter of the profile by its mlx5 name, repeatable", collect);
+  withDefault("--kmin <size>", "marking begins above it", thresholdOption("--kmin"), "5KB");
+  withDefault("--kmax <size>", "everything is marked above it", thresholdOption("--kmax"), "200KB");
+  withDefault("--pmax <part>", "marked at Kmax, such as 1%", partOption("--pmax"), "1%");
+  return command;
 }
 
 /** The model's parameters; tau* is `delay`, or without it the CNP interval alone, as in the paper. */

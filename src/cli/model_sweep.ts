@@ -18,7 +18,7 @@ import { SweepProgress } from "../sweep/progress.js";
 import { type CliContext, kExit, UsageError, wantsColor } from "./context.js";
 import { integer } from "./device_options.js";
 import type { ModelTools } from "./model.js";
-import { listOf, partOption, sizeOption, timeOption } from "./model_options.js";
+import { delayOption, listOf, partOption, thresholdOption } from "./model_options.js";
 import { StopSignals } from "./stop_signals.js";
 
 interface SweepChoice {
@@ -134,8 +134,8 @@ function valuesOf(surfaces: readonly SurfaceName[], text: string): number[] {
 }
 
 function parserOf(parameter: (typeof kSurfaces)[SurfaceName]["parameter"]): (text: string) => number {
-  if (parameter === "rpg_time_reset") return timeOption("--values");
-  return parameter === "pmax" || parameter === "g" ? partOption("--values") : sizeOption("--values");
+  if (parameter === "rpg_time_reset") return delayOption("--values");
+  return parameter === "pmax" || parameter === "g" ? partOption("--values") : thresholdOption("--values");
 }
 
 function show(surface: SurfaceName, value: number): string {

@@ -14,7 +14,7 @@ import {
 import { describeCost, describeRow, describeStart, reportOf } from "../perf/report.js";
 import { type Row, run } from "../perf/run.js";
 import { Session } from "../perf/session.js";
-import { asUsage, type CliContext, kExit, UsageError } from "./context.js";
+import { type CliContext, kExit, UsageError } from "./context.js";
 import {
   addDeviceOptions,
   type DeviceChoice,
@@ -24,6 +24,7 @@ import {
   withDevice,
 } from "./device_options.js";
 import type { AddVerb } from "./program.js";
+import { parsed } from "./quantity.js";
 import { untilSignal } from "./until_signal.js";
 
 interface PerfChoice extends DeviceChoice {
@@ -148,19 +149,19 @@ const kStars = "*".repeat(36);
 const kWaiting = `\n${kStars}\n* Waiting for client to connect... *\n${kStars}\n`;
 
 function size(text: string): number {
-  const bytes = /^\d+$/.test(text) ? Number(text) : asUsage(() => parseSize(text));
+  const bytes = /^\d+$/.test(text) ? Number(text) : parsed("--size", text, parseSize);
   if (bytes >= 1 && bytes <= kMostBytes) return bytes;
   throw new UsageError(`--size ${text}: not a size from 1 B to 1 GiB`);
 }
 
 function seconds(text: string): number {
-  const time = /^\d+(\.\d+)?$/.test(text) ? Number(text) : asUsage(() => parseTime(text)) / 1e9;
+  const time = /^\d+(\.\d+)?$/.test(text) ? Number(text) : parsed("--duration", text, parseTime) / 1e9;
   if (time > 0) return time;
   throw new UsageError(`--duration ${text}: not a time above 0`);
 }
 
 function rate(text: string): number {
-  const bits = asUsage(() => parseRate(text));
+  const bits = parsed("--rate-limit", text, parseRate);
   if (bits > 0) return bits;
   throw new UsageError(`--rate-limit ${text}: not a rate above 0`);
 }

@@ -1,16 +1,6 @@
 /** `weir plan`: thresholds of a shared-buffer switch, marking and DCQCN parameters, and whether a scenario is lossless. */
 import type { Command } from "commander";
-import { WeirError } from "../config/error.js";
-import {
-  formatLength,
-  formatRate,
-  formatSize,
-  formatTime,
-  parseLength,
-  parseRate,
-  parseSize,
-  parseTime,
-} from "../config/units.js";
+import { formatLength, formatSize, parseLength } from "../config/units.js";
 import {
   type BufferPlanInput,
   checkPlan,
@@ -25,6 +15,7 @@ import { type CliContext, collect, kExit, load, UsageError, wantsColor } from ".
 import { integer } from "./device_options.js";
 import { bufferText, checkText, ecnText, profileText } from "./plan_text.js";
 import type { AddVerb } from "./program.js";
+import { quantity, rateOption, sizeOption, timeOption } from "./quantity.js";
 
 interface BufferChoice {
   profile?: SwitchProfile & { name: string };
@@ -88,7 +79,7 @@ export const addPlan: AddVerb = (parent, context, done) => {
   plan
     .command("ecn")
     .description("Kmin, Kmax, Pmax and DCQCN timers for a rate and a round-trip time")
-    .requiredOption("--rate <rate>", "of the links", rateOption("--rate"))
+    .requiredOption("--rate <rate>", "of the links", rateOption("--rate", kRates))
     .requiredOption("--rtt <time>", "round-trip time without queues", rttOption)
     .option("--mtu <bytes>", "largest IP packet", mtuOption, 1500)
     .option("--flows <n>", "flows that may meet at one port", flowsOption, 16)
@@ -126,19 +117,23 @@ function addBuffers(plan: Command, context: CliContext): void {
     .option("--profile <name>", `a known switch: ${Object.keys(SWITCH_PROFILES).join(", ")}`, profile)
     .option("--ports <n>", "ports that share the buffer", integer("--ports", 1, 1024))
     .option("--priorities <n>", "priorities that headroom is kept for", integer("--priorities", 1, 8), 8)
-    .option("--buffer <size>", "packet memory", sizeOption("--buffer", 1_000, 1e12))
-    .option("--headroom <size>", "t_flight (default: computed)", sizeOption("--headroom", 0, 1e9))
+    .option("--buffer <size>", "packet memory", sizeOption("--buffer", { least: 1_000, most: 1e12 }))
+    .option("--headroom <size>", "t_flight (default: computed)", sizeOption("--headroom", { least: 0, most: 1e9 }))
     .option("--beta <n>", "dynamic threshold: t_PFC = beta (B - P n t_flight - s) / P", beta, 8)
     .option("--kmin <size>", "t_ECN to judge (default: 5 KB, or with --rtt the recommended one)", kmin)
-    .option("--rate <rate>", "of the ports (default: the profile's, or 40 Gb/s)", rateOption("--rate"))
+    .option("--rate <rate>", "of the ports (default: the profile's, or 40 Gb/s)", rateOption("--rate", kRates))
     .option("--mtu <bytes>", "largest IP packet", mtuOption, 1500)
     .option("--cable <length>", `cable, at ${kNanosecondsPerMetre} ns/m (default: 100 m)`, cable)
-    .option("--delay <time>", "one-way propagation, instead of --cable", timeOption("--delay", 0, 10e9))
+    .option(
+      "--delay <time>",
+      "one-way propagation, instead of --cable",
+      timeOption("--delay", { least: 0, most: 10e9 }),
+    )
     .option("--response <time>", "what a peer takes to obey (default: what IEEE 802.3 allows)", responseOption)
     .option(
       "--interface-delay <time>",
       "MAC and PHY at one end, both directions (default: by rate)",
-      timeOption("--interface-delay", 0, 1e9),
+      timeOption("--interface-delay", { least: 0, most: 1e9 }),
     )
     .option("--rtt <time>", "recommend marking and timers for this round-trip time as well", rttOption)
     .option("--flows <n>", "for --rtt: flows that may meet at one port", flowsOption, 16)
@@ -212,41 +207,11 @@ function print<T>(
   stdout.write(`${json ? JSON.stringify(found, undefined, 2) : text(found, wantsColor(stdout))}\n`);
 }
 
-/** A quantity with a unit between `least` and `most`. */
-function quantity(
-  option: string,
-  parse: (text: string) => number,
-  format: (value: number) => string,
-  least: number,
-  most: number,
-): (text: string) => number {
-  const hint = `must be ${format(least)} to ${format(most)}`;
-  return (text) => {
-    let value: number;
-    try {
-      value = parse(text);
-    } catch (error) {
-      if (!(error instanceof WeirError)) throw error;
-      throw new UsageError(`${option} ${error.message}`, { hint, cause: error });
-    }
-    if (value >= least && value <= most) return value;
-    throw new UsageError(`${option} ${text}: out of range`, { hint });
-  };
-}
-
-function sizeOption(option: string, least: number, most: number) {
-  return quantity(option, parseSize, formatSize, least, most);
-}
-function timeOption(option: string, least: number, most: number) {
-  return quantity(option, parseTime, formatTime, least, most);
-}
-function rateOption(option: string) {
-  return quantity(option, parseRate, formatRate, 1_000, 10e12);
-}
-const cable = quantity("--cable", parseLength, formatLength, 0, 1e9);
-const kmin = sizeOption("--kmin", 0, 1e9);
-const responseOption = timeOption("--response", 0, 10e9);
-const rttOption = timeOption("--rtt", 1, 10e9);
+const cable = quantity("--cable", parseLength, formatLength, { least: 0, most: 1e9 });
+const kRates = { least: 1_000, most: 10e12 };
+const kmin = sizeOption("--kmin", { least: 0, most: 1e9 });
+const responseOption = timeOption("--response", { least: 0, most: 10e9 });
+const rttOption = timeOption("--rtt", { least: 1, most: 10e9 });
 const mtuOption = integer("--mtu", 576, 16_000);
 const flowsOption = integer("--flows", 1, 1_000_000);
 

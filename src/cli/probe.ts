@@ -6,8 +6,9 @@ import { type ProbeNetwork, realNetwork } from "../probe/network.js";
 import { probe } from "../probe/probe.js";
 import type { Arrival, ProbeReport } from "../probe/report.js";
 import { type Ecn, kEcn } from "../probe/roce_frame.js";
-import { asUsage, type CliContext, kExit, UsageError } from "./context.js";
+import { type CliContext, kExit, UsageError } from "./context.js";
 import type { AddVerb } from "./program.js";
+import { parsed } from "./quantity.js";
 import { untilSignal } from "./until_signal.js";
 
 interface ProbeOptions {
@@ -162,5 +163,5 @@ function integer(option: string, text: string, least: number, most: number): num
 }
 
 function milliseconds(text: string): number {
-  return asUsage(() => parseTime(text)) / 1e6;
+  return parsed("--timeout", text, parseTime) / 1e6;
 }

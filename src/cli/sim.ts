@@ -8,8 +8,9 @@ import { renderTable } from "../report/table.js";
 import { writeSimulation } from "../sim/files.js";
 import type { SeriesFormat } from "../sim/series_files.js";
 import type { SimOutcome, SimPerformance, TraceRequest } from "../sim/types.js";
-import { asUsage, type CliContext, collect, kExit, load, placeAndFile, UsageError, wantsColor } from "./context.js";
+import { type CliContext, collect, kExit, load, placeAndFile, UsageError, wantsColor } from "./context.js";
 import type { AddVerb } from "./program.js";
+import { parsed } from "./quantity.js";
 import { runFolder } from "./run_folder.js";
 import { ProgressLine } from "./sim_progress.js";
 import { StopSignals } from "./stop_signals.js";
@@ -129,7 +130,7 @@ function performanceLine({ cpu_s, wall_s, hops, rss_bytes }: SimPerformance): st
 }
 
 function until(value: string): number {
-  const time = Math.round(asUsage(() => parseTime(value)));
+  const time = Math.round(parsed("--until", value, parseTime));
   if (time <= 0) throw new UsageError(`--until ${value}: must be more than 0`, { hint: "for example --until 10ms" });
   return time;
 }

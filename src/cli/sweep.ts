@@ -23,6 +23,7 @@ import { beside } from "./beside.js";
 import { asUsage, type CliContext, describeError, kExit, UsageError } from "./context.js";
 import { integer } from "./device_options.js";
 import type { AddVerb } from "./program.js";
+import { parsed } from "./quantity.js";
 import { StopSignals } from "./stop_signals.js";
 
 /** What the verb works with; tests give their own. */
@@ -381,7 +382,7 @@ const chunk = (text: string) => integer("--chunk", 1, kMostPoints)(text);
 
 function memory(text: string): number {
   const least = 2 ** 20;
-  const bytes = asUsage(() => parseSize(text));
+  const bytes = parsed("--memory", text, parseSize);
   if (bytes >= least) return bytes;
   throw new UsageError(`--memory ${text}: not a size from ${formatSize(least)} on`);
 }
