@@ -71,7 +71,7 @@ async function run(context: CliContext, choice: AllChoice): Promise<number> {
   const { stdout, stderr } = context;
   const { out: directory = kFolder, jobs = availableParallelism(), quiet = false, seed, scale } = choice;
   const weir = codeVersion();
-  const tasks = plan(context, choice, weir);
+  const { tasks, left_out } = plan(context, choice, weir);
   const elevated = tasks.some(({ clocks }) => clocks.includes("wire")) ? await context.elevate() : undefined;
   if (elevated !== undefined) return elevated;
   mkdirSync(directory, { recursive: true });
@@ -98,15 +98,21 @@ async function run(context: CliContext, choice: AllChoice): Promise<number> {
   const finished = tasks.map((task): Finished => {
     return { task, document: savedPaper(directory, task), outcome: outcomes.get(task.experiment.id) };
   });
-  const summary = summarize(finished, { ...factsOf(choice, weir, jobs), wall_s: since(began) });
+  const summary = summarize(finished, { ...factsOf(choice, weir, jobs), left_out, wall_s: since(began) });
   const report = writeAll(directory, summary, finished);
   if (choice.json) stdout.write(`${JSON.stringify(summary, undefined, 2)}\n`);
   else stdout.write(`${renderAllText(summary, wantsColor(stdout))}\nreport: ${report}\n`);
   return stop.status ?? (summary.complete ? kExit.ok : kExit.invalid);
 }
 
+interface Plan {
+  tasks: Task[];
+  /** Experiments that have none of the clocks. */
+  left_out: string[];
+}
+
 /** @throws UsageError, ScenarioError */
-function plan({ stderr }: CliContext, { on, only, seed, scale, reference }: AllChoice, weir: string): Task[] {
+function plan({ stderr }: CliContext, { on, only, seed, scale, reference }: AllChoice, weir: string): Plan {
   const chosen = asUsage(() => selectExperiments(EXPERIMENTS, only));
   const references =
     reference === undefined ? new Map() : asUsage(() => readReferences(reference, EXPERIMENTS, chosen));
@@ -125,15 +131,16 @@ function plan({ stderr }: CliContext, { on, only, seed, scale, reference }: AllC
       seconds: (experiment, clock) => secondsOn(experiment, clock, scale),
     }),
   );
-  if (tasks.length > 0) return tasks;
-  throw new UsageError("these experiments run on the wire only", { hint: "--on wire" });
+  if (tasks.length === 0) throw new UsageError("these experiments run on the wire only", { hint: "--on wire" });
+  const ids = new Set(tasks.map(({ experiment }) => experiment.id));
+  return { tasks, left_out: chosen.map(({ id }) => id).filter((id) => !ids.has(id)) };
 }
 
 function startLines(directory: string, tasks: readonly Task[], todo: readonly Task[]): string[] {
   const before = tasks.length - todo.length;
   const replaced = todo.filter(({ experiment }) => existsSync(join(directory, experiment.id, "paper.json")));
   return [
-    `${tasks.length} experiments: ${todo.length} to run${before > 0 ? `, ${before} complete before` : ""}; results in ${directory}`,
+    `${tasks.length} experiment${tasks.length === 1 ? "" : "s"}: ${todo.length} to run${before > 0 ? `, ${before} complete before` : ""}; results in ${directory}`,
     ...replaced.map(
       ({ experiment }) => `${experiment.id}: what is there is not complete, or was made otherwise; runs again`,
     ),
@@ -144,7 +151,7 @@ function factsOf(
   { on, seed, scale, only, reference }: AllChoice,
   weir: string,
   jobs: number,
-): Omit<Summary, "complete" | "rulings" | "experiments" | "wall_s"> {
+): Omit<Summary, "complete" | "rulings" | "experiments" | "left_out" | "wall_s"> {
   const options = {
     clocks: on ?? kDefault,
     seed: seed ?? null,

@@ -87,7 +87,14 @@ async function finish(directory: string): Promise<{ summary: Summary; finished: 
     { task: d },
   ];
   const options = { clocks: ["sim", "model"] as const, seed: null, scale: null, only: [], reference: null, jobs: 2 };
-  const facts = { weir: kOptions.weir, host: hostFacts(), at: "2026-01-31T00:00:00Z", wall_s: 61, options };
+  const facts = {
+    weir: kOptions.weir,
+    host: hostFacts(),
+    at: "2026-01-31T00:00:00Z",
+    wall_s: 61,
+    options,
+    left_out: ["fake-e"],
+  };
   return { summary: summarize(finished, facts), finished };
 }
 
@@ -110,7 +117,7 @@ describe("the report", () => {
     expect(text).toMatch(/fake-a +Fake +figure 1 +1 holds, 1 falls short, 2 not judged .* complete, made before/);
     expect(text).toContain("Partial: 3 of 4 experiments are not complete.");
     expect(text).toContain("- fake-b: 2 of 3 runs did not come to a valid end\n- fake-c: a <bug>\n- fake-d: not run\n");
-    expect(text).toContain("this call took 1:01 min");
+    expect(text).toContain("left out, as they run on other clocks only: fake-e\nthis call took 1:01 min");
   });
 
   it("is one page that needs nothing else, with every figure, and links that lead somewhere", async () => {

@@ -55,6 +55,8 @@ export interface Summary {
   /** How many verdicts there are on each clock. */
   rulings: Partial<Record<Clock, Record<Ruling, number>>>;
   experiments: SummaryEntry[];
+  /** Experiments that have none of the clocks. */
+  left_out: readonly string[];
 }
 
 /** A task with all that is known of it. */

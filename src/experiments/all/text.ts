@@ -83,14 +83,18 @@ export function shownClocks(experiments: readonly SummaryEntry[], wanted: readon
   return CLOCKS.filter((clock) => wanted.includes(clock) && experiments.some(({ clocks }) => clocks.includes(clock)));
 }
 
-/** One line for each clock. */
-export function totalLines({ rulings, wall_s }: Summary): string[] {
+/** One line for each clock, and what is about all. */
+export function totalLines({ rulings, wall_s, left_out }: Summary): string[] {
   const lines = CLOCKS.flatMap((clock) => {
     const counts = rulings[clock];
     if (counts === undefined) return [];
     return `${clock}: ${counts.holds} hold, ${counts["falls short"]} fall short, ${counts["not judged"]} not judged`;
   });
-  return [...lines, `this call took ${duration(wall_s)}`];
+  return [
+    ...lines,
+    ...(left_out.length > 0 ? [`left out, as they run on other clocks only: ${left_out.join(", ")}`] : []),
+    `this call took ${duration(wall_s)}`,
+  ];
 }
 
 /** Says it first where not everything is there; none where it is. */
