@@ -136,7 +136,7 @@ export const DCQCN_FIGURE_5: Experiment = {
   place: "figure 5",
   title: "probability of a mark by the length of the queue",
   setup:
-    "Equation 5, and as packets: 16 machines send to one for 400 ms, 2 with Kmin = Kmax = 40 KB and Pmax 1, and the marks of each microsecond are counted by the length of the queue.",
+    "Equation 5, and as packets: 16 machines send to one for 400 ms, two with Kmin = Kmax = 40 KB and Pmax 1, and the marks of each microsecond are counted by the length of the queue.",
   choices: [
     "As packets the length is the mean of the microsecond's ends, in classes of 5 KB; microseconds in which it changes by more than 5 KB, may have gone through a threshold or is less than a packet do not count.",
     "How many packets joined follows from what the busy link sent and what the queue grew by, so that the share of all of them may come out a little beside 100%.",
@@ -176,8 +176,8 @@ export const DCQCN_FIGURE_5: Experiment = {
       { name: "red", file: "dcqcn/n-to-1.yaml", set: [...kFine, senders(16)] },
       {
         name: "cut-off",
-        file: "dcqcn/n-to-1.yaml",
-        set: [...kFine, senders(2), "switch.ecn={kmin: 40KB, kmax: 40KB, pmax: 1}"],
+        file: "dcqcn/convergence.yaml",
+        set: [...kFine, "switch.ecn={kmin: 40KB, kmax: 40KB, pmax: 1}"],
       },
     ],
     observe: (runs) => {

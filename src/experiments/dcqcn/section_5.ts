@@ -35,7 +35,11 @@ const kKmin = 5; // KB
 /** One order of magnitude, as the nearest power of ten of a ratio. */
 const kOrder = [Math.sqrt(10), 10 * Math.sqrt(10)] as const;
 /** Added to the loop: four links are in it. */
-const kLatency = { us: 50, link: "topology.link.delay=13.5us" };
+const kLatency = [
+  "topology.link.delay=13.5us",
+  // Headroom for what is under way on such a link, and as much as before to share.
+  "switch.buffer={total: 9.6256MB, headroom: 140KB, beta: 8}",
+];
 
 interface Setting {
   label: string;
@@ -46,7 +50,7 @@ interface Setting {
 /** Two flows, from 40 Gb/s and 0. */
 const kPairs = {
   table: { label: "table 14", changes: {}, set: [] },
-  latency: { label: "50 us more latency", changes: { delay: 100e3 }, set: [kLatency.link] },
+  latency: { label: "50 us more latency", changes: { delay: 100e3 }, set: kLatency },
   alpha: { label: "tau' 110 us", changes: { dce_tcp_rtt: 110e3 }, set: ["congestion.parameters.dce_tcp_rtt=110us"] },
   half: { label: "R_AI 20 Mb/s", changes: { rpg_ai_rate: 20e6 }, set: ["congestion.parameters.rpg_ai_rate=20Mbps"] },
 } as const satisfies Record<string, Setting>;
