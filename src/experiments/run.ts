@@ -66,6 +66,8 @@ export interface RunState {
   /** Of runs of scenarios. */
   scale?: number;
   seed?: number;
+  /** How long it took; absent where it was not made. */
+  wall_s?: number;
   /** Relative to the directory; absent where the run left nothing. */
   folder?: string;
 }
@@ -118,6 +120,15 @@ export function loadTrial({ file, set }: Trial, { seed, scale }: Pick<PaperOptio
   return { text: readFileSync(path, "utf8"), set: all, scenario: loadScenario(path, { set: all }).scenario };
 }
 
+/** What of the options concerns a clock: time is scaled on the wire only. @throws ScenarioError */
+export function loadTrialOn(
+  clock: NetworkClock,
+  trial: Trial,
+  { seed, scale }: Pick<PaperOptions, "seed" | "scale">,
+): RunSource {
+  return loadTrial(trial, clock === "wire" ? { seed, scale } : { seed });
+}
+
 /** Scenarios of papers come with the package, in the same place from src/ and dist/. */
 export function scenarioPath(file: string): string {
   return fileURLToPath(new URL(`../../examples/paper/${file}`, import.meta.url));
@@ -147,8 +158,9 @@ class RunSeries {
       return { clock: "model", doubt: "not run" };
     }
     this.report(state, 0);
+    const began = performance.now();
     const observation = await this.experiment.model();
-    this.states.push({ ...state, complete: true, valid: true, reasons: [] });
+    this.states.push({ ...state, complete: true, valid: true, reasons: [], wall_s: since(began) });
     return { clock: "model", observation };
   }
 
@@ -197,7 +209,7 @@ class RunSeries {
   }
 
   private async trial(clock: NetworkClock, trial: Trial): Promise<{ state: RunState; evidence?: Evidence }> {
-    const source = loadTrial(trial, clock === "wire" ? this.options : { seed: this.options.seed });
+    const source = loadTrialOn(clock, trial, this.options);
     const { scenario } = source;
     const facts = { clock, trial: trial.name, seed: scenario.seed };
     const planned = clock === "wire" && scenario.scale !== "auto" ? scenario.scale : 1;
@@ -208,11 +220,12 @@ class RunSeries {
     this.report(facts, 0);
     const folder = join(clock, trial.name);
     mkdirSync(join(this.options.directory, folder), { recursive: true });
+    const began = performance.now();
     try {
       const { result, series } = await this.run(clock, source, facts, folder);
       const { valid, reasons } = result.fidelity;
       const complete = result.until_s === undefined;
-      const state = { ...facts, complete, valid, reasons, scale: result.scale, folder };
+      const state = { ...facts, complete, valid, reasons, scale: result.scale, wall_s: since(began), folder };
       return { state, evidence: { scenario, result, series: before(series, scenario.duration / 1e9) } };
     } catch (error) {
       if (this.options.signal.aborted) return failed("stopped");
@@ -251,4 +264,9 @@ class RunSeries {
     const number = this.states.length + 1;
     this.options.onProgress?.({ clock, trial, done: Math.min(1, done), number, runs: this.runs });
   }
+}
+
+/** Wall time, s. */
+export function since(began: number): number {
+  return Math.round(performance.now() - began) / 1000;
 }
