@@ -10,6 +10,7 @@ import { type RunSource, writeRun } from "../report/run_files.js";
 import { writeSimulation } from "../sim/files.js";
 import type { SimOptions, SimOutcome } from "../sim/types.js";
 import {
+  type Bench,
   type Clock,
   type Evidence,
   type Experiment,
@@ -62,8 +63,9 @@ export interface RunState {
   valid: boolean;
   /** Why not. */
   reasons: string[];
-  scale: number;
-  seed: number;
+  /** Of runs of scenarios. */
+  scale?: number;
+  seed?: number;
   /** How long it took; absent where it was not made. */
   wall_s?: number;
   /** Relative to the directory; absent where the run left nothing. */
@@ -91,7 +93,10 @@ export async function runExperiment(
   const series = new RunSeries(experiment, runners, options);
   const evidence: ClockEvidence[] = [];
   for (const clock of options.clocks) {
-    evidence.push(await (clock === "model" ? series.model() : series.network(clock)));
+    const { bench } = experiment;
+    if (clock === "model") evidence.push(await series.model());
+    else if (clock === "wire" && bench !== undefined) evidence.push(await series.bench(bench));
+    else evidence.push(await series.network(clock));
   }
   return {
     experiment,
@@ -129,6 +134,11 @@ export function scenarioPath(file: string): string {
   return fileURLToPath(new URL(`../../examples/paper/${file}`, import.meta.url));
 }
 
+function runsOn(experiment: Experiment, clock: Clock): number {
+  if (clock === "model" || (clock === "wire" && experiment.bench !== undefined)) return 1;
+  return trialsOn(experiment, clock).length;
+}
+
 class RunSeries {
   readonly states: RunState[] = [];
   private readonly runs: number;
@@ -138,10 +148,7 @@ class RunSeries {
     private readonly runners: Runners,
     private readonly options: PaperOptions,
   ) {
-    this.runs = options.clocks.reduce(
-      (sum, clock) => sum + (clock === "model" ? 1 : trialsOn(experiment, clock).length),
-      0,
-    );
+    this.runs = options.clocks.reduce((sum, clock) => sum + runsOn(experiment, clock), 0);
   }
 
   async model(): Promise<ClockEvidence> {
@@ -155,6 +162,30 @@ class RunSeries {
     const observation = await this.experiment.model();
     this.states.push({ ...state, complete: true, valid: true, reasons: [], wall_s: since(began) });
     return { clock: "model", observation };
+  }
+
+  async bench({ run }: Bench): Promise<ClockEvidence> {
+    const { signal } = this.options;
+    const facts = { clock: "wire", trial: "bench" } as const;
+    const failed = (reason: string): ClockEvidence => {
+      this.states.push({ ...facts, complete: false, valid: false, reasons: [reason] });
+      return { clock: "wire", doubt: reason };
+    };
+    if (signal.aborted) return failed("not run");
+    this.report(facts, 0);
+    const folder = join(facts.clock, facts.trial);
+    const directory = join(this.options.directory, folder);
+    mkdirSync(directory, { recursive: true });
+    try {
+      const { observation, doubts } = await run({ directory, signal, onProgress: (done) => this.report(facts, done) });
+      const valid = doubts.length === 0;
+      this.states.push({ ...facts, complete: true, valid, reasons: doubts, folder });
+      return { clock: "wire", observation, ...(!valid && { doubt: "run bench is invalid" }) };
+    } catch (error) {
+      if (signal.aborted) return failed("stopped");
+      if (error instanceof WeirError) return failed([error.message, error.hint].filter(Boolean).join("; "));
+      throw error;
+    }
   }
 
   async network(clock: NetworkClock): Promise<ClockEvidence> {

@@ -158,6 +158,7 @@ function judge({ scenario, scale, outcomes, switches, nics, changes }: RunEviden
  * congestion point, 1/8.1 of its base, at the rate of the fastest link.
  */
 function feedbackInterval({ congestion, switches, links }: Scenario): number {
+  if (congestion.algorithm === "dctcp") return 0;
   if (congestion.algorithm !== "qcn") return congestion.parameters.min_time_between_cnps;
   const bases = switches.filter(({ qcn }) => qcn.enabled).map(({ qcn }) => qcn.cpSampleBase);
   return (8e9 * Math.min(...bases, Number.MAX_SAFE_INTEGER)) / 8.1 / Math.max(...links.map(({ rate }) => rate));
