@@ -1,10 +1,11 @@
 /** All experiments, in the order in which they are listed. */
 import { nearest } from "../config/fields.js";
+import { DCQCN_EXPERIMENTS } from "./dcqcn/experiments.js";
 import { type Clock, clocksOf, type Experiment, trialsOn } from "./experiment.js";
 import { QCN_EXPERIMENTS } from "./qcn/experiments.js";
 import { loadTrial } from "./run.js";
 
-export const EXPERIMENTS: readonly Experiment[] = [...QCN_EXPERIMENTS];
+export const EXPERIMENTS: readonly Experiment[] = [...DCQCN_EXPERIMENTS, ...QCN_EXPERIMENTS];
 
 export function findExperiment(id: string): Experiment | undefined {
   return EXPERIMENTS.find((one) => one.id === id);
