@@ -144,7 +144,7 @@ async function model(): Promise<Observation> {
 }
 
 const kFluid =
-  "20 flows need p = 2.1% at rest, and marking jumps from Pmax = 1% to 100% at Kmax: the fluid model has no length of the queue at its fixed point (null), and swings about Kmax.";
+  "At rest 20 flows need p = 1.6% (packets of 1,024 bytes; 2.1% of 1,500 bytes), and marking jumps from Pmax = 1% to 100% at Kmax: the fluid model has no length of the queue at its fixed point (null), and swings about Kmax.";
 
 export const DCQCN_FIGURE_19: Experiment = {
   id: "dcqcn-fig19",
@@ -171,7 +171,7 @@ export const DCQCN_FIGURE_19: Experiment = {
       reading: "the 95th percentile with DCQCN is at most three quarters of that with DCTCP",
       checks: [{ quantity: "ratio", max: 0.75 }],
       remark:
-        "The median is, by far. But with DCQCN the queue is not steady: it is empty for more than a third of the time and beyond Kmax = 200 KB for some of it. dcqcn-queue-20to1 looks for the reason.",
+        "The median is, by far. But with DCQCN the queue is not steady: simulated, it is empty for 23% of the time and beyond Kmax = 200 KB for 12%. dcqcn-queue-20to1 looks for the reason.",
     },
     {
       quote: "For example, the 95th-percentile queue length is 76.6KB with DCQCN",
