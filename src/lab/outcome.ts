@@ -1,5 +1,4 @@
 /** From counters, samples and what the workers say of themselves to the result contract. */
-import os from "node:os";
 import { switchPorts } from "../config/topology.js";
 import type { Flow, Scenario, SwitchConfig } from "../config/types.js";
 import type { CounterTable } from "../native/counters.js";
@@ -13,6 +12,7 @@ import {
   runFacts,
   switchResult,
 } from "../report/device_results.js";
+import { hostFacts } from "../report/host_facts.js";
 import { goodputLimit } from "../report/limits.js";
 import type { Fidelity, FlowResult, Result, SwitchResult } from "../report/result.js";
 import { jainIndex } from "../report/statistics.js";
@@ -72,13 +72,7 @@ export function composeResult(evidence: RunEvidence): Result {
     nics: Object.fromEntries(
       scenario.hosts.map((host) => [host.name, nicResult(nics.view({ device: host.name }), algorithm, scale)]),
     ),
-    environment: {
-      kernel: os.release(),
-      cpus: os.cpus().length,
-      cpu: os.cpus()[0]?.model,
-      node: process.version,
-      backend: "af_packet",
-    },
+    environment: { ...hostFacts(), backend: "af_packet" },
   };
 }
 

@@ -74,7 +74,7 @@ const kFound = [
   kReason,
   "So the queue runs beyond Kmax and empty in turns, as in the paper's fluid model (dcqcn-fig19) and in both ns-3.",
   "Of what was varied, only a larger Pmax leads to the paper's figures: p95 91 KB, at most 119 KB and 99% of the link with 10%; 48 KB, 65 KB and 99.5% with 20%.",
-  "All else leaves p95 above 155 KB: RED on an average makes it longer; R_AI of half, a slower timer, marking at the other end of the queue and short messages make it 10 to 21% shorter; hyper increase is never reached, and CNPs find an empty way back whatever their priority.",
+  "All else leaves p95 of 20 senders above 155 KB: RED on an average and longer links make it longer; less R_AI, a slower timer, marking at the other end of the queue and short messages with gaps make it 7 to 21% shorter; hyper increase is never reached, and CNPs find an empty way back whatever their priority. Even 4 senders have 112 KB.",
   "What the paper's switch really marked is not known.",
 ].join(" ");
 
