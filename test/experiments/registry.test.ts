@@ -8,6 +8,7 @@ import { judge, type Ruling } from "../../src/experiments/verdict.js";
 
 /** What comes of the statements on models; the equations leave no room for chance. */
 const kOfModels: Readonly<Record<string, readonly Ruling[]>> = {
+  "dcqcn-fig19": ["falls short", "falls short", "holds", "not judged", "not judged"],
   "qcn-shu-fig3": ["holds", "holds"],
   "qcn-shu-fig4": ["holds", "falls short"],
   "qcn-shu-fig5": ["holds", "not judged"],
