@@ -1,5 +1,6 @@
 /** The outcome of an experiment as data: what paper.json holds and `weir paper --json` prints. */
 import type { Clock } from "./experiment.js";
+import type { Made } from "./made.js";
 import type { Difference, OverlaidCurve } from "./overlay.js";
 import type { PaperOutcome, RunState } from "./run.js";
 import type { Verdict } from "./verdict.js";
@@ -35,17 +36,12 @@ export interface PaperDocument {
     curves: Omit<OverlaidCurve, "values">[];
     differences: readonly Difference[];
   }[];
+  /** Absent where the native core, which it names, was not built. */
+  made?: Made;
 }
 
-export function documentOf({
-  experiment,
-  clocks,
-  complete,
-  runs,
-  observations,
-  statements,
-  overlays,
-}: PaperOutcome): PaperDocument {
+export function documentOf(outcome: PaperOutcome, made?: Made): PaperDocument {
+  const { experiment, clocks, complete, runs, observations, statements, overlays } = outcome;
   const { id, paper, place, title, setup, choices, quantities } = experiment;
   return {
     experiment: id,
@@ -84,5 +80,6 @@ export function documentOf({
       curves: curves.map(({ values, ...about }) => about),
       differences,
     })),
+    ...(made !== undefined && { made }),
   };
 }

@@ -4,7 +4,7 @@ import type { PaperDocument } from "./document.js";
 import { findingLines, grids, runLine } from "./text.js";
 import type { Ruling, Verdict } from "./verdict.js";
 
-const kClasses: Record<Ruling, string> = { holds: "holds", "falls short": "short", "not judged": "open" };
+export const kClasses: Record<Ruling, string> = { holds: "holds", "falls short": "short", "not judged": "open" };
 
 /** `svg`: the figure. */
 export function renderPaperPage(paper: PaperDocument, svg: string): string {
@@ -17,8 +17,9 @@ export function renderPaperPage(paper: PaperDocument, svg: string): string {
   });
 }
 
-/** All of it below the title. */
-export function paperContent(paper: PaperDocument, svg: string): string {
+/** All of it below the title; `level` of its headings. */
+export function paperContent(paper: PaperDocument, svg: string, level = 2): string {
+  const heading = (text: string) => `<h${level}>${text}</h${level}>`;
   const { clocks, setup, runs, statements, choices, complete } = paper;
   const list = (lines: readonly string[]) => `<ul>${lines.map((line) => `<li>${escapeHtml(line)}</li>`).join("")}</ul>`;
   const bad = runs.filter(({ valid }) => !valid);
@@ -29,11 +30,13 @@ export function paperContent(paper: PaperDocument, svg: string): string {
 <p>${escapeHtml(setup)}</p>
 ${list(runs.map(runLine))}
 <figure class="wide paper">${svg}</figure>
-<h2>Statements of the paper</h2>
+${heading("Statements of the paper")}
 <div class="scroll"><table class="statements"><thead><tr><th scope="col" class="name">the paper says</th>${clocks.map((clock) => `<th scope="col" class="name">${clock}</th>`).join("")}</tr></thead>
 <tbody>${statements.map(statementRow).join("\n")}</tbody></table></div>
-${grids(paper).map(gridSection).join("\n")}
-${choices.length === 0 ? "" : `<h2>What the paper leaves open</h2>${list(choices)}`}`;
+${grids(paper)
+  .map((grid) => gridSection(grid, level))
+  .join("\n")}
+${choices.length === 0 ? "" : `${heading("What the paper leaves open")}${list(choices)}`}`;
 }
 
 function statementRow(statement: PaperDocument["statements"][number]): string {

@@ -43,7 +43,10 @@ export function headline({ experiment, paper, place, title }: PaperDocument): st
 /** "sim, qcn-t: seed 1, valid". */
 export function runLine({ clock, trial, scale, seed, complete, valid, reasons }: RunState): string {
   const name = trial === clock ? "" : `, ${trial}`;
-  const facts = [...(clock === "wire" ? [`scale ${scale}`] : []), ...(clock === "model" ? [] : [`seed ${seed}`])];
+  const facts = [
+    ...(clock === "wire" && scale !== undefined ? [`scale ${scale}`] : []),
+    ...(clock === "model" || seed === undefined ? [] : [`seed ${seed}`]),
+  ];
   const state = valid ? "valid" : `${complete ? "INVALID" : "INCOMPLETE"} (${reasons.join("; ")})`;
   return `${clock}${name}: ${[...facts, state].join(", ")}`;
 }

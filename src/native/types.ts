@@ -1,5 +1,6 @@
 /** The typed surface of the native addon: everything that crosses the boundary. Wall-clock ns and wall bit/s throughout. */
 import type { CongestionParameters } from "../config/congestion.js";
+import type { DctcpParameters } from "../config/dctcp.js";
 
 /** Frames impaired on purpose; probabilities 0..1, times in ns. */
 export interface NativeImpairment {
@@ -197,11 +198,13 @@ export interface NativeNic {
   arrears: number;
   mac: number;
   first_qpn: number;
-  congestion_control: "none" | "dcqcn" | "qcn";
+  congestion_control: "none" | "dcqcn" | "qcn" | "dctcp";
   /** With dcqcn. */
   reaction_point?: NativeReactionPoint;
   /** With qcn. */
   qcn?: NativeQcn;
+  /** With dctcp, which is of reliable flows of simulations. */
+  dctcp?: DctcpParameters;
   cnp_interval: number;
   cnp_dscp: number;
   cnp_priority: number;

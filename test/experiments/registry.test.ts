@@ -71,6 +71,8 @@ describe("the list", () => {
   it("has every experiment once, with clocks and times", () => {
     const list = listExperiments();
     expect(new Set(list.map(({ id }) => id)).size).toBe(EXPERIMENTS.length);
+    // These are verbs.
+    for (const { id } of list) expect(["all", "list", "help"]).not.toContain(id);
     const fig8 = list.find(({ id }) => id === "qcn-netfpga-fig8");
     expect(fig8).toMatchObject({
       place: "figure 8",

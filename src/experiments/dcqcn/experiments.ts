@@ -1,7 +1,29 @@
 /** All experiments on DCQCN, in the order of the paper's figures. */
 import type { Experiment } from "../experiment.js";
+import { DCQCN_FIGURE_16 } from "./incast_degree.js";
 import { DCQCN_SECTION_6_1 } from "./many_senders.js";
+import { DCQCN_FIGURE_1 } from "./message_sizes.js";
+import { DCQCN_FIGURE_20 } from "./multi_bottleneck.js";
+import { DCQCN_FIGURE_18 } from "./need_for_pfc.js";
 import { DCQCN_FIGURE_10 } from "./second_sender.js";
 import { DCQCN_FIGURE_13 } from "./settings.js";
+import { DCQCN_FIGURE_15 } from "./spine_pauses.js";
+import { DCQCN_FIGURE_3, DCQCN_FIGURE_8 } from "./unfairness.js";
+import { DCQCN_FIGURE_17 } from "./user_load.js";
+import { DCQCN_FIGURE_4, DCQCN_FIGURE_9 } from "./victim.js";
 
-export const DCQCN_EXPERIMENTS: readonly Experiment[] = [DCQCN_FIGURE_10, DCQCN_FIGURE_13, DCQCN_SECTION_6_1];
+export const DCQCN_EXPERIMENTS: readonly Experiment[] = [
+  DCQCN_FIGURE_1,
+  DCQCN_FIGURE_3,
+  DCQCN_FIGURE_4,
+  DCQCN_FIGURE_8,
+  DCQCN_FIGURE_9,
+  DCQCN_FIGURE_10,
+  DCQCN_FIGURE_13,
+  DCQCN_SECTION_6_1,
+  DCQCN_FIGURE_15,
+  DCQCN_FIGURE_16,
+  DCQCN_FIGURE_17,
+  DCQCN_FIGURE_18,
+  DCQCN_FIGURE_20,
+];
