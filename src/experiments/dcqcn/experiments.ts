@@ -5,6 +5,7 @@ import { DCQCN_SECTION_6_1 } from "./many_senders.js";
 import { DCQCN_FIGURE_1 } from "./message_sizes.js";
 import { DCQCN_FIGURE_20 } from "./multi_bottleneck.js";
 import { DCQCN_FIGURE_18 } from "./need_for_pfc.js";
+import { DCQCN_FIGURE_21 } from "./packet_loss.js";
 import { DCQCN_FIGURE_10 } from "./second_sender.js";
 import { DCQCN_FIGURE_13 } from "./settings.js";
 import { DCQCN_FIGURE_15 } from "./spine_pauses.js";
@@ -26,4 +27,5 @@ export const DCQCN_EXPERIMENTS: readonly Experiment[] = [
   DCQCN_FIGURE_17,
   DCQCN_FIGURE_18,
   DCQCN_FIGURE_20,
+  DCQCN_FIGURE_21,
 ];
