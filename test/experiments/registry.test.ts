@@ -9,6 +9,10 @@ import { judge, type Ruling } from "../../src/experiments/verdict.js";
 /** What comes of the statements on models; the equations leave no room for chance. */
 const kOfModels: Readonly<Record<string, readonly Ruling[]>> = {
   "dcqcn-fig19": ["falls short", "falls short", "holds", "not judged", "not judged"],
+  "dcqcn-fig5": ["holds", "holds"],
+  "dcqcn-fig11": ["holds", "holds", "holds", "holds", "falls short"],
+  "dcqcn-fig12": ["falls short", "holds", "falls short", "falls short"],
+  "dcqcn-section5.2": ["holds", "falls short", "falls short", "holds", "holds", "holds", "holds", "falls short"],
   "qcn-shu-fig3": ["holds", "holds"],
   "qcn-shu-fig4": ["holds", "falls short"],
   "qcn-shu-fig5": ["holds", "not judged"],
