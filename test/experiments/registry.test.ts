@@ -1,7 +1,7 @@
 /** Every experiment there is: its scenarios load, its statements are about what it measures, and its model runs. */
 import { describe, expect, it } from "vitest";
 import { loadScenario } from "../../src/config/scenario.js";
-import { clocksOf } from "../../src/experiments/experiment.js";
+import { clocksOf, type Trial } from "../../src/experiments/experiment.js";
 import { EXPERIMENTS, findExperiment, listExperiments, nearestExperiment } from "../../src/experiments/registry.js";
 import { loadTrial, scenarioPath } from "../../src/experiments/run.js";
 import { judge, type Ruling } from "../../src/experiments/verdict.js";
@@ -19,7 +19,16 @@ const kOfModels: Readonly<Record<string, readonly Ruling[]>> = {
   "qcn-shu-fig11": ["holds", "holds"],
 };
 
-describe.each(EXPERIMENTS.map((experiment) => [experiment.id, experiment] as const))("%s", (_id, experiment) => {
+/** Warnings of what is odd on purpose. */
+const kOnPurpose: Readonly<Record<string, RegExp>> = { "dcqcn-fig18": /PFC may act before ECN marks/ };
+
+/** One of those that differ in nothing but the seed: the others load as it does. */
+function distinct(trials: readonly Trial[]): Trial[] {
+  const key = ({ file, set }: Trial) => JSON.stringify([file, ...set.filter((one) => !one.startsWith("seed="))]);
+  return [...new Map(trials.map((trial) => [key(trial), trial])).values()];
+}
+
+describe.each(EXPERIMENTS.map((experiment) => [experiment.id, experiment] as const))("%s", (id, experiment) => {
   const { network, model, quantities, statements, traces = {}, paper } = experiment;
 
   it("names its paper, runs somewhere and says something", () => {
@@ -43,15 +52,16 @@ describe.each(EXPERIMENTS.map((experiment) => [experiment.id, experiment] as con
 
   if (network !== undefined) {
     it("has valid scenarios, without warnings, with a scale", () => {
-      for (const trial of network.trials) {
+      for (const trial of distinct(network.trials)) {
         const { scenario, warnings } = loadScenario(scenarioPath(trial.file), { set: trial.set });
-        expect(warnings).toEqual([]);
+        expect(warnings.filter((warning) => !kOnPurpose[id]?.test(warning))).toEqual([]);
         if (network.clocks.includes("wire")) expect(scenario.scale).not.toBe("auto");
-        expect(loadTrial(trial, { seed: 7, scale: 2 }).scenario).toMatchObject({ seed: 7, scale: 2 });
       }
+      const [first] = network.trials;
+      expect(first && loadTrial(first, { seed: 7, scale: 2 }).scenario).toMatchObject({ seed: 7, scale: 2 });
       const names = network.trials.map(({ name }) => name);
       expect(new Set(names).size).toBe(names.length);
-    });
+    }, 60_000);
   }
 
   if (model !== undefined) {
