@@ -114,7 +114,7 @@ export function loadTrial({ file, set }: Trial, { seed, scale }: Pick<PaperOptio
   const path = scenarioPath(file);
   const all = [
     ...set,
-    ...(seed === undefined ? [] : [`seed=${seed}`]),
+    ...(seed === undefined ? [] : [`seed=${seed + repeatOf(set)}`]),
     ...(scale === undefined ? [] : [`scale=${scale}`]),
   ];
   return { text: readFileSync(path, "utf8"), set: all, scenario: loadScenario(path, { set: all }).scenario };
@@ -127,6 +127,12 @@ export function loadTrialOn(
   { seed, scale }: Pick<PaperOptions, "seed" | "scale">,
 ): RunSource {
   return loadTrial(trial, clock === "wire" ? { seed, scale } : { seed });
+}
+
+/** Position of a trial among those that repeat one scenario with other seeds, from 0: they stay different, whatever the seed. */
+function repeatOf(set: readonly string[]): number {
+  const own = set.findLast((one) => one.startsWith("seed="));
+  return own === undefined ? 0 : Number(own.slice("seed=".length)) - 1;
 }
 
 /** Scenarios of papers come with the package, in the same place from src/ and dist/. */
