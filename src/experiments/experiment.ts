@@ -164,7 +164,8 @@ export function clocksOf({ network, bench, model }: Experiment): Clock[] {
 
 /** The trials that run on `clock`. */
 export function trialsOn({ network }: Experiment, clock: NetworkClock): Trial[] {
-  return (network?.trials ?? []).filter(({ clocks }) => clocks?.includes(clock) ?? true);
+  if (!network?.clocks.includes(clock)) return [];
+  return network.trials.filter(({ clocks }) => clocks?.includes(clock) ?? true);
 }
 
 /** A statement in one line. */

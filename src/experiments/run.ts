@@ -176,10 +176,11 @@ class RunSeries {
     const folder = join(facts.clock, facts.trial);
     const directory = join(this.options.directory, folder);
     mkdirSync(directory, { recursive: true });
+    const began = performance.now();
     try {
       const { observation, doubts } = await run({ directory, signal, onProgress: (done) => this.report(facts, done) });
       const valid = doubts.length === 0;
-      this.states.push({ ...facts, complete: true, valid, reasons: doubts, folder });
+      this.states.push({ ...facts, complete: true, valid, reasons: doubts, wall_s: since(began), folder });
       return { clock: "wire", observation, ...(!valid && { doubt: "run bench is invalid" }) };
     } catch (error) {
       if (signal.aborted) return failed("stopped");

@@ -111,7 +111,7 @@ function read(folders: readonly (readonly [id: string, path: string])[]): Thread
 }
 
 /** What all CPUs have been busy since the machine was started, s. */
-function busySeconds(): number {
+export function busySeconds(): number {
   const line = readFileSync("/proc/stat", "utf8").split("\n")[0] ?? "";
   const [user = 0, nice = 0, system = 0, , , interrupt = 0, soft = 0] = line.trim().split(/\s+/).slice(1).map(Number);
   return (user + nice + system + interrupt + soft) / kTicks;

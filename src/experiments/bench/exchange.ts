@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { WeirError } from "../../config/error.js";
 import type { PerfRow } from "../../perf/report.js";
 import { type CpuUse, CpuWatch } from "./cpu.js";
 import type { HostPair } from "./host_pair.js";
@@ -59,7 +60,10 @@ async function exchange(
       const watch = new CpuWatch(asking.pid, serving.pid);
       await sleep(seconds * 500, undefined, { signal });
       const cpu = watch.use();
-      return { text: await asking.output, cpu };
+      const early = asking.ended;
+      const text = await asking.output;
+      if (early) throw new WeirError(`${name} ended while its CPU was measured: this host is too busy`);
+      return { text, cpu };
     } finally {
       await asking.stop();
     }

@@ -68,6 +68,10 @@ export class Program {
     this.output.catch(() => {});
   }
 
+  get ended(): boolean {
+    return this.over;
+  }
+
   /** Until it has said something. @throws WeirError when it ends before */
   async spoken(): Promise<void> {
     await this.until(() => this.stdout !== "");

@@ -59,7 +59,7 @@ export const DCQCN_FIGURE_1: Experiment = {
     "wire: an RDMA end is one application thread and the soft NIC's thread. An adapter takes the latter's work off the CPU; here nothing does.",
     "wire: TCP as in the paper, with segmentation offload and zero copy, but with one stream for each core of this host instead of 16 threads on 16 cores. iperf3 writes at most 1 MiB at a time: TCP ends there, and stands for 4 MB.",
     "wire: latency of WRITE, SEND and TCP is half of the time to and fro of one message, of READ from posting to completion, as perftest has it. `weir perf` runs in JavaScript beside its NIC's thread and polls; sockperf is native and blocks in recv().",
-    "sim: scenarios have no READ. WRITEs stand for READs: from posting to completion the two differ by 28 bytes of headers, some 5 ns. 16 are under way.",
+    "sim: scenarios have no READ. WRITEs stand for READs: from posting to completion of 2 KB the headers of the two differ by 4 ns. 16 are under way.",
     "sim: latency is from posting to completion, and consists of time on two links with 3 m of cable each and on a switch that stores and forwards. It leaves out PCIe, the adapters' own processing, the switch's pipeline, driver and application.",
   ],
   quantities,
