@@ -8,7 +8,11 @@ import { judge, type Ruling } from "../../src/experiments/verdict.js";
 
 /** What comes of the statements on models; the equations leave no room for chance. */
 const kOfModels: Readonly<Record<string, readonly Ruling[]>> = {
+  "dcqcn-fig10": ["not judged", "not judged", "not judged", "not judged"],
+  "dcqcn-fig13": ["holds", "holds", "holds", "holds", "holds", "not judged", "holds", "holds"],
+  "dcqcn-section6.1": ["falls short", "falls short"],
   "dcqcn-fig19": ["falls short", "falls short", "holds", "not judged", "not judged"],
+  "dcqcn-fig21": ["falls short", "falls short", "holds"],
   "qcn-shu-fig3": ["holds", "holds"],
   "qcn-shu-fig4": ["holds", "falls short"],
   "qcn-shu-fig5": ["holds", "not judged"],
