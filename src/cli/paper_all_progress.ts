@@ -25,6 +25,7 @@ export class AllProgress {
   private last: number;
   private readonly running = new Map<string, Running>();
   private readonly waiting: Set<Task>;
+  private done = 0;
   /** Of what has ended without the wire: as listed, and as it was, s. */
   private spent = { listed: 0, real: 0 };
 
@@ -61,6 +62,7 @@ export class AllProgress {
     const { id } = task.experiment;
     const real = (this.now() - (this.running.get(id)?.began ?? this.now())) / 1000;
     this.running.delete(id);
+    if (outcome.status !== "stopped") this.done++;
     if (!task.clocks.includes("wire")) {
       this.spent = { listed: this.spent.listed + task.seconds, real: this.spent.real + real };
     }
@@ -89,10 +91,9 @@ export class AllProgress {
 
   /** "3 of 12 done, 1:05 min, about 4:10 min left". */
   private counts(): string {
-    const ended = this.tasks.length - this.waiting.size - this.running.size;
     const left = this.left();
     const about = left > 0 ? `, about ${duration(left)} left` : "";
-    return `${ended} of ${this.tasks.length} done, ${duration((this.now() - this.started) / 1000)}${about}`;
+    return `${this.done} of ${this.tasks.length} done, ${duration((this.now() - this.started) / 1000)}${about}`;
   }
 
   /** By what is listed; without the wire corrected by how fast this machine has been so far. */

@@ -32,11 +32,13 @@ export function renderAllPage(summary: Summary, shown: readonly Shown[]): string
       .join("")}</ul>
 <h2 id="experiments">Experiments</h2>
 ${table(
+  "overview",
   ["id", "paper", "place", "title", ...clocks, "state", "time"],
   experiments.map((entry) => experimentRow(entry, clocks)),
 )}
 <h2 id="statements">Statements</h2>
 ${table(
+  "statements",
   ["the paper says", "experiment", ...clocks],
   experiments.flatMap((entry) => statementRows(entry, clocks)),
 )}
@@ -55,9 +57,9 @@ function banner(summary: Summary): string {
   return `<div class="banner invalid" role="status"><p><strong>Partial.</strong> ${missing.length} of ${summary.experiments.length} experiments are not complete.</p><ul>${list}</ul></div>`;
 }
 
-function table(head: readonly string[], rows: readonly string[]): string {
+function table(kind: string, head: readonly string[], rows: readonly string[]): string {
   const heads = head.map((name) => `<th scope="col" class="name">${escapeHtml(name)}</th>`).join("");
-  return `<div class="scroll"><table class="statements"><thead><tr>${heads}</tr></thead>
+  return `<div class="scroll"><table class="${kind}"><thead><tr>${heads}</tr></thead>
 <tbody>${rows.join("\n")}</tbody></table></div>`;
 }
 

@@ -87,6 +87,12 @@ export function pauseFrames(
   return frames.reduce((sum, count) => sum + count, 0) / result.duration_s;
 }
 
+/** Time that these links were paused, summed up over them, s per s of the run; not known of a lab. */
+export function timePaused({ result }: Evidence, from = /./, to = /./): number | undefined {
+  const links = result.links?.filter((link) => from.test(link.from) && to.test(link.to));
+  return links && links.reduce((sum, { pause_time_s }) => sum + (pause_time_s["3"] ?? 0), 0) / result.duration_s;
+}
+
 /** Largest difference of a list from `reference`, %. */
 export function change(values: readonly number[], reference: number): number {
   return Math.max(...values.map((value) => 100 * Math.abs(value / reference - 1)));

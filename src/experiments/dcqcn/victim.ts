@@ -24,6 +24,7 @@ import {
   repeated,
   repeats,
   type Setting,
+  timePaused,
   whiskers,
 } from "./testbed.js";
 
@@ -218,13 +219,9 @@ function observe(runs: Readonly<Record<string, Evidence>>, label: string): Obser
 
 const ratio = (rates: ReadonlyMap<number, number>) => (rates.get(2) ?? 0) / (rates.get(0) ?? 0);
 
-/** Times that the senders of these links were paused, of one run over another's; not known of a lab, nor where there were none. */
+/** Time that these links were paused, of one run over another's; not known of a lab, nor where there was none. */
 function pausedRatio(run: Evidence, other: Evidence, from: RegExp, to: RegExp): number | undefined {
-  const [time, reference] = [run, other].map(({ result }) =>
-    result.links
-      ?.filter((link) => from.test(link.from) && to.test(link.to))
-      .reduce((sum, { pause_time_s }) => sum + (pause_time_s["3"] ?? 0), 0),
-  );
+  const [time, reference] = [run, other].map((one) => timePaused(one, from, to));
   return time === undefined || reference === undefined || reference === 0 ? undefined : time / reference;
 }
 
