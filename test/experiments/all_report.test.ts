@@ -77,7 +77,7 @@ async function finish(directory: string): Promise<{ summary: Summary; finished: 
     const folder = join(directory, experiment.id);
     const outcome = await runExperiment(experiment, runners, paperOptions(folder, { clocks }));
     const document = documentOf(outcome, madeNow({ key, weir: kOptions.weir }, performance.now()));
-    writePaper(folder, outcome, document);
+    await writePaper(folder, outcome, document);
     return document;
   };
   const finished: Finished[] = [

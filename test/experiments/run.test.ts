@@ -200,7 +200,7 @@ describe("what an experiment leaves", () => {
       fakeRunners,
       paperOptions(folder, { clocks: ["sim", "model"] }),
     );
-    const page = readFileSync(writePaper(folder, outcome), "utf8");
+    const page = readFileSync(await writePaper(folder, outcome), "utf8");
     const read = (name: string) => readFileSync(join(folder, name), "utf8");
     const svg = read("figure.svg");
     expect(page).toContain(svg);
@@ -224,7 +224,7 @@ describe("what an experiment leaves", () => {
     const references = { rate: [{ label: "ns3", values: { x: [0, 2], y: [1, 1] } }] };
     const options = paperOptions(folder, { clocks: ["sim", "model"], references });
     const outcome = await runExperiment(fakeExperiment, fakeRunners, options);
-    const page = readFileSync(writePaper(folder, outcome), "utf8");
+    const page = readFileSync(await writePaper(folder, outcome), "utf8");
     const svg = readFileSync(join(folder, "figure.svg"), "utf8");
     expect(svg.indexOf("all clocks")).toBeGreaterThan(0);
     expect(svg.indexOf("all clocks")).toBeLessThan(svg.indexOf("sim: discrete events"));
@@ -248,7 +248,7 @@ describe("what an experiment leaves", () => {
     const folder = join(directory, "partial");
     const runSimulation = async () => fakeOutcome(invalid("the host was late"));
     const outcome = await runExperiment(fakeExperiment, { ...fakeRunners, runSimulation }, paperOptions(folder));
-    const page = readFileSync(writePaper(folder, outcome), "utf8");
+    const page = readFileSync(await writePaper(folder, outcome), "utf8");
     expect(page).toContain("<strong>Partial.</strong> 2 of 2 runs did not come to a valid end.");
     expect(readFileSync(join(folder, "report.md"), "utf8")).toContain("**Partial: 2 of 2 runs");
   });
