@@ -28,14 +28,14 @@ export const kSeeds = 5;
 export const CONVERGED =
   "Flows are apart until their throughputs, means of 10 ms, first differ by at most 4 Gb/s, 10% of the link; 200 ms: they never come so near. What is left is the mean of the absolute difference from 150 to 200 ms.";
 export const AS_PACKETS =
-  "As packets the first flow sends alone for 100 ms before the second begins at 100 Mb/s, the lowest rate of a limiter; time counts from there. Packets have 1,024 bytes of payload, in the equations they have 1,500 bytes.";
+  "As packets the first flow sends alone for 100 ms before the second begins at 100 Mb/s; time counts from there. Alpha is 1 until the first CNP, in the equations it decays from the start. Packets have 1,024 bytes of payload, in the equations they have 1,500 bytes.";
 export const BY_CHANCE = `As packets every setting runs with ${kSeeds} seeds; figures are medians, curves are of the first.`;
 
 const kWindow = 0.01;
 const kEnd = 0.2;
 const kRest = 0.15;
 const kJoin = 0.1;
-const kIncast = { end: 0.1, from: 0.05 };
+const kIncast = { end: 0.1, from: 0.05, burst: 0.01 };
 const kMilli = 1e6; // ns
 
 /** Two flows that are to become equal. */
@@ -52,6 +52,8 @@ export interface Convergence {
 export interface Incast {
   /** KB */
   queue: Signal;
+  /** After the first burst, KB. */
+  highest: number;
   /** Of the second half: KB, KB, %, %, %. */
   mean: number;
   deviation: number;
@@ -138,10 +140,11 @@ export function incastAsPackets({ series, scenario, result }: Evidence): Incast 
   };
 }
 
-function queueOf(bytes: Signal): Pick<Incast, "queue" | "mean" | "deviation"> {
+function queueOf(bytes: Signal): Pick<Incast, "queue" | "highest" | "mean" | "deviation"> {
   const kilobytes = { time: bytes.time, values: bytes.values.map((one) => one / 1000) };
   const { mean: middle = 0, deviation = 0 } = describe(between(kilobytes, kIncast.from, kIncast.end)) ?? {};
-  return { queue: kilobytes, mean: middle, deviation };
+  const highest = Math.max(...between(kilobytes, kIncast.burst, kIncast.end));
+  return { queue: kilobytes, highest, mean: middle, deviation };
 }
 
 function flows(count: number, rate: number): FluidFlows {
