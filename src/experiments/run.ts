@@ -116,7 +116,7 @@ export function trialInput({ file, set }: Trial, { seed, scale }: Overrides = {}
   const path = scenarioPath(file);
   const all = [
     ...set,
-    ...(seed === undefined ? [] : [`seed=${seed}`]),
+    ...(seed === undefined ? [] : [`seed=${seed + repeatOf(set)}`]),
     ...(scale === undefined ? [] : [`scale=${scale}`]),
   ];
   return { path, text: readFileSync(path, "utf8"), set: all };
@@ -131,6 +131,12 @@ export function loadTrial(trial: Trial, overrides: Overrides = {}): RunSource {
 /** What of the options concerns a clock: time is scaled on the wire only. */
 export function overridesOn(clock: NetworkClock, { seed, scale }: Overrides): Overrides {
   return clock === "wire" ? { seed, scale } : { seed };
+}
+
+/** Position of a trial among those that repeat one scenario with other seeds, from 0: they stay different, whatever the seed. */
+function repeatOf(set: readonly string[]): number {
+  const own = set.findLast((one) => one.startsWith("seed="));
+  return own === undefined ? 0 : Number(own.slice("seed=".length)) - 1;
 }
 
 /** Scenarios of papers come with the package, in the same place from src/ and dist/. */

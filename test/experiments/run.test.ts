@@ -6,7 +6,13 @@ import { WeirError } from "../../src/config/error.js";
 import { documentOf } from "../../src/experiments/document.js";
 import { type Bench, clocksOf, type Experiment } from "../../src/experiments/experiment.js";
 import { writePaper } from "../../src/experiments/files.js";
-import { type PaperOptions, type PaperProgress, type Runners, runExperiment } from "../../src/experiments/run.js";
+import {
+  loadTrial,
+  type PaperOptions,
+  type PaperProgress,
+  type Runners,
+  runExperiment,
+} from "../../src/experiments/run.js";
 import { renderText } from "../../src/experiments/text.js";
 import { fakeExperiment, fakeOutcome, fakeRunners, invalid, paperOptions } from "./fakes.js";
 
@@ -57,6 +63,12 @@ describe("runExperiment", () => {
       },
     );
     expect(scenarios).toEqual(["wire 7 3", "wire 7 3", "sim 7 10 9700000000", "sim 7 10 8000000000"]);
+  });
+
+  it("keeps repeats of a run different, whatever the seed", () => {
+    const repeat = { name: "third", file: "qcn/netfpga-1-source.yaml", set: ["seed=3"] };
+    expect(loadTrial(repeat).scenario.seed).toBe(3);
+    expect(loadTrial(repeat, { seed: 7 }).scenario.seed).toBe(9);
   });
 
   it("does not judge by a run that is invalid, and shows its figures", async () => {

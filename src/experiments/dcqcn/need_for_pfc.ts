@@ -123,7 +123,7 @@ export const DCQCN_FIGURE_18: Experiment = {
     clocks: ["sim"],
     trials: kConfigurations.flatMap(({ name, set }) => benchmark(name, [`traffic.1.degree=${kDegree}`, ...set])),
     observe,
-    sim_seconds: 40,
+    sim_seconds: 52,
   },
 };
 

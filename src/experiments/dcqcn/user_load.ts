@@ -63,7 +63,7 @@ export const DCQCN_FIGURE_17: Experiment = {
     clocks: ["sim"],
     trials: benchmarkGrid("traffic.0.count", kPairs, ["traffic.1.degree=10"]),
     observe,
-    sim_seconds: 90,
+    sim_seconds: 102,
   },
 };
 

@@ -58,7 +58,7 @@ const kQuantities: Record<string, Quantity> = {
     ]),
   ),
   ratio_pinned: { label: "VS with 2 senders under T3 / with none, paths of the median case", unit: "" },
-  ratio_ecmp: { label: "the same, medians of the draws", unit: "" },
+  ratio_ecmp: { label: "VS with 2 senders under T3 / with none, medians of the draws", unit: "" },
   pinned_least: { label: "VS, paths of the median case, least", unit: "Gb/s" },
   pinned_change: { label: "VS, paths of the median case, change by senders under T3", unit: "%" },
   uplink_ratio: { label: "VS / mean of the senders on the same uplink, none under T3", unit: "" },
