@@ -7,6 +7,7 @@
  *
  * Throughput is what flows take of the link, headers and all, in Gb/s.
  */
+import { median } from "simple-statistics";
 import {
   type DcqcnModelParameters,
   type FluidFlows,
@@ -14,12 +15,12 @@ import {
   DCQCN_PAPER as kTable14,
   runFluid,
 } from "../../models/dcqcn/index.js";
-import { kEthernetOverhead, kHeaderBytes } from "../../wire/frame_size.js";
-import type { Evidence, Trial } from "../experiment.js";
+import type { Evidence } from "../experiment.js";
 import { between, describe, firstTime, goodput, mean, movingMean, queue, type Signal, total } from "../measure.js";
+import { kFlows, kLink, throughput } from "./two_senders.js";
 
-/** Gb/s */
-export const kLine = 40;
+export const kPairFile = "dcqcn/convergence.yaml";
+export const kIncastFile = "dcqcn/n-to-1.yaml";
 /** Gb/s: 10% of the link. */
 export const kNear = 4;
 export const kSeeds = 5;
@@ -61,7 +62,7 @@ export interface Incast {
 
 /** By the equations; `changes` of table 14. */
 export function convergenceByModel(changes: Partial<DcqcnModelParameters> = {}): Convergence {
-  const { series } = runFluid({ ...kTable14, ...changes }, [flows(1, kLine), flows(1, 0)], {
+  const { series } = runFluid({ ...kTable14, ...changes }, [flows(1, kLink), flows(1, 0)], {
     horizon: kEnd * 1e9,
     step: kMilli,
   });
@@ -71,16 +72,13 @@ export function convergenceByModel(changes: Partial<DcqcnModelParameters> = {}):
   return convergenceOf({ time, values: first.map((rate, k) => rate - (second[k] as number)) });
 }
 
-export function convergenceAsPackets({ series, scenario }: Evidence): Convergence {
-  const [first, second] = Object.values(series.flows).map(({ goodput_bps = [] }) => goodput_bps) as [
-    number[],
-    number[],
-  ];
-  const share = linkShare(scenario) / 1e9;
-  const since = series.time_s.findIndex((time) => time > kJoin);
+export function convergenceAsPackets(run: Evidence): Convergence {
+  const [first, second] = kFlows.map((flow) => throughput(run, flow)) as [Signal, Signal];
+  const since = first.time.findIndex((time) => time > kJoin);
+  const { interval_s } = run.series;
   return convergenceOf({
-    time: series.time_s.slice(since).map((time) => time - kJoin - series.interval_s / 2),
-    values: first.slice(since).map((rate, k) => (rate - (second[since + k] as number)) * share),
+    time: first.time.slice(since).map((time) => time - kJoin - interval_s / 2),
+    values: first.values.slice(since).map((rate, k) => rate - (second.values[since + k] as number)),
   });
 }
 
@@ -100,7 +98,7 @@ function convergenceOf(difference: Signal): Convergence {
 /** By the equations; `changes` of table 14. */
 export function incastByModel(count: number, changes: Partial<DcqcnModelParameters> = {}): Incast {
   const parameters = { ...kTable14, ...changes };
-  const run = runFluid(parameters, [flows(count, kLine)], { horizon: kIncast.end * 1e9, step: kMilli / 50 });
+  const run = runFluid(parameters, [flows(count, kLink)], { horizon: kIncast.end * 1e9, step: kMilli / 50 });
   const { series } = run;
   const time = series.time.map((ns) => ns / 1e9);
   const half = series.time.findIndex((ns) => ns >= kIncast.from * 1e9);
@@ -147,7 +145,7 @@ function queueOf(bytes: Signal): Pick<Incast, "queue" | "mean" | "deviation"> {
 }
 
 function flows(count: number, rate: number): FluidFlows {
-  const lineRate = kLine * 1e9;
+  const lineRate = kLink * 1e9;
   return { count, start: 0, stop: Number.POSITIVE_INFINITY, rate: rate * 1e9, lineRate, alpha: 1 };
 }
 
@@ -155,34 +153,10 @@ function growth(sums: readonly number[]): number[] {
   return sums.slice(1).map((sum, k) => sum - (sums[k] as number));
 }
 
-/** Bytes that a packet takes of the link for each byte of payload. */
-function linkShare({ hosts: [host] }: Evidence["scenario"]): number {
-  const payload = host?.path_mtu ?? 1024;
-  return (payload + kHeaderBytes + kEthernetOverhead) / payload;
-}
-
-/** The setting with each seed. */
-export function seeded(name: string, file: string, set: readonly string[] = []): Trial[] {
-  return Array.from({ length: kSeeds }, (_, i) => ({ name: `${name}-${i + 1}`, file, set: [...set, `seed=${i + 1}`] }));
-}
-
-/** What `seeded` made of the setting, in the order of seeds. */
-export function ofSeeds<T>(
-  runs: Readonly<Record<string, Evidence>>,
-  name: string,
-  measure: (evidence: Evidence) => T,
-): T[] {
-  return Array.from({ length: kSeeds }, (_, i) => measure(runs[`${name}-${i + 1}`] as Evidence));
-}
-
-/** Medians of the numbers, the first run's curve. */
+/** Medians of the runs' numbers, the first run's curve. */
 export function typical<T extends Convergence | Incast>(all: readonly T[]): T {
-  const [first] = all as [T];
-  const middle = (name: string) => {
-    const values = all.map((one) => (one as unknown as Record<string, number>)[name] as number).sort((a, b) => a - b);
-    return values[values.length >> 1] as number;
-  };
-  const entries = Object.entries(first).map(([name, value]) => [
+  const middle = (name: string) => median(all.map((one) => (one as unknown as Record<string, number>)[name] as number));
+  const entries = Object.entries(all[0] as T).map(([name, value]) => [
     name,
     typeof value === "number" ? middle(name) : value,
   ]);

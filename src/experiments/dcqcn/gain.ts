@@ -11,13 +11,14 @@ import {
   type Incast,
   incastAsPackets,
   incastByModel,
+  kIncastFile,
+  kPairFile,
   kSeeds,
-  ofSeeds,
-  seeded,
   senders,
   typical,
 } from "./bottleneck.js";
 import { DCQCN_PAPER } from "./paper.js";
+import { repeated, repeats } from "./testbed.js";
 
 /** g = 1 / it. */
 const kGains = [16, 64, 256, 1024] as const;
@@ -159,20 +160,20 @@ export const DCQCN_FIGURE_12: Experiment = {
     clocks: ["sim"],
     trials: [
       ...kCases.flatMap(({ flows, gain, name }) =>
-        seeded(`incast-${name}`, "dcqcn/n-to-1.yaml", [senders(flows), setGain(gain)]),
+        repeated(`incast-${name}`, { file: kIncastFile, set: [senders(flows), setGain(gain)] }, kSeeds),
       ),
-      ...kGains.flatMap((gain) => seeded(`two-${gain}`, "dcqcn/convergence.yaml", [setGain(gain)])),
+      ...kGains.flatMap((gain) => repeated(`two-${gain}`, { file: kPairFile, set: [setGain(gain)] }, kSeeds)),
     ],
     observe: (runs) =>
       observation({
         incasts: Object.fromEntries(
-          kCases.map(({ name }) => [name, typical(ofSeeds(runs, `incast-${name}`, incastAsPackets))]),
+          kCases.map(({ name }) => [name, typical(repeats(runs, `incast-${name}`).map(incastAsPackets))]),
         ),
         convergences: Object.fromEntries(
-          kGains.map((gain) => [gain, typical(ofSeeds(runs, `two-${gain}`, convergenceAsPackets))]),
+          kGains.map((gain) => [gain, typical(repeats(runs, `two-${gain}`).map(convergenceAsPackets))]),
         ),
       }),
-    sim_seconds: 8 * kSeeds,
+    sim_seconds: 22,
   },
   model: () =>
     observation({
