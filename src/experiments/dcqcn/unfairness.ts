@@ -143,7 +143,7 @@ function experiment(figure: number, setting: Setting, title: string, statements:
       clocks: ["wire", "sim"],
       trials: [shared, ...repeated("draw", { file: kFile, set, clocks: ["sim"] }, kDraws)],
       observe: (runs) => observe(runs, label),
-      sim_seconds: 10,
+      sim_seconds: setting === "pfc" ? 10 : 7,
     },
   };
 }

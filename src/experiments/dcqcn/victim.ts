@@ -158,7 +158,7 @@ function experiment(
       clocks: ["wire", "sim"],
       trials: kAdded.flatMap(({ count, hosts }) => trials(count, [...set, `traffic.2.from=${hosts}`], seeds)),
       observe: (runs) => observe(runs, label),
-      sim_seconds: setting === "pfc" ? 25 : 35,
+      sim_seconds: setting === "pfc" ? 24 : 19,
     },
   };
 }
