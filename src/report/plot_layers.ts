@@ -124,7 +124,7 @@ function legendOf(curves: readonly Curve[], width: number, bars: boolean): Spec 
 }
 
 function markOf({ kind = "line", stepped = false }: Curve): Spec {
-  if (kind === "bars") return { type: "bar" };
+  if (kind === "bars") return { type: "bar", clip: true };
   if (kind === "points") return { type: "point", filled: true, size: 40, clip: true };
   // Points too: one between two gaps is no line.
   return { type: "line", clip: true, strokeWidth: 1.4, interpolate: stepped ? "step-after" : "linear" };
@@ -133,7 +133,7 @@ function markOf({ kind = "line", stepped = false }: Curve): Spec {
 function whiskers(data: Spec, x: Spec, y: Spec, side: Spec): Spec {
   return {
     data,
-    mark: { type: "rule", color: kInk, strokeWidth: 1.2 },
+    mark: { type: "rule", color: kInk, strokeWidth: 1.2, clip: true },
     encoding: { x, y: { ...y, field: "low" }, y2: { field: "high" }, ...side },
   };
 }

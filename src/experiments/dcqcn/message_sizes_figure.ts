@@ -34,10 +34,7 @@ export function latencyPlot(times: Readonly<Record<string, number | undefined>>)
     x_label: "",
     y_label: "latency, us",
     x_names: known.map(([label], x) => ({ x, label })),
-    x_range: [-0.5, known.length - 0.5],
-    y_range: [0, 1.1 * Math.max(...known.map(([, us]) => us))],
-    // From zero up to each.
-    curves: known.map(([, us], x) => ({ label: "", x: [x, x], y: [0, us], color: 0 })),
+    curves: [{ label: "", kind: "bars", x: known.map((_, x) => x), y: known.map(([, us]) => us) }],
   };
 }
 

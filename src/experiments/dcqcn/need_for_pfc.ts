@@ -155,9 +155,9 @@ function observe(runs: Readonly<Record<string, Evidence>>): Observation {
           x,
           label: ["PFC only", "no PFC, 1/2", "no PFC, 1/65", "wrong", "PFC, wrong", "DCQCN"][x] as string,
         })),
-        x_range: [-0.5, places.length - 0.5],
         curves: (["users", "incast"] as const).map((who) => ({
           label: who,
+          kind: "bars" as const,
           x: places,
           y: kConfigurations.map(({ name }) => of(name)[who]),
         })),

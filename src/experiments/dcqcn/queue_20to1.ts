@@ -2,7 +2,7 @@
  * The paper's queue in an incast of 20 to 1 is a third as long as in its own fluid model, in ns-3 and here. What could explain it is varied,
  * one thing at a time, with all else as in table 14.
  */
-import type { Curve, Plot } from "../../report/plot.js";
+import type { Plot } from "../../report/plot.js";
 import type { Evidence, Experiment, Observation, Quantity } from "../experiment.js";
 import { known } from "../measure.js";
 import { kFile, kNs3, kNs3Text, kPaper, type Lengths, lengthsOf, usedOf } from "./incast_queue.js";
@@ -12,7 +12,6 @@ import { kBase, kGroups, kVariations, type Variation } from "./queue_variations.
 const kMost = 100; // KB
 const kLine = { rate: 40, least: 39 }; // Gb/s
 /** Between two bars of a group, which is 1 wide. */
-const kAside = 0.12;
 const kFigures = ["p50", "p95", "p99", "max"] as const;
 
 const quantities: Record<string, Quantity> = Object.fromEntries(
@@ -59,23 +58,17 @@ function plotOf(title: string, bars: readonly Bar[]): Plot {
     x_label: "what is varied",
     y_label: "queue, KB",
     x_names: bars.map(({ short }, i) => ({ x: i, label: short })),
-    x_range: [-0.5, bars.length - 0.5],
     y_range: [0, 400],
-    curves: kFigures.map((figure, k) => upright(figure, k, bars)),
+    curves: kFigures.map((figure) => ({
+      label: figure,
+      kind: "bars",
+      x: bars.map((_, i) => i),
+      y: bars.map(({ lengths }) => lengths[figure]),
+    })),
     levels: [
       { label: "paper, p95", value: kPaper.dcqcn.p95 },
       { label: "paper, most", value: kMost },
     ],
-  };
-}
-
-/** Bars beside each other, drawn as lines from 0 up. */
-function upright(figure: keyof Lengths, position: number, bars: readonly Bar[]): Curve {
-  const aside = (position - (kFigures.length - 1) / 2) * kAside;
-  return {
-    label: figure,
-    x: bars.flatMap((_, i) => [i + aside, i + aside, i + aside]),
-    y: bars.flatMap(({ lengths }) => [0, lengths[figure], null]),
   };
 }
 

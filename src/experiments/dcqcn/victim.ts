@@ -205,11 +205,10 @@ function observe(runs: Readonly<Record<string, Evidence>>, label: string): Obser
         x_label: "senders under T3",
         y_label: "throughput, Gb/s",
         x_names: kAdded.map(({ count }) => ({ x: count, label: String(count) })),
-        x_range: [-0.5, 2.5],
         y_range: [0, 35],
         curves: [
-          { label: `${label}, the median case`, x: shown, y: rates, color: 1 },
-          ...(medians.size > 0 ? whiskers(`${label}, draws of paths`, shown, drawn, 0) : []),
+          { label: `${label}, the median case`, x: shown, y: rates, kind: "bars", color: 1 },
+          ...(medians.size > 0 ? [{ ...whiskers(`${label}, draws of paths`, shown, drawn), color: 0 }] : []),
         ],
         levels: [{ label: "expected", value: kExpected }],
       },
