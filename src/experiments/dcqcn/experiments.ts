@@ -1,6 +1,6 @@
 /** All experiments on DCQCN, in the order of the paper's figures. */
 import type { Experiment } from "../experiment.js";
-import { DCQCN_FIGURE_19 } from "./figure_19.js";
+import { DCQCN_FIGURE_19 } from "./queue_distribution.js";
 import { DCQCN_FIGURE_12 } from "./gain.js";
 import { DCQCN_FIGURE_16 } from "./incast_degree.js";
 import { DCQCN_SECTION_6_1 } from "./many_senders.js";
