@@ -21,6 +21,7 @@ export interface Curve {
   high?: readonly (number | null)[];
   /** Counts from 0; default: the position. */
   color?: number;
+  /** Default: solid, and another where the colours begin again. */
   style?: "solid" | "dashed" | "dotted";
   /** Each value stands until the next. */
   stepped?: boolean;
@@ -64,7 +65,7 @@ const kConfig = {
   background: "white",
   view: { stroke: null },
   axis: { titleFontWeight: "normal", gridColor: "#e3e6ea", domainColor: "#666", tickColor: "#666", labelLimit: 400 },
-  title: { fontSize: 12, fontWeight: 600, anchor: "start" },
+  title: { fontSize: 12, fontWeight: 600, anchor: "start", frame: "group" },
   concat: { spacing: 24 },
   legend: { labelLimit: 500, symbolStrokeWidth: 2 },
 } as const;
@@ -108,6 +109,8 @@ function plotSpec(plot: Plot) {
 /** As many points as can be seen; peaks stay. */
 function thin(curve: Curve): Curve {
   if (curve.kind !== undefined && curve.kind !== "line") return curve;
-  const { x, ys } = downsample({ x: [...curve.x], ys: [[...curve.y]] }, kPoints);
-  return { ...curve, x, y: ys[0] ?? [] };
+  const { low, high } = curve;
+  const columns = [curve.y, ...(low && high ? [low, high] : [])].map((values) => [...values]);
+  const { x, ys } = downsample({ x: [...curve.x], ys: columns }, kPoints);
+  return { ...curve, x, y: ys[0] ?? [], ...(low && high && { low: ys[1] ?? [], high: ys[2] ?? [] }) };
 }

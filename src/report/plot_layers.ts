@@ -5,9 +5,11 @@ type Spec = Record<string, unknown>;
 
 const kColors = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#222222", "#8c6d1f"];
 const kDashes = { solid: [1, 0], dashed: [7, 4], dotted: [2, 3] } as const;
+const kStyles = ["solid", "dashed", "dotted"] as const;
 const kInk = "#444";
-/** A letter's width on average, px. */
+/** A letter's width on average, and a line of text, px. */
 const kLetter = 5.6;
+const kLine = 14;
 
 /** Of `curve`, so that two with the same label stay two. */
 interface Datum {
@@ -37,10 +39,14 @@ export function layersOf(plot: Plot, size: { width: number; height: number }): S
         { data, mark: markOf(curve), encoding: { x, y, color, ...(isBar(curve) ? side : { strokeDash }) } },
         ...(curve.low === undefined ? [] : [whiskers(data, x, y, isBar(curve) ? side : {})]),
       ]),
-      ...within.flatMap(({ label, value }) => levelLayers(label, value)),
+      ...levelPlaces(plot, within, size.height).flatMap(levelLayers),
       ...(bars
         ? []
-        : marks.filter(({ x: at }) => inRange(at, plot.x_range)).flatMap((one) => markLayers(one, plot.x_scale))),
+        : markPlaces(
+            plot,
+            marks.filter(({ x: at }) => inRange(at, plot.x_range)),
+            size.width,
+          ).flatMap((one) => markLayers(one, plot.x_scale))),
       // Axes also where there is nothing to draw.
       ...(empty
         ? [{ data: { values: [{ x: 0, y: 0 }] }, mark: { type: "point", opacity: 0 }, encoding: { x, y } }]
@@ -53,9 +59,11 @@ function isBar({ kind }: Curve): boolean {
   return kind === "bars";
 }
 
-function dataOf({ x, y, low, high }: Curve, i: number, { x_scale, y_scale }: Plot): Datum[] {
+function dataOf({ x, y, low, high, kind }: Curve, i: number, plot: Plot): Datum[] {
+  const { x_scale, y_scale, x_range, y_range } = plot;
   return x.flatMap((at, k) => {
     if (x_scale === "log" && !(at > 0)) return [];
+    if (kind === "points" && !(inRange(at, x_range) && inRange(y[k] ?? Number.NaN, y_range))) return [];
     return [
       {
         curve: String(i),
@@ -91,13 +99,21 @@ function xChannel({ curves, x_label, x_names, x_range, x_scale }: Plot, width: n
   return { field: "x", type: "quantitative", title: x_label, scale, axis: { ...named, ...values, grid: false } };
 }
 
+function inkOf(color: number | undefined, position: number): string {
+  return kColors[(color ?? position) % kColors.length] as string;
+}
+
 function colorChannel(curves: readonly Curve[]): Spec {
-  const range = curves.map(({ color }, i) => kColors[(color ?? i) % kColors.length]);
+  const range = curves.map(({ color }, i) => inkOf(color, i));
   return { field: "curve", type: "nominal", scale: { domain: curves.map((_, i) => String(i)), range } };
 }
 
 function dashChannel(curves: readonly Curve[]): Spec {
-  const range = curves.map(({ style = "solid" }) => kDashes[style]);
+  // Colours begin again after the last: style tells those of one colour apart.
+  const range = curves.map(({ style, color }, i) => {
+    const turn = color === undefined ? Math.floor(i / kColors.length) : 0;
+    return kDashes[style ?? kStyles[turn % kStyles.length] ?? "solid"];
+  });
   return { field: "curve", type: "nominal", scale: { domain: curves.map((_, i) => String(i)), range } };
 }
 
@@ -107,7 +123,9 @@ function legendOf(curves: readonly Curve[], width: number, bars: boolean): Spec 
   const names = Object.values(labels);
   if (names.length === 0) return null;
   const widest = 34 + kLetter * Math.max(...names.map(({ length }) => length));
-  const points = curves.every(({ kind }) => kind === "points");
+  const symbols = (of: (curve: Curve, i: number) => unknown) => ({
+    signal: `${JSON.stringify(curves.map(of))}[+datum.value]`,
+  });
   return {
     title: null,
     orient: "top",
@@ -117,15 +135,22 @@ function legendOf(curves: readonly Curve[], width: number, bars: boolean): Spec 
     labelExpr: `(${JSON.stringify(labels)})[datum.value]`,
     ...(bars
       ? { symbolType: "square", symbolStrokeWidth: 0 }
-      : points
-        ? {}
-        : { symbolType: "stroke", symbolSize: 300 }),
+      : {
+          symbolSize: 300,
+          encoding: {
+            symbols: {
+              shape: symbols(({ kind }) => (kind === "points" ? "circle" : "stroke")),
+              size: symbols(({ kind }) => (kind === "points" ? 50 : 300)),
+              fill: symbols(({ kind, color }, i) => (kind === "points" ? inkOf(color, i) : "transparent")),
+            },
+          },
+        }),
   };
 }
 
 function markOf({ kind = "line", stepped = false }: Curve): Spec {
   if (kind === "bars") return { type: "bar", clip: true };
-  if (kind === "points") return { type: "point", filled: true, size: 40, clip: true };
+  if (kind === "points") return { type: "point", filled: true, opacity: 1, size: 40 };
   // Points too: one between two gaps is no line.
   return { type: "line", clip: true, strokeWidth: 1.4, interpolate: stepped ? "step-after" : "linear" };
 }
@@ -138,29 +163,77 @@ function whiskers(data: Spec, x: Spec, y: Spec, side: Spec): Spec {
   };
 }
 
+interface LevelPlace {
+  label: string;
+  value: number;
+  /** How far its name stands below its line, px. */
+  lower: number;
+}
+
+/** Names below each other where lines are close, about: Vega may round the axis up. */
+function levelPlaces(plot: Plot, levels: Required<Plot>["levels"], height: number): LevelPlace[] {
+  const values = plot.curves.flatMap(({ y, high = [] }) => [...y, ...high]).filter((value) => value !== null);
+  const range = plot.y_range ?? extent([...(plot.y_scale ? [] : [0]), ...values, ...levels.map(({ value }) => value)]);
+  let last = Number.NEGATIVE_INFINITY;
+  return [...levels]
+    .sort((a, b) => b.value - a.value)
+    .map(({ label, value }) => {
+      const at = height * (1 - partOf(value, range, plot.y_scale));
+      last = Math.max(at, last + kLine);
+      return { label, value, lower: last - at };
+    });
+}
+
 /** The name stands to the right of the axes. */
-function levelLayers(label: string, value: number): Spec[] {
+function levelLayers({ label, value, lower }: LevelPlace): Spec[] {
   const y = { datum: value, type: "quantitative" };
   const data = { values: [{}] };
   return [
     { data, mark: { type: "rule", strokeDash: [5, 4], color: kInk }, encoding: { y } },
     {
       data,
-      mark: { type: "text", align: "left", dx: 5 },
+      mark: { type: "text", align: "left", dx: 5, dy: lower },
       encoding: { y, x: { value: "width" }, text: { value: label } },
     },
   ];
 }
 
-function markLayers({ label, x: at }: { label: string; x: number }, scale: Plot["x_scale"]): Spec[] {
+interface MarkPlace {
+  label: string;
+  x: number;
+  /** Of text, from the top. */
+  line: number;
+  /** The name stands to the left, where the axes end soon. */
+  left: boolean;
+}
+
+/** Each name in the first line that is free there. */
+function markPlaces(plot: Plot, marks: Required<Plot>["marks"], width: number): MarkPlace[] {
+  const range = plot.x_range ?? extent([...plot.curves.flatMap(({ x }) => x), ...marks.map(({ x }) => x)]);
+  const ends: number[] = [];
+  return [...marks]
+    .sort((a, b) => a.x - b.x)
+    .map(({ label, x }) => {
+      const at = width * partOf(x, range, plot.x_scale);
+      const wide = label.length * kLetter + kLine;
+      const left = at + wide > width;
+      const start = left ? at - wide : at;
+      const free = ends.findIndex((end) => end <= start);
+      const line = free < 0 ? ends.length : free;
+      ends[line] = start + wide;
+      return { label, x, line, left };
+    });
+}
+
+function markLayers({ label, x: at, line, left }: MarkPlace, scale: Plot["x_scale"]): Spec[] {
   const x = { datum: at, type: "quantitative", ...(scale !== undefined && { scale: { type: scale } }) };
   const data = { values: [{}] };
   const text = {
     type: "text",
-    align: "left",
+    align: left ? "right" : "left",
     baseline: "top",
-    dx: 4,
-    dy: 3,
+    dx: left ? -4 : 4,
+    dy: 3 + line * kLine,
     stroke: "white",
     strokeWidth: 3,
     strokeJoin: "round",
@@ -172,6 +245,20 @@ function markLayers({ label, x: at }: { label: string; x: number }, scale: Plot[
     { data, mark: text, encoding },
     { data, mark: { ...text, stroke: null, color: "#222" }, encoding },
   ];
+}
+
+/** Where a value is between the ends of an axis, 0 to 1. */
+function partOf(value: number, [low, high]: readonly [number, number], scale: "log" | undefined): number {
+  const at = scale === "log" ? Math.log10 : (plain: number) => plain;
+  const part = (at(value) - at(low)) / (at(high) - at(low));
+  return Number.isFinite(part) ? part : 0;
+}
+
+function extent(values: readonly number[]): [number, number] {
+  return values.reduce<[number, number]>(
+    ([low, high], value) => [Math.min(low, value), Math.max(high, value)],
+    [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY],
+  );
 }
 
 function inRange(value: number, range: readonly [number, number] | undefined): boolean {

@@ -94,6 +94,32 @@ describe("a figure", () => {
     for (const text of [">few<", ">many<", ">PFC<", ">DCQCN<"]) expect(bars).toContain(text);
   });
 
+  it("tells twenty curves apart, and names all", async () => {
+    const curves = Array.from({ length: 20 }, (_, i) => ({ label: `flow ${i}`, x: [0, 1], y: [0, i + 1] }));
+    const svg = await draw({ title: "", x_label: "", y_label: "", curves });
+    const looks = [
+      ...svg.matchAll(/aria-roledescription="line mark"[^>]*? stroke="([^"]*)"[^>]*?stroke-dasharray="([^"]*)"/g),
+    ];
+    expect(new Set(looks.map(([, color, dash]) => `${color} ${dash}`)).size).toBe(20);
+    for (const { label } of curves) expect(svg).toContain(`>${label}<`);
+  });
+
+  it("keeps names of levels and marks apart that are close", async () => {
+    const svg = await draw({
+      ...plot,
+      levels: ["one", "two", "three"].map((label, i) => ({ label, value: 50 + i })),
+      marks: ["early", "late"].map((label, i) => ({ label, x: 3 + i / 10 })),
+    });
+    const height = (label: string) =>
+      Number(new RegExp(`translate\\([^,]*,([-\\d.]+)\\)[^>]*>${label}<`).exec(svg)?.[1]);
+    for (const [upper, lower] of [
+      ["two", "one"],
+      ["three", "two"],
+      ["early", "late"],
+    ] as const)
+      expect(height(lower) - height(upper), lower).toBeGreaterThan(11);
+  });
+
   it("has logarithmic axes, and leaves out what they cannot show", async () => {
     const svg = await alone(
       { label: "", kind: "points", x: [0, 1, 10, 100], y: [1, 0, 10, 1000] },
