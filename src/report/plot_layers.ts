@@ -7,6 +7,8 @@ const kColors = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9
 const kDashes = { solid: [1, 0], dashed: [7, 4], dotted: [2, 3] } as const;
 const kStyles = ["solid", "dashed", "dotted"] as const;
 const kInk = "#444";
+/** A point in the legend: a path in a square from -1 to 1, as wide as a line there. */
+const kDot = "M-0.4,0A0.4,0.4,0,1,1,0.4,0A0.4,0.4,0,1,1,-0.4,0Z";
 /** A letter's width on average, and a line of text, px. */
 const kLetter = 5.6;
 const kLine = 14;
@@ -124,7 +126,7 @@ function legendOf(curves: readonly Curve[], width: number, bars: boolean): Spec 
   if (names.length === 0) return null;
   const widest = 34 + kLetter * Math.max(...names.map(({ length }) => length));
   const symbols = (of: (curve: Curve, i: number) => unknown) => ({
-    signal: `${JSON.stringify(curves.map(of))}[+datum.value]`,
+    value: { signal: `${JSON.stringify(curves.map(of))}[+datum.value]` },
   });
   return {
     title: null,
@@ -139,8 +141,7 @@ function legendOf(curves: readonly Curve[], width: number, bars: boolean): Spec 
           symbolSize: 300,
           encoding: {
             symbols: {
-              shape: symbols(({ kind }) => (kind === "points" ? "circle" : "stroke")),
-              size: symbols(({ kind }) => (kind === "points" ? 50 : 300)),
+              shape: symbols(({ kind }) => (kind === "points" ? kDot : "stroke")),
               fill: symbols(({ kind, color }, i) => (kind === "points" ? inkOf(color, i) : "transparent")),
             },
           },
