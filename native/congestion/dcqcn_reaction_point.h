@@ -132,6 +132,8 @@ class DcqcnReactionPoint {
   // As of the last call that took a time; initial_alpha_value when unlimited.
   double alpha() const { return alpha_; }
   bool limited() const { return limited_; }
+  // A CNP has come whose slot has not ended (slotted).
+  bool cut_is_due() const { return cut_at_ != kNever; }
   // The stage of the last increase since the last cut; fast recovery when there was none.
   Stage stage() const;
   // Full precision, for comparison.

@@ -162,6 +162,7 @@ class Daemon {
           const { enabled, priorities } = this.config.classes.pfc;
           return { device: config.name, pfc: enabled ? priorities : [], pairs: device.queuePairs() };
         },
+        histograms: () => device.histograms(),
         ports: () => device.portStatus().map((port) => ({ ...port, device: config.name })),
         worker: () => ({ name: config.name, loopGapNs: device.loopGap() }),
         reloads: () => this.reloads,

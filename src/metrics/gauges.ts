@@ -74,7 +74,7 @@ export const kGauges = {
     "1 while paused: rx, the peer has stopped this port; tx, this port has stopped its peer",
   ),
   weir_nic_pfc_enabled: gauge("", ["device", "port", "priority"], "1 for the priorities that PFC keeps without loss"),
-  weir_qp_count: gauge("queue pairs", ["device", "port"], "Queue pairs, with series of their own or not"),
+  weir_queue_pairs: gauge("queue pairs", ["device", "port"], "Queue pairs, with series of their own or not"),
   weir_qp_info: gauge("", [...qp, "peer", "remote_qpn"], "Always 1; its labels tell whom a queue pair talks to"),
   weir_qp_rate_bytes_per_second: gauge("bytes per second", qp, "Rate that this queue pair may send at now"),
   weir_qp_target_rate_bytes_per_second: gauge("bytes per second", qp, "Target rate R_T of the reaction point"),

@@ -1,6 +1,7 @@
 /** The metrics of one daemon by name, over prom-client's registry, and their two expositions. */
 import { Counter, Gauge, type OpenMetricsContentType, type Metric as PromMetric, Registry } from "prom-client";
 import { type GaugeName, kGauges } from "./gauges.js";
+import { registerHistograms } from "./histograms.js";
 import type { Metric } from "./mapping.js";
 
 /** Prometheus' own text format, and the standard that was made of it. */
@@ -13,6 +14,8 @@ export const kContentTypes: Readonly<Record<Format, string>> = {
 
 export class Instruments {
   private readonly registry = new Registry();
+  /** Takes the distributions as they are now. */
+  readonly distributions = registerHistograms(this.registry);
   private readonly totals = new Map<string, number>();
 
   /** The instrument of a metric, made at the first call. */

@@ -1,5 +1,7 @@
 /** What Prometheus is told of one daemon: native counters, occupancy, queue pairs, and the daemon itself. */
+
 import { type Counter, Gauge } from "prom-client";
+import type { NativeHistogram } from "../native/histogram.js";
 import type { CounterDescription, QueuePairState, SwitchState } from "../native/types.js";
 import { aliasesOf } from "./aliases.js";
 import { Busiest } from "./busiest.js";
@@ -15,6 +17,7 @@ export interface MetricsSource {
   switchState(): SwitchReading | undefined;
   /** Of a NIC. */
   nic(): NicReading | undefined;
+  histograms(): NativeHistogram[];
   ports(): PortReading[];
   worker(): { name: string; loopGapNs: number };
   reloads(): { succeeded: number; failed: number };
@@ -100,6 +103,7 @@ export class MetricsRegistry {
     this.#takeSwitch();
     this.#takeNic();
     this.#takeDaemon();
+    this.instruments.distributions(this.source.histograms());
     return this.instruments.expose(format);
   }
 
@@ -174,7 +178,7 @@ export class MetricsRegistry {
     const own = { device, port: "1" };
     const set = this.instruments.set.bind(this.instruments);
     for (const p of kPriorities) set("weir_nic_pfc_enabled", { ...own, priority: String(p) }, has(pfc, p));
-    set("weir_qp_count", own, pairs.length);
+    set("weir_queue_pairs", own, pairs.length);
     if (this.options.queuePairs === 0) return;
     for (const name of kOfQueuePairs) this.instruments.clear(name);
     for (const pair of pairs) {

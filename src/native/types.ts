@@ -1,5 +1,6 @@
 /** The typed surface of the native addon: everything that crosses the boundary. Wall-clock ns and wall bit/s throughout. */
 import type { CongestionParameters } from "../config/congestion.js";
+import type { NativeHistogram } from "./histogram.js";
 
 /** Frames impaired on purpose; probabilities 0..1, times in ns. */
 export interface NativeImpairment {
@@ -400,6 +401,8 @@ export interface NativeWorker {
   forwardingTable(index: number): ForwardingEntry[];
   switchState(index: number): SwitchState;
   queuePairs(index: number): QueuePairState[];
+  /** Empty before devices live. */
+  histograms(): NativeHistogram[];
   /** The key, local and remote; 0: no place left. `nic` is the position among the NICs, so in all that follows. */
   registerMemory(nic: number, memory: NativeMemory, access: number, domain: number): number;
   /** False when there is no such key. */

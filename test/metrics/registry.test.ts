@@ -24,6 +24,7 @@ function source(counters: Told["counters"], overrides: Partial<MetricsSource> = 
       })),
     switchState: () => undefined,
     nic: () => undefined,
+    histograms: () => [],
     ports: () => [],
     worker: () => ({ name: "sw0", loopGapNs: 2_500_000 }),
     reloads: () => ({ succeeded: 0, failed: 0 }),
@@ -106,7 +107,7 @@ describe("the registry", () => {
       nic: () => ({ device: "roce0", pfc: [3], pairs: [pair] }),
     });
     const without = await scrape(new MetricsRegistry(told.source, kNic));
-    const count = 'weir_qp_count{device="roce0",port="1"}';
+    const count = 'weir_queue_pairs{device="roce0",port="1"}';
     expect([...without.keys()].filter((name) => name.startsWith("weir_qp_"))).toEqual([count]);
     expect(without.get('weir_nic_pfc_enabled{device="roce0",port="1",priority="3"}')).toBe(1);
     expect(without.get('weir_nic_pfc_enabled{device="roce0",port="1",priority="4"}')).toBe(0);
@@ -159,7 +160,7 @@ describe("the registry", () => {
       ["f3", 50],
       ["f2", 90],
     ]);
-    expect(await shown("weir_qp_count")).toEqual([[undefined, 3]]);
+    expect(await shown("weir_queue_pairs")).toEqual([[undefined, 3]]);
   });
 
   it("calls the counters of a NIC as sysfs does too, and as node_exporter does if asked to", async () => {
@@ -192,6 +193,34 @@ describe("the registry", () => {
     expect(more.get(`node_infiniband_np_cnp_packets_sent_total{${own}}`)).toBe(7);
     expect(more.get(`node_infiniband_state_id{${own}}`)).toBe(4);
     expect(more.get(`node_infiniband_rate_bytes_per_second{${own}}`)).toBe(1.25e9);
+  });
+
+  it("has histograms of durations in seconds, and of queues by the microseconds that they lasted", async () => {
+    const gap = { name: "loop_gap", labels: { worker: "sw0" }, first: 8, below: [1, 3], total: 4, sum: 1500 } as const;
+    const queue = { name: "queue_length", labels: { ...sw, priority: "3" }, first: 10 } as const;
+    const told = source([], {
+      histograms: () => [
+        { ...gap, below: [...gap.below] },
+        { ...queue, below: [5500, 9500], total: 12_000, sum: 6e6 },
+        { name: "ecn_to_cnp", labels: nic, first: 8, below: [0], total: 0, sum: 0 },
+      ],
+    });
+    const registry = new MetricsRegistry(told.source, kSwitch);
+    await scrape(registry);
+    const series = await scrape(registry);
+    const of = (name: string, labels: string) => series.get(`${name}{${labels}}`);
+    expect(of("weir_worker_loop_gap_seconds_bucket", 'le="2.56e-7",worker="sw0"')).toBe(1);
+    expect(of("weir_worker_loop_gap_seconds_bucket", 'le="5.12e-7",worker="sw0"')).toBe(3);
+    expect(of("weir_worker_loop_gap_seconds_bucket", 'le="+Inf",worker="sw0"')).toBe(4);
+    expect(of("weir_worker_loop_gap_seconds_sum", 'worker="sw0"')).toBeCloseTo(1.5e-6);
+    expect(of("weir_worker_loop_gap_seconds_count", 'worker="sw0"')).toBe(4);
+    const own = 'port="a",priority="3",switch="sw0"';
+    expect(of("weir_switch_queue_length_bytes_bucket", `le="1024",${own}`)).toBe(5);
+    expect(of("weir_switch_queue_length_bytes_bucket", `le="2048",${own}`)).toBe(9);
+    expect(of("weir_switch_queue_length_bytes_count", own)).toBe(12);
+    expect(of("weir_switch_queue_length_bytes_sum", own)).toBe(6000);
+    expect(of("weir_nic_ecn_to_cnp_seconds_count", 'device="roce0",port="1"')).toBe(0);
+    expect(await registry.scrape("openmetrics")).toContain("# TYPE weir_worker_loop_gap_seconds histogram\n");
   });
 
   it("exposes the same in OpenMetrics, and in Prometheus' format after that", async () => {
