@@ -143,8 +143,8 @@ ${table(["metric", "labels", "unit", "type", "meaning"], gauges)}
 }
 
 const kPerQueuePair = `\`per_qp: true\`: of all queue pairs. \`per_qp: 20\`: of the 20 that have moved most link bytes lately, what moved a minute ago counting
-half; never of more, though those chosen change with time. \`weir_queue_pairs\` tells how many there are. So it is for the metrics
-\`weir_qp_*\` of the last table. Of application's queue pairs (verbs) there are none.`;
+half; never of more, though those chosen change with time. \`weir_queue_pairs\` tells how many there are. So it is for all metrics
+\`weir_qp_*\`.`;
 
 function row(metric: Metric, counter: NativeCounter): string[] {
   const pfc = metric.name.startsWith(kPfcOfNic) ? ["netdev"] : [];

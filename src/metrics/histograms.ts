@@ -61,7 +61,7 @@ export class HistogramMetric {
   readonly type = "histogram";
   readonly name: string;
   readonly help: string;
-  current: readonly NativeHistogram[] = [];
+  current: NativeHistogram[] = [];
 
   constructor(private readonly kind: Kind) {
     ({ name: this.name, help: this.help } = kHistograms[kind]);
@@ -90,7 +90,7 @@ export function registerHistograms(registry: Registry): (all: readonly NativeHis
         metrics.set(one.name, metric);
         registry.registerMetric(metric as unknown as Metric);
       }
-      metric.current = [...metric.current, one];
+      metric.current.push(one);
     }
   };
 }
