@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { otherSpelling, PARAMETERS } from "../src/config/congestion.js";
 import { nicDaemonSchema, switchDaemonSchema } from "../src/config/daemon-schema.js";
+import { DCTCP_DEFAULTS, DCTCP_PARAMETER_NAMES, DCTCP_PARAMETERS } from "../src/config/dctcp.js";
 import { PARAMETER_NAMES, PROFILE_NAMES, PROFILES } from "../src/config/profiles.js";
 import { QCN_PARAMETERS } from "../src/config/qcn.js";
 import { QCN_PARAMETER_NAMES, QCN_PROFILE_NAMES, QCN_PROFILES } from "../src/config/qcn-profiles.js";
@@ -195,7 +196,8 @@ function parametersPage(): string {
 
 ${GENERATED}
 
-Parameters under \`congestion\` in a scenario: those of DCQCN first, [those of QCN](#qcn) below.
+Parameters under \`congestion\` in a scenario: those of DCQCN first, [those of QCN](#qcn) and
+[those of DCTCP](#dctcp) below.
 
 ## DCQCN
 
@@ -219,6 +221,8 @@ ${table(["parameter", "meaning", "unit of a plain number", "range"], meanings)}
 ${profiles.join("\n\n")}
 
 ${qcnSection()}
+
+${dctcpSection()}
 `;
 }
 
@@ -253,6 +257,22 @@ With \`algorithm: qcn\` the parameters are those of a reaction point group, by t
 ${table(["parameter", "meaning", "unit of a plain number", "range"], meanings)}
 
 ${profiles.join("\n\n")}`;
+}
+
+function dctcpSection(): string {
+  const rows = DCTCP_PARAMETER_NAMES.map((name) => {
+    const { description, unit, range } = DCTCP_PARAMETERS[name];
+    const [value, source] = DCTCP_DEFAULTS[name];
+    return [`\`${name}\``, escapeCell(description), unit, range, String(value), source];
+  });
+  return `## DCTCP
+
+With \`algorithm: dctcp\` each flow has a window of packets in flight, and no rate (Alizadeh et al., SIGCOMM 2010; RFC 8257). It is of
+simulated reliable connections, \`transport.type: rc\`, whose \`window\` bounds it. The receiver acknowledges every packet and says
+with the BECN bit of the acknowledgement whether the packet was marked. Switches mark as DCTCP wants it with \`ecn.kmin\` =
+\`ecn.kmax\`. Parameters are called as in Linux; there are no profiles.
+
+${table(["parameter", "meaning", "unit of a plain number", "range", "default", "source"], rows)}`;
 }
 
 function main(): void {

@@ -1,17 +1,9 @@
 /** Whose the CPUs were: a figure is worth little if something else had them. */
 import { readFileSync } from "node:fs";
+import { busySeconds } from "../../src/experiments/bench/cpu.js";
 
-/** Linux counts in hundredths of a second here, on every machine. */
-const kTicks = 100;
 /** Above this a row says that it was disturbed, %. */
 export const kDisturbed = 15;
-
-/** What all CPUs have been busy since the machine was started, s. */
-export function busySeconds(): number {
-  const line = readFileSync("/proc/stat", "utf8").split("\n")[0] ?? "";
-  const [user = 0, nice = 0, system = 0, , , interrupt = 0, soft = 0] = line.trim().split(/\s+/).slice(1).map(Number);
-  return (user + nice + system + interrupt + soft) / kTicks;
-}
 
 /** Time on a CPU of a thread of this process, or of a process with one thread, s; 0 once it has ended. */
 export function cpuSeconds(pid: string | number, thread?: string): number {

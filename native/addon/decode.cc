@@ -122,6 +122,13 @@ void decode_qcn(const Fields& f, NicParameters& p) {
   f.number("component", p.component);
 }
 
+void decode_dctcp(const Fields& f, DctcpParameters& p) {
+  f.number("dctcp_shift_g", p.shift_g);
+  f.number("alpha_on_init", p.alpha_on_init);
+  f.number("initcwnd", p.initial_window);
+  f.number("min_cwnd", p.min_window);
+}
+
 QueuePairParameters decode_queue_pair(const Fields& f) {
   QueuePairParameters qp;
   f.number("remote_qpn", qp.remote_qpn);
@@ -220,9 +227,10 @@ void decode_switch_behaviour(const Fields& f, SwitchParameters& p) {
 
 void decode_nic_behaviour(const Fields& f, NicParameters& p) {
   f.number("mac", p.mac);
-  f.choice("congestion_control", p.congestion_control, {"none", "dcqcn", "qcn"});
+  f.choice("congestion_control", p.congestion_control, {"none", "dcqcn", "qcn", "dctcp"});
   if (p.congestion_control == CongestionControl::dcqcn) decode_reaction_point(f.object("reaction_point"), p.reaction_point);
   if (p.congestion_control == CongestionControl::qcn) decode_qcn(f.object("qcn"), p);
+  if (p.congestion_control == CongestionControl::dctcp) decode_dctcp(f.object("dctcp"), p.dctcp);
   f.number("cnp_interval", p.cnp_interval);
   f.number("cnp_dscp", p.cnp_dscp);
   f.number("cnp_priority", p.cnp_priority);

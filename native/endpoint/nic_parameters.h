@@ -5,6 +5,7 @@
 
 #include "base/types.h"
 #include "congestion/dcqcn_reaction_point.h"
+#include "congestion/dctcp_sender.h"
 #include "congestion/qcn_reaction_point.h"
 #include "endpoint/message_listener.h"
 #include "endpoint/receive_buffer.h"
@@ -28,7 +29,8 @@ enum class Limiter : uint8_t { pacer, token_bucket };
 enum class CongestionControl : uint8_t {
   none,   // no rate control, no CNPs
   dcqcn,  // a reaction point for each queue pair, a notification point for each incoming flow
-  qcn     // reaction points of IEEE 802.1Q clause 31: endpoint/reaction_points.h
+  qcn,    // reaction points of IEEE 802.1Q clause 31: endpoint/reaction_points.h
+  dctcp   // a window for each reliable stream: endpoint/reliable_stream.h; no rate control, no CNPs
 };
 
 struct NicParameters {
@@ -40,6 +42,7 @@ struct NicParameters {
   Time cnp_interval = 50 * kMicrosecond;  // N
   uint8_t cnp_dscp = 48;
   uint8_t cnp_priority = 6;
+  DctcpParameters dctcp;
   QcnParameters qcn;
   uint8_t cn_priorities = 1 << 3;  // congestion notification priority values (CNPVs): queue pairs of these are governed
   FlowSelection flows = FlowSelection::queue_pair;

@@ -39,6 +39,10 @@ QueueAttributes ReliableStream::attributes() const {
   attributes.max_dest_rd_atomic = 0;
   attributes.recovery = parameters_.recovery;
   attributes.window = parameters_.window;
+  if (context_.dctcp != nullptr) {
+    attributes.packets_per_ack = 1;
+    attributes.echo_congestion = true;
+  }
   return attributes;
 }
 
@@ -54,12 +58,17 @@ void ReliableStream::begin(Time now) {
   now_ = now;
   role_ = Role::sends;
   connect(parameters_.outstanding, 1, QueuePairState::rts);
+  if (context_.dctcp != nullptr) {
+    dctcp_ = std::make_unique<DctcpSender>(*context_.dctcp, parameters_.window);
+    connection_->limit(dctcp_->window());
+  }
   settle();
 }
 
 void ReliableStream::close() {
   role_ = Role::over;
   connection_.reset();
+  dctcp_.reset();
 }
 
 // Messages complete in order: the work request's id is free to say when it was posted.
@@ -116,7 +125,13 @@ void ReliableStream::receive(Time now, const uint8_t* frame, const PacketMeta& m
   now_ = now;
   if (role_ == Role::over) return void(++context_.counters.drop_wrong_state);
   if (role_ == Role::sends) {
-    connection_->receive(now, frame, meta);
+    if (dctcp_ == nullptr) {
+      connection_->receive(now, frame, meta);
+    } else {
+      const ReliableConnection::Progress before = connection_->progress();
+      connection_->receive(now, frame, meta);
+      observe(before, meta.becn);
+    }
     return settle();
   }
   if (is_response(meta.opcode)) return void(++context_.counters.drop_wrong_state);
@@ -135,6 +150,19 @@ void ReliableStream::receive(Time now, const uint8_t* frame, const PacketMeta& m
   connection_->receive(now, frame, meta);
   count(meta, before);
   settle();
+}
+
+// What the connection has just heard, as DCTCP sees it.
+void ReliableStream::observe(const ReliableConnection::Progress& before, bool echo) {
+  const ReliableConnection::Progress after = connection_->progress();
+  const auto acknowledged = static_cast<uint32_t>(psn_distance(after.acknowledged, before.acknowledged));
+  dctcp_->on_ack({acknowledged, echo, after.in_flight, before.posted});
+  if (after.timeouts != before.timeouts) {
+    dctcp_->on_timeout(after.in_flight);
+  } else if (after.losses != before.losses) {
+    dctcp_->on_loss(after.in_flight);
+  }
+  connection_->limit(dctcp_->window());
 }
 
 // All packets of the connection have the same headers below the BTH.
@@ -158,7 +186,13 @@ bool ReliableStream::take_data(Time now, OutgoingPacket& out) {
 void ReliableStream::advance(Time now) {
   now_ = now;
   if (role_ != Role::sends) return;
-  connection_->advance(now);
+  if (dctcp_ == nullptr) {
+    connection_->advance(now);
+  } else {
+    const ReliableConnection::Progress before = connection_->progress();
+    connection_->advance(now);
+    observe(before, false);
+  }
   settle();
 }
 

@@ -1,5 +1,9 @@
 // A reliable connection that makes its own work: what a flow sends and receives when every message is acknowledged. A stream
 // sends, from begin() on, or receives, from its first packet on; it takes memory for its connection only while it is at it.
+//
+// Under DCTCP (congestion/dctcp_sender.h) the window of packets in flight is the congestion window; the sender asks for an
+// acknowledgement of every packet, so that each says of one packet whether it was marked, and RFC 8257's state machine for
+// delayed acknowledgements (section 3.2) is not needed.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "congestion/dctcp_sender.h"
 #include "endpoint/counters.h"
 #include "endpoint/message_listener.h"
 #include "endpoint/stream_transport.h"
@@ -23,8 +28,9 @@ struct ReliableStreamContext {
   uint32_t key;     // of a region as ReliableStream::region() makes it
   uint32_t domain;  // its protection domain
   TransportCounters& counters;
-  MessageListener* listener;  // or null
-  bool payload;               // see TransportContext
+  MessageListener* listener;               // or null
+  bool payload;                            // see TransportContext
+  const DctcpParameters* dctcp = nullptr;  // null: no congestion window
 };
 
 // The same at both ends but for target.remote_qpn.
@@ -57,6 +63,8 @@ class ReliableStream final : public Transport, private CompletionSink {
   bool ended() const { return role_ == Role::over; }
   // The stream is of no more use: nothing is sent, nothing is told, what comes is dropped and counted, and its memory is free.
   void close();
+  // Null: it does not send now, or not under DCTCP.
+  const DctcpSender* dctcp() const { return dctcp_.get(); }
 
   bool understands(uint8_t opcode) const override { return opcode >> 5 == 0; }
   void receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
@@ -76,6 +84,7 @@ class ReliableStream final : public Transport, private CompletionSink {
   void post();
   void post_receive();
   void settle();
+  void observe(const ReliableConnection::Progress& before, bool echo);
   void count(const PacketMeta& meta, const Responder::Executed& before);
 
   uint32_t qpn_;
@@ -91,6 +100,7 @@ class ReliableStream final : public Transport, private CompletionSink {
   uint64_t completed_ = 0;
   Time now_ = 0;  // of the call under way
   std::unique_ptr<ReliableConnection> connection_;
+  std::unique_ptr<DctcpSender> dctcp_;
 };
 
 }  // namespace weir

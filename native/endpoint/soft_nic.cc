@@ -42,7 +42,13 @@ SoftNic::SoftNic(const NicParameters& parameters, const std::vector<QueuePairPar
       timers_(driver == nullptr ? streams_ + parameters.verbs_queue_pairs : 0, kTimerTick),
       generations_(parameters.verbs_queue_pairs),
       memory_(parameters.memory_regions + 1),
-      stream_context_{memory_, 0, kStreamDomain, transport_counters_, parameters.listener, pool.has_payload()},
+      stream_context_{memory_,
+                      0,
+                      kStreamDomain,
+                      transport_counters_,
+                      parameters.listener,
+                      pool.has_payload(),
+                      parameters.congestion_control == CongestionControl::dctcp ? &parameters_.dctcp : nullptr},
       completions_(completions),
       payload_(kMaxPayload) {
   scheduler_.configure(parameters_.scheduler);
@@ -468,19 +474,6 @@ void SoftNic::push_ready(uint32_t index) {
   }
   list.tail = index;
   backlogged_ = static_cast<uint8_t>(backlogged_ | 1u << qp.parameters.priority);
-}
-
-SoftNic::SenderSample SoftNic::sender_sample(uint32_t index, Time at) {
-  QueuePair& qp = queue_pairs_[index];
-  if (const ReactionPoint* point = flow_at(index, at); point != nullptr) {
-    const double allowed = static_cast<double>(allowed_rate(qp));
-    return {allowed, point->rate.limited() ? static_cast<double>(point->rate.target_rate()) : allowed, 0};
-  }
-  qp.reaction_point.advance(at);
-  count_limited(qp);
-  const double rate = static_cast<double>(allowed_rate(qp));
-  if (!dcqcn() || !qp.reaction_point.limited()) return {rate, rate, 0};
-  return {rate, static_cast<double>(qp.reaction_point.target_rate()), qp.reaction_point.alpha()};
 }
 
 void SoftNic::settle_counters() {

@@ -1,4 +1,4 @@
-// The sending half of the soft NIC: what goes on the link when it falls free.
+// The sending half of the soft NIC: what goes on the link when it falls free, and how fast it is sent.
 #include <algorithm>
 #include <cstring>
 
@@ -132,6 +132,7 @@ void SoftNic::describe(Packet& packet, uint8_t* headers, const QueuePair& qp, co
   packet.meta.payload_length = static_cast<uint16_t>(out.payload_bytes);
   packet.meta.pad_count = static_cast<uint8_t>(-out.payload_bytes & 3);
   packet.meta.ack_request = out.header.ack_request;
+  packet.meta.becn = out.header.becn;
   // The bitmap of a NAK is read as if it were a header.
   if (out.header.opcode == kOpcodeRcAcknowledge && out.payload_bytes > 0) {
     std::memcpy(headers + packet.meta.bth_offset + kBthHeader + kAethHeader, out.payload, out.payload_bytes);
@@ -212,6 +213,23 @@ void SoftNic::sent(const Packet& packet) {
   counters_.tx_bytes += packet.length;
   ++priorities_[packet.priority].tx_prio_packets;
   priorities_[packet.priority].tx_prio_bytes += packet.length;
+}
+
+SoftNic::SenderSample SoftNic::sender_sample(uint32_t index, Time at) {
+  QueuePair& qp = queue_pairs_[index];
+  if (const ReactionPoint* point = flow_at(index, at); point != nullptr) {
+    const double allowed = static_cast<double>(allowed_rate(qp));
+    return {allowed, point->rate.limited() ? static_cast<double>(point->rate.target_rate()) : allowed, 0};
+  }
+  if (qp.stream != nullptr && qp.stream->dctcp() != nullptr) {
+    const double window = qp.stream->dctcp()->window();
+    return {window, window, qp.stream->dctcp()->alpha()};
+  }
+  qp.reaction_point.advance(at);
+  count_limited(qp);
+  const double rate = static_cast<double>(allowed_rate(qp));
+  if (!dcqcn() || !qp.reaction_point.limited()) return {rate, rate, 0};
+  return {rate, static_cast<double>(qp.reaction_point.target_rate()), qp.reaction_point.alpha()};
 }
 
 }  // namespace weir

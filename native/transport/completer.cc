@@ -18,7 +18,7 @@ void Completer::start() {
   retries_left_ = attributes_.retry_count;
   rnr_retries_left_ = attributes_.rnr_retry;
   recovering_ = false;
-  delivered_ = 0;
+  delivered_ = losses_ = timeouts_ = 0;
 }
 
 WorkStatus Completer::receive(Time now, const Bth& bth, const uint8_t* extension, const uint8_t* payload, uint32_t length) {
@@ -223,6 +223,7 @@ void Completer::find_losses() {
     if (early || mark.received || mark.held || mark.lost) continue;
     mark.lost = true;
     ++queue_.lost;
+    ++losses_;
   }
 }
 
@@ -240,6 +241,7 @@ void Completer::mark_all_lost() {
 void Completer::lose() {
   if (recovering_) return;
   recovering_ = true;
+  ++losses_;
   send_again();
 }
 
@@ -276,6 +278,7 @@ WorkStatus Completer::advance(Time now) {
   }
   if (deadline_ > now) return WorkStatus::success;
   ++context_.counters.local_ack_timeout_err;
+  ++timeouts_;
   if (!spend_retry()) return WorkStatus::retry_exceeded_error;
   recovering_ = true;
   send_again();

@@ -27,6 +27,9 @@ class Completer {
   void sent(Time now);
   Time next_deadline() const;
   WorkStatus advance(Time now);
+  // Congestion control asks how often something was lost, and how often the timer ended, so far.
+  uint32_t losses() const { return losses_; }
+  uint32_t timeouts() const { return timeouts_; }
   // `status`, of this entry; those before it are flushed.
   WorkStatus blame(uint64_t entry, WorkStatus status);
 
@@ -58,6 +61,8 @@ class Completer {
   uint32_t rnr_retries_left_ = 0;
   bool recovering_ = false;  // has gone back, and nothing new was acknowledged since
   uint32_t delivered_ = 0;   // order of the latest transmission that is known to have arrived
+  uint32_t losses_ = 0;
+  uint32_t timeouts_ = 0;
 };
 
 }  // namespace weir

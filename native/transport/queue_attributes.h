@@ -44,7 +44,11 @@ struct QueueAttributes {
   uint8_t max_dest_rd_atomic = 16;  // as responder, from 0
   LossRecovery recovery = LossRecovery::go_back_n;
   uint32_t window = kDefaultWindow;  // packets in flight, 4..kMaxWindow; selective_repeat: ..kMaxSelectiveWindow
-  uint32_t queue_key = 0;            // UD
+  // Congestion control by acknowledgements. The echo is the BECN bit of an acknowledgement's BTH, which the standard has for
+  // "congestion met by the packets of the peer" (IBTA volume 1, 9.2 and A10).
+  uint32_t packets_per_ack = 32;  // the requester asks for an acknowledgement at least every so many packets
+  bool echo_congestion = false;   // the responder's acknowledgements say whether their packets had the codepoint CE
+  uint32_t queue_key = 0;         // UD
 };
 
 }  // namespace weir

@@ -55,12 +55,22 @@ void ReliableConnection::receive(Time now, const uint8_t* frame, const PacketMet
   if (!admits(bth.partition_key)) return void(++context_.counters.drop_partition_key);
   const uint32_t headers = kBthHeader + extension_length(bth.opcode);
   if (!is_response(bth.opcode)) {
-    if (!responder_.receive(bth, packet, headers + meta.payload_length + bth.pad_count)) fail(WorkStatus::success);
+    if (!responder_.receive(bth, packet, headers + meta.payload_length + bth.pad_count, meta.ecn == 3)) {
+      fail(WorkStatus::success);
+    }
     return;
   }
   if (state_ != QueuePairState::rts) return void(++context_.counters.drop_wrong_state);
   const WorkStatus status = completer_.receive(now, bth, packet + kBthHeader, packet + headers, meta.payload_length);
   if (status != WorkStatus::success) fail(status);
+}
+
+ReliableConnection::Progress ReliableConnection::progress() const {
+  return {.acknowledged = sends_.una,
+          .in_flight = static_cast<uint32_t>(psn_distance(sends_.end, sends_.una)),
+          .posted = static_cast<uint32_t>(psn_distance(sends_.assigned, sends_.una)),
+          .losses = completer_.losses(),
+          .timeouts = completer_.timeouts()};
 }
 
 void ReliableConnection::take_control(OutgoingPacket& out) {

@@ -27,6 +27,21 @@ class ReliableConnection final : public VerbsTransport {
 
   const Responder& responder() const { return responder_; }
 
+  // How far the requester has come, for congestion control.
+  struct Progress {
+    uint32_t acknowledged = 0;  // PSN of the oldest packet that is not
+    uint32_t in_flight = 0;     // packets sent and not acknowledged
+    uint32_t posted = 0;        // the same and those not sent yet
+    uint32_t losses = 0;        // so far
+    uint32_t timeouts = 0;      // so far
+  };
+  Progress progress() const;
+  // Packets in flight at most, from now on.
+  void limit(uint32_t packets) {
+    requester_.limit(packets);
+    changed_ = true;
+  }
+
  private:
   bool serves(const SendWork& work) const override;
   bool responder_next() const;

@@ -5,15 +5,10 @@
 #include "transport/aeth.h"
 
 namespace weir {
-namespace {
-
-constexpr uint32_t kUnrequested = 32;  // at least every so many packets ask for an acknowledgement
-
-}  // namespace
-
 void Requester::start() {
   order_ = messages_ = limit_ = unrequested_ = 0;
   counts_credits_ = false;
+  congestion_window_ = UINT32_MAX;
   waits_until_ = kNever;
   pending_ = std::vector<uint32_t>(attributes_.max_rd_atomic);
   pending_head_ = pending_count_ = 0;
@@ -74,7 +69,7 @@ Requester::Choice Requester::choose() const {
   }
   if (choice.psn == entry.first_psn && (entry.work.flags & kFence) != 0 && pending_count_ > 0) return {};
   const uint32_t ahead = static_cast<uint32_t>(psn_distance(choice.psn, queue_.una));
-  if (ahead + choice.packets > attributes_.window) return {};
+  if (ahead + choice.packets > std::min(attributes_.window, congestion_window_)) return {};
   if (!credits_allow(entry, choice.psn)) return {};
   return choice;
 }
@@ -117,7 +112,7 @@ bool Requester::take(OutgoingPacket& out, uint64_t& failed) {
   out.header.immediate = work.opcode == WorkOpcode::send_invalidate ? work.remote_key : work.immediate;
   const bool probes = counts_credits_ && needs_receive(work.opcode) && psn_distance(sequence_of(entry, choice.psn), limit_) > 0;
   // Often enough for the window never to close without an acknowledgement to come.
-  const uint32_t often = std::min(kUnrequested, attributes_.window / 4);
+  const uint32_t often = std::min(attributes_.packets_per_ack, attributes_.window / 4);
   out.header.ack_request = last || choice.lost || probes || ++unrequested_ >= often;
   account(choice, out.header.ack_request);
   return true;

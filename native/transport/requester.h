@@ -30,6 +30,8 @@ class Requester {
 
   // What the completer learns from answers.
   void set_credits(uint32_t message_sequence, uint8_t code);
+  // Congestion control: packets in flight at most, besides the window of the attributes.
+  void limit(uint32_t packets) { congestion_window_ = packets; }
   void wait_until(Time at) { waits_until_ = at; }
   Time waits_until() const { return waits_until_; }
   // Sends again from una on.
@@ -61,6 +63,7 @@ class Requester {
   uint32_t limit_ = 0;     // LSN: the last message that the peer has a receive for; 24 bits
   bool counts_credits_ = false;
   uint32_t unrequested_ = 0;  // packets since the last AckReq
+  uint32_t congestion_window_ = UINT32_MAX;
   Time waits_until_ = kNever;
   // Ends of READ pieces and atomics without their answers, in order.
   std::vector<uint32_t> pending_;

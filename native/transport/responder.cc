@@ -29,7 +29,8 @@ void Responder::stop() {
   early_.reset();
 }
 
-bool Responder::receive(const Bth& bth, const uint8_t* packet, uint32_t length) {
+bool Responder::receive(const Bth& bth, const uint8_t* packet, uint32_t length, bool marked) {
+  marked_ = marked && attributes_.echo_congestion;
   const int32_t ahead = psn_distance(bth.psn, expected_);
   if (ahead > 0) return early(bth, packet, length), true;
   if (ahead < 0) {
@@ -316,6 +317,7 @@ void Responder::acknowledge() {
   response.psn = psn_add(expected_, kPsnMask);
   response.end_psn = expected_;
   response.sequence = sequence_;
+  response.echo = marked_;
   answer(response);
 }
 
@@ -330,13 +332,20 @@ void Responder::negative(uint8_t syndrome) {
   nak_sent_ = true;
 }
 
-// An ACK at the end of the queue says less than the new one, which acknowledges all before it too. A NAK there says as much as
-// an ACK: what it asks for is still expected.
+// An ACK at the end of the queue says less than the new one, which acknowledges all before it too; unless only one of them has
+// the echo, for the peer counts the packets with and without it (RFC 8257 section 3.2). A NAK there says as much as an ACK: what
+// it asks for is still expected. Where two become one, the echo stays.
 void Responder::answer(const Response& response) {
   const Response::Kind last = responses_.empty() ? Response::Kind::read : responses_.back().kind;
-  if (last == Response::Kind::negative && response.kind == Response::Kind::acknowledge) return;
-  if (last == Response::Kind::negative || last == Response::Kind::acknowledge) {
+  const bool acknowledges = response.kind == Response::Kind::acknowledge;
+  if (last == Response::Kind::negative && acknowledges) {
+    responses_.back().echo |= response.echo;
+  } else if (last == Response::Kind::negative ||
+             (last == Response::Kind::acknowledge &&
+              (!acknowledges || responses_.back().echo == response.echo || responses_.full()))) {
+    const bool echo = responses_.back().echo;
     responses_.back() = response;
+    responses_.back().echo |= echo;
   } else if (responses_.full()) {
     ++context_.counters.drop_response_queue;
   } else {
@@ -350,6 +359,7 @@ uint8_t Responder::credits() const { return static_cast<uint8_t>(kSyndromeAck | 
 void Responder::take_control(OutgoingPacket& out) {
   const Response& response = responses_.front();
   out.header.psn = response.psn;
+  out.header.becn = response.echo;
   out.header.aeth = {credits(), response.sequence};
   out.header.opcode = kOpcodeRcAcknowledge;
   if (response.kind == Response::Kind::atomic) {

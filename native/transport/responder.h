@@ -28,9 +28,9 @@ class Responder {
   void start();
   // Frees what start() took; nothing waits any more.
   void stop();
-  // A packet that is not a response, from its `bth` on; `length` from there to the end of the pad. False: the peer made an error
-  // that ends the queue pair; the NAK waits.
-  bool receive(const Bth& bth, const uint8_t* packet, uint32_t length);
+  // A packet that is not a response, from its `bth` on; `length` from there to the end of the pad; `marked`: it has the codepoint
+  // CE. False: the peer made an error that ends the queue pair; the NAK waits.
+  bool receive(const Bth& bth, const uint8_t* packet, uint32_t length, bool marked);
   uint32_t expected() const { return expected_; }
   // SENDs and WRITEs executed so far.
   struct Executed {
@@ -76,6 +76,7 @@ class Responder {
   uint32_t expected_ = 0;  // PSN
   uint32_t sequence_ = 0;  // MSN
   bool nak_sent_ = false;  // for the expected PSN; more of them would only repeat it
+  bool marked_ = false;    // the packet at hand; one that came early counts as the packet that fills the gap
   // The message under way.
   RequestKind message_ = RequestKind::none;
   uint32_t offset_ = 0;  // bytes of it so far

@@ -15,6 +15,7 @@ struct Response {
   enum class Kind : uint8_t { acknowledge, negative, read, atomic };
   Kind kind = Kind::acknowledge;
   bool repeated = false;   // read, atomic: executed before
+  bool echo = false;       // acknowledge, negative: of packets that met congestion
   uint8_t syndrome = 0;    // negative
   uint32_t psn = 0;        // of the (next) packet
   uint32_t first_psn = 0;  // read

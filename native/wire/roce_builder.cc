@@ -28,6 +28,7 @@ uint32_t RoceTemplate::write_transport(uint8_t* out, const DataHeader& header, u
   store_bth(out + bth_offset_, {.opcode = header.opcode,
                                 .pad_count = static_cast<uint8_t>(pad),
                                 .solicited = header.solicited,
+                                .becn = header.becn,
                                 .ack_request = header.ack_request,
                                 .partition_key = header.partition_key,
                                 .destination_qp = header.destination_qp,

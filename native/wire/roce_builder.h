@@ -38,6 +38,7 @@ struct DataHeader {
   uint32_t psn = 0;
   bool ack_request = false;
   bool solicited = false;
+  bool becn = false;
   uint16_t partition_key = kDefaultPartitionKey;
   Deth deth;
   Reth reth;

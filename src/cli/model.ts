@@ -1,14 +1,13 @@
 /** `weir model`: the fluid model of DCQCN, for scenarios, fixed points, stability and sweeps. */
 import { type ChildProcess, fork } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
-import { extname } from "node:path";
-import { fileURLToPath } from "node:url";
 import { formatTime } from "../config/units.js";
 import { dcqcnFixedPoint, dcqcnStability, type ModelOutcome, runModel } from "../models/dcqcn/index.js";
 import { fixed, gbps, kilobytes } from "../report/format.js";
 import { writeRun } from "../report/run_files.js";
 import { drawGrid, renderTable } from "../report/table.js";
 import { type SeriesFormat, writeSeries } from "../sim/series_files.js";
+import { beside } from "./beside.js";
 import { type CliContext, collect, kExit, load, UsageError, wantsColor } from "./context.js";
 import { integer } from "./device_options.js";
 import {
@@ -32,11 +31,7 @@ export interface ModelTools {
 }
 
 const kRealTools: ModelTools = {
-  startWorker: () => {
-    // A module by its name without ending, which is that of this one.
-    const file = new URL(`../models/dcqcn/sweep_worker${extname(import.meta.url)}`, import.meta.url);
-    return fork(fileURLToPath(file), { stdio: ["ignore", "ignore", "inherit", "ipc"] });
-  },
+  startWorker: () => fork(beside("../models/dcqcn/sweep_worker"), { stdio: ["ignore", "ignore", "inherit", "ipc"] }),
 };
 
 interface RunChoice {

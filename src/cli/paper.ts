@@ -1,38 +1,45 @@
 /** `weir paper`: figures and tables of papers, run again and held against what the papers say of them. */
 import { mkdirSync } from "node:fs";
+import { WeirError } from "../config/error.js";
 import { documentOf } from "../experiments/document.js";
 import { CLOCKS, type Clock, clocksOf, type Experiment } from "../experiments/experiment.js";
 import { writePaper } from "../experiments/files.js";
-import { findExperiment, type Listing, listExperiments, nearestExperiment } from "../experiments/registry.js";
+import { keyOf, type Made, madeNow } from "../experiments/made.js";
+import { type References, readReferences } from "../experiments/reference.js";
+import {
+  EXPERIMENTS,
+  findExperiment,
+  type Listing,
+  listExperiments,
+  nearestExperiment,
+} from "../experiments/registry.js";
 import { loadTrial, type PaperOptions, runExperiment } from "../experiments/run.js";
 import { renderText } from "../experiments/text.js";
 import { drawGrid } from "../report/table.js";
+import { codeVersion } from "../sweep/code_version.js";
 import { asUsage, type CliContext, kExit, UsageError, wantsColor } from "./context.js";
+import { addPaperAll } from "./paper_all.js";
+import { addPaperOptions, type PaperChoice } from "./paper_options.js";
 import { PaperProgressLine } from "./paper_progress.js";
 import type { AddVerb } from "./program.js";
 import { runFolder } from "./run_folder.js";
 import { StopSignals } from "./stop_signals.js";
 
-interface RunChoice {
-  on?: Clock[];
-  out?: string;
-  json?: boolean;
-  quiet?: boolean;
-  seed?: number;
-  scale?: number;
-}
-
 const kHelp = `
 An experiment is one figure or table of a paper. It runs the paper's setup on each clock that is asked for, and says for each
 statement that the paper makes about it whether it holds there: wire (real frames on this host), sim (discrete events), model
-(equations). Default: sim and model where it has them.
+(equations). Default: sim and model where it has them, and wire if it has nothing else.
 
 Examples:
   weir paper list
   weir paper qcn-shu-fig5                             in virtual time, and the paper's model
   weir paper qcn-netfpga-fig8 --on all --out fig8     on the wire as well
   weir paper qcn-netfpga-fig8 --on wire --scale 1     at the paper's own rates
+  weir paper all                                      every experiment, in one report
   weir paper qcn-shu-fig5 --json --quiet | jq '.statements[].verdicts'
+
+References are drawn and compared with each clock, never judged: CSV files with a header line, then x and y in the units of the trace.
+Traces have their names in paper.json.
 
 It leaves report.html, report.md, figure.svg, paper.json, and each run's own result and report. Ctrl-C ends the run under way;
 what is done by then is reported, and said to be partial.
@@ -45,15 +52,10 @@ export const addPaper: AddVerb = (parent, context, done) => {
   const paper = parent
     .command("paper")
     .description("run a figure or table of a paper again, and judge what the paper says of it")
-    .argument("<id>", "experiment, from `weir paper list`")
-    .option("--on <clock,...|all>", "clocks to run on: wire, sim, model", clocks)
-    .option("--out <dir>", "folder for the report (default: weir-results/<id>-<time>)")
-    .option("--json", "one JSON document on stdout instead of text")
-    .option("--quiet", "no progress")
-    .option("--seed <n>", "seed of all runs (default: the scenarios')", (text) => number("--seed", text, 0))
-    .option("--scale <n>", "time scale of wire runs (default: the scenarios')", (text) => number("--scale", text, 1))
+    .argument("<id>", "experiment, from `weir paper list`");
+  addPaperOptions(paper, "weir-results/<id>-<time>")
     .addHelpText("after", kHelp)
-    .action(async (id: string, choice: RunChoice) => done(await run(context, id, choice)));
+    .action(async (id: string, choice: PaperChoice) => done(await run(context, id, choice)));
   paper
     .command("list")
     .description("list all experiments: paper, figure, clocks, how long they take")
@@ -62,9 +64,10 @@ export const addPaper: AddVerb = (parent, context, done) => {
       const list = asUsage(listExperiments);
       context.stdout.write(json ? `${JSON.stringify(list, undefined, 2)}\n` : listing(context, list));
     });
+  addPaperAll(paper, context, done);
 };
 
-async function run(context: CliContext, id: string, choice: RunChoice): Promise<number> {
+async function run(context: CliContext, id: string, choice: PaperChoice): Promise<number> {
   const experiment = findExperiment(id);
   if (experiment === undefined) {
     const meant = nearestExperiment(id);
@@ -76,6 +79,7 @@ async function run(context: CliContext, id: string, choice: RunChoice): Promise<
   const overrides = { seed: choice.seed, scale: choice.scale };
   // A bad scenario is told before rights are asked for.
   for (const trial of experiment.network?.trials ?? []) asUsage(() => loadTrial(trial, overrides));
+  const references = choice.reference === undefined ? undefined : referencesOf(context, choice.reference, experiment);
   const elevated = chosen.includes("wire") ? await context.elevate() : undefined;
   if (elevated !== undefined) return elevated;
   const directory = choice.out ?? runFolder(id, new Date());
@@ -84,18 +88,22 @@ async function run(context: CliContext, id: string, choice: RunChoice): Promise<
   const line = choice.quiet ? undefined : new PaperProgressLine(context.stderr, id);
   const options: PaperOptions = {
     ...overrides,
+    references,
     clocks: chosen,
     directory,
     signal: stop.signal,
     onProgress: line && ((progress) => line.update(progress)),
   };
+  const origin = originOf(experiment, options);
   try {
+    const began = performance.now();
     const outcome = await runExperiment(experiment, context, options);
     line?.finish();
-    const report = writePaper(directory, outcome);
+    const document = documentOf(outcome, origin && madeNow(origin, began));
+    const report = writePaper(directory, outcome, document);
     const { stdout } = context;
-    if (choice.json) stdout.write(`${JSON.stringify(documentOf(outcome), undefined, 2)}\n`);
-    else stdout.write(`${renderText(outcome, wantsColor(stdout))}\nreport: ${report}\n`);
+    if (choice.json) stdout.write(`${JSON.stringify(document, undefined, 2)}\n`);
+    else stdout.write(`${renderText(document, wantsColor(stdout))}\nreport: ${report}\n`);
     return stop.status ?? (outcome.complete ? kExit.ok : kExit.invalid);
   } finally {
     line?.finish();
@@ -103,10 +111,28 @@ async function run(context: CliContext, id: string, choice: RunChoice): Promise<
   }
 }
 
+/** Of one experiment; a folder that has none for it may be meant for another one. */
+function referencesOf({ stderr }: CliContext, directory: string, experiment: Experiment): References | undefined {
+  const found = asUsage(() => readReferences(directory, EXPERIMENTS, [experiment])).get(experiment.id);
+  if (found === undefined) stderr.write(`warning: ${directory} has nothing for ${experiment.id}\n`);
+  return found;
+}
+
+/** undefined: the native core, by which versions of Weir are told apart, was not built; models run without it. */
+function originOf(experiment: Experiment, options: PaperOptions): Pick<Made, "key" | "weir"> | undefined {
+  try {
+    const weir = codeVersion();
+    return { key: keyOf(experiment, options, weir), weir };
+  } catch (error) {
+    if (error instanceof WeirError) return undefined;
+    throw error;
+  }
+}
+
 /** In the order of CLOCKS. @throws UsageError for one that the experiment does not have. */
 function chosenClocks(experiment: Experiment, wanted: readonly Clock[] | undefined): Clock[] {
   const all = clocksOf(experiment);
-  if (wanted === undefined) return all.filter((clock) => clock !== "wire");
+  if (wanted === undefined) return all.length === 1 ? all : all.filter((clock) => clock !== "wire");
   // All clocks that there are mean all that this one has.
   if (wanted.length === CLOCKS.length) return all;
   const missing = wanted.find((clock) => !all.includes(clock));
@@ -114,22 +140,6 @@ function chosenClocks(experiment: Experiment, wanted: readonly Clock[] | undefin
     throw new UsageError(`${experiment.id} does not run on ${missing}`, { hint: `it has ${all.join(", ")}` });
   }
   return all.filter((clock) => wanted.includes(clock));
-}
-
-function clocks(text: string): Clock[] {
-  if (text === "all") return [...CLOCKS];
-  return text.split(",").map((part) => {
-    const found = CLOCKS.find((clock) => clock === part.trim());
-    if (found === undefined)
-      throw new UsageError(`--on ${text}: no clock ${part}`, { hint: "use wire, sim, model or all" });
-    return found;
-  });
-}
-
-function number(option: string, text: string, least: number): number {
-  const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= least) return value;
-  throw new UsageError(`${option} ${text}: not a number from ${least} on`);
 }
 
 function listing({ stdout }: CliContext, list: readonly Listing[]): string {
@@ -142,12 +152,12 @@ function listing({ stdout }: CliContext, list: readonly Listing[]): string {
       paper,
       place,
       title,
-      own.map((clock) => `${clock} ${duration(seconds[clock] ?? 0)}`).join(", "),
+      own.map((clock) => `${clock} ${about(seconds[clock] ?? 0)}`).join(", "),
     ]),
   };
   return `${drawGrid(grid, wantsColor(stdout))}\n`;
 }
 
-function duration(seconds: number): string {
+function about(seconds: number): string {
   return seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} min`;
 }

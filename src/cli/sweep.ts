@@ -2,8 +2,7 @@
 import { fork } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { dirname, extname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { WeirError } from "../config/error.js";
 import { formatSize, parseSize } from "../config/units.js";
@@ -12,13 +11,15 @@ import { csvLine } from "../sim/series_files.js";
 import { codeVersion } from "../sweep/code_version.js";
 import { type Plan, type Point, planSweep, planText, readPlan } from "../sweep/plan.js";
 import type { Simulate } from "../sweep/point.js";
-import type { StartWorker } from "../sweep/pool.js";
+
 import { SweepProgress } from "../sweep/progress.js";
 import { type RunSummary, runSweep } from "../sweep/run.js";
 import { loadSweep } from "../sweep/spec.js";
 import { ResultStore } from "../sweep/store.js";
 import { kubernetesManifest, slurmScript, taskCount } from "../sweep/submit.js";
 import { type Cell, groupTable, type Merged, merge, pointColumns, pointRow, type Table } from "../sweep/table.js";
+import type { StartWorker } from "../workers/worker.js";
+import { beside } from "./beside.js";
 import { asUsage, type CliContext, describeError, kExit, UsageError } from "./context.js";
 import { integer } from "./device_options.js";
 import type { AddVerb } from "./program.js";
@@ -376,11 +377,6 @@ function submit(choice: SubmitChoice): string {
 
 /** This installation's command. */
 const main = () => beside("main");
-
-/** A module by its name without ending, which is that of this one. */
-function beside(name: string): string {
-  return fileURLToPath(new URL(`${name}${extname(import.meta.url)}`, import.meta.url));
-}
 
 const chunk = (text: string) => integer("--chunk", 1, kMostPoints)(text);
 

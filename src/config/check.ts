@@ -27,6 +27,7 @@ export function checkScenario(
   checkOverrides(scenario, input, found);
   checkTimes(scenario, found);
   checkTransport(scenario, found);
+  checkDctcp(scenario, found);
   const at = originsIn(input);
   const devices = [...scenario.hosts, ...scenario.switches].map(({ name }) => name);
   for (const s of scenario.switches) {
@@ -103,6 +104,20 @@ function checkTransport({ transport: { recovery, window } }: Scenario, found: Fi
   if (recovery !== "selective-repeat" || window <= MOST_SELECTIVE_WINDOW) return;
   const message = `${window} packets are more than a selective acknowledgement can tell apart`;
   found.problem(["transport", "window"], message, `at most ${MOST_SELECTIVE_WINDOW}, or recovery: go-back-n`);
+}
+
+/** DCTCP hears of marks by acknowledgements. */
+function checkDctcp({ congestion, transport, switches }: Scenario, found: Findings): void {
+  if (congestion.algorithm !== "dctcp") return;
+  if (transport.type !== "rc") {
+    const message = `dctcp needs acknowledgements, which transport.type ${transport.type} does not have`;
+    found.problem(["congestion", "algorithm"], message, "use transport.type: rc, or algorithm: dcqcn");
+  }
+  if (!switches.some(({ ecn }) => ecn.enabled)) {
+    found.warn(
+      "congestion.algorithm is dctcp, but no switch marks (switch.ecn.enabled: true): only losses slow senders",
+    );
+  }
 }
 
 type Section = Record<string, unknown> | null | undefined;

@@ -52,6 +52,11 @@ export class CsvTable {
     return name === undefined ? undefined : new CsvColumn(this, name, this.header.indexOf(name));
   }
 
+  /** All columns, from left to right. */
+  columns(): CsvColumn[] {
+    return this.header.map((name, index) => new CsvColumn(this, name, index));
+  }
+
   /** @param row Number of a row, from 0. */
   text(row: number, column: number): string {
     return this.records[row]?.record[column] ?? "";

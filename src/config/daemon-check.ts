@@ -108,6 +108,10 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, f
       found.warn(`queue pair ${name}: priority ${priority} is not a CNPV, so QCN does not slow it`);
     }
   }
+  if (config.congestion.algorithm === "dctcp") {
+    const message = "dctcp is of simulated flows, not of a NIC's queue pairs";
+    found.problem(["congestion", "algorithm"], message, "use dcqcn, qcn or none");
+  }
   if (config.congestion.algorithm === "dcqcn") {
     if (config.queue_pairs.some((pair) => pair.priority === config.host.cnp.priority)) {
       const { priority } = config.host.cnp;

@@ -1,7 +1,9 @@
 /** The outcome of an experiment as data: what paper.json holds and `weir paper --json` prints. */
 import type { Clock } from "./experiment.js";
+import type { Made } from "./made.js";
+import type { Difference, OverlaidCurve } from "./overlay.js";
 import type { PaperOutcome, RunState } from "./run.js";
-import type { Finding, Ruling } from "./verdict.js";
+import type { Verdict } from "./verdict.js";
 
 export interface PaperDocument {
   experiment: string;
@@ -21,18 +23,25 @@ export interface PaperDocument {
     where: string;
     reading: string;
     remark?: string;
-    verdicts: { clock: Clock; ruling: Ruling; findings: Finding[]; why?: string }[];
+    verdicts: Verdict[];
   }[];
+  /** Curves that clocks and references have in common, and the mean absolute difference of each two of them. */
+  traces: {
+    name: string;
+    title: string;
+    x_label: string;
+    x_range: readonly [number, number];
+    /** Of the differences. */
+    unit: string;
+    curves: Omit<OverlaidCurve, "values">[];
+    differences: readonly Difference[];
+  }[];
+  /** Absent where the native core, which it names, was not built. */
+  made?: Made;
 }
 
-export function documentOf({
-  experiment,
-  clocks,
-  complete,
-  runs,
-  observations,
-  statements,
-}: PaperOutcome): PaperDocument {
+export function documentOf(outcome: PaperOutcome, made?: Made): PaperDocument {
+  const { experiment, clocks, complete, runs, observations, statements, overlays } = outcome;
   const { id, paper, place, title, setup, choices, quantities } = experiment;
   return {
     experiment: id,
@@ -51,7 +60,7 @@ export function documentOf({
       values: Object.fromEntries(
         clocks.flatMap((clock) => {
           const value = observations[clock]?.values[name];
-          return value === undefined ? [] : [[clock, Number.isFinite(value) ? value : null]];
+          return value === undefined || Number.isNaN(value) ? [] : [[clock, Number.isFinite(value) ? value : null]];
         }),
       ),
     })),
@@ -62,5 +71,15 @@ export function documentOf({
       ...(remark !== undefined && { remark }),
       verdicts,
     })),
+    traces: overlays.map(({ name, trace: { title, x_label, x_range, unit }, curves, differences }) => ({
+      name,
+      title,
+      x_label,
+      x_range,
+      unit,
+      curves: curves.map(({ values, ...about }) => about),
+      differences,
+    })),
+    ...(made !== undefined && { made }),
   };
 }

@@ -103,6 +103,28 @@ export interface Statement {
   remark?: string;
 }
 
+/** Real frames that no scenario describes: programs of this host between namespaces of it. Counts as the wire. */
+export interface Bench {
+  /** About how long it takes, s. */
+  seconds: number;
+  /** @throws WeirError when something that it needs is missing or fails, and when it is aborted. Leaves nothing that runs. */
+  run: (options: BenchOptions) => Promise<BenchOutcome>;
+}
+
+export interface BenchOptions {
+  /** For what the programs have said; exists. */
+  directory: string;
+  signal: AbortSignal;
+  /** 0..1 */
+  onProgress: (done: number) => void;
+}
+
+export interface BenchOutcome {
+  observation: Observation;
+  /** Why the figures do not count; empty: they do. */
+  doubts: string[];
+}
+
 export interface Experiment {
   /** "qcn-shu-fig1". */
   id: string;
@@ -126,18 +148,24 @@ export interface Experiment {
     /** About how long a simulation of all trials takes on one CPU, s. */
     sim_seconds: number;
   };
+  /** What there is on the wire instead of scenarios. */
+  bench?: Bench;
   /** Equations; absent: there are none for it. */
   model?: () => Observation | Promise<Observation>;
 }
 
 /** The clocks on which an experiment runs, in the order of CLOCKS. */
-export function clocksOf({ network, model }: Experiment): Clock[] {
-  return CLOCKS.filter((clock) => (clock === "model" ? model !== undefined : network?.clocks.includes(clock)));
+export function clocksOf({ network, bench, model }: Experiment): Clock[] {
+  return CLOCKS.filter((clock) => {
+    if (clock === "model") return model !== undefined;
+    return network?.clocks.includes(clock) || (clock === "wire" && bench !== undefined);
+  });
 }
 
 /** The trials that run on `clock`. */
 export function trialsOn({ network }: Experiment, clock: NetworkClock): Trial[] {
-  return (network?.trials ?? []).filter(({ clocks }) => clocks?.includes(clock) ?? true);
+  if (!network?.clocks.includes(clock)) return [];
+  return network.trials.filter(({ clocks }) => clocks?.includes(clock) ?? true);
 }
 
 /** A statement in one line. */

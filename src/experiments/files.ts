@@ -1,32 +1,45 @@
 /** The folder that an experiment leaves: paper.json, report.md, report.html, figure.svg; runs have theirs beside them. */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { drawFigure } from "../report/plot.js";
-import { documentOf } from "./document.js";
+import { documentOf, type PaperDocument } from "./document.js";
+import { CLOCKS } from "./experiment.js";
+import { renderMarkdown } from "./markdown.js";
+import { overlayColumn } from "./overlay.js";
 import { renderPaperPage } from "./page.js";
 import type { PaperOutcome } from "./run.js";
-import { headline, renderMarkdown } from "./text.js";
+import { headline } from "./text.js";
 
+/** paper.json goes first, so that nothing is taken for whole while it is removed. */
+const kFiles = ["paper.json", "report.html", "report.md", "figure.svg"] as const;
 const kNames = { wire: "wire: real frames", sim: "sim: discrete events", model: "model: equations" } as const;
 
-/** Writes all files (the directory is created when missing) and returns the page's path. */
-export function writePaper(directory: string, outcome: PaperOutcome): string {
+/** Writes all files (the directory is created when missing); `document` is of `outcome`. Returns the page's path. */
+export function writePaper(directory: string, outcome: PaperOutcome, document = documentOf(outcome)): string {
   mkdirSync(directory, { recursive: true });
-  const svg = figureOf(outcome);
+  const svg = figureOf(document, outcome);
   const report = join(directory, "report.html");
   const write = (name: string, text: string) => writeFileSync(join(directory, name), text);
-  write("paper.json", `${JSON.stringify(documentOf(outcome), undefined, 2)}\n`);
   write("figure.svg", svg);
-  write("report.md", renderMarkdown(outcome, "figure.svg"));
-  writeFileSync(report, renderPaperPage(outcome, svg));
+  write("report.md", renderMarkdown(document, "figure.svg"));
+  writeFileSync(report, renderPaperPage(document, svg));
+  // Last: where it is, everything is.
+  write("paper.json", `${JSON.stringify(document, undefined, 2)}\n`);
   return report;
 }
 
-/** One column for each clock that has something to show. */
-export function figureOf({ experiment, clocks, observations }: PaperOutcome): string {
+/** Removes what an experiment leaves in its folder, and the folder if nothing else is there. */
+export function clearPaper(directory: string): void {
+  for (const name of [...kFiles, ...CLOCKS]) rmSync(join(directory, name), { recursive: true, force: true });
+  if (existsSync(directory) && readdirSync(directory).length === 0) rmdirSync(directory);
+}
+
+/** What clocks have in common, then one column for each that has something to show. */
+function figureOf(document: PaperDocument, { clocks, observations, overlays }: PaperOutcome): string {
   const columns = clocks.flatMap((clock) => {
     const plots = observations[clock]?.plots ?? [];
     return plots.length === 0 ? [] : [{ heading: kNames[clock], plots }];
   });
-  return drawFigure(headline(experiment), columns);
+  const common = overlayColumn(overlays);
+  return drawFigure(headline(document), common === undefined ? columns : [common, ...columns]);
 }

@@ -1,36 +1,45 @@
 /** The outcome of an experiment as one HTML file that needs nothing else, not even a script: the picture is SVG. */
 import { escapeHtml, gridSection, renderPage } from "../report/html.js";
-import type { PaperOutcome } from "./run.js";
-import { findingLines, measuredGrid, runLine } from "./text.js";
-import type { JudgedStatement, Ruling, Verdict } from "./verdict.js";
+import type { PaperDocument } from "./document.js";
+import { findingLines, grids, runLine } from "./text.js";
+import type { Ruling, Verdict } from "./verdict.js";
 
-const kClasses: Record<Ruling, string> = { holds: "holds", "falls short": "short", "not judged": "open" };
+export const kClasses: Record<Ruling, string> = { holds: "holds", "falls short": "short", "not judged": "open" };
 
 /** `svg`: the figure. */
-export function renderPaperPage(outcome: PaperOutcome, svg: string): string {
-  const { experiment, clocks, runs, statements, complete } = outcome;
+export function renderPaperPage(paper: PaperDocument, svg: string): string {
+  const { experiment, place, title } = paper;
+  return renderPage({
+    title: `${place}: ${title}`,
+    kind: `Weir paper: ${experiment}`,
+    subtitle: paper.paper.citation,
+    main: paperContent(paper, svg),
+  });
+}
+
+/** All of it below the title; `level` of its headings. */
+export function paperContent(paper: PaperDocument, svg: string, level = 2): string {
+  const heading = (text: string) => `<h${level}>${text}</h${level}>`;
+  const { clocks, setup, runs, statements, choices, complete } = paper;
   const list = (lines: readonly string[]) => `<ul>${lines.map((line) => `<li>${escapeHtml(line)}</li>`).join("")}</ul>`;
   const bad = runs.filter(({ valid }) => !valid);
   const banner = complete
     ? ""
     : `<div class="banner invalid" role="status"><p><strong>Partial.</strong> ${bad.length} of ${runs.length} runs did not come to a valid end. What depends on them is not judged.</p></div>`;
-  return renderPage({
-    title: `${experiment.place}: ${experiment.title}`,
-    kind: `Weir paper: ${experiment.id}`,
-    subtitle: experiment.paper.citation,
-    main: `${banner}
-<p>${escapeHtml(experiment.setup)}</p>
+  return `${banner}
+<p>${escapeHtml(setup)}</p>
 ${list(runs.map(runLine))}
 <figure class="wide paper">${svg}</figure>
-<h2>Statements of the paper</h2>
+${heading("Statements of the paper")}
 <div class="scroll"><table class="statements"><thead><tr><th scope="col" class="name">the paper says</th>${clocks.map((clock) => `<th scope="col" class="name">${clock}</th>`).join("")}</tr></thead>
 <tbody>${statements.map(statementRow).join("\n")}</tbody></table></div>
-${gridSection(measuredGrid(outcome))}
-${experiment.choices.length === 0 ? "" : `<h2>What the paper leaves open</h2>${list(experiment.choices)}`}`,
-  });
+${grids(paper)
+  .map((grid) => gridSection(grid, level))
+  .join("\n")}
+${choices.length === 0 ? "" : `${heading("What the paper leaves open")}${list(choices)}`}`;
 }
 
-function statementRow(statement: JudgedStatement): string {
+function statementRow(statement: PaperDocument["statements"][number]): string {
   const { quote, where, reading, remark, verdicts } = statement;
   const short = verdicts.some(({ ruling }) => ruling === "falls short");
   const explained = short && remark !== undefined ? `<p class="soft">${escapeHtml(remark)}</p>` : "";

@@ -1,10 +1,11 @@
 /** All experiments, in the order in which they are listed. */
 import { nearest } from "../config/fields.js";
+import { DCQCN_EXPERIMENTS } from "./dcqcn/experiments.js";
 import { type Clock, clocksOf, type Experiment, trialsOn } from "./experiment.js";
 import { QCN_EXPERIMENTS } from "./qcn/experiments.js";
 import { loadTrial } from "./run.js";
 
-export const EXPERIMENTS: readonly Experiment[] = [...QCN_EXPERIMENTS];
+export const EXPERIMENTS: readonly Experiment[] = [...DCQCN_EXPERIMENTS, ...QCN_EXPERIMENTS];
 
 export function findExperiment(id: string): Experiment | undefined {
   return EXPERIMENTS.find((one) => one.id === id);
@@ -42,19 +43,23 @@ export function listExperiments(): Listing[] {
       place,
       title,
       clocks,
-      seconds: Object.fromEntries(clocks.map((clock) => [clock, seconds(experiment, clock)])),
+      seconds: Object.fromEntries(clocks.map((clock) => [clock, secondsOn(experiment, clock)])),
       statements: statements.length,
       scenarios: [...new Set(network?.trials.map(({ file }) => file) ?? [])],
     };
   });
 }
 
-/** A wire run takes its duration times its scale; a scale that the host decides counts as 1. */
-function seconds(experiment: Experiment, clock: Clock): number {
-  const { network } = experiment;
+/**
+ * About how long an experiment takes on a clock, s. A wire run takes its duration times its scale; one that the host decides counts
+ * as 1. `scale`: instead of the scenarios'.
+ */
+export function secondsOn(experiment: Experiment, clock: Clock, scale?: number): number {
+  const { network, bench } = experiment;
+  if (clock === "wire" && bench !== undefined) return bench.seconds;
   if (clock === "model" || network === undefined) return 1;
   if (clock === "sim") return network.sim_seconds;
-  const scenarios = trialsOn(experiment, clock).map((trial) => loadTrial(trial).scenario);
-  const wall = scenarios.map(({ duration, scale }) => (duration / 1e9) * (scale === "auto" ? 1 : scale));
+  const scenarios = trialsOn(experiment, clock).map((trial) => loadTrial(trial, { scale }).scenario);
+  const wall = scenarios.map(({ duration, scale: own }) => (duration / 1e9) * (own === "auto" ? 1 : own));
   return Math.round(wall.reduce((sum, one) => sum + one, 0));
 }

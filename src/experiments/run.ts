@@ -10,6 +10,7 @@ import { type RunSource, writeRun } from "../report/run_files.js";
 import { writeSimulation } from "../sim/files.js";
 import type { SimOptions, SimOutcome } from "../sim/types.js";
 import {
+  type Bench,
   type Clock,
   type Evidence,
   type Experiment,
@@ -19,6 +20,8 @@ import {
   trialsOn,
 } from "./experiment.js";
 import { before } from "./measure.js";
+import { type Overlay, overlaysOf } from "./overlay.js";
+import type { References } from "./reference.js";
 import { type ClockEvidence, type JudgedStatement, judge } from "./verdict.js";
 
 export interface PaperOptions {
@@ -28,6 +31,8 @@ export interface PaperOptions {
   scale?: number | undefined;
   /** Each run leaves its own result there, in <clock>/<trial>/. */
   directory: string;
+  /** Curves of other simulators; default: none. */
+  references?: References | undefined;
   /** Once aborted, the run under way ends, and the others do not begin. */
   signal: AbortSignal;
   onProgress?: ((progress: PaperProgress) => void) | undefined;
@@ -58,8 +63,11 @@ export interface RunState {
   valid: boolean;
   /** Why not. */
   reasons: string[];
-  scale: number;
-  seed: number;
+  /** Of runs of scenarios. */
+  scale?: number;
+  seed?: number;
+  /** How long it took; absent where it was not made. */
+  wall_s?: number;
   /** Relative to the directory; absent where the run left nothing. */
   folder?: string;
 }
@@ -70,6 +78,8 @@ export interface PaperOutcome {
   runs: RunState[];
   observations: Partial<Record<Clock, Observation>>;
   statements: JudgedStatement[];
+  /** What clocks and references have in common. */
+  overlays: Overlay[];
   /** Every run was made, to its end, and is valid. */
   complete: boolean;
 }
@@ -83,7 +93,10 @@ export async function runExperiment(
   const series = new RunSeries(experiment, runners, options);
   const evidence: ClockEvidence[] = [];
   for (const clock of options.clocks) {
-    evidence.push(await (clock === "model" ? series.model() : series.network(clock)));
+    const { bench } = experiment;
+    if (clock === "model") evidence.push(await series.model());
+    else if (clock === "wire" && bench !== undefined) evidence.push(await series.bench(bench));
+    else evidence.push(await series.network(clock));
   }
   return {
     experiment,
@@ -91,6 +104,7 @@ export async function runExperiment(
     runs: series.states,
     observations: Object.fromEntries(evidence.map(({ clock, observation }) => [clock, observation])),
     statements: judge(experiment, evidence),
+    overlays: overlaysOf(experiment, evidence, options.references ?? {}),
     complete: series.states.every(({ valid }) => valid),
   };
 }
@@ -106,9 +120,23 @@ export function loadTrial({ file, set }: Trial, { seed, scale }: Pick<PaperOptio
   return { text: readFileSync(path, "utf8"), set: all, scenario: loadScenario(path, { set: all }).scenario };
 }
 
+/** What of the options concerns a clock: time is scaled on the wire only. @throws ScenarioError */
+export function loadTrialOn(
+  clock: NetworkClock,
+  trial: Trial,
+  { seed, scale }: Pick<PaperOptions, "seed" | "scale">,
+): RunSource {
+  return loadTrial(trial, clock === "wire" ? { seed, scale } : { seed });
+}
+
 /** Scenarios of papers come with the package, in the same place from src/ and dist/. */
 export function scenarioPath(file: string): string {
   return fileURLToPath(new URL(`../../examples/paper/${file}`, import.meta.url));
+}
+
+function runsOn(experiment: Experiment, clock: Clock): number {
+  if (clock === "model" || (clock === "wire" && experiment.bench !== undefined)) return 1;
+  return trialsOn(experiment, clock).length;
 }
 
 class RunSeries {
@@ -120,10 +148,7 @@ class RunSeries {
     private readonly runners: Runners,
     private readonly options: PaperOptions,
   ) {
-    this.runs = options.clocks.reduce(
-      (sum, clock) => sum + (clock === "model" ? 1 : trialsOn(experiment, clock).length),
-      0,
-    );
+    this.runs = options.clocks.reduce((sum, clock) => sum + runsOn(experiment, clock), 0);
   }
 
   async model(): Promise<ClockEvidence> {
@@ -133,9 +158,35 @@ class RunSeries {
       return { clock: "model", doubt: "not run" };
     }
     this.report(state, 0);
+    const began = performance.now();
     const observation = await this.experiment.model();
-    this.states.push({ ...state, complete: true, valid: true, reasons: [] });
+    this.states.push({ ...state, complete: true, valid: true, reasons: [], wall_s: since(began) });
     return { clock: "model", observation };
+  }
+
+  async bench({ run }: Bench): Promise<ClockEvidence> {
+    const { signal } = this.options;
+    const facts = { clock: "wire", trial: "bench" } as const;
+    const failed = (reason: string): ClockEvidence => {
+      this.states.push({ ...facts, complete: false, valid: false, reasons: [reason] });
+      return { clock: "wire", doubt: reason };
+    };
+    if (signal.aborted) return failed("not run");
+    this.report(facts, 0);
+    const folder = join(facts.clock, facts.trial);
+    const directory = join(this.options.directory, folder);
+    mkdirSync(directory, { recursive: true });
+    const began = performance.now();
+    try {
+      const { observation, doubts } = await run({ directory, signal, onProgress: (done) => this.report(facts, done) });
+      const valid = doubts.length === 0;
+      this.states.push({ ...facts, complete: true, valid, reasons: doubts, wall_s: since(began), folder });
+      return { clock: "wire", observation, ...(!valid && { doubt: "run bench is invalid" }) };
+    } catch (error) {
+      if (signal.aborted) return failed("stopped");
+      if (error instanceof WeirError) return failed([error.message, error.hint].filter(Boolean).join("; "));
+      throw error;
+    }
   }
 
   async network(clock: NetworkClock): Promise<ClockEvidence> {
@@ -159,7 +210,7 @@ class RunSeries {
   }
 
   private async trial(clock: NetworkClock, trial: Trial): Promise<{ state: RunState; evidence?: Evidence }> {
-    const source = loadTrial(trial, clock === "wire" ? this.options : { seed: this.options.seed });
+    const source = loadTrialOn(clock, trial, this.options);
     const { scenario } = source;
     const facts = { clock, trial: trial.name, seed: scenario.seed };
     const planned = clock === "wire" && scenario.scale !== "auto" ? scenario.scale : 1;
@@ -170,11 +221,12 @@ class RunSeries {
     this.report(facts, 0);
     const folder = join(clock, trial.name);
     mkdirSync(join(this.options.directory, folder), { recursive: true });
+    const began = performance.now();
     try {
       const { result, series } = await this.run(clock, source, facts, folder);
       const { valid, reasons } = result.fidelity;
       const complete = result.until_s === undefined;
-      const state = { ...facts, complete, valid, reasons, scale: result.scale, folder };
+      const state = { ...facts, complete, valid, reasons, scale: result.scale, wall_s: since(began), folder };
       return { state, evidence: { scenario, result, series: before(series, scenario.duration / 1e9) } };
     } catch (error) {
       if (this.options.signal.aborted) return failed("stopped");
@@ -213,4 +265,9 @@ class RunSeries {
     const number = this.states.length + 1;
     this.options.onProgress?.({ clock, trial, done: Math.min(1, done), number, runs: this.runs });
   }
+}
+
+/** Wall time, s. */
+export function since(began: number): number {
+  return Math.round(performance.now() - began) / 1000;
 }

@@ -1,5 +1,4 @@
 /** From counters, samples and what the workers say of themselves to the result contract. */
-import os from "node:os";
 import { switchPorts } from "../config/topology.js";
 import type { Flow, Scenario, SwitchConfig } from "../config/types.js";
 import type { CounterTable } from "../native/counters.js";
@@ -13,6 +12,7 @@ import {
   runFacts,
   switchResult,
 } from "../report/device_results.js";
+import { hostFacts } from "../report/host_facts.js";
 import { goodputLimit } from "../report/limits.js";
 import type { Fidelity, FlowResult, Result, SwitchResult } from "../report/result.js";
 import { jainIndex } from "../report/statistics.js";
@@ -72,13 +72,7 @@ export function composeResult(evidence: RunEvidence): Result {
     nics: Object.fromEntries(
       scenario.hosts.map((host) => [host.name, nicResult(nics.view({ device: host.name }), algorithm, scale)]),
     ),
-    environment: {
-      kernel: os.release(),
-      cpus: os.cpus().length,
-      cpu: os.cpus()[0]?.model,
-      node: process.version,
-      backend: "af_packet",
-    },
+    environment: { ...hostFacts(), backend: "af_packet" },
   };
 }
 
@@ -164,6 +158,7 @@ function judge({ scenario, scale, outcomes, switches, nics, changes }: RunEviden
  * congestion point, 1/8.1 of its base, at the rate of the fastest link.
  */
 function feedbackInterval({ congestion, switches, links }: Scenario): number {
+  if (congestion.algorithm === "dctcp") return 0;
   if (congestion.algorithm !== "qcn") return congestion.parameters.min_time_between_cnps;
   const bases = switches.filter(({ qcn }) => qcn.enabled).map(({ qcn }) => qcn.cpSampleBase);
   return (8e9 * Math.min(...bases, Number.MAX_SAFE_INTEGER)) / 8.1 / Math.max(...links.map(({ rate }) => rate));

@@ -1,11 +1,12 @@
 /** Collects the samples of a run: what a flow, a queue and a pausing port looked like at each sample time, in meant units. */
-import type { Flow, Scenario } from "../config/types.js";
+import type { Congestion, Flow, Scenario } from "../config/types.js";
 import { kRecordWords, RecordKind } from "../native/types.js";
 import type { Series } from "../report/result.js";
 
 const kPriorities = 8;
 
 interface FlowSamples {
+  /** Under DCTCP this is the window, packets. */
   rate: number[];
   target: number[];
   alpha: number[];
@@ -52,8 +53,8 @@ export class Recorder {
   private readonly switchNames: readonly string[];
   /** Receiving host of each flow. */
   private readonly receivers: ReadonlyMap<string, string>;
-  /** QCN has no alpha, and its feedback comes from switches. */
-  private readonly qcn: boolean;
+  /** QCN has no alpha, and its feedback comes from switches; DCTCP has a window and no rates. */
+  private readonly algorithm: Congestion["algorithm"];
   private readonly scale: number;
   private readonly begin: number;
   private readonly interval: number;
@@ -69,7 +70,7 @@ export class Recorder {
     this.probed = new Set(scenario.probes.queues.map((q) => `${q.switch}:${q.port}:${q.priority}`));
     this.receivers = new Map(flows.map((flow) => [flow.id, flow.to]));
     this.switchNames = scenario.switches.map((s) => s.name);
-    this.qcn = scenario.congestion.algorithm === "qcn";
+    this.algorithm = scenario.congestion.algorithm;
     this.scale = scale;
     this.begin = begin;
     this.interval = interval;
@@ -152,9 +153,10 @@ export class Recorder {
         [...this.flows].map(([id, f]) => [
           id,
           {
-            rate_bps: level(f.rate),
-            target_rate_bps: level(f.target),
-            alpha: this.qcn ? null : level(f.alpha),
+            ...(this.algorithm === "dctcp"
+              ? { cwnd_packets: level(f.rate) }
+              : { rate_bps: level(f.rate), target_rate_bps: level(f.target) }),
+            alpha: this.algorithm === "qcn" ? null : level(f.alpha),
             goodput_bps: growth(f.bytes, seconds / 8),
           },
         ]),
@@ -165,7 +167,9 @@ export class Recorder {
       pauses: Object.fromEntries([...this.pauses].map(([name, list]) => [name, growth(list)])),
       cnps: this.cnpsByHost(growth),
       marks: Object.fromEntries([...this.queues].map(([name, q]) => [name, growth(q.marks)])),
-      ...(this.qcn && { cnms: Object.fromEntries([...this.queues].map(([name, q]) => [name, growth(q.cnms)])) }),
+      ...(this.algorithm === "qcn" && {
+        cnms: Object.fromEntries([...this.queues].map(([name, q]) => [name, growth(q.cnms)])),
+      }),
     };
   }
 

@@ -22,10 +22,13 @@ const kMostFlows = 10_000;
 const kMostUnderWay = 50_000;
 
 /** @throws WeirError for what only the simulator does. */
-export function checkForLab({ transport, flows, hosts, switches, links }: Scenario): void {
+export function checkForLab({ congestion, transport, flows, hosts, switches, links }: Scenario): void {
   const refuse = (message: string, remedy: string) => {
     throw new WeirError(message, { hint: `${remedy}, or run it in virtual time: weir sim run` });
   };
+  if (congestion.algorithm === "dctcp") {
+    refuse("congestion.algorithm: labs have no acknowledgements, by which dctcp hears of marks", "use dcqcn");
+  }
   // Closed-loop flows need reliable connections, so they are refused here too.
   if (transport.type === "rc") {
     refuse("transport.type: labs send streams without acknowledgements, not rc", "use transport.type: stream");

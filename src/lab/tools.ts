@@ -1,4 +1,4 @@
-/** Runs the system's programs that labs are built with: ip, nsenter, unshare, setpriv. */
+/** Runs the system's programs: ip, nsenter, unshare and setpriv, of which labs are built; iperf3 and sockperf beside them. */
 import { spawn } from "node:child_process";
 import { WeirError } from "../config/error.js";
 
@@ -8,6 +8,8 @@ const kPackages: Readonly<Record<string, string>> = {
   nsenter: "util-linux",
   unshare: "util-linux",
   setpriv: "util-linux",
+  iperf3: "iperf3",
+  sockperf: "sockperf",
 };
 
 export interface ToolOutput {

@@ -1,4 +1,5 @@
 /** What the command line and the lab agree on. */
+import type { Congestion } from "../config/types.js";
 import type { Result, Series } from "../report/result.js";
 
 /** One capture that the user asked for: a link ("h1--sw") or a node ("sw"), and the pcap file's path. */
@@ -36,7 +37,7 @@ export interface LiveState {
   flows: readonly LiveFlow[];
   /** The fullest queue worth watching, usually the bottleneck's; left out when there is none. */
   queue?: LiveQueue | undefined;
-  congestion_control: "dcqcn" | "qcn" | "none";
+  congestion_control: Congestion["algorithm"];
   /** Counted since the start; CNMs of QCN, the others of DCQCN. */
   ecn_marked: number;
   cnm_sent: number;

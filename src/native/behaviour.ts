@@ -95,7 +95,11 @@ export function nicBehaviour(
     congestion_control: algorithm,
     ...(algorithm === "dcqcn" && { reaction_point: reactionPoint(congestion.parameters, scale) }),
     ...(algorithm === "qcn" && { qcn: { ...qcnReactionPoint(congestion, host, scale), ...random } }),
-    cnp_interval: algorithm === "qcn" ? 0 : Math.round(congestion.parameters.min_time_between_cnps * scale),
+    ...(algorithm === "dctcp" && { dctcp: congestion.parameters }),
+    cnp_interval:
+      algorithm === "dcqcn" || algorithm === "none"
+        ? Math.round(congestion.parameters.min_time_between_cnps * scale)
+        : 0,
     cnp_dscp: host.cnp.dscp,
     cnp_priority: host.cnp.priority,
     line_rate_start: host.line_rate_start,

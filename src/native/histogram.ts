@@ -9,3 +9,9 @@ export interface NativeHistogram {
   /** Of all values, each by its weight. */
   sum: number;
 }
+
+/** A worker that tells of its distributions while it runs. */
+export interface HistogramSource {
+  /** Empty before devices live. */
+  histograms(): NativeHistogram[];
+}

@@ -1,6 +1,7 @@
 /** The typed surface of the native addon: everything that crosses the boundary. Wall-clock ns and wall bit/s throughout. */
 import type { CongestionParameters } from "../config/congestion.js";
-import type { NativeHistogram } from "./histogram.js";
+import type { DctcpParameters } from "../config/dctcp.js";
+import type { HistogramSource } from "./histogram.js";
 
 /** Frames impaired on purpose; probabilities 0..1, times in ns. */
 export interface NativeImpairment {
@@ -198,11 +199,13 @@ export interface NativeNic {
   arrears: number;
   mac: number;
   first_qpn: number;
-  congestion_control: "none" | "dcqcn" | "qcn";
+  congestion_control: "none" | "dcqcn" | "qcn" | "dctcp";
   /** With dcqcn. */
   reaction_point?: NativeReactionPoint;
   /** With qcn. */
   qcn?: NativeQcn;
+  /** With dctcp, which is of reliable flows of simulations. */
+  dctcp?: DctcpParameters;
   cnp_interval: number;
   cnp_dscp: number;
   cnp_priority: number;
@@ -372,7 +375,7 @@ export const RecordKind = { queue: 1, transmit: 2, receive: 3, pause: 4, ended: 
 export const kRecordWords = 8;
 
 /** A native poll thread with its ports and devices. Errors carry code, errno, syscall and hint. */
-export interface NativeWorker {
+export interface NativeWorker extends HistogramSource {
   /** Starts the thread and opens its ports; throws if one cannot be opened. */
   open(): void;
   /** Devices start to live; their times count from `at` (monotonicNow() clock). */
@@ -401,8 +404,6 @@ export interface NativeWorker {
   forwardingTable(index: number): ForwardingEntry[];
   switchState(index: number): SwitchState;
   queuePairs(index: number): QueuePairState[];
-  /** Empty before devices live. */
-  histograms(): NativeHistogram[];
   /** The key, local and remote; 0: no place left. `nic` is the position among the NICs, so in all that follows. */
   registerMemory(nic: number, memory: NativeMemory, access: number, domain: number): number;
   /** False when there is no such key. */

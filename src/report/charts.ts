@@ -101,8 +101,15 @@ export function buildCharts(input: ChartInput): Chart[] {
       ],
     }),
     overTime(input, {
+      id: "cwnd",
+      title: "Congestion window",
+      note: "Packets that each flow may have in flight.",
+      y_label: "packets",
+      lines: flows.map(([label, flow], i) => ({ label, flow: i, values: flow.cwnd_packets ?? [] })),
+    }),
+    overTime(input, {
       id: "alpha",
-      title: "Reaction point: alpha",
+      title: input.result.congestion_control === "dctcp" ? "DCTCP: alpha" : "Reaction point: alpha",
       note: "Congestion estimate, 0 (none) to 1.",
       y_label: "alpha",
       lines: flows.map(([label, flow], i) => ({ label, flow: i, values: flow.alpha ?? [] })),

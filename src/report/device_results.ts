@@ -148,7 +148,7 @@ export function feedbackPerSecond(
   nics: Sums,
   seconds: number,
 ): number | undefined {
-  if (algorithm === "none" || seconds <= 0) return undefined;
+  if (algorithm === "none" || algorithm === "dctcp" || seconds <= 0) return undefined;
   return (algorithm === "qcn" ? switches.sum("cn_cp_transmitted_cnms") : nics.sum("np_cnp_sent")) / seconds;
 }
 

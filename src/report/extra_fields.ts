@@ -15,6 +15,14 @@ const resultFields = z.object({
     /** Goodput that would fill the access links: their rate less all headers, bit/s. */
     goodput_limit_bps: z.number().optional().catch(undefined),
   }),
+  /** Of reliable connections, all hosts together. */
+  transport: z
+    .object({
+      /** Data packets that were sent again. */
+      retransmitted: z.number(),
+    })
+    .optional()
+    .catch(undefined),
   switches: z.record(
     z.string(),
     z.object({

@@ -29,6 +29,13 @@ export function percent(fraction: number): string {
   return `${(fraction * 100).toFixed(1)}%`;
 }
 
+/** "3.2 s", "4:05 min", "2:03 h". */
+export function duration(seconds: number): string {
+  if (seconds < 59.95) return `${seconds.toFixed(1)} s`;
+  const [unit, whole] = seconds < 3599.5 ? ["min", Math.round(seconds)] : ["h", Math.round(seconds / 60)];
+  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")} ${unit}`;
+}
+
 /** Replaces what could drive a terminal (escape sequences, line breaks) in a name that came from a file. */
 export function printable(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, "?");

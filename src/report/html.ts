@@ -36,7 +36,9 @@ export function renderReport(result: Result, series: Series, extra: ReportExtra 
 ${tiles(result)}
 ${fctFigure(result.fct)}
 ${charts.length > 0 ? plots(charts, data.flows.length) : ""}
-${grids(result, kPageRows).map(gridSection).join("\n")}
+${grids(result, kPageRows)
+  .map((grid) => gridSection(grid))
+  .join("\n")}
 <h2>What was run</h2>
 ${factsTable(facts(result, extra))}
 ${scenarioSection(extra)}`,
@@ -190,11 +192,12 @@ ${own ? `<div class="legend" id="legend-${chart.id}"></div>` : ""}
 </figure>`;
 }
 
-export function gridSection(grid: Grid): string {
-  return `<h2>${escapeHtml(grid.title)}</h2>\n${tableOf(grid)}`;
+/** `level`: of its heading. */
+export function gridSection(grid: Grid, level = 2): string {
+  return `<h${level}>${escapeHtml(grid.title)}</h${level}>\n${tableOf(grid)}`;
 }
 
-function tableOf({ head, names, rows }: Pick<Grid, "head" | "names" | "rows">): string {
+export function tableOf({ head, names, rows }: Pick<Grid, "head" | "names" | "rows">): string {
   const cell = (tag: string) => (text: string, i: number) =>
     `<${tag}${i < names ? ' class="name"' : ""}${tag === "th" ? ' scope="col"' : ""}>${escapeHtml(text)}</${tag}>`;
   const body = rows.map((row) => `<tr>${row.map(cell("td")).join("")}</tr>`).join("\n");
@@ -228,7 +231,7 @@ function flatten(fields: object, prefix = ""): [string, string][] {
   });
 }
 
-function factsTable(rows: readonly [string, string][]): string {
+export function factsTable(rows: readonly [string, string][]): string {
   const body = rows.map(
     ([name, value]) => `<tr><td class="name">${escapeHtml(name)}</td><td class="name">${escapeHtml(value)}</td></tr>`,
   );

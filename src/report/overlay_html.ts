@@ -28,7 +28,9 @@ export function renderOverlay(
     main: `${verdictBanner(comparison, verdicts)}
 ${charts.length > 0 ? plots(charts, flows.length, runs.length) : ""}
 ${remarks.length > 0 ? list(remarks) : ""}
-${comparisonGrids(comparison, kPageRows).map(gridSection).join("\n")}`,
+${comparisonGrids(comparison, kPageRows)
+  .map((grid) => gridSection(grid))
+  .join("\n")}`,
     data: charts.length > 0 ? data : undefined,
   });
 }

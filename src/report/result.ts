@@ -164,11 +164,13 @@ export const seriesSchema = open({
         rate_bps: samples,
         target_rate_bps: samples,
         alpha: samples.nullable(),
+        cwnd_packets: samples,
         goodput_bps: samples,
       }).partial(),
     )
     .meta({
-      description: "By flow id: R_C, R_T, alpha (null under QCN, which has none), and the goodput of the interval.",
+      description:
+        "By flow id: R_C, R_T, alpha (null under QCN, which has none), and the goodput of the interval. DCTCP has no rates but a window, cwnd_packets.",
     }),
   queues: z
     .record(z.string(), open({ bytes: samples, max_bytes: samples }).partial())
@@ -191,7 +193,7 @@ export const resultSchema = open({
   warmup_s: amount.optional().meta({ description: "Part of it left out of the figures, s." }),
   profile: z.string().optional().meta({ description: "Congestion profile that was used." }),
   congestion_control: z
-    .enum(["dcqcn", "qcn", "none"])
+    .enum(["dcqcn", "qcn", "dctcp", "none"])
     .optional()
     .meta({ description: "Congestion control of the hosts." }),
   fidelity: fidelitySchema.meta({ description: "Can the result be believed?" }),

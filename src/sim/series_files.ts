@@ -60,10 +60,10 @@ function tablesOf({ flows, queues, pauses, cnps, cnms, marks }: Series): SeriesT
     {
       name: "flows",
       key: "flow",
-      columns: ["rate_bps", "target_rate_bps", "alpha", "goodput_bps"],
-      entries: Object.entries(flows).map(([id, { rate_bps, target_rate_bps, alpha, goodput_bps }]) => [
+      columns: [...flowColumns(flows), "alpha", "goodput_bps"],
+      entries: Object.entries(flows).map(([id, { alpha, ...samples }]) => [
         id,
-        { rate_bps, target_rate_bps, alpha: alpha ?? undefined, goodput_bps },
+        { ...samples, alpha: alpha ?? undefined },
       ]),
     },
     {
@@ -78,6 +78,12 @@ function tablesOf({ flows, queues, pauses, cnps, cnms, marks }: Series): SeriesT
     counts("marks", "queue", marks),
   ];
   return tables.filter(({ entries }) => entries.length > 0);
+}
+
+/** What holds the senders back: rates, or a window. */
+function flowColumns(flows: Series["flows"]): string[] {
+  const windows = Object.values(flows).some(({ cwnd_packets }) => cwnd_packets !== undefined);
+  return windows ? ["cwnd_packets"] : ["rate_bps", "target_rate_bps"];
 }
 
 function writeCsv(file: string, { key, columns, entries }: SeriesTable, time_s: readonly number[]): void {

@@ -1,6 +1,7 @@
 /** Progress of a sweep on stderr: one line that is redrawn on a terminal, elsewhere a line every ten seconds. */
 import { createLogUpdate } from "log-update";
 import type { LiveStream } from "../lab/live_view.js";
+import { duration } from "../report/format.js";
 
 const kFrameMs = 200;
 const kLineMs = 10_000;
@@ -66,11 +67,4 @@ export class SweepProgress {
     const left = done > 0 ? `, ${duration((seconds / done) * (this.total - done))} left` : "";
     return `${this.finished} of ${this.total} points${failed}, ${duration(seconds)}${left}`;
   }
-}
-
-/** "3.2 s", "4:05 min", "2:03 h". */
-function duration(seconds: number): string {
-  if (seconds < 60) return `${seconds.toFixed(1)} s`;
-  const [unit, whole] = seconds < 3600 ? ["min", Math.round(seconds)] : ["h", Math.round(seconds / 60)];
-  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")} ${unit}`;
 }

@@ -17,6 +17,10 @@ export const fakeExperiment: Experiment = {
     slow: { label: "goodput, slow", unit: "Gb/s" },
     never: { label: "what never happens", unit: "s" },
   },
+  traces: {
+    rate: { title: "Rate", x_label: "time, s", y_label: "rate, Gb/s", unit: "Gb/s", x_range: [0, 2] },
+    unseen: { title: "Unseen", x_label: "time, s", y_label: "m", unit: "m", x_range: [0, 2] },
+  },
   statements: [
     { quote: "It is fast.", where: "section 1", reading: "10 Gb/s or more", checks: [{ quantity: "fast", min: 10 }] },
     {
@@ -49,10 +53,11 @@ export const fakeExperiment: Experiment = {
     observe: ({ fast, slow }) => ({
       values: { fast: gbps(fast as Evidence), slow: gbps(slow as Evidence), never: Number.POSITIVE_INFINITY },
       plots: [{ title: "Goodput <b>", x_label: "time, s", y_label: "Gb/s", curves: [curveOf(fast as Evidence)] }],
+      traces: { rate: { x: [0, 1, 4], y: [2, 2, 2] } },
     }),
     sim_seconds: 2,
   },
-  model: () => ({ values: { fast: 12 }, plots: [] }),
+  model: () => ({ values: { fast: 12 }, plots: [], traces: { rate: { x: [0, 2], y: [2, 4] } } }),
 };
 
 const gbps = ({ result }: Evidence) => (result.flows[0]?.goodput_bps ?? 0) / 1e9;

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { WeirError } from "../../src/config/error.js";
 import { documentOf } from "../../src/experiments/document.js";
+import { type Bench, clocksOf, type Experiment } from "../../src/experiments/experiment.js";
 import { writePaper } from "../../src/experiments/files.js";
 import { type PaperOptions, type PaperProgress, type Runners, runExperiment } from "../../src/experiments/run.js";
 import { renderText } from "../../src/experiments/text.js";
@@ -68,7 +69,7 @@ describe("runExperiment", () => {
       why: "run fast is invalid; run slow is invalid",
     });
     expect(verdict?.findings[0]?.measured).toBe("goodput, fast 18.40 Gb/s");
-    expect(renderText(outcome)).toContain("sim, fast: seed 1, INVALID (the host was late)");
+    expect(renderText(documentOf(outcome))).toContain("sim, fast: seed 1, INVALID (the host was late)");
   });
 
   it("ends when it is stopped: what was done stands, the rest was not run", async () => {
@@ -108,6 +109,77 @@ describe("runExperiment", () => {
   });
 });
 
+describe("a bench in the place of scenarios on the wire", () => {
+  const withBench = (bench: Bench["run"], own: Partial<PaperOptions> = {}) => {
+    const { network } = fakeExperiment;
+    const experiment: Experiment = {
+      ...fakeExperiment,
+      ...(network && { network: { ...network, clocks: ["sim"] } }),
+      bench: { seconds: 5, run: bench },
+    };
+    const options = paperOptions(join(directory, String(folders++)), { clocks: ["wire", "sim"], ...own });
+    expect(clocksOf(experiment)).toEqual(["wire", "sim", "model"]);
+    return runExperiment(experiment, fakeRunners, options);
+  };
+  const observation = { values: { fast: 11 }, plots: [] };
+
+  it("is one run, which has a folder and no seed", async () => {
+    const seen: PaperProgress[] = [];
+    const outcome = await withBench(
+      async ({ directory: own, onProgress }) => {
+        expect(existsSync(own)).toBe(true);
+        onProgress(0.5);
+        return { observation, doubts: [] };
+      },
+      { onProgress: (one) => seen.push(one) },
+    );
+    expect(outcome.complete).toBe(true);
+    expect(outcome.runs.map(({ clock, trial }) => `${clock} ${trial}`)).toEqual(["wire bench", "sim fast", "sim slow"]);
+    expect(outcome.runs[0]).toMatchObject({ valid: true, folder: "wire/bench" });
+    expect(renderText(documentOf(outcome))).toContain("wire, bench: valid\n");
+    expect(seen[1]).toMatchObject({ clock: "wire", trial: "bench", done: 0.5, number: 1, runs: 3 });
+    expect(outcome.statements[0]?.verdicts.map(({ ruling }) => ruling)).toEqual(["holds", "holds"]);
+  });
+
+  it("is not judged by when it has doubts, and shows its figures", async () => {
+    const outcome = await withBench(async () => ({ observation, doubts: ["others were busy"] }));
+    expect(outcome.complete).toBe(false);
+    expect(renderText(documentOf(outcome))).toContain("wire, bench: INVALID (others were busy)");
+    expect(outcome.statements[0]?.verdicts[0]).toMatchObject({
+      ruling: "not judged",
+      why: "run bench is invalid",
+      findings: [{ measured: "goodput, fast 11.00 Gb/s" }],
+    });
+  });
+
+  it("says what it lacks, and the other clocks go on", async () => {
+    const outcome = await withBench(async () => {
+      throw new WeirError("iperf3 not found", { hint: "apt install iperf3" });
+    });
+    expect(outcome.runs[0]).toMatchObject({
+      complete: false,
+      reasons: ["iperf3 not found; apt install iperf3"],
+    });
+    expect(outcome.statements[0]?.verdicts.map(({ ruling }) => ruling)).toEqual(["not judged", "holds"]);
+    await expect(withBench(() => Promise.reject(new TypeError("a bug")))).rejects.toThrow("a bug");
+  });
+
+  it("is stopped like a run, or not begun", async () => {
+    const stop = new AbortController();
+    const stopped = await withBench(
+      async ({ signal }) => {
+        stop.abort();
+        signal.throwIfAborted();
+        return { observation, doubts: [] };
+      },
+      { signal: stop.signal },
+    );
+    expect(stopped.runs[0]?.reasons).toEqual(["stopped"]);
+    const never = await withBench(async () => ({ observation, doubts: [] }), { signal: stop.signal });
+    expect(never.runs[0]?.reasons).toEqual(["not run"]);
+  });
+});
+
 describe("what an experiment leaves", () => {
   it("is a page, Markdown, a picture, data, and the runs", async () => {
     const folder = join(directory, "all");
@@ -133,6 +205,31 @@ describe("what an experiment leaves", () => {
     for (const name of ["result.json", "series.json", "scenario.json", "report.html"]) {
       expect(existsSync(join(folder, "sim/slow", name)), name).toBe(true);
     }
+  });
+
+  it("has what clocks and references share first in the picture, and how far they are apart", async () => {
+    const folder = join(directory, "overlay");
+    const references = { rate: [{ label: "ns3", values: { x: [0, 2], y: [1, 1] } }] };
+    const options = paperOptions(folder, { clocks: ["sim", "model"], references });
+    const outcome = await runExperiment(fakeExperiment, fakeRunners, options);
+    const page = readFileSync(writePaper(folder, outcome), "utf8");
+    const svg = readFileSync(join(folder, "figure.svg"), "utf8");
+    expect(svg.indexOf("all clocks")).toBeGreaterThan(0);
+    expect(svg.indexOf("all clocks")).toBeLessThan(svg.indexOf("sim: discrete events"));
+    expect(page).toContain("<h2>Mean absolute difference</h2>");
+    expect(readFileSync(join(folder, "report.md"), "utf8")).toContain(
+      "| Rate | time, s 0 to 2 | sim, model | 1.00 Gb/s |",
+    );
+    expect(renderText(documentOf(outcome))).toMatch(/Rate +time, s 0 to 2 +model, ns3 +2\.00 Gb\/s/);
+    expect(documentOf(outcome).traces).toMatchObject([
+      {
+        name: "rate",
+        unit: "Gb/s",
+        x_range: [0, 2],
+        curves: [{ source: "sim" }, { source: "model" }, { source: "ns3", reference: true }],
+        differences: [{ between: ["sim", "model"], mean_absolute: 1 }, { mean_absolute: 1 }, { mean_absolute: 2 }],
+      },
+    ]);
   });
 
   it("says that it is partial where it is", async () => {

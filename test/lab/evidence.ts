@@ -30,7 +30,8 @@ export function smallScenario(overrides: Record<string, unknown> = {}): Scenario
 
 /** What its hosts run DCQCN on. */
 export function dcqcnOf({ congestion }: Scenario): CongestionParameters {
-  if (congestion.algorithm === "qcn") throw new Error("these hosts run QCN");
+  if (congestion.algorithm === "qcn" || congestion.algorithm === "dctcp")
+    throw new Error("these hosts do not run DCQCN");
   return congestion.parameters;
 }
 

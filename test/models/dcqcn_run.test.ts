@@ -164,6 +164,19 @@ describe("limits of the state", () => {
   });
 });
 
+/** 3 ms that stay finite and lose nothing. */
+function soundRun(changes: Partial<DcqcnModelParameters>, flows: readonly FluidFlows[]) {
+  const run = runFluid({ ...DCQCN_PAPER, ...changes }, flows, { horizon: 3 * ms, step: 1e5 });
+  const { queue, rates, targets, alphas } = run.series;
+  for (const value of [queue, ...rates, ...targets, ...alphas].flat()) expect(value).toBeGreaterThanOrEqual(0);
+  const total = (of: (one: (typeof run.sums)[number]) => number) =>
+    run.sums.reduce((sum, one, i) => sum + of(one) * (flows[i] as FluidFlows).count, 0);
+  const sent = total(({ packets }) => packets * 12_000);
+  const there = total(({ delivered }) => delivered) + 8 * last(queue);
+  expect(Math.abs(there - sent)).toBeLessThanOrEqual(1e-6 * sent + 1);
+  return run;
+}
+
 describe("sums", () => {
   it("lose nothing: what was sent has left or waits", () => {
     const flows = [flow(), flow({ start: 3 * ms, count: 3 }), flow({ rate: 0 })];
@@ -204,17 +217,42 @@ describe("sums", () => {
     });
     fc.assert(
       fc.property(parameters, flows, ({ wide, ...given }, some) => {
-        const run = runFluid({ ...DCQCN_PAPER, ...given, kmax: given.kmin + wide }, some, { horizon: 3e6, step: 1e5 });
-        const { queue, rates, targets, alphas } = run.series;
-        for (const value of [queue, ...rates, ...targets, ...alphas].flat()) expect(value).toBeGreaterThanOrEqual(0);
-        const total = (of: (one: (typeof run.sums)[number]) => number) =>
-          run.sums.reduce((sum, one, i) => sum + of(one) * (some[i] as FluidFlows).count, 0);
-        const sent = total(({ packets }) => packets * 12_000);
-        const there = total(({ delivered }) => delivered) + 8 * last(queue);
-        expect(Math.abs(there - sent)).toBeLessThanOrEqual(1e-6 * sent + 1);
+        soundRun({ ...given, kmax: given.kmin + wide }, some);
       }),
       { numRuns: 60 },
     );
+  });
+
+  // R_T is at line rate with a strong increase that marks end within nanoseconds: whether it is held changes at once.
+  const slow = { rpg_ai_rate: 40e6, rpg_byte_reset: 10e6, rpg_time_reset: 1e8, dce_tcp_rtt: 1e3, delay: 50e3 };
+  const brief: [Partial<DcqcnModelParameters>, FluidFlows[]][] = [
+    [
+      { ...slow, kmin: 0, kmax: 2e6, pmax: 1, g: 1 / 16, min_time_between_cnps: 1e6 },
+      [
+        flow({ count: 5, stop: 1 }),
+        flow({ count: 5, stop: 1e6, rate: 2e8, lineRate: 4e8 }),
+        flow({ count: 100, start: 1.3e6, alpha: 0 }),
+      ],
+    ],
+    [
+      { ...slow, kmin: 40e3, kmax: 235e3, pmax: 0.1, g: 1 / 16 },
+      [flow({ count: 100, start: 1e6, alpha: 0 }), flow({ count: 100, start: 1e6, stop: 2e6, rate: 0, alpha: 0.5 })],
+    ],
+    [
+      { ...slow, kmin: 40e3, kmax: 2.04e6, pmax: 1, g: 1, min_time_between_cnps: 1e6 },
+      [
+        flow({ rate: 20e9 }),
+        flow({ count: 100, start: 1e6, stop: 2e6, rate: 160e9, lineRate: 160e9, alpha: 0 }),
+        flow({ count: 100, stop: 1, alpha: 0 }),
+      ],
+    ],
+    [
+      { ...slow, kmax: 2.005e6, pmax: 0.1, g: 1, rpg_ai_rate: 1e9, rpg_byte_reset: 0, delay: 5e3 },
+      [flow({ count: 100, rate: 20e9, lineRate: 20e9, alpha: 0.5 })],
+    ],
+  ];
+  it.each(brief)("come to an end where a bound holds for a moment: %o", (changes, flows) => {
+    expect(soundRun(changes, flows).steps).toBeLessThan(5000);
   });
 
   it("count marks and CNPs as the fixed point has them", () => {

@@ -117,6 +117,19 @@ describe("solver", () => {
     expect(solve(upper, 0, 2, { tolerance: 1e-9 }).value).toBeCloseTo(Math.sin(2) - 0.5, 7);
   });
 
+  it("lets a component go that is held for a moment only", () => {
+    // Outward up to 2e-8, and so steep that a step without the bound would begin outward, too. Then 1 - t^2/2.
+    const brief = one({
+      upper: Float64Array.of(1),
+      derivative: (time, _y, _past, out) => {
+        out[0] = Math.exp(-1e9 * time) - time;
+      },
+    });
+    const { value, steps } = solve(brief, 1, 0.9);
+    expect(value).toBeCloseTo(1 - 0.9 ** 2 / 2, 6);
+    expect(steps).toBeLessThan(200);
+  });
+
   it("takes jumps of the solution at events, and sees them a delay later", () => {
     const jump = one({
       events: [0.5],
@@ -140,5 +153,14 @@ describe("solver", () => {
       },
     });
     expect(() => solve(broken, 0, 2)).toThrow(RangeError);
+  });
+
+  it("says where a solution would take for ever", () => {
+    const stiff = one({
+      derivative: (time, y, _past, out) => {
+        out[0] = -1e7 * ((y[0] as number) - Math.cos(time));
+      },
+    });
+    expect(() => solve(stiff, 0, 1000)).toThrow(/100000 steps from 0 on reach only 0\.0.*delay is 1: .*shorter delay/);
   });
 });

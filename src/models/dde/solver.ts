@@ -13,8 +13,15 @@
  * - *bounds*: a component that has reached one stays there while its derivative points outward (projected dynamics: y_i' = 0),
  *   and leaves when it points inward. Both moments are found on the extension, and end a step.
  *
+ * **At a bound** a derivative near 0 may have either sign by rounding alone, and a component would be held and let go for ever. So it
+ * has reached its bound only where it is beyond it by more than kSlight of what a step may err by (less is put back onto it), one that
+ * was let go begins the next step free, and a step that an arrival or a departure ends is at least kLeast of the delay long.
+ *
  * Within a piece (from one such place to the next) f is smooth. `begin` tells the problem the past in the middle of the piece, so
  * that f can hold to one side of its levels even where rounding puts the past a bit beyond.
+ *
+ * A span of one delay that takes more than kMostSteps is a RangeError: where f is too fast for explicit steps, a solution would take
+ * hours, and where steps no longer move the time, for ever.
  *
  * **Error control**, per step, root mean square over the components of error / (tolerance (scale_i + |y_i|)) at most 1.
  */
@@ -55,13 +62,17 @@ export interface SolverOptions {
 const kDepth = 3;
 /** Steps in a row that error control may refuse. */
 const kMostRefused = 60;
+/** Steps in a delay. Stiff cases of `src/models/dcqcn` take a thousand. */
+const kMostSteps = 100_000;
 /** Of a step: a look back that ends at a joint takes the side on which the step lies. */
 const kInside = 1e-3;
 /** Of the delay: places that are nearer to one another are one. */
 const kSame = 1e-9;
 
-/** Of a step: a component that leaves its bound before this is let go at the beginning. */
-const kEarly = 0.01;
+/** Of the error that a step may have: by less a component does not go beyond its bound. */
+const kSlight = 1e-3;
+/** Of the delay: steps that bounds cut short are not shorter. */
+const kLeast = 1e-8;
 
 /** When a component reaches a bound or leaves it. */
 interface Turn {
@@ -92,10 +103,14 @@ export class DelaySolver {
   private readonly next: Float64Array;
   private readonly past: Float64Array;
   private readonly held: Uint8Array;
+  /** The last step ended because these left their bound. */
+  private readonly released: Uint8Array;
   private readonly bounded: number[];
   private joints: Joint[] = [];
   private nextEvent = 0;
   private length: number;
+  /** Since when steps are counted, and from which on. */
+  private readonly counted = { time: 0, steps: 0 };
   private readonly tolerance: number;
   private readonly fixedStep: number | undefined;
 
@@ -105,7 +120,7 @@ export class DelaySolver {
     initial: Float64Array,
     { tolerance = 1e-6, fixedStep }: SolverOptions = {},
   ) {
-    const { dimension, lagged, lag, lower, upper } = problem;
+    const { dimension, lagged, lag } = problem;
     const vector = () => new Float64Array(dimension);
     this.y = Float64Array.from(initial);
     this.stage = vector();
@@ -113,10 +128,9 @@ export class DelaySolver {
     this.k = Array.from({ length: kStages }, vector);
     this.past = new Float64Array(lagged);
     this.held = new Uint8Array(dimension);
+    this.released = new Uint8Array(dimension);
     this.bounded = Array.from({ length: dimension }, (_, i) => i).filter(
-      (i) =>
-        Number.isFinite(lower?.[i] ?? Number.NEGATIVE_INFINITY) ||
-        Number.isFinite(upper?.[i] ?? Number.POSITIVE_INFINITY),
+      (i) => Number.isFinite(this.lower(i)) || Number.isFinite(this.upper(i)),
     );
     this.history = new History(dimension, problem.before);
     this.tolerance = tolerance;
@@ -125,13 +139,28 @@ export class DelaySolver {
     this.joint(0);
   }
 
-  /** Goes on until `until`. `observe` gets each step once it is taken; it holds until the next. */
+  /**
+   * Goes on until `until`. `observe` gets each step once it is taken; it holds until the next. Throws RangeError where that takes no
+   * end, or the derivative is not finite.
+   */
   advance(until: number, observe?: (step: DenseStep) => void): void {
     while (this.time < until) {
       this.passJoints();
       this.beginStep();
       const step = this.attempt(this.nextStop(until));
+      this.countStep();
       observe?.(step);
+    }
+  }
+
+  private countStep(): void {
+    const { counted, time, steps, problem } = this;
+    if (time >= counted.time + problem.lag) {
+      counted.time = time;
+      counted.steps = steps;
+    } else if (steps - counted.steps >= kMostSteps) {
+      const reached = `${kMostSteps} steps from ${counted.time} on reach only ${time}, and the delay is ${problem.lag}`;
+      throw new RangeError(`${reached}: the derivative is too fast for it. Take a shorter delay or slower changes`);
     }
   }
 
@@ -187,7 +216,7 @@ export class DelaySolver {
     const first = k[0] as Float64Array;
     this.firstSlope();
     for (const i of this.bounded) {
-      this.held[i] = this.boundAt(i, y[i] as number, first[i] as number);
+      this.held[i] = this.released[i] === 1 ? kFree : this.boundAt(i, y[i] as number, first[i] as number);
       if (this.held[i] !== kFree) first[i] = 0;
     }
   }
@@ -200,9 +229,8 @@ export class DelaySolver {
   }
 
   private boundAt(i: number, value: number, slope: number): number {
-    const { lower, upper } = this.problem;
-    if (upper !== undefined && value >= (upper[i] as number) && slope >= 0) return kAtUpper;
-    if (lower !== undefined && value <= (lower[i] as number) && slope <= 0) return kAtLower;
+    if (value >= this.upper(i) && slope >= 0) return kAtUpper;
+    if (value <= this.lower(i) && slope <= 0) return kAtLower;
     return kFree;
   }
 
@@ -228,17 +256,7 @@ export class DelaySolver {
         const step = this.history.take();
         step.set(time, length, y, next, k);
         if (length === room) step.end = stop;
-        const departures = this.departures(step);
-        const early = departures.filter((one) => one.time < time + kEarly * length);
-        if (early.length > 0) {
-          // It leaves as good as at once: the step is one without holding it.
-          this.history.discard(step);
-          for (const { component } of early) this.held[component] = kFree;
-          this.firstSlope();
-          for (const i of this.bounded) if (this.held[i] !== kFree) (k[0] as Float64Array)[i] = 0;
-          continue;
-        }
-        this.settle(step, departures);
+        this.settle(step);
         if (this.fixedStep === undefined) {
           const tried = length === room && this.length > length ? this.length : length * usual;
           this.length = Math.min(tried, problem.lag);
@@ -284,20 +302,19 @@ export class DelaySolver {
   }
 
   /** Takes the step, up to where a component reaches a bound or leaves it, and notes what comes back a delay later. */
-  private settle(step: DenseStep, departures: readonly Turn[]): void {
-    const { problem, y } = this;
+  private settle(step: DenseStep): void {
+    const { problem, y, released } = this;
+    const departures = this.departures(step);
     const arrivals = this.bounded.flatMap((i) => this.arrival(step, i));
-    const end = Math.min(step.end, ...[...arrivals, ...departures].map(({ time }) => time));
+    const first = Math.min(...[...arrivals, ...departures].map(({ time }) => time));
+    const end = Math.min(step.end, Math.max(first, step.begin + kLeast * problem.lag));
     if (end < step.end) this.joint(end);
     step.end = end;
     step.values(end, y);
-    for (const i of this.bounded) {
-      const low = problem.lower?.[i] ?? Number.NEGATIVE_INFINITY;
-      const high = problem.upper?.[i] ?? Number.POSITIVE_INFINITY;
-      const arrived = arrivals.find((one) => one.component === i && one.time <= end);
-      if (arrived !== undefined) y[i] = arrived.bound;
-      y[i] = Math.min(high, Math.max(low, y[i] as number));
-    }
+    released.fill(0);
+    for (const { component, time } of departures) if (time <= end) released[component] = 1;
+    for (const { component, time, bound } of arrivals) if (time <= end) y[component] = bound;
+    for (const i of this.bounded) y[i] = Math.min(this.upper(i), Math.max(this.lower(i), y[i] as number));
     this.crossings(step);
     this.history.push(step);
     this.time = end;
@@ -308,15 +325,23 @@ export class DelaySolver {
   /** When a free component goes through a bound. */
   private arrival(step: DenseStep, i: number): (Turn & { bound: number })[] {
     if (this.held[i] !== kFree) return [];
-    const { lower, upper } = this.problem;
     const value = this.next[i] as number;
-    const low = lower?.[i] ?? Number.NEGATIVE_INFINITY;
-    const high = upper?.[i] ?? Number.POSITIVE_INFINITY;
-    if (value >= low && value <= high) return [];
+    const [low, high] = [this.lower(i), this.upper(i)];
     const bound = value < low ? low : high;
     const outward = value < low ? -1 : 1;
-    const time = lastBefore(step.begin, step.end, (at) => outward * (step.value(i, at) - bound) <= 0);
+    const slight = kSlight * this.tolerance * ((this.problem.scale[i] as number) + Math.abs(bound));
+    const within = (at: number) => outward * (at - bound) <= slight;
+    if (within(value)) return [];
+    const time = lastBefore(step.begin, step.end, (at) => within(step.value(i, at)));
     return [{ component: i, time, bound }];
+  }
+
+  private lower(i: number): number {
+    return this.problem.lower?.[i] ?? Number.NEGATIVE_INFINITY;
+  }
+
+  private upper(i: number): number {
+    return this.problem.upper?.[i] ?? Number.POSITIVE_INFINITY;
   }
 
   /** When held components are let go. */

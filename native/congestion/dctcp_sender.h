@@ -1,0 +1,91 @@
+// DCTCP at the sender: a window of packets in flight, from acknowledgements that say whether their packets were marked.
+//
+// Sources: Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010 (section 3.1, equations 1 and 2); RFC 8257 (section 3.3 to
+// 3.5); RFC 5681 for slow start and congestion avoidance, which DCTCP leaves as they are. Parameters are called as Linux calls
+// them (net/ipv4/tcp_dctcp.c, ip route) where it has them.
+//
+//   at the end of each window of data, F being the share of its packets whose acknowledgements carried the echo:
+//     alpha = (1 - g) alpha + g F                                                      (1)
+//   at an echo, once per window of data, with alpha as it then is:
+//     cwnd = ssthresh = max(cwnd (1 - alpha / 2), min_window)                          (2)
+//   at an acknowledgement of n packets without echo, if the window is what holds the sender back:
+//     cwnd += n        while cwnd < ssthresh (slow start)
+//     cwnd += n / cwnd afterwards
+//   at a loss, once per window of data:  cwnd = ssthresh = max(cwnd / 2, min_window)
+//   at a timeout:                        ssthresh = max(cwnd / 2, min_window), cwnd = 1
+//
+// Readings:
+//   - The unit is the packet, as in Linux and in the paper's analysis; RFC 8257 counts bytes. All packets but the last of a
+//     message have one length.
+//   - A window of data for (1) ends when what had been sent at its beginning is acknowledged. One for (2) begins with the cut,
+//     and ends when a packet that was sent after it is acknowledged (RFC 3168 section 6.1.2).
+//   - An acknowledgement that both ends a window and carries an echo first updates alpha, then cuts: the order of RFC 8257's
+//     steps. RFC 8257 cuts at the end of a window; like RFC 3168, Linux and the paper's analysis ("one RTT later") we cut at the
+//     first echo.
+//   - After a cut, acknowledgements without echo let the window grow again (RFC 3168 forbids it only for those with echo; Linux
+//     waits for the end of the window).
+//   - The least window is min_window, 2 as in Linux; RFC 8257 says nothing of it. A timeout goes down to 1 (RFC 5681).
+//
+// Parameters:
+//   field             unit       default  source
+//   shift_g           log2       4        dctcp_shift_g: g = 2^-shift_g = 1/16, as the paper recommends
+//   alpha_on_init     fraction   1        RFC 8257 section 3.3; dctcp_alpha_on_init is in 1/1024
+//   initial_window    packets    10       RFC 6928; initcwnd
+//   min_window        packets    2        Linux
+//
+// It knows no time: acknowledgements are its clock.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace weir {
+
+struct DctcpParameters {
+  uint8_t shift_g = 4;
+  double alpha_on_init = 1;
+  uint32_t initial_window = 10;
+  uint32_t min_window = 2;
+};
+
+class DctcpSender {
+ public:
+  // `most`: packets that may be in flight whatever the window, 1 or more.
+  DctcpSender(const DctcpParameters& parameters, uint32_t most);
+
+  struct Acknowledgement {
+    uint32_t packets = 0;    // that it acknowledges for the first time; may be 0
+    bool echo = false;       // they met congestion
+    uint32_t in_flight = 0;  // packets sent and not acknowledged, behind it
+    uint32_t wanted = 0;     // packets that would have been in flight before it if no window had held them back
+  };
+  void on_ack(const Acknowledgement& ack);
+  // The peer, or what came back out of order, shows a loss.
+  void on_loss(uint32_t in_flight);
+  void on_timeout(uint32_t in_flight);
+
+  // Packets that may be in flight.
+  uint32_t window() const { return static_cast<uint32_t>(cwnd_); }
+  double alpha() const { return alpha_; }
+
+ private:
+  void grow(double packets);
+  void shrink(double to, uint32_t in_flight);
+  bool cut_before() const { return acknowledged_ < cut_until_; }
+
+  double g_;
+  double min_window_;
+  double most_;
+  double cwnd_;
+  double ssthresh_ = std::numeric_limits<double>::infinity();
+  double alpha_;
+  // Counted from the first packet on.
+  uint64_t acknowledged_ = 0;
+  uint64_t window_until_ = 0;  // of (1)
+  uint64_t cut_until_ = 0;     // of (2), and of losses; 0: never cut
+  // In the window of (1).
+  uint64_t window_packets_ = 0;
+  uint64_t window_echoes_ = 0;
+};
+
+}  // namespace weir

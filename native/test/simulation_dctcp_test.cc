@@ -1,0 +1,147 @@
+// DCTCP over a simulated switch: what the analysis of its paper says of N flows through one port that marks beyond K.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "test/simulation_harness.h"
+#include "wire/bth.h"
+
+namespace weir::test {
+namespace {
+
+constexpr Rate kRate = 10 * kGigabit;
+constexpr Time kWarm = 20 * kMillisecond;
+constexpr Time kEnd = 80 * kMillisecond;
+
+SimulationConfig under_dctcp(uint32_t senders, uint32_t threshold) {
+  SimulationConfig config = star(senders + 1, kRate);
+  for (SimulatedNic& nic : config.nics) nic.parameters.congestion_control = CongestionControl::dctcp;
+  SwitchParameters& p = config.switches[0].parameters;
+  p.ecn_priorities = 1 << 3;
+  p.red = {.kmin = threshold, .kmax = threshold, .pmax = 1};
+  for (uint32_t i = 0; i < senders; ++i) {
+    config.flows.push_back(flow(i, senders, static_cast<uint16_t>(i)));
+    config.flows[i].reliable = true;
+    config.flows[i].stream.message_bytes = 1 << 20;
+    config.flows[i].start = static_cast<Time>(i) * 10 * kMicrosecond;
+  }
+  config.transport.window = 2'048;
+  config.sampled_queues = {{0, static_cast<uint16_t>(senders), 3}};
+  config.reset_after = kWarm;
+  return config;
+}
+
+// Section 3.3 of the paper, in packets: Qmax = K + N, and the queue swings by A = 1/2 sqrt(2 N (C RTT + K)) while the windows
+// grow from W* (1 - alpha / 2) back to W*.
+TEST_CASE("simulation: under DCTCP the queue of N flows swings below K + N, and the link stays full") {
+  for (const uint32_t senders : {2u, 10u, 20u}) {
+    CAPTURE(senders);
+    constexpr uint32_t kThreshold = 65;  // packets, as in the paper at 10 Gb/s
+    SimulationConfig config = under_dctcp(senders, kThreshold * kFrame);
+    Simulation simulation(config);
+    finish(simulation, kWarm);
+    const auto received = [&] {
+      uint64_t sum = 0;
+      for (uint32_t i = 0; i < senders; ++i) sum += simulation.counters(simulation.receiver(i)).rx_wire_bytes;
+      return static_cast<double>(sum);
+    };
+    const double before = received();
+    finish(simulation, kEnd);
+    const Histogram& queue = simulation.queue_distribution(0);
+    const auto packets = [](uint64_t bytes) { return static_cast<double>(bytes) / kFrame; };
+    // There and back: a data frame is stored and forwarded, so is its acknowledgement, over two cables each.
+    const double rtt = 4e-9 * kCable + 16.0 * (wire_bytes(kFrame) + wire_bytes(kAckFrame)) / static_cast<double>(kRate);
+    const double pipe = static_cast<double>(kRate) * rtt / 8 / wire_bytes(kFrame);
+    const double amplitude = 0.5 * std::sqrt(2.0 * senders * (pipe + kThreshold));
+    CAPTURE(packets(queue.max()));
+    CAPTURE(packets(queue.percentile(0.01)));
+    CAPTURE(amplitude);
+    // At most a packet more of each than in the model, which has no packets.
+    CHECK(packets(queue.max()) <= kThreshold + 2 * senders + 1);
+    CHECK(packets(queue.max()) >= kThreshold);
+    CHECK(packets(queue.percentile(0.5)) >= kThreshold - amplitude);
+    CHECK(packets(queue.percentile(0.5)) <= kThreshold + senders);
+    CHECK(packets(queue.percentile(0.01)) >= kThreshold + senders - 2 * amplitude - 2);
+    const double capacity = static_cast<double>(kRate) / 8 * static_cast<double>(kEnd - kWarm) / 1e9;
+    CHECK(received() - before > 0.999 * capacity);
+    simulation.settle();
+    CHECK(dropped(simulation) == 0);
+    for (uint32_t i = 0; i < senders; ++i) {
+      CHECK(simulation.counters(simulation.sender(i)).cnp_handled == 0);
+      CHECK(simulation.counters(simulation.receiver(i)).cnp_sent == 0);
+      CHECK(simulation.counters(simulation.receiver(i)).duplicate == 0);
+    }
+  }
+}
+
+TEST_CASE("simulation: acknowledgements of marked packets carry the echo, and only under DCTCP") {
+  for (const bool dctcp : {true, false}) {
+    CAPTURE(dctcp);
+    SimulationConfig config = under_dctcp(3, 20 * kFrame);
+    if (!dctcp) without_congestion_control(config);
+    config.taps = {{4, 0}};  // what the receiver sends
+    Simulation simulation(config);
+    finish(simulation, 2 * kMillisecond);
+    uint64_t echoes = 0, acknowledgements = 0;
+    for (const Traced& frame : read_trace(simulation.fabric().take_trace())) {
+      constexpr uint32_t kLower = 42;  // Ethernet, IPv4, UDP
+      REQUIRE(frame.bytes.size() >= kLower + kBthHeader);
+      const Bth bth = load_bth(frame.bytes.data() + kLower);
+      CHECK(bth.opcode == kOpcodeRcAcknowledge);
+      ++acknowledgements;
+      echoes += bth.becn;
+    }
+    uint64_t marked = 0, packets = 0;
+    for (uint32_t i = 0; i < 3; ++i) {
+      marked += simulation.counters(simulation.receiver(i)).ecn_marked;
+      packets += simulation.counters(simulation.receiver(i)).rx_packets;
+    }
+    CHECK(marked > 0);
+    CAPTURE(packets);
+    if (dctcp) {
+      // One for each packet, but for those that wait at the end.
+      CHECK(acknowledgements + 3 >= packets);
+      CHECK(echoes <= marked);
+      CHECK(echoes + 3 >= marked);
+    } else {
+      CHECK(acknowledgements < packets / 16);
+      CHECK(echoes == 0);
+    }
+  }
+}
+
+TEST_CASE("simulation: a flow under DCTCP that loses packets still delivers all it was asked to") {
+  for (const LossRecovery recovery : {LossRecovery::go_back_n, LossRecovery::selective_repeat}) {
+    SimulationConfig config = under_dctcp(2, 20 * kFrame);
+    config.transport.recovery = recovery;
+    config.transport.window = 256;
+    config.transport.timeout = 8;
+    for (SimulatedLink& link : config.links) {
+      link.impaired = true;
+      link.impairment.loss = 0.001;
+    }
+    for (SimulatedFlow& f : config.flows) f.stream.total_bytes = 4 << 20;
+    Simulation simulation(config);
+    finish(simulation, 2 * kSecond);
+    CHECK(simulation.flows_ended() == 2);
+    for (uint32_t i = 0; i < 2; ++i) CHECK(simulation.counters(simulation.receiver(i)).rx_bytes == 4 << 20);
+  }
+}
+
+TEST_CASE("simulation: a sample of a flow under DCTCP has its window and alpha") {
+  SimulationConfig config = under_dctcp(2, 20 * kFrame);
+  config.flows[1].start = 5 * kMillisecond;
+  Simulation simulation(config);
+  finish(simulation, 4 * kMillisecond);
+  SoftNic& busy = simulation.fabric().nic_at(0);
+  const SoftNic::SenderSample sample = busy.sender_sample(0, busy.now());
+  CHECK(sample.rate == sample.target_rate);
+  CHECK(sample.rate == busy.queue_pairs()[0].stream->dctcp()->window());
+  CHECK(sample.alpha == busy.queue_pairs()[0].stream->dctcp()->alpha());
+  SoftNic& idle = simulation.fabric().nic_at(1);
+  CHECK(idle.sender_sample(0, idle.now()).rate == 0);
+}
+
+}  // namespace
+}  // namespace weir::test

@@ -1,0 +1,41 @@
+/** Options that `weir paper ID` and `weir paper all` share. */
+import type { Command } from "commander";
+import { CLOCKS, type Clock } from "../experiments/experiment.js";
+import { UsageError } from "./context.js";
+
+export interface PaperChoice {
+  on?: Clock[];
+  out?: string;
+  json?: boolean;
+  quiet?: boolean;
+  seed?: number;
+  scale?: number;
+  reference?: string;
+}
+
+export function addPaperOptions(command: Command, out: string): Command {
+  return command
+    .option("--on <clock,...|all>", "clocks to run on: wire, sim, model (default: sim and model)", clocks)
+    .option("--out <dir>", `folder for the report (default: ${out})`)
+    .option("--json", "one JSON document on stdout instead of text")
+    .option("--quiet", "no progress")
+    .option("--seed <n>", "seed of all runs (default: the scenarios')", (text) => number("--seed", text, 0))
+    .option("--scale <n>", "time scale of wire runs (default: the scenarios')", (text) => number("--scale", text, 1))
+    .option("--reference <dir>", "curves of other simulators: <dir>/<id>/<trace>/<label>.csv");
+}
+
+function clocks(text: string): Clock[] {
+  if (text === "all") return [...CLOCKS];
+  return text.split(",").map((part) => {
+    const found = CLOCKS.find((clock) => clock === part.trim());
+    if (found === undefined)
+      throw new UsageError(`--on ${text}: no clock ${part}`, { hint: "use wire, sim, model or all" });
+    return found;
+  });
+}
+
+function number(option: string, text: string, least: number): number {
+  const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= least) return value;
+  throw new UsageError(`${option} ${text}: not a number from ${least} on`);
+}

@@ -1,0 +1,131 @@
+/** What `weir paper all` came to: summary.json, and what its report is drawn from. */
+import type { HostFacts } from "../../report/host_facts.js";
+import type { PaperDocument } from "../document.js";
+import type { Clock } from "../experiment.js";
+import type { Made } from "../made.js";
+import type { RunState } from "../run.js";
+import type { Ruling } from "../verdict.js";
+import type { TaskOutcome } from "./run.js";
+import type { Task } from "./task.js";
+
+/** partial: a run is invalid, or was not made to its end. */
+export const STATES = ["complete", "partial", "failed", "not run"] as const;
+export type State = (typeof STATES)[number];
+
+export interface SummaryEntry {
+  id: string;
+  paper: string;
+  place: string;
+  title: string;
+  clocks: readonly Clock[];
+  state: State;
+  /** Made by an earlier call. */
+  reused: boolean;
+  /** Why it failed. */
+  error?: string;
+  made?: Made;
+  /** With seed, scale and fidelity of each. */
+  runs: readonly RunState[];
+  statements: { quote: string; where: string; rulings: Partial<Record<Clock, Ruling>> }[];
+  traces: PaperDocument["traces"];
+}
+
+export interface SummaryOptions {
+  clocks: readonly Clock[];
+  /** null: the scenarios' own. */
+  seed: number | null;
+  scale: number | null;
+  /** Patterns; none: all experiments. */
+  only: readonly string[];
+  reference: string | null;
+  /** At a time, at most. */
+  jobs: number;
+}
+
+export interface Summary {
+  /** See codeVersion(). */
+  weir: string;
+  host: HostFacts;
+  at: string;
+  /** Of this call; what was made before took its own time. */
+  wall_s: number;
+  options: SummaryOptions;
+  /** Every experiment is. */
+  complete: boolean;
+  /** How many verdicts there are on each clock. */
+  rulings: Partial<Record<Clock, Record<Ruling, number>>>;
+  experiments: SummaryEntry[];
+  /** Experiments that have none of the clocks. */
+  left_out: readonly string[];
+}
+
+/** A task with all that is known of it. */
+export interface Finished {
+  task: Task;
+  /** Absent: its folder has nothing of it. */
+  document?: PaperDocument | undefined;
+  /** Absent: nothing was done for it by this call. */
+  outcome?: TaskOutcome | undefined;
+}
+
+export function summarize(
+  finished: readonly Finished[],
+  facts: Omit<Summary, "complete" | "rulings" | "experiments">,
+): Summary {
+  const experiments = finished.map(entryOf);
+  const all = finished.flatMap(({ document }) => document?.statements ?? []).flatMap(({ verdicts }) => verdicts);
+  const rulings: Summary["rulings"] = {};
+  for (const { clock, ruling } of all) {
+    const counts = rulings[clock] ?? { holds: 0, "falls short": 0, "not judged": 0 };
+    rulings[clock] = { ...counts, [ruling]: counts[ruling] + 1 };
+  }
+  return { ...facts, complete: experiments.every(({ state }) => state === "complete"), rulings, experiments };
+}
+
+function entryOf({ task, document, outcome }: Finished): SummaryEntry {
+  const { id, paper, place, title } = task.experiment;
+  const error = outcome !== undefined && "error" in outcome ? outcome.error : undefined;
+  return {
+    id,
+    paper: paper.name,
+    place,
+    title,
+    clocks: task.clocks,
+    state: stateOf(document, error),
+    reused: document !== undefined && outcome === undefined,
+    ...(error !== undefined && { error }),
+    ...(document?.made !== undefined && { made: document.made }),
+    runs: document?.runs ?? [],
+    statements: (document?.statements ?? []).map(({ quote, where, verdicts }) => ({
+      quote,
+      where,
+      rulings: Object.fromEntries(verdicts.map(({ clock, ruling }) => [clock, ruling])),
+    })),
+    traces: document?.traces ?? [],
+  };
+}
+
+function stateOf(document: PaperDocument | undefined, error: string | undefined): State {
+  if (document !== undefined) return document.complete ? "complete" : "partial";
+  return error === undefined ? "not run" : "failed";
+}
+
+/** "3 hold, 1 falls short, 1 not judged" of one experiment on one clock; "" where it does not run there. */
+export function rulingText({ statements }: Pick<SummaryEntry, "statements">, clock: Clock): string {
+  const count = (ruling: Ruling) => statements.filter(({ rulings }) => rulings[clock] === ruling).length;
+  const [holds, short, open] = [count("holds"), count("falls short"), count("not judged")];
+  return [
+    ...(holds > 0 ? [`${holds} ${holds === 1 ? "holds" : "hold"}`] : []),
+    ...(short > 0 ? [`${short} ${short === 1 ? "falls" : "fall"} short`] : []),
+    ...(open > 0 ? [`${open} not judged`] : []),
+  ].join(", ");
+}
+
+/** What is not there, and why; one line for each experiment that is not complete. */
+export function missingLines({ experiments }: Summary): string[] {
+  return experiments.flatMap(({ id, state, error, runs }) => {
+    if (state === "complete") return [];
+    const bad = runs.filter(({ valid }) => !valid).length;
+    return `${id}: ${state === "partial" ? `${bad} of ${runs.length} runs did not come to a valid end` : (error ?? state)}`;
+  });
+}

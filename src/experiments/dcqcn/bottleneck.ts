@@ -1,0 +1,195 @@
+/**
+ * The two setups of section 5.2 of the DCQCN paper, N greedy flows at one bottleneck of 40 Gb/s, by its equations and as packets,
+ * measured in the same way:
+ *
+ * - *convergence*: one flow has the whole link when another begins at nothing (figure 11), 200 ms;
+ * - *incast*: all begin at line rate (figure 12), 100 ms, of which the second half counts.
+ *
+ * Throughput is what flows take of the link, headers and all, in Gb/s.
+ */
+import {
+  type DcqcnModelParameters,
+  type FluidFlows,
+  type FluidRun,
+  DCQCN_PAPER as kTable14,
+  runFluid,
+} from "../../models/dcqcn/index.js";
+import { kEthernetOverhead, kHeaderBytes } from "../../wire/frame_size.js";
+import type { Evidence, Trial } from "../experiment.js";
+import { between, describe, firstTime, goodput, mean, movingMean, queue, type Signal, total } from "../measure.js";
+
+/** Gb/s */
+export const kLine = 40;
+/** Gb/s: 10% of the link. */
+export const kNear = 4;
+export const kSeeds = 5;
+
+export const CONVERGED =
+  "Flows are apart until their throughputs, means of 10 ms, first differ by at most 4 Gb/s, 10% of the link; 200 ms: they never come so near. What is left is the mean of the absolute difference from 150 to 200 ms.";
+export const AS_PACKETS =
+  "As packets the first flow sends alone for 100 ms before the second begins at 100 Mb/s, the lowest rate of a limiter; time counts from there. Packets have 1,024 bytes of payload, in the equations they have 1,500 bytes.";
+export const BY_CHANCE = `As packets every setting runs with ${kSeeds} seeds; figures are medians, curves are of the first.`;
+
+const kWindow = 0.01;
+const kEnd = 0.2;
+const kRest = 0.15;
+const kJoin = 0.1;
+const kIncast = { end: 0.1, from: 0.05 };
+const kMilli = 1e6; // ns
+
+/** Two flows that are to become equal. */
+export interface Convergence {
+  /** Absolute difference of the throughputs, means of 10 ms, Gb/s; from the moment the second begins, s. */
+  difference: Signal;
+  /** Until they first are near each other, s; kEnd: never. */
+  apart: number;
+  /** Gb/s */
+  left: number;
+}
+
+/** N flows from line rate. */
+export interface Incast {
+  /** KB */
+  queue: Signal;
+  /** Of the second half: KB, KB, %, %, %. */
+  mean: number;
+  deviation: number;
+  empty: number;
+  utilisation: number;
+  marked: number;
+}
+
+/** By the equations; `changes` of table 14. */
+export function convergenceByModel(changes: Partial<DcqcnModelParameters> = {}): Convergence {
+  const { series } = runFluid({ ...kTable14, ...changes }, [flows(1, kLine), flows(1, 0)], {
+    horizon: kEnd * 1e9,
+    step: kMilli,
+  });
+  const [first, second] = series.delivered.map((bits) => growth(bits).map((one) => one / 1e6)) as [number[], number[]];
+  // An interval's throughput stands at its middle.
+  const time = first.map((_, k) => (k + 0.5) / 1000);
+  return convergenceOf({ time, values: first.map((rate, k) => rate - (second[k] as number)) });
+}
+
+export function convergenceAsPackets({ series, scenario }: Evidence): Convergence {
+  const [first, second] = Object.values(series.flows).map(({ goodput_bps = [] }) => goodput_bps) as [
+    number[],
+    number[],
+  ];
+  const share = linkShare(scenario) / 1e9;
+  const since = series.time_s.findIndex((time) => time > kJoin);
+  return convergenceOf({
+    time: series.time_s.slice(since).map((time) => time - kJoin - series.interval_s / 2),
+    values: first.slice(since).map((rate, k) => (rate - (second[since + k] as number)) * share),
+  });
+}
+
+function convergenceOf(difference: Signal): Convergence {
+  const { time, values } = movingMean(difference, kWindow);
+  const absolute = { time, values: values.map(Math.abs) };
+  return {
+    difference: absolute,
+    apart: Math.min(
+      kEnd,
+      firstTime(absolute, (rate) => rate <= kNear),
+    ),
+    left: mean(between(absolute, kRest, kEnd)),
+  };
+}
+
+/** By the equations; `changes` of table 14. */
+export function incastByModel(count: number, changes: Partial<DcqcnModelParameters> = {}): Incast {
+  const parameters = { ...kTable14, ...changes };
+  const run = runFluid(parameters, [flows(count, kLine)], { horizon: kIncast.end * 1e9, step: kMilli / 50 });
+  const { series } = run;
+  const time = series.time.map((ns) => ns / 1e9);
+  const half = series.time.findIndex((ns) => ns >= kIncast.from * 1e9);
+  const since = (list: readonly number[]) => (list.at(-1) as number) - (list[half] as number);
+  const bits = count * since(series.delivered[0] as number[]);
+  return {
+    ...queueOf({ time, values: series.queue }),
+    empty: 100 * emptyPart(run),
+    utilisation: (100 * bits) / (parameters.bandwidth * (kIncast.end - kIncast.from)),
+    marked: (100 * since(series.marks)) / (bits / (8 * parameters.packet)),
+  };
+}
+
+/** Samples of the second half in which less than a packet waits. */
+function emptyPart({ series }: FluidRun): number {
+  const counted = series.queue.filter((_, k) => (series.time[k] as number) >= kIncast.from * 1e9);
+  return counted.filter((bytes) => bytes < kTable14.queued).length / counted.length;
+}
+
+export function incastAsPackets({ series, scenario, result }: Evidence): Incast {
+  const receiver = scenario.flows[0]?.to as string;
+  const length = queue(series, `sw:${receiver}:3`);
+  const delivered = mean(between(goodput(series), kIncast.from, kIncast.end));
+  const packet = scenario.hosts[0]?.path_mtu ?? 1024;
+  const marks = between(
+    { time: series.time_s, values: total(Object.values(series.marks ?? {})) },
+    kIncast.from,
+    kIncast.end,
+  );
+  const counted = between(length, kIncast.from, kIncast.end);
+  const link = result.links?.find(({ from, to }) => from === "sw" && to === receiver);
+  return {
+    ...queueOf(length),
+    empty: (100 * counted.filter((bytes) => bytes < packet).length) / counted.length,
+    utilisation: 100 * (link?.utilisation ?? Number.NaN),
+    marked: (100 * mean(marks)) / ((delivered * series.interval_s) / (8 * packet)),
+  };
+}
+
+function queueOf(bytes: Signal): Pick<Incast, "queue" | "mean" | "deviation"> {
+  const kilobytes = { time: bytes.time, values: bytes.values.map((one) => one / 1000) };
+  const { mean: middle = 0, deviation = 0 } = describe(between(kilobytes, kIncast.from, kIncast.end)) ?? {};
+  return { queue: kilobytes, mean: middle, deviation };
+}
+
+function flows(count: number, rate: number): FluidFlows {
+  const lineRate = kLine * 1e9;
+  return { count, start: 0, stop: Number.POSITIVE_INFINITY, rate: rate * 1e9, lineRate, alpha: 1 };
+}
+
+function growth(sums: readonly number[]): number[] {
+  return sums.slice(1).map((sum, k) => sum - (sums[k] as number));
+}
+
+/** Bytes that a packet takes of the link for each byte of payload. */
+function linkShare({ hosts: [host] }: Evidence["scenario"]): number {
+  const payload = host?.path_mtu ?? 1024;
+  return (payload + kHeaderBytes + kEthernetOverhead) / payload;
+}
+
+/** The setting with each seed. */
+export function seeded(name: string, file: string, set: readonly string[] = []): Trial[] {
+  return Array.from({ length: kSeeds }, (_, i) => ({ name: `${name}-${i + 1}`, file, set: [...set, `seed=${i + 1}`] }));
+}
+
+/** What `seeded` made of the setting, in the order of seeds. */
+export function ofSeeds<T>(
+  runs: Readonly<Record<string, Evidence>>,
+  name: string,
+  measure: (evidence: Evidence) => T,
+): T[] {
+  return Array.from({ length: kSeeds }, (_, i) => measure(runs[`${name}-${i + 1}`] as Evidence));
+}
+
+/** Medians of the numbers, the first run's curve. */
+export function typical<T extends Convergence | Incast>(all: readonly T[]): T {
+  const [first] = all as [T];
+  const middle = (name: string) => {
+    const values = all.map((one) => (one as unknown as Record<string, number>)[name] as number).sort((a, b) => a - b);
+    return values[values.length >> 1] as number;
+  };
+  const entries = Object.entries(first).map(([name, value]) => [
+    name,
+    typeof value === "number" ? middle(name) : value,
+  ]);
+  return Object.fromEntries(entries) as T;
+}
+
+/** Overrides that make `n` machines of n-to-1.yaml send. */
+export function senders(n: number): string {
+  return `traffic.0.from=[${Array.from({ length: n }, (_, i) => `h${i + 1}`).join(", ")}]`;
+}

@@ -1,0 +1,203 @@
+/** Figure 5 of the DCQCN paper: probability of a mark by the length of the queue, equation 5, and marks counted in a simulated switch. */
+import { marking, regimeOf } from "../../models/dcqcn/terms.js";
+import { kEthernetOverhead, kHeaderBytes } from "../../wire/frame_size.js";
+import { type Evidence, type Experiment, type Observation, statement, type TraceValues } from "../experiment.js";
+import { known, mean, queue, total } from "../measure.js";
+import { kLine, senders } from "./bottleneck.js";
+import { DCQCN_PAPER } from "./paper.js";
+
+/** KB */
+const kRed = { kmin: 5, kmax: 200, pmax: 0.01 };
+const kCutOff = { kmin: 40, kmax: 40, pmax: 1 };
+type Marking = typeof kRed;
+
+/** KB: width of a class of lengths, and the last one. */
+const kClass = 5;
+const kLast = 250;
+/** Packets that a class must have seen to be drawn. */
+const kEnough = 500;
+/** KB: an interval in which the queue changes by more belongs to no class. */
+const kSteady = 5;
+const kPayload = 1024;
+/** Series of the flows are not needed at every microsecond. */
+const kFine = ["duration=400ms", "probes.interval=1us", "probes.flows=0"];
+
+/** Of queues of one class of lengths. */
+interface Class {
+  /** KB */
+  middle: number;
+  packets: number;
+  marks: number;
+}
+
+function equation5({ kmin, kmax, pmax }: Marking, kilobytes: number): number {
+  const piece = regimeOf({ kmin, kmax }, kilobytes);
+  return 100 * marking({ kmin, kmax, pmax }, kilobytes, piece);
+}
+
+/**
+ * Packets that joined the queue, and marks, by its length: of the intervals in which the link was busy, and the queue hardly changed and
+ * went through neither threshold.
+ */
+function classes({ series, scenario }: Evidence, { kmin, kmax }: Marking): Class[] {
+  const name = `sw:${scenario.flows[0]?.to}:3`;
+  const lengths = queue(series, name).values;
+  const highest = series.queues[name]?.max_bytes ?? lengths;
+  const marks = total(Object.values(series.marks ?? {}));
+  const queued = kPayload + kHeaderBytes;
+  const sent = (series.interval_s * kLine * 1e9) / (8 * (queued + kEthernetOverhead));
+  const found = Array.from({ length: kLast / kClass }, (_, i) => ({
+    middle: (i + 0.5) * kClass,
+    packets: 0,
+    marks: 0,
+  }));
+  lengths.forEach((now, k) => {
+    const before = lengths[k - 1];
+    if (before === undefined) return;
+    const low = Math.min(before, now);
+    const high = Math.max(before, now, highest[k] as number);
+    if (low < queued || high - low > kSteady * 1000) return;
+    // Between its ends it may have been shorter, by what the link sends.
+    const lowest = low - kSteady * 1000;
+    if ([kmin, kmax].some((threshold) => lowest <= threshold * 1000 && high > threshold * 1000)) return;
+    const own = found[Math.floor((now + before) / 2000 / kClass)];
+    if (own === undefined) return;
+    own.packets += sent + (now - before) / queued;
+    own.marks += marks[k] as number;
+  });
+  return found;
+}
+
+/** Percent of the packets between two lengths, KB. */
+function share(all: readonly Class[], [from, to]: readonly [number, number]): number | undefined {
+  const some = all.filter(({ middle }) => middle > from && middle < to);
+  const sum = (of: "packets" | "marks") => some.reduce((add, one) => add + one[of], 0);
+  return sum("packets") > 0 ? (100 * sum("marks")) / sum("packets") : undefined;
+}
+
+const kPlaces = {
+  kmin: [0, kRed.kmin],
+  middle: [90, 110],
+  kmax: [180, 200],
+  beyond: [kRed.kmax, kLast],
+  cut_below: [0, kCutOff.kmin],
+  cut_above: [kCutOff.kmax, kLast],
+} as const;
+type Place = keyof typeof kPlaces;
+const isCutOff = (place: Place) => place.startsWith("cut_");
+const kLabels: Readonly<Record<Place, string>> = {
+  kmin: "marked, queue up to 5 KB",
+  middle: "marked, queue 90 to 110 KB",
+  kmax: "marked, queue 180 to 200 KB",
+  beyond: "marked, queue 200 to 250 KB",
+  cut_below: "Kmin = Kmax = 40 KB: marked, queue up to 40 KB",
+  cut_above: "Kmin = Kmax = 40 KB: marked, queue 40 to 250 KB",
+};
+
+function observation(
+  part: (place: Place) => number | undefined,
+  curves: Readonly<Record<"red" | "cutOff", TraceValues>>,
+): Observation {
+  const places = Object.keys(kPlaces) as Place[];
+  const drawn = (title: string, { x, y }: TraceValues, to: number, most: number) => ({
+    ...kAxes,
+    title,
+    x_range: [0, to] as const,
+    y_range: [0, most] as const,
+    curves: [{ label: "", x, y }],
+  });
+  return {
+    values: known(Object.fromEntries(places.map((place) => [place, part(place)]))),
+    plots: [
+      drawn("Kmin 5 KB, Kmax 200 KB, Pmax 1%, up to Kmax", curves.red, kRed.kmax, 1.2),
+      drawn("Kmin = Kmax = 40 KB, Pmax 100%", curves.cutOff, 100, 105),
+    ],
+    traces: { red: curves.red, cut_off: curves.cutOff },
+  };
+}
+
+const kAxes = { x_label: "queue, KB", y_label: "packets marked, %" };
+const trace = (title: string, to: number) => ({ ...kAxes, title, unit: "%", x_range: [0, to] as const });
+
+function ofClasses(all: readonly Class[]): TraceValues {
+  const some = all.filter(({ packets }) => packets >= kEnough);
+  return { x: some.map(({ middle }) => middle), y: some.map(({ packets, marks }) => (100 * marks) / packets) };
+}
+
+/** Equation 5 in the middle of each class. */
+function ofEquation(marking: Marking): TraceValues {
+  const x = Array.from({ length: kLast / kClass }, (_, i) => (i + 0.5) * kClass);
+  return { x, y: x.map((kilobytes) => equation5(marking, kilobytes)) };
+}
+
+export const DCQCN_FIGURE_5: Experiment = {
+  id: "dcqcn-fig5",
+  paper: DCQCN_PAPER,
+  place: "figure 5",
+  title: "probability of a mark by the length of the queue",
+  setup:
+    "Equation 5, and as packets: 16 machines send to one for 400 ms, two with Kmin = Kmax = 40 KB and Pmax 1, and the marks of each microsecond are counted by the length of the queue.",
+  choices: [
+    "As packets the length is the mean of the microsecond's ends, in classes of 5 KB; microseconds in which it changes by more than 5 KB, may have gone through a threshold or is less than a packet do not count.",
+    "How many packets joined follows from what the busy link sent and what the queue grew by, so that the share of all of them may come out a little beside 100%.",
+  ],
+  quantities: Object.fromEntries(
+    (Object.keys(kLabels) as Place[]).map((place) => [place, { label: kLabels[place], unit: "%" }]),
+  ),
+  statements: [
+    statement(
+      "At an egress queue, an arriving packet is ECN-marked if the queue length exceeds a threshold. This is accomplished using RED functionality (Figure 5)",
+      "section 3.1",
+      "at most 0.01% are marked up to Kmin; about 100 KB, and just below Kmax, what the line from 0 at Kmin to 1% at Kmax has there (0.487 and 0.949%) within a fifth; beyond Kmax at least 99%",
+      [
+        { quantity: "kmin", max: 0.01 },
+        { quantity: "middle", min: 0.8 * 0.487, max: 1.2 * 0.487 },
+        { quantity: "kmax", min: 0.8 * 0.949, max: 1.2 * 0.949 },
+        { quantity: "beyond", min: 99 },
+      ],
+    ),
+    statement(
+      "To mimic DCTCP, we can set Kmin = Kmax = K, and Pmax = 1.",
+      "section 3.1",
+      "with K of 40 KB at most 0.01% are marked up to it, and at least 99% beyond",
+      [
+        { quantity: "cut_below", max: 0.01 },
+        { quantity: "cut_above", min: 99 },
+      ],
+    ),
+  ],
+  traces: {
+    red: trace("Packets marked, Kmin 5 KB, Kmax 200 KB, Pmax 1%", kLast),
+    cut_off: trace("Packets marked, Kmin = Kmax = 40 KB, Pmax 100%", 100),
+  },
+  network: {
+    clocks: ["sim"],
+    trials: [
+      { name: "red", file: "dcqcn/n-to-1.yaml", set: [...kFine, senders(16)] },
+      {
+        name: "cut-off",
+        file: "dcqcn/convergence.yaml",
+        set: [...kFine, "switch.ecn={kmin: 40KB, kmax: 40KB, pmax: 1}"],
+      },
+    ],
+    observe: (runs) => {
+      const [red, cutOff] = [classes(runs.red as Evidence, kRed), classes(runs["cut-off"] as Evidence, kCutOff)];
+      return observation((place) => share(isCutOff(place) ? cutOff : red, kPlaces[place]), {
+        red: ofClasses(red),
+        cutOff: ofClasses(cutOff),
+      });
+    },
+    sim_seconds: 4,
+  },
+  model: () => {
+    const [red, cutOff] = [ofEquation(kRed), ofEquation(kCutOff)];
+    return observation(
+      (place) => {
+        const [from, to] = kPlaces[place];
+        const { x, y } = isCutOff(place) ? cutOff : red;
+        return mean(y.filter((_, i) => (x[i] as number) > from && (x[i] as number) < to));
+      },
+      { red, cutOff },
+    );
+  },
+};

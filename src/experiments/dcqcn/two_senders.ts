@@ -1,0 +1,39 @@
+/** Three machines on one switch, section 6.1 of the DCQCN paper: what figures 10 and 13 share. */
+import { kEthernetOverhead, kHeaderBytes } from "../../wire/frame_size.js";
+import type { Evidence } from "../experiment.js";
+import type { Signal } from "../measure.js";
+
+export const kFile = "dcqcn/three-machines.yaml";
+export const kFlows = ["first", "second"] as const;
+export type FlowName = (typeof kFlows)[number];
+
+/** Gb/s */
+export const kLink = 40;
+export const kFairShare = kLink / 2;
+
+/** The second sender at the start: as section 3.1 has it, and from next to nothing, as section 5.2's model does. */
+export const kStarts = {
+  line: { label: "from line rate", set: [] },
+  low: {
+    label: "from 100 Mb/s",
+    set: ["topology.host_overrides.h2.line_rate_start=false", "topology.host_overrides.h2.initial_rate=100Mbps"],
+  },
+} as const;
+export type StartName = keyof typeof kStarts;
+
+export const kStartChoice =
+  "The second sender begins at line rate, as section 3.1 says; the model of section 5.2 begins at 0, so a second run begins at 100 Mb/s.";
+
+/** R_C of a flow, Gb/s. */
+export function sendingRate({ series }: Evidence, flow: FlowName): Signal {
+  const { rate_bps = [] } = series.flows[flow] ?? {};
+  return { time: series.time_s, values: rate_bps.map((bps) => bps / 1e9) };
+}
+
+/** What came of a flow at the receiver in each interval, Gb/s of the link: with headers, FCS, preamble and gap. */
+export function throughput({ scenario, series }: Evidence, flow: FlowName): Signal {
+  const payload = scenario.hosts[0]?.path_mtu ?? 1024;
+  const frame = (payload + kHeaderBytes + kEthernetOverhead) / payload;
+  const { goodput_bps = [] } = series.flows[flow] ?? {};
+  return { time: series.time_s, values: goodput_bps.map((bps) => (bps * frame) / 1e9) };
+}

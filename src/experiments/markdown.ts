@@ -1,0 +1,68 @@
+/** The outcome of an experiment as Markdown. */
+import type { Grid } from "../report/table.js";
+import type { PaperDocument } from "./document.js";
+import { findingLines, grids, runLine } from "./text.js";
+import type { Verdict } from "./verdict.js";
+
+/** `figure`: path of the picture from where the text will lie. `level`: of its first heading. */
+export function renderMarkdown(paper: PaperDocument, figure: string, level = 1): string {
+  const { experiment, title, place, setup, runs, statements, clocks, choices } = paper;
+  const heading = (depth: number, text: string) => `${"#".repeat(level + depth)} ${text}`;
+  return `${heading(0, `${experiment}: ${title}`)}
+
+${paper.paper.citation}, ${place}.
+
+${setup}
+
+${partial(paper)}${runs.map((run) => `- ${runLine(run)}`).join("\n")}
+
+![${title}](${figure})
+
+${heading(1, "Statements of the paper")}
+
+${markdownTable({
+  head: ["the paper says", "read as", ...clocks],
+  names: 2 + clocks.length,
+  rows: statements.map((one) => [quoted(one), one.reading, ...one.verdicts.map(verdictText)]),
+})}
+
+${remarks(statements)}${grids(paper)
+  .map((grid) => `${heading(1, grid.title)}\n\n${markdownTable(grid)}\n`)
+  .join(
+    "\n",
+  )}${choices.length === 0 ? "" : `\n${heading(1, "What the paper leaves open")}\n\n${choices.map((one) => `- ${one}`).join("\n")}\n`}`;
+}
+
+export function markdownTable({ head, names, rows }: Pick<Grid, "head" | "names" | "rows">): string {
+  const row = (cells: readonly string[]) => `| ${cells.map(cell).join(" | ")} |`;
+  const line = row(head.map((_, i) => (i < names ? "---" : "---:")));
+  return [row(head), line, ...rows.map(row)].join("\n");
+}
+
+/** Says it first where not everything was run. */
+function partial({ complete, runs }: PaperDocument): string {
+  if (complete) return "";
+  const bad = runs.filter(({ valid }) => !valid).length;
+  return `**Partial: ${bad} of ${runs.length} runs did not come to a valid end. What depends on them is not judged.**\n\n`;
+}
+
+export function quoted({ quote, where }: PaperDocument["statements"][number]): string {
+  return `"${quote}" (${where})`;
+}
+
+function verdictText(verdict: Verdict): string {
+  return [`**${verdict.ruling}**`, ...findingLines(verdict)].join("<br>");
+}
+
+function remarks(statements: PaperDocument["statements"]): string {
+  const said = statements.filter(({ remark, verdicts }) => {
+    return remark !== undefined && verdicts.some(({ ruling }) => ruling === "falls short");
+  });
+  if (said.length === 0) return "";
+  return `What could explain what falls short:\n\n${said.map((one) => `- "${one.quote}": ${one.remark}`).join("\n")}\n\n`;
+}
+
+/** Text in a cell of a table. */
+function cell(text: string): string {
+  return text.replaceAll("|", "\\|").replaceAll("\n", " ");
+}

@@ -1,0 +1,48 @@
+/** DCTCP in virtual time: the queue at its threshold, windows in the series, and no trace of DCQCN. */
+import { describe, expect, it } from "vitest";
+import type { Scenario } from "../../src/config/types.js";
+import type { SimulationAddon } from "../../src/native/simulation_types.js";
+import { buildCharts } from "../../src/report/charts.js";
+import { runSimulation } from "../../src/sim/run.js";
+import { incast } from "./scenarios.js";
+import { sliced } from "./sliced.js";
+
+const kDctcp = {
+  congestion: { algorithm: "dctcp" },
+  transport: { type: "rc" },
+  switch: { ecn: { kmin: "100KB", kmax: "100KB", pmax: 1 } },
+};
+const run = (scenario: Scenario, addon?: SimulationAddon) =>
+  runSimulation(scenario, { signal: new AbortController().signal }, addon);
+
+describe("flows under DCTCP", () => {
+  it("fill the link and hold the queue below K and a packet of each", async () => {
+    const { result, series } = await run(incast({ ...kDctcp, duration: "20ms", warmup: "5ms" }));
+    expect(result).toMatchObject({ congestion_control: "dctcp", profile: "dctcp", fidelity: { valid: true } });
+    expect(result.totals.goodput_bps).toBeGreaterThan(0.999 * (result.totals.goodput_limit_bps as number));
+    expect(result.totals.feedback_per_s).toBeUndefined();
+    const queue = result.switches.sw?.queues.c?.["3"];
+    expect(queue?.max).toBeGreaterThan(100_000);
+    expect(queue?.max).toBeLessThan(110_000);
+    expect(queue?.p50).toBeGreaterThan(80_000);
+    for (const { alpha, cwnd_packets, rate_bps, goodput_bps } of Object.values(series.flows)) {
+      expect(rate_bps).toBeUndefined();
+      expect(goodput_bps).toHaveLength(series.time_s.length);
+      expect(Math.min(...(cwnd_packets?.slice(1, -1) ?? []))).toBeGreaterThanOrEqual(2);
+      expect(Math.min(...(alpha?.slice(20, -1) ?? []))).toBeGreaterThan(0);
+    }
+    const charts = buildCharts({ result, series, thresholds: {} } as Parameters<typeof buildCharts>[0]);
+    const ids = charts.map(({ id }) => id);
+    expect(ids).toContain("cwnd");
+    expect(ids).not.toContain("rate");
+  });
+
+  it("are the same however the run is sliced", async () => {
+    const scenario = incast({ ...kDctcp, duration: "3ms", warmup: "1ms" });
+    const text = async (addon?: SimulationAddon) => {
+      const { result, series } = await run(scenario, addon);
+      return JSON.stringify({ result, series });
+    };
+    expect(await text(sliced(501))).toBe(await text());
+  });
+});
