@@ -54,14 +54,16 @@ describeUnless(obstacle ?? liveObstacle(), "Prometheus", () => {
   it("gets data for every query of the dashboards, and can evaluate every alert", async () => {
     const net = await network();
     // The link to b is the bottleneck; its queue is marked, and what comes in from a is stopped.
-    const bridge = await startSwitch(net, {
-      ports: [portOf(net, "a", "rate: 500Mbps"), portOf(net, "b", "rate: 50Mbps")],
-      more: `ecn: { kmin: 10KB, kmax: 200KB, pmax: 10%, priorities: [3] }
+    const [bridge, receiver, sender] = await Promise.all([
+      startSwitch(net, {
+        ports: [portOf(net, "a", "rate: 500Mbps"), portOf(net, "b", "rate: 50Mbps")],
+        more: `ecn: { kmin: 10KB, kmax: 200KB, pmax: 10%, priorities: [3] }
 pfc: { priorities: [3] }
 buffer: { mode: static, threshold: 40KB }`,
-    });
-    const receiver = await startNic(net, "b", { pairs: ["remote_qpn: 0x11", "remote_qpn: 0x12"] });
-    const sender = await startNic(net, "a", { pairs: ["send: { message: 100KB }", "send: { message: 100KB }"] });
+      }),
+      startNic(net, "b", { pairs: ["remote_qpn: 0x11", "remote_qpn: 0x12"] }),
+      startNic(net, "a", { pairs: ["send: { message: 100KB }", "send: { message: 100KB }"] }),
+    ]);
     const start = Date.now() / 1000;
     const api = await prometheus([bridge.url, receiver.url, sender.url]);
     let unanswered = dashboards().flatMap(({ title, panels }) =>
