@@ -132,8 +132,8 @@ class DcqcnReactionPoint {
   // As of the last call that took a time; initial_alpha_value when unlimited.
   double alpha() const { return alpha_; }
   bool limited() const { return limited_; }
-  // A CNP has come whose slot has not ended (slotted).
-  bool cut_is_due() const { return cut_at_ != kNever; }
+  // When the CNPs that have come cut the rate (slotted); kNever if none has come since the last cut.
+  Time cut_at() const { return cut_at_; }
   // The stage of the last increase since the last cut; fast recovery when there was none.
   Stage stage() const;
   // Full precision, for comparison.

@@ -15,7 +15,12 @@ struct CongestionLatencies {
   Histogram ecn_to_cnp;          // ns from a marked packet to the CNP for it; of several that one CNP answers, from the first
   Histogram cnp_to_rate_change;  // ns from a CNP to the cut that it causes; of several before one cut, from the first
 
-  void record(Histogram& latency, Time arrived) const { latency.record(static_cast<uint64_t>(std::max<Time>(0, now - arrived))); }
+  // A CNP goes out for a packet that arrived marked at `arrived`.
+  void answered(Time arrived) { ecn_to_cnp.record(static_cast<uint64_t>(std::max<Time>(0, now - arrived))); }
+  // A CNP that came at `arrived` cuts the rate at `at`, or in this turn if that is later.
+  void cut(Time arrived, Time at) {
+    cnp_to_rate_change.record(static_cast<uint64_t>(std::max<Time>(0, std::max(now, at) - arrived)));
+  }
 };
 
 }  // namespace weir

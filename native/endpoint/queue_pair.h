@@ -61,7 +61,6 @@ struct QueuePair {
   uint32_t next_answer = UINT32_MAX;
   uint32_t cnps_owed = 0;   // CNPs for this QP's peer that wait for the link
   Time marked_at = kNever;  // arrival of the first marked packet that no CNP has answered; only when latencies are wanted
-  Time cnp_at = kNever;     // arrival of the first CNP whose cut is to come; likewise
   Rate paced_rate = 0;
   Time wakes = kNever;        // with a driver: when its next packet or rate change is due ...
   Time timer_wakes = kNever;  // ... and when its transport is looked at, at the latest

@@ -167,8 +167,10 @@ SoftNic::Disposition SoftNic::receive(Time now, const uint8_t* data, uint32_t le
     if (!dcqcn()) return ++counters_.rp_cnp_ignored, Disposition::consumed;
     ++counters_.rp_cnp_handled;
     ++qp.counters.cnp_handled;
+    const Time awaited = qp.reaction_point.cut_at();
     qp.reaction_point.on_cnp(now_);
-    if (latencies_ != nullptr && qp.cnp_at == kNever) qp.cnp_at = now;
+    const Time cut = qp.reaction_point.cut_at();
+    if (latencies_ != nullptr && (cut == kNever || cut != awaited)) latencies_->cut(now, cut == kNever ? now : cut);
     count_limited(qp);
     repace(index);
     return Disposition::consumed;
@@ -436,7 +438,6 @@ void SoftNic::finish(QueuePair& qp) {
 
 // To be called whenever a reaction point may have begun or ceased to limit: a look at all queue pairs takes too long.
 void SoftNic::count_limited(QueuePair& qp) {
-  if (qp.cnp_at != kNever) note_cut(qp);
   const bool limited = dcqcn() && qp.started && qp.state != QueuePair::State::finished && qp.reaction_point.limited();
   if (limited == qp.limited) return;
   qp.limited = limited;

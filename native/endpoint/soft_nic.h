@@ -149,11 +149,6 @@ class SoftNic {
   void begin(QueuePair& qp);
   void finish(QueuePair& qp);
   void count_limited(QueuePair& qp);
-  void note_cut(QueuePair& qp) {
-    if (qp.reaction_point.cut_is_due()) return;
-    latencies_->record(latencies_->cnp_to_rate_change, qp.cnp_at);
-    qp.cnp_at = kNever;
-  }
   void wait(uint32_t index);
   void push_ready(uint32_t index);
   void repace(uint32_t index);

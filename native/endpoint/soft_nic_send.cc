@@ -68,7 +68,7 @@ PacketId SoftNic::make_cnp() {
   cnp_head_ = (cnp_head_ + 1) % cnp_queue_.size();
   --cnp_count_;
   if (--qp.cnps_owed > 0) cnp_queue_[(cnp_head_ + cnp_count_++) % cnp_queue_.size()] = index;
-  if (qp.marked_at != kNever) latencies_->record(latencies_->ecn_to_cnp, qp.marked_at);
+  if (qp.marked_at != kNever) latencies_->answered(qp.marked_at);
   qp.marked_at = kNever;
   const PacketId id = pool_.allocate();
   Packet& packet = pool_[id];

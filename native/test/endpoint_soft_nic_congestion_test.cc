@@ -316,10 +316,12 @@ TEST_CASE("soft nic: a CNP's latency ends with the cut: at once, or where there 
       latencies.now = at + 500;
       h.receive(at, h.cnp());
     }
-    CHECK(latencies.cnp_to_rate_change.total() == (slotted ? 0 : 2));
-    latencies.now = 140'000;
-    h.run(140'000);
+    // The second is in the slot of the first.
     CHECK(latencies.cnp_to_rate_change.total() == (slotted ? 1 : 2));
-    CHECK(latencies.cnp_to_rate_change.max() == (slotted ? 40'000 : 500));
+    CHECK(latencies.cnp_to_rate_change.max() == (slotted ? 4'000 : 500));
+    latencies.now = 140'000;
+    h.receive(139'000, h.cnp());
+    CHECK(latencies.cnp_to_rate_change.total() == (slotted ? 2 : 3));
+    CHECK(latencies.cnp_to_rate_change.max() == (slotted ? 4'000 : 1'000));
   }
 }
