@@ -57,12 +57,13 @@ TEST_CASE("simulation: under DCTCP the queue of N flows swings below K + N, and 
     CAPTURE(packets(queue.max()));
     CAPTURE(packets(queue.percentile(0.01)));
     CAPTURE(amplitude);
-    // At most a packet more of each than in the model, which has no packets.
-    CHECK(packets(queue.max()) <= kThreshold + 2 * senders + 1);
+    // The model has no packets and no frame on the link.
+    CHECK(packets(queue.max()) <= kThreshold + senders + 3);
     CHECK(packets(queue.max()) >= kThreshold);
-    CHECK(packets(queue.percentile(0.5)) >= kThreshold - amplitude);
-    CHECK(packets(queue.percentile(0.5)) <= kThreshold + senders);
-    CHECK(packets(queue.percentile(0.01)) >= kThreshold + senders - 2 * amplitude - 2);
+    // Between Qmax - A and Qmax, half way up; a little lower, as flows are not all in step.
+    CHECK(packets(queue.percentile(0.5)) >= kThreshold + senders - 0.75 * amplitude - 1);
+    CHECK(packets(queue.percentile(0.5)) <= kThreshold + senders - 0.25 * amplitude + 1);
+    CHECK(packets(queue.percentile(0.01)) >= kThreshold + senders - 1.5 * amplitude - 1);
     const double capacity = static_cast<double>(kRate) / 8 * static_cast<double>(kEnd - kWarm) / 1e9;
     CHECK(received() - before > 0.999 * capacity);
     simulation.settle();

@@ -100,7 +100,7 @@ async function run(context: CliContext, id: string, choice: PaperChoice): Promis
     const outcome = await runExperiment(experiment, context, options);
     line?.finish();
     const document = documentOf(outcome, origin && madeNow(origin, began));
-    const report = writePaper(directory, outcome, document);
+    const report = await writePaper(directory, outcome, document);
     const { stdout } = context;
     if (choice.json) stdout.write(`${JSON.stringify(document, undefined, 2)}\n`);
     else stdout.write(`${renderText(document, wantsColor(stdout))}\nreport: ${report}\n`);

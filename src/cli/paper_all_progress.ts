@@ -9,6 +9,8 @@ import { duration, percent } from "../report/format.js";
 /** Between two lines where there is no terminal, and between two pictures where there is one, wall ms. */
 const kLineMs = 10_000;
 const kFrameMs = 200;
+/** So much must be done before the pace says anything, listed s. */
+const kTelling = 2;
 
 interface Running {
   task: Task;
@@ -107,7 +109,18 @@ export class AllProgress {
         .filter(({ task }) => task.clocks.includes("wire") === wire)
         .reduce((total, { seconds }) => total + seconds, 0);
     const virtual = rest.filter(({ task }) => !task.clocks.includes("wire")).length;
-    const pace = this.spent.listed > 0 ? this.spent.real / this.spent.listed : 1;
+    const pace = this.pace();
     return (sum(false) * pace) / Math.max(1, Math.min(this.jobs, virtual)) + sum(true);
+  }
+
+  /** How long a listed second takes without the wire; 1 while too little is done to tell. */
+  private pace(): number {
+    let { listed, real } = this.spent;
+    for (const { task, began, done } of this.running.values()) {
+      if (task.clocks.includes("wire")) continue;
+      listed += task.seconds * done;
+      real += (this.now() - began) / 1000;
+    }
+    return listed >= kTelling ? real / listed : 1;
   }
 }

@@ -1,7 +1,8 @@
-/** The folder that an experiment leaves: paper.json, report.md, report.html, figure.svg; runs have theirs beside them. */
+/** The folder that an experiment leaves: paper.json, report.md, report.html, figure.svg, figure.png; runs have theirs beside them. */
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { drawFigure } from "../report/plot.js";
+import { renderPng } from "../report/png.js";
 import { documentOf, type PaperDocument } from "./document.js";
 import { CLOCKS } from "./experiment.js";
 import { renderMarkdown } from "./markdown.js";
@@ -11,16 +12,21 @@ import type { PaperOutcome } from "./run.js";
 import { headline } from "./text.js";
 
 /** paper.json goes first, so that nothing is taken for whole while it is removed. */
-const kFiles = ["paper.json", "report.html", "report.md", "figure.svg"] as const;
+const kFiles = ["paper.json", "report.html", "report.md", "figure.svg", "figure.png"] as const;
 const kNames = { wire: "wire: real frames", sim: "sim: discrete events", model: "model: equations" } as const;
 
 /** Writes all files (the directory is created when missing); `document` is of `outcome`. Returns the page's path. */
-export function writePaper(directory: string, outcome: PaperOutcome, document = documentOf(outcome)): string {
+export async function writePaper(
+  directory: string,
+  outcome: PaperOutcome,
+  document = documentOf(outcome),
+): Promise<string> {
   mkdirSync(directory, { recursive: true });
-  const svg = figureOf(document, outcome);
+  const svg = await figureOf(document, outcome);
   const report = join(directory, "report.html");
-  const write = (name: string, text: string) => writeFileSync(join(directory, name), text);
+  const write = (name: string, data: string | Uint8Array) => writeFileSync(join(directory, name), data);
   write("figure.svg", svg);
+  write("figure.png", await renderPng(svg));
   write("report.md", renderMarkdown(document, "figure.svg"));
   writeFileSync(report, renderPaperPage(document, svg));
   // Last: where it is, everything is.
@@ -35,7 +41,7 @@ export function clearPaper(directory: string): void {
 }
 
 /** What clocks have in common, then one column for each that has something to show. */
-function figureOf(document: PaperDocument, { clocks, observations, overlays }: PaperOutcome): string {
+function figureOf(document: PaperDocument, { clocks, observations, overlays }: PaperOutcome): Promise<string> {
   const columns = clocks.flatMap((clock) => {
     const plots = observations[clock]?.plots ?? [];
     return plots.length === 0 ? [] : [{ heading: kNames[clock], plots }];

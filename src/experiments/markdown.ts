@@ -1,13 +1,16 @@
 /** The outcome of an experiment as Markdown. */
 import type { Grid } from "../report/table.js";
 import type { PaperDocument } from "./document.js";
-import { findingLines, grids, runLine } from "./text.js";
+import { findingLines, grids, madeLine, runLine } from "./text.js";
 import type { Verdict } from "./verdict.js";
 
 /** `figure`: path of the picture from where the text will lie. `level`: of its first heading. */
 export function renderMarkdown(paper: PaperDocument, figure: string, level = 1): string {
   const { experiment, title, place, setup, runs, statements, clocks, choices } = paper;
   const heading = (depth: number, text: string) => `${"#".repeat(level + depth)} ${text}`;
+  const list = choices.map((one) => `- ${one}`).join("\n");
+  const open = choices.length === 0 ? "" : `\n${heading(1, "What the paper leaves open")}\n\n${list}\n`;
+  const made = madeLine(paper);
   return `${heading(0, `${experiment}: ${title}`)}
 
 ${paper.paper.citation}, ${place}.
@@ -28,9 +31,7 @@ ${markdownTable({
 
 ${remarks(statements)}${grids(paper)
   .map((grid) => `${heading(1, grid.title)}\n\n${markdownTable(grid)}\n`)
-  .join(
-    "\n",
-  )}${choices.length === 0 ? "" : `\n${heading(1, "What the paper leaves open")}\n\n${choices.map((one) => `- ${one}`).join("\n")}\n`}`;
+  .join("\n")}${open}${made === "" ? "" : `\n${made}\n`}`;
 }
 
 export function markdownTable({ head, names, rows }: Pick<Grid, "head" | "names" | "rows">): string {

@@ -1,7 +1,7 @@
 /** The outcome of an experiment as one HTML file that needs nothing else, not even a script: the picture is SVG. */
 import { escapeHtml, gridSection, renderPage } from "../report/html.js";
 import type { PaperDocument } from "./document.js";
-import { findingLines, grids, runLine } from "./text.js";
+import { findingLines, grids, madeLine, runLine } from "./text.js";
 import type { Ruling, Verdict } from "./verdict.js";
 
 export const kClasses: Record<Ruling, string> = { holds: "holds", "falls short": "short", "not judged": "open" };
@@ -36,7 +36,8 @@ ${heading("Statements of the paper")}
 ${grids(paper)
   .map((grid) => gridSection(grid, level))
   .join("\n")}
-${choices.length === 0 ? "" : `${heading("What the paper leaves open")}${list(choices)}`}`;
+${choices.length === 0 ? "" : `${heading("What the paper leaves open")}${list(choices)}`}
+<p class="soft">${escapeHtml(madeLine(paper))}</p>`;
 }
 
 function statementRow(statement: PaperDocument["statements"][number]): string {

@@ -109,24 +109,34 @@ export async function runExperiment(
   };
 }
 
-/** The scenario of a trial with the options' overrides, and where it is from. @throws ScenarioError */
-export function loadTrial({ file, set }: Trial, { seed, scale }: Pick<PaperOptions, "seed" | "scale"> = {}): RunSource {
+type Overrides = Pick<PaperOptions, "seed" | "scale">;
+
+/** The file of a trial, and all overrides. */
+export function trialInput({ file, set }: Trial, { seed, scale }: Overrides = {}) {
   const path = scenarioPath(file);
   const all = [
     ...set,
-    ...(seed === undefined ? [] : [`seed=${seed}`]),
+    ...(seed === undefined ? [] : [`seed=${seed + repeatOf(set)}`]),
     ...(scale === undefined ? [] : [`scale=${scale}`]),
   ];
-  return { text: readFileSync(path, "utf8"), set: all, scenario: loadScenario(path, { set: all }).scenario };
+  return { path, text: readFileSync(path, "utf8"), set: all };
 }
 
-/** What of the options concerns a clock: time is scaled on the wire only. @throws ScenarioError */
-export function loadTrialOn(
-  clock: NetworkClock,
-  trial: Trial,
-  { seed, scale }: Pick<PaperOptions, "seed" | "scale">,
-): RunSource {
-  return loadTrial(trial, clock === "wire" ? { seed, scale } : { seed });
+/** The scenario of a trial with the options' overrides, and where it is from. @throws ScenarioError */
+export function loadTrial(trial: Trial, overrides: Overrides = {}): RunSource {
+  const { path, text, set } = trialInput(trial, overrides);
+  return { text, set, scenario: loadScenario(path, { set }).scenario };
+}
+
+/** What of the options concerns a clock: time is scaled on the wire only. */
+export function overridesOn(clock: NetworkClock, { seed, scale }: Overrides): Overrides {
+  return clock === "wire" ? { seed, scale } : { seed };
+}
+
+/** Position of a trial among those that repeat one scenario with other seeds, from 0: they stay different, whatever the seed. */
+function repeatOf(set: readonly string[]): number {
+  const own = set.findLast((one) => one.startsWith("seed="));
+  return own === undefined ? 0 : Number(own.slice("seed=".length)) - 1;
 }
 
 /** Scenarios of papers come with the package, in the same place from src/ and dist/. */
@@ -210,7 +220,7 @@ class RunSeries {
   }
 
   private async trial(clock: NetworkClock, trial: Trial): Promise<{ state: RunState; evidence?: Evidence }> {
-    const source = loadTrialOn(clock, trial, this.options);
+    const source = loadTrial(trial, overridesOn(clock, this.options));
     const { scenario } = source;
     const facts = { clock, trial: trial.name, seed: scenario.seed };
     const planned = clock === "wire" && scenario.scale !== "auto" ? scenario.scale : 1;

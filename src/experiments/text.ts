@@ -1,5 +1,6 @@
 /** The outcome of an experiment for a terminal, and as Markdown. */
 import pc from "picocolors";
+import { duration } from "../report/format.js";
 import { drawGrid, type Grid } from "../report/table.js";
 import type { PaperDocument } from "./document.js";
 import type { RunState } from "./run.js";
@@ -49,6 +50,14 @@ export function runLine({ clock, trial, scale, seed, complete, valid, reasons }:
   ];
   const state = valid ? "valid" : `${complete ? "INVALID" : "INCOMPLETE"} (${reasons.join("; ")})`;
   return `${clock}${name}: ${[...facts, state].join(", ")}`;
+}
+
+/** By what, where and when; "" where that is not known. */
+export function madeLine({ made }: PaperDocument): string {
+  if (made === undefined) return "";
+  const { weir, host, at, wall_s } = made;
+  const machine = `kernel ${host.kernel}, ${host.cpus} x ${host.cpu ?? "unknown CPU"}`;
+  return `Made by Weir ${weir} with Node.js ${host.node} on ${machine}, ${at}, in ${duration(wall_s)}.`;
 }
 
 /** What was measured and what was asked for, one line for each quantity; then why it was not judged. */

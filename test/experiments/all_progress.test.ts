@@ -36,8 +36,8 @@ describe("progress of weir paper all", () => {
     expect(written).toEqual(["fake-a: begins (sim)\n", "fake-b: begins (sim)\n"]);
     clock.now += 10_000;
     progress.update(b, half);
-    // 10 s of a and half of b on two CPUs, then the wire.
-    expect(written.slice(2)).toEqual(["0 of 3 done, 10.0 s, about 1:50 min left: fake-a 0.0%, fake-b 50.0%\n"]);
+    // 10 s of a and half of b on two CPUs, which have done half of what is listed in that time; then the wire.
+    expect(written.slice(2)).toEqual(["0 of 3 done, 10.0 s, about 2:00 min left: fake-a 0.0%, fake-b 50.0%\n"]);
     clock.now += 10_000;
     // It took twice as long as it is listed with; b will, too, the wire will not.
     progress.end(a, { status: "done" });

@@ -77,7 +77,7 @@ async function finish(directory: string): Promise<{ summary: Summary; finished: 
     const folder = join(directory, experiment.id);
     const outcome = await runExperiment(experiment, runners, paperOptions(folder, { clocks }));
     const document = documentOf(outcome, madeNow({ key, weir: kOptions.weir }, performance.now()));
-    writePaper(folder, outcome, document);
+    await writePaper(folder, outcome, document);
     return document;
   };
   const finished: Finished[] = [
@@ -150,6 +150,9 @@ describe("the report", () => {
     expect(text).toContain('| fake-a | "It is fast." (section 1) | holds | holds |');
     expect(text).toContain("\n## fake-b: goodput of <two> trials\n");
     expect(text).toContain("\n### Measured\n");
+    expect(text).toContain(
+      `\nMade by Weir ${kOptions.weir} with Node.js ${process.version} on kernel ${hostFacts().kernel}`,
+    );
     expect(JSON.parse(readFileSync(join(directory, "summary.json"), "utf8"))).toEqual(
       JSON.parse(JSON.stringify(summary)),
     );

@@ -8,7 +8,11 @@ import { judge, type Ruling } from "../../src/experiments/verdict.js";
 
 /** What comes of the statements on models; the equations leave no room for chance. */
 const kOfModels: Readonly<Record<string, readonly Ruling[]>> = {
+  "dcqcn-fig10": ["not judged", "not judged", "not judged", "not judged"],
+  "dcqcn-fig13": ["holds", "holds", "holds", "holds", "holds", "not judged", "holds", "holds"],
+  "dcqcn-section6.1": ["falls short", "falls short"],
   "dcqcn-fig19": ["falls short", "falls short", "holds", "not judged", "not judged"],
+  "dcqcn-fig21": ["falls short", "falls short", "holds"],
   "dcqcn-fig5": ["holds", "holds"],
   "dcqcn-fig11": ["holds", "holds", "holds", "holds", "falls short"],
   "dcqcn-fig12": ["falls short", "holds", "falls short", "falls short"],

@@ -6,7 +6,13 @@ import { WeirError } from "../../src/config/error.js";
 import { documentOf } from "../../src/experiments/document.js";
 import { type Bench, clocksOf, type Experiment } from "../../src/experiments/experiment.js";
 import { writePaper } from "../../src/experiments/files.js";
-import { type PaperOptions, type PaperProgress, type Runners, runExperiment } from "../../src/experiments/run.js";
+import {
+  loadTrial,
+  type PaperOptions,
+  type PaperProgress,
+  type Runners,
+  runExperiment,
+} from "../../src/experiments/run.js";
 import { renderText } from "../../src/experiments/text.js";
 import { fakeExperiment, fakeOutcome, fakeRunners, invalid, paperOptions } from "./fakes.js";
 
@@ -57,6 +63,12 @@ describe("runExperiment", () => {
       },
     );
     expect(scenarios).toEqual(["wire 7 3", "wire 7 3", "sim 7 10 9700000000", "sim 7 10 8000000000"]);
+  });
+
+  it("keeps repeats of a run different, whatever the seed", () => {
+    const repeat = { name: "third", file: "qcn/netfpga-1-source.yaml", set: ["seed=3"] };
+    expect(loadTrial(repeat).scenario.seed).toBe(3);
+    expect(loadTrial(repeat, { seed: 7 }).scenario.seed).toBe(9);
   });
 
   it("does not judge by a run that is invalid, and shows its figures", async () => {
@@ -188,7 +200,7 @@ describe("what an experiment leaves", () => {
       fakeRunners,
       paperOptions(folder, { clocks: ["sim", "model"] }),
     );
-    const page = readFileSync(writePaper(folder, outcome), "utf8");
+    const page = readFileSync(await writePaper(folder, outcome), "utf8");
     const read = (name: string) => readFileSync(join(folder, name), "utf8");
     const svg = read("figure.svg");
     expect(page).toContain(svg);
@@ -212,7 +224,7 @@ describe("what an experiment leaves", () => {
     const references = { rate: [{ label: "ns3", values: { x: [0, 2], y: [1, 1] } }] };
     const options = paperOptions(folder, { clocks: ["sim", "model"], references });
     const outcome = await runExperiment(fakeExperiment, fakeRunners, options);
-    const page = readFileSync(writePaper(folder, outcome), "utf8");
+    const page = readFileSync(await writePaper(folder, outcome), "utf8");
     const svg = readFileSync(join(folder, "figure.svg"), "utf8");
     expect(svg.indexOf("all clocks")).toBeGreaterThan(0);
     expect(svg.indexOf("all clocks")).toBeLessThan(svg.indexOf("sim: discrete events"));
@@ -236,7 +248,7 @@ describe("what an experiment leaves", () => {
     const folder = join(directory, "partial");
     const runSimulation = async () => fakeOutcome(invalid("the host was late"));
     const outcome = await runExperiment(fakeExperiment, { ...fakeRunners, runSimulation }, paperOptions(folder));
-    const page = readFileSync(writePaper(folder, outcome), "utf8");
+    const page = readFileSync(await writePaper(folder, outcome), "utf8");
     expect(page).toContain("<strong>Partial.</strong> 2 of 2 runs did not come to a valid end.");
     expect(readFileSync(join(folder, "report.md"), "utf8")).toContain("**Partial: 2 of 2 runs");
   });

@@ -1,9 +1,13 @@
 /** DCTCP in virtual time: the queue at its threshold, windows in the series, and no trace of DCQCN. */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Scenario } from "../../src/config/types.js";
 import type { SimulationAddon } from "../../src/native/simulation_types.js";
 import { buildCharts } from "../../src/report/charts.js";
 import { runSimulation } from "../../src/sim/run.js";
+import { writeSeries } from "../../src/sim/series_files.js";
 import { incast } from "./scenarios.js";
 import { sliced } from "./sliced.js";
 
@@ -35,6 +39,16 @@ describe("flows under DCTCP", () => {
     const ids = charts.map(({ id }) => id);
     expect(ids).toContain("cwnd");
     expect(ids).not.toContain("rate");
+  });
+
+  it("have windows in the files of their series", async () => {
+    const { series } = await run(incast({ ...kDctcp, duration: "1ms" }));
+    const folder = mkdtempSync(join(tmpdir(), "weir-dctcp-"));
+    writeSeries(folder, series, "csv");
+    const lines = readFileSync(join(folder, "flows.csv"), "utf8").split("\n");
+    rmSync(folder, { recursive: true });
+    expect(lines[0]).toBe("time_s,flow,cwnd_packets,alpha,goodput_bps");
+    expect(lines[2]).toMatch(/^0.0001,x\/a,\d+,0\.\d+,\d+$/);
   });
 
   it("are the same however the run is sliced", async () => {

@@ -43,7 +43,7 @@ export function serveExperiments(find: (id: string) => Experiment | undefined, r
         const options = { clocks, seed, scale, references, directory: folder, signal, onProgress };
         const outcome = await runExperiment(experiment, runners, options);
         if (signal.aborted) return { status: "stopped" };
-        writePaper(folder, outcome, documentOf(outcome, madeNow({ key, weir }, began)));
+        await writePaper(folder, outcome, documentOf(outcome, madeNow({ key, weir }, began)));
         return { status: "done" };
       } catch (error) {
         return { status: "failed", error: error instanceof Error ? error.message : String(error) };

@@ -7,6 +7,7 @@
  *
  * Throughput is what flows take of the link, headers and all, in Gb/s.
  */
+import { median } from "simple-statistics";
 import {
   type DcqcnModelParameters,
   type FluidFlows,
@@ -14,12 +15,12 @@ import {
   DCQCN_PAPER as kTable14,
   runFluid,
 } from "../../models/dcqcn/index.js";
-import { kEthernetOverhead, kHeaderBytes } from "../../wire/frame_size.js";
-import type { Evidence, Trial } from "../experiment.js";
+import type { Evidence } from "../experiment.js";
 import { between, describe, firstTime, goodput, mean, movingMean, queue, type Signal, total } from "../measure.js";
+import { kFlows, kLink, throughput } from "./two_senders.js";
 
-/** Gb/s */
-export const kLine = 40;
+export const kPairFile = "dcqcn/convergence.yaml";
+export const kIncastFile = "dcqcn/n-to-1.yaml";
 /** Gb/s: 10% of the link. */
 export const kNear = 4;
 export const kSeeds = 5;
@@ -27,14 +28,14 @@ export const kSeeds = 5;
 export const CONVERGED =
   "Flows are apart until their throughputs, means of 10 ms, first differ by at most 4 Gb/s, 10% of the link; 200 ms: they never come so near. What is left is the mean of the absolute difference from 150 to 200 ms.";
 export const AS_PACKETS =
-  "As packets the first flow sends alone for 100 ms before the second begins at 100 Mb/s, the lowest rate of a limiter; time counts from there. Packets have 1,024 bytes of payload, in the equations they have 1,500 bytes.";
+  "As packets the first flow sends alone for 100 ms before the second begins at 100 Mb/s; time counts from there. Alpha is 1 until the first CNP, in the equations it decays from the start. Packets have 1,024 bytes of payload, in the equations they have 1,500 bytes.";
 export const BY_CHANCE = `As packets every setting runs with ${kSeeds} seeds; figures are medians, curves are of the first.`;
 
 const kWindow = 0.01;
 const kEnd = 0.2;
 const kRest = 0.15;
 const kJoin = 0.1;
-const kIncast = { end: 0.1, from: 0.05 };
+const kIncast = { end: 0.1, from: 0.05, burst: 0.01 };
 const kMilli = 1e6; // ns
 
 /** Two flows that are to become equal. */
@@ -51,6 +52,8 @@ export interface Convergence {
 export interface Incast {
   /** KB */
   queue: Signal;
+  /** After the first burst, KB. */
+  highest: number;
   /** Of the second half: KB, KB, %, %, %. */
   mean: number;
   deviation: number;
@@ -61,7 +64,7 @@ export interface Incast {
 
 /** By the equations; `changes` of table 14. */
 export function convergenceByModel(changes: Partial<DcqcnModelParameters> = {}): Convergence {
-  const { series } = runFluid({ ...kTable14, ...changes }, [flows(1, kLine), flows(1, 0)], {
+  const { series } = runFluid({ ...kTable14, ...changes }, [flows(1, kLink), flows(1, 0)], {
     horizon: kEnd * 1e9,
     step: kMilli,
   });
@@ -71,16 +74,13 @@ export function convergenceByModel(changes: Partial<DcqcnModelParameters> = {}):
   return convergenceOf({ time, values: first.map((rate, k) => rate - (second[k] as number)) });
 }
 
-export function convergenceAsPackets({ series, scenario }: Evidence): Convergence {
-  const [first, second] = Object.values(series.flows).map(({ goodput_bps = [] }) => goodput_bps) as [
-    number[],
-    number[],
-  ];
-  const share = linkShare(scenario) / 1e9;
-  const since = series.time_s.findIndex((time) => time > kJoin);
+export function convergenceAsPackets(run: Evidence): Convergence {
+  const [first, second] = kFlows.map((flow) => throughput(run, flow)) as [Signal, Signal];
+  const since = first.time.findIndex((time) => time > kJoin);
+  const { interval_s } = run.series;
   return convergenceOf({
-    time: series.time_s.slice(since).map((time) => time - kJoin - series.interval_s / 2),
-    values: first.slice(since).map((rate, k) => (rate - (second[since + k] as number)) * share),
+    time: first.time.slice(since).map((time) => time - kJoin - interval_s / 2),
+    values: first.values.slice(since).map((rate, k) => rate - (second.values[since + k] as number)),
   });
 }
 
@@ -100,7 +100,7 @@ function convergenceOf(difference: Signal): Convergence {
 /** By the equations; `changes` of table 14. */
 export function incastByModel(count: number, changes: Partial<DcqcnModelParameters> = {}): Incast {
   const parameters = { ...kTable14, ...changes };
-  const run = runFluid(parameters, [flows(count, kLine)], { horizon: kIncast.end * 1e9, step: kMilli / 50 });
+  const run = runFluid(parameters, [flows(count, kLink)], { horizon: kIncast.end * 1e9, step: kMilli / 50 });
   const { series } = run;
   const time = series.time.map((ns) => ns / 1e9);
   const half = series.time.findIndex((ns) => ns >= kIncast.from * 1e9);
@@ -140,14 +140,15 @@ export function incastAsPackets({ series, scenario, result }: Evidence): Incast 
   };
 }
 
-function queueOf(bytes: Signal): Pick<Incast, "queue" | "mean" | "deviation"> {
+function queueOf(bytes: Signal): Pick<Incast, "queue" | "highest" | "mean" | "deviation"> {
   const kilobytes = { time: bytes.time, values: bytes.values.map((one) => one / 1000) };
   const { mean: middle = 0, deviation = 0 } = describe(between(kilobytes, kIncast.from, kIncast.end)) ?? {};
-  return { queue: kilobytes, mean: middle, deviation };
+  const highest = Math.max(...between(kilobytes, kIncast.burst, kIncast.end));
+  return { queue: kilobytes, highest, mean: middle, deviation };
 }
 
 function flows(count: number, rate: number): FluidFlows {
-  const lineRate = kLine * 1e9;
+  const lineRate = kLink * 1e9;
   return { count, start: 0, stop: Number.POSITIVE_INFINITY, rate: rate * 1e9, lineRate, alpha: 1 };
 }
 
@@ -155,34 +156,10 @@ function growth(sums: readonly number[]): number[] {
   return sums.slice(1).map((sum, k) => sum - (sums[k] as number));
 }
 
-/** Bytes that a packet takes of the link for each byte of payload. */
-function linkShare({ hosts: [host] }: Evidence["scenario"]): number {
-  const payload = host?.path_mtu ?? 1024;
-  return (payload + kHeaderBytes + kEthernetOverhead) / payload;
-}
-
-/** The setting with each seed. */
-export function seeded(name: string, file: string, set: readonly string[] = []): Trial[] {
-  return Array.from({ length: kSeeds }, (_, i) => ({ name: `${name}-${i + 1}`, file, set: [...set, `seed=${i + 1}`] }));
-}
-
-/** What `seeded` made of the setting, in the order of seeds. */
-export function ofSeeds<T>(
-  runs: Readonly<Record<string, Evidence>>,
-  name: string,
-  measure: (evidence: Evidence) => T,
-): T[] {
-  return Array.from({ length: kSeeds }, (_, i) => measure(runs[`${name}-${i + 1}`] as Evidence));
-}
-
-/** Medians of the numbers, the first run's curve. */
+/** Medians of the runs' numbers, the first run's curve. */
 export function typical<T extends Convergence | Incast>(all: readonly T[]): T {
-  const [first] = all as [T];
-  const middle = (name: string) => {
-    const values = all.map((one) => (one as unknown as Record<string, number>)[name] as number).sort((a, b) => a - b);
-    return values[values.length >> 1] as number;
-  };
-  const entries = Object.entries(first).map(([name, value]) => [
+  const middle = (name: string) => median(all.map((one) => (one as unknown as Record<string, number>)[name] as number));
+  const entries = Object.entries(all[0] as T).map(([name, value]) => [
     name,
     typeof value === "number" ? middle(name) : value,
   ]);

@@ -1,20 +1,20 @@
 /** All experiments on DCQCN, in the order of the paper's figures. */
 import type { Experiment } from "../experiment.js";
-import { DCQCN_FIGURE_5 } from "./figure_5.js";
-import { DCQCN_FIGURE_11 } from "./figure_11.js";
-import { DCQCN_FIGURE_12 } from "./figure_12.js";
 import { DCQCN_FIGURE_19 } from "./figure_19.js";
+import { DCQCN_FIGURE_12 } from "./gain.js";
 import { DCQCN_FIGURE_16 } from "./incast_degree.js";
 import { DCQCN_SECTION_6_1 } from "./many_senders.js";
+import { DCQCN_FIGURE_5 } from "./marking.js";
 import { DCQCN_FIGURE_1 } from "./message_sizes.js";
 import { DCQCN_FIGURE_20 } from "./multi_bottleneck.js";
 import { DCQCN_FIGURE_18 } from "./need_for_pfc.js";
 import { DCQCN_FIGURE_21 } from "./packet_loss.js";
+import { DCQCN_SECTION_5 } from "./parameter_selection.js";
 import { DCQCN_QUEUE_20TO1 } from "./queue_20to1.js";
 import { DCQCN_FIGURE_10 } from "./second_sender.js";
-import { DCQCN_SECTION_5 } from "./section_5.js";
 import { DCQCN_FIGURE_13 } from "./settings.js";
 import { DCQCN_FIGURE_15 } from "./spine_pauses.js";
+import { DCQCN_FIGURE_11 } from "./sweeps.js";
 import { DCQCN_FIGURE_3, DCQCN_FIGURE_8 } from "./unfairness.js";
 import { DCQCN_FIGURE_17 } from "./user_load.js";
 import { DCQCN_FIGURE_4, DCQCN_FIGURE_9 } from "./victim.js";

@@ -11,7 +11,7 @@ import { kEthernetOverhead, kHeaderBytes } from "../../wire/frame_size.js";
 import type { Evidence, Experiment, Observation, TraceValues, Trial } from "../experiment.js";
 import { known } from "../measure.js";
 import { loadTrial } from "../run.js";
-import { distributionOf, kFile, kNs3, kPaper, lengthsOf, usedOf } from "./incast_queue.js";
+import { distributionOf, kFile, kNs3Text, kPaper, lengthsOf, usedOf } from "./incast_queue.js";
 import { DCQCN_PAPER } from "./paper.js";
 
 const kThreshold = 160; // K of DCTCP, KB
@@ -65,18 +65,7 @@ function plotOf(curves: readonly Curve[]): Plot {
     y_label: "part of the time",
     x_range: kRange,
     y_range: [0, 1],
-    curves: [
-      ...curves,
-      ...kNs3.map(
-        ({ label, p50, p95, p99, max }, i): Curve => ({
-          label: `${label}: p50, p95, p99, max`,
-          x: [p50, p95, p99, max],
-          y: [0.5, 0.95, 0.99, 1],
-          color: 3 + i,
-          style: "dotted",
-        }),
-      ),
-    ],
+    curves,
     levels: [{ label: "p95", value: 0.95 }],
     marks: [
       { label: "paper, DCQCN", x: kPaper.dcqcn.p95 },
@@ -135,8 +124,8 @@ async function model(): Promise<Observation> {
     },
     plots: [
       plotOf([
-        { label: "DCQCN, fluid model", ...cdf },
-        { label: "DCTCP, model of its paper", ...sawtooth },
+        { label: "DCQCN", ...cdf },
+        { label: "DCTCP", ...sawtooth },
       ]),
     ],
     traces: { queue_dcqcn: cdf, queue_dctcp: sawtooth },
@@ -158,7 +147,7 @@ export const DCQCN_FIGURE_19: Experiment = {
     "DCTCP runs in the simulator only, over reliable connections at line rate: without the bursts of an operating system's TCP, which the paper has in mind. PFC is off for it, as for TCP.",
     "Packets have 1,024 bytes of payload.",
     "The model's DCTCP is the analysis of the DCTCP paper: between K + N - A and K + N packets.",
-    "ns-3: two simulators with the parameters of table 14, by their percentiles; examples/paper/dcqcn/reference has their distributions (--reference).",
+    `${kNs3Text} examples/paper/dcqcn/reference has their distributions, to be laid over these by --reference.`,
   ],
   quantities: {
     ...quantities,

@@ -60,7 +60,7 @@ const kQuantities: Record<string, Quantity> = {
   pause_growth: { label: "PFC frames at S1 and S2, PFC, least growth from degree to degree", unit: "" },
   benefit: { label: "incast, 10th percentile, DCQCN / PFC, least of all degrees", unit: "" },
   ideal_dcqcn: { label: "incast, 10th percentile / (40 Gb/s / degree), DCQCN, least of all degrees", unit: "" },
-  ideal_pfc: { label: "the same with PFC, most of all degrees", unit: "" },
+  ideal_pfc: { label: "incast, 10th percentile / (40 Gb/s / degree), PFC, most of all degrees", unit: "" },
   median_ratio: { label: "incast, median, DCQCN / PFC, most of all degrees", unit: "" },
   even: { label: "incast, 10th percentile / median, DCQCN, least of all degrees", unit: "" },
   ...Object.fromEntries(

@@ -26,11 +26,15 @@ export interface Lengths {
   max: number;
 }
 
-export const kNs3: readonly (Lengths & { label: string })[] = [
-  { label: "HPCC-ns3", p50: 6.288, p95: 324.88, p99: 356.32, max: 390.904 },
-  { label: "HPCC-ns3, R_HAI = R_AI", p50: 8.384, p95: 231.608, p99: 249.424, max: 265.144 },
-  { label: "ns3-rdma", p50: 10.2, p95: 237.66, p99: 253.98, max: 262.14 },
+export const kNs3: readonly (Lengths & { label: string; short: string })[] = [
+  { label: "HPCC-ns3", short: "HPCC", p50: 6.288, p95: 324.88, p99: 356.32, max: 390.904 },
+  { label: "HPCC-ns3, R_HAI = R_AI", short: "HPCC hai40", p50: 8.384, p95: 231.608, p99: 249.424, max: 265.144 },
+  { label: "ns3-rdma", short: "ns3-rdma", p50: 10.2, p95: 237.66, p99: 253.98, max: 262.14 },
 ];
+
+export const kNs3Text = `ns-3 with table 14, queue p50 / p95 / p99 / longest: ${kNs3
+  .map(({ label, p50, p95, p99, max }) => `${label} ${[p50, p95, p99, max].map(Math.round).join(" / ")} KB`)
+  .join("; ")}.`;
 
 export function lengthsOf({ result }: Pick<Evidence, "result">): Lengths {
   const found = result.switches[kQueue.switch]?.queues[kQueue.port]?.[kQueue.priority];

@@ -5,28 +5,28 @@
 import { type Evidence, type Experiment, type Observation, type Quantity, statement } from "../experiment.js";
 import { known } from "../measure.js";
 import { latencyPlot, MESSAGE, SIZES, throughputPlot, throughputs } from "./message_sizes_figure.js";
-import { BENCH_SECONDS, measureOnWire, WIRE_LINK } from "./message_sizes_wire.js";
+import { BENCH_SECONDS, measureOnWire, TCP_SIZES, WIRE_LINK } from "./message_sizes_wire.js";
 import { DCQCN_PAPER } from "./paper.js";
 
 const kFile = "dcqcn/message-sizes.yaml";
 const kWhere = "section 2.1";
-/** In the place of IB READs, which scenarios do not have; as many as `weir perf read-bw` has under way. */
+/** Whose latency is simulated; scenarios do not have READ. */
 const kOperations = ["write", "send"] as const;
 
-const perSize = (protocol: string, label: string): [string, Quantity][] =>
-  SIZES.map(({ name }) => [`${protocol}_${name}`, { label: `${label}, ${name}`, unit: "Gb/s" }]);
+const perSize = (protocol: string, label: string, sizes = SIZES): [string, Quantity][] =>
+  sizes.map(({ name }) => [`${protocol}_${name}`, { label: `${label}, ${name}`, unit: "Gb/s" }]);
 
 const quantities: Record<string, Quantity> = Object.fromEntries([
   ...perSize("rdma", "RDMA throughput"),
-  ...perSize("tcp", "TCP throughput"),
+  ...perSize("tcp", "TCP throughput", TCP_SIZES),
   ["rdma_share", { label: "RDMA, least throughput of all sizes / what headers leave of the link", unit: "%" }],
   ["tcp_small", { label: "TCP, throughput at 4KB / at its largest messages", unit: "%" }],
   ["tcp_small_cpu", { label: "TCP at 4KB, CPU of the busier end", unit: "% of a core" }],
   ["tcp_cpu", { label: "TCP at its largest messages, CPU of an end (mean of both)", unit: "% of all cores" }],
   ["rdma_client_cpu", { label: "RDMA client, CPU, highest of all sizes", unit: "% of all cores" }],
-  ["rdma_client_app", { label: "RDMA client without its NIC's thread", unit: "% of all cores" }],
+  ["rdma_client_app", { label: "RDMA client without its NIC's thread, highest", unit: "% of all cores" }],
   ["rdma_server_cpu", { label: "RDMA server, CPU, highest of all sizes", unit: "% of all cores" }],
-  ["rdma_server_app", { label: "RDMA server without its NIC's thread", unit: "% of all cores" }],
+  ["rdma_server_app", { label: "RDMA server without its NIC's thread, highest", unit: "% of all cores" }],
   ["tcp_cost", { label: "TCP at its largest messages, CPU of both ends and the kernel's threads", unit: "s per Gb" }],
   ["rdma_cost", { label: "RDMA at 4MB, the same", unit: "s per Gb" }],
   ["tcp_us", { label: "latency of 2 KB: TCP", unit: "us" }],

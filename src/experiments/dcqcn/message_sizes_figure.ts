@@ -3,7 +3,6 @@ import type { Curve, Plot } from "../../report/plot.js";
 
 /** The figure's axis. */
 export const SIZES = ["4KB", "16KB", "64KB", "256KB", "1MB", "4MB"].map((name, i) => ({ name, bytes: 4096 * 4 ** i }));
-export type Size = (typeof SIZES)[number];
 
 /** Whose latency is measured, bytes. */
 export const MESSAGE = 2048;
@@ -35,9 +34,7 @@ export function latencyPlot(times: Readonly<Record<string, number | undefined>>)
     x_label: "",
     y_label: "latency, us",
     x_names: known.map(([label], x) => ({ x, label })),
-    x_range: [-0.5, known.length - 0.5],
-    y_range: [0, 1.1 * Math.max(...known.map(([, us]) => us))],
-    curves: [{ label: "", x: known.map((_, x) => x), y: known.map(([, us]) => us) }],
+    curves: [{ label: "", kind: "bars", x: known.map((_, x) => x), y: known.map(([, us]) => us) }],
   };
 }
 

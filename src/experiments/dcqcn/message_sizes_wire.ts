@@ -14,6 +14,7 @@ import { cpuPlot, latencyPlot, MESSAGE, SIZES, throughputPlot, throughputs } fro
 
 /** Line rate of the soft NIC, bit/s. */
 export const WIRE_LINK = 10e9;
+export const TCP_SIZES = SIZES.filter(({ bytes }) => bytes <= IPERF_MOST_BYTES);
 const kMtu = 1500;
 /** What of it is payload at the path MTU of 1024: Ethernet with preamble and gap, IPv4, UDP, BTH, ICRC. */
 const kPayloadShare = 1024 / (1024 + 14 + 20 + 8 + 12 + 4 + 24);
@@ -63,8 +64,7 @@ async function measureAll(pair: HostPair, options: BenchOptions, cores: number):
   const { directory, signal, onProgress } = options;
   const context: ExchangeOptions = { directory, signal };
   const seconds = kSeconds;
-  const tcpSizes = SIZES.filter(({ bytes }) => bytes <= IPERF_MOST_BYTES);
-  const steps = tcpSizes.length + SIZES.length + 4;
+  const steps = TCP_SIZES.length + SIZES.length + 4;
   let done = 0;
   let others = 0;
   const step = async <T extends { cpu: CpuUse }>(measurement: Promise<T>): Promise<T> => {
@@ -78,7 +78,7 @@ async function measureAll(pair: HostPair, options: BenchOptions, cores: number):
 
   const tcp: Throughput[] = [];
   const read: Throughput[] = [];
-  for (const { bytes: size } of tcpSizes) {
+  for (const { bytes: size } of TCP_SIZES) {
     const { bps, cpu } = await step(tcpThroughput(pair, { size, seconds, streams: cores }, context));
     tcp.push({ bps, cpu });
   }

@@ -50,7 +50,7 @@ export const DCQCN_FIGURE_20: Experiment = {
   statements: [
     {
       quote:
-        'However, with common congestion control protocols like DCTCP, the flow with two bottleneck gets lower throughput because it has higher probability of getting congestion signal. DCQCN, if used with DCTCP-like "cut-off" marking (K_min = K_max, P_max = 1, see Figure 5) has the same problem.',
+        'However, with common congestion control protocols like DCTCP, the flow with two bottleneck gets lower throughput because it has higher probability of getting congestion signal. DCQCN, if used with DCTCP-like "cut-off" marking (Kmin = Kmax, Pmax = 1, see Figure 5) has the same problem.',
       where: kWhere,
       reading: "with the cut-off, f2 gets less than either of the others",
       checks: [lower("lag_cut")],
@@ -108,9 +108,8 @@ function observe(runs: Readonly<Record<string, Evidence>>): Observation {
         x_label: "flow",
         y_label: "throughput, Gb/s",
         x_names: kFlows.map((label, x) => ({ x, label })),
-        x_range: [-0.5, 2.5],
         y_range: [0, 40],
-        curves: kMarkings.flatMap(({ name, label }, i) => whiskers(label, places, rates(name), i)),
+        curves: kMarkings.map(({ name, label }) => whiskers(label, places, rates(name))),
         levels: [{ label: "max-min fair", value: kFair }],
       },
     ],

@@ -123,7 +123,7 @@ export const DCQCN_FIGURE_18: Experiment = {
     clocks: ["sim"],
     trials: kConfigurations.flatMap(({ name, set }) => benchmark(name, [`traffic.1.degree=${kDegree}`, ...set])),
     observe,
-    sim_seconds: 40,
+    sim_seconds: 52,
   },
 };
 
@@ -155,9 +155,9 @@ function observe(runs: Readonly<Record<string, Evidence>>): Observation {
           x,
           label: ["PFC only", "no PFC, 1/2", "no PFC, 1/65", "wrong", "PFC, wrong", "DCQCN"][x] as string,
         })),
-        x_range: [-0.5, places.length - 0.5],
         curves: (["users", "incast"] as const).map((who) => ({
           label: who,
+          kind: "bars" as const,
           x: places,
           y: kConfigurations.map(({ name }) => of(name)[who]),
         })),

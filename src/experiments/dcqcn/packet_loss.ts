@@ -30,11 +30,11 @@ const kRates = [
 type RateName = (typeof kRates)[number]["name"];
 
 const kRows = {
-  gbn_4mb: { label: "go-back-N, 4 MB", bytes: 4e6, set: [] },
-  gbn_256kb: { label: "go-back-N, 256 KB", bytes: 256e3, set: ["traffic.0.message=256KB"] },
-  gbn_16kb: { label: "go-back-N, 16 KB", bytes: 16e3, set: ["traffic.0.message=16KB"] },
-  fast_4mb: { label: "go-back-N, 4 MB, time-out of 1 ms", bytes: 4e6, set: ["transport.timeout=8"] },
-  selective_4mb: { label: "selective repeat, 4 MB", bytes: 4e6, set: ["transport.recovery=selective-repeat"] },
+  gbn_4mb: { label: "4 MB", bytes: 4e6, set: [] },
+  gbn_256kb: { label: "256 KB", bytes: 256e3, set: ["traffic.0.message=256KB"] },
+  gbn_16kb: { label: "16 KB", bytes: 16e3, set: ["traffic.0.message=16KB"] },
+  fast_4mb: { label: "4 MB, time-out of 1 ms", bytes: 4e6, set: ["transport.timeout=8"] },
+  selective_4mb: { label: "4 MB, selective repeat", bytes: 4e6, set: ["transport.recovery=selective-repeat"] },
 } as const;
 type RowName = keyof typeof kRows;
 const kNames = Object.keys(kRows) as RowName[];
@@ -64,7 +64,7 @@ const kQuantities: Record<string, Quantity> = {
     kNames.flatMap((row) =>
       kRates.map(({ name }): [string, Quantity] => [
         `${row}_${name}`,
-        { label: `${kRows[row].label}, loss ${name}`, unit: "Gb/s" },
+        { label: `messages of ${kRows[row].label}, loss ${name}`, unit: "Gb/s" },
       ]),
     ),
   ),
@@ -157,7 +157,7 @@ function compose(rows: Readonly<Partial<Record<RowName, Row>>>): Observation {
 
 function plotOf(rows: Readonly<Partial<Record<RowName, Row>>>): Plot {
   return {
-    title: "Goodput by packet loss rate",
+    title: "Goodput by packet loss rate; go-back-N where nothing else is said",
     x_label: "packet loss rate",
     y_label: "goodput, Gb/s",
     x_names: kRates.map(({ name }, i) => ({ x: i, label: name })),

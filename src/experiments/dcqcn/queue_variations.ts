@@ -154,7 +154,7 @@ export const kGroups: readonly { title: string; variations: readonly Variation[]
   { title: "Reaction point", variations: kReactionPoint },
   { title: "CNPs and delay", variations: kNotification },
   { title: "Senders, messages and chance", variations: kTraffic },
-  { title: "The code of others, and they themselves", variations: kOthers },
+  { title: "The readings of others, and they themselves", variations: kOthers },
 ];
 
 export const kVariations: readonly Variation[] = [kBase, ...kGroups.flatMap(({ variations }) => variations)];

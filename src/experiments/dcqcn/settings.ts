@@ -136,7 +136,7 @@ export const DCQCN_FIGURE_13: Experiment = {
       reading: "from line rate, the lower throughput is at most half of the higher",
       checks: [{ quantity: "ratio_a_line", max: kUnfair.most }],
       remark:
-        "Two flows that begin at line rate with an alpha of 1 are cut at the same moments and by as much, and stay equal. Any other start ends in unfairness: from 20 Gb/s (in the table) as from 100 Mb/s. In the model the first sender's alpha has decayed to 0 while it was alone, so only the second is cut. What made the paper's two flows unequal it does not say.",
+        "Two flows that begin at line rate with an alpha of 1 are cut at the same moments and by as much, and stay equal. Unequal starts end in unfairness: from 20 Gb/s (in the table) as from 100 Mb/s. In the model the first sender's alpha has decayed to 0 while it was alone, so only the second is cut. What made the paper's two flows unequal it does not say.",
     },
     {
       quote: "Unfortunately we find that with these parameter values, the flows cannot converge",

@@ -60,9 +60,9 @@ function observe(runs: Readonly<Record<string, Evidence>>) {
         x_label: "run",
         y_label: "thousand per s",
         x_names: seeds.map((seed) => ({ x: seed, label: `seed ${seed}` })),
-        x_range: [0.5, kSeeds + 0.5] as const,
         curves: kEach.map((setting) => ({
           label: kSettings[setting].label,
+          kind: "bars" as const,
           x: seeds,
           y: of(setting).map((run) => pauseFrames(run, "pfc_received", ["s1", "s2"]) / 1000),
         })),

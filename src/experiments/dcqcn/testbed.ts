@@ -98,17 +98,15 @@ export function change(values: readonly number[], reference: number): number {
   return Math.max(...values.map((value) => 100 * Math.abs(value / reference - 1)));
 }
 
-/** Medians of several runs each, with the least and the most of them. */
-export function whiskers(
-  label: string,
-  x: readonly number[],
-  runs: readonly (readonly number[])[],
-  color: number,
-): Curve[] {
+/** Medians of several runs each, with whiskers from the least to the most of them. */
+export function whiskers(label: string, x: readonly number[], runs: readonly (readonly number[])[]): Curve {
   const all = runs.map(spread);
-  return [
-    { label, x, y: all.map(({ p50 }) => p50), color },
-    { label: "", x, y: all.map(({ min }) => min), color, style: "dotted" },
-    { label: "", x, y: all.map(({ max }) => max), color, style: "dotted" },
-  ];
+  return {
+    label,
+    kind: "bars",
+    x,
+    y: all.map(({ p50 }) => p50),
+    low: all.map(({ min }) => min),
+    high: all.map(({ max }) => max),
+  };
 }

@@ -63,7 +63,7 @@ export const DCQCN_FIGURE_17: Experiment = {
     clocks: ["sim"],
     trials: benchmarkGrid("traffic.0.count", kPairs, ["traffic.1.degree=10"]),
     observe,
-    sim_seconds: 90,
+    sim_seconds: 102,
   },
 };
 
@@ -85,6 +85,7 @@ function observe(runs: Readonly<Record<string, Evidence>>): Observation {
       x_names: kPairs.map((pairs, i) => ({ x: i, label: String(pairs) })),
       curves: (["pfc", "dcqcn"] as const).map((setting) => ({
         label: kSettings[setting].label,
+        kind: "bars" as const,
         x: kPairs.map((_, i) => i),
         y: kPairs.map((pairs) => at(setting, pairs)[share]),
       })),

@@ -3,8 +3,9 @@ import { marking, regimeOf } from "../../models/dcqcn/terms.js";
 import { kEthernetOverhead, kHeaderBytes } from "../../wire/frame_size.js";
 import { type Evidence, type Experiment, type Observation, statement, type TraceValues } from "../experiment.js";
 import { known, mean, queue, total } from "../measure.js";
-import { kLine, senders } from "./bottleneck.js";
+import { kIncastFile, senders } from "./bottleneck.js";
 import { DCQCN_PAPER } from "./paper.js";
+import { kFile, kLink } from "./two_senders.js";
 
 /** KB */
 const kRed = { kmin: 5, kmax: 200, pmax: 0.01 };
@@ -45,7 +46,7 @@ function classes({ series, scenario }: Evidence, { kmin, kmax }: Marking): Class
   const highest = series.queues[name]?.max_bytes ?? lengths;
   const marks = total(Object.values(series.marks ?? {}));
   const queued = kPayload + kHeaderBytes;
-  const sent = (series.interval_s * kLine * 1e9) / (8 * (queued + kEthernetOverhead));
+  const sent = (series.interval_s * kLink * 1e9) / (8 * (queued + kEthernetOverhead));
   const found = Array.from({ length: kLast / kClass }, (_, i) => ({
     middle: (i + 0.5) * kClass,
     packets: 0,
@@ -124,9 +125,10 @@ function ofClasses(all: readonly Class[]): TraceValues {
   return { x: some.map(({ middle }) => middle), y: some.map(({ packets, marks }) => (100 * marks) / packets) };
 }
 
-/** Equation 5 in the middle of each class. */
+/** Equation 5 in the middle of each class, but for the one beyond the jump, which has no packets to count. */
 function ofEquation(marking: Marking): TraceValues {
-  const x = Array.from({ length: kLast / kClass }, (_, i) => (i + 0.5) * kClass);
+  const middles = Array.from({ length: kLast / kClass }, (_, i) => (i + 0.5) * kClass);
+  const x = middles.filter((middle) => middle < marking.kmax || middle > marking.kmax + kSteady);
   return { x, y: x.map((kilobytes) => equation5(marking, kilobytes)) };
 }
 
@@ -173,11 +175,11 @@ export const DCQCN_FIGURE_5: Experiment = {
   network: {
     clocks: ["sim"],
     trials: [
-      { name: "red", file: "dcqcn/n-to-1.yaml", set: [...kFine, senders(16)] },
+      { name: "red", file: kIncastFile, set: [...kFine, senders(16)] },
       {
         name: "cut-off",
-        file: "dcqcn/convergence.yaml",
-        set: [...kFine, "switch.ecn={kmin: 40KB, kmax: 40KB, pmax: 1}"],
+        file: kFile,
+        set: [...kFine, "traffic.1.start=0ms", "switch.ecn={kmin: 40KB, kmax: 40KB, pmax: 1}"],
       },
     ],
     observe: (runs) => {
@@ -187,7 +189,7 @@ export const DCQCN_FIGURE_5: Experiment = {
         cutOff: ofClasses(cutOff),
       });
     },
-    sim_seconds: 4,
+    sim_seconds: 5,
   },
   model: () => {
     const [red, cutOff] = [ofEquation(kRed), ofEquation(kCutOff)];

@@ -21,13 +21,14 @@ import {
   type Incast,
   incastAsPackets,
   incastByModel,
+  kIncastFile,
+  kPairFile,
   kSeeds,
-  ofSeeds,
-  seeded,
   senders,
   typical,
 } from "./bottleneck.js";
 import { DCQCN_PAPER } from "./paper.js";
+import { repeated, repeats } from "./testbed.js";
 
 /** Numbers of flows at the fixed point. */
 const kCounts = [2, 4, 8, 10, 16, 64] as const;
@@ -249,15 +250,15 @@ export const DCQCN_SECTION_5: Experiment = {
   network: {
     clocks: ["sim"],
     trials: [
-      ...kPairNames.flatMap((name) => seeded(name, "dcqcn/convergence.yaml", kPairs[name].set)),
-      ...kIncastNames.flatMap((name) => seeded(name, "dcqcn/n-to-1.yaml", kIncasts[name]?.set)),
+      ...kPairNames.flatMap((name) => repeated(name, { file: kPairFile, set: kPairs[name].set }, kSeeds)),
+      ...Object.entries(kIncasts).flatMap(([name, { set }]) => repeated(name, { file: kIncastFile, set }, kSeeds)),
     ],
     observe: (runs) => {
       const pairs = Object.fromEntries(
-        kPairNames.map((name) => [name, typical(ofSeeds(runs, name, convergenceAsPackets))]),
+        kPairNames.map((name) => [name, typical(repeats(runs, name).map(convergenceAsPackets))]),
       ) as Record<Pair, Convergence>;
       const incasts = Object.fromEntries(
-        kIncastNames.map((name) => [name, typical(ofSeeds(runs, name, incastAsPackets))]),
+        kIncastNames.map((name) => [name, typical(repeats(runs, name).map(incastAsPackets))]),
       );
       const each = kCounts.map((flows) => incasts[`n${flows}`] as Incast);
       return observation(
@@ -267,7 +268,7 @@ export const DCQCN_SECTION_5: Experiment = {
         each.map(({ mean }) => mean),
       );
     },
-    sim_seconds: 10 * kSeeds,
+    sim_seconds: 30,
   },
   model: () => {
     const pairs = Object.fromEntries(
