@@ -3,7 +3,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { aliasesOf } from "../src/metrics/aliases.js";
 import { kGauges } from "../src/metrics/gauges.js";
+import { kHistograms } from "../src/metrics/histograms.js";
 import { type Metric, metricOf, type Scope } from "../src/metrics/mapping.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -50,9 +52,31 @@ const kTitles: Readonly<Record<Scope, string>> = {
   switch_priority: "Switch, by port and priority",
   nic: "NIC",
   nic_priority: "NIC, by priority",
-  queue_pair: "NIC, by queue pair (`metrics.per_qp: true`)",
+  queue_pair: "NIC, by queue pair (`metrics.per_qp`)",
   impairment: "Faults on purpose",
 };
+
+/** The labels of every metric that there can be, by its name. */
+export function metricLabels(): Map<string, Set<string>> {
+  const all = new Map<string, Set<string>>(
+    Object.entries(kGauges).map(([name, { labels }]) => [name, new Set(labels)]),
+  );
+  for (const { name, labels } of Object.values(kHistograms)) {
+    all.set(`${name}_bucket`, new Set([...labels, "le"]));
+    all.set(`${name}_sum`, new Set(labels));
+    all.set(`${name}_count`, new Set(labels));
+  }
+  for (const counter of nativeCounters()) {
+    const aliases = counter.scope === "nic" ? aliasesOf(counter, true) : [];
+    for (const metric of [metricOf(counter.scope, counter), ...aliases]) {
+      const netdev = metric.name.startsWith(kPfcOfNic) ? ["netdev"] : [];
+      all.set(metric.name, new Set([...Object.values(metric.labels), ...Object.keys(metric.fixed), ...netdev]));
+    }
+  }
+  return all;
+}
+
+const kPfcOfNic = "rdma_roce_pfc_";
 
 export function metricsPage(): string {
   const counters = nativeCounters();
@@ -60,13 +84,24 @@ export function metricsPage(): string {
     const rows = counters
       .filter((counter) => counter.scope === scope)
       .map((counter) => row(metricOf(scope, counter), counter));
-    return `## ${kTitles[scope]}\n\n${table(["metric", "labels", "unit", "native counter", "meaning"], rows)}`;
+    return `## ${kTitles[scope]}\n\n${scope === "queue_pair" ? `${kPerQueuePair}\n\n` : ""}${table(["metric", "labels", "unit", "native counter", "meaning"], rows)}`;
   });
   const gauges = Object.entries(kGauges).map(([name, { type, labels, unit, help }]) => [
     `\`${name}\``,
     labels.map((label) => `\`${label}\``).join(", "),
     unit,
     type,
+    help,
+  ]);
+  const aliases = counters
+    .filter(({ scope }) => scope === "nic")
+    .flatMap((counter) =>
+      aliasesOf(counter, true).map(({ name, unit }) => [`\`${name}\``, `\`${metricOf("nic", counter).name}\``, unit]),
+    );
+  const histograms = Object.values(kHistograms).map(({ name, labels, unit, help }) => [
+    `\`${name}\``,
+    labels.map((label) => `\`${label}\``).join(", "),
+    unit,
     help,
   ]);
   return `# Metrics
@@ -82,7 +117,24 @@ no RDMA device has.
 but for \`rdma_roce_pfc_pause_duration_total\`, which is in microseconds as dashboards expect: the share of time paused is
 \`rate(rdma_roce_pfc_pause_duration_total[1m]) / 1e6\`. Counters never go back: \`weir clear counters\` does not touch them.
 
+Who asks for OpenMetrics (\`Accept: application/openmetrics-text\`, as Prometheus does) gets it, everybody else Prometheus' text format.
+
 ${sections.join("\n\n")}
+
+## NIC, other names
+
+\`rdma_port_*\`: counters of sysfs as rdma_exporter exposes them. \`node_infiniband_*\`: with \`metrics.node_infiniband: true\`, what
+node_exporter's infiniband collector says of hardware, labels \`device\` and \`port\`.
+
+${table(["metric", "the same as", "unit"], aliases)}
+
+## Histograms
+
+Buckets end at powers of two, of nanoseconds or bytes; a value that is just such a bound counts above it. \`weir_switch_queue_length_bytes\`
+is weighted by time: its \`_count\` is microseconds, and \`histogram_quantile(0.99, rate(...))\` is the length that the queue had for all
+but one hundredth of the time, whatever happened between scrapes.
+
+${table(["metric", "labels", "unit", "meaning"], histograms)}
 
 ## State and daemon
 
@@ -90,8 +142,12 @@ ${table(["metric", "labels", "unit", "type", "meaning"], gauges)}
 `;
 }
 
+const kPerQueuePair = `\`per_qp: true\`: of all queue pairs. \`per_qp: 20\`: of the 20 that have moved most link bytes lately, what moved a minute ago counting
+half; never of more, though those chosen change with time. \`weir_queue_pairs\` tells how many there are. So it is for all metrics
+\`weir_qp_*\`.`;
+
 function row(metric: Metric, counter: NativeCounter): string[] {
-  const pfc = metric.name.startsWith("rdma_roce_pfc_") ? ["netdev"] : [];
+  const pfc = metric.name.startsWith(kPfcOfNic) ? ["netdev"] : [];
   const fixed = Object.entries(metric.fixed)
     .filter(([label]) => label !== "port")
     .map(([label, value]) => `${label}="${value}"`);

@@ -4,6 +4,7 @@
 
 #include "addon/decode.h"
 #include "addon/errors.h"
+#include "addon/histograms.h"
 #include "addon/inspect.h"
 #include "addon/samples.h"
 #include "engine/open_port.h"
@@ -37,6 +38,7 @@ Napi::Function WorkerHandle::define(Napi::Env env) {
                       InstanceMethod("forwardingTable", &WorkerHandle::forwarding_table),
                       InstanceMethod("switchState", &WorkerHandle::switch_state),
                       InstanceMethod("queuePairs", &WorkerHandle::queue_pairs),
+                      InstanceMethod("histograms", &WorkerHandle::histograms),
                       InstanceMethod("registerMemory", &WorkerHandle::register_memory),
                       InstanceMethod("deregisterMemory", &WorkerHandle::deregister_memory),
                       InstanceMethod("createQueuePair", &WorkerHandle::create_queue_pair),
@@ -194,6 +196,11 @@ Napi::Value WorkerHandle::queue_pairs(const Napi::CallbackInfo& info) {
   std::vector<QueuePairCopy> copy;
   worker(info).between_turns([&] { copy = copy_queue_pairs(device); });
   return to_js(info.Env(), copy);
+}
+
+Napi::Value WorkerHandle::histograms(const Napi::CallbackInfo& info) {
+  Worker& w = worker(info);
+  return to_js(info.Env(), w.ready() ? copy_histograms(w) : std::vector<HistogramCopy>{});
 }
 
 Napi::Value WorkerHandle::worst_gap(const Napi::CallbackInfo& info) {

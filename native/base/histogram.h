@@ -23,6 +23,7 @@ class Histogram {
 
   uint64_t total() const { return total_; }
   uint64_t max() const { return max_; }
+  double weighted_sum() const { return weighted_sum_; }
   double mean() const { return total_ == 0 ? 0 : weighted_sum_ / static_cast<double>(total_); }
   // The smallest recorded value v (to the bucket's resolution, never above max) with at least `quantile` (0..1) of
   // the weight at or below it; 0 when nothing was recorded.

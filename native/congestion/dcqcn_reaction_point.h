@@ -132,6 +132,8 @@ class DcqcnReactionPoint {
   // As of the last call that took a time; initial_alpha_value when unlimited.
   double alpha() const { return alpha_; }
   bool limited() const { return limited_; }
+  // When the CNPs that have come cut the rate (slotted); kNever if none has come since the last cut.
+  Time cut_at() const { return cut_at_; }
   // The stage of the last increase since the last cut; fast recovery when there was none.
   Stage stage() const;
   // Full precision, for comparison.

@@ -51,7 +51,9 @@ WEIR_DEFINE_COUNTERS(NicCounters, WEIR_NIC_COUNTERS);
   X(tx_prio_bytes, "bytes", "Bytes of those frames, without FCS")                                             \
   X(rx_prio_pause, "packets", "PFC or PAUSE frames received that speak of this priority")                     \
   X(tx_prio_pause, "packets", "PFC frames sent that speak of this priority")                                  \
+  X(rx_prio_pause_transition, "events", "Times a pause of this port at this priority ended (XOFF to XON)")    \
   X(rx_prio_pause_duration, "ns", "Time that this port might not send at this priority")                      \
+  X(tx_prio_pause_duration, "ns", "Time that this port kept its peer stopped at this priority")               \
   X(rx_prio_buf_discard, "packets", "Dropped: frames received at this priority with the receive buffer full") \
   X(rp_port_pri_created_rps, "events", "Reaction points of this priority that a CNM made limit their flow")   \
   X(rp_port_pri_centiseconds, "centiseconds", "Time that reaction points limited flows of this priority, summed up")

@@ -59,7 +59,8 @@ struct QueuePair {
   bool answers = false;    // in its priority's list of those with control packets to send
   uint32_t next_ready = UINT32_MAX;
   uint32_t next_answer = UINT32_MAX;
-  uint32_t cnps_owed = 0;  // CNPs for this QP's peer that wait for the link
+  uint32_t cnps_owed = 0;   // CNPs for this QP's peer that wait for the link
+  Time marked_at = kNever;  // arrival of the first marked packet that no CNP has answered; only when latencies are wanted
   Rate paced_rate = 0;
   Time wakes = kNever;        // with a driver: when its next packet or rate change is due ...
   Time timer_wakes = kNever;  // ... and when its transport is looked at, at the latest

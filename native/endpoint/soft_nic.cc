@@ -152,7 +152,7 @@ SoftNic::Disposition SoftNic::receive(Time now, const uint8_t* data, uint32_t le
   if (!receive_buffer_.unlimited()) {
     if (!receive_buffer_.add(now_, priority, length)) return ++by_priority.rx_prio_buf_discard, Disposition::consumed;
     if (receive_buffer_.above_xoff(priority) && (parameters_.pfc_priorities >> priority & 1) != 0 && !pfc_.stopped(priority)) {
-      pfc_.stop(priority);
+      pfc_.stop(priority, now_);
       if (!busy()) start_next();
     }
   }
@@ -167,7 +167,10 @@ SoftNic::Disposition SoftNic::receive(Time now, const uint8_t* data, uint32_t le
     if (!dcqcn()) return ++counters_.rp_cnp_ignored, Disposition::consumed;
     ++counters_.rp_cnp_handled;
     ++qp.counters.cnp_handled;
+    const Time awaited = qp.reaction_point.cut_at();
     qp.reaction_point.on_cnp(now_);
+    const Time cut = qp.reaction_point.cut_at();
+    if (latencies_ != nullptr && (cut == kNever || cut != awaited)) latencies_->cut(now, cut == kNever ? now : cut);
     count_limited(qp);
     repace(index);
     return Disposition::consumed;
@@ -176,10 +179,10 @@ SoftNic::Disposition SoftNic::receive(Time now, const uint8_t* data, uint32_t le
   if (meta.ecn == 3) {
     ++counters_.np_ecn_marked_roce_packets;
     ++qp.counters.ecn_marked;
-    notify(index);
+    notify(index, now);
   } else if (crowded_ && qp.verbs != nullptr && meta.payload_length > 0) {
     ++counters_.np_crowded_roce_packets;
-    notify(index);
+    notify(index, now);
   }
   if (qp.verbs != nullptr) {
     ++qp.counters.rx_packets;
@@ -284,9 +287,10 @@ void SoftNic::receive_pause(Time now, uint16_t quanta) {
 }
 
 // The notification point: a packet of this queue pair came through congestion.
-void SoftNic::notify(uint32_t index) {
+void SoftNic::notify(uint32_t index, Time arrived) {
   QueuePair& qp = queue_pairs_[index];
   if (!dcqcn()) return;
+  if (latencies_ != nullptr && qp.marked_at == kNever) qp.marked_at = arrived;
   expire_windows(now_);  // after skip_to() some may have ended that advance() has not come to yet
   const bool opens = !qp.notification_point.active();
   if (qp.notification_point.on_marked(now_, parameters_.cnp_interval)) owe_cnp(index);
@@ -297,13 +301,8 @@ void SoftNic::check_receive_buffer() {
   receive_buffer_.advance(now_);
   for (uint8_t left = pfc_.stopped_mask(); left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
     const int priority = __builtin_ctz(left);
-    if (receive_buffer_.below_xon(priority)) pfc_.resume(priority);
+    if (receive_buffer_.below_xon(priority)) pfc_.resume(priority, now_);
   }
-}
-
-void SoftNic::owe_cnp(uint32_t index) {
-  if (queue_pairs_[index].cnps_owed++ == 0) cnp_queue_[(cnp_head_ + cnp_count_++) % cnp_queue_.size()] = index;
-  if (!busy()) start_next();
 }
 
 // Windows all last N, so the ring is in order of their ends.
@@ -480,7 +479,10 @@ void SoftNic::push_ready(uint32_t index) {
 
 void SoftNic::settle_counters() {
   for (int p = 0; p < kPriorities; ++p) {
-    priorities_[static_cast<size_t>(p)].rx_prio_pause_duration = static_cast<uint64_t>(pause_.paused_for(p, now_));
+    NicPriorityCounters& counters = priorities_[static_cast<size_t>(p)];
+    counters.rx_prio_pause_transition = pause_.ended(p);
+    counters.rx_prio_pause_duration = static_cast<uint64_t>(pause_.paused_for(p, now_));
+    counters.tx_prio_pause_duration = static_cast<uint64_t>(pfc_.stopped_for(p, now_));
   }
   if (flows_ != nullptr) settle_flows();
 }

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/types.h"
+#include "endpoint/congestion_latencies.h"
 #include "endpoint/counters.h"
 #include "endpoint/message_listener.h"
 #include "endpoint/nic_parameters.h"
@@ -74,6 +75,8 @@ class SoftNic {
   // While the host falls behind, an application's queue pairs answer data as if it had been marked: senders slow down before
   // frames are lost. Not in the paper, which has no slow hosts; NICs have it as marking by receive buffer.
   void set_crowded(bool crowded) { crowded_ = crowded; }
+  // Where to count latencies, and by what clock; must outlive the NIC. Null: not at all.
+  void measure(CongestionLatencies* latencies) { latencies_ = latencies; }
   // Moves time on without sending what was due meanwhile: a NIC that was late does not make up for it.
   void skip_to(Time floor) { now_ = floor > now_ ? floor : now_; }
   PacketId transmit() {
@@ -156,7 +159,7 @@ class SoftNic {
   void obey(int priority, uint16_t quanta);
   void attend(uint32_t index);
   void serve(uint32_t index);
-  void notify(uint32_t index);
+  void notify(uint32_t index, Time arrived);
   bool from_peer(const QueuePair& qp, const uint8_t* frame, const PacketMeta& meta) const;
   void check_receive_buffer();
   uint32_t find_qp(uint32_t qpn) const;
@@ -239,6 +242,7 @@ class SoftNic {
   std::unordered_set<uint64_t> own_macs_;          // of queue pairs, besides the NIC's
   std::array<Time, kPriorities> limited_times_{};  // not yet a whole centisecond of flows
   uint32_t next_caught_up_ = 0;                    // of the flows
+  CongestionLatencies* latencies_ = nullptr;
 };
 
 }  // namespace weir

@@ -57,12 +57,19 @@ PacketId SoftNic::make_pfc() {
   return id;
 }
 
+void SoftNic::owe_cnp(uint32_t index) {
+  if (queue_pairs_[index].cnps_owed++ == 0) cnp_queue_[(cnp_head_ + cnp_count_++) % cnp_queue_.size()] = index;
+  if (!busy()) start_next();
+}
+
 PacketId SoftNic::make_cnp() {
   const uint32_t index = cnp_queue_[cnp_head_];
   QueuePair& qp = queue_pairs_[index];
   cnp_head_ = (cnp_head_ + 1) % cnp_queue_.size();
   --cnp_count_;
   if (--qp.cnps_owed > 0) cnp_queue_[(cnp_head_ + cnp_count_++) % cnp_queue_.size()] = index;
+  if (qp.marked_at != kNever) latencies_->answered(qp.marked_at);
+  qp.marked_at = kNever;
   const PacketId id = pool_.allocate();
   Packet& packet = pool_[id];
   packet.reset();

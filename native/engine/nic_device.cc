@@ -30,6 +30,7 @@ NicDevice::NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort por
       verbs_(config.parameters.verbs_queue_pairs > 0 ? std::make_unique<VerbsRings>() : nullptr),
       nic_(config.parameters, shifted(config.queue_pairs, begin), pool, verbs_.get()) {
   ports_.push_back(std::move(port));
+  nic_.measure(&latencies_);
 }
 
 void NicDevice::accept(const RxFrame& frame) {
@@ -60,6 +61,7 @@ void NicDevice::accept(const RxFrame& frame) {
 
 void NicDevice::turn(Time horizon, Time now) {
   WirePort& port = ports_.front();
+  latencies_.now = now;
   port.poll();
   nic_.skip_to(now - config_.arrears);
   nic_.set_crowded(port.crowded());

@@ -26,8 +26,10 @@ class NicDevice final : public Device {
   void register_counters(CounterBlock& block) override;
   std::vector<WirePort>& ports() override { return ports_; }
   uint64_t frames_seen() const override { return ports_.front().received(); }
+  const std::string& name() const { return config_.name; }
   const std::string& queue_pair_name(size_t index) const { return config_.queue_pair_names[index]; }
   SoftNic& soft_nic() { return nic_; }
+  const CongestionLatencies& latencies() const { return latencies_; }
   // Null when the NIC has no places for queue pairs of applications.
   VerbsRings* verbs() { return verbs_.get(); }
   // Queue pairs of applications; on the worker's thread, between two turns. Throws NativeError NO_RESOURCES.
@@ -44,6 +46,7 @@ class NicDevice final : public Device {
   PacketPool& pool_;
   FrameRing& punted_;
   std::unique_ptr<VerbsRings> verbs_;
+  CongestionLatencies latencies_;
   SoftNic nic_;
   std::map<uint32_t, uint32_t> depths_;  // work requests that each queue pair of an application may hold
   uint32_t total_depth_ = 0;

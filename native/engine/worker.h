@@ -87,7 +87,9 @@ class Worker {
   const CounterBlock& counters() const { return counters_; }  // from begin() on, once ready() is true
   bool ready() const { return ready_.load(std::memory_order_acquire); }
 
-  // After stop().
+  const std::string& name() const { return config_.name; }
+
+  // After stop(), or between two turns.
   const Fidelity& fidelity() const { return fidelity_; }
   std::vector<std::unique_ptr<SwitchDevice>>& switches() { return switches_; }
   std::vector<std::unique_ptr<NicDevice>>& nics() { return nics_; }

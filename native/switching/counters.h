@@ -50,7 +50,9 @@ WEIR_DEFINE_COUNTERS(SwitchPortCounters, WEIR_SWITCH_PORT_COUNTERS);
   X(wred_ecn_marked_packets, "packets", "Frames marked CE by the RED marker of this egress queue")                              \
   X(pfc_tx_packets, "packets", "PFC frames sent that speak of this priority: XOFF, refresh and XON")                            \
   X(pfc_tx_transitions, "events", "Times this port stopped its peer at this priority (XON to XOFF)")                            \
+  X(pfc_tx_pause_duration, "ns", "Time that this port kept its peer stopped at this priority")                                  \
   X(pfc_rx_packets, "packets", "PFC or PAUSE frames received that speak of this priority")                                      \
+  X(pfc_rx_transitions, "events", "Times a pause of this port at this priority ended (XOFF to XON)")                            \
   X(pfc_rx_pause_duration, "ns", "Time that this port might not send at this priority because its peer had paused it")          \
   X(cn_cp_transmitted_frames, "packets", "Data frames that this egress queue's congestion point saw enter it")                  \
   X(cn_cp_sampled_frames, "packets", "Data frames that it sampled, whether their sources were told or not")                     \

@@ -4,12 +4,14 @@
 
 namespace weir {
 
-void PfcSender::stop(int priority) {
+void PfcSender::stop(int priority, Time now) {
+  if (!stopped(priority)) since_[static_cast<size_t>(priority)] = now;
   stopped_ = static_cast<uint8_t>(stopped_ | 1 << priority);
   owed_ = static_cast<uint8_t>(owed_ | 1 << priority);
 }
 
-void PfcSender::resume(int priority) {
+void PfcSender::resume(int priority, Time now) {
+  total_[static_cast<size_t>(priority)] = stopped_for(priority, now);
   stopped_ = static_cast<uint8_t>(stopped_ & ~(1 << priority));
   owed_ = static_cast<uint8_t>(owed_ | 1 << priority);
   refresh_at_[static_cast<size_t>(priority)] = kNever;
@@ -49,6 +51,7 @@ void PauseState::apply(int priority, uint16_t quanta, Time now, Rate rate) {
     paused_ = static_cast<uint8_t>(paused_ | 1 << priority);
   } else if (was) {
     total_[p] += now - since_[p];
+    ++ended_[p];
     paused_ = static_cast<uint8_t>(paused_ & ~(1 << priority));
   }
 }
@@ -58,6 +61,7 @@ void PauseState::end(Time now) {
     const size_t p = static_cast<size_t>(__builtin_ctz(left));
     if (until_[p] > now) continue;
     total_[p] += until_[p] - since_[p];
+    ++ended_[p];
     paused_ = static_cast<uint8_t>(paused_ & ~(1 << p));
   }
 }

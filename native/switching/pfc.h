@@ -37,8 +37,13 @@ class PfcSender {
 
   bool stopped(int priority) const { return (stopped_ >> priority & 1) != 0; }
   uint8_t stopped_mask() const { return stopped_; }
-  void stop(int priority);
-  void resume(int priority);
+  void stop(int priority, Time now);
+  void resume(int priority, Time now);
+  // Time that a priority has been stopped so far, up to `now`.
+  Time stopped_for(int priority, Time now) const {
+    const size_t p = static_cast<size_t>(priority);
+    return total_[p] + (stopped(priority) ? now - since_[p] : 0);
+  }
 
   // Priorities that the next frame speaks of; 0 = none owed.
   uint8_t owed() const { return owed_; }
@@ -60,6 +65,8 @@ class PfcSender {
   Time lifetime_ = pause_time(kMaxPauseQuanta, kFastestLink);
   Time next_refresh_ = kNever;
   std::array<Time, kPriorities> refresh_at_;
+  std::array<Time, kPriorities> since_{};
+  std::array<Time, kPriorities> total_{};
 };
 
 // The obeying side of one port: until when each priority may not start a frame.
@@ -74,6 +81,8 @@ class PauseState {
   uint8_t paused_mask() const { return paused_; }
   // When the next of `priorities` (a mask) that is paused may send again; kNever if none of them is paused.
   Time next_resume(uint8_t priorities) const;
+  // Pauses that have ended, as far as anybody has looked.
+  uint64_t ended(int priority) const { return ended_[static_cast<size_t>(priority)]; }
   // Time spent paused so far, ended pauses and the running one up to `now`.
   Time paused_for(int priority, Time now) const;
 
@@ -84,6 +93,7 @@ class PauseState {
   std::array<Time, kPriorities> since_{};
   std::array<Time, kPriorities> until_{};
   std::array<Time, kPriorities> total_{};
+  std::array<uint32_t, kPriorities> ended_{};
 };
 
 }  // namespace weir

@@ -69,7 +69,7 @@ void SoftSwitch::reconfigure(SwitchParameters parameters) {
     // Who was stopped at a priority that is lossy now would never be resumed.
     for (uint8_t left = port.pfc.stopped_mask() & ~parameters_.pfc_priorities; left != 0;
          left = static_cast<uint8_t>(left & (left - 1))) {
-      port.pfc.resume(__builtin_ctz(left));
+      port.pfc.resume(__builtin_ctz(left), now_);
       --stopped_;
     }
     schedule(port, std::max(now_, port.busy_until));
@@ -215,7 +215,7 @@ void SoftSwitch::check_xoff(Port& in, int priority) {
 
 void SoftSwitch::stop_peer(Port& in, int priority) {
   if (in.pfc.stopped(priority)) return;
-  in.pfc.stop(priority);
+  in.pfc.stop(priority, now_);
   ++stopped_;
   ++in.queues[static_cast<size_t>(priority)].counters.pfc_tx_transitions;
   if (!busy(in)) start_next(in);
@@ -228,7 +228,7 @@ void SoftSwitch::resume_peers() {
     for (uint8_t left = port.pfc.stopped_mask(); left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
       const int priority = __builtin_ctz(left);
       if (!buffer_.below_xon(port.number, priority)) continue;
-      port.pfc.resume(priority);
+      port.pfc.resume(priority, now_);
       --stopped_;
       // An idle link sends it at once, from step(): start_next() must not be entered again from here.
       schedule(port, std::max(now_, port.busy_until));
@@ -326,7 +326,10 @@ void SoftSwitch::reset_distributions() {
 void SoftSwitch::settle_counters() {
   for (Port& port : ports_) {
     for (int p = 0; p < kPriorities; ++p) {
-      port.queues[static_cast<size_t>(p)].counters.pfc_rx_pause_duration = static_cast<uint64_t>(port.pause.paused_for(p, now_));
+      SwitchPriorityCounters& counters = port.queues[static_cast<size_t>(p)].counters;
+      counters.pfc_rx_transitions = port.pause.ended(p);
+      counters.pfc_rx_pause_duration = static_cast<uint64_t>(port.pause.paused_for(p, now_));
+      counters.pfc_tx_pause_duration = static_cast<uint64_t>(port.pfc.stopped_for(p, now_));
     }
   }
 }

@@ -279,3 +279,49 @@ TEST_CASE("soft nic: the number of limited QPs is right at all times, up to when
     REQUIRE(h.nic.counters().rp_cur_flows == limited());
   }
 }
+
+TEST_CASE("soft nic: latencies count from the arrival of the first packet that is answered to the turn that answers") {
+  CongestionLatencies latencies;
+  NicHarness h(nic_parameters(k1G), {receiver()});
+  h.nic.measure(&latencies);
+  const auto arrive = [&](Time at, Time turn, uint32_t psn) {
+    latencies.now = turn;
+    h.run(at);
+    h.receive(at, h.data(psn, 3));
+  };
+  arrive(10'000, 17'000, 0);  // CNP in the same turn, 7 us later, and a window to 60 000
+  CHECK(latencies.ecn_to_cnp.total() == 1);
+  CHECK(latencies.ecn_to_cnp.max() == 7'000);
+  arrive(30'000, 30'000, 1);
+  arrive(40'000, 40'000, 2);
+  CHECK(latencies.ecn_to_cnp.total() == 1);
+  latencies.now = 62'000;
+  h.run(62'000);  // one CNP for both
+  CHECK(latencies.ecn_to_cnp.total() == 2);
+  CHECK(latencies.ecn_to_cnp.max() == 32'000);
+  CHECK(latencies.cnp_to_rate_change.total() == 0);
+}
+
+TEST_CASE("soft nic: a CNP's latency ends with the cut: at once, or where there are slots at the end of one") {
+  for (const auto form : {DcqcnParameters::Form::paper, DcqcnParameters::Form::slotted}) {
+    CongestionLatencies latencies;
+    NicParameters p = nic_parameters(k1G);
+    p.reaction_point.form = form;
+    p.reaction_point.rate_reduce_monitor_period = 4'000;
+    NicHarness h(p, {sender()});
+    h.nic.measure(&latencies);
+    const bool slotted = form == DcqcnParameters::Form::slotted;
+    h.run(100'000);
+    for (const Time at : {100'000, 101'000}) {
+      latencies.now = at + 500;
+      h.receive(at, h.cnp());
+    }
+    // The second is in the slot of the first.
+    CHECK(latencies.cnp_to_rate_change.total() == (slotted ? 1 : 2));
+    CHECK(latencies.cnp_to_rate_change.max() == (slotted ? 4'000 : 500));
+    latencies.now = 140'000;
+    h.receive(139'000, h.cnp());
+    CHECK(latencies.cnp_to_rate_change.total() == (slotted ? 2 : 3));
+    CHECK(latencies.cnp_to_rate_change.max() == (slotted ? 4'000 : 1'000));
+  }
+}

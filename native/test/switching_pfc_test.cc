@@ -37,7 +37,7 @@ TEST_CASE("pfc sender: stop, refresh when half its time has run, resume") {
   uint8_t xoff = 0xff;
   CHECK(sender.owed() == 0);
   CHECK(sender.next_deadline() == kNever);
-  sender.stop(3);
+  sender.stop(3, 0);
   CHECK(sender.owed() == 1 << 3);
   CHECK(sender.next_deadline() == kNever);  // not sent yet: nothing runs
   CHECK(take(sender, 1'000, xoff) == 1 << 3);
@@ -56,7 +56,7 @@ TEST_CASE("pfc sender: stop, refresh when half its time has run, resume") {
     CHECK(take(sender, sent, xoff) == 1 << 3);
     CHECK(xoff == 1 << 3);
   }
-  sender.resume(3);
+  sender.resume(3, 0);
   CHECK_FALSE(sender.stopped(3));
   CHECK(sender.owed() == 1 << 3);
   CHECK(sender.next_deadline() == kNever);
@@ -70,21 +70,21 @@ TEST_CASE("pfc sender: what is owed goes in one frame, and says how things stand
   PfcSender sender;
   sender.configure(k10G);
   uint8_t xoff = 0;
-  sender.stop(1);
-  sender.stop(4);
-  sender.stop(6);
-  sender.resume(4);  // never told: the frame says XON
+  sender.stop(1, 0);
+  sender.stop(4, 0);
+  sender.stop(6, 0);
+  sender.resume(4, 0);  // never told: the frame says XON
   CHECK(sender.stopped_mask() == ((1 << 1) | (1 << 6)));
   CHECK(take(sender, 0, xoff) == ((1 << 1) | (1 << 4) | (1 << 6)));
   CHECK(xoff == ((1 << 1) | (1 << 6)));
   // Priorities stopped at different times are refreshed at their own.
-  sender.stop(2);
+  sender.stop(2, 0);
   CHECK(take(sender, 1'000, xoff) == 1 << 2);
   const Time half = pause_time(kMaxPauseQuanta, k10G) / 2;
   sender.advance(half);
   CHECK(sender.owed() == ((1 << 1) | (1 << 6)));
   CHECK(sender.next_deadline() == half + 1'000);
-  sender.resume(1);
+  sender.resume(1, 0);
   CHECK(take(sender, half, xoff) == ((1 << 1) | (1 << 6)));
   CHECK(xoff == 1 << 6);
 }
@@ -93,7 +93,7 @@ TEST_CASE("pfc sender: on a link without a rate refreshes are spaced, not endles
   PfcSender sender;
   sender.configure(0);
   uint8_t xoff = 0;
-  sender.stop(3);
+  sender.stop(3, 0);
   take(sender, 5, xoff);
   CHECK(sender.next_deadline() > 5 + 10'000);
   CHECK(sender.next_deadline() <= 5 + pause_time(kMaxPauseQuanta, weir::kFastestLink) / 2);
@@ -147,4 +147,29 @@ TEST_CASE("pause state: priorities are independent") {
   CHECK(state.next_resume(1 << 5) == 10'240);
   state.advance(5'120);
   CHECK(state.paused_mask() == 1 << 5);
+}
+
+TEST_CASE("pfc: how long a priority was stopped, and how many pauses have ended") {
+  PfcSender sender;
+  sender.configure(k10G);
+  CHECK(sender.stopped_for(3, 5'000) == 0);
+  sender.stop(3, 5'000);
+  sender.stop(3, 6'000);  // already
+  CHECK(sender.stopped_for(3, 7'000) == 2'000);
+  sender.resume(3, 8'000);
+  CHECK(sender.stopped_for(3, 20'000) == 3'000);
+  sender.stop(3, 20'000);
+  CHECK(sender.stopped_for(3, 20'500) == 3'500);
+  CHECK(sender.stopped_for(4, 20'500) == 0);
+
+  PauseState state;
+  state.apply(3, 100, 1'000, k10G);  // for 5120 ns
+  state.apply(3, 100, 2'000, k10G);  // goes on
+  CHECK(state.ended(3) == 0);
+  state.apply(3, 0, 3'000, k10G);
+  CHECK(state.ended(3) == 1);
+  state.apply(3, 0, 4'000, k10G);  // was not paused
+  state.apply(3, 100, 10'000, k10G);
+  state.advance(20'000);  // ran out
+  CHECK(state.ended(3) == 2);
 }

@@ -44,7 +44,8 @@ const SEND_DEFAULTS = sendSchema.parse(defaultsOf(sendSchema)) as {
 const { rate: NIC_RATE } = nicDaemonSchema.pick({ rate: true }).parse(defaultsOf(nicDaemonSchema.pick({ rate: true })));
 
 function common(input: DaemonInput, fallbackName: string, port: number) {
-  const metrics: MetricsConfig = { address: "127.0.0.1", port, per_qp: false, ...definedOnly(input.metrics || {}) };
+  const defaults: MetricsConfig = { address: "127.0.0.1", port, per_qp: false, node_infiniband: false };
+  const metrics = { ...defaults, ...definedOnly(input.metrics || {}) };
   return {
     name: input.name ?? fallbackName,
     metrics: input.metrics === false ? undefined : metrics,

@@ -174,7 +174,15 @@ const {
 
 const nicMetricsSchema = section({
   ...listenFields(kMetricsPorts.nic),
-  per_qp: flag("Also series of each queue pair: rate, target rate, alpha.", false),
+  per_qp: z
+    .union([z.boolean(), z.int().min(1).max(4096)], { error: "give true, false, or a number from 1 to 4096" })
+    .optional()
+    .meta({
+      description:
+        "Also series of queue pairs, with rate, target rate and alpha: of all (`true`), or of the 1 to 4096 that moved most bytes lately.",
+      default: false,
+    }),
+  node_infiniband: flag("Also under the names of node_exporter's infiniband collector.", false),
 });
 
 export const nicDaemonSchema = section({

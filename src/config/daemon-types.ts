@@ -40,7 +40,9 @@ export interface DaemonPort extends InterfaceFacts {
 export interface MetricsConfig {
   address: string;
   port: number;
-  per_qp: boolean;
+  /** Of queue pairs too: of all, of so many, or of none. */
+  per_qp: boolean | number;
+  node_infiniband: boolean;
 }
 
 interface DaemonConfig {

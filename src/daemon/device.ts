@@ -1,8 +1,10 @@
 /** The native worker of a daemon: one switch or one NIC, its counters, ports and records. */
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { arpReply } from "../cm/arp.js";
 import { WeirError } from "../config/error.js";
 import { CounterTable } from "../native/counters.js";
+import type { NativeHistogram } from "../native/histogram.js";
 import { kRecordWords, type NativeAddon, RecordKind, type WorkerConfig } from "../native/types.js";
 import { createWorkers, type DeviceWorker } from "../native/workers.js";
 import { composeWorkers, type DaemonConfig, ownersOf } from "./kinds.js";
@@ -204,6 +206,10 @@ export class Device {
       const alpha = qcn ? null : pair.alpha;
       return { ...pair, peer: own?.peer.name ?? "", priority: own?.priority ?? 0, alpha };
     });
+  }
+
+  histograms(): NativeHistogram[] {
+    return this.worker.histograms();
   }
 
   /** ns. */

@@ -139,17 +139,30 @@ class Daemon {
   async #serveMetrics(device: Device): Promise<void> {
     const { config } = this;
     if (config.metrics === undefined) return;
+    const { per_qp, node_infiniband } = config.metrics;
     const registry = new MetricsRegistry(
       {
         counters: () => device.totals(),
         switchState: () => {
           if (config.kind !== "switch") return undefined;
-          const { ports, ...report } = device.switchReport();
-          const names = ports.map((port) => port.name);
-          const state = { buffer: report.buffer, ports };
-          return { name: config.name, ports: names, state, fdbEntries: device.forwarding().length };
+          const { name, ports, buffer, pfc_priorities: pfc, ecn } = device.switchReport();
+          const fdbEntries = device.forwarding().length;
+          const state = { buffer, ports };
+          return {
+            name,
+            ports: ports.map((port) => port.name),
+            state,
+            fdbEntries,
+            pfc,
+            ecn: ecn.enabled ? ecn : undefined,
+          };
         },
-        queuePairs: () => (config.kind === "nic" ? { device: config.name, pairs: device.queuePairs() } : undefined),
+        nic: () => {
+          if (this.config.kind !== "nic") return undefined;
+          const { enabled, priorities } = this.config.classes.pfc;
+          return { device: config.name, pfc: enabled ? priorities : [], pairs: device.queuePairs() };
+        },
+        histograms: () => device.histograms(),
         ports: () => device.portStatus().map((port) => ({ ...port, device: config.name })),
         worker: () => ({ name: config.name, loopGapNs: device.loopGap() }),
         reloads: () => this.reloads,
@@ -158,7 +171,8 @@ class Daemon {
         version: this.host.version,
         kind: config.kind,
         netdev: config.kind === "nic" ? config.port.interface : undefined,
-        perQp: config.metrics.per_qp,
+        queuePairs: per_qp === true ? Number.POSITIVE_INFINITY : Number(per_qp),
+        nodeInfiniband: node_infiniband,
       },
     );
     this.metrics = await MetricsServer.listen(config.metrics, registry, () => {

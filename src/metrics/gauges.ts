@@ -25,6 +25,11 @@ const total = (unit: string, labels: readonly string[], help: string): Definitio
 export const kGauges = {
   weir_build_info: gauge("", ["version", "node", "arch", "kind"], "Always 1; its labels tell which Weir this is"),
   weir_port_up: gauge("", ["device", "port"], "1 while the interface of this port is up, 0 while it is down or gone"),
+  weir_port_rate_bytes_per_second: gauge(
+    "bytes per second",
+    ["device", "port"],
+    "Rate of the link; none where it is unlimited",
+  ),
   weir_port_transitions_total: total(
     "events",
     ["device", "port"],
@@ -48,6 +53,17 @@ export const kGauges = {
   weir_switch_pool_size_bytes: gauge("bytes", ["switch"], "Packet memory of the switch"),
   weir_switch_pool_occupancy_bytes: gauge("bytes", ["switch"], "Packet memory in use now"),
   weir_switch_pfc_threshold_bytes: gauge("bytes", ["switch"], "t_PFC now: a lossless ingress queue above it is paused"),
+  weir_switch_ecn_min_threshold_bytes: gauge(
+    "bytes",
+    ["switch", "priority"],
+    "Kmin: queues shorter than this are not marked; none where ECN is off",
+  ),
+  weir_switch_ecn_max_threshold_bytes: gauge(
+    "bytes",
+    ["switch", "priority"],
+    "Kmax: in queues longer than this everything is marked; none where ECN is off",
+  ),
+  weir_switch_pfc_enabled: gauge("", ["switch", "priority"], "1 for the priorities that PFC keeps without loss"),
   weir_switch_fdb_entries: gauge("entries", ["switch"], "Addresses in the forwarding table"),
   weir_switch_queue_occupancy_bytes: gauge("bytes", port, "Bytes in this egress queue now"),
   weir_switch_pg_occupancy_bytes: gauge("bytes", port, "Bytes held of this ingress priority group now"),
@@ -57,11 +73,25 @@ export const kGauges = {
     [...port, "direction"],
     "1 while paused: rx, the peer has stopped this port; tx, this port has stopped its peer",
   ),
+  weir_nic_pfc_enabled: gauge("", ["device", "port", "priority"], "1 for the priorities that PFC keeps without loss"),
+  weir_queue_pairs: gauge("queue pairs", ["device", "port"], "Queue pairs, with series of their own or not"),
   weir_qp_info: gauge("", [...qp, "peer", "remote_qpn"], "Always 1; its labels tell whom a queue pair talks to"),
   weir_qp_rate_bytes_per_second: gauge("bytes per second", qp, "Rate that this queue pair may send at now"),
   weir_qp_target_rate_bytes_per_second: gauge("bytes per second", qp, "Target rate R_T of the reaction point"),
   weir_qp_alpha: gauge("", qp, "Congestion estimate alpha of DCQCN's reaction point, 0 to 1; none under QCN"),
   weir_qp_rp_stage: gauge("", [...qp, "stage"], "1 for the stage that the rate increase is in: fr, ai or hai"),
+  rdma_port_info: gauge(
+    "",
+    ["device", "port", "netdev", "link_layer", "state", "phys_state", "link_speed"],
+    "Always 1; its labels describe the NIC's port as rdma_exporter does",
+  ),
+  node_infiniband_state_id: gauge("", ["device", "port"], "State of the NIC's port: 4 active, 1 down"),
+  node_infiniband_physical_state_id: gauge(
+    "",
+    ["device", "port"],
+    "Physical state of the NIC's port: 5 link up, 3 disabled",
+  ),
+  node_infiniband_rate_bytes_per_second: gauge("bytes per second", ["device", "port"], "Rate of the NIC's port"),
   weir_worker_loop_gap_max_seconds: gauge(
     "seconds",
     ["worker"],

@@ -56,6 +56,16 @@ const rx = { direction: "rx" };
 const tx = { direction: "tx" };
 const kAcks = "Acknowledgements: received (rx), sent (tx); NAKs among those received";
 const kPfcFrames = "PFC frames that speak of this priority: received (rx), sent (tx)";
+const kPaused = "Time that this port might not send at this priority (rx), and that it kept its peer from it (tx)";
+const kSwitchPause = { name: "weir_switch_pfc_pause_seconds_total", scale: 1e-9, unit: "seconds", help: kPaused };
+const kNicPause = {
+  name: "rdma_roce_pfc_pause_duration_total",
+  scale: 1e-3,
+  unit: "microseconds",
+  help: `${kPaused}; in microseconds as rdma_exporter has it`,
+};
+const kTransitions =
+  "Times this port stopped its peer at this priority (tx), and times that a pause of its own ended (rx)";
 const kRefusedCnms = "CNMs received that changed no rate, by reason; docs/metrics.md has the reasons";
 
 /** Counters that are not called by their scope's rule. */
@@ -68,8 +78,10 @@ const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
     wred_ecn_marked_packets: { name: "weir_switch_queue_wred_ecn_marked_packets_total" },
     pfc_tx_packets: { name: "weir_switch_pfc_frames_total", fixed: tx, help: kPfcFrames },
     pfc_rx_packets: { name: "weir_switch_pfc_frames_total", fixed: rx, help: kPfcFrames },
-    pfc_tx_transitions: { name: "weir_switch_pfc_pause_transitions_total", fixed: tx },
-    pfc_rx_pause_duration: { name: "weir_switch_pfc_pause_seconds_total", fixed: rx, scale: 1e-9, unit: "seconds" },
+    pfc_tx_transitions: { name: "weir_switch_pfc_pause_transitions_total", fixed: tx, help: kTransitions },
+    pfc_rx_transitions: { name: "weir_switch_pfc_pause_transitions_total", fixed: rx, help: kTransitions },
+    pfc_tx_pause_duration: { ...kSwitchPause, fixed: tx },
+    pfc_rx_pause_duration: { ...kSwitchPause, fixed: rx },
   },
   nic: {
     rp_cur_flows: { name: "weir_rp_cur_flows", type: "gauge" },
@@ -123,13 +135,9 @@ const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
     },
     rx_prio_pause: { name: "rdma_roce_pfc_pause_frames_total", fixed: rx, help: kPfcFrames },
     tx_prio_pause: { name: "rdma_roce_pfc_pause_frames_total", fixed: tx, help: kPfcFrames },
-    rx_prio_pause_duration: {
-      name: "rdma_roce_pfc_pause_duration_total",
-      fixed: rx,
-      scale: 1e-3,
-      unit: "microseconds",
-      help: "Time that this port might not send at this priority, in microseconds as rdma_exporter has it",
-    },
+    rx_prio_pause_transition: { name: "rdma_roce_pfc_pause_transitions_total", fixed: rx },
+    rx_prio_pause_duration: { ...kNicPause, fixed: rx },
+    tx_prio_pause_duration: { ...kNicPause, fixed: tx },
     rx_prio_buf_discard: { name: "weir_nic_prio_buf_discard_packets_total", fixed: rx },
     rp_port_pri_created_rps: { name: "weir_nic_rp_port_pri_created_rps_total" },
     rp_port_pri_centiseconds: { name: "weir_nic_rp_port_pri_seconds_total", scale: 1e-2, unit: "seconds" },

@@ -1,6 +1,7 @@
 /** The HTTP side of metrics: /metrics for Prometheus, /healthz for whoever restarts daemons. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { WeirError } from "../config/error.js";
+import { type Format, kContentTypes } from "./instruments.js";
 import type { MetricsRegistry } from "./registry.js";
 
 export interface Health {
@@ -18,7 +19,7 @@ export class MetricsServer {
   /** @throws WeirError when the address cannot be listened at. */
   static async listen(
     where: { address: string; port: number },
-    registry: Pick<MetricsRegistry, "scrape" | "contentType">,
+    registry: Pick<MetricsRegistry, "scrape">,
     health: () => Health,
   ): Promise<MetricsServer> {
     const server = createServer((request, response) => void respond(request, response, registry, health));
@@ -52,10 +53,23 @@ export function isLoopback(address: string): boolean {
   return address === "localhost" || address === "::1" || address.startsWith("127.");
 }
 
+/** OpenMetrics for those who ask for it by name, and do not prefer plain text; this is the one version that there is. */
+export function formatOf(accept: string): Format {
+  const offers = accept.split(",").map((offer) => {
+    const [type = "", ...parameters] = offer.split(";").map((part) => part.trim().toLowerCase());
+    const of = (name: string) => parameters.find((part) => part.startsWith(`${name}=`))?.slice(name.length + 1);
+    return { type, version: of("version"), weight: Number(of("q") ?? 1) };
+  });
+  const weight = (type: string, versions: readonly (string | undefined)[]) =>
+    Math.max(0, ...offers.filter((o) => o.type === type && versions.includes(o.version)).map((o) => o.weight));
+  const wanted = weight("application/openmetrics-text", ["1.0.0", undefined]);
+  return wanted > 0 && wanted >= weight("text/plain", ["0.0.4", undefined]) ? "openmetrics" : "prometheus";
+}
+
 async function respond(
   request: IncomingMessage,
   response: ServerResponse,
-  registry: Pick<MetricsRegistry, "scrape" | "contentType">,
+  registry: Pick<MetricsRegistry, "scrape">,
   health: () => Health,
 ): Promise<void> {
   const send = (status: number, type: string, body: string) => {
@@ -65,7 +79,10 @@ async function respond(
   if (request.method !== "GET" && request.method !== "HEAD") return send(405, "text/plain", "GET only\n");
   const path = (request.url ?? "/").split("?")[0];
   try {
-    if (path === "/metrics") return send(200, registry.contentType, await registry.scrape());
+    if (path === "/metrics") {
+      const format = formatOf(request.headers.accept ?? "");
+      return send(200, kContentTypes[format], await registry.scrape(format));
+    }
     if (path === "/healthz") {
       const state = health();
       return send(state.status === "failed" ? 503 : 200, "application/json", `${JSON.stringify(state)}\n`);

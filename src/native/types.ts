@@ -1,6 +1,7 @@
 /** The typed surface of the native addon: everything that crosses the boundary. Wall-clock ns and wall bit/s throughout. */
 import type { CongestionParameters } from "../config/congestion.js";
 import type { DctcpParameters } from "../config/dctcp.js";
+import type { HistogramSource } from "./histogram.js";
 
 /** Frames impaired on purpose; probabilities 0..1, times in ns. */
 export interface NativeImpairment {
@@ -374,7 +375,7 @@ export const RecordKind = { queue: 1, transmit: 2, receive: 3, pause: 4, ended: 
 export const kRecordWords = 8;
 
 /** A native poll thread with its ports and devices. Errors carry code, errno, syscall and hint. */
-export interface NativeWorker {
+export interface NativeWorker extends HistogramSource {
   /** Starts the thread and opens its ports; throws if one cannot be opened. */
   open(): void;
   /** Devices start to live; their times count from `at` (monotonicNow() clock). */

@@ -26,6 +26,7 @@ export type DeviceWorker = Pick<
   | "forwardingTable"
   | "switchState"
   | "queuePairs"
+  | "histograms"
   | "worstGap"
 > & {
   outcome(): Pick<WorkerOutcome, "host_drops" | "loop_gap" | "tuning" | "failure">;
@@ -121,6 +122,10 @@ class SwitchWorkers implements DeviceWorker {
 
   queuePairs(index: number) {
     return this.workers[0].queuePairs(index);
+  }
+
+  histograms() {
+    return this.workers.flatMap((worker) => worker.histograms());
   }
 
   worstGap(): number {

@@ -1,5 +1,7 @@
 /** A native core that does as told, and remembers what was asked of it. */
+
 import { openSync } from "node:fs";
+import type { NativeHistogram } from "../../src/native/histogram.js";
 import type {
   CounterDescription,
   InterfaceProbe,
@@ -149,6 +151,9 @@ export class FakeWorker implements NativeWorker {
       alpha: 0.25,
       stage: "fast_recovery",
     }));
+  }
+  histograms(): NativeHistogram[] {
+    return [];
   }
   worstGap(): number {
     return 1e6;

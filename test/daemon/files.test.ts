@@ -54,7 +54,7 @@ describe("switch.yaml", () => {
         { name: "veth-b", interface: "veth-b", namespace: "/run/netns/b", rate: 0, mtu: 9000, mac },
       ],
       static_fdb: [{ mac: 0x02_00_00_00_00_01, port: "a" }],
-      metrics: { address: "127.0.0.1", port: 9464, per_qp: false },
+      metrics: { address: "127.0.0.1", port: 9464, per_qp: false, node_infiniband: false },
       control: undefined,
     });
     // Two MTU of the largest port.
@@ -236,6 +236,12 @@ describe("nic.yaml", () => {
     expect(config.queue_pairs[0]?.dscp).toBe(3);
   });
 
+  it("has metrics of all queue pairs, of some, or of none", () => {
+    for (const per_qp of [true, false, 20]) {
+      expect(nicOf(NIC, `metrics.per_qp=${per_qp}`).config.metrics).toMatchObject({ per_qp, port: 9465 });
+    }
+  });
+
   it("warns when CNPs share the data's priority", () => {
     expect(nicOf(NIC, "cnp.priority=3").warnings).toEqual([
       "CNPs have the priority 3 of the data, so congestion and pauses delay them too",
@@ -276,6 +282,11 @@ describe("nic.yaml", () => {
     [
       set("congestion.profile=mlx4"),
       "nic roce0.yaml (--set): congestion.profile: mlx4 is not one of paper-sigcomm15, mlx5, ns3-rdma, hpcc-ns3, otg, 802.1qau, netfpga, shu\n  hint: did you mean mlx5?",
+    ],
+    [set("metrics.per_qp=0"), "nic roce0.yaml (--set): metrics.per_qp: 0 is too small\n  hint: must be at least 1"],
+    [
+      set("metrics.per_qp=many"),
+      "nic roce0.yaml (--set): metrics.per_qp: give true, false, or a number from 1 to 4096",
     ],
     [set("ecn={kmin: 5KB}"), "nic roce0.yaml (--set): ecn: unknown field"],
   ])("%j is refused with a reason", (assignments, expected) => {

@@ -1,9 +1,9 @@
 /** The queue of a 20 to 1 incast: what ns-3 is said to have measured, the model of DCTCP, and what is varied. */
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { DCQCN_FIGURE_19, dctcpModel } from "../../src/experiments/dcqcn/queue_distribution.js";
 import { kNs3, lengthsOf } from "../../src/experiments/dcqcn/incast_queue.js";
 import { DCQCN_QUEUE_20TO1 } from "../../src/experiments/dcqcn/queue_20to1.js";
+import { DCQCN_FIGURE_19, dctcpModel } from "../../src/experiments/dcqcn/queue_distribution.js";
 import { kVariations } from "../../src/experiments/dcqcn/queue_variations.js";
 import type { Trial } from "../../src/experiments/experiment.js";
 import { readReferences } from "../../src/experiments/reference.js";

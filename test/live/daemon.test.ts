@@ -1,11 +1,9 @@
 /** Daemons between ordinary namespaces of this machine: the kernel's own ping crosses the switch, a NIC sends through it. */
-import { existsSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync } from "node:fs";
 import { expect, it, vi } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
 import { describeLive } from "./capability.js";
-import { connectAgain, type Daemon, daemon, kHosts, metric, network, ping, startSwitch, weir } from "./daemons.js";
-import { folder } from "./weir.js";
+import { connectAgain, type Daemon, daemon, metric, network, ping, startNic, startSwitch, weir } from "./daemons.js";
 
 describeLive("weir switch", () => {
   it("carries the kernel's traffic, learns where it comes from, and counts it for Prometheus", async () => {
@@ -142,28 +140,11 @@ describeLive("weir nic", () => {
     async (backend) => {
       const net = await network();
       const bridge = await startSwitch(net);
-      const path = folder();
-      const nic = (name: "a" | "b", peer: "a" | "b", traffic: string) => {
-        const file = join(path, `${name}.yaml`);
-        const address = (host: "a" | "b") => `10.77.0.${kHosts.indexOf(host) + 1}`;
-        writeFileSync(
-          file,
-          `name: roce-${name}
-interface: weir0
-namespace: ${net.namespace(name).path}
-address: ${address(name)}
-rate: 1Gbps
-backend: ${backend}
-peers: [{ name: peer, address: ${address(peer)}, mac: "02:57:00:00:00:0${peer}" }]
-queue_pairs: [{ name: qp, peer: peer, ${traffic} }]
-metrics: false
-control: ${join(path, `${name}.sock`)}
-`,
-        );
-        return daemon("nic", file, join(path, `${name}.sock`));
-      };
-      const receiver = await nic("b", "a", "remote_qpn: 0x11");
-      const sender = await nic("a", "b", "send: { message: 100KB, bytes: 2MB, rate: 20Mbps }");
+      const receiver = await startNic(net, "b", { pairs: ["remote_qpn: 0x11"], more: `backend: ${backend}` });
+      const sender = await startNic(net, "a", {
+        pairs: ["send: { message: 100KB, bytes: 2MB, rate: 20Mbps }"],
+        more: `backend: ${backend}`,
+      });
       const own = async (at: Daemon, counter: string) =>
         (await ask(at.socket, "counters")).counters.find(({ name, labels }) => name === counter && "flow" in labels)
           ?.value;

@@ -39,7 +39,7 @@ export async function connectAgain(net: LabNetwork): Promise<void> {
   await host.run("ip", ["-batch", "-"], `${own.join("\n")}\n`);
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
   const { port } = server.address() as { port: number };
@@ -130,6 +130,37 @@ ${extra}`,
     );
   write(more);
   return { ...(await daemon("switch", file, socket)), write, file, url: `http://127.0.0.1:${port}` };
+}
+
+/** 10.77.0.1 and .2: addresses that the kernel does not have. */
+const addressOf = (host: (typeof kHosts)[number]) => `10.77.0.${kHosts.indexOf(host) + 1}`;
+
+/** roce-a or roce-b, on the link of its host. `pairs`: queue pairs to the other, but for their names. */
+export async function startNic(
+  net: LabNetwork,
+  host: (typeof kHosts)[number],
+  { pairs, more = "" }: { pairs: readonly string[]; more?: string },
+) {
+  const path = folder();
+  const peer = host === "a" ? "b" : "a";
+  const port = await freePort();
+  const file = join(path, `${host}.yaml`);
+  const socket = join(path, `${host}.sock`);
+  writeFileSync(
+    file,
+    `name: roce-${host}
+interface: weir0
+namespace: ${net.namespace(host).path}
+address: ${addressOf(host)}
+rate: 1Gbps
+peers: [{ name: peer, address: ${addressOf(peer)}, mac: "02:57:00:00:00:0${peer}" }]
+queue_pairs:
+${pairs.map((pair, i) => `  - { name: qp${i}, peer: peer, ${pair} }`).join("\n")}
+metrics: { port: ${port}, per_qp: true, node_infiniband: true }
+control: ${socket}
+${more}`,
+  );
+  return { ...(await daemon("nic", file, socket)), url: `http://127.0.0.1:${port}` };
 }
 
 /** A switch's port to a host, as its file has it. */

@@ -2,11 +2,15 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { metricsPage, nativeCounters } from "../../scripts/generate-metrics.js";
+import { aliasesOf, kAliased } from "../../src/metrics/aliases.js";
 import { kGauges } from "../../src/metrics/gauges.js";
 import { kMapped, metricOf, scopeOf } from "../../src/metrics/mapping.js";
 
 const counters = nativeCounters();
-const metrics = counters.map((counter) => metricOf(counter.scope, counter));
+const metrics = counters.flatMap((counter) => [
+  metricOf(counter.scope, counter),
+  ...(counter.scope === "nic" ? aliasesOf(counter, true) : []),
+]);
 
 describe("the mapping", () => {
   it("finds the native definitions", () => {
@@ -20,15 +24,15 @@ describe("the mapping", () => {
     expect(counters.length).toBe(defined.length);
   });
 
-  it.each(counters.map((counter, i) => [counter.scope, counter.name, metrics[i]] as const))(
-    "gives %s %s a name, a unit and a help text",
-    (_scope, _name, metric) => {
-      expect(metric?.name).toMatch(/^(weir|rdma)_[a-z][a-z0-9_]*$/);
-      expect(metric?.name.endsWith("_total")).toBe(metric?.type === "counter");
-      expect(metric?.unit).not.toBe("");
-      expect(metric?.help.length).toBeGreaterThan(10);
-    },
-  );
+  it("gives every counter names, a unit and a help text", () => {
+    for (const { name, type, unit, help } of metrics) {
+      expect(name).toMatch(/^(weir|rdma|node_infiniband)_[a-z][a-z0-9_]*$/);
+      expect(name.endsWith("_total"), name).toBe(type === "counter");
+      expect(unit, name).not.toBe("");
+      // OpenMetrics has quotes in help texts escaped, Prometheus' format has them as they are.
+      expect(help, name).toMatch(/^[^"\\]{11,}$/);
+    }
+  });
 
   it("gives no two counters the same series", () => {
     const series = metrics.map(({ name, fixed }) => `${name} ${JSON.stringify(fixed)}`);
@@ -56,6 +60,7 @@ describe("the mapping", () => {
   it("has no entry for a counter that does not exist", () => {
     const known = new Set(counters.map(({ scope, name }) => `${scope} ${name}`));
     expect(kMapped.filter(([scope, name]) => !known.has(`${scope} ${name}`))).toEqual([]);
+    expect(kAliased.filter((name) => !known.has(`nic ${name}`))).toEqual([]);
   });
 
   it("calls endpoint counters as rdma_exporter does, and switch counters by their SAI stems", () => {

@@ -2,6 +2,7 @@
 import { request } from "node:http";
 import { createServer } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { kContentTypes } from "../../src/metrics/instruments.js";
 import { MetricsRegistry, type MetricsSource } from "../../src/metrics/registry.js";
 import { type Health, isLoopback, MetricsServer } from "../../src/metrics/server.js";
 
@@ -22,7 +23,8 @@ function source(counters: Told["counters"], overrides: Partial<MetricsSource> = 
         value,
       })),
     switchState: () => undefined,
-    queuePairs: () => undefined,
+    nic: () => undefined,
+    histograms: () => [],
     ports: () => [],
     worker: () => ({ name: "sw0", loopGapNs: 2_500_000 }),
     reloads: () => ({ succeeded: 0, failed: 0 }),
@@ -31,8 +33,8 @@ function source(counters: Told["counters"], overrides: Partial<MetricsSource> = 
   return told;
 }
 
-const kSwitch = { version: "1.2.3", kind: "switch", perQp: false } as const;
-const kNic = { version: "1.2.3", kind: "nic", netdev: "eth1", perQp: false } as const;
+const kSwitch = { version: "1.2.3", kind: "switch", queuePairs: 0, nodeInfiniband: false } as const;
+const kNic = { version: "1.2.3", kind: "nic", netdev: "eth1", queuePairs: 0, nodeInfiniband: false } as const;
 
 /** Series of an exposition: "name{labels}" with labels sorted, to value. */
 async function scrape(registry: MetricsRegistry): Promise<Map<string, number>> {
@@ -102,11 +104,14 @@ describe("the registry", () => {
       stage: "additive_increase",
     } as const;
     const told = source([["tx_packets", { ...nic, qpn: "0x000011", flow: "to-b" }, 9]], {
-      queuePairs: () => ({ device: "roce0", pairs: [pair] }),
+      nic: () => ({ device: "roce0", pfc: [3], pairs: [pair] }),
     });
     const without = await scrape(new MetricsRegistry(told.source, kNic));
     expect([...without.keys()].filter((name) => name.startsWith("weir_qp_"))).toEqual([]);
-    const series = await scrape(new MetricsRegistry(told.source, { ...kNic, perQp: true }));
+    expect(without.get('weir_queue_pairs{device="roce0",port="1"}')).toBe(1);
+    expect(without.get('weir_nic_pfc_enabled{device="roce0",port="1",priority="3"}')).toBe(1);
+    expect(without.get('weir_nic_pfc_enabled{device="roce0",port="1",priority="4"}')).toBe(0);
+    const series = await scrape(new MetricsRegistry(told.source, { ...kNic, queuePairs: Number.POSITIVE_INFINITY }));
     const labels = 'device="roce0",port="1",qp="to-b",qpn="0x000011"';
     expect(series.get(`weir_qp_tx_packets_total{${labels}}`)).toBe(9);
     expect(series.get(`weir_qp_rate_bytes_per_second{${labels}}`)).toBe(5e7);
@@ -116,14 +121,131 @@ describe("the registry", () => {
     expect(stages).toEqual([0, 1, 0]);
   });
 
+  it("has series of so many queue pairs as it may, of those that move most, and of no others", async () => {
+    const pair = {
+      state: "ready",
+      limited: false,
+      rate: 1e9,
+      target_rate: 1e9,
+      alpha: 0,
+      stage: "fast_recovery",
+    } as const;
+    const of = (qpn: number) => ({ device: "roce0", qpn: `0x00000${qpn}`, flow: `f${qpn}` });
+    const moved = (...bytes: number[]): Told["counters"] =>
+      bytes.flatMap((value, i) => [
+        ["tx_wire_bytes", of(i + 1), value],
+        ["tx_packets", of(i + 1), value / 1000],
+      ]);
+    const told = source(moved(9000, 2000, 0), {
+      nic: () => ({
+        device: "roce0",
+        pfc: [],
+        pairs: [1, 2, 3].map((qpn) => ({ ...pair, name: `f${qpn}`, qpn, remote_qpn: qpn, peer: "b" })),
+      }),
+    });
+    const registry = new MetricsRegistry(told.source, { ...kNic, queuePairs: 2 });
+    const shown = async (metric: string) =>
+      [...(await scrape(registry))]
+        .filter(([name]) => name.startsWith(`${metric}{`))
+        .map(([name, value]) => [/qp="(\w+)"/.exec(name)?.[1], value]);
+    expect(await shown("weir_qp_tx_packets_total")).toEqual([
+      ["f1", 9],
+      ["f2", 2],
+    ]);
+    told.counters = moved(9000, 2000, 50_000);
+    expect((await shown("weir_qp_rate_bytes_per_second")).map(([qp]) => qp)).toEqual(["f1", "f3"]);
+    // One that comes back has all that it has counted.
+    told.counters = moved(9000, 90_000, 50_000);
+    expect(await shown("weir_qp_tx_packets_total")).toEqual([
+      ["f3", 50],
+      ["f2", 90],
+    ]);
+    expect(await shown("weir_queue_pairs")).toEqual([[undefined, 3]]);
+  });
+
+  it("calls the counters of a NIC as sysfs does too, and as node_exporter does if asked to", async () => {
+    const port = {
+      device: "roce0",
+      name: "eth1",
+      up: true,
+      rate: 10e9,
+      transitions: 0,
+      interface_mtu: 1500,
+      mtu_changes: 0,
+    };
+    const told = source(
+      [
+        ["rx_bytes", nic, 4000],
+        ["np_cnp_sent", nic, 7],
+      ],
+      { ports: () => [{ ...port, mac_control: { reaches: "yes" } }] },
+    );
+    const own = 'device="roce0",port="1"';
+    const names = (series: Map<string, number>) => [...series.keys()].filter((name) => name.startsWith("node_"));
+    const plain = await scrape(new MetricsRegistry(told.source, kNic));
+    expect(plain.get(`rdma_port_rcv_data_total{${own}}`)).toBe(1000);
+    expect(plain.get(`rdma_rx_bytes_total{${own}}`)).toBe(4000);
+    const info = [...plain.keys()].find((name) => name.startsWith("rdma_port_info"));
+    for (const label of ['netdev="eth1"', 'state="ACTIVE"', 'link_speed="10 Gb/sec"']) expect(info).toContain(label);
+    expect(names(plain)).toEqual([]);
+    const more = await scrape(new MetricsRegistry(told.source, { ...kNic, nodeInfiniband: true }));
+    expect(more.get(`node_infiniband_port_data_received_bytes_total{${own}}`)).toBe(4000);
+    expect(more.get(`node_infiniband_np_cnp_packets_sent_total{${own}}`)).toBe(7);
+    expect(more.get(`node_infiniband_state_id{${own}}`)).toBe(4);
+    expect(more.get(`node_infiniband_rate_bytes_per_second{${own}}`)).toBe(1.25e9);
+  });
+
+  it("has histograms of durations in seconds, and of queues by the microseconds that they lasted", async () => {
+    const gap = { name: "loop_gap", labels: { worker: "sw0" }, first: 8, below: [1, 3], total: 4, sum: 1500 } as const;
+    const queue = { name: "queue_length", labels: { ...sw, priority: "3" }, first: 10 } as const;
+    const told = source([], {
+      histograms: () => [
+        { ...gap, below: [...gap.below] },
+        { ...queue, below: [5500, 9500], total: 12_000, sum: 6e6 },
+        { name: "ecn_to_cnp", labels: nic, first: 8, below: [0], total: 0, sum: 0 },
+      ],
+    });
+    const registry = new MetricsRegistry(told.source, kSwitch);
+    await scrape(registry);
+    const series = await scrape(registry);
+    const of = (name: string, labels: string) => series.get(`${name}{${labels}}`);
+    expect(of("weir_worker_loop_gap_seconds_bucket", 'le="2.56e-7",worker="sw0"')).toBe(1);
+    expect(of("weir_worker_loop_gap_seconds_bucket", 'le="5.12e-7",worker="sw0"')).toBe(3);
+    expect(of("weir_worker_loop_gap_seconds_bucket", 'le="+Inf",worker="sw0"')).toBe(4);
+    expect(of("weir_worker_loop_gap_seconds_sum", 'worker="sw0"')).toBeCloseTo(1.5e-6);
+    expect(of("weir_worker_loop_gap_seconds_count", 'worker="sw0"')).toBe(4);
+    const own = 'port="a",priority="3",switch="sw0"';
+    expect(of("weir_switch_queue_length_bytes_bucket", `le="1024",${own}`)).toBe(5);
+    expect(of("weir_switch_queue_length_bytes_bucket", `le="2048",${own}`)).toBe(9);
+    expect(of("weir_switch_queue_length_bytes_count", own)).toBe(12);
+    expect(of("weir_switch_queue_length_bytes_sum", own)).toBe(6000);
+    expect(of("weir_nic_ecn_to_cnp_seconds_count", 'device="roce0",port="1"')).toBe(0);
+    expect(await registry.scrape("openmetrics")).toContain("# TYPE weir_worker_loop_gap_seconds histogram\n");
+  });
+
+  it("exposes the same in OpenMetrics, and in Prometheus' format after that", async () => {
+    const registry = new MetricsRegistry(source([["rx_packets", sw, 3]]).source, kSwitch);
+    for (let i = 0; i < 2; i++) {
+      const text = await registry.scrape("openmetrics");
+      expect(text).toContain("# TYPE weir_switch_port_rx_packets counter\n");
+      expect(text).toContain('\nweir_switch_port_rx_packets_total{switch="sw0",port="a"} 3\n');
+      expect(text).toMatch(/\n# EOF\n$/);
+    }
+    const plain = await registry.scrape();
+    expect(plain).toContain("# TYPE weir_switch_port_rx_packets_total counter\n");
+    expect(plain).not.toContain("# EOF");
+  });
+
   it("tells occupancy and pauses of a switch, and the daemon's own state", async () => {
     const zeros = [0, 0, 0, 0, 0, 0, 0, 0];
-    const port = { device: "sw0", up: true, transitions: 0, interface_mtu: 9000, mtu_changes: 0 };
+    const port = { device: "sw0", up: true, rate: 0, transitions: 0, interface_mtu: 9000, mtu_changes: 0 };
     const told = source([], {
       switchState: () => ({
         name: "sw0",
         ports: ["a"],
         fdbEntries: 3,
+        pfc: [3],
+        ecn: { priorities: [3], kmin: 5000, kmax: 200_000 },
         state: {
           buffer: { total: 12e6, shared: 11e6, occupied: 5000, pfc_threshold: 10e6 },
           ports: [
@@ -139,7 +261,7 @@ describe("the registry", () => {
         },
       }),
       ports: () => [
-        { ...port, name: "a", up: false, transitions: 3, mac_control: { reaches: "yes" } },
+        { ...port, name: "a", up: false, rate: 8e9, transitions: 3, mac_control: { reaches: "yes" } },
         { ...port, name: "b", mtu_changes: 2, mac_control: { reaches: "unlikely" } },
         { ...port, name: "c", interface_mtu: null, mac_control: { reaches: "unknown" } },
       ],
@@ -154,6 +276,13 @@ describe("the registry", () => {
     expect(series.get(`weir_switch_pfc_paused{direction="tx",${labels}}`)).toBe(0);
     expect(series.get('weir_switch_pool_occupancy_bytes{switch="sw0"}')).toBe(5000);
     expect(series.get('weir_switch_fdb_entries{switch="sw0"}')).toBe(3);
+    expect(series.get('weir_switch_pfc_enabled{priority="3",switch="sw0"}')).toBe(1);
+    expect(series.get('weir_switch_pfc_enabled{priority="0",switch="sw0"}')).toBe(0);
+    expect(series.get('weir_switch_ecn_min_threshold_bytes{priority="3",switch="sw0"}')).toBe(5000);
+    expect(series.get('weir_switch_ecn_max_threshold_bytes{priority="3",switch="sw0"}')).toBe(200_000);
+    expect(series.get('weir_switch_ecn_max_threshold_bytes{priority="0",switch="sw0"}')).toBeUndefined();
+    expect(series.get('weir_port_rate_bytes_per_second{device="sw0",port="a"}')).toBe(1e9);
+    expect(series.get('weir_port_rate_bytes_per_second{device="sw0",port="b"}')).toBeUndefined();
     expect(series.get('weir_port_up{device="sw0",port="a"}')).toBe(0);
     expect(series.get('weir_port_transitions_total{device="sw0",port="a"}')).toBe(3);
     expect(series.get('weir_port_mtu_bytes{device="sw0",port="b"}')).toBe(9000);
@@ -189,9 +318,9 @@ interface Answer {
   body: string;
 }
 
-function get(url: string, method = "GET"): Promise<Answer> {
+function get(url: string, method = "GET", headers = {}): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const sent = request(url, { method, agent: false }, (response) => {
+    const sent = request(url, { method, headers, agent: false }, (response) => {
       let body = "";
       response.setEncoding("utf8").on("data", (text: string) => {
         body += text;
@@ -217,6 +346,30 @@ describe("the server", () => {
     expect(type).toMatch(/^text\/plain; version=0\.0\.4/);
     expect(body).toContain('weir_switch_port_rx_packets_total{switch="sw0",port="a"} 1\n');
     expect(await get(`${url}/metrics`, "HEAD")).toMatchObject({ status: 200, body: "" });
+  });
+
+  it.each([
+    // Prometheus 2.42 and 3.4, curl, and others.
+    [
+      "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+      true,
+    ],
+    [
+      "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,*/*;q=0.1",
+      true,
+    ],
+    ["application/openmetrics-text; q=0.5", true],
+    ["*/*", false],
+    ["", false],
+    ["text/html", false],
+    ["application/openmetrics-text;version=2.0.0", false],
+    ["application/openmetrics-text;q=0", false],
+    ["text/plain, application/openmetrics-text;version=1.0.0;q=0.2", false],
+  ])("answers in OpenMetrics to who asks for it: %s", async (accept, openmetrics) => {
+    const { url } = await serve();
+    const { type, body } = await get(`${url}/metrics`, "GET", { accept });
+    expect(type).toBe(openmetrics ? kContentTypes.openmetrics : kContentTypes.prometheus);
+    expect(body.endsWith("# EOF\n")).toBe(openmetrics);
   });
 
   it("tells health: a port that is down is degraded, a dead worker is unavailable", async () => {

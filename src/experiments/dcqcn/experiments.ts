@@ -1,6 +1,5 @@
 /** All experiments on DCQCN, in the order of the paper's figures. */
 import type { Experiment } from "../experiment.js";
-import { DCQCN_FIGURE_19 } from "./queue_distribution.js";
 import { DCQCN_FIGURE_12 } from "./gain.js";
 import { DCQCN_FIGURE_16 } from "./incast_degree.js";
 import { DCQCN_SECTION_6_1 } from "./many_senders.js";
@@ -11,6 +10,7 @@ import { DCQCN_FIGURE_18 } from "./need_for_pfc.js";
 import { DCQCN_FIGURE_21 } from "./packet_loss.js";
 import { DCQCN_SECTION_5 } from "./parameter_selection.js";
 import { DCQCN_QUEUE_20TO1 } from "./queue_20to1.js";
+import { DCQCN_FIGURE_19 } from "./queue_distribution.js";
 import { DCQCN_FIGURE_10 } from "./second_sender.js";
 import { DCQCN_FIGURE_13 } from "./settings.js";
 import { DCQCN_FIGURE_15 } from "./spine_pauses.js";
