@@ -120,7 +120,8 @@ class Watch {
 
   /** Until every frame that was sent is accounted for, or time is up: then the rest is missing. */
   async drain(): Promise<void> {
-    const buffer = Math.max(0, ...this.scenario.switches.map((s) => s.buffer.total));
+    // With PFC, switches may be full one behind the other, of frames for one link.
+    const buffer = this.scenario.switches.reduce((sum, { buffer: { total } }) => sum + total, 0);
     const slowest = Math.min(...this.scenario.links.map((link) => link.rate)) / this.options.scale;
     const delays = this.scenario.links.reduce((sum, link) => sum + link.delay, 0) * this.options.scale;
     const limit = this.addon.monotonicNow() + kDrainMs * 1e6 + (buffer * 8e9) / slowest + delays;
