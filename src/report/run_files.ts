@@ -23,7 +23,8 @@ export function writeRun(directory: string, result: Result, series: Series, sour
   const report = join(directory, "report.html");
   writeFileSync(join(directory, "result.json"), `${JSON.stringify(result, undefined, 2)}\n`);
   writeFileSync(join(directory, "series.json"), `${JSON.stringify(series)}\n`);
-  writeFileSync(join(directory, "scenario.json"), `${JSON.stringify(source, undefined, 2)}\n`);
+  // Without indentation: it lists every message of every flow.
+  writeFileSync(join(directory, "scenario.json"), `${JSON.stringify(source)}\n`);
   writeFileSync(report, page(result, series, source, new Date()));
   return report;
 }
