@@ -1,20 +1,34 @@
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
+  // The projects run one after another: groupOrder.
   test: {
     projects: [
       {
-        test: { name: "unit", include: ["test/**/*.test.ts"], exclude: ["test/{native,live,interop}/**"] },
+        test: {
+          name: "unit",
+          include: ["test/**/*.test.ts"],
+          exclude: ["test/{native,live,interop}/**"],
+          // Every CPU, so a test may take longer than alone.
+          maxWorkers: "100%",
+          testTimeout: 30_000,
+        },
       },
       {
         // Builds and runs the native tests.
-        test: { name: "native", include: ["test/native/**/*.test.ts"], testTimeout: 600_000 },
+        test: {
+          name: "native",
+          include: ["test/native/**/*.test.ts"],
+          sequence: { groupOrder: 1 },
+          testTimeout: 600_000,
+        },
       },
       {
         // Namespaces, veth and packet sockets of this machine: one file at a time.
         test: {
           name: "live",
           include: ["test/live/**/*.test.ts"],
+          sequence: { groupOrder: 2 },
           fileParallelism: false,
           testTimeout: 60_000,
           hookTimeout: 60_000,
@@ -26,6 +40,7 @@ export default defineConfig({
           name: "interop",
           include: ["test/interop/**/*.test.ts"],
           globalSetup: "test/interop/setup.ts",
+          sequence: { groupOrder: 3 },
           fileParallelism: false,
           testTimeout: 180_000,
           hookTimeout: 300_000,
