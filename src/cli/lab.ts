@@ -6,20 +6,15 @@ import { LiveView } from "../lab/live_view.js";
 import type { CaptureRequest, LabOptions, LabOutcome } from "../lab/types.js";
 import { writeRun } from "../report/run_files.js";
 import { renderTable } from "../report/table.js";
-import { asUsage, type CliContext, collect, kExit, load, placeAndFile, wantsColor } from "./context.js";
+import { asUsage, type CliContext, kExit, load, placeAndFile, wantsColor } from "./context.js";
 import type { AddVerb } from "./program.js";
 import { runFolder } from "./run_folder.js";
+import { addRunOptions, type RunOptions } from "./run_options.js";
 import { StopSignals } from "./stop_signals.js";
 
-interface RunOptions {
-  json?: boolean;
-  set?: string[];
-  out?: string;
-  series?: boolean;
-  quiet?: boolean;
+interface LabChoice extends RunOptions {
   seed?: string;
   scale?: string;
-  duration?: string;
   capture?: CaptureRequest[];
 }
 
@@ -34,24 +29,16 @@ Examples:
 
 export const addLab: AddVerb = (parent, context, done) => {
   const lab = parent.command("lab").description("run networks of software NICs and switches on this host");
-  lab
-    .command("run")
+  addRunOptions(lab.command("run"))
     .description("run a scenario and report")
-    .argument("<file>", "scenario file (YAML)")
-    .option("--json", "the result as one JSON document on stdout instead of tables")
-    .option("--set <path=value>", "override a field of the scenario, repeatable", collect)
-    .option("--out <dir>", "folder for result, series and report (default: weir-results/<scenario>-<time>)")
-    .option("--series", "put the series into the result as well")
-    .option("--quiet", "no live picture and no progress")
     .option("--seed <n>", "as --set seed=<n>")
     .option("--scale <n|auto>", "as --set scale=<n>: rates divided, times multiplied by it")
-    .option("--duration <time>", "as --set duration=<time>, meant time")
     .option("--capture <link|node:file>", "write frames to a pcap file, repeatable", captureRequest)
     .addHelpText("after", kExamples)
-    .action(async (file: string, options: RunOptions) => done(await run(context, file, options)));
+    .action(async (file: string, options: LabChoice) => done(await run(context, file, options)));
 };
 
-async function run(context: CliContext, file: string, options: RunOptions): Promise<number> {
+async function run(context: CliContext, file: string, options: LabChoice): Promise<number> {
   const set = [...(options.set ?? [])];
   for (const name of ["seed", "scale", "duration"] as const) {
     if (options[name] !== undefined) set.push(`${name}=${options[name]}`);
@@ -80,7 +67,7 @@ async function run(context: CliContext, file: string, options: RunOptions): Prom
 async function runUntilSignal(
   context: CliContext,
   scenario: Scenario,
-  options: RunOptions,
+  options: LabChoice,
   captureDir: string,
 ): Promise<LabOutcome | number> {
   const stop = new StopSignals(context, options.quiet === true);

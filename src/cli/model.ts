@@ -6,9 +6,9 @@ import { dcqcnFixedPoint, dcqcnStability, type ModelOutcome, runModel } from "..
 import { fixed, gbps, kilobytes } from "../report/format.js";
 import { writeRun } from "../report/run_files.js";
 import { drawGrid, renderTable } from "../report/table.js";
-import { type SeriesFormat, writeSeries } from "../sim/series_files.js";
+import { writeSeries } from "../sim/series_files.js";
 import { beside } from "./beside.js";
-import { type CliContext, collect, kExit, load, UsageError, wantsColor } from "./context.js";
+import { type CliContext, kExit, load, wantsColor } from "./context.js";
 import { integer } from "./device_options.js";
 import {
   addLinkOptions,
@@ -23,6 +23,7 @@ import { ModelProgress } from "./model_progress.js";
 import { addModelSweep } from "./model_sweep.js";
 import type { AddVerb } from "./program.js";
 import { runFolder } from "./run_folder.js";
+import { addRunOptions, addSeriesOptions, type RunOptions, type SeriesOptions } from "./run_options.js";
 import { StopSignals } from "./stop_signals.js";
 
 /** What the verb works with; tests give their own. */
@@ -34,14 +35,7 @@ const kRealTools: ModelTools = {
   startWorker: () => fork(beside("../models/dcqcn/sweep_worker"), { stdio: ["ignore", "ignore", "inherit", "ipc"] }),
 };
 
-interface RunChoice {
-  json?: boolean;
-  set?: string[];
-  out?: string;
-  series?: boolean;
-  seriesFormat?: SeriesFormat;
-  quiet?: boolean;
-  duration?: string;
+interface RunChoice extends RunOptions, SeriesOptions {
   delay?: number;
 }
 
@@ -86,17 +80,8 @@ export const addModel: AddVerb = (parent, context, done) => addModelOn(kRealTool
 /** The verb with tools of the caller's. */
 export function addModelOn(tools: ModelTools, ...[parent, context, done]: Parameters<AddVerb>): void {
   const model = parent.command("model").description("the fluid model of DCQCN: the equations of its paper");
-  model
-    .command("run")
+  addSeriesOptions(addRunOptions(model.command("run")))
     .description("solve the equations for a scenario and report")
-    .argument("<file>", "scenario file (YAML)")
-    .option("--json", "the result as one JSON document on stdout instead of tables")
-    .option("--set <path=value>", "override a field of the scenario, repeatable", collect)
-    .option("--out <dir>", "folder for results (default: weir-results/<scenario>-<time>)")
-    .option("--series", "put the series into the result as well")
-    .option("--series-format <csv|arrow>", "series as files for other programs, too", seriesFormat)
-    .option("--quiet", "no progress")
-    .option("--duration <time>", "as --set duration=<time>")
     .option(
       "--delay <time>",
       "tau*, delay of the loop (default: CNP interval and propagation, there and back)",
@@ -238,9 +223,4 @@ function stability({ stdout }: CliContext, choice: StabilityChoice): void {
     ]),
   };
   stdout.write(`${drawGrid(grid, wantsColor(stdout))}\n`);
-}
-
-function seriesFormat(value: string): SeriesFormat {
-  if (value === "csv" || value === "arrow") return value;
-  throw new UsageError(`--series-format ${value}: unknown`, { hint: "use csv or arrow" });
 }

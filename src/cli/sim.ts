@@ -6,29 +6,20 @@ import { formatTime, parseTime } from "../config/units.js";
 import { count, fixed } from "../report/format.js";
 import { renderTable } from "../report/table.js";
 import { writeSimulation } from "../sim/files.js";
-import type { SeriesFormat } from "../sim/series_files.js";
 import type { SimOutcome, SimPerformance, TraceRequest } from "../sim/types.js";
-import { type CliContext, collect, kExit, load, placeAndFile, UsageError, wantsColor } from "./context.js";
+import { type CliContext, kExit, load, placeAndFile, UsageError, wantsColor } from "./context.js";
 import type { AddVerb } from "./program.js";
 import { parsed } from "./quantity.js";
 import { runFolder } from "./run_folder.js";
+import { addRunOptions, addSeriesOptions, type RunOptions, type SeriesOptions } from "./run_options.js";
 import { ProgressLine } from "./sim_progress.js";
 import { StopSignals } from "./stop_signals.js";
 
-interface RunOptions {
-  json?: boolean;
-  set?: string[];
-  out?: string;
-  series?: boolean;
-  seriesFormat?: SeriesFormat;
-  quiet?: boolean;
+interface SimChoice extends RunOptions, SeriesOptions {
   seed?: string;
-  duration?: string;
   until?: number;
   trace?: TraceRequest[];
 }
-
-const kFormats: readonly string[] = ["csv", "arrow"] satisfies SeriesFormat[];
 
 const kExamples = `
 Examples:
@@ -44,25 +35,16 @@ Ctrl-C stops at the time reached and still writes the results so far (exit statu
 
 export const addSim: AddVerb = (parent, context, done) => {
   const sim = parent.command("sim").description("simulate networks in virtual time, with the code of the wire");
-  sim
-    .command("run")
+  addSeriesOptions(addRunOptions(sim.command("run")))
     .description("simulate a scenario and report")
-    .argument("<file>", "scenario file (YAML)")
-    .option("--json", "the result as one JSON document on stdout instead of tables")
-    .option("--set <path=value>", "override a field of the scenario, repeatable", collect)
-    .option("--out <dir>", "folder for results (default: weir-results/<scenario>-<time>)")
-    .option("--series", "put the series into the result as well")
-    .option("--series-format <csv|arrow>", "series as files for other programs, too", seriesFormat)
-    .option("--quiet", "no progress")
     .option("--seed <n>", "as --set seed=<n>")
-    .option("--duration <time>", "as --set duration=<time>")
     .option("--until <time>", "end the run at this time, whatever the duration", until)
     .option("--trace <link|node:file>", "write frame headers to a pcapng file, repeatable", traceRequest)
     .addHelpText("after", kExamples)
-    .action(async (file: string, options: RunOptions) => done(await run(context, file, options)));
+    .action(async (file: string, options: SimChoice) => done(await run(context, file, options)));
 };
 
-async function run(context: CliContext, file: string, options: RunOptions): Promise<number> {
+async function run(context: CliContext, file: string, options: SimChoice): Promise<number> {
   const set = [...(options.set ?? [])];
   for (const name of ["seed", "duration"] as const) {
     if (options[name] !== undefined) set.push(`${name}=${options[name]}`);
@@ -101,7 +83,7 @@ async function run(context: CliContext, file: string, options: RunOptions): Prom
 async function simulate(
   context: CliContext,
   scenario: Scenario,
-  options: RunOptions,
+  options: SimChoice,
   directory: string,
   stop: StopSignals,
 ): Promise<SimOutcome> {
@@ -133,11 +115,6 @@ function until(value: string): number {
   const time = Math.round(parsed("--until", value, parseTime));
   if (time <= 0) throw new UsageError(`--until ${value}: must be more than 0`, { hint: "for example --until 10ms" });
   return time;
-}
-
-function seriesFormat(value: string): SeriesFormat {
-  if (kFormats.includes(value)) return value as SeriesFormat;
-  throw new UsageError(`--series-format ${value}: unknown`, { hint: "use csv or arrow" });
 }
 
 function traceRequest(value: string, before: readonly TraceRequest[] = []): TraceRequest[] {

@@ -1,6 +1,7 @@
 /** The two setups of section 5.2 of the DCQCN paper by its equations, and what is made of several runs. */
 import { describe, expect, it } from "vitest";
 import { convergenceByModel, incastByModel, senders, typical } from "../../src/experiments/dcqcn/bottleneck.js";
+import type { Evidence } from "../../src/experiments/experiment.js";
 import { DCQCN_STRAWMAN } from "../../src/models/dcqcn/index.js";
 
 describe("convergence", () => {
@@ -38,8 +39,13 @@ describe("incast", () => {
 });
 
 it("of several runs medians count, and the first's curve is drawn", () => {
-  const run = (apart: number) => ({ difference: { time: [0], values: [apart] }, apart, left: -apart });
-  expect(typical([3, 1, 2].map(run))).toEqual({ difference: { time: [0], values: [3] }, apart: 2, left: -2 });
+  const found = new Map([3, 1, 2].map((apart, i) => [{ result: { seed: i } } as unknown as Evidence, apart]));
+  const runs = Object.fromEntries([...found.keys()].map((run, i) => [`two-seed${i + 1}`, run]));
+  const read = (run: Evidence) => {
+    const apart = found.get(run) as number;
+    return { difference: { time: [0], values: [apart] }, apart, left: -apart };
+  };
+  expect(typical(runs, "two", read)).toEqual({ difference: { time: [0], values: [3] }, apart: 2, left: -2 });
 });
 
 it("senders are named from h1 on", () => {

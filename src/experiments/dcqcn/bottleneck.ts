@@ -17,6 +17,7 @@ import {
 } from "../../models/dcqcn/index.js";
 import type { Evidence } from "../experiment.js";
 import { between, describe, firstTime, goodput, mean, movingMean, queue, type Signal, total } from "../measure.js";
+import { repeats } from "./testbed.js";
 import { kFlows, kLink, throughput } from "./two_senders.js";
 
 export const kPairFile = "dcqcn/convergence.yaml";
@@ -156,8 +157,13 @@ function growth(sums: readonly number[]): number[] {
   return sums.slice(1).map((sum, k) => sum - (sums[k] as number));
 }
 
-/** Medians of the runs' numbers, the first run's curve. */
-export function typical<T extends Convergence | Incast>(all: readonly T[]): T {
+/** Of all repeats of a trial: medians of their numbers, the first one's curve. */
+export function typical<T extends Convergence | Incast>(
+  runs: Readonly<Record<string, Evidence>>,
+  name: string,
+  read: (run: Evidence) => T,
+): T {
+  const all = repeats(runs, name).map(read);
   const middle = (name: string) => median(all.map((one) => (one as unknown as Record<string, number>)[name] as number));
   const entries = Object.entries(all[0] as T).map(([name, value]) => [
     name,

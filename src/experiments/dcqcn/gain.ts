@@ -18,7 +18,7 @@ import {
   typical,
 } from "./bottleneck.js";
 import { DCQCN_PAPER } from "./paper.js";
-import { repeated, repeats } from "./testbed.js";
+import { repeated } from "./testbed.js";
 
 /** g = 1 / it. */
 const kGains = [16, 64, 256, 1024] as const;
@@ -168,11 +168,9 @@ export const DCQCN_FIGURE_12: Experiment = {
     ],
     observe: (runs) =>
       observation({
-        incasts: Object.fromEntries(
-          kCases.map(({ name }) => [name, typical(repeats(runs, `incast-${name}`).map(incastAsPackets))]),
-        ),
+        incasts: Object.fromEntries(kCases.map(({ name }) => [name, typical(runs, `incast-${name}`, incastAsPackets)])),
         convergences: Object.fromEntries(
-          kGains.map((gain) => [gain, typical(repeats(runs, `two-${gain}`).map(convergenceAsPackets))]),
+          kGains.map((gain) => [gain, typical(runs, `two-${gain}`, convergenceAsPackets)]),
         ),
       }),
     sim_seconds: 22,

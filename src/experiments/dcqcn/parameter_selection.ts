@@ -28,7 +28,7 @@ import {
   typical,
 } from "./bottleneck.js";
 import { DCQCN_PAPER } from "./paper.js";
-import { repeated, repeats } from "./testbed.js";
+import { repeated } from "./testbed.js";
 
 /** Numbers of flows at the fixed point. */
 const kCounts = [2, 4, 8, 10, 16, 64] as const;
@@ -255,11 +255,9 @@ export const DCQCN_SECTION_5: Experiment = {
     ],
     observe: (runs) => {
       const pairs = Object.fromEntries(
-        kPairNames.map((name) => [name, typical(repeats(runs, name).map(convergenceAsPackets))]),
+        kPairNames.map((name) => [name, typical(runs, name, convergenceAsPackets)]),
       ) as Record<Pair, Convergence>;
-      const incasts = Object.fromEntries(
-        kIncastNames.map((name) => [name, typical(repeats(runs, name).map(incastAsPackets))]),
-      );
+      const incasts = Object.fromEntries(kIncastNames.map((name) => [name, typical(runs, name, incastAsPackets)]));
       const each = kCounts.map((flows) => incasts[`n${flows}`] as Incast);
       return observation(
         pairs,

@@ -14,7 +14,7 @@ import {
   typical,
 } from "./bottleneck.js";
 import { DCQCN_PAPER } from "./paper.js";
-import { repeated, repeats } from "./testbed.js";
+import { repeated } from "./testbed.js";
 
 interface Setting {
   label: string;
@@ -227,7 +227,7 @@ export const DCQCN_FIGURE_11: Experiment = {
     trials: kNames.flatMap((name) => repeated(name, { file: kPairFile, set: kSettings[name].set }, kSeeds)),
     observe: (runs) => {
       const found = Object.fromEntries(
-        kNames.map((name) => [name, typical(repeats(runs, name).map(convergenceAsPackets))]),
+        kNames.map((name) => [name, typical(runs, name, convergenceAsPackets)]),
       ) as Record<Name, Convergence>;
       const curves = kNames.map((name) => ({ label: kSettings[name].label, found: found[name] }));
       return observation(found, [drawing("Ends of the sweeps", curves)]);
