@@ -32,7 +32,7 @@ export interface ModelTools {
 }
 
 const kRealTools: ModelTools = {
-  startWorker: () => fork(beside("../models/dcqcn/sweep_worker"), { stdio: ["ignore", "ignore", "inherit", "ipc"] }),
+  startWorker: () => fork(beside("../models/dcqcn/sweep_worker"), { stdio: ["ignore", "ignore", "pipe", "ipc"] }),
 };
 
 interface RunChoice extends RunOptions, SeriesOptions {

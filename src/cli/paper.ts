@@ -1,5 +1,6 @@
 /** `weir paper`: figures and tables of papers, run again and held against what the papers say of them. */
-import { mkdirSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { WeirError } from "../config/error.js";
 import { documentOf } from "../experiments/document.js";
 import { CLOCKS, type Clock, clocksOf, type Experiment } from "../experiments/experiment.js";
@@ -95,6 +96,8 @@ async function run(context: CliContext, id: string, choice: PaperChoice): Promis
     onProgress: line && ((progress) => line.update(progress)),
   };
   const origin = originOf(experiment, options);
+  // What lies there says what was made before; runs are about to be replaced.
+  rmSync(join(directory, "paper.json"), { force: true });
   try {
     const began = performance.now();
     const outcome = await runExperiment(experiment, context, options);

@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import { CLOCKS, type Clock } from "../experiments/experiment.js";
 import { UsageError } from "./context.js";
+import { integer } from "./device_options.js";
 
 export interface PaperChoice {
   on?: Clock[];
@@ -19,23 +20,24 @@ export function addPaperOptions(command: Command, out: string): Command {
     .option("--out <dir>", `folder for the report (default: ${out})`)
     .option("--json", "one JSON document on stdout instead of text")
     .option("--quiet", "no progress")
-    .option("--seed <n>", "seed of all runs (default: the scenarios')", (text) => number("--seed", text, 0))
-    .option("--scale <n>", "time scale of wire runs (default: the scenarios')", (text) => number("--scale", text, 1))
+    .option("--seed <n>", "seed of all runs (default: the scenarios')", integer("--seed", 0, 2 ** 32 - 1))
+    .option("--scale <n>", "time scale of wire runs (default: the scenarios')", scale)
     .option("--reference <dir>", "curves of other simulators: <dir>/<id>/<trace>/<label>.csv");
 }
 
 function clocks(text: string): Clock[] {
   if (text === "all") return [...CLOCKS];
-  return text.split(",").map((part) => {
+  const wanted = text.split(",").map((part) => {
     const found = CLOCKS.find((clock) => clock === part.trim());
     if (found === undefined)
       throw new UsageError(`--on ${text}: no clock ${part}`, { hint: "use wire, sim, model or all" });
     return found;
   });
+  return [...new Set(wanted)];
 }
 
-function number(option: string, text: string, least: number): number {
+function scale(text: string): number {
   const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= least) return value;
-  throw new UsageError(`${option} ${text}: not a number from ${least} on`);
+  if (value >= 1) return value;
+  throw new UsageError(`--scale ${text}: not a number from 1 on`);
 }

@@ -25,15 +25,12 @@ export function keyOf(
   weir: string,
 ): string {
   const { clocks, references = {} } = options;
-  const trials = clocks.flatMap((clock) =>
-    clock === "model"
-      ? []
-      : trialsOn(experiment, clock).map((trial) => ({
-          clock,
-          name: trial.name,
-          ...inputOf(trial, overridesOn(clock, options)),
-        })),
-  );
+  const trials = clocks.flatMap((clock) => {
+    // Models may solve the scenarios of any trial.
+    const own = clock === "model" ? (experiment.network?.trials ?? []) : trialsOn(experiment, clock);
+    const overrides = clock === "model" ? {} : overridesOn(clock, options);
+    return own.map((trial) => ({ clock, name: trial.name, ...inputOf(trial, overrides) }));
+  });
   return sha256(JSON.stringify({ weir, experiment: experiment.id, clocks, trials, references })).slice(0, 32);
 }
 

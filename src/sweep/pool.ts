@@ -1,4 +1,5 @@
 /** Points on worker processes of this machine: whoever is free takes the next one. */
+import { inSlots } from "../workers/slots.js";
 import { type Crash, type StartWorker, Worker } from "../workers/worker.js";
 import type { Plan, Point } from "./plan.js";
 import type { PointOutcome } from "./point.js";
@@ -26,9 +27,7 @@ export interface PoolOptions {
 /** Runs `points`; when it returns no worker is left. Throws WeirError if workers do not start. */
 export async function runPool({ sweep }: Plan, points: readonly Point[], options: PoolOptions): Promise<void> {
   const queue = points.map((point) => ({ point, tries: 0 }));
-  const abort = new AbortController();
-  const signal = AbortSignal.any([options.signal, abort.signal]);
-  const workOff = async (): Promise<void> => {
+  const workOff = async (signal: AbortSignal): Promise<void> => {
     let worker: SweepWorker | undefined;
     for (let next = queue.shift(); next !== undefined && !signal.aborted; next = queue.shift()) {
       const { point } = next;
@@ -51,13 +50,5 @@ export async function runPool({ sweep }: Plan, points: readonly Point[], options
     }
     await worker?.end();
   };
-  const slots = Array.from({ length: Math.min(options.jobs, points.length) }, () =>
-    workOff().catch((error: unknown) => {
-      abort.abort();
-      throw error;
-    }),
-  );
-  const ended = await Promise.allSettled(slots);
-  const failed = ended.find((slot) => slot.status === "rejected");
-  if (failed !== undefined && !options.signal.aborted) throw failed.reason;
+  await inSlots(Math.min(options.jobs, points.length), options.signal, workOff);
 }

@@ -88,7 +88,7 @@ describe("weir paper ID", () => {
     for (const [argv, message] of [
       [["qcn-shu-fig3", "--on", "sim"], "qcn-shu-fig3 does not run on sim"],
       [["qcn-shu-fig3", "--on", "ns3"], "no clock ns3"],
-      [["qcn-shu-fig3", "--seed", "x"], "--seed x: not a number from 0 on"],
+      [["qcn-shu-fig3", "--seed", "x"], "--seed x: not a number from 0 to 4294967295"],
       [["qcn-shu-fig3", "--reference", join(directory, "nowhere")], "nowhere: no such folder"],
       [["qcn-shu-fig3", "--scale", "0.5"], "--scale 0.5: not a number from 1 on"],
     ] as const) {

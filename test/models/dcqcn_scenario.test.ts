@@ -1,5 +1,5 @@
 /** Scenarios as the fluid model sees them, what it refuses, and results beside those of the other clocks. */
-import { fork } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { parseScenario, type Scenario } from "../../src/config/scenario.js";
@@ -245,8 +245,7 @@ describe("a result", () => {
 
 describe("a sweep", () => {
   const worker = fileURLToPath(new URL("../../src/models/dcqcn/sweep_worker.ts", import.meta.url));
-  const startWorker = () =>
-    fork(worker, { execArgv: ["--import", "tsx"], stdio: ["ignore", "ignore", "inherit", "ipc"] });
+  const startWorker = () => fork(worker, { execArgv: ["--import", "tsx"], stdio: ["ignore", "ignore", "pipe", "ipc"] });
   const points = [55e3, 1.5e6, 300e3].map((value) => ({ surface: "timer" as const, value, flows: 2 }));
 
   it("on processes is what it is in this one, in the same order", async () => {
@@ -266,8 +265,27 @@ describe("a sweep", () => {
     expect(await sweepOn(points, { ...options, signal: before.signal, jobs: 2 })).toEqual([]);
   });
 
-  it("fails when a worker does", async () => {
-    const broken = () => fork(worker, { execArgv: ["--no-such-option"], stdio: ["ignore", "ignore", "ignore", "ipc"] });
-    await expect(sweepOn(points, { jobs: 2, startWorker: broken, signal: signal() })).rejects.toThrow(/worker/);
+  it("fails when a worker does, and leaves none", async () => {
+    const started: ChildProcess[] = [];
+    // The second of them does not start.
+    const oneBroken = () => {
+      const execArgv = started.length === 1 ? ["--no-such-option"] : ["--import", "tsx"];
+      const child = fork(worker, { execArgv, stdio: ["ignore", "ignore", "pipe", "ipc"] });
+      started.push(child);
+      return child;
+    };
+    const swept = sweepOn(points, { jobs: 2, startWorker: oneBroken, signal: signal() });
+    await expect(swept).rejects.toThrow(/a worker does not start.*no-such-option/s);
+    expect(started).toHaveLength(2);
+    for (const { exitCode, signalCode } of started) expect(exitCode ?? signalCode).not.toBeNull();
+  });
+
+  it("says what is wrong with a point, as without workers", async () => {
+    const bad = [55e3, Number.NaN].map((value) => ({ surface: "timer" as const, value, flows: 2 }));
+    for (const jobs of [1, 2]) {
+      await expect(sweepOn(bad, { jobs, startWorker, signal: signal() })).rejects.toThrow(
+        /rpg_time_reset must be positive/,
+      );
+    }
   });
 });

@@ -2,8 +2,9 @@
  * Runs experiments on worker processes: those without the wire side by side, the longest first; then those with the wire, one at a
  * time and alone, as frames need the whole machine. What a folder holds already is not made again.
  */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { inSlots } from "../../workers/slots.js";
 import { type Crash, type StartWorker, Worker } from "../../workers/worker.js";
 import type { PaperDocument } from "../document.js";
 import { clearPaper } from "../files.js";
@@ -31,20 +32,12 @@ type PaperWorker = Worker<AllSetup, Order, PaperProgress, OrderOutcome>;
 /** What each of `tasks` came to, by id; without those that were not begun. @throws WeirError if workers do not start. */
 export async function runTasks(tasks: readonly Task[], options: AllOptions): Promise<Map<string, TaskOutcome>> {
   const outcomes = new Map<string, TaskOutcome>();
-  const abort = new AbortController();
-  const pool = { ...options, signal: AbortSignal.any([options.signal, abort.signal]) };
   const alone = tasks.filter(needsWire);
   const others = tasks.filter((task) => !needsWire(task)).sort((a, b) => b.seconds - a.seconds);
-  const slots = Array.from({ length: Math.min(options.jobs, others.length) }, () =>
-    workOff(others, outcomes, pool).catch((error: unknown) => {
-      abort.abort();
-      throw error;
-    }),
+  await inSlots(Math.min(options.jobs, others.length), options.signal, (signal) =>
+    workOff(others, outcomes, { ...options, signal }),
   );
-  const ended = await Promise.allSettled(slots);
-  const failed = ended.find((slot) => slot.status === "rejected");
-  if (failed !== undefined && !options.signal.aborted) throw failed.reason;
-  await workOff(alone, outcomes, pool);
+  await workOff(alone, outcomes, options);
   return outcomes;
 }
 
@@ -58,19 +51,27 @@ async function workOff(queue: Task[], outcomes: Map<string, TaskOutcome>, option
       const folder = join(setup.directory, experiment.id);
       // What a lab has built is taken down by whoever built it.
       worker ??= await Worker.start({ start: startWorker, setup, signal, asks: needsWire(task) });
+      // Stopped while it started: what the folder has from before stays.
+      if (signal.aborted) break;
       clearPaper(folder);
       options.onBegin(task);
       const order = { id: experiment.id, clocks, references, key };
       const outcome = await worker.run(order, (progress) => options.onProgress(task, progress));
       if (outcome.status === "crashed") worker = undefined;
-      const stopped = signal.aborted && outcome.status !== "done";
-      if (stopped) clearPaper(folder);
-      outcomes.set(experiment.id, stopped ? { status: "stopped" } : outcome);
-      options.onEnd(task, stopped ? { status: "stopped" } : outcome);
+      const ended = signal.aborted ? whenStopped(setup.directory, task) : outcome;
+      outcomes.set(experiment.id, ended);
+      options.onEnd(task, ended);
     }
   } finally {
     await worker?.end();
   }
+}
+
+/** A worker that was killed cannot have said that it had just finished: its folder tells. What is not whole goes. */
+function whenStopped(directory: string, task: Task): OrderOutcome {
+  if (savedPaper(directory, task) !== undefined) return { status: "done" };
+  clearPaper(join(directory, task.experiment.id));
+  return { status: "stopped" };
 }
 
 function needsWire({ clocks }: Pick<Task, "clocks">): boolean {
@@ -80,9 +81,11 @@ function needsWire({ clocks }: Pick<Task, "clocks">): boolean {
 /** What the folder of a task holds; undefined unless it was made by the same code with the same options. */
 export function savedPaper(directory: string, { experiment, key }: Task): PaperDocument | undefined {
   try {
-    const text = readFileSync(join(directory, experiment.id, "paper.json"), "utf8");
-    const document = JSON.parse(text) as Partial<PaperDocument>;
-    return document.made?.key === key ? (document as PaperDocument) : undefined;
+    const folder = join(directory, experiment.id);
+    const document = JSON.parse(readFileSync(join(folder, "paper.json"), "utf8")) as Partial<PaperDocument>;
+    return document.made?.key === key && existsSync(join(folder, "figure.svg"))
+      ? (document as PaperDocument)
+      : undefined;
   } catch {
     // Not there, or cut off: it was not made.
     return undefined;

@@ -9,8 +9,7 @@ import type { TaskOutcome } from "./run.js";
 import type { Task } from "./task.js";
 
 /** partial: a run is invalid, or was not made to its end. */
-export const STATES = ["complete", "partial", "failed", "not run"] as const;
-export type State = (typeof STATES)[number];
+export type State = "complete" | "partial" | "failed" | "not run";
 
 export interface SummaryEntry {
   id: string;

@@ -1,6 +1,6 @@
 /** A program of this host while something is measured: bounded in time, ended with the measurement, with what it has said. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WeirError } from "../../config/error.js";
 import { missingTool } from "../../lab/tools.js";
@@ -110,8 +110,11 @@ export class Program {
 
   /** A file of its folder in /proc; "" once it is gone. */
   private read(name: string): string {
-    const file = `/proc/${this.pid}/${name}`;
-    return existsSync(file) ? readFileSync(file, "utf8") : "";
+    try {
+      return readFileSync(`/proc/${this.pid}/${name}`, "utf8");
+    } catch {
+      return "";
+    }
   }
 
   private lastWords(): string {

@@ -48,7 +48,8 @@ export function modelScenario(scenario: Scenario, delay?: number): ModelledScena
   const { parameters: p } = congestion;
   const link = (host: string) => scenario.links.find(({ from, to }) => from === host || to === host);
   const receiving = link(first.to) as Scenario["links"][number];
-  const payload = Math.min(first.message, hosts[0]?.path_mtu as number);
+  const sender = hosts.find(({ name }) => name === first.from);
+  const payload = Math.min(first.message, sender?.path_mtu as number);
   const queued = payload + kHeaderBytes;
   const longest = Math.max(...flows.map(({ from }) => link(from)?.delay ?? 0));
   const parameters: DcqcnModelParameters = {
@@ -186,8 +187,8 @@ function trafficProblems({ flows, hosts, transport }: Scenario): Problem[] {
   if (flows.some(({ priority }) => priority !== first.priority)) {
     problem("flows have several priorities: the equations have one queue", "use one priority");
   }
-  const mtu = Math.min(...hosts.map(({ path_mtu }) => path_mtu));
-  if (new Set(flows.map(({ message }) => Math.min(message, mtu))).size > 1) {
+  const mtus = new Map(hosts.map(({ name, path_mtu }) => [name, path_mtu]));
+  if (new Set(flows.map(({ from, message }) => Math.min(message, mtus.get(from) ?? message))).size > 1) {
     problem("flows have packets of different sizes: the equations have one", "use messages of at least the path MTU");
   }
   const limited = flows.find(

@@ -1,7 +1,12 @@
-/** A worker process of `weir model sweep`: solves the points that it is handed, one at a time, until nobody hands it any. */
+/** The worker process of `weir model sweep`. */
+import { serveTasks } from "../../workers/serve.js";
 import { type SweepPoint, solvePoint } from "./sweep.js";
+import type { Solved } from "./sweep_pool.js";
 
-process.on("disconnect", () => process.exit());
-// A Ctrl-C reaches every process of the terminal; what to do about it is decided by the one that hands out the points.
-process.on("SIGINT", () => {});
-process.on("message", (point: SweepPoint) => void process.send?.(solvePoint(point)));
+serveTasks<null, SweepPoint, never, Solved>(() => async (point) => {
+  try {
+    return { status: "solved", outcome: solvePoint(point) };
+  } catch (error) {
+    return { status: "failed", error: error instanceof Error ? error.message : String(error) };
+  }
+});

@@ -77,10 +77,6 @@ export class FluidSystem {
     return new Float64Array(this.dimension);
   }
 
-  isActive(i: number): boolean {
-    return this.active[i] === 1;
-  }
-
   /** For the solver. */
   problem(): DelayProblem {
     const { parameters, classes, dimension, flows, packet } = this;
