@@ -1,0 +1,133 @@
+/**
+ * What the dashboard's server and its page tell each other. Times in meant ns since the run's traffic began (of daemons: since they
+ * started), bytes, bit/s; arrays follow the order of the Session's lists.
+ *
+ * - `GET api/session`: Session. `GET api/live`: server-sent events, `session` (a Session, first and at each change) and `frame` (a Frame).
+ * - `POST api/parameters`: ParameterChange; all of it is taken or nothing. `POST api/run`: RunRequest.
+ * - `GET api/runs/ID`: the result document of a run that has ended, with its series.
+ * - `GET api/inspect?port=NODE:PEER` and `?qp=NAME`: Inspection.
+ *
+ * A refusal has status 4xx and a Refusal.
+ */
+
+export interface Session {
+  version: string;
+  kind: "lab" | "switch" | "nic";
+  /** Of the scenario or the daemon. */
+  name: string;
+  /** Wall time = meant time * scale; 1 for daemons. */
+  scale: number;
+  /** Of a run; null: without end. */
+  duration_ns: number | null;
+  congestion_control: "dcqcn" | "qcn" | "dctcp" | "none";
+  topology: {
+    nodes: { name: string; kind: "host" | "switch" }[];
+    /** rate_bps 0: unlimited. */
+    links: { from: string; to: string; rate_bps: number }[];
+  };
+  /** Of a NIC daemon: its queue pairs, `to` their peers. */
+  flows: { id: string; from: string; to: string; priority: number }[];
+  queues: QueueDescription[];
+  /** Empty: nothing may be changed. */
+  parameters: Parameter[];
+  /** Labs only: the runs so far, oldest first; the last may be under way. */
+  runs: RunDescription[];
+}
+
+export interface QueueDescription {
+  /** "sw:r:3": switch, peer at the port (of a daemon: the port), priority. */
+  name: string;
+  switch: string;
+  port: string;
+  priority: number;
+  /** Marking thresholds, bytes; null: not marked. */
+  kmin: number | null;
+  kmax: number | null;
+  /** What QCN's congestion point steers to, bytes; null: none. */
+  qeq: number | null;
+}
+
+/** One that can be changed while traffic flows. */
+export interface Parameter {
+  /** As in `--set`: "switch.ecn.kmax". */
+  path: string;
+  group: "ECN" | "PFC" | "DCQCN" | "QCN";
+  /** As users write it: "200KB". */
+  value: string;
+  kind: "size" | "rate" | "time" | "fraction" | "number" | "flag" | "choice";
+  /** Of a choice. */
+  choices?: string[];
+  /** What it is, with its range. */
+  description: string;
+}
+
+export interface RunDescription {
+  id: number;
+  state: "running" | "complete" | "stopped" | "failed";
+  /** Parameters that differ from the scenario file's, as `path=value`, when it began. */
+  set: string[];
+  /** Made while it ran. */
+  changes: { t_ns: number; set: string[] }[];
+  /** Of a complete run: whether the host kept up. */
+  valid: boolean | null;
+  /** Of a failed one. */
+  error: string | null;
+  /** Folder of its results; null while there is none. */
+  folder: string | null;
+}
+
+/** What it is like at one moment; about 20 a second. */
+export interface Frame {
+  /** Id of the run; 0 of daemons. */
+  run: number;
+  t_ns: number;
+  flows: {
+    /** R_C and R_T, bit/s; null: not limited or not started. */
+    rate: (number | null)[];
+    target: (number | null)[];
+    /** 0..1; null: there is none. */
+    alpha: (number | null)[];
+    /** What arrived (of daemons: was sent) since the last frame, bit/s. */
+    throughput: number[];
+  };
+  /** Lengths now, and the longest since the last frame as far as it was looked at. */
+  queues: { bytes: number[]; peak: number[] };
+  /** Of each switch, in the order of nodes: shared buffer, and where ingress counters pause (xoff), bytes. */
+  switches: { occupied: number; xoff: number }[];
+  /** Both directions of each link since the last frame: bit/s, and PFC frames sent in this direction. */
+  links: {
+    forward_bps: number;
+    backward_bps: number;
+    forward_pauses: number;
+    backward_pauses: number;
+    marks: number;
+  }[];
+  /** What happened since the last frame; nothing is left out. */
+  events: { kind: "mark" | "cnp" | "cnm" | "pfc" | "drop"; count: number; where: string }[];
+  /** Longest gap between turns of the poll loops so far, wall us. */
+  loop_gap_max_us: number;
+}
+
+export interface ParameterChange {
+  /** `path=value`, as in `--set`. */
+  set: string[];
+}
+
+export interface RunRequest {
+  action: "start" | "stop";
+}
+
+export interface Refusal {
+  error: string;
+  /** The parameter that is wrong. */
+  field?: string;
+  hint?: string;
+}
+
+/** One port or queue pair in full. */
+export interface Inspection {
+  title: string;
+  /** Such as state, rate, backend. */
+  facts: { name: string; value: string }[];
+  counters: { name: string; unit: string; labels: Record<string, string>; value: number }[];
+}
