@@ -39,6 +39,7 @@ export default defineConfig({
         test: {
           name: "browser",
           include: ["test/browser/**/*.test.ts"],
+          globalSetup: "test/browser/setup.ts",
           sequence: { groupOrder: 3 },
           fileParallelism: false,
           testTimeout: 30_000,

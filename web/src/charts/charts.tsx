@@ -107,6 +107,7 @@ function Chart({ panel, last }: { panel: Panel; last: boolean }) {
         class="plot"
         id={`chart-${panel.id}`}
         role="img"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys move the cursor through the samples.
         tabIndex={0}
         onKeyDown={onKeyDown}
         onBlur={() => plot.current?.leave()}

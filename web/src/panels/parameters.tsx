@@ -135,7 +135,7 @@ function Field({ one, refusal }: { one: Parameter; refusal: Refusal | null }) {
       <p class="about soft" id={`${id}-about`}>
         {description}
         {refusal && (
-          <span class="error" role="alert">
+          <span class="refusal" role="alert">
             {refusal.error}
             {refusal.hint && <span class="hint"> {refusal.hint}</span>}
           </span>

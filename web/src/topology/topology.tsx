@@ -41,6 +41,7 @@ export function Topology() {
   const layout = layoutOf(topology, flows);
   return (
     <section class="card topology" aria-label="Topology">
+      {/* biome-ignore lint/a11y/useSemanticElements: SVG has no fieldset. */}
       <svg
         ref={root}
         viewBox={`0 0 ${layout.width} ${layout.height}`}
