@@ -46,6 +46,8 @@ export function describePage(name: string, body: (bench: Bench) => void): void {
     const visit: Bench["visit"] = async (url, { expected, ...options } = {}) => {
       const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
       cleanups.push(() => context.close());
+      // Before the test's own time is up, so that it says what it waited for.
+      context.setDefaultTimeout(15_000);
       await context.addInitScript(installPixels);
       const page = await context.newPage();
       const complain = (text: string) => {
