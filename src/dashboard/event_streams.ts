@@ -28,6 +28,9 @@ export class EventStreams implements Audience {
   private readonly clients = new Set<Client>();
   private heartbeat: NodeJS.Timeout | undefined;
 
+  /** @param onAttention Called when somebody begins to look on, and when nobody does any more. */
+  constructor(private readonly onAttention: (watched: boolean) => void = () => {}) {}
+
   get watched(): boolean {
     return this.clients.size > 0;
   }
@@ -47,7 +50,9 @@ export class EventStreams implements Audience {
       if (owed !== undefined) response.write(owed);
     });
     response.write(event("session", session));
-    this.heartbeat ??= setInterval(() => this.#send(": still here\n\n"), kHeartbeatMs).unref();
+    if (this.heartbeat !== undefined) return;
+    this.heartbeat = setInterval(() => this.#send(": still here\n\n"), kHeartbeatMs).unref();
+    this.onAttention(true);
   }
 
   session(session: Session): void {
@@ -73,16 +78,16 @@ export class EventStreams implements Audience {
   }
 
   #remove(client: Client): void {
-    this.clients.delete(client);
-    if (this.watched) return;
+    if (!this.clients.delete(client) || this.watched) return;
+    this.onAttention(false);
     clearInterval(this.heartbeat);
     this.heartbeat = undefined;
   }
 }
 
-/** Whatever was written before has been handed to the kernel. */
+/** No more is waiting in this process than a response may hold (16 KiB, and the event that went beyond). */
 function hasRoom({ response, owed }: Client): boolean {
-  return owed === undefined && response.writableLength === 0;
+  return owed === undefined && !response.writableNeedDrain;
 }
 
 function event(name: string, data: unknown): string {

@@ -52,11 +52,26 @@ export class Growth {
   }
 }
 
-/** Bytes that a port has sent, with all that they take of the link: the share of `bytes` in a counter of a port. */
-export function wireBytes(name: string, bytes: Tally): readonly Share[] {
-  if (name === "tx_bytes") return [[bytes, 1]];
-  if (name === "tx_packets") return [[bytes, kFrameOverhead]];
-  return name === "tx_pfc_frames" ? [[bytes, kPfcBytes]] : [];
+/** One direction of a link. */
+export interface Direction {
+  /** With all that they take of the link. */
+  bytes: Tally;
+  pauses: Tally;
+}
+
+export const tally = (): Tally => ({ grown: 0 });
+export const direction = (): Direction => ({ bytes: tally(), pauses: tally() });
+
+/** What a port's counter counts of a direction: that which it sends (tx), or receives (rx). */
+export function directionShares(name: string, way: "tx" | "rx", { bytes, pauses }: Direction): readonly Share[] {
+  if (name === `${way}_bytes`) return [[bytes, 1]];
+  if (name === `${way}_packets`) return [[bytes, kFrameOverhead]];
+  return name === `${way}_pfc_frames`
+    ? [
+        [bytes, kPfcBytes],
+        [pauses, 1],
+      ]
+    : [];
 }
 
 /** Events by kind and place, each made when it is first asked for. */

@@ -2,16 +2,22 @@
 import { switchPorts } from "../config/topology.js";
 import type { LabAccess } from "../lab/access.js";
 import type { CounterDescription } from "../native/types.js";
-import { EventTallies, Growth, nicEvent, type Share, switchEvent, type Tally, wireBytes } from "./growth.js";
+import {
+  type Direction,
+  direction,
+  directionShares,
+  EventTallies,
+  Growth,
+  nicEvent,
+  type Share,
+  switchEvent,
+  type Tally,
+  tally,
+} from "./growth.js";
 import type { Frame } from "./protocol.js";
 
 /** Switches that are asked for a frame: each question makes their thread stop for a moment. The others keep what they said. */
 const kMostAsked = 8;
-
-interface Direction {
-  bytes: Tally;
-  pauses: Tally;
-}
 
 /** What each end of each link sends, by "device:peer". */
 type Sides = ReadonlyMap<string, { sent: Direction; marks: Tally }>;
@@ -167,7 +173,7 @@ export class LabFrames {
     const events = switchEvent(counter, this.events);
     if (side === undefined) return events;
     if (name === "wred_ecn_marked_packets") return [...events, [side.marks, 1]];
-    return [...events, ...sentBy(name, side.sent)];
+    return [...events, ...directionShares(name, "tx", side.sent)];
   }
 
   #ofNic(counter: CounterDescription, sides: Sides): readonly Share[] {
@@ -179,14 +185,6 @@ export class LabFrames {
       return arrived === undefined ? events : [...events, [arrived, 1]];
     }
     const side = sides.get(`${labels.device}:${peer}`);
-    return side === undefined ? events : [...events, ...sentBy(name, side.sent)];
+    return side === undefined ? events : [...events, ...directionShares(name, "tx", side.sent)];
   }
 }
-
-function sentBy(name: string, { bytes, pauses }: Direction): readonly Share[] {
-  const shares = wireBytes(name, bytes);
-  return name === "tx_pfc_frames" ? [...shares, [pauses, 1]] : shares;
-}
-
-const tally = (): Tally => ({ grown: 0 });
-const direction = (): Direction => ({ bytes: tally(), pauses: tally() });

@@ -4,6 +4,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Server as NetServer } from "node:net";
+import { hostname } from "node:os";
 import { z } from "zod";
 import { ScenarioError, WeirError } from "../config/error.js";
 import { type DashboardAddress, withToken } from "./address.js";
@@ -54,7 +55,7 @@ export class DashboardServer {
     private readonly server: Server,
     private readonly options: DashboardOptions,
     private readonly guard: Guard,
-    /** What a person opens: with the token, where one is needed. */
+    /** What a person opens: with the token, where one was made. */
     readonly url: string,
   ) {
     server.on("request", (request, response) => void this.#respond(request, response));
@@ -69,8 +70,9 @@ export class DashboardServer {
     // A connection that could not be accepted (no descriptors left) is the client's to repeat.
     server.on("error", () => {});
     const bound = server.address() as { address: string; port: number };
-    const query = where.token === undefined ? "" : `?token=${where.token}`;
-    const url = `http://${hostOf(where.address)}:${bound.port}/${query}`;
+    // Whoever has given a token knows it.
+    const query = where.token === address.token ? "" : `?token=${where.token}`;
+    const url = `http://${hostOf(openable(where.address))}:${bound.port}/${query}`;
     return new DashboardServer(server, options, new Guard(where.token, bound.port), url);
   }
 
@@ -196,6 +198,9 @@ export function cannotListen(
     ...setting,
   });
 }
+
+/** "Any address" is none that a browser could open. */
+const openable = (address: string) => (["0.0.0.0", "::"].includes(address) ? hostname() : address);
 
 /** As a URL has it. */
 const hostOf = (address: string) => (address.includes(":") ? `[${address}]` : address);
