@@ -81,3 +81,16 @@ export interface ControlRequests {
   queue_pairs: QueuePairReport[];
   clear: { cleared: string };
 }
+
+export interface CaptureStart {
+  kind: Status["kind"];
+  name: string;
+  version: string;
+  /** Captured ones, in the order of the numbers that their frames bear in the stream. */
+  ports: { name: string; interface: string; description: string; rate: number }[];
+}
+
+/** Answer of each request that a stream follows. */
+export interface StreamRequests {
+  capture: CaptureStart;
+}

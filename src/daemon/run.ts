@@ -9,7 +9,7 @@ import { loadAddon } from "../native/addon.js";
 import { KernelPort } from "../native/kernel_port.js";
 import type { NativeAddon } from "../native/types.js";
 import { controlDirectory } from "./control_client.js";
-import { ControlServer } from "./control_server.js";
+import { type ControlRequest, ControlServer } from "./control_server.js";
 import { Device } from "./device.js";
 import { inspectInterface, kernelHasAddress } from "./interface.js";
 import { type DaemonConfig, fixedChanges, loadDaemon } from "./kinds.js";
@@ -118,10 +118,10 @@ class Daemon {
     const { signals } = this.host;
     signals.off("SIGHUP", this.onReload).off("SIGTERM", this.onStop).off("SIGINT", this.onStop);
     this.metrics?.close();
+    this.control?.close();
     this.device?.close();
     this.kernelPort?.close();
     this.kernelPort = undefined;
-    this.control?.close();
   }
 
   /** What an interface was like is remembered: it may be away while the file is read again. */
@@ -228,7 +228,7 @@ class Daemon {
     this.end(1);
   }
 
-  #answer(request: string): unknown {
+  #answer({ request }: ControlRequest): unknown {
     const { device } = this;
     if (device === undefined || !this.ready) throw new WeirError("the daemon is starting");
     const answers: { [Name in keyof ControlRequests]: () => ControlRequests[Name] } = {

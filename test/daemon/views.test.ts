@@ -283,7 +283,7 @@ describe("weir show", () => {
   async function daemon(answers: Partial<ControlRequests>): Promise<string> {
     const folder = mkdtempSync(join(tmpdir(), "weir-show-"));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-    const server = await ControlServer.open(join(folder, "sw0.sock"), (request) => answers[request as "ports"]);
+    const server = await ControlServer.open(join(folder, "sw0.sock"), ({ request }) => answers[request as "ports"]);
     onTestFinished(() => server.close());
     return server.path;
   }
