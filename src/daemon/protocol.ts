@@ -1,5 +1,6 @@
 /** What daemons tell over their control socket, by the name of the request. Bytes, ns and bit/s. */
-import type { NativeBackend, QueuePairState, SwitchState } from "../native/types.js";
+import type { NativeBackend } from "../native/device_types.js";
+import type { QueuePairState, SwitchState } from "../native/types.js";
 import type { MacControl, PfcState, PortProbe } from "./port_probe.js";
 
 export interface Status {
