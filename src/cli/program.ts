@@ -1,5 +1,4 @@
 /** The command line: verbs, help, and how a run of weir ends. */
-import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { addClear } from "./clear.js";
 import { addCompare } from "./compare.js";
@@ -21,6 +20,7 @@ import { addSim } from "./sim.js";
 import { addSweep } from "./sweep.js";
 import { addSwitch } from "./switch.js";
 import { addValidate } from "./validate.js";
+import { packageVersion } from "./version.js";
 
 const kExamples = `
 Examples:
@@ -93,8 +93,3 @@ const kVerbs: readonly AddVerb[] = [
   addProbe,
   addDoctor,
 ];
-
-function packageVersion(): string {
-  return (JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string })
-    .version;
-}

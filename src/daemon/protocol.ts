@@ -2,6 +2,7 @@
  * What daemons and labs tell over their control sockets, by the name of the request. Bytes, ns and bit/s; of labs these are meant
  * ones. A lab has one socket for all its devices, and a request names one: `{"request": "counters", "device": "h1"}`.
  */
+import type { TrafficClasses } from "../config/types.js";
 import type { NativeBackend } from "../native/device_types.js";
 import type { QueuePairState, SwitchState } from "../native/types.js";
 import type { MacControl, PfcState, PortProbe } from "./port_probe.js";

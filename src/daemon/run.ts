@@ -233,15 +233,13 @@ class Daemon {
     if (device === undefined || !this.ready) throw new WeirError("the daemon is starting");
     const answers: { [Name in keyof ControlRequests]: () => ControlRequests[Name] } = {
       status: () => this.#status(),
-      counters: () => ({ since: device.cleared.toISOString(), counters: device.counters() }),
+      counters: () => device.counters(),
       ports: () => device.portStatus(),
       switch: () => device.switchReport(),
       fdb: () => device.forwarding(),
       queue_pairs: () => device.queuePairs(),
-      clear: () => {
-        device.clear();
-        return { cleared: device.cleared.toISOString() };
-      },
+      qos: () => device.qos(),
+      clear: () => device.clear(),
     };
     if (!Object.hasOwn(answers, request)) {
       throw new WeirError(`unknown request ${request}`, { hint: `known: ${Object.keys(answers).join(", ")}` });
@@ -260,6 +258,7 @@ class Daemon {
       version: this.host.version,
       pid: process.pid,
       uptime_s: this.#uptime(),
+      scale: 1,
       control: this.control?.path ?? "",
       metrics: this.metrics?.url ?? null,
     };

@@ -11,7 +11,7 @@ export class Counts {
   private readonly byPlace = new Map<string, number>();
 
   constructor(private readonly counters: readonly CounterValue[]) {
-    this.isNic = counters.some(({ labels }) => labels.device !== undefined);
+    this.isNic = counters.some(({ labels }) => labels.device !== undefined && labels.port === undefined);
     for (const { name, labels, value } of counters) {
       // Queue pairs have counters of the same names as their NIC.
       if (labels.qpn === undefined) this.byPlace.set(key(name, labels), value);

@@ -61,7 +61,7 @@ function bandwidths({ strict, weights }: QosReport["scheduler"]): number[] {
   if (total === 0) return filled(0);
   const exact = shares.map((weight) => (100 * weight) / total);
   const whole = exact.map(Math.floor);
-  const byRemainder = exact.map((_, p) => p).sort((a, b) => (exact[b] ?? 0) % 1 - ((exact[a] ?? 0) % 1));
+  const byRemainder = exact.map((_, p) => p).sort((a, b) => ((exact[b] ?? 0) % 1) - ((exact[a] ?? 0) % 1));
   const left = 100 - whole.reduce((sum, share) => sum + share, 0);
   for (const p of byRemainder.slice(0, left)) whole[p] = (whole[p] ?? 0) + 1;
   return whole;

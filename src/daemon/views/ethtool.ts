@@ -26,14 +26,14 @@ function nameOf({ name, labels: { priority } }: CounterValue): string {
 }
 
 /** mlx5 has microseconds. */
-const valueOf = ({ unit, value }: CounterValue) => (unit === "ns" ? value / 1000 : value);
+const shownAs = ({ unit, value }: CounterValue) => (unit === "ns" ? value / 1000 : value);
 
 /** First those of the port, then those of priority 0, 1, ... */
 function statistics({ counters: { counters } }: Answers<"counters">, port: PortStatus): [string, number][] {
   return counters
     .filter(({ labels }) => labels.qpn === undefined && (labels.port ?? port.name) === port.name)
     .sort((a, b) => Number(a.labels.priority ?? -1) - Number(b.labels.priority ?? -1))
-    .map((counter) => [nameOf(counter), Number(text(valueOf(counter)))]);
+    .map((counter) => [nameOf(counter), Number(text(shownAs(counter)))]);
 }
 
 const block = (statistic: readonly [string, number][]) =>

@@ -25,6 +25,7 @@ function linkState(port: PortStatus | undefined): { state: string; physical_stat
 const link = textView({
   description: "the port of a NIC",
   of: "nic",
+  joins: true,
   requests: ["status", "ports"],
   text: ({ status, ports: [port] }) => `link ${linkOf(status)} ${words(linkState(port))}\n`,
   json: ({ status, ports: [port] }) => [{ ifname: status.name, port: 1, ...linkState(port) }],
@@ -33,9 +34,11 @@ const link = textView({
 const res = textView({
   description: "how many queue pairs a NIC has",
   of: "nic",
+  joins: true,
   requests: ["status", "queue_pairs"],
-  text: ({ status, queue_pairs }) => `0: ${printable(status.name)}: ${words({ qp: queue_pairs.length })}\n`,
-  json: ({ status, queue_pairs }) => [{ ifindex: 0, ifname: status.name, qp: queue_pairs.length }],
+  text: ({ status, queue_pairs }, position) =>
+    `${position}: ${printable(status.name)}: ${words({ qp: queue_pairs.length })}\n`,
+  json: ({ status, queue_pairs }, position) => [{ ifindex: position, ifname: status.name, qp: queue_pairs.length }],
 });
 
 /** A queue pair that only receives has got no further than ready-to-receive. */
@@ -47,6 +50,7 @@ function queuePair(pair: QueuePairReport, { pid }: Status) {
 const resQp = textView({
   description: "queue pairs of a NIC",
   of: "nic",
+  joins: true,
   requests: ["status", "queue_pairs"],
   text: ({ status, queue_pairs }) =>
     queue_pairs.map((pair) => `link ${linkOf(status)} ${words(queuePair(pair, status))}\n`).join(""),
@@ -60,17 +64,16 @@ const byName = (counters: readonly { name: string; value: number }[]) =>
 const statistic = textView({
   description: "counters of a NIC",
   of: "nic",
+  joins: true,
   requests: ["status", "counters"],
-  text: ({ status, counters }) =>
-    `link ${linkOf(status)} ${words(byName(new Counts(counters.counters).ofNic()))}\n`,
-  json: ({ status, counters }) => [
-    { ifname: status.name, port: 1, ...byName(new Counts(counters.counters).ofNic()) },
-  ],
+  text: ({ status, counters }) => `link ${linkOf(status)} ${words(byName(new Counts(counters.counters).ofNic()))}\n`,
+  json: ({ status, counters }) => [{ ifname: status.name, port: 1, ...byName(new Counts(counters.counters).ofNic()) }],
 });
 
 const statisticQp = textView({
   description: "counters of a NIC's queue pairs",
   of: "nic",
+  joins: true,
   requests: ["status", "counters"],
   text: ({ status, counters }) =>
     [...new Counts(counters.counters).byQueuePair()]

@@ -136,7 +136,8 @@ const pgDrops = textView({
   requests: ["counters", "ports"],
   text({ counters, ports }) {
     const own = new Counts(counters.counters);
-    const row = (port: string) => kPriorities.map((priority) => text(own.get("pg_dropped_packets", { port, priority })));
+    const row = (port: string) =>
+      kPriorities.map((priority) => text(own.get("pg_dropped_packets", { port, priority })));
     const head = ["Port", ...kPriorities.map((p) => `PG${p}`)];
     return `Ingress PG dropped packets:\n${tabulate(
       head,

@@ -14,17 +14,20 @@ export interface View {
   requests: readonly Request[];
   /** Weir's own tables; or: */
   grids?(answers: Answers): Grid[];
-  /** the text of the tool whose shape this is, with its last line feed. */
-  text?(answers: Answers): string;
+  /** the text of the tool whose shape this is, with its last line feed. `position`: among the devices shown. */
+  text?(answers: Answers, position: number): string;
   /** The document of --json; the answers themselves if left out. */
-  json?(answers: Answers): unknown;
+  json?(answers: Answers, position: number): unknown;
+  /** Its lines, or the items of its document, name their device: those of several devices make one text, or one list. */
+  joins?: boolean;
 }
 
 interface Definition<Names extends Request> {
   description: string;
   of: View["of"];
   requests: readonly Names[];
-  json?(answers: Answers<Names>): unknown;
+  json?(answers: Answers<Names>, position: number): unknown;
+  joins?: boolean;
 }
 
 export function gridView<const Names extends Request>(
@@ -34,7 +37,7 @@ export function gridView<const Names extends Request>(
 }
 
 export function textView<const Names extends Request>(
-  definition: Definition<Names> & { text(answers: Answers<Names>): string },
+  definition: Definition<Names> & { text(answers: Answers<Names>, position: number): string },
 ): View & { text: NonNullable<View["text"]> } {
   return definition;
 }
