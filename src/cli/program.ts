@@ -19,6 +19,7 @@ import { addShow } from "./show.js";
 import { addSim } from "./sim.js";
 import { addSweep } from "./sweep.js";
 import { addSwitch } from "./switch.js";
+import { addTop } from "./top.js";
 import { addValidate } from "./validate.js";
 import { packageVersion } from "./version.js";
 
@@ -78,6 +79,7 @@ const kVerbs: readonly AddVerb[] = [
   addModel,
   addSwitch,
   addNic,
+  addTop,
   addShow,
   addClear,
   addValidate,

@@ -40,20 +40,29 @@ export const addShow: AddVerb = (parent, context, done) => {
     .command("show")
     .description("show counters and state of running switches and NICs")
     .usage("<what> [name] [options]")
-    .addHelpText("after", () => `\nWhat there is:\n${list()}\n${kExamples}`)
-    .configureHelp({ visibleCommands: () => [] });
+    .showHelpAfterError("(weir show --help lists what there is)")
+    .addHelpText("after", kExamples);
   for (const [words, view] of Object.entries(kViews)) {
     addView(commandOf(show, words.split(" ")), view, async (name, options) =>
       done(await run(context, view, name, options)),
     );
   }
+  for (const command of show.commands) summarize(command);
 };
 
-function list(): string {
-  const width = Math.max(...Object.keys(kViews).map((words) => words.length)) + 2;
-  return Object.entries(kViews)
-    .map(([words, { description }]) => `  ${words.padEnd(width)}${description}`)
-    .join("\n");
+/** Words that show nothing by themselves. */
+const kGroups: Readonly<Record<string, string>> = {
+  rdma: "a NIC in the shape of iproute2's rdma",
+  dcb: "ports in the shape of iproute2's dcb",
+  "priority-group": "ingress priority groups in the shape of SONiC",
+};
+
+/** In the list of its parent a command tells what may follow it. */
+function summarize(command: Command): void {
+  if (command.commands.length === 0) return;
+  for (const below of command.commands) summarize(below);
+  if (command.description() === "") command.description(kGroups[command.name()] ?? "more words follow");
+  command.summary(`${command.description()}; ${command.commands.map((below) => below.name()).join(", ")}`);
 }
 
 /** The command under these words, with those above it. */
