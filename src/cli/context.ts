@@ -62,11 +62,6 @@ export function describeError(error: unknown): string {
   return `error: ${message}\n${hint === "" ? "" : `  hint: ${hint}\n`}`;
 }
 
-/** Colours only for a person at a terminal who did not switch them off (no-color.org). */
-export function wantsColor(stream: LiveStream): boolean {
-  return stream.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== "dumb";
-}
-
 /** Collects a repeatable option. */
 export function collect(value: string, before: readonly string[] = []): string[] {
   return [...before, value];
