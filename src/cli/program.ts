@@ -8,6 +8,7 @@ import { addDoctor } from "./doctor.js";
 import { addLab } from "./lab.js";
 import { addModel } from "./model.js";
 import { addNic } from "./nic.js";
+import { packageVersion } from "./package_version.js";
 import { addPaper } from "./paper.js";
 import { addPerf } from "./perf.js";
 import { addPing } from "./ping.js";
@@ -22,7 +23,6 @@ import { addSweep } from "./sweep.js";
 import { addSwitch } from "./switch.js";
 import { addTop } from "./top.js";
 import { addValidate } from "./validate.js";
-import { packageVersion } from "./version.js";
 
 const kExamples = `
 Examples:

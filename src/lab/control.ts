@@ -221,6 +221,7 @@ class RunningDevices {
         scale: lab.scale,
         control: own.control,
         metrics: null,
+        dashboard: null,
       }),
       counters: () => ({
         since: shown.cleared.toISOString(),
