@@ -11,7 +11,7 @@ import { loadAddon } from "../native/addon.js";
 import { KernelPort } from "../native/kernel_port.js";
 import type { NativeAddon } from "../native/types.js";
 import { controlDirectory } from "./control_client.js";
-import { ControlServer } from "./control_server.js";
+import { type ControlRequest, ControlServer } from "./control_server.js";
 import { DaemonDashboard } from "./dashboard.js";
 import { Device } from "./device.js";
 import { inspectInterface, kernelHasAddress } from "./interface.js";
@@ -142,10 +142,10 @@ class Daemon {
     signals.off("SIGHUP", this.onReload).off("SIGTERM", this.onStop).off("SIGINT", this.onStop);
     this.dashboard?.close();
     this.metrics?.close();
+    this.control?.close();
     this.device?.close();
     this.kernelPort?.close();
     this.kernelPort = undefined;
-    this.control?.close();
   }
 
   /** What an interface was like is remembered: it may be away while the file is read again. */
@@ -275,20 +275,18 @@ class Daemon {
     this.end(1);
   }
 
-  #answer(request: string): unknown {
+  #answer({ request }: ControlRequest): unknown {
     const { device } = this;
     if (device === undefined || !this.ready) throw new WeirError("the daemon is starting");
     const answers: { [Name in keyof ControlRequests]: () => ControlRequests[Name] } = {
       status: () => this.#status(),
-      counters: () => ({ since: device.cleared.toISOString(), counters: device.counters() }),
+      counters: () => device.counters(),
       ports: () => device.portStatus(),
       switch: () => device.switchReport(),
       fdb: () => device.forwarding(),
       queue_pairs: () => device.queuePairs(),
-      clear: () => {
-        device.clear();
-        return { cleared: device.cleared.toISOString() };
-      },
+      qos: () => device.qos(),
+      clear: () => device.clear(),
     };
     if (!Object.hasOwn(answers, request)) {
       throw new WeirError(`unknown request ${request}`, { hint: `known: ${Object.keys(answers).join(", ")}` });
@@ -307,6 +305,7 @@ class Daemon {
       version: this.host.version,
       pid: process.pid,
       uptime_s: this.#uptime(),
+      scale: 1,
       control: this.control?.path ?? "",
       metrics: this.metrics?.url ?? null,
       dashboard: this.dashboard?.url ?? null,

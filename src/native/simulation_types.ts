@@ -1,12 +1,6 @@
 /** The native simulation: everything that crosses the boundary. Virtual ns from 0 and meant bit/s; no scale. */
-import type {
-  CounterDescription,
-  Distribution,
-  NativeNic,
-  NativeSwitch,
-  NativeSwitchPort,
-  QueuePairState,
-} from "./types.js";
+import type { NativeNic, NativeSwitch, NativeSwitchPort } from "./device_types.js";
+import type { CounterDescription, Distribution, QueuePairState } from "./types.js";
 
 export interface NativeSimulationSwitch extends Omit<NativeSwitch, "ports" | "routes" | "pins"> {
   ports: Pick<NativeSwitchPort, "rate" | "mtu" | "mac" | "priority_rates" | "queue_limits" | "cn">[];
