@@ -11,7 +11,7 @@
  */
 import { chmodSync, copyFileSync, existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { outputFolder, run, sourceDate, stage, version } from "./tree.mjs";
+import { outputFolder, run, sourceDate, stage, version } from "./package-tree.js";
 
 const kLayout = {
   weir: "lib/weir",
@@ -47,7 +47,8 @@ function bundleNode() {
   const licence = [join(prefix, "LICENSE"), join(prefix, "share/doc/nodejs/LICENSE")].find((path) => existsSync(path));
   if (licence === undefined)
     throw new Error(`${process.execPath}: its licence is not beside it, so it cannot be given away`);
-  if (process.config.variables.node_shared) throw new Error(`${process.execPath} is not whole: it needs libnode`);
+  if ((process.config.variables as { node_shared?: boolean }).node_shared)
+    throw new Error(`${process.execPath} is not whole: it needs libnode`);
   copyFileSync(process.execPath, join(tree, "lib/weir/node"));
   chmodSync(join(tree, "lib/weir/node"), 0o755);
   copyFileSync(licence, join(tree, "lib/weir/node.LICENSE"));

@@ -6,7 +6,7 @@
  */
 import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { outputFolder, packagesOf, root, run, sourceDate, stage, version } from "./tree.mjs";
+import { outputFolder, packagesOf, root, run, sourceDate, stage, version } from "./package-tree.js";
 
 const output = outputFolder("deb");
 const source = join(output, "weir");
@@ -15,7 +15,7 @@ stage(source);
 const debian = join(source, "debian");
 cpSync(join(root, "packaging/debian"), debian, { recursive: true });
 const control = readFileSync(join(debian, "control"), "utf8");
-const maintainer = /^Maintainer: (.+)$/m.exec(control)[1];
+const [, maintainer = ""] = /^Maintainer: (.+)$/m.exec(control) ?? [];
 // "Sun, 22 Nov 2026 07:16:55 GMT" to the form of RFC 5322, with a zone.
 const date = new Date(sourceDate() * 1000).toUTCString().replace("GMT", "+0000");
 writeFileSync(
@@ -31,10 +31,8 @@ writeFileSync(join(debian, "copyright"), [readFileSync(join(debian, "copyright")
 const env = { ...process.env, SOURCE_DATE_EPOCH: String(sourceDate()), DEB_BUILD_OPTIONS: "noautodbgsym" };
 run("dpkg-buildpackage", ["--build=binary", "--no-sign"], { cwd: source, env });
 
-const file = join(
-  output,
-  readdirSync(output).find((name) => name.endsWith(".deb")),
-);
+const [name = ""] = readdirSync(output).filter((name) => name.endsWith(".deb"));
+const file = join(output, name);
 if (process.argv.includes("--lint"))
   run("lintian", ["--fail-on=error,warning", "--tag-display-limit=0", "--allow-root", file]);
 console.log(file);

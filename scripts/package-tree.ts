@@ -10,82 +10,79 @@
  * npm packages have the versions of package-lock.json. Those that only build are left out, and so is raw-socket, which has to be
  * built for one version of Node.js: the native core is for all.
  */
-import { execFileSync } from "node:child_process";
-import {
-  chmodSync,
-  cpSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { type ExecFileSyncOptions, execFileSync } from "node:child_process";
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { addonFile } from "../src/native/addon.js";
 
-export const root = fileURLToPath(new URL("../..", import.meta.url));
-const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+export const root = fileURLToPath(new URL("..", import.meta.url));
+const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest;
 export const version = manifest.version;
 
-const kBuildOnly = ["cmake-js", "node-addon-api", "node-api-headers", "raw-socket"];
+interface Manifest {
+  version: string;
+  dependencies: Record<string, string>;
+  [field: string]: unknown;
+}
+type Lock = Record<string, { version: string; integrity: string }>;
+
+export const kBuildOnly = ["cmake-js", "node-addon-api", "node-api-headers", "raw-socket"];
 /** Of npm packages: what can be read at run time, and licences. Not: declarations, source maps, guides, sources, commands. */
 const kRead = /\.([cm]?js|json|node|ttf|css)$/;
 const kLicence = /^(licen[cs]e|copying|notice)/i;
 const kUnusedFolder = /^node_modules\/(@[^/]+\/)?[^/]+\/(\.[^/]+|bench|benchmarks?|docs?|examples?|tests?)\//;
 
 /** Seconds since 1970 that files of packages are dated by: the same tree makes the same package. */
-export function sourceDate() {
+export function sourceDate(): number {
   if (process.env.SOURCE_DATE_EPOCH) return Number(process.env.SOURCE_DATE_EPOCH);
   try {
-    const options = { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] };
-    return Number(execFileSync("git", ["log", "-1", "--format=%ct"], options));
+    return Number(
+      execFileSync("git", ["log", "-1", "--format=%ct"], { cwd: root, stdio: ["ignore", "pipe", "ignore"] }),
+    );
   } catch {
     return Math.floor(Date.now() / 1000);
   }
 }
 
 /** An empty folder in build-package/, where packages are made. */
-export function outputFolder(name) {
+export function outputFolder(name: string): string {
   const folder = join(root, "build-package", name);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   return folder;
 }
 
-export function run(command, args, options = {}) {
+export function run(command: string, args: string[], options: ExecFileSyncOptions = {}): void {
   execFileSync(command, args, { stdio: "inherit", cwd: root, ...options });
 }
 
 /** Builds Weir from nothing that an earlier build left in dist/, and fills `folder`. */
-export function stage(folder) {
+export function stage(folder: string): void {
   rmSync(join(root, "dist"), { recursive: true, force: true });
   run("npm", ["run", "--silent", "build"]);
   const program = join(folder, "weir");
   for (const part of ["dist", "schema", "examples"]) cpSync(join(root, part), join(program, part), { recursive: true });
   // Declares nothing, and starts as a script does.
   rmSync(join(program, "dist/cli/main.d.ts"));
-  const core = ["build-cmake/Release/weir.node", "build/Release/weir.node"].find((file) =>
-    statSync(join(root, file), { throwIfNoEntry: false }),
-  );
-  cpSync(join(root, core), join(program, core));
+  const core = addonFile();
+  cpSync(core, join(program, relative(root, core)));
   installPackages(program);
-  for (const [from, to] of [
-    ["docs", "doc/docs"],
-    ["README.md", "doc/README.md"],
-    ["CHANGELOG.md", "doc/CHANGELOG.md"],
-    ["packaging/prometheus", "share/prometheus"],
-    ["packaging/grafana", "share/grafana"],
-    ["packaging/systemd", "systemd"],
-  ])
-    cpSync(join(root, from), join(folder, to), { recursive: true });
+  const others = {
+    docs: "doc/docs",
+    "README.md": "doc/README.md",
+    "CHANGELOG.md": "doc/CHANGELOG.md",
+    "packaging/prometheus": "share/prometheus",
+    "packaging/grafana": "share/grafana",
+    "packaging/systemd": "systemd",
+  };
+  for (const [from, to] of Object.entries(others)) cpSync(join(root, from), join(folder, to), { recursive: true });
   const command = join(program, "dist/cli/main.js");
   for (const file of filesUnder(folder)) chmodSync(file, file === command ? 0o755 : 0o644);
   manualPage(command, join(folder, "man"));
 }
 
-export function filesUnder(folder) {
+export function filesUnder(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
@@ -93,18 +90,19 @@ export function filesUnder(folder) {
 }
 
 /** Name, version and licence of the npm packages in a tree. */
-export function packagesOf(program) {
+export function packagesOf(program: string) {
   return Object.entries(lockOf(join(program, "node_modules/.package-lock.json"))).map(([path, { version }]) => {
-    const { name, license } = JSON.parse(readFileSync(join(program, path, "package.json"), "utf8"));
+    const own = JSON.parse(readFileSync(join(program, path, "package.json"), "utf8"));
+    const { name, license } = own as { name: string; license: string };
     return { path, name, version, license };
   });
 }
 
-function lockOf(file) {
-  return JSON.parse(readFileSync(file, "utf8")).packages;
+function lockOf(file: string): Lock {
+  return (JSON.parse(readFileSync(file, "utf8")) as { packages: Lock }).packages;
 }
 
-function installPackages(program) {
+function installPackages(program: string): void {
   const { scripts, devDependencies, optionalDependencies, gypfile, files, ...kept } = manifest;
   const dependencies = Object.fromEntries(
     Object.entries(kept.dependencies).filter(([name]) => !kBuildOnly.includes(name)),
@@ -125,7 +123,7 @@ function installPackages(program) {
   for (const file of filesUnder(join(program, "node_modules"))) if (!isKept(relative(program, file))) rmSync(file);
   run("find", [join(program, "node_modules"), "-type", "d", "-empty", "-delete"]);
 
-  function isKept(path) {
+  function isKept(path: string): boolean {
     if (path === "node_modules/.package-lock.json" || kLicence.test(basename(path))) return true;
     const isCommand = readFileSync(join(program, path)).subarray(0, 2).toString() === "#!";
     return kRead.test(path) && !kUnusedFolder.test(path) && !isCommand;
@@ -133,7 +131,7 @@ function installPackages(program) {
 }
 
 /** weir.1. Commands tell of themselves by --help, to which the page points. */
-function manualPage(command, folder) {
+function manualPage(command: string, folder: string): void {
   mkdirSync(folder);
   const link = join(folder, "weir");
   symlinkSync(command, link);
