@@ -1,0 +1,55 @@
+/** The values at the cursor, beside it. */
+import type uPlot from "uplot";
+import type { Panel } from "./panels.js";
+import { short, timeText } from "./plot.js";
+import { lineSample } from "./sample.js";
+
+const kRows = 10;
+
+export class Tip {
+  private readonly box = document.createElement("div");
+
+  constructor(
+    private readonly host: HTMLElement,
+    private readonly panel: Panel,
+  ) {
+    this.box.className = "tip";
+    this.box.hidden = true;
+    this.box.setAttribute("role", "status");
+    host.append(this.box);
+  }
+
+  show(u: uPlot, wanted: boolean): void {
+    const { idx, left = -1, top = 0 } = u.cursor;
+    const time = idx === null || idx === undefined ? undefined : u.data[0][idx];
+    if (!wanted || time === undefined || left < 0) {
+      this.box.hidden = true;
+      return;
+    }
+    const rows = this.panel.lines
+      .map((line, i) => ({ line, value: u.data[i + 1]?.[idx as number] }))
+      .filter((row): row is { line: Panel["lines"][number]; value: number } => typeof row.value === "number");
+    if (!this.panel.lanes) rows.sort((a, b) => b.value - a.value);
+    const shown = rows.slice(0, kRows).map(({ line, value }) => {
+      const row = document.createElement("div");
+      row.append(lineSample(line), ` ${line.label} `);
+      const figure = document.createElement("b");
+      figure.textContent = `${short(value)} ${this.panel.unit}`.trim();
+      row.append(figure);
+      return row;
+    });
+    const head = document.createElement("strong");
+    head.textContent = timeText(time, u.scales.x?.max ?? 0);
+    this.box.replaceChildren(head, ...shown);
+    if (rows.length > kRows) this.box.append(`and ${rows.length - kRows} more`);
+    this.box.hidden = false;
+    const edge = u.over.offsetLeft + left;
+    const wide = this.box.offsetWidth;
+    this.box.style.left = `${edge + wide + 24 > this.host.clientWidth ? edge - wide - 12 : edge + 14}px`;
+    this.box.style.top = `${Math.max(0, Math.min(top, this.host.clientHeight - this.box.offsetHeight))}px`;
+  }
+
+  remove(): void {
+    this.box.remove();
+  }
+}
