@@ -1,5 +1,6 @@
 /** What every verb shares: where to write, exit statuses, and how errors look. */
 import type { EventEmitter } from "node:events";
+import type { Server } from "node:net";
 import { ScenarioError, WeirError } from "../config/error.js";
 import { type LoadedScenario, loadScenario } from "../config/scenario.js";
 import type { Scenario } from "../config/types.js";
@@ -20,8 +21,11 @@ export interface CliContext {
   exit: (status: number) => void;
   runLab: (scenario: Scenario, options: LabOptions) => Promise<LabOutcome>;
   runSimulation: (scenario: Scenario, options: SimOptions) => Promise<SimOutcome>;
-  /** Runs the whole command again with the rights a lab needs, and gives its exit status; undefined: we have them. */
-  elevate: () => Promise<number | undefined>;
+  /**
+   * Runs the whole command again with the rights a lab needs, and gives its exit status; undefined: we have them. `listener` makes a
+   * socket that the other process is to listen with.
+   */
+  elevate: (listener?: () => Promise<Server>) => Promise<number | undefined>;
 }
 
 /** Bad usage or bad input: exit status 2. */

@@ -1,5 +1,4 @@
 /** The command line: verbs, help, and how a run of weir ends. */
-import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { addClear } from "./clear.js";
 import { addCompare } from "./compare.js";
@@ -8,6 +7,7 @@ import { addDoctor } from "./doctor.js";
 import { addLab } from "./lab.js";
 import { addModel } from "./model.js";
 import { addNic } from "./nic.js";
+import { packageVersion } from "./package_version.js";
 import { addPaper } from "./paper.js";
 import { addPerf } from "./perf.js";
 import { addPing } from "./ping.js";
@@ -93,8 +93,3 @@ const kVerbs: readonly AddVerb[] = [
   addProbe,
   addDoctor,
 ];
-
-function packageVersion(): string {
-  return (JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string })
-    .version;
-}

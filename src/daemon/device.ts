@@ -111,6 +111,12 @@ export class Device {
     yield* this.table.entries();
   }
 
+  /** The same, just read. */
+  counted(): CounterTable {
+    this.table.refresh();
+    return this.table;
+  }
+
   /** Counts since the last clear(). */
   counters(): CounterValue[] {
     return [...this.totals()].map(({ description: { name, unit, labels }, value }, i) => ({

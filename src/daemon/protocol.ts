@@ -10,6 +10,8 @@ export interface Status {
   uptime_s: number;
   control: string;
   metrics: string | null;
+  /** What a browser opens; without a token that the file has. */
+  dashboard: string | null;
 }
 
 export interface CounterValue {
