@@ -85,9 +85,9 @@ export class EventStreams implements Audience {
   }
 }
 
-/** Whatever was written before has been handed to the kernel. */
+/** No more is waiting in this process than a response may hold (16 KiB, and the event that went beyond). */
 function hasRoom({ response, owed }: Client): boolean {
-  return owed === undefined && response.writableLength === 0;
+  return owed === undefined && !response.writableNeedDrain;
 }
 
 function event(name: string, data: unknown): string {
