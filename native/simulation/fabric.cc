@@ -5,6 +5,7 @@
 #include <string>
 #include <tuple>
 
+#include "base/frame_record.h"
 #include "base/native_error.h"
 #include "pacing/serializer.h"
 #include "switching/pfc.h"
@@ -286,13 +287,11 @@ void Fabric::record(uint32_t tap, PacketId id, Time at) {
     if (meta.ecn_changed) write_ecn(bytes, meta);
     captured = pool_.present(id);
   }
-  const uint32_t words[4] = {tap, captured, packet.length, 0};
-  const double time = static_cast<double>(at);
+  const FrameRecord record{.tap = tap, .captured = captured, .original = packet.length, .time = static_cast<uint64_t>(at)};
   const size_t start = trace_.size();
-  trace_.resize(start + sizeof words + sizeof time + ((captured + 7) & ~7u));
-  std::memcpy(trace_.data() + start, words, sizeof words);
-  std::memcpy(trace_.data() + start + sizeof words, &time, sizeof time);
-  std::memcpy(trace_.data() + start + sizeof words + sizeof time, bytes, captured);
+  trace_.resize(start + record.bytes());
+  std::memcpy(trace_.data() + start, &record, sizeof record);
+  std::memcpy(trace_.data() + start + sizeof record, bytes, captured);
   traced_.push_back({at, tap, start, trace_.size()});
 }
 

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/frame_record.h"
 #include "simulation/simulation.h"
 
 namespace weir::test {
@@ -128,19 +129,16 @@ inline std::vector<Traced> read_trace(const std::vector<uint8_t>& trace) {
   std::vector<Traced> frames;
   for (size_t offset = 0; offset < trace.size();) {
     REQUIRE(offset + 24 <= trace.size());
-    uint32_t words[4];
-    double at;
-    std::memcpy(words, trace.data() + offset, sizeof words);
-    std::memcpy(&at, trace.data() + offset + sizeof words, sizeof at);
-    offset += 24;
-    CHECK(words[3] == 0);
-    REQUIRE(words[1] <= words[2]);
-    const size_t padded = (words[1] + 7) / 8 * 8;
-    REQUIRE(offset + padded <= trace.size());
-    const uint8_t* bytes = trace.data() + offset;
-    frames.push_back({words[0], words[2], static_cast<Time>(at), {bytes, bytes + words[1]}});
-    CHECK(std::all_of(bytes + words[1], bytes + padded, [](uint8_t byte) { return byte == 0; }));
-    offset += padded;
+    FrameRecord record;
+    std::memcpy(&record, trace.data() + offset, sizeof record);
+    CHECK(record.comment == 0);
+    CHECK(record.direction == FrameDirection::unknown);
+    REQUIRE(record.captured <= record.original);
+    REQUIRE(offset + record.bytes() <= trace.size());
+    const uint8_t* bytes = trace.data() + offset + sizeof record;
+    offset += record.bytes();
+    frames.push_back({record.tap, record.original, static_cast<Time>(record.time), {bytes, bytes + record.captured}});
+    CHECK(std::all_of(bytes + record.captured, trace.data() + offset, [](uint8_t byte) { return byte == 0; }));
   }
   return frames;
 }

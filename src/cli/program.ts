@@ -1,6 +1,7 @@
 /** The command line: verbs, help, and how a run of weir ends. */
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
+import { addCapture } from "./capture.js";
 import { addClear } from "./clear.js";
 import { addCompare } from "./compare.js";
 import { type CliContext, describeError, exitStatusOf, kExit } from "./context.js";
@@ -80,6 +81,7 @@ const kVerbs: readonly AddVerb[] = [
   addNic,
   addShow,
   addClear,
+  addCapture,
   addValidate,
   addSchema,
   addProfiles,

@@ -1,13 +1,14 @@
 /** The native worker of a daemon: one switch or one NIC, its counters, ports and records. */
 
 import { setTimeout as sleep } from "node:timers/promises";
+import type { CaptureSource } from "../capture/stream.js";
 import { arpReply } from "../cm/arp.js";
 import { WeirError } from "../config/error.js";
 import { CounterTable } from "../native/counters.js";
 import type { NativeHistogram } from "../native/histogram.js";
 import { kRecordWords, type NativeAddon, RecordKind, type WorkerConfig } from "../native/types.js";
 import { createWorkers, type DeviceWorker } from "../native/workers.js";
-import { composeWorkers, type DaemonConfig, ownersOf } from "./kinds.js";
+import { composeWorkers, type DaemonConfig, ownersOf, portsOf } from "./kinds.js";
 import { macText, type PortEvents, Ports } from "./ports.js";
 import type { CounterValue, FdbEntry, PortStatus, QueuePairReport, SwitchReport } from "./protocol.js";
 
@@ -210,6 +211,19 @@ export class Device {
 
   histograms(): NativeHistogram[] {
     return this.worker.histograms();
+  }
+
+  /** As captures see it. */
+  captureSource(version: string): CaptureSource {
+    const { kind, name } = this.config;
+    const device = kind === "switch" ? "switch" : "NIC";
+    const ports = portsOf(this.config).map((port, i) => ({
+      name: port.name,
+      description: `port ${port.name} of ${device} ${name}, interface ${port.interface}`,
+      speed: port.rate,
+      place: { worker: this.worker.ofPort(i), device: 0, port: i, rate: port.rate, meant: false },
+    }));
+    return { addon: this.addon, about: { kind, name, version }, ports };
   }
 
   /** ns. */

@@ -83,12 +83,15 @@ export interface ControlRequests {
   clear: { cleared: string };
 }
 
+/** Frames follow, see capture/frame_records.ts. */
 export interface CaptureStart {
   kind: Status["kind"];
   name: string;
   version: string;
-  /** Captured ones, in the order of the numbers that their frames bear in the stream. */
-  ports: { name: string; interface: string; description: string; rate: number }[];
+  /** Most bytes of a frame. */
+  snaplen: number;
+  /** Captured ones, in the order of the numbers that their frames bear. `speed`: of the link as it runs, bit/s; 0: unlimited. */
+  ports: { name: string; description: string; speed: number }[];
 }
 
 /** Answer of each request that a stream follows. */
