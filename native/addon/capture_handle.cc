@@ -40,11 +40,11 @@ std::shared_ptr<Capture> CaptureHandle::give(const Napi::Value& value) {
 }
 
 Napi::Value CaptureHandle::drain(const Napi::CallbackInfo& info) {
-  if (!info[0].IsTypedArray() || info[0].As<Napi::TypedArray>().ByteLength() < kLongestRecord) {
-    throw Napi::TypeError::New(info.Env(), "drain(target): target must be a Uint8Array with room for the longest record");
+  if (!info[0].IsTypedArray() || info[0].As<Napi::TypedArray>().ByteLength() < kLongestBlock) {
+    throw Napi::TypeError::New(info.Env(), "drain(target): target must be a Uint8Array with room for the longest block");
   }
   Napi::Uint8Array target = info[0].As<Napi::Uint8Array>();
-  const size_t bytes = drain_records(*capture_, rates_, {target.Data(), target.ByteLength()});
+  const size_t bytes = drain_blocks(*capture_, rates_, {target.Data(), target.ByteLength()});
   return Napi::Number::New(info.Env(), static_cast<double>(bytes));
 }
 

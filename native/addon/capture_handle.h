@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "io/frame_records.h"
+#include "io/packet_blocks.h"
 
 namespace weir {
 

@@ -89,8 +89,8 @@ class Worker {
     size_t device = 0;  // switches first
     size_t port = 0;
   };
-  // From open() on: from now on, frames of these ports go to `capture` too, of which this worker is the only one to record. Throws
-  // NativeError NO_PORT.
+  // From open() on: from now on, frames of these ports go to `capture` too, of which this worker is the only one to record.
+  // Throws NativeError NO_PORT.
   void attach(const std::shared_ptr<Capture>& capture, std::span<const PortPlace> places);
   // Nothing is recorded to it any more.
   void detach(const Capture& capture);

@@ -15,12 +15,12 @@ WirePort* Worker::find_port(const PortPlace& place) {
     if (place.device >= devices_.size() || place.port >= devices_[place.device]->ports().size()) return nullptr;
     return &devices_[place.device]->ports()[place.port];
   }
+  const size_t switches = config_.switches.size();
+  if (place.device >= switches + config_.nics.size()) return nullptr;
+  const size_t count = place.device < switches ? config_.switches[place.device].ports.size() : 1;
   size_t first = 0;
-  size_t device = 0;
-  for (; device < place.device && device < config_.switches.size(); ++device) first += config_.switches[device].ports.size();
-  first += place.device - device;  // NICs have one each
-  const size_t count = place.device < config_.switches.size() ? config_.switches[place.device].ports.size() : 1;
-  return place.port < count && first + place.port < opened_.size() ? opened_[first + place.port].get() : nullptr;
+  for (size_t device = 0; device < place.device; ++device) first += device < switches ? config_.switches[device].ports.size() : 1;
+  return place.port < count && first + count <= opened_.size() ? opened_[first + place.port].get() : nullptr;
 }
 
 void Worker::attach(const std::shared_ptr<Capture>& capture, std::span<const PortPlace> places) {

@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "base/frame_record.h"
+#include "base/packet_block.h"
 #include "io/packet_port.h"
 #include "io/pcap_file.h"
 #include "wire/classify.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <tuple>
 
-#include "base/frame_record.h"
 #include "base/native_error.h"
+#include "base/packet_block.h"
 #include "pacing/serializer.h"
 #include "switching/pfc.h"
 #include "wire/ecn.h"
@@ -287,11 +287,11 @@ void Fabric::record(uint32_t tap, PacketId id, Time at) {
     if (meta.ecn_changed) write_ecn(bytes, meta);
     captured = pool_.present(id);
   }
-  const FrameRecord record{.tap = tap, .captured = captured, .original = packet.length, .time = static_cast<uint64_t>(at)};
+  const PacketBlock block{.interface = tap, .time = static_cast<uint64_t>(at), .captured = captured, .original = packet.length};
   const size_t start = trace_.size();
-  trace_.resize(start + record.bytes());
-  std::memcpy(trace_.data() + start, &record, sizeof record);
-  std::memcpy(trace_.data() + start + sizeof record, bytes, captured);
+  trace_.resize(start + block.length());
+  std::memcpy(trace_.data() + start + PacketBlock::kBytes, bytes, captured);
+  block.write(trace_.data() + start);
   traced_.push_back({at, tap, start, trace_.size()});
 }
 

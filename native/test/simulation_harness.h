@@ -10,7 +10,6 @@
 #include <tuple>
 #include <vector>
 
-#include "base/frame_record.h"
 #include "simulation/simulation.h"
 
 namespace weir::test {
@@ -124,21 +123,25 @@ struct Traced {
   std::vector<uint8_t> bytes;
 };
 
-// Reads src/native/simulation_types.ts's layout, and checks it.
+// Reads blocks of pcapng, and checks them.
 inline std::vector<Traced> read_trace(const std::vector<uint8_t>& trace) {
   std::vector<Traced> frames;
   for (size_t offset = 0; offset < trace.size();) {
-    REQUIRE(offset + 24 <= trace.size());
-    FrameRecord record;
-    std::memcpy(&record, trace.data() + offset, sizeof record);
-    CHECK(record.comment == 0);
-    CHECK(record.direction == FrameDirection::unknown);
-    REQUIRE(record.captured <= record.original);
-    REQUIRE(offset + record.bytes() <= trace.size());
-    const uint8_t* bytes = trace.data() + offset + sizeof record;
-    offset += record.bytes();
-    frames.push_back({record.tap, record.original, static_cast<Time>(record.time), {bytes, bytes + record.captured}});
-    CHECK(std::all_of(bytes + record.captured, trace.data() + offset, [](uint8_t byte) { return byte == 0; }));
+    REQUIRE(offset + 32 <= trace.size());
+    // The head of an enhanced packet block, and its length again behind what is padded: no options.
+    uint32_t head[7];
+    std::memcpy(head, trace.data() + offset, sizeof head);
+    const auto [type, length, tap, upper, lower, captured, original] = head;
+    CHECK(type == 6);
+    REQUIRE(captured <= original);
+    REQUIRE(length == 32 + (captured + 3) / 4 * 4);
+    REQUIRE(offset + length <= trace.size());
+    const uint8_t* bytes = trace.data() + offset + sizeof head;
+    offset += length;
+    frames.push_back({tap, original, static_cast<Time>(uint64_t{upper} << 32 | lower), {bytes, bytes + captured}});
+    const uint8_t* end = trace.data() + offset - sizeof length;
+    CHECK(std::all_of(bytes + captured, end, [](uint8_t byte) { return byte == 0; }));
+    CHECK(std::memcmp(end, &length, sizeof length) == 0);
   }
   return frames;
 }

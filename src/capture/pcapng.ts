@@ -1,5 +1,7 @@
-/** Blocks of pcapng files, nanoseconds resolution. Source: draft-ietf-opsawg-pcapng, sections 3.5 and 4.1 to 4.6. */
-import { type FrameRecord, recordAt } from "./frame_records.js";
+/**
+ * Blocks of pcapng files, nanoseconds resolution; those of packets are written by the native core (native/base/packet_block.h).
+ * Source: draft-ietf-opsawg-pcapng, sections 3 and 4.
+ */
 
 export interface Section {
   application: string;
@@ -27,16 +29,17 @@ export interface Statistics {
   written: number;
 }
 
-const kBlock = { section: 0x0a0d0d0a, interface: 1, statistics: 5, packet: 6 } as const;
+export const kBlock = { section: 0x0a0d0d0a, interface: 1, statistics: 5, packet: 6 } as const;
 const kByteOrderMagic = 0x1a2b3c4d;
 const kLinktypeEthernet = 1;
 /** More than all headers of any frame. */
 const kSnapLength = 65_535;
-const kComment = 1;
-const kFlags = 2;
-/** Bytes of a packet block without the packet and options, and of the options: flags, the head of a comment, the end. */
-const kPacketBlock = 32;
-const kFlagsOption = 8;
+const kLeastBlock = 12;
+/** Twice the longest captured frame of the native core. */
+const kLongestBlock = 524_288;
+const kLeastPacket = 32;
+/** Where a packet block has its interface. */
+const kInterface = 8;
 const kOptionHead = 4;
 
 export function sectionHeader({ application, hardware, os }: Section): Buffer {
@@ -85,73 +88,69 @@ export function interfaceStatistics(number: number, statistics: Statistics): Buf
   ]);
 }
 
+/** Where a block ends and what it is. */
+export interface BlockHead {
+  type: number;
+  end: number;
+}
+
 /**
- * Frames of a chunk of whole records; those of a tap whose `interfaces` is undefined belong to another file and are left out.
- * @param interfaces The file's number of each tap.
+ * The block at `at`; undefined if it is not all there.
+ * @throws Error when it is malformed.
+ */
+export function blockAt(chunk: Buffer, at: number): BlockHead | undefined {
+  if (at + kLeastBlock > chunk.length) return undefined;
+  const type = chunk.readUInt32LE(at);
+  const length = chunk.readUInt32LE(at + 4);
+  if (length < kLeastBlock || length > kLongestBlock || length % 4 !== 0)
+    throw malformed(chunk, at, `length ${length}`);
+  const end = at + length;
+  if (end > chunk.length) return undefined;
+  if (chunk.readUInt32LE(end - 4) !== length) throw malformed(chunk, at, `it ends with another length than ${length}`);
+  return { type, end };
+}
+
+/** The interface of a packet block. @throws Error when it is none, or of more interfaces than there are. */
+export function interfaceOf(chunk: Buffer, at: number, { type, end }: BlockHead, interfaces: number): number {
+  if (type !== kBlock.packet || end - at < kLeastPacket) throw malformed(chunk, at, `type ${type} is no packet`);
+  const number = chunk.readUInt32LE(at + kInterface);
+  if (number >= interfaces) throw malformed(chunk, at, `interface ${number} of ${interfaces}`);
+  const captured = chunk.readUInt32LE(at + 20);
+  if (captured > end - at - kLeastPacket) throw malformed(chunk, at, `${captured} captured bytes are not all there`);
+  return number;
+}
+
+/**
+ * The packet blocks of a chunk with other numbers of interfaces; those of an interface whose new number is undefined are left out.
  * @throws Error when the chunk is malformed.
  */
-export function packetBlocks(chunk: Uint8Array, interfaces: readonly (number | undefined)[]): Buffer {
+export function renumbered(chunk: Uint8Array, numbers: readonly (number | undefined)[]): Buffer {
   const from = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-  const parts: { record: FrameRecord; number: number }[] = [];
+  const out = Buffer.alloc(from.length);
   let length = 0;
   for (let at = 0; at < from.length; ) {
-    const record = recordAt(from, at);
-    const malformed = (why: string) => new Error(`malformed frame at byte ${at} of ${from.length}: ${why}`);
-    if (record === undefined) throw malformed("it is cut short");
-    if (record.tap >= interfaces.length) throw malformed(`tap ${record.tap} of ${interfaces.length}`);
-    at = record.next;
-    const number = interfaces[record.tap];
-    if (number === undefined) continue;
-    parts.push({ record, number });
-    length += packetLength(record);
+    const block = blockAt(from, at);
+    if (block === undefined) throw malformed(from, at, "it is cut short");
+    const number = numbers[interfaceOf(from, at, block, numbers.length)];
+    if (number !== undefined) {
+      from.copy(out, length, at, block.end);
+      out.writeUInt32LE(number, length + kInterface);
+      length += block.end - at;
+    }
+    at = block.end;
   }
-  const out = Buffer.alloc(length);
-  let end = 0;
-  for (const { record, number } of parts) end = writePacket(out, end, record, number);
-  return out;
+  return out.subarray(0, length);
 }
 
-function packetLength({ captured, comment, direction }: FrameRecord): number {
-  const flags = direction === 0 ? 0 : kFlagsOption;
-  const text = comment.length === 0 ? 0 : kOptionHead + padded(comment.length);
-  return kPacketBlock + padded(captured.length) + flags + text + (flags + text > 0 ? kOptionHead : 0);
-}
-
-/** `out` is zeros from `at` on, which are padding and the end of options. */
-function writePacket(out: Buffer, at: number, record: FrameRecord, number: number): number {
-  const { captured, comment, time, direction } = record;
-  const length = packetLength(record);
-  out.writeUInt32LE(kBlock.packet, at);
-  out.writeUInt32LE(length, at + 4);
-  out.writeUInt32LE(number, at + 8);
-  out.writeUInt32LE(time.high, at + 12);
-  out.writeUInt32LE(time.low, at + 16);
-  out.writeUInt32LE(captured.length, at + 20);
-  out.writeUInt32LE(record.original, at + 24);
-  out.set(captured, at + 28);
-  let option = at + 28 + padded(captured.length);
-  if (direction !== 0) {
-    out.writeUInt16LE(kFlags, option);
-    out.writeUInt16LE(4, option + 2);
-    out.writeUInt32LE(direction, option + 4);
-    option += kFlagsOption;
-  }
-  if (comment.length > 0) {
-    out.writeUInt16LE(kComment, option);
-    out.writeUInt16LE(comment.length, option + 2);
-    // Whoever sent it: a file's comments are UTF-8, and of one line.
-    let text = option + kOptionHead;
-    for (const byte of comment) out[text++] = byte >= 0x20 && byte < 0x7f ? byte : 0x3f;
-  }
-  out.writeUInt32LE(length, at + length - 4);
-  return at + length;
+function malformed(chunk: Buffer, at: number, why: string): Error {
+  return new Error(`malformed block at byte ${at} of ${chunk.length}: ${why}`);
 }
 
 const kNothing: Buffer = Buffer.alloc(0);
 
-function block(type: number, parts: readonly Buffer[]): Buffer {
+export function block(type: number, parts: readonly Buffer[]): Buffer {
   const body = Buffer.concat(parts);
-  const whole = Buffer.alloc(12 + body.length);
+  const whole = Buffer.alloc(kLeastBlock + padded(body.length));
   whole.writeUInt32LE(type, 0);
   whole.writeUInt32LE(whole.length, 4);
   whole.set(body, 8);
@@ -186,5 +185,5 @@ function writeTime(out: Buffer, at: number, ns: bigint): void {
 }
 
 function padded(length: number): number {
-  return (length + 3) & ~3;
+  return Math.ceil(length / 4) * 4;
 }

@@ -1,10 +1,17 @@
-/** A client's side of a capture: the stream of records, until it is over, as a pcapng file. */
+/** A client's side of a capture: the stream of blocks, until it is over, as a pcapng file. */
 import type { Socket } from "node:net";
 import type { AnswerStream } from "../daemon/control_client.js";
 import type { CaptureStart } from "../daemon/protocol.js";
 import type { CaptureCounts } from "../native/types.js";
-import { countsOf, kCountsTap, recordAt, type StreamCounts } from "./frame_records.js";
-import { interfaceDescription, interfaceStatistics, packetBlocks, type Section, sectionHeader } from "./pcapng.js";
+import { countsOf, kCountsBlock, type StreamCounts } from "./counts.js";
+import {
+  blockAt,
+  interfaceDescription,
+  interfaceOf,
+  interfaceStatistics,
+  type Section,
+  sectionHeader,
+} from "./pcapng.js";
 
 export interface ReceiveOptions {
   section: Section;
@@ -75,7 +82,6 @@ class CaptureFile {
   private frames = 0;
   private bytes = 0;
   private readonly written: number[];
-  private readonly numbers: number[];
   private counts: StreamCounts;
   private readonly from = now();
 
@@ -84,7 +90,6 @@ class CaptureFile {
     private readonly options: ReceiveOptions,
   ) {
     this.written = start.ports.map(() => 0);
-    this.numbers = start.ports.map((_, i) => i);
     this.counts = { ports: start.ports.map(() => ({ seen: 0, captured: 0, dropped: 0 })), last: false };
   }
 
@@ -110,21 +115,20 @@ class CaptureFile {
     const bytes = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk]);
     let at = 0;
     let begin = 0;
-    const flush = async () => {
-      if (at > begin) await this.#write(packetBlocks(bytes.subarray(begin, at), this.numbers));
-    };
-    for (let record = recordAt(bytes, at); record !== undefined; record = recordAt(bytes, at)) {
-      const { tap, next } = record;
-      if (tap !== kCountsTap && !this.full) {
-        this.#count(tap);
-        at = next;
-        continue;
+    for (let block = blockAt(bytes, at); block !== undefined; block = blockAt(bytes, at)) {
+      const isPacket = block.type !== kCountsBlock;
+      if (isPacket && !this.full) {
+        const port = interfaceOf(bytes, at, block, this.written.length);
+        this.written[port] = (this.written[port] ?? 0) + 1;
+        this.frames++;
+      } else {
+        if (!isPacket) this.counts = countsOf(bytes, at, block, this.written.length);
+        if (at > begin) await this.#write(bytes.subarray(begin, at));
+        begin = block.end;
       }
-      await flush();
-      if (tap === kCountsTap) this.counts = countsOf(record, this.counts.ports.length);
-      at = begin = next;
+      at = block.end;
     }
-    await flush();
+    if (at > begin) await this.#write(bytes.subarray(begin, at));
     this.rest = Buffer.from(bytes.subarray(at));
     this.options.onProgress?.(this.#progress());
   }
@@ -149,13 +153,6 @@ class CaptureFile {
       })),
       complete: last,
     };
-  }
-
-  #count(tap: number): void {
-    const before = this.written[tap];
-    if (before === undefined) throw new Error(`malformed frame: of port ${tap} of ${this.written.length}`);
-    this.written[tap] = before + 1;
-    this.frames++;
   }
 
   async #write(bytes: Buffer): Promise<void> {

@@ -1,10 +1,10 @@
-/** A device's side of a capture: the answer to the request, and the stream of records that follows it. */
+/** A device's side of a capture: the answer to the request, and the stream of pcapng blocks that follows it. */
 import type { Writable } from "node:stream";
 import { WeirError } from "../config/error.js";
 import { Stream } from "../daemon/control_server.js";
 import type { CaptureStart } from "../daemon/protocol.js";
 import type { CaptureCounts, NativeAddon } from "../native/types.js";
-import { countsRecord } from "./frame_records.js";
+import { countsBlock } from "./counts.js";
 import { kindsMask, parseCaptureRequest } from "./request.js";
 import { addCounts, FrameTap, type TapPlace } from "./tap.js";
 
@@ -59,7 +59,7 @@ export class Captures {
     this.running++;
     this.events.began(names);
     const frames = setInterval(() => send(tap, client, kMostUnsent), kDrainMs);
-    const counts = setInterval(() => client.write(countsRecord({ ports: tap.counts(), last: false })), kCountsMs);
+    const counts = setInterval(() => client.write(countsBlock({ ports: tap.counts(), last: false })), kCountsMs);
     return () => {
       clearInterval(frames);
       clearInterval(counts);
@@ -67,7 +67,7 @@ export class Captures {
       this.running--;
       if (client.writable) {
         send(tap, client, Number.POSITIVE_INFINITY);
-        client.write(countsRecord({ ports: tap.counts(), last: true }));
+        client.write(countsBlock({ ports: tap.counts(), last: true }));
       }
       this.events.ended(names, addCounts(tap.counts()));
     };
@@ -86,9 +86,9 @@ function named<Port extends { name: string }>(ports: readonly Port[], name: stri
 function send(tap: FrameTap, client: Writable, most: number): void {
   for (let more = true; more && client.writableLength < most; ) {
     more = false;
-    for (const records of tap.drain()) {
+    for (const blocks of tap.drain()) {
       // The tap will fill the same bytes again.
-      client.write(Buffer.from(records));
+      client.write(Buffer.from(blocks));
       more = true;
     }
   }

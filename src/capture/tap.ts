@@ -1,4 +1,4 @@
-/** Frames of some ports of a device: from attaching to its workers to the last record. */
+/** Frames of some ports of a device: from attaching to its workers to the last frame. */
 import type { CaptureCounts, NativeAddon, NativeCapture } from "../native/types.js";
 import type { PortWorker } from "../native/workers.js";
 
@@ -29,7 +29,7 @@ export class FrameTap {
   private readonly chunk = Buffer.alloc(kChunkBytes);
   private attached = true;
 
-  /** From now on. Records bear the positions of `places`. @throws NativeError when a worker has no such port. */
+  /** From now on. The interfaces of frames are the positions of `places`. @throws NativeError when a worker has no such port. */
   constructor(addon: Pick<NativeAddon, "Capture">, places: readonly TapPlace[], { snaplen, kinds }: TapOptions) {
     const taps = places.map(({ rate, meant }) => ({ rate, meant }));
     for (const worker of new Set(places.map((place) => place.worker))) {
@@ -42,7 +42,7 @@ export class FrameTap {
     }
   }
 
-  /** Records of what has come, at most a megabyte of each worker; good until the next call. */
+  /** Packet blocks of what has come, at most a megabyte of each worker; good until the next call. */
   *drain(): Iterable<Buffer> {
     for (const { capture } of this.captures) {
       const bytes = capture.drain(this.chunk);

@@ -83,14 +83,14 @@ export interface ControlRequests {
   clear: { cleared: string };
 }
 
-/** Frames follow, see capture/frame_records.ts. */
+/** Blocks of a pcapng file follow, of packets and capture/counts.ts. */
 export interface CaptureStart {
   kind: Status["kind"];
   name: string;
   version: string;
   /** Most bytes of a frame. */
   snaplen: number;
-  /** Captured ones, in the order of the numbers that their frames bear. `speed`: of the link as it runs, bit/s; 0: unlimited. */
+  /** Captured ones, in the order of the interfaces' numbers. `speed`: of the link as it runs, bit/s; 0: unlimited. */
   ports: { name: string; description: string; speed: number }[];
 }
 

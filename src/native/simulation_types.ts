@@ -161,7 +161,7 @@ export interface NativeSimulation {
   drainRecords(target: Float64Array): number;
   /** Fills `target` with completed messages (kFinishedWords each); returns how many. */
   drainFinished(target: Float64Array): number;
-  /** Records of frames (see capture/frame_records.ts) since the last call: whole headers, payload left out; times of last bits. */
+  /** Frames since the last call as packet blocks of pcapng, whose interfaces are the taps: whole headers, payload left out; times of last bits. */
   drainTrace(): Uint8Array;
   /** Of a sampled queue, from reset_after on. */
   queueDistribution(position: number): Distribution;

@@ -181,7 +181,7 @@ export interface CaptureCounts {
 
 /** Frames on their way from one worker, which need not live any more. */
 export interface NativeCapture {
-  /** Fills `target`, of at least 263,320 bytes, with whole records of frames (capture/frame_records.ts); returns how many bytes. */
+  /** Fills `target`, of at least 263,224 bytes, with whole packet blocks of pcapng, whose interfaces are the taps; returns how many bytes. */
   drain(target: Uint8Array): number;
   /** Of each tap. */
   counts(): CaptureCounts[];

@@ -1,6 +1,6 @@
 /** Frames of a simulation as a pcapng file. */
 import { closeSync, openSync, writeFileSync } from "node:fs";
-import { interfaceDescription, packetBlocks, sectionHeader } from "../capture/pcapng.js";
+import { interfaceDescription, renumbered, sectionHeader } from "../capture/pcapng.js";
 import { WeirError } from "../config/error.js";
 
 /** A place where frames are taken: one interface of the file. */
@@ -32,7 +32,7 @@ export function openTrace(file: string, taps: readonly (TraceTap | undefined)[])
   return {
     write(chunk) {
       if (descriptor === undefined) throw new Error(`${file}: the trace is closed`);
-      writeFileSync(descriptor, packetBlocks(chunk, interfaces));
+      writeFileSync(descriptor, renumbered(chunk, interfaces));
     },
     close() {
       if (descriptor !== undefined) closeSync(descriptor);

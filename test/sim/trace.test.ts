@@ -28,18 +28,21 @@ interface Frame {
   original: number;
 }
 
-/** Frames as NativeSimulation.drainTrace() hands them over. */
+/** Frames as NativeSimulation.drainTrace() hands them over: packet blocks without options. */
 function chunkOf(frames: readonly Frame[]): Buffer {
   return Buffer.concat(
     frames.map(({ tap, time, captured, original }) => {
-      const record = Buffer.alloc(24 + Math.ceil(captured.length / 8) * 8, 0xee);
-      record.writeUInt32LE(tap, 0);
-      record.writeUInt32LE(captured.length, 4);
-      record.writeUInt32LE(original, 8);
-      record.writeUInt32LE(0, 12);
-      record.writeBigUInt64LE(BigInt(time), 16);
-      record.set(captured, 24);
-      return record;
+      const block = Buffer.alloc(32 + Math.ceil(captured.length / 4) * 4);
+      block.writeUInt32LE(6, 0);
+      block.writeUInt32LE(block.length, 4);
+      block.writeUInt32LE(tap, 8);
+      block.writeUInt32LE(Math.floor(time / 2 ** 32), 12);
+      block.writeUInt32LE(time % 2 ** 32, 16);
+      block.writeUInt32LE(captured.length, 20);
+      block.writeUInt32LE(original, 24);
+      block.set(captured, 28);
+      block.writeUInt32LE(block.length, block.length - 4);
+      return block;
     }),
   );
 }
