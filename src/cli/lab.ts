@@ -2,6 +2,8 @@
 import { mkdirSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
 import { loadScenario } from "../config/scenario.js";
 import type { Scenario } from "../config/types.js";
+import { controlDirectory } from "../daemon/control_client.js";
+import { LabControl } from "../lab/control.js";
 import { LiveView } from "../lab/live_view.js";
 import type { CaptureRequest, LabOptions, LabOutcome } from "../lab/types.js";
 import { writeRun } from "../report/run_files.js";
@@ -11,6 +13,7 @@ import type { AddVerb } from "./program.js";
 import { runFolder } from "./run_folder.js";
 import { addRunOptions, type RunOptions } from "./run_options.js";
 import { StopSignals } from "./stop_signals.js";
+import { packageVersion } from "./version.js";
 
 interface LabChoice extends RunOptions {
   seed?: string;
@@ -72,7 +75,14 @@ async function runUntilSignal(
 ): Promise<LabOutcome | number> {
   const stop = new StopSignals(context, options.quiet === true);
   const view = options.quiet ? undefined : new LiveView(context.stderr, { scenario: scenario.name });
-  const labOptions: LabOptions = { view, signal: stop.signal, capture: options.capture ?? [], captureDir };
+  const control = await openControl(context, scenario.name);
+  const labOptions: LabOptions = {
+    view,
+    observers: control === undefined ? [] : [control],
+    signal: stop.signal,
+    capture: options.capture ?? [],
+    captureDir,
+  };
   try {
     const outcome = await context.runLab(scenario, labOptions);
     return stop.status ?? outcome;
@@ -81,8 +91,19 @@ async function runUntilSignal(
     throw error;
   } finally {
     view?.finish();
+    control?.close();
     if (readdirSync(captureDir).length === 0) rmdirSync(captureDir);
     stop.release();
+  }
+}
+
+/** A lab runs without as well. */
+async function openControl({ stderr }: CliContext, name: string): Promise<LabControl | undefined> {
+  try {
+    return await LabControl.open(name, controlDirectory(), packageVersion());
+  } catch (error) {
+    stderr.write(`warning: weir show and weir top cannot see this lab: ${(error as Error).message}\n`);
+    return undefined;
   }
 }
 

@@ -1,5 +1,4 @@
 /** The command line: verbs, help, and how a run of weir ends. */
-import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { addCapture } from "./capture.js";
 import { addClear } from "./clear.js";
@@ -21,7 +20,9 @@ import { addShow } from "./show.js";
 import { addSim } from "./sim.js";
 import { addSweep } from "./sweep.js";
 import { addSwitch } from "./switch.js";
+import { addTop } from "./top.js";
 import { addValidate } from "./validate.js";
+import { packageVersion } from "./version.js";
 
 const kExamples = `
 Examples:
@@ -79,6 +80,7 @@ const kVerbs: readonly AddVerb[] = [
   addModel,
   addSwitch,
   addNic,
+  addTop,
   addShow,
   addClear,
   addCapture,
@@ -95,8 +97,3 @@ const kVerbs: readonly AddVerb[] = [
   addProbe,
   addDoctor,
 ];
-
-function packageVersion(): string {
-  return (JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string })
-    .version;
-}

@@ -3,15 +3,19 @@ import { readdirSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { WeirError } from "../config/error.js";
-import type { ControlRequests, StreamRequests } from "./protocol.js";
+import { inUserNamespace } from "../lab/rootless.js";
+import type { ControlRequests, LabRequests, StreamRequests } from "./protocol.js";
 
 export type ControlAnswer = { ok: true; data: unknown } | { ok: false; error: string; hint?: string };
 
 const kTimeoutMs = 5000;
 
-/** Where daemons of this user have their control sockets. Throws WeirError if there is no such place. */
+/** A lab's socket is called so behind the lab's name, a daemon's `.sock`. */
+export const kLabSuffix = ".lab.sock";
+
+/** Where daemons and labs of this user have their control sockets. Throws WeirError if there is no such place. */
 export function controlDirectory(): string {
-  if (process.geteuid?.() === 0) return "/run/weir";
+  if (process.geteuid?.() === 0 && !inUserNamespace()) return "/run/weir";
   const runtime = process.env.XDG_RUNTIME_DIR;
   if (runtime !== undefined && runtime !== "") return join(runtime, "weir");
   throw new WeirError("no place for control sockets: not root, and XDG_RUNTIME_DIR is not set", {
@@ -30,15 +34,17 @@ export async function probe(path: string): Promise<boolean> {
 }
 
 /** One request, with its arguments. @throws WeirError when nobody answers, or the daemon refuses. */
-export async function ask<Name extends keyof ControlRequests>(
+export async function ask<Name extends keyof AllRequests>(
   path: string,
   request: Name,
   args: Readonly<Record<string, unknown>> = {},
-): Promise<ControlRequests[Name]> {
+): Promise<AllRequests[Name]> {
   const { data, socket } = await send(path, { ...args, request });
   socket.destroy();
-  return data as ControlRequests[Name];
+  return data as AllRequests[Name];
 }
+
+type AllRequests = ControlRequests & LabRequests;
 
 /** What a daemon goes on to say behind its answer. */
 export interface AnswerStream<Data> {
@@ -84,7 +90,7 @@ export async function findDaemon(
 ): Promise<string> {
   if (choice.socket !== undefined) return choice.socket;
   const folder = directory();
-  const running = await runningDaemons(folder);
+  const running = (await controlSockets(folder)).filter((name) => !name.endsWith(".lab"));
   if (choice.name !== undefined) {
     if (running.includes(choice.name)) return join(folder, `${choice.name}.sock`);
     const hint = running.length === 0 ? `none is running in ${folder}` : `running: ${running.join(", ")}`;
@@ -102,7 +108,8 @@ export async function findDaemon(
   return join(folder, `${only}.sock`);
 }
 
-async function runningDaemons(folder: string): Promise<string[]> {
+/** Names of the sockets that somebody listens at, without `.sock`. */
+export async function controlSockets(folder: string): Promise<string[]> {
   let files: string[];
   try {
     files = readdirSync(folder).filter((file) => file.endsWith(".sock"));
@@ -110,7 +117,10 @@ async function runningDaemons(folder: string): Promise<string[]> {
     return [];
   }
   const alive = await Promise.all(files.map((file) => probe(join(folder, file))));
-  return files.filter((_, i) => alive[i]).map((file) => file.slice(0, -".sock".length));
+  return files
+    .filter((_, i) => alive[i])
+    .map((file) => file.slice(0, -".sock".length))
+    .sort();
 }
 
 function open(path: string): Promise<Socket> {

@@ -240,15 +240,13 @@ class Daemon {
     if (device === undefined || captures === undefined || !this.ready) throw new WeirError("the daemon is starting");
     const answers: { [Name in keyof ControlRequests]: () => ControlRequests[Name] } & { capture: () => Stream } = {
       status: () => this.#status(),
-      counters: () => ({ since: device.cleared.toISOString(), counters: device.counters() }),
+      counters: () => device.counters(),
       ports: () => device.portStatus(),
       switch: () => device.switchReport(),
       fdb: () => device.forwarding(),
       queue_pairs: () => device.queuePairs(),
-      clear: () => {
-        device.clear();
-        return { cleared: device.cleared.toISOString() };
-      },
+      qos: () => device.qos(),
+      clear: () => device.clear(),
       capture: () => captures.answer(asked),
     };
     if (!Object.hasOwn(answers, request)) {
@@ -268,6 +266,7 @@ class Daemon {
       version: this.host.version,
       pid: process.pid,
       uptime_s: this.#uptime(),
+      scale: 1,
       control: this.control?.path ?? "",
       metrics: this.metrics?.url ?? null,
     };

@@ -10,6 +10,7 @@ import { kHeaderBytes } from "../wire/frame_size.js";
 import { calibrate } from "./calibrate.js";
 import { labNetwork } from "./compose.js";
 import { execute } from "./execution.js";
+import { LiveStates } from "./live_state.js";
 import { composeResult } from "./outcome.js";
 import type { CaptureRequest, LabOptions, LabOutcome } from "./types.js";
 import { LabNetwork } from "./veth.js";
@@ -71,7 +72,7 @@ export async function runLab(scenario: Scenario, options: LabOptions): Promise<L
       end: (link, node) => network.end(link, node),
       capture: (link, node) => capture.get(`${link} ${node}`),
       signal: options.signal,
-      onState: options.view && ((state) => options.view?.update(state)),
+      observers: [...(options.view ? [new LiveStates(options.view)] : []), ...(options.observers ?? [])],
     });
     return { result: composeResult(evidence), series: evidence.recorder.series(scenario.duration) };
   } finally {

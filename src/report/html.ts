@@ -197,7 +197,7 @@ export function gridSection(grid: Grid, level = 2): string {
   return `<h${level}>${escapeHtml(grid.title)}</h${level}>\n${tableOf(grid)}`;
 }
 
-export function tableOf({ head, names, rows }: Pick<Grid, "head" | "names" | "rows">): string {
+function tableOf({ head, names, rows }: Pick<Grid, "head" | "names" | "rows">): string {
   const cell = (tag: string) => (text: string, i: number) =>
     `<${tag}${i < names ? ' class="name"' : ""}${tag === "th" ? ' scope="col"' : ""}>${escapeHtml(text)}</${tag}>`;
   const body = rows.map((row) => `<tr>${row.map(cell("td")).join("")}</tr>`).join("\n");
