@@ -1,5 +1,6 @@
 /** The command line: verbs, help, and how a run of weir ends. */
 import { Command, CommanderError } from "commander";
+import { addCapture } from "./capture.js";
 import { addClear } from "./clear.js";
 import { addCompare } from "./compare.js";
 import { addCompletion, asksForCompletions, namesOfRunning } from "./completion.js";
@@ -84,6 +85,7 @@ const kVerbs: readonly AddVerb[] = [
   addTop,
   addShow,
   addClear,
+  addCapture,
   addValidate,
   addSchema,
   addProfiles,

@@ -1,6 +1,7 @@
 /** The native worker of a daemon: one switch or one NIC, its counters, ports and records. */
 
 import { setTimeout as sleep } from "node:timers/promises";
+import type { CaptureSource } from "../capture/stream.js";
 import { arpReply } from "../cm/arp.js";
 import { WeirError } from "../config/error.js";
 import { CounterTable } from "../native/counters.js";
@@ -196,6 +197,19 @@ export class Device {
 
   histograms(): NativeHistogram[] {
     return this.worker.histograms();
+  }
+
+  /** As captures see it. */
+  captureSource(version: string): CaptureSource {
+    const { kind, name } = this.config;
+    const device = kind === "switch" ? "switch" : "NIC";
+    const ports = portsOf(this.config).map((port, i) => ({
+      name: port.name,
+      description: `port ${port.name} of ${device} ${name}, interface ${port.interface}`,
+      speed: port.rate,
+      place: { worker: this.worker.ofPort(i), device: 0, port: i, rate: port.rate, meant: false },
+    }));
+    return { addon: this.addon, about: { kind, name, version }, ports };
   }
 
   /** ns. */

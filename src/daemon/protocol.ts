@@ -118,12 +118,15 @@ export interface LabRequests {
   lab: LabReport;
 }
 
+/** Blocks of a pcapng file follow, of packets and capture/counts.ts. */
 export interface CaptureStart {
   kind: Status["kind"];
   name: string;
   version: string;
-  /** Captured ones, in the order of the numbers that their frames bear in the stream. */
-  ports: { name: string; interface: string; description: string; rate: number }[];
+  /** Most bytes of a frame. */
+  snaplen: number;
+  /** Captured ones, in the order of the interfaces' numbers. `speed`: of the link as it runs, bit/s; 0: unlimited. */
+  ports: { name: string; description: string; speed: number }[];
 }
 
 /** Answer of each request that a stream follows. */

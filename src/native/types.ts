@@ -156,6 +156,37 @@ export const RecordKind = { queue: 1, transmit: 2, receive: 3, pause: 4, ended: 
 /** Words of one record in drainRecords(): time, kind, device, index, four values. */
 export const kRecordWords = 8;
 
+export interface CaptureConfig {
+  /** Bytes of each frame to keep, at most 262,144. */
+  snap_length: number;
+  /** Between the worker and the reader; what finds no room is dropped. */
+  ring_bytes: number;
+  /** Mask of kCaptureKinds: frames that are of one of these. */
+  kinds: number;
+  /** Rate of each tap's link, in which comments tell pauses, bit/s, 0: they do not; `meant`: by a scenario. */
+  taps: { rate: number; meant: boolean }[];
+}
+
+/** See native/io/capture.h. */
+export const kCaptureKinds = { roce: 1, cnp: 2, pfc: 4, cnm: 8, other: 16, ce: 32 } as const;
+
+/** What became of the frames of one tap. */
+export interface CaptureCounts {
+  /** All that passed. */
+  seen: number;
+  captured: number;
+  /** Wanted, but the ring was full. */
+  dropped: number;
+}
+
+/** Frames on their way from one worker, which need not live any more. */
+export interface NativeCapture {
+  /** Fills `target`, of at least 263,224 bytes, with whole packet blocks of pcapng, whose interfaces are the taps; returns how many bytes. */
+  drain(target: Uint8Array): number;
+  /** Of each tap. */
+  counts(): CaptureCounts[];
+}
+
 /** A native poll thread with its ports and devices. Errors carry code, errno, syscall and hint. */
 export interface NativeWorker extends HistogramSource {
   /** Starts the thread and opens its ports; throws if one cannot be opened. */
@@ -201,6 +232,10 @@ export interface NativeWorker extends HistogramSource {
   post(nic: number, words: BigUint64Array, count: number): number;
   /** Fills `words` with completions of kCompletionWords each; returns how many. */
   drainCompletions(nic: number, words: BigUint64Array): number;
+  /** From open() on: frames of these ports go to `capture` too. One worker to a capture, once. Throws NO_PORT. */
+  attach(capture: NativeCapture, places: { tap: number; device: number; port: number }[]): void;
+  /** What has been captured waits to be drained. */
+  detach(capture: NativeCapture): void;
   /** Longest gap between two turns of the loop so far, ns. */
   worstGap(): number;
   /** Stops first. */
@@ -264,6 +299,7 @@ export interface NativeAddon {
     config: WorkerConfig,
     onDoorbell?: () => void,
   ) => NativeWorker;
+  Capture: new (config: CaptureConfig) => NativeCapture;
   /** `bytes` > 0 of zeroed memory. */
   Memory: new (
     bytes: number,
