@@ -61,10 +61,13 @@ describePage("charts", ({ open }) => {
     // The part that was dragged over has data everywhere, and fills all charts.
     for (const chart of kCharts) {
       await expect
-        .poll(async () => {
-          const { inked, columns } = await inkOf(page, chart);
-          return inked / columns;
-        }, { message: chart })
+        .poll(
+          async () => {
+            const { inked, columns } = await inkOf(page, chart);
+            return inked / columns;
+          },
+          { message: chart },
+        )
         .toBeGreaterThan(0.9);
     }
     await over.dblclick();
