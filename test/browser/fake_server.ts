@@ -14,7 +14,7 @@ const kTypes: Record<string, string> = {
   ".css": "text/css",
   ".svg": "image/svg+xml",
 };
-export const kPolicy = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'";
+const kPolicy = "default-src 'self'; object-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
 export class FakeServer {
   readonly results = new Map<number, unknown>();

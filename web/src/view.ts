@@ -73,6 +73,7 @@ export function show(runs: readonly Loaded[]): void {
     zoom.value = null;
     picked.value = null;
   });
+  scrollTo({ top: 0 });
   requestDraw();
 }
 

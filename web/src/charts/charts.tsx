@@ -21,6 +21,7 @@ export function Charts() {
     const control = finished[0]?.result.congestion_control ?? now?.congestion_control ?? "dcqcn";
     return panelsOf({
       recordings: recordings.value,
+      live: finished.length === 0,
       labels: finished.map(({ label }) => label),
       flowIds: flowIds.value,
       flows: flowsInView.value,

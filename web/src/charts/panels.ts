@@ -36,6 +36,8 @@ export interface Panel {
 
 export interface Drawn {
   recordings: readonly Recording[];
+  /** They are still growing. */
+  live: boolean;
   /** Names of the recordings where there are several. */
   labels: readonly string[];
   /** All, in the order of their colours. */
@@ -92,14 +94,14 @@ function throughputPanel(drawn: Drawn): Panel {
     (recording, run): Line => ({
       ...lookOf(run),
       label: `all flows, ${labels[run]}`,
-      curve: { recording, columns: throughputsOf(recording), across: "sum", fold: "last" },
+      curve: { recording, columns: throughputsOf(recording), across: "sum", fold: "mean" },
     }),
   );
   const [first] = recordings;
   return {
     id: "throughput",
     title: compared ? "Throughput, all flows together" : "Throughput",
-    note: compared || !first ? "Colour: run" : () => togetherNow(first),
+    note: compared ? "Colour: run" : drawn.live && first ? () => togetherNow(first) : "Goodput of each flow",
     unit: "Gb/s",
     lines: compared ? totals : flowLines(drawn, "throughput"),
     height: 140,
@@ -140,7 +142,12 @@ function flowLines({ recordings, labels, flowIds, flows }: Drawn, field: FlowFie
           ...look,
           ...(compared && { dash: dashOfRun(run) }),
           label: `${id}${field === "target" ? " R_T" : ""}${compared ? `, ${labels[run]}` : ""}`,
-          curve: { recording, columns: [recording.flowColumn(index, field)], across: "sum", fold: "last" },
+          curve: {
+            recording,
+            columns: [recording.flowColumn(index, field)],
+            across: "sum",
+            fold: field === "throughput" ? "mean" : "last",
+          },
           ...(field === "target" && { faint: true }),
         },
       ];

@@ -133,7 +133,7 @@ export class Plot {
       },
       scales: {
         x: { time: false, auto: false },
-        y: { range: (_, __, max) => yRange(panel, max) },
+        y: { range: (_, __, max: number | null) => yRange(panel, max) },
         ...Object.fromEntries(
           lanes.map((_, lane) => [
             laneScale(lane),
@@ -184,7 +184,9 @@ export class Plot {
       width: faint || many ? 1 : 1.6,
       dash: [...dash],
       points: { show: false },
-      ...(curve.fold !== "last" && { paths: uPlot.paths.stepped?.({ align: -1 }) as uPlot.Series.PathBuilder }),
+      ...((curve.fold === "max" || curve.fold === "sum") && {
+        paths: uPlot.paths.stepped?.({ align: -1 }) as uPlot.Series.PathBuilder,
+      }),
       ...(single && lanes && { fill: () => faded(color, 0.35), fillTo: 0 }),
     };
   }
@@ -203,7 +205,10 @@ function largest(values: readonly (number | null)[] | undefined): number {
 /** Ends on a round number, so that the axis does not tremble; thresholds far above the data would flatten it. */
 function yRange({ thresholds, most }: Panel, dataMax: number | null): [number, number] {
   const data = dataMax ?? 0;
-  const high = Math.max(data, ...(thresholds?.() ?? []).map(({ value }) => (value <= 3 * data ? value : 0)));
+  const high = Math.max(
+    data,
+    ...(thresholds?.() ?? []).map(({ value }) => (dataMax === null || value <= 3 * data ? value : 0)),
+  );
   const round = high <= 0 ? 1 : roundUp(high * 1.05);
   return [0, most === undefined ? round : Math.min(most * 1.05, round)];
 }

@@ -5,7 +5,7 @@
 import type { Recording } from "./recording.js";
 
 /** How several samples become one point. */
-export type Fold = "last" | "max" | "sum";
+export type Fold = "last" | "mean" | "max" | "sum";
 
 /** One curve: a column, or the sum or the maximum over several. */
 export interface Curve {
@@ -71,12 +71,16 @@ function valuesOf({ recording, columns, across, fold }: Curve, { x, starts }: Th
   const sources = columns.map((index) => recording.columns.column(index));
   return x.map((_, i) => {
     let folded = Number.NaN;
+    let count = 0;
     for (let at = starts[i] as number; at < (starts[i + 1] as number); at++) {
       let value = Number.NaN;
       for (const source of sources) value = joined(value, source[at] as number, across);
-      folded = fold === "last" ? (Number.isNaN(value) ? folded : value) : joined(folded, value, fold);
+      if (Number.isNaN(value)) continue;
+      count++;
+      folded = fold === "last" ? value : joined(folded, value, fold === "max" ? "max" : "sum");
     }
-    return Number.isNaN(folded) ? null : folded;
+    if (count === 0) return null;
+    return fold === "mean" ? folded / count : folded;
   });
 }
 

@@ -2,6 +2,7 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { lookOf } from "../charts/palette.js";
+import { Sample } from "../charts/sample.js";
 import { onDraw } from "../draw.js";
 import { frames, session } from "../store.js";
 import { flowIds, flowsInView, isolate, picked, rankFlows, shown, toggleFlow, top, topCount } from "../view.js";
@@ -129,7 +130,7 @@ export function Flows() {
                       event.ctrlKey || event.metaKey || event.shiftKey ? toggleFlow(id) : isolate(id)
                     }
                   >
-                    <Sample position={position} />
+                    <Sample {...lookOf(position)} />
                     {id}
                   </button>
                 </td>
@@ -154,22 +155,20 @@ export function Flows() {
   );
 }
 
-function Sample({ position }: { position: number }) {
-  const { color, dash } = lookOf(position);
-  return (
-    <svg class="sample" viewBox="0 0 24 8" aria-hidden="true">
-      <path d="M0 4H24" class={`ink-${color}`} stroke-dasharray={dash.join(" ")} />
-    </svg>
-  );
-}
-
 function writeFigures(rows: HTMLTableSectionElement): void {
   const { flows } = frames.seen ?? {};
   const ids = session.value?.flows ?? [];
   const positions = new Map(ids.map(({ id }, i) => [id, i]));
+  // Of one finished run the mean is what there is to say.
+  const [finished, ...more] = shown.value;
+  const means = new Map(more.length > 0 ? [] : finished?.result.flows.map((flow) => [flow.id, flow.goodput_bps]));
   for (const row of rows.rows) {
-    const index = shown.value.length > 0 ? undefined : positions.get(row.dataset.flow ?? "");
-    const value = (field: "rate" | "throughput" | "alpha") => (index === undefined ? null : flows?.[field][index]);
+    const id = row.dataset.flow ?? "";
+    const index = finished ? undefined : positions.get(id);
+    const value = (field: "rate" | "throughput" | "alpha") => {
+      if (index !== undefined) return flows?.[field][index];
+      return field === "throughput" ? means.get(id) : null;
+    };
     write(row, "rate", value("rate"), 1e9, 2);
     write(row, "throughput", value("throughput"), 1e9, 2);
     write(row, "alpha", value("alpha"), 1, 3);

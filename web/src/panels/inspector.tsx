@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Inspection, Refusal } from "../../../src/dashboard/protocol.js";
 import { inspect } from "../live/api.js";
-import { paused } from "../store.js";
+import { paused, running } from "../store.js";
 import { type Inspected, inspected } from "./inspected.js";
 
 const kRenewMs = 1000;
@@ -31,7 +31,8 @@ function Open({ what }: { what: Inspected }) {
     refusal.value = null;
     let over = false;
     const look = async () => {
-      if (target === undefined || (paused.value && found.value !== null)) return;
+      const known = found.value !== null || refusal.value !== null;
+      if (target === undefined || (known && (paused.value || !running.value))) return;
       const answer = await inspect(target);
       if (over) return;
       if ("value" in answer) {

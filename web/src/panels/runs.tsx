@@ -1,5 +1,5 @@
 /** The runs so far and opened files: look at one, lay several over each other, start again, stop. */
-import { signal, useComputed, useSignal } from "@preact/signals";
+import { effect, signal, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import type { RunDescription } from "../../../src/dashboard/protocol.js";
 import { Recording } from "../data/recording.js";
@@ -13,9 +13,33 @@ const files = signal<readonly Loaded[]>([]);
 /** Chosen to be looked at or compared, by key. */
 const chosen = signal<ReadonlySet<string>>(new Set());
 const problem = signal<string | null>(null);
+const busy = signal(false);
 /** Runs that have ended do not change. */
 const fetched = new Map<string, Loaded>();
+/** Somebody who comes when all is over sees the last run. */
+let looked = false;
 let opened = 0;
+
+effect(() => {
+  const last = session.value?.runs.at(-1);
+  if (looked || session.value === null) return;
+  looked = true;
+  if (last?.state !== "complete" && last?.state !== "stopped") return;
+  chosen.value = new Set([keyOf(last)]);
+  view();
+});
+
+async function view(): Promise<void> {
+  busy.value = true;
+  problem.value = null;
+  const loaded: Loaded[] = [];
+  for (const key of chosen.value) {
+    const one = files.value.find((file) => file.key === key) ?? (await loadRun(key));
+    if (one) loaded.push(one);
+  }
+  busy.value = false;
+  if (loaded.length > 0) show(loaded.sort((a, b) => a.key.localeCompare(b.key, "en", { numeric: true })));
+}
 
 export async function openFiles(list: Iterable<File>): Promise<void> {
   problem.value = null;
@@ -39,22 +63,7 @@ export async function openFiles(list: Iterable<File>): Promise<void> {
 
 export function Runs() {
   const input = useRef<HTMLInputElement>(null);
-  const busy = useSignal(false);
   const runs = session.value?.runs ?? [];
-  const labelled = useComputed(() => [...chosen.value]);
-  const lab = session.value?.kind === "lab";
-
-  const view = async () => {
-    busy.value = true;
-    problem.value = null;
-    const loaded: Loaded[] = [];
-    for (const key of labelled.value) {
-      const one = files.value.find((file) => file.key === key) ?? (await loadRun(key));
-      if (one) loaded.push(one);
-    }
-    busy.value = false;
-    if (loaded.length > 0) show(loaded.sort((a, b) => a.key.localeCompare(b.key, "en", { numeric: true })));
-  };
   const toggle = (key: string) => {
     const next = new Set(chosen.value);
     if (!next.delete(key)) next.add(key);
@@ -64,12 +73,11 @@ export function Runs() {
     <section class="card runs" aria-label="Runs">
       <header>
         <h2>Runs</h2>
-        {lab && <span class="soft">with the parameters above</span>}
       </header>
       {runs.length + files.value.length === 0 && <p class="soft">None yet.</p>}
       <ol class="runs">
         {runs.map((run) => (
-          <Run key={run.id} run={run} chosen={chosen.value.has(`run:${run.id}`)} onToggle={toggle} />
+          <Run key={run.id} run={run} chosen={chosen.value.has(keyOf(run))} onToggle={toggle} />
         ))}
         {files.value.map(({ key, label, result }) => (
           <li key={key}>
@@ -158,7 +166,7 @@ interface RunProps {
 
 function Run({ run, chosen: isChosen, onToggle }: RunProps) {
   const ended = run.state === "complete" || run.state === "stopped";
-  const key = `run:${run.id}`;
+  const key = keyOf(run);
   const judged = run.valid === null ? "" : run.valid ? ", valid" : ", INVALID";
   return (
     <li class={run.state}>
@@ -180,6 +188,10 @@ function Run({ run, chosen: isChosen, onToggle }: RunProps) {
       {run.folder && <code>{run.folder}</code>}
     </li>
   );
+}
+
+function keyOf({ id }: RunDescription): string {
+  return `run:${id}`;
 }
 
 async function loadRun(key: string): Promise<Loaded | undefined> {

@@ -4,6 +4,7 @@ import { fixed, gbps } from "../../../src/report/format.js";
 import { compareRuns } from "../../../src/report/overlay.js";
 import type { Result } from "../../../src/report/result.js";
 import { dashOfRun, lookOf } from "../charts/palette.js";
+import { Sample } from "../charts/sample.js";
 import { type Loaded, show, shown } from "../view.js";
 
 interface Row {
@@ -25,41 +26,7 @@ export function Totals() {
           Back to live
         </button>
       </header>
-      <div class="scroll">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col" class="name">
-                figure
-              </th>
-              {runs.map(({ key, label }, run) => (
-                <th key={key} scope="col">
-                  {runs.length > 1 && (
-                    <svg class="sample" viewBox="0 0 24 8" aria-hidden="true">
-                      <path
-                        d="M0 4H24"
-                        class={`ink-${lookOf(run).color}`}
-                        stroke-dasharray={dashOfRun(run).join(" ")}
-                      />
-                    </svg>
-                  )}
-                  {label}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map(({ name, values }) => (
-              <tr key={name}>
-                <td class="name">{name}</td>
-                {values.map((value, i) => (
-                  <td key={runs[i]?.key}>{value}</td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      {runs.length === 1 ? <Tiles rows={rows} /> : <Table runs={runs} rows={rows} />}
       {invalid.map(({ key, label, result }) => (
         <p key={key} class="error">
           INVALID: the figures of {label} do not count: {result.fidelity.reasons.join("; ")}
@@ -72,6 +39,51 @@ export function Totals() {
         </p>
       ))}
     </section>
+  );
+}
+
+function Tiles({ rows }: { rows: readonly Row[] }) {
+  return (
+    <dl class="tiles">
+      {rows.map(({ name, values }) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{values}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function Table({ runs, rows }: { runs: readonly Loaded[]; rows: readonly Row[] }) {
+  return (
+    <div class="scroll">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col" class="name">
+              figure
+            </th>
+            {runs.map(({ key, label }, run) => (
+              <th key={key} scope="col">
+                <Sample color={lookOf(run).color} dash={dashOfRun(run)} />
+                {label}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ name, values }) => (
+            <tr key={name}>
+              <td class="name">{name}</td>
+              {values.map((value, i) => (
+                <td key={runs[i]?.key}>{value}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }
 

@@ -1,8 +1,9 @@
 /** The values at the cursor, beside it. */
+import { render } from "preact";
 import type uPlot from "uplot";
 import type { Panel } from "./panels.js";
 import { short, timeText } from "./plot.js";
-import { lineSample } from "./sample.js";
+import { Sample } from "./sample.js";
 
 const kRows = 10;
 
@@ -30,18 +31,19 @@ export class Tip {
       .map((line, i) => ({ line, value: u.data[i + 1]?.[idx as number] }))
       .filter((row): row is { line: Panel["lines"][number]; value: number } => typeof row.value === "number");
     if (!this.panel.lanes) rows.sort((a, b) => b.value - a.value);
-    const shown = rows.slice(0, kRows).map(({ line, value }) => {
-      const row = document.createElement("div");
-      row.append(lineSample(line), ` ${line.label} `);
-      const figure = document.createElement("b");
-      figure.textContent = `${short(value)} ${this.panel.unit}`.trim();
-      row.append(figure);
-      return row;
-    });
-    const head = document.createElement("strong");
-    head.textContent = timeText(time, u.scales.x?.max ?? 0);
-    this.box.replaceChildren(head, ...shown);
-    if (rows.length > kRows) this.box.append(`and ${rows.length - kRows} more`);
+    render(
+      <>
+        <strong>{timeText(time, u.scales.x?.max ?? 0)}</strong>
+        {rows.slice(0, kRows).map(({ line, value }) => (
+          <div key={line.label}>
+            <Sample color={line.color} dash={line.dash} /> {line.label}{" "}
+            <b>{`${short(value)} ${this.panel.unit}`.trim()}</b>
+          </div>
+        ))}
+        {rows.length > kRows && `and ${rows.length - kRows} more`}
+      </>,
+      this.box,
+    );
     this.box.hidden = false;
     const edge = u.over.offsetLeft + left;
     const wide = this.box.offsetWidth;
@@ -50,6 +52,7 @@ export class Tip {
   }
 
   remove(): void {
+    render(null, this.box);
     this.box.remove();
   }
 }
