@@ -8,7 +8,8 @@ import { judge, kLimited, type Limited, type Limits } from "../report/overlay_li
 import { renderComparison } from "../report/overlay_table.js";
 import { readRun } from "../report/run_files.js";
 import type { SavedRun } from "../report/saved_run.js";
-import { asUsage, type CliContext, kExit, UsageError, wantsColor } from "./context.js";
+import { wantsColor } from "../report/terminal.js";
+import { asUsage, type CliContext, kExit, UsageError } from "./context.js";
 import type { AddVerb } from "./program.js";
 import { parsed } from "./quantity.js";
 
