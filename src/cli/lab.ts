@@ -9,10 +9,13 @@ import { LabScenario } from "../dashboard/lab_scenario.js";
 import type { LabObserver } from "../lab/access.js";
 import { LiveView } from "../lab/live_view.js";
 import type { CaptureRequest, LabOutcome } from "../lab/types.js";
-import { type RunSource, writeRun } from "../report/run_files.js";
+import { writeRun } from "../report/run_files.js";
+import type { RunSource } from "../report/saved_run.js";
 import { renderTable } from "../report/table.js";
-import { asUsage, type CliContext, kExit, load, placeAndFile, wantsColor } from "./context.js";
+import { wantsColor } from "../report/terminal.js";
+import { asUsage, type CliContext, kExit, load, placeAndFile } from "./context.js";
 import { dashboardAddress, openListener, runDashboard, unusedFolder } from "./lab_dashboard.js";
+import { packageVersion } from "./package_version.js";
 import type { AddVerb } from "./program.js";
 import { runFolder } from "./run_folder.js";
 import { addRunOptions, type RunOptions } from "./run_options.js";
@@ -126,6 +129,7 @@ async function outcomeOf(
     const outcome = await context.runLab(scenario, {
       view,
       observers,
+      control: { version: packageVersion(), warn: (text) => context.stderr.write(`warning: ${text}\n`) },
       signal,
       capture: options.capture ?? [],
       captureDir,

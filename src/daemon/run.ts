@@ -1,6 +1,7 @@
 /** Runs a daemon in the foreground, from its file to its exit status. */
 import type { EventEmitter } from "node:events";
 import { join } from "node:path";
+import { Captures } from "../capture/stream.js";
 import type { InterfaceFacts } from "../config/daemon.js";
 import { WeirError } from "../config/error.js";
 import { isLoopback } from "../dashboard/address.js";
@@ -11,7 +12,7 @@ import { loadAddon } from "../native/addon.js";
 import { KernelPort } from "../native/kernel_port.js";
 import type { NativeAddon } from "../native/types.js";
 import { controlDirectory } from "./control_client.js";
-import { ControlServer } from "./control_server.js";
+import { type ControlRequest, ControlServer, type Stream } from "./control_server.js";
 import { DaemonDashboard } from "./dashboard.js";
 import { Device } from "./device.js";
 import { inspectInterface, kernelHasAddress } from "./interface.js";
@@ -67,6 +68,7 @@ class Daemon {
   private device: Device | undefined;
   private ready = false;
   private control: ControlServer | undefined;
+  private captures: Captures | undefined;
   private metrics: MetricsServer | undefined;
   private dashboard: DaemonDashboard | undefined;
   private kernelPort: KernelPort | undefined;
@@ -115,6 +117,10 @@ class Daemon {
     };
     const device = new Device(this.addon, config, events, !shared);
     this.device = device;
+    this.captures = new Captures(() => device.captureSource(host.version), {
+      began: (ports) => this.log.info({ ports }, "capture began"),
+      ended: (ports, { captured, dropped }) => this.log.info({ ports, captured, dropped }, "capture ended"),
+    });
     for (const fields of device.ports.logFields()) this.log.info(fields, "backend chosen");
     for (const { message, ...fields } of device.ports.warnings(config)) this.log.warn(fields, message);
     if (config.kind === "nic" && shared) {
@@ -142,10 +148,10 @@ class Daemon {
     signals.off("SIGHUP", this.onReload).off("SIGTERM", this.onStop).off("SIGINT", this.onStop);
     this.dashboard?.close();
     this.metrics?.close();
+    this.control?.close();
     this.device?.close();
     this.kernelPort?.close();
     this.kernelPort = undefined;
-    this.control?.close();
   }
 
   /** What an interface was like is remembered: it may be away while the file is read again. */
@@ -275,25 +281,25 @@ class Daemon {
     this.end(1);
   }
 
-  #answer(request: string): unknown {
-    const { device } = this;
-    if (device === undefined || !this.ready) throw new WeirError("the daemon is starting");
-    const answers: { [Name in keyof ControlRequests]: () => ControlRequests[Name] } = {
+  #answer(asked: ControlRequest): unknown {
+    const { device, captures } = this;
+    const { request } = asked;
+    if (device === undefined || captures === undefined || !this.ready) throw new WeirError("the daemon is starting");
+    const answers: { [Name in keyof ControlRequests]: () => ControlRequests[Name] } & { capture: () => Stream } = {
       status: () => this.#status(),
-      counters: () => ({ since: device.cleared.toISOString(), counters: device.counters() }),
+      counters: () => device.counters(),
       ports: () => device.portStatus(),
       switch: () => device.switchReport(),
       fdb: () => device.forwarding(),
       queue_pairs: () => device.queuePairs(),
-      clear: () => {
-        device.clear();
-        return { cleared: device.cleared.toISOString() };
-      },
+      qos: () => device.qos(),
+      clear: () => device.clear(),
+      capture: () => captures.answer(asked),
     };
     if (!Object.hasOwn(answers, request)) {
       throw new WeirError(`unknown request ${request}`, { hint: `known: ${Object.keys(answers).join(", ")}` });
     }
-    return answers[request as keyof ControlRequests]();
+    return answers[request as keyof typeof answers]();
   }
 
   #uptime(): number {
@@ -307,6 +313,7 @@ class Daemon {
       version: this.host.version,
       pid: process.pid,
       uptime_s: this.#uptime(),
+      scale: 1,
       control: this.control?.path ?? "",
       metrics: this.metrics?.url ?? null,
       dashboard: this.dashboard?.url ?? null,

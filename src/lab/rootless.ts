@@ -17,6 +17,9 @@ const kUnshare = ["--user", "--map-root-user", "--net"];
 /** Bits of CapEff: linux/capability.h. Namespaces, links in them, packet sockets. */
 const kNeeded = { CAP_NET_ADMIN: 12n, CAP_NET_RAW: 13n, CAP_SYS_ADMIN: 21n } as const;
 
+/** Is this such a process? Then its user is an ordinary one, although it seems to be root. */
+export const inUserNamespace = () => process.env[kMarker] !== undefined;
+
 /** Which capabilities a lab needs and /proc/self/status, given as text, does not have. */
 export function missingCapabilities(status: string): string[] {
   const effective = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? "0"}`);

@@ -174,7 +174,7 @@ export function plots(charts: readonly Chart[], flows: number, runs = 0): string
   const narrow = charts.filter((chart) => !chart.wide);
   const alone = narrow.length % 2 === 1 ? narrow.at(-1) : undefined;
   return `<h2>Over time</h2>
-<p class="soft">Shaded: warm-up. <span class="screen">Drag to zoom, double-click to reset, click a name to hide it.</span></p>
+<p class="soft">Shaded: warm-up. <span class="screen scripted">Drag to zoom, double-click to reset, click a name to hide it.</span></p>
 <noscript><p>Plots need JavaScript. Their figures are in the tables.</p></noscript>
 ${legend}
 <div class="plots">
