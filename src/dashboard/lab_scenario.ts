@@ -28,20 +28,30 @@ export class LabScenario {
   /** With more put over it. @throws ScenarioError, WeirError, also for what cannot change while devices live. */
   with(set: readonly string[]): LabScenario {
     const changed = LabScenario.parse(this.file, this.text, overlaid(this.set, set));
-    const fixed = fixedDifferences(this.scenario, changed.scenario);
-    if (fixed.length > 0) {
-      throw new WeirError(`${fixed.join(", ")} cannot change here`, {
-        field: set[0]?.split("=", 1)[0] ?? "",
+    if (differsForGood(this.scenario, changed.scenario)) {
+      const alone = set.filter((one) => set.length === 1 || this.#isForGood(one));
+      const paths = (alone.length === 0 ? set : alone).map(pathOf);
+      throw new WeirError(`${paths.join(", ")} cannot change here`, {
+        field: paths[0] ?? "",
         hint: "parameters of ECN, PFC, buffer (but for its size), DCQCN and QCN can; for others start weir lab run anew",
       });
     }
     if (JSON.stringify(changed.scenario) === JSON.stringify(this.scenario)) {
       throw new WeirError("this changes nothing", {
-        field: set[0]?.split("=", 1)[0] ?? "",
+        field: pathOf(set[0] ?? ""),
         hint: "the value is that already, or every device has its own, such as topology.switches.NAME.ecn.kmax",
       });
     }
     return changed;
+  }
+
+  #isForGood(assignment: string): boolean {
+    try {
+      const { scenario } = LabScenario.parse(this.file, this.text, overlaid(this.set, [assignment]));
+      return differsForGood(this.scenario, scenario);
+    } catch {
+      return false;
+    }
   }
 
   get parameters(): Parameter[] {
@@ -57,21 +67,20 @@ export class LabScenario {
   }
 }
 
-/** Fields of the scenario that differ although devices that live cannot change them. */
-function fixedDifferences(before: Scenario, after: Scenario): string[] {
-  const [old, fresh] = [fixedFields(before), fixedFields(after)];
-  return Object.keys({ ...old, ...fresh }).filter(
-    (field) => JSON.stringify(old[field]) !== JSON.stringify(fresh[field]),
-  );
+const pathOf = (assignment: string) => assignment.split("=", 1)[0] ?? "";
+
+/** In something that devices that live cannot change. */
+function differsForGood(before: Scenario, after: Scenario): boolean {
+  return JSON.stringify(fixedFields(before)) !== JSON.stringify(fixedFields(after));
 }
 
 function fixedFields({ switches, congestion, ...scenario }: Scenario): Record<string, unknown> {
   return {
     ...scenario,
     switch: switches.map(({ ecn: _ecn, pfc: _pfc, buffer: _buffer, qcn: _qcn, ...fixed }) => fixed),
-    "switch.buffer.total": switches.map(({ buffer }) => buffer.total),
-    "switch.qcn": switches.map(({ qcn: { cpQSp: _q, cpWeight: _w, cpSampleBase: _s, ...fixed } }) => fixed),
-    "congestion.algorithm": congestion.algorithm,
-    "congestion.variant": congestion.algorithm === "qcn" ? congestion.variant : undefined,
+    total: switches.map(({ buffer }) => buffer.total),
+    qcn: switches.map(({ qcn: { cpQSp: _q, cpWeight: _w, cpSampleBase: _s, ...fixed } }) => fixed),
+    algorithm: congestion.algorithm,
+    variant: congestion.algorithm === "qcn" ? congestion.variant : undefined,
   };
 }

@@ -3,7 +3,6 @@ import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import type { Server } from "node:net";
 import { constants } from "node:os";
-import type { Stream } from "node:stream";
 import { WeirError } from "../config/error.js";
 import { missingTool } from "./tools.js";
 
@@ -65,8 +64,7 @@ function runInUserNamespace(listener: Server | undefined): Promise<number> {
   // After unshare, which clears it; the node process keeps it.
   const command = [...kUnshare, "setpriv", "--pdeathsig", "KILL", process.execPath, ...process.execArgv];
   const child = spawn("unshare", [...command, ...process.argv.slice(1)], {
-    // A server is an object with a handle, which is what spawn looks for; its types know of streams only.
-    stdio: ["inherit", "inherit", "inherit", ...(listener === undefined ? [] : [listener as unknown as Stream])],
+    stdio: ["inherit", "inherit", "inherit", ...(listener === undefined ? [] : [descriptorOf(listener)])],
     // Its own session: a Ctrl-C reaches it once, through us, and not a second time from the terminal.
     detached: true,
     env: {
@@ -84,6 +82,12 @@ function runInUserNamespace(listener: Server | undefined): Promise<number> {
   }).finally(() => {
     for (const signal of kForwarded) process.off(signal, forward);
   });
+}
+
+/** Node tells no server's descriptor, and takes nothing but that (or a stream) for a child. */
+function descriptorOf(server: Server): number {
+  const { fd } = (server as unknown as { _handle: { fd: number } })._handle;
+  return fd;
 }
 
 function forbidden(reason: string): WeirError {
