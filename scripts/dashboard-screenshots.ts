@@ -1,4 +1,5 @@
-// Pictures of the dashboard for the guide, from a lab that runs on this machine: npx tsx scripts/dashboard-screenshots.ts [scale]
+// Pictures of the dashboard for the guide, from a lab that runs on this machine: npx tsx scripts/dashboard-screenshots.ts [scale].
+// ImageMagick's convert makes them small.
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -16,14 +17,22 @@ const weir = ["--import", "tsx", join(kRoot, "src/cli/main.ts")];
 
 /** As it is on a screen that is high enough for all charts. */
 async function pageAt(url: string, colorScheme: BrowserContextOptions["colorScheme"] & string): Promise<Page> {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 1300 }, colorScheme });
+  const page = await browser.newPage({ viewport: { width: 1280, height: 1400 }, colorScheme });
   await page.goto(url);
   return page;
 }
 
 async function picture(page: Page, name: string): Promise<void> {
   await page.mouse.move(0, 0);
-  await page.screenshot({ path: join(kRoot, `docs/images/dashboard-${name}.png`) });
+  const whole = join(folder, `${name}.png`);
+  await page.screenshot({ path: whole });
+  const small = spawnSync("convert", [
+    whole,
+    "-colors",
+    "96",
+    `png8:${join(kRoot, `docs/images/dashboard-${name}.png`)}`,
+  ]);
+  if (small.status !== 0) throw new Error(`convert: ${small.error?.message ?? small.stderr}`);
 }
 
 /** Until so many ms of the run are over. */
