@@ -28,6 +28,7 @@ async function picture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: whole });
   const small = spawnSync("convert", [
     whole,
+    "+dither",
     "-colors",
     "96",
     `png8:${join(kRoot, `docs/images/dashboard-${name}.png`)}`,

@@ -1,7 +1,7 @@
 /** All of the page around the charts: topology, inspector, parameters, keys, theme, connection, daemons. */
 import { expect, it } from "vitest";
 import { describePage, drawn } from "./harness.js";
-import { inkOf } from "./pixels.js";
+import { changeLines, inkOf } from "./pixels.js";
 import { syntheticFrame, syntheticSession } from "./synthetic.js";
 
 describePage("topology", ({ open }) => {
@@ -231,6 +231,10 @@ describePage("daemons", ({ open }) => {
       expect((await inkOf(page, chart)).inked, chart).toBeGreaterThan(5);
     await page.getByRole("button", { name: "inspect to-a" }).click();
     await page.getByText("queue pair to-a").waitFor();
+    expect(await changeLines(page, "alpha")).toEqual([]);
+    await page.getByLabel("kmax").fill("100KB");
+    await page.getByRole("button", { name: "Apply 1" }).click();
+    await expect.poll(async () => (await changeLines(page, "alpha")).length).toBeGreaterThan(0);
   });
 });
 

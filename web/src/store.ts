@@ -42,6 +42,7 @@ export function takeSession(next: Session): void {
       JSON.stringify([flows.map(({ id }) => id), queues.map(({ name }) => name)]);
     if (live.value === null || before === null || names(before) !== names(next)) begin(next);
     noteChanges(next);
+    if (before !== null && next.kind !== "lab") noteDifferences(before, next);
   });
   document.title = `${next.name} - Weir`;
   requestDraw();
@@ -100,6 +101,18 @@ function begin(next: Session): void {
 }
 
 function noteChanges({ runs, kind }: Session): void {
-  const run = kind === "lab" ? runs.find(({ id }) => id === liveRun) : runs.at(-1);
+  if (kind !== "lab") return;
+  const run = runs.find(({ id }) => id === liveRun);
   if (live.value) live.value.changes = (run?.changes ?? []).map(({ t_ns, set }) => ({ at: t_ns / 1e6, set }));
+}
+
+/** Daemons keep no list of changes: those that come while the page is open are noted here. */
+function noteDifferences(before: Session, next: Session): void {
+  const values = new Map(before.parameters.map(({ path, value }) => [path, value]));
+  const set = next.parameters.flatMap(({ path, value }) => {
+    const was = values.get(path);
+    return was === undefined || was === value ? [] : [`${path}=${value}`];
+  });
+  if (set.length === 0 || live.value === null || frames.last === null) return;
+  live.value.changes = [...live.value.changes, { at: frames.last.t_ns / 1e6, set }];
 }
