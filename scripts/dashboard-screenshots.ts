@@ -96,9 +96,9 @@ try {
   await change(light, { kmin: "40KB", kmax: "400KB" });
   await untilTime(light, 170);
   await change(light, { kmin: "2KB", kmax: "20KB" });
-  await untilTime(light, 235);
-  await picture(light, "change");
+  await untilTime(light, 215);
   await picture(dark, "dark");
+  await picture(light, "change");
   await light.locator("#open-file").setInputFiles(join(folder, "sim/result.json"));
   await light.getByRole("region", { name: "Totals" }).waitFor();
   await picture(light, "result");

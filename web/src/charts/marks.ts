@@ -87,6 +87,18 @@ export function drawChanges(u: uPlot, changes: readonly Change[]): void {
   ctx.restore();
 }
 
+/** Says that curves leave the picture, and how far. */
+export function drawBeyond(u: uPlot, text: string): void {
+  const { ctx, bbox } = u;
+  ctx.save();
+  setFont(ctx, 11);
+  ctx.textAlign = "left";
+  ctx.textBaseline = "top";
+  ctx.fillStyle = ink("soft");
+  write(ctx, `\u2191 ${text}`, bbox.left + 8 * devicePixelRatio, bbox.top + devicePixelRatio);
+  ctx.restore();
+}
+
 /** "switch.ecn.kmax=200KB" as "kmax=200KB". */
 export function shortName(set: string): string {
   const [path = "", ...value] = set.split("=");

@@ -3,7 +3,7 @@ import uPlot from "uplot";
 import type { Gathered } from "../data/gather.js";
 import type { Change } from "../data/recording.js";
 import { ink } from "../theme.js";
-import { drawChanges, drawLaneNames, drawThresholds, laneHeight, laneRange } from "./marks.js";
+import { drawBeyond, drawChanges, drawLaneNames, drawThresholds, laneHeight, laneRange } from "./marks.js";
 import { faded } from "./palette.js";
 import type { Line, Panel } from "./panels.js";
 import { Tip } from "./tip.js";
@@ -26,12 +26,18 @@ const kRight = 12;
 const kTimes = 34;
 const kTimesHidden = 6;
 const kManyLines = 16;
+/** Part of the samples that decides where an axis ends, and how many are looked at. */
+const kUsual = 0.985;
+const kSampled = 3000;
 
 export class Plot {
   private readonly plot: uPlot;
   private readonly tip: Tip;
   /** Largest value of each lane. */
   private readonly peaks: number[] = [];
+  /** Largest value, and the largest that the axis shows. */
+  private most = 0;
+  private shown = 0;
   private readonly host: HTMLElement;
 
   constructor(
@@ -49,6 +55,8 @@ export class Plot {
   }
 
   update({ x, ys }: Gathered, [min, max]: readonly [number, number]): void {
+    this.most = Math.max(0, ...ys.map(largest));
+    this.shown = this.panel.lanes ? this.most : withoutSpikes(ys, this.most);
     this.panel.lanes?.forEach((_, lane) => {
       this.peaks[lane] = Math.max(0, ...this.panel.lines.map((line, i) => (line.lane === lane ? largest(ys[i]) : 0)));
     });
@@ -136,7 +144,7 @@ export class Plot {
       },
       scales: {
         x: { time: false, auto: false },
-        y: { range: (_, __, max: number | null) => yRange(panel, max) },
+        y: { range: (_, __, max: number | null) => yRange(panel, max === null ? null : this.shown) },
         ...Object.fromEntries(
           lanes.map((_, lane) => [
             laneScale(lane),
@@ -162,7 +170,11 @@ export class Plot {
       series: [{}, ...panel.lines.map((line) => this.seriesOf(line))],
       hooks: {
         drawClear: [(u) => drawLaneNames(u, panel, this.peaks)],
-        draw: [(u) => drawThresholds(u, panel.thresholds?.() ?? []), (u) => drawChanges(u, changes())],
+        draw: [
+          (u) => drawThresholds(u, panel.thresholds?.() ?? []),
+          (u) => drawChanges(u, changes()),
+          (u) => this.tellBeyond(u),
+        ],
         setCursor: [(u) => this.tip.show(u, this.host.matches(":hover, :focus"))],
         setSelect: [
           (u) => {
@@ -174,6 +186,11 @@ export class Plot {
         ],
       },
     };
+  }
+
+  private tellBeyond(u: uPlot): void {
+    const { lanes, unit } = this.panel;
+    if (!lanes && this.most > (u.scales.y?.max ?? 0)) drawBeyond(u, `up to ${short(this.most)} ${unit}`);
   }
 
   private seriesOf({ label, color, dash, faint, lane, curve }: Line): uPlot.Series {
@@ -203,6 +220,18 @@ function largest(values: readonly (number | null)[] | undefined): number {
   let most = 0;
   for (const value of values ?? []) if (value !== null && value > most) most = value;
   return most;
+}
+
+/**
+ * A short burst, such as all senders at line rate before the first CNP, would flatten the rest: the axis ends a little above
+ * what all but few samples stay below, if the largest is more than twice that.
+ */
+function withoutSpikes(ys: Gathered["ys"], most: number): number {
+  const all = ys.flatMap((line) => line.filter((value) => value !== null));
+  const step = Math.max(1, Math.floor(all.length / kSampled));
+  const some = all.filter((_, i) => i % step === 0).sort((a, b) => a - b);
+  const usual = some[Math.floor(some.length * kUsual)] ?? most;
+  return usual > 0 && most > 2 * usual ? 1.25 * usual : most;
 }
 
 /** Ends on a round number, so that the axis does not tremble; thresholds far above the data would flatten it. */
