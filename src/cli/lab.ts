@@ -125,11 +125,14 @@ async function outcomeOf(
   observers: readonly LabObserver[],
 ): Promise<LabOutcome> {
   const view = options.quiet ? undefined : new LiveView(context.stderr, { scenario: scenario.name });
+  const warn = (text: string) => {
+    if (!options.quiet) context.stderr.write(`warning: ${text}\n`);
+  };
   try {
     const outcome = await context.runLab(scenario, {
       view,
       observers,
-      control: { version: packageVersion(), warn: (text) => context.stderr.write(`warning: ${text}\n`) },
+      control: { version: packageVersion(), warn },
       signal,
       capture: options.capture ?? [],
       captureDir,
