@@ -6,6 +6,7 @@
 #include <future>
 #include <string>
 
+#include "addon/capture_handle.h"
 #include "addon/errors.h"
 #include "addon/memory.h"
 #include "addon/probe.h"
@@ -52,6 +53,7 @@ Napi::Value hold_udp_port(const Napi::CallbackInfo& info) {
 Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("Worker", weir::WorkerHandle::define(env));
   exports.Set("SharedSwitch", weir::SharedSwitchHandle::define(env));
+  exports.Set("Capture", weir::CaptureHandle::define(env));
   exports.Set("Memory", weir::Memory::define(env));
   exports.Set("Simulation", weir::SimulationHandle::define(env));
   exports.Set("simulationManifest", Napi::Function::New(env, weir::simulation_manifest, "simulationManifest"));

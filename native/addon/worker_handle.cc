@@ -2,8 +2,10 @@
 
 #include <vector>
 
+#include "addon/capture_handle.h"
 #include "addon/decode.h"
 #include "addon/errors.h"
+#include "addon/fields.h"
 #include "addon/histograms.h"
 #include "addon/inspect.h"
 #include "addon/samples.h"
@@ -38,6 +40,8 @@ Napi::Function WorkerHandle::define(Napi::Env env) {
                       InstanceMethod("forwardingTable", &WorkerHandle::forwarding_table),
                       InstanceMethod("switchState", &WorkerHandle::switch_state),
                       InstanceMethod("queuePairs", &WorkerHandle::queue_pairs),
+                      InstanceMethod("attach", &WorkerHandle::attach),
+                      InstanceMethod("detach", &WorkerHandle::detach),
                       InstanceMethod("histograms", &WorkerHandle::histograms),
                       InstanceMethod("registerMemory", &WorkerHandle::register_memory),
                       InstanceMethod("deregisterMemory", &WorkerHandle::deregister_memory),
@@ -196,6 +200,30 @@ Napi::Value WorkerHandle::queue_pairs(const Napi::CallbackInfo& info) {
   std::vector<QueuePairCopy> copy;
   worker(info).between_turns([&] { copy = copy_queue_pairs(device); });
   return to_js(info.Env(), copy);
+}
+
+Napi::Value WorkerHandle::attach(const Napi::CallbackInfo& info) {
+  Worker& w = worker(info);
+  const std::shared_ptr<Capture> capture = CaptureHandle::give(info[0]);
+  if (!info[1].IsArray()) throw Napi::TypeError::New(info.Env(), "attach(capture, places): places must be an array");
+  const Napi::Array list = info[1].As<Napi::Array>();
+  std::vector<Worker::PortPlace> places;
+  translated(info.Env(), [&] {
+    for (uint32_t i = 0; i < list.Length(); ++i) {
+      const Fields place(list.Get(i), "places");
+      place.number("tap", places.emplace_back().tap);
+      place.number("device", places.back().device);
+      place.number("port", places.back().port);
+    }
+    w.attach(capture, places);
+  });
+  return info.Env().Undefined();
+}
+
+Napi::Value WorkerHandle::detach(const Napi::CallbackInfo& info) {
+  Worker& w = worker(info);
+  w.detach(*CaptureHandle::of(info[0]));
+  return info.Env().Undefined();
 }
 
 Napi::Value WorkerHandle::histograms(const Napi::CallbackInfo& info) {

@@ -38,6 +38,8 @@ class WorkerHandle : public Napi::ObjectWrap<WorkerHandle> {
   Napi::Value create_address_handle(const Napi::CallbackInfo& info);
   Napi::Value post(const Napi::CallbackInfo& info);
   Napi::Value drain_completions(const Napi::CallbackInfo& info);
+  Napi::Value attach(const Napi::CallbackInfo& info);
+  Napi::Value detach(const Napi::CallbackInfo& info);
   Napi::Value histograms(const Napi::CallbackInfo& info);
   Napi::Value worst_gap(const Napi::CallbackInfo& info);
   Napi::Value outcome(const Napi::CallbackInfo& info);

@@ -77,6 +77,8 @@ class WirePort {
   size_t unsent() const { return outgoing_.size(); }
 
   PacketPort& port() { return *port_; }
+  // For wrappers that come and go between two turns.
+  std::unique_ptr<PacketPort>& holder() { return port_; }
   Time next_deadline() const { return next_arrival() < port_->next_deadline() ? next_arrival() : port_->next_deadline(); }
   uint64_t received() const { return received_; }
 

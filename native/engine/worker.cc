@@ -369,10 +369,9 @@ void Worker::publish(Time now, bool last) {
             counters.host_rx_overrun + counters.host_rx_truncated + counters.host_rx_abandoned + counters.host_tx_errors;
       }
     }
-    for (const CapturePort* capture : captures_) {
-      fidelity_.capture_dropped += capture->capture_dropped();
-      if (capture->write_error() != 0)
-        fidelity_.tuning.push_back(std::string("capture cut short: ") + std::strerror(capture->write_error()));
+    for (const auto& file : capture_files_) {
+      fidelity_.capture_dropped += file->capture().counts(0).dropped;
+      if (file->error() != 0) fidelity_.tuning.push_back(std::string("capture cut short: ") + std::strerror(file->error()));
     }
     fidelity_.record_overflow = records_.overflow();
     fidelity_.punt_refused = punted_.refused();

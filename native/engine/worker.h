@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -32,6 +33,7 @@
 #include "engine/switch_device.h"
 #include "engine/waker.h"
 #include "io/capture.h"
+#include "io/capture_file.h"
 #include "io/impairment.h"
 
 namespace weir {
@@ -82,6 +84,16 @@ class Worker {
   void stop_traffic();
   // Changed parameters for the same devices and ports. Throws NativeError INVALID_CONFIG when those differ.
   void reconfigure(const WorkerConfig& config);
+  struct PortPlace {
+    uint32_t tap = 0;   // of the capture
+    size_t device = 0;  // switches first
+    size_t port = 0;
+  };
+  // From open() on: from now on, frames of these ports go to `capture` too, of which this worker is the only one to record.
+  // Throws NativeError NO_PORT.
+  void attach(const std::shared_ptr<Capture>& capture, std::span<const PortPlace> places);
+  // Nothing is recorded to it any more.
+  void detach(const Capture& capture);
   // Longest loop gap so far, ns. Any thread.
   uint64_t worst_gap() const { return worst_gap_.load(std::memory_order_relaxed); }
   const CounterBlock& counters() const { return counters_; }  // from begin() on, once ready() is true
@@ -100,6 +112,7 @@ class Worker {
   void open_ports();
   std::unique_ptr<WirePort> open_port(const std::string& device, const PortConfig& config);
   void build_devices(Time begin);
+  WirePort* find_port(const PortPlace& place);
   void loop(Time begin);
   void refresh_clock();
   void inject();
@@ -124,7 +137,8 @@ class Worker {
   std::vector<std::unique_ptr<SwitchDevice>> switches_;
   std::vector<std::unique_ptr<NicDevice>> nics_;
   std::vector<Device*> devices_;
-  std::vector<const CapturePort*> captures_;  // owned by their ports
+  std::vector<std::unique_ptr<CaptureFile>> capture_files_;
+  std::vector<const CapturePort*> captures_;  // that came by attach(), owned by the ports that they wrap
   std::vector<std::pair<CounterLabels, const ImpairmentPort*>> impairments_;
   CounterBlock counters_;
   SpscRing<Record> records_;

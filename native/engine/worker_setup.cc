@@ -78,11 +78,9 @@ void Worker::tune() {
 std::unique_ptr<WirePort> Worker::open_port(const std::string& device, const PortConfig& config) {
   std::unique_ptr<PacketPort> port = factory_(config, clock_, umem_.get());
   if (!config.capture_file.empty()) {
-    CaptureOptions options;
-    options.path = config.capture_file;
-    auto capture = std::make_unique<CapturePort>(std::move(port), options, clock_);
-    captures_.push_back(capture.get());
-    port = std::move(capture);
+    const auto capture = std::make_shared<Capture>(CaptureOptions{.classify = false}, 1);
+    capture_files_.push_back(std::make_unique<CaptureFile>(config.capture_file, capture));
+    port = std::make_unique<CapturePort>(std::move(port), capture, 0, clock_);
   }
   if (config.impaired) {
     auto impairment =

@@ -1,139 +1,194 @@
 #include "io/capture.h"
 
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <system_error>
+#include <string>
+#include <utility>
 
 #include "base/native_error.h"
 
 namespace weir {
 namespace {
 
-constexpr int kWriteIntervalMs = 10;
 constexpr uint32_t kAddresses = 12;  // a tag stands behind the two MAC addresses
 constexpr uint32_t kTag = 4;
+constexpr uint8_t kCongestionExperienced = 3;
 
-uint32_t checked_ring(const CaptureOptions& options) {
-  if (options.ring_bytes < 2 * (uint64_t{std::min(options.snap_length, kMaxPcapRecord)} + sizeof(PcapRecordHeader))) {
+CaptureOptions checked(CaptureOptions options) {
+  options.snap_length = std::min(options.snap_length, kMaxPcapRecord);
+  if (options.ring_bytes < 2 * (uint64_t{options.snap_length} + sizeof(CapturedFrame))) {
     throw NativeError("INVALID_CONFIG", 0, "", "capture ring of " + std::to_string(options.ring_bytes) + " bytes is too small",
                       "must be at least twice the snap length");
   }
-  return options.ring_bytes;
+  return options;
+}
+
+// There is one writer.
+void add_one(std::atomic<uint64_t>& count) { count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+
+uint8_t kind_bit(FrameKind kind) {
+  switch (kind) {
+    case FrameKind::roce:
+      return kCaptureRoce;
+    case FrameKind::cnp:
+      return kCaptureCnp;
+    case FrameKind::pause:
+    case FrameKind::pfc:
+      return kCapturePfc;
+    case FrameKind::cnm:
+      return kCaptureCnm;
+    case FrameKind::mac_control:
+    case FrameKind::other:
+      break;
+  }
+  return kCaptureOther;
 }
 
 }  // namespace
 
-CapturePort::CapturePort(std::unique_ptr<PacketPort> inner, const CaptureOptions& options, const PortClock& clock)
-    : inner_(std::move(inner)),
-      clock_(clock),
-      snap_length_(std::min(options.snap_length, kMaxPcapRecord)),
-      ring_(checked_ring(options)),
-      writer_(options.path, snap_length_),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (wake_ < 0) throw NativeError::from_errno("eventfd", "cannot start a capture", "");
-  try {
-    thread_ = std::thread([this] { write_out(); });
-  } catch (const std::system_error& error) {
-    ::close(wake_);
-    throw NativeError("EAGAIN", error.code().value(), "clone", std::string("cannot start a capture: ") + error.what(), "");
-  }
+Capture::Capture(const CaptureOptions& options, size_t taps)
+    : options_(checked(options)), ring_(options.ring_bytes), counts_(taps) {}
+
+Capture::~Capture() {
+  if (wake_ >= 0) ::close(wake_);
 }
 
-CapturePort::~CapturePort() {
-  stopping_.store(true, std::memory_order_release);
-  wake_writer();
-  thread_.join();
-  ::close(wake_);
+void Capture::wake_when_half_full() {
+  wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wake_ < 0) throw NativeError::from_errno("eventfd", "cannot start a capture", "");
+}
+
+void Capture::wake() {
+  const uint64_t one = 1;
+  // Fails only if the counter is full, and then the reader is awake.
+  [[maybe_unused]] const ssize_t written = ::write(wake_, &one, sizeof one);
+}
+
+Capture::Counts Capture::counts(size_t tap) const {
+  const AtomicCounts& counts = counts_[tap];
+  // Dropped ones first: they are among the wanted, which are read later.
+  const uint64_t dropped = counts.dropped.load(std::memory_order_acquire);
+  const uint64_t wanted = counts.wanted.load(std::memory_order_acquire);
+  return {counts.seen.load(std::memory_order_relaxed), wanted - dropped, dropped};
+}
+
+void Capture::record(CapturedFrame frame, const uint8_t* data, uint32_t length, const RxFrame* stripped, const Offload& offload) {
+  AtomicCounts& counts = counts_[frame.tap];
+  add_one(counts.seen);
+  if (options_.classify) {
+    PacketMeta meta;
+    frame.refusal =
+        stripped != nullptr ? weir::classify(data, length, meta, stripped->vlan_tci) : weir::classify(data, length, meta);
+    frame.kind = meta.kind;
+    frame.is_ip = meta.l3_offset != 0;
+    frame.ecn = meta.ecn;
+    frame.destination_qp = meta.destination_qp;
+    const bool marked = frame.is_ip && frame.ecn == kCongestionExperienced;
+    if ((options_.kinds & (kind_bit(frame.kind) | (marked ? kCaptureCe : 0))) == 0) return;
+  }
+  frame.needs_checksum = offload.needs_checksum;
+  frame.segment_size = offload.gso == Gso::none ? 0 : offload.segment_size;
+  const bool tag = stripped != nullptr && length >= kAddresses;
+  frame.original = length + (tag ? kTag : 0);
+  frame.captured = std::min(frame.original, options_.snap_length);
+  add_one(counts.wanted);
+  const uint64_t held = filled_ - drained_.load(std::memory_order_acquire);
+  if (ring_.size() - held < sizeof frame + frame.captured) {
+    add_one(counts.dropped);
+    return;
+  }
+  put(&frame, sizeof frame);
+  if (tag) {
+    const std::array<uint8_t, kTag> bytes = {
+        static_cast<uint8_t>(stripped->vlan_tpid >> 8), static_cast<uint8_t>(stripped->vlan_tpid),
+        static_cast<uint8_t>(stripped->vlan_tci >> 8), static_cast<uint8_t>(stripped->vlan_tci)};
+    const uint32_t addresses = std::min(frame.captured, kAddresses);
+    const uint32_t tagged = std::min(frame.captured - addresses, kTag);
+    put(data, addresses);
+    put(bytes.data(), tagged);
+    put(data + addresses, frame.captured - addresses - tagged);
+  } else {
+    put(data, frame.captured);
+  }
+  published_.store(filled_, std::memory_order_release);
+  if (wake_ < 0) return;
+  // The one system call: when the ring is half full before the reader's next look at it.
+  const bool half_full = held > ring_.size() / 2;
+  if (half_full && !woken_) wake();
+  woken_ = half_full;
+}
+
+void Capture::put(const void* data, size_t length) {
+  const auto* bytes = static_cast<const uint8_t*>(data);
+  const size_t at = static_cast<size_t>(filled_ % ring_.size());
+  const size_t first = std::min(length, ring_.size() - at);
+  if (first > 0) std::memcpy(ring_.data() + at, bytes, first);
+  if (length > first) std::memcpy(ring_.data(), bytes + first, length - first);
+  filled_ += length;
+}
+
+std::array<std::span<const uint8_t>, 2> Capture::pieces(uint64_t from, size_t length) const {
+  const size_t at = static_cast<size_t>(from % ring_.size());
+  const size_t first = std::min(length, ring_.size() - at);
+  return {std::span(ring_.data() + at, first), std::span(ring_.data(), length - first)};
+}
+
+bool Capture::peek(Waiting& waiting) const {
+  const uint64_t from = drained_.load(std::memory_order_relaxed);
+  if (from == published_.load(std::memory_order_acquire)) return false;
+  auto* frame = reinterpret_cast<uint8_t*>(&waiting.frame);
+  for (const std::span<const uint8_t> piece : pieces(from, sizeof waiting.frame)) {
+    if (piece.empty()) continue;
+    std::memcpy(frame, piece.data(), piece.size());
+    frame += piece.size();
+  }
+  waiting.bytes = pieces(from + sizeof waiting.frame, waiting.frame.captured);
+  return true;
+}
+
+void Capture::take(const Waiting& waiting) {
+  const uint64_t from = drained_.load(std::memory_order_relaxed);
+  drained_.store(from + sizeof waiting.frame + waiting.frame.captured, std::memory_order_release);
 }
 
 size_t CapturePort::receive(std::span<RxFrame> frames) {
   const size_t count = inner_->receive(frames);
   for (const RxFrame& frame : frames.first(count)) {
-    record(frame.stamp, frame.data, frame.length, frame.vlan_stripped ? &frame : nullptr);
+    const CapturedFrame captured{
+        .stamp = frame.stamp - clock_.realtime_offset, .tap = tap_, .direction = FrameDirection::inbound};
+    capture_->record(captured, frame.data, frame.length, frame.vlan_stripped ? &frame : nullptr, frame.offload);
   }
   return count;
 }
 
 size_t CapturePort::transmit(std::span<const TxFrame> frames) {
+  const Time stamp = clock_.now - clock_.realtime_offset;
   const size_t count = inner_->transmit(frames);
-  for (const TxFrame& frame : frames.first(count)) record(clock_.now, frame.data, frame.length, nullptr);
+  for (const TxFrame& frame : frames.first(count)) {
+    const CapturedFrame captured{.stamp = stamp, .tap = tap_, .direction = FrameDirection::outbound};
+    capture_->record(captured, frame.data, frame.length, nullptr, frame.offload);
+  }
   return count;
 }
 
-void CapturePort::record(Time stamp, const uint8_t* data, uint32_t length, const RxFrame* stripped) {
-  const bool tag = stripped != nullptr && length >= kAddresses;
-  const uint32_t original = length + (tag ? kTag : 0);
-  const uint32_t captured = std::min(original, snap_length_);
-  const uint64_t held = filled_ - drained_.load(std::memory_order_acquire);
-  if (ring_.size() - held < sizeof(PcapRecordHeader) + captured) {
-    ++dropped_;
-    return;
-  }
-  const PcapRecordHeader header = pcap_record_header(stamp - clock_.realtime_offset, captured, original);
-  put(header.data(), header.size());
-  if (tag) {
-    const std::array<uint8_t, kTag> bytes = {
-        static_cast<uint8_t>(stripped->vlan_tpid >> 8), static_cast<uint8_t>(stripped->vlan_tpid),
-        static_cast<uint8_t>(stripped->vlan_tci >> 8), static_cast<uint8_t>(stripped->vlan_tci)};
-    const uint32_t addresses = std::min(captured, kAddresses);
-    const uint32_t tagged = std::min(captured - addresses, kTag);
-    put(data, addresses);
-    put(bytes.data(), tagged);
-    put(data + addresses, captured - addresses - tagged);
-  } else {
-    put(data, captured);
-  }
-  published_.store(filled_, std::memory_order_release);
-  // The one system call: when the ring is half full before the thread's next look at it.
-  const bool half_full = held > ring_.size() / 2;
-  if (half_full && !woken_) wake_writer();
-  woken_ = half_full;
+void insert(std::unique_ptr<PacketPort>& outermost, std::unique_ptr<CapturePort> capture) {
+  std::unique_ptr<PacketPort>* place = &outermost;
+  while ((*place)->inner() != nullptr) place = (*place)->inner();
+  *capture->inner() = std::move(*place);
+  *place = std::move(capture);
 }
 
-void CapturePort::put(const uint8_t* data, size_t length) {
-  const size_t at = static_cast<size_t>(filled_ % ring_.size());
-  const size_t first = std::min(length, ring_.size() - at);
-  if (first > 0) std::memcpy(ring_.data() + at, data, first);
-  if (length > first) std::memcpy(ring_.data(), data + first, length - first);
-  filled_ += length;
-}
-
-void CapturePort::wake_writer() {
-  const uint64_t one = 1;
-  // Fails only if the counter is full, and then the thread is awake.
-  [[maybe_unused]] const ssize_t written = ::write(wake_, &one, sizeof one);
-}
-
-void CapturePort::write_out() {
-  while (!stopping_.load(std::memory_order_acquire)) {
-    pollfd wake{wake_, POLLIN, 0};
-    if (::poll(&wake, 1, kWriteIntervalMs) > 0) {
-      uint64_t count = 0;
-      [[maybe_unused]] const ssize_t got = ::read(wake_, &count, sizeof count);
-    }
-    drain();
+std::unique_ptr<PacketPort> remove(std::unique_ptr<PacketPort>& outermost, const CapturePort* capture) {
+  for (std::unique_ptr<PacketPort>* place = &outermost; place != nullptr; place = (*place)->inner()) {
+    if (place->get() != capture) continue;
+    std::unique_ptr<PacketPort> removed = std::move(*place);
+    *place = std::move(*removed->inner());
+    return removed;
   }
-  drain();
-}
-
-void CapturePort::drain() {
-  const uint64_t end = published_.load(std::memory_order_acquire);
-  uint64_t begin = drained_.load(std::memory_order_relaxed);
-  if (begin == end) return;
-  while (begin < end) {
-    const size_t at = static_cast<size_t>(begin % ring_.size());
-    const size_t length = static_cast<size_t>(std::min<uint64_t>(end - begin, ring_.size() - at));
-    writer_.write_encoded({ring_.data() + at, length});
-    begin += length;
-    drained_.store(begin, std::memory_order_release);
-  }
-  writer_.flush();
-  write_error_.store(writer_.error(), std::memory_order_relaxed);
+  return nullptr;
 }
 
 }  // namespace weir

@@ -1,37 +1,123 @@
-// Wraps a port and records what passes, in both directions, to a pcap file that tcpdump and Wireshark read.
+// Copies what passes a port, in both directions, into a ring that another thread reads.
+//
+//   Capture      the ring, and what became of the frames; shared by the worker that writes and the one thread that reads
+//   CapturePort  the wrapper of one port, which records to a Capture as one of its taps
+//
+// A CapturePort may be put around a port while that is in use, between two calls of it, and taken away again: a port that
+// nobody captures is not touched. To record, a worker copies bytes: no lock, no allocation, no system call but the one of
+// wake_when_half_full(). A frame for which the ring has no room passes all the same, and is counted.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <thread>
+#include <span>
 #include <vector>
 
+#include "base/packet_block.h"
 #include "io/packet_port.h"
 #include "io/pcap_file.h"
+#include "wire/classify.h"
 
 namespace weir {
 
+// Which frames: bits of CaptureOptions::kinds. A frame is taken that is of one of them.
+inline constexpr uint8_t kCaptureRoce = 1 << 0;   // RoCEv2, CNPs left out
+inline constexpr uint8_t kCaptureCnp = 1 << 1;    //
+inline constexpr uint8_t kCapturePfc = 1 << 2;    // PFC and PAUSE
+inline constexpr uint8_t kCaptureCnm = 1 << 3;    //
+inline constexpr uint8_t kCaptureOther = 1 << 4;  //
+inline constexpr uint8_t kCaptureCe = 1 << 5;     // any IP packet with a congestion mark
+inline constexpr uint8_t kCaptureAll = (1 << 6) - 1;
+
 struct CaptureOptions {
-  std::string path;
   uint32_t snap_length = kMaxPcapRecord;  // bytes of each frame to keep, a tag that the kernel stripped included
-  uint32_t ring_bytes = 8 << 20;          // memory between the worker and the thread that writes the file
+  uint32_t ring_bytes = 8 << 20;          // memory between the worker and the reader
+  uint8_t kinds = kCaptureAll;
+  bool classify = true;  // CapturedFrame says what the frame is; needed where kinds are chosen
 };
 
-// The worker only copies bytes into the ring; a thread of the capture's own writes them out, at the latest every 10 ms.
-// A frame for which the ring has no room passes all the same, but is missing in the file and counted.
-// Received frames carry their own stamp, transmitted ones PortClock::now, both as CLOCK_REALTIME: the records are in
-// the order in which the worker handled them, not always in that of their stamps.
+// A frame in the ring, in front of its bytes.
+struct CapturedFrame {
+  Time stamp = 0;  // CLOCK_REALTIME
+  uint32_t tap = 0;
+  uint32_t captured = 0;
+  uint32_t original = 0;
+  // Of the whole frame, as classify() sees it.
+  uint32_t destination_qp = 0;
+  FrameKind kind = FrameKind::other;
+  Refusal refusal = Refusal::none;
+  uint8_t ecn = 0;
+  bool is_ip = false;
+  // Work that the sender left to the interface.
+  bool needs_checksum = false;
+  FrameDirection direction = FrameDirection::unknown;
+  uint16_t segment_size = 0;  // of a super-frame
+};
+
+class Capture {
+ public:
+  // What became of the frames of one tap so far. Any thread.
+  struct Counts {
+    uint64_t seen = 0;
+    uint64_t captured = 0;
+    uint64_t dropped = 0;  // wanted, but the ring was full
+  };
+
+  // Throws NativeError INVALID_CONFIG if ring_bytes cannot hold two of the longest records.
+  Capture(const CaptureOptions& options, size_t taps);
+  ~Capture();
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  size_t taps() const { return counts_.size(); }
+  Counts counts(size_t tap) const;
+  uint32_t snap_length() const { return options_.snap_length; }
+
+  // Before anything is recorded: descriptor() becomes readable once the ring is half full.
+  void wake_when_half_full();
+  int descriptor() const { return wake_; }
+  void wake();
+
+  // The reader: the oldest frame that it has not taken, whose bytes lie in one or two pieces until take(). False if there is
+  // none.
+  struct Waiting {
+    CapturedFrame frame;
+    std::array<std::span<const uint8_t>, 2> bytes;
+  };
+  bool peek(Waiting& waiting) const;
+  void take(const Waiting& waiting);
+
+ private:
+  friend class CapturePort;
+  struct AtomicCounts {
+    std::atomic<uint64_t> seen{0};
+    std::atomic<uint64_t> wanted{0};
+    std::atomic<uint64_t> dropped{0};
+  };
+
+  void record(CapturedFrame frame, const uint8_t* data, uint32_t length, const RxFrame* stripped, const Offload& offload);
+  void put(const void* data, size_t length);
+  std::array<std::span<const uint8_t>, 2> pieces(uint64_t from, size_t length) const;
+
+  const CaptureOptions options_;
+  std::vector<uint8_t> ring_;
+  std::vector<AtomicCounts> counts_;
+  uint64_t filled_ = 0;  // worker: bytes ever put, the current record included
+  bool woken_ = false;
+  int wake_ = -1;                                   // eventfd
+  alignas(64) std::atomic<uint64_t> published_{0};  // bytes of whole records; written by the worker
+  alignas(64) std::atomic<uint64_t> drained_{0};    // written by the reader
+};
+
+// Received frames carry their own stamp, transmitted ones PortClock::now, both as CLOCK_REALTIME: the records are in the order in
+// which the worker handled them, not always in that of their stamps.
 class CapturePort final : public PacketPort {
  public:
-  // The writing thread inherits the affinity and priority of the calling one. Throws NativeError: the file cannot be
-  // written, or INVALID_CONFIG if ring_bytes cannot hold two of the longest records (snap_length + 16).
-  CapturePort(std::unique_ptr<PacketPort> inner, const CaptureOptions& options, const PortClock& clock);
-  // Writes what the ring holds and joins the thread.
-  ~CapturePort() override;
-  CapturePort(const CapturePort&) = delete;
-  CapturePort& operator=(const CapturePort&) = delete;
+  // `inner` may come later, by insert().
+  CapturePort(std::unique_ptr<PacketPort> inner, std::shared_ptr<Capture> capture, uint32_t tap, const PortClock& clock)
+      : inner_(std::move(inner)), capture_(std::move(capture)), tap_(tap), clock_(clock) {}
 
   size_t receive(std::span<RxFrame> frames) override;
   void release(size_t count) override { inner_->release(count); }
@@ -43,33 +129,20 @@ class CapturePort final : public PacketPort {
   PortState state() override { return inner_->state(); }
   uint32_t mtu() override { return inner_->mtu(); }
   void reopen() override { inner_->reopen(); }
+  std::unique_ptr<PacketPort>* inner() override { return &inner_; }
 
-  // Frames that are missing in the file because the ring was full.
-  uint64_t capture_dropped() const { return dropped_; }
-  // errno of a failed write (disk full, ...), after which the file ends; 0 if there was none.
-  int write_error() const { return write_error_.load(std::memory_order_relaxed); }
+  const Capture& capture() const { return *capture_; }
 
  private:
-  void record(Time stamp, const uint8_t* data, uint32_t length, const RxFrame* stripped);
-  void put(const uint8_t* data, size_t length);
-  void wake_writer();
-  void write_out();
-  void drain();
-
   std::unique_ptr<PacketPort> inner_;
+  std::shared_ptr<Capture> capture_;
+  const uint32_t tap_;
   const PortClock& clock_;
-  const uint32_t snap_length_;
-  std::vector<uint8_t> ring_;
-  PcapWriter writer_;
-  uint64_t filled_ = 0;  // worker: bytes ever put, the current record included
-  uint64_t dropped_ = 0;
-  bool woken_ = false;
-  alignas(64) std::atomic<uint64_t> published_{0};  // bytes of whole records; written by the worker
-  alignas(64) std::atomic<uint64_t> drained_{0};    // written by the thread
-  std::atomic<bool> stopping_{false};
-  std::atomic<int> write_error_{0};
-  int wake_ = -1;  // eventfd
-  std::thread thread_;
 };
+
+// Puts `capture` around the innermost of a chain of ports, where it sees what the wire does. Frames that are lent stay so.
+void insert(std::unique_ptr<PacketPort>& outermost, std::unique_ptr<CapturePort> capture);
+// Takes it out of the chain again; null if it is not there.
+std::unique_ptr<PacketPort> remove(std::unique_ptr<PacketPort>& outermost, const CapturePort* capture);
 
 }  // namespace weir

@@ -62,6 +62,7 @@ class ImpairmentPort final : public PacketPort {
   uint32_t mtu() override { return inner_->mtu(); }
   // Every frame must have been received and released before, the held ones excepted.
   void reopen() override { inner_->reopen(); }
+  std::unique_ptr<PacketPort>* inner() override { return &inner_; }
 
   const ImpairmentCounters& counters() const { return counters_; }
   size_t held() const { return held_.size() + (fresh_count_ - fresh_next_); }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -71,6 +72,8 @@ class PacketPort {
   virtual uint32_t mtu() { return 0; }
   // Opens a replaced interface anew: every borrowed frame is gone. Throws NativeError, and may then be called again.
   virtual void reopen() {}
+  // Of a wrapper: where it holds the port that it wraps.
+  virtual std::unique_ptr<PacketPort>* inner() { return nullptr; }
 };
 
 // Tells a port that stamps frames in CLOCK_REALTIME, and wrappers that hold frames back, what time it is. The worker

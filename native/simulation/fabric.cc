@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/native_error.h"
+#include "base/packet_block.h"
 #include "pacing/serializer.h"
 #include "switching/pfc.h"
 #include "wire/ecn.h"
@@ -286,13 +287,11 @@ void Fabric::record(uint32_t tap, PacketId id, Time at) {
     if (meta.ecn_changed) write_ecn(bytes, meta);
     captured = pool_.present(id);
   }
-  const uint32_t words[4] = {tap, captured, packet.length, 0};
-  const double time = static_cast<double>(at);
+  const PacketBlock block{.interface = tap, .time = static_cast<uint64_t>(at), .captured = captured, .original = packet.length};
   const size_t start = trace_.size();
-  trace_.resize(start + sizeof words + sizeof time + ((captured + 7) & ~7u));
-  std::memcpy(trace_.data() + start, words, sizeof words);
-  std::memcpy(trace_.data() + start + sizeof words, &time, sizeof time);
-  std::memcpy(trace_.data() + start + sizeof words + sizeof time, bytes, captured);
+  trace_.resize(start + block.length());
+  std::memcpy(trace_.data() + start + PacketBlock::kBytes, bytes, captured);
+  block.write(trace_.data() + start);
   traced_.push_back({at, tap, start, trace_.size()});
 }
 

@@ -259,3 +259,81 @@ TEST_CASE("worker: actions run between turns, their errors come back, and after 
   worker.between_turns([&] { where = std::this_thread::get_id(); });
   CHECK(where == std::this_thread::get_id());
 }
+
+namespace {
+
+// The reader's part: takes what waits, and counts frames by tap.
+std::map<uint32_t, uint64_t> drain(Capture& capture) {
+  std::map<uint32_t, uint64_t> frames;
+  for (Capture::Waiting waiting; capture.peek(waiting); capture.take(waiting)) ++frames[waiting.frame.tap];
+  return frames;
+}
+
+}  // namespace
+
+TEST_CASE("worker: captures come and go while it runs, and see what the counters count") {
+  Links links;
+  Worker worker(lab(), links.factory());
+  worker.open();
+  // Before anything lives: all that h1 ever sends.
+  const auto early = std::make_shared<Capture>(CaptureOptions{}, 1);
+  worker.attach(early, std::vector<Worker::PortPlace>{{.tap = 0, .device = 1, .port = 0}});
+  worker.begin(monotonic_now());
+  REQUIRE(eventually([&] { return early->counts(0).captured > 100; }));
+  const auto late = std::make_shared<Capture>(CaptureOptions{}, 2);
+  worker.attach(late, std::vector<Worker::PortPlace>{{.tap = 1, .device = 0, .port = 1}, {.tap = 0, .device = 2, .port = 0}});
+  REQUIRE(eventually([&] { return late->counts(0).captured > 100; }));
+  worker.detach(*late);
+  const uint64_t seen = late->counts(0).seen;
+  const uint64_t then = early->counts(0).seen;
+  REQUIRE(eventually([&] { return early->counts(0).seen > then + 100; }));
+  CHECK(late->counts(0).seen == seen);
+  const std::map<uint32_t, uint64_t> frames = drain(*late);
+  CHECK(frames.at(0) == late->counts(0).captured);
+  CHECK(frames.at(1) == late->counts(1).captured);
+  CHECK(late->counts(1).dropped == 0);
+
+  worker.stop_traffic();
+  worker.stop();
+  CHECK(early->counts(0).seen == counter(worker, "tx_packets", "h1"));
+  CHECK(drain(*early).at(0) == early->counts(0).captured);
+  worker.detach(*early);
+}
+
+TEST_CASE("worker: a capture of a port or tap that there is none of is refused, and nothing is captured") {
+  Links links;
+  Worker worker(lab(), links.factory());
+  worker.open();
+  const auto capture = std::make_shared<Capture>(CaptureOptions{}, 1);
+  const auto refused = [&](const Worker::PortPlace& place) {
+    const std::vector<Worker::PortPlace> places = {{.tap = 0, .device = 1, .port = 0}, place};
+    CHECK_THROWS_AS(worker.attach(capture, places), NativeError);
+  };
+  const auto all = [&] {
+    refused({.tap = 0, .device = 0, .port = 2});
+    refused({.tap = 0, .device = 1, .port = 1});
+    refused({.tap = 0, .device = 3, .port = 0});
+    refused({.tap = 0, .device = SIZE_MAX, .port = 0});
+    refused({.tap = 0, .device = 0, .port = SIZE_MAX});
+    refused({.tap = 1, .device = 1, .port = 0});
+  };
+  all();
+  worker.begin(monotonic_now());
+  REQUIRE(eventually([&] { return worker.ready() && counter(worker, "tx_packets", "h1") > 10; }));
+  all();
+  CHECK(capture->counts(0).seen == 0);
+  worker.stop();
+}
+
+TEST_CASE("worker: a capture outlives its worker") {
+  const auto capture = std::make_shared<Capture>(CaptureOptions{}, 1);
+  {
+    Links links;
+    Worker worker(lab(), links.factory());
+    worker.open();
+    worker.attach(capture, std::vector<Worker::PortPlace>{{.tap = 0, .device = 1, .port = 0}});
+    worker.begin(monotonic_now());
+    REQUIRE(eventually([&] { return capture->counts(0).captured > 10; }));
+  }
+  CHECK(drain(*capture).at(0) == capture->counts(0).captured);
+}

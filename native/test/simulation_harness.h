@@ -123,24 +123,25 @@ struct Traced {
   std::vector<uint8_t> bytes;
 };
 
-// Reads src/native/simulation_types.ts's layout, and checks it.
+// Reads blocks of pcapng, and checks them.
 inline std::vector<Traced> read_trace(const std::vector<uint8_t>& trace) {
   std::vector<Traced> frames;
   for (size_t offset = 0; offset < trace.size();) {
-    REQUIRE(offset + 24 <= trace.size());
-    uint32_t words[4];
-    double at;
-    std::memcpy(words, trace.data() + offset, sizeof words);
-    std::memcpy(&at, trace.data() + offset + sizeof words, sizeof at);
-    offset += 24;
-    CHECK(words[3] == 0);
-    REQUIRE(words[1] <= words[2]);
-    const size_t padded = (words[1] + 7) / 8 * 8;
-    REQUIRE(offset + padded <= trace.size());
-    const uint8_t* bytes = trace.data() + offset;
-    frames.push_back({words[0], words[2], static_cast<Time>(at), {bytes, bytes + words[1]}});
-    CHECK(std::all_of(bytes + words[1], bytes + padded, [](uint8_t byte) { return byte == 0; }));
-    offset += padded;
+    REQUIRE(offset + 32 <= trace.size());
+    // The head of an enhanced packet block, and its length again behind what is padded: no options.
+    uint32_t head[7];
+    std::memcpy(head, trace.data() + offset, sizeof head);
+    const auto [type, length, tap, upper, lower, captured, original] = head;
+    CHECK(type == 6);
+    REQUIRE(captured <= original);
+    REQUIRE(length == 32 + (captured + 3) / 4 * 4);
+    REQUIRE(offset + length <= trace.size());
+    const uint8_t* bytes = trace.data() + offset + sizeof head;
+    offset += length;
+    frames.push_back({tap, original, static_cast<Time>(uint64_t{upper} << 32 | lower), {bytes, bytes + captured}});
+    const uint8_t* end = trace.data() + offset - sizeof length;
+    CHECK(std::all_of(bytes + captured, end, [](uint8_t byte) { return byte == 0; }));
+    CHECK(std::memcmp(end, &length, sizeof length) == 0);
   }
   return frames;
 }

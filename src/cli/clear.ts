@@ -1,6 +1,7 @@
-/** `weir clear`: counters of a running daemon start afresh; what Prometheus scrapes goes on. */
+/** `weir clear`: counters of running daemons and labs start afresh; what Prometheus scrapes goes on. */
 import { Argument } from "commander";
-import { ask, findDaemon } from "../daemon/control_client.js";
+import { WeirError } from "../config/error.js";
+import { askDevice, findDevices } from "../daemon/devices.js";
 import type { AddVerb } from "./program.js";
 import { socketOption } from "./show.js";
 
@@ -9,11 +10,16 @@ export const addClear: AddVerb = (parent, context) => {
     .command("clear")
     .description("let `weir show` count from now on")
     .addArgument(new Argument("<what>").choices(["counters"]))
-    .argument("[name]", "name of the daemon, when several run")
+    .argument("[name]", "daemon, lab, or a lab's device; needed when several run")
     .addOption(socketOption())
     .addHelpText("after", "\nWatermarks stay, and metrics for Prometheus never go back.\n")
     .action(async (_: string, name: string | undefined, options: { socket?: string }) => {
-      const { cleared } = await ask(await findDaemon({ name, socket: options.socket }), "clear");
-      context.stdout.write(`counters cleared at ${cleared}\n`);
+      const devices = await findDevices({ name, socket: options.socket });
+      const owners = [...new Set(devices.map((device) => device.lab ?? device.name))];
+      if (owners.length > 1) {
+        throw new WeirError(`several daemons and labs are running: ${owners.join(", ")}`, { hint: "name one of them" });
+      }
+      const answers = await Promise.all(devices.map((device) => askDevice(device, "clear")));
+      context.stdout.write(`counters cleared at ${answers.at(-1)?.cleared}\n`);
     });
 };

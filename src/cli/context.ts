@@ -1,17 +1,20 @@
 /** What every verb shares: where to write, exit statuses, and how errors look. */
 import type { EventEmitter } from "node:events";
+import type { Server } from "node:net";
 import { ScenarioError, WeirError } from "../config/error.js";
 import { type LoadedScenario, loadScenario } from "../config/scenario.js";
 import type { Scenario } from "../config/types.js";
 import type { LiveStream } from "../lab/live_view.js";
 import type { LabOptions, LabOutcome } from "../lab/types.js";
 import type { SimOptions, SimOutcome } from "../sim/types.js";
+import type { KeyStream } from "../top/terminal.js";
 
 /** Exit statuses of weir; a signal's is 128 + its number. `permanent` tells a scheduler not to try again. */
 export const kExit = { ok: 0, failure: 1, usage: 2, invalid: 3, permanent: 42, sigint: 130, sigterm: 143 } as const;
 
 /** The process as the verbs see it; tests give their own. */
 export interface CliContext {
+  stdin: KeyStream;
   stdout: LiveStream;
   stderr: LiveStream;
   /** Emits SIGINT and SIGTERM. */
@@ -20,8 +23,11 @@ export interface CliContext {
   exit: (status: number) => void;
   runLab: (scenario: Scenario, options: LabOptions) => Promise<LabOutcome>;
   runSimulation: (scenario: Scenario, options: SimOptions) => Promise<SimOutcome>;
-  /** Runs the whole command again with the rights a lab needs, and gives its exit status; undefined: we have them. */
-  elevate: () => Promise<number | undefined>;
+  /**
+   * Runs the whole command again with the rights a lab needs, and gives its exit status; undefined: we have them. `listener` makes a
+   * socket that the other process is to listen with.
+   */
+  elevate: (listener?: () => Promise<Server>) => Promise<number | undefined>;
 }
 
 /** Bad usage or bad input: exit status 2. */
@@ -58,11 +64,6 @@ export function describeError(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   const hint = error instanceof Error && "hint" in error && typeof error.hint === "string" ? error.hint : "";
   return `error: ${message}\n${hint === "" ? "" : `  hint: ${hint}\n`}`;
-}
-
-/** Colours only for a person at a terminal who did not switch them off (no-color.org). */
-export function wantsColor(stream: LiveStream): boolean {
-  return stream.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== "dumb";
 }
 
 /** Collects a repeatable option. */

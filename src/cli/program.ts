@@ -1,13 +1,15 @@
 /** The command line: verbs, help, and how a run of weir ends. */
-import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
+import { addCapture } from "./capture.js";
 import { addClear } from "./clear.js";
 import { addCompare } from "./compare.js";
+import { addCompletion, asksForCompletions, namesOfRunning } from "./completion.js";
 import { type CliContext, describeError, exitStatusOf, kExit } from "./context.js";
 import { addDoctor } from "./doctor.js";
 import { addLab } from "./lab.js";
 import { addModel } from "./model.js";
 import { addNic } from "./nic.js";
+import { packageVersion } from "./package_version.js";
 import { addPaper } from "./paper.js";
 import { addPerf } from "./perf.js";
 import { addPing } from "./ping.js";
@@ -20,6 +22,7 @@ import { addShow } from "./show.js";
 import { addSim } from "./sim.js";
 import { addSweep } from "./sweep.js";
 import { addSwitch } from "./switch.js";
+import { addTop } from "./top.js";
 import { addValidate } from "./validate.js";
 
 const kExamples = `
@@ -61,6 +64,7 @@ export async function runCli(argv: readonly string[], context: CliContext): Prom
     status = value;
   };
   for (const add of kVerbs) add(program, context, done);
+  addCompletion(program, asksForCompletions(argv) ? await namesOfRunning() : [], argv);
   try {
     await program.parseAsync(argv, { from: "user" });
     return status;
@@ -78,8 +82,10 @@ const kVerbs: readonly AddVerb[] = [
   addModel,
   addSwitch,
   addNic,
+  addTop,
   addShow,
   addClear,
+  addCapture,
   addValidate,
   addSchema,
   addProfiles,
@@ -93,8 +99,3 @@ const kVerbs: readonly AddVerb[] = [
   addProbe,
   addDoctor,
 ];
-
-function packageVersion(): string {
-  return (JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string })
-    .version;
-}

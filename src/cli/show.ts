@@ -1,67 +1,150 @@
-/** `weir show`: tables of a running daemon. */
-import { setTimeout as sleep } from "node:timers/promises";
-import { Argument, Option } from "commander";
-import { ask, findDaemon } from "../daemon/control_client.js";
-import { kViews, type View, type ViewName } from "../daemon/views.js";
+/** `weir show`: tables of running daemons and labs, Weir's own and those of tools that people know. */
+import type { Command } from "commander";
+import { Option } from "commander";
+import { WeirError } from "../config/error.js";
+import { askDevice, type ControlledDevice, findDevices } from "../daemon/devices.js";
+import { onlyPort } from "../daemon/views/port_choice.js";
+import type { Answers, View } from "../daemon/views/view.js";
+import { kViews } from "../daemon/views/views.js";
 import { drawGrid } from "../report/table.js";
-import { type CliContext, kExit, wantsColor } from "./context.js";
+import { wantsColor } from "../report/terminal.js";
+import { type CliContext, kExit } from "./context.js";
 import type { AddVerb } from "./program.js";
+import { intervalOption, repeat } from "./repeat.js";
 
 interface ShowOptions {
   json?: boolean;
   watch?: boolean;
+  interval: number;
+  port?: string;
   socket?: string;
 }
 
-const kWatchMs = 1000;
-const kHome = "\x1b[H\x1b[2J";
-
 /** For every verb that talks to a daemon. */
-export const socketOption = () => new Option("--socket <path>", "control socket of the daemon");
+export const socketOption = () => new Option("--socket <path>", "control socket of the daemon or lab");
+
+const kExamples = `
+NAME is a daemon, a lab, or a device of a lab (incast-4to1.h1); all that run, unless one is named.
+
+Examples:
+  weir show pfc
+  weir show queue sw0 --watch
+  weir show queue wredcounters incast-4to1.sw --port r
+  weir show rdma statistic incast-4to1.h1
+
+A port that sends PFC has an ingress that is backed up; a port that receives PFC has a neighbour that is. Follow received PFC
+downstream, to the switch that sends and does not receive.
+`;
 
 export const addShow: AddVerb = (parent, context, done) => {
-  const names = Object.keys(kViews) as ViewName[];
-  const list = names.map((name) => `  ${name.padEnd(10)}${kViews[name].description}`).join("\n");
-  parent
+  const show = parent
     .command("show")
-    .description("show counters and state of a running switch or NIC")
-    .addArgument(new Argument("<what>", `one of ${names.join(", ")}`).choices(names))
-    .argument("[name]", "name of the daemon, when several run")
-    .option("--json", "one JSON document on stdout")
-    .option("--watch", "again every second, until Ctrl-C")
-    .addOption(socketOption())
-    .addHelpText("after", `\nWhat there is:\n${list}\n\nExamples:\n  weir show pfc\n  weir show queue sw0 --watch\n`)
-    .action(async (what: ViewName, name: string | undefined, options: ShowOptions) => {
-      const socket = await findDaemon({ name, socket: options.socket });
-      done(await show(context, kViews[what], socket, options));
-    });
+    .description("show counters and state of running switches and NICs")
+    .usage("<what> [name] [options]")
+    .showHelpAfterError("(weir show --help lists what there is)")
+    .addHelpText("after", kExamples);
+  for (const [words, view] of Object.entries(kViews)) {
+    addView(commandOf(show, words.split(" ")), view, async (name, options) =>
+      done(await run(context, view, name, options)),
+    );
+  }
+  for (const command of show.commands) summarize(command);
 };
 
-async function show(context: CliContext, view: View, socket: string, options: ShowOptions): Promise<number> {
-  const abort = new AbortController();
-  const stop = () => abort.abort();
-  if (options.watch) context.signals.on("SIGINT", stop).on("SIGTERM", stop);
-  try {
-    do {
-      const text = await render(context, view, socket, options.json === true);
-      context.stdout.write(options.watch && context.stdout.isTTY ? `${kHome}${text}` : text);
-    } while (options.watch && !(await interrupted(abort.signal)));
-    return kExit.ok;
-  } finally {
-    context.signals.off("SIGINT", stop).off("SIGTERM", stop);
-  }
+/** Words that show nothing by themselves. */
+const kGroups: Readonly<Record<string, string>> = {
+  rdma: "a NIC in the shape of iproute2's rdma",
+  dcb: "ports in the shape of iproute2's dcb",
+  "priority-group": "ingress priority groups in the shape of SONiC",
+};
+
+/** In the list of its parent a command tells what may follow it. */
+function summarize(command: Command): void {
+  if (command.commands.length === 0) return;
+  for (const below of command.commands) summarize(below);
+  if (command.description() === "") command.description(kGroups[command.name()] ?? "more words follow");
+  command.summary(`${command.description()}; ${command.commands.map((below) => below.name()).join(", ")}`);
 }
 
-async function interrupted(signal: AbortSignal): Promise<boolean> {
-  await sleep(kWatchMs, undefined, { signal }).catch(() => {});
-  return signal.aborted;
+/** The command under these words, with those above it. */
+function commandOf(show: Command, words: readonly string[]): Command {
+  return words.reduce(
+    (parent, word) => parent.commands.find((command) => command.name() === word) ?? parent.command(word),
+    show,
+  );
 }
 
-async function render(context: CliContext, view: View, socket: string, json: boolean): Promise<string> {
-  const answers: Record<string, unknown> = {};
-  for (const request of view.requests) answers[request] = await ask(socket, request);
-  if (json) return `${JSON.stringify(answers, undefined, 2)}\n`;
-  const grids = view.grids(answers as unknown as Parameters<View["grids"]>[0]);
+function addView(
+  command: Command,
+  { description }: View,
+  action: (name: string | undefined, options: ShowOptions) => Promise<void>,
+): void {
+  command
+    .description(description)
+    .argument("[name]", "daemon, lab, or a lab's device")
+    .option("--port <name>", "only this port, or interface")
+    .option("--json", "one JSON document on stdout")
+    .option("--watch", "again and again, until Ctrl-C")
+    .addOption(intervalOption("with --watch: seconds between two looks"))
+    .addOption(socketOption())
+    .action(action);
+}
+
+async function run(context: CliContext, view: View, name: string | undefined, options: ShowOptions): Promise<number> {
+  const devices = chooseDevices(view, await findDevices({ name, socket: options.socket }), name);
+  const look = () => render(context, view, devices, options);
+  if (options.watch) return repeat(context, options.interval, look);
+  context.stdout.write(await look());
+  return kExit.ok;
+}
+
+/** Of several, those that have what is to be shown. */
+function chooseDevices(view: View, devices: ControlledDevice[], name: string | undefined): ControlledDevice[] {
+  if (devices.length === 1) return devices;
+  const fitting = devices.filter(({ kind }) => view.of === "any" || kind === undefined || kind === view.of);
+  if (fitting.length > 0) return fitting;
+  const what = view.of === "nic" ? "NIC" : "switch";
+  const among = devices.map((device) => device.name).join(", ");
+  throw new WeirError(name === undefined ? `no ${what} is running` : `${name} has no ${what}`, {
+    hint: `running: ${among}`,
+  });
+}
+
+async function render(
+  context: CliContext,
+  view: View,
+  devices: readonly ControlledDevice[],
+  { json, port }: ShowOptions,
+): Promise<string> {
+  const all = await Promise.all(devices.map((device) => answersOf(device, view, port)));
+  if (json) return `${JSON.stringify(documentOf(view, devices, all), undefined, 2)}\n`;
+  const texts = all.map((answers, position) => draw(context, view, answers, position));
+  if (view.joins || texts.length === 1) return texts.join("");
+  return texts.map((text, i) => `${devices[i]?.name}:\n${text}`).join("\n");
+}
+
+/** Of one device its own; those of several by their names, or all in one list. */
+function documentOf(view: View, devices: readonly ControlledDevice[], all: readonly Answers[]): unknown {
+  const documents = all.map((answers, position) => view.json?.(answers, position) ?? only(answers, view));
+  if (view.joins) return documents.flat();
+  return documents.length === 1 ? documents[0] : Object.fromEntries(documents.map((one, i) => [devices[i]?.name, one]));
+}
+
+async function answersOf(device: ControlledDevice, view: View, port: string | undefined): Promise<Answers> {
+  const requests = port === undefined ? view.requests : [...new Set([...view.requests, "ports" as const])];
+  const answers = Object.fromEntries(
+    await Promise.all(requests.map(async (request) => [request, await askDevice(device, request)] as const)),
+  ) as unknown as Answers;
+  return port === undefined ? answers : onlyPort(answers, port);
+}
+
+/** As they were asked for, also where a port was chosen by another. */
+const only = (answers: Answers, { requests }: View) =>
+  Object.fromEntries(requests.map((request) => [request, answers[request]]));
+
+function draw(context: CliContext, view: View, answers: Answers, position: number): string {
+  if (view.text !== undefined) return view.text(answers, position);
+  const grids = view.grids?.(answers) ?? [];
   const shown = grids.filter((grid) => grid.rows.length > 0);
   if (shown.length === 0) return `${grids[0]?.title ?? ""}: nothing so far\n`;
   return `${shown.map((grid) => drawGrid(grid, wantsColor(context.stdout))).join("\n\n")}\n`;

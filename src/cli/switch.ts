@@ -1,6 +1,6 @@
 /** `weir switch` and `weir nic`: daemons in the foreground. */
-import { readFileSync } from "node:fs";
 import type { CliContext } from "./context.js";
+import { packageVersion } from "./package_version.js";
 import type { AddVerb } from "./program.js";
 
 /** The verb of one kind of daemon. */
@@ -23,9 +23,4 @@ const kSignals = `SIGHUP reads the file again, SIGTERM and SIGINT drain and stop
 async function run(context: CliContext, kind: "switch" | "nic", file: string): Promise<number> {
   const { runDaemon } = await import("../daemon/run.js");
   return runDaemon(kind, file, { stderr: context.stderr, signals: context.signals, version: packageVersion() });
-}
-
-function packageVersion(): string {
-  return (JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string })
-    .version;
 }

@@ -1,5 +1,6 @@
 // The validated configuration of a daemon. Units as in types.ts: bit/s, bytes, ns. MAC addresses are 48-bit numbers.
-import type { NativePort, Polling } from "../native/types.js";
+import type { NativePort } from "../native/device_types.js";
+import type { Polling } from "../native/types.js";
 import type { Congestion, Flow, HostConfig, Impairment, SwitchConfig, TrafficClasses } from "./types.js";
 
 /** What a daemon asks about an interface. */
@@ -45,10 +46,19 @@ export interface MetricsConfig {
   node_infiniband: boolean;
 }
 
+export interface DashboardConfig {
+  address: string;
+  port: number;
+  /** Undefined: made where one is needed. */
+  token?: string | undefined;
+}
+
 interface DaemonConfig {
   name: string;
   /** Undefined: switched off. */
   metrics: MetricsConfig | undefined;
+  /** Undefined: none. */
+  dashboard: DashboardConfig | undefined;
   /** Path of the control socket; undefined: the default for `name`. */
   control: string | undefined;
 }

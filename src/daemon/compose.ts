@@ -18,7 +18,8 @@ import {
   switchDescriptors,
   udpSourcePort,
 } from "../native/behaviour.js";
-import type { NativePort, NativeQueuePair, WorkerConfig } from "../native/types.js";
+import type { NativePort, NativeQueuePair } from "../native/device_types.js";
+import type { WorkerConfig } from "../native/types.js";
 import type { BackendChoice } from "./backend.js";
 
 /** How late a worker may be before a lossless class could lose: extra headroom at shaped ports, and receive slots. */

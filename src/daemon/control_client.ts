@@ -3,15 +3,19 @@ import { readdirSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { WeirError } from "../config/error.js";
-import type { ControlRequests } from "./protocol.js";
+import { inUserNamespace } from "../lab/rootless.js";
+import type { ControlRequests, LabRequests, StreamRequests } from "./protocol.js";
 
 export type ControlAnswer = { ok: true; data: unknown } | { ok: false; error: string; hint?: string };
 
 const kTimeoutMs = 5000;
 
-/** Where daemons of this user have their control sockets. Throws WeirError if there is no such place. */
+/** A lab's socket is called so behind the lab's name, a daemon's `.sock`. */
+export const kLabSuffix = ".lab.sock";
+
+/** Where daemons and labs of this user have their control sockets. Throws WeirError if there is no such place. */
 export function controlDirectory(): string {
-  if (process.geteuid?.() === 0) return "/run/weir";
+  if (process.geteuid?.() === 0 && !inUserNamespace()) return "/run/weir";
   const runtime = process.env.XDG_RUNTIME_DIR;
   if (runtime !== undefined && runtime !== "") return join(runtime, "weir");
   throw new WeirError("no place for control sockets: not root, and XDG_RUNTIME_DIR is not set", {
@@ -29,11 +33,37 @@ export async function probe(path: string): Promise<boolean> {
   }
 }
 
-/** One request. @throws WeirError when nobody answers, or the daemon refuses. */
-export async function ask<Name extends keyof ControlRequests>(
+/** One request, with its arguments. @throws WeirError when nobody answers, or the daemon refuses. */
+export async function ask<Name extends keyof AllRequests>(
   path: string,
   request: Name,
-): Promise<ControlRequests[Name]> {
+  args: Readonly<Record<string, unknown>> = {},
+): Promise<AllRequests[Name]> {
+  const { data, socket } = await send(path, { ...args, request });
+  socket.destroy();
+  return data as AllRequests[Name];
+}
+
+type AllRequests = ControlRequests & LabRequests;
+
+/** What a daemon goes on to say behind its answer. */
+export interface AnswerStream<Data> {
+  data: Data;
+  /** Paused; without an encoding. Ending it asks the daemon to end the stream. */
+  socket: Socket;
+}
+
+/** A request that is answered by a stream. @throws as ask() does. */
+export async function askStream<Name extends keyof StreamRequests>(
+  path: string,
+  request: Name,
+  args: Readonly<Record<string, unknown>> = {},
+): Promise<AnswerStream<StreamRequests[Name]>> {
+  const { data, socket } = await send(path, { ...args, request });
+  return { data: data as StreamRequests[Name], socket };
+}
+
+async function send(path: string, request: object): Promise<AnswerStream<unknown>> {
   let socket: Socket;
   try {
     socket = await open(path);
@@ -41,11 +71,12 @@ export async function ask<Name extends keyof ControlRequests>(
     throw unreachable(path, error as NodeJS.ErrnoException);
   }
   try {
-    const answer = JSON.parse(await exchange(socket, JSON.stringify({ request }))) as ControlAnswer;
-    if (answer.ok) return answer.data as ControlRequests[Name];
+    const answer = JSON.parse(await exchange(socket, JSON.stringify(request))) as ControlAnswer;
+    if (answer.ok) return { data: answer.data, socket };
     throw new WeirError(answer.error, answer.hint === undefined ? {} : { hint: answer.hint });
-  } finally {
+  } catch (error) {
     socket.destroy();
+    throw error;
   }
 }
 
@@ -59,7 +90,7 @@ export async function findDaemon(
 ): Promise<string> {
   if (choice.socket !== undefined) return choice.socket;
   const folder = directory();
-  const running = await runningDaemons(folder);
+  const running = (await controlSockets(folder)).filter((name) => !name.endsWith(".lab"));
   if (choice.name !== undefined) {
     if (running.includes(choice.name)) return join(folder, `${choice.name}.sock`);
     const hint = running.length === 0 ? `none is running in ${folder}` : `running: ${running.join(", ")}`;
@@ -77,7 +108,8 @@ export async function findDaemon(
   return join(folder, `${only}.sock`);
 }
 
-async function runningDaemons(folder: string): Promise<string[]> {
+/** Names of the sockets that somebody listens at, without `.sock`. */
+export async function controlSockets(folder: string): Promise<string[]> {
   let files: string[];
   try {
     files = readdirSync(folder).filter((file) => file.endsWith(".sock"));
@@ -85,28 +117,45 @@ async function runningDaemons(folder: string): Promise<string[]> {
     return [];
   }
   const alive = await Promise.all(files.map((file) => probe(join(folder, file))));
-  return files.filter((_, i) => alive[i]).map((file) => file.slice(0, -".sock".length));
+  return files
+    .filter((_, i) => alive[i])
+    .map((file) => file.slice(0, -".sock".length))
+    .sort();
 }
 
 function open(path: string): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect(path);
+    const socket = connect({ path, allowHalfOpen: true });
     socket.once("connect", () => resolve(socket)).once("error", reject);
   });
 }
 
+/** The line that answers. What has come behind it is the next that the socket gives, which is paused. */
 function exchange(socket: Socket, request: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    let text = "";
-    socket.setEncoding("utf8").setTimeout(kTimeoutMs, () => {
+    const pieces: Buffer[] = [];
+    const slow = setTimeout(() => {
       socket.destroy(new WeirError(`the daemon did not answer within ${kTimeoutMs / 1000} s`));
-    });
-    socket.on("data", (chunk: string) => {
-      text += chunk;
-      if (text.endsWith("\n")) resolve(text);
-    });
-    socket.on("error", reject);
-    socket.on("close", () => reject(new WeirError("the daemon went away before it answered")));
+    }, kTimeoutMs);
+    const fail = (error: Error) => {
+      settle();
+      reject(error);
+    };
+    const gone = () => fail(new WeirError("the daemon went away before it answered"));
+    const settle = () => {
+      clearTimeout(slow);
+      socket.off("data", take).off("error", fail).off("end", gone).off("close", gone);
+    };
+    const take = (piece: Buffer) => {
+      const end = piece.indexOf("\n");
+      pieces.push(end < 0 ? piece : piece.subarray(0, end));
+      if (end < 0) return;
+      settle();
+      socket.pause();
+      if (end + 1 < piece.length) socket.unshift(piece.subarray(end + 1));
+      resolve(Buffer.concat(pieces).toString());
+    };
+    socket.on("data", take).on("error", fail).on("end", gone).on("close", gone);
     socket.write(`${request}\n`);
   });
 }

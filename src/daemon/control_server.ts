@@ -1,22 +1,41 @@
 /**
  * The control socket of a daemon: a unix stream socket that only its owner may open. A request is one JSON object on one
- * line, `{"request": "counters"}`, and so is its answer: `{"ok": true, "data": ...}` or `{"ok": false, "error", "hint"}`.
+ * line, `{"request": "counters"}` with arguments beside the name, and so is its answer: `{"ok": true, "data": ...}` or
+ * `{"ok": false, "error", "hint"}`. Behind the answer to some requests comes a stream of bytes, until either side ends.
  */
 import { existsSync, lstatSync, mkdirSync, unlinkSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { dirname } from "node:path";
+import type { Writable } from "node:stream";
 import { WeirError } from "../config/error.js";
 import { type ControlAnswer, probe } from "./control_client.js";
 
 /** Longest request, characters. */
 const kLongestRequest = 4096;
 const kSocketOnly = 0o177;
+/** How long the last bytes of a stream may take when the server closes. */
+const kLastBytesMs = 1000;
 
-/** Answers one request by its name; throws WeirError to refuse it. */
-export type Handler = (request: string) => unknown;
+/** As the client sent it: nothing but the name has been looked at. */
+export type ControlRequest = Readonly<Record<string, unknown>> & { readonly request: string };
+
+/** Answers one request: with data, or a Stream; throws WeirError to refuse it. */
+export type Handler = (request: ControlRequest) => unknown;
+
+/** An answer that goes on: behind the line with `data` the connection carries the stream alone. */
+export class Stream {
+  /**
+   * @param begin Writes to the client from now on. What it returns is called once, when the client has ended its side, is
+   * gone, or the server closes: it writes what is left. A stream that is over by itself ends the client.
+   */
+  constructor(
+    readonly data: unknown,
+    readonly begin: (client: Writable) => () => void,
+  ) {}
+}
 
 export class ControlServer {
-  private readonly connections = new Set<Socket>();
+  private readonly connections = new Set<Connection>();
 
   private constructor(
     private readonly server: Server,
@@ -27,9 +46,14 @@ export class ControlServer {
   static async open(path: string, handler: Handler): Promise<ControlServer> {
     mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
     await removeStale(path);
-    const server = createServer();
+    // A client that ends its side still hears the end of its stream.
+    const server = createServer({ allowHalfOpen: true });
     const control = new ControlServer(server, path);
-    server.on("connection", (socket) => control.#serve(socket, handler));
+    server.on("connection", (socket) => {
+      const connection = new Connection(socket, handler);
+      control.connections.add(connection);
+      socket.on("close", () => control.connections.delete(connection));
+    });
     const umask = process.umask(kSocketOnly);
     try {
       await new Promise<void>((resolve, reject) => {
@@ -47,43 +71,100 @@ export class ControlServer {
     return control;
   }
 
-  /** Removes the socket. Idempotent. */
+  /** Removes the socket; streams are ended. Idempotent. */
   close(): void {
-    for (const socket of this.connections) socket.destroy();
+    for (const connection of this.connections) connection.close();
     // Also unlinks the path.
     this.server.close();
   }
+}
 
-  #serve(socket: Socket, handler: Handler): void {
-    this.connections.add(socket);
-    let pending = "";
-    socket.setEncoding("utf8");
-    socket.on("close", () => this.connections.delete(socket));
-    // A client that went away is no business of ours.
+class Connection {
+  private pending = "";
+  private readonly onText = (text: string) => this.#take(text);
+  /** Of a stream that has begun. */
+  private endStream: (() => void) | undefined;
+
+  constructor(
+    private readonly socket: Socket,
+    private readonly handler: Handler,
+  ) {
+    socket.setEncoding("utf8").on("data", this.onText);
+    socket.on("end", () => this.#end());
+    // A client that went away is no business of ours, but its stream is over.
     socket.on("error", () => {});
-    socket.on("data", (text: string) => {
-      const lines = (pending + text).split("\n");
-      pending = lines.pop() ?? "";
-      for (const line of lines) socket.write(`${JSON.stringify(answer(line, handler))}\n`);
-      if (pending.length > kLongestRequest) socket.end(`${JSON.stringify(refusal("the request is too long"))}\n`);
-    });
+    socket.on("close", () => this.#end());
+  }
+
+  close(): void {
+    if (this.endStream === undefined) {
+      this.socket.destroy();
+      return;
+    }
+    this.#end();
+    const slow = setTimeout(() => this.socket.destroy(), kLastBytesMs);
+    this.socket.on("close", () => clearTimeout(slow));
+  }
+
+  #end(): void {
+    const { endStream } = this;
+    this.endStream = undefined;
+    endStream?.();
+    this.socket.end();
+  }
+
+  #take(text: string): void {
+    const lines = (this.pending + text).split("\n");
+    this.pending = lines.pop() ?? "";
+    for (const line of lines) {
+      if (!this.#answer(line)) return;
+    }
+    if (this.pending.length <= kLongestRequest) return;
+    this.#stopListening(refusal("the request is too long"));
+    this.socket.destroySoon();
+  }
+
+  /** Whether another request may follow. */
+  #answer(line: string): boolean {
+    const { answer, begin } = answerTo(line, this.handler);
+    if (begin !== undefined) {
+      this.#stopListening(answer);
+      this.endStream = begin(this.socket);
+      return false;
+    }
+    this.socket.write(`${JSON.stringify(answer)}\n`);
+    return true;
+  }
+
+  /** What the client still says is read, so that its end is noticed, and thrown away. */
+  #stopListening(last: ControlAnswer): void {
+    this.socket.off("data", this.onText).resume();
+    this.socket.write(`${JSON.stringify(last)}\n`);
   }
 }
 
-function answer(line: string, handler: Handler): ControlAnswer {
-  let request: unknown;
+function answerTo(line: string, handler: Handler): { answer: ControlAnswer; begin?: Stream["begin"] } {
+  const request = parseRequest(line);
+  if (typeof request === "string") return { answer: refusal(request) };
   try {
-    request = (JSON.parse(line) as { request?: unknown } | null)?.request;
-  } catch {
-    return refusal("the request is not JSON");
-  }
-  if (typeof request !== "string") return refusal('the request has no "request"');
-  try {
-    return { ok: true, data: handler(request) };
+    const result = handler(request);
+    if (!(result instanceof Stream)) return { answer: { ok: true, data: result } };
+    return { answer: { ok: true, data: result.data }, begin: result.begin };
   } catch (error) {
     const { message, hint } = error as Error & { hint?: string };
-    return refusal(message, hint);
+    return { answer: refusal(message, hint) };
   }
+}
+
+/** Or what is wrong with it. */
+function parseRequest(line: string): ControlRequest | string {
+  let value: Partial<ControlRequest> | null;
+  try {
+    value = JSON.parse(line) as typeof value;
+  } catch {
+    return "the request is not JSON";
+  }
+  return typeof value?.request === "string" ? (value as ControlRequest) : 'the request has no "request"';
 }
 
 function refusal(error: string, hint?: string): ControlAnswer {

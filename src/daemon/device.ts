@@ -1,15 +1,17 @@
 /** The native worker of a daemon: one switch or one NIC, its counters, ports and records. */
 
 import { setTimeout as sleep } from "node:timers/promises";
+import type { CaptureSource } from "../capture/stream.js";
 import { arpReply } from "../cm/arp.js";
 import { WeirError } from "../config/error.js";
 import { CounterTable } from "../native/counters.js";
 import type { NativeHistogram } from "../native/histogram.js";
 import { kRecordWords, type NativeAddon, RecordKind, type WorkerConfig } from "../native/types.js";
 import { createWorkers, type DeviceWorker } from "../native/workers.js";
-import { composeWorkers, type DaemonConfig, ownersOf } from "./kinds.js";
-import { macText, type PortEvents, Ports } from "./ports.js";
-import type { CounterValue, FdbEntry, PortStatus, QueuePairReport, SwitchReport } from "./protocol.js";
+import { composeWorkers, type DaemonConfig, ownersOf, portsOf } from "./kinds.js";
+import { type PortEvents, Ports } from "./ports.js";
+import type { ControlRequests, FdbEntry, PortStatus, QosReport, QueuePairReport, SwitchReport } from "./protocol.js";
+import { ClearableCounters, forwardingReport, nicQos, queuePairReport, switchQos, switchReport } from "./reports.js";
 
 export interface DeviceEvents extends PortEvents {
   failed(reason: string): void;
@@ -20,19 +22,16 @@ const kDrainNs = 2e9;
 const kStepMs = 10;
 /** Counters of a switch port or a NIC that tell that MAC control frames have come. */
 const kMacControlCounters = ["rx_pause_frames", "rx_pfc_frames", "rx_mac_control_unknown", "rx_unsupported_op_phy"];
-/** Gauges among the counters: what they show is not a sum, so clearing does not touch them. */
-const isGauge = (name: string) => name.endsWith("_watermark_bytes") || name === "rp_cur_flows";
 
 export class Device {
   readonly ports: Ports;
   private worker: DeviceWorker;
   private table: CounterTable;
   private readonly words = new Float64Array(kRecordWords * 64);
-  private baseline: number[] = [];
+  private readonly shown = new ClearableCounters();
   private packets: number;
   private closed = false;
   private failure: string | undefined;
-  cleared = new Date();
 
   /** @param answersArp The kernel does not have the NIC's address, so this does. */
   constructor(
@@ -111,24 +110,30 @@ export class Device {
     yield* this.table.entries();
   }
 
-  /** Counts since the last clear(). */
-  counters(): CounterValue[] {
-    return [...this.totals()].map(({ description: { name, unit, labels }, value }, i) => ({
-      name,
-      unit,
-      labels,
-      value: value - (isGauge(name) ? 0 : (this.baseline[i] ?? 0)),
-    }));
+  /** The same, just read. */
+  counted(): CounterTable {
+    this.table.refresh();
+    return this.table;
   }
 
-  clear(): void {
-    this.baseline = [...this.totals()].map(({ value }) => value);
-    this.cleared = new Date();
+  /** Counts since the last clear(). */
+  counters(): ControlRequests["counters"] {
+    const counters = this.shown.since(this.totals());
+    return { since: this.shown.cleared.toISOString(), at_ns: this.addon.monotonicNow(), counters };
+  }
+
+  clear(): ControlRequests["clear"] {
+    this.shown.clear(this.totals());
+    return { cleared: this.shown.cleared.toISOString() };
   }
 
   portStatus(): (PortStatus & { transitions: number })[] {
     this.table.refresh();
     return this.ports.status(this.config, (port) => this.#macControlSeen(port));
+  }
+
+  #portNames(): string[] {
+    return portsOf(this.config).map(({ name }) => name);
   }
 
   #macControlSeen(port: string): boolean {
@@ -165,51 +170,46 @@ export class Device {
     const { config } = this;
     if (config.kind !== "switch")
       throw new WeirError(`${config.name} is a NIC: it has no queues or buffer of a switch`);
-    const { ecn, pfc, qcn } = config.switch;
-    const state = this.worker.switchState(0);
-    return {
-      name: config.name,
-      pfc_priorities: pfc.enabled ? pfc.priorities : [],
-      ecn: { enabled: ecn.enabled, kmin: ecn.kmin, kmax: ecn.kmax, pmax: ecn.pmax, priorities: ecn.priorities },
-      qcn: {
-        enabled: qcn.enabled,
-        priorities: qcn.priorities,
-        cpQSp: qcn.cpQSp,
-        cpWeight: qcn.cpWeight,
-        cpSampleBase: qcn.cpSampleBase,
-      },
-      buffer: state.buffer,
-      ports: state.ports.map((port, i) => ({ name: config.ports[i]?.name ?? "", ...port })),
-    };
+    return switchReport(config.switch, this.#portNames(), this.worker.switchState(0));
   }
 
   /** @throws WeirError when this is a NIC. */
   forwarding(): FdbEntry[] {
     const { config } = this;
     if (config.kind !== "switch") throw new WeirError(`${config.name} is a NIC: it has no forwarding table`);
-    return this.worker.forwardingTable(0).map((entry) => ({
-      mac: macText(entry.mac),
-      vlan: entry.vlan,
-      ports: entry.ports.map((port) => config.ports[port]?.name ?? String(port)),
-      kind: entry.learned ? "learned" : "static",
-      expires_in_s: entry.expires_in === undefined ? null : entry.expires_in / 1e9,
-    }));
+    return forwardingReport(this.worker.forwardingTable(0), this.#portNames());
   }
 
   /** @throws WeirError when this is a switch. */
   queuePairs(): QueuePairReport[] {
     const { config } = this;
     if (config.kind !== "nic") throw new WeirError(`${config.name} is a switch: it has no queue pairs`);
-    const qcn = config.congestion.algorithm === "qcn";
-    return this.worker.queuePairs(0).map((pair, i) => {
-      const own = config.queue_pairs[i];
-      const alpha = qcn ? null : pair.alpha;
-      return { ...pair, peer: own?.peer.name ?? "", priority: own?.priority ?? 0, alpha };
-    });
+    const configs = config.queue_pairs.map(({ peer, priority }) => ({ peer: peer.name, priority }));
+    return queuePairReport(this.worker.queuePairs(0), configs, config.congestion);
+  }
+
+  qos(): QosReport {
+    const { config } = this;
+    return config.kind === "switch"
+      ? switchQos(config.switch)
+      : nicQos(config.classes, config.host.receive_buffer.size);
   }
 
   histograms(): NativeHistogram[] {
     return this.worker.histograms();
+  }
+
+  /** As captures see it. */
+  captureSource(version: string): CaptureSource {
+    const { kind, name } = this.config;
+    const device = kind === "switch" ? "switch" : "NIC";
+    const ports = portsOf(this.config).map((port, i) => ({
+      name: port.name,
+      description: `port ${port.name} of ${device} ${name}, interface ${port.interface}`,
+      speed: port.rate,
+      place: { worker: this.worker.ofPort(i), device: 0, port: i, rate: port.rate, meant: false },
+    }));
+    return { addon: this.addon, about: { kind, name, version }, ports };
   }
 
   /** ns. */

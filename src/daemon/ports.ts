@@ -5,6 +5,7 @@ import { type BackendChoice, chooseBackend } from "./backend.js";
 import { type DaemonConfig, portsOf } from "./kinds.js";
 import { describeProbe, type MacControl, type PortProbe, pfcState, probePort } from "./port_probe.js";
 import type { PortStatus } from "./protocol.js";
+import { macText } from "./reports.js";
 
 export interface PortEvents {
   /** An interface went down or is gone, or is there again. */
@@ -171,11 +172,4 @@ function backendStatus({
     backend_reason: backend.reason,
     probe: typeof probe === "string" ? null : probe,
   };
-}
-
-export function macText(mac: number): string {
-  return mac
-    .toString(16)
-    .padStart(12, "0")
-    .replace(/..(?!$)/g, "$&:");
 }

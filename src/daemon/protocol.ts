@@ -1,5 +1,10 @@
-/** What daemons tell over their control socket, by the name of the request. Bytes, ns and bit/s. */
-import type { NativeBackend, QueuePairState, SwitchState } from "../native/types.js";
+/**
+ * What daemons and labs tell over their control sockets, by the name of the request. Bytes, ns and bit/s; of labs these are meant
+ * ones. A lab has one socket for all its devices, and a request names one: `{"request": "counters", "device": "h1"}`.
+ */
+import type { TrafficClasses } from "../config/types.js";
+import type { NativeBackend } from "../native/device_types.js";
+import type { QueuePairState, SwitchState } from "../native/types.js";
 import type { MacControl, PfcState, PortProbe } from "./port_probe.js";
 
 export interface Status {
@@ -7,9 +12,14 @@ export interface Status {
   name: string;
   version: string;
   pid: number;
+  /** Since the start; of a lab, meant seconds since traffic began. */
   uptime_s: number;
+  /** Wall time = time told here * scale; 1 for daemons. */
+  scale: number;
   control: string;
   metrics: string | null;
+  /** What a browser opens; without a token that the file has. */
+  dashboard: string | null;
 }
 
 export interface CounterValue {
@@ -56,6 +66,14 @@ export interface SwitchReport {
   ports: (SwitchState["ports"][number] & { name: string })[];
 }
 
+/** What a device makes of priorities, at all of its ports. */
+export interface QosReport extends Pick<TrafficClasses, "scheduler" | "trust" | "dscp_map" | "default_priority"> {
+  /** Those that PFC keeps without loss; none where it is off. */
+  pfc_priorities: number[];
+  /** Bytes that are kept for each priority after its pause, at each port; of a NIC its receive buffer, at priority 0. */
+  headroom: number[];
+}
+
 export interface FdbEntry {
   mac: string;
   vlan: number;
@@ -71,13 +89,47 @@ export interface QueuePairReport extends Omit<QueuePairState, "alpha"> {
   alpha: number | null;
 }
 
-/** Answer of each request. */
+/** Of a lab as a whole. */
+export interface LabReport {
+  name: string;
+  version: string;
+  pid: number;
+  scale: number;
+  elapsed_ns: number;
+  duration_ns: number;
+  devices: { name: string; kind: Status["kind"] }[];
+}
+
+/** Answer of each request to a device. */
 export interface ControlRequests {
   status: Status;
-  counters: { since: string; counters: CounterValue[] };
+  /** `at_ns`: when they were read, by a clock that starts anywhere. */
+  counters: { since: string; at_ns: number; counters: CounterValue[] };
   ports: PortStatus[];
   switch: SwitchReport;
   fdb: FdbEntry[];
   queue_pairs: QueuePairReport[];
+  qos: QosReport;
   clear: { cleared: string };
+}
+
+/** Answer of each request to a lab, without a device. */
+export interface LabRequests {
+  lab: LabReport;
+}
+
+/** Blocks of a pcapng file follow, of packets and capture/counts.ts. */
+export interface CaptureStart {
+  kind: Status["kind"];
+  name: string;
+  version: string;
+  /** Most bytes of a frame. */
+  snaplen: number;
+  /** Captured ones, in the order of the interfaces' numbers. `speed`: of the link as it runs, bit/s; 0: unlimited. */
+  ports: { name: string; description: string; speed: number }[];
+}
+
+/** Answer of each request that a stream follows. */
+export interface StreamRequests {
+  capture: CaptureStart;
 }

@@ -112,7 +112,10 @@ function entriesOf(directory: string): Entry[] {
   try {
     return readdirSync(directory)
       .sort()
-      .map((name) => ({ name, folder: statSync(join(directory, name)).isDirectory() }));
+      .map((name) => ({
+        name,
+        folder: statSync(join(directory, name), { throwIfNoEntry: false })?.isDirectory() ?? false,
+      }));
   } catch (error) {
     const reasons: { [code: string]: string } = { ENOENT: "no such folder", ENOTDIR: "is not a folder" };
     const { code, message } = error as NodeJS.ErrnoException;

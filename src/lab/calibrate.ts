@@ -40,6 +40,7 @@ export async function calibrate(addon: NativeAddon, scenario: Scenario, signal: 
       end: (link, node) => network.end(link, node),
       capture: () => undefined,
       signal,
+      observers: [],
     });
     const flow = probe.flows[0]?.id ?? "";
     const { wireBytes } = recorder.delivered(flow, probe.warmup, probe.duration);

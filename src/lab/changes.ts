@@ -27,7 +27,7 @@ export class RateChanges {
    */
   constructor(
     private readonly worker: Pick<NativeWorker, "reconfigure">,
-    private readonly planned: readonly PlannedChange[],
+    private planned: readonly PlannedChange[],
     private readonly clock: { begin: number; scale: number; now(): number },
   ) {}
 
@@ -37,6 +37,12 @@ export class RateChanges {
       this.worker.reconfigure(next.config);
       this.applied.push({ at: next.at, late: this.clock.now() - this.timeOf(next) });
     }
+  }
+
+  /** Those still to come are on top of something else from now on. */
+  replan(config: (at: number) => WorkerConfig): void {
+    const made = this.applied.length;
+    this.planned = this.planned.map((change, i) => (i < made ? change : { at: change.at, config: config(change.at) }));
   }
 
   /** Sleeps `ms`, or less when a change is due before. */

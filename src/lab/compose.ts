@@ -16,7 +16,8 @@ import {
   switchDescriptors,
   udpSourcePort,
 } from "../native/behaviour.js";
-import type { NativeNic, NativePort, NativeQueuePair, NativeSwitch, WorkerConfig } from "../native/types.js";
+import type { NativeNic, NativePort, NativeQueuePair, NativeSwitch } from "../native/device_types.js";
+import type { WorkerConfig } from "../native/types.js";
 import { kHeaderBytes } from "../wire/frame_size.js";
 import type { LabEnd, LabLink, LabNode } from "./veth.js";
 

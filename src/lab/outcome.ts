@@ -34,6 +34,15 @@ export interface RunEvidence {
   outcomes: readonly WorkerOutcome[];
   /** Changes of service rates that were made. */
   changes: readonly AppliedChange[];
+  /** Of the scenario's parameters, by somebody while it ran. */
+  parameterChanges: readonly ParameterChange[];
+}
+
+export interface ParameterChange {
+  /** Meant ns from the start of traffic. */
+  at: number;
+  /** Each `path=value`. */
+  set: readonly string[];
 }
 
 /** Of all that the workers have counted. */
@@ -46,7 +55,7 @@ export function frameAccount(switches: CounterTable, nics: CounterTable): FrameA
 }
 
 export function composeResult(evidence: RunEvidence): Result {
-  const { scenario, scale, switches, nics } = evidence;
+  const { scenario, scale, switches, nics, parameterChanges } = evidence;
   const flows = scenario.flows.map((flow) => resultOf(evidence, flow));
   const goodputs = flows.map((flow) => flow.goodput_bps);
   const frames = frameAccount(switches, nics);
@@ -59,6 +68,9 @@ export function composeResult(evidence: RunEvidence): Result {
     clock: "wire",
     scale,
     ...facts,
+    ...(parameterChanges.length > 0 && {
+      changes: parameterChanges.map(({ at, set }) => ({ at_s: at / 1e9, set: [...set] })),
+    }),
     fidelity: judge(evidence, frames),
     flows,
     totals: {

@@ -1,16 +1,24 @@
 /** Labs without root: the same command again, as root of a user and network namespace of its own. */
 import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import type { Server } from "node:net";
 import { constants } from "node:os";
+import type { Stream } from "node:stream";
 import { WeirError } from "../config/error.js";
 import { missingTool } from "./tools.js";
 
 /** Set in the child: the pid of the process that waits for it. */
 const kMarker = "WEIR_ROOTLESS_PARENT";
+/** Set in the child: the descriptor of the listening socket that it was given. */
+const kListener = "WEIR_ROOTLESS_LISTENER";
+const kListenerDescriptor = 3;
 const kForwarded = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGWINCH"] as const;
 const kUnshare = ["--user", "--map-root-user", "--net"];
 /** Bits of CapEff: linux/capability.h. Namespaces, links in them, packet sockets. */
 const kNeeded = { CAP_NET_ADMIN: 12n, CAP_NET_RAW: 13n, CAP_SYS_ADMIN: 21n } as const;
+
+/** Is this such a process? Then its user is an ordinary one, although it seems to be root. */
+export const inUserNamespace = () => process.env[kMarker] !== undefined;
 
 /** Which capabilities a lab needs and /proc/self/status, given as text, does not have. */
 export function missingCapabilities(status: string): string[] {
@@ -23,8 +31,9 @@ export function missingCapabilities(status: string): string[] {
  * process's arguments and standard streams, and gives its exit status (128 + n if signal n ended it). Signals go on to the
  * child, and however this process ends, the child ends with it. Call it before threads exist.
  * Fails with a WeirError that names the remedy where user namespaces are not allowed.
+ * @param listener Makes a listening socket here, where the host's network is: the child, whose network is another one, gets it.
  */
-export async function reexecuteRootless(): Promise<number | undefined> {
+export async function reexecuteRootless(listener?: () => Promise<Server>): Promise<number | undefined> {
   const parent = process.env[kMarker];
   // Whoever waited for this process is already gone; the kernel tells only of deaths to come.
   if (parent !== undefined && process.ppid !== Number(parent)) return 128 + constants.signals.SIGKILL;
@@ -32,7 +41,13 @@ export async function reexecuteRootless(): Promise<number | undefined> {
   if (missing.length === 0) return undefined;
   if (parent !== undefined) throw forbidden(`no ${missing.join(", ")} even in a user namespace`);
   probe();
-  return runInUserNamespace();
+  return runInUserNamespace(await listener?.());
+}
+
+/** Descriptor of the listening socket that this process was given by the one that waits for it. */
+export function inheritedListener(): number | undefined {
+  const given = process.env[kListener];
+  return process.env[kMarker] === undefined || given === undefined ? undefined : Number(given);
 }
 
 /** unshare's own failure must not pass for the command's. */
@@ -46,15 +61,21 @@ function probe(): void {
   throw forbidden(stderr.trim());
 }
 
-function runInUserNamespace(): Promise<number> {
+function runInUserNamespace(listener: Server | undefined): Promise<number> {
   // After unshare, which clears it; the node process keeps it.
   const command = [...kUnshare, "setpriv", "--pdeathsig", "KILL", process.execPath, ...process.execArgv];
   const child = spawn("unshare", [...command, ...process.argv.slice(1)], {
-    stdio: "inherit",
+    // A server is an object with a handle, which is what spawn looks for; its types know of streams only.
+    stdio: ["inherit", "inherit", "inherit", ...(listener === undefined ? [] : [listener as unknown as Stream])],
     // Its own session: a Ctrl-C reaches it once, through us, and not a second time from the terminal.
     detached: true,
-    env: { ...process.env, [kMarker]: String(process.pid) },
+    env: {
+      ...process.env,
+      [kMarker]: String(process.pid),
+      ...(listener !== undefined && { [kListener]: String(kListenerDescriptor) }),
+    },
   });
+  listener?.close();
   const forward = (signal: NodeJS.Signals) => void child.kill(signal);
   for (const signal of kForwarded) process.on(signal, forward);
   return new Promise<number>((resolve, reject) => {

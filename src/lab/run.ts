@@ -4,12 +4,15 @@ import { WeirError } from "../config/error.js";
 import { findPlaces } from "../config/places.js";
 import type { Scenario } from "../config/types.js";
 import { formatRate, formatTime } from "../config/units.js";
+import { controlDirectory } from "../daemon/control_client.js";
 import { loadAddon } from "../native/addon.js";
 import type { NativeAddon } from "../native/types.js";
 import { kHeaderBytes } from "../wire/frame_size.js";
 import { calibrate } from "./calibrate.js";
 import { labNetwork } from "./compose.js";
+import { LabControl } from "./control.js";
 import { execute } from "./execution.js";
+import { LiveStates } from "./live_state.js";
 import { composeResult } from "./outcome.js";
 import type { CaptureRequest, LabOptions, LabOutcome } from "./types.js";
 import { LabNetwork } from "./veth.js";
@@ -65,17 +68,33 @@ export async function runLab(scenario: Scenario, options: LabOptions): Promise<L
   options.signal.throwIfAborted();
   const { nodes, links } = labNetwork(scenario);
   const network = await LabNetwork.create(nodes, links);
+  const control = await openControl(scenario.name, options.control);
   try {
     const evidence = await execute(addon, scenario, {
       scale,
       end: (link, node) => network.end(link, node),
       capture: (link, node) => capture.get(`${link} ${node}`),
       signal: options.signal,
-      onState: options.view && ((state) => options.view?.update(state)),
+      observers: [
+        ...(options.view ? [new LiveStates(options.view)] : []),
+        ...(control ? [control] : []),
+        ...(options.observers ?? []),
+      ],
     });
     return { result: composeResult(evidence), series: evidence.recorder.series(scenario.duration) };
   } finally {
+    control?.close();
     network.close();
+  }
+}
+
+/** A lab runs without as well. */
+async function openControl(name: string, wanted: LabOptions["control"]): Promise<LabControl | undefined> {
+  try {
+    return wanted && (await LabControl.open(name, controlDirectory(), wanted.version));
+  } catch (error) {
+    wanted?.warn(`weir show and weir top cannot see this lab: ${(error as Error).message}`);
+    return undefined;
   }
 }
 

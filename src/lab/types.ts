@@ -1,6 +1,7 @@
 /** What the command line and the lab agree on. */
 import type { Congestion } from "../config/types.js";
 import type { Result, Series } from "../report/result.js";
+import type { LabObserver } from "./access.js";
 
 /** One capture that the user asked for: a link ("h1--sw") or a node ("sw"), and the pcap file's path. */
 export interface CaptureRequest {
@@ -15,6 +16,10 @@ export interface LabView {
 
 export interface LabOptions {
   view?: LabView | undefined;
+  /** Others that look on, or have a hand in it. */
+  observers?: readonly LabObserver[] | undefined;
+  /** Its devices answer on a control socket; `warn` is told why where that cannot be. */
+  control?: { version: string; warn(text: string): void } | undefined;
   /** Once aborted, the lab stops, cleans up and rejects with the signal's reason. */
   signal: AbortSignal;
   capture: readonly CaptureRequest[];

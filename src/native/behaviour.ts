@@ -3,7 +3,14 @@ import type { PortDefence } from "../config/cn-domain.js";
 import type { CongestionParameters } from "../config/congestion.js";
 import type { QcnCongestion } from "../config/congestion-section.js";
 import type { Congestion, HostConfig, SwitchConfig, TrafficClasses } from "../config/types.js";
-import type { NativeNic, NativePort, NativeQcn, NativeReactionPoint, NativeSwitch, NativeSwitchPort } from "./types.js";
+import type {
+  NativeNic,
+  NativePort,
+  NativeQcn,
+  NativeReactionPoint,
+  NativeSwitch,
+  NativeSwitchPort,
+} from "./device_types.js";
 
 /** The number of a NIC's first queue pair; the others follow it. */
 export const kFirstQpn = 0x11;

@@ -1,12 +1,6 @@
 /** The native simulation: everything that crosses the boundary. Virtual ns from 0 and meant bit/s; no scale. */
-import type {
-  CounterDescription,
-  Distribution,
-  NativeNic,
-  NativeSwitch,
-  NativeSwitchPort,
-  QueuePairState,
-} from "./types.js";
+import type { NativeNic, NativeSwitch, NativeSwitchPort } from "./device_types.js";
+import type { CounterDescription, Distribution, QueuePairState } from "./types.js";
 
 export interface NativeSimulationSwitch extends Omit<NativeSwitch, "ports" | "routes" | "pins"> {
   ports: Pick<NativeSwitchPort, "rate" | "mtu" | "mac" | "priority_rates" | "queue_limits" | "cn">[];
@@ -167,10 +161,7 @@ export interface NativeSimulation {
   drainRecords(target: Float64Array): number;
   /** Fills `target` with completed messages (kFinishedWords each); returns how many. */
   drainFinished(target: Float64Array): number;
-  /**
-   * Traced frames since the last call, one after another, little endian: tap u32, captured length u32, original length u32,
-   * reserved u32, time of the last bit in ns f64, then the captured bytes (whole headers, payload left out) padded to 8.
-   */
+  /** Frames since the last call as packet blocks of pcapng, whose interfaces are the taps: whole headers, payload left out; times of last bits. */
   drainTrace(): Uint8Array;
   /** Of a sampled queue, from reset_after on. */
   queueDistribution(position: number): Distribution;

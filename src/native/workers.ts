@@ -1,4 +1,4 @@
-/** The threads of one device seen as one worker: of a NIC or a switch on one thread that is the worker itself. */
+/** The threads of one device seen as one worker. */
 import {
   type CounterDescription,
   kRecordWords,
@@ -9,6 +9,9 @@ import {
   type WorkerConfig,
   type WorkerOutcome,
 } from "./types.js";
+
+/** The one that has a port, for captures. */
+export type PortWorker = Pick<NativeWorker, "attach" | "detach">;
 
 /** What a device needs of its threads. */
 export type DeviceWorker = Pick<
@@ -29,6 +32,7 @@ export type DeviceWorker = Pick<
   | "histograms"
   | "worstGap"
 > & {
+  ofPort(port: number): PortWorker;
   outcome(): Pick<WorkerOutcome, "host_drops" | "loop_gap" | "tuning" | "failure">;
 };
 
@@ -44,14 +48,14 @@ export function createWorkers(
 ): DeviceWorker {
   const [first] = configs;
   if (first === undefined) throw new RangeError("a device has at least one worker");
-  if (configs.length === 1) return new addon.Worker(first, onDoorbell);
+  if (configs.length === 1) return new Workers([new addon.Worker(first, onDoorbell)], owner);
   const shared = new addon.SharedSwitch(first, [...owner], configs.length);
   const workers = configs.map((config, share) => new addon.Worker({ ...config, shared, share }, onDoorbell));
-  return new SwitchWorkers(workers as [NativeWorker, ...NativeWorker[]], owner);
+  return new Workers(workers as [NativeWorker, ...NativeWorker[]], owner);
 }
 
-/** Each worker knows all ports of the switch, and has the queues and counters of its own. */
-class SwitchWorkers implements DeviceWorker {
+/** Each worker of a switch knows all of its ports, and has the queues and counters of its own. */
+class Workers implements DeviceWorker {
   private sizes: number[] = [];
 
   constructor(
@@ -145,7 +149,7 @@ class SwitchWorkers implements DeviceWorker {
     };
   }
 
-  private ofPort(port: number): NativeWorker {
+  ofPort(port: number): NativeWorker {
     return this.workers[this.owner[port] ?? 0] ?? this.workers[0];
   }
 }

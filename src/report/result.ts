@@ -196,6 +196,17 @@ export const resultSchema = open({
     .enum(["dcqcn", "qcn", "dctcp", "none"])
     .optional()
     .meta({ description: "Congestion control of the hosts." }),
+  changes: z
+    .array(
+      open({
+        at_s: amount.meta({ description: "When, from the start of traffic, s." }),
+        set: z.array(z.string()).meta({ description: "What was changed, each `path=value` as in `--set`." }),
+      }),
+    )
+    .optional()
+    .meta({
+      description: "Parameters that somebody changed while it ran: the result is not that of the scenario as written.",
+    }),
   fidelity: fidelitySchema.meta({ description: "Can the result be believed?" }),
   flows: z.array(flowResultSchema).meta({ description: "In the order of the scenario." }),
   flows_omitted: count.optional().meta({ description: "Further flows that have no entry in `flows`." }),

@@ -1,7 +1,8 @@
 /** Queue pairs: reliable connections (RC) and unreliable datagrams (UD). */
 import { WeirError } from "../config/error.js";
 import { kEct0, udpSourcePort } from "../native/behaviour.js";
-import type { NativePath, NativeQueueAttributes } from "../native/types.js";
+import type { NativePath } from "../native/device_types.js";
+import type { NativeQueueAttributes } from "../native/types.js";
 import { addressBytes } from "../wire/address.js";
 import type { CompletionQueue } from "./completion_queue.js";
 import type { Device } from "./device.js";

@@ -1,6 +1,6 @@
 /** Runs command lines inside the test, with streams that remember and a lab that does as told. */
 import { EventEmitter } from "node:events";
-import { Writable } from "node:stream";
+import { PassThrough, Writable } from "node:stream";
 import type { CliContext } from "../../src/cli/context.js";
 import { runCli } from "../../src/cli/program.js";
 import type { Scenario } from "../../src/config/types.js";
@@ -37,6 +37,7 @@ export async function weir(
   const err = memory();
   const exits: number[] = [];
   const context: CliContext = {
+    stdin: new PassThrough(),
     stdout: out.stream,
     stderr: err.stream,
     signals,

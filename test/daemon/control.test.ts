@@ -7,8 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { WeirError } from "../../src/config/error.js";
-import { ask, controlDirectory, findDaemon } from "../../src/daemon/control_client.js";
-import { ControlServer, type Handler } from "../../src/daemon/control_server.js";
+import { ask, askStream, controlDirectory, findDaemon } from "../../src/daemon/control_client.js";
+import { ControlServer, type Handler, Stream } from "../../src/daemon/control_server.js";
 
 function folder(): string {
   const path = mkdtempSync(join(tmpdir(), "weir-control-"));
@@ -17,8 +17,8 @@ function folder(): string {
 }
 
 const echo: Handler = (request) => {
-  if (request === "refused") throw new WeirError("not now", { hint: "later" });
-  return { request };
+  if (request.request === "refused") throw new WeirError("not now", { hint: "later" });
+  return request;
 };
 
 async function serve(path = join(folder(), "sw0.sock"), handler = echo): Promise<ControlServer> {
@@ -86,6 +86,12 @@ describe("the server", () => {
     expect(await talk(path, "x".repeat(5000), 1)).toEqual([{ ok: false, error: "the request is too long" }]);
   });
 
+  it("hands over arguments as they came", async () => {
+    const { path } = await serve();
+    const args = { ports: ["a", 7], deep: { x: null } };
+    expect(await ask(path, "status", args)).toEqual({ request: "status", ...args });
+  });
+
   it("replaces the socket of a daemon that is dead", async () => {
     const path = join(folder(), "sw0.sock");
     makeStale(path);
@@ -108,6 +114,74 @@ describe("the server", () => {
     writeFileSync(path, "precious");
     await expect(ControlServer.open(path, echo)).rejects.toThrow("there is a file of that name");
     expect(existsSync(path)).toBe(true);
+  });
+});
+
+describe("a stream", () => {
+  /** Writes `first` behind its answer, and "last" when it is ended; tells how often that was. */
+  async function serveStream(first: string) {
+    const ended = vi.fn();
+    const handler = () =>
+      new Stream({ name: "sw0" }, (client) => {
+        client.write(first);
+        return () => {
+          ended();
+          client.write("last");
+        };
+      });
+    return { ended, server: await serve(undefined, handler) };
+  }
+
+  async function begin(path: string) {
+    const { data, socket } = await askStream(path, "capture");
+    const heard: Buffer[] = [];
+    const end = once(socket, "end");
+    socket.on("data", (piece: Buffer) => heard.push(piece)).resume();
+    return { data, socket, end, heard: () => Buffer.concat(heard) };
+  }
+
+  it("follows the answer, bytes as they are, until the client ends its side", async () => {
+    const first = "\n{}\u0000".repeat(30_000);
+    const { ended, server } = await serveStream(first);
+    const { data, socket, end, heard } = await begin(server.path);
+    expect(data).toEqual({ name: "sw0" });
+    await vi.waitFor(() => expect(heard().length).toBe(first.length));
+    socket.end('{"request":"ignored"}\n');
+    await end;
+    expect(heard().toString()).toBe(`${first}last`);
+    await vi.waitFor(() => expect(socket.closed).toBe(true));
+    expect(ended).toHaveBeenCalledTimes(1);
+  });
+
+  it("ends when the client is gone", async () => {
+    const { ended, server } = await serveStream("x".repeat(10_000_000));
+    const { socket } = await askStream(server.path, "capture");
+    socket.destroy();
+    await vi.waitFor(() => expect(ended).toHaveBeenCalledTimes(1));
+  });
+
+  it("has its last bytes when the server closes", async () => {
+    const { server } = await serveStream("first");
+    const { end, heard } = await begin(server.path);
+    server.close();
+    await end;
+    expect(heard().toString()).toBe("firstlast");
+  });
+
+  it("does not keep a server that closes waiting for a client that does not read", async () => {
+    const { server } = await serveStream("x".repeat(10_000_000));
+    const { socket } = await askStream(server.path, "capture");
+    onTestFinished(() => void socket.destroy());
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    server.close();
+    vi.advanceTimersByTime(1000);
+    vi.useRealTimers();
+    // What the kernel had taken is still read; the end is not an orderly one with "last".
+    const heard: Buffer[] = [];
+    socket.on("data", (piece: Buffer) => heard.push(piece)).resume();
+    await once(socket, "end");
+    expect(Buffer.concat(heard).length).toBeLessThan(10_000_000);
   });
 });
 

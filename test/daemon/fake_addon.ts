@@ -3,9 +3,12 @@
 import { openSync } from "node:fs";
 import type { NativeHistogram } from "../../src/native/histogram.js";
 import type {
+  CaptureConfig,
+  CaptureCounts,
   CounterDescription,
   InterfaceProbe,
   NativeAddon,
+  NativeCapture,
   NativeWorker,
   QueuePairState,
   SwitchState,
@@ -16,6 +19,25 @@ import { kRecordWords, RecordKind } from "../../src/native/types.js";
 import { kVeth } from "./probes.js";
 
 const zeros = [0, 0, 0, 0, 0, 0, 0, 0];
+
+/** Holds what a test puts into it. */
+export class FakeCapture implements NativeCapture {
+  readonly waiting: Buffer[] = [];
+  readonly of: CaptureCounts[];
+
+  constructor(readonly config: CaptureConfig) {
+    this.of = config.taps.map(() => ({ seen: 0, captured: 0, dropped: 0 }));
+  }
+  drain(target: Uint8Array): number {
+    const next = this.waiting.shift();
+    if (next === undefined) return 0;
+    target.set(next);
+    return next.length;
+  }
+  counts(): CaptureCounts[] {
+    return this.of;
+  }
+}
 
 export class FakeWorker implements NativeWorker {
   readonly calls: string[] = [];
@@ -152,6 +174,14 @@ export class FakeWorker implements NativeWorker {
       stage: "fast_recovery",
     }));
   }
+  /** With the places that they were given; a detached one is gone. */
+  readonly attached = new Map<FakeCapture, { tap: number; device: number; port: number }[]>();
+  attach(capture: NativeCapture, places: { tap: number; device: number; port: number }[]): void {
+    this.attached.set(capture as FakeCapture, places);
+  }
+  detach(capture: NativeCapture): void {
+    this.attached.delete(capture as FakeCapture);
+  }
   histograms(): NativeHistogram[] {
     return [];
   }
@@ -211,6 +241,7 @@ export class FakeAddon implements NativeAddon {
     return worker;
   }
 
+  readonly Capture: NativeAddon["Capture"] = FakeCapture;
   readonly Memory = unasked as unknown as NativeAddon["Memory"];
   /** What every interface is like; an Error is thrown. */
   probe: InterfaceProbe | Error = kVeth;

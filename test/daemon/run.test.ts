@@ -63,7 +63,7 @@ describe("a daemon", () => {
     expect(addon.notified.at(-1)).toBe("STOPPING=1");
     expect(addon.worker.queued).toBe(0);
     const { calls } = addon.worker;
-    expect(calls.filter((call) => call !== "switchState")).toEqual(["open", "begin", "stopTraffic", "close"]);
+    expect(calls.filter((call) => call !== "switchState")).toEqual(["open", "begin", "stopTraffic", "stop", "close"]);
     expect(calls.indexOf("stopTraffic")).toBeLessThan(calls.lastIndexOf("switchState"));
     expect(messages()).toEqual(["backend chosen", "started", "stopping", "stopped"]);
     expect(existsSync(socket)).toBe(false);
@@ -354,7 +354,7 @@ describe("a daemon", () => {
     await expect(ask(socket, "queue_pairs")).rejects.toThrow("sw0 is a switch: it has no queue pairs");
     await expect(ask(socket, "toString" as "status")).rejects.toMatchObject({
       message: "unknown request toString",
-      hint: "known: status, counters, ports, switch, fdb, queue_pairs, clear",
+      hint: "known: status, counters, ports, switch, fdb, queue_pairs, qos, clear, capture",
     });
     signals.emit("SIGTERM", "SIGTERM");
     await ended;

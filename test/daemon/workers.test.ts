@@ -106,11 +106,11 @@ describe("a switch on two workers", () => {
 });
 
 describe("a device on one worker", () => {
-  it("is that worker", () => {
+  it("has a worker that shares nothing", () => {
     const addon = new FakeAddon();
     const [whole] = composeSwitchWorkers(config, []);
     if (whole === undefined) throw new Error("no worker");
-    expect(createWorkers(addon, [whole], [0, 0, 0], () => {})).toBe(addon.worker);
+    expect(createWorkers(addon, [whole], [0, 0, 0], () => {}).ofPort(2)).toBe(addon.worker);
     expect(addon.worker.configs[0]).not.toHaveProperty("shared");
     expect(() => createWorkers(addon, [], [], () => {})).toThrow(RangeError);
   });

@@ -3,7 +3,8 @@ import { describe, expect, it } from "vitest";
 import { hostIp, hostMac } from "../../src/config/addresses.js";
 import { parseScenario, type Scenario } from "../../src/config/scenario.js";
 import { composeLab, labNetwork, queuePairsOf } from "../../src/lab/compose.js";
-import type { NativeNic, NativeSwitch, WorkerConfig } from "../../src/native/types.js";
+import type { NativeNic, NativeSwitch } from "../../src/native/device_types.js";
+import type { WorkerConfig } from "../../src/native/types.js";
 import { dcqcnOf, smallScenario } from "./evidence.js";
 
 function compose(

@@ -94,6 +94,7 @@ export function evidence(changes: Partial<RunEvidence> = {}): RunEvidence {
     nics: counterTable([]),
     outcomes: [calmOutcome(), calmOutcome()],
     changes: [],
+    parameterChanges: [],
     ...changes,
   };
 }

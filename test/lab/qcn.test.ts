@@ -198,6 +198,7 @@ describe("the result of a lab with QCN", () => {
     nics,
     outcomes: [{ ...calmOutcome(), queues: [{ ...constant(33_000), switch: "sw", port: "c", priority: 3 }] }],
     changes: [{ at: 40e6, late: 250_000 }],
+    parameterChanges: [],
   });
 
   it("counts CNMs by flow, congestion point and NIC, and per second", () => {
@@ -222,6 +223,7 @@ describe("the result of a lab with QCN", () => {
     const late = composeResult({
       ...{ scenario, scale: 10, recorder, switches, nics, outcomes: [calmOutcome()] },
       changes: [{ at: 40e6, late: 6e6 }],
+      parameterChanges: [],
     });
     expect(late.fidelity.reasons).toContain(
       "a rate was changed 6.00 ms late, more than the allowed lateness of 5.00 ms",

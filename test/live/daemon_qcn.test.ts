@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, vi } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
-import { kViews } from "../../src/daemon/views.js";
+import { kViews } from "../../src/daemon/views/views.js";
 import { describeLive } from "./capability.js";
 import { type Daemon, daemon, metric, network, portOf, startSwitch } from "./daemons.js";
 import { folder } from "./weir.js";

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { loadNicDaemon, loadSwitchDaemon } from "../../src/config/daemon.js";
 import type { NicDaemonConfig, SwitchDaemonConfig } from "../../src/config/daemon-types.js";
-import { macText } from "../../src/daemon/ports.js";
+import { macText } from "../../src/daemon/reports.js";
 import { exists, list, readYaml, root } from "./files.js";
 
 const kFolder = "examples/containerlab";

@@ -45,7 +45,7 @@ function link(id: string, finished: readonly Finished[]): string {
 }
 
 /** One row for each experiment. */
-export function experimentGrid({ experiments, options }: Summary): Grid {
+function experimentGrid({ experiments, options }: Summary): Grid {
   const clocks = shownClocks(experiments, options.clocks);
   return {
     title: "Experiments",
@@ -63,7 +63,7 @@ export function experimentGrid({ experiments, options }: Summary): Grid {
 }
 
 /** One row for each statement. */
-export function statementGrid({ experiments, options }: Summary): Grid {
+function statementGrid({ experiments, options }: Summary): Grid {
   const clocks = shownClocks(experiments, options.clocks);
   return {
     title: "Statements",

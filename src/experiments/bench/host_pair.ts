@@ -4,7 +4,7 @@
  */
 import { LabNetwork } from "../../lab/veth.js";
 
-export const HOSTS = ["a", "b"] as const;
+const HOSTS = ["a", "b"] as const;
 export type Host = (typeof HOSTS)[number];
 
 /** Addresses of the kernel, and of soft NICs on the same interfaces. */

@@ -1,13 +1,13 @@
 /** The fluid model of DCQCN: equations 5 to 11 of its paper. See docs/models.md. */
-export { dcqcnFixedPoint, type FixedPoint } from "./fixed_point.js";
-export { type ModelOptions, type ModelOutcome, runModel } from "./outcome.js";
+export { dcqcnFixedPoint } from "./fixed_point.js";
+export { type ModelOutcome, runModel } from "./outcome.js";
 export {
   DCQCN_PAPER,
   DCQCN_STRAWMAN,
   type DcqcnModelParameters,
   type FluidFlows,
 } from "./parameters.js";
-export { type FlowSums, type FluidOptions, FluidRun, type FluidSeries, runFluid } from "./run.js";
+export { FluidRun, runFluid } from "./run.js";
 export { algorithmProblems, controlParameters, modelScenario } from "./scenario.js";
 export { dcqcnStability, type Stability } from "./stability.js";
 export { kSurfaces, SURFACES, type SurfaceName, type SweepOutcome, type SweepPoint, sweepPoints } from "./sweep.js";

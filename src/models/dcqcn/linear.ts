@@ -95,7 +95,7 @@ function inUnits(columns: readonly (readonly number[])[], units: readonly number
 }
 
 /** det(s I - J - K e^(-s delay)). */
-export function characteristic({ now, lagged, delay }: DelaySystem, s: Complex): Complex {
+function characteristic({ now, lagged, delay }: DelaySystem, s: Complex): Complex {
   const size = Math.exp(-s.re * delay);
   const shift = { re: size * Math.cos(s.im * delay), im: -size * Math.sin(s.im * delay) };
   const rows = now.map((row, i) =>

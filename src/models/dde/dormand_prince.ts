@@ -29,7 +29,7 @@ export const kWeights: readonly (readonly number[])[] = [
 /** Order 5 less order 4. */
 export const kError: readonly number[] = [71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40];
 
-export const kDense: readonly number[] = [
+const kDense: readonly number[] = [
   -12715105075 / 11282082432,
   0,
   87487479700 / 32700410799,

@@ -1,0 +1,32 @@
+// A capture as JavaScript holds it, which is its reader: see src/native/types.ts.
+#pragma once
+
+#include <napi.h>
+
+#include <memory>
+#include <vector>
+
+#include "io/packet_blocks.h"
+
+namespace weir {
+
+class CaptureHandle : public Napi::ObjectWrap<CaptureHandle> {
+ public:
+  static Napi::Function define(Napi::Env env);
+  // Capture({snap_length, ring_bytes, kinds, taps: [{rate, meant}]}).
+  explicit CaptureHandle(const Napi::CallbackInfo& info);
+
+  // For the one worker that records to it. Throws a JavaScript error if `value` is none, or another has taken it.
+  static std::shared_ptr<Capture> give(const Napi::Value& value);
+  static std::shared_ptr<Capture> of(const Napi::Value& value);
+
+ private:
+  Napi::Value drain(const Napi::CallbackInfo& info);
+  Napi::Value counts(const Napi::CallbackInfo& info);
+
+  std::shared_ptr<Capture> capture_;
+  std::vector<CommentRate> rates_;
+  bool given_ = false;
+};
+
+}  // namespace weir

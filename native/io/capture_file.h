@@ -1,0 +1,38 @@
+// A thread that writes what a capture holds to a pcap file, at the latest every 10 ms.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "io/capture.h"
+#include "io/pcap_file.h"
+
+namespace weir {
+
+class CaptureFile {
+ public:
+  // The thread inherits the affinity and priority of the calling one. Throws NativeError: the file cannot be written.
+  CaptureFile(const std::string& path, std::shared_ptr<Capture> capture);
+  // Writes what the capture holds and joins the thread.
+  ~CaptureFile();
+  CaptureFile(const CaptureFile&) = delete;
+  CaptureFile& operator=(const CaptureFile&) = delete;
+
+  // errno of a failed write (disk full, ...), after which the file ends; 0 if there was none.
+  int error() const { return error_.load(std::memory_order_relaxed); }
+  const Capture& capture() const { return *capture_; }
+
+ private:
+  void write_out();
+  void drain();
+
+  std::shared_ptr<Capture> capture_;
+  PcapWriter writer_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<int> error_{0};
+  std::thread thread_;
+};
+
+}  // namespace weir

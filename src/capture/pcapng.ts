@@ -1,0 +1,189 @@
+/**
+ * Blocks of pcapng files, nanoseconds resolution; those of packets are written by the native core (native/base/packet_block.h).
+ * Source: draft-ietf-opsawg-pcapng, sections 3 and 4.
+ */
+
+export interface Section {
+  application: string;
+  hardware?: string;
+  os?: string;
+}
+
+/** A place where frames are taken. */
+export interface Interface {
+  name: string;
+  description?: string;
+  /** bit/s; 0: unlimited, not told. */
+  speed?: number;
+  snapLength?: number;
+}
+
+export interface Statistics {
+  /** ns since the epoch. */
+  from: bigint;
+  to: bigint;
+  /** Frames that passed; of those, which the capture wanted, which of these were lost, and which the file has. */
+  seen: number;
+  wanted: number;
+  dropped: number;
+  written: number;
+}
+
+export const kBlock = { section: 0x0a0d0d0a, interface: 1, statistics: 5, packet: 6 } as const;
+const kByteOrderMagic = 0x1a2b3c4d;
+const kLinktypeEthernet = 1;
+/** More than all headers of any frame. */
+const kSnapLength = 65_535;
+const kLeastBlock = 12;
+/** Twice the longest captured frame of the native core. */
+const kLongestBlock = 524_288;
+const kLeastPacket = 32;
+/** Where a packet block has its interface. */
+const kInterface = 8;
+const kOptionHead = 4;
+
+export function sectionHeader({ application, hardware, os }: Section): Buffer {
+  const body = Buffer.alloc(16);
+  body.writeUInt32LE(kByteOrderMagic, 0);
+  body.writeUInt16LE(1, 4); // version 1.0
+  body.fill(0xff, 8, 16); // length of the section: not said
+  const known = [textOption(2, hardware), textOption(3, os), textOption(4, application)];
+  return block(kBlock.section, [body, ...known, option(0)]);
+}
+
+export function interfaceDescription({ name, description, speed, snapLength = kSnapLength }: Interface): Buffer {
+  const body = Buffer.alloc(8);
+  body.writeUInt16LE(kLinktypeEthernet, 0);
+  body.writeUInt32LE(snapLength, 4);
+  return block(kBlock.interface, [
+    body,
+    textOption(2, name),
+    textOption(3, description),
+    speed ? option(8, unsigned64(BigInt(Math.round(speed)))) : kNothing,
+    option(9, Buffer.from([9])), // resolution of times: 10^-9 s
+    option(0),
+  ]);
+}
+
+/** Of interface number `number`, at the end of a file. */
+export function interfaceStatistics(number: number, statistics: Statistics): Buffer {
+  const body = Buffer.alloc(12);
+  body.writeUInt32LE(number, 0);
+  writeTime(body, 4, statistics.to);
+  const time = (code: number, value: bigint) => {
+    const text = Buffer.alloc(8);
+    writeTime(text, 0, value);
+    return option(code, text);
+  };
+  const count = (code: number, value: number) => option(code, unsigned64(BigInt(value)));
+  return block(kBlock.statistics, [
+    body,
+    time(2, statistics.from),
+    time(3, statistics.to),
+    count(4, statistics.seen),
+    count(6, statistics.wanted),
+    count(7, statistics.dropped),
+    count(8, statistics.written),
+    option(0),
+  ]);
+}
+
+/** Where a block ends and what it is. */
+export interface BlockHead {
+  type: number;
+  end: number;
+}
+
+/**
+ * The block at `at`; undefined if it is not all there.
+ * @throws Error when it is malformed.
+ */
+export function blockAt(chunk: Buffer, at: number): BlockHead | undefined {
+  if (at + kLeastBlock > chunk.length) return undefined;
+  const type = chunk.readUInt32LE(at);
+  const length = chunk.readUInt32LE(at + 4);
+  if (length < kLeastBlock || length > kLongestBlock || length % 4 !== 0)
+    throw malformed(chunk, at, `length ${length}`);
+  const end = at + length;
+  if (end > chunk.length) return undefined;
+  if (chunk.readUInt32LE(end - 4) !== length) throw malformed(chunk, at, `it ends with another length than ${length}`);
+  return { type, end };
+}
+
+/** The interface of a packet block. @throws Error when it is none, or of more interfaces than there are. */
+export function interfaceOf(chunk: Buffer, at: number, { type, end }: BlockHead, interfaces: number): number {
+  if (type !== kBlock.packet || end - at < kLeastPacket) throw malformed(chunk, at, `type ${type} is no packet`);
+  const number = chunk.readUInt32LE(at + kInterface);
+  if (number >= interfaces) throw malformed(chunk, at, `interface ${number} of ${interfaces}`);
+  const captured = chunk.readUInt32LE(at + 20);
+  if (captured > end - at - kLeastPacket) throw malformed(chunk, at, `${captured} captured bytes are not all there`);
+  return number;
+}
+
+/**
+ * The packet blocks of a chunk with other numbers of interfaces; those of an interface whose new number is undefined are left out.
+ * @throws Error when the chunk is malformed.
+ */
+export function renumbered(chunk: Uint8Array, numbers: readonly (number | undefined)[]): Buffer {
+  const from = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+  const out = Buffer.alloc(from.length);
+  let length = 0;
+  for (let at = 0; at < from.length; ) {
+    const block = blockAt(from, at);
+    if (block === undefined) throw malformed(from, at, "it is cut short");
+    const number = numbers[interfaceOf(from, at, block, numbers.length)];
+    if (number !== undefined) {
+      from.copy(out, length, at, block.end);
+      out.writeUInt32LE(number, length + kInterface);
+      length += block.end - at;
+    }
+    at = block.end;
+  }
+  return out.subarray(0, length);
+}
+
+function malformed(chunk: Buffer, at: number, why: string): Error {
+  return new Error(`malformed block at byte ${at} of ${chunk.length}: ${why}`);
+}
+
+const kNothing: Buffer = Buffer.alloc(0);
+
+export function block(type: number, parts: readonly Buffer[]): Buffer {
+  const body = Buffer.concat(parts);
+  const whole = Buffer.alloc(kLeastBlock + padded(body.length));
+  whole.writeUInt32LE(type, 0);
+  whole.writeUInt32LE(whole.length, 4);
+  whole.set(body, 8);
+  whole.writeUInt32LE(whole.length, whole.length - 4);
+  return whole;
+}
+
+/** Code 0 ends the options. */
+function option(code: number, value = kNothing): Buffer {
+  const whole = Buffer.alloc(kOptionHead + padded(value.length));
+  whole.writeUInt16LE(code, 0);
+  whole.writeUInt16LE(value.length, 2);
+  whole.set(value, kOptionHead);
+  return whole;
+}
+
+/** An option has up to 65,535 bytes; names and descriptions have far fewer. */
+function textOption(code: number, text: string | undefined): Buffer {
+  return text === undefined ? kNothing : option(code, Buffer.from(text.slice(0, 1000)));
+}
+
+function unsigned64(value: bigint): Buffer {
+  const out = Buffer.alloc(8);
+  out.writeBigUInt64LE(value);
+  return out;
+}
+
+/** Times have their upper half first. */
+function writeTime(out: Buffer, at: number, ns: bigint): void {
+  out.writeUInt32LE(Number(ns >> 32n), at);
+  out.writeUInt32LE(Number(ns & 0xffff_ffffn), at + 4);
+}
+
+function padded(length: number): number {
+  return Math.ceil(length / 4) * 4;
+}

@@ -1,0 +1,232 @@
+/** `weir capture`: frames of a running device in a pcapng file, or on stdout for Wireshark. */
+import { type FileHandle, open } from "node:fs/promises";
+import { arch, cpus, release, type } from "node:os";
+import { createLogUpdate } from "log-update";
+import type { Section } from "../capture/pcapng.js";
+import { type CaptureProgress, type CaptureSummary, receiveCapture } from "../capture/receive.js";
+import { type CaptureKind, kKindNames, kSnaplen } from "../capture/request.js";
+import { WeirError } from "../config/error.js";
+import { formatSize } from "../config/units.js";
+import { askStream, findDaemon } from "../daemon/control_client.js";
+import type { CaptureStart } from "../daemon/protocol.js";
+import { count, printable } from "../report/format.js";
+import { type CliContext, collect, kExit, UsageError } from "./context.js";
+import type { AddVerb } from "./program.js";
+import { sizeOption, timeOption } from "./quantity.js";
+import { socketOption } from "./show.js";
+import { StopSignals } from "./stop_signals.js";
+
+interface CaptureOptions {
+  write: string;
+  port?: string[];
+  count?: number;
+  duration?: number;
+  snaplen?: number;
+  filter?: CaptureKind[];
+  json?: boolean;
+  quiet?: boolean;
+  socket?: string;
+}
+
+const kSecond = 1e9;
+const kProgressMs = 200;
+
+const kHelp = `
+Kinds for --filter:
+  ce      IP packets with a congestion mark, of whatever kind else
+  cnp     congestion notification packets of RoCEv2
+  pfc     PFC and PAUSE frames
+  cnm     congestion notification messages of QCN
+  roce    RoCEv2 without CNPs
+  other   the rest
+
+Examples:
+  weir capture --write sw0.pcapng                          the only running device, until Ctrl-C
+  weir capture sw0 --port red --count 1000 --write red.pcapng
+  weir capture sw0 --filter ce,cnp,pfc --duration 10s --write congestion.pcapng
+  weir capture sw0 --snaplen 128B --write - | wireshark -k -i -
+  weir capture sw0 --write - | tshark -r - -Y 'frame.comment contains "CE"'
+`;
+
+export const addCapture: AddVerb = (parent, context, done) => {
+  parent
+    .command("capture")
+    .description("write frames of a running switch or NIC to a pcapng file, with comments on ECN, CNP, PFC and QCN")
+    .argument("[name]", "name of the device, when several run")
+    .requiredOption("--write <file>", "pcapng file, or - for stdout")
+    .option("--port <name>", "only this port, repeatable", collect)
+    .option("--count <n>", "end after so many frames", countOption)
+    .option(
+      "--duration <time>",
+      "end after this time, such as 10s",
+      timeOption("--duration", { least: 1e6, most: 86_400 * kSecond }),
+    )
+    .option("--snaplen <size>", "most bytes of each frame", sizeOption("--snaplen", kSnaplen))
+    .option("--filter <kinds>", `only frames of these kinds: ${kKindNames.join(", ")}`, kindsOption)
+    .option("--json", "summary as one JSON document on stdout")
+    .option("--quiet", "no progress, no summary")
+    .addOption(socketOption())
+    .addHelpText("after", kHelp)
+    .action(async (name: string | undefined, options: CaptureOptions) => done(await run(context, name, options)));
+};
+
+async function run(context: CliContext, name: string | undefined, options: CaptureOptions): Promise<number> {
+  const { stdout } = context;
+  if (options.write === "-" && options.json) {
+    throw new UsageError("--json and --write - both write to stdout", { hint: "write to a file" });
+  }
+  if (options.write === "-" && stdout.isTTY) {
+    throw new UsageError("--write -: stdout is a terminal", { hint: "weir capture --write - | wireshark -k -i -" });
+  }
+  const path = await findDaemon({ name, socket: options.socket });
+  const stream = await askStream(path, "capture", {
+    ...(options.port && { ports: options.port }),
+    ...(options.snaplen !== undefined && { snaplen: options.snaplen }),
+    ...(options.filter && { kinds: options.filter }),
+  });
+  const stop = new StopSignals(context, true);
+  const end = new AbortController();
+  stop.signal.addEventListener("abort", () => end.abort());
+  const timer =
+    options.duration === undefined ? undefined : setTimeout(() => end.abort(), options.duration / (kSecond / 1000));
+  const view = new ProgressLine(context, stream.data.name, options.quiet === true);
+  let sink: Sink | undefined;
+  try {
+    sink = options.write === "-" ? standardOutput(stdout, () => end.abort()) : await fileSink(options.write);
+    const summary = await receiveCapture(stream, {
+      section: sectionOf(stream.data),
+      write: sink.write,
+      count: options.count,
+      signal: end.signal,
+      onProgress: (progress) => view.update(progress),
+    });
+    view.finish();
+    tell(context, stream.data.name, options, summary);
+    if (!summary.complete) {
+      const hint = "the file ends with the last frame that came";
+      throw new WeirError(`${stream.data.name} went away during the capture`, { hint });
+    }
+    return kExit.ok;
+  } finally {
+    stream.socket.destroy();
+    view.finish();
+    clearTimeout(timer);
+    stop.release();
+    await sink?.close();
+  }
+}
+
+/** Where the file goes. */
+interface Sink {
+  write(bytes: Buffer): Promise<void>;
+  close(): Promise<void>;
+}
+
+async function fileSink(file: string): Promise<Sink> {
+  const failed = (cause: unknown) =>
+    new WeirError(`cannot write ${file}: ${(cause as Error).message}`, { field: "--write", cause });
+  let handle: FileHandle;
+  try {
+    handle = await open(file, "w");
+  } catch (error) {
+    throw failed(error);
+  }
+  return {
+    async write(bytes) {
+      await handle.writeFile(bytes).catch((error: unknown) => {
+        throw failed(error);
+      });
+    },
+    close: () => handle.close(),
+  };
+}
+
+/** A reader that has seen enough ends the capture. */
+function standardOutput(stdout: CliContext["stdout"], gone: () => void): Sink {
+  return {
+    write: (bytes) =>
+      new Promise((resolve, reject) => {
+        stdout.write(bytes, (error?: (Error & { code?: string }) | null) => {
+          if (error && error.code !== "EPIPE") return reject(error);
+          if (error) gone();
+          resolve();
+        });
+      }),
+    close: async () => {},
+  };
+}
+
+function sectionOf({ version }: CaptureStart): Section {
+  const [cpu] = cpus();
+  return {
+    application: `weir ${version}`,
+    hardware: cpu === undefined ? arch() : `${arch()}, ${cpu.model}`,
+    os: `${type()} ${release()}`,
+  };
+}
+
+/** While it goes on, at a terminal. */
+class ProgressLine {
+  private readonly draw: ReturnType<typeof createLogUpdate> | undefined;
+  private drawn = Number.NEGATIVE_INFINITY;
+
+  constructor(
+    { stderr }: CliContext,
+    private readonly device: string,
+    quiet: boolean,
+  ) {
+    this.draw = stderr.isTTY && !quiet ? createLogUpdate(stderr) : undefined;
+  }
+
+  update({ frames, bytes, dropped }: CaptureProgress): void {
+    const now = performance.now();
+    if (this.draw === undefined || now - this.drawn < kProgressMs) return;
+    this.drawn = now;
+    const lost = dropped === 0 ? "" : `, ${count(dropped)} dropped`;
+    this.draw(`${printable(this.device)}: ${count(frames)} frames, ${formatSize(bytes, 3)}${lost}; Ctrl-C ends`);
+  }
+
+  /** Idempotent. */
+  finish(): void {
+    this.draw?.clear();
+    this.draw?.done();
+  }
+}
+
+function tell(context: CliContext, device: string, options: CaptureOptions, summary: CaptureSummary): void {
+  if (options.json) {
+    context.stdout.write(`${JSON.stringify({ device, file: options.write, ...summary }, undefined, 2)}\n`);
+  }
+  if (options.quiet || options.json) return;
+  const file = options.write === "-" ? "stdout" : options.write;
+  const lines = [
+    `${file}: ${count(summary.frames)} frames of ${printable(device)}, ${formatSize(summary.bytes, 3)}`,
+    ...summary.ports.map(({ name, written, seen, captured, dropped }) => {
+      const unwanted = seen - captured - dropped;
+      const parts = [
+        `${count(written)} written`,
+        ...(unwanted > 0 ? [`${count(unwanted)} of other kinds`] : []),
+        ...(captured > written ? [`${count(captured - written)} after the end`] : []),
+        ...(dropped > 0 ? [`${count(dropped)} dropped: read too slowly`] : []),
+      ];
+      return `  ${printable(name)}: ${parts.join(", ")}`;
+    }),
+  ];
+  context.stderr.write(`${lines.join("\n")}\n`);
+}
+
+function countOption(text: string): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= 1 && Number.isSafeInteger(value)) return value;
+  throw new UsageError(`--count ${text}: no number of frames`, { hint: "must be an integer of 1 or more" });
+}
+
+function kindsOption(text: string): CaptureKind[] {
+  return text.split(",").map((word) => {
+    const kind = kKindNames.find((name) => name === word.trim());
+    if (kind !== undefined) return kind;
+    throw new UsageError(`--filter ${text}: there is no kind ${JSON.stringify(word)}`, {
+      hint: `kinds: ${kKindNames.join(", ")}`,
+    });
+  });
+}

@@ -1,0 +1,102 @@
+/** The switches and NICs that can be asked: a daemon is one, a lab has several. */
+import { join } from "node:path";
+import { WeirError } from "../config/error.js";
+import { ask, controlDirectory, controlSockets, kLabSuffix } from "./control_client.js";
+import type { ControlRequests, Status } from "./protocol.js";
+
+export interface ControlledDevice {
+  /** "sw0" of a daemon, "incast-4to1.h1" of a lab. */
+  name: string;
+  /** Undefined: it has not told. */
+  kind: Status["kind"] | undefined;
+  socket: string;
+  /** Of a lab: which of its devices. */
+  device: string | undefined;
+  /** The lab that it belongs to. */
+  lab: string | undefined;
+}
+
+export interface DeviceChoice {
+  /** Of a daemon, a lab, or a lab's device; "h1" for "incast-4to1.h1" where only one lab has an h1. */
+  name?: string | undefined;
+  socket?: string | undefined;
+}
+
+export async function askDevice<Name extends keyof ControlRequests>(
+  { socket, device }: ControlledDevice,
+  request: Name,
+): Promise<ControlRequests[Name]> {
+  return ask(socket, request, device === undefined ? {} : { device });
+}
+
+/** All that run, in the order of their names; a lab's in the order of its scenario. */
+export async function runningDevices(folder: string): Promise<ControlledDevice[]> {
+  const names = await controlSockets(folder);
+  return (await Promise.all(names.map((name) => devicesAt(join(folder, `${name}.sock`))))).flat();
+}
+
+async function devicesAt(socket: string): Promise<ControlledDevice[]> {
+  const file = socket.slice(socket.lastIndexOf("/") + 1);
+  if (!file.endsWith(kLabSuffix)) {
+    const kind = await ask(socket, "status").then(
+      (status) => status.kind,
+      () => undefined,
+    );
+    return [{ name: file.replace(/\.sock$/, ""), kind, socket, device: undefined, lab: undefined }];
+  }
+  const lab = file.slice(0, -kLabSuffix.length);
+  const devices = await ask(socket, "lab").then(
+    (report) => report.devices,
+    // It is being built, or taken down.
+    () => [],
+  );
+  return devices.map(({ name, kind }) => ({ name: `${lab}.${name}`, kind, socket, device: name, lab }));
+}
+
+/**
+ * What `choice` means: one device, all of a lab, or all that run.
+ * @throws WeirError when there is none.
+ */
+export async function findDevices(
+  { name, socket }: DeviceChoice,
+  directory: () => string = controlDirectory,
+): Promise<ControlledDevice[]> {
+  if (socket !== undefined) return atSocket(socket, name);
+  const folder = directory();
+  const running = await runningDevices(folder);
+  if (name === undefined) {
+    if (running.length > 0) return running;
+    throw new WeirError("no daemon or lab is running", {
+      hint: `start one: weir switch -c switch.yaml; looked in ${folder}, --socket names another place`,
+    });
+  }
+  return named(running, name) ?? refuse(name, running, folder);
+}
+
+function named(running: readonly ControlledDevice[], name: string): ControlledDevice[] | undefined {
+  const exact = running.filter((device) => device.name === name);
+  if (exact.length > 0) return exact;
+  const ofLab = running.filter(({ lab }) => lab === name);
+  if (ofLab.length > 0) return ofLab;
+  const short = running.filter(({ device }) => device === name);
+  return short.length === 1 ? short : undefined;
+}
+
+function refuse(name: string, running: readonly ControlledDevice[], folder: string): never {
+  const names = running.map((device) => device.name);
+  const several = running.filter(({ device }) => device === name).map((device) => device.name);
+  if (several.length > 0)
+    throw new WeirError(`several labs have a ${name}`, { hint: `name one: ${several.join(", ")}` });
+  throw new WeirError(`no daemon or lab called ${name} is running`, {
+    hint: names.length === 0 ? `none is running in ${folder}` : `running: ${names.join(", ")}`,
+  });
+}
+
+/** A daemon's name is what its socket says; of a lab, `name` may choose a device. */
+async function atSocket(socket: string, name: string | undefined): Promise<ControlledDevice[]> {
+  if (!socket.endsWith(kLabSuffix)) {
+    return [{ name: name ?? socket, kind: undefined, socket, device: undefined, lab: undefined }];
+  }
+  const devices = await devicesAt(socket);
+  return name === undefined ? devices : (named(devices, name) ?? refuse(name, devices, socket));
+}

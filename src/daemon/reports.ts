@@ -1,0 +1,114 @@
+/** What a switch or a NIC tells of itself over a control socket, from its configuration and its native state. */
+import type { SwitchConfig, TrafficClasses } from "../config/types.js";
+import type { CounterDescription, ForwardingEntry, QueuePairState, SwitchState } from "../native/types.js";
+import type { CounterValue, FdbEntry, QosReport, QueuePairReport, SwitchReport } from "./protocol.js";
+
+const kPriorities = 8;
+
+/** @param ports Their names, in the order of `state`. */
+export function switchReport(
+  { name, pfc, ecn, qcn }: Pick<SwitchConfig, "name" | "pfc" | "ecn" | "qcn">,
+  ports: readonly string[],
+  state: SwitchState,
+): SwitchReport {
+  return {
+    name,
+    pfc_priorities: pfc.enabled ? pfc.priorities : [],
+    ecn: { enabled: ecn.enabled, kmin: ecn.kmin, kmax: ecn.kmax, pmax: ecn.pmax, priorities: ecn.priorities },
+    qcn: {
+      enabled: qcn.enabled,
+      priorities: qcn.priorities,
+      cpQSp: qcn.cpQSp,
+      cpWeight: qcn.cpWeight,
+      cpSampleBase: qcn.cpSampleBase,
+    },
+    buffer: state.buffer,
+    ports: state.ports.map((port, i) => ({ name: ports[i] ?? "", ...port })),
+  };
+}
+
+/** @param scale Wall time = time told * scale. */
+export function forwardingReport(entries: readonly ForwardingEntry[], ports: readonly string[], scale = 1): FdbEntry[] {
+  return entries.map((entry) => ({
+    mac: macText(entry.mac),
+    vlan: entry.vlan,
+    ports: entry.ports.map((port) => ports[port] ?? String(port)),
+    kind: entry.learned ? "learned" : "static",
+    expires_in_s: entry.expires_in === undefined ? null : entry.expires_in / 1e9 / scale,
+  }));
+}
+
+/** @param configs Of each pair, in their order. */
+export function queuePairReport(
+  pairs: readonly QueuePairState[],
+  configs: readonly { peer: string; priority: number }[],
+  { algorithm, scale = 1 }: { algorithm: string; scale?: number },
+): QueuePairReport[] {
+  return pairs.map((pair, i) => ({
+    ...pair,
+    rate: pair.rate * scale,
+    target_rate: pair.target_rate * scale,
+    peer: configs[i]?.peer ?? "",
+    priority: configs[i]?.priority ?? 0,
+    alpha: algorithm === "qcn" ? null : pair.alpha,
+  }));
+}
+
+/** @param headroom By priority. */
+export function qosReport(
+  { scheduler, trust, dscp_map, default_priority, pfc }: TrafficClasses,
+  headroom: (priority: number) => number,
+): QosReport {
+  return {
+    scheduler,
+    trust,
+    dscp_map,
+    default_priority,
+    pfc_priorities: pfc.enabled ? pfc.priorities : [],
+    headroom: Array.from({ length: kPriorities }, (_, priority) => headroom(priority)),
+  };
+}
+
+/** Of each lossless priority. */
+export function switchQos(config: SwitchConfig): QosReport {
+  const { pfc, buffer } = config;
+  return qosReport(config, (p) => (pfc.enabled && pfc.priorities.includes(p) ? buffer.headroom : 0));
+}
+
+/** A NIC's receive buffer is that of all priorities. */
+export function nicQos(classes: TrafficClasses, receiveBuffer: number): QosReport {
+  return qosReport(classes, (p) => (p === 0 ? receiveBuffer : 0));
+}
+
+/** "02:57:45:00:00:01". */
+export function macText(mac: number): string {
+  return mac
+    .toString(16)
+    .padStart(12, "0")
+    .replace(/..(?!$)/g, "$&:");
+}
+
+type Count = { description: CounterDescription; value: number };
+
+/** Gauges among the counters: what they show is not a sum, so clearing does not touch them. */
+const isGauge = (name: string) => name.endsWith("_watermark_bytes") || name === "rp_cur_flows";
+
+/** Counters of one device since they were cleared; the same ones in the same order each time. */
+export class ClearableCounters {
+  cleared = new Date();
+  private baseline: number[] = [];
+
+  clear(totals: Iterable<Count>): void {
+    this.baseline = Array.from(totals, ({ value }) => value);
+    this.cleared = new Date();
+  }
+
+  since(totals: Iterable<Count>): CounterValue[] {
+    return Array.from(totals, ({ description: { name, unit, labels }, value }, i) => ({
+      name,
+      unit,
+      labels,
+      value: value - (isGauge(name) ? 0 : (this.baseline[i] ?? 0)),
+    }));
+  }
+}

@@ -1,0 +1,71 @@
+/** From a running lab to what LiveView draws. */
+import { queueThresholds } from "../report/run_files.js";
+import type { LabAccess, LabObserver } from "./access.js";
+import type { LabView, LiveState } from "./types.js";
+
+const kHistory = 60;
+
+export class LiveStates implements LabObserver {
+  private readonly history: number[] = [];
+  private queueMax = 0;
+
+  constructor(private readonly view: LabView) {}
+
+  looked(lab: LabAccess): void {
+    this.view.update(this.state(lab));
+  }
+
+  private state(lab: LabAccess): LiveState {
+    const { scenario, recorder } = lab;
+    const [switches, nics] = [lab.switches.counters, lab.nics.counters];
+    const { algorithm } = scenario.congestion;
+    const last = (list: readonly number[] | undefined) => list?.at(-1) ?? 0;
+    let drops = 0;
+    for (const { description, value } of switches.entries()) {
+      if (description.name.startsWith("drop_")) drops += value;
+    }
+    return {
+      elapsed_ns: Math.min(scenario.duration, Math.max(0, lab.now())),
+      duration_ns: scenario.duration,
+      scale: lab.scale,
+      flows: scenario.flows.map(({ id }) => {
+        const flow = recorder.flows.get(id);
+        const alpha = algorithm === "qcn" ? null : last(flow?.alpha);
+        return { id, rate_bps: last(flow?.rate), target_rate_bps: last(flow?.target), alpha };
+      }),
+      queue: this.fullestQueue(lab),
+      congestion_control: algorithm,
+      cnm_sent: switches.sum("cn_cp_transmitted_cnms"),
+      cnm_handled: nics.sum("rp_cnm_handled"),
+      ecn_marked: switches.sum("wred_ecn_marked_packets"),
+      cnp_sent: nics.sum("np_cnp_sent"),
+      cnp_handled: nics.sum("rp_cnp_handled"),
+      pfc_sent: switches.sum("pfc_tx_packets"),
+      drops,
+      loop_gap_max_us: Math.max(lab.switches.worker.worstGap(), lab.nics.worker.worstGap()) / 1000,
+    };
+  }
+
+  /** The probed queue that has been longest so far: the bottleneck. */
+  private fullestQueue({ recorder, scenario }: LabAccess): LiveState["queue"] {
+    let name: string | undefined;
+    let most = -1;
+    for (const [key, queue] of recorder.queues) {
+      const peak = queue.peak.reduce((max, x) => Math.max(max, x), 0);
+      if (peak > most) [name, most] = [key, peak];
+    }
+    const queue = name === undefined ? undefined : recorder.queues.get(name);
+    if (name === undefined || queue === undefined) return undefined;
+    const bytes = queue.bytes.at(-1) ?? 0;
+    this.history.push(bytes);
+    if (this.history.length > kHistory) this.history.shift();
+    this.queueMax = Math.max(this.queueMax, most);
+    return {
+      name,
+      bytes,
+      max_bytes: this.queueMax,
+      history: this.history,
+      ...queueThresholds(scenario, [name])[name],
+    };
+  }
+}

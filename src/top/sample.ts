@@ -1,0 +1,158 @@
+/** What queue pairs and ports do now: rates from two readings of the same devices. Bits, bytes and events per second. */
+import type { ControlledDevice } from "../daemon/devices.js";
+import type { ControlRequests, CounterValue, PortStatus, QueuePairReport } from "../daemon/protocol.js";
+
+export interface Reading {
+  device: ControlledDevice;
+  scale: number;
+  counters: ControlRequests["counters"];
+  ports: readonly PortStatus[];
+  /** Of a switch: bytes in all queues of each port, in the order of `ports`. */
+  queueBytes: readonly number[] | undefined;
+  /** None of a switch. */
+  pairs: readonly QueuePairReport[];
+}
+
+/** Null: not known yet, or there is no such thing. */
+export interface PairSample {
+  device: string;
+  qp: string;
+  peer: string;
+  stage: string | null;
+  rate_bps: number | null;
+  target_rate_bps: number | null;
+  alpha: number | null;
+  tx_bps: number | null;
+  rx_bps: number | null;
+  /** Payload since the start, sent and received. */
+  bytes: number;
+}
+
+export interface PortSample {
+  device: string;
+  port: string;
+  rx_bps: number | null;
+  tx_bps: number | null;
+  rx_pps: number | null;
+  tx_pps: number | null;
+  queue_bytes: number | null;
+  /** Of a switch: made; of a NIC: that came marked. */
+  marks_per_s: number | null;
+  /** PFC frames. */
+  pauses_rx_per_s: number | null;
+  pauses_tx_per_s: number | null;
+  drops_per_s: number | null;
+}
+
+export interface Sample {
+  /** ISO 8601. */
+  time: string;
+  devices: { name: string; kind: "switch" | "nic" | null; scale: number }[];
+  queue_pairs: PairSample[];
+  ports: PortSample[];
+}
+
+/** @param before Readings by the names of their devices. */
+export function sampleOf(readings: readonly Reading[], before: ReadonlyMap<string, Reading>, time: Date): Sample {
+  const growths = readings.map((reading) => new Growth(reading, before.get(reading.device.name)));
+  return {
+    time: time.toISOString(),
+    devices: readings.map(({ device, scale }) => ({ name: device.name, kind: device.kind ?? null, scale })),
+    queue_pairs: readings.flatMap((reading, i) => pairsOf(reading, growths[i] as Growth)),
+    ports: readings.flatMap((reading, i) => portsOf(reading, growths[i] as Growth)),
+  };
+}
+
+function pairsOf({ device, pairs }: Reading, growth: Growth): PairSample[] {
+  return pairs.map((pair) => {
+    const own = (name: string) => `${name} qp ${pair.qpn}`;
+    const sends = pair.state !== "idle";
+    return {
+      device: device.name,
+      qp: pair.name,
+      peer: pair.peer,
+      stage: sends && pair.limited ? pair.stage : null,
+      rate_bps: sends ? pair.rate : null,
+      target_rate_bps: sends ? pair.target_rate : null,
+      alpha: sends ? pair.alpha : null,
+      tx_bps: growth.perSecond(own("tx_wire_bytes"), 8),
+      rx_bps: growth.perSecond(own("rx_wire_bytes"), 8),
+      bytes: growth.total(own("tx_bytes")) + growth.total(own("rx_bytes")),
+    };
+  });
+}
+
+function portsOf({ device, ports, queueBytes }: Reading, growth: Growth): PortSample[] {
+  return ports.map(({ name }, i) => {
+    const place = queueBytes === undefined ? "" : name;
+    const rate = (counter: string, factor = 1) => growth.perSecond(`${counter} port ${place}`, factor);
+    return {
+      device: device.name,
+      port: name,
+      rx_bps: rate("rx_bytes", 8),
+      tx_bps: rate("tx_bytes", 8),
+      rx_pps: rate("rx_packets"),
+      tx_pps: rate("tx_packets"),
+      queue_bytes: queueBytes?.[i] ?? null,
+      marks_per_s: rate("marks"),
+      pauses_rx_per_s: rate("pauses_rx"),
+      pauses_tx_per_s: rate("pauses_tx"),
+      drops_per_s: rate("drops"),
+    };
+  });
+}
+
+/** Sums that several counters of a port make, by the name of the counter. */
+const kSums: Readonly<Record<string, string>> = {
+  wred_ecn_marked_packets: "marks",
+  np_ecn_marked_roce_packets: "marks",
+  pfc_rx_packets: "pauses_rx",
+  rx_prio_pause: "pauses_rx",
+  pfc_tx_packets: "pauses_tx",
+  tx_prio_pause: "pauses_tx",
+  rx_prio_buf_discard: "drops",
+  rx_icrc_encapsulated: "drops",
+};
+
+const kOwn = new Set(["rx_bytes", "tx_bytes", "rx_packets", "tx_packets"]);
+
+/** Counters of one device, by "name qp 17" and "name port r" (of a NIC "name port "), and how they have grown. */
+class Growth {
+  private readonly now: ReadonlyMap<string, number>;
+  private readonly before: ReadonlyMap<string, number> | undefined;
+  private readonly seconds: number;
+
+  constructor(now: Reading, before: Reading | undefined) {
+    this.now = totals(now.counters.counters);
+    this.before = before && totals(before.counters.counters);
+    this.seconds = (now.counters.at_ns - (before?.counters.at_ns ?? 0)) / 1e9;
+  }
+
+  total(key: string): number {
+    return this.now.get(key) ?? 0;
+  }
+
+  /** Null without a reading before, and where counters were cleared meanwhile. */
+  perSecond(key: string, factor: number): number | null {
+    if (this.before === undefined || this.seconds <= 0) return null;
+    const grown = this.total(key) - (this.before.get(key) ?? 0);
+    return grown < 0 ? null : (factor * grown) / this.seconds;
+  }
+}
+
+function totals(counters: readonly CounterValue[]): Map<string, number> {
+  const sums = new Map<string, number>();
+  for (const { name, labels, value } of counters) {
+    const key = keyOf(name, labels);
+    if (key !== undefined) sums.set(key, (sums.get(key) ?? 0) + value);
+  }
+  return sums;
+}
+
+function keyOf(name: string, { qpn, port = "", device }: Readonly<Record<string, string>>): string | undefined {
+  if (qpn !== undefined) return `${name} qp ${Number(qpn)}`;
+  // Impairments, which devices count for a port.
+  if (device !== undefined && port !== "") return undefined;
+  const sum = kSums[name] ?? (name.startsWith("drop_") ? "drops" : kOwn.has(name) ? name : undefined);
+  return sum === undefined ? undefined : `${sum} port ${port}`;
+}
