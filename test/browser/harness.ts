@@ -2,17 +2,13 @@
  * The dashboard's page in Debian's Chromium, against a server with made-up data. A page that writes an error to its console, throws,
  * or asks anybody else for anything fails its test.
  */
-import { existsSync } from "node:fs";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, expect } from "vitest";
+import type { BrowserContextOptions, Page } from "playwright-core";
+import { afterEach, expect } from "vitest";
 import type { Session } from "../../src/dashboard/protocol.js";
 import { describeUnless } from "../live/capability.js";
+import { browserObstacle, useBrowser } from "./chromium.js";
 import { FakeServer } from "./fake_server.js";
 import { installPixels } from "./pixels.js";
-
-const kChromium = "/usr/bin/chromium";
-
-const obstacle = existsSync(kChromium) ? undefined : `${kChromium} is missing; install Debian's package chromium`;
 
 export interface Opened {
   page: Page;
@@ -26,30 +22,30 @@ interface Bench {
   visit(url: string, options?: BrowserContextOptions & { expected?: RegExp }): Promise<Page>;
 }
 
-/** describe() with a browser; skipped with a reason where there is none, in CI it fails. */
-export function describePage(name: string, body: (bench: Bench) => void): void {
+/** describe() with a browser; where there is none, or something else is in the way, it is skipped and says why; in CI it fails. */
+export function describePage(name: string, body: (bench: Bench) => void, obstacle = browserObstacle()): void {
   describeUnless(obstacle, name, () => {
-    let browser: Browser;
-    const cleanups: (() => Promise<unknown>)[] = [];
+    const newContext = useBrowser();
+    const servers: FakeServer[] = [];
     const complaints: string[] = [];
+    let over = false;
 
-    beforeAll(async () => {
-      // Root has no sandbox in Chromium; the pages are our own.
-      browser = await chromium.launch({ executablePath: kChromium, args: ["--no-sandbox"] });
-    });
-    afterAll(() => browser?.close());
     afterEach(async () => {
-      for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+      // A page whose server goes away may complain.
+      over = true;
+      for (const server of servers.splice(0)) await server.stop();
       expect(complaints.splice(0)).toEqual([]);
     });
 
     const visit: Bench["visit"] = async (url, { expected, ...options } = {}) => {
-      const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
-      cleanups.push(() => context.close());
+      over = false;
+      const context = await newContext({ viewport: { width: 1280, height: 900 }, ...options });
+      // Before the test's own time is up, so that it says what it waited for.
+      context.setDefaultTimeout(15_000);
       await context.addInitScript(installPixels);
       const page = await context.newPage();
       const complain = (text: string) => {
-        if (!expected?.test(text)) complaints.push(text);
+        if (!over && !expected?.test(text)) complaints.push(text);
       };
       page.on("console", (message) => {
         if (["error", "warning"].includes(message.type())) complain(`console: ${message.text()}`);
@@ -65,8 +61,8 @@ export function describePage(name: string, body: (bench: Bench) => void): void {
       visit,
       open: async (session, options) => {
         const server = new FakeServer(session);
+        servers.push(server);
         await server.start();
-        cleanups.push(() => server.stop());
         const page = await visit(server.origin, options);
         await page.locator("#state").filter({ hasNotText: "connecting" }).waitFor();
         return { page, server };

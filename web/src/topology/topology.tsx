@@ -197,7 +197,7 @@ function Pressable({ label, onPress, children, ...rest }: PressableProps) {
   };
   return (
     // biome-ignore lint/a11y/useSemanticElements: SVG has no button.
-    <g {...rest} role="button" tabIndex={0} aria-label={label} onClick={onPress} onKeyDown={onKeyDown}>
+    <g {...rest} role="button" tabindex={0} aria-label={label} onClick={onPress} onKeyDown={onKeyDown}>
       <title>{label}</title>
       {children}
     </g>
