@@ -27,7 +27,7 @@ Examples:
   weir lab run incast.yaml --scale auto --duration 100ms
   weir lab run incast.yaml --set congestion.profile=mlx5 --set switch.ecn.kmax=100KB
   weir lab run incast.yaml --json --quiet | jq .totals
-  weir lab run incast.yaml --capture sw:sw.pcap
+  weir lab run incast.yaml --capture sw:sw.pcapng          with comments on ECN, CNP and PFC, for Wireshark
 `;
 
 export const addLab: AddVerb = (parent, context, done) => {
@@ -36,7 +36,7 @@ export const addLab: AddVerb = (parent, context, done) => {
     .description("run a scenario and report")
     .option("--seed <n>", "as --set seed=<n>")
     .option("--scale <n|auto>", "as --set scale=<n>: rates divided, times multiplied by it")
-    .option("--capture <link|node:file>", "write frames to a pcap file, repeatable", captureRequest)
+    .option("--capture <link|node:file>", "write frames to a pcap or pcapng file, repeatable", captureRequest)
     .addHelpText("after", kExamples)
     .action(async (file: string, options: LabChoice) => done(await run(context, file, options)));
 };
@@ -82,6 +82,7 @@ async function runUntilSignal(
     signal: stop.signal,
     capture: options.capture ?? [],
     captureDir,
+    version: packageVersion(),
   };
   try {
     const outcome = await context.runLab(scenario, labOptions);

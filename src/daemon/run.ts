@@ -124,6 +124,7 @@ class Daemon {
     const { signals } = this.host;
     signals.off("SIGHUP", this.onReload).off("SIGTERM", this.onStop).off("SIGINT", this.onStop);
     this.metrics?.close();
+    this.captures?.close();
     this.control?.close();
     this.device?.close();
     this.kernelPort?.close();

@@ -1,18 +1,17 @@
 /** Runs a scenario on this host with real frames. */
-import { isAbsolute, join } from "node:path";
 import { WeirError } from "../config/error.js";
-import { findPlaces } from "../config/places.js";
 import type { Scenario } from "../config/types.js";
 import { formatRate, formatTime } from "../config/units.js";
 import { loadAddon } from "../native/addon.js";
 import type { NativeAddon } from "../native/types.js";
 import { kHeaderBytes } from "../wire/frame_size.js";
 import { calibrate } from "./calibrate.js";
+import { PcapngFile, planCaptures } from "./capture.js";
 import { labNetwork } from "./compose.js";
 import { execute } from "./execution.js";
 import { LiveStates } from "./live_state.js";
 import { composeResult } from "./outcome.js";
-import type { CaptureRequest, LabOptions, LabOutcome } from "./types.js";
+import type { LabOptions, LabOutcome } from "./types.js";
 import { LabNetwork } from "./veth.js";
 
 /** Namespaces and veth pairs that one host can be asked to make. */
@@ -60,47 +59,29 @@ export function checkForLab({ congestion, transport, flows, hosts, switches, lin
  */
 export async function runLab(scenario: Scenario, options: LabOptions): Promise<LabOutcome> {
   checkForLab(scenario);
-  const capture = captureFiles(scenario, options.capture, options.captureDir);
+  const captures = planCaptures(scenario, options.capture, options.captureDir);
   const addon = loadAddon<NativeAddon>();
   const scale = scenario.scale === "auto" ? await calibrate(addon, scenario, options.signal) : scenario.scale;
   options.signal.throwIfAborted();
   const { nodes, links } = labNetwork(scenario);
   const network = await LabNetwork.create(nodes, links);
+  const files: PcapngFile[] = [];
   try {
+    for (const { file, ends } of captures.pcapng) files.push(new PcapngFile(addon, file, ends, options.version));
     const evidence = await execute(addon, scenario, {
       scale,
       end: (link, node) => network.end(link, node),
-      capture: (link, node) => capture.get(`${link} ${node}`),
+      capture: (link, node) => captures.pcap.get(`${link} ${node}`),
       signal: options.signal,
-      observers: [...(options.view ? [new LiveStates(options.view)] : []), ...(options.observers ?? [])],
+      observers: [...(options.view ? [new LiveStates(options.view)] : []), ...files, ...(options.observers ?? [])],
     });
-    return { result: composeResult(evidence), series: evidence.recorder.series(scenario.duration) };
+    const captureDropped = files.reduce((sum, { dropped }) => sum + dropped, 0);
+    return {
+      result: composeResult({ ...evidence, captureDropped }),
+      series: evidence.recorder.series(scenario.duration),
+    };
   } finally {
+    for (const file of files) file.close();
     network.close();
   }
-}
-
-/**
- * The file for each captured end, by "link node". A link is captured at its first end; a node at each of its ports, in one
- * file per port when there are several.
- * @throws WeirError for a place that the scenario does not have, and where two captures meet in one place or file.
- */
-export function captureFiles(
-  scenario: Scenario,
-  requests: readonly CaptureRequest[],
-  directory: string,
-): Map<string, string> {
-  const files = new Map<string, string>();
-  for (const { target, file } of requests) {
-    const path = isAbsolute(file) ? file : join(directory, file);
-    const ends = findPlaces(scenario.links, target, "--capture");
-    for (const { link, node, peer } of ends) {
-      const own = ends.length === 1 ? path : path.replace(/(\.\w+)?$/, `-${peer}$1`);
-      if (files.has(`${link} ${node}`))
-        throw new WeirError(`--capture ${target}: ${node}--${peer} is captured already`);
-      if ([...files.values()].includes(own)) throw new WeirError(`--capture ${target}: ${own} is written to already`);
-      files.set(`${link} ${node}`, own);
-    }
-  }
-  return files;
 }

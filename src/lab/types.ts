@@ -3,7 +3,7 @@ import type { Congestion } from "../config/types.js";
 import type { Result, Series } from "../report/result.js";
 import type { LabObserver } from "./access.js";
 
-/** One capture that the user asked for: a link ("h1--sw") or a node ("sw"), and the pcap file's path. */
+/** One capture that the user asked for: a link ("h1--sw") or a node ("sw"), and the path of a pcap or, by its suffix, pcapng file. */
 export interface CaptureRequest {
   target: string;
   file: string;
@@ -23,6 +23,8 @@ export interface LabOptions {
   capture: readonly CaptureRequest[];
   /** Where capture files with relative paths go; exists when the lab starts. */
   captureDir: string;
+  /** Of Weir, for captures to tell. */
+  version?: string | undefined;
 }
 
 export interface LabOutcome {
