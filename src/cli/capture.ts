@@ -206,7 +206,7 @@ function tell(context: CliContext, device: string, options: CaptureOptions, summ
       const parts = [
         `${count(written)} written`,
         ...(unwanted > 0 ? [`${count(unwanted)} of other kinds`] : []),
-        ...(captured > written ? [`${count(captured - written)} after the end`] : []),
+        ...(summary.complete && captured > written ? [`${count(captured - written)} after the end`] : []),
         ...(dropped > 0 ? [`${count(dropped)} dropped: read too slowly`] : []),
       ];
       return `  ${printable(name)}: ${parts.join(", ")}`;
