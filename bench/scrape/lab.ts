@@ -4,9 +4,10 @@ import { LabNetwork } from "../../src/lab/veth.js";
 import { BenchDaemon, freePort } from "../daemon.js";
 
 const kHosts = 8;
-const kLink = "200Mbps";
+/** Nine data paths share this host with those who look at them. */
+const kLink = "40Mbps";
 /** Of the link that all want. */
-const kBottleneck = "50Mbps";
+const kBottleneck = "10Mbps";
 
 export interface ScrapedDaemon {
   name: string;
