@@ -92,7 +92,9 @@ describeLive("weir lab run --dashboard", () => {
     expect(page.session).toMatchObject({ kind: "lab", name: "incast-4to1", scale: 40, duration_ns: 400e6 });
     expect(page.session.queues.map(({ name }) => name)).toEqual(["sw:r:3"]);
     // DCQCN is at work.
-    await vi.waitFor(() => expect(page.count("mark"), JSON.stringify(page.frames.at(-1))).toBeGreaterThan(0), { timeout: 30_000 });
+    await vi.waitFor(() => expect(page.count("mark"), JSON.stringify(page.frames.at(-1))).toBeGreaterThan(0), {
+      timeout: 30_000,
+    });
     expect(await page.post("/api/parameters", { set: kUnmarked })).toBe(200);
     expect(page.session.queues[0]).toMatchObject({ kmin: 900e6, kmax: 950e6 });
     // Beyond what was under way: nothing is marked any more, rates rise, and PFC is what limits the queue.
@@ -197,7 +199,10 @@ describeLive("dashboards of daemons", () => {
     });
     expect(await page.post("/api/parameters", { set: ["ecn.kmin=0", "ecn.kmax=1", "ecn.pmax=1"] })).toBe(200);
     const from = page.frames.length;
-    await vi.waitFor(() => expect(page.count("mark", page.frames.slice(from)), JSON.stringify(page.frames.at(-1))).toBeGreaterThan(0), { timeout: 20_000 });
+    await vi.waitFor(
+      () => expect(page.count("mark", page.frames.slice(from)), JSON.stringify(page.frames.at(-1))).toBeGreaterThan(0),
+      { timeout: 20_000 },
+    );
     expect(await page.post("/api/parameters", { set: ["ports.0.rate=1Gbps"] })).toBe(422);
     expect(log().at(-1)).toMatchObject({ set: ["ecn.kmin=0", "ecn.kmax=1", "ecn.pmax=1"] });
 
