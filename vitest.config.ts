@@ -8,7 +8,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/{native,live,interop}/**"],
+          exclude: ["test/{native,live,browser,interop}/**"],
           // Every CPU, so a test may take longer than alone.
           maxWorkers: "100%",
           testTimeout: 30_000,
@@ -35,12 +35,24 @@ export default defineConfig({
         },
       },
       {
+        // The dashboard's page in Chromium: one file at a time.
+        test: {
+          name: "browser",
+          include: ["test/browser/**/*.test.ts"],
+          globalSetup: "test/browser/setup.ts",
+          sequence: { groupOrder: 3 },
+          fileParallelism: false,
+          testTimeout: 30_000,
+          hookTimeout: 30_000,
+        },
+      },
+      {
         // Linux guests in emulation: one file at a time, on a machine that may have other things to do.
         test: {
           name: "interop",
           include: ["test/interop/**/*.test.ts"],
           globalSetup: "test/interop/setup.ts",
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 4 },
           fileParallelism: false,
           testTimeout: 180_000,
           hookTimeout: 300_000,

@@ -11,4 +11,5 @@ export const BENCHMARKS = [
   "dataplane/nic_scale.js",
   "dataplane/nic_receive.js",
   "dataplane/nic_cnp.js",
+  "observation/cost.js",
 ] as const;

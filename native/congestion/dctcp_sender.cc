@@ -41,14 +41,20 @@ void DctcpSender::shrink(double to, uint32_t in_flight) {
   cut_until_ = acknowledged_ + in_flight + 1;
 }
 
-// What was sent before a cut says nothing that is not known.
+// What was sent before a loss says nothing that is not known.
 void DctcpSender::on_loss(uint32_t in_flight) {
-  if (!cut_before()) shrink(cwnd_ / 2, in_flight);
+  if (acknowledged_ < loss_until_) return;
+  shrink(cwnd_ / 2, in_flight);
+  loss_until_ = cut_until_;
 }
 
 void DctcpSender::on_timeout(uint32_t in_flight) {
+  const bool sent_again = acknowledged_ + 1 < loss_until_;
+  const double ssthresh = ssthresh_;
   shrink(cwnd_ / 2, in_flight);
+  if (sent_again) ssthresh_ = ssthresh;
   cwnd_ = 1;
+  loss_until_ = cut_until_;
 }
 
 }  // namespace weir

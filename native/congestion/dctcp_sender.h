@@ -13,6 +13,7 @@
 //     cwnd += n / cwnd afterwards
 //   at a loss, once per window of data:  cwnd = ssthresh = max(cwnd / 2, min_window)
 //   at a timeout:                        ssthresh = max(cwnd / 2, min_window), cwnd = 1
+//   at a timeout of what a loss or a timeout has had sent again: cwnd = 1
 //
 // Readings:
 //   - The unit is the packet, as in Linux and in the paper's analysis; RFC 8257 counts bytes. All packets but the last of a
@@ -24,6 +25,10 @@
 //     first echo.
 //   - After a cut, acknowledgements without echo let the window grow again (RFC 3168 forbids it only for those with echo; Linux
 //     waits for the end of the window).
+//   - A loss is answered as by TCP, also where an echo has just cut (RFC 8257 section 3.5). Its window of data begins and ends as
+//     that of (2) does, and in it echoes change nothing either.
+//   - A timeout counts as of what was sent again while the oldest packet in flight is from before the last loss or timeout: then
+//     ssthresh stays (RFC 5681 section 3.1). All that was in flight at a timeout is sent again.
 //   - The least window is min_window, 2 as in Linux; RFC 8257 says nothing of it. A timeout goes down to 1 (RFC 5681).
 //
 // Parameters:
@@ -82,7 +87,8 @@ class DctcpSender {
   // Counted from the first packet on.
   uint64_t acknowledged_ = 0;
   uint64_t window_until_ = 0;  // of (1)
-  uint64_t cut_until_ = 0;     // of (2), and of losses; 0: never cut
+  uint64_t cut_until_ = 0;     // of (2); 0: never cut
+  uint64_t loss_until_ = 0;    // of losses, timeouts among them; 0: none so far
   // In the window of (1).
   uint64_t window_packets_ = 0;
   uint64_t window_echoes_ = 0;

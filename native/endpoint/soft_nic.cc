@@ -290,8 +290,8 @@ void SoftNic::receive_pause(Time now, uint16_t quanta) {
 void SoftNic::notify(uint32_t index, Time arrived) {
   QueuePair& qp = queue_pairs_[index];
   if (!dcqcn()) return;
-  if (latencies_ != nullptr && qp.marked_at == kNever) qp.marked_at = arrived;
   expire_windows(now_);  // after skip_to() some may have ended that advance() has not come to yet
+  if (latencies_ != nullptr && qp.marked_at == kNever) qp.marked_at = arrived;
   const bool opens = !qp.notification_point.active();
   if (qp.notification_point.on_marked(now_, parameters_.cnp_interval)) owe_cnp(index);
   if (opens && qp.notification_point.active()) windows_[(window_head_ + window_count_++) % windows_.size()] = index;

@@ -139,6 +139,62 @@ TEST_CASE("dctcp: losses halve the window once in a window of data, timeouts lea
   CHECK(sender.window() == 26);
 }
 
+TEST_CASE("dctcp: a loss halves the window though an echo has just cut it; behind a loss echoes say nothing new") {
+  DctcpSender sender({.initial_window = 101}, kMost);
+  sender.on_ack({1, true, 99, kMany});
+  CHECK(sender.alpha() == 1);
+  CHECK(sender.window() == 50);
+  sender.on_loss(99);
+  CHECK(sender.window() == 25);
+  sender.on_loss(99);
+  sender.on_ack({99, true, 1, kMany});
+  sender.on_loss(1);
+  CHECK(sender.window() == 25);
+  // The first that was sent behind the loss.
+  sender.on_ack({1, true, 25, kMany});
+  CHECK(sender.window() == 12);
+  sender.on_loss(25);
+  CHECK(sender.window() == 6);
+}
+
+// How far slow start goes from here.
+uint32_t slow_start_ends(DctcpSender sender) {
+  uint32_t window = sender.window();
+  for (;;) {
+    sender.on_ack({1, false, 0, kMany});
+    if (sender.window() == window) return window;
+    window = sender.window();
+  }
+}
+
+TEST_CASE("dctcp: a timeout of what was sent again since the last loss leaves where slow start ends") {
+  DctcpSender sender({.initial_window = 100}, kMost);
+  sender.on_timeout(100);
+  CHECK(slow_start_ends(sender) == 50);
+  for (int again = 0; again < 3; ++again) sender.on_timeout(100);
+  CHECK(sender.window() == 1);
+  CHECK(slow_start_ends(sender) == 50);
+  // Some of it comes through.
+  sender.on_ack({20, false, 80, kMany});
+  CHECK(sender.window() == 21);
+  sender.on_timeout(80);
+  CHECK(sender.window() == 1);
+  CHECK(slow_start_ends(sender) == 50);
+  // All of it: what times out now was sent but once.
+  sender.on_ack({80, false, 20, kMany});
+  CHECK(sender.window() == 50);
+  sender.on_timeout(20);
+  CHECK(sender.window() == 1);
+  CHECK(slow_start_ends(sender) == 25);
+  // What a loss had sent again.
+  DctcpSender other({.initial_window = 100}, kMost);
+  other.on_loss(100);
+  CHECK(other.window() == 50);
+  other.on_timeout(100);
+  CHECK(other.window() == 1);
+  CHECK(slow_start_ends(other) == 50);
+}
+
 TEST_CASE("dctcp: whatever comes, the window stays between its bounds and alpha between 0 and 1; no echo is no cut") {
   Random random(7, 1);
   for (uint32_t most : {1u, 2u, 16u, kMost}) {

@@ -302,6 +302,25 @@ TEST_CASE("soft nic: latencies count from the arrival of the first packet that i
   CHECK(latencies.cnp_to_rate_change.total() == 0);
 }
 
+TEST_CASE("soft nic: a packet that comes behind the end of a window is not what the CNP of that window answers") {
+  CongestionLatencies latencies;
+  NicHarness h(nic_parameters(k1G), {receiver()});
+  h.nic.measure(&latencies);
+  const auto arrive = [&](Time at, Time turn, uint32_t psn) {
+    latencies.now = turn;
+    h.receive(at, h.data(psn, 3));
+  };
+  arrive(10'000, 10'000, 0);  // CNP at once, and a window to 60 000
+  arrive(20'000, 20'000, 1);
+  h.nic.skip_to(200'000);
+  arrive(50'000, 200'000, 2);  // is taken at 200 000: a CNP for the one before, and a CNP for this
+  h.run(210'000);
+  CHECK(h.of_kind(FrameKind::cnp).size() == 3);
+  CHECK(latencies.ecn_to_cnp.total() == 3);
+  CHECK(latencies.ecn_to_cnp.max() == 180'000);
+  CHECK(latencies.ecn_to_cnp.weighted_sum() == 180'000 + 150'000);
+}
+
 TEST_CASE("soft nic: a CNP's latency ends with the cut: at once, or where there are slots at the end of one") {
   for (const auto form : {DcqcnParameters::Form::paper, DcqcnParameters::Form::slotted}) {
     CongestionLatencies latencies;

@@ -1,6 +1,7 @@
 // DCTCP over a simulated switch: what the analysis of its paper says of N flows through one port that marks beyond K.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -112,21 +113,75 @@ TEST_CASE("simulation: acknowledgements of marked packets carry the echo, and on
   }
 }
 
-TEST_CASE("simulation: a flow under DCTCP that loses packets still delivers all it was asked to") {
-  for (const LossRecovery recovery : {LossRecovery::go_back_n, LossRecovery::selective_repeat}) {
-    SimulationConfig config = under_dctcp(2, 20 * kFrame);
-    config.transport.recovery = recovery;
-    config.transport.window = 256;
-    config.transport.timeout = 8;
-    for (SimulatedLink& link : config.links) {
-      link.impaired = true;
-      link.impairment.loss = 0.001;
+// Watches the one flow of a sending NIC, a few hundred ns at a time: less than from one acknowledgement to the next.
+class Watch {
+ public:
+  // `marks`: echoes cut the window, too.
+  Watch(SoftNic& nic, bool marks) : nic_(nic), marks_(marks) {}
+
+  uint64_t timeouts = 0, halved = 0;
+
+  void look() {
+    const DctcpSender* dctcp = nic_.queue_pairs()[0].stream->dctcp();
+    if (dctcp == nullptr) return;  // has not begun, or has ended
+    const TransportCounters& heard = nic_.transport_counters();
+    const uint64_t sent = nic_.queue_pairs()[0].counters.tx_packets;
+    const uint32_t window = dctcp->window();
+    if (heard.local_ack_timeout_err > timeouts) {
+      timeouts = heard.local_ack_timeout_err;
+      CHECK(window == 1);
+      alone_ = true;
+      acks_ = heard.rx_acks;
+      sent_ = before_;
+    } else if (window < window_ && !marks_) {
+      ++halved;
+      // What an acknowledgement added just before, and fractions.
+      CHECK(window >= std::max(window_ / 2, 2u));
+      CHECK(window <= std::max((window_ + 2) / 2, 2u));
     }
-    for (SimulatedFlow& f : config.flows) f.stream.total_bytes = 4 << 20;
-    Simulation simulation(config);
-    finish(simulation, 2 * kSecond);
-    CHECK(simulation.flows_ended() == 2);
-    for (uint32_t i = 0; i < 2; ++i) CHECK(simulation.counters(simulation.receiver(i)).rx_bytes == 4 << 20);
+    if (heard.rx_acks > acks_) alone_ = false;
+    if (alone_) CHECK(sent <= sent_ + 1);
+    window_ = window;
+    before_ = sent;
+  }
+
+ private:
+  SoftNic& nic_;
+  bool marks_;
+  uint32_t window_ = 0;
+  uint64_t before_ = 0;  // packets sent up to the last look
+  // From a timeout to the next acknowledgement.
+  bool alone_ = false;
+  uint64_t acks_ = 0, sent_ = 0;
+};
+
+TEST_CASE("simulation: under DCTCP a loss halves the window, a timeout leaves one packet, and everything arrives") {
+  for (const LossRecovery recovery : {LossRecovery::go_back_n, LossRecovery::selective_repeat}) {
+    for (const bool marks : {false, true}) {
+      CAPTURE(static_cast<int>(recovery));
+      CAPTURE(marks);
+      SimulationConfig config = under_dctcp(2, (marks ? 20 : 1'000) * kFrame);
+      config.transport.recovery = recovery;
+      config.transport.window = 256;
+      config.transport.timeout = 8;
+      for (SimulatedLink& link : config.links) {
+        link.impaired = true;
+        link.impairment.loss = 0.02;
+      }
+      for (SimulatedFlow& f : config.flows) f.stream.total_bytes = 4 << 20;
+      Simulation simulation(config);
+      Watch watches[] = {{simulation.fabric().nic_at(0), marks}, {simulation.fabric().nic_at(1), marks}};
+      for (Time at = 0; simulation.flows_ended() < 2; at += 200) {
+        REQUIRE(at < 2 * kSecond);
+        finish(simulation, at);
+        for (Watch& watch : watches) watch.look();
+      }
+      for (const Watch& watch : watches) {
+        CHECK(watch.timeouts > 2);
+        if (!marks) CHECK(watch.halved > 5);
+      }
+      for (uint32_t i = 0; i < 2; ++i) CHECK(simulation.counters(simulation.receiver(i)).rx_bytes == 4 << 20);
+    }
   }
 }
 

@@ -160,7 +160,8 @@ void dispatch(End& end, Traffic& own, Traffic& others) {
   for (const Completion& c : end.take()) c.receive ? others.received(c) : own.completed(c);
 }
 
-void exchange(LossRecovery recovery, test::Faults faults, uint32_t path_mtu, uint64_t seed) {
+// `limited`: a congestion window, too, that changes all the time.
+void exchange(LossRecovery recovery, test::Faults faults, uint32_t path_mtu, uint64_t seed, bool limited = false) {
   CAPTURE(static_cast<int>(recovery));
   CAPTURE(faults.loss);
   CAPTURE(faults.duplicate);
@@ -175,6 +176,7 @@ void exchange(LossRecovery recovery, test::Faults faults, uint32_t path_mtu, uin
     a.window = window;
     a.recovery = recovery;
     a.path_mtu = path_mtu;
+    if (limited) a.packets_per_ack = 1;
     a.max_rd_atomic = a.max_dest_rd_atomic = reads;
   });
   pair.connect();
@@ -185,6 +187,10 @@ void exchange(LossRecovery recovery, test::Faults faults, uint32_t path_mtu, uin
     REQUIRE(slices < 100'000);
     rightward.post();
     leftward.post();
+    if (limited) {
+      pair.left.rc.limit(1 + static_cast<uint32_t>(random.next() % (slices % 3 == 0 ? 2 : window)));
+      pair.right.rc.limit(1 + static_cast<uint32_t>(random.next() % window));
+    }
     pair.run(50 * kMicrosecond);
     dispatch(pair.left, rightward, leftward);
     dispatch(pair.right, leftward, rightward);
@@ -202,6 +208,17 @@ TEST_CASE("mixed work in both directions survives loss, repetition and reorderin
     for (double loss : {0.0, 0.001, 0.01, 0.05, 0.2}) {
       for (double disorder : {0.0, 0.02, 0.2}) {
         for (uint32_t path_mtu : {256u, 1024u, 4096u}) exchange(recovery, {loss, disorder, disorder}, path_mtu, ++seed);
+      }
+    }
+  }
+}
+
+TEST_CASE("mixed work survives loss and reordering under a congestion window that changes") {
+  for (LossRecovery recovery : {LossRecovery::go_back_n, LossRecovery::selective_repeat}) {
+    uint64_t seed = 1'000;
+    for (double loss : {0.0, 0.01, 0.05}) {
+      for (double disorder : {0.0, 0.02}) {
+        for (uint32_t path_mtu : {256u, 4096u}) exchange(recovery, {loss, disorder, disorder}, path_mtu, ++seed, true);
       }
     }
   }

@@ -14,8 +14,8 @@ constexpr uint32_t kBytes = 5 * kMtu + 3;
 
 // One message of each kind, and what must come of them.
 struct Session {
-  explicit Session(LossRecovery recovery = LossRecovery::go_back_n) {
-    pair.both([&](QueueAttributes& a) { a.path_mtu = kMtu, a.recovery = recovery; });
+  explicit Session(LossRecovery recovery = LossRecovery::go_back_n, uint32_t packets_per_ack = 32) {
+    pair.both([&](QueueAttributes& a) { a.path_mtu = kMtu, a.recovery = recovery, a.packets_per_ack = packets_per_ack; });
     pair.connect();
     word.words[0] = 40;
   }
@@ -312,6 +312,35 @@ TEST_CASE("answers that still wait: the packet a NAK asks for takes it back, a r
   CHECK(answers[1].psn() == psn_add(pair.right_attributes.receive_psn, 2));
 }
 
+TEST_CASE("an echo of congestion that waits in a NAK goes with the acknowledgement that takes its place") {
+  for (LossRecovery recovery : {LossRecovery::go_back_n, LossRecovery::selective_repeat}) {
+    Pair pair;
+    pair.both([&](QueueAttributes& a) { a.recovery = recovery, a.echo_congestion = true; });
+    pair.connect();
+    DataHeader header;
+    header.opcode = kOpcodeRcWriteOnly;
+    header.ack_request = true;
+    const auto deliver = [&](uint32_t ahead, uint8_t ecn) {
+      header.psn = psn_add(pair.right_attributes.receive_psn, ahead);
+      Frame frame = pair.to(pair.right, header);
+      frame.meta.ecn = ecn;
+      pair.deliver(pair.right, frame);
+    };
+    std::vector<Frame> answers;
+    pair.on_frame = [&](End&, Frame& frame) { return answers.push_back(frame), false; };
+    deliver(0, 3);
+    deliver(2, 2);
+    deliver(1, 2);
+    pair.run(1 * kMicrosecond);
+    REQUIRE(answers.size() == 1);
+    CHECK(answers[0].syndrome() < kSyndromeRnrNak);
+    CHECK(answers[0].bth().becn);
+    deliver(4, 2);
+    pair.run(1 * kMicrosecond);
+    CHECK_FALSE(answers.back().bth().becn);
+  }
+}
+
 TEST_CASE("go-back-N never executes a packet ahead of its turn; selective repeat does so only in its turn") {
   for (LossRecovery recovery : {LossRecovery::go_back_n, LossRecovery::selective_repeat}) {
     Session session(recovery);
@@ -349,6 +378,53 @@ TEST_CASE("selective repeat sends only what is missing") {
   }
   CHECK(session.pair.left.counters.local_ack_timeout_err == 0);
   CHECK(session.pair.left.take().size() == 10);
+}
+
+TEST_CASE("what is sent again keeps to the congestion window, and waits for what is before it") {
+  for (LossRecovery recovery : {LossRecovery::go_back_n, LossRecovery::selective_repeat}) {
+    for (const uint32_t window : {1u, 3u}) {
+      CAPTURE(static_cast<int>(recovery));
+      CAPTURE(window);
+      Session session(recovery, 1);
+      Pair& pair = session.pair;
+      bool dead = true;
+      uint32_t most = 0;  // packets from the oldest one not acknowledged up to the one sent
+      pair.on_frame = [&](End& from, Frame& frame) {
+        if (&from != &pair.left) return true;
+        const int32_t ahead = psn_distance(frame.psn(), pair.left.rc.progress().acknowledged);
+        most = std::max(most, static_cast<uint32_t>(ahead) + 1);
+        return !dead;
+      };
+      for (int i = 0; i < 4; ++i) session.post(WorkOpcode::write, session.source, session.target, kBytes);
+      pair.run(500 * kMicrosecond);
+      CHECK(most == 24);
+      pair.left.rc.limit(window);
+      dead = false;
+      most = 0;
+      REQUIRE(pair.run());
+      CHECK(most == window);
+      CHECK(pair.left.take().size() == 4);
+      CHECK(pair.left.counters.retransmitted == 24);
+      CHECK(pair.left.counters.local_ack_timeout_err == 1);
+    }
+  }
+}
+
+TEST_CASE("a READ of more packets than the congestion window goes when it is the oldest, also again") {
+  for (LossRecovery recovery : {LossRecovery::go_back_n, LossRecovery::selective_repeat}) {
+    for (const bool lost : {false, true}) {
+      CAPTURE(static_cast<int>(recovery));
+      CAPTURE(lost);
+      Session session(recovery, 1);
+      Pair& pair = session.pair;
+      bool dead = lost;
+      pair.on_frame = [&](End&, Frame&) { return !std::exchange(dead, false); };
+      pair.left.rc.limit(1);
+      session.post();
+      REQUIRE(pair.run());
+      session.check();
+    }
+  }
 }
 
 TEST_CASE("a READ is taken that its responder restarts with RESPONSE MIDDLE, which has no AETH") {

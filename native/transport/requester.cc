@@ -42,17 +42,24 @@ bool Requester::credits_allow(const SendEntry& entry, uint32_t psn) const {
   return psn_distance(queue_.una, entry.first_psn) > 0;
 }
 
+// The oldest may always go, or a READ of more packets than the congestion window would wait for ever.
+bool Requester::window_allows(const Choice& choice) const {
+  const uint32_t ahead = static_cast<uint32_t>(psn_distance(choice.psn, queue_.una));
+  return ahead == 0 || ahead + choice.packets <= std::min(attributes_.window, congestion_window_);
+}
+
+// The first; if that waits for the window, so do all behind it.
 Requester::Choice Requester::choose_lost() const {
   for (uint32_t psn = queue_.una; psn != queue_.end; psn = psn_add(psn, 1)) {
     if (!queue_.mark(psn).lost) continue;
     const SendEntry& entry = queue_.at(queue_.find(psn));
-    uint32_t packets = 1;
+    Choice choice{&entry, psn, 1, true};
     if (entry.work.opcode == WorkOpcode::read) {
       // All that is missing: if it was the request that was lost, then the peer must see it as one, as it was counted.
       const uint32_t end = piece_end(entry, psn);
-      while (psn_add(psn, packets) != end && !queue_.mark(psn_add(psn, packets)).received) ++packets;
+      while (psn_add(psn, choice.packets) != end && !queue_.mark(psn_add(psn, choice.packets)).received) ++choice.packets;
     }
-    return {&entry, psn, packets, true};
+    return window_allows(choice) ? choice : Choice{};
   }
   return {};
 }
@@ -68,9 +75,7 @@ Requester::Choice Requester::choose() const {
     choice.packets = static_cast<uint32_t>(psn_distance(piece_end(entry, choice.psn), choice.psn));
   }
   if (choice.psn == entry.first_psn && (entry.work.flags & kFence) != 0 && pending_count_ > 0) return {};
-  const uint32_t ahead = static_cast<uint32_t>(psn_distance(choice.psn, queue_.una));
-  if (ahead + choice.packets > std::min(attributes_.window, congestion_window_)) return {};
-  if (!credits_allow(entry, choice.psn)) return {};
+  if (!window_allows(choice) || !credits_allow(entry, choice.psn)) return {};
   return choice;
 }
 

@@ -30,7 +30,8 @@ class Requester {
 
   // What the completer learns from answers.
   void set_credits(uint32_t message_sequence, uint8_t code);
-  // Congestion control: packets in flight at most, besides the window of the attributes.
+  // Congestion control: packets in flight at most, besides the window of the attributes; also of those that are sent again. With
+  // fewer than packets_per_ack the window may close with no acknowledgement to come.
   void limit(uint32_t packets) { congestion_window_ = packets; }
   void wait_until(Time at) { waits_until_ = at; }
   Time waits_until() const { return waits_until_; }
@@ -48,6 +49,7 @@ class Requester {
   };
   Choice choose() const;
   Choice choose_lost() const;
+  bool window_allows(const Choice& choice) const;
   uint32_t piece_end(const SendEntry& entry, uint32_t psn) const;
   uint32_t payload_of(const Choice& choice) const;
   bool credits_allow(const SendEntry& entry, uint32_t psn) const;

@@ -299,8 +299,11 @@ bool Responder::refuse_receive(uint8_t syndrome, WorkStatus status) {
 void Responder::proceed(uint32_t packets, bool message_ends) {
   expected_ = psn_add(expected_, packets);
   if (message_ends) sequence_ = psn_add(sequence_, 1);
-  // What a NAK that still waits asks for has come.
-  if (!responses_.empty() && responses_.back().kind == Response::Kind::negative) responses_.pop_back();
+  // What a NAK that still waits asks for has come. An echo that it has is of packets that the next acknowledgement covers.
+  if (!responses_.empty() && responses_.back().kind == Response::Kind::negative) {
+    marked_ |= responses_.back().echo;
+    responses_.pop_back();
+  }
 }
 
 void Responder::delivered(uint32_t payload, uint32_t transport_bytes, bool message_ends) {

@@ -6,8 +6,10 @@ import { compareRuns, type NamedRun } from "../report/overlay.js";
 import { renderOverlay } from "../report/overlay_html.js";
 import { judge, kLimited, type Limited, type Limits } from "../report/overlay_limits.js";
 import { renderComparison } from "../report/overlay_table.js";
-import { readRun, type SavedRun } from "../report/run_files.js";
-import { asUsage, type CliContext, kExit, UsageError, wantsColor } from "./context.js";
+import { readRun } from "../report/run_files.js";
+import type { SavedRun } from "../report/saved_run.js";
+import { wantsColor } from "../report/terminal.js";
+import { asUsage, type CliContext, kExit, UsageError } from "./context.js";
 import type { AddVerb } from "./program.js";
 import { parsed } from "./quantity.js";
 

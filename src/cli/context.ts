@@ -1,5 +1,6 @@
 /** What every verb shares: where to write, exit statuses, and how errors look. */
 import type { EventEmitter } from "node:events";
+import type { Server } from "node:net";
 import { ScenarioError, WeirError } from "../config/error.js";
 import { type LoadedScenario, loadScenario } from "../config/scenario.js";
 import type { Scenario } from "../config/types.js";
@@ -22,8 +23,11 @@ export interface CliContext {
   exit: (status: number) => void;
   runLab: (scenario: Scenario, options: LabOptions) => Promise<LabOutcome>;
   runSimulation: (scenario: Scenario, options: SimOptions) => Promise<SimOutcome>;
-  /** Runs the whole command again with the rights a lab needs, and gives its exit status; undefined: we have them. */
-  elevate: () => Promise<number | undefined>;
+  /**
+   * Runs the whole command again with the rights a lab needs, and gives its exit status; undefined: we have them. `listener` makes a
+   * socket that the other process is to listen with.
+   */
+  elevate: (listener?: () => Promise<Server>) => Promise<number | undefined>;
 }
 
 /** Bad usage or bad input: exit status 2. */
@@ -60,11 +64,6 @@ export function describeError(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   const hint = error instanceof Error && "hint" in error && typeof error.hint === "string" ? error.hint : "";
   return `error: ${message}\n${hint === "" ? "" : `  hint: ${hint}\n`}`;
-}
-
-/** Colours only for a person at a terminal who did not switch them off (no-color.org). */
-export function wantsColor(stream: LiveStream): boolean {
-  return stream.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== "dumb";
 }
 
 /** Collects a repeatable option. */

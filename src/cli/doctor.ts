@@ -1,7 +1,8 @@
 /** `weir doctor`: what this host lets Weir do, what would fail, and the remedy. */
 import { diagnose, renderReport } from "../doctor/diagnose.js";
 import { type System, thisSystem } from "../doctor/system.js";
-import { kExit, wantsColor } from "./context.js";
+import { wantsColor } from "../report/terminal.js";
+import { kExit } from "./context.js";
 import type { AddVerb } from "./program.js";
 
 const kHelp = `

@@ -1,24 +1,31 @@
 /** `weir lab run`: a scenario on this host, with a live picture, tables and a report. */
 import { mkdirSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
+import { Option } from "commander";
 import { loadScenario } from "../config/scenario.js";
 import type { Scenario } from "../config/types.js";
-import { controlDirectory } from "../daemon/control_client.js";
-import { LabControl } from "../lab/control.js";
+import type { DashboardAddress } from "../dashboard/address.js";
+import type { RunEnd } from "../dashboard/lab_board.js";
+import { LabScenario } from "../dashboard/lab_scenario.js";
+import type { LabObserver } from "../lab/access.js";
 import { LiveView } from "../lab/live_view.js";
-import type { CaptureRequest, LabOptions, LabOutcome } from "../lab/types.js";
+import type { CaptureRequest, LabOutcome } from "../lab/types.js";
 import { writeRun } from "../report/run_files.js";
+import type { RunSource } from "../report/saved_run.js";
 import { renderTable } from "../report/table.js";
-import { asUsage, type CliContext, kExit, load, placeAndFile, wantsColor } from "./context.js";
+import { wantsColor } from "../report/terminal.js";
+import { asUsage, type CliContext, kExit, load, placeAndFile } from "./context.js";
+import { dashboardAddress, openListener, runDashboard, unusedFolder } from "./lab_dashboard.js";
+import { packageVersion } from "./package_version.js";
 import type { AddVerb } from "./program.js";
 import { runFolder } from "./run_folder.js";
 import { addRunOptions, type RunOptions } from "./run_options.js";
 import { StopSignals } from "./stop_signals.js";
-import { packageVersion } from "./version.js";
 
 interface LabChoice extends RunOptions {
   seed?: string;
   scale?: string;
   capture?: CaptureRequest[];
+  dashboard?: DashboardAddress;
 }
 
 const kExamples = `
@@ -28,6 +35,7 @@ Examples:
   weir lab run incast.yaml --set congestion.profile=mlx5 --set switch.ecn.kmax=100KB
   weir lab run incast.yaml --json --quiet | jq .totals
   weir lab run incast.yaml --capture sw:sw.pcapng          with comments on ECN, CNP and PFC, for Wireshark
+  weir lab run incast.yaml --dashboard          watch it in a browser, change parameters, run it again
 `;
 
 export const addLab: AddVerb = (parent, context, done) => {
@@ -37,6 +45,14 @@ export const addLab: AddVerb = (parent, context, done) => {
     .option("--seed <n>", "as --set seed=<n>")
     .option("--scale <n|auto>", "as --set scale=<n>: rates divided, times multiplied by it")
     .option("--capture <link|node:file>", "write frames to a pcap or pcapng file, repeatable", captureRequest)
+    .addOption(
+      new Option(
+        "--dashboard [address:port]",
+        "serve a page that shows it live, until Ctrl-C (default: 127.0.0.1:9468); other hosts need the token in the URL printed",
+      )
+        .preset("")
+        .argParser(dashboardAddress),
+    )
     .addHelpText("after", kExamples)
     .action(async (file: string, options: LabChoice) => done(await run(context, file, options)));
 };
@@ -48,63 +64,85 @@ async function run(context: CliContext, file: string, options: LabChoice): Promi
   }
   // A bad scenario is told before rights are asked for; warnings only by the process that runs it.
   asUsage(() => loadScenario(file, { set }));
-  const elevated = await context.elevate();
+  const { dashboard: where } = options;
+  const elevated = await context.elevate(where && (() => openListener(where)));
   if (elevated !== undefined) return elevated;
   const { scenario } = load(context, file, set);
   const text = readFileSync(file, "utf8");
-  const directory = options.out ?? runFolder(scenario.name, new Date());
-  mkdirSync(directory, { recursive: true });
-
-  const ended = await runUntilSignal(context, scenario, options, directory);
-  if (typeof ended === "number") return ended;
-  const { series } = ended;
-  const result = options.series ? { ...ended.result, series } : ended.result;
-  const report = writeRun(directory, result, series, { text, set, scenario });
-  const { stdout } = context;
-  if (options.json) stdout.write(`${JSON.stringify(result, undefined, 2)}\n`);
-  else stdout.write(`${renderTable(result, { color: wantsColor(stdout) })}\nreport: ${report}\n`);
-  return result.fidelity.valid ? kExit.ok : kExit.invalid;
-}
-
-/** The outcome, or the exit status of the signal that ended the run. A second signal ends the process at once. */
-async function runUntilSignal(
-  context: CliContext,
-  scenario: Scenario,
-  options: LabChoice,
-  captureDir: string,
-): Promise<LabOutcome | number> {
+  if (where !== undefined) return withDashboard(context, options, LabScenario.parse(file, text, set), where);
   const stop = new StopSignals(context, options.quiet === true);
-  const view = options.quiet ? undefined : new LiveView(context.stderr, { scenario: scenario.name });
-  const control = await openControl(context, scenario.name);
-  const labOptions: LabOptions = {
-    view,
-    observers: control === undefined ? [] : [control],
-    signal: stop.signal,
-    capture: options.capture ?? [],
-    captureDir,
-    version: packageVersion(),
-  };
   try {
-    const outcome = await context.runLab(scenario, labOptions);
-    return stop.status ?? outcome;
+    const directory = options.out ?? runFolder(scenario.name, new Date());
+    const { valid } = await runOnce(context, options, { text, set, scenario }, directory, stop.signal);
+    return valid ? kExit.ok : kExit.invalid;
   } catch (error) {
     if (stop.status !== undefined) return stop.status;
     throw error;
   } finally {
-    view?.finish();
-    control?.close();
-    if (readdirSync(captureDir).length === 0) rmdirSync(captureDir);
     stop.release();
   }
 }
 
-/** A lab runs without as well. */
-async function openControl({ stderr }: CliContext, name: string): Promise<LabControl | undefined> {
+/** The first run takes the folder that a run takes, the others one beside it. */
+function withDashboard(
+  context: CliContext,
+  options: LabChoice,
+  settings: LabScenario,
+  where: DashboardAddress,
+): Promise<number> {
+  return runDashboard(context, settings, where, options.quiet === true, ({ id, scenario, set, signal, observer }) => {
+    const folder = options.out ?? runFolder(scenario.name, new Date());
+    const directory = id === 1 ? folder : unusedFolder(folder);
+    return runOnce(context, options, { text: settings.text, set, scenario }, directory, signal, [observer]);
+  });
+}
+
+/** To its end: files in `directory`, tables or JSON on stdout. Rejects with the signal's reason when aborted. */
+async function runOnce(
+  context: CliContext,
+  options: LabChoice,
+  source: RunSource,
+  directory: string,
+  signal: AbortSignal,
+  observers: readonly LabObserver[] = [],
+): Promise<RunEnd> {
+  mkdirSync(directory, { recursive: true });
+  const { series, ...ended } = await outcomeOf(context, options, source.scenario, directory, signal, observers);
+  const result = options.series ? { ...ended.result, series } : ended.result;
+  const report = writeRun(directory, result, series, source);
+  const { stdout } = context;
+  if (options.json) stdout.write(`${JSON.stringify(result, undefined, 2)}\n`);
+  else stdout.write(`${renderTable(result, { color: wantsColor(stdout) })}\nreport: ${report}\n`);
+  return { folder: directory, valid: result.fidelity.valid };
+}
+
+async function outcomeOf(
+  context: CliContext,
+  options: LabChoice,
+  scenario: Scenario,
+  captureDir: string,
+  signal: AbortSignal,
+  observers: readonly LabObserver[],
+): Promise<LabOutcome> {
+  const view = options.quiet ? undefined : new LiveView(context.stderr, { scenario: scenario.name });
+  const warn = (text: string) => {
+    if (!options.quiet) context.stderr.write(`warning: ${text}\n`);
+  };
   try {
-    return await LabControl.open(name, controlDirectory(), packageVersion());
-  } catch (error) {
-    stderr.write(`warning: weir show and weir top cannot see this lab: ${(error as Error).message}\n`);
-    return undefined;
+    const outcome = await context.runLab(scenario, {
+      view,
+      observers,
+      control: { version: packageVersion(), warn },
+      signal,
+      capture: options.capture ?? [],
+      captureDir,
+    });
+    // A signal that came when all was done counts too.
+    signal.throwIfAborted();
+    return outcome;
+  } finally {
+    view?.finish();
+    if (readdirSync(captureDir).length === 0) rmdirSync(captureDir);
   }
 }
 

@@ -6,9 +6,10 @@ import { dcqcnFixedPoint, dcqcnStability, type ModelOutcome, runModel } from "..
 import { fixed, gbps, kilobytes } from "../report/format.js";
 import { writeRun } from "../report/run_files.js";
 import { drawGrid, renderTable } from "../report/table.js";
+import { wantsColor } from "../report/terminal.js";
 import { writeSeries } from "../sim/series_files.js";
 import { beside } from "./beside.js";
-import { type CliContext, kExit, load, wantsColor } from "./context.js";
+import { type CliContext, kExit, load } from "./context.js";
 import { integer } from "./device_options.js";
 import {
   addLinkOptions,

@@ -2,6 +2,7 @@
 import { createLogUpdate } from "log-update";
 import type { LiveStream } from "../lab/live_view.js";
 import { percent, printable } from "../report/format.js";
+import { movesCursor } from "../report/terminal.js";
 
 const kFrameMs = 200;
 /** Where there is no terminal. */
@@ -16,7 +17,7 @@ export class ModelProgress {
     private readonly name: string,
     private readonly now: () => number = () => performance.now(),
   ) {
-    this.draw = stream.isTTY === true ? createLogUpdate(stream) : undefined;
+    this.draw = movesCursor(stream) ? createLogUpdate(stream) : undefined;
     this.last = this.now();
   }
 

@@ -13,9 +13,10 @@ import {
 } from "../models/dcqcn/index.js";
 import { gbps, kilobytes } from "../report/format.js";
 import { drawGrid, type Grid } from "../report/table.js";
+import { wantsColor } from "../report/terminal.js";
 import { csvLine } from "../sim/series_files.js";
 import { SweepProgress } from "../sweep/progress.js";
-import { type CliContext, kExit, UsageError, wantsColor } from "./context.js";
+import { type CliContext, kExit, UsageError } from "./context.js";
 import { integer } from "./device_options.js";
 import type { ModelTools } from "./model.js";
 import { delayOption, listOf, partOption, thresholdOption } from "./model_options.js";

@@ -17,8 +17,9 @@ import {
 import { loadTrial, type PaperOptions, runExperiment } from "../experiments/run.js";
 import { renderText } from "../experiments/text.js";
 import { drawGrid } from "../report/table.js";
+import { wantsColor } from "../report/terminal.js";
 import { codeVersion } from "../sweep/code_version.js";
-import { asUsage, type CliContext, kExit, UsageError, wantsColor } from "./context.js";
+import { asUsage, type CliContext, kExit, UsageError } from "./context.js";
 import { addPaperAll } from "./paper_all.js";
 import { addPaperOptions, type PaperChoice } from "./paper_options.js";
 import { PaperProgressLine } from "./paper_progress.js";

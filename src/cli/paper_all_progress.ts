@@ -5,6 +5,7 @@ import type { Task } from "../experiments/all/task.js";
 import type { PaperProgress } from "../experiments/run.js";
 import type { LiveStream } from "../lab/live_view.js";
 import { duration, percent } from "../report/format.js";
+import { movesCursor } from "../report/terminal.js";
 
 /** Between two lines where there is no terminal, and between two pictures where there is one, wall ms. */
 const kLineMs = 10_000;
@@ -38,7 +39,7 @@ export class AllProgress {
     private readonly jobs: number,
     private readonly now: () => number = () => performance.now(),
   ) {
-    this.draw = stream.isTTY === true ? createLogUpdate(stream) : undefined;
+    this.draw = movesCursor(stream) ? createLogUpdate(stream) : undefined;
     this.started = this.now();
     this.last = this.started;
     this.waiting = new Set(tasks);

@@ -3,6 +3,7 @@ import { createLogUpdate } from "log-update";
 import type { PaperProgress } from "../experiments/run.js";
 import type { LiveStream } from "../lab/live_view.js";
 import { percent } from "../report/format.js";
+import { movesCursor } from "../report/terminal.js";
 
 /** Between two lines where there is no terminal, and between two pictures where there is one, wall ms. */
 const kLineMs = 10_000;
@@ -20,7 +21,7 @@ export class PaperProgressLine {
     private readonly id: string,
     private readonly now: () => number = () => performance.now(),
   ) {
-    this.draw = stream.isTTY === true ? createLogUpdate(stream) : undefined;
+    this.draw = movesCursor(stream) ? createLogUpdate(stream) : undefined;
   }
 
   update({ clock, trial, done, number, runs }: PaperProgress): void {

@@ -11,7 +11,8 @@ import {
   SWITCH_PROFILES,
   type SwitchProfile,
 } from "../models/buffers/index.js";
-import { type CliContext, collect, kExit, load, UsageError, wantsColor } from "./context.js";
+import { wantsColor } from "../report/terminal.js";
+import { type CliContext, collect, kExit, load, UsageError } from "./context.js";
 import { integer } from "./device_options.js";
 import { bufferText, checkText, ecnText, profileText } from "./plan_text.js";
 import type { AddVerb } from "./program.js";

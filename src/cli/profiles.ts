@@ -3,7 +3,7 @@ import type { ParameterInput } from "../config/parameters.js";
 import { PARAMETER_NAMES, PROFILES } from "../config/profiles.js";
 import { QCN_PARAMETER_NAMES, QCN_PROFILES } from "../config/qcn-profiles.js";
 import { drawGrid } from "../report/table.js";
-import { wantsColor } from "./context.js";
+import { wantsColor } from "../report/terminal.js";
 import type { AddVerb } from "./program.js";
 
 export const addProfiles: AddVerb = (parent, context) => {

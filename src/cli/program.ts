@@ -3,11 +3,13 @@ import { Command, CommanderError } from "commander";
 import { addCapture } from "./capture.js";
 import { addClear } from "./clear.js";
 import { addCompare } from "./compare.js";
+import { addCompletion, asksForCompletions, namesOfRunning } from "./completion.js";
 import { type CliContext, describeError, exitStatusOf, kExit } from "./context.js";
 import { addDoctor } from "./doctor.js";
 import { addLab } from "./lab.js";
 import { addModel } from "./model.js";
 import { addNic } from "./nic.js";
+import { packageVersion } from "./package_version.js";
 import { addPaper } from "./paper.js";
 import { addPerf } from "./perf.js";
 import { addPing } from "./ping.js";
@@ -22,7 +24,6 @@ import { addSweep } from "./sweep.js";
 import { addSwitch } from "./switch.js";
 import { addTop } from "./top.js";
 import { addValidate } from "./validate.js";
-import { packageVersion } from "./version.js";
 
 const kExamples = `
 Examples:
@@ -63,6 +64,7 @@ export async function runCli(argv: readonly string[], context: CliContext): Prom
     status = value;
   };
   for (const add of kVerbs) add(program, context, done);
+  addCompletion(program, asksForCompletions(argv) ? await namesOfRunning() : [], argv);
   try {
     await program.parseAsync(argv, { from: "user" });
     return status;

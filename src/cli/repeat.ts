@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { InvalidArgumentError, Option } from "commander";
 import { createLogUpdate } from "log-update";
+import { movesCursor } from "../report/terminal.js";
 import { type CliContext, kExit } from "./context.js";
 
 const kShortest = 0.1;
@@ -23,7 +24,7 @@ export async function repeat(context: CliContext, seconds: number, look: () => P
   const stop = () => abort.abort();
   signals.on("SIGINT", stop).on("SIGTERM", stop);
   stdout.on("error", stop);
-  const draw = stdout.isTTY === true ? createLogUpdate(stdout) : undefined;
+  const draw = movesCursor(stdout) ? createLogUpdate(stdout) : undefined;
   try {
     while (!abort.signal.aborted) {
       const text = await look();

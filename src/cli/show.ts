@@ -7,7 +7,8 @@ import { onlyPort } from "../daemon/views/port_choice.js";
 import type { Answers, View } from "../daemon/views/view.js";
 import { kViews } from "../daemon/views/views.js";
 import { drawGrid } from "../report/table.js";
-import { type CliContext, kExit, wantsColor } from "./context.js";
+import { wantsColor } from "../report/terminal.js";
+import { type CliContext, kExit } from "./context.js";
 import type { AddVerb } from "./program.js";
 import { intervalOption, repeat } from "./repeat.js";
 

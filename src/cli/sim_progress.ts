@@ -3,6 +3,7 @@ import { createLogUpdate } from "log-update";
 import { formatTime } from "../config/units.js";
 import type { LiveStream } from "../lab/live_view.js";
 import { count, percent, printable } from "../report/format.js";
+import { movesCursor } from "../report/terminal.js";
 import type { SimProgress } from "../sim/types.js";
 
 /** Between two lines where there is no terminal, wall s. */
@@ -18,7 +19,7 @@ export class ProgressLine {
     private readonly stream: LiveStream,
     private readonly name: string,
   ) {
-    this.draw = stream.isTTY === true ? createLogUpdate(stream) : undefined;
+    this.draw = movesCursor(stream) ? createLogUpdate(stream) : undefined;
   }
 
   update(progress: SimProgress): void {

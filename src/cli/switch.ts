@@ -1,7 +1,7 @@
 /** `weir switch` and `weir nic`: daemons in the foreground. */
 import type { CliContext } from "./context.js";
+import { packageVersion } from "./package_version.js";
 import type { AddVerb } from "./program.js";
-import { packageVersion } from "./version.js";
 
 /** The verb of one kind of daemon. */
 export function daemonVerb(kind: "switch" | "nic", description: string): AddVerb {

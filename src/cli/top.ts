@@ -5,13 +5,14 @@ import { WeirError } from "../config/error.js";
 import { controlDirectory } from "../daemon/control_client.js";
 import { type ControlledDevice, findDevices } from "../daemon/devices.js";
 import { drawGrid } from "../report/table.js";
+import { movesCursor, wantsColor } from "../report/terminal.js";
 import { Choices } from "../top/choices.js";
 import { type Column, filtered, kPairColumns, kPortColumns, kSortKeys, sorted } from "../top/columns.js";
 import { liveTop } from "../top/live.js";
 import { Poll } from "../top/poll.js";
 import type { Sample } from "../top/sample.js";
 import { scales, summary } from "../top/screen.js";
-import { type CliContext, kExit, wantsColor } from "./context.js";
+import { type CliContext, kExit } from "./context.js";
 import type { AddVerb } from "./program.js";
 import { intervalOption } from "./repeat.js";
 import { socketOption } from "./show.js";
@@ -59,7 +60,7 @@ function countOf(text: string): number {
 async function run(context: CliContext, name: string | undefined, options: TopOptions): Promise<number> {
   const { stdin, stdout } = context;
   const choice = { name, socket: options.socket };
-  const live = stdout.isTTY === true && stdin.isTTY === true && !options.json && options.count === undefined;
+  const live = movesCursor(stdout) && stdin.isTTY === true && !options.json && options.count === undefined;
   if (name !== undefined || options.socket !== undefined || !live) await findDevices(choice);
   else controlDirectory();
   const poll = new Poll(() => nowRunning(choice));

@@ -167,6 +167,15 @@ export function checkCongestion(
     const message = `${formatRate(p.rpg_max_rate)} is less than rpg_min_rate ${formatRate(p.rpg_min_rate)}`;
     problems.push({ path: path("rpg_max_rate"), message, hint: "rpg_max_rate must be 0 or at least rpg_min_rate" });
   }
+  if (p.g === 0) {
+    const hint = "dce_tcp_g must be less than 1024";
+    problems.push({ path: path("dce_tcp_g"), message: "1024 leaves alpha as it is, whatever comes", hint });
+  }
+  if (p.form === "slotted" && p.rate_reduce_monitor_period === 0) {
+    const message = "0 s is no time between two cuts, which this profile looks for CNPs at";
+    const hint = "rate_reduce_monitor_period must be greater than 0, or use a profile in which each CNP cuts";
+    problems.push({ path: path("rate_reduce_monitor_period"), message, hint });
+  }
   if (p.form === "paper") {
     const interval = formatTime(p.min_time_between_cnps);
     for (const name of ["rpg_time_reset", "dce_tcp_rtt"] as const) {

@@ -6,6 +6,7 @@ import { unknownName } from "./check-topology.js";
 import { congestionSchema, resolveCongestionSection } from "./congestion-section.js";
 import {
   type DaemonInput,
+  kDashboardPorts,
   kMetricsPorts,
   type NicDaemonInput,
   nicDaemonSchema,
@@ -15,6 +16,7 @@ import {
 import type {
   BackendWish,
   DaemonPort,
+  DashboardConfig,
   InterfaceFacts,
   MetricsConfig,
   NicDaemonConfig,
@@ -43,14 +45,21 @@ const SEND_DEFAULTS = sendSchema.parse(defaultsOf(sendSchema)) as {
 };
 const { rate: NIC_RATE } = nicDaemonSchema.pick({ rate: true }).parse(defaultsOf(nicDaemonSchema.pick({ rate: true })));
 
-function common(input: DaemonInput, fallbackName: string, port: number) {
-  const defaults: MetricsConfig = { address: "127.0.0.1", port, per_qp: false, node_infiniband: false };
+function common(input: DaemonInput, fallbackName: string, kind: "switch" | "nic") {
+  const address = "127.0.0.1";
+  const defaults: MetricsConfig = { address, port: kMetricsPorts[kind], per_qp: false, node_infiniband: false };
   const metrics = { ...defaults, ...definedOnly(input.metrics || {}) };
   return {
     name: input.name ?? fallbackName,
     metrics: input.metrics === false ? undefined : metrics,
+    dashboard: dashboardOf(input.dashboard, { address, port: kDashboardPorts[kind] }),
     control: input.control,
   };
+}
+
+function dashboardOf(input: DaemonInput["dashboard"], defaults: DashboardConfig): DashboardConfig | undefined {
+  if (input === undefined || input === false) return undefined;
+  return { ...defaults, ...definedOnly(input === true ? {} : input) };
 }
 
 function definedOnly<T extends object>(object: T): { [K in keyof T]: Exclude<T[K], undefined> } {
@@ -75,7 +84,7 @@ export function resolveSwitchDaemon(
   fallbackName: string,
   inspect: Inspector,
 ): SwitchDaemonConfig {
-  const own = common(input, fallbackName, kMetricsPorts.switch);
+  const own = common(input, fallbackName, "switch");
   const byPriority = (limit: (priority: Priority) => number | undefined) => PRIORITIES.map((p) => limit(p) ?? 0);
   const ports = input.ports.map((port, i): SwitchDaemonPort => {
     const facts = inspect(port.interface, port.namespace, ["ports", i, "interface"]);
@@ -93,7 +102,7 @@ export function resolveSwitchDaemon(
       worker: port.worker ?? 0,
     };
   });
-  const { ports: _, workers, static_fdb, name: _name, metrics: _metrics, control: _control, ...written } = input;
+  const { ports: _, workers, static_fdb, name: _name, metrics: _m, dashboard: _d, control: _c, ...written } = input;
   const section = merge<SwitchInput>(SWITCH_DEFAULTS, { forwarding: "learning" }, written);
   const mtus = ports.map((port) => port.mtu);
   return {
@@ -112,7 +121,7 @@ export function resolveNicDaemon(
   inspect: Inspector,
   found: Findings,
 ): NicDaemonConfig {
-  const own = common(input, fallbackName, kMetricsPorts.nic);
+  const own = common(input, fallbackName, "nic");
   const facts = inspect(input.interface, input.namespace, ["interface"]);
   const rate = input.rate ?? (NIC_RATE as number);
   const port: DaemonPort = {

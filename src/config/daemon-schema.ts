@@ -59,12 +59,35 @@ const workerSchema = section({
 /** Where Prometheus finds the daemons. */
 export const kMetricsPorts = { switch: 9464, nic: 9465 } as const;
 
+/** Where their dashboards are. */
+export const kDashboardPorts = { switch: 9466, nic: 9467 } as const;
+
 const listenFields = (port: number) => ({
   address: z.string().min(1).optional().meta({ description: "Address to listen at.", default: "127.0.0.1" }),
   port: integer("TCP port to listen at.", 1, 65_535, port),
 });
 
-function daemonFields<Metrics extends z.ZodType>(metrics: Metrics, port: number) {
+const dashboardSchema = (port: number) =>
+  z
+    .union([
+      z.boolean(),
+      section({
+        ...listenFields(port),
+        token: z
+          .string()
+          .regex(/^[A-Za-z0-9._~-]{16,128}$/, { error: "a token has 16 to 128 letters, digits, or . _ ~ -" })
+          .optional()
+          .meta({
+            description:
+              "What a browser has to show. Default: none at 127.0.0.1; elsewhere one that is made at the start and logged.",
+          }),
+      }),
+    ])
+    .optional()
+    .meta({ description: `Page that shows it live, see dashboard.md. \`true\`: 127.0.0.1:${port}.`, default: false });
+
+function daemonFields<Metrics extends z.ZodType>(kind: "switch" | "nic", metrics: Metrics) {
+  const port = kMetricsPorts[kind];
   return {
     name: nameSchema
       .optional()
@@ -73,6 +96,7 @@ function daemonFields<Metrics extends z.ZodType>(metrics: Metrics, port: number)
       .union([z.literal(false), metrics])
       .optional()
       .meta({ description: `Prometheus endpoint, or false. Default: 127.0.0.1:${port}.` }),
+    dashboard: dashboardSchema(kDashboardPorts[kind]),
     control: z
       .string()
       .regex(/^\//, { error: "give an absolute path" })
@@ -85,7 +109,7 @@ function daemonFields<Metrics extends z.ZodType>(metrics: Metrics, port: number)
 const { forwarding: _, ...switchFields } = switchSchema.shape;
 
 export const switchDaemonSchema = section({
-  ...daemonFields(section(listenFields(kMetricsPorts.switch)), kMetricsPorts.switch),
+  ...daemonFields("switch", section(listenFields(kMetricsPorts.switch))),
   ports: z
     .array(
       section({
@@ -186,7 +210,7 @@ const nicMetricsSchema = section({
 });
 
 export const nicDaemonSchema = section({
-  ...daemonFields(nicMetricsSchema, kMetricsPorts.nic),
+  ...daemonFields("nic", nicMetricsSchema),
   interface: interfaceSchema.meta({ description: "Interface to use; it must exist already." }),
   namespace: namespaceSchema,
   address: addressSchema.meta({
@@ -215,4 +239,4 @@ export const nicDaemonSchema = section({
 
 export type SwitchDaemonInput = z.output<typeof switchDaemonSchema>;
 export type NicDaemonInput = z.output<typeof nicDaemonSchema>;
-export type DaemonInput = Pick<NicDaemonInput, "name" | "metrics" | "control">;
+export type DaemonInput = Pick<NicDaemonInput, "name" | "metrics" | "dashboard" | "control">;

@@ -46,10 +46,19 @@ export interface MetricsConfig {
   node_infiniband: boolean;
 }
 
+export interface DashboardConfig {
+  address: string;
+  port: number;
+  /** Undefined: made where one is needed. */
+  token?: string | undefined;
+}
+
 interface DaemonConfig {
   name: string;
   /** Undefined: switched off. */
   metrics: MetricsConfig | undefined;
+  /** Undefined: none. */
+  dashboard: DashboardConfig | undefined;
   /** Path of the control socket; undefined: the default for `name`. */
   control: string | undefined;
 }

@@ -24,6 +24,8 @@ export interface LoadOptions {
   set?: readonly string[];
   /** Of a scenario that is no file: what its paths of files are relative to. Default: the working directory. */
   directory?: string;
+  /** Of a scenario that is no file and has no name; default: its source. */
+  name?: string;
 }
 
 /**
@@ -37,7 +39,8 @@ export function loadScenario(file: string, options: LoadOptions = {}): LoadedSce
 
 /** The same from YAML text. `source` names it in errors, and the scenario if it has no name. */
 export function parseScenarioText(text: string, source = "scenario", options: LoadOptions = {}): LoadedScenario {
-  return fromFile(readScenarioText(text, source, options.set ?? []), source, source, options.directory ?? ".");
+  const { set = [], name = source, directory = "." } = options;
+  return fromFile(readScenarioText(text, source, set), source, name, directory);
 }
 
 /** The same from an object of the shape of a scenario file. */

@@ -20,9 +20,13 @@ export interface ScenarioFile {
 
 /** Reads and parses `file`, then applies each `path.to.field=value`. Throws ScenarioError, or WeirError if unreadable. */
 export function readScenarioFile(file: string, set: readonly string[], kind = "scenario"): ScenarioFile {
-  let text: string;
+  return readScenarioText(readConfigText(file, kind), file, set, kind);
+}
+
+/** @throws WeirError if it is unreadable; `kind`: what it describes. */
+export function readConfigText(file: string, kind: string): string {
   try {
-    text = readFileSync(file, "utf8");
+    return readFileSync(file, "utf8");
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? "unreadable";
     const reasons: Record<string, string> = {
@@ -32,7 +36,6 @@ export function readScenarioFile(file: string, set: readonly string[], kind = "s
     };
     throw new WeirError(`${kind} ${file}: ${reasons[code] ?? code}`, { field: "file", cause: error });
   }
-  return readScenarioText(text, file, set, kind);
 }
 
 /** The same for text; `source` names it in errors, with `kind`: what it describes. */

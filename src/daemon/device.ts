@@ -110,6 +110,12 @@ export class Device {
     yield* this.table.entries();
   }
 
+  /** The same, just read. */
+  counted(): CounterTable {
+    this.table.refresh();
+    return this.table;
+  }
+
   /** Counts since the last clear(). */
   counters(): ControlRequests["counters"] {
     const counters = this.shown.since(this.totals());

@@ -7,20 +7,37 @@ import type {
   NicDaemonConfig,
   SwitchDaemonConfig,
 } from "../config/daemon.js";
-import { loadNicDaemon, loadSwitchDaemon } from "../config/daemon.js";
+import { parseNicDaemon, parseSwitchDaemon } from "../config/daemon.js";
+import { readConfigText, readScenarioText } from "../config/yaml.js";
+import { listParameters } from "../dashboard/parameters.js";
+import type { Parameter } from "../dashboard/protocol.js";
 import type { WorkerConfig } from "../native/types.js";
 import type { BackendChoice } from "./backend.js";
 import { composeNicWorker, composeSwitchWorkers } from "./compose.js";
 
 export type DaemonConfig = SwitchDaemonConfig | NicDaemonConfig;
 
-export function loadDaemon(
-  kind: DaemonConfig["kind"],
-  file: string,
+/** A daemon's file as it was read, and what is put over it without reading it again. */
+export interface DaemonFile {
+  kind: DaemonConfig["kind"];
+  path: string;
+  text: string;
+  /** Each `path=value`. */
+  set: readonly string[];
+}
+
+/** @throws WeirError if it cannot be read. */
+export function readDaemonFile(kind: DaemonConfig["kind"], path: string): DaemonFile {
+  return { kind, path, text: readConfigText(path, kind), set: [] };
+}
+
+/** @throws ScenarioError, WeirError */
+export function parseDaemonFile(
+  { kind, path, text, set }: DaemonFile,
   inspect: InspectInterface,
 ): LoadedDaemon<DaemonConfig> {
-  const options = { inspect, cpus: cpusOfHost() };
-  return kind === "switch" ? loadSwitchDaemon(file, options) : loadNicDaemon(file, options);
+  const options = { set, inspect, cpus: cpusOfHost() };
+  return kind === "switch" ? parseSwitchDaemon(text, path, options) : parseNicDaemon(text, path, options);
 }
 
 /** With those that are offline: a worker says that it is not pinned where its own stays so. */
@@ -56,6 +73,20 @@ export function portsOf(config: DaemonConfig): DaemonPort[] {
   return config.kind === "switch" ? config.ports : [config.port];
 }
 
+/** What of it the dashboard can change. */
+export function parametersOf({ text, path, set, kind }: DaemonFile, config: DaemonConfig): Parameter[] {
+  const { data } = readScenarioText(text, path, set, kind);
+  return config.kind === "switch"
+    ? listParameters({
+        data,
+        switchAt: [],
+        buffer: config.switch.buffer,
+        congestion: undefined,
+        qcn: config.switch.qcn.enabled,
+      })
+    : listParameters({ data, switchAt: undefined, buffer: undefined, congestion: config.congestion, qcn: false });
+}
+
 /** Fields that differ between two configurations although a running daemon cannot change them. */
 export function fixedChanges(before: DaemonConfig, after: DaemonConfig): string[] {
   const [old, fresh] = [fixedFields(before), fixedFields(after)];
@@ -63,8 +94,8 @@ export function fixedChanges(before: DaemonConfig, after: DaemonConfig): string[
 }
 
 function fixedFields(config: DaemonConfig): Record<string, unknown> {
-  const { name, metrics, control } = config;
-  const own = { name, metrics, control };
+  const { name, metrics, dashboard, control } = config;
+  const own = { name, metrics, dashboard, control };
   if (config.kind === "switch") return { ...own, ports: config.ports, workers: config.workers };
   const { interface: netdev, namespace, rate, mtu, mac, backend } = config.port;
   const { path_mtu, burst, receive_buffer } = config.host;

@@ -18,6 +18,8 @@ export interface Status {
   scale: number;
   control: string;
   metrics: string | null;
+  /** What a browser opens; without a token that the file has. */
+  dashboard: string | null;
 }
 
 export interface CounterValue {

@@ -4,16 +4,26 @@ import { join } from "node:path";
 import { Captures } from "../capture/stream.js";
 import type { InterfaceFacts } from "../config/daemon.js";
 import { WeirError } from "../config/error.js";
+import { isLoopback } from "../dashboard/address.js";
+import { overlaid } from "../dashboard/parameters.js";
 import { MetricsRegistry } from "../metrics/registry.js";
-import { isLoopback, MetricsServer } from "../metrics/server.js";
+import { MetricsServer } from "../metrics/server.js";
 import { loadAddon } from "../native/addon.js";
 import { KernelPort } from "../native/kernel_port.js";
 import type { NativeAddon } from "../native/types.js";
 import { controlDirectory } from "./control_client.js";
 import { type ControlRequest, ControlServer, type Stream } from "./control_server.js";
+import { DaemonDashboard } from "./dashboard.js";
 import { Device } from "./device.js";
 import { inspectInterface, kernelHasAddress } from "./interface.js";
-import { type DaemonConfig, fixedChanges, loadDaemon } from "./kinds.js";
+import {
+  type DaemonConfig,
+  type DaemonFile,
+  fixedChanges,
+  parametersOf,
+  parseDaemonFile,
+  readDaemonFile,
+} from "./kinds.js";
 import { createLog, type Log, type LogSink } from "./log.js";
 import { serviceNotifier } from "./notify.js";
 import type { ControlRequests, Status } from "./protocol.js";
@@ -47,6 +57,8 @@ class Daemon {
   private end: (status: number) => void = () => {};
   private stopping = false;
   private config: DaemonConfig;
+  /** What `config` was made of. */
+  private source: DaemonFile;
   private readonly log: Log;
   private readonly facts = new Map<string, InterfaceFacts>();
   private readonly reloads = { succeeded: 0, failed: 0 };
@@ -58,6 +70,7 @@ class Daemon {
   private control: ControlServer | undefined;
   private captures: Captures | undefined;
   private metrics: MetricsServer | undefined;
+  private dashboard: DaemonDashboard | undefined;
   private kernelPort: KernelPort | undefined;
   private failure: string | undefined;
   private readonly onReload = () => this.#reload();
@@ -71,7 +84,8 @@ class Daemon {
     this.ended = new Promise((resolve) => {
       this.end = resolve;
     });
-    const { config, warnings } = this.#load();
+    this.source = readDaemonFile(kind, file);
+    const { config, warnings } = this.#parse(this.source);
     this.config = config;
     this.log = createLog(config.name, host.stderr);
     for (const warning of warnings) this.log.warn(warning);
@@ -114,15 +128,25 @@ class Daemon {
     }
     await device.start();
     await this.#serveMetrics(device);
+    await this.#serveDashboard(device);
     this.ready = true;
     this.notify("READY=1", `MAINPID=${process.pid}`);
-    this.log.info({ control: path, metrics: this.metrics?.url ?? "off", ports: device.portStatus().length }, "started");
+    this.log.info(
+      {
+        control: path,
+        metrics: this.metrics?.url ?? "off",
+        dashboard: this.dashboard?.url ?? "off",
+        ports: device.portStatus().length,
+      },
+      "started",
+    );
   }
 
   /** Idempotent. */
   close(): void {
     const { signals } = this.host;
     signals.off("SIGHUP", this.onReload).off("SIGTERM", this.onStop).off("SIGINT", this.onStop);
+    this.dashboard?.close();
     this.metrics?.close();
     this.captures?.close();
     this.control?.close();
@@ -132,8 +156,8 @@ class Daemon {
   }
 
   /** What an interface was like is remembered: it may be away while the file is read again. */
-  #load() {
-    return loadDaemon(this.kind, this.file, (name, namespace) => {
+  #parse(source: DaemonFile) {
+    return parseDaemonFile(source, (name, namespace) => {
       const key = `${namespace ?? ""}:${name}`;
       const known = this.facts.get(key);
       if (known !== undefined) return known;
@@ -191,20 +215,43 @@ class Daemon {
       this.log.warn({ url: this.metrics.url }, "metrics are open to other hosts");
   }
 
+  async #serveDashboard(device: Device): Promise<void> {
+    const { dashboard: where } = this.config;
+    if (where === undefined) return;
+    this.dashboard = await DaemonDashboard.open(where, {
+      version: this.host.version,
+      device,
+      config: () => this.config,
+      parameters: () => parametersOf(this.source, this.config),
+      change: (set) => {
+        const source = { ...this.source, set: overlaid(this.source.set, set) };
+        this.#apply(device, source);
+        this.log.info({ set }, "parameters changed from the dashboard, until the file is read again");
+      },
+    });
+  }
+
+  /** @throws ScenarioError, WeirError: then nothing has changed. */
+  #apply(device: Device, source: DaemonFile): void {
+    const { config, warnings } = this.#parse(source);
+    const fixed = fixedChanges(this.config, config);
+    if (fixed.length > 0) {
+      throw new WeirError(`${fixed.join(", ")} cannot change while the daemon runs`, { hint: "restart it" });
+    }
+    device.reconfigure(config);
+    this.config = config;
+    this.source = source;
+    for (const warning of warnings) this.log.warn(warning);
+  }
+
   #reload(): void {
     if (this.device === undefined || this.stopping) return;
     // Microseconds of CLOCK_MONOTONIC, by which systemd matches the READY=1 that follows.
     this.notify("RELOADING=1", `MONOTONIC_USEC=${Math.floor(this.addon.monotonicNow() / 1000)}`);
     try {
-      const { config, warnings } = this.#load();
-      const fixed = fixedChanges(this.config, config);
-      if (fixed.length > 0) {
-        throw new WeirError(`${fixed.join(", ")} cannot change while the daemon runs`, { hint: "restart it" });
-      }
-      this.device.reconfigure(config);
-      this.config = config;
+      this.#apply(this.device, readDaemonFile(this.kind, this.file));
+      this.dashboard?.told();
       this.reloads.succeeded++;
-      for (const warning of warnings) this.log.warn(warning);
       this.log.info({ file: this.file }, "reloaded");
     } catch (error) {
       this.reloads.failed++;
@@ -270,6 +317,7 @@ class Daemon {
       scale: 1,
       control: this.control?.path ?? "",
       metrics: this.metrics?.url ?? null,
+      dashboard: this.dashboard?.url ?? null,
     };
   }
 }

@@ -82,12 +82,12 @@ export interface Frame {
   run: number;
   t_ns: number;
   flows: {
-    /** R_C and R_T, bit/s; null: not limited or not started. */
+    /** R_C, or what else limits it, and R_T, bit/s; null: it does not send. */
     rate: (number | null)[];
     target: (number | null)[];
     /** 0..1; null: there is none. */
     alpha: (number | null)[];
-    /** What arrived (of daemons: was sent) since the last frame, bit/s. */
+    /** What arrived (of daemons: was sent) since the last frame, with headers and gaps like the rates, bit/s. */
     throughput: number[];
   };
   /** Lengths now, and the longest since the last frame as far as it was looked at. */
@@ -103,9 +103,19 @@ export interface Frame {
     marks: number;
   }[];
   /** What happened since the last frame; nothing is left out. */
-  events: { kind: "mark" | "cnp" | "cnm" | "pfc" | "drop"; count: number; where: string }[];
+  events: FrameEvent[];
   /** Longest gap between turns of the poll loops so far, wall us. */
   loop_gap_max_us: number;
+}
+
+/**
+ * `where`: of marks and CNMs the queue, "switch:port:priority"; of CNPs the id of the flow whose receiver sent them; of PFC the
+ * sender's port and priority, "device:peer:priority"; of drops the port and the reason, "device:peer:headroom_full".
+ */
+export interface FrameEvent {
+  kind: "mark" | "cnp" | "cnm" | "pfc" | "drop";
+  count: number;
+  where: string;
 }
 
 export interface ParameterChange {

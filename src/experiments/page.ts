@@ -1,5 +1,6 @@
 /** The outcome of an experiment as one HTML file that needs nothing else, not even a script: the picture is SVG. */
 import { escapeHtml, gridSection, renderPage } from "../report/html.js";
+import { partsOf } from "../report/plot_parts.js";
 import type { PaperDocument } from "./document.js";
 import { findingLines, grids, madeLine, runLine } from "./text.js";
 import type { Ruling, Verdict } from "./verdict.js";
@@ -29,7 +30,7 @@ export function paperContent(paper: PaperDocument, svg: string, level = 2): stri
   return `${banner}
 <p>${escapeHtml(setup)}</p>
 ${list(runs.map(runLine))}
-<figure class="wide paper">${svg}</figure>
+<figure class="wide paper">${svg}${partsOf(svg)}</figure>
 ${heading("Statements of the paper")}
 <div class="scroll"><table class="statements"><thead><tr><th scope="col" class="name">the paper says</th>${clocks.map((clock) => `<th scope="col" class="name">${clock}</th>`).join("")}</tr></thead>
 <tbody>${statements.map(statementRow).join("\n")}</tbody></table></div>

@@ -6,7 +6,8 @@ import { WeirError } from "../config/error.js";
 import { loadScenario } from "../config/scenario.js";
 import type { Scenario } from "../config/types.js";
 import type { LabOptions, LabOutcome } from "../lab/types.js";
-import { type RunSource, writeRun } from "../report/run_files.js";
+import { writeRun } from "../report/run_files.js";
+import type { RunSource } from "../report/saved_run.js";
 import { writeSimulation } from "../sim/files.js";
 import type { SimOptions, SimOutcome } from "../sim/types.js";
 import {

@@ -244,6 +244,7 @@ class RunningDevices {
         scale: lab.scale,
         control: own.control,
         metrics: null,
+        dashboard: null,
       }),
       counters: () => ({
         since: shown.cleared.toISOString(),

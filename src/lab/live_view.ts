@@ -3,6 +3,7 @@ import { createLogUpdate } from "log-update";
 import pc from "picocolors";
 import { formatSize, formatTime } from "../config/units.js";
 import { count, fixed, gbps, kilobytes, percent, printable } from "../report/format.js";
+import { movesCursor, wantsColor } from "../report/terminal.js";
 import type { LabView, LiveFlow, LiveQueue, LiveState } from "./types.js";
 
 /** A terminal or a file; process.stderr is both. */
@@ -15,7 +16,7 @@ export interface LiveStream extends NodeJS.WritableStream {
 export interface LiveViewOptions {
   /** Heading, the scenario's name. */
   scenario: string;
-  /** Colours; default: on a terminal unless NO_COLOR is set. */
+  /** Colours; default: where they are wanted. */
   color?: boolean;
   /** Wall clock in ms, for tests. */
   now?: () => number;
@@ -45,10 +46,9 @@ export class LiveView implements LabView {
     private readonly stream: LiveStream,
     private readonly options: LiveViewOptions,
   ) {
-    const tty = stream.isTTY === true;
     this.now = options.now ?? (() => performance.now());
-    this.draw = tty ? createLogUpdate(stream) : undefined;
-    this.colors = pc.createColors(options.color ?? (tty && !process.env.NO_COLOR && process.env.TERM !== "dumb"));
+    this.draw = movesCursor(stream) ? createLogUpdate(stream) : undefined;
+    this.colors = pc.createColors(options.color ?? wantsColor(stream));
   }
 
   /** Shows `state`, unless the last picture is too fresh; then it waits for a later update or for `finish`. */

@@ -1,12 +1,16 @@
 /** Labs without root: the same command again, as root of a user and network namespace of its own. */
 import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import type { Server } from "node:net";
 import { constants } from "node:os";
 import { WeirError } from "../config/error.js";
 import { missingTool } from "./tools.js";
 
 /** Set in the child: the pid of the process that waits for it. */
 const kMarker = "WEIR_ROOTLESS_PARENT";
+/** Set in the child: the descriptor of the listening socket that it was given. */
+const kListener = "WEIR_ROOTLESS_LISTENER";
+const kListenerDescriptor = 3;
 const kForwarded = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGWINCH"] as const;
 const kUnshare = ["--user", "--map-root-user", "--net"];
 /** Bits of CapEff: linux/capability.h. Namespaces, links in them, packet sockets. */
@@ -26,8 +30,9 @@ export function missingCapabilities(status: string): string[] {
  * process's arguments and standard streams, and gives its exit status (128 + n if signal n ended it). Signals go on to the
  * child, and however this process ends, the child ends with it. Call it before threads exist.
  * Fails with a WeirError that names the remedy where user namespaces are not allowed.
+ * @param listener Makes a listening socket here, where the host's network is: the child, whose network is another one, gets it.
  */
-export async function reexecuteRootless(): Promise<number | undefined> {
+export async function reexecuteRootless(listener?: () => Promise<Server>): Promise<number | undefined> {
   const parent = process.env[kMarker];
   // Whoever waited for this process is already gone; the kernel tells only of deaths to come.
   if (parent !== undefined && process.ppid !== Number(parent)) return 128 + constants.signals.SIGKILL;
@@ -35,7 +40,13 @@ export async function reexecuteRootless(): Promise<number | undefined> {
   if (missing.length === 0) return undefined;
   if (parent !== undefined) throw forbidden(`no ${missing.join(", ")} even in a user namespace`);
   probe();
-  return runInUserNamespace();
+  return runInUserNamespace(await listener?.());
+}
+
+/** Descriptor of the listening socket that this process was given by the one that waits for it. */
+export function inheritedListener(): number | undefined {
+  const given = process.env[kListener];
+  return process.env[kMarker] === undefined || given === undefined ? undefined : Number(given);
 }
 
 /** unshare's own failure must not pass for the command's. */
@@ -49,15 +60,20 @@ function probe(): void {
   throw forbidden(stderr.trim());
 }
 
-function runInUserNamespace(): Promise<number> {
+function runInUserNamespace(listener: Server | undefined): Promise<number> {
   // After unshare, which clears it; the node process keeps it.
   const command = [...kUnshare, "setpriv", "--pdeathsig", "KILL", process.execPath, ...process.execArgv];
   const child = spawn("unshare", [...command, ...process.argv.slice(1)], {
-    stdio: "inherit",
+    stdio: ["inherit", "inherit", "inherit", ...(listener === undefined ? [] : [descriptorOf(listener)])],
     // Its own session: a Ctrl-C reaches it once, through us, and not a second time from the terminal.
     detached: true,
-    env: { ...process.env, [kMarker]: String(process.pid) },
+    env: {
+      ...process.env,
+      [kMarker]: String(process.pid),
+      ...(listener !== undefined && { [kListener]: String(kListenerDescriptor) }),
+    },
   });
+  listener?.close();
   const forward = (signal: NodeJS.Signals) => void child.kill(signal);
   for (const signal of kForwarded) process.on(signal, forward);
   return new Promise<number>((resolve, reject) => {
@@ -66,6 +82,12 @@ function runInUserNamespace(): Promise<number> {
   }).finally(() => {
     for (const signal of kForwarded) process.off(signal, forward);
   });
+}
+
+/** Node tells no server's descriptor, and takes nothing but that (or a stream) for a child. */
+function descriptorOf(server: Server): number {
+  const { fd } = (server as unknown as { _handle: { fd: number } })._handle;
+  return fd;
 }
 
 function forbidden(reason: string): WeirError {

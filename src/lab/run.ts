@@ -2,12 +2,14 @@
 import { WeirError } from "../config/error.js";
 import type { Scenario } from "../config/types.js";
 import { formatRate, formatTime } from "../config/units.js";
+import { controlDirectory } from "../daemon/control_client.js";
 import { loadAddon } from "../native/addon.js";
 import type { NativeAddon } from "../native/types.js";
 import { kHeaderBytes } from "../wire/frame_size.js";
 import { calibrate } from "./calibrate.js";
 import { PcapngFile, planCaptures } from "./capture.js";
 import { labNetwork } from "./compose.js";
+import { LabControl } from "./control.js";
 import { execute } from "./execution.js";
 import { LiveStates } from "./live_state.js";
 import { composeResult } from "./outcome.js";
@@ -66,14 +68,21 @@ export async function runLab(scenario: Scenario, options: LabOptions): Promise<L
   const { nodes, links } = labNetwork(scenario);
   const network = await LabNetwork.create(nodes, links);
   const files: PcapngFile[] = [];
+  const control = await openControl(scenario.name, options.control);
   try {
-    for (const { file, ends } of captures.pcapng) files.push(new PcapngFile(addon, file, ends, options.version));
+    for (const { file, ends } of captures.pcapng)
+      files.push(new PcapngFile(addon, file, ends, options.control?.version));
     const evidence = await execute(addon, scenario, {
       scale,
       end: (link, node) => network.end(link, node),
       capture: (link, node) => captures.pcap.get(`${link} ${node}`),
       signal: options.signal,
-      observers: [...(options.view ? [new LiveStates(options.view)] : []), ...files, ...(options.observers ?? [])],
+      observers: [
+        ...(options.view ? [new LiveStates(options.view)] : []),
+        ...files,
+        ...(control ? [control] : []),
+        ...(options.observers ?? []),
+      ],
     });
     const captureDropped = files.reduce((sum, { dropped }) => sum + dropped, 0);
     return {
@@ -82,6 +91,17 @@ export async function runLab(scenario: Scenario, options: LabOptions): Promise<L
     };
   } finally {
     for (const file of files) file.close();
+    control?.close();
     network.close();
+  }
+}
+
+/** A lab runs without as well. */
+async function openControl(name: string, wanted: LabOptions["control"]): Promise<LabControl | undefined> {
+  try {
+    return wanted && (await LabControl.open(name, controlDirectory(), wanted.version));
+  } catch (error) {
+    wanted?.warn(`weir show and weir top cannot see this lab: ${(error as Error).message}`);
+    return undefined;
   }
 }

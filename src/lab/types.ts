@@ -18,13 +18,13 @@ export interface LabOptions {
   view?: LabView | undefined;
   /** Others that look on, or have a hand in it. */
   observers?: readonly LabObserver[] | undefined;
+  /** Its devices answer on a control socket; `warn` is told why where that cannot be. */
+  control?: { version: string; warn(text: string): void } | undefined;
   /** Once aborted, the lab stops, cleans up and rejects with the signal's reason. */
   signal: AbortSignal;
   capture: readonly CaptureRequest[];
   /** Where capture files with relative paths go; exists when the lab starts. */
   captureDir: string;
-  /** Of Weir, for captures to tell. */
-  version?: string | undefined;
 }
 
 export interface LabOutcome {

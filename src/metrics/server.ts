@@ -48,11 +48,6 @@ export class MetricsServer {
   }
 }
 
-/** True for addresses that only this host reaches. */
-export function isLoopback(address: string): boolean {
-  return address === "localhost" || address === "::1" || address.startsWith("127.");
-}
-
 /** OpenMetrics for those who ask for it by name, and do not prefer plain text; this is the one version that there is. */
 export function formatOf(accept: string): Format {
   const offers = accept.split(",").map((offer) => {

@@ -61,6 +61,16 @@ export class CounterTable {
     };
   }
 
+  /** In the order of the manifest; none before devices live. */
+  get manifest(): readonly CounterDescription[] {
+    return this.descriptions;
+  }
+
+  /** Of the counter at this place of the manifest. */
+  value(index: number): number {
+    return this.values[index] ?? 0;
+  }
+
   *entries(): Generator<{ description: CounterDescription; value: number }> {
     for (let i = 0; i < this.descriptions.length; i++) {
       yield { description: this.descriptions[i] as CounterDescription, value: this.values[i] as number };

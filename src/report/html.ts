@@ -5,7 +5,7 @@ import { buildCharts, type Chart, type ChartInput } from "./charts.js";
 import { fctFigure } from "./fct_chart.js";
 import { fixed } from "./format.js";
 import { fidelitySchema, type Result, resultSchema, type Series } from "./result.js";
-import { fidelityLines, type Grid, grids, totals } from "./table.js";
+import { changeLines, fidelityLines, type Grid, grids, totals } from "./table.js";
 
 /** What the page shows beyond result and series; all optional. */
 export interface ReportExtra {
@@ -121,6 +121,12 @@ function subtitle(result: Result, { date }: ReportExtra): string {
   ].join(", ");
 }
 
+const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
+function list(items: readonly string[]): string {
+  return items.length === 0 ? "" : `<ul>${items.map((item) => `<li>${escapeHtml(item)}</li>`).join("")}</ul>`;
+}
+
 function banner(result: Result): string {
   const { valid, reasons } = result.fidelity;
   const [figures = ""] = fidelityLines(result);
@@ -132,10 +138,10 @@ function banner(result: Result): string {
         ]
       : ["The run is complete.", "The run is not what was asked for."];
   const verdict = valid ? `<strong>Valid.</strong> ${good}` : `<strong>Invalid.</strong> ${bad}`;
-  const list =
-    reasons.length === 0 ? "" : `<ul>${reasons.map((reason) => `<li>${escapeHtml(reason)}</li>`).join("")}</ul>`;
+  const [changed = "", ...changes] = changeLines(result);
   const measured = figures.replace(/^fidelity: \w+, /, "");
-  return `<div class="banner ${valid ? "valid" : "invalid"}" role="status"><p>${verdict}</p>${list}
+  return `<div class="banner ${valid ? "valid" : "invalid"}" role="status"><p>${verdict}</p>${list(reasons)}
+${changed === "" ? "" : `<p><strong>${escapeHtml(capital(changed))}.</strong></p>${list(changes)}`}
 <p class="soft">${escapeHtml(measured)}</p></div>`;
 }
 
@@ -168,7 +174,7 @@ export function plots(charts: readonly Chart[], flows: number, runs = 0): string
   const narrow = charts.filter((chart) => !chart.wide);
   const alone = narrow.length % 2 === 1 ? narrow.at(-1) : undefined;
   return `<h2>Over time</h2>
-<p class="soft">Shaded: warm-up. <span class="screen">Drag to zoom, double-click to reset, click a name to hide it.</span></p>
+<p class="soft">Shaded: warm-up. <span class="screen scripted">Drag to zoom, double-click to reset, click a name to hide it.</span></p>
 <noscript><p>Plots need JavaScript. Their figures are in the tables.</p></noscript>
 ${legend}
 <div class="plots">

@@ -7,6 +7,7 @@ import type { TopLevelSpec } from "vega-lite";
 import { downsample } from "./downsample.js";
 import { escapeHtml } from "./html.js";
 import { layersOf } from "./plot_layers.js";
+import { markParts } from "./plot_parts.js";
 
 export interface Curve {
   /** Not in the legend when empty. */
@@ -95,7 +96,7 @@ export async function drawFigure(title: string, columns: readonly PlotColumn[]):
   vega.resetSVGDefIds();
   const view = new vega.View(vega.parse(spec), { renderer: "none", logLevel: vega.Error });
   try {
-    const svg = await view.toSVG();
+    const svg = markParts(await view.toSVG(), view);
     return `${svg.replace(/^<svg([^>]*)>/, (_, attributes: string) => `<svg${attributes} role="img">${named}`)}\n`;
   } finally {
     view.finalize();

@@ -7,15 +7,9 @@ import type { Scenario } from "../config/types.js";
 import type { QueueThresholds } from "./charts.js";
 import { renderReport } from "./html.js";
 import { type Result, resultSchema, type Series, seriesSchema } from "./result.js";
+import type { RunSource, SavedRun } from "./saved_run.js";
 
 const kHint = "give the result.json of a run";
-
-/** What was asked for: the file as written, the overrides, and what they came to. Saved as scenario.json. */
-export interface RunSource {
-  text: string;
-  set: readonly string[];
-  scenario: Scenario;
-}
 
 /** Writes all files of a finished run into `directory` (created when missing) and returns the report's path. */
 export function writeRun(directory: string, result: Result, series: Series, source: RunSource): string {
@@ -27,13 +21,6 @@ export function writeRun(directory: string, result: Result, series: Series, sour
   writeFileSync(join(directory, "scenario.json"), `${JSON.stringify(source)}\n`);
   writeFileSync(report, page(result, series, source, new Date()));
   return report;
-}
-
-/** A run as its folder has it; `source` where there is a scenario.json. */
-export interface SavedRun {
-  result: Result;
-  series: Series;
-  source: RunSource | undefined;
 }
 
 /**

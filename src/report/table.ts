@@ -1,7 +1,7 @@
 /** The result as plain tables for a terminal or a log: rates in Gb/s, sizes in KB (1000 B), ASCII only. */
 import Table from "cli-table3";
 import pc from "picocolors";
-import { formatSize } from "../config/units.js";
+import { formatSize, formatTime } from "../config/units.js";
 import { resultExtras } from "./extra_fields.js";
 import { fixed, gbps, kilobytes, percent, printable } from "./format.js";
 import type { FctResult, GroupResult, Result } from "./result.js";
@@ -31,6 +31,9 @@ export function renderTable(result: Result, options: TableOptions = {}): string 
   sections.splice(drawn.length === 0 ? 1 : 2, 0, summary);
   const { valid } = result.fidelity;
   const verdict = fidelityLines(result);
+  const [changed, ...changes] = changeLines(result);
+  if (changed !== undefined)
+    sections.push([colors.yellow(changed), ...changes.map((line) => `  - ${line}`)].join("\n"));
   sections.push(
     [valid ? colors.green(verdict[0] ?? "") : colors.red(verdict[0] ?? ""), ...verdict.slice(1)].join("\n"),
   );
@@ -127,6 +130,15 @@ export function fidelityLines({ fidelity, clock }: Result): string[] {
   return [
     `fidelity: ${fidelity.valid ? "valid" : "INVALID"}, ${figures}`,
     ...fidelity.reasons.map((reason) => `  - ${printable(reason)}`),
+  ];
+}
+
+/** Of a run that somebody changed while it ran: that it is not its scenario's, then each change. */
+export function changeLines({ changes = [] }: Result): string[] {
+  if (changes.length === 0) return [];
+  return [
+    "changed by hand while it ran: not the scenario as written",
+    ...changes.map(({ at_s, set }) => `at ${formatTime(Math.round(at_s * 1e9), 4)}: ${set.map(printable).join(", ")}`),
   ];
 }
 

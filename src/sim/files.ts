@@ -1,7 +1,8 @@
 /** The folder that a simulation leaves: what every run does, completion times, what it cost, and series for other programs. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type RunSource, writeRun } from "../report/run_files.js";
+import { writeRun } from "../report/run_files.js";
+import type { RunSource } from "../report/saved_run.js";
 import { csvLine, type SeriesFormat, writeSeries } from "./series_files.js";
 import type { FlowCompletion, SimOutcome } from "./types.js";
 

@@ -2,6 +2,7 @@
 import { createLogUpdate } from "log-update";
 import type { LiveStream } from "../lab/live_view.js";
 import { duration } from "../report/format.js";
+import { movesCursor } from "../report/terminal.js";
 
 const kFrameMs = 200;
 const kLineMs = 10_000;
@@ -21,7 +22,7 @@ export class SweepProgress {
     private readonly total: number,
     private readonly now: () => number = () => performance.now(),
   ) {
-    this.draw = stream.isTTY === true ? createLogUpdate(stream) : undefined;
+    this.draw = movesCursor(stream) ? createLogUpdate(stream) : undefined;
     this.started = this.now();
     this.lastShown = this.draw ? Number.NEGATIVE_INFINITY : this.started;
   }

@@ -12,7 +12,7 @@ export interface Size {
 type Colors = ReturnType<typeof pc.createColors>;
 
 const kGap = "  ";
-/** Fewer rows than that below the heading: only the section that is active. */
+/** With less room than that, and too little for all: only the section that is active. */
 const kTwoSections = 10;
 const kHelp = [
   "q, Ctrl-C     quit",
@@ -84,11 +84,11 @@ function tables(sample: Sample, choices: Choices, size: Size, colors: Colors): s
     pairs: (rows: number) => table(sample.queue_pairs, kPairColumns, choices, "pairs", { ...size, rows }, colors),
     ports: (rows: number) => table(sample.ports, kPortColumns, choices, "ports", { ...size, rows }, colors),
   };
-  const both = choices.shown === "both" && size.rows >= kTwoSections;
-  if (!both) return draw[choices.shown === "both" ? choices.active : choices.shown](size.rows);
-  // Each gets what it needs, and half of the room if both need more.
   const room = size.rows - 1;
   const [pairs, ports] = [sample.queue_pairs.length + 1, sample.ports.length + 1];
+  const both = choices.shown === "both" && (size.rows >= kTwoSections || pairs + ports <= room);
+  if (!both) return draw[choices.shown === "both" ? choices.active : choices.shown](size.rows);
+  // Each gets what it needs, and half of the room if both need more.
   const first = Math.min(pairs, Math.max(Math.ceil(room / 2), room - ports));
   return [...draw.pairs(first), "", ...draw.ports(room - first)];
 }

@@ -50,13 +50,13 @@ export function folder(): string {
 
 /**
  * Starts `weir ...`, where we may in a network namespace of its own, in which nobody else makes and removes things.
- * `as` goes in front of the command (setpriv and its options).
+ * `as` goes in front of the command (setpriv and its options). `here`: in this process's own, where the test can reach it.
  */
-export async function start(args: readonly string[], as: readonly string[] = []): Promise<Running> {
+export async function start(args: readonly string[], as: readonly string[] = [], here = false): Promise<Running> {
   const marker = randomUUID();
   const inside: string[] = [];
   let namespace: NetworkNamespace | undefined;
-  if (liveObstacle() === undefined) {
+  if (!here && liveObstacle() === undefined) {
     namespace = await NetworkNamespace.create();
     inside.push("nsenter", `--net=${namespace.path}`, "--");
   }

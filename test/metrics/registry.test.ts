@@ -2,9 +2,10 @@
 import { request } from "node:http";
 import { createServer } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { isLoopback } from "../../src/dashboard/address.js";
 import { kContentTypes } from "../../src/metrics/instruments.js";
 import { MetricsRegistry, type MetricsSource } from "../../src/metrics/registry.js";
-import { type Health, isLoopback, MetricsServer } from "../../src/metrics/server.js";
+import { type Health, MetricsServer } from "../../src/metrics/server.js";
 
 const sw = { switch: "sw0", port: "a" };
 const nic = { device: "roce0" };

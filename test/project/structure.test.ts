@@ -110,7 +110,7 @@ describe("the command", () => {
 describe("files", () => {
   const all = [
     ...sources,
-    ...["src", "test", "scripts"].flatMap((folder) => filesUnder(folder, ".ts", ".mjs", ".js", ".css")),
+    ...["src", "web", "test", "scripts"].flatMap((folder) => filesUnder(folder, ".ts", ".tsx", ".mjs", ".js", ".css")),
   ];
   it.each(all)("%s has at most 500 lines", (file) => {
     expect(read(file).trimEnd().split("\n").length).toBeLessThanOrEqual(500);

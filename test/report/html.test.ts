@@ -106,6 +106,13 @@ describe("renderReport", () => {
     expect(renderReport(stopped, sampleSeries(2, 10))).toContain("the first 0.1 s of 0.25 s in sim");
   });
 
+  it("says of a run that was changed by hand that it is not its scenario's", () => {
+    const changes = [{ at_s: 0.0255, set: ["switch.ecn.kmax=<1MB>"] }];
+    const page = renderReport({ ...sampleResult(2), changes }, sampleSeries(2, 10));
+    expect(page).toContain("<strong>Changed by hand while it ran: not the scenario as written.</strong>");
+    expect(page).toContain("<li>at 25.5 ms: switch.ecn.kmax=&lt;1MB&gt;</li>");
+  });
+
   it("draws at most 5,000 points a line and leaves target rates out of a crowd", () => {
     const { charts } = pageData(renderReport(sampleResult(20), sampleSeries(20, 5200)));
     expect(charts[0].x).toHaveLength(5000);

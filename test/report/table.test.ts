@@ -32,6 +32,17 @@ describe("renderTable", () => {
     expect(lines(text)).toContain("r        4806            0                    0");
   });
 
+  it("says of a run that was changed by hand that it is not its scenario's", () => {
+    const changed = { ...result, changes: [{ at_s: 0.0255, set: ["switch.ecn.kmax=1MB", "switch.ecn.pmax=5%"] }] };
+    expect(text).not.toContain("changed by hand");
+    expect(lines(renderTable(changed))).toEqual(
+      expect.arrayContaining([
+        "changed by hand while it ran: not the scenario as written",
+        "  - at 25.5 ms: switch.ecn.kmax=1MB, switch.ecn.pmax=5%",
+      ]),
+    );
+  });
+
   it("ends with the verdict and its reasons", () => {
     expect(text.trimEnd()).toMatch(
       /fidelity: valid, loop gap p50 2.10 \/ p99 48.50 \/ max 912.0 us wall, host drops 0$/,

@@ -4,12 +4,13 @@ import { addSweepOn } from "../../src/cli/sweep.js";
 import { fakeSimulate } from "./fake_simulate.js";
 import { kCode, startFakeWorker } from "./fake_tools.js";
 
-const { stdout, stderr, env, exit } = process;
+const { stdin, stdout, stderr, env, exit } = process;
 const program = new Command("weir");
 addSweepOn(
   { codeVersion: () => kCode, simulate: async () => fakeSimulate, startWorker: startFakeWorker, environment: env },
   program,
   {
+    stdin,
     stdout,
     stderr,
     signals: process,

@@ -1,7 +1,7 @@
 /** Counters of each port in the shape of `ethtool -S`, under the names of mlx5 where mlx5 has them. */
 import { printable } from "../../report/format.js";
 import type { CounterValue, PortStatus } from "../protocol.js";
-import { text } from "./counts.js";
+import { Counts, text } from "./counts.js";
 import { type Answers, textView } from "./view.js";
 
 /** Of a switch, by priority; %: the priority. What mlx5 has no name for keeps its own. */
@@ -28,10 +28,11 @@ function nameOf({ name, labels: { priority } }: CounterValue): string {
 /** mlx5 has microseconds. */
 const shownAs = ({ unit, value }: CounterValue) => (unit === "ns" ? value / 1000 : value);
 
-/** First those of the port, then those of priority 0, 1, ... */
+/** First those of the port, then those of priority 0, 1, ... A NIC has one port: all but its queue pairs' are of that. */
 function statistics({ counters: { counters } }: Answers<"counters">, port: PortStatus): [string, number][] {
+  const { isNic } = new Counts(counters);
   return counters
-    .filter(({ labels }) => labels.qpn === undefined && (labels.port ?? port.name) === port.name)
+    .filter(({ labels }) => labels.qpn === undefined && (isNic || labels.port === port.name))
     .sort((a, b) => Number(a.labels.priority ?? -1) - Number(b.labels.priority ?? -1))
     .map((counter) => [nameOf(counter), Number(text(shownAs(counter)))]);
 }

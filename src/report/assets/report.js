@@ -2,11 +2,16 @@
 (() => {
   const { charts, flows, runs = [] } = JSON.parse(document.getElementById("data").textContent);
   const kHeight = 240;
+  /* Printed charts are drawn this wide, with so many dots for each; the style sheet fits them to the page. */
   const kPrintWidth = 680;
+  const kPrintDots = 3;
   const kTipRows = 10;
   const kDashes = [undefined, [7, 4], [2, 3], [9, 3, 2, 3], [12, 5], [4, 2]];
   const hidden = new Set();
   let drawn = [];
+  let printing = false;
+  /* CSS pixels of a canvas for one of the page. */
+  let unit = 1;
 
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const totalOf = (line) =>
@@ -16,6 +21,7 @@
     of <= 8 ? style(`--c${index}`) : `hsl(${Math.round((index * 360) / of)} 65% ${style("--lightness")} / 0.7)`;
   const key = (chart, line) => (line.flow === undefined ? `${chart.id}/${line.color}` : `flow/${line.flow}`);
   const isHidden = (chart, line) => hidden.has(key(chart, line)) || hidden.has(`run/${line.run}`);
+  const scaled = (dash) => dash?.map((length) => length * unit);
   const dashOf = (line) => (line.dashed ? [5, 4] : kDashes[(line.run ?? 0) % kDashes.length]);
   const number = (value) => (value === 0 ? "0" : Number(value.toPrecision(4)).toString());
   const element = (tag, parts, ...children) => {
@@ -59,34 +65,35 @@
 
   function drawThresholds(u, chart) {
     const { ctx, bbox } = u;
+    const dot = devicePixelRatio * unit;
     ctx.save();
-    ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+    ctx.font = `${11 * dot}px system-ui, sans-serif`;
     ctx.textAlign = "right";
     ctx.textBaseline = "alphabetic";
     let above = 0;
     const write = (text, x, y) => {
       ctx.setLineDash([]);
       ctx.strokeStyle = style("--panel");
-      ctx.lineWidth = 3 * devicePixelRatio;
+      ctx.lineWidth = 3 * dot;
       ctx.strokeText(text, x, y);
       ctx.fillText(text, x, y);
     };
     for (const { label, value } of chart.thresholds) {
       const y = u.valToPos(value, "y", true);
-      const right = bbox.left + bbox.width - 5 * devicePixelRatio;
+      const right = bbox.left + bbox.width - 5 * dot;
       ctx.strokeStyle = ctx.fillStyle = style("--soft");
-      ctx.lineWidth = devicePixelRatio;
+      ctx.lineWidth = dot;
       if (y < bbox.top) {
         above++;
-        write(`${label} (above)`, right, bbox.top + (above * 14 - 1) * devicePixelRatio);
+        write(`${label} (above)`, right, bbox.top + (above * 14 - 1) * dot);
         continue;
       }
-      ctx.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
+      ctx.setLineDash([4 * dot, 4 * dot]);
       ctx.beginPath();
       ctx.moveTo(bbox.left, y);
       ctx.lineTo(bbox.left + bbox.width, y);
       ctx.stroke();
-      write(label, right, y - 4 * devicePixelRatio);
+      write(label, right, y - 4 * dot);
     }
     ctx.restore();
   }
@@ -117,36 +124,43 @@
     tip.style.top = `${Math.max(0, Math.min(top, kHeight - tip.offsetHeight))}px`;
   }
 
-  function build(chart, width) {
+  function build(chart) {
     const host = document.getElementById(`chart-${chart.id}`);
     const tip = element("div", { className: "tip", hidden: true });
     const of = total(chart);
     const axis = {
       stroke: style("--soft"),
-      font: "12px system-ui, sans-serif",
-      labelFont: "12px system-ui, sans-serif",
-      labelSize: 18,
-      grid: { stroke: style("--rule"), width: 1 },
-      ticks: { stroke: style("--rule"), width: 1, size: 4 },
+      font: `${12 * unit}px system-ui, sans-serif`,
+      labelFont: `${12 * unit}px system-ui, sans-serif`,
+      labelSize: 18 * unit,
+      gap: 5 * unit,
+      grid: { stroke: style("--rule"), width: unit },
+      ticks: { stroke: style("--rule"), width: unit, size: 4 * unit },
     };
     const paths = chart.stepped ? uPlot.paths.stepped({ align: chart.time ? -1 : 1 }) : undefined;
     const options = {
-      width,
-      height: kHeight,
+      width: printing ? kPrintWidth * unit : host.clientWidth,
+      height: kHeight * unit,
+      padding: [17, 25, 0, 0].map((side) => side * unit),
       legend: { show: false },
       cursor: { points: { show: false }, ...(chart.time ? { sync: { key: "time" } } : {}) },
       scales: { x: { time: false }, y: { range: (_u, _min, max) => yRange(chart, max) } },
       axes: [
-        { ...axis, label: chart.time ? `meant time, ${chart.x_label}` : chart.x_label, size: 30 },
-        { ...axis, label: chart.y_label, size: 52 },
+        {
+          ...axis,
+          label: chart.time ? `meant time, ${chart.x_label}` : chart.x_label,
+          size: 30 * unit,
+          space: 50 * unit,
+        },
+        { ...axis, label: chart.y_label, size: 52 * unit, space: 30 * unit },
       ],
       series: [
         {},
         ...chart.lines.map((line) => ({
           label: line.label,
           stroke: color(line.color, of),
-          width: of > 8 ? 1 : 1.5,
-          dash: dashOf(line),
+          width: (of > 8 ? 1 : 1.5) * unit,
+          dash: scaled(dashOf(line)),
           points: { show: false },
           show: !isHidden(chart, line),
           paths,
@@ -179,7 +193,7 @@
     );
   }
 
-  function render(printing = false) {
+  function render() {
     for (const { plot, tip } of drawn) {
       plot.destroy();
       tip.remove();
@@ -207,20 +221,26 @@
         chart.lines.map((line) => ({ id: key(chart, line), label: line.label, index: line.color, of })),
       );
     }
-    drawn = charts.map((chart) => {
-      const { clientWidth } = document.getElementById(`chart-${chart.id}`);
-      return build(chart, printing ? kPrintWidth : clientWidth);
-    });
+    drawn = charts.map(build);
+  }
+
+  /* The style sheet of paper is not in force yet: the class has its colours. */
+  function preparePrint(begins) {
+    printing = begins;
+    unit = printing ? kPrintDots / devicePixelRatio : 1;
+    document.documentElement.classList.toggle("printing", printing);
+    render();
   }
 
   render();
   new ResizeObserver(() => {
+    if (printing) return;
     for (const { plot, host } of drawn) {
       if (host.clientWidth > 0 && plot.width !== host.clientWidth)
         plot.setSize({ width: host.clientWidth, height: kHeight });
     }
   }).observe(document.body);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => render());
-  addEventListener("beforeprint", () => render(true));
-  addEventListener("afterprint", () => render());
+  addEventListener("beforeprint", () => preparePrint(true));
+  addEventListener("afterprint", () => preparePrint(false));
 })();

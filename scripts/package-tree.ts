@@ -1,0 +1,152 @@
+/**
+ * What every package of Weir consists of, in folders for packages to pick from:
+ *
+ *     weir/            the program: dist, native core, schemas, examples, npm packages that are needed at run time
+ *     man/             the manual page, made of --help by help2man
+ *     completion/      completion of words for shells, made by weir completion
+ *     doc/             README, guides and changelog
+ *     share/           Prometheus rules and Grafana dashboards
+ *     systemd/         units
+ *
+ * npm packages have the versions of package-lock.json. Those that only build are left out, and so is raw-socket, which has to be
+ * built for one version of Node.js: the native core is for all.
+ */
+import { type ExecFileSyncOptions, execFileSync } from "node:child_process";
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { basename, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { addonFile } from "../src/native/addon.js";
+
+export const root = fileURLToPath(new URL("..", import.meta.url));
+const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest;
+export const version = manifest.version;
+
+interface Manifest {
+  version: string;
+  dependencies: Record<string, string>;
+  [field: string]: unknown;
+}
+type Lock = Record<string, { version: string; integrity: string }>;
+
+export const kBuildOnly = ["cmake-js", "node-addon-api", "node-api-headers", "raw-socket"];
+/** Of npm packages: what can be read at run time, and licences. Not: declarations, source maps, guides, sources, commands. */
+const kRead = /\.([cm]?js|json|node|ttf|css)$/;
+const kLicence = /^(licen[cs]e|copying|notice)/i;
+const kUnusedFolder = /^node_modules\/(@[^/]+\/)?[^/]+\/(\.[^/]+|bench|benchmarks?|docs?|examples?|tests?)\//;
+
+/** Seconds since 1970 that files of packages are dated by: the same tree makes the same package. */
+export function sourceDate(): number {
+  if (process.env.SOURCE_DATE_EPOCH) return Number(process.env.SOURCE_DATE_EPOCH);
+  try {
+    return Number(
+      execFileSync("git", ["log", "-1", "--format=%ct"], { cwd: root, stdio: ["ignore", "pipe", "ignore"] }),
+    );
+  } catch {
+    return Math.floor(Date.now() / 1000);
+  }
+}
+
+/** An empty folder in build-package/, where packages are made. */
+export function outputFolder(name: string): string {
+  const folder = join(root, "build-package", name);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  return folder;
+}
+
+export function run(command: string, args: string[], options: ExecFileSyncOptions = {}): void {
+  execFileSync(command, args, { stdio: "inherit", cwd: root, ...options });
+}
+
+/** Builds Weir from nothing that an earlier build left in dist/, and fills `folder`. */
+export function stage(folder: string): void {
+  rmSync(join(root, "dist"), { recursive: true, force: true });
+  run("npm", ["run", "--silent", "build"]);
+  const program = join(folder, "weir");
+  for (const part of ["dist", "schema", "examples"]) cpSync(join(root, part), join(program, part), { recursive: true });
+  // Declares nothing, and starts as a script does.
+  rmSync(join(program, "dist/cli/main.d.ts"));
+  const core = addonFile();
+  cpSync(core, join(program, relative(root, core)));
+  installPackages(program);
+  const others = {
+    docs: "doc/docs",
+    "README.md": "doc/README.md",
+    "CHANGELOG.md": "doc/CHANGELOG.md",
+    "packaging/prometheus": "share/prometheus",
+    "packaging/grafana": "share/grafana",
+    "packaging/systemd": "systemd",
+  };
+  for (const [from, to] of Object.entries(others)) cpSync(join(root, from), join(folder, to), { recursive: true });
+  const command = join(program, "dist/cli/main.js");
+  for (const file of filesUnder(folder)) chmodSync(file, file === command ? 0o755 : 0o644);
+  manualPage(command, join(folder, "man"));
+  completions(command, join(folder, "completion"));
+}
+
+export function filesUnder(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+}
+
+/** Name, version and licence of the npm packages in a tree. */
+export function packagesOf(program: string) {
+  return Object.entries(lockOf(join(program, "node_modules/.package-lock.json"))).map(([path, { version }]) => {
+    const own = JSON.parse(readFileSync(join(program, path, "package.json"), "utf8"));
+    const { name, license } = own as { name: string; license: string };
+    return { path, name, version, license };
+  });
+}
+
+function lockOf(file: string): Lock {
+  return (JSON.parse(readFileSync(file, "utf8")) as { packages: Lock }).packages;
+}
+
+function installPackages(program: string): void {
+  const { scripts, devDependencies, optionalDependencies, gypfile, files, ...kept } = manifest;
+  const dependencies = Object.fromEntries(
+    Object.entries(kept.dependencies).filter(([name]) => !kBuildOnly.includes(name)),
+  );
+  writeFileSync(join(program, "package.json"), `${JSON.stringify({ ...kept, dependencies }, undefined, 2)}\n`);
+  cpSync(join(root, "package-lock.json"), join(program, "package-lock.json"));
+  const options = ["--omit=dev", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"];
+  run("npm", ["install", ...options], { cwd: program });
+  const locked = lockOf(join(root, "package-lock.json"));
+  for (const [path, { version, integrity }] of Object.entries(
+    lockOf(join(program, "node_modules/.package-lock.json")),
+  )) {
+    if (locked[path]?.version !== version || locked[path]?.integrity !== integrity)
+      throw new Error(`${path}: npm installed ${version}, package-lock.json has ${locked[path]?.version}`);
+  }
+  rmSync(join(program, "package-lock.json"));
+  rmSync(join(program, "node_modules/.bin"), { recursive: true, force: true });
+  for (const file of filesUnder(join(program, "node_modules"))) if (!isKept(relative(program, file))) rmSync(file);
+  run("find", [join(program, "node_modules"), "-type", "d", "-empty", "-delete"]);
+
+  function isKept(path: string): boolean {
+    if (path === "node_modules/.package-lock.json" || kLicence.test(basename(path))) return true;
+    const isCommand = readFileSync(join(program, path)).subarray(0, 2).toString() === "#!";
+    return kRead.test(path) && !kUnusedFolder.test(path) && !isCommand;
+  }
+}
+
+/** weir.1. Commands tell of themselves by --help, to which the page points. */
+function manualPage(command: string, folder: string): void {
+  mkdirSync(folder);
+  const link = join(folder, "weir");
+  symlinkSync(command, link);
+  const words = ["--no-info", "--manual=Weir", "--source=Weir", `--include=${join(root, "packaging/man/weir.h2m")}`];
+  const title = [`--version-string=${version}`, "--name=software RoCEv2 NIC and lossless Ethernet switch"];
+  const env = { ...process.env, SOURCE_DATE_EPOCH: String(sourceDate()), NO_COLOR: "1" };
+  run("help2man", [...words, ...title, `--output=${join(folder, "weir.1")}`, link], { env });
+  rmSync(link);
+}
+
+/** By the names under which shells look for them. */
+function completions(command: string, folder: string): void {
+  mkdirSync(folder);
+  for (const [shell, name] of Object.entries({ bash: "weir", zsh: "_weir", fish: "weir.fish" }))
+    writeFileSync(join(folder, name), execFileSync(command, ["completion", shell]));
+}

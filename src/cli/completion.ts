@@ -1,0 +1,95 @@
+/**
+ * `weir completion`: scripts by which shells complete words of weir. They call `weir complete -- WORDS`, which knows verbs and
+ * options from the verbs themselves, and here the rest: what runs now, and files.
+ */
+import { readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { RootCommand } from "@bomb.sh/tab";
+import tab from "@bomb.sh/tab/commander";
+import type { Command } from "commander";
+import { controlDirectory } from "../daemon/control_client.js";
+import { type ControlledDevice, runningDevices } from "../daemon/devices.js";
+
+const kVerb = "completion";
+
+const kHelp = `
+Examples:
+  source <(weir completion bash)                                    now; for good: add the line to ~/.bashrc
+  weir completion zsh > "\${fpath[1]}/_weir"                         for good
+  weir completion fish > ~/.config/fish/completions/weir.fish       for good
+
+bash needs the package bash-completion.
+`;
+
+/** Does this command line ask for completions? */
+export const asksForCompletions = (argv: readonly string[]) => argv[0] === "complete";
+
+/** Behind all other verbs. `running`: names that complete a NAME. */
+export function addCompletion(program: Command, running: readonly string[], argv: readonly string[]): void {
+  const root = tab(program, { completionCommandName: kVerb });
+  program.commands
+    .find((command) => command.name() === kVerb)
+    ?.description("print a script by which a shell completes weir's words")
+    .addHelpText("after", kHelp);
+  const word = argv.at(-1) ?? "";
+  completeArguments(root, { running, files: () => filesFrom(word) });
+}
+
+/** What can be named now: daemons, labs and their devices. */
+export async function namesOfRunning(): Promise<string[]> {
+  try {
+    return namesOf(await runningDevices(controlDirectory()));
+  } catch {
+    return [];
+  }
+}
+
+function namesOf(devices: readonly ControlledDevice[]): string[] {
+  const labs = devices.flatMap(({ lab }) => lab ?? []);
+  return [...new Set([...devices.map(({ name }) => name), ...labs])].sort();
+}
+
+interface Words {
+  running: readonly string[];
+  files: () => string[];
+}
+
+const kFileArguments = ["file", "scenario.yaml", "result.json", "run", "dir"];
+const kFileOptions = ["config", "points", "out", "output", "results", "reference", "socket"];
+
+function completeArguments(root: RootCommand, { running, files }: Words): void {
+  const offer = (words: () => readonly string[]) => (complete: (value: string, description: string) => void) => {
+    for (const one of words()) complete(one, "");
+  };
+  for (const command of root.commands.values()) {
+    for (const argument of command.arguments.values()) {
+      if (kFileArguments.includes(argument.name)) argument.handler = offer(files);
+      else if (argument.name === "name") argument.handler ??= offer(() => running);
+    }
+    for (const option of command.options.values()) {
+      if (kFileOptions.includes(option.value)) option.handler = offer(files);
+    }
+  }
+}
+
+/** In the folder of a word that is being typed, and in the folders there: what begins with the word is the shell's to find. */
+function filesFrom(word: string): string[] {
+  const folder = word.endsWith("/") ? word : dirname(word);
+  const prefix = word.includes("/") ? join(folder, "/") : "";
+  return entries(folder).flatMap(({ name, isFolder }) => {
+    const path = `${prefix}${name}`;
+    if (!isFolder) return [path];
+    const below = path.startsWith(word) || word === "" ? entries(join(folder, name)) : [];
+    return [`${path}/`, ...below.map((entry) => `${path}/${entry.name}${entry.isFolder ? "/" : ""}`)];
+  });
+}
+
+function entries(folder: string): { name: string; isFolder: boolean }[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+      .filter(({ name }) => !name.startsWith(".") && name !== "node_modules")
+      .map((entry) => ({ name: entry.name, isFolder: entry.isDirectory() }));
+  } catch {
+    return [];
+  }
+}

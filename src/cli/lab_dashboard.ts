@@ -1,0 +1,85 @@
+/** `weir lab run --dashboard`: the first run at once, then whatever the page asks for, until a signal. */
+import { existsSync } from "node:fs";
+import { createServer, type Server } from "node:net";
+import { type DashboardAddress, parseAddress } from "../dashboard/address.js";
+import { EventStreams } from "../dashboard/event_streams.js";
+import { LabBoard, type RunEnd, type RunOrder } from "../dashboard/lab_board.js";
+import type { LabScenario } from "../dashboard/lab_scenario.js";
+import { pageFiles } from "../dashboard/page_files.js";
+import { cannotListen, DashboardServer, listen } from "../dashboard/server.js";
+import { inheritedListener } from "../lab/rootless.js";
+import { asUsage, type CliContext, describeError, kExit } from "./context.js";
+import { packageVersion } from "./package_version.js";
+import { StopSignals } from "./stop_signals.js";
+
+const kSetting = { field: "--dashboard", hint: "give another address: --dashboard ADDRESS:PORT" };
+
+/** The option's value; "" without one. */
+export const dashboardAddress = (value: string): DashboardAddress => asUsage(() => parseAddress(value));
+
+/** The socket that a dashboard will listen with, made where its users are. */
+export async function openListener(where: DashboardAddress): Promise<Server> {
+  const server = createServer((socket) => socket.destroy());
+  try {
+    await listen(server, { port: where.port, host: where.address });
+  } catch (error) {
+    throw cannotListen(error, where, kSetting);
+  }
+  return server;
+}
+
+/**
+ * The exit status: that of the signal that ended it, or 1 if the first run cannot be made.
+ * @param execute Makes one run, with its files, and prints what it came to.
+ */
+export async function runDashboard(
+  context: CliContext,
+  settings: LabScenario,
+  where: DashboardAddress,
+  quiet: boolean,
+  execute: (order: RunOrder) => Promise<RunEnd>,
+): Promise<number> {
+  const { stderr } = context;
+  const streams = new EventStreams();
+  const board = new LabBoard(settings, streams, {
+    version: packageVersion(),
+    warn: (text) => stderr.write(`warning: ${text}\n`),
+    execute: async (order) => {
+      try {
+        return await execute(order);
+      } catch (error) {
+        if (!order.signal.aborted) stderr.write(describeError(error));
+        else if (!quiet) stderr.write(`run ${order.id}: ${(order.signal.reason as Error).message}\n`);
+        throw error;
+      }
+    },
+  });
+  const stop = new StopSignals(context, quiet);
+  const server = await DashboardServer.listen(where, {
+    source: board,
+    streams,
+    files: pageFiles(),
+    setting: kSetting,
+    descriptor: inheritedListener(),
+  });
+  try {
+    stderr.write(`dashboard: ${server.url}\n`);
+    const stopped = new Promise<void>((resolve) => stop.signal.addEventListener("abort", () => resolve()));
+    board.start();
+    const first = await Promise.race([board.settled(), stopped]);
+    if (first?.state === "failed") return kExit.failure;
+    if (first !== undefined && !quiet) stderr.write(`dashboard: still at ${server.url}, until Ctrl-C\n`);
+    await stopped;
+    await board.settled(stop.signal.reason as Error);
+    return stop.status ?? kExit.ok;
+  } finally {
+    server.close();
+    stop.release();
+  }
+}
+
+/** `folder`, or the first of folder-2, folder-3 ... that is not there. */
+export function unusedFolder(folder: string): string {
+  if (!existsSync(folder)) return folder;
+  for (let i = 2; ; i++) if (!existsSync(`${folder}-${i}`)) return `${folder}-${i}`;
+}

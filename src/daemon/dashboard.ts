@@ -1,0 +1,43 @@
+/** The dashboard of a daemon: server and board together. */
+import type { DashboardConfig } from "../config/daemon.js";
+import { DeviceBoard, type DeviceBoardOptions } from "../dashboard/device_board.js";
+import { EventStreams } from "../dashboard/event_streams.js";
+import { pageFiles } from "../dashboard/page_files.js";
+import { DashboardServer } from "../dashboard/server.js";
+
+const kSetting = { field: "dashboard", hint: "set dashboard.address and dashboard.port, or dashboard: false" };
+
+export class DaemonDashboard {
+  private constructor(
+    private readonly board: DeviceBoard,
+    private readonly server: DashboardServer,
+  ) {}
+
+  /** @throws WeirError when the address cannot be listened at, or the page is not built. */
+  static async open(where: DashboardConfig, options: DeviceBoardOptions): Promise<DaemonDashboard> {
+    const streams: EventStreams = new EventStreams((watched) => board.watched(watched));
+    const board = new DeviceBoard(streams, options);
+    const server = await DashboardServer.listen(where, {
+      source: board,
+      streams,
+      files: pageFiles(),
+      setting: kSetting,
+    });
+    return new DaemonDashboard(board, server);
+  }
+
+  get url(): string {
+    return this.server.url;
+  }
+
+  /** The configuration is another one. */
+  told(): void {
+    this.board.told();
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.board.watched(false);
+    this.server.close();
+  }
+}

@@ -1,0 +1,174 @@
+/** Frames of a daemon: what its device counts, and what it says of its queues or queue pairs. */
+import type { Device } from "../daemon/device.js";
+import type { DaemonConfig } from "../daemon/kinds.js";
+import type { CounterTable } from "../native/counters.js";
+import type { CounterDescription } from "../native/types.js";
+import { kMostFlows, kNetwork } from "./device_session.js";
+import {
+  type Direction,
+  direction,
+  directionShares,
+  EventTallies,
+  Growth,
+  nicEvent,
+  type Share,
+  switchEvent,
+  type Tally,
+  tally,
+} from "./growth.js";
+import type { Frame } from "./protocol.js";
+
+/** Queues that are shown: the first ones that carried anything. */
+const kMostQueues = 64;
+const kNone: Frame["flows"] = { rate: [], target: [], alpha: [], throughput: [] };
+
+interface LinkTallies {
+  forward: Direction;
+  backward: Direction;
+  marks: Tally;
+}
+
+interface ShownQueue {
+  name: string;
+  port: number;
+  priority: number;
+}
+
+/** A counter of frames that a queue has sent: the queue is shown from the first one on. */
+interface QueueCounter extends ShownQueue {
+  index: number;
+}
+
+export class DeviceFrames {
+  private readonly table: CounterTable;
+  private readonly growth: Growth;
+  private readonly events = new EventTallies();
+  private readonly links: ReadonlyMap<string, LinkTallies>;
+  /** Of each queue pair: link bytes that were sent. */
+  private readonly sent: ReadonlyMap<string, Tally>;
+  private readonly shown: ShownQueue[] = [];
+  private unused: QueueCounter[];
+  private told = 0;
+  private last: number;
+
+  /** Counts from now on. @param now Wall ms. */
+  constructor(
+    private readonly config: DaemonConfig,
+    private readonly device: Device,
+    private readonly now: () => number,
+  ) {
+    const names = config.kind === "switch" ? config.ports.map(({ name }) => name) : [kNetwork];
+    this.links = new Map(names.map((name) => [name, { forward: direction(), backward: direction(), marks: tally() }]));
+    const pairs = config.kind === "nic" ? config.queue_pairs.slice(0, kMostFlows) : [];
+    this.sent = new Map(pairs.map(({ name }) => [name, tally()]));
+    this.table = device.counted();
+    this.growth = new Growth(this.table, (counter) =>
+      config.kind === "switch" ? this.#ofSwitch(counter) : this.#ofNic(counter),
+    );
+    this.unused = config.kind === "switch" ? this.#queueCounters(names) : [];
+    this.#lookForQueues();
+    this.told = this.shown.length;
+    this.last = now();
+  }
+
+  /** Names of the queues that are shown; they keep their places. */
+  get queues(): string[] {
+    return this.shown.map(({ name }) => name);
+  }
+
+  /** Whether queues were added since it was last asked. */
+  grew(): boolean {
+    const before = this.told;
+    this.told = this.shown.length;
+    return this.told > before;
+  }
+
+  /** Everything since the one before. */
+  take(): Frame {
+    const { device } = this;
+    device.counted();
+    const now = this.now();
+    const seconds = Math.max(1e-6, (now - this.last) / 1000);
+    this.last = now;
+    this.growth.take();
+    this.#lookForQueues();
+    const rate = ({ grown }: Tally) => Math.round((grown * 8) / seconds);
+    const nic = this.config.kind === "nic";
+    const { queues, switches } = nic ? { queues: { bytes: [], peak: [] }, switches: [] } : this.#queues();
+    return {
+      run: 0,
+      t_ns: Math.round(now * 1e6),
+      flows: nic ? this.#flows(rate) : kNone,
+      queues,
+      switches,
+      links: [...this.links.values()].map(({ forward, backward, marks }) => ({
+        forward_bps: rate(forward.bytes),
+        backward_bps: rate(backward.bytes),
+        forward_pauses: forward.pauses.grown,
+        backward_pauses: backward.pauses.grown,
+        marks: marks.grown,
+      })),
+      events: this.events.grown(),
+      loop_gap_max_us: device.loopGap() / 1000,
+    };
+  }
+
+  #queues(): Pick<Frame, "queues" | "switches"> {
+    const { buffer, ports } = this.device.switchReport();
+    const bytes = this.shown.map(({ port, priority }) => ports[port]?.queue_bytes[priority] ?? 0);
+    return {
+      queues: { bytes, peak: bytes },
+      switches: [{ occupied: buffer.occupied, xoff: Math.max(0, buffer.pfc_threshold) }],
+    };
+  }
+
+  #flows(rate: (tally: Tally) => number): Frame["flows"] {
+    const pairs = this.device.queuePairs().slice(0, kMostFlows);
+    const sends = (value: number) => (value > 0 ? value : null);
+    return {
+      rate: pairs.map((pair) => sends(pair.rate)),
+      target: pairs.map((pair) => (pair.rate > 0 ? pair.target_rate : null)),
+      alpha: pairs.map((pair) => (pair.rate > 0 ? (pair.limited || pair.alpha === null ? pair.alpha : 0) : null)),
+      throughput: pairs.map(({ name }) => rate(this.sent.get(name) ?? tally())),
+    };
+  }
+
+  /** Of a link "forward" is into the switch. */
+  #ofSwitch(counter: CounterDescription): readonly Share[] {
+    const { name, labels } = counter;
+    const events = switchEvent(counter, this.events);
+    const link = this.links.get(labels.port ?? "");
+    if (link === undefined) return events;
+    if (name === "wred_ecn_marked_packets") return [...events, [link.marks, 1]];
+    return [...events, ...directionShares(name, "rx", link.forward), ...directionShares(name, "tx", link.backward)];
+  }
+
+  #ofNic(counter: CounterDescription): readonly Share[] {
+    const { name, labels } = counter;
+    const events = nicEvent(counter, kNetwork, this.events);
+    if (labels.qpn !== undefined) {
+      const sent = name === "tx_wire_bytes" ? this.sent.get(labels.flow ?? "") : undefined;
+      return sent === undefined ? events : [...events, [sent, 1]];
+    }
+    const link = this.links.get(kNetwork);
+    if (link === undefined) return events;
+    return [...events, ...directionShares(name, "tx", link.forward), ...directionShares(name, "rx", link.backward)];
+  }
+
+  #queueCounters(ports: readonly string[]): QueueCounter[] {
+    return this.table.manifest.flatMap(({ name, labels }, index): QueueCounter[] => {
+      if (name !== "queue_packets") return [];
+      const { port = "", priority = "" } = labels;
+      const queue = `${labels.switch}:${port}:${priority}`;
+      return [{ index, name: queue, port: ports.indexOf(port), priority: Number(priority) }];
+    });
+  }
+
+  #lookForQueues(): void {
+    if (this.shown.length >= kMostQueues) return;
+    const used = this.unused.filter(({ index }) => this.table.value(index) > 0);
+    if (used.length === 0) return;
+    this.unused = this.unused.filter((queue) => !used.includes(queue));
+    this.shown.push(...used.slice(0, kMostQueues - this.shown.length));
+  }
+}

@@ -1,0 +1,173 @@
+/** What can be changed while traffic flows: ECN, PFC and buffer of switches, DCQCN or QCN of NICs. */
+import type { z } from "zod";
+import { otherSpelling, PARAMETERS } from "../config/congestion.js";
+import { bufferSchema, ecnSchema, pfcSchema, switchQcnSchema } from "../config/device-schema.js";
+import type { ParameterInput, Parameter as Written } from "../config/parameters.js";
+import { PARAMETER_NAMES, PROFILE_NAMES, PROFILES, type ProfileName } from "../config/profiles.js";
+import { QCN_PARAMETERS } from "../config/qcn.js";
+import { QCN_PARAMETER_NAMES, QCN_PROFILE_NAMES, QCN_PROFILES, type QcnProfileName } from "../config/qcn-profiles.js";
+import type { BufferConfig, Congestion } from "../config/types.js";
+import { formatSize } from "../config/units.js";
+import type { Parameter } from "./protocol.js";
+
+/** What the parameters are read from. */
+export interface Settings {
+  /** The file as written, with what `--set` and the page have put over it. */
+  data: unknown;
+  /** Where the sections of a switch are in it: ["switch"] of scenarios, [] of daemon files; undefined: there is no switch. */
+  switchAt: readonly string[] | undefined;
+  /** What is not written and has no default of its own. */
+  buffer: Pick<BufferConfig, "xon_offset" | "threshold"> | undefined;
+  /** Of NICs; undefined: there are none. */
+  congestion: Congestion | undefined;
+  /** Switches have congestion points. */
+  qcn: boolean;
+}
+
+type Kind = Parameter["kind"];
+type Field = readonly [name: string, kind: Kind];
+
+const kEcn: readonly Field[] = [
+  ["enabled", "flag"],
+  ["kmin", "size"],
+  ["kmax", "size"],
+  ["pmax", "fraction"],
+];
+const kPfc: readonly Field[] = [["enabled", "flag"]];
+const kBuffer: readonly Field[] = [
+  ["beta", "number"],
+  ["headroom", "size"],
+  ["xon_offset", "size"],
+  ["mode", "choice"],
+  ["threshold", "size"],
+  ["lossy_alpha", "number"],
+];
+const kQcn: readonly Field[] = [
+  ["cpQSp", "size"],
+  ["cpWeight", "number"],
+  ["cpSampleBase", "size"],
+];
+
+export function listParameters(settings: Settings): Parameter[] {
+  const { switchAt, congestion, qcn, buffer, data } = settings;
+  // A NIC's file has `pfc` too.
+  const sections = switchAt ?? [];
+  const found: Parameter[] = [];
+  const section = (group: Parameter["group"], name: string, schema: z.ZodObject, fields: readonly Field[]) => {
+    for (const [field, kind] of fields) {
+      found.push(ofSection(data, group, [...sections, name, field], schema.shape[field] as z.ZodType, kind, buffer));
+    }
+  };
+  if (switchAt !== undefined) section("ECN", "ecn", ecnSchema, kEcn);
+  section("PFC", "pfc", pfcSchema, kPfc);
+  if (switchAt !== undefined) section("PFC", "buffer", bufferSchema, kBuffer);
+  if (qcn) section("QCN", "qcn", switchQcnSchema, kQcn);
+  return congestion === undefined ? found : [...found, ...ofCongestion(data, congestion)];
+}
+
+function ofSection(
+  data: unknown,
+  group: Parameter["group"],
+  path: readonly string[],
+  schema: z.ZodType,
+  kind: Kind,
+  buffer: Settings["buffer"],
+): Parameter {
+  const { description = "", default: fallback } = schema.meta() ?? {};
+  const name = path.at(-1) as "xon_offset";
+  const value = valueAt(data, path) ?? fallback ?? formatSize(buffer?.[name] ?? 0).replace(" ", "");
+  const choices = optionsOf(schema);
+  return {
+    path: path.join("."),
+    group,
+    value: String(value),
+    kind,
+    ...(choices && { choices }),
+    description,
+  };
+}
+
+function optionsOf(schema: z.ZodType): string[] | undefined {
+  const { options } = (schema as z.ZodOptional<z.ZodEnum>).unwrap() as { options?: unknown };
+  const named = Array.isArray(options) && options.every((option): option is string => typeof option === "string");
+  return named ? options : undefined;
+}
+
+function ofCongestion(data: unknown, congestion: Congestion): Parameter[] {
+  if (congestion.algorithm === "dcqcn") {
+    const own = PROFILES[congestion.profile].parameters;
+    const parameters = PARAMETER_NAMES.map((name) => {
+      const other = otherSpelling(name);
+      return ofAlgorithm(data, "DCQCN", PARAMETERS[name], own[name][0], other === undefined ? [name] : [name, other]);
+    });
+    return [profile("DCQCN", congestion.profile, PROFILE_NAMES), ...parameters];
+  }
+  if (congestion.algorithm === "qcn") {
+    const own = QCN_PROFILES[congestion.profile].parameters;
+    const parameters = QCN_PARAMETER_NAMES.map((name) =>
+      ofAlgorithm(data, "QCN", QCN_PARAMETERS[name], own[name][0], [name]),
+    );
+    return [profile("QCN", congestion.profile, QCN_PROFILE_NAMES), ...parameters];
+  }
+  return [];
+}
+
+function profile(
+  group: Parameter["group"],
+  value: ProfileName | QcnProfileName,
+  choices: readonly string[],
+): Parameter {
+  const description = "Named set of parameters, for those that are not given one by one.";
+  return { path: "congestion.profile", group, value, kind: "choice", choices: [...choices], description };
+}
+
+/** @param spellings The one that is written stays: both at a time would be a mistake. */
+function ofAlgorithm(
+  data: unknown,
+  group: Parameter["group"],
+  { description, unit, range }: Written,
+  fallback: ParameterInput,
+  spellings: readonly string[],
+): Parameter {
+  const at = (name: string) => ["congestion", "parameters", name];
+  const name = spellings.find((spelling) => valueAt(data, at(spelling)) !== undefined) ?? (spellings[0] as string);
+  const value = valueAt(data, at(name)) ?? fallback;
+  return {
+    path: at(name).join("."),
+    group,
+    value: typeof value === "number" ? `${value}${kSuffixes[unit] ?? ""}` : String(value),
+    kind: kKinds[unit] ?? "number",
+    description: `${description} ${range.charAt(0).toUpperCase()}${range.slice(1)}.`,
+  };
+}
+
+const kKinds: Readonly<Record<string, Kind>> = {
+  us: "time",
+  ms: "time",
+  "Mb/s": "rate",
+  bytes: "size",
+  "%": "fraction",
+  "": "flag",
+};
+/** What a plain number means. */
+const kSuffixes: Readonly<Record<string, string>> = { us: "us", ms: "ms", "Mb/s": "Mbps", bytes: "B", "%": "%" };
+
+function valueAt(data: unknown, path: readonly string[]): unknown {
+  let at = data;
+  for (const key of path) {
+    if (typeof at !== "object" || at === null || !Object.hasOwn(at, key)) return undefined;
+    at = (at as Record<string, unknown>)[key];
+  }
+  return at ?? undefined;
+}
+
+/** `more` after `set`, of each path the last. */
+export function overlaid(set: readonly string[], more: readonly string[]): string[] {
+  const paths = new Map<string, string>();
+  for (const assignment of [...set, ...more]) {
+    const path = assignment.split("=", 1)[0] ?? "";
+    paths.delete(path);
+    paths.set(path, assignment);
+  }
+  return [...paths.values()];
+}

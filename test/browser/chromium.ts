@@ -1,0 +1,26 @@
+/** A real browser for tests: Debian's chromium, driven by Playwright. */
+import { existsSync } from "node:fs";
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium } from "playwright-core";
+import { afterAll, beforeAll, onTestFinished } from "vitest";
+
+const kProgram = "/usr/bin/chromium";
+
+/** Why there is none; undefined if there is. */
+export function browserObstacle(): string | undefined {
+  return existsSync(kProgram) ? undefined : `${kProgram} is not there (apt install chromium)`;
+}
+
+/** One browser for all tests of a describe(); what it returns makes a profile of its own for one test. */
+export function useBrowser(): (options?: BrowserContextOptions) => Promise<BrowserContext> {
+  let browser: Browser | undefined;
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath: kProgram });
+  });
+  afterAll(() => browser?.close());
+  return async (options) => {
+    if (browser === undefined) throw new Error("the browser did not start");
+    const context = await browser.newContext(options);
+    onTestFinished(() => context.close());
+    return context;
+  };
+}

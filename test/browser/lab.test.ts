@@ -1,0 +1,74 @@
+/** The page and a real lab: everything that is drawn comes over wires, through the real server. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { liveObstacle } from "../live/capability.js";
+import { folder, kIncast, kRoot } from "../live/weir.js";
+import { browserObstacle } from "./chromium.js";
+import { describePage } from "./harness.js";
+import { changeLines, inkOf } from "./pixels.js";
+
+/** With its dashboard where the browser is, outside of the network namespace that other tests run labs in. */
+async function startLab(): Promise<{ url: string; interrupt(): Promise<number | null> }> {
+  const options = ["--scale", "100", "--quiet", "--out", join(folder(), "out"), "--dashboard", "127.0.0.1:0"];
+  const command = ["--import", "tsx", join(kRoot, "src/cli/main.ts"), "lab", "run", kIncast, ...options];
+  const child = spawn(process.execPath, command, { cwd: kRoot, stdio: ["ignore", "ignore", "pipe"], detached: true });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  let said = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    said += text;
+  });
+  const ended = once(child, "close") as Promise<[number | null]>;
+  const url = await vi.waitFor(
+    () => {
+      const [, found] = /dashboard: (http:\S+)/.exec(said) ?? [];
+      expect(found, said).toBeDefined();
+      return found as string;
+    },
+    { timeout: 20_000, interval: 50 },
+  );
+  return {
+    url,
+    interrupt: async () => {
+      child.kill("SIGINT");
+      return (await ended)[0];
+    },
+  };
+}
+
+describePage(
+  "a real lab",
+  ({ visit }) => {
+    it("is shown while it runs; a parameter is changed, the run is stopped, and looked at", async () => {
+      const lab = await startLab();
+      // A link has no port to look at once the run is over.
+      const page = await visit(lab.url, { expected: /404/ });
+      for (const chart of ["rate", "throughput", "alpha", "queue", "events"]) {
+        await expect
+          .poll(async () => (await inkOf(page, chart)).inked, { message: chart, timeout: 15_000 })
+          .toBeGreaterThan(20);
+      }
+      const link = page.getByRole("button", { name: "Link r to sw" });
+      await expect.poll(() => link.locator(".rate.backward").textContent()).toMatch(/b\/s$/);
+      await link.click();
+      await page.getByRole("region", { name: "Inspector" }).getByRole("row").nth(3).waitFor();
+      await page.getByLabel("kmax").fill("1KB");
+      await page.getByRole("button", { name: "Apply 1" }).click();
+      // Kmin is 5 KB.
+      await page.locator(".field .refusal").waitFor();
+      await page.getByLabel("kmax").fill("100KB");
+      await page.getByRole("button", { name: "Apply 1" }).click();
+      await expect.poll(async () => (await changeLines(page, "queue")).length, { timeout: 10_000 }).toBeGreaterThan(0);
+      await page.getByRole("button", { name: "Stop run" }).click();
+      await page.locator("#state", { hasText: "stopped" }).waitFor();
+      await page.getByLabel("Run 1").check();
+      await page.getByRole("button", { name: "View", exact: true }).click();
+      await page.getByRole("heading", { name: "run 1" }).waitFor();
+      expect((await inkOf(page, "queue")).inked).toBeGreaterThan(20);
+      expect((await changeLines(page, "queue")).length).toBeGreaterThan(0);
+      expect(await lab.interrupt()).toBe(130);
+    });
+  },
+  browserObstacle() ?? liveObstacle(),
+);

@@ -1,0 +1,176 @@
+/** A daemon behind a dashboard: what its session and frames say, and when they are made. */
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { parseNicDaemon, parseSwitchDaemon } from "../../src/config/daemon.js";
+import type { Device } from "../../src/daemon/device.js";
+import type { DaemonConfig } from "../../src/daemon/kinds.js";
+import { DeviceBoard } from "../../src/dashboard/device_board.js";
+import type { Frame, Session } from "../../src/dashboard/protocol.js";
+import type { Counter } from "../lab/evidence.js";
+import { FakeCounters } from "./fake_lab.js";
+
+const kSwitch = `
+name: sw0
+ports: [{ interface: a, rate: 1Gbps }, { interface: b, rate: 1Gbps }]
+ecn: { kmin: 20KB, kmax: 200KB }
+`;
+const kNic = `
+name: roce0
+interface: eth1
+address: 10.0.0.1
+peers: [{ name: b, address: 10.0.0.2, mac: "02:00:00:00:00:02" }]
+queue_pairs: [{ name: to-b, peer: b, send: {} }, { name: back, peer: b }]
+`;
+const zeros = [0, 0, 0, 0, 0, 0, 0, 0];
+
+function board(config: DaemonConfig, own: Counter[], device: Partial<Device> = {}) {
+  const counters = new FakeCounters(own);
+  const told: (Session | Frame)[] = [];
+  const audience = {
+    watched: true,
+    session: (session: Session) => void told.push(structuredClone(session)),
+    frame: (frame: Frame) => void told.push(structuredClone(frame)),
+  };
+  const changed: (readonly string[])[] = [];
+  const one = new DeviceBoard(audience, {
+    version: "1.2.3",
+    device: { counted: () => counters.table, loopGap: () => 3000, ...device } as Device,
+    config: () => config,
+    parameters: () => [],
+    change: (set) => void changed.push(set),
+  });
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  onTestFinished(() => {
+    one.watched(false);
+    vi.useRealTimers();
+  });
+  return { board: one, counters, told, changed };
+}
+
+describe("a switch's dashboard", () => {
+  const { config } = parseSwitchDaemon(kSwitch, "sw0.yaml");
+  const port = { up: true, ingress_bytes: zeros, headroom_bytes: zeros, paused: 0, pausing: 0 };
+  const ports = ["a", "b"].map((name) => ({ ...port, name, queue_bytes: [0, 0, 0, 700, 0, 0, 0, 0] }));
+  const buffer = { total: 12e6, shared: 11e6, occupied: 700, pfc_threshold: 9e6 };
+  const device = { switchReport: () => ({ buffer, ports }) } as unknown as Device;
+  const own = (): Counter[] => [
+    ["queue_packets", { switch: "sw0", port: "b", priority: "3" }, 10],
+    ["queue_packets", { switch: "sw0", port: "a", priority: "6" }, 0],
+    ["rx_bytes", { switch: "sw0", port: "a" }, 0],
+    ["tx_bytes", { switch: "sw0", port: "a" }, 0],
+    ["wred_ecn_marked_packets", { switch: "sw0", port: "b", priority: "3" }, 0],
+  ];
+
+  it("shows ports as links, and queues from the first frame that they carry on", () => {
+    const { board: one, counters, told } = board(config, own(), device);
+    expect(one.session()).toMatchObject({
+      kind: "switch",
+      name: "sw0",
+      scale: 1,
+      duration_ns: null,
+      topology: { links: [{ from: "a", to: "sw0", rate_bps: 1e9 }, { from: "b" }] },
+      flows: [],
+      runs: [],
+    });
+    one.watched(true);
+    expect(told).toMatchObject([
+      { queues: [{ name: "sw0:b:3", switch: "sw0", port: "b", priority: 3, kmin: 20_000, kmax: 200_000, qeq: null }] },
+    ]);
+    counters.count(2, 1000);
+    counters.count(3, 500);
+    counters.count(4, 6);
+    vi.advanceTimersByTime(50);
+    expect(told.at(-1)).toMatchObject({
+      run: 0,
+      queues: { bytes: [700], peak: [700] },
+      switches: [{ occupied: 700, xoff: 9e6 }],
+      links: [
+        { forward_bps: 160_000, backward_bps: 80_000, marks: 0 },
+        { forward_bps: 0, backward_bps: 0, marks: 6 },
+      ],
+      events: [{ kind: "mark", where: "sw0:b:3", count: 6 }],
+      loop_gap_max_us: 3,
+    });
+    counters.count(1, 1);
+    vi.advanceTimersByTime(50);
+    const [session, frame] = told.slice(-2) as [Session, Frame];
+    expect(session.queues.map(({ name }) => name)).toEqual(["sw0:b:3", "sw0:a:6"]);
+    expect(session.queues[1]).toMatchObject({ kmin: null });
+    expect(frame.queues.bytes).toEqual([700, 0]);
+  });
+
+  it("makes frames while somebody looks on only", () => {
+    const { board: one, told } = board(config, own(), device);
+    vi.advanceTimersByTime(1000);
+    expect(told).toEqual([]);
+    one.watched(true);
+    vi.advanceTimersByTime(1000);
+    expect(told).toHaveLength(21);
+    one.watched(false);
+    vi.advanceTimersByTime(1000);
+    expect(told).toHaveLength(21);
+  });
+
+  it("hands on changes, and tells of them", () => {
+    const { board: one, told, changed } = board(config, own(), device);
+    one.change(["ecn.kmin=1KB"]);
+    expect(changed).toEqual([["ecn.kmin=1KB"]]);
+    expect(told).toMatchObject([{ kind: "switch" }]);
+  });
+});
+
+it("a NIC's dashboard shows queue pairs as flows", () => {
+  const { config } = parseNicDaemon(kNic, "roce0.yaml");
+  const pair = { name: "to-b", peer: "b", rate: 4e9, target_rate: 5e9, alpha: 0.5, limited: true };
+  const idle = { ...pair, name: "back", rate: 0, limited: false };
+  const device = { queuePairs: () => [pair, idle] } as unknown as Device;
+  const own: Counter[] = [
+    ["tx_bytes", { device: "roce0" }, 0],
+    ["tx_wire_bytes", { device: "roce0", qpn: "0x000011", flow: "to-b" }, 0],
+    ["rx_bytes", { device: "roce0" }, 0],
+    ["tx_bytes", { device: "roce0", qpn: "0x000011", flow: "to-b" }, 0],
+  ];
+  const { board: one, counters, told } = board(config, own, device);
+  one.watched(true);
+  for (const place of [0, 1, 3]) counters.count(place, 1000);
+  vi.advanceTimersByTime(50);
+  expect(told).toMatchObject([
+    {
+      kind: "nic",
+      congestion_control: "dcqcn",
+      topology: { links: [{ from: "roce0", to: "network" }] },
+      flows: [
+        { id: "to-b", from: "roce0", to: "b", priority: 3 },
+        { id: "back", from: "roce0", to: "b", priority: 3 },
+      ],
+      queues: [],
+    },
+    {
+      flows: { rate: [4e9, null], target: [5e9, null], alpha: [0.5, null], throughput: [160_000, 0] },
+      switches: [],
+      links: [{ forward_bps: 160_000, backward_bps: 0 }],
+    },
+  ]);
+});
+
+describe("dashboard: in a daemon's file", () => {
+  const at = (dashboard: string) => parseSwitchDaemon(`${kSwitch}\ndashboard: ${dashboard}`, "s").config.dashboard;
+
+  it("is off, on, or somewhere", () => {
+    expect(parseSwitchDaemon(kSwitch, "s").config.dashboard).toBeUndefined();
+    expect(at("false")).toBeUndefined();
+    expect(at("true")).toEqual({ address: "127.0.0.1", port: 9466 });
+    expect(parseNicDaemon(`${kNic}\ndashboard: true`, "n").config.dashboard?.port).toBe(9467);
+    expect(at("{ address: 0.0.0.0, token: 0123456789abcdef }")).toEqual({
+      address: "0.0.0.0",
+      port: 9466,
+      token: "0123456789abcdef",
+    });
+  });
+
+  it.each([
+    ["{ token: short }", /16 to 128/],
+    ["{ port: 0 }", /too small/],
+    ["9466", /not expected here|true or false/],
+    ["{ tokn: x }", /unknown field/],
+  ])("%s is refused", (text, message) => expect(() => at(text)).toThrow(message));
+});

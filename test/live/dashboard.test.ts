@@ -1,0 +1,242 @@
+/** Dashboards of real labs and daemons: what they stream moves, what is changed there changes the network, and nothing is left. */
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer, get, request } from "node:http";
+import { join } from "node:path";
+import { expect, it, onTestFinished, vi } from "vitest";
+import type { Frame, RunDescription, Session } from "../../src/dashboard/protocol.js";
+import { describeLive, describeOrdinaryUser, kOrdinaryUser } from "./capability.js";
+import { freePort, network, startNic, startSwitch, weir } from "./daemons.js";
+import { folder, kIncast, kRoot, start } from "./weir.js";
+
+/** Thresholds that no queue reaches. */
+const kUnmarked = ["switch.ecn.kmin=900MB", "switch.ecn.kmax=950MB"];
+
+/** A page that reads all that comes. */
+class Page {
+  readonly frames: Frame[] = [];
+  sessions: Session[] = [];
+
+  constructor(
+    readonly url: string,
+    private readonly token?: string,
+  ) {}
+
+  get session(): Session {
+    return this.sessions.at(-1) as Session;
+  }
+  get run(): RunDescription | undefined {
+    return this.session?.runs.at(-1);
+  }
+
+  /** Until it has the session. */
+  async open(): Promise<this> {
+    let text = "";
+    const stream = get(`${this.url}/api/live`, { headers: this.#headers(), agent: false }, (response) => {
+      response.setEncoding("utf8").on("data", (part: string) => {
+        const events = (text + part).split("\n\n");
+        text = events.pop() ?? "";
+        for (const event of events) this.#take(event);
+      });
+      response.on("error", () => {});
+    });
+    stream.on("error", () => {});
+    onTestFinished(() => void stream.destroy());
+    await vi.waitFor(() => expect(this.sessions.length).toBeGreaterThan(0), { timeout: 10_000 });
+    return this;
+  }
+
+  post(path: string, body: unknown): Promise<number> {
+    const headers = { ...this.#headers(), "content-type": "application/json", origin: this.url };
+    return new Promise((resolve, reject) => {
+      const sent = request(`${this.url}${path}`, { method: "POST", headers, agent: false }, (response) => {
+        response.resume().on("end", () => resolve(response.statusCode ?? 0));
+      });
+      sent.on("error", reject).end(JSON.stringify(body));
+    });
+  }
+
+  /** Events of a kind in all these frames. */
+  count(wanted: string, frames: readonly Frame[] = this.frames): number {
+    const events = frames.flatMap((frame) => frame.events.filter(({ kind }) => kind === wanted));
+    return events.reduce((sum, { count }) => sum + count, 0);
+  }
+
+  #headers(): Record<string, string> {
+    return this.token === undefined ? {} : { authorization: `Bearer ${this.token}` };
+  }
+
+  #take(event: string): void {
+    const [, kind, data] = /^event: (\w+)\ndata: (.*)$/.exec(event) ?? [];
+    if (kind === "frame") this.frames.push(JSON.parse(data ?? "") as Frame);
+    if (kind === "session") this.sessions.push(JSON.parse(data ?? "") as Session);
+  }
+}
+
+/** `weir lab run --dashboard` on the incast in this network, where the test can reach it. */
+async function lab(more: readonly string[] = [], as: readonly string[] = []) {
+  const out = join(folder(), "out");
+  const port = await freePort();
+  const args = ["lab", "run", kIncast, "--quiet", "--json", "--out", out, "--dashboard", String(port), ...more];
+  const running = await start([...args, "--set", "fidelity.lateness=60ms"], as, true);
+  const url = `http://127.0.0.1:${port}`;
+  await vi.waitFor(async () => expect((await fetch(url)).status).toBe(200), { timeout: 40_000, interval: 100 });
+  return { ...running, out, page: await new Page(url).open() };
+}
+
+const state = (page: Page, wanted: RunDescription["state"]) =>
+  vi.waitFor(() => expect(page.run?.state).toBe(wanted), { timeout: 40_000 });
+
+describeLive("weir lab run --dashboard", () => {
+  it("streams a run, changes it, writes that down, runs again, and leaves nothing", async () => {
+    const { page, out, child, finished, nothingLeft } = await lab(["--duration", "400ms"]);
+    expect(page.session).toMatchObject({ kind: "lab", name: "incast-4to1", scale: 40, duration_ns: 400e6 });
+    expect(page.session.queues.map(({ name }) => name)).toEqual(["sw:r:3"]);
+    // DCQCN is at work.
+    await vi.waitFor(() => expect(page.count("mark"), JSON.stringify(page.frames.at(-1))).toBeGreaterThan(0), {
+      timeout: 30_000,
+    });
+    expect(await page.post("/api/parameters", { set: kUnmarked })).toBe(200);
+    expect(page.session.queues[0]).toMatchObject({ kmin: 900e6, kmax: 950e6 });
+    // Beyond what was under way: nothing is marked any more, rates rise, and PFC is what limits the queue.
+    const changed = page.frames.at(-1)?.t_ns ?? 0;
+    const since = () => page.frames.filter(({ t_ns }) => t_ns > changed + 20e6);
+    await vi.waitFor(() => expect(page.count("pfc", since())).toBeGreaterThan(0), { timeout: 30_000 });
+    expect(page.count("mark", since())).toBe(0);
+    expect(Math.max(...since().map(({ queues }) => queues.peak[0] ?? 0))).toBeGreaterThan(400_000);
+    await state(page, "complete");
+
+    const last = page.frames.at(-1) as Frame;
+    expect(page.frames.map(({ t_ns }) => t_ns)).toEqual(page.frames.map(({ t_ns }) => t_ns).sort((a, b) => a - b));
+    expect(last.run).toBe(1);
+    const middle = page.frames[Math.floor(page.frames.length / 2)] as Frame;
+    expect(middle.flows.rate.every((rate) => rate !== null && rate > 0 && rate <= 40e9)).toBe(true);
+    expect(middle.links.some(({ backward_bps }) => backward_bps > 1e9)).toBe(true);
+    const kinds = new Set(page.frames.flatMap(({ events }) => events.map(({ kind }) => kind)));
+    expect([...kinds]).toEqual(expect.arrayContaining(["mark", "cnp", "pfc"]));
+
+    const result = JSON.parse(await (await fetch(`${page.url}/api/runs/1`)).text());
+    expect(result.changes).toEqual([
+      {
+        at_s: expect.closeTo((page.run?.changes[0]?.t_ns ?? 0) / 1e9, 3),
+        set: kUnmarked,
+      },
+    ]);
+    expect(Object.keys(result.series.flows)).toHaveLength(4);
+    expect(JSON.parse(readFileSync(join(out, "result.json"), "utf8")).changes).toEqual(result.changes);
+    expect(readFileSync(join(out, "report.html"), "utf8")).toContain("Changed by hand while it ran");
+
+    // A second run, stopped: it leaves its mark and no folder.
+    expect(await page.post("/api/run", { action: "start" })).toBe(200);
+    await vi.waitFor(() => expect(page.frames.at(-1)).toMatchObject({ run: 2 }), { timeout: 30_000 });
+    expect(await page.post("/api/run", { action: "start" })).toBe(422);
+    expect(await page.post("/api/run", { action: "stop" })).toBe(200);
+    await state(page, "stopped");
+    expect(page.run).toMatchObject({ id: 2, set: kUnmarked, folder: null });
+    expect(existsSync(`${out}-2`)).toBe(false);
+
+    // A third one is under way when the process is asked to end.
+    expect(await page.post("/api/run", { action: "start" })).toBe(200);
+    await vi.waitFor(() => expect(page.frames.at(-1)).toMatchObject({ run: 3 }), { timeout: 30_000 });
+    child.kill("SIGINT");
+    const { status, stdout, stderr } = await finished;
+    expect(status, stderr).toBe(130);
+    expect(stderr).toContain(`dashboard: ${page.url}/\n`);
+    // One document for the one run that is complete.
+    expect(JSON.parse(stdout)).toMatchObject({ scenario: "incast-4to1", changes: result.changes });
+    expect(readdirSync(join(out, "..")).sort()).toEqual(["out"]);
+    await nothingLeft();
+  }, 120_000);
+
+  it("keeps planned changes of rates when parameters are changed beside them", async () => {
+    const planned = ["--duration", "200ms", "--set", "changes=[{at: 60ms, switch: sw, port: r, rate: 10Gbps}]"];
+    const { page, child, finished, nothingLeft } = await lab(planned);
+    const sent = () => page.frames.at(-1)?.links.at(-1)?.backward_bps ?? Number.POSITIVE_INFINITY;
+    await vi.waitFor(() => expect(page.frames.length).toBeGreaterThan(2), { timeout: 20_000 });
+    expect(await page.post("/api/parameters", { set: ["switch.ecn.kmax=100KB"] })).toBe(200);
+    await vi.waitFor(() => expect(page.frames.at(-1)?.t_ns).toBeGreaterThan(80e6), { timeout: 30_000 });
+    await vi.waitFor(() => expect(sent()).toBeLessThan(12e9));
+    expect(await page.post("/api/parameters", { set: ["switch.ecn.kmax=120KB"] })).toBe(200);
+    const changed = page.frames.at(-1)?.t_ns ?? 0;
+    await vi.waitFor(() => expect(page.frames.at(-1)?.t_ns).toBeGreaterThan(changed + 20e6), { timeout: 30_000 });
+    expect(sent()).toBeLessThan(12e9);
+    child.kill("SIGTERM");
+    expect((await finished).status).toBe(143);
+    await nothingLeft();
+  }, 90_000);
+});
+
+describeOrdinaryUser("weir lab run --dashboard without root", () => {
+  it("is reached from the host's network although the lab lives in another one", async () => {
+    const { page, child, finished, nothingLeft } = await lab([], kOrdinaryUser);
+    await vi.waitFor(() => expect(page.frames.at(-1)?.t_ns).toBeGreaterThan(0), { timeout: 30_000 });
+    child.kill("SIGINT");
+    expect((await finished).status).toBe(130);
+    await nothingLeft();
+    await expect(fetch(page.url)).rejects.toThrow();
+  }, 90_000);
+});
+
+describeLive("dashboards of daemons", () => {
+  it("stream, and change parameters until the file is read again", async () => {
+    const net = await network();
+    const [port, nicPort] = [await freePort(), await freePort()];
+    const token = "a-token-of-some-length";
+    const { child, log } = await startSwitch(net, {
+      port: "rate: 200Mbps",
+      more: `ecn: { kmin: 20KB, kmax: 200KB, pmax: 10% }\ndashboard: { port: ${port} }\n`,
+    });
+    await startNic(net, "b", { pairs: ["qpn: 0x11"] });
+    await startNic(net, "a", {
+      pairs: ["send: {}"],
+      more: `dashboard: { port: ${nicPort}, token: ${token} }\n`,
+    });
+    const page = await new Page(`http://127.0.0.1:${port}`).open();
+    await vi.waitFor(() => expect(page.session.queues.map(({ name }) => name)).toContain("sw0:b:3"), {
+      timeout: 20_000,
+    });
+    await vi.waitFor(() => expect(page.frames.some(({ links }) => (links[1]?.backward_bps ?? 0) > 1e7)).toBe(true), {
+      timeout: 20_000,
+    });
+    expect(await page.post("/api/parameters", { set: ["ecn.kmin=0", "ecn.kmax=1", "ecn.pmax=1"] })).toBe(200);
+    const from = page.frames.length;
+    await vi.waitFor(
+      () => expect(page.count("mark", page.frames.slice(from)), JSON.stringify(page.frames.at(-1))).toBeGreaterThan(0),
+      { timeout: 20_000 },
+    );
+    expect(await page.post("/api/parameters", { set: ["ports.0.rate=1Gbps"] })).toBe(422);
+    expect(log().at(-1)).toMatchObject({ set: ["ecn.kmin=0", "ecn.kmax=1", "ecn.pmax=1"] });
+
+    const denied = await fetch(`http://127.0.0.1:${nicPort}/api/session`);
+    expect(denied.status).toBe(401);
+    const nic = await new Page(`http://127.0.0.1:${nicPort}`, token).open();
+    await vi.waitFor(() => expect(nic.frames.some(({ flows }) => (flows.alpha[0] ?? 0) > 0)).toBe(true), {
+      timeout: 20_000,
+    });
+    expect(nic.session.flows).toEqual([{ id: "qp0", from: "roce-a", to: "peer", priority: 3 }]);
+
+    child.kill("SIGHUP");
+    await vi.waitFor(() => expect(page.session.queues.find(({ name }) => name === "sw0:b:3")?.kmin).toBe(20_000), {
+      timeout: 10_000,
+    });
+  }, 90_000);
+
+  it("says whose port is taken and what to set", async () => {
+    const port = await freePort();
+    const taken = createServer().listen(port, "127.0.0.1");
+    onTestFinished(() => void taken.close());
+    const path = folder();
+    const file = join(path, "sw.yaml");
+    writeFileSync(
+      file,
+      `ports: [{ interface: lo }]\nmetrics: false\ncontrol: ${path}/s.sock\ndashboard: { port: ${port} }\n`,
+    );
+    const { status, stderr } = await weir("switch", "-c", file).finished;
+    expect(status).toBe(1);
+    expect(stderr).toContain(`error: dashboard: cannot listen at 127.0.0.1:${port}: the port is taken`);
+    expect(stderr).toContain("hint: set dashboard.address and dashboard.port, or dashboard: false");
+  }, 60_000);
+});
+
+it("has its page built, which these tests need", () => {
+  expect(existsSync(join(kRoot, "dist/dashboard/web/index.html"))).toBe(true);
+});

@@ -1,0 +1,129 @@
+/** What charts carry besides curves: thresholds, lines where a parameter was changed, and the names of lanes. */
+import type uPlot from "uplot";
+import type { Change } from "../data/recording.js";
+import { ink } from "../theme.js";
+import type { Panel, Threshold } from "./panels.js";
+import { short } from "./plot.js";
+
+const kFontFamily = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
+/** Part of a lane that its largest value takes. */
+const kLaneFill = 0.82;
+const kRow = 14;
+
+/** Bounds of a scale that puts 0 at the lower edge of lane `lane` of `count` and `peak` below its upper edge. */
+export function laneRange(lane: number, count: number, peak: number): [number, number] {
+  const height = Math.max(1, peak) / kLaneFill;
+  const below = count - 1 - lane;
+  return [-below * height, (count - below) * height];
+}
+
+export function drawThresholds(u: uPlot, thresholds: readonly Threshold[]): void {
+  const { ctx, bbox } = u;
+  ctx.save();
+  setFont(ctx, 11);
+  ctx.textAlign = "right";
+  ctx.textBaseline = "alphabetic";
+  const right = bbox.left + bbox.width - 5 * devicePixelRatio;
+  let above = 0;
+  for (const { label, value } of thresholds) {
+    const y = u.valToPos(value, "y", true);
+    ctx.strokeStyle = ctx.fillStyle = ink("soft");
+    ctx.lineWidth = devicePixelRatio;
+    if (y < bbox.top) {
+      above++;
+      write(ctx, `${label} (above)`, right, bbox.top + (above * kRow - 1) * devicePixelRatio);
+      continue;
+    }
+    ctx.setLineDash([5 * devicePixelRatio, 4 * devicePixelRatio]);
+    ctx.beginPath();
+    ctx.moveTo(bbox.left, y);
+    ctx.lineTo(bbox.left + bbox.width, y);
+    ctx.stroke();
+    write(ctx, label, right, y - 4 * devicePixelRatio);
+  }
+  ctx.restore();
+}
+
+/** Each change at its time, its text beside it; texts near each other stand in rows. */
+export function drawChanges(u: uPlot, changes: readonly Change[]): void {
+  const { ctx, bbox } = u;
+  ctx.save();
+  setFont(ctx, 11);
+  ctx.textAlign = "left";
+  ctx.textBaseline = "top";
+  /** Where the last text of each row ends. */
+  const rows: number[] = [];
+  for (const { at, set } of changes) {
+    const x = Math.round(u.valToPos(at, "x", true));
+    if (x < bbox.left || x > bbox.left + bbox.width) continue;
+    ctx.strokeStyle = ctx.fillStyle = ink("change");
+    ctx.lineWidth = 1.5 * devicePixelRatio;
+    ctx.setLineDash([2 * devicePixelRatio, 2 * devicePixelRatio]);
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+    const text = set.map(shortName).join(", ");
+    const { width } = ctx.measureText(text);
+    const gap = 4 * devicePixelRatio;
+    const fits = x + gap + width < bbox.left + bbox.width;
+    const left = fits ? x + gap : x - gap - width;
+    const free = rows.findIndex((end) => end + gap < left);
+    const row = free < 0 ? rows.length : free;
+    rows[row] = left + width;
+    write(ctx, text, left, bbox.top + (row * kRow + 1) * devicePixelRatio);
+  }
+  ctx.restore();
+}
+
+/** "switch.ecn.kmax=200KB" as "kmax=200KB". */
+export function shortName(set: string): string {
+  const [path = "", ...value] = set.split("=");
+  return [path.split(".").at(-1), ...value].join("=");
+}
+
+/** Left of each lane its name and largest value, and a line below it. */
+export function drawLaneNames(u: uPlot, { lanes = [], lines }: Panel, peaks: readonly number[]): void {
+  const { ctx, bbox } = u;
+  if (lanes.length === 0) return;
+  ctx.save();
+  const height = bbox.height / lanes.length;
+  const right = bbox.left - 8 * devicePixelRatio;
+  ctx.textAlign = "right";
+  lanes.forEach((name, lane) => {
+    const bottom = bbox.top + (lane + 1) * height;
+    ctx.strokeStyle = ink("rule");
+    ctx.lineWidth = devicePixelRatio;
+    ctx.beginPath();
+    ctx.moveTo(bbox.left, bottom);
+    ctx.lineTo(bbox.left + bbox.width, bottom);
+    ctx.stroke();
+    const sole = lines.filter((line) => line.lane === lane);
+    ctx.fillStyle = ink(sole.length === 1 ? (sole[0]?.color ?? "ink") : "ink");
+    setFont(ctx, 11, "600 ");
+    ctx.textBaseline = "bottom";
+    ctx.fillText(name, right, bottom - height / 2 + devicePixelRatio);
+    ctx.fillStyle = ink("soft");
+    setFont(ctx, 10.5);
+    ctx.textBaseline = "top";
+    const peak = peaks[lane] ?? 0;
+    ctx.fillText(peak > 0 ? `max ${short(peak)}` : "none", right, bottom - height / 2 + 2 * devicePixelRatio);
+  });
+  ctx.restore();
+}
+
+function setFont(ctx: CanvasRenderingContext2D, size: number, weight = ""): void {
+  ctx.font = `${weight}${size * devicePixelRatio}px ${kFontFamily}`;
+}
+
+/** Text with a rim of the ground, so that curves do not run through it. */
+function write(ctx: CanvasRenderingContext2D, text: string, x: number, y: number): void {
+  const { strokeStyle, lineWidth } = ctx;
+  ctx.setLineDash([]);
+  ctx.strokeStyle = ink("panel");
+  ctx.lineWidth = 3 * devicePixelRatio;
+  ctx.strokeText(text, x, y);
+  ctx.fillText(text, x, y);
+  ctx.strokeStyle = strokeStyle;
+  ctx.lineWidth = lineWidth;
+}

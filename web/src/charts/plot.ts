@@ -1,0 +1,238 @@
+/** One panel on a canvas: uPlot with the page's inks, thresholds, change lines, lanes, a tip at the cursor, and zoom by dragging. */
+import uPlot from "uplot";
+import type { Gathered } from "../data/gather.js";
+import type { Change } from "../data/recording.js";
+import { ink } from "../theme.js";
+import { drawChanges, drawLaneNames, drawThresholds, laneRange } from "./marks.js";
+import { faded } from "./palette.js";
+import type { Line, Panel } from "./panels.js";
+import { Tip } from "./tip.js";
+
+export interface PlotOptions {
+  panel: Panel;
+  /** Only the last of a stack names the times. */
+  withTimes: boolean;
+  width: number;
+  changes: () => readonly Change[];
+  onZoom(range: readonly [number, number] | null): void;
+}
+
+/** All panels of a page share cursor and time. */
+const kSync = "time";
+const kFont = '11.5px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
+/** The same for all, so that times are above each other. */
+const kLeft = 64;
+const kRight = 12;
+const kTimes = 34;
+const kTimesHidden = 6;
+const kManyLines = 16;
+
+export class Plot {
+  private readonly plot: uPlot;
+  private readonly tip: Tip;
+  /** Largest value of each lane. */
+  private readonly peaks: number[] = [];
+  private readonly host: HTMLElement;
+
+  constructor(
+    host: HTMLElement,
+    private readonly options: PlotOptions,
+  ) {
+    this.host = host;
+    const { panel } = options;
+    this.tip = new Tip(host, panel);
+    this.plot = new uPlot(this.configuration(), [[], ...panel.lines.map(() => [])], host);
+  }
+
+  get height(): number {
+    return this.options.panel.height + (this.options.withTimes ? kTimes : kTimesHidden);
+  }
+
+  update({ x, ys }: Gathered, [min, max]: readonly [number, number]): void {
+    this.panel.lanes?.forEach((_, lane) => {
+      this.peaks[lane] = Math.max(0, ...this.panel.lines.map((line, i) => (line.lane === lane ? largest(ys[i]) : 0)));
+    });
+    this.plot.batch(() => {
+      this.plot.setData([x, ...ys], false);
+      this.plot.setScale("x", { min, max });
+    });
+    this.describe(ys);
+  }
+
+  resize(width: number): void {
+    if (width > 0 && width !== this.plot.width) this.plot.setSize({ width, height: this.height });
+  }
+
+  /** Moves the cursor by samples; from outside of the picture it begins at the newest. */
+  step(by: number): void {
+    const times = this.plot.data[0];
+    const { min = 0, max = 0 } = this.plot.scales.x ?? {};
+    const before = this.plot.cursor.idx;
+    const shown = times.findLastIndex((time) => time <= max);
+    const at = before === null || before === undefined || this.plot.cursor.left === -10 ? shown : before + by;
+    const index = Math.max(
+      times.findIndex((time) => time >= min),
+      Math.min(shown, at),
+    );
+    const time = times[index];
+    if (time === undefined) return;
+    this.plot.setCursor({ left: this.plot.valToPos(time, "x"), top: this.plot.over.clientHeight / 2 });
+  }
+
+  leave(): void {
+    this.plot.setCursor({ left: -10, top: -10 });
+  }
+
+  destroy(): void {
+    this.plot.destroy();
+    this.tip.remove();
+  }
+
+  private get panel(): Panel {
+    return this.options.panel;
+  }
+
+  /** What is in the picture, for those who do not see it; read when they come to it. */
+  private describe(ys: Gathered["ys"]): void {
+    const { panel } = this;
+    this.host.dataset.points = String(ys.reduce((sum, line) => sum + line.filter((value) => value !== null).length, 0));
+    if (document.activeElement === this.host) return;
+    const last = panel.lines.slice(0, 8).map((line, i) => {
+      const value = ys[i]?.findLast((one) => one !== null);
+      return `${line.label} ${value === undefined || value === null ? "none" : `${short(value)} ${panel.unit}`.trim()}`;
+    });
+    const more = panel.lines.length > 8 ? `, and ${panel.lines.length - 8} more` : "";
+    this.host.setAttribute("aria-label", `${panel.title}: ${last.join(", ")}${more}`);
+  }
+
+  private configuration(): uPlot.Options {
+    const { panel, withTimes, width, changes, onZoom } = this.options;
+    const axis = {
+      stroke: () => ink("soft"),
+      font: kFont,
+      labelFont: kFont,
+      grid: { stroke: () => ink("rule"), width: 1 },
+      ticks: { stroke: () => ink("rule"), width: 1, size: 4 },
+    };
+    const lanes = panel.lanes ?? [];
+    return {
+      width,
+      height: this.height,
+      padding: [8, kRight, 0, 0],
+      legend: { show: false },
+      cursor: {
+        points: { show: false },
+        sync: { key: kSync, setSeries: false },
+        drag: { x: true, y: false, setScale: false },
+        bind: {
+          dblclick: () => () => {
+            onZoom(null);
+            return null;
+          },
+        },
+      },
+      scales: {
+        x: { time: false, auto: false },
+        y: { range: (_, __, max: number | null) => yRange(panel, max) },
+        ...Object.fromEntries(
+          lanes.map((_, lane) => [
+            laneScale(lane),
+            { range: () => laneRange(lane, lanes.length, this.peaks[lane] ?? 0) },
+          ]),
+        ),
+      },
+      axes: [
+        {
+          ...axis,
+          size: withTimes ? kTimes : kTimesHidden,
+          values: (u, splits) => (withTimes ? timeTexts(u, splits) : splits.map(() => "")),
+          space: 70,
+        },
+        {
+          ...axis,
+          size: kLeft,
+          space: 26,
+          ...(lanes.length > 0 && { splits: () => [], grid: { show: false } }),
+          values: (_, splits) => splits.map((value) => String(short(value))),
+        },
+      ],
+      series: [{}, ...panel.lines.map((line) => this.seriesOf(line))],
+      hooks: {
+        drawClear: [(u) => drawLaneNames(u, panel, this.peaks)],
+        draw: [(u) => drawThresholds(u, panel.thresholds?.() ?? []), (u) => drawChanges(u, changes())],
+        setCursor: [(u) => this.tip.show(u, this.host.matches(":hover, :focus"))],
+        setSelect: [
+          (u) => {
+            const { left, width: selected } = u.select;
+            if (selected < 4) return;
+            onZoom([u.posToVal(left, "x"), u.posToVal(left + selected, "x")]);
+            u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+          },
+        ],
+      },
+    };
+  }
+
+  private seriesOf({ label, color, dash, faint, lane, curve }: Line): uPlot.Series {
+    const { lines, lanes } = this.panel;
+    const many = lines.length > kManyLines;
+    const single = lane !== undefined && lines.filter((line) => line.lane === lane).length === 1;
+    return {
+      label,
+      scale: lane === undefined ? "y" : laneScale(lane),
+      stroke: () => (faint ? faded(color, 0.6) : many ? faded(color, 0.8) : ink(color)),
+      width: faint || many ? 1 : 1.6,
+      dash: [...dash],
+      points: { show: false },
+      ...((curve.fold === "max" || curve.fold === "sum") && {
+        paths: uPlot.paths.stepped?.({ align: -1 }) as uPlot.Series.PathBuilder,
+      }),
+      ...(single && lanes && { fill: () => faded(color, 0.35), fillTo: 0 }),
+    };
+  }
+}
+
+function laneScale(lane: number): string {
+  return `lane${lane}`;
+}
+
+function largest(values: readonly (number | null)[] | undefined): number {
+  let most = 0;
+  for (const value of values ?? []) if (value !== null && value > most) most = value;
+  return most;
+}
+
+/** Ends on a round number, so that the axis does not tremble; thresholds far above the data would flatten it. */
+function yRange({ thresholds, most }: Panel, dataMax: number | null): [number, number] {
+  const data = dataMax ?? 0;
+  const high = Math.max(
+    data,
+    ...(thresholds?.() ?? []).map(({ value }) => (dataMax === null || value <= 3 * data ? value : 0)),
+  );
+  const round = high <= 0 ? 1 : roundUp(high * 1.05);
+  return [0, most === undefined ? round : Math.min(most * 1.05, round)];
+}
+
+function roundUp(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(value));
+  const step = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8].find((one) => one * power >= value);
+  return (step ?? 10) * power;
+}
+
+function timeTexts(u: uPlot, splits: readonly number[]): string[] {
+  const unit = timeUnit(u.scales.x?.max ?? 0);
+  return splits.map((ms, i) => `${short(ms / unit.ms)}${i === 0 ? ` ${unit.name}` : ""}`);
+}
+
+function timeUnit(largestMs: number): { name: string; ms: number } {
+  return largestMs > 5000 ? { name: "s", ms: 1000 } : { name: "ms", ms: 1 };
+}
+
+export function timeText(ms: number, largestMs: number): string {
+  const unit = timeUnit(largestMs);
+  return `${(ms / unit.ms).toFixed(2)} ${unit.name}`;
+}
+
+export function short(value: number): number {
+  return Number(value.toPrecision(4));
+}

@@ -1,0 +1,70 @@
+/**
+ * Samples over time in typed arrays of bounded length: once full, the oldest are given up. What is there lies in one piece, so that
+ * it can be read without a copy.
+ */
+export class Columns {
+  private times: Float64Array;
+  private values: Float32Array[];
+  private first = 0;
+  private end = 0;
+
+  /** @param width Values at each time. @param limit Most samples kept. */
+  constructor(
+    readonly width: number,
+    private readonly limit: number,
+  ) {
+    const room = Math.min(512, 2 * limit);
+    this.times = new Float64Array(room);
+    this.values = Array.from({ length: width }, () => new Float32Array(room));
+  }
+
+  get length(): number {
+    return this.end - this.first;
+  }
+
+  /** Ascending. */
+  get time(): Float64Array {
+    return this.times.subarray(this.first, this.end);
+  }
+
+  /** NaN where there was no value. */
+  column(index: number): Float32Array {
+    return this.values[index]?.subarray(this.first, this.end) ?? new Float32Array(0);
+  }
+
+  /** NaN where there was no value, or nothing yet. */
+  last(index: number): number {
+    return this.length === 0 ? Number.NaN : (this.values[index]?.[this.end - 1] ?? Number.NaN);
+  }
+
+  /** One sample; `write` fills in its values: `set(column, value)`. Those it leaves out are unknown. */
+  append(time: number, write: (set: (column: number, value: number | null | undefined) => void) => void): void {
+    if (this.end === this.times.length) this.makeRoom();
+    const at = this.end++;
+    if (this.length > this.limit) this.first++;
+    this.times[at] = time;
+    for (const column of this.values) column[at] = Number.NaN;
+    write((column, value) => {
+      const target = this.values[column];
+      if (target && value !== null && value !== undefined) target[at] = value;
+    });
+  }
+
+  /** Twice the limit at most: what is kept moves to the front once in a while, not at each sample. */
+  private makeRoom(): void {
+    const room = Math.min(2 * this.limit, 2 * this.times.length);
+    const moved = <T extends Float32Array | Float64Array>(from: T, to: T): T => {
+      to.set(from.subarray(this.first, this.end));
+      return to;
+    };
+    if (room === this.times.length) {
+      this.times.copyWithin(0, this.first, this.end);
+      for (const column of this.values) column.copyWithin(0, this.first, this.end);
+    } else {
+      this.times = moved(this.times, new Float64Array(room));
+      this.values = this.values.map((column) => moved(column, new Float32Array(room)));
+    }
+    this.end -= this.first;
+    this.first = 0;
+  }
+}

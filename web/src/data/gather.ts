@@ -1,0 +1,118 @@
+/**
+ * From recordings to what is drawn: the samples in view on one axis, thinned to what a screen can show. Thinning keeps what
+ * matters: the largest length of a queue, the sum of events.
+ */
+import type { Recording } from "./recording.js";
+
+/** How several samples become one point. */
+export type Fold = "last" | "mean" | "max" | "sum";
+
+/** One curve: a column, or the sum or the maximum over several. */
+export interface Curve {
+  recording: Recording;
+  columns: readonly number[];
+  across: "sum" | "max";
+  fold: Fold;
+}
+
+export interface Gathered {
+  x: number[];
+  ys: (number | null)[][];
+}
+
+type Range = readonly [from: number, to: number];
+
+/**
+ * @param until Later samples are left out.
+ * @param most Points on the axis, about.
+ */
+export function gather(curves: readonly Curve[], range: Range, until: number, most: number): Gathered {
+  const recordings = [...new Set(curves.map(({ recording }) => recording))];
+  const [only] = recordings;
+  if (only === undefined) return { x: [], ys: [] };
+  const thinned = new Map(recordings.map((recording) => [recording, thin(recording, range, until, most)]));
+  if (recordings.length === 1) {
+    const grid = thinned.get(only) as Thinned;
+    return { x: grid.x, ys: curves.map((curve) => valuesOf(curve, grid)) };
+  }
+  const x = [...new Set([...thinned.values()].flatMap((grid) => grid.x))].sort((a, b) => a - b);
+  return {
+    x,
+    ys: curves.map((curve) => {
+      const grid = thinned.get(curve.recording) as Thinned;
+      return onAxis(x, grid.x, valuesOf(curve, grid));
+    }),
+  };
+}
+
+/** Groups of samples: point i is samples [starts[i], starts[i + 1]). */
+interface Thinned {
+  x: number[];
+  starts: number[];
+}
+
+function thin({ columns }: Recording, [from, to]: Range, until: number, most: number): Thinned {
+  const { time } = columns;
+  // One more on either side, so that curves reach the edges.
+  const begin = Math.max(0, lowerBound(time, from) - 1);
+  const end = Math.min(lowerBound(time, to) + 2, lowerBound(time, until) + 1, time.length);
+  const step = Math.max(1, Math.ceil((end - begin) / most));
+  const x: number[] = [];
+  const starts: number[] = [];
+  for (let at = begin; at < end; at += step) {
+    starts.push(at);
+    x.push(time[Math.min(end, at + step) - 1] as number);
+  }
+  starts.push(end);
+  return { x, starts };
+}
+
+function valuesOf({ recording, columns, across, fold }: Curve, { x, starts }: Thinned): (number | null)[] {
+  const sources = columns.map((index) => recording.columns.column(index));
+  return x.map((_, i) => {
+    let folded = Number.NaN;
+    let count = 0;
+    for (let at = starts[i] as number; at < (starts[i + 1] as number); at++) {
+      let value = Number.NaN;
+      for (const source of sources) value = joined(value, source[at] as number, across);
+      if (Number.isNaN(value)) continue;
+      count++;
+      folded = fold === "last" ? value : joined(folded, value, fold === "max" ? "max" : "sum");
+    }
+    if (count === 0) return null;
+    return fold === "mean" ? folded / count : folded;
+  });
+}
+
+function joined(soFar: number, value: number, how: "sum" | "max"): number {
+  if (Number.isNaN(value)) return soFar;
+  if (Number.isNaN(soFar)) return value;
+  return how === "sum" ? soFar + value : Math.max(soFar, value);
+}
+
+/** Values on another axis that has all of their times: between two samples of its own each curve goes straight. */
+function onAxis(axis: readonly number[], times: readonly number[], values: readonly (number | null)[]) {
+  let at = 0;
+  return axis.map((time): number | null => {
+    while (at < times.length && (times[at] as number) < time) at++;
+    const here = values[at] ?? null;
+    const next = times[at];
+    const before = times[at - 1];
+    if (next === undefined || next === time) return next === undefined ? null : here;
+    const previous = values[at - 1] ?? null;
+    if (before === undefined || previous === null || here === null) return null;
+    return previous + ((here - previous) * (time - before)) / (next - before);
+  });
+}
+
+/** Position of the first that is not less. */
+function lowerBound(sorted: Float64Array, value: number): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((sorted[middle] as number) < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

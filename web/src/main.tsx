@@ -1,0 +1,16 @@
+/** Start of the page. */
+import "./without_eval.js";
+import "uplot/dist/uPlot.min.css";
+import "./style/theme.css";
+import "./style/page.css";
+import "./style/panels.css";
+import "./style/topology.css";
+import { render } from "preact";
+import { App } from "./app.js";
+import { listenToKeys } from "./keys.js";
+import { connect } from "./live/connection.js";
+import { takeFrame, takeSession, takeState } from "./store.js";
+
+listenToKeys();
+render(<App />, document.getElementById("app") as HTMLElement);
+connect({ session: takeSession, frame: takeFrame, state: takeState });

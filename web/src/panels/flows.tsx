@@ -1,0 +1,182 @@
+/** Which flows are drawn, and their figures now. The figures are written into the cells: the list is not rendered again. */
+import { useComputed, useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { lookOf } from "../charts/palette.js";
+import { Sample } from "../charts/sample.js";
+import { onDraw } from "../draw.js";
+import { frames, session } from "../store.js";
+import { flowIds, flowsInView, isolate, picked, rankFlows, shown, toggleFlow, top, topCount } from "../view.js";
+import { inspectFlow } from "./inspected.js";
+
+const kRankMs = 2000;
+/** Texts that change faster cannot be read. */
+const kWriteMs = 200;
+/** Longer lists are searched. */
+const kRows = 200;
+const kTops = [4, 8, 16, 32];
+
+export function Flows() {
+  const search = useSignal("");
+  const table = useRef<HTMLTableSectionElement>(null);
+  const places = useComputed(
+    () => new Map(session.value?.flows.map(({ id, from, to }) => [id, `${from} to ${to}`]) ?? []),
+  );
+  const matches = useComputed(() => {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    return flowIds.value
+      .map((id, position) => ({ id, position, ends: places.value.get(id) ?? "" }))
+      .filter(({ id, ends }) => words.every((word) => `${id} ${ends}`.toLowerCase().includes(word)));
+  });
+  const ids = flowIds.value;
+
+  useEffect(() => {
+    rankFlows();
+    const timer = setInterval(rankFlows, kRankMs);
+    return () => clearInterval(timer);
+  }, []);
+
+  useEffect(() => {
+    let written = 0;
+    return onDraw(() => {
+      const now = performance.now();
+      if (now - written < kWriteMs && now > written) return;
+      written = now;
+      if (table.current) writeFigures(table.current);
+    });
+  }, []);
+
+  const onSearchKey = (event: KeyboardEvent) => {
+    if (event.key === "Enter") picked.value = new Set(matches.value.map(({ id }) => id));
+    if (event.key === "Escape") {
+      search.value = "";
+      (event.currentTarget as HTMLElement).blur();
+    }
+  };
+  const visible = flowsInView.value;
+  return (
+    <section class="card flows" aria-label="Flows">
+      <header>
+        <h2>Flows</h2>
+        <span class="soft">
+          {visible.size} of {ids.length} drawn
+        </span>
+      </header>
+      <div class="tools">
+        <input
+          type="search"
+          id="flow-search"
+          placeholder="Search, Enter draws matches"
+          aria-label="Search flows; Enter draws the matches"
+          value={search.value}
+          onInput={(event) => {
+            search.value = event.currentTarget.value;
+          }}
+          onKeyDown={onSearchKey}
+        />
+        <select
+          aria-label="How many flows are drawn"
+          value={picked.value ? "picked" : String(topCount.value >= ids.length ? "all" : topCount.value)}
+          onChange={(event) => {
+            const { value } = event.currentTarget;
+            picked.value = null;
+            top.value = value === "all" ? "all" : Number(value);
+            rankFlows();
+          }}
+        >
+          {picked.value && <option value="picked">picked</option>}
+          {kTops
+            .filter((count) => count < ids.length)
+            .map((count) => (
+              <option key={count} value={String(count)}>
+                top {count} by rate
+              </option>
+            ))}
+          <option value="all">all {ids.length}</option>
+        </select>
+      </div>
+      <div class="scroll list">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col" class="name">
+                flow
+              </th>
+              <th scope="col">R_C</th>
+              <th scope="col">
+                thr. <span class="unit">Gb/s</span>
+              </th>
+              <th scope="col">alpha</th>
+              <th scope="col">
+                <span class="unseen">inspect</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody ref={table}>
+            {matches.value.slice(0, kRows).map(({ id, position, ends }) => (
+              <tr key={id} data-flow={id}>
+                <td class="name">
+                  <input
+                    type="checkbox"
+                    aria-label={`draw ${id}`}
+                    checked={visible.has(id)}
+                    onChange={() => toggleFlow(id)}
+                  />
+                  <button
+                    type="button"
+                    class="flow"
+                    aria-pressed={picked.value?.size === 1 && picked.value.has(id)}
+                    title={`${ends}: draw this one alone, or all again`}
+                    onClick={(event) =>
+                      event.ctrlKey || event.metaKey || event.shiftKey ? toggleFlow(id) : isolate(id)
+                    }
+                  >
+                    <Sample {...lookOf(position)} />
+                    {id}
+                  </button>
+                </td>
+                <td data-field="rate" />
+                <td data-field="throughput" />
+                <td data-field="alpha" />
+                <td>
+                  {shown.value.length === 0 && (
+                    <button type="button" class="quiet" aria-label={`inspect ${id}`} onClick={() => inspectFlow(id)}>
+                      i
+                    </button>
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+        {matches.value.length === 0 && <p class="soft">No flow matches.</p>}
+        {matches.value.length > kRows && <p class="soft">and {matches.value.length - kRows} more: search for them</p>}
+      </div>
+    </section>
+  );
+}
+
+function writeFigures(rows: HTMLTableSectionElement): void {
+  const { flows } = frames.seen ?? {};
+  const ids = session.value?.flows ?? [];
+  const positions = new Map(ids.map(({ id }, i) => [id, i]));
+  // Of one finished run the mean is what there is to say.
+  const [finished, ...more] = shown.value;
+  const means = new Map(more.length > 0 ? [] : finished?.result.flows.map((flow) => [flow.id, flow.goodput_bps]));
+  for (const row of rows.rows) {
+    const id = row.dataset.flow ?? "";
+    const index = finished ? undefined : positions.get(id);
+    const value = (field: "rate" | "throughput" | "alpha") => {
+      if (index !== undefined) return flows?.[field][index];
+      return field === "throughput" ? means.get(id) : null;
+    };
+    write(row, "rate", value("rate"), 1e9, 2);
+    write(row, "throughput", value("throughput"), 1e9, 2);
+    write(row, "alpha", value("alpha"), 1, 3);
+  }
+}
+
+function write(row: HTMLElement, field: string, value: number | null | undefined, unit: number, digits: number): void {
+  const cell = row.querySelector(`[data-field="${field}"]`);
+  const text = value === null || value === undefined ? "-" : (value / unit).toFixed(digits);
+  if (cell && cell.textContent !== text) cell.textContent = text;
+}

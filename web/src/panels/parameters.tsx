@@ -1,0 +1,146 @@
+/** Parameters that may be changed while traffic flows. What the server refuses is shown at its field, with the remedy. */
+import { signal, useComputed, useSignal } from "@preact/signals";
+import type { Parameter, Refusal } from "../../../src/dashboard/protocol.js";
+import { changeParameters } from "../live/api.js";
+import { announcement, parameters, running } from "../store.js";
+
+/** Typed and not yet applied, by path. */
+const edited = signal<ReadonlyMap<string, string>>(new Map());
+
+const kUnits: Record<Parameter["kind"], string> = {
+  size: "B, KB, MB",
+  rate: "Mbps, Gbps",
+  time: "ns, us, ms",
+  fraction: "0..1 or %",
+  number: "number",
+  flag: "",
+  choice: "",
+};
+
+export function Parameters() {
+  const refusal = useSignal<Refusal | null>(null);
+  const busy = useSignal(false);
+  const groups = useComputed(() => {
+    const found = new Map<string, Parameter[]>();
+    for (const one of parameters.value) found.set(one.group, [...(found.get(one.group) ?? []), one]);
+    return [...found];
+  });
+  const changed = useComputed(() => {
+    const now = new Map(parameters.value.map(({ path, value }) => [path, value]));
+    return [...edited.value].filter(([path, value]) => now.has(path) && now.get(path) !== value.trim());
+  });
+  if (parameters.value.length === 0) return null;
+
+  const apply = async (event: Event) => {
+    event.preventDefault();
+    if (changed.value.length === 0 || busy.value) return;
+    const set = changed.value.map(([path, value]) => `${path}=${value.trim()}`);
+    busy.value = true;
+    const answer = await changeParameters({ set });
+    busy.value = false;
+    if ("refusal" in answer) {
+      refusal.value = answer.refusal;
+      if (answer.refusal.field) document.getElementById(fieldId(answer.refusal.field))?.focus();
+      return;
+    }
+    refusal.value = null;
+    edited.value = new Map();
+    announcement.value = `Applied ${set.join(", ")}`;
+  };
+  const revert = () => {
+    edited.value = new Map();
+    refusal.value = null;
+  };
+  const elsewhere = refusal.value && !parameters.value.some(({ path }) => path === refusal.value?.field);
+  return (
+    <section class="card parameters" aria-label="Parameters">
+      <header>
+        <h2>Parameters</h2>
+        <span class="soft">{running.value ? "take effect at once" : "of the next run"}</span>
+      </header>
+      <form onSubmit={apply} noValidate>
+        {groups.value.map(([group, list], i) => (
+          <details key={group} open={i === 0}>
+            <summary>
+              {group} <span class="soft">{list.length}</span>
+            </summary>
+            {list.map((one) => (
+              <Field key={one.path} one={one} refusal={refusal.value?.field === one.path ? refusal.value : null} />
+            ))}
+          </details>
+        ))}
+        {elsewhere && (
+          <p class="error" role="alert">
+            {refusal.value?.error}
+            {refusal.value?.hint && <span class="hint"> {refusal.value.hint}</span>}
+          </p>
+        )}
+        <div class="actions">
+          <button type="submit" class="primary" disabled={changed.value.length === 0 || busy.value}>
+            Apply{changed.value.length > 0 ? ` ${changed.value.length}` : ""}
+          </button>
+          <button type="button" onClick={revert} disabled={changed.value.length === 0 && refusal.value === null}>
+            Revert
+          </button>
+        </div>
+      </form>
+    </section>
+  );
+}
+
+function fieldId(path: string): string {
+  return `parameter-${path}`;
+}
+
+function Field({ one, refusal }: { one: Parameter; refusal: Refusal | null }) {
+  const { path, kind, value, choices = [], description } = one;
+  const id = fieldId(path);
+  const text = edited.value.get(path) ?? value;
+  const dirty = text.trim() !== value;
+  const set = (next: string) => {
+    edited.value = new Map(edited.value).set(path, next);
+  };
+  const common = {
+    id,
+    "aria-describedby": `${id}-about`,
+    "aria-invalid": refusal !== null,
+    class: dirty ? "dirty" : "",
+  };
+  return (
+    <div class={`field${refusal ? " refused" : ""}`}>
+      <label for={id}>
+        {path.split(".").at(-1)}
+        {dirty && <span class="was"> was {value}</span>}
+      </label>
+      {kind === "flag" || kind === "choice" ? (
+        <select {...common} value={text} onChange={(event) => set(event.currentTarget.value)}>
+          {(kind === "flag" ? ["true", "false"] : choices).map((choice) => (
+            <option key={choice} value={choice}>
+              {kind === "flag" ? (choice === "true" ? "on" : "off") : choice}
+            </option>
+          ))}
+        </select>
+      ) : (
+        <input
+          {...common}
+          type="text"
+          inputMode={kind === "number" ? "decimal" : "text"}
+          autocomplete="off"
+          spellcheck={false}
+          value={text}
+          onInput={(event) => set(event.currentTarget.value)}
+        />
+      )}
+      <span class="unit">{kUnits[kind]}</span>
+      <p class="about soft" id={`${id}-about`}>
+        {description}
+        {refusal && (
+          <span class="refusal" role="alert">
+            {refusal.error}
+            {refusal.hint && <span class="hint"> {refusal.hint}</span>}
+          </span>
+        )}
+      </p>
+    </div>
+  );
+}

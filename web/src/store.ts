@@ -1,0 +1,105 @@
+/** What the page knows: the session, the run that is under way, what is in view. Frames change no signal: they are drawn. */
+import { batch, computed, signal } from "@preact/signals";
+import type { Frame, Parameter, QueueDescription, RunDescription, Session } from "../../src/dashboard/protocol.js";
+import { Recording } from "./data/recording.js";
+import { requestDraw } from "./draw.js";
+import type { ConnectionState } from "./live/connection.js";
+
+export const connection = signal<ConnectionState>("connecting");
+export const session = signal<Session | null>(null);
+/** Of the run under way, or the last one. */
+export const live = signal<Recording | null>(null);
+export const paused = signal(false);
+/** What polite readers are told. */
+export const announcement = signal("");
+
+/** The last one, and the one that is looked at: they differ while the view is paused. */
+export const frames: { last: Frame | null; seen: Frame | null; received: number } = {
+  last: null,
+  seen: null,
+  received: 0,
+};
+const frameListeners = new Set<(frame: Frame) => void>();
+let liveRun = -1;
+let interrupted = false;
+
+/** For what has to see every frame, drawn or not. */
+export function onFrame(listener: (frame: Frame) => void): () => void {
+  frameListeners.add(listener);
+  return () => frameListeners.delete(listener);
+}
+
+export const currentRun = computed<RunDescription | undefined>(() => session.value?.runs.at(-1));
+export const running = computed(() => session.value?.kind !== "lab" || currentRun.value?.state === "running");
+/** Samples kept of the end of the view while it is paused, ms. */
+export const pausedAt = signal(Number.POSITIVE_INFINITY);
+
+export function takeSession(next: Session): void {
+  const before = session.value;
+  batch(() => {
+    session.value = next;
+    const names = ({ flows, queues }: Session) =>
+      JSON.stringify([flows.map(({ id }) => id), queues.map(({ name }) => name)]);
+    if (live.value === null || before === null || names(before) !== names(next)) begin(next);
+    noteChanges(next);
+  });
+  document.title = `${next.name} - Weir`;
+  requestDraw();
+}
+
+export function takeFrame(frame: Frame): void {
+  const now = session.value;
+  if (now === null) return;
+  const last = frames.last;
+  if (frame.run !== liveRun || (last !== null && frame.t_ns < last.t_ns)) {
+    liveRun = frame.run;
+    batch(() => {
+      begin(now);
+      noteChanges(now);
+    });
+  }
+  if (interrupted) live.value?.interrupt();
+  interrupted = false;
+  live.value?.append(frame);
+  frames.last = frame;
+  frames.received++;
+  for (const listener of frameListeners) listener(frame);
+  if (paused.value) return;
+  frames.seen = frame;
+  requestDraw();
+}
+
+export function takeState(state: ConnectionState): void {
+  if (state === connection.value) return;
+  if (state === "lost") {
+    interrupted = true;
+    announcement.value = "Connection lost";
+  } else if (connection.value === "lost") {
+    announcement.value = "Connected again";
+  }
+  connection.value = state;
+}
+
+export function pause(on: boolean): void {
+  batch(() => {
+    paused.value = on;
+    pausedAt.value = on ? (live.value?.span?.[1] ?? 0) : Number.POSITIVE_INFINITY;
+    announcement.value = on ? "View paused; data is still received" : "Following";
+  });
+  if (!on) frames.seen = frames.last;
+  requestDraw();
+}
+
+export const parameters = computed<readonly Parameter[]>(() => session.value?.parameters ?? []);
+export const queues = computed<readonly QueueDescription[]>(() => session.value?.queues ?? []);
+
+function begin(next: Session): void {
+  live.value = Recording.live(next);
+  frames.last = null;
+  if (paused.value) pause(false);
+}
+
+function noteChanges({ runs, kind }: Session): void {
+  const run = kind === "lab" ? runs.find(({ id }) => id === liveRun) : runs.at(-1);
+  if (live.value) live.value.changes = (run?.changes ?? []).map(({ t_ns, set }) => ({ at: t_ns / 1e6, set }));
+}

@@ -1,0 +1,53 @@
+/** Dark or light: as the system has it, until somebody chooses; the choice is remembered. */
+import { computed, signal } from "@preact/signals";
+
+export type Theme = "light" | "dark";
+
+const kKey = "weir-theme";
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const system = signal<Theme>(dark.matches ? "dark" : "light");
+const chosen = signal<Theme | null>(remembered());
+
+export const theme = computed<Theme>(() => chosen.value ?? system.value);
+
+dark.addEventListener("change", () => {
+  system.value = dark.matches ? "dark" : "light";
+});
+theme.subscribe((value) => {
+  document.documentElement.dataset.theme = value;
+});
+
+export function toggleTheme(): void {
+  chosen.value = theme.value === "dark" ? "light" : "dark";
+  try {
+    localStorage.setItem(kKey, chosen.value);
+  } catch {
+    // Without storage the choice lasts as long as the page.
+  }
+}
+
+function remembered(): Theme | null {
+  try {
+    const value = localStorage.getItem(kKey);
+    return value === "dark" || value === "light" ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+const probe = document.createElement("i");
+probe.hidden = true;
+document.documentElement.append(probe);
+const inks = new Map<string, string>();
+
+/** A colour of the style sheet ("c0", "soft") as a canvas takes it. */
+export function ink(name: string): string {
+  const key = `${theme.value} ${name}`;
+  let found = inks.get(key);
+  if (found === undefined) {
+    probe.style.color = `var(--${name})`;
+    found = getComputedStyle(probe).color;
+    inks.set(key, found);
+  }
+  return found;
+}

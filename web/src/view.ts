@@ -1,0 +1,133 @@
+/** What is in view: the live run or finished ones, which flows, which time. */
+import { batch, computed, signal } from "@preact/signals";
+import type { Result } from "../../src/report/result.js";
+import type { Recording } from "./data/recording.js";
+import { requestDraw } from "./draw.js";
+import { currentRun, live, pause, paused, pausedAt, session } from "./store.js";
+
+/** A finished run that can be looked at. */
+export interface Loaded {
+  /** "run:3", "file:1". */
+  key: string;
+  label: string;
+  result: Result;
+  recording: Recording;
+}
+
+export type Range = readonly [from: number, to: number];
+
+/** Finished runs in view; none: the live one. */
+export const shown = signal<readonly Loaded[]>([]);
+/** Chosen by the user, ms; null: all, or following. */
+export const zoom = signal<Range | null>(null);
+/** Length of what is followed, ms; null: the whole run. */
+export const followed = signal<number | null>(null);
+
+const kDaemonSpanMs = 30_000;
+
+export const recordings = computed<readonly Recording[]>(() => {
+  if (shown.value.length > 0) return shown.value.map(({ recording }) => recording);
+  return live.value ? [live.value] : [];
+});
+
+/** Ids of the flows in view, of all recordings; their positions decide colours. */
+export const flowIds = computed<readonly string[]>(() => [...new Set(recordings.value.flatMap(({ flows }) => flows))]);
+
+/** What the axis shows now, ms. */
+export function rangeInView(): Range {
+  if (zoom.value) return zoom.value;
+  const ends = recordings.value.map(({ span }) => span?.[1] ?? 0);
+  const last = Math.max(0, Math.min(Math.max(0, ...ends), pausedAt.value));
+  if (shown.value.length > 0) return [0, last || 1];
+  const duration = session.value?.duration_ns ?? null;
+  const length = followed.value ?? (duration === null ? kDaemonSpanMs : null);
+  if (length === null) return [0, Math.max(last, (duration ?? 1e6) / 1e6)];
+  return [Math.max(0, last - length), Math.max(last, length)];
+}
+
+export function follow(): void {
+  batch(() => {
+    zoom.value = null;
+    if (paused.value) pause(false);
+  });
+  requestDraw();
+}
+
+export function setZoom(range: Range | null): void {
+  if (range !== null && !(range[1] - range[0] > 1e-3)) return;
+  zoom.value = range;
+  requestDraw();
+}
+
+/** Narrower or wider around the middle. */
+export function zoomBy(factor: number): void {
+  const [from, to] = rangeInView();
+  const middle = (from + to) / 2;
+  const half = ((to - from) * factor) / 2;
+  setZoom([Math.max(0, middle - half), middle + half]);
+}
+
+export function show(runs: readonly Loaded[]): void {
+  batch(() => {
+    shown.value = runs;
+    zoom.value = null;
+    picked.value = null;
+  });
+  scrollTo({ top: 0 });
+  requestDraw();
+}
+
+// Flows: the picker.
+
+const kShownAtFirst = 8;
+const kAllUpTo = 16;
+
+/** Chosen one by one; null: the first `top`. */
+export const picked = signal<ReadonlySet<string> | null>(null);
+/** How many of the fastest are drawn; null: as many as are legible. */
+export const top = signal<number | "all" | null>(null);
+/** Flows in the order of their mean throughput; renewed now and then. */
+const ranking = signal<readonly string[]>([]);
+
+export const topCount = computed(() => {
+  const all = flowIds.value.length;
+  if (top.value === "all") return all;
+  return Math.min(all, top.value ?? (all <= kAllUpTo ? all : kShownAtFirst));
+});
+
+export const flowsInView = computed<ReadonlySet<string>>(() => {
+  if (picked.value) return picked.value;
+  const ids = flowIds.value;
+  if (topCount.value >= ids.length) return new Set(ids);
+  const ranked = ranking.value.length === ids.length ? ranking.value : ids;
+  return new Set(ranked.slice(0, topCount.value));
+});
+
+export function rankFlows(): void {
+  const means = new Map<string, number>();
+  for (const recording of recordings.value) {
+    recording.flows.forEach((id, index) => {
+      means.set(id, Math.max(means.get(id) ?? 0, recording.meanThroughput(index)));
+    });
+  }
+  const ranked = [...flowIds.value].sort((a, b) => (means.get(b) ?? 0) - (means.get(a) ?? 0));
+  if (ranked.join() !== ranking.value.join()) ranking.value = ranked;
+}
+
+/** This one alone; once more: back to what it was. */
+export function isolate(id: string): void {
+  const alone = picked.value?.size === 1 && picked.value.has(id);
+  picked.value = alone ? null : new Set([id]);
+}
+
+export function toggleFlow(id: string): void {
+  const next = new Set(flowsInView.value);
+  if (!next.delete(id)) next.add(id);
+  picked.value = next;
+}
+
+export const liveState = computed(() => {
+  if (session.value === null) return "connecting";
+  if (session.value.kind !== "lab") return "running";
+  return currentRun.value?.state ?? "ready";
+});
