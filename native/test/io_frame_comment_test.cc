@@ -42,7 +42,10 @@ std::string comment_of(std::span<const uint8_t> bytes, const CommentRate& rate =
   inner->frame.data = exact.data();
   inner->frame.length = exact.length();
   inner->frame.offload = offload;
-  const auto capture = std::make_shared<Capture>(options, 1);
+  CaptureOptions small = options;  // many are made
+  small.snap_length = std::min(small.snap_length, uint32_t{2048});
+  small.ring_bytes = 8192;
+  const auto capture = std::make_shared<Capture>(small, 1);
   CapturePort port(std::move(inner), capture, 0, clock);
   RxFrame frame;
   port.receive({&frame, 1});
