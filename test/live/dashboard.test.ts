@@ -102,9 +102,9 @@ describeLive("weir lab run --dashboard", () => {
     await vi.waitFor(() => expect(page.count("mark")).toBeGreaterThan(0), { timeout: 30_000 });
     expect(await page.post("/api/parameters", { set: kUnmarked })).toBe(200);
     await vi.waitFor(() => expect(page.session.queues[0]).toMatchObject({ kmin: 900e6, kmax: 950e6 }));
-    // Beyond what was under way: nothing is marked any more, rates rise, and PFC is what limits the queue.
-    const changed = page.frames.at(-1)?.t_ns ?? 0;
-    const since = () => page.frames.filter(({ t_ns }) => t_ns > changed + 20e6);
+    // In frames that begin after it: nothing is marked any more, rates rise, and PFC is what limits the queue.
+    const changed = (page.run?.changes[0]?.t_ns ?? Number.POSITIVE_INFINITY) + 1e6;
+    const since = () => page.frames.filter((_, i) => (page.frames[i - 1]?.t_ns ?? 0) > changed);
     await vi.waitFor(() => expect(page.count("pfc", since())).toBeGreaterThan(0), { timeout: 30_000 });
     expect(page.count("mark", since())).toBe(0);
     expect(Math.max(...since().map(({ queues }) => queues.peak[0] ?? 0))).toBeGreaterThan(400_000);
