@@ -153,11 +153,13 @@ TEST_CASE("frame comment: chosen kinds") {
   CHECK(comment_of(pfc, {}, {.kinds = kCapturePfc}) != "(none)");
   size_t marked = 0;
   size_t plain = 0;
-  for (const Bytes& frame : read_capture("ce_marked")) {
-    const std::string all = comment_of(frame);
-    const bool is_marked = all == "CE: congestion experienced";
-    (is_marked ? marked : plain) += 1;
-    CHECK(comment_of(frame, {}, {.kinds = kCaptureCe}) == (is_marked ? all : "(none)"));
+  for (const char* capture : {"ce_marked", "ops_rc"}) {
+    for (const Bytes& frame : read_capture(capture)) {
+      const std::string all = comment_of(frame);
+      const bool is_marked = all == "CE: congestion experienced";
+      (is_marked ? marked : plain) += 1;
+      CHECK(comment_of(frame, {}, {.kinds = kCaptureCe}) == (is_marked ? all : "(none)"));
+    }
   }
   CHECK(marked > 0);
   CHECK(plain > 0);
