@@ -6,6 +6,8 @@ import { expect, it } from "vitest";
 import { describeUnless } from "./capability.js";
 import { folder, kRoot } from "./weir.js";
 
+/** Each completion starts weir, on a busy machine; ms. */
+const kPatience = 150_000;
 const kBashCompletion = "/usr/share/bash-completion/bash_completion";
 
 const missing = [
@@ -27,20 +29,24 @@ const run = (shell: string, ...args: string[]) =>
   execFileSync(shell, args, { cwd: kRoot, env: environment(), encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
 
 describeUnless(missing.length === 0 ? undefined : `not installed: ${missing.join(", ")}`, "weir completion", () => {
-  it("completes in bash", () => {
-    const complete = (line: string) =>
-      `COMP_LINE='${line}' COMP_POINT=${line.length} COMP_WORDS=(${line}${line.endsWith(" ") ? " ''" : ""}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); COMPREPLY=(); __weir_complete; echo "\${COMPREPLY[*]}"`;
-    const script = [
-      `source ${kBashCompletion}`,
-      "source <(weir completion bash)",
-      complete("weir show queue "),
-      complete("weir lab run examples/incast-4"),
-    ];
-    expect(run("bash", "-c", script.join("\n")).split("\n").slice(0, 2)).toEqual([
-      "counters wredcounters watermark",
-      "examples/incast-4to1.yaml",
-    ]);
-  });
+  it(
+    "completes in bash",
+    () => {
+      const complete = (line: string) =>
+        `COMP_LINE='${line}' COMP_POINT=${line.length} COMP_WORDS=(${line}${line.endsWith(" ") ? " ''" : ""}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); COMPREPLY=(); __weir_complete; echo "\${COMPREPLY[*]}"`;
+      const script = [
+        `source ${kBashCompletion}`,
+        "source <(weir completion bash)",
+        complete("weir show queue "),
+        complete("weir lab run examples/incast-4"),
+      ];
+      expect(run("bash", "-c", script.join("\n")).split("\n").slice(0, 2)).toEqual([
+        "counters wredcounters watermark",
+        "examples/incast-4to1.yaml",
+      ]);
+    },
+    kPatience,
+  );
 
   it("completes in fish", () => {
     const script = 'weir completion fish | source; complete -C "weir show queue w"';
