@@ -11,7 +11,19 @@ import { changeLines, inkOf } from "./pixels.js";
 
 /** With its dashboard where the browser is, outside of the network namespace that other tests run labs in. */
 async function startLab(): Promise<{ url: string; interrupt(): Promise<number | null> }> {
-  const options = ["--scale", "100", "--quiet", "--out", join(folder(), "out"), "--dashboard", "127.0.0.1:0"];
+  const options = [
+    "--scale",
+    "80",
+    "--duration",
+    "100ms",
+    "--set",
+    "warmup=20ms",
+    "--quiet",
+    "--out",
+    join(folder(), "out"),
+    "--dashboard",
+    "127.0.0.1:0",
+  ];
   const command = ["--import", "tsx", join(kRoot, "src/cli/main.ts"), "lab", "run", kIncast, ...options];
   const child = spawn(process.execPath, command, { cwd: kRoot, stdio: ["ignore", "ignore", "pipe"], detached: true });
   onTestFinished(() => void child.kill("SIGKILL"));
@@ -26,7 +38,7 @@ async function startLab(): Promise<{ url: string; interrupt(): Promise<number | 
       expect(found, said).toBeDefined();
       return found as string;
     },
-    { timeout: 20_000, interval: 50 },
+    { timeout: 60_000, interval: 50 },
   );
   return {
     url,
@@ -40,10 +52,13 @@ async function startLab(): Promise<{ url: string; interrupt(): Promise<number | 
 describePage(
   "a real lab",
   ({ visit }) => {
-    it("is shown while it runs; a parameter is changed, the run is stopped, and looked at", async () => {
+    // A busy machine takes its time to start a lab.
+    it("is shown while it runs, inspected, changed, stopped and started again", {
+      timeout: 120_000,
+    }, async () => {
       const lab = await startLab();
-      // A link has no port to look at once the run is over.
-      const page = await visit(lab.url, { expected: /404/ });
+      // Where there is no run, there is no port to look at; a refused change is part of the test.
+      const page = await visit(lab.url, { expected: /404|422/ });
       for (const chart of ["rate", "throughput", "alpha", "queue", "events"]) {
         await expect
           .poll(async () => (await inkOf(page, chart)).inked, { message: chart, timeout: 15_000 })
@@ -62,11 +77,10 @@ describePage(
       await expect.poll(async () => (await changeLines(page, "queue")).length, { timeout: 10_000 }).toBeGreaterThan(0);
       await page.getByRole("button", { name: "Stop run" }).click();
       await page.locator("#state", { hasText: "stopped" }).waitFor();
-      await page.getByLabel("Run 1").check();
-      await page.getByRole("button", { name: "View", exact: true }).click();
-      await page.getByRole("heading", { name: "run 1" }).waitFor();
-      expect((await inkOf(page, "queue")).inked).toBeGreaterThan(20);
-      expect((await changeLines(page, "queue")).length).toBeGreaterThan(0);
+      await page.getByRole("button", { name: "Start again" }).click();
+      await page.locator("#state", { hasText: "running" }).waitFor();
+      expect(await page.locator(".runs .set").last().textContent()).toContain("switch.ecn.kmax=100KB");
+      await page.close();
       expect(await lab.interrupt()).toBe(130);
     });
   },

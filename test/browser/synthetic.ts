@@ -45,7 +45,8 @@ export const kParameters: Parameter[] = [
 ];
 
 export function syntheticRun(id = 1, state: RunDescription["state"] = "running"): RunDescription {
-  return { id, state, set: [], changes: [], valid: state === "complete" ? true : null, error: null, folder: null };
+  const folder = state === "complete" ? `weir-results/incast-${id}` : null;
+  return { id, state, set: [], changes: [], valid: state === "complete" ? true : null, error: null, folder };
 }
 
 /** `flows` senders and one receiver at one switch. */

@@ -99,9 +99,13 @@ function Chart({ panel, last }: { panel: Panel; last: boolean }) {
           {panel.title}
           {panel.unit && <span class="unit"> {panel.unit}</span>}
         </h3>
-        <span ref={note} class="soft">
-          {typeof panel.note === "string" ? panel.note : ""}
-        </span>
+        {typeof panel.note === "string" ? (
+          <span key="fixed" class="soft">
+            {panel.note}
+          </span>
+        ) : (
+          <span key="live" ref={note} class="soft" />
+        )}
       </figcaption>
       <div
         ref={host}

@@ -10,9 +10,13 @@ const kFontFamily = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", 
 const kLaneFill = 0.82;
 const kRow = 14;
 
+/** How high a value is in its lane, and back. */
+export const laneHeight = (value: number): number => Math.sqrt(value);
+export const laneValue = (height: number): number => Math.round(height ** 2);
+
 /** Bounds of a scale that puts 0 at the lower edge of lane `lane` of `count` and `peak` below its upper edge. */
 export function laneRange(lane: number, count: number, peak: number): [number, number] {
-  const height = Math.max(1, peak) / kLaneFill;
+  const height = laneHeight(Math.max(1, peak)) / kLaneFill;
   const below = count - 1 - lane;
   return [-below * height, (count - below) * height];
 }
@@ -25,6 +29,8 @@ export function drawThresholds(u: uPlot, thresholds: readonly Threshold[]): void
   ctx.textBaseline = "alphabetic";
   const right = bbox.left + bbox.width - 5 * devicePixelRatio;
   let above = 0;
+  /** Where texts stand already: one at nearly the same height goes to the left of them. */
+  const placed: { y: number; left: number }[] = [];
   for (const { label, value } of thresholds) {
     const y = u.valToPos(value, "y", true);
     ctx.strokeStyle = ctx.fillStyle = ink("soft");
@@ -39,7 +45,10 @@ export function drawThresholds(u: uPlot, thresholds: readonly Threshold[]): void
     ctx.moveTo(bbox.left, y);
     ctx.lineTo(bbox.left + bbox.width, y);
     ctx.stroke();
-    write(ctx, label, right, y - 4 * devicePixelRatio);
+    const near = placed.filter((one) => Math.abs(one.y - y) < kRow * devicePixelRatio).map(({ left }) => left);
+    const end = Math.min(right, ...near.map((left) => left - 12 * devicePixelRatio));
+    placed.push({ y, left: end - ctx.measureText(label).width });
+    write(ctx, label, end, y - 4 * devicePixelRatio);
   }
   ctx.restore();
 }
@@ -51,19 +60,21 @@ export function drawChanges(u: uPlot, changes: readonly Change[]): void {
   setFont(ctx, 11);
   ctx.textAlign = "left";
   ctx.textBaseline = "top";
-  /** Where the last text of each row ends. */
-  const rows: number[] = [];
-  for (const { at, set } of changes) {
-    const x = Math.round(u.valToPos(at, "x", true));
-    if (x < bbox.left || x > bbox.left + bbox.width) continue;
-    ctx.strokeStyle = ctx.fillStyle = ink("change");
-    ctx.lineWidth = 1.5 * devicePixelRatio;
-    ctx.setLineDash([2 * devicePixelRatio, 2 * devicePixelRatio]);
+  ctx.strokeStyle = ctx.fillStyle = ink("change");
+  const inView = changes
+    .map(({ at, set }) => ({ x: Math.round(u.valToPos(at, "x", true)), text: set.map(shortName).join(", ") }))
+    .filter(({ x }) => x >= bbox.left && x <= bbox.left + bbox.width);
+  ctx.lineWidth = 1.5 * devicePixelRatio;
+  ctx.setLineDash([2 * devicePixelRatio, 2 * devicePixelRatio]);
+  for (const { x } of inView) {
     ctx.beginPath();
     ctx.moveTo(x, bbox.top);
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
-    const text = set.map(shortName).join(", ");
+  }
+  /** Where the last text of each row ends. */
+  const rows: number[] = [];
+  for (const { x, text } of inView) {
     const { width } = ctx.measureText(text);
     const gap = 4 * devicePixelRatio;
     const fits = x + gap + width < bbox.left + bbox.width;

@@ -27,7 +27,7 @@ export interface Panel {
   lines: Line[];
   /** They move with what switches hold. */
   thresholds?: () => Threshold[];
-  /** Lanes share no axis: each is as high as its largest value. */
+  /** Lanes share no axis: each is as high as its largest value, and all heights are square roots: a burst leaves room for the rest. */
   lanes?: string[];
   /** The axis never ends above. */
   most?: number;
@@ -210,7 +210,7 @@ function eventPanel({ recordings, labels, congestionControl: control }: Drawn): 
   return {
     id: "events",
     title: "Events in each interval",
-    note: compared ? "Colour: run" : "Each lane has its own scale; its largest value is beside it",
+    note: compared ? "Colour: run" : "Height by square root, each kind up to its own maximum",
     unit: "",
     lanes: kinds.map((kind) => kLaneTitles[kind]),
     lines: kinds.flatMap((kind, lane) =>

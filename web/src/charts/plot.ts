@@ -3,7 +3,7 @@ import uPlot from "uplot";
 import type { Gathered } from "../data/gather.js";
 import type { Change } from "../data/recording.js";
 import { ink } from "../theme.js";
-import { drawChanges, drawLaneNames, drawThresholds, laneRange } from "./marks.js";
+import { drawChanges, drawLaneNames, drawThresholds, laneHeight, laneRange } from "./marks.js";
 import { faded } from "./palette.js";
 import type { Line, Panel } from "./panels.js";
 import { Tip } from "./tip.js";
@@ -52,8 +52,11 @@ export class Plot {
     this.panel.lanes?.forEach((_, lane) => {
       this.peaks[lane] = Math.max(0, ...this.panel.lines.map((line, i) => (line.lane === lane ? largest(ys[i]) : 0)));
     });
+    const heights = ys.map((line, i) =>
+      this.panel.lines[i]?.lane === undefined ? line : line.map((value) => (value === null ? null : laneHeight(value))),
+    );
     this.plot.batch(() => {
-      this.plot.setData([x, ...ys], false);
+      this.plot.setData([x, ...heights], false);
       this.plot.setScale("x", { min, max });
     });
     this.describe(ys);

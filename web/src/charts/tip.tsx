@@ -1,7 +1,8 @@
 /** The values at the cursor, beside it. */
 import { render } from "preact";
 import type uPlot from "uplot";
-import type { Panel } from "./panels.js";
+import { laneValue } from "./marks.js";
+import type { Line, Panel } from "./panels.js";
 import { short, timeText } from "./plot.js";
 import { Sample } from "./sample.js";
 
@@ -36,8 +37,7 @@ export class Tip {
         <strong>{timeText(time, u.scales.x?.max ?? 0)}</strong>
         {rows.slice(0, kRows).map(({ line, value }) => (
           <div key={line.label}>
-            <Sample color={line.color} dash={line.dash} /> {line.label}{" "}
-            <b>{`${short(value)} ${this.panel.unit}`.trim()}</b>
+            <Sample color={line.color} dash={line.dash} /> {line.label} <b>{this.figure(line, value)}</b>
           </div>
         ))}
         {rows.length > kRows && `and ${rows.length - kRows} more`}
@@ -49,6 +49,10 @@ export class Tip {
     const wide = this.box.offsetWidth;
     this.box.style.left = `${edge + wide + 24 > this.host.clientWidth ? edge - wide - 12 : edge + 14}px`;
     this.box.style.top = `${Math.max(0, Math.min(top, this.host.clientHeight - this.box.offsetHeight))}px`;
+  }
+
+  private figure({ lane }: Line, value: number): string {
+    return lane === undefined ? `${short(value)} ${this.panel.unit}`.trim() : String(laneValue(value));
   }
 
   remove(): void {

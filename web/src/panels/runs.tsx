@@ -24,7 +24,7 @@ effect(() => {
   const last = session.value?.runs.at(-1);
   if (looked || session.value === null) return;
   looked = true;
-  if (last?.state !== "complete" && last?.state !== "stopped") return;
+  if (last === undefined || !hasResult(last)) return;
   chosen.value = new Set([keyOf(last)]);
   view();
 });
@@ -165,13 +165,12 @@ interface RunProps {
 }
 
 function Run({ run, chosen: isChosen, onToggle }: RunProps) {
-  const ended = run.state === "complete" || run.state === "stopped";
   const key = keyOf(run);
   const judged = run.valid === null ? "" : run.valid ? ", valid" : ", INVALID";
   return (
     <li class={run.state}>
       <label>
-        <input type="checkbox" disabled={!ended} checked={isChosen} onChange={() => onToggle(key)} />
+        <input type="checkbox" disabled={!hasResult(run)} checked={isChosen} onChange={() => onToggle(key)} />
         <strong>Run {run.id}</strong>
       </label>
       <span class={`state ${run.valid === false ? "bad" : ""}`}>
@@ -188,6 +187,11 @@ function Run({ run, chosen: isChosen, onToggle }: RunProps) {
       {run.folder && <code>{run.folder}</code>}
     </li>
   );
+}
+
+/** Of one that was stopped or failed nothing may be left. */
+function hasResult({ folder, state }: RunDescription): boolean {
+  return state !== "running" && folder !== null;
 }
 
 function keyOf({ id }: RunDescription): string {

@@ -11,7 +11,8 @@ import { Painter, rateText } from "./painter.js";
 
 /** Of the two directions of a link from its middle, px. */
 const kLane = 5;
-const kTextOff = 17;
+/** Of a load beside its line: half of its height and width. */
+const kText = { height: 12, width: 27 };
 
 export function Topology() {
   const root = useRef<SVGSVGElement>(null);
@@ -134,9 +135,11 @@ function Link({ link: { from, to, rate_bps }, index, layout }: LinkProps) {
   };
   const chosen = inspected.value?.link === index;
   const capacity = rate_bps > 0 ? rateText(rate_bps) : "no limit";
+  // Far enough from a line that comes down steeply.
+  const beside = kLane + Math.abs(across.y) * kText.height + Math.abs(across.x) * kText.width;
   const rates = [
-    { side: "forward", ...at(0.36, kTextOff) },
-    { side: "backward", ...at(0.64, -kTextOff) },
+    { side: "forward", ...at(0.36, beside) },
+    { side: "backward", ...at(0.64, -beside) },
   ];
   const pauses = [
     { side: "forward", ...at(0.76, kLane) },

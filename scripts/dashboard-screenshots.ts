@@ -1,0 +1,116 @@
+// Pictures of the dashboard for the guide, from a lab that runs on this machine: npx tsx scripts/dashboard-screenshots.ts [scale].
+// ImageMagick's convert makes them small.
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type BrowserContextOptions, chromium, type Page } from "playwright-core";
+
+const kRoot = fileURLToPath(new URL("..", import.meta.url));
+const kScenario = join(kRoot, "examples/incast-4to1.yaml");
+const [scale = "40"] = process.argv.slice(2);
+const folder = mkdtempSync(join(tmpdir(), "weir-pictures-"));
+const browser = await chromium.launch({ executablePath: "/usr/bin/chromium" });
+const weir = ["--import", "tsx", join(kRoot, "src/cli/main.ts")];
+
+/** As it is on a screen that is high enough for all charts. */
+async function pageAt(url: string, colorScheme: BrowserContextOptions["colorScheme"] & string): Promise<Page> {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 1400 }, colorScheme });
+  await page.goto(url);
+  return page;
+}
+
+async function picture(page: Page, name: string): Promise<void> {
+  await page.mouse.move(0, 0);
+  const whole = join(folder, `${name}.png`);
+  await page.screenshot({ path: whole });
+  const small = spawnSync("convert", [
+    whole,
+    "-colors",
+    "96",
+    `png8:${join(kRoot, `docs/images/dashboard-${name}.png`)}`,
+  ]);
+  if (small.status !== 0) throw new Error(`convert: ${small.error?.message ?? small.stderr}`);
+}
+
+/** Until so many ms of the run are over. */
+async function untilTime(page: Page, ms: number): Promise<void> {
+  const time = page.locator("#meant-time");
+  while (!(Number.parseFloat((await time.textContent()) ?? "") >= ms)) await page.waitForTimeout(20);
+}
+
+async function change(page: Page, values: Readonly<Record<string, string>>): Promise<void> {
+  for (const [name, value] of Object.entries(values)) await page.getByLabel(name).fill(value);
+  await page.getByRole("button", { name: /^Apply/ }).click();
+}
+
+/** A finished run, from virtual time. */
+function simulate(name: string, ...options: string[]): void {
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    [...weir, "sim", "run", kScenario, "--series", "--quiet", "--out", join(folder, name), ...options],
+    { cwd: kRoot, encoding: "utf8" },
+  );
+  if (status !== 0) throw new Error(stderr);
+}
+
+try {
+  simulate("sim");
+  simulate("early", "--set", "switch.ecn.kmax=20KB", "--set", "switch.ecn.pmax=100%");
+  const lab = spawn(
+    process.execPath,
+    [
+      ...weir,
+      "lab",
+      "run",
+      kScenario,
+      "--scale",
+      scale,
+      "--quiet",
+      "--out",
+      join(folder, "lab"),
+      "--dashboard",
+      "127.0.0.1:0",
+    ],
+    { cwd: kRoot, stdio: ["ignore", "ignore", "pipe"] },
+  );
+  const ended = once(lab, "close");
+  const url = await new Promise<string>((resolve) => {
+    let said = "";
+    lab.stderr.on("data", (text: Buffer) => {
+      said += text;
+      const [, found] = /dashboard: (http:\S+)/.exec(said) ?? [];
+      if (found !== undefined) resolve(found);
+    });
+  });
+  const light = await pageAt(url, "light");
+  const dark = await pageAt(url, "dark");
+  // From the beginning of a run.
+  await light.getByRole("button", { name: "Stop run" }).click();
+  await light.getByRole("button", { name: "Start again" }).click();
+  await untilTime(light, 110);
+  await picture(light, "running");
+  await change(light, { kmin: "40KB", kmax: "400KB" });
+  await untilTime(light, 170);
+  await change(light, { kmin: "2KB", kmax: "20KB" });
+  await untilTime(light, 235);
+  await picture(light, "change");
+  await picture(dark, "dark");
+  await light.locator("#open-file").setInputFiles(join(folder, "sim/result.json"));
+  await light.getByRole("region", { name: "Totals" }).waitFor();
+  await picture(light, "result");
+  await dark
+    .locator("#open-file")
+    .setInputFiles(["sim/result.json", "early/result.json"].map((file) => join(folder, file)));
+  await dark.getByRole("heading", { name: "Comparing 2 runs" }).waitFor();
+  await picture(dark, "compare");
+  await light.close();
+  await dark.close();
+  lab.kill("SIGINT");
+  await ended;
+} finally {
+  await browser.close();
+  rmSync(folder, { recursive: true, force: true });
+}
