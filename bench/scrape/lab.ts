@@ -48,7 +48,7 @@ export async function withLab<Result>(body: (daemons: readonly ScrapedDaemon[]) 
       ecn: { kmin: "10KB", kmax: "200KB", pmax: "10%", priorities: [3] },
       pfc: { priorities: [3] },
       // Pauses may take effect late where the CPUs have much to do.
-      buffer: { mode: "static", threshold: "40KB", headroom: "200KB" },
+      buffer: { mode: "static", threshold: "40KB", headroom: "100KB" },
     });
     const startNic = async (host: (typeof hosts)[number]) => {
       const peers = host === receiver ? hosts.filter((one) => one !== receiver) : [receiver];
