@@ -20,9 +20,10 @@ async function startLab(as: readonly string[] = []) {
   const file = join(path, `${name}.yaml`);
   writeFileSync(file, readFileSync(kIncast, "utf8").replace(/^name:.*$/m, `name: ${name}`));
   const running = await start(
-    ["lab", "run", file, "--quiet", "--duration", "10s", "--out", join(path, "out")],
+    ["lab", "run", file, "--quiet", "--scale", "400", "--duration", "10s", "--out", join(path, "out")],
     [...as, "env", `XDG_RUNTIME_DIR=${path}`],
   );
+  onTestFinished(() => rmSync(`/run/weir/${name}.lab.sock`, { force: true }));
   await running.untilTraffic();
   return { ...running, name, path };
 }
@@ -98,7 +99,6 @@ describeLive("a lab that runs", () => {
 
   it("leaves a socket behind when it is killed, which is known for what it is", async () => {
     const { name, child, finished, nothingLeft } = await startLab();
-    onTestFinished(() => rmSync(`/run/weir/${name}.lab.sock`, { force: true }));
     await untilAnswering(name);
     child.kill("SIGKILL");
     await finished;
