@@ -1,8 +1,9 @@
 // Writes packaging/grafana/*.json, ready to be provisioned, from scripts/dashboards. With --check it writes nothing and exits with
-// 1 if a file is out of date.
+// 1 if a file is out of date. Grafana's own types (@grafana/schema) say what may be in them.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import * as grafana from "@grafana/schema";
 import type { Dashboard, Panel, Query } from "./dashboards/dashboard.js";
 import { kFabric } from "./dashboards/fabric.js";
 import { kNic } from "./dashboards/nic.js";
@@ -23,7 +24,7 @@ export function dashboardFiles(): Map<string, string> {
   );
 }
 
-function json({ uid, title, description, variables, rows }: Dashboard) {
+function json({ uid, title, description, variables, rows }: Dashboard): grafana.Dashboard {
   return {
     uid,
     title,
@@ -44,7 +45,9 @@ function json({ uid, title, description, variables, rows }: Dashboard) {
         asDropdown: false,
         includeVars: false,
         keepTime: true,
+        targetBlank: false,
         icon: "",
+        tooltip: "",
       },
     ],
     templating: { list: [source(), ...variables.map(variable)] },
@@ -53,19 +56,18 @@ function json({ uid, title, description, variables, rows }: Dashboard) {
   };
 }
 
-function source() {
+function source(): grafana.VariableModel {
   return {
     name: "datasource",
     label: "Prometheus",
     type: "datasource",
     query: "prometheus",
     refresh: 1,
-    current: {},
     options: [],
   };
 }
 
-function variable([label, metric]: Dashboard["variables"][number]) {
+function variable([label, metric]: Dashboard["variables"][number]): grafana.VariableModel & { definition: string } {
   const definition = `label_values(${metric}, ${label})`;
   return {
     name: label,
@@ -84,8 +86,8 @@ function variable([label, metric]: Dashboard["variables"][number]) {
 }
 
 /** Rows one below the other, in each the panels two abreast, numbers of the moment four. */
-function panels(rows: Dashboard["rows"]): object[] {
-  const out: object[] = [];
+function panels(rows: Dashboard["rows"]): (grafana.Panel | grafana.RowPanel)[] {
+  const out: (grafana.Panel | grafana.RowPanel)[] = [];
   let y = 0;
   for (const { title, panels } of rows) {
     const heading = { type: "row", title, collapsed: false, panels: [] };
@@ -110,7 +112,7 @@ function panels(rows: Dashboard["rows"]): object[] {
   return out;
 }
 
-function content({ title, description, unit, queries, stat, max }: Panel) {
+function content({ title, description, unit, queries, stat, max }: Panel): grafana.Panel {
   const range = { min: 0, ...(max !== undefined && { max }) };
   const look = { lineWidth: 1, fillOpacity: 10, showPoints: "never", spanNulls: false };
   return {
@@ -119,7 +121,12 @@ function content({ title, description, unit, queries, stat, max }: Panel) {
     description,
     datasource: kSource,
     fieldConfig: {
-      defaults: { unit, ...range, color: { mode: "palette-classic" }, ...(!stat && { custom: look }) },
+      defaults: {
+        unit,
+        ...range,
+        color: { mode: grafana.FieldColorModeId.PaletteClassic },
+        ...(!stat && { custom: look }),
+      },
       overrides: [],
     },
     options: stat

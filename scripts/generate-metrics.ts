@@ -118,6 +118,7 @@ but for \`rdma_roce_pfc_pause_duration_total\`, which is in microseconds as dash
 \`rate(rdma_roce_pfc_pause_duration_total[1m]) / 1e6\`. Counters never go back: \`weir clear counters\` does not touch them.
 
 Who asks for OpenMetrics (\`Accept: application/openmetrics-text\`, as Prometheus does) gets it, everybody else Prometheus' text format.
+What a scrape costs the data path is [measured](performance.md#observation).
 
 ${sections.join("\n\n")}
 

@@ -2,7 +2,7 @@
  * `npm run package:tar`: Weir as one archive for any Linux with this machine's processor, and a C library as new as here, into
  * build-package/tar. What it has is laid out for a prefix such as /usr/local or /opt/weir, and runs from wherever it is unpacked:
  *
- *     bin/weir   lib/weir/   lib/systemd/system/   share/doc/weir/   share/man/man1/weir.1   share/weir/
+ *     bin/weir   lib/weir/   lib/systemd/system/   share/doc/weir/   share/man/man1/weir.1   share/weir/   completions of shells
  *
  * It needs Node.js on the path. With --with-node the one that runs this script goes in, licence and all: for systems whose own
  * Node.js is too old, such as Debian 12.
@@ -17,6 +17,9 @@ const kLayout = {
   weir: "lib/weir",
   systemd: "lib/systemd/system",
   man: "share/man/man1",
+  "completion/weir": "share/bash-completion/completions/weir",
+  "completion/_weir": "share/zsh/site-functions/_weir",
+  "completion/weir.fish": "share/fish/vendor_completions.d/weir.fish",
   doc: "share/doc/weir",
   share: "share/weir",
 };

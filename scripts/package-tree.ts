@@ -3,6 +3,7 @@
  *
  *     weir/            the program: dist, native core, schemas, examples, npm packages that are needed at run time
  *     man/             the manual page, made of --help by help2man
+ *     completion/      completion of words for shells, made by weir completion
  *     doc/             README, guides and changelog
  *     share/           Prometheus rules and Grafana dashboards
  *     systemd/         units
@@ -80,6 +81,7 @@ export function stage(folder: string): void {
   const command = join(program, "dist/cli/main.js");
   for (const file of filesUnder(folder)) chmodSync(file, file === command ? 0o755 : 0o644);
   manualPage(command, join(folder, "man"));
+  completions(command, join(folder, "completion"));
 }
 
 export function filesUnder(folder: string): string[] {
@@ -140,4 +142,11 @@ function manualPage(command: string, folder: string): void {
   const env = { ...process.env, SOURCE_DATE_EPOCH: String(sourceDate()), NO_COLOR: "1" };
   run("help2man", [...words, ...title, `--output=${join(folder, "weir.1")}`, link], { env });
   rmSync(link);
+}
+
+/** By the names under which shells look for them. */
+function completions(command: string, folder: string): void {
+  mkdirSync(folder);
+  for (const [shell, name] of Object.entries({ bash: "weir", zsh: "_weir", fish: "weir.fish" }))
+    writeFileSync(join(folder, name), execFileSync(command, ["completion", shell]));
 }

@@ -5,7 +5,7 @@ import { parseSwitchDaemon } from "../../src/config/daemon.js";
 import { composeSwitchWorker } from "../../src/daemon/compose.js";
 import { inspectInterface } from "../../src/daemon/interface.js";
 import { loadAddon } from "../../src/native/addon.js";
-import type { NativeAddon } from "../../src/native/types.js";
+import type { NativeAddon, NativeWorker } from "../../src/native/types.js";
 import { cpuSeconds } from "./cpu.js";
 import { kCpus, type Testbed } from "./testbed.js";
 
@@ -18,12 +18,16 @@ export interface Device {
 export interface DeviceOptions {
   /** Default: the testbed's; -1: any. */
   cpu?: number;
+  /** Time between samples of all queues, ns. Default: none are taken. */
+  sampleInterval?: number;
 }
 
 export interface RunningDevice {
   /** CPU time of its own threads so far, s; undefined where it has none. */
   cpuSeconds(): number | undefined;
   close(): void;
+  /** Weir's. */
+  worker?: NativeWorker;
 }
 
 type Backend = "af_packet" | "af_xdp";
@@ -34,7 +38,8 @@ const kRing = 512;
 
 const weir = (name: string, receive: Backend, transmit: Backend, polling: Polling = "adaptive"): Device => ({
   name,
-  start: (bed, options) => startWeir(bed, { receive, transmit, polling, cpu: options?.cpu ?? kCpus.device }),
+  start: (bed, options = {}) =>
+    startWeir(bed, { receive, transmit, polling, cpu: options.cpu ?? kCpus.device }, options.sampleInterval),
 });
 
 export const BRIDGE: Device = { name: "Linux bridge", start: startBridge };
@@ -56,6 +61,7 @@ export const WAITING_DEVICES: readonly Device[] = [
 async function startWeir(
   bed: Testbed,
   { receive, transmit, polling, cpu }: { receive: Backend; transmit: Backend; polling: Polling; cpu: number },
+  sampleInterval = 0,
 ): Promise<RunningDevice> {
   const namespace = bed.network.namespace("dut").path;
   const ports = ["gen", "sink"].map((name) => ({ interface: name, namespace }));
@@ -68,13 +74,13 @@ async function startWeir(
     ports.map(() => backend),
   );
   const addon = loadAddon<NativeAddon>();
-  const worker = new addon.Worker(composed);
+  const worker = new addon.Worker({ ...composed, sample_interval: sampleInterval });
   try {
     worker.open();
     worker.begin(addon.monotonicNow());
     while (worker.manifest() === undefined) await sleep(1);
     const thread = workerThread(composed.name);
-    return { cpuSeconds: () => cpuSeconds(process.pid, thread), close: () => worker.close() };
+    return { cpuSeconds: () => cpuSeconds(process.pid, thread), close: () => worker.close(), worker };
   } catch (error) {
     worker.close();
     throw error;

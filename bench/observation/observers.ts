@@ -1,4 +1,4 @@
-/** Ways to look at daemons while they run, each as its users have it. An observer that gets nothing to see fails. */
+/** Ways to look at daemons while they run, each as its users have it. */
 import { once } from "node:events";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,46 +13,40 @@ export interface Observed {
   port: string;
 }
 
-/** Looks on until it is stopped; then says how much it has seen. */
+/** Looks on until it is stopped; then says how much it has seen: scrapes, frames, bytes, records. */
 export interface Observer {
   stop(): Promise<number>;
 }
 
-export const MODES = ["off", "off again", "metrics", "dashboard", "capture"] as const;
-export type Mode = (typeof MODES)[number];
+/** What may be done to daemons. */
+export const DAEMON_MODES = ["off", "off again", "metrics", "dashboard", "capture"] as const;
+export type DaemonMode = (typeof DAEMON_MODES)[number];
 
-/** What each has seen at least of each daemon in a second: scrapes, frames, bytes. */
-const kLeast: Readonly<Record<Mode, number>> = { off: 0, "off again": 0, metrics: 1, dashboard: 10, capture: 10_000 };
 const kScrapeMs = 1000;
 /** Bytes of a frame: headers are what captures are looked at for. */
 const kSnaplen = 128;
 
 /** A dashboard or a capture is of one device, the first; metrics are scraped from all. */
-export async function observe(mode: Mode, all: readonly Observed[]): Promise<Observer> {
+export async function observe(mode: DaemonMode, all: readonly Observed[]): Promise<Observer> {
   const [first] = all;
   if (first === undefined || mode === "off" || mode === "off again") return { stop: async () => 0 };
   if (mode === "metrics") return scrape(all);
   return mode === "dashboard" ? await lookOn(first) : await capture(first);
 }
 
-/** @throws Error if `mode` has seen too little in these seconds to be what it is called. */
-export function checkSeen(mode: Mode, seen: number, seconds: number): void {
-  if (seen < Math.floor(kLeast[mode] * seconds)) throw new Error(`${mode}: only ${seen} seen in ${seconds} s`);
-}
-
 /** Once a second, the first half a second from now. */
 function scrape(all: readonly Observed[]): Observer {
   let seen = 0;
   const answers: Promise<void>[] = [];
-  const once = async ({ metricsUrl }: Observed) => {
+  const ask = async ({ metricsUrl }: Observed) => {
     const text = await (await fetch(metricsUrl)).text();
     if (!text.includes("weir_build_info")) throw new Error(`${metricsUrl}: ${text}`);
     seen++;
   };
-  const all_once = () => answers.push(...all.map(once));
+  const askAll = () => answers.push(...all.map(ask));
   let timer: NodeJS.Timeout = setTimeout(() => {
-    all_once();
-    timer = setInterval(all_once, kScrapeMs);
+    askAll();
+    timer = setInterval(askAll, kScrapeMs);
   }, kScrapeMs / 2);
   return {
     stop: async () => {

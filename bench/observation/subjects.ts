@@ -1,10 +1,13 @@
 /** What is observed: daemons whose data path does all that it can. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { CounterTable } from "../../src/native/counters.js";
+import { kRecordWords, type NativeWorker } from "../../src/native/types.js";
 import { BenchDaemon, type DaemonCpu, freePort } from "../daemon.js";
+import { type RunningDevice, WEIR_DEVICES } from "../dataplane/devices.js";
 import { type Backend, NicBed } from "../dataplane/nic_bed.js";
 import { kCpus, Testbed } from "../dataplane/testbed.js";
 import { Counter, startSending } from "../dataplane/traffic.js";
-import type { Observed } from "./observers.js";
+import { type DaemonMode, type Observed, type Observer, observe } from "./observers.js";
 
 /** What happened between two looks. */
 export interface Slice {
@@ -18,12 +21,18 @@ export interface Slice {
 }
 
 export interface Subject {
-  observed: readonly Observed[];
+  look(mode: string): Promise<Observer>;
   /** Traffic flows meanwhile. */
   measure(seconds: number): Promise<Slice>;
 }
 
 const kSettleMs = 200;
+/** Bytes, without FCS. */
+const kFrame = 1066;
+/** Four times as often as a lab does by default at scale 40. */
+const kSampleNs = 1e6;
+/** Between two looks at records and counters. */
+const kLookMs = 10;
 const kQueuePairs = 16;
 
 /** A switch that forwards all that comes, as live XDP frames that cost their sender next to nothing. */
@@ -52,18 +61,64 @@ export async function withSwitch<Result>(
       return { count, at: at / 1e9, cpu: daemon.cpu() };
     };
     return await body({
-      observed: [{ daemon, ...urls(metrics, dashboard), port: "gen" }],
-      measure: async (seconds) => {
-        const { result } = startSending(bed.sending("xdp", 1066, seconds + (2 * kSettleMs) / 1000));
-        await sleep(kSettleMs);
-        const slice = await between(look, seconds);
-        await result;
-        return slice;
-      },
+      look: (mode) => observe(mode as DaemonMode, [{ daemon, ...urls(metrics, dashboard), port: "gen" }]),
+      measure: (seconds) => forwarded(bed, look, seconds),
     });
   } finally {
     for (const end of ends.reverse()) await end();
   }
+}
+
+/** The same switch as a lab has it: in a process that takes samples of its queues and looks at all counters. */
+export async function withRecording<Result>(
+  backend: Backend,
+  body: (subject: Subject) => Promise<Result>,
+): Promise<Result> {
+  const device = WEIR_DEVICES.find(({ name }) => name === `weir ${backend}`);
+  const bed = await Testbed.create();
+  const counter = await Counter.start(bed.sink);
+  let running: RunningDevice | undefined;
+  try {
+    const look = async () => {
+      const { count, at } = await counter.read();
+      const { user, system } = process.cpuUsage();
+      const workers = running?.cpuSeconds() ?? 0;
+      return { count, at: at / 1e9, cpu: { workers, rest: (user + system) / 1e6 - workers } };
+    };
+    return await body({
+      look: async (mode) => {
+        running = await device?.start(bed, { sampleInterval: mode === "records" ? kSampleNs : 0 });
+        await bed.waitForForwarding(counter);
+        const taking = mode === "records" ? record(running?.worker as NativeWorker) : undefined;
+        return {
+          stop: async () => {
+            running?.close();
+            return taking?.() ?? 0;
+          },
+        };
+      },
+      measure: (seconds) => forwarded(bed, look, seconds),
+    });
+  } finally {
+    running?.close();
+    await counter.close();
+    bed.close();
+  }
+}
+
+/** As a lab does. What it returns ends it, and says how many records there were. */
+function record(worker: NativeWorker): () => number {
+  const counters = new CounterTable(worker);
+  const words = new Float64Array(kRecordWords * 64);
+  let seen = 0;
+  const timer = setInterval(() => {
+    for (let count = 64; count === 64; seen += count) count = worker.drainRecords(words);
+    counters.refresh();
+  }, kLookMs);
+  return () => {
+    clearInterval(timer);
+    return seen;
+  };
 }
 
 /** A NIC that sends all it can to another, one on each CPU; what arrives counts. */
@@ -80,7 +135,10 @@ export async function withNics<Result>(backend: Backend, body: (subject: Subject
         const sum = (of: (cpu: DaemonCpu) => number) => cpus.reduce((total, cpu) => total + of(cpu), 0);
         return { count, at, cpu: { workers: sum(({ workers }) => workers), rest: sum(({ rest }) => rest) } };
       };
-      return await body({ observed, measure: (seconds) => between(look, seconds) });
+      return await body({
+        look: (mode) => observe(mode as DaemonMode, observed),
+        measure: (seconds) => between(look, seconds),
+      });
     } finally {
       for (const { daemon } of observed) await daemon.stop();
     }
@@ -119,10 +177,17 @@ function urls(metrics: number, dashboard: number): Pick<Observed, "metricsUrl" |
   return { metricsUrl: `http://127.0.0.1:${metrics}/metrics`, dashboardUrl: `http://127.0.0.1:${dashboard}/` };
 }
 
-async function between(
-  look: () => Promise<{ count: number; at: number; cpu: DaemonCpu }>,
-  seconds: number,
-): Promise<Slice> {
+type Look = () => Promise<{ count: number; at: number; cpu: DaemonCpu }>;
+
+async function forwarded(bed: Testbed, look: Look, seconds: number): Promise<Slice> {
+  const { result } = startSending(bed.sending("xdp", kFrame, seconds + (2 * kSettleMs) / 1000));
+  await sleep(kSettleMs);
+  const slice = await between(look, seconds);
+  await result;
+  return slice;
+}
+
+async function between(look: Look, seconds: number): Promise<Slice> {
   const before = await look();
   await sleep(seconds * 1000);
   const after = await look();

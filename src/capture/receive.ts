@@ -39,8 +39,8 @@ export interface CaptureSummary extends CaptureProgress {
   complete: boolean;
 }
 
-/** How long a device may take to end a stream. */
-const kLastMs = 5000;
+/** How long a device that has been asked to end may be silent. */
+const kPatienceMs = 5000;
 
 /** @throws what `write` does, and Error when the stream is malformed; the file ends with a whole block all the same. */
 export async function receiveCapture(
@@ -48,11 +48,11 @@ export async function receiveCapture(
   options: ReceiveOptions,
 ): Promise<CaptureSummary> {
   const file = new CaptureFile(data, options);
-  let slow: NodeJS.Timeout | undefined;
+  let patience: NodeJS.Timeout | undefined;
   const end = () => {
-    if (slow !== undefined) return;
+    if (patience !== undefined) return;
     socket.end();
-    slow = setTimeout(() => socket.destroy(), kLastMs);
+    patience = setTimeout(() => socket.destroy(), kPatienceMs);
   };
   options.signal.addEventListener("abort", end);
   try {
@@ -60,11 +60,12 @@ export async function receiveCapture(
     if (options.signal.aborted) end();
     for await (const chunk of chunksOf(socket)) {
       await file.take(chunk);
+      patience?.refresh();
       if (file.full) end();
     }
     return await file.finish();
   } finally {
-    clearTimeout(slow);
+    clearTimeout(patience);
     options.signal.removeEventListener("abort", end);
     socket.destroy();
   }

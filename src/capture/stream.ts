@@ -30,7 +30,7 @@ const kMostUnsent = 2 << 20;
 
 /** The captures of one device. */
 export class Captures {
-  private running = 0;
+  private readonly running = new Set<() => void>();
 
   constructor(
     private readonly source: () => CaptureSource,
@@ -42,7 +42,7 @@ export class Captures {
     const { ports: names, snaplen, kinds } = parseCaptureRequest(request);
     const { addon, about, ports } = this.source();
     const wanted = names === undefined ? [...ports] : [...new Set(names)].map((name) => named(ports, name, about.name));
-    if (this.running >= kMostAtOnce) {
+    if (this.running.size >= kMostAtOnce) {
       throw new WeirError(`${about.name} is being captured ${kMostAtOnce} times already`, { hint: "end one of them" });
     }
     const tap = new FrameTap(
@@ -56,21 +56,28 @@ export class Captures {
 
   #stream(tap: FrameTap, client: Writable, { ports }: CaptureStart): () => void {
     const names = ports.map(({ name }) => name);
-    this.running++;
     this.events.began(names);
     const frames = setInterval(() => send(tap, client, kMostUnsent), kDrainMs);
     const counts = setInterval(() => client.write(countsBlock({ ports: tap.counts(), last: false })), kCountsMs);
-    return () => {
+    const stop = () => {
+      if (!this.running.delete(stop)) return;
       clearInterval(frames);
       clearInterval(counts);
       tap.detach();
-      this.running--;
       if (client.writable) {
         send(tap, client, Number.POSITIVE_INFINITY);
         client.write(countsBlock({ ports: tap.counts(), last: true }));
+        client.end();
       }
       this.events.ended(names, addCounts(tap.counts()));
     };
+    this.running.add(stop);
+    return stop;
+  }
+
+  /** Ends them all: before the device's workers are closed. */
+  close(): void {
+    for (const stop of this.running) stop();
   }
 }
 

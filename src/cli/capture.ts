@@ -1,14 +1,13 @@
 /** `weir capture`: frames of a running device in a pcapng file, or on stdout for Wireshark. */
 import { type FileHandle, open } from "node:fs/promises";
-import { arch, cpus, release, type } from "node:os";
 import { createLogUpdate } from "log-update";
-import type { Section } from "../capture/pcapng.js";
 import { type CaptureProgress, type CaptureSummary, receiveCapture } from "../capture/receive.js";
 import { type CaptureKind, kKindNames, kSnaplen } from "../capture/request.js";
+import { sectionOfHere } from "../capture/section.js";
 import { WeirError } from "../config/error.js";
 import { formatSize } from "../config/units.js";
-import { askStream, findDaemon } from "../daemon/control_client.js";
-import type { CaptureStart } from "../daemon/protocol.js";
+import { askStream } from "../daemon/control_client.js";
+import { type ControlledDevice, findDevices } from "../daemon/devices.js";
 import { count, printable } from "../report/format.js";
 import { type CliContext, collect, kExit, UsageError } from "./context.js";
 import type { AddVerb } from "./program.js";
@@ -45,6 +44,7 @@ Examples:
   weir capture sw0 --port red --count 1000 --write red.pcapng
   weir capture sw0 --filter ce,cnp,pfc --duration 10s --write congestion.pcapng
   weir capture sw0 --snaplen 128B --write - | wireshark -k -i -
+  weir capture incast-4to1.sw --port r --write r.pcapng    a switch of a running lab, its port to r
   weir capture sw0 --write - | tshark -r - -Y 'frame.comment contains "CE"'
 `;
 
@@ -52,7 +52,7 @@ export const addCapture: AddVerb = (parent, context, done) => {
   parent
     .command("capture")
     .description("write frames of a running switch or NIC to a pcapng file, with comments on ECN, CNP, PFC and QCN")
-    .argument("[name]", "name of the device, when several run")
+    .argument("[name]", "daemon, or a lab's device (incast-4to1.sw), when several run")
     .requiredOption("--write <file>", "pcapng file, or - for stdout")
     .option("--port <name>", "only this port, repeatable", collect)
     .option("--count <n>", "end after so many frames", countOption)
@@ -78,8 +78,9 @@ async function run(context: CliContext, name: string | undefined, options: Captu
   if (options.write === "-" && stdout.isTTY) {
     throw new UsageError("--write -: stdout is a terminal", { hint: "weir capture --write - | wireshark -k -i -" });
   }
-  const path = await findDaemon({ name, socket: options.socket });
-  const stream = await askStream(path, "capture", {
+  const { socket, device } = oneOf(await findDevices({ name, socket: options.socket }));
+  const stream = await askStream(socket, "capture", {
+    ...(device !== undefined && { device }),
     ...(options.port && { ports: options.port }),
     ...(options.snaplen !== undefined && { snaplen: options.snaplen }),
     ...(options.filter && { kinds: options.filter }),
@@ -94,7 +95,7 @@ async function run(context: CliContext, name: string | undefined, options: Captu
   try {
     sink = options.write === "-" ? standardOutput(stdout, () => end.abort()) : await fileSink(options.write);
     const summary = await receiveCapture(stream, {
-      section: sectionOf(stream.data),
+      section: sectionOfHere(stream.data.version),
       write: sink.write,
       count: options.count,
       signal: end.signal,
@@ -156,13 +157,12 @@ function standardOutput(stdout: CliContext["stdout"], gone: () => void): Sink {
   };
 }
 
-function sectionOf({ version }: CaptureStart): Section {
-  const [cpu] = cpus();
-  return {
-    application: `weir ${version}`,
-    hardware: cpu === undefined ? arch() : `${arch()}, ${cpu.model}`,
-    os: `${type()} ${release()}`,
-  };
+function oneOf(devices: readonly ControlledDevice[]): ControlledDevice {
+  const [only, ...others] = devices;
+  if (only !== undefined && others.length === 0) return only;
+  throw new WeirError("several devices are running", {
+    hint: `name one: ${devices.map(({ name }) => name).join(", ")}`,
+  });
 }
 
 /** While it goes on, at a terminal. */
@@ -206,7 +206,7 @@ function tell(context: CliContext, device: string, options: CaptureOptions, summ
       const parts = [
         `${count(written)} written`,
         ...(unwanted > 0 ? [`${count(unwanted)} of other kinds`] : []),
-        ...(captured > written ? [`${count(captured - written)} after the end`] : []),
+        ...(summary.complete && captured > written ? [`${count(captured - written)} after the end`] : []),
         ...(dropped > 0 ? [`${count(dropped)} dropped: read too slowly`] : []),
       ];
       return `  ${printable(name)}: ${parts.join(", ")}`;

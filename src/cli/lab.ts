@@ -15,7 +15,6 @@ import { renderTable } from "../report/table.js";
 import { wantsColor } from "../report/terminal.js";
 import { asUsage, type CliContext, kExit, load, placeAndFile } from "./context.js";
 import { dashboardAddress, openListener, runDashboard, unusedFolder } from "./lab_dashboard.js";
-import { packageVersion } from "./package_version.js";
 import type { AddVerb } from "./program.js";
 import { runFolder } from "./run_folder.js";
 import { addRunOptions, type RunOptions } from "./run_options.js";
@@ -34,7 +33,7 @@ Examples:
   weir lab run incast.yaml --scale auto --duration 100ms
   weir lab run incast.yaml --set congestion.profile=mlx5 --set switch.ecn.kmax=100KB
   weir lab run incast.yaml --json --quiet | jq .totals
-  weir lab run incast.yaml --capture sw:sw.pcap
+  weir lab run incast.yaml --capture sw:sw.pcapng          with comments on ECN, CNP and PFC, for Wireshark
   weir lab run incast.yaml --dashboard          watch it in a browser, change parameters, run it again
 `;
 
@@ -44,7 +43,7 @@ export const addLab: AddVerb = (parent, context, done) => {
     .description("run a scenario and report")
     .option("--seed <n>", "as --set seed=<n>")
     .option("--scale <n|auto>", "as --set scale=<n>: rates divided, times multiplied by it")
-    .option("--capture <link|node:file>", "write frames to a pcap file, repeatable", captureRequest)
+    .option("--capture <link|node:file>", "write frames to a pcap or pcapng file, repeatable", captureRequest)
     .addOption(
       new Option(
         "--dashboard [address:port]",
@@ -125,11 +124,14 @@ async function outcomeOf(
   observers: readonly LabObserver[],
 ): Promise<LabOutcome> {
   const view = options.quiet ? undefined : new LiveView(context.stderr, { scenario: scenario.name });
+  const warn = (text: string) => {
+    if (!options.quiet) context.stderr.write(`warning: ${text}\n`);
+  };
   try {
     const outcome = await context.runLab(scenario, {
       view,
       observers,
-      control: { version: packageVersion(), warn: (text) => context.stderr.write(`warning: ${text}\n`) },
+      control: { warn },
       signal,
       capture: options.capture ?? [],
       captureDir,

@@ -1,6 +1,7 @@
 /** `weir lab run --dashboard`: the first run at once, then whatever the page asks for, until a signal. */
 import { existsSync } from "node:fs";
 import { createServer, type Server } from "node:net";
+import { packageVersion } from "../config/package_version.js";
 import { type DashboardAddress, parseAddress } from "../dashboard/address.js";
 import { EventStreams } from "../dashboard/event_streams.js";
 import { LabBoard, type RunEnd, type RunOrder } from "../dashboard/lab_board.js";
@@ -9,7 +10,6 @@ import { pageFiles } from "../dashboard/page_files.js";
 import { cannotListen, DashboardServer, listen } from "../dashboard/server.js";
 import { inheritedListener } from "../lab/rootless.js";
 import { asUsage, type CliContext, describeError, kExit } from "./context.js";
-import { packageVersion } from "./package_version.js";
 import { StopSignals } from "./stop_signals.js";
 
 const kSetting = { field: "--dashboard", hint: "give another address: --dashboard ADDRESS:PORT" };

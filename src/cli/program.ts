@@ -1,5 +1,6 @@
 /** The command line: verbs, help, and how a run of weir ends. */
 import { Command, CommanderError } from "commander";
+import { packageVersion } from "../config/package_version.js";
 import { addCapture } from "./capture.js";
 import { addClear } from "./clear.js";
 import { addCompare } from "./compare.js";
@@ -9,7 +10,6 @@ import { addDoctor } from "./doctor.js";
 import { addLab } from "./lab.js";
 import { addModel } from "./model.js";
 import { addNic } from "./nic.js";
-import { packageVersion } from "./package_version.js";
 import { addPaper } from "./paper.js";
 import { addPerf } from "./perf.js";
 import { addPing } from "./ping.js";

@@ -1,6 +1,7 @@
 /** `weir switch` and `weir nic`: daemons in the foreground. */
+
+import { packageVersion } from "../config/package_version.js";
 import type { CliContext } from "./context.js";
-import { packageVersion } from "./package_version.js";
 import type { AddVerb } from "./program.js";
 
 /** The verb of one kind of daemon. */

@@ -80,34 +80,6 @@ async function send(path: string, request: object): Promise<AnswerStream<unknown
   }
 }
 
-/**
- * The control socket to ask: `socket` if given, else that of the daemon called `name`, else that of the only one running.
- * @throws WeirError when there is none, or several to choose from.
- */
-export async function findDaemon(
-  choice: { name?: string | undefined; socket?: string | undefined },
-  directory: () => string = controlDirectory,
-): Promise<string> {
-  if (choice.socket !== undefined) return choice.socket;
-  const folder = directory();
-  const running = (await controlSockets(folder)).filter((name) => !name.endsWith(".lab"));
-  if (choice.name !== undefined) {
-    if (running.includes(choice.name)) return join(folder, `${choice.name}.sock`);
-    const hint = running.length === 0 ? `none is running in ${folder}` : `running: ${running.join(", ")}`;
-    throw new WeirError(`no daemon called ${choice.name} is running`, { hint });
-  }
-  const [only] = running;
-  if (only === undefined) {
-    throw new WeirError("no daemon is running", {
-      hint: `start one: weir switch -c switch.yaml; looked in ${folder}, --socket names another place`,
-    });
-  }
-  if (running.length > 1) {
-    throw new WeirError(`several daemons are running: ${running.join(", ")}`, { hint: "name one of them" });
-  }
-  return join(folder, `${only}.sock`);
-}
-
 /** Names of the sockets that somebody listens at, without `.sock`. */
 export async function controlSockets(folder: string): Promise<string[]> {
   let files: string[];

@@ -148,6 +148,7 @@ class Daemon {
     signals.off("SIGHUP", this.onReload).off("SIGTERM", this.onStop).off("SIGINT", this.onStop);
     this.dashboard?.close();
     this.metrics?.close();
+    this.captures?.close();
     this.control?.close();
     this.device?.close();
     this.kernelPort?.close();

@@ -3,12 +3,13 @@
  * them, NAME.lab.sock, which no daemon can have: names have no dots.
  */
 import { join } from "node:path";
+import { Captures } from "../capture/stream.js";
 import { hostMac, switchMac } from "../config/addresses.js";
 import { WeirError } from "../config/error.js";
 import { switchPorts } from "../config/topology.js";
 import type { Scenario, TrafficClasses } from "../config/types.js";
 import { kLabSuffix, probe } from "../daemon/control_client.js";
-import { type ControlRequest, ControlServer } from "../daemon/control_server.js";
+import { type ControlRequest, ControlServer, type Stream } from "../daemon/control_server.js";
 import { pfcState } from "../daemon/port_probe.js";
 import type { ControlRequests, LabReport, PortStatus, Status } from "../daemon/protocol.js";
 import {
@@ -20,17 +21,21 @@ import {
   switchQos,
   switchReport,
 } from "../daemon/reports.js";
-import type { CounterDescription } from "../native/types.js";
+import { loadAddon } from "../native/addon.js";
+import type { CounterDescription, NativeAddon } from "../native/types.js";
 import type { LabAccess, LabObserver } from "./access.js";
+import { labCaptureSource } from "./capture.js";
 import { queuePairsOf } from "./compose.js";
 
 /** Labs of one name that run at a time: the others are called NAME-2, NAME-3, ... */
 const kMostOfOneName = 100;
 const kVeth = { reaches: "yes", reason: "a veth passes every frame" } as const;
+/** Labs have no log. */
+const kSilent = { began: () => {}, ended: () => {} };
 const kTimes = new Set(["ns", "centiseconds"]);
 
 type Count = { description: CounterDescription; value: number };
-type Answers = { [Name in keyof ControlRequests]: () => ControlRequests[Name] };
+type Answers = { [Name in keyof ControlRequests]: () => ControlRequests[Name] } & { capture: () => Stream };
 
 export class LabControl implements LabObserver {
   /** Without the suffix of its socket. */
@@ -68,6 +73,7 @@ export class LabControl implements LabObserver {
   }
 
   ended(): void {
+    this.running?.close();
     this.running = undefined;
   }
 
@@ -76,7 +82,8 @@ export class LabControl implements LabObserver {
     this.server?.close();
   }
 
-  #answer({ request, device }: ControlRequest): unknown {
+  #answer(asked: ControlRequest): unknown {
+    const { request, device, ...args } = asked;
     const { running } = this;
     if (running?.live !== true) throw new WeirError("the lab does not run yet, or no more");
     if (device === undefined) {
@@ -84,7 +91,7 @@ export class LabControl implements LabObserver {
       const hint = `add "device": ${running.names.join(", ")}`;
       throw new WeirError(`a lab has several devices, and ${request} is for one`, { hint });
     }
-    const answers = running.answersOf(String(device));
+    const answers = running.answersOf(String(device), { request, ...args });
     if (!Object.hasOwn(answers, request)) {
       throw new WeirError(`unknown request ${request}`, { hint: `known: ${Object.keys(answers).join(", ")}` });
     }
@@ -95,6 +102,7 @@ export class LabControl implements LabObserver {
 /** A lab's devices, as its last look found them. */
 class RunningDevices {
   private readonly shown = new Map<string, ClearableCounters>();
+  private readonly captures = new Map<string, Captures>();
   private lookedAt = 0;
   /** By device; made when first asked for after a look. */
   private counts: Map<string, Count[]> | undefined;
@@ -136,16 +144,31 @@ class RunningDevices {
   }
 
   /** @throws WeirError when there is no such device. */
-  answersOf(device: string): Answers {
+  answersOf(device: string, asked: object): Answers {
     const { scenario } = this.lab;
     const asSwitch = scenario.switches.findIndex(({ name }) => name === device);
-    if (asSwitch >= 0) return this.#switchAnswers(device, asSwitch);
+    if (asSwitch >= 0) {
+      return { ...this.#switchAnswers(device, asSwitch), capture: () => this.#capture(device, "switch", asked) };
+    }
     const asNic = scenario.hosts.findIndex(({ name }) => name === device);
-    if (asNic >= 0) return this.#nicAnswers(device, asNic);
+    if (asNic >= 0) return { ...this.#nicAnswers(device, asNic), capture: () => this.#capture(device, "nic", asked) };
     throw new WeirError(`the lab has no device ${device}`, { hint: `it has ${this.names.join(", ")}` });
   }
 
-  #switchAnswers(name: string, index: number): Answers {
+  /** Ends its captures. */
+  close(): void {
+    for (const captures of this.captures.values()) captures.close();
+  }
+
+  #capture(name: string, kind: Status["kind"], asked: object): Stream {
+    const { lab, own } = this;
+    const source = () => labCaptureSource(lab, loadAddon<NativeAddon>(), { kind, name, version: own.version });
+    const captures = this.captures.get(name) ?? new Captures(source, kSilent);
+    this.captures.set(name, captures);
+    return captures.answer(asked);
+  }
+
+  #switchAnswers(name: string, index: number): Omit<Answers, "capture"> {
     const { scenario, scale, switches } = this.lab;
     const config = scenario.switches[index] as Scenario["switches"][number];
     const ports = switchPorts(scenario).get(name) ?? [];
@@ -173,7 +196,7 @@ class RunningDevices {
     };
   }
 
-  #nicAnswers(name: string, index: number): Answers {
+  #nicAnswers(name: string, index: number): Omit<Answers, "capture"> {
     const { scenario, scale, nics } = this.lab;
     const host = scenario.hosts[index] as Scenario["hosts"][number];
     const link = scenario.links.find(({ from, to }) => from === name || to === name);

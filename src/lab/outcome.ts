@@ -36,6 +36,8 @@ export interface RunEvidence {
   changes: readonly AppliedChange[];
   /** Of the scenario's parameters, by somebody while it ran. */
   parameterChanges: readonly ParameterChange[];
+  /** Frames that are missing in pcapng files. */
+  captureDropped?: number;
 }
 
 export interface ParameterChange {
@@ -112,7 +114,10 @@ function resultOfSwitch({ scenario, switches, outcomes }: RunEvidence, { name, q
 }
 
 /** Was this host, rather than the network, the bottleneck? Wall time throughout. */
-function judge({ scenario, scale, outcomes, switches, nics, changes }: RunEvidence, frames: FrameAccount): Fidelity {
+function judge(
+  { scenario, scale, outcomes, switches, nics, changes, captureDropped = 0 }: RunEvidence,
+  frames: FrameAccount,
+): Fidelity {
   const us = (ns: number) => ns / 1000;
   const worst = (pick: (outcome: WorkerOutcome) => number) => Math.max(0, ...outcomes.map(pick));
   const gap = {
@@ -159,7 +164,7 @@ function judge({ scenario, scale, outcomes, switches, nics, changes }: RunEviden
     timer_lateness_us: { p99: us(lateness.p99), max: us(lateness.max) },
     host_drops: hostDrops,
     ...(changes.length > 0 && { changes: changes.map(({ at, late }) => ({ at_s: at / 1e9, late_us: us(late) })) }),
-    capture_dropped: outcomes.reduce((sum, o) => sum + o.capture_dropped, 0),
+    capture_dropped: outcomes.reduce((sum, o) => sum + o.capture_dropped, captureDropped),
     stragglers: switches.sum("stragglers") + nics.sum("stragglers"),
     tuning: [...new Set(outcomes.flatMap((o) => o.tuning))],
   };

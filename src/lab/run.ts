@@ -1,7 +1,6 @@
 /** Runs a scenario on this host with real frames. */
-import { isAbsolute, join } from "node:path";
 import { WeirError } from "../config/error.js";
-import { findPlaces } from "../config/places.js";
+import { packageVersion } from "../config/package_version.js";
 import type { Scenario } from "../config/types.js";
 import { formatRate, formatTime } from "../config/units.js";
 import { controlDirectory } from "../daemon/control_client.js";
@@ -9,12 +8,13 @@ import { loadAddon } from "../native/addon.js";
 import type { NativeAddon } from "../native/types.js";
 import { kHeaderBytes } from "../wire/frame_size.js";
 import { calibrate } from "./calibrate.js";
+import { PcapngFile, planCaptures } from "./capture.js";
 import { labNetwork } from "./compose.js";
 import { LabControl } from "./control.js";
 import { execute } from "./execution.js";
 import { LiveStates } from "./live_state.js";
 import { composeResult } from "./outcome.js";
-import type { CaptureRequest, LabOptions, LabOutcome } from "./types.js";
+import type { LabOptions, LabOutcome } from "./types.js";
 import { LabNetwork } from "./veth.js";
 
 /** Namespaces and veth pairs that one host can be asked to make. */
@@ -62,63 +62,46 @@ export function checkForLab({ congestion, transport, flows, hosts, switches, lin
  */
 export async function runLab(scenario: Scenario, options: LabOptions): Promise<LabOutcome> {
   checkForLab(scenario);
-  const capture = captureFiles(scenario, options.capture, options.captureDir);
+  const captures = planCaptures(scenario, options.capture, options.captureDir);
   const addon = loadAddon<NativeAddon>();
   const scale = scenario.scale === "auto" ? await calibrate(addon, scenario, options.signal) : scenario.scale;
   options.signal.throwIfAborted();
   const { nodes, links } = labNetwork(scenario);
   const network = await LabNetwork.create(nodes, links);
-  const control = await openControl(scenario.name, options.control);
+  const control = await openControl(scenario.name, options);
+  const files: PcapngFile[] = [];
   try {
+    for (const { file, ends } of captures.pcapng) files.push(new PcapngFile(addon, file, ends, packageVersion()));
     const evidence = await execute(addon, scenario, {
       scale,
       end: (link, node) => network.end(link, node),
-      capture: (link, node) => capture.get(`${link} ${node}`),
+      capture: (link, node) => captures.pcap.get(`${link} ${node}`),
       signal: options.signal,
       observers: [
         ...(options.view ? [new LiveStates(options.view)] : []),
         ...(control ? [control] : []),
+        ...files,
         ...(options.observers ?? []),
       ],
     });
-    return { result: composeResult(evidence), series: evidence.recorder.series(scenario.duration) };
+    const captureDropped = files.reduce((sum, { dropped }) => sum + dropped, 0);
+    return {
+      result: composeResult({ ...evidence, captureDropped }),
+      series: evidence.recorder.series(scenario.duration),
+    };
   } finally {
+    for (const file of files) file.close();
     control?.close();
     network.close();
   }
 }
 
 /** A lab runs without as well. */
-async function openControl(name: string, wanted: LabOptions["control"]): Promise<LabControl | undefined> {
+async function openControl(name: string, { control }: LabOptions): Promise<LabControl | undefined> {
   try {
-    return wanted && (await LabControl.open(name, controlDirectory(), wanted.version));
+    return control && (await LabControl.open(name, controlDirectory(), packageVersion()));
   } catch (error) {
-    wanted?.warn(`weir show and weir top cannot see this lab: ${(error as Error).message}`);
+    control?.warn(`weir show and weir top cannot see this lab: ${(error as Error).message}`);
     return undefined;
   }
-}
-
-/**
- * The file for each captured end, by "link node". A link is captured at its first end; a node at each of its ports, in one
- * file per port when there are several.
- * @throws WeirError for a place that the scenario does not have, and where two captures meet in one place or file.
- */
-export function captureFiles(
-  scenario: Scenario,
-  requests: readonly CaptureRequest[],
-  directory: string,
-): Map<string, string> {
-  const files = new Map<string, string>();
-  for (const { target, file } of requests) {
-    const path = isAbsolute(file) ? file : join(directory, file);
-    const ends = findPlaces(scenario.links, target, "--capture");
-    for (const { link, node, peer } of ends) {
-      const own = ends.length === 1 ? path : path.replace(/(\.\w+)?$/, `-${peer}$1`);
-      if (files.has(`${link} ${node}`))
-        throw new WeirError(`--capture ${target}: ${node}--${peer} is captured already`);
-      if ([...files.values()].includes(own)) throw new WeirError(`--capture ${target}: ${own} is written to already`);
-      files.set(`${link} ${node}`, own);
-    }
-  }
-  return files;
 }

@@ -3,7 +3,7 @@ import type { Congestion } from "../config/types.js";
 import type { Result, Series } from "../report/result.js";
 import type { LabObserver } from "./access.js";
 
-/** One capture that the user asked for: a link ("h1--sw") or a node ("sw"), and the pcap file's path. */
+/** One capture that the user asked for: a link ("h1--sw") or a node ("sw"), and the path of a pcap or, by its suffix, pcapng file. */
 export interface CaptureRequest {
   target: string;
   file: string;
@@ -19,7 +19,7 @@ export interface LabOptions {
   /** Others that look on, or have a hand in it. */
   observers?: readonly LabObserver[] | undefined;
   /** Its devices answer on a control socket; `warn` is told why where that cannot be. */
-  control?: { version: string; warn(text: string): void } | undefined;
+  control?: { warn(text: string): void } | undefined;
   /** Once aborted, the lab stops, cleans up and rejects with the signal's reason. */
   signal: AbortSignal;
   capture: readonly CaptureRequest[];

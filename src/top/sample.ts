@@ -41,6 +41,7 @@ export interface PortSample {
   /** PFC frames. */
   pauses_rx_per_s: number | null;
   pauses_tx_per_s: number | null;
+  /** With those that the host has lost. */
   drops_per_s: number | null;
 }
 
@@ -112,6 +113,9 @@ const kSums: Readonly<Record<string, string>> = {
   tx_prio_pause: "pauses_tx",
   rx_prio_buf_discard: "drops",
   rx_icrc_encapsulated: "drops",
+  host_rx_overrun: "drops",
+  host_rx_truncated: "drops",
+  host_rx_abandoned: "drops",
 };
 
 const kOwn = new Set(["rx_bytes", "tx_bytes", "rx_packets", "tx_packets"]);

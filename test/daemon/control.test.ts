@@ -7,8 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { WeirError } from "../../src/config/error.js";
-import { ask, askStream, controlDirectory, findDaemon } from "../../src/daemon/control_client.js";
+import { ask, askStream, controlDirectory } from "../../src/daemon/control_client.js";
 import { ControlServer, type Handler, Stream } from "../../src/daemon/control_server.js";
+import { type DeviceChoice, findDevices } from "../../src/daemon/devices.js";
 
 function folder(): string {
   const path = mkdtempSync(join(tmpdir(), "weir-control-"));
@@ -198,28 +199,27 @@ describe("the client", () => {
     await expect(ask(path, "status")).rejects.toThrow("nobody listens there; the daemon is gone");
   });
 
-  it("finds the only daemon, or the one that is named", async () => {
+  it("finds all that run, or the one that is named", async () => {
     const place = folder();
     const directory = () => place;
-    await expect(findDaemon({}, directory)).rejects.toMatchObject({
-      message: "no daemon is running",
+    const socketsOf = async (choice: DeviceChoice) =>
+      (await findDevices(choice, directory)).map(({ socket }) => socket);
+    await expect(findDevices({}, directory)).rejects.toMatchObject({
+      message: "no daemon or lab is running",
       hint: `start one: weir switch -c switch.yaml; looked in ${place}, --socket names another place`,
     });
     makeStale(join(place, "dead.sock"));
-    await expect(findDaemon({}, directory)).rejects.toThrow("no daemon is running");
+    await expect(findDevices({}, directory)).rejects.toThrow("no daemon or lab is running");
     await serve(join(place, "sw0.sock"));
-    expect(await findDaemon({}, directory)).toBe(join(place, "sw0.sock"));
+    expect(await socketsOf({})).toEqual([join(place, "sw0.sock")]);
     await serve(join(place, "roce0.sock"));
-    await expect(findDaemon({}, directory)).rejects.toMatchObject({
-      message: "several daemons are running: roce0, sw0",
-      hint: "name one of them",
-    });
-    expect(await findDaemon({ name: "roce0" }, directory)).toBe(join(place, "roce0.sock"));
-    await expect(findDaemon({ name: "sw1" }, directory)).rejects.toMatchObject({
-      message: "no daemon called sw1 is running",
+    expect(await socketsOf({})).toEqual([join(place, "roce0.sock"), join(place, "sw0.sock")]);
+    expect(await socketsOf({ name: "roce0" })).toEqual([join(place, "roce0.sock")]);
+    await expect(findDevices({ name: "sw1" }, directory)).rejects.toMatchObject({
+      message: "no daemon or lab called sw1 is running",
       hint: "running: roce0, sw0",
     });
-    expect(await findDaemon({ socket: "/any.sock" }, directory)).toBe("/any.sock");
+    expect(await socketsOf({ socket: "/any.sock" })).toEqual(["/any.sock"]);
   });
 
   it("looks in /run as root, and where the session says as a user", () => {

@@ -133,7 +133,9 @@ describe("the report", () => {
     const ids = [...page.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id);
     expect(new Set(ids).size).toBe(ids.length);
     for (const [, target] of page.matchAll(/(?:href="|url\()#([^")]+)/g)) expect(ids).toContain(target);
-    expect(page.match(/<svg /g)).toHaveLength(2);
+    expect(page.match(/<figure class="wide paper"><svg /g)).toHaveLength(2);
+    // Once more for paper: their plots, two in each.
+    expect(page.match(/<use href="#fake-[ab]-figure"/g)?.length).toBe(4);
     expect(page).toContain("a &lt;bug&gt;");
     expect(page).toContain("<strong>Partial.</strong> 3 of 4 experiments");
     expect(page).toContain("<q>It is fast.</q>");

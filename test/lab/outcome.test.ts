@@ -278,6 +278,13 @@ describe("composeResult", () => {
     expect(result.frames).toMatchObject({ sent: 50, received: 47, dropped: 3, missing: 0 });
   });
 
+  it("says what was changed by hand while it ran, and nothing where nothing was", () => {
+    expect(composeResult(evidence())).not.toHaveProperty("changes");
+    const parameterChanges = [{ at: 12.5e6, set: ["switch.ecn.kmax=1MB"] }];
+    const result = composeResult(evidence({ parameterChanges }));
+    expect(result.changes).toEqual([{ at_s: 0.0125, set: ["switch.ecn.kmax=1MB"] }]);
+  });
+
   it("divides by the part of the warm run in which a flow sends", () => {
     const scenario = smallScenario({ traffic: [{ id: "late", from: "a", to: "c", start: "60ms", stop: "80ms" }] });
     const recorder = recorderOf(scenario);

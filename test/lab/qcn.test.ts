@@ -162,6 +162,21 @@ describe("RateChanges", () => {
     ]);
   });
 
+  it("makes those still to come on top of parameters that have changed meanwhile", () => {
+    let now = 0;
+    const made: string[] = [];
+    const worker = { reconfigure: ({ name }: WorkerConfig) => void made.push(name) };
+    const planned = [10, 20, 30].map((at) => ({ at, config: { name: `old ${at}` } as WorkerConfig }));
+    const changes = new RateChanges(worker, planned, { begin: 0, scale: 1, now: () => now });
+    now = 10;
+    changes.apply();
+    changes.replan((at) => ({ name: `new ${at}` }) as WorkerConfig);
+    now = 30;
+    changes.apply();
+    expect(made).toEqual(["old 10", "new 20", "new 30"]);
+    expect(changes.applied.map(({ at }) => at)).toEqual([10, 20, 30]);
+  });
+
   it("sleeps no longer than until the next one", async () => {
     const begin = performance.now();
     const clock = { begin: 0, scale: 1, now: () => (performance.now() - begin) * 1e6 };

@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { WeirError } from "../../src/config/error.js";
-import { captureFiles, checkForLab, runLab } from "../../src/lab/run.js";
+import { planCaptures } from "../../src/lab/capture.js";
+import { checkForLab, runLab } from "../../src/lab/run.js";
 import { smallScenario } from "./evidence.js";
 
-const files = (...requests: [target: string, file: string][]) =>
-  Object.fromEntries(
-    captureFiles(
-      smallScenario(),
-      requests.map(([target, file]) => ({ target, file })),
-      "/out",
-    ),
+const plan = (...requests: [target: string, file: string][]) =>
+  planCaptures(
+    smallScenario(),
+    requests.map(([target, file]) => ({ target, file })),
+    "/out",
   );
+const files = (...requests: [target: string, file: string][]) => Object.fromEntries(plan(...requests).pcap);
 
 describe("checkForLab", () => {
   it("lets a small scenario of streams through", () => expect(() => checkForLab(smallScenario())).not.toThrow());
@@ -30,7 +30,7 @@ describe("checkForLab", () => {
   });
 });
 
-describe("captureFiles", () => {
+describe("planCaptures", () => {
   it("captures a link at its first end, whichever way round it is written", () => {
     expect(files(["a--sw", "a.pcap"])).toEqual({ "0 a": "/out/a.pcap" });
     expect(files(["sw--a", "a.pcap"])).toEqual({ "0 sw": "/out/a.pcap" });
@@ -52,7 +52,21 @@ describe("captureFiles", () => {
     expect(() => files([target, "x.pcap"])).toThrow(`--capture ${target}: no such link or device`);
   });
 
+  it("captures all ports of a switch into one file of pcapng", () => {
+    const { pcap, pcapng } = plan(["sw", "sw.pcapng"], ["a", "/tmp/a.pcapng"]);
+    expect(pcap.size).toBe(0);
+    expect(pcapng).toEqual([
+      {
+        file: "/out/sw.pcapng",
+        ends: ["a", "b", "c"].map((peer, link) => ({ link, node: "sw", peer })),
+      },
+      { file: "/tmp/a.pcapng", ends: [{ link: 0, node: "a", peer: "sw" }] },
+    ]);
+  });
+
   it("does not write one file twice, nor one place into two files", () => {
+    expect(() => files(["a", "x.pcapng"], ["b", "/out/x.pcapng"])).toThrow("/out/x.pcapng is written to already");
+    expect(() => files(["sw", "x.pcapng"], ["sw--b", "y.pcap"])).toThrow("sw--b is captured already");
     expect(() => files(["a", "x.pcap"], ["b", "/out/x.pcap"])).toThrow("/out/x.pcap is written to already");
     expect(() => files(["sw", "x.pcap"], ["sw--b", "y.pcap"])).toThrow("sw--b is captured already");
   });

@@ -14,7 +14,7 @@ describe("what packages consist of", () => {
     for (const file of filesUnder(`${root}src`).filter((name) => name.endsWith(".ts"))) {
       const text = read(file.slice(root.length));
       for (const [, name = ""] of text.matchAll(
-        /(?:from|import\(|resolve\()\s*"((?:@[\w-]+\/)?[a-z][\w.-]*)(?:\/[\w./-]+)?"/g,
+        /(?:from|import\(|resolve\()\s*"((?:@[\w.-]+\/)?[a-z][\w.-]*)(?:\/[\w./-]+)?"/g,
       )) {
         if (!name.startsWith("node:")) imported.add(name);
       }

@@ -43,9 +43,9 @@ describe("manifests", () => {
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const declare = (type: string, from: string, value: unknown) =>
       `import type { ${type} } from "${from}";\nexport const ${type}Value: ${type} = ${JSON.stringify(value)};\n`;
-    const check = (daemons: unknown) => {
+    const write = (file: string, daemons: unknown) =>
       writeFileSync(
-        join(folder, "manifests.ts"),
+        join(folder, file),
         declare("INamespace", "kubernetes-models/v1/Namespace", namespace) +
           declare("IDaemonSet", "kubernetes-models/apps/v1/DaemonSet", daemons) +
           declare(
@@ -54,12 +54,22 @@ describe("manifests", () => {
             podMonitor,
           ),
       );
-      const options = ["--noEmit", "--strict", "--skipLibCheck", "--module", "nodenext", "--ignoreConfig"];
-      const tsc = join(root, "node_modules/.bin/tsc");
-      return spawnSync(tsc, [...options, "manifests.ts"], { cwd: folder, encoding: "utf8" }).stdout;
-    };
-    expect(check(daemonSet)).toBe("");
-    expect(check({ ...daemonSet, spec: { ...daemonSet.spec, minReadySecond: 1 } })).toContain("minReadySecond");
+    write("good.ts", daemonSet);
+    write("bad.ts", { ...daemonSet, spec: { ...daemonSet.spec, minReadySecond: 1 } });
+    const options = [
+      "--noEmit",
+      "--strict",
+      "--skipLibCheck",
+      "--module",
+      "nodenext",
+      "--ignoreConfig",
+      "--pretty",
+      "false",
+    ];
+    const tsc = join(root, "node_modules/.bin/tsc");
+    const { stdout } = spawnSync(tsc, [...options, "good.ts", "bad.ts"], { cwd: folder, encoding: "utf8" });
+    const complaints = stdout.split("\n").filter((line) => /error TS/.test(line));
+    expect(complaints).toEqual([expect.stringMatching(/^bad\.ts.*minReadySecond/)]);
   });
 
   it("are all that the folder has, with a file for each node", () => {

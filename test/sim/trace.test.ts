@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WeirError } from "../../src/config/error.js";
 import { buildProbe } from "../../src/probe/roce_frame.js";
 import { openTrace } from "../../src/sim/trace.js";
+import { packetBlock } from "../capture/blocks.js";
 import { packets } from "../probe/captures.js";
 
 /** The system's own Python: scapy comes as a package of the distribution. */
@@ -31,19 +32,9 @@ interface Frame {
 /** Frames as NativeSimulation.drainTrace() hands them over: packet blocks without options. */
 function chunkOf(frames: readonly Frame[]): Buffer {
   return Buffer.concat(
-    frames.map(({ tap, time, captured, original }) => {
-      const block = Buffer.alloc(32 + Math.ceil(captured.length / 4) * 4);
-      block.writeUInt32LE(6, 0);
-      block.writeUInt32LE(block.length, 4);
-      block.writeUInt32LE(tap, 8);
-      block.writeUInt32LE(Math.floor(time / 2 ** 32), 12);
-      block.writeUInt32LE(time % 2 ** 32, 16);
-      block.writeUInt32LE(captured.length, 20);
-      block.writeUInt32LE(original, 24);
-      block.set(captured, 28);
-      block.writeUInt32LE(block.length, block.length - 4);
-      return block;
-    }),
+    frames.map(({ tap, time, captured, original }) =>
+      packetBlock({ interface: tap, time: BigInt(time), bytes: captured, original }),
+    ),
   );
 }
 
@@ -164,9 +155,9 @@ print(json.dumps([[(m.tshigh << 32) | m.tslow, m.tsresol, m.wirelen, data.hex()]
   it.each<[string, (chunk: Buffer) => Buffer, RegExp]>([
     ["a cut header", (chunk) => chunk.subarray(0, 20), /at byte 0 of 20: it is cut short/],
     ["a cut frame", (chunk) => chunk.subarray(0, 90), /at byte 0 of 90: it is cut short/],
-    ["a second frame that is cut", (chunk) => Buffer.concat([chunk, chunk.subarray(0, 30)]), /at byte 96 of 126/],
-    ["an unknown tap", (chunk) => overwrite(chunk, 0, Uint32Array.of(2)), /tap 2 of 2/],
-    ["more captured than there was", (chunk) => overwrite(chunk, 8, Uint32Array.of(69)), /70 bytes captured of .* 69/],
+    ["a second frame that is cut", (chunk) => Buffer.concat([chunk, chunk.subarray(0, 30)]), /at byte 104 of 134/],
+    ["an unknown tap", (chunk) => overwrite(chunk, 8, Uint32Array.of(2)), /interface 2 of 2/],
+    ["more captured than there is", (chunk) => overwrite(chunk, 20, Uint32Array.of(73)), /73 captured bytes are not/],
   ])("throws on %s and writes nothing of the chunk", (name, spoil, message) => {
     const file = join(directory, `${name}.pcapng`);
     const trace = openTrace(file, kTaps);

@@ -1,0 +1,12 @@
+/** What a capture file says of the machine and program that wrote it. */
+import { arch, cpus, release, type } from "node:os";
+import type { Section } from "./pcapng.js";
+
+export function sectionOfHere(version: string): Section {
+  const [cpu] = cpus();
+  return {
+    application: `weir ${version}`,
+    hardware: cpu === undefined ? arch() : `${arch()}, ${cpu.model}`,
+    os: `${type()} ${release()}`,
+  };
+}

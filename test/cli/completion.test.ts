@@ -1,0 +1,63 @@
+/** What is offered for words of a command line. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { ControlServer } from "../../src/daemon/control_server.js";
+import { weir } from "./harness.js";
+
+/** As a shell asks, the word under the cursor last. */
+async function offered(...words: string[]): Promise<string[]> {
+  const log = vi.spyOn(console, "log").mockImplementation(() => {});
+  onTestFinished(() => log.mockRestore());
+  expect((await weir(["complete", "--", ...words])).status).toBe(0);
+  const lines = log.mock.calls.map(([line]) => String(line));
+  log.mockRestore();
+  // The last line is for the script: offer no files of your own.
+  expect(lines.at(-1)).toBe(":4");
+  return lines.slice(0, -1).map((line) => line.split("\t")[0] ?? "");
+}
+
+it("verbs, and the verbs below them", async () => {
+  expect(await offered("to")).toEqual(["top"]);
+  expect(await offered("show", "queue", "")).toEqual(["counters", "wredcounters", "watermark"]);
+  expect(await offered("show", "rdma", "s")).toEqual(["statistic"]);
+  expect(await offered("completion", "")).toEqual(["zsh", "bash", "fish", "powershell"]);
+});
+
+it("options, and what they choose from", async () => {
+  expect(await offered("show", "pfc", "--w")).toEqual(["--watch"]);
+  expect(await offered("top", "--sort", "al")).toEqual(["alpha"]);
+});
+
+it("daemons that run, and labs with their devices", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "weir-completion-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  vi.stubEnv("XDG_RUNTIME_DIR", folder);
+  const geteuid = vi.spyOn(process as Required<typeof process>, "geteuid").mockReturnValue(1000);
+  onTestFinished(() => {
+    geteuid.mockRestore();
+    vi.unstubAllEnvs();
+  });
+  mkdirSync(join(folder, "weir"));
+  const servers = [
+    await ControlServer.open(join(folder, "weir/sw0.sock"), () => ({ kind: "switch" })),
+    await ControlServer.open(join(folder, "weir/incast.lab.sock"), () => ({ devices: [{ name: "h1", kind: "nic" }] })),
+  ];
+  onTestFinished(() => {
+    for (const server of servers) server.close();
+  });
+  writeFileSync(join(folder, "weir/dead.sock"), "");
+  expect(await offered("show", "qp", "")).toEqual(["incast", "incast.h1", "sw0"]);
+  expect(await offered("top", "s")).toEqual(["sw0"]);
+});
+
+it("files and what is in folders, for scenarios and for files of daemons", async () => {
+  expect(await offered("lab", "run", "examples/inc")).toEqual([
+    "examples/incast-20to1.yaml",
+    "examples/incast-4to1.yaml",
+  ]);
+  expect(await offered("sim", "run", "exam")).toContain("examples/incast-4to1.yaml");
+  expect(await offered("switch", "--config", "examples/sw")).toContain("examples/switch.yaml");
+  expect(await offered("lab", "run", "/nonexistent/")).toEqual([]);
+});
