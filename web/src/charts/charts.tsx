@@ -11,7 +11,7 @@ import { Plot } from "./plot.js";
 
 /** Screens show no more; uPlot draws each. */
 const kPoints = 1400;
-const kPointsOfMany = 500;
+const kPointsOfMany = 300;
 const kManyLines = 24;
 
 export function Charts() {

@@ -202,7 +202,8 @@ export class Plot {
       scale: lane === undefined ? "y" : laneScale(lane),
       stroke: () => (faint ? faded(color, 0.6) : many ? faded(color, 0.8) : ink(color)),
       width: faint || many ? 1 : 1.6,
-      dash: [...dash],
+      // Among many nobody can follow a dash, and dashes are slow to draw.
+      dash: many ? [] : [...dash],
       points: { show: false },
       ...((curve.fold === "max" || curve.fold === "sum") && {
         paths: uPlot.paths.stepped?.({ align: -1 }) as uPlot.Series.PathBuilder,
@@ -227,9 +228,15 @@ function largest(values: readonly (number | null)[] | undefined): number {
  * what all but few samples stay below, if the largest is more than twice that.
  */
 function withoutSpikes(ys: Gathered["ys"], most: number): number {
-  const all = ys.flatMap((line) => line.filter((value) => value !== null));
-  const step = Math.max(1, Math.floor(all.length / kSampled));
-  const some = all.filter((_, i) => i % step === 0).sort((a, b) => a - b);
+  const step = Math.max(1, Math.floor((ys.length * (ys[0]?.length ?? 0)) / kSampled));
+  const some: number[] = [];
+  for (const line of ys) {
+    for (let i = 0; i < line.length; i += step) {
+      const value = line[i];
+      if (value !== null && value !== undefined) some.push(value);
+    }
+  }
+  some.sort((a, b) => a - b);
   const usual = some[Math.floor(some.length * kUsual)] ?? most;
   return usual > 0 && most > 2 * usual ? 1.25 * usual : most;
 }
