@@ -145,7 +145,7 @@ export class DeviceFrames {
 
   #ofNic(counter: CounterDescription): readonly Share[] {
     const { name, labels } = counter;
-    const events = nicEvent(counter, kNetwork, this.events);
+    const events = [...nicEvent(counter, kNetwork, this.events), ...this.#heard(counter)];
     if (labels.qpn !== undefined) {
       const sent = name === "tx_wire_bytes" ? this.sent.get(labels.flow ?? "") : undefined;
       return sent === undefined ? events : [...events, [sent, 1]];
@@ -153,6 +153,14 @@ export class DeviceFrames {
     const link = this.links.get(kNetwork);
     if (link === undefined) return events;
     return [...events, ...directionShares(name, "tx", link.forward), ...directionShares(name, "rx", link.backward)];
+  }
+
+  /** What others have sent, which in a lab they count themselves. */
+  #heard({ name, labels }: CounterDescription): readonly Share[] {
+    const { device, priority, flow, qpn } = labels;
+    if (qpn !== undefined) return name === "cnp_handled" ? [[this.events.of("cnp", flow ?? ""), 1]] : [];
+    if (name !== "rx_prio_pause") return [];
+    return [[this.events.of("pfc", `${kNetwork}:${device}:${priority}`), 1]];
   }
 
   #queueCounters(ports: readonly string[]): QueueCounter[] {

@@ -1,4 +1,5 @@
 /** All of the page around the charts: topology, inspector, parameters, keys, theme, connection, daemons. */
+import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
 import { describePage, drawn } from "./harness.js";
 import { changeLines, inkOf } from "./pixels.js";
@@ -184,6 +185,8 @@ describePage("page", ({ open }) => {
   });
 });
 
+const chartsOf = (page: Page) => page.locator(".plot").evaluateAll((plots) => plots.map(({ id }) => id));
+
 describePage("daemons", ({ open }) => {
   it("a switch: its ports around it, time without end, nothing to start or stop", async () => {
     const lab = syntheticSession();
@@ -206,6 +209,9 @@ describePage("daemons", ({ open }) => {
     expect(await page.locator("#state").textContent()).toBe("running");
     expect(await page.getByRole("button", { name: /Start|Stop/ }).count()).toBe(0);
     expect(await page.getByRole("region", { name: "Parameters" }).count()).toBe(0);
+    // There are no flows of which something could be shown.
+    expect(await chartsOf(page)).toEqual(["chart-queue", "chart-events"]);
+    expect(await page.getByRole("region", { name: "Flows" }).count()).toBe(0);
     for (const chart of ["queue", "events"]) expect((await inkOf(page, chart)).inked, chart).toBeGreaterThan(5);
   });
 
@@ -227,6 +233,7 @@ describePage("daemons", ({ open }) => {
     });
     server.send(200);
     await drawn(page, server);
+    expect(await chartsOf(page)).toEqual(["rate", "throughput", "alpha", "events"].map((name) => `chart-${name}`));
     for (const chart of ["rate", "throughput", "alpha"])
       expect((await inkOf(page, chart)).inked, chart).toBeGreaterThan(5);
     await page.getByRole("button", { name: "inspect to-a" }).click();

@@ -128,10 +128,14 @@ it("a NIC's dashboard shows queue pairs as flows", () => {
     ["tx_wire_bytes", { device: "roce0", qpn: "0x000011", flow: "to-b" }, 0],
     ["rx_bytes", { device: "roce0" }, 0],
     ["tx_bytes", { device: "roce0", qpn: "0x000011", flow: "to-b" }, 0],
+    ["cnp_handled", { device: "roce0", qpn: "0x000011", flow: "to-b" }, 0],
+    ["rx_prio_pause", { device: "roce0", priority: "3" }, 0],
   ];
   const { board: one, counters, told } = board(config, own, device);
   one.watched(true);
   for (const place of [0, 1, 3]) counters.count(place, 1000);
+  counters.count(4, 7);
+  counters.count(5, 2);
   vi.advanceTimersByTime(50);
   expect(told).toMatchObject([
     {
@@ -148,6 +152,11 @@ it("a NIC's dashboard shows queue pairs as flows", () => {
       flows: { rate: [4e9, null], target: [5e9, null], alpha: [0.5, null], throughput: [160_000, 0] },
       switches: [],
       links: [{ forward_bps: 160_000, backward_bps: 0 }],
+      // Of the other end, which sent them.
+      events: [
+        { kind: "cnp", where: "to-b", count: 7 },
+        { kind: "pfc", where: "network:roce0:3", count: 2 },
+      ],
     },
   ]);
 });

@@ -10,7 +10,7 @@ import { openFiles, Runs } from "./panels/runs.js";
 import { Totals } from "./panels/totals.js";
 import { announcement, session } from "./store.js";
 import { Topology } from "./topology/topology.js";
-import { recordings, shown } from "./view.js";
+import { flowIds, recordings, shown } from "./view.js";
 
 export function App() {
   const dropping = useSignal(false);
@@ -43,7 +43,7 @@ export function App() {
       </main>
       <aside aria-label="Flows, parameters and runs">
         <Inspector />
-        <Flows />
+        {flowIds.value.length > 0 && <Flows />}
         <Parameters />
         <Runs />
       </aside>

@@ -63,16 +63,16 @@ const kLaneTitles: Record<EventKind, string> = {
 const kLaneColors: Record<EventKind, string> = { mark: "c4", cnp: "c0", cnm: "c6", pfc: "c1", drop: "c7" };
 
 export function panelsOf(drawn: Drawn): Panel[] {
-  const { congestionControl: control } = drawn;
+  const { congestionControl: control, flowIds, recordings } = drawn;
   const rated = control === "dcqcn" || control === "qcn";
-  const panels: Panel[] = [
+  const ofFlows = [
     ...(rated ? [ratePanel(drawn)] : []),
     throughputPanel(drawn),
     ...(control === "dcqcn" || control === "dctcp" ? [alphaPanel(drawn)] : []),
-    queuePanel(drawn),
-    eventPanel(drawn),
   ];
-  return panels;
+  // A switch has no flows, and a NIC no queues.
+  const queued = recordings.some(({ queues }) => queues.length > 0);
+  return [...(flowIds.length > 0 ? ofFlows : []), ...(queued ? [queuePanel(drawn)] : []), eventPanel(drawn)];
 }
 
 function ratePanel(drawn: Drawn): Panel {

@@ -1,6 +1,6 @@
 /**
  * Where the nodes of a topology stand. Where data flows one way it is drawn that way, from the senders on the left to the
- * receivers on the right; other fabrics as tiers, hosts below. A switch with many hosts has them around it.
+ * receivers on the right; other fabrics as tiers, hosts below. A switch with many hosts, or without known flows, has them around it.
  */
 import { layout as dagre, graphlib } from "@dagrejs/dagre";
 import type { Session } from "../../../src/dashboard/protocol.js";
@@ -36,7 +36,8 @@ export function layoutOf({ nodes, links }: Topology, flows: Flows): Layout {
   const roomy = links.length <= kRoomyLinks;
   const switches = nodes.filter(({ kind }) => kind === "switch");
   const [hub] = switches;
-  if (switches.length === 1 && hub && nodes.length > kAround) return { ...around(nodes, hub.name, flows), roomy };
+  const many = nodes.length > kAround || flows.length === 0;
+  if (switches.length === 1 && hub && many) return { ...around(nodes, hub.name, flows), roomy };
   return { ...layered({ nodes, links }, flows, roomy), roomy };
 }
 
