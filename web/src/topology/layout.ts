@@ -135,8 +135,8 @@ function around(nodes: Topology["nodes"], hub: string, flows: Flows): Omit<Layou
   const width = Math.max(760, ring.length * 17) + widest;
   const height = Math.max(300, ring.length * 8.5);
   ring.forEach((host, i) => {
-    // Halfway through the receivers is where the ellipse points to the right.
-    const angle = ((i - (right.length - 1) / 2) / ring.length) * 2 * Math.PI;
+    // Halfway through the receivers, or at the first host without any, is where the ellipse points to the right.
+    const angle = ((i - Math.max(0, right.length - 1) / 2) / ring.length) * 2 * Math.PI;
     places.set(host.name, {
       ...sized(host, true),
       x: width / 2 + ((width - widest) / 2 - 12) * Math.cos(angle),
