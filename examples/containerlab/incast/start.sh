@@ -1,4 +1,4 @@
-#!/bin/sh
+# shellcheck shell=sh
 # Waits for the node's links, which containerlab makes once the container is there, and becomes `weir "$@"`.
 set -eu
 port=1
