@@ -3,7 +3,7 @@
  * line, `{"request": "counters"}` with arguments beside the name, and so is its answer: `{"ok": true, "data": ...}` or
  * `{"ok": false, "error", "hint"}`. Behind the answer to some requests comes a stream of bytes, until either side ends.
  */
-import { existsSync, lstatSync, mkdirSync, unlinkSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, rmSync, unlinkSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { dirname } from "node:path";
 import type { Writable } from "node:stream";
@@ -37,6 +37,9 @@ export class Stream {
 export class ControlServer {
   private readonly connections = new Set<Connection>();
 
+  /** Of a process that ends at once. */
+  private readonly onExit = () => rmSync(this.path, { force: true });
+
   private constructor(
     private readonly server: Server,
     readonly path: string,
@@ -68,12 +71,14 @@ export class ControlServer {
     }
     // A connection that could not be accepted (no descriptors left) is the client's to repeat.
     server.on("error", () => {});
+    process.on("exit", control.onExit);
     return control;
   }
 
   /** Removes the socket; streams are ended. Idempotent. */
   close(): void {
     for (const connection of this.connections) connection.close();
+    process.off("exit", this.onExit);
     // Also unlinks the path.
     this.server.close();
   }
