@@ -184,21 +184,21 @@ Napi::Value WorkerHandle::reconfigure(const Napi::CallbackInfo& info) {
 Napi::Value WorkerHandle::forwarding_table(const Napi::CallbackInfo& info) {
   SwitchDevice& device = device_at(info, worker(info), worker(info).switches());
   ForwardingCopy copy;
-  worker(info).between_turns([&] { copy = copy_forwarding(device); });
+  worker(info).look([&] { copy = copy_forwarding(device); });
   return to_js(info.Env(), copy);
 }
 
 Napi::Value WorkerHandle::switch_state(const Napi::CallbackInfo& info) {
   SwitchDevice& device = device_at(info, worker(info), worker(info).switches());
   SwitchCopy copy;
-  worker(info).between_turns([&] { copy = copy_switch(device); });
+  worker(info).look([&] { copy = copy_switch(device); });
   return to_js(info.Env(), copy);
 }
 
 Napi::Value WorkerHandle::queue_pairs(const Napi::CallbackInfo& info) {
   NicDevice& device = device_at(info, worker(info), worker(info).nics());
   std::vector<QueuePairCopy> copy;
-  worker(info).between_turns([&] { copy = copy_queue_pairs(device); });
+  worker(info).look([&] { copy = copy_queue_pairs(device); });
   return to_js(info.Env(), copy);
 }
 

@@ -96,6 +96,16 @@ void Worker::between_turns(const std::function<void()>& action) {
   if (action_error_ != nullptr) std::rethrow_exception(action_error_);
 }
 
+void Worker::look(const std::function<void()>& action) {
+  between_turns([&] {
+    if (ready() && !ended_) {
+      for (Device* device : devices_) device->settle_counters();
+      counters_.publish();
+    }
+    action();
+  });
+}
+
 bool Worker::inject(uint16_t device, uint16_t port, std::span<const uint8_t> bytes) {
   const bool taken = injected_.push(device, port, 0, bytes);
   waker_->ring();

@@ -80,6 +80,8 @@ class Worker {
   // Runs `action` on the worker's thread between two turns and waits for it; what it throws is thrown here. Once the thread
   // has ended, runs it here. For configuration and inspection: the poll loop stands still meanwhile.
   void between_turns(const std::function<void()>& action);
+  // The same for a look at state, with all counters published before: who reads them after it finds what led to that state.
+  void look(const std::function<void()>& action);
   // Senders stop after the packet under way.
   void stop_traffic();
   // Changed parameters for the same devices and ports. Throws NativeError INVALID_CONFIG when those differ.
