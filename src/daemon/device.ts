@@ -119,7 +119,7 @@ export class Device {
   /** Counts since the last clear(). */
   counters(): ControlRequests["counters"] {
     const counters = this.shown.since(this.totals());
-    return { since: this.shown.cleared.toISOString(), at_ns: this.addon.monotonicNow(), counters };
+    return { since: this.shown.cleared.toISOString(), at_ns: this.table.asOf, counters };
   }
 
   clear(): ControlRequests["clear"] {

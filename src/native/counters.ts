@@ -14,6 +14,7 @@ export interface CounterView {
 export class CounterTable {
   private descriptions: CounterDescription[] = [];
   private values = new Float64Array(0);
+  private time = 0;
 
   constructor(private readonly worker: Pick<NativeWorker, "manifest" | "readCounters">) {}
 
@@ -23,7 +24,12 @@ export class CounterTable {
       this.descriptions = this.worker.manifest() ?? [];
       this.values = new Float64Array(this.descriptions.length);
     }
-    this.worker.readCounters(this.values);
+    this.time = this.worker.readCounters(this.values);
+  }
+
+  /** The time that these counts are of, ns by the native monotonic clock. Rates are to be taken from it. */
+  get asOf(): number {
+    return this.time;
   }
 
   /** Sum of all counters called `name` whose labels include `labels`. */

@@ -201,7 +201,10 @@ export interface NativeWorker extends HistogramSource {
   close(): void;
   /** Undefined until devices live. */
   manifest(): CounterDescription[] | undefined;
-  /** Fills `target` in the order of the manifest; returns how many. */
+  /**
+   * Fills `target` in the order of the manifest, as last published. Returns the time that these counts are of, by monotonicNow():
+   * at most 2 ms ago unless the worker fell behind. 0 before devices live.
+   */
   readCounters(target: Float64Array): number;
   /** Fills `target` with whole records; returns how many. */
   drainRecords(target: Float64Array): number;

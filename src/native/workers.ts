@@ -90,10 +90,12 @@ class Workers implements DeviceWorker {
 
   readCounters(target: Float64Array): number {
     let at = 0;
-    this.workers.forEach((worker, i) => {
-      at += worker.readCounters(target.subarray(at, at + (this.sizes[i] ?? 0)));
+    const times = this.workers.map((worker, i) => {
+      const begin = at;
+      at += this.sizes[i] ?? 0;
+      return worker.readCounters(target.subarray(begin, at));
     });
-    return at;
+    return Math.min(...times);
   }
 
   drainRecords(target: Float64Array): number {

@@ -121,6 +121,8 @@ export class FakeWorker implements NativeWorker {
   close(): void {
     this.calls.push("close");
   }
+  /** ns: the time that counters are of. */
+  publishedAt = 0;
   manifest() {
     if (this.starting()) return undefined;
     return this.counters.map(([description]) => description);
@@ -129,7 +131,7 @@ export class FakeWorker implements NativeWorker {
     this.counters.forEach(([, value], i) => {
       target[i] = value;
     });
-    return this.counters.length;
+    return this.publishedAt;
   }
   drainRecords(target: Float64Array): number {
     const taken = this.records.splice(0, target.length / kRecordWords);

@@ -75,6 +75,7 @@ describe("a switch's dashboard", () => {
     expect(told).toMatchObject([
       { queues: [{ name: "sw0:b:3", switch: "sw0", port: "b", priority: 3, kmin: 20_000, kmax: 200_000, qeq: null }] },
     ]);
+    counters.asOf = 50e6;
     counters.count(2, 1000);
     counters.count(3, 500);
     counters.count(4, 6);
@@ -133,6 +134,7 @@ it("a NIC's dashboard shows queue pairs as flows", () => {
   ];
   const { board: one, counters, told } = board(config, own, device);
   one.watched(true);
+  counters.asOf = 50e6;
   for (const place of [0, 1, 3]) counters.count(place, 1000);
   counters.count(4, 7);
   counters.count(5, 2);

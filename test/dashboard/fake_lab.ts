@@ -10,13 +10,15 @@ const kZeros = [0, 0, 0, 0, 0, 0, 0, 0];
 /** A worker's counters that a test can set. */
 export class FakeCounters {
   readonly table: CounterTable;
+  /** ns; counters that are counted from now on are of this time. */
+  asOf = 0;
 
   constructor(private readonly counters: Counter[]) {
     const worker = {
       manifest: () => counters.map(([name, labels]) => ({ name, unit: "", help: "", labels })),
       readCounters: (target: Float64Array) => {
         target.set(this.counters.map(([, , value]) => value));
-        return this.counters.length;
+        return this.asOf;
       },
     };
     this.table = new CounterTable(worker as unknown as NativeWorker);
