@@ -66,12 +66,14 @@ class CounterBlock {
   template <class Target>
   Time read(Time now, Target&& target, size_t count) const {
     Time at = 0;
-    // Publishing is rare and short: a reading into which it falls is taken again.
+    // Publishing is rare and short: a reading into which it falls is taken again. Should it last because its thread was put off
+    // the CPU, the words are partly those of now.
     for (int attempt = 0; attempt < 100; ++attempt) {
       at = as_of_.load(std::memory_order_acquire);
       for (size_t i = 0; i < count; ++i) target(i, words_[i].load(std::memory_order_acquire));
       if (at != kPublishing && as_of_.load(std::memory_order_acquire) == at) break;
     }
+    if (at == kPublishing) return now;
     return at < 0 ? std::max(-at, now) : at;
   }
   uint64_t read(size_t index) const { return words_[index].load(std::memory_order_relaxed); }
