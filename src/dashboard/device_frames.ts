@@ -49,6 +49,7 @@ export class DeviceFrames {
   private readonly shown: ShownQueue[] = [];
   private unused: QueueCounter[];
   private told = 0;
+  /** ns. */
   private last: number;
 
   /** Counts from now on. @param now Wall ms. */
@@ -68,7 +69,7 @@ export class DeviceFrames {
     this.unused = config.kind === "switch" ? this.#queueCounters(names) : [];
     this.#lookForQueues();
     this.told = this.shown.length;
-    this.last = now();
+    this.last = Math.round(now() * 1e6);
   }
 
   /** Names of the queues that are shown; they keep their places. */
@@ -87,17 +88,18 @@ export class DeviceFrames {
   take(): Frame {
     const { device } = this;
     device.counted();
-    const now = this.now();
-    const seconds = Math.max(1e-6, (now - this.last) / 1000);
-    this.last = now;
+    const since_ns = this.last;
+    const t_ns = Math.max(since_ns + 1, Math.round(this.now() * 1e6));
+    this.last = t_ns;
     this.growth.take();
     this.#lookForQueues();
-    const rate = ({ grown }: Tally) => Math.round((grown * 8) / seconds);
+    const rate = ({ grown }: Tally) => Math.round((grown * 8e9) / (t_ns - since_ns));
     const nic = this.config.kind === "nic";
     const { queues, switches } = nic ? { queues: { bytes: [], peak: [] }, switches: [] } : this.#queues();
     return {
       run: 0,
-      t_ns: Math.round(now * 1e6),
+      since_ns,
+      t_ns,
       flows: nic ? this.#flows(rate) : kNone,
       queues,
       switches,

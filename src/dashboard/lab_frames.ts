@@ -81,21 +81,23 @@ export class LabFrames {
       new Growth(lab.switches.counters, (counter) => this.#ofSwitch(counter, sides)),
       new Growth(lab.nics.counters, (counter) => this.#ofNic(counter, sides)),
     ];
-    this.last = lab.now();
+    this.last = Math.round(lab.now());
   }
 
   /** Everything since the one before. The counters have just been read. */
   take(): Frame {
     const { lab } = this;
-    const now = lab.now();
-    const elapsed = Math.max(1, now - this.last);
-    this.last = now;
+    const since_ns = this.last;
+    const t_ns = Math.max(since_ns + 1, Math.round(lab.now()));
+    const elapsed = t_ns - since_ns;
+    this.last = t_ns;
     for (const growth of this.growth) growth.take();
     this.#askSwitches();
     const rate = ({ grown }: Tally) => Math.round((grown * 8e9) / elapsed);
     return {
       run: this.run,
-      t_ns: Math.round(now),
+      since_ns,
+      t_ns,
       flows: this.#flows(rate),
       queues: this.#queues(),
       switches: this.occupancy,

@@ -22,6 +22,8 @@ export function Charts() {
     return panelsOf({
       recordings: recordings.value,
       live: finished.length === 0,
+      // Runs take milliseconds of meant time.
+      eventsPer: finished.length === 0 && now?.duration_ns === null ? "per s" : "per ms",
       labels: finished.map(({ label }) => label),
       flowIds: flowIds.value,
       flows: flowsInView.value,
