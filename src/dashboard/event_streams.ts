@@ -27,16 +27,26 @@ interface Client {
   mark: Mark | undefined;
   /** It has had all that there was. */
   live: boolean;
+  /** The latest frame that it has as a whole. */
+  frame: Frame | undefined;
 }
 
 export class EventStreams implements Audience {
   private readonly clients = new Set<Client>();
-  private readonly history = new History();
+  private readonly history: History;
   private latest: Frame | undefined;
   private heartbeat: NodeJS.Timeout | undefined;
 
-  /** @param onAttention Called when somebody begins to look on, and when nobody does any more. */
-  constructor(private readonly onAttention: (watched: boolean) => void = () => {}) {}
+  /**
+   * @param onAttention Called when somebody begins to look on, and when nobody does any more.
+   * @param now Wall ms.
+   */
+  constructor(
+    private readonly onAttention: (watched: boolean) => void = () => {},
+    now?: () => number,
+  ) {
+    this.history = new History(now);
+  }
 
   get watched(): boolean {
     return this.clients.size > 0;
@@ -48,7 +58,7 @@ export class EventStreams implements Audience {
 
   /** `response` has its headers. It gets `session` first, then what is kept of the past. */
   add(response: ServerResponse, session: Session): void {
-    const client: Client = { response, owed: undefined, mark: undefined, live: false };
+    const client: Client = { response, owed: undefined, mark: undefined, live: false, frame: undefined };
     this.clients.add(client);
     response.on("close", () => this.#remove(client));
     response.on("drain", () => {
@@ -87,6 +97,7 @@ export class EventStreams implements Audience {
       } else {
         client.response.write(text);
         client.mark = this.history.mark;
+        client.frame = frame;
       }
     }
   }
@@ -100,12 +111,13 @@ export class EventStreams implements Audience {
     for (const client of this.clients) if (hasRoom(client)) client.response.write(text);
   }
 
-  /** As far as there is room. Its first time ends with a whole frame, for what samples do not have. */
+  /** As far as there is room; the end is the newest frame as a whole, for what samples do not have. */
   #catchUp(client: Client): void {
     while (hasRoom(client)) {
       const part = this.history.part(client.mark, client.live);
       if (part === undefined) {
-        if (!client.live && this.latest !== undefined) client.response.write(event("frame", this.latest));
+        if (client.frame !== this.latest) client.response.write(event("frame", this.latest));
+        client.frame = this.latest;
         client.live = true;
         return;
       }

@@ -67,12 +67,15 @@ it("tells when somebody looks on, and when nobody does any more", async () => {
 
 /** The step-th of a run. */
 const step = (i: number, more: Partial<Frame> = {}) => frameOf({ since_ns: i, t_ns: i + 1, ...more });
-/** Of all frames and samples that came, in which order. */
+/** Of all frames and samples that came, in which order; a frame that is in the history, too, once. */
 const timesOf = (one: Client) =>
-  one.events().flatMap(({ event, data }) => {
-    if (event === "frame") return [data.t_ns as number];
-    return event === "history" ? (data as unknown as History).samples.map(({ t_ns }) => t_ns) : [];
-  });
+  one
+    .events()
+    .flatMap(({ event, data }) => {
+      if (event === "frame") return [data.t_ns as number];
+      return event === "history" ? (data as unknown as History).samples.map(({ t_ns }) => t_ns) : [];
+    })
+    .filter((time, i, all) => time !== all[i - 1]);
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1);
 
 it("tells who comes later of the past first, then all of the newest frame, then what comes", async () => {
@@ -86,6 +89,8 @@ it("tells who comes later of the past first, then all of the newest frame, then 
   expect(one.events().map(({ event }) => event)).toEqual(["session", "history", "frame", "frame", "frame"]);
   expect(one.events()[2]?.data).toEqual(step(4));
   expect(timesOf(one).slice(-3)).toEqual([5, 6, 7]);
+  const { run, samples } = one.events()[1]?.data as unknown as History;
+  expect([run, samples[0]?.since_ns, samples.at(-1)?.t_ns]).toEqual([1, 0, 5]);
 });
 
 it("tells of a new run as it comes, and who comes later of that one", async () => {
@@ -133,7 +138,7 @@ it("keeps of sessions the latest for a client that does not read, has what it mi
   slow.resume();
   await expect.poll(() => timesOf(slow).at(-1), { timeout: 20_000 }).toBe(frames);
   expect(names(slow)).toEqual(["fake", "latest"]);
-  // Whole frames while there was room, samples of the rest.
+  // Whole frames while there was room, samples of the rest, and the last one whole.
   const whole = slow.events().filter(({ event }) => event === "frame").length;
   expect(whole).toBeGreaterThan(0);
   expect(whole).toBeLessThan(frames);

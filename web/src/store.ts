@@ -22,11 +22,7 @@ export const paused = signal(false);
 export const announcement = signal("");
 
 /** The last one, and the one that is looked at: they differ while the view is paused. */
-export const frames: { last: Frame | null; seen: Frame | null; received: number } = {
-  last: null,
-  seen: null,
-  received: 0,
-};
+export const frames: { last: Frame | null; seen: Frame | null } = { last: null, seen: null };
 const frameListeners = new Set<(frame: Frame) => void>();
 let liveRun = -1;
 
@@ -70,7 +66,6 @@ export function takeFrame(frame: Frame): void {
   // With the history comes the newest frame, once more after a reconnection.
   const known = frames.last?.t_ns === frame.t_ns;
   frames.last = frame;
-  frames.received++;
   if (!known) for (const listener of frameListeners) listener(frame);
   if (paused.value) return;
   frames.seen = frame;

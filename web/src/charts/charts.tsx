@@ -70,7 +70,7 @@ function Chart({ panel, last }: { panel: Panel; last: boolean }) {
       const curves = panel.lines.map(({ curve }) => curve);
       made.update(gather(curves, range, pausedAt.value, most), range);
       if (note.current && typeof panel.note === "function") note.current.textContent = panel.note();
-      element.dataset.frame = String(frames.received);
+      element.dataset.until = String(recordings.value[0]?.span?.[1]);
     };
     const stop = onDraw(() => draw.current());
     const watched = new ResizeObserver(() => made.resize(element.clientWidth));
