@@ -76,6 +76,8 @@ const timesOf = (one: Client) =>
       return event === "history" ? (data as unknown as History).samples.map(({ t_ns }) => t_ns) : [];
     })
     .filter((time, i, all) => time !== all[i - 1]);
+/** The first part of it. */
+const historyOf = (one: Client) => one.events().find(({ event }) => event === "history")?.data as unknown as History;
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1);
 
 it("tells who comes later of the past first, then all of the newest frame, then what comes", async () => {
@@ -89,7 +91,7 @@ it("tells who comes later of the past first, then all of the newest frame, then 
   expect(one.events().map(({ event }) => event)).toEqual(["session", "history", "frame", "frame", "frame"]);
   expect(one.events()[2]?.data).toEqual(step(4));
   expect(timesOf(one).slice(-3)).toEqual([5, 6, 7]);
-  const { run, samples } = one.events()[1]?.data as unknown as History;
+  const { run, samples } = historyOf(one);
   expect([run, samples[0]?.since_ns, samples.at(-1)?.t_ns]).toEqual([1, 0, 5]);
 });
 
@@ -103,7 +105,7 @@ it("tells of a new run as it comes, and who comes later of that one", async () =
   const two = await client(port);
   await expect.poll(() => two.events().length).toBe(3);
   expect(timesOf(one)).toEqual([9, 1, 2]);
-  const { run, samples } = two.events()[1]?.data as unknown as History;
+  const { run, samples } = historyOf(two);
   expect([run, samples[0]?.since_ns, samples.at(-1)?.t_ns]).toEqual([2, 0, 2]);
 });
 
@@ -154,7 +156,7 @@ it("has for who is slow for long the newest of what it missed, and no more", asy
   const frames = await overrun(streams, 20_000);
   slow.resume();
   await expect.poll(() => timesOf(slow).at(-1), { timeout: 20_000 }).toBe(frames);
-  const part = slow.events().find(({ event }) => event === "history")?.data as unknown as History;
+  const part = historyOf(slow);
   expect(part.samples.length).toBeGreaterThan(5);
   expect(JSON.stringify(part).length).toBeLessThan(300_000);
   const gaps = timesOf(slow).filter((time, i, all) => time !== (all[i - 1] ?? 0) + 1);
