@@ -6,6 +6,7 @@ import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { EventStreams } from "../../src/dashboard/event_streams.js";
 import type { Frame, Inspection, ParameterChange, Refusal, RunRequest, Session } from "../../src/dashboard/protocol.js";
+import { kHeaders } from "../../src/dashboard/server.js";
 import { syntheticFrame, syntheticRun } from "./synthetic.js";
 
 const kPage = fileURLToPath(new URL("../../dist/dashboard/web/", import.meta.url));
@@ -15,12 +16,15 @@ const kTypes: Record<string, string> = {
   ".css": "text/css",
   ".svg": "image/svg+xml",
 };
-const kPolicy = "default-src 'self'; object-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
 export class FakeServer {
   readonly results = new Map<number, unknown>();
   readonly changes: string[][] = [];
   readonly requested: RunRequest["action"][] = [];
+  /** Inspections that were asked for. */
+  inspections = 0;
+  /** Answers to questions wait for it. */
+  hold: Promise<void> | undefined;
   /** Frames sent so far. */
   step = 0;
   private readonly streams = new EventStreams(
@@ -104,9 +108,13 @@ export class FakeServer {
       response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
       this.streams.add(response, this.session);
     } else if (url.pathname === "/api/inspect") {
+      this.inspections++;
+      await this.hold;
       json(200, inspection(url.searchParams));
     } else if (url.pathname === "/api/parameters") {
-      const refusal = this.change((await body(request)) as ParameterChange);
+      const asked = (await body(request)) as ParameterChange;
+      await this.hold;
+      const refusal = this.change(asked);
       json(refusal ? 422 : 200, refusal ?? {});
     } else if (url.pathname === "/api/run") {
       this.run(((await body(request)) as RunRequest).action);
@@ -116,7 +124,7 @@ export class FakeServer {
       json(found ? 200 : 404, found ?? { error: "there is no such run" });
     } else {
       const path = url.pathname === "/" ? "index.html" : url.pathname.slice(1);
-      const headers = { "content-type": kTypes[extname(path)] ?? "text/plain", "content-security-policy": kPolicy };
+      const headers = { ...kHeaders, "content-type": kTypes[extname(path)] ?? "text/plain" };
       response.writeHead(200, headers).end(readFileSync(join(kPage, path)));
     }
   }

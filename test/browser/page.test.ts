@@ -54,7 +54,66 @@ describePage("topology", ({ open }) => {
   });
 });
 
+describePage("inspector", ({ open }) => {
+  it("renews what it shows each second, but asks nothing of a server that has not answered yet", async () => {
+    const { page, server } = await open(syntheticSession());
+    server.send(5);
+    await drawn(page, server);
+    await page.clock.install();
+    let answer = () => {};
+    server.hold = new Promise((resolve) => {
+      answer = resolve;
+    });
+    await page.getByRole("button", { name: "Link h1 to sw" }).dispatchEvent("click");
+    await page.clock.runFor(5000);
+    await expect.poll(() => server.inspections).toBe(1);
+    await page.clock.runFor(5000);
+    // What was asked for before has come by then.
+    await page.evaluate(() => fetch("favicon.svg"));
+    expect(server.inspections).toBe(1);
+    answer();
+    const title = page.getByRole("region", { name: "Inspector" }).getByText("port h1:sw");
+    await expect
+      .poll(async () => {
+        await page.clock.runFor(100);
+        return await title.count();
+      })
+      .toBe(1);
+    const before = server.inspections;
+    await page.clock.runFor(1000);
+    await expect.poll(() => server.inspections).toBeGreaterThan(before);
+  });
+});
+
 describePage("parameters", ({ open }) => {
+  it("that are typed while others are applied stay", async () => {
+    const { page, server } = await open(syntheticSession());
+    let answer = () => {};
+    server.hold = new Promise((resolve) => {
+      answer = resolve;
+    });
+    await page.getByLabel("kmin").fill("8KB");
+    await page.getByRole("button", { name: "Apply 1" }).click();
+    await page.getByLabel("kmax").fill("90KB");
+    answer();
+    await expect.poll(() => server.changes).toEqual([["switch.ecn.kmin=8KB"]]);
+    await page.getByRole("button", { name: "Apply 1" }).click();
+    await expect.poll(() => server.changes.at(-1)).toEqual(["switch.ecn.kmax=90KB"]);
+  });
+
+  it("that were typed as they were are not edited, whoever changes them later", async () => {
+    const { page, server } = await open(syntheticSession());
+    await page.getByLabel("kmin").fill("8KB");
+    await page.getByLabel("kmin").fill("5KB");
+    const { parameters } = server.session;
+    server.session = {
+      ...server.session,
+      parameters: parameters.map((one) => (one.path === "switch.ecn.kmin" ? { ...one, value: "7KB" } : one)),
+    };
+    server.sendSession();
+    await expect.poll(() => page.getByLabel("kmin").inputValue()).toBe("7KB");
+  });
+
   it("show a refusal at their field, with the remedy, and nothing is lost", async () => {
     const { page, server } = await open(syntheticSession(), { expected: /422/ });
     const kmin = page.getByLabel("kmin");
