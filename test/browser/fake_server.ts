@@ -21,8 +21,6 @@ export class FakeServer {
   readonly results = new Map<number, unknown>();
   readonly changes: string[][] = [];
   readonly requested: RunRequest["action"][] = [];
-  /** Inspections that were asked for. */
-  inspections = 0;
   /** Answers to questions wait for it. */
   hold: Promise<void> | undefined;
   /** Frames sent so far. */
@@ -108,7 +106,6 @@ export class FakeServer {
       response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
       this.streams.add(response, this.session);
     } else if (url.pathname === "/api/inspect") {
-      this.inspections++;
       await this.hold;
       json(200, inspection(url.searchParams));
     } else if (url.pathname === "/api/parameters") {

@@ -60,17 +60,20 @@ describePage("inspector", ({ open }) => {
     server.send(5);
     await drawn(page, server);
     await page.clock.install();
+    // Not all that a page asks for reaches a server at once.
+    let inspections = 0;
+    page.on("request", (request) => {
+      if (request.url().includes("/api/inspect")) inspections++;
+    });
     let answer = () => {};
     server.hold = new Promise((resolve) => {
       answer = resolve;
     });
     await page.getByRole("button", { name: "Link h1 to sw" }).dispatchEvent("click");
     await page.clock.runFor(5000);
-    await expect.poll(() => server.inspections).toBe(1);
+    await expect.poll(() => inspections).toBe(1);
     await page.clock.runFor(5000);
-    // What was asked for before has come by then.
-    await page.evaluate(() => fetch("favicon.svg"));
-    expect(server.inspections).toBe(1);
+    expect(inspections).toBe(1);
     answer();
     const title = page.getByRole("region", { name: "Inspector" }).getByText("port h1:sw");
     await expect
@@ -79,9 +82,9 @@ describePage("inspector", ({ open }) => {
         return await title.count();
       })
       .toBe(1);
-    const before = server.inspections;
+    const before = inspections;
     await page.clock.runFor(1000);
-    await expect.poll(() => server.inspections).toBeGreaterThan(before);
+    await expect.poll(() => inspections).toBeGreaterThan(before);
   });
 });
 
