@@ -50,6 +50,8 @@ export class DeviceFrames {
   private readonly shown: ShownQueue[] = [];
   private unused: QueueCounter[];
   private told = 0;
+  /** ns. */
+  private last: number;
 
   /** Counts from now on. @param now Wall ms. */
   constructor(
@@ -68,6 +70,7 @@ export class DeviceFrames {
     this.unused = config.kind === "switch" ? this.#queueCounters(names) : [];
     this.#lookForQueues();
     this.told = this.shown.length;
+    this.last = Math.round(now() * 1e6);
   }
 
   /** Names of the queues that are shown; they keep their places. */
@@ -86,13 +89,17 @@ export class DeviceFrames {
   take(): Frame {
     const { device } = this;
     device.counted();
+    const since_ns = this.last;
+    const t_ns = Math.max(since_ns + 1, Math.round(this.now() * 1e6));
+    this.last = t_ns;
     this.growth.take();
     this.#lookForQueues();
     const nic = this.config.kind === "nic";
     const { queues, switches } = nic ? { queues: { bytes: [], peak: [] }, switches: [] } : this.#queues();
     return {
       run: 0,
-      t_ns: Math.round(this.now() * 1e6),
+      since_ns,
+      t_ns,
       flows: nic ? this.#flows() : kNone,
       queues,
       switches,

@@ -51,6 +51,8 @@ export class LabFrames {
   private readonly lengths: number[];
   private readonly occupancy: Frame["switches"];
   private nextSwitch = 0;
+  /** Meant ns. */
+  private last: number;
 
   /** Counts from now on; the lab's devices live. */
   constructor(
@@ -81,18 +83,23 @@ export class LabFrames {
       new Growth(lab.switches.counters, (counter) => this.#ofSwitch(counter, sides)),
       new Growth(lab.nics.counters, (counter) => this.#ofNic(counter, sides)),
     ];
+    this.last = Math.round(lab.now());
   }
 
   /** Everything since the one before. The counters have just been read. */
   take(): Frame {
     const { lab } = this;
+    const since_ns = this.last;
+    const t_ns = Math.max(since_ns + 1, Math.round(lab.now()));
+    this.last = t_ns;
     for (const growth of this.growth) growth.take();
     this.#askSwitches();
     // Meant bits per second.
     const rate = (bytes: Tally) => Math.round(bitRate(bytes) * lab.scale);
     return {
       run: this.run,
-      t_ns: Math.round(lab.now()),
+      since_ns,
+      t_ns,
       flows: this.#flows(rate),
       queues: this.#queues(),
       switches: this.occupancy,
