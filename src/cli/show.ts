@@ -56,6 +56,7 @@ const kGroups: Readonly<Record<string, string>> = {
   rdma: "a NIC in the shape of iproute2's rdma",
   dcb: "ports in the shape of iproute2's dcb",
   "priority-group": "ingress priority groups in the shape of SONiC",
+  buffer_pool: "the shared buffer in the shape of SONiC",
 };
 
 /** In the list of its parent a command tells what may follow it. */

@@ -79,7 +79,7 @@ export const kSwitch: Partial<ControlRequests> = {
     pfc_priorities: [3],
     ecn: { enabled: true, kmin: 5000, kmax: 200_000, pmax: 0.01, priorities: [3] },
     qcn: { enabled: true, priorities: [3], cpQSp: 26_000, cpWeight: 1, cpSampleBase: 150_000 },
-    buffer: { total: 12e6, shared: 11e6, occupied: 3000, pfc_threshold: 10e6 },
+    buffer: { total: 12e6, shared: 11e6, occupied: 3000, watermark: 70_000, pfc_threshold: 10e6 },
     ports: [
       {
         ...port("a"),

@@ -236,6 +236,15 @@ describe("SONiC", () => {
       "Ingress headroom per PG:\n  Port    PG0",
     );
     expect(kViews["queue watermark"].json?.(b, 0)).toMatchObject([{ Port: "b", UC3: "61200" }]);
+    expect(show(kViews["buffer_pool watermark"], both)).toBe(
+      lines(
+        "Shared pool maximum occupancy:",
+        "       Pool    Bytes",
+        "-----------  -------",
+        "shared_pool    70000",
+      ),
+    );
+    expect(kViews["buffer_pool watermark"].json?.(both, 0)).toEqual([{ shared_pool: "70000" }]);
   });
 
   it("priority-group drop counters", () => {

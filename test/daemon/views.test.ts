@@ -62,7 +62,7 @@ describe("of a switch", () => {
 
   it("buffer shows the pool, and priority groups with their pauses", () => {
     expect(rows(kViews.buffer, kSwitch)).toEqual([
-      [["12000.00", "3.00", "11000.00", "10000.00"]],
+      [["12000.00", "3.00", "70.00", "11000.00", "10000.00"]],
       [["a", "PG3", "3.00", "0.00", "50.00", "0.00", "0", "yes"]],
     ]);
   });
