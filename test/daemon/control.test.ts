@@ -11,6 +11,8 @@ import { ask, askStream, controlDirectory } from "../../src/daemon/control_clien
 import { ControlServer, type Handler, Stream } from "../../src/daemon/control_server.js";
 import { type DeviceChoice, findDevices } from "../../src/daemon/devices.js";
 
+const kServer = new URL("../../src/daemon/control_server.ts", import.meta.url).href;
+
 function folder(): string {
   const path = mkdtempSync(join(tmpdir(), "weir-control-"));
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));
@@ -52,6 +54,22 @@ describe("the server", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
     server.close();
     server.close();
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it("is gone with a process that ends at once, as by a second SIGINT", () => {
+    const path = join(folder(), "sw0.sock");
+    const script = `
+      const { ControlServer } = await import(${JSON.stringify(kServer)});
+      await ControlServer.open(${JSON.stringify(path)}, () => {});
+      console.log(require("node:fs").existsSync(${JSON.stringify(path)}));
+      process.exit(130);`;
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      ["--import", "tsx", "-e", `void (async () => {${script}})()`],
+      { encoding: "utf8" },
+    );
+    expect({ status, stdout }, stderr).toEqual({ status: 130, stdout: "true\n" });
     expect(existsSync(path)).toBe(false);
   });
 
@@ -219,7 +237,10 @@ describe("the client", () => {
       message: "no daemon or lab called sw1 is running",
       hint: "running: roce0, sw0",
     });
-    expect(await socketsOf({ socket: "/any.sock" })).toEqual(["/any.sock"]);
+    const { path: socket } = await serve(join(folder(), "any.sock"), () => ({ name: "sw2", kind: "switch" }));
+    expect(await findDevices({ socket }, directory)).toMatchObject([{ name: "sw2", kind: "switch", socket }]);
+    expect(await socketsOf({ name: "sw2", socket })).toEqual([socket]);
+    await expect(findDevices({ name: "sw0", socket }, directory)).rejects.toMatchObject({ hint: "running: sw2" });
   });
 
   it("looks in /run as root, and where the session says as a user", () => {

@@ -237,12 +237,7 @@ describe("SONiC", () => {
     );
     expect(kViews["queue watermark"].json?.(b, 0)).toMatchObject([{ Port: "b", UC3: "61200" }]);
     expect(show(kViews["buffer_pool watermark"], both)).toBe(
-      lines(
-        "Shared pool maximum occupancy:",
-        "       Pool    Bytes",
-        "-----------  -------",
-        "shared_pool    70000",
-      ),
+      lines("Shared pool maximum occupancy:", "       Pool    Bytes", "-----------  -------", "shared_pool    70000"),
     );
     expect(kViews["buffer_pool watermark"].json?.(both, 0)).toEqual([{ shared_pool: "70000" }]);
   });
@@ -277,6 +272,7 @@ describe("one port", () => {
     expect(onlyPort(both, "veth-b").ports.map(({ name }) => name)).toEqual(["b"]);
     expect(b.counters.counters.every(({ labels }) => labels.port === "b")).toBe(true);
     expect(b.switch.ports.map(({ name }) => name)).toEqual(["b"]);
+    expect(b.fdb.map(({ mac }) => mac)).toEqual(["02:00:00:00:00:02"]);
   });
 
   it("is refused where there is none of the name", () => {
