@@ -125,7 +125,10 @@ class Workers implements DeviceWorker {
     const [{ buffer }] = states as [SwitchState];
     // Each has seen the buffer when frames came in at its own ports.
     const watermark = Math.max(...states.map((state) => state.buffer.watermark));
-    return { buffer: { ...buffer, watermark }, ports: this.owner.map((share, port) => (states[share] as SwitchState).ports[port] as never) };
+    return {
+      buffer: { ...buffer, watermark },
+      ports: this.owner.map((share, port) => (states[share] as SwitchState).ports[port] as never),
+    };
   }
 
   queuePairs(index: number) {

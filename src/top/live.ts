@@ -10,10 +10,10 @@ import { type KeyStream, Terminal } from "./terminal.js";
 export interface LiveOptions {
   stdin: KeyStream;
   stdout: LiveStream;
-  /** Emits SIGCONT when the process goes on after a stop. */
+  /** Emits SIGTSTP when the process is to stop, and SIGCONT when it goes on after a stop. */
   signals: EventEmitter;
   color: boolean;
-  /** Stops the process until SIGCONT. */
+  /** Stops the process, if somebody is there to continue it, and returns when it goes on. */
   suspend: () => void;
   /** Once aborted, it ends. */
   signal: AbortSignal;
@@ -31,7 +31,16 @@ class LiveTop {
   private readonly over = new AbortController();
   private wake: () => void = () => {};
   private readonly redraw = () => this.draw();
+  private readonly suspend = () => {
+    this.terminal.leave();
+    this.listen("off");
+    this.options.suspend();
+    this.listen("on");
+    this.resume();
+  };
+  /** Also after a stop that nobody asked us about: the shell has changed the terminal's mode since. */
   private readonly resume = () => {
+    this.terminal.leave();
     this.terminal.enter();
     this.draw();
   };
@@ -46,19 +55,17 @@ class LiveTop {
       if (wish === "quit") {
         this.interrupted = key.ctrl === true;
         this.end();
-      } else if (wish === "suspend") {
-        this.terminal.leave();
-        options.suspend();
-      } else this.draw();
+      } else if (wish === "suspend") this.suspend();
+      else this.draw();
     });
   }
 
   async run(): Promise<boolean> {
-    const { stdout, signals, signal } = this.options;
+    const { stdout, signal } = this.options;
     const end = () => this.end();
     signal.addEventListener("abort", end);
     stdout.on("resize", this.redraw).on("error", end);
-    signals.on("SIGCONT", this.resume);
+    this.listen("on");
     this.terminal.enter();
     try {
       this.draw();
@@ -70,10 +77,14 @@ class LiveTop {
       return this.interrupted;
     } finally {
       this.terminal.leave();
-      signals.off("SIGCONT", this.resume);
+      this.listen("off");
       stdout.off("resize", this.redraw).off("error", end);
       signal.removeEventListener("abort", end);
     }
+  }
+
+  private listen(how: "on" | "off"): void {
+    this.options.signals[how]("SIGTSTP", this.suspend)[how]("SIGCONT", this.resume);
   }
 
   private end(): void {

@@ -45,7 +45,7 @@ export function drawTop(sample: Sample | undefined, choices: Choices, size: Size
 function heading(sample: Sample | undefined, { paused, interval }: Choices, { bold, yellow }: Colors): string {
   const time = sample?.time.slice(11, 19) ?? "";
   const counts = sample === undefined ? "looking" : summary(sample);
-  return `${bold("weir top")} ${time}  ${counts}  every ${interval} s${paused ? `  ${yellow("paused")}` : ""}`;
+  return `${bold("weir top")} ${time}  ${paused ? `${yellow("paused")}  ` : ""}${counts}  every ${interval} s`;
 }
 
 /** "5 NICs, 1 switch, 8 queue pairs". */
@@ -76,7 +76,7 @@ function second(sample: Sample | undefined, { filter }: Choices, { dim }: Colors
 }
 
 function prompt({ typing, filter }: Choices, { dim }: Colors): string {
-  return typing ? `filter: ${filter}_` : dim("q quit  Tab table  s sort  r reverse  / filter  space pause  h help");
+  return typing ? `filter: ${filter}_` : dim("q quit  h help  Tab table  s sort  r reverse  / filter  space pause");
 }
 
 function tables(sample: Sample, choices: Choices, size: Size, colors: Colors): string[] {
