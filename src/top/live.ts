@@ -10,7 +10,7 @@ import { type KeyStream, Terminal } from "./terminal.js";
 export interface LiveOptions {
   stdin: KeyStream;
   stdout: LiveStream;
-  /** Emits SIGTSTP when the process is to stop, and SIGCONT when it goes on after a stop. */
+  /** Emits SIGTSTP when the process is to stop, SIGCONT when it goes on after a stop, SIGHUP when the terminal is gone. */
   signals: EventEmitter;
   color: boolean;
   /** Stops the process, if somebody is there to continue it, and returns when it goes on. */
@@ -61,10 +61,11 @@ class LiveTop {
   }
 
   async run(): Promise<boolean> {
-    const { stdout, signal } = this.options;
+    const { stdout, signals, signal } = this.options;
     const end = () => this.end();
     signal.addEventListener("abort", end);
     stdout.on("resize", this.redraw).on("error", end);
+    signals.on("SIGHUP", end);
     this.listen("on");
     this.terminal.enter();
     try {
@@ -79,6 +80,7 @@ class LiveTop {
       this.terminal.leave();
       this.listen("off");
       stdout.off("resize", this.redraw).off("error", end);
+      signals.off("SIGHUP", end);
       signal.removeEventListener("abort", end);
     }
   }

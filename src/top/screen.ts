@@ -84,6 +84,8 @@ function tables(sample: Sample, choices: Choices, size: Size, colors: Colors): s
     pairs: (rows: number) => table(sample.queue_pairs, kPairColumns, choices, "pairs", { ...size, rows }, colors),
     ports: (rows: number) => table(sample.ports, kPortColumns, choices, "ports", { ...size, rows }, colors),
   };
+  // A switch has ports only.
+  if (sample.queue_pairs.length === 0 && sample.ports.length > 0 && choices.shown === "both") choices.active = "ports";
   const room = size.rows - 1;
   const [pairs, ports] = [sample.queue_pairs.length + 1, sample.ports.length + 1];
   const both = choices.shown === "both" && (size.rows >= kTwoSections || pairs + ports <= room);

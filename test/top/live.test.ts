@@ -68,6 +68,14 @@ describe("the terminal is given back", () => {
     expectGivenBack(top);
   });
 
+  it("after SIGHUP", async () => {
+    const top = start();
+    await shown(top, "qp1");
+    top.signals.emit("SIGHUP");
+    expect(await top.ended).toBe(false);
+    expectGivenBack(top);
+  });
+
   it("when reading fails", async () => {
     const top = start(() => Promise.reject(new Error("no more descriptors")));
     await expect(top.ended).rejects.toThrow("no more descriptors");
@@ -91,7 +99,7 @@ describe("the terminal is given back", () => {
     top.suspend.mockImplementation(() => {
       stopped = top.written();
       // What the kernel then does by default, it would not do past a listener.
-      expect(top.signals.eventNames()).toEqual([]);
+      expect(top.signals.eventNames()).toEqual(["SIGHUP"]);
     });
     stop(top);
     await vi.waitFor(() => expect(top.suspend).toHaveBeenCalledOnce());
@@ -99,7 +107,7 @@ describe("the terminal is given back", () => {
     const after = top.written().slice(stopped.length);
     expect(after.startsWith(kEnter)).toBe(true);
     expect(after).toContain("qp1");
-    expect(top.signals.eventNames()).toEqual(["SIGTSTP", "SIGCONT"]);
+    expect(top.signals.eventNames()).toEqual(["SIGHUP", "SIGTSTP", "SIGCONT"]);
     top.stdin.write("q");
     await top.ended;
     expect(top.written().endsWith(kLeave)).toBe(true);

@@ -67,6 +67,13 @@ describe("a screen", () => {
     expect(plain(bigSample(64), one)[3]).toContain("qp0");
   });
 
+  it("has the ports where there are no queue pairs, also where one table fits", () => {
+    const ports = { ...bigSample(64), queue_pairs: [] };
+    const lines = plain(ports, choices(), { columns: 120, rows: 6 });
+    expect(lines[2]).toMatch(/^DEVICEv .*PORT/);
+    expect(lines[3]).toContain("weir0");
+  });
+
   it("says so when nothing runs", () => {
     const nothing = { time: "2026-01-01T12:03:44.000Z", devices: [], queue_pairs: [], ports: [] };
     expect(plain(nothing, choices())[0]).toBe("weir top 12:03:44  no daemon or lab is running  every 1 s");
