@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
@@ -215,6 +215,19 @@ describe("the client", () => {
     await expect(ask(path, "status")).rejects.toThrow(`cannot reach the daemon at ${path}: there is no such socket`);
     makeStale(path);
     await expect(ask(path, "status")).rejects.toThrow("nobody listens there; the daemon is gone");
+  });
+
+  it("says when the daemon goes away, and when it is none", async () => {
+    const path = join(folder(), "other.sock");
+    let answer: (socket: Socket) => void = (socket) => socket.destroy();
+    const server = createServer((socket) => socket.once("data", () => answer(socket)).on("error", () => {}));
+    await new Promise<void>((resolve) => server.listen(path, resolve));
+    onTestFinished(() => void server.close());
+    // More than the other side reads at a time: what is left unread when it goes resets the connection.
+    const args = { more: "x".repeat(1_000_000) };
+    await expect(ask(path, "status", args)).rejects.toThrow("the daemon went away before it answered");
+    answer = (socket) => socket.end("HTTP/1.1 400 Bad Request\r\n");
+    await expect(ask(path, "status")).rejects.toThrow(`what answers at ${path} is no daemon or lab of Weir`);
   });
 
   it("finds all that run, or the one that is named", async () => {
