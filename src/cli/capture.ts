@@ -133,11 +133,17 @@ async function fileSink(file: string): Promise<Sink> {
   } catch (error) {
     throw failed(error);
   }
+  let whole = 0;
   return {
     async write(bytes) {
-      await handle.writeFile(bytes).catch((error: unknown) => {
+      try {
+        await handle.writeFile(bytes);
+        whole += bytes.length;
+      } catch (error) {
+        // Of what is no file, such as a pipe, nothing can be taken back.
+        await handle.truncate(whole).catch(() => {});
         throw failed(error);
-      });
+      }
     },
     close: () => handle.close(),
   };
