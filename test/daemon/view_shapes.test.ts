@@ -126,6 +126,8 @@ describe("ethtool", () => {
       lines(
         "NIC statistics:",
         "     tx_packets: 5",
+        "     tx_port_down: 4",
+        "     host_tx_errors: 2",
         "     tx_prio3_packets: 200",
         "     tx_prio3_bytes: 216400",
         "     tx_prio3_marked: 3",

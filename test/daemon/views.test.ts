@@ -18,12 +18,15 @@ describe("of a switch", () => {
   it("counters add up drops, and tell their reasons", () => {
     expect(rows(kViews.counters, kSwitch)).toEqual([
       [
-        ["a", "U", "10", "1000", "5", "0", "0", "0"],
-        ["b", "D", "0", "0", "0", "5", "0", "0"],
+        ["a", "U", "10", "1000", "5", "7", "0", "0", "0", "0"],
+        ["b", "D", "0", "0", "0", "0", "5", "0", "6", "0"],
       ],
       [
         ["a", "runt", "2"],
         ["a", "no_route", "3"],
+        ["a", "host_rx_overrun", "7"],
+        ["b", "host_tx_errors", "2"],
+        ["b", "tx_port_down", "4"],
       ],
     ]);
   });
