@@ -47,14 +47,19 @@ ForwardingCopy copy_forwarding(SwitchDevice& device) {
 
 SwitchCopy copy_switch(SwitchDevice& device) {
   SoftSwitch& s = device.soft_switch();
-  SwitchCopy copy{
-      device.config().parameters.buffer.total, s.buffer().shared_size(), s.buffer().occupied(), s.buffer().pfc_threshold(), {}};
+  const SharedBuffer& buffer = s.buffer();
+  SwitchCopy copy{device.config().parameters.buffer.total,
+                  buffer.shared_size(),
+                  buffer.occupied(),
+                  buffer.watermark(),
+                  buffer.pfc_threshold(),
+                  {}};
   for (uint16_t i = 0; i < s.port_count(); ++i) {
     SwitchCopy::Port port{device.ports()[i].up(), {}, {}, {}, s.paused_mask(i), s.pausing_mask(i)};
     for (int p = 0; p < kPriorities; ++p) {
-      port.queue[static_cast<size_t>(p)] = s.buffer().egress_bytes(i, p);
-      port.ingress[static_cast<size_t>(p)] = s.buffer().ingress_bytes(i, p);
-      port.headroom[static_cast<size_t>(p)] = s.buffer().headroom_bytes(i, p);
+      port.queue[static_cast<size_t>(p)] = buffer.egress_bytes(i, p);
+      port.ingress[static_cast<size_t>(p)] = buffer.ingress_bytes(i, p);
+      port.headroom[static_cast<size_t>(p)] = buffer.headroom_bytes(i, p);
     }
     copy.ports.push_back(port);
   }
@@ -115,6 +120,7 @@ Napi::Value to_js(Napi::Env env, const SwitchCopy& copy) {
   buffer.Set("total", static_cast<double>(copy.total));
   buffer.Set("shared", static_cast<double>(copy.shared));
   buffer.Set("occupied", static_cast<double>(copy.occupied));
+  buffer.Set("watermark", static_cast<double>(copy.watermark));
   buffer.Set("pfc_threshold", static_cast<double>(copy.pfc_threshold));
   Napi::Array ports = Napi::Array::New(env, copy.ports.size());
   for (uint32_t i = 0; i < copy.ports.size(); ++i) {

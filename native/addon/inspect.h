@@ -26,7 +26,7 @@ struct SwitchCopy {
     std::array<int64_t, kPriorities> queue, ingress, headroom;
     uint8_t paused, pausing;
   };
-  int64_t total, shared, occupied, pfc_threshold;
+  int64_t total, shared, occupied, watermark, pfc_threshold;
   std::vector<Port> ports;
 };
 

@@ -150,6 +150,7 @@ export class MetricsRegistry {
     const set = this.instruments.set.bind(this.instruments);
     set("weir_switch_pool_size_bytes", { switch: name }, buffer.total);
     set("weir_switch_pool_occupancy_bytes", { switch: name }, buffer.occupied);
+    set("weir_switch_pool_watermark_bytes", { switch: name }, buffer.watermark);
     set("weir_switch_pfc_threshold_bytes", { switch: name }, buffer.pfc_threshold);
     set("weir_switch_fdb_entries", { switch: name }, fdbEntries);
     this.instruments.clear("weir_switch_ecn_min_threshold_bytes");

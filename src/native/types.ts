@@ -124,7 +124,8 @@ export interface ForwardingEntry {
 
 /** A switch at one moment; bytes, by priority 0..7 where arrays. */
 export interface SwitchState {
-  buffer: { total: number; shared: number; occupied: number; pfc_threshold: number };
+  /** `watermark`: the most that was occupied. */
+  buffer: { total: number; shared: number; occupied: number; watermark: number; pfc_threshold: number };
   ports: {
     /** False: the interface is down, gone, or cannot be opened. */
     up: boolean;

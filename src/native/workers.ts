@@ -123,7 +123,12 @@ class Workers implements DeviceWorker {
   switchState(index: number): SwitchState {
     const states = this.workers.map((worker) => worker.switchState(index));
     const [{ buffer }] = states as [SwitchState];
-    return { buffer, ports: this.owner.map((share, port) => (states[share] as SwitchState).ports[port] as never) };
+    // Each has seen the buffer when frames came in at its own ports.
+    const watermark = Math.max(...states.map((state) => state.buffer.watermark));
+    return {
+      buffer: { ...buffer, watermark },
+      ports: this.owner.map((share, port) => (states[share] as SwitchState).ports[port] as never),
+    };
   }
 
   queuePairs(index: number) {

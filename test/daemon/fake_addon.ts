@@ -158,7 +158,7 @@ export class FakeWorker implements NativeWorker {
     this.queued = Math.floor(this.queued / 2);
     const port = { up: true, queue_bytes: zeros.with(3, this.queued), ingress_bytes: zeros, headroom_bytes: zeros };
     return {
-      buffer: { total: 12e6, shared: 11e6, occupied: this.queued, pfc_threshold: 10e6 },
+      buffer: { total: 12e6, shared: 11e6, occupied: this.queued, watermark: this.queued, pfc_threshold: 10e6 },
       ports: (this.configs[0]?.switches[0]?.ports ?? []).map(() => ({ ...port, paused: 0, pausing: 0 })),
     };
   }

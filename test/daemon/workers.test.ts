@@ -69,10 +69,11 @@ describe("a switch on two workers", () => {
   });
 
   it("asks a port's own worker for what is of that port", () => {
-    workers[0].queued = 200;
-    workers[1].queued = 60;
-    const { ports } = device.switchState(0);
-    expect(ports.map(({ queue_bytes }) => queue_bytes[3])).toEqual([100, 30, 100]);
+    workers[0].queued = 60;
+    workers[1].queued = 200;
+    const { buffer, ports } = device.switchState(0);
+    expect(buffer.watermark).toBe(100);
+    expect(ports.map(({ queue_bytes }) => queue_bytes[3])).toEqual([30, 100, 30]);
     const frame = Uint8Array.of(1, 2, 3);
     expect(device.inject(0, 1, frame)).toBe(true);
     expect(workers.map(({ injected }) => injected)).toEqual([[], [frame]]);

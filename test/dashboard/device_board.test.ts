@@ -58,7 +58,7 @@ describe("a switch's dashboard", () => {
   const { config } = parseSwitchDaemon(kSwitch, "sw0.yaml");
   const port = { up: true, ingress_bytes: zeros, headroom_bytes: zeros, paused: 0, pausing: 0 };
   const ports = ["a", "b"].map((name) => ({ ...port, name, queue_bytes: [0, 0, 0, 700, 0, 0, 0, 0] }));
-  const buffer = { total: 12e6, shared: 11e6, occupied: 700, pfc_threshold: 9e6 };
+  const buffer = { total: 12e6, shared: 11e6, occupied: 700, watermark: 700, pfc_threshold: 9e6 };
   const device = { switchReport: () => ({ buffer, ports }) } as unknown as Device;
   const own = (): Counter[] => [
     ["queue_packets", { switch: "sw0", port: "b", priority: "3" }, 10],

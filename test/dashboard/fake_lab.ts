@@ -38,7 +38,7 @@ export class FakeLab implements LabAccess {
   readonly recorder;
   time = 0;
   state: SwitchState = {
-    buffer: { total: 1e6, shared: 1e6, occupied: 0, pfc_threshold: 5e5 },
+    buffer: { total: 1e6, shared: 1e6, occupied: 0, watermark: 0, pfc_threshold: 5e5 },
     ports: ["a", "b", "c"].map(() => ({
       up: true,
       queue_bytes: [...kZeros],

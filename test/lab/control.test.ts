@@ -44,7 +44,7 @@ function lab(): LabAccess {
   const { scenario } = loadScenario(join(import.meta.dirname, "../../examples/incast-4to1.yaml"));
   const port = { up: true, queue_bytes: zeros, ingress_bytes: zeros, headroom_bytes: zeros, paused: 0, pausing: 0 };
   const state = {
-    buffer: { total: 1, shared: 1, occupied: 0, pfc_threshold: 1 },
+    buffer: { total: 1, shared: 1, occupied: 0, watermark: 0, pfc_threshold: 1 },
     ports: scenario.links.map(() => port),
   };
   const pair = {
