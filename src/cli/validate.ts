@@ -1,6 +1,7 @@
 /** `weir validate`: is a file sound, and what does it come to? */
 import { profileText } from "../config/congestion-section.js";
-import { kindOfFile, loadNicDaemon, loadSwitchDaemon } from "../config/daemon.js";
+import { loadNicDaemon, loadSwitchDaemon } from "../config/daemon.js";
+import { kindOfFile } from "../config/file-kind.js";
 import { formatRate, formatTime } from "../config/units.js";
 import { planSweep } from "../sweep/plan.js";
 import { loadSweep } from "../sweep/spec.js";
