@@ -1,7 +1,7 @@
 /** What every verb shares: where to write, exit statuses, and how errors look. */
 import type { EventEmitter } from "node:events";
 import type { Server } from "node:net";
-import { ScenarioError, WeirError } from "../config/error.js";
+import { fileReason, ScenarioError, WeirError } from "../config/error.js";
 import { type LoadedScenario, loadScenario } from "../config/scenario.js";
 import type { Scenario } from "../config/types.js";
 import type { LiveStream } from "../lab/live_view.js";
@@ -61,9 +61,18 @@ export function exitStatusOf(error: unknown): number {
 
 /** "error: message", and below it "  hint: ..." where there is one (any error may carry a hint). */
 export function describeError(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = error instanceof Error ? messageOf(error) : String(error);
   const hint = error instanceof Error && "hint" in error && typeof error.hint === "string" ? error.hint : "";
   return `error: ${message}\n${hint === "" ? "" : `  hint: ${hint}\n`}`;
+}
+
+/** Without Node.js's code and system call, where it is about a file. */
+function messageOf(error: Error): string {
+  const reason = error instanceof WeirError || !("syscall" in error) ? undefined : fileReason(error);
+  if (reason === undefined) return error.message;
+  // What is read has been looked for already: it is a folder to write into that is not there.
+  const why = "code" in error && error.code === "ENOENT" ? "no such file or folder" : reason;
+  return "path" in error ? `${error.path}: ${why}` : why;
 }
 
 /** Collects a repeatable option. */

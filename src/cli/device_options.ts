@@ -1,10 +1,12 @@
 /** The options of verbs that have a soft NIC of their own in the process: which interface, which address. */
+import { existsSync } from "node:fs";
 import { networkInterfaces } from "node:os";
+import { join } from "node:path";
 import type { Command } from "commander";
+import { WeirError } from "../config/error.js";
 import type { Device, DeviceOptions } from "../verbs/device.js";
 import { parsePrefix } from "../wire/prefix.js";
 import { collect, UsageError } from "./context.js";
-import { parsed } from "./quantity.js";
 
 export interface DeviceChoice {
   device: string;
@@ -24,10 +26,20 @@ export function addDeviceOptions(command: Command): Command {
       "--address <address/prefix>",
       "own address, such as 10.0.0.9/24; repeatable, one for each IP version (default: the interface's)",
       (text: string, before: readonly string[] | undefined) => {
-        parsed("--address", text, parsePrefix);
+        prefixOption(text);
         return collect(text, before);
       },
     );
+}
+
+/** The message of parsePrefix() begins with its field, which has the name of the option. */
+function prefixOption(text: string): void {
+  try {
+    parsePrefix(text);
+  } catch (error) {
+    if (!(error instanceof WeirError)) throw error;
+    throw new UsageError(`--${error.message}`, { cause: error, ...(error.hint !== undefined && { hint: error.hint }) });
+  }
 }
 
 /** Runs `action` on a device that is closed afterwards, and as soon as `signal` says so. */
@@ -52,6 +64,9 @@ export async function withDevice(
 /** What the kernel has there: the first global address of each IP version. */
 function addressesOf(name: string): string[] {
   const all = (networkInterfaces()[name] ?? []).filter(({ scopeid }) => !scopeid);
+  if (all.length === 0 && !existsSync(join("/sys/class/net", name))) {
+    throw new UsageError(`there is no interface ${name}`, { hint: "ip link lists the interfaces there are" });
+  }
   const chosen = ["IPv4", "IPv6"].flatMap((family) => all.find((entry) => entry.family === family)?.cidr ?? []);
   if (chosen.length === 0) {
     throw new UsageError(`${name} has no address`, { hint: "give one with --address, such as --address 10.0.0.9/24" });

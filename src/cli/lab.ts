@@ -1,6 +1,7 @@
 /** `weir lab run`: a scenario on this host, with a live picture, tables and a report. */
-import { mkdirSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
+import { readdirSync, readFileSync, rmdirSync } from "node:fs";
 import { Option } from "commander";
+import { makeFolder } from "../config/folder.js";
 import { loadScenario } from "../config/scenario.js";
 import type { Scenario } from "../config/types.js";
 import type { DashboardAddress } from "../dashboard/address.js";
@@ -47,9 +48,9 @@ export const addLab: AddVerb = (parent, context, done) => {
     .addOption(
       new Option(
         "--dashboard [address:port]",
-        "serve a page that shows it live, until Ctrl-C (default: 127.0.0.1:9468); other hosts need the token in the URL printed",
+        "serve a page that shows it live, until Ctrl-C; other hosts need the token in the URL printed",
       )
-        .preset("")
+        .preset("127.0.0.1:9468")
         .argParser(dashboardAddress),
     )
     .addHelpText("after", kExamples)
@@ -105,7 +106,7 @@ async function runOnce(
   signal: AbortSignal,
   observers: readonly LabObserver[] = [],
 ): Promise<RunEnd> {
-  mkdirSync(directory, { recursive: true });
+  makeFolder(directory);
   const { series, ...ended } = await outcomeOf(context, options, source.scenario, directory, signal, observers);
   const result = options.series ? { ...ended.result, series } : ended.result;
   const report = writeRun(directory, result, series, source);

@@ -1,6 +1,7 @@
 /** `weir model`: the fluid model of DCQCN, for scenarios, fixed points, stability and sweeps. */
 import { type ChildProcess, fork } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
+import { readdirSync, readFileSync, rmdirSync } from "node:fs";
+import { makeFolder } from "../config/folder.js";
 import { formatTime } from "../config/units.js";
 import { dcqcnFixedPoint, dcqcnStability, type ModelOutcome, runModel } from "../models/dcqcn/index.js";
 import { fixed, gbps, kilobytes } from "../report/format.js";
@@ -130,7 +131,7 @@ async function run(context: CliContext, file: string, choice: RunChoice): Promis
   const { stdout } = context;
   const { series } = outcome;
   const result = choice.series ? { ...outcome.result, series } : outcome.result;
-  mkdirSync(directory, { recursive: true });
+  makeFolder(directory);
   let report: string;
   try {
     if (choice.seriesFormat !== undefined) writeSeries(directory, series, choice.seriesFormat);

@@ -1,7 +1,8 @@
 /** `weir paper`: figures and tables of papers, run again and held against what the papers say of them. */
-import { mkdirSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { WeirError } from "../config/error.js";
+import { makeFolder } from "../config/folder.js";
 import { documentOf } from "../experiments/document.js";
 import { CLOCKS, type Clock, clocksOf, type Experiment } from "../experiments/experiment.js";
 import { writePaper } from "../experiments/files.js";
@@ -85,7 +86,7 @@ async function run(context: CliContext, id: string, choice: PaperChoice): Promis
   const elevated = chosen.includes("wire") ? await context.elevate() : undefined;
   if (elevated !== undefined) return elevated;
   const directory = choice.out ?? runFolder(id, new Date());
-  mkdirSync(directory, { recursive: true });
+  makeFolder(directory);
   const stop = new StopSignals(context, choice.quiet === true);
   const line = choice.quiet ? undefined : new PaperProgressLine(context.stderr, id);
   const options: PaperOptions = {

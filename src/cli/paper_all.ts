@@ -1,9 +1,10 @@
 /** `weir paper all`: every experiment, side by side on worker processes, and one report of them. */
 import { fork } from "node:child_process";
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
+import { makeFolder } from "../config/folder.js";
 import { writeAll } from "../experiments/all/files.js";
 import { runTasks, savedPaper, type TaskOutcome } from "../experiments/all/run.js";
 import { type Finished, type Summary, summarize } from "../experiments/all/summary.js";
@@ -25,7 +26,7 @@ import type { AddVerb } from "./program.js";
 import { StopSignals } from "./stop_signals.js";
 
 interface AllChoice extends PaperChoice {
-  only: string[];
+  only?: string[];
   jobs?: number;
   fresh?: boolean;
 }
@@ -57,14 +58,14 @@ Exit status: 0 all was run, also where a statement falls short; 2 bad usage; 3 a
 export function addPaperAll(paper: Command, context: CliContext, done: Parameters<AddVerb>[2]): void {
   const all = paper.command("all").description("run all experiments, and write one report of them");
   addPaperOptions(all, kFolder)
-    .option("--only <id,...>", "experiments, * stands for any text, repeatable", patterns, [])
+    .option("--only <id,...>", "experiments, * stands for any text, repeatable", patterns)
     .option("--jobs <n>", "experiments at a time (default: the CPUs)", integer("--jobs", 1, kMostJobs))
     .option("--fresh", "run again what is complete, too")
     .addHelpText("after", kHelp)
     .action(async (choice: AllChoice) => done(await run(context, choice)));
 }
 
-function patterns(text: string, before: readonly string[]): string[] {
+function patterns(text: string, before: readonly string[] = []): string[] {
   return [...before, ...text.split(",").map((part) => part.trim())];
 }
 
@@ -75,7 +76,7 @@ async function run(context: CliContext, choice: AllChoice): Promise<number> {
   const { tasks, left_out } = plan(context, choice, weir);
   const elevated = tasks.some(({ clocks }) => clocks.includes("wire")) ? await context.elevate() : undefined;
   if (elevated !== undefined) return elevated;
-  mkdirSync(directory, { recursive: true });
+  makeFolder(directory);
   const todo = choice.fresh ? tasks : tasks.filter((task) => savedPaper(directory, task)?.complete !== true);
   if (!quiet) for (const line of startLines(directory, tasks, todo)) stderr.write(`${line}\n`);
   const began = performance.now();
@@ -113,7 +114,7 @@ interface Plan {
 }
 
 /** @throws UsageError, ScenarioError */
-function plan({ stderr }: CliContext, { on, only, seed, scale, reference }: AllChoice, weir: string): Plan {
+function plan({ stderr }: CliContext, { on, only = [], seed, scale, reference }: AllChoice, weir: string): Plan {
   const chosen = asUsage(() => selectExperiments(EXPERIMENTS, only));
   const references =
     reference === undefined ? new Map() : asUsage(() => readReferences(reference, EXPERIMENTS, chosen));
@@ -149,7 +150,7 @@ function startLines(directory: string, tasks: readonly Task[], todo: readonly Ta
 }
 
 function factsOf(
-  { on, seed, scale, only, reference }: AllChoice,
+  { on, seed, scale, only = [], reference }: AllChoice,
   weir: string,
   jobs: number,
 ): Omit<Summary, "complete" | "rulings" | "experiments" | "left_out" | "wall_s"> {

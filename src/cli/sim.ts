@@ -1,6 +1,7 @@
 /** `weir sim run`: a scenario in virtual time, with progress, tables and a report. */
-import { mkdirSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
+import { readdirSync, readFileSync, rmdirSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
+import { makeFolder } from "../config/folder.js";
 import type { Scenario } from "../config/types.js";
 import { formatTime, parseTime } from "../config/units.js";
 import { count, fixed } from "../report/format.js";
@@ -59,7 +60,7 @@ async function run(context: CliContext, file: string, options: SimChoice): Promi
   }
   const text = readFileSync(file, "utf8");
   const directory = options.out ?? runFolder(scenario.name, new Date());
-  mkdirSync(directory, { recursive: true });
+  makeFolder(directory);
   const stop = new StopSignals(context, options.quiet === true);
   let outcome: SimOutcome;
   try {

@@ -10,7 +10,7 @@ export function daemonVerb(kind: "switch" | "nic", description: string): AddVerb
     parent
       .command(kind)
       .description(description)
-      .requiredOption("-c, --config <file>", `${kind}.yaml; docs/daemons.md has its fields`)
+      .requiredOption("-c, --config <file>", `${kind}.yaml; docs/daemon-files.md has its fields`)
       .addHelpText("after", `\nExample:\n  weir validate ${kind}.yaml && weir ${kind} -c ${kind}.yaml\n\n${kSignals}`)
       .action(async ({ config }: { config: string }) => done(await run(context, kind, config)));
   };

@@ -1,6 +1,7 @@
 /** `weir validate`: is a file sound, and what does it come to? */
 import { profileText } from "../config/congestion-section.js";
-import { kindOfFile, loadNicDaemon, loadSwitchDaemon } from "../config/daemon.js";
+import { loadNicDaemon, loadSwitchDaemon } from "../config/daemon.js";
+import { kindOfFile } from "../config/file-kind.js";
 import { formatRate, formatTime } from "../config/units.js";
 import { planSweep } from "../sweep/plan.js";
 import { loadSweep } from "../sweep/spec.js";
@@ -45,7 +46,10 @@ export const addValidate: AddVerb = (parent, context, done) => {
     .argument("<file...>", "files (YAML); their top-level keys tell what they are")
     .option("--json", "one JSON document on stdout when all files are sound")
     .option("--set <path=value>", "override a field, repeatable", collect)
-    .addHelpText("after", "\nExample:\n  weir validate examples/*.yaml --set scale=80\n")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  weir validate examples/*.yaml\n  weir validate examples/incast-4to1.yaml --set scale=80\n",
+    )
     .action((files: string[], options: { json?: boolean; set?: string[] }) => {
       const sound: (Validated | ValidatedDaemon | ValidatedSweep)[] = [];
       let status: number = kExit.ok;

@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { type CsvError, parse } from "csv-parse/sync";
-import { WeirError } from "./error.js";
+import { fileReason, WeirError } from "./error.js";
 import { nearest, showValue } from "./fields.js";
 
 const LARGEST = 256 << 20;
@@ -102,12 +102,9 @@ function readRecords(file: string, path: string): Record[] {
     return parse(readFileSync(path), options) as unknown as Record[];
   } catch (error) {
     if (error instanceof WeirError) throw error;
-    const { code, message } = error as CsvError | NodeJS.ErrnoException;
-    const reasons: { [code: string]: string } = {
-      ENOENT: `no such file (looked for ${path})`,
-      EACCES: "permission denied",
-      EISDIR: "is a directory",
-    };
-    throw new WeirError(`${file}: ${reasons[code ?? ""] ?? message}`, { cause: error });
+    // What is no CSV may be no text either, and the parser's message has a part of it.
+    const reason = fileReason(error) ?? `is not CSV: ${showValue((error as CsvError).message)}`;
+    const where = (error as NodeJS.ErrnoException).code === "ENOENT" ? ` (looked for ${path})` : "";
+    throw new WeirError(`${file}: ${reason}${where}`, { cause: error });
   }
 }

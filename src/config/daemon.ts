@@ -8,6 +8,7 @@ import { nicDaemonSchema, switchDaemonSchema } from "./daemon-schema.js";
 import type { InspectInterface, NicDaemonConfig, SwitchDaemonConfig } from "./daemon-types.js";
 import { ScenarioError, WeirError } from "./error.js";
 import { problemsOf } from "./fields.js";
+import { type FileKind, rejection } from "./file-kind.js";
 import { readScenarioFile, readScenarioText, type ScenarioFile } from "./yaml.js";
 
 export type * from "./daemon-types.js";
@@ -24,26 +25,6 @@ interface LoadOptions {
   inspect?: InspectInterface;
   /** How many CPUs the host has; without it any may be named. */
   cpus?: number;
-}
-
-/**
- * What a file describes, by its top-level keys: `ports` make a switch, an `interface` or `queue_pairs` a NIC, a `scenario` a sweep.
- */
-export function fileKind(data: unknown): "scenario" | "switch" | "nic" | "sweep" {
-  const has = (key: string) => typeof data === "object" && data !== null && key in data;
-  if (has("topology") || has("traffic")) return "scenario";
-  if (has("scenario")) return "sweep";
-  if (has("ports") || has("static_fdb")) return "switch";
-  return has("interface") || has("peers") || has("queue_pairs") ? "nic" : "scenario";
-}
-
-/** The same for a file; one that cannot be read is left to the scenario loader, which says why. */
-export function kindOfFile(file: string): ReturnType<typeof fileKind> {
-  try {
-    return fileKind(readScenarioFile(file, []).data);
-  } catch {
-    return "scenario";
-  }
 }
 
 /** Throws ScenarioError with everything wrong in the file, or WeirError if it cannot be read. */
@@ -83,10 +64,10 @@ function nicFrom(file: ScenarioFile, source: string, { inspect, cpus = Number.PO
   return finished(config, file, source, "nic", found);
 }
 
-function parsed<T extends z.ZodType>(schema: T, file: ScenarioFile, source: string, kind: string): z.output<T> {
+function parsed<T extends z.ZodType>(schema: T, file: ScenarioFile, source: string, kind: FileKind): z.output<T> {
   const result = schema.safeParse(file.data);
   if (result.success) return result.data;
-  throw new ScenarioError(source, problemsOf(result.error, file.data).map(file.locate), kind);
+  throw rejection(kind, source, file.data, problemsOf(result.error, file.data).map(file.locate));
 }
 
 function finished<Config>(

@@ -69,3 +69,20 @@ export class ScenarioError extends WeirError {
     this.problems = problems;
   }
 }
+
+const REASONS: Readonly<Record<string, string>> = {
+  EACCES: "permission denied",
+  EEXIST: "there is a file of this name",
+  EISDIR: "is a directory",
+  ENOENT: "no such file",
+  ENOSPC: "no space left on the device",
+  ENOTDIR: "there is a file where a folder should be",
+  EPERM: "not permitted",
+  EROFS: "is on a read-only file system",
+};
+
+/** Why the system refused a file or folder, in words; undefined where it was something else. */
+export function fileReason(error: unknown): string | undefined {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  return REASONS[code];
+}

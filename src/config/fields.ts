@@ -75,17 +75,27 @@ function quantitySchema(kind: Quantity, options: QuantityOptions) {
         value = input === options.zero ? 0 : kind.parse(input);
       } catch (error) {
         if (!(error instanceof WeirError)) throw error;
-        context.addIssue({ code: "custom", message: error.message, input });
+        const params = { hint: rangeHint(kind, options, input) };
+        context.addIssue({ code: "custom", message: error.message, params, input });
         return z.NEVER;
       }
       const allowed = (value >= min && value <= max) || (value === 0 && options.zero !== undefined);
       if (!allowed) {
-        const hint = `must be ${rangeText(kind, options)}`;
-        context.addIssue({ code: "custom", message: `${input} is out of range`, params: { hint }, input });
+        const params = { hint: rangeHint(kind, options, input) };
+        context.addIssue({ code: "custom", message: `${input} is out of range`, params, input });
         return z.NEVER;
       }
       return value;
     });
+}
+
+/** Who writes `duration: 5` hardly means nanoseconds. */
+function rangeHint(kind: Quantity, options: QuantityOptions, input: string | number): string {
+  return `must be ${rangeText(kind, options)}${typeof input === "number" ? plainText(kind) : ""}`;
+}
+
+function plainText(kind: Quantity): string {
+  return kind.plain === "" ? "" : `; a plain number means ${kind.plain}`;
 }
 
 function rangeText(kind: Quantity, options: QuantityOptions): string {
@@ -98,8 +108,7 @@ function describe<T extends z.ZodType>(schema: T, description: string, fallback:
 }
 
 function quantity(kind: Quantity, description: string, options: QuantityOptions) {
-  const plain = kind.plain === "" ? "" : `; a plain number means ${kind.plain}`;
-  const text = `${description} ${capital(rangeText(kind, options))}${plain}.`;
+  const text = `${description} ${capital(rangeText(kind, options))}${plainText(kind)}.`;
   return describe(quantitySchema(kind, options), text, options.default);
 }
 
@@ -192,7 +201,9 @@ type Path = (string | number)[];
 
 /** zod's issues as problems a user can act on. `input` is what was parsed: it shows the values. */
 export function problemsOf(error: z.ZodError, input: unknown): Problem[] {
-  return error.issues.flatMap((issue) => explain(issue as z.core.$ZodIssue, [], input));
+  const problems = error.issues.flatMap((issue) => explain(issue as z.core.$ZodIssue, [], input));
+  // Beyond 2^53 a number is no integer to zod, and beyond the range as well.
+  return [...new Map(problems.map((problem) => [JSON.stringify(problem), problem])).values()];
 }
 
 function explain(issue: z.core.$ZodIssue, prefix: Path, root: unknown): Problem[] {
@@ -230,12 +241,12 @@ function explain(issue: z.core.$ZodIssue, prefix: Path, root: unknown): Problem[
     case "too_small":
       return one(
         `${showValue(value)} is too ${typeof value === "number" ? "small" : "short"}`,
-        `must be at least ${issue.minimum}`,
+        `must be at least ${issue.minimum}${unitOf(value)}`,
       );
     case "too_big":
       return one(
         `${showValue(value)} is too ${typeof value === "number" ? "large" : "long"}`,
-        `must be at most ${issue.maximum}`,
+        `must be at most ${issue.maximum}${unitOf(value)}`,
       );
     case "invalid_key":
       return one(issue.issues[0]?.message ?? "is not allowed as a name");
@@ -246,6 +257,12 @@ function explain(issue: z.core.$ZodIssue, prefix: Path, root: unknown): Problem[
     default:
       return one(issue.message);
   }
+}
+
+/** What the bounds of a value's length count. */
+function unitOf(value: unknown): string {
+  if (Array.isArray(value)) return " long";
+  return typeof value === "string" ? " characters" : "";
 }
 
 function unknownField(path: Path, key: string, known: string[]): Problem {

@@ -4,6 +4,7 @@ import { checkScenario } from "./check.js";
 import { Findings } from "./check-device.js";
 import { type Problem, ScenarioError } from "./error.js";
 import { problemsOf } from "./fields.js";
+import { rejection } from "./file-kind.js";
 import { resolveScenario } from "./resolve.js";
 import { scenarioSchema } from "./schema.js";
 import type { Scenario } from "./types.js";
@@ -60,7 +61,7 @@ function validate(
   locate: (problem: Problem) => Problem,
 ): LoadedScenario {
   const parsed = scenarioSchema.safeParse(input);
-  if (!parsed.success) throw new ScenarioError(source, problemsOf(parsed.error, input).map(locate));
+  if (!parsed.success) throw rejection("scenario", source, input, problemsOf(parsed.error, input).map(locate));
   const found = new Findings();
   const { scenario, graph } = resolveScenario(parsed.data, { ...context, found });
   const { problems, warnings } = checkScenario(scenario, parsed.data, graph, found);

@@ -1,10 +1,26 @@
 // Reading a configuration file: YAML with positions, and `--set` overrides on top.
-import { readFileSync } from "node:fs";
-import { type Document, isMap, isNode, isPair, isSeq, LineCounter, parse, parseDocument } from "yaml";
-import { type Problem, ScenarioError, WeirError } from "./error.js";
+import { closeSync, openSync, readSync } from "node:fs";
+import {
+  type Document,
+  isMap,
+  isNode,
+  isPair,
+  isSeq,
+  Lexer,
+  LineCounter,
+  Parser,
+  parse,
+  parseDocument,
+  type YAMLError,
+} from "yaml";
+import { fileReason, type Problem, ScenarioError, WeirError } from "./error.js";
+import { showValue } from "./fields.js";
 
+/** Bytes of a file. */
 const LARGEST = 1 << 20;
 const MOST_ALIASES = 100;
+/** Far more than any of our files needs; the library recurses, and at the end of the stack V8 may abort the process. */
+const DEEPEST = 100;
 const MOST_SYNTAX_ERRORS = 3;
 
 type Key = string | number;
@@ -23,18 +39,38 @@ export function readScenarioFile(file: string, set: readonly string[], kind = "s
   return readScenarioText(readConfigText(file, kind), file, set, kind);
 }
 
-/** @throws WeirError if it is unreadable; `kind`: what it describes. */
+/** @throws WeirError if it is unreadable, too large, or no text; `kind`: what it describes. */
 export function readConfigText(file: string, kind: string): string {
+  const refused = (reason: string, cause?: unknown) =>
+    new WeirError(`${kind} ${file}: ${reason}`, { field: "file", cause });
+  let bytes: Buffer;
   try {
-    return readFileSync(file, "utf8");
+    bytes = readStart(file, LARGEST + 1);
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? "unreadable";
-    const reasons: Record<string, string> = {
-      ENOENT: "no such file",
-      EACCES: "permission denied",
-      EISDIR: "is a directory",
-    };
-    throw new WeirError(`${kind} ${file}: ${reasons[code] ?? code}`, { field: "file", cause: error });
+    throw refused(fileReason(error) ?? (error as Error).message, error);
+  }
+  if (bytes.length > LARGEST) throw refused(kTooLarge);
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch (error) {
+    throw refused("is not text in UTF-8", error);
+  }
+}
+
+const kTooLarge = `is too large; the limit is ${LARGEST} bytes`;
+
+/** The first bytes of a file, `most` of them: what is meant for a file may be a device that never ends. */
+function readStart(file: string, most: number): Buffer {
+  const descriptor = openSync(file, "r");
+  try {
+    const buffer = Buffer.allocUnsafe(most);
+    let length = 0;
+    for (let read = 1; read > 0 && length < most; length += read) {
+      read = readSync(descriptor, buffer, length, most - length, null);
+    }
+    return buffer.subarray(0, length);
+  } finally {
+    closeSync(descriptor);
   }
 }
 
@@ -45,29 +81,28 @@ export function readScenarioText(
   set: readonly string[],
   kind = "scenario",
 ): ScenarioFile {
-  if (text.length > LARGEST) {
-    throw new WeirError(`${kind} ${source}: ${text.length} characters are too many; the limit is ${LARGEST}`, {
-      field: "file",
-    });
-  }
+  if (text.length > LARGEST) throw new WeirError(`${kind} ${source}: ${kTooLarge}`, { field: "file" });
   const lines = new LineCounter();
+  const deep = tooDeepAt(text, lines);
+  if (deep !== undefined) {
+    const { line, col } = lines.linePos(deep);
+    const hint = `a ${kind} needs a few levels; the limit is ${DEEPEST}`;
+    throw new ScenarioError(source, [{ path: [], message: "is nested too deeply", hint, line, column: col }], kind);
+  }
   let document: Document.Parsed;
   let data: unknown;
   try {
-    document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true });
+    document = parseDocument(text, { prettyErrors: false, uniqueKeys: true });
     if (document.errors.length === 0) data = document.toJS({ maxAliasCount: MOST_ALIASES });
   } catch (error) {
-    // Nesting deep enough to exhaust the stack, or more aliases than allowed.
-    const message = error instanceof RangeError ? "is nested too deeply" : (error as Error).message;
-    const hint = `write the ${kind} out, without deep nesting or many aliases`;
-    throw new ScenarioError(source, [{ path: [], message, hint }], kind);
+    const hint = `write the ${kind} out, without so many aliases`;
+    throw new ScenarioError(source, [{ path: [], message: (error as Error).message, hint }], kind);
   }
   if (document.errors.length > 0) {
     // One slip tends to cause more errors further on.
     const problems = document.errors.slice(0, MOST_SYNTAX_ERRORS).map((error): Problem => {
       const { line, col } = lines.linePos(error.pos[0]);
-      const message = error.message.startsWith("Maximum call stack") ? "is nested too deeply" : error.message;
-      return { path: [], message, line, column: col };
+      return { path: [], message: syntaxMessage(error), line, column: col };
     });
     throw new ScenarioError(source, problems, kind);
   }
@@ -80,6 +115,22 @@ export function readScenarioText(
     return line === 0 ? problem : { ...problem, line, column: col };
   };
   return { data, locate, warnings: document.warnings.map((warning) => warning.message) };
+}
+
+/** Where nesting exceeds what is allowed, if it does; fills `lines` on the way. */
+function tooDeepAt(text: string, lines: LineCounter): number | undefined {
+  const parser = new Parser(lines.addNewLine);
+  lines.addNewLine(0);
+  for (const lexeme of new Lexer().lex(text)) {
+    // A generator: it works while it is asked for more.
+    for (const _ of parser.next(lexeme));
+    if (parser.stack.length > DEEPEST) return parser.offset;
+  }
+  return undefined;
+}
+
+function syntaxMessage({ code, message }: YAMLError): string {
+  return code === "MULTIPLE_DOCS" ? "a second document begins here; a file holds one" : message;
 }
 
 /** Where the deepest existing part of `path` starts. */
@@ -108,15 +159,17 @@ function offsetOf(document: Document.Parsed, path: readonly Key[]): number {
 function applyOverride(data: unknown, assignment: string): Key[] {
   const usage = { field: "--set", hint: "write --set path.to.field=value, for example --set switch.ecn.kmin=20KB" };
   const equals = assignment.indexOf("=");
-  if (equals <= 0) throw new WeirError(`--set ${assignment}: no value`, usage);
+  if (equals <= 0) throw new WeirError(`--set ${assignment}: no ${equals < 0 ? "value" : "field"}`, usage);
   const keys = assignment.slice(0, equals).split(".");
   if (keys.some((key) => key === "" || key === "__proto__"))
     throw new WeirError(`--set ${assignment}: not a field`, usage);
+  if (tooDeepAt(assignment.slice(equals + 1), new LineCounter()) !== undefined)
+    throw new WeirError(`--set ${showValue(assignment)}: is nested too deeply`, usage);
   let value: unknown;
   try {
-    value = parse(assignment.slice(equals + 1), { maxAliasCount: 0 });
+    value = parse(assignment.slice(equals + 1), { maxAliasCount: 0, prettyErrors: false });
   } catch (error) {
-    throw new WeirError(`--set ${assignment}: ${(error as Error).message.split("\n")[0]}`, usage);
+    throw new WeirError(`--set ${assignment}: ${(error as Error).message}`, usage);
   }
   let at: unknown = data;
   keys.forEach((key, depth) => {

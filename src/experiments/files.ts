@@ -1,6 +1,7 @@
 /** The folder that an experiment leaves: paper.json, report.md, report.html, figure.svg, figure.png; runs have theirs beside them. */
-import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { makeFolder } from "../config/folder.js";
 import { drawFigure } from "../report/plot.js";
 import { renderPng } from "../report/png.js";
 import { documentOf, type PaperDocument } from "./document.js";
@@ -21,7 +22,7 @@ export async function writePaper(
   outcome: PaperOutcome,
   document = documentOf(outcome),
 ): Promise<string> {
-  mkdirSync(directory, { recursive: true });
+  makeFolder(directory);
   const svg = await figureOf(document, outcome);
   const report = join(directory, "report.html");
   const write = (name: string, data: string | Uint8Array) => writeFileSync(join(directory, name), data);

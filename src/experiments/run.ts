@@ -1,8 +1,9 @@
 /** Runs an experiment on the clocks that were asked for, one run after another, and judges the paper's statements by it. */
-import { mkdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { WeirError } from "../config/error.js";
+import { makeFolder } from "../config/folder.js";
 import { loadScenario } from "../config/scenario.js";
 import type { Scenario } from "../config/types.js";
 import type { LabOptions, LabOutcome } from "../lab/types.js";
@@ -186,7 +187,7 @@ class RunSeries {
     this.report(facts, 0);
     const folder = join(facts.clock, facts.trial);
     const directory = join(this.options.directory, folder);
-    mkdirSync(directory, { recursive: true });
+    makeFolder(directory);
     const began = performance.now();
     try {
       const { observation, doubts } = await run({ directory, signal, onProgress: (done) => this.report(facts, done) });
@@ -231,7 +232,7 @@ class RunSeries {
     if (this.options.signal.aborted) return failed("not run");
     this.report(facts, 0);
     const folder = join(clock, trial.name);
-    mkdirSync(join(this.options.directory, folder), { recursive: true });
+    makeFolder(join(this.options.directory, folder));
     const began = performance.now();
     try {
       const { result, series } = await this.run(clock, source, facts, folder);

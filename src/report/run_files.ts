@@ -1,8 +1,9 @@
 /** The folder that a run leaves: result.json, series.json, scenario.json and report.html. */
-import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { ZodType } from "zod";
-import { WeirError } from "../config/error.js";
+import { fileReason, WeirError } from "../config/error.js";
+import { makeFolder } from "../config/folder.js";
 import type { Scenario } from "../config/types.js";
 import type { QueueThresholds } from "./charts.js";
 import { renderReport } from "./html.js";
@@ -13,7 +14,7 @@ const kHint = "give the result.json of a run";
 
 /** Writes all files of a finished run into `directory` (created when missing) and returns the report's path. */
 export function writeRun(directory: string, result: Result, series: Series, source: RunSource): string {
-  mkdirSync(directory, { recursive: true });
+  makeFolder(directory);
   const report = join(directory, "report.html");
   writeFileSync(join(directory, "result.json"), `${JSON.stringify(result, undefined, 2)}\n`);
   writeFileSync(join(directory, "series.json"), `${JSON.stringify(series)}\n`);
@@ -87,6 +88,6 @@ function readJson(file: string, optional = false): unknown {
     return JSON.parse(readFileSync(file, "utf8"));
   } catch (error) {
     if (optional && (error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw new WeirError(`${file}: ${(error as Error).message}`, { hint: kHint, cause: error });
+    throw new WeirError(`${file}: ${fileReason(error) ?? "is not JSON"}`, { hint: kHint, cause: error });
   }
 }

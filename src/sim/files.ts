@@ -1,6 +1,7 @@
 /** The folder that a simulation leaves: what every run does, completion times, what it cost, and series for other programs. */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { makeFolder } from "../config/folder.js";
 import { writeRun } from "../report/run_files.js";
 import type { RunSource } from "../report/saved_run.js";
 import { csvLine, type SeriesFormat, writeSeries } from "./series_files.js";
@@ -29,7 +30,7 @@ export function writeSimulation(
   source: RunSource,
   seriesFormat?: SeriesFormat,
 ): string {
-  mkdirSync(directory, { recursive: true });
+  makeFolder(directory);
   if (result.fct !== undefined) writeFileSync(join(directory, "fct.csv"), completionsCsv(flowTable));
   const hopsPerSecond = performance.cpu_s > 0 ? performance.hops / performance.cpu_s : 0;
   const figures = { ...performance, hops_per_cpu_s: hopsPerSecond };

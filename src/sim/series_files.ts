@@ -1,7 +1,8 @@
 /** Series of a run as tables for other programs: one row for each sample of each flow, queue or host, as CSV or Arrow. */
-import { closeSync, mkdirSync, openSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { columnFromArray, dictionary, float64, int32, tableFromColumns, tableToIPC, utf8 } from "@uwdata/flechette";
+import { makeFolder } from "../config/folder.js";
 import type { Series } from "../report/result.js";
 
 export type SeriesFormat = "csv" | "arrow";
@@ -26,7 +27,7 @@ const kRowsAtOnce = 10_000;
  * the same bytes for the same series. Returns the paths written.
  */
 export function writeSeries(directory: string, series: Series, format: SeriesFormat): string[] {
-  mkdirSync(directory, { recursive: true });
+  makeFolder(directory);
   return tablesOf(series).map((table) => {
     const file = join(directory, `${table.name}.${format}`);
     if (format === "csv") writeCsv(file, table, series.time_s);

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { basename, dirname, extname, resolve } from "node:path";
 import { z } from "zod";
-import { type Problem, ScenarioError, WeirError } from "../config/error.js";
+import { fileReason, type Problem, ScenarioError, WeirError } from "../config/error.js";
 import { type LoadedScenario, parseScenarioText } from "../config/scenario.js";
 import { readScenarioFile, readScenarioText } from "../config/yaml.js";
 import { contentName, fileReferences, sha256 } from "./files.js";
@@ -99,7 +99,7 @@ export function readPlan(file: string): Plan {
   try {
     text = readFileSync(file, "utf8");
   } catch (error) {
-    throw new WeirError(`plan ${file}: ${(error as Error).message}`, { cause: error });
+    throw new WeirError(`plan ${file}: ${fileReason(error) ?? (error as Error).message}`, { cause: error });
   }
   const [first = "", ...rest] = text.split("\n").filter((line) => line !== "");
   const sweep = readLine(sweepLine, first, file, 1);

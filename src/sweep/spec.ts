@@ -3,6 +3,7 @@ import { basename, dirname, extname, resolve } from "node:path";
 import { z } from "zod";
 import { type Problem, ScenarioError } from "../config/error.js";
 import { problemsOf, section } from "../config/fields.js";
+import { rejection } from "../config/file-kind.js";
 import { readScenarioFile } from "../config/yaml.js";
 
 const kMostPoints = 100_000;
@@ -79,8 +80,9 @@ export interface SweepSpec {
 export function loadSweep(file: string): SweepSpec {
   const { data, locate } = readScenarioFile(file, [], "sweep");
   const parsed = sweepSchema.safeParse(data);
-  const problems = parsed.success ? check(parsed.data) : problemsOf(parsed.error, data);
-  if (problems.length > 0 || !parsed.success) throw new ScenarioError(file, problems.map(locate), "sweep");
+  if (!parsed.success) throw rejection("sweep", file, data, problemsOf(parsed.error, data).map(locate));
+  const problems = check(parsed.data);
+  if (problems.length > 0) throw new ScenarioError(file, problems.map(locate), "sweep");
   const spec = parsed.data;
   const combinations = combine(dimensions(spec));
   return {

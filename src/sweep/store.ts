@@ -6,7 +6,6 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -18,6 +17,7 @@ import { hostname } from "node:os";
 import { basename, join } from "node:path";
 import { z } from "zod";
 import { WeirError } from "../config/error.js";
+import { makeFolder } from "../config/folder.js";
 import { type Result, resultSchema } from "../report/result.js";
 import type { SimPerformance } from "../sim/types.js";
 import type { Identity } from "./plan.js";
@@ -37,7 +37,7 @@ export class ResultStore {
 
   /** Makes the folder where there is none. */
   static create(directory: string): ResultStore {
-    mkdirSync(directory, { recursive: true });
+    makeFolder(directory);
     return new ResultStore(directory);
   }
 
@@ -62,7 +62,7 @@ export class ResultStore {
   }
 
   saveFiles(files: ReadonlyMap<string, string>): void {
-    if (files.size > 0) mkdirSync(this.filesDirectory, { recursive: true });
+    if (files.size > 0) makeFolder(this.filesDirectory);
     for (const [name, text] of files) {
       if (!existsSync(join(this.filesDirectory, name))) this.write(name, text, this.filesDirectory);
     }

@@ -105,7 +105,9 @@ describe("weir compare", () => {
       return stderr;
     };
     expect(await refused(good, join(directory, "nosuch"))).toContain(join(directory, "nosuch"));
-    expect(await refused(good, bad)).toMatch(/bad\/result\.json: ENOENT[\s\S]+hint: give the result.json of a run/);
+    expect(await refused(good, bad)).toMatch(
+      /bad\/result\.json: no such file\n {2}hint: give the result.json of a run/,
+    );
     writeFileSync(join(bad, "result.json"), '{"scenario":"x"}');
     expect(await refused(good, bad)).toContain("bad/result.json: not a result of weir: clock: ");
     writeFileSync(join(bad, "result.json"), "[]");

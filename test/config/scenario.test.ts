@@ -437,9 +437,8 @@ describe("hostile files", () => {
           .join(",")}]`,
     ).join("\n");
     expect(message(bomb)).toContain("Excessive alias count");
-    expect(message("[".repeat(20_000))).toContain("is nested too deeply");
-    expect(message("#".repeat(2_000_000))).toContain("are too many; the limit is 1048576");
-    expect(message("a: 1\n---\nb: 2\n")).toMatch(/^scenario x.yaml/);
+    expect(message("#".repeat(2_000_000))).toBe("scenario x.yaml: is too large; the limit is 1048576 bytes");
+    expect(message("a: 1\n---\nb: 2\n")).toBe("scenario x.yaml:2:1: a second document begins here; a file holds one");
     expect(message("")).toBe("scenario x.yaml:1:1: expected a mapping, not nothing");
   });
 

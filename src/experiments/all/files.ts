@@ -1,13 +1,14 @@
 /** The report of all experiments: report.html, report.md and summary.json beside the experiments' folders. */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { makeFolder } from "../../config/folder.js";
 import { renderAllPage } from "./page.js";
 import type { Finished, Summary } from "./summary.js";
 import { renderAllMarkdown } from "./text.js";
 
 /** Writes them (the directory is created when missing), and returns the page's path. */
 export function writeAll(directory: string, summary: Summary, finished: readonly Finished[]): string {
-  mkdirSync(directory, { recursive: true });
+  makeFolder(directory);
   const shown = finished.flatMap(({ document }) => {
     if (document === undefined) return [];
     return { document, svg: readFileSync(join(directory, document.experiment, "figure.svg"), "utf8") };

@@ -1,0 +1,160 @@
+/** Files that are none of ours, or not whole: each is refused with its name and a reason. */
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { loadNicDaemon, loadSwitchDaemon } from "../../src/config/daemon.js";
+import { WeirError } from "../../src/config/error.js";
+import { makeFolder } from "../../src/config/folder.js";
+import { loadScenario, parseScenarioText } from "../../src/config/scenario.js";
+import { loadSweep } from "../../src/sweep/spec.js";
+
+function temporary(): string {
+  const folder = mkdtempSync(join(tmpdir(), "weir-files-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+function refused(action: () => unknown): string {
+  try {
+    action();
+  } catch (error) {
+    if (!(error instanceof WeirError)) throw error;
+    return error.hint === undefined ? error.message : `${error.message} | ${error.hint}`;
+  }
+  return "accepted";
+}
+
+describe("what is no text", () => {
+  it.each([
+    ["an archive", Buffer.from([0x1f, 0x8b, 0x08, 0x00, 0xff, 0xfe])],
+    ["UTF-16", Buffer.from("\ufeffname: x\n", "utf16le")],
+    ["Latin-1", Buffer.from("name: caf\u00e9\n", "latin1")],
+  ])("%s", (_, bytes) => {
+    const file = join(temporary(), "x.yaml");
+    writeFileSync(file, bytes);
+    expect(refused(() => loadScenario(file))).toBe(`scenario ${file}: is not text in UTF-8`);
+  });
+
+  it("a device that never ends is read no further than a file may be long", () => {
+    expect(refused(() => loadScenario("/dev/zero"))).toBe(
+      "scenario /dev/zero: is too large; the limit is 1048576 bytes",
+    );
+  });
+
+  it("a byte order mark is no part of it", () => {
+    const file = join(temporary(), "x.yaml");
+    writeFileSync(file, "\ufeffname: x\n");
+    expect(refused(() => loadScenario(file))).toBe(`scenario ${file}:1:1: topology: is missing`);
+  });
+});
+
+describe("nesting", () => {
+  // V8 may end the process, instead of throwing, where the stack ends within a regular expression: nothing may come near that.
+  it.each([
+    ["[", "x.yaml:1:101"],
+    ['{"a":', "x.yaml"],
+    ["- ", "x.yaml:1:200"],
+    ["? ", "x.yaml:1:200"],
+  ])("of %j without end is refused", (bracket, place) => {
+    const message = refused(() => parseScenarioText(bracket.repeat(50_000), "x.yaml"));
+    expect(message).toContain(place);
+    expect(message).toContain("is nested too deeply | a scenario needs a few levels; the limit is 100");
+  });
+
+  it("of values on the command line, too", () => {
+    const message = refused(() => parseScenarioText("name: x", "x.yaml", { set: [`name=${"[".repeat(50_000)}`] }));
+    expect(message).toMatch(/^--set name=\[{55}\.\.\.: is nested too deeply/);
+  });
+});
+
+describe("a file of another kind", () => {
+  const write = (text: string) => {
+    const file = join(temporary(), "x.yaml");
+    writeFileSync(file, text);
+    return file;
+  };
+  it.each([
+    ["switch", loadSwitchDaemon, "topology: { hosts: [a] }", "is a scenario | it is for weir lab run or weir sim run"],
+    ["nic", loadNicDaemon, "ports: []", "is a switch.yaml | it is for weir switch -c"],
+    ["scenario", loadScenario, "interface: eth0", "is a nic.yaml | it is for weir nic -c"],
+    ["scenario", loadScenario, "scenario: x.yaml", "is a sweep | it is for weir sweep plan"],
+    ["sweep", loadSweep, "traffic: []", "is a scenario | it is for weir lab run or weir sim run"],
+  ] as const)("is told from a %s", (kind, load, text, expected) => {
+    const file = write(text);
+    expect(refused(() => load(file))).toBe(`${kind} ${file}: ${expected}`);
+  });
+
+  it("is not supposed where a field of the right kind is there", () => {
+    expect(refused(() => loadNicDaemon(write("interface: eth0\naddress: 10.0.0.1\nports: []\n")))).toContain(
+      ":3:1: ports: unknown field",
+    );
+  });
+});
+
+describe("values", () => {
+  const set = (...assignments: string[]) =>
+    refused(() => parseScenarioText("topology: {}", "x.yaml", { set: assignments }));
+
+  it("a number without a unit is told what it would mean", () => {
+    expect(set("duration=5")).toContain(
+      "duration: 5 is out of range\n    hint: must be 1 us to 3600 s; a plain number means nanoseconds",
+    );
+  });
+
+  it("what is no quantity is told its range", () => {
+    expect(set("switch.buffer.total=12MBit/s")).toContain("hint: must be 1 KB to 1 GB");
+  });
+
+  it("one fault is told once", () => {
+    expect(set("seed=99999999999999999999").match(/is too large/g)).toHaveLength(1);
+  });
+
+  it("the length of a list is told as such", () => {
+    expect(set("topology={hosts: [a], links: []}")).toContain(
+      "topology.links: a list is too short | must be at least 1 long",
+    );
+  });
+
+  it("an override needs both of its sides, and YAML that ends", () => {
+    expect(set("duration")).toContain("--set duration: no value");
+    expect(set("=5ms")).toContain("--set =5ms: no field");
+    expect(set("traffic=[a")).toMatch(/^--set traffic=\[a: Flow sequence must end with a \] \|/);
+  });
+});
+
+describe("makeFolder", () => {
+  it("makes those on the way, and leaves what is there", () => {
+    const folder = join(temporary(), "a/b/c/");
+    makeFolder(folder);
+    makeFolder(folder);
+    expect(statSync(folder).isDirectory()).toBe(true);
+  });
+
+  it("says why not", () => {
+    const folder = temporary();
+    writeFileSync(join(folder, "file"), "");
+    const hint = "name another one with --out";
+    expect(refused(() => makeFolder(join(folder, "file")))).toBe(
+      `cannot make the folder ${folder}/file: there is a file of this name | ${hint}`,
+    );
+    expect(refused(() => makeFolder(join(folder, "file/below")))).toBe(
+      `cannot make the folder ${folder}/file/below: there is a file where a folder should be | ${hint}`,
+    );
+  });
+
+  it("ends where the system says that a folder which is there is not", () => {
+    expect(refused(() => makeFolder("/proc/weir"))).toContain(
+      "cannot make the folder /proc/weir: the folder it would be in",
+    );
+    const before = process.cwd();
+    const gone = join(temporary(), "gone");
+    mkdirSync(gone);
+    onTestFinished(() => process.chdir(before));
+    process.chdir(gone);
+    rmSync(gone, { recursive: true });
+    expect(refused(() => makeFolder("weir-results/run"))).toContain(
+      "cannot make the folder weir-results: the folder it would be in",
+    );
+  });
+});

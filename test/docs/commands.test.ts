@@ -1,0 +1,89 @@
+/** Guides and --help tell of the same verbs and options. */
+import { readFileSync } from "node:fs";
+import { beforeAll, expect, it } from "vitest";
+import { weir } from "../cli/harness.js";
+import { commandLines, guides } from "./guides.js";
+
+/** Of each verb, such as "sim run": its options, and the examples of its help. */
+const verbs = new Map<string, { options: Set<string>; examples: string[] }>();
+
+beforeAll(async () => {
+  await visit([]);
+}, 120_000);
+
+/** Reads --help of a verb and of all below it. */
+async function visit(path: readonly string[]): Promise<void> {
+  const { stdout } = await weir([...path, "--help"]);
+  const part = (title: string) => new RegExp(`^${title}:\\n((?: .*\\n)*)`, "m").exec(stdout)?.[1] ?? "";
+  const options = [...part("Options").matchAll(/^ {2}(-\S.*?)(?: {2}|$)/gm)].flatMap(([, names = ""]) =>
+    [...names.matchAll(/(?<![\w-])--?[\w-]+/g)].map(String),
+  );
+  const below = [...part("Commands").matchAll(/^ {2}([a-z][\w-]*)/gm)].flatMap(([, name = ""]) =>
+    name === "help" ? [] : name,
+  );
+  const examples = part("Examples?").split("\n");
+  verbs.set(path.join(" "), { options: new Set(options), examples });
+  for (const name of below) await visit([...path, name]);
+}
+
+/** Verb and options of each call of weir in a command line. */
+function callsIn(line: string): { verb: string; options: string[]; unknown?: string }[] {
+  const code = line.replace(/\s#\s.*$/, "");
+  return code.split(/&&|\|\|?|;|\$\(|<\(/).flatMap((part) => {
+    const words = part.trim().split(/\s+/);
+    const own = words.findIndex((word, i) => word === "weir" && /^(|npx|sudo|\S*\$|--|-i)$/.test(words[i - 1] ?? ""));
+    if (own === -1) return [];
+    let verb = "";
+    let at = own + 1;
+    for (; at < words.length; at++) {
+      const next = `${verb} ${words[at]}`.trim();
+      if (!verbs.has(next)) break;
+      verb = next;
+    }
+    const rest = words.slice(at);
+    const options = rest.flatMap((word) => /^--?[a-zA-Z][\w-]*/.exec(word)?.[0] ?? []);
+    const unknown = verb === "" && /^[a-z]+$/.test(rest[0] ?? "") ? { unknown: rest[0] as string } : {};
+    return [{ verb, options, ...unknown }];
+  });
+}
+
+it("--help was read", () => {
+  expect(verbs.size).toBeGreaterThan(60);
+  expect(verbs.get("sim run")?.options).toContain("--trace");
+  expect(verbs.get("perf")?.options).toContain("-q");
+});
+
+/** What those lines ask for that there is not. */
+function wrongIn(lines: readonly string[]): unknown[] {
+  return lines.flatMap((line) =>
+    callsIn(line).flatMap(({ verb, options, unknown }) => {
+      const strange = options.filter((option) => !verbs.get(verb)?.options.has(option));
+      return unknown === undefined && strange.length === 0 ? [] : [{ line, unknown, strange }];
+    }),
+  );
+}
+
+it.each(guides)("%s has no verb and no option that there is not", (file) => {
+  expect(wrongIn(commandLines(file))).toEqual([]);
+});
+
+it("nor have the examples of --help", () => {
+  const examples = [...verbs.values()].flatMap((verb) => verb.examples);
+  expect(examples.length).toBeGreaterThan(60);
+  expect(wrongIn(examples)).toEqual([]);
+});
+
+it("a verb or option that there is not is found", () => {
+  expect(wrongIn(["npx weir sim run x.yaml --untill 1ms && weir simulate"])).toHaveLength(2);
+});
+
+it("every option is in a guide", () => {
+  const text = guides.map((file) => readFileSync(file, "utf8")).join("\n");
+  const missing = [...verbs].flatMap(([verb, { options }]) =>
+    [...options]
+      .filter((option) => option.startsWith("--") && !["--help", "--version"].includes(option))
+      .filter((option) => !new RegExp(`(?<![\\w-])${option}(?![\\w-])`).test(text))
+      .map((option) => `${verb} ${option}`),
+  );
+  expect(missing).toEqual([]);
+});

@@ -1,0 +1,59 @@
+/** Links of the guides, and files that they name: all are there. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { expect, it } from "vitest";
+import { guides, prose } from "./guides.js";
+
+/** Anchors of headings, as code hosts make them: a number behind those that come again. */
+function anchorsOf(file: string): Set<string> {
+  const seen = new Map<string, number>();
+  const anchors = [...prose(file).matchAll(/^#{1,6} (.*)$/gm)].map(([, heading = ""]) => {
+    const text = heading.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").toLowerCase();
+    const anchor = text.replace(/[^\p{L}\p{N}\s_-]/gu, "").replaceAll(" ", "-");
+    const before = seen.get(anchor) ?? 0;
+    seen.set(anchor, before + 1);
+    return before === 0 ? anchor : `${anchor}-${before}`;
+  });
+  return new Set(anchors);
+}
+
+const linksOf = (file: string) => [...prose(file).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => link);
+
+it.each(guides)("links of %s lead somewhere within the repository", (file) => {
+  const dead = linksOf(file).filter((link) => {
+    if (/^https?:/.test(link)) return false;
+    const [path = "", anchor] = link.split("#");
+    const target = path === "" ? file : join(dirname(file), path);
+    if (target.startsWith("..") || !existsSync(target)) return true;
+    return anchor !== undefined && !anchorsOf(target).has(anchor);
+  });
+  expect(dead).toEqual([]);
+});
+
+it.each(guides)("files that %s names are there", (file) => {
+  const named = [...prose(file).matchAll(/`((?:docs|examples|native|packaging|schema|scripts|src|test)\/[\w./@-]+)`/g)];
+  const missing = named.map(([, path = ""]) => path).filter((path) => !existsSync(path));
+  expect(missing).toEqual([]);
+});
+
+it("every picture is shown somewhere", () => {
+  const shown = new Set(guides.flatMap((file) => linksOf(file).map((link) => join(dirname(file), link))));
+  const pictures = readdirSync("docs/images").map((name) => join("docs/images", name));
+  expect(pictures.filter((picture) => !shown.has(picture))).toEqual([]);
+});
+
+it("README leads to every guide", () => {
+  const reached = new Set(linksOf("README.md").map((link) => link.split("#")[0]));
+  // Of the guides of the guides.
+  const inner = new Set(
+    guides.flatMap((file) => linksOf(file).map((link) => join(dirname(file), link.split("#")[0] ?? ""))),
+  );
+  expect(guides.filter((file) => file !== "README.md" && !reached.has(file) && !inner.has(file))).toEqual([]);
+});
+
+it("dependencies.md has every package", () => {
+  const text = readFileSync("docs/dependencies.md", "utf8");
+  const { dependencies, devDependencies, optionalDependencies } = JSON.parse(readFileSync("package.json", "utf8"));
+  const all = Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies });
+  expect(all.filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
+});
