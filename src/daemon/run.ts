@@ -177,7 +177,7 @@ class Daemon {
         switchState: () => {
           if (config.kind !== "switch") return undefined;
           const { name, ports, buffer, pfc_priorities: pfc, ecn } = device.switchReport();
-          const fdbEntries = device.forwarding().length;
+          const fdbEntries = device.forwardingEntries();
           const state = { buffer, ports };
           return {
             name,
