@@ -1,5 +1,7 @@
 #include "addon/inspect.h"
 
+#include <algorithm>
+
 namespace weir {
 namespace {
 
@@ -23,14 +25,23 @@ const char* name_of(Stage stage) {
   return kNames[static_cast<size_t>(stage)];
 }
 
+// Of what the forwarding table holds, what a switch shows of it.
+bool is_shown(const Forwarding::Entry& entry, Time now) { return entry.expires > now && !Forwarding::is_pin(entry); }
+
 }  // namespace
+
+size_t count_forwarding(SwitchDevice& device) {
+  const SoftSwitch& s = device.soft_switch();
+  return static_cast<size_t>(
+      std::ranges::count_if(s.forwarding().entries(), [&](const Forwarding::Entry& entry) { return is_shown(entry, s.now()); }));
+}
 
 ForwardingCopy copy_forwarding(SwitchDevice& device) {
   const SoftSwitch& s = device.soft_switch();
   const Forwarding& table = s.forwarding();
   ForwardingCopy copy;
   for (const Forwarding::Entry& entry : table.entries()) {
-    if (entry.expires <= s.now() || Forwarding::is_pin(entry)) continue;
+    if (!is_shown(entry, s.now())) continue;
     const bool learned = Forwarding::is_learned(entry);
     std::vector<uint16_t> ports;
     if (learned) {

@@ -40,6 +40,7 @@ struct QueuePairCopy {
   const char* stage;
 };
 
+size_t count_forwarding(SwitchDevice& device);
 ForwardingCopy copy_forwarding(SwitchDevice& device);
 SwitchCopy copy_switch(SwitchDevice& device);
 QueuePairCopy copy_queue_pair(SoftNic& nic, uint32_t index, std::string name);

@@ -38,6 +38,7 @@ Napi::Function WorkerHandle::define(Napi::Env env) {
                       InstanceMethod("inject", &WorkerHandle::inject),
                       InstanceMethod("reconfigure", &WorkerHandle::reconfigure),
                       InstanceMethod("forwardingTable", &WorkerHandle::forwarding_table),
+                      InstanceMethod("forwardingEntries", &WorkerHandle::forwarding_entries),
                       InstanceMethod("switchState", &WorkerHandle::switch_state),
                       InstanceMethod("queuePairs", &WorkerHandle::queue_pairs),
                       InstanceMethod("attach", &WorkerHandle::attach),
@@ -188,6 +189,13 @@ Napi::Value WorkerHandle::forwarding_table(const Napi::CallbackInfo& info) {
   ForwardingCopy copy;
   worker(info).look([&] { copy = copy_forwarding(device); });
   return to_js(info.Env(), copy);
+}
+
+Napi::Value WorkerHandle::forwarding_entries(const Napi::CallbackInfo& info) {
+  SwitchDevice& device = device_at(info, worker(info), worker(info).switches());
+  size_t entries = 0;
+  worker(info).between_turns([&] { entries = count_forwarding(device); });
+  return Napi::Number::New(info.Env(), static_cast<double>(entries));
 }
 
 Napi::Value WorkerHandle::switch_state(const Napi::CallbackInfo& info) {

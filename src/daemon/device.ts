@@ -180,6 +180,11 @@ export class Device {
     return forwardingReport(this.worker.forwardingTable(0), this.#portNames());
   }
 
+  /** How many the forwarding table of a switch has. */
+  forwardingEntries(): number {
+    return this.worker.forwardingEntries(0);
+  }
+
   /** @throws WeirError when this is a switch. */
   queuePairs(): QueuePairReport[] {
     const { config } = this;

@@ -217,8 +217,10 @@ export interface NativeWorker extends HistogramSource {
    * stay; no frame is lost. Throws INVALID_CONFIG when devices or ports differ.
    */
   reconfigure(config: WorkerConfig): void;
-  /** Of switch number `index`, 0-based; so are the next two of a switch and a NIC. Throws RangeError before devices live. */
+  /** Of switch number `index`, 0-based; so are the next three of a switch and a NIC. Throws RangeError before devices live. */
   forwardingTable(index: number): ForwardingEntry[];
+  /** How many that has. */
+  forwardingEntries(index: number): number;
   switchState(index: number): SwitchState;
   queuePairs(index: number): QueuePairState[];
   /** The key, local and remote; 0: no place left. `nic` is the position among the NICs, so in all that follows. */

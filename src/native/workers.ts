@@ -27,6 +27,7 @@ export type DeviceWorker = Pick<
   | "inject"
   | "reconfigure"
   | "forwardingTable"
+  | "forwardingEntries"
   | "switchState"
   | "queuePairs"
   | "histograms"
@@ -118,6 +119,10 @@ class Workers implements DeviceWorker {
 
   forwardingTable(index: number) {
     return this.workers[0].forwardingTable(index);
+  }
+
+  forwardingEntries(index: number): number {
+    return this.workers[0].forwardingEntries(index);
   }
 
   switchState(index: number): SwitchState {

@@ -152,6 +152,9 @@ export class FakeWorker implements NativeWorker {
   forwardingTable() {
     return [{ mac: 0x02_00_00_00_00_01, vlan: 0, ports: [0], learned: true, expires_in: 12e9 }];
   }
+  forwardingEntries() {
+    return 1;
+  }
   switchState(): SwitchState {
     this.calls.push("switchState");
     // Half of what is queued leaves between two looks.

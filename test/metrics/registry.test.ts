@@ -18,11 +18,10 @@ interface Told {
 function source(counters: Told["counters"], overrides: Partial<MetricsSource> = {}): Told {
   const told = { counters } as Told;
   told.source = {
-    counters: () =>
-      told.counters.map(([name, labels, value]) => ({
-        description: { name, unit: "packets", help: `Help of ${name}`, labels },
-        value,
-      })),
+    counters: () => ({
+      manifest: told.counters.map(([name, labels]) => ({ name, unit: "packets", help: `Help of ${name}`, labels })),
+      value: (i) => told.counters[i]?.[2] ?? 0,
+    }),
     switchState: () => undefined,
     nic: () => undefined,
     histograms: () => [],
