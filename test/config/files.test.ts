@@ -134,12 +134,11 @@ describe("makeFolder", () => {
   it("says why not", () => {
     const folder = temporary();
     writeFileSync(join(folder, "file"), "");
-    const hint = "name another one with --out";
     expect(refused(() => makeFolder(join(folder, "file")))).toBe(
-      `cannot make the folder ${folder}/file: there is a file of this name | ${hint}`,
+      `cannot make the folder ${folder}/file: there is a file of this name`,
     );
     expect(refused(() => makeFolder(join(folder, "file/below")))).toBe(
-      `cannot make the folder ${folder}/file/below: there is a file where a folder should be | ${hint}`,
+      `cannot make the folder ${folder}/file/below: there is a file where a folder should be`,
     );
   });
 

@@ -55,6 +55,12 @@ describe("the server", () => {
     expect(existsSync(path)).toBe(false);
   });
 
+  it("says where there can be no folder for one", async () => {
+    await expect(ControlServer.open("/proc/weir/sw0.sock", echo)).rejects.toThrow(
+      "cannot make the folder /proc/weir: ",
+    );
+  });
+
   it("answers each line with one line, whatever pieces they come in", async () => {
     const { path } = await serve();
     const answers = await talk(path, '{"request":"a"}\n{"request":"b"}\n', 2);
