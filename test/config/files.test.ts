@@ -110,6 +110,14 @@ describe("values", () => {
     expect(set("seed=99999999999999999999").match(/is too large/g)).toHaveLength(1);
   });
 
+  it("a hint that is the same for several is given once, below the last", () => {
+    const message = set("zzz=1", "abc=2", "topology={hosts: [a], links: [a -- sw], x: 1}");
+    expect(message.match(/hint: known fields/g)).toHaveLength(2);
+    expect(message).toMatch(
+      /^ {2}--set zzz: unknown field\n {2}--set abc: unknown field\n {4}hint: known fields: name, /m,
+    );
+  });
+
   it("the length of a list is told as such", () => {
     expect(set("topology={hosts: [a], links: []}")).toContain(
       "topology.links: a list is too short | must be at least 1 long",
