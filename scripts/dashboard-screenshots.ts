@@ -93,6 +93,12 @@ try {
   await change(page, { kmin: "2KB", kmax: "20KB" });
   await untilTime(page, 215);
   await picture(page, "change");
+  await page.emulateMedia({ colorScheme: "dark" });
+  await picture(page, "dark");
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.locator("#open-file").setInputFiles(join(folder, "sim/result.json"));
+  await page.getByRole("region", { name: "Totals" }).waitFor();
+  await picture(page, "result");
   const both = ["sim/result.json", "early/result.json"].map((file) => join(folder, file));
   await page.locator("#open-file").setInputFiles(both);
   await page.getByRole("heading", { name: /^Comparing/ }).waitFor();

@@ -1,5 +1,7 @@
 #include "addon/inspect.h"
 
+#include <algorithm>
+
 namespace weir {
 namespace {
 
@@ -23,14 +25,23 @@ const char* name_of(Stage stage) {
   return kNames[static_cast<size_t>(stage)];
 }
 
+// Of what the forwarding table holds, what a switch shows of it.
+bool is_shown(const Forwarding::Entry& entry, Time now) { return entry.expires > now && !Forwarding::is_pin(entry); }
+
 }  // namespace
+
+size_t count_forwarding(SwitchDevice& device) {
+  const SoftSwitch& s = device.soft_switch();
+  return static_cast<size_t>(
+      std::ranges::count_if(s.forwarding().entries(), [&](const Forwarding::Entry& entry) { return is_shown(entry, s.now()); }));
+}
 
 ForwardingCopy copy_forwarding(SwitchDevice& device) {
   const SoftSwitch& s = device.soft_switch();
   const Forwarding& table = s.forwarding();
   ForwardingCopy copy;
   for (const Forwarding::Entry& entry : table.entries()) {
-    if (entry.expires <= s.now() || Forwarding::is_pin(entry)) continue;
+    if (!is_shown(entry, s.now())) continue;
     const bool learned = Forwarding::is_learned(entry);
     std::vector<uint16_t> ports;
     if (learned) {
@@ -47,14 +58,19 @@ ForwardingCopy copy_forwarding(SwitchDevice& device) {
 
 SwitchCopy copy_switch(SwitchDevice& device) {
   SoftSwitch& s = device.soft_switch();
-  SwitchCopy copy{
-      device.config().parameters.buffer.total, s.buffer().shared_size(), s.buffer().occupied(), s.buffer().pfc_threshold(), {}};
+  const SharedBuffer& buffer = s.buffer();
+  SwitchCopy copy{device.config().parameters.buffer.total,
+                  buffer.shared_size(),
+                  buffer.occupied(),
+                  buffer.watermark(),
+                  buffer.pfc_threshold(),
+                  {}};
   for (uint16_t i = 0; i < s.port_count(); ++i) {
     SwitchCopy::Port port{device.ports()[i].up(), {}, {}, {}, s.paused_mask(i), s.pausing_mask(i)};
     for (int p = 0; p < kPriorities; ++p) {
-      port.queue[static_cast<size_t>(p)] = s.buffer().egress_bytes(i, p);
-      port.ingress[static_cast<size_t>(p)] = s.buffer().ingress_bytes(i, p);
-      port.headroom[static_cast<size_t>(p)] = s.buffer().headroom_bytes(i, p);
+      port.queue[static_cast<size_t>(p)] = buffer.egress_bytes(i, p);
+      port.ingress[static_cast<size_t>(p)] = buffer.ingress_bytes(i, p);
+      port.headroom[static_cast<size_t>(p)] = buffer.headroom_bytes(i, p);
     }
     copy.ports.push_back(port);
   }
@@ -115,6 +131,7 @@ Napi::Value to_js(Napi::Env env, const SwitchCopy& copy) {
   buffer.Set("total", static_cast<double>(copy.total));
   buffer.Set("shared", static_cast<double>(copy.shared));
   buffer.Set("occupied", static_cast<double>(copy.occupied));
+  buffer.Set("watermark", static_cast<double>(copy.watermark));
   buffer.Set("pfc_threshold", static_cast<double>(copy.pfc_threshold));
   Napi::Array ports = Napi::Array::New(env, copy.ports.size());
   for (uint32_t i = 0; i < copy.ports.size(); ++i) {

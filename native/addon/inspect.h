@@ -26,7 +26,7 @@ struct SwitchCopy {
     std::array<int64_t, kPriorities> queue, ingress, headroom;
     uint8_t paused, pausing;
   };
-  int64_t total, shared, occupied, pfc_threshold;
+  int64_t total, shared, occupied, watermark, pfc_threshold;
   std::vector<Port> ports;
 };
 
@@ -40,6 +40,7 @@ struct QueuePairCopy {
   const char* stage;
 };
 
+size_t count_forwarding(SwitchDevice& device);
 ForwardingCopy copy_forwarding(SwitchDevice& device);
 SwitchCopy copy_switch(SwitchDevice& device);
 QueuePairCopy copy_queue_pair(SoftNic& nic, uint32_t index, std::string name);

@@ -38,6 +38,7 @@ Napi::Function WorkerHandle::define(Napi::Env env) {
                       InstanceMethod("inject", &WorkerHandle::inject),
                       InstanceMethod("reconfigure", &WorkerHandle::reconfigure),
                       InstanceMethod("forwardingTable", &WorkerHandle::forwarding_table),
+                      InstanceMethod("forwardingEntries", &WorkerHandle::forwarding_entries),
                       InstanceMethod("switchState", &WorkerHandle::switch_state),
                       InstanceMethod("queuePairs", &WorkerHandle::queue_pairs),
                       InstanceMethod("attach", &WorkerHandle::attach),
@@ -132,9 +133,11 @@ Napi::Value WorkerHandle::read_counters(const Napi::CallbackInfo& info) {
   Worker& w = worker(info);
   if (!info[0].IsTypedArray()) throw Napi::TypeError::New(info.Env(), "readCounters(target): target must be a Float64Array");
   Napi::Float64Array target = info[0].As<Napi::Float64Array>();
-  const size_t count = w.ready() ? std::min(target.ElementLength(), w.counters().size()) : 0;
-  for (size_t i = 0; i < count; ++i) target[i] = static_cast<double>(w.counters().read(i));
-  return Napi::Number::New(info.Env(), static_cast<double>(count));
+  if (!w.ready()) return Napi::Number::New(info.Env(), 0);
+  const size_t count = std::min(target.ElementLength(), w.counters().size());
+  double* values = target.Data();
+  const auto put = [values](size_t i, uint64_t word) { values[i] = static_cast<double>(word); };
+  return Napi::Number::New(info.Env(), static_cast<double>(w.counters().read(monotonic_now(), put, count)));
 }
 
 Napi::Value WorkerHandle::drain_records(const Napi::CallbackInfo& info) {
@@ -186,6 +189,13 @@ Napi::Value WorkerHandle::forwarding_table(const Napi::CallbackInfo& info) {
   ForwardingCopy copy;
   worker(info).look([&] { copy = copy_forwarding(device); });
   return to_js(info.Env(), copy);
+}
+
+Napi::Value WorkerHandle::forwarding_entries(const Napi::CallbackInfo& info) {
+  SwitchDevice& device = device_at(info, worker(info), worker(info).switches());
+  size_t entries = 0;
+  worker(info).between_turns([&] { entries = count_forwarding(device); });
+  return Napi::Number::New(info.Env(), static_cast<double>(entries));
 }
 
 Napi::Value WorkerHandle::switch_state(const Napi::CallbackInfo& info) {

@@ -28,6 +28,7 @@ class WorkerHandle : public Napi::ObjectWrap<WorkerHandle> {
   Napi::Value inject(const Napi::CallbackInfo& info);
   Napi::Value reconfigure(const Napi::CallbackInfo& info);
   Napi::Value forwarding_table(const Napi::CallbackInfo& info);
+  Napi::Value forwarding_entries(const Napi::CallbackInfo& info);
   Napi::Value switch_state(const Napi::CallbackInfo& info);
   Napi::Value queue_pairs(const Napi::CallbackInfo& info);
   Napi::Value register_memory(const Napi::CallbackInfo& info);

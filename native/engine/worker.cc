@@ -100,7 +100,7 @@ void Worker::look(const std::function<void()>& action) {
   between_turns([&] {
     if (ready() && !ended_) {
       for (Device* device : devices_) device->settle_counters();
-      counters_.publish();
+      counters_.publish(turned_);
     }
     action();
   });
@@ -250,6 +250,8 @@ void Worker::loop(Time begin) {
   Time idle_slept = 0;
   Time last_frame = 0;
   uint64_t seen = 0;
+  turned_ = monotonic_now();
+  counters_.publish(turned_);
   while (!stopping_.load(std::memory_order_acquire)) {
     refresh_clock();
     const Time now = clock_.now;
@@ -282,13 +284,16 @@ void Worker::loop(Time begin) {
         if (port.unsent() > 0) deadline = std::min(deadline, now + config_.quantum);
       }
     }
+    turned_ = now;
     announce();
     publish(now, false);
     const uint64_t frames = frames_seen();
     if (frames != seen) last_frame = now;
     seen = frames;
+    // What was counted since then is told before a long sleep.
+    const Time wake = told() ? deadline : std::min(deadline, published_ + kPublishInterval);
     const Time before = monotonic_now();
-    idle_slept = wait(before, deadline, now - last_frame) ? monotonic_now() - before : 0;
+    idle_slept = wait(before, wake, now - last_frame) ? turned_ - before : 0;
   }
   // What was handed over before stop() still goes out.
   inject();
@@ -328,7 +333,11 @@ bool Worker::sleep_until(Time deadline, Time now) {
   }
   waker_->doze();
   const timespec timeout = to_timespec(work_waits() ? 0 : std::clamp<Time>(deadline - now, 0, kLongestSleep));
+  const bool holds = told();
+  if (holds) counters_.hold();
   ppoll(waits.data(), waits.size(), &timeout, nullptr);
+  turned_ = monotonic_now();
+  if (holds) counters_.release(turned_);
   waker_->rise((waits[0].revents & POLLIN) != 0);
   return true;
 }
@@ -389,9 +398,9 @@ void Worker::publish(Time now, bool last) {
     records_.push({now, Record::Kind::ended, 0, 0, {0}});
   }
   if (last) {
-    counters_.publish();
+    counters_.publish(now);
   } else {
-    counters_.publish_part();
+    counters_.publish_part(now);
   }
   if (doorbell_ && (last || now - rung_ >= kDoorbellInterval)) {
     rung_ = now;

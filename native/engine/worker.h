@@ -121,6 +121,8 @@ class Worker {
   void run_action();
   void check_ports(Time now);
   void publish(Time now, bool last);
+  // Whether the block has all that was counted.
+  bool told() const { return published_ == turned_ && counters_.complete(); }
   void announce();
   bool work_waits() const;
   bool wait(Time now, Time deadline, Time quiet);
@@ -151,6 +153,7 @@ class Worker {
   Time rung_ = 0;
   Time shares_until_ = 0;  // adaptive: with another thread of this CPU
   Time published_ = 0;
+  Time turned_ = 0;  // up to when the devices have counted
   Time checked_ = 0;
   std::vector<pollfd> waits_;
   std::shared_ptr<Waker> waker_;  // rung by commands, injected frames, other workers and stop()

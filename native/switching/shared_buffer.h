@@ -74,6 +74,7 @@ class SharedBuffer {
     }
     in.ingress += bytes;
     occupied_ += bytes;
+    raise_watermark(occupied_);
     return Admission::admitted;
   }
   Admission admit_egress(int egress, int priority, uint32_t length);
@@ -104,6 +105,9 @@ class SharedBuffer {
     return lossless(priority) ? !above_threshold(in.ingress + bytes) : bytes <= lossy_minimum_ || !above_lossy_threshold(bytes);
   }
 
+  // For a frame that passes(): what admit() and release() would have left behind.
+  void passed(uint32_t length) { raise_watermark(occupied_ + length); }
+
   // Above this an ingress (port, priority) is paused. Bytes, >= 0.
   int64_t pfc_threshold() const;
   // So is one that has bytes in its headroom, for whatever reason; and it is not resumed before they have left, or the next
@@ -117,6 +121,8 @@ class SharedBuffer {
   int64_t headroom_bytes(int port, int priority) const { return at(port, priority).headroom; }
   int64_t egress_bytes(int port, int priority) const { return at(port, priority).egress; }
   int64_t occupied() const { return occupied_; }
+  // Most bytes that were occupied when a frame came in here, with what was known then of the other shards'.
+  int64_t watermark() const { return watermark_; }
   // B - P n t_flight: what is shared by all.
   int64_t shared_size() const { return shared_size_; }
 
@@ -132,6 +138,7 @@ class SharedBuffer {
 
   bool lossless(int priority) const { return (lossless_ >> priority & 1) != 0; }
   bool room(int64_t bytes) const { return occupied_ - in_headroom_ + bytes <= shared_size_; }
+  void raise_watermark(int64_t bytes) { watermark_ = std::max(watermark_, bytes); }
   int64_t free_bytes() const { return std::max<int64_t>(0, shared_size_ - occupied_); }
   // bytes > pfc_threshold(), mostly without its division.
   bool above_threshold(int64_t bytes) const {
@@ -149,6 +156,7 @@ class SharedBuffer {
   double surely_free_;    // times the free bytes: never more than a dynamic t_PFC, whatever the rounding; 0 when it is fixed
   int64_t occupied_ = 0;  // by all shards, in_headroom_ too
   int64_t in_headroom_ = 0;
+  int64_t watermark_ = 0;
   Occupancy others_;
   std::vector<Usage> usage_;
 };

@@ -17,6 +17,7 @@ void SoftSwitch::pass(Port& in, Port& out, PacketId id) {
   if (packet.offload.gso != Gso::none) ++in.counters.gso_passed;
   ++group.pg_packets;
   raise(group.pg_watermark_bytes, buffer_.ingress_bytes(in.number, packet.priority) + packet.length);
+  buffer_.passed(packet.length);
   if (parameters_.red.averaged) mark(out, packet, 0);
   PacketId cnm = kNoPacket;
   if ((out.congestion_points >> packet.priority & 1) != 0) {

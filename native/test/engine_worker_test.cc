@@ -168,6 +168,14 @@ TEST_CASE("worker: counters are never behind the state that a look shows") {
     // Not in step with the publishing that happens anyway.
     std::this_thread::sleep_for(std::chrono::microseconds(700));
   }
+  // Once it sleeps, nothing is left to tell: what it told last is of now.
+  worker.stop_traffic();
+  const auto ignore = [](size_t, uint64_t) {};
+  CHECK(eventually([&] {
+    const Time now = monotonic_now();
+    return worker.counters().read(now, ignore, 0) == now;
+  }));
+  worker.look([&] { CHECK(counter(worker, "tx_packets", "h1") == worker.nics()[0]->soft_nic().counters().tx_packets); });
   worker.stop();
   worker.look([] {});
 }

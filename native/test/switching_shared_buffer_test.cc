@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -135,6 +136,7 @@ TEST_CASE("shared buffer: what comes in goes out, under random admissions and re
   weir::Random random(3);
   std::deque<Held> held;
   int refused = 0;
+  int64_t most = 0;
   for (int step = 0; step < 50'000; ++step) {
     const uint64_t phase = static_cast<uint64_t>(step / 5'000 % 2);  // mostly in, mostly out
     if (random.next() % 10 < 4 + 3 * phase) {
@@ -152,6 +154,8 @@ TEST_CASE("shared buffer: what comes in goes out, under random admissions and re
       held.pop_back();
       buffer.release(frame.in, frame.out, frame.priority, frame.length);
     }
+    most = std::max(most, buffer.occupied());
+    REQUIRE(buffer.watermark() == most);
     if (step % 97 != 0) continue;
     int64_t total = 0;
     int64_t in_headroom = 0;

@@ -32,6 +32,7 @@ TEST_CASE("soft switch: a port sends exactly at its rate, remainders included") 
   CHECK(h.device.counters(2).tx_packets == 100);
   CHECK(h.device.counters(2).tx_bytes == 100'000);
   CHECK(h.device.counters(2, 3).queue_watermark_bytes == 99'000);
+  CHECK(h.device.buffer().watermark() == 99'000);
 }
 
 TEST_CASE("soft switch: a strict priority overtakes at the next frame boundary, the others share by weight") {
@@ -66,6 +67,7 @@ TEST_CASE("soft switch: an unshaped port runs to completion") {
   }
   CHECK(h.device.next_deadline() == kNever);
   CHECK(h.device.counters(1, 3).queue_watermark_bytes == 0);
+  CHECK(h.device.buffer().watermark() == 1'000);  // one at a time, for an instant each
   h.check_drained();
 }
 

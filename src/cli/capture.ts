@@ -9,6 +9,7 @@ import { formatSize } from "../config/units.js";
 import { askStream } from "../daemon/control_client.js";
 import { type ControlledDevice, findDevices } from "../daemon/devices.js";
 import { count, printable } from "../report/format.js";
+import { movesCursor } from "../report/terminal.js";
 import { type CliContext, collect, kExit, UsageError } from "./context.js";
 import type { AddVerb } from "./program.js";
 import { sizeOption, timeOption } from "./quantity.js";
@@ -132,11 +133,17 @@ async function fileSink(file: string): Promise<Sink> {
   } catch (error) {
     throw failed(error);
   }
+  let whole = 0;
   return {
     async write(bytes) {
-      await handle.writeFile(bytes).catch((error: unknown) => {
+      try {
+        await handle.writeFile(bytes);
+        whole += bytes.length;
+      } catch (error) {
+        // Of what is no file, such as a pipe, nothing can be taken back.
+        await handle.truncate(whole).catch(() => {});
         throw failed(error);
-      });
+      }
     },
     close: () => handle.close(),
   };
@@ -175,7 +182,7 @@ class ProgressLine {
     private readonly device: string,
     quiet: boolean,
   ) {
-    this.draw = stderr.isTTY && !quiet ? createLogUpdate(stderr) : undefined;
+    this.draw = movesCursor(stderr) && !quiet ? createLogUpdate(stderr) : undefined;
   }
 
   update({ frames, bytes, dropped }: CaptureProgress): void {

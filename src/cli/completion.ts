@@ -11,6 +11,8 @@ import { controlDirectory } from "../daemon/control_client.js";
 import { type ControlledDevice, runningDevices } from "../daemon/devices.js";
 
 const kVerb = "completion";
+/** Those that are tested; the library knows one more. */
+const kShells = ["bash", "zsh", "fish"];
 
 const kHelp = `
 Examples:
@@ -27,10 +29,11 @@ export const asksForCompletions = (argv: readonly string[]) => argv[0] === "comp
 /** Behind all other verbs. `running`: names that complete a NAME. */
 export function addCompletion(program: Command, running: readonly string[], argv: readonly string[]): void {
   const root = tab(program, { completionCommandName: kVerb });
-  program.commands
-    .find((command) => command.name() === kVerb)
-    ?.description("print a script by which a shell completes weir's words")
-    .addHelpText("after", kHelp);
+  const verb = program.commands.find((command) => command.name() === kVerb) as Command;
+  verb.description("print a script by which a shell completes weir's words").addHelpText("after", kHelp);
+  const [shell] = verb.registeredArguments;
+  // In place: what is refused and what is offered both look there.
+  shell?.argChoices?.splice(0, shell.argChoices.length, ...kShells);
   const word = argv.at(-1) ?? "";
   completeArguments(root, { running, files: () => filesFrom(word) });
 }

@@ -1,10 +1,13 @@
 #!/usr/bin/env node
+import { describeError, kExit } from "./context.js";
 import { runCli } from "./program.js";
 
-// A reader that went away (`weir ... | head`) is no failure; the status still tells how the run went.
-for (const stream of [process.stdout, process.stderr]) {
+// A reader that went away (`weir ... | head`) is no failure; the status still tells how the run went. A full disk is one.
+for (const [name, stream] of Object.entries({ stdout: process.stdout, stderr: process.stderr })) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
+    if (error.code === "EPIPE") return;
+    if (name === "stdout") process.stderr.write(describeError(new Error(`cannot write to stdout: ${error.message}`)));
+    process.exit(kExit.failure);
   });
 }
 

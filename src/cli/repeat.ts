@@ -1,7 +1,9 @@
 /** Shows something again and again: in place at a terminal, one below the other elsewhere. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { stripVTControlCharacters } from "node:util";
 import { InvalidArgumentError, Option } from "commander";
 import { createLogUpdate } from "log-update";
+import type { LiveStream } from "../lab/live_view.js";
 import { movesCursor } from "../report/terminal.js";
 import { type CliContext, kExit } from "./context.js";
 
@@ -29,7 +31,7 @@ export async function repeat(context: CliContext, seconds: number, look: () => P
     while (!abort.signal.aborted) {
       const text = await look();
       if (draw === undefined) stdout.write(text);
-      else draw(topLines(text.trimEnd(), stdout.rows));
+      else draw(topLines(text.trimEnd(), stdout));
       await sleep(seconds * 1000, undefined, { signal: abort.signal }).catch(() => {});
     }
     return kExit.ok;
@@ -40,10 +42,15 @@ export async function repeat(context: CliContext, seconds: number, look: () => P
   }
 }
 
-/** The first lines, as many as there is room for; the cursor is in the last. */
-function topLines(text: string, rows = 24): string {
+/** The first lines, as many as there is room for, wrapped; the cursor is in the last. */
+function topLines(text: string, { columns = 80, rows = 24 }: LiveStream): string {
   const lines = text.split("\n");
+  const heights = lines.map((line) => Math.max(1, Math.ceil(stripVTControlCharacters(line).length / columns)));
   const room = Math.max(1, rows - 1);
-  if (lines.length <= room) return text;
-  return [...lines.slice(0, room - 1), `... ${lines.length - room + 1} lines more`].join("\n");
+  if (sum(heights) <= room) return text;
+  let shown = 0;
+  while (sum(heights.slice(0, shown + 1)) < room) shown++;
+  return [...lines.slice(0, shown), `... ${lines.length - shown} lines more`].join("\n");
 }
+
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);

@@ -2,13 +2,14 @@
 import type { Command } from "commander";
 import { Option } from "commander";
 import { WeirError } from "../config/error.js";
-import { askDevice, type ControlledDevice, findDevices } from "../daemon/devices.js";
+import { nearest } from "../config/fields.js";
+import { askDevice, type ControlledDevice, findDevices, NotRunning } from "../daemon/devices.js";
 import { onlyPort } from "../daemon/views/port_choice.js";
 import type { Answers, View } from "../daemon/views/view.js";
 import { kViews } from "../daemon/views/views.js";
 import { drawGrid } from "../report/table.js";
 import { wantsColor } from "../report/terminal.js";
-import { type CliContext, kExit } from "./context.js";
+import { type CliContext, kExit, UsageError } from "./context.js";
 import type { AddVerb } from "./program.js";
 import { intervalOption, repeat } from "./repeat.js";
 
@@ -44,9 +45,7 @@ export const addShow: AddVerb = (parent, context, done) => {
     .showHelpAfterError("(weir show --help lists what there is)")
     .addHelpText("after", kExamples);
   for (const [words, view] of Object.entries(kViews)) {
-    addView(commandOf(show, words.split(" ")), view, async (name, options) =>
-      done(await run(context, view, name, options)),
-    );
+    addView(commandOf(show, words.split(" ")), view, async (command) => done(await run(context, view, command)));
   }
   for (const command of show.commands) summarize(command);
 };
@@ -56,15 +55,21 @@ const kGroups: Readonly<Record<string, string>> = {
   rdma: "a NIC in the shape of iproute2's rdma",
   dcb: "ports in the shape of iproute2's dcb",
   "priority-group": "ingress priority groups in the shape of SONiC",
+  buffer_pool: "the shared buffer in the shape of SONiC",
 };
 
 /** In the list of its parent a command tells what may follow it. */
 function summarize(command: Command): void {
   if (command.commands.length === 0) return;
   for (const below of command.commands) summarize(below);
-  if (command.description() === "") command.description(kGroups[command.name()] ?? "more words follow");
-  command.summary(`${command.description()}; ${command.commands.map((below) => below.name()).join(", ")}`);
+  if (command.description() === "") {
+    command.description(kGroups[command.name()] ?? "more words follow");
+    command.showHelpAfterError(`(one of ${wordsBelow(command).join(", ")} follows)`);
+  }
+  command.summary(`${command.description()}; ${wordsBelow(command).join(", ")}`);
 }
+
+const wordsBelow = (command: Command) => command.commands.map((below) => below.name());
 
 /** The command under these words, with those above it. */
 function commandOf(show: Command, words: readonly string[]): Command {
@@ -74,28 +79,46 @@ function commandOf(show: Command, words: readonly string[]): Command {
   );
 }
 
-function addView(
-  command: Command,
-  { description }: View,
-  action: (name: string | undefined, options: ShowOptions) => Promise<void>,
-): void {
+function addView(command: Command, { description }: View, action: (command: Command) => Promise<void>): void {
   command
     .description(description)
     .argument("[name]", "daemon, lab, or a lab's device")
+    // devicesOf() tells mistyped words from too many names.
+    .allowExcessArguments()
     .option("--port <name>", "only this port, or interface")
     .option("--json", "one JSON document on stdout")
     .option("--watch", "again and again, until Ctrl-C")
     .addOption(intervalOption("with --watch: seconds between two looks"))
     .addOption(socketOption())
-    .action(action);
+    .action((_name: unknown, _options: unknown, own: Command) => action(own));
 }
 
-async function run(context: CliContext, view: View, name: string | undefined, options: ShowOptions): Promise<number> {
-  const devices = chooseDevices(view, await findDevices({ name, socket: options.socket }), name);
+async function run(context: CliContext, view: View, command: Command): Promise<number> {
+  const options = command.opts<ShowOptions>();
+  const devices = chooseDevices(view, await devicesOf(command, options.socket), command.args[0]);
   const look = () => render(context, view, devices, options);
   if (options.watch) return repeat(context, options.interval, look);
   context.stdout.write(await look());
   return kExit.ok;
+}
+
+/** One NAME follows a command; what nothing is called may be a mistyped word of the command. */
+async function devicesOf(command: Command, socket: string | undefined): Promise<ControlledDevice[]> {
+  const [name, ...others] = command.args;
+  const words = wordsBelow(command);
+  const meant = nearest(name ?? "", words);
+  const known = words.length === 0 ? [] : [`words behind ${command.name()}: ${words.join(", ")}`];
+  const hint = [...(meant === undefined ? [] : [`did you mean ${meant}?`]), ...known].join(" ");
+  if (others.length > 0) {
+    throw new UsageError(`${command.name()} takes one name, not ${command.args.join(" ")}`, { hint });
+  }
+  try {
+    return await findDevices({ name, socket });
+  } catch (error) {
+    if (!(error instanceof NotRunning) || hint === "") throw error;
+    if (meant !== undefined) throw new UsageError(error.message, { hint });
+    throw new NotRunning(error.message, { hint: `${error.hint}; ${hint}` });
+  }
 }
 
 /** Of several, those that have what is to be shown. */

@@ -67,7 +67,8 @@ async function run(context: CliContext, name: string | undefined, options: TopOp
   return untilSignal(context, async (signal) => {
     if (!live) return snapshots(context, poll, options, signal);
     const choices = new Choices(options, options.interval);
-    const suspend = () => process.kill(process.pid, "SIGTSTP");
+    // All of the job, which may be more than this process (npx weir top).
+    const suspend = () => process.kill(0, "SIGTSTP");
     const color = wantsColor(stdout);
     const interrupted = await liveTop(poll, choices, { ...context, color, suspend, signal });
     return interrupted ? kExit.sigint : kExit.ok;

@@ -71,12 +71,20 @@ async function send(path: string, request: object): Promise<AnswerStream<unknown
     throw unreachable(path, error as NodeJS.ErrnoException);
   }
   try {
-    const answer = JSON.parse(await exchange(socket, JSON.stringify(request))) as ControlAnswer;
+    const answer = parse(await exchange(socket, JSON.stringify(request)), path);
     if (answer.ok) return { data: answer.data, socket };
     throw new WeirError(answer.error, answer.hint === undefined ? {} : { hint: answer.hint });
   } catch (error) {
     socket.destroy();
     throw error;
+  }
+}
+
+function parse(line: string, path: string): ControlAnswer {
+  try {
+    return JSON.parse(line) as ControlAnswer;
+  } catch (cause) {
+    throw new WeirError(`what answers at ${path} is no daemon or lab of Weir`, { cause });
   }
 }
 
@@ -109,14 +117,13 @@ function exchange(socket: Socket, request: string): Promise<string> {
     const slow = setTimeout(() => {
       socket.destroy(new WeirError(`the daemon did not answer within ${kTimeoutMs / 1000} s`));
     }, kTimeoutMs);
-    const fail = (error: Error) => {
+    const gone = (error?: unknown) => {
       settle();
-      reject(error);
+      reject(error instanceof WeirError ? error : new WeirError("the daemon went away before it answered"));
     };
-    const gone = () => fail(new WeirError("the daemon went away before it answered"));
     const settle = () => {
       clearTimeout(slow);
-      socket.off("data", take).off("error", fail).off("end", gone).off("close", gone);
+      socket.off("data", take).off("error", gone).off("end", gone).off("close", gone);
     };
     const take = (piece: Buffer) => {
       const end = piece.indexOf("\n");
@@ -127,7 +134,7 @@ function exchange(socket: Socket, request: string): Promise<string> {
       if (end + 1 < piece.length) socket.unshift(piece.subarray(end + 1));
       resolve(Buffer.concat(pieces).toString());
     };
-    socket.on("data", take).on("error", fail).on("end", gone).on("close", gone);
+    socket.on("data", take).on("error", gone).on("end", gone).on("close", gone);
     socket.write(`${request}\n`);
   });
 }

@@ -23,6 +23,7 @@ export class DaemonDashboard {
       files: pageFiles(),
       setting: kSetting,
     });
+    board.watched(streams.watched);
     return new DaemonDashboard(board, server);
   }
 
@@ -37,7 +38,7 @@ export class DaemonDashboard {
 
   /** Idempotent. */
   close(): void {
-    this.board.watched(false);
+    this.board.close();
     this.server.close();
   }
 }

@@ -119,7 +119,7 @@ export class Device {
   /** Counts since the last clear(). */
   counters(): ControlRequests["counters"] {
     const counters = this.shown.since(this.totals());
-    return { since: this.shown.cleared.toISOString(), at_ns: this.addon.monotonicNow(), counters };
+    return { since: this.shown.cleared.toISOString(), at_ns: this.table.asOf, counters };
   }
 
   clear(): ControlRequests["clear"] {
@@ -178,6 +178,11 @@ export class Device {
     const { config } = this;
     if (config.kind !== "switch") throw new WeirError(`${config.name} is a NIC: it has no forwarding table`);
     return forwardingReport(this.worker.forwardingTable(0), this.#portNames());
+  }
+
+  /** How many the forwarding table of a switch has. */
+  forwardingEntries(): number {
+    return this.worker.forwardingEntries(0);
   }
 
   /** @throws WeirError when this is a switch. */

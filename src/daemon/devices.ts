@@ -22,6 +22,9 @@ export interface DeviceChoice {
   socket?: string | undefined;
 }
 
+/** Nothing that runs has the name. */
+export class NotRunning extends WeirError {}
+
 export async function askDevice<Name extends keyof ControlRequests>(
   { socket, device }: ControlledDevice,
   request: Name,
@@ -55,7 +58,7 @@ async function devicesAt(socket: string): Promise<ControlledDevice[]> {
 
 /**
  * What `choice` means: one device, all of a lab, or all that run.
- * @throws WeirError when there is none.
+ * @throws WeirError when there is none, NotRunning when it is the name that nothing has.
  */
 export async function findDevices(
   { name, socket }: DeviceChoice,
@@ -87,16 +90,18 @@ function refuse(name: string, running: readonly ControlledDevice[], folder: stri
   const several = running.filter(({ device }) => device === name).map((device) => device.name);
   if (several.length > 0)
     throw new WeirError(`several labs have a ${name}`, { hint: `name one: ${several.join(", ")}` });
-  throw new WeirError(`no daemon or lab called ${name} is running`, {
+  throw new NotRunning(`no daemon or lab called ${name} is running`, {
     hint: names.length === 0 ? `none is running in ${folder}` : `running: ${names.join(", ")}`,
   });
 }
 
-/** A daemon's name is what its socket says; of a lab, `name` may choose a device. */
+/** A daemon goes by the name that it tells; of a lab, `name` may choose a device. */
 async function atSocket(socket: string, name: string | undefined): Promise<ControlledDevice[]> {
-  if (!socket.endsWith(kLabSuffix)) {
-    return [{ name: name ?? socket, kind: undefined, socket, device: undefined, lab: undefined }];
-  }
-  const devices = await devicesAt(socket);
+  const devices = socket.endsWith(kLabSuffix) ? await devicesAt(socket) : [await daemonAt(socket)];
   return name === undefined ? devices : (named(devices, name) ?? refuse(name, devices, socket));
+}
+
+async function daemonAt(socket: string): Promise<ControlledDevice> {
+  const { name, kind } = await ask(socket, "status");
+  return { name, kind, socket, device: undefined, lab: undefined };
 }

@@ -103,7 +103,7 @@ export interface LabReport {
 /** Answer of each request to a device. */
 export interface ControlRequests {
   status: Status;
-  /** `at_ns`: when they were read, by a clock that starts anywhere. */
+  /** `at_ns`: the time that they are of, by a clock that starts anywhere. */
   counters: { since: string; at_ns: number; counters: CounterValue[] };
   ports: PortStatus[];
   switch: SwitchReport;

@@ -173,11 +173,11 @@ class Daemon {
     const { per_qp, node_infiniband } = config.metrics;
     const registry = new MetricsRegistry(
       {
-        counters: () => device.totals(),
+        counters: () => device.counted(),
         switchState: () => {
           if (config.kind !== "switch") return undefined;
           const { name, ports, buffer, pfc_priorities: pfc, ecn } = device.switchReport();
-          const fdbEntries = device.forwarding().length;
+          const fdbEntries = device.forwardingEntries();
           const state = { buffer, ports };
           return {
             name,

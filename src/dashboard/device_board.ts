@@ -6,7 +6,7 @@ import { DeviceFrames } from "./device_frames.js";
 import { inspectDevicePort, inspectDeviceQueuePair } from "./device_inspect.js";
 import { describeDevice } from "./device_session.js";
 import type { Audience } from "./event_streams.js";
-import type { Inspection, Parameter, Session } from "./protocol.js";
+import type { Inspection, Parameter, Session, TimedChange } from "./protocol.js";
 import type { DashboardSource, InspectRequest } from "./source.js";
 
 export interface DeviceBoardOptions {
@@ -23,39 +23,55 @@ const kFrameMs = 50;
 /** Queue pairs of a NIC from which on frames come five times a second: asking for all of them makes its thread stop for a while. */
 const kMany = 512;
 const kSlowFrameMs = 200;
+/** While nobody looks on: for the history, at a twentieth of what a page costs. */
+const kUnwatchedFrameMs = 1000;
+/** Changes that are told of. */
+const kMostChanges = 100;
 
 export class DeviceBoard implements DashboardSource {
-  private readonly started = performance.now();
+  private readonly started = { at: performance.now(), date: new Date().toISOString() };
+  private readonly frames: DeviceFrames;
+  private readonly changes: TimedChange[] = [];
+  private values: ReadonlyMap<string, string>;
   private timer: NodeJS.Timeout | undefined;
-  private frames: DeviceFrames | undefined;
+  private closed = false;
 
+  /** The device runs. */
   constructor(
     private readonly audience: Audience,
     private readonly options: DeviceBoardOptions,
-  ) {}
+  ) {
+    this.frames = new DeviceFrames(options.config(), options.device, () => this.#now());
+    this.values = this.#values();
+  }
 
   session(): Session {
     const { version } = this.options;
-    const queues = this.frames?.queues ?? [];
-    const described = describeDevice(this.options.config(), queues);
     return {
       version,
-      ...described,
+      started: this.started.date,
+      ...describeDevice(this.options.config(), this.frames.queues),
       scale: 1,
       duration_ns: null,
       parameters: this.options.parameters(),
       runs: [],
+      changes: this.changes,
     };
   }
 
   change(set: readonly string[]): void {
     this.options.change(set);
-    this.told();
+    this.#changed([...set]);
   }
 
-  /** The configuration is another one. */
+  /** The file was read again. */
   told(): void {
-    if (this.audience.watched) this.audience.session(this.session());
+    const { values } = this;
+    this.#changed(
+      [...this.#values()]
+        .filter(([path, value]) => values.get(path) !== value)
+        .map(([path, value]) => `${path}=${value}`),
+    );
   }
 
   inspect(what: InspectRequest): Inspection | undefined {
@@ -66,23 +82,42 @@ export class DeviceBoard implements DashboardSource {
       : inspectDeviceQueuePair(config, device, what.qp);
   }
 
-  /** Frames are taken while somebody looks on. */
+  /** Takes frames from now on; how often depends on whether somebody looks on. */
   watched(watched: boolean): void {
     clearInterval(this.timer);
-    this.timer = this.frames = undefined;
-    if (!watched) return;
+    if (this.closed) return;
     const config = this.options.config();
-    this.frames = new DeviceFrames(config, this.options.device, () => performance.now() - this.started);
     const slow = config.kind === "nic" && config.queue_pairs.length > kMany;
-    this.timer = setInterval(() => this.#frame(), slow ? kSlowFrameMs : kFrameMs).unref();
-    this.told();
+    const every = !watched ? kUnwatchedFrameMs : slow ? kSlowFrameMs : kFrameMs;
+    this.timer = setInterval(() => this.#frame(), every).unref();
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.closed = true;
+    clearInterval(this.timer);
   }
 
   #frame(): void {
     const { frames, audience } = this;
-    if (frames === undefined) return;
     const frame = frames.take();
-    if (frames.grew()) audience.session(this.session());
+    if (frames.grew() && audience.watched) audience.session(this.session());
     audience.frame(frame);
+  }
+
+  #changed(set: string[]): void {
+    if (set.length > 0) this.changes.push({ t_ns: Math.round(this.#now() * 1e6), set });
+    if (this.changes.length > kMostChanges) this.changes.shift();
+    this.values = this.#values();
+    if (this.audience.watched) this.audience.session(this.session());
+  }
+
+  #values(): ReadonlyMap<string, string> {
+    return new Map(this.options.parameters().map(({ path, value }) => [path, value]));
+  }
+
+  /** ms since it began. */
+  #now(): number {
+    return performance.now() - this.started.at;
   }
 }

@@ -5,6 +5,7 @@ import type { CounterTable } from "../native/counters.js";
 import type { CounterDescription } from "../native/types.js";
 import { kMostFlows, kNetwork } from "./device_session.js";
 import {
+  bitRate,
   type Direction,
   direction,
   directionShares,
@@ -49,6 +50,7 @@ export class DeviceFrames {
   private readonly shown: ShownQueue[] = [];
   private unused: QueueCounter[];
   private told = 0;
+  /** ns. */
   private last: number;
 
   /** Counts from now on. @param now Wall ms. */
@@ -68,7 +70,7 @@ export class DeviceFrames {
     this.unused = config.kind === "switch" ? this.#queueCounters(names) : [];
     this.#lookForQueues();
     this.told = this.shown.length;
-    this.last = now();
+    this.last = Math.round(now() * 1e6);
   }
 
   /** Names of the queues that are shown; they keep their places. */
@@ -87,23 +89,23 @@ export class DeviceFrames {
   take(): Frame {
     const { device } = this;
     device.counted();
-    const now = this.now();
-    const seconds = Math.max(1e-6, (now - this.last) / 1000);
-    this.last = now;
+    const since_ns = this.last;
+    const t_ns = Math.max(since_ns + 1, Math.round(this.now() * 1e6));
+    this.last = t_ns;
     this.growth.take();
     this.#lookForQueues();
-    const rate = ({ grown }: Tally) => Math.round((grown * 8) / seconds);
     const nic = this.config.kind === "nic";
     const { queues, switches } = nic ? { queues: { bytes: [], peak: [] }, switches: [] } : this.#queues();
     return {
       run: 0,
-      t_ns: Math.round(now * 1e6),
-      flows: nic ? this.#flows(rate) : kNone,
+      since_ns,
+      t_ns,
+      flows: nic ? this.#flows() : kNone,
       queues,
       switches,
       links: [...this.links.values()].map(({ forward, backward, marks }) => ({
-        forward_bps: rate(forward.bytes),
-        backward_bps: rate(backward.bytes),
+        forward_bps: bitRate(forward.bytes),
+        backward_bps: bitRate(backward.bytes),
         forward_pauses: forward.pauses.grown,
         backward_pauses: backward.pauses.grown,
         marks: marks.grown,
@@ -122,14 +124,14 @@ export class DeviceFrames {
     };
   }
 
-  #flows(rate: (tally: Tally) => number): Frame["flows"] {
+  #flows(): Frame["flows"] {
     const pairs = this.device.queuePairs().slice(0, kMostFlows);
     const sends = (value: number) => (value > 0 ? value : null);
     return {
       rate: pairs.map((pair) => sends(pair.rate)),
       target: pairs.map((pair) => (pair.rate > 0 ? pair.target_rate : null)),
       alpha: pairs.map((pair) => (pair.rate > 0 ? (pair.limited || pair.alpha === null ? pair.alpha : 0) : null)),
-      throughput: pairs.map(({ name }) => rate(this.sent.get(name) ?? tally())),
+      throughput: pairs.map(({ name }) => bitRate(this.sent.get(name) ?? tally())),
     };
   }
 

@@ -1,13 +1,14 @@
 /**
- * Server-sent events to everybody who looks on. A client whose connection has no room misses frames, and hears of the latest session
- * as soon as there is room again: nothing is kept for it but that.
+ * Server-sent events to everybody who looks on: the past first, then frames as they come. A client whose connection has no room
+ * misses frames. As soon as there is room again it hears of the latest session, and has what it missed from the history; of that no
+ * more than one part: who is slow for long sees a gap, not a past that is ever longer ago.
  */
 import type { ServerResponse } from "node:http";
+import { History, type Mark } from "./history.js";
 import type { Frame, Session } from "./protocol.js";
 
-/** Those who look on. */
+/** Those who look on, now or later. */
 export interface Audience {
-  /** False: nobody is there, so that nothing needs to be composed. */
   readonly watched: boolean;
   session(session: Session): void;
   frame(frame: Frame): void;
@@ -22,14 +23,30 @@ interface Client {
   response: ServerResponse;
   /** The latest session, if it was not sent for want of room. */
   owed: string | undefined;
+  /** Up to where it has what happened. */
+  mark: Mark | undefined;
+  /** It has had all that there was. */
+  live: boolean;
+  /** The latest frame that it has as a whole. */
+  frame: Frame | undefined;
 }
 
 export class EventStreams implements Audience {
   private readonly clients = new Set<Client>();
+  private readonly history: History;
+  private latest: Frame | undefined;
   private heartbeat: NodeJS.Timeout | undefined;
 
-  /** @param onAttention Called when somebody begins to look on, and when nobody does any more. */
-  constructor(private readonly onAttention: (watched: boolean) => void = () => {}) {}
+  /**
+   * @param onAttention Called when somebody begins to look on, and when nobody does any more.
+   * @param now Wall ms.
+   */
+  constructor(
+    private readonly onAttention: (watched: boolean) => void = () => {},
+    now?: () => number,
+  ) {
+    this.history = new History(now);
+  }
 
   get watched(): boolean {
     return this.clients.size > 0;
@@ -39,17 +56,19 @@ export class EventStreams implements Audience {
     return this.clients.size >= kMostClients;
   }
 
-  /** `response` has its headers. It gets `session` first. */
+  /** `response` has its headers. It gets `session` first, then what is kept of the past. */
   add(response: ServerResponse, session: Session): void {
-    const client: Client = { response, owed: undefined };
+    const client: Client = { response, owed: undefined, mark: undefined, live: false, frame: undefined };
     this.clients.add(client);
     response.on("close", () => this.#remove(client));
     response.on("drain", () => {
       const { owed } = client;
       client.owed = undefined;
       if (owed !== undefined) response.write(owed);
+      this.#catchUp(client);
     });
     response.write(event("session", session));
+    this.#catchUp(client);
     if (this.heartbeat !== undefined) return;
     this.heartbeat = setInterval(() => this.#send(": still here\n\n"), kHeartbeatMs).unref();
     this.onAttention(true);
@@ -65,7 +84,22 @@ export class EventStreams implements Audience {
   }
 
   frame(frame: Frame): void {
-    if (this.watched) this.#send(event("frame", frame));
+    const before = this.history.mark;
+    this.history.take(frame);
+    this.latest = frame;
+    if (!this.watched) return;
+    const text = event("frame", frame);
+    for (const client of this.clients) {
+      if (!hasRoom(client)) continue;
+      const { mark } = client;
+      if (before?.run === frame.run && (mark?.run !== before.run || mark.t_ns !== before.t_ns)) {
+        this.#catchUp(client);
+      } else {
+        client.response.write(text);
+        client.mark = this.history.mark;
+        client.frame = frame;
+      }
+    }
   }
 
   /** Ends all streams. */
@@ -75,6 +109,21 @@ export class EventStreams implements Audience {
 
   #send(text: string): void {
     for (const client of this.clients) if (hasRoom(client)) client.response.write(text);
+  }
+
+  /** As far as there is room; the end is the newest frame as a whole, for what samples do not have. */
+  #catchUp(client: Client): void {
+    while (hasRoom(client)) {
+      const part = this.history.part(client.mark, client.live);
+      if (part === undefined) {
+        if (client.frame !== this.latest) client.response.write(event("frame", this.latest));
+        client.frame = this.latest;
+        client.live = true;
+        return;
+      }
+      client.response.write(`event: history\ndata: ${part.text}\n\n`);
+      client.mark = part.mark;
+    }
   }
 
   #remove(client: Client): void {

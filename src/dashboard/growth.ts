@@ -6,6 +6,8 @@ import type { FrameEvent } from "./protocol.js";
 export interface Tally {
   /** Since the look before. */
   grown: number;
+  /** ns between the times that the two looks are of, by the clock of the counters. */
+  elapsed: number;
 }
 
 export type EventTally = Tally & Pick<FrameEvent, "kind" | "where">;
@@ -27,12 +29,14 @@ const kPfcBytes = 84;
 export class Growth {
   private readonly counted: Counted[] = [];
   private readonly tallies = new Set<Tally>();
+  private last: number;
 
   /** Counts from now on. `table` must have a manifest. */
   constructor(
     private readonly table: CounterTable,
     sharesOf: (counter: CounterDescription) => readonly Share[],
   ) {
+    this.last = table.asOf;
     table.manifest.forEach((description, index) => {
       const shares = sharesOf(description);
       if (shares.length === 0) return;
@@ -42,7 +46,9 @@ export class Growth {
   }
 
   take(): void {
-    for (const tally of this.tallies) tally.grown = 0;
+    const elapsed = this.table.asOf - this.last;
+    this.last = this.table.asOf;
+    for (const tally of this.tallies) Object.assign(tally, { grown: 0, elapsed });
     for (const counter of this.counted) {
       const value = this.table.value(counter.index);
       if (value === counter.last) continue;
@@ -59,7 +65,9 @@ export interface Direction {
   pauses: Tally;
 }
 
-export const tally = (): Tally => ({ grown: 0 });
+export const tally = (): Tally => ({ grown: 0, elapsed: 0 });
+/** bit/s, of a tally of bytes; 0 before any time has passed. */
+export const bitRate = ({ grown, elapsed }: Tally): number => (elapsed > 0 ? Math.round((grown * 8e9) / elapsed) : 0);
 export const direction = (): Direction => ({ bytes: tally(), pauses: tally() });
 
 /** What a port's counter counts of a direction: that which it sends (tx), or receives (rx). */
@@ -80,7 +88,7 @@ export class EventTallies {
 
   of(kind: EventTally["kind"], where: string): EventTally {
     const key = `${kind} ${where}`;
-    const found = this.known.get(key) ?? { kind, where, grown: 0 };
+    const found = this.known.get(key) ?? { kind, where, ...tally() };
     this.known.set(key, found);
     return found;
   }

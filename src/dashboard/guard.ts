@@ -5,7 +5,8 @@
  * - without a token: only requests whose Host is a loopback name, so that a name of somebody else's does not lead here;
  * - with a token: only requests that have it, as `Authorization: Bearer TOKEN` or as the cookie that `/?token=TOKEN` gives, which
  *   browsers neither show to scripts nor send along with requests of other sites;
- * - what changes anything: only JSON from a page of the same host, by `Origin`.
+ * - what changes anything: only JSON from a page of the same host, by `Origin`;
+ * - what is no file of the page: no other site's page, by `Sec-Fetch-Site`. It could read nothing, but take all streams.
  */
 import type { IncomingHttpHeaders } from "node:http";
 import { cookieOf, isLoopback, sameSecret } from "./address.js";
@@ -39,6 +40,12 @@ export class Guard {
     throw new HttpRefusal(401, "this needs a token", {
       hint: "open the URL that was printed at the start, with ?token=",
     });
+  }
+
+  /** @throws HttpRefusal for a request that a browser makes for somebody else's page; older browsers do not say so. */
+  admitData({ "sec-fetch-site": site }: IncomingHttpHeaders): void {
+    if (site === undefined || site === "same-origin" || site === "none") return;
+    throw new HttpRefusal(403, `a ${site} request`, { hint: "only pages of this server may ask for this" });
   }
 
   /** The header that sets the cookie, if `shown` is the token. @throws HttpRefusal if it is not. */

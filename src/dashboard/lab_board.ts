@@ -1,4 +1,4 @@
-/** A lab behind a dashboard: its runs one after the other, parameters that change meanwhile, and frames while anybody looks on. */
+/** A lab behind a dashboard: its runs one after the other, parameters that change meanwhile, and frames of what goes on. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { WeirError } from "../config/error.js";
@@ -56,6 +56,7 @@ export class LabBoard implements DashboardSource {
   /** Of all runs that of the first, so that they compare. */
   private scale: number | undefined;
   private lastFrame = 0;
+  private readonly started = new Date().toISOString();
 
   constructor(
     private settings: LabScenario,
@@ -72,6 +73,7 @@ export class LabBoard implements DashboardSource {
     return {
       version: this.options.version,
       kind: "lab",
+      started: this.started,
       name: scenario.name,
       scale: this.scale ?? 1,
       duration_ns: scenario.duration,
@@ -81,6 +83,7 @@ export class LabBoard implements DashboardSource {
       queues: describeQueues(scenario, this.queues),
       parameters: this.settings.parameters,
       runs: this.runs,
+      changes: [],
     };
   }
 
@@ -179,6 +182,7 @@ export class LabBoard implements DashboardSource {
         current.lab = lab;
         this.scale = lab.scale;
         if (current.early.length > 0) this.#changeNow(current, lab, this.settings.scenario, current.early);
+        this.#frame(current, lab);
         this.#told();
       },
       looked: (lab) => {
@@ -198,11 +202,9 @@ export class LabBoard implements DashboardSource {
     current.description.changes.push({ t_ns: Math.max(0, Math.round(lab.now())), set: [...set] });
   }
 
-  /** Who begins to look on sees what happens from then on. */
+  /** Also while nobody looks on: a lab with a dashboard is one that somebody will want to have seen from its beginning. */
   #frame(current: CurrentRun, lab: LabAccess): void {
-    if (!this.audience.watched) {
-      current.frames = undefined;
-    } else if (current.frames !== undefined) {
+    if (current.frames !== undefined) {
       this.lastFrame = performance.now();
       this.audience.frame(current.frames.take());
     } else if (lives(lab)) {

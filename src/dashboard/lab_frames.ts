@@ -3,6 +3,7 @@ import { switchPorts } from "../config/topology.js";
 import type { LabAccess } from "../lab/access.js";
 import type { CounterDescription } from "../native/types.js";
 import {
+  bitRate,
   type Direction,
   direction,
   directionShares,
@@ -50,6 +51,7 @@ export class LabFrames {
   private readonly lengths: number[];
   private readonly occupancy: Frame["switches"];
   private nextSwitch = 0;
+  /** Meant ns. */
   private last: number;
 
   /** Counts from now on; the lab's devices live. */
@@ -81,21 +83,23 @@ export class LabFrames {
       new Growth(lab.switches.counters, (counter) => this.#ofSwitch(counter, sides)),
       new Growth(lab.nics.counters, (counter) => this.#ofNic(counter, sides)),
     ];
-    this.last = lab.now();
+    this.last = Math.round(lab.now());
   }
 
   /** Everything since the one before. The counters have just been read. */
   take(): Frame {
     const { lab } = this;
-    const now = lab.now();
-    const elapsed = Math.max(1, now - this.last);
-    this.last = now;
+    const since_ns = this.last;
+    const t_ns = Math.max(since_ns + 1, Math.round(lab.now()));
+    this.last = t_ns;
     for (const growth of this.growth) growth.take();
     this.#askSwitches();
-    const rate = ({ grown }: Tally) => Math.round((grown * 8e9) / elapsed);
+    // Meant bits per second.
+    const rate = (bytes: Tally) => Math.round(bitRate(bytes) * lab.scale);
     return {
       run: this.run,
-      t_ns: Math.round(now),
+      since_ns,
+      t_ns,
       flows: this.#flows(rate),
       queues: this.#queues(),
       switches: this.occupancy,

@@ -2,7 +2,8 @@
  * What the dashboard's server and its page tell each other. Times in meant ns since the run's traffic began (of daemons: since they
  * started), bytes, bit/s; arrays follow the order of the Session's lists.
  *
- * - `GET api/session`: Session. `GET api/live`: server-sent events, `session` (a Session, first and at each change) and `frame` (a Frame).
+ * - `GET api/session`: Session. `GET api/live`: server-sent events, `session` (a Session, first and at each change), `history` (a
+ *   History: at the beginning what is kept of the run so far, later what had no room when it happened) and `frame` (a Frame).
  * - `POST api/parameters`: ParameterChange; all of it is taken or nothing. `POST api/run`: RunRequest.
  * - `GET api/runs/ID`: the result document of a run that has ended, with its series.
  * - `GET api/inspect?port=NODE:PEER` and `?qp=NAME`: Inspection.
@@ -13,6 +14,8 @@
 export interface Session {
   version: string;
   kind: "lab" | "switch" | "nic";
+  /** When this server started, as in ISO 8601; another one has runs and times of its own. */
+  started: string;
   /** Of the scenario or the daemon. */
   name: string;
   /** Wall time = meant time * scale; 1 for daemons. */
@@ -32,6 +35,8 @@ export interface Session {
   parameters: Parameter[];
   /** Labs only: the runs so far, oldest first; the last may be under way. */
   runs: RunDescription[];
+  /** Of daemons: parameters that were changed, from a page or in the file; the latest ones, oldest first. Labs have them in `runs`. */
+  changes: TimedChange[];
 }
 
 export interface QueueDescription {
@@ -67,7 +72,7 @@ export interface RunDescription {
   /** Parameters that differ from the scenario file's, as `path=value`, when it began. */
   set: string[];
   /** Made while it ran. */
-  changes: { t_ns: number; set: string[] }[];
+  changes: TimedChange[];
   /** Of a complete run: whether the host kept up. */
   valid: boolean | null;
   /** Of a failed one. */
@@ -76,10 +81,18 @@ export interface RunDescription {
   folder: string | null;
 }
 
+export interface TimedChange {
+  t_ns: number;
+  /** `path=value`, as in `--set`. */
+  set: string[];
+}
+
 /** What it is like at one moment; about 20 a second. */
 export interface Frame {
   /** Id of the run; 0 of daemons. */
   run: number;
+  /** Of the frame before, also where that was not sent. */
+  since_ns: number;
   t_ns: number;
   flows: {
     /** R_C, or what else limits it, and R_T, bit/s; null: it does not send. */
@@ -87,14 +100,14 @@ export interface Frame {
     target: (number | null)[];
     /** 0..1; null: there is none. */
     alpha: (number | null)[];
-    /** What arrived (of daemons: was sent) since the last frame, with headers and gaps like the rates, bit/s. */
+    /** What arrived (of daemons: was sent) since the frame before, with headers and gaps like the rates, bit/s. */
     throughput: number[];
   };
-  /** Lengths now, and the longest since the last frame as far as it was looked at. */
+  /** Lengths now, and the longest since the frame before as far as it was looked at. */
   queues: { bytes: number[]; peak: number[] };
   /** Of each switch, in the order of nodes: shared buffer, and where ingress counters pause (xoff), bytes. */
   switches: { occupied: number; xoff: number }[];
-  /** Both directions of each link since the last frame: bit/s, and PFC frames sent in this direction. */
+  /** Both directions of each link since the frame before: bit/s, and PFC frames sent in this direction. */
   links: {
     forward_bps: number;
     backward_bps: number;
@@ -102,7 +115,7 @@ export interface Frame {
     backward_pauses: number;
     marks: number;
   }[];
-  /** What happened since the last frame; nothing is left out. */
+  /** What happened since the frame before; nothing is left out. */
   events: FrameEvent[];
   /** Longest gap between turns of the poll loops so far, wall us. */
   loop_gap_max_us: number;
@@ -116,6 +129,23 @@ export interface FrameEvent {
   kind: "mark" | "cnp" | "cnm" | "pfc" | "drop";
   count: number;
   where: string;
+}
+
+/** What of a run's past the server has kept, or a part of it: all samples are later than those of the part before. */
+export interface History {
+  run: number;
+  samples: Sample[];
+}
+
+/** What charts keep of a frame, or of several that came one after the other: each begins where the one before ends. */
+export interface Sample {
+  since_ns: number;
+  t_ns: number;
+  /** `throughput`: the mean; the others as they were last. */
+  flows: Frame["flows"];
+  queues: Pick<Frame["queues"], "peak">;
+  /** How many of each kind; absent: none. */
+  events: Partial<Record<FrameEvent["kind"], number>>;
 }
 
 export interface ParameterChange {

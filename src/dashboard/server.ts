@@ -32,7 +32,8 @@ const kRequestMs = 10_000;
 const changeBody = z.strictObject({ set: z.array(z.string().max(1000)).min(1).max(100) });
 const runBody = z.strictObject({ action: z.enum(["start", "stop"]) });
 
-const kHeaders = {
+/** Of all answers. */
+export const kHeaders = {
   "content-security-policy":
     "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   "x-content-type-options": "nosniff",
@@ -107,6 +108,7 @@ export class DashboardServer {
     // A page that leads on, and not a redirection: on the way of one from another site browsers keep SameSite cookies back.
     if (cookie !== undefined) return { ...html(kLeadOn), headers: { "set-cookie": cookie } };
     this.guard.admit(request.headers);
+    if (url.pathname.startsWith("/api/")) this.guard.admitData(request.headers);
     if (method === "POST") {
       this.guard.admitChange(request.headers);
       return this.#post(url.pathname, await bodyOf(request));

@@ -103,7 +103,6 @@ export class LabControl implements LabObserver {
 class RunningDevices {
   private readonly shown = new Map<string, ClearableCounters>();
   private readonly captures = new Map<string, Captures>();
-  private lookedAt = 0;
   /** By device; made when first asked for after a look. */
   private counts: Map<string, Count[]> | undefined;
 
@@ -123,7 +122,6 @@ class RunningDevices {
   }
 
   look(): void {
-    this.lookedAt = this.lab.now();
     this.counts = undefined;
   }
 
@@ -248,7 +246,7 @@ class RunningDevices {
       }),
       counters: () => ({
         since: shown.cleared.toISOString(),
-        at_ns: this.lookedAt,
+        at_ns: lab[kind === "switch" ? "switches" : "nics"].counters.asOf / lab.scale,
         counters: shown.since(counts()),
       }),
       clear: () => {

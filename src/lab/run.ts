@@ -90,9 +90,10 @@ export async function runLab(scenario: Scenario, options: LabOptions): Promise<L
       series: evidence.recorder.series(scenario.duration),
     };
   } finally {
-    for (const file of files) file.close();
     control?.close();
     network.close();
+    // Last: it fails where the disk is full.
+    for (const file of files) file.close();
   }
 }
 

@@ -52,6 +52,7 @@ export const kGauges = {
   ),
   weir_switch_pool_size_bytes: gauge("bytes", ["switch"], "Packet memory of the switch"),
   weir_switch_pool_occupancy_bytes: gauge("bytes", ["switch"], "Packet memory in use now"),
+  weir_switch_pool_watermark_bytes: gauge("bytes", ["switch"], "Most packet memory that was in use"),
   weir_switch_pfc_threshold_bytes: gauge("bytes", ["switch"], "t_PFC now: a lossless ingress queue above it is paused"),
   weir_switch_ecn_min_threshold_bytes: gauge(
     "bytes",

@@ -2,8 +2,9 @@
  * Distributions as Prometheus' histograms. The native core keeps them, in finer buckets; here are those that end at powers of two,
  * of nanoseconds or bytes. A value that is just such a bound counts above it.
  */
-import type { Metric, MetricValueWithName, Registry } from "prom-client";
+import type { Metric, Registry } from "prom-client";
 import type { NativeHistogram } from "../native/histogram.js";
+import type { Sample } from "./family.js";
 
 interface Definition {
   labels: readonly string[];
@@ -62,20 +63,24 @@ export class HistogramMetric {
   readonly name: string;
   readonly help: string;
   current: NativeHistogram[] = [];
+  /** By the labels of a distribution, which keeps its buckets. */
+  private readonly samples = new Map<string, Sample[]>();
 
   constructor(private readonly kind: Kind) {
     ({ name: this.name, help: this.help } = kHistograms[kind]);
   }
 
   get() {
-    const { name, help, type } = this;
-    return {
-      name,
-      help,
-      type,
-      aggregator: "sum",
-      values: this.current.flatMap((one) => valuesOf(one, kHistograms[this.kind])),
-    };
+    const { name, help, type, samples } = this;
+    const definition = kHistograms[this.kind];
+    const values = this.current.flatMap((one) => {
+      const key = JSON.stringify(one.labels);
+      const own = samples.get(key) ?? samplesOf(one, definition);
+      samples.set(key, own);
+      setValues(own, one, definition);
+      return own;
+    });
+    return { name, help, type, aggregator: "sum", values };
   }
 }
 
@@ -95,18 +100,26 @@ export function registerHistograms(registry: Registry): (all: readonly NativeHis
   };
 }
 
-function valuesOf(one: NativeHistogram, { scale, weight, labels, name }: Definition & { name: string }) {
+/** Buckets, sum and count, in the order of an exposition. */
+function samplesOf(one: NativeHistogram, { scale, labels, name }: Definition & { name: string }): Sample[] {
   const own = { ...one.labels, ...(labels.includes("port") && !("port" in one.labels) && { port: "1" }) };
-  const count = (native: number) => Math.floor(native * weight);
-  const value = (suffix: string, value: number, extra = {}): MetricValueWithName<string> => ({
+  const sample = (suffix: string, extra = {}): Sample => ({
     metricName: `${name}_${suffix}`,
-    labels: { ...own, ...extra },
-    value,
+    sharedLabels: { ...own, ...extra },
+    value: 0,
   });
   return [
-    ...one.below.map((below, i) => value("bucket", count(below), { le: String(2 ** (one.first + i) * scale) })),
-    value("bucket", count(one.total), { le: "+Inf" }),
-    value("sum", one.sum * scale * weight),
-    value("count", count(one.total)),
+    ...one.below.map((_, i) => sample("bucket", { le: String(2 ** (one.first + i) * scale) })),
+    sample("bucket", { le: "+Inf" }),
+    sample("sum"),
+    sample("count"),
   ];
+}
+
+function setValues(samples: readonly Sample[], { below, total, sum }: NativeHistogram, of: Definition): void {
+  const count = (native: number) => Math.floor(native * of.weight);
+  const values = [...below.map(count), count(total), sum * of.scale * of.weight, count(total)];
+  samples.forEach((sample, i) => {
+    sample.value = values[i] as number;
+  });
 }

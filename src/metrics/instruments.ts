@@ -1,5 +1,6 @@
 /** The metrics of one daemon by name, over prom-client's registry, and their two expositions. */
-import { Counter, Gauge, type OpenMetricsContentType, type Metric as PromMetric, Registry } from "prom-client";
+import { type OpenMetricsContentType, type Metric as PromMetric, Registry } from "prom-client";
+import { type Labels, MetricFamily } from "./family.js";
 import { type GaugeName, kGauges } from "./gauges.js";
 import { registerHistograms } from "./histograms.js";
 import type { Metric } from "./mapping.js";
@@ -16,30 +17,25 @@ export class Instruments {
   private readonly registry = new Registry();
   /** Takes the distributions as they are now. */
   readonly distributions = registerHistograms(this.registry);
-  private readonly totals = new Map<string, number>();
+  private readonly families = new Map<string, MetricFamily>();
 
-  /** The instrument of a metric, made at the first call. */
-  of({ name, help, type }: Pick<Metric, "name" | "help" | "type">, labelNames: readonly string[]): Counter | Gauge {
-    const known = this.registry.getSingleMetric(name) as PromMetric | undefined;
-    if (known !== undefined) return known as Counter | Gauge;
-    const options = { name, help, labelNames: [...labelNames], registers: [this.registry] };
-    return type === "gauge" ? new Gauge(options) : new Counter(options);
+  /** The family of a metric, made at the first call. */
+  of({ name, help, type }: Pick<Metric, "name" | "help" | "type">): MetricFamily {
+    const known = this.families.get(name);
+    if (known !== undefined) return known;
+    const family = new MetricFamily(name, help, type);
+    this.families.set(name, family);
+    this.registry.registerMetric(family as unknown as PromMetric);
+    return family;
   }
 
-  set(name: GaugeName, labels: Record<string, string>, value: number): void {
-    (this.#own(name) as Gauge).set(labels, value);
+  set(name: GaugeName, labels: Labels, value: number): void {
+    this.#own(name).sample(labels).value = value;
   }
 
   /** Forgets the series of a gauge. */
   clear(name: GaugeName): void {
-    this.#own(name).reset();
-  }
-
-  /** A counter whose value the daemon knows. */
-  total(name: GaugeName, labels: Record<string, string>, value: number): void {
-    const key = `${name} ${JSON.stringify(labels)}`;
-    (this.#own(name) as Counter).inc(labels, Math.max(0, value - (this.totals.get(key) ?? 0)));
-    this.totals.set(key, value);
+    this.#own(name).clear();
   }
 
   expose(format: Format): Promise<string> {
@@ -51,7 +47,7 @@ export class Instruments {
     return views.metrics();
   }
 
-  #own(name: GaugeName): Counter | Gauge {
-    return this.of({ name, ...kGauges[name] }, kGauges[name].labels);
+  #own(name: GaugeName): MetricFamily {
+    return this.families.get(name) ?? this.of({ name, ...kGauges[name] });
   }
 }

@@ -1,18 +1,18 @@
 /** What Prometheus is told of one daemon: native counters, occupancy, queue pairs, and the daemon itself. */
-
-import { type Counter, Gauge } from "prom-client";
+import type { CounterTable } from "../native/counters.js";
 import type { NativeHistogram } from "../native/histogram.js";
 import type { CounterDescription, QueuePairState, SwitchState } from "../native/types.js";
 import { aliasesOf } from "./aliases.js";
 import { Busiest } from "./busiest.js";
+import type { Labels, MetricFamily, Sample } from "./family.js";
 import type { GaugeName } from "./gauges.js";
 import { type Format, Instruments } from "./instruments.js";
 import { type Metric, metricOf, perQueuePair, scopeOf } from "./mapping.js";
 
 /** What the registry reads at every scrape. */
 export interface MetricsSource {
-  /** Counts from the start of the daemon, whatever was cleared. Empty until devices live. */
-  counters(): Iterable<{ description: CounterDescription; value: number }>;
+  /** Counts from the start of the daemon, whatever was cleared. The manifest is empty until devices live. */
+  counters(): Pick<CounterTable, "manifest" | "value">;
   /** Of a switch. */
   switchState(): SwitchReading | undefined;
   /** Of a NIC. */
@@ -66,9 +66,11 @@ export interface RegistryOptions {
 
 interface Series {
   last: number;
-  labels: Record<string, string>;
+  labels: Labels;
   metric: Metric;
-  instrument: Counter | Gauge;
+  family: MetricFamily;
+  /** While it is shown. */
+  sample: Sample | undefined;
 }
 
 /** A native counter, and what it is exposed as. */
@@ -108,20 +110,20 @@ export class MetricsRegistry {
   }
 
   #takeCounters(): void {
-    const entries = [...this.source.counters()];
-    if (entries.length === 0) return;
-    this.exposed ??= entries.map(({ description }) => this.#exposedAs(description));
-    this.#chooseQueuePairs(entries);
+    const counters = this.source.counters();
+    if (counters.manifest.length === 0) return;
+    this.exposed ??= counters.manifest.map((description) => this.#exposedAs(description));
+    this.#chooseQueuePairs(counters);
     this.exposed.forEach(({ series, qpn }, i) => {
       const shown = qpn === undefined || this.chosen.has(qpn);
-      for (const one of series) take(one, shown ? entries[i]?.value : undefined);
+      for (const one of series) take(one, shown ? counters.value(i) : undefined);
     });
   }
 
-  #chooseQueuePairs(entries: readonly { value: number }[]): void {
+  #chooseQueuePairs(counters: Pick<CounterTable, "value">): void {
     const moved = new Map<string, number>();
     this.exposed?.forEach(({ qpn, moves }, i) => {
-      if (qpn !== undefined) moved.set(qpn, (moved.get(qpn) ?? 0) + (moves ? (entries[i]?.value ?? 0) : 0));
+      if (qpn !== undefined) moved.set(qpn, (moved.get(qpn) ?? 0) + (moves ? counters.value(i) : 0));
     });
     this.chosen = this.busiest.choose(moved, process.uptime());
   }
@@ -137,7 +139,7 @@ export class MetricsRegistry {
       const labels: Record<string, string> = { ...metric.fixed };
       for (const [native, label] of Object.entries(metric.labels)) labels[label] = description.labels[native] ?? "";
       if (metric.name.startsWith("rdma_roce_pfc_")) labels.netdev = this.options.netdev ?? "";
-      return { last: 0, labels, metric, instrument: this.instruments.of(metric, Object.keys(labels)) };
+      return { last: 0, labels, metric, family: this.instruments.of(metric), sample: undefined };
     });
     return { series, qpn, moves };
   }
@@ -150,6 +152,7 @@ export class MetricsRegistry {
     const set = this.instruments.set.bind(this.instruments);
     set("weir_switch_pool_size_bytes", { switch: name }, buffer.total);
     set("weir_switch_pool_occupancy_bytes", { switch: name }, buffer.occupied);
+    set("weir_switch_pool_watermark_bytes", { switch: name }, buffer.watermark);
     set("weir_switch_pfc_threshold_bytes", { switch: name }, buffer.pfc_threshold);
     set("weir_switch_fdb_entries", { switch: name }, fdbEntries);
     this.instruments.clear("weir_switch_ecn_min_threshold_bytes");
@@ -204,9 +207,9 @@ export class MetricsRegistry {
       const labels = { device: port.device, port: port.name };
       set("weir_port_up", labels, port.up ? 1 : 0);
       if (port.rate > 0) set("weir_port_rate_bytes_per_second", labels, port.rate / 8);
-      instruments.total("weir_port_transitions_total", labels, port.transitions);
+      set("weir_port_transitions_total", labels, port.transitions);
       if (port.interface_mtu !== null) set("weir_port_mtu_bytes", labels, port.interface_mtu);
-      instruments.total("weir_port_mtu_changes_total", labels, port.mtu_changes);
+      set("weir_port_mtu_changes_total", labels, port.mtu_changes);
       const { reaches } = port.mac_control;
       if (reaches !== "unknown") set("weir_port_pfc_possible", labels, reaches === "yes" ? 1 : 0);
       if (this.options.kind === "nic") this.#takeRdmaPort(port);
@@ -214,10 +217,10 @@ export class MetricsRegistry {
     const worker = this.source.worker();
     set("weir_worker_loop_gap_max_seconds", { worker: worker.name }, worker.loopGapNs / 1e9);
     const { succeeded, failed } = this.source.reloads();
-    instruments.total("weir_reloads_total", { result: "succeeded" }, succeeded);
-    instruments.total("weir_reloads_total", { result: "failed" }, failed);
+    set("weir_reloads_total", { result: "succeeded" }, succeeded);
+    set("weir_reloads_total", { result: "failed" }, failed);
     const { user, system } = process.cpuUsage();
-    instruments.total("process_cpu_seconds_total", {}, (user + system) / 1e6);
+    set("process_cpu_seconds_total", {}, (user + system) / 1e6);
     set("process_resident_memory_bytes", {}, process.memoryUsage.rss());
     set("process_start_time_seconds", {}, this.started);
   }
@@ -240,14 +243,16 @@ export class MetricsRegistry {
 
 /** @param value Undefined: the series is not to be shown. */
 function take(series: Series, value: number | undefined): void {
-  const { instrument, labels, last, metric } = series;
+  const { family, labels, last, metric } = series;
   if (value === undefined) {
-    instrument.remove(labels);
+    if (series.sample !== undefined) family.remove(labels);
+    series.sample = undefined;
     series.last = 0;
     return;
   }
-  if (instrument instanceof Gauge) instrument.set(labels, value * metric.scale);
-  else if (value >= last) instrument.inc(labels, (value - last) * metric.scale);
+  series.sample ??= family.sample(labels);
+  if (metric.type === "gauge") series.sample.value = value * metric.scale;
+  else if (value >= last) series.sample.value += (value - last) * metric.scale;
   series.last = value;
 }
 

@@ -14,6 +14,9 @@ export interface CounterView {
 export class CounterTable {
   private descriptions: CounterDescription[] = [];
   private values = new Float64Array(0);
+  private time = 0;
+  /** By name: some are asked for at every look, among thousands. */
+  private readonly places = new Map<string, number[]>();
 
   constructor(private readonly worker: Pick<NativeWorker, "manifest" | "readCounters">) {}
 
@@ -22,15 +25,25 @@ export class CounterTable {
     if (this.descriptions.length === 0) {
       this.descriptions = this.worker.manifest() ?? [];
       this.values = new Float64Array(this.descriptions.length);
+      this.descriptions.forEach(({ name }, i) => {
+        const places = this.places.get(name);
+        if (places === undefined) this.places.set(name, [i]);
+        else places.push(i);
+      });
     }
-    this.worker.readCounters(this.values);
+    this.time = this.worker.readCounters(this.values);
+  }
+
+  /** The time that these counts are of, ns by the native monotonic clock. Rates are to be taken from it. */
+  get asOf(): number {
+    return this.time;
   }
 
   /** Sum of all counters called `name` whose labels include `labels`. */
   sum(name: string, labels: Readonly<Record<string, string>> = {}): number {
     let total = 0;
-    for (const { description, value } of this.entries()) {
-      if (description.name === name && includes(description.labels, labels)) total += value;
+    for (const i of this.places.get(name) ?? []) {
+      if (includes((this.descriptions[i] as CounterDescription).labels, labels)) total += this.value(i);
     }
     return total;
   }

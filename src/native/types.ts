@@ -124,7 +124,8 @@ export interface ForwardingEntry {
 
 /** A switch at one moment; bytes, by priority 0..7 where arrays. */
 export interface SwitchState {
-  buffer: { total: number; shared: number; occupied: number; pfc_threshold: number };
+  /** `watermark`: the most that was occupied. */
+  buffer: { total: number; shared: number; occupied: number; watermark: number; pfc_threshold: number };
   ports: {
     /** False: the interface is down, gone, or cannot be opened. */
     up: boolean;
@@ -201,7 +202,10 @@ export interface NativeWorker extends HistogramSource {
   close(): void;
   /** Undefined until devices live. */
   manifest(): CounterDescription[] | undefined;
-  /** Fills `target` in the order of the manifest; returns how many. */
+  /**
+   * Fills `target` in the order of the manifest, as last published. Returns the time that these counts are of, by monotonicNow():
+   * at most 2 ms ago unless the worker fell behind. 0 before devices live.
+   */
   readCounters(target: Float64Array): number;
   /** Fills `target` with whole records; returns how many. */
   drainRecords(target: Float64Array): number;
@@ -213,8 +217,10 @@ export interface NativeWorker extends HistogramSource {
    * stay; no frame is lost. Throws INVALID_CONFIG when devices or ports differ.
    */
   reconfigure(config: WorkerConfig): void;
-  /** Of switch number `index`, 0-based; so are the next two of a switch and a NIC. Throws RangeError before devices live. */
+  /** Of switch number `index`, 0-based; so are the next three of a switch and a NIC. Throws RangeError before devices live. */
   forwardingTable(index: number): ForwardingEntry[];
+  /** How many that has. */
+  forwardingEntries(index: number): number;
   switchState(index: number): SwitchState;
   queuePairs(index: number): QueuePairState[];
   /** The key, local and remote; 0: no place left. `nic` is the position among the NICs, so in all that follows. */

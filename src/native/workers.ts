@@ -27,6 +27,7 @@ export type DeviceWorker = Pick<
   | "inject"
   | "reconfigure"
   | "forwardingTable"
+  | "forwardingEntries"
   | "switchState"
   | "queuePairs"
   | "histograms"
@@ -90,10 +91,12 @@ class Workers implements DeviceWorker {
 
   readCounters(target: Float64Array): number {
     let at = 0;
-    this.workers.forEach((worker, i) => {
-      at += worker.readCounters(target.subarray(at, at + (this.sizes[i] ?? 0)));
+    const times = this.workers.map((worker, i) => {
+      const begin = at;
+      at += this.sizes[i] ?? 0;
+      return worker.readCounters(target.subarray(begin, at));
     });
-    return at;
+    return Math.min(...times);
   }
 
   drainRecords(target: Float64Array): number {
@@ -118,10 +121,19 @@ class Workers implements DeviceWorker {
     return this.workers[0].forwardingTable(index);
   }
 
+  forwardingEntries(index: number): number {
+    return this.workers[0].forwardingEntries(index);
+  }
+
   switchState(index: number): SwitchState {
     const states = this.workers.map((worker) => worker.switchState(index));
     const [{ buffer }] = states as [SwitchState];
-    return { buffer, ports: this.owner.map((share, port) => (states[share] as SwitchState).ports[port] as never) };
+    // Each has seen the buffer when frames came in at its own ports.
+    const watermark = Math.max(...states.map((state) => state.buffer.watermark));
+    return {
+      buffer: { ...buffer, watermark },
+      ports: this.owner.map((share, port) => (states[share] as SwitchState).ports[port] as never),
+    };
   }
 
   queuePairs(index: number) {

@@ -2,6 +2,8 @@
 
 export interface Output {
   isTTY?: boolean | undefined;
+  columns?: number | undefined;
+  rows?: number | undefined;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -10,10 +12,12 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function wantsColor(stream: Output, env: Environment = process.env): boolean {
   if (env.NO_COLOR) return false;
   if (env.FORCE_COLOR !== undefined && env.FORCE_COLOR !== "") return !["0", "false"].includes(env.FORCE_COLOR);
-  return movesCursor(stream, env);
+  return knowsSequences(stream, env);
 }
 
-/** Can a picture be drawn over the one before? */
-export function movesCursor({ isTTY }: Output, env: Environment = process.env): boolean {
-  return isTTY === true && env.TERM !== "dumb";
+/** Can a picture be drawn over the one before? A terminal that does not know its size, such as a serial one, has a size of 0. */
+export function movesCursor(stream: Output, env: Environment = process.env): boolean {
+  return knowsSequences(stream, env) && stream.columns !== 0 && stream.rows !== 0;
 }
+
+const knowsSequences = ({ isTTY }: Output, env: Environment) => isTTY === true && env.TERM !== "dumb";

@@ -10,10 +10,10 @@ import { type KeyStream, Terminal } from "./terminal.js";
 export interface LiveOptions {
   stdin: KeyStream;
   stdout: LiveStream;
-  /** Emits SIGCONT when the process goes on after a stop. */
+  /** Emits SIGTSTP when the process is to stop, SIGCONT when it goes on after a stop, SIGHUP when the terminal is gone. */
   signals: EventEmitter;
   color: boolean;
-  /** Stops the process until SIGCONT. */
+  /** Stops the process, if somebody is there to continue it, and returns when it goes on. */
   suspend: () => void;
   /** Once aborted, it ends. */
   signal: AbortSignal;
@@ -31,7 +31,16 @@ class LiveTop {
   private readonly over = new AbortController();
   private wake: () => void = () => {};
   private readonly redraw = () => this.draw();
+  private readonly suspend = () => {
+    this.terminal.leave();
+    this.listen("off");
+    this.options.suspend();
+    this.listen("on");
+    this.resume();
+  };
+  /** Also after a stop that nobody asked us about: the shell has changed the terminal's mode since. */
   private readonly resume = () => {
+    this.terminal.leave();
     this.terminal.enter();
     this.draw();
   };
@@ -46,10 +55,8 @@ class LiveTop {
       if (wish === "quit") {
         this.interrupted = key.ctrl === true;
         this.end();
-      } else if (wish === "suspend") {
-        this.terminal.leave();
-        options.suspend();
-      } else this.draw();
+      } else if (wish === "suspend") this.suspend();
+      else this.draw();
     });
   }
 
@@ -58,7 +65,8 @@ class LiveTop {
     const end = () => this.end();
     signal.addEventListener("abort", end);
     stdout.on("resize", this.redraw).on("error", end);
-    signals.on("SIGCONT", this.resume);
+    signals.on("SIGHUP", end);
+    this.listen("on");
     this.terminal.enter();
     try {
       this.draw();
@@ -70,10 +78,15 @@ class LiveTop {
       return this.interrupted;
     } finally {
       this.terminal.leave();
-      signals.off("SIGCONT", this.resume);
+      this.listen("off");
       stdout.off("resize", this.redraw).off("error", end);
+      signals.off("SIGHUP", end);
       signal.removeEventListener("abort", end);
     }
+  }
+
+  private listen(how: "on" | "off"): void {
+    this.options.signals[how]("SIGTSTP", this.suspend)[how]("SIGCONT", this.resume);
   }
 
   private end(): void {

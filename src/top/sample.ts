@@ -116,6 +116,9 @@ const kSums: Readonly<Record<string, string>> = {
   host_rx_overrun: "drops",
   host_rx_truncated: "drops",
   host_rx_abandoned: "drops",
+  host_tx_errors: "drops",
+  // They count as sent as well.
+  tx_port_down: "drops",
 };
 
 const kOwn = new Set(["rx_bytes", "tx_bytes", "rx_packets", "tx_packets"]);

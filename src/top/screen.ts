@@ -45,7 +45,7 @@ export function drawTop(sample: Sample | undefined, choices: Choices, size: Size
 function heading(sample: Sample | undefined, { paused, interval }: Choices, { bold, yellow }: Colors): string {
   const time = sample?.time.slice(11, 19) ?? "";
   const counts = sample === undefined ? "looking" : summary(sample);
-  return `${bold("weir top")} ${time}  ${counts}  every ${interval} s${paused ? `  ${yellow("paused")}` : ""}`;
+  return `${bold("weir top")} ${time}  ${paused ? `${yellow("paused")}  ` : ""}${counts}  every ${interval} s`;
 }
 
 /** "5 NICs, 1 switch, 8 queue pairs". */
@@ -76,7 +76,7 @@ function second(sample: Sample | undefined, { filter }: Choices, { dim }: Colors
 }
 
 function prompt({ typing, filter }: Choices, { dim }: Colors): string {
-  return typing ? `filter: ${filter}_` : dim("q quit  Tab table  s sort  r reverse  / filter  space pause  h help");
+  return typing ? `filter: ${filter}_` : dim("q quit  h help  Tab table  s sort  r reverse  / filter  space pause");
 }
 
 function tables(sample: Sample, choices: Choices, size: Size, colors: Colors): string[] {
@@ -84,6 +84,8 @@ function tables(sample: Sample, choices: Choices, size: Size, colors: Colors): s
     pairs: (rows: number) => table(sample.queue_pairs, kPairColumns, choices, "pairs", { ...size, rows }, colors),
     ports: (rows: number) => table(sample.ports, kPortColumns, choices, "ports", { ...size, rows }, colors),
   };
+  // A switch has ports only.
+  if (sample.queue_pairs.length === 0 && sample.ports.length > 0 && choices.shown === "both") choices.active = "ports";
   const room = size.rows - 1;
   const [pairs, ports] = [sample.queue_pairs.length + 1, sample.ports.length + 1];
   const both = choices.shown === "both" && (size.rows >= kTwoSections || pairs + ports <= room);

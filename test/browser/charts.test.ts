@@ -165,11 +165,11 @@ describePage("flows", ({ open }) => {
       await new Promise<void>((resolve) => {
         new MutationObserver(() => {
           draws++;
-          if (chart.dataset.frame === until) resolve();
-        }).observe(chart, { attributeFilter: ["data-frame"] });
+          if (chart.dataset.until === until) resolve();
+        }).observe(chart, { attributeFilter: ["data-until"] });
       });
       return { draws, turns };
-    }, "61");
+    }, "76.25");
     await server.play(60);
     const { draws, turns } = await counted;
     expect(await page.locator("#meant-time").textContent()).toBe("76.3 of 250 ms");

@@ -4,7 +4,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { EventStreams } from "../../src/dashboard/event_streams.js";
 import type { Frame, Inspection, ParameterChange, Refusal, RunRequest, Session } from "../../src/dashboard/protocol.js";
+import { kHeaders } from "../../src/dashboard/server.js";
 import { syntheticFrame, syntheticRun } from "./synthetic.js";
 
 const kPage = fileURLToPath(new URL("../../dist/dashboard/web/", import.meta.url));
@@ -14,19 +16,29 @@ const kTypes: Record<string, string> = {
   ".css": "text/css",
   ".svg": "image/svg+xml",
 };
-const kPolicy = "default-src 'self'; object-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
 export class FakeServer {
   readonly results = new Map<number, unknown>();
   readonly changes: string[][] = [];
   readonly requested: RunRequest["action"][] = [];
+  /** Answers to questions wait for it. */
+  hold: Promise<void> | undefined;
   /** Frames sent so far. */
   step = 0;
-  private readonly streams = new Set<ServerResponse>();
+  private readonly streams = new EventStreams(
+    () => {},
+    () => 50 * this.step,
+  );
   private server: Server | undefined;
-  private port = 0;
+  private port: number;
 
-  constructor(public session: Session) {}
+  /** @param at Where it listens once it is started; "": at any port that is free. */
+  constructor(
+    public session: Session,
+    at = "",
+  ) {
+    this.port = at === "" ? 0 : Number(new URL(at).port);
+  }
 
   async start(): Promise<string> {
     const server = createServer((request, response) => {
@@ -42,11 +54,10 @@ export class FakeServer {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** Ends all connections; start() takes the same port again. */
+  /** Ends all connections; start() takes the same port again, with the same past. */
   async stop(): Promise<void> {
     const { server } = this;
     if (!server) return;
-    this.streams.clear();
     const closed = new Promise((resolve) => server.close(resolve));
     server.closeAllConnections();
     await closed;
@@ -69,21 +80,22 @@ export class FakeServer {
   }
 
   sendSession(): void {
-    this.broadcast("session", this.session);
+    this.streams.session(this.session);
   }
 
-  get listeners(): number {
-    return this.streams.size;
+  /** The time of the newest frame, ms. */
+  get until(): number {
+    return syntheticFrame(this.session, this.step - 1).t_ns / 1e6;
+  }
+
+  get watched(): boolean {
+    return this.streams.watched;
   }
 
   private frame(): Frame {
     const frame = syntheticFrame(this.session, this.step++, this.session.runs.at(-1)?.id ?? 0);
-    this.broadcast("frame", frame);
+    this.streams.frame(frame);
     return frame;
-  }
-
-  private broadcast(event: string, data: unknown): void {
-    for (const stream of this.streams) stream.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
   }
 
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -92,13 +104,14 @@ export class FakeServer {
       response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
     if (url.pathname === "/api/live") {
       response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
-      response.write(`event: session\ndata: ${JSON.stringify(this.session)}\n\n`);
-      this.streams.add(response);
-      response.on("close", () => this.streams.delete(response));
+      this.streams.add(response, this.session);
     } else if (url.pathname === "/api/inspect") {
+      await this.hold;
       json(200, inspection(url.searchParams));
     } else if (url.pathname === "/api/parameters") {
-      const refusal = this.change((await body(request)) as ParameterChange);
+      const asked = (await body(request)) as ParameterChange;
+      await this.hold;
+      const refusal = this.change(asked);
       json(refusal ? 422 : 200, refusal ?? {});
     } else if (url.pathname === "/api/run") {
       this.run(((await body(request)) as RunRequest).action);
@@ -108,7 +121,7 @@ export class FakeServer {
       json(found ? 200 : 404, found ?? { error: "there is no such run" });
     } else {
       const path = url.pathname === "/" ? "index.html" : url.pathname.slice(1);
-      const headers = { "content-type": kTypes[extname(path)] ?? "text/plain", "content-security-policy": kPolicy };
+      const headers = { ...kHeaders, "content-type": kTypes[extname(path)] ?? "text/plain" };
       response.writeHead(200, headers).end(readFileSync(join(kPage, path)));
     }
   }
@@ -123,12 +136,12 @@ export class FakeServer {
     this.changes.push(set);
     const values = new Map(set.map((one) => one.split("=") as [string, string]));
     const parameters = this.session.parameters.map((one) => ({ ...one, value: values.get(one.path) ?? one.value }));
+    const { t_ns } = syntheticFrame(this.session, this.step - 1);
     const runs = this.session.runs.map((run, i, all) =>
-      i === all.length - 1
-        ? { ...run, changes: [...run.changes, { t_ns: syntheticFrame(this.session, this.step - 1).t_ns, set }] }
-        : run,
+      i === all.length - 1 ? { ...run, changes: [...run.changes, { t_ns, set }] } : run,
     );
-    this.session = { ...this.session, parameters, runs };
+    const changes = this.session.kind === "lab" ? [] : [...this.session.changes, { t_ns, set }];
+    this.session = { ...this.session, parameters, runs, changes };
     this.sendSession();
     return undefined;
   }

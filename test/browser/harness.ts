@@ -71,8 +71,8 @@ export function describePage(name: string, body: (bench: Bench) => void, obstacl
   });
 }
 
-/** Waits until the page has drawn all frames that were sent. */
+/** Waits until the page has drawn all that was sent. */
 export async function drawn(page: Page, server: FakeServer): Promise<void> {
-  const selector = `.plot[data-frame="${server.step}"]`;
+  const selector = `.plot[data-until="${server.until}"]`;
   await expect.poll(() => page.locator(selector).count(), { timeout: 10_000 }).toBeGreaterThan(0);
 }

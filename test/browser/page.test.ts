@@ -1,6 +1,8 @@
 /** All of the page around the charts: topology, inspector, parameters, keys, theme, connection, daemons. */
 import type { Page } from "playwright-core";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
+import type { QueueDescription } from "../../src/dashboard/protocol.js";
+import { FakeServer } from "./fake_server.js";
 import { describePage, drawn } from "./harness.js";
 import { changeLines, inkOf } from "./pixels.js";
 import { syntheticFrame, syntheticSession } from "./synthetic.js";
@@ -52,7 +54,69 @@ describePage("topology", ({ open }) => {
   });
 });
 
+describePage("inspector", ({ open }) => {
+  it("renews what it shows each second, but asks nothing of a server that has not answered yet", async () => {
+    const { page, server } = await open(syntheticSession());
+    server.send(5);
+    await drawn(page, server);
+    await page.clock.install();
+    // Not all that a page asks for reaches a server at once.
+    let inspections = 0;
+    page.on("request", (request) => {
+      if (request.url().includes("/api/inspect")) inspections++;
+    });
+    let answer = () => {};
+    server.hold = new Promise((resolve) => {
+      answer = resolve;
+    });
+    await page.getByRole("button", { name: "Link h1 to sw" }).dispatchEvent("click");
+    await page.clock.runFor(5000);
+    await expect.poll(() => inspections).toBe(1);
+    await page.clock.runFor(5000);
+    expect(inspections).toBe(1);
+    answer();
+    const title = page.getByRole("region", { name: "Inspector" }).getByText("port h1:sw");
+    await expect
+      .poll(async () => {
+        await page.clock.runFor(100);
+        return await title.count();
+      })
+      .toBe(1);
+    const before = inspections;
+    await page.clock.runFor(1000);
+    await expect.poll(() => inspections).toBeGreaterThan(before);
+  });
+});
+
 describePage("parameters", ({ open }) => {
+  it("that are typed while others are applied stay", async () => {
+    const { page, server } = await open(syntheticSession());
+    let answer = () => {};
+    server.hold = new Promise((resolve) => {
+      answer = resolve;
+    });
+    await page.getByLabel("kmin").fill("8KB");
+    await page.getByRole("button", { name: "Apply 1" }).click();
+    await page.getByLabel("kmax").fill("90KB");
+    answer();
+    await expect.poll(() => server.changes).toEqual([["switch.ecn.kmin=8KB"]]);
+    await page.getByRole("button", { name: "Apply 1" }).click();
+    await expect.poll(() => server.changes.at(-1)).toEqual(["switch.ecn.kmax=90KB"]);
+  });
+
+  it("that were typed as they were are not edited, whoever changes them later", async () => {
+    const { page, server } = await open(syntheticSession());
+    await page.getByLabel("kmin").fill("8KB");
+    await page.getByLabel("kmin").fill("5KB");
+    const { parameters } = server.session;
+    server.session = {
+      ...server.session,
+      parameters: parameters.map((one) => (one.path === "switch.ecn.kmin" ? { ...one, value: "7KB" } : one)),
+    };
+    server.sendSession();
+    await expect.poll(() => page.getByLabel("kmin").inputValue()).toBe("7KB");
+  });
+
   it("show a refusal at their field, with the remedy, and nothing is lost", async () => {
     const { page, server } = await open(syntheticSession(), { expected: /422/ });
     const kmin = page.getByLabel("kmin");
@@ -88,7 +152,7 @@ describePage("parameters", ({ open }) => {
   });
 });
 
-describePage("page", ({ open }) => {
+describePage("page", ({ open, visit }) => {
   it("is dark or light as the system has it, or as chosen, which it remembers", async () => {
     const { page, server } = await open(syntheticSession(), { colorScheme: "dark" });
     server.send(20);
@@ -160,12 +224,58 @@ describePage("page", ({ open }) => {
     await drawn(page, server);
     await server.stop();
     await page.locator("#connection", { hasText: "connection lost" }).waitFor();
-    await server.start();
-    await expect.poll(() => server.listeners, { timeout: 15_000 }).toBe(1);
-    await expect.poll(() => page.locator("#connection").count()).toBe(0);
     const before = await inkOf(page, "rate");
+    const points = await pointsOf(page);
+    expect(points).toBe(40 * kCurves);
+    // What happens meanwhile is not lost.
+    server.send(30);
+    await server.start();
+    await expect.poll(() => server.watched, { timeout: 15_000 }).toBe(true);
+    await expect.poll(() => page.locator("#connection").count()).toBe(0);
+    server.send(10);
+    await expect.poll(() => page.locator("#meant-time").textContent()).toBe("100.0 of 250 ms");
+    await expect.poll(() => pointsOf(page)).toBe(80 * kCurves);
+    const { inked } = await inkOf(page, "rate");
+    expect(inked / before.inked).toBeGreaterThan(1.9);
+    expect(inked / before.inked).toBeLessThan(2.1);
+  });
+
+  it("that comes in mid-run has the past at once, and then what comes, each sample once", async () => {
+    const session = syntheticSession();
+    const { page: first, server } = await open(session);
+    server.send(100);
+    await drawn(first, server);
+    const page = await visit(server.origin);
+    for (const chart of ["rate", "throughput", "alpha", "queue", "events"]) {
+      await expect.poll(() => pointsOf(page, chart), { message: chart }).toBe(await pointsOf(first, chart));
+      const { inked, columns } = await inkOf(page, chart);
+      expect(inked / columns, chart).toBeGreaterThan(0.45);
+    }
+    // Figures, too, although no frame has come since.
+    expect(await page.locator("#meant-time").textContent()).toBe("125.0 of 250 ms");
+    expect(await page.getByRole("button", { name: "Switch sw" }).locator(".occupied").textContent()).toMatch(
+      / KB held$/,
+    );
+    server.send(20);
+    await expect.poll(() => pointsOf(page)).toBe(120 * kCurves);
+    await page.reload();
+    await expect.poll(() => pointsOf(page)).toBe(120 * kCurves);
+    expect((await inkOf(page, "rate")).hash).toBe((await inkOf(first, "rate")).hash);
+  });
+
+  it("begins anew when the server is another one, although its run has the same number", async () => {
+    const { page, server } = await open(syntheticSession(), { expected: /ERR_CONNECTION|net::ERR/ });
     server.send(40);
-    await expect.poll(async () => (await inkOf(page, "rate")).inked).toBeGreaterThan(before.inked * 1.5);
+    await drawn(page, server);
+    await server.stop();
+    await page.locator("#connection", { hasText: "connection lost" }).waitFor();
+    const other = new FakeServer({ ...server.session, started: "2026-01-02T00:00:00.000Z" }, server.origin);
+    onTestFinished(() => other.stop());
+    other.step = 100;
+    await other.start();
+    await expect.poll(() => other.watched, { timeout: 15_000 }).toBe(true);
+    other.send(3);
+    await expect.poll(() => pointsOf(page)).toBe(3 * kCurves);
   });
 
   it("starts and stops runs; a new one begins with empty charts", async () => {
@@ -185,6 +295,10 @@ describePage("page", ({ open }) => {
   });
 });
 
+/** R_C and R_T of four flows. */
+const kCurves = 8;
+const pointsOf = async (page: Page, chart = "rate") =>
+  Number(await page.locator(`#chart-${chart}`).getAttribute("data-points"));
 const chartsOf = (page: Page) => page.locator(".plot").evaluateAll((plots) => plots.map(({ id }) => id));
 
 describePage("daemons", ({ open }) => {
@@ -242,6 +356,26 @@ describePage("daemons", ({ open }) => {
     await page.getByLabel("kmax").fill("100KB");
     await page.getByRole("button", { name: "Apply 1" }).click();
     await expect.poll(async () => (await changeLines(page, "alpha")).length).toBeGreaterThan(0);
+    // The server knows it for those who come later.
+    await page.reload();
+    await expect.poll(async () => (await changeLines(page, "alpha")).length).toBeGreaterThan(0);
+  });
+
+  it("a switch: a queue that carries its first frame takes nothing from the others' past", async () => {
+    const lab = syntheticSession();
+    const session = { ...lab, kind: "switch" as const, duration_ns: null, flows: [], runs: [] };
+    const { page, server } = await open(session);
+    server.send(100);
+    await drawn(page, server);
+    const before = await pointsOf(page, "queue");
+    expect(before).toBe(100);
+    const [queue] = session.queues as [QueueDescription];
+    server.session = { ...session, queues: [queue, { ...queue, name: "sw:h1:3", port: "h1" }] };
+    server.sendSession();
+    server.send(1);
+    await drawn(page, server);
+    // The synthetic frames have one queue.
+    expect(await pointsOf(page, "queue")).toBe(101);
   });
 });
 

@@ -6,6 +6,8 @@ export interface Ink {
   columns: number;
   /** Those with a pixel of a curve's colour. */
   inked: number;
+  /** The first of them; -1: there is none. */
+  first: number;
   /** Another number as soon as a pixel is another. */
   hash: number;
 }
@@ -49,7 +51,7 @@ export function inkOf(page: Page, chart: string): Promise<Ink> {
       hash = (Math.imul(hash, 31) + r + 3 * g + 7 * b + 11 * alpha) | 0;
       if (alpha > 100 && Math.max(r, g, b) - Math.min(r, g, b) > 50) inked[(i / 4) % width] = 1;
     }
-    return { columns: width, inked: inked.reduce((sum, one) => sum + one, 0), hash };
+    return { columns: width, inked: inked.reduce((sum, one) => sum + one, 0), first: inked.indexOf(1), hash };
   });
 }
 

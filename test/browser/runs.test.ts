@@ -1,6 +1,7 @@
 /** Finished runs: looked at, laid over each other, opened from disk; files that are none are told so. */
 import type { Page } from "playwright-core";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
+import { FakeServer } from "./fake_server.js";
 import { describePage, drawn } from "./harness.js";
 import { inkOf } from "./pixels.js";
 import { syntheticResult, syntheticRun, syntheticSession } from "./synthetic.js";
@@ -50,6 +51,25 @@ describePage("runs", ({ open }) => {
     expect((await inkOf(page, "throughput")).hash).not.toBe(alone.hash);
     await page.getByRole("region", { name: "Totals" }).getByRole("button", { name: "Back to live" }).click();
     await expect.poll(() => inkOf(page, "throughput")).toEqual(live);
+  });
+
+  it("of another server at the same place are others", async () => {
+    const session = { ...syntheticSession(), runs: [syntheticRun(1, "complete"), syntheticRun(2)] };
+    const { page, server } = await open(session, { expected: /ERR_CONNECTION|net::ERR/ });
+    server.results.set(1, syntheticResult("incast-4to1"));
+    await page.getByLabel("Run 1").check();
+    await page.getByRole("button", { name: "View", exact: true }).click();
+    const throughput = page.locator(".tiles div", { hasText: "throughput" }).locator("dd");
+    await expect.poll(() => throughput.textContent()).toBe("36.700");
+    await server.stop();
+    const other = new FakeServer({ ...session, started: "2026-01-02T00:00:00.000Z" }, server.origin);
+    onTestFinished(() => other.stop());
+    other.results.set(1, syntheticResult("incast-4to1", { goodput: 30e9 }));
+    await other.start();
+    await expect.poll(() => other.watched, { timeout: 15_000 }).toBe(true);
+    await expect.poll(() => page.locator("#connection").count()).toBe(0);
+    await page.getByRole("button", { name: "View", exact: true }).click();
+    await expect.poll(() => throughput.textContent()).toBe("30.000");
   });
 
   it("the last one is in view where all is over", async () => {

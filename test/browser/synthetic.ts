@@ -55,6 +55,7 @@ export function syntheticSession(flows = 4): Session {
   return {
     version: "0.1.0",
     kind: "lab",
+    started: "2026-01-01T00:00:00.000Z",
     name: `incast-${flows}to1`,
     scale: 40,
     duration_ns: 250e6,
@@ -70,6 +71,7 @@ export function syntheticSession(flows = 4): Session {
     queues: [{ name: "sw:r:3", switch: "sw", port: "r", priority: 3, kmin: 5000, kmax: 200_000, qeq: null }],
     parameters: kParameters,
     runs: [syntheticRun()],
+    changes: [],
   };
 }
 
@@ -85,6 +87,7 @@ export function syntheticFrame(session: Session, step: number, run = 1): Frame {
   const receiver = session.topology.links.length - 1;
   return {
     run,
+    since_ns: step * kStepNs,
     t_ns: (step + 1) * kStepNs,
     flows: {
       rate,

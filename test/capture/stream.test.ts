@@ -1,5 +1,6 @@
 /** A capture from a device's side to the client's file, over a real control socket, with frames that a test makes. */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { open } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,6 +19,8 @@ function folder(): string {
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));
   return path;
 }
+
+const kStatus = { kind: "switch", name: "sw0" };
 
 /** Two ports, each with a worker of its own. */
 async function device() {
@@ -53,7 +56,9 @@ async function device() {
     }),
     events,
   );
-  const server = await ControlServer.open(join(folder(), "sw0.sock"), (request) => captures.answer(request));
+  const server = await ControlServer.open(join(folder(), "sw0.sock"), (asked) =>
+    asked.request === "status" ? kStatus : captures.answer(asked),
+  );
   onTestFinished(() => server.close());
   return { path: server.path, server, captures, made, workers, events };
 }
@@ -126,10 +131,10 @@ describe("weir capture", () => {
 
   it("ends with a whole file and says so when the device breaks off", async () => {
     const own = await device();
-    const server = await ControlServer.open(join(folder(), "gone.sock"), () => {
+    const server = await ControlServer.open(join(folder(), "gone.sock"), ({ request }) => {
+      if (request === "status") return kStatus;
       const data = {
-        kind: "switch",
-        name: "sw0",
+        ...kStatus,
         version: "1.2",
         snaplen: 200,
         ports: [{ name: "a", description: "", speed: 0 }],
@@ -160,6 +165,26 @@ describe("weir capture", () => {
     expect((await refused("--count", "0"))[1]).toContain("must be an integer of 1 or more");
     expect((await refused("--json", "--write", "-"))[1]).toContain("--json and --write - both write to stdout");
     expect(own.made).toEqual([]);
+  });
+
+  it("ends its file with a whole block where the disk is full", async () => {
+    const own = await device();
+    const handle = await open(join(folder(), "any"), "w");
+    const prototype = Object.getPrototypeOf(handle) as typeof handle;
+    await handle.close();
+    const { ended, file } = await capture(own);
+    await vi.waitFor(() => expect(statSync(file).size).toBeGreaterThan(0));
+    const whole = readFileSync(file);
+    // As writev(2) does: what fits is written, and then it fails.
+    const write = vi.spyOn(prototype, "writeFile").mockImplementation(async function (this: typeof handle, bytes) {
+      await this.write((bytes as Buffer).subarray(0, 50));
+      throw new Error("ENOSPC: no space left on device, write");
+    });
+    onTestFinished(() => write.mockRestore());
+    own.made[0]?.waiting.push(frame(0, 60));
+    const { status, stderr } = await ended;
+    expect([status, stderr]).toEqual([1, `error: cannot write ${file}: ENOSPC: no space left on device, write\n`]);
+    expect(readFileSync(file)).toEqual(whole);
   });
 
   it("detaches where its file cannot be written", async () => {

@@ -22,7 +22,15 @@ it("verbs, and the verbs below them", async () => {
   expect(await offered("to")).toEqual(["top"]);
   expect(await offered("show", "queue", "")).toEqual(["counters", "wredcounters", "watermark"]);
   expect(await offered("show", "rdma", "s")).toEqual(["statistic"]);
-  expect(await offered("completion", "")).toEqual(["zsh", "bash", "fish", "powershell"]);
+});
+
+it("shells that there is a script for; no others", async () => {
+  expect(await offered("completion", "")).toEqual(["bash", "zsh", "fish"]);
+  for (const shell of ["powershell", "tcsh"]) {
+    const { status, stdout, stderr } = await weir(["completion", shell]);
+    expect([status, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain(`'${shell}' is invalid for argument 'shell'. Allowed choices are bash, zsh, fish.`);
+  }
 });
 
 it("options, and what they choose from", async () => {

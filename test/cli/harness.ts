@@ -1,12 +1,13 @@
 /** Runs command lines inside the test, with streams that remember and a lab that does as told. */
 import { EventEmitter } from "node:events";
-import { PassThrough, Writable } from "node:stream";
+import { PassThrough } from "node:stream";
 import type { CliContext } from "../../src/cli/context.js";
 import { runCli } from "../../src/cli/program.js";
 import type { Scenario } from "../../src/config/types.js";
 import type { LabOptions, LabOutcome } from "../../src/lab/types.js";
 import type { SimOptions, SimOutcome } from "../../src/sim/types.js";
 import { sampleResult, sampleSeries } from "../report/sample.js";
+import { memoryStream } from "./memory_stream.js";
 
 export interface Ran {
   status: number;
@@ -33,8 +34,8 @@ export async function weir(
   sim = noSim,
   signals = new EventEmitter(),
 ): Promise<Ran> {
-  const out = memory();
-  const err = memory();
+  const out = memoryStream();
+  const err = memoryStream();
   const exits: number[] = [];
   const context: CliContext = {
     stdin: new PassThrough(),
@@ -48,15 +49,4 @@ export async function weir(
   };
   const status = await runCli(argv, context);
   return { status, stdout: out.text(), stderr: err.text(), exits };
-}
-
-function memory() {
-  const writes: string[] = [];
-  const stream = new Writable({
-    write(chunk, _encoding, done) {
-      writes.push(String(chunk));
-      done();
-    },
-  });
-  return { stream, text: () => writes.join("") };
 }

@@ -1,8 +1,9 @@
 /** The real process: entry point, exit status and pipes. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { expect, it, vi } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 
 // Compiling on the way takes its time on a busy machine.
 vi.setConfig({ testTimeout: 60_000 });
@@ -32,4 +33,16 @@ it("does not mind a reader that goes away", async () => {
   });
   const [status] = await once(child, "close");
   expect({ status, complaint }).toEqual({ status: 0, complaint: "" });
+});
+
+it("says so and exits 1 where stdout cannot be written", () => {
+  const full = openSync("/dev/full", "w");
+  onTestFinished(() => closeSync(full));
+  const ran = spawnSync(process.execPath, [...kCommand, "profiles"], {
+    stdio: ["ignore", full, "pipe"],
+    encoding: "utf8",
+    timeout: 50_000,
+  });
+  const stderr = "error: cannot write to stdout: ENOSPC: no space left on device, write\n";
+  expect(ran).toMatchObject({ status: 1, stderr });
 });

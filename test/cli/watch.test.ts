@@ -1,26 +1,17 @@
 /** `--watch`: again and again until it is told to end. */
 import { EventEmitter } from "node:events";
-import { PassThrough, Writable } from "node:stream";
+import { PassThrough } from "node:stream";
+import { stripVTControlCharacters } from "node:util";
 import { describe, expect, it, vi } from "vitest";
 import type { CliContext } from "../../src/cli/context.js";
 import { repeat } from "../../src/cli/repeat.js";
 import { weir } from "./harness.js";
+import { memoryStream } from "./memory_stream.js";
 
 function context(terminal: object = {}) {
-  let written = "";
-  const stdout = Object.assign(
-    new Writable({
-      write(chunk, _encoding, done) {
-        written += String(chunk);
-        done();
-      },
-    }),
-    terminal,
-  );
+  const { stream: stdout, text } = memoryStream(terminal);
   const signals = new EventEmitter();
-  return { stdout, signals, stdin: new PassThrough(), written: () => written } as unknown as CliContext & {
-    written(): string;
-  };
+  return { stdout, signals, stdin: new PassThrough(), written: text } as unknown as CliContext & { written(): string };
 }
 
 /** A picture of its own each time; after the third, `end`. */
@@ -57,6 +48,18 @@ describe("watching", () => {
     expect(own.written()).not.toContain("look 1.3");
     expect(own.written()).toContain("... 7 lines more");
     expect(own.written()).not.toContain("\x1b[2J");
+  });
+
+  it("shows the first lines on a narrow terminal, too, where they are wrapped", async () => {
+    const own = context({ isTTY: true, columns: 20, rows: 6 });
+    const lines = ["a", "b", "c"].map((letter) => letter.repeat(30));
+    await repeat(own, 0.1, async () => {
+      own.signals.emit("SIGTERM");
+      return lines.join("\n");
+    });
+    // Two rows each, and the last row of the terminal is for the cursor.
+    const rows = ["a".repeat(20), "a".repeat(10), "b".repeat(20), "b".repeat(10), "... 1 lines more"];
+    expect(stripVTControlCharacters(own.written())).toContain(rows.join("\n"));
   });
 
   it("ends when nobody reads any more", async () => {

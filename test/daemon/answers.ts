@@ -59,6 +59,9 @@ export const kSwitch: Partial<ControlRequests> = {
       onSwitch("drop_runt", "a", 2),
       onSwitch("drop_no_route", "a", 3),
       onSwitch("tx_packets", "b", 5),
+      onSwitch("tx_port_down", "b", 4),
+      onSwitch("host_rx_overrun", "a", 7),
+      onSwitch("host_tx_errors", "b", 2),
       inQueue("queue_packets", "a", 0),
       inQueue("queue_packets", "b", 200),
       inQueue("queue_bytes", "b", 216_400),
@@ -79,7 +82,7 @@ export const kSwitch: Partial<ControlRequests> = {
     pfc_priorities: [3],
     ecn: { enabled: true, kmin: 5000, kmax: 200_000, pmax: 0.01, priorities: [3] },
     qcn: { enabled: true, priorities: [3], cpQSp: 26_000, cpWeight: 1, cpSampleBase: 150_000 },
-    buffer: { total: 12e6, shared: 11e6, occupied: 3000, pfc_threshold: 10e6 },
+    buffer: { total: 12e6, shared: 11e6, occupied: 3000, watermark: 70_000, pfc_threshold: 10e6 },
     ports: [
       {
         ...port("a"),

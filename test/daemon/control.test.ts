@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
@@ -10,6 +10,8 @@ import { WeirError } from "../../src/config/error.js";
 import { ask, askStream, controlDirectory } from "../../src/daemon/control_client.js";
 import { ControlServer, type Handler, Stream } from "../../src/daemon/control_server.js";
 import { type DeviceChoice, findDevices } from "../../src/daemon/devices.js";
+
+const kServer = new URL("../../src/daemon/control_server.ts", import.meta.url).href;
 
 function folder(): string {
   const path = mkdtempSync(join(tmpdir(), "weir-control-"));
@@ -59,6 +61,22 @@ describe("the server", () => {
     await expect(ControlServer.open("/proc/weir/sw0.sock", echo)).rejects.toThrow(
       "cannot make the folder /proc/weir: ",
     );
+  });
+
+  it("is gone with a process that ends at once, as by a second SIGINT", () => {
+    const path = join(folder(), "sw0.sock");
+    const script = `
+      const { ControlServer } = await import(${JSON.stringify(kServer)});
+      await ControlServer.open(${JSON.stringify(path)}, () => {});
+      console.log(require("node:fs").existsSync(${JSON.stringify(path)}));
+      process.exit(130);`;
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      ["--import", "tsx", "-e", `void (async () => {${script}})()`],
+      { encoding: "utf8" },
+    );
+    expect({ status, stdout }, stderr).toEqual({ status: 130, stdout: "true\n" });
+    expect(existsSync(path)).toBe(false);
   });
 
   it("answers each line with one line, whatever pieces they come in", async () => {
@@ -205,6 +223,19 @@ describe("the client", () => {
     await expect(ask(path, "status")).rejects.toThrow("nobody listens there; the daemon is gone");
   });
 
+  it("says when the daemon goes away, and when it is none", async () => {
+    const path = join(folder(), "other.sock");
+    let answer: (socket: Socket) => void = (socket) => socket.destroy();
+    const server = createServer((socket) => socket.once("data", () => answer(socket)).on("error", () => {}));
+    await new Promise<void>((resolve) => server.listen(path, resolve));
+    onTestFinished(() => void server.close());
+    // More than the other side reads at a time: what is left unread when it goes resets the connection.
+    const args = { more: "x".repeat(1_000_000) };
+    await expect(ask(path, "status", args)).rejects.toThrow("the daemon went away before it answered");
+    answer = (socket) => socket.end("HTTP/1.1 400 Bad Request\r\n");
+    await expect(ask(path, "status")).rejects.toThrow(`what answers at ${path} is no daemon or lab of Weir`);
+  });
+
   it("finds all that run, or the one that is named", async () => {
     const place = folder();
     const directory = () => place;
@@ -225,7 +256,10 @@ describe("the client", () => {
       message: "no daemon or lab called sw1 is running",
       hint: "running: roce0, sw0",
     });
-    expect(await socketsOf({ socket: "/any.sock" })).toEqual(["/any.sock"]);
+    const { path: socket } = await serve(join(folder(), "any.sock"), () => ({ name: "sw2", kind: "switch" }));
+    expect(await findDevices({ socket }, directory)).toMatchObject([{ name: "sw2", kind: "switch", socket }]);
+    expect(await socketsOf({ name: "sw2", socket })).toEqual([socket]);
+    await expect(findDevices({ name: "sw0", socket }, directory)).rejects.toMatchObject({ hint: "running: sw2" });
   });
 
   it("looks in /run as root, and where the session says as a user", () => {

@@ -121,6 +121,8 @@ export class FakeWorker implements NativeWorker {
   close(): void {
     this.calls.push("close");
   }
+  /** ns: the time that counters are of. */
+  publishedAt = 0;
   manifest() {
     if (this.starting()) return undefined;
     return this.counters.map(([description]) => description);
@@ -129,7 +131,7 @@ export class FakeWorker implements NativeWorker {
     this.counters.forEach(([, value], i) => {
       target[i] = value;
     });
-    return this.counters.length;
+    return this.publishedAt;
   }
   drainRecords(target: Float64Array): number {
     const taken = this.records.splice(0, target.length / kRecordWords);
@@ -150,13 +152,16 @@ export class FakeWorker implements NativeWorker {
   forwardingTable() {
     return [{ mac: 0x02_00_00_00_00_01, vlan: 0, ports: [0], learned: true, expires_in: 12e9 }];
   }
+  forwardingEntries() {
+    return 1;
+  }
   switchState(): SwitchState {
     this.calls.push("switchState");
     // Half of what is queued leaves between two looks.
     this.queued = Math.floor(this.queued / 2);
     const port = { up: true, queue_bytes: zeros.with(3, this.queued), ingress_bytes: zeros, headroom_bytes: zeros };
     return {
-      buffer: { total: 12e6, shared: 11e6, occupied: this.queued, pfc_threshold: 10e6 },
+      buffer: { total: 12e6, shared: 11e6, occupied: this.queued, watermark: this.queued, pfc_threshold: 10e6 },
       ports: (this.configs[0]?.switches[0]?.ports ?? []).map(() => ({ ...port, paused: 0, pausing: 0 })),
     };
   }

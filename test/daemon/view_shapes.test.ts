@@ -126,6 +126,8 @@ describe("ethtool", () => {
       lines(
         "NIC statistics:",
         "     tx_packets: 5",
+        "     tx_port_down: 4",
+        "     host_tx_errors: 2",
         "     tx_prio3_packets: 200",
         "     tx_prio3_bytes: 216400",
         "     tx_prio3_marked: 3",
@@ -236,6 +238,10 @@ describe("SONiC", () => {
       "Ingress headroom per PG:\n  Port    PG0",
     );
     expect(kViews["queue watermark"].json?.(b, 0)).toMatchObject([{ Port: "b", UC3: "61200" }]);
+    expect(show(kViews["buffer_pool watermark"], both)).toBe(
+      lines("Shared pool maximum occupancy:", "       Pool    Bytes", "-----------  -------", "shared_pool    70000"),
+    );
+    expect(kViews["buffer_pool watermark"].json?.(both, 0)).toEqual([{ shared_pool: "70000" }]);
   });
 
   it("priority-group drop counters", () => {
@@ -268,6 +274,7 @@ describe("one port", () => {
     expect(onlyPort(both, "veth-b").ports.map(({ name }) => name)).toEqual(["b"]);
     expect(b.counters.counters.every(({ labels }) => labels.port === "b")).toBe(true);
     expect(b.switch.ports.map(({ name }) => name)).toEqual(["b"]);
+    expect(b.fdb.map(({ mac }) => mac)).toEqual(["02:00:00:00:00:02"]);
   });
 
   it("is refused where there is none of the name", () => {

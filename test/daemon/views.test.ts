@@ -18,12 +18,15 @@ describe("of a switch", () => {
   it("counters add up drops, and tell their reasons", () => {
     expect(rows(kViews.counters, kSwitch)).toEqual([
       [
-        ["a", "U", "10", "1000", "5", "0", "0", "0"],
-        ["b", "D", "0", "0", "0", "5", "0", "0"],
+        ["a", "U", "10", "1000", "5", "7", "0", "0", "0", "0"],
+        ["b", "D", "0", "0", "0", "0", "5", "0", "6", "0"],
       ],
       [
         ["a", "runt", "2"],
         ["a", "no_route", "3"],
+        ["a", "host_rx_overrun", "7"],
+        ["b", "host_tx_errors", "2"],
+        ["b", "tx_port_down", "4"],
       ],
     ]);
   });
@@ -62,7 +65,7 @@ describe("of a switch", () => {
 
   it("buffer shows the pool, and priority groups with their pauses", () => {
     expect(rows(kViews.buffer, kSwitch)).toEqual([
-      [["12000.00", "3.00", "11000.00", "10000.00"]],
+      [["12000.00", "3.00", "70.00", "11000.00", "10000.00"]],
       [["a", "PG3", "3.00", "0.00", "50.00", "0.00", "0", "yes"]],
     ]);
   });
@@ -160,7 +163,8 @@ describe("weir show", () => {
   async function daemon(answers: Partial<ControlRequests>): Promise<string> {
     const folder = mkdtempSync(join(tmpdir(), "weir-show-"));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-    const server = await ControlServer.open(join(folder, "sw0.sock"), ({ request }) => answers[request as "ports"]);
+    const all = { status: kSwitch.status, ...answers };
+    const server = await ControlServer.open(join(folder, "sw0.sock"), ({ request }) => all[request as "ports"]);
     onTestFinished(() => server.close());
     return server.path;
   }
@@ -203,6 +207,38 @@ describe("weir show", () => {
       status: 1,
       stderr:
         "error: cannot reach the daemon at /nonexistent/sw0.sock: there is no such socket\n  hint: is it running?\n",
+    });
+  });
+
+  it("knows mistyped words from names", async () => {
+    const socket = await daemon(kSwitch);
+    const show = (...words: string[]) => weir(["show", ...words, "--socket", socket]);
+    expect((await show("queue", "sw0")).status).toBe(0);
+    const words = "words behind queue: counters, wredcounters, watermark";
+    expect(await show("queue", "wredcounter")).toMatchObject({
+      status: 2,
+      stdout: "",
+      stderr: `error: no daemon or lab called wredcounter is running\n  hint: did you mean wredcounters? ${words}\n`,
+    });
+    expect(await show("queue", "wredcounter", "sw0")).toMatchObject({
+      status: 2,
+      stderr: `error: queue takes one name, not wredcounter sw0\n  hint: did you mean wredcounters? ${words}\n`,
+    });
+    expect(await show("queue", "sw9")).toMatchObject({
+      status: 1,
+      stderr: `error: no daemon or lab called sw9 is running\n  hint: running: sw0; ${words}\n`,
+    });
+    expect(await show("ports", "sw9")).toMatchObject({
+      status: 1,
+      stderr: "error: no daemon or lab called sw9 is running\n  hint: running: sw0\n",
+    });
+    expect(await show("ports", "sw0", "sw1")).toMatchObject({
+      status: 2,
+      stderr: "error: ports takes one name, not sw0 sw1\n",
+    });
+    expect(await show("rdma", "stat")).toMatchObject({
+      status: 2,
+      stderr: "error: unknown command 'stat'\n(one of link, res, statistic follows)\n",
     });
   });
 

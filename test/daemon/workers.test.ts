@@ -62,15 +62,18 @@ describe("a switch on two workers", () => {
     workers[0].count(0, 5);
     workers[1].count(each - 1, 7);
     const values = new Float64Array(2 * each);
-    expect(device.readCounters(values)).toBe(2 * each);
+    workers[0].publishedAt = 9e6;
+    workers[1].publishedAt = 8e6;
+    expect(device.readCounters(values), "the oldest").toBe(8e6);
     expect([...values]).toEqual([5, ...Array(2 * each - 2).fill(0), 7]);
   });
 
   it("asks a port's own worker for what is of that port", () => {
-    workers[0].queued = 200;
-    workers[1].queued = 60;
-    const { ports } = device.switchState(0);
-    expect(ports.map(({ queue_bytes }) => queue_bytes[3])).toEqual([100, 30, 100]);
+    workers[0].queued = 60;
+    workers[1].queued = 200;
+    const { buffer, ports } = device.switchState(0);
+    expect(buffer.watermark).toBe(100);
+    expect(ports.map(({ queue_bytes }) => queue_bytes[3])).toEqual([30, 100, 30]);
     const frame = Uint8Array.of(1, 2, 3);
     expect(device.inject(0, 1, frame)).toBe(true);
     expect(workers.map(({ injected }) => injected)).toEqual([[], [frame]]);

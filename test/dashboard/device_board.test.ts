@@ -31,26 +31,34 @@ function board(config: DaemonConfig, own: Counter[], device: Partial<Device> = {
     frame: (frame: Frame) => void told.push(structuredClone(frame)),
   };
   const changed: (readonly string[])[] = [];
+  let kmin = "20KB";
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
   const one = new DeviceBoard(audience, {
     version: "1.2.3",
     device: { counted: () => counters.table, loopGap: () => 3000, ...device } as Device,
     config: () => config,
-    parameters: () => [],
-    change: (set) => void changed.push(set),
+    parameters: () => [{ path: "ecn.kmin", group: "ECN", value: kmin, kind: "size", description: "" }],
+    change: (set) => {
+      changed.push(set);
+      kmin = "1KB";
+    },
   });
-  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
   onTestFinished(() => {
-    one.watched(false);
+    one.close();
     vi.useRealTimers();
   });
-  return { board: one, counters, told, changed };
+  const reload = (value: string) => {
+    kmin = value;
+    one.told();
+  };
+  return { board: one, counters, told, changed, reload, audience };
 }
 
 describe("a switch's dashboard", () => {
   const { config } = parseSwitchDaemon(kSwitch, "sw0.yaml");
   const port = { up: true, ingress_bytes: zeros, headroom_bytes: zeros, paused: 0, pausing: 0 };
   const ports = ["a", "b"].map((name) => ({ ...port, name, queue_bytes: [0, 0, 0, 700, 0, 0, 0, 0] }));
-  const buffer = { total: 12e6, shared: 11e6, occupied: 700, pfc_threshold: 9e6 };
+  const buffer = { total: 12e6, shared: 11e6, occupied: 700, watermark: 700, pfc_threshold: 9e6 };
   const device = { switchReport: () => ({ buffer, ports }) } as unknown as Device;
   const own = (): Counter[] => [
     ["queue_packets", { switch: "sw0", port: "b", priority: "3" }, 10],
@@ -70,17 +78,18 @@ describe("a switch's dashboard", () => {
       topology: { links: [{ from: "a", to: "sw0", rate_bps: 1e9 }, { from: "b" }] },
       flows: [],
       runs: [],
+      queues: [{ name: "sw0:b:3", switch: "sw0", port: "b", priority: 3, kmin: 20_000, kmax: 200_000, qeq: null }],
     });
     one.watched(true);
-    expect(told).toMatchObject([
-      { queues: [{ name: "sw0:b:3", switch: "sw0", port: "b", priority: 3, kmin: 20_000, kmax: 200_000, qeq: null }] },
-    ]);
+    counters.asOf = 50e6;
     counters.count(2, 1000);
     counters.count(3, 500);
     counters.count(4, 6);
     vi.advanceTimersByTime(50);
     expect(told.at(-1)).toMatchObject({
       run: 0,
+      since_ns: 0,
+      t_ns: 50e6,
       queues: { bytes: [700], peak: [700] },
       switches: [{ occupied: 700, xoff: 9e6 }],
       links: [
@@ -98,23 +107,55 @@ describe("a switch's dashboard", () => {
     expect(frame.queues.bytes).toEqual([700, 0]);
   });
 
-  it("makes frames while somebody looks on only", () => {
+  it("makes 20 frames a second while somebody looks on, otherwise one, each from where the last ended", () => {
     const { board: one, told } = board(config, own(), device);
-    vi.advanceTimersByTime(1000);
-    expect(told).toEqual([]);
+    const times = () => told.splice(0).map((frame) => ["since_ns", "t_ns"].map((key) => frame[key as never] / 1e6));
+    one.watched(false);
+    vi.advanceTimersByTime(2000);
+    expect(times()).toEqual([
+      [0, 1000],
+      [1000, 2000],
+    ]);
     one.watched(true);
     vi.advanceTimersByTime(1000);
-    expect(told).toHaveLength(21);
+    expect(times()).toEqual(Array.from({ length: 20 }, (_, i) => [2000 + 50 * i, 2050 + 50 * i]));
     one.watched(false);
     vi.advanceTimersByTime(1000);
-    expect(told).toHaveLength(21);
+    expect(times()).toEqual([[3000, 4000]]);
+    one.close();
+    // A page that goes with the server.
+    one.watched(false);
+    vi.advanceTimersByTime(9000);
+    expect(told).toEqual([]);
   });
 
-  it("hands on changes, and tells of them", () => {
-    const { board: one, told, changed } = board(config, own(), device);
+  it("composes no session for nobody", () => {
+    const { board: one, told, audience, reload } = board(config, own(), device);
+    audience.watched = false;
+    one.change(["ecn.kmin=1KB"]);
+    reload("2KB");
+    expect(told).toEqual([]);
+  });
+
+  it("hands on changes, and tells of them and of those in the file, with their times", () => {
+    const { board: one, told, changed, reload } = board(config, own(), device);
+    vi.advanceTimersByTime(70);
     one.change(["ecn.kmin=1KB"]);
     expect(changed).toEqual([["ecn.kmin=1KB"]]);
-    expect(told).toMatchObject([{ kind: "switch" }]);
+    const [session] = told as [Session];
+    expect(session).toMatchObject({ kind: "switch", changes: [{ t_ns: 70e6, set: ["ecn.kmin=1KB"] }] });
+    vi.advanceTimersByTime(30);
+    reload("20KB");
+    reload("20KB");
+    const changes = [...session.changes, { t_ns: 100e6, set: ["ecn.kmin=20KB"] }];
+    expect(told.slice(1)).toMatchObject([{ changes }, { changes }]);
+  });
+
+  it("tells of the latest 100 changes", () => {
+    const { board: one } = board(config, own(), device);
+    for (let i = 0; i < 105; i++) one.change([`ecn.kmin=${i}KB`]);
+    const { changes } = one.session();
+    expect([changes.length, changes[0]?.set, changes.at(-1)?.set]).toEqual([100, ["ecn.kmin=5KB"], ["ecn.kmin=104KB"]]);
   });
 });
 
@@ -133,11 +174,12 @@ it("a NIC's dashboard shows queue pairs as flows", () => {
   ];
   const { board: one, counters, told } = board(config, own, device);
   one.watched(true);
+  counters.asOf = 50e6;
   for (const place of [0, 1, 3]) counters.count(place, 1000);
   counters.count(4, 7);
   counters.count(5, 2);
   vi.advanceTimersByTime(50);
-  expect(told).toMatchObject([
+  expect([one.session(), ...told]).toMatchObject([
     {
       kind: "nic",
       congestion_control: "dcqcn",

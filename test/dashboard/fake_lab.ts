@@ -10,13 +10,15 @@ const kZeros = [0, 0, 0, 0, 0, 0, 0, 0];
 /** A worker's counters that a test can set. */
 export class FakeCounters {
   readonly table: CounterTable;
+  /** ns; counters that are counted from now on are of this time. */
+  asOf = 0;
 
   constructor(private readonly counters: Counter[]) {
     const worker = {
       manifest: () => counters.map(([name, labels]) => ({ name, unit: "", help: "", labels })),
       readCounters: (target: Float64Array) => {
         target.set(this.counters.map(([, , value]) => value));
-        return this.counters.length;
+        return this.asOf;
       },
     };
     this.table = new CounterTable(worker as unknown as NativeWorker);
@@ -36,7 +38,7 @@ export class FakeLab implements LabAccess {
   readonly recorder;
   time = 0;
   state: SwitchState = {
-    buffer: { total: 1e6, shared: 1e6, occupied: 0, pfc_threshold: 5e5 },
+    buffer: { total: 1e6, shared: 1e6, occupied: 0, watermark: 0, pfc_threshold: 5e5 },
     ports: ["a", "b", "c"].map(() => ({
       up: true,
       queue_bytes: [...kZeros],

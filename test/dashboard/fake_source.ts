@@ -13,6 +13,7 @@ export function sessionOf(changes: Partial<Session> = {}): Session {
   return {
     version: "1.2.3",
     kind: "lab",
+    started: "2026-01-01T00:00:00.000Z",
     name: "fake",
     scale: 40,
     duration_ns: 1e6,
@@ -22,6 +23,7 @@ export function sessionOf(changes: Partial<Session> = {}): Session {
     queues: [],
     parameters: [],
     runs: [],
+    changes: [],
     ...changes,
   };
 }
@@ -29,6 +31,7 @@ export function sessionOf(changes: Partial<Session> = {}): Session {
 export function frameOf(changes: Partial<Frame> = {}): Frame {
   return {
     run: 1,
+    since_ns: 0,
     t_ns: 0,
     flows: { rate: [], target: [], alpha: [], throughput: [] },
     queues: { bytes: [], peak: [] },

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { LabBoard, type RunEnd, type RunOrder } from "../../src/dashboard/lab_board.js";
 import { LabScenario } from "../../src/dashboard/lab_scenario.js";
 import type { Frame, Session } from "../../src/dashboard/protocol.js";
@@ -273,20 +273,29 @@ describe("runs", () => {
 });
 
 describe("frames", () => {
-  it("are composed while somebody looks on, and count from then on", async () => {
+  it("come from the beginning on, whether somebody looks on or not, no faster than 20 a second", () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    vi.advanceTimersByTime(1000);
     const it = board();
     it.audience.watched = false;
     it.board.start();
     const { lab, observer } = begin(it);
-    lab.pass(observer, 5e6);
-    expect(it.told).toEqual([]);
-    it.audience.watched = true;
-    lab.pass(observer, 5e6);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    lab.pass(observer, 5e6);
-    expect(it.told).toMatchObject([{ run: 1, t_ns: 15e6 }]);
+    const wait = (ms: number) => {
+      vi.advanceTimersByTime(ms);
+      lab.pass(observer, 1e6 * ms);
+    };
+    wait(50);
+    wait(20);
+    wait(20);
+    wait(20);
+    expect(it.told).toMatchObject([
+      { run: 1, since_ns: 0, t_ns: 50e6 },
+      { run: 1, since_ns: 50e6, t_ns: 110e6 },
+    ]);
+    lab.time += 1e6;
     observer.ended?.();
-    expect(it.told).toHaveLength(2);
+    expect(it.told.slice(2)).toMatchObject([{ since_ns: 110e6, t_ns: 111e6 }]);
     expect(it.board.inspect({ port: "sw:c" })).toBeUndefined();
   });
 

@@ -73,14 +73,15 @@ it("has every event since the one before, and none from before the first", () =>
 });
 
 it("has loads of links with all that frames take, and what arrived of each flow, in meant units", () => {
-  const { lab, switches, nics, frames } = setting();
+  const { switches, nics, frames } = setting();
+  // 1 ms, as meant.
+  switches.asOf = nics.asOf = 10e6;
   switches.count(4, 1000);
   switches.count(5, 1);
   switches.count(2, 1);
   nics.count(0, 2000);
   nics.count(1, 2000);
   nics.count(2, 1106);
-  lab.time = 1e6;
   const { links, flows } = frames.take();
   expect(links.map(({ forward_bps, backward_bps }) => [forward_bps, backward_bps])).toEqual([
     [2000 * 8e3, 84 * 8e3],
@@ -88,6 +89,21 @@ it("has loads of links with all that frames take, and what arrived of each flow,
     [0, 1024 * 8e3],
   ]);
   expect(flows.throughput).toEqual([1106 * 8e3, 0]);
+});
+
+it("takes rates from the times that counters are of, however late they are read", () => {
+  const { lab, nics, frames } = setting();
+  nics.asOf = 10e6;
+  nics.count(2, 1000);
+  lab.time = 1.4e6;
+  expect(frames.take().flows.throughput).toEqual([8e6, 0]);
+  // Nothing new was published.
+  lab.time = 1.8e6;
+  expect(frames.take().flows.throughput).toEqual([0, 0]);
+  nics.asOf = 30e6;
+  nics.count(2, 2000);
+  lab.time = 2.2e6;
+  expect(frames.take().flows.throughput).toEqual([8e6, 0]);
 });
 
 it("has rates of flows that send, and lengths and peaks of queues", () => {

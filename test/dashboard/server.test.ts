@@ -173,6 +173,23 @@ describe("without a token", () => {
     expect(source.asked).toEqual([]);
   });
 
+  it.each(["cross-site", "same-site"])("gives no data to a %s page, nor one of its streams", async (site) => {
+    const { ask, streams, post } = await serve();
+    const headers = { "sec-fetch-site": site };
+    for (const path of ["/api/session", "/api/live", "/api/inspect?port=sw:r", "/api/runs/1"]) {
+      expect([path, (await ask(path, { headers })).status]).toEqual([path, 403]);
+    }
+    expect((await post("/api/parameters", { set: ["a=b"] }, headers)).status).toBe(403);
+    expect(streams.watched).toBe(false);
+    // A link that leads here is one.
+    expect((await ask("/", { headers })).status).toBe(200);
+  });
+
+  it.each(["same-origin", "none"])("gives data to a %s request", async (site) => {
+    const { ask } = await serve();
+    expect((await ask("/api/session", { headers: { "sec-fetch-site": site } })).status).toBe(200);
+  });
+
   it("takes no change without an Origin", async () => {
     const { ask, source } = await serve();
     const headers = { "content-type": "application/json" };

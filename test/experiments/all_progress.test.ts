@@ -1,20 +1,12 @@
-import { Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { AllProgress } from "../../src/cli/paper_all_progress.js";
 import type { Task } from "../../src/experiments/all/task.js";
-import type { LiveStream } from "../../src/lab/live_view.js";
+import { memoryStream } from "../cli/memory_stream.js";
 import { allFake } from "./all_fakes.js";
 
 /** Two on two CPUs, and one on the wire; a stream that remembers, and a clock in ms that is set by hand. */
 function setup(isTTY: boolean) {
-  const written: string[] = [];
-  const stream: LiveStream = new Writable({
-    write(chunk, _encoding, done) {
-      written.push(String(chunk));
-      done();
-    },
-  });
-  stream.isTTY = isTTY;
+  const { stream, writes: written } = memoryStream({ isTTY });
   const clock = { now: 1000 };
   const task = (name: string, seconds: number, own: Partial<Task> = {}): Task => {
     return { experiment: allFake(name), clocks: ["sim"], references: {}, key: "", seconds, ...own };

@@ -1,21 +1,12 @@
-import { Writable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, it } from "vitest";
-import { type LiveStream, LiveView } from "../../src/lab/live_view.js";
+import { LiveView } from "../../src/lab/live_view.js";
 import type { LiveState } from "../../src/lab/types.js";
+import { memoryStream } from "../cli/memory_stream.js";
 
-/** A stream that keeps what it was given; a terminal when it has a size. */
 function screen(size?: { columns: number; rows: number }) {
-  const writes: string[] = [];
-  const stream: LiveStream = new Writable({
-    write(chunk, _encoding, done) {
-      writes.push(String(chunk));
-      done();
-    },
-  });
-  if (size) Object.assign(stream, { isTTY: true, ...size });
-  const text = () => stripVTControlCharacters(writes.join(""));
-  return { stream, writes, text };
+  const { stream, writes, text } = memoryStream(size && { isTTY: true, ...size });
+  return { stream, writes, text: () => stripVTControlCharacters(text()) };
 }
 
 function state(elapsed_ms: number, flows = 2): LiveState {

@@ -1,8 +1,12 @@
 /** However a run ends, no process, namespace, device or socket is left; and who ended it shows in the status. */
+import { execFileSync, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
+import { loadScenario } from "../../src/config/scenario.js";
+import { runLab } from "../../src/lab/run.js";
 import { describeLive, describeOrdinaryUser, kOrdinaryUser } from "./capability.js";
+import { namespacesHeld } from "./processes.js";
 import { folder, kIncast, labRun, start, sum } from "./weir.js";
 
 /** Long enough to be in the middle of it. */
@@ -59,6 +63,27 @@ describeLive("a run that is stopped", () => {
     expect(stderr).toMatch(/^error: /);
     await running.nothingLeft();
     expect(existsSync(out)).toBe(false);
+  });
+});
+
+describeLive("a run in a process that goes on", () => {
+  it("by a capture that cannot be written any more leaves neither namespaces nor a socket", async () => {
+    const path = folder();
+    execFileSync("mkfifo", [join(path, "r.pcapng")]);
+    const reader = spawn("head", ["-c", "1000", join(path, "r.pcapng")], { stdio: "ignore" });
+    onTestFinished(() => void reader.kill());
+    const before = namespacesHeld();
+    const name = `full-${process.pid}`;
+    const { scenario } = loadScenario(kIncast, { set: [`name=${name}`, "duration=20ms", "warmup=2ms"] });
+    const run = runLab(scenario, {
+      capture: [{ target: "r", file: "r.pcapng" }],
+      captureDir: path,
+      control: { warn: () => {} },
+      signal: new AbortController().signal,
+    });
+    await expect(run).rejects.toThrow(`cannot write ${path}/r.pcapng: EPIPE`);
+    expect(namespacesHeld()).toEqual(before);
+    expect(existsSync(`/run/weir/${name}.lab.sock`)).toBe(false);
   });
 });
 

@@ -3,7 +3,8 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, get, request } from "node:http";
 import { join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
-import type { Frame, RunDescription, Session } from "../../src/dashboard/protocol.js";
+import type { Frame, History, RunDescription, Sample, Session } from "../../src/dashboard/protocol.js";
+import { sampleOf } from "../../src/dashboard/sample.js";
 import { describeLive, describeOrdinaryUser, kOrdinaryUser } from "./capability.js";
 import { freePort, network, portOf, startNic, startSwitch, weir } from "./daemons.js";
 import { folder, kIncast, kRoot, start } from "./weir.js";
@@ -14,6 +15,9 @@ const kUnmarked = ["switch.ecn.kmin=900MB", "switch.ecn.kmax=950MB"];
 /** A page that reads all that comes. */
 class Page {
   readonly frames: Frame[] = [];
+  /** What it knows of the run of the last frame or sample: each moment once. */
+  samples: Sample[] = [];
+  private samplesOf = -1;
   sessions: Session[] = [];
 
   constructor(
@@ -67,9 +71,34 @@ class Page {
 
   #take(event: string): void {
     const [, kind, data] = /^event: (\w+)\ndata: (.*)$/.exec(event) ?? [];
-    if (kind === "frame") this.frames.push(JSON.parse(data ?? "") as Frame);
+    if (kind === "frame") {
+      const frame = JSON.parse(data ?? "") as Frame;
+      this.frames.push(frame);
+      this.#know({ run: frame.run, samples: [sampleOf(frame)] });
+    }
+    if (kind === "history") this.#know(JSON.parse(data ?? "") as History);
     if (kind === "session") this.sessions.push(JSON.parse(data ?? "") as Session);
   }
+
+  #know({ run, samples }: History): void {
+    if (run !== this.samplesOf) this.samples = [];
+    this.samplesOf = run;
+    for (const sample of samples) {
+      if (sample.t_ns <= (this.samples.at(-1)?.t_ns ?? Number.NEGATIVE_INFINITY)) continue;
+      this.samples = [...this.samples.filter(({ t_ns }) => t_ns <= sample.since_ns), sample];
+    }
+  }
+}
+
+/** Counts of events by kind, from the first of these samples on until `t_ns`; they are without a gap. */
+function eventsUntil(samples: readonly Sample[], t_ns: number): Record<string, number> {
+  const counts: Record<string, number> = {};
+  const some = samples.filter((sample) => sample.t_ns <= t_ns);
+  for (const [i, { since_ns, events }] of some.entries()) {
+    expect(since_ns).toBe(some[i - 1]?.t_ns ?? since_ns);
+    for (const [kind, count] of Object.entries(events)) counts[kind] = (counts[kind] ?? 0) + count;
+  }
+  return counts;
 }
 
 /** `weir lab run --dashboard` on the incast in this network, where the test can reach it. */
@@ -100,6 +129,13 @@ describeLive("weir lab run --dashboard", () => {
     expect(page.session.queues.map(({ name }) => name)).toEqual(["sw:r:3"]);
     // DCQCN is at work.
     await vi.waitFor(() => expect(page.count("mark")).toBeGreaterThan(0), { timeout: 30_000 });
+    // Who comes now knows as much of the run as who saw all of it.
+    const late = await new Page(page.url).open();
+    await vi.waitFor(() => expect(late.frames.length).toBeGreaterThan(0), { timeout: 10_000 });
+    const until = late.samples.at(-1)?.t_ns ?? 0;
+    await vi.waitFor(() => expect(page.samples.at(-1)?.t_ns).toBeGreaterThanOrEqual(until), { timeout: 10_000 });
+    expect(late.samples[0]?.since_ns).toBe(page.samples[0]?.since_ns);
+    expect(eventsUntil(late.samples, until)).toEqual(eventsUntil(page.samples, until));
     expect(await page.post("/api/parameters", { set: kUnmarked })).toBe(200);
     await vi.waitFor(() => expect(page.session.queues[0]).toMatchObject({ kmin: 900e6, kmax: 950e6 }));
     // In frames that begin after it: nothing is marked any more, rates rise, and PFC is what limits the queue.
@@ -197,7 +233,16 @@ describeLive("dashboards of daemons", () => {
       pairs: ["send: {}"],
       more: `dashboard: { port: ${nicPort}, token: ${token} }\n`,
     });
+    // Nobody looks on, and yet it is known what was.
+    const asked = async () => (await (await fetch(`http://127.0.0.1:${port}/api/session`)).json()) as Session;
+    await vi.waitFor(async () => expect((await asked()).queues.map(({ name }) => name)).toContain("sw0:b:3"), {
+      timeout: 20_000,
+    });
     const page = await new Page(`http://127.0.0.1:${port}`).open();
+    await vi.waitFor(() => expect(page.samples.length).toBeGreaterThan(0));
+    const [first] = page.samples as [Sample];
+    expect(first.t_ns - first.since_ns).toBeGreaterThan(900e6);
+    expect(first.since_ns).toBeLessThan(1e9);
     await vi.waitFor(() => expect(page.session.queues.map(({ name }) => name)).toContain("sw0:b:3"), {
       timeout: 20_000,
     });

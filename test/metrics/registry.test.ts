@@ -18,11 +18,10 @@ interface Told {
 function source(counters: Told["counters"], overrides: Partial<MetricsSource> = {}): Told {
   const told = { counters } as Told;
   told.source = {
-    counters: () =>
-      told.counters.map(([name, labels, value]) => ({
-        description: { name, unit: "packets", help: `Help of ${name}`, labels },
-        value,
-      })),
+    counters: () => ({
+      manifest: told.counters.map(([name, labels]) => ({ name, unit: "packets", help: `Help of ${name}`, labels })),
+      value: (i) => told.counters[i]?.[2] ?? 0,
+    }),
     switchState: () => undefined,
     nic: () => undefined,
     histograms: () => [],
@@ -248,7 +247,7 @@ describe("the registry", () => {
         pfc: [3],
         ecn: { priorities: [3], kmin: 5000, kmax: 200_000 },
         state: {
-          buffer: { total: 12e6, shared: 11e6, occupied: 5000, pfc_threshold: 10e6 },
+          buffer: { total: 12e6, shared: 11e6, occupied: 5000, watermark: 70_000, pfc_threshold: 10e6 },
           ports: [
             {
               up: true,
@@ -276,6 +275,7 @@ describe("the registry", () => {
     expect(series.get(`weir_switch_pfc_paused{direction="rx",${labels}}`)).toBe(1);
     expect(series.get(`weir_switch_pfc_paused{direction="tx",${labels}}`)).toBe(0);
     expect(series.get('weir_switch_pool_occupancy_bytes{switch="sw0"}')).toBe(5000);
+    expect(series.get('weir_switch_pool_watermark_bytes{switch="sw0"}')).toBe(70_000);
     expect(series.get('weir_switch_fdb_entries{switch="sw0"}')).toBe(3);
     expect(series.get('weir_switch_pfc_enabled{priority="3",switch="sw0"}')).toBe(1);
     expect(series.get('weir_switch_pfc_enabled{priority="0",switch="sw0"}')).toBe(0);

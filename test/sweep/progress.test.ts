@@ -1,18 +1,10 @@
-import { Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import type { LiveStream } from "../../src/lab/live_view.js";
 import { SweepProgress } from "../../src/sweep/progress.js";
+import { memoryStream } from "../cli/memory_stream.js";
 
 /** A stream that remembers, and a clock in ms that is set by hand. */
 function setup(total: number, isTTY: boolean) {
-  const written: string[] = [];
-  const stream: LiveStream = new Writable({
-    write(chunk, _encoding, done) {
-      written.push(String(chunk));
-      done();
-    },
-  });
-  stream.isTTY = isTTY;
+  const { stream, writes: written } = memoryStream({ isTTY });
   const clock = { now: 1000 };
   return { progress: new SweepProgress(stream, total, () => clock.now), written, clock };
 }

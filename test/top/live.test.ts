@@ -1,10 +1,11 @@
 /** `weir top` on a terminal that remembers: what it writes, and that it gives the terminal back on every way out. */
 import { EventEmitter } from "node:events";
-import { PassThrough, Writable } from "node:stream";
+import { PassThrough } from "node:stream";
 import { describe, expect, it, vi } from "vitest";
 import { Choices } from "../../src/top/choices.js";
 import { liveTop } from "../../src/top/live.js";
 import type { Poll } from "../../src/top/poll.js";
+import { memoryStream } from "../cli/memory_stream.js";
 import { bigSample } from "./samples.js";
 
 const kEnter = "\x1b[?1049h\x1b[?25l";
@@ -12,17 +13,8 @@ const kLeave = "\x1b[?25h\x1b[?1049l";
 
 function terminal() {
   const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: vi.fn() });
-  let written = "";
-  const stdout = Object.assign(
-    new Writable({
-      write(chunk, _encoding, done) {
-        written += String(chunk);
-        done();
-      },
-    }),
-    { isTTY: true, columns: 80, rows: 10 },
-  );
-  return { stdin, stdout, written: () => written };
+  const { stream: stdout, text } = memoryStream({ isTTY: true, columns: 80, rows: 10 });
+  return { stdin, stdout, written: text };
 }
 
 function start(poll: () => Promise<ReturnType<typeof bigSample>> = async () => bigSample(2)) {
@@ -76,6 +68,14 @@ describe("the terminal is given back", () => {
     expectGivenBack(top);
   });
 
+  it("after SIGHUP", async () => {
+    const top = start();
+    await shown(top, "qp1");
+    top.signals.emit("SIGHUP");
+    expect(await top.ended).toBe(false);
+    expectGivenBack(top);
+  });
+
   it("when reading fails", async () => {
     const top = start(() => Promise.reject(new Error("no more descriptors")));
     await expect(top.ended).rejects.toThrow("no more descriptors");
@@ -89,19 +89,39 @@ describe("the terminal is given back", () => {
     expect(await top.ended).toBe(false);
   });
 
-  it("while it is stopped, and taken again when it goes on", async () => {
+  it.each([
+    ["Ctrl-Z", ({ stdin }: ReturnType<typeof start>) => stdin.write("\x1a")],
+    ["SIGTSTP", ({ signals }: ReturnType<typeof start>) => signals.emit("SIGTSTP")],
+  ])("while it is stopped by %s, and taken again when it goes on", async (_what, stop) => {
     const top = start();
     await shown(top, "qp1");
-    top.stdin.write("\x1a");
+    let stopped = "";
+    top.suspend.mockImplementation(() => {
+      stopped = top.written();
+      // What the kernel then does by default, it would not do past a listener.
+      expect(top.signals.eventNames()).toEqual(["SIGHUP"]);
+    });
+    stop(top);
     await vi.waitFor(() => expect(top.suspend).toHaveBeenCalledOnce());
-    expect(top.written().endsWith(kLeave)).toBe(true);
-    const before = top.written().length;
-    top.signals.emit("SIGCONT");
-    expect(top.written().slice(before)).toContain(kEnter);
-    expect(top.written().slice(before)).toContain("qp1");
+    expect(stopped.endsWith(kLeave)).toBe(true);
+    const after = top.written().slice(stopped.length);
+    expect(after.startsWith(kEnter)).toBe(true);
+    expect(after).toContain("qp1");
+    expect(top.signals.eventNames()).toEqual(["SIGHUP", "SIGTSTP", "SIGCONT"]);
     top.stdin.write("q");
     await top.ended;
     expect(top.written().endsWith(kLeave)).toBe(true);
+    expect(top.signals.eventNames()).toEqual([]);
+  });
+
+  it("and taken again after a stop that it did not hear of, with the mode set anew", async () => {
+    const top = start();
+    await shown(top, "qp1");
+    top.stdin.setRawMode.mockClear();
+    top.signals.emit("SIGCONT");
+    expect(top.stdin.setRawMode.mock.calls).toEqual([[false], [true]]);
+    top.stdin.write("q");
+    await top.ended;
   });
 });
 

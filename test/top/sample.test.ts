@@ -62,6 +62,17 @@ it("ports of a switch: what each counts, and what stands in its queues", () => {
   expect(devices).toEqual([{ name: "lab.sw", kind: "switch", scale: 40 }]);
 });
 
+it("what could not be sent is dropped, too", () => {
+  const more = (seconds: number) => {
+    const reading = switchReading(seconds);
+    const lost = ["tx_port_down", "host_tx_errors"].map((name) =>
+      counter(name, { switch: "sw", port: "r" }, 5 * seconds),
+    );
+    return { ...reading, counters: { ...reading.counters, counters: [...reading.counters.counters, ...lost] } };
+  };
+  expect(sampleOf([more(2)], after(more(1)), kTime).ports[1]).toMatchObject({ port: "r", drops_per_s: 10 });
+});
+
 it("there are no rates at first, nor after counters were cleared", () => {
   expect(sampleOf([nicReading(3)], new Map(), kTime).ports[0]?.tx_bps).toBeNull();
   const cleared = {

@@ -30,7 +30,7 @@ describe("a screen", () => {
       "lab.sw   r         0.000     0.000        0        0      61.20         0          0          0         0",
       "",
       "",
-      "q quit  Tab table  s sort  r reverse  / filter  space pause  h help",
+      "q quit  h help  Tab table  s sort  r reverse  / filter  space pause",
     ]);
   });
 
@@ -65,6 +65,13 @@ describe("a screen", () => {
     expect(plain(bigSample(64), one)[2]).toContain("32-48 of 64");
     press(one, { name: "home" });
     expect(plain(bigSample(64), one)[3]).toContain("qp0");
+  });
+
+  it("has the ports where there are no queue pairs, also where one table fits", () => {
+    const ports = { ...bigSample(64), queue_pairs: [] };
+    const lines = plain(ports, choices(), { columns: 120, rows: 6 });
+    expect(lines[2]).toMatch(/^DEVICEv .*PORT/);
+    expect(lines[3]).toContain("weir0");
   });
 
   it("says so when nothing runs", () => {
@@ -131,7 +138,7 @@ describe("keys", () => {
   it("pause, change the interval, show help, quit", () => {
     const own = choices();
     press(own, { name: "space", sequence: " " }, { sequence: "+" });
-    expect(plain(small, own)[0]).toContain("every 2 s  paused");
+    expect(plain(small, own)[0]).toBe("weir top 12:03:44  paused  1 NIC, 1 switch, 1 queue pair  every 2 s");
     press(own, { sequence: "-" }, { sequence: "-" });
     expect(own.interval).toBe(0.5);
     press(own, "h");

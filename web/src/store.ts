@@ -1,6 +1,14 @@
 /** What the page knows: the session, the run that is under way, what is in view. Frames change no signal: they are drawn. */
 import { batch, computed, signal } from "@preact/signals";
-import type { Frame, Parameter, QueueDescription, RunDescription, Session } from "../../src/dashboard/protocol.js";
+import type {
+  Frame,
+  History,
+  Parameter,
+  QueueDescription,
+  RunDescription,
+  Session,
+} from "../../src/dashboard/protocol.js";
+import { sampleOf } from "../../src/dashboard/sample.js";
 import { Recording } from "./data/recording.js";
 import { requestDraw } from "./draw.js";
 import type { ConnectionState } from "./live/connection.js";
@@ -14,16 +22,11 @@ export const paused = signal(false);
 export const announcement = signal("");
 
 /** The last one, and the one that is looked at: they differ while the view is paused. */
-export const frames: { last: Frame | null; seen: Frame | null; received: number } = {
-  last: null,
-  seen: null,
-  received: 0,
-};
+export const frames: { last: Frame | null; seen: Frame | null } = { last: null, seen: null };
 const frameListeners = new Set<(frame: Frame) => void>();
 let liveRun = -1;
-let interrupted = false;
 
-/** For what has to see every frame, drawn or not. */
+/** For what has to see every frame once, drawn or not. */
 export function onFrame(listener: (frame: Frame) => void): () => void {
   frameListeners.add(listener);
   return () => frameListeners.delete(listener);
@@ -38,33 +41,32 @@ export function takeSession(next: Session): void {
   const before = session.value;
   batch(() => {
     session.value = next;
-    const names = ({ flows, queues }: Session) =>
-      JSON.stringify([flows.map(({ id }) => id), queues.map(({ name }) => name)]);
-    if (live.value === null || before === null || names(before) !== names(next)) begin(next);
-    noteChanges(next);
-    if (before !== null && next.kind !== "lab") noteDifferences(before, next);
+    const ids = ({ flows }: Session) => JSON.stringify(flows.map(({ id }) => id));
+    const same = before !== null && before.started === next.started && ids(before) === ids(next);
+    if (!same || !live.value?.extend(next.queues.map(({ name }) => name))) begin(next, -1);
+    else noteChanges(next);
   });
   document.title = `${next.name} - Weir`;
+  requestDraw();
+}
+
+export function takeHistory({ run, samples }: History): void {
+  const now = session.value;
+  if (now === null) return;
+  if (run !== liveRun) begin(now, run);
+  for (const sample of samples) live.value?.append(sample);
   requestDraw();
 }
 
 export function takeFrame(frame: Frame): void {
   const now = session.value;
   if (now === null) return;
-  const last = frames.last;
-  if (frame.run !== liveRun || (last !== null && frame.t_ns < last.t_ns)) {
-    liveRun = frame.run;
-    batch(() => {
-      begin(now);
-      noteChanges(now);
-    });
-  }
-  if (interrupted) live.value?.interrupt();
-  interrupted = false;
-  live.value?.append(frame);
+  if (frame.run !== liveRun) begin(now, frame.run);
+  live.value?.append(sampleOf(frame));
+  // With the history comes the newest frame, once more after a reconnection.
+  const known = frames.last?.t_ns === frame.t_ns;
   frames.last = frame;
-  frames.received++;
-  for (const listener of frameListeners) listener(frame);
+  if (!known) for (const listener of frameListeners) listener(frame);
   if (paused.value) return;
   frames.seen = frame;
   requestDraw();
@@ -73,7 +75,6 @@ export function takeFrame(frame: Frame): void {
 export function takeState(state: ConnectionState): void {
   if (state === connection.value) return;
   if (state === "lost") {
-    interrupted = true;
     announcement.value = "Connection lost";
   } else if (connection.value === "lost") {
     announcement.value = "Connected again";
@@ -94,25 +95,17 @@ export function pause(on: boolean): void {
 export const parameters = computed<readonly Parameter[]>(() => session.value?.parameters ?? []);
 export const queues = computed<readonly QueueDescription[]>(() => session.value?.queues ?? []);
 
-function begin(next: Session): void {
-  live.value = Recording.live(next);
-  frames.last = null;
-  if (paused.value) pause(false);
-}
-
-function noteChanges({ runs, kind }: Session): void {
-  if (kind !== "lab") return;
-  const run = runs.find(({ id }) => id === liveRun);
-  if (live.value) live.value.changes = (run?.changes ?? []).map(({ t_ns, set }) => ({ at: t_ns / 1e6, set }));
-}
-
-/** Daemons keep no list of changes: those that come while the page is open are noted here. */
-function noteDifferences(before: Session, next: Session): void {
-  const values = new Map(before.parameters.map(({ path, value }) => [path, value]));
-  const set = next.parameters.flatMap(({ path, value }) => {
-    const was = values.get(path);
-    return was === undefined || was === value ? [] : [`${path}=${value}`];
+function begin(next: Session, run: number): void {
+  batch(() => {
+    liveRun = run;
+    live.value = Recording.live(next);
+    frames.last = null;
+    if (paused.value) pause(false);
+    noteChanges(next);
   });
-  if (set.length === 0 || live.value === null || frames.last === null) return;
-  live.value.changes = [...live.value.changes, { at: frames.last.t_ns / 1e6, set }];
+}
+
+function noteChanges({ runs, kind, changes }: Session): void {
+  const own = kind === "lab" ? (runs.find(({ id }) => id === liveRun)?.changes ?? []) : changes;
+  if (live.value) live.value.changes = own.map(({ t_ns, set }) => ({ at: t_ns / 1e6, set }));
 }

@@ -1,6 +1,7 @@
 /** Weir's own tables of what switches and NICs have in common: counters, PFC, ECN. */
 import { fixed, printable } from "../../report/format.js";
 import type { Grid } from "../../report/table.js";
+import type { CounterValue } from "../protocol.js";
 import { Counts, kPfc, text } from "./counts.js";
 import { pfcHead, pfcRows } from "./sonic.js";
 import { gridView } from "./view.js";
@@ -12,23 +13,26 @@ export const counters = gridView({
   grids({ counters, ports }) {
     const own = new Counts(counters.counters);
     if (own.isNic) return [nicGrid(own)];
-    const reasons = own.matching("drop_", {});
+    const reasons = ["drop_", "host_", "tx_port_down"].flatMap((prefix) => own.matching(prefix, {}));
     return [
       {
         title: "Counters",
-        head: ["IFACE", "STATE", "RX_OK", "RX_BYTES", "RX_DRP", "TX_OK", "TX_BYTES", "FLOOD"],
+        head: ["IFACE", "STATE", "RX_OK", "RX_BYTES", "RX_DRP", "RX_OVR", "TX_OK", "TX_BYTES", "TX_DRP", "FLOOD"],
         names: 2,
         rows: ports.map(({ name, up }) => {
           const of = (counter: string) => text(own.get(counter, { port: name }));
-          const drops = reasons.reduce((sum, { labels, value }) => sum + (labels.port === name ? value : 0), 0);
+          const lost = (...prefixes: string[]) =>
+            text(prefixes.reduce((sum, prefix) => sum + total(own.matching(prefix, { port: name })), 0));
           return [
             printable(name),
             up ? "U" : "D",
             of("rx_packets"),
             of("rx_bytes"),
-            text(drops),
+            lost("drop_"),
+            lost("host_rx_"),
             of("tx_packets"),
             of("tx_bytes"),
+            lost("tx_port_down", "host_tx_"),
             of("flood_copies"),
           ];
         }),
@@ -39,11 +43,13 @@ export const counters = gridView({
         names: 2,
         rows: reasons
           .filter(({ value }) => value > 0)
-          .map(({ name, labels, value }) => [printable(labels.port ?? ""), name.slice("drop_".length), text(value)]),
+          .map(({ name, labels, value }) => [printable(labels.port ?? ""), name.replace(/^drop_/, ""), text(value)]),
       },
     ];
   },
 });
+
+const total = (counters: readonly CounterValue[]) => counters.reduce((sum, { value }) => sum + value, 0);
 
 function nicGrid(own: Counts): Grid {
   const rows = own.ofNic();

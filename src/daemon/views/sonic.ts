@@ -130,6 +130,18 @@ const watermarkView = (description: string, title: string, prefix: "UC" | "PG", 
   });
 };
 
+/** A switch has one pool, for both directions; its headroom counts as well. */
+const kPool = "shared_pool";
+
+const poolWatermark = textView({
+  description: "most bytes that the shared buffer has held",
+  of: "switch",
+  requests: ["switch"],
+  text: ({ switch: { buffer } }) =>
+    `Shared pool maximum occupancy:\n${tabulate(["Pool", "Bytes"], [[kPool, text(buffer.watermark)]])}`,
+  json: ({ switch: { buffer } }) => [{ [kPool]: text(buffer.watermark) }],
+});
+
 const pgDrops = textView({
   description: "frames dropped for want of buffer, by port and priority group",
   of: "switch",
@@ -191,5 +203,6 @@ export const kSonicViews = {
     "pg_watermark_bytes",
   ),
   "priority-group drop counters": pgDrops,
+  "buffer_pool watermark": poolWatermark,
   mac,
 };

@@ -75,9 +75,9 @@ export const buffer = gridView({
     return [
       {
         title: `Buffer pool of ${printable(state.name)}, KB`,
-        head: ["Total", "Occupied", "Shared", "t_PFC"],
+        head: ["Total", "Occupied", "Watermark", "Shared", "t_PFC"],
         names: 0,
-        rows: [[buffer.total, buffer.occupied, buffer.shared, buffer.pfc_threshold].map(kilobytes)],
+        rows: [[buffer.total, buffer.occupied, buffer.watermark, buffer.shared, buffer.pfc_threshold].map(kilobytes)],
       },
       {
         title: "Ingress priority groups, KB",

@@ -22,6 +22,8 @@ export function Charts() {
     return panelsOf({
       recordings: recordings.value,
       live: finished.length === 0,
+      // Runs take milliseconds of meant time.
+      eventsPer: finished.length === 0 && now?.duration_ns === null ? "per s" : "per ms",
       labels: finished.map(({ label }) => label),
       flowIds: flowIds.value,
       flows: flowsInView.value,
@@ -68,7 +70,7 @@ function Chart({ panel, last }: { panel: Panel; last: boolean }) {
       const curves = panel.lines.map(({ curve }) => curve);
       made.update(gather(curves, range, pausedAt.value, most), range);
       if (note.current && typeof panel.note === "function") note.current.textContent = panel.note();
-      element.dataset.frame = String(frames.received);
+      element.dataset.until = String(recordings.value[0]?.span?.[1]);
     };
     const stop = onDraw(() => draw.current());
     const watched = new ResizeObserver(() => made.resize(element.clientWidth));

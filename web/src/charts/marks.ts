@@ -12,11 +12,11 @@ const kRow = 14;
 
 /** How high a value is in its lane, and back. */
 export const laneHeight = (value: number): number => Math.sqrt(value);
-export const laneValue = (height: number): number => Math.round(height ** 2);
+export const laneValue = (height: number): number => height ** 2;
 
 /** Bounds of a scale that puts 0 at the lower edge of lane `lane` of `count` and `peak` below its upper edge. */
 export function laneRange(lane: number, count: number, peak: number): [number, number] {
-  const height = laneHeight(Math.max(1, peak)) / kLaneFill;
+  const height = laneHeight(peak > 0 ? peak : 1) / kLaneFill;
   const below = count - 1 - lane;
   return [-below * height, (count - below) * height];
 }

@@ -38,6 +38,7 @@ export interface Drawn {
   recordings: readonly Recording[];
   /** They are still growing. */
   live: boolean;
+  eventsPer: "per ms" | "per s";
   /** Names of the recordings where there are several. */
   labels: readonly string[];
   /** All, in the order of their colours. */
@@ -202,16 +203,16 @@ function threshold(name: string, values: readonly (number | null)[]): Threshold[
   return [{ label: known.length > 1 ? `${text} (lowest of ${known.length})` : text, value }];
 }
 
-function eventPanel({ recordings, labels, congestionControl: control }: Drawn): Panel {
+function eventPanel({ recordings, labels, congestionControl: control, eventsPer }: Drawn): Panel {
   const compared = recordings.length > 1;
   const kinds = kEventKinds.filter((kind) =>
     kind === "cnm" ? control === "qcn" : kind !== "cnp" || control !== "qcn",
   );
   return {
     id: "events",
-    title: "Events in each interval",
+    title: "Events",
     note: compared ? "Colour: run" : "Height by square root, each kind up to its own maximum",
-    unit: "",
+    unit: eventsPer,
     lanes: kinds.map((kind) => kLaneTitles[kind]),
     lines: kinds.flatMap((kind, lane) =>
       recordings.map(
@@ -219,7 +220,7 @@ function eventPanel({ recordings, labels, congestionControl: control }: Drawn): 
           ...(compared ? lookOf(run) : { color: kLaneColors[kind], dash: [] }),
           label: compared ? `${kLaneTitles[kind]}, ${labels[run]}` : kLaneTitles[kind],
           lane,
-          curve: { recording, columns: [recording.eventColumn(kind)], across: "sum", fold: "sum" },
+          curve: { recording, columns: [recording.eventColumn(kind)], across: "sum", fold: eventsPer },
         }),
       ),
     ),

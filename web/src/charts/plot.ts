@@ -205,9 +205,10 @@ export class Plot {
       // Among many nobody can follow a dash, and dashes are slow to draw.
       dash: many ? [] : [...dash],
       points: { show: false },
-      ...((curve.fold === "max" || curve.fold === "sum") && {
-        paths: uPlot.paths.stepped?.({ align: -1 }) as uPlot.Series.PathBuilder,
-      }),
+      ...(curve.fold !== "last" &&
+        curve.fold !== "mean" && {
+          paths: uPlot.paths.stepped?.({ align: -1 }) as uPlot.Series.PathBuilder,
+        }),
       ...(single && lanes && { fill: () => faded(color, 0.35), fillTo: 0 }),
     };
   }

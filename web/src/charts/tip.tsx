@@ -52,7 +52,7 @@ export class Tip {
   }
 
   private figure({ lane }: Line, value: number): string {
-    return lane === undefined ? `${short(value)} ${this.panel.unit}`.trim() : String(laneValue(value));
+    return `${short(lane === undefined ? value : laneValue(value))} ${this.panel.unit}`.trim();
   }
 
   remove(): void {

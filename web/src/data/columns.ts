@@ -6,11 +6,11 @@ export class Columns {
   private times: Float64Array;
   private values: Float32Array[];
   private first = 0;
-  private end = 0;
+  private next = 0;
 
   /** @param width Values at each time. @param limit Most samples kept. */
   constructor(
-    readonly width: number,
+    width: number,
     private readonly limit: number,
   ) {
     const room = Math.min(512, 2 * limit);
@@ -19,28 +19,33 @@ export class Columns {
   }
 
   get length(): number {
-    return this.end - this.first;
+    return this.next - this.first;
+  }
+
+  /** The last time; undefined without samples. */
+  get end(): number | undefined {
+    return this.length === 0 ? undefined : this.times[this.next - 1];
   }
 
   /** Ascending. */
   get time(): Float64Array {
-    return this.times.subarray(this.first, this.end);
+    return this.times.subarray(this.first, this.next);
   }
 
   /** NaN where there was no value. */
   column(index: number): Float32Array {
-    return this.values[index]?.subarray(this.first, this.end) ?? new Float32Array(0);
+    return this.values[index]?.subarray(this.first, this.next) ?? new Float32Array(0);
   }
 
   /** NaN where there was no value, or nothing yet. */
   last(index: number): number {
-    return this.length === 0 ? Number.NaN : (this.values[index]?.[this.end - 1] ?? Number.NaN);
+    return this.length === 0 ? Number.NaN : (this.values[index]?.[this.next - 1] ?? Number.NaN);
   }
 
   /** One sample; `write` fills in its values: `set(column, value)`. Those it leaves out are unknown. */
   append(time: number, write: (set: (column: number, value: number | null | undefined) => void) => void): void {
-    if (this.end === this.times.length) this.makeRoom();
-    const at = this.end++;
+    if (this.next === this.times.length) this.makeRoom();
+    const at = this.next++;
     if (this.length > this.limit) this.first++;
     this.times[at] = time;
     for (const column of this.values) column[at] = Number.NaN;
@@ -50,21 +55,31 @@ export class Columns {
     });
   }
 
+  /** Gives up what is later. */
+  truncate(time: number): void {
+    while (this.length > 0 && (this.times[this.next - 1] as number) > time) this.next--;
+  }
+
+  /** More values at each time, unknown so far. */
+  widen(by: number): void {
+    for (let i = 0; i < by; i++) this.values.push(new Float32Array(this.times.length).fill(Number.NaN));
+  }
+
   /** Twice the limit at most: what is kept moves to the front once in a while, not at each sample. */
   private makeRoom(): void {
     const room = Math.min(2 * this.limit, 2 * this.times.length);
     const moved = <T extends Float32Array | Float64Array>(from: T, to: T): T => {
-      to.set(from.subarray(this.first, this.end));
+      to.set(from.subarray(this.first, this.next));
       return to;
     };
     if (room === this.times.length) {
-      this.times.copyWithin(0, this.first, this.end);
-      for (const column of this.values) column.copyWithin(0, this.first, this.end);
+      this.times.copyWithin(0, this.first, this.next);
+      for (const column of this.values) column.copyWithin(0, this.first, this.next);
     } else {
       this.times = moved(this.times, new Float64Array(room));
       this.values = this.values.map((column) => moved(column, new Float32Array(room)));
     }
-    this.end -= this.first;
+    this.next -= this.first;
     this.first = 0;
   }
 }

@@ -1,11 +1,11 @@
 /**
  * From recordings to what is drawn: the samples in view on one axis, thinned to what a screen can show. Thinning keeps what
- * matters: the largest length of a queue, the sum of events.
+ * matters: the largest length of a queue, how often events came.
  */
 import type { Recording } from "./recording.js";
 
-/** How several samples become one point. */
-export type Fold = "last" | "mean" | "max" | "sum";
+/** How several samples become one point. "per ms" and "per s": counts by the time they took. */
+export type Fold = "last" | "mean" | "max" | "per ms" | "per s";
 
 /** One curve: a column, or the sum or the maximum over several. */
 export interface Curve {
@@ -68,20 +68,31 @@ function thin({ columns }: Recording, [from, to]: Range, until: number, most: nu
 }
 
 function valuesOf({ recording, columns, across, fold }: Curve, { x, starts }: Thinned): (number | null)[] {
+  const { time } = recording.columns;
   const sources = columns.map((index) => recording.columns.column(index));
   return x.map((_, i) => {
     let folded = Number.NaN;
-    let count = 0;
+    /** ms that the samples with a value took: they differ. */
+    let took = 0;
     for (let at = starts[i] as number; at < (starts[i + 1] as number); at++) {
       let value = Number.NaN;
       for (const source of sources) value = joined(value, source[at] as number, across);
       if (Number.isNaN(value)) continue;
-      count++;
-      folded = fold === "last" ? value : joined(folded, value, fold === "max" ? "max" : "sum");
+      const interval = intervalOf(time, at);
+      took += interval;
+      if (fold === "last") folded = value;
+      else folded = joined(folded, fold === "mean" ? value * interval : value, fold === "max" ? "max" : "sum");
     }
-    if (count === 0) return null;
-    return fold === "mean" ? folded / count : folded;
+    if (took === 0) return null;
+    if (fold === "last" || fold === "max") return folded;
+    return (fold === "per s" ? 1000 * folded : folded) / took;
   });
+}
+
+/** ms since the sample before; of the first as long as the next, of the only one 1. */
+function intervalOf(time: Float64Array, at: number): number {
+  const end = Math.max(1, at);
+  return end < time.length ? (time[end] as number) - (time[end - 1] as number) : 1;
 }
 
 function joined(soFar: number, value: number, how: "sum" | "max"): number {

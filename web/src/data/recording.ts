@@ -1,10 +1,8 @@
 /** One run over time, live or from a result document, in the units of the charts: ms, Gb/s, KB, counts. */
-import type { Frame, Session } from "../../../src/dashboard/protocol.js";
+import type { Sample, Session } from "../../../src/dashboard/protocol.js";
+import { kMostSamples } from "../../../src/dashboard/sample.js";
 import type { Result } from "../../../src/report/result.js";
 import { Columns } from "./columns.js";
-
-/** Ten minutes at 20 frames a second. */
-const kFramesKept = 12_000;
 
 export const kFlowFields = ["rate", "target", "alpha", "throughput"] as const;
 export type FlowField = (typeof kFlowFields)[number];
@@ -23,16 +21,20 @@ export class Recording {
 
   private constructor(
     readonly flows: readonly string[],
-    readonly queues: readonly string[],
+    private names: readonly string[],
     readonly columns: Columns,
   ) {}
 
-  /** One that grows with the frames of a run. */
+  get queues(): readonly string[] {
+    return this.names;
+  }
+
+  /** One that grows with the samples of a run. */
   static live({ flows, queues }: Pick<Session, "flows" | "queues">): Recording {
     return Recording.of(
       flows.map(({ id }) => id),
       queues.map(({ name }) => name),
-      kFramesKept,
+      kMostSamples,
     );
   }
 
@@ -87,18 +89,37 @@ export class Recording {
     return flow * kFlowFields.length + kFlowFields.indexOf(field);
   }
 
-  queueColumn(queue: number): number {
-    return this.flows.length * kFlowFields.length + queue;
-  }
-
   eventColumn(kind: EventKind): number {
-    return this.flows.length * kFlowFields.length + this.queues.length + kEventKinds.indexOf(kind);
+    return this.flows.length * kFlowFields.length + kEventKinds.indexOf(kind);
   }
 
-  append({ t_ns, flows, queues, events }: Frame): void {
-    const counts: Record<EventKind, number> = { mark: 0, cnp: 0, cnm: 0, pfc: 0, drop: 0 };
-    for (const { kind, count } of events) counts[kind] += count;
-    this.columns.append(t_ns / 1e6, (set) => {
+  /** The last ones: queues become more. */
+  queueColumn(queue: number): number {
+    return this.flows.length * kFlowFields.length + kEventKinds.length + queue;
+  }
+
+  /** The same queues and more. False: they are others, or in another order. */
+  extend(queues: readonly string[]): boolean {
+    if (!this.names.every((name, i) => name === queues[i])) return false;
+    this.columns.widen(queues.length - this.names.length);
+    this.names = queues;
+    return true;
+  }
+
+  /**
+   * What is known already is left out, and what is known in part is replaced. A sample without values marks where one begins whose
+   * predecessor is not there: at the start, and after a gap, in which nothing is drawn.
+   *
+   * @returns False: it was known.
+   */
+  append({ since_ns, t_ns, flows, queues, events }: Sample): boolean {
+    const from = since_ns / 1e6;
+    const at = t_ns / 1e6;
+    const { columns } = this;
+    if (at <= (columns.end ?? Number.NEGATIVE_INFINITY)) return false;
+    columns.truncate(from);
+    if (columns.end !== from) columns.append(from, () => {});
+    columns.append(at, (set) => {
       for (let flow = 0; flow < this.flows.length; flow++) {
         set(this.flowColumn(flow, "rate"), scaled(flows.rate[flow], 1e9));
         set(this.flowColumn(flow, "target"), scaled(flows.target[flow], 1e9));
@@ -108,14 +129,9 @@ export class Recording {
       for (let queue = 0; queue < this.queues.length; queue++) {
         set(this.queueColumn(queue), scaled(queues.peak[queue], 1000));
       }
-      for (const kind of kEventKinds) set(this.eventColumn(kind), counts[kind]);
+      for (const kind of kEventKinds) set(this.eventColumn(kind), events[kind] ?? 0);
     });
-  }
-
-  /** The stream was lost for a while: nothing is drawn between what came before and what comes now. */
-  interrupt(): void {
-    const last = this.span?.[1];
-    if (last !== undefined) this.columns.append(last, () => {});
+    return true;
   }
 
   /** Whether a column has any value. */
@@ -125,18 +141,25 @@ export class Recording {
 
   /** ms; undefined without samples. */
   get span(): [first: number, last: number] | undefined {
-    const { time } = this.columns;
-    const [first] = time;
-    const last = time.at(-1);
+    const [first] = this.columns.time;
+    const last = this.columns.end;
     return first === undefined || last === undefined ? undefined : [first, last];
   }
 
-  /** Means of a flow's throughput over all that is kept. */
+  /** Mean of a flow's throughput over all that is kept. */
   meanThroughput(flow: number): number {
-    let sum = 0;
+    const { time } = this.columns;
     const values = this.columns.column(this.flowColumn(flow, "throughput"));
-    for (const value of values) if (!Number.isNaN(value)) sum += value;
-    return values.length === 0 ? 0 : sum / values.length;
+    let sum = 0;
+    let known = 0;
+    for (let i = 1; i < values.length; i++) {
+      const value = values[i] as number;
+      if (Number.isNaN(value)) continue;
+      const took = (time[i] as number) - (time[i - 1] as number);
+      sum += value * took;
+      known += took;
+    }
+    return known === 0 ? 0 : sum / known;
   }
 }
 

@@ -1,10 +1,11 @@
 /** The stream of what happens: tells when it is lost, and takes it up again by itself. */
-import type { Frame, Session } from "../../../src/dashboard/protocol.js";
+import type { Frame, History, Session } from "../../../src/dashboard/protocol.js";
 
 export type ConnectionState = "connecting" | "open" | "lost";
 
 export interface Listener {
   session(session: Session): void;
+  history(history: History): void;
   frame(frame: Frame): void;
   state(state: ConnectionState): void;
 }
@@ -22,6 +23,7 @@ export function connect(listener: Listener): void {
       listener.state("open");
     });
     stream.addEventListener("session", ({ data }) => listener.session(JSON.parse(data) as Session));
+    stream.addEventListener("history", ({ data }) => listener.history(JSON.parse(data) as History));
     stream.addEventListener("frame", ({ data }) => listener.frame(JSON.parse(data) as Frame));
     stream.addEventListener("error", () => {
       listener.state("lost");

@@ -101,7 +101,9 @@ export function Flows() {
               <th scope="col" class="name">
                 flow
               </th>
-              <th scope="col">R_C</th>
+              <th scope="col">
+                R_C <span class="unit">Gb/s</span>
+              </th>
               <th scope="col">
                 thr. <span class="unit">Gb/s</span>
               </th>

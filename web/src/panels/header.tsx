@@ -135,7 +135,7 @@ function Span({ duration }: { duration: number | null }) {
 
 function meantTime(ns: number, duration: number | null): string {
   if (duration !== null)
-    return `${(Math.min(ns, duration) / 1e6).toFixed(1)} of ${Number((duration / 1e6).toPrecision(6))} ms`;
+    return `${(Math.max(0, Math.min(ns, duration)) / 1e6).toFixed(1)} of ${Number((duration / 1e6).toPrecision(6))} ms`;
   const seconds = ns / 1e9;
   return seconds < 120 ? `${seconds.toFixed(1)} s` : `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`;
 }

@@ -30,10 +30,13 @@ function Open({ what }: { what: Inspected }) {
     found.value = null;
     refusal.value = null;
     let over = false;
+    let asking = false;
     const look = async () => {
       const known = found.value !== null || refusal.value !== null;
-      if (target === undefined || (known && (paused.value || !running.value))) return;
+      if (target === undefined || asking || (known && (paused.value || !running.value))) return;
+      asking = true;
       const answer = await inspect(target);
+      asking = false;
       if (over) return;
       if ("value" in answer) {
         found.value = answer.value;

@@ -33,8 +33,9 @@ export function Parameters() {
 
   const apply = async (event: Event) => {
     event.preventDefault();
-    if (changed.value.length === 0 || busy.value) return;
-    const set = changed.value.map(([path, value]) => `${path}=${value.trim()}`);
+    const sent = changed.value;
+    if (sent.length === 0 || busy.value) return;
+    const set = sent.map(([path, value]) => `${path}=${value.trim()}`);
     busy.value = true;
     const answer = await changeParameters({ set });
     busy.value = false;
@@ -44,7 +45,9 @@ export function Parameters() {
       return;
     }
     refusal.value = null;
-    edited.value = new Map();
+    // What was typed meanwhile stays.
+    const applied = new Map(sent);
+    edited.value = new Map([...edited.value].filter(([path, value]) => applied.get(path) !== value));
     announcement.value = `Applied ${set.join(", ")}`;
   };
   const revert = () => {
@@ -98,7 +101,10 @@ function Field({ one, refusal }: { one: Parameter; refusal: Refusal | null }) {
   const text = edited.value.get(path) ?? value;
   const dirty = text.trim() !== value;
   const set = (next: string) => {
-    edited.value = new Map(edited.value).set(path, next);
+    const all = new Map(edited.value).set(path, next);
+    // As it was is not edited, also when somebody else changes it later.
+    if (next.trim() === value) all.delete(path);
+    edited.value = all;
   };
   const common = {
     id,

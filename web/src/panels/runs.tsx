@@ -14,15 +14,19 @@ const files = signal<readonly Loaded[]>([]);
 const chosen = signal<ReadonlySet<string>>(new Set());
 const problem = signal<string | null>(null);
 const busy = signal(false);
-/** Runs that have ended do not change. */
+/** Runs that have ended do not change; those of another server are others. */
 const fetched = new Map<string, Loaded>();
+let server = "";
 /** Somebody who comes when all is over sees the last run. */
 let looked = false;
 let opened = 0;
 
 effect(() => {
   const last = session.value?.runs.at(-1);
-  if (looked || session.value === null) return;
+  if (session.value === null) return;
+  if (session.value.started !== server) fetched.clear();
+  server = session.value.started;
+  if (looked) return;
   looked = true;
   if (last === undefined || !hasResult(last)) return;
   chosen.value = new Set([keyOf(last)]);

@@ -11,18 +11,22 @@ export interface LinkLoad {
   marks: number;
 }
 
-/** A second of frames counts pauses and marks, a quarter of it averages the load. */
-const kCounted = 20;
-const kAveraged = 5;
+/** Wall ns in which pauses and marks are counted, and over which the load is averaged. */
+const kCountedNs = 1e9;
+const kAveragedNs = 0.25e9;
 
 export class Meter {
   private readonly recent: Frame[] = [];
 
+  /** @param scale Wall time = the frames' time * scale. */
+  constructor(private readonly scale: number) {}
+
   take(frame: Frame): void {
-    const last = this.recent.at(-1);
-    if (last && (last.run !== frame.run || last.t_ns > frame.t_ns)) this.recent.length = 0;
-    this.recent.push(frame);
-    if (this.recent.length > kCounted) this.recent.shift();
+    const { recent } = this;
+    const last = recent.at(-1);
+    if (last && (last.run !== frame.run || last.t_ns > frame.t_ns)) recent.length = 0;
+    recent.push(frame);
+    while (this.ago(recent[0] as Frame) >= kCountedNs) recent.shift();
   }
 
   get last(): Frame | undefined {
@@ -30,17 +34,25 @@ export class Meter {
   }
 
   load(link: number): LinkLoad {
-    const averaged = this.recent.slice(-kAveraged).map(({ links }) => links[link]);
-    const counted = this.recent.map(({ links }) => links[link]);
-    const sum = (of: typeof counted, field: keyof LinkLoad) =>
-      of.reduce((total, one) => total + (one?.[field] ?? 0), 0);
-    const mean = (field: "forward_bps" | "backward_bps") => sum(averaged, field) / Math.max(1, averaged.length);
+    const averaged = this.recent.filter((frame) => this.ago(frame) < kAveragedNs);
+    const sum = (frames: readonly Frame[], of: (frame: Frame) => number | undefined) =>
+      frames.reduce((total, frame) => total + (of(frame) ?? 0), 0);
+    const took = ({ since_ns, t_ns }: Frame) => t_ns - since_ns;
+    const mean = (field: "forward_bps" | "backward_bps") =>
+      sum(averaged, (frame) => (frame.links[link]?.[field] ?? 0) * took(frame)) / Math.max(1, sum(averaged, took));
+    const counted = (field: "forward_pauses" | "backward_pauses" | "marks") =>
+      sum(this.recent, (frame) => frame.links[link]?.[field]);
     return {
       forward_bps: mean("forward_bps"),
       backward_bps: mean("backward_bps"),
-      forward_pauses: sum(counted, "forward_pauses"),
-      backward_pauses: sum(counted, "backward_pauses"),
-      marks: sum(counted, "marks"),
+      forward_pauses: counted("forward_pauses"),
+      backward_pauses: counted("backward_pauses"),
+      marks: counted("marks"),
     };
+  }
+
+  /** Wall ns between the end of this one and that of the last. */
+  private ago({ t_ns }: Frame): number {
+    return ((this.last?.t_ns ?? t_ns) - t_ns) * this.scale;
   }
 }

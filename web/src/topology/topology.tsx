@@ -18,15 +18,15 @@ export function Topology() {
   const root = useRef<SVGSVGElement>(null);
   // A session comes at each change; the picture changes with the network only.
   const network = useComputed(() => {
-    const { topology, flows = [] } = session.value ?? {};
-    return JSON.stringify({ topology, flows: flows.map(({ from, to }) => ({ from, to })) });
+    const { topology, flows = [], scale = 1 } = session.value ?? {};
+    return JSON.stringify({ topology, flows: flows.map(({ from, to }) => ({ from, to })), scale });
   });
   const described = network.value;
-  const { topology, flows } = JSON.parse(described) as Pick<Session, "topology" | "flows">;
+  const { topology, flows, scale } = JSON.parse(described) as Pick<Session, "topology" | "flows" | "scale">;
 
   useEffect(() => {
     if (!root.current || !topology) return;
-    const meter = new Meter();
+    const meter = new Meter(scale);
     const painter = new Painter(root.current, topology);
     const stopFrames = onFrame((frame) => {
       if (!paused.value) meter.take(frame);
