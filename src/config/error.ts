@@ -58,8 +58,9 @@ export class ScenarioError extends WeirError {
       const where = first.override ? " (--set)" : first.line === undefined ? "" : `:${first.line}:${first.column}`;
       super(`${kind} ${source}${where}: ${describe(first)}`, options);
     } else {
-      const lines = problems.slice(0, MOST_SHOWN).map((p) => {
-        const hint = p.hint === undefined ? "" : `\n    hint: ${p.hint}`;
+      const lines = problems.slice(0, MOST_SHOWN).map((p, i, shown) => {
+        // One hint for all of its problems in a row, such as the known fields.
+        const hint = p.hint === undefined || p.hint === shown[i + 1]?.hint ? "" : `\n    hint: ${p.hint}`;
         return `  ${place(p)}${describe(p)}${hint}`;
       });
       if (problems.length > MOST_SHOWN) lines.push(`  and ${problems.length - MOST_SHOWN} more`);

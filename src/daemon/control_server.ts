@@ -3,11 +3,12 @@
  * line, `{"request": "counters"}` with arguments beside the name, and so is its answer: `{"ok": true, "data": ...}` or
  * `{"ok": false, "error", "hint"}`. Behind the answer to some requests comes a stream of bytes, until either side ends.
  */
-import { existsSync, lstatSync, mkdirSync, rmSync, unlinkSync } from "node:fs";
+import { existsSync, lstatSync, rmSync, unlinkSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { dirname } from "node:path";
 import type { Writable } from "node:stream";
 import { WeirError } from "../config/error.js";
+import { makeFolder } from "../config/folder.js";
 import { type ControlAnswer, probe } from "./control_client.js";
 
 /** Longest request, characters. */
@@ -47,7 +48,7 @@ export class ControlServer {
 
   /** @throws WeirError when another daemon answers there, or the socket cannot be made. */
   static async open(path: string, handler: Handler): Promise<ControlServer> {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
+    makeFolder(dirname(path), 0o755);
     await removeStale(path);
     // A client that ends its side still hears the end of its stream.
     const server = createServer({ allowHalfOpen: true });

@@ -110,6 +110,14 @@ describe("values", () => {
     expect(set("seed=99999999999999999999").match(/is too large/g)).toHaveLength(1);
   });
 
+  it("a hint that is the same for several is given once, below the last", () => {
+    const message = set("zzz=1", "abc=2", "topology={hosts: [a], links: [a -- sw], x: 1}");
+    expect(message.match(/hint: known fields/g)).toHaveLength(2);
+    expect(message).toMatch(
+      /^ {2}--set zzz: unknown field\n {2}--set abc: unknown field\n {4}hint: known fields: name, /m,
+    );
+  });
+
   it("the length of a list is told as such", () => {
     expect(set("topology={hosts: [a], links: []}")).toContain(
       "topology.links: a list is too short | must be at least 1 long",
@@ -134,12 +142,11 @@ describe("makeFolder", () => {
   it("says why not", () => {
     const folder = temporary();
     writeFileSync(join(folder, "file"), "");
-    const hint = "name another one with --out";
     expect(refused(() => makeFolder(join(folder, "file")))).toBe(
-      `cannot make the folder ${folder}/file: there is a file of this name | ${hint}`,
+      `cannot make the folder ${folder}/file: there is a file of this name`,
     );
     expect(refused(() => makeFolder(join(folder, "file/below")))).toBe(
-      `cannot make the folder ${folder}/file/below: there is a file where a folder should be | ${hint}`,
+      `cannot make the folder ${folder}/file/below: there is a file where a folder should be`,
     );
   });
 

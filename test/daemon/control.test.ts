@@ -57,6 +57,12 @@ describe("the server", () => {
     expect(existsSync(path)).toBe(false);
   });
 
+  it("says where there can be no folder for one", async () => {
+    await expect(ControlServer.open("/proc/weir/sw0.sock", echo)).rejects.toThrow(
+      "cannot make the folder /proc/weir: ",
+    );
+  });
+
   it("is gone with a process that ends at once, as by a second SIGINT", () => {
     const path = join(folder(), "sw0.sock");
     const script = `
