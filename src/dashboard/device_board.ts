@@ -23,7 +23,7 @@ const kFrameMs = 50;
 /** Queue pairs of a NIC from which on frames come five times a second: asking for all of them makes its thread stop for a while. */
 const kMany = 512;
 const kSlowFrameMs = 200;
-/** While nobody looks on: for the history, at a twentieth of what a page costs. */
+/** While nobody looks on: for the history, at about a tenth of what a page costs. */
 const kUnwatchedFrameMs = 1000;
 /** Changes that are told of. */
 const kMostChanges = 100;

@@ -21,6 +21,8 @@ export class FakeServer {
   readonly results = new Map<number, unknown>();
   readonly changes: string[][] = [];
   readonly requested: RunRequest["action"][] = [];
+  /** Of streams. */
+  refusal: Refusal | undefined;
   /** Answers to questions wait for it. */
   hold: Promise<void> | undefined;
   /** Frames sent so far. */
@@ -102,7 +104,9 @@ export class FakeServer {
     const url = new URL(request.url ?? "/", this.origin);
     const json = (status: number, value: unknown) =>
       response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
-    if (url.pathname === "/api/live") {
+    if (url.pathname === "/api/live" && this.refusal !== undefined) {
+      json(429, this.refusal);
+    } else if (url.pathname === "/api/live") {
       response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
       this.streams.add(response, this.session);
     } else if (url.pathname === "/api/inspect") {

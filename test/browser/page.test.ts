@@ -278,6 +278,16 @@ describePage("page", ({ open, visit }) => {
     await expect.poll(() => pointsOf(page)).toBe(3 * kCurves);
   });
 
+  it("says why it is refused, and goes on once it is not", async () => {
+    const { page, server } = await open(syntheticSession(), { expected: /ERR_|429/ });
+    await server.stop();
+    server.refusal = { error: "too many pages are open", hint: "close some" };
+    await server.start();
+    await page.locator("#connection", { hasText: "too many pages are open: close some" }).waitFor();
+    server.refusal = undefined;
+    await expect.poll(() => page.locator("#connection").count(), { timeout: 15_000 }).toBe(0);
+  });
+
   it("starts and stops runs; a new one begins with empty charts", async () => {
     const { page, server } = await open(syntheticSession());
     server.send(100);

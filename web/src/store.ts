@@ -5,6 +5,7 @@ import type {
   History,
   Parameter,
   QueueDescription,
+  Refusal,
   RunDescription,
   Session,
 } from "../../src/dashboard/protocol.js";
@@ -14,6 +15,8 @@ import { requestDraw } from "./draw.js";
 import type { ConnectionState } from "./live/connection.js";
 
 export const connection = signal<ConnectionState>("connecting");
+/** Why there is no stream, if the server says so. */
+export const refusal = signal<Refusal | null>(null);
 export const session = signal<Session | null>(null);
 /** Of the run under way, or the last one. */
 export const live = signal<Recording | null>(null);
@@ -80,6 +83,13 @@ export function takeState(state: ConnectionState): void {
     announcement.value = "Connected again";
   }
   connection.value = state;
+  if (state === "open") refusal.value = null;
+}
+
+export function takeRefusal(why: Refusal): void {
+  if (connection.value === "open") return;
+  refusal.value = why;
+  announcement.value = why.error;
 }
 
 export function pause(on: boolean): void {

@@ -1,5 +1,5 @@
 /** The stream of what happens: tells when it is lost, and takes it up again by itself. */
-import type { Frame, History, Session } from "../../../src/dashboard/protocol.js";
+import type { Frame, History, Refusal, Session } from "../../../src/dashboard/protocol.js";
 
 export type ConnectionState = "connecting" | "open" | "lost";
 
@@ -8,6 +8,8 @@ export interface Listener {
   history(history: History): void;
   frame(frame: Frame): void;
   state(state: ConnectionState): void;
+  /** The server is there, and says why there is no stream. */
+  refused(refusal: Refusal): void;
 }
 
 const kFirstRetryMs = 500;
@@ -25,12 +27,28 @@ export function connect(listener: Listener): void {
     stream.addEventListener("session", ({ data }) => listener.session(JSON.parse(data) as Session));
     stream.addEventListener("history", ({ data }) => listener.history(JSON.parse(data) as History));
     stream.addEventListener("frame", ({ data }) => listener.frame(JSON.parse(data) as Frame));
-    stream.addEventListener("error", () => {
+    stream.addEventListener("error", async () => {
       listener.state("lost");
+      const refused = stream.readyState === EventSource.CLOSED;
       stream.close();
       setTimeout(open, retry);
       retry = Math.min(kLongestRetryMs, 2 * retry);
+      const refusal = refused ? await askWhy() : undefined;
+      if (refusal !== undefined) listener.refused(refusal);
     });
   };
   open();
+}
+
+/** An EventSource does not tell what it was answered. */
+async function askWhy(): Promise<Refusal | undefined> {
+  const abort = new AbortController();
+  try {
+    const response = await fetch("api/live", { signal: abort.signal });
+    return response.ok ? undefined : ((await response.json()) as Refusal);
+  } catch {
+    return undefined;
+  } finally {
+    abort.abort();
+  }
 }

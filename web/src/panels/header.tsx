@@ -1,7 +1,7 @@
 /** Name, state, meant time, scale, whether this host keeps up, and the buttons for all of it. */
 import { useEffect, useRef } from "preact/hooks";
 import { onDraw } from "../draw.js";
-import { connection, frames, pause, paused, session } from "../store.js";
+import { connection, frames, pause, paused, refusal, session } from "../store.js";
 import { theme, toggleTheme } from "../theme.js";
 import { follow, followed, liveState, shown, zoom } from "../view.js";
 import { helpOpen } from "./help.js";
@@ -39,7 +39,7 @@ export function Header() {
         </span>
         {connection.value !== "open" && (
           <span class="pill lost" id="connection">
-            {connection.value === "lost" ? "connection lost, trying again" : "connecting"}
+            {connection.value === "connecting" ? "connecting" : (whyNot() ?? "connection lost, trying again")}
           </span>
         )}
         {paused.value && (
@@ -102,6 +102,11 @@ export function Header() {
       </div>
     </header>
   );
+}
+
+function whyNot(): string | undefined {
+  const { error, hint } = refusal.value ?? {};
+  return [error, hint].filter(Boolean).join(": ") || undefined;
 }
 
 /** How much of the past is in view while following. */
