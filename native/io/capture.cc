@@ -78,7 +78,13 @@ Capture::Counts Capture::counts(size_t tap) const {
 void Capture::record(CapturedFrame frame, const uint8_t* data, uint32_t length, const RxFrame* stripped, const Offload& offload) {
   AtomicCounts& counts = counts_[frame.tap];
   add_one(counts.seen);
-  if (options_.classify) {
+  const bool tag = stripped != nullptr && length >= kAddresses;
+  frame.original = length + (tag ? kTag : 0);
+  frame.captured = std::min(frame.original, options_.snap_length);
+  const uint64_t held = held_now();
+  const bool room = ring_.size() - held >= sizeof frame + frame.captured;
+  // What will be dropped whatever it is need not be looked at.
+  if (options_.classify && (room || options_.kinds != kCaptureAll)) {
     PacketMeta meta;
     frame.refusal =
         stripped != nullptr ? weir::classify(data, length, meta, stripped->vlan_tci) : weir::classify(data, length, meta);
@@ -91,12 +97,8 @@ void Capture::record(CapturedFrame frame, const uint8_t* data, uint32_t length, 
   }
   frame.needs_checksum = offload.needs_checksum;
   frame.segment_size = offload.gso == Gso::none ? 0 : offload.segment_size;
-  const bool tag = stripped != nullptr && length >= kAddresses;
-  frame.original = length + (tag ? kTag : 0);
-  frame.captured = std::min(frame.original, options_.snap_length);
   add_one(counts.wanted);
-  const uint64_t held = filled_ - drained_.load(std::memory_order_acquire);
-  if (ring_.size() - held < sizeof frame + frame.captured) {
+  if (!room) {
     add_one(counts.dropped);
     return;
   }
@@ -119,6 +121,12 @@ void Capture::record(CapturedFrame frame, const uint8_t* data, uint32_t length, 
   const bool half_full = held > ring_.size() / 2;
   if (half_full && !woken_) wake();
   woken_ = half_full;
+}
+
+// The reader writes its word at every frame that it takes: that is looked at only where the last look leaves half a ring or less.
+uint64_t Capture::held_now() {
+  if (filled_ - taken_ > ring_.size() / 2) taken_ = drained_.load(std::memory_order_acquire);
+  return filled_ - taken_;
 }
 
 void Capture::put(const void* data, size_t length) {

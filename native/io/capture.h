@@ -98,6 +98,7 @@ class Capture {
   };
 
   void record(CapturedFrame frame, const uint8_t* data, uint32_t length, const RxFrame* stripped, const Offload& offload);
+  uint64_t held_now();
   void put(const void* data, size_t length);
   std::array<std::span<const uint8_t>, 2> pieces(uint64_t from, size_t length) const;
 
@@ -105,6 +106,7 @@ class Capture {
   std::vector<uint8_t> ring_;
   std::vector<AtomicCounts> counts_;
   uint64_t filled_ = 0;  // worker: bytes ever put, the current record included
+  uint64_t taken_ = 0;   // worker: drained_ at its last look
   bool woken_ = false;
   int wake_ = -1;                                   // eventfd
   alignas(64) std::atomic<uint64_t> published_{0};  // bytes of whole records; written by the worker

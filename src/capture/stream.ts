@@ -94,8 +94,8 @@ function send(tap: FrameTap, client: Writable, most: number): void {
   for (let more = true; more && client.writableLength < most; ) {
     more = false;
     for (const blocks of tap.drain()) {
-      // The tap will fill the same bytes again.
-      client.write(Buffer.from(blocks));
+      const { kept, done } = tap.keep(blocks);
+      client.write(kept, done);
       more = true;
     }
   }

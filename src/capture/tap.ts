@@ -26,7 +26,9 @@ const kChunkBytes = 1 << 20;
 
 export class FrameTap {
   private readonly captures: { capture: NativeCapture; worker: PortWorker }[] = [];
-  private readonly chunk = Buffer.alloc(kChunkBytes);
+  private chunk = Buffer.alloc(kChunkBytes);
+  /** Those that were kept, and are done with. */
+  private readonly spare: Buffer[] = [];
   private attached = true;
 
   /** From now on. The interfaces of frames are the positions of `places`. @throws NativeError when a worker has no such port. */
@@ -42,12 +44,20 @@ export class FrameTap {
     }
   }
 
-  /** Packet blocks of what has come, at most a megabyte of each worker; good until the next call. */
+  /** Packet blocks of what has come, at most a megabyte of each worker; good until the next call, or see keep(). */
   *drain(): Iterable<Buffer> {
     for (const { capture } of this.captures) {
       const bytes = capture.drain(this.chunk);
       if (bytes > 0) yield this.chunk.subarray(0, bytes);
     }
+  }
+
+  /** Blocks that drain() has just told, good until `done` is called: most of a chunk as it is, and a copy of less. */
+  keep(blocks: Buffer): { kept: Buffer; done: () => void } {
+    if (blocks.length < kChunkBytes / 2) return { kept: Buffer.from(blocks), done: () => {} };
+    const { chunk } = this;
+    this.chunk = this.spare.pop() ?? Buffer.alloc(kChunkBytes);
+    return { kept: blocks, done: () => this.spare.push(chunk) };
   }
 
   /** Of each place. */

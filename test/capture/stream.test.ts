@@ -78,6 +78,17 @@ function blocksOf(file: Buffer): number[] {
   return types;
 }
 
+/** The packet blocks of a stream, without the counts between them. */
+function packetsOf(stream: Buffer): Buffer {
+  const packets: Buffer[] = [];
+  let at = 0;
+  for (let block = blockAt(stream, at); block !== undefined; block = blockAt(stream, at)) {
+    if (block.type === kBlock.packet) packets.push(stream.subarray(at, block.end));
+    at = block.end;
+  }
+  return Buffer.concat(packets);
+}
+
 /** Starts the verb, and waits until the device is captured. */
 async function capture(own: Awaited<ReturnType<typeof device>>, ...args: string[]) {
   const file = join(folder(), "x.pcapng");
@@ -231,6 +242,25 @@ describe("a device", () => {
     });
     socket.resume();
     await vi.waitFor(() => expect(bytes).toBeGreaterThanOrEqual(1000 * 65_000), { timeout: 20_000 });
+  });
+
+  it("sends what it drained, whatever it drains before that has gone out", async () => {
+    const own = await device();
+    const { socket } = await askStream(own.path, "capture", { ports: ["a"] });
+    onTestFinished(() => void socket.destroy());
+    const [only] = own.made as [FakeCapture];
+    // Of the most that is drained at once, and of little.
+    const batches = Array.from({ length: 20 }, (_, i) =>
+      Array.from({ length: i % 3 === 0 ? 1 : 15 }, (_, j) => 60_000 + 20 * i + j),
+    );
+    for (const sizes of batches) only.waiting.push(Buffer.concat(sizes.map((size) => frame(0, size))));
+    const chunks: Buffer[] = [];
+    socket.on("data", (chunk: Buffer) => void chunks.push(chunk)).resume();
+    await vi.waitFor(() => expect(only.waiting.length).toBe(0), { timeout: 20_000 });
+    own.captures.close();
+    await new Promise((resolve) => socket.once("end", resolve));
+    const expected = Buffer.concat(batches.flat().map((size) => frame(0, size)));
+    expect(packetsOf(Buffer.concat(chunks)).equals(expected)).toBe(true);
   });
 
   it("takes eight captures at a time, and ends them all when it stops", async () => {
