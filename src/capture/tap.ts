@@ -26,7 +26,7 @@ const kChunkBytes = 1 << 20;
 
 export class FrameTap {
   private readonly captures: { capture: NativeCapture; worker: PortWorker }[] = [];
-  private chunk = Buffer.alloc(kChunkBytes);
+  private chunk: Buffer = Buffer.alloc(kChunkBytes);
   /** Those that were kept, and are done with. */
   private readonly spare: Buffer[] = [];
   private attached = true;
