@@ -107,6 +107,8 @@ async function lab(more: readonly string[] = [], as: readonly string[] = []) {
   const port = await freePort();
   const args = ["lab", "run", kIncast, "--quiet", "--json", "--out", out, "--dashboard", String(port), ...more];
   const running = await start([...args, "--set", "fidelity.lateness=60ms"], as, true);
+  // Where the test fails, it would stay for ever: its dashboard does.
+  onTestFinished(() => void running.child.kill("SIGKILL"));
   const url = `http://127.0.0.1:${port}`;
   await vi.waitFor(async () => expect((await fetch(url)).status).toBe(200), { timeout: 40_000, interval: 100 });
   const page = await new Page(url).open();
