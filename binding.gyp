@@ -5,7 +5,7 @@
       "target_name": "weir",
       "sources": ["<!@(cat native/sources.txt)"],
       "include_dirs": ["native", "<!(node -p \"require('node-addon-api').include_dir\")"],
-      "defines": ["NAPI_VERSION=8", "NAPI_CPP_EXCEPTIONS"],
+      "defines": ["NAPI_VERSION=8", "NODE_ADDON_API_CPP_EXCEPTIONS_ALL"],
       "cflags!": ["-O3"],
       "cflags_cc!": ["-fno-exceptions", "-fno-rtti", "-std=gnu++17", "-std=gnu++20"],
       "cflags_cc": ["-std=c++20", "-O2", "-ffp-contract=off", "-fvisibility=hidden", "-Wall", "-Wextra", "-flto=auto"],

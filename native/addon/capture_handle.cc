@@ -24,19 +24,14 @@ CaptureHandle::CaptureHandle(const Napi::CallbackInfo& info) : Napi::ObjectWrap<
     });
     capture_ = std::make_shared<Capture>(options, rates_.size());
   });
-}
-
-std::shared_ptr<Capture> CaptureHandle::of(const Napi::Value& value) {
-  if (!value.IsObject()) throw Napi::TypeError::New(value.Env(), "capture: expected a Capture");
-  return Unwrap(value.As<Napi::Object>())->capture_;
+  tag<CaptureHandle>(info);
 }
 
 std::shared_ptr<Capture> CaptureHandle::give(const Napi::Value& value) {
-  std::shared_ptr<Capture> capture = of(value);
-  CaptureHandle* const self = Unwrap(value.As<Napi::Object>());
-  if (self->given_) throw Napi::Error::New(value.Env(), "capture: a worker records to it already");
-  self->given_ = true;
-  return capture;
+  CaptureHandle& self = unwrap<CaptureHandle>(value);
+  if (self.given_) throw Napi::Error::New(value.Env(), "capture: a worker records to it already");
+  self.given_ = true;
+  return self.capture_;
 }
 
 Napi::Value CaptureHandle::drain(const Napi::CallbackInfo& info) {

@@ -6,19 +6,23 @@
 #include <memory>
 #include <vector>
 
+#include "addon/unwrap.h"
 #include "io/packet_blocks.h"
 
 namespace weir {
 
 class CaptureHandle : public Napi::ObjectWrap<CaptureHandle> {
  public:
+  static constexpr const char* kName = "Capture";
+  static constexpr napi_type_tag kTag{0x5cf0a2d9134b4e86, 0x97b1e3c64d20f85a};
+
   static Napi::Function define(Napi::Env env);
   // Capture({snap_length, ring_bytes, kinds, taps: [{rate, meant}]}).
   explicit CaptureHandle(const Napi::CallbackInfo& info);
 
   // For the one worker that records to it. Throws a JavaScript error if `value` is none, or another has taken it.
   static std::shared_ptr<Capture> give(const Napi::Value& value);
-  static std::shared_ptr<Capture> of(const Napi::Value& value);
+  static std::shared_ptr<Capture> of(const Napi::Value& value) { return unwrap<CaptureHandle>(value).capture_; }
 
  private:
   Napi::Value drain(const Napi::CallbackInfo& info);

@@ -5,8 +5,10 @@
 #include <napi.h>
 
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <initializer_list>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -20,6 +22,35 @@ namespace weir {
   throw NativeError("INVALID_CONFIG", 0, "", path + ": expected " + expected, "this is a defect in Weir, please report it");
 }
 
+// Whether a number of JavaScript is one of this type, but for a fraction, which is cut off. To convert another is undefined.
+template <class Number>
+bool fits(double value) {
+  if constexpr (std::is_enum_v<Number>) {
+    return fits<std::underlying_type_t<Number>>(value);
+  } else if constexpr (std::is_floating_point_v<Number>) {
+    return !std::isnan(value);
+  } else {
+    const double end = std::ldexp(1.0, std::numeric_limits<Number>::digits);
+    return value >= (std::is_signed_v<Number> ? -end : 0) && value < end;
+  }
+}
+
+template <class Number>
+Number number_from(const Napi::Value& value, const std::string& path) {
+  if (!value.IsNumber()) wrong(path, "a number");
+  const double number = value.As<Napi::Number>().DoubleValue();
+  if (!fits<Number>(number)) wrong(path, "a number in its range");
+  return static_cast<Number>(number);
+}
+
+// An argument that is to be written to.
+inline Napi::Float64Array float64_array(const Napi::Value& value) {
+  if (!value.IsTypedArray() || value.As<Napi::TypedArray>().TypedArrayType() != napi_float64_array) {
+    throw Napi::TypeError::New(value.Env(), "the target must be a Float64Array");
+  }
+  return value.As<Napi::Float64Array>();
+}
+
 // One object of the configuration and the path that led to it.
 class Fields {
  public:
@@ -30,9 +61,7 @@ class Fields {
 
   template <class Number>
   void number(const char* name, Number& out) const {
-    const Napi::Value value = object_.Get(name);
-    if (!value.IsNumber()) wrong(at(name), "a number");
-    out = static_cast<Number>(value.As<Napi::Number>().DoubleValue());
+    out = number_from<Number>(object_.Get(name), at(name));
   }
   // Absent means never.
   void time_or_never(const char* name, Time& out) const {
@@ -63,22 +92,15 @@ class Fields {
   void numbers(const char* name, std::array<T, N>& out) const {
     const Napi::Array array = list(name);
     if (array.Length() != N) wrong(at(name), "an array of fixed length");
-    for (uint32_t i = 0; i < N; ++i) out[i] = static_cast<T>(array.Get(i).ToNumber().DoubleValue());
+    for (uint32_t i = 0; i < N; ++i) out[i] = number_from<T>(array.Get(i), at(name));
   }
-  std::vector<uint16_t> ports(const char* name) const {
-    const Napi::Array array = list(name);
-    std::vector<uint16_t> out;
-    for (uint32_t i = 0; i < array.Length(); ++i) out.push_back(static_cast<uint16_t>(array.Get(i).ToNumber().Uint32Value()));
-    return out;
-  }
+  std::vector<uint16_t> ports(const char* name) const { return port_numbers(list(name), at(name)); }
   // An array of arrays of port numbers.
   void groups(const char* name, std::vector<std::vector<uint16_t>>& out) const {
     const Napi::Array array = list(name);
     for (uint32_t i = 0; i < array.Length(); ++i) {
       if (!array.Get(i).IsArray()) wrong(at(name), "arrays of numbers");
-      const Napi::Array group = array.Get(i).As<Napi::Array>();
-      std::vector<uint16_t>& ports = out.emplace_back();
-      for (uint32_t p = 0; p < group.Length(); ++p) ports.push_back(static_cast<uint16_t>(group.Get(p).ToNumber().Uint32Value()));
+      out.push_back(port_numbers(array.Get(i).As<Napi::Array>(), at(name)));
     }
   }
   // A typed array of exactly this type of number.
@@ -119,6 +141,11 @@ class Fields {
 
  private:
   std::string at(const char* name) const { return path_ + "." + name; }
+  static std::vector<uint16_t> port_numbers(const Napi::Array& array, const std::string& path) {
+    std::vector<uint16_t> out;
+    for (uint32_t i = 0; i < array.Length(); ++i) out.push_back(number_from<uint16_t>(array.Get(i), path));
+    return out;
+  }
   Napi::Array list(const char* name) const {
     const Napi::Value value = object_.Get(name);
     if (!value.IsArray()) wrong(at(name), "an array");

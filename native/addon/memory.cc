@@ -2,6 +2,9 @@
 
 #include <new>
 
+#include "addon/fields.h"
+#include "addon/unwrap.h"
+
 namespace weir {
 
 Napi::Function Memory::define(Napi::Env env) {
@@ -11,11 +14,13 @@ Napi::Function Memory::define(Napi::Env env) {
 Memory::Memory(const Napi::CallbackInfo& info) : Napi::ObjectWrap<Memory>(info) {
   const double bytes = info[0].ToNumber().DoubleValue();
   if (!(bytes >= 1)) throw Napi::RangeError::New(info.Env(), "Memory(bytes): bytes must be at least 1");
+  if (!fits<size_t>(bytes)) throw Napi::RangeError::New(info.Env(), "Memory(bytes): no host has that many");
   try {
     block_ = std::make_shared<LazyMemory>(static_cast<size_t>(bytes), false);
   } catch (const std::bad_alloc&) {
     throw Napi::Error::New(info.Env(), "Memory(bytes): the host has no such amount of memory");
   }
+  tag<Memory>(info);
 }
 
 // A new ArrayBuffer over the same bytes at each call.

@@ -11,6 +11,9 @@ namespace weir {
 
 class Memory : public Napi::ObjectWrap<Memory> {
  public:
+  static constexpr const char* kName = "Memory";
+  static constexpr napi_type_tag kTag{0x8e41f7b05c9d42a3, 0xb06d1f9857e3c42b};
+
   static Napi::Function define(Napi::Env env);
   // Memory(bytes): zeroed, page-aligned.
   explicit Memory(const Napi::CallbackInfo& info);

@@ -4,6 +4,7 @@
 
 #include "addon/decode.h"
 #include "addon/errors.h"
+#include "addon/fields.h"
 
 namespace weir {
 
@@ -14,16 +15,13 @@ SharedSwitchHandle::SharedSwitchHandle(const Napi::CallbackInfo& info) : Napi::O
     throw Napi::TypeError::New(info.Env(), "SharedSwitch(config, owner, workers)");
   }
   const Napi::Array list = info[1].As<Napi::Array>();
-  std::vector<uint8_t> owner;
-  for (uint32_t i = 0; i < list.Length(); ++i) owner.push_back(static_cast<uint8_t>(list.Get(i).ToNumber().Uint32Value()));
   translated(info.Env(), [&] {
-    const PacketShape shape = decode_worker(info[0].As<Napi::Object>()).shape();
-    shared_ = std::make_shared<SharedSwitch>(shape, std::move(owner), info[2].As<Napi::Number>().Uint32Value());
+    const auto workers = number_from<uint32_t>(info[2], "SharedSwitch(workers)");
+    std::vector<uint8_t> owner;
+    for (uint32_t i = 0; i < list.Length(); ++i) owner.push_back(number_from<uint8_t>(list.Get(i), "SharedSwitch(owner)"));
+    shared_ = std::make_shared<SharedSwitch>(decode_worker(info[0].As<Napi::Object>()).shape(), std::move(owner), workers);
   });
-}
-
-std::shared_ptr<SharedSwitch> SharedSwitchHandle::of(const Napi::Value& value) {
-  return value.IsObject() ? Unwrap(value.As<Napi::Object>())->shared_ : nullptr;
+  tag<SharedSwitchHandle>(info);
 }
 
 }  // namespace weir

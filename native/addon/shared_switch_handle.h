@@ -5,17 +5,21 @@
 
 #include <memory>
 
+#include "addon/unwrap.h"
 #include "engine/shared_switch.h"
 
 namespace weir {
 
 class SharedSwitchHandle : public Napi::ObjectWrap<SharedSwitchHandle> {
  public:
+  static constexpr const char* kName = "SharedSwitch";
+  static constexpr napi_type_tag kTag{0x2b96d0c3f81a47e5, 0xa4e87153b2c06fd9};
+
   static Napi::Function define(Napi::Env env);
   // SharedSwitch(config, owner, workers): `config` of any of the workers.
   explicit SharedSwitchHandle(const Napi::CallbackInfo& info);
-  // Null unless `value` is one.
-  static std::shared_ptr<SharedSwitch> of(const Napi::Value& value);
+  // Throws a JavaScript error unless `value` is one.
+  static std::shared_ptr<SharedSwitch> of(const Napi::Value& value) { return unwrap<SharedSwitchHandle>(value).shared_; }
 
  private:
   std::shared_ptr<SharedSwitch> shared_;

@@ -61,6 +61,13 @@ SimulatedLink decode_link(const Fields& f) {
   return link;
 }
 
+// Of a column of numbers.
+template <class Number>
+Number integer(double value, const char* name) {
+  if (!fits<Number>(value)) wrong(std::string("simulation.flows.") + name, "numbers in their range");
+  return static_cast<Number>(value);
+}
+
 // Every column is as long as the first.
 template <class T>
 std::vector<T> column(const Fields& f, const char* name, size_t length) {
@@ -102,18 +109,18 @@ std::vector<SimulatedFlow> decode_flows(const Fields& f, size_t nics, size_t siz
     flow.priority = priority[i] & 7;
     flow.dscp = dscp[i] & 63;
     flow.udp_source_port = udp_source_port[i];
-    flow.start = static_cast<Time>(start[i]);
-    flow.stop = stop[i] < 9e18 ? static_cast<Time>(stop[i]) : kNever;
+    flow.start = integer<Time>(start[i], "start");
+    flow.stop = stop[i] < 9e18 ? integer<Time>(stop[i], "stop") : kNever;
     flow.stream.operation = write[i] != 0 ? Operation::write : Operation::send;
     flow.stream.path_mtu = path_mtu[i];
-    flow.stream.message_bytes = static_cast<uint32_t>(message[i]);
-    flow.stream.total_bytes = static_cast<uint64_t>(total[i]);
+    flow.stream.message_bytes = integer<uint32_t>(message[i], "message");
+    flow.stream.total_bytes = integer<uint64_t>(total[i], "total");
     flow.sizes_first = sizes_first[i];
     flow.sizes_count = sizes_count[i];
-    flow.rate_cap = static_cast<Rate>(rate_cap[i]);
+    flow.rate_cap = integer<Rate>(rate_cap[i], "rate_cap");
     flow.reliable = reliable[i] != 0;
     flow.outstanding = outstanding[i];
-    flow.source_mac = static_cast<uint64_t>(source_mac[i]);
+    flow.source_mac = integer<uint64_t>(source_mac[i], "source_mac");
     flow.application = application[i];
   }
   return flows;
@@ -176,7 +183,7 @@ SimulationConfig decode_simulation(const Napi::Object& object) {
   const Fields flows = f.object("flows");
   std::vector<double> sizes;
   flows.column("sizes", sizes);
-  for (const double size : sizes) config.sizes.push_back(static_cast<uint32_t>(size));
+  for (const double size : sizes) config.sizes.push_back(integer<uint32_t>(size, "sizes"));
   config.flows = decode_flows(flows, config.nics.size(), config.sizes.size());
   const Fields transport = f.object("transport");
   transport.choice("recovery", config.transport.recovery, {"go-back-n", "selective-repeat"});

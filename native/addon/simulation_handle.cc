@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "addon/errors.h"
+#include "addon/fields.h"
 #include "addon/inspect.h"
 #include "addon/samples.h"
 #include "addon/simulation_decode.h"
@@ -48,8 +49,7 @@ class Table {
 // Moves what fits from the front of `list` to `target`; returns how many.
 template <class T, class Write>
 uint32_t drain(std::vector<T>& list, const Napi::Value& value, size_t words, Write write) {
-  if (!value.IsTypedArray()) throw Napi::TypeError::New(value.Env(), "the target must be a Float64Array");
-  Napi::Float64Array target = value.As<Napi::Float64Array>();
+  Napi::Float64Array target = float64_array(value);
   const size_t count = std::min(list.size(), target.ElementLength() / words);
   for (size_t i = 0; i < count; ++i) write(list[i], target.Data() + i * words);
   list.erase(list.begin(), list.begin() + static_cast<ptrdiff_t>(count));
@@ -86,9 +86,11 @@ Simulation& SimulationHandle::simulation(const Napi::CallbackInfo& info) const {
 
 Napi::Value SimulationHandle::run(const Napi::CallbackInfo& info) {
   Simulation& s = simulation(info);
-  const auto until = static_cast<Time>(info[0].ToNumber().DoubleValue());
-  const auto events = static_cast<uint64_t>(info[1].ToNumber().DoubleValue());
-  return translated(info.Env(), [&]() -> Napi::Value { return Napi::Boolean::New(info.Env(), s.run(until, events)); });
+  return translated(info.Env(), [&]() -> Napi::Value {
+    const auto until = number_from<Time>(info[0], "run(until)");
+    const auto events = number_from<uint64_t>(info[1], "run(events)");
+    return Napi::Boolean::New(info.Env(), s.run(until, events));
+  });
 }
 
 Napi::Value SimulationHandle::progress(const Napi::CallbackInfo& info) {

@@ -6,6 +6,7 @@
 #include "addon/decode.h"
 #include "addon/errors.h"
 #include "addon/memory.h"
+#include "addon/unwrap.h"
 #include "addon/worker_handle.h"
 
 namespace weir {
@@ -96,7 +97,7 @@ QueueAttributes decode_attributes(const Fields& f) {
 Napi::Value WorkerHandle::register_memory(const Napi::CallbackInfo& info) {
   Worker& w = worker(info);
   NicDevice& nic = nic_at(info, w);
-  const std::shared_ptr<LazyMemory>& block = Memory::Unwrap(info[1].ToObject())->block();
+  const std::shared_ptr<LazyMemory>& block = unwrap<Memory>(info[1]).block();
   MemoryRegion region;
   region.data = block->data();
   region.address = reinterpret_cast<uintptr_t>(block->data());

@@ -89,7 +89,7 @@ Napi::Value WorkerHandle::open(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value WorkerHandle::begin(const Napi::CallbackInfo& info) {
-  worker(info).begin(static_cast<Time>(info[0].ToNumber().DoubleValue()));
+  translated(info.Env(), [&] { worker(info).begin(number_from<Time>(info[0], "begin(at)")); });
   return info.Env().Undefined();
 }
 
@@ -131,8 +131,7 @@ Napi::Value WorkerHandle::manifest(const Napi::CallbackInfo& info) {
 
 Napi::Value WorkerHandle::read_counters(const Napi::CallbackInfo& info) {
   Worker& w = worker(info);
-  if (!info[0].IsTypedArray()) throw Napi::TypeError::New(info.Env(), "readCounters(target): target must be a Float64Array");
-  Napi::Float64Array target = info[0].As<Napi::Float64Array>();
+  Napi::Float64Array target = float64_array(info[0]);
   if (!w.ready()) return Napi::Number::New(info.Env(), 0);
   const size_t count = std::min(target.ElementLength(), w.counters().size());
   double* values = target.Data();
@@ -142,8 +141,7 @@ Napi::Value WorkerHandle::read_counters(const Napi::CallbackInfo& info) {
 
 Napi::Value WorkerHandle::drain_records(const Napi::CallbackInfo& info) {
   Worker& w = worker(info);
-  if (!info[0].IsTypedArray()) throw Napi::TypeError::New(info.Env(), "drainRecords(target): target must be a Float64Array");
-  Napi::Float64Array target = info[0].As<Napi::Float64Array>();
+  Napi::Float64Array target = float64_array(info[0]);
   Record record;
   size_t at = 0;
   uint32_t count = 0;
@@ -172,10 +170,11 @@ Napi::Value WorkerHandle::drain_punted(const Napi::CallbackInfo& info) {
 Napi::Value WorkerHandle::inject(const Napi::CallbackInfo& info) {
   if (!info[2].IsTypedArray()) throw Napi::TypeError::New(info.Env(), "inject(device, port, bytes): bytes must be a Uint8Array");
   const Napi::Uint8Array bytes = info[2].As<Napi::Uint8Array>();
-  const bool taken =
-      worker(info).inject(static_cast<uint16_t>(info[0].ToNumber().Uint32Value()),
-                          static_cast<uint16_t>(info[1].ToNumber().Uint32Value()), std::span(bytes.Data(), bytes.ByteLength()));
-  return Napi::Boolean::New(info.Env(), taken);
+  return translated(info.Env(), [&]() -> Napi::Value {
+    const auto device = number_from<uint16_t>(info[0], "inject(device)");
+    const auto port = number_from<uint16_t>(info[1], "inject(port)");
+    return Napi::Boolean::New(info.Env(), worker(info).inject(device, port, std::span(bytes.Data(), bytes.ByteLength())));
+  });
 }
 
 Napi::Value WorkerHandle::reconfigure(const Napi::CallbackInfo& info) {

@@ -37,4 +37,10 @@ class NativeError : public std::runtime_error {
   }
 };
 
+// Throws INVALID_CONFIG unless a parameter of `whose` is within its range.
+inline void require(bool holds, const char* whose, const char* range) {
+  if (holds) return;
+  throw NativeError("INVALID_CONFIG", EINVAL, "", std::string(whose) + ": " + range, "keep the parameters within their ranges");
+}
+
 }  // namespace weir

@@ -1,38 +1,35 @@
 #include "congestion/dcqcn_reaction_point.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <string>
 
 #include "base/native_error.h"
 
 namespace weir {
 namespace {
 
-void require(bool holds, const char* what) {
-  if (!holds)
-    throw NativeError("INVALID_CONFIG", EINVAL, "", std::string("DCQCN reaction point: ") + what,
-                      "keep the congestion parameters within their ranges");
-}
+constexpr const char* kWhose = "DCQCN reaction point";
 
 bool is_fraction(double value) { return value >= 0 && value <= 1; }
 
 }  // namespace
 
-void DcqcnReactionPoint::configure(const DcqcnParameters* shared, Rate line_rate) {
-  const DcqcnParameters& p = *shared;
-  require(line_rate > 0, "the line rate must be above 0");
-  require(p.rpg_time_reset >= 0, "rpg_time_reset must not be negative");
+void check(const DcqcnParameters& p) {
+  require(p.rpg_time_reset >= 0, kWhose, "rpg_time_reset must not be negative");
   require(
       p.rpg_ai_rate >= 0 && p.rpg_hai_rate >= 0 && p.rpg_max_rate >= 0 && p.rpg_min_rate >= 0 && p.rate_to_set_on_first_cnp >= 0,
-      "rates must not be negative");
-  require(is_fraction(p.rpg_min_dec_fac), "rpg_min_dec_fac must be between 0 and 1");
-  require(is_fraction(p.rate_decrease_factor), "rate_decrease_factor (rpg_gd) must be between 0 and 1");
-  require(is_fraction(p.g) && p.g > 0, "g (dce_tcp_g) must be above 0 and at most 1");
-  require(is_fraction(p.initial_alpha_value), "initial_alpha_value must be between 0 and 1");
-  require(p.dce_tcp_rtt > 0, "dce_tcp_rtt must be above 0");
-  require(p.form == DcqcnParameters::Form::paper || p.rate_reduce_monitor_period > 0,
+      kWhose, "rates must not be negative");
+  require(is_fraction(p.rpg_min_dec_fac), kWhose, "rpg_min_dec_fac must be between 0 and 1");
+  require(is_fraction(p.rate_decrease_factor), kWhose, "rate_decrease_factor (rpg_gd) must be between 0 and 1");
+  require(is_fraction(p.g) && p.g > 0, kWhose, "g (dce_tcp_g) must be above 0 and at most 1");
+  require(is_fraction(p.initial_alpha_value), kWhose, "initial_alpha_value must be between 0 and 1");
+  require(p.dce_tcp_rtt > 0, kWhose, "dce_tcp_rtt must be above 0");
+  require(p.form == DcqcnParameters::Form::paper || p.rate_reduce_monitor_period > 0, kWhose,
           "rate_reduce_monitor_period must be above 0");
+}
+
+void DcqcnReactionPoint::configure(const DcqcnParameters* shared, Rate line_rate) {
+  check(*shared);
+  require(line_rate > 0, kWhose, "the line rate must be above 0");
   parameters_ = shared;
   line_rate_ = static_cast<double>(line_rate);
   release();

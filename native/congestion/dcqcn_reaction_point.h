@@ -96,6 +96,10 @@ struct DcqcnParameters {
   Rate rate_to_set_on_first_cnp = 0;
 };
 
+// Throws NativeError INVALID_CONFIG for a parameter outside its range (fractions 0..1, g > 0, periods and rates >= 0,
+// dce_tcp_rtt > 0, rate_reduce_monitor_period > 0 when slotted).
+void check(const DcqcnParameters& parameters);
+
 // One per sending queue pair.
 class DcqcnReactionPoint {
  public:
@@ -107,9 +111,8 @@ class DcqcnReactionPoint {
   // Release resolution: see above.
   static constexpr double kReleaseResolution = 1.0 / 4096;
 
-  // To be called before all else; the queue pair is then unlimited. `shared` must outlive this object; `line_rate` > 0.
-  // Throws NativeError INVALID_CONFIG for a parameter outside its range (fractions 0..1, g > 0, periods and rates >= 0,
-  // dce_tcp_rtt > 0, rate_reduce_monitor_period > 0 when slotted).
+  // To be called before all else; the queue pair is then unlimited. `shared` must outlive this object, and whatever it becomes
+  // must pass check(); `line_rate` > 0. Throws as check() does.
   void configure(const DcqcnParameters* shared, Rate line_rate);
 
   // A new message stream begins: all state is dropped. Limited if `initial_rate` (bit/s) is below the rate of release.

@@ -53,9 +53,12 @@ struct DctcpParameters {
   uint32_t min_window = 2;
 };
 
+// Throws NativeError INVALID_CONFIG unless alpha_on_init is a fraction and the windows are 1 or more.
+void check(const DctcpParameters& parameters);
+
 class DctcpSender {
  public:
-  // `most`: packets that may be in flight whatever the window, 1 or more.
+  // Parameters that pass check(). `most`: packets that may be in flight whatever the window, 1 or more.
   DctcpSender(const DctcpParameters& parameters, uint32_t most);
 
   struct Acknowledgement {

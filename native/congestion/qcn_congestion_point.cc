@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
-#include <string>
 
 #include "base/native_error.h"
 
@@ -16,21 +14,20 @@ constexpr std::array<double, 8> kPeriods = {150'000, 75'000, 50'000, 37'500, 30'
 
 constexpr double kLargestFeedback = 63;
 
-void require(bool holds, const char* what) {
-  if (!holds)
-    throw NativeError("INVALID_CONFIG", EINVAL, "", std::string("QCN congestion point: ") + what,
-                      "keep the congestion parameters within their ranges");
-}
+constexpr const char* kWhose = "QCN congestion point";
 
 }  // namespace
 
-void QcnCongestionPoint::configure(const QcnCongestionParameters* shared, Random random) {
-  const QcnCongestionParameters& p = *shared;
-  require(p.cp_queue_set_point >= 100 && p.cp_queue_set_point <= INT32_MAX,
+void check(const QcnCongestionParameters& p) {
+  require(p.cp_queue_set_point >= 100 && p.cp_queue_set_point <= INT32_MAX, kWhose,
           "cp_queue_set_point (cpQSp) must be between 100 and 2147483647");
-  require(p.cp_weight >= -10 && p.cp_weight <= 10, "cp_weight (cpW) must be between -10 and 10");
-  require(p.cp_sample_base >= 10'000, "cp_sample_base (cpSampleBase) must be 10000 or more");
-  require(p.jitter >= 0 && p.jitter < 1, "the jitter must be at least 0 and below 1");
+  require(p.cp_weight >= -10 && p.cp_weight <= 10, kWhose, "cp_weight (cpW) must be between -10 and 10");
+  require(p.cp_sample_base >= 10'000, kWhose, "cp_sample_base (cpSampleBase) must be 10000 or more");
+  require(p.jitter >= 0 && p.jitter < 1, kWhose, "the jitter must be at least 0 and below 1");
+}
+
+void QcnCongestionPoint::configure(const QcnCongestionParameters* shared, Random random) {
+  check(*shared);
   parameters_ = shared;
   random_ = random;
   queue_old_ = 0;

@@ -55,11 +55,14 @@ struct QcnFeedback {
   int64_t delta = 0;      // Q_delta, bytes
 };
 
+// Throws NativeError INVALID_CONFIG for a parameter outside its range.
+void check(const QcnCongestionParameters& parameters);
+
 // One per egress queue of a congestion notification priority.
 class QcnCongestionPoint {
  public:
-  // To be called before all else. `shared` must outlive this object. Throws NativeError INVALID_CONFIG for a parameter outside
-  // its range.
+  // To be called before all else. `shared` must outlive this object, and whatever it becomes must pass check(). Throws as check()
+  // does.
   void configure(const QcnCongestionParameters* shared, Random random);
 
   // A frame of `bytes` joined the queue, which then holds `queue_bytes`, this frame among them. The feedback for its source, if

@@ -1,8 +1,6 @@
 #include "congestion/qcn_reaction_point.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <string>
 
 #include "base/native_error.h"
 
@@ -15,11 +13,7 @@ static_assert(sizeof(QcnReactionPoint) <= 64);
 
 constexpr uint64_t kLargestByteReset = uint64_t{1} << 31;  // jittered, it still fits 32 bits
 
-void require(bool holds, const char* what) {
-  if (!holds)
-    throw NativeError("INVALID_CONFIG", EINVAL, "", std::string("QCN reaction point: ") + what,
-                      "keep the congestion parameters within their ranges");
-}
+constexpr const char* kWhose = "QCN reaction point";
 
 bool is_fraction(double value) { return value >= 0 && value <= 1; }
 
@@ -28,15 +22,19 @@ bool uses_byte_counter(const QcnParameters& p) { return p.variant != Variant::ti
 
 }  // namespace
 
+void check(const QcnParameters& p) {
+  require(p.rpg_time_reset >= 0, kWhose, "rpg_time_reset must not be negative");
+  require(p.rpg_byte_reset <= kLargestByteReset, kWhose, "rpg_byte_reset must be at most 2^31");
+  require(p.rpg_ai_rate >= 0 && p.rpg_hai_rate >= 0 && p.rpg_max_rate >= 0 && p.rpg_min_rate >= 0, kWhose,
+          "rates must not be negative");
+  require(is_fraction(p.gd), kWhose, "gd (rpgGd) must be between 0 and 1");
+  require(is_fraction(p.rpg_min_dec_fac), kWhose, "rpg_min_dec_fac must be between 0 and 1");
+  require(is_fraction(p.jitter) && p.jitter < 1, kWhose, "the jitter must be at least 0 and below 1");
+}
+
 void QcnReactionPoint::configure(const QcnParameters* shared, Rate line_rate, Random random) {
-  const QcnParameters& p = *shared;
-  require(line_rate > 0, "the line rate must be above 0");
-  require(p.rpg_time_reset >= 0, "rpg_time_reset must not be negative");
-  require(p.rpg_byte_reset <= kLargestByteReset, "rpg_byte_reset must be at most 2^31");
-  require(p.rpg_ai_rate >= 0 && p.rpg_hai_rate >= 0 && p.rpg_max_rate >= 0 && p.rpg_min_rate >= 0, "rates must not be negative");
-  require(is_fraction(p.gd), "gd (rpgGd) must be between 0 and 1");
-  require(is_fraction(p.rpg_min_dec_fac), "rpg_min_dec_fac must be between 0 and 1");
-  require(is_fraction(p.jitter) && p.jitter < 1, "the jitter must be at least 0 and below 1");
+  check(*shared);
+  require(line_rate > 0, kWhose, "the line rate must be above 0");
   parameters_ = shared;
   random_ = random;
   line_rate_ = static_cast<double>(line_rate);

@@ -99,6 +99,9 @@ struct QcnParameters {
   double jitter = 0.15;
 };
 
+// Throws NativeError INVALID_CONFIG for a parameter outside its range (fractions 0..1, jitter below 1, periods and rates >= 0).
+void check(const QcnParameters& parameters);
+
 // One per rate limiter.
 class QcnReactionPoint {
  public:
@@ -107,8 +110,8 @@ class QcnReactionPoint {
   // Release resolution: see above.
   static constexpr double kReleaseResolution = 1.0 / 4096;
 
-  // To be called before all else; the limiter is then off. `shared` must outlive this object; `line_rate` > 0. Throws NativeError
-  // INVALID_CONFIG for a parameter outside its range (fractions 0..1, jitter below 1, periods and rates >= 0).
+  // To be called before all else; the limiter is then off. `shared` must outlive this object, and whatever it becomes must pass
+  // check(); `line_rate` > 0. Throws as check() does.
   void configure(const QcnParameters* shared, Rate line_rate, Random random);
 
   // All state is dropped. Limited if `initial_rate` (bit/s) is below the rate of release.

@@ -38,7 +38,10 @@ struct RedParameters {
 // The marking probability for a queue of `queue_bytes`: equation (5).
 double red_probability(const RedParameters& parameters, double queue_bytes);
 
-// One per marked egress queue. TypeScript has checked that kmin <= kmax, 0 <= pmax <= 1 and 0 < weight <= 1.
+// Throws NativeError INVALID_CONFIG unless kmin <= kmax, 0 <= pmax <= 1 and 0 < weight <= 1.
+void check(const RedParameters& parameters);
+
+// One per marked egress queue, of parameters that pass check().
 class RedMarker {
  public:
   RedMarker() = default;

@@ -59,7 +59,7 @@ struct NicParameters {
   PriorityMap priority_map;  // of what is received
   ReceiveBufferParameters receive_buffer;
   uint32_t verbs_queue_pairs = 0;       // places for queue pairs of applications, up to 2^15
-  uint32_t memory_regions = 0;          // up to 2^24 - 1
+  uint32_t memory_regions = 0;          // up to 2^24 - 2
   MessageListener* listener = nullptr;  // hears of what streams complete; outlives the NIC
 
   // Whether queue pairs have the same reaction points, so that these may stay.
@@ -70,5 +70,8 @@ struct NicParameters {
             cn_tag == other.cn_tag && limiter == other.limiter && seed == other.seed && component == other.component);
   }
 };
+
+// Throws NativeError INVALID_CONFIG for a parameter that a NIC cannot run with.
+void check(const NicParameters& parameters);
 
 }  // namespace weir

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 
+#include "base/native_error.h"
 #include "base/types.h"
 #include "congestion/dcqcn_notification_point.h"
 #include "congestion/dcqcn_reaction_point.h"
@@ -38,6 +39,20 @@ struct QueuePairParameters {
   uint64_t remote_address = 0;           // RETH
   uint32_t remote_key = 0;               // RETH
 };
+
+// Throws NativeError INVALID_CONFIG. What concerns a reliable connection alone is checked when that is made.
+inline void check(const QueuePairParameters& p) {
+  constexpr const char* kWhose = "queue pair";
+  require(p.priority < kPriorities, kWhose, "priorities are 0 to 7");
+  require(p.rate_cap >= 0, kWhose, "rate_cap must not be negative");
+  require(p.stream.path_mtu >= 1 && p.stream.path_mtu <= 4'096, kWhose, "path_mtu must be at most 4096");
+}
+
+// Throws NativeError INVALID_CONFIG unless a packet of `pool` has room for a frame of that path MTU.
+inline void require_room(const PacketPool& pool, uint32_t path_mtu) {
+  require(!pool.has_payload() || kMaxHeaders + path_mtu <= pool.room(), "queue pair",
+          "path_mtu is more than packets have room for");
+}
 
 struct QueuePair {
   // idle (nothing to send) -> waiting (in the timing wheel) <-> ready (in its priority's list) -> idle, or finished

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/native_error.h"
 #include "base/types.h"
 
 namespace weir {
@@ -17,6 +18,13 @@ struct ReceiveBufferParameters {
   int64_t xoff = 0;          // bytes of one priority above which the peer is paused
   int64_t xon = 0;           // bytes at or below which it is resumed
 };
+
+// Throws NativeError INVALID_CONFIG.
+inline void check(const ReceiveBufferParameters& p) {
+  require(p.size >= 0 && p.size <= int64_t{1} << 32, "receive buffer", "the size must be between 0 and 2^32 bytes");
+  require(p.drain >= 0, "receive buffer", "the rate at which the host takes data must not be negative");
+  require(p.drain == 0 || p.xon <= p.xoff, "receive buffer", "xon must not be above xoff");
+}
 
 class ReceiveBuffer {
  public:

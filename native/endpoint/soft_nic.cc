@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/native_error.h"
 #include "endpoint/stream_transport.h"
 #include "switching/forwarding.h"
 #include "wire/ethernet.h"
@@ -26,11 +27,18 @@ WEIR_FETCHES inline void fetch(const void* object, size_t bytes) {
   for (size_t at = 0; at < bytes; at += 64) __builtin_prefetch(static_cast<const char*>(object) + at);
 }
 
+const NicParameters& checked(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs,
+                             const PacketPool& pool) {
+  check(parameters);
+  for (const QueuePairParameters& qp : queue_pairs) check(qp), require_room(pool, qp.stream.path_mtu);
+  return parameters;
+}
+
 }  // namespace
 
 SoftNic::SoftNic(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, PacketPool& pool,
                  CompletionSink* completions, Driver* driver)
-    : link_(parameters.rate),
+    : link_(checked(parameters, queue_pairs, pool).rate),
       driver_(driver),
       pool_(pool),
       streams_(static_cast<uint32_t>(queue_pairs.size())),
@@ -98,8 +106,9 @@ std::unique_ptr<Transport> SoftNic::make_stream(QueuePair& qp) {
 }
 
 void SoftNic::reconfigure(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs) {
+  require(queue_pairs.size() == streams_, "NIC", "the number of queue pairs cannot change");
   const NicParameters before = parameters_;
-  parameters_ = parameters;  // reaction points and the scheduler refer to it
+  parameters_ = checked(parameters, queue_pairs, pool_);  // reaction points and the scheduler refer to it
   parameters_.rate = before.rate;
   parameters_.mac = before.mac;
   parameters_.first_qpn = before.first_qpn;

@@ -56,13 +56,15 @@ class SoftNic {
 
   // `pool` must outlive the NIC, belong to the same worker and have room for a frame in each of its buffers; or, in simulation,
   // kHeaderStride bytes: then packets have their headers and their meta, and no payload or ICRC.
-  // `completions` must outlive it too; null when there are no queue pairs of applications.
+  // `completions` must outlive it too; null when there are no queue pairs of applications. Throws NativeError INVALID_CONFIG for
+  // parameters that do not pass check().
   SoftNic(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, PacketPool& pool,
           CompletionSink* completions = nullptr, Driver* driver = nullptr);
   SoftNic(const SoftNic&) = delete;
   SoftNic& operator=(const SoftNic&) = delete;
 
   // New parameters between two events. Rate, addresses and queue pairs stay as they are; the pairs' rate caps are taken over.
+  // Throws as the constructor does, and has changed nothing then.
   void reconfigure(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs);
 
   // `punt`: the slow path should see this frame.
@@ -92,7 +94,8 @@ class SoftNic {
   uint32_t create_queue_pair(const VerbsQueuePairParameters& parameters);
   // False when there is none of this number.
   bool destroy_queue_pair(uint32_t qpn);
-  // `path` and `priority` of what is sent count from the transition to rtr on. Throws NativeError INVALID_STATE, INVALID_QPN.
+  // `path` and `priority` of what is sent count from the transition to rtr on. Throws NativeError INVALID_STATE, INVALID_QPN,
+  // INVALID_ATTRIBUTE, INVALID_CONFIG.
   void modify_queue_pair(uint32_t qpn, QueuePairState to, const QueueAttributes& attributes, const RocePath& path,
                          uint8_t priority, Rate rate_cap);
   // How to reach a receiver of datagrams. Handles count from 0.

@@ -65,12 +65,16 @@ void SoftNic::modify_queue_pair(uint32_t qpn, QueuePairState to, const QueueAttr
     throw NativeError("INVALID_QPN", 0, "", "there is no queue pair " + std::to_string(qpn), "it may have been destroyed");
   }
   QueuePair& qp = queue_pairs_[index];
+  QueuePairParameters parameters = qp.parameters;
+  parameters.remote_qpn = attributes.remote_qpn;
+  parameters.path = path;
+  parameters.priority = priority;
+  parameters.rate_cap = rate_cap;
+  check(parameters);
+  if (to == QueuePairState::init || to == QueuePairState::rtr) require_room(pool_, attributes.path_mtu);
   qp.verbs->modify(to, attributes);
   if (to == QueuePairState::rtr) {
-    qp.parameters.remote_qpn = attributes.remote_qpn;
-    qp.parameters.path = path;
-    qp.parameters.priority = priority;
-    qp.parameters.rate_cap = rate_cap;
+    qp.parameters = parameters;
     qp.headers = RoceTemplate(path);
     qp.connected = dynamic_cast<ReliableConnection*>(qp.verbs) != nullptr;
     unbind(index);

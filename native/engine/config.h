@@ -95,6 +95,9 @@ struct WorkerConfig {
   PacketShape shape() const;
 };
 
+// Throws NativeError INVALID_CONFIG for what a worker cannot run with, its devices' parameters apart.
+void check(const WorkerConfig& config);
+
 // The last is null in a worker without AF_XDP ports.
 using PortFactory = std::function<std::unique_ptr<PacketPort>(const PortConfig&, const PortClock&, Umem*)>;
 

@@ -89,8 +89,8 @@ void NicDevice::take_work() {
 }
 
 uint32_t NicDevice::create_queue_pair(const VerbsQueuePairParameters& parameters) {
-  const uint32_t depth = parameters.send_depth + parameters.receive_depth;
-  if (depth > VerbsRings::kMostWork - total_depth_) {
+  const uint64_t together = uint64_t{parameters.send_depth} + parameters.receive_depth;
+  if (together > VerbsRings::kMostWork - total_depth_) {
     throw NativeError("NO_RESOURCES", 0, "", "the queue pairs of this device hold too many work requests together",
                       "131072 at most: make queues less deep, or destroy queue pairs");
   }
@@ -98,6 +98,7 @@ uint32_t NicDevice::create_queue_pair(const VerbsQueuePairParameters& parameters
   if (qpn == 0) {
     throw NativeError("NO_RESOURCES", 0, "", "no queue pair is left on this device", "destroy queue pairs that are not used");
   }
+  const auto depth = static_cast<uint32_t>(together);
   depths_[qpn] = depth;
   total_depth_ += depth;
   return qpn;

@@ -1,11 +1,13 @@
 // What the workers of one switch share: packet memory, the rings between them, and how to wake each other.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "base/native_error.h"
 #include "engine/exchange.h"
 #include "engine/waker.h"
 #include "wire/packet.h"
@@ -14,10 +16,11 @@ namespace weir {
 
 class SharedSwitch {
  public:
-  // `shape`: of each worker's slice. `owner`: the worker of each port, below `workers`. Throws std::bad_alloc.
+  // `shape`: of each worker's slice. `owner`: the worker of each port, below `workers`, of whom there are Exchange::kMaxShards at
+  // most. Throws NativeError INVALID_CONFIG, std::bad_alloc.
   SharedSwitch(const PacketShape& shape, std::vector<uint8_t> owner, uint32_t workers)
       : owner_(std::move(owner)),
-        workers_(workers),
+        workers_(checked(shape, owner_, workers)),
         memory_({.count = shape.count * workers,
                  .stride = shape.stride,
                  .headroom = shape.headroom,
@@ -28,6 +31,7 @@ class SharedSwitch {
   PacketMemory& memory() { return memory_; }
   Exchange& exchange() { return exchange_; }
   uint32_t workers() const { return workers_; }
+  size_t ports() const { return owner_.size(); }
   bool owns(uint32_t worker, size_t port) const { return owner_[port] == worker; }
 
   // While workers are made, before any of their threads starts.
@@ -41,6 +45,14 @@ class SharedSwitch {
   }
 
  private:
+  static uint32_t checked(const PacketShape& shape, const std::vector<uint8_t>& owner, uint32_t workers) {
+    constexpr const char* kWhose = "workers of a switch";
+    require(workers >= 1 && workers <= Exchange::kMaxShards, kWhose, "they are 1 to 64");
+    require(std::ranges::all_of(owner, [&](uint8_t worker) { return worker < workers; }), kWhose, "each port has one of them");
+    require((uint64_t{shape.count} + shape.long_count) * workers <= kMostPackets, kWhose, "they have 2^30 packets at most");
+    return workers;
+  }
+
   std::vector<uint8_t> owner_;
   uint32_t workers_;
   PacketMemory memory_;

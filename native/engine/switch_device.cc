@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "base/native_error.h"
 #include "wire/classify.h"
@@ -29,11 +30,27 @@ uint32_t copy_frame(const RxFrame& frame, uint8_t* out) {
   return frame.length + kVlanTag;
 }
 
+const SwitchDeviceConfig& checked(const SwitchDeviceConfig& config) {
+  check(config);
+  return config;
+}
+
 }  // namespace
+
+void check(const SwitchDeviceConfig& config) {
+  constexpr const char* kWhose = "switch";
+  check(config.parameters);
+  const size_t ports = config.ports.size();
+  require(config.parameters.ports.size() == ports, kWhose, "each port has parameters");
+  for (const auto& route : config.routes) {
+    for (const uint16_t port : route.ports) require(port < ports, kWhose, "a route is by ports that it has");
+  }
+  for (const auto& pin : config.pins) require(pin.port < ports, kWhose, "a pin is to a port that it has");
+}
 
 SwitchDevice::SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std::vector<WirePort> ports, PacketPool& pool,
                            FrameRing& punted, SharedSwitch* shared, uint32_t share)
-    : config_(config),
+    : config_(checked(config)),
       index_(index),
       ports_(std::move(ports)),
       pool_(pool),
@@ -45,10 +62,19 @@ SwitchDevice::SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std
 }
 
 void SwitchDevice::reconfigure(const SwitchDeviceConfig& config) {
-  config_ = config;
-  switch_.reconfigure(config.parameters);
+  check(config);
+  require(config.ports.size() == ports_.size(), "switch", "the number of ports cannot change");
+  const SwitchDeviceConfig before = std::exchange(config_, config);
   switch_.forwarding().clear_static();
-  install_routes();
+  try {
+    install_routes();
+  } catch (const NativeError&) {
+    config_ = before;
+    switch_.forwarding().clear_static();
+    install_routes();  // where they were there is room
+    throw;
+  }
+  switch_.reconfigure(config.parameters);
 }
 
 void SwitchDevice::install_routes() {

@@ -12,10 +12,13 @@
 
 namespace weir {
 
+// Throws NativeError INVALID_CONFIG for what a switch cannot run with.
+void check(const SwitchDeviceConfig& config);
+
 class SwitchDevice final : public Device {
  public:
   // `shared`: of a switch that several workers share, of whom this one is number `share`; else null. Ports of others are there,
-  // but absent. Throws NativeError when a route does not fit the forwarding table.
+  // but absent. Throws NativeError as check() does, and when a route does not fit the forwarding table.
   SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std::vector<WirePort> ports, PacketPool& pool, FrameRing& punted,
                SharedSwitch* shared = nullptr, uint32_t share = 0);
 
@@ -28,7 +31,7 @@ class SwitchDevice final : public Device {
   void register_counters(CounterBlock& block) override;
   std::vector<WirePort>& ports() override { return ports_; }
   uint64_t frames_seen() const override;
-  // Throws NativeError as the constructor does.
+  // Throws NativeError as the constructor does, and has changed nothing then.
   void reconfigure(const SwitchDeviceConfig& config);
   SoftSwitch& soft_switch() { return switch_; }
   const SwitchDeviceConfig& config() const { return config_; }

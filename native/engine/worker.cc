@@ -33,12 +33,17 @@ Time read_clock(clockid_t id) {
 
 timespec to_timespec(Time t) { return {static_cast<time_t>(t / kSecond), static_cast<long>(t % kSecond)}; }
 
+WorkerConfig checked(WorkerConfig config) {
+  check(config);
+  return config;
+}
+
 }  // namespace
 
 Time monotonic_now() { return read_clock(CLOCK_MONOTONIC); }
 
 Worker::Worker(WorkerConfig config, PortFactory factory)
-    : config_(std::move(config)),
+    : config_(checked(std::move(config))),
       factory_(std::move(factory)),
       own_memory_(config_.shared ? nullptr : std::make_unique<PacketMemory>(config_.shape())),
       memory_(config_.shared ? config_.shared->memory() : *own_memory_),
@@ -56,6 +61,7 @@ Worker::~Worker() { stop(); }
 
 void Worker::open() {
   std::unique_lock lock(mutex_);
+  if (std::exchange(started_, true)) throw NativeError("INVALID_STATE", 0, "", "the worker was opened before", "make another");
   thread_ = std::thread([this] { run(); });
   changed_.wait(lock, [this] { return opened_ok_ || error_ != nullptr; });
   if (error_ == nullptr) return;
@@ -129,7 +135,12 @@ bool Worker::work_waits() const {
 
 // What has come for the application rings at once, but only once until it is looked at.
 void Worker::announce() {
-  if (!doorbell_ || announced_.load(std::memory_order_seq_cst)) return;
+  if (!doorbell_) return;
+  if (announced_.load(std::memory_order_seq_cst)) {
+    // Asked again behind a fence: else rearm_doorbell() might come in between what was pushed and this, and see neither.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (announced_.load(std::memory_order_seq_cst)) return;
+  }
   bool waits = !punted_.empty();
   for (const auto& nic : nics_) waits = waits || (nic->verbs() != nullptr && !nic->verbs()->completions.empty());
   if (!waits) return;
@@ -173,6 +184,9 @@ void Worker::reconfigure(const WorkerConfig& config) {
     throw NativeError("INVALID_CONFIG", 0, "", "devices, ports or queue pairs differ from those that run",
                       "stop and start again to change them");
   }
+  // All before anything changes.
+  for (const SwitchDeviceConfig& device : config.switches) check(device);
+  for (const NicDeviceConfig& device : config.nics) check(device.parameters);
   between_turns([&] {
     for (size_t i = 0; i < switches_.size(); ++i) switches_[i]->reconfigure(config.switches[i]);
     for (size_t i = 0; i < nics_.size(); ++i)
@@ -389,6 +403,7 @@ void Worker::publish(Time now, bool last) {
       }
     }
     for (const auto& file : capture_files_) {
+      file->finish();
       fidelity_.capture_dropped += file->capture().counts(0).dropped;
       if (file->error() != 0) fidelity_.tuning.push_back(std::string("capture cut short: ") + std::strerror(file->error()));
     }

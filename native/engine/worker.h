@@ -51,12 +51,13 @@ class Worker {
     std::vector<std::string> tuning;  // what the host did not let us do
   };
 
+  // Throws NativeError: a configuration that does not pass check(), or no descriptor is left.
   Worker(WorkerConfig config, PortFactory factory);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  void open();
+  void open();  // once; a second time it throws NativeError INVALID_STATE
   void begin(Time at);
   void stop();
   bool failed() const { return failed_.load(std::memory_order_acquire); }
@@ -84,7 +85,8 @@ class Worker {
   void look(const std::function<void()>& action);
   // Senders stop after the packet under way.
   void stop_traffic();
-  // Changed parameters for the same devices and ports. Throws NativeError INVALID_CONFIG when those differ.
+  // Changed parameters for the same devices and ports. Throws NativeError INVALID_CONFIG when those differ or the parameters do
+  // not pass check(), before anything has changed; FDB_FULL: then switches before that one have changed.
   void reconfigure(const WorkerConfig& config);
   struct PortPlace {
     uint32_t tap = 0;   // of the capture
@@ -161,6 +163,7 @@ class Worker {
   std::thread thread_;
   std::mutex mutex_;
   std::condition_variable changed_;
+  bool started_ = false;
   bool opened_ok_ = false;
   Time begin_at_ = kNever;
   std::exception_ptr error_;

@@ -20,7 +20,9 @@ WirePort* Worker::find_port(const PortPlace& place) {
   const size_t count = place.device < switches ? config_.switches[place.device].ports.size() : 1;
   size_t first = 0;
   for (size_t device = 0; device < place.device; ++device) first += device < switches ? config_.switches[device].ports.size() : 1;
-  return place.port < count && first + count <= opened_.size() ? opened_[first + place.port].get() : nullptr;
+  if (place.port >= count || first + count > opened_.size()) return nullptr;
+  WirePort* port = opened_[first + place.port].get();
+  return port->holder() != nullptr ? port : nullptr;  // it is not there any more where a device could not be built
 }
 
 void Worker::attach(const std::shared_ptr<Capture>& capture, std::span<const PortPlace> places) {
@@ -56,7 +58,9 @@ void Worker::detach(const Capture& capture) {
       for (WirePort& wire : device->ports()) take_out(wire);
     }
     if (devices_.empty()) {
-      for (const auto& wire : opened_) take_out(*wire);
+      for (const auto& wire : opened_) {
+        if (wire->holder() != nullptr) take_out(*wire);
+      }
     }
     std::erase_if(captures_, [&](const CapturePort* port) { return &port->capture() == &capture; });
   });

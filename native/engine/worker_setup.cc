@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
+#include "base/native_error.h"
 #include "engine/worker.h"
 #include "io/absent_port.h"
 
@@ -36,7 +38,36 @@ bool schedule_soon(int nice) {
   return syscall(SYS_sched_setattr, 0, &attributes, 0) == 0;
 }
 
+void check(const PortConfig& port) {
+  constexpr const char* kWhose = "port";
+  require(port.rate >= 0 && port.delay >= 0, kWhose, "neither the rate nor the delay of its link may be negative");
+  require(port.receive_slots >= 1 && port.receive_slots <= 1u << 24, kWhose, "receive_slots are 1 to 2^24");
+  require(std::has_single_bit(port.ring) && port.ring <= 1u << 24, kWhose,
+          "the frames of a ring are a power of two, at most 2^24");
+}
+
 }  // namespace
+
+void check(const WorkerConfig& config) {
+  constexpr const char* kWhose = "worker";
+  require(config.packets >= 1 && uint64_t{config.packets} + config.super_frames <= kMostPackets, kWhose,
+          "it has 1 to 2^30 packets");
+  require(config.packet_bytes > kHeaderStride && config.packet_bytes <= 1u << 20, kWhose, "packet_bytes are 129 to 2^20");
+  require(config.quantum >= 0, kWhose, "the quantum must not be negative");
+  // Each sample is a turn.
+  require(config.sample_interval == 0 || config.sample_interval >= kMicrosecond, kWhose, "samples are 1 us apart or more");
+  for (const SwitchDeviceConfig& device : config.switches) {
+    for (const PortConfig& port : device.ports) check(port);
+  }
+  for (const NicDeviceConfig& device : config.nics) {
+    check(device.port);
+    require(device.arrears >= 0, kWhose, "arrears must not be negative");
+  }
+  if (config.shared == nullptr) return;
+  require(config.share < config.shared->workers(), kWhose, "it is one of those that share the switch");
+  require(config.switches.size() == 1 && config.nics.empty() && config.switches[0].ports.size() == config.shared->ports(), kWhose,
+          "the one device is the switch that is shared");
+}
 
 bool WorkerConfig::uses_af_xdp() const {
   const auto of_port = [](const PortConfig& port) { return port.uses_af_xdp(); };

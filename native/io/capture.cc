@@ -26,8 +26,8 @@ CaptureOptions checked(CaptureOptions options) {
   return options;
 }
 
-// There is one writer.
-void add_one(std::atomic<uint64_t>& count) { count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+// There is one writer. Who sees the new count sees what was counted before it.
+void add_one(std::atomic<uint64_t>& count) { count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
 
 uint8_t kind_bit(FrameKind kind) {
   switch (kind) {

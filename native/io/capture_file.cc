@@ -25,7 +25,8 @@ CaptureFile::CaptureFile(const std::string& path, std::shared_ptr<Capture> captu
   }
 }
 
-CaptureFile::~CaptureFile() {
+void CaptureFile::finish() {
+  if (!thread_.joinable()) return;
   stopping_.store(true, std::memory_order_release);
   capture_->wake();
   thread_.join();

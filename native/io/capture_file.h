@@ -15,10 +15,12 @@ class CaptureFile {
  public:
   // The thread inherits the affinity and priority of the calling one. Throws NativeError: the file cannot be written.
   CaptureFile(const std::string& path, std::shared_ptr<Capture> capture);
-  // Writes what the capture holds and joins the thread.
-  ~CaptureFile();
+  ~CaptureFile() { finish(); }
   CaptureFile(const CaptureFile&) = delete;
   CaptureFile& operator=(const CaptureFile&) = delete;
+
+  // Writes what the capture holds and joins the thread; idempotent. error() is final after it.
+  void finish();
 
   // errno of a failed write (disk full, ...), after which the file ends; 0 if there was none.
   int error() const { return error_.load(std::memory_order_relaxed); }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/native_error.h"
 #include "base/types.h"
 
 namespace weir {
@@ -12,6 +13,12 @@ struct TokenBucketParameters {
   uint32_t depth = 3'000;         // bytes, > 0
   Time tick = 16 * kMicrosecond;  // > 0
 };
+
+// Throws NativeError INVALID_CONFIG.
+inline void check(const TokenBucketParameters& p) {
+  require(p.depth > 0, "token bucket", "the depth must be above 0");
+  require(p.tick > 0, "token bucket", "the tick must be above 0");
+}
 
 // As on the NetFPGA (Kabbani and Yasuda, "Data Center Quantized Congestion Notification (QCN)", section 3.2): every tick, tokens
 // of one byte each are added to the bucket, as many as the rate gives, rounded down to whole bytes but at least one; `depth` is
@@ -27,7 +34,7 @@ struct TokenBucketParameters {
 // The ticks run from the last reset(), with a full bucket.
 class TokenBucket {
  public:
-  // To be called before all else. `shared` must outlive this object.
+  // To be called before all else. `shared` must outlive this object, and always pass check().
   void configure(const TokenBucketParameters* shared) {
     parameters_ = shared;
     reset(0);

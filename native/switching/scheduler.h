@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 
+#include "base/native_error.h"
 #include "base/types.h"
 
 namespace weir {
@@ -14,8 +15,15 @@ struct SchedulerParameters {
   std::array<uint32_t, kPriorities> weights{1, 1, 1, 1, 1, 1, 1, 1};  // of the others; 1..100, relative
 };
 
+// Throws NativeError INVALID_CONFIG. A queue without weight would never be served, and two such queues would be looked at for
+// ever.
+inline void check(const SchedulerParameters& p) {
+  for (const uint32_t weight : p.weights) require(weight >= 1 && weight <= 100, "scheduler", "weights must be between 1 and 100");
+}
+
 class Scheduler {
  public:
+  // `parameters` must outlive this object, and always pass check().
   void configure(const SchedulerParameters& parameters) { parameters_ = &parameters; }
 
   // Picks among `backlogged` queues less those `paused`, knowing the length of each one's first frame in wire bytes.

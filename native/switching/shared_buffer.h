@@ -35,11 +35,14 @@ struct BufferParameters {
   int64_t lateness_headroom = 0;
 };
 
+// Throws NativeError INVALID_CONFIG. More headroom than memory is not an error: then nothing is shared.
+void check(const BufferParameters& parameters);
+
 enum class Admission : uint8_t { admitted, headroom_full, lossy_threshold, buffer_full };
 
 class SharedBuffer {
  public:
-  // `lossless`: bit mask of priorities under PFC.
+  // Parameters that pass check(). `lossless`: bit mask of priorities under PFC.
   SharedBuffer(const BufferParameters& parameters, int ports, uint8_t lossless);
 
   // What is charged stays; new limits hold from now on.

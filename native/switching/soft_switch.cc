@@ -4,7 +4,9 @@
 #include <cassert>
 #include <utility>
 
+#include "base/native_error.h"
 #include "wire/ethernet.h"
+#include "wire/qcn.h"
 #include "wire/segmentation.h"
 
 namespace weir {
@@ -19,10 +21,46 @@ uint32_t header_length(const PacketMeta& meta) {
   return kEthernetHeader + (meta.tagged ? kVlanTag : 0) + (meta.cn_tagged ? kCnTag : 0);
 }
 
+SwitchParameters checked(SwitchParameters parameters) {
+  check(parameters);
+  return parameters;
+}
+
+void check_port(const SwitchParameters& p, const SwitchParameters::Port& port) {
+  constexpr const char* kWhose = "port of a switch";
+  require(port.rate >= 0, kWhose, "the rate of its link must not be negative");
+  require(port.mtu <= 1u << 20, kWhose, "the MTU must be at most 2^20");
+  for (size_t priority = 0; priority < kPriorities; ++priority) {
+    require(port.priority_rates[priority] >= 0 && port.queue_limits[priority] >= 0, kWhose,
+            "limits of a queue must not be negative");
+    if ((p.cn_priorities >> priority & 1) == 0 || port.cn_defence[priority] != CnDefence::edge) continue;
+    const uint8_t alternate = port.cn_alternate_priority[priority];
+    require(alternate < kPriorities && (p.cn_priorities >> alternate & 1) == 0, kWhose,
+            "alternate priorities are 0 to 7, and no CNPVs");
+  }
+}
+
 }  // namespace
 
+void check(const SwitchParameters& p) {
+  constexpr const char* kWhose = "switch";
+  require(p.ports.size() < 1u << 15, kWhose, "it has fewer than 2^15 ports");
+  for (const SwitchParameters::Port& port : p.ports) check_port(p, port);
+  require(p.cn_priorities != kAllPriorities, kWhose, "at most 7 priorities are CNPVs");
+  require(p.cnm_priority < kPriorities && (p.cn_priorities >> p.cnm_priority & 1) == 0, kWhose,
+          "cnm_priority is 0 to 7, and no CNPV");
+  require(p.cp_min_header_octets <= kCnmMaxMsdu, kWhose, "cp_min_header_octets must be at most 64");
+  require(p.ageing > 0, kWhose, "ageing must be above 0");
+  require(p.fdb_capacity <= 1u << 24, kWhose, "fdb_capacity must be at most 2^24");
+  check(p.buffer);
+  check(p.red);
+  check(p.qcn);
+  check(p.scheduler);
+  check(p.priority_map);
+}
+
 SoftSwitch::SoftSwitch(SwitchParameters parameters, PacketPool& pool, Driver* driver, ShardLink* link)
-    : parameters_(std::move(parameters)),
+    : parameters_(checked(std::move(parameters))),
       pool_(pool),
       buffer_(parameters_.buffer, static_cast<int>(parameters_.ports.size()), parameters_.pfc_priorities),
       forwarding_(parameters_.fdb_capacity, parameters_.learning, parameters_.ageing,
@@ -61,7 +99,8 @@ void SoftSwitch::apply_parameters() {
 }
 
 void SoftSwitch::reconfigure(SwitchParameters parameters) {
-  parameters_ = std::move(parameters);
+  require(parameters.ports.size() == ports_.size(), "switch", "the number of ports cannot change");
+  parameters_ = checked(std::move(parameters));
   buffer_.reconfigure(parameters_.buffer, parameters_.pfc_priorities);
   forwarding_.reconfigure(parameters_.learning, parameters_.ageing);
   apply_parameters();
@@ -184,6 +223,8 @@ void SoftSwitch::finish_offload(Port& in, uint16_t out, PacketId id) {
     frame.offload = {};
     return forward(in, out, id);
   }
+  // An MTU may be larger than what the memory was made for.
+  if (frame.offload.largest_segment(frame.length) > pool_.room()) return drop(counters.drop_mtu_exceeded, id);
   const uint32_t count = segment_count(frame.length, frame.offload);
   ++counters.gso_segmented;
   counters.gso_segments += count;

@@ -81,16 +81,21 @@ struct SwitchParameters {
   uint64_t component = 0;  // which switch this is: keys its random streams and its next-hop hash
 };
 
+// Throws NativeError INVALID_CONFIG for a parameter that a switch cannot run with.
+void check(const SwitchParameters& parameters);
+
 class SoftSwitch {
  public:
-  // `pool`, `driver` and `link` must outlive the switch and belong to the same worker. With a link there is no driver, and the
-  // pool is slice number link->map().self of the memory that all shards share.
+  // Throws NativeError INVALID_CONFIG for parameters that do not pass check(). `pool`, `driver` and `link` must outlive the
+  // switch and belong to the same worker. With a link there is no driver, and the pool is slice number link->map().self of the
+  // memory that all shards share.
   SoftSwitch(SwitchParameters parameters, PacketPool& pool, Driver* driver = nullptr, ShardLink* link = nullptr);
   SoftSwitch(const SoftSwitch&) = delete;
   SoftSwitch& operator=(const SoftSwitch&) = delete;
 
   // New parameters between two events: queues, learned addresses and random streams stay. The ports must be as many. A new limit
-  // to a queue's rate holds at once, also for a frame that waits for it; a new rate of a link from the next frame on.
+  // to a queue's rate holds at once, also for a frame that waits for it; a new rate of a link from the next frame on. Throws as
+  // the constructor does, and has changed nothing then.
   void reconfigure(SwitchParameters parameters);
   const SwitchParameters& parameters() const { return parameters_; }
 

@@ -251,6 +251,69 @@ TEST_CASE("switch device: runts, giants and unknown MAC control are counted; LLD
   CHECK(rig.pool.available() == rig.pool.size());
 }
 
+TEST_CASE("switch device: a change that is refused leaves routes and parameters as they were") {
+  SwitchRig rig;
+  const SwitchDeviceConfig before = rig.config;
+  const auto refusal = [&](const SwitchDeviceConfig& config) {
+    try {
+      rig.device->reconfigure(config);
+    } catch (const NativeError& e) {
+      return e.code;
+    }
+    return std::string();
+  };
+  const auto passes = [&] {
+    const size_t sent = rig.ports[1].sent.size();
+    const Time at = (static_cast<Time>(sent) + 1) * kMillisecond;
+    arrive(rig.ports[0], at, roce(kPeerMac, kNicMac, 1, 0));
+    rig.turn(at + kMillisecond / 2);
+    return rig.ports[1].sent.size() == sent + 1;
+  };
+  CHECK(passes());
+  SwitchDeviceConfig config = before;
+  config.parameters.red.kmax = 123'456;
+  SUBCASE("a route by a port that there is none of") {
+    config.routes[1].ports = {2};
+    CHECK(refusal(config) == "INVALID_CONFIG");
+  }
+  SUBCASE("a pin to a port that there is none of") {
+    config.pins = {{kNicMac, kPeerMac, 2}};
+    CHECK(refusal(config) == "INVALID_CONFIG");
+  }
+  SUBCASE("a route by no port") {
+    config.routes[1].ports.clear();
+    CHECK(refusal(config) == "FDB_FULL");
+  }
+  SUBCASE("more routes than there is room for") {
+    config.routes.clear();
+    for (uint64_t i = 0; i < 100'000; ++i) config.routes.push_back({kPeerMac + 10 + i, {1}});
+    CHECK(refusal(config) == "FDB_FULL");
+  }
+  SUBCASE("another number of ports") {
+    config.ports.resize(3);
+    config.parameters.ports.resize(3);
+    CHECK(refusal(config) == "INVALID_CONFIG");
+  }
+  CHECK(rig.device->soft_switch().parameters().red.kmax == before.parameters.red.kmax);
+  CHECK(rig.device->config().routes.size() == before.routes.size());
+  CHECK(passes());
+  CHECK(refusal(before) == "");
+  CHECK(passes());
+}
+
+TEST_CASE("nic device: queue pairs as deep as no number of 32 bits can say are refused") {
+  PacketPool pool(64, 4'096 + 128);
+  FrameRing punted(16);
+  FakePort::State wire;
+  NicDeviceConfig config;
+  config.parameters = nic_parameters(1'000'000'000);
+  config.parameters.verbs_queue_pairs = 2;
+  NicDevice nic(config, 0, WirePort(std::make_unique<FakePort>(wire), 1'000'000'000, 0, 64), pool, punted, 0);
+  CHECK_THROWS_AS(nic.create_queue_pair({.send_depth = UINT32_MAX, .receive_depth = 1}), NativeError);
+  CHECK_THROWS_AS(nic.create_queue_pair({.send_depth = VerbsRings::kMostWork, .receive_depth = 1}), NativeError);
+  CHECK(nic.create_queue_pair({.send_depth = 16, .receive_depth = 16}) != 0);
+}
+
 TEST_CASE("nic device: CNP for a marked frame, PFC obeyed, late turns send no more than the arrears") {
   PacketPool pool(64, 2'048);
   FrameRing punted(16);

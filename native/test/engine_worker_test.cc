@@ -201,6 +201,76 @@ TEST_CASE("worker: stop before open, before begin, and by the destructor") {
   }
 }
 
+TEST_CASE("worker: is opened once, whatever became of it") {
+  Links links;
+  Worker worker(lab(), links.factory());
+  worker.open();
+  CHECK_THROWS_AS(worker.open(), NativeError);
+  worker.begin(monotonic_now());
+  REQUIRE(eventually([&] { return worker.ready(); }));
+  worker.stop();
+  CHECK_THROWS_AS(worker.open(), NativeError);
+  CHECK(links.opened == 4);
+  Links none;
+  none.refuse = "h2";
+  Worker refused(lab(), none.factory());
+  CHECK_THROWS_AS(refused.open(), NativeError);
+  CHECK_THROWS_AS(refused.open(), NativeError);
+}
+
+TEST_CASE("worker: what it cannot run with is refused when it is made") {
+  const auto refused = [](const std::function<void(WorkerConfig&)>& change) {
+    Links links;
+    WorkerConfig config = lab();
+    change(config);
+    try {
+      Worker worker(config, links.factory());
+    } catch (const NativeError& e) {
+      return e.code;
+    }
+    return std::string();
+  };
+  CHECK(refused([](WorkerConfig&) {}) == "");
+  CHECK(refused([](WorkerConfig& c) { c.packets = 0; }) == "INVALID_CONFIG");
+  CHECK(refused([](WorkerConfig& c) { c.super_frames = UINT32_MAX; }) == "INVALID_CONFIG");
+  CHECK(refused([](WorkerConfig& c) { c.packet_bytes = UINT32_MAX; }) == "INVALID_CONFIG");
+  CHECK(refused([](WorkerConfig& c) { c.packet_bytes = kHeaderStride; }) == "INVALID_CONFIG");
+  CHECK(refused([](WorkerConfig& c) { c.quantum = -1; }) == "INVALID_CONFIG");
+  CHECK(refused([](WorkerConfig& c) { c.sample_interval = 1; }) == "INVALID_CONFIG");
+  CHECK(refused([](WorkerConfig& c) { c.switches[0].ports[1].receive_slots = 0; }) == "INVALID_CONFIG");
+  CHECK(refused([](WorkerConfig& c) { c.nics[1].port.delay = -1; }) == "INVALID_CONFIG");
+  CHECK(refused([](WorkerConfig& c) { c.nics[1].arrears = -1; }) == "INVALID_CONFIG");
+  const auto shared = std::make_shared<SharedSwitch>(lab().shape(), std::vector<uint8_t>{0, 1}, 2);
+  CHECK(refused([&](WorkerConfig& c) { c.shared = shared; }) == "INVALID_CONFIG");  // it has NICs
+  CHECK(refused([&](WorkerConfig& c) { c.shared = shared, c.nics.clear(), c.share = 2; }) == "INVALID_CONFIG");
+  CHECK(refused([&](WorkerConfig& c) { c.shared = shared, c.nics.clear(), c.switches[0].ports.pop_back(); }) == "INVALID_CONFIG");
+  CHECK(refused([&](WorkerConfig& c) { c.shared = shared, c.nics.clear(), c.share = 1; }) == "");
+  CHECK_THROWS_AS(SharedSwitch(lab().shape(), {0, 2}, 2), NativeError);
+  CHECK_THROWS_AS(SharedSwitch(lab().shape(), {}, 0), NativeError);
+  CHECK_THROWS_AS(SharedSwitch(lab().shape(), {0}, 65), NativeError);
+  CHECK_THROWS_AS(SharedSwitch({.count = kMostPackets, .stride = 192}, {0, 1}, 2), NativeError);
+}
+
+TEST_CASE("worker: one device's parameters that are refused leave all devices as they were") {
+  Links links;
+  WorkerConfig config = lab();
+  Worker worker(config, links.factory());
+  worker.open();
+  worker.begin(monotonic_now());
+  REQUIRE(eventually([&] { return worker.ready(); }));
+  config.switches[0].parameters.red.kmax = 77'777;
+  config.nics[1].parameters.scheduler.weights[0] = 0;
+  CHECK_THROWS_AS(worker.reconfigure(config), NativeError);
+  uint64_t kmax = 0;
+  const auto look = [&] { worker.look([&] { kmax = worker.switches()[0]->soft_switch().parameters().red.kmax; }); };
+  look();
+  CHECK(kmax != 77'777);
+  config.nics[1].parameters.scheduler.weights[0] = 1;
+  worker.reconfigure(config);
+  look();
+  CHECK(kmax == 77'777);
+}
+
 TEST_CASE("worker: a port that cannot be opened makes open() throw, and nothing is left behind") {
   Links links;
   links.refuse = "h2";
@@ -225,6 +295,11 @@ TEST_CASE("worker: a device that cannot be built ends the worker with record `en
   worker.open();
   worker.begin(monotonic_now());
   REQUIRE(eventually([&] { return worker.failed(); }));
+  // Its ports went with the device.
+  const auto capture = std::make_shared<Capture>(CaptureOptions{}, 1);
+  const Worker::PortPlace place;
+  CHECK_THROWS_AS(worker.attach(capture, {&place, 1}), NativeError);
+  worker.detach(*capture);
   worker.stop();
   CHECK(worker.failure().find("forwarding table") != std::string::npos);
   CHECK(ended(worker) == std::vector<double>{1});

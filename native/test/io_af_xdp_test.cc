@@ -127,6 +127,8 @@ TEST_CASE("af_xdp: an interface that is made anew is opened anew, and its packet
       REQUIRE(wire.in_far({"link", "set", "far0", "up"}));
       CHECK(in.state() == PortState::replaced);
       in.reopen();
+      // The kernel calls a new link running a moment after it is.
+      wait_until([&] { return in.state() == PortState::up; });
       CHECK(in.state() == PortState::up);
       AfPacketPort sender({.interface = "far0", .namespace_fd = wire.far}, rig.clock);
       forward(rig, sender, in, out, receiver, 400);

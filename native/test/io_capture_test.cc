@@ -223,6 +223,16 @@ TEST_CASE("capture: a full disk is reported and frames go on passing") {
   CHECK(send(port, numbered(2, 60)) == 1);
 }
 
+TEST_CASE("capture: a disk that was full at the very end is reported when the file is finished") {
+  PortClock clock;
+  auto [left, right] = make_memory_pair({4, 64}, clock, clock);
+  FilePort tap(std::move(right), "/dev/full", {}, clock);
+  CHECK(send(tap.port, numbered(1, 60)) == 1);
+  tap.file.finish();
+  CHECK(tap.file.error() == ENOSPC);
+  tap.file.finish();
+}
+
 TEST_CASE("capture: a ring that is too small or a file that cannot be made is refused") {
   PortClock clock;
   const auto make = [&](const std::string& path, const CaptureOptions& options) {

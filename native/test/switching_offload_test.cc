@@ -219,6 +219,29 @@ TEST_CASE("switch offloads: every copy of a flooded super-frame suits its own po
   rig.check_balance();
 }
 
+TEST_CASE("switch offloads: segments longer than packets have room for are a counted drop, whatever the MTU") {
+  PacketMemory memory({.count = 32, .stride = 1'536, .headroom = 0, .long_count = 2});
+  PacketPool pool(memory);
+  SoftSwitch device(Rig::parameters({0, 9'000, 0, false}, 0, 0, 2), pool);
+  for (const bool fits : {false, true}) {
+    Offload offload;
+    const Bytes frame = make(kHost + 1, 20'000, offload);
+    offload.segment_size = fits ? 1'400 : 3'000;
+    REQUIRE(check_offload(frame.data(), static_cast<uint32_t>(frame.size()), offload));
+    const PacketId id = pool.allocate(static_cast<uint32_t>(frame.size()));
+    REQUIRE(id != kNoPacket);
+    pool[id] = Packet{};
+    pool[id].length = static_cast<uint32_t>(frame.size());
+    pool[id].offload = offload;
+    std::memcpy(pool.data(id), frame.data(), frame.size());
+    classify(pool.data(id), pool[id].length, pool[id].meta);
+    device.receive(0, 0, id);
+    CHECK(device.counters(0).drop_mtu_exceeded == 1);
+    CHECK(device.counters(0).gso_segmented == (fits ? 1 : 0));
+  }
+  CHECK(device.held() == 0);
+}
+
 TEST_CASE("switch offloads: segments for which there is no descriptor are counted one by one") {
   Rig rig({0, 1'500, 0, false}, 0, 0, 5);
   Offload offload;

@@ -20,12 +20,12 @@ class ReorderBuffer {
 
   bool empty() const { return count_ == 0; }
   // Packets [expected + 1, expected + kMaxSelectiveWindow) may be kept; `length` from the BTH to the end of the pad, of which
-  // the first `there` bytes exist. False: it does not fit.
-  bool keep(uint32_t psn, const uint8_t* bytes, uint32_t there, uint32_t length) {
+  // the first `there` bytes exist; `marked`: it met congestion. False: it does not fit.
+  bool keep(uint32_t psn, const uint8_t* bytes, uint32_t there, uint32_t length, bool marked) {
     if (there > stride_) return false;
     Slot& slot = slots_[psn % kMaxSelectiveWindow];
     if (slot.length == 0) ++count_;
-    slot = {psn, length};
+    slot = {psn, length, marked || (this->length(psn) != 0 && slot.marked)};
     std::memcpy(at(psn), bytes, there);
     return true;
   }
@@ -34,6 +34,8 @@ class ReorderBuffer {
     const Slot& slot = slots_[psn % kMaxSelectiveWindow];
     return slot.psn == psn ? slot.length : 0;
   }
+  // Of one that is here: whether it, or a copy of it, met congestion.
+  bool marked(uint32_t psn) const { return slots_[psn % kMaxSelectiveWindow].marked; }
   const uint8_t* bytes(uint32_t psn) const { return bytes_.get() + static_cast<size_t>(psn % kMaxSelectiveWindow) * stride_; }
   void drop(uint32_t psn) {
     if (length(psn) == 0) return;
@@ -52,6 +54,7 @@ class ReorderBuffer {
   struct Slot {
     uint32_t psn = 0;
     uint32_t length = 0;
+    bool marked = false;
   };
   uint8_t* at(uint32_t psn) { return bytes_.get() + static_cast<size_t>(psn % kMaxSelectiveWindow) * stride_; }
 

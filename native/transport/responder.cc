@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "transport/aeth.h"
 
@@ -19,6 +20,7 @@ void Responder::start() {
   message_ = RequestKind::none;
   responses_.start(attributes_.max_dest_rd_atomic, attributes_.path_mtu);
   executed_.start(attributes_.max_dest_rd_atomic);
+  marked_ = discarded_marked_ = false;
   early_ = selective() ? std::make_unique<ReorderBuffer>(context_.payload ? attributes_.path_mtu : 0) : nullptr;
   executed_so_far_ = {};
 }
@@ -30,20 +32,23 @@ void Responder::stop() {
 }
 
 bool Responder::receive(const Bth& bth, const uint8_t* packet, uint32_t length, bool marked) {
-  marked_ = marked && attributes_.echo_congestion;
+  marked &= attributes_.echo_congestion;
   const int32_t ahead = psn_distance(bth.psn, expected_);
-  if (ahead > 0) return early(bth, packet, length), true;
+  if (ahead > 0) return early(bth, packet, length, marked), true;
+  marked_ = marked;
   if (ahead < 0) {
     ++context_.counters.duplicate_request;
     repeat(bth, request_opcode(bth.opcode), packet + kBthHeader);
     return true;
   }
+  marked_ |= std::exchange(discarded_marked_, false);
   if (!execute(bth, packet, length)) return false;
   if (early_ == nullptr) return true;
   // What came early follows, as far as it goes; a receive that is missing stops it.
   bool followed = false;
   while (const uint32_t kept = early_->length(expected_)) {
     const uint32_t psn = expected_;
+    marked_ = early_->marked(psn);
     early_->drop(psn);
     const uint8_t* bytes = early_->bytes(psn);
     if (!execute(load_bth(bytes), bytes, kept)) return false;
@@ -55,13 +60,18 @@ bool Responder::receive(const Bth& bth, const uint8_t* packet, uint32_t length, 
   return true;
 }
 
-void Responder::early(const Bth& bth, const uint8_t* packet, uint32_t length) {
+// The mark of a packet that is kept is echoed with its acknowledgement, when its turn has come; that of one that is not, with the
+// acknowledgement of the packet that fills the gap (RFC 3168 section 6.1.3: of any packet that arrived).
+void Responder::early(const Bth& bth, const uint8_t* packet, uint32_t length, bool marked) {
   ++context_.counters.out_of_sequence;
+  bool kept = false;
   if (early_ != nullptr) {
     const bool near = psn_distance(bth.psn, expected_) < static_cast<int32_t>(kMaxSelectiveWindow);
     const uint32_t there = context_.payload ? length : kBthHeader + extension_length(bth.opcode);
-    if (!near || !early_->keep(bth.psn, packet, there, length)) ++context_.counters.drop_reorder;
+    kept = near && early_->keep(bth.psn, packet, there, length, marked);
+    if (!kept) ++context_.counters.drop_reorder;
   }
+  discarded_marked_ |= marked && !kept;
   if (!nak_sent_) negative(kNakSequence);
 }
 
@@ -255,6 +265,7 @@ void Responder::repeat(const Bth& bth, RequestOpcode opcode, const uint8_t* exte
 
 bool Responder::not_ready() {
   ++context_.counters.out_of_buffer;
+  discarded_marked_ |= std::exchange(marked_, false);
   negative(static_cast<uint8_t>(kSyndromeRnrNak | attributes_.min_rnr_timer));
   return true;
 }

@@ -56,7 +56,7 @@ class Responder {
   bool execute_read(const Bth& bth, const uint8_t* extension);
   bool execute_atomic(const Bth& bth, const uint8_t* extension);
   void repeat(const Bth& bth, RequestOpcode opcode, const uint8_t* extension);
-  void early(const Bth& bth, const uint8_t* packet, uint32_t length);
+  void early(const Bth& bth, const uint8_t* packet, uint32_t length, bool marked);
   bool not_ready();
   void take_receive(uint8_t flags, WorkOpcode opcode, uint32_t bytes, uint32_t immediate);
   bool refuse(uint8_t syndrome);
@@ -73,10 +73,11 @@ class Responder {
   const QueueAttributes& attributes_;
   const TransportContext& context_;
   ReceiveQueue& receives_;
-  uint32_t expected_ = 0;  // PSN
-  uint32_t sequence_ = 0;  // MSN
-  bool nak_sent_ = false;  // for the expected PSN; more of them would only repeat it
-  bool marked_ = false;    // the packet at hand; one that came early counts as the packet that fills the gap
+  uint32_t expected_ = 0;          // PSN
+  uint32_t sequence_ = 0;          // MSN
+  bool nak_sent_ = false;          // for the expected PSN; more of them would only repeat it
+  bool marked_ = false;            // the packet at hand
+  bool discarded_marked_ = false;  // one that was not executed, and that no acknowledgement has echoed yet
   // The message under way.
   RequestKind message_ = RequestKind::none;
   uint32_t offset_ = 0;  // bytes of it so far

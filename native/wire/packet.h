@@ -62,6 +62,7 @@ struct PacketMeta {
 
 using PacketId = uint32_t;
 inline constexpr PacketId kNoPacket = UINT32_MAX;
+inline constexpr uint32_t kMostPackets = 1u << 30;  // of one memory
 
 // In the order of use: what a switch looks at lies in the first cache line.
 struct alignas(64) Packet {

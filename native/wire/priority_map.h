@@ -1,9 +1,12 @@
 // From what a frame carries to its priority 0..7: DSCP or PCP, by a table ("trust" in the words of mlnx_qos and SONiC).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
+#include "base/native_error.h"
+#include "base/types.h"
 #include "wire/packet.h"
 
 namespace weir {
@@ -21,5 +24,12 @@ struct PriorityMap {
     return fallback;
   }
 };
+
+// Throws NativeError INVALID_CONFIG.
+inline void check(const PriorityMap& map) {
+  const auto is_priority = [](uint8_t value) { return value < kPriorities; };
+  require(std::ranges::all_of(map.dscp, is_priority) && std::ranges::all_of(map.pcp, is_priority) && is_priority(map.fallback),
+          "priority map", "priorities are 0 to 7");
+}
 
 }  // namespace weir

@@ -214,7 +214,8 @@ export interface NativeWorker extends HistogramSource {
   inject(device: number, port: number, bytes: Uint8Array): boolean;
   /**
    * Applies changed parameters between two turns: same devices and ports in the same order. Queues and learned addresses
-   * stay; no frame is lost. Throws INVALID_CONFIG when devices or ports differ.
+   * stay; no frame is lost. Throws INVALID_CONFIG when devices or ports differ, or for parameters that a device cannot run with:
+   * then nothing has changed.
    */
   reconfigure(config: WorkerConfig): void;
   /** Of switch number `index`, 0-based; so are the next three of a switch and a NIC. Throws RangeError before devices live. */
