@@ -47,8 +47,7 @@ void check(const SwitchParameters& p) {
   require(p.ports.size() < 1u << 15, kWhose, "it has fewer than 2^15 ports");
   for (const SwitchParameters::Port& port : p.ports) check_port(p, port);
   require(p.cn_priorities != kAllPriorities, kWhose, "at most 7 priorities are CNPVs");
-  require(p.cnm_priority < kPriorities && (p.cn_priorities >> p.cnm_priority & 1) == 0, kWhose,
-          "cnm_priority is 0 to 7, and no CNPV");
+  require(p.cnm_priority < kPriorities, kWhose, "cnm_priority is 0 to 7");
   require(p.cp_min_header_octets <= kCnmMaxMsdu, kWhose, "cp_min_header_octets must be at most 64");
   require(p.ageing > 0, kWhose, "ageing must be above 0");
   require(p.fdb_capacity <= 1u << 24, kWhose, "fdb_capacity must be at most 2^24");

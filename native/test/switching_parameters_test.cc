@@ -41,7 +41,6 @@ const Case kCases[] = {
     {"a set point of 0", [](SwitchParameters& p) { p.qcn.cp_queue_set_point = 0; }},
     {"a weight of 2^1000", [](SwitchParameters& p) { p.qcn.cp_weight = 1'000; }},
     {"CNMs at no priority", [](SwitchParameters& p) { p.cnm_priority = 8; }},
-    {"CNMs at a CNPV", [](SwitchParameters& p) { p.cnm_priority = 3; }},
     {"no priority that is no CNPV", [](SwitchParameters& p) { p.cn_priorities = 0xff; }},
     {"more of a frame than a CNM holds", [](SwitchParameters& p) { p.cp_min_header_octets = 65; }},
     {"an alternate priority that is none",
