@@ -81,7 +81,7 @@ describe("references", () => {
     [
       "a row that is too long",
       { [kCsv]: "x,y\n0,1\n1,2,3\n" },
-      "a.csv: Invalid Record Length: expect 2, got 3 on line 3",
+      "a.csv: is not CSV: Invalid Record Length: expect 2, got 3 on line 3",
       "",
     ],
     ["a word", { [kCsv]: "x,y\n0,1\n\n1,fast\n" }, 'a.csv:4: column y: "fast" is not a number', kExpected],
