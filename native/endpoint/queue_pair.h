@@ -54,6 +54,12 @@ inline void require_room(const PacketPool& pool, uint32_t path_mtu) {
           "path_mtu is more than packets have room for");
 }
 
+// Both, of a stream.
+inline void check(const QueuePairParameters& p, const PacketPool& pool) {
+  check(p);
+  require_room(pool, p.stream.path_mtu);
+}
+
 struct QueuePair {
   // idle (nothing to send) -> waiting (in the timing wheel) <-> ready (in its priority's list) -> idle, or finished
   enum class State : uint8_t { idle, waiting, ready, finished };

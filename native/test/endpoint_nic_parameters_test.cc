@@ -3,10 +3,9 @@
 
 #include <functional>
 #include <limits>
-#include <string>
 
-#include "base/native_error.h"
 #include "test/nic_harness.h"
+#include "test/refusal.h"
 
 using namespace weir;
 using namespace weir::test;
@@ -45,16 +44,6 @@ const Case kCases[] = {
     {"a PCP of no priority", [](NicParameters& p) { p.priority_map.pcp[7] = 255; }},
     {"no priority for the rest", [](NicParameters& p) { p.priority_map.fallback = 8; }},
 };
-
-// The code of the refusal; empty if there was none.
-std::string refusal(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const NativeError& e) {
-    return e.code;
-  }
-  return "";
-}
 
 NicParameters limited_parameters(CongestionControl congestion_control) {
   NicParameters p = nic_parameters(1'000'000'000);

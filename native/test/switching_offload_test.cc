@@ -48,6 +48,20 @@ bool whole(const uint8_t* frame, uint32_t length) {
          load_be16(frame + 16) == length - 14;
 }
 
+// A frame as an interface hands it over.
+PacketId put(PacketPool& pool, const Bytes& bytes, Offload offload) {
+  const auto length = static_cast<uint32_t>(bytes.size());
+  REQUIRE(check_offload(bytes.data(), length, offload));
+  const PacketId id = pool.allocate(length);
+  REQUIRE(id != kNoPacket);
+  pool[id] = Packet{};
+  pool[id].length = length;
+  pool[id].offload = offload;
+  std::memcpy(pool.data(id), bytes.data(), bytes.size());
+  classify(pool.data(id), length, pool[id].meta);
+  return id;
+}
+
 // Port 0 is where frames come in; what leaves the others is kept.
 struct Rig {
   explicit Rig(const SwitchParameters::Port& egress, uint8_t ecn = 0, uint8_t pfc = 0, uint32_t packets = 256, size_t ports = 2)
@@ -64,17 +78,7 @@ struct Rig {
     p.fdb_capacity = 64;
     return p;
   }
-  void receive(const Bytes& bytes, Offload offload) {
-    REQUIRE(check_offload(bytes.data(), static_cast<uint32_t>(bytes.size()), offload));
-    const PacketId id = pool.allocate();
-    REQUIRE(id != kNoPacket);
-    pool[id] = Packet{};
-    pool[id].length = static_cast<uint32_t>(bytes.size());
-    pool[id].offload = offload;
-    std::memcpy(pool.data(id), bytes.data(), bytes.size());
-    classify(pool.data(id), pool[id].length, pool[id].meta);
-    device.receive(device.now(), 0, id);
-  }
+  void receive(const Bytes& bytes, Offload offload) { device.receive(device.now(), 0, put(pool, bytes, offload)); }
   // Lets everything leave; the frames of one port.
   std::vector<std::pair<Bytes, Offload>> sent(uint16_t port) {
     for (Time at = device.next_deadline(); at != kNever; at = device.next_deadline()) device.advance(at);
@@ -227,15 +231,7 @@ TEST_CASE("switch offloads: segments longer than packets have room for are a cou
     Offload offload;
     const Bytes frame = make(kHost + 1, 20'000, offload);
     offload.segment_size = fits ? 1'400 : 3'000;
-    REQUIRE(check_offload(frame.data(), static_cast<uint32_t>(frame.size()), offload));
-    const PacketId id = pool.allocate(static_cast<uint32_t>(frame.size()));
-    REQUIRE(id != kNoPacket);
-    pool[id] = Packet{};
-    pool[id].length = static_cast<uint32_t>(frame.size());
-    pool[id].offload = offload;
-    std::memcpy(pool.data(id), frame.data(), frame.size());
-    classify(pool.data(id), pool[id].length, pool[id].meta);
-    device.receive(0, 0, id);
+    device.receive(0, 0, put(pool, frame, offload));
     CHECK(device.counters(0).drop_mtu_exceeded == 1);
     CHECK(device.counters(0).gso_segmented == (fits ? 1 : 0));
   }

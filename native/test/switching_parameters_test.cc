@@ -3,9 +3,8 @@
 
 #include <functional>
 #include <limits>
-#include <string>
 
-#include "base/native_error.h"
+#include "test/refusal.h"
 #include "test/switch_harness.h"
 #include "wire/qcn.h"
 
@@ -59,15 +58,6 @@ const Case kCases[] = {
     {"a negative limit to a queue", [](SwitchParameters& p) { p.ports[1].queue_limits[3] = -1; }},
     {"an MTU that overflows", [](SwitchParameters& p) { p.ports[1].mtu = UINT32_MAX; }},
 };
-
-std::string refusal(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const NativeError& e) {
-    return e.code;
-  }
-  return "";
-}
 
 }  // namespace
 

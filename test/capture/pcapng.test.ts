@@ -14,9 +14,9 @@ import {
   renumbered,
   sectionHeader,
 } from "../../src/capture/pcapng.js";
+import { failing, itUnless } from "../live/capability.js";
 import { packetBlock } from "./blocks.js";
 
-const works = (program: string, ...args: string[]) => spawnSync(program, args).status === 0;
 /** The system's own Python: scapy comes as a package of the distribution. */
 const kPython = "/usr/bin/python3";
 
@@ -45,7 +45,8 @@ const kFile = Buffer.concat([
 ]);
 
 describe("blocks", () => {
-  it.skipIf(!works("tshark", "--version"))(
+  itUnless(
+    failing("tshark", "--version"),
     "are read by tshark: interfaces, directions, comments, lengths, times",
     () => {
       const fields = ["frame.interface_name", "frame.interface_description", "frame.packet_flags_direction"];
@@ -67,7 +68,7 @@ describe("blocks", () => {
     },
   );
 
-  it.skipIf(!works("capinfos", "--version"))("tell capinfos the machine, the program and each interface", () => {
+  itUnless(failing("capinfos", "--version"), "tell capinfos the machine, the program and each interface", () => {
     const { stdout } = spawnSync("capinfos", [saved(kFile)], { encoding: "utf8" });
     for (const line of [
       /Capture hardware: +x64, µCPU\n/,
@@ -80,7 +81,7 @@ describe("blocks", () => {
     }
   });
 
-  it.skipIf(!works(kPython, "-c", "import scapy"))("are read by scapy, which walks them by their lengths", () => {
+  itUnless(failing(kPython, "-c", "import scapy"), "are read by scapy, which walks them by their lengths", () => {
     const script = `from scapy.utils import RawPcapNgReader
 for data, meta in RawPcapNgReader("${saved(kFile)}"):
     print(len(data), meta.wirelen, (meta.tshigh << 32) + meta.tslow, meta.tsresol)`;

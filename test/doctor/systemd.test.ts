@@ -4,11 +4,10 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { failing, itUnless } from "../live/capability.js";
 
 const folder = fileURLToPath(new URL("../../packaging/systemd/", import.meta.url));
 const units = readdirSync(folder).filter((name) => name.endsWith(".service"));
-const { error } = spawnSync("systemd-analyze", ["--version"]);
-if (error) console.warn("SKIPPED: systemd-analyze verify: not installed (apt install systemd)");
 
 describe.each(units)("%s", (unit) => {
   const text = readFileSync(join(folder, unit), "utf8");
@@ -30,7 +29,7 @@ describe.each(units)("%s", (unit) => {
     expect(setting("MemoryDenyWriteExecute")).toEqual([]);
   });
 
-  it.skipIf(error !== undefined)("is sound to systemd-analyze", () => {
+  itUnless(failing("systemd-analyze", "--version"), "is sound to systemd-analyze", () => {
     const directory = mkdtempSync(join(tmpdir(), "weir-units-"));
     try {
       // Programs are looked for where systemd is, and weir need not be installed there.

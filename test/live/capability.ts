@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { describe } from "vitest";
+import { describe, it } from "vitest";
 import { missingCapabilities } from "../../src/lab/rootless.js";
 
 /** Why live tests cannot run here; undefined if they can. */
@@ -25,12 +25,25 @@ export function describeLive(name: string, body: () => void): void {
 
 /** describe() for tests that something may be in the way of: then they are skipped and say why; in CI they fail. */
 export function describeUnless(obstacle: string | undefined, name: string, body: () => void): void {
-  if (obstacle !== undefined && !process.env.CI) {
-    console.warn(`SKIPPED: ${name}: ${obstacle}`);
-    describe.skip(`${name} (skipped: ${obstacle})`, body);
-  } else {
-    describe(name, body);
-  }
+  if (skips(name, obstacle)) describe.skip(`${name} (skipped: ${obstacle})`, body);
+  else describe(name, body);
+}
+
+/** The same for one test. */
+export function itUnless(obstacle: string | undefined, name: string, body: () => void | Promise<void>): void {
+  if (skips(name, obstacle)) it.skip(`${name} (skipped: ${obstacle})`, body);
+  else it(name, body);
+}
+
+function skips(name: string, obstacle: string | undefined): boolean {
+  if (obstacle === undefined || process.env.CI) return false;
+  console.warn(`SKIPPED: ${name}: ${obstacle}`);
+  return true;
+}
+
+/** Why a command cannot be used; undefined if it succeeds. */
+export function failing(program: string, ...args: string[]): string | undefined {
+  return spawnSync(program, args).status === 0 ? undefined : `${[program, ...args].join(" ")} fails`;
 }
 
 /** In front of a command: runs it as an ordinary user, if this is root; as it is, if this is one. */

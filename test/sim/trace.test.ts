@@ -8,11 +8,11 @@ import { WeirError } from "../../src/config/error.js";
 import { buildProbe } from "../../src/probe/roce_frame.js";
 import { openTrace } from "../../src/sim/trace.js";
 import { packetBlock } from "../capture/blocks.js";
+import { failing, itUnless } from "../live/capability.js";
 import { packets } from "../probe/captures.js";
 
 /** The system's own Python: scapy comes as a package of the distribution. */
 const kPython = "/usr/bin/python3";
-const works = (program: string, ...args: string[]) => spawnSync(program, args).status === 0;
 
 let directory: string;
 beforeAll(() => {
@@ -83,7 +83,7 @@ function traced(name: string, chunks: readonly Uint8Array[], taps: Parameters<ty
 }
 
 describe("openTrace", () => {
-  it.skipIf(!works("tshark", "--version"))("writes what tshark dissects", () => {
+  itUnless(failing("tshark", "--version"), "writes what tshark dissects", () => {
     const file = traced("tshark.pcapng", [chunkOf(kFrames.slice(0, 2)), new Uint8Array(), chunkOf(kFrames.slice(2))]);
     const fields = [
       ...["frame.time_epoch", "frame.interface_name", "frame.cap_len", "frame.len", "ip.dsfield.ecn"],
@@ -105,7 +105,7 @@ describe("openTrace", () => {
     ]);
   });
 
-  it.skipIf(!works("capinfos", "--version"))("tells capinfos its application and nothing of this machine", () => {
+  itUnless(failing("capinfos", "--version"), "tells capinfos its application and nothing of this machine", () => {
     const { stdout } = spawnSync("capinfos", [traced("capinfos.pcapng", [chunkOf(kFrames)])], { encoding: "utf8" });
     expect(stdout).toMatch(/File type: +Wireshark\/\.\.\. - pcapng/);
     expect(stdout).toMatch(/File timestamp precision: +nanoseconds \(9\)/);
@@ -115,7 +115,7 @@ describe("openTrace", () => {
     expect(stdout).toMatch(/Data size: +3354 bytes/);
   });
 
-  it.skipIf(!works(kPython, "-c", "import scapy"))("writes what scapy reads, captures of others included", () => {
+  itUnless(failing(kPython, "-c", "import scapy"), "writes what scapy reads, captures of others included", () => {
     const others = packets("ib_write_bw").map((ip, i): Frame => {
       const frame = Buffer.concat([kMacs, ip]);
       return { tap: 0, time: i * 1000, captured: frame.subarray(0, 54 + (i % 9)), original: frame.length };

@@ -5,7 +5,8 @@
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
+import { describeUnless, failing } from "../live/capability.js";
 
 const kCnm = "0x22e7";
 const kCnTag = "0x22e9";
@@ -25,7 +26,7 @@ function dissect(name: string, fields: readonly string[], ...options: string[]):
     .map((line) => line.split("\t"));
 }
 
-describe.skipIf(spawnSync("tshark", ["--version"]).status !== 0)("tshark, given CNMs and CN-TAGs,", () => {
+describeUnless(failing("tshark", "--version"), "tshark, given CNMs and CN-TAGs,", () => {
   it("sees addresses, 802.1Q tags and ethertypes, and no further", () => {
     const rows = dissect("qcn", [
       "eth.dst",
