@@ -1,63 +1,61 @@
-import { defineConfig } from "vitest/config";
+import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
+import { kPatienceMs, kTestLimitMs } from "./test/limits.js";
+import { makePath } from "./test/needs.js";
+import { SkippedReporter } from "./test/skipped_reporter.js";
+
+/** Tests find the programs of test/needs.json and no others. */
+const env = { PATH: makePath() };
+
+/** In the order in which they run, one after another. */
+const projects: NonNullable<TestProjectInlineConfiguration["test"]>[] = [
+  {
+    name: "unit",
+    include: ["test/**/*.test.ts"],
+    exclude: ["test/{native,live,browser,interop}/**"],
+    // Every CPU, so a test may take longer than alone.
+    maxWorkers: "100%",
+    testTimeout: kTestLimitMs,
+    hookTimeout: kTestLimitMs,
+  },
+  {
+    // Builds and runs the native tests.
+    name: "native",
+    include: ["test/native/**/*.test.ts"],
+    testTimeout: 1_200_000,
+  },
+  {
+    // Namespaces, veth and packet sockets of this machine: one file at a time.
+    name: "live",
+    include: ["test/live/**/*.test.ts"],
+    fileParallelism: false,
+    testTimeout: kTestLimitMs,
+    hookTimeout: kTestLimitMs,
+  },
+  {
+    // The dashboard's page in Chromium: one file at a time.
+    name: "browser",
+    include: ["test/browser/**/*.test.ts"],
+    globalSetup: "test/browser/setup.ts",
+    fileParallelism: false,
+    testTimeout: kTestLimitMs,
+    hookTimeout: kTestLimitMs,
+  },
+  {
+    // Linux guests in emulation: one file at a time, on a machine that may have other things to do.
+    name: "interop",
+    include: ["test/interop/**/*.test.ts"],
+    globalSetup: "test/interop/setup.ts",
+    fileParallelism: false,
+    testTimeout: kTestLimitMs,
+    hookTimeout: kTestLimitMs,
+  },
+];
 
 export default defineConfig({
-  // The projects run one after another: groupOrder.
   test: {
-    projects: [
-      {
-        test: {
-          name: "unit",
-          include: ["test/**/*.test.ts"],
-          exclude: ["test/{native,live,browser,interop}/**"],
-          // Every CPU, so a test may take longer than alone.
-          maxWorkers: "100%",
-          testTimeout: 30_000,
-        },
-      },
-      {
-        // Builds and runs the native tests.
-        test: {
-          name: "native",
-          include: ["test/native/**/*.test.ts"],
-          sequence: { groupOrder: 1 },
-          testTimeout: 600_000,
-        },
-      },
-      {
-        // Namespaces, veth and packet sockets of this machine: one file at a time.
-        test: {
-          name: "live",
-          include: ["test/live/**/*.test.ts"],
-          sequence: { groupOrder: 2 },
-          fileParallelism: false,
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-        },
-      },
-      {
-        // The dashboard's page in Chromium: one file at a time.
-        test: {
-          name: "browser",
-          include: ["test/browser/**/*.test.ts"],
-          globalSetup: "test/browser/setup.ts",
-          sequence: { groupOrder: 3 },
-          fileParallelism: false,
-          testTimeout: 30_000,
-          hookTimeout: 30_000,
-        },
-      },
-      {
-        // Linux guests in emulation: one file at a time, on a machine that may have other things to do.
-        test: {
-          name: "interop",
-          include: ["test/interop/**/*.test.ts"],
-          globalSetup: "test/interop/setup.ts",
-          sequence: { groupOrder: 4 },
-          fileParallelism: false,
-          testTimeout: 180_000,
-          hookTimeout: 300_000,
-        },
-      },
-    ],
+    reporters: ["default", new SkippedReporter()],
+    projects: projects.map((test, groupOrder) => ({
+      test: { ...test, env, sequence: { groupOrder }, expect: { poll: { timeout: kPatienceMs } } },
+    })),
   },
 });

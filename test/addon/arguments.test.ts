@@ -1,13 +1,13 @@
 /** Whatever JavaScript hands to the native core, it is taken or refused with an error; memory stays as it is. */
 import { describe, expect, it } from "vitest";
-import { loadAddon } from "../../src/native/addon.js";
 import type { NativeSimulationSwitch, SimulationAddon } from "../../src/native/simulation_types.js";
 import type { NativeAddon, NativeCapture, NativeSharedSwitch, WorkerConfig } from "../../src/native/types.js";
 import { composeSimulation } from "../../src/sim/compose.js";
 import { Fabric } from "../../src/sim/fabric.js";
+import { nativeCore } from "../obstacles.js";
 import { incast } from "../sim/scenarios.js";
 
-const addon = loadAddon<NativeAddon & SimulationAddon>();
+const addon = nativeCore<NativeAddon & SimulationAddon>();
 
 /** Of a worker without devices. */
 const config: WorkerConfig = {

@@ -1,20 +1,16 @@
 /** A real browser for tests: Debian's chromium, driven by Playwright. */
-import { existsSync } from "node:fs";
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium } from "playwright-core";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
-
-const kProgram = "/usr/bin/chromium";
+import { lacking, pathOf } from "../needs.js";
 
 /** Why there is none; undefined if there is. */
-export function browserObstacle(): string | undefined {
-  return existsSync(kProgram) ? undefined : `${kProgram} is not there (apt install chromium)`;
-}
+export const browserObstacle = () => lacking("chromium");
 
 /** One browser for all tests of a describe(); what it returns makes a profile of its own for one test. */
 export function useBrowser(): (options?: BrowserContextOptions) => Promise<BrowserContext> {
   let browser: Browser | undefined;
   beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: kProgram });
+    browser = await chromium.launch({ executablePath: pathOf("chromium") });
   });
   afterAll(() => browser?.close());
   return async (options) => {

@@ -5,7 +5,7 @@
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { afterEach, expect } from "vitest";
 import type { Session } from "../../src/dashboard/protocol.js";
-import { describeUnless } from "../live/capability.js";
+import { describeUnless } from "../obstacles.js";
 import { browserObstacle, useBrowser } from "./chromium.js";
 import { FakeServer } from "./fake_server.js";
 import { installPixels } from "./pixels.js";
@@ -74,5 +74,5 @@ export function describePage(name: string, body: (bench: Bench) => void, obstacl
 /** Waits until the page has drawn all that was sent. */
 export async function drawn(page: Page, server: FakeServer): Promise<void> {
   const selector = `.plot[data-until="${server.until}"]`;
-  await expect.poll(() => page.locator(selector).count(), { timeout: 10_000 }).toBeGreaterThan(0);
+  await expect.poll(() => page.locator(selector).count()).toBeGreaterThan(0);
 }

@@ -2,9 +2,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { expect, it, onTestFinished, vi } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { liveObstacle } from "../live/capability.js";
 import { folder, kIncast, kRoot } from "../live/weir.js";
+import { eventually } from "../patience.js";
 import { browserObstacle } from "./chromium.js";
 import { describePage } from "./harness.js";
 import { changeLines, inkOf } from "./pixels.js";
@@ -32,14 +33,11 @@ async function startLab(): Promise<{ url: string; interrupt(): Promise<number | 
     said += text;
   });
   const ended = once(child, "close") as Promise<[number | null]>;
-  const url = await vi.waitFor(
-    () => {
-      const [, found] = /dashboard: (http:\S+)/.exec(said) ?? [];
-      expect(found, said).toBeDefined();
-      return found as string;
-    },
-    { timeout: 60_000, interval: 50 },
-  );
+  const url = await eventually(() => {
+    const [, found] = /dashboard: (http:\S+)/.exec(said) ?? [];
+    expect(found, said).toBeDefined();
+    return found as string;
+  });
   return {
     url,
     interrupt: async () => {
@@ -53,16 +51,12 @@ describePage(
   "a real lab",
   ({ visit }) => {
     // A busy machine takes its time to start a lab.
-    it("is shown while it runs, inspected, changed, stopped and started again", {
-      timeout: 120_000,
-    }, async () => {
+    it("is shown while it runs, inspected, changed, stopped and started again", async () => {
       const lab = await startLab();
       // Where there is no run, there is no port to look at; a refused change is part of the test.
       const page = await visit(lab.url, { expected: /404|422/ });
       for (const chart of ["rate", "throughput", "alpha", "queue", "events"]) {
-        await expect
-          .poll(async () => (await inkOf(page, chart)).inked, { message: chart, timeout: 15_000 })
-          .toBeGreaterThan(20);
+        await expect.poll(async () => (await inkOf(page, chart)).inked, { message: chart }).toBeGreaterThan(20);
       }
       const link = page.getByRole("button", { name: "Link r to sw" });
       await expect.poll(() => link.locator(".rate.backward").textContent()).toMatch(/b\/s$/);
@@ -74,7 +68,7 @@ describePage(
       await page.locator(".field .refusal").waitFor();
       await page.getByLabel("kmax").fill("100KB");
       await page.getByRole("button", { name: "Apply 1" }).click();
-      await expect.poll(async () => (await changeLines(page, "queue")).length, { timeout: 10_000 }).toBeGreaterThan(0);
+      await expect.poll(async () => (await changeLines(page, "queue")).length).toBeGreaterThan(0);
       await page.getByRole("button", { name: "Stop run" }).click();
       await page.locator("#state", { hasText: "stopped" }).waitFor();
       await page.getByRole("button", { name: "Start again" }).click();

@@ -230,7 +230,7 @@ describePage("page", ({ open, visit }) => {
     // What happens meanwhile is not lost.
     server.send(30);
     await server.start();
-    await expect.poll(() => server.watched, { timeout: 15_000 }).toBe(true);
+    await expect.poll(() => server.watched).toBe(true);
     await expect.poll(() => page.locator("#connection").count()).toBe(0);
     server.send(10);
     await expect.poll(() => page.locator("#meant-time").textContent()).toBe("100.0 of 250 ms");
@@ -247,7 +247,7 @@ describePage("page", ({ open, visit }) => {
     await drawn(first, server);
     const page = await visit(server.origin);
     for (const chart of ["rate", "throughput", "alpha", "queue", "events"]) {
-      await expect.poll(() => pointsOf(page, chart), { message: chart }).toBe(await pointsOf(first, chart));
+      await expect.poll(() => pointsOf(page, chart)).toBe(await pointsOf(first, chart));
       const { inked, columns } = await inkOf(page, chart);
       expect(inked / columns, chart).toBeGreaterThan(0.45);
     }
@@ -273,7 +273,7 @@ describePage("page", ({ open, visit }) => {
     onTestFinished(() => other.stop());
     other.step = 100;
     await other.start();
-    await expect.poll(() => other.watched, { timeout: 15_000 }).toBe(true);
+    await expect.poll(() => other.watched).toBe(true);
     other.send(3);
     await expect.poll(() => pointsOf(page)).toBe(3 * kCurves);
   });
@@ -285,7 +285,7 @@ describePage("page", ({ open, visit }) => {
     await server.start();
     await page.locator("#connection", { hasText: "too many pages are open: close some" }).waitFor();
     server.refusal = undefined;
-    await expect.poll(() => page.locator("#connection").count(), { timeout: 15_000 }).toBe(0);
+    await expect.poll(() => page.locator("#connection").count()).toBe(0);
   });
 
   it("starts and stops runs; a new one begins with empty charts", async () => {

@@ -1,5 +1,5 @@
 /** What a PDF has on its pages, as poppler's tools see it. */
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync } from "node:child_process";
 
 export interface Word {
   text: string;
@@ -16,11 +16,6 @@ export interface PrintedPage {
   words: Word[];
   /** All words, with one blank between them. */
   text: string;
-}
-
-/** Why there are no such tools; undefined if there are. */
-export function popplerObstacle(): string | undefined {
-  return spawnSync("pdftotext", ["-v"]).error && "pdftotext is not installed (apt install poppler-utils)";
 }
 
 export function readPdf(pdf: Buffer): PrintedPage[] {

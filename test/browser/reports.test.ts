@@ -4,23 +4,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { BrowserContextOptions, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
-import { describeUnless } from "../live/capability.js";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { lacking } from "../needs.js";
+import { describeUnless, nativeObstacle } from "../obstacles.js";
 import { emptyFigures, figureCount } from "./charts.js";
 import { browserObstacle, useBrowser } from "./chromium.js";
-import { popplerObstacle, readPdf, shades } from "./printed.js";
+import { readPdf, shades } from "./printed.js";
 import { KINDS, type Kind, makeReports } from "./report_files.js";
 
-// Others may want the CPUs, too.
-vi.setConfig({ testTimeout: 60_000 });
-
-describeUnless(browserObstacle() ?? popplerObstacle(), "reports", () => {
+describeUnless(browserObstacle() ?? lacking("poppler-utils") ?? nativeObstacle(), "reports", () => {
   const folder = mkdtempSync(join(tmpdir(), "weir-reports-"));
   afterAll(() => rmSync(folder, { recursive: true }));
   let reports: Record<Kind, string>;
   beforeAll(async () => {
     reports = await makeReports(folder);
-  }, 180_000);
+  });
   const newContext = useBrowser();
 
   /** The only file of its folder, and what the browser says about it. */

@@ -66,7 +66,7 @@ describePage("runs", ({ open }) => {
     onTestFinished(() => other.stop());
     other.results.set(1, syntheticResult("incast-4to1", { goodput: 30e9 }));
     await other.start();
-    await expect.poll(() => other.watched, { timeout: 15_000 }).toBe(true);
+    await expect.poll(() => other.watched).toBe(true);
     await expect.poll(() => page.locator("#connection").count()).toBe(0);
     await page.getByRole("button", { name: "View", exact: true }).click();
     await expect.poll(() => throughput.textContent()).toBe("30.000");

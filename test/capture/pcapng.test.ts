@@ -14,11 +14,11 @@ import {
   renumbered,
   sectionHeader,
 } from "../../src/capture/pcapng.js";
-import { failing, itUnless } from "../live/capability.js";
+import { lacking } from "../needs.js";
+import { itUnless } from "../obstacles.js";
 import { packetBlock } from "./blocks.js";
 
 /** The system's own Python: scapy comes as a package of the distribution. */
-const kPython = "/usr/bin/python3";
 
 function saved(bytes: Buffer): string {
   const folder = mkdtempSync(join(tmpdir(), "weir-pcapng-"));
@@ -45,30 +45,26 @@ const kFile = Buffer.concat([
 ]);
 
 describe("blocks", () => {
-  itUnless(
-    failing("tshark", "--version"),
-    "are read by tshark: interfaces, directions, comments, lengths, times",
-    () => {
-      const fields = ["frame.interface_name", "frame.interface_description", "frame.packet_flags_direction"];
-      const more = ["frame.comment", "frame.cap_len", "frame.len", "frame.time_epoch"];
-      const select = [...fields, ...more].flatMap((field) => ["-e", field]);
-      const { stdout, stderr, status } = spawnSync("tshark", ["-r", saved(kFile), "-T", "fields", ...select], {
-        encoding: "utf8",
-      });
-      expect(status, stderr).toBe(0);
-      expect(
-        stdout
-          .trim()
-          .split("\n")
-          .map((line) => line.split("\t")),
-      ).toEqual([
-        ["sw0:a", "port a", "0x00000001", "", "60", "60", "1700000000.123456789"],
-        ["sw0:b", "", "0x00000002", "CE: congestion experienced", "61", "1500", "1700000001.000000000"],
-      ]);
-    },
-  );
+  itUnless(lacking("tshark"), "are read by tshark: interfaces, directions, comments, lengths, times", () => {
+    const fields = ["frame.interface_name", "frame.interface_description", "frame.packet_flags_direction"];
+    const more = ["frame.comment", "frame.cap_len", "frame.len", "frame.time_epoch"];
+    const select = [...fields, ...more].flatMap((field) => ["-e", field]);
+    const { stdout, stderr, status } = spawnSync("tshark", ["-r", saved(kFile), "-T", "fields", ...select], {
+      encoding: "utf8",
+    });
+    expect(status, stderr).toBe(0);
+    expect(
+      stdout
+        .trim()
+        .split("\n")
+        .map((line) => line.split("\t")),
+    ).toEqual([
+      ["sw0:a", "port a", "0x00000001", "", "60", "60", "1700000000.123456789"],
+      ["sw0:b", "", "0x00000002", "CE: congestion experienced", "61", "1500", "1700000001.000000000"],
+    ]);
+  });
 
-  itUnless(failing("capinfos", "--version"), "tell capinfos the machine, the program and each interface", () => {
+  itUnless(lacking("tshark"), "tell capinfos the machine, the program and each interface", () => {
     const { stdout } = spawnSync("capinfos", [saved(kFile)], { encoding: "utf8" });
     for (const line of [
       /Capture hardware: +x64, µCPU\n/,
@@ -81,11 +77,11 @@ describe("blocks", () => {
     }
   });
 
-  itUnless(failing(kPython, "-c", "import scapy"), "are read by scapy, which walks them by their lengths", () => {
+  itUnless(lacking("python3-scapy"), "are read by scapy, which walks them by their lengths", () => {
     const script = `from scapy.utils import RawPcapNgReader
 for data, meta in RawPcapNgReader("${saved(kFile)}"):
     print(len(data), meta.wirelen, (meta.tshigh << 32) + meta.tslow, meta.tsresol)`;
-    const { stdout, stderr } = spawnSync(kPython, ["-c", script], { encoding: "utf8" });
+    const { stdout, stderr } = spawnSync("python3", ["-c", script], { encoding: "utf8" });
     expect(stdout, stderr).toBe("60 60 1700000000123456789 1000000000\n61 1500 1700000001000000000 1000000000\n");
   });
 

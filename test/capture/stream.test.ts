@@ -12,6 +12,7 @@ import { ControlServer, Stream } from "../../src/daemon/control_server.js";
 import type { NativeCapture } from "../../src/native/types.js";
 import { weir } from "../cli/harness.js";
 import { FakeCapture } from "../daemon/fake_addon.js";
+import { eventually } from "../patience.js";
 import { packetBlock } from "./blocks.js";
 
 function folder(): string {
@@ -94,7 +95,7 @@ async function capture(own: Awaited<ReturnType<typeof device>>, ...args: string[
   const file = join(folder(), "x.pcapng");
   const before = own.events.began.mock.calls.length;
   const ended = weir(["capture", "--socket", own.path, "--write", file, ...args]);
-  await vi.waitFor(() => expect(own.events.began.mock.calls.length).toBe(before + 1), { timeout: 10_000 });
+  await eventually(() => expect(own.events.began.mock.calls.length).toBe(before + 1));
   return { ended, file };
 }
 
@@ -184,7 +185,7 @@ describe("weir capture", () => {
     const prototype = Object.getPrototypeOf(handle) as typeof handle;
     await handle.close();
     const { ended, file } = await capture(own);
-    await vi.waitFor(() => expect(statSync(file).size).toBeGreaterThan(0));
+    await eventually(() => expect(statSync(file).size).toBeGreaterThan(0));
     const whole = readFileSync(file);
     // As writev(2) does: what fits is written, and then it fails.
     const write = vi.spyOn(prototype, "writeFile").mockImplementation(async function (this: typeof handle, bytes) {
@@ -203,7 +204,7 @@ describe("weir capture", () => {
     const { status, stderr } = await weir(["capture", "--socket", own.path, "--write", "/nonexistent/x.pcapng"]);
     expect(status).toBe(1);
     expect(stderr).toContain("error: cannot write /nonexistent/x.pcapng: ENOENT");
-    await vi.waitFor(() => expect(own.events.ended).toHaveBeenCalledTimes(1));
+    await eventually(() => expect(own.events.ended).toHaveBeenCalledTimes(1));
     expect(own.workers.map(({ attached }) => attached.size)).toEqual([0, 0]);
   });
 });
@@ -214,7 +215,7 @@ describe("a device", () => {
     const { socket } = await askStream(own.path, "capture");
     expect(own.workers.map(({ attached }) => attached.size)).toEqual([1, 1]);
     socket.destroy();
-    await vi.waitFor(() => expect(own.events.ended).toHaveBeenCalledTimes(1));
+    await eventually(() => expect(own.events.ended).toHaveBeenCalledTimes(1));
     expect(own.workers.map(({ attached }) => attached.size)).toEqual([0, 0]);
   });
 
@@ -224,16 +225,13 @@ describe("a device", () => {
     onTestFinished(() => void socket.destroy());
     const [only] = own.made as [FakeCapture];
     for (let i = 0; i < 1000; i++) only.waiting.push(frame(0, 65_000));
-    await vi.waitFor(() => expect(only.waiting.length).toBeLessThan(990));
+    await eventually(() => expect(only.waiting.length).toBeLessThan(990));
     let left = Number.NaN;
-    await vi.waitFor(
-      () => {
-        const before = left;
-        left = only.waiting.length;
-        expect(left).toBe(before);
-      },
-      { interval: 100 },
-    );
+    await eventually(() => {
+      const before = left;
+      left = only.waiting.length;
+      expect(left).toBe(before);
+    });
     expect(left).toBeGreaterThan(900);
     // The client has its turn: all come.
     let bytes = 0;
@@ -241,7 +239,7 @@ describe("a device", () => {
       bytes += chunk.length;
     });
     socket.resume();
-    await vi.waitFor(() => expect(bytes).toBeGreaterThanOrEqual(1000 * 65_000), { timeout: 20_000 });
+    await eventually(() => expect(bytes).toBeGreaterThanOrEqual(1000 * 65_000));
   });
 
   it("sends what it drained, whatever it drains before that has gone out", async () => {
@@ -256,7 +254,7 @@ describe("a device", () => {
     for (const sizes of batches) only.waiting.push(Buffer.concat(sizes.map((size) => frame(0, size))));
     const chunks: Buffer[] = [];
     socket.on("data", (chunk: Buffer) => void chunks.push(chunk)).resume();
-    await vi.waitFor(() => expect(only.waiting.length).toBe(0), { timeout: 20_000 });
+    await eventually(() => expect(only.waiting.length).toBe(0));
     own.captures.close();
     await new Promise((resolve) => socket.once("end", resolve));
     const expected = Buffer.concat(batches.flat().map((size) => frame(0, size)));

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { describeError } from "../../src/cli/context.js";
+import { itUnless, nativeObstacle } from "../obstacles.js";
 import { weir } from "./harness.js";
 
 const kSweep = "examples/sweep-ecn.yaml";
@@ -14,7 +15,7 @@ function temporary(): string {
   return folder;
 }
 
-it("names the file that cannot be written, without the system call", async () => {
+itUnless(nativeObstacle(), "names the file that cannot be written, without the system call", async () => {
   const folder = temporary();
   const into = async (file: string) => await weir(["sweep", "plan", kSweep, "--out", file]);
   expect(await into(join(folder, "none/points.jsonl"))).toMatchObject({
@@ -24,7 +25,7 @@ it("names the file that cannot be written, without the system call", async () =>
   expect(await into(folder)).toMatchObject({ status: 1, stderr: `error: ${folder}: is a directory\n` });
 });
 
-it("a full disk", async () => {
+itUnless(nativeObstacle(), "a full disk", async () => {
   expect(await weir(["sweep", "plan", kSweep, "--out", "/dev/full"])).toMatchObject({
     status: 1,
     stderr: "error: no space left on the device\n",

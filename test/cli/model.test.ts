@@ -4,11 +4,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { weir as run } from "./harness.js";
-
-// Busy machines take their time.
-vi.setConfig({ testTimeout: 60_000 });
 
 const kIncast = fileURLToPath(new URL("./fixtures/incast.yaml", import.meta.url));
 const folder = () => join(mkdtempSync(join(tmpdir(), "weir-")), "out");

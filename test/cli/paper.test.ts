@@ -42,7 +42,7 @@ describe("weir paper ID", () => {
     for (const name of ["report.html", "report.md", "figure.svg", "paper.json"]) {
       expect(existsSync(join(directory, "fig4", name)), name).toBe(true);
     }
-  }, 60_000);
+  });
 
   it("prints one JSON document on request, and nothing else", async () => {
     const { stdout } = await weir(["paper", "qcn-shu-fig3", "--json", "--on", "model", ...out("json")]);

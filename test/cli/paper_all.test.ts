@@ -5,13 +5,16 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import type { Summary } from "../../src/experiments/all/summary.js";
 import type { PaperDocument } from "../../src/experiments/document.js";
+import { kPatienceMs } from "../limits.js";
 import { kTestMarker, markedProcesses } from "../live/processes.js";
+import { nativeObstacle, skipWhere } from "../obstacles.js";
+import { eventually } from "../patience.js";
 import { weir } from "./harness.js";
 
-vi.setConfig({ testTimeout: 120_000 });
+skipWhere(nativeObstacle());
 
 const root = mkdtempSync(join(tmpdir(), "weir-paper-all-cli-"));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -22,7 +25,7 @@ const kQuick = "qcn-shu-fig3,qcn-shu-fig9";
 const kSlow = "qcn-shu-fig10";
 
 const call = (out: string, ...args: string[]) =>
-  spawnSync(process.execPath, [...kCommand, "--out", out, ...args], { encoding: "utf8", timeout: 100_000 });
+  spawnSync(process.execPath, [...kCommand, "--out", out, ...args], { encoding: "utf8", timeout: kPatienceMs });
 const json = <T>(...path: string[]) => JSON.parse(readFileSync(join(...path), "utf8")) as T;
 
 describe("weir paper all", () => {
@@ -95,15 +98,11 @@ describe("weir paper all that is ended", () => {
     );
     onTestFinished(() => void child.kill("SIGKILL"));
     const underWay = () =>
-      vi.waitFor(
-        () => {
-          expect(existsSync(join(out, "qcn-shu-fig3", "paper.json"))).toBe(true);
-          expect(existsSync(join(out, kSlow, "sim"))).toBe(true);
-        },
-        { timeout: 60_000, interval: 20 },
-      );
-    const nobodyLeft = () =>
-      vi.waitFor(() => expect(markedProcesses(marker)).toEqual([]), { timeout: 10_000, interval: 20 });
+      eventually(() => {
+        expect(existsSync(join(out, "qcn-shu-fig3", "paper.json"))).toBe(true);
+        expect(existsSync(join(out, kSlow, "sim"))).toBe(true);
+      });
+    const nobodyLeft = () => eventually(() => expect(markedProcesses(marker)).toEqual([]));
     const ended = new Promise((resolve) => child.on("exit", resolve));
     return { child, underWay, nobodyLeft, ended };
   }

@@ -3,28 +3,26 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { expect, it, onTestFinished, vi } from "vitest";
-
-// Compiling on the way takes its time on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
+import { expect, it, onTestFinished } from "vitest";
+import { kPatienceMs } from "../limits.js";
 
 const kMain = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 const kCommand = ["--import", "tsx", kMain];
 
 it("answers on stdout and exits 0", () => {
-  const ran = spawnSync(process.execPath, [...kCommand, "--version"], { encoding: "utf8", timeout: 50_000 });
+  const ran = spawnSync(process.execPath, [...kCommand, "--version"], { encoding: "utf8", timeout: kPatienceMs });
   expect(ran).toMatchObject({ status: 0, stderr: "", stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
 });
 
 it("complains on stderr and exits 2", () => {
-  const ran = spawnSync(process.execPath, [...kCommand, "vaildate"], { encoding: "utf8", timeout: 50_000 });
+  const ran = spawnSync(process.execPath, [...kCommand, "vaildate"], { encoding: "utf8", timeout: kPatienceMs });
   expect(ran).toMatchObject({ status: 2, stdout: "", stderr: expect.stringContaining("Did you mean validate?") });
 });
 
 it("does not mind a reader that goes away", async () => {
   const child = spawn(process.execPath, [...kCommand, "profiles"], {
     stdio: ["ignore", "pipe", "pipe"],
-    timeout: 50_000,
+    timeout: kPatienceMs,
   });
   child.stdout.destroy();
   let complaint = "";
@@ -41,7 +39,7 @@ it("says so and exits 1 where stdout cannot be written", () => {
   const ran = spawnSync(process.execPath, [...kCommand, "profiles"], {
     stdio: ["ignore", full, "pipe"],
     encoding: "utf8",
-    timeout: 50_000,
+    timeout: kPatienceMs,
   });
   const stderr = "error: cannot write to stdout: ENOSPC: no space left on device, write\n";
   expect(ran).toMatchObject({ status: 1, stderr });

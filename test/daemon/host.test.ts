@@ -8,6 +8,7 @@ import { serviceNotifier } from "../../src/daemon/notify.js";
 import { loadAddon } from "../../src/native/addon.js";
 import { KernelPort } from "../../src/native/kernel_port.js";
 import type { NativeAddon } from "../../src/native/types.js";
+import { itUnless, nativeObstacle } from "../obstacles.js";
 import { FakeAddon } from "./fake_addon.js";
 
 describe("interfaces", () => {
@@ -31,7 +32,7 @@ describe("interfaces", () => {
 });
 
 describe("the kernel's RoCEv2 port", () => {
-  it("is held, so that nobody answers for it", async () => {
+  itUnless(nativeObstacle(), "is held, so that nobody answers for it", async () => {
     const addon = loadAddon<NativeAddon>();
     const held = new KernelPort(addon, "127.0.0.9", undefined);
     onTestFinished(() => held.close());

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
 import { runDaemon } from "../../src/daemon/run.js";
+import { eventually } from "../patience.js";
 import { FakeAddon } from "./fake_addon.js";
 import { kHardware, kVeth } from "./probes.js";
 
@@ -47,7 +48,7 @@ async function start(kind: "switch" | "nic", text: (folder: string) => string, p
   const ended = runDaemon(kind, file, { stderr, signals, version: kVersion, addon });
   const messages = () => log.map(({ msg }) => msg);
   const socket = join(folder, kind === "switch" ? "sw0.sock" : "roce0.sock");
-  const started = vi.waitFor(() => expect(messages()).toContain("started"));
+  const started = eventually(() => expect(messages()).toContain("started"));
   await Promise.race([started, ended.catch(() => {})]);
   return { folder, file, addon, signals, log, messages, socket, ended };
 }
@@ -374,7 +375,7 @@ describe("a daemon", () => {
         addon.slow = true;
       },
     );
-    await vi.waitFor(() => expect(ask(join(folder, "sw0.sock"), "ports")).rejects.toThrow("the daemon is starting"));
+    await eventually(() => expect(ask(join(folder, "sw0.sock"), "ports")).rejects.toThrow("the daemon is starting"));
     (native as FakeAddon).slow = false;
     const { socket, signals, ended } = await starting;
     expect(await ask(socket, "ports")).toHaveLength(1);

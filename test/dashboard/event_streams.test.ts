@@ -136,9 +136,9 @@ it("keeps of sessions the latest for a client that does not read, has what it mi
   streams.session(sessionOf({ name: "latest" }));
   const names = (one: Client) => one.events().flatMap(({ data }) => (data.name === undefined ? [] : [data.name]));
   // The one that reads is behind by no more than a few.
-  await expect.poll(() => names(quick).at(-1), { timeout: 20_000 }).toBe("latest");
+  await expect.poll(() => names(quick).at(-1)).toBe("latest");
   slow.resume();
-  await expect.poll(() => timesOf(slow).at(-1), { timeout: 20_000 }).toBe(frames);
+  await expect.poll(() => timesOf(slow).at(-1)).toBe(frames);
   expect(names(slow)).toEqual(["fake", "latest"]);
   // Whole frames while there was room, samples of the rest, and the last one whole.
   const whole = slow.events().filter(({ event }) => event === "frame").length;
@@ -155,7 +155,7 @@ it("has for who is slow for long the newest of what it missed, and no more", asy
   await expect.poll(() => streams.watched).toBe(true);
   const frames = await overrun(streams, 20_000);
   slow.resume();
-  await expect.poll(() => timesOf(slow).at(-1), { timeout: 20_000 }).toBe(frames);
+  await expect.poll(() => timesOf(slow).at(-1)).toBe(frames);
   const part = historyOf(slow);
   expect(part.samples.length).toBeGreaterThan(5);
   expect(JSON.stringify(part).length).toBeLessThan(300_000);

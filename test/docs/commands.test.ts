@@ -9,7 +9,7 @@ const verbs = new Map<string, { options: Set<string>; examples: string[] }>();
 
 beforeAll(async () => {
   await visit([]);
-}, 120_000);
+});
 
 /** Reads --help of a verb and of all below it. */
 async function visit(path: readonly string[]): Promise<void> {

@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { failing, itUnless } from "../live/capability.js";
+import { lacking } from "../needs.js";
+import { itUnless } from "../obstacles.js";
 
 const folder = fileURLToPath(new URL("../../packaging/systemd/", import.meta.url));
 const units = readdirSync(folder).filter((name) => name.endsWith(".service"));
@@ -29,7 +30,7 @@ describe.each(units)("%s", (unit) => {
     expect(setting("MemoryDenyWriteExecute")).toEqual([]);
   });
 
-  itUnless(failing("systemd-analyze", "--version"), "is sound to systemd-analyze", () => {
+  itUnless(lacking("systemd"), "is sound to systemd-analyze", () => {
     const directory = mkdtempSync(join(tmpdir(), "weir-units-"));
     try {
       // Programs are looked for where systemd is, and weir need not be installed there.

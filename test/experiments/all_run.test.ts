@@ -4,13 +4,11 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, describe, expect, it, vi } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { type AllOptions, runTasks, savedPaper } from "../../src/experiments/all/run.js";
 import { planTasks, type Task, type TaskOptions } from "../../src/experiments/all/task.js";
 import { CLOCKS } from "../../src/experiments/experiment.js";
 import { kAllFakes } from "./all_fakes.js";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const root = mkdtempSync(join(tmpdir(), "weir-paper-all-"));
 afterAll(() => rmSync(root, { recursive: true }));

@@ -9,6 +9,7 @@ import type { Trial } from "../../src/experiments/experiment.js";
 import { readReferences } from "../../src/experiments/reference.js";
 import { loadTrial } from "../../src/experiments/run.js";
 import { runSimulation } from "../../src/sim/run.js";
+import { itUnless, nativeObstacle } from "../obstacles.js";
 
 const kReferences = fileURLToPath(new URL("../../examples/paper/dcqcn/reference", import.meta.url));
 const kFiles: Readonly<Record<string, string>> = {
@@ -45,7 +46,7 @@ describe("the analysis of DCTCP", () => {
     expect(swing).toBeCloseTo((1.082 * Math.sqrt(40 * (pipe + 160 / 1.082))) / 2, 6);
   });
 
-  it("is what the simulator does", async () => {
+  itUnless(nativeObstacle(), "is what the simulator does", async () => {
     const dctcp = DCQCN_FIGURE_19.network?.trials.find(({ name }) => name === "dctcp") as Trial;
     const { result } = await run(dctcp, "duration=40ms", "warmup=20ms");
     const { top, swing } = dctcpModel();
@@ -70,7 +71,7 @@ describe("variations of the 20 to 1 incast", () => {
     expect(wire?.map(({ name }) => name)).toEqual(["base", "pmax-10"]);
   });
 
-  it("leave a run with a larger Pmax below Kmax, and one without beyond", async () => {
+  itUnless(nativeObstacle(), "leave a run with a larger Pmax below Kmax, and one without beyond", async () => {
     const trial = (name: string) => DCQCN_QUEUE_20TO1.network?.trials.find((one) => one.name === name) as Trial;
     const base = lengthsOf(await run(trial("base")));
     const steep = lengthsOf(await run(trial("pmax-10")));

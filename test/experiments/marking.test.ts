@@ -6,7 +6,10 @@ import { afterAll, expect, it } from "vitest";
 import { findExperiment } from "../../src/experiments/registry.js";
 import { runExperiment } from "../../src/experiments/run.js";
 import { runSimulation } from "../../src/sim/run.js";
+import { nativeObstacle, skipWhere } from "../obstacles.js";
 import { fakeRunners, paperOptions } from "./fakes.js";
+
+skipWhere(nativeObstacle());
 
 const directory = mkdtempSync(join(tmpdir(), "weir-paper-marking-"));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -23,4 +26,4 @@ it("marks of packets are those of equation 5", async () => {
   const { sim } = outcome.observations;
   expect(Object.keys(sim?.values ?? {}).sort()).toEqual(Object.keys(experiment.quantities).sort());
   for (const { differences } of outcome.overlays) expect(differences[0]?.mean_absolute).toBeLessThan(0.5);
-}, 120_000);
+});

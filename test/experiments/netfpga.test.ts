@@ -7,7 +7,10 @@ import { findExperiment } from "../../src/experiments/registry.js";
 import { runExperiment } from "../../src/experiments/run.js";
 import type { Result } from "../../src/report/result.js";
 import { runSimulation } from "../../src/sim/run.js";
+import { nativeObstacle, skipWhere } from "../obstacles.js";
 import { fakeRunners, paperOptions } from "./fakes.js";
+
+skipWhere(nativeObstacle());
 
 const directory = mkdtempSync(join(tmpdir(), "weir-paper-sim-"));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -40,4 +43,4 @@ it("figure 8 of the NetFPGA paper: the queue returns to Q_eq, the rate to the li
   expect(flow?.cnm_handled).toBe(point?.cnms);
   expect(flow?.cnm_lowest).toBeLessThan(flow?.cnm_handled ?? 0);
   expect(flow?.cnm_lowest).toBeGreaterThan(0.5 * (flow?.cnm_handled ?? 0));
-}, 120_000);
+});

@@ -78,7 +78,7 @@ describe.each(EXPERIMENTS.map((experiment) => [experiment.id, experiment] as con
       expect(loadTrial(first, { seed: 7, scale: 2 }).scenario).toMatchObject({ seed: 7, scale: 2 });
       const names = network.trials.map(({ name }) => name);
       expect(new Set(names).size).toBe(names.length);
-    }, 60_000);
+    });
   }
 
   if (model !== undefined) {
@@ -90,7 +90,7 @@ describe.each(EXPERIMENTS.map((experiment) => [experiment.id, experiment] as con
       if (network === undefined) expect(Object.keys(observation.values).sort()).toEqual(Object.keys(quantities).sort());
       const judged = judge(experiment, [{ clock: "model", observation }]);
       expect(judged.map(({ verdicts }) => verdicts[0]?.ruling)).toEqual(kOfModels[experiment.id]);
-    }, 60_000);
+    });
   }
 });
 

@@ -2,7 +2,8 @@
 import { execFileSync } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { describeUnless, liveObstacle } from "../live/capability.js";
+import { liveObstacle } from "../live/capability.js";
+import { describeUnless } from "../obstacles.js";
 
 const kBuild = fileURLToPath(new URL("guest/build.sh", import.meta.url));
 /** With its packages installed and the kernel downloaded it takes seven seconds. */

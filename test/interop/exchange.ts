@@ -1,6 +1,7 @@
 /** A server at one end and a client at the other, each a guest's program or a verb of `weir`. */
 import { setTimeout as delay } from "node:timers/promises";
-import { expect, vi } from "vitest";
+import { expect } from "vitest";
+import { eventually } from "../patience.js";
 import type { Guest, Output } from "./guest.js";
 import type { InteropNetwork, Nic } from "./network.js";
 
@@ -41,13 +42,10 @@ export function byWeir(network: InteropNetwork, nic: Nic, ...args: string[]): Pr
         return { status, stdout: stdout + stderr };
       }),
       listening: () =>
-        vi.waitFor(
-          () => {
-            const { stdout, stderr } = output();
-            expect(stdout + stderr).toMatch(/listening|waiting/i);
-          },
-          { timeout: limit * 1000, interval: 50 },
-        ),
+        eventually(() => {
+          const { stdout, stderr } = output();
+          expect(stdout + stderr).toMatch(/listening|waiting/i);
+        }),
       kill: () => void child.kill("SIGKILL"),
     };
   };

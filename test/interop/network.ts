@@ -3,11 +3,12 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect, inject, vi } from "vitest";
+import { expect, inject } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
 import type { CounterValue } from "../../src/daemon/protocol.js";
 import { NetworkNamespace } from "../../src/lab/namespace.js";
 import type { DeviceOptions } from "../../src/verbs/index.js";
+import { eventually } from "../patience.js";
 import { Guest, type Output } from "./guest.js";
 
 const kRoot = fileURLToPath(new URL("../..", import.meta.url));
@@ -143,7 +144,7 @@ export class InteropNetwork {
     void program.finished.then((end) => {
       ended = end;
     });
-    await vi.waitFor(async () => ended ?? (await ask(control, "ports")), { timeout: 30_000, interval: 50 });
+    await eventually(async () => ended ?? (await ask(control, "ports")));
     expect(ended).toBeUndefined();
     return { ...program, counters: async () => (await ask(control, "counters")).counters };
   }
@@ -209,7 +210,7 @@ export class InteropNetwork {
   async capture(device: string, filter: string): Promise<Program> {
     const direction = ["-Q", "out", "-i", device];
     const capture = this.program("tcpdump", "-Z", "root", "-nn", "-l", ...direction, filter);
-    await vi.waitFor(() => expect(capture.output().stderr).toContain("listening on"), { timeout: 10_000 });
+    await eventually(() => expect(capture.output().stderr).toContain("listening on"));
     return capture;
   }
 

@@ -1,9 +1,10 @@
 /** What the guests' program `opcodes` does, done by Weir: either end of it, with the same tests, checks and output. */
 import { isIPv6 } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { expect, vi } from "vitest";
+import { expect } from "vitest";
 import type { Destination, Device, SendRequest, WorkCompletion } from "../../src/verbs/index.js";
 import { addressBytes } from "../../src/wire/address.js";
+import { eventually } from "../patience.js";
 import type { Program } from "./exchange.js";
 import type { InteropNetwork } from "./network.js";
 import {
@@ -67,8 +68,7 @@ export function opcodesOfWeir(network: InteropNetwork, device: Device, options: 
       .then(() => ({ status: output.includes("FAILED") ? 1 : 0, stdout: output }));
     return {
       finished,
-      listening: () =>
-        vi.waitFor(() => expect(relay.output().stderr).toContain("listening"), { timeout: limit * 1000, interval: 20 }),
+      listening: () => eventually(() => expect(relay.output().stderr).toContain("listening")),
       kill: () => void relay.child.kill("SIGKILL"),
     };
   };

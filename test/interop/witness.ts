@@ -1,7 +1,8 @@
 /** What a real Soft-RoCE responder answers to frames that break the rules: the program `opcodes` of a guest is their victim. */
-import { expect, vi } from "vitest";
+import { expect } from "vitest";
 import { gidOfAddress } from "../../src/wire/address.js";
 import { BadPeer, kOpcode, kPeerMac, kPeerQpn, macText, type Packet, reth, roceFrame } from "../live/bad_peer.js";
+import { eventually } from "../patience.js";
 import { inGuest } from "./exchange.js";
 import { type Guest, guestMac } from "./guest.js";
 import type { InteropNetwork, Nic } from "./network.js";
@@ -71,14 +72,11 @@ export class Witness {
       const from = this.peer.heard.length;
       await this.peer.send(...[...bad, ...(next === undefined ? [] : [last])].map(frame));
       const isLast = ({ psn, syndrome }: Heard) => next === undefined || (psn === next && syndrome === kAck);
-      return await vi.waitFor(
-        () => {
-          const heard = this.peer.answers(from).map(({ psn, syndrome }) => ({ psn: psn - kPsn, syndrome }));
-          expect(heard.some(isLast)).toBe(true);
-          return next === undefined ? heard : heard.filter((answer) => !isLast(answer));
-        },
-        { timeout: kLimit * 1000 },
-      );
+      return await eventually(() => {
+        const heard = this.peer.answers(from).map(({ psn, syndrome }) => ({ psn: psn - kPsn, syndrome }));
+        expect(heard.some(isLast)).toBe(true);
+        return next === undefined ? heard : heard.filter((answer) => !isLast(answer));
+      });
     } finally {
       relay.child.kill("SIGKILL");
       await program.finished;

@@ -1,5 +1,5 @@
 /** A Weir device on a veth pair with a bad peer, and a queue pair of it for each test with all that may be done to it. */
-import { expect, vi } from "vitest";
+import { expect } from "vitest";
 import { NetworkNamespace } from "../../src/lab/namespace.js";
 import {
   type CompletionQueue,
@@ -11,6 +11,7 @@ import {
   type QueuePairAttributes,
   type WorkCompletion,
 } from "../../src/verbs/index.js";
+import { eventually } from "../patience.js";
 import {
   type Answer,
   BadPeer,
@@ -83,13 +84,10 @@ export class BadNetwork {
     const forNobody = roceFrame({ ...route, mac: kNobody }, last);
     await peer.send(...frames, roceFrame(route, last), forNobody);
     const isLast = (answer: Answer) => answer.psn === psn;
-    await vi.waitFor(
-      () => {
-        expect(peer.answers(from).some(isLast)).toBe(true);
-        expect(victim.counters().get("drop_not_for_us")).toBe(this.#witnessed);
-      },
-      { timeout: 20_000, interval: 5 },
-    );
+    await eventually(() => {
+      expect(peer.answers(from).some(isLast)).toBe(true);
+      expect(victim.counters().get("drop_not_for_us")).toBe(this.#witnessed);
+    });
     return peer.answers(from).filter((answer) => !isLast(answer));
   }
 

@@ -1,10 +1,11 @@
 /** What a Weir device makes of peers that break the rules: memory stays, the answer is the standard's, a counter says so. */
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { arpRequest, readArp } from "../../src/cm/arp.js";
 import { buildMadFrame } from "../../src/cm/frame.js";
 import { kEtherType } from "../../src/cm/link.js";
 import { neighbourSolicitation, readNeighbourMessage } from "../../src/cm/ndp.js";
 import type { MemoryRegion, QueuePairAttributes } from "../../src/verbs/index.js";
+import { eventually } from "../patience.js";
 import { atomic, ethernet, kOpcode, kPeerMac, type Packet, reth, roceFrame, word } from "./bad_peer.js";
 import {
   answer,
@@ -206,7 +207,7 @@ describeLive("bad peers", () => {
     target.untouched();
     const counter = syndrome === kNak.remoteAccess ? "resp_remote_access_errors" : "resp_invalid_requests";
     target.counted(1, counter);
-    await vi.waitFor(() => expect(target.queuePair.state).toBe("error"));
+    await eventually(() => expect(target.queuePair.state).toBe("error"));
     // What follows is not looked at any more.
     expect(await target.answers(target.write(0, "hello"), target.write(1, "hello"))).toEqual([]);
     target.untouched();
@@ -306,7 +307,7 @@ describeLive("bad peers", () => {
     target.queuePair.postReceive({ local: slice(target, 64) });
     const send = target.packet(0, kOpcode.sendOnlyInvalidate, word(target.region.key), "hello");
     expect(await target.answers(send)).toEqual([]);
-    await vi.waitFor(() => expect(target.queuePair.state).toBe("error"));
+    await eventually(() => expect(target.queuePair.state).toBe("error"));
     expect(target.completions().map(({ status }) => status)).not.toContain("success");
   });
 
@@ -389,7 +390,7 @@ describeLive("bad peers", () => {
     network.peer.heard.length = 0;
     await target.answers(arp, solicitation);
     // These come from the slow path, in their own time.
-    await vi.waitFor(() => {
+    await eventually(() => {
       const { heard } = network.peer;
       expect(heard.map(readArp)).toContainEqual(expect.objectContaining({ operation: "reply", senderMac: mac }));
       expect(heard.map(readNeighbourMessage)).toContainEqual(expect.objectContaining({ kind: "advertisement", mac }));

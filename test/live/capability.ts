@@ -1,9 +1,10 @@
-/** Live tests build networks on this machine; where they may not, they are skipped and say why. In CI they fail instead. */
+/** Live tests build networks on this machine; where they may not, they are skipped. */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { describe, it } from "vitest";
 import { missingCapabilities } from "../../src/lab/rootless.js";
+import { lacking } from "../needs.js";
+import { describeUnless, nativeObstacle } from "../obstacles.js";
 
 /** Why live tests cannot run here; undefined if they can. */
 export function liveObstacle(): string | undefined {
@@ -11,9 +12,8 @@ export function liveObstacle(): string | undefined {
   if (missing.length > 0) {
     return `no ${missing.join(", ")}; run as root, or: unshare --user --map-root-user --net npx vitest run --project live`;
   }
-  for (const tool of ["ip", "nsenter", "unshare", "setpriv"]) {
-    if (spawnSync(tool, ["--help"]).error) return `${tool} is not installed`;
-  }
+  const absent = lacking("iproute2", "util-linux") ?? nativeObstacle();
+  if (absent !== undefined) return absent;
   const { status, stderr } = spawnSync("unshare", ["--net", "true"], { encoding: "utf8" });
   return status === 0 ? undefined : stderr.trim();
 }
@@ -21,29 +21,6 @@ export function liveObstacle(): string | undefined {
 /** describe() for tests that need network namespaces. */
 export function describeLive(name: string, body: () => void): void {
   describeUnless(liveObstacle(), name, body);
-}
-
-/** describe() for tests that something may be in the way of: then they are skipped and say why; in CI they fail. */
-export function describeUnless(obstacle: string | undefined, name: string, body: () => void): void {
-  if (skips(name, obstacle)) describe.skip(`${name} (skipped: ${obstacle})`, body);
-  else describe(name, body);
-}
-
-/** The same for one test. */
-export function itUnless(obstacle: string | undefined, name: string, body: () => void | Promise<void>): void {
-  if (skips(name, obstacle)) it.skip(`${name} (skipped: ${obstacle})`, body);
-  else it(name, body);
-}
-
-function skips(name: string, obstacle: string | undefined): boolean {
-  if (obstacle === undefined || process.env.CI) return false;
-  console.warn(`SKIPPED: ${name}: ${obstacle}`);
-  return true;
-}
-
-/** Why a command cannot be used; undefined if it succeeds. */
-export function failing(program: string, ...args: string[]): string | undefined {
-  return spawnSync(program, args).status === 0 ? undefined : `${[program, ...args].join(" ")} fails`;
 }
 
 /** In front of a command: runs it as an ordinary user, if this is root; as it is, if this is one. */

@@ -1,19 +1,13 @@
 /** Completion in the shells themselves, by the scripts that `weir completion` prints. */
-import { execFileSync, spawnSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { describeUnless } from "./capability.js";
+import { lacking } from "../needs.js";
+import { describeUnless } from "../obstacles.js";
 import { folder, kRoot } from "./weir.js";
 
-/** Each completion starts weir, on a busy machine; ms. */
-const kPatience = 150_000;
 const kBashCompletion = "/usr/share/bash-completion/bash_completion";
-
-const missing = [
-  ...["bash", "zsh", "fish"].filter((shell) => spawnSync(shell, ["-c", "true"]).error !== undefined),
-  ...(existsSync(kBashCompletion) ? [] : ["bash-completion"]),
-];
 
 /** An environment in which `weir` is this one. */
 function environment(): NodeJS.ProcessEnv {
@@ -28,25 +22,21 @@ function environment(): NodeJS.ProcessEnv {
 const run = (shell: string, ...args: string[]) =>
   execFileSync(shell, args, { cwd: kRoot, env: environment(), encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
 
-describeUnless(missing.length === 0 ? undefined : `not installed: ${missing.join(", ")}`, "weir completion", () => {
-  it(
-    "completes in bash",
-    () => {
-      const complete = (line: string) =>
-        `COMP_LINE='${line}' COMP_POINT=${line.length} COMP_WORDS=(${line}${line.endsWith(" ") ? " ''" : ""}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); COMPREPLY=(); __weir_complete; echo "\${COMPREPLY[*]}"`;
-      const script = [
-        `source ${kBashCompletion}`,
-        "source <(weir completion bash)",
-        complete("weir show queue "),
-        complete("weir lab run examples/incast-4"),
-      ];
-      expect(run("bash", "-c", script.join("\n")).split("\n").slice(0, 2)).toEqual([
-        "counters wredcounters watermark",
-        "examples/incast-4to1.yaml",
-      ]);
-    },
-    kPatience,
-  );
+describeUnless(lacking("bash", "bash-completion", "fish", "zsh"), "weir completion", () => {
+  it("completes in bash", () => {
+    const complete = (line: string) =>
+      `COMP_LINE='${line}' COMP_POINT=${line.length} COMP_WORDS=(${line}${line.endsWith(" ") ? " ''" : ""}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); COMPREPLY=(); __weir_complete; echo "\${COMPREPLY[*]}"`;
+    const script = [
+      `source ${kBashCompletion}`,
+      "source <(weir completion bash)",
+      complete("weir show queue "),
+      complete("weir lab run examples/incast-4"),
+    ];
+    expect(run("bash", "-c", script.join("\n")).split("\n").slice(0, 2)).toEqual([
+      "counters wredcounters watermark",
+      "examples/incast-4to1.yaml",
+    ]);
+  });
 
   it("completes in fish", () => {
     const script = 'weir completion fish | source; complete -C "weir show queue w"';

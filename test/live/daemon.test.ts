@@ -1,7 +1,8 @@
 /** Daemons between ordinary namespaces of this machine: the kernel's own ping crosses the switch, a NIC sends through it. */
 import { existsSync } from "node:fs";
-import { expect, it, vi } from "vitest";
+import { expect, it } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
+import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
 import { connectAgain, type Daemon, daemon, metric, network, ping, startNic, startSwitch, weir } from "./daemons.js";
 
@@ -64,7 +65,7 @@ describeLive("weir switch", () => {
     expect(received.stdout).toMatch(/^[0-9a-f]{64}\n$/);
     expect(received.stdout).toBe(sent.stdout);
     // The last acknowledgements may be under way still.
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { counters } = await ask(socket, "counters");
       const of = (name: string) => counters.filter((c) => c.name === name).reduce((sum, c) => sum + c.value, 0);
       expect(of(counter)).toBeGreaterThan(0);
@@ -86,15 +87,15 @@ describeLive("weir switch", () => {
     const traffic = ping(net, 200);
     write("ecn: { kmin: 50KB }");
     child.kill("SIGHUP");
-    await vi.waitFor(async () => expect(await kmin()).toBe(50_000), { timeout: 5000 });
+    await eventually(async () => expect(await kmin()).toBe(50_000));
     write("ecn: { kmin: 500KB }");
     child.kill("SIGHUP");
     const refused = () => metric(url, 'weir_reloads_total{result="failed"}');
-    await vi.waitFor(async () => expect(await refused()).toBe(1), { timeout: 5000 });
+    await eventually(async () => expect(await refused()).toBe(1));
     expect(await kmin()).toBe(50_000);
     write("ecn: { kmin: 60KB }");
     child.kill("SIGHUP");
-    await vi.waitFor(async () => expect(await kmin()).toBe(60_000), { timeout: 5000 });
+    await eventually(async () => expect(await kmin()).toBe(60_000));
     expect(await traffic).toEqual({ sent: 200, received: 200 });
     const { counters } = await ask(socket, "counters");
     expect(counters.filter(({ name, value }) => name.startsWith("drop_") && value > 0)).toEqual([]);
@@ -106,14 +107,11 @@ describeLive("weir switch", () => {
     expect(await ping(net, 3)).toEqual({ sent: 3, received: 3 });
     // Deleting one end of a veth deletes the other.
     await net.namespace("b").run("ip", ["link", "delete", "weir0"]);
-    await vi.waitFor(async () => expect((await ask(socket, "ports"))[1]).toMatchObject({ name: "b", up: false }), {
-      timeout: 5000,
-    });
+    await eventually(async () => expect((await ask(socket, "ports"))[1]).toMatchObject({ name: "b", up: false }));
     expect(await (await fetch(`${url}/healthz`)).json()).toMatchObject({ status: "degraded", down: ["b"] });
     await connectAgain(net);
-    await vi.waitFor(
-      async () => expect((await ask(socket, "ports"))[1]).toMatchObject({ name: "b", up: true, recoveries: 1 }),
-      { timeout: 5000 },
+    await eventually(async () =>
+      expect((await ask(socket, "ports"))[1]).toMatchObject({ name: "b", up: true, recoveries: 1 }),
     );
     expect(await ping(net, 10)).toEqual({ sent: 10, received: 10 });
     expect(await metric(url, 'weir_port_transitions_total{device="sw0",port="b"}')).toBe(2);
@@ -148,17 +146,14 @@ describeLive("weir nic", () => {
       const own = async (at: Daemon, counter: string) =>
         (await ask(at.socket, "counters")).counters.find(({ name, labels }) => name === counter && "flow" in labels)
           ?.value;
-      await vi.waitFor(async () => expect((await ask(sender.socket, "queue_pairs"))[0]?.state).toBe("finished"), {
-        timeout: 20_000,
-        interval: 100,
-      });
+      await eventually(async () => expect((await ask(sender.socket, "queue_pairs"))[0]?.state).toBe("finished"));
       // 2 MB in packets of 1024 bytes; a message of 100 KB ends in a shorter one.
       const packets = 20 * Math.ceil(100_000 / 1024);
       expect(await own(sender, "tx_packets")).toBe(packets);
-      await vi.waitFor(async () => expect(await own(receiver, "rx_packets")).toBe(packets), { timeout: 5000 });
+      await eventually(async () => expect(await own(receiver, "rx_packets")).toBe(packets));
       expect(await own(receiver, "rx_bytes")).toBe(2e6);
       // Of another process, whose counters lag by up to 2 ms.
-      await vi.waitFor(async () => {
+      await eventually(async () => {
         const { counters } = await ask(bridge.socket, "counters");
         const queue = counters.find(
           ({ name, labels }) => name === "queue_packets" && labels.port === "b" && labels.priority === "3",

@@ -1,13 +1,14 @@
 /** weir capture of daemons under marked and paused traffic, read by Wireshark's tshark. */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
-import { expect, it, vi } from "vitest";
+import { expect, it } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
-import { describeUnless, liveObstacle } from "./capability.js";
+import { lacking } from "../needs.js";
+import { describeUnless } from "../obstacles.js";
+import { eventually } from "../patience.js";
+import { liveObstacle } from "./capability.js";
 import { type Daemon, network, portOf, startNic, startSwitch, weir } from "./daemons.js";
 import { folder } from "./weir.js";
-
-const missing = spawnSync("tshark", ["--version"]).error && "tshark is not installed";
 
 interface Frame {
   port: string;
@@ -47,7 +48,7 @@ async function count(at: Daemon, name: string, labels: Readonly<Record<string, s
 const began = (at: Daemon) => at.log().filter(({ msg }) => msg === "capture began").length;
 const ended = (at: Daemon) => at.log().filter(({ msg }) => msg === "capture ended");
 
-describeUnless(liveObstacle() ?? missing, "weir capture", () => {
+describeUnless(liveObstacle() ?? lacking("tshark"), "weir capture", () => {
   it("has every frame of a switch, says which are marked, CNPs and PFC, and agrees with the counters", async () => {
     const net = await network();
     const bridge = await startSwitch(net, {
@@ -57,20 +58,15 @@ describeUnless(liveObstacle() ?? missing, "weir capture", () => {
     const file = join(folder(), "sw0.pcapng");
     const receiver = await startNic(net, "b", { pairs: ["remote_qpn: 0x11"] });
     const client = weir("capture", "--socket", bridge.socket, "--write", file);
-    await vi.waitFor(() => expect(began(bridge)).toBe(1), { timeout: 30_000 });
+    await eventually(() => expect(began(bridge)).toBe(1));
     // Less than the ring holds, twice over with CNPs: nothing is dropped, however late the reader.
     const sender = await startNic(net, "a", { pairs: ["send: { message: 100KB, bytes: 2MB }"] });
-    await vi.waitFor(async () => expect((await ask(sender.socket, "queue_pairs"))[0]?.state).toBe("finished"), {
-      timeout: 30_000,
-      interval: 100,
-    });
+    await eventually(async () => expect((await ask(sender.socket, "queue_pairs"))[0]?.state).toBe("finished"));
     const packets = 20 * Math.ceil(100_000 / 1024);
-    await vi.waitFor(async () => expect(await count(receiver, "rx_packets", { flow: "qp0" })).toBe(packets), {
-      timeout: 10_000,
-    });
+    await eventually(async () => expect(await count(receiver, "rx_packets", { flow: "qp0" })).toBe(packets));
     // CNPs are on their way for a moment.
     const cnps = () => count(sender, "rp_cnp_handled", { device: "roce-a" });
-    await vi.waitFor(async () => expect(await cnps()).toBe(await count(receiver, "np_cnp_sent", { device: "roce-b" })));
+    await eventually(async () => expect(await cnps()).toBe(await count(receiver, "np_cnp_sent", { device: "roce-b" })));
     client.child.kill("SIGINT");
     const { status, stderr } = await client.finished;
     expect(status, stderr).toBe(0);
@@ -95,15 +91,15 @@ describeUnless(liveObstacle() ?? missing, "weir capture", () => {
     expect(paused).toBeGreaterThan(0);
     expect(paused + released).toBe(await count(bridge, "pfc_tx_packets", { port: "a", priority: "3" }));
     expect(ended(bridge)).toEqual([expect.objectContaining({ ports: ["a", "b"], dropped: 0 })]);
-  }, 120_000);
+  });
 
   it("ends in the daemon when its client is killed", async () => {
     const net = await network();
     const bridge = await startSwitch(net);
     const client = weir("capture", "--socket", bridge.socket, "--write", join(folder(), "x.pcapng"));
-    await vi.waitFor(() => expect(began(bridge)).toBe(1), { timeout: 30_000 });
+    await eventually(() => expect(began(bridge)).toBe(1));
     client.child.kill("SIGKILL");
-    await vi.waitFor(() => expect(ended(bridge)).toHaveLength(1), { timeout: 10_000 });
+    await eventually(() => expect(ended(bridge)).toHaveLength(1));
     bridge.child.kill("SIGTERM");
     expect((await bridge.finished).status).toBe(0);
   });

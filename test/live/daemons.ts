@@ -3,9 +3,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { expect, onTestFinished, vi } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
 import { LabNetwork } from "../../src/lab/veth.js";
+import { eventually } from "../patience.js";
 import { folder, kRoot } from "./weir.js";
 
 export const kHosts = ["a", "b"] as const;
@@ -96,7 +97,7 @@ export async function daemon(
   void running.finished.then(({ status, stderr }) => {
     ended = `ended with ${status}: ${stderr}`;
   });
-  await vi.waitFor(async () => ended ?? (await ask(socket, "ports")), { timeout: 40_000, interval: 50 });
+  await eventually(async () => ended ?? (await ask(socket, "ports")));
   expect(ended).toBeUndefined();
   return { ...running, socket };
 }

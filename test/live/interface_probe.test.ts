@@ -1,12 +1,13 @@
 /** Interfaces of this machine's making, as the native core sees them: by kind, by setting, in other namespaces. */
-import { spawnSync } from "node:child_process";
 import { readlinkSync } from "node:fs";
 import { expect, it, onTestFinished } from "vitest";
 import { macControl } from "../../src/daemon/port_probe.js";
 import { NetworkNamespace } from "../../src/lab/namespace.js";
 import { loadAddon } from "../../src/native/addon.js";
 import type { NativeAddon } from "../../src/native/types.js";
-import { describeLive, describeUnless, liveObstacle } from "./capability.js";
+import { lacking } from "../needs.js";
+import { describeUnless } from "../obstacles.js";
+import { describeLive, liveObstacle } from "./capability.js";
 
 async function namespace(...lines: string[]): Promise<NetworkNamespace> {
   const made = await NetworkNamespace.create();
@@ -72,9 +73,7 @@ describeLive("a probe of interfaces", () => {
   });
 });
 
-const noEthtool = spawnSync("ethtool", ["--version"]).error && "ethtool is not installed";
-
-describeUnless(liveObstacle() ?? noEthtool, "a probe of an interface that is changed", () => {
+describeUnless(liveObstacle() ?? lacking("ethtool"), "a probe of an interface that is changed", () => {
   it("follows what is changed: offloads, queues", async () => {
     const own = await namespace("link add v0 numrxqueues 4 numtxqueues 2 type veth peer name v1", "link set v0 up");
     const { offloads, receive_queues, transmit_queues } = addon.probeInterface("v0", own.path);

@@ -2,11 +2,13 @@
 import { spawnSync } from "node:child_process";
 import { symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, it, onTestFinished, vi } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
 import { NetworkNamespace } from "../../src/lab/namespace.js";
 import type { LabNetwork } from "../../src/lab/veth.js";
-import { describeLive, describeUnless, liveObstacle } from "./capability.js";
+import { describeUnless } from "../obstacles.js";
+import { eventually } from "../patience.js";
+import { describeLive, liveObstacle } from "./capability.js";
 import { connectAgain, daemon, metric, network, ping, portOf, startSwitch } from "./daemons.js";
 import { folder, kRoot } from "./weir.js";
 
@@ -17,13 +19,11 @@ const kBackends = [
   ["af_xdp in, af_packet out", "receive: af_xdp, transmit: af_packet"],
 ] as const;
 
-const kPatience = { timeout: 10_000, interval: 50 };
-
 const port = async (socket: string, name: string) => (await ask(socket, "ports")).find((one) => one.name === name);
 const until = (socket: string, name: string, state: object) =>
-  vi.waitFor(async () => expect(await port(socket, name)).toMatchObject(state), kPatience);
+  eventually(async () => expect(await port(socket, name)).toMatchObject(state));
 const works = (net: LabNetwork, to?: string) =>
-  vi.waitFor(async () => expect(await ping(net, 3, to)).toEqual({ sent: 3, received: 3 }), kPatience);
+  eventually(async () => expect(await ping(net, 3, to)).toEqual({ sent: 3, received: 3 }));
 
 describeLive("interfaces of a running switch", () => {
   it.each(kBackends)(

@@ -3,9 +3,10 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { readlinkSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { afterEach, expect, it, vi } from "vitest";
+import { afterEach, expect, it } from "vitest";
 import { NetworkNamespace } from "../../src/lab/namespace.js";
 import { type LabLink, LabNetwork, type LabNode } from "../../src/lab/veth.js";
+import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
 import { kTestMarker, markedProcesses, namespacesHeld } from "./processes.js";
 
@@ -148,7 +149,7 @@ describeLive("LabNetwork", () => {
       child.kill("SIGKILL");
       await once(child, "exit");
       // Whatever it had started ends by itself, and nothing but processes holds its namespaces.
-      await vi.waitFor(() => expect(markedProcesses(marker)).toEqual([]), { timeout: 10_000, interval: 20 });
+      await eventually(() => expect(markedProcesses(marker)).toEqual([]));
     }
   });
 });

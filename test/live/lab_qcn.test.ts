@@ -3,10 +3,10 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { describeLive } from "./capability.js";
-import { folder, type LabResult, labRun, sum } from "./weir.js";
+import { folder, type LabResult, sum, validLabRun } from "./weir.js";
 
 const kExample = "examples/qcn-incast.yaml";
-const kShort = ["--scale", "100", "--duration", "20ms", "--set", "warmup=4ms"];
+const kShort = ["--scale", "200", "--duration", "20ms", "--set", "warmup=4ms"];
 const kChanges = [
   "{ at: 8ms, switch: sw, port: r, rate: 4Gbps }",
   "{ at: 14ms, switch: sw, port: r, rate: unlimited }",
@@ -14,8 +14,8 @@ const kChanges = [
 const handled = ({ nics }: LabResult) => sum(Object.values(nics).map((nic) => nic.rp_cnm_handled ?? 0));
 
 describeLive("weir lab run with QCN", () => {
-  it("tells senders by CNMs, all of which they take, and accounts for every frame", async () => {
-    const { result, stderr } = await labRun(folder(), {
+  it("tells senders by CNMs, all of which they take, and accounts for every frame", async (context) => {
+    const { result, stderr } = await validLabRun(context, {
       file: kExample,
       args: [...kShort, "--set", `changes=[${kChanges}]`],
     });
@@ -32,9 +32,9 @@ describeLive("weir lab run with QCN", () => {
     expect(result.fidelity.changes?.every(({ late_us }) => late_us >= 0)).toBe(true);
   });
 
-  it("needs no CN-TAGs where CNMs return the headers, and knows addresses of flows", async () => {
+  it("needs no CN-TAGs where CNMs return the headers, and knows addresses of flows", async (context) => {
     const set = ["changes=[]", "host.qcn.cn_tag=false", "switch.qcn.cpMinHeaderOctets=64", "traffic.0.source_mac=own"];
-    const { result } = await labRun(folder(), {
+    const { result } = await validLabRun(context, {
       file: kExample,
       args: [...kShort, ...set.flatMap((one) => ["--set", one])],
     });
@@ -44,7 +44,7 @@ describeLive("weir lab run with QCN", () => {
     expect(result.flows.map((flow) => flow.lost)).toEqual([0, 0, 0, 0]);
   });
 
-  it("holds all that is under way on a link of 64 ms", async () => {
+  it("holds all that is under way on a link of 64 ms", async (context) => {
     const file = join(folder(), "long.yaml");
     writeFileSync(
       file,
@@ -62,7 +62,7 @@ congestion: { algorithm: qcn, profile: netfpga }
 traffic: [{ from: a, to: c }]
 `,
     );
-    const { result } = await labRun(folder(), { file });
+    const { result } = await validLabRun(context, { file });
     expect(result.fidelity.host_drops).toBe(0);
     expect(result.frames).toMatchObject({ missing: 0, dropped: 0 });
     expect(result.flows[0]?.packets).toBeGreaterThan(5000);

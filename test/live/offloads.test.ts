@@ -2,21 +2,20 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, it, onTestFinished, vi } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
 import { runTool } from "../../src/lab/tools.js";
 import { LabNetwork } from "../../src/lab/veth.js";
-import { describeUnless, liveObstacle } from "./capability.js";
+import { lacking } from "../needs.js";
+import { describeUnless } from "../obstacles.js";
+import { eventually } from "../patience.js";
+import { liveObstacle } from "./capability.js";
 import { folder, kRoot } from "./weir.js";
 
 const kHosts = ["a", "b"] as const;
 const kScript = join(kRoot, "test/live/offloads.py");
 
-function obstacle(): string | undefined {
-  const live = liveObstacle();
-  if (live !== undefined) return live;
-  return spawnSync("python3", ["--version"]).error === undefined ? undefined : "python3 is not installed";
-}
+const obstacle = liveObstacle() ?? lacking("python3");
 
 /** AF_XDP needs rights over the machine, not only over a namespace. */
 function xdpObstacle(): string | undefined {
@@ -69,16 +68,13 @@ async function startSwitch(net: LabNetwork, { receive, transmit, mode }: Backend
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {
     log += text;
   });
-  await vi.waitFor(
-    async () => {
-      if (child.exitCode !== null) return;
-      expect(await ask(socket, "ports")).toMatchObject([
-        { receive, transmit },
-        { receive, transmit },
-      ]);
-    },
-    { timeout: 20_000, interval: 50 },
-  );
+  await eventually(async () => {
+    if (child.exitCode !== null) return;
+    expect(await ask(socket, "ports")).toMatchObject([
+      { receive, transmit },
+      { receive, transmit },
+    ]);
+  });
   expect(child.exitCode, log).toBeNull();
   return socket;
 }
@@ -111,13 +107,13 @@ async function crosses(backends: Backends, rate: string, mtu = 1500): Promise<vo
 
 const kRates = ["unlimited", "1Gbps"];
 
-describeUnless(obstacle(), "traffic of ordinary sockets through packet sockets", () => {
+describeUnless(obstacle, "traffic of ordinary sockets through packet sockets", () => {
   it.each(kRates)("is whole at a rate of %s", (rate) =>
     crosses({ receive: "af_packet", transmit: "af_packet", mode: "native" }, rate),
   );
 });
 
-describeUnless(obstacle() ?? xdpObstacle(), "traffic of ordinary sockets through AF_XDP", () => {
+describeUnless(obstacle ?? xdpObstacle(), "traffic of ordinary sockets through AF_XDP", () => {
   const combinations: Backends[] = [
     { receive: "af_xdp", transmit: "af_xdp", mode: "native" },
     { receive: "af_xdp", transmit: "af_xdp", mode: "generic" },

@@ -1,23 +1,20 @@
 /** The parts of figure 1's measurement on real links: RDMA by two processes of the command line, TCP by the distribution's programs. */
-import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { rdma, tcpLatency, tcpThroughput } from "../../src/experiments/bench/exchange.js";
 import { HostPair } from "../../src/experiments/bench/host_pair.js";
-import { describeUnless, liveObstacle } from "./capability.js";
+import { kPatienceMs } from "../limits.js";
+import { lacking } from "../needs.js";
+import { describeUnless } from "../obstacles.js";
+import { liveObstacle } from "./capability.js";
 import { folder, kRoot } from "./weir.js";
 
 const kWeir = [process.execPath, "--import", "tsx", join(kRoot, "src/cli/main.ts")];
 
-function tcpObstacle(): string | undefined {
-  const missing = ["iperf3", "sockperf"].find((program) => spawnSync(program, ["--version"]).error);
-  return liveObstacle() ?? (missing === undefined ? undefined : `${missing} is not installed`);
-}
-
 async function onPair<T>(measure: (pair: HostPair, signal: AbortSignal) => Promise<T>): Promise<T> {
   const pair = await HostPair.create(1500);
   try {
-    return await measure(pair, AbortSignal.timeout(50_000));
+    return await measure(pair, AbortSignal.timeout(kPatienceMs));
   } finally {
     pair.close();
   }
@@ -45,7 +42,7 @@ describeUnless(liveObstacle(), "RDMA between two processes", () => {
   });
 });
 
-describeUnless(tcpObstacle(), "TCP between two processes", () => {
+describeUnless(liveObstacle() ?? lacking("iperf3", "sockperf"), "TCP between two processes", () => {
   it("has a rate and a latency", async () => {
     const directory = folder();
     const [throughput, latency] = await onPair(async (pair, signal) => [

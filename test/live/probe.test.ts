@@ -9,7 +9,8 @@ import type { NativeAddon, NativeWorker, WorkerConfig } from "../../src/native/t
 import { kProtocol, loadRawSocket, openIpSocket } from "../../src/probe/raw_socket.js";
 import type { Arrival, ProbeReport } from "../../src/probe/report.js";
 import { kRocePort } from "../../src/probe/roce_frame.js";
-import { describeUnless, kOrdinaryUser, liveObstacle } from "./capability.js";
+import { describeUnless } from "../obstacles.js";
+import { kOrdinaryUser, liveObstacle } from "./capability.js";
 import { type Running, start } from "./weir.js";
 
 const kNicMac = 0x0257_4500_0002;
@@ -17,19 +18,19 @@ const kNicAddress = "10.87.9.2";
 const kHostAddress = "10.87.9.1";
 const kQpn = 0x21;
 
-/** Live tests need namespaces; these need raw-socket as well, which is optional. */
-function obstacle(): string | undefined {
+/** raw-socket is an optional dependency. */
+function rawSocketObstacle(): string | undefined {
   try {
     loadRawSocket();
+    return undefined;
   } catch (error) {
     return (error as Error).message;
   }
-  return liveObstacle();
 }
 
 const mac = (value: number) => (value.toString(16).padStart(12, "0").match(/../g) ?? []).join(":");
 
-describeUnless(obstacle(), "weir probe", () => {
+describeUnless(liveObstacle() ?? rawSocketObstacle(), "weir probe", () => {
   let host: NetworkNamespace;
   let peer: NetworkNamespace;
   let hostMac: string;

@@ -1,13 +1,10 @@
 /** What is there on this machine: processes of a test, packet sockets, devices and namespaces. */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { processesWith } from "../../scripts/test_processes.mjs";
 
 /** Every process started with this variable in its environment, and all that it starts, is found again by its value. */
 export const kTestMarker = "WEIR_LIVE_TEST";
-
-function processes(): string[] {
-  return readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-}
 
 /** `read`'s answer; undefined where the process has ended meanwhile or is none of ours. */
 function attempt<T>(read: () => T): T | undefined {
@@ -20,11 +17,7 @@ function attempt<T>(read: () => T): T | undefined {
 
 /** Processes that carry the marker with this value, as "pid command line". */
 export function markedProcesses(value: string): string[] {
-  return processes().flatMap((pid) => {
-    const environment = attempt(() => readFileSync(`/proc/${pid}/environ`, "latin1")) ?? "";
-    if (!environment.split("\0").includes(`${kTestMarker}=${value}`)) return [];
-    return [`${pid} ${attempt(() => readFileSync(`/proc/${pid}/cmdline`, "latin1").replaceAll("\0", " ")) ?? ""}`];
-  });
+  return processesWith(kTestMarker, value).map(({ pid, command }) => `${pid} ${command}`);
 }
 
 /** Is a process with this marker running a thread of this name? */

@@ -3,18 +3,20 @@
  * evaluated, and its own tools have nothing against what is exposed. Debian's package `prometheus` has both programs.
  */
 import { spawnSync } from "node:child_process";
-import { expect, it, onTestFinished, vi } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { hasData, Prometheus, panelQueries } from "../../bench/scrape/prometheus.js";
 import { kRules } from "../metrics/promql.js";
-import { describeUnless, liveObstacle } from "./capability.js";
+import { lacking } from "../needs.js";
+import { describeUnless } from "../obstacles.js";
+import { eventually } from "../patience.js";
+import { liveObstacle } from "./capability.js";
 import { network, portOf, startNic, startSwitch } from "./daemons.js";
 import { kRoot } from "./weir.js";
 
 /** Of rates. */
 const kWindow = "4s";
 
-const missing = ["prometheus", "promtool"].find((tool) => spawnSync(tool, ["--version"]).error);
-const obstacle = missing && `${missing} is not installed (apt install prometheus)`;
+const obstacle = lacking("prometheus");
 
 function promtool(args: string[], input = "") {
   const { status, stdout, stderr } = spawnSync("promtool", args, { cwd: kRoot, encoding: "utf8", input });
@@ -40,16 +42,13 @@ buffer: { mode: static, threshold: 40KB }`,
     const prometheus = await Prometheus.start(targets, 1);
     onTestFinished(() => prometheus.stop());
     let unanswered = panelQueries();
-    await vi.waitFor(
-      async () => {
-        const ask = async ({ expr }: { expr: string }) =>
-          hasData(await prometheus.range(expr, { start, step: 1, window: kWindow }));
-        const answers = await Promise.all(unanswered.map(ask));
-        unanswered = unanswered.filter((_, i) => !answers[i]);
-        expect(unanswered).toEqual([]);
-      },
-      { timeout: 30_000, interval: 500 },
-    );
+    await eventually(async () => {
+      const ask = async ({ expr }: { expr: string }) =>
+        hasData(await prometheus.range(expr, { start, step: 1, window: kWindow }));
+      const answers = await Promise.all(unanswered.map(ask));
+      unanswered = unanswered.filter((_, i) => !answers[i]);
+      expect(unanswered).toEqual([]);
+    });
 
     const evaluated = await prometheus.rules();
     expect(evaluated.length).toBeGreaterThan(4);

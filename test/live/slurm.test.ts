@@ -4,62 +4,57 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { stringify } from "yaml";
-import { describeUnless } from "./capability.js";
+import { kPatienceMs } from "../limits.js";
+import { describeUnless } from "../obstacles.js";
 import { SlurmCluster, slurmObstacle } from "./slurm.js";
 import { folder, kIncast, kRoot } from "./weir.js";
-
-const kArrayMs = 90_000;
 
 const weir = (...args: string[]) =>
   execFileSync(process.execPath, ["--import", "tsx", "src/cli/main.ts", ...args], {
     cwd: kRoot,
     encoding: "utf8",
     stdio: ["ignore", "pipe", "inherit"],
-    timeout: 60_000,
+    timeout: kPatienceMs,
   });
 
 describeUnless(slurmObstacle(), "weir sweep on Slurm", () => {
-  it(
-    "runs the rendered job array, with the bytes that a local run makes",
-    async () => {
-      const directory = folder();
-      const inFolder = (name: string) => join(directory, name);
-      const spec = {
-        scenario: kIncast,
-        set: { duration: "500us", warmup: "100us" },
-        vary: { "switch.ecn.kmax": ["100KB", "200KB", "400KB"] },
-        seeds: 4,
-      };
-      writeFileSync(inFolder("sweep.yaml"), stringify(spec));
-      weir("sweep", "plan", inFolder("sweep.yaml"), "--out", inFolder("points.jsonl"));
-      const points = ["--points", inFolder("points.jsonl")];
-      const script = weir("sweep", "submit", "--slurm", ...points, "--results", inFolder("array"), "--chunk", "5");
+  it("runs the rendered job array, with the bytes that a local run makes", async () => {
+    const directory = folder();
+    const inFolder = (name: string) => join(directory, name);
+    const spec = {
+      scenario: kIncast,
+      set: { duration: "500us", warmup: "100us" },
+      vary: { "switch.ecn.kmax": ["100KB", "200KB", "400KB"] },
+      seeds: 4,
+    };
+    writeFileSync(inFolder("sweep.yaml"), stringify(spec));
+    weir("sweep", "plan", inFolder("sweep.yaml"), "--out", inFolder("points.jsonl"));
+    const points = ["--points", inFolder("points.jsonl")];
+    const script = weir("sweep", "submit", "--slurm", ...points, "--results", inFolder("array"), "--chunk", "5");
 
-      const cluster = await SlurmCluster.start();
-      try {
-        await cluster.finish(script, kRoot, kArrayMs);
-      } finally {
-        await cluster.stop();
-      }
+    const cluster = await SlurmCluster.start();
+    try {
+      await cluster.finish(script, kRoot);
+    } finally {
+      await cluster.stop();
+    }
 
-      const table = weir("sweep", "merge", inFolder("array"));
-      const rows = table.trimEnd().split("\n").slice(1);
-      expect(rows.map((row) => row.split(",").slice(0, 3).join())).toEqual(
-        ["100KB", "200KB", "400KB"].flatMap((kmax, i) => [1, 2, 3, 4].map((seed, j) => `${4 * i + j},${kmax},${seed}`)),
-      );
-      expect(rows.filter((row) => !(Number(row.split(",")[3]) > 0))).toEqual([]);
-      // A log for each task: 5, 5 and 2 points.
-      const logs = readdirSync(inFolder("array/logs")).sort();
-      expect(logs).toEqual([0, 1, 2].map((task) => expect.stringMatching(new RegExp(`^\\d+_${task}\\.log$`))));
-      expect(readFileSync(inFolder(`array/logs/${logs[2]}`), "utf8")).toContain("2 points: 2 done; results in");
+    const table = weir("sweep", "merge", inFolder("array"));
+    const rows = table.trimEnd().split("\n").slice(1);
+    expect(rows.map((row) => row.split(",").slice(0, 3).join())).toEqual(
+      ["100KB", "200KB", "400KB"].flatMap((kmax, i) => [1, 2, 3, 4].map((seed, j) => `${4 * i + j},${kmax},${seed}`)),
+    );
+    expect(rows.filter((row) => !(Number(row.split(",")[3]) > 0))).toEqual([]);
+    // A log for each task: 5, 5 and 2 points.
+    const logs = readdirSync(inFolder("array/logs")).sort();
+    expect(logs).toEqual([0, 1, 2].map((task) => expect.stringMatching(new RegExp(`^\\d+_${task}\\.log$`))));
+    expect(readFileSync(inFolder(`array/logs/${logs[2]}`), "utf8")).toContain("2 points: 2 done; results in");
 
-      weir("sweep", "run", ...points, "--out", inFolder("local"), "--jobs", "1", "--quiet");
-      const results = readdirSync(inFolder("local")).filter((name) => /^[0-9a-f]{32}\.json$/.test(name));
-      expect(results).toHaveLength(12);
-      for (const name of results) {
-        expect(readFileSync(inFolder(`array/${name}`), "utf8")).toBe(readFileSync(inFolder(`local/${name}`), "utf8"));
-      }
-    },
-    kArrayMs + 60_000,
-  );
+    weir("sweep", "run", ...points, "--out", inFolder("local"), "--jobs", "1", "--quiet");
+    const results = readdirSync(inFolder("local")).filter((name) => /^[0-9a-f]{32}\.json$/.test(name));
+    expect(results).toHaveLength(12);
+    for (const name of results) {
+      expect(readFileSync(inFolder(`array/${name}`), "utf8")).toBe(readFileSync(inFolder(`local/${name}`), "utf8"));
+    }
+  });
 });

@@ -1,25 +1,23 @@
 /** A Slurm cluster of one node on this machine, with its own daemons, ports and folder; it touches no other one. */
-import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
 import { randomBytes, randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { availableParallelism, hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { expect, vi } from "vitest";
+import { expect } from "vitest";
+import { lacking } from "../needs.js";
+import { eventually } from "../patience.js";
 import { kTestMarker, markedProcesses } from "./processes.js";
 
-const kStartMs = 20_000;
 const kStopMs = 10_000;
 const run = promisify(execFile);
 
 /** Why there can be no cluster here; undefined if there can. */
 export function slurmObstacle(): string | undefined {
   if (process.getuid?.() !== 0) return "slurmd needs root";
-  for (const daemon of ["munged", "slurmctld", "slurmd"]) {
-    if (spawnSync(daemon, ["--help"]).error) return `${daemon} is not installed: apt install slurm-wlm munge`;
-  }
-  return undefined;
+  return lacking("munge", "slurm-wlm");
 }
 
 export class SlurmCluster {
@@ -47,19 +45,16 @@ export class SlurmCluster {
   }
 
   /** Submits a batch script as `sbatch` does in `directory`, and waits until none of its tasks is left. */
-  async finish(script: string, directory: string, limitMs: number): Promise<void> {
+  async finish(script: string, directory: string): Promise<void> {
     execFileSync("sbatch", [], { input: script, cwd: directory, env: this.environment });
-    await vi.waitFor(async () => expect((await this.tool("squeue", "--noheader")).trim()).toBe(""), {
-      timeout: limitMs,
-      interval: 300,
-    });
+    await eventually(async () => expect((await this.tool("squeue", "--noheader")).trim()).toBe(""));
   }
 
   /** Ends all daemons and jobs, and removes the folder. */
   async stop(): Promise<void> {
     for (const daemon of this.daemons.reverse()) await ended(daemon);
     for (const line of markedProcesses(this.marker)) killIfThere(Number(line.split(" ")[0]));
-    await vi.waitFor(() => expect(markedProcesses(this.marker)).toEqual([]), { timeout: kStopMs, interval: 50 });
+    await eventually(() => expect(markedProcesses(this.marker)).toEqual([]));
     rmSync(this.folder, { recursive: true, force: true });
   }
 
@@ -74,12 +69,11 @@ export class SlurmCluster {
     const options = munge.map((option) => `--${option.replace("=", `=${this.folder}/`)}`);
     // --force: the folder above, /tmp, may be written by everybody.
     this.daemon("munged", "--foreground", "--force", `--socket=${socket}`, ...options);
-    await vi.waitFor(() => run("munge", ["--no-input", `--socket=${socket}`]), { timeout: kStartMs, interval: 50 });
+    await eventually(() => run("munge", ["--no-input", `--socket=${socket}`]));
     this.daemon("slurmctld", "-D");
     this.daemon("slurmd", "-D");
-    await vi.waitFor(
-      async () => expect(await this.tool("sinfo", "--noheader", "--format=%T"), this.logs()).toBe("idle\n"),
-      { timeout: kStartMs, interval: 100 },
+    await eventually(async () =>
+      expect(await this.tool("sinfo", "--noheader", "--format=%T"), this.logs()).toBe("idle\n"),
     );
   }
 

@@ -20,7 +20,7 @@ describeLive("objects of verbs", () => {
   const queuePairOn = (device: Fabric["a"], options = {}) =>
     device.allocateProtectionDomain().createQueuePair({ sendCompletions: device.createCompletionQueue(), ...options });
   /** Until something that happens at the other end is noticed here. */
-  const eventually = (value: () => unknown) => expect.poll(value, { timeout: 10_000 });
+  const eventually = (value: () => unknown) => expect.poll(value);
 
   describe("connections", () => {
     it("carry private data both ways, and end at both sides", async () => {

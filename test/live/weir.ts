@@ -6,9 +6,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { expect, onTestFinished, vi } from "vitest";
+import { expect, onTestFinished, type TestContext } from "vitest";
+import { getCurrentTest } from "vitest/suite";
 import { NetworkNamespace } from "../../src/lab/namespace.js";
 import type { Result } from "../../src/report/result.js";
+import { kPatienceMs } from "../limits.js";
+import { eventually } from "../patience.js";
 import { liveObstacle } from "./capability.js";
 import { hasThread, kTestMarker, markedProcesses, networkState } from "./processes.js";
 
@@ -16,8 +19,6 @@ export const kRoot = fileURLToPath(new URL("../..", import.meta.url));
 export const kIncast = join(kRoot, "examples/incast-4to1.yaml");
 /** Headroom for a busy machine: what its lateness must not do is make a lossless network lose. */
 const kPatient = ["--set", "fidelity.lateness=60ms"];
-/** Longer than any run here takes on a busy machine. */
-const kLimitMs = 50_000;
 
 /** What a wire run adds to the contract. */
 export interface LabResult extends Result {
@@ -36,7 +37,7 @@ export interface Running {
   finished: Promise<Finished>;
   /** Until its native threads are there: links are built, and traffic starts within a moment. */
   untilTraffic(): Promise<void>;
-  /** Until no process is left, and the network around it is as it was before. Fails after ten seconds. Call it last, once. */
+  /** Until no process is left, and the network around it is as it was before. Call it last, once. */
   nothingLeft(): Promise<void>;
 }
 
@@ -47,6 +48,12 @@ export function folder(): string {
   chmodSync(path, 0o777);
   return path;
 }
+
+/** They end with the process of their test, whatever has become of it. */
+const running = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
 
 /**
  * Starts `weir ...`, where we may in a network namespace of its own, in which nobody else makes and removes things.
@@ -76,32 +83,26 @@ export async function start(args: readonly string[], as: readonly string[] = [],
       output[name] += text;
     });
   }
-  const timer = setTimeout(() => child.kill("SIGKILL"), kLimitMs);
+  const timer = setTimeout(() => child.kill("SIGKILL"), kPatienceMs);
+  running.add(child);
+  if (getCurrentTest() !== undefined) onTestFinished(() => void child.kill("SIGKILL"));
   const finished = new Promise<Finished>((resolve, reject) => {
     child.on("error", reject);
     child.on("close", (status, signal) => {
       clearTimeout(timer);
+      running.delete(child);
       resolve({ status, signal, ...output });
     });
   });
   return {
     child,
     finished,
-    untilTraffic: () =>
-      vi.waitFor(() => expect(hasThread(marker, "weir-nics"), output.stderr).toBe(true), {
-        timeout: 30_000,
-        interval: 20,
-      }),
+    untilTraffic: () => eventually(() => expect(hasThread(marker, "weir-nics"), output.stderr).toBe(true)),
     nothingLeft: () =>
-      vi
-        .waitFor(
-          () => {
-            expect(markedProcesses(marker)).toEqual([]);
-            expect(networkState(inside)).toEqual(before);
-          },
-          { timeout: 10_000, interval: 50 },
-        )
-        .finally(() => namespace?.close()),
+      eventually(() => {
+        expect(markedProcesses(marker)).toEqual([]);
+        expect(networkState(inside)).toEqual(before);
+      }).finally(() => namespace?.close()),
   };
 }
 
@@ -118,6 +119,36 @@ export async function labRun(
   const finished = await running.finished;
   await running.nothingLeft();
   return { ...finished, result: contract(finished) };
+}
+
+/** How often a run is made until one is valid. */
+const kRuns = 4;
+type RunOptions = NonNullable<Parameters<typeof labRun>[1]>;
+
+/** The same, until a run is valid: in one that is not the host was the bottleneck. The last one where none is. */
+export async function labRuns(directory: string, options: RunOptions): Promise<Finished & { result: LabResult }> {
+  for (let i = 1; ; i++) {
+    const run = await labRun(directory, options);
+    if (run.result.fidelity.valid || i === kRuns) return run;
+    rmSync(join(directory, "out"), { recursive: true });
+  }
+}
+
+/**
+ * The same for one test. `always` looks at the run, valid or not. Where none is valid, what the test says after that is skipped, for
+ * the reasons that the run gave.
+ */
+export async function validLabRun(
+  context: TestContext,
+  options: RunOptions,
+  always: (result: LabResult) => void = () => {},
+): Promise<Finished & { result: LabResult; path: string }> {
+  const path = folder();
+  const run = await labRuns(path, options);
+  always(run.result);
+  const { valid, reasons } = run.result.fidelity;
+  if (!valid) context.skip(`none of ${kRuns} runs was valid on this host: ${reasons.join("; ")}`);
+  return { ...run, path };
 }
 
 const validate = new Ajv2020({ strict: false }).compile(

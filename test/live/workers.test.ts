@@ -1,10 +1,9 @@
 /** One switch on several workers, on ordinary traffic: the ports of each reach those of the other. */
-import { expect, it, vi } from "vitest";
+import { expect, it } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
+import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
 import { metric, network, ping, portOf, startSwitch } from "./daemons.js";
-
-const kPatience = { timeout: 10_000, interval: 50 };
 
 describeLive("a switch on two workers", () => {
   it.each([
@@ -18,7 +17,7 @@ describeLive("a switch on two workers", () => {
       ports: ["a", "b"].map((host, worker) => portOf(net, host, `${fields}, worker: ${worker}`)),
       more: "workers: [{ cpu: 0 }, { polling: adaptive }]\n",
     });
-    await vi.waitFor(async () => expect(await ping(net, 3)).toEqual({ sent: 3, received: 3 }), kPatience);
+    await eventually(async () => expect(await ping(net, 3)).toEqual({ sent: 3, received: 3 }));
     expect(await ping(net, 200)).toEqual({ sent: 200, received: 200 });
 
     const learned = (await ask(socket, "fdb")).filter(({ kind }) => kind === "learned");

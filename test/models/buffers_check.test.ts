@@ -5,6 +5,7 @@ import { parseScenario, type Scenario } from "../../src/config/scenario.js";
 import { pfcThresholdAlone } from "../../src/config/thresholds.js";
 import { checkPlan } from "../../src/models/buffers/check.js";
 import { runSimulation } from "../../src/sim/run.js";
+import { nativeObstacle, skipWhere } from "../obstacles.js";
 
 const simulate = (scenario: Scenario) => runSimulation(scenario, { signal: new AbortController().signal });
 
@@ -57,6 +58,8 @@ const kIncasts = fc.record({
 });
 
 describe("an incast that only PFC holds back", () => {
+  skipWhere(nativeObstacle());
+
   it("loses nothing where the plan says lossless", async () => {
     await fc.assert(
       fc.asyncProperty(kIncasts, async (input) => {
@@ -69,7 +72,7 @@ describe("an incast that only PFC holds back", () => {
       }),
       { seed: 6, numRuns: 40 },
     );
-  }, 60_000);
+  });
 
   // While that comes in, an ingress of two still drains at half of its rate.
   it("loses frames where the headroom holds two fifths of what is on the cable", async () => {
@@ -86,7 +89,7 @@ describe("an incast that only PFC holds back", () => {
       }),
       { seed: 7, numRuns: 40 },
     );
-  }, 60_000);
+  });
 
   it("loses frames without room for the one that crosses the threshold", async () => {
     const input = { rate: 40e9, delay: 0, mtu: 1_088, senders: 4 };
@@ -121,6 +124,8 @@ function funnel(mode: "dynamic" | "static", ecn: Record<string, unknown> = { ena
 }
 
 describe.each(["dynamic", "static"] as const)("the shared buffer, %s", (mode) => {
+  skipWhere(nativeObstacle());
+
   // F / 2 for beta = P.
   const alone = mode === "static" ? 100_000 : 270_000;
   const frame = 1_522;

@@ -1,6 +1,6 @@
 /** The fluid model over time: against a plain method with tiny steps, itself in other forms, its fixed point, and figures 10 to 12. */
 import fc from "fast-check";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import {
   DCQCN_PAPER,
   DCQCN_STRAWMAN,
@@ -10,9 +10,6 @@ import {
   runFluid,
 } from "../../src/models/dcqcn/index.js";
 import { solvePoint } from "../../src/models/dcqcn/sweep.js";
-
-// Busy machines take their time.
-vi.setConfig({ testTimeout: 60_000 });
 
 const ms = 1e6;
 const never = Number.POSITIVE_INFINITY;

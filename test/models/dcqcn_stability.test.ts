@@ -1,14 +1,11 @@
 /** Linear stability: the criterion on systems that are known, and its verdict beside runs of the equations themselves. */
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { packetFixedPoint } from "../../src/models/dcqcn/fixed_point.js";
 import { DCQCN_PAPER, type DcqcnModelParameters, dcqcnStability } from "../../src/models/dcqcn/index.js";
 import { argument, growth, linearise, loop, magnitude, zerosBeyond } from "../../src/models/dcqcn/linear.js";
 import { inPackets } from "../../src/models/dcqcn/parameters.js";
 import { FluidSystem } from "../../src/models/dcqcn/system.js";
 import { DelaySolver } from "../../src/models/dde/index.js";
-
-// Busy machines take their time.
-vi.setConfig({ testTimeout: 60_000 });
 
 describe("criterion", () => {
   const delayed = (a: number) => ({ now: [[0]], lagged: [[-a]], delay: 1 });

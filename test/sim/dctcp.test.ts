@@ -8,8 +8,11 @@ import type { SimulationAddon } from "../../src/native/simulation_types.js";
 import { buildCharts } from "../../src/report/charts.js";
 import { runSimulation } from "../../src/sim/run.js";
 import { writeSeries } from "../../src/sim/series_files.js";
+import { nativeObstacle, skipWhere } from "../obstacles.js";
 import { incast } from "./scenarios.js";
 import { sliced } from "./sliced.js";
+
+skipWhere(nativeObstacle());
 
 const kDctcp = {
   congestion: { algorithm: "dctcp" },

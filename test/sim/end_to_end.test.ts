@@ -8,8 +8,11 @@ import type { SimulationAddon } from "../../src/native/simulation_types.js";
 import { writeSimulation } from "../../src/sim/files.js";
 import { runSimulation } from "../../src/sim/run.js";
 import type { SimOptions } from "../../src/sim/types.js";
+import { nativeObstacle, skipWhere } from "../obstacles.js";
 import { chain, fatTree, incast } from "./scenarios.js";
 import { sliced } from "./sliced.js";
+
+skipWhere(nativeObstacle());
 
 const folder = mkdtempSync(join(tmpdir(), "weir-sim-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -137,10 +140,10 @@ describe("a run that is cut short", () => {
   it("by a signal has the result of what has happened", async () => {
     const abort = new AbortController();
     const scenario = incast({ duration: "1s", warmup: "1ms" });
-    const onProgress = ({ now_ns }: { now_ns: number }) => {
-      if (now_ns > 2e6) abort.abort();
-    };
-    const { result, complete } = await runSimulation(scenario, { signal: abort.signal, onProgress });
+    const addon = sliced(1000, (now) => {
+      if (now > 2e6) abort.abort();
+    });
+    const { result, complete } = await runSimulation(scenario, { signal: abort.signal }, addon);
     expect(complete).toBe(false);
     expect(result.fidelity.reasons).toEqual([expect.stringMatching(/^stopped at .* of 1 s$/)]);
     expect(result.totals.goodput_bps).toBeGreaterThan(1e9);

@@ -1,6 +1,5 @@
 /** What the native core makes of a switch's configuration that is not in a scenario: congestion points, and changes in a run. */
 import { describe, expect, it } from "vitest";
-import { loadAddon } from "../../src/native/addon.js";
 import type {
   NativeSimulation,
   NativeSimulationSwitch,
@@ -11,10 +10,11 @@ import { accountFrames } from "../../src/report/device_results.js";
 import { composeSimulation } from "../../src/sim/compose.js";
 import { Fabric } from "../../src/sim/fabric.js";
 import { SimulationTables } from "../../src/sim/tables.js";
+import { nativeCore } from "../obstacles.js";
 import { incast } from "./scenarios.js";
 
 const kPriority = 3;
-const addon = loadAddon<SimulationAddon>();
+const addon = nativeCore<SimulationAddon>();
 
 /** Two senders to a third host, without congestion control, and what `change` makes of it. */
 function simulate(change: (config: SimulationConfig) => void = () => {}) {
@@ -29,8 +29,8 @@ const limited = (device: NativeSimulationSwitch, port: number, rate: number): Na
   ports: device.ports.map((p, i) => (i === port ? { ...p, priority_rates: Array.from({ length: 8 }, () => rate) } : p)),
 });
 
-const manifest = addon.simulationManifest();
 function counted(simulation: NativeSimulation, port: number, name: string, priority = kPriority) {
+  const manifest = addon.simulationManifest();
   const column = manifest.switch_priority.findIndex((description) => description.name === name);
   return simulation.counters().switch_priorities[
     (port * 8 + priority) * manifest.switch_priority.length + column
@@ -109,7 +109,7 @@ describe("a switch of a simulation", () => {
     });
     simulation.run(20e6, 1e9);
     const counts = { nics: config.nics.length, links: config.links.length };
-    const tables = new SimulationTables(manifest, simulation.counters(), [3], counts);
+    const tables = new SimulationTables(addon.simulationManifest(), simulation.counters(), [3], counts);
     const frames = accountFrames(tables.allSwitches(), tables.allNics(), { duplicated: 0, lost: 0 });
     expect(frames).toMatchObject({ dropped: 0, missing: 0 });
     expect(frames.received).toBeGreaterThan(1_000);

@@ -10,6 +10,7 @@ import { parse } from "csv-parse/sync";
 import { describe, expect, it } from "vitest";
 import { type IncastFigures, runIncast, senders } from "../../bench/simulation/ns3_figures.js";
 import { loadScenario } from "../../src/config/scenario.js";
+import { nativeObstacle, skipWhere } from "../obstacles.js";
 
 const kFolder = "examples/ns3";
 /** Packets are marked, and a link carries this many more of HPCC-ns3's (1048 bytes) than of ours. */
@@ -58,6 +59,8 @@ describe("the scenarios", () => {
 });
 
 describe("two senders, the second 10 ms later", () => {
+  skipWhere(nativeObstacle());
+
   /** By time in ms, from 11 to 20: marking is not random, because the link is not full. */
   const reference = (sim: string, preset: string) =>
     table("staggered.csv")
@@ -104,6 +107,8 @@ describe("two senders, the second 10 ms later", () => {
 });
 
 describe("an incast with HPCC-ns3's DCQCN", () => {
+  skipWhere(nativeObstacle());
+
   it("of 4 senders has its goodput, fairness, queue and marks", async () => {
     const run = await ours("hpcc-match", 4);
     const other = (column: string) => theirs("HPCC-ns3", "match_hai40", 4, column);
@@ -149,6 +154,8 @@ describe("an incast with HPCC-ns3's DCQCN", () => {
 });
 
 describe("an incast with ns3-rdma's DCQCN", () => {
+  skipWhere(nativeObstacle());
+
   it("of 4 senders has its goodput, queue and CNPs", async () => {
     const run = await ours("ns3-rdma-match", 4);
     const other = (column: string) => theirs("ns3-rdma", "match", 4, column);

@@ -4,8 +4,11 @@ import { loadScenario, type Scenario } from "../../src/config/scenario.js";
 import type { SimulationAddon } from "../../src/native/simulation_types.js";
 import type { Result } from "../../src/report/result.js";
 import { runSimulation } from "../../src/sim/run.js";
+import { nativeObstacle, skipWhere } from "../obstacles.js";
 import { chain, incast } from "./scenarios.js";
 import { sliced } from "./sliced.js";
+
+skipWhere(nativeObstacle());
 
 const kQcn = { switch: { ecn: { enabled: false }, qcn: { enabled: true } }, congestion: { algorithm: "qcn" } };
 const example = (...set: string[]) => loadScenario("examples/qcn-incast.yaml", { set }).scenario;

@@ -1,8 +1,8 @@
 import { loadAddon } from "../../src/native/addon.js";
 import type { NativeSimulation, SimulationAddon } from "../../src/native/simulation_types.js";
 
-/** The native core, told to run `events` events at a time whatever it is asked for. */
-export function sliced(events: number): SimulationAddon {
+/** The native core, told to run `events` events at a time whatever it is asked for. `ran` is told the time reached after each; ns. */
+export function sliced(events: number, ran: (now: number) => void = () => {}): SimulationAddon {
   const addon = loadAddon<SimulationAddon>();
   return {
     simulationManifest: () => addon.simulationManifest(),
@@ -10,7 +10,13 @@ export function sliced(events: number): SimulationAddon {
       const native: NativeSimulation = new addon.Simulation(config);
       return new Proxy(native, {
         get(target, name: keyof NativeSimulation) {
-          if (name === "run") return (until: number) => target.run(until, events);
+          if (name === "run") {
+            return (until: number) => {
+              const reached = target.run(until, events);
+              ran(target.progress().now);
+              return reached;
+            };
+          }
           return target[name].bind(target);
         },
       });

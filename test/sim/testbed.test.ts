@@ -1,12 +1,10 @@
 /** What the DCQCN paper saw on its testbed, in short simulations of examples/paper/dcqcn. docs/testbed.md has the long ones. */
-import { beforeAll, describe, expect, it, vi } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { loadScenario, type Scenario } from "../../src/config/scenario.js";
 import type { Result } from "../../src/report/result.js";
 import { runSimulation } from "../../src/sim/run.js";
 import { examples } from "../fixtures/examples.js";
-
-// Some hundred milliseconds each, on a machine that is free.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+import { itUnless, nativeObstacle, skipWhere } from "../obstacles.js";
 
 /** The paper's switch, section 4: 12 MB, 32 ports, 8 priorities of which each port keeps headroom for. */
 const kHeadroom = 22_400;
@@ -67,17 +65,23 @@ describe("buffers", () => {
     expect(switches[0]?.buffer.threshold).toBeLessThan(24_480);
   });
 
-  it("pause at t_PFC: three inputs of one queue stop when each holds what is free", async () => {
-    const { switches } = await run("unfairness", 6, kPfcOnly);
-    const queue = switches.t4?.queues.h4_2?.["3"];
-    // q = 3 t_PFC, t_PFC = kShared - q.
-    const expected = (3 * kBeta8 * kShared) / (1 + 3 * kBeta8);
-    expect(queue?.mean).toBeGreaterThan(0.99 * expected);
-    expect(queue?.mean).toBeLessThan(1.01 * expected);
-  });
+  itUnless(
+    nativeObstacle(),
+    "pause at t_PFC: three inputs of one queue stop when each holds what is free",
+    async () => {
+      const { switches } = await run("unfairness", 6, kPfcOnly);
+      const queue = switches.t4?.queues.h4_2?.["3"];
+      // q = 3 t_PFC, t_PFC = kShared - q.
+      const expected = (3 * kBeta8 * kShared) / (1 + 3 * kBeta8);
+      expect(queue?.mean).toBeGreaterThan(0.99 * expected);
+      expect(queue?.mean).toBeLessThan(1.01 * expected);
+    },
+  );
 });
 
 describe("unfairness (figures 3 and 8)", () => {
+  skipWhere(nativeObstacle());
+
   it("with PFC alone, an input of its own is worth as much as one that others share", async () => {
     const [h1 = 0, h2 = 0, h3 = 0, h4 = 0] = gbps(await run("unfairness", 6, kPfcOnly));
     // By seed 1 h1 and h2 share an input of t4. Of 37 Gb/s each of three inputs has a third.
@@ -103,6 +107,8 @@ describe("unfairness (figures 3 and 8)", () => {
 });
 
 describe("the victim flow (figures 4 and 9)", () => {
+  skipWhere(nativeObstacle());
+
   const victim = async (set: readonly string[], ms: number) => (gbps(await run("victim", ms, set))[0] ?? 0) / 37.03;
 
   it("with PFC alone has a quarter of its link, and an eighth once two more hosts send on other paths", async () => {
@@ -150,6 +156,8 @@ describe("benchmark traffic (figures 15, 16 and 18)", () => {
 });
 
 describe("thresholds", () => {
+  skipWhere(nativeObstacle());
+
   it("that are wrong pause and never mark; those of the paper mark and do not pause", async () => {
     const [wrong, right] = [await run("unfairness", 6, kMisconfigured), await run("unfairness", 6)];
     expect(marked(wrong)).toBe(0);

@@ -8,11 +8,11 @@ import { WeirError } from "../../src/config/error.js";
 import { buildProbe } from "../../src/probe/roce_frame.js";
 import { openTrace } from "../../src/sim/trace.js";
 import { packetBlock } from "../capture/blocks.js";
-import { failing, itUnless } from "../live/capability.js";
+import { lacking } from "../needs.js";
+import { itUnless } from "../obstacles.js";
 import { packets } from "../probe/captures.js";
 
 /** The system's own Python: scapy comes as a package of the distribution. */
-const kPython = "/usr/bin/python3";
 
 let directory: string;
 beforeAll(() => {
@@ -83,7 +83,7 @@ function traced(name: string, chunks: readonly Uint8Array[], taps: Parameters<ty
 }
 
 describe("openTrace", () => {
-  itUnless(failing("tshark", "--version"), "writes what tshark dissects", () => {
+  itUnless(lacking("tshark"), "writes what tshark dissects", () => {
     const file = traced("tshark.pcapng", [chunkOf(kFrames.slice(0, 2)), new Uint8Array(), chunkOf(kFrames.slice(2))]);
     const fields = [
       ...["frame.time_epoch", "frame.interface_name", "frame.cap_len", "frame.len", "ip.dsfield.ecn"],
@@ -105,7 +105,7 @@ describe("openTrace", () => {
     ]);
   });
 
-  itUnless(failing("capinfos", "--version"), "tells capinfos its application and nothing of this machine", () => {
+  itUnless(lacking("tshark"), "tells capinfos its application and nothing of this machine", () => {
     const { stdout } = spawnSync("capinfos", [traced("capinfos.pcapng", [chunkOf(kFrames)])], { encoding: "utf8" });
     expect(stdout).toMatch(/File type: +Wireshark\/\.\.\. - pcapng/);
     expect(stdout).toMatch(/File timestamp precision: +nanoseconds \(9\)/);
@@ -115,7 +115,7 @@ describe("openTrace", () => {
     expect(stdout).toMatch(/Data size: +3354 bytes/);
   });
 
-  itUnless(failing(kPython, "-c", "import scapy"), "writes what scapy reads, captures of others included", () => {
+  itUnless(lacking("python3-scapy"), "writes what scapy reads, captures of others included", () => {
     const others = packets("ib_write_bw").map((ip, i): Frame => {
       const frame = Buffer.concat([kMacs, ip]);
       return { tap: 0, time: i * 1000, captured: frame.subarray(0, 54 + (i % 9)), original: frame.length };
@@ -127,7 +127,7 @@ import json, sys
 from scapy.utils import RawPcapNgReader
 reader = RawPcapNgReader(sys.argv[1])
 print(json.dumps([[(m.tshigh << 32) | m.tslow, m.tsresol, m.wirelen, data.hex()] for data, m in reader]))`;
-    const { stdout, stderr } = spawnSync(kPython, ["-c", program, file], { encoding: "utf8", maxBuffer: 1 << 28 });
+    const { stdout, stderr } = spawnSync("python3", ["-c", program, file], { encoding: "utf8", maxBuffer: 1 << 28 });
     expect(JSON.parse(stdout || JSON.stringify(stderr))).toEqual(
       others.map(({ time, captured, original }) => [time, 1e9, original, captured.toString("hex")]),
     );

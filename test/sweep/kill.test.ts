@@ -4,12 +4,12 @@ import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect, it, onTestFinished, vi } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { planText } from "../../src/sweep/plan.js";
+import { kPatienceMs } from "../limits.js";
 import { kTestMarker, markedProcesses } from "../live/processes.js";
+import { eventually } from "../patience.js";
 import { folder, plan, writeSweep } from "./fixture.js";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const kCommand = ["--import", "tsx", fileURLToPath(new URL("fake_weir.ts", import.meta.url)), "sweep"];
 const resultsIn = (directory: string) => readdirSync(directory).filter((name) => /^[0-9a-f]{32}\.json$/.test(name));
@@ -31,11 +31,10 @@ function sweep() {
     onTestFinished(() => void child.kill("SIGKILL"));
     return child;
   };
-  const finish = () => spawnSync(process.execPath, [...args, "--jobs", "2"], { encoding: "utf8", timeout: 50_000 });
-  const untilSomeAreDone = () =>
-    vi.waitFor(() => expect(resultsIn(out).length).toBeGreaterThan(2), { timeout: 30_000, interval: 20 });
-  const nobodyLeft = () =>
-    vi.waitFor(() => expect(markedProcesses(marker)).toEqual([]), { timeout: 10_000, interval: 20 });
+  const finish = () =>
+    spawnSync(process.execPath, [...args, "--jobs", "2"], { encoding: "utf8", timeout: kPatienceMs });
+  const untilSomeAreDone = () => eventually(() => expect(resultsIn(out).length).toBeGreaterThan(2));
+  const nobodyLeft = () => eventually(() => expect(markedProcesses(marker)).toEqual([]));
   return { out, start, finish, untilSomeAreDone, nobodyLeft };
 }
 

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type Plan, planText } from "../../src/sweep/plan.js";
 import type { PoolOutcome } from "../../src/sweep/pool.js";
 import { type RunOptions, runSweep } from "../../src/sweep/run.js";
@@ -10,9 +10,6 @@ import { ResultStore } from "../../src/sweep/store.js";
 import { fakeSimulate } from "./fake_simulate.js";
 import { startFakeWorker } from "./fake_tools.js";
 import { folder, kScenario, plan, writeSweep } from "./fixture.js";
-
-// Workers compile on their way.
-vi.setConfig({ testTimeout: 60_000 });
 
 /** Runs all points of a plan; what happened, by index. */
 async function run(made: Plan, directory: string, options: Partial<RunOptions> = {}) {

@@ -6,6 +6,7 @@ import { Choices } from "../../src/top/choices.js";
 import { liveTop } from "../../src/top/live.js";
 import type { Poll } from "../../src/top/poll.js";
 import { memoryStream } from "../cli/memory_stream.js";
+import { eventually } from "../patience.js";
 import { bigSample } from "./samples.js";
 
 const kEnter = "\x1b[?1049h\x1b[?25l";
@@ -33,8 +34,7 @@ function start(poll: () => Promise<ReturnType<typeof bigSample>> = async () => b
   return { ...screen, signals, abort, suspend, ended };
 }
 
-const shown = (top: ReturnType<typeof start>, text: string) =>
-  vi.waitFor(() => expect(top.written()).toContain(text), { interval: 5 });
+const shown = (top: ReturnType<typeof start>, text: string) => eventually(() => expect(top.written()).toContain(text));
 
 function expectGivenBack({ written, stdin }: ReturnType<typeof start>): void {
   expect(written().startsWith(kEnter)).toBe(true);
@@ -102,7 +102,7 @@ describe("the terminal is given back", () => {
       expect(top.signals.eventNames()).toEqual(["SIGHUP"]);
     });
     stop(top);
-    await vi.waitFor(() => expect(top.suspend).toHaveBeenCalledOnce());
+    await eventually(() => expect(top.suspend).toHaveBeenCalledOnce());
     expect(stopped.endsWith(kLeave)).toBe(true);
     const after = top.written().slice(stopped.length);
     expect(after.startsWith(kEnter)).toBe(true);
@@ -131,7 +131,7 @@ describe("a picture", () => {
     await shown(top, "qp1");
     const before = top.written().length;
     top.stdin.write("r");
-    await vi.waitFor(() => expect(top.written().length).toBeGreaterThan(before));
+    await eventually(() => expect(top.written().length).toBeGreaterThan(before));
     const picture = top.written().slice(before);
     expect(picture.startsWith("\x1b[Hweir top")).toBe(true);
     expect(picture).not.toContain("\x1b[2J");

@@ -6,7 +6,8 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { describeUnless, failing } from "../live/capability.js";
+import { lacking } from "../needs.js";
+import { describeUnless } from "../obstacles.js";
 
 const kCnm = "0x22e7";
 const kCnTag = "0x22e9";
@@ -26,7 +27,7 @@ function dissect(name: string, fields: readonly string[], ...options: string[]):
     .map((line) => line.split("\t"));
 }
 
-describeUnless(failing("tshark", "--version"), "tshark, given CNMs and CN-TAGs,", () => {
+describeUnless(lacking("tshark"), "tshark, given CNMs and CN-TAGs,", () => {
   it("sees addresses, 802.1Q tags and ethertypes, and no further", () => {
     const rows = dissect("qcn", [
       "eth.dst",

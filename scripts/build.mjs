@@ -1,0 +1,35 @@
+// Brings a checkout up to date before it is run or tested: dependencies that are not there, and the native core.
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { findProgram } from "./needs.mjs";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/**
+ * `who` begins each line that is printed. `equipped`: there is a compiler now, and was none before. Ends the process where a build
+ * fails.
+ */
+export function build(who, equipped) {
+  const { optionalDependencies } = JSON.parse(readFileSync(`${root}package.json`, "utf8"));
+  const installed = (name) => existsSync(`${root}node_modules/${name}/package.json`);
+  if (!installed("vitest")) {
+    console.log(`${who}: npm ci`);
+    execute("npm", ["ci"]);
+  } else if (equipped && !Object.keys(optionalDependencies).every(installed)) {
+    // npm leaves out an optional dependency that cannot be compiled.
+    console.log(`${who}: npm install, for ${Object.keys(optionalDependencies).join(", ")}`);
+    execute("npm", ["install", "--no-save"]);
+  }
+  if (["c++", "make", "cmake"].some((name) => findProgram(name) === undefined)) return;
+  console.log(`${who}: bringing the native core up to date`);
+  execute(process.execPath, [`${root}scripts/install.mjs`, "--strict"]);
+}
+
+/** What it prints is shown where it fails. */
+function execute(command, args) {
+  const { status, error, stdout, stderr } = spawnSync(command, args, { cwd: root, encoding: "utf8", maxBuffer: 1 << 28 });
+  if (status === 0) return;
+  console.error(`${stdout ?? ""}${stderr ?? ""}${command} ${args.join(" ")}: ${error?.message ?? `status ${status}`}`);
+  process.exit(1);
+}

@@ -1,0 +1,11 @@
+export interface Need {
+  package: string;
+  programs?: string[];
+  files?: string[];
+  for: string[];
+}
+export const kNeeds: readonly Need[];
+export function findProgram(name: string): string | undefined;
+export function lackingOf(need: Need): string[];
+export function missingPackages(users: readonly string[]): string[];
+export function programsForTests(): Map<string, string>;

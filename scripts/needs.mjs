@@ -1,0 +1,95 @@
+// What test/needs.json lists: what of it is missing here, and installing that with apt-get where it may be.
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+
+/** @typedef {{ package: string, programs?: string[], files?: string[], for: string[] }} Need */
+
+/** @type {Need[]} */
+export const kNeeds = JSON.parse(readFileSync(new URL("../test/needs.json", import.meta.url), "utf8")).needs;
+
+/** The distribution's own first: what a user keeps beside them may lack the modules that its packages bring. */
+const kFolders = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+
+/** Where a program is; undefined if nowhere. */
+export function findProgram(name) {
+  return [...kFolders, ...(process.env.PATH ?? "").split(delimiter)]
+    .map((folder) => join(folder, name))
+    .find((path) => existsSync(path));
+}
+
+/** What of a need is not here: names of programs and files. @param {Need} need */
+export function lackingOf({ programs = [], files = [] }) {
+  return [...programs.filter((name) => findProgram(name) === undefined), ...files.filter((file) => !existsSync(file))];
+}
+
+/** Debian's packages of what is not here of what these need. @param {readonly string[]} users */
+export function missingPackages(users) {
+  return kNeeds
+    .filter((need) => need.for.some((user) => users.includes(user)) && lackingOf(need).length > 0)
+    .map((need) => need.package);
+}
+
+/**
+ * Installs what is missing, having said so, where this is Debian or Ubuntu and root or sudo without a password may do it; elsewhere,
+ * or where `refusal` (a variable) is 0 in the environment, says which line would. `who` begins each line that is printed; `without`
+ * says what it is like without. Returns the packages that were installed and those that are still missing.
+ */
+export function satisfy(users, { who, refusal, without }) {
+  const packages = missingPackages(users);
+  if (packages.length === 0) return { installed: [], missing: [] };
+  const root = process.getuid() === 0;
+  const command = ["apt-get", "install", "-y", "--no-install-recommends", ...packages];
+  if (process.env[refusal] === "0" || !isDebian() || !(root || mayUseSudo())) {
+    const line = [...(root ? [] : ["sudo"]), ...command].join(" ");
+    const how = isDebian() ? line : `on Debian or Ubuntu: ${line}`;
+    console.log(`${who}: not installed: ${packages.join(", ")}. ${without} To install it:\n  ${how}`);
+    return { installed: [], missing: packages };
+  }
+  console.log(`${who}: installing what is missing (${refusal}=0 leaves the system as it is):\n  ${command.join(" ")}`);
+  const started = Date.now();
+  const log = mkdtempSync(join(tmpdir(), "weir-apt-"));
+  try {
+    if (!apt(["update"], root, log) || !apt(command.slice(1), root, log)) {
+      console.error(
+        `${who}: apt-get failed. ${without}\n${readFileSync(join(log, "log"), "utf8").split("\n").slice(-15).join("\n")}`,
+      );
+    }
+  } finally {
+    rmSync(log, { recursive: true });
+  }
+  const missing = missingPackages(users);
+  const installed = packages.filter((name) => !missing.includes(name));
+  console.log(
+    `${who}: ${installed.length} of ${packages.length} installed, ${Math.round((Date.now() - started) / 1000)} s`,
+  );
+  return { installed, missing };
+}
+
+function apt(args, root, folder) {
+  const log = openSync(join(folder, "log"), "w");
+  const environment = ["DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8"];
+  const options = ["-q", "-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Use-Pty=0"];
+  const command = [...(root ? [] : ["sudo", "-n"]), "env", ...environment, "apt-get", ...options, ...args];
+  return spawnSync(command[0], command.slice(1), { stdio: ["ignore", log, log] }).status === 0;
+}
+
+function isDebian() {
+  if (findProgram("apt-get") === undefined || !existsSync("/etc/os-release")) return false;
+  return /^ID(_LIKE)?=.*\b(debian|ubuntu)\b/m.test(readFileSync("/etc/os-release", "utf8"));
+}
+
+function mayUseSudo() {
+  return spawnSync("sudo", ["-n", "true"], { stdio: "ignore" }).status === 0;
+}
+
+/** Programs that tests may call, with their paths, beside those of Node.js. */
+export function programsForTests() {
+  const own = ["node", "npm", "npx"].map((name) => [
+    name,
+    name === "node" ? process.execPath : join(dirname(process.execPath), name),
+  ]);
+  const listed = kNeeds.flatMap(({ programs = [] }) => programs).map((name) => [name, findProgram(name)]);
+  return new Map([...own, ...listed].filter(([, path]) => path !== undefined && existsSync(path)));
+}

@@ -1,0 +1,95 @@
+// npm test: installs what tests need (test/needs.json), builds, runs Vitest, and sees to it that nothing of the run is left.
+// Options are Vitest's: npm test -- --project unit test/cli
+import { spawn, spawnSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { constants, tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { build } from "./build.mjs";
+import { satisfy } from "./needs.mjs";
+import { kTestRun, processesWith } from "./test_processes.mjs";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const who = "npm test";
+/** For what was told to end and is about to, on a busy machine. */
+const kGraceMs = 10_000;
+
+const options = process.argv.slice(2);
+const asked = options.flatMap(
+  (option, i) =>
+    /^--project(?:=(.*))?$/
+      .exec(option)
+      ?.slice(1)
+      .map((name) => name ?? options[i + 1]) ?? [],
+);
+const projects = asked.length > 0 ? asked : ["unit", "native", "live", "browser"];
+
+const { installed, missing } = satisfy(["start", ...projects], {
+  who,
+  refusal: "WEIR_TEST_INSTALL",
+  without: "Tests that need it are skipped.",
+});
+build(who, installed.length > 0);
+const status = await run(asked.length > 0 ? options : [...projects.map((name) => `--project=${name}`), ...options]);
+if (missing.length > 0)
+  console.log(`${who}: not installed: ${missing.join(", ")}. What needs it was skipped; the line above installs it.`);
+process.exit(status);
+
+/** Vitest's exit status; 1 if something of the run is left. */
+async function run(args) {
+  const name = randomUUID();
+  const folder = mkdtempSync(join(tmpdir(), "weir-test-"));
+  // As the folder for temporary files that it stands for: tests also run commands as an ordinary user.
+  chmodSync(folder, 0o1777);
+  const before = traces();
+  // It goes on where this process is killed, and is no part of the run.
+  const reaper = spawn(process.execPath, [join(root, "scripts/test_reaper.mjs"), name, folder], {
+    stdio: ["pipe", "inherit", "inherit"],
+    detached: true,
+  });
+  const vitest = spawn(process.execPath, [join(root, "node_modules/vitest/vitest.mjs"), "run", ...args], {
+    cwd: root,
+    stdio: "inherit",
+    env: { ...process.env, [kTestRun]: name, TMPDIR: folder },
+  });
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => vitest.kill(signal));
+  const status = await new Promise((resolve) => {
+    vitest.on("error", (error) => {
+      console.error(`${who}: ${error.message}`);
+      resolve(1);
+    });
+    vitest.on("exit", (code, signal) => resolve(code ?? 128 + constants.signals[signal]));
+  });
+  const left = await leftovers(name, before);
+  if (left.length > 0)
+    console.error(`${who}: left behind by the tests:\n${left.map((line) => `  ${line}`).join("\n")}`);
+  const reaped = new Promise((resolve) => reaper.on("exit", resolve));
+  reaper.stdin.end();
+  await reaped;
+  return status === 0 && left.length > 0 ? 1 : status;
+}
+
+/** What a run could leave on the machine beside processes and temporary files: namespaces, and sockets that nobody listens at. */
+function traces() {
+  const { stdout } = spawnSync("ip", ["netns", "list"], { encoding: "utf8" });
+  const namespaces = (stdout ?? "").split("\n").filter((line) => line.startsWith("weir"));
+  const bound = readFileSync("/proc/net/unix", "utf8");
+  const files = existsSync("/run/weir") ? readdirSync("/run/weir").map((file) => `/run/weir/${file}`) : [];
+  return [
+    ...namespaces.map((line) => `network namespace ${line.split(" ")[0]}`),
+    ...files.filter((file) => file.endsWith(".sock") && !bound.includes(` ${file}\n`)),
+  ];
+}
+
+/** Processes of the run that do not end, and new traces. */
+async function leftovers(name, before) {
+  const until = Date.now() + kGraceMs;
+  let processes = processesWith(kTestRun, name);
+  for (; processes.length > 0 && Date.now() < until; processes = processesWith(kTestRun, name)) await sleep(100);
+  return [
+    ...processes.map(({ pid, command }) => `process ${pid}: ${command}`),
+    ...traces().filter((one) => !before.includes(one)),
+  ];
+}

@@ -1,0 +1,2 @@
+export const kTestRun: string;
+export function processesWith(variable: string, value: string): { pid: number; command: string }[];

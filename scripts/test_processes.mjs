@@ -1,0 +1,23 @@
+// Finds processes by a variable of their environment: all that a run of the tests has started carries one.
+import { readdirSync, readFileSync } from "node:fs";
+
+/** Names the run that a process belongs to. */
+export const kTestRun = "WEIR_TEST_RUN";
+
+/** Processes that were started with this value, as { pid, command }, without this one. Those of others are seen by root alone. */
+export function processesWith(variable, value) {
+  return readdirSync("/proc").flatMap((name) => {
+    if (!/^\d+$/.test(name) || Number(name) === process.pid) return [];
+    if (!read(`/proc/${name}/environ`).split("\0").includes(`${variable}=${value}`)) return [];
+    return [{ pid: Number(name), command: read(`/proc/${name}/cmdline`).replaceAll("\0", " ").trim() }];
+  });
+}
+
+/** Nothing where the process has ended, or is somebody else's. */
+function read(file) {
+  try {
+    return readFileSync(file, "latin1");
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,39 @@
+/** Tests that something may be in the way of: then they are skipped and say why, at the end of a run in a list. In CI they fail. */
+import { beforeEach, describe, it } from "vitest";
+import { loadAddon } from "../src/native/addon.js";
+
+/** Why nothing that needs the native core can run here; undefined if it can. */
+export function nativeObstacle(): string | undefined {
+  try {
+    loadAddon();
+    return undefined;
+  } catch (error) {
+    return (error as Error).message.split("\n")[0];
+  }
+}
+
+/** The native core; where it does not load all tests of the file are skipped. */
+export function nativeCore<T>(): T {
+  const obstacle = nativeObstacle();
+  skipWhere(obstacle);
+  return skips(obstacle) ? (undefined as T) : loadAddon<T>();
+}
+
+export function describeUnless(obstacle: string | undefined, name: string, body: () => void): void {
+  if (skips(obstacle)) describe.skip(`${name} (skipped: ${obstacle})`, body);
+  else describe(name, body);
+}
+
+export function itUnless(obstacle: string | undefined, name: string, body: () => void | Promise<void>): void {
+  if (skips(obstacle)) it.skip(`${name} (skipped: ${obstacle})`, body);
+  else it(name, body);
+}
+
+/** All tests of the file, or of the describe() around it. */
+export function skipWhere(obstacle: string | undefined): void {
+  if (skips(obstacle)) beforeEach((context) => context.skip(obstacle));
+}
+
+function skips(obstacle: string | undefined): obstacle is string {
+  return obstacle !== undefined && !process.env.CI;
+}
