@@ -2,12 +2,17 @@
 import { execFileSync } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { kNeeds } from "../../scripts/needs.mjs";
 import { liveObstacle } from "../live/capability.js";
+import { lacking } from "../needs.js";
 import { describeUnless } from "../obstacles.js";
 
 const kBuild = fileURLToPath(new URL("guest/build.sh", import.meta.url));
 /** With its packages installed and the kernel downloaded it takes seven seconds. */
 const kBuildLimitMs = 300_000;
+
+/** Of which guests are made. */
+const kPackages = kNeeds.filter((need) => need.for.includes("interop")).map((need) => need.package);
 
 let image: string | undefined;
 
@@ -22,8 +27,8 @@ export function guestImage(): string {
 }
 
 function obstacle(): string | undefined {
-  const live = liveObstacle();
-  if (live !== undefined) return live;
+  const absent = liveObstacle() ?? lacking(...kPackages);
+  if (absent !== undefined) return absent;
   try {
     accessSync("/dev/net/tun", constants.R_OK | constants.W_OK);
     guestImage();

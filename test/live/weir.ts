@@ -6,8 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { expect, onTestFinished, type TestContext } from "vitest";
-import { getCurrentTest } from "vitest/suite";
+import { expect, onTestFinished, type TestContext, TestRunner } from "vitest";
 import { NetworkNamespace } from "../../src/lab/namespace.js";
 import type { Result } from "../../src/report/result.js";
 import { kPatienceMs } from "../limits.js";
@@ -85,7 +84,7 @@ export async function start(args: readonly string[], as: readonly string[] = [],
   }
   const timer = setTimeout(() => child.kill("SIGKILL"), kPatienceMs);
   running.add(child);
-  if (getCurrentTest() !== undefined) onTestFinished(() => void child.kill("SIGKILL"));
+  if (TestRunner.getCurrentTest() !== undefined) onTestFinished(() => void child.kill("SIGKILL"));
   const finished = new Promise<Finished>((resolve, reject) => {
     child.on("error", reject);
     child.on("close", (status, signal) => {

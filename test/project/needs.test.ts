@@ -1,0 +1,51 @@
+/** What tests call is in one list, from which it is installed. */
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { extname } from "node:path";
+import { expect, it } from "vitest";
+import { findProgram, kNeeds, lackingOf, missingPackages } from "../../scripts/needs.mjs";
+import { lacking } from "../needs.js";
+
+const listed = kNeeds.flatMap(({ programs = [] }) => programs);
+
+it("tests find the programs of the list, those of Node.js, and no others", () => {
+  const path = process.env.PATH ?? "";
+  expect(path).not.toContain(":");
+  const present = listed.filter((name) => findProgram(name) !== undefined);
+  expect(readdirSync(path).sort()).toEqual([...present, "node", "npm", "npx"].sort());
+  // On every machine, and in no list.
+  expect(findProgram("uniq")).toBeDefined();
+  expect(spawnSync("uniq", ["--version"]).error).toMatchObject({ code: "ENOENT" });
+});
+
+it.each(
+  ["test", "src"].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: "utf8" })
+      .filter((file) => [".ts", ".py"].includes(extname(file)))
+      .map((file) => `${folder}/${file}`),
+  ),
+)("%s calls none by its path, past the list", (file) => {
+  const lines = readFileSync(file, "utf8")
+    .split("\n")
+    .filter((line) => !line.startsWith("#!"));
+  expect(lines.filter((line) => /["'`]\/(usr\/(local\/)?)?s?bin\/\w/.test(line))).toEqual([]);
+});
+
+it("names each program once, with Debian's package, and whom it is for", () => {
+  expect(new Set(listed).size).toBe(listed.length);
+  const packages = kNeeds.map((need) => need.package);
+  expect(packages).toEqual([...new Set(packages)].sort());
+  const users = new Set(kNeeds.flatMap((need) => need.for));
+  expect([...users].sort()).toEqual(["browser", "interop", "live", "native", "start", "unit"]);
+});
+
+it("tells what is missing, and packages that nobody has listed", () => {
+  const absent = { package: "none", programs: ["sh", "no-such-program"], files: ["/no/such/file"], for: [] };
+  expect(lackingOf(absent)).toEqual(["no-such-program", "/no/such/file"]);
+  expect(missingPackages(["nobody"])).toEqual([]);
+  expect(() => lacking("no-such-package")).toThrow("test/needs.json");
+});
+
+it("is the only list: CI installs nothing by itself", () => {
+  expect(readFileSync(".ci/run", "utf8")).not.toMatch(/apt|dpkg/);
+});
