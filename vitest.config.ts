@@ -1,7 +1,7 @@
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
 import { kPatienceMs, kTestLimitMs } from "./test/limits.js";
 import { makePath } from "./test/needs.js";
-import { SkippedReporter } from "./test/skipped_reporter.js";
+import { SummaryReporter } from "./test/summary_reporter.js";
 
 /** Tests find the programs of test/needs.json and no others. */
 const env = { PATH: makePath() };
@@ -53,7 +53,7 @@ const projects: NonNullable<TestProjectInlineConfiguration["test"]>[] = [
 
 export default defineConfig({
   test: {
-    reporters: ["default", new SkippedReporter()],
+    reporters: ["default", new SummaryReporter()],
     projects: projects.map((test, groupOrder) => ({
       test: { ...test, env, sequence: { groupOrder }, expect: { poll: { timeout: kPatienceMs } } },
     })),
