@@ -54,6 +54,7 @@ const projects: NonNullable<TestProjectInlineConfiguration["test"]>[] = [
 export default defineConfig({
   test: {
     reporters: ["default", new SummaryReporter()],
+    globalSetup: "test/command.ts",
     projects: projects.map((test, groupOrder) => ({
       test: { ...test, env, sequence: { groupOrder }, expect: { poll: { timeout: kPatienceMs } } },
     })),

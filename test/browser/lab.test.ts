@@ -3,8 +3,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
+import { kMain, kRoot } from "../command.js";
 import { liveObstacle } from "../live/capability.js";
-import { folder, kIncast, kRoot } from "../live/weir.js";
+import { folder, kIncast } from "../live/weir.js";
 import { eventually } from "../patience.js";
 import { browserObstacle } from "./chromium.js";
 import { describePage } from "./harness.js";
@@ -25,7 +26,7 @@ async function startLab(): Promise<{ url: string; interrupt(): Promise<number | 
     "--dashboard",
     "127.0.0.1:0",
   ];
-  const command = ["--import", "tsx", join(kRoot, "src/cli/main.ts"), "lab", "run", kIncast, ...options];
+  const command = [kMain, "lab", "run", kIncast, ...options];
   const child = spawn(process.execPath, command, { cwd: kRoot, stdio: ["ignore", "ignore", "pipe"], detached: true });
   onTestFinished(() => void child.kill("SIGKILL"));
   let said = "";

@@ -2,12 +2,11 @@
 import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { renderReport } from "../../src/report/html.js";
+import { kMain, kRoot } from "../command.js";
 import { sampleResult, sampleSeries } from "../report/sample.js";
 
-const kRoot = fileURLToPath(new URL("../..", import.meta.url));
 const kIncast = join(kRoot, "examples/incast-4to1.yaml");
 
 export const KINDS = [
@@ -61,7 +60,7 @@ export async function makeReports(folder: string): Promise<Record<Kind, string>>
 }
 
 async function weir(...args: string[]): Promise<void> {
-  await promisify(execFile)(process.execPath, ["--import", "tsx", join(kRoot, "src/cli/main.ts"), ...args], {
+  await promisify(execFile)(process.execPath, [kMain, ...args], {
     cwd: kRoot,
     maxBuffer: 2 ** 26,
   });

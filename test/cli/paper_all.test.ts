@@ -4,10 +4,10 @@ import { randomUUID } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import type { Summary } from "../../src/experiments/all/summary.js";
 import type { PaperDocument } from "../../src/experiments/document.js";
+import { kMain } from "../command.js";
 import { kPatienceMs } from "../limits.js";
 import { kTestMarker, markedProcesses } from "../live/processes.js";
 import { nativeObstacle, skipWhere } from "../obstacles.js";
@@ -19,7 +19,7 @@ skipWhere(nativeObstacle());
 const root = mkdtempSync(join(tmpdir(), "weir-paper-all-cli-"));
 afterAll(() => rmSync(root, { recursive: true }));
 
-const kCommand = ["--import", "tsx", fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url)), "paper", "all"];
+const kCommand = [kMain, "paper", "all"];
 /** Two models that take no time, and simulations that take many seconds. */
 const kQuick = "qcn-shu-fig3,qcn-shu-fig9";
 const kSlow = "qcn-shu-fig10";

@@ -2,25 +2,22 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
+import { kMain } from "../command.js";
 import { kPatienceMs } from "../limits.js";
 
-const kMain = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
-const kCommand = ["--import", "tsx", kMain];
-
 it("answers on stdout and exits 0", () => {
-  const ran = spawnSync(process.execPath, [...kCommand, "--version"], { encoding: "utf8", timeout: kPatienceMs });
+  const ran = spawnSync(process.execPath, [kMain, "--version"], { encoding: "utf8", timeout: kPatienceMs });
   expect(ran).toMatchObject({ status: 0, stderr: "", stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
 });
 
 it("complains on stderr and exits 2", () => {
-  const ran = spawnSync(process.execPath, [...kCommand, "vaildate"], { encoding: "utf8", timeout: kPatienceMs });
+  const ran = spawnSync(process.execPath, [kMain, "vaildate"], { encoding: "utf8", timeout: kPatienceMs });
   expect(ran).toMatchObject({ status: 2, stdout: "", stderr: expect.stringContaining("Did you mean validate?") });
 });
 
 it("does not mind a reader that goes away", async () => {
-  const child = spawn(process.execPath, [...kCommand, "profiles"], {
+  const child = spawn(process.execPath, [kMain, "profiles"], {
     stdio: ["ignore", "pipe", "pipe"],
     timeout: kPatienceMs,
   });
@@ -36,7 +33,7 @@ it("does not mind a reader that goes away", async () => {
 it("says so and exits 1 where stdout cannot be written", () => {
   const full = openSync("/dev/full", "w");
   onTestFinished(() => closeSync(full));
-  const ran = spawnSync(process.execPath, [...kCommand, "profiles"], {
+  const ran = spawnSync(process.execPath, [kMain, "profiles"], {
     stdio: ["ignore", full, "pipe"],
     encoding: "utf8",
     timeout: kPatienceMs,

@@ -2,19 +2,17 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { expect, inject } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
 import type { CounterValue } from "../../src/daemon/protocol.js";
 import { NetworkNamespace } from "../../src/lab/namespace.js";
 import type { DeviceOptions } from "../../src/verbs/index.js";
+import { kRoot, kWeir } from "../command.js";
 import { eventually } from "../patience.js";
 import { Guest, type Output } from "./guest.js";
 
-const kRoot = fileURLToPath(new URL("../..", import.meta.url));
 /** The kernel kills them when this process dies, whatever it dies of. */
 const kDieWithUs = ["setpriv", "--pdeathsig", "KILL"];
-const kWeir = [process.execPath, "--import", "tsx", join(kRoot, "src/cli/main.ts")];
 
 /** A program on the host. */
 export interface Program {

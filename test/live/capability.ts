@@ -1,8 +1,8 @@
 /** Live tests build networks on this machine; where they may not, they are skipped. */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { missingCapabilities } from "../../src/lab/rootless.js";
+import { kMain } from "../command.js";
 import { lacking } from "../needs.js";
 import { describeUnless, nativeObstacle } from "../obstacles.js";
 
@@ -37,8 +37,7 @@ function rootlessObstacle(): string | undefined {
     if (error !== undefined) return error.message;
     return status === 0 ? undefined : stderr.trim() || `${command.join(" ")} fails`;
   };
-  const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
-  const unreadable = attempt("test", "-r", main);
+  const unreadable = attempt("test", "-r", kMain);
   if (unreadable !== undefined) return `an ordinary user may not read this folder: ${unreadable}`;
   const forbidden = attempt("unshare", "--user", "--map-root-user", "--net", "true");
   return forbidden && `an ordinary user may not make user namespaces here: ${forbidden}`;

@@ -3,9 +3,10 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { kMain, kRoot } from "../command.js";
 import { lacking } from "../needs.js";
 import { describeUnless } from "../obstacles.js";
-import { folder, kRoot } from "./weir.js";
+import { folder } from "./weir.js";
 
 const kBashCompletion = "/usr/share/bash-completion/bash_completion";
 
@@ -13,10 +14,10 @@ const kBashCompletion = "/usr/share/bash-completion/bash_completion";
 function environment(): NodeJS.ProcessEnv {
   const bin = join(folder(), "bin");
   mkdirSync(bin);
-  const command = `exec '${process.execPath}' --import '${join(kRoot, "node_modules/tsx/dist/loader.mjs")}' '${join(kRoot, "src/cli/main.ts")}' "$@"`;
+  const command = `exec '${process.execPath}' '${kMain}' "$@"`;
   writeFileSync(join(bin, "weir"), `#!/bin/sh\n${command}\n`);
   chmodSync(join(bin, "weir"), 0o755);
-  return { ...process.env, PATH: `${bin}:${process.env.PATH}`, TSX_DISABLE_CACHE: "1" };
+  return { ...process.env, PATH: `${bin}:${process.env.PATH}` };
 }
 
 const run = (shell: string, ...args: string[]) =>

@@ -6,8 +6,9 @@ import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
 import { LabNetwork } from "../../src/lab/veth.js";
+import { kRoot, kWeir } from "../command.js";
 import { eventually } from "../patience.js";
-import { folder, kRoot } from "./weir.js";
+import { folder } from "./weir.js";
 
 export const kHosts = ["a", "b"] as const;
 const kMacs = { a: 0x02_57_00_00_00_0a, b: 0x02_57_00_00_00_0b };
@@ -60,7 +61,7 @@ export const weir = (...args: string[]): Running => weirAs([], ...args);
 
 /** The same with `as` in front of the command: nsenter, setpriv and their options. */
 function weirAs(as: readonly string[], ...args: string[]): Running {
-  const [program = "", ...rest] = [...as, process.execPath, "--import", "tsx", join(kRoot, "src/cli/main.ts"), ...args];
+  const [program = "", ...rest] = [...as, ...kWeir, ...args];
   const child = spawn(program, rest, {
     cwd: kRoot,
     stdio: ["ignore", "ignore", "pipe"],

@@ -5,10 +5,11 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import type { Frame, History, RunDescription, Sample, Session } from "../../src/dashboard/protocol.js";
 import { sampleOf } from "../../src/dashboard/sample.js";
+import { kRoot } from "../command.js";
 import { eventually } from "../patience.js";
 import { describeLive, describeOrdinaryUser, kOrdinaryUser } from "./capability.js";
 import { freePort, network, portOf, startNic, startSwitch, weir } from "./daemons.js";
-import { folder, kIncast, kRoot, start } from "./weir.js";
+import { folder, kIncast, start } from "./weir.js";
 
 /** Thresholds that no queue reaches. */
 const kUnmarked = ["switch.ecn.kmin=900MB", "switch.ecn.kmax=950MB"];

@@ -2,9 +2,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { expect, it } from "vitest";
 import { LabNetwork } from "../../src/lab/veth.js";
+import { kRoot } from "../command.js";
 import { kPatienceMs } from "../limits.js";
 import { describeLive } from "./capability.js";
-import { kRoot } from "./weir.js";
 
 describeLive("examples/remote-write.mjs", () => {
   it("writes remote memory and reads it back", async () => {

@@ -6,11 +6,12 @@ import { expect, it, onTestFinished } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
 import { NetworkNamespace } from "../../src/lab/namespace.js";
 import type { LabNetwork } from "../../src/lab/veth.js";
+import { kMain } from "../command.js";
 import { describeUnless } from "../obstacles.js";
 import { eventually } from "../patience.js";
 import { describeLive, liveObstacle } from "./capability.js";
 import { connectAgain, daemon, metric, network, ping, portOf, startSwitch } from "./daemons.js";
-import { folder, kRoot } from "./weir.js";
+import { folder } from "./weir.js";
 
 const kBackends = [
   ["af_packet", "backend: af_packet"],
@@ -125,7 +126,7 @@ const kNetRawOnly = [
 
 /** Why no such process can run here; undefined if it can. */
 function netRawObstacle(): string | undefined {
-  const [program = "", ...args] = [...kNetRawOnly, "test", "-r", join(kRoot, "src/cli/main.ts")];
+  const [program = "", ...args] = [...kNetRawOnly, "test", "-r", kMain];
   const { status, stderr, error } = spawnSync(program, args, { encoding: "utf8" });
   if (error !== undefined) return error.message;
   return status === 0 ? undefined : `${stderr.trim() || "this folder is not readable"} (as an ordinary user)`;

@@ -6,11 +6,12 @@ import { expect, it, onTestFinished } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
 import { runTool } from "../../src/lab/tools.js";
 import { LabNetwork } from "../../src/lab/veth.js";
+import { kMain, kRoot } from "../command.js";
 import { lacking } from "../needs.js";
 import { describeUnless } from "../obstacles.js";
 import { eventually } from "../patience.js";
 import { liveObstacle } from "./capability.js";
-import { folder, kRoot } from "./weir.js";
+import { folder } from "./weir.js";
 
 const kHosts = ["a", "b"] as const;
 const kScript = join(kRoot, "test/live/offloads.py");
@@ -58,11 +59,10 @@ async function startSwitch(net: LabNetwork, { receive, transmit, mode }: Backend
       `  - { interface: ${host}, namespace: ${net.namespace("sw").path}, rate: ${rate}, receive: ${receive}, transmit: ${transmit}, xdp_mode: ${mode} }`,
   );
   writeFileSync(file, `name: sw0\nports:\n${ports.join("\n")}\ncontrol: ${socket}\nmetrics: false\n`);
-  const child: ChildProcess = spawn(
-    process.execPath,
-    ["--import", "tsx", join(kRoot, "src/cli/main.ts"), "switch", "-c", file],
-    { cwd: kRoot, stdio: ["ignore", "ignore", "pipe"] },
-  );
+  const child: ChildProcess = spawn(process.execPath, [kMain, "switch", "-c", file], {
+    cwd: kRoot,
+    stdio: ["ignore", "ignore", "pipe"],
+  });
   onTestFinished(() => void child.kill("SIGKILL"));
   let log = "";
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {

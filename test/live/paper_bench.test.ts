@@ -1,15 +1,13 @@
 /** The parts of figure 1's measurement on real links: RDMA by two processes of the command line, TCP by the distribution's programs. */
-import { join } from "node:path";
 import { expect, it } from "vitest";
 import { rdma, tcpLatency, tcpThroughput } from "../../src/experiments/bench/exchange.js";
 import { HostPair } from "../../src/experiments/bench/host_pair.js";
+import { kWeir } from "../command.js";
 import { kPatienceMs } from "../limits.js";
 import { lacking } from "../needs.js";
 import { describeUnless } from "../obstacles.js";
 import { liveObstacle } from "./capability.js";
-import { folder, kRoot } from "./weir.js";
-
-const kWeir = [process.execPath, "--import", "tsx", join(kRoot, "src/cli/main.ts")];
+import { folder } from "./weir.js";
 
 async function onPair<T>(measure: (pair: HostPair, signal: AbortSignal) => Promise<T>): Promise<T> {
   const pair = await HostPair.create(1500);

@@ -5,13 +5,13 @@
 import { spawnSync } from "node:child_process";
 import { expect, it, onTestFinished } from "vitest";
 import { hasData, Prometheus, panelQueries } from "../../bench/scrape/prometheus.js";
+import { kRoot } from "../command.js";
 import { kRules } from "../metrics/promql.js";
 import { lacking } from "../needs.js";
 import { describeUnless } from "../obstacles.js";
 import { eventually } from "../patience.js";
 import { liveObstacle } from "./capability.js";
 import { network, portOf, startNic, startSwitch } from "./daemons.js";
-import { kRoot } from "./weir.js";
 
 /** Of rates. */
 const kWindow = "4s";

@@ -4,13 +4,14 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { stringify } from "yaml";
+import { kMain, kRoot } from "../command.js";
 import { kPatienceMs } from "../limits.js";
 import { describeUnless } from "../obstacles.js";
 import { SlurmCluster, slurmObstacle } from "./slurm.js";
-import { folder, kIncast, kRoot } from "./weir.js";
+import { folder, kIncast } from "./weir.js";
 
 const weir = (...args: string[]) =>
-  execFileSync(process.execPath, ["--import", "tsx", "src/cli/main.ts", ...args], {
+  execFileSync(process.execPath, [kMain, ...args], {
     cwd: kRoot,
     encoding: "utf8",
     stdio: ["ignore", "pipe", "inherit"],

@@ -4,17 +4,16 @@ import { randomUUID } from "node:crypto";
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect, onTestFinished, type TestContext, TestRunner } from "vitest";
 import { NetworkNamespace } from "../../src/lab/namespace.js";
 import type { Result } from "../../src/report/result.js";
+import { kRoot, kWeir } from "../command.js";
 import { kPatienceMs } from "../limits.js";
 import { eventually } from "../patience.js";
 import { liveObstacle } from "./capability.js";
 import { hasThread, kTestMarker, markedProcesses, networkState } from "./processes.js";
 
-export const kRoot = fileURLToPath(new URL("../..", import.meta.url));
 export const kIncast = join(kRoot, "examples/incast-4to1.yaml");
 /** Headroom for a busy machine: what its lateness must not do is make a lossless network lose. */
 const kPatient = ["--set", "fidelity.lateness=60ms"];
@@ -67,14 +66,13 @@ export async function start(args: readonly string[], as: readonly string[] = [],
     inside.push("nsenter", `--net=${namespace.path}`, "--");
   }
   const before = networkState(inside);
-  const command = [...inside, ...as, process.execPath, "--import", "tsx", join(kRoot, "src/cli/main.ts"), ...args];
+  const command = [...inside, ...as, ...kWeir, ...args];
   const child = spawn(command[0] as string, command.slice(1), {
     cwd: kRoot,
     stdio: ["ignore", "pipe", "pipe"],
     // A session of its own: a killed lab cannot put back the CPU weight that it gave its session.
     detached: true,
-    // tsx's cache is per user and may be another one's here.
-    env: { ...process.env, [kTestMarker]: marker, TSX_DISABLE_CACHE: "1" },
+    env: { ...process.env, [kTestMarker]: marker },
   });
   const output = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const) {
