@@ -3,8 +3,8 @@ import { kPatienceMs, kTestLimitMs } from "./test/limits.js";
 import { makePath } from "./test/needs.js";
 import { SummaryReporter } from "./test/summary_reporter.js";
 
-/** Tests find the programs of test/needs.json and no others. */
-const env = { PATH: makePath() };
+/** Tests find the programs of test/needs.json and no others, and are at no particular terminal. */
+const env = { PATH: makePath(), TERM: "xterm" };
 
 /** In the order in which they run, one after another. */
 const projects: NonNullable<TestProjectInlineConfiguration["test"]>[] = [

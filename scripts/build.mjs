@@ -1,6 +1,7 @@
 // Brings a checkout up to date before it is run or tested: dependencies that are not there, and the native core.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findProgram } from "./needs.mjs";
 
@@ -19,7 +20,10 @@ export function build(who, equipped) {
   } else if (equipped && !Object.keys(optionalDependencies).every(installed)) {
     // npm leaves out an optional dependency that cannot be compiled.
     console.log(`${who}: npm install, for ${Object.keys(optionalDependencies).join(", ")}`);
-    execute("npm", ["install", "--no-save"]);
+    // Where Node.js came with its headers, they need not be fetched.
+    const prefix = dirname(dirname(process.execPath));
+    const headers = existsSync(`${prefix}/include/node/node.h`) ? { npm_config_nodedir: prefix } : {};
+    execute("npm", ["install", "--no-save"], headers);
   }
   if (["c++", "make", "cmake"].some((name) => findProgram(name) === undefined)) return;
   console.log(`${who}: bringing the native core up to date`);
@@ -27,8 +31,9 @@ export function build(who, equipped) {
 }
 
 /** What it prints is shown where it fails. */
-function execute(command, args) {
-  const { status, error, stdout, stderr } = spawnSync(command, args, { cwd: root, encoding: "utf8", maxBuffer: 1 << 28 });
+function execute(command, args, variables = {}) {
+  const options = { cwd: root, encoding: "utf8", maxBuffer: 1 << 28, env: { ...process.env, ...variables } };
+  const { status, error, stdout, stderr } = spawnSync(command, args, options);
   if (status === 0) return;
   console.error(`${stdout ?? ""}${stderr ?? ""}${command} ${args.join(" ")}: ${error?.message ?? `status ${status}`}`);
   process.exit(1);
