@@ -8,16 +8,16 @@ import { findProgram } from "./needs.mjs";
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 /**
- * `who` begins each line that is printed. `equipped`: there is a compiler now, and was none before. Ends the process where a build
- * fails.
+ * `who` begins each line that is printed. `complete`: with optional dependencies that could not be compiled before. Ends the process
+ * where a build fails.
  */
-export function build(who, equipped) {
+export function build(who, complete = false) {
   const { optionalDependencies } = JSON.parse(readFileSync(`${root}package.json`, "utf8"));
   const installed = (name) => existsSync(`${root}node_modules/${name}/package.json`);
   if (!installed("vitest")) {
     console.log(`${who}: npm ci`);
     execute("npm", ["ci"]);
-  } else if (equipped && !Object.keys(optionalDependencies).every(installed)) {
+  } else if (complete && !Object.keys(optionalDependencies).every(installed)) {
     // npm leaves out an optional dependency that cannot be compiled.
     console.log(`${who}: npm install, for ${Object.keys(optionalDependencies).join(", ")}`);
     // Where Node.js came with its headers, they need not be fetched.

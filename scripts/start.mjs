@@ -1,11 +1,12 @@
-// npm start, first half: what the native core needs is installed and built, so that it runs on a machine that had nothing.
+// npm start, first half: what Weir is built with is installed where it is not there, and the native core is built.
 import { build } from "./build.mjs";
 import { satisfy } from "./needs.mjs";
 
 const who = "npm start";
-const { installed } = satisfy(["start"], {
+const { missing } = satisfy(["start"], {
   who,
   refusal: "WEIR_START_INSTALL",
-  without: "Without it Weir cannot run.",
+  without: "Weir is built and run with it.",
 });
-build(who, installed.length > 0);
+if (missing.length > 0) process.exit(1);
+build(who);
