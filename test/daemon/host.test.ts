@@ -8,10 +8,14 @@ import { serviceNotifier } from "../../src/daemon/notify.js";
 import { loadAddon } from "../../src/native/addon.js";
 import { KernelPort } from "../../src/native/kernel_port.js";
 import type { NativeAddon } from "../../src/native/types.js";
-import { itUnless, nativeObstacle } from "../obstacles.js";
+import { liveObstacle } from "../live/capability.js";
+import { lacking } from "../needs.js";
+import { itUnless, nativeObstacle, skipWhere } from "../obstacles.js";
 import { FakeAddon } from "./fake_addon.js";
 
 describe("interfaces", () => {
+  skipWhere(lacking("iproute2"));
+
   it("are looked up in the kernel", () => expect(inspectInterface("lo", undefined)).toEqual({ mtu: 65_536, mac: 0 }));
 
   it("that are not there are named, with the way to list them", () => {
@@ -21,7 +25,7 @@ describe("interfaces", () => {
     );
   });
 
-  it("are looked up in namespaces by path", () => {
+  itUnless(liveObstacle(), "are looked up in namespaces by path", () => {
     expect(inspectInterface("lo", "/proc/self/ns/net")).toEqual(inspectInterface("lo", undefined));
   });
 

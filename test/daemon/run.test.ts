@@ -6,9 +6,14 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
 import { runDaemon } from "../../src/daemon/run.js";
+import { lacking } from "../needs.js";
+import { skipWhere } from "../obstacles.js";
 import { eventually } from "../patience.js";
 import { FakeAddon } from "./fake_addon.js";
 import { kHardware, kVeth } from "./probes.js";
+
+// Their interface is looked up in the kernel.
+skipWhere(lacking("iproute2"));
 
 const kVersion = "1.2.3";
 

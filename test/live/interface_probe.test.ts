@@ -3,10 +3,9 @@ import { readlinkSync } from "node:fs";
 import { expect, it, onTestFinished } from "vitest";
 import { macControl } from "../../src/daemon/port_probe.js";
 import { NetworkNamespace } from "../../src/lab/namespace.js";
-import { loadAddon } from "../../src/native/addon.js";
 import type { NativeAddon } from "../../src/native/types.js";
 import { lacking } from "../needs.js";
-import { describeUnless } from "../obstacles.js";
+import { describeUnless, nativeCore } from "../obstacles.js";
 import { describeLive, liveObstacle } from "./capability.js";
 
 async function namespace(...lines: string[]): Promise<NetworkNamespace> {
@@ -16,7 +15,7 @@ async function namespace(...lines: string[]): Promise<NetworkNamespace> {
   return made;
 }
 
-const addon = loadAddon<NativeAddon>();
+const addon = nativeCore<NativeAddon>();
 
 describeLive("a probe of interfaces", () => {
   it("tells kinds and members apart, and what they are like", async () => {

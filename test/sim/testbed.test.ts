@@ -4,7 +4,7 @@ import { loadScenario, type Scenario } from "../../src/config/scenario.js";
 import type { Result } from "../../src/report/result.js";
 import { runSimulation } from "../../src/sim/run.js";
 import { examples } from "../fixtures/examples.js";
-import { itUnless, nativeObstacle, skipWhere } from "../obstacles.js";
+import { describeUnless, itUnless, nativeObstacle, skipWhere } from "../obstacles.js";
 
 /** The paper's switch, section 4: 12 MB, 32 ports, 8 priorities of which each port keeps headroom for. */
 const kHeadroom = 22_400;
@@ -123,7 +123,7 @@ describe("the victim flow (figures 4 and 9)", () => {
   });
 });
 
-describe("benchmark traffic (figures 15, 16 and 18)", () => {
+describeUnless(nativeObstacle(), "benchmark traffic (figures 15, 16 and 18)", () => {
   let pfc: Result;
   let misconfigured: Result;
   let dcqcn: Result;
