@@ -93,6 +93,7 @@ void decode_reaction_point(const Fields& f, DcqcnParameters& p) {
   f.number("dce_tcp_rtt", p.dce_tcp_rtt);
   f.number("rate_reduce_monitor_period", p.rate_reduce_monitor_period);
   f.number("initial_alpha_value", p.initial_alpha_value);
+  f.boolean("alpha_decays_at_line_rate", p.alpha_decays_at_line_rate);
   f.boolean("clamp_tgt_rate", p.clamp_tgt_rate);
   f.boolean("clamp_tgt_rate_after_time_inc", p.clamp_tgt_rate_after_time_inc);
   f.number("rate_to_set_on_first_cnp", p.rate_to_set_on_first_cnp);

@@ -123,7 +123,9 @@ TEST_CASE("soft nic: a CNP goes ahead of queued data, at the next frame boundary
 }
 
 TEST_CASE("soft nic: a CNP cuts the rate at once and re-times the packet that waits") {
-  NicHarness h(nic_parameters(k1G), {sender()});
+  NicParameters p = nic_parameters(k1G);
+  p.reaction_point.alpha_decays_at_line_rate = false;
+  NicHarness h(p, {sender()});
   h.run(100'000);
   const size_t before = h.frames.size();
   const Time last = h.frames.back().at;
