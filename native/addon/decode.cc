@@ -106,7 +106,6 @@ void decode_qcn(const Fields& f, NicParameters& p) {
   f.number("rpg_byte_reset", p.qcn.rpg_byte_reset);
   f.number("rpg_threshold", p.qcn.rpg_threshold);
   f.number("hyper_threshold", p.qcn.hyper_threshold);
-  if (f.has("hyper_scale")) f.choice("hyper_scale", p.qcn.hyper_scale, {"increases", "cycles"});
   f.number("rpg_ai_rate", p.qcn.rpg_ai_rate);
   f.number("rpg_hai_rate", p.qcn.rpg_hai_rate);
   f.number("rpg_max_rate", p.qcn.rpg_max_rate);
