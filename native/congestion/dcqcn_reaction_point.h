@@ -31,6 +31,9 @@
 //     max(T, BC) <= F    fast recovery:                          R_C = (R_T + R_C) / 2
 //     min(T, BC) >  F    hyper increase:     R_T += i R_HAI,     R_C = (R_T + R_C) / 2,   i = min(T, BC) - F or 1
 //     otherwise          additive increase:  R_T += R_AI,        R_C = (R_T + R_C) / 2
+//   Counters do not restart each other, and R_C follows R_T, in both forms: as in QCN. Mellanox's overview, which refers to QCN and
+//   calls its account simplified, has time and bytes count "since previous rate increase", and the rate "increased by a constant
+//   value" beyond fast recovery; HPCC's model of the same NICs averages with R_T.
 //   R_T never exceeds the line rate. Reading of figure 7: the text asks for "F = 5 successive iterations" of fast recovery, so
 //   the counter is incremented first and the F-th expiration still recovers. ns3-rdma tests stage < F after incrementing
 //   (F - 1 steps) and hyper at both >= F; HPCC's ns-3 does F steps, but has only the timer, whose expirations after

@@ -157,6 +157,21 @@ TEST_CASE("soft nic: a CNP cuts the rate at once and re-times the packet that wa
   CHECK(idle.frames.empty());
 }
 
+TEST_CASE("soft nic: a sample at line rate has alpha where it decays there") {
+  NicParameters p = nic_parameters(k1G);
+  for (const bool decays : {true, false}) {
+    CAPTURE(decays);
+    p.reaction_point.alpha_decays_at_line_rate = decays;
+    NicHarness h(p, {sender(0x21, 20'000)});
+    CHECK(h.nic.sender_sample(0, 0).alpha == 0);  // it has not begun
+    h.run(100'000);
+    CHECK(h.nic.sender_sample(0, 100'000).alpha == (decays ? 255.0 / 256 : 0));
+    CHECK(h.nic.sender_sample(0, 100'000).rate == k1G);
+    h.receive(100'000, h.cnp());
+    CHECK(h.nic.sender_sample(0, 100'000).alpha == doctest::Approx(decays ? 255.0 / 256 * 255 / 256 + 1.0 / 256 : 1));
+  }
+}
+
 TEST_CASE("soft nic: PFC stops data at the frame boundary, CNPs still go, XON starts it again") {
   NicHarness h(nic_parameters(k1G), {sender(0x21), receiver(0x22)});
   h.run(100'000);
