@@ -92,7 +92,10 @@ export const PROFILES: Record<ProfileName, Profile> = {
       dce_tcp_rtt: ["1us", MLX5_DUMP],
       rate_reduce_monitor_period: ["4us", MLX5_DUMP],
       initial_alpha_value: [1023, MLX5_DUMP],
-      alpha_decays_at_line_rate: [false, "NVIDIA's DCQCN parameters: the initial value is that at the first CNP for a flow"],
+      alpha_decays_at_line_rate: [
+        false,
+        "NVIDIA's DCQCN parameters: the initial value is that at the first CNP for a flow",
+      ],
       clamp_tgt_rate: [false, MLX5_DUMP],
       clamp_tgt_rate_after_time_inc: [true, MLX5_DUMP],
       rate_to_set_on_first_cnp: [0, MLX5_DUMP],

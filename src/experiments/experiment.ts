@@ -165,8 +165,8 @@ export interface Experiment {
   };
   /** What there is on the wire instead of scenarios. */
   bench?: Bench;
-  /** Equations; absent: there are none for it. `set`: of the alternative. */
-  model?: (set?: readonly string[]) => Observation | Promise<Observation>;
+  /** Equations, under the first reading or the alternative; absent: there are none for it. */
+  model?: (alternative?: Alternative) => Observation | Promise<Observation>;
   alternative?: Alternative;
 }
 

@@ -53,6 +53,9 @@ function verdictCell(verdict: Verdict, other: Verdict | undefined, alternative =
     const lines = findingLines(one).map((line) => `<p class="soft">${escapeHtml(line)}</p>`);
     return `<strong>${one.ruling}</strong>${lines.join("")}`;
   };
-  const second = other === undefined ? "" : `<div class="${kClasses[other.ruling]}">${escapeHtml(alternative)}: ${text(other)}</div>`;
+  const second =
+    other === undefined
+      ? ""
+      : `<div class="${kClasses[other.ruling]}">${escapeHtml(alternative)}: ${text(other)}</div>`;
   return `<td class="name ${kClasses[verdict.ruling]}">${text(verdict)}${second}</td>`;
 }

@@ -166,7 +166,8 @@ function runsOn(experiment: Experiment, clock: Clock): number {
   if (clock === "model") return alternative === undefined ? 1 : 2;
   if (clock === "wire") return bench === undefined ? trialsOn(experiment, clock).length : 1;
   const trials = trialsOn(experiment, clock);
-  const again = alternative === undefined ? [] : trials.filter((trial) => alternative.concerns(loadTrial(trial).scenario));
+  const again =
+    alternative === undefined ? [] : trials.filter((trial) => alternative.concerns(loadTrial(trial).scenario));
   return trials.length + again.length;
 }
 
@@ -198,7 +199,7 @@ class RunSeries {
     }
     this.report(state, 0);
     const began = performance.now();
-    const observation = await this.experiment.model(alternative?.set);
+    const observation = await this.experiment.model(alternative);
     this.states.push({ ...state, complete: true, valid: true, reasons: [], wall_s: since(began) });
     return { clock: "model", observation };
   }
@@ -282,7 +283,7 @@ class RunSeries {
     });
     if (this.options.signal.aborted) return failed("not run");
     this.report(facts, 0);
-    const folder = join(clock, ...(alternative === undefined ? [] : [alternative]), trial);
+    const folder = join(clock, ...(alternative === undefined ? [] : [alternative.replaceAll(" ", "-")]), trial);
     makeFolder(join(this.options.directory, folder));
     const began = performance.now();
     try {

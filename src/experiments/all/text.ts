@@ -70,11 +70,7 @@ function statementGrid({ experiments, options }: Summary): Grid {
     head: ["experiment", "the paper says", ...clocks],
     names: 2 + clocks.length,
     rows: experiments.flatMap(({ id, statements }) =>
-      statements.map((statement) => [
-        id,
-        quoted(statement),
-        ...clocks.map((clock) => rulingsText(statement, clock)),
-      ]),
+      statements.map((statement) => [id, quoted(statement), ...clocks.map((clock) => rulingsText(statement, clock))]),
     ),
   };
 }

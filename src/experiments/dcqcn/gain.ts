@@ -1,6 +1,7 @@
 /** Figure 12 of the DCQCN paper: what g does to the length of the queue, with 2 and 16 flows, by the equations and as packets. */
 import type { Plot } from "../../report/plot.js";
 import { type Experiment, type Observation, type Quantity, statement } from "../experiment.js";
+import { ALPHA_RESET, equationsOf } from "./alpha.js";
 import {
   AS_PACKETS,
   BY_CHANCE,
@@ -173,11 +174,14 @@ export const DCQCN_FIGURE_12: Experiment = {
           kGains.map((gain) => [gain, typical(runs, `two-${gain}`, convergenceAsPackets)]),
         ),
       }),
-    sim_seconds: 22,
+    sim_seconds: 44,
   },
-  model: () =>
-    observation({
-      incasts: Object.fromEntries(kCases.map(({ flows, gain, name }) => [name, incastByModel(flows, { g: 1 / gain })])),
-      convergences: Object.fromEntries(kGains.map((gain) => [gain, convergenceByModel({ g: 1 / gain })])),
-    }),
+  model: (alternative) => {
+    const withGain = (gain: Gain) => ({ g: 1 / gain, ...equationsOf(alternative) });
+    return observation({
+      incasts: Object.fromEntries(kCases.map(({ flows, gain, name }) => [name, incastByModel(flows, withGain(gain))])),
+      convergences: Object.fromEntries(kGains.map((gain) => [gain, convergenceByModel(withGain(gain))])),
+    });
+  },
+  alternative: ALPHA_RESET,
 };

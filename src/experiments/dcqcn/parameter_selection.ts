@@ -11,6 +11,7 @@ import { inPackets } from "../../models/dcqcn/parameters.js";
 import type { Plot } from "../../report/plot.js";
 import { type Experiment, type Observation, type Quantity, statement } from "../experiment.js";
 import { known } from "../measure.js";
+import { ALPHA_RESET, equationsOf } from "./alpha.js";
 import {
   AS_PACKETS,
   BY_CHANCE,
@@ -266,14 +267,18 @@ export const DCQCN_SECTION_5: Experiment = {
         each.map(({ mean }) => mean),
       );
     },
-    sim_seconds: 30,
+    sim_seconds: 60,
   },
-  model: () => {
+  model: (alternative) => {
+    const alpha = equationsOf(alternative);
     const pairs = Object.fromEntries(
-      kPairNames.map((name) => [name, convergenceByModel(kPairs[name].changes)]),
+      kPairNames.map((name) => [name, convergenceByModel({ ...kPairs[name].changes, ...alpha })]),
     ) as Record<Pair, Convergence>;
     const incasts = Object.fromEntries(
-      Object.entries(kIncasts).map(([name, { flows, changes }]) => [name, incastByModel(flows, changes)]),
+      Object.entries(kIncasts).map(([name, { flows, changes }]) => [
+        name,
+        incastByModel(flows, { ...changes, ...alpha }),
+      ]),
     );
     const points = kCounts.map((flows) => dcqcnFixedPoint(kTable14, flows));
     const counts = kCounts.map((flows) => fixedPoints(flows));
@@ -294,4 +299,5 @@ export const DCQCN_SECTION_5: Experiment = {
       }),
     };
   },
+  alternative: ALPHA_RESET,
 };

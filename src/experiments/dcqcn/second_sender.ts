@@ -6,6 +6,7 @@
 import type { Curve, Plot } from "../../report/plot.js";
 import type { Evidence, Experiment, Observation, Quantity, Trace, TraceValues, Trial } from "../experiment.js";
 import { between, describe, firstTime, known, movingMean, type Signal } from "../measure.js";
+import { ALPHA_RESET } from "./alpha.js";
 import { fluidRuns } from "./fluid.js";
 import { DCQCN_PAPER } from "./paper.js";
 import {
@@ -34,8 +35,6 @@ const kClosely = kFairShare / 10;
 
 const kNames = Object.keys(kStarts) as StartName[];
 const kTrials: Trial[] = kNames.map((name) => ({ name, file: kFile, set: kStarts[name].set }));
-/** Of the model alone: the first sender's alpha has not had 10 ms to decay. */
-const kFresh: Trial = { name: "fresh", file: kFile, set: ["traffic.0.start=10ms"] };
 
 const trace = (title: string): Trace => ({
   title,
@@ -48,7 +47,6 @@ const trace = (title: string): Trace => ({
 const kTraces: Record<string, Trace> = {
   second: trace("Second sender"),
   first: trace("First sender"),
-  first_fresh: trace("First sender; in the model its alpha is 1 when the second starts"),
   second_low: trace("Second sender, from 100 Mb/s"),
   first_low: trace("First sender, the second from 100 Mb/s"),
 };
@@ -117,12 +115,9 @@ export const DCQCN_FIGURE_10: Experiment = {
     },
   ],
   traces: kTraces,
-  network: { clocks: ["wire", "sim"], trials: kTrials, observe, sim_seconds: 1 },
-  model: async () => {
-    const { fresh, ...runs } = await fluidRuns([...kTrials, kFresh]);
-    const seen = observe(runs);
-    return { ...seen, traces: { ...seen.traces, first_fresh: traceOf(rateAfterStart(fresh as Evidence, "first")) } };
-  },
+  network: { clocks: ["wire", "sim"], trials: kTrials, observe, sim_seconds: 2 },
+  model: async (alternative) => observe(await fluidRuns(kTrials, alternative)),
+  alternative: ALPHA_RESET,
 };
 
 export function observe(runs: Readonly<Record<string, Evidence>>): Observation {
@@ -139,8 +134,6 @@ export function observe(runs: Readonly<Record<string, Evidence>>): Observation {
       traces[name === "line" ? flow : `${flow}_low`] = traceOf(rate);
     }
   }
-  // The model has another curve here (above); it is the same one that it is laid over.
-  traces.first_fresh = traces.first as TraceValues;
   return { values: known(values), plots: kNames.map((name) => ratePlot(name, runs[name] as Evidence)), traces };
 }
 

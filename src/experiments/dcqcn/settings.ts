@@ -8,6 +8,7 @@ import type { Curve, Plot } from "../../report/plot.js";
 import { jainIndex } from "../../report/statistics.js";
 import type { Evidence, Experiment, Observation, Quantity, Trace, TraceValues, Trial } from "../experiment.js";
 import { between, describe, mean, movingMean, type Signal } from "../measure.js";
+import { ALPHA_RESET } from "./alpha.js";
 import { fluidRuns } from "./fluid.js";
 import { DCQCN_PAPER } from "./paper.js";
 import { kFairShare, kFile, kFlows, kLink, kStartChoice, kStarts, type StartName, throughput } from "./two_senders.js";
@@ -197,12 +198,13 @@ export const DCQCN_FIGURE_13: Experiment = {
       const { values, ...seen } = observe(runs);
       return { ...seen, values: { ...values, random_c: values.oscillation_c_line as number } };
     },
-    sim_seconds: 8,
+    sim_seconds: 16,
   },
-  model: async () => {
-    const { values, ...seen } = observe(await fluidRuns(kTrials));
+  model: async (alternative) => {
+    const { values, ...seen } = observe(await fluidRuns(kTrials, alternative));
     return { ...seen, values: { ...values, fluid_c: values.oscillation_c_line as number } };
   },
+  alternative: ALPHA_RESET,
 };
 
 export function observe(runs: Readonly<Record<string, Evidence>>): Observation {

@@ -2,6 +2,7 @@
 import { type DcqcnModelParameters, kSurfaces, type SurfaceName } from "../../models/dcqcn/index.js";
 import type { Plot } from "../../report/plot.js";
 import { type Experiment, type Observation, statement, type TraceValues } from "../experiment.js";
+import { ALPHA_RESET, equationsOf } from "./alpha.js";
 import {
   AS_PACKETS,
   BY_CHANCE,
@@ -232,10 +233,11 @@ export const DCQCN_FIGURE_11: Experiment = {
       const curves = kNames.map((name) => ({ label: kSettings[name].label, found: found[name] }));
       return observation(found, [drawing("Ends of the sweeps", curves)]);
     },
-    sim_seconds: 8,
+    sim_seconds: 16,
   },
-  model: () => {
-    const at = (setting: Pick<Setting, "surface" | "value">) => convergenceByModel(parametersOf(setting));
+  model: (alternative) => {
+    const at = (setting: Pick<Setting, "surface" | "value">) =>
+      convergenceByModel({ ...parametersOf(setting), ...equationsOf(alternative) });
     const found = Object.fromEntries(kNames.map((name) => [name, at(kSettings[name])])) as Record<Name, Convergence>;
     const plots = kDrawn.map(({ surface, title, values }) =>
       drawing(
@@ -245,4 +247,5 @@ export const DCQCN_FIGURE_11: Experiment = {
     );
     return observation(found, plots);
   },
+  alternative: ALPHA_RESET,
 };

@@ -6,6 +6,7 @@ import { mean } from "simple-statistics";
 import { jainIndex, spread } from "../../report/statistics.js";
 import type { Evidence, Experiment, Observation, Quantity, Statement, Trial } from "../experiment.js";
 import { known } from "../measure.js";
+import { ALPHA_RESET } from "./alpha.js";
 import { DCQCN_PAPER } from "./paper.js";
 import {
   change,
@@ -143,8 +144,9 @@ function experiment(figure: number, setting: Setting, title: string, statements:
       clocks: ["wire", "sim"],
       trials: [shared, ...repeated("draw", { file: kFile, set, clocks: ["sim"] }, kDraws)],
       observe: (runs) => observe(runs, label),
-      sim_seconds: setting === "pfc" ? 10 : 7,
+      sim_seconds: setting === "pfc" ? 10 : 14,
     },
+    ...(setting === "dcqcn" && { alternative: ALPHA_RESET }),
   };
 }
 
