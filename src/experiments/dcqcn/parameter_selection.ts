@@ -216,7 +216,7 @@ export const DCQCN_SECTION_5: Experiment = {
       "section 5.2",
       "the two flows of 2:1 use the link at least 99.5%",
       [{ quantity: "utilisation_n2", min: 99.5 }],
-      "At rest the equations have 27.7 KB of queue, always. As packets it is empty in 18% of the samples.",
+      "At rest the equations have 27.7 KB of queue, always. As packets it is empty in 19% of the samples.",
     ),
     statement(
       "We have verified that flows converge fast and stably even when an additional 50us latency is added.",
@@ -232,7 +232,7 @@ export const DCQCN_SECTION_5: Experiment = {
       "section 5.2",
       "flows are apart at most 10% longer",
       [{ quantity: "alpha_slower", max: 1.1 }],
-      "As packets chance has more to say than tau': of five seeds each, flows are apart for 26 to 40 ms with 55 us, and for 27 to 58 with 110.",
+      "As packets the first flow is alone before, and its alpha is the larger the slower it decays. Of five seeds each, flows are apart for 38 to 66 ms with 55 us, and for 51 to 74 with 110.",
     ),
     statement(
       "Halving R_AI reduces the convergence speed,",

@@ -183,7 +183,6 @@ export const DCQCN_FIGURE_11: Experiment = {
         { quantity: "slower_bytes", max: 0.99 },
         { quantity: "apart_bytes", min: 100 },
       ],
-      "As packets the slow byte counter leaves as much as the fast one. The simulated protocol has hyper increase, which the equations leave out; with R_HAI = R_AI it is the same: 31.4 Gb/s are left with 10 MB, 30.3 with 150 KB.",
     ),
     statement(
       "Speeding up the timer (Figure 11(b)) is better.",
@@ -208,7 +207,7 @@ export const DCQCN_FIGURE_11: Experiment = {
       "section 5.2",
       "with the strawman's counters, Kmax 200 KB and Pmax 1%, flows converge in the first 100 ms",
       [{ quantity: "apart_pmax", max: 100 }],
-      "By the equations Pmax 5 and 10% leave 1.2 and 1.3 Gb/s, 1 and 2% leave 12.8: what swings less converges more slowly. As packets hyper increase helps: with R_HAI = R_AI, Kmax 200 KB leaves 22.9 Gb/s, not 5.2, and Pmax 1% 4.6, not 2.6.",
+      "By the equations Pmax 5 and 10% leave 1.2 and 1.3 Gb/s, 1 and 2% leave 12.8: what swings less converges more slowly. As packets they come near each other after 100.5 ms, in the median of five seeds, and without hyper increase, which the equations leave out (R_HAI = R_AI), after 90.5 ms.",
     ),
   ],
   traces: Object.fromEntries(

@@ -114,7 +114,7 @@ const kFair: Statement[] = [
     reading: "over the draws of paths, least and most of each are as its median",
     checks: kHosts.map(({ name }) => little(`${name}_spread`)),
     remark:
-      "Marks come by chance, and the means are over 80 ms. In runs of 1 s with seeds 1 to 4, all are within 3.5% of 10 Gb/s.",
+      "Marks come by chance, and the means are over 80 ms. In runs of 1 s with seeds 1 to 4, all are within 3.4% of 10 Gb/s.",
   },
 ];
 
