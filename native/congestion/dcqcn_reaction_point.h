@@ -6,13 +6,14 @@
 // State: current rate R_C, target rate R_T, alpha; T and BC, the expirations of the rate timer and of the byte counter since
 // the last cut. A queue pair is either unlimited (it sends at line rate and nothing runs) or limited.
 //
-// The limiter starts with the first CNP of an unlimited queue pair, from the line rate; or with start() below the rate of release,
-// where R_T = R_C = the initial rate: there is nothing to recover, so the first F expirations leave the rate where it is.
+// The limiter starts with the first CNP of an unlimited queue pair, from the line rate; or with start() below the rate of
+// release, where R_T = R_C = the initial rate: there is nothing to recover, so the first F expirations leave the rate where it
+// is.
 //
-// Alpha is initial_alpha_value at start(), and alpha_decays_at_line_rate says what it does while the queue pair is unlimited. True, as
-// section 3.1 has it: what it does when limited; no CNP, no matter at what rate, lets it decay, and neither a release nor a new
-// limiter touches it. False, as mlx5 has it ("when receiving the first CNP for a flow"): there is no alpha at line rate, and every
-// limiter starts with initial_alpha_value.
+// Alpha is initial_alpha_value at start(), and alpha_decays_at_line_rate says what it does while the queue pair is unlimited.
+// True, as section 3.1 has it: what it does when limited; no CNP, no matter at what rate, lets it decay, and neither a release
+// nor a new limiter touches it. False, as mlx5 has it ("when receiving the first CNP for a flow"): there is no alpha at line
+// rate, and every limiter starts with initial_alpha_value.
 //
 // Rate decrease, equation (1). Form::paper, at each CNP, in this order:
 //     R_T   = R_C                                     (subject to the clamp rules below)
@@ -31,13 +32,13 @@
 //     max(T, BC) <= F    fast recovery:                          R_C = (R_T + R_C) / 2
 //     min(T, BC) >  F    hyper increase:     R_T += i R_HAI,     R_C = (R_T + R_C) / 2,   i = min(T, BC) - F or 1
 //     otherwise          additive increase:  R_T += R_AI,        R_C = (R_T + R_C) / 2
-//   Counters do not restart each other, and R_C follows R_T, in both forms: as in QCN. Mellanox's overview, which refers to QCN and
-//   calls its account simplified, has time and bytes count "since previous rate increase", and the rate "increased by a constant
-//   value" beyond fast recovery; HPCC's model of the same NICs averages with R_T.
-//   R_T never exceeds the line rate. Reading of figure 7: the text asks for "F = 5 successive iterations" of fast recovery, so
-//   the counter is incremented first and the F-th expiration still recovers. ns3-rdma tests stage < F after incrementing
-//   (F - 1 steps) and hyper at both >= F; HPCC's ns-3 does F steps, but has only the timer, whose expirations after
-//   F + 1 alone are hyper. The latter is not offered: with R_HAI = R_AI the two agree.
+//   Counters do not restart each other, and R_C follows R_T, in both forms: as in QCN. Mellanox's overview, which refers to QCN
+//   and calls its account simplified, has time and bytes count "since previous rate increase", and the rate "increased by a
+//   constant value" beyond fast recovery; HPCC's model of the same NICs averages with R_T. R_T never exceeds the line rate.
+//   Reading of figure 7: the text asks for "F = 5 successive iterations" of fast recovery, so the counter is incremented first
+//   and the F-th expiration still recovers. ns3-rdma tests stage < F after incrementing (F - 1 steps) and hyper at both >= F;
+//   HPCC's ns-3 does F steps, but has only the timer, whose expirations after F + 1 alone are hyper. The latter is not offered:
+//   with R_HAI = R_AI the two agree.
 //
 // Release: when an increase brings R_C to within 1/4096 of rpg_max_rate (or of the line rate), the queue pair becomes unlimited.
 //   R_C closes half the distance each time and would never arrive. Hardware arrives because it counts rates in Mb/s; here the
@@ -120,8 +121,8 @@ class DcqcnReactionPoint {
   // Release resolution: see above.
   static constexpr double kReleaseResolution = 1.0 / 4096;
 
-  // To be called before all else; the queue pair is then unlimited, and its alpha waits for start() or a CNP. `shared` must outlive this object, and whatever it becomes
-  // must pass check(); `line_rate` > 0. Throws as check() does.
+  // To be called before all else; the queue pair is then unlimited, and its alpha waits for start() or a CNP. `shared` must
+  // outlive this object, and whatever it becomes must pass check(); `line_rate` > 0. Throws as check() does.
   void configure(const DcqcnParameters* shared, Rate line_rate);
 
   // A new message stream begins: all state is dropped. Limited if `initial_rate` (bit/s) is below the rate of release.

@@ -15,8 +15,8 @@
 //     T = BC = 0; the timer restarts.
 //
 // Rate increase. Cycles last rpg_time_reset and rpg_byte_reset; after rpg_threshold (F) of them since the last cut, half as long.
-// Each is jittered by a draw of its own, uniform in [1 - jitter, 1 + jitter). When a counter completes a cycle, the limiter's stage
-// says what that does; with H = max(F, hyper_threshold), and T and BC as they were until then:
+// Each is jittered by a draw of its own, uniform in [1 - jitter, 1 + jitter). When a counter completes a cycle, the limiter's
+// stage says what that does; with H = max(F, hyper_threshold), and T and BC as they were until then:
 //     T <  F and BC <  F     fast recovery:       I = 0
 //     T >= H and BC >= F     hyper increase:      I = i R_HAI, for the i-th time since the last cut
 //     otherwise              additive increase:   I = R_AI
@@ -43,20 +43,23 @@
 //   - Extra fast recovery follows [K]: "consecutive F_b messages (i.e. CR has not increased meanwhile)". [P] and [Q] ask for the
 //     byte counter's stage alone; increases by the timer then do not lower TR, and with the timer alone TR would never fall.
 //   - The timer restarts with every cut, the byte counter only where TR = CR is set ([K]).
-//   - A counter is in AI once five of its cycles have completed, and what the limiter does follows from the states of both ([K]: "FR
-//     consists of 5 cycles", "after 5 cycles of FR have completed, the RP enters the AI phase", "in HAI if both ... are in AI"; [S],
-//     VI: "when the Byte Counter passes 5 cycles as well as the Timer is triggered for 5 times"). So the fifth cycle of a counter
-//     still recovers ([S] equations 10 and 18), and what completes next, of either counter, increases. [S], II, has "larger than 5",
-//     which is the same of the cycle that a counter is in. [P] compares both counters with > after counting: an increase by one
-//     counter is then additive, or hyper, only when the other has completed six. ns3-rdma, whose states have the names of [Q]'s,
-//     compares stage < rpgThreshold after counting: four cycles recover.
+//   - A counter is in AI once five of its cycles have completed, and what the limiter does follows from the states of both ([K]:
+//   "FR
+//     consists of 5 cycles", "after 5 cycles of FR have completed, the RP enters the AI phase", "in HAI if both ... are in AI";
+//     [S], VI: "when the Byte Counter passes 5 cycles as well as the Timer is triggered for 5 times"). So the fifth cycle of a
+//     counter still recovers ([S] equations 10 and 18), and what completes next, of either counter, increases. [S], II, has
+//     "larger than 5", which is the same of the cycle that a counter is in. [P] compares both counters with > after counting: an
+//     increase by one counter is then additive, or hyper, only when the other has completed six. ns3-rdma, whose states have the
+//     names of [Q]'s, compares stage < rpgThreshold after counting: four cycles recover.
 //   - The first cycle after those is half as long already ([S] equation 19, [P]).
-//   - i counts hyper increases since the cut ([S]: "i is the times of HAI after the last rate decrease"; [K]: "the ith time that a
-//     cycle for either ... is completed"). In [P] and ns3-rdma it counts cycles of the slower counter, min(T, BC) - F, which at high
-//     rates, where the timer's cycles are the longer ones by far, is much slower.
-//   - Target rate reduction when the first cycle after a cut completes, before CR is averaged ([P]). [K] names no moment ("if TR is
-//     greater than CR by 10 times"). From then on CR is half of TR or more, so no later increase finds any; the cuts themselves, each
-//     of several in a row, could.
+//   - i counts hyper increases since the cut ([S]: "i is the times of HAI after the last rate decrease"; [K]: "the ith time that
+//   a
+//     cycle for either ... is completed"). In [P] and ns3-rdma it counts cycles of the slower counter, min(T, BC) - F, which at
+//     high rates, where the timer's cycles are the longer ones by far, is much slower.
+//   - Target rate reduction when the first cycle after a cut completes, before CR is averaged ([P]). [K] names no moment ("if TR
+//   is
+//     greater than CR by 10 times"). From then on CR is half of TR or more, so no later increase finds any; the cuts themselves,
+//     each of several in a row, could.
 //   - The byte counter starts anew with each cycle ([P]): bytes beyond the end of a cycle do not shorten the next one.
 //   - All cycles are jittered, the timer's too ([K], section 3.2).
 //

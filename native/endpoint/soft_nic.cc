@@ -424,8 +424,6 @@ void SoftNic::due(uint32_t index) {
   }
 }
 
-// Paper, section 3.1: "at full line rate, if there are no other active flows from the host". One that has begun is active until its
-// end, also while it has nothing to send: it goes on at the rate that it has then, without a start.
 void SoftNic::begin(QueuePair& qp) {
   const bool alone = active_++ == 0;
   qp.started = true;

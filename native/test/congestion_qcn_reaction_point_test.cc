@@ -150,9 +150,9 @@ TEST_CASE("QCN reaction point: once five cycles of one counter have completed, w
   Flow flow;
   auto& rp = flow.rp;
   rp.on_cnm(0, 32);                // TR 10G, CR 7.5G
-  flow.send(kMs, 150'000, 1);        // 8.75G
-  rp.on_cnm(2 * kMs, 32);            // TR 8.75G, CR 6.5625G; the timer ends at 17 ms
-  flow.send(3 * kMs, 150'000, 5);    // BC = 5: CR 8.75G - 2.1875G / 32 = 8.681640625G
+  flow.send(kMs, 150'000, 1);      // 8.75G
+  rp.on_cnm(2 * kMs, 32);          // TR 8.75G, CR 6.5625G; the timer ends at 17 ms
+  flow.send(3 * kMs, 150'000, 5);  // BC = 5: CR 8.75G - 2.1875G / 32 = 8.681640625G
   CHECK(rp.target_rate() == 8'750'000'000);
   CHECK(rp.exact_rate() == 8'681'640'625);
   CHECK(rp.stage() == Stage::additive_increase);

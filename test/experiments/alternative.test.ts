@@ -38,7 +38,7 @@ const kRunners: Runners = {
   ...fakeRunners,
   runSimulation: async ({ duration }) => {
     const outcome = fakeOutcome({ clock: "sim", scale: 1 });
-    if (duration === 7e9) outcome.result.flows.forEach((flow) => Object.assign(flow, { goodput_bps: 9e9 }));
+    if (duration === 7e9) for (const flow of outcome.result.flows) flow.goodput_bps = 9e9;
     return outcome;
   },
 };
