@@ -213,6 +213,10 @@ A profile also fixes the form of the algorithm. In the *paper* form every CNP cu
 alpha decays when no CNP has come for \`dce_tcp_rtt\`. In the *slotted* form, that of ConnectX-4 and newer, a CNP only sets
 a flag; free-running timers look at it every \`rate_reduce_monitor_period\` to cut, and every \`dce_tcp_rtt\` to update alpha.
 
+Sources also differ in what alpha does while a flow sends at line rate. With \`alpha_decays_at_line_rate: true\` it decays there as
+anywhere, and stays what it is when the rate limiter begins or ends: a flow that was alone for a while is hardly cut by its first
+CNPs. With \`false\` alpha starts at \`initial_alpha_value\` with the first CNP after each time at line rate, which halves the rate.
+
 Two conversions: the paper's g is 1 - \`dce_tcp_g\` / 1024, so 1020 is g = 1/256 and mlx5's 1019 is about 1/205; and
 \`rpg_gd\` 11 is the paper's factor 1 - alpha/2.
 
@@ -251,7 +255,7 @@ With \`algorithm: qcn\` the parameters are those of a reaction point group, by t
 | \`variant\` | rates increase |
 | --- | --- |
 | \`qcn\` | by byte counter and timer, as 802.1Qau has it |
-| \`qcn-t\` | by a timer alone (Shu et al. section VI). \`rpgTimeReset\` is then the time in which one of two fair sources sends \`rpgByteReset\` at the slowest host's line rate (2.4 ms at 1 Gb/s), unless it is set; hyper-active increase begins after \`rpgThreshold\` times the profile's \`rpgTimeReset\`, in cycles of that timer |
+| \`qcn-t\` | by a timer alone (Shu et al. section VI). \`rpgTimeReset\` is then the time in which one of two fair sources sends \`rpgByteReset\` at the slowest host's line rate (2.4 ms at 1 Gb/s), unless it is set; hyper-active increase begins after as many cycles of that timer as fit in \`rpgThreshold\` times the profile's \`rpgTimeReset\`: 31, which take 43 ms, as all but the first \`rpgThreshold\` are half as long |
 | \`qcn-aimd\` | by \`rpgAiRate\` each \`rpgByteReset\` bytes, without fast recovery (Shu et al. section V) |
 
 ${table(["parameter", "meaning", "unit of a plain number", "range"], meanings)}

@@ -93,6 +93,7 @@ void decode_reaction_point(const Fields& f, DcqcnParameters& p) {
   f.number("dce_tcp_rtt", p.dce_tcp_rtt);
   f.number("rate_reduce_monitor_period", p.rate_reduce_monitor_period);
   f.number("initial_alpha_value", p.initial_alpha_value);
+  f.boolean("alpha_decays_at_line_rate", p.alpha_decays_at_line_rate);
   f.boolean("clamp_tgt_rate", p.clamp_tgt_rate);
   f.boolean("clamp_tgt_rate_after_time_inc", p.clamp_tgt_rate_after_time_inc);
   f.number("rate_to_set_on_first_cnp", p.rate_to_set_on_first_cnp);
@@ -105,7 +106,6 @@ void decode_qcn(const Fields& f, NicParameters& p) {
   f.number("rpg_byte_reset", p.qcn.rpg_byte_reset);
   f.number("rpg_threshold", p.qcn.rpg_threshold);
   f.number("hyper_threshold", p.qcn.hyper_threshold);
-  if (f.has("hyper_scale")) f.choice("hyper_scale", p.qcn.hyper_scale, {"increases", "cycles"});
   f.number("rpg_ai_rate", p.qcn.rpg_ai_rate);
   f.number("rpg_hai_rate", p.qcn.rpg_hai_rate);
   f.number("rpg_max_rate", p.qcn.rpg_max_rate);

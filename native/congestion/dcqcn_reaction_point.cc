@@ -33,10 +33,13 @@ void DcqcnReactionPoint::configure(const DcqcnParameters* shared, Rate line_rate
   parameters_ = shared;
   line_rate_ = static_cast<double>(line_rate);
   release();
+  alpha_ = shared->initial_alpha_value;
+  alpha_at_ = started_ = kNever;
 }
 
 void DcqcnReactionPoint::start(Time now, Rate initial_rate) {
   release();
+  start_alpha(now);
   const double initial = static_cast<double>(initial_rate);
   if (initial < release_rate()) start_limiter(now, initial);
 }
@@ -88,6 +91,7 @@ void DcqcnReactionPoint::advance(Time now) {
       increase();
     }
   }
+  while (alpha_at_ <= now && parameters_->alpha_decays_at_line_rate) end_alpha_period();
 }
 
 Time DcqcnReactionPoint::next_deadline() const { return std::min(cut_at_, rate_timer_at_); }
@@ -110,19 +114,23 @@ double DcqcnReactionPoint::floor_rate() const {
 
 void DcqcnReactionPoint::start_limiter(Time now, double initial_rate) {
   limited_ = true;
-  started_ = now;
   current_rate_ = target_rate_ = std::clamp(initial_rate, floor_rate(), line_rate_);
-  alpha_at_ = now + parameters_->dce_tcp_rtt;
+  if (!parameters_->alpha_decays_at_line_rate || started_ == kNever) start_alpha(now);
   restart_increase(now);
 }
 
 void DcqcnReactionPoint::release() {
   limited_ = false;
   current_rate_ = target_rate_ = line_rate_;
-  alpha_ = parameters_->initial_alpha_value;
-  rate_timer_at_ = alpha_at_ = cut_at_ = kNever;
+  rate_timer_at_ = cut_at_ = kNever;
   timer_expirations_ = byte_expirations_ = 0;
   byte_count_ = 0;
+}
+
+void DcqcnReactionPoint::start_alpha(Time now) {
+  started_ = now;
+  alpha_ = parameters_->initial_alpha_value;
+  alpha_at_ = now + parameters_->dce_tcp_rtt;
   cnp_in_alpha_slot_ = false;
 }
 
@@ -169,7 +177,7 @@ void DcqcnReactionPoint::end_alpha_period() {
   }
 }
 
-// The end of the slot of length `period` that `now` lies in, in a train that began with the limiter.
+// The end of the slot of length `period` that `now` lies in, in a train that began with alpha.
 Time DcqcnReactionPoint::slot_end(Time period, Time now) const { return started_ + ((now - started_) / period + 1) * period; }
 
 }  // namespace weir

@@ -6,9 +6,14 @@
 // State: current rate R_C, target rate R_T, alpha; T and BC, the expirations of the rate timer and of the byte counter since
 // the last cut. A queue pair is either unlimited (it sends at line rate and nothing runs) or limited.
 //
-// The limiter starts with the first CNP of an unlimited queue pair, from the line rate and alpha = initial_alpha_value; or with
-// start() below the rate of release, where R_T = R_C = the initial rate and alpha decays from initial_alpha_value: there is
-// nothing to recover, so the first F expirations leave the rate where it is.
+// The limiter starts with the first CNP of an unlimited queue pair, from the line rate; or with start() below the rate of
+// release, where R_T = R_C = the initial rate: there is nothing to recover, so the first F expirations leave the rate where it
+// is.
+//
+// Alpha is initial_alpha_value at start(), and alpha_decays_at_line_rate says what it does while the queue pair is unlimited.
+// True, as section 3.1 has it: what it does when limited; no CNP, no matter at what rate, lets it decay, and neither a release
+// nor a new limiter touches it. False, as mlx5 has it ("when receiving the first CNP for a flow"): there is no alpha at line
+// rate, and every limiter starts with initial_alpha_value.
 //
 // Rate decrease, equation (1). Form::paper, at each CNP, in this order:
 //     R_T   = R_C                                     (subject to the clamp rules below)
@@ -16,8 +21,8 @@
 //     alpha = (1 - g) alpha + g                       (after the cut, as equation (1) lists it; ns3-rdma does it before)
 //     T = BC = 0; byte counter, rate timer and alpha timer restart.
 //   Alpha, equation (2): alpha = (1 - g) alpha at each dce_tcp_rtt (K) without a CNP.
-//   Form::slotted, two free-running trains of slots that start with the limiter. A CNP only sets a bit in each; several in one
-//   slot count once; one that arrives on a boundary belongs to the slot that begins there.
+//   Form::slotted, two free-running trains of slots that start with alpha: with start(), or with each limiter. A CNP only sets a
+//   bit in each; several in one slot count once; one that arrives on a boundary belongs to the slot that begins there.
 //     end of a slot of dce_tcp_rtt:                 alpha = (1 - g) alpha + g [a CNP arrived]
 //     end of a slot of rate_reduce_monitor_period:  if a CNP arrived, R_T and R_C as above, T = BC = 0, byte counter and rate
 //                                                   timer restart. The first cut thus comes one slot after the first CNP.
@@ -27,10 +32,13 @@
 //     max(T, BC) <= F    fast recovery:                          R_C = (R_T + R_C) / 2
 //     min(T, BC) >  F    hyper increase:     R_T += i R_HAI,     R_C = (R_T + R_C) / 2,   i = min(T, BC) - F or 1
 //     otherwise          additive increase:  R_T += R_AI,        R_C = (R_T + R_C) / 2
-//   R_T never exceeds the line rate. Reading of figure 7: the text asks for "F = 5 successive iterations" of fast recovery, so
-//   the counter is incremented first and the F-th expiration still recovers. ns3-rdma tests stage < F after incrementing
-//   (F - 1 steps) and hyper at both >= F; HPCC's ns-3 does F steps, but has only the timer, whose expirations after
-//   F + 1 alone are hyper. The latter is not offered: with R_HAI = R_AI the two agree.
+//   Counters do not restart each other, and R_C follows R_T, in both forms: as in QCN. Mellanox's overview, which refers to QCN
+//   and calls its account simplified, has time and bytes count "since previous rate increase", and the rate "increased by a
+//   constant value" beyond fast recovery; HPCC's model of the same NICs averages with R_T. R_T never exceeds the line rate.
+//   Reading of figure 7: the text asks for "F = 5 successive iterations" of fast recovery, so the counter is incremented first
+//   and the F-th expiration still recovers. ns3-rdma tests stage < F after incrementing (F - 1 steps) and hyper at both >= F;
+//   HPCC's ns-3 does F steps, but has only the timer, whose expirations after F + 1 alone are hyper. The latter is not offered:
+//   with R_HAI = R_AI the two agree.
 //
 // Release: when an increase brings R_C to within 1/4096 of rpg_max_rate (or of the line rate), the queue pair becomes unlimited.
 //   R_C closes half the distance each time and would never arrive. Hardware arrives because it counts rates in Mb/s; here the
@@ -53,7 +61,8 @@
 //   g (dce_tcp_g)                  g      fraction  1/256    5/1024          gain of alpha; mlx5 states 1024 (1 - g)
 //   dce_tcp_rtt                    K      ns        55 us    1 us            alpha timer (paper) or slot (slotted)
 //   rate_reduce_monitor_period     -      ns        - [2]    4 us            slot in which CNPs cut once (slotted only)
-//   initial_alpha_value            -      fraction  1        1023/1024       alpha when the limiter starts
+//   initial_alpha_value            -      fraction  1        1023/1024       alpha at the start, see above
+//   alpha_decays_at_line_rate      -      bool      true     false           see above
 //   clamp_tgt_rate                 -      bool      true     false           every cut sets R_T = R_C
 //   clamp_tgt_rate_after_time_inc  -      bool      - [2]    true            see below; only without clamp_tgt_rate
 //   rate_to_set_on_first_cnp       -      bit/s     0        0               R_C that the first CNP starts from; 0: line rate
@@ -91,6 +100,7 @@ struct DcqcnParameters {
   Time dce_tcp_rtt = 55 * kMicrosecond;
   Time rate_reduce_monitor_period = 50 * kMicrosecond;
   double initial_alpha_value = 1;
+  bool alpha_decays_at_line_rate = true;
   bool clamp_tgt_rate = true;
   bool clamp_tgt_rate_after_time_inc = false;
   Rate rate_to_set_on_first_cnp = 0;
@@ -111,8 +121,8 @@ class DcqcnReactionPoint {
   // Release resolution: see above.
   static constexpr double kReleaseResolution = 1.0 / 4096;
 
-  // To be called before all else; the queue pair is then unlimited. `shared` must outlive this object, and whatever it becomes
-  // must pass check(); `line_rate` > 0. Throws as check() does.
+  // To be called before all else; the queue pair is then unlimited, and its alpha waits for start() or a CNP. `shared` must
+  // outlive this object, and whatever it becomes must pass check(); `line_rate` > 0. Throws as check() does.
   void configure(const DcqcnParameters* shared, Rate line_rate);
 
   // A new message stream begins: all state is dropped. Limited if `initial_rate` (bit/s) is below the rate of release.
@@ -132,8 +142,8 @@ class DcqcnReactionPoint {
   Rate rate() const { return static_cast<Rate>(current_rate_); }
   // R_T in bit/s, rounded down.
   Rate target_rate() const { return static_cast<Rate>(target_rate_); }
-  // As of the last call that took a time; initial_alpha_value when unlimited.
-  double alpha() const { return alpha_; }
+  // As of the last call that took a time; initial_alpha_value when unlimited, unless it decays there.
+  double alpha() const { return limited_ || parameters_->alpha_decays_at_line_rate ? alpha_ : parameters_->initial_alpha_value; }
   bool limited() const { return limited_; }
   // When the CNPs that have come cut the rate (slotted); kNever if none has come since the last cut.
   Time cut_at() const { return cut_at_; }
@@ -148,6 +158,7 @@ class DcqcnReactionPoint {
   double floor_rate() const;
   void start_limiter(Time now, double initial_rate);
   void release();
+  void start_alpha(Time now);
   void restart_increase(Time now);
   void cut(Time now);
   void increase();
@@ -159,7 +170,7 @@ class DcqcnReactionPoint {
   double current_rate_ = 0;
   double target_rate_ = 0;
   double alpha_ = 0;
-  Time started_ = 0;  // when the limiter started: origin of the slots
+  Time started_ = kNever;  // when alpha started, origin of the slots; kNever before that
   Time rate_timer_at_ = kNever;
   Time alpha_at_ = kNever;          // end of the current alpha period; kNever while alpha stays 0
   Time cut_at_ = kNever;            // slotted: end of the reduce slot in which a CNP arrived

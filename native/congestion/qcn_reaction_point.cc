@@ -73,26 +73,28 @@ void QcnReactionPoint::on_sent(Time now, uint32_t wire_bytes) {
     bytes_left_ -= wire_bytes;
     return;
   }
+  const Stage in = stage();
   ++byte_cycles_;
   start_byte_counter();
-  increase();
+  increase(in);
 }
 
 void QcnReactionPoint::advance(Time now) {
   while (timer_at_ <= now && limited_) {
     const Time at = timer_at_;
+    const Stage in = stage();
     ++timer_cycles_;
     start_timer(at);
-    increase();
+    increase(in);
   }
 }
 
 QcnReactionPoint::Stage QcnReactionPoint::stage() const {
   const QcnParameters& p = *parameters_;
   if (p.variant == Variant::aimd) return Stage::additive_increase;
-  if (std::max(timer_cycles_, byte_cycles_) <= p.rpg_threshold) return Stage::fast_recovery;
-  const bool bytes_agree = p.variant == Variant::timer || byte_cycles_ > p.rpg_threshold;
-  return timer_cycles_ > timer_threshold() && bytes_agree ? Stage::hyper_increase : Stage::additive_increase;
+  if (std::max(timer_cycles_, byte_cycles_) < p.rpg_threshold) return Stage::fast_recovery;
+  const bool bytes_agree = p.variant == Variant::timer || byte_cycles_ >= p.rpg_threshold;
+  return timer_cycles_ >= timer_threshold() && bytes_agree ? Stage::hyper_increase : Stage::additive_increase;
 }
 
 // The rate at which the limiter lets go.
@@ -142,15 +144,18 @@ int64_t QcnReactionPoint::cycle(double full, uint32_t completed) {
   return std::max<int64_t>(static_cast<int64_t>(jittered), 1);
 }
 
-void QcnReactionPoint::increase() {
+// A cycle was completed, and counted, in the stage `in`.
+void QcnReactionPoint::increase(Stage in) {
   const QcnParameters& p = *parameters_;
   if (p.variant == Variant::aimd) {
     current_rate_ = target_rate_ = std::min(current_rate_ + static_cast<double>(p.rpg_ai_rate), line_rate_);
   } else {
-    const Stage now_in = stage();
     double step = 0;
-    if (now_in == Stage::additive_increase) step = static_cast<double>(p.rpg_ai_rate);
-    if (now_in == Stage::hyper_increase) step = hyper_scale() * static_cast<double>(p.rpg_hai_rate);
+    if (in == Stage::additive_increase) step = static_cast<double>(p.rpg_ai_rate);
+    if (in == Stage::hyper_increase) {
+      if (hyper_increases_ < UINT16_MAX) ++hyper_increases_;
+      step = hyper_increases_ * static_cast<double>(p.rpg_hai_rate);
+    }
     if ((timer_cycles_ == 1 || byte_cycles_ == 1) && target_rate_ > 10 * current_rate_) {
       target_rate_ /= 8;
     } else {
@@ -159,16 +164,6 @@ void QcnReactionPoint::increase() {
     current_rate_ = (target_rate_ + current_rate_) / 2;
   }
   if (current_rate_ >= release_rate()) release();
-}
-
-// i of the hyper increase that happens now.
-double QcnReactionPoint::hyper_scale() {
-  const QcnParameters& p = *parameters_;
-  const uint32_t timer = timer_cycles_ - timer_threshold();
-  if (p.variant == Variant::timer) return timer;
-  if (p.hyper_scale == QcnParameters::HyperScale::cycles) return std::min(timer, byte_cycles_ - p.rpg_threshold);
-  if (hyper_increases_ < UINT16_MAX) ++hyper_increases_;
-  return hyper_increases_;
 }
 
 }  // namespace weir

@@ -15,18 +15,19 @@
 //     T = BC = 0; the timer restarts.
 //
 // Rate increase. Cycles last rpg_time_reset and rpg_byte_reset; after rpg_threshold (F) of them since the last cut, half as long.
-// Each is jittered by a draw of its own, uniform in [1 - jitter, 1 + jitter). When a counter completes a cycle, that is counted,
-// the next cycle begins, and then, with H = max(F, hyper_threshold):
-//     T <= F and BC <= F     fast recovery:       I = 0
-//     T >  H and BC >  F     hyper increase:      I = i R_HAI
+// Each is jittered by a draw of its own, uniform in [1 - jitter, 1 + jitter). When a counter completes a cycle, the limiter's
+// stage says what that does; with H = max(F, hyper_threshold), and T and BC as they were until then:
+//     T <  F and BC <  F     fast recovery:       I = 0
+//     T >= H and BC >= F     hyper increase:      I = i R_HAI, for the i-th time since the last cut
 //     otherwise              additive increase:   I = R_AI
+// The cycle is counted, the counter's next one begins, and then
 //     if (T = 1 or BC = 1) and TR > 10 CR:  TR = TR / 8                  (target rate reduction)
 //     else                                  TR = min(TR + I, line rate)
 //     CR = (TR + CR) / 2
 //
 // Variants.
 //   qcn     the above.
-//   timer   QCN-T [S, VI]: the timer alone. T <= F: fast recovery; T > H: hyper increase with i = T - H; else additive increase.
+//   timer   QCN-T [S, VI]: the timer alone. T < F: fast recovery; T >= H: hyper increase; else additive increase.
 //           Set rpg_time_reset = t (2.4 ms at 1 Gb/s) and hyper_threshold = 15 ms x 5 / t.
 //   aimd    QCN-AIMD [S, equation 27]: the byte counter alone, without fast recovery; all cycles are full. TR = CR = CR + R_AI.
 //           The byte counter restarts at a cut by the same rule.
@@ -42,14 +43,23 @@
 //   - Extra fast recovery follows [K]: "consecutive F_b messages (i.e. CR has not increased meanwhile)". [P] and [Q] ask for the
 //     byte counter's stage alone; increases by the timer then do not lower TR, and with the timer alone TR would never fall.
 //   - The timer restarts with every cut, the byte counter only where TR = CR is set ([K]).
-//   - Five cycles recover ([K]: "FR consists of 5 cycles"; [S] equations 10 and 18): the counter is incremented first, and stage
-//     F still recovers. ns3-rdma, whose states have the names of [Q]'s, compares stage < rpgThreshold after counting: four.
+//   - A counter is in AI once five of its cycles have completed, and what the limiter does follows from the states of both ([K]:
+//   "FR
+//     consists of 5 cycles", "after 5 cycles of FR have completed, the RP enters the AI phase", "in HAI if both ... are in AI";
+//     [S], VI: "when the Byte Counter passes 5 cycles as well as the Timer is triggered for 5 times"). So the fifth cycle of a
+//     counter still recovers ([S] equations 10 and 18), and what completes next, of either counter, increases. [S], II, has
+//     "larger than 5", which is the same of the cycle that a counter is in. [P] compares both counters with > after counting: an
+//     increase by one counter is then additive, or hyper, only when the other has completed six. ns3-rdma, whose states have the
+//     names of [Q]'s, compares stage < rpgThreshold after counting: four cycles recover.
 //   - The first cycle after those is half as long already ([S] equation 19, [P]).
-//   - i: hyper_scale. increases: this is the i-th hyper increase since the cut ([S]: "i is the times of HAI after the last rate
-//     decrease"; [K]: "the ith time that a cycle for either ... is completed"). cycles: i = min(T - H, BC - F), as in [P] and in
-//     ns3-rdma. The timer's cycles are far longer than the byte counter's at high rates, so that the second is much slower: with
-//     the defaults a limiter of 10 Gb/s that enters hyper increase at 1.9 Gb/s is released after 14 ms, not 3.
-//   - Target rate reduction at the end of a first cycle of recovery, before CR is averaged ([P]); [K] names no moment.
+//   - i counts hyper increases since the cut ([S]: "i is the times of HAI after the last rate decrease"; [K]: "the ith time that
+//   a
+//     cycle for either ... is completed"). In [P] and ns3-rdma it counts cycles of the slower counter, min(T, BC) - F, which at
+//     high rates, where the timer's cycles are the longer ones by far, is much slower.
+//   - Target rate reduction when the first cycle after a cut completes, before CR is averaged ([P]). [K] names no moment ("if TR
+//   is
+//     greater than CR by 10 times"). From then on CR is half of TR or more, so no later increase finds any; the cuts themselves,
+//     each of several in a row, could.
 //   - The byte counter starts anew with each cycle ([P]): bytes beyond the end of a cycle do not shorten the next one.
 //   - All cycles are jittered, the timer's too ([K], section 3.2).
 //
@@ -60,7 +70,6 @@
 //   rpg_byte_reset (rpgByteReset)        -       bytes     150,000     cycle of the byte counter, wire bytes, up to 2^31; 0: off
 //   rpg_threshold (rpgThreshold)         5       count     5           F, cycles of fast recovery
 //   hyper_threshold                      -       count     5           cycles of the timer before hyper increase; below F: F
-//   hyper_scale                          i       -         increases   see the readings
 //   rpg_ai_rate (rpgAiRate)              R_AI    bit/s     5 M         additive increase (AI_INC)
 //   rpg_hai_rate (rpgHaiRate)            R_HAI   bit/s     50 M        hyper increase (HAI_INC)
 //   rpg_max_rate (rpgMaxRate)            -       bit/s     0           released when reached; 0: line rate
@@ -83,13 +92,11 @@ namespace weir {
 
 struct QcnParameters {
   enum class Variant : uint8_t { qcn, timer, aimd };
-  enum class HyperScale : uint8_t { increases, cycles };
   Variant variant = Variant::qcn;
   Time rpg_time_reset = 15 * kMillisecond;
   uint64_t rpg_byte_reset = 150'000;
   uint32_t rpg_threshold = 5;
   uint32_t hyper_threshold = 5;
-  HyperScale hyper_scale = HyperScale::increases;
   Rate rpg_ai_rate = 5'000'000;
   Rate rpg_hai_rate = 50'000'000;
   Rate rpg_max_rate = 0;
@@ -131,7 +138,7 @@ class QcnReactionPoint {
   // TR in bit/s, rounded down.
   Rate target_rate() const { return static_cast<Rate>(target_rate_); }
   bool limited() const { return limited_; }
-  // The stage of the last increase since the last cut; fast recovery when there was none (aimd: always additive increase).
+  // What the next cycle to be completed does (aimd: always additive increase).
   Stage stage() const;
   // Full precision, for comparison.
   double exact_rate() const { return current_rate_; }
@@ -146,8 +153,7 @@ class QcnReactionPoint {
   void start_timer(Time now);
   void start_byte_counter();
   int64_t cycle(double full, uint32_t completed);
-  void increase();
-  double hyper_scale();
+  void increase(Stage in);
 
   // A cache line for each: a NIC has thousands.
   const QcnParameters* parameters_ = nullptr;

@@ -50,9 +50,11 @@ struct NicParameters {
   bool cn_tag = true;            // data frames name their flow in a CN-TAG
   Limiter limiter = Limiter::pacer;
   TokenBucketParameters token_bucket;
-  uint64_t seed = 1;                // of the jitter of reaction points ...
-  uint64_t component = 0;           // ... and whose it is
-  bool line_rate_start = true;      // section 3.1: full line rate if no other QP of this NIC is active ...
+  uint64_t seed = 1;       // of the jitter of reaction points ...
+  uint64_t component = 0;  // ... and whose it is
+  // Section 3.1. A QP is active from its first packet to its end, also while it has nothing to send: it goes on at the rate it
+  // has.
+  bool line_rate_start = true;      // full line rate if no other QP of this NIC is active ...
   Rate initial_rate = 0;            // ... else this ("local QoS policies"); 0 = line rate
   uint8_t pfc_priorities = 1 << 3;  // obeyed and, with a slow receiver, sent
   SchedulerParameters scheduler;

@@ -115,7 +115,8 @@ class SoftNic {
   // The rate a QP may send at now: its reaction point's, its cap and the line's smallest. 0 while it does not send.
   Rate allowed_rate(const QueuePair& qp) const;
   // For samples: what the reaction point of a sending QP, or of its flow, holds at `at`. Unlimited: both rates are the allowed
-  // one, alpha is 0, as always under QCN. Under DCTCP, which has no rate, both rates are the window, packets.
+  // one, alpha is 0 unless it decays there. Under QCN alpha is 0. Under DCTCP, which has no rate, both rates are the window,
+  // packets.
   struct SenderSample {
     double rate;         // bit/s
     double target_rate;  // bit/s

@@ -228,8 +228,12 @@ SoftNic::SenderSample SoftNic::sender_sample(uint32_t index, Time at) {
   qp.reaction_point.advance(at);
   count_limited(qp);
   const double rate = static_cast<double>(allowed_rate(qp));
-  if (!dcqcn() || !qp.reaction_point.limited()) return {rate, rate, 0};
-  return {rate, static_cast<double>(qp.reaction_point.target_rate()), qp.reaction_point.alpha()};
+  if (!dcqcn()) return {rate, rate, 0};
+  if (qp.reaction_point.limited()) {
+    return {rate, static_cast<double>(qp.reaction_point.target_rate()), qp.reaction_point.alpha()};
+  }
+  const bool has_alpha = rate > 0 && parameters_.reaction_point.alpha_decays_at_line_rate;
+  return {rate, rate, has_alpha ? qp.reaction_point.alpha() : 0};
 }
 
 }  // namespace weir

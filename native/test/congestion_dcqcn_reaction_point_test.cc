@@ -48,6 +48,7 @@ DcqcnParameters slotted() {
   p.rpg_hai_rate = 4'000'000'000;
   p.hyper_increase_scales = false;
   p.g = 0.25;
+  p.alpha_decays_at_line_rate = false;
   p.clamp_tgt_rate = false;
   p.clamp_tgt_rate_after_time_inc = true;
   return p;
@@ -153,8 +154,10 @@ TEST_CASE("reaction point: constant hyper increase") {
   CHECK(rp.target_rate() == 20'520'000'000);
 }
 
-TEST_CASE("reaction point: released within 1/4096 of the line rate, and starts afresh") {
-  Flow flow;
+TEST_CASE("reaction point: released within 1/4096 of the line rate; without alpha there, it starts afresh") {
+  DcqcnParameters p;
+  p.alpha_decays_at_line_rate = false;
+  Flow flow(p);
   auto& rp = flow.rp;
   rp.on_cnp(0);  // R_T 40G; after n expirations R_C = 40G (1 - 2^-(n+1)): 1 - 2^-12 at n = 11
   rp.advance(10 * 55 * kUs);
@@ -295,6 +298,26 @@ TEST_CASE("reaction point, slotted form: cuts at slot ends, alpha once per slot,
   CHECK(rp.exact_target_rate() == (40e9 + cut) / 2);  // T != 0: the target follows
 }
 
+TEST_CASE("reaction point, slotted form: where alpha decays at line rate, slots start with the flow and keep their phase") {
+  DcqcnParameters p = slotted();
+  p.alpha_decays_at_line_rate = true;
+  Flow flow(p);
+  auto& rp = flow.rp;
+  rp.on_cnp(25 * kUs);  // alpha slots end at 10, 20, ...: two are over; reduce slots at 40, 80, ...
+  CHECK(rp.alpha() == 0.5625);
+  CHECK(rp.next_deadline() == 40 * kUs);
+  rp.advance(40 * kUs);  // alpha at 30: 0.75 0.5625 + 0.25 = 0.671875, at 40: 0.50390625; 40G (1 - 0.251953125)
+  CHECK(rp.alpha() == 0.50390625);
+  CHECK(rp.rate() == 29'921'875'000);
+  rp.advance(10'000 * kUs);
+  CHECK_FALSE(rp.limited());
+  CHECK(rp.alpha() == 0.0);
+  rp.on_cnp(10'003 * kUs);
+  rp.advance(10'010 * kUs);
+  CHECK(rp.alpha() == 0.25);
+  CHECK(rp.cut_at() == 10'040 * kUs);
+}
+
 TEST_CASE("reaction point, slotted form: a due cut holds the release back") {
   DcqcnParameters p = slotted();
   p.rpg_time_reset = 15 * kUs;
@@ -352,6 +375,7 @@ TEST_CASE("reaction point: coarse and fine polling agree to the last bit; invari
     p.clamp_tgt_rate = pick(2) == 0;
     p.clamp_tgt_rate_after_time_inc = pick(2) == 0;
     p.hyper_increase_scales = pick(2) == 0;
+    p.alpha_decays_at_line_rate = pick(2) == 0;
     p.rpg_max_rate = pick(4) == 0 ? 20'000'000'000 : 0;
     Flow coarse(p, pick(2) == 0 ? kLine : kLine / 8);
     Flow fine(p, coarse.rp.rate());

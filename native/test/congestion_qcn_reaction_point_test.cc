@@ -21,7 +21,6 @@ using weir::Rate;
 using weir::Time;
 using weir::test::run_script;
 using weir::test::ScriptReached;
-using HyperScale = QcnParameters::HyperScale;
 using Stage = QcnReactionPoint::Stage;
 using Variant = QcnParameters::Variant;
 
@@ -78,19 +77,8 @@ TEST_CASE("QCN reaction point: off until the first CNM, which cuts at once") {
 }
 
 TEST_CASE("QCN reaction point: two cuts, five cycles of fast recovery, additive, hyper, by both counters") {
-  QcnParameters p = exact();
-  double after_t7 = 0;
-  double target_after_t7 = 0;
-  SUBCASE("i counts hyper increases") {
-    after_t7 = 8'968'011'016.845703125;
-    target_after_t7 = 9'075e6;
-  }
-  SUBCASE("i counts cycles") {
-    p.hyper_scale = HyperScale::cycles;
-    after_t7 = 8'905'511'016.845703125;
-    target_after_t7 = 8'975e6;
-  }
-  Flow flow(p);
+  constexpr double kAfterT7 = 8'968'011'016.845703125;
+  Flow flow;
   auto& rp = flow.rp;
   rp.on_cnm(1 * kMs, 32);        // TR 10G, CR 7.5G
   rp.on_sent(2 * kMs, 150'000);  // BC = 1: 8.75G
@@ -118,7 +106,7 @@ TEST_CASE("QCN reaction point: two cuts, five cycles of fast recovery, additive,
   flow.send(20 * kMs, 150'000, 2);  // BC = 4: 8681.640625M; BC = 5, the fifth cycle, still recovers
   CHECK(rp.exact_rate() == 8'715'820'312.5);
   CHECK(rp.target_rate() == 8'750'000'000);
-  CHECK(rp.stage() == Stage::fast_recovery);
+  CHECK(rp.stage() == Stage::additive_increase);  // from now on
 
   rp.on_sent(21 * kMs, 74'999);  // cycles are half as long from here
   CHECK(rp.exact_rate() == 8'715'820'312.5);
@@ -131,25 +119,24 @@ TEST_CASE("QCN reaction point: two cuts, five cycles of fast recovery, additive,
   rp.advance(78 * kMs);  // T = 3, 4, 5: TR 8.765, 8.770, 8.775; CR 8.7563525390625, 8.76317626953125, ...
   CHECK(rp.target_rate() == 8'775'000'000);
   CHECK(rp.exact_rate() == 8'769'088'134.765625);
-  CHECK(rp.stage() == Stage::additive_increase);
-  CHECK(rp.next_deadline() == 85'500'000);  // the sixth is half as long
-  rp.advance(85'500'000);                   // T = 6, BC = 6: hyper, i = 1: TR 8.825G
+  CHECK(rp.stage() == Stage::hyper_increase);  // both have completed five cycles
+  CHECK(rp.next_deadline() == 85'500'000);     // the sixth is half as long
+  rp.advance(85'500'000);                      // T = 6, i = 1: TR 8.825G
   CHECK(rp.target_rate() == 8'825'000'000);
   CHECK(rp.exact_rate() == 8'797'044'067.3828125);
-  CHECK(rp.stage() == Stage::hyper_increase);
-  rp.on_sent(86 * kMs, 75'000);  // BC = 7: i = 2, TR 8.925G; or min(6, 7) - 5 = 1, TR 8.875G
-  rp.advance(93 * kMs);          // T = 7: i = 3, TR 9.075G; or min(7, 7) - 5 = 2, TR 8.975G
-  CHECK(rp.exact_target_rate() == target_after_t7);
-  CHECK(rp.exact_rate() == after_t7);
+  rp.on_sent(86 * kMs, 75'000);  // BC = 7, i = 2: TR 8.925G
+  rp.advance(93 * kMs);          // T = 7, i = 3: TR 9.075G
+  CHECK(rp.target_rate() == 9'075'000'000);
+  CHECK(rp.exact_rate() == kAfterT7);
 
   rp.on_sent(93 * kMs, 50'000);
   rp.on_cnm(94 * kMs, 16);  // x 7/8
-  CHECK(rp.exact_target_rate() == after_t7);
-  CHECK(rp.exact_rate() == after_t7 * 0.875);
+  CHECK(rp.exact_target_rate() == kAfterT7);
+  CHECK(rp.exact_rate() == kAfterT7 * 0.875);
   CHECK(rp.stage() == Stage::fast_recovery);
   CHECK(rp.next_deadline() == 109 * kMs);
   rp.on_sent(95 * kMs, 149'999);  // the byte counter restarted too, in full length
-  CHECK(rp.exact_rate() == after_t7 * 0.875);
+  CHECK(rp.exact_rate() == kAfterT7 * 0.875);
   rp.advance(109 * kMs + 5 * 15 * kMs + 7'500'000);  // T = 7, BC = 0: the count of hyper increases has begun anew
   rp.on_sent(200 * kMs, 1);                          // BC = 1
   const double target = rp.exact_target_rate();
@@ -157,6 +144,38 @@ TEST_CASE("QCN reaction point: two cuts, five cycles of fast recovery, additive,
   CHECK(rp.exact_target_rate() == target + 4 * 5e6);
   rp.on_sent(200 * kMs, 75'000);  // BC = 6, T = 7: i = 1
   CHECK(rp.exact_target_rate() == target + 4 * 5e6 + 50e6);
+}
+
+TEST_CASE("QCN reaction point: once five cycles of one counter have completed, what completes next increases") {
+  Flow flow;
+  auto& rp = flow.rp;
+  rp.on_cnm(0, 32);                // TR 10G, CR 7.5G
+  flow.send(kMs, 150'000, 1);      // 8.75G
+  rp.on_cnm(2 * kMs, 32);          // TR 8.75G, CR 6.5625G; the timer ends at 17 ms
+  flow.send(3 * kMs, 150'000, 5);  // BC = 5: CR 8.75G - 2.1875G / 32 = 8.681640625G
+  CHECK(rp.target_rate() == 8'750'000'000);
+  CHECK(rp.exact_rate() == 8'681'640'625);
+  CHECK(rp.stage() == Stage::additive_increase);
+  rp.advance(17 * kMs);  // T = 1: TR 8.755G, (8.755 + 8.681640625) / 2
+  CHECK(rp.target_rate() == 8'755'000'000);
+  CHECK(rp.exact_rate() == 8'718'320'312.5);
+
+  // The other way round, and hyper increase: T = 5 at 77 ms, then BC = 6.
+  rp.advance(77 * kMs);
+  CHECK(rp.target_rate() == 8'775'000'000);
+  CHECK(rp.stage() == Stage::hyper_increase);
+  flow.send(78 * kMs, 75'000, 1);
+  CHECK(rp.target_rate() == 8'825'000'000);
+
+  Flow timed;
+  timed.rp.on_cnm(0, 32);
+  timed.rp.advance(75 * kMs);  // T = 5: 10G - 2.5G / 32
+  CHECK(timed.rp.rate() == 9'921'875'000);
+  CHECK(timed.rp.stage() == Stage::additive_increase);
+  timed.send(76 * kMs, 150'000, 1);  // BC = 1: TR is the line rate already
+  CHECK(timed.rp.rate() == 9'960'937'500);
+  timed.send(76 * kMs, 150'000, 3);
+  CHECK(timed.rp.stage() == Stage::additive_increase);
 }
 
 TEST_CASE("QCN reaction point: extra fast recovery") {
@@ -297,12 +316,13 @@ TEST_CASE("QCN reaction point, timer: QCN-T") {
   CHECK(rp.target_rate() == 500'500'000);
   CHECK(rp.rate() == 500'250'000);
   CHECK(rp.stage() == Stage::additive_increase);
-  rp.advance(12'000'000 + 26 * 1'200'000);  // T = 31
-  CHECK(rp.target_rate() == 513'000'000);
+  rp.advance(43'200'000 - 1);
   CHECK(rp.stage() == Stage::additive_increase);
-  const double before = rp.exact_rate();
-  rp.advance(12'000'000 + 27 * 1'200'000);  // T = 32: i = 1
+  rp.advance(43'200'000);  // T = 31: 5 cycles of 2.4 ms, 26 of 1.2
+  CHECK(rp.target_rate() == 513'000'000);
   CHECK(rp.stage() == Stage::hyper_increase);
+  const double before = rp.exact_rate();
+  rp.advance(44'400'000);  // T = 32: i = 1
   CHECK(rp.target_rate() == 518'000'000);
   CHECK(rp.exact_rate() == (518e6 + before) / 2);
   rp.advance(12'000'000 + 29 * 1'200'000);  // i = 2, 3
@@ -362,27 +382,23 @@ TEST_CASE("QCN reaction point: counters that are off") {
   CHECK(timed.rp.rate() == 8'750'000'000);
 }
 
-TEST_CASE("QCN reaction point: from the first hyper increase to the release, by the meaning of i") {
-  const auto recovery = [](HyperScale scale) {
-    QcnParameters p = exact();
-    p.hyper_scale = scale;
-    Flow flow(p, 1'000'000'000);
-    double bytes = 0;  // what the rate has allowed and was not sent yet
-    Time first = 0;
-    for (Time now = 0;; now += 1'000) {
-      const auto whole = static_cast<uint32_t>(bytes);
-      flow.rp.on_sent(now, whole);
-      if (!flow.rp.limited()) return now - first;
-      if (first == 0 && flow.rp.stage() == Stage::hyper_increase) {
-        first = now;
-        CHECK(now == 82'500'000);
-        CHECK(static_cast<double>(flow.rp.rate()) == doctest::Approx(1.94e9).epsilon(0.01));
-      }
-      bytes += flow.rp.exact_rate() / 8e6 - whole;
+// Additive increases add 5M for each 75 KB, so rates grow as e^(8.3 t / s) from the fifth cycle on: 1G e^0.575 after 75 ms.
+TEST_CASE("QCN reaction point: hyper increase begins after five cycles of the timer, and takes the rest in milliseconds") {
+  Flow flow(exact(), 1'000'000'000);
+  double bytes = 0;  // what the rate has allowed and was not sent yet
+  Time first = 0;
+  Time now = 0;
+  for (; flow.rp.limited(); now += 1'000) {
+    const auto whole = static_cast<uint32_t>(bytes);
+    flow.rp.on_sent(now, whole);
+    if (first == 0 && flow.rp.stage() == Stage::hyper_increase) {
+      first = now;
+      CHECK(now == 75 * kMs);
+      CHECK(static_cast<double>(flow.rp.rate()) == doctest::Approx(1e9 * std::exp(0.575)).epsilon(0.02));
     }
-  };
-  CHECK(static_cast<double>(recovery(HyperScale::increases)) == doctest::Approx(3.2e6).epsilon(0.03));
-  CHECK(static_cast<double>(recovery(HyperScale::cycles)) == doctest::Approx(13.9e6).epsilon(0.03));
+    bytes += flow.rp.exact_rate() / 8e6 - whole;
+  }
+  CHECK(now - first < 5 * kMs);
 }
 
 TEST_CASE("QCN reaction point: coarse and fine polling agree to the last bit; invariants hold") {
@@ -392,7 +408,6 @@ TEST_CASE("QCN reaction point: coarse and fine polling agree to the last bit; in
     const auto pick = [&](uint64_t n) { return random.next() % n; };
     QcnParameters p;
     p.variant = std::array{Variant::qcn, Variant::timer, Variant::aimd}[pick(3)];
-    p.hyper_scale = pick(2) == 0 ? HyperScale::cycles : HyperScale::increases;
     p.rpg_time_reset = static_cast<Time>(pick(8) == 0 ? 0 : 1 + pick(100'000));
     p.rpg_byte_reset = pick(4) == 0 ? 0 : 5'000 + pick(300'000);
     p.rpg_threshold = static_cast<uint32_t>(pick(6));

@@ -123,7 +123,9 @@ TEST_CASE("soft nic: a CNP goes ahead of queued data, at the next frame boundary
 }
 
 TEST_CASE("soft nic: a CNP cuts the rate at once and re-times the packet that waits") {
-  NicHarness h(nic_parameters(k1G), {sender()});
+  NicParameters p = nic_parameters(k1G);
+  p.reaction_point.alpha_decays_at_line_rate = false;
+  NicHarness h(p, {sender()});
   h.run(100'000);
   const size_t before = h.frames.size();
   const Time last = h.frames.back().at;
@@ -153,6 +155,21 @@ TEST_CASE("soft nic: a CNP cuts the rate at once and re-times the packet that wa
   CHECK(idle.nic.counters().rp_cnp_handled == 1);
   CHECK(idle.nic.counters().drop_unknown_qp == 1);
   CHECK(idle.frames.empty());
+}
+
+TEST_CASE("soft nic: a sample at line rate has alpha where it decays there") {
+  NicParameters p = nic_parameters(k1G);
+  for (const bool decays : {true, false}) {
+    CAPTURE(decays);
+    p.reaction_point.alpha_decays_at_line_rate = decays;
+    NicHarness h(p, {sender(0x21, 20'000)});
+    CHECK(h.nic.sender_sample(0, 0).alpha == 0);  // it has not begun
+    h.run(100'000);
+    CHECK(h.nic.sender_sample(0, 100'000).alpha == (decays ? 255.0 / 256 : 0));
+    CHECK(h.nic.sender_sample(0, 100'000).rate == k1G);
+    h.receive(100'000, h.cnp());
+    CHECK(h.nic.sender_sample(0, 100'000).alpha == doctest::Approx(decays ? 255.0 / 256 * 255 / 256 + 1.0 / 256 : 1));
+  }
 }
 
 TEST_CASE("soft nic: PFC stops data at the frame boundary, CNPs still go, XON starts it again") {

@@ -44,6 +44,8 @@ export interface CongestionParameters {
   rate_reduce_monitor_period: number;
   /** alpha at the start, 0..1. */
   initial_alpha_value: number;
+  /** At line rate, too, and no release resets it; false: there is none there, and each limiter starts with the initial one. */
+  alpha_decays_at_line_rate: boolean;
   clamp_tgt_rate: boolean;
   clamp_tgt_rate_after_time_inc: boolean;
   /** bit/s; 0 = no override. */
@@ -85,6 +87,9 @@ export const PARAMETERS: Record<ParameterName, Parameter> = {
   dce_tcp_rtt: timeParameter("K: time after which alpha decays while no CNP comes.", 1_000, 10e9),
   rate_reduce_monitor_period: timeParameter("Time between two cuts at least; 0 means that every CNP cuts.", 0, 10e9),
   initial_alpha_value: numberParameter("alpha at the start; 1024 is 1.", "1/1024", 0, 1024, false),
+  alpha_decays_at_line_rate: flagParameter(
+    "alpha also decays while a flow sends at line rate, and nothing resets it; without, it starts anew with the first CNP after each time at line rate. Not an mlx5 name.",
+  ),
   clamp_tgt_rate: flagParameter("Every cut also sets the target rate to the rate before it."),
   clamp_tgt_rate_after_time_inc: flagParameter("The same, if the last increase was by time."),
   rate_to_set_on_first_cnp: rateParameter("Rate set at the first CNP; 0 means no override.", 0),
@@ -96,7 +101,7 @@ export const PARAMETERS: Record<ParameterName, Parameter> = {
 
 /** mlx5's other spelling, from debugfs `cc_params/`: `rp_time_reset` for `rpg_time_reset`. */
 export function otherSpelling(name: ParameterName): string | undefined {
-  if (name === "hyper_increase_scales") return undefined;
+  if (name === "hyper_increase_scales" || name === "alpha_decays_at_line_rate") return undefined;
   if (name === "min_time_between_cnps") return `np_${name}`;
   if (name === "clamp_tgt_rate_after_time_inc") return "rp_clamp_tgt_rate_ati";
   return name.startsWith("rpg_") ? name.replace("rpg_", "rp_") : `rp_${name}`;
@@ -143,6 +148,7 @@ export function resolveCongestion(
     dce_tcp_rtt: number("dce_tcp_rtt"),
     rate_reduce_monitor_period: number("rate_reduce_monitor_period"),
     initial_alpha_value: number("initial_alpha_value") / 1024,
+    alpha_decays_at_line_rate: merged.alpha_decays_at_line_rate === true,
     clamp_tgt_rate: merged.clamp_tgt_rate === true,
     clamp_tgt_rate_after_time_inc: merged.clamp_tgt_rate_after_time_inc === true,
     rate_to_set_on_first_cnp: number("rate_to_set_on_first_cnp"),

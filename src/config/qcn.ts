@@ -28,7 +28,7 @@ export interface QcnParameters {
   rpgByteReset: number;
   /** Cycles of byte counter and timer before fast recovery ends. */
   rpgThreshold: number;
-  /** Cycles of the timer before hyper-active increase; rpgThreshold but in `qcn-t`. */
+  /** Cycles of the timer before hyper-active increase, full and half ones; rpgThreshold but in `qcn-t`. */
   hyperThreshold: number;
   /** R_AI, bit/s. */
   rpgAiRate: number;
@@ -76,8 +76,9 @@ const profileSchema = parameterFields(QCN_PARAMETER_NAMES.map((name) => [name, Q
  * The profile with the overrides applied. `lineRate` (bit/s) is what percentages are of.
  *
  * `qcn-t` has a timer of its own in the place of the profile's: the time in which one of two fair sources sends rpgByteReset
- * (2.4 ms at 1 Gb/s), unless rpgTimeReset is among the overrides; hyper-active increase begins no sooner than by the profile's
- * timer, so after rpgThreshold x that / t cycles (Shu et al. section VI).
+ * (2.4 ms at 1 Gb/s), unless rpgTimeReset is among the overrides. Hyper-active increase begins after rpgThreshold x the profile's
+ * timer / t cycles (Shu et al. section VI), 31 at 1 Gb/s. All but the first rpgThreshold last t / 2, so they are over after 43.2 ms, and
+ * the first step of R_HAI comes at 44.4 ms: sooner than five cycles of the profile's timer, 75 ms.
  */
 export function resolveQcn(
   profile: QcnProfileName,

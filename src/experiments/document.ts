@@ -12,18 +12,21 @@ export interface PaperDocument {
   title: string;
   setup: string;
   choices: readonly string[];
+  /** What `alternative` of quantities and statements is of. */
+  alternative?: { name: string; reading: string };
   clocks: readonly Clock[];
   /** All runs were made, to their end, and are valid. */
   complete: boolean;
   runs: RunState[];
   /** `values`: null for what did not happen in the run; a clock that could not measure it is missing. */
-  quantities: { name: string; label: string; unit: string; values: Partial<Record<Clock, number | null>> }[];
+  quantities: { name: string; label: string; unit: string; values: Measured; alternative?: Measured }[];
   statements: {
     quote: string;
     where: string;
     reading: string;
     remark?: string;
     verdicts: Verdict[];
+    alternative?: Verdict[];
   }[];
   /** Curves that clocks and references have in common, and the mean absolute difference of each two of them. */
   traces: {
@@ -40,9 +43,18 @@ export interface PaperDocument {
   made?: Made;
 }
 
+export type Measured = Partial<Record<Clock, number | null>>;
+
 export function documentOf(outcome: PaperOutcome, made?: Made): PaperDocument {
-  const { experiment, clocks, complete, runs, observations, statements, overlays } = outcome;
+  const { experiment, clocks, complete, runs, observations, statements, alternative, overlays } = outcome;
   const { id, paper, place, title, setup, choices, quantities } = experiment;
+  const measured = (name: string, by: PaperOutcome["observations"]): Measured =>
+    Object.fromEntries(
+      clocks.flatMap((clock) => {
+        const value = by[clock]?.values[name];
+        return value === undefined || Number.isNaN(value) ? [] : [[clock, Number.isFinite(value) ? value : null]];
+      }),
+    );
   return {
     experiment: id,
     paper: { ...paper },
@@ -50,6 +62,10 @@ export function documentOf(outcome: PaperOutcome, made?: Made): PaperDocument {
     title,
     setup,
     choices,
+    ...(alternative !== undefined &&
+      experiment.alternative !== undefined && {
+        alternative: { name: experiment.alternative.name, reading: experiment.alternative.reading },
+      }),
     clocks,
     complete,
     runs,
@@ -57,19 +73,16 @@ export function documentOf(outcome: PaperOutcome, made?: Made): PaperDocument {
       name,
       label,
       unit,
-      values: Object.fromEntries(
-        clocks.flatMap((clock) => {
-          const value = observations[clock]?.values[name];
-          return value === undefined || Number.isNaN(value) ? [] : [[clock, Number.isFinite(value) ? value : null]];
-        }),
-      ),
+      values: measured(name, observations),
+      ...(alternative !== undefined && { alternative: measured(name, alternative.observations) }),
     })),
-    statements: statements.map(({ quote, where, reading, remark, verdicts }) => ({
+    statements: statements.map(({ quote, where, reading, remark, verdicts }, i) => ({
       quote,
       where,
       reading,
       ...(remark !== undefined && { remark }),
       verdicts,
+      ...(alternative !== undefined && { alternative: alternative.statements[i]?.verdicts ?? [] }),
     })),
     traces: overlays.map(({ name, trace: { title, x_label, x_range, unit }, curves, differences }) => ({
       name,

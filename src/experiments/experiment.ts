@@ -30,6 +30,21 @@ export interface Trial {
   clocks?: readonly NetworkClock[];
 }
 
+/**
+ * Another reading of the paper's algorithm, where its words leave one: the same trials with another parameter, in virtual time and by
+ * equations, judged beside the first. Only where it comes to other figures: it takes its time.
+ */
+export interface Alternative {
+  /** "alpha reset": with the clock it names columns, and a folder beside the trials'. */
+  name: string;
+  /** What it is, a sentence. */
+  reading: string;
+  /** Overrides, after a trial's own. */
+  set: readonly string[];
+  /** Runs of other scenarios are what they are under the first reading, and not made again. */
+  concerns: (scenario: Scenario) => boolean;
+}
+
 /** One finished run of a scenario. */
 export interface Evidence {
   scenario: Scenario;
@@ -150,8 +165,9 @@ export interface Experiment {
   };
   /** What there is on the wire instead of scenarios. */
   bench?: Bench;
-  /** Equations; absent: there are none for it. */
-  model?: () => Observation | Promise<Observation>;
+  /** Equations, under the first reading or the alternative; absent: there are none for it. */
+  model?: (alternative?: Alternative) => Observation | Promise<Observation>;
+  alternative?: Alternative;
 }
 
 /** The clocks on which an experiment runs, in the order of CLOCKS. */

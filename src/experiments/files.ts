@@ -42,11 +42,13 @@ export function clearPaper(directory: string): void {
 }
 
 /** What clocks have in common, then one column for each that has something to show. */
-function figureOf(document: PaperDocument, { clocks, observations, overlays }: PaperOutcome): Promise<string> {
-  const columns = clocks.flatMap((clock) => {
-    const plots = observations[clock]?.plots ?? [];
-    return plots.length === 0 ? [] : [{ heading: kNames[clock], plots }];
-  });
+function figureOf(document: PaperDocument, outcome: PaperOutcome): Promise<string> {
+  const { clocks, observations, alternative, overlays } = outcome;
+  const columns = clocks.flatMap((clock) => [
+    { heading: kNames[clock], plots: observations[clock]?.plots ?? [] },
+    { heading: `${clock}: ${document.alternative?.name}`, plots: alternative?.observations[clock]?.plots ?? [] },
+  ]);
   const common = overlayColumn(overlays);
-  return drawFigure(headline(document), common === undefined ? columns : [common, ...columns]);
+  const drawn = columns.filter(({ plots }) => plots.length > 0);
+  return drawFigure(headline(document), common === undefined ? drawn : [common, ...drawn]);
 }

@@ -1,7 +1,7 @@
 /** The outcome of an experiment as Markdown. */
 import type { Grid } from "../report/table.js";
 import type { PaperDocument } from "./document.js";
-import { findingLines, grids, madeLine, runLine } from "./text.js";
+import { alternativeLines, findingLines, grids, madeLine, otherVerdict, runLine } from "./text.js";
 import type { Verdict } from "./verdict.js";
 
 /** `figure`: path of the picture from where the text will lie. `level`: of its first heading. */
@@ -17,7 +17,7 @@ ${paper.paper.citation}, ${place}.
 
 ${setup}
 
-${partial(paper)}${runs.map((run) => `- ${runLine(run)}`).join("\n")}
+${partial(paper)}${[...runs.map(runLine), ...alternativeLines(paper)].map((line) => `- ${line}`).join("\n")}
 
 ![${title}](${figure})
 
@@ -26,7 +26,11 @@ ${heading(1, "Statements of the paper")}
 ${markdownTable({
   head: ["the paper says", "read as", ...clocks],
   names: 2 + clocks.length,
-  rows: statements.map((one) => [quoted(one), one.reading, ...one.verdicts.map(verdictText)]),
+  rows: statements.map((one) => [
+    quoted(one),
+    one.reading,
+    ...one.verdicts.map((verdict) => verdictText(verdict, otherVerdict(one, verdict), paper.alternative?.name)),
+  ]),
 })}
 
 ${remarks(statements)}${grids(paper)
@@ -47,12 +51,13 @@ function partial({ complete, runs }: PaperDocument): string {
   return `**Partial: ${bad} of ${runs.length} runs did not come to a valid end. What depends on them is not judged.**\n\n`;
 }
 
-export function quoted({ quote, where }: PaperDocument["statements"][number]): string {
+export function quoted({ quote, where }: Pick<PaperDocument["statements"][number], "quote" | "where">): string {
   return `"${quote}" (${where})`;
 }
 
-function verdictText(verdict: Verdict): string {
-  return [`**${verdict.ruling}**`, ...findingLines(verdict)].join("<br>");
+function verdictText(verdict: Verdict, other: Verdict | undefined, name = ""): string {
+  const own = [`**${verdict.ruling}**`, ...findingLines(verdict)];
+  return [...own, ...(other === undefined ? [] : [`${name}: ${verdictText(other, undefined)}`])].join("<br>");
 }
 
 function remarks(statements: PaperDocument["statements"]): string {

@@ -2,7 +2,7 @@
 import { escapeHtml, gridSection, renderPage } from "../report/html.js";
 import { partsOf } from "../report/plot_parts.js";
 import type { PaperDocument } from "./document.js";
-import { findingLines, grids, madeLine, runLine } from "./text.js";
+import { alternativeLines, findingLines, grids, madeLine, otherVerdict, runLine } from "./text.js";
 import type { Ruling, Verdict } from "./verdict.js";
 
 export const kClasses: Record<Ruling, string> = { holds: "holds", "falls short": "short", "not judged": "open" };
@@ -29,11 +29,11 @@ export function paperContent(paper: PaperDocument, svg: string, level = 2): stri
     : `<div class="banner invalid" role="status"><p><strong>Partial.</strong> ${bad.length} of ${runs.length} runs did not come to a valid end. What depends on them is not judged.</p></div>`;
   return `${banner}
 <p>${escapeHtml(setup)}</p>
-${list(runs.map(runLine))}
+${list([...runs.map(runLine), ...alternativeLines(paper)])}
 <figure class="wide paper">${svg}${partsOf(svg)}</figure>
 ${heading("Statements of the paper")}
 <div class="scroll"><table class="statements"><thead><tr><th scope="col" class="name">the paper says</th>${clocks.map((clock) => `<th scope="col" class="name">${clock}</th>`).join("")}</tr></thead>
-<tbody>${statements.map(statementRow).join("\n")}</tbody></table></div>
+<tbody>${statements.map((one) => statementRow(one, paper.alternative?.name)).join("\n")}</tbody></table></div>
 ${grids(paper)
   .map((grid) => gridSection(grid, level))
   .join("\n")}
@@ -41,14 +41,21 @@ ${choices.length === 0 ? "" : `${heading("What the paper leaves open")}${list(ch
 <p class="soft">${escapeHtml(madeLine(paper))}</p>`;
 }
 
-function statementRow(statement: PaperDocument["statements"][number]): string {
+function statementRow(statement: PaperDocument["statements"][number], alternative: string | undefined): string {
   const { quote, where, reading, remark, verdicts } = statement;
   const short = verdicts.some(({ ruling }) => ruling === "falls short");
   const explained = short && remark !== undefined ? `<p class="soft">${escapeHtml(remark)}</p>` : "";
-  return `<tr><td class="name"><q>${escapeHtml(quote)}</q> <span class="soft">(${escapeHtml(where)})</span><p class="soft">Read as: ${escapeHtml(reading)}</p>${explained}</td>${verdicts.map(verdictCell).join("")}</tr>`;
+  return `<tr><td class="name"><q>${escapeHtml(quote)}</q> <span class="soft">(${escapeHtml(where)})</span><p class="soft">Read as: ${escapeHtml(reading)}</p>${explained}</td>${verdicts.map((verdict) => verdictCell(verdict, otherVerdict(statement, verdict), alternative)).join("")}</tr>`;
 }
 
-function verdictCell(verdict: Verdict): string {
-  const lines = findingLines(verdict).map((line) => `<p class="soft">${escapeHtml(line)}</p>`);
-  return `<td class="name ${kClasses[verdict.ruling]}"><strong>${verdict.ruling}</strong>${lines.join("")}</td>`;
+function verdictCell(verdict: Verdict, other: Verdict | undefined, alternative = ""): string {
+  const text = (one: Verdict) => {
+    const lines = findingLines(one).map((line) => `<p class="soft">${escapeHtml(line)}</p>`);
+    return `<strong>${one.ruling}</strong>${lines.join("")}`;
+  };
+  const second =
+    other === undefined
+      ? ""
+      : `<div class="${kClasses[other.ruling]}">${escapeHtml(alternative)}: ${text(other)}</div>`;
+  return `<td class="name ${kClasses[verdict.ruling]}">${text(verdict)}${second}</td>`;
 }

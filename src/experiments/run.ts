@@ -12,6 +12,7 @@ import type { RunSource } from "../report/saved_run.js";
 import { writeSimulation } from "../sim/files.js";
 import type { SimOptions, SimOutcome } from "../sim/types.js";
 import {
+  type Alternative,
   type Bench,
   type Clock,
   type Evidence,
@@ -59,6 +60,8 @@ export interface Runners {
 export interface RunState {
   clock: Clock;
   trial: string;
+  /** Name of the alternative that it is of. */
+  alternative?: string;
   /** It was run to its end. */
   complete: boolean;
   /** Complete, and its figures count. */
@@ -80,6 +83,8 @@ export interface PaperOutcome {
   runs: RunState[];
   observations: Partial<Record<Clock, Observation>>;
   statements: JudgedStatement[];
+  /** The same under the experiment's alternative; absent: it has none, or none of its clocks was asked for. */
+  alternative?: { observations: Partial<Record<Clock, Observation>>; statements: JudgedStatement[] };
   /** What clocks and references have in common. */
   overlays: Overlay[];
   /** Every run was made, to its end, and is valid. */
@@ -94,21 +99,31 @@ export async function runExperiment(
 ): Promise<PaperOutcome> {
   const series = new RunSeries(experiment, runners, options);
   const evidence: ClockEvidence[] = [];
+  const others: ClockEvidence[] = [];
+  const { bench, alternative } = experiment;
   for (const clock of options.clocks) {
-    const { bench } = experiment;
     if (clock === "model") evidence.push(await series.model());
     else if (clock === "wire" && bench !== undefined) evidence.push(await series.bench(bench));
     else evidence.push(await series.network(clock));
+    if (alternative === undefined || clock === "wire") continue;
+    others.push(clock === "model" ? await series.model(alternative) : await series.network(clock, alternative));
   }
   return {
     experiment,
     clocks: options.clocks,
     runs: series.states,
-    observations: Object.fromEntries(evidence.map(({ clock, observation }) => [clock, observation])),
+    observations: observed(evidence),
     statements: judge(experiment, evidence),
+    ...(others.length > 0 && {
+      alternative: { observations: observed(others), statements: judge(experiment, others) },
+    }),
     overlays: overlaysOf(experiment, evidence, options.references ?? {}),
     complete: series.states.every(({ valid }) => valid),
   };
+}
+
+function observed(evidence: readonly ClockEvidence[]): Partial<Record<Clock, Observation>> {
+  return Object.fromEntries(evidence.map(({ clock, observation }) => [clock, observation]));
 }
 
 type Overrides = Pick<PaperOptions, "seed" | "scale">;
@@ -147,12 +162,25 @@ export function scenarioPath(file: string): string {
 }
 
 function runsOn(experiment: Experiment, clock: Clock): number {
-  if (clock === "model" || (clock === "wire" && experiment.bench !== undefined)) return 1;
-  return trialsOn(experiment, clock).length;
+  const { alternative, bench } = experiment;
+  if (clock === "model") return alternative === undefined ? 1 : 2;
+  if (clock === "wire") return bench === undefined ? trialsOn(experiment, clock).length : 1;
+  const trials = trialsOn(experiment, clock);
+  const again =
+    alternative === undefined ? [] : trials.filter((trial) => alternative.concerns(loadTrial(trial).scenario));
+  return trials.length + again.length;
+}
+
+/** A run, and what it has shown. */
+interface Run {
+  state: RunState;
+  evidence?: Evidence;
 }
 
 class RunSeries {
   readonly states: RunState[] = [];
+  /** Of the first reading, by clock and trial. */
+  private readonly made = new Map<string, Run>();
   private readonly runs: number;
 
   constructor(
@@ -163,15 +191,15 @@ class RunSeries {
     this.runs = options.clocks.reduce((sum, clock) => sum + runsOn(experiment, clock), 0);
   }
 
-  async model(): Promise<ClockEvidence> {
-    const state = { clock: "model", trial: "model", scale: 1, seed: 0 } as const;
+  async model(alternative?: Alternative): Promise<ClockEvidence> {
+    const state = { clock: "model", trial: "model", ...named(alternative), scale: 1, seed: 0 } as const;
     if (this.options.signal.aborted || this.experiment.model === undefined) {
       this.states.push({ ...state, complete: false, valid: false, reasons: ["not run"] });
       return { clock: "model", doubt: "not run" };
     }
     this.report(state, 0);
     const began = performance.now();
-    const observation = await this.experiment.model();
+    const observation = await this.experiment.model(alternative);
     this.states.push({ ...state, complete: true, valid: true, reasons: [], wall_s: since(began) });
     return { clock: "model", observation };
   }
@@ -201,15 +229,14 @@ class RunSeries {
     }
   }
 
-  async network(clock: NetworkClock): Promise<ClockEvidence> {
+  async network(clock: NetworkClock, alternative?: Alternative): Promise<ClockEvidence> {
     const { network } = this.experiment;
     if (network === undefined) throw new Error(`${this.experiment.id} has no runs`);
     const found: Record<string, Evidence> = {};
     const own: RunState[] = [];
     for (const trial of trialsOn(this.experiment, clock)) {
-      const { state, evidence } = await this.trial(clock, trial);
+      const { state, evidence } = await this.trial(clock, trial, alternative);
       own.push(state);
-      this.states.push(state);
       if (evidence !== undefined) found[trial.name] = evidence;
     }
     const bad = own.filter(({ valid }) => !valid);
@@ -221,17 +248,42 @@ class RunSeries {
     return { clock, ...doubt, ...(whole && { observation: network.observe(found, clock) }) };
   }
 
-  private async trial(clock: NetworkClock, trial: Trial): Promise<{ state: RunState; evidence?: Evidence }> {
-    const source = loadTrial(trial, overridesOn(clock, this.options));
+  /** Under the first reading, or under the alternative: then only if it makes a difference. */
+  private async trial(clock: NetworkClock, trial: Trial, alternative?: Alternative): Promise<Run> {
+    const place = `${clock}/${trial.name}`;
+    const overrides = overridesOn(clock, this.options);
+    const source = loadTrial(trial, overrides);
+    if (alternative === undefined) {
+      const run = await this.make(clock, trial.name, source);
+      this.made.set(place, run);
+      return run;
+    }
+    const first = this.made.get(place);
+    if (first !== undefined && !alternative.concerns(source.scenario)) return first;
+    const other = loadTrial({ ...trial, set: [...trial.set, ...alternative.set] }, overrides);
+    return this.make(clock, trial.name, other, alternative);
+  }
+
+  private async make(clock: NetworkClock, trial: string, source: RunSource, alternative?: Alternative): Promise<Run> {
+    const facts = { clock, trial, ...named(alternative), seed: source.scenario.seed };
+    const run = await this.attempt(facts, source);
+    this.states.push(run.state);
+    return run;
+  }
+
+  private async attempt(
+    facts: Pick<RunState, "trial" | "alternative"> & { clock: NetworkClock; seed: number },
+    source: RunSource,
+  ): Promise<Run> {
     const { scenario } = source;
-    const facts = { clock, trial: trial.name, seed: scenario.seed };
+    const { clock, trial, alternative } = facts;
     const planned = clock === "wire" && scenario.scale !== "auto" ? scenario.scale : 1;
     const failed = (reason: string) => ({
       state: { ...facts, complete: false, valid: false, reasons: [reason], scale: planned },
     });
     if (this.options.signal.aborted) return failed("not run");
     this.report(facts, 0);
-    const folder = join(clock, trial.name);
+    const folder = join(clock, ...(alternative === undefined ? [] : [alternative.replaceAll(" ", "-")]), trial);
     makeFolder(join(this.options.directory, folder));
     const began = performance.now();
     try {
@@ -250,7 +302,7 @@ class RunSeries {
   private async run(
     clock: NetworkClock,
     source: RunSource,
-    facts: Pick<RunState, "clock" | "trial">,
+    facts: Pick<RunState, "clock" | "trial" | "alternative">,
     folder: string,
   ): Promise<Pick<Evidence, "result" | "series">> {
     const directory = join(this.options.directory, folder);
@@ -273,10 +325,16 @@ class RunSeries {
     return outcome;
   }
 
-  private report({ clock, trial }: Pick<RunState, "clock" | "trial">, done: number): void {
+  private report(facts: Pick<RunState, "clock" | "trial" | "alternative">, done: number): void {
+    const { clock, trial, alternative } = facts;
     const number = this.states.length + 1;
-    this.options.onProgress?.({ clock, trial, done: Math.min(1, done), number, runs: this.runs });
+    const named = alternative === undefined ? trial : `${trial}, ${alternative}`;
+    this.options.onProgress?.({ clock, trial: named, done: Math.min(1, done), number, runs: this.runs });
   }
+}
+
+function named(alternative: Alternative | undefined): { alternative?: string } {
+  return alternative === undefined ? {} : { alternative: alternative.name };
 }
 
 /** Wall time, s. */

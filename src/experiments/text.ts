@@ -1,4 +1,5 @@
 /** The outcome of an experiment for a terminal, and as Markdown. */
+import { isDeepStrictEqual } from "node:util";
 import pc from "picocolors";
 import { duration } from "../report/format.js";
 import { drawGrid, type Grid } from "../report/table.js";
@@ -14,11 +15,15 @@ export function renderText(paper: PaperDocument, color = false): string {
     "falls short": colors.red,
     "not judged": colors.yellow,
   };
+  const lines = ({ clock, ruling, ...rest }: Verdict, name = "") => {
+    const [first = "", ...more] = [...(name === "" ? [] : [`${name}:`]), ...findingLines({ clock, ruling, ...rest })];
+    const head = `   ${clock.padEnd(5)}  ${paint[ruling](ruling.padEnd(11))}  ${first}`.trimEnd();
+    return [head, ...more.map((line) => `${" ".repeat(23)}${line}`)].join("\n");
+  };
   const statements = paper.statements.map((statement, i) => {
-    const verdicts = statement.verdicts.map(({ clock, ruling, ...rest }) => {
-      const [first = "", ...more] = findingLines({ clock, ruling, ...rest });
-      const head = `   ${clock.padEnd(5)}  ${paint[ruling](ruling.padEnd(11))}  ${first}`.trimEnd();
-      return [head, ...more.map((line) => `${" ".repeat(23)}${line}`)].join("\n");
+    const verdicts = statement.verdicts.flatMap((verdict) => {
+      const other = otherVerdict(statement, verdict);
+      return [lines(verdict), ...(other === undefined ? [] : [lines(other, paper.alternative?.name)])];
     });
     const short = statement.verdicts.some(({ ruling }) => ruling === "falls short");
     const remark = short && statement.remark !== undefined ? [`   remark: ${statement.remark}`] : [];
@@ -31,7 +36,7 @@ export function renderText(paper: PaperDocument, color = false): string {
   });
   return `${[
     colors.bold(headline(paper)),
-    paper.runs.map(runLine).join("\n"),
+    [...paper.runs.map(runLine), ...alternativeLines(paper)].join("\n"),
     `${colors.bold("Statements of the paper")}\n${statements.join("\n")}`,
     ...grids(paper).map((grid) => drawGrid(grid, color)),
   ].join("\n\n")}\n`;
@@ -42,14 +47,29 @@ export function headline({ experiment, paper, place, title }: PaperDocument): st
 }
 
 /** "sim, qcn-t: seed 1, valid". */
-export function runLine({ clock, trial, scale, seed, complete, valid, reasons }: RunState): string {
-  const name = trial === clock ? "" : `, ${trial}`;
+export function runLine({ clock, trial, alternative, scale, seed, complete, valid, reasons }: RunState): string {
+  const name = [trial === clock ? [] : trial, alternative ?? []].flat().map((part) => `, ${part}`);
   const facts = [
     ...(clock === "wire" && scale !== undefined ? [`scale ${scale}`] : []),
     ...(clock === "model" || seed === undefined ? [] : [`seed ${seed}`]),
   ];
   const state = valid ? "valid" : `${complete ? "INVALID" : "INCOMPLETE"} (${reasons.join("; ")})`;
-  return `${clock}${name}: ${[...facts, state].join(", ")}`;
+  return `${clock}${name.join("")}: ${[...facts, state].join(", ")}`;
+}
+
+/** What the alternative is, where there is one. */
+export function alternativeLines({ alternative }: PaperDocument): string[] {
+  if (alternative === undefined) return [];
+  return [`${alternative.name}: another reading, shown where it comes to something else. ${alternative.reading}`];
+}
+
+/** What the alternative comes to in the place of `verdict`; undefined: to the same. */
+export function otherVerdict(
+  { alternative = [] }: Pick<PaperDocument["statements"][number], "alternative">,
+  verdict: Verdict,
+): Verdict | undefined {
+  const other = alternative.find(({ clock }) => clock === verdict.clock);
+  return other === undefined || isDeepStrictEqual(other, verdict) ? undefined : other;
 }
 
 /** By what, where and when; "" where that is not known. */
@@ -73,14 +93,19 @@ export function grids(paper: PaperDocument): Grid[] {
   return [measuredGrid(paper), differenceGrid(paper)].filter(({ rows }) => rows.length > 0);
 }
 
-/** One row for each quantity, one column for each clock. */
-function measuredGrid({ clocks, quantities }: PaperDocument): Grid {
+/** One row for each quantity, one column for each clock, and one for each under the alternative. */
+function measuredGrid({ clocks, quantities, alternative }: PaperDocument): Grid {
+  const others = clocks.filter((clock) => quantities.some((one) => one.alternative?.[clock] !== undefined));
   return {
     title: "Measured",
-    head: ["quantity", ...clocks],
+    head: ["quantity", ...clocks, ...others.map((clock) => `${clock}, ${alternative?.name}`)],
     names: 1,
     rows: quantities
-      .map(({ label, unit, values }) => [label, ...clocks.map((clock) => measured(values[clock], unit))])
+      .map(({ label, unit, values, alternative: other }) => [
+        label,
+        ...clocks.map((clock) => measured(values[clock], unit)),
+        ...others.map((clock) => measured(other?.[clock], unit)),
+      ])
       .filter((row) => row.slice(1).some((text) => text !== "-")),
   };
 }

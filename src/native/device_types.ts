@@ -131,8 +131,6 @@ export interface NativeQcn {
   rpg_byte_reset: number;
   rpg_threshold: number;
   hyper_threshold: number;
-  /** Absent: `increases`. */
-  hyper_scale?: "increases" | "cycles";
   rpg_ai_rate: number;
   rpg_hai_rate: number;
   /** 0: line rate. */

@@ -86,7 +86,14 @@ describe("composeLab", () => {
       expect(after[key]).toEqual(before[key]);
     }
     const points = [one, many].map((configs) => nicOf(configs, "a").reaction_point);
-    for (const key of ["g", "rpg_byte_reset", "rpg_threshold", "rpg_min_dec_fac", "initial_alpha_value"] as const) {
+    for (const key of [
+      "g",
+      "rpg_byte_reset",
+      "rpg_threshold",
+      "rpg_min_dec_fac",
+      "initial_alpha_value",
+      "alpha_decays_at_line_rate",
+    ] as const) {
       expect(points[1]?.[key]).toBe(points[0]?.[key]);
     }
     for (const key of ["message_bytes", "path_mtu", "total_bytes", "path"] as const) {

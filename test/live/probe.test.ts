@@ -111,6 +111,7 @@ describeUnless(liveObstacle() ?? rawSocketObstacle(), "weir probe", () => {
             dce_tcp_rtt: 55_000,
             rate_reduce_monitor_period: 0,
             initial_alpha_value: 1,
+            alpha_decays_at_line_rate: false,
             clamp_tgt_rate: false,
             clamp_tgt_rate_after_time_inc: false,
             rate_to_set_on_first_cnp: 0,

@@ -22,10 +22,15 @@ const flow = (changes: Partial<FluidFlows> = {}): FluidFlows => ({
   alpha: 1,
   ...changes,
 });
+/** alpha stands still at line rate. */
+const kNoAlpha: DcqcnModelParameters = { ...DCQCN_PAPER, alpha_decays_at_line_rate: false };
 const last = (list: readonly number[] | undefined) => list?.at(-1) as number;
 const relative = (value: number, expected: number) => Math.abs(value / expected - 1);
 
-/** Equations 5 to 9 and 11 as printed, by Euler's method with the step `h`, s; packets of 1500 bytes. */
+/**
+ * Equations 5 to 9 and 11 as printed, by Euler's method with the step `h`, s; packets of 1500 bytes. Without
+ * alpha_decays_at_line_rate equation 7 holds from a flow's first mark on, until it has its line rate again.
+ */
 function euler(p: DcqcnModelParameters, flows: readonly FluidFlows[], horizon: number, h: number) {
   const bits = 12_000;
   const [C, ai, B, T] = [p.bandwidth / bits, p.rpg_ai_rate / bits, p.rpg_byte_reset / 1500, p.rpg_time_reset / 1e9];
@@ -33,12 +38,13 @@ function euler(p: DcqcnModelParameters, flows: readonly FluidFlows[], horizon: n
   const lag = Math.round(p.delay / 1e9 / h);
   const past: { q: number; rates: number[] }[] = [];
   let q = 0;
-  const state = flows.map(() => ({ rate: 0, target: 0, alpha: 0, on: false }));
+  const state = flows.map(() => ({ rate: 0, target: 0, alpha: 0, on: false, limited: true }));
   for (let step = 0; step * h < horizon / 1e9; step++) {
     flows.forEach(({ start, rate, alpha }, i) => {
       const one = state[i] as (typeof state)[number];
       if (one.on || step * h < start / 1e9 - h / 2) return;
-      Object.assign(one, { rate: rate / bits, target: rate / bits, alpha, on: true });
+      const limited = p.alpha_decays_at_line_rate || rate < 40e9;
+      Object.assign(one, { rate: rate / bits, target: rate / bits, alpha, on: true, limited });
     });
     past.push({ q, rates: state.map(({ rate }) => rate) });
     const then = past[step - lag] ?? { q: 0, rates: state.map(() => 0) };
@@ -48,6 +54,11 @@ function euler(p: DcqcnModelParameters, flows: readonly FluidFlows[], horizon: n
     state.forEach((one, i) => {
       if (!one.on) return;
       const R = then.rates[i] as number;
+      if (mark * R > 0) one.limited = true;
+      else if (!p.alpha_decays_at_line_rate && R >= (40e9 / bits) * (4095 / 4096)) {
+        one.limited = false;
+        one.alpha = (flows[i] as FluidFlows).alpha;
+      }
       const a = 1 - (1 - mark) ** (tau * R);
       const b = mark === 0 ? R / B : mark === 1 ? 0 : (R * mark) / ((1 - mark) ** -B - 1);
       const d = mark === 0 || R === 0 ? 1 / T : mark === 1 ? 0 : (R * mark) / ((1 - mark) ** (-T * R) - 1);
@@ -55,7 +66,7 @@ function euler(p: DcqcnModelParameters, flows: readonly FluidFlows[], horizon: n
       const { rate, target, alpha } = one;
       one.rate = Math.min(40e9 / bits, rate + h * ((-rate * alpha * a) / (2 * tau) + ((target - rate) / 2) * (b + d)));
       one.target = Math.min(40e9 / bits, target + h * ((-(target - rate) * a) / tau + ai * additive));
-      one.alpha = alpha + ((h * p.g) / alphaTau) * (1 - (1 - mark) ** (alphaTau * R) - alpha);
+      if (one.limited) one.alpha = alpha + ((h * p.g) / alphaTau) * (1 - (1 - mark) ** (alphaTau * R) - alpha);
       sum += rate;
     });
     q = Math.max(0, q + h * (sum - C));
@@ -67,6 +78,8 @@ describe("the solution", () => {
   const cases: [string, DcqcnModelParameters, FluidFlows[], number][] = [
     ["two flows of different starts", DCQCN_PAPER, [flow(), flow({ start: 10 * ms })], 40 * ms],
     ["a flow that starts at 0", { ...DCQCN_PAPER, g: 1 / 16 }, [flow(), flow({ rate: 0 })], 30 * ms],
+    ["the same without alpha at line rate", kNoAlpha, [flow(), flow({ start: 10 * ms })], 40 * ms],
+    ["and from 0", { ...kNoAlpha, g: 1 / 16 }, [flow(), flow({ rate: 0 })], 30 * ms],
     [
       "slow counters",
       { ...DCQCN_PAPER, rpg_byte_reset: 150e3, rpg_time_reset: 1_500_000 },
@@ -158,6 +171,42 @@ describe("limits of the state", () => {
     expect(series.rates[1]?.[60]).toBe(0);
     expect(last(series.rates[0])).toBe(40e9);
     expect(sums[1]?.delivered).toBe(series.delivered[1]?.[61]);
+  });
+});
+
+describe("alpha of a flow at line rate", () => {
+  // The second flow comes after 10 ms and goes after 60 ms.
+  const run = (parameters: DcqcnModelParameters, tolerance = 1e-6) => {
+    const flows = [flow(), flow({ start: 10 * ms, stop: 60 * ms })];
+    return runFluid(parameters, flows, { horizon: 150 * ms, step: ms, tolerance }).series;
+  };
+  const decay = (from: number, time: number) => from * Math.exp((-time / 256 / 55_000) * ms);
+  const [decays, stands] = [run(DCQCN_PAPER), run(kNoAlpha)].map(({ alphas, rates }) => ({
+    alpha: alphas[0] as number[],
+    rate: rates[0] as number[],
+  })) as [{ alpha: number[]; rate: number[] }, { alpha: number[]; rate: number[] }];
+
+  it("decays by equation 7 from its start, and on when the link is its own again", () => {
+    for (const k of [1, 5, 10]) expect(decays.alpha[k]).toBeCloseTo(decay(1, k), 9);
+    expect(decays.rate[100]).toBe(40e9);
+    expect(decays.alpha[150]).toBeCloseTo(decay(decays.alpha[100] as number, 50), 9);
+  });
+
+  it("or stands still until its first mark, and is 1 again where the line rate is reached", () => {
+    expect(new Set(stands.alpha.slice(0, 11))).toEqual(new Set([1]));
+    expect(stands.alpha[59]).toBeLessThan(0.5);
+    const back = stands.rate.findIndex((rate, k) => k > 60 && rate >= 40e9 * (4095 / 4096));
+    expect(stands.alpha[back - 1]).toBeLessThan(0.5);
+    expect(new Set(stands.alpha.slice(back + 1))).toEqual(new Set([1]));
+  });
+
+  it("which its first cuts show", () => {
+    expect(stands.rate[12]).toBeLessThan(decays.rate[12] as number);
+  });
+
+  it("is found whatever the tolerance", () => {
+    const exact = run(kNoAlpha, 1e-10);
+    stands.rate.forEach((rate, k) => void expect(Math.abs(rate - (exact.rates[0]?.[k] as number))).toBeLessThan(1e7));
   });
 });
 

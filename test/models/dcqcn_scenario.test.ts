@@ -48,6 +48,7 @@ describe("a scenario", () => {
         rpg_threshold: 5,
         min_time_between_cnps: 50_000,
         dce_tcp_rtt: 55_000,
+        alpha_decays_at_line_rate: true,
         delay: 54_000,
       },
       classes: [{ count: 3, start: 0, stop: Number.POSITIVE_INFINITY, rate: 40e9, lineRate: 40e9, alpha: 1 }],
@@ -57,6 +58,8 @@ describe("a scenario", () => {
       priority: 3,
     });
     expect(modelScenario(scenario(), 50_000).parameters.delay).toBe(50_000);
+    const held = scenario({ congestion: { parameters: { alpha_decays_at_line_rate: false } } });
+    expect(modelScenario(held).parameters.alpha_decays_at_line_rate).toBe(false);
   });
 
   it("has a class for each start, line rate and stop", () => {

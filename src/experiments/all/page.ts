@@ -4,7 +4,7 @@ import { escapeHtml, factsTable, renderPage } from "../../report/html.js";
 import type { PaperDocument } from "../document.js";
 import type { Clock } from "../experiment.js";
 import { kClasses, paperContent } from "../page.js";
-import { missingLines, rulingText, type Summary, type SummaryEntry } from "./summary.js";
+import { missingLines, rulingsText, rulingText, type Summary, type SummaryEntry } from "./summary.js";
 import { factRows, shownClocks, totalLines } from "./text.js";
 
 /** An experiment that has something to show. */
@@ -77,10 +77,12 @@ function experimentRow(entry: SummaryEntry, clocks: readonly Clock[]): string {
 }
 
 function statementRows({ id, statements }: SummaryEntry, clocks: readonly Clock[]): string[] {
-  return statements.map(({ quote, where, rulings }) => {
+  return statements.map((statement) => {
+    const { quote, where, rulings } = statement;
     const verdicts = clocks.map((clock) => {
       const ruling = rulings[clock];
-      return ruling === undefined ? cell("") : cell(`<strong>${ruling}</strong>`, kClasses[ruling]);
+      if (ruling === undefined) return cell("");
+      return cell(`<strong>${escapeHtml(rulingsText(statement, clock))}</strong>`, kClasses[ruling]);
     });
     const said = `<q>${escapeHtml(quote)}</q> <span class="soft">(${escapeHtml(where)})</span>`;
     return `<tr>${cell(said)}${cell(anchor(id))}${verdicts.join("")}</tr>`;

@@ -4,6 +4,7 @@ import type { PaperDocument } from "../document.js";
 import type { Clock } from "../experiment.js";
 import type { Made } from "../made.js";
 import type { RunState } from "../run.js";
+import { otherVerdict } from "../text.js";
 import type { Ruling } from "../verdict.js";
 import type { TaskOutcome } from "./run.js";
 import type { Task } from "./task.js";
@@ -25,7 +26,13 @@ export interface SummaryEntry {
   made?: Made;
   /** With seed, scale and fidelity of each. */
   runs: readonly RunState[];
-  statements: { quote: string; where: string; rulings: Partial<Record<Clock, Ruling>> }[];
+  statements: {
+    quote: string;
+    where: string;
+    rulings: Partial<Record<Clock, Ruling>>;
+    /** Those that are others under the experiment's alternative. */
+    alternative?: { name: string; rulings: Partial<Record<Clock, Ruling>> };
+  }[];
   traces: PaperDocument["traces"];
 }
 
@@ -95,11 +102,20 @@ function entryOf({ task, document, outcome }: Finished): SummaryEntry {
     ...(error !== undefined && { error }),
     ...(document?.made !== undefined && { made: document.made }),
     runs: document?.runs ?? [],
-    statements: (document?.statements ?? []).map(({ quote, where, verdicts }) => ({
-      quote,
-      where,
-      rulings: Object.fromEntries(verdicts.map(({ clock, ruling }) => [clock, ruling])),
-    })),
+    statements: (document?.statements ?? []).map((statement) => {
+      const { quote, where, verdicts } = statement;
+      const others = verdicts.flatMap((verdict): [Clock, Ruling][] => {
+        const other = otherVerdict(statement, verdict);
+        return other === undefined || other.ruling === verdict.ruling ? [] : [[other.clock, other.ruling]];
+      });
+      const name = document?.alternative?.name;
+      return {
+        quote,
+        where,
+        rulings: Object.fromEntries(verdicts.map(({ clock, ruling }) => [clock, ruling])),
+        ...(name !== undefined && others.length > 0 && { alternative: { name, rulings: Object.fromEntries(others) } }),
+      };
+    }),
     traces: document?.traces ?? [],
   };
 }
@@ -118,6 +134,12 @@ export function rulingText({ statements }: Pick<SummaryEntry, "statements">, clo
     ...(short > 0 ? [`${short} ${short === 1 ? "falls" : "fall"} short`] : []),
     ...(open > 0 ? [`${open} not judged`] : []),
   ].join(", ");
+}
+
+/** "holds"; "holds (alpha reset: falls short)"; "" where there is no verdict. */
+export function rulingsText({ rulings, alternative }: SummaryEntry["statements"][number], clock: Clock): string {
+  const other = alternative?.rulings[clock];
+  return `${rulings[clock] ?? ""}${other === undefined ? "" : ` (${alternative?.name}: ${other})`}`;
 }
 
 /** What is not there, and why; one line for each experiment that is not complete. */

@@ -2,9 +2,9 @@
 import { duration } from "../../report/format.js";
 import { drawGrid, type Grid } from "../../report/table.js";
 import { CLOCKS, type Clock } from "../experiment.js";
-import { markdownTable, renderMarkdown } from "../markdown.js";
+import { markdownTable, quoted, renderMarkdown } from "../markdown.js";
 import type { Finished, Summary, SummaryEntry } from "./summary.js";
-import { missingLines, rulingText } from "./summary.js";
+import { missingLines, rulingsText, rulingText } from "./summary.js";
 
 /** For a terminal; ends with a line feed. */
 export function renderAllText(summary: Summary, color = false): string {
@@ -70,11 +70,7 @@ function statementGrid({ experiments, options }: Summary): Grid {
     head: ["experiment", "the paper says", ...clocks],
     names: 2 + clocks.length,
     rows: experiments.flatMap(({ id, statements }) =>
-      statements.map(({ quote, where, rulings }) => [
-        id,
-        `"${quote}" (${where})`,
-        ...clocks.map((clock) => rulings[clock] ?? ""),
-      ]),
+      statements.map((statement) => [id, quoted(statement), ...clocks.map((clock) => rulingsText(statement, clock))]),
     ),
   };
 }

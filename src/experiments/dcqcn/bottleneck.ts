@@ -29,7 +29,7 @@ export const kSeeds = 5;
 export const CONVERGED =
   "Flows are apart until their throughputs, means of 10 ms, first differ by at most 4 Gb/s, 10% of the link; 200 ms: they never come so near. What is left is the mean of the absolute difference from 150 to 200 ms.";
 export const AS_PACKETS =
-  "As packets the first flow sends alone for 100 ms before the second begins at 100 Mb/s; time counts from there. Alpha is 1 until the first CNP, in the equations it decays from the start. Packets have 1,024 bytes of payload, in the equations they have 1,500 bytes.";
+  "As packets the first flow sends alone for 100 ms before the second begins at 100 Mb/s; time counts from there, and the first flow's alpha has decayed by then, where in the equations both begin together, with an alpha of 1. Packets have 1,024 bytes of payload, in the equations they have 1,500 bytes.";
 export const BY_CHANCE = `As packets every setting runs with ${kSeeds} seeds; figures are medians, curves are of the first.`;
 
 const kWindow = 0.01;

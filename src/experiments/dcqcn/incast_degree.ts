@@ -119,7 +119,7 @@ const kStatements: Statement[] = [
     reading: "median and 10th percentile at each degree as at degree 2",
     checks: [little("change_p50"), little("change_p10")],
     remark:
-      "The median stays. The 10th percentile is of the two lowest users. At degree 10, nine of these ten (five seeds) send from a host that the incast sends from, or to its receiver; at degree 2 it is two.",
+      "The median stays. The 10th percentile is of the two lowest users. At degree 10, eight of these ten (five seeds) send from a host that the incast sends from, or to its receiver; at degree 2 it is two.",
   },
   {
     quote:

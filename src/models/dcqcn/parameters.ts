@@ -38,6 +38,8 @@ export interface DcqcnModelParameters {
   min_time_between_cnps: number;
   /** tau': interval of equation 2, ns. */
   dce_tcp_rtt: number;
+  /** Equation 7 as it stands; false: alpha is the flow's initial one while it sends at line rate (system.ts). */
+  alpha_decays_at_line_rate: boolean;
   /** tau*: delay of the control loop, ns. */
   delay: number;
 }
@@ -73,6 +75,7 @@ export const DCQCN_PAPER: Readonly<DcqcnModelParameters> = {
   rpg_threshold: 5,
   min_time_between_cnps: 50_000,
   dce_tcp_rtt: 55_000,
+  alpha_decays_at_line_rate: true,
   delay: 50_000,
 };
 
@@ -109,6 +112,8 @@ export interface PacketParameters {
   interval: number;
   /** tau', s. */
   alphaInterval: number;
+  /** There is an alpha at line rate. */
+  alphaAtLineRate: boolean;
   /** tau*, s. */
   delay: number;
 }
@@ -166,6 +171,7 @@ export function inPackets(parameters: DcqcnModelParameters): PacketParameters {
     stages: parameters.rpg_threshold,
     interval: parameters.min_time_between_cnps / 1e9,
     alphaInterval: parameters.dce_tcp_rtt / 1e9,
+    alphaAtLineRate: parameters.alpha_decays_at_line_rate,
     delay: parameters.delay / 1e9,
   };
 }

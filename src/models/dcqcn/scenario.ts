@@ -85,8 +85,18 @@ export function controlParameters({
   rpg_threshold,
   min_time_between_cnps,
   dce_tcp_rtt,
+  alpha_decays_at_line_rate,
 }: CongestionParameters) {
-  return { g, rpg_ai_rate, rpg_byte_reset, rpg_time_reset, rpg_threshold, min_time_between_cnps, dce_tcp_rtt };
+  return {
+    g,
+    rpg_ai_rate,
+    rpg_byte_reset,
+    rpg_time_reset,
+    rpg_threshold,
+    min_time_between_cnps,
+    dce_tcp_rtt,
+    alpha_decays_at_line_rate,
+  };
 }
 
 function fluidFlow(

@@ -14,7 +14,9 @@
  * - R_C and R_T never exceed the line rate: at it, they stay while the equations would raise them;
  * - before its start a flow sends nothing, so nothing of it was marked then (R_d = 0);
  * - at its start R_T = R_C (nothing to recover), and alpha is 1, or what is asked for. From then on alpha follows equation 7, which has
- *   it decay from the start; a reaction point keeps it until its first CNP.
+ *   it decay from the start. Without `alphaAtLineRate` it stays as it was at the start until a first packet of the flow is marked, and
+ *   comes back to it when R_C has come within 1/4096 of the line rate while nothing is marked: the reaction point's release, a delay
+ *   later.
  *
  * Hyper increase, the lowest rate of a limiter and PFC are not in the equations.
  *
@@ -27,6 +29,9 @@ import { type Increases, increases, logUnmarked, marked, marking, type Regime, r
 /** Packets, and parts of C and of 1, that count as small of queue, rates and alpha in the control of errors. */
 const kSmall = { queue: 1, rate: 1e-3, alpha: 1e-3 };
 
+/** Of the line rate: native/congestion/dcqcn_reaction_point.h has the same. */
+const kReleaseResolution = 1 / 4096;
+
 /** A moment at which a class begins or ends. */
 interface Turn {
   time: number;
@@ -38,6 +43,8 @@ export class FluidSystem {
   readonly classes: number;
   private readonly turns: Turn[];
   private readonly active: Uint8Array;
+  /** Those whose alpha follows equation 7. */
+  private readonly limited: Uint8Array;
   private regime: Regime = 0;
   private readonly events: Increases = { all: 0, additive: 0 };
 
@@ -49,6 +56,7 @@ export class FluidSystem {
   ) {
     this.classes = flows.length;
     this.active = new Uint8Array(flows.length);
+    this.limited = new Uint8Array(flows.length).fill(1);
     this.turns = flows
       .flatMap(({ start, stop }, i): Turn[] => [
         { time: start / 1e9, flows: i, on: true },
@@ -99,13 +107,35 @@ export class FluidSystem {
       upper,
       before: (_, past) => void past.fill(0),
       derivative: (_, y, past, out) => this.derivative(y, past, out),
-      levels: [...new Set([parameters.kmin, parameters.kmax])].map((level) => [0, level] as const),
-      begin: (past) => {
+      levels: [
+        ...[...new Set([parameters.kmin, parameters.kmax])].map((level) => [0, level] as const),
+        ...(parameters.alphaAtLineRate ? [] : flows.map((flow, i) => [this.rateAt(i), this.release(flow)] as const)),
+      ],
+      begin: (past, y) => {
         this.regime = regimeOf(parameters, past[0] as number);
+        if (!parameters.alphaAtLineRate) this.limit(past, y);
       },
       events: this.turns.map(({ time }) => time),
       event: (index, y) => this.turn(this.turns[index] as Turn, y),
     };
+  }
+
+  /** R_C from which on a flow is at line rate. */
+  private release({ lineRate }: FluidFlows): number {
+    return ((1 - kReleaseResolution) * lineRate) / (8 * this.packet);
+  }
+
+  /** Who is at line rate, and has its initial alpha there, and who is not. */
+  private limit(past: Float64Array, y: Float64Array): void {
+    this.flows.forEach((flow, i) => {
+      const then = past[this.rateAt(i)] as number;
+      if (this.limited[i] === 0) {
+        if (this.regime > 0 && then > 0) this.limited[i] = 1;
+      } else if (this.active[i] === 1 && this.regime === 0 && then >= this.release(flow)) {
+        this.limited[i] = 0;
+        y[this.alphaAt(i)] = flow.alpha;
+      }
+    });
   }
 
   /** The right-hand sides, for a past in the piece of equation 5 that `regime` names. */
@@ -123,13 +153,14 @@ export class FluidSystem {
     const flow = this.flows[i] as FluidFlows;
     const rate = on ? flow.rate / (8 * this.packet) : 0;
     this.active[i] = on ? 1 : 0;
+    this.limited[i] = this.parameters.alphaAtLineRate || rate < this.release(flow) ? 1 : 0;
     y[this.rateAt(i)] = rate;
     y[this.targetAt(i)] = rate;
     y[this.alphaAt(i)] = on ? flow.alpha : 0;
   }
 
   private derivative(y: Float64Array, past: Float64Array, out: Float64Array): void {
-    const { parameters, classes, flows, active, events } = this;
+    const { parameters, classes, flows, active, limited, events } = this;
     const { g, interval, alphaInterval, increase, capacity } = parameters;
     const p = marking(parameters, past[0] as number, this.regime);
     const l = logUnmarked(p);
@@ -148,7 +179,7 @@ export class FluidSystem {
       arriving += (flows[i] as FluidFlows).count * rate;
       const cuts = marked(interval * then, l) / interval;
       increases(parameters, p, then, events);
-      out[a] = (g / alphaInterval) * (marked(alphaInterval * then, l) - alpha);
+      out[a] = limited[i] === 0 ? 0 : (g / alphaInterval) * (marked(alphaInterval * then, l) - alpha);
       out[t] = -gap * cuts + increase * events.additive;
       out[c] = -0.5 * rate * alpha * cuts + 0.5 * gap * events.all;
     }

@@ -44,8 +44,8 @@ export interface DelayProblem {
   derivative: (time: number, y: Float64Array, past: Float64Array, out: Float64Array) => void;
   /** Component that is seen with the delay -> values at which f is not smooth. */
   levels?: readonly (readonly [component: number, value: number])[];
-  /** `past` is that of the middle of the piece that begins. */
-  begin?: (past: Float64Array) => void;
+  /** `past` is that of the middle of the piece that begins. Components of `y` that are not seen with the delay may change. */
+  begin?: (past: Float64Array, y: Float64Array) => void;
   /** Increasing times, after the start or at it, at which `event` may change y and f. */
   events?: readonly number[];
   event?: (index: number, y: Float64Array) => void;
@@ -212,7 +212,7 @@ export class DelaySolver {
     const end = this.pieceEnd();
     const middle = time + (end - time) / 2 - problem.lag;
     this.history.look(middle, middle, past);
-    problem.begin?.(past);
+    problem.begin?.(past, y);
     const first = k[0] as Float64Array;
     this.firstSlope();
     for (const i of this.bounded) {
