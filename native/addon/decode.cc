@@ -162,6 +162,11 @@ NicDeviceConfig decode_nic(const Fields& f) {
     const Fields verbs = f.object("verbs");
     verbs.number("queue_pairs", p.verbs_queue_pairs);
     verbs.number("memory_regions", p.memory_regions);
+    verbs.each("addresses", [&](const Fields& address) {
+      IpAddress& own = p.addresses.emplace_back();
+      address.number("version", own.version);
+      address.bytes("bytes", own.bytes);
+    });
   }
   f.each("queue_pairs", [&](const Fields& qp) {
     device.queue_pairs.push_back(decode_queue_pair(qp));

@@ -22,6 +22,15 @@ inline constexpr uint32_t kTcpHeader = 20;  // without options (RFC 9293)
 inline constexpr uint16_t kTcpChecksum = 16;
 inline constexpr uint16_t kUdpChecksum = 6;
 
+// IPv4 in the first 4 bytes, network order.
+struct IpAddress {
+  uint8_t version = 4;
+  uint8_t bytes[16] = {};
+};
+inline constexpr uint32_t ip_address_length(uint8_t version) { return version == 6 ? 16 : 4; }
+// Of the source address in a header; the destination follows it.
+inline constexpr uint32_t ip_source_offset(uint8_t version) { return version == 6 ? 8 : 12; }
+
 // Length of the header at `ip`: any version but 6 is read as IPv4.
 inline uint32_t ip_header_length(const uint8_t* ip) { return ip[0] >> 4 == 6 ? kIpv6Header : (ip[0] & 0x0fu) * 4; }
 // Length of the whole datagram as the header states it.

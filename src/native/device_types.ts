@@ -216,5 +216,10 @@ export interface NativeNic {
   receive_buffer: { size: number; drain: number; xoff: number; xon: number };
   queue_pairs: NativeQueuePair[];
   /** Places for queue pairs and memory regions of applications; absent: none. */
-  verbs?: { queue_pairs: number; memory_regions: number };
+  verbs?: {
+    queue_pairs: number;
+    memory_regions: number;
+    /** Own ones, by their IP versions: datagrams to others are not taken. */
+    addresses: { version: number; bytes: Uint8Array }[];
+  };
 }

@@ -14,10 +14,12 @@ import { loadAddon } from "../native/addon.js";
 import { CounterTable } from "../native/counters.js";
 import { KernelPort } from "../native/kernel_port.js";
 import { kRecordWords, type NativeAddon, type NativeWorker, type QueuePairState, RecordKind } from "../native/types.js";
+import { addressBytes } from "../wire/address.js";
 import { inPrefix, type Prefix, parsePrefix } from "../wire/prefix.js";
+import { AddressHandle } from "./address_handle.js";
 import { CompletionQueue } from "./completion_queue.js";
 import { ProtectionDomain } from "./protection_domain.js";
-import { type AddressHandle, pathTo, type QueuePair, type QueuePairAttributes } from "./queue_pair.js";
+import { pathTo, type QueuePair, type QueuePairAttributes } from "./queue_pair.js";
 import { CompletionBuffer, WorkBuffer } from "./work.js";
 
 export interface DeviceOptions {
@@ -164,7 +166,14 @@ export class Device {
     };
     const native = composeNicWorker(config);
     for (const nic of native.nics) {
-      nic.verbs = { queue_pairs: kQueuePairs, memory_regions: kRegions };
+      nic.verbs = {
+        queue_pairs: kQueuePairs,
+        memory_regions: kRegions,
+        addresses: this.addresses.map((address) => ({
+          version: isIPv6(address) ? 6 : 4,
+          bytes: addressBytes(address),
+        })),
+      };
       if (options.impairment !== undefined) nic.port.impairment = { ...kNoImpairment, ...options.impairment };
     }
     const addon = loadAddon<NativeAddon>();
@@ -234,11 +243,19 @@ export class Device {
     return this.#localFor(address).neighbours.resolve(address);
   }
 
-  /** The way to a receiver of datagrams. @throws WeirError when its address is not resolved. */
+  /**
+   * The way to a receiver of datagrams. @throws WeirError when its address is not resolved, or the device has no more handles.
+   */
   async createAddressHandle(address: string, options: { dscp?: number } = {}): Promise<AddressHandle> {
     const mac = await this.resolve(address);
     const path = pathTo(this, { address, mac }, options.dscp ?? this.defaults.dscp, this.defaults.priority, 0);
-    return { handle: this.native.worker.createAddressHandle(0, path) };
+    const { worker } = this.native;
+    try {
+      return new AddressHandle(worker, worker.createAddressHandle(0, path), () => this.works);
+    } catch (error) {
+      const { message, hint } = error as Error & { hint?: string };
+      throw new WeirError(message, { cause: error, ...(hint !== undefined && { hint }) });
+    }
   }
 
   /** Connection management for own addresses of the same IP version as `address`. */
@@ -266,7 +283,7 @@ export class Device {
     return sums;
   }
 
-  /** Rates and DCQCN's state of the queue pairs that there are. */
+  /** Rates, DCQCN's state and counters of the queue pairs that there are. */
   queuePairStates(): QueuePairState[] {
     return this.works ? this.native.worker.queuePairs(0) : [];
   }
