@@ -11,7 +11,7 @@ export interface Peer {
   mac: number;
 }
 
-/** Of one device; each counts messages. */
+/** Of one address of a device; each counts messages, but the last three requests. */
 export interface CmCounters {
   received: number;
   sent: number;
@@ -23,6 +23,12 @@ export interface CmCounters {
   malformed: number;
   /** About no connection that there is, or out of turn. */
   unexpected: number;
+  /** Of others, half open: given up for newer ones. */
+  evicted: number;
+  /** Of others, accepted: given up because the peer did not say in time that it is ready. */
+  unconfirmed: number;
+  /** Of others: refused because there are too many connections. */
+  refused: number;
 }
 
 export class GsiPort {
@@ -34,6 +40,9 @@ export class GsiPort {
     duplicates: 0,
     malformed: 0,
     unexpected: 0,
+    evicted: 0,
+    unconfirmed: 0,
+    refused: 0,
   };
   readonly #link: FrameLink;
   readonly #unsubscribe: () => void;

@@ -272,13 +272,15 @@ export class Device {
     return this.#localFor(address).prefix.address;
   }
 
-  /** Counts since the device was opened, by name; those by priority summed. */
+  /** Counts since the device was opened, by name; those by priority summed. Of connection management, `cm_` and its name there. */
   counters(): Map<string, number> {
     const sums = new Map<string, number>();
     if (!this.works) return sums;
+    const add = (name: string, value: number) => sums.set(name, (sums.get(name) ?? 0) + value);
     this.#table.refresh();
-    for (const { description, value } of this.#table.entries()) {
-      sums.set(description.name, (sums.get(description.name) ?? 0) + value);
+    for (const { description, value } of this.#table.entries()) add(description.name, value);
+    for (const { counters } of this.managers) {
+      for (const [name, value] of Object.entries(counters)) add(`cm_${name}`, value);
     }
     return sums;
   }
