@@ -13,6 +13,7 @@ inline constexpr uint32_t kIpv4Header = 20;         // without options
 inline constexpr uint32_t kIpv4MaximumHeader = 60;  // IHL 15
 inline constexpr uint32_t kIpv6Header = 40;
 
+inline constexpr uint8_t kProtocolIcmp = 1;
 inline constexpr uint8_t kProtocolTcp = 6;
 inline constexpr uint8_t kProtocolUdp = 17;
 inline constexpr uint8_t kProtocolSctp = 132;

@@ -32,6 +32,13 @@ const kLongestReplyMs = 4300;
 /** "I am busy with it": about a minute more, as Linux asks for. */
 const kServiceTimeout = 24;
 
+/** What becomes of requests that a host refuses by ICMP. */
+export function noResponder(address: string): WeirError {
+  return new WeirError(`no RoCEv2 responder at ${address}: port unreachable`, {
+    hint: "RDMA is not up there: start Weir (weir ping -s, weir perf) or rxe (rdma link), or give the address that it has",
+  });
+}
+
 interface Outcome {
   resolve(): void;
   reject(error: Error): void;
@@ -145,6 +152,14 @@ export class Connection {
         hint: "accept or reject requests soon; when nobody connects so often, somebody may be flooding the port",
       }),
     );
+    this.#timer.stop();
+    this.#host.forget(this);
+  }
+
+  /** The peer's host says that nothing there takes RoCEv2 packets. */
+  unreachable(): void {
+    if (this.state !== "requesting") return;
+    this.#fail(noResponder(this.peer.address));
     this.#timer.stop();
     this.#host.forget(this);
   }

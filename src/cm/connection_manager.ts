@@ -78,7 +78,10 @@ export class ConnectionManager {
   constructor({ link, neighbours, address, clock, responseTimeout, random }: ManagerOptions) {
     this.#neighbours = neighbours;
     this.#random = random ?? (() => randomInt(2 ** 32));
-    this.#port = new GsiPort(link, address, (message, from) => this.#receive(message, from));
+    this.#port = new GsiPort(link, address, {
+      message: (message, from) => this.#receive(message, from),
+      unreachable: (peer) => this.#unreachable(peer),
+    });
     this.#host = {
       clock: clock ?? systemClock,
       counters: this.#port.counters,
@@ -166,6 +169,13 @@ export class ConnectionManager {
     if (message.kind === "REQ") this.#receiveRequest(message, from);
     else if (message.kind === "SIDR_REQ" || message.kind === "SIDR_REP") this.services.receive(message, from);
     else this.#receiveAnswer(message, from);
+  }
+
+  #unreachable(address: string): void {
+    for (const connection of this.#connections.values()) {
+      if (connection.peer.address === address) connection.unreachable();
+    }
+    this.services.unreachable(address);
   }
 
   #receiveAnswer(message: Message<AboutConnection>, from: Peer): void {

@@ -103,6 +103,8 @@ export class Device {
   readonly #gateways: readonly string[];
   readonly #namespace: string | undefined;
   readonly #prefixes: Prefix[];
+  /** Of each prefix: the kernel has the address too. */
+  readonly #shared: boolean[];
   readonly #table: CounterTable;
   readonly #link: FrameLink;
   #domains = 0;
@@ -119,6 +121,7 @@ export class Device {
     }
     const own = this.#prefixes.find(({ address }) => !isIPv6(address))?.address;
     const { mtu } = inspectInterface(options.interface, options.namespace);
+    this.#shared = this.#prefixes.map(({ address }) => kernelHasAddress(address, options.interface, options.namespace));
     const pathMtu = kPathMtus.find((candidate) => candidate + kRoceOverhead <= mtu);
     if (pathMtu === undefined) {
       throw new WeirError(`${options.interface} has an MTU of ${mtu} bytes`, {
@@ -174,6 +177,12 @@ export class Device {
           bytes: addressBytes(address),
         })),
       };
+      // Of those that are the device's own: what the kernel has it answers itself.
+      this.#prefixes.forEach(({ address }, i) => {
+        if (this.#shared[i]) return;
+        if (isIPv6(address)) nic.port.echo_ipv6 = true;
+        else nic.port.arp_address = addressBytes(address).readUInt32BE();
+      });
       if (options.impairment !== undefined) nic.port.impairment = { ...kNoImpairment, ...options.impairment };
     }
     const addon = loadAddon<NativeAddon>();
@@ -184,10 +193,9 @@ export class Device {
   /** For openDevice(). */
   async start(): Promise<void> {
     const { addon, worker } = this.native;
-    const shared = this.#prefixes.map(({ address }) => kernelHasAddress(address, this.interface, this.#namespace));
     try {
       this.#prefixes.forEach(({ address }, i) => {
-        if (shared[i]) this.#held.push(new KernelPort(addon, address, this.#namespace));
+        if (this.#shared[i]) this.#held.push(new KernelPort(addon, address, this.#namespace));
       });
       worker.open();
     } catch (error) {
@@ -203,7 +211,7 @@ export class Device {
     this.#prefixes.forEach((prefix, i) => {
       const { address } = prefix;
       const route = (destination: string) => this.#nextHop(prefix, destination);
-      const neighbours = new Neighbours({ link: this.#link, address, answers: !shared[i], route });
+      const neighbours = new Neighbours({ link: this.#link, address, answers: !this.#shared[i], route });
       const manager = new ConnectionManager({ link: this.#link, neighbours, address });
       this.#locals.push({ prefix, neighbours, manager });
     });
@@ -279,8 +287,10 @@ export class Device {
     const add = (name: string, value: number) => sums.set(name, (sums.get(name) ?? 0) + value);
     this.#table.refresh();
     for (const { description, value } of this.#table.entries()) add(description.name, value);
-    for (const { counters } of this.managers) {
-      for (const [name, value] of Object.entries(counters)) add(`cm_${name}`, value);
+    for (const { manager, neighbours } of this.#locals) {
+      for (const [name, value] of Object.entries(manager.counters)) add(`cm_${name}`, value);
+      add("icmp_echo_replies", neighbours.echo.replies);
+      add("icmp_echo_limited", neighbours.echo.limited);
     }
     return sums;
   }

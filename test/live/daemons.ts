@@ -58,7 +58,7 @@ export interface Running {
 export const weir = (...args: string[]): Running => weirAs([], ...args);
 
 /** The same with `as` in front of the command: nsenter, setpriv and their options. */
-function weirAs(as: readonly string[], ...args: string[]): Running {
+export function weirAs(as: readonly string[], ...args: string[]): Running {
   const [program = "", ...rest] = [...as, process.execPath, "--import", "tsx", join(kRoot, "src/cli/main.ts"), ...args];
   const child = spawn(program, rest, {
     cwd: kRoot,
