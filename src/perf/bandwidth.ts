@@ -71,16 +71,17 @@ export async function sendMessages(session: Session, test: BandwidthTest, size: 
   return { messages: nCompleted, time: now - begin, peak: marks.peak() };
 }
 
-/** Sends and receives as many at a time. Of a run for a time, the sending counts. */
-export async function exchangeMessages(session: Session, size: number): Promise<BandwidthSample> {
+/** Sends and receives as many at a time; for a time, receives as long as it sends. */
+export async function exchangeMessages(
+  session: Session,
+  size: number,
+): Promise<{ sent: BandwidthSample; received: BandwidthSample }> {
   const { iterations, seconds, qps } = session.options;
   const sending = sendMessages(session, "send-bw", size);
-  const expected = seconds === undefined ? iterations * qps : Number.POSITIVE_INFINITY;
-  const [sent] = await Promise.all([
-    sending,
-    receiveMessages(session, seconds === undefined ? kNever : sending, expected),
-  ]);
-  return sent;
+  const receiving =
+    seconds === undefined ? receiveMessages(session, kNever, iterations * qps) : receiveMessages(session, sending);
+  const [sent, received] = await Promise.all([sending, receiving]);
+  return { sent, received };
 }
 
 /** Takes messages until there are `most`, or `ended` settles; measures from the first to the last one. */

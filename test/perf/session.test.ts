@@ -166,7 +166,10 @@ describe("a test between two ends", () => {
   it.each(["write-bw", "read-bw", "send-bw"] as const)("ends after a time, both ways: %s", async (test) => {
     const options = optionsFor(test, { seconds: 0.02, sizes: [1000], bidirectional: true });
     const { client, server } = await both(new FakeNetwork(), options);
-    for (const { rows } of [client, server]) expect(rows).toHaveLength(1);
+    for (const { rows } of [client, server]) {
+      expect(rows).toHaveLength(1);
+      expect(rows[0]?.peer?.messages).toBeGreaterThan(0);
+    }
   });
 });
 
