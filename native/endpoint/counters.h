@@ -36,7 +36,7 @@ namespace weir {
   X(drop_not_for_us, "packets", "Dropped: unicast frames to another MAC address")                                      \
   X(drop_unknown_qp, "packets", "Dropped: RoCEv2 packets to a QP that does not exist here")                            \
   X(drop_unsupported_opcode, "packets", "Dropped: RoCEv2 packets with an opcode that this endpoint does not serve")    \
-  X(rx_punted, "packets", "Other frames handed to the slow path (ARP, neighbour discovery, LLDP, connection set-up)")  \
+  X(rx_punted, "packets", "Other frames handed to the slow path (ARP, IPv6 neighbours, ping, LLDP, connections)")      \
   X(rx_pfc_frames, "packets", "PFC frames received")                                                                   \
   X(rx_pause_frames, "packets", "802.3x PAUSE frames received")                                                        \
   X(tx_pfc_frames, "packets", "PFC frames sent")                                                                       \
