@@ -62,7 +62,7 @@ Examples:
   weir perf write-bw -d eth1                                    server
   weir perf write-bw 10.0.0.2 -d eth1 -s 1MiB -q 4 -D 10        client: four queue pairs, ten seconds
   weir perf send-lat 10.0.0.2 -d eth1 -n 10000 --json
-  weir perf write-bw 10.0.0.2 -d eth1 -b -D 10 --report_gbits -F -x 3    as perftest has it
+  weir perf write-bw 10.0.0.2 -d eth1 -b -D 10 -F -x 3          both ways, as hands that know perftest type it
   weir perf read-bw 10.0.0.2 -d veth0 --address 10.0.0.9/24 -a  all sizes, from an address of its own
 
 Exit status: 0 measured, 1 an error, 2 bad usage, 130 and 143 after SIGINT and SIGTERM.
