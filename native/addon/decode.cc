@@ -35,6 +35,7 @@ PortConfig decode_port(const Fields& f) {
   if (f.has("ring")) f.number("ring", port.ring);
   if (f.has("xdp_mode")) port.xdp_generic = f.text("xdp_mode") == "generic";
   if (f.has("arp_address")) f.number("arp_address", port.arp_address);
+  if (f.has("echo_ipv6")) f.boolean("echo_ipv6", port.echo_ipv6);
   if (f.has("capture")) port.capture_file = f.text("capture");
   return port;
 }
@@ -162,6 +163,11 @@ NicDeviceConfig decode_nic(const Fields& f) {
     const Fields verbs = f.object("verbs");
     verbs.number("queue_pairs", p.verbs_queue_pairs);
     verbs.number("memory_regions", p.memory_regions);
+    verbs.each("addresses", [&](const Fields& address) {
+      IpAddress& own = p.addresses.emplace_back();
+      address.number("version", own.version);
+      address.bytes("bytes", own.bytes);
+    });
   }
   f.each("queue_pairs", [&](const Fields& qp) {
     device.queue_pairs.push_back(decode_queue_pair(qp));

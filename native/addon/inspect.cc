@@ -88,7 +88,8 @@ QueuePairCopy copy_queue_pair(SoftNic& nic, uint32_t index, std::string name) {
                      nic.allowed_rate(qp),
                      qp.reaction_point.target_rate(),
                      qp.reaction_point.alpha(),
-                     name_of(qp.reaction_point.stage())};
+                     name_of(qp.reaction_point.stage()),
+                     qp.verbs != nullptr ? std::optional(qp.counters) : std::nullopt};
   if (const ReactionPoint* point = nic.flow_at(index, nic.now()); point != nullptr) {
     copy.limited = point->rate.limited();
     copy.rate = nic.allowed_rate(qp);
@@ -162,6 +163,13 @@ Napi::Value to_js(Napi::Env env, const QueuePairCopy& qp) {
   object.Set("target_rate", static_cast<double>(qp.target_rate));
   object.Set("alpha", qp.alpha);
   object.Set("stage", qp.stage);
+  if (qp.counters) {
+    Napi::Object counters = Napi::Object::New(env);
+    for (int i = 0; i < QpCounters::kCount; ++i) {
+      counters.Set(QpCounters::kDescriptions[i].name, static_cast<double>(qp.counters->words()[i]));
+    }
+    object.Set("counters", counters);
+  }
   return object;
 }
 

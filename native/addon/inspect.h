@@ -3,6 +3,8 @@
 
 #include <napi.h>
 
+#include <optional>
+
 #include "engine/nic_device.h"
 #include "engine/switch_device.h"
 
@@ -38,6 +40,7 @@ struct QueuePairCopy {
   Rate rate, target_rate;
   double alpha;
   const char* stage;
+  std::optional<QpCounters> counters;  // of an application's; those of streams are in the manifest
 };
 
 size_t count_forwarding(SwitchDevice& device);

@@ -1,5 +1,6 @@
 #include "addon/memory.h"
 
+#include <cmath>
 #include <new>
 
 #include "addon/fields.h"
@@ -13,7 +14,9 @@ Napi::Function Memory::define(Napi::Env env) {
 
 Memory::Memory(const Napi::CallbackInfo& info) : Napi::ObjectWrap<Memory>(info) {
   const double bytes = info[0].ToNumber().DoubleValue();
-  if (!(bytes >= 1)) throw Napi::RangeError::New(info.Env(), "Memory(bytes): bytes must be at least 1");
+  if (!(bytes >= 1) || bytes != std::floor(bytes)) {
+    throw Napi::RangeError::New(info.Env(), "Memory(bytes): bytes must be a whole number, 1 at least");
+  }
   if (!fits<size_t>(bytes)) throw Napi::RangeError::New(info.Env(), "Memory(bytes): no host has that many");
   try {
     block_ = std::make_shared<LazyMemory>(static_cast<size_t>(bytes), false);
@@ -23,12 +26,17 @@ Memory::Memory(const Napi::CallbackInfo& info) : Napi::ObjectWrap<Memory>(info) 
   tag<Memory>(info);
 }
 
-// A new ArrayBuffer over the same bytes at each call.
+// A new ArrayBuffer over the same bytes at each call. Node.js, which has a limit of its own for lengths, calls the finalizer also
+// where it refuses to make the buffer; Napi::ArrayBuffer::New would free what the finalizer frees once more.
 Napi::Value Memory::buffer(const Napi::CallbackInfo& info) {
+  const auto release = [](napi_env, void*, void* held) { delete static_cast<std::shared_ptr<LazyMemory>*>(held); };
   auto* held = new std::shared_ptr<LazyMemory>(block_);
-  return Napi::ArrayBuffer::New(
-      info.Env(), block_->data(), block_->all().size(),
-      [](Napi::Env, void*, std::shared_ptr<LazyMemory>* block) { delete block; }, held);
+  napi_value buffer = nullptr;
+  const napi_status status =
+      napi_create_external_arraybuffer(info.Env(), block_->data(), block_->all().size(), release, held, &buffer);
+  if (status == napi_no_external_buffers_allowed) delete held;
+  if (status != napi_ok) throw Napi::Error::New(info.Env());
+  return {info.Env(), buffer};
 }
 
 Napi::Value Memory::address(const Napi::CallbackInfo& info) {

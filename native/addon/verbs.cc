@@ -39,7 +39,7 @@ WorkCommand decode_work(const uint64_t* words) {
   WorkCommand command;
   command.qpn = low(words[0]);
   command.receive = (words[0] >> 32 & 1) != 0;
-  command.work.opcode = static_cast<WorkOpcode>(words[0] >> 40 & 7);
+  command.work.opcode = static_cast<WorkOpcode>(words[0] >> 40 & 0xff);
   command.work.flags = static_cast<uint8_t>(words[0] >> 48);
   command.work.id = words[1];
   command.work.local_address = integer(words[2]);
@@ -167,9 +167,18 @@ Napi::Value WorkerHandle::create_address_handle(const Napi::CallbackInfo& info) 
   return translated(info.Env(), [&]() -> Napi::Value {
     const RocePath path = decode_path(Fields(info[1], "path"));
     uint32_t handle = 0;
-    w.between_turns([&] { handle = nic.soft_nic().create_address_handle(path); });
+    w.between_turns([&] { handle = nic.create_address_handle(path); });
     return Napi::Number::New(info.Env(), handle);
   });
+}
+
+Napi::Value WorkerHandle::destroy_address_handle(const Napi::CallbackInfo& info) {
+  Worker& w = worker(info);
+  NicDevice& nic = nic_at(info, w);
+  const uint32_t handle = number(info, 1);
+  bool known = false;
+  w.between_turns([&] { known = nic.destroy_address_handle(handle); });
+  return Napi::Boolean::New(info.Env(), known);
 }
 
 Napi::Value WorkerHandle::post(const Napi::CallbackInfo& info) {

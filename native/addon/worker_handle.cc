@@ -50,6 +50,7 @@ Napi::Function WorkerHandle::define(Napi::Env env) {
                       InstanceMethod("destroyQueuePair", &WorkerHandle::destroy_queue_pair),
                       InstanceMethod("modifyQueuePair", &WorkerHandle::modify_queue_pair),
                       InstanceMethod("createAddressHandle", &WorkerHandle::create_address_handle),
+                      InstanceMethod("destroyAddressHandle", &WorkerHandle::destroy_address_handle),
                       InstanceMethod("post", &WorkerHandle::post),
                       InstanceMethod("drainCompletions", &WorkerHandle::drain_completions),
                       InstanceMethod("worstGap", &WorkerHandle::worst_gap),

@@ -37,6 +37,7 @@ class WorkerHandle : public Napi::ObjectWrap<WorkerHandle> {
   Napi::Value destroy_queue_pair(const Napi::CallbackInfo& info);
   Napi::Value modify_queue_pair(const Napi::CallbackInfo& info);
   Napi::Value create_address_handle(const Napi::CallbackInfo& info);
+  Napi::Value destroy_address_handle(const Napi::CallbackInfo& info);
   Napi::Value post(const Napi::CallbackInfo& info);
   Napi::Value drain_completions(const Napi::CallbackInfo& info);
   Napi::Value attach(const Napi::CallbackInfo& info);

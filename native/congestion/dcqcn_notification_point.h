@@ -21,8 +21,8 @@
 
 namespace weir {
 
-// 16 bytes, one per queue pair. As N is constant, whoever owns many keeps the active ones in a FIFO, which is then in the
-// order of window_end(): an opened window is pushed at the back, and so is each one that expire() opens.
+// 16 bytes, one per flow. As N is constant, but for shorten() of all, whoever owns many keeps the active ones in a FIFO, which is
+// then in the order of window_end(): an opened window is pushed at the back, and so is each one that expire() opens.
 class NotificationPoint {
  public:
   // A marked packet arrived. True: send a CNP now; unless `interval` (N) is 0, a window has opened.
@@ -37,6 +37,11 @@ class NotificationPoint {
   // The window is over (only when active). True: send a CNP, dated window_end() as it was before the call, and the next
   // window is open. False: idle.
   bool expire(Time interval);
+
+  // N is shorter from now on: an open window ends at `latest` at the latest.
+  void shorten(Time latest) {
+    if (active() && window_end_ > latest) window_end_ = latest;
+  }
 
  private:
   Time window_end_ = kNever;

@@ -3,6 +3,9 @@
 #pragma once
 
 #include "base/counters.h"
+#include "base/types.h"
+#include "transport/transport.h"
+#include "wire/packet.h"
 
 namespace weir {
 
@@ -14,6 +17,7 @@ namespace weir {
   X(np_ecn_marked_roce_packets, "packets", "RoCEv2 packets received with ECN = CE by the notification point")          \
   X(np_crowded_roce_packets, "packets", "RoCEv2 packets answered as if marked: this host fell behind")                 \
   X(np_cnp_sent, "packets", "CNPs sent by the notification point")                                                     \
+  X(np_cnp_unsent, "packets", "Marked datagrams without a CNP: too many senders at a time, or no MAC to answer")       \
   X(rp_cnp_handled, "packets", "CNPs that the reaction point used to throttle")                                        \
   X(rp_cnp_ignored, "packets", "CNPs received while DCQCN is off")                                                     \
   X(rp_cnm_handled, "packets", "CNMs that a reaction point of QCN used to throttle")                                   \
@@ -32,7 +36,7 @@ namespace weir {
   X(drop_not_for_us, "packets", "Dropped: unicast frames to another MAC address")                                      \
   X(drop_unknown_qp, "packets", "Dropped: RoCEv2 packets to a QP that does not exist here")                            \
   X(drop_unsupported_opcode, "packets", "Dropped: RoCEv2 packets with an opcode that this endpoint does not serve")    \
-  X(rx_punted, "packets", "Other frames handed to the slow path (ARP, neighbour discovery, LLDP, connection set-up)")  \
+  X(rx_punted, "packets", "Other frames handed to the slow path (ARP, IPv6 neighbours, ping, LLDP, connections)")      \
   X(rx_pfc_frames, "packets", "PFC frames received")                                                                   \
   X(rx_pause_frames, "packets", "802.3x PAUSE frames received")                                                        \
   X(tx_pfc_frames, "packets", "PFC frames sent")                                                                       \
@@ -64,17 +68,28 @@ WEIR_DEFINE_COUNTERS(NicPriorityCounters, WEIR_NIC_PRIORITY_COUNTERS);
   X(tx_packets, "packets", "Data packets sent")                                                \
   X(tx_bytes, "bytes", "RDMA payload sent")                                                    \
   X(tx_wire_bytes, "bytes", "Link bytes of the data sent: frames, FCS, preamble and gap")      \
-  X(rx_packets, "packets", "Data packets received in sequence")                                \
+  X(rx_packets, "packets", "Data packets received in sequence, no acknowledgements")           \
   X(rx_bytes, "bytes", "RDMA payload received in sequence")                                    \
   X(rx_wire_bytes, "bytes", "Link bytes of the data received: frames, FCS, preamble and gap")  \
-  X(rx_messages, "messages", "Messages whose last packet was received in sequence")            \
-  X(lost, "packets", "Data packets that never came: gaps in the PSNs received")                \
-  X(duplicate, "packets", "Data packets received behind the expected PSN")                     \
-  X(ecn_marked, "packets", "Data packets received with ECN = CE")                              \
+  X(rx_messages, "messages", "SENDs and WRITEs whose last packet was received in sequence")    \
+  X(lost, "packets", "Data packets of streams that never came: gaps in the PSNs")              \
+  X(duplicate, "packets", "Requests received behind the expected PSN")                         \
+  X(ecn_marked, "packets", "Valid packets received with ECN = CE, acknowledgements too")       \
   X(cnp_sent, "packets", "CNPs sent for this QP's incoming flow")                              \
   X(cnp_handled, "packets", "CNPs received that cut this QP's rate; CNMs that cut its flow's") \
   X(cnm_lowest, "packets", "CNMs among them whose feedback is 1, the lowest there is")
 
 WEIR_DEFINE_COUNTERS(QpCounters, WEIR_QP_COUNTERS);
+
+// What a packet has brought to a queue pair, whose packets all have the same headers below the BTH.
+inline void count_received(QpCounters& counters, const Received& before, const Received& after, const PacketMeta& meta) {
+  const uint64_t packets = after.packets - before.packets;
+  counters.rx_packets += packets;
+  counters.rx_bytes += after.bytes - before.bytes;
+  counters.rx_wire_bytes +=
+      after.transport_bytes - before.transport_bytes + packets * (meta.bth_offset + kIcrc + kEthernetOverhead);
+  counters.rx_messages += after.messages - before.messages;
+  counters.duplicate += after.duplicates - before.duplicates;
+}
 
 }  // namespace weir

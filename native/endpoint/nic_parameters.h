@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/types.h"
 #include "congestion/dcqcn_reaction_point.h"
@@ -11,6 +12,7 @@
 #include "endpoint/receive_buffer.h"
 #include "pacing/token_bucket.h"
 #include "switching/scheduler.h"
+#include "wire/ip.h"
 #include "wire/priority_map.h"
 
 namespace weir {
@@ -62,6 +64,8 @@ struct NicParameters {
   ReceiveBufferParameters receive_buffer;
   uint32_t verbs_queue_pairs = 0;       // places for queue pairs of applications, up to 2^15
   uint32_t memory_regions = 0;          // up to 2^24 - 2
+  std::vector<IpAddress> addresses;     // own ones: to others no datagram is taken
+  uint64_t key_secret = 0;              // who does not know it cannot guess keys of memory regions
   MessageListener* listener = nullptr;  // hears of what streams complete; outlives the NIC
 
   // Whether queue pairs have the same reaction points, so that these may stay.

@@ -7,7 +7,6 @@
 
 #include "base/native_error.h"
 #include "base/types.h"
-#include "congestion/dcqcn_notification_point.h"
 #include "congestion/dcqcn_reaction_point.h"
 #include "endpoint/counters.h"
 #include "endpoint/reliable_stream.h"
@@ -74,19 +73,17 @@ struct QueuePair {
   ReliableStream* stream = nullptr;      // the same, if it is a reliable stream
   uint32_t qpn = 0;
   State state = State::idle;
-  bool connected = false;  // packets from another address than the path's are not for it
+  bool connected = false;  // its path says who its peer is: packets of others are not for it
+  bool datagram = false;   // it has no peer: anybody may send to the NIC's addresses
   bool started = false;    // has sent
   bool limited = false;    // counted in rp_cur_flows
   bool answers = false;    // in its priority's list of those with control packets to send
   uint32_t next_ready = UINT32_MAX;
   uint32_t next_answer = UINT32_MAX;
-  uint32_t cnps_owed = 0;   // CNPs for this QP's peer that wait for the link
-  Time marked_at = kNever;  // arrival of the first marked packet that no CNP has answered; only when latencies are wanted
   Rate paced_rate = 0;
   Time wakes = kNever;        // with a driver: when its next packet or rate change is due ...
   Time timer_wakes = kNever;  // ... and when its transport is looked at, at the latest
   Pacer pacer;
-  NotificationPoint notification_point;
   DcqcnReactionPoint reaction_point;
   QpCounters counters;
   QueuePairParameters parameters;

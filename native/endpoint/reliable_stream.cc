@@ -121,20 +121,21 @@ void ReliableStream::settle() {
   if (context_.listener != nullptr) context_.listener->stream_ended(qpn_, failed_, now_);
 }
 
-void ReliableStream::receive(Time now, const uint8_t* frame, const PacketMeta& meta) {
+bool ReliableStream::receive(Time now, const uint8_t* frame, const PacketMeta& meta) {
   now_ = now;
-  if (role_ == Role::over) return void(++context_.counters.drop_wrong_state);
+  const bool for_sender = is_response(meta.opcode);
+  if (role_ == Role::over || (role_ != Role::sends && for_sender)) return ++context_.counters.drop_wrong_state, false;
+  bool valid = false;
   if (role_ == Role::sends) {
     if (dctcp_ == nullptr) {
-      connection_->receive(now, frame, meta);
+      valid = connection_->receive(now, frame, meta);
     } else {
       const ReliableConnection::Progress before = connection_->progress();
-      connection_->receive(now, frame, meta);
+      valid = connection_->receive(now, frame, meta);
       observe(before, meta.becn);
     }
-    return settle();
+    return settle(), valid;
   }
-  if (is_response(meta.opcode)) return void(++context_.counters.drop_wrong_state);
   if (role_ == Role::none) {
     role_ = Role::receives;
     // A power of two: credits can say it as it is, so that a sender with as many messages under way never waits for them.
@@ -142,14 +143,12 @@ void ReliableStream::receive(Time now, const uint8_t* frame, const PacketMeta& m
     connect(1, depth, QueuePairState::rtr);
     for (uint32_t i = 0; i < depth; ++i) post_receive();
   }
-  const Responder& responder = connection_->responder();
-  if (psn_distance(meta.psn, responder.expected()) < 0) ++by_pair_.duplicate;
   // As without acknowledgements: a gap counts when it shows for the first time, and what fills it is no news.
   by_pair_.lost += sequence_.observe(meta.psn).missing;
-  const Responder::Executed before = responder.executed();
-  connection_->receive(now, frame, meta);
-  count(meta, before);
-  settle();
+  const Received before = connection_->received();
+  valid = connection_->receive(now, frame, meta);
+  count_received(by_pair_, before, connection_->received(), meta);
+  return settle(), valid;
 }
 
 // What the connection has just heard, as DCTCP sees it.
@@ -163,17 +162,6 @@ void ReliableStream::observe(const ReliableConnection::Progress& before, bool ec
     dctcp_->on_loss(after.in_flight);
   }
   connection_->limit(dctcp_->window());
-}
-
-// All packets of the connection have the same headers below the BTH.
-void ReliableStream::count(const PacketMeta& meta, const Responder::Executed& before) {
-  const Responder::Executed& after = connection_->responder().executed();
-  const uint64_t packets = after.packets - before.packets;
-  by_pair_.rx_packets += packets;
-  by_pair_.rx_bytes += after.bytes - before.bytes;
-  by_pair_.rx_wire_bytes +=
-      after.transport_bytes - before.transport_bytes + packets * (meta.bth_offset + kIcrc + kEthernetOverhead);
-  by_pair_.rx_messages += after.messages - before.messages;
 }
 
 bool ReliableStream::take_data(Time now, OutgoingPacket& out) {

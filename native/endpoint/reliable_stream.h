@@ -67,7 +67,7 @@ class ReliableStream final : public Transport, private CompletionSink {
   const DctcpSender* dctcp() const { return dctcp_.get(); }
 
   bool understands(uint8_t opcode) const override { return opcode >> 5 == 0; }
-  void receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
+  bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
   bool control_waits() const override { return connection_ != nullptr && connection_->control_waits(); }
   void take_control(OutgoingPacket& out) override { connection_->take_control(out); }
   uint32_t data_bytes() const override { return connection_ == nullptr ? 0 : connection_->data_bytes(); }
@@ -85,7 +85,6 @@ class ReliableStream final : public Transport, private CompletionSink {
   void post_receive();
   void settle();
   void observe(const ReliableConnection::Progress& before, bool echo);
-  void count(const PacketMeta& meta, const Responder::Executed& before);
 
   uint32_t qpn_;
   Role role_ = Role::none;

@@ -6,9 +6,6 @@
 
 #include "base/native_error.h"
 #include "endpoint/stream_transport.h"
-#include "switching/forwarding.h"
-#include "wire/ethernet.h"
-#include "wire/icrc.h"
 
 namespace weir {
 namespace {
@@ -42,14 +39,13 @@ SoftNic::SoftNic(const NicParameters& parameters, const std::vector<QueuePairPar
       driver_(driver),
       pool_(pool),
       streams_(static_cast<uint32_t>(queue_pairs.size())),
-      cnp_queue_(streams_ + parameters.verbs_queue_pairs),
-      windows_(streams_ + parameters.verbs_queue_pairs),
+      notifications_(streams_ + parameters.verbs_queue_pairs, parameters.verbs_queue_pairs > 0),
       receive_buffer_(parameters.receive_buffer),
       parameters_(parameters),
       wheel_(driver == nullptr ? streams_ + parameters.verbs_queue_pairs : 0, kTick),
       timers_(driver == nullptr ? streams_ + parameters.verbs_queue_pairs : 0, kTimerTick),
       generations_(parameters.verbs_queue_pairs),
-      memory_(parameters.memory_regions + 1),
+      memory_(parameters.memory_regions + 1, parameters.key_secret),
       stream_context_{memory_,
                       0,
                       kStreamDomain,
@@ -67,6 +63,7 @@ SoftNic::SoftNic(const NicParameters& parameters, const std::vector<QueuePairPar
   for (const QueuePairParameters& parameters_of : queue_pairs) {
     QueuePair& qp = queue_pairs_.emplace_back(parameters_of);
     qp.qpn = parameters_.first_qpn + index_of(qp);
+    qp.connected = true;
     qp.transport = make_stream(qp);
     qp.reaction_point.configure(&parameters_.reaction_point, parameters_.rate);
     take_shape(qp);
@@ -114,9 +111,12 @@ void SoftNic::reconfigure(const NicParameters& parameters, const std::vector<Que
   parameters_.first_qpn = before.first_qpn;
   parameters_.receive_buffer = before.receive_buffer;
   parameters_.verbs_queue_pairs = before.verbs_queue_pairs;
+  parameters_.addresses = before.addresses;
   parameters_.listener = before.listener;
   for (uint32_t i = 0; i < streams_; ++i) queue_pairs_[i].parameters.rate_cap = queue_pairs[i].rate_cap;
   if (!parameters_.same_flows(before)) make_flows();
+  if (!dcqcn()) notifications_.clear();
+  notifications_.shorten(now_ + parameters_.cnp_interval);
   for (uint32_t i = 0; i < queue_pairs_.size(); ++i) {
     count_limited(queue_pairs_[i]);
     repace(i);
@@ -141,74 +141,7 @@ uint32_t SoftNic::find_qp(uint32_t qpn) const {
   return queue_pairs_[place].qpn == qpn && queue_pairs_[place].transport != nullptr ? place : kNone;
 }
 
-// ---- receiving ----
-
-SoftNic::Disposition SoftNic::receive(Time now, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal) {
-  advance(now);
-  ++counters_.rx_packets;
-  counters_.rx_bytes += length;
-  const int priority = parameters_.priority_map.priority(meta);
-  NicPriorityCounters& by_priority = priorities_[static_cast<size_t>(priority)];
-  ++by_priority.rx_prio_packets;
-  by_priority.rx_prio_bytes += length;
-  if (meta.ethertype == kEthertypeCnm) return receive_cnm(data, length, meta, refusal), Disposition::consumed;
-  // A fragment is well formed; it is only not for us to reassemble.
-  if (refusal != Refusal::none && refusal != Refusal::ip_fragment) return ++counters_.drop_malformed, Disposition::consumed;
-  if (!ours(meta.destination_mac) && !Forwarding::is_group(meta.destination_mac)) {
-    return ++counters_.drop_not_for_us, Disposition::consumed;
-  }
-  if (meta.kind != FrameKind::roce && meta.kind != FrameKind::cnp) return ++counters_.rx_punted, Disposition::punt;
-  if (!receive_buffer_.unlimited()) {
-    if (!receive_buffer_.add(now_, priority, length)) return ++by_priority.rx_prio_buf_discard, Disposition::consumed;
-    if (receive_buffer_.above_xoff(priority) && (parameters_.pfc_priorities >> priority & 1) != 0 && !pfc_.stopped(priority)) {
-      pfc_.stop(priority, now_);
-      if (!busy()) start_next();
-    }
-  }
-  if (pool_.has_payload() && !icrc_ok(data, meta)) return ++counters_.rx_icrc_encapsulated, Disposition::consumed;
-  // Connection management is the slow path's.
-  if (meta.destination_qp == kGsiQpn && parameters_.verbs_queue_pairs > 0) return ++counters_.rx_punted, Disposition::punt;
-  const uint32_t index = find_qp(meta.destination_qp);
-  if (index == kNone) return ++counters_.drop_unknown_qp, Disposition::consumed;
-  QueuePair& qp = queue_pairs_[index];
-  if (qp.connected && !from_peer(qp, data, meta)) return ++transport_counters_.drop_wrong_peer, Disposition::consumed;
-  if (meta.kind == FrameKind::cnp) {
-    if (!dcqcn()) return ++counters_.rp_cnp_ignored, Disposition::consumed;
-    ++counters_.rp_cnp_handled;
-    ++qp.counters.cnp_handled;
-    const Time awaited = qp.reaction_point.cut_at();
-    qp.reaction_point.on_cnp(now_);
-    const Time cut = qp.reaction_point.cut_at();
-    if (latencies_ != nullptr && (cut == kNever || cut != awaited)) latencies_->cut(now, cut == kNever ? now : cut);
-    count_limited(qp);
-    repace(index);
-    return Disposition::consumed;
-  }
-  if (!qp.transport->understands(meta.opcode)) return ++counters_.drop_unsupported_opcode, Disposition::consumed;
-  if (meta.ecn == 3) {
-    ++counters_.np_ecn_marked_roce_packets;
-    ++qp.counters.ecn_marked;
-    notify(index, now);
-  } else if (crowded_ && qp.verbs != nullptr && meta.payload_length > 0) {
-    ++counters_.np_crowded_roce_packets;
-    notify(index, now);
-  }
-  if (qp.verbs != nullptr) {
-    ++qp.counters.rx_packets;
-    qp.counters.rx_bytes += meta.payload_length;
-    qp.counters.rx_wire_bytes += wire_bytes(length);
-  }
-  qp.transport->receive(now_, data, meta);
-  serve(index);
-  return Disposition::consumed;
-}
-
-bool SoftNic::from_peer(const QueuePair& qp, const uint8_t* frame, const PacketMeta& meta) const {
-  const RocePath& path = qp.parameters.path;
-  if (meta.ip_version != path.ip_version) return false;
-  const bool ipv6 = meta.ip_version == 6;
-  return std::memcmp(frame + meta.l3_offset + (ipv6 ? 8 : 12), path.destination_ip, ipv6 ? 16 : 4) == 0;
-}
+// ---- what transports want ----
 
 // The transport has heard something, or has been given something: what does it want now?
 void SoftNic::attend(uint32_t index) {
@@ -273,61 +206,6 @@ void SoftNic::serve(uint32_t index) {
   if (!busy()) start_next();
 }
 
-void SoftNic::obey(int priority, uint16_t quanta) {
-  ++priorities_[static_cast<size_t>(priority)].rx_prio_pause;
-  pause_.apply(priority, quanta, now_, parameters_.rate);
-}
-
-void SoftNic::receive_pfc(Time now, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta) {
-  advance(now);
-  ++counters_.rx_pfc_frames;
-  for (uint8_t left = enable & parameters_.pfc_priorities; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
-    const int priority = __builtin_ctz(left);
-    obey(priority, quanta[static_cast<size_t>(priority)]);
-  }
-  if (!busy()) start_next();
-}
-
-void SoftNic::receive_pause(Time now, uint16_t quanta) {
-  advance(now);
-  ++counters_.rx_pause_frames;
-  for (int priority = 0; priority < kPriorities; ++priority) obey(priority, quanta);
-  if (!busy()) start_next();
-}
-
-// The notification point: a packet of this queue pair came through congestion.
-void SoftNic::notify(uint32_t index, Time arrived) {
-  QueuePair& qp = queue_pairs_[index];
-  if (!dcqcn()) return;
-  expire_windows(now_);  // after skip_to() some may have ended that advance() has not come to yet
-  if (latencies_ != nullptr && qp.marked_at == kNever) qp.marked_at = arrived;
-  const bool opens = !qp.notification_point.active();
-  if (qp.notification_point.on_marked(now_, parameters_.cnp_interval)) owe_cnp(index);
-  if (opens && qp.notification_point.active()) windows_[(window_head_ + window_count_++) % windows_.size()] = index;
-}
-
-void SoftNic::check_receive_buffer() {
-  receive_buffer_.advance(now_);
-  for (uint8_t left = pfc_.stopped_mask(); left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
-    const int priority = __builtin_ctz(left);
-    if (receive_buffer_.below_xon(priority)) pfc_.resume(priority, now_);
-  }
-}
-
-// Windows all last N, so the ring is in order of their ends.
-void SoftNic::expire_windows(Time at) {
-  while (window_count_ > 0) {
-    const uint32_t index = windows_[window_head_];
-    NotificationPoint& np = queue_pairs_[index].notification_point;
-    if (np.window_end() > at) return;
-    window_head_ = (window_head_ + 1) % windows_.size();
-    --window_count_;
-    const bool marked = np.expire(parameters_.cnp_interval);
-    if (np.active()) windows_[(window_head_ + window_count_++) % windows_.size()] = index;
-    if (marked) owe_cnp(index);
-  }
-}
-
 // ---- time ----
 
 Time SoftNic::next_deadline() const {
@@ -339,10 +217,11 @@ Time SoftNic::next_deadline() const {
 Time SoftNic::next_event() const {
   Time next = std::min({pfc_.next_deadline(), retry_at_, receive_buffer_.next_deadline()});
   if (driver_ == nullptr) next = std::min({next, wheel_.next_deadline(), timers_.next_deadline()});
-  if (window_count_ > 0) next = std::min(next, queue_pairs_[windows_[window_head_]].notification_point.window_end());
+  next = std::min(next, notifications_.next_deadline());
   if (!waits()) return next;
   if (sending_) return std::min(next, busy_until_);
-  const uint8_t waiting = static_cast<uint8_t>(backlogged_ | answering_ | (cnp_count_ > 0 ? 1u << parameters_.cnp_priority : 0u));
+  const uint8_t waiting =
+      static_cast<uint8_t>(backlogged_ | answering_ | (notifications_.owed() ? 1u << parameters_.cnp_priority : 0u));
   return std::min(next, pause_.next_resume(waiting));
 }
 

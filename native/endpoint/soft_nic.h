@@ -25,6 +25,7 @@
 #include "endpoint/counters.h"
 #include "endpoint/message_listener.h"
 #include "endpoint/nic_parameters.h"
+#include "endpoint/notification_points.h"
 #include "endpoint/queue_pair.h"
 #include "endpoint/reaction_points.h"
 #include "endpoint/receive_buffer.h"
@@ -94,12 +95,15 @@ class SoftNic {
   uint32_t create_queue_pair(const VerbsQueuePairParameters& parameters);
   // False when there is none of this number.
   bool destroy_queue_pair(uint32_t qpn);
-  // `path` and `priority` of what is sent count from the transition to rtr on. Throws NativeError INVALID_STATE, INVALID_QPN,
-  // INVALID_ATTRIBUTE, INVALID_CONFIG.
+  // `path` and `priority` of what is sent count from the transition to rtr on, `rate_cap` from any to rtr or rts. After reset
+  // nothing is left of the queue pair's congestion control. Throws NativeError INVALID_STATE, INVALID_QPN, INVALID_ATTRIBUTE,
+  // INVALID_CONFIG.
   void modify_queue_pair(uint32_t qpn, QueuePairState to, const QueueAttributes& attributes, const RocePath& path,
                          uint8_t priority, Rate rate_cap);
-  // How to reach a receiver of datagrams. Handles count from 0.
-  uint32_t create_address_handle(const RocePath& path);
+  // How to reach a receiver of datagrams. AddressTable::kNone when there is no room for more.
+  uint32_t create_address_handle(const RocePath& path) { return address_handles_.add(path); }
+  // What is posted to it and not sent yet fails. False when there is no such handle.
+  bool destroy_address_handle(uint32_t handle) { return address_handles_.remove(handle); }
   // Work for a queue pair that is no more is ignored: its application knows.
   void post_send(uint32_t qpn, const SendWork& work);
   void post_receive(uint32_t qpn, const ReceiveWork& work);
@@ -135,7 +139,7 @@ class SoftNic {
   };
 
   bool busy() const { return busy_until_ > now_; }
-  bool waits() const { return (backlogged_ | answering_ | pfc_.owed()) != 0 || cnp_count_ > 0; }
+  bool waits() const { return (backlogged_ | answering_ | pfc_.owed()) != 0 || notifications_.owed(); }
   Time next_event() const;
   void step(Time at);
   void ring(Time at);
@@ -159,18 +163,20 @@ class SoftNic {
   void schedule(uint32_t index, Time at);
   void schedule_timer(uint32_t index, Time at);
   void expire_windows(Time at);
-  void owe_cnp(uint32_t index);
   void obey(int priority, uint16_t quanta);
   void attend(uint32_t index);
   void serve(uint32_t index);
-  void notify(uint32_t index, Time arrived);
-  bool from_peer(const QueuePair& qp, const uint8_t* frame, const PacketMeta& meta) const;
+  void receive_cnp(uint32_t index, Time arrived);
+  void receive_packet(uint32_t index, Time arrived, const uint8_t* frame, const PacketMeta& meta);
+  void notify(uint32_t index, Time arrived, const uint8_t* frame, const PacketMeta& meta);
+  bool addresses_fit(const QueuePair& qp, const uint8_t* frame, const PacketMeta& meta);
   void check_receive_buffer();
   uint32_t find_qp(uint32_t qpn) const;
   uint32_t index_of(const QueuePair& qp) const { return static_cast<uint32_t>(&qp - queue_pairs_.data()); }
   bool ours(uint64_t mac) const { return mac == parameters_.mac || (!own_macs_.empty() && own_macs_.contains(mac)); }
 
   std::unique_ptr<Transport> make_stream(QueuePair& qp);
+  void forget(uint32_t index);
   void take_shape(QueuePair& qp);
   bool dcqcn() const { return parameters_.congestion_control == CongestionControl::dcqcn; }
 
@@ -217,13 +223,7 @@ class SoftNic {
   bool crowded_ = false;
   std::array<ReadyList, kPriorities> ready_{};
   std::array<ReadyList, kPriorities> answers_{};  // QPs with control packets to send
-  // QPs that owe a CNP, and QPs whose notification point has an open window in order of its end: rings over QP indexes.
-  size_t cnp_head_ = 0;
-  size_t cnp_count_ = 0;
-  size_t window_head_ = 0;
-  size_t window_count_ = 0;
-  std::vector<uint32_t> cnp_queue_;
-  std::vector<uint32_t> windows_;
+  NotificationPoints notifications_;
   PauseState pause_;
   PfcSender pfc_;
   ReceiveBuffer receive_buffer_;
@@ -240,7 +240,7 @@ class SoftNic {
   std::vector<uint32_t> generations_;  // of the places for queue pairs of applications
   MemoryTable memory_;
   ReliableStreamContext stream_context_;
-  std::vector<RoceTemplate> address_handles_;
+  AddressTable address_handles_;
   CompletionSink* completions_;
   std::vector<uint8_t> payload_;
   std::unordered_set<uint64_t> own_macs_;          // of queue pairs, besides the NIC's

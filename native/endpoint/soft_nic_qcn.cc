@@ -46,9 +46,8 @@ void SoftNic::bind(uint32_t index) {
   QueuePair& qp = queue_pairs_[index];
   RocePath path = qp.parameters.path;
   const bool sends = qp.verbs != nullptr || qp.parameters.start != kNever;
-  const bool datagram = qp.verbs != nullptr && !qp.connected;
   if (flows_ != nullptr && sends) {
-    flows_->bind(index, qp, datagram, now_);
+    flows_->bind(index, qp, qp.datagram, now_);
     counters_.rp_cur_flows = flows_->limited();
   }
   if (governed(index) && parameters_.cn_tag) path.cn_flow = ReactionPoints::flow_id(flows_->of(index));

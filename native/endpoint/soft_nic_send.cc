@@ -14,7 +14,7 @@ constexpr Time kRetry = 10 * kMicrosecond;
 
 void SoftNic::start_next() {
   PacketId id = kNoPacket;
-  const bool cnp_may_go = cnp_count_ > 0 && (pause_.paused_mask() >> parameters_.cnp_priority & 1) == 0;
+  const bool cnp_may_go = notifications_.owed() && (pause_.paused_mask() >> parameters_.cnp_priority & 1) == 0;
   const bool answer_may_go = (answering_ & ~pause_.paused_mask()) != 0;
   if (pfc_.owed() != 0 || cnp_may_go || answer_may_go || backlogged_ != 0) {
     if (pool_.available() == 0) {
@@ -57,24 +57,18 @@ PacketId SoftNic::make_pfc() {
   return id;
 }
 
-void SoftNic::owe_cnp(uint32_t index) {
-  if (queue_pairs_[index].cnps_owed++ == 0) cnp_queue_[(cnp_head_ + cnp_count_++) % cnp_queue_.size()] = index;
-  if (!busy()) start_next();
-}
-
 PacketId SoftNic::make_cnp() {
-  const uint32_t index = cnp_queue_[cnp_head_];
-  QueuePair& qp = queue_pairs_[index];
-  cnp_head_ = (cnp_head_ + 1) % cnp_queue_.size();
-  --cnp_count_;
-  if (--qp.cnps_owed > 0) cnp_queue_[(cnp_head_ + cnp_count_++) % cnp_queue_.size()] = index;
-  if (qp.marked_at != kNever) latencies_->answered(qp.marked_at);
-  qp.marked_at = kNever;
+  const NotificationPoints::Cnp cnp = notifications_.take();
+  QueuePair& qp = queue_pairs_[cnp.queue_pair];
+  if (cnp.arrived != kNever) latencies_->answered(cnp.arrived);
+  const RoceTemplate& headers = cnp.headers != nullptr ? *cnp.headers : qp.headers;
+  const uint32_t destination_qp = cnp.headers != nullptr ? cnp.destination_qp : qp.parameters.remote_qpn;
   const PacketId id = pool_.allocate();
   Packet& packet = pool_[id];
   packet.reset();
   packet.priority = parameters_.cnp_priority;
-  packet.length = qp.headers.build_cnp(pool_.data(id), qp.parameters.remote_qpn, parameters_.cnp_dscp, parameters_.cnp_priority);
+  packet.length =
+      headers.build_cnp(pool_.data(id), destination_qp, parameters_.cnp_dscp, parameters_.cnp_priority, cnp.partition_key);
   if (!pool_.has_payload()) classify(pool_.data(id), packet.length, packet.meta);
   ++counters_.np_cnp_sent;
   ++qp.counters.cnp_sent;
@@ -112,11 +106,10 @@ void SoftNic::write(PacketId id, QueuePair& qp, OutgoingPacket& out, uint8_t pri
   packet.reset();
   packet.priority = priority;
   if (pool_.has_payload()) {
-    const bool handle = out.address_handle < address_handles_.size();
-    const RoceTemplate& headers = handle ? address_handles_[out.address_handle] : qp.headers;
+    const RoceTemplate& headers = out.headers != nullptr ? *out.headers : qp.headers;
     packet.length = headers.build_data(pool_.data(id), out.header, out.payload, out.payload_bytes);
     // Queue pairs of many flows have the path in common.
-    if (handle) tag(id, qp);
+    if (out.headers != nullptr) tag(id, qp);
   } else {
     describe(packet, pool_.data(id), qp, out);
   }
@@ -170,7 +163,9 @@ PacketId SoftNic::make_data() {
       continue;
     }
     OutgoingPacket out;
-    if (qp.transport == nullptr || qp.transport->data_bytes() == 0 || !qp.transport->take_data(now_, out)) {
+    // One that was reset while it was in the list begins anew.
+    const bool sends = qp.transport != nullptr && qp.started && qp.transport->data_bytes() > 0;
+    if (!sends || !qp.transport->take_data(now_, out)) {
       qp.state = QueuePair::State::idle;
       pass_turn(index);
       attend(index);

@@ -14,17 +14,16 @@ uint32_t SoftNic::create_queue_pair(const VerbsQueuePairParameters& parameters) 
   const uint32_t places = parameters_.verbs_queue_pairs;
   for (uint32_t place = 0; place < places; ++place) {
     QueuePair& qp = queue_pairs_[streams_ + place];
-    if (qp.transport != nullptr || qp.state == QueuePair::State::ready || qp.answers || qp.cnps_owed > 0 ||
-        qp.notification_point.active()) {
-      continue;
-    }
+    if (qp.transport != nullptr || qp.state == QueuePair::State::ready || qp.answers) continue;
     uint32_t& generation = generations_[place];
     generation = generation + 1 < (1u << 24) / places ? generation + 1 : 1;
     const uint32_t qpn = generation * places + place;
     if (qpn <= kGsiQpn || qpn - parameters_.first_qpn < streams_) continue;
     qp = QueuePair(QueuePairParameters{});
     qp.qpn = qpn;
-    const TransportContext context{memory_, *completions_, transport_counters_};
+    qp.datagram = parameters.datagram;
+    const TransportContext context{
+        .memory = memory_, .completions = *completions_, .counters = transport_counters_, .addresses = &address_handles_};
     if (parameters.datagram) {
       auto transport = std::make_unique<Datagram>(qpn, context, parameters.send_depth, parameters.receive_depth);
       qp.verbs = transport.get();
@@ -45,17 +44,26 @@ bool SoftNic::destroy_queue_pair(uint32_t qpn) {
   const uint32_t index = find_qp(qpn);
   if (index == UINT32_MAX || queue_pairs_[index].verbs == nullptr) return false;
   QueuePair& qp = queue_pairs_[index];
-  if (qp.started) --active_;
-  unbind(index);
-  wheel_.cancel(index);
-  timers_.cancel(index);
-  if (qp.state == QueuePair::State::waiting) qp.state = QueuePair::State::idle;
+  forget(index);
   qp.transport.reset();
   qp.verbs = nullptr;
-  qp.started = false;
-  count_limited(qp);
   if (!busy()) start_next();  // it may have been another's turn since
   return true;
+}
+
+// All that pacing and congestion control know of a queue pair. One that is in the list of those that are ready stays there.
+void SoftNic::forget(uint32_t index) {
+  QueuePair& qp = queue_pairs_[index];
+  if (qp.started) --active_;
+  unbind(index);
+  schedule(index, kNever);
+  schedule_timer(index, kNever);
+  if (qp.state == QueuePair::State::waiting) qp.state = QueuePair::State::idle;
+  qp.started = false;
+  qp.connected = false;
+  qp.reaction_point.configure(&parameters_.reaction_point, parameters_.rate);
+  notifications_.forget(index);
+  count_limited(qp);
 }
 
 void SoftNic::modify_queue_pair(uint32_t qpn, QueuePairState to, const QueueAttributes& attributes, const RocePath& path,
@@ -73,19 +81,18 @@ void SoftNic::modify_queue_pair(uint32_t qpn, QueuePairState to, const QueueAttr
   check(parameters);
   if (to == QueuePairState::init || to == QueuePairState::rtr) require_room(pool_, attributes.path_mtu);
   qp.verbs->modify(to, attributes);
+  if (to == QueuePairState::reset) forget(index);
   if (to == QueuePairState::rtr) {
     qp.parameters = parameters;
     qp.headers = RoceTemplate(path);
-    qp.connected = dynamic_cast<ReliableConnection*>(qp.verbs) != nullptr;
-    unbind(index);
+    qp.connected = !qp.datagram;
     bind(index);
   }
+  if (to == QueuePairState::rts) {
+    qp.parameters.rate_cap = rate_cap;
+    repace(index);
+  }
   serve(index);
-}
-
-uint32_t SoftNic::create_address_handle(const RocePath& path) {
-  address_handles_.emplace_back(path);
-  return static_cast<uint32_t>(address_handles_.size() - 1);
 }
 
 void SoftNic::post_send(uint32_t qpn, const SendWork& work) {

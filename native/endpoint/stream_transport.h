@@ -43,12 +43,12 @@ class StreamTransport final : public Transport {
     return kind == RequestKind::send || kind == RequestKind::write;
   }
 
-  void receive(Time now, const uint8_t*, const PacketMeta& meta) override {
+  bool receive(Time now, const uint8_t*, const PacketMeta& meta) override {
     const SequenceCheck::Verdict verdict = sequence_.observe(meta.psn);
     if (verdict.duplicate) {
       ++counters_.duplicate_request;
       ++by_pair_.duplicate;
-      return;
+      return true;
     }
     if (verdict.missing > 0) ++counters_.out_of_sequence;
     by_pair_.lost += verdict.missing;
@@ -62,6 +62,7 @@ class StreamTransport final : public Transport {
     if (end_.listener != nullptr && by_pair_.rx_bytes == expected_bytes_) {
       end_.listener->message_completed(end_.qpn, by_pair_.rx_messages - 1, expected_bytes_, end_.start, now);
     }
+    return true;
   }
 
   bool control_waits() const override { return false; }

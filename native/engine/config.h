@@ -33,7 +33,8 @@ struct PortConfig {
   Backend transmit = Backend::af_packet;
   uint32_t ring = 512;       // frames in each ring of an AF_XDP socket
   bool xdp_generic = false;  // XDP of the kernel's stack instead of the driver's
-  uint32_t arp_address = 0;  // with roce_only, where AF_XDP receives: ARP for this IPv4 address is for us; 0: none
+  uint32_t arp_address = 0;  // with roce_only: ARP (of AF_XDP; else all of it) and pings for this IPv4 address arrive; 0: none
+  bool echo_ipv6 = false;    // with roce_only, of a packet socket: IPv6 pings arrive
   bool uses_af_xdp() const { return receive == Backend::af_xdp || transmit == Backend::af_xdp; }
   bool roce_only = false;  // the host's own stack uses the interface too: only what AfPacketOptions says there arrives
   bool offloads = false;   // partial checksums and super-frames pass, where the backends are packet sockets

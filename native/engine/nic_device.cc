@@ -1,8 +1,11 @@
 #include "engine/nic_device.h"
 
+#include <sys/random.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <string>
 
 #include "base/native_error.h"
 #include "wire/classify.h"
@@ -19,6 +22,15 @@ std::vector<QueuePairParameters> shifted(std::vector<QueuePairParameters> queue_
   return queue_pairs;
 }
 
+// Keys of memory that peers may reach are not to be guessed.
+NicParameters with_secret(NicParameters parameters) {
+  if (parameters.verbs_queue_pairs == 0) return parameters;
+  if (::getrandom(&parameters.key_secret, sizeof parameters.key_secret, 0) < 0) {
+    throw NativeError::from_errno("getrandom", "the system gives no random numbers", "allow the system call getrandom");
+  }
+  return parameters;
+}
+
 }  // namespace
 
 NicDevice::NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort port, PacketPool& pool, FrameRing& punted,
@@ -28,7 +40,7 @@ NicDevice::NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort por
       pool_(pool),
       punted_(punted),
       verbs_(config.parameters.verbs_queue_pairs > 0 ? std::make_unique<VerbsRings>() : nullptr),
-      nic_(config.parameters, shifted(config.queue_pairs, begin), pool, verbs_.get()) {
+      nic_(with_secret(config.parameters), shifted(config.queue_pairs, begin), pool, verbs_.get()) {
   ports_.push_back(std::move(port));
   nic_.measure(&latencies_);
 }
@@ -110,6 +122,19 @@ bool NicDevice::destroy_queue_pair(uint32_t qpn) {
   total_depth_ -= depths_[qpn];
   depths_.erase(qpn);
   return true;
+}
+
+uint32_t NicDevice::create_address_handle(const RocePath& path) {
+  const uint32_t handle = nic_.create_address_handle(path);
+  if (handle != AddressTable::kNone) return handle;
+  throw NativeError("NO_RESOURCES", 0, "",
+                    "no address handle is left on this device: it has " + std::to_string(AddressTable::kMost),
+                    "destroy address handles that are not used");
+}
+
+bool NicDevice::destroy_address_handle(uint32_t handle) {
+  take_work();
+  return nic_.destroy_address_handle(handle);
 }
 
 Time NicDevice::next_deadline() { return std::min(nic_.next_deadline(), ports_.front().next_deadline()); }

@@ -32,9 +32,12 @@ class NicDevice final : public Device {
   const CongestionLatencies& latencies() const { return latencies_; }
   // Null when the NIC has no places for queue pairs of applications.
   VerbsRings* verbs() { return verbs_.get(); }
-  // Queue pairs of applications; on the worker's thread, between two turns. Throws NativeError NO_RESOURCES.
+  // Queue pairs and address handles of applications; on the worker's thread, between two turns. Throws NativeError NO_RESOURCES.
   uint32_t create_queue_pair(const VerbsQueuePairParameters& parameters);
   bool destroy_queue_pair(uint32_t qpn);
+  // What was posted to it and is not sent yet fails.
+  uint32_t create_address_handle(const RocePath& path);
+  bool destroy_address_handle(uint32_t handle);
 
  private:
   void accept(const RxFrame& frame);

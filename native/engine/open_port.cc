@@ -26,6 +26,8 @@ std::unique_ptr<PacketPort> open_af_packet(const PortConfig& config, const PortC
   options.receive_slots = config.receive_slots;
   options.promiscuous = options.receive;
   options.offloads = config.offloads;
+  options.echo_address = config.arp_address;
+  options.echo_ipv6 = config.echo_ipv6;
   return std::make_unique<AfPacketPort>(options, clock);
 }
 

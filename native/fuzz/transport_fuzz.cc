@@ -86,6 +86,7 @@ NicParameters nic_parameters() {
   p.mac = kNicMac;
   p.verbs_queue_pairs = 8;
   p.memory_regions = 16;
+  p.addresses.push_back({4, {10, 0, 0, static_cast<uint8_t>(kNicMac)}});
   return p;
 }
 
@@ -138,7 +139,7 @@ class World {
       if (to == QueuePairState::rts && i == 2) break;
       nic_.modify_queue_pair(qpns_[i], to, a, path(kNicMac, kPeerMac), 3, 0);
     }
-    if (i == 3) nic_.create_address_handle(path(kNicMac, kPeerMac));
+    if (i == 3) handle_ = nic_.create_address_handle(path(kNicMac, kPeerMac));
     for (int n = 0; n < 2; ++n) post_receive(i, 2, 1'024);
   }
 
@@ -160,6 +161,7 @@ class World {
       }
       case 5:
         if (in.byte() % 4 != 0) return;
+        if (i == 3) require(nic_.destroy_address_handle(handle_));
         nic_.modify_queue_pair(qpns_[i], QueuePairState::reset, {}, path(kNicMac, kPeerMac), 3, 0);
         return connect(i);
       case 6:
@@ -184,6 +186,7 @@ class World {
     work.local_address = address(r);
     work.local_key = keys_[r];
     work.remote_qpn = kPeerQpn + 3;
+    work.address_handle = in.byte() % 8 == 0 ? handle_ + 1 : handle_;
     ++posted_sends_;
     nic_.post_send(qpns_[i], work);
     collect();
@@ -228,7 +231,9 @@ class World {
     for (uint32_t n = 0; n < length && n < 64; ++n) payload[n] = in.byte() & 0x7f;
 
     std::vector<uint8_t> bytes(kMaxHeaders + length);
-    bytes.resize(RoceTemplate(path(kPeerMac, kNicMac)).build_data(bytes.data(), h, payload.data(), length));
+    RocePath way = path(kPeerMac, kNicMac);
+    if (in.byte() % 4 == 0) way.ecn = 3;
+    bytes.resize(RoceTemplate(way).build_data(bytes.data(), h, payload.data(), length));
     const uint8_t damage = in.byte();
     PacketMeta meta;
     for (int n = 0; n < (damage & 7) - 4; ++n) {
@@ -273,6 +278,7 @@ class World {
         require(classify(bytes, length, meta) == Refusal::none && icrc_ok(bytes, meta));
         const uint8_t* packet = bytes + meta.bth_offset;
         // What its own requests carry is the NIC's to tell.
+        require(meta.destination_mac == kPeerMac);
         require(!is_response(meta.opcode) || std::search(packet, bytes + length, kLeak, kLeak + sizeof kLeak) == bytes + length);
         track(meta, packet);
       }
@@ -280,6 +286,7 @@ class World {
     }
   }
   void track(const PacketMeta& meta, const uint8_t* packet) {
+    if (meta.kind == FrameKind::cnp) return;  // a datagram's goes to whatever its sender calls itself
     const uint32_t i = meta.destination_qp - kPeerQpn;
     require(i < kPairs);
     if (meta.opcode == kOpcodeRcAcknowledge) {
@@ -307,6 +314,7 @@ class World {
   uint32_t qpns_[kPairs] = {};
   uint32_t requests_[kPairs] = {};  // the PSN that the queue pair seems to expect
   uint32_t answers_[kPairs] = {};   // of its latest request
+  uint32_t handle_ = 0;
   uint64_t posted_sends_ = 0;
   uint64_t posted_receives_ = 0;
 };

@@ -34,38 +34,65 @@ void set_option(int socket, int option, int value, const char* what) {
 
 // Classic BPF over the Ethernet frame; the kernel has taken any 802.1Q tag out before. It reads at constant offsets only, so what
 // looks at a frame is there twice: for those with a CN-TAG, and for those without.
-void accept_roce_only(int socket) {
-  constexpr uint16_t kLoadHalf = BPF_LD | BPF_H | BPF_ABS, kLoadByte = BPF_LD | BPF_B | BPF_ABS,
-                     kEqual = BPF_JMP | BPF_JEQ | BPF_K;
-  const auto select = [](uint32_t tag) {
+void accept_roce_only(int socket, const AfPacketOptions& options) {
+  constexpr uint16_t kLoadWord = BPF_LD | BPF_W | BPF_ABS, kLoadHalf = BPF_LD | BPF_H | BPF_ABS,
+                     kLoadByte = BPF_LD | BPF_B | BPF_ABS, kHalfBehind = BPF_LD | BPF_H | BPF_IND,
+                     kByteBehind = BPF_LD | BPF_B | BPF_IND, kHeaderLength = BPF_LDX | BPF_B | BPF_MSH;
+  constexpr uint8_t kDrop = 40, kAccept = 41;
+  // Instruction number `at` goes to one number or another.
+  const auto jump = [](uint16_t how, uint32_t value, int at, int if_so, int if_not) {
+    return sock_filter{static_cast<uint16_t>(BPF_JMP | how | BPF_K), static_cast<uint8_t>(if_so - at - 1),
+                       static_cast<uint8_t>(if_not - at - 1), value};
+  };
+  const auto equal = [&](uint32_t value, int at, int if_so, int if_not) { return jump(BPF_JEQ, value, at, if_so, if_not); };
+  const auto select = [&](uint32_t tag) {
     return std::to_array<sock_filter>({
-        {kLoadHalf, 0, 0, tag + 12},                  // 0 ethertype
-        {kEqual, 20, 0, kEthertypeMacControl},        // 1 accept
-        {kEqual, 19, 0, kEthertypeCnm},               // 2 accept
-        {kEqual, 18, 0, ETH_P_ARP},                   // 3 accept
-        {kEqual, 0, 7, kEthertypeIpv4},               // 4 else 12
-        {kLoadByte, 0, 0, tag + 23},                  // 5 protocol
-        {kEqual, 0, 14, IPPROTO_UDP},                 // 6 else drop
-        {kLoadHalf, 0, 0, tag + 20},                  // 7 fragment offset
-        {BPF_JMP | BPF_JSET | BPF_K, 12, 0, 0x1fff},  // 8 a later fragment: drop
-        {BPF_LDX | BPF_B | BPF_MSH, 0, 0, tag + 14},  // 9 header length
-        {BPF_LD | BPF_H | BPF_IND, 0, 0, tag + 16},   // 10 UDP destination port
-        {kEqual, 10, 9, kRocePort},                   // 11
-        {kEqual, 0, 8, kEthertypeIpv6},               // 12 else drop
-        {kLoadByte, 0, 0, tag + 20},                  // 13 next header
-        {kEqual, 4, 0, IPPROTO_UDP},                  // 14 to 19
-        {kEqual, 0, 5, IPPROTO_ICMPV6},               // 15 else drop
-        {kLoadByte, 0, 0, tag + 54},                  // 16 type: neighbour solicitation 135, advertisement 136
-        {kEqual, 4, 0, 135},                          // 17
-        {kEqual, 3, 2, 136},                          // 18
-        {kLoadHalf, 0, 0, tag + 56},                  // 19 UDP destination port
-        {kEqual, 1, 0, kRocePort},                    // 20
-        {BPF_RET | BPF_K, 0, 0, 0},                   // 21 drop
-        {BPF_RET | BPF_K, 0, 0, UINT32_MAX},          // 22 accept
+        {kLoadHalf, 0, 0, tag + 12},  // 0 ethertype
+        equal(kEthertypeMacControl, 1, kAccept, 2),
+        equal(kEthertypeCnm, 2, kAccept, 3),
+        equal(ETH_P_ARP, 3, kAccept, 4),
+        equal(kEthertypeIpv4, 4, 5, 25),
+        {kLoadByte, 0, 0, tag + 23},  // 5 protocol
+        equal(IPPROTO_UDP, 6, 20, 7),
+        equal(IPPROTO_ICMP, 7, 8, kDrop),
+        {kLoadHalf, 0, 0, tag + 20},  // 8 flags and fragment offset
+        jump(BPF_JSET, 0x3fff, 9, kDrop, 10),
+        {kHeaderLength, 0, 0, tag + 14},  // 10
+        {kByteBehind, 0, 0, tag + 14},    // 11 type: echo request 8, unreachable 3
+        equal(8, 12, 13, 15),
+        {kLoadWord, 0, 0, tag + 30},  // 13 destination
+        equal(options.echo_address, 14, options.echo_address != 0 ? kAccept : kDrop, kDrop),
+        equal(3, 15, 16, kDrop),
+        {kByteBehind, 0, 0, tag + 31},  // 16 protocol of the packet that is quoted
+        equal(IPPROTO_UDP, 17, 18, kDrop),
+        {kHalfBehind, 0, 0, tag + 44},  // 18 its UDP destination port, behind a header without options
+        equal(kRocePort, 19, kAccept, kDrop),
+        {kLoadHalf, 0, 0, tag + 20},  // 20 fragment offset
+        jump(BPF_JSET, 0x1fff, 21, kDrop, 22),
+        {kHeaderLength, 0, 0, tag + 14},  // 22
+        {kHalfBehind, 0, 0, tag + 16},    // 23 UDP destination port
+        equal(kRocePort, 24, kAccept, kDrop),
+        equal(kEthertypeIpv6, 25, 26, kDrop),
+        {kLoadByte, 0, 0, tag + 20},  // 26 next header
+        equal(IPPROTO_UDP, 27, 38, 28),
+        equal(IPPROTO_ICMPV6, 28, 29, kDrop),
+        {kLoadByte, 0, 0, tag + 54},  // 29 type
+        equal(135, 30, kAccept, 31),  // neighbour solicitation
+        equal(136, 31, kAccept, 32),  // and advertisement
+        equal(128, 32, options.echo_ipv6 ? kAccept : kDrop, 33),
+        equal(1, 33, 34, kDrop),      // unreachable
+        {kLoadByte, 0, 0, tag + 68},  // 34 next header of the packet that is quoted
+        equal(IPPROTO_UDP, 35, 36, kDrop),
+        {kLoadHalf, 0, 0, tag + 104},  // 36 its UDP destination port
+        equal(kRocePort, 37, kAccept, kDrop),
+        {kLoadHalf, 0, 0, tag + 56},  // 38 UDP destination port
+        equal(kRocePort, 39, kAccept, kDrop),
+        {BPF_RET | BPF_K, 0, 0, 0},           // 40 kDrop
+        {BPF_RET | BPF_K, 0, 0, UINT32_MAX},  // 41 kAccept
     });
   };
   const auto with = select(kCnTag), without = select(0);
-  std::vector<sock_filter> program = {{kLoadHalf, 0, 0, 12}, {kEqual, 0, with.size(), kEthertypeCnTag}};
+  std::vector<sock_filter> program = {{kLoadHalf, 0, 0, 12}, equal(kEthertypeCnTag, 1, 2, 2 + static_cast<int>(with.size()))};
   program.insert(program.end(), with.begin(), with.end());
   program.insert(program.end(), without.begin(), without.end());
   const sock_fprog filter{static_cast<uint16_t>(program.size()), program.data()};
@@ -131,7 +158,7 @@ void AfPacketPort::open(int interface_index) {
     ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &kSocketBuffer, sizeof kSocketBuffer);  // as much as we may
   }
   if (options.promiscuous) watch_.make_promiscuous();
-  if (options.roce_only) accept_roce_only(socket_);
+  if (options.roce_only) accept_roce_only(socket_, options);
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;
   address.sll_protocol = options.receive ? htons(ETH_P_ALL) : uint16_t{0};

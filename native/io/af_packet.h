@@ -27,10 +27,12 @@ struct AfPacketOptions {
   uint32_t slot_bytes = 2048;    // the longest frame that fits, tag included; longer ones are dropped and counted
   uint32_t receive_slots = 512;  // at least; the ring is rounded up to whole memory blocks
   bool promiscuous = false;
-  // Only RoCEv2 (UDP port 4791), ARP, IPv6 neighbour discovery, MAC control frames and congestion notification messages
-  // (wire/qcn.h) arrive, with or without a CN-TAG; the kernel drops the rest before it is copied. For a NIC on an interface that
-  // the host's own stack uses too.
+  // Only RoCEv2 (UDP port 4791), ICMP "destination unreachable" about RoCEv2, ARP, IPv6 neighbour discovery, MAC control frames
+  // and congestion notification messages (wire/qcn.h) arrive, with or without a CN-TAG; the kernel drops the rest before it is
+  // copied. For a NIC on an interface that the host's own stack uses too.
   bool roce_only = false;
+  uint32_t echo_address = 0;  // with roce_only: pings for this IPv4 address (host order) arrive, too; 0: none
+  bool echo_ipv6 = false;     // with roce_only: IPv6 pings arrive, too
   // Frames carry an Offload both ways (PACKET_VNET_HDR), and one longer than a slot is fetched in a second step, up to
   // kMaxSuperFrame: as many may wait as the socket's receive buffer holds, a handful where CAP_NET_ADMIN over the initial
   // user namespace is missing. Slots of kMaxSuperFrame do without.

@@ -43,7 +43,7 @@ void require(BpfCode& code, int32_t bytes, Label otherwise) {
 // Goes to `take` or `pass`.
 void select_roce(BpfCode& code, const XdpProgramOptions& options, Label take, Label pass) {
   const Label untagged = code.label(), no_cn_tag = code.label();
-  const Label ipv4 = code.label(), ipv6 = code.label(), arp = code.label(), udp = code.label();
+  const Label ipv4 = code.label(), ipv6 = code.label(), arp = code.label(), icmp = code.label(), udp = code.label();
 
   code.load(word, r2, r6, offsetof(xdp_md, data));
   code.load(word, r3, r6, offsetof(xdp_md, data_end));
@@ -70,6 +70,7 @@ void select_roce(BpfCode& code, const XdpProgramOptions& options, Label take, La
   code.bind(ipv4);
   require(code, kIpv4Header, pass);
   code.load(byte, r5, r2, 9);
+  if (options.arp_address != 0) code.jump_if(r5, equal, kProtocolIcmp, icmp);
   code.jump_if(r5, not_equal, kProtocolUdp, pass);
   code.load(half, r5, r2, 6);
   code.jump_if(r5, any_bit, big_endian(uint16_t{0x3fff}), pass);  // a fragment
@@ -99,6 +100,21 @@ void select_roce(BpfCode& code, const XdpProgramOptions& options, Label take, La
     code.jump_if(r5, not_equal, big_endian(uint32_t{1} << 16 | kEthertypeIpv4), pass);  // of Ethernet and IPv4
     code.load(word, r5, r2, kTarget);
     code.jump_if(r5, equal, big_endian(options.arp_address), take);
+    code.jump(pass);
+
+    // Echo requests, behind a header without options.
+    constexpr int16_t kDestination = 16;
+    constexpr int32_t kEchoRequest = 8;
+    code.bind(icmp);
+    require(code, kIpv4Header + 8, pass);
+    code.load(byte, r5, r2, 0);
+    code.jump_if(r5, not_equal, 0x45, pass);
+    code.load(half, r5, r2, 6);
+    code.jump_if(r5, any_bit, big_endian(uint16_t{0x3fff}), pass);  // a fragment
+    code.load(word, r5, r2, kDestination);
+    code.jump_if(r5, not_equal, big_endian(options.arp_address), pass);
+    code.load(byte, r5, r2, kIpv4Header);
+    code.jump_if(r5, equal, kEchoRequest, take);
     code.jump(pass);
   }
 

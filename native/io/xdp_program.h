@@ -19,7 +19,8 @@ struct XdpProgramOptions {
   // QCN's congestion notification messages (wire/qcn.h) are taken, each with or without one 802.1Q tag, and that with or without
   // a CN-TAG behind. All else goes on to the stack, untouched.
   bool roce_only = false;
-  // With roce_only: ARP for this address, which the stack does not have, is taken, too (10.0.0.1 is 0x0a000001; 0: none).
+  // With roce_only: ARP and pings for this address, which the stack does not have, are taken, too (10.0.0.1 is 0x0a000001; 0:
+  // none).
   uint32_t arp_address = 0;
 };
 

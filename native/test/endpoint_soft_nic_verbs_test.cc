@@ -2,157 +2,16 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
-#include <functional>
 #include <vector>
 
 #include "base/native_error.h"
 #include "test/qcn_harness.h"
+#include "test/verbs_harness.h"
 #include "transport/datagram.h"
-#include "wire/ecn.h"
 #include "wire/ip.h"
 
 namespace weir::test {
 namespace {
-
-constexpr Time kDelay = 1 * kMicrosecond;
-constexpr uint32_t kPlaces = 8;
-
-struct Completions final : CompletionSink {
-  void complete(const Completion& completion) override { all.push_back(completion); }
-  std::vector<Completion> all;
-};
-
-struct End {
-  explicit End(const NicParameters& p) : pool(256, 4'096 + 128), nic(p, {}, pool, &completions) {}
-
-  uint32_t register_memory(std::vector<uint8_t>& bytes) {
-    return nic.memory().add({bytes.data(), reinterpret_cast<uintptr_t>(bytes.data()), bytes.size(), 1,
-                             kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic, nullptr});
-  }
-
-  PacketPool pool;
-  Completions completions;
-  SoftNic nic;
-};
-
-// Left is kNicMac, right is kPeerMac.
-class Two {
- public:
-  explicit Two(const std::function<void(NicParameters&)>& change = [](NicParameters&) {})
-      : left_(parameters(kNicMac, change)), right_(parameters(kPeerMac, change)) {}
-
-  static NicParameters parameters(uint64_t mac, const std::function<void(NicParameters&)>& change) {
-    NicParameters p = nic_parameters();
-    p.mac = mac;
-    p.verbs_queue_pairs = kPlaces;
-    p.memory_regions = 8;
-    change(p);
-    return p;
-  }
-
-  void connect(const QueueAttributes& changed = {}) {
-    qpn_[0] = left_.nic.create_queue_pair({});
-    qpn_[1] = right_.nic.create_queue_pair({});
-    for (int side : {0, 1}) {
-      SoftNic& nic = side == 0 ? left_.nic : right_.nic;
-      const RocePath path = side == 0 ? path_to(kPeerMac, kNicMac) : path_to(kNicMac, kPeerMac);
-      QueueAttributes a = changed;
-      a.domain = 1;
-      a.access = kRemoteWrite | kRemoteRead | kRemoteAtomic;
-      a.remote_qpn = qpn_[1 - side];
-      for (QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
-        nic.modify_queue_pair(qpn_[side], to, a, path, 3, 0);
-      }
-    }
-  }
-
-  // Moves frames until nothing more happens, or to `until`.
-  void run(Time until = 10 * kSecond) {
-    for (uint64_t events = 0;; ++events) {
-      REQUIRE(events < 5'000'000);
-      const Time next =
-          std::min({left_.nic.next_deadline(), right_.nic.next_deadline(), wire_.empty() ? kNever : wire_.front().at});
-      if (next > until) break;
-      now_ = std::max(now_, next);
-      if (!wire_.empty() && wire_.front().at <= now_) {
-        Flying flying = std::move(wire_.front());
-        wire_.erase(wire_.begin());
-        PacketMeta meta;
-        const uint32_t length = static_cast<uint32_t>(flying.bytes.size());
-        const Refusal refusal = classify(flying.bytes.data(), length, meta);
-        last_ = (flying.to_right ? right_ : left_).nic.receive(now_, flying.bytes.data(), length, meta, refusal);
-      }
-      for (bool to_right : {true, false}) {
-        End& from = to_right ? left_ : right_;
-        from.nic.advance(now_);
-        for (PacketId id = from.nic.transmit(); id != kNoPacket; id = from.nic.transmit()) {
-          std::vector<uint8_t> bytes(from.pool.data(id), from.pool.data(id) + from.pool[id].length);
-          from.pool.free(id);
-          if (!spoil || spoil(to_right, bytes)) wire_.push_back({now_ + kDelay, to_right, std::move(bytes)});
-        }
-      }
-    }
-  }
-
-  End& left() { return left_; }
-  End& right() { return right_; }
-  uint32_t qpn(int side) const { return qpn_[side]; }
-  Time now() const { return now_; }
-  SoftNic::Disposition last() const { return last_; }
-  QueuePair& pair_of(End& end, uint32_t qpn) {
-    for (QueuePair& qp : end.nic.queue_pairs()) {
-      if (qp.transport != nullptr && qp.qpn == qpn) return qp;
-    }
-    FAIL("no such queue pair");
-    return end.nic.queue_pairs()[0];
-  }
-
-  // May change a frame, or drop it by returning false.
-  std::function<bool(bool to_right, std::vector<uint8_t>& bytes)> spoil;
-
- private:
-  struct Flying {
-    Time at;
-    bool to_right;
-    std::vector<uint8_t> bytes;
-  };
-  End left_;
-  End right_;
-  uint32_t qpn_[2] = {};
-  Time now_ = 0;
-  SoftNic::Disposition last_ = SoftNic::Disposition::consumed;
-  std::vector<Flying> wire_;
-};
-
-SendWork work(WorkOpcode opcode, std::vector<uint8_t>& local, uint32_t key, std::vector<uint8_t>& remote, uint32_t remote_key) {
-  SendWork w;
-  w.opcode = opcode;
-  w.flags = kSignaled;
-  w.length = static_cast<uint32_t>(local.size());
-  w.local_address = reinterpret_cast<uintptr_t>(local.data());
-  w.local_key = key;
-  w.remote_address = reinterpret_cast<uintptr_t>(remote.data());
-  w.remote_key = remote_key;
-  return w;
-}
-
-// Congestion experienced, as a switch would mark it.
-void mark(std::vector<uint8_t>& bytes) {
-  PacketMeta meta;
-  REQUIRE(classify(bytes.data(), static_cast<uint32_t>(bytes.size()), meta) == Refusal::none);
-  if (meta.ecn != 2) return;
-  meta.ecn = 3;
-  write_ecn(bytes.data(), meta);
-}
-
-struct Transfer {
-  explicit Transfer(Two& two, uint32_t bytes, WorkOpcode opcode) : local(bytes, 1), remote(bytes, 2) {
-    const uint32_t key = two.left().register_memory(local);
-    const uint32_t remote_key = two.right().register_memory(remote);
-    two.left().nic.post_send(two.qpn(0), work(opcode, local, key, remote, remote_key));
-  }
-  std::vector<uint8_t> local, remote;
-};
 
 TEST_CASE("soft nic verbs: a WRITE at line rate, acknowledged, and counted by queue pair") {
   Two two;
@@ -187,8 +46,8 @@ TEST_CASE("soft nic verbs: who sends the data is paced, by CNPs to its queue pai
     REQUIRE(two.left().completions.all.size() == 1);
     CHECK(two.left().completions.all[0].status == WorkStatus::success);
     CHECK(t.local == t.remote);
-    End& sender = write ? two.left() : two.right();
-    End& receiver = write ? two.right() : two.left();
+    NicEnd& sender = write ? two.left() : two.right();
+    NicEnd& receiver = write ? two.right() : two.left();
     CHECK(receiver.nic.counters().np_cnp_sent > 10);
     CHECK(sender.nic.counters().rp_cnp_handled == receiver.nic.counters().np_cnp_sent);
     CHECK(receiver.nic.counters().rp_cnp_handled == 0);
@@ -205,7 +64,7 @@ TEST_CASE("soft nic verbs: under QCN who sends the data is held back by CNMs for
       p.qcn.rpg_byte_reset = 0;
     });
     two.connect();
-    End& sender = write ? two.left() : two.right();
+    NicEnd& sender = write ? two.left() : two.right();
     uint16_t flow = 0;
     two.spoil = [&](bool to_right, std::vector<uint8_t>& bytes) {
       PacketMeta meta;
@@ -242,7 +101,7 @@ TEST_CASE("soft nic verbs: under QCN reaction points go to new queue pairs, and 
     p.congestion_control = CongestionControl::qcn;
     p.flows = flows;
     p.reaction_points = 2;
-    End end(p);
+    NicEnd end(p);
     const auto connect = [&](uint64_t to) {
       const uint32_t qpn = end.nic.create_queue_pair({});
       REQUIRE(qpn != 0);
@@ -410,22 +269,12 @@ TEST_CASE("soft nic verbs: datagrams take the way of their address handle, and u
     std::vector<uint8_t> out(64, 9), in(kGrhBytes + 64);
     const uint32_t out_key = two.left().register_memory(out);
     const uint32_t in_key = two.right().register_memory(in);
-    uint32_t qpn[2];
-    for (int side : {0, 1}) {
-      SoftNic& nic = side == 0 ? two.left().nic : two.right().nic;
-      qpn[side] = nic.create_queue_pair({.datagram = true});
-      QueueAttributes a;
-      a.domain = 1;
-      a.queue_key = 0x11111111;
-      for (QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
-        nic.modify_queue_pair(qpn[side], to, a, {}, 3, 0);
-      }
-    }
+    const uint32_t qpn[2] = {two.datagrams(two.left()), two.datagrams(two.right())};
     two.right().nic.post_receive(qpn[1], {5, reinterpret_cast<uintptr_t>(in.data()), static_cast<uint32_t>(in.size()), in_key});
     SendWork w = work(WorkOpcode::send, out, out_key, in, 0);
     w.address_handle = two.left().nic.create_address_handle(path_to(kPeerMac, kNicMac));
     w.remote_qpn = qpn[1];
-    w.queue_key = 0x11111111;
+    w.queue_key = kQueueKey;
     two.left().nic.post_send(qpn[0], w);
     two.run();
     REQUIRE(two.right().completions.all.size() == 1);
@@ -440,6 +289,170 @@ TEST_CASE("soft nic verbs: datagrams take the way of their address handle, and u
     REQUIRE(classify(bytes.data(), static_cast<uint32_t>(bytes.size()), meta) == Refusal::none);
     two.left().nic.receive(two.now(), bytes.data(), static_cast<uint32_t>(bytes.size()), meta, Refusal::none);
     CHECK(two.left().nic.allowed_rate(two.pair_of(two.left(), qpn[0])) < two.left().nic.line_rate());
+  }
+}
+
+TEST_CASE("soft nic verbs: a datagram to a handle that there is not ends its queue pair and sends nothing") {
+  for (const bool destroyed : {false, true}) {
+    Two two;
+    int frames = 0;
+    two.spoil = [&](bool, std::vector<uint8_t>&) { return ++frames > 0; };
+    std::vector<uint8_t> out(64, 9);
+    SendWork w = work(WorkOpcode::send, out, two.left().register_memory(out), out, 0);
+    w.address_handle = two.left().nic.create_address_handle(path_to(kPeerMac, kNicMac));
+    CHECK(two.left().nic.destroy_address_handle(w.address_handle));
+    CHECK(!two.left().nic.destroy_address_handle(w.address_handle));
+    if (!destroyed) w.address_handle = 77'777;
+    // Its place is another's now.
+    CHECK(two.left().nic.create_address_handle(path_to(kPeerMac, kNicMac)) != w.address_handle);
+    const uint32_t qpn = two.datagrams(two.left());
+    two.left().nic.post_send(qpn, w);
+    two.run();
+    CHECK(frames == 0);
+    REQUIRE(two.left().completions.all.size() == 2);
+    CHECK(two.left().completions.all[0].status == WorkStatus::local_operation_error);
+    CHECK(two.left().completions.all[1].retired == 0);  // the event
+    CHECK(two.pair_of(two.left(), qpn).verbs->state() == QueuePairState::error);
+  }
+}
+
+TEST_CASE("soft nic verbs: an operation that there is not fails") {
+  Two two;
+  two.connect();
+  std::vector<uint8_t> bytes(64);
+  const uint32_t key = two.left().register_memory(bytes);
+  two.left().nic.post_send(two.qpn(0), work(static_cast<WorkOpcode>(8), bytes, key, bytes, 0));
+  two.left().nic.post_send(two.qpn(0), work(static_cast<WorkOpcode>(255), bytes, key, bytes, 0));
+  two.run();
+  REQUIRE(two.left().completions.all.size() == 2);
+  for (const Completion& c : two.left().completions.all) CHECK(c.status == WorkStatus::local_operation_error);
+}
+
+TEST_CASE("soft nic verbs: RESET forgets what congestion control knew") {
+  Two two;
+  two.connect();
+  const auto connect_left = [&] {
+    two.left().nic.modify_queue_pair(two.qpn(0), QueuePairState::reset, {}, {}, 3, 0);
+    QueueAttributes a;
+    a.domain = 1;
+    a.remote_qpn = two.qpn(1);
+    for (QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
+      two.left().nic.modify_queue_pair(two.qpn(0), to, a, path_to(kPeerMac, kNicMac), 3, 0);
+    }
+  };
+  int packets = 0;
+  two.spoil = [&](bool to_right, std::vector<uint8_t>& bytes) {
+    if (to_right && bytes.size() > 1'000 && ++packets % 20 == 0) mark(bytes);
+    return true;
+  };
+  Transfer t(two, 4'000'000, WorkOpcode::write);
+  two.run(2 * kMillisecond);
+  const QueuePair& pair = two.pair_of(two.left(), two.qpn(0));
+  CHECK(two.left().nic.allowed_rate(pair) < two.left().nic.line_rate() / 2);
+  CHECK(two.left().nic.counters().rp_cur_flows == 1);
+  connect_left();
+  CHECK(!pair.started);
+  CHECK(two.left().nic.counters().rp_cur_flows == 0);
+  // The first packets of the new connection, which the peer does not know yet, leave at line rate.
+  two.run(two.now() + 100 * kMicrosecond);
+  const uint64_t sent = pair.counters.tx_packets;
+  std::vector<Time> times;
+  two.spoil = [&](bool to_right, std::vector<uint8_t>& bytes) {
+    if (to_right && bytes.size() > 1'000) times.push_back(two.now());
+    return false;
+  };
+  Transfer again(two, 100'000, WorkOpcode::write);
+  two.run(two.now() + 90 * kMicrosecond);
+  CHECK(two.left().nic.allowed_rate(pair) == two.left().nic.line_rate());
+  CHECK(pair.counters.tx_packets - sent == 98);
+  REQUIRE(times.size() == 97);  // and a short one
+  CHECK(times.back() - times.front() < 97 * 1'200 * 8 / 10);
+}
+
+TEST_CASE("soft nic verbs: a queue pair that is reset while it waits for the link begins anew") {
+  Two two;
+  two.connect();
+  std::vector<uint8_t> bytes(4'000);
+  const uint32_t key = two.left().register_memory(bytes);
+  // PFC holds its first packet back in the list of those that are ready.
+  std::array<uint16_t, kPriorities> quanta{};
+  quanta[3] = 0xffff;
+  two.left().nic.receive_pfc(0, 1 << 3, quanta);
+  two.left().nic.post_send(two.qpn(0), work(WorkOpcode::write, bytes, key, bytes, 1));
+  const QueuePair& pair = two.pair_of(two.left(), two.qpn(0));
+  CHECK(pair.state == QueuePair::State::ready);
+  two.left().nic.modify_queue_pair(two.qpn(0), QueuePairState::reset, {}, {}, 3, 0);
+  CHECK(two.left().completions.all.size() == 1);
+  QueueAttributes a;
+  a.domain = 1;
+  a.remote_qpn = two.qpn(1);
+  for (QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
+    two.left().nic.modify_queue_pair(two.qpn(0), to, a, path_to(kPeerMac, kNicMac), 3, 100'000'000);
+  }
+  two.left().nic.post_send(two.qpn(0), work(WorkOpcode::write, bytes, key, bytes, 1));
+  CHECK(!pair.started);
+  quanta[3] = 0;
+  two.spoil = [](bool, std::vector<uint8_t>&) { return false; };
+  two.left().nic.receive_pfc(0, 1 << 3, quanta);
+  two.run(80 * kMicrosecond);
+  CHECK(pair.started);
+  CHECK(two.left().nic.allowed_rate(pair) == 100'000'000);
+  CHECK(pair.counters.tx_packets == 1);  // at 100 Mb/s the second is due after 90 us
+  two.run(250 * kMicrosecond);
+  CHECK(pair.counters.tx_packets == 3);
+}
+
+TEST_CASE("soft nic verbs: a rate cap holds from the transition to RTS that gives it, and while it runs") {
+  Two two;
+  two.connect();
+  QueueAttributes a;
+  a.domain = 1;
+  a.remote_qpn = two.qpn(1);
+  const auto cap = [&](Rate rate) {
+    two.left().nic.modify_queue_pair(two.qpn(0), QueuePairState::rts, a, path_to(kPeerMac, kNicMac), 3, rate);
+  };
+  cap(100'000'000);
+  Transfer t(two, 1'000'000, WorkOpcode::write);
+  const QueuePair& pair = two.pair_of(two.left(), two.qpn(0));
+  CHECK(two.left().nic.allowed_rate(pair) == 100'000'000);
+  two.run(10 * kMillisecond);
+  CHECK(static_cast<double>(pair.counters.tx_wire_bytes) == doctest::Approx(10e-3 * 100e6 / 8).epsilon(0.02));
+  cap(1'000'000'000);
+  const uint64_t before = pair.counters.tx_wire_bytes;
+  two.run(two.now() + kMillisecond);
+  CHECK(static_cast<double>(pair.counters.tx_wire_bytes - before) == doctest::Approx(1e-3 * 1e9 / 8).epsilon(0.03));
+  cap(0);
+  CHECK(two.left().nic.allowed_rate(pair) == two.left().nic.line_rate());
+  two.run();
+  CHECK(t.local == t.remote);
+}
+
+TEST_CASE("soft nic verbs: what a queue pair counts as received is data that came in sequence") {
+  for (WorkOpcode opcode : {WorkOpcode::write, WorkOpcode::read, WorkOpcode::send}) {
+    CAPTURE(static_cast<int>(opcode));
+    Two two;
+    two.connect();
+    const bool write = opcode != WorkOpcode::read;
+    std::vector<uint8_t> in(100'000);
+    two.right().nic.post_receive(two.qpn(1),
+                                 {5, reinterpret_cast<uintptr_t>(in.data()), 100'000, two.right().register_memory(in)});
+    int packets = 0;
+    two.spoil = [&](bool to_right, std::vector<uint8_t>& bytes) {
+      return !(to_right == write && bytes.size() > 1'000 && ++packets == 50);
+    };
+    Transfer t(two, 100'000, opcode);
+    two.run();
+    const QpCounters& sender = two.pair_of(write ? two.left() : two.right(), two.qpn(write ? 0 : 1)).counters;
+    const QpCounters& receiver = two.pair_of(write ? two.right() : two.left(), two.qpn(write ? 1 : 0)).counters;
+    CHECK(sender.tx_packets > 98);  // some of them twice
+    CHECK(sender.rx_packets == 0);  // acknowledgements, requests
+    CHECK(sender.rx_bytes == 0);
+    CHECK(receiver.rx_packets == 98);
+    CHECK(receiver.rx_bytes == 100'000);
+    CHECK(receiver.rx_messages == (write ? 1 : 0));
+    if (opcode == WorkOpcode::read) continue;  // how many responses have an AETH depends on the loss
+    const uint32_t extensions = opcode == WorkOpcode::write ? kRethHeader : 0;
+    CHECK(receiver.rx_wire_bytes == 100'000 + 98 * (14 + 20 + 8 + 12 + 4 + 24) + extensions);
   }
 }
 

@@ -152,7 +152,9 @@ TEST_CASE("af_packet: for a NIC beside the host's stack, its own frames arrive, 
   live([](Wire& wire) {
     const PortClock clock = clock_now();
     AfPacketPort near({.interface = "near0"}, clock);
-    AfPacketPort far({.interface = "far0", .namespace_fd = wire.far, .roce_only = true}, clock);
+    AfPacketPort far(
+        {.interface = "far0", .namespace_fd = wire.far, .roce_only = true, .echo_address = 0x0a000001, .echo_ipv6 = true}, clock);
+    AfPacketPort addressless({.interface = "far0", .namespace_fd = wire.far, .roce_only = true}, clock);
     using Bytes = std::vector<uint8_t>;
     const auto half = [](Bytes& bytes, size_t at, uint16_t value) { store_be16(&bytes[at], value); };
     // An Ethernet payload of 60 bytes, its ethertype in front.
@@ -174,6 +176,29 @@ TEST_CASE("af_packet: for a NIC beside the host's stack, its own frames arrive, 
       half(bytes, 44, port);
       return bytes;
     };
+    // With a message of ICMP that quotes a packet.
+    const auto icmp = [&](uint8_t type, uint8_t destination, uint8_t quoted, uint16_t port) {
+      Bytes bytes = ipv4(1, 0, 0, 5);
+      bytes.resize(120);
+      bytes[18] = 10;
+      bytes[21] = destination;
+      bytes[22] = type;
+      bytes[30] = 0x45;
+      bytes[30 + 9] = quoted;
+      half(bytes, 30 + 20 + 2, port);
+      return bytes;
+    };
+    const auto icmpv6 = [&](uint8_t type, uint8_t quoted, uint16_t port) {
+      Bytes bytes = ipv6(58, type, 0);
+      bytes.resize(120);
+      bytes[50 + 6] = quoted;
+      half(bytes, 50 + 40 + 2, port);
+      return bytes;
+    };
+    const auto fragment = [&](Bytes bytes) {
+      bytes[8] = 0x20;
+      return bytes;
+    };
     const auto other = [&](uint16_t ethertype) {
       Bytes bytes(62);
       half(bytes, 0, ethertype);
@@ -182,6 +207,7 @@ TEST_CASE("af_packet: for a NIC beside the host's stack, its own frames arrive, 
     struct Case {
       Bytes payload;
       bool arrives;
+      bool needs_address = false;
     };
     const std::vector<Case> cases = {
         {ipv4(17, 4791, 0, 5), true},
@@ -194,7 +220,20 @@ TEST_CASE("af_packet: for a NIC beside the host's stack, its own frames arrive, 
         {ipv6(6, 0, 4791), false},
         {ipv6(58, 135, 0), true},
         {ipv6(58, 136, 0), true},
-        {ipv6(58, 128, 0), false},
+        {ipv6(58, 133, 0), false},
+        {ipv6(58, 128, 0), true, true},
+        {icmp(8, 1, 0, 0), true, true},
+        {icmp(8, 2, 0, 0), false},
+        {icmp(0, 1, 0, 0), false},
+        {fragment(icmp(8, 1, 0, 0)), false},
+        {icmp(3, 1, 17, 4791), true},
+        {icmp(3, 1, 17, 53), false},
+        {icmp(3, 1, 6, 4791), false},
+        {icmp(11, 1, 17, 4791), false},
+        {icmpv6(1, 17, 4791), true},
+        {icmpv6(1, 17, 53), false},
+        {icmpv6(1, 6, 4791), false},
+        {icmpv6(3, 17, 4791), false},
         {other(kEthertypeMacControl), true},
         {other(kEthertypeCnm), true},
         {other(0x0806), true},
@@ -202,6 +241,7 @@ TEST_CASE("af_packet: for a NIC beside the host's stack, its own frames arrive, 
         {other(kEthertypeCnTag), false},  // and nothing behind it, or another one
     };
     std::vector<Bytes> due;
+    uint32_t without_address = 0;
     for (const bool tagged : {false, true}) {
       for (const bool cn_tagged : {false, true}) {
         for (const Case& c : cases) {
@@ -212,6 +252,7 @@ TEST_CASE("af_packet: for a NIC beside the host's stack, its own frames arrive, 
           REQUIRE(send(near, frame) == 1);
           if (tagged) frame.erase(frame.begin() + 12, frame.begin() + 16);  // the kernel takes it out
           if (c.arrives) due.push_back(frame);
+          without_address += c.arrives && !c.needs_address;
         }
       }
     }
@@ -221,6 +262,15 @@ TEST_CASE("af_packet: for a NIC beside the host's stack, its own frames arrive, 
       CAPTURE(i);
       CHECK(same(frames[i], due[i]));
       CHECK(frames[i].vlan_stripped == (i >= due.size() / 2));
+    }
+    REQUIRE(receive_all(addressless, frames, without_address) == without_address);
+    for (const RxFrame& frame : std::span(frames).first(without_address)) {
+      CHECK(std::ranges::any_of(due, [&](const Bytes& bytes) { return same(frame, bytes); }));
+      const size_t cn_tag = load_be16(frame.data + 12) == 0x22e9 ? 4 : 0;
+      const bool ipv4_ping = frame.data[cn_tag + 23] == 1 && frame.data[cn_tag + 34] == 8;
+      const bool ipv6_ping = frame.data[cn_tag + 20] == 58 && frame.data[cn_tag + 54] == 128;
+      CHECK(!ipv4_ping);
+      CHECK(!ipv6_ping);
     }
   });
 }

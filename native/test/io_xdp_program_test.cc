@@ -78,6 +78,7 @@ const std::string kPorts = "c000 12b7 0020 0000 ";  // to 4791
 const std::string kIpv4 = "0800 45020034 00004000 4011 0000 0a000002 0a000001 ";
 const std::string kIpv6 = "86dd 60200000 0020 11 40 fd000000000000000000000000000002 fd000000000000000000000000000001 ";
 const std::string kArp = "0806 0001 0800 06 04 0001 020000000001 0a000002 000000000000 0a000001 ";
+const std::string kPing = "0800 45000034 00004000 4001 0000 0a000002 ";
 const std::string kDiscovery = "86dd 60000000 0020 3a ff fd000000000000000000000000000002 ";
 const std::string kOwn = "fd000000000000000000000000000001 ", kOther = "fd000000000000000000000000000003 ";
 const std::string kGroup = "ff0200000000000000000001ff000001 ";
@@ -134,6 +135,14 @@ std::vector<Case> cases() {
       {"ARP answer to us", frame("0806 0001 0800 06 04 0002 020000000001 0a000002 020000000002 0a000001 "), true},
       {"ARP for another", frame("0806 0001 0800 06 04 0001 020000000001 0a000001 000000000000 0a000003 "), false},
       {"ARP of another kind", frame("0806 0006 0800 06 04 0001 020000000001 0a000002 000000000000 0a000001 "), false},
+      {"ping for us", frame(kPing + "0a000001 0800 0000 0001 0001 "), true},
+      {"tagged ping for us", frame("8100 0005 " + kPing + "0a000001 0800 0000 0001 0001 "), true},
+      {"ping for us behind a CN-TAG", frame("22e9 beef " + kPing + "0a000001 0800 0000 0001 0001 "), true},
+      {"ping for another", frame(kPing + "0a000003 0800 0000 0001 0001 "), false},
+      {"answer to a ping", frame(kPing + "0a000001 0000 0000 0001 0001 "), false},
+      {"unreachable", frame(kPing + "0a000001 0303 0000 0001 0001 "), false},
+      {"fragment of a ping", frame("0800 45000034 00002000 4001 0000 0a000002 0a000001 0800 0000 0001 0001 "), false},
+      {"ends in the ping", from_hex(kMacs + kPing + "0a000001 0800 0000 0001 00"), false},
       {"neighbour solicitation", from_hex(kMacs + kDiscovery + kGroup + "8700 0000 00000000 " + kOwn, 86), false},
       {"router solicitation", from_hex(kMacs + kDiscovery + kOwn + "8500 0000 00000000 " + kOwn, 86), false},
       {"another UDP port", frame(kIpv4 + "12b7 0035 0020 0000 "), false},
@@ -173,7 +182,7 @@ TEST_CASE("xdp program: a switch takes every frame, an endpoint the RoCEv2, paus
     for (const Case& c : cases()) {
       CAPTURE(c.what);
       const std::string what = c.what;
-      const bool address = what.find("ARP") != what.npos;
+      const bool address = what.find("ARP") != what.npos || what.find("ping") != what.npos;
       for (const XdpProgram* program : {&all, &endpoint, &addressless}) {
         const bool taken = program == &all || (c.taken && !(program == &addressless && address));
         const Outcome outcome = run(*program, c.frame);

@@ -163,7 +163,7 @@ class Streams final : public MessageListener {
   static ReliableStreamParameters for_peer(ReliableStreamParameters parameters, uint32_t qpn) {
     parameters.target.remote_qpn = qpn;
     parameters.target.address = 0x1'2345'6789;
-    parameters.target.key = 0x101;
+    parameters.target.key = KeySequence(0).next();  // of the first region of each side
     return parameters;
   }
   void send(Side& from, Side& to) {

@@ -29,7 +29,7 @@ struct Datagrams {
   SendWork work(uint32_t length, WorkOpcode opcode = WorkOpcode::send) const {
     SendWork w{5, opcode, kSignaled, length, kAddress, key};
     w.immediate = 0xcafe0001;
-    w.address_handle = 3;
+    w.address_handle = handle;
     w.remote_qpn = 21;
     w.queue_key = attributes.queue_key;
     return w;
@@ -40,7 +40,7 @@ struct Datagrams {
     REQUIRE(due > 0);
     OutgoingPacket out;
     REQUIRE(sender.take_data(0, out));
-    CHECK(out.address_handle == 3);
+    CHECK(out.headers == addresses.find(handle));
     CHECK(sender.data_bytes() == 0);  // not before this one has been made
     const Frame frame = test::build_frame(headers, out.header, out.payload, out.payload_bytes);
     CHECK(frame.bytes.size() == headers.bth_offset() + due);
@@ -62,7 +62,9 @@ struct Datagrams {
   MemoryTable memory{4};
   TransportCounters counters;
   Inbox outbox, inbox;
-  Datagram sender{20, {memory, outbox, counters}, 4, 4};
+  AddressTable addresses;
+  uint32_t handle = addresses.add(test::path_between(1, 2));
+  Datagram sender{20, {.memory = memory, .completions = outbox, .counters = counters, .addresses = &addresses}, 4, 4};
   Datagram receiver{21, {memory, inbox, counters}, 4, 4};
   QueueAttributes attributes;
   uint32_t key = 0;

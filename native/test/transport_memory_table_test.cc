@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
+#include <vector>
 
 #include "transport/memory_table.h"
 
@@ -39,27 +41,71 @@ TEST_CASE("a region up to the end of the address space") {
   CHECK(table.find(key, 0, 0, 1, kRemoteRead) == nullptr);
 }
 
-TEST_CASE("a table that is full, and keys that come back only after all others of their place") {
-  MemoryTable table(2);
+TEST_CASE("a table that is full, and places that are used again") {
+  MemoryTable table(3);
   uint8_t byte = 0;
   const MemoryRegion region{&byte, 0, 1, 0, 0, nullptr};
+  const uint32_t first = table.add(region);
   const uint32_t lasting = table.add(region);
-  std::set<uint32_t> keys;
   uint32_t last = 0;
-  for (int i = 0; i < 256; ++i) {
+  for (int i = 0; i < 1'000; ++i) {
     const uint32_t key = table.add(region);
     REQUIRE(key != 0);
     CHECK(table.add(region) == 0);
+    CHECK(table.find(key, 0, 0, 1, 0) == &byte);
     CHECK(table.find(last, 0, 0, 1, 0) == nullptr);
-    keys.insert(key);
+    CHECK(table.find(lasting, 0, 0, 1, 0) == &byte);
     CHECK(table.remove(key));
     CHECK(!table.remove(key));
     last = key;
   }
-  CHECK(keys.size() == 256);
-  CHECK(keys.count(lasting) == 0);
-  CHECK(keys.count(table.add(region)) == 1);
+  CHECK(table.remove(first));
   CHECK(table.find(lasting, 0, 0, 1, 0) == &byte);
+  CHECK(table.find(first, 0, 0, 1, 0) == nullptr);
+}
+
+TEST_CASE("keys of regions that are gone do not come back for long") {
+  MemoryTable table(1);
+  uint8_t byte = 0;
+  const MemoryRegion region{&byte, 0, 1, 0, 0, nullptr};
+  constexpr uint32_t kMany = 1'000'000;
+  std::vector<uint32_t> keys;
+  for (uint32_t i = 0; i < kMany; ++i) {
+    keys.push_back(table.add(region));
+    REQUIRE(table.remove(keys.back()));
+  }
+  std::sort(keys.begin(), keys.end());
+  CHECK(keys.front() != 0);
+  CHECK(std::adjacent_find(keys.begin(), keys.end()) == keys.end());
+}
+
+TEST_CASE("keys depend on the secret, and do not tell the next one") {
+  uint8_t byte = 0;
+  const MemoryRegion region{&byte, 0, 1, 0, 0, nullptr};
+  const auto keys_of = [&](uint64_t secret) {
+    MemoryTable table(1'024, secret);
+    std::vector<uint32_t> keys;
+    for (int i = 0; i < 1'024; ++i) keys.push_back(table.add(region));
+    for (const uint32_t key : keys) CHECK(table.find(key, 0, 0, 1, 0) == &byte);
+    return keys;
+  };
+  const std::vector<uint32_t> keys = keys_of(7);
+  CHECK(keys == keys_of(7));
+  const std::vector<uint32_t> others = keys_of(8);
+  int same = 0;
+  std::set<uint32_t> steps;
+  int ones[32] = {};
+  for (size_t i = 0; i < keys.size(); ++i) {
+    same += keys[i] == others[i];
+    if (i > 0) steps.insert(keys[i] - keys[i - 1]);
+    for (int bit = 0; bit < 32; ++bit) ones[bit] += keys[i] >> bit & 1;
+  }
+  CHECK(same == 0);
+  CHECK(steps.size() == keys.size() - 1);  // no two steps are alike
+  for (const int count : ones) {           // 512 of 1024, six standard deviations
+    CHECK(count > 512 - 96);
+    CHECK(count < 512 + 96);
+  }
 }
 
 TEST_CASE("every address of a scratch region is the same place; bounds and rights hold all the same") {

@@ -49,7 +49,8 @@ WorkStatus Completer::receive(Time now, const Bth& bth, const uint8_t* extension
     ++context_.counters.drop_unexpected_response;
     return WorkStatus::success;
   }
-  const WorkStatus status = receive_data(now, bth.psn, payload, due, entry);
+  const uint32_t transport_bytes = kBthHeader + extension_length(bth.opcode) + length + bth.pad_count;
+  const WorkStatus status = receive_data(now, bth.psn, payload, due, entry, transport_bytes);
   if ((extensions(bth.opcode) & kHasAeth) != 0) take_credits(load_aeth(extension));
   return status;
 }
@@ -59,7 +60,8 @@ void Completer::take_credits(Aeth aeth) {
 }
 
 // All requests before a response have arrived, or it would not be there.
-WorkStatus Completer::receive_data(Time now, uint32_t psn, const uint8_t* data, uint32_t length, uint64_t entry) {
+WorkStatus Completer::receive_data(Time now, uint32_t psn, const uint8_t* data, uint32_t length, uint64_t entry,
+                                   uint32_t transport_bytes) {
   if (!acknowledge(now, psn) && !selective()) {
     ++context_.counters.implied_nak_seq_err;
     lose();
@@ -72,6 +74,7 @@ WorkStatus Completer::receive_data(Time now, uint32_t psn, const uint8_t* data, 
     if (to == nullptr) return blame(entry, WorkStatus::local_protection_error);
     if (context_.payload || work.opcode != WorkOpcode::read) std::memcpy(to, data, length);
   }
+  if (work.opcode == WorkOpcode::read) received_.count(length, transport_bytes, false);
   const uint32_t before = queue_.una;
   if (selective()) {
     mark_received(psn);

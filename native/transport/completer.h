@@ -15,9 +15,10 @@ namespace weir {
 
 class Completer {
  public:
+  // `received`: where READ responses are counted as they are taken.
   Completer(uint32_t qpn, const QueueAttributes& attributes, const TransportContext& context, SendQueue& queue,
-            Requester& requester)
-      : qpn_(qpn), attributes_(attributes), context_(context), queue_(queue), requester_(requester) {}
+            Requester& requester, Received& received)
+      : qpn_(qpn), attributes_(attributes), context_(context), queue_(queue), requester_(requester), received_(received) {}
 
   void start();
   // A packet with an opcode for which is_response() holds. Anything but success is the end of the oldest work request, and of the
@@ -36,7 +37,7 @@ class Completer {
  private:
   WorkStatus receive_ack(Time now, uint32_t psn, Aeth aeth, const uint8_t* payload, uint32_t length);
   WorkStatus receive_nak(uint32_t psn, uint8_t code, const uint8_t* payload, uint32_t length);
-  WorkStatus receive_data(Time now, uint32_t psn, const uint8_t* data, uint32_t length, uint64_t entry);
+  WorkStatus receive_data(Time now, uint32_t psn, const uint8_t* data, uint32_t length, uint64_t entry, uint32_t transport_bytes);
   void mark_received(uint32_t psn);
   bool acknowledge(Time now, uint32_t limit);
   void skip_received();
@@ -56,6 +57,7 @@ class Completer {
   const TransportContext& context_;
   SendQueue& queue_;
   Requester& requester_;
+  Received& received_;
   Time deadline_ = kNever;  // of the local ACK timer
   uint32_t retries_left_ = 0;
   uint32_t rnr_retries_left_ = 0;

@@ -28,12 +28,13 @@ namespace weir {
   X(tx_acks, "packets", "Acknowledgements sent")                                                                    \
   X(tx_naks, "packets", "Negative acknowledgements sent")                                                           \
   X(rx_acks, "packets", "Acknowledgements received")                                                                \
-  X(drop_wrong_state, "packets", "Dropped: packets to a queue pair that is not ready to receive them")              \
-  X(drop_wrong_peer, "packets", "Dropped: packets to a connected queue pair from another address")                  \
+  X(drop_wrong_state, "packets", "Dropped: packets and CNPs to a queue pair that is not ready to receive them")     \
+  X(drop_wrong_peer, "packets", "Dropped: packets and CNPs to a queue pair from another address than its peer's")   \
+  X(drop_wrong_destination, "packets", "Dropped: packets and CNPs to another IP address than the queue pair's")     \
   X(drop_partition_key, "packets", "Dropped: packets of another partition")                                         \
   X(drop_queue_key, "packets", "Dropped: datagrams with a wrong Q_Key")                                             \
   X(drop_datagram, "packets", "Dropped: datagrams without a receive posted, or longer than it")                     \
-  X(drop_reorder, "packets", "Dropped: packets too far ahead for the reorder buffer")                               \
+  X(drop_reorder, "packets", "Dropped: packets too far ahead for the reorder buffer, or in the place of a READ")    \
   X(drop_unexpected_response, "packets", "Dropped: responses that nobody waits for, or not as they were asked for") \
   X(drop_response_queue, "packets", "Dropped: repeated requests while too many responses wait")
 

@@ -17,16 +17,16 @@ void Datagram::modify(QueuePairState to, const QueueAttributes& attributes) {
   if (to == QueuePairState::rts) psn_ = attributes.send_psn & kPsnMask;
 }
 
-// What nobody waits for is dropped, as the service allows.
-void Datagram::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
-  if (!may_receive()) return void(++context_.counters.drop_wrong_state);
+// What nobody waits for is dropped, as the service allows; it was valid all the same.
+bool Datagram::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
+  if (!may_receive()) return ++context_.counters.drop_wrong_state, false;
   const uint8_t* packet = frame + meta.bth_offset;
   const Bth bth = load_bth(packet);
-  if (!admits(bth.partition_key)) return void(++context_.counters.drop_partition_key);
+  if (!admits(bth.partition_key)) return ++context_.counters.drop_partition_key, false;
   const Deth deth = load_deth(packet + kBthHeader);
-  if (deth.queue_key != attributes_.queue_key) return void(++context_.counters.drop_queue_key);
+  if (deth.queue_key != attributes_.queue_key) return ++context_.counters.drop_queue_key, false;
   const uint32_t bytes = kGrhBytes + meta.payload_length;
-  if (receives_.empty() || receives_.front().length < bytes) return void(++context_.counters.drop_datagram);
+  if (receives_.empty() || receives_.front().length < bytes) return ++context_.counters.drop_datagram, true;
   const ReceiveWork& work = receives_.front();
   uint8_t* to = context_.memory.find(work.local_key, attributes_.domain, work.local_address, bytes, kLocalWrite);
   Completion completion;
@@ -37,7 +37,7 @@ void Datagram::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
   if (to == nullptr) {
     completion.status = WorkStatus::local_protection_error;
     context_.completions.complete(completion);
-    return fail(WorkStatus::success);
+    return fail(WorkStatus::success), true;
   }
   std::memset(to, 0, kGrhBytes);
   const uint32_t header = meta.ip_version == 6 ? kIpv6Header : kIpv4Header;
@@ -50,6 +50,8 @@ void Datagram::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
   completion.bytes = bytes;
   completion.source_qpn = deth.source_qp;
   context_.completions.complete(completion);
+  received_.count(meta.payload_length, headers + meta.payload_length + meta.pad_count, true);
+  return true;
 }
 
 uint32_t Datagram::data_bytes() const {
@@ -61,13 +63,14 @@ uint32_t Datagram::data_bytes() const {
 
 bool Datagram::take_data(Time, OutgoingPacket& out) {
   const SendWork& work = sends_.at(sends_.head).work;
+  out.headers = context_.addresses->find(work.address_handle);
+  if (out.headers == nullptr) return fail(WorkStatus::local_operation_error), false;
   if (work.length > attributes_.path_mtu) return fail(WorkStatus::local_length_error), false;
   if (work.length > 0) {
     out.payload = context_.memory.find(work.local_key, attributes_.domain, work.local_address, work.length, 0);
     if (out.payload == nullptr) return fail(WorkStatus::local_protection_error), false;
   }
   out.payload_bytes = work.length;
-  out.address_handle = work.address_handle;
   out.header.opcode = work.opcode == WorkOpcode::send ? kOpcodeUdSendOnly : kOpcodeUdSendOnlyImmediate;
   out.header.destination_qp = work.remote_qpn;
   out.header.partition_key = attributes_.partition_key;

@@ -19,7 +19,7 @@ class Datagram final : public VerbsTransport {
   void modify(QueuePairState to, const QueueAttributes& attributes) override;
 
   bool understands(uint8_t opcode) const override { return opcode == kOpcodeUdSendOnly || opcode == kOpcodeUdSendOnlyImmediate; }
-  void receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
+  bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
   bool control_waits() const override { return false; }
   void take_control(OutgoingPacket&) override {}
   uint32_t data_bytes() const override;

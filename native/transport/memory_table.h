@@ -1,10 +1,13 @@
 // Registered memory of a NIC: keys, bounds and rights. Every access of a packet to memory goes through find().
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
+
+#include "base/random.h"
 
 namespace weir {
 
@@ -26,39 +29,72 @@ struct MemoryRegion {
   bool scratch = false;
 };
 
+// Keys in an order that depends on a secret: all 32-bit numbers but 0, each once before any comes again. What comes next does not
+// show in what has come (a Feistel network of eight rounds over a counter). The same secret gives the same keys.
+class KeySequence {
+ public:
+  explicit KeySequence(uint64_t secret) : secret_(secret) {}
+
+  uint32_t next() {
+    uint32_t key = 0;
+    while (key == 0) key = permuted(counter_++);
+    return key;
+  }
+
+ private:
+  uint32_t permuted(uint32_t value) const {
+    uint32_t left = value >> 16;
+    uint32_t right = value & 0xffff;
+    for (uint32_t round = 0; round < 8; ++round) {
+      left ^= static_cast<uint32_t>(Random(secret_, right, round).next() >> 48);
+      std::swap(left, right);
+    }
+    return left << 16 | right;
+  }
+
+  uint64_t secret_;
+  uint32_t counter_ = 0;
+};
+
 class MemoryTable {
  public:
-  // Room for `capacity` regions, up to 2^24 - 1.
-  explicit MemoryTable(uint32_t capacity) : slots_(capacity) {
+  // Room for `capacity` regions, up to 2^24 - 1. Who may not guess keys must not know `secret`.
+  explicit MemoryTable(uint32_t capacity, uint64_t secret = 0)
+      : keys_(secret), slots_(capacity), heads_(std::bit_ceil(capacity), kNone) {
     for (uint32_t i = capacity; i > 0; --i) free_.push_back(i - 1);
   }
 
-  // The region's key, both local and remote; 0 when the table is full. Keys of regions that are gone come back late: only
-  // after the 255 others of their slot.
+  // The region's key, both local and remote; 0 when the table is full. A key that is gone does not come back before 2^32 - 2
+  // others.
   uint32_t add(MemoryRegion region) {
     if (free_.empty()) return 0;
     const uint32_t index = free_.back();
     free_.pop_back();
     Slot& slot = slots_[index];
-    slot.generation = static_cast<uint8_t>(slot.generation + 1);
+    do {
+      slot.key = keys_.next();
+    } while (find_slot(slot.key) != nullptr);
     slot.region = std::move(region);
-    slot.key = (index + 1) << 8 | slot.generation;
     slot.valid = true;
+    slot.next = std::exchange(head_of(slot.key), index);
     return slot.key;
   }
   // False when there is no such region.
   bool remove(uint32_t key) {
-    Slot* slot = find_slot(key);
-    if (slot == nullptr) return false;
-    slot->valid = false;
-    slot->key = 0;
-    slot->region = {};
-    free_.push_back(static_cast<uint32_t>(slot - slots_.data()));
-    return true;
+    for (uint32_t* link = &head_of(key); *link != kNone; link = &slots_[*link].next) {
+      const uint32_t index = *link;
+      Slot& slot = slots_[index];
+      if (slot.key != key) continue;
+      *link = slot.next;
+      slot = {};
+      free_.push_back(index);
+      return true;
+    }
+    return false;
   }
   // Takes remote and local access away; the region stays registered until it is removed. False when its rights forbid it.
   bool invalidate(uint32_t key, uint32_t domain) {
-    Slot* slot = find_slot(key);
+    Slot* slot = const_cast<Slot*>(find_slot(key));
     if (slot == nullptr || !slot->valid || slot->region.domain != domain) return false;
     if ((slot->region.access & kRemoteInvalidate) == 0) return false;
     slot->valid = false;
@@ -67,7 +103,7 @@ class MemoryTable {
   // Where `address` is, if all `length` > 0 bytes from there lie in the region of this key and domain with all the rights in
   // `access`; else null. In a scratch region at most 4096 of those bytes are there.
   uint8_t* find(uint32_t key, uint32_t domain, uint64_t address, uint64_t length, uint8_t access) const {
-    const Slot* slot = const_cast<MemoryTable*>(this)->find_slot(key);
+    const Slot* slot = find_slot(key);
     if (slot == nullptr || !slot->valid) return nullptr;
     const MemoryRegion& region = slot->region;
     if (region.domain != domain || (region.access & access) != access) return nullptr;
@@ -77,19 +113,24 @@ class MemoryTable {
   }
 
  private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
   struct Slot {
     MemoryRegion region;
     uint32_t key = 0;
-    uint8_t generation = 0;
+    uint32_t next = kNone;  // of those whose keys have the same low bits
     bool valid = false;
   };
-  Slot* find_slot(uint32_t key) {
-    const uint32_t index = (key >> 8) - 1;
-    if (index >= slots_.size() || slots_[index].key != key) return nullptr;
-    return &slots_[index];
+  uint32_t& head_of(uint32_t key) { return heads_[key & (heads_.size() - 1)]; }
+  const Slot* find_slot(uint32_t key) const {
+    uint32_t index = heads_[key & (heads_.size() - 1)];
+    while (index != kNone && slots_[index].key != key) index = slots_[index].next;
+    return index == kNone ? nullptr : &slots_[index];
   }
 
+  KeySequence keys_;
   std::vector<Slot> slots_;
+  std::vector<uint32_t> heads_;  // of lists of slots, by the low bits of their keys
   std::vector<uint32_t> free_;
 };
 

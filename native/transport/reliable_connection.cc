@@ -5,8 +5,8 @@ namespace weir {
 ReliableConnection::ReliableConnection(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth)
     : VerbsTransport(qpn, context, send_depth, receive_depth),
       requester_(attributes_, context_, sends_),
-      completer_(qpn, attributes_, context_, sends_, requester_),
-      responder_(qpn, attributes_, context_, receives_) {}
+      completer_(qpn, attributes_, context_, sends_, requester_, received_),
+      responder_(qpn, attributes_, context_, receives_, received_) {}
 
 void ReliableConnection::modify(QueuePairState to, const QueueAttributes& attributes) {
   require_transition(state_, to);
@@ -43,26 +43,28 @@ void ReliableConnection::modify(QueuePairState to, const QueueAttributes& attrib
 }
 
 bool ReliableConnection::serves(const SendWork& work) const {
+  if (work.opcode > WorkOpcode::fetch_add) return false;
   const bool atomic = work.opcode == WorkOpcode::compare_swap || work.opcode == WorkOpcode::fetch_add;
   return atomic ? work.length == 8 : work.length <= kMaxMessage;
 }
 
-void ReliableConnection::receive(Time now, const uint8_t* frame, const PacketMeta& meta) {
-  if (!may_receive()) return void(++context_.counters.drop_wrong_state);
+bool ReliableConnection::receive(Time now, const uint8_t* frame, const PacketMeta& meta) {
+  if (!may_receive()) return ++context_.counters.drop_wrong_state, false;
   changed_ = true;
   const uint8_t* packet = frame + meta.bth_offset;
   const Bth bth = load_bth(packet);
-  if (!admits(bth.partition_key)) return void(++context_.counters.drop_partition_key);
+  if (!admits(bth.partition_key)) return ++context_.counters.drop_partition_key, false;
   const uint32_t headers = kBthHeader + extension_length(bth.opcode);
   if (!is_response(bth.opcode)) {
     if (!responder_.receive(bth, packet, headers + meta.payload_length + bth.pad_count, meta.ecn == 3)) {
       fail(WorkStatus::success);
     }
-    return;
+    return true;
   }
-  if (state_ != QueuePairState::rts) return void(++context_.counters.drop_wrong_state);
+  if (state_ != QueuePairState::rts) return ++context_.counters.drop_wrong_state, false;
   const WorkStatus status = completer_.receive(now, bth, packet + kBthHeader, packet + headers, meta.payload_length);
   if (status != WorkStatus::success) fail(status);
+  return true;
 }
 
 ReliableConnection::Progress ReliableConnection::progress() const {

@@ -17,7 +17,7 @@ class ReliableConnection final : public VerbsTransport {
   void modify(QueuePairState to, const QueueAttributes& attributes) override;
 
   bool understands(uint8_t opcode) const override { return opcode >> 5 == 0; }
-  void receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
+  bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
   bool control_waits() const override { return responder_.control_waits(); }
   void take_control(OutgoingPacket& out) override;
   uint32_t data_bytes() const override;
@@ -25,7 +25,8 @@ class ReliableConnection final : public VerbsTransport {
   Time next_deadline() const override { return state_ == QueuePairState::rts ? completer_.next_deadline() : kNever; }
   void advance(Time now) override;
 
-  const Responder& responder() const { return responder_; }
+  // The PSN that the peer's next request is to have.
+  uint32_t expected() const { return responder_.expected(); }
 
   // How far the requester has come, for congestion control.
   struct Progress {

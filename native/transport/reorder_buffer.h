@@ -37,10 +37,12 @@ class ReorderBuffer {
   // Of one that is here: whether it, or a copy of it, met congestion.
   bool marked(uint32_t psn) const { return slots_[psn % kMaxSelectiveWindow].marked; }
   const uint8_t* bytes(uint32_t psn) const { return bytes_.get() + static_cast<size_t>(psn % kMaxSelectiveWindow) * stride_; }
-  void drop(uint32_t psn) {
-    if (length(psn) == 0) return;
+  // False: it was not here.
+  bool drop(uint32_t psn) {
+    if (length(psn) == 0) return false;
     --count_;
     slots_[psn % kMaxSelectiveWindow].length = 0;
+    return true;
   }
   // Bit i: packet expected + i is here.
   void bitmap(uint32_t expected, uint8_t (&out)[kMaxSelectiveWindow / 8]) const {

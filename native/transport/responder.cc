@@ -22,7 +22,6 @@ void Responder::start() {
   executed_.start(attributes_.max_dest_rd_atomic);
   marked_ = discarded_marked_ = false;
   early_ = selective() ? std::make_unique<ReorderBuffer>(context_.payload ? attributes_.path_mtu : 0) : nullptr;
-  executed_so_far_ = {};
 }
 
 void Responder::stop() {
@@ -38,6 +37,7 @@ bool Responder::receive(const Bth& bth, const uint8_t* packet, uint32_t length, 
   marked_ = marked;
   if (ahead < 0) {
     ++context_.counters.duplicate_request;
+    ++received_.duplicates;
     repeat(bth, request_opcode(bth.opcode), packet + kBthHeader);
     return true;
   }
@@ -180,6 +180,8 @@ bool Responder::execute_read(const Bth& bth, const uint8_t* extension) {
     return refuse(kNakRemoteAccess);
   }
   const uint32_t packets = reth.dma_length == 0 ? 1 : (reth.dma_length - 1) / attributes_.path_mtu + 1;
+  // 2^31 bytes are one packet too many at a path MTU of 256.
+  if (packets > kMostPsns) return refuse(kNakInvalidRequest);
   Response response;
   response.kind = Response::Kind::read;
   response.psn = response.first_psn = bth.psn;
@@ -308,6 +310,10 @@ bool Responder::refuse_receive(uint8_t syndrome, WorkStatus status) {
 }
 
 void Responder::proceed(uint32_t packets, bool message_ends) {
+  // What came early with PSNs that a READ takes up is nobody's.
+  for (uint32_t i = 1; early_ != nullptr && !early_->empty() && i < std::min(packets, kMaxSelectiveWindow); ++i) {
+    context_.counters.drop_reorder += early_->drop(psn_add(expected_, i));
+  }
   expected_ = psn_add(expected_, packets);
   if (message_ends) sequence_ = psn_add(sequence_, 1);
   // What a NAK that still waits asks for has come. An echo that it has is of packets that the next acknowledgement covers.
@@ -318,10 +324,7 @@ void Responder::proceed(uint32_t packets, bool message_ends) {
 }
 
 void Responder::delivered(uint32_t payload, uint32_t transport_bytes, bool message_ends) {
-  ++executed_so_far_.packets;
-  executed_so_far_.bytes += payload;
-  executed_so_far_.transport_bytes += transport_bytes;
-  executed_so_far_.messages += message_ends;
+  received_.count(payload, transport_bytes, message_ends);
   proceed(1, message_ends);
 }
 

@@ -21,8 +21,10 @@ namespace weir {
 
 class Responder {
  public:
-  Responder(uint32_t qpn, const QueueAttributes& attributes, const TransportContext& context, ReceiveQueue& receives)
-      : qpn_(qpn), attributes_(attributes), context_(context), receives_(receives) {}
+  // `received`: where SENDs and WRITEs are counted as they are executed.
+  Responder(uint32_t qpn, const QueueAttributes& attributes, const TransportContext& context, ReceiveQueue& receives,
+            Received& received)
+      : qpn_(qpn), attributes_(attributes), context_(context), receives_(receives), received_(received) {}
 
   // To expect attributes.receive_psn.
   void start();
@@ -32,14 +34,6 @@ class Responder {
   // CE. False: the peer made an error that ends the queue pair; the NAK waits.
   bool receive(const Bth& bth, const uint8_t* packet, uint32_t length, bool marked);
   uint32_t expected() const { return expected_; }
-  // SENDs and WRITEs executed so far.
-  struct Executed {
-    uint64_t packets = 0;
-    uint64_t bytes = 0;            // of payload
-    uint64_t transport_bytes = 0;  // from the BTH to the end of the pad
-    uint64_t messages = 0;         // whole ones
-  };
-  const Executed& executed() const { return executed_so_far_; }
 
   bool control_waits() const { return !responses_.empty() && responses_.front().kind != Response::Kind::read; }
   void take_control(OutgoingPacket& out);
@@ -73,6 +67,7 @@ class Responder {
   const QueueAttributes& attributes_;
   const TransportContext& context_;
   ReceiveQueue& receives_;
+  Received& received_;
   uint32_t expected_ = 0;          // PSN
   uint32_t sequence_ = 0;          // MSN
   bool nak_sent_ = false;          // for the expected PSN; more of them would only repeat it
@@ -84,7 +79,6 @@ class Responder {
   Reth write_;
   ResponseQueue responses_;
   ExecutedRequests executed_;
-  Executed executed_so_far_;
   std::unique_ptr<ReorderBuffer> early_;  // selective repeat
   uint8_t missing_[kMaxSelectiveWindow / 8] = {};
 };

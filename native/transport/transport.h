@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/types.h"
+#include "transport/address_table.h"
 #include "transport/counters.h"
 #include "transport/memory_table.h"
 #include "transport/work.h"
@@ -20,7 +21,23 @@ struct OutgoingPacket {
   DataHeader header;
   const uint8_t* payload = nullptr;  // null: the payload's bytes do not exist, as in simulation
   uint32_t payload_bytes = 0;
-  uint32_t address_handle = UINT32_MAX;  // UD: whose path to take
+  const RoceTemplate* headers = nullptr;  // UD: of the way that its address handle stands for
+};
+
+// What of a peer's data has come to be used, so far.
+struct Received {
+  uint64_t packets = 0;          // of SENDs, WRITEs and READ responses
+  uint64_t bytes = 0;            // of their payload
+  uint64_t transport_bytes = 0;  // from the BTH to the end of the pad
+  uint64_t messages = 0;         // SENDs and WRITEs, whole ones
+  uint64_t duplicates = 0;       // packets of requests behind the expected PSN
+
+  void count(uint32_t payload, uint32_t from_bth_to_pad, bool message_ends) {
+    ++packets;
+    bytes += payload;
+    transport_bytes += from_bth_to_pad;
+    messages += message_ends;
+  }
 };
 
 // What is common to the queue pairs of a NIC.
@@ -29,6 +46,7 @@ struct TransportContext {
   CompletionSink& completions;
   TransportCounters& counters;
   bool payload = true;  // packets carry their payload's bytes; not in simulation: only the 32 bytes of a selective NAK do
+  const AddressTable* addresses = nullptr;  // for datagrams
 };
 
 class Transport {
@@ -38,8 +56,9 @@ class Transport {
   // Whether packets with this opcode are for such a queue pair; only those are passed to receive().
   virtual bool understands(uint8_t opcode) const = 0;
 
-  // A RoCEv2 packet with a good ICRC to this queue pair; bytes as classified into `meta`.
-  virtual void receive(Time now, const uint8_t* frame, const PacketMeta& meta) = 0;
+  // A RoCEv2 packet with a good ICRC to this queue pair; bytes as classified into `meta`. False: it is not valid here, by the
+  // queue pair's state or the packet's keys, and was dropped.
+  virtual bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) = 0;
 
   virtual bool control_waits() const = 0;
   // Only when control_waits().

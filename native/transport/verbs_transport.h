@@ -20,6 +20,8 @@ class VerbsTransport : public Transport {
   // Work that cannot be taken is completed at once: flushed in the error state, else as a local operation error.
   void post_send(const SendWork& work);
   void post_receive(const ReceiveWork& work);
+  bool may_receive() const { return state_ == QueuePairState::rtr || state_ == QueuePairState::rts; }
+  const Received& received() const { return received_; }
 
  protected:
   // Depths: most work requests, 1..2^15.
@@ -28,7 +30,6 @@ class VerbsTransport : public Transport {
 
   // Whether this type of queue pair has the operation, with that length.
   virtual bool serves(const SendWork& work) const = 0;
-  bool may_receive() const { return state_ == QueuePairState::rtr || state_ == QueuePairState::rts; }
   // Of the same partition, that is: the same key, and not both limited members (IBTA volume 1, 10.9.3).
   bool admits(uint16_t partition_key) const;
   // The queue pair is of no more use. `status` is what went wrong with the oldest send; success: nothing, it is flushed.
@@ -41,6 +42,7 @@ class VerbsTransport : public Transport {
   QueueAttributes attributes_;
   SendQueue sends_;
   ReceiveQueue receives_;
+  Received received_;
   mutable bool changed_ = true;  // since data_bytes() was last worked out
 };
 

@@ -13,6 +13,7 @@ inline constexpr uint32_t kIpv4Header = 20;         // without options
 inline constexpr uint32_t kIpv4MaximumHeader = 60;  // IHL 15
 inline constexpr uint32_t kIpv6Header = 40;
 
+inline constexpr uint8_t kProtocolIcmp = 1;
 inline constexpr uint8_t kProtocolTcp = 6;
 inline constexpr uint8_t kProtocolUdp = 17;
 inline constexpr uint8_t kProtocolSctp = 132;
@@ -21,6 +22,15 @@ inline constexpr uint32_t kTcpHeader = 20;  // without options (RFC 9293)
 // Of the checksum field from the start of the transport header.
 inline constexpr uint16_t kTcpChecksum = 16;
 inline constexpr uint16_t kUdpChecksum = 6;
+
+// IPv4 in the first 4 bytes, network order.
+struct IpAddress {
+  uint8_t version = 4;
+  uint8_t bytes[16] = {};
+};
+inline constexpr uint32_t ip_address_length(uint8_t version) { return version == 6 ? 16 : 4; }
+// Of the source address in a header; the destination follows it.
+inline constexpr uint32_t ip_source_offset(uint8_t version) { return version == 6 ? 8 : 12; }
 
 // Length of the header at `ip`: any version but 6 is read as IPv4.
 inline uint32_t ip_header_length(const uint8_t* ip) { return ip[0] >> 4 == 6 ? kIpv6Header : (ip[0] & 0x0fu) * 4; }

@@ -78,7 +78,7 @@ uint32_t RoceTemplate::build_headers(uint8_t* out, const DataHeader& header, uin
   return length;
 }
 
-uint32_t RoceTemplate::build_cnp(uint8_t* out, uint32_t destination_qp, uint8_t dscp, uint8_t pcp) const {
+uint32_t RoceTemplate::build_cnp(uint8_t* out, uint32_t destination_qp, uint8_t dscp, uint8_t pcp, uint16_t partition_key) const {
   write_headers(out);
   const bool tagged = load_be16(out + 12) == kEthertypeVlan;
   if (tagged) store_be16(out + 14, static_cast<uint16_t>((load_be16(out + 14) & 0x1fff) | pcp << 13));
@@ -86,7 +86,8 @@ uint32_t RoceTemplate::build_cnp(uint8_t* out, uint32_t destination_qp, uint8_t 
   const uint8_t traffic_class = static_cast<uint8_t>(dscp << 2);
   const uint32_t ip_sum = ip_sum_ - ip[1] + traffic_class;  // of use for IPv4 only
   ip_set_traffic_class(ip, traffic_class);
-  store_bth(out + bth_offset_, {.opcode = kOpcodeCnp, .becn = true, .destination_qp = destination_qp});
+  store_bth(out + bth_offset_,
+            {.opcode = kOpcodeCnp, .becn = true, .partition_key = partition_key, .destination_qp = destination_qp});
   std::memset(out + bth_offset_ + kBthHeader, 0, kCnpReserved);
   return finish(out, bth_offset_ + kBthHeader + kCnpReserved, ip_sum);
 }

@@ -59,9 +59,10 @@ class RoceTemplate {
   // The same up to the payload, which is left out with all that follows; returns the length of the whole frame.
   uint32_t build_headers(uint8_t* out, const DataHeader& header, uint32_t payload_length) const;
 
-  // A congestion notification packet (annex A17.9.3): opcode 0x81, PSN 0, BECN, default P_Key, 16 zero bytes. Sent as Not-ECT,
-  // so that no marker ever touches it; `pcp` (0..7) replaces the path's priority when tagged.
-  uint32_t build_cnp(uint8_t* out, uint32_t destination_qp, uint8_t dscp, uint8_t pcp) const;
+  // A congestion notification packet (annex A17.9.3): opcode 0x81, PSN 0, BECN, the P_Key of the packet that was marked, 16 zero
+  // bytes. Sent as Not-ECT, so that no marker ever touches it; `pcp` (0..7) replaces the path's priority when tagged.
+  uint32_t build_cnp(uint8_t* out, uint32_t destination_qp, uint8_t dscp, uint8_t pcp,
+                     uint16_t partition_key = kDefaultPartitionKey) const;
 
   uint32_t l3_offset() const { return l3_offset_; }
   uint32_t bth_offset() const { return bth_offset_; }

@@ -62,7 +62,7 @@ export async function withDevice(
 }
 
 /** What the kernel has there: the first global address of each IP version. */
-function addressesOf(name: string): string[] {
+export function addressesOf(name: string): string[] {
   const all = (networkInterfaces()[name] ?? []).filter(({ scopeid }) => !scopeid);
   if (all.length === 0 && !existsSync(join("/sys/class/net", name))) {
     throw new UsageError(`there is no interface ${name}`, { hint: "ip link lists the interfaces there are" });

@@ -17,6 +17,7 @@ import { Session } from "../perf/session.js";
 import { type CliContext, kExit, UsageError } from "./context.js";
 import {
   addDeviceOptions,
+  addressesOf,
   type DeviceChoice,
   integer,
   type OpenDevice,
@@ -38,11 +39,17 @@ interface PerfChoice extends DeviceChoice {
   port: number;
   rateLimit?: number;
   reportGbits?: boolean;
+  report_gbits?: boolean;
+  bidirectional?: boolean;
+  gidIndex?: number;
+  cpuUtil?: boolean;
+  cpu_util?: boolean;
   json?: boolean;
   output?: string;
 }
 
 const kMostBytes = 2 ** 30;
+const kIpv4Gid = 3;
 const kMostQps = 1024;
 const kMtus = ["256", "512", "1024", "2048", "4096"];
 
@@ -55,6 +62,7 @@ Examples:
   weir perf write-bw -d eth1                                    server
   weir perf write-bw 10.0.0.2 -d eth1 -s 1MiB -q 4 -D 10        client: four queue pairs, ten seconds
   weir perf send-lat 10.0.0.2 -d eth1 -n 10000 --json
+  weir perf write-bw 10.0.0.2 -d eth1 -b -D 10 -F -x 3          both ways, as hands that know perftest type it
   weir perf read-bw 10.0.0.2 -d veth0 --address 10.0.0.9/24 -a  all sizes, from an address of its own
 
 Exit status: 0 measured, 1 an error, 2 bad usage, 130 and 143 after SIGINT and SIGTERM.
@@ -79,10 +87,17 @@ export function addPerfOn(open: OpenDevice, ...[parent, context, done]: Paramete
       integer("--tx-depth", 1, 32_768),
     )
     .addOption(new Option("-m, --mtu <bytes>", "path MTU (default: what fits the interface)").choices(kMtus))
+    .option("-b, --bidirectional", "both ends send; figures are of both together (bandwidth only)")
     .option("-R, --rdma-cm", "connect by RDMA CM; always so, taken because perftest needs it")
     .option("-p, --port <port>", "RDMA CM port", integer("--port", 1, 65_535), kDefaultPort)
     .option("--rate-limit <rate>", "payload of all queue pairs together, such as 2Gbps", rate)
-    .option("--report-gbits", "Gb/sec instead of MiB/sec")
+    .option("--report-gbits", "Gb/sec instead of MiB/sec; also --report_gbits")
+    .addOption(new Option("--report_gbits").hideHelp())
+    .option("--cpu-util", "how busy the host's CPUs were; also --cpu_util")
+    .addOption(new Option("--cpu_util").hideHelp())
+    .option("-x, --gid-index <n>", "use the address that has this GID on Linux: 3 is IPv4, 1 and 5 are IPv6", gidIndex)
+    .option("-i, --ib-port <n>", "port of the device: it has one, 1", integer("--ib-port", 1, 1))
+    .option("-F, --CPU-freq", "nothing: CPU frequencies do not matter here; taken because perftest needs it")
     .option("--json", "one JSON document on stdout at the end, and nothing else")
     .option("--output <file>", "write that document to a file too")
     .addHelpText("after", kHelp)
@@ -97,8 +112,8 @@ function optionsOf(test: PerfTest, choice: PerfChoice): PerfOptions {
   const { qp, duration, rateLimit, mtu, iters = defaults.iterations, txDepth = defaults.depth } = choice;
   if (choice.all && choice.size !== undefined) throw new UsageError("-a and -s exclude each other");
   if (choice.all && duration !== undefined) throw new UsageError("-a and -D exclude each other", { hint: "use -n" });
-  if (isLatency(test) && (qp > 1 || rateLimit !== undefined || choice.txDepth !== undefined)) {
-    throw new UsageError(`${test} sends one message at a time: -q, -t and --rate-limit are for bandwidth`);
+  if (isLatency(test) && (qp > 1 || rateLimit !== undefined || choice.txDepth !== undefined || choice.bidirectional)) {
+    throw new UsageError(`${test} sends one message at a time: -q, -t, -b and --rate-limit are for bandwidth`);
   }
   return {
     test,
@@ -107,7 +122,9 @@ function optionsOf(test: PerfTest, choice: PerfChoice): PerfOptions {
     iterations: iters,
     qps: qp,
     depth: duration === undefined ? Math.min(txDepth, iters) : txDepth,
-    gbits: choice.reportGbits ?? false,
+    bidirectional: choice.bidirectional ?? false,
+    gbits: choice.reportGbits ?? choice.report_gbits ?? false,
+    cpuUtil: choice.cpuUtil ?? choice.cpu_util ?? false,
     ...(duration !== undefined && { seconds: duration }),
     ...(rateLimit !== undefined && { rate: rateLimit }),
     ...(mtu !== undefined && { mtu: Number(mtu) }),
@@ -123,7 +140,7 @@ async function runPerf(
   signal: AbortSignal,
 ): Promise<number> {
   const print = (text: string) => void (choice.json || stdout.write(text));
-  return withDevice(open, choice, signal, async (device) => {
+  return withDevice(open, chosenAddress(choice), signal, async (device) => {
     const rows: Row[] = [];
     const session = new Session(device, server === undefined ? "server" : "client", options, signal);
     try {
@@ -145,6 +162,18 @@ async function runPerf(
   });
 }
 
+/** By its GID, if one is asked for. */
+function chosenAddress(choice: PerfChoice): DeviceChoice {
+  const { device, gidIndex: index, address = index === undefined ? undefined : addressesOf(device) } = choice;
+  if (index === undefined || address === undefined) return choice;
+  const wanted = index === kIpv4Gid ? "IPv4" : "IPv6";
+  const own = address.filter((prefix) => prefix.includes(":") === (wanted === "IPv6"));
+  if (own.length > 0) return { device, address: own };
+  throw new UsageError(`-x ${index}: ${device} has no ${wanted} address here`, {
+    hint: `it has ${address.join(" and ")}`,
+  });
+}
+
 const kStars = "*".repeat(36);
 const kWaiting = `\n${kStars}\n* Waiting for client to connect... *\n${kStars}\n`;
 
@@ -152,6 +181,15 @@ function size(text: string): number {
   const bytes = /^\d+$/.test(text) ? Number(text) : parsed("--size", text, parseSize);
   if (bytes >= 1 && bytes <= kMostBytes) return bytes;
   throw new UsageError(`--size ${text}: not a size from 1 B to 1 GiB`);
+}
+
+/** As Linux numbers GIDs, those of RoCE v1 even and those of RoCE v2 odd: first the link-local one, then by address. */
+function gidIndex(text: string): number {
+  const index = integer("--gid-index", 0, 255)(text);
+  if (index % 2 === 1) return index;
+  throw new UsageError(`--gid-index ${text}: a GID of RoCE v1, and Weir speaks RoCE v2`, {
+    hint: "-x 3 is IPv4, -x 1 IPv6",
+  });
 }
 
 function seconds(text: string): number {

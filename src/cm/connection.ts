@@ -25,8 +25,19 @@ export interface Host extends Local {
   forget(connection: Connection): void;
 }
 
+/** Whoever asked has so long to confirm what was accepted, ms, whatever it says of that; a minute may come of MRA. */
+const kConfirmMs = 90_000;
+/** Of the answers that it gets, whatever its REQ says: Linux asks for 4.3 s. ms. */
+const kLongestReplyMs = 4300;
 /** "I am busy with it": about a minute more, as Linux asks for. */
 const kServiceTimeout = 24;
+
+/** What becomes of requests that a host refuses by ICMP. */
+export function noResponder(address: string): WeirError {
+  return new WeirError(`no RoCEv2 responder at ${address}: port unreachable`, {
+    hint: "RDMA is not up there: start Weir (weir ping -s, weir perf) or rxe (rdma link), or give the address that it has",
+  });
+}
 
 interface Outcome {
   resolve(): void;
@@ -75,6 +86,11 @@ export class Connection {
     return this.state === "replied" || this.state === "replying" || this.state === "established";
   }
 
+  /** The peer has asked and not confirmed yet: anybody can make us have such. */
+  get isHalfOpen(): boolean {
+    return this.state === "requested" || this.state === "replying";
+  }
+
   /** Sends a REQ until it is answered; `agree` tells what a REP amounts to. Gives up after `deadline` ms if there is one. */
   request(req: Buffer, agree: (rep: Message<"REP">) => PeerParameters, deadline?: number): Promise<Established> {
     this.#agree = agree;
@@ -87,7 +103,7 @@ export class Connection {
     });
   }
 
-  /** Sends a REP until it is answered with RTU. Interval in ms. */
+  /** Sends a REP until it is answered with RTU, 90 s at most. Interval in ms. */
   reply(
     rep: Buffer,
     localQpn: number,
@@ -102,7 +118,12 @@ export class Connection {
     this.#parameters = parameters;
     return new Promise((resolve, reject) => {
       this.#outcome = { resolve: () => resolve(this.#established()), reject };
-      this.#repeat(rep, interval, retries, () => this.#giveUp(kAnswered.REP));
+      const giveUp = () => {
+        this.#host.counters.unconfirmed++;
+        this.#giveUp(kAnswered.REP);
+      };
+      this.#cancelDeadline = this.#host.clock.after(kConfirmMs, giveUp);
+      this.#repeat(rep, Math.min(interval, kLongestReplyMs), retries, giveUp);
     });
   }
 
@@ -118,6 +139,29 @@ export class Connection {
     });
     this.#host.send(this.peer, this.#answer);
     this.#end();
+  }
+
+  /** Half open, it makes room for a newer one; the peer is told. */
+  giveWay(): void {
+    const answered = this.state === "requested" ? kAnswered.REQ : kAnswered.REP;
+    this.#host.counters.evicted++;
+    const refusal = { ...this.#ids(), answered, reason: kReject.noResources };
+    this.#host.send(this.peer, buildMessage("REJ", this.transaction, refusal));
+    this.#fail(
+      new WeirError(`${this.name} was given up: newer requests needed its room, and it was not confirmed yet`, {
+        hint: "accept or reject requests soon; when nobody connects so often, somebody may be flooding the port",
+      }),
+    );
+    this.#timer.stop();
+    this.#host.forget(this);
+  }
+
+  /** The peer's host says that nothing there takes RoCEv2 packets. */
+  unreachable(): void {
+    if (this.state !== "requesting") return;
+    this.#fail(noResponder(this.peer.address));
+    this.#timer.stop();
+    this.#host.forget(this);
   }
 
   /** RTU has come, or data, which says the same. */

@@ -25,8 +25,11 @@ type AboutConnection = Exclude<MessageKind, "REQ" | "SIDR_REQ" | "SIDR_REP">;
 
 /** The most that a REQ can ask for. */
 const kMaxRetries = 15;
-/** Against floods of requests. */
+/** As many as a device has queue pairs. */
 const kMostConnections = 4096;
+/** Against floods of requests: half open, of all peers and of one; perftest opens up to 1024 at a time. */
+const kMostHalfOpen = 2048;
+const kMostHalfOpenOfPeer = 1280;
 
 export interface ManagerOptions {
   link: FrameLink;
@@ -75,7 +78,10 @@ export class ConnectionManager {
   constructor({ link, neighbours, address, clock, responseTimeout, random }: ManagerOptions) {
     this.#neighbours = neighbours;
     this.#random = random ?? (() => randomInt(2 ** 32));
-    this.#port = new GsiPort(link, address, (message, from) => this.#receive(message, from));
+    this.#port = new GsiPort(link, address, {
+      message: (message, from) => this.#receive(message, from),
+      unreachable: (peer) => this.#unreachable(peer),
+    });
     this.#host = {
       clock: clock ?? systemClock,
       counters: this.#port.counters,
@@ -165,6 +171,13 @@ export class ConnectionManager {
     else this.#receiveAnswer(message, from);
   }
 
+  #unreachable(address: string): void {
+    for (const connection of this.#connections.values()) {
+      if (connection.peer.address === address) connection.unreachable();
+    }
+    this.services.unreachable(address);
+  }
+
   #receiveAnswer(message: Message<AboutConnection>, from: Peer): void {
     const connection = this.#connectionOf(message, from);
     if (connection !== undefined) {
@@ -240,7 +253,7 @@ export class ConnectionManager {
     const offer = offerOf(message, this.#port.address, from);
     if (typeof offer !== "object") return offer;
     if (!isServed) return kReject.invalidServiceId;
-    if (this.#connections.size >= kMostConnections) return kReject.noResources;
+    if (!this.#makeRoom(from.address)) return kReject.noResources;
     for (const old of this.#connections.values()) {
       const isSame = old.remoteQpn === offer.remoteQpn && old.peer.address === from.address;
       if (!isSame || !old.isConnected) continue;
@@ -249,5 +262,26 @@ export class ConnectionManager {
       return kReject.staleConnection;
     }
     return offer;
+  }
+
+  /**
+   * For one more request of the peer at `address`. Who is half open longest gives way, of the same peer first: its requests may be
+   * forged, and so may everybody's. False: all that there are, are connected.
+   */
+  #makeRoom(address: string): boolean {
+    const halfOpen: Connection[] = [];
+    let ended: Connection | undefined;
+    for (const connection of this.#connections.values()) {
+      if (connection.isHalfOpen) halfOpen.push(connection);
+      else if (connection.state === "ended") ended ??= connection;
+    }
+    const ofPeer = halfOpen.filter(({ peer }) => peer.address === address);
+    const isFull = this.#connections.size >= kMostConnections;
+    if (ofPeer.length >= kMostHalfOpenOfPeer) ofPeer[0]?.giveWay();
+    else if (halfOpen.length >= kMostHalfOpen) halfOpen[0]?.giveWay();
+    else if (isFull && ended !== undefined) this.#connections.delete(ended.localId);
+    else if (isFull && halfOpen.length > 0) halfOpen[0]?.giveWay();
+    else if (isFull) this.counters.refused++;
+    return this.#connections.size < kMostConnections;
   }
 }

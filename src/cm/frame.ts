@@ -18,8 +18,8 @@ const kDatagram = kUdpHeader + kBth + kDeth + kMad + kIcrc;
 const kUdp = 17;
 const kHopLimit = 64;
 /** The same for all of rxe's MADs: they need not be spread over paths. */
-const kSourcePort = 55410;
-const kRocePort = 4791;
+export const kMadSourcePort = 55410;
+export const kRocePort = 4791;
 const kUdSendOnly = 0x64;
 const kDefaultPartition = 0xffff;
 const kGsiQpn = 1;
@@ -66,7 +66,7 @@ export function buildMadFrame(frame: MadFrame, identification: number): Buffer {
   }
 
   const udp = packet.subarray(header);
-  udp.writeUInt16BE(kSourcePort, 0);
+  udp.writeUInt16BE(kMadSourcePort, 0);
   udp.writeUInt16BE(kRocePort, 2);
   udp.writeUInt16BE(kDatagram, 4); // checksum 0: none, as annex A17 has it
   const bth = udp.subarray(kUdpHeader);

@@ -1,7 +1,8 @@
-/** Finds the MAC address behind an IP address of the link, by ARP or by neighbour discovery, and answers who asks for ours. */
+/** Finds the MAC address behind an IP address of the link, by ARP or by neighbour discovery; answers who asks for ours, and ping. */
 import { WeirError } from "../config/error.js";
 import { addressBytes, canonicalAddress, isStation } from "../wire/address.js";
 import { arpReply, arpRequest, readArp } from "./arp.js";
+import { EchoResponder } from "./echo.js";
 import { type Clock, type FrameLink, systemClock } from "./link.js";
 import { kUnspecified, neighbourAdvertisement, neighbourSolicitation, readNeighbourMessage } from "./ndp.js";
 
@@ -15,7 +16,7 @@ export interface NeighbourOptions {
   link: FrameLink;
   /** Our own address, IPv4 or IPv6. */
   address: string;
-  /** The kernel does not have the address: requests for it are answered here. */
+  /** The kernel does not have the address: requests for it and pings are answered here. */
   answers: boolean;
   /** The next hop towards an address; without it every address is on the link. */
   route?: (address: string) => string;
@@ -29,6 +30,7 @@ interface Search {
 }
 
 export class Neighbours {
+  readonly echo: EchoResponder;
   readonly #link: FrameLink;
   readonly #clock: Clock;
   readonly #address: string;
@@ -44,6 +46,7 @@ export class Neighbours {
     this.#link = link;
     this.#clock = clock ?? systemClock;
     this.#address = canonicalAddress(address);
+    this.echo = new EchoResponder(link.mac, this.#address, this.#clock);
     this.#isIpv6 = addressBytes(address).length === 16;
     this.#answers = answers;
     this.#route = route ?? ((destination) => destination);
@@ -121,6 +124,7 @@ export class Neighbours {
     if (frame.length < 14 || frame.readUIntBE(6, 6) === this.#link.mac) return;
     if (this.#isIpv6) this.#receiveNeighbourMessage(frame);
     else this.#receiveArp(frame);
+    if (this.#answers) this.#answer(this.echo.reply(frame));
   }
 
   /** RFC 826, "Packet Reception": what is known is brought up to date, what asks for us is learnt. */

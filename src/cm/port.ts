@@ -1,8 +1,9 @@
 /** The general services interface of a device: sends MADs to queue pair 1 of others and delivers those that come to ours. */
 import { randomInt } from "node:crypto";
 import { canonicalAddress, isStation } from "../wire/address.js";
-import { buildMadFrame, readMadFrame } from "./frame.js";
-import type { FrameLink } from "./link.js";
+import { readUnreachable } from "../wire/icmp.js";
+import { buildMadFrame, kMadSourcePort, kRocePort, readMadFrame } from "./frame.js";
+import { type FrameLink, kEthernetHeader } from "./link.js";
 import { type Message, readMessage } from "./messages.js";
 
 /** Where a message came from, or is to go. */
@@ -11,7 +12,7 @@ export interface Peer {
   mac: number;
 }
 
-/** Of one device; each counts messages. */
+/** Of one address of a device; each counts messages, but the last three requests. */
 export interface CmCounters {
   received: number;
   sent: number;
@@ -23,6 +24,18 @@ export interface CmCounters {
   malformed: number;
   /** About no connection that there is, or out of turn. */
   unexpected: number;
+  /** Of others, half open: given up for newer ones. */
+  evicted: number;
+  /** Of others, accepted: given up because the peer did not say in time that it is ready. */
+  unconfirmed: number;
+  /** Of others: refused because there are too many connections. */
+  refused: number;
+}
+
+export interface GsiEvents {
+  message(message: Message, from: Peer): void;
+  /** The host at the address is there, and nothing has the port that RoCEv2 uses. */
+  unreachable(address: string): void;
 }
 
 export class GsiPort {
@@ -34,24 +47,28 @@ export class GsiPort {
     duplicates: 0,
     malformed: 0,
     unexpected: 0,
+    evicted: 0,
+    unconfirmed: 0,
+    refused: 0,
   };
   readonly #link: FrameLink;
   readonly #unsubscribe: () => void;
   #psn = 0;
   #identification = randomInt(0xffff);
 
-  constructor(link: FrameLink, address: string, onMessage: (message: Message, from: Peer) => void) {
+  constructor(link: FrameLink, address: string, events: GsiEvents) {
     this.#link = link;
     this.address = canonicalAddress(address);
     this.#unsubscribe = link.onFrame((bytes) => {
       const frame = readMadFrame(bytes);
+      if (frame === undefined) this.#receiveRefusal(bytes, events);
       if (frame?.destination !== this.address || !isStation(frame.sourceMac)) return;
       const message = readMessage(frame.mad);
       if (message === undefined) {
         this.counters.malformed++;
       } else {
         this.counters.received++;
-        onMessage(message, { address: frame.source, mac: frame.sourceMac });
+        events.message(message, { address: frame.source, mac: frame.sourceMac });
       }
     });
   }
@@ -69,6 +86,16 @@ export class GsiPort {
     this.#psn = (this.#psn + 1) & 0xff_ffff;
     // A frame that the link refuses is lost like one on the wire: what matters is sent again.
     if (this.#link.send(buildMadFrame(frame, this.#identification))) this.counters.sent++;
+  }
+
+  /** ICMP about one of our messages. */
+  #receiveRefusal(bytes: Buffer, events: GsiEvents): void {
+    if (bytes.length < kEthernetHeader) return;
+    const refusal = readUnreachable(bytes.subarray(kEthernetHeader));
+    if (refusal === undefined || !refusal.isPort) return;
+    const { source, destination, sourcePort, destinationPort } = refusal.quoted;
+    const isOurs = source === this.address && sourcePort === kMadSourcePort && destinationPort === kRocePort;
+    if (isOurs) events.unreachable(destination);
   }
 
   close(): void {

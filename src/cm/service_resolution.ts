@@ -1,5 +1,6 @@
 /** Services of unreliable datagrams: asking where one is, and answering. IBTA volume 1, 12.11; service IDs of RDMA_PS_UDP. */
 import { WeirError } from "../config/error.js";
+import { noResponder } from "./connection.js";
 import type { Clock } from "./link.js";
 import {
   buildIpHeader,
@@ -149,6 +150,11 @@ export class ServiceResolver {
     const query = this.#queries.get(message.fields.requestId);
     if (query?.peer.address === from.address) query.answered(message);
     else this.#host.counters.unexpected++;
+  }
+
+  /** The host says that nothing there takes RoCEv2 packets. */
+  unreachable(address: string): void {
+    for (const { peer, failed } of this.#queries.values()) if (peer.address === address) failed(noResponder(address));
   }
 
   close(): void {

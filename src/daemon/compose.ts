@@ -86,7 +86,7 @@ export function composeSwitchWorkers(config: SwitchDaemonConfig, backends: reado
   return config.workers.map((place, i) => ({ ...whole, ...common(`${config.name}-${i}`, place) }));
 }
 
-/** @param answersArp The address is the NIC's own: ARP requests for it are, too. */
+/** @param answersArp The address is the NIC's own: ARP requests and pings for it are, too. */
 export function composeNicWorker(config: NicDaemonConfig, backends?: Backends, answersArp = false): WorkerConfig {
   const frameBytes = config.port.mtu + 18;
   const { rate, mac } = config.port;

@@ -1,5 +1,6 @@
 /** The dashboard of a daemon: server and board together. */
 import type { DashboardConfig } from "../config/daemon.js";
+import { WeirError } from "../config/error.js";
 import { DeviceBoard, type DeviceBoardOptions } from "../dashboard/device_board.js";
 import { EventStreams } from "../dashboard/event_streams.js";
 import { pageFiles } from "../dashboard/page_files.js";
@@ -8,37 +9,53 @@ import { DashboardServer } from "../dashboard/server.js";
 const kSetting = { field: "dashboard", hint: "set dashboard.address and dashboard.port, or dashboard: false" };
 
 export class DaemonDashboard {
-  private constructor(
-    private readonly board: DeviceBoard,
-    private readonly server: DashboardServer,
-  ) {}
+  private readonly streams = new EventStreams((watched) => this.board?.watched(watched));
+  private server: DashboardServer | undefined;
+  /** Of a device that runs. */
+  private board: DeviceBoard | undefined;
 
-  /** @throws WeirError when the address cannot be listened at, or the page is not built. */
+  private constructor(private readonly options: DeviceBoardOptions) {}
+
+  /** Listens; there is nothing to be seen before begin(). @throws WeirError when it cannot, or the page is not built. */
   static async open(where: DashboardConfig, options: DeviceBoardOptions): Promise<DaemonDashboard> {
-    const streams: EventStreams = new EventStreams((watched) => board.watched(watched));
-    const board = new DeviceBoard(streams, options);
-    const server = await DashboardServer.listen(where, {
-      source: board,
-      streams,
+    const dashboard = new DaemonDashboard(options);
+    dashboard.server = await DashboardServer.listen(where, {
+      source: {
+        session: () => dashboard.#running().session(),
+        change: (set) => dashboard.#running().change(set),
+        inspect: (what) => dashboard.#running().inspect(what),
+      },
+      streams: dashboard.streams,
       files: pageFiles(),
       setting: kSetting,
     });
-    board.watched(streams.watched);
-    return new DaemonDashboard(board, server);
+    return dashboard;
+  }
+
+  /** The device runs. */
+  begin(): void {
+    this.board = new DeviceBoard(this.streams, this.options);
+    this.board.watched(this.streams.watched);
   }
 
   get url(): string {
-    return this.server.url;
+    return this.server?.url ?? "";
   }
 
   /** The configuration is another one. */
   told(): void {
-    this.board.told();
+    this.board?.told();
   }
 
   /** Idempotent. */
   close(): void {
-    this.board.close();
-    this.server.close();
+    this.board?.close();
+    this.server?.close();
+  }
+
+  /** @throws WeirError while the device does not. */
+  #running(): DeviceBoard {
+    if (this.board === undefined) throw new WeirError("the daemon is starting", { hint: "try again in a moment" });
+    return this.board;
   }
 }

@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CaptureSource } from "../capture/stream.js";
 import { arpReply } from "../cm/arp.js";
+import { EchoResponder } from "../cm/echo.js";
 import { WeirError } from "../config/error.js";
 import { CounterTable } from "../native/counters.js";
 import type { NativeHistogram } from "../native/histogram.js";
@@ -23,6 +24,13 @@ const kStepMs = 10;
 /** Counters of a switch port or a NIC that tell that MAC control frames have come. */
 const kMacControlCounters = ["rx_pause_frames", "rx_pfc_frames", "rx_mac_control_unknown", "rx_unsupported_op_phy"];
 
+const kEchoReplies = { name: "icmp_echo_replies", unit: "packets", help: "Pings answered" };
+const kEchoLimited = {
+  name: "icmp_echo_limited",
+  unit: "packets",
+  help: "Pings left alone: more than 1000 in a second",
+};
+
 export class Device {
   readonly ports: Ports;
   private worker: DeviceWorker;
@@ -32,8 +40,10 @@ export class Device {
   private packets: number;
   private closed = false;
   private failure: string | undefined;
+  /** Of a NIC whose address the kernel does not have. */
+  private readonly echo: EchoResponder | undefined;
 
-  /** @param answersArp The kernel does not have the NIC's address, so this does. */
+  /** @param answersArp The kernel does not have the NIC's address, so this does, and answers ping. */
   constructor(
     private readonly addon: NativeAddon,
     private config: DaemonConfig,
@@ -41,18 +51,23 @@ export class Device {
     private readonly answersArp: boolean,
   ) {
     this.ports = new Ports(config, addon, events);
+    if (answersArp && config.kind === "nic") this.echo = new EchoResponder(config.port.mac, config.address);
     [this.worker, this.packets] = this.#create();
     this.table = new CounterTable(this.worker);
   }
 
-  /** Opens the ports and starts. @throws WeirError when that fails. */
-  async start(): Promise<void> {
+  /** Opens the ports; nothing is received or sent yet. @throws WeirError when that fails. */
+  open(): void {
     try {
       this.#open();
     } catch (error) {
       const { message, hint } = error as Error & { hint?: string };
       throw new WeirError(message, { cause: error, ...(hint !== undefined && { hint }) });
     }
+  }
+
+  /** Begins to work, after open(). @throws WeirError when that fails. */
+  async begin(): Promise<void> {
     this.worker.begin(this.addon.monotonicNow());
     for (let waited = 0; this.worker.manifest() === undefined; waited += kStepMs) {
       if (this.failure !== undefined || waited >= kStartMs)
@@ -104,10 +119,15 @@ export class Device {
     this.worker.close();
   }
 
-  /** Counts since the start. */
+  /** Counts since the start; behind those of the native core, what is counted here. */
   *totals() {
     this.table.refresh();
     yield* this.table.entries();
+    if (this.echo === undefined) return;
+    const { replies, limited } = this.echo;
+    const labels = { device: this.config.name };
+    yield { description: { ...kEchoReplies, labels }, value: replies };
+    yield { description: { ...kEchoLimited, labels }, value: limited };
   }
 
   /** The same, just read. */
@@ -231,7 +251,7 @@ export class Device {
     }
     for (const { bytes } of this.worker.drainPunted()) {
       if (!this.answersArp || this.config.kind !== "nic") continue;
-      const reply = arpReply(bytes, this.config.address, this.config.port.mac);
+      const reply = arpReply(bytes, this.config.address, this.config.port.mac) ?? this.echo?.reply(bytes);
       if (reply !== undefined) this.worker.inject(0, 0, reply);
     }
   }

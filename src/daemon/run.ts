@@ -126,9 +126,12 @@ class Daemon {
     if (config.kind === "nic" && shared) {
       this.kernelPort = new KernelPort(this.addon, config.address, config.port.namespace);
     }
-    await device.start();
+    // Nothing is sent before all else is in place.
+    device.open();
     await this.#serveMetrics(device);
     await this.#serveDashboard(device);
+    await device.begin();
+    this.dashboard?.begin();
     this.ready = true;
     this.notify("READY=1", `MAINPID=${process.pid}`);
     this.log.info(
@@ -206,7 +209,14 @@ class Daemon {
         nodeInfiniband: node_infiniband,
       },
     );
-    this.metrics = await MetricsServer.listen(config.metrics, registry, () => {
+    const scraped: Pick<MetricsRegistry, "scrape"> = {
+      scrape: async (format) => {
+        if (!this.ready) throw new WeirError("the daemon is starting");
+        return registry.scrape(format);
+      },
+    };
+    this.metrics = await MetricsServer.listen(config.metrics, scraped, () => {
+      if (!this.ready) return { status: "starting", name: config.name };
       const down = device.portStatus().filter(({ up }) => !up);
       const status = this.failure !== undefined ? "failed" : down.length > 0 ? "degraded" : "ok";
       return { status, name: config.name, down: down.map(({ name }) => name) };

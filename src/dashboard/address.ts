@@ -33,6 +33,14 @@ export function isLoopback(address: string): boolean {
   return address === "localhost" || address === "::1" || /^127(\.\d+){3}$/.test(address);
 }
 
+/** What to do where an address cannot be listened at; undefined: nothing but to choose another one. */
+export function listenRemedy(error: unknown, address: string): string | undefined {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code !== "EADDRNOTAVAIL" || !isLoopback(address)) return;
+  // As in a network namespace that was just made.
+  return "the loopback interface is down: ip link set lo up";
+}
+
 /** Other hosts' users need a token. */
 export function withToken(where: DashboardAddress): DashboardAddress {
   if (where.token !== undefined || isLoopback(where.address)) return where;

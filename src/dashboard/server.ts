@@ -7,7 +7,7 @@ import type { Server as NetServer } from "node:net";
 import { hostname } from "node:os";
 import { z } from "zod";
 import { ScenarioError, WeirError } from "../config/error.js";
-import { type DashboardAddress, withToken } from "./address.js";
+import { type DashboardAddress, listenRemedy, withToken } from "./address.js";
 import type { EventStreams } from "./event_streams.js";
 import { Guard } from "./guard.js";
 import { HttpRefusal } from "./http_refusal.js";
@@ -197,7 +197,8 @@ export function cannotListen(
   const reason = code === "EADDRINUSE" ? "the port is taken" : code;
   return new WeirError(`dashboard: cannot listen at ${hostOf(address)}:${port}: ${reason}`, {
     cause: error,
-    ...setting,
+    field: setting.field,
+    hint: listenRemedy(error, address) ?? setting.hint,
   });
 }
 

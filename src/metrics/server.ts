@@ -1,11 +1,12 @@
 /** The HTTP side of metrics: /metrics for Prometheus, /healthz for whoever restarts daemons. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { WeirError } from "../config/error.js";
+import { listenRemedy } from "../dashboard/address.js";
 import { type Format, kContentTypes } from "./instruments.js";
 import type { MetricsRegistry } from "./registry.js";
 
 export interface Health {
-  status: "ok" | "degraded" | "failed";
+  status: "ok" | "degraded" | "failed" | "starting";
   [detail: string]: unknown;
 }
 
@@ -32,7 +33,7 @@ export class MetricsServer {
       throw new WeirError(`metrics: cannot listen at ${where.address}:${where.port}: ${code}`, {
         cause: error,
         field: "metrics",
-        hint: "set metrics.address and metrics.port, or metrics: false",
+        hint: listenRemedy(error, where.address) ?? "set metrics.address and metrics.port, or metrics: false",
       });
     }
     // A connection that could not be accepted (no descriptors left) is the client's to repeat.
@@ -80,7 +81,11 @@ async function respond(
     }
     if (path === "/healthz") {
       const state = health();
-      return send(state.status === "failed" ? 503 : 200, "application/json", `${JSON.stringify(state)}\n`);
+      return send(
+        state.status === "failed" || state.status === "starting" ? 503 : 200,
+        "application/json",
+        `${JSON.stringify(state)}\n`,
+      );
     }
     send(404, "text/plain", "there are /metrics and /healthz\n");
   } catch (error) {

@@ -39,11 +39,13 @@ export interface NativePort {
   /** Propagation, ns. */
   delay: number;
   impairment?: NativeImpairment;
-  /** With roce_only and AF_XDP: ARP for this IPv4 address is for the NIC, and not for the kernel. */
+  /** With roce_only: ARP (of AF_XDP; else all arrives) and pings for this IPv4 address are for the NIC, and not for the kernel. */
   arp_address?: number;
+  /** With roce_only, of a packet socket: IPv6 pings arrive. */
+  echo_ipv6?: boolean;
   /** Partial checksums and super-frames of the kernel pass (PACKET_VNET_HDR); needs super_frames. */
   offloads?: boolean;
-  /** The host's own stack uses the interface too: only RoCEv2, ARP, MAC control frames and CNMs are received. */
+  /** The host's own stack uses the interface too: only RoCEv2, ARP, MAC control frames, CNMs and what ICMP says of RoCEv2 are received. */
   roce_only?: boolean;
   /** Path of a pcap file. */
   capture?: string;
@@ -214,5 +216,10 @@ export interface NativeNic {
   receive_buffer: { size: number; drain: number; xoff: number; xon: number };
   queue_pairs: NativeQueuePair[];
   /** Places for queue pairs and memory regions of applications; absent: none. */
-  verbs?: { queue_pairs: number; memory_regions: number };
+  verbs?: {
+    queue_pairs: number;
+    memory_regions: number;
+    /** Own ones, by their IP versions: datagrams to others are not taken. */
+    addresses: { version: number; bytes: Uint8Array }[];
+  };
 }

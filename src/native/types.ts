@@ -150,6 +150,8 @@ export interface QueuePairState {
   target_rate: number;
   alpha: number;
   stage: "fast_recovery" | "additive_increase" | "hyper_increase";
+  /** Of an application's queue pair, by the names of metrics.md; those of other queue pairs are in the manifest. */
+  counters?: Record<string, number>;
 }
 
 /** Kinds of records; see native/engine/record_ring.h for their values. */
@@ -234,7 +236,10 @@ export interface NativeWorker extends HistogramSource {
   destroyQueuePair(nic: number, qpn: number): boolean;
   /** Throws INVALID_STATE for an illegal transition, INVALID_QPN. */
   modifyQueuePair(nic: number, qpn: number, attributes: NativeQueueAttributes): void;
+  /** Throws NO_RESOURCES. */
   createAddressHandle(nic: number, path: NativePath): number;
+  /** What was posted to it and is not sent yet fails. False when there is no such handle. */
+  destroyAddressHandle(nic: number, handle: number): boolean;
   /** Hands over `count` work requests of kWorkWords each; returns how many were taken. */
   post(nic: number, words: BigUint64Array, count: number): number;
   /** Fills `words` with completions of kCompletionWords each; returns how many. */

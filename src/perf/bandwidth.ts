@@ -11,6 +11,7 @@ const kMostInGroup = 32;
 const kBurstMs = 1;
 /** How often the receiver looks whether the sender has ended. */
 const kLookMs = 50;
+const kNever = new Promise<never>(() => {});
 
 const kOpcodes = { "write-bw": "rdma_write", "read-bw": "rdma_read", "send-bw": "send" } as const;
 export type BandwidthTest = Extract<PerfTest, `${string}-bw`>;
@@ -70,8 +71,25 @@ export async function sendMessages(session: Session, test: BandwidthTest, size: 
   return { messages: nCompleted, time: now - begin, peak: marks.peak() };
 }
 
-/** Takes messages until `ended` settles; measures from the first to the last one. */
-export async function receiveMessages(session: Session, ended: Promise<unknown>): Promise<BandwidthSample> {
+/** Sends and receives as many at a time; for a time, receives as long as it sends. */
+export async function exchangeMessages(
+  session: Session,
+  size: number,
+): Promise<{ sent: BandwidthSample; received: BandwidthSample }> {
+  const { iterations, seconds, qps } = session.options;
+  const sending = sendMessages(session, "send-bw", size);
+  const receiving =
+    seconds === undefined ? receiveMessages(session, kNever, iterations * qps) : receiveMessages(session, sending);
+  const [sent, received] = await Promise.all([sending, receiving]);
+  return { sent, received };
+}
+
+/** Takes messages until there are `most`, or `ended` settles; measures from the first to the last one. */
+export async function receiveMessages(
+  session: Session,
+  ended: Promise<unknown>,
+  most = Number.POSITIVE_INFINITY,
+): Promise<BandwidthSample> {
   let over = false;
   const end = () => {
     over = true;
@@ -80,7 +98,7 @@ export async function receiveMessages(session: Session, ended: Promise<unknown>)
   let messages = 0;
   let first = 0;
   let last = 0;
-  for (;;) {
+  while (messages < most) {
     const lastLook = over;
     const found = await session.received.take(lastLook ? 0 : performance.now() + kLookMs);
     // What the sender knows to have arrived is complete before its next message on the control connection is.

@@ -16,12 +16,16 @@ export interface PerfOptions {
   qps: number;
   /** Messages of a queue pair that are under way at most. */
   depth: number;
+  /** Both ends send; bandwidth only. */
+  bidirectional: boolean;
   /** Path MTU in bytes to ask for. */
   mtu?: number;
   /** Of all queue pairs together, bit/s of payload. */
   rate?: number;
   /** Rates are told in Gb/s, not in MiB/s. */
   gbits: boolean;
+  /** How busy the host's CPUs were is told, too. */
+  cpuUtil: boolean;
 }
 
 export const kDefaultPort = 18515;

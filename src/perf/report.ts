@@ -4,7 +4,7 @@ import type { Destination } from "./messages.js";
 import { isLatency, kPerfTests, type PerfTest } from "./options.js";
 import { figuresOf, type Row } from "./run.js";
 import type { Session } from "./session.js";
-import type { Latency } from "./statistics.js";
+import type { BandwidthSample, Latency } from "./statistics.js";
 
 /** Gb/s for each byte per ms. */
 const kGbPerByteAndMs = 8e-6;
@@ -41,6 +41,7 @@ const rowSchema = z.strictObject({
   ack_rx: count,
   nak_tx: count,
   nak_rx: count,
+  cpu_utilization: z.number().optional().describe("Of all CPUs of the host, percent."),
   cpu_seconds: z.number().describe("Of this process, its poll thread included."),
   cpu_seconds_per_gigabit: z.number().optional().describe("Sent and received, headers and all."),
 });
@@ -53,6 +54,7 @@ export const perfSchema = z.strictObject({
   peer: z.string(),
   qps: count,
   tx_depth: count,
+  bidirectional: z.literal(true).optional().describe("Both ends have sent; what the peer has sent is as it tells."),
   results: z.array(rowSchema),
 });
 
@@ -69,18 +71,22 @@ export function reportOf(session: Session, rows: readonly Row[]): PerfReport {
     peer,
     qps: options.qps,
     tx_depth: options.depth,
+    ...(options.bidirectional && { bidirectional: true as const }),
     results: rows.map((row) => rowOf(session, row)),
   };
 }
 
-function rowOf({ role, options: { test } }: Session, row: Row): PerfRow {
-  const { size, sample, time, cpu, counters } = row;
+function rowOf({ role, options: { test, bidirectional } }: Session, row: Row): PerfRow {
+  const { size, sample, peer, time, cpu, busy, counters } = row;
   const { messages } = sample;
   const counted = (...names: string[]) => names.reduce((sum, name) => sum + (counters.get(name) ?? 0), 0);
   const both = isLatency(test);
-  const isSource = (role === "client") === (test !== "read-bw");
+  // Who READs receives.
+  const isSource = (role === "client" || bidirectional) === (test !== "read-bw");
   const bytes = messages * size;
-  const rate = "latency" in sample ? undefined : quotient(bytes, sample.time) * kGbPerByteAndMs;
+  const gigabitsOf = (of: BandwidthSample) => quotient(of.messages * size, of.time) * kGbPerByteAndMs;
+  const rate = "latency" in sample ? undefined : gigabitsOf(sample);
+  const other = peer && { messages: peer.messages, bytes: peer.messages * size, rate: gigabitsOf(peer) };
   const moved = gigabitsMoved(row);
   const control = counted("tx_acks", "tx_naks", "np_cnp_sent");
   return {
@@ -88,6 +94,10 @@ function rowOf({ role, options: { test } }: Session, row: Row): PerfRow {
     ...((both || isSource) && { message_tx: messages, tx_bytes: bytes }),
     ...((both || !isSource) && { message_complete_rx: messages, rx_bytes: bytes }),
     ...(rate !== undefined && (isSource ? { data_tx_rate: rate } : { data_rx_rate: rate })),
+    ...(other !== undefined &&
+      (isSource
+        ? { message_complete_rx: other.messages, rx_bytes: other.bytes, data_rx_rate: other.rate }
+        : { message_tx: other.messages, tx_bytes: other.bytes, data_tx_rate: other.rate })),
     ...("latency" in sample
       ? latencies(sample.latency)
       : {
@@ -105,6 +115,7 @@ function rowOf({ role, options: { test } }: Session, row: Row): PerfRow {
     ack_rx: counted("rx_acks"),
     nak_tx: counted("tx_naks"),
     nak_rx: counted("packet_seq_err", "rnr_nak_retry_err", "req_remote_access_errors", "req_remote_invalid_request"),
+    cpu_utilization: busy * 100,
     cpu_seconds: cpu,
     ...(moved > 0 && { cpu_seconds_per_gigabit: cpu / moved }),
   };
@@ -145,7 +156,7 @@ export function describeStart(session: Session): string {
     : ` #bytes     #iterations    BW peak[${unit}]    BW average[${unit}]   MsgRate[Mpps]`;
   return [
     kRule,
-    `                    ${verb} ${isLatency(test) ? "Latency" : "BW"} Test`,
+    `                    ${verb} ${isLatency(test) ? "Latency" : options.bidirectional ? "Bidirectional BW" : "BW"} Test`,
     ` Device          : ${device.interface}`,
     ` Number of qps   : ${qps}`,
     " Connection type : RC",
@@ -157,12 +168,18 @@ export function describeStart(session: Session): string {
     ...local.map((end) => ` local address: ${describeEnd(end, test)}`),
     ...remote.map((end) => ` remote address: ${describeEnd(end, test)}`),
     kRule,
-    columns,
+    options.cpuUtil ? `${columns}    CPU_Util[%]` : columns,
     "",
   ].join("\n");
 }
 
-export function describeRow(session: Session, { size, sample }: Row): string {
+export function describeRow(session: Session, row: Row): string {
+  return session.options.cpuUtil
+    ? `${describeFigures(session, row)}\t    ${(row.busy * 100).toFixed(2)}\n`
+    : `${describeFigures(session, row)}\n`;
+}
+
+function describeFigures(session: Session, { size, sample, peer }: Row): string {
   const { messages } = sample;
   if ("latency" in sample) {
     const { min, max, typical, average, deviation, p99, p999 } = sample.latency;
@@ -170,15 +187,18 @@ export function describeRow(session: Session, { size, sample }: Row): string {
       us.toFixed(2).padEnd(7),
     );
     // The blanks and tabs are perftest's.
-    return ` ${text(size, 7)} ${messages}          ${a}        ${b}      ${c}  \t       ${d}     \t${e}\t\t${f} \t\t${g}\n`;
+    return ` ${text(size, 7)} ${messages}          ${a}        ${b}      ${c}  \t       ${d}     \t${e}\t\t${f} \t\t${g}`;
   }
-  const { average, peak, messageRate } = figuresOf(session, size, sample);
+  // Of both directions, as perftest sums them up.
+  const both = [sample, ...(peer === undefined ? [] : [peer])].map((each) => figuresOf(session, size, each));
+  const sum = (name: "average" | "peak" | "messageRate") => both.reduce((total, figures) => total + figures[name], 0);
+  const [average, peak, messageRate] = [sum("average"), sum("peak"), sum("messageRate")];
   const rate = messageRate.toFixed(6).padEnd(7);
   if (session.options.gbits && average < 0.1) {
-    return ` ${text(size, 7)}    ${messages}           ${peak.toFixed(6)}            ${average.toFixed(6)}            ${rate}\n`;
+    return ` ${text(size, 7)}    ${messages}           ${peak.toFixed(6)}            ${average.toFixed(6)}            ${rate}`;
   }
   const [highest, mean] = [peak, average].map((value) => value.toFixed(2).padEnd(7));
-  return ` ${text(size, 7)}    ${text(messages, 10)}       ${highest}            ${mean}\t\t   ${rate}\n`;
+  return ` ${text(size, 7)}    ${text(messages, 10)}       ${highest}            ${mean}\t\t   ${rate}`;
 }
 
 /** The last lines: what it has cost. */

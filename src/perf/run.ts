@@ -1,5 +1,6 @@
 /** Runs a test between two ends that are connected: what is measured when, and when they wait for each other. */
-import { receiveMessages, sendMessages } from "./bandwidth.js";
+import { cpus } from "node:os";
+import { type BandwidthTest, exchangeMessages, receiveMessages, sendMessages } from "./bandwidth.js";
 import { type LatencySample, takeTurns } from "./latency.js";
 import { decodeFigures, encodeFigures, type Figures, kFigureBytes } from "./messages.js";
 import type { Session } from "./session.js";
@@ -9,10 +10,14 @@ import type { BandwidthSample } from "./statistics.js";
 export interface Row {
   size: number;
   sample: BandwidthSample | LatencySample;
+  /** Of a bidirectional test: what the other end has sent, as far as it has told. */
+  peer?: BandwidthSample;
   /** ms */
   time: number;
   /** Of this process: seconds, its poll thread included. */
   cpu: number;
+  /** Of all CPUs of the host: the part that was busy, 0 to 1. */
+  busy: number;
   /** What the device has counted meanwhile. */
   counters: Map<string, number>;
 }
@@ -22,7 +27,8 @@ type OnRow = (row: Row) => void;
 /** Runs the session's test to its end; `onRow` is told of every size as it is done. */
 export async function run(session: Session, onRow: OnRow): Promise<void> {
   const { role, options } = session;
-  await (role === "client" ? runClient(session, onRow) : runServer(session, onRow));
+  if (options.bidirectional) await runBothWays(session, onRow);
+  else await (role === "client" ? runClient(session, onRow) : runServer(session, onRow));
   // Of write-lat for a time there is no last step: what the server still writes must find us here.
   if (role === "server" || (options.test === "write-lat" && options.seconds !== undefined)) await session.awaitHangUp();
 }
@@ -44,6 +50,33 @@ async function runClient(session: Session, onRow: OnRow): Promise<void> {
   if ((test !== "write-bw" && test !== "read-bw") || last === undefined) return;
   for (const figure of encodeFigures(figuresOf(session, last.size, last.sample as BandwidthSample)))
     await session.control.exchange(figure);
+  await session.synchronize();
+}
+
+/** The same at both ends. After SENDs for a time nobody tells anything, as with perftest: what came in is what the peer has sent. */
+async function runBothWays(session: Session, onRow: OnRow): Promise<void> {
+  const { sizes, seconds } = session.options;
+  const test = session.options.test as BandwidthTest;
+  const isSend = test === "send-bw";
+  for (const size of sizes) {
+    await session.synchronize();
+    let peer: BandwidthSample | undefined;
+    const row = await measured(session, size, async () => {
+      if (!isSend) return sendMessages(session, test, size);
+      const { sent, received } = await exchangeMessages(session, size);
+      peer = received;
+      return sent;
+    });
+    if (!isSend && sizes.length > 1) await session.synchronize();
+    if (!isSend || seconds === undefined) {
+      const told: Uint8Array[] = [];
+      for (const figure of encodeFigures(figuresOf(session, size, row.sample as BandwidthSample)))
+        told.push(await session.control.exchange(figure));
+      peer = sampleOf(told);
+    }
+    onRow({ ...row, ...(peer !== undefined && { peer }) });
+    if (isSend && sizes.length > 1) await session.synchronize();
+  }
   await session.synchronize();
 }
 
@@ -80,14 +113,18 @@ async function serveBandwidth(session: Session, onRow: OnRow): Promise<void> {
   const row = await measured(session, session.options.sizes.at(-1) ?? 0, async () => {
     await session.synchronize();
     while (figures.length < 5) figures.push(await session.control.exchange(new Uint8Array(kFigureBytes)));
-    const { iterations, peak, average, messageRate } = decodeFigures(figures);
-    // Messages per ms; the client's other unit may not be ours.
-    const perMs = messageRate * 1000;
-    if (!(perMs > 0 && average > 0)) return { messages: 0, time: 0, peak: 0 };
-    return { messages: iterations, time: iterations / perMs, peak: (peak / average) * perMs };
+    return sampleOf(figures);
   });
   onRow({ ...row, size: decodeFigures(figures).size });
   await session.synchronize();
+}
+
+/** What the peer has told: messages per ms, for its other unit may not be ours. */
+function sampleOf(figures: readonly Uint8Array[]): BandwidthSample {
+  const { iterations, peak, average, messageRate } = decodeFigures(figures);
+  const perMs = messageRate * 1000;
+  if (!(perMs > 0 && average > 0)) return { messages: 0, time: 0, peak: 0 };
+  return { messages: iterations, time: iterations / perMs, peak: (peak / average) * perMs };
 }
 
 /** In the unit that the session tells rates in. */
@@ -111,11 +148,31 @@ function bytesPerUnit({ options }: Session): number {
 async function measured(session: Session, size: number, work: () => Promise<Row["sample"]>): Promise<Row> {
   const { device } = session;
   const before = device.counters();
+  const host = cpuTimes();
   const cpu = process.cpuUsage();
   const begin = performance.now();
   const sample = await work();
   const time = performance.now() - begin;
   const { user, system } = process.cpuUsage(cpu);
   const counters = new Map([...device.counters()].map(([name, value]) => [name, value - (before.get(name) ?? 0)]));
-  return { size, sample, time, cpu: (user + system) / 1e6, counters };
+  const { busy, idle } = cpuTimes();
+  const passed = busy - host.busy + idle - host.idle;
+  return {
+    size,
+    sample,
+    time,
+    cpu: (user + system) / 1e6,
+    busy: passed > 0 ? (busy - host.busy) / passed : 0,
+    counters,
+  };
+}
+
+/** Of all CPUs of the host together, ms. */
+function cpuTimes(): { busy: number; idle: number } {
+  const sum = { busy: 0, idle: 0 };
+  for (const { times } of cpus()) {
+    sum.idle += times.idle;
+    sum.busy += times.user + times.nice + times.sys + times.irq;
+  }
+  return sum;
 }

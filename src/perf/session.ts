@@ -23,6 +23,7 @@ import {
   encodeVersion,
 } from "./messages.js";
 import { isSend, type PerfOptions } from "./options.js";
+import { decodeTerms, describeTerms, encodeTerms, goTogether, type Terms, termsOf } from "./terms.js";
 
 /** perftest walks through so much of the peer's memory with small messages. */
 const kPageBytes = 4096;
@@ -50,7 +51,8 @@ export class Session {
   /** A connection has ended. */
   hungUp = false;
 
-  readonly #memory: MemoryRegion;
+  /** Of each queue pair. */
+  readonly #memory: MemoryRegion[];
   /** Bytes of each of a queue pair's two buffers. */
   readonly #room: number;
   readonly #connections: Connection[] = [];
@@ -69,15 +71,18 @@ export class Session {
     this.sent = new Completions(device, sendCompletions, signal);
     this.received = new Completions(device, receiveCompletions, signal);
     this.#room = Math.max(...sizes, kPageBytes);
-    this.#memory = domain.registerMemory(2 * qps * this.#room, ["local_write", "remote_write", "remote_read"]);
+    requireMemory(qps * this.#room, options);
+    this.#memory = Array.from({ length: qps }, () =>
+      domain.registerMemory(2 * this.#room, ["local_write", "remote_write", "remote_read"]),
+    );
     this.control = new Control(device, domain, role, signal);
     this.queuePairs = Array.from({ length: qps }, () =>
       domain.createQueuePair({ sendCompletions, receiveCompletions, sendDepth: depth, receiveDepth }),
     );
     this.local = this.queuePairs.map(({ qpn }, index) => ({
       qpn,
-      rkey: this.#memory.key,
-      address: this.#memory.remote(this.inbound(index).offset).address,
+      rkey: this.#regionOf(index).key,
+      address: this.#regionOf(index).remote(this.inbound(index).offset).address,
       reads: kReads,
       gid: new Uint8Array(16),
     }));
@@ -90,12 +95,12 @@ export class Session {
 
   /** Where queue pair `index` sends from, or reads to. */
   outbound(index: number, length = this.#room) {
-    return { region: this.#memory, offset: index * this.#room, length } satisfies Slice;
+    return { region: this.#regionOf(index), offset: 0, length } satisfies Slice;
   }
 
   /** Where the peer's data goes, or is read from. */
   inbound(index: number, length = this.#room) {
-    return { region: this.#memory, offset: (this.queuePairs.length + index) * this.#room, length } satisfies Slice;
+    return { region: this.#regionOf(index), offset: this.#room, length } satisfies Slice;
   }
 
   /** Of the peer's queue pair `index`. */
@@ -104,8 +109,9 @@ export class Session {
     return { address, key: rkey };
   }
 
+  /** The memory of queue pair 0. */
   get bytes(): Uint8Array {
-    return new Uint8Array(this.#memory.buffer);
+    return new Uint8Array(this.#regionOf(0).buffer);
   }
 
   /** Posts so many receives to queue pair `index`, which is their ID. */
@@ -175,7 +181,7 @@ export class Session {
   async #connect(address: string): Promise<void> {
     const { port, mtu } = this.options;
     const to = { address, port, ...(mtu === undefined ? {} : { pathMtu: mtu }) };
-    this.#keep(await connect(this.device, { ...to, queuePair: this.control.queuePair }));
+    await this.#ask(to);
     await this.#agree();
     await this.synchronize();
     const connectOne = async (queuePair: QueuePair) => {
@@ -193,13 +199,32 @@ export class Session {
     await this.synchronize();
   }
 
+  /** Connects the control connection, for this test. */
+  async #ask(to: { address: string; port: number }): Promise<void> {
+    const ours = termsOf(this.options);
+    try {
+      const privateData = encodeTerms(ours);
+      this.#keep(await connect(this.device, { ...to, queuePair: this.control.queuePair, privateData }));
+    } catch (error) {
+      const theirs = error instanceof ConnectionRejected ? decodeTerms(error.privateData) : undefined;
+      throw theirs === undefined ? error : anotherTest(`the server at ${to.address} runs`, theirs, ours);
+    }
+  }
+
   async #accept(): Promise<void> {
+    const ours = termsOf(this.options);
     const waiting = [this.control.queuePair, ...this.queuePairs];
     const accepted: Promise<void>[] = [];
     let client: string | undefined;
     const stop = await new Promise<() => void>((resolve, reject) => {
       this.signal.addEventListener("abort", () => reject(this.signal.reason), { once: true });
       const stop = listen(this.device, this.options.port, (request) => {
+        const theirs = client === undefined ? decodeTerms(request.privateData) : undefined;
+        if (theirs !== undefined && !goTogether(theirs, ours)) {
+          request.reject(encodeTerms(ours));
+          stop();
+          return reject(anotherTest(`the client at ${request.address} asks for`, theirs, ours));
+        }
         client ??= request.address;
         const queuePair = request.address === client ? waiting.shift() : undefined;
         if (queuePair === undefined) return request.reject();
@@ -222,6 +247,10 @@ export class Session {
     } finally {
       stop();
     }
+  }
+
+  #regionOf(index: number): MemoryRegion {
+    return this.#memory[index] as MemoryRegion;
   }
 
   #keep(connection: Connection): void {
@@ -251,4 +280,23 @@ export class Session {
   #about(index: number): Uint8Array {
     return encodeDestination(this.local[index] as Destination);
   }
+}
+
+function anotherTest(who: string, theirs: Terms, ours: Terms): WeirError {
+  return new WeirError(`${who} ${describeTerms(theirs)}, and this is ${describeTerms(ours)}`, {
+    hint: "give both sides the same test and options",
+  });
+}
+
+/** What comes in has to go somewhere: registered memory takes room only as it is written. @throws WeirError without it. */
+function requireMemory(bytes: number, { qps }: PerfOptions): void {
+  const available = process.availableMemory();
+  if (bytes <= available) return;
+  const [needed, there] = [bytes, available].map((value) => (value / 2 ** 30).toFixed(1));
+  throw new WeirError(
+    `${qps} queue pairs with messages of this size take ${needed} GiB, and ${there} GiB are available`,
+    {
+      hint: "smaller messages (-s), or fewer queue pairs (-q)",
+    },
+  );
 }

@@ -4,6 +4,7 @@
  * Sources: IBTA volume 1, chapter 9 (BTH, RETH, AETH) and annex A17 (RoCEv2, ICRC, CNP); RFC 791, 792, 768, 3168.
  */
 import { icrc, internetChecksum } from "../wire/checksum.js";
+import { readUnreachable as readAnyUnreachable, readIp } from "../wire/icmp.js";
 
 /** ECN field of IPv4 (RFC 3168): names by value. */
 export const kEcn = ["not-ect", "ect1", "ect0", "ce"] as const;
@@ -87,7 +88,7 @@ export function buildProbe(frame: ProbeFrame): Buffer {
 /** Reads an IPv4 packet; undefined if it is not whole, or is not RoCEv2. */
 export function readFrame(packet: Buffer): RoceFrame | undefined {
   const ip = readIp(packet);
-  if (ip === undefined || ip.protocol !== 17 || packet.length < ip.total || ip.total < ip.header + kUdpHeader) return;
+  if (ip?.version !== 4 || ip.protocol !== 17 || packet.length < ip.total || ip.total < ip.header + kUdpHeader) return;
   if (packet.readUInt16BE(ip.header + 2) !== kRocePort) return;
   const bth = ip.header + kUdpHeader;
   const end = ip.total - kIcrc;
@@ -121,22 +122,10 @@ export interface Unreachable {
 
 /** Reads an IPv4 packet; undefined if it is not one of ICMP that quotes a packet to the RoCEv2 port. */
 export function readUnreachable(packet: Buffer): Unreachable | undefined {
-  const kIcmpHeader = 8;
-  const kUnreachable = 3;
-  const outer = readIp(packet);
-  if (outer === undefined || outer.protocol !== 1 || packet.length < outer.header + kIcmpHeader) return;
-  if (packet.readUInt8(outer.header) !== kUnreachable) return;
-  const quoted = packet.subarray(outer.header + kIcmpHeader);
-  const inner = readIp(quoted);
-  if (inner === undefined || inner.protocol !== 17 || quoted.length < inner.header + 4) return;
-  if (quoted.readUInt16BE(inner.header + 2) !== kRocePort) return;
-  return {
-    source: outer.source,
-    code: packet.readUInt8(outer.header + 1),
-    destination: inner.destination,
-    sourcePort: quoted.readUInt16BE(inner.header),
-    ecn: ecnOf(inner.tos),
-  };
+  const refusal = readAnyUnreachable(packet);
+  if (refusal?.quoted.destinationPort !== kRocePort) return;
+  const { source, code, quoted } = refusal;
+  return { source, code, destination: quoted.destination, sourcePort: quoted.sourcePort, ecn: ecnOf(quoted.tos) };
 }
 
 /** What an opcode or the syndrome of an acknowledgement is called. */
@@ -177,31 +166,6 @@ function describeSyndrome(syndrome: number): string {
     default:
       return `AETH syndrome 0x${syndrome.toString(16)}`;
   }
-}
-
-interface IpHeader {
-  header: number;
-  total: number;
-  tos: number;
-  protocol: number;
-  source: string;
-  destination: string;
-}
-
-function readIp(packet: Buffer): IpHeader | undefined {
-  if (packet.length < kIpHeader || packet.readUInt8(0) >> 4 !== 4) return;
-  const header = (packet.readUInt8(0) & 0x0f) * 4;
-  if (header < kIpHeader || packet.length < header) return;
-  const fragment = packet.readUInt16BE(6) & 0x3fff;
-  if (fragment !== 0) return;
-  return {
-    header,
-    total: packet.readUInt16BE(2),
-    tos: packet.readUInt8(1),
-    protocol: packet.readUInt8(9),
-    source: packet.subarray(12, 16).join("."),
-    destination: packet.subarray(16, 20).join("."),
-  };
 }
 
 function ecnOf(tos: number): Ecn {

@@ -14,10 +14,12 @@ import { loadAddon } from "../native/addon.js";
 import { CounterTable } from "../native/counters.js";
 import { KernelPort } from "../native/kernel_port.js";
 import { kRecordWords, type NativeAddon, type NativeWorker, type QueuePairState, RecordKind } from "../native/types.js";
+import { addressBytes } from "../wire/address.js";
 import { inPrefix, type Prefix, parsePrefix } from "../wire/prefix.js";
+import { AddressHandle } from "./address_handle.js";
 import { CompletionQueue } from "./completion_queue.js";
 import { ProtectionDomain } from "./protection_domain.js";
-import { type AddressHandle, pathTo, type QueuePair, type QueuePairAttributes } from "./queue_pair.js";
+import { pathTo, type QueuePair, type QueuePairAttributes } from "./queue_pair.js";
 import { CompletionBuffer, WorkBuffer } from "./work.js";
 
 export interface DeviceOptions {
@@ -101,6 +103,8 @@ export class Device {
   readonly #gateways: readonly string[];
   readonly #namespace: string | undefined;
   readonly #prefixes: Prefix[];
+  /** Of each prefix: the kernel has the address too. */
+  readonly #shared: boolean[];
   readonly #table: CounterTable;
   readonly #link: FrameLink;
   #domains = 0;
@@ -117,6 +121,7 @@ export class Device {
     }
     const own = this.#prefixes.find(({ address }) => !isIPv6(address))?.address;
     const { mtu } = inspectInterface(options.interface, options.namespace);
+    this.#shared = this.#prefixes.map(({ address }) => kernelHasAddress(address, options.interface, options.namespace));
     const pathMtu = kPathMtus.find((candidate) => candidate + kRoceOverhead <= mtu);
     if (pathMtu === undefined) {
       throw new WeirError(`${options.interface} has an MTU of ${mtu} bytes`, {
@@ -164,7 +169,20 @@ export class Device {
     };
     const native = composeNicWorker(config);
     for (const nic of native.nics) {
-      nic.verbs = { queue_pairs: kQueuePairs, memory_regions: kRegions };
+      nic.verbs = {
+        queue_pairs: kQueuePairs,
+        memory_regions: kRegions,
+        addresses: this.addresses.map((address) => ({
+          version: isIPv6(address) ? 6 : 4,
+          bytes: addressBytes(address),
+        })),
+      };
+      // Of those that are the device's own: what the kernel has it answers itself.
+      this.#prefixes.forEach(({ address }, i) => {
+        if (this.#shared[i]) return;
+        if (isIPv6(address)) nic.port.echo_ipv6 = true;
+        else nic.port.arp_address = addressBytes(address).readUInt32BE();
+      });
       if (options.impairment !== undefined) nic.port.impairment = { ...kNoImpairment, ...options.impairment };
     }
     const addon = loadAddon<NativeAddon>();
@@ -175,10 +193,9 @@ export class Device {
   /** For openDevice(). */
   async start(): Promise<void> {
     const { addon, worker } = this.native;
-    const shared = this.#prefixes.map(({ address }) => kernelHasAddress(address, this.interface, this.#namespace));
     try {
       this.#prefixes.forEach(({ address }, i) => {
-        if (shared[i]) this.#held.push(new KernelPort(addon, address, this.#namespace));
+        if (this.#shared[i]) this.#held.push(new KernelPort(addon, address, this.#namespace));
       });
       worker.open();
     } catch (error) {
@@ -194,7 +211,7 @@ export class Device {
     this.#prefixes.forEach((prefix, i) => {
       const { address } = prefix;
       const route = (destination: string) => this.#nextHop(prefix, destination);
-      const neighbours = new Neighbours({ link: this.#link, address, answers: !shared[i], route });
+      const neighbours = new Neighbours({ link: this.#link, address, answers: !this.#shared[i], route });
       const manager = new ConnectionManager({ link: this.#link, neighbours, address });
       this.#locals.push({ prefix, neighbours, manager });
     });
@@ -234,11 +251,19 @@ export class Device {
     return this.#localFor(address).neighbours.resolve(address);
   }
 
-  /** The way to a receiver of datagrams. @throws WeirError when its address is not resolved. */
+  /**
+   * The way to a receiver of datagrams. @throws WeirError when its address is not resolved, or the device has no more handles.
+   */
   async createAddressHandle(address: string, options: { dscp?: number } = {}): Promise<AddressHandle> {
     const mac = await this.resolve(address);
     const path = pathTo(this, { address, mac }, options.dscp ?? this.defaults.dscp, this.defaults.priority, 0);
-    return { handle: this.native.worker.createAddressHandle(0, path) };
+    const { worker } = this.native;
+    try {
+      return new AddressHandle(worker, worker.createAddressHandle(0, path), () => this.works);
+    } catch (error) {
+      const { message, hint } = error as Error & { hint?: string };
+      throw new WeirError(message, { cause: error, ...(hint !== undefined && { hint }) });
+    }
   }
 
   /** Connection management for own addresses of the same IP version as `address`. */
@@ -255,18 +280,22 @@ export class Device {
     return this.#localFor(address).prefix.address;
   }
 
-  /** Counts since the device was opened, by name; those by priority summed. */
+  /** Counts since the device was opened, by name; those by priority summed. Of connection management, `cm_` and its name there. */
   counters(): Map<string, number> {
     const sums = new Map<string, number>();
     if (!this.works) return sums;
+    const add = (name: string, value: number) => sums.set(name, (sums.get(name) ?? 0) + value);
     this.#table.refresh();
-    for (const { description, value } of this.#table.entries()) {
-      sums.set(description.name, (sums.get(description.name) ?? 0) + value);
+    for (const { description, value } of this.#table.entries()) add(description.name, value);
+    for (const { manager, neighbours } of this.#locals) {
+      for (const [name, value] of Object.entries(manager.counters)) add(`cm_${name}`, value);
+      add("icmp_echo_replies", neighbours.echo.replies);
+      add("icmp_echo_limited", neighbours.echo.limited);
     }
     return sums;
   }
 
-  /** Rates and DCQCN's state of the queue pairs that there are. */
+  /** Rates, DCQCN's state and counters of the queue pairs that there are. */
   queuePairStates(): QueuePairState[] {
     return this.works ? this.native.worker.queuePairs(0) : [];
   }

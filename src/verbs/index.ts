@@ -1,6 +1,7 @@
 /** Verbs for applications: a soft RoCEv2 NIC in the process, with queue pairs, memory and RDMA CM. See docs/verbs.md. */
 export { ConnectionRejected } from "../cm/reject.js";
 export { WeirError } from "../config/error.js";
+export { AddressHandle } from "./address_handle.js";
 export { CompletionQueue } from "./completion_queue.js";
 export {
   type AcceptOptions,
@@ -15,7 +16,6 @@ export { Device, type DeviceOptions, openDevice } from "./device.js";
 export { type Access, MemoryRegion } from "./memory_region.js";
 export { ProtectionDomain } from "./protection_domain.js";
 export {
-  type AddressHandle,
   QueuePair,
   type QueuePairAttributes,
   type QueuePairOptions,

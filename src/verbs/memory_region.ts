@@ -1,4 +1,5 @@
 /** Registered memory: allocated by Weir, seen as an ArrayBuffer, read and written by the NIC in place. */
+import { constants } from "node:buffer";
 import { markAsUntransferable } from "node:worker_threads";
 import { WeirError } from "../config/error.js";
 import type { Device } from "./device.js";
@@ -15,6 +16,18 @@ export type Access = keyof typeof kAccess;
 
 export function accessBits(access: readonly Access[]): number {
   return access.reduce((bits, right) => bits | kAccess[right], 0);
+}
+
+/** @throws WeirError unless it is one that an ArrayBuffer may have. */
+function checkedLength(bytes: number): number {
+  if (!Number.isSafeInteger(bytes) || bytes < 1) {
+    throw new WeirError(`byteLength: ${bytes} is not a whole number of bytes, at least 1`, { field: "byteLength" });
+  }
+  if (bytes <= constants.MAX_LENGTH) return bytes;
+  throw new WeirError(`byteLength: ${bytes} bytes are more than a memory region has: ${constants.MAX_LENGTH} at most`, {
+    field: "byteLength",
+    hint: `that is the longest ArrayBuffer of Node.js ${process.version}: register several regions`,
+  });
 }
 
 export class MemoryRegion {
@@ -35,7 +48,7 @@ export class MemoryRegion {
     access: readonly Access[],
   ) {
     const { addon, worker } = device.native;
-    const memory = new addon.Memory(byteLength);
+    const memory = new addon.Memory(checkedLength(byteLength));
     this.key = worker.registerMemory(0, memory, accessBits(access), domain);
     if (this.key === 0) {
       throw new WeirError("no memory region is left on this device", { hint: "deregister regions that are not used" });

@@ -4,6 +4,7 @@ import { kEct0, udpSourcePort } from "../native/behaviour.js";
 import type { NativePath } from "../native/device_types.js";
 import type { NativeQueueAttributes } from "../native/types.js";
 import { addressBytes } from "../wire/address.js";
+import { AddressHandle } from "./address_handle.js";
 import type { CompletionQueue } from "./completion_queue.js";
 import type { Device } from "./device.js";
 import { type Access, accessBits } from "./memory_region.js";
@@ -73,11 +74,6 @@ export interface QueuePairAttributes {
   rateCap: number;
 }
 
-/** Made by Device.createAddressHandle(). */
-export interface AddressHandle {
-  readonly handle: number;
-}
-
 const kMostDepth = 32_768;
 const kDefaults = {
   access: ["remote_write", "remote_read", "remote_atomic"] as readonly Access[],
@@ -125,6 +121,8 @@ export class QueuePair {
   #state: State = "reset";
   /** Work requests that are posted and not done with. */
   readonly #posted = { send: 0, receive: 0 };
+  /** Of datagrams that are posted: their handles must not be given back yet. */
+  readonly #ways: AddressHandle[] = [];
   #destroyed = false;
   #attributes: Partial<QueuePairAttributes> = {};
   #onError: ((status: Status) => void) | undefined;
@@ -222,11 +220,10 @@ export class QueuePair {
     if (this.#state !== "rts" && this.#state !== "error") {
       throw new WeirError(`a queue pair in state ${this.#state} cannot send`, { hint: "it has to be in rts" });
     }
-    if (this.type === "ud" && requests.some((request) => !("to" in request && request.to !== undefined))) {
-      throw new WeirError("to: a datagram needs a destination", { field: "to" });
-    }
     if (requests.length > this.sendRoom) throw full("send", this.sendDepth);
-    this.#post("send", requests, (buffer, at, request) => buffer.writeSend(at, this.qpn, request));
+    const ways = this.type === "ud" ? requests.map((request) => this.#wayOf(request)) : [];
+    const write = (buffer: WorkBuffer, at: number, request: SendRequest) => buffer.writeSend(at, this.qpn, request);
+    this.#post("send", requests, write, (from, to) => this.#ways.push(...ways.slice(from, to)));
   }
 
   /** The same for receives; from init on. */
@@ -258,7 +255,25 @@ export class QueuePair {
     if (completion.status !== "success" || retired === 0) this.#fail(completion.status);
     if (retired === 0) return;
     this.#posted[receive ? "receive" : "send"] -= retired;
+    if (!receive) this.#ways.splice(0, retired);
     (receive ? this.receiveCompletions : this.sendCompletions).push({ ...completion, queuePair: this });
+  }
+
+  /** @throws WeirError for what is no datagram, or has no destination that there is. */
+  #wayOf(request: SendRequest): AddressHandle {
+    if (request.opcode !== "send" && request.opcode !== "send_with_imm") {
+      throw new WeirError(`opcode: a datagram queue pair has no ${request.opcode}`, {
+        field: "opcode",
+        hint: "send or send_with_imm",
+      });
+    }
+    if (request.to === undefined) throw new WeirError("to: a datagram needs a destination", { field: "to" });
+    const { address } = request.to;
+    if (address instanceof AddressHandle && address.isOf(this.device.native.worker)) return address;
+    throw new WeirError("to.address: no address handle of this device, or one that was destroyed", {
+      field: "to.address",
+      hint: "make one: await device.createAddressHandle(address)",
+    });
   }
 
   #fail(status: Status): void {
@@ -272,6 +287,7 @@ export class QueuePair {
     which: "send" | "receive",
     requests: readonly T[],
     write: (buffer: WorkBuffer, at: number, request: T) => void,
+    onPosted: (from: number, to: number) => void = () => {},
   ): void {
     const { work, native } = this.device;
     for (let first = 0; first < requests.length; first += WorkBuffer.kRequests) {
@@ -283,6 +299,7 @@ export class QueuePair {
         // A full ring is emptied at the worker's next turn.
         const more = native.worker.post(0, work.words.subarray(taken * kWorkWords), part.length - taken);
         if (more === 0) this.device.readRecords();
+        onPosted(first + taken, first + taken + more);
         taken += more;
         this.#posted[which] += more;
         this.device.requireOpen();

@@ -1,6 +1,7 @@
 /** Work requests and completions: their types, named as in libibverbs, and their form in the rings of the native core. */
+import type { AddressHandle } from "./address_handle.js";
 import type { MemoryRegion } from "./memory_region.js";
-import type { AddressHandle, QueuePair } from "./queue_pair.js";
+import type { QueuePair } from "./queue_pair.js";
 
 /** A piece of registered memory. */
 export interface Slice {
@@ -114,9 +115,14 @@ export class WorkBuffer {
   readonly #halves = new Uint32Array(this.words.buffer);
   readonly #numbers = new Float64Array(this.words.buffer);
 
-  /** Writes request number `at`. @throws RangeError for a slice outside of its region, or longer than a message may be. */
+  /**
+   * Writes request number `at`. @throws RangeError for a slice outside of its region, or longer than a message may be, or an
+   * opcode that there is not.
+   */
   writeSend(at: number, qpn: number, request: SendRequest): void {
     const { opcode, local } = request;
+    const number = kOpcodes.indexOf(opcode);
+    if (number < 0) throw new RangeError(`opcode: ${opcode} is none of ${kOpcodes.join(", ")}`);
     const flags =
       (request.signaled === false ? 0 : kSignaled) |
       (request.solicited ? kSolicited : 0) |
@@ -125,7 +131,7 @@ export class WorkBuffer {
     const slice = local === undefined ? kNothing : resolveSlice(local, isAtomic ? kAtomicBytes : undefined);
     if (isAtomic && slice.length !== kAtomicBytes) throw new RangeError("an atomic is about 8 bytes");
     if (slice.length > kMostMessage) throw new RangeError(`a message of ${slice.length} bytes; 1 GiB is the most`);
-    this.#writeHead(at, qpn, (kOpcodes.indexOf(opcode) << 8) | (flags << 16), request.id ?? 0, slice);
+    this.#writeHead(at, qpn, (number << 8) | (flags << 16), request.id ?? 0, slice);
     const word = at * kWorkWords;
     if ("remote" in request) {
       this.words[word + 4] = BigInt.asUintN(64, request.remote.address);

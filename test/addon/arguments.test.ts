@@ -66,6 +66,7 @@ describe("numbers", () => {
   it("of bytes that no host has are refused", () => {
     expect(() => new addon.Memory(1e300)).toThrow(RangeError);
     expect(() => new addon.Memory(2 ** 60)).toThrow("no such amount of memory");
+    for (const bytes of [0, -1, 0.5, 4096.5, Number.NaN]) expect(() => new addon.Memory(bytes)).toThrow(RangeError);
   });
 });
 

@@ -10,7 +10,8 @@ const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 export class FakeClock implements Clock {
   #now = 0;
-  #timers: { at: number; action: () => void }[] = [];
+  /** In the order in which they were set. */
+  readonly #timers = new Set<{ at: number; action: () => void }>();
 
   now(): number {
     return this.#now;
@@ -18,14 +19,12 @@ export class FakeClock implements Clock {
 
   after(ms: number, action: () => void): () => void {
     const timer = { at: this.#now + ms, action };
-    this.#timers.push(timer);
-    return () => {
-      this.#timers = this.#timers.filter((other) => other !== timer);
-    };
+    this.#timers.add(timer);
+    return () => void this.#timers.delete(timer);
   }
 
   get pending(): number {
-    return this.#timers.length;
+    return this.#timers.size;
   }
 
   /** Lets `ms` pass. */
@@ -33,10 +32,11 @@ export class FakeClock implements Clock {
     const end = this.#now + ms;
     await settle();
     for (;;) {
-      const next = this.#timers.filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
-      if (next === undefined) break;
+      let next: { at: number; action: () => void } | undefined;
+      for (const timer of this.#timers) if (timer.at < (next?.at ?? Number.POSITIVE_INFINITY)) next = timer;
+      if (next === undefined || next.at > end) break;
       this.#now = next.at;
-      this.#timers = this.#timers.filter((timer) => timer !== next);
+      this.#timers.delete(next);
       next.action();
       await settle();
     }

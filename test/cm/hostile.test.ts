@@ -1,10 +1,12 @@
 /** What a connection manager does with messages that it should not get. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { IncomingRequest } from "../../src/cm/connection_manager.js";
 import { buildMadFrame, readMadFrame } from "../../src/cm/frame.js";
 import { buildMessage, kAnswered, type Message, readMessage } from "../../src/cm/messages.js";
 import { kReject } from "../../src/cm/reject.js";
-import { connected, gid, hostile, kAddresses, kMacs, kPort, setUp } from "./pair.js";
+import type { WeirError } from "../../src/config/error.js";
+import { connected, failureOf, gid, hostile, kAddresses, kMacs, kPort, setUp } from "./pair.js";
 
 describe("a request", () => {
   it.each([
@@ -60,12 +62,90 @@ describe("a request", () => {
     expect(isEnded).toBe(false);
   });
 
-  it("too many is rejected for want of resources", () => {
+  it("too many of one peer make its oldest give way, and each hears of it", async () => {
     const net = setUp();
     const peer = hostile(net);
-    for (let i = 1; i <= 4097; i++) peer.request({ localId: i, localQpn: i });
+    for (let i = 1; i <= 1281; i++) peer.request({ localId: i, localQpn: i });
+    expect(net.requests).toHaveLength(1281);
+    const refusal = { remoteId: 1, answered: kAnswered.REQ, reason: kReject.noResources };
+    expect(net.server.link.takeMessages()).toMatchObject([{ kind: "REJ", fields: refusal }]);
+    expect(net.server.cm.counters.evicted).toBe(1);
+    const failure = await failureOf((net.requests[0] as IncomingRequest).accept({ qpn: 18, startingPsn: 0 }));
+    expect(failure?.message).toContain("ended meanwhile");
+    // Nothing of it is kept: the same request is a new one.
+    peer.request({ localId: 1, localQpn: 1 });
+    expect(net.requests).toHaveLength(1282);
+  });
+
+  it("of forged peers, however many, keep nobody out: the oldest half-open ones give way", async () => {
+    const net = setUp();
+    const accepted: Promise<WeirError | undefined>[] = [];
+    const forge = (from: number, count: number) => {
+      const peer = hostile(net);
+      for (let i = from; i < from + count; i++) {
+        peer.request({ localId: i, localQpn: i }, `10.8.${i >> 8}.${i & 0xff}`);
+        const request = net.requests.at(-1) as IncomingRequest;
+        accepted.push(failureOf(request.accept({ qpn: i, startingPsn: 0 })));
+      }
+    };
+    forge(1, 4200);
+    expect(net.requests).toHaveLength(4200);
+    expect(net.server.cm.counters).toMatchObject({ evicted: 4200 - 2048, refused: 0 });
+    expect((await accepted[0])?.message).toContain("newer requests needed its room");
+    // An honest client, in the middle of more of them.
+    const connecting = net.connect();
+    await net.clock.run(1);
+    forge(5000, 100);
+    await net.clock.run(1);
+    const request = net.requests.find(({ remoteAddress }) => remoteAddress === kAddresses[0]) as IncomingRequest;
+    const accepting = request.accept({ qpn: 18, startingPsn: 200 });
+    await net.clock.run(1);
+    forge(6000, 100);
+    await net.clock.run(1);
+    (await connecting).ready();
+    await net.clock.run(1);
+    expect((await accepting).remoteQpn).toBe(17);
+    net.server.cm.close();
+  });
+
+  it("that is accepted and never confirmed is given up in time, whatever time it asks for", async () => {
+    const net = setUp();
+    const { request, send } = hostile(net);
+    const forged = "10.8.0.1";
+    // Hours for each answer, and 16 of them; and then an hour more, again and again.
+    request({ localId: 5, localResponseTimeout: 31, maxRetries: 15 }, forged);
+    const failing = failureOf((net.requests[0] as IncomingRequest).accept({ qpn: 18, startingPsn: 0 }));
+    const [rep] = net.server.link.takeMessages() as [Message<"REP">];
+    const patience = { localId: 5, remoteId: rep.fields.localId, answered: kAnswered.REP, serviceTimeout: 31 };
+    for (let i = 0; i < 9; i++) {
+      send(buildMessage("MRA", 1n, patience), forged);
+      await net.clock.run(9_999);
+    }
+    expect(net.server.cm.counters.unconfirmed).toBe(0);
+    await net.clock.run(20);
+    expect(net.server.cm.counters.unconfirmed).toBe(1);
+    expect((await failing)?.message).toContain("does not answer the acceptance of its connection request");
+    await net.clock.run(3000);
+    expect(net.clock.pending).toBe(0);
+  });
+
+  it("is refused where all that there may be are connected", async () => {
+    const net = setUp();
+    const peer = hostile(net);
+    for (let i = 1; i <= 4096; i++) {
+      peer.request({ localId: i, localQpn: i });
+      const request = net.requests.at(-1) as IncomingRequest;
+      void request.accept({ qpn: i, startingPsn: 0 });
+      request.dataReceived();
+    }
+    await net.clock.run();
+    net.server.link.take();
+    peer.request({ localId: 4097, localQpn: 4097 });
     expect(net.requests).toHaveLength(4096);
-    expect(net.server.link.takeMessages()).toMatchObject([{ kind: "REJ", fields: { reason: kReject.noResources } }]);
+    const refusal = { remoteId: 4097, reason: kReject.noResources };
+    expect(net.server.link.takeMessages()).toMatchObject([{ kind: "REJ", fields: refusal }]);
+    expect(net.server.cm.counters).toMatchObject({ evicted: 0, refused: 1 });
+    net.server.cm.close();
   });
 });
 

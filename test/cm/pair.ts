@@ -4,7 +4,7 @@ import { buildMadFrame } from "../../src/cm/frame.js";
 import { buildMessage, type Message } from "../../src/cm/messages.js";
 import type { ConnectOptions } from "../../src/cm/parameters.js";
 import type { WeirError } from "../../src/config/error.js";
-import { guidOfMac } from "../../src/wire/address.js";
+import { addressBytes, gidOfAddress, guidOfMac } from "../../src/wire/address.js";
 import { FakeClock, FakeLink, join, messageIn } from "./fakes.js";
 
 export const kMacs = [0x0200_0000_0001, 0x0200_0000_0002] as const;
@@ -75,7 +75,7 @@ export const failureOf = (promise: Promise<unknown>) =>
 /** What a peer that is no friend of ours sends. */
 export function hostile(net: Pair) {
   const template = { localGuid: guidOfMac(kMacs[0]), partition: 0xffff };
-  const valid = { pathMtu: 3, localGid: gid(1), remoteGid: gid(2), serviceId: (0x0106n << 16n) | BigInt(kPort) };
+  const valid = { pathMtu: 3, remoteGid: gid(2), serviceId: (0x0106n << 16n) | BigInt(kPort) };
   const privateData = Buffer.alloc(36);
   privateData.set([0, 0x40, 0, 1]);
   privateData.set([10, 9, 0, 1], 16);
@@ -89,8 +89,11 @@ export function hostile(net: Pair) {
     );
   return {
     send,
-    request: (fields: Parameters<typeof buildMessage<"REQ">>[2]) =>
-      send(buildMessage("REQ", 1n, { localId: 5, localQpn: 17, ...template, ...valid, privateData, ...fields })),
+    request: (fields: Parameters<typeof buildMessage<"REQ">>[2], source: string = kAddresses[0]) => {
+      const of = { localGid: gidOfAddress(source), privateData: Buffer.from(privateData) };
+      of.privateData.set(addressBytes(source), 16);
+      send(buildMessage("REQ", 1n, { localId: 5, localQpn: 17, ...template, ...valid, ...of, ...fields }), source);
+    },
   };
 }
 export const gid = (last: number) => Buffer.from(`00000000000000000000ffff0a0900${`0${last}`}`, "hex");

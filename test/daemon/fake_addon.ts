@@ -80,6 +80,7 @@ export class FakeWorker implements NativeWorker {
   readonly destroyQueuePair = unasked;
   readonly modifyQueuePair = unasked;
   readonly createAddressHandle = unasked;
+  readonly destroyAddressHandle = unasked;
   readonly post = unasked;
   readonly drainCompletions = unasked;
 

@@ -1,6 +1,7 @@
 /** A daemon from start to end, on a native core that does as told. */
-import { EventEmitter } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
@@ -36,6 +37,14 @@ metrics: false
 ${more}`;
 }
 
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}
+
 type Line = Record<string, unknown> & { level: string; msg: string };
 
 async function start(kind: "switch" | "nic", text: (folder: string) => string, prepare?: (addon: FakeAddon) => void) {
@@ -55,10 +64,48 @@ async function start(kind: "switch" | "nic", text: (folder: string) => string, p
   const socket = join(folder, kind === "switch" ? "sw0.sock" : "roce0.sock");
   const started = eventually(() => expect(messages()).toContain("started"));
   await Promise.race([started, ended.catch(() => {})]);
+  started.catch(() => {}); // it has ended instead
   return { folder, file, addon, signals, log, messages, socket, ended };
 }
 
 describe("a daemon", () => {
+  it("that cannot listen for metrics or its dashboard has not begun to work, and says what to do", async () => {
+    const taken = createServer().listen(0, "127.0.0.1");
+    await once(taken, "listening");
+    onTestFinished(() => void taken.close());
+    const { port } = taken.address() as AddressInfo;
+    for (const section of ["metrics", "dashboard"]) {
+      const text = (folder: string) =>
+        nicFile(folder).replace("metrics: false\n", section === "metrics" ? "" : "metrics: false\n");
+      const { addon, ended } = await start("nic", (folder) => `${text(folder)}${section}: { port: ${port} }\n`);
+      await expect(ended).rejects.toThrow(`${section}: cannot listen at 127.0.0.1:${port}`);
+      expect(addon.worker.calls).toContain("open");
+      expect(addon.worker.calls).not.toContain("begin");
+      expect(addon.worker.calls).toContain("close");
+    }
+  });
+
+  it("tells who asks too early that it is starting", async () => {
+    const port = await freePort();
+    const where = `http://127.0.0.1:${port}`;
+    let fake = new FakeAddon();
+    const starting = start(
+      "switch",
+      (folder) => switchFile(folder, "dashboard: false\n").replace("metrics: false", `metrics: { port: ${port} }`),
+      (addon) => {
+        fake = addon;
+        addon.slow = true;
+      },
+    );
+    const early = await eventually(() => fetch(`${where}/healthz`));
+    expect([early.status, await early.json()]).toEqual([503, { status: "starting", name: "sw0" }]);
+    expect(await (await fetch(`${where}/metrics`)).text()).toBe("the daemon is starting\n");
+    fake.slow = false;
+    const { log } = await starting;
+    expect(log.at(-1)).toMatchObject({ msg: "started" });
+    expect((await fetch(`${where}/healthz`)).status).toBe(200);
+  });
+
   it("starts, says so to its service manager, and stops on SIGTERM once its queues are empty", async () => {
     const { addon, signals, messages, socket, ended } = await start("switch", switchFile);
     expect(statSync(socket).mode & 0o777).toBe(0o600);

@@ -7,7 +7,8 @@ import { InteropNetwork, ipv4, ipv6, type Nic } from "./network.js";
 
 const kWeir = 9;
 const kPings = 1000;
-const kTests = ["write-bw", "read-bw", "send-bw", "send-lat"];
+/** And both ways. */
+const kTests = ["write-bw", "read-bw", "send-bw", "send-lat", "write-bw -b", "read-bw -b", "send-bw -b"];
 
 let network: InteropNetwork;
 let guest: Guest;
@@ -46,8 +47,9 @@ describeInterop("Soft-RoCE against Weir", () => {
 
     describe.each(kTests)("%s", (test) => {
       // -u: an acknowledgement may take a second, for an emulated guest may be kept waiting.
-      const theirs = `ib_${test.replace("-", "_")} -R -F -u 18 -n 100 -s 65536`;
-      const ours = ["perf", test, "-n", "100", "-s", "65536"];
+      const options = "-F -n 100 -s 65536";
+      const theirs = `ib_${test.replace("-", "_")} -R -u 18 ${options}`;
+      const ours = ["perf", ...test.split(" "), ...options.split(" ")];
 
       it("of perftest is served by weir perf", async () => {
         const client = inGuest(guest, `${theirs} ${ipv4(kWeir)}`);

@@ -115,8 +115,8 @@ describeLive("bad peers", () => {
 
   const kOther = { access: [] as const };
   it.each<[string, number, (target: Target) => Buffer[], Partial<QueuePairAttributes>?]>([
-    ["a wrong key", kNak.remoteAccess, (t) => [t.write(0, "hello", { key: t.region.key ^ 0x5500 })]],
-    ["a key of before", kNak.remoteAccess, (t) => [t.write(0, "hello", { key: t.region.key ^ 1 })]],
+    ["a wrong key", kNak.remoteAccess, (t) => [t.write(0, "hello", { key: (t.region.key ^ 0x5500) >>> 0 })]],
+    ["a key of before", kNak.remoteAccess, (t) => [t.write(0, "hello", gone(t))]],
     ["key 0", kNak.remoteAccess, (t) => [t.write(0, "hello", { key: 0 })]],
     ["a key of another domain", kNak.remoteAccess, (t) => [t.write(0, "hello", foreign(t))]],
     ["memory that is only read", kNak.remoteAccess, (t) => [t.write(0, "hello", readOnly(t))]],
@@ -413,6 +413,12 @@ function isForRoce(frame: Buffer): boolean {
 /** A region that queue pairs of other domains must not reach. */
 function foreign(target: Target): { key: number } {
   return other(target, network.victim.allocateProtectionDomain().registerMemory(kRegion));
+}
+
+function gone(target: Target): { key: number } {
+  const region = target.domain.registerMemory(kRegion);
+  region.deregister();
+  return { key: region.key };
 }
 
 function readOnly(target: Target): { key: number } {

@@ -1,10 +1,23 @@
 /** Daemons between ordinary namespaces of this machine: the kernel's own ping crosses the switch, a NIC sends through it. */
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, it } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
-import { connectAgain, type Daemon, daemon, metric, network, ping, startNic, startSwitch, weir } from "./daemons.js";
+import {
+  connectAgain,
+  type Daemon,
+  daemon,
+  metric,
+  network,
+  ping,
+  startNic,
+  startSwitch,
+  weir,
+  weirAs,
+} from "./daemons.js";
+import { folder } from "./weir.js";
 
 describeLive("weir switch", () => {
   it("carries the kernel's traffic, learns where it comes from, and counts it for Prometheus", async () => {
@@ -133,8 +146,37 @@ describeLive("weir switch", () => {
 });
 
 describeLive("weir nic", () => {
+  it("that cannot listen for metrics where the loopback interface is down sends nothing, and says what to do", async () => {
+    const net = await network();
+    const file = join(folder(), "nic.yaml");
+    writeFileSync(
+      file,
+      `name: roce-early
+interface: weir0
+address: 10.77.0.1
+peers: [{ name: peer, address: 10.77.0.2, mac: "02:57:00:00:00:0b" }]
+queue_pairs: [{ name: to-b, peer: peer, send: {} }]
+control: ${folder()}/nic.sock
+`,
+    );
+    const host = net.namespace("a");
+    await host.run("ip", ["link", "set", "lo", "down"]);
+    const sent = async () => {
+      const { stdout } = await host.run("ip", ["-json", "-stats", "link", "show", "dev", "weir0"]);
+      return (JSON.parse(stdout) as [{ stats64: { tx: { packets: number } } }])[0].stats64.tx.packets;
+    };
+    const before = await sent();
+    const { finished } = weirAs(["nsenter", `--net=${host.path}`, "--"], "nic", "-c", file);
+    const { status, stderr } = await finished;
+    expect(status).toBe(1);
+    expect(stderr).toContain("metrics: cannot listen at 127.0.0.1:9465: EADDRNOTAVAIL");
+    expect(stderr).toContain("ip link set lo up");
+    // The kernel's own solicitations apart.
+    expect((await sent()) - before).toBeLessThan(5);
+  });
+
   it.each(["auto", "af_xdp"])(
-    "sends through the switch to another, which misses nothing, and answers ARP: backend %s",
+    "sends through the switch to another, which misses nothing, and answers ARP and ping: backend %s",
     async (backend) => {
       const net = await network();
       const bridge = await startSwitch(net);
@@ -160,10 +202,10 @@ describeLive("weir nic", () => {
         );
         expect(queue?.value).toBe(packets);
       });
-      // Nobody answers at that address, but the kernel next door learns whose it is.
+      // The kernel next door does not know that it is no other kernel.
       const host = net.namespace("a");
       await host.run("ip", ["route", "add", "10.77.0.2/32", "dev", "weir0"]);
-      await host.run("ping", ["-q", "-c", "1", "-W", "1", "10.77.0.2"]).catch(() => {});
+      expect(await ping(net, 20, "10.77.0.2")).toEqual({ sent: 20, received: 20 });
       const { stdout } = await host.run("ip", ["neighbour", "show", "10.77.0.2"]);
       expect(stdout).toContain("lladdr 02:57:00:00:00:0b");
       for (const { child, finished } of [sender, receiver]) {

@@ -60,7 +60,7 @@ export interface Running {
 export const weir = (...args: string[]): Running => weirAs([], ...args);
 
 /** The same with `as` in front of the command: nsenter, setpriv and their options. */
-function weirAs(as: readonly string[], ...args: string[]): Running {
+export function weirAs(as: readonly string[], ...args: string[]): Running {
   const [program = "", ...rest] = [...as, ...kWeir, ...args];
   const child = spawn(program, rest, {
     cwd: kRoot,

@@ -216,6 +216,12 @@ describeLive("verbs", () => {
     expect(addressText(b.bytes.subarray(addresses[1], addresses[2]))).toBe(destination);
     await counted(fabric.b, "drop_queue_key");
 
+    // What each of them counts: data, and only what was taken.
+    const countersOf = (side: typeof a, device: Fabric["a"]) =>
+      device.queuePairStates().find(({ qpn }) => qpn === side.queuePair.qpn)?.counters;
+    expect(countersOf(a, fabric.a)).toMatchObject({ tx_packets: 2, tx_bytes: 8192, rx_packets: 0 });
+    expect(countersOf(b, fabric.b)).toMatchObject({ tx_packets: 0, rx_packets: 1, rx_bytes: 4096, rx_messages: 1 });
+
     expect(() => a.queuePair.postSend({ opcode: "send", local })).toThrow(/destination/);
     // More than fits a packet.
     a.queuePair.postSend({ ...right, local: { region: a.memory, length: 4097 } });

@@ -3,6 +3,7 @@ import { randomFillSync } from "node:crypto";
 import { afterEach, describe, expect, it } from "vitest";
 import { Fabric, type FabricOptions } from "../../bench/dataplane/fabric.js";
 import type { NetworkNamespace } from "../../src/lab/namespace.js";
+import { connect } from "../../src/verbs/index.js";
 import { describeLive } from "./capability.js";
 import { connected, counted, perform, transfer } from "./verbs_pair.js";
 
@@ -43,6 +44,40 @@ describeLive("verbs in the network", () => {
     const learned = network.forwardingTable().map(({ mac, vlan }) => ({ mac, vlan }));
     expect(learned.sort((x, y) => x.mac - y.mac)).toEqual(
       [network.a.mac, network.b.mac].sort((x, y) => x - y).map((mac) => ({ mac, vlan: 10 })),
+    );
+  });
+
+  it("answer pings at addresses that the kernel does not have", async () => {
+    const pinged = ["10.0.0.2"];
+    const network = await build({
+      prepare: async (links) => {
+        const host = links.namespace("a");
+        await host.run("ip", ["link", "set", "weir0", "arp", "on"]);
+        await host.run("ip", ["address", "add", "10.0.0.9/24", "dev", "weir0"]);
+        const hasIpv6 = await host.run("sh", ["-ec", kEnableIpv6.replace("fd00::2", "fd00::9")]).catch(() => undefined);
+        if (hasIpv6 !== undefined) pinged.push("fd00::2");
+      },
+    });
+    for (const address of pinged) {
+      const { stdout } = await network.network.namespace("a").run("ping", ["-q", "-c", "20", "-i", "0.01", address]);
+      expect(stdout).toContain("20 packets transmitted, 20 received");
+    }
+    expect(network.b.counters().get("icmp_echo_replies")).toBe(20 * pinged.length);
+    expect(network.b.counters().get("icmp_echo_limited")).toBe(0);
+  });
+
+  it("tell at once that a host has no RDMA", async () => {
+    const network = await build({
+      prepare: async (links) => {
+        const host = links.namespace("b");
+        await host.run("ip", ["link", "set", "weir0", "arp", "on"]);
+        await host.run("ip", ["address", "add", "10.0.0.9/24", "dev", "weir0"]);
+      },
+    });
+    const domain = network.a.allocateProtectionDomain();
+    const queuePair = domain.createQueuePair({ sendCompletions: network.a.createCompletionQueue() });
+    await expect(connect(network.a, { address: "10.0.0.9", port: 7000, queuePair })).rejects.toThrow(
+      "no RoCEv2 responder at 10.0.0.9: port unreachable",
     );
   });
 

@@ -120,6 +120,44 @@ describe("weir perf", () => {
     }
   });
 
+  it("takes what hands that know perftest type", async () => {
+    const habits = "-b --report_gbits -F -i 1 --cpu_util -n 20";
+    const { server, client } = await both(`perf write-bw ${habits}`, `perf write-bw ${kServer} ${habits} -R -x 3`);
+    for (const end of [server, client]) {
+      expect(end?.status, end?.stderr).toBe(0);
+      expect(end?.stdout).toContain("RDMA_Write Bidirectional BW Test");
+      expect(end?.stdout).toContain("BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]    CPU_Util[%]\n");
+      expect(end?.stdout).toMatch(/\n 65536 {6}20 {15}\d+\.\d\d +\d+\.\d\d *\t\t {3}\d\.\d{6}\t {4}\d+\.\d\d\n/);
+    }
+    const json = await both(`perf send-bw -n 20 -b`, `perf send-bw ${kServer} -n 20 -b --json`);
+    expect(perfSchema.parse(JSON.parse(json.client?.stdout ?? ""))).toMatchObject({
+      bidirectional: true,
+      results: [{ message_tx: 20, message_complete_rx: 20, cpu_utilization: expect.any(Number) }],
+    });
+  });
+
+  it("uses the address that has the GID", async () => {
+    const line = `perf write-bw ${kServer} -d fake0 --address ${kClient}/24 --address fd00::2/64 -n 5`;
+    for (const [index, addresses] of [
+      ["3", ["10.0.0.2/24"]],
+      ["1", ["fd00::2/64"]],
+      ["5", ["fd00::2/64"]],
+    ] as const) {
+      const { opened } = await start(`${line} -x ${index}`).finished;
+      expect(opened).toMatchObject([{ address: addresses }]);
+    }
+  });
+
+  it("explains at both ends that they run different tests", async () => {
+    const { server, client } = await both("perf write-bw -n 20", `perf read-bw ${kServer} -n 20 -q 2`);
+    expect([server?.status, client?.status]).toEqual([1, 1]);
+    expect(server?.stderr).toBe(
+      "error: the client at 10.0.0.2 asks for read-bw -q 2 -s 65536 -n 20, and this is write-bw -q 1 -s 65536 -n 20\n" +
+        "  hint: give both sides the same test and options\n",
+    );
+    expect(client?.stderr).toContain("error: the server at 10.0.0.1 runs write-bw -q 1 -s 65536 -n 20, and this is");
+  });
+
   it("runs all sizes from 2 B to 8 MiB", async () => {
     const { client } = await both("perf send-bw -a -n 5", `perf send-bw ${kServer} -a -n 5 --report-gbits`);
     const rows = [...(client?.stdout ?? "").matchAll(/^ (\d+) +5 /gm)].map(([, bytes]) => Number(bytes));
@@ -136,6 +174,10 @@ describe("weir perf", () => {
     ["perf write-bw -d x -D 0", "--duration 0: not a time above 0"],
     ["perf write-bw -d x --rate-limit 2", "no unit"],
     ["perf send-lat -d x -q 2", "send-lat sends one message at a time"],
+    ["perf send-lat -d x -b", "send-lat sends one message at a time: -q, -t, -b and --rate-limit are for bandwidth"],
+    ["perf write-bw -d x -x 2", "--gid-index 2: a GID of RoCE v1, and Weir speaks RoCE v2\n  hint: -x 3 is IPv4"],
+    ["perf write-bw -d x --address 10.0.0.1/24 -x 1", "-x 1: x has no IPv6 address here"],
+    ["perf write-bw -d x -i 2", "--ib-port 2: not a number from 1 to 1"],
     ["perf send-lat -d no-such-interface", "there is no interface no-such-interface"],
     ["ping -d x --address 10.0.0.300/24", "error: --address: 10.0.0.300/24 is not an IP address with a prefix length"],
     ["ping -d x", "either -c ADDRESS or -s"],

@@ -25,6 +25,8 @@ export class FakeNetwork {
   readonly devices: FakeDevice[] = [];
   /** Everything that was moved, in order. */
   readonly sent: Sent[] = [];
+  /** Requests and refusals say nothing, as perftest's. */
+  isSilent = false;
   /** Changes what arrives in the receiver's memory. */
   alter: (bytes: Buffer) => void = () => {};
 
@@ -99,7 +101,8 @@ export class FakeDevice {
   #connect({ destination, port, ...own }: LocalParameters & { destination: string; port: number }) {
     const peer = this.network.at(destination);
     const onRequest = peer?.listeners.get(port);
-    const refuse = (reason: number) => new ConnectionRejected(`${destination} port ${port}`, reason, Buffer.alloc(0));
+    const refuse = (reason: number, privateData = Buffer.alloc(0)) =>
+      new ConnectionRejected(`${destination} port ${port}`, reason, privateData);
     if (peer === undefined || onRequest === undefined) return Promise.reject(refuse(kReject.invalidServiceId));
     return new Promise<Established>((resolve, reject) => {
       const ended: (() => void)[] = [];
@@ -125,20 +128,22 @@ export class FakeDevice {
           resolve(view(peer, theirs));
           return view(this, own);
         },
-        reject: () => reject(refuse(kReject.consumer)),
+        reject: (privateData = Buffer.alloc(0)) => reject(refuse(kReject.consumer, Buffer.from(privateData))),
         dataReceived: () => {},
       });
     });
   }
 }
 
-function parametersOf(device: FakeDevice, { qpn, startingPsn }: LocalParameters): PeerParameters {
+function parametersOf(device: FakeDevice, { qpn, startingPsn, privateData }: LocalParameters): PeerParameters {
+  const said = (device.network.isSilent ? undefined : privateData) ?? Buffer.alloc(0);
   return {
     remoteAddress: device.address,
     remoteMac: 1,
     remoteQpn: qpn,
     remoteStartingPsn: startingPsn,
-    privateData: Buffer.alloc(0),
+    // As on the wire, where it is padded.
+    privateData: Buffer.concat([said, Buffer.alloc(8)]),
     responderResources: 16,
     initiatorDepth: 16,
     pathMtu: 1024,

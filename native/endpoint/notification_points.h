@@ -1,0 +1,109 @@
+// The notification points of a NIC: which flows are owed a CNP, and when (congestion/dcqcn_notification_point.h has the rule).
+//
+// A flow is what comes in to one queue pair; of datagrams, what comes in to one queue pair from one there, which the IP address
+// and DETH's source QP name. Each queue pair has a place of its own here, by its index. Behind these are some that senders of
+// marked datagrams share: a place is a sender's until its window has ended and its CNPs are sent.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/types.h"
+#include "congestion/dcqcn_notification_point.h"
+#include "wire/packet.h"
+#include "wire/roce_builder.h"
+
+namespace weir {
+
+class NotificationPoints {
+ public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+  // Senders of marked datagrams at a time.
+  static constexpr uint32_t kSenders = 64;
+
+  // `datagrams`: there may be queue pairs of this kind.
+  NotificationPoints(uint32_t queue_pairs, bool datagrams);
+
+  // The place of who sent this datagram to a queue pair; the answer leaves from `own_mac`. kNone: there is none left, or the
+  // frame's source MAC address is not that of one station.
+  uint32_t sender(uint32_t queue_pair, uint64_t own_mac, const uint8_t* frame, const PacketMeta& meta);
+
+  // A marked packet of the flow at `place` came; windows that end by `now` have been expired. The CNP that it leads to has its
+  // partition key. `arrived`: kNever when nobody wants to know it. `interval` is N.
+  void on_marked(uint32_t place, Time now, Time interval, uint16_t partition_key, Time arrived);
+  // Ends windows up to `at`.
+  void expire(Time at, Time interval);
+  // When the next window ends.
+  Time next_deadline() const { return windows_.empty() ? kNever : points_[windows_.front()].point.window_end(); }
+
+  bool owed() const { return !owed_.empty(); }
+  struct Cnp {
+    uint32_t queue_pair;
+    uint16_t partition_key;
+    Time arrived;                 // of the first marked packet that it answers; kNever: not known
+    const RoceTemplate* headers;  // null: those of the queue pair, and its peer's number
+    uint32_t destination_qp;      // with headers
+  };
+  // The next one; only when owed().
+  Cnp take();
+
+  // N is shorter from now on: no window ends later than `latest`.
+  void shorten(Time latest);
+  // Nothing is owed for this queue pair any more, and its next marked packet is its first.
+  void forget(uint32_t queue_pair);
+  // The same for all.
+  void clear();
+
+ private:
+  // Places, each at most once.
+  class Ring {
+   public:
+    explicit Ring(size_t capacity) : places_(capacity) {}
+    bool empty() const { return count_ == 0; }
+    uint32_t front() const { return places_[head_]; }
+    void push(uint32_t place) { places_[(head_ + count_++) % places_.size()] = place; }
+    uint32_t pop() {
+      const uint32_t place = places_[head_];
+      head_ = (head_ + 1) % places_.size();
+      --count_;
+      return place;
+    }
+    template <class Keep>
+    void filter(Keep keep) {
+      for (size_t left = count_; left > 0; --left) {
+        if (const uint32_t place = pop(); keep(place)) push(place);
+      }
+    }
+
+   private:
+    size_t head_ = 0;
+    size_t count_ = 0;
+    std::vector<uint32_t> places_;
+  };
+
+  struct Point {
+    NotificationPoint point;
+    uint32_t owed = 0;  // CNPs that wait for the link
+    uint16_t partition_key = 0;
+    Time arrived = kNever;  // of the first marked packet that no CNP has answered
+  };
+
+  struct Sender {
+    uint32_t queue_pair = kNone;
+    uint32_t source_qpn = 0;
+    uint8_t ip_version = 0;
+    uint8_t address[16] = {};  // IPv4 in the first 4 bytes
+    RoceTemplate headers{RocePath{}};
+  };
+
+  void owe(uint32_t place);
+  uint32_t queue_pair_of(uint32_t place) const { return place < pairs_ ? place : senders_[place - pairs_].queue_pair; }
+
+  uint32_t pairs_;
+  std::vector<Point> points_;
+  std::vector<Sender> senders_;
+  Ring owed_;
+  Ring windows_;  // windows all last N, so they are in the order of their ends
+};
+
+}  // namespace weir

@@ -1,0 +1,157 @@
+// The receiving half of the soft NIC: for whom a frame is, what is refused and counted, and what congestion control hears of it.
+#include <algorithm>
+#include <cstring>
+
+#include "endpoint/soft_nic.h"
+#include "switching/forwarding.h"
+#include "wire/bth.h"
+#include "wire/ethernet.h"
+#include "wire/icrc.h"
+#include "wire/ip.h"
+
+namespace weir {
+namespace {
+
+constexpr uint32_t kNone = UINT32_MAX;
+
+}  // namespace
+
+SoftNic::Disposition SoftNic::receive(Time now, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal) {
+  advance(now);
+  ++counters_.rx_packets;
+  counters_.rx_bytes += length;
+  const int priority = parameters_.priority_map.priority(meta);
+  NicPriorityCounters& by_priority = priorities_[static_cast<size_t>(priority)];
+  ++by_priority.rx_prio_packets;
+  by_priority.rx_prio_bytes += length;
+  if (meta.ethertype == kEthertypeCnm) return receive_cnm(data, length, meta, refusal), Disposition::consumed;
+  // A fragment is well formed; it is only not for us to reassemble.
+  if (refusal != Refusal::none && refusal != Refusal::ip_fragment) return ++counters_.drop_malformed, Disposition::consumed;
+  if (!ours(meta.destination_mac) && !Forwarding::is_group(meta.destination_mac)) {
+    return ++counters_.drop_not_for_us, Disposition::consumed;
+  }
+  if (meta.kind != FrameKind::roce && meta.kind != FrameKind::cnp) return ++counters_.rx_punted, Disposition::punt;
+  if (!receive_buffer_.unlimited()) {
+    if (!receive_buffer_.add(now_, priority, length)) return ++by_priority.rx_prio_buf_discard, Disposition::consumed;
+    if (receive_buffer_.above_xoff(priority) && (parameters_.pfc_priorities >> priority & 1) != 0 && !pfc_.stopped(priority)) {
+      pfc_.stop(priority, now_);
+      if (!busy()) start_next();
+    }
+  }
+  if (pool_.has_payload() && !icrc_ok(data, meta)) return ++counters_.rx_icrc_encapsulated, Disposition::consumed;
+  // Connection management is the slow path's.
+  if (meta.destination_qp == kGsiQpn && parameters_.verbs_queue_pairs > 0) return ++counters_.rx_punted, Disposition::punt;
+  const uint32_t index = find_qp(meta.destination_qp);
+  if (index == kNone) return ++counters_.drop_unknown_qp, Disposition::consumed;
+  if (!addresses_fit(queue_pairs_[index], data, meta)) return Disposition::consumed;
+  if (meta.kind == FrameKind::cnp) {
+    receive_cnp(index, now);
+  } else {
+    receive_packet(index, now, data, meta);
+  }
+  return Disposition::consumed;
+}
+
+// From whom a queue pair's packets must come, and to where. One without a peer yet refuses them all by its state.
+bool SoftNic::addresses_fit(const QueuePair& qp, const uint8_t* frame, const PacketMeta& meta) {
+  const uint8_t* source = frame + meta.l3_offset + ip_source_offset(meta.ip_version);
+  const uint32_t length = ip_address_length(meta.ip_version);
+  const auto is_destination = [&](uint8_t version, const uint8_t* address) {
+    return version == meta.ip_version && std::memcmp(source + length, address, length) == 0;
+  };
+  bool fits = true;
+  if (qp.connected) {
+    const RocePath& path = qp.parameters.path;
+    if (meta.ip_version != path.ip_version || std::memcmp(source, path.destination_ip, length) != 0) {
+      return ++transport_counters_.drop_wrong_peer, false;
+    }
+    fits = is_destination(path.ip_version, path.source_ip);
+  } else if (qp.datagram) {
+    const auto is_own = [&](const IpAddress& own) { return is_destination(own.version, own.bytes); };
+    fits = std::any_of(parameters_.addresses.begin(), parameters_.addresses.end(), is_own);
+  }
+  if (!fits) ++transport_counters_.drop_wrong_destination;
+  return fits;
+}
+
+// IBTA annex A17, CA17-45: "reduce the rate of injection for the QP indicated", which for datagrams is that of all its
+// destinations.
+void SoftNic::receive_cnp(uint32_t index, Time arrived) {
+  QueuePair& qp = queue_pairs_[index];
+  if (!dcqcn()) return void(++counters_.rp_cnp_ignored);
+  if (qp.verbs != nullptr && !qp.verbs->may_receive()) return void(++transport_counters_.drop_wrong_state);
+  ++counters_.rp_cnp_handled;
+  ++qp.counters.cnp_handled;
+  const Time awaited = qp.reaction_point.cut_at();
+  qp.reaction_point.on_cnp(now_);
+  const Time cut = qp.reaction_point.cut_at();
+  if (latencies_ != nullptr && (cut == kNever || cut != awaited)) latencies_->cut(arrived, cut == kNever ? arrived : cut);
+  count_limited(qp);
+  repace(index);
+}
+
+void SoftNic::receive_packet(uint32_t index, Time arrived, const uint8_t* frame, const PacketMeta& meta) {
+  QueuePair& qp = queue_pairs_[index];
+  if (!qp.transport->understands(meta.opcode)) return void(++counters_.drop_unsupported_opcode);
+  const Received before = qp.verbs != nullptr ? qp.verbs->received() : Received{};
+  if (!qp.transport->receive(now_, frame, meta)) return;
+  if (qp.verbs != nullptr) count_received(qp.counters, before, qp.verbs->received(), meta);
+  if (meta.ecn == 3) {
+    ++counters_.np_ecn_marked_roce_packets;
+    ++qp.counters.ecn_marked;
+    notify(index, arrived, frame, meta);
+  } else if (crowded_ && qp.verbs != nullptr && meta.payload_length > 0) {
+    ++counters_.np_crowded_roce_packets;
+    notify(index, arrived, frame, meta);
+  }
+  serve(index);
+}
+
+void SoftNic::obey(int priority, uint16_t quanta) {
+  ++priorities_[static_cast<size_t>(priority)].rx_prio_pause;
+  pause_.apply(priority, quanta, now_, parameters_.rate);
+}
+
+void SoftNic::receive_pfc(Time now, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta) {
+  advance(now);
+  ++counters_.rx_pfc_frames;
+  for (uint8_t left = enable & parameters_.pfc_priorities; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
+    const int priority = __builtin_ctz(left);
+    obey(priority, quanta[static_cast<size_t>(priority)]);
+  }
+  if (!busy()) start_next();
+}
+
+void SoftNic::receive_pause(Time now, uint16_t quanta) {
+  advance(now);
+  ++counters_.rx_pause_frames;
+  for (int priority = 0; priority < kPriorities; ++priority) obey(priority, quanta);
+  if (!busy()) start_next();
+}
+
+// The notification point: a valid packet of this queue pair came through congestion. IBTA annex A17, CA17-44: its CNP is
+// "directed to the source of the received packet", which of a datagram is whoever sent it, and not a peer.
+void SoftNic::notify(uint32_t index, Time arrived, const uint8_t* frame, const PacketMeta& meta) {
+  if (!dcqcn()) return;
+  expire_windows(now_);  // after skip_to() some may have ended that advance() has not come to yet
+  const bool datagram = queue_pairs_[index].datagram;
+  const uint32_t place = datagram ? notifications_.sender(index, parameters_.mac, frame, meta) : index;
+  if (place == NotificationPoints::kNone) return void(++counters_.np_cnp_unsent);
+  const uint16_t partition_key = load_bth(frame + meta.bth_offset).partition_key;
+  notifications_.on_marked(place, now_, parameters_.cnp_interval, partition_key, latencies_ != nullptr ? arrived : kNever);
+}
+
+void SoftNic::check_receive_buffer() {
+  receive_buffer_.advance(now_);
+  for (uint8_t left = pfc_.stopped_mask(); left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
+    const int priority = __builtin_ctz(left);
+    if (receive_buffer_.below_xon(priority)) pfc_.resume(priority, now_);
+  }
+}
+
+void SoftNic::expire_windows(Time at) {
+  notifications_.expire(at, parameters_.cnp_interval);
+  if (notifications_.owed() && !busy()) start_next();
+}
+
+}  // namespace weir

@@ -1,0 +1,101 @@
+// From where and to where the packets of a queue pair must be: all others are refused, and counted by the reason.
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "test/verbs_harness.h"
+
+namespace weir::test {
+namespace {
+
+enum class What { data, cnp };
+
+// To queue pair `qpn` of the NIC under test, from 10.0.0.`from` to 10.0.0.`to`; with right checksums.
+std::vector<uint8_t> packet(What what, uint8_t opcode, uint32_t qpn, uint8_t from, uint8_t to, uint8_t ip_version = 4) {
+  RocePath path = path_to(kNicMac, kPeerMac);
+  path.ip_version = ip_version;
+  path.source_ip[3] = from;
+  path.destination_ip[3] = to;
+  std::vector<uint8_t> bytes(kMaxHeaders + 8);
+  if (what == What::cnp) {
+    bytes.resize(RoceTemplate(path).build_cnp(bytes.data(), qpn, 48, 6));
+    return bytes;
+  }
+  const std::vector<uint8_t> payload(8);
+  DataHeader header;
+  header.opcode = opcode;
+  header.destination_qp = qpn;
+  header.deth = {kQueueKey, 5};
+  bytes.resize(RoceTemplate(path).build_data(bytes.data(), header, payload.data(), 8));
+  return bytes;
+}
+
+constexpr uint8_t kOurs = static_cast<uint8_t>(kNicMac);
+constexpr uint8_t kTheirs = static_cast<uint8_t>(kPeerMac);
+
+void give(SoftNic& nic, const std::vector<uint8_t>& bytes) {
+  PacketMeta meta;
+  const auto length = static_cast<uint32_t>(bytes.size());
+  REQUIRE(classify(bytes.data(), length, meta) == Refusal::none);
+  nic.receive(nic.now(), bytes.data(), length, meta, Refusal::none);
+}
+
+TEST_CASE("addresses: a stream takes packets and CNPs from its peer only, and at its own address only") {
+  for (const What what : {What::data, What::cnp}) {
+    NicHarness h(nic_parameters(), {sender()});
+    h.run(10 * kMicrosecond);
+    const auto stream = [&](uint8_t from, uint8_t to, uint8_t version = 4) {
+      give(h.nic, packet(what, kOpcodeRcSendOnly, kFirstQpn, from, to, version));
+    };
+    stream(77, kOurs);
+    stream(kOurs, kTheirs);
+    stream(kTheirs, kOurs, 6);
+    CHECK(h.nic.transport_counters().drop_wrong_peer == 3);
+    stream(kTheirs, 99);
+    CHECK(h.nic.transport_counters().drop_wrong_destination == 1);
+    const QueuePair& qp = h.nic.queue_pairs()[0];
+    CHECK(h.nic.counters().rp_cnp_handled == 0);
+    CHECK(h.nic.allowed_rate(qp) == h.nic.line_rate());
+    CHECK(qp.counters.rx_packets == 0);
+    stream(kTheirs, kOurs);
+    CHECK(h.nic.counters().rp_cnp_handled == (what == What::cnp ? 1 : 0));
+    CHECK(qp.counters.rx_packets == (what == What::cnp ? 0 : 1));
+    CHECK(h.nic.transport_counters().drop_wrong_peer == 3);
+    CHECK(h.nic.transport_counters().drop_wrong_destination == 1);
+  }
+}
+
+TEST_CASE("addresses: a reliable connection looks at both, too") {
+  for (const What what : {What::data, What::cnp}) {
+    Two two;
+    two.connect();
+    SoftNic& nic = two.left().nic;
+    give(nic, packet(what, kOpcodeRcSendOnly, two.qpn(0), 77, kOurs));
+    give(nic, packet(what, kOpcodeRcSendOnly, two.qpn(0), kTheirs, 99));
+    CHECK(nic.transport_counters().drop_wrong_peer == 1);
+    CHECK(nic.transport_counters().drop_wrong_destination == 1);
+    CHECK(nic.counters().rp_cnp_handled == 0);
+    CHECK(nic.transport_counters().out_of_buffer == 0);
+    give(nic, packet(what, kOpcodeRcSendOnly, two.qpn(0), kTheirs, kOurs));
+    CHECK(nic.counters().rp_cnp_handled + nic.transport_counters().out_of_buffer == 1);
+  }
+}
+
+TEST_CASE("addresses: datagrams may come from anywhere, but to the NIC's own addresses only") {
+  for (const What what : {What::data, What::cnp}) {
+    Two two;
+    SoftNic& nic = two.left().nic;
+    const uint32_t qpn = two.datagrams(two.left());
+    give(nic, packet(what, kOpcodeUdSendOnly, qpn, 77, 99));
+    give(nic, packet(what, kOpcodeUdSendOnly, qpn, 77, kOurs, 6));
+    CHECK(nic.transport_counters().drop_wrong_destination == 2);
+    CHECK(nic.transport_counters().drop_datagram == 0);
+    CHECK(nic.counters().rp_cnp_handled == 0);
+    give(nic, packet(what, kOpcodeUdSendOnly, qpn, 77, kOurs));
+    CHECK(nic.transport_counters().drop_datagram + nic.counters().rp_cnp_handled == 1);
+    CHECK(nic.transport_counters().drop_wrong_peer == 0);
+  }
+}
+
+}  // namespace
+}  // namespace weir::test

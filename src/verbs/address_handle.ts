@@ -1,0 +1,34 @@
+/** The way to a receiver of datagrams, as libibverbs' address handle. */
+import type { NativeWorker } from "../native/types.js";
+
+/** Handles that nobody refers to any more are given back. */
+const kForgotten = new FinalizationRegistry<() => void>((giveBack) => giveBack());
+
+export class AddressHandle {
+  readonly #giveBack: () => void;
+  #destroyed = false;
+
+  /** Use Device.createAddressHandle(). `works`: the worker may be asked still. */
+  constructor(
+    private readonly worker: NativeWorker,
+    /** Of the native core. */
+    readonly handle: number,
+    works: () => boolean,
+  ) {
+    this.#giveBack = () => void (works() && worker.destroyAddressHandle(0, handle));
+    kForgotten.register(this, this.#giveBack, this);
+  }
+
+  /** Whether datagrams of that device may be sent with it. */
+  isOf(worker: NativeWorker): boolean {
+    return this.worker === worker && !this.#destroyed;
+  }
+
+  /** What is posted to it and not sent yet fails with loc_qp_op_err. Idempotent. */
+  destroy(): void {
+    if (this.#destroyed) return;
+    this.#destroyed = true;
+    kForgotten.unregister(this);
+    this.#giveBack();
+  }
+}
