@@ -57,8 +57,10 @@ class Switch : public BenchCase {
   void collect(uint16_t port) {
     for (PacketId id = device_.transmit(port); id != kNoPacket; id = device_.transmit(port)) {
       keep(pool_[id].meta.ecn);
+      device_.left(port, id);
       pool_.free(id);
     }
+    device_.set_unsent(port, 0);
   }
   PacketPool pool_;
   SoftSwitch device_;

@@ -167,7 +167,8 @@ void SwitchDevice::write_bytes(PacketId id) {
 
 // Reads a burst of each port at a time. A port that has more to read has been seen up to its newest frame only, and no other port
 // may get ahead of that.
-void SwitchDevice::turn(Time horizon, Time) {
+void SwitchDevice::turn(Time horizon, Time now) {
+  now_ = now;
   switch_.begin_turn();
   Time reached;
   do {
@@ -202,16 +203,31 @@ void SwitchDevice::live_until(Time horizon) {
     } while (port.next_arrival() <= until);
     if (port.next_arrival() <= horizon) arrivals_.set(p, port.next_arrival());
   }
-  switch_.advance(horizon);
-  for (uint16_t p = 0; p < ports_.size(); ++p) {
-    ports_[p].give_back();
-    for (PacketId id = switch_.transmit(p); id != kNoPacket; id = switch_.transmit(p)) {
-      write_bytes(id);
-      ports_[p].send(pool_, id);
-      ++sent_;
-    }
-    if (ports_[p].unsent() > 0) switch_.counters(p).tx_port_down += ports_[p].flush(pool_);
+  for (WirePort& port : ports_) port.give_back();
+  bool more = true;
+  while (more) {
+    switch_.advance(horizon);
+    more = false;
+    for (uint16_t p = 0; p < ports_.size(); ++p) more = hand_over(p) || more;
   }
+}
+
+// What has left the switch to the host. Whether there is more, because the host has taken it.
+bool SwitchDevice::hand_over(uint16_t p) {
+  WirePort& port = ports_[p];
+  for (PacketId id = switch_.transmit(p); id != kNoPacket; id = switch_.transmit(p)) {
+    write_bytes(id);
+    port.send(pool_, id);
+    ++sent_;
+  }
+  if (port.unsent() == 0) return false;
+  port.flush(
+      pool_, now_, [&](PacketId id) { switch_.left(p, id); },
+      [&](PacketId id, bool down) {
+        if (down) ++switch_.counters(p).tx_port_down;
+        switch_.lost(id);
+      });
+  return switch_.set_unsent(p, port.unsent_bytes());
 }
 
 // What leaves may have come from another worker.

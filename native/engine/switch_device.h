@@ -39,6 +39,7 @@ class SwitchDevice final : public Device {
  private:
   void install_routes();
   void live_until(Time horizon);
+  bool hand_over(uint16_t port);
   void accept(uint16_t port, const RxFrame& frame);
   PacketId admit(uint16_t port, const RxFrame& frame);
   void look_for_checksum(uint16_t port, PacketId id);
@@ -50,6 +51,7 @@ class SwitchDevice final : public Device {
   PacketPool& pool_;
   FrameRing& punted_;
   SharedSwitch* shared_;
+  Time now_ = 0;       // of the turn
   uint64_t sent_ = 0;  // frames
   SoftSwitch switch_;
   IndexedHeap arrivals_;

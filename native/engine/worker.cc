@@ -54,6 +54,7 @@ Worker::Worker(WorkerConfig config, PortFactory factory)
       injected_(256),
       scratch_(std::make_unique<PuntedFrame>()),
       waker_(std::make_shared<Waker>()) {
+  clock_.read = monotonic_now;
   if (config_.shared) config_.shared->attend(config_.share, waker_);
 }
 
@@ -293,10 +294,6 @@ void Worker::loop(Time begin) {
     for (Device* device : devices_) {
       device->turn(now, now);
       deadline = std::min(deadline, device->next_deadline());
-      // What a port did not take is tried again at the next turn.
-      for (const WirePort& port : device->ports()) {
-        if (port.unsent() > 0) deadline = std::min(deadline, now + config_.quantum);
-      }
     }
     turned_ = now;
     announce();
@@ -365,6 +362,7 @@ void Worker::inject() {
       continue;
     }
     pool_[id].reset();
+    pool_[id].ingress_port = kInjected;
     pool_[id].length = scratch_->length;
     std::copy_n(scratch_->bytes, pool_[id].length, pool_.data(id));
     devices_[scratch_->device]->ports()[scratch_->port].send(pool_, id);
@@ -377,13 +375,20 @@ void Worker::check_ports(Time now) {
   for (size_t device = 0; device < devices_.size(); ++device) {
     std::vector<WirePort>& ports = devices_[device]->ports();
     for (size_t port = 0; port < ports.size(); ++port) {
-      const WirePort::Changes changes = ports[port].check();
+      const WirePort::Changes changes = ports[port].check(now);
       if (!changes.any()) continue;
+      const auto at = static_cast<uint32_t>(port);
+      if (changes.stall) {
+        const double stalled = ports[port].transmit_stalled() ? 1 : 0;
+        const double stuck = ports[port].receive_stuck() ? 1 : 0;
+        records_.push({now, Record::Kind::stall, static_cast<uint16_t>(device), at, {stalled, stuck}});
+      }
+      if (!changes.up && !changes.mtu && !changes.reopened) continue;
       waits_.clear();  // descriptors may have changed
       const double up = ports[port].up() ? 1 : 0;
       const auto mtu = static_cast<double>(ports[port].mtu());
       const double reopened = changes.reopened ? 1 : 0;
-      records_.push({now, Record::Kind::port, static_cast<uint16_t>(device), static_cast<uint32_t>(port), {up, mtu, reopened}});
+      records_.push({now, Record::Kind::port, static_cast<uint16_t>(device), at, {up, mtu, reopened}});
     }
   }
 }

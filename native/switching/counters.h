@@ -9,7 +9,7 @@ namespace weir {
 #define WEIR_SWITCH_PORT_COUNTERS(X)                                                                                 \
   X(rx_packets, "packets", "Frames received, MAC control apart")                                                     \
   X(rx_bytes, "bytes", "Bytes of those frames, without FCS")                                                         \
-  X(tx_packets, "packets", "Frames sent, MAC control apart")                                                         \
+  X(tx_packets, "packets", "Frames that the host took to send, MAC control apart")                                   \
   X(tx_bytes, "bytes", "Bytes of those frames, without FCS")                                                         \
   X(rx_pause_frames, "packets", "802.3x PAUSE frames received")                                                      \
   X(rx_pfc_frames, "packets", "PFC frames received")                                                                 \
@@ -19,7 +19,7 @@ namespace weir {
   X(gso_passed, "packets", "Super-frames (GSO) received here that were queued whole")                                \
   X(gso_segmented, "packets", "Super-frames received here that were cut into segments before they were queued")      \
   X(gso_segments, "packets", "Segments made of them: each counts as a frame of its own from there on")               \
-  X(tx_port_down, "packets", "Frames counted as sent but discarded, MAC control included: the interface was not up") \
+  X(tx_port_down, "packets", "Frames discarded instead of sent, MAC control included: the interface was not up")     \
   X(stragglers, "packets", "Frames taken later than their arrival time because they were read too late")             \
   X(fdb_full, "events", "Addresses not learned because the forwarding table had no room near their hash")            \
   X(drop_runt, "packets", "Dropped: shorter than an Ethernet header")                                                \

@@ -333,7 +333,7 @@ TEST_CASE("worker: injected frames leave, frames for the slow path come up") {
   TxFrame up;
   up.data = arp.data();
   up.length = static_cast<uint32_t>(arp.size());
-  REQUIRE(peer->transmit(std::span(&up, 1)) == 1);
+  REQUIRE(peer->transmit(std::span(&up, 1)).sent == 1);
   const auto punted = std::make_unique<PuntedFrame>();
   REQUIRE(eventually([&] { return worker.punted().pop(*punted); }));
   CHECK(punted->device == 0);

@@ -58,7 +58,7 @@ void forward(Rig& rig, PacketPort& sender, AfXdpPort& in, AfXdpPort& out, Packet
     CHECK(frames[0].data == rig.pool.data(id));  // where it lies it leaves from
     rig.pool[id].length = frames[0].length;
     const TxFrame leaving{rig.pool.data(id), rig.pool[id].length, {}, id};
-    REQUIRE(out.transmit({&leaving, 1}) == 1);
+    REQUIRE(out.transmit({&leaving, 1}).sent == 1);
     in.release(1);
     REQUIRE(receive_all(receiver, frames, 1) == 1);
     CHECK(std::vector<uint8_t>(frames[0].data, frames[0].data + frames[0].length) == bytes);
