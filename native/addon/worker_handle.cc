@@ -67,6 +67,7 @@ WorkerHandle::WorkerHandle(const Napi::CallbackInfo& info) : Napi::ObjectWrap<Wo
     worker_->set_doorbell([this] { doorbell_.NonBlockingCall(); });
   }
   napi_add_env_cleanup_hook(env, on_exit, this);
+  tag<WorkerHandle>(info);
 }
 
 WorkerHandle::~WorkerHandle() { release(); }
@@ -179,7 +180,12 @@ Napi::Value WorkerHandle::inject(const Napi::CallbackInfo& info) {
 
 Napi::Value WorkerHandle::reconfigure(const Napi::CallbackInfo& info) {
   if (!info[0].IsObject()) throw Napi::TypeError::New(info.Env(), "reconfigure(config): config must be an object");
-  translated(info.Env(), [&] { worker(info).reconfigure(decode_worker(info[0].As<Napi::Object>())); });
+  std::vector<Worker*> others;
+  if (info[1].IsArray()) {
+    const Napi::Array list = info[1].As<Napi::Array>();
+    for (uint32_t i = 0; i < list.Length(); ++i) others.push_back(&unwrap<WorkerHandle>(list.Get(i)).worker(info));
+  }
+  translated(info.Env(), [&] { worker(info).reconfigure(decode_worker(info[0].As<Napi::Object>()), others); });
   return info.Env().Undefined();
 }
 

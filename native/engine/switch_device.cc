@@ -35,6 +35,18 @@ const SwitchDeviceConfig& checked(const SwitchDeviceConfig& config) {
   return config;
 }
 
+// Where they fit an empty table they fit any, for they take the place of what was learned.
+void install_routes(const SwitchDeviceConfig& config, Forwarding& table) {
+  table.clear_static();
+  bool fits = true;
+  for (const auto& route : config.routes) fits = fits && table.add_static(route.destination_mac, route.ports);
+  for (const auto& pin : config.pins) fits = fits && table.pin(pin.source_mac, pin.destination_mac, pin.port);
+  if (!fits) {
+    throw NativeError("FDB_FULL", 0, "", "switch " + config.name + ": its routes do not fit the forwarding table",
+                      "raise the table's capacity");
+  }
+}
+
 }  // namespace
 
 void check(const SwitchDeviceConfig& config) {
@@ -46,6 +58,8 @@ void check(const SwitchDeviceConfig& config) {
     for (const uint16_t port : route.ports) require(port < ports, kWhose, "a route is by ports that it has");
   }
   for (const auto& pin : config.pins) require(pin.port < ports, kWhose, "a pin is to a port that it has");
+  Forwarding scratch(config.parameters.fdb_capacity, false, 0, 1);
+  install_routes(config, scratch);
 }
 
 SwitchDevice::SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std::vector<WirePort> ports, PacketPool& pool,
@@ -58,33 +72,15 @@ SwitchDevice::SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std
       shared_(shared),
       switch_(config.parameters, pool, nullptr, shared != nullptr ? &shared->exchange().link(share) : nullptr),
       arrivals_(static_cast<uint32_t>(ports_.size())) {
-  install_routes();
+  install_routes(config_, switch_.forwarding());
 }
 
 void SwitchDevice::reconfigure(const SwitchDeviceConfig& config) {
   check(config);
   require(config.ports.size() == ports_.size(), "switch", "the number of ports cannot change");
-  const SwitchDeviceConfig before = std::exchange(config_, config);
-  switch_.forwarding().clear_static();
-  try {
-    install_routes();
-  } catch (const NativeError&) {
-    config_ = before;
-    switch_.forwarding().clear_static();
-    install_routes();  // where they were there is room
-    throw;
-  }
   switch_.reconfigure(config.parameters);
-}
-
-void SwitchDevice::install_routes() {
-  bool fits = true;
-  for (const auto& route : config_.routes) fits = fits && switch_.forwarding().add_static(route.destination_mac, route.ports);
-  for (const auto& pin : config_.pins) fits = fits && switch_.forwarding().pin(pin.source_mac, pin.destination_mac, pin.port);
-  if (!fits) {
-    throw NativeError("FDB_FULL", 0, "", "switch " + config_.name + ": its routes do not fit the forwarding table",
-                      "raise the table's capacity");
-  }
+  config_ = config;
+  install_routes(config_, switch_.forwarding());
 }
 
 // The frame as a packet of ours; kNoPacket, and counted, when it cannot be one.

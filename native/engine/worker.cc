@@ -169,7 +169,7 @@ void Worker::stop_traffic() {
   });
 }
 
-void Worker::reconfigure(const WorkerConfig& config) {
+void Worker::check_change(const WorkerConfig& config) const {
   bool same = config.switches.size() == config_.switches.size() && config.nics.size() == config_.nics.size();
   for (size_t i = 0; same && i < config.switches.size(); ++i) {
     same = config.switches[i].ports.size() == config_.switches[i].ports.size();
@@ -185,14 +185,27 @@ void Worker::reconfigure(const WorkerConfig& config) {
     throw NativeError("INVALID_CONFIG", 0, "", "devices, ports or queue pairs differ from those that run",
                       "stop and start again to change them");
   }
-  // All before anything changes.
+}
+
+void Worker::apply(const WorkerConfig& config) {
+  for (size_t i = 0; i < switches_.size(); ++i) switches_[i]->reconfigure(config.switches[i]);
+  for (size_t i = 0; i < nics_.size(); ++i) {
+    nics_[i]->soft_nic().reconfigure(config.nics[i].parameters, config.nics[i].queue_pairs);
+  }
+}
+
+void Worker::reconfigure(const WorkerConfig& config, std::span<Worker* const> others) {
+  check_change(config);
+  for (const Worker* other : others) other->check_change(config);
   for (const SwitchDeviceConfig& device : config.switches) check(device);
   for (const NicDeviceConfig& device : config.nics) check(device.parameters);
-  between_turns([&] {
-    for (size_t i = 0; i < switches_.size(); ++i) switches_[i]->reconfigure(config.switches[i]);
-    for (size_t i = 0; i < nics_.size(); ++i)
-      nics_[i]->soft_nic().reconfigure(config.nics[i].parameters, config.nics[i].queue_pairs);
-  });
+  // One waits for the next, the last for all: none of them waits for another while it runs.
+  const std::function<void(size_t)> hold = [&](size_t next) {
+    if (next < others.size()) return others[next]->between_turns([&] { hold(next + 1); });
+    apply(config);
+    for (Worker* other : others) other->apply(config);
+  };
+  between_turns([&] { hold(0); });
 }
 
 void Worker::run() {

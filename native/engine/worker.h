@@ -85,9 +85,10 @@ class Worker {
   void look(const std::function<void()>& action);
   // Senders stop after the packet under way.
   void stop_traffic();
-  // Changed parameters for the same devices and ports. Throws NativeError INVALID_CONFIG when those differ or the parameters do
-  // not pass check(), before anything has changed; FDB_FULL: then switches before that one have changed.
-  void reconfigure(const WorkerConfig& config);
+  // Changed parameters for the same devices and ports, here and at `others`, which share a switch with this one: all of them stand
+  // still while it is done. Throws NativeError INVALID_CONFIG when devices or ports differ or the parameters do not pass check(),
+  // FDB_FULL; then nothing has changed.
+  void reconfigure(const WorkerConfig& config, std::span<Worker* const> others = {});
   struct PortPlace {
     uint32_t tap = 0;   // of the capture
     size_t device = 0;  // switches first
@@ -114,13 +115,15 @@ class Worker {
   void run();
   void tune();
   void open_ports();
-  std::unique_ptr<WirePort> open_port(const std::string& device, const PortConfig& config);
+  std::unique_ptr<WirePort> open_port(const std::string& device, PortConfig config);
   void build_devices(Time begin);
   WirePort* find_port(const PortPlace& place);
   void loop(Time begin);
   void refresh_clock();
   void inject();
   void run_action();
+  void check_change(const WorkerConfig& config) const;
+  void apply(const WorkerConfig& config);
   void check_ports(Time now);
   void publish(Time now, bool last);
   // Whether the block has all that was counted.

@@ -89,7 +89,7 @@ void check(const AfPacketOptions& options) {
 
 AfPacketPort::AfPacketPort(const AfPacketOptions& options, const PortClock& clock)
     : options_(options),
-      watch_({options.interface, options.namespace_fd, options.namespace_path}),
+      watch_({options.interface, options.namespace_fd, options.namespace_path, options.owner}),
       long_frames_(options.offloads ? kLongFrames * kMaxSuperFrame : 0, true),
       stamps_(clock) {
   check(options);

@@ -42,7 +42,7 @@ AfXdpPort::AfXdpPort(const AfXdpOptions& options, Umem& umem, const PortClock& c
       pool_(umem.pool()),
       clock_(clock),
       number_(umem.add_port()),
-      watch_({options.interface, options.namespace_fd, options.namespace_path}) {
+      watch_({options.interface, options.namespace_fd, options.namespace_path, options.owner}) {
   check(options);
   lent_.resize(options.ring);
   try {

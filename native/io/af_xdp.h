@@ -26,6 +26,7 @@ struct AfXdpOptions {
   std::string interface;
   int namespace_fd = -1;  // as in InterfaceName
   std::string namespace_path = {};
+  std::string owner = {};  // as in InterfaceName
   bool receive = true;      // false: for transmitting only; no program is attached
   uint32_t ring = 512;      // frames in each ring, a power of two; more of them wait longer, but leave the caches
   bool generic = false;     // XDP of the kernel's stack instead of the driver's

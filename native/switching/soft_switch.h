@@ -52,6 +52,7 @@
 #include "switching/scheduler.h"
 #include "switching/shard.h"
 #include "switching/shared_buffer.h"
+#include "switching/storm_control.h"
 #include "wire/packet.h"
 #include "wire/priority_map.h"
 
@@ -67,6 +68,8 @@ struct SwitchParameters {
     std::array<int64_t, kPriorities> queue_limits{};  // most bytes that each egress queue may hold; 0 = no limit
     std::array<CnDefence, kPriorities> cn_defence = kInterior;  // of CNPVs
     std::array<uint8_t, kPriorities> cn_alternate_priority{};   // of CNPVs at edge: no CNPVs
+    uint32_t max_learned_addresses = 0;                         // that the forwarding table may have of it; 0 = no limit
+    StormRates storm_rates{};                                   // most that is flooded of what comes in
   };
   std::vector<Port> ports;
   BufferParameters buffer;
@@ -223,6 +226,7 @@ class SoftSwitch {
     Scheduler scheduler;
     SwitchParameters::Port parameters;
     std::array<Pacer, kPriorities> limiters;  // when a limited queue may send again
+    StormControl storms;
     std::array<Queue, kPriorities> queues;
   };
 
@@ -232,6 +236,8 @@ class SoftSwitch {
   bool takes_offload(const Port& out, const Packet& packet) const;
   void finish_offload(Port& in, uint16_t out, PacketId id);
   void flood(Port& in, PacketId id);
+  uint64_t* storm(Port& in, const Packet& packet);
+  void count_learned(uint16_t of, Forwarding::Learned learned);
   bool passes(const Port& in, const Port& out, const Packet& packet) const;
   void pass(Port& in, Port& out, PacketId id);
   void enqueue(Port& out, PacketId id);
@@ -263,6 +269,7 @@ class SoftSwitch {
   void pause(Time now, uint16_t port, uint8_t enable, uint8_t obeyed, const std::array<uint16_t, kPriorities>& quanta);
   void check_xoff(Port& in, int priority);
   void stop_peer(Port& in, int priority);
+  void stop_for_want_of_headroom(Port& in, int priority);
   void check_xon() {
     if (stopped_ != 0) resume_peers();
   }
