@@ -53,6 +53,7 @@ Napi::Function WorkerHandle::define(Napi::Env env) {
                       InstanceMethod("post", &WorkerHandle::post),
                       InstanceMethod("drainCompletions", &WorkerHandle::drain_completions),
                       InstanceMethod("worstGap", &WorkerHandle::worst_gap),
+                      InstanceMethod("recentGap", &WorkerHandle::recent_gap),
                       InstanceMethod("outcome", &WorkerHandle::outcome)});
 }
 
@@ -248,6 +249,10 @@ Napi::Value WorkerHandle::histograms(const Napi::CallbackInfo& info) {
 
 Napi::Value WorkerHandle::worst_gap(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(worker(info).worst_gap()));
+}
+
+Napi::Value WorkerHandle::recent_gap(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), static_cast<double>(worker(info).recent_gap()));
 }
 
 Napi::Value WorkerHandle::outcome(const Napi::CallbackInfo& info) {

@@ -47,6 +47,7 @@ class WorkerHandle : public Napi::ObjectWrap<WorkerHandle> {
   Napi::Value detach(const Napi::CallbackInfo& info);
   Napi::Value histograms(const Napi::CallbackInfo& info);
   Napi::Value worst_gap(const Napi::CallbackInfo& info);
+  Napi::Value recent_gap(const Napi::CallbackInfo& info);
   Napi::Value outcome(const Napi::CallbackInfo& info);
 
   Worker& worker(const Napi::CallbackInfo& info) const;

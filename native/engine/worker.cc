@@ -21,6 +21,7 @@ constexpr Time kCheckInterval = 250 * kMillisecond;
 constexpr Time kOffsetInterval = 10 * kMillisecond;
 constexpr Time kBusyFor = 2 * kMillisecond;  // how long after the last frame the loop still polls
 constexpr Time kLongestSleep = 50 * kMillisecond;
+constexpr Time kGapWindow = 10 * kSecond;
 constexpr Time kLongYield = 50 * kMicrosecond;  // adaptive: another thread wants the same CPU ...
 constexpr Time kSharing = 20 * kMillisecond;    // ... so for a while this one sleeps where it would look again
 constexpr Time kWakeUp = 100 * kMicrosecond;    // adaptive: how long before a deadline a sleep ends, so that none is missed
@@ -284,7 +285,9 @@ void Worker::loop(Time begin) {
     refresh_clock();
     const Time now = clock_.now;
     if (previous != 0 && now >= begin) {
-      fidelity_.loop_gap.record(static_cast<uint64_t>(std::max<Time>(0, now - previous - idle_slept)));
+      const auto gap = static_cast<uint64_t>(std::max<Time>(0, now - previous - idle_slept));
+      fidelity_.loop_gap.record(gap);
+      note_gap(now, gap);
       if (deadline <= now) fidelity_.timer_lateness.record(static_cast<uint64_t>(now - deadline));
     }
     previous = now;
@@ -323,6 +326,17 @@ void Worker::loop(Time begin) {
   inject();
   for (Device* device : devices_) device->turn(clock_.now, clock_.now);
   publish(clock_.now, true);
+}
+
+void Worker::note_gap(Time now, uint64_t gap) {
+  if (now - window_began_ >= kGapWindow) {
+    gap_of_last_window_ = std::exchange(gap_of_window_, 0);
+    window_began_ = now;
+  } else if (gap <= gap_of_window_) {
+    return;
+  }
+  gap_of_window_ = std::max(gap_of_window_, gap);
+  recent_gap_.store(std::max(gap_of_window_, gap_of_last_window_), std::memory_order_relaxed);
 }
 
 // `quiet`: since the last frame. Returns whether this was idle sleep, which is nobody's lateness.

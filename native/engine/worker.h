@@ -101,6 +101,8 @@ class Worker {
   void detach(const Capture& capture);
   // Longest loop gap so far, ns. Any thread.
   uint64_t worst_gap() const { return worst_gap_.load(std::memory_order_relaxed); }
+  // The longest of the last 10 to 20 s, as of the last turn.
+  uint64_t recent_gap() const { return recent_gap_.load(std::memory_order_relaxed); }
   const CounterBlock& counters() const { return counters_; }  // from begin() on, once ready() is true
   bool ready() const { return ready_.load(std::memory_order_acquire); }
 
@@ -126,6 +128,7 @@ class Worker {
   void apply(const WorkerConfig& config);
   void check_ports(Time now);
   void publish(Time now, bool last);
+  void note_gap(Time now, uint64_t gap);
   // Whether the block has all that was counted.
   bool told() const { return published_ == turned_ && counters_.complete(); }
   void announce();
@@ -179,6 +182,10 @@ class Worker {
   std::atomic<bool> ready_{false};
   std::atomic<bool> failed_{false};
   std::atomic<uint64_t> worst_gap_{0};
+  std::atomic<uint64_t> recent_gap_{0};
+  uint64_t gap_of_window_ = 0;
+  uint64_t gap_of_last_window_ = 0;
+  Time window_began_ = 0;
   std::string failure_;
   Fidelity fidelity_;
 };

@@ -4,9 +4,9 @@ import { WeirError } from "../config/error.js";
 import { type Format, kContentTypes } from "./instruments.js";
 import type { MetricsRegistry } from "./registry.js";
 
+/** What is answered as JSON; `failed` with status 503. */
 export interface Health {
   status: "ok" | "degraded" | "failed";
-  [detail: string]: unknown;
 }
 
 export class MetricsServer {
