@@ -107,7 +107,7 @@ ports:
 
   it("refuses thresholds and headroom under which no frame of a lossless priority could ever come in", () => {
     const text = (buffer: string, mtu = 1500) =>
-      `ports: [{ interface: a, rate: 1Gbps, mtu: ${mtu} }, { interface: b, rate: 1Gbps }]\nbuffer: ${buffer}`;
+      `ports: [{ interface: a, rate: 1Gbps, mtu: ${mtu} }, { interface: b, rate: 1Gbps, mtu: ${mtu} }]\nbuffer: ${buffer}`;
     const small = "{ mode: static, threshold: 1KB, headroom: 1KB, xon_offset: 100B }";
     expect(refusal(() => switchOf(text(small)))).toBe(
       "switch sw0.yaml:2:41: buffer.headroom: 1 KB, and a threshold of 1 KB: a lossless frame of 1518 bytes, which the ports' MTU allows, " +

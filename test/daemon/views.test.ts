@@ -222,10 +222,8 @@ describe("weir show", () => {
   });
 
   it("says so when there is nothing to show", async () => {
-    const socket = await daemon({ ...kSwitch, fdb: [] });
-    expect((await weir(["show", "fdb", "--socket", socket])).stdout).toContain(
-      "Forwarding table, 0 entries: nothing so far\n",
-    );
+    const socket = await daemon({ counters: { since: "", at_ns: 0, counters: [] } });
+    expect((await weir(["show", "ecn", "--socket", socket])).stdout).toBe("ECN: nothing so far\n");
   });
 
   it("says what it can show, and when nobody answers", async () => {
