@@ -64,10 +64,14 @@ void Forwarding::sweep(Time now) {
   for (int i = 0; i < 8; ++i) {
     Entry& entry = table_[swept_++ & mask_];
     if (entry.expires > now || entry.expires <= kOver || !is_learned(entry)) continue;
-    take(entry);
-    entry.expires = kOver;
-    entry.key = kNobody;
+    forget(entry);
   }
+}
+
+void Forwarding::forget(Entry& entry) {
+  take(entry);
+  entry.expires = kOver;
+  entry.key = kNobody;
 }
 
 Forwarding::Learned Forwarding::store(Time now, uint64_t key, uint16_t port, Time expires) {
@@ -77,11 +81,12 @@ Forwarding::Learned Forwarding::store(Time now, uint64_t key, uint16_t port, Tim
   Entry* free = nullptr;
   Entry* oldest = nullptr;  // of this port
   Entry* victim = nullptr;  // the oldest of the port that has most
+  bool chain = true;        // the address may be here: it is not behind an entry that was never used
   const auto held = [this](const Entry& entry) { return stations_[entry.first_port].count; };
   uint64_t slot = slot_of(key);
   for (uint32_t i = 0; i < kProbes; ++i, slot = (slot + 1) & mask_) {
     Entry& entry = table_[slot];
-    if (entry.expires > kOver && entry.key == key) {
+    if (chain && entry.expires > kOver && entry.key == key) {
       if (entry.first_port != port) {
         if (limited) return {Learned::Outcome::limited};
         take(entry);
@@ -92,7 +97,7 @@ Forwarding::Learned Forwarding::store(Time now, uint64_t key, uint16_t port, Tim
     }
     if (entry.expires <= now) {
       if (free == nullptr) free = &entry;
-      if (entry.expires == 0) break;
+      chain = chain && entry.expires != 0;
       continue;
     }
     if (!is_learned(entry)) continue;
@@ -102,19 +107,23 @@ Forwarding::Learned Forwarding::store(Time now, uint64_t key, uint16_t port, Tim
       victim = &entry;
     }
   }
-  Entry* place = free;
   if (limited) {
     if (oldest == nullptr) return {Learned::Outcome::limited};
-    place = oldest;
-  } else if (free == nullptr) {
-    if (victim == nullptr || (victim->first_port != port && held(*victim) <= own.count)) return {Learned::Outcome::full};
-    place = victim;
+    victim = oldest;
+  } else if (free != nullptr) {
+    victim = nullptr;
+  } else if (victim == nullptr || (victim->first_port != port && held(*victim) <= own.count)) {
+    return {Learned::Outcome::full};
   }
   Learned learned;
-  if (place->expires > now) learned = {Learned::Outcome::in_place, static_cast<uint16_t>(place->first_port)};
-  take(*place);
+  if (victim != nullptr) {
+    learned = {Learned::Outcome::in_place, static_cast<uint16_t>(victim->first_port)};
+    forget(*victim);
+  }
+  Entry& place = free != nullptr ? *free : *victim;
+  take(place);
   ++own.count;
-  *place = {key, expires, port, 0};
+  place = {key, expires, port, 0};
   return learned;
 }
 

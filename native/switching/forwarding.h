@@ -119,6 +119,7 @@ class Forwarding {
   Entry* place_static(uint64_t key);
   Learned store(Time now, uint64_t key, uint16_t port, Time expires);
   void take(Entry& entry);
+  void forget(Entry& entry);
   void sweep(Time now);
   uint32_t telling_period(Time now) const { return static_cast<uint32_t>(now >> telling_shift_); }
   Learned learn_anew(Time now, const PacketMeta& meta, uint16_t port);
