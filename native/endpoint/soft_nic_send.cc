@@ -205,7 +205,7 @@ PacketId SoftNic::make_data() {
 
 void SoftNic::left(PacketId id) {
   const Packet& packet = pool_[id];
-  if (packet.ingress_port == kInjected) return;
+  if (packet.ingress_port == kNoIngress) return;
   if (packet.meta.kind == FrameKind::pfc) {
     ++counters_.tx_pfc_frames;
     for (uint8_t left = packet.pfc_enable; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {

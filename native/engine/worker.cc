@@ -389,7 +389,7 @@ void Worker::inject() {
       continue;
     }
     pool_[id].reset();
-    pool_[id].ingress_port = kInjected;
+    pool_[id].ingress_port = kNoIngress;
     pool_[id].length = scratch_->length;
     std::copy_n(scratch_->bytes, pool_[id].length, pool_.data(id));
     devices_[scratch_->device]->ports()[scratch_->port].send(pool_, id);

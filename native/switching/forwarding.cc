@@ -8,7 +8,6 @@ namespace {
 
 // When an entry expires that was used, and is over: 0 would cut the probe chains of others.
 constexpr Time kOver = 1;
-constexpr uint64_t kNobody = UINT64_MAX;  // its key
 
 }  // namespace
 
@@ -175,9 +174,19 @@ bool Forwarding::pin(uint64_t source, uint64_t destination, uint16_t port) {
   return true;
 }
 
-Forwarding::Learned Forwarding::learn_anew(Time now, const PacketMeta& meta, uint16_t port) {
-  if (is_group(meta.source_mac)) return {};
-  return store(now, key_of(kLearned, meta.source_mac, meta.vlan()), port, now + ageing_);
+// Not the first that its hash leads to, or not as it was.
+Forwarding::Learned Forwarding::learn_anew(Time now, uint64_t key, uint16_t port) {
+  uint64_t slot = slot_of(key);
+  for (uint32_t i = 0; i < kProbes; ++i, slot = (slot + 1) & mask_) {
+    Entry& entry = table_[slot];
+    if (entry.key == key && entry.first_port == port) {
+      entry.expires = now + ageing_;
+      return {};
+    }
+    if (entry.expires == 0) break;
+  }
+  if (is_group(key >> 12)) return {};
+  return store(now, key, port, now + ageing_);
 }
 
 bool Forwarding::is_news(Time now, const PacketMeta& meta, uint16_t port) const {

@@ -60,9 +60,7 @@ class Forwarding {
   Learned learn(Time now, const PacketMeta& meta, uint16_t port) {
     const uint64_t key = key_of(kLearned, meta.source_mac, meta.vlan());
     Entry& first = table_[slot_of(key)];
-    if (first.key != key || first.expires == 0 || first.first_port != port || is_group(meta.source_mac)) {
-      return learn_anew(now, meta, port);
-    }
+    if (first.key != key || first.first_port != port) return learn_anew(now, key, port);
     first.expires = now + ageing_;
     return {};
   }
@@ -85,8 +83,9 @@ class Forwarding {
   bool learning() const { return learning_; }
   static bool is_group(uint64_t mac) { return (mac >> 40 & 1) != 0; }
 
+  static constexpr uint64_t kNobody = UINT64_MAX;  // key of an entry that is nobody's
   struct Entry {
-    uint64_t key = 0;
+    uint64_t key = kNobody;
     Time expires = 0;  // 0 = never used; kNever = static
     uint32_t first_port = 0;
     uint32_t ports = 0;  // how many next hops from first_port on, in ports_; learned entries have their port in first_port, and
@@ -122,7 +121,7 @@ class Forwarding {
   void forget(Entry& entry);
   void sweep(Time now);
   uint32_t telling_period(Time now) const { return static_cast<uint32_t>(now >> telling_shift_); }
-  Learned learn_anew(Time now, const PacketMeta& meta, uint16_t port);
+  Learned learn_anew(Time now, uint64_t key, uint16_t port);
   int route(Time now, const PacketMeta& meta) const;
 
   struct Group {

@@ -18,7 +18,7 @@ void check(const BufferParameters& p) {
   require(p.lossy_alpha >= 0, kWhose, "lossy_alpha must not be negative");
 }
 
-SharedBuffer::SharedBuffer(const BufferParameters& parameters, int ports, uint8_t lossless, int64_t packets)
+SharedBuffer::SharedBuffer(const BufferParameters& parameters, int ports, uint8_t lossless, uint32_t packets)
     : ports_(ports), packets_(packets), usage_(static_cast<size_t>(ports) * kPriorities) {
   reconfigure(parameters, lossless);
 }
@@ -30,6 +30,12 @@ void SharedBuffer::reconfigure(const BufferParameters& parameters, uint8_t lossl
   const bool dynamic = parameters.threshold == BufferParameters::Threshold::dynamic;
   surely_free_ = dynamic ? parameters.beta / parameters.priorities * (1 - 0x1p-30) : 0;
   frame_share_ = dynamic ? parameters.beta / parameters.priorities : 1;
+  // n frames are at most `share` times the others where n <= share (packets - n).
+  const auto surely = [this](double share) {
+    return static_cast<int64_t>(static_cast<double>(packets_) * (share / (1 + share)) * (1 - 0x1p-30)) - 1;
+  };
+  surely_fewer_ = surely(frame_share_);
+  surely_fewer_lossy_ = surely(parameters.lossy_alpha);
   lossy_minimum_ = lossless != 0 && parameters.priorities == kPriorities ? parameters.headroom : 0;
 }
 

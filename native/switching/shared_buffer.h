@@ -47,7 +47,7 @@ enum class Admission : uint8_t { admitted, headroom_full, lossy_threshold, buffe
 class SharedBuffer {
  public:
   // Parameters that pass check(). `lossless`: bit mask of priorities under PFC. `packets`: how many frames queues may hold.
-  SharedBuffer(const BufferParameters& parameters, int ports, uint8_t lossless, int64_t packets = INT64_MAX);
+  SharedBuffer(const BufferParameters& parameters, int ports, uint8_t lossless, uint32_t packets = UINT32_MAX);
 
   // What is charged stays; new limits hold from now on.
   void reconfigure(const BufferParameters& parameters, uint8_t lossless);
@@ -170,9 +170,12 @@ class SharedBuffer {
   bool above_lossy_threshold(int64_t bytes) const {
     return static_cast<double>(bytes) > parameters_.lossy_alpha * static_cast<double>(free_bytes());
   }
-  bool above_frames(uint32_t frames) const { return frames > frame_share_ * static_cast<double>(packets_ - frames_); }
+  // Mostly known from all frames together.
+  bool above_frames(uint32_t frames) const {
+    return frames_ >= surely_fewer_ && frames > frame_share_ * static_cast<double>(packets_ - frames_);
+  }
   bool above_lossy_frames(uint32_t frames) const {
-    return frames > parameters_.lossy_alpha * static_cast<double>(packets_ - frames_);
+    return frames_ >= surely_fewer_lossy_ && frames > parameters_.lossy_alpha * static_cast<double>(packets_ - frames_);
   }
 
   BufferParameters parameters_;
@@ -187,6 +190,8 @@ class SharedBuffer {
   int64_t packets_;
   int64_t frames_ = 0;   // that came in here
   double frame_share_ = 1;  // of the free ones, that one ingress priority may take
+  int64_t surely_fewer_ = 0;        // while there are fewer frames than this, nobody has more than that share ...
+  int64_t surely_fewer_lossy_ = 0;  // ... or than lossy_alpha times the free ones
   Occupancy others_;
   std::vector<Usage> usage_;
 };

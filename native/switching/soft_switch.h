@@ -130,9 +130,8 @@ class SoftSwitch {
   // What was taken, or handed to the driver, counts as sent from now on. Frames that never were the switch's do not count.
   void left(uint16_t port, PacketId id) {
     const Packet& packet = pool_[id];
-    if (packet.ingress_port == kInjected) return;
     Port& out = ports_[port];
-    if (packet.meta.kind == FrameKind::pfc) return count_pfc(out, packet);
+    if (packet.ingress_port == kNoIngress) return count_pfc(out, packet);
     SwitchPriorityCounters& counters = out.queues[packet.priority].counters;
     ++counters.queue_packets;
     counters.queue_bytes += packet.length;
@@ -142,8 +141,7 @@ class SoftSwitch {
   }
   // It was discarded instead, and is counted by whoever did so.
   void lost(PacketId id) {
-    const Packet& packet = pool_[id];
-    if (packet.ingress_port != kInjected && packet.meta.kind != FrameKind::pfc) --held_;
+    if (pool_[id].ingress_port != kNoIngress) --held_;
   }
   // Of what was taken, bytes that have not left by now. True if frames were picked because of that: to be taken as well.
   bool set_unsent(uint16_t port, uint32_t bytes) {

@@ -115,6 +115,7 @@ bool SoftSwitch::go_on(Port& port) {
 }
 
 void SoftSwitch::count_pfc(Port& out, const Packet& packet) {
+  if (packet.meta.kind != FrameKind::pfc) return;
   ++out.counters.tx_pfc_frames;
   for (uint8_t left = packet.pfc_enable; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
     ++out.queues[static_cast<size_t>(__builtin_ctz(left))].counters.pfc_tx_packets;
@@ -190,6 +191,7 @@ PacketId SoftSwitch::make_pfc(Port& port) {
   packet.reset();
   packet.meta.kind = FrameKind::pfc;
   packet.meta.source_mac = port.parameters.mac;
+  packet.ingress_port = kNoIngress;
   packet.length = kMinimumFrame;
   packet.pfc_enable = port.pfc.take(now_, packet.pfc_xoff);
   return id;
