@@ -185,6 +185,8 @@ SwitchParameters::Port decode_switch_port(const Fields& f) {
   f.number("mac", port.mac);
   if (f.has("priority_rates")) f.numbers("priority_rates", port.priority_rates);
   if (f.has("queue_limits")) f.numbers("queue_limits", port.queue_limits);
+  if (f.has("max_learned_addresses")) f.number("max_learned_addresses", port.max_learned_addresses);
+  if (f.has("storm_rates")) f.numbers("storm_rates", port.storm_rates);
   if (f.has("cn")) {
     const Fields cn = f.object("cn");
     cn.numbers("defence", port.cn_defence);

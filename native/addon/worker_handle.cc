@@ -54,6 +54,7 @@ Napi::Function WorkerHandle::define(Napi::Env env) {
                       InstanceMethod("post", &WorkerHandle::post),
                       InstanceMethod("drainCompletions", &WorkerHandle::drain_completions),
                       InstanceMethod("worstGap", &WorkerHandle::worst_gap),
+                      InstanceMethod("recentGap", &WorkerHandle::recent_gap),
                       InstanceMethod("outcome", &WorkerHandle::outcome)});
 }
 
@@ -68,6 +69,7 @@ WorkerHandle::WorkerHandle(const Napi::CallbackInfo& info) : Napi::ObjectWrap<Wo
     worker_->set_doorbell([this] { doorbell_.NonBlockingCall(); });
   }
   napi_add_env_cleanup_hook(env, on_exit, this);
+  tag<WorkerHandle>(info);
 }
 
 WorkerHandle::~WorkerHandle() { release(); }
@@ -180,7 +182,12 @@ Napi::Value WorkerHandle::inject(const Napi::CallbackInfo& info) {
 
 Napi::Value WorkerHandle::reconfigure(const Napi::CallbackInfo& info) {
   if (!info[0].IsObject()) throw Napi::TypeError::New(info.Env(), "reconfigure(config): config must be an object");
-  translated(info.Env(), [&] { worker(info).reconfigure(decode_worker(info[0].As<Napi::Object>())); });
+  std::vector<Worker*> others;
+  if (info[1].IsArray()) {
+    const Napi::Array list = info[1].As<Napi::Array>();
+    for (uint32_t i = 0; i < list.Length(); ++i) others.push_back(&unwrap<WorkerHandle>(list.Get(i)).worker(info));
+  }
+  translated(info.Env(), [&] { worker(info).reconfigure(decode_worker(info[0].As<Napi::Object>()), others); });
   return info.Env().Undefined();
 }
 
@@ -243,6 +250,10 @@ Napi::Value WorkerHandle::histograms(const Napi::CallbackInfo& info) {
 
 Napi::Value WorkerHandle::worst_gap(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(worker(info).worst_gap()));
+}
+
+Napi::Value WorkerHandle::recent_gap(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), static_cast<double>(worker(info).recent_gap()));
 }
 
 Napi::Value WorkerHandle::outcome(const Napi::CallbackInfo& info) {

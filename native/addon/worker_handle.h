@@ -5,12 +5,16 @@
 
 #include <memory>
 
+#include "addon/unwrap.h"
 #include "engine/worker.h"
 
 namespace weir {
 
 class WorkerHandle : public Napi::ObjectWrap<WorkerHandle> {
  public:
+  static constexpr const char* kName = "Worker";
+  static constexpr napi_type_tag kTag{0x71c5e0b94d2f4a38, 0x9f06d2a7c1e85b43};
+
   static Napi::Function define(Napi::Env env);
   explicit WorkerHandle(const Napi::CallbackInfo& info);
   ~WorkerHandle() override;
@@ -44,6 +48,7 @@ class WorkerHandle : public Napi::ObjectWrap<WorkerHandle> {
   Napi::Value detach(const Napi::CallbackInfo& info);
   Napi::Value histograms(const Napi::CallbackInfo& info);
   Napi::Value worst_gap(const Napi::CallbackInfo& info);
+  Napi::Value recent_gap(const Napi::CallbackInfo& info);
   Napi::Value outcome(const Napi::CallbackInfo& info);
 
   Worker& worker(const Napi::CallbackInfo& info) const;

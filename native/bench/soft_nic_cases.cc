@@ -42,6 +42,7 @@ class Nic : public BenchCase {
     while (count > 0) {
       nic_.advance(nic_.next_deadline());
       for (PacketId id = nic_.transmit(); id != kNoPacket && count > 0; id = nic_.transmit()) {
+        nic_.left(id);
         pool_.free(id);
         --count;
       }
@@ -108,7 +109,10 @@ class Notified : public Nic {
       const auto length = static_cast<uint32_t>(frame.size());
       const Refusal refusal = classify(frame.data(), length, meta);
       nic_.receive(now_, frame.data(), length, meta, refusal);
-      for (PacketId id = nic_.transmit(); id != kNoPacket; id = nic_.transmit()) pool_.free(id);
+      for (PacketId id = nic_.transmit(); id != kNoPacket; id = nic_.transmit()) {
+        nic_.left(id);
+        pool_.free(id);
+      }
     }
   }
 

@@ -55,10 +55,14 @@ class Switch : public BenchCase {
     device_.receive(now, in, id);
   }
   void collect(uint16_t port) {
+    bool any = false;
     for (PacketId id = device_.transmit(port); id != kNoPacket; id = device_.transmit(port)) {
       keep(pool_[id].meta.ecn);
+      device_.left(port, id);
       pool_.free(id);
+      any = true;
     }
+    if (any) device_.set_unsent(port, 0);
   }
   PacketPool pool_;
   SoftSwitch device_;

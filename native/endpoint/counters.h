@@ -12,7 +12,7 @@ namespace weir {
 #define WEIR_NIC_COUNTERS(X)                                                                                           \
   X(rx_packets, "packets", "Frames received, MAC control apart")                                                       \
   X(rx_bytes, "bytes", "Bytes of those frames, without FCS")                                                           \
-  X(tx_packets, "packets", "Frames sent, MAC control apart")                                                           \
+  X(tx_packets, "packets", "Frames that the host took to send, MAC control apart")                                     \
   X(tx_bytes, "bytes", "Bytes of those frames, without FCS")                                                           \
   X(np_ecn_marked_roce_packets, "packets", "RoCEv2 packets received with ECN = CE by the notification point")          \
   X(np_crowded_roce_packets, "packets", "RoCEv2 packets answered as if marked: this host fell behind")                 \
@@ -41,7 +41,7 @@ namespace weir {
   X(rx_pause_frames, "packets", "802.3x PAUSE frames received")                                                        \
   X(tx_pfc_frames, "packets", "PFC frames sent")                                                                       \
   X(rx_unsupported_op_phy, "packets", "MAC control frames with an opcode or length we do not know, discarded")         \
-  X(tx_port_down, "packets", "Frames counted as sent but discarded, MAC control included: the interface was not up")   \
+  X(tx_port_down, "packets", "Frames discarded instead of sent, MAC control included: the interface was not up")       \
   X(stragglers, "packets", "Frames taken later than their arrival time because they were read too late")               \
   X(tx_no_descriptor, "events", "Sends put off because the host ran out of packet descriptors (the run is not valid)") \
   X(rp_cur_flows, "flows", "Flows that reaction points limit now: QPs under DCQCN (a gauge)")

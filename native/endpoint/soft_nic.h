@@ -4,6 +4,8 @@
 //   receive_pfc / _pause   a MAC control frame arrived
 //   advance(now)           let time pass: packets are released, windows end, timers fire
 //   transmit()             take the frames whose last bit has left by the time reached
+//   left(packet)           one of those has gone: it counts as sent
+//   hold(whether)          nothing is sent while the host behind the link does not take it
 //   next_deadline()        when to call advance() next if nothing arrives
 // A simulator gives it a driver instead of calling transmit(): that is handed every frame as soon as it is picked, and calls
 // wake() when told to. next_deadline() then speaks of all else.
@@ -18,6 +20,7 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/types.h"
@@ -86,6 +89,12 @@ class SoftNic {
     const bool gone = !departing_.empty() && pool_[departing_.front()].departs <= now_;
     return gone ? departing_.pop(pool_) : kNoPacket;
   }
+  // What was taken, or handed to the driver, counts as sent from now on.
+  void left(PacketId id);
+  void hold(bool held) {
+    const bool over = std::exchange(held_, held) && !held;
+    if (over && !busy()) start_next();
+  }
   Time next_deadline() const;
   Time now() const { return now_; }
 
@@ -152,7 +161,6 @@ class SoftNic {
   void write(PacketId id, QueuePair& qp, OutgoingPacket& out, uint8_t priority);
   void describe(Packet& packet, uint8_t* headers, const QueuePair& qp, const OutgoingPacket& out) const;
   static uint32_t next_wire_bytes(const QueuePair& qp);
-  void sent(const Packet& packet);
   void due(uint32_t index);
   void begin(QueuePair& qp);
   void finish(QueuePair& qp);
@@ -218,6 +226,7 @@ class SoftNic {
   uint32_t streams_;
   uint32_t active_ = 0;
   bool sending_ = false;  // step() has not come to busy_until_ yet
+  bool held_ = false;
   uint8_t backlogged_ = 0;
   uint8_t answering_ = 0;
   bool crowded_ = false;

@@ -13,6 +13,7 @@ constexpr Time kRetry = 10 * kMicrosecond;
 }  // namespace
 
 void SoftNic::start_next() {
+  if (held_) return;
   PacketId id = kNoPacket;
   const bool cnp_may_go = notifications_.owed() && (pause_.paused_mask() >> parameters_.cnp_priority & 1) == 0;
   const bool answer_may_go = (answering_ & ~pause_.paused_mask()) != 0;
@@ -50,10 +51,6 @@ PacketId SoftNic::make_pfc() {
   packet.meta.source_mac = parameters_.mac;
   packet.length = kMinimumFrame;
   packet.pfc_enable = pfc_.take(now_, packet.pfc_xoff);
-  ++counters_.tx_pfc_frames;
-  for (uint8_t left = packet.pfc_enable; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
-    ++priorities_[static_cast<size_t>(__builtin_ctz(left))].tx_prio_pause;
-  }
   return id;
 }
 
@@ -72,7 +69,6 @@ PacketId SoftNic::make_cnp() {
   if (!pool_.has_payload()) classify(pool_.data(id), packet.length, packet.meta);
   ++counters_.np_cnp_sent;
   ++qp.counters.cnp_sent;
-  sent(packet);
   return id;
 }
 
@@ -113,7 +109,6 @@ void SoftNic::write(PacketId id, QueuePair& qp, OutgoingPacket& out, uint8_t pri
   } else {
     describe(packet, pool_.data(id), qp, out);
   }
-  sent(packet);
 }
 
 void SoftNic::describe(Packet& packet, uint8_t* headers, const QueuePair& qp, const OutgoingPacket& out) const {
@@ -203,7 +198,16 @@ PacketId SoftNic::make_data() {
   }
 }
 
-void SoftNic::sent(const Packet& packet) {
+void SoftNic::left(PacketId id) {
+  const Packet& packet = pool_[id];
+  if (packet.ingress_port == kNoIngress) return;
+  if (packet.meta.kind == FrameKind::pfc) {
+    ++counters_.tx_pfc_frames;
+    for (uint8_t left = packet.pfc_enable; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
+      ++priorities_[static_cast<size_t>(__builtin_ctz(left))].tx_prio_pause;
+    }
+    return;
+  }
   ++counters_.tx_packets;
   counters_.tx_bytes += packet.length;
   ++priorities_[packet.priority].tx_prio_packets;

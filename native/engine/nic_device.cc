@@ -86,7 +86,13 @@ void NicDevice::turn(Time horizon, Time now) {
     if (pool_[id].meta.kind == FrameKind::pfc) write_pfc(pool_, id);
     port.send(pool_, id);
   }
-  if (port.unsent() > 0) nic_.counters().tx_port_down += port.flush(pool_);
+  if (port.unsent() == 0) return;
+  port.flush(
+      pool_, now, [&](PacketId id) { nic_.left(id); },
+      [&](PacketId, bool down) {
+        if (down) ++nic_.counters().tx_port_down;
+      });
+  nic_.hold(port.unsent_bytes() > kMostUnsent);
 }
 
 void NicDevice::take_work() {

@@ -23,6 +23,7 @@ Options options_for(const PortConfig& config) {
 std::unique_ptr<PacketPort> open_af_packet(const PortConfig& config, const PortClock& clock) {
   AfPacketOptions options = options_for<AfPacketOptions>(config);
   options.receive = config.receive == Backend::af_packet;
+  if (options.receive) options.owner = config.owner;
   options.receive_slots = config.receive_slots;
   options.promiscuous = options.receive;
   options.offloads = config.offloads;
@@ -34,6 +35,7 @@ std::unique_ptr<PacketPort> open_af_packet(const PortConfig& config, const PortC
 std::unique_ptr<PacketPort> open_af_xdp(const PortConfig& config, const PortClock& clock, Umem& umem) {
   AfXdpOptions options = options_for<AfXdpOptions>(config);
   options.receive = config.receive == Backend::af_xdp;
+  if (options.receive) options.owner = config.owner;
   options.ring = config.ring;
   options.generic = config.xdp_generic;
   options.stamp = config.rate > 0;
@@ -47,10 +49,13 @@ std::unique_ptr<PacketPort> open_af_xdp(const PortConfig& config, const PortCloc
 std::unique_ptr<PacketPort> open_packet_port(const PortConfig& config, const PortClock& clock, Umem* umem) {
   if (!config.uses_af_xdp()) return open_af_packet(config, clock);
   if (config.receive == config.transmit) return open_af_xdp(config, clock, *umem);
-  std::unique_ptr<PacketPort> packet = open_af_packet(config, clock);
+  // First the one that claims the interface.
+  if (config.receive == Backend::af_packet) {
+    std::unique_ptr<PacketPort> packet = open_af_packet(config, clock);
+    return std::make_unique<MixedPort>(std::move(packet), open_af_xdp(config, clock, *umem));
+  }
   std::unique_ptr<PacketPort> xdp = open_af_xdp(config, clock, *umem);
-  if (config.receive == Backend::af_packet) return std::make_unique<MixedPort>(std::move(packet), std::move(xdp));
-  return std::make_unique<MixedPort>(std::move(xdp), std::move(packet));
+  return std::make_unique<MixedPort>(std::move(xdp), open_af_packet(config, clock));
 }
 
 }  // namespace weir

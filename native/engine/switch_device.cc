@@ -35,6 +35,18 @@ const SwitchDeviceConfig& checked(const SwitchDeviceConfig& config) {
   return config;
 }
 
+// Where they fit an empty table they fit any, for they take the place of what was learned.
+void install_routes(const SwitchDeviceConfig& config, Forwarding& table) {
+  table.clear_static();
+  bool fits = true;
+  for (const auto& route : config.routes) fits = fits && table.add_static(route.destination_mac, route.ports);
+  for (const auto& pin : config.pins) fits = fits && table.pin(pin.source_mac, pin.destination_mac, pin.port);
+  if (!fits) {
+    throw NativeError("FDB_FULL", 0, "", "switch " + config.name + ": its routes do not fit the forwarding table",
+                      "raise the table's capacity");
+  }
+}
+
 }  // namespace
 
 void check(const SwitchDeviceConfig& config) {
@@ -46,6 +58,8 @@ void check(const SwitchDeviceConfig& config) {
     for (const uint16_t port : route.ports) require(port < ports, kWhose, "a route is by ports that it has");
   }
   for (const auto& pin : config.pins) require(pin.port < ports, kWhose, "a pin is to a port that it has");
+  Forwarding scratch(config.parameters.fdb_capacity, false, 0, 1);
+  install_routes(config, scratch);
 }
 
 SwitchDevice::SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std::vector<WirePort> ports, PacketPool& pool,
@@ -58,33 +72,15 @@ SwitchDevice::SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std
       shared_(shared),
       switch_(config.parameters, pool, nullptr, shared != nullptr ? &shared->exchange().link(share) : nullptr),
       arrivals_(static_cast<uint32_t>(ports_.size())) {
-  install_routes();
+  install_routes(config_, switch_.forwarding());
 }
 
 void SwitchDevice::reconfigure(const SwitchDeviceConfig& config) {
   check(config);
   require(config.ports.size() == ports_.size(), "switch", "the number of ports cannot change");
-  const SwitchDeviceConfig before = std::exchange(config_, config);
-  switch_.forwarding().clear_static();
-  try {
-    install_routes();
-  } catch (const NativeError&) {
-    config_ = before;
-    switch_.forwarding().clear_static();
-    install_routes();  // where they were there is room
-    throw;
-  }
   switch_.reconfigure(config.parameters);
-}
-
-void SwitchDevice::install_routes() {
-  bool fits = true;
-  for (const auto& route : config_.routes) fits = fits && switch_.forwarding().add_static(route.destination_mac, route.ports);
-  for (const auto& pin : config_.pins) fits = fits && switch_.forwarding().pin(pin.source_mac, pin.destination_mac, pin.port);
-  if (!fits) {
-    throw NativeError("FDB_FULL", 0, "", "switch " + config_.name + ": its routes do not fit the forwarding table",
-                      "raise the table's capacity");
-  }
+  config_ = config;
+  install_routes(config_, switch_.forwarding());
 }
 
 // The frame as a packet of ours; kNoPacket, and counted, when it cannot be one.
@@ -167,7 +163,8 @@ void SwitchDevice::write_bytes(PacketId id) {
 
 // Reads a burst of each port at a time. A port that has more to read has been seen up to its newest frame only, and no other port
 // may get ahead of that.
-void SwitchDevice::turn(Time horizon, Time) {
+void SwitchDevice::turn(Time horizon, Time now) {
+  now_ = now;
   switch_.begin_turn();
   Time reached;
   do {
@@ -202,16 +199,31 @@ void SwitchDevice::live_until(Time horizon) {
     } while (port.next_arrival() <= until);
     if (port.next_arrival() <= horizon) arrivals_.set(p, port.next_arrival());
   }
-  switch_.advance(horizon);
-  for (uint16_t p = 0; p < ports_.size(); ++p) {
-    ports_[p].give_back();
-    for (PacketId id = switch_.transmit(p); id != kNoPacket; id = switch_.transmit(p)) {
-      write_bytes(id);
-      ports_[p].send(pool_, id);
-      ++sent_;
-    }
-    if (ports_[p].unsent() > 0) switch_.counters(p).tx_port_down += ports_[p].flush(pool_);
+  for (WirePort& port : ports_) port.give_back();
+  bool more = true;
+  while (more) {
+    switch_.advance(horizon);
+    more = false;
+    for (uint16_t p = 0; p < ports_.size(); ++p) more = hand_over(p) || more;
   }
+}
+
+// What has left the switch to the host. Whether there is more, because the host has taken it.
+bool SwitchDevice::hand_over(uint16_t p) {
+  WirePort& port = ports_[p];
+  for (PacketId id = switch_.transmit(p); id != kNoPacket; id = switch_.transmit(p)) {
+    write_bytes(id);
+    port.send(pool_, id);
+    ++sent_;
+  }
+  if (port.unsent() == 0) return false;
+  port.flush(
+      pool_, now_, [&](PacketId id) { switch_.left(p, id); },
+      [&](PacketId id, bool down) {
+        if (down) ++switch_.counters(p).tx_port_down;
+        switch_.lost(id);
+      });
+  return switch_.set_unsent(p, port.unsent_bytes());
 }
 
 // What leaves may have come from another worker.

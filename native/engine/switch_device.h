@@ -12,7 +12,7 @@
 
 namespace weir {
 
-// Throws NativeError INVALID_CONFIG for what a switch cannot run with.
+// Throws NativeError INVALID_CONFIG for what a switch cannot run with, FDB_FULL for routes that do not fit the forwarding table.
 void check(const SwitchDeviceConfig& config);
 
 class SwitchDevice final : public Device {
@@ -31,14 +31,14 @@ class SwitchDevice final : public Device {
   void register_counters(CounterBlock& block) override;
   std::vector<WirePort>& ports() override { return ports_; }
   uint64_t frames_seen() const override;
-  // Throws NativeError as the constructor does, and has changed nothing then.
+  // Throws NativeError as check() does, and has changed nothing then.
   void reconfigure(const SwitchDeviceConfig& config);
   SoftSwitch& soft_switch() { return switch_; }
   const SwitchDeviceConfig& config() const { return config_; }
 
  private:
-  void install_routes();
   void live_until(Time horizon);
+  bool hand_over(uint16_t port);
   void accept(uint16_t port, const RxFrame& frame);
   PacketId admit(uint16_t port, const RxFrame& frame);
   void look_for_checksum(uint16_t port, PacketId id);
@@ -50,6 +50,7 @@ class SwitchDevice final : public Device {
   PacketPool& pool_;
   FrameRing& punted_;
   SharedSwitch* shared_;
+  Time now_ = 0;       // of the turn
   uint64_t sent_ = 0;  // frames
   SoftSwitch switch_;
   IndexedHeap arrivals_;

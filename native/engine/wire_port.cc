@@ -18,7 +18,8 @@ void WirePort::settle() {
   const PortLosses losses = port_->losses();
   counters_.host_rx_overrun = losses.receive_overrun;
   counters_.host_rx_truncated = losses.receive_truncated;
-  counters_.host_tx_errors = losses.transmit_errors;
+  counters_.host_tx_errors = losses.transmit_errors + given_up_;
+  counters_.rx_stamps_corrected = losses.stamps_corrected;
 }
 
 // The old interface's ring is about to go, with the frames in it whose time had not come.
@@ -33,7 +34,7 @@ void WirePort::abandon() {
   }
 }
 
-WirePort::Changes WirePort::check() {
+WirePort::Changes WirePort::check(Time now) {
   settle();
   PortState state = port_->state();
   Changes changes;
@@ -52,7 +53,26 @@ WirePort::Changes WirePort::check() {
   // An interface that is gone keeps the MTU that it had: what comes in its place is compared with that.
   const uint32_t mtu = port_->mtu();
   changes.mtu = mtu != 0 && std::exchange(mtu_, mtu) != mtu;
+  const bool stalled = check_transmit(now), stuck = check_receive(now);
+  changes.stall = std::exchange(transmit_stalled_, stalled) != stalled || std::exchange(receive_stuck_, stuck) != stuck;
+  checked_ = now;
   return changes;
+}
+
+bool WirePort::check_transmit(Time now) {
+  const bool waits = !refused_.empty() && now - refused_.front() >= kStall;
+  const bool lost = std::exchange(given_up_before_, given_up_) != given_up_;
+  const bool stalled = up_ && (waits || lost);
+  if (stalled && checked_ != kNever) counters_.tx_stall_duration += static_cast<uint64_t>(now - checked_);
+  return stalled;
+}
+
+bool WirePort::check_receive(Time now) {
+  const uint64_t overrun = counters_.host_rx_overrun;
+  const bool lost = std::exchange(overrun_before_, overrun) != overrun;
+  const bool took = std::exchange(taken_before_, taken_) != taken_;
+  if (!up_ || took || (count_ == 0 && !lost) || checked_ == kNever) receiving_at_ = now;
+  return now - receiving_at_ >= kSecond + delay_;
 }
 
 bool WirePort::poll(size_t burst) {
@@ -85,19 +105,31 @@ void WirePort::give_back() {
   if (count_ == 0) first_ = 0;  // the same few places again and again stay in the caches
 }
 
-size_t WirePort::flush(PacketPool& pool) {
-  const size_t count = outgoing_.size();
-  if (!up_) {
-    for (const TxFrame& frame : outgoing_) pool.free(frame.packet);
-    outgoing_.clear();
-    return count;
-  }
-  const size_t taken = port_->transmit(outgoing_);
-  if (!port_->keeps_packets()) {
-    for (size_t i = 0; i < taken; ++i) pool.free(outgoing_[i].packet);
-  }
-  outgoing_.erase(outgoing_.begin(), outgoing_.begin() + static_cast<std::ptrdiff_t>(taken));
-  return 0;
+void WirePort::all_done() {
+  outgoing_.clear();
+  refused_.clear();
+  unsent_bytes_ = 0;
+}
+
+// How many from `first` on are discarded: all while the interface is not up, else those that have waited for too long.
+size_t WirePort::given_up(size_t first, Time now) {
+  if (!up_) return outgoing_.size() - first;
+  size_t count = 0;
+  while (first + count < refused_.size() && now - refused_[first + count] >= kPatience) ++count;
+  given_up_ += count;
+  return count;
+}
+
+// The host has just refused the frame at `first`.
+void WirePort::keep_from(size_t first, Time now) {
+  if (first == outgoing_.size()) return all_done();
+  const bool fresh = refused_.empty();
+  for (size_t i = 0; i < first; ++i) unsent_bytes_ -= outgoing_[i].length;
+  outgoing_.erase(outgoing_.begin(), outgoing_.begin() + static_cast<std::ptrdiff_t>(first));
+  refused_.erase(refused_.begin(), refused_.begin() + static_cast<std::ptrdiff_t>(std::min(first, refused_.size())));
+  refused_.resize(outgoing_.size(), now);
+  if (first > 0 || fresh) refusing_since_ = now;
+  retry_at_ = now + retry_delay(now - refusing_since_);
 }
 
 }  // namespace weir

@@ -1,10 +1,14 @@
 // One end of a link on the wire: frames in with the time at which they arrived, frames out in batches.
 //
+// What the host does not take stays here, and the device is to give no more while that is more than kMostUnsent: what waits
+// belongs into its queues, where it is counted. A frame that the host has not taken for kPatience is given up.
+//
 // Event time (design, section 2): a frame arrives at max(stamp, previous arrival + its bytes / link rate) + delay, because
 // a burst that a late sender hands over at one instant did not cross the link in one instant. Frames are borrowed from
 // the port until their time comes; nothing is copied to hold them back.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <vector>
@@ -21,12 +25,20 @@ namespace weir {
   X(host_rx_overrun, "packets", "Frames that the host lost: the receive ring was full because we were late")      \
   X(host_rx_truncated, "packets", "Frames that the host lost: longer than a slot of the receive ring")            \
   X(host_rx_abandoned, "packets", "Frames that the host lost: read or waiting when their interface was replaced") \
-  X(host_tx_errors, "packets", "Frames that the host refused to send: interface down, too long, no room for 100 ms")
+  X(host_tx_errors, "packets", "Frames that the host refused to send: interface down, too long, no room for 1 s") \
+  X(tx_stall_duration, "ns", "Time for which frames waited here because the host took none, or next to none")     \
+  X(rx_stamps_corrected, "packets", "Frames whose time of arrival was not what the host said: its clock was set")
 
 WEIR_DEFINE_COUNTERS(WirePortCounters, WEIR_WIRE_PORT_COUNTERS);
 
 class WirePort {
  public:
+  // How long a frame may wait here, whatever the host says and does with others meanwhile: the maximum bridge transit delay that
+  // IEEE 802.1Q recommends.
+  static constexpr Time kPatience = kSecond;
+  // Frames that wait as long as this are worth telling.
+  static constexpr Time kStall = 250 * kMillisecond;
+
   // `window`: most frames held between being read and their arrival time; no less than the port's receive slots.
   WirePort(std::unique_ptr<PacketPort> port, Rate rate, Time delay, size_t window);
 
@@ -47,6 +59,7 @@ class WirePort {
     first_ = (first_ + 1) & (window_.size() - 1);
     --count_;
     ++used_;
+    ++taken_;
   }
   void give_back();
 
@@ -62,29 +75,72 @@ class WirePort {
     bool up = false;
     bool mtu = false;
     bool reopened = false;  // there is another descriptor to wait for
-    bool any() const { return up || mtu || reopened; }
+    bool stall = false;     // of transmit_stalled() or receive_stuck()
+    bool any() const { return up || mtu || reopened || stall; }
   };
   // Looks after the interface (system calls): opens it anew once it is back.
-  Changes check();
+  Changes check(Time now);
+  // Whether the host took nothing, or next to nothing, of what waits here, as of the last check().
+  bool transmit_stalled() const { return transmit_stalled_; }
+  // Whether frames have come for a second, beyond their delay, and none of them was taken, as of the last check(). It should not
+  // happen.
+  bool receive_stuck() const { return receive_stuck_; }
   // The interface's longest IP packet, as of the last check(); 0: not known.
   uint32_t mtu() const { return mtu_; }
 
   // Owns `id` until it is sent. The frame's bytes are in the packet, complete.
-  void send(PacketPool& pool, PacketId id) { outgoing_.push_back({pool.data(id), pool[id].length, pool[id].offload, id}); }
-  // Hands what send() collected to the port, frees what was taken; the rest stays for the next turn. Returns how many frames
-  // were discarded because the port is not up.
-  size_t flush(PacketPool& pool);
+  void send(PacketPool& pool, PacketId id) {
+    outgoing_.push_back({pool.data(id), pool[id].length, pool[id].offload, id});
+    unsent_bytes_ += pool[id].length;
+  }
+  // Hands what send() collected to the port, unless that has just refused some. `left` is told of each packet that the host has
+  // now, `lost` of each that is discarded, with whether that is because the interface is not up; then they are freed.
+  template <class Left, class Lost>
+  void flush(PacketPool& pool, Time now, const Left& left, const Lost& lost) {
+    if (up_ && !refused_.empty() && now < retry_at_) return;
+    size_t done = 0;
+    while (up_ && done < outgoing_.size()) {
+      const Transmitted t = port_->transmit(std::span(outgoing_).subspan(done));
+      for (size_t i = 0; i < t.sent; ++i) {
+        const TxFrame& frame = outgoing_[done + i];
+        left(frame.packet);
+        if (!port_->keeps_packets()) pool.free(frame.packet);
+      }
+      done += t.sent;
+      sent_ += t.sent;
+      if (t.refused) {
+        lost(outgoing_[done].packet, false);
+        pool.free(outgoing_[done++].packet);
+      } else if (t.sent == 0) {
+        break;
+      }
+    }
+    if (done == outgoing_.size()) return all_done();
+    for (const size_t end = done + given_up(done, now); done < end; ++done) {
+      lost(outgoing_[done].packet, !up_);
+      pool.free(outgoing_[done].packet);
+    }
+    keep_from(done, now);
+  }
   size_t unsent() const { return outgoing_.size(); }
+  uint32_t unsent_bytes() const { return unsent_bytes_; }
 
   PacketPort& port() { return *port_; }
   // For wrappers that come and go between two turns.
   std::unique_ptr<PacketPort>& holder() { return port_; }
-  Time next_deadline() const { return next_arrival() < port_->next_deadline() ? next_arrival() : port_->next_deadline(); }
+  Time next_deadline() const {
+    return std::min({next_arrival(), refused_.empty() ? kNever : retry_at_, port_->next_deadline()});
+  }
   uint64_t received() const { return received_; }
 
  private:
   void abandon();
   Time arrival(const RxFrame& frame);
+  void all_done();
+  size_t given_up(size_t first, Time now);
+  void keep_from(size_t first, Time now);
+  bool check_transmit(Time now);
+  bool check_receive(Time now);
 
   std::unique_ptr<PacketPort> port_;
   Serializer link_;
@@ -95,10 +151,27 @@ class WirePort {
   size_t count_ = 0;
   size_t used_ = 0;
   uint64_t received_ = 0;
+  uint64_t taken_ = 0;
   bool up_ = true;
   uint32_t mtu_ = 0;
   WirePortCounters counters_;
   std::vector<TxFrame> outgoing_;
+  uint32_t unsent_bytes_ = 0;
+  uint64_t sent_ = 0;
+  // Of the first frames of outgoing_, which the host has refused: since when.
+  std::vector<Time> refused_;
+  Time refusing_since_ = 0;  // none of those was taken or given up since then ...
+  Time retry_at_ = 0;        // ... and the host is asked again then
+  uint64_t given_up_ = 0;
+
+  // As of the last check().
+  Time checked_ = kNever;
+  uint64_t given_up_before_ = 0;
+  uint64_t taken_before_ = 0;
+  uint64_t overrun_before_ = 0;
+  Time receiving_at_ = 0;  // when frames were last taken, or none had come
+  bool transmit_stalled_ = false;
+  bool receive_stuck_ = false;
 };
 
 }  // namespace weir

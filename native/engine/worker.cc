@@ -21,6 +21,7 @@ constexpr Time kCheckInterval = 250 * kMillisecond;
 constexpr Time kOffsetInterval = 10 * kMillisecond;
 constexpr Time kBusyFor = 2 * kMillisecond;  // how long after the last frame the loop still polls
 constexpr Time kLongestSleep = 50 * kMillisecond;
+constexpr Time kGapWindow = 10 * kSecond;
 constexpr Time kLongYield = 50 * kMicrosecond;  // adaptive: another thread wants the same CPU ...
 constexpr Time kSharing = 20 * kMillisecond;    // ... so for a while this one sleeps where it would look again
 constexpr Time kWakeUp = 100 * kMicrosecond;    // adaptive: how long before a deadline a sleep ends, so that none is missed
@@ -54,6 +55,7 @@ Worker::Worker(WorkerConfig config, PortFactory factory)
       injected_(256),
       scratch_(std::make_unique<PuntedFrame>()),
       waker_(std::make_shared<Waker>()) {
+  clock_.read = monotonic_now;
   if (config_.shared) config_.shared->attend(config_.share, waker_);
 }
 
@@ -168,7 +170,7 @@ void Worker::stop_traffic() {
   });
 }
 
-void Worker::reconfigure(const WorkerConfig& config) {
+void Worker::check_change(const WorkerConfig& config) const {
   bool same = config.switches.size() == config_.switches.size() && config.nics.size() == config_.nics.size();
   for (size_t i = 0; same && i < config.switches.size(); ++i) {
     same = config.switches[i].ports.size() == config_.switches[i].ports.size();
@@ -184,14 +186,27 @@ void Worker::reconfigure(const WorkerConfig& config) {
     throw NativeError("INVALID_CONFIG", 0, "", "devices, ports or queue pairs differ from those that run",
                       "stop and start again to change them");
   }
-  // All before anything changes.
+}
+
+void Worker::apply(const WorkerConfig& config) {
+  for (size_t i = 0; i < switches_.size(); ++i) switches_[i]->reconfigure(config.switches[i]);
+  for (size_t i = 0; i < nics_.size(); ++i) {
+    nics_[i]->soft_nic().reconfigure(config.nics[i].parameters, config.nics[i].queue_pairs);
+  }
+}
+
+void Worker::reconfigure(const WorkerConfig& config, std::span<Worker* const> others) {
+  check_change(config);
+  for (const Worker* other : others) other->check_change(config);
   for (const SwitchDeviceConfig& device : config.switches) check(device);
   for (const NicDeviceConfig& device : config.nics) check(device.parameters);
-  between_turns([&] {
-    for (size_t i = 0; i < switches_.size(); ++i) switches_[i]->reconfigure(config.switches[i]);
-    for (size_t i = 0; i < nics_.size(); ++i)
-      nics_[i]->soft_nic().reconfigure(config.nics[i].parameters, config.nics[i].queue_pairs);
-  });
+  // One waits for the next, the last for all: none of them waits for another while it runs.
+  const std::function<void(size_t)> hold = [&](size_t next) {
+    if (next < others.size()) return others[next]->between_turns([&] { hold(next + 1); });
+    apply(config);
+    for (Worker* other : others) other->apply(config);
+  };
+  between_turns([&] { hold(0); });
 }
 
 void Worker::run() {
@@ -270,7 +285,9 @@ void Worker::loop(Time begin) {
     refresh_clock();
     const Time now = clock_.now;
     if (previous != 0 && now >= begin) {
-      fidelity_.loop_gap.record(static_cast<uint64_t>(std::max<Time>(0, now - previous - idle_slept)));
+      const auto gap = static_cast<uint64_t>(std::max<Time>(0, now - previous - idle_slept));
+      fidelity_.loop_gap.record(gap);
+      note_gap(now, gap);
       if (deadline <= now) fidelity_.timer_lateness.record(static_cast<uint64_t>(now - deadline));
     }
     previous = now;
@@ -293,10 +310,6 @@ void Worker::loop(Time begin) {
     for (Device* device : devices_) {
       device->turn(now, now);
       deadline = std::min(deadline, device->next_deadline());
-      // What a port did not take is tried again at the next turn.
-      for (const WirePort& port : device->ports()) {
-        if (port.unsent() > 0) deadline = std::min(deadline, now + config_.quantum);
-      }
     }
     turned_ = now;
     announce();
@@ -313,6 +326,17 @@ void Worker::loop(Time begin) {
   inject();
   for (Device* device : devices_) device->turn(clock_.now, clock_.now);
   publish(clock_.now, true);
+}
+
+void Worker::note_gap(Time now, uint64_t gap) {
+  if (now - window_began_ >= kGapWindow) {
+    gap_of_last_window_ = std::exchange(gap_of_window_, 0);
+    window_began_ = now;
+  } else if (gap <= gap_of_window_) {
+    return;
+  }
+  gap_of_window_ = std::max(gap_of_window_, gap);
+  recent_gap_.store(std::max(gap_of_window_, gap_of_last_window_), std::memory_order_relaxed);
 }
 
 // `quiet`: since the last frame. Returns whether this was idle sleep, which is nobody's lateness.
@@ -365,6 +389,7 @@ void Worker::inject() {
       continue;
     }
     pool_[id].reset();
+    pool_[id].ingress_port = kNoIngress;
     pool_[id].length = scratch_->length;
     std::copy_n(scratch_->bytes, pool_[id].length, pool_.data(id));
     devices_[scratch_->device]->ports()[scratch_->port].send(pool_, id);
@@ -377,13 +402,20 @@ void Worker::check_ports(Time now) {
   for (size_t device = 0; device < devices_.size(); ++device) {
     std::vector<WirePort>& ports = devices_[device]->ports();
     for (size_t port = 0; port < ports.size(); ++port) {
-      const WirePort::Changes changes = ports[port].check();
+      const WirePort::Changes changes = ports[port].check(now);
       if (!changes.any()) continue;
+      const auto at = static_cast<uint32_t>(port);
+      if (changes.stall) {
+        const double stalled = ports[port].transmit_stalled() ? 1 : 0;
+        const double stuck = ports[port].receive_stuck() ? 1 : 0;
+        records_.push({now, Record::Kind::stall, static_cast<uint16_t>(device), at, {stalled, stuck}});
+      }
+      if (!changes.up && !changes.mtu && !changes.reopened) continue;
       waits_.clear();  // descriptors may have changed
       const double up = ports[port].up() ? 1 : 0;
       const auto mtu = static_cast<double>(ports[port].mtu());
       const double reopened = changes.reopened ? 1 : 0;
-      records_.push({now, Record::Kind::port, static_cast<uint16_t>(device), static_cast<uint32_t>(port), {up, mtu, reopened}});
+      records_.push({now, Record::Kind::port, static_cast<uint16_t>(device), at, {up, mtu, reopened}});
     }
   }
 }

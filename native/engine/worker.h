@@ -85,9 +85,10 @@ class Worker {
   void look(const std::function<void()>& action);
   // Senders stop after the packet under way.
   void stop_traffic();
-  // Changed parameters for the same devices and ports. Throws NativeError INVALID_CONFIG when those differ or the parameters do
-  // not pass check(), before anything has changed; FDB_FULL: then switches before that one have changed.
-  void reconfigure(const WorkerConfig& config);
+  // Changed parameters for the same devices and ports, here and at `others`, which share a switch with this one: all of them stand
+  // still while it is done. Throws NativeError INVALID_CONFIG when devices or ports differ or the parameters do not pass check(),
+  // FDB_FULL; then nothing has changed.
+  void reconfigure(const WorkerConfig& config, std::span<Worker* const> others = {});
   struct PortPlace {
     uint32_t tap = 0;   // of the capture
     size_t device = 0;  // switches first
@@ -100,6 +101,8 @@ class Worker {
   void detach(const Capture& capture);
   // Longest loop gap so far, ns. Any thread.
   uint64_t worst_gap() const { return worst_gap_.load(std::memory_order_relaxed); }
+  // The longest of the last 10 to 20 s, as of the last turn.
+  uint64_t recent_gap() const { return recent_gap_.load(std::memory_order_relaxed); }
   const CounterBlock& counters() const { return counters_; }  // from begin() on, once ready() is true
   bool ready() const { return ready_.load(std::memory_order_acquire); }
 
@@ -114,15 +117,18 @@ class Worker {
   void run();
   void tune();
   void open_ports();
-  std::unique_ptr<WirePort> open_port(const std::string& device, const PortConfig& config);
+  std::unique_ptr<WirePort> open_port(const std::string& device, PortConfig config);
   void build_devices(Time begin);
   WirePort* find_port(const PortPlace& place);
   void loop(Time begin);
   void refresh_clock();
   void inject();
   void run_action();
+  void check_change(const WorkerConfig& config) const;
+  void apply(const WorkerConfig& config);
   void check_ports(Time now);
   void publish(Time now, bool last);
+  void note_gap(Time now, uint64_t gap);
   // Whether the block has all that was counted.
   bool told() const { return published_ == turned_ && counters_.complete(); }
   void announce();
@@ -176,6 +182,10 @@ class Worker {
   std::atomic<bool> ready_{false};
   std::atomic<bool> failed_{false};
   std::atomic<uint64_t> worst_gap_{0};
+  std::atomic<uint64_t> recent_gap_{0};
+  uint64_t gap_of_window_ = 0;
+  uint64_t gap_of_last_window_ = 0;
+  Time window_began_ = 0;
   std::string failure_;
   Fidelity fidelity_;
 };

@@ -106,7 +106,8 @@ void Worker::tune() {
   prctl(PR_SET_TIMERSLACK, 1);
 }
 
-std::unique_ptr<WirePort> Worker::open_port(const std::string& device, const PortConfig& config) {
+std::unique_ptr<WirePort> Worker::open_port(const std::string& device, PortConfig config) {
+  config.owner = device;
   std::unique_ptr<PacketPort> port = factory_(config, clock_, umem_.get());
   if (!config.capture_file.empty()) {
     const auto capture = std::make_shared<Capture>(CaptureOptions{.classify = false}, 1);

@@ -282,6 +282,7 @@ class World {
         require(!is_response(meta.opcode) || std::search(packet, bytes + length, kLeak, kLeak + sizeof kLeak) == bytes + length);
         track(meta, packet);
       }
+      nic_.left(id);
       pool_.free(id);
     }
   }

@@ -9,7 +9,7 @@ class AbsentPort final : public PacketPort {
  public:
   size_t receive(std::span<RxFrame>) override { return 0; }
   void release(size_t) override {}
-  size_t transmit(std::span<const TxFrame> frames) override { return frames.size(); }
+  Transmitted transmit(std::span<const TxFrame> frames) override { return {frames.size()}; }
   PortLosses losses() override { return {}; }
 };
 

@@ -22,7 +22,7 @@ constexpr uint32_t kSlotHeader = TPACKET_ALIGN(TPACKET2_HDRLEN + 16) - ETH_HLEN;
 constexpr uint32_t kBlockBytes = 64 * 1024;
 constexpr uint32_t kMaxSlotBytes = 256 * 1024;
 constexpr uint32_t kMaxSlots = 64 * 1024;
-constexpr int kSocketBuffer = 8 << 20;
+constexpr int kReceiveBuffer = 8 << 20;  // for frames that are longer than a slot
 
 constexpr uint32_t round_up(uint32_t value, uint32_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -116,9 +116,9 @@ void check(const AfPacketOptions& options) {
 
 AfPacketPort::AfPacketPort(const AfPacketOptions& options, const PortClock& clock)
     : options_(options),
-      clock_(clock),
-      watch_({options.interface, options.namespace_fd, options.namespace_path}),
-      long_frames_(options.offloads ? kLongFrames * kMaxSuperFrame : 0, true) {
+      watch_({options.interface, options.namespace_fd, options.namespace_path, options.owner}),
+      long_frames_(options.offloads ? kLongFrames * kMaxSuperFrame : 0, true),
+      stamps_(clock) {
   check(options);
   for (size_t i = 0; i < kBatch; ++i) {
     vectors_[2 * i] = {headers_[i].data(), kOffloadHeader};
@@ -152,10 +152,11 @@ void AfPacketPort::open(int interface_index) {
   }
   // Past the queueing discipline the kernel does not segment for an interface that cannot: such frames would be lost.
   if (!options.offloads) set_option(socket_, PACKET_QDISC_BYPASS, 1, "cannot bypass the queueing discipline");
-  // A default send buffer throttles large bursts; without CAP_NET_ADMIN over the initial namespace it stays as it is.
-  ::setsockopt(socket_, SOL_SOCKET, SO_SNDBUFFORCE, &kSocketBuffer, sizeof kSocketBuffer);
-  if (options.offloads && ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUFFORCE, &kSocketBuffer, sizeof kSocketBuffer) != 0) {
-    ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &kSocketBuffer, sizeof kSocketBuffer);  // as much as we may
+  // The kernel doubles it for its own bookkeeping, and caps it at net.core.wmem_max.
+  constexpr int kSendBuffer = kHostRoom / 2;
+  ::setsockopt(socket_, SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
+  if (options.offloads && ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBuffer, sizeof kReceiveBuffer) != 0) {
+    ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof kReceiveBuffer);  // as much as we may
   }
   if (options.promiscuous) watch_.make_promiscuous();
   if (options.roce_only) accept_roce_only(socket_, options);
@@ -233,11 +234,15 @@ void AfPacketPort::reopen() {
 
 size_t AfPacketPort::receive(std::span<RxFrame> frames) {
   size_t received = 0;
+  stamps_.begin();
   while (received < frames.size() && !slots_.empty()) {
     tpacket2_hdr* slot = slots_[next_slot_];
     if (lent_count_ > 0 && slot == lent_[lent_first_]) break;  // went round: the caller holds the rest
     const uint32_t status = __atomic_load_n(&slot->tp_status, __ATOMIC_ACQUIRE);
-    if ((status & TP_STATUS_USER) == 0) break;
+    if ((status & TP_STATUS_USER) == 0) {
+      stamps_.emptied();
+      break;
+    }
     const bool fits = slot->tp_snaplen == slot->tp_len;
     const bool queued = (status & TP_STATUS_COPY) != 0;
     if (queued && long_count_ == kLongFrames) break;
@@ -252,7 +257,7 @@ size_t AfPacketPort::receive(std::span<RxFrame> frames) {
     frame.data = data;
     frame.length = slot->tp_len;
     frame.offload = options_.offloads ? load_offload(data - kOffloadHeader) : Offload{};
-    frame.stamp = Time{slot->tp_sec} * kSecond + slot->tp_nsec + clock_.realtime_offset;
+    frame.stamp = stamps_.convert(Time{slot->tp_sec} * kSecond + slot->tp_nsec);
     frame.vlan_stripped = (status & TP_STATUS_VLAN_VALID) != 0;
     frame.vlan_tci = frame.vlan_stripped ? slot->tp_vlan_tci : uint16_t{0};
     frame.vlan_tpid = frame.vlan_stripped ? slot->tp_vlan_tpid : uint16_t{0};
@@ -283,38 +288,28 @@ void AfPacketPort::release(size_t count) {
   }
 }
 
-size_t AfPacketPort::transmit(std::span<const TxFrame> frames) {
-  size_t done = 0;
-  while (done < frames.size()) {
-    const size_t batch = std::min(frames.size() - done, kBatch);
+Transmitted AfPacketPort::transmit(std::span<const TxFrame> frames) {
+  Transmitted done;
+  while (done.sent < frames.size()) {
+    const size_t batch = std::min(frames.size() - done.sent, kBatch);
     for (size_t i = 0; i < batch; ++i) {
-      const TxFrame& frame = frames[done + i];
+      const TxFrame& frame = frames[done.sent + i];
       vectors_[2 * i + 1] = {const_cast<uint8_t*>(frame.data), frame.length};
       if (options_.offloads) store_offload(headers_[i].data(), frame.offload);
     }
     // A refusal in mid-batch only shortens the count; the next call meets it first and gets its reason.
     const int sent = ::sendmmsg(socket_, messages_.data(), static_cast<unsigned>(batch), MSG_DONTWAIT);
     if (sent > 0) {
-      done += static_cast<size_t>(sent);
-      refused_since_ = kNever;
-    } else if (give_up(errno)) {
-      ++done;
-    } else {
-      break;
+      done.sent += static_cast<size_t>(sent);
+      continue;
     }
+    if (errno == EAGAIN || errno == ENOBUFS || errno == EINTR) break;
+    if (errno == EMSGSIZE) ++oversize_;
+    ++losses_.transmit_errors;
+    done.refused = true;
+    break;
   }
   return done;
-}
-
-bool AfPacketPort::give_up(int error_number) {
-  if (error_number == EAGAIN || error_number == EINTR) return false;
-  if (error_number == ENOBUFS) {
-    if (refused_since_ == kNever) refused_since_ = clock_.now;
-    if (clock_.now - refused_since_ < kRefusalPatience) return false;
-  }
-  if (error_number == EMSGSIZE) ++oversize_;
-  ++losses_.transmit_errors;
-  return true;
 }
 
 PortLosses AfPacketPort::losses() {
@@ -327,6 +322,7 @@ PortLosses AfPacketPort::losses() {
   int pending = 0;
   size = sizeof pending;
   ::getsockopt(socket_, SOL_SOCKET, SO_ERROR, &pending, &size);
+  losses_.stamps_corrected = stamps_.corrected();
   return losses_;
 }
 

@@ -16,6 +16,7 @@
 #include "base/lazy_memory.h"
 #include "io/interface_watch.h"
 #include "io/packet_port.h"
+#include "io/stamps.h"
 
 namespace weir {
 
@@ -23,6 +24,7 @@ struct AfPacketOptions {
   std::string interface;
   int namespace_fd = -1;  // as in InterfaceName
   std::string namespace_path = {};
+  std::string owner = {};  // as in InterfaceName
   bool receive = true;           // false: for transmitting only
   uint32_t slot_bytes = 2048;    // the longest frame that fits, tag included; longer ones are dropped and counted
   uint32_t receive_slots = 512;  // at least; the ring is rounded up to whole memory blocks
@@ -41,10 +43,6 @@ struct AfPacketOptions {
 
 class AfPacketPort final : public PacketPort {
  public:
-  // How long the kernel may refuse frames for want of room before they count as errors: longer than a pause by the
-  // link partner usually lasts. ENOBUFS also stands for "no carrier" and "the peer dropped it", which need not end.
-  static constexpr Time kRefusalPatience = 100 * kMillisecond;
-
   // The calling thread is in its own network namespace again afterwards, also when this throws. Throws NativeError:
   // EPERM (no CAP_NET_RAW), ENODEV (no such interface), ENOMEM (ring), INVALID_CONFIG (options out of range), ...
   AfPacketPort(const AfPacketOptions& options, const PortClock& clock);
@@ -54,7 +52,8 @@ class AfPacketPort final : public PacketPort {
 
   size_t receive(std::span<RxFrame> frames) override;
   void release(size_t count) override;
-  size_t transmit(std::span<const TxFrame> frames) override;
+  // ENOBUFS is for later, as EAGAIN is, though it also stands for "no carrier" and "the peer dropped it", which need not end.
+  Transmitted transmit(std::span<const TxFrame> frames) override;
   // Polls readable while the newest frame has not been released: release before sleeping on it.
   int wait_descriptor() const override { return socket_; }
   // Asks the kernel (two system calls), and clears a pending error of the socket, which would keep poll() awake after
@@ -77,11 +76,8 @@ class AfPacketPort final : public PacketPort {
   void close();
   // Fetches the frame of a slot that was too small for it; null if it is lost.
   const uint8_t* fetch(const tpacket2_hdr* slot);
-  // The kernel refused the first frame of a batch: true if it is given up, false to try it again later.
-  bool give_up(int error_number);
 
   const AfPacketOptions options_;
-  const PortClock& clock_;
   int socket_ = -1;
   InterfaceWatch watch_;
   uint8_t* ring_ = nullptr;
@@ -94,13 +90,13 @@ class AfPacketPort final : public PacketPort {
   size_t lent_count_ = 0;
 
   LazyMemory long_frames_;  // circular: kLongFrames of kMaxSuperFrame bytes
+  Stamps stamps_;
   size_t long_next_ = 0;
   size_t long_count_ = 0;  // lent
 
   std::array<mmsghdr, kBatch> messages_{};
   std::array<iovec, 2 * kBatch> vectors_{};  // offload header, frame
   std::array<std::array<uint8_t, kOffloadHeader>, kBatch> headers_{};
-  Time refused_since_ = kNever;
   PortLosses losses_;
   uint64_t oversize_ = 0;
 };

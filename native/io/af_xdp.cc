@@ -42,7 +42,7 @@ AfXdpPort::AfXdpPort(const AfXdpOptions& options, Umem& umem, const PortClock& c
       pool_(umem.pool()),
       clock_(clock),
       number_(umem.add_port()),
-      watch_({options.interface, options.namespace_fd, options.namespace_path}) {
+      watch_({options.interface, options.namespace_fd, options.namespace_path, options.owner}) {
   check(options);
   lent_.resize(options.ring);
   try {
@@ -162,6 +162,7 @@ void AfXdpPort::close() {
   // When close() has returned the kernel writes no frame into our memory any more (xsk_release() waits for that).
   umem_.reclaim(number_);
   in_kernel_ = 0;
+  in_kernel_bytes_ = 0;
   unsent_ = false;
 }
 
@@ -193,11 +194,8 @@ void AfXdpPort::refill() {
 }
 
 size_t AfXdpPort::receive(std::span<RxFrame> frames) {
-  if (unsent_) {
-    kick();
-  } else {
-    collect();
-  }
+  if (unsent_ && clock_.now >= kick_at_) kick();
+  collect();
   if (!receive_ring_.mapped()) return 0;
   const uint32_t mask = options_.ring - 1;
   const uint32_t waiting = receive_ring_.waiting(static_cast<uint32_t>(frames.size()));
@@ -277,23 +275,26 @@ void AfXdpPort::release(size_t count) {
   refill();
 }
 
-size_t AfXdpPort::transmit(std::span<const TxFrame> frames) {
+// A driver that reads our memory may have all of the ring.
+Transmitted AfXdpPort::transmit(std::span<const TxFrame> frames) {
   collect();
+  const uint64_t most = zero_copy_ ? UINT64_MAX : kHostRoom;
   const uint32_t chunk = umem_.chunk();
   const uint32_t first_room = chunk - Umem::kHeadroom;
   const uint32_t room = transmit_ring_.room(static_cast<uint32_t>(frames.size()));
   uint32_t used = 0;
-  size_t done = 0;
-  for (; done < frames.size(); ++done) {
-    const TxFrame& frame = frames[done];
+  Transmitted done;
+  for (const TxFrame& frame : frames) {
     if (!umem_.holds(frame.packet)) {  // a long one: AF_XDP does not take super-frames
       ++losses_.transmit_errors;
-      pool_.free(frame.packet);
-      continue;
+      done.refused = true;
+      break;
     }
     const uint32_t pieces = frame.length <= first_room ? 1 : 1 + (frame.length - first_room + chunk - 1) / chunk;
-    if (used + pieces > room) break;
+    if (used + pieces > room || in_kernel_bytes_ >= most) break;
     umem_.lend(frame.packet, number_);
+    in_kernel_bytes_ += frame.length;
+    ++done.sent;
     const uint64_t address = umem_.address(frame.packet);
     xdp_desc& desc = transmit_ring_[used++];
     desc = {address + Umem::kHeadroom, std::min(frame.length, first_room), pieces > 1 ? kPacketContinues : 0};
@@ -316,8 +317,11 @@ void AfXdpPort::kick() {
     // EBUSY: the driver or the link partner threw one frame away. All else leaves the frames where they are, for later.
     if (::sendto(socket_, nullptr, 0, MSG_DONTWAIT, nullptr, 0) < 0 && errno == EBUSY) ++losses_.transmit_errors;
   }
-  unsent_ = transmit_ring_.unread() > 0;
-  collect();
+  const uint32_t unread = transmit_ring_.unread();
+  if (unread == 0 || !unsent_ || unread != unread_) unread_since_ = clock_.now;
+  unread_ = unread;
+  unsent_ = unread > 0;
+  if (unsent_) kick_at_ = clock_.now + retry_delay(clock_.now - unread_since_);
 }
 
 void AfXdpPort::collect() {
@@ -329,6 +333,7 @@ void AfXdpPort::collect() {
     // The pieces of a frame complete together; the first stands for all.
     if (address - umem_.address(id) >= umem_.chunk()) continue;
     umem_.take_back(id, number_);
+    in_kernel_bytes_ -= pool_[id].length;
     pool_.free(id);
   }
   if (count > 0) completion_ring_.consume(count);

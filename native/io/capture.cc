@@ -172,14 +172,14 @@ size_t CapturePort::receive(std::span<RxFrame> frames) {
   return count;
 }
 
-size_t CapturePort::transmit(std::span<const TxFrame> frames) {
+Transmitted CapturePort::transmit(std::span<const TxFrame> frames) {
   const Time stamp = clock_.now - clock_.realtime_offset;
-  const size_t count = inner_->transmit(frames);
-  for (const TxFrame& frame : frames.first(count)) {
+  const Transmitted done = inner_->transmit(frames);
+  for (const TxFrame& frame : frames.first(done.sent)) {
     const CapturedFrame captured{.stamp = stamp, .tap = tap_, .direction = FrameDirection::outbound};
     capture_->record(captured, frame.data, frame.length, nullptr, frame.offload);
   }
-  return count;
+  return done;
 }
 
 void insert(std::unique_ptr<PacketPort>& outermost, std::unique_ptr<CapturePort> capture) {

@@ -123,7 +123,7 @@ class CapturePort final : public PacketPort {
 
   size_t receive(std::span<RxFrame> frames) override;
   void release(size_t count) override { inner_->release(count); }
-  size_t transmit(std::span<const TxFrame> frames) override;
+  Transmitted transmit(std::span<const TxFrame> frames) override;
   bool keeps_packets() const override { return inner_->keeps_packets(); }
   int wait_descriptor() const override { return inner_->wait_descriptor(); }
   Time next_deadline() const override { return inner_->next_deadline(); }

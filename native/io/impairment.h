@@ -53,7 +53,7 @@ class ImpairmentPort final : public PacketPort {
 
   size_t receive(std::span<RxFrame> frames) override;
   void release(size_t count) override;
-  size_t transmit(std::span<const TxFrame> frames) override { return inner_->transmit(frames); }
+  Transmitted transmit(std::span<const TxFrame> frames) override { return inner_->transmit(frames); }
   int wait_descriptor() const override { return inner_->wait_descriptor(); }
   Time next_deadline() const override;
   bool keeps_packets() const override { return inner_->keeps_packets(); }

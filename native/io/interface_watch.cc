@@ -25,6 +25,7 @@ void InterfaceWatch::look_up() {
                                   "no interface named " + name_.interface + " in this network namespace");
   }
   index_ = static_cast<int>(index);
+  if (!name_.owner.empty()) claim_.emplace(index_, name_.interface, name_.owner);
 }
 
 void InterfaceWatch::open(const std::function<void(int index)>& open) {
@@ -51,6 +52,7 @@ void InterfaceWatch::open(const std::function<void(int index)>& open) {
 void InterfaceWatch::close() {
   if (socket_ >= 0) ::close(socket_);
   socket_ = -1;
+  claim_.reset();
 }
 
 PortState InterfaceWatch::state() const {

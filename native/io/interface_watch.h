@@ -4,8 +4,10 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 
+#include "io/interface_claim.h"
 #include "io/packet_port.h"
 
 namespace weir {
@@ -14,6 +16,7 @@ struct InterfaceName {
   std::string interface;
   int namespace_fd = -1;            // network namespace to look in; -1: the calling thread's
   std::string namespace_path = {};  // the same by its path, which may come to name another one; empty: namespace_fd counts
+  std::string owner = {};           // device for which the interface is claimed (io/interface_claim.h); empty: it is not
 };
 
 class InterfaceWatch {
@@ -24,7 +27,8 @@ class InterfaceWatch {
   InterfaceWatch& operator=(const InterfaceWatch&) = delete;
 
   // Looks the interface up and calls `open(index)` with the calling thread in its namespace; the thread is in its own again
-  // afterwards. Whatever is thrown, the watch is closed. Throws NativeError: ENODEV (no such interface), EPERM, ...
+  // afterwards. Whatever is thrown, the watch is closed. Throws NativeError: ENODEV (no such interface), EPERM, INTERFACE_IN_USE,
+  // ...
   void open(const std::function<void(int index)>& open);
   void close();
   // `replaced` also when not open: to be opened (again).
@@ -42,6 +46,7 @@ class InterfaceWatch {
   const InterfaceName name_;
   int socket_ = -1;  // a packet socket without a protocol: receives nothing, and answers for its own namespace
   int index_ = 0;
+  std::optional<InterfaceClaim> claim_;
   ino_t namespace_inode_ = 0;  // of namespace_path when it was opened
 };
 

@@ -48,16 +48,16 @@ void MemoryPort::release(size_t count) {
   in_->taken.store(taken + std::min<uint64_t>(count, read_ - taken), std::memory_order_release);
 }
 
-size_t MemoryPort::transmit(std::span<const TxFrame> frames) {
+Transmitted MemoryPort::transmit(std::span<const TxFrame> frames) {
   Ring& ring = *out_;
   uint64_t put = ring.put.load(std::memory_order_relaxed);
   uint64_t room = ring.slots.size() - (put - ring.taken.load(std::memory_order_acquire));
-  size_t done = 0;
-  for (; done < frames.size(); ++done) {
-    const TxFrame& frame = frames[done];
+  Transmitted done;
+  for (const TxFrame& frame : frames) {
     if (frame.length > ring.slot_bytes) {
       ++losses_.transmit_errors;
-      continue;
+      done.refused = true;
+      break;
     }
     if (room == 0) break;
     const size_t slot = static_cast<size_t>(put % ring.slots.size());
@@ -65,6 +65,7 @@ size_t MemoryPort::transmit(std::span<const TxFrame> frames) {
     ring.slots[slot] = {clock_.now, frame.length, frame.offload};
     ++put;
     --room;
+    ++done.sent;
   }
   ring.put.store(put, std::memory_order_release);
   return done;

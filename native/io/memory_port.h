@@ -22,7 +22,7 @@ class MemoryPort final : public PacketPort {
 
   size_t receive(std::span<RxFrame> frames) override;
   void release(size_t count) override;
-  size_t transmit(std::span<const TxFrame> frames) override;
+  Transmitted transmit(std::span<const TxFrame> frames) override;
   PortLosses losses() override { return losses_; }
 
  private:

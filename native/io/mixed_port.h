@@ -18,14 +18,14 @@ class MixedPort final : public PacketPort {
     return in_->receive(frames);
   }
   void release(size_t count) override { in_->release(count); }
-  size_t transmit(std::span<const TxFrame> frames) override { return out_->transmit(frames); }
+  Transmitted transmit(std::span<const TxFrame> frames) override { return out_->transmit(frames); }
   bool keeps_packets() const override { return out_->keeps_packets(); }
   int wait_descriptor() const override { return in_->wait_descriptor(); }
   Time next_deadline() const override { return std::min(in_->next_deadline(), out_->next_deadline()); }
   PortLosses losses() override {
     const PortLosses in = in_->losses();
     const PortLosses out = out_->losses();
-    return {in.receive_overrun, in.receive_truncated, in.transmit_errors + out.transmit_errors};
+    return {in.receive_overrun, in.receive_truncated, in.transmit_errors + out.transmit_errors, in.stamps_corrected};
   }
   PortState state() override {
     const PortState in = in_->state();

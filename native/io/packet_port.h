@@ -1,6 +1,7 @@
 // One network interface, or something that stands in for one. Backends and the wrappers (capture, impairment) share it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -36,11 +37,28 @@ struct TxFrame {
   PacketId packet = kNoPacket;  // whose bytes these are; needed by ports that keep packets
 };
 
+// What a port did with the frames that it was given, from the first one on. Those behind are to be tried again later.
+struct Transmitted {
+  size_t sent = 0;       // the host has them
+  bool refused = false;  // and will never take the next one, which is counted in losses
+};
+
+// Most bytes of one port's frames that the host may hold unsent, in its own count: the send buffer of a packet socket, and what
+// was given to an AF_XDP socket that copies. A frame more may go over it. What lies there is in nobody's shared buffer.
+inline constexpr uint32_t kHostRoom = 256 * 1024;
+
+// When to try again what the host has not taken for so long: soon at first, then ever less often, for each attempt is a system
+// call that the other ports wait for.
+constexpr Time retry_delay(Time refused_for) {
+  return std::clamp<Time>(refused_for / 8, 20 * kMicrosecond, kMillisecond);
+}
+
 // What the host, not the network, did to the frames of a port. Any loss here makes a measurement invalid.
 struct PortLosses {
   uint64_t receive_overrun = 0;    // receive ring full: frames that the kernel dropped (PACKET_STATISTICS)
   uint64_t receive_truncated = 0;  // frames longer than a slot, dropped
   uint64_t transmit_errors = 0;    // frames that the kernel refused (interface down, too long, ...)
+  uint64_t stamps_corrected = 0;   // no losses: received frames whose stamp could not be right (io/stamps.h)
 };
 
 // What has become of a port's interface. `replaced`: the name now stands for another interface.
@@ -55,11 +73,10 @@ class PacketPort {
   // until it is released; frames are released in the order received.
   virtual size_t receive(std::span<RxFrame> frames) = 0;
   virtual void release(size_t count) = 0;
-  // Sends in order; returns how many were consumed (sent, or refused and counted in losses). Fewer than given means
-  // "try the rest later".
-  virtual size_t transmit(std::span<const TxFrame> frames) = 0;
-  // Whether the packets of frames that transmit() has consumed are the port's now, which frees them when they have been sent.
-  // If not, they are the caller's still, and their bytes have been read.
+  // Sends in order.
+  virtual Transmitted transmit(std::span<const TxFrame> frames) = 0;
+  // Whether the packets of frames that transmit() has sent are the port's now, which frees them when the kernel has done with
+  // them, and in no call before the next. If not, they are the caller's still, and their bytes have been read.
   virtual bool keeps_packets() const { return false; }
   // A descriptor that polls readable when frames wait, or -1 if there is none.
   virtual int wait_descriptor() const { return -1; }
@@ -81,6 +98,7 @@ class PacketPort {
 struct PortClock {
   Time now = 0;              // the worker's clock (CLOCK_MONOTONIC on the wire)
   Time realtime_offset = 0;  // add to a CLOCK_REALTIME stamp to get the worker's clock
+  Time (*read)() = nullptr;  // what the worker's clock says this very moment; null: `now`
 };
 
 }  // namespace weir

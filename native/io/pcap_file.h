@@ -56,7 +56,7 @@ class PcapReaderPort final : public PacketPort {
 
   size_t receive(std::span<RxFrame> frames) override;
   void release(size_t) override {}
-  size_t transmit(std::span<const TxFrame> frames) override { return frames.size(); }
+  Transmitted transmit(std::span<const TxFrame> frames) override { return {frames.size()}; }
   Time next_deadline() const override { return due_; }  // kNever when the file is over
   PortLosses losses() override { return losses_; }
   uint64_t malformed() const { return reader_.malformed(); }

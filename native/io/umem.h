@@ -3,7 +3,7 @@
 //
 // Ownership of a packet: the pool's free list -> port (fill ring) -> kernel -> port (receive ring) -> whoever takes it -> port
 // (transmit ring) -> kernel -> port (completion ring) -> free list. While it is in a fill or transmit ring or in the kernel it is
-// noted which port lent it; debug builds assert that it is nobody's before, and that port's afterwards.
+// noted which port lent it; it is asserted, in release builds too, that it is nobody's before, and that port's afterwards.
 #pragma once
 
 #include <linux/if_xdp.h>

@@ -45,7 +45,10 @@ class Fabric::SwitchNode final : public Driver {
   SwitchNode(Fabric& fabric, const SwitchParameters& parameters, uint32_t number, uint32_t first_port)
       : device(parameters, fabric.pool_, this), fabric_(fabric), number_(number), first_port_(first_port) {}
 
-  void depart(uint16_t port, PacketId id, Time at) override { fabric_.transmit(first_port_ + port, id, at); }
+  void depart(uint16_t port, PacketId id, Time at) override {
+    device.left(port, id);
+    fabric_.transmit(first_port_ + port, id, at);
+  }
   void wake(uint32_t port, Time at) override { fabric_.schedule_.push({at, kSwitchWake | port, 0, number_}); }
 
   SoftSwitch device;
@@ -64,7 +67,10 @@ class Fabric::NicNode final : public Driver {
     arm();
   }
 
-  void depart(uint16_t, PacketId id, Time at) override { fabric_.transmit(port_, id, at); }
+  void depart(uint16_t, PacketId id, Time at) override {
+    device.left(id);
+    fabric_.transmit(port_, id, at);
+  }
   void wake(uint32_t what, Time at) override { fabric_.schedule_.push({at, kNicWake, what, number_}); }
 
   // The device has just lived up to now.

@@ -9,7 +9,7 @@ namespace weir {
 #define WEIR_SWITCH_PORT_COUNTERS(X)                                                                                 \
   X(rx_packets, "packets", "Frames received, MAC control apart")                                                     \
   X(rx_bytes, "bytes", "Bytes of those frames, without FCS")                                                         \
-  X(tx_packets, "packets", "Frames sent, MAC control apart")                                                         \
+  X(tx_packets, "packets", "Frames that the host took to send, MAC control apart")                                   \
   X(tx_bytes, "bytes", "Bytes of those frames, without FCS")                                                         \
   X(rx_pause_frames, "packets", "802.3x PAUSE frames received")                                                      \
   X(rx_pfc_frames, "packets", "PFC frames received")                                                                 \
@@ -19,13 +19,18 @@ namespace weir {
   X(gso_passed, "packets", "Super-frames (GSO) received here that were queued whole")                                \
   X(gso_segmented, "packets", "Super-frames received here that were cut into segments before they were queued")      \
   X(gso_segments, "packets", "Segments made of them: each counts as a frame of its own from there on")               \
-  X(tx_port_down, "packets", "Frames counted as sent but discarded, MAC control included: the interface was not up") \
+  X(tx_port_down, "packets", "Frames discarded instead of sent, MAC control included: the interface was not up")     \
   X(stragglers, "packets", "Frames taken later than their arrival time because they were read too late")             \
-  X(fdb_full, "events", "Addresses not learned because the forwarding table had no room near their hash")            \
+  X(fdb_full, "events", "Addresses not learned: no room near their hash, and no port there has more of it")          \
+  X(fdb_limited, "events", "Addresses not learned because this port has as many as it may")                          \
+  X(fdb_evicted, "events", "Addresses of this port forgotten before their time, to make room for others")            \
   X(drop_runt, "packets", "Dropped: shorter than an Ethernet header")                                                \
   X(drop_no_route, "packets", "Dropped: no static route to the destination")                                         \
   X(drop_same_port, "packets", "Dropped: the destination is behind the port the frame came from")                    \
   X(drop_reserved_address, "packets", "Dropped: link-local group address 01:80:C2:00:00:0x stays on the link")       \
+  X(drop_storm_broadcast, "packets", "Dropped: broadcasts beyond the storm control of the port")                     \
+  X(drop_storm_unknown_unicast, "packets", "Dropped: frames to unknown addresses beyond the port's storm control")   \
+  X(drop_storm_multicast, "packets", "Dropped: multicasts beyond the storm control of the port")                     \
   X(drop_mtu_exceeded, "packets", "Dropped: longer than the egress port's MTU")                                      \
   X(drop_headroom_full, "packets", "Dropped: a lossless ingress queue overran its PFC headroom")                     \
   X(drop_lossy_threshold, "packets", "Dropped: a lossy egress queue was at its dynamic threshold")                   \

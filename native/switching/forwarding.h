@@ -1,6 +1,11 @@
 // Where a frame leaves the switch. Learning (with ageing and flooding) is for loop-free topologies; otherwise every
 // destination has a static group of next hops, chosen among by flow hash with a seed of the switch, and an unknown
 // destination is not forwarded.
+//
+// Nobody fills the table for others. A port may have a limit of addresses; at it, a new one takes the place of the port's own that
+// was heard of least lately. Where there is no room, it takes that of the port that has most of them, as in Open vSwitch
+// (evict_mac_entry_fairly() in lib/mac-learning.c), and of nobody who has no more than its own port. Both look at the kProbes
+// entries near the address' hash.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +23,17 @@ class Forwarding {
   // Entries looked at before giving up: bounds the cost of a lookup whatever addresses a stranger sends.
   static constexpr uint32_t kProbes = 16;
 
-  // `capacity`: entries, rounded up to a power of two. `ageing`: ns after which a learned address is forgotten.
-  Forwarding(uint32_t capacity, bool learning, Time ageing, uint64_t hash_seed);
+  // `capacity`: entries, rounded up to a power of two. `ageing`: ns after which a learned address is forgotten. `ports`: how many
+  // there are.
+  Forwarding(uint32_t capacity, bool learning, Time ageing, uint64_t hash_seed, size_t ports = 0);
 
   void reconfigure(bool learning, Time ageing);
-  // A static entry for every VLAN; not aged. Returns false when the table has no room near the hash.
+  // Most addresses that are learned at a port; 0: no limit. What is there stays.
+  void limit(uint16_t port, uint32_t most) { stations(port).most = most; }
+  // Addresses that the table has of a port, some of which may have aged.
+  uint32_t learned(uint16_t port) const { return port < stations_.size() ? stations_[port].count : 0; }
+  // A static entry for every VLAN; not aged. Takes the place of a learned one where it must. Returns false when the table has no
+  // room near the hash.
   bool add_static(uint64_t mac, std::span<const uint16_t> ports);
   // Static entries for a row of addresses: group_of[i] is the position of the group of `first_mac` + i, or kNoGroup. Found
   // before any other static entry, at the cost of one look. Once; clear_static() forgets it too.
@@ -33,20 +44,31 @@ class Forwarding {
   // Frames from `source` to `destination` leave by `port`, whatever the group says.
   bool pin(uint64_t source, uint64_t destination, uint16_t port);
 
-  // Returns false when the address could not be stored. Group addresses are not learned.
-  bool learn(Time now, const PacketMeta& meta, uint16_t port) {
+  // What became of an address.
+  struct Learned {
+    enum class Outcome : uint8_t {
+      stored,    // or it need not be
+      in_place,  // stored where one of port `forgotten` was
+      limited,   // not stored: its port has as many as it may
+      full       // not stored: there is no room, nor anybody who has more of it
+    };
+    Outcome outcome = Outcome::stored;
+    uint16_t forgotten = 0;
+    explicit operator bool() const { return outcome <= Outcome::in_place; }
+  };
+  // Group addresses are not learned.
+  Learned learn(Time now, const PacketMeta& meta, uint16_t port) {
     const uint64_t key = key_of(kLearned, meta.source_mac, meta.vlan());
     Entry& first = table_[slot_of(key)];
-    if (first.key != key || first.expires == 0 || is_group(meta.source_mac)) return learn_anew(now, meta, port);
+    if (first.key != key || first.first_port != port) return learn_anew(now, key, port);
     first.expires = now + ageing_;
-    first.first_port = port;
-    return true;
+    return {};
   }
   // Shards (switching/shard.h) tell each other what they learn: what is new, and what they told an eighth of the ageing time ago.
   bool is_news(Time now, const PacketMeta& meta, uint16_t port) const;
   void told(Time now, const PacketMeta& meta);
   // What another shard saw at `at`. Nothing happens when it was seen here since then.
-  void hear(Time now, Time at, uint64_t mac, uint16_t vlan, uint16_t port);
+  Learned hear(Time now, Time at, uint64_t mac, uint16_t vlan, uint16_t port);
   // Egress port or kUnknown. Group addresses are unknown.
   int lookup(Time now, const PacketMeta& meta) const {
     if (is_group(meta.destination_mac)) return kUnknown;
@@ -61,8 +83,9 @@ class Forwarding {
   bool learning() const { return learning_; }
   static bool is_group(uint64_t mac) { return (mac >> 40 & 1) != 0; }
 
+  static constexpr uint64_t kNobody = UINT64_MAX;  // key of an entry that is nobody's
   struct Entry {
-    uint64_t key = 0;
+    uint64_t key = kNobody;
     Time expires = 0;  // 0 = never used; kNever = static
     uint32_t first_port = 0;
     uint32_t ports = 0;  // how many next hops from first_port on, in ports_; learned entries have their port in first_port, and
@@ -92,9 +115,13 @@ class Forwarding {
     return first.key == key && first.expires > now ? &first : probe(now, key, slot);
   }
   const Entry* probe(Time now, uint64_t key, uint64_t slot) const;
-  Entry* place(Time now, uint64_t key);
+  Entry* place_static(uint64_t key);
+  Learned store(Time now, uint64_t key, uint16_t port, Time expires);
+  void take(Entry& entry);
+  void forget(Entry& entry);
+  void sweep(Time now);
   uint32_t telling_period(Time now) const { return static_cast<uint32_t>(now >> telling_shift_); }
-  bool learn_anew(Time now, const PacketMeta& meta, uint16_t port);
+  Learned learn_anew(Time now, uint64_t key, uint16_t port);
   int route(Time now, const PacketMeta& meta) const;
 
   struct Group {
@@ -104,7 +131,19 @@ class Forwarding {
   static constexpr uint16_t kSinglePort = 0x8000;
   int choose(Group group, uint32_t flow_hash) const;
 
+  // What is learned at a port.
+  struct Stations {
+    uint32_t count = 0;
+    uint32_t most = 0;
+  };
+  Stations& stations(uint16_t port) {
+    if (port >= stations_.size()) stations_.resize(port + 1u);
+    return stations_[port];
+  }
+
   std::vector<Entry> table_;
+  std::vector<Stations> stations_;
+  size_t swept_ = 0;
   std::vector<uint16_t> ports_;
   uint64_t first_mac_ = 0;
   std::vector<uint16_t> group_of_;  // of the row of addresses from first_mac_ on; kSinglePort and the port, where it is one

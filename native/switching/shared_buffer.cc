@@ -18,8 +18,8 @@ void check(const BufferParameters& p) {
   require(p.lossy_alpha >= 0, kWhose, "lossy_alpha must not be negative");
 }
 
-SharedBuffer::SharedBuffer(const BufferParameters& parameters, int ports, uint8_t lossless)
-    : ports_(ports), usage_(static_cast<size_t>(ports) * kPriorities) {
+SharedBuffer::SharedBuffer(const BufferParameters& parameters, int ports, uint8_t lossless, uint32_t packets)
+    : ports_(ports), packets_(packets), usage_(static_cast<size_t>(ports) * kPriorities) {
   reconfigure(parameters, lossless);
 }
 
@@ -29,6 +29,13 @@ void SharedBuffer::reconfigure(const BufferParameters& parameters, uint8_t lossl
   shared_size_ = lossless == 0 ? parameters.total : parameters.total - parameters.headroom * ports_ * parameters.priorities;
   const bool dynamic = parameters.threshold == BufferParameters::Threshold::dynamic;
   surely_free_ = dynamic ? parameters.beta / parameters.priorities * (1 - 0x1p-30) : 0;
+  frame_share_ = dynamic ? parameters.beta / parameters.priorities : 1;
+  // n frames are at most `share` times the others where n <= share (packets - n).
+  const auto surely = [this](double share) {
+    return static_cast<int64_t>(static_cast<double>(packets_) * (share / (1 + share)) * (1 - 0x1p-30)) - 1;
+  };
+  surely_fewer_ = surely(frame_share_);
+  surely_fewer_lossy_ = surely(parameters.lossy_alpha);
   lossy_minimum_ = lossless != 0 && parameters.priorities == kPriorities ? parameters.headroom : 0;
 }
 
@@ -38,8 +45,9 @@ int64_t SharedBuffer::pfc_threshold() const {
 }
 
 bool SharedBuffer::below_xon(int ingress, int priority) const {
-  return headroom_bytes(ingress, priority) == 0 &&
-         ingress_bytes(ingress, priority) <= std::max<int64_t>(0, pfc_threshold() - parameters_.xon_offset);
+  const Usage& in = at(ingress, priority);
+  return in.headroom == 0 && in.ingress <= std::max<int64_t>(0, pfc_threshold() - parameters_.xon_offset) &&
+         !above_frames(in.ingress_frames + in.ingress_frames / 4);
 }
 
 // The frame is among what is occupied already.
@@ -53,7 +61,9 @@ Admission SharedBuffer::admit_egress(int egress, int priority, uint32_t length) 
     }
     if (!room(0)) return Admission::buffer_full;
   }
+  if (!lossless(priority) && above_lossy_frames(out.egress_frames + 1)) return Admission::lossy_threshold;
   out.egress += bytes;
+  ++out.egress_frames;
   return Admission::admitted;
 }
 

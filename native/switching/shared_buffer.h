@@ -9,6 +9,10 @@
 // leave the headroom first, as in HPCC's switch-mmu.cc and in hardware; with PFC off nothing is reserved for headroom. The
 // formula reserves headroom for lossy priorities too, which have no use for it: there it is the egress queue's guaranteed
 // minimum, so that CNPs still pass when lossless traffic has filled the rest.
+//
+// Each frame also takes a packet of the memory, however short it is, as in hardware it takes a cell. What queues may hold of them
+// is shared as bytes are: a lossy queue may have alpha times the free ones, an ingress is paused above its share, and at the end
+// there is none. With frames that are as long as the memory was made for, bytes are always the first to run out.
 #pragma once
 
 #include <algorithm>
@@ -42,8 +46,8 @@ enum class Admission : uint8_t { admitted, headroom_full, lossy_threshold, buffe
 
 class SharedBuffer {
  public:
-  // Parameters that pass check(). `lossless`: bit mask of priorities under PFC.
-  SharedBuffer(const BufferParameters& parameters, int ports, uint8_t lossless);
+  // Parameters that pass check(). `lossless`: bit mask of priorities under PFC. `packets`: how many frames queues may hold.
+  SharedBuffer(const BufferParameters& parameters, int ports, uint8_t lossless, uint32_t packets = UINT32_MAX);
 
   // What is charged stays; new limits hold from now on.
   void reconfigure(const BufferParameters& parameters, uint8_t lossless);
@@ -56,8 +60,12 @@ class SharedBuffer {
       if (above_lossy_threshold(out.egress + bytes)) return Admission::lossy_threshold;
       if (!room(bytes)) return Admission::buffer_full;
     }
+    if (!lossless(priority) && above_lossy_frames(out.egress_frames + 1)) return Admission::lossy_threshold;
     const Admission admission = admit_ingress(ingress, priority, length);
-    if (admission == Admission::admitted) out.egress += bytes;
+    if (admission == Admission::admitted) {
+      out.egress += bytes;
+      ++out.egress_frames;
+    }
     return admission;
   }
   // Takes the charge of an admitted frame back.
@@ -70,13 +78,16 @@ class SharedBuffer {
   Admission admit_ingress(int ingress, int priority, uint32_t length) {
     Usage& in = at(ingress, priority);
     const int64_t bytes = length;
-    if (lossless(priority) && (!room(bytes) || above_threshold(in.ingress + bytes))) {
-      if (in.headroom + bytes > parameters_.headroom + parameters_.lateness_headroom) return Admission::headroom_full;
+    if (lossless(priority) && (!room(bytes) || above_threshold(in.ingress + bytes) || above_frames(in.ingress_frames + 1))) {
+      const bool full = in.headroom + bytes > parameters_.headroom + parameters_.lateness_headroom || frames_ >= packets_;
+      if (full) return Admission::headroom_full;
       in.headroom += bytes;
       in_headroom_ += bytes;
     }
     in.ingress += bytes;
     occupied_ += bytes;
+    ++in.ingress_frames;
+    ++frames_;
     raise_watermark(occupied_);
     return Admission::admitted;
   }
@@ -89,8 +100,14 @@ class SharedBuffer {
     in_headroom_ -= from_headroom;
     in.ingress -= bytes;
     occupied_ -= bytes;
+    --in.ingress_frames;
+    --frames_;
   }
-  void release_egress(int egress, int priority, uint32_t length) { at(egress, priority).egress -= length; }
+  void release_egress(int egress, int priority, uint32_t length) {
+    Usage& out = at(egress, priority);
+    out.egress -= length;
+    --out.egress_frames;
+  }
   // What the other shards of the same buffer occupy: counts like what is charged here.
   void set_others(const Occupancy& others) {
     occupied_ += others.occupied - others_.occupied;
@@ -116,7 +133,8 @@ class SharedBuffer {
   // So is one that has bytes in its headroom, for whatever reason; and it is not resumed before they have left, or the next
   // pause would find the headroom partly used.
   bool above_xoff(int ingress, int priority) const {
-    return headroom_bytes(ingress, priority) > 0 || above_threshold(ingress_bytes(ingress, priority));
+    const Usage& in = at(ingress, priority);
+    return in.headroom > 0 || above_threshold(in.ingress) || above_frames(in.ingress_frames);
   }
   bool below_xon(int ingress, int priority) const;
 
@@ -134,6 +152,8 @@ class SharedBuffer {
     int64_t ingress = 0;   // all bytes that came in here, headroom included
     int64_t headroom = 0;  // of those, the bytes in the headroom
     int64_t egress = 0;
+    uint32_t ingress_frames = 0;
+    uint32_t egress_frames = 0;
   };
   // Most traffic is of one priority, whose entries are next to each other.
   Usage& at(int port, int priority) { return usage_[static_cast<size_t>(priority * ports_ + port)]; }
@@ -150,6 +170,13 @@ class SharedBuffer {
   bool above_lossy_threshold(int64_t bytes) const {
     return static_cast<double>(bytes) > parameters_.lossy_alpha * static_cast<double>(free_bytes());
   }
+  // Mostly known from all frames together.
+  bool above_frames(uint32_t frames) const {
+    return frames_ >= surely_fewer_ && frames > frame_share_ * static_cast<double>(packets_ - frames_);
+  }
+  bool above_lossy_frames(uint32_t frames) const {
+    return frames_ >= surely_fewer_lossy_ && frames > parameters_.lossy_alpha * static_cast<double>(packets_ - frames_);
+  }
 
   BufferParameters parameters_;
   int ports_;
@@ -160,6 +187,11 @@ class SharedBuffer {
   int64_t occupied_ = 0;  // by all shards, in_headroom_ too
   int64_t in_headroom_ = 0;
   int64_t watermark_ = 0;
+  int64_t packets_;
+  int64_t frames_ = 0;   // that came in here
+  double frame_share_ = 1;  // of the free ones, that one ingress priority may take
+  int64_t surely_fewer_ = 0;        // while there are fewer frames than this, nobody has more than that share ...
+  int64_t surely_fewer_lossy_ = 0;  // ... or than lossy_alpha times the free ones
   Occupancy others_;
   std::vector<Usage> usage_;
 };

@@ -30,6 +30,7 @@ void check_port(const SwitchParameters& p, const SwitchParameters::Port& port) {
   constexpr const char* kWhose = "port of a switch";
   require(port.rate >= 0, kWhose, "the rate of its link must not be negative");
   require(port.mtu <= 1u << 20, kWhose, "the MTU must be at most 2^20");
+  for (const Rate rate : port.storm_rates) require(rate >= 0, kWhose, "limits of storms must not be negative");
   for (size_t priority = 0; priority < kPriorities; ++priority) {
     require(port.priority_rates[priority] >= 0 && port.queue_limits[priority] >= 0, kWhose,
             "limits of a queue must not be negative");
@@ -61,9 +62,10 @@ void check(const SwitchParameters& p) {
 SoftSwitch::SoftSwitch(SwitchParameters parameters, PacketPool& pool, Driver* driver, ShardLink* link)
     : parameters_(checked(std::move(parameters))),
       pool_(pool),
-      buffer_(parameters_.buffer, static_cast<int>(parameters_.ports.size()), parameters_.pfc_priorities),
+      // A third is for what is on its way in or out.
+      buffer_(parameters_.buffer, static_cast<int>(parameters_.ports.size()), parameters_.pfc_priorities, pool.size() / 3 * 2),
       forwarding_(parameters_.fdb_capacity, parameters_.learning, parameters_.ageing,
-                  Random(parameters_.hash_seed, parameters_.component, 1).next()),
+                  Random(parameters_.hash_seed, parameters_.component, 1).next(), parameters_.ports.size()),
       random_(parameters_.seed, parameters_.component, link == nullptr ? 0 : 16 + link->map().self),
       ports_(parameters_.ports.size()),
       driver_(driver),
@@ -85,6 +87,8 @@ void SoftSwitch::apply_parameters() {
     port.scheduler.configure(parameters_.scheduler);
     port.pfc.configure(port.parameters.rate);
     port.mtu = port.parameters.mtu;
+    port.storms.configure(port.parameters.storm_rates);
+    forwarding_.limit(port.number, port.parameters.max_learned_addresses);
     port.limited = port.bounded = 0;
     for (size_t p = 0; p < kPriorities; ++p) {
       port.queues[p].marker = RedMarker(parameters_.red);
@@ -130,11 +134,9 @@ void SoftSwitch::receive(Time now, uint16_t in, PacketId id) {
   if ((packet.meta.destination_mac & ~0xfull) == kReservedBlock) return drop(port.counters.drop_reserved_address, id);
   if (forwarding_.learning()) {
     const bool news = link_ != nullptr && forwarding_.is_news(now_, packet.meta, in);
-    if (!forwarding_.learn(now_, packet.meta, in)) {
-      ++port.counters.fdb_full;
-    } else if (news) {
-      tell(packet.meta, in);
-    }
+    const Forwarding::Learned learned = forwarding_.learn(now_, packet.meta, in);
+    count_learned(in, learned);
+    if (news && learned) tell(packet.meta, in);
   }
   const int out = forwarding_.lookup(now_, packet.meta);
   if (out >= 0) return forward(port, static_cast<uint16_t>(out), id);
@@ -142,7 +144,30 @@ void SoftSwitch::receive(Time now, uint16_t in, PacketId id) {
   flood(port, id);
 }
 
+// What became of an address of port `of`. Other shards count for their ports.
+void SoftSwitch::count_learned(uint16_t of, Forwarding::Learned learned) {
+  using Outcome = Forwarding::Learned::Outcome;
+  if (learned.outcome == Outcome::stored) return;
+  Port& port = ports_[learned.outcome == Outcome::in_place ? learned.forgotten : of];
+  SwitchPortCounters& counters = port.counters;
+  if (port.remote) return;
+  ++(learned.outcome == Outcome::in_place  ? counters.fdb_evicted
+     : learned.outcome == Outcome::limited ? counters.fdb_limited
+                                           : counters.fdb_full);
+}
+
+// Of a frame that would be flooded: where to count it if it is beyond what its port may.
+uint64_t* SoftSwitch::storm(Port& in, const Packet& packet) {
+  const Storm kind = storm_of(packet.meta.destination_mac);
+  if (!in.storms.exceeded(now_, kind, wire_bytes(packet.length))) return nullptr;
+  SwitchPortCounters& counters = in.counters;
+  return kind == Storm::broadcast   ? &counters.drop_storm_broadcast
+         : kind == Storm::multicast ? &counters.drop_storm_multicast
+                                    : &counters.drop_storm_unknown_unicast;
+}
+
 void SoftSwitch::flood(Port& in, PacketId id) {
+  if (uint64_t* const reason = storm(in, pool_[id]); reason != nullptr) return drop(*reason, id);
   int last = -1;
   for (uint16_t out = 0; out < ports_.size(); ++out) {
     if (out == in.number) continue;
@@ -186,7 +211,7 @@ void SoftSwitch::forward(Port& in, uint16_t to, PacketId id) {
     ++group.pg_dropped_packets;
     switch (admission) {
       case Admission::headroom_full:
-        stop_peer(in, priority);  // if not yet stopped: a headroom smaller than the frame
+        stop_for_want_of_headroom(in, priority);
         return drop(in.counters.drop_headroom_full, id);
       case Admission::lossy_threshold:
         count_discarded(out, priority);
@@ -251,6 +276,12 @@ void SoftSwitch::drop(uint64_t& reason, PacketId id) {
 
 void SoftSwitch::check_xoff(Port& in, int priority) {
   if ((parameters_.pfc_priorities >> priority & 1) != 0 && buffer_.above_xoff(in.number, priority)) stop_peer(in, priority);
+}
+
+// A frame was dropped that found neither room nor headroom, so its sender should be stopped, if it is not. But not if nothing is
+// held of it: a frame that is longer than both would never come in, and nothing would ever leave that lets its sender go on.
+void SoftSwitch::stop_for_want_of_headroom(Port& in, int priority) {
+  if (!buffer_.below_xon(in.number, priority)) stop_peer(in, priority);
 }
 
 void SoftSwitch::stop_peer(Port& in, int priority) {

@@ -4,14 +4,21 @@
 //   receive_pfc / receive_pause  a MAC control frame arrived
 //   advance(now)                 let time pass: frames leave, pauses end, refreshes fall due
 //   transmit(port)               take the frames whose last bit has left by the time reached
+//   left(port, packet)           one of those has gone: it counts as sent
+//   set_unsent(port, bytes)      how much of what was taken has not
 //   next_deadline()              when to call advance() next if nothing arrives
 //
 // Times never go backwards. Each egress port is a link of a given rate: at most one frame is being serialised, and it is
 // picked when the link falls free, so that priorities, pauses and marks act at frame boundaries. A port without a rate
 // (0) sends at once. A queue's length does not count the frame being serialised (as in ns-3).
 //
+// A link is as fast as the host behind it. While that has more than kMostUnsent to take of what was picked, nothing is picked
+// there, a PFC frame neither: frames wait in their queues, where thresholds, limits, marks and pauses see them. Beyond that
+// may be one frame; on a link with a rate, what it carries from one set_unsent() to the next; and on one without, frames that meet
+// no queue meanwhile.
+//
 // A simulator gives it a driver instead: that is handed every frame as soon as it is picked, and calls wake() when told to.
-// Then advance(), transmit() and next_deadline() have nothing to do.
+// Then advance(), transmit(), set_unsent() and next_deadline() have nothing to do.
 //
 // A switch may be spread over several workers, as shards that speak to each other over a ShardLink (switching/shard.h): each
 // knows all ports, is given the frames of its own, and is framed by begin_turn() and end_turn().
@@ -45,6 +52,7 @@
 #include "switching/scheduler.h"
 #include "switching/shard.h"
 #include "switching/shared_buffer.h"
+#include "switching/storm_control.h"
 #include "wire/packet.h"
 #include "wire/priority_map.h"
 
@@ -60,6 +68,8 @@ struct SwitchParameters {
     std::array<int64_t, kPriorities> queue_limits{};  // most bytes that each egress queue may hold; 0 = no limit
     std::array<CnDefence, kPriorities> cn_defence = kInterior;  // of CNPVs
     std::array<uint8_t, kPriorities> cn_alternate_priority{};   // of CNPVs at edge: no CNPVs
+    uint32_t max_learned_addresses = 0;                         // that the forwarding table may have of it; 0 = no limit
+    StormRates storm_rates{};                                   // most that is flooded of what comes in
   };
   std::vector<Port> ports;
   BufferParameters buffer;
@@ -117,6 +127,30 @@ class SoftSwitch {
     const bool gone = !departing.empty() && pool_[departing.front()].departs <= now_;
     return gone ? departing.pop(pool_) : kNoPacket;
   }
+  // What was taken, or handed to the driver, counts as sent from now on. Frames that never were the switch's do not count.
+  void left(uint16_t port, PacketId id) {
+    const Packet& packet = pool_[id];
+    Port& out = ports_[port];
+    if (packet.ingress_port == kNoIngress) return count_pfc(out, packet);
+    SwitchPriorityCounters& counters = out.queues[packet.priority].counters;
+    ++counters.queue_packets;
+    counters.queue_bytes += packet.length;
+    ++out.counters.tx_packets;
+    out.counters.tx_bytes += packet.length;
+    --held_;
+  }
+  // It was discarded instead, and is counted by whoever did so.
+  void lost(PacketId id) {
+    if (pool_[id].ingress_port != kNoIngress) --held_;
+  }
+  // Of what was taken, bytes that have not left by now. True if frames were picked because of that: to be taken as well.
+  bool set_unsent(uint16_t port, uint32_t bytes) {
+    Port& out = ports_[port];
+    const bool waited = out.held_back != 0;
+    out.unsent = bytes;
+    out.held_back = bytes > kMostUnsent ? 1 : 0;
+    return waited && out.held_back == 0 && go_on(out);
+  }
   // What the driver was asked for has come: `at` is the time it was asked for. Times that the switch no longer wants are ignored.
   void wake(uint16_t port, Time at);
   Time next_deadline() const;
@@ -141,7 +175,7 @@ class SoftSwitch {
   const SharedBuffer& buffer() const { return buffer_; }
   // Whether the peer at `port` is paused by us at `priority`.
   bool stopped(uint16_t port, int priority) const { return ports_[port].pfc.stopped(priority); }
-  // Frames in the queues; those being serialised have been counted as sent.
+  // Frames in the queues and on their way out of them, which have not been counted as sent.
   uint64_t held() const { return held_; }
   // Frames that came in here and are another shard's now: neither sent nor dropped yet, as far as this shard has heard.
   uint64_t lent() const { return lent_; }
@@ -179,7 +213,9 @@ class SoftSwitch {
     bool remote = false;            // another shard's
     uint8_t congestion_points = 0;  // mask of queues that have one
     uint16_t number = 0;
-    uint8_t untagged = 0;  // mask of priorities whose frames leave without CN-TAG
+    uint8_t held_back = 0;  // 1 while the host has too much to take
+    uint32_t unsent = 0;    // bytes that it has to take, at most; on a link with a rate, those that had left when it was last said
+    uint8_t untagged = 0;   // mask of priorities whose frames leave without CN-TAG
     uint8_t defended = 0;  // mask of CNPVs that frames which come in here do not keep
     uint8_t outside = 0;   // mask of CNPVs of whose domain the neighbour here is no part
     alignas(64) PfcSender pfc;
@@ -188,6 +224,7 @@ class SoftSwitch {
     Scheduler scheduler;
     SwitchParameters::Port parameters;
     std::array<Pacer, kPriorities> limiters;  // when a limited queue may send again
+    StormControl storms;
     std::array<Queue, kPriorities> queues;
   };
 
@@ -197,6 +234,8 @@ class SoftSwitch {
   bool takes_offload(const Port& out, const Packet& packet) const;
   void finish_offload(Port& in, uint16_t out, PacketId id);
   void flood(Port& in, PacketId id);
+  uint64_t* storm(Port& in, const Packet& packet);
+  void count_learned(uint16_t of, Forwarding::Learned learned);
   bool passes(const Port& in, const Port& out, const Packet& packet) const;
   void pass(Port& in, Port& out, PacketId id);
   void enqueue(Port& out, PacketId id);
@@ -210,7 +249,8 @@ class SoftSwitch {
   void settle(const ShardMessage& message);
   void report(const Packet& packet, ShardMessage::Fate fate);
   void release(const Packet& packet, const Port& out);
-  void send(Port& out, PacketId id, Packet& packet);
+  static void count_pfc(Port& out, const Packet& packet);
+  bool go_on(Port& port);
   void depart(Port& out, PacketId id, Packet& packet);
   void mark(Port& out, Packet& packet, int64_t queue_bytes);
   void apply_congestion_notification();
@@ -227,6 +267,7 @@ class SoftSwitch {
   void pause(Time now, uint16_t port, uint8_t enable, uint8_t obeyed, const std::array<uint16_t, kPriorities>& quanta);
   void check_xoff(Port& in, int priority);
   void stop_peer(Port& in, int priority);
+  void stop_for_want_of_headroom(Port& in, int priority);
   void check_xon() {
     if (stopped_ != 0) resume_peers();
   }

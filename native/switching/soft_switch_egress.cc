@@ -6,7 +6,7 @@ namespace weir {
 // Whether the frame would be queued only to be picked in the same instant, with nobody stopped before or after.
 bool SoftSwitch::passes(const Port& in, const Port& out, const Packet& packet) const {
   if (busy(out) || stopped_ != 0) return false;
-  if ((out.backlogged | out.pfc.owed() | out.pause.paused_mask() | out.limited) != 0) return false;
+  if ((out.backlogged | out.pfc.owed() | out.pause.paused_mask() | out.limited | out.held_back) != 0) return false;
   return buffer_.passes(in.number, packet.priority, packet.length);
 }
 
@@ -24,7 +24,7 @@ void SoftSwitch::pass(Port& in, Port& out, PacketId id) {
     cnm = sample(out, id, packet.length);
     if ((out.untagged >> packet.priority & 1) != 0) remove_tag(out, id);
   }
-  send(out, id, packet);
+  depart(out, id, packet);
   schedule(out, out.pfc.next_deadline());
   if (cnm != kNoPacket) send_back(out, cnm);
 }
@@ -90,32 +90,36 @@ void SoftSwitch::mark(Port& out, Packet& packet, int64_t queue_bytes) {
 
 // Puts the next frame on a free link; on a link without a rate, all that may go.
 void SoftSwitch::start_next(Port& port) {
-  do {
+  while (port.held_back == 0) {
     PacketId id = port.pfc.owed() != 0 ? make_pfc(port) : kNoPacket;
-    if (id != kNoPacket) {
-      depart(port, id, pool_[id]);
-      continue;
+    if (id == kNoPacket) {
+      const int priority = pick(port);
+      if (priority < 0) return;
+      id = dequeue(port, priority);
+      if ((port.limited >> priority & 1) != 0) {
+        const Rate limit = port.parameters.priority_rates[static_cast<size_t>(priority)];
+        port.limiters[static_cast<size_t>(priority)].sent(now_, wire_bytes(pool_[id].length), limit);
+      }
     }
-    const int priority = pick(port);
-    if (priority < 0) return;
-    id = dequeue(port, priority);
-    Packet& packet = pool_[id];
-    if ((port.limited >> priority & 1) != 0) {
-      const Rate limit = port.parameters.priority_rates[static_cast<size_t>(priority)];
-      port.limiters[static_cast<size_t>(priority)].sent(now_, wire_bytes(packet.length), limit);
-    }
-    send(port, id, packet);
-  } while (!busy(port));
+    depart(port, id, pool_[id]);
+    if (busy(port)) return;
+    if (driver_ == nullptr && (port.unsent += pool_[id].length) > kMostUnsent) port.held_back = 1;
+  }
 }
 
-void SoftSwitch::send(Port& out, PacketId id, Packet& packet) {
-  SwitchPriorityCounters& counters = out.queues[packet.priority].counters;
-  ++counters.queue_packets;
-  counters.queue_bytes += packet.length;
-  ++out.counters.tx_packets;
-  out.counters.tx_bytes += packet.length;
-  --held_;
-  depart(out, id, packet);
+// The host has taken what it had to.
+bool SoftSwitch::go_on(Port& port) {
+  if (!busy(port)) start_next(port);
+  reschedule(port);
+  return !port.departing.empty() && pool_[port.departing.front()].departs <= now_;
+}
+
+void SoftSwitch::count_pfc(Port& out, const Packet& packet) {
+  if (packet.meta.kind != FrameKind::pfc) return;
+  ++out.counters.tx_pfc_frames;
+  for (uint8_t left = packet.pfc_enable; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
+    ++out.queues[static_cast<size_t>(__builtin_ctz(left))].counters.pfc_tx_packets;
+  }
 }
 
 void SoftSwitch::depart(Port& out, PacketId id, Packet& packet) {
@@ -164,7 +168,7 @@ void SoftSwitch::reschedule(Port& port) {
     if ((port.backlogged | port.pfc.owed()) != 0) next = std::min(next, port.busy_until);
   } else {
     next = std::min({next, port.pause.next_resume(port.backlogged), next_release(port)});
-    if (port.pfc.owed() != 0) next = now_ + kMicrosecond;  // only for want of a descriptor: try again
+    if (port.pfc.owed() != 0 && port.held_back == 0) next = now_ + kMicrosecond;  // only for want of a descriptor: try again
   }
   schedule(port, next);
 }
@@ -187,12 +191,9 @@ PacketId SoftSwitch::make_pfc(Port& port) {
   packet.reset();
   packet.meta.kind = FrameKind::pfc;
   packet.meta.source_mac = port.parameters.mac;
+  packet.ingress_port = kNoIngress;
   packet.length = kMinimumFrame;
   packet.pfc_enable = port.pfc.take(now_, packet.pfc_xoff);
-  ++port.counters.tx_pfc_frames;
-  for (uint8_t left = packet.pfc_enable; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
-    ++port.queues[static_cast<size_t>(__builtin_ctz(left))].counters.pfc_tx_packets;
-  }
   return id;
 }
 

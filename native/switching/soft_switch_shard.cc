@@ -59,7 +59,7 @@ void SoftSwitch::take(const ShardMessage& message) {
     case ShardMessage::Kind::home:
       return pool_.free(message.packet);
     case ShardMessage::Kind::learned:
-      return forwarding_.hear(now_, message.at, message.mac, message.vlan, message.port);
+      return count_learned(message.port, forwarding_.hear(now_, message.at, message.mac, message.vlan, message.port));
   }
 }
 
@@ -81,7 +81,7 @@ void SoftSwitch::hand_over(Port& in, Port& out, PacketId id) {
   SwitchPriorityCounters& group = in.queues[packet.priority].counters;
   if (buffer_.admit_ingress(in.number, priority, packet.length) != Admission::admitted) {
     ++group.pg_dropped_packets;
-    stop_peer(in, priority);  // if not yet stopped: a headroom smaller than the frame
+    stop_for_want_of_headroom(in, priority);
     return drop(in.counters.drop_headroom_full, id);
   }
   raise(group.pg_watermark_bytes, buffer_.ingress_bytes(in.number, priority));

@@ -44,7 +44,7 @@ class DrivenNic final : public Driver {
       one.kind = meta.kind;
     }
     sent.push_back(std::move(one));
-    pool.free(id);
+    departing.emplace(at, id);
   }
   // In the order in which they were asked for, at one time.
   void wake(uint32_t what, Time at) override { asked.emplace(at, what); }
@@ -54,6 +54,7 @@ class DrivenNic final : public Driver {
       const Time asks = asked.empty() ? kNever : asked.begin()->first;
       if (std::min(own, asks) > until) break;
       REQUIRE(++wakes < 10'000'000);
+      collect(std::min(own, asks));
       if (own <= asks) {
         nic.advance(own);
       } else {
@@ -63,6 +64,14 @@ class DrivenNic final : public Driver {
       }
     }
     nic.advance(until);
+    collect(until);
+  }
+  // As on the wire, a frame counts as sent when its last bit has left.
+  void collect(Time until) {
+    for (; !departing.empty() && departing.begin()->first <= until; departing.erase(departing.begin())) {
+      nic.left(departing.begin()->second);
+      pool.free(departing.begin()->second);
+    }
   }
   void receive(Time now, const std::vector<uint8_t>& bytes) {
     PacketMeta meta;
@@ -72,6 +81,7 @@ class DrivenNic final : public Driver {
 
   PacketPool pool;
   std::multimap<Time, uint32_t> asked;
+  std::multimap<Time, PacketId> departing;
   SoftNic nic;
   std::vector<Sent> sent;
   uint64_t wakes = 0;

@@ -110,6 +110,7 @@ class Wire {
     End& from = of_left ? left : right;
     for (PacketId id = from.nic.transmit(); id != kNoPacket; id = from.nic.transmit()) {
       std::vector<uint8_t> bytes(from.pool.data(id), from.pool.data(id) + from.pool[id].length);
+      from.nic.left(id);
       from.pool.free(id);
       check(bytes);
       if (random_.uniform() < loss_) {

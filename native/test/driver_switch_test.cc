@@ -40,7 +40,7 @@ class DrivenSwitch final : public Driver {
   void depart(uint16_t port, PacketId id, Time at) override {
     const Packet& p = pool[id];
     departures.push_back({at, port, p.meta.kind, p.meta.psn, p.length, p.meta.ecn, p.pfc_enable, p.pfc_xoff, p.ingress_port});
-    pool.free(id);
+    departing_.emplace(at, std::pair(port, id));
   }
   void wake(uint32_t port, Time at) override {
     REQUIRE(at >= device.now());
@@ -54,6 +54,15 @@ class DrivenSwitch final : public Driver {
       device.wake(port, at);
     }
     device.advance(until);
+    collect(until);
+  }
+  // As on the wire, a frame counts as sent when its last bit has left.
+  void collect(Time until) {
+    for (; !departing_.empty() && departing_.begin()->first <= until; departing_.erase(departing_.begin())) {
+      const auto [port, id] = departing_.begin()->second;
+      device.left(port, id);
+      pool.free(id);
+    }
   }
   void receive(const Arrival& arrival, uint32_t number) {
     const PacketId id = pool.allocate();
@@ -72,6 +81,7 @@ class DrivenSwitch final : public Driver {
 
  private:
   std::set<std::pair<Time, uint16_t>> wakes_;
+  std::multimap<Time, std::pair<uint16_t, PacketId>> departing_;
 };
 
 // Bursts towards few ports, so that queues grow, limits are met, and neighbours stop each other.
@@ -197,6 +207,7 @@ void compare(uint64_t seed, Seen& seen) {
       driven.receive(a, ++frames);
     }
     wire.collect();
+    driven.collect(a.at);
     if (++looks % 500 == 0) check_same(wire.device, driven.device);
   }
   both_at(last + 50 * kMillisecond);

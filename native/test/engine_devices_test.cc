@@ -40,9 +40,9 @@ class FakePort final : public PacketPort {
     return i;
   }
   void release(size_t count) override { state_.released += count; }
-  size_t transmit(std::span<const TxFrame> frames) override {
+  Transmitted transmit(std::span<const TxFrame> frames) override {
     for (const TxFrame& frame : frames) state_.sent.emplace_back(frame.data, frame.data + frame.length);
-    return frames.size();
+    return {frames.size()};
   }
   PortLosses losses() override { return {}; }
 

@@ -29,7 +29,7 @@ struct Wire {
       TxFrame frame;
       frame.data = bytes.data();
       frame.length = length;
-      REQUIRE(peer->transmit(std::span(&frame, 1)) == 1);
+      REQUIRE(peer->transmit(std::span(&frame, 1)).sent == 1);
     }
   }
   PortClock near_clock;
@@ -49,7 +49,7 @@ class ReplacedPort final : public PacketPort {
     return got;
   }
   void release(size_t count) override { lent -= count; }
-  size_t transmit(std::span<const TxFrame> frames) override { return frames.size(); }
+  Transmitted transmit(std::span<const TxFrame> frames) override { return {frames.size()}; }
   PortLosses losses() override { return {}; }
   PortState state() override { return reopened ? PortState::up : PortState::replaced; }
   uint32_t mtu() override { return present_mtu; }
@@ -64,7 +64,200 @@ class ReplacedPort final : public PacketPort {
   uint32_t present_mtu = 0;
 };
 
+// A host that takes so many frames more, and refuses those of `hopeless` bytes for good.
+class HostPort final : public PacketPort {
+ public:
+  size_t receive(std::span<RxFrame> frames) override {
+    const size_t got = std::min(waiting, frames.size());
+    for (size_t i = 0; i < got; ++i) frames[i] = {.data = bytes.data(), .length = 100, .stamp = stamp};
+    waiting -= got;
+    return got;
+  }
+  void release(size_t) override {}
+  Transmitted transmit(std::span<const TxFrame> frames) override {
+    ++calls;
+    Transmitted done;
+    for (const TxFrame& frame : frames) {
+      if (frame.length == hopeless) {
+        ++refused;
+        done.refused = true;
+        break;
+      }
+      if (room == 0) break;
+      --room;
+      ++done.sent;
+    }
+    return done;
+  }
+  PortLosses losses() override { return {.receive_overrun = overrun, .transmit_errors = refused}; }
+  PortState state() override { return present; }
+
+  std::vector<uint8_t> bytes = std::vector<uint8_t>(100);
+  PortState present = PortState::up;
+  size_t room = 0;
+  size_t calls = 0;
+  uint32_t hopeless = 0;
+  uint64_t refused = 0;
+  size_t waiting = 0;
+  Time stamp = 0;
+  uint64_t overrun = 0;
+};
+
+struct Sender {
+  explicit Sender(size_t window = 64, Time delay = 0) {
+    auto inner = std::make_unique<HostPort>();
+    host = inner.get();
+    port = std::make_unique<WirePort>(std::move(inner), 0, delay, window);
+  }
+  void send(uint32_t length = 100) {
+    const PacketId id = pool.allocate();
+    REQUIRE(id != kNoPacket);
+    pool[id].length = length;
+    port->send(pool, id);
+  }
+  void flush(Time now) {
+    port->flush(
+        pool, now, [this](PacketId) { ++left; },
+        [this](PacketId, bool down) { ++(down ? down_lost : refused_lost); });
+  }
+  HostPort* host;
+  std::unique_ptr<WirePort> port;
+  PacketPool pool{256, 256};
+  size_t left = 0, down_lost = 0, refused_lost = 0;
+};
+
 }  // namespace
+
+TEST_CASE("wire port: a host that takes nothing is asked ever less often, and again at once when it has taken something") {
+  Sender s;
+  for (int i = 0; i < 5; ++i) s.send();
+  s.flush(0);
+  CHECK(s.host->calls == 1);
+  CHECK(s.port->next_deadline() == 20 * kMicrosecond);
+  s.flush(20 * kMicrosecond - 1);
+  CHECK(s.host->calls == 1);
+  size_t looks = 0;
+  Time now = 0;
+  for (; now < 900 * kMillisecond; now = s.port->next_deadline(), ++looks) {
+    s.flush(now);
+    REQUIRE(s.port->next_deadline() - now <= kMillisecond);
+  }
+  CHECK(looks < 1'100);  // 45,000 in steps of 20 us
+  CHECK(s.left == 0);
+  s.host->room = 1;
+  s.flush(now);
+  CHECK(s.left == 1);
+  CHECK(s.port->next_deadline() == now + 20 * kMicrosecond);
+  s.host->room = 10;
+  s.flush(now + 20 * kMicrosecond);
+  CHECK(s.left == 5);
+  CHECK(s.port->unsent_bytes() == 0);
+  CHECK(s.port->next_deadline() == kNever);
+  CHECK(s.pool.available() == s.pool.size());
+}
+
+TEST_CASE("wire port: no frame waits for longer than the patience, also where the host takes one now and then") {
+  Sender s;
+  Time now = 0;
+  size_t sent = 0;
+  // One frame in 200 ms, while ten come in that time.
+  for (int round = 0; round < 50; ++round) {
+    for (int i = 0; i < 10 && s.port->unsent() < 100; ++i, ++sent) s.send();
+    s.host->room = 1;
+    for (int step = 0; step < 20; ++step, now += 10 * kMillisecond) s.flush(now);
+  }
+  CHECK(s.left == 50);
+  CHECK(s.port->unsent() <= 60);  // what came in the last second
+  CHECK(s.refused_lost == sent - s.left - s.port->unsent());
+  CHECK(s.down_lost == 0);
+  s.port->settle();
+  CHECK(s.port->counters().host_tx_errors == s.refused_lost);
+  s.host->room = 1'000;
+  s.flush(now + kMillisecond);
+  CHECK(s.port->unsent() == 0);
+  CHECK(s.pool.available() == s.pool.size());
+}
+
+TEST_CASE("wire port: a frame that the host refuses for good is discarded, and those behind it go on") {
+  Sender s;
+  s.host->room = 100;
+  s.host->hopeless = 222;
+  for (const uint32_t length : {100u, 222u, 222u, 90u}) s.send(length);
+  s.flush(0);
+  CHECK(s.left == 2);
+  CHECK(s.refused_lost == 2);
+  s.port->settle();
+  CHECK(s.port->counters().host_tx_errors == 2);
+  CHECK(s.pool.available() == s.pool.size());
+}
+
+TEST_CASE("wire port: what waits when the interface is deleted is discarded, and nothing leaks") {
+  Sender s;
+  for (int i = 0; i < 7; ++i) s.send();
+  s.flush(0);
+  CHECK(s.port->unsent() == 7);
+  s.host->present = PortState::gone;
+  CHECK(s.port->check(kMillisecond).up);
+  s.send();
+  s.flush(kMillisecond);  // earlier than the host would be asked again
+  CHECK(s.down_lost == 8);
+  CHECK(s.left == 0);
+  CHECK(s.port->unsent_bytes() == 0);
+  CHECK(s.port->next_deadline() == kNever);
+  CHECK(s.pool.available() == s.pool.size());
+}
+
+TEST_CASE("wire port: an egress that stands still is told, with the time for which it did") {
+  Sender s;
+  s.host->room = 1;
+  s.send();
+  s.flush(0);
+  CHECK_FALSE(s.port->check(0).any());
+  Time now = 0;
+  // The host takes nothing for three seconds: frames wait, and are given up.
+  size_t told = 0;
+  for (; now < 3 * kSecond; now += 10 * kMillisecond) {
+    if (s.port->unsent() < 50) s.send();
+    s.flush(now);
+    if (now % WirePort::kStall == 0 && s.port->check(now).stall) ++told;
+  }
+  CHECK(told == 1);
+  CHECK(s.port->transmit_stalled());
+  CHECK(s.port->counters().tx_stall_duration >= 2'500'000'000);
+  CHECK(s.port->counters().tx_stall_duration <= 3'000'000'000);
+  s.host->room = 1'000;
+  s.flush(now);
+  CHECK(s.port->check(now).stall);
+  CHECK_FALSE(s.port->transmit_stalled());
+  // One that is slow, but takes what it is given within the time, does not.
+  for (; now < 9 * kSecond; now += 10 * kMillisecond) {
+    for (int i = 0; i < 2 && s.port->unsent() < 20; ++i) s.send();
+    s.host->room = 1;
+    s.flush(now);
+    if (now % WirePort::kStall == 0) CHECK_FALSE(s.port->check(now).stall);
+  }
+}
+
+TEST_CASE("wire port: frames that come and are not taken are told") {
+  for (const bool full : {false, true}) {
+    CAPTURE(full);
+    Sender s(4, kSecond);  // a delay of a second, during which they have to wait
+    Time now = 0;
+    CHECK_FALSE(s.port->check(now).any());
+    // A device lives by arrivals: one that lies in the future is not taken, and holds back all behind it.
+    s.host->waiting = full ? 8 : 1;
+    s.host->stamp = 100 * kSecond;
+    s.port->poll();
+    for (now += WirePort::kStall; now < 2 * kSecond; now += WirePort::kStall) CHECK_FALSE(s.port->check(now).stall);
+    if (full) s.host->overrun += 5;
+    now += WirePort::kStall;
+    CHECK(s.port->check(now).stall);
+    CHECK(s.port->receive_stuck());
+    while (s.port->next_arrival() != kNever) s.port->pop();
+    CHECK(s.port->check(now + WirePort::kStall).stall);
+    CHECK_FALSE(s.port->receive_stuck());
+  }
+}
 
 TEST_CASE("wire port: a burst with one stamp is spread at the link's rate, the delay is added") {
   Wire w(k1G, 500);
@@ -145,8 +338,12 @@ TEST_CASE("wire port: what the port does not take yet is kept, in order, and fre
     w.port->send(pool, id);
   }
   uint8_t expected = 0;
-  while (expected < 10) {
-    CHECK(w.port->flush(pool) == 0);
+  size_t left = 0;
+  for (Time now = 0; expected < 10; now += kMillisecond) {
+    w.port->flush(
+        pool, now, [&](PacketId id) { CHECK(pool.data(id)[0] == left++); }, [](PacketId, bool) { FAIL("lost"); });
+    CHECK(left == expected + 4u - (expected == 8 ? 2u : 0u));
+    CHECK(w.port->unsent_bytes() == 100 * (10 - left));
     RxFrame frames[16];
     const size_t got = w.peer->receive(frames);
     REQUIRE(got > 0);
@@ -163,11 +360,11 @@ TEST_CASE("wire port: frames that wait when the interface is replaced are counte
   WirePort port(std::move(inner), 0, kSecond, 2);  // a delay that none of them has seen the end of, room for two
   port.poll();
   CHECK(replaced.left == 1);
-  CHECK(port.check().reopened);
+  CHECK(port.check(0).reopened);
   CHECK(port.up());
   CHECK(port.counters().host_rx_abandoned == 3);
   CHECK(port.next_arrival() == kNever);
-  CHECK_FALSE(port.check().any());
+  CHECK_FALSE(port.check(0).any());
 }
 
 TEST_CASE("wire port: a changed MTU is told once, and one that is gone has not changed") {
@@ -175,16 +372,16 @@ TEST_CASE("wire port: a changed MTU is told once, and one that is gone has not c
   ReplacedPort& interface = *inner;
   interface.reopened = true;
   WirePort port(std::move(inner), 0, 0, 8);
-  CHECK_FALSE(port.check().any());
+  CHECK_FALSE(port.check(0).any());
   CHECK(port.mtu() == 0);
   interface.present_mtu = 1500;
-  CHECK(port.check().mtu);
-  CHECK_FALSE(port.check().any());
+  CHECK(port.check(0).mtu);
+  CHECK_FALSE(port.check(0).any());
   interface.present_mtu = 0;
-  CHECK_FALSE(port.check().any());
+  CHECK_FALSE(port.check(0).any());
   CHECK(port.mtu() == 1500);
   interface.present_mtu = 9000;
-  const WirePort::Changes changes = port.check();
+  const WirePort::Changes changes = port.check(0);
   CHECK(changes.mtu);
   CHECK_FALSE(changes.up);
   CHECK_FALSE(changes.reopened);

@@ -271,6 +271,50 @@ TEST_CASE("worker: one device's parameters that are refused leave all devices as
   CHECK(kmax == 77'777);
 }
 
+TEST_CASE("worker: a change of a switch on several workers is one for all of them, or for none") {
+  Links links[2];
+  WorkerConfig config = lab();
+  config.nics.clear();
+  config.switches[0].parameters.fdb_capacity = 16;
+  config.shared = std::make_shared<SharedSwitch>(config.shape(), std::vector<uint8_t>{0, 1}, 2);
+  std::vector<std::unique_ptr<Worker>> workers;
+  for (uint32_t share = 0; share < 2; ++share) {
+    config.share = share;
+    workers.push_back(std::make_unique<Worker>(config, links[share].factory()));
+  }
+  for (auto& worker : workers) worker->open();
+  for (auto& worker : workers) worker->begin(monotonic_now());
+  for (auto& worker : workers) REQUIRE(eventually([&] { return worker->ready(); }));
+  Worker* const others[] = {workers[1].get()};
+  const auto has = [&](uint64_t kmax, size_t routes) {
+    for (auto& worker : workers) {
+      worker->look([&] {
+        SwitchDevice& device = *worker->switches()[0];
+        CHECK(device.soft_switch().parameters().red.kmax == kmax);
+        size_t there = 0;
+        for (const auto& entry : device.soft_switch().forwarding().entries()) there += entry.expires == kNever ? 1 : 0;
+        CHECK(there == routes);
+      });
+    }
+  };
+  config.switches[0].parameters.red.kmax = 77'777;
+  config.switches[0].routes.push_back({kPeerMac + 10, {1}});
+  workers[0]->reconfigure(config, others);
+  has(77'777, 3);
+  // What does not fit is found out before anybody has changed.
+  WorkerConfig crowded = config;
+  crowded.switches[0].parameters.red.kmax = 88'888;
+  for (uint64_t i = 0; i < 20; ++i) crowded.switches[0].routes.push_back({kPeerMac + 100 + i, {1}});
+  CHECK_THROWS_AS(workers[0]->reconfigure(crowded, others), NativeError);
+  has(77'777, 3);
+  // All stand still while it is done: no turn of one comes between the changes of two.
+  for (uint64_t kmax = 100'000; kmax < 100'050; ++kmax) {
+    config.switches[0].parameters.red.kmax = kmax;
+    workers[0]->reconfigure(config, others);
+    has(kmax, 3);
+  }
+}
+
 TEST_CASE("worker: a port that cannot be opened makes open() throw, and nothing is left behind") {
   Links links;
   links.refuse = "h2";
@@ -333,7 +377,7 @@ TEST_CASE("worker: injected frames leave, frames for the slow path come up") {
   TxFrame up;
   up.data = arp.data();
   up.length = static_cast<uint32_t>(arp.size());
-  REQUIRE(peer->transmit(std::span(&up, 1)) == 1);
+  REQUIRE(peer->transmit(std::span(&up, 1)).sent == 1);
   const auto punted = std::make_unique<PuntedFrame>();
   REQUIRE(eventually([&] { return worker.punted().pop(*punted); }));
   CHECK(punted->device == 0);

@@ -104,7 +104,7 @@ Bytes make(const Shape& shape, Offload& offload) {
 
 size_t send(PacketPort& port, const Bytes& bytes, const Offload& offload) {
   const TxFrame frame{bytes.data(), static_cast<uint32_t>(bytes.size()), offload};
-  return port.transmit({&frame, 1});
+  return port.transmit({&frame, 1}).sent;
 }
 
 constexpr uint8_t kAck = 0x10;

@@ -54,7 +54,7 @@ TEST_CASE("af_packet: frames cross a veth pair both ways with their bytes and mo
     std::vector<TxFrame> batch;
     for (uint32_t i = 0; i < 100; ++i) bytes.push_back(make_frame(i, 60 + 10 * i));
     for (const auto& b : bytes) batch.push_back({b.data(), static_cast<uint32_t>(b.size())});
-    REQUIRE(near.transmit(batch) == batch.size());
+    REQUIRE(near.transmit(batch).sent == batch.size());
     std::array<RxFrame, 200> frames;
     REQUIRE(receive_all(far, frames, batch.size()) == batch.size());
     const Time ended = clock_time(CLOCK_MONOTONIC);
@@ -315,7 +315,7 @@ TEST_CASE("af_packet: a frame longer than a slot is dropped and counted, its nei
   });
 }
 
-TEST_CASE("af_packet: refused frames are consumed and counted, and do not stop the others") {
+TEST_CASE("af_packet: a frame that is refused is told, and counted, and does not stop the others") {
   live([](Wire& wire) {
     PortClock clock = clock_now();
     AfPacketPort near({.interface = "near0"}, clock);
@@ -325,7 +325,15 @@ TEST_CASE("af_packet: refused frames are consumed and counted, and do not stop t
     const std::vector<uint8_t> runt(10);
     const std::array<TxFrame, 4> batch = {
         TxFrame{fits.data(), 1514}, {oversize.data(), 1519}, {runt.data(), 10}, {fits.data(), 1514}};
-    CHECK(near.transmit(batch) == 4);
+    const std::span<const TxFrame> all(batch);
+    const auto check = [&](size_t from, size_t sent, bool refused) {
+      const Transmitted done = near.transmit(all.subspan(from));
+      CHECK(done.sent == sent);
+      CHECK(done.refused == refused);
+    };
+    check(0, 1, true);
+    check(2, 0, true);
+    check(3, 1, false);
     CHECK(near.losses().transmit_errors == 2);
     CHECK(near.transmit_oversize() == 1);
     std::array<RxFrame, 8> frames;
@@ -334,7 +342,7 @@ TEST_CASE("af_packet: refused frames are consumed and counted, and do not stop t
     far.release(2);
 
     REQUIRE(ip({"link", "set", "near0", "down"}));
-    CHECK(near.transmit(batch) == 4);
+    for (size_t i = 0; i < 4; ++i) check(i, 0, true);
     CHECK(near.losses().transmit_errors == 6);
     pollfd down{near.wait_descriptor(), POLLIN, 0};
     CHECK(::poll(&down, 1, 0) == 0);  // losses() has cleared the socket's error
@@ -346,26 +354,40 @@ TEST_CASE("af_packet: refused frames are consumed and counted, and do not stop t
   });
 }
 
-TEST_CASE("af_packet: without a carrier frames wait, then are given up") {
+TEST_CASE("af_packet: without a carrier frames are for later") {
   live([](Wire& wire) {
-    PortClock clock = clock_now();
+    const PortClock clock = clock_now();
     AfPacketPort near({.interface = "near0"}, clock);
     REQUIRE(wire.in_far({"link", "set", "far0", "down"}));
     const std::vector<uint8_t> frame = make_frame(1);
-    CHECK(send(near, frame) == 0);
-    clock.now += AfPacketPort::kRefusalPatience - 1;
-    CHECK(send(near, frame) == 0);
-    CHECK(near.losses().transmit_errors == 0);
-    clock.now += 1;
-    CHECK(send(near, frame) == 1);
-    CHECK(send(near, frame) == 1);  // the next ones at once
-    CHECK(near.losses().transmit_errors == 2);
-
+    const TxFrame sending{frame.data(), kFrameBytes};
+    for (int i = 0; i < 3; ++i) {
+      const Transmitted done = near.transmit({&sending, 1});
+      CHECK(done.sent == 0);
+      CHECK_FALSE(done.refused);
+    }
     REQUIRE(wire.in_far({"link", "set", "far0", "up"}));
     CHECK(send(near, frame) == 1);
-    CHECK(near.losses().transmit_errors == 2);
-    REQUIRE(wire.in_far({"link", "set", "far0", "down"}));
-    CHECK(send(near, frame) == 0);  // patience begins anew
+    CHECK(near.losses().transmit_errors == 0);
+  });
+}
+
+TEST_CASE("af_packet: behind an interface that is slow the kernel holds no more than it may, and takes the rest later") {
+  live([](Wire& wire) {
+    const PortClock clock = clock_now();
+    AfPacketPort near({.interface = "near0", .offloads = true}, clock);
+    AfPacketPort far({.interface = "far0", .namespace_fd = wire.far, .receive_slots = 4'096}, clock);
+    REQUIRE(run("tc", {"qdisc", "add", "dev", "near0", "root", "tbf", "rate", "8kbit", "burst", "1600", "limit", "100000000"}));
+    const std::vector<uint8_t> frame = make_frame(1);
+    const std::vector<TxFrame> batch(1'000, TxFrame{frame.data(), kFrameBytes});
+    const size_t taken = near.transmit(batch).sent;
+    CHECK(taken > 0);
+    CHECK(taken * kFrameBytes <= kHostRoom);
+    CHECK(near.transmit(batch).sent == 0);
+    REQUIRE(run("tc", {"qdisc", "del", "dev", "near0", "root"}));
+    wait_until([&] { return near.transmit({&batch[0], 1}).sent == 1; });
+    std::vector<RxFrame> frames(4'096);
+    CHECK(receive_all(far, frames, 1) >= 1);
   });
 }
 

@@ -58,7 +58,7 @@ void forward(Rig& rig, PacketPort& sender, AfXdpPort& in, AfXdpPort& out, Packet
     CHECK(frames[0].data == rig.pool.data(id));  // where it lies it leaves from
     rig.pool[id].length = frames[0].length;
     const TxFrame leaving{rig.pool.data(id), rig.pool[id].length, {}, id};
-    REQUIRE(out.transmit({&leaving, 1}) == 1);
+    REQUIRE(out.transmit({&leaving, 1}).sent == 1);
     in.release(1);
     REQUIRE(receive_all(receiver, frames, 1) == 1);
     CHECK(std::vector<uint8_t>(frames[0].data, frames[0].data + frames[0].length) == bytes);
@@ -133,6 +133,67 @@ TEST_CASE("af_xdp: an interface that is made anew is opened anew, and its packet
       AfPacketPort sender({.interface = "far0", .namespace_fd = wire.far}, rig.clock);
       forward(rig, sender, in, out, receiver, 400);
     }
+  });
+}
+
+TEST_CASE("af_xdp: behind an interface that is slow the kernel holds no more than it may, and closing gives all of it back") {
+  live_xdp([](Wire& wire) {
+    Rig rig(wire, 1'500);
+    // AF_XDP passes by the queueing discipline of its own interface, not by that of the one below.
+    REQUIRE(ip({"link", "add", "link", "near0", "name", "above0", "type", "macvlan", "mode", "private"}));
+    REQUIRE(ip({"link", "set", "above0", "up"}));
+    REQUIRE(run("tc", {"qdisc", "add", "dev", "near0", "root", "tbf", "rate", "8kbit", "burst", "1600", "limit", "100000000"}));
+    AfXdpOptions options = rig.options("above0");
+    options.receive = false;
+    options.ring = 1'024;
+    AfXdpPort out(options, rig.umem, rig.clock);
+    const std::vector<uint8_t> bytes = make_frame(1);
+    std::vector<TxFrame> frames;
+    for (uint32_t i = 0; i < kPackets; ++i) {
+      const PacketId id = rig.pool.allocate();
+      REQUIRE(id != kNoPacket);
+      std::copy(bytes.begin(), bytes.end(), rig.pool.data(id));
+      rig.pool[id].length = kFrameBytes;
+      frames.push_back({rig.pool.data(id), kFrameBytes, {}, id});
+    }
+    size_t taken = 0;
+    const auto offer = [&](size_t most) {
+      const Transmitted done = out.transmit(std::span(frames).subspan(taken, std::min(most, frames.size() - taken)));
+      CHECK_FALSE(done.refused);
+      taken += done.sent;
+      return done.sent;
+    };
+    while (offer(kPackets) > 0) {
+    }
+    CHECK(taken > 0);
+    CHECK(taken * kFrameBytes <= kHostRoom + 4 * kFrameBytes);  // one more, and what has passed
+    out.receive({});
+    CHECK(offer(1) == 0);
+    // The host works again: the rest goes out.
+    REQUIRE(run("tc", {"qdisc", "del", "dev", "near0", "root"}));
+    wait_until([&] {
+      out.receive({});
+      offer(64);
+      return taken == frames.size();
+    });
+    CHECK(taken == frames.size());
+    wait_until([&] {
+      out.receive({});
+      return rig.pool.available() == kPackets;
+    });
+    CHECK(rig.pool.available() == kPackets);
+    // Once more, and the port goes with its frames in the kernel.
+    REQUIRE(run("tc", {"qdisc", "add", "dev", "near0", "root", "tbf", "rate", "8kbit", "burst", "1600", "limit", "100000000"}));
+    for (TxFrame& frame : frames) {
+      frame.packet = rig.pool.allocate();
+      rig.pool[frame.packet].length = kFrameBytes;
+      frame.data = rig.pool.data(frame.packet);
+    }
+    taken = 0;
+    while (offer(kPackets) > 0) {
+    }
+    for (size_t i = taken; i < frames.size(); ++i) rig.pool.free(frames[i].packet);
+    REQUIRE(ip({"link", "del", "above0"}));
   });
 }
 

@@ -60,7 +60,7 @@ Bytes numbered(uint32_t number, size_t length) {
 
 size_t send(PacketPort& port, const Bytes& bytes) {
   const TxFrame frame{bytes.data(), static_cast<uint32_t>(bytes.size())};
-  return port.transmit({&frame, 1});
+  return port.transmit({&frame, 1}).sent;
 }
 
 // Receives one frame whose tag was stripped.
@@ -71,7 +71,7 @@ struct TaggedPort final : PacketPort {
     return 1;
   }
   void release(size_t) override {}
-  size_t transmit(std::span<const TxFrame>) override { return 0; }
+  Transmitted transmit(std::span<const TxFrame>) override { return {}; }
   int wait_descriptor() const override { return 17; }
   Time next_deadline() const override { return 18; }
   PortLosses losses() override { return {1, 2, 3}; }

@@ -29,7 +29,7 @@ struct OneFrame final : PacketPort {
     return 1;
   }
   void release(size_t) override {}
-  size_t transmit(std::span<const TxFrame> frames) override { return frames.size(); }
+  Transmitted transmit(std::span<const TxFrame> frames) override { return {frames.size()}; }
   PortLosses losses() override { return {}; }
 };
 
@@ -195,7 +195,7 @@ TEST_CASE("packet blocks: every length of frame, in as many pieces as the target
   for (uint32_t i = 0; i < 200; ++i) {
     frames.emplace_back(14 + i * 7, static_cast<uint8_t>(i));
     const TxFrame frame{frames.back().data(), static_cast<uint32_t>(frames.back().size())};
-    REQUIRE(port.transmit({&frame, 1}) == 1);
+    REQUIRE(port.transmit({&frame, 1}).sent == 1);
   }
   const std::array<CommentRate, 3> rates{};
   Bytes target(4096, 0xee);

@@ -43,7 +43,7 @@ class SourcePort final : public PacketPort {
       frames_.pop_front();
     }
   }
-  size_t transmit(std::span<const TxFrame> frames) override { return frames.size(); }
+  Transmitted transmit(std::span<const TxFrame> frames) override { return {frames.size()}; }
   int wait_descriptor() const override { return 17; }
   Time next_deadline() const override { return deadline; }
   PortLosses losses() override { return {1, 2, 3}; }

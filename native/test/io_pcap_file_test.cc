@@ -227,7 +227,7 @@ TEST_CASE("pcap replay: frames come at their recorded distance from the start") 
   CHECK(port.next_deadline() == kNever);
   CHECK(port.malformed() == 1);
   const TxFrame sent{frames[0].data, 10};
-  CHECK(port.transmit({&sent, 1}) == 1);
+  CHECK(port.transmit({&sent, 1}).sent == 1);
 }
 
 TEST_CASE("pcap replay: a file that is not there") {

@@ -33,22 +33,24 @@ inline PortClock clock_now() {
   PortClock clock;
   clock.now = clock_time(CLOCK_MONOTONIC);
   clock.realtime_offset = clock.now - clock_time(CLOCK_REALTIME);
+  clock.read = [] { return clock_time(CLOCK_MONOTONIC); };
   return clock;
 }
 
 // Runs in the network namespace of the calling thread; no shell, so that it also works without one in the path.
-inline bool ip(const std::vector<std::string>& words) {
-  std::vector<char*> argv{const_cast<char*>("ip")};
+inline bool run(const char* program, const std::vector<std::string>& words) {
+  std::vector<char*> argv{const_cast<char*>(program)};
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
   const pid_t child = ::fork();
   if (child == 0) {
-    ::execvp("ip", argv.data());
+    ::execvp(program, argv.data());
     ::_exit(127);
   }
   int status = -1;
   return child > 0 && ::waitpid(child, &status, 0) == child && status == 0;
 }
+inline bool ip(const std::vector<std::string>& words) { return run("ip", words); }
 
 // Two fresh namespaces joined by a veth pair near0 -- far0, both up, without IPv6 so that the kernel itself sends nothing.
 struct Wire {
@@ -129,7 +131,7 @@ inline std::vector<uint8_t> make_frame(uint32_t number, size_t length = kFrameBy
 
 inline size_t send(PacketPort& port, const std::vector<uint8_t>& bytes) {
   const TxFrame frame{bytes.data(), static_cast<uint32_t>(bytes.size())};
-  return port.transmit({&frame, 1});
+  return port.transmit({&frame, 1}).sent;
 }
 
 inline bool same(const RxFrame& frame, const std::vector<uint8_t>& bytes) {

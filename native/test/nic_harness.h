@@ -85,6 +85,7 @@ class NicHarness {
       } else {
         frame.meta = frame.packet.meta;
       }
+      nic.left(id);
       pool.free(id);
       if (on_frame) {
         on_frame(frame);

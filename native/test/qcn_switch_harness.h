@@ -105,11 +105,14 @@ class QcnHarness {
   }
   void collect() {
     for (uint16_t port = 0; port < device.port_count(); ++port) {
-      for (PacketId id = device.transmit(port); id != kNoPacket; id = device.transmit(port)) {
-        Left& frame = left.emplace_back(Left{device.now(), port, pool[id], {}});
-        std::memcpy(frame.bytes.data(), pool.data(id), kHeaderStride);
-        pool.free(id);
-      }
+      do {
+        for (PacketId id = device.transmit(port); id != kNoPacket; id = device.transmit(port)) {
+          Left& frame = left.emplace_back(Left{device.now(), port, pool[id], {}});
+          std::memcpy(frame.bytes.data(), pool.data(id), kHeaderStride);
+          device.left(port, id);
+          pool.free(id);
+        }
+      } while (device.set_unsent(port, 0));
     }
   }
   void run(Time until) {

@@ -79,13 +79,16 @@ class ShardHarness {
     SoftSwitch& device = *shards[shard];
     PacketPool& pool = *pools[shard];
     for (uint16_t port = 0; port < device.port_count(); ++port) {
-      for (PacketId id = device.transmit(port); id != kNoPacket; id = device.transmit(port)) {
-        const Packet& p = pool[id];
-        CHECK(device.owns(port));
-        departures.push_back(
-            {device.now(), port, p.meta.kind, p.meta.psn, p.length, p.meta.ecn, p.pfc_enable, p.pfc_xoff, p.ingress_port});
-        pool.free(id);
-      }
+      do {
+        for (PacketId id = device.transmit(port); id != kNoPacket; id = device.transmit(port)) {
+          const Packet& p = pool[id];
+          CHECK(device.owns(port));
+          departures.push_back(
+              {device.now(), port, p.meta.kind, p.meta.psn, p.length, p.meta.ecn, p.pfc_enable, p.pfc_xoff, p.ingress_port});
+          device.left(port, id);
+          pool.free(id);
+        }
+      } while (device.set_unsent(port, 0));
     }
   }
   std::vector<Departure> at_port(uint16_t port) const {

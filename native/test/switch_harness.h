@@ -74,12 +74,15 @@ class SwitchHarness {
   // Takes what has left.
   void collect() {
     for (uint16_t port = 0; port < device.port_count(); ++port) {
-      for (PacketId id = device.transmit(port); id != kNoPacket; id = device.transmit(port)) {
-        const Packet& p = pool[id];
-        departures.push_back(
-            {device.now(), port, p.meta.kind, p.meta.psn, p.length, p.meta.ecn, p.pfc_enable, p.pfc_xoff, p.ingress_port});
-        pool.free(id);
-      }
+      do {
+        for (PacketId id = device.transmit(port); id != kNoPacket; id = device.transmit(port)) {
+          const Packet& p = pool[id];
+          departures.push_back(
+              {device.now(), port, p.meta.kind, p.meta.psn, p.length, p.meta.ecn, p.pfc_enable, p.pfc_xoff, p.ingress_port});
+          device.left(port, id);
+          pool.free(id);
+        }
+      } while (device.set_unsent(port, 0));
     }
   }
   // Event by event up to `until`: Departure::at is then the time at which the last bit left.

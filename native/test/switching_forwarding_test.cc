@@ -105,19 +105,30 @@ TEST_CASE("forwarding: a static entry wins over a learned one") {
   CHECK(table.lookup(2, frame(kHost, kHost + 1)) == 5);
 }
 
-TEST_CASE("forwarding: hostile addresses fill the table, no more; what was there stays; room comes back with age") {
+namespace {
+
+uint64_t hostile(weir::Random& random) { return random.next() & 0xfeff'ffff'ffff; }
+
+int learn_hostile(Forwarding& table, weir::Random& random, Time now, uint16_t port, int count) {
+  int stored = 0;
+  for (int i = 0; i < count; ++i) {
+    const int vlan = static_cast<int>(random.next() & 0xfff);
+    stored += table.learn(now, frame(hostile(random), kHost, 0, vlan), port) ? 1 : 0;
+  }
+  return stored;
+}
+
+}  // namespace
+
+TEST_CASE("forwarding: hostile addresses fill the table, no more, and take nobody's place but their own") {
   Forwarding table(256, true, kSecond, 1);
   const std::vector<uint16_t> port{5};
   REQUIRE(table.add_static(kHost + 1, port));
   REQUIRE(table.learn(1, frame(kHost + 2, kHost), 6));
   weir::Random random(1);
-  int refused = 0;
-  for (int i = 0; i < 20'000; ++i) {
-    const uint64_t mac = random.next() & 0xfeff'ffff'ffff;
-    if (!table.learn(2, frame(mac, kHost, 0, static_cast<int>(random.next() & 0xfff)), 7)) ++refused;
-  }
-  CHECK(refused >= 20'000 - 256);
+  learn_hostile(table, random, 2, 7, 20'000);
   CHECK(table.entries().size() == 256);
+  CHECK(table.learned(7) == 254);
   CHECK(table.lookup(3, frame(kHost, kHost + 1)) == 5);
   CHECK(table.lookup(3, frame(kHost, kHost + 2)) == 6);
   REQUIRE(table.learn(3, frame(kHost + 2, kHost), 8));  // who is in may move even when it is full
@@ -126,6 +137,102 @@ TEST_CASE("forwarding: hostile addresses fill the table, no more; what was there
   for (uint64_t i = 0; i < 100; ++i) learned += table.learn(2 * kSecond + 10, frame(kHost + 100 + i, kHost), 1) ? 1 : 0;
   CHECK(learned == 100);
   CHECK(table.lookup(2 * kSecond + 10, frame(kHost, kHost + 1)) == 5);
+}
+
+TEST_CASE("forwarding: in a full table others still learn, from whoever has most of it") {
+  Forwarding table(256, true, 300 * kSecond, 1);
+  weir::Random random(1);
+  learn_hostile(table, random, 1, 7, 20'000);
+  const uint32_t all = table.learned(7);
+  CHECK(all > 250);
+  uint32_t in_place = 0;
+  for (uint64_t i = 0; i < 60; ++i) {
+    const Forwarding::Learned learned = table.learn(2, frame(kHost + i, kHost), static_cast<uint16_t>(i % 3));
+    REQUIRE(learned);
+    if (learned.outcome == Forwarding::Learned::Outcome::in_place) {
+      ++in_place;
+      CHECK(learned.forgotten == 7);
+    }
+  }
+  CHECK(in_place > 50);
+  CHECK(table.learned(7) == all - in_place);
+  // And whatever comes then, they stay.
+  learn_hostile(table, random, 3, 7, 20'000);
+  for (uint64_t i = 0; i < 60; ++i) CHECK(table.lookup(4, frame(1, kHost + i)) == static_cast<int>(i % 3));
+  CHECK(table.learned(0) + table.learned(1) + table.learned(2) == 60);
+}
+
+TEST_CASE("forwarding: of the port that has most, the address goes that was heard of least lately") {
+  Forwarding table(16, true, 300 * kSecond, 1);  // one look sees all of it
+  for (uint64_t i = 0; i < 16; ++i) REQUIRE(table.learn(static_cast<Time>(10 + i), frame(kHost + i, kHost), i < 6 ? 1 : 2));
+  REQUIRE(table.learn(50, frame(kHost + 6, kHost), 2));  // the oldest of port 2 is heard of again
+  const Forwarding::Learned learned = table.learn(60, frame(kHost + 100, kHost), 1);
+  CHECK(learned.outcome == Forwarding::Learned::Outcome::in_place);
+  CHECK(learned.forgotten == 2);
+  CHECK(table.lookup(61, frame(1, kHost + 6)) == 2);
+  CHECK(table.lookup(61, frame(1, kHost + 7)) == Forwarding::kUnknown);
+  CHECK(table.lookup(61, frame(1, kHost + 100)) == 1);
+  CHECK(table.learned(1) == 7);
+  CHECK(table.learned(2) == 9);
+  for (uint64_t i = 0; i < 6; ++i) CHECK(table.lookup(61, frame(1, kHost + i)) == 1);
+  // Equals take nothing from each other: here port 1 gets to 8, as port 2 has, and then replaces its own.
+  CHECK(table.learn(62, frame(kHost + 101, kHost), 1).forgotten == 2);
+  CHECK(table.learn(63, frame(kHost + 102, kHost), 1).forgotten == 1);
+  CHECK(table.learned(1) == 8);
+  CHECK(table.learned(2) == 8);
+}
+
+TEST_CASE("forwarding: a port at its limit replaces its own, and has room again when they have aged") {
+  Forwarding table(1'024, true, kSecond, 1);
+  table.limit(7, 100);
+  weir::Random random(1);
+  CHECK(learn_hostile(table, random, 1, 7, 100) == 100);
+  const int more = learn_hostile(table, random, 2, 7, 5'000);
+  CHECK(more > 0);
+  CHECK(more < 5'000);  // where none of its own is near
+  CHECK(table.learned(7) == 100);
+  CHECK(table.learn(3, frame(kHost, kHost + 1), 3).outcome == Forwarding::Learned::Outcome::stored);
+  REQUIRE(table.learn(3, frame(kHost + 1, kHost), 3));
+  // One of another port does not come to it either while it is full.
+  CHECK(table.learn(4, frame(kHost + 1, kHost), 7).outcome == Forwarding::Learned::Outcome::limited);
+  CHECK(table.lookup(5, frame(1, kHost + 1)) == 3);
+  // In a second they have aged, which is found out while new ones come.
+  CHECK(learn_hostile(table, random, 2 * kSecond, 7, 300) >= 100);
+  CHECK(table.learned(7) == 100);
+  table.limit(7, 0);
+  CHECK(learn_hostile(table, random, 2 * kSecond, 7, 100) == 100);
+  CHECK(table.learned(7) == 200);
+}
+
+TEST_CASE("forwarding: how many each port has is known whatever they do") {
+  Forwarding table(128, true, 50, 1);
+  weir::Random random(7);
+  for (uint16_t port = 0; port < 4; ++port) table.limit(port, port == 3 ? 20 : 0);
+  for (Time now = 10; now < 20'000; ++now) {
+    const uint64_t mac = kHost + random.next() % 300;
+    const auto port = static_cast<uint16_t>(random.next() % 4);
+    if (random.next() % 3 == 0) {
+      table.hear(now, now - static_cast<Time>(random.next() % 40), mac, 0, port);
+    } else {
+      table.learn(now, frame(mac, kHost), port);
+    }
+    if (now % 1'000 == 500) REQUIRE(table.add_static(0x020000000000 + random.next() % 1'000, std::vector<uint16_t>{1}));
+    if (now % 5'000 == 0) table.clear_static();
+    std::array<uint32_t, 4> counted{};
+    for (const Forwarding::Entry& entry : table.entries()) {
+      if (entry.expires > 1 && Forwarding::is_learned(entry)) ++counted[entry.first_port];
+    }
+    for (uint16_t p = 0; p < 4; ++p) REQUIRE(table.learned(p) == counted[p]);
+    REQUIRE(table.learned(3) <= 20);
+  }
+}
+
+TEST_CASE("forwarding: routes find room in a table that is full of learned addresses") {
+  Forwarding table(64, true, 300 * kSecond, 1);
+  weir::Random random(3);
+  learn_hostile(table, random, 1, 7, 5'000);
+  for (uint16_t i = 0; i < 16; ++i) REQUIRE(table.add_static(kHost + i, std::vector<uint16_t>{i}));
+  for (uint16_t i = 0; i < 16; ++i) CHECK(table.lookup(2, frame(1, kHost + i)) == i);
 }
 
 TEST_CASE("forwarding: every address of a table that is a quarter full is found") {

@@ -83,10 +83,13 @@ struct Rig {
   std::vector<std::pair<Bytes, Offload>> sent(uint16_t port) {
     for (Time at = device.next_deadline(); at != kNever; at = device.next_deadline()) device.advance(at);
     std::vector<std::pair<Bytes, Offload>> frames;
-    for (PacketId id = device.transmit(port); id != kNoPacket; id = device.transmit(port)) {
-      frames.emplace_back(Bytes(pool.data(id), pool.data(id) + pool[id].length), pool[id].offload);
-      pool.free(id);
-    }
+    do {
+      for (PacketId id = device.transmit(port); id != kNoPacket; id = device.transmit(port)) {
+        frames.emplace_back(Bytes(pool.data(id), pool.data(id) + pool[id].length), pool[id].offload);
+        device.left(port, id);
+        pool.free(id);
+      }
+    } while (device.set_unsent(port, 0));
     return frames;
   }
   void check_balance() {
@@ -153,7 +156,7 @@ TEST_CASE("switch offloads: a super-frame crosses whole only to an unshaped port
 }
 
 TEST_CASE("switch offloads: segments are marked and counted as the frames that they are") {
-  Rig rig({1'000'000'000, 1'500, 0, true}, 1);
+  Rig rig({1'000'000'000, 1'500, 0, true}, 1, 0, 512);
   Offload offload;
   rig.receive(make(kHost + 1, 60'000, offload, 2), offload);  // ECT(0)
   rig.receive(make(kHost + 1, 60'000, offload, 2), offload);
@@ -235,6 +238,7 @@ TEST_CASE("switch offloads: segments longer than packets have room for are a cou
     CHECK(device.counters(0).drop_mtu_exceeded == 1);
     CHECK(device.counters(0).gso_segmented == (fits ? 1 : 0));
   }
+  for (PacketId id = device.transmit(1); id != kNoPacket; id = device.transmit(1)) device.left(1, id);
   CHECK(device.held() == 0);
 }
 
@@ -261,9 +265,9 @@ struct FakePort final : PacketPort {
     return count;
   }
   void release(size_t) override {}
-  size_t transmit(std::span<const TxFrame> frames) override {
+  Transmitted transmit(std::span<const TxFrame> frames) override {
     for (const TxFrame& frame : frames) outgoing.emplace_back(Bytes(frame.data, frame.data + frame.length), frame.offload);
-    return frames.size();
+    return {frames.size()};
   }
   PortLosses losses() override { return {}; }
 

@@ -154,6 +154,34 @@ TEST_CASE("soft switch: a headroom smaller than a frame loses it, but stops the 
   incast.h.check_drained();
 }
 
+TEST_CASE("soft switch: who sends what is longer than threshold and headroom is not stopped for ever") {
+  for (const bool fixed : {true, false}) {
+    CAPTURE(fixed);
+    SwitchParameters p = incast_parameters(2);
+    p.buffer.headroom = 1'000;
+    p.buffer.threshold = fixed ? BufferParameters::Threshold::fixed : BufferParameters::Threshold::dynamic;
+    p.buffer.fixed_threshold = 1'000;
+    p.buffer.total = p.buffer.headroom * static_cast<int64_t>(p.ports.size()) * 8 + (fixed ? 20'000 : 1'000);
+    p.buffer.xon_offset = 100;
+    SwitchHarness h(p);
+    for (int i = 0; i < 5; ++i) h.send(i * kFrameTime, 1, 0, 3, 1'200);
+    h.run(kSecond);
+    CHECK(h.device.counters(1).drop_headroom_full == 5);
+    CHECK_FALSE(h.device.stopped(1, 3));
+    h.send(kSecond, 1, 0, 3, 400);
+    h.run(2 * kSecond);
+    CHECK(h.at_port(0).size() == 1);
+    // One that waits behind frames of its own is stopped, and goes on when they have left.
+    for (int i = 0; i < 4; ++i) h.send(2 * kSecond, 1, 0, 3, 400);
+    h.send(2 * kSecond, 1, 0, 3, 1'200);
+    CHECK(h.device.stopped(1, 3));
+    h.run(3 * kSecond);
+    CHECK_FALSE(h.device.stopped(1, 3));
+    CHECK(h.at_port(0).size() == 5);
+    h.check_drained();
+  }
+}
+
 TEST_CASE("soft switch: a PFC frame waits for the frame in flight, then goes first") {
   SwitchParameters p = incast_parameters(2);
   p.buffer.threshold = BufferParameters::Threshold::fixed;

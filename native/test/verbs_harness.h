@@ -101,6 +101,7 @@ class Two {
         from.nic.advance(now_);
         for (PacketId id = from.nic.transmit(); id != kNoPacket; id = from.nic.transmit()) {
           std::vector<uint8_t> bytes(from.pool.data(id), from.pool.data(id) + from.pool[id].length);
+          from.nic.left(id);
           from.pool.free(id);
           if (!spoil || spoil(to_right, bytes)) wire_.push_back({now_ + kDelay, to_right, std::move(bytes)});
         }

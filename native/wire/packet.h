@@ -63,6 +63,9 @@ struct PacketMeta {
 using PacketId = uint32_t;
 inline constexpr PacketId kNoPacket = UINT32_MAX;
 inline constexpr uint32_t kMostPackets = 1u << 30;  // of one memory
+// Bytes of what a device has picked that may wait for the host to take them; a device goes on when there are no more.
+inline constexpr uint32_t kMostUnsent = 128 * 1024;
+inline constexpr uint16_t kNoIngress = UINT16_MAX;  // of packets that a device has made for its own link, or was given to send
 
 // In the order of use: what a switch looks at lies in the first cache line.
 struct alignas(64) Packet {

@@ -1,13 +1,16 @@
 // Relations between the fields of one device, the same in scenarios and daemons.
 import type { Problem } from "./error.js";
 import { headroomFor } from "./headroom.js";
-import { ecnThresholdBound, reservedBytes, staticThresholdBound } from "./thresholds.js";
+import { ecnThresholdBound, pfcThreshold, reservedBytes, staticThresholdBound } from "./thresholds.js";
 import type { HostConfig, SwitchConfig } from "./types.js";
 import { formatRate, formatSize, formatTime } from "./units.js";
 
 /** IPv4 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4: the most that goes around a payload inside an IP packet. */
 const ROCE_OVERHEAD = 64;
 const CN_TAG = 4;
+/** Of a frame, besides its IP packet; without FCS. */
+const kEthernetHeader = 14;
+const kVlanTag = 4;
 
 /** What has been found so far; one finding per field and message, although many switches may share a section. */
 export class Findings {
@@ -66,6 +69,7 @@ export function checkSwitch(s: SwitchConfig, ports: readonly Port[], at: Where, 
     return;
   }
   checkThresholds(s, n, at, found);
+  checkLongestFrame(s, ports, at, found);
   for (const { name, rate, delay, mtu } of ports) {
     // Without a rate there is no bound. Devices of Weir obey at once, and the delay of a link is all there is between them.
     if (rate === 0) continue;
@@ -77,6 +81,17 @@ export function checkSwitch(s: SwitchConfig, ports: readonly Port[], at: Where, 
     );
     break;
   }
+}
+
+/** A frame that fits neither under t_PFC of an empty buffer nor in the headroom is dropped, whatever its sender does. */
+function checkLongestFrame({ buffer }: SwitchConfig, ports: readonly Port[], at: Where, found: Findings): void {
+  const longest = Math.max(...ports.map(({ mtu }) => mtu)) + kEthernetHeader + kVlanTag;
+  const threshold = pfcThreshold(buffer, ports.length, 0);
+  if (buffer.headroom >= longest || threshold >= longest) return;
+  const message =
+    `${formatSize(buffer.headroom)}, and a threshold of ${formatSize(threshold)}: a lossless frame of ` +
+    `${longest} bytes, which the ports' MTU allows, would never come in`;
+  found.problem(at("buffer", "headroom"), message, `must be at least ${longest} bytes, or the threshold that large`);
 }
 
 /** Section 4 of the paper: t_PFC within the buffer, and ECN before PFC. */

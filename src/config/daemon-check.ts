@@ -37,6 +37,13 @@ export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemo
       found.problem(path, message, hint);
     }
   });
+  const controlled = config.ports.filter(({ stormControl }) => Object.values(stormControl).some((rate) => rate > 0));
+  if (config.switch.forwarding === "static" && controlled.length > 0) {
+    const names = controlled.map(({ name }) => name).join(", ");
+    found.warn(
+      `switch ${config.name}: storm_control of ${names} has nothing to do: with forwarding static nothing is flooded`,
+    );
+  }
   checkWorkers(config, found);
   const ports = config.ports.map((port) => ({ ...port, delay: 0 }));
   checkSwitch(config.switch, ports, (...field) => field, found);

@@ -56,6 +56,12 @@ const workerSchema = section({
   ),
 });
 
+/** Of the forwarding table: `fdb_capacity` of the native core. */
+const kFdbEntries = 16_384;
+/** So that no port can fill the table. */
+export const kMostLearned = kFdbEntries / 2;
+const kUnlimited = { default: "unlimited", zero: "unlimited" } as const;
+
 /** Where Prometheus finds the daemons. */
 export const kMetricsPorts = { switch: 9464, nic: 9465 } as const;
 
@@ -123,6 +129,21 @@ export const switchDaemonSchema = section({
         mtu: mtuSchema,
         ...backendFields,
         worker: integer("Which of `workers` the port belongs to, counted from 0.", 0, 63, 0),
+        max_learned_addresses: integer(
+          "Most addresses of the forwarding table, which has 16384, that are learned at this port. At the limit a new one takes the place of one of the port's own.",
+          1,
+          kFdbEntries,
+          kMostLearned,
+        ),
+        storm_control: section({
+          broadcast: rate("Most that is flooded of broadcasts.", kUnlimited),
+          unknown_unicast: rate("Most that is flooded of frames to addresses that are not known.", kUnlimited),
+          multicast: rate("Most that is flooded of multicasts.", kUnlimited),
+        })
+          .optional()
+          .meta({
+            description: "Storm control: limits to what comes in by this port and is flooded; the rest is dropped.",
+          }),
         impairment: impairmentSchema.optional().meta({
           description: "Faults on purpose in what arrives at this port: loss, duplication, corruption, reordering.",
         }),

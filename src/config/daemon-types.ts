@@ -63,12 +63,20 @@ interface DaemonConfig {
   control: string | undefined;
 }
 
+/** What storm control tells apart, in the order of the native core. */
+export const kStormKinds = ["broadcast", "unknown_unicast", "multicast"] as const;
+export type StormKind = (typeof kStormKinds)[number];
+
 /** A port of a switch daemon; limits have 8 entries, 0: none. */
 export interface SwitchDaemonPort extends DaemonPort {
   /** bit/s, of each egress queue. */
   priorityRates: number[];
   /** Bytes, of each egress queue. */
   queueLimits: number[];
+  /** Addresses that are learned there. */
+  maxLearnedAddresses: number;
+  /** Most that is flooded of what comes in, bit/s; 0: no limit. */
+  stormControl: Record<StormKind, number>;
   /** Of what arrives; undefined: none. */
   impairment: Impairment | undefined;
   /** Position in `workers`. */

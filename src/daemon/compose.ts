@@ -7,6 +7,7 @@ import type {
   SwitchDaemonConfig,
   WorkerPlace,
 } from "../config/daemon.js";
+import { kStormKinds } from "../config/daemon-types.js";
 import {
   kEct0,
   kFirstQpn,
@@ -48,6 +49,8 @@ export function composeSwitchWorker(config: SwitchDaemonConfig, backends: readon
     mac: port.mac,
     priority_rates: port.priorityRates,
     queue_limits: port.queueLimits,
+    max_learned_addresses: port.maxLearnedAddresses,
+    storm_rates: kStormKinds.map((kind) => port.stormControl[kind]),
     ...portBehaviour(
       s,
       portDefence(s.qcn, port.name, () => "interior-ready"),

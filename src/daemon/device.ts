@@ -9,6 +9,7 @@ import { CounterTable } from "../native/counters.js";
 import type { NativeHistogram } from "../native/histogram.js";
 import { kRecordWords, type NativeAddon, RecordKind, type WorkerConfig } from "../native/types.js";
 import { createWorkers, type DeviceWorker } from "../native/workers.js";
+import { assessHealth, type Health } from "./health.js";
 import { composeWorkers, type DaemonConfig, ownersOf, portsOf } from "./kinds.js";
 import { type PortEvents, Ports } from "./ports.js";
 import type { ControlRequests, FdbEntry, PortStatus, QosReport, QueuePairReport, SwitchReport } from "./protocol.js";
@@ -20,6 +21,8 @@ export interface DeviceEvents extends PortEvents {
 
 const kStartMs = 2000;
 const kDrainNs = 2e9;
+/** Another Weir has an interface; with packet sockets it would have it, too. */
+const kInUse = "INTERFACE_IN_USE";
 const kStepMs = 10;
 /** Counters of a switch port or a NIC that tell that MAC control frames have come. */
 const kMacControlCounters = ["rx_pause_frames", "rx_pfc_frames", "rx_mac_control_unknown", "rx_unsupported_op_phy"];
@@ -177,7 +180,8 @@ export class Device {
     try {
       this.worker.open();
     } catch (error) {
-      if (!this.ports.giveUpXdp((error as Error).message)) throw error;
+      const { code, message } = error as Error & { code?: string };
+      if (code === kInUse || !this.ports.giveUpXdp(message)) throw error;
       this.worker.close();
       [this.worker, this.packets] = this.#create();
       this.table = new CounterTable(this.worker);
@@ -190,7 +194,7 @@ export class Device {
     const { config } = this;
     if (config.kind !== "switch")
       throw new WeirError(`${config.name} is a NIC: it has no queues or buffer of a switch`);
-    return switchReport(config.switch, this.#portNames(), this.worker.switchState(0));
+    return switchReport(config.switch, config.ports, this.worker.switchState(0));
   }
 
   /** @throws WeirError when this is a NIC. */
@@ -242,6 +246,17 @@ export class Device {
     return this.worker.worstGap();
   }
 
+  health(): Health {
+    const ports = this.portStatus();
+    return assessHealth({
+      name: this.config.name,
+      failure: this.failure,
+      silence: this.addon.monotonicNow() - this.table.asOf,
+      gap: this.worker.recentGap(),
+      ports,
+    });
+  }
+
   #onDoorbell(): void {
     if (this.closed) return;
     for (;;) {
@@ -259,6 +274,8 @@ export class Device {
   #take([, kind, , index, value, mtu, reopened]: Float64Array): void {
     if (kind === RecordKind.port) {
       this.ports.take(index as number, value === 1, mtu as number, reopened === 1);
+    } else if (kind === RecordKind.stall) {
+      this.ports.takeStall(index as number, value === 1, mtu === 1);
     } else if (kind === RecordKind.ended && value === 1) {
       // outcome() joins the thread, which has ended.
       this.failure = this.worker.outcome().failure ?? "unknown reason";

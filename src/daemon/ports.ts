@@ -14,8 +14,10 @@ export interface PortEvents {
   replaced(name: string, found: string): void;
   /** `port` is the MTU that the port itself keeps. */
   mtu(name: string, mtu: { from: number; to: number; port: number }): void;
-  /** AF_XDP was picked, and could not be opened. */
-  fellBack(name: string, reason: string): void;
+  /** The host stopped taking frames to send, or what arrives is not taken from it; or that is over. */
+  stalled(name: string, what: { tx: boolean; rx: boolean }): void;
+  /** AF_XDP was picked, and could not be opened at one of them, which `reason` names: all do without. */
+  fellBack(names: readonly string[], reason: string): void;
 }
 
 export interface PortSetup {
@@ -26,6 +28,8 @@ export interface PortSetup {
 
 interface PortState {
   up: boolean;
+  tx_stalled: boolean;
+  rx_stuck: boolean;
   transitions: number;
   recoveries: number;
   interface_mtu: number | null;
@@ -53,7 +57,15 @@ export class Ports {
       return {
         config: port,
         setup: { probe, backend: chooseBackend(config.kind, port, probe) },
-        state: { up: true, transitions: 0, recoveries: 0, interface_mtu, mtu_changes: 0 },
+        state: {
+          up: true,
+          tx_stalled: false,
+          rx_stuck: false,
+          transitions: 0,
+          recoveries: 0,
+          interface_mtu,
+          mtu_changes: 0,
+        },
       };
     });
   }
@@ -64,17 +76,17 @@ export class Ports {
 
   /** Packet sockets wherever AF_XDP was not asked for by name. False if nothing changes by that. */
   giveUpXdp(reason: string): boolean {
-    let changed = false;
+    const changed: string[] = [];
     for (const { config, setup } of this.ports) {
       const { backend } = setup;
       const receive = config.backend.receive === "auto" ? "af_packet" : backend.receive;
       const transmit = config.backend.transmit === "auto" ? "af_packet" : backend.transmit;
       if (receive === backend.receive && transmit === backend.transmit) continue;
       setup.backend = { ...backend, receive, transmit, reason: `af_xdp failed: ${reason}` };
-      this.events.fellBack(config.name, reason);
-      changed = true;
+      changed.push(config.name);
     }
-    return changed;
+    if (changed.length > 0) this.events.fellBack(changed, reason);
+    return changed.length > 0;
   }
 
   /** A worker's record of a port: up or not, its MTU (0: unknown), opened anew or not. */
@@ -92,6 +104,14 @@ export class Ports {
     if (reopened && up && !cameBack) state.transitions += 2; // away and back between two looks
     if (cameBack || (reopened && up)) state.recoveries++;
     if (mtu !== 0) this.#takeMtu(port, mtu);
+  }
+
+  /** A worker's record of whether frames wait at a port for the host, or in it. */
+  takeStall(index: number, tx: boolean, rx: boolean): void {
+    const port = this.ports[index];
+    if (port === undefined) return;
+    Object.assign(port.state, { tx_stalled: tx, rx_stuck: rx });
+    this.events.stalled(port.config.name, { tx, rx });
   }
 
   /** @param seen Whether MAC control frames have arrived at a port. */

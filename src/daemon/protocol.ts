@@ -2,6 +2,8 @@
  * What daemons and labs tell over their control sockets, by the name of the request. Bytes, ns and bit/s; of labs these are meant
  * ones. A lab has one socket for all its devices, and a request names one: `{"request": "counters", "device": "h1"}`.
  */
+
+import type { StormKind } from "../config/daemon-types.js";
 import type { TrafficClasses } from "../config/types.js";
 import type { NativeBackend } from "../native/device_types.js";
 import type { QueuePairState, SwitchState } from "../native/types.js";
@@ -39,6 +41,10 @@ export interface PortStatus {
   /** bit/s; 0: unlimited. */
   rate: number;
   up: boolean;
+  /** The host takes no frames to send, or next to none: they wait in the queues. */
+  tx_stalled: boolean;
+  /** Frames have come that are not taken from the host. It should not happen. */
+  rx_stuck: boolean;
   /** Times the interface came up again, or another came in its place. */
   recoveries: number;
   /** The interface's own MTU now; null: unknown. `mtu` is what the port keeps to. */
@@ -63,7 +69,14 @@ export interface SwitchReport {
   /** Congestion points; priorities: CNPVs. */
   qcn: { enabled: boolean; priorities: number[]; cpQSp: number; cpWeight: number; cpSampleBase: number };
   buffer: SwitchState["buffer"];
-  ports: (SwitchState["ports"][number] & { name: string })[];
+  ports: (SwitchState["ports"][number] & PortLimits & { name: string })[];
+}
+
+/** What is kept in bounds at a port, besides its queues; 0: no limit. */
+interface PortLimits {
+  max_learned_addresses: number;
+  /** bit/s of the link. */
+  storm_control: Record<StormKind, number>;
 }
 
 /** What a device makes of priorities, at all of its ports. */

@@ -1,14 +1,17 @@
 /** What a switch or a NIC tells of itself over a control socket, from its configuration and its native state. */
+import type { SwitchDaemonPort } from "../config/daemon-types.js";
 import type { SwitchConfig, TrafficClasses } from "../config/types.js";
 import type { CounterDescription, ForwardingEntry, QueuePairState, SwitchState } from "../native/types.js";
 import type { CounterValue, FdbEntry, QosReport, QueuePairReport, SwitchReport } from "./protocol.js";
 
 const kPriorities = 8;
 
-/** @param ports Their names, in the order of `state`. */
+const kNoStorms = { broadcast: 0, unknown_unicast: 0, multicast: 0 };
+
+/** @param ports In the order of `state`; those of labs have no limits. */
 export function switchReport(
   { name, pfc, ecn, qcn }: Pick<SwitchConfig, "name" | "pfc" | "ecn" | "qcn">,
-  ports: readonly string[],
+  ports: readonly (Pick<SwitchDaemonPort, "name"> & Partial<SwitchDaemonPort>)[],
   state: SwitchState,
 ): SwitchReport {
   return {
@@ -23,7 +26,12 @@ export function switchReport(
       cpSampleBase: qcn.cpSampleBase,
     },
     buffer: state.buffer,
-    ports: state.ports.map((port, i) => ({ name: ports[i] ?? "", ...port })),
+    ports: state.ports.map((port, i) => ({
+      name: ports[i]?.name ?? "",
+      max_learned_addresses: ports[i]?.maxLearnedAddresses ?? 0,
+      storm_control: ports[i]?.stormControl ?? kNoStorms,
+      ...port,
+    })),
   };
 }
 

@@ -111,8 +111,13 @@ class Daemon {
           this.log.warn(fields, "the interface's MTU is smaller than the port's now: longer frames are lost");
         else this.log.info(fields, "the interface's MTU has changed, the port keeps its own until a restart");
       },
-      fellBack: (port: string, reason: string) =>
-        this.log.warn({ port, reason }, "af_xdp cannot be opened, af_packet instead"),
+      stalled: (port: string, { tx, rx }: { tx: boolean; rx: boolean }) => {
+        if (tx) this.log.warn({ port }, "the host takes no frames to send: they wait in the queues");
+        if (rx) this.log.error({ port }, "frames arrive and are not taken from the host");
+        if (!tx && !rx) this.log.info({ port }, "frames pass again");
+      },
+      fellBack: (ports: readonly string[], reason: string) =>
+        this.log.warn({ ports, reason }, "af_xdp cannot be opened, af_packet instead"),
       failed: (reason: string) => this.#fail(reason),
     };
     const device = new Device(this.addon, config, events, !shared);
@@ -215,12 +220,9 @@ class Daemon {
         return registry.scrape(format);
       },
     };
-    this.metrics = await MetricsServer.listen(config.metrics, scraped, () => {
-      if (!this.ready) return { status: "starting", name: config.name };
-      const down = device.portStatus().filter(({ up }) => !up);
-      const status = this.failure !== undefined ? "failed" : down.length > 0 ? "degraded" : "ok";
-      return { status, name: config.name, down: down.map(({ name }) => name) };
-    });
+    this.metrics = await MetricsServer.listen(config.metrics, scraped, () =>
+      this.ready ? device.health() : { status: "starting", name: config.name },
+    );
     if (!isLoopback(config.metrics.address))
       this.log.warn({ url: this.metrics.url }, "metrics are open to other hosts");
   }

@@ -187,7 +187,12 @@ class RunningDevices {
           up: states[i]?.up ?? false,
         }));
       },
-      switch: () => switchReport(config, peers, state()),
+      switch: () =>
+        switchReport(
+          config,
+          peers.map((name) => ({ name })),
+          state(),
+        ),
       fdb: () => forwardingReport(switches.worker.forwardingTable(index), peers, scale),
       qos: () => switchQos(config),
       queue_pairs: nic,
@@ -278,6 +283,8 @@ class RunningDevices {
 function portStatus(link: Scenario["links"][number], pfc: TrafficClasses["pfc"]) {
   return {
     namespace: null,
+    tx_stalled: false,
+    rx_stuck: false,
     mtu: link.mtu,
     rate: link.rate,
     recoveries: 0,

@@ -25,6 +25,11 @@ const total = (unit: string, labels: readonly string[], help: string): Definitio
 export const kGauges = {
   weir_build_info: gauge("", ["version", "node", "arch", "kind"], "Always 1; its labels tell which Weir this is"),
   weir_port_up: gauge("", ["device", "port"], "1 while the interface of this port is up, 0 while it is down or gone"),
+  weir_port_stalled: gauge(
+    "",
+    ["device", "port", "direction"],
+    "1 while frames wait that do not pass: tx, the host takes none to send; rx, what arrives is not taken from the host",
+  ),
   weir_port_rate_bytes_per_second: gauge(
     "bytes per second",
     ["device", "port"],

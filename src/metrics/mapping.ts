@@ -70,7 +70,9 @@ const kRefusedCnms = "CNMs received that changed no rate, by reason; docs/metric
 
 /** Counters that are not called by their scope's rule. */
 const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
-  switch_port: {},
+  switch_port: {
+    tx_stall_duration: { name: "weir_switch_port_tx_stall_seconds_total", scale: 1e-9, unit: "seconds" },
+  },
   switch_priority: {
     pg_watermark_bytes: { name: "weir_switch_pg_watermark_bytes", type: "gauge" },
     pg_xoff_room_watermark_bytes: { name: "weir_switch_pg_xoff_room_watermark_bytes", type: "gauge" },
@@ -117,6 +119,8 @@ const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
     host_rx_truncated: { name: "weir_nic_host_rx_truncated_packets_total" },
     host_rx_abandoned: { name: "weir_nic_host_rx_abandoned_packets_total" },
     host_tx_errors: { name: "weir_nic_host_tx_errors_packets_total" },
+    tx_stall_duration: { name: "weir_nic_tx_stall_seconds_total", scale: 1e-9, unit: "seconds" },
+    rx_stamps_corrected: { name: "weir_nic_rx_stamps_corrected_packets_total" },
     tx_port_down: { name: "weir_nic_tx_port_down_packets_total" },
     tx_no_descriptor: { name: "weir_nic_tx_no_descriptor_total" },
   },

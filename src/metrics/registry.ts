@@ -44,6 +44,9 @@ export interface PortReading {
   device: string;
   name: string;
   up: boolean;
+  /** Frames wait for the host; frames wait at the host. */
+  tx_stalled: boolean;
+  rx_stuck: boolean;
   /** bit/s; 0: unlimited. */
   rate: number;
   transitions: number;
@@ -206,6 +209,8 @@ export class MetricsRegistry {
     for (const port of this.source.ports()) {
       const labels = { device: port.device, port: port.name };
       set("weir_port_up", labels, port.up ? 1 : 0);
+      set("weir_port_stalled", { ...labels, direction: "tx" }, port.tx_stalled ? 1 : 0);
+      set("weir_port_stalled", { ...labels, direction: "rx" }, port.rx_stuck ? 1 : 0);
       if (port.rate > 0) set("weir_port_rate_bytes_per_second", labels, port.rate / 8);
       set("weir_port_transitions_total", labels, port.transitions);
       if (port.interface_mtu !== null) set("weir_port_mtu_bytes", labels, port.interface_mtu);

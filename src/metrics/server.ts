@@ -5,9 +5,9 @@ import { listenRemedy } from "../dashboard/address.js";
 import { type Format, kContentTypes } from "./instruments.js";
 import type { MetricsRegistry } from "./registry.js";
 
+/** What is answered as JSON; `failed` and `starting` with status 503. */
 export interface Health {
   status: "ok" | "degraded" | "failed" | "starting";
-  [detail: string]: unknown;
 }
 
 export class MetricsServer {

@@ -56,6 +56,10 @@ export interface NativeSwitchPort extends NativePort {
   priority_rates?: number[];
   /** Most bytes that each egress queue may hold, 8 entries; 0: no limit. */
   queue_limits?: number[];
+  /** Most addresses that are learned at it; absent: no limit. */
+  max_learned_addresses?: number;
+  /** Most that is flooded of what comes in, bit/s: broadcast, unknown unicast, multicast; 0: no limit. */
+  storm_rates?: number[];
   /** Of CNPVs; absent: interior. 8 entries each: 0 disabled, 1 interior, 2 interior ready, 3 edge; alternate priorities at edge. */
   cn?: { defence: number[]; alternate: number[] };
   mtu: number;

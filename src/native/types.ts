@@ -155,7 +155,7 @@ export interface QueuePairState {
 }
 
 /** Kinds of records; see native/engine/record_ring.h for their values. */
-export const RecordKind = { queue: 1, transmit: 2, receive: 3, pause: 4, ended: 5, port: 6 } as const;
+export const RecordKind = { queue: 1, transmit: 2, receive: 3, pause: 4, ended: 5, port: 6, stall: 7 } as const;
 /** Words of one record in drainRecords(): time, kind, device, index, four values. */
 export const kRecordWords = 8;
 
@@ -215,11 +215,11 @@ export interface NativeWorker extends HistogramSource {
   /** Sends a frame out of a port; false if it was not taken. */
   inject(device: number, port: number, bytes: Uint8Array): boolean;
   /**
-   * Applies changed parameters between two turns: same devices and ports in the same order. Queues and learned addresses
-   * stay; no frame is lost. Throws INVALID_CONFIG when devices or ports differ, or for parameters that a device cannot run with:
-   * then nothing has changed.
+   * Applies changed parameters between two turns, here and at `others`, which share the switch and all stand still meanwhile: same
+   * devices and ports in the same order. Queues and learned addresses stay; no frame is lost. Throws INVALID_CONFIG when devices or
+   * ports differ, or for parameters that a device cannot run with, and FDB_FULL: then nothing has changed.
    */
-  reconfigure(config: WorkerConfig): void;
+  reconfigure(config: WorkerConfig, others?: readonly NativeWorker[]): void;
   /** Of switch number `index`, 0-based; so are the next three of a switch and a NIC. Throws RangeError before devices live. */
   forwardingTable(index: number): ForwardingEntry[];
   /** How many that has. */
@@ -250,6 +250,8 @@ export interface NativeWorker extends HistogramSource {
   detach(capture: NativeCapture): void;
   /** Longest gap between two turns of the loop so far, ns. */
   worstGap(): number;
+  /** The longest of the last 10 to 20 s, as of the last turn. */
+  recentGap(): number;
   /** Stops first. */
   outcome(): WorkerOutcome;
 }

@@ -32,6 +32,7 @@ export type DeviceWorker = Pick<
   | "queuePairs"
   | "histograms"
   | "worstGap"
+  | "recentGap"
 > & {
   ofPort(port: number): PortWorker;
   outcome(): Pick<WorkerOutcome, "host_drops" | "loop_gap" | "tuning" | "failure">;
@@ -113,8 +114,10 @@ class Workers implements DeviceWorker {
     return this.ofPort(port).inject(device, port, bytes);
   }
 
+  /** All at one moment, or none. */
   reconfigure(config: WorkerConfig): void {
-    for (const worker of this.workers) worker.reconfigure(config);
+    const [first, ...others] = this.workers;
+    first.reconfigure(config, others);
   }
 
   forwardingTable(index: number) {
@@ -146,6 +149,10 @@ class Workers implements DeviceWorker {
 
   worstGap(): number {
     return Math.max(...this.workers.map((worker) => worker.worstGap()));
+  }
+
+  recentGap(): number {
+    return Math.max(...this.workers.map((worker) => worker.recentGap()));
   }
 
   /** The gaps are those of the worker that had the longest. */

@@ -36,7 +36,9 @@ export function accountFrames(
   // MAC control ends at the other end of its link; impairments do not spare it.
   const control = ["rx_pfc_frames", "rx_pause_frames"].reduce((sum, name) => sum + both(name), 0);
   const unknown = nics.sum("rx_unsupported_op_phy") + switches.sum("rx_mac_control_unknown");
-  const sent = nics.sum("tx_packets") + both("tx_pfc_frames") + switches.sum("cn_cp_transmitted_cnms");
+  // What NICs had to send and their host did not take is missing.
+  const untaken = nics.sum("tx_port_down") + nics.sum("host_tx_errors");
+  const sent = nics.sum("tx_packets") + untaken + both("tx_pfc_frames") + switches.sum("cn_cp_transmitted_cnms");
   const received = nics.sum("rx_packets") + control + unknown;
   const duplicated = faults.duplicated + switches.sum("flood_copies");
   const impaired = faults.lost;

@@ -131,6 +131,7 @@ export class Device {
     }
     const { config } = parseNicDaemon(
       JSON.stringify({
+        name: "verbs",
         interface: options.interface,
         ...(options.namespace !== undefined && { namespace: options.namespace }),
         path_mtu: pathMtu,

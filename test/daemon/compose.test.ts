@@ -31,6 +31,14 @@ ecn: { kmin: 10KB, pmax: 2% }
     ]);
   });
 
+  it("bounds what its ports learn and flood", () => {
+    const [bounded] = compose(
+      "ports: [{ interface: a, max_learned_addresses: 9, storm_control: { broadcast: 1Mbps, unknown_unicast: 2Mbps, multicast: 3Mbps } }]",
+    ).switches;
+    expect(bounded?.ports).toMatchObject([{ max_learned_addresses: 9, storm_rates: [1e6, 2e6, 3e6] }]);
+    expect(native?.ports).toMatchObject([{ max_learned_addresses: 8192, storm_rates: [0, 0, 0] }, {}]);
+  });
+
   it("takes the kernel's super-frames", () => {
     expect(native?.ports).toMatchObject([{ offloads: true }, { offloads: true }]);
     expect(worker.super_frames).toBeGreaterThan(0);

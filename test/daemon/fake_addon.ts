@@ -92,6 +92,9 @@ export class FakeWorker implements NativeWorker {
   port(index: number, up: boolean, mtu = 0, reopened = false): void {
     this.record(RecordKind.port, index, up ? 1 : 0, mtu, reopened ? 1 : 0);
   }
+  stall(index: number, tx: boolean, rx: boolean): void {
+    this.record(RecordKind.stall, index, tx ? 1 : 0, rx ? 1 : 0);
+  }
   fail(reason: string): void {
     this.failure = reason;
     this.record(RecordKind.ended, 0, 1);
@@ -146,9 +149,11 @@ export class FakeWorker implements NativeWorker {
     this.injected.push(bytes);
     return true;
   }
-  reconfigure(config: WorkerConfig): void {
-    this.calls.push("reconfigure");
-    this.configs.push(config);
+  reconfigure(config: WorkerConfig, others: readonly NativeWorker[] = []): void {
+    for (const worker of [this, ...(others as FakeWorker[])]) {
+      worker.calls.push(worker === this ? "reconfigure" : "reconfigure with another");
+      worker.configs.push(config);
+    }
   }
   forwardingTable() {
     return [{ mac: 0x02_00_00_00_00_01, vlan: 0, ports: [0], learned: true, expires_in: 12e9 }];
@@ -194,6 +199,10 @@ export class FakeWorker implements NativeWorker {
   worstGap(): number {
     return 1e6;
   }
+  gap = 1e6;
+  recentGap(): number {
+    return this.gap;
+  }
   outcome(): WorkerOutcome {
     const none = { mean: 0, p50: 0, p95: 0, p99: 0, max: 0, weight: 0, cdf: [] };
     return {
@@ -224,18 +233,22 @@ export class FakeAddon implements NativeAddon {
   /** Thrown by open() of all workers, or of those for which `refuses` says so. */
   refuse: Error | undefined;
   refuses: (config: WorkerConfig) => boolean = () => true;
+  /** Of each worker that is made. */
+  prepare: (worker: FakeWorker) => void = () => {};
   readonly Worker: NativeAddon["Worker"];
   readonly SharedSwitch = class {} as NativeAddon["SharedSwitch"];
 
   constructor() {
     const { workers } = this;
     const slow = () => this.slow;
+    const prepare = (worker: FakeWorker) => this.prepare(worker);
     const refusal = (config: WorkerConfig) => (this.refuses(config) ? this.refuse : undefined);
     this.Worker = class extends FakeWorker {
       constructor(config: WorkerConfig, onDoorbell?: () => void) {
         super(config, onDoorbell);
         this.refuse = refusal(config);
         this.starting = slow;
+        prepare(this);
         workers.push(this);
       }
     };

@@ -87,6 +87,46 @@ describe("switch.yaml", () => {
     ]);
   });
 
+  it("bounds what each port may learn and flood", () => {
+    const { config, warnings } = switchOf(`
+ports:
+  - { interface: a, max_learned_addresses: 100, storm_control: { broadcast: 10Mbps, multicast: unlimited } }
+  - { interface: b }`);
+    expect(config.ports.map(({ maxLearnedAddresses, stormControl }) => [maxLearnedAddresses, stormControl])).toEqual([
+      [100, { broadcast: 10e6, unknown_unicast: 0, multicast: 0 }],
+      [8192, { broadcast: 0, unknown_unicast: 0, multicast: 0 }],
+    ]);
+    expect(warnings).toEqual([]);
+    expect(
+      switchOf("ports: [{ interface: a, storm_control: { broadcast: 1Mbps } }]\nforwarding: static").warnings,
+    ).toEqual(["switch sw0: storm_control of a has nothing to do: with forwarding static nothing is flooded"]);
+    const wrong = "ports: [{ interface: a, max_learned_addresses: 0, storm_control: { unicast: 1Mbps } }]";
+    expect(refusal(() => switchOf(wrong))).toContain("ports.0.max_learned_addresses: 0 is too small");
+    expect(refusal(() => switchOf(wrong))).toContain("ports.0.storm_control.unicast: unknown field");
+  });
+
+  it("refuses thresholds and headroom under which no frame of a lossless priority could ever come in", () => {
+    const text = (buffer: string, mtu = 1500) =>
+      `ports: [{ interface: a, rate: 1Gbps, mtu: ${mtu} }, { interface: b, rate: 1Gbps, mtu: ${mtu} }]\nbuffer: ${buffer}`;
+    const small = "{ mode: static, threshold: 1KB, headroom: 1KB, xon_offset: 100B }";
+    expect(refusal(() => switchOf(text(small)))).toBe(
+      "switch sw0.yaml:2:41: buffer.headroom: 1 KB, and a threshold of 1 KB: a lossless frame of 1518 bytes, which the ports' MTU allows, " +
+        "would never come in\n  hint: must be at least 1518 bytes, or the threshold that large",
+    );
+    expect(refusal(() => switchOf(text("{ total: 17KB, headroom: 1KB, beta: 1 }")))).toContain("a threshold of 125 B");
+    const accepted = [
+      text(small, 900),
+      text("{ mode: static, threshold: 1KB, headroom: 1518B, xon_offset: 100B }"),
+      text("{ mode: static, threshold: 1518B, headroom: 1KB, xon_offset: 100B }"),
+      `${text(small)}\npfc: { enabled: false }`,
+    ];
+    for (const file of accepted)
+      expect(
+        refusal(() => switchOf(file)),
+        file,
+      ).toBe("accepted");
+  });
+
   it("says by which backends and on which workers its ports run", () => {
     const { config } = switchOf(`
 workers: [{ cpu: 1, polling: adaptive }, {}]

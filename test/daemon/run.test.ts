@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
 import { runDaemon } from "../../src/daemon/run.js";
+import { freePort } from "../live/daemons.js";
 import { lacking } from "../needs.js";
 import { skipWhere } from "../obstacles.js";
 import { eventually } from "../patience.js";
@@ -35,14 +36,6 @@ queue_pairs: [{ name: to-b, peer: b, send: {} }]
 control: ${folder}/roce0.sock
 metrics: false
 ${more}`;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
 }
 
 type Line = Record<string, unknown> & { level: string; msg: string };
@@ -358,7 +351,7 @@ describe("a daemon", () => {
     expect(addon.workers[0]?.calls.at(-1)).toBe("close");
     expect(log.find(({ level }) => level === "warn")).toMatchObject({
       msg: "af_xdp cannot be opened, af_packet instead",
-      port: "a",
+      ports: ["a"],
       reason: "cannot bind to lo: Operation not supported",
     });
     expect((await ask(socket, "ports"))[0]).toMatchObject({
@@ -367,6 +360,69 @@ describe("a daemon", () => {
     });
     signals.emit("SIGTERM", "SIGTERM");
     expect(await ended).toBe(0);
+  });
+
+  it("does not start on an interface that another Weir has, nor tries packet sockets there", async () => {
+    const { addon, log, ended } = await start("switch", switchFile, (fake) => {
+      const message = "lo: in use by sw1 (pid 4711), and one interface serves one Weir";
+      fake.refuse = Object.assign(new Error(message), { code: "INTERFACE_IN_USE", hint: "end that one" });
+    });
+    await expect(ended).rejects.toMatchObject({
+      message: "lo: in use by sw1 (pid 4711), and one interface serves one Weir",
+      hint: "end that one",
+    });
+    expect(addon.workers).toHaveLength(1);
+    expect(log.filter(({ level }) => level === "warn")).toEqual([]);
+  });
+
+  it("tells of a port whose frames do not pass, and when they do again", async () => {
+    const { addon, signals, log, socket, ended } = await start("switch", switchFile);
+    addon.worker.stall(0, true, false);
+    expect(log.at(-1)).toMatchObject({
+      level: "warn",
+      port: "a",
+      msg: "the host takes no frames to send: they wait in the queues",
+    });
+    expect((await ask(socket, "ports"))[0]).toMatchObject({ up: true, tx_stalled: true, rx_stuck: false });
+    addon.worker.stall(0, false, true);
+    expect(log.at(-1)).toMatchObject({
+      level: "error",
+      port: "a",
+      msg: "frames arrive and are not taken from the host",
+    });
+    addon.worker.stall(0, false, false);
+    expect(log.at(-1)).toMatchObject({ level: "info", port: "a", msg: "frames pass again" });
+    expect((await ask(socket, "ports"))[0]).toMatchObject({ tx_stalled: false, rx_stuck: false });
+    signals.emit("SIGTERM", "SIGTERM");
+    await ended;
+  });
+
+  it("answers at /healthz what is wrong with it, with status 503 where it does not do its work", async () => {
+    const port = await freePort();
+    const text = (folder: string) =>
+      switchFile(folder)
+        .replace("metrics: false", `metrics: { port: ${port} }`)
+        .replace("ports: [", "ports: [{ interface: lo, namespace: /proc/self/ns/net, name: b, mtu: 1500 }, ");
+    const { addon, signals, ended } = await start("switch", text, (fake) => {
+      fake.prepare = (worker) => {
+        worker.publishedAt = fake.now;
+      };
+    });
+    const health = async () => {
+      const response = await fetch(`http://127.0.0.1:${port}/healthz`);
+      return { code: response.status, ...((await response.json()) as Record<string, unknown>) };
+    };
+    expect(await health()).toEqual({ code: 200, status: "ok", name: "sw0", down: [], reasons: [] });
+    addon.worker.stall(1, true, false);
+    expect(await health()).toMatchObject({
+      code: 200,
+      status: "degraded",
+      reasons: [{ reason: "transmit_stalled", port: "a" }],
+    });
+    addon.now += 2e9; // and the worker has published nothing since
+    expect(await health()).toMatchObject({ code: 503, status: "failed" });
+    signals.emit("SIGTERM", "SIGTERM");
+    await ended;
   });
 
   it("does not start where AF_XDP was asked for and cannot be opened", async () => {

@@ -18,12 +18,13 @@ describe("of a switch", () => {
   it("counters add up drops, and tell their reasons", () => {
     expect(rows(kViews.counters, kSwitch)).toEqual([
       [
-        ["a", "U", "10", "1000", "5", "7", "0", "0", "0", "0"],
+        ["a", "U", "10", "1000", "17", "7", "0", "0", "0", "0"],
         ["b", "D", "0", "0", "0", "0", "5", "0", "6", "0"],
       ],
       [
         ["a", "runt", "2"],
         ["a", "no_route", "3"],
+        ["a", "storm_broadcast", "12"],
         ["a", "host_rx_overrun", "7"],
         ["b", "host_tx_errors", "2"],
         ["b", "tx_port_down", "4"],
@@ -80,7 +81,12 @@ describe("of a switch", () => {
         ["-", "02:00:00:00:00:01", "a", "Dynamic", "12"],
         ["7", "02:00:00:00:00:02", "a,b", "Static", "-"],
       ],
+      [
+        ["a", "1", "8192", "9", "8", "0"],
+        ["b", "0", "-", "0", "0", "0"],
+      ],
     ]);
+    expect(kViews.fdb.json?.(kSwitch as ControlRequests, 0)).toEqual({ fdb: kSwitch.fdb });
     const offloads = "tso gso tx rx txvlan rxvlan";
     expect(rows(kViews.ports, kSwitch)).toEqual([
       [
@@ -99,6 +105,24 @@ describe("of a switch", () => {
         ["a", "works", "arrive", "a veth passes every frame"],
         ["b", "not possible here", "do not arrive", "the MAC obeys PAUSE by itself"],
       ],
+    ]);
+  });
+
+  it("storm-control shows limits in the words of SONiC, and what was dropped", () => {
+    expect(rows(kViews["storm-control"], kSwitch)[0]?.slice(0, 4)).toEqual([
+      ["a", "broadcast", "10 Mb/s", "12"],
+      ["a", "unknown-unicast", "unlimited", "0"],
+      ["a", "multicast", "unlimited", "0"],
+      ["b", "broadcast", "unlimited", "0"],
+    ]);
+  });
+
+  it("ports tell of frames that do not pass", () => {
+    const ports = [port("a"), { ...port("b"), tx_stalled: true }, { ...port("c"), rx_stuck: true, tx_stalled: true }];
+    expect(rows(kViews.ports, { ports })[0]?.map((row) => row[3])).toEqual([
+      "up",
+      "up, tx stalled",
+      "up, tx stalled, rx stuck",
     ]);
   });
 
@@ -181,6 +205,12 @@ describe("weir show", () => {
         "-     02:00:00:00:00:01  a     Dynamic         12",
         "7     02:00:00:00:00:02  a,b   Static           -",
         "",
+        "Learned addresses by port",
+        "Port  Learned  Limit  Evicted  Over limit  No room",
+        "----  -------  -----  -------  ----------  -------",
+        "a           1   8192        9           8        0",
+        "b           0      -        0           0        0",
+        "",
       ].join("\n"),
     );
   });
@@ -192,10 +222,8 @@ describe("weir show", () => {
   });
 
   it("says so when there is nothing to show", async () => {
-    const socket = await daemon({ fdb: [] });
-    expect((await weir(["show", "fdb", "--socket", socket])).stdout).toBe(
-      "Forwarding table, 0 entries: nothing so far\n",
-    );
+    const socket = await daemon({ counters: { since: "", at_ns: 0, counters: [] } });
+    expect((await weir(["show", "ecn", "--socket", socket])).stdout).toBe("ECN: nothing so far\n");
   });
 
   it("says what it can show, and when nobody answers", async () => {

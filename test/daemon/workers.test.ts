@@ -82,6 +82,14 @@ describe("a switch on two workers", () => {
     expect(device.drainPunted().map(({ bytes }) => String(bytes))).toEqual(["a", "b"]);
   });
 
+  it("changes all of them at once, or none", () => {
+    const [whole] = composeSwitchWorkers(config, []);
+    if (whole === undefined) throw new Error("no worker");
+    device.reconfigure(whole);
+    expect(workers.map(({ calls }) => calls)).toEqual([["reconfigure"], ["reconfigure with another"]]);
+    expect(workers.map(({ configs }) => configs.at(-1))).toEqual([whole, whole]);
+  });
+
   it("ends all threads before it gives up what they share", () => {
     const order: string[] = [];
     for (const [i, worker] of workers.entries()) {

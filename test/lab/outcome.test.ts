@@ -78,6 +78,12 @@ describe("frameAccount", () => {
     });
   });
 
+  it("misses what the host of a NIC did not send", () => {
+    const nics = [nic("tx_packets", "a", 90), nic("tx_port_down", "a", 4), nic("host_tx_errors", "a", 6)];
+    const switches = [port("tx_port_down", 5, "c"), port("host_tx_errors", 5, "c")];
+    expect(account(switches, [...nics, nic("rx_packets", "c", 80)])).toMatchObject({ sent: 100, missing: 20 });
+  });
+
   it("does not take a queue pair's gaps for faults on purpose", () => {
     expect(account([], [nic("tx_packets", "a", 10), nic("rx_packets", "c", 10), qp("lost", "c", 5)])).toMatchObject({
       impaired: 0,

@@ -11,20 +11,16 @@ import { eventually } from "../patience.js";
 import { folder } from "./weir.js";
 
 export const kHosts = ["a", "b"] as const;
-const kMacs = { a: 0x02_57_00_00_00_0a, b: 0x02_57_00_00_00_0b };
+const kFirstMac = 0x02_57_00_00_00_0a;
 
-/** Two hosts with addresses 10.66.0.1 and .2 on weir0, and the namespace of a switch with their links' other ends. */
-export async function network(): Promise<LabNetwork> {
+/** Hosts with addresses 10.66.0.1, .2 and so on on weir0, and the namespace of a switch with their links' other ends. */
+export async function network(hosts: readonly string[] = kHosts): Promise<LabNetwork> {
   const built = await LabNetwork.create(
-    [
-      { name: "a", role: "host" },
-      { name: "b", role: "host" },
-      { name: "sw", role: "switch" },
-    ],
-    kHosts.map((host) => ({ from: host, to: "sw", mtu: 1500, fromMac: kMacs[host] })),
+    [...hosts.map((name) => ({ name, role: "host" as const })), { name: "sw", role: "switch" }],
+    hosts.map((host, i) => ({ from: host, to: "sw", mtu: 1500, fromMac: kFirstMac + i })),
   );
   onTestFinished(() => built.close());
-  for (const [i, host] of kHosts.entries()) {
+  for (const [i, host] of hosts.entries()) {
     // Links of labs are without ARP: only what the lab sends is on them.
     const lines = ["link set dev weir0 arp on multicast on", `address add 10.66.0.${i + 1}/24 dev weir0`];
     await built.namespace(host).run("ip", ["-batch", "-"], `${lines.join("\n")}\n`);

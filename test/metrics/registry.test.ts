@@ -172,6 +172,8 @@ describe("the registry", () => {
       transitions: 0,
       interface_mtu: 1500,
       mtu_changes: 0,
+      tx_stalled: false,
+      rx_stuck: false,
     };
     const told = source(
       [
@@ -238,7 +240,8 @@ describe("the registry", () => {
 
   it("tells occupancy and pauses of a switch, and the daemon's own state", async () => {
     const zeros = [0, 0, 0, 0, 0, 0, 0, 0];
-    const port = { device: "sw0", up: true, rate: 0, transitions: 0, interface_mtu: 9000, mtu_changes: 0 };
+    const passes = { tx_stalled: false, rx_stuck: false };
+    const port = { device: "sw0", up: true, ...passes, rate: 0, transitions: 0, interface_mtu: 9000, mtu_changes: 0 };
     const told = source([], {
       switchState: () => ({
         name: "sw0",
@@ -262,7 +265,7 @@ describe("the registry", () => {
       }),
       ports: () => [
         { ...port, name: "a", up: false, rate: 8e9, transitions: 3, mac_control: { reaches: "yes" } },
-        { ...port, name: "b", mtu_changes: 2, mac_control: { reaches: "unlikely" } },
+        { ...port, name: "b", tx_stalled: true, mtu_changes: 2, mac_control: { reaches: "unlikely" } },
         { ...port, name: "c", interface_mtu: null, mac_control: { reaches: "unknown" } },
       ],
       reloads: () => ({ succeeded: 2, failed: 1 }),
@@ -285,6 +288,9 @@ describe("the registry", () => {
     expect(series.get('weir_port_rate_bytes_per_second{device="sw0",port="a"}')).toBe(1e9);
     expect(series.get('weir_port_rate_bytes_per_second{device="sw0",port="b"}')).toBeUndefined();
     expect(series.get('weir_port_up{device="sw0",port="a"}')).toBe(0);
+    expect(series.get('weir_port_stalled{device="sw0",direction="tx",port="a"}')).toBe(0);
+    expect(series.get('weir_port_stalled{device="sw0",direction="tx",port="b"}')).toBe(1);
+    expect(series.get('weir_port_stalled{device="sw0",direction="rx",port="b"}')).toBe(0);
     expect(series.get('weir_port_transitions_total{device="sw0",port="a"}')).toBe(3);
     expect(series.get('weir_port_mtu_bytes{device="sw0",port="b"}')).toBe(9000);
     expect(series.get('weir_port_mtu_bytes{device="sw0",port="c"}')).toBeUndefined();
@@ -332,7 +338,7 @@ function get(url: string, method = "GET", headers = {}): Promise<Answer> {
   });
 }
 
-async function serve(health: Health = { status: "ok" }) {
+async function serve(health: Health & Record<string, unknown> = { status: "ok" }) {
   const registry = new MetricsRegistry(source([["rx_packets", sw, 1]]).source, kSwitch);
   const server = await MetricsServer.listen({ address: "127.0.0.1", port: 0 }, registry, () => health);
   onTestFinished(() => server.close());

@@ -2,6 +2,7 @@
 import { formatRate } from "../../config/units.js";
 import { gbps, printable } from "../../report/format.js";
 import { describeKind, describeXdp, offloadsOn, type PortProbe } from "../port_probe.js";
+import type { PortStatus } from "../protocol.js";
 import { gridView } from "./view.js";
 
 export const ports = gridView({
@@ -17,7 +18,7 @@ export const ports = gridView({
         printable(port.name),
         printable(port.interface),
         printable(port.namespace ?? "-"),
-        port.up ? "up" : "down",
+        operation(port),
         port.mac,
         String(port.recoveries),
         port.rate === 0 ? "unlimited" : gbps(port.rate),
@@ -56,6 +57,11 @@ export const ports = gridView({
     },
   ],
 });
+
+function operation({ up, tx_stalled, rx_stuck }: PortStatus): string {
+  if (!up) return "down";
+  return ["up", ...(tx_stalled ? ["tx stalled"] : []), ...(rx_stuck ? ["rx stuck"] : [])].join(", ");
+}
 
 const kNotProbed = ["unknown", "-", "-", "-", "-", "-"];
 

@@ -1,4 +1,6 @@
 /** Weir's own tables of switches: queues, buffer, congestion points, forwarding table. */
+import { kStormKinds } from "../../config/daemon-types.js";
+import { formatRate } from "../../config/units.js";
 import { kilobytes, printable } from "../../report/format.js";
 import { Counts, text } from "./counts.js";
 import { fdbCells } from "./sonic.js";
@@ -104,18 +106,63 @@ export const buffer = gridView({
 });
 
 export const fdb = gridView({
-  description: "forwarding table, with ages",
+  description: "forwarding table, with ages, and what each port has of it",
   of: "switch",
-  requests: ["fdb"],
-  grids: ({ fdb }) => [
-    {
-      title: `Forwarding table, ${fdb.length} entries`,
-      head: ["Vlan", "MacAddress", "Port", "Type", "Ages in s"],
-      names: 4,
-      rows: fdb.map((entry) => [
-        ...fdbCells(entry, "-"),
-        entry.expires_in_s === null ? "-" : entry.expires_in_s.toFixed(0),
-      ]),
-    },
-  ],
+  requests: ["fdb", "counters", "switch"],
+  grids({ fdb, counters, switch: { ports } }) {
+    const own = new Counts(counters.counters);
+    return [
+      {
+        title: `Forwarding table, ${fdb.length} entries`,
+        head: ["Vlan", "MacAddress", "Port", "Type", "Ages in s"],
+        names: 4,
+        rows: fdb.map((entry) => [
+          ...fdbCells(entry, "-"),
+          entry.expires_in_s === null ? "-" : entry.expires_in_s.toFixed(0),
+        ]),
+      },
+      {
+        title: "Learned addresses by port",
+        head: ["Port", "Learned", "Limit", "Evicted", "Over limit", "No room"],
+        names: 1,
+        rows: ports.map(({ name, max_learned_addresses: limit }) => {
+          const of = (counter: string) => text(own.get(counter, { port: name }));
+          const learned = fdb.filter((entry) => entry.kind === "learned" && entry.ports[0] === name).length;
+          return [
+            printable(name),
+            text(learned),
+            limit === 0 ? "-" : text(limit),
+            of("fdb_evicted"),
+            of("fdb_limited"),
+            of("fdb_full"),
+          ];
+        }),
+      },
+    ];
+  },
+  json: ({ fdb }) => ({ fdb }),
+});
+
+export const stormControl = gridView({
+  description: "storm control: limits to what is flooded, and what was dropped",
+  of: "switch",
+  requests: ["counters", "switch"],
+  grids({ counters, switch: { ports } }) {
+    const own = new Counts(counters.counters);
+    return [
+      {
+        title: "Storm control",
+        head: ["Port", "Storm Type", "Rate", "Dropped/pkts"],
+        names: 2,
+        rows: ports.flatMap(({ name, storm_control }) =>
+          kStormKinds.map((kind) => [
+            printable(name),
+            kind.replace("_", "-"),
+            storm_control[kind] === 0 ? "unlimited" : formatRate(storm_control[kind]),
+            text(own.get(`drop_storm_${kind}`, { port: name })),
+          ]),
+        ),
+      },
+    ];
+  },
 });

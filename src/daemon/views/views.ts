@@ -6,7 +6,7 @@ import { counters, ecn, pfc } from "./overview.js";
 import { ports } from "./ports.js";
 import { kRdmaViews } from "./rdma.js";
 import { kSonicViews } from "./sonic.js";
-import { buffer, cp, fdb, queue } from "./switch.js";
+import { buffer, cp, fdb, queue, stormControl } from "./switch.js";
 import type { View } from "./view.js";
 
 export const kViews = {
@@ -20,6 +20,7 @@ export const kViews = {
   qp,
   fdb,
   ports,
+  "storm-control": stormControl,
   ...kSonicViews,
   ...kRdmaViews,
   ...kDcbViews,
