@@ -1,5 +1,5 @@
 /** `weir lab run`: a scenario on this host, with a live picture, tables and a report. */
-import { readdirSync, readFileSync, rmdirSync } from "node:fs";
+import { readdirSync, rmdirSync } from "node:fs";
 import { Option } from "commander";
 import { makeFolder } from "../config/folder.js";
 import { loadScenario } from "../config/scenario.js";
@@ -9,12 +9,13 @@ import type { RunEnd } from "../dashboard/lab_board.js";
 import { LabScenario } from "../dashboard/lab_scenario.js";
 import type { LabObserver } from "../lab/access.js";
 import { LiveView } from "../lab/live_view.js";
+import { inheritedText } from "../lab/rootless.js";
 import type { CaptureRequest, LabOutcome } from "../lab/types.js";
 import { writeRun } from "../report/run_files.js";
 import type { RunSource } from "../report/saved_run.js";
 import { renderTable } from "../report/table.js";
 import { wantsColor } from "../report/terminal.js";
-import { asUsage, type CliContext, kExit, load, placeAndFile } from "./context.js";
+import { asUsage, type CliContext, kExit, load, placeAndFile, readScenario } from "./context.js";
 import { dashboardAddress, openListener, runDashboard, unusedFolder } from "./lab_dashboard.js";
 import type { AddVerb } from "./program.js";
 import { runFolder } from "./run_folder.js";
@@ -62,13 +63,13 @@ async function run(context: CliContext, file: string, options: LabChoice): Promi
   for (const name of ["seed", "scale", "duration"] as const) {
     if (options[name] !== undefined) set.push(`${name}=${options[name]}`);
   }
+  const text = inheritedText() ?? readScenario(file);
   // A bad scenario is told before rights are asked for; warnings only by the process that runs it.
-  asUsage(() => loadScenario(file, { set }));
+  asUsage(() => loadScenario(file, { set, text }));
   const { dashboard: where } = options;
-  const elevated = await context.elevate(where && (() => openListener(where)));
+  const elevated = await context.elevate({ text, ...(where && { listener: () => openListener(where) }) });
   if (elevated !== undefined) return elevated;
-  const { scenario } = load(context, file, set);
-  const text = readFileSync(file, "utf8");
+  const { scenario } = load(context, file, set, text);
   if (where !== undefined) return withDashboard(context, options, LabScenario.parse(file, text, set), where);
   const stop = new StopSignals(context, options.quiet === true);
   try {

@@ -1,6 +1,6 @@
 /** `weir model`: the fluid model of DCQCN, for scenarios, fixed points, stability and sweeps. */
 import { type ChildProcess, fork } from "node:child_process";
-import { readdirSync, readFileSync, rmdirSync } from "node:fs";
+import { readdirSync, rmdirSync } from "node:fs";
 import { makeFolder } from "../config/folder.js";
 import { formatTime } from "../config/units.js";
 import { dcqcnFixedPoint, dcqcnStability, type ModelOutcome, runModel } from "../models/dcqcn/index.js";
@@ -112,8 +112,7 @@ export function addModelOn(tools: ModelTools, ...[parent, context, done]: Parame
 async function run(context: CliContext, file: string, choice: RunChoice): Promise<number> {
   const set = [...(choice.set ?? [])];
   if (choice.duration !== undefined) set.push(`duration=${choice.duration}`);
-  const { scenario } = load(context, file, set);
-  const text = readFileSync(file, "utf8");
+  const { scenario, text } = load(context, file, set);
   const directory = choice.out ?? runFolder(scenario.name, new Date());
   const progress = choice.quiet ? undefined : new ModelProgress(context.stderr, scenario.name);
   const stop = new StopSignals(context, choice.quiet === true);

@@ -34,9 +34,17 @@ export interface ScenarioFile {
   warnings: string[];
 }
 
-/** Reads and parses `file`, then applies each `path.to.field=value`. Throws ScenarioError, or WeirError if unreadable. */
-export function readScenarioFile(file: string, set: readonly string[], kind = "scenario"): ScenarioFile {
-  return readScenarioText(readConfigText(file, kind), file, set, kind);
+/**
+ * Reads and parses `file`, then applies each `path.to.field=value`. Throws ScenarioError, or WeirError if unreadable.
+ * @param text Of the file, where it was read already: a pipe can be read once.
+ */
+export function readScenarioFile(
+  file: string,
+  set: readonly string[],
+  kind = "scenario",
+  text = readConfigText(file, kind),
+): ScenarioFile {
+  return readScenarioText(text, file, set, kind);
 }
 
 /** @throws WeirError if it is unreadable, too large, or no text; `kind`: what it describes. */
@@ -185,9 +193,15 @@ function applyOverride(data: unknown, assignment: string): Key[] {
     if (depth === keys.length - 1) {
       section[key] = value;
     } else {
-      if (!Object.hasOwn(section, key) || section[key] === null) section[key] = {};
-      at = section[key];
+      const inner = Object.hasOwn(section, key) ? section[key] : null;
+      at = section[key] = inner === null ? {} : unshared(inner);
     }
   });
   return keys;
+}
+
+/** An alias of YAML is the very object that its anchor is: what is changed in one must not change in the other. */
+function unshared(value: unknown): unknown {
+  if (Array.isArray(value)) return [...value];
+  return typeof value === "object" ? { ...value } : value;
 }

@@ -1,7 +1,9 @@
 /** The real process: entry point, exit status and pipes. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, openSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished, vi } from "vitest";
 
@@ -33,6 +35,30 @@ it("does not mind a reader that goes away", async () => {
   });
   const [status] = await once(child, "close");
   expect({ status, complaint }).toEqual({ status: 0, complaint: "" });
+});
+
+it.each([
+  ["model run", ["--quiet", "--duration", "10ms", "--set", "warmup=2ms", "--out"]],
+  ["sim run", ["--quiet", "--duration", "100us", "--set", "warmup=0s", "--out"]],
+])("%s keeps the text of a scenario that comes by a pipe", (verb, options) => {
+  const folder = mkdtempSync(join(tmpdir(), "weir-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = "examples/incast-4to1.yaml";
+  const command = [process.execPath, ...kCommand, ...verb.split(" "), "/dev/stdin", ...options, join(folder, "out")];
+  const ran = spawnSync("sh", ["-c", `cat ${file} | "$@"`, "sh", ...command], { encoding: "utf8", timeout: 50_000 });
+  expect(ran.status, ran.stderr).toBe(0);
+  const { text } = JSON.parse(readFileSync(join(folder, "out/scenario.json"), "utf8")) as { text: string };
+  expect(text).toBe(readFileSync(file, "utf8"));
+});
+
+it("validates what comes by a pipe", () => {
+  const command = [process.execPath, ...kCommand, "validate", "/dev/stdin"];
+  const validate = (file: string) =>
+    spawnSync("sh", ["-c", `cat ${file} | "$@"`, "sh", ...command], { encoding: "utf8", timeout: 50_000 });
+  expect(validate("examples/incast-4to1.yaml").stdout).toMatch(/^\/dev\/stdin: ok: 5 hosts/);
+  expect(validate("examples/switch.yaml").stdout).toMatch(/^\/dev\/stdin: ok: switch /);
+  // A sweep's scenario is looked for beside it.
+  expect(validate("examples/sweep-ecn.yaml").stderr).toContain("scenario /dev/incast-4to1.yaml: no such file");
 });
 
 it("says so and exits 1 where stdout cannot be written", () => {

@@ -1,6 +1,6 @@
 /** However a run ends, no process, namespace, device or socket is left; and who ended it shows in the status. */
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { loadScenario } from "../../src/config/scenario.js";
@@ -98,6 +98,18 @@ describeOrdinaryUser("a run without root", () => {
     expect(sum(result.flows.map((flow) => flow.lost))).toBe(0);
     // What an ordinary user may not have is said, not hidden.
     expect(result.fidelity.tuning).toEqual(expect.arrayContaining([expect.stringContaining("nice")]));
+  });
+
+  it("keeps the text of a scenario that comes by a pipe, although two processes need it", async () => {
+    const path = folder();
+    const args = ["lab", "run", "/dev/stdin", "--quiet", "--duration", "5ms", "--set", "warmup=1ms"];
+    const piped = [...kOrdinaryUser, "sh", "-c", `cat ${kIncast} | "$@"`, "sh"];
+    const { finished, nothingLeft } = await start([...args, "--out", join(path, "out")], piped);
+    const { status, stderr } = await finished;
+    expect([0, 3], stderr).toContain(status);
+    const { text } = JSON.parse(readFileSync(join(path, "out/scenario.json"), "utf8"));
+    expect(text).toBe(readFileSync(kIncast, "utf8"));
+    await nothingLeft();
   });
 
   it.each([
