@@ -60,7 +60,7 @@ export interface LiveFlow {
   rate_bps: number;
   /** RP target rate R_T, bit/s. */
   target_rate_bps: number;
-  /** DCQCN's congestion estimate, 0..1; null: QCN has none. */
+  /** Congestion estimate, 0..1; null: the algorithm has none. */
   alpha: number | null;
 }
 

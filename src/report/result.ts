@@ -170,7 +170,7 @@ export const seriesSchema = open({
     )
     .meta({
       description:
-        "By flow id: R_C, R_T, alpha (null under QCN, which has none), and the goodput of the interval. DCTCP has no rates but a window, cwnd_packets.",
+        "By flow id: R_C and R_T of DCQCN and QCN, the window of DCTCP (cwnd_packets), alpha (null where the algorithm has none: QCN, none), and the goodput of the interval.",
     }),
   queues: z
     .record(z.string(), open({ bytes: samples, max_bytes: samples }).partial())

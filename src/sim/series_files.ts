@@ -81,10 +81,10 @@ function tablesOf({ flows, queues, pauses, cnps, cnms, marks }: Series): SeriesT
   return tables.filter(({ entries }) => entries.length > 0);
 }
 
-/** What holds the senders back: rates, or a window. */
+/** What holds the senders back: rates, a window, or nothing. */
 function flowColumns(flows: Series["flows"]): string[] {
-  const windows = Object.values(flows).some(({ cwnd_packets }) => cwnd_packets !== undefined);
-  return windows ? ["cwnd_packets"] : ["rate_bps", "target_rate_bps"];
+  const columns = ["rate_bps", "target_rate_bps", "cwnd_packets"] as const;
+  return columns.filter((column) => Object.values(flows).some((samples) => samples[column] !== undefined));
 }
 
 function writeCsv(file: string, { key, columns, entries }: SeriesTable, time_s: readonly number[]): void {
