@@ -7,6 +7,7 @@ import { readConfigText } from "../config/yaml.js";
 import type { LiveStream } from "../lab/live_view.js";
 import type { Handed } from "../lab/rootless.js";
 import type { LabOptions, LabOutcome } from "../lab/types.js";
+import { harmless } from "../report/terminal.js";
 import type { SimOptions, SimOutcome } from "../sim/types.js";
 import type { KeyStream } from "../top/terminal.js";
 
@@ -42,7 +43,7 @@ export function load(
   text = readScenario(file),
 ): LoadedScenario & { text: string } {
   const loaded = asUsage(() => loadScenario(file, { set, text }));
-  for (const warning of loaded.warnings) context.stderr.write(`warning: ${warning}\n`);
+  for (const warning of loaded.warnings) warn(context, warning);
   return { ...loaded, text };
 }
 
@@ -74,7 +75,12 @@ export function exitStatusOf(error: unknown): number {
 export function describeError(error: unknown): string {
   const message = error instanceof Error ? messageOf(error) : String(error);
   const hint = error instanceof Error && "hint" in error && typeof error.hint === "string" ? error.hint : "";
-  return `error: ${message}\n${hint === "" ? "" : `  hint: ${hint}\n`}`;
+  return harmless(`error: ${message}\n${hint === "" ? "" : `  hint: ${hint}\n`}`);
+}
+
+/** What is questionable, but in nobody's way. */
+export function warn({ stderr }: Pick<CliContext, "stderr">, text: string): void {
+  stderr.write(harmless(`warning: ${text}\n`));
 }
 
 /** Without Node.js's code and system call, where it is about a file. */

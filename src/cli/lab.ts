@@ -15,7 +15,7 @@ import { writeRun } from "../report/run_files.js";
 import type { RunSource } from "../report/saved_run.js";
 import { renderTable } from "../report/table.js";
 import { wantsColor } from "../report/terminal.js";
-import { asUsage, type CliContext, kExit, load, placeAndFile, readScenario } from "./context.js";
+import { asUsage, type CliContext, kExit, load, placeAndFile, readScenario, warn } from "./context.js";
 import { dashboardAddress, openListener, runDashboard, unusedFolder } from "./lab_dashboard.js";
 import type { AddVerb } from "./program.js";
 import { runFolder } from "./run_folder.js";
@@ -109,6 +109,7 @@ async function runOnce(
 ): Promise<RunEnd> {
   makeFolder(directory);
   const { series, ...ended } = await outcomeOf(context, options, source.scenario, directory, signal, observers);
+  for (const error of ended.result.fidelity.capture_errors ?? []) warn(context, `the capture is cut short: ${error}`);
   const result = options.series ? { ...ended.result, series } : ended.result;
   const report = writeRun(directory, result, series, source);
   const { stdout } = context;
@@ -126,14 +127,11 @@ async function outcomeOf(
   observers: readonly LabObserver[],
 ): Promise<LabOutcome> {
   const view = options.quiet ? undefined : new LiveView(context.stderr, { scenario: scenario.name });
-  const warn = (text: string) => {
-    if (!options.quiet) context.stderr.write(`warning: ${text}\n`);
-  };
   try {
     const outcome = await context.runLab(scenario, {
       view,
       observers,
-      control: { warn },
+      control: { warn: (text) => (options.quiet ? undefined : warn(context, text)) },
       signal,
       capture: options.capture ?? [],
       captureDir,

@@ -9,7 +9,7 @@ import type { LabScenario } from "../dashboard/lab_scenario.js";
 import { pageFiles } from "../dashboard/page_files.js";
 import { cannotListen, DashboardServer, listen } from "../dashboard/server.js";
 import { inheritedListener } from "../lab/rootless.js";
-import { asUsage, type CliContext, describeError, kExit } from "./context.js";
+import { asUsage, type CliContext, describeError, kExit, warn } from "./context.js";
 import { StopSignals } from "./stop_signals.js";
 
 const kSetting = { field: "--dashboard", hint: "give another address: --dashboard ADDRESS:PORT" };
@@ -43,7 +43,7 @@ export async function runDashboard(
   const streams = new EventStreams();
   const board = new LabBoard(settings, streams, {
     version: packageVersion(),
-    warn: (text) => stderr.write(`warning: ${text}\n`),
+    warn: (text) => warn(context, text),
     execute: async (order) => {
       try {
         return await execute(order);

@@ -10,7 +10,7 @@ import { drawGrid, renderTable } from "../report/table.js";
 import { wantsColor } from "../report/terminal.js";
 import { writeSeries } from "../sim/series_files.js";
 import { beside } from "./beside.js";
-import { type CliContext, kExit, load } from "./context.js";
+import { type CliContext, kExit, load, warn } from "./context.js";
 import { integer } from "./device_options.js";
 import {
   addLinkOptions,
@@ -148,9 +148,7 @@ function fixedPoint({ stdout, stderr }: CliContext, choice: LinkChoice & { flows
   const parameters = linkParameters(choice);
   const point = dcqcnFixedPoint(parameters, choice.flows);
   if (point.target_rate_bps > parameters.bandwidth) {
-    stderr.write(
-      "warning: the target rate is above the link's: flows of a line rate like the link's do not get there\n",
-    );
+    warn({ stderr }, "the target rate is above the link's: flows of a line rate like the link's do not get there");
   }
   if (choice.json) {
     stdout.write(`${JSON.stringify(point, undefined, 2)}\n`);

@@ -9,7 +9,7 @@ import { renderTable } from "../report/table.js";
 import { wantsColor } from "../report/terminal.js";
 import { writeSimulation } from "../sim/files.js";
 import type { SimOutcome, SimPerformance, TraceRequest } from "../sim/types.js";
-import { type CliContext, kExit, load, placeAndFile, UsageError } from "./context.js";
+import { type CliContext, kExit, load, placeAndFile, UsageError, warn } from "./context.js";
 import type { AddVerb } from "./program.js";
 import { parsed } from "./quantity.js";
 import { runFolder } from "./run_folder.js";
@@ -53,9 +53,10 @@ async function run(context: CliContext, file: string, options: SimChoice): Promi
   }
   const { scenario, text } = load(context, file, set);
   if (options.until !== undefined && options.until <= scenario.warmup) {
-    context.stderr.write(
-      `warning: --until ${formatTime(options.until)} is within the warm-up of ${formatTime(scenario.warmup)}: ` +
-        "rates will be 0; use --set warmup=...\n",
+    warn(
+      context,
+      `--until ${formatTime(options.until)} is within the warm-up of ${formatTime(scenario.warmup)}: ` +
+        "rates will be 0; use --set warmup=...",
     );
   }
   const directory = options.out ?? runFolder(scenario.name, new Date());

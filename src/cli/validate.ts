@@ -15,6 +15,7 @@ import {
   load,
   readScenario,
   UsageError,
+  warn,
 } from "./context.js";
 import type { AddVerb } from "./program.js";
 
@@ -88,7 +89,7 @@ function validate(
   if (kind === "sweep") return validateSweep(context, file, text, set);
   const loaded = asUsage(() => (kind === "switch" ? loadSwitchDaemon : loadNicDaemon)(file, { set, text }));
   const { config, warnings } = loaded;
-  for (const warning of warnings) context.stderr.write(`warning: ${warning}\n`);
+  for (const warning of warnings) warn(context, warning);
   if (config.kind === "switch") return { file, switch: config.name, ports: config.ports.length, warnings };
   return {
     file,
@@ -104,7 +105,7 @@ function validateSweep(context: CliContext, file: string, text: string, set: rea
   if (set.length > 0) throw new UsageError("--set: not for sweeps", { hint: `give it in the \`set\` of ${file}` });
   // No point is run here, so it does not matter by which code.
   const { plan, warnings } = asUsage(() => planSweep(loadSweep(file, text), file, ""));
-  for (const warning of warnings) context.stderr.write(`warning: ${warning}\n`);
+  for (const warning of warnings) warn(context, warning);
   return { file, sweep: plan.sweep.name, points: plan.points.length, warnings };
 }
 

@@ -166,6 +166,7 @@ function judge(
     ...(changes.length > 0 && { changes: changes.map(({ at, late }) => ({ at_s: at / 1e9, late_us: us(late) })) }),
     capture_dropped: outcomes.reduce((sum, o) => sum + o.capture_dropped, captureDropped),
     stragglers: switches.sum("stragglers") + nics.sum("stragglers"),
+    capture_errors: outcomes.flatMap((o) => o.capture_errors),
     tuning: [...new Set(outcomes.flatMap((o) => o.tuning))],
   };
 }

@@ -97,6 +97,8 @@ export interface WorkerOutcome {
   inject_refused: number;
   /** What the host did not let the worker do: pinning, priority, locked memory. */
   tuning: string[];
+  /** Capture files that end early, each with why. */
+  capture_errors: string[];
   /** Why its loop ended, if it failed. */
   failure?: string;
   /** Queue lengths in bytes over time, of queues that carried anything. */

@@ -204,6 +204,7 @@ export class FakeWorker implements NativeWorker {
       punt_refused: 0,
       inject_refused: 0,
       tuning: [],
+      capture_errors: [],
       ...(this.failure !== undefined && { failure: this.failure }),
       queues: [],
     };

@@ -66,6 +66,15 @@ describeLive("a run that is stopped", () => {
   });
 });
 
+describeLive("a capture that a full disk cuts short", () => {
+  it("is told of on stderr, by its name, and in the result", async () => {
+    const args = ["--capture", "r--sw:/dev/full", "--duration", "5ms", "--set", "warmup=1ms"];
+    const { stderr, result } = await labRun(folder(), { args });
+    expect(stderr).toBe("warning: the capture is cut short: /dev/full: No space left on device\n");
+    expect(result.fidelity.capture_errors).toEqual(["/dev/full: No space left on device"]);
+  });
+});
+
 describeLive("a run in a process that goes on", () => {
   it("by a capture that cannot be written any more leaves neither namespaces nor a socket", async () => {
     const path = folder();

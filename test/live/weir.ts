@@ -1,14 +1,14 @@
 /** Runs the command line as a process of its own, on the small incast, and looks at what comes out and what is left. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect, onTestFinished, vi } from "vitest";
 import { NetworkNamespace } from "../../src/lab/namespace.js";
 import type { Result } from "../../src/report/result.js";
+import { faultsOf } from "../fixtures/closed_schema.js";
 import { liveObstacle } from "./capability.js";
 import { hasThread, kTestMarker, markedProcesses, networkState } from "./processes.js";
 
@@ -19,9 +19,9 @@ const kPatient = ["--set", "fidelity.lateness=60ms"];
 /** Longer than any run here takes on a busy machine. */
 const kLimitMs = 50_000;
 
-/** What a wire run adds to the contract. */
+/** The frames of a lab are always accounted for. */
 export interface LabResult extends Result {
-  frames: { sent: number; received: number; dropped: number; duplicated: number; impaired: number; missing: number };
+  frames: NonNullable<Result["frames"]>;
 }
 
 export interface Finished {
@@ -120,16 +120,11 @@ export async function labRun(
   return { ...finished, result: contract(finished) };
 }
 
-const validate = new Ajv2020({ strict: false }).compile(
-  JSON.parse(readFileSync(join(kRoot, "schema/result.schema.json"), "utf8")),
-);
-
 /** The one JSON document on stdout, which keeps its schema, and fits the exit status. */
 function contract({ status, stdout, stderr }: Finished): LabResult {
   expect([0, 3], `status ${status}: ${stderr}`).toContain(status);
   const result = JSON.parse(stdout) as LabResult;
-  validate(result);
-  expect(validate.errors ?? []).toEqual([]);
+  expect(faultsOf(result)).toEqual([]);
   // Whether this host keeps up is not what is tested; that it owns up to it is.
   expect(result.fidelity.valid).toBe(status === 0);
   expect(result.fidelity.reasons.length > 0).toBe(status === 3);
