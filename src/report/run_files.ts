@@ -40,7 +40,9 @@ export function readRun(resultFile: string): SavedRun {
   const series = sampled === undefined ? none : checked(seriesSchema, "series", beside("series.json"), sampled);
   const asked = readJson(beside("scenario.json"), true);
   const source =
-    asked === undefined ? undefined : checked(savedSourceSchema, "the scenario", beside("scenario.json"), asked);
+    asked === undefined
+      ? undefined
+      : checked(savedSourceSchema, "the scenario of a run", beside("scenario.json"), asked);
   return { result, series: result.series ?? series, source };
 }
 
@@ -49,7 +51,7 @@ function checked<T>(schema: ZodType<T>, what: string, file: string, value: unkno
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   const why = [issue?.path.join("."), issue?.message].filter((text) => text !== "").join(": ");
-  throw new WeirError(`${file}: not ${what} of a run of weir: ${why}`, { hint: kHint });
+  throw new WeirError(`${file}: not ${what} of weir: ${why}`, { hint: kHint });
 }
 
 /**

@@ -111,6 +111,97 @@ describe("the server", () => {
     expect(await talk(path, "x".repeat(5000), 1)).toEqual([{ ok: false, error: "the request is too long" }]);
   });
 
+  it("answers no further than the client reads, and all of it once it does", async () => {
+    let answered = 0;
+    const { path } = await serve(undefined, () => {
+      answered++;
+      return "x".repeat(40_000);
+    });
+    const socket = connect(path);
+    onTestFinished(() => void socket.destroy());
+    const kRequests = 500;
+    let heard = 0;
+    let last: string | undefined;
+    socket.setEncoding("utf8").on("data", (text: string) => {
+      heard += text.length;
+      last = text.at(-1);
+    });
+    socket.pause();
+    socket.write('{"request":"a"}\n'.repeat(kRequests));
+    await vi.waitFor(() => expect(answered).toBeGreaterThan(0));
+    let before = -1;
+    while (answered !== before) {
+      before = answered;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    // What the kernel takes of 40 KB each, and one more.
+    expect(answered).toBeLessThan(50);
+    // Others are answered meanwhile.
+    await ask(path, "status");
+    socket.end();
+    socket.resume();
+    await vi.waitFor(() => expect(heard).toBe(kRequests * '{"ok":true,"data":""}\n'.length + kRequests * 40_000));
+    expect(last).toBe("\n");
+    expect(answered).toBe(kRequests + 1);
+    await vi.waitFor(() => expect(socket.closed).toBe(true));
+  });
+
+  it.each([
+    ["asks nothing", ""],
+    ["never finishes its request", '{"request":'],
+  ])("lets go of a client that %s", async (_, text) => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { path } = await serve();
+    const socket = connect(path);
+    const closed = once(socket, "close");
+    let heard = "";
+    socket.setEncoding("utf8").on("data", (part: string) => {
+      heard += part;
+    });
+    socket.write('{"request":"a"}\n');
+    while (heard === "") await new Promise((resolve) => setImmediate(resolve));
+    vi.advanceTimersByTime(9_000);
+    // Single bytes gain no time.
+    socket.write(text);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(socket.closed).toBe(false);
+    vi.advanceTimersByTime(1_000);
+    await closed;
+    expect(JSON.parse(heard.split("\n")[1] ?? "")).toEqual({ ok: false, error: "no request within 10 s" });
+  });
+
+  it("lets go of a client that does not read what it asked for", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { path } = await serve(undefined, () => "x".repeat(4_000_000));
+    const socket = connect(path).pause();
+    const closed = once(socket, "close");
+    let asked = 0;
+    socket.on("error", () => {});
+    socket.write('{"request":"a"}\n', () => asked++);
+    while (asked === 0 || socket.bytesRead === 0) {
+      socket.read(0);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    vi.advanceTimersByTime(10_000);
+    socket.resume();
+    await closed;
+    expect(socket.bytesRead).toBeLessThan(4_000_000);
+  });
+
+  it("answers however many connections somebody holds", async () => {
+    const { path } = await serve();
+    const held = Array.from({ length: 200 }, () => connect(path).on("error", () => {}));
+    onTestFinished(() => {
+      for (const socket of held) socket.destroy();
+    });
+    await Promise.all(held.map((socket) => once(socket, "connect")));
+    for (const socket of held) socket.write('{"request":');
+    expect(await ask(path, "status")).toEqual({ request: "status" });
+    await vi.waitFor(() => expect(held.filter(({ closed }) => !closed).length).toBeLessThanOrEqual(64));
+  });
+
   it("hands over arguments as they came", async () => {
     const { path } = await serve();
     const args = { ports: ["a", 7], deep: { x: null } };
