@@ -5,7 +5,11 @@ import { EventStreams } from "../dashboard/event_streams.js";
 import { pageFiles } from "../dashboard/page_files.js";
 import { DashboardServer } from "../dashboard/server.js";
 
-const kSetting = { field: "dashboard", hint: "set dashboard.address and dashboard.port, or dashboard: false" };
+const kPurpose = {
+  name: "dashboard",
+  field: "dashboard",
+  hint: "set dashboard.address and dashboard.port, or dashboard: false",
+};
 
 export class DaemonDashboard {
   private constructor(
@@ -21,12 +25,18 @@ export class DaemonDashboard {
       source: board,
       streams,
       files: pageFiles(),
-      setting: kSetting,
+      purpose: kPurpose,
     });
     board.watched(streams.watched);
     return new DaemonDashboard(board, server);
   }
 
+  /** Where it is. */
+  get address(): string {
+    return this.server.address;
+  }
+
+  /** The same with the token that changes take, where the file has none. */
   get url(): string {
     return this.server.url;
   }

@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { Captures } from "../capture/stream.js";
 import type { InterfaceFacts } from "../config/daemon.js";
 import { WeirError } from "../config/error.js";
-import { isLoopback } from "../dashboard/address.js";
 import { overlaid } from "../dashboard/parameters.js";
 import { MetricsRegistry } from "../metrics/registry.js";
 import { MetricsServer } from "../metrics/server.js";
 import { loadAddon } from "../native/addon.js";
 import { KernelPort } from "../native/kernel_port.js";
 import type { NativeAddon } from "../native/types.js";
+import { isLoopback } from "../net/address.js";
 import { controlDirectory } from "./control_client.js";
 import { type ControlRequest, ControlServer, type Stream } from "./control_server.js";
 import { DaemonDashboard } from "./dashboard.js";
@@ -135,7 +135,8 @@ class Daemon {
       {
         control: path,
         metrics: this.metrics?.url ?? "off",
-        dashboard: this.dashboard?.url ?? "off",
+        // Without the token: not everybody who may read logs may change the daemon.
+        dashboard: this.dashboard?.address ?? "off",
         ports: device.portStatus().length,
       },
       "started",

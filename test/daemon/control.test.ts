@@ -1,13 +1,13 @@
 /** The control socket's protocol, and how a client finds the daemon that is meant. */
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { WeirError } from "../../src/config/error.js";
-import { ask, askStream, controlDirectory } from "../../src/daemon/control_client.js";
+import { ask, askStream, controlDirectory, controlSockets } from "../../src/daemon/control_client.js";
 import { ControlServer, type Handler, Stream } from "../../src/daemon/control_server.js";
 import { type DeviceChoice, findDevices } from "../../src/daemon/devices.js";
 
@@ -214,6 +214,21 @@ describe("the server", () => {
     expect(existsSync(path)).toBe(true);
     const server = await serve(path);
     expect(await ask(server.path, "status")).toEqual({ request: "status" });
+  });
+
+  it("of a daemon or lab that was killed goes when somebody looks for those that run", async () => {
+    const place = folder();
+    const sockets = ["dead.sock", "gone.lab.sock", "starting.sock"].map((name) => join(place, name));
+    for (const path of sockets) makeStale(path);
+    writeFileSync(join(place, "precious.sock"), "no socket");
+    const before = new Date(Date.now() - 60_000);
+    for (const name of ["dead.sock", "gone.lab.sock", "precious.sock"]) utimesSync(join(place, name), before, before);
+    const { path } = await serve(join(place, "sw0.sock"));
+    utimesSync(path, before, before);
+    expect(await controlSockets(place)).toEqual(["sw0"]);
+    // One that was made just now may be of a process that does not listen yet.
+    expect(readdirSync(place).sort()).toEqual(["precious.sock", "starting.sock", "sw0.sock"]);
+    expect(await ask(path, "status")).toEqual({ request: "status" });
   });
 
   it("leaves the socket of a living daemon alone", async () => {

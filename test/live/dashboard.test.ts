@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, get, request } from "node:http";
 import { join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
+import { ask } from "../../src/daemon/control_client.js";
 import type { Frame, History, RunDescription, Sample, Session } from "../../src/dashboard/protocol.js";
 import { sampleOf } from "../../src/dashboard/sample.js";
 import { describeLive, describeOrdinaryUser, kOrdinaryUser } from "./capability.js";
@@ -110,14 +111,29 @@ async function lab(more: readonly string[] = [], as: readonly string[] = []) {
   // Where the test fails, it would stay for ever: its dashboard does.
   onTestFinished(() => void running.child.kill("SIGKILL"));
   const url = `http://127.0.0.1:${port}`;
+  let said = "";
+  running.child.stderr?.on("data", (text: string) => {
+    said += text;
+  });
+  // What is printed at the start is what changes take.
+  const [, token] = await vi.waitFor(
+    () => {
+      const found = new RegExp(`^dashboard: ${url}/\\?token=(\\w+)$`, "m").exec(said);
+      expect(found, said).not.toBeNull();
+      return found as RegExpExecArray;
+    },
+    { timeout: 40_000, interval: 100 },
+  );
   await vi.waitFor(async () => expect((await fetch(url)).status).toBe(200), { timeout: 40_000, interval: 100 });
-  const page = await new Page(url).open();
+  expect(await new Page(url).post("/api/run", { action: "stop" })).toBe(401);
+  const page = await new Page(url, token).open();
   // The run that has begun may be over before a busy machine gets here: another one is seen from its start.
   await page.post("/api/run", { action: "stop" });
   await vi.waitFor(() => expect(page.run?.state).not.toBe("running"), { timeout: 40_000 });
   expect(await page.post("/api/run", { action: "start" })).toBe(200);
+  // The stream is heard beside the answer.
+  await state(page, "running");
   await vi.waitFor(() => expect(page.frames.at(-1)?.run).toBe(page.run?.id), { timeout: 40_000 });
-  expect(page.run?.state).toBe("running");
   return { ...running, out, page };
 }
 
@@ -181,7 +197,7 @@ describeLive("weir lab run --dashboard", () => {
     child.kill("SIGINT");
     const { status, stdout, stderr } = await finished;
     expect(status, stderr).toBe(130);
-    expect(stderr).toContain(`dashboard: ${page.url}/\n`);
+    expect(stderr).toContain(`dashboard: ${page.url}/?token=`);
     // A document for each run that is complete, and nothing of the others.
     expect(stdout.match(/^\{$/gm)).toHaveLength(page.session.runs.filter((run) => run.state === "complete").length);
     expect(readdirSync(join(out, ".."))).toEqual(folders);
@@ -226,7 +242,7 @@ describeLive("dashboards of daemons", () => {
     const net = await network();
     const [port, nicPort] = [await freePort(), await freePort()];
     const token = "a-token-of-some-length";
-    const { child, log } = await startSwitch(net, {
+    const { child, log, socket } = await startSwitch(net, {
       ports: [portOf(net, "a", "rate: 500Mbps"), portOf(net, "b", "rate: 200Mbps")],
       more: `ecn: { kmin: 20KB, kmax: 200KB, pmax: 10% }\ndashboard: { port: ${port} }\n`,
     });
@@ -240,7 +256,17 @@ describeLive("dashboards of daemons", () => {
     await vi.waitFor(async () => expect((await asked()).queues.map(({ name }) => name)).toContain("sw0:b:3"), {
       timeout: 20_000,
     });
-    const page = await new Page(`http://127.0.0.1:${port}`).open();
+    // Who may ask at the control socket may change parameters, and nobody else; not by what the log says either.
+    const { dashboard } = await ask(socket, "status");
+    const address = `http://127.0.0.1:${port}`;
+    const own = new URL(dashboard ?? "").searchParams.get("token") ?? undefined;
+    expect(own).toMatch(/^[0-9a-f]{32}$/);
+    expect(log().find(({ msg }) => msg === "started")).toMatchObject({ dashboard: `${address}/` });
+    expect(JSON.stringify(log())).not.toContain(own);
+    const shown = await weir("show", "dashboard", "--socket", socket).finished;
+    expect(shown).toMatchObject({ status: 0, stdout: `sw0: ${address}/?token=${own}\n` });
+    expect(await new Page(address).post("/api/parameters", { set: ["ecn.kmin=1KB"] })).toBe(401);
+    const page = await new Page(address, own).open();
     await vi.waitFor(() => expect(page.samples.length).toBeGreaterThan(0));
     const [first] = page.samples as [Sample];
     expect(first.t_ns - first.since_ns).toBeGreaterThan(900e6);
