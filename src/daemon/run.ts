@@ -26,6 +26,7 @@ import {
 } from "./kinds.js";
 import { createLog, type Log, type LogSink } from "./log.js";
 import { serviceNotifier } from "./notify.js";
+import { capabilitiesFor, keepCapabilities } from "./privileges.js";
 import type { ControlRequests, Status } from "./protocol.js";
 
 export interface DaemonHost {
@@ -129,6 +130,7 @@ class Daemon {
     await device.start();
     await this.#serveMetrics(device);
     await this.#serveDashboard(device);
+    const capabilities = this.#limitRights(device);
     this.ready = true;
     this.notify("READY=1", `MAINPID=${process.pid}`);
     this.log.info(
@@ -138,6 +140,7 @@ class Daemon {
         // Without the token: not everybody who may read logs may change the daemon.
         dashboard: this.dashboard?.address ?? "off",
         ports: device.portStatus().length,
+        capabilities,
       },
       "started",
     );
@@ -214,6 +217,18 @@ class Daemon {
     });
     if (!isLoopback(config.metrics.address))
       this.log.warn({ url: this.metrics.url }, "metrics are open to other hosts");
+  }
+
+  /** From now on nothing is opened but ports that come back, and the file. */
+  #limitRights(device: Device): string {
+    const kept = capabilitiesFor(device.portStatus());
+    try {
+      keepCapabilities(this.addon, kept);
+      return kept.join(" ");
+    } catch (error) {
+      this.log.warn({ error: (error as Error).message }, "capabilities that are needed no more could not be given up");
+      return "all";
+    }
   }
 
   async #serveDashboard(device: Device): Promise<void> {

@@ -5,6 +5,7 @@ import type { Server } from "node:net";
 import { constants } from "node:os";
 import type { Writable } from "node:stream";
 import { WeirError } from "../config/error.js";
+import { hasCapability } from "../native/capabilities.js";
 import { missingTool } from "./tools.js";
 
 /** Set in the child: the pid of the process that waits for it. */
@@ -17,8 +18,8 @@ const kText = "WEIR_ROOTLESS_TEXT";
 const kTextDescriptor = 4;
 const kForwarded = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGWINCH"] as const;
 const kUnshare = ["--user", "--map-root-user", "--net"];
-/** Bits of CapEff: linux/capability.h. Namespaces, links in them, packet sockets. */
-const kNeeded = { CAP_NET_ADMIN: 12n, CAP_NET_RAW: 13n, CAP_SYS_ADMIN: 21n } as const;
+/** Namespaces, links in them, packet sockets. */
+const kNeeded = ["CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_ADMIN"] as const;
 
 /** What a process gives to the one that it runs in its place. */
 export interface Handed {
@@ -33,8 +34,7 @@ export const inUserNamespace = () => process.env[kMarker] !== undefined;
 
 /** Which capabilities a lab needs and /proc/self/status, given as text, does not have. */
 export function missingCapabilities(status: string): string[] {
-  const effective = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? "0"}`);
-  return Object.entries(kNeeded).flatMap(([name, bit]) => ((effective >> bit) & 1n ? [] : [name]));
+  return kNeeded.filter((name) => !hasCapability(status, name));
 }
 
 /**
