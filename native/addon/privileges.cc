@@ -149,6 +149,7 @@ void limit_all() {
 }  // namespace
 
 Napi::Value limit_capabilities(const Napi::CallbackInfo& info) {
+  if (!info[0].IsArray()) throw Napi::TypeError::New(info.Env(), "limitCapabilities: a list of numbers is needed");
   const Napi::Array keep = info[0].As<Napi::Array>();
   kept = {};
   for (uint32_t i = 0; i < keep.Length(); ++i) {

@@ -37,6 +37,8 @@ Examples:
   weir lab run incast.yaml --json --quiet | jq .totals
   weir lab run incast.yaml --capture sw:sw.pcapng          with comments on ECN, CNP and PFC, for Wireshark
   weir lab run incast.yaml --dashboard          watch it in a browser, change parameters, run it again
+
+Ctrl-C stops the traffic and still writes what there was until then, marked invalid (exit status 130); once more quits at once.
 `;
 
 export const addLab: AddVerb = (parent, context, done) => {
@@ -75,7 +77,7 @@ async function run(context: CliContext, file: string, options: LabChoice): Promi
   try {
     const directory = options.out ?? runFolder(scenario.name, new Date());
     const { valid } = await runOnce(context, options, { text, set, scenario }, directory, stop.signal);
-    return valid ? kExit.ok : kExit.invalid;
+    return stop.status ?? (valid ? kExit.ok : kExit.invalid);
   } catch (error) {
     if (stop.status !== undefined) return stop.status;
     throw error;
@@ -98,7 +100,7 @@ function withDashboard(
   });
 }
 
-/** To its end: files in `directory`, tables or JSON on stdout. Rejects with the signal's reason when aborted. */
+/** To its end, or where it is aborted: files in `directory`, tables or JSON on stdout. Rejects when aborted before there is traffic. */
 async function runOnce(
   context: CliContext,
   options: LabChoice,
@@ -128,7 +130,7 @@ async function outcomeOf(
 ): Promise<LabOutcome> {
   const view = options.quiet ? undefined : new LiveView(context.stderr, { scenario: scenario.name });
   try {
-    const outcome = await context.runLab(scenario, {
+    return await context.runLab(scenario, {
       view,
       observers,
       control: { warn: (text) => (options.quiet ? undefined : warn(context, text)) },
@@ -136,9 +138,6 @@ async function outcomeOf(
       capture: options.capture ?? [],
       captureDir,
     });
-    // A signal that came when all was done counts too.
-    signal.throwIfAborted();
-    return outcome;
   } finally {
     view?.finish();
     if (readdirSync(captureDir).length === 0) rmdirSync(captureDir);

@@ -1,6 +1,9 @@
 #!/usr/bin/env node
 import { describeError, kExit } from "./context.js";
+import { heedNpmShell } from "./npm_shell.js";
 import { runCli } from "./program.js";
+
+heedNpmShell();
 
 // A reader that went away (`weir ... | head`) is no failure; the status still tells how the run went. A full disk is one.
 for (const [name, stream] of Object.entries({ stdout: process.stdout, stderr: process.stderr })) {

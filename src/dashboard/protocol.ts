@@ -79,7 +79,7 @@ export interface RunDescription {
   set: string[];
   /** Made while it ran. */
   changes: TimedChange[];
-  /** Of a complete run: whether the host kept up. */
+  /** Of a complete run: whether the host kept up; null of others. */
   valid: boolean | null;
   /** Of a failed one. */
   error: string | null;

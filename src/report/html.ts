@@ -107,7 +107,7 @@ function subtitle(result: Result, { date }: ReportExtra): string {
   const until = result.until_s === undefined ? "" : `the first ${result.until_s} s of `;
   return [
     result.clock === "wire"
-      ? `${result.duration_s} s meant time on wire (${kClocks.wire})`
+      ? `${until}${result.duration_s} s meant time on wire (${kClocks.wire})`
       : `${until}${result.duration_s} s in ${result.clock} (${kClocks[result.clock]})`,
     ...(result.clock === "wire" ? [scale] : []),
     ...(date

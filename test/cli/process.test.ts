@@ -1,7 +1,7 @@
 /** The real process: entry point, exit status and pipes. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -60,6 +60,49 @@ it("validates what comes by a pipe", () => {
   // A sweep's scenario is looked for beside it.
   expect(validate("examples/sweep-ecn.yaml").stderr).toContain("scenario /dev/incast-4to1.yaml: no such file");
 });
+
+it.each([
+  ["ends with the shell of npx, to which npm hands SIGTERM", "npx", true],
+  ["goes on without any other shell", undefined, false],
+])("%s", async (_, event, ends) => {
+  const folder = mkdtempSync(join(tmpdir(), "weir-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const out = join(folder, "out");
+  const options = ["--quiet", "--duration", "3000s", "--set", "warmup=0s", "--set", "probes.interval=1s", "--out", out];
+  const command = [process.execPath, ...kCommand, "sim", "run", "examples/incast-4to1.yaml", ...options].join(" ");
+  const script = `${command} & echo $! > ${folder}/pid; wait`;
+  const { npm_lifecycle_event: _event, npm_lifecycle_script: _script, ...environment } = process.env;
+  const own = event === undefined ? {} : { npm_lifecycle_event: event, npm_lifecycle_script: command };
+  const shell = spawn("sh", ["-c", script], { stdio: "ignore", env: { ...environment, ...own } });
+  const pid = await vi.waitFor(
+    () => {
+      expect(existsSync(out)).toBe(true);
+      return Number(readFileSync(join(folder, "pid"), "utf8"));
+    },
+    { timeout: 40_000, interval: 50 },
+  );
+  onTestFinished(() => {
+    if (alive(pid)) process.kill(pid, "SIGKILL");
+  });
+  shell.kill("SIGTERM");
+  await once(shell, "close");
+  if (ends) {
+    await vi.waitFor(() => expect(alive(pid)).toBe(false), { timeout: 40_000, interval: 50 });
+    // It was asked to end, and has done what it does then.
+    expect(JSON.parse(readFileSync(join(out, "result.json"), "utf8"))).toMatchObject({ fidelity: { valid: false } });
+  } else {
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    expect(alive(pid)).toBe(true);
+  }
+});
+
+function alive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0) && !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+}
 
 it("says so and exits 1 where stdout cannot be written", () => {
   const full = openSync("/dev/full", "w");

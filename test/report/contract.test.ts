@@ -69,6 +69,7 @@ describe("the result of a lab", () => {
       ],
       changes: [{ at: 1e6, late: 0 }],
       parameterChanges: [{ at: 1e6, set: ["switch.ecn.kmin=1KB"] }],
+      ended: { at: 60e6, why: "ended by SIGINT" },
     });
     return { ...composeResult(own), series: own.recorder.series(scenario.duration) };
   };
