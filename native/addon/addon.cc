@@ -9,6 +9,7 @@
 #include "addon/capture_handle.h"
 #include "addon/errors.h"
 #include "addon/memory.h"
+#include "addon/privileges.h"
 #include "addon/probe.h"
 #include "addon/shared_switch_handle.h"
 #include "addon/simulation_handle.h"
@@ -60,6 +61,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("monotonicNow", Napi::Function::New(env, now, "monotonicNow"));
   exports.Set("holdUdpPort", Napi::Function::New(env, hold_udp_port, "holdUdpPort"));
   exports.Set("probeInterface", Napi::Function::New(env, weir::probe_interface_js, "probeInterface"));
+  exports.Set("limitCapabilities", Napi::Function::New(env, weir::limit_capabilities, "limitCapabilities"));
   exports.Set("notify", Napi::Function::New(env, notify, "notify"));
   return exports;
 }

@@ -270,9 +270,13 @@ Napi::Value WorkerHandle::outcome(const Napi::CallbackInfo& info) {
   out.Set("inject_refused", static_cast<double>(fidelity.inject_refused));
   out.Set("punt_refused", static_cast<double>(fidelity.punt_refused));
   if (w.failed()) out.Set("failure", w.failure());
-  Napi::Array tuning = Napi::Array::New(env);
-  for (const std::string& note : fidelity.tuning) tuning.Set(tuning.Length(), note);
-  out.Set("tuning", tuning);
+  const auto texts = [env](const std::vector<std::string>& list) {
+    Napi::Array array = Napi::Array::New(env, list.size());
+    for (size_t i = 0; i < list.size(); ++i) array.Set(static_cast<uint32_t>(i), list[i]);
+    return array;
+  };
+  out.Set("tuning", texts(fidelity.tuning));
+  out.Set("capture_errors", texts(fidelity.capture_errors));
   Napi::Array queues = Napi::Array::New(env);
   for (const auto& device : w.switches()) {
     SoftSwitch& soft_switch = device->soft_switch();

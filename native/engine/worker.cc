@@ -437,7 +437,7 @@ void Worker::publish(Time now, bool last) {
     for (const auto& file : capture_files_) {
       file->finish();
       fidelity_.capture_dropped += file->capture().counts(0).dropped;
-      if (file->error() != 0) fidelity_.tuning.push_back(std::string("capture cut short: ") + std::strerror(file->error()));
+      if (file->error() != 0) fidelity_.capture_errors.push_back(file->path() + ": " + std::strerror(file->error()));
     }
     fidelity_.record_overflow = records_.overflow();
     fidelity_.punt_refused = punted_.refused();

@@ -47,8 +47,9 @@ class Worker {
     uint64_t record_overflow = 0;
     uint64_t capture_dropped = 0;
     uint64_t punt_refused = 0;
-    uint64_t inject_refused = 0;      // frames to inject: ring full, too long, no such port, no descriptor
-    std::vector<std::string> tuning;  // what the host did not let us do
+    uint64_t inject_refused = 0;              // frames to inject: ring full, too long, no such port, no descriptor
+    std::vector<std::string> tuning;          // what the host did not let us do
+    std::vector<std::string> capture_errors;  // files that end early, and why
   };
 
   // Throws NativeError: a configuration that does not pass check(), or no descriptor is left.

@@ -16,7 +16,7 @@ constexpr int kWriteIntervalMs = 10;
 }  // namespace
 
 CaptureFile::CaptureFile(const std::string& path, std::shared_ptr<Capture> capture)
-    : capture_(std::move(capture)), writer_(path, capture_->snap_length()) {
+    : path_(path), capture_(std::move(capture)), writer_(path, capture_->snap_length()) {
   capture_->wake_when_half_full();
   try {
     thread_ = std::thread([this] { write_out(); });

@@ -25,11 +25,13 @@ class CaptureFile {
   // errno of a failed write (disk full, ...), after which the file ends; 0 if there was none.
   int error() const { return error_.load(std::memory_order_relaxed); }
   const Capture& capture() const { return *capture_; }
+  const std::string& path() const { return path_; }
 
  private:
   void write_out();
   void drain();
 
+  const std::string path_;
   std::shared_ptr<Capture> capture_;
   PcapWriter writer_;
   std::atomic<bool> stopping_{false};

@@ -1,7 +1,8 @@
 /** `weir compare`: results of several runs side by side. */
-import { statSync, writeFileSync } from "node:fs";
+import { statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { parseFraction } from "../config/units.js";
+import { writeWhole } from "../config/write-file.js";
 import { compareRuns, type NamedRun } from "../report/overlay.js";
 import { renderOverlay } from "../report/overlay_html.js";
 import { judge, kLimited, type Limited, type Limits } from "../report/overlay_limits.js";
@@ -56,7 +57,7 @@ function compare({ stdout }: CliContext, paths: readonly string[], options: Comp
   const runs = named(paths, options.labels);
   const comparison = compareRuns(runs);
   const verdicts = judge(comparison, options.maxDifference ?? {});
-  if (options.out !== undefined) writeFileSync(options.out, renderOverlay(runs, comparison, verdicts));
+  if (options.out !== undefined) writeWhole(options.out, renderOverlay(runs, comparison, verdicts));
   if (options.json) {
     const limited = options.maxDifference === undefined ? {} : { limits: verdicts };
     stdout.write(`${JSON.stringify({ ...comparison, ...limited }, undefined, 2)}\n`);

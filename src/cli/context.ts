@@ -1,11 +1,13 @@
 /** What every verb shares: where to write, exit statuses, and how errors look. */
 import type { EventEmitter } from "node:events";
-import type { Server } from "node:net";
 import { fileReason, ScenarioError, WeirError } from "../config/error.js";
 import { type LoadedScenario, loadScenario } from "../config/scenario.js";
 import type { Scenario } from "../config/types.js";
+import { readConfigText } from "../config/yaml.js";
 import type { LiveStream } from "../lab/live_view.js";
+import type { Handed } from "../lab/rootless.js";
 import type { LabOptions, LabOutcome } from "../lab/types.js";
+import { harmless } from "../report/terminal.js";
 import type { SimOptions, SimOutcome } from "../sim/types.js";
 import type { KeyStream } from "../top/terminal.js";
 
@@ -24,20 +26,30 @@ export interface CliContext {
   runLab: (scenario: Scenario, options: LabOptions) => Promise<LabOutcome>;
   runSimulation: (scenario: Scenario, options: SimOptions) => Promise<SimOutcome>;
   /**
-   * Runs the whole command again with the rights a lab needs, and gives its exit status; undefined: we have them. `listener` makes a
-   * socket that the other process is to listen with.
+   * Runs the whole command again with the rights a lab needs, and gives its exit status; undefined: we have them.
+   * @param handed What the other process cannot get by itself.
    */
-  elevate: (listener?: () => Promise<Server>) => Promise<number | undefined>;
+  elevate: (handed?: Handed) => Promise<number | undefined>;
 }
 
 /** Bad usage or bad input: exit status 2. */
 export class UsageError extends WeirError {}
 
-/** Loads a scenario; whatever is wrong with it is the user's to fix. Its warnings go to stderr. */
-export function load(context: CliContext, file: string, set: readonly string[]): LoadedScenario {
-  const loaded = asUsage(() => loadScenario(file, { set }));
-  for (const warning of loaded.warnings) context.stderr.write(`warning: ${warning}\n`);
-  return loaded;
+/** Loads a scenario, and gives the text of its file, too; whatever is wrong with it is the user's to fix. Its warnings go to stderr. */
+export function load(
+  context: CliContext,
+  file: string,
+  set: readonly string[],
+  text = readScenario(file),
+): LoadedScenario & { text: string } {
+  const loaded = asUsage(() => loadScenario(file, { set, text }));
+  for (const warning of loaded.warnings) warn(context, warning);
+  return { ...loaded, text };
+}
+
+/** The text of a file that may be a pipe, so whoever needs it later has to keep it. */
+export function readScenario(file: string): string {
+  return asUsage(() => readConfigText(file, "scenario"));
 }
 
 /** Runs `action`; an error made for the user becomes one with exit status 2. */
@@ -63,7 +75,12 @@ export function exitStatusOf(error: unknown): number {
 export function describeError(error: unknown): string {
   const message = error instanceof Error ? messageOf(error) : String(error);
   const hint = error instanceof Error && "hint" in error && typeof error.hint === "string" ? error.hint : "";
-  return `error: ${message}\n${hint === "" ? "" : `  hint: ${hint}\n`}`;
+  return harmless(`error: ${message}\n${hint === "" ? "" : `  hint: ${hint}\n`}`);
+}
+
+/** What is questionable, but in nobody's way. */
+export function warn({ stderr }: Pick<CliContext, "stderr">, text: string): void {
+  stderr.write(harmless(`warning: ${text}\n`));
 }
 
 /** Without Node.js's code and system call, where it is about a file. */

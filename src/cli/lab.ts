@@ -1,5 +1,5 @@
 /** `weir lab run`: a scenario on this host, with a live picture, tables and a report. */
-import { readdirSync, readFileSync, rmdirSync } from "node:fs";
+import { readdirSync, rmdirSync } from "node:fs";
 import { Option } from "commander";
 import { makeFolder } from "../config/folder.js";
 import { loadScenario } from "../config/scenario.js";
@@ -9,12 +9,13 @@ import type { RunEnd } from "../dashboard/lab_board.js";
 import { LabScenario } from "../dashboard/lab_scenario.js";
 import type { LabObserver } from "../lab/access.js";
 import { LiveView } from "../lab/live_view.js";
+import { inheritedText } from "../lab/rootless.js";
 import type { CaptureRequest, LabOutcome } from "../lab/types.js";
 import { writeRun } from "../report/run_files.js";
 import type { RunSource } from "../report/saved_run.js";
 import { renderTable } from "../report/table.js";
 import { wantsColor } from "../report/terminal.js";
-import { asUsage, type CliContext, kExit, load, placeAndFile } from "./context.js";
+import { asUsage, type CliContext, kExit, load, placeAndFile, readScenario, warn } from "./context.js";
 import { dashboardAddress, openListener, runDashboard, unusedFolder } from "./lab_dashboard.js";
 import type { AddVerb } from "./program.js";
 import { runFolder } from "./run_folder.js";
@@ -36,6 +37,8 @@ Examples:
   weir lab run incast.yaml --json --quiet | jq .totals
   weir lab run incast.yaml --capture sw:sw.pcapng          with comments on ECN, CNP and PFC, for Wireshark
   weir lab run incast.yaml --dashboard          watch it in a browser, change parameters, run it again
+
+Ctrl-C stops the traffic and still writes what there was until then, marked invalid (exit status 130); once more quits at once.
 `;
 
 export const addLab: AddVerb = (parent, context, done) => {
@@ -62,19 +65,19 @@ async function run(context: CliContext, file: string, options: LabChoice): Promi
   for (const name of ["seed", "scale", "duration"] as const) {
     if (options[name] !== undefined) set.push(`${name}=${options[name]}`);
   }
+  const text = inheritedText() ?? readScenario(file);
   // A bad scenario is told before rights are asked for; warnings only by the process that runs it.
-  asUsage(() => loadScenario(file, { set }));
+  asUsage(() => loadScenario(file, { set, text }));
   const { dashboard: where } = options;
-  const elevated = await context.elevate(where && (() => openListener(where)));
+  const elevated = await context.elevate({ text, ...(where && { listener: () => openListener(where) }) });
   if (elevated !== undefined) return elevated;
-  const { scenario } = load(context, file, set);
-  const text = readFileSync(file, "utf8");
+  const { scenario } = load(context, file, set, text);
   if (where !== undefined) return withDashboard(context, options, LabScenario.parse(file, text, set), where);
   const stop = new StopSignals(context, options.quiet === true);
   try {
     const directory = options.out ?? runFolder(scenario.name, new Date());
     const { valid } = await runOnce(context, options, { text, set, scenario }, directory, stop.signal);
-    return valid ? kExit.ok : kExit.invalid;
+    return stop.status ?? (valid ? kExit.ok : kExit.invalid);
   } catch (error) {
     if (stop.status !== undefined) return stop.status;
     throw error;
@@ -97,7 +100,7 @@ function withDashboard(
   });
 }
 
-/** To its end: files in `directory`, tables or JSON on stdout. Rejects with the signal's reason when aborted. */
+/** To its end, or where it is aborted: files in `directory`, tables or JSON on stdout. Rejects when aborted before there is traffic. */
 async function runOnce(
   context: CliContext,
   options: LabChoice,
@@ -108,6 +111,7 @@ async function runOnce(
 ): Promise<RunEnd> {
   makeFolder(directory);
   const { series, ...ended } = await outcomeOf(context, options, source.scenario, directory, signal, observers);
+  for (const error of ended.result.fidelity.capture_errors ?? []) warn(context, `the capture is cut short: ${error}`);
   const result = options.series ? { ...ended.result, series } : ended.result;
   const report = writeRun(directory, result, series, source);
   const { stdout } = context;
@@ -125,21 +129,15 @@ async function outcomeOf(
   observers: readonly LabObserver[],
 ): Promise<LabOutcome> {
   const view = options.quiet ? undefined : new LiveView(context.stderr, { scenario: scenario.name });
-  const warn = (text: string) => {
-    if (!options.quiet) context.stderr.write(`warning: ${text}\n`);
-  };
   try {
-    const outcome = await context.runLab(scenario, {
+    return await context.runLab(scenario, {
       view,
       observers,
-      control: { warn },
+      control: { warn: (text) => (options.quiet ? undefined : warn(context, text)) },
       signal,
       capture: options.capture ?? [],
       captureDir,
     });
-    // A signal that came when all was done counts too.
-    signal.throwIfAborted();
-    return outcome;
   } finally {
     view?.finish();
     if (readdirSync(captureDir).length === 0) rmdirSync(captureDir);

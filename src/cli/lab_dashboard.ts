@@ -7,12 +7,17 @@ import { EventStreams } from "../dashboard/event_streams.js";
 import { LabBoard, type RunEnd, type RunOrder } from "../dashboard/lab_board.js";
 import type { LabScenario } from "../dashboard/lab_scenario.js";
 import { pageFiles } from "../dashboard/page_files.js";
-import { cannotListen, DashboardServer, listen } from "../dashboard/server.js";
+import { DashboardServer } from "../dashboard/server.js";
 import { inheritedListener } from "../lab/rootless.js";
-import { asUsage, type CliContext, describeError, kExit } from "./context.js";
+import { listen } from "../net/http_server.js";
+import { asUsage, type CliContext, describeError, kExit, warn } from "./context.js";
 import { StopSignals } from "./stop_signals.js";
 
-const kSetting = { field: "--dashboard", hint: "give another address: --dashboard ADDRESS:PORT" };
+const kPurpose = {
+  name: "dashboard",
+  field: "--dashboard",
+  hint: "give another address: --dashboard ADDRESS:PORT",
+};
 
 /** The option's value; "" without one. */
 export const dashboardAddress = (value: string): DashboardAddress => asUsage(() => parseAddress(value));
@@ -20,11 +25,7 @@ export const dashboardAddress = (value: string): DashboardAddress => asUsage(() 
 /** The socket that a dashboard will listen with, made where its users are. */
 export async function openListener(where: DashboardAddress): Promise<Server> {
   const server = createServer((socket) => socket.destroy());
-  try {
-    await listen(server, { port: where.port, host: where.address });
-  } catch (error) {
-    throw cannotListen(error, where, kSetting);
-  }
+  await listen(server, where, kPurpose);
   return server;
 }
 
@@ -43,7 +44,7 @@ export async function runDashboard(
   const streams = new EventStreams();
   const board = new LabBoard(settings, streams, {
     version: packageVersion(),
-    warn: (text) => stderr.write(`warning: ${text}\n`),
+    warn: (text) => warn(context, text),
     execute: async (order) => {
       try {
         return await execute(order);
@@ -59,7 +60,7 @@ export async function runDashboard(
     source: board,
     streams,
     files: pageFiles(),
-    setting: kSetting,
+    purpose: kPurpose,
     descriptor: inheritedListener(),
   });
   try {

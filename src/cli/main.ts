@@ -1,6 +1,9 @@
 #!/usr/bin/env node
 import { describeError, kExit } from "./context.js";
+import { heedNpmShell } from "./npm_shell.js";
 import { runCli } from "./program.js";
+
+heedNpmShell();
 
 // A reader that went away (`weir ... | head`) is no failure; the status still tells how the run went. A full disk is one.
 for (const [name, stream] of Object.entries({ stdout: process.stdout, stderr: process.stderr })) {
@@ -18,7 +21,7 @@ process.exitCode = await runCli(process.argv.slice(2), {
   signals: process,
   exit: (status) => process.exit(status),
   // Loaded when needed: help, validation and reports work where the native core does not.
-  elevate: async (listener) => (await import("../lab/rootless.js")).reexecuteRootless(listener),
+  elevate: async (handed) => (await import("../lab/rootless.js")).reexecuteRootless(handed),
   runSimulation: async (scenario, options) => (await import("../sim/run.js")).runSimulation(scenario, options),
   runLab: async (scenario, options) => (await import("../lab/run.js")).runLab(scenario, options),
 });

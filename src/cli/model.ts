@@ -1,6 +1,6 @@
 /** `weir model`: the fluid model of DCQCN, for scenarios, fixed points, stability and sweeps. */
 import { type ChildProcess, fork } from "node:child_process";
-import { readdirSync, readFileSync, rmdirSync } from "node:fs";
+import { readdirSync, rmdirSync } from "node:fs";
 import { makeFolder } from "../config/folder.js";
 import { formatTime } from "../config/units.js";
 import { dcqcnFixedPoint, dcqcnStability, type ModelOutcome, runModel } from "../models/dcqcn/index.js";
@@ -10,7 +10,7 @@ import { drawGrid, renderTable } from "../report/table.js";
 import { wantsColor } from "../report/terminal.js";
 import { writeSeries } from "../sim/series_files.js";
 import { beside } from "./beside.js";
-import { type CliContext, kExit, load } from "./context.js";
+import { type CliContext, kExit, load, warn } from "./context.js";
 import { integer } from "./device_options.js";
 import {
   addLinkOptions,
@@ -112,8 +112,7 @@ export function addModelOn(tools: ModelTools, ...[parent, context, done]: Parame
 async function run(context: CliContext, file: string, choice: RunChoice): Promise<number> {
   const set = [...(choice.set ?? [])];
   if (choice.duration !== undefined) set.push(`duration=${choice.duration}`);
-  const { scenario } = load(context, file, set);
-  const text = readFileSync(file, "utf8");
+  const { scenario, text } = load(context, file, set);
   const directory = choice.out ?? runFolder(scenario.name, new Date());
   const progress = choice.quiet ? undefined : new ModelProgress(context.stderr, scenario.name);
   const stop = new StopSignals(context, choice.quiet === true);
@@ -149,9 +148,7 @@ function fixedPoint({ stdout, stderr }: CliContext, choice: LinkChoice & { flows
   const parameters = linkParameters(choice);
   const point = dcqcnFixedPoint(parameters, choice.flows);
   if (point.target_rate_bps > parameters.bandwidth) {
-    stderr.write(
-      "warning: the target rate is above the link's: flows of a line rate like the link's do not get there\n",
-    );
+    warn({ stderr }, "the target rate is above the link's: flows of a line rate like the link's do not get there");
   }
   if (choice.json) {
     stdout.write(`${JSON.stringify(point, undefined, 2)}\n`);

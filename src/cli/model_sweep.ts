@@ -1,8 +1,8 @@
 /** `weir model sweep`: the surfaces of figures 11 and 12, on all cores. */
-import { writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import type { Command } from "commander";
 import { formatSize, formatTime } from "../config/units.js";
+import { writeWhole } from "../config/write-file.js";
 import {
   kSurfaces,
   SURFACES,
@@ -97,7 +97,7 @@ async function sweep(
     progress?.close();
     stop.release();
   }
-  if (choice.out !== undefined) writeFileSync(choice.out, csv(outcomes));
+  if (choice.out !== undefined) writeWhole(choice.out, csv(outcomes));
   if (choice.json) stdout.write(`${JSON.stringify({ points: outcomes })}\n`);
   else {
     const grids = surfaces.map((name) =>

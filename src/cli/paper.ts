@@ -20,7 +20,7 @@ import { renderText } from "../experiments/text.js";
 import { drawGrid } from "../report/table.js";
 import { wantsColor } from "../report/terminal.js";
 import { codeVersion } from "../sweep/code_version.js";
-import { asUsage, type CliContext, kExit, UsageError } from "./context.js";
+import { asUsage, type CliContext, kExit, UsageError, warn } from "./context.js";
 import { addPaperAll } from "./paper_all.js";
 import { addPaperOptions, type PaperChoice } from "./paper_options.js";
 import { PaperProgressLine } from "./paper_progress.js";
@@ -119,7 +119,7 @@ async function run(context: CliContext, id: string, choice: PaperChoice): Promis
 /** Of one experiment; a folder that has none for it may be meant for another one. */
 function referencesOf({ stderr }: CliContext, directory: string, experiment: Experiment): References | undefined {
   const found = asUsage(() => readReferences(directory, EXPERIMENTS, [experiment])).get(experiment.id);
-  if (found === undefined) stderr.write(`warning: ${directory} has nothing for ${experiment.id}\n`);
+  if (found === undefined) warn({ stderr }, `${directory} has nothing for ${experiment.id}`);
   return found;
 }
 

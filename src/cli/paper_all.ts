@@ -18,7 +18,7 @@ import { hostFacts } from "../report/host_facts.js";
 import { wantsColor } from "../report/terminal.js";
 import { codeVersion } from "../sweep/code_version.js";
 import { beside } from "./beside.js";
-import { asUsage, type CliContext, kExit, UsageError } from "./context.js";
+import { asUsage, type CliContext, kExit, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
 import { AllProgress } from "./paper_all_progress.js";
 import { addPaperOptions, type PaperChoice } from "./paper_options.js";
@@ -119,7 +119,7 @@ function plan({ stderr }: CliContext, { on, only = [], seed, scale, reference }:
   const references =
     reference === undefined ? new Map() : asUsage(() => readReferences(reference, EXPERIMENTS, chosen));
   if (reference !== undefined && references.size === 0) {
-    stderr.write(`warning: ${reference} has nothing for these experiments\n`);
+    warn({ stderr }, `${reference} has nothing for these experiments`);
   }
   const tasks = asUsage(() =>
     planTasks(chosen, {

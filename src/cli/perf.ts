@@ -1,7 +1,7 @@
 /** `weir perf`: bandwidth and latency as perftest measures them. */
-import { writeFileSync } from "node:fs";
 import { Argument, Option } from "commander";
 import { parseRate, parseSize, parseTime } from "../config/units.js";
+import { writeWhole } from "../config/write-file.js";
 import {
   defaultsOf,
   isLatency,
@@ -157,7 +157,7 @@ async function runPerf(
     }
     const document = `${JSON.stringify(reportOf(session, rows), undefined, 2)}\n`;
     if (choice.json) stdout.write(document);
-    if (choice.output !== undefined) writeFileSync(choice.output, document);
+    if (choice.output !== undefined) writeWhole(choice.output, document);
     return kExit.ok;
   });
 }

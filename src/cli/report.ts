@@ -1,6 +1,6 @@
 /** `weir report`: the HTML page of a finished run. */
-import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { writeWhole } from "../config/write-file.js";
 import { renderSavedRun } from "../report/run_files.js";
 import { asUsage } from "./context.js";
 import type { AddVerb } from "./program.js";
@@ -15,7 +15,7 @@ export const addReport: AddVerb = (parent, context) => {
     .action((file: string, options: { output?: string }) => {
       const page = asUsage(() => renderSavedRun(file));
       const output = options.output ?? join(dirname(file), "report.html");
-      writeFileSync(output, page);
+      writeWhole(output, page);
       context.stdout.write(`${output}\n`);
     });
 };

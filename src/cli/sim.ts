@@ -1,5 +1,5 @@
 /** `weir sim run`: a scenario in virtual time, with progress, tables and a report. */
-import { readdirSync, readFileSync, rmdirSync } from "node:fs";
+import { readdirSync, rmdirSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { makeFolder } from "../config/folder.js";
 import type { Scenario } from "../config/types.js";
@@ -9,7 +9,7 @@ import { renderTable } from "../report/table.js";
 import { wantsColor } from "../report/terminal.js";
 import { writeSimulation } from "../sim/files.js";
 import type { SimOutcome, SimPerformance, TraceRequest } from "../sim/types.js";
-import { type CliContext, kExit, load, placeAndFile, UsageError } from "./context.js";
+import { type CliContext, kExit, load, placeAndFile, UsageError, warn } from "./context.js";
 import type { AddVerb } from "./program.js";
 import { parsed } from "./quantity.js";
 import { runFolder } from "./run_folder.js";
@@ -51,14 +51,14 @@ async function run(context: CliContext, file: string, options: SimChoice): Promi
   for (const name of ["seed", "duration"] as const) {
     if (options[name] !== undefined) set.push(`${name}=${options[name]}`);
   }
-  const { scenario } = load(context, file, set);
+  const { scenario, text } = load(context, file, set);
   if (options.until !== undefined && options.until <= scenario.warmup) {
-    context.stderr.write(
-      `warning: --until ${formatTime(options.until)} is within the warm-up of ${formatTime(scenario.warmup)}: ` +
-        "rates will be 0; use --set warmup=...\n",
+    warn(
+      context,
+      `--until ${formatTime(options.until)} is within the warm-up of ${formatTime(scenario.warmup)}: ` +
+        "rates will be 0; use --set warmup=...",
     );
   }
-  const text = readFileSync(file, "utf8");
   const directory = options.out ?? runFolder(scenario.name, new Date());
   makeFolder(directory);
   const stop = new StopSignals(context, options.quiet === true);

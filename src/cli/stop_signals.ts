@@ -31,6 +31,6 @@ export class StopSignals {
     }
     this.status = wanted;
     if (!this.quiet) this.context.stderr.write(`${signal}: stopping; once more to quit at once\n`);
-    this.abort.abort(new Error(`stopped by ${signal}`));
+    this.abort.abort(new Error(`ended by ${signal}`));
   }
 }

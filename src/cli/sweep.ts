@@ -1,12 +1,13 @@
 /** `weir sweep`: many simulations of one scenario, on this machine or as tasks of a scheduler. */
 import { fork } from "node:child_process";
-import { writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { WeirError } from "../config/error.js";
 import { formatSize, parseSize } from "../config/units.js";
+import { writeWhole } from "../config/write-file.js";
 import { loadAddon } from "../native/addon.js";
+import { harmless } from "../report/terminal.js";
 import { csvLine } from "../sim/series_files.js";
 import { codeVersion } from "../sweep/code_version.js";
 import { type Plan, type Point, planSweep, planText, readPlan } from "../sweep/plan.js";
@@ -20,7 +21,7 @@ import { kubernetesManifest, slurmScript, taskCount } from "../sweep/submit.js";
 import { type Cell, groupTable, type Merged, merge, pointColumns, pointRow, type Table } from "../sweep/table.js";
 import type { StartWorker } from "../workers/worker.js";
 import { beside } from "./beside.js";
-import { asUsage, type CliContext, describeError, kExit, UsageError } from "./context.js";
+import { asUsage, type CliContext, describeError, kExit, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
 import type { AddVerb } from "./program.js";
 import { parsed } from "./quantity.js";
@@ -134,7 +135,7 @@ export function addSweepOn(tools: SweepTools, ...[parent, context, done]: Parame
     .addHelpText("after", kPlanHelp)
     .action((file: string, { out }: { out?: string }) => {
       const { plan, warnings } = asUsage(() => planSweep(loadSweep(file), file, tools.codeVersion()));
-      for (const warning of warnings) context.stderr.write(`warning: ${warning}\n`);
+      for (const warning of warnings) warn(context, warning);
       print(context, out, planText(plan));
     });
   points(sweep.command("run"))
@@ -259,7 +260,7 @@ function tell(
 }
 
 function tellPoints(stderr: CliContext["stderr"], lines: readonly string[]): void {
-  for (const line of lines.slice(0, kMostTold)) stderr.write(`${line}\n`);
+  for (const line of lines.slice(0, kMostTold)) stderr.write(harmless(`${line}\n`));
   if (lines.length > kMostTold) stderr.write(`and ${lines.length - kMostTold} more\n`);
 }
 
@@ -302,9 +303,7 @@ function warnOfAbsent(context: CliContext, { rows }: Merged, collect: readonly s
   collect.forEach((path, i) => {
     const absent = rows.filter(({ fields }) => fields[i] === undefined).length;
     if (absent === 0 || absent === rows.length) return;
-    context.stderr.write(
-      `warning: ${path}: absent from ${absent} of ${rows.length} results, which its statistics leave out\n`,
-    );
+    warn(context, `${path}: absent from ${absent} of ${rows.length} results, which its statistics leave out`);
   });
 }
 
@@ -335,7 +334,7 @@ function mergeResults(context: CliContext, directory: string, choice: MergeChoic
   const { stderr } = context;
   collect.forEach((path, i) => {
     if (merged.rows.length === 0 || merged.rows.some(({ fields }) => fields[i] !== undefined)) return;
-    stderr.write(`warning: no result has a value at ${path}\n`);
+    warn(context, `no result has a value at ${path}`);
   });
   tellPoints(
     stderr,
@@ -389,5 +388,5 @@ function memory(text: string): number {
 
 function print({ stdout }: CliContext, file: string | undefined, text: string): void {
   if (file === undefined) stdout.write(text);
-  else writeFileSync(file, text);
+  else writeWhole(file, text);
 }

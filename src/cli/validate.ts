@@ -5,7 +5,18 @@ import { kindOfFile } from "../config/file-kind.js";
 import { formatRate, formatTime } from "../config/units.js";
 import { planSweep } from "../sweep/plan.js";
 import { loadSweep } from "../sweep/spec.js";
-import { asUsage, type CliContext, collect, describeError, exitStatusOf, kExit, load, UsageError } from "./context.js";
+import {
+  asUsage,
+  type CliContext,
+  collect,
+  describeError,
+  exitStatusOf,
+  kExit,
+  load,
+  readScenario,
+  UsageError,
+  warn,
+} from "./context.js";
 import type { AddVerb } from "./program.js";
 
 interface Validated {
@@ -72,13 +83,13 @@ function validate(
   file: string,
   set: readonly string[],
 ): Validated | ValidatedDaemon | ValidatedSweep {
-  const kind = kindOfFile(file);
-  if (kind === "scenario") return describe(file, load(context, file, set));
-  if (kind === "sweep") return validateSweep(context, file, set);
-  const loaded =
-    kind === "switch" ? asUsage(() => loadSwitchDaemon(file, { set })) : asUsage(() => loadNicDaemon(file, { set }));
+  const text = readScenario(file);
+  const kind = kindOfFile(file, text);
+  if (kind === "scenario") return describe(file, load(context, file, set, text));
+  if (kind === "sweep") return validateSweep(context, file, text, set);
+  const loaded = asUsage(() => (kind === "switch" ? loadSwitchDaemon : loadNicDaemon)(file, { set, text }));
   const { config, warnings } = loaded;
-  for (const warning of warnings) context.stderr.write(`warning: ${warning}\n`);
+  for (const warning of warnings) warn(context, warning);
   if (config.kind === "switch") return { file, switch: config.name, ports: config.ports.length, warnings };
   return {
     file,
@@ -90,11 +101,11 @@ function validate(
   };
 }
 
-function validateSweep(context: CliContext, file: string, set: readonly string[]): ValidatedSweep {
+function validateSweep(context: CliContext, file: string, text: string, set: readonly string[]): ValidatedSweep {
   if (set.length > 0) throw new UsageError("--set: not for sweeps", { hint: `give it in the \`set\` of ${file}` });
   // No point is run here, so it does not matter by which code.
-  const { plan, warnings } = asUsage(() => planSweep(loadSweep(file), file, ""));
-  for (const warning of warnings) context.stderr.write(`warning: ${warning}\n`);
+  const { plan, warnings } = asUsage(() => planSweep(loadSweep(file, text), file, ""));
+  for (const warning of warnings) warn(context, warning);
   return { file, sweep: plan.sweep.name, points: plan.points.length, warnings };
 }
 

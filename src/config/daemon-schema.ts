@@ -85,7 +85,7 @@ const dashboardSchema = (port: number) =>
           .optional()
           .meta({
             description:
-              "What a browser has to show. Default: none at 127.0.0.1; elsewhere one that is made at the start and logged.",
+              "What a browser has to show. Default: one that is made at the start, which `weir show dashboard` prints; at 127.0.0.1 only changes take it.",
           }),
       }),
     ])

@@ -21,6 +21,8 @@ export interface LoadedDaemon<Config> {
 interface LoadOptions {
   /** Overrides, each `path.to.field=value`. */
   set?: readonly string[];
+  /** Of the file, where it was read already: a pipe can be read once. */
+  text?: string;
   /** Without it interfaces are taken to exist, with an MTU of 1500. */
   inspect?: InspectInterface;
   /** How many CPUs the host has; without it any may be named. */
@@ -29,12 +31,12 @@ interface LoadOptions {
 
 /** Throws ScenarioError with everything wrong in the file, or WeirError if it cannot be read. */
 export function loadSwitchDaemon(file: string, options: LoadOptions = {}): LoadedDaemon<SwitchDaemonConfig> {
-  return switchFrom(readScenarioFile(file, options.set ?? [], "switch"), file, options);
+  return switchFrom(readScenarioFile(file, options.set ?? [], "switch", options.text), file, options);
 }
 
 /** The same for a NIC. */
 export function loadNicDaemon(file: string, options: LoadOptions = {}): LoadedDaemon<NicDaemonConfig> {
-  return nicFrom(readScenarioFile(file, options.set ?? [], "nic"), file, options);
+  return nicFrom(readScenarioFile(file, options.set ?? [], "nic", options.text), file, options);
 }
 
 /** The same from YAML text. */

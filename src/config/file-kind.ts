@@ -23,10 +23,10 @@ export function fileKind(data: unknown): FileKind {
   return markedKinds(data)[0] ?? "scenario";
 }
 
-/** The same for a file; one that cannot be read is left to the scenario loader, which says why. */
-export function kindOfFile(file: string): FileKind {
+/** The same for a file, or its `text`; one that cannot be read is left to the scenario loader, which says why. */
+export function kindOfFile(file: string, text?: string): FileKind {
   try {
-    return fileKind(readScenarioFile(file, []).data);
+    return fileKind(readScenarioFile(file, [], "scenario", text).data);
   } catch {
     return "scenario";
   }

@@ -23,6 +23,8 @@ export interface LoadedScenario {
 export interface LoadOptions {
   /** Overrides, each `path.to.field=value`: `switch.ecn.kmin=20KB`, `traffic.0.stop=10ms`. */
   set?: readonly string[];
+  /** Of the file, where it was read already: a pipe can be read once. */
+  text?: string;
   /** Of a scenario that is no file: what its paths of files are relative to. Default: the working directory. */
   directory?: string;
   /** Of a scenario that is no file and has no name; default: its source. */
@@ -35,7 +37,8 @@ export interface LoadOptions {
  */
 export function loadScenario(file: string, options: LoadOptions = {}): LoadedScenario {
   const fallbackName = basename(file, extname(file));
-  return fromFile(readScenarioFile(file, options.set ?? []), file, fallbackName, dirname(file));
+  const { set = [], text } = options;
+  return fromFile(readScenarioFile(file, set, "scenario", text), file, fallbackName, dirname(file));
 }
 
 /** The same from YAML text. `source` names it in errors, and the scenario if it has no name. */

@@ -191,7 +191,8 @@ export function parseFraction(input: string | number): number {
 }
 
 function format(value: number, kind: Kind, digits?: number): string {
-  const magnitude = Math.abs(value);
+  // What rounding makes larger may be one of the next unit.
+  const magnitude = Math.abs(digits === undefined ? value : Number(value.toPrecision(digits)));
   for (const [name, step] of kind.steps) {
     if (magnitude < step && step !== 1) continue;
     const scaled = value / step;

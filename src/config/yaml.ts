@@ -1,20 +1,23 @@
 // Reading a configuration file: YAML with positions, and `--set` overrides on top.
-import { closeSync, openSync, readSync } from "node:fs";
 import {
   type Document,
   isMap,
   isNode,
-  isPair,
+  isScalar,
   isSeq,
   Lexer,
   LineCounter,
+  type Pair,
   Parser,
   parse,
   parseDocument,
+  visit,
   type YAMLError,
+  type YAMLMap,
 } from "yaml";
 import { fileReason, type Problem, ScenarioError, WeirError } from "./error.js";
 import { showValue } from "./fields.js";
+import { readAtMost } from "./read-file.js";
 
 /** Bytes of a file. */
 const LARGEST = 1 << 20;
@@ -34,22 +37,30 @@ export interface ScenarioFile {
   warnings: string[];
 }
 
-/** Reads and parses `file`, then applies each `path.to.field=value`. Throws ScenarioError, or WeirError if unreadable. */
-export function readScenarioFile(file: string, set: readonly string[], kind = "scenario"): ScenarioFile {
-  return readScenarioText(readConfigText(file, kind), file, set, kind);
+/**
+ * Reads and parses `file`, then applies each `path.to.field=value`. Throws ScenarioError, or WeirError if unreadable.
+ * @param text Of the file, where it was read already: a pipe can be read once.
+ */
+export function readScenarioFile(
+  file: string,
+  set: readonly string[],
+  kind = "scenario",
+  text = readConfigText(file, kind),
+): ScenarioFile {
+  return readScenarioText(text, file, set, kind);
 }
 
 /** @throws WeirError if it is unreadable, too large, or no text; `kind`: what it describes. */
 export function readConfigText(file: string, kind: string): string {
   const refused = (reason: string, cause?: unknown) =>
     new WeirError(`${kind} ${file}: ${reason}`, { field: "file", cause });
-  let bytes: Buffer;
+  let bytes: Buffer | undefined;
   try {
-    bytes = readStart(file, LARGEST + 1);
+    bytes = readAtMost(file, LARGEST);
   } catch (error) {
     throw refused(fileReason(error) ?? (error as Error).message, error);
   }
-  if (bytes.length > LARGEST) throw refused(kTooLarge);
+  if (bytes === undefined) throw refused(kTooLarge);
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (error) {
@@ -58,21 +69,6 @@ export function readConfigText(file: string, kind: string): string {
 }
 
 const kTooLarge = `is too large; the limit is ${LARGEST} bytes`;
-
-/** The first bytes of a file, `most` of them: what is meant for a file may be a device that never ends. */
-function readStart(file: string, most: number): Buffer {
-  const descriptor = openSync(file, "r");
-  try {
-    const buffer = Buffer.allocUnsafe(most);
-    let length = 0;
-    for (let read = 1; read > 0 && length < most; length += read) {
-      read = readSync(descriptor, buffer, length, most - length, null);
-    }
-    return buffer.subarray(0, length);
-  } finally {
-    closeSync(descriptor);
-  }
-}
 
 /** The same for text; `source` names it in errors, with `kind`: what it describes. */
 export function readScenarioText(
@@ -92,26 +88,31 @@ export function readScenarioText(
   let document: Document.Parsed;
   let data: unknown;
   try {
-    document = parseDocument(text, { prettyErrors: false, uniqueKeys: true });
+    // The library compares each key with all before it.
+    document = parseDocument(text, { prettyErrors: false, uniqueKeys: false });
     if (document.errors.length === 0) data = document.toJS({ maxAliasCount: MOST_ALIASES });
   } catch (error) {
     const hint = `write the ${kind} out, without so many aliases`;
     throw new ScenarioError(source, [{ path: [], message: (error as Error).message, hint }], kind);
   }
-  if (document.errors.length > 0) {
+  const errors = document.errors.map((error) => ({ at: error.pos[0], message: syntaxMessage(error) }));
+  if (errors.length === 0)
+    errors.push(...repeatedKeys(document).map((at) => ({ at, message: "Map keys must be unique" })));
+  if (errors.length > 0) {
     // One slip tends to cause more errors further on.
-    const problems = document.errors.slice(0, MOST_SYNTAX_ERRORS).map((error): Problem => {
-      const { line, col } = lines.linePos(error.pos[0]);
-      return { path: [], message: syntaxMessage(error), line, column: col };
+    const problems = errors.slice(0, MOST_SYNTAX_ERRORS).map(({ at, message }): Problem => {
+      const { line, col } = lines.linePos(at);
+      return { path: [], message, line, column: col };
     });
     throw new ScenarioError(source, problems, kind);
   }
   const overridden = set.map((assignment) => applyOverride(data, assignment));
+  const offsetOf = offsetsIn(document);
   const locate = (problem: Problem): Problem => {
     if (overridden.some((path) => path.every((key, i) => String(problem.path[i]) === String(key)))) {
       return { ...problem, override: true };
     }
-    const { line, col } = lines.linePos(offsetOf(document, problem.path));
+    const { line, col } = lines.linePos(offsetOf(problem.path));
     return line === 0 ? problem : { ...problem, line, column: col };
   };
   return { data, locate, warnings: document.warnings.map((warning) => warning.message) };
@@ -133,26 +134,50 @@ function syntaxMessage({ code, message }: YAMLError): string {
   return code === "MULTIPLE_DOCS" ? "a second document begins here; a file holds one" : message;
 }
 
-/** Where the deepest existing part of `path` starts. */
-function offsetOf(document: Document.Parsed, path: readonly Key[]): number {
-  let node: unknown = document.contents;
-  let offset = 0;
-  for (const key of path) {
-    if (isMap(node)) {
-      const pair = node.items.find(
-        (item) => isPair(item) && String(isNode(item.key) ? item.key.toJSON() : item.key) === String(key),
-      );
-      if (pair === undefined) break;
-      if (isNode(pair.key) && pair.key.range) offset = pair.key.range[0];
-      node = pair.value;
-    } else if (isSeq(node)) {
-      node = node.items[Number(key)];
-      if (isNode(node) && node.range) offset = node.range[0];
-    } else {
-      break;
+/** Where keys are that their mapping has before. */
+function repeatedKeys(document: Document.Parsed): number[] {
+  const repeated: number[] = [];
+  visit(document, {
+    Map: (_, { items }) => {
+      const known = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        if (known.has(key.value)) repeated.push(key.range?.[0] ?? 0);
+        known.add(key.value);
+      }
+    },
+  });
+  return repeated.sort((a, b) => a - b);
+}
+
+/** Where the deepest existing part of a path starts. Every mapping is searched once, however many paths are asked for. */
+function offsetsIn(document: Document.Parsed): (path: readonly Key[]) => number {
+  const indices = new Map<YAMLMap, ReadonlyMap<string, Pair>>();
+  const pairsOf = (map: YAMLMap) => {
+    const known = indices.get(map);
+    if (known !== undefined) return known;
+    const pairs = new Map(map.items.map((pair) => [String(isNode(pair.key) ? pair.key.toJSON() : pair.key), pair]));
+    indices.set(map, pairs);
+    return pairs;
+  };
+  return (path) => {
+    let node: unknown = document.contents;
+    let offset = 0;
+    for (const key of path) {
+      if (isMap(node)) {
+        const pair = pairsOf(node).get(String(key));
+        if (pair === undefined) break;
+        if (isNode(pair.key) && pair.key.range) offset = pair.key.range[0];
+        node = pair.value;
+      } else if (isSeq(node)) {
+        node = node.items[Number(key)];
+        if (isNode(node) && node.range) offset = node.range[0];
+      } else {
+        break;
+      }
     }
-  }
-  return offset;
+    return offset;
+  };
 }
 
 /** Sets one field of `data`, creating sections on the way; whether the field exists is the schema's business. */
@@ -185,9 +210,15 @@ function applyOverride(data: unknown, assignment: string): Key[] {
     if (depth === keys.length - 1) {
       section[key] = value;
     } else {
-      if (!Object.hasOwn(section, key) || section[key] === null) section[key] = {};
-      at = section[key];
+      const inner = Object.hasOwn(section, key) ? section[key] : null;
+      at = section[key] = inner === null ? {} : unshared(inner);
     }
   });
   return keys;
+}
+
+/** An alias of YAML is the very object that its anchor is: what is changed in one must not change in the other. */
+function unshared(value: unknown): unknown {
+  if (Array.isArray(value)) return [...value];
+  return typeof value === "object" ? { ...value } : value;
 }

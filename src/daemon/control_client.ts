@@ -1,5 +1,5 @@
 /** Talks to running daemons over their control sockets. */
-import { readdirSync } from "node:fs";
+import { lstatSync, readdirSync, unlinkSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { WeirError } from "../config/error.js";
@@ -9,6 +9,8 @@ import type { ControlRequests, LabRequests, StreamRequests } from "./protocol.js
 export type ControlAnswer = { ok: true; data: unknown } | { ok: false; error: string; hint?: string };
 
 const kTimeoutMs = 5000;
+/** So long after its file was made a socket may be one that its process is about to listen at. */
+const kStartingMs = 10_000;
 
 /** A lab's socket is called so behind the lab's name, a daemon's `.sock`. */
 export const kLabSuffix = ".lab.sock";
@@ -88,7 +90,7 @@ function parse(line: string, path: string): ControlAnswer {
   }
 }
 
-/** Names of the sockets that somebody listens at, without `.sock`. */
+/** Names of the sockets that somebody listens at, without `.sock`. What processes left that were killed is removed on the way. */
 export async function controlSockets(folder: string): Promise<string[]> {
   let files: string[];
   try {
@@ -96,11 +98,31 @@ export async function controlSockets(folder: string): Promise<string[]> {
   } catch {
     return [];
   }
-  const alive = await Promise.all(files.map((file) => probe(join(folder, file))));
+  const alive = await Promise.all(files.map((file) => listens(join(folder, file))));
   return files
     .filter((_, i) => alive[i])
     .map((file) => file.slice(0, -".sock".length))
     .sort();
+}
+
+/** The same as probe(), and the file of one that is dead goes. */
+async function listens(path: string): Promise<boolean> {
+  try {
+    (await open(path)).destroy();
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ECONNREFUSED") removeDead(path);
+    return false;
+  }
+}
+
+function removeDead(path: string): void {
+  try {
+    const file = lstatSync(path);
+    if (file.isSocket() && Date.now() - file.mtimeMs > kStartingMs) unlinkSync(path);
+  } catch {
+    // It is gone already, or somebody else's to remove.
+  }
 }
 
 function open(path: string): Promise<Socket> {

@@ -9,10 +9,14 @@ import { dirname } from "node:path";
 import type { Writable } from "node:stream";
 import { WeirError } from "../config/error.js";
 import { makeFolder } from "../config/folder.js";
+import { Connections } from "../net/connections.js";
 import { type ControlAnswer, probe } from "./control_client.js";
 
 /** Longest request, characters. */
 const kLongestRequest = 4096;
+/** How long a client may take for its next request, or to read an answer. */
+const kPatienceMs = 10_000;
+const kMostConnections = 64;
 const kSocketOnly = 0o177;
 /** How long the last bytes of a stream may take when the server closes. */
 const kLastBytesMs = 1000;
@@ -53,8 +57,10 @@ export class ControlServer {
     // A client that ends its side still hears the end of its stream.
     const server = createServer({ allowHalfOpen: true });
     const control = new ControlServer(server, path);
+    const limit = new Connections(kMostConnections);
     server.on("connection", (socket) => {
-      const connection = new Connection(socket, handler);
+      limit.add(socket);
+      const connection = new Connection(socket, handler, () => limit.begin(socket));
       control.connections.add(connection);
       socket.on("close", () => control.connections.delete(connection));
     });
@@ -86,20 +92,41 @@ export class ControlServer {
 }
 
 class Connection {
+  /** What has come and is not answered: requests that the client has to read answers for first, and the beginning of the next one. */
   private pending = "";
-  private readonly onText = (text: string) => this.#take(text);
+  private readonly onText = (text: string) => {
+    this.pending += text;
+    this.#work();
+  };
+  /** Whether requests are answered: not behind a stream, nor after the last word. */
+  private listening = true;
+  /** The client has ended its side. */
+  private ended = false;
   /** Of a stream that has begun. */
   private endStream: (() => void) | undefined;
+  private patience: NodeJS.Timeout | undefined;
 
+  /** @param onStream Called when a stream begins. */
   constructor(
     private readonly socket: Socket,
     private readonly handler: Handler,
+    private readonly onStream: () => void,
   ) {
     socket.setEncoding("utf8").on("data", this.onText);
-    socket.on("end", () => this.#end());
+    socket.on("drain", () => {
+      if (!this.listening) return;
+      this.#wait();
+      socket.resume();
+      this.#work();
+    });
+    socket.on("end", () => {
+      this.ended = true;
+      this.#work();
+    });
     // A client that went away is no business of ours, but its stream is over.
     socket.on("error", () => {});
     socket.on("close", () => this.#end());
+    this.#wait();
   }
 
   close(): void {
@@ -113,37 +140,60 @@ class Connection {
   }
 
   #end(): void {
+    clearTimeout(this.patience);
     const { endStream } = this;
     this.endStream = undefined;
     endStream?.();
     this.socket.end();
   }
 
-  #take(text: string): void {
-    const lines = (this.pending + text).split("\n");
-    this.pending = lines.pop() ?? "";
-    for (const line of lines) {
-      if (!this.#answer(line)) return;
+  /** Answers what was asked, as far as the client reads: no more than one answer waits here. */
+  #work(): void {
+    const { socket } = this;
+    while (this.listening && !socket.writableNeedDrain) {
+      const end = this.pending.indexOf("\n");
+      if (end < 0) break;
+      const line = this.pending.slice(0, end);
+      this.pending = this.pending.slice(end + 1);
+      this.#wait();
+      this.#answer(line);
     }
-    if (this.pending.length <= kLongestRequest) return;
-    this.#stopListening(refusal("the request is too long"));
-    this.socket.destroySoon();
+    if (this.listening && socket.writableNeedDrain) socket.pause();
+    else if (this.ended) this.#end();
+    else if (this.listening && this.pending.length > kLongestRequest) this.#refuse("the request is too long");
   }
 
-  /** Whether another request may follow. */
-  #answer(line: string): boolean {
+  #answer(line: string): void {
     const { answer, begin } = answerTo(line, this.handler);
     if (begin !== undefined) {
       this.#stopListening(answer);
+      clearTimeout(this.patience);
+      this.onStream();
       this.endStream = begin(this.socket);
-      return false;
+      return;
     }
     this.socket.write(`${JSON.stringify(answer)}\n`);
-    return true;
+  }
+
+  /** From now on, for the next request or until an answer is read. */
+  #wait(): void {
+    clearTimeout(this.patience);
+    this.patience = setTimeout(() => {
+      if (!this.listening || this.socket.writableNeedDrain) this.socket.destroy();
+      else this.#refuse(`no request within ${kPatienceMs / 1000} s`);
+    }, kPatienceMs);
+  }
+
+  /** The last thing that the client hears, if it reads. */
+  #refuse(error: string): void {
+    this.#stopListening(refusal(error));
+    this.#wait();
+    this.socket.destroySoon();
   }
 
   /** What the client still says is read, so that its end is noticed, and thrown away. */
   #stopListening(last: ControlAnswer): void {
+    this.listening = false;
     this.socket.off("data", this.onText).resume();
     this.socket.write(`${JSON.stringify(last)}\n`);
   }

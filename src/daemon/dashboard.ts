@@ -6,7 +6,11 @@ import { EventStreams } from "../dashboard/event_streams.js";
 import { pageFiles } from "../dashboard/page_files.js";
 import { DashboardServer } from "../dashboard/server.js";
 
-const kSetting = { field: "dashboard", hint: "set dashboard.address and dashboard.port, or dashboard: false" };
+const kPurpose = {
+  name: "dashboard",
+  field: "dashboard",
+  hint: "set dashboard.address and dashboard.port, or dashboard: false",
+};
 
 export class DaemonDashboard {
   private readonly streams = new EventStreams((watched) => this.board?.watched(watched));
@@ -27,7 +31,7 @@ export class DaemonDashboard {
       },
       streams: dashboard.streams,
       files: pageFiles(),
-      setting: kSetting,
+      purpose: kPurpose,
     });
     return dashboard;
   }
@@ -38,6 +42,12 @@ export class DaemonDashboard {
     this.board.watched(this.streams.watched);
   }
 
+  /** Where it is. */
+  get address(): string {
+    return this.server?.address ?? "";
+  }
+
+  /** The same with the token that changes take, where the file has none. */
   get url(): string {
     return this.server?.url ?? "";
   }

@@ -1,5 +1,6 @@
 /** Structured logs: one JSON object per line, or a line for people when stderr is a terminal. */
 import pino from "pino";
+import { harmless } from "../report/terminal.js";
 
 export type Log = pino.Logger;
 
@@ -15,7 +16,9 @@ export function createLog(name: string, sink: LogSink): Log {
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
   };
-  const write = sink.isTTY ? (line: string) => sink.write(forPeople(line)) : (line: string) => sink.write(line);
+  const write = sink.isTTY
+    ? (line: string) => sink.write(harmless(forPeople(line)))
+    : (line: string) => sink.write(line);
   return pino(options, { write });
 }
 

@@ -20,7 +20,7 @@ export interface Status {
   scale: number;
   control: string;
   metrics: string | null;
-  /** What a browser opens; without a token that the file has. */
+  /** What a browser opens, with the token that changes take; without one that the file has. */
   dashboard: string | null;
 }
 

@@ -1,6 +1,7 @@
 /** What a switch or a NIC tells of itself over a control socket, from its configuration and its native state. */
 import type { SwitchDaemonPort } from "../config/daemon-types.js";
-import type { SwitchConfig, TrafficClasses } from "../config/types.js";
+import { hasAlpha } from "../config/flow-state.js";
+import type { Congestion, SwitchConfig, TrafficClasses } from "../config/types.js";
 import type { CounterDescription, ForwardingEntry, QueuePairState, SwitchState } from "../native/types.js";
 import type { CounterValue, FdbEntry, QosReport, QueuePairReport, SwitchReport } from "./protocol.js";
 
@@ -50,7 +51,7 @@ export function forwardingReport(entries: readonly ForwardingEntry[], ports: rea
 export function queuePairReport(
   pairs: readonly QueuePairState[],
   configs: readonly { peer: string; priority: number }[],
-  { algorithm, scale = 1 }: { algorithm: string; scale?: number },
+  { algorithm, scale = 1 }: { algorithm: Congestion["algorithm"]; scale?: number },
 ): QueuePairReport[] {
   return pairs.map((pair, i) => ({
     ...pair,
@@ -58,7 +59,7 @@ export function queuePairReport(
     target_rate: pair.target_rate * scale,
     peer: configs[i]?.peer ?? "",
     priority: configs[i]?.priority ?? 0,
-    alpha: algorithm === "qcn" ? null : pair.alpha,
+    alpha: hasAlpha(algorithm) ? pair.alpha : null,
   }));
 }
 

@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { Captures } from "../capture/stream.js";
 import type { InterfaceFacts } from "../config/daemon.js";
 import { WeirError } from "../config/error.js";
-import { isLoopback } from "../dashboard/address.js";
 import { overlaid } from "../dashboard/parameters.js";
 import { MetricsRegistry } from "../metrics/registry.js";
 import { MetricsServer } from "../metrics/server.js";
 import { loadAddon } from "../native/addon.js";
 import { KernelPort } from "../native/kernel_port.js";
 import type { NativeAddon } from "../native/types.js";
+import { isLoopback } from "../net/address.js";
 import { controlDirectory } from "./control_client.js";
 import { type ControlRequest, ControlServer, type Stream } from "./control_server.js";
 import { DaemonDashboard } from "./dashboard.js";
@@ -26,6 +26,7 @@ import {
 } from "./kinds.js";
 import { createLog, type Log, type LogSink } from "./log.js";
 import { serviceNotifier } from "./notify.js";
+import { capabilitiesFor, keepCapabilities } from "./privileges.js";
 import type { ControlRequests, Status } from "./protocol.js";
 
 export interface DaemonHost {
@@ -137,14 +138,17 @@ class Daemon {
     await this.#serveDashboard(device);
     await device.begin();
     this.dashboard?.begin();
+    const capabilities = this.#limitRights(device);
     this.ready = true;
     this.notify("READY=1", `MAINPID=${process.pid}`);
     this.log.info(
       {
         control: path,
         metrics: this.metrics?.url ?? "off",
-        dashboard: this.dashboard?.url ?? "off",
+        // Without the token: not everybody who may read logs may change the daemon.
+        dashboard: this.dashboard?.address ?? "off",
         ports: device.portStatus().length,
+        capabilities,
       },
       "started",
     );
@@ -225,6 +229,18 @@ class Daemon {
     );
     if (!isLoopback(config.metrics.address))
       this.log.warn({ url: this.metrics.url }, "metrics are open to other hosts");
+  }
+
+  /** From now on nothing is opened but ports that come back, and the file. */
+  #limitRights(device: Device): string {
+    const kept = capabilitiesFor(device.portStatus());
+    try {
+      keepCapabilities(this.addon, kept);
+      return kept.join(" ");
+    } catch (error) {
+      this.log.warn({ error: (error as Error).message }, "capabilities that are needed no more could not be given up");
+      return "all";
+    }
   }
 
   async #serveDashboard(device: Device): Promise<void> {

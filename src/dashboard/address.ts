@@ -8,7 +8,7 @@ export const kLabAddress = { address: "127.0.0.1", port: 9468 } as const;
 export interface DashboardAddress {
   address: string;
   port: number;
-  /** Needed by everybody who comes; undefined: this host's users may come without. */
+  /** Needed by everybody who comes. Undefined: one is made, which on this host's loopback only those need who change anything. */
   token?: string | undefined;
 }
 
@@ -28,24 +28,8 @@ export function parseAddress(text: string): DashboardAddress {
   return { address, port: number };
 }
 
-/** True for addresses that only this host reaches. */
-export function isLoopback(address: string): boolean {
-  return address === "localhost" || address === "::1" || /^127(\.\d+){3}$/.test(address);
-}
-
-/** What to do where an address cannot be listened at; undefined: nothing but to choose another one. */
-export function listenRemedy(error: unknown, address: string): string | undefined {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code !== "EADDRNOTAVAIL" || !isLoopback(address)) return;
-  // As in a network namespace that was just made.
-  return "the loopback interface is down: ip link set lo up";
-}
-
-/** Other hosts' users need a token. */
-export function withToken(where: DashboardAddress): DashboardAddress {
-  if (where.token !== undefined || isLoopback(where.address)) return where;
-  return { ...where, token: randomBytes(16).toString("hex") };
-}
+/** A token that nobody can guess. */
+export const newToken = (): string => randomBytes(16).toString("hex");
 
 /** What a browser shows instead of the token, once it has shown that; the same after a restart with the same token. */
 export function cookieOf(token: string): string {

@@ -45,8 +45,8 @@ export class DeviceFrames {
   private readonly growth: Growth;
   private readonly events = new EventTallies();
   private readonly links: ReadonlyMap<string, LinkTallies>;
-  /** Of each queue pair: link bytes that were sent. */
-  private readonly sent: ReadonlyMap<string, Tally>;
+  /** Of each queue pair: link bytes that it sent, or received if it is there to receive. */
+  private readonly moved: ReadonlyMap<string, { counter: "tx_wire_bytes" | "rx_wire_bytes"; bytes: Tally }>;
   private readonly shown: ShownQueue[] = [];
   private unused: QueueCounter[];
   private told = 0;
@@ -62,7 +62,9 @@ export class DeviceFrames {
     const names = config.kind === "switch" ? config.ports.map(({ name }) => name) : [kNetwork];
     this.links = new Map(names.map((name) => [name, { forward: direction(), backward: direction(), marks: tally() }]));
     const pairs = config.kind === "nic" ? config.queue_pairs.slice(0, kMostFlows) : [];
-    this.sent = new Map(pairs.map(({ name }) => [name, tally()]));
+    this.moved = new Map(
+      pairs.map(({ name, send }) => [name, { counter: send ? "tx_wire_bytes" : "rx_wire_bytes", bytes: tally() }]),
+    );
     this.table = device.counted();
     this.growth = new Growth(this.table, (counter) =>
       config.kind === "switch" ? this.#ofSwitch(counter) : this.#ofNic(counter),
@@ -131,7 +133,7 @@ export class DeviceFrames {
       rate: pairs.map((pair) => sends(pair.rate)),
       target: pairs.map((pair) => (pair.rate > 0 ? pair.target_rate : null)),
       alpha: pairs.map((pair) => (pair.rate > 0 ? (pair.limited || pair.alpha === null ? pair.alpha : 0) : null)),
-      throughput: pairs.map(({ name }) => bitRate(this.sent.get(name) ?? tally())),
+      throughput: pairs.map(({ name }) => bitRate(this.moved.get(name)?.bytes ?? tally())),
     };
   }
 
@@ -149,8 +151,8 @@ export class DeviceFrames {
     const { name, labels } = counter;
     const events = [...nicEvent(counter, kNetwork, this.events), ...this.#heard(counter)];
     if (labels.qpn !== undefined) {
-      const sent = name === "tx_wire_bytes" ? this.sent.get(labels.flow ?? "") : undefined;
-      return sent === undefined ? events : [...events, [sent, 1]];
+      const moved = this.moved.get(labels.flow ?? "");
+      return moved?.counter === name ? [...events, [moved.bytes, 1]] : events;
     }
     const link = this.links.get(kNetwork);
     if (link === undefined) return events;

@@ -20,9 +20,11 @@ export function describeDevice(config: DaemonConfig, queues: readonly string[]):
         nodes: [name, kNetwork].map((node) => ({ name: node, kind: "host" })),
         links: [{ from: name, to: kNetwork, rate_bps: port.rate }],
       },
-      flows: queue_pairs
-        .slice(0, kMostFlows)
-        .map((pair) => ({ id: pair.name, from: name, to: pair.peer.name, priority: pair.priority })),
+      flows: queue_pairs.slice(0, kMostFlows).map(({ name: id, peer, priority, send }) => ({
+        id,
+        ...(send ? { from: name, to: peer.name } : { from: peer.name, to: name }),
+        priority,
+      })),
     };
   }
   const { ecn, qcn } = config.switch;

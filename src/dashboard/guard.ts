@@ -1,64 +1,74 @@
 /**
  * Who may ask what. A page of another site that a user visits may send requests here, and may by DNS rebinding even be of the same
- * origin; other users of other hosts may reach the port. Against these stand:
+ * origin; other users of this host and of others may reach the port. Against these stand:
  *
- * - without a token: only requests whose Host is a loopback name, so that a name of somebody else's does not lead here;
- * - with a token: only requests that have it, as `Authorization: Bearer TOKEN` or as the cookie that `/?token=TOKEN` gives, which
- *   browsers neither show to scripts nor send along with requests of other sites;
- * - what changes anything: only JSON from a page of the same host, by `Origin`;
+ * - what changes anything: only who has the token, as `Authorization: Bearer TOKEN` or as the cookie that `/?token=TOKEN` gives, which
+ *   browsers neither show to scripts nor send along with requests of other sites. It is told on the terminal of who started the
+ *   lab, and over the control socket, so that nobody can change by the page what they could not change without it;
+ * - and of that only JSON from a page of the same host, by `Origin`;
+ * - looking on: at a loopback address whoever comes by a loopback name, so that a name of somebody else's does not lead here;
+ *   elsewhere, and where the file has a token, only who has it;
  * - what is no file of the page: no other site's page, by `Sec-Fetch-Site`. It could read nothing, but take all streams.
  */
 import type { IncomingHttpHeaders } from "node:http";
-import { cookieOf, isLoopback, sameSecret } from "./address.js";
+import { asksForLoopback } from "../net/address.js";
+import { isForeign } from "../net/http_server.js";
+import { cookieOf, sameSecret } from "./address.js";
 import { HttpRefusal } from "./http_refusal.js";
+
+const kWhere = "open the URL that was printed at the start, or that `weir show dashboard` prints of a daemon";
 
 export class Guard {
   readonly cookieName: string;
-  private readonly cookie: string | undefined;
+  private readonly cookie: string;
 
-  /** @param port Cookies do not know ports, so their names have them. */
+  /**
+   * @param port Cookies do not know ports, so their names have them.
+   * @param open Looking on takes no token.
+   */
   constructor(
-    private readonly token: string | undefined,
+    private readonly token: string,
     port: number,
+    private readonly open: boolean,
   ) {
     this.cookieName = `weir-${port}`;
-    this.cookie = token === undefined ? undefined : cookieOf(token);
+    this.cookie = cookieOf(token);
   }
 
   /** @throws HttpRefusal for a request of somebody who may not ask anything. */
-  admit({ host, cookie, authorization }: IncomingHttpHeaders): void {
-    if (this.token === undefined) {
-      if (isLoopback(hostName(host))) return;
-      throw new HttpRefusal(403, `this is not ${host ?? "a host without a name"}`, {
-        hint: "open it as http://127.0.0.1:PORT or http://localhost:PORT",
-      });
-    }
-    const shown = /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1];
-    if (shown !== undefined && sameSecret(shown, this.token)) return;
-    const own = cookies(cookie).filter(([name]) => name === this.cookieName);
-    if (own.some(([, value]) => sameSecret(value, this.cookie ?? ""))) return;
-    throw new HttpRefusal(401, "this needs a token", {
-      hint: "open the URL that was printed at the start, with ?token=",
+  admit(headers: IncomingHttpHeaders): void {
+    if (this.mayChange(headers) || (this.open && asksForLoopback(headers.host))) return;
+    if (!this.open) throw new HttpRefusal(401, "this needs a token", { hint: kWhere });
+    throw new HttpRefusal(403, `this is not ${headers.host ?? "a host without a name"}`, {
+      hint: "open it as http://127.0.0.1:PORT or http://localhost:PORT",
     });
   }
 
   /** @throws HttpRefusal for a request that a browser makes for somebody else's page; older browsers do not say so. */
-  admitData({ "sec-fetch-site": site }: IncomingHttpHeaders): void {
-    if (site === undefined || site === "same-origin" || site === "none") return;
-    throw new HttpRefusal(403, `a ${site} request`, { hint: "only pages of this server may ask for this" });
+  admitData(headers: IncomingHttpHeaders): void {
+    if (!isForeign(headers)) return;
+    throw new HttpRefusal(403, `a ${headers["sec-fetch-site"]} request`, {
+      hint: "only pages of this server may ask for this",
+    });
   }
 
   /** The header that sets the cookie, if `shown` is the token. @throws HttpRefusal if it is not. */
-  exchange(shown: string): string | undefined {
-    if (this.token === undefined) return undefined;
-    if (!sameSecret(shown, this.token)) {
-      throw new HttpRefusal(401, "this is not the token", { hint: "open the URL that was printed at the start" });
-    }
+  exchange(shown: string): string {
+    if (!sameSecret(shown, this.token)) throw new HttpRefusal(401, "this is not the token", { hint: kWhere });
     return `${this.cookieName}=${this.cookie}; Path=/; HttpOnly; SameSite=Strict`;
   }
 
-  /** @throws HttpRefusal for what is not JSON from a page of this host. */
-  admitChange({ origin, host, "content-type": type }: IncomingHttpHeaders): void {
+  /** Who has the token may change things. */
+  mayChange({ cookie, authorization }: IncomingHttpHeaders): boolean {
+    const shown = /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1];
+    if (shown !== undefined && sameSecret(shown, this.token)) return true;
+    return cookies(cookie).some(([name, value]) => name === this.cookieName && sameSecret(value, this.cookie));
+  }
+
+  /** @throws HttpRefusal for who may not change things, and for what is not JSON from a page of this host. */
+  admitChange(headers: IncomingHttpHeaders): void {
+    if (!this.mayChange(headers)) throw new HttpRefusal(401, "changing anything needs a token", { hint: kWhere });
+    const { origin, host, "content-type": type } = headers;
     if (!/^application\/json\s*(;|$)/i.test(type ?? "")) {
       throw new HttpRefusal(415, `content-type ${type ?? "is missing"}`, { hint: "send application/json" });
     }
@@ -68,12 +78,6 @@ export class Guard {
       });
     }
   }
-}
-
-/** "localhost:9468" and "[::1]:9468" without the port, in small letters; "" if there is no name. */
-function hostName(host: string | undefined): string {
-  const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d+)?$/.exec(host ?? "") ?? [];
-  return (bracketed ?? plain ?? "").toLowerCase();
 }
 
 /** Host and port of an origin, as a Host header has them; undefined: there is none ("null"). */

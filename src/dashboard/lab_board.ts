@@ -22,7 +22,7 @@ export interface RunOrder {
   observer: LabObserver;
 }
 
-/** What a complete run has left. */
+/** What a run has left, complete or stopped while traffic flowed. */
 export interface RunEnd {
   folder: string;
   valid: boolean;
@@ -30,7 +30,7 @@ export interface RunEnd {
 
 export interface LabBoardOptions {
   version: string;
-  /** Makes the run and writes its files; rejects with the signal's reason when aborted. */
+  /** Makes the run and writes its files; rejects when aborted before there is anything to write. */
   execute(order: RunOrder): Promise<RunEnd>;
   /** What is questionable about changed parameters. */
   warn(text: string): void;
@@ -167,7 +167,10 @@ export class LabBoard implements DashboardSource {
         signal: abort.signal,
         observer: this.#observer(current),
       });
-      Object.assign(description, { state: "complete", folder, valid } satisfies Partial<RunDescription>);
+      const ended: Partial<RunDescription> = abort.signal.aborted
+        ? { state: "stopped", folder }
+        : { state: "complete", folder, valid };
+      Object.assign(description, ended);
     } catch (error) {
       description.state = abort.signal.aborted ? "stopped" : "failed";
       if (!abort.signal.aborted) description.error = (error as Error).message;

@@ -1,4 +1,5 @@
 /** Frames of one run: what its workers count and record, in meant units. */
+import { hasAlpha } from "../config/flow-state.js";
 import { switchPorts } from "../config/topology.js";
 import type { LabAccess } from "../lab/access.js";
 import type { CounterDescription } from "../native/types.js";
@@ -117,14 +118,14 @@ export class LabFrames {
 
   #flows(rate: (tally: Tally) => number): Frame["flows"] {
     const { scenario, recorder } = this.lab;
-    const hasAlpha = scenario.congestion.algorithm === "dcqcn";
+    const estimates = hasAlpha(scenario.congestion.algorithm);
     const flows: Frame["flows"] = { rate: [], target: [], alpha: [], throughput: [] };
     for (const { id } of scenario.flows) {
       const samples = recorder.flows.get(id);
       const sends = (samples?.rate.at(-1) ?? 0) > 0;
       flows.rate.push(sends ? (samples?.rate.at(-1) ?? null) : null);
       flows.target.push(sends ? (samples?.target.at(-1) ?? null) : null);
-      flows.alpha.push(sends && hasAlpha ? (samples?.alpha.at(-1) ?? null) : null);
+      flows.alpha.push(sends && estimates ? (samples?.alpha.at(-1) ?? null) : null);
       flows.throughput.push(rate(this.arrived.get(id) ?? tally()));
     }
     return flows;

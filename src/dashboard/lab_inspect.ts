@@ -1,4 +1,5 @@
 /** Ports and queue pairs of a running lab. */
+import { hasAlpha } from "../config/flow-state.js";
 import { switchPorts } from "../config/topology.js";
 import { formatRate, formatTime } from "../config/units.js";
 import type { LabAccess } from "../lab/access.js";
@@ -41,7 +42,7 @@ export function inspectLabQueuePair(lab: LabAccess, name: string): Inspection | 
   const place = queuePairsOf(scenario, flow.from).findIndex((pair) => pair.flow === flow);
   const pair = lab.nics.worker.queuePairs(host)[place];
   if (pair === undefined) return undefined;
-  const alpha = scenario.congestion.algorithm === "dcqcn" ? pair.alpha : null;
+  const alpha = hasAlpha(scenario.congestion.algorithm) ? pair.alpha : null;
   return {
     title: `queue pair of ${name}`,
     facts: [

@@ -1,7 +1,6 @@
 /** The scenario of a dashboard's lab as the page has changed it: the file as it was read at the start, and what is put over it. */
-import { basename, dirname, extname } from "node:path";
 import { WeirError } from "../config/error.js";
-import { parseScenarioText } from "../config/scenario.js";
+import { loadScenario } from "../config/scenario.js";
 import type { Scenario } from "../config/types.js";
 import { readScenarioText } from "../config/yaml.js";
 import { listParameters, overlaid } from "./parameters.js";
@@ -20,8 +19,7 @@ export class LabScenario {
 
   /** @throws ScenarioError, WeirError */
   static parse(file: string, text: string, set: readonly string[]): LabScenario {
-    const name = basename(file, extname(file));
-    const { scenario, warnings } = parseScenarioText(text, file, { set, directory: dirname(file), name });
+    const { scenario, warnings } = loadScenario(file, { set, text });
     return new LabScenario(file, text, overlaid(set, []), scenario, warnings);
   }
 

@@ -2,8 +2,8 @@
  * What the dashboard's server and its page tell each other. Times in meant ns since the run's traffic began (of daemons: since they
  * started), bytes, bit/s; arrays follow the order of the Session's lists.
  *
- * - `GET api/session`: Session. `GET api/live`: server-sent events, `session` (a Session, first and at each change), `history` (a
- *   History: at the beginning what is kept of the run so far, later what had no room when it happened) and `frame` (a Frame).
+ * - `GET api/session`: Session. `GET api/live`: server-sent events, `rights` (a Rights, once, first), `session` (a Session, then and at
+ *   each change), `history` (a History: at the beginning what is kept of the run so far, later what had no room when it happened) and `frame` (a Frame).
  * - `POST api/parameters`: ParameterChange; all of it is taken or nothing. `POST api/run`: RunRequest.
  * - `GET api/runs/ID`: the result document of a run that has ended, with its series.
  * - `GET api/inspect?port=NODE:PEER` and `?qp=NAME`: Inspection.
@@ -28,7 +28,7 @@ export interface Session {
     /** rate_bps 0: unlimited. */
     links: { from: string; to: string; rate_bps: number }[];
   };
-  /** Of a NIC daemon: its queue pairs, `to` their peers. */
+  /** Of a NIC daemon: its queue pairs, to their peers, or from them where a pair is there to receive. */
   flows: { id: string; from: string; to: string; priority: number }[];
   queues: QueueDescription[];
   /** Empty: nothing may be changed. */
@@ -37,6 +37,12 @@ export interface Session {
   runs: RunDescription[];
   /** Of daemons: parameters that were changed, from a page or in the file; the latest ones, oldest first. Labs have them in `runs`. */
   changes: TimedChange[];
+}
+
+/** Of who has opened the stream. */
+export interface Rights {
+  /** Parameters and runs; without it there is only looking on. */
+  change: boolean;
 }
 
 export interface QueueDescription {
@@ -73,7 +79,7 @@ export interface RunDescription {
   set: string[];
   /** Made while it ran. */
   changes: TimedChange[];
-  /** Of a complete run: whether the host kept up. */
+  /** Of a complete run: whether the host kept up; null of others. */
   valid: boolean | null;
   /** Of a failed one. */
   error: string | null;
@@ -100,7 +106,10 @@ export interface Frame {
     target: (number | null)[];
     /** 0..1; null: there is none. */
     alpha: (number | null)[];
-    /** What arrived (of daemons: was sent) since the frame before, with headers and gaps like the rates, bit/s. */
+    /**
+     * What arrived since the frame before, with headers and gaps like the rates, bit/s. Of a daemon's queue pair what it sent, or
+     * received if it is there to receive.
+     */
     throughput: number[];
   };
   /** Lengths now, and the longest since the frame before as far as it was looked at. */

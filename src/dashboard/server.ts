@@ -2,46 +2,34 @@
  * The HTTP side of a dashboard: the page's files, the API of protocol.ts, and the streams of frames. GET, HEAD and POST only; what
  * the guard does not admit hears no more than that. Answers to all requests forbid the page anything but this server.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { Server as NetServer } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { hostname } from "node:os";
 import { z } from "zod";
 import { ScenarioError, WeirError } from "../config/error.js";
-import { type DashboardAddress, listenRemedy, withToken } from "./address.js";
+import { hostOf, isLoopback } from "../net/address.js";
+import { HttpServer, kHeaders, type Purpose } from "../net/http_server.js";
+import { type DashboardAddress, newToken } from "./address.js";
 import type { EventStreams } from "./event_streams.js";
 import { Guard } from "./guard.js";
 import { HttpRefusal } from "./http_refusal.js";
 import type { PageFile } from "./page_files.js";
-import type { Refusal } from "./protocol.js";
+import type { Refusal, Rights } from "./protocol.js";
 import type { DashboardSource } from "./source.js";
 
 export interface DashboardOptions {
   source: DashboardSource;
   streams: EventStreams;
   files: ReadonlyMap<string, PageFile>;
-  /** Where `field` and `hint` of an address that is taken point to. */
-  setting: { field: string; hint: string };
+  /** Where errors about its address point to. */
+  purpose: Purpose;
   /** A listening socket that somebody else has made, by its descriptor; absent: one is made. */
   descriptor?: number | undefined;
 }
 
 const kMostBody = 64 * 1024;
-const kMostConnections = 128;
-const kRequestMs = 10_000;
 
 const changeBody = z.strictObject({ set: z.array(z.string().max(1000)).min(1).max(100) });
 const runBody = z.strictObject({ action: z.enum(["start", "stop"]) });
-
-/** Of all answers. */
-export const kHeaders = {
-  "content-security-policy":
-    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  "x-content-type-options": "nosniff",
-  "x-frame-options": "DENY",
-  "referrer-policy": "no-referrer",
-  "cross-origin-opener-policy": "same-origin",
-  "cross-origin-resource-policy": "same-origin",
-} as const;
 
 /** What goes back. */
 interface Answer {
@@ -52,40 +40,43 @@ interface Answer {
 }
 
 export class DashboardServer {
+  private server: HttpServer | undefined;
+
   private constructor(
-    private readonly server: Server,
     private readonly options: DashboardOptions,
     private readonly guard: Guard,
-    /** What a person opens: with the token, where one was made. */
+    /** Where it is. */
+    readonly address: string,
+    /** What a person opens who may change things: with the token, where one was made. */
     readonly url: string,
-  ) {
-    server.on("request", (request, response) => void this.#respond(request, response));
-  }
+  ) {}
 
   /** @throws WeirError when the address cannot be listened at. */
-  static async listen(address: DashboardAddress, options: DashboardOptions): Promise<DashboardServer> {
-    const where = withToken(address);
-    const server = createServer({ requestTimeout: kRequestMs, headersTimeout: kRequestMs });
-    server.maxConnections = kMostConnections;
-    await listening(server, where, options);
-    // A connection that could not be accepted (no descriptors left) is the client's to repeat.
-    server.on("error", () => {});
-    const bound = server.address() as { address: string; port: number };
+  static async listen(where: DashboardAddress, options: DashboardOptions): Promise<DashboardServer> {
+    const token = where.token ?? newToken();
+    let dashboard: DashboardServer | undefined;
+    const server = await HttpServer.listen(
+      where,
+      options.purpose,
+      (request, response) => void dashboard?.respond(request, response),
+      options.descriptor,
+    );
+    const guard = new Guard(token, server.port, where.token === undefined && isLoopback(where.address));
+    const address = `http://${hostOf(openable(where.address))}:${server.port}/`;
     // Whoever has given a token knows it.
-    const query = where.token === address.token ? "" : `?token=${where.token}`;
-    const url = `http://${hostOf(openable(where.address))}:${bound.port}/${query}`;
-    return new DashboardServer(server, options, new Guard(where.token, bound.port), url);
+    const url = where.token === undefined ? `${address}?token=${token}` : address;
+    dashboard = new DashboardServer(options, guard, address, url);
+    dashboard.server = server;
+    return dashboard;
   }
 
   /** Idempotent. */
   close(): void {
     this.options.streams.close();
-    this.server.close();
-    this.server.closeAllConnections();
+    this.server?.close();
   }
 
-  async #respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    response.on("error", () => {});
+  private async respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const answer = await this.#answer(request, response);
       if (answer !== undefined) send(request, response, answer);
@@ -104,9 +95,8 @@ export class DashboardServer {
     }
     const url = urlOf(request);
     const shown = url.pathname === "/" ? url.searchParams.get("token") : null;
-    const cookie = shown === null ? undefined : this.guard.exchange(shown);
     // A page that leads on, and not a redirection: on the way of one from another site browsers keep SameSite cookies back.
-    if (cookie !== undefined) return { ...html(kLeadOn), headers: { "set-cookie": cookie } };
+    if (shown !== null) return { ...html(kLeadOn), headers: { "set-cookie": this.guard.exchange(shown) } };
     this.guard.admit(request.headers);
     if (url.pathname.startsWith("/api/")) this.guard.admitData(request.headers);
     if (method === "POST") {
@@ -160,53 +150,20 @@ export class DashboardServer {
     const { streams, source } = this.options;
     if (streams.full) throw new HttpRefusal(429, "too many pages are open", { hint: "close some" });
     response.writeHead(200, { ...kHeaders, "content-type": "text/event-stream", "cache-control": "no-store" });
-    if (request.method === "HEAD") response.end();
-    else streams.add(response, source.session());
+    if (request.method === "HEAD") {
+      response.end();
+      return;
+    }
+    // It goes on for as long as somebody looks on.
+    request.socket.setTimeout(0);
+    const rights: Rights = { change: this.guard.mayChange(request.headers) };
+    response.write(`event: rights\ndata: ${JSON.stringify(rights)}\n\n`);
+    streams.add(response, source.session());
   }
-}
-
-/** A socket of this process, or the one that was handed over. */
-async function listening(
-  server: Server,
-  { address, port }: DashboardAddress,
-  { descriptor, setting }: DashboardOptions,
-): Promise<void> {
-  try {
-    await listen(server, descriptor === undefined ? { port, host: address } : { fd: descriptor });
-  } catch (error) {
-    throw cannotListen(error, { address, port }, setting);
-  }
-}
-
-/** Until it listens. */
-export function listen(server: NetServer, where: { port: number; host: string } | { fd: number }): Promise<void> {
-  return new Promise<void>((resolve, reject) => {
-    server.once("error", reject).listen(where, () => {
-      server.off("error", reject);
-      resolve();
-    });
-  });
-}
-
-export function cannotListen(
-  error: unknown,
-  { address, port }: DashboardAddress,
-  setting: { field: string; hint: string },
-): WeirError {
-  const { code } = error as NodeJS.ErrnoException;
-  const reason = code === "EADDRINUSE" ? "the port is taken" : code;
-  return new WeirError(`dashboard: cannot listen at ${hostOf(address)}:${port}: ${reason}`, {
-    cause: error,
-    field: setting.field,
-    hint: listenRemedy(error, address) ?? setting.hint,
-  });
 }
 
 /** "Any address" is none that a browser could open. */
 const openable = (address: string) => (["0.0.0.0", "::"].includes(address) ? hostname() : address);
-
-/** As a URL has it. */
-const hostOf = (address: string) => (address.includes(":") ? `[${address}]` : address);
 
 function urlOf({ url = "/" }: IncomingMessage): URL {
   // What does not begin with a slash is a proxy's business.

@@ -1,23 +1,21 @@
 /** What this process may do: capabilities, user namespaces, limits. */
 import { userNamespaceRemedy } from "../lab/rootless.js";
+import { type Capability, hasCapability } from "../native/capabilities.js";
 import type { Check } from "./report.js";
 import type { System } from "./system.js";
 
-/** Bits of CapEff (linux/capability.h), what each is for, and what happens without it. */
-const kCapabilities = [
-  ["CAP_NET_RAW", 13n, "packet and raw sockets", "weir switch, weir nic and weir probe do not run"],
-  ["CAP_NET_ADMIN", 12n, "links of labs, large socket buffers", "labs need a user namespace"],
+/** What each is for, and what happens without it. */
+const kUses = [
+  ["CAP_NET_RAW", "packet and raw sockets", "weir switch, weir nic and weir probe do not run"],
+  ["CAP_NET_ADMIN", "links of labs, large socket buffers", "labs need a user namespace"],
   [
     "CAP_SYS_ADMIN",
-    21n,
     "namespaces of labs, ports in other namespaces",
     "labs need a user namespace; no `namespace:` of a port",
   ],
-  ["CAP_SYS_NICE", 23n, "priority of poll threads", "poll threads compete with all other threads"],
-  ["CAP_IPC_LOCK", 14n, "locking packet memory", "packet memory may be paged out"],
-] as const;
-
-export type Capability = (typeof kCapabilities)[number][0];
+  ["CAP_SYS_NICE", "priority of poll threads", "poll threads compete with all other threads"],
+  ["CAP_IPC_LOCK", "locking packet memory", "packet memory may be paged out"],
+] as const satisfies readonly (readonly [Capability, string, string])[];
 
 interface Rights {
   uid: number;
@@ -32,7 +30,7 @@ export function checkPrivileges(system: System): Check[] {
   const rights = readRights(system);
   return [
     checkUser(rights),
-    ...kCapabilities.map((capability) => checkCapability(rights, capability)),
+    ...kUses.map((use) => checkCapability(rights, use)),
     checkUserNamespaces(system, rights),
     checkLockedMemory(rights),
     checkOpenFiles(rights),
@@ -41,12 +39,11 @@ export function checkPrivileges(system: System): Check[] {
 
 function readRights(system: System): Rights {
   const status = system.readText("/proc/self/status") ?? "";
-  const effective = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? "0"}`);
   const limits = system.readText("/proc/self/limits") ?? "";
   const map = system.readText("/proc/self/uid_map")?.trim().split(/\s+/).join(" ");
   return {
     uid: system.uid,
-    has: (name) => kCapabilities.some(([other, bit]) => other === name && ((effective >> bit) & 1n) === 1n),
+    has: (name) => hasCapability(status, name),
     inUserNamespace: map !== undefined && map !== "0 0 4294967295",
     limit(name) {
       const soft = new RegExp(`^${name}\\s+(\\S+)`, "m").exec(limits)?.[1];
@@ -62,7 +59,7 @@ function checkUser({ uid, inUserNamespace }: Rights): Check {
   return { ...check, found: `uid ${uid} of a user namespace`, impact };
 }
 
-function checkCapability(rights: Rights, [name, , use, without]: (typeof kCapabilities)[number]): Check {
+function checkCapability(rights: Rights, [name, use, without]: (typeof kUses)[number]): Check {
   const check = { id: name.toLowerCase().replaceAll("_", "-"), group: "privileges", title: name } as const;
   if (rights.has(name)) return { ...check, status: "ok", found: `there, for ${use}` };
   // Limits may give the same: RLIMIT_NICE is 20 - nice, 40 for -20.

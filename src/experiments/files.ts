@@ -1,7 +1,8 @@
 /** The folder that an experiment leaves: paper.json, report.md, report.html, figure.svg, figure.png; runs have theirs beside them. */
-import { existsSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { makeFolder } from "../config/folder.js";
+import { writeWhole } from "../config/write-file.js";
 import { drawFigure } from "../report/plot.js";
 import { renderPng } from "../report/png.js";
 import { documentOf, type PaperDocument } from "./document.js";
@@ -25,11 +26,11 @@ export async function writePaper(
   makeFolder(directory);
   const svg = await figureOf(document, outcome);
   const report = join(directory, "report.html");
-  const write = (name: string, data: string | Uint8Array) => writeFileSync(join(directory, name), data);
+  const write = (name: string, data: string | Uint8Array) => writeWhole(join(directory, name), data);
   write("figure.svg", svg);
   write("figure.png", await renderPng(svg));
   write("report.md", renderMarkdown(document, "figure.svg"));
-  writeFileSync(report, renderPaperPage(document, svg));
+  writeWhole(report, renderPaperPage(document, svg));
   // Last: where it is, everything is.
   write("paper.json", `${JSON.stringify(document, undefined, 2)}\n`);
   return report;

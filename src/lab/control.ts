@@ -8,7 +8,7 @@ import { hostMac, switchMac } from "../config/addresses.js";
 import { WeirError } from "../config/error.js";
 import { switchPorts } from "../config/topology.js";
 import type { Scenario, TrafficClasses } from "../config/types.js";
-import { kLabSuffix, probe } from "../daemon/control_client.js";
+import { controlSockets, kLabSuffix, probe } from "../daemon/control_client.js";
 import { type ControlRequest, ControlServer, type Stream } from "../daemon/control_server.js";
 import { pfcState } from "../daemon/port_probe.js";
 import type { ControlRequests, LabReport, PortStatus, Status } from "../daemon/protocol.js";
@@ -53,6 +53,8 @@ export class LabControl implements LabObserver {
 
   /** @throws WeirError when there can be no socket in `directory`. */
   static async open(name: string, directory: string, version: string): Promise<LabControl> {
+    // What labs left that were killed goes, also that of other names.
+    await controlSockets(directory);
     for (let number = 1; number <= kMostOfOneName; number++) {
       const own = number === 1 ? name : `${name}-${number}`;
       const path = join(directory, `${own}${kLabSuffix}`);

@@ -29,7 +29,10 @@ const kDrainStepMs = 20;
 /** How long frames may take to leave after traffic has ended, wall ms, beyond emptying the largest buffer and crossing all links. */
 const kDrainMs = 2000;
 
-/** @throws WeirError when a worker cannot open its ports or fails; the signal's reason when aborted. */
+/**
+ * Aborted while traffic flows, it ends there, and the evidence is of what happened until then.
+ * @throws WeirError when a worker cannot open its ports or fails; the signal's reason when aborted before there is traffic.
+ */
 export async function execute(addon: NativeAddon, scenario: Scenario, options: ExecutionOptions): Promise<RunEvidence> {
   const compose = composer(options);
   const workers: NativeWorker[] = [];
@@ -79,6 +82,7 @@ class RunningLab implements LabAccess {
   private current: Scenario;
   private readonly rates: RateChanges;
   private readonly changed: ParameterChange[] = [];
+  private ended: RunEvidence["ended"];
   private readonly words = new Float64Array(kRecordWords * 4096);
 
   /** @param asWritten Before anybody changes it. */
@@ -128,14 +132,19 @@ class RunningLab implements LabAccess {
     this.changed.push({ at: Math.max(0, this.now()), set });
   }
 
-  /** Until the scenario's duration is over. */
+  /** Until the scenario's duration is over, or somebody ends it. */
   async traffic(): Promise<void> {
-    while (this.now() < this.asWritten.duration) {
+    const { signal } = this.options;
+    while (this.now() < this.asWritten.duration && !signal.aborted) {
       await this.rates.wait(kWatchMs);
       this.rates.apply();
       this.check();
       this.look();
     }
+    if (!signal.aborted || this.now() >= this.asWritten.duration) return;
+    if (this.now() <= 0) throw signal.reason;
+    this.ended = { at: Math.round(this.now()), why: (signal.reason as Error).message };
+    for (const { worker } of [this.nics, this.switches]) worker.stopTraffic();
   }
 
   /** Until every frame that was sent is accounted for, or time is up: then the rest is missing. */
@@ -145,7 +154,9 @@ class RunningLab implements LabAccess {
     const buffer = switches.reduce((sum, { buffer: { total } }) => sum + total, 0);
     const slowest = Math.min(...links.map((link) => link.rate)) / this.scale;
     const delays = links.reduce((sum, link) => sum + link.delay, 0) * this.scale;
-    const limit = this.addon.monotonicNow() + kDrainMs * 1e6 + (buffer * 8e9) / slowest + delays;
+    // Who ends a run does not wait for all of that.
+    const patience = this.ended === undefined ? (buffer * 8e9) / slowest + delays : 0;
+    const limit = this.addon.monotonicNow() + kDrainMs * 1e6 + patience;
     let calm = 0;
     let before = -1;
     while (calm < 3 && this.addon.monotonicNow() < limit) {
@@ -181,11 +192,11 @@ class RunningLab implements LabAccess {
       outcomes,
       changes: this.rates.applied,
       parameterChanges: this.changed,
+      ended: this.ended,
     };
   }
 
   private check(): void {
-    this.options.signal.throwIfAborted();
     if (this.recorder.failed) {
       const failure = [this.switches, this.nics].map(({ worker }) => worker.outcome().failure);
       throw new WeirError(`a native worker failed: ${failure.filter(Boolean).join("; ")}`);

@@ -1,4 +1,5 @@
 /** From a running lab to what LiveView draws. */
+import { hasAlpha } from "../config/flow-state.js";
 import { queueThresholds } from "../report/run_files.js";
 import type { LabAccess, LabObserver } from "./access.js";
 import type { LabView, LiveState } from "./types.js";
@@ -30,7 +31,7 @@ export class LiveStates implements LabObserver {
       scale: lab.scale,
       flows: scenario.flows.map(({ id }) => {
         const flow = recorder.flows.get(id);
-        const alpha = algorithm === "qcn" ? null : last(flow?.alpha);
+        const alpha = hasAlpha(algorithm) ? last(flow?.alpha) : null;
         return { id, rate_bps: last(flow?.rate), target_rate_bps: last(flow?.target), alpha };
       }),
       queue: this.fullestQueue(lab),

@@ -1,6 +1,7 @@
 /** From counters, samples and what the workers say of themselves to the result contract. */
 import { switchPorts } from "../config/topology.js";
 import type { Flow, Scenario, SwitchConfig } from "../config/types.js";
+import { formatTime } from "../config/units.js";
 import type { CounterTable } from "../native/counters.js";
 import type { Distribution, WorkerOutcome } from "../native/types.js";
 import {
@@ -38,7 +39,13 @@ export interface RunEvidence {
   parameterChanges: readonly ParameterChange[];
   /** Frames that are missing in pcapng files. */
   captureDropped?: number;
+  /** Where somebody ended it before its duration, meant ns from the start of traffic, and why. */
+  ended?: { at: number; why: string } | undefined;
 }
+
+/** Where a run ended, meant ns. */
+export const endOf = ({ scenario, ended }: Pick<RunEvidence, "scenario" | "ended">): number =>
+  Math.min(scenario.duration, ended?.at ?? scenario.duration);
 
 export interface ParameterChange {
   /** Meant ns from the start of traffic. */
@@ -63,13 +70,14 @@ export function composeResult(evidence: RunEvidence): Result {
   const frames = frameAccount(switches, nics);
   const facts = runFacts(scenario);
   const { algorithm } = scenario.congestion;
-  const feedback = feedbackPerSecond(algorithm, switches.view(), nics.view({}, "qpn"), scenario.duration / 1e9);
+  const feedback = feedbackPerSecond(algorithm, switches.view(), nics.view({}, "qpn"), endOf(evidence) / 1e9);
   const limit = goodputLimit(scenario, facts.payload_share);
   return {
     scenario: scenario.name,
     clock: "wire",
     scale,
     ...facts,
+    ...(evidence.ended !== undefined && { until_s: endOf(evidence) / 1e9 }),
     ...(parameterChanges.length > 0 && {
       changes: parameterChanges.map(({ at, set }) => ({ at_s: at / 1e9, set: [...set] })),
     }),
@@ -90,9 +98,10 @@ export function composeResult(evidence: RunEvidence): Result {
   };
 }
 
-function resultOf({ scenario, recorder, nics }: RunEvidence, flow: Flow): FlowResult {
+function resultOf(evidence: RunEvidence, flow: Flow): FlowResult {
+  const { scenario, recorder, nics } = evidence;
   const from = Math.max(scenario.warmup, flow.start);
-  const to = Math.min(scenario.duration, flow.stop);
+  const to = Math.min(endOf(evidence), flow.stop);
   const counters = {
     sender: nics.view({ flow: flow.id, device: flow.from }),
     receiver: nics.view({ flow: flow.id, device: flow.to }),
@@ -115,7 +124,7 @@ function resultOfSwitch({ scenario, switches, outcomes }: RunEvidence, { name, q
 
 /** Was this host, rather than the network, the bottleneck? Wall time throughout. */
 function judge(
-  { scenario, scale, outcomes, switches, nics, changes, captureDropped = 0 }: RunEvidence,
+  { scenario, scale, outcomes, switches, nics, changes, captureDropped = 0, ended }: RunEvidence,
   frames: FrameAccount,
 ): Fidelity {
   const us = (ns: number) => ns / 1000;
@@ -134,6 +143,8 @@ function judge(
   const loop = (Math.max(feedbackInterval(scenario), kShortestLoop) * scale) / 2;
   const away = worst((o) => timeAbove(o.loop_gap, kLongGap) / Math.max(1, o.loop_gap.mean * o.loop_gap.weight));
   const reasons: string[] = [];
+  if (ended !== undefined)
+    reasons.push(`${ended.why}, at ${formatTime(ended.at, 4)} of ${formatTime(scenario.duration)}`);
   if (hostDrops > 0)
     reasons.push(
       `the host lost ${hostDrops} frames (receive ring overrun or refused transmission): try a larger scale, or a quieter host`,
@@ -166,6 +177,7 @@ function judge(
     ...(changes.length > 0 && { changes: changes.map(({ at, late }) => ({ at_s: at / 1e9, late_us: us(late) })) }),
     capture_dropped: outcomes.reduce((sum, o) => sum + o.capture_dropped, captureDropped),
     stragglers: switches.sum("stragglers") + nics.sum("stragglers"),
+    capture_errors: outcomes.flatMap((o) => o.capture_errors),
     tuning: [...new Set(outcomes.flatMap((o) => o.tuning))],
   };
 }

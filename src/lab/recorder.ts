@@ -1,4 +1,5 @@
 /** Collects the samples of a run: what a flow, a queue and a pausing port looked like at each sample time, in meant units. */
+import { hasAlpha, hasRates, hasWindow } from "../config/flow-state.js";
 import type { Congestion, Flow, Scenario } from "../config/types.js";
 import { kRecordWords, RecordKind } from "../native/types.js";
 import type { Series } from "../report/result.js";
@@ -53,7 +54,6 @@ export class Recorder {
   private readonly switchNames: readonly string[];
   /** Receiving host of each flow. */
   private readonly receivers: ReadonlyMap<string, string>;
-  /** QCN has no alpha, and its feedback comes from switches; DCTCP has a window and no rates. */
   private readonly algorithm: Congestion["algorithm"];
   private readonly scale: number;
   private readonly begin: number;
@@ -153,10 +153,9 @@ export class Recorder {
         [...this.flows].map(([id, f]) => [
           id,
           {
-            ...(this.algorithm === "dctcp"
-              ? { cwnd_packets: level(f.rate) }
-              : { rate_bps: level(f.rate), target_rate_bps: level(f.target) }),
-            alpha: this.algorithm === "qcn" ? null : level(f.alpha),
+            ...(hasRates(this.algorithm) && { rate_bps: level(f.rate), target_rate_bps: level(f.target) }),
+            ...(hasWindow(this.algorithm) && { cwnd_packets: level(f.rate) }),
+            alpha: hasAlpha(this.algorithm) ? level(f.alpha) : null,
             goodput_bps: growth(f.bytes, seconds / 8),
           },
         ]),

@@ -1,9 +1,11 @@
 /** Labs without root: the same command again, as root of a user and network namespace of its own. */
 import { spawn, spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { closeSync, readFileSync } from "node:fs";
 import type { Server } from "node:net";
 import { constants } from "node:os";
+import type { Writable } from "node:stream";
 import { WeirError } from "../config/error.js";
+import { hasCapability } from "../native/capabilities.js";
 import { missingTool } from "./tools.js";
 
 /** Set in the child: the pid of the process that waits for it. */
@@ -11,18 +13,28 @@ const kMarker = "WEIR_ROOTLESS_PARENT";
 /** Set in the child: the descriptor of the listening socket that it was given. */
 const kListener = "WEIR_ROOTLESS_LISTENER";
 const kListenerDescriptor = 3;
+/** Set in the child: the descriptor that it reads the scenario's text from. */
+const kText = "WEIR_ROOTLESS_TEXT";
+const kTextDescriptor = 4;
 const kForwarded = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGWINCH"] as const;
 const kUnshare = ["--user", "--map-root-user", "--net"];
-/** Bits of CapEff: linux/capability.h. Namespaces, links in them, packet sockets. */
-const kNeeded = { CAP_NET_ADMIN: 12n, CAP_NET_RAW: 13n, CAP_SYS_ADMIN: 21n } as const;
+/** Namespaces, links in them, packet sockets. */
+const kNeeded = ["CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_ADMIN"] as const;
+
+/** What a process gives to the one that it runs in its place. */
+export interface Handed {
+  /** Makes a listening socket where the host's network is: the other process's is another one. */
+  listener?: () => Promise<Server>;
+  /** Of a file that this process has read: the other one could not read a pipe once more. */
+  text?: string;
+}
 
 /** Is this such a process? Then its user is an ordinary one, although it seems to be root. */
 export const inUserNamespace = () => process.env[kMarker] !== undefined;
 
 /** Which capabilities a lab needs and /proc/self/status, given as text, does not have. */
 export function missingCapabilities(status: string): string[] {
-  const effective = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? "0"}`);
-  return Object.entries(kNeeded).flatMap(([name, bit]) => ((effective >> bit) & 1n ? [] : [name]));
+  return kNeeded.filter((name) => !hasCapability(status, name));
 }
 
 /**
@@ -30,9 +42,8 @@ export function missingCapabilities(status: string): string[] {
  * process's arguments and standard streams, and gives its exit status (128 + n if signal n ended it). Signals go on to the
  * child, and however this process ends, the child ends with it. Call it before threads exist.
  * Fails with a WeirError that names the remedy where user namespaces are not allowed.
- * @param listener Makes a listening socket here, where the host's network is: the child, whose network is another one, gets it.
  */
-export async function reexecuteRootless(listener?: () => Promise<Server>): Promise<number | undefined> {
+export async function reexecuteRootless({ listener, text }: Handed = {}): Promise<number | undefined> {
   const parent = process.env[kMarker];
   // Whoever waited for this process is already gone; the kernel tells only of deaths to come.
   if (parent !== undefined && process.ppid !== Number(parent)) return 128 + constants.signals.SIGKILL;
@@ -40,13 +51,24 @@ export async function reexecuteRootless(listener?: () => Promise<Server>): Promi
   if (missing.length === 0) return undefined;
   if (parent !== undefined) throw forbidden(`no ${missing.join(", ")} even in a user namespace`);
   probe();
-  return runInUserNamespace(await listener?.());
+  return runInUserNamespace(await listener?.(), text);
 }
 
 /** Descriptor of the listening socket that this process was given by the one that waits for it. */
 export function inheritedListener(): number | undefined {
   const given = process.env[kListener];
   return process.env[kMarker] === undefined || given === undefined ? undefined : Number(given);
+}
+
+/** The text that the process that waits for this one has handed over; it can be had once. */
+export function inheritedText(): string | undefined {
+  if (process.env[kMarker] === undefined || process.env[kText] === undefined) return undefined;
+  const descriptor = Number(process.env[kText]);
+  try {
+    return readFileSync(descriptor, "utf8");
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 /** unshare's own failure must not pass for the command's. */
@@ -60,20 +82,27 @@ function probe(): void {
   throw forbidden(stderr.trim());
 }
 
-function runInUserNamespace(listener: Server | undefined): Promise<number> {
+function runInUserNamespace(listener: Server | undefined, text: string | undefined): Promise<number> {
   // After unshare, which clears it; the node process keeps it.
   const command = [...kUnshare, "setpriv", "--pdeathsig", "KILL", process.execPath, ...process.execArgv];
   const child = spawn("unshare", [...command, ...process.argv.slice(1)], {
-    stdio: ["inherit", "inherit", "inherit", ...(listener === undefined ? [] : [descriptorOf(listener)])],
+    stdio: [
+      ...(["inherit", "inherit", "inherit"] as const),
+      listener === undefined ? "ignore" : descriptorOf(listener),
+      text === undefined ? "ignore" : "pipe",
+    ],
     // Its own session: a Ctrl-C reaches it once, through us, and not a second time from the terminal.
     detached: true,
     env: {
       ...process.env,
       [kMarker]: String(process.pid),
       ...(listener !== undefined && { [kListener]: String(kListenerDescriptor) }),
+      ...(text !== undefined && { [kText]: String(kTextDescriptor) }),
     },
   });
   listener?.close();
+  // A child that fails before it reads says why itself.
+  (child.stdio[kTextDescriptor] as Writable | null)?.on("error", () => {}).end(text);
   const forward = (signal: NodeJS.Signals) => void child.kill(signal);
   for (const signal of kForwarded) process.on(signal, forward);
   return new Promise<number>((resolve, reject) => {

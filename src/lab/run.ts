@@ -13,7 +13,7 @@ import { labNetwork } from "./compose.js";
 import { LabControl } from "./control.js";
 import { execute } from "./execution.js";
 import { LiveStates } from "./live_state.js";
-import { composeResult } from "./outcome.js";
+import { composeResult, endOf } from "./outcome.js";
 import type { LabOptions, LabOutcome } from "./types.js";
 import { LabNetwork } from "./veth.js";
 
@@ -57,8 +57,8 @@ export function checkForLab({ congestion, transport, flows, hosts, switches, lin
 
 /**
  * Makes the namespaces and links, runs the traffic, waits until the network is empty, and takes everything down again,
- * also on failure and when aborted.
- * @throws WeirError for what the user can mend; the signal's reason when aborted.
+ * also on failure and when aborted. Aborted while traffic flows, it gives what there was until then, which is not valid.
+ * @throws WeirError for what the user can mend; the signal's reason when aborted before there is traffic.
  */
 export async function runLab(scenario: Scenario, options: LabOptions): Promise<LabOutcome> {
   checkForLab(scenario);
@@ -87,7 +87,7 @@ export async function runLab(scenario: Scenario, options: LabOptions): Promise<L
     const captureDropped = files.reduce((sum, { dropped }) => sum + dropped, 0);
     return {
       result: composeResult({ ...evidence, captureDropped }),
-      series: evidence.recorder.series(scenario.duration),
+      series: evidence.recorder.series(endOf(evidence)),
     };
   } finally {
     control?.close();

@@ -20,7 +20,7 @@ export interface LabOptions {
   observers?: readonly LabObserver[] | undefined;
   /** Its devices answer on a control socket; `warn` is told why where that cannot be. */
   control?: { warn(text: string): void } | undefined;
-  /** Once aborted, the lab stops, cleans up and rejects with the signal's reason. */
+  /** Once aborted, the lab stops and cleans up; see runLab(). */
   signal: AbortSignal;
   capture: readonly CaptureRequest[];
   /** Where capture files with relative paths go; exists when the lab starts. */
@@ -60,7 +60,7 @@ export interface LiveFlow {
   rate_bps: number;
   /** RP target rate R_T, bit/s. */
   target_rate_bps: number;
-  /** DCQCN's congestion estimate, 0..1; null: QCN has none. */
+  /** Congestion estimate, 0..1; null: the algorithm has none. */
   alpha: number | null;
 }
 

@@ -84,7 +84,11 @@ export const kGauges = {
   weir_qp_info: gauge("", [...qp, "peer", "remote_qpn"], "Always 1; its labels tell whom a queue pair talks to"),
   weir_qp_rate_bytes_per_second: gauge("bytes per second", qp, "Rate that this queue pair may send at now"),
   weir_qp_target_rate_bytes_per_second: gauge("bytes per second", qp, "Target rate R_T of the reaction point"),
-  weir_qp_alpha: gauge("", qp, "Congestion estimate alpha of DCQCN's reaction point, 0 to 1; none under QCN"),
+  weir_qp_alpha: gauge(
+    "",
+    qp,
+    "Congestion estimate alpha of DCQCN's reaction point, 0 to 1; none under QCN and without congestion control",
+  ),
   weir_qp_rp_stage: gauge("", [...qp, "stage"], "1 for the stage that the rate increase is in: fr, ai or hai"),
   rdma_port_info: gauge(
     "",

@@ -1,7 +1,7 @@
 /** The HTTP side of metrics: /metrics for Prometheus, /healthz for whoever restarts daemons. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { WeirError } from "../config/error.js";
-import { listenRemedy } from "../dashboard/address.js";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { asksForLoopback, hostOf, isLoopback } from "../net/address.js";
+import { HttpServer, isForeign, kHeaders, type Purpose, type Where } from "../net/http_server.js";
 import { type Format, kContentTypes } from "./instruments.js";
 import type { MetricsRegistry } from "./registry.js";
 
@@ -10,42 +10,44 @@ export interface Health {
   status: "ok" | "degraded" | "failed" | "starting";
 }
 
+const kPurpose: Purpose = {
+  name: "metrics",
+  field: "metrics",
+  hint: "set metrics.address and metrics.port, or metrics: false",
+};
+
 export class MetricsServer {
   private constructor(
-    private readonly server: Server,
+    private readonly server: HttpServer,
     /** Where it listens, as a URL. */
     readonly url: string,
   ) {}
 
   /** @throws WeirError when the address cannot be listened at. */
   static async listen(
-    where: { address: string; port: number },
+    where: Where,
     registry: Pick<MetricsRegistry, "scrape">,
     health: () => Health,
   ): Promise<MetricsServer> {
-    const server = createServer((request, response) => void respond(request, response, registry, health));
-    try {
-      await new Promise<void>((resolve, reject) => {
-        server.once("error", reject).listen(where.port, where.address, resolve);
-      });
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      throw new WeirError(`metrics: cannot listen at ${where.address}:${where.port}: ${code}`, {
-        cause: error,
-        field: "metrics",
-        hint: listenRemedy(error, where.address) ?? "set metrics.address and metrics.port, or metrics: false",
-      });
-    }
-    // A connection that could not be accepted (no descriptors left) is the client's to repeat.
-    server.on("error", () => {});
-    const bound = server.address() as { address: string; port: number; family: string };
-    const host = bound.family === "IPv6" ? `[${bound.address}]` : bound.address;
-    return new MetricsServer(server, `http://${host}:${bound.port}`);
+    // Elsewhere Prometheus may know this host by any name.
+    const byName = isLoopback(where.address);
+    const server = await HttpServer.listen(where, kPurpose, (request, response) => {
+      const allowed = (!byName || asksForLoopback(request.headers.host)) && !isForeign(request.headers);
+      void (allowed
+        ? respond(request, response, registry, health)
+        : send(
+            request,
+            response,
+            403,
+            "text/plain",
+            "not for pages of other sites, nor by other names of this host\n",
+          ));
+    });
+    return new MetricsServer(server, `http://${hostOf(where.address)}:${server.port}`);
   }
 
   close(): void {
     this.server.close();
-    this.server.closeAllConnections();
   }
 }
 
@@ -62,33 +64,33 @@ export function formatOf(accept: string): Format {
   return wanted > 0 && wanted >= weight("text/plain", ["0.0.4", undefined]) ? "openmetrics" : "prometheus";
 }
 
+function send(request: IncomingMessage, response: ServerResponse, status: number, type: string, body: string): void {
+  const length = Buffer.byteLength(body);
+  response.writeHead(status, { ...kHeaders, "content-type": type, "content-length": length });
+  response.end(request.method === "HEAD" ? undefined : body);
+}
+
 async function respond(
   request: IncomingMessage,
   response: ServerResponse,
   registry: Pick<MetricsRegistry, "scrape">,
   health: () => Health,
 ): Promise<void> {
-  const send = (status: number, type: string, body: string) => {
-    response.writeHead(status, { "content-type": type, "content-length": Buffer.byteLength(body) });
-    response.end(request.method === "HEAD" ? undefined : body);
-  };
-  if (request.method !== "GET" && request.method !== "HEAD") return send(405, "text/plain", "GET only\n");
+  const answer = (status: number, type: string, body: string) => send(request, response, status, type, body);
+  if (request.method !== "GET" && request.method !== "HEAD") return answer(405, "text/plain", "GET only\n");
   const path = (request.url ?? "/").split("?")[0];
   try {
     if (path === "/metrics") {
       const format = formatOf(request.headers.accept ?? "");
-      return send(200, kContentTypes[format], await registry.scrape(format));
+      return answer(200, kContentTypes[format], await registry.scrape(format));
     }
     if (path === "/healthz") {
       const state = health();
-      return send(
-        state.status === "failed" || state.status === "starting" ? 503 : 200,
-        "application/json",
-        `${JSON.stringify(state)}\n`,
-      );
+      const unwell = state.status === "failed" || state.status === "starting";
+      return answer(unwell ? 503 : 200, "application/json", `${JSON.stringify(state)}\n`);
     }
-    send(404, "text/plain", "there are /metrics and /healthz\n");
+    answer(404, "text/plain", "there are /metrics and /healthz\n");
   } catch (error) {
-    send(500, "text/plain", `${(error as Error).message}\n`);
+    answer(500, "text/plain", `${(error as Error).message}\n`);
   }
 }

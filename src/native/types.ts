@@ -97,6 +97,8 @@ export interface WorkerOutcome {
   inject_refused: number;
   /** What the host did not let the worker do: pinning, priority, locked memory. */
   tuning: string[];
+  /** Capture files that end early, each with why. */
+  capture_errors: string[];
   /** Why its loop ended, if it failed. */
   failure?: string;
   /** Queue lengths in bytes over time, of queues that carried anything. */
@@ -325,6 +327,11 @@ export interface NativeAddon {
   holdUdpPort(address: string, port: number, namespacePath?: string): number;
   /** Asks the kernel; changes nothing. Throws ENODEV, or why `namespacePath` cannot be entered. */
   probeInterface(name: string, namespacePath?: string): InterfaceProbe;
+  /**
+   * All threads of this process keep no more than these capabilities (numbers of linux/capability.h) of those that they have, and
+   * get none by executing a program: no_new_privs. For good. Throws if a thread cannot be limited.
+   */
+  limitCapabilities(keep: readonly number[]): void;
   /** sd_notify(3): sends `state` ("READY=1") to the datagram socket at `path`; false if that fails. */
   notify(path: string, state: string): boolean;
   /** CLOCK_MONOTONIC, ns. */

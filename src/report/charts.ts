@@ -1,7 +1,6 @@
 /** What the report plots: series turned into axes, lines and thresholds, in ms, Gb/s and KB. Drawing is the page's. */
 import { formatSize } from "../config/units.js";
 import { downsample } from "./downsample.js";
-import { resultExtras, seriesExtras } from "./extra_fields.js";
 import type { Result, Series } from "./result.js";
 import { type Summary, summarize } from "./statistics.js";
 
@@ -139,7 +138,7 @@ function feedbackChart(input: ChartInput): Chart {
     stepped: true,
     lines: [
       ...named("marked at", series.marks),
-      ...named("CNPs sent by", seriesExtras(series).cnps),
+      ...named("CNPs sent by", series.cnps),
       ...named("CNMs sent at", series.cnms),
     ],
   });
@@ -182,7 +181,7 @@ interface QueueCdf {
 export function queueCdf({ result, series }: Pick<ChartInput, "result" | "series">, queue: string): QueueCdf {
   const sampled = series.queues[queue]?.bytes ?? [];
   const [device = "", port = "", priority = ""] = queue.split(":");
-  const measured = resultExtras(result).switches[device]?.queue_cdf?.[port]?.[priority];
+  const measured = result.switches[device]?.queue_cdf?.[port]?.[priority];
   const points = measured ?? empiricalCdf(sampled);
   return { sampled, points: points.map(([bytes, fraction]) => [bytes / 1000, fraction]) };
 }

@@ -8,17 +8,7 @@ import { kCnTagBytes, kEthernetOverhead, kHeaderBytes } from "../wire/frame_size
 import type { FlowResult, NicResult, Result, SwitchResult } from "./result.js";
 
 /** Every frame of the run, MAC control and CNMs included: sent + duplicated = received + dropped + impaired + missing. */
-export interface FrameAccount {
-  sent: number;
-  received: number;
-  /** By the switches, all reasons. */
-  dropped: number;
-  duplicated: number;
-  /** Lost on purpose. */
-  impaired: number;
-  /** Sent, and not accounted for in any other way. */
-  missing: number;
-}
+export type FrameAccount = NonNullable<Result["frames"]>;
 
 type Sums = Pick<CounterView, "sum">;
 
@@ -48,9 +38,8 @@ export function accountFrames(
 /** What a result says of its scenario. */
 export function runFacts(scenario: Scenario): Pick<
   Result,
-  "seed" | "duration_s" | "warmup_s" | "profile" | "congestion_control"
+  "seed" | "duration_s" | "warmup_s" | "profile" | "congestion_control" | "path_mtu"
 > & {
-  path_mtu: number | number[];
   payload_share: number;
 } {
   const { hosts, flows, congestion } = scenario;

@@ -107,7 +107,7 @@ function subtitle(result: Result, { date }: ReportExtra): string {
   const until = result.until_s === undefined ? "" : `the first ${result.until_s} s of `;
   return [
     result.clock === "wire"
-      ? `${result.duration_s} s meant time on wire (${kClocks.wire})`
+      ? `${until}${result.duration_s} s meant time on wire (${kClocks.wire})`
       : `${until}${result.duration_s} s in ${result.clock} (${kClocks[result.clock]})`,
     ...(result.clock === "wire" ? [scale] : []),
     ...(date
@@ -211,16 +211,21 @@ function tableOf({ head, names, rows }: Pick<Grid, "head" | "names" | "rows">): 
 <tbody>${body}</tbody></table></div>`;
 }
 
-/** Everything that defines the run, and whatever else the result says about it. */
+/** Everything that defines the run, and whatever else the result says about it, of a later version, too. */
 function facts(result: Result, { set = [], parameters = {} }: ReportExtra): [string, string][] {
-  const { scenario, clock, scale, seed, duration_s, warmup_s, profile } = result;
-  const extra = {
-    ...beyond(result, resultSchema.shape),
-    fidelity: beyond(result.fidelity, fidelitySchema.shape),
+  const { scenario, clock, scale, seed, duration_s, warmup_s, profile, path_mtu, payload_share } = result;
+  const { frames, transport, model, environment, fidelity } = result;
+  const { timer_lateness_us, stragglers, capture_dropped, capture_errors, tuning } = fidelity;
+  return flatten({
+    ...{ scenario, clock, scale, seed, duration_s, warmup_s, profile, path_mtu, payload_share },
+    ...{ frames, transport, model, environment, ...beyond(result, resultSchema.shape) },
+    fidelity: {
+      ...{ timer_lateness_us, stragglers, capture_dropped, capture_errors, tuning },
+      ...beyond(fidelity, fidelitySchema.shape),
+    },
     ...(set.length > 0 ? { set } : {}),
     parameters,
-  };
-  return flatten({ scenario, clock, scale, seed, duration_s, warmup_s, profile, ...extra });
+  });
 }
 
 function beyond(fields: object, known: object): object {

@@ -1,4 +1,5 @@
-// The result of a run, the same for wire, sim and model. Rates and times are those the scenario means: a wire run's times are
+// The result of a run, the same for wire, sim and model: all that any of them writes is here, and schema/result.schema.json and the
+// reports are made of it. A field that not every run has is optional. Rates and times are those the scenario means: a wire run's times are
 // divided by its scale and its rates multiplied by it. Only `fidelity` and `environment` are about wall time and this host.
 import { z } from "zod";
 
@@ -27,6 +28,8 @@ export const flowResultSchema = open({
   wire_bps: amount.meta({ description: "The same with all headers of the frames, bit/s." }),
   packets: count.meta({ description: "Data packets sent, retransmissions included." }),
   lost: count.meta({ description: "Data packets that did not arrive." }),
+  ecn_marked: count.optional().meta({ description: "Data packets that the receiver saw marked CE." }),
+  cnp_sent: count.optional().meta({ description: "CNPs that the receiver's notification point sent for this flow." }),
   cnp_handled: count.meta({ description: "CNPs that reached the sender's reaction point." }),
   cnm_handled: count.optional().meta({
     description: "CNMs that cut the rate of the sender's reaction point, which several queue pairs may share. Of QCN.",
@@ -50,6 +53,7 @@ export const switchResultSchema = open({
   pfc_received: perPriority.optional().meta({
     description: "PFC frames received that name the priority, as ethtool's rx_prio<p>_pause.",
   }),
+  pauses: perPriority.optional().meta({ description: "Times that a peer was stopped at the priority (XON to XOFF)." }),
   cnm_sent: count.optional().meta({ description: "CNMs sent by all congestion points. Of QCN." }),
   congestion_points: z
     .record(z.string(), z.record(z.string().regex(/^[0-7]$/), congestionPointSchema))
@@ -58,6 +62,13 @@ export const switchResultSchema = open({
   queues: z
     .record(z.string(), z.record(z.string().regex(/^[0-7]$/), queueSchema))
     .meta({ description: "Egress queues: name of the device at the port -> priority -> length." }),
+  queue_cdf: z
+    .record(z.string(), z.record(z.string().regex(/^[0-7]$/), z.array(z.tuple([amount, amount]))))
+    .optional()
+    .meta({
+      description:
+        "The same queues' distributions over time after the warm-up: pairs of bytes and the fraction of time at or below them.",
+    }),
 });
 
 export const nicResultSchema = open({
@@ -80,7 +91,44 @@ export const nicResultSchema = open({
   pfc_received: perPriority.meta({
     description: "PFC frames received that name the priority, as ethtool's rx_prio<p>_pause.",
   }),
+  pfc_sent: perPriority.optional().meta({
+    description: "PFC frames sent that name the priority, by a host with a slow receive buffer.",
+  }),
 });
+
+export const framesSchema = open({
+  sent: count.meta({ description: "By NICs, PFC frames by NICs and switches, and CNMs by switches." }),
+  received: count.meta({ description: "By NICs, and MAC control by NICs and switches." }),
+  dropped: count.meta({ description: "By switches, all reasons." }),
+  duplicated: count.meta({ description: "By an impairment, or by a learning switch that flooded." }),
+  impaired: count.meta({ description: "Lost on purpose, by an impairment." }),
+  missing: z.int().meta({ description: "Sent, and not accounted for in any other way." }),
+  in_network: count.optional().meta({ description: "On links and in queues when the run ended. Of sim." }),
+}).meta({ description: "Every frame: sent + duplicated = received + dropped + impaired + missing (+ in_network)." });
+
+export const environmentSchema = open({
+  kernel: z.string().meta({ description: "Release of the kernel." }),
+  cpu: z.string().optional().meta({ description: "Model of the CPU." }),
+  cpus: count.meta({ description: "Number of CPUs." }),
+  node: z.string().meta({ description: "Version of Node.js." }),
+  backend: z.string().meta({ description: "How frames passed between interfaces and Weir." }),
+}).meta({ description: "The host. Of wire." });
+
+const fixedPointSchema = open({
+  p: amount.meta({ description: "Probability that a packet is marked." }),
+  alpha: amount.meta({ description: "Congestion estimate." }),
+  rate_bps: amount.meta({ description: "R_C, bit/s." }),
+  target_rate_bps: amount.meta({ description: "R_T, bit/s." }),
+  queue_bytes: amount.nullable().meta({ description: "Length of the queue, bytes; null: no queue has this p." }),
+});
+
+export const modelSchema = open({
+  delay_us: amount.meta({ description: "Feedback delay tau*, us." }),
+  longest_queue_bytes: amount.meta({ description: "Highest queue length of the whole run, bytes." }),
+  fixed_point: fixedPointSchema
+    .nullable()
+    .meta({ description: "Where all flows rest; null where their line rates keep them from it." }),
+}).meta({ description: "What the equations alone know. Of model." });
 
 const summarySchema = open({ mean: amount, p50: amount, p95: amount, p99: amount, max: amount });
 
@@ -142,7 +190,22 @@ export const fidelitySchema = open({
   loop_gap_us: open({ p50: amount, p99: amount, max: amount }).meta({
     description: "Wall time between two turns of the poll loop, us. 0 in sim and model.",
   }),
+  timer_lateness_us: open({ p99: amount, max: amount })
+    .optional()
+    .meta({ description: "How long after its deadline a turn of the poll loop came, us. Of wire." }),
   host_drops: count.meta({ description: "Frames lost by this host rather than by the switch." }),
+  stragglers: count.optional().meta({
+    description: "Frames taken later than their arrival time, because they were read too late. Of wire.",
+  }),
+  capture_dropped: count.optional().meta({ description: "Frames that are missing in capture files. Of wire." }),
+  capture_errors: z
+    .array(z.string())
+    .optional()
+    .meta({ description: "Capture files that end early, each with the reason. Of wire." }),
+  tuning: z
+    .array(z.string())
+    .optional()
+    .meta({ description: "What the host did not allow: priority, locked memory, pinning. Of wire." }),
   changes: z
     .array(open({ at_s: amount, late_us: amount }))
     .optional()
@@ -170,7 +233,7 @@ export const seriesSchema = open({
     )
     .meta({
       description:
-        "By flow id: R_C, R_T, alpha (null under QCN, which has none), and the goodput of the interval. DCTCP has no rates but a window, cwnd_packets.",
+        "By flow id: R_C and R_T of DCQCN and QCN, the window of DCTCP (cwnd_packets), alpha (null where the algorithm has none: QCN, none), and the goodput of the interval.",
     }),
   queues: z
     .record(z.string(), open({ bytes: samples, max_bytes: samples }).partial())
@@ -196,6 +259,13 @@ export const resultSchema = open({
     .enum(["dcqcn", "qcn", "dctcp", "none"])
     .optional()
     .meta({ description: "Congestion control of the hosts." }),
+  path_mtu: z
+    .union([amount, z.array(amount)])
+    .optional()
+    .meta({ description: "Payload of a full packet, bytes; a list where hosts differ." }),
+  payload_share: amount.optional().meta({
+    description: "Payload of a full packet / all that it takes of a link. The smallest where hosts differ.",
+  }),
   changes: z
     .array(
       open({
@@ -213,6 +283,9 @@ export const resultSchema = open({
   totals: open({
     goodput_bps: amount.meta({ description: "Sum over the flows, bit/s." }),
     jain: z.number().min(0).max(1).meta({ description: "Jain's fairness index of the goodputs; 1 is equal." }),
+    goodput_limit_bps: amount.optional().meta({
+      description: "Goodput that would fill the senders' or the receivers' links, whichever is less, bit/s.",
+    }),
     feedback_per_s: amount.optional().meta({
       description: "Feedback frames sent to senders in each second of the run: CNMs under QCN, CNPs under DCQCN.",
     }),
@@ -221,10 +294,17 @@ export const resultSchema = open({
     .record(z.string(), groupResultSchema)
     .optional()
     .meta({ description: "By id of the traffic entry. Of sim." }),
+  frames: framesSchema.optional(),
   switches: z.record(z.string(), switchResultSchema).meta({ description: "By switch." }),
   nics: z.record(z.string(), nicResultSchema).meta({ description: "By host." }),
   links: z.array(linkResultSchema).optional().meta({ description: "Each link twice, once per direction. Of sim." }),
   fct: fctResultSchema.optional(),
+  transport: z
+    .record(z.string(), count)
+    .optional()
+    .meta({ description: "Sums of all NICs under the names of mlx5's hw_counters. Of sim with reliable connections." }),
+  model: modelSchema.optional(),
+  environment: environmentSchema.optional(),
   series: seriesSchema.optional().meta({ description: "Samples over time, on request." }),
 });
 

@@ -1,26 +1,30 @@
 /** The folder that a run leaves: result.json, series.json, scenario.json and report.html. */
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { constants } from "node:buffer";
+import { statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { ZodType } from "zod";
 import { fileReason, WeirError } from "../config/error.js";
 import { makeFolder } from "../config/folder.js";
-import type { Scenario } from "../config/types.js";
+import { readAtMost } from "../config/read-file.js";
+import { writeWhole } from "../config/write-file.js";
 import type { QueueThresholds } from "./charts.js";
 import { renderReport } from "./html.js";
 import { type Result, resultSchema, type Series, seriesSchema } from "./result.js";
-import type { RunSource, SavedRun } from "./saved_run.js";
+import { type RunSource, type SavedRun, type SavedSource, savedSourceSchema } from "./saved_run.js";
 
 const kHint = "give the result.json of a run";
+/** Bytes of a file: more than JavaScript's strings can be long is nothing that a run has written. */
+const kLargest = constants.MAX_STRING_LENGTH;
 
 /** Writes all files of a finished run into `directory` (created when missing) and returns the report's path. */
 export function writeRun(directory: string, result: Result, series: Series, source: RunSource): string {
   makeFolder(directory);
   const report = join(directory, "report.html");
-  writeFileSync(join(directory, "result.json"), `${JSON.stringify(result, undefined, 2)}\n`);
-  writeFileSync(join(directory, "series.json"), `${JSON.stringify(series)}\n`);
+  writeWhole(join(directory, "result.json"), `${JSON.stringify(result, undefined, 2)}\n`);
+  writeWhole(join(directory, "series.json"), `${JSON.stringify(series)}\n`);
   // Without indentation: it lists every message of every flow.
-  writeFileSync(join(directory, "scenario.json"), `${JSON.stringify(source)}\n`);
-  writeFileSync(report, page(result, series, source, new Date()));
+  writeWhole(join(directory, "scenario.json"), `${JSON.stringify(source)}\n`);
+  writeWhole(report, page(result, series, source, new Date()));
   return report;
 }
 
@@ -30,11 +34,15 @@ export function writeRun(directory: string, result: Result, series: Series, sour
  */
 export function readRun(resultFile: string): SavedRun {
   const beside = (name: string) => join(dirname(resultFile), name);
-  const result = checked(resultSchema, "result", resultFile, readJson(resultFile));
+  const result = checked(resultSchema, "a result", resultFile, readJson(resultFile));
   const sampled = result.series === undefined ? readJson(beside("series.json"), true) : undefined;
   const none: Series = { interval_s: 1, time_s: [], flows: {}, queues: {} };
   const series = sampled === undefined ? none : checked(seriesSchema, "series", beside("series.json"), sampled);
-  const source = readJson(beside("scenario.json"), true) as RunSource | undefined;
+  const asked = readJson(beside("scenario.json"), true);
+  const source =
+    asked === undefined
+      ? undefined
+      : checked(savedSourceSchema, "the scenario of a run", beside("scenario.json"), asked);
   return { result, series: result.series ?? series, source };
 }
 
@@ -43,7 +51,7 @@ function checked<T>(schema: ZodType<T>, what: string, file: string, value: unkno
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   const why = [issue?.path.join("."), issue?.message].filter((text) => text !== "").join(": ");
-  throw new WeirError(`${file}: not ${what === "result" ? "a result" : what} of weir: ${why}`, { hint: kHint });
+  throw new WeirError(`${file}: not ${what} of weir: ${why}`, { hint: kHint });
 }
 
 /**
@@ -57,37 +65,42 @@ export function renderSavedRun(resultFile: string): string {
 }
 
 /** Kmin and Kmax of every queue that marks, Q_eq of every congestion point, by queue name. */
-export function queueThresholds(scenario: Scenario, queues: readonly string[]): Record<string, QueueThresholds> {
+export function queueThresholds(
+  scenario: Pick<SavedSource["scenario"], "switches">,
+  queues: readonly string[],
+): Record<string, QueueThresholds> {
   const found: Record<string, QueueThresholds> = {};
   for (const name of queues) {
     const [device, , priority] = name.split(":");
     const own = scenario.switches.find((one) => one.name === device);
-    const on = (section: { enabled: boolean; priorities: number[] } | undefined) =>
+    const on = (section: { enabled: boolean; priorities: readonly number[] } | undefined) =>
       section?.enabled === true && section.priorities.includes(Number(priority));
     const thresholds = {
-      ...(on(own?.ecn) && { kmin: own?.ecn.kmin, kmax: own?.ecn.kmax }),
-      ...(on(own?.qcn) && { qeq: own?.qcn.cpQSp }),
+      ...(on(own?.ecn) && { kmin: own?.ecn?.kmin, kmax: own?.ecn?.kmax }),
+      ...(on(own?.qcn) && { qeq: own?.qcn?.cpQSp }),
     };
     if (Object.keys(thresholds).length > 0) found[name] = thresholds;
   }
   return found;
 }
 
-function page(result: Result, series: Series, source: RunSource | undefined, date: Date): string {
+function page(result: Result, series: Series, source: SavedSource | undefined, date: Date): string {
   return renderReport(result, series, {
     date,
     scenarioText: source?.text,
     set: source?.set,
-    parameters: source?.scenario.congestion.parameters,
+    parameters: source?.scenario.congestion?.parameters,
     thresholds: source && queueThresholds(source.scenario, Object.keys(series.queues)),
   });
 }
 
 function readJson(file: string, optional = false): unknown {
   try {
-    return JSON.parse(readFileSync(file, "utf8"));
+    const bytes = readAtMost(file, kLargest);
+    if (bytes !== undefined) return JSON.parse(bytes.toString("utf8"));
   } catch (error) {
     if (optional && (error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw new WeirError(`${file}: ${fileReason(error) ?? "is not JSON"}`, { hint: kHint, cause: error });
   }
+  throw new WeirError(`${file}: is too large; the limit is ${kLargest} bytes`, { hint: kHint });
 }

@@ -2,7 +2,6 @@
 import Table from "cli-table3";
 import pc from "picocolors";
 import { formatSize, formatTime } from "../config/units.js";
-import { resultExtras } from "./extra_fields.js";
 import { fixed, gbps, kilobytes, percent, printable } from "./format.js";
 import type { FctResult, GroupResult, Result } from "./result.js";
 
@@ -43,7 +42,7 @@ export function renderTable(result: Result, options: TableOptions = {}): string 
 /** "incast-4to1: wire, scale 40, seed 1, 0.25 s". */
 export function headline(result: Result): string {
   const profile = result.profile === undefined ? "" : `, profile ${printable(result.profile)}`;
-  const { path_mtu } = resultExtras(result);
+  const { path_mtu } = result;
   const scale = result.clock === "wire" ? `, scale ${result.scale}` : "";
   const until = result.until_s === undefined ? "" : `${result.until_s} s of `;
   const mtu = path_mtu === undefined ? "" : `, path MTU ${[path_mtu].flat().join(" ")}`;
@@ -60,8 +59,7 @@ export function feedbackName({ congestion_control }: Pick<Result, "congestion_co
 
 /** Totals as name and value: goodput, Jain's index, the share of what the headers leave where that is known, and feedback. */
 export function totals(result: Result): [string, string][] {
-  const { goodput_bps, jain, feedback_per_s } = result.totals;
-  const { goodput_limit_bps } = resultExtras(result).totals;
+  const { goodput_bps, jain, feedback_per_s, goodput_limit_bps } = result.totals;
   const share: [string, string][] =
     goodput_limit_bps === undefined || goodput_limit_bps <= 0
       ? []

@@ -6,6 +6,14 @@ export interface Output {
   rows?: number | undefined;
 }
 
+/**
+ * Text of a file or a peer as it may go to a terminal: control characters (escape sequences among them), and what turns the order of
+ * letters or breaks lines unseen, become "?". Line breaks and tabs stay.
+ */
+export function harmless(text: string): string {
+  return text.replace(/(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, "?");
+}
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Colours: on a terminal that has them. NO_COLOR (no-color.org) switches them off everywhere, FORCE_COLOR on, FORCE_COLOR=0 off. */

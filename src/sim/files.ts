@@ -1,7 +1,7 @@
 /** The folder that a simulation leaves: what every run does, completion times, what it cost, and series for other programs. */
-import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeFolder } from "../config/folder.js";
+import { writeWhole } from "../config/write-file.js";
 import { writeRun } from "../report/run_files.js";
 import type { RunSource } from "../report/saved_run.js";
 import { csvLine, type SeriesFormat, writeSeries } from "./series_files.js";
@@ -31,10 +31,10 @@ export function writeSimulation(
   seriesFormat?: SeriesFormat,
 ): string {
   makeFolder(directory);
-  if (result.fct !== undefined) writeFileSync(join(directory, "fct.csv"), completionsCsv(flowTable));
+  if (result.fct !== undefined) writeWhole(join(directory, "fct.csv"), completionsCsv(flowTable));
   const hopsPerSecond = performance.cpu_s > 0 ? performance.hops / performance.cpu_s : 0;
   const figures = { ...performance, hops_per_cpu_s: hopsPerSecond };
-  writeFileSync(join(directory, "performance.json"), `${JSON.stringify(figures, undefined, 2)}\n`);
+  writeWhole(join(directory, "performance.json"), `${JSON.stringify(figures, undefined, 2)}\n`);
   if (seriesFormat !== undefined) writeSeries(directory, series, seriesFormat);
   return writeRun(directory, result, series, source);
 }

@@ -1,8 +1,8 @@
 /** Series of a run as tables for other programs: one row for each sample of each flow, queue or host, as CSV or Arrow. */
-import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { columnFromArray, dictionary, float64, int32, tableFromColumns, tableToIPC, utf8 } from "@uwdata/flechette";
 import { makeFolder } from "../config/folder.js";
+import { writeWhole } from "../config/write-file.js";
 import type { Series } from "../report/result.js";
 
 export type SeriesFormat = "csv" | "arrow";
@@ -30,8 +30,7 @@ export function writeSeries(directory: string, series: Series, format: SeriesFor
   makeFolder(directory);
   return tablesOf(series).map((table) => {
     const file = join(directory, `${table.name}.${format}`);
-    if (format === "csv") writeCsv(file, table, series.time_s);
-    else writeFileSync(file, arrowFile(table, series.time_s));
+    writeWhole(file, format === "csv" ? csvFile(table, series.time_s) : arrowFile(table, series.time_s));
     return file;
   });
 }
@@ -81,30 +80,25 @@ function tablesOf({ flows, queues, pauses, cnps, cnms, marks }: Series): SeriesT
   return tables.filter(({ entries }) => entries.length > 0);
 }
 
-/** What holds the senders back: rates, or a window. */
+/** What holds the senders back: rates, a window, or nothing. */
 function flowColumns(flows: Series["flows"]): string[] {
-  const windows = Object.values(flows).some(({ cwnd_packets }) => cwnd_packets !== undefined);
-  return windows ? ["cwnd_packets"] : ["rate_bps", "target_rate_bps"];
+  const columns = ["rate_bps", "target_rate_bps", "cwnd_packets"] as const;
+  return columns.filter((column) => Object.values(flows).some((samples) => samples[column] !== undefined));
 }
 
-function writeCsv(file: string, { key, columns, entries }: SeriesTable, time_s: readonly number[]): void {
-  const descriptor = openSync(file, "w");
-  try {
-    let text = csvLine(["time_s", key, ...columns]);
-    let rows = 0;
-    for (const [name, samples] of entries) {
-      const values = columns.map((column) => samples[column] ?? []);
-      for (const [i, time] of time_s.entries()) {
-        text += csvLine([time, name, ...values.map((column) => column[i])]);
-        if (++rows % kRowsAtOnce > 0) continue;
-        writeFileSync(descriptor, text);
-        text = "";
-      }
+function* csvFile({ key, columns, entries }: SeriesTable, time_s: readonly number[]): Iterable<string> {
+  let text = csvLine(["time_s", key, ...columns]);
+  let rows = 0;
+  for (const [name, samples] of entries) {
+    const values = columns.map((column) => samples[column] ?? []);
+    for (const [i, time] of time_s.entries()) {
+      text += csvLine([time, name, ...values.map((column) => column[i])]);
+      if (++rows % kRowsAtOnce > 0) continue;
+      yield text;
+      text = "";
     }
-    writeFileSync(descriptor, text);
-  } finally {
-    closeSync(descriptor);
   }
+  yield text;
 }
 
 /** Names are a dictionary; what was not sampled is null. */

@@ -1,7 +1,7 @@
 /** Frames of a simulation as a pcapng file. */
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { interfaceDescription, renumbered, sectionHeader } from "../capture/pcapng.js";
-import { WeirError } from "../config/error.js";
+import { fileReason, WeirError } from "../config/error.js";
 
 /** A place where frames are taken: one interface of the file. */
 export interface TraceTap {
@@ -28,12 +28,17 @@ export function openTrace(file: string, taps: readonly (TraceTap | undefined)[])
   let next = 0;
   const interfaces = taps.map((tap) => (tap === undefined ? undefined : next++));
   const described = taps.filter((tap) => tap !== undefined).map(({ name }) => interfaceDescription({ name }));
-  writeFileSync(descriptor, Buffer.concat([sectionHeader({ application: "weir" }), ...described]));
+  const append = (bytes: Uint8Array) => {
+    if (descriptor === undefined) throw new Error(`${file}: the trace is closed`);
+    try {
+      writeFileSync(descriptor, bytes);
+    } catch (cause) {
+      throw new WeirError(`cannot write ${file}: ${fileReason(cause) ?? (cause as Error).message}`, { cause });
+    }
+  };
+  append(Buffer.concat([sectionHeader({ application: "weir" }), ...described]));
   return {
-    write(chunk) {
-      if (descriptor === undefined) throw new Error(`${file}: the trace is closed`);
-      writeFileSync(descriptor, renumbered(chunk, interfaces));
-    },
+    write: (chunk) => append(renumbered(chunk, interfaces)),
     close() {
       if (descriptor !== undefined) closeSync(descriptor);
       descriptor = undefined;

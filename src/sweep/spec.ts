@@ -76,9 +76,12 @@ export interface SweepSpec {
   collect: readonly string[];
 }
 
-/** Reads a sweep file. Throws ScenarioError with everything that is wrong in it, or WeirError if it cannot be read. */
-export function loadSweep(file: string): SweepSpec {
-  const { data, locate } = readScenarioFile(file, [], "sweep");
+/**
+ * Reads a sweep file. Throws ScenarioError with everything that is wrong in it, or WeirError if it cannot be read.
+ * @param text Of the file, where it was read already: a pipe can be read once.
+ */
+export function loadSweep(file: string, text?: string): SweepSpec {
+  const { data, locate } = readScenarioFile(file, [], "sweep", text);
   const parsed = sweepSchema.safeParse(data);
   if (!parsed.success) throw rejection("sweep", file, data, problemsOf(parsed.error, data).map(locate));
   const problems = check(parsed.data);

@@ -2,22 +2,13 @@
  * The folder of a sweep's results. A file is written under another name and then renamed, so that it is whole or not there,
  * whoever is killed when; several processes and machines may write into one folder.
  */
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { basename, join } from "node:path";
 import { z } from "zod";
 import { WeirError } from "../config/error.js";
 import { makeFolder } from "../config/folder.js";
+import { kUnfinished, writeWhole } from "../config/write-file.js";
 import { type Result, resultSchema } from "../report/result.js";
 import type { SimPerformance } from "../sim/types.js";
 import type { Identity } from "./plan.js";
@@ -29,8 +20,6 @@ const failureFile = z.object({ id: z.string(), point: z.unknown(), error: z.stri
 
 const kPlan = "points.jsonl";
 const kFiles = "files";
-/** ".NAME.HOST.PID.tmp": the process that is writing it. */
-const kUnfinished = /^\..*\.(\d+)\.tmp$/;
 
 export class ResultStore {
   private constructor(readonly directory: string) {}
@@ -101,21 +90,7 @@ export class ResultStore {
   }
 
   private write(name: string, text: string, directory = this.directory): void {
-    const unfinished = join(directory, `.${name}.${hostname()}.${process.pid}.tmp`);
-    const file = openSync(unfinished, "w");
-    try {
-      writeFileSync(file, text);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
-    renameSync(unfinished, join(directory, name));
-    const folder = openSync(directory, "r");
-    try {
-      fsyncSync(folder);
-    } finally {
-      closeSync(folder);
-    }
+    writeWhole(join(directory, name), text);
   }
 
   private read<T>(schema: z.ZodType<T>, name: string): T {

@@ -1,6 +1,7 @@
 /** The page and a real daemon: a switch whose port is slower than the NIC that sends to it. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
+import { ask } from "../../src/daemon/control_client.js";
 import type { Session } from "../../src/dashboard/protocol.js";
 import { liveObstacle } from "../live/capability.js";
 import { freePort, network, portOf, startNic, startSwitch } from "../live/daemons.js";
@@ -18,7 +19,7 @@ describePage(
     it("is shown with what was before, inspected, changed, and gone", async () => {
       const net = await network();
       const url = `http://127.0.0.1:${await freePort()}`;
-      const { child, finished } = await startSwitch(net, {
+      const { child, finished, socket } = await startSwitch(net, {
         ports: [portOf(net, "a", "rate: 1Gbps"), portOf(net, "b", "rate: 10Mbps")],
         more: `ecn: { kmin: 20KB, kmax: 200KB, pmax: 10% }\ndashboard: { port: ${new URL(url).port} }\n`,
       });
@@ -44,6 +45,11 @@ describePage(
       const inspector = page.getByRole("region", { name: "Inspector" });
       await inspector.getByLabel("Look at").selectOption("sw0, port to b");
       await inspector.getByText("af_packet").first().waitFor();
+      // Who has not opened the URL with the token looks on.
+      await page.locator("#view-only", { hasText: "weir show dashboard" }).waitFor();
+      expect(await page.getByLabel("kmax").isDisabled()).toBe(true);
+      expect(await page.getByRole("button", { name: /^Apply/ }).count()).toBe(0);
+      await page.goto((await ask(socket, "status")).dashboard ?? "");
       await page.getByLabel("kmax").fill("300KB");
       await page.getByRole("button", { name: "Apply 1" }).click();
       await expect.poll(async () => (await changeLines(page, "queue")).length).toBeGreaterThan(0);

@@ -6,7 +6,7 @@ import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { EventStreams } from "../../src/dashboard/event_streams.js";
 import type { Frame, Inspection, ParameterChange, Refusal, RunRequest, Session } from "../../src/dashboard/protocol.js";
-import { kHeaders } from "../../src/dashboard/server.js";
+import { kHeaders } from "../../src/net/http_server.js";
 import { syntheticFrame, syntheticRun } from "./synthetic.js";
 
 const kPage = fileURLToPath(new URL("../../dist/dashboard/web/", import.meta.url));
@@ -21,6 +21,8 @@ export class FakeServer {
   readonly results = new Map<number, unknown>();
   readonly changes: string[][] = [];
   readonly requested: RunRequest["action"][] = [];
+  /** Whoever comes may change things. */
+  mayChange = true;
   /** Of streams. */
   refusal: Refusal | undefined;
   /** Answers to questions wait for it. */
@@ -108,6 +110,7 @@ export class FakeServer {
       json(429, this.refusal);
     } else if (url.pathname === "/api/live") {
       response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
+      response.write(`event: rights\ndata: ${JSON.stringify({ change: this.mayChange })}\n\n`);
       this.streams.add(response, this.session);
     } else if (url.pathname === "/api/inspect") {
       await this.hold;

@@ -333,6 +333,7 @@ describePage("daemons", ({ open }) => {
     expect(await page.locator("#state").textContent()).toBe("running");
     expect(await page.getByRole("button", { name: /Start|Stop/ }).count()).toBe(0);
     expect(await page.getByRole("region", { name: "Parameters" }).count()).toBe(0);
+    expect(await page.getByRole("region", { name: "Runs" }).count()).toBe(0);
     // There are no flows of which something could be shown.
     expect(await chartsOf(page)).toEqual(["chart-queue", "chart-events"]);
     expect(await page.getByRole("region", { name: "Flows" }).count()).toBe(0);
@@ -386,6 +387,28 @@ describePage("daemons", ({ open }) => {
     await drawn(page, server);
     // The synthetic frames have one queue.
     expect(await pointsOf(page, "queue")).toBe(101);
+  });
+});
+
+describePage("who may not change anything", ({ open }) => {
+  it("looks on, is told what to do, and has the buttons once it has the right", async () => {
+    const { page, server } = await open(syntheticSession());
+    server.mayChange = false;
+    await page.reload();
+    server.send(5);
+    await drawn(page, server);
+    await page.locator("#view-only", { hasText: "open the URL that was printed at the start" }).waitFor();
+    expect(await page.getByLabel("kmax").isDisabled()).toBe(true);
+    expect(await page.getByRole("button", { name: /^(Apply|Revert|Stop run|Start)/ }).count()).toBe(0);
+    // Everything else works.
+    await page.getByRole("button", { name: "Link h1 to sw" }).click();
+    await page.getByRole("region", { name: "Inspector" }).getByText("port h1:sw").waitFor();
+    server.mayChange = true;
+    await page.reload();
+    await page.getByLabel("kmax").fill("100KB");
+    await page.getByRole("button", { name: "Apply 1" }).click();
+    await expect.poll(() => server.changes).toEqual([["switch.ecn.kmax=100KB"]]);
+    expect(await page.locator("#view-only").count()).toBe(0);
   });
 });
 

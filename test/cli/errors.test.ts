@@ -1,11 +1,13 @@
 /** What the system refuses, and what is no result, in words that a user can act on. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { describeError } from "../../src/cli/context.js";
+import { describeError, warn } from "../../src/cli/context.js";
 import { itUnless, nativeObstacle } from "../obstacles.js";
+import { sampleResult } from "../report/sample.js";
 import { weir } from "./harness.js";
+import { memoryStream } from "./memory_stream.js";
 
 const kSweep = "examples/sweep-ecn.yaml";
 
@@ -20,16 +22,36 @@ itUnless(nativeObstacle(), "names the file that cannot be written, without the s
   const into = async (file: string) => await weir(["sweep", "plan", kSweep, "--out", file]);
   expect(await into(join(folder, "none/points.jsonl"))).toMatchObject({
     status: 1,
-    stderr: `error: ${folder}/none/points.jsonl: no such file or folder\n`,
+    stderr: `error: cannot write ${folder}/none/points.jsonl: there is no such folder\n`,
   });
-  expect(await into(folder)).toMatchObject({ status: 1, stderr: `error: ${folder}: is a directory\n` });
+  expect(await into(folder)).toMatchObject({ status: 1, stderr: `error: cannot write ${folder}: is a directory\n` });
 });
 
 itUnless(nativeObstacle(), "a full disk", async () => {
   expect(await weir(["sweep", "plan", kSweep, "--out", "/dev/full"])).toMatchObject({
     status: 1,
-    stderr: "error: no space left on the device\n",
+    stderr: "error: cannot write /dev/full: no space left on the device\n",
   });
+});
+
+const kHostile = "x\u001b]0;pwn\u0007\u001b[31m\u009b2J\u202etxt\u2028y\u007f\r";
+
+it("says nothing to the terminal that a file has made up", async () => {
+  const file = join(temporary(), "bad.yaml");
+  writeFileSync(file, `name: x\n${JSON.stringify(kHostile)}: 3\n`);
+  const { status, stderr } = await weir(["validate", file]);
+  expect(status).toBe(2);
+  expect(stderr).toContain("x?]0;pwn??[31m?2J?txt?y??: unknown field");
+  const error = Object.assign(new Error(`${kHostile}\n  é 漢字 👍\t1`), { hint: kHostile });
+  expect(describeError(error)).toBe(
+    "error: x?]0;pwn??[31m?2J?txt?y??\n  é 漢字 👍\t1\n  hint: x?]0;pwn??[31m?2J?txt?y??\n",
+  );
+});
+
+it("nor what it is warned of", () => {
+  const { stream, text } = memoryStream();
+  warn({ stderr: stream }, kHostile);
+  expect(text()).toBe("warning: x?]0;pwn??[31m?2J?txt?y??\n");
 });
 
 it("leaves alone what is not about a file", () => {
@@ -54,4 +76,41 @@ it("what should be the result of a run", async () => {
   expect((await weir(["report", folder])).stderr).toBe(`error: ${folder}: is a directory\n${hint}`);
   writeFileSync(file, "name: x\nduration: 5ms\n");
   expect((await weir(["report", file])).stderr).toBe(`error: ${file}: is not JSON\n${hint}`);
+});
+
+it("what beside it is no scenario of a run", async () => {
+  const folder = temporary();
+  const file = join(folder, "result.json");
+  const beside = join(folder, "scenario.json");
+  writeFileSync(file, JSON.stringify(sampleResult(2)));
+  const report = async (source: unknown) => {
+    writeFileSync(beside, JSON.stringify(source));
+    return await weir(["report", file]);
+  };
+  const scenario = { switches: [], congestion: { parameters: { g: 1 } } };
+  expect(await report({ text: "", set: [], scenario })).toMatchObject({ status: 0 });
+  for (const [source, field] of [
+    [{ text: 5, set: [], scenario }, "text"],
+    [{ text: "", set: "x", scenario }, "set"],
+    [{ text: "", set: [], scenario: null }, "scenario"],
+    [{ text: "", set: [], scenario: {} }, "scenario.switches"],
+    [{ text: "", set: [], scenario: { switches: [{ name: "s", ecn: { kmin: "<img>" } }] } }, "scenario.switches.0.ecn"],
+    [{ text: "", set: [], scenario: { switches: [], congestion: { parameters: { g: {} } } } }, "scenario.congestion"],
+  ] as const) {
+    const { status, stderr } = await report(source);
+    expect([status, stderr]).toEqual([
+      2,
+      expect.stringContaining(`error: ${beside}: not the scenario of a run of weir: ${field}`),
+    ]);
+    // `weir compare` reads it in the same way.
+    expect((await weir(["compare", file, file])).stderr).toBe(stderr);
+  }
+});
+
+it("a result that is larger than any", async () => {
+  const file = join(temporary(), "result.json");
+  writeFileSync(file, "{}");
+  truncateSync(file, 600e6);
+  const { status, stderr } = await weir(["report", file]);
+  expect([status, stderr]).toEqual([2, expect.stringContaining(`error: ${file}: is too large; the limit is 5`)]);
 });

@@ -111,11 +111,33 @@ describe("weir lab run", () => {
   it.each([
     ["SIGINT", 130],
     ["SIGTERM", 143],
-  ])("stops the lab on %s and gives status %d", async (name, status) => {
+  ])("stops a lab that has no traffic yet on %s and gives status %d", async (name, status) => {
     const out = folder();
     const ran = await weir(["lab", "run", kIncast, "--out", out, "--json"], interrupted(name));
     expect(ran).toMatchObject({ status, stdout: "", exits: [] });
     expect(existsSync(out)).toBe(false);
+  });
+
+  it.each([
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ])("keeps what there was until %s, and gives status %d", async (name, status) => {
+    const out = folder();
+    const stopped: FakeLab = ({ signal }, signals) =>
+      new Promise((resolve) => {
+        signal.addEventListener("abort", () => {
+          const result = { ...sampleResult(2), until_s: 0.1 };
+          result.fidelity = { ...result.fidelity, valid: false, reasons: [(signal.reason as Error).message] };
+          resolve({ result, series: sampleSeries(2, 50) });
+        });
+        signals.emit(name, name);
+      });
+    const ran = await weir(["lab", "run", kIncast, "--out", out, "--json", "--quiet"], stopped);
+    expect(ran).toMatchObject({ status, stderr: "", exits: [] });
+    const saved = { until_s: 0.1, fidelity: { valid: false, reasons: [`ended by ${name}`] } };
+    expect(JSON.parse(ran.stdout)).toMatchObject(saved);
+    expect(json(out, "result.json")).toMatchObject(saved);
+    expect(readFileSync(join(out, "report.html"), "utf8")).toContain("the first 0.1 s of 0.25 s meant time on wire");
   });
 
   it("ends at once on a second signal", async () => {

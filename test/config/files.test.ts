@@ -2,10 +2,11 @@
 import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { loadNicDaemon, loadSwitchDaemon } from "../../src/config/daemon.js";
 import { WeirError } from "../../src/config/error.js";
 import { makeFolder } from "../../src/config/folder.js";
+import { readAtMost } from "../../src/config/read-file.js";
 import { loadScenario, parseScenarioText } from "../../src/config/scenario.js";
 import { loadSweep } from "../../src/sweep/spec.js";
 
@@ -42,6 +43,21 @@ describe("what is no text", () => {
     );
   });
 
+  it.each([
+    [0, 4],
+    [3, 3],
+    [4, 3],
+    [(1 << 20) + 7, 2 << 20],
+    [3 << 20, (3 << 20) - 1],
+  ])("%i bytes are read if at most %i may be", (length, most) => {
+    const file = join(temporary(), "x");
+    const bytes = Buffer.alloc(length, "abc");
+    writeFileSync(file, bytes);
+    expect(readAtMost(file, most)).toEqual(length <= most ? bytes : undefined);
+    // A pipe has no size.
+    expect(readAtMost("/proc/self/status", 1 << 20)?.toString()).toContain("CapEff");
+  });
+
   it("a byte order mark is no part of it", () => {
     const file = join(temporary(), "x.yaml");
     writeFileSync(file, "\ufeffname: x\n");
@@ -65,6 +81,49 @@ describe("nesting", () => {
   it("of values on the command line, too", () => {
     const message = refused(() => parseScenarioText("name: x", "x.yaml", { set: [`name=${"[".repeat(50_000)}`] }));
     expect(message).toMatch(/^--set name=\[{55}\.\.\.: is nested too deeply/);
+  });
+});
+
+describe("a mapping with many keys", () => {
+  // The work is counted, not timed: what is done for each key may not grow with their number.
+  const searched = (action: () => void) => {
+    let looks = 0;
+    for (const name of ["some", "find"] as const) {
+      const original = Array.prototype[name] as (this: unknown[], ...args: unknown[]) => unknown;
+      vi.spyOn(Array.prototype, name).mockImplementation(function (this: unknown[], predicate, ...rest) {
+        const counted = (...args: Parameters<typeof predicate>) => {
+          looks++;
+          return predicate(...args);
+        };
+        return original.call(this, counted, ...rest) as never;
+      });
+    }
+    try {
+      action();
+    } finally {
+      vi.restoreAllMocks();
+    }
+    return looks;
+  };
+
+  it.each([
+    ["block", (keys: string[]) => keys.map((key) => `${key}: 1`).join("\n")],
+    ["flow", (keys: string[]) => `{ ${keys.map((key) => `${key}: 1`).join(", ")} }`],
+  ])("(%s) is refused with work in proportion", (_, write) => {
+    const keys = Array.from({ length: 2000 }, (__, i) => `k${i}`);
+    const message = { text: "" };
+    const looks = searched(() => {
+      message.text = refused(() => parseScenarioText(write(keys), "x.yaml"));
+    });
+    expect(message.text).toContain("scenario x.yaml: 2001 problems");
+    expect(message.text).toMatch(/^ {2}\d+:\d+ k7: unknown field$/m);
+    expect(looks).toBeLessThan(20 * keys.length);
+  });
+
+  it("may have none of them twice, in whatever mapping", () => {
+    expect(refused(() => parseScenarioText("a: 1\nb: { c: 1, d: 2, c: 3 }\na: 2", "x.yaml"))).toContain(
+      "2 problems\n  2:18 Map keys must be unique\n  3:1 Map keys must be unique",
+    );
   });
 });
 

@@ -198,6 +198,23 @@ describe("--set", () => {
     expect([scenario.links[0]?.delay, scenario.scale]).toEqual([5000, 40]);
   });
 
+  it("changes nothing but its field where aliases share a section", () => {
+    const text = `
+topology:
+  hosts: { h1: &host { path_mtu: 1024, cnp: &cnp { priority: 6 } }, h2: *host, r: { cnp: *cnp } }
+  switches: [sw]
+  links: [h1 -- sw, h2 -- sw, r -- sw]
+traffic: [{ from: h1, to: r }]
+`;
+    const set = ["topology.hosts.h1.path_mtu=512", "topology.hosts.h1.cnp.priority=5"];
+    const { scenario } = parseScenarioText(text, "a.yaml", { set });
+    expect(scenario.hosts.map((host) => [host.name, host.path_mtu, host.cnp.priority])).toEqual([
+      ["h1", 512, 5],
+      ["h2", 1024, 6],
+      ["r", 1024, 6],
+    ]);
+  });
+
   it.each([
     ["switch.ecn.kmni=1", "scenario incast.yaml (--set): switch.ecn.kmni: unknown field\n  hint: did you mean kmin?"],
     ["traffic.5.from=h1", "--set traffic.5.from=h1: traffic is a list of 1; 5 is not an index of it"],

@@ -1,15 +1,16 @@
 /** The control socket's protocol, and how a client finds the daemon that is meant. */
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { WeirError } from "../../src/config/error.js";
-import { ask, askStream, controlDirectory } from "../../src/daemon/control_client.js";
+import { ask, askStream, controlDirectory, controlSockets } from "../../src/daemon/control_client.js";
 import { ControlServer, type Handler, Stream } from "../../src/daemon/control_server.js";
 import { type DeviceChoice, findDevices } from "../../src/daemon/devices.js";
+import { eventually } from "../patience.js";
 
 const kServer = new URL("../../src/daemon/control_server.ts", import.meta.url).href;
 
@@ -38,7 +39,7 @@ async function talk(path: string, text: string, lines: number): Promise<unknown[
     heard += chunk;
   });
   socket.write(text);
-  await vi.waitFor(() => expect(heard.split("\n").length).toBe(lines + 1));
+  await eventually(() => expect(heard.split("\n").length).toBe(lines + 1));
   socket.destroy();
   return heard
     .trim()
@@ -111,6 +112,97 @@ describe("the server", () => {
     expect(await talk(path, "x".repeat(5000), 1)).toEqual([{ ok: false, error: "the request is too long" }]);
   });
 
+  it("answers no further than the client reads, and all of it once it does", async () => {
+    let answered = 0;
+    const { path } = await serve(undefined, () => {
+      answered++;
+      return "x".repeat(40_000);
+    });
+    const socket = connect(path);
+    onTestFinished(() => void socket.destroy());
+    const kRequests = 500;
+    let heard = 0;
+    let last: string | undefined;
+    socket.setEncoding("utf8").on("data", (text: string) => {
+      heard += text.length;
+      last = text.at(-1);
+    });
+    socket.pause();
+    socket.write('{"request":"a"}\n'.repeat(kRequests));
+    await eventually(() => expect(answered).toBeGreaterThan(0));
+    let before = -1;
+    while (answered !== before) {
+      before = answered;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    // What the kernel takes of 40 KB each, and one more.
+    expect(answered).toBeLessThan(50);
+    // Others are answered meanwhile.
+    await ask(path, "status");
+    socket.end();
+    socket.resume();
+    await eventually(() => expect(heard).toBe(kRequests * '{"ok":true,"data":""}\n'.length + kRequests * 40_000));
+    expect(last).toBe("\n");
+    expect(answered).toBe(kRequests + 1);
+    await eventually(() => expect(socket.closed).toBe(true));
+  });
+
+  it.each([
+    ["asks nothing", ""],
+    ["never finishes its request", '{"request":'],
+  ])("lets go of a client that %s", async (_, text) => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { path } = await serve();
+    const socket = connect(path);
+    const closed = once(socket, "close");
+    let heard = "";
+    socket.setEncoding("utf8").on("data", (part: string) => {
+      heard += part;
+    });
+    socket.write('{"request":"a"}\n');
+    while (heard === "") await new Promise((resolve) => setImmediate(resolve));
+    vi.advanceTimersByTime(9_000);
+    // Single bytes gain no time.
+    socket.write(text);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(socket.closed).toBe(false);
+    vi.advanceTimersByTime(1_000);
+    await closed;
+    expect(JSON.parse(heard.split("\n")[1] ?? "")).toEqual({ ok: false, error: "no request within 10 s" });
+  });
+
+  it("lets go of a client that does not read what it asked for", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { path } = await serve(undefined, () => "x".repeat(4_000_000));
+    const socket = connect(path).pause();
+    const closed = once(socket, "close");
+    let asked = 0;
+    socket.on("error", () => {});
+    socket.write('{"request":"a"}\n', () => asked++);
+    while (asked === 0 || socket.bytesRead === 0) {
+      socket.read(0);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    vi.advanceTimersByTime(10_000);
+    socket.resume();
+    await closed;
+    expect(socket.bytesRead).toBeLessThan(4_000_000);
+  });
+
+  it("answers however many connections somebody holds", async () => {
+    const { path } = await serve();
+    const held = Array.from({ length: 200 }, () => connect(path).on("error", () => {}));
+    onTestFinished(() => {
+      for (const socket of held) socket.destroy();
+    });
+    await Promise.all(held.map((socket) => once(socket, "connect")));
+    for (const socket of held) socket.write('{"request":');
+    expect(await ask(path, "status")).toEqual({ request: "status" });
+    await eventually(() => expect(held.filter(({ closed }) => !closed).length).toBeLessThanOrEqual(64));
+  });
+
   it("hands over arguments as they came", async () => {
     const { path } = await serve();
     const args = { ports: ["a", 7], deep: { x: null } };
@@ -123,6 +215,21 @@ describe("the server", () => {
     expect(existsSync(path)).toBe(true);
     const server = await serve(path);
     expect(await ask(server.path, "status")).toEqual({ request: "status" });
+  });
+
+  it("of a daemon or lab that was killed goes when somebody looks for those that run", async () => {
+    const place = folder();
+    const sockets = ["dead.sock", "gone.lab.sock", "starting.sock"].map((name) => join(place, name));
+    for (const path of sockets) makeStale(path);
+    writeFileSync(join(place, "precious.sock"), "no socket");
+    const before = new Date(Date.now() - 60_000);
+    for (const name of ["dead.sock", "gone.lab.sock", "precious.sock"]) utimesSync(join(place, name), before, before);
+    const { path } = await serve(join(place, "sw0.sock"));
+    utimesSync(path, before, before);
+    expect(await controlSockets(place)).toEqual(["sw0"]);
+    // One that was made just now may be of a process that does not listen yet.
+    expect(readdirSync(place).sort()).toEqual(["precious.sock", "starting.sock", "sw0.sock"]);
+    expect(await ask(path, "status")).toEqual({ request: "status" });
   });
 
   it("leaves the socket of a living daemon alone", async () => {
@@ -170,11 +277,11 @@ describe("a stream", () => {
     const { ended, server } = await serveStream(first);
     const { data, socket, end, heard } = await begin(server.path);
     expect(data).toEqual({ name: "sw0" });
-    await vi.waitFor(() => expect(heard().length).toBe(first.length));
+    await eventually(() => expect(heard().length).toBe(first.length));
     socket.end('{"request":"ignored"}\n');
     await end;
     expect(heard().toString()).toBe(`${first}last`);
-    await vi.waitFor(() => expect(socket.closed).toBe(true));
+    await eventually(() => expect(socket.closed).toBe(true));
     expect(ended).toHaveBeenCalledTimes(1);
   });
 
@@ -182,7 +289,7 @@ describe("a stream", () => {
     const { ended, server } = await serveStream("x".repeat(10_000_000));
     const { socket } = await askStream(server.path, "capture");
     socket.destroy();
-    await vi.waitFor(() => expect(ended).toHaveBeenCalledTimes(1));
+    await eventually(() => expect(ended).toHaveBeenCalledTimes(1));
   });
 
   it("has its last bytes when the server closes", async () => {

@@ -1,6 +1,7 @@
 /** A native core that does as told, and remembers what was asked of it. */
 
 import { openSync } from "node:fs";
+import { vi } from "vitest";
 import type { NativeHistogram } from "../../src/native/histogram.js";
 import type {
   CaptureConfig,
@@ -214,6 +215,7 @@ export class FakeWorker implements NativeWorker {
       punt_refused: 0,
       inject_refused: 0,
       tuning: [],
+      capture_errors: [],
       ...(this.failure !== undefined && { failure: this.failure }),
       queues: [],
     };
@@ -275,6 +277,8 @@ export class FakeAddon implements NativeAddon {
     this.held.push(address);
     return openSync("/dev/null", "r");
   }
+  readonly limitCapabilities = vi.fn<NativeAddon["limitCapabilities"]>();
+
   notify(_path: string, state: string): boolean {
     this.notified.push(state);
     return true;

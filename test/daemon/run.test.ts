@@ -116,6 +116,26 @@ describe("a daemon", () => {
     expect(signals.eventNames()).toEqual([]);
   });
 
+  it("gives up what it needs no more once it is ready to, and goes on where it cannot", async () => {
+    const { addon, signals, log, ended } = await start("switch", switchFile);
+    // A shaped veth, which sends by AF_XDP, is opened again when it comes back.
+    expect(addon.limitCapabilities.mock.calls).toEqual([[[13, 14]]]);
+    expect(log.at(-1)).toMatchObject({ msg: "started", capabilities: "CAP_NET_RAW CAP_IPC_LOCK" });
+    signals.emit("SIGTERM", "SIGTERM");
+    expect(await ended).toBe(0);
+
+    const other = await start("switch", switchFile, (refusing) => {
+      refusing.limitCapabilities.mockImplementation(() => {
+        throw new Error("cannot limit capabilities: ETIMEDOUT");
+      });
+    });
+    const message = "capabilities that are needed no more could not be given up";
+    expect(other.log.find(({ msg }) => msg === message)?.level).toBe("warn");
+    expect(other.log.at(-1)).toMatchObject({ msg: "started", capabilities: "all" });
+    other.signals.emit("SIGTERM", "SIGTERM");
+    expect(await other.ended).toBe(0);
+  });
+
   it("does not wait for queues for ever: a second signal ends it", async () => {
     const { addon, signals, ended } = await start("nic", nicFile);
     signals.emit("SIGINT", "SIGINT");

@@ -171,6 +171,8 @@ it("a NIC's dashboard shows queue pairs as flows", () => {
     ["tx_bytes", { device: "roce0", qpn: "0x000011", flow: "to-b" }, 0],
     ["cnp_handled", { device: "roce0", qpn: "0x000011", flow: "to-b" }, 0],
     ["rx_prio_pause", { device: "roce0", priority: "3" }, 0],
+    ["rx_wire_bytes", { device: "roce0", qpn: "0x000011", flow: "to-b" }, 0],
+    ["rx_wire_bytes", { device: "roce0", qpn: "0x000012", flow: "back" }, 0],
   ];
   const { board: one, counters, told } = board(config, own, device);
   one.watched(true);
@@ -178,6 +180,9 @@ it("a NIC's dashboard shows queue pairs as flows", () => {
   for (const place of [0, 1, 3]) counters.count(place, 1000);
   counters.count(4, 7);
   counters.count(5, 2);
+  // Of a queue pair that sends, what it hears is not what it is there for.
+  counters.count(6, 500);
+  counters.count(7, 3000);
   vi.advanceTimersByTime(50);
   expect([one.session(), ...told]).toMatchObject([
     {
@@ -186,12 +191,12 @@ it("a NIC's dashboard shows queue pairs as flows", () => {
       topology: { links: [{ from: "roce0", to: "network" }] },
       flows: [
         { id: "to-b", from: "roce0", to: "b", priority: 3 },
-        { id: "back", from: "roce0", to: "b", priority: 3 },
+        { id: "back", from: "b", to: "roce0", priority: 3 },
       ],
       queues: [],
     },
     {
-      flows: { rate: [4e9, null], target: [5e9, null], alpha: [0.5, null], throughput: [160_000, 0] },
+      flows: { rate: [4e9, null], target: [5e9, null], alpha: [0.5, null], throughput: [160_000, 480_000] },
       switches: [],
       links: [{ forward_bps: 160_000, backward_bps: 0 }],
       // Of the other end, which sent them.

@@ -29,10 +29,9 @@ function client(port: number, paused = false): Promise<Client> {
 }
 
 function eventsOf(text: string) {
-  return [...text.matchAll(/event: (\w+)\ndata: (.*)\n\n/g)].map(([, event = "", data = ""]) => ({
-    event,
-    data: JSON.parse(data) as Record<string, unknown>,
-  }));
+  return [...text.matchAll(/event: (\w+)\ndata: (.*)\n\n/g)]
+    .map(([, event = "", data = ""]) => ({ event, data: JSON.parse(data) as Record<string, unknown> }))
+    .filter(({ event }) => event !== "rights");
 }
 
 it("sends the session first, then frames as they come", async () => {

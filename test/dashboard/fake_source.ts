@@ -85,7 +85,9 @@ export interface Served {
   port: number;
   /** Sends exactly this path, and as Host what the URL has unless told otherwise. */
   ask(path: string, question?: Question): Promise<Answer>;
-  /** JSON as the page would send it. */
+  /** What changes take, where none was given. */
+  token: string | undefined;
+  /** JSON as the page would send it to who has opened the URL with the token that was made. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
 }
 
@@ -100,10 +102,11 @@ export async function serve(
   const streams = new EventStreams(onAttention);
   const server = await DashboardServer.listen(
     { address: "127.0.0.1", port: 0, ...where },
-    { source, streams, files: kFiles, setting: { field: "dashboard", hint: "another port" } },
+    { source, streams, files: kFiles, purpose: { name: "dashboard", field: "dashboard", hint: "another port" } },
   );
   onTestFinished(() => server.close());
   const port = Number(new URL(server.url).port);
+  const token = new URL(server.url).searchParams.get("token") ?? undefined;
   const ask = (path: string, { method = "GET", headers = {}, body }: Question = {}) =>
     new Promise<Answer>((resolve, reject) => {
       const sent = request({ host: "127.0.0.1", port, path, method, headers, agent: false }, (response) => {
@@ -119,8 +122,13 @@ export async function serve(
   const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
     ask(path, {
       method: "POST",
-      headers: { "content-type": "application/json", origin: `http://127.0.0.1:${port}`, ...headers },
+      headers: {
+        "content-type": "application/json",
+        origin: `http://127.0.0.1:${port}`,
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...headers,
+      },
       body: typeof body === "string" ? body : JSON.stringify(body),
     });
-  return { source, streams, server, port, ask, post };
+  return { source, streams, server, port, token, ask, post };
 }

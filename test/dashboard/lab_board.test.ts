@@ -257,6 +257,16 @@ describe("runs", () => {
     expect(it.runs[0]?.order.signal.reason).toBe(reason);
   });
 
+  it("that are stopped while traffic flows keep what there was", async () => {
+    const it = board();
+    it.board.start();
+    it.board.run("stop");
+    expect(it.runs[0]?.order.signal.aborted).toBe(true);
+    it.runs[0]?.end({ folder: "/tmp/run", valid: false });
+    // It does not count as one that the host did not keep up with.
+    expect(await it.board.settled()).toMatchObject({ state: "stopped", folder: "/tmp/run", valid: null });
+  });
+
   it("keep their documents on disk", async () => {
     const folder = mkdtempSync(join(tmpdir(), "weir-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));

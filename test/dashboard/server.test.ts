@@ -1,6 +1,6 @@
 /** What a dashboard's server answers, to pages of its own and to everybody else. */
 import { connect } from "node:net";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { ScenarioError, WeirError } from "../../src/config/error.js";
 import { parseAddress } from "../../src/dashboard/address.js";
 import { pageFiles } from "../../src/dashboard/page_files.js";
@@ -155,10 +155,57 @@ describe("without a token", () => {
         expect((await ask(path, { headers: { host } })).status).toBe(403);
       }
       const origin = `http://${host}`;
-      expect((await post("/api/parameters", { set: ["a=b"] }, { host, origin })).status).toBe(403);
+      const authorization = "Bearer guessed";
+      expect((await post("/api/parameters", { set: ["a=b"] }, { host, origin, authorization })).status).toBe(403);
       expect(source.asked).toEqual([]);
     },
   );
+
+  it("lets everybody of this host look on, and nobody change anything without the token that was made", async () => {
+    const { ask, server, source, post, port, token } = await serve();
+    expect(server.address).toBe(`http://127.0.0.1:${port}/`);
+    expect(server.url).toBe(`${server.address}?token=${token}`);
+    expect(token).toMatch(/^[0-9a-f]{32}$/);
+    expect((await ask("/api/session")).status).toBe(200);
+    for (const headers of [{ authorization: "" }, { authorization: "Bearer guessed" }]) {
+      for (const [path, body] of [
+        ["/api/parameters", { set: ["a=b"] }],
+        ["/api/run", { action: "start" }],
+      ] as const) {
+        const refused = await post(path, body, headers);
+        expect([path, refused.status, refusal(refused)]).toEqual([
+          path,
+          401,
+          { error: "changing anything needs a token", hint: expect.stringContaining("weir show dashboard") },
+        ]);
+      }
+    }
+    expect(source.asked).toEqual([]);
+    expect((await post("/api/parameters", { set: ["a=b"] })).status).toBe(200);
+    // A browser that has opened the URL shows its cookie.
+    const [cookie = ""] = (await ask(`/?token=${token}`)).headers["set-cookie"] ?? [];
+    const shown = { authorization: "", cookie: cookie.split(";")[0] ?? "" };
+    expect((await post("/api/run", { action: "start" }, shown)).status).toBe(200);
+    expect(source.asked).toEqual([["a=b"], "start"]);
+  });
+
+  it.each([
+    ["without the token to look on", false],
+    ["with it to change things", true],
+  ])("tells a page %s", async (_, change) => {
+    const { port, token } = await serve();
+    const socket = connect(port, "127.0.0.1");
+    onTestFinished(() => void socket.destroy());
+    let heard = "";
+    socket.setEncoding("utf8").on("data", (part: string) => {
+      heard += part;
+    });
+    const shown = change ? `Authorization: Bearer ${token}\r\n` : "";
+    socket.write(`GET /api/live HTTP/1.1\r\nHost: localhost\r\n${shown}\r\n`);
+    await expect.poll(() => heard).toContain("event: session");
+    expect(heard.indexOf("event: rights")).toBeLessThan(heard.indexOf("event: session"));
+    expect(heard).toContain(`event: rights\ndata: {"change":${change}}\n\n`);
+  });
 
   it.each([
     ["another site's page", { origin: "https://evil.example" }, 403],
@@ -191,8 +238,8 @@ describe("without a token", () => {
   });
 
   it("takes no change without an Origin", async () => {
-    const { ask, source } = await serve();
-    const headers = { "content-type": "application/json" };
+    const { ask, source, token } = await serve();
+    const headers = { "content-type": "application/json", authorization: `Bearer ${token}` };
     const { status } = await ask("/api/parameters", { method: "POST", headers, body: '{"set":["a=b"]}' });
     expect([status, source.asked]).toEqual([403, []]);
   });

@@ -78,6 +78,7 @@ export function calmOutcome(changes: Partial<WorkerOutcome> = {}): WorkerOutcome
     punt_refused: 0,
     inject_refused: 0,
     tuning: [],
+    capture_errors: [],
     queues: [],
     ...changes,
   };

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
-import { composeResult, frameAccount } from "../../src/lab/outcome.js";
+import { composeResult, endOf, frameAccount } from "../../src/lab/outcome.js";
 import { kRecordWords, RecordKind, type WorkerOutcome } from "../../src/native/types.js";
 import {
   type Counter,
@@ -208,6 +208,36 @@ describe("fidelity", () => {
       outcomes: [calmOutcome({ tuning: refused }), calmOutcome({ tuning: refused })],
     });
     expect({ valid, tuning }).toEqual({ valid: true, tuning: ["nice -20 refused"] });
+  });
+});
+
+describe("a run that was ended early", () => {
+  const scenario = smallScenario();
+  const ended = { at: 60e6, why: "ended by SIGINT" };
+
+  it("is not valid, says who ended it and when, and keeps what there was", () => {
+    const recorder = recorderOf(scenario);
+    const words = new Float64Array(2 * kRecordWords);
+    // 20 MB have arrived at 20 ms, the end of the warm-up, and 60 MB at 60 ms.
+    for (const [i, [at, bytes]] of [
+      [200e6, 20e6],
+      [600e6, 60e6],
+    ].entries()) {
+      words.set([at as number, RecordKind.receive, 2, 0, bytes as number, 0, 0], i * kRecordWords);
+    }
+    recorder.take(words, 2);
+    const nics = counterTable([["np_cnp_sent", { device: "c" }, 30]]);
+    const result = composeResult(evidence({ scenario, recorder, nics, ended }));
+    expect(result.fidelity).toMatchObject({ valid: false, reasons: ["ended by SIGINT, at 60 ms of 100 ms"] });
+    expect(result).toMatchObject({ duration_s: 0.1, until_s: 0.06, totals: { feedback_per_s: 500 } });
+    // 40 MB in the 40 ms that counted.
+    expect(result.flows[0]?.goodput_bps).toBeCloseTo(8e9, -7);
+    expect(recorder.series(endOf({ scenario, ended })).time_s.at(-1)).toBeCloseTo(0.06, 9);
+  });
+
+  it("has no rates where the warm-up was not over", () => {
+    const { flows, until_s } = composeResult(evidence({ scenario, ended: { ...ended, at: 10e6 } }));
+    expect([until_s, flows[0]?.goodput_bps]).toEqual([0.01, 0]);
   });
 });
 

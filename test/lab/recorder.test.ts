@@ -45,6 +45,18 @@ describe("Recorder", () => {
     expect(series.flows["x/b"]?.rate_bps).toEqual(Array(11).fill(0));
   });
 
+  it.each([
+    ["dcqcn", ["rate_bps", "target_rate_bps", "alpha", "goodput_bps"]],
+    ["qcn", ["rate_bps", "target_rate_bps", "goodput_bps"]],
+    ["none", ["goodput_bps"]],
+  ])("under %s has what the algorithm keeps of a flow: %s", (algorithm, fields) => {
+    const r = recorderOf(smallScenario({ congestion: { algorithm } }), { begin: kBegin, interval: kInterval });
+    take(r, [0, RecordKind.transmit, kHostA, 0, 1e8, 2e8, 0.5]);
+    const { flows } = r.series(kDuration);
+    const present = Object.entries(flows["x/a"] ?? {}).filter(([, samples]) => samples !== null);
+    expect(present.map(([name]) => name)).toEqual(fields);
+  });
+
   it("tells flows apart by host and queue pair", () => {
     const r = recorder();
     take(r, [1, RecordKind.receive, kHostC, 0, 1000, 1100, 0], [1, RecordKind.receive, kHostC, 1, 2000, 2200, 0]);

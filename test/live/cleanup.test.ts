@@ -1,10 +1,13 @@
 /** However a run ends, no process, namespace, device or socket is left; and who ended it shows in the status. */
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
 import { loadScenario } from "../../src/config/scenario.js";
 import { runLab } from "../../src/lab/run.js";
+import type { Result, Series } from "../../src/report/result.js";
+import { faultsOf } from "../fixtures/closed_schema.js";
 import { describeLive, describeOrdinaryUser, kOrdinaryUser } from "./capability.js";
 import { namespacesHeld } from "./processes.js";
 import { folder, kIncast, labRun, start, sum } from "./weir.js";
@@ -26,14 +29,27 @@ describeLive("a run that is stopped", () => {
   it.each([
     ["SIGINT", 130],
     ["SIGTERM", 143],
-  ] as const)("by %s exits with %i, without a result, and leaves nothing", async (signal, status) => {
+  ] as const)("by %s exits with %i, keeps what there was, and leaves nothing else", async (signal, status) => {
     const path = folder();
     const running = await start(endless(path));
     await running.untilTraffic();
+    // Into the traffic, which begins a moment after its threads are there.
+    await sleep(1500);
     running.child.kill(signal);
-    expect(await running.finished).toEqual({ status, signal: null, stdout: "", stderr: "" });
+    const { stdout, ...ended } = await running.finished;
+    expect(ended).toEqual({ status, signal: null, stderr: "" });
     await running.nothingLeft();
-    expect(existsSync(join(path, "out"))).toBe(false);
+    const result = JSON.parse(stdout) as Result;
+    expect(faultsOf(result)).toEqual([]);
+    expect(result.fidelity.valid).toBe(false);
+    expect(result.fidelity.reasons[0]).toMatch(new RegExp(`^ended by ${signal}, at [\\d.]+ \\w+ of 10 s$`));
+    expect(result.until_s).toBeGreaterThan(0);
+    expect(result.until_s).toBeLessThan(10);
+    expect(sum(result.flows.map(({ packets }) => packets))).toBeGreaterThan(0);
+    expect(JSON.parse(readFileSync(join(path, "out/result.json"), "utf8"))).toEqual(result);
+    const { time_s } = JSON.parse(readFileSync(join(path, "out/series.json"), "utf8")) as Series;
+    expect(time_s.at(-1)).toBeLessThanOrEqual(result.until_s as number);
+    expect(existsSync(join(path, "out/report.html"))).toBe(true);
   });
 
   it("by a second SIGINT ends at once, and leaves nothing", async () => {
@@ -41,7 +57,7 @@ describeLive("a run that is stopped", () => {
     await running.untilTraffic();
     running.child.kill("SIGINT");
     running.child.kill("SIGINT");
-    expect(await running.finished).toMatchObject({ status: 130, signal: null, stdout: "" });
+    expect(await running.finished).toMatchObject({ status: 130, signal: null });
     await running.nothingLeft();
   });
 
@@ -63,6 +79,15 @@ describeLive("a run that is stopped", () => {
     expect(stderr).toMatch(/^error: /);
     await running.nothingLeft();
     expect(existsSync(out)).toBe(false);
+  });
+});
+
+describeLive("a capture that a full disk cuts short", () => {
+  it("is told of on stderr, by its name, and in the result", async () => {
+    const args = ["--capture", "r--sw:/dev/full", "--duration", "5ms", "--set", "warmup=1ms"];
+    const { stderr, result } = await labRun(folder(), { args });
+    expect(stderr).toBe("warning: the capture is cut short: /dev/full: No space left on device\n");
+    expect(result.fidelity.capture_errors).toEqual(["/dev/full: No space left on device"]);
   });
 });
 
@@ -100,6 +125,18 @@ describeOrdinaryUser("a run without root", () => {
     expect(result.fidelity.tuning).toEqual(expect.arrayContaining([expect.stringContaining("nice")]));
   });
 
+  it("keeps the text of a scenario that comes by a pipe, although two processes need it", async () => {
+    const path = folder();
+    const args = ["lab", "run", "/dev/stdin", "--quiet", "--duration", "5ms", "--set", "warmup=1ms"];
+    const piped = [...kOrdinaryUser, "sh", "-c", `cat ${kIncast} | "$@"`, "sh"];
+    const { finished, nothingLeft } = await start([...args, "--out", join(path, "out")], piped);
+    const { status, stderr } = await finished;
+    expect([0, 3], stderr).toContain(status);
+    const { text } = JSON.parse(readFileSync(join(path, "out/scenario.json"), "utf8"));
+    expect(text).toBe(readFileSync(kIncast, "utf8"));
+    await nothingLeft();
+  });
+
   it.each([
     ["SIGINT", 130],
     ["SIGTERM", 143],
@@ -107,7 +144,7 @@ describeOrdinaryUser("a run without root", () => {
     const running = await start(endless(folder()), kOrdinaryUser);
     await running.untilTraffic();
     running.child.kill(signal);
-    expect(await running.finished).toMatchObject({ status, signal: null, stdout: "" });
+    expect(await running.finished).toMatchObject({ status, signal: null });
     await running.nothingLeft();
   });
 

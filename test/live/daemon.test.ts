@@ -1,5 +1,5 @@
 /** Daemons between ordinary namespaces of this machine: the kernel's own ping crosses the switch, a NIC sends through it. */
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
@@ -26,11 +26,23 @@ async function health(url: string) {
   return { ...rest, reasons: reasons.filter(({ reason }) => !reason.startsWith("worker_")) };
 }
 
+/** Of each thread of a process: CapPrm and NoNewPrivs. */
+function capabilitiesOf(pid: number): string[] {
+  return readdirSync(`/proc/${pid}/task`).map((id) => {
+    const status = readFileSync(`/proc/${pid}/task/${id}/status`, "utf8");
+    const field = (name: string) => new RegExp(`^${name}:\\s*(\\w+)$`, "m").exec(status)?.[1];
+    return `${field("CapPrm")} ${field("NoNewPrivs")}`;
+  });
+}
+
 describeLive("weir switch", () => {
   it("carries the kernel's traffic, learns where it comes from, and counts it for Prometheus", async () => {
     const net = await network();
     const { child, finished, socket, url } = await startSwitch(net);
     expect(await ping(net, 30)).toEqual({ sent: 30, received: 30 });
+    // CAP_NET_RAW, CAP_IPC_LOCK for AF_XDP out, CAP_SYS_ADMIN and CAP_SYS_PTRACE for its ports' namespace, which is this process's:
+    // all of its threads, and nothing else.
+    expect(new Set(capabilitiesOf(child.pid as number))).toEqual(new Set(["0000000000286000 1"]));
     const fdb = await ask(socket, "fdb");
     expect(fdb.map(({ mac, ports, kind }) => [mac, ports, kind])).toEqual(
       expect.arrayContaining([

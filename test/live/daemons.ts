@@ -49,7 +49,7 @@ export interface Running {
   child: ChildProcess;
   /** What it has logged so far. */
   log(): (Record<string, unknown> & { msg: string })[];
-  finished: Promise<{ status: number | null; stderr: string }>;
+  finished: Promise<{ status: number | null; stdout: string; stderr: string }>;
 }
 
 /** In this process's own network namespace, where the test can reach its metrics; its ports are elsewhere. */
@@ -60,15 +60,18 @@ export function weirAs(as: readonly string[], ...args: string[]): Running {
   const [program = "", ...rest] = [...as, ...kWeir, ...args];
   const child = spawn(program, rest, {
     cwd: kRoot,
-    stdio: ["ignore", "ignore", "pipe"],
+    stdio: ["ignore", "pipe", "pipe"],
   });
   onTestFinished(() => void child.kill("SIGKILL"));
-  let stderr = "";
+  let [stdout, stderr] = ["", ""];
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text;
+  });
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     stderr += text;
   });
-  const finished = new Promise<{ status: number | null; stderr: string }>((resolve, reject) => {
-    child.on("error", reject).on("close", (status) => resolve({ status, stderr }));
+  const finished = new Promise<{ status: number | null; stdout: string; stderr: string }>((resolve, reject) => {
+    child.on("error", reject).on("close", (status) => resolve({ status, stdout, stderr }));
   });
   const log = () =>
     stderr

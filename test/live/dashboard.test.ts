@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, get, request } from "node:http";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
+import { ask } from "../../src/daemon/control_client.js";
 import type { Frame, History, RunDescription, Sample, Session } from "../../src/dashboard/protocol.js";
 import { sampleOf } from "../../src/dashboard/sample.js";
 import { kRoot } from "../command.js";
@@ -110,14 +111,26 @@ async function lab(more: readonly string[] = [], as: readonly string[] = []) {
   const args = ["lab", "run", kIncast, "--quiet", "--json", "--out", out, "--dashboard", String(port), ...more];
   const running = await start([...args, "--set", "fidelity.lateness=60ms"], as, true);
   const url = `http://127.0.0.1:${port}`;
+  let said = "";
+  running.child.stderr?.on("data", (text: string) => {
+    said += text;
+  });
+  // What is printed at the start is what changes take.
+  const [, token] = await eventually(() => {
+    const found = new RegExp(`^dashboard: ${url}/\\?token=(\\w+)$`, "m").exec(said);
+    expect(found, said).not.toBeNull();
+    return found as RegExpExecArray;
+  });
   await eventually(async () => expect((await fetch(url)).status).toBe(200));
-  const page = await new Page(url).open();
+  expect(await new Page(url).post("/api/run", { action: "stop" })).toBe(401);
+  const page = await new Page(url, token).open();
   // The run that has begun may be over before a busy machine gets here: another one is seen from its start.
   await page.post("/api/run", { action: "stop" });
   await eventually(() => expect(page.run?.state).not.toBe("running"));
   expect(await page.post("/api/run", { action: "start" })).toBe(200);
+  // The stream is heard beside the answer.
+  await state(page, "running");
   await eventually(() => expect(page.frames.at(-1)?.run).toBe(page.run?.id));
-  expect(page.run?.state).toBe("running");
   return { ...running, out, page };
 }
 
@@ -180,7 +193,7 @@ describeLive("weir lab run --dashboard", () => {
     child.kill("SIGINT");
     const { status, stdout, stderr } = await finished;
     expect(status, stderr).toBe(130);
-    expect(stderr).toContain(`dashboard: ${page.url}/\n`);
+    expect(stderr).toContain(`dashboard: ${page.url}/?token=`);
     // A document for each run that is complete, and nothing of the others.
     expect(stdout.match(/^\{$/gm)).toHaveLength(page.session.runs.filter((run) => run.state === "complete").length);
     expect(readdirSync(join(out, ".."))).toEqual(folders);
@@ -225,7 +238,7 @@ describeLive("dashboards of daemons", () => {
     const net = await network();
     const [port, nicPort] = [await freePort(), await freePort()];
     const token = "a-token-of-some-length";
-    const { child, log } = await startSwitch(net, {
+    const { child, log, socket } = await startSwitch(net, {
       ports: [portOf(net, "a", "rate: 500Mbps"), portOf(net, "b", "rate: 200Mbps")],
       more: `ecn: { kmin: 20KB, kmax: 200KB, pmax: 10% }\ndashboard: { port: ${port} }\n`,
     });
@@ -237,7 +250,17 @@ describeLive("dashboards of daemons", () => {
     // Nobody looks on, and yet it is known what was.
     const asked = async () => (await (await fetch(`http://127.0.0.1:${port}/api/session`)).json()) as Session;
     await eventually(async () => expect((await asked()).queues.map(({ name }) => name)).toContain("sw0:b:3"));
-    const page = await new Page(`http://127.0.0.1:${port}`).open();
+    // Who may ask at the control socket may change parameters, and nobody else; not by what the log says either.
+    const { dashboard } = await ask(socket, "status");
+    const address = `http://127.0.0.1:${port}`;
+    const own = new URL(dashboard ?? "").searchParams.get("token") ?? undefined;
+    expect(own).toMatch(/^[0-9a-f]{32}$/);
+    expect(log().find(({ msg }) => msg === "started")).toMatchObject({ dashboard: `${address}/` });
+    expect(JSON.stringify(log())).not.toContain(own);
+    const shown = await weir("show", "dashboard", "--socket", socket).finished;
+    expect(shown).toMatchObject({ status: 0, stdout: `sw0: ${address}/?token=${own}\n` });
+    expect(await new Page(address).post("/api/parameters", { set: ["ecn.kmin=1KB"] })).toBe(401);
+    const page = await new Page(address, own).open();
     await eventually(() => expect(page.samples.length).toBeGreaterThan(0));
     const [first] = page.samples as [Sample];
     expect(first.t_ns - first.since_ns).toBeGreaterThan(900e6);

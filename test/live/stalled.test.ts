@@ -2,10 +2,11 @@
 import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, it, vi } from "vitest";
+import { expect, it } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
 import type { CounterValue } from "../../src/daemon/protocol.js";
 import type { LabNetwork } from "../../src/lab/veth.js";
+import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
 import { freePort, network, ping, portOf, startNic, startSwitch, weir } from "./daemons.js";
 
@@ -54,16 +55,13 @@ describeLive("a switch with an egress that stands still", () => {
     expect(await ping(net, 5, "10.66.0.3")).toEqual({ sent: 5, received: 5 });
     await throttle(net);
     const flooded = flood(net, 8);
-    await vi.waitFor(
-      async () => {
-        const { buffer, ports } = await ask(socket, "switch");
-        // Half of the free buffer is what a lossy queue may have.
-        expect(ports[1]?.queue_bytes[0]).toBeGreaterThan(5_000_000);
-        expect(buffer.occupied).toBeGreaterThanOrEqual(ports[1]?.queue_bytes[0] ?? 0);
-        expect((await ask(socket, "ports"))[1]).toMatchObject({ up: true, tx_stalled: true });
-      },
-      { timeout: 20_000 },
-    );
+    await eventually(async () => {
+      const { buffer, ports } = await ask(socket, "switch");
+      // Half of the free buffer is what a lossy queue may have.
+      expect(ports[1]?.queue_bytes[0]).toBeGreaterThan(5_000_000);
+      expect(buffer.occupied).toBeGreaterThanOrEqual(ports[1]?.queue_bytes[0] ?? 0);
+      expect((await ask(socket, "ports"))[1]).toMatchObject({ up: true, tx_stalled: true });
+    });
     const answer = await fetch(`${url}/healthz`);
     const { reasons } = (await answer.json()) as { reasons: { reason: string; port?: string }[] };
     expect(reasons).toContainEqual(expect.objectContaining({ reason: "transmit_stalled", port: "b" }));
@@ -77,13 +75,10 @@ describeLive("a switch with an egress that stands still", () => {
     expect((await ask(socket, "ports"))[1]).toMatchObject({ tx_stalled: true });
     expect(await ping(net, 50, "10.66.0.3"), "beside it").toEqual({ sent: 50, received: 50 });
     await release(net);
-    await vi.waitFor(
-      async () => {
-        expect((await ask(socket, "switch")).buffer.occupied).toBe(0);
-        expect((await ask(socket, "ports"))[1]).toMatchObject({ tx_stalled: false });
-      },
-      { timeout: 20_000 },
-    );
+    await eventually(async () => {
+      expect((await ask(socket, "switch")).buffer.occupied).toBe(0);
+      expect((await ask(socket, "ports"))[1]).toMatchObject({ tx_stalled: false });
+    });
     expect(await ping(net, 10)).toEqual({ sent: 10, received: 10 });
     const after = (await ask(socket, "counters")).counters;
     const lost = ["drop_lossy_threshold", "drop_buffer_full", "host_rx_overrun"].reduce(
@@ -104,13 +99,10 @@ describeLive("a switch with an egress that stands still", () => {
     await flood(net, 2);
     expect((await ask(socket, "switch")).buffer.occupied).toBeGreaterThan(0);
     await net.namespace("b").run("ip", ["link", "delete", "weir0"]);
-    await vi.waitFor(
-      async () => {
-        expect((await ask(socket, "ports"))[1]).toMatchObject({ up: false, tx_stalled: false });
-        expect((await ask(socket, "switch")).buffer.occupied).toBe(0);
-      },
-      { timeout: 10_000 },
-    );
+    await eventually(async () => {
+      expect((await ask(socket, "ports"))[1]).toMatchObject({ up: false, tx_stalled: false });
+      expect((await ask(socket, "switch")).buffer.occupied).toBe(0);
+    });
     const { counters } = await ask(socket, "counters");
     // Until its absence is noticed the kernel refuses its frames.
     expect(of(counters, "tx_port_down", "b") + of(counters, "host_tx_errors", "b")).toBeGreaterThan(1_000);
@@ -137,7 +129,7 @@ describeLive("an interface that a Weir has", () => {
     first.child.kill("SIGKILL");
     await first.finished;
     const second = weir("switch", "-c", file);
-    await vi.waitFor(() => expect(second.log().map(({ msg }) => msg)).toContain("started"), { timeout: 20_000 });
+    await eventually(() => expect(second.log().map(({ msg }) => msg)).toContain("started"));
     expect(existsSync(socket)).toBe(true);
   });
 

@@ -2,10 +2,10 @@
 import { request } from "node:http";
 import { createServer } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { isLoopback } from "../../src/dashboard/address.js";
 import { kContentTypes } from "../../src/metrics/instruments.js";
 import { MetricsRegistry, type MetricsSource } from "../../src/metrics/registry.js";
 import { type Health, MetricsServer } from "../../src/metrics/server.js";
+import { isLoopback } from "../../src/net/address.js";
 
 const sw = { switch: "sw0", port: "a" };
 const nic = { device: "roce0" };
@@ -395,6 +395,35 @@ describe("the server", () => {
     expect(await get(`${url}/metrics`, "POST")).toMatchObject({ status: 405 });
   });
 
+  it.each(["127.0.0.1", "localhost:9464", "[::1]:9464"])("answers who asks for %s", async (host) => {
+    expect(await get(`${(await serve()).url}/metrics`, "GET", { host })).toMatchObject({ status: 200 });
+  });
+
+  it.each([
+    ["another name, by DNS rebinding", { host: "evil.example" }],
+    ["a name that only begins like one of this host", { host: "127.0.0.1.evil.example:9464" }],
+    ["another site's page", { "sec-fetch-site": "cross-site" }],
+  ])("tells %s nothing", async (_, headers) => {
+    const { url } = await serve();
+    for (const path of ["/metrics", "/healthz"]) {
+      const { status, body } = await get(`${url}${path}`, "GET", headers);
+      expect([status, body]).toEqual([403, expect.not.stringContaining("ok")]);
+    }
+  });
+
+  it("elsewhere is known by any name, for Prometheus has its own", async () => {
+    const registry = new MetricsRegistry(source([]).source, kSwitch);
+    const server = await MetricsServer.listen({ address: "0.0.0.0", port: 0 }, registry, () => ({ status: "ok" }));
+    onTestFinished(() => server.close());
+    expect(await get(`${server.url}/metrics`, "GET", { host: "leaf-01.example" })).toMatchObject({ status: 200 });
+  });
+
+  it("forbids browsers to take its answers for a page", async () => {
+    const answer = await fetch(`${(await serve()).url}/metrics`);
+    expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
+    expect(answer.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
+  });
+
   it("says which address it could not have", async () => {
     const taken = createServer().listen(0, "127.0.0.1");
     onTestFinished(() => void taken.close());
@@ -404,7 +433,7 @@ describe("the server", () => {
     await expect(
       MetricsServer.listen({ address: "127.0.0.1", port }, registry, () => ({ status: "ok" })),
     ).rejects.toMatchObject({
-      message: `metrics: cannot listen at 127.0.0.1:${port}: EADDRINUSE`,
+      message: `metrics: cannot listen at 127.0.0.1:${port}: the port is taken`,
       hint: "set metrics.address and metrics.port, or metrics: false",
     });
   });

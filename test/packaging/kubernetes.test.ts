@@ -9,8 +9,8 @@ import { type INamespace, Namespace } from "kubernetes-models/v1/Namespace";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { loadNicDaemon } from "../../src/config/daemon.js";
 import { kMetricsPorts } from "../../src/config/daemon-schema.js";
-import { isLoopback } from "../../src/dashboard/address.js";
 import { MetricsServer } from "../../src/metrics/server.js";
+import { isLoopback } from "../../src/net/address.js";
 import { weir } from "../cli/harness.js";
 import { list, manifest, read, readYaml, root } from "./files.js";
 

@@ -9,8 +9,15 @@ import { render } from "preact";
 import { App } from "./app.js";
 import { listenToKeys } from "./keys.js";
 import { connect } from "./live/connection.js";
-import { takeFrame, takeHistory, takeRefusal, takeSession, takeState } from "./store.js";
+import { takeFrame, takeHistory, takeRefusal, takeRights, takeSession, takeState } from "./store.js";
 
 listenToKeys();
 render(<App />, document.getElementById("app") as HTMLElement);
-connect({ session: takeSession, history: takeHistory, frame: takeFrame, state: takeState, refused: takeRefusal });
+connect({
+  rights: takeRights,
+  session: takeSession,
+  history: takeHistory,
+  frame: takeFrame,
+  state: takeState,
+  refused: takeRefusal,
+});

@@ -6,6 +6,7 @@ import type {
   Parameter,
   QueueDescription,
   Refusal,
+  Rights,
   RunDescription,
   Session,
 } from "../../src/dashboard/protocol.js";
@@ -20,6 +21,8 @@ export const refusal = signal<Refusal | null>(null);
 export const session = signal<Session | null>(null);
 /** Of the run under way, or the last one. */
 export const live = signal<Recording | null>(null);
+/** Whether the server takes changes from this page. */
+export const mayChange = signal(true);
 export const paused = signal(false);
 /** What polite readers are told. */
 export const announcement = signal("");
@@ -39,6 +42,10 @@ export const currentRun = computed<RunDescription | undefined>(() => session.val
 export const running = computed(() => session.value?.kind !== "lab" || currentRun.value?.state === "running");
 /** Samples kept of the end of the view while it is paused, ms. */
 export const pausedAt = signal(Number.POSITIVE_INFINITY);
+
+export function takeRights({ change }: Rights): void {
+  mayChange.value = change;
+}
 
 export function takeSession(next: Session): void {
   const before = session.value;

@@ -1,4 +1,5 @@
 /** What `weir show` can show, by the words that follow it. */
+import { dashboard } from "./dashboard.js";
 import { kDcbViews } from "./dcb.js";
 import { ethtool } from "./ethtool.js";
 import { qp, rp } from "./nic.js";
@@ -21,6 +22,7 @@ export const kViews = {
   fdb,
   ports,
   "storm-control": stormControl,
+  dashboard,
   ...kSonicViews,
   ...kRdmaViews,
   ...kDcbViews,

@@ -1,7 +1,8 @@
 /** The report of all experiments: report.html, report.md and summary.json beside the experiments' folders. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeFolder } from "../../config/folder.js";
+import { writeWhole } from "../../config/write-file.js";
 import { renderAllPage } from "./page.js";
 import type { Finished, Summary } from "./summary.js";
 import { renderAllMarkdown } from "./text.js";
@@ -14,8 +15,8 @@ export function writeAll(directory: string, summary: Summary, finished: readonly
     return { document, svg: readFileSync(join(directory, document.experiment, "figure.svg"), "utf8") };
   });
   const report = join(directory, "report.html");
-  writeFileSync(report, renderAllPage(summary, shown));
-  writeFileSync(join(directory, "report.md"), renderAllMarkdown(summary, finished));
-  writeFileSync(join(directory, "summary.json"), `${JSON.stringify(summary, undefined, 2)}\n`);
+  writeWhole(report, renderAllPage(summary, shown));
+  writeWhole(join(directory, "report.md"), renderAllMarkdown(summary, finished));
+  writeWhole(join(directory, "summary.json"), `${JSON.stringify(summary, undefined, 2)}\n`);
   return report;
 }

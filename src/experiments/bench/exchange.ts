@@ -1,8 +1,9 @@
 /** One measurement between two hosts: a server, a client that it serves, and the CPUs in the middle half of the client's time. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WeirError } from "../../config/error.js";
+import { writeWhole } from "../../config/write-file.js";
 import type { PerfRow } from "../../perf/report.js";
 import { type CpuUse, CpuWatch } from "./cpu.js";
 import type { HostPair } from "./host_pair.js";
@@ -87,7 +88,7 @@ export async function tcpThroughput(
     seconds,
   };
   const { text, cpu } = await exchange(pair, ends, signal);
-  writeFileSync(join(directory, `tcp-throughput-${size}.json`), text);
+  writeWhole(join(directory, `tcp-throughput-${size}.json`), text);
   return { bps: readIperf(text), cpu };
 }
 
@@ -106,7 +107,7 @@ export async function tcpLatency(
     seconds,
   };
   const { text, cpu } = await exchange(pair, ends, signal);
-  writeFileSync(join(directory, `tcp-latency-${size}.txt`), text);
+  writeWhole(join(directory, `tcp-latency-${size}.txt`), text);
   return { ...readSockperf(text), cpu };
 }
 

@@ -136,7 +136,7 @@ function observeSimulation(runs: Readonly<Record<string, Evidence>>): Observatio
   const all = SIZES.map(({ name }) => runs[`rdma-${name}`]?.result.totals);
   const gbps = all.map((totals) => (totals?.goodput_bps ?? 0) / 1e9);
   const [bps] = all.map((totals) => totals?.goodput_limit_bps);
-  const limit = (typeof bps === "number" ? bps : Number.NaN) / 1e9;
+  const limit = (bps ?? Number.NaN) / 1e9;
   const [write, send] = kOperations.map((operation) => runs[`latency-${operation}`]?.result.fct?.fct_us.mean);
   return {
     values: known({

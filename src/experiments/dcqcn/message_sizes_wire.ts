@@ -2,9 +2,9 @@
  * Figure 1 of the DCQCN paper on this host: RDMA by `weir perf` and kernel TCP by iperf3 and sockperf, between two network namespaces
  * on a veth pair.
  */
-import { writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
+import { writeWhole } from "../../config/write-file.js";
 import type { CpuUse } from "../bench/cpu.js";
 import { type ExchangeOptions, rdma, tcpLatency, tcpThroughput } from "../bench/exchange.js";
 import { HostPair } from "../bench/host_pair.js";
@@ -53,7 +53,7 @@ export async function measureOnWire(options: BenchOptions): Promise<BenchOutcome
   const pair = await HostPair.create(kMtu);
   try {
     const measured = await measureAll(pair, options, availableParallelism());
-    writeFileSync(join(options.directory, "measured.json"), `${JSON.stringify(measured, undefined, 2)}\n`);
+    writeWhole(join(options.directory, "measured.json"), `${JSON.stringify(measured, undefined, 2)}\n`);
     return { observation: observeWire(measured), doubts: doubtsOf(measured) };
   } finally {
     pair.close();

@@ -3,7 +3,6 @@
  * thresholds that let PFC act before packets are marked.
  */
 import { mean, sum } from "simple-statistics";
-import { resultExtras } from "../../report/extra_fields.js";
 import type { Evidence, Experiment, Observation, Quantity } from "../experiment.js";
 import { benchmark, kBenchmarkChoices, shares, spinePauses } from "./benchmark.js";
 import { DCQCN_PAPER } from "./paper.js";
@@ -175,7 +174,7 @@ function figures(runs: readonly Evidence[]) {
   return {
     users: users_p10,
     incast: incast_p10,
-    again: packets(({ result }) => resultExtras(result).transport?.retransmitted ?? 0),
+    again: packets(({ result }) => result.transport?.retransmitted ?? 0),
     marked: packets(({ result }) => sum(Object.values(result.switches).map(({ ecn_marked }) => ecn_marked))),
     pauses: spinePauses(runs),
   };

@@ -134,8 +134,7 @@ function valuesOf(name: string, { series, result }: Evidence): Record<string, nu
   return known({
     [`converged_${name}`]: 1000 * lastingFrom(even, (epsilon) => epsilon >= 0.5, kWindow / 2, kEnd),
     [`goodput_${name}`]: goodput_bps / 1e9,
-    [`utilisation_${name}`]:
-      typeof goodput_limit_bps === "number" ? (100 * goodput_bps) / goodput_limit_bps : undefined,
+    [`utilisation_${name}`]: goodput_limit_bps !== undefined ? (100 * goodput_bps) / goodput_limit_bps : undefined,
     [`jain_${name}`]: jain,
     [`queue_p50_${name}`]: figures?.p50,
     [`queue_p95_${name}`]: figures?.p95,

@@ -12,7 +12,7 @@ import { goodputLimit } from "../../report/limits.js";
 import type { FlowResult, NicResult, Result, Series } from "../../report/result.js";
 import { jainIndex, summarizeWeighted } from "../../report/statistics.js";
 import { kHeaderBytes } from "../../wire/frame_size.js";
-import { dcqcnFixedPoint, type FixedPoint } from "./fixed_point.js";
+import { dcqcnFixedPoint } from "./fixed_point.js";
 import { type FlowSums, FluidRun, type FluidSeries } from "./run.js";
 import { type ModelledScenario, modelScenario } from "./scenario.js";
 
@@ -83,10 +83,10 @@ function compose(scenario: Scenario, modelled: ModelledScenario, run: FluidRun):
 }
 
 /** Of all flows together, where their links do not hold them back; null otherwise. */
-function fixedPointOf({ parameters, classes }: ModelledScenario): FixedPoint | null {
+function fixedPointOf({ parameters, classes }: ModelledScenario): NonNullable<Result["model"]>["fixed_point"] {
   const flows = classes.reduce((sum, { count }) => sum + count, 0);
   const point = dcqcnFixedPoint(parameters, flows);
-  return classes.every(({ lineRate }) => point.target_rate_bps <= lineRate) ? point : null;
+  return classes.every(({ lineRate }) => point.target_rate_bps <= lineRate) ? { ...point } : null;
 }
 
 function flowResult(
@@ -95,7 +95,7 @@ function flowResult(
   run: FluidRun,
   number: number,
   share: number,
-): FlowResult & { ecn_marked: number; cnp_sent: number } {
+): FlowResult {
   const { id, from, to, priority, start, stop } = scenario.flows[number] as Scenario["flows"][number];
   const own = classOf[number] as number;
   const sums = run.sums[own] as FlowSums;
@@ -146,12 +146,9 @@ function distribution(lengths: readonly number[], weights: readonly number[]): [
   return points;
 }
 
-function nicResults(
-  scenario: Scenario,
-  flows: readonly { from: string; to: string; cnp_sent: number }[],
-): Record<string, NicResult> {
+function nicResults(scenario: Scenario, flows: readonly FlowResult[]): Record<string, NicResult> {
   const sum = (of: (flow: (typeof flows)[number]) => boolean) =>
-    flows.filter(of).reduce((total, { cnp_sent }) => total + cnp_sent, 0);
+    flows.filter(of).reduce((total, { cnp_sent = 0 }) => total + cnp_sent, 0);
   return Object.fromEntries(
     scenario.hosts.map(({ name }): [string, NicResult] => [
       name,

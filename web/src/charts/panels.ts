@@ -1,4 +1,5 @@
 /** What is drawn: which curves in which chart, in reading order. Drawing itself is plot.ts. */
+import { hasAlpha, hasRates } from "../../../src/config/flow-state.js";
 import type { QueueDescription, Session } from "../../../src/dashboard/protocol.js";
 import type { Curve } from "../data/gather.js";
 import { type EventKind, type FlowField, kEventKinds, type Recording } from "../data/recording.js";
@@ -65,11 +66,10 @@ const kLaneColors: Record<EventKind, string> = { mark: "c4", cnp: "c0", cnm: "c6
 
 export function panelsOf(drawn: Drawn): Panel[] {
   const { congestionControl: control, flowIds, recordings } = drawn;
-  const rated = control === "dcqcn" || control === "qcn";
   const ofFlows = [
-    ...(rated ? [ratePanel(drawn)] : []),
+    ...(hasRates(control) ? [ratePanel(drawn)] : []),
     throughputPanel(drawn),
-    ...(control === "dcqcn" || control === "dctcp" ? [alphaPanel(drawn)] : []),
+    ...(hasAlpha(control) ? [alphaPanel(drawn)] : []),
   ];
   // A switch has no flows, and a NIC no queues.
   const queued = recordings.some(({ queues }) => queues.length > 0);

@@ -1,9 +1,10 @@
 /** The stream of what happens: tells when it is lost, and takes it up again by itself. */
-import type { Frame, History, Refusal, Session } from "../../../src/dashboard/protocol.js";
+import type { Frame, History, Refusal, Rights, Session } from "../../../src/dashboard/protocol.js";
 
 export type ConnectionState = "connecting" | "open" | "lost";
 
 export interface Listener {
+  rights(rights: Rights): void;
   session(session: Session): void;
   history(history: History): void;
   frame(frame: Frame): void;
@@ -24,6 +25,7 @@ export function connect(listener: Listener): void {
       retry = kFirstRetryMs;
       listener.state("open");
     });
+    stream.addEventListener("rights", ({ data }) => listener.rights(JSON.parse(data) as Rights));
     stream.addEventListener("session", ({ data }) => listener.session(JSON.parse(data) as Session));
     stream.addEventListener("history", ({ data }) => listener.history(JSON.parse(data) as History));
     stream.addEventListener("frame", ({ data }) => listener.frame(JSON.parse(data) as Frame));

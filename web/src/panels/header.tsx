@@ -1,7 +1,7 @@
 /** Name, state, meant time, scale, whether this host keeps up, and the buttons for all of it. */
 import { useEffect, useRef } from "preact/hooks";
 import { onDraw } from "../draw.js";
-import { connection, frames, pause, paused, refusal, session } from "../store.js";
+import { connection, frames, mayChange, pause, paused, refusal, session } from "../store.js";
 import { theme, toggleTheme } from "../theme.js";
 import { follow, followed, liveState, shown, zoom } from "../view.js";
 import { helpOpen } from "./help.js";
@@ -71,7 +71,7 @@ export function Header() {
         </div>
       </dl>
       <div class="buttons">
-        {now?.kind === "lab" && <RunButtons />}
+        {now?.kind === "lab" && mayChange.value && <RunButtons />}
         {shown.value.length === 0 && now && <Span duration={now.duration_ns} />}
         <button type="button" aria-pressed={paused.value} onClick={() => pause(!paused.value)} title="space">
           {paused.value ? "Resume view" : "Pause view"}

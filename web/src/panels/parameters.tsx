@@ -2,7 +2,7 @@
 import { signal, useComputed, useSignal } from "@preact/signals";
 import type { Parameter, Refusal } from "../../../src/dashboard/protocol.js";
 import { changeParameters } from "../live/api.js";
-import { announcement, parameters, running } from "../store.js";
+import { announcement, mayChange, parameters, running, session } from "../store.js";
 
 /** Typed and not yet applied, by path. */
 const edited = signal<ReadonlyMap<string, string>>(new Map());
@@ -61,6 +61,19 @@ export function Parameters() {
         <h2>Parameters</h2>
         <span class="soft">{running.value ? "take effect at once" : "of the next run"}</span>
       </header>
+      {!mayChange.value && (
+        <p class="soft" id="view-only">
+          To look at only. To change them, open the URL that{" "}
+          {session.value?.kind === "lab" ? (
+            "was printed at the start"
+          ) : (
+            <>
+              <code>weir show dashboard</code> prints
+            </>
+          )}
+          .
+        </p>
+      )}
       <form onSubmit={apply} noValidate>
         {groups.value.map(([group, list], i) => (
           <details key={group} open={i === 0}>
@@ -78,14 +91,16 @@ export function Parameters() {
             {refusal.value?.hint && <span class="hint"> {refusal.value.hint}</span>}
           </p>
         )}
-        <div class="actions">
-          <button type="submit" class="primary" disabled={changed.value.length === 0 || busy.value}>
-            Apply{changed.value.length > 0 ? ` ${changed.value.length}` : ""}
-          </button>
-          <button type="button" onClick={revert} disabled={changed.value.length === 0 && refusal.value === null}>
-            Revert
-          </button>
-        </div>
+        {mayChange.value && (
+          <div class="actions">
+            <button type="submit" class="primary" disabled={changed.value.length === 0 || busy.value}>
+              Apply{changed.value.length > 0 ? ` ${changed.value.length}` : ""}
+            </button>
+            <button type="button" onClick={revert} disabled={changed.value.length === 0 && refusal.value === null}>
+              Revert
+            </button>
+          </div>
+        )}
       </form>
     </section>
   );
@@ -108,6 +123,7 @@ function Field({ one, refusal }: { one: Parameter; refusal: Refusal | null }) {
   };
   const common = {
     id,
+    disabled: !mayChange.value,
     "aria-describedby": `${id}-about`,
     "aria-invalid": refusal !== null,
     class: dirty ? "dirty" : "",

@@ -68,6 +68,8 @@ export async function openFiles(list: Iterable<File>): Promise<void> {
 export function Runs() {
   const input = useRef<HTMLInputElement>(null);
   const runs = session.value?.runs ?? [];
+  // A daemon has none; files may be dropped on its page all the same.
+  if (session.value !== null && session.value.kind !== "lab" && files.value.length === 0) return null;
   const toggle = (key: string) => {
     const next = new Set(chosen.value);
     if (!next.delete(key)) next.add(key);

@@ -1,0 +1,29 @@
+/** What a daemon keeps of the rights that it was started with: what its ports need when they come back. */
+import { type Capability, kCapabilities } from "../native/capabilities.js";
+import type { NativeAddon } from "../native/types.js";
+import type { BackendChoice } from "./backend.js";
+
+/** A port as far as it matters. */
+export type PrivilegedPort = Pick<BackendChoice, "receive" | "transmit"> & { namespace: string | null };
+
+/**
+ * Opening an interface again takes a packet socket, always; entering the namespace that it is in; by AF_XDP memory that may be pinned,
+ * and a program where frames are received so. Raising the priority of threads, locking memory, listening and reading the file are
+ * over: the latter is read again as its owner, or as everybody may.
+ */
+export function capabilitiesFor(ports: readonly PrivilegedPort[]): Capability[] {
+  const some = (condition: (port: PrivilegedPort) => boolean, ...names: Capability[]) =>
+    ports.some(condition) ? names : [];
+  return [
+    "CAP_NET_RAW",
+    ...some(({ namespace }) => namespace !== null, "CAP_SYS_ADMIN"),
+    ...some(({ namespace }) => namespace?.startsWith("/proc/") === true, "CAP_SYS_PTRACE"),
+    ...some(({ receive, transmit }) => [receive, transmit].includes("af_xdp"), "CAP_IPC_LOCK"),
+    ...some(({ receive }) => receive === "af_xdp", "CAP_NET_ADMIN", "CAP_BPF"),
+  ];
+}
+
+/** Gives up all others in all threads of this process, for good. @throws Error if that fails. */
+export function keepCapabilities(addon: Pick<NativeAddon, "limitCapabilities">, names: readonly Capability[]): void {
+  addon.limitCapabilities(names.map((name) => kCapabilities[name]));
+}
