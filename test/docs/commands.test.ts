@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, expect, it } from "vitest";
 import { weir } from "../cli/harness.js";
-import { commandLines, guides } from "./guides.js";
+import { commandLines, guides, prose, shellLines } from "./guides.js";
 
 /** Of each verb, such as "sim run": its options, and the examples of its help. */
 const verbs = new Map<string, { options: Set<string>; examples: string[] }>();
@@ -31,7 +31,9 @@ function callsIn(line: string): { verb: string; options: string[]; unknown?: str
   const code = line.replace(/\s#\s.*$/, "");
   return code.split(/&&|\|\|?|;|\$\(|<\(/).flatMap((part) => {
     const words = part.trim().split(/\s+/);
-    const own = words.findIndex((word, i) => word === "weir" && /^(|npx|sudo|\S*\$|--|-i)$/.test(words[i - 1] ?? ""));
+    const own = words.findIndex(
+      (word, i) => /^(\.\/)?weir$/.test(word) && /^(|npx|sudo|\S*\$|--|-i)$/.test(words[i - 1] ?? ""),
+    );
     if (own === -1) return [];
     let verb = "";
     let at = own + 1;
@@ -65,6 +67,15 @@ function wrongIn(lines: readonly string[]): unknown[] {
 
 it.each(guides)("%s has no verb and no option that there is not", (file) => {
   expect(wrongIn(commandLines(file))).toEqual([]);
+});
+
+// In a checkout npx would install it into npm's cache, and build it.
+it.each(guides)("%s runs no weir by npx, and says how to get the one that it runs", (file) => {
+  const lines = shellLines(file).filter((line) => callsIn(line).length > 0);
+  expect(lines.filter((line) => /\bnpx weir\b/.test(line))).toEqual([]);
+  const bare = lines.filter((line) => /(?<!\.\/)\bweir\b/.test(line.replace(/\s#.*$/, "")));
+  const told = /\]\((?:docs\/)?(?:install\.md)?#the-command\)/.test(prose(file));
+  expect(bare.length === 0 || told, bare[0]).toBe(true);
 });
 
 it("nor have the examples of --help", () => {

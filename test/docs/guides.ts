@@ -16,11 +16,16 @@ export function prose(file: string): string {
   return readFileSync(file, "utf8").replace(kBlock, "");
 }
 
-/** Command lines of a guide: those in blocks for the shell, and those within sentences. */
-export function commandLines(file: string): string[] {
+/** Lines of a guide's blocks for the shell. */
+export function shellLines(file: string): string[] {
   const text = readFileSync(file, "utf8");
   const blocks = [...text.matchAll(kBlock)].filter(([, language]) => language === "sh" || language === "");
-  const lines = blocks.flatMap(([, , body = ""]) => body.replace(/\\\n\s*/g, " ").split("\n"));
+  return blocks.flatMap(([, , body = ""]) => body.replace(/\\\n\s*/g, " ").split("\n"));
+}
+
+/** Command lines of a guide: those in blocks for the shell, and those within sentences. */
+export function commandLines(file: string): string[] {
+  const lines = shellLines(file);
   const inline = [...prose(file).matchAll(/`([^`]+)`/g)].map(([, code = ""]) => code.replaceAll("\n", " "));
   return [...lines, ...inline];
 }
