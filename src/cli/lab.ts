@@ -8,6 +8,8 @@ import type { DashboardAddress } from "../dashboard/address.js";
 import type { RunEnd } from "../dashboard/lab_board.js";
 import { LabScenario } from "../dashboard/lab_scenario.js";
 import type { LabObserver } from "../lab/access.js";
+import { planCaptures } from "../lab/capture.js";
+import { checkForLab } from "../lab/check.js";
 import { LiveView } from "../lab/live_view.js";
 import type { CaptureRequest, LabOutcome } from "../lab/types.js";
 import { writeRun } from "../report/run_files.js";
@@ -63,7 +65,11 @@ async function run(context: CliContext, file: string, options: LabChoice): Promi
     if (options[name] !== undefined) set.push(`${name}=${options[name]}`);
   }
   // A bad scenario is told before rights are asked for; warnings only by the process that runs it.
-  asUsage(() => loadScenario(file, { set }));
+  asUsage(() => {
+    const { scenario } = loadScenario(file, { set });
+    checkForLab(scenario);
+    planCaptures(scenario, options.capture ?? [], "");
+  });
   const { dashboard: where } = options;
   const elevated = await context.elevate(where && (() => openListener(where)));
   if (elevated !== undefined) return elevated;

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync, rmdirSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { makeFolder } from "../config/folder.js";
+import { findPlaces } from "../config/places.js";
 import type { Scenario } from "../config/types.js";
 import { formatTime, parseTime } from "../config/units.js";
 import { count, fixed } from "../report/format.js";
@@ -9,7 +10,7 @@ import { renderTable } from "../report/table.js";
 import { wantsColor } from "../report/terminal.js";
 import { writeSimulation } from "../sim/files.js";
 import type { SimOutcome, SimPerformance, TraceRequest } from "../sim/types.js";
-import { type CliContext, kExit, load, placeAndFile, UsageError } from "./context.js";
+import { asUsage, type CliContext, kExit, load, placeAndFile, UsageError } from "./context.js";
 import type { AddVerb } from "./program.js";
 import { parsed } from "./quantity.js";
 import { runFolder } from "./run_folder.js";
@@ -52,6 +53,7 @@ async function run(context: CliContext, file: string, options: SimChoice): Promi
     if (options[name] !== undefined) set.push(`${name}=${options[name]}`);
   }
   const { scenario } = load(context, file, set);
+  for (const { target } of options.trace ?? []) asUsage(() => findPlaces(scenario.links, target, "--trace"));
   if (options.until !== undefined && options.until <= scenario.warmup) {
     context.stderr.write(
       `warning: --until ${formatTime(options.until)} is within the warm-up of ${formatTime(scenario.warmup)}: ` +
