@@ -94,20 +94,21 @@ export function flowResult(
   };
 }
 
+/** Of one egress queue; `port` is the peer's name. */
+type QueueLengths = Distribution & { port: string; priority: number };
+
 /**
- * `queues`: those of this switch; `port` is the peer's name.
+ * `queues`: those of this switch.
  * @param ports Counters of each port by the peer's name, of a switch that has congestion points.
  */
 export function switchResult(
   counters: CounterView,
-  queues: readonly (Distribution & { port: string; priority: number })[],
+  queues: readonly QueueLengths[],
   ports?: Iterable<readonly [peer: string, counters: CounterView]>,
 ): SwitchResult {
   const lengths: SwitchResult["queues"] = {};
-  const distributions: Record<string, Record<string, [number, number][]>> = {};
-  for (const { port, priority, mean, p50, p95, p99, max, cdf } of queues) {
+  for (const { port, priority, mean, p50, p95, p99, max } of queues) {
     lengths[port] = { ...lengths[port], [priority]: { mean, p50, p95, p99, max } };
-    distributions[port] = { ...distributions[port], [priority]: cdf };
   }
   return {
     drops: counters.group("drop_"),
@@ -117,8 +118,15 @@ export function switchResult(
     pauses: counters.byPriority("pfc_tx_transitions"),
     ...(ports && { cnm_sent: counters.sum("cn_cp_transmitted_cnms"), congestion_points: congestionPoints(ports) }),
     queues: lengths,
-    queue_cdf: distributions,
+    queue_cdf: wholeDistributions(queues),
   };
+}
+
+/** [bytes, fraction of the time at or below them] of each queue, by port and priority. */
+export function wholeDistributions(queues: readonly Pick<QueueLengths, "port" | "priority" | "cdf">[]) {
+  const distributions: Record<string, Record<string, Distribution["cdf"]>> = {};
+  for (const { port, priority, cdf } of queues) distributions[port] = { ...distributions[port], [priority]: cdf };
+  return distributions;
 }
 
 function congestionPoints(

@@ -134,7 +134,7 @@ class Run {
       until,
       counters: this.counters(),
       warm,
-      queues: scenario.probes.queues.map((_, i) => simulation.queueDistribution(i)),
+      queues: simulation.queueDistributions(),
       packets: simulation.progress().packets,
     });
     return {

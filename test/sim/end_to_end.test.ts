@@ -5,6 +5,9 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { Scenario } from "../../src/config/types.js";
 import type { SimulationAddon } from "../../src/native/simulation_types.js";
+import { renderTable } from "../../src/report/table.js";
+import { composeSimulation } from "../../src/sim/compose.js";
+import { Fabric } from "../../src/sim/fabric.js";
 import { writeSimulation } from "../../src/sim/files.js";
 import { runSimulation } from "../../src/sim/run.js";
 import type { SimOptions } from "../../src/sim/types.js";
@@ -22,6 +25,26 @@ async function bytes(scenario: Scenario, options: Partial<SimOptions> = {}, addo
   const { result, series, flowTable } = await run(scenario, options, addon);
   return JSON.stringify({ result, series, flowTable });
 }
+
+describe("queues of a result", () => {
+  const marked = { switch: { ecn: { kmin: "2KB", kmax: "20KB", pmax: "10%" } }, traffic: [{ from: "a", to: "b" }] };
+
+  it("are all that held anything, as on the wire: also those on the way, where the marks are made", async () => {
+    const { result } = await run(chain(marked));
+    expect(result.switches.s?.ecn_marked).toBeGreaterThan(0);
+    expect(result.switches.s?.queues.t?.["3"]?.max).toBeGreaterThan(2000);
+    expect(renderTable(result)).toMatch(/^s +t +3 +[\d.]+ /m);
+  });
+
+  it("are the probed ones in large networks", () => {
+    const keeps = (k: number) => {
+      const scenario = fatTree({ topology: { kind: "fat-tree", k, link: { rate: "100Gbps", delay: "1us" } } });
+      return composeSimulation(scenario, new Fabric(scenario), []).all_distributions;
+    };
+    // 5/4 k^2 switches of k ports.
+    expect([4, 6, 8].map(keeps)).toEqual([true, true, false]);
+  });
+});
 
 describe("a 2:1 incast", () => {
   const topology = { hosts: ["a", "b", "c"], switches: ["sw"], links: ["a -- sw", "b -- sw", "sw -- c"] };

@@ -94,11 +94,12 @@ export class FakeSimulation {
       drainRecords: (target) => drain(script.records, target, kRecordWords),
       drainFinished: (target) => drain(script.finished, target, 5),
       drainTrace: () => script.trace?.shift() ?? new Uint8Array(0),
-      queueDistribution: (position) => {
-        const length = 1000 * (position + 1);
-        const all = { mean: length, p50: length, p95: length, p99: length, max: length };
-        return { ...all, weight: 1, cdf: [[length, 1]] };
-      },
+      queueDistributions: () =>
+        (this.config?.sampled_queues ?? []).map((queue, position) => {
+          const length = 1000 * (position + 1);
+          const all = { mean: length, p50: length, p95: length, p99: length, max: length };
+          return { ...queue, ...all, weight: 1, cdf: [[length, 1]] };
+        }),
       senderState: () => {
         throw new Error("not asked for");
       },
