@@ -67,6 +67,7 @@ Napi::Function SimulationHandle::define(Napi::Env env) {
                          InstanceMethod<&SimulationHandle::drain_records>("drainRecords"),
                          InstanceMethod<&SimulationHandle::drain_finished>("drainFinished"),
                          InstanceMethod<&SimulationHandle::drain_trace>("drainTrace"),
+                         InstanceMethod<&SimulationHandle::under_way>("underWay"),
                          InstanceMethod<&SimulationHandle::queue_distributions>("queueDistributions"),
                          InstanceMethod<&SimulationHandle::sender_state>("senderState"),
                          InstanceMethod<&SimulationHandle::reconfigure_switch>("reconfigureSwitch"),
@@ -164,6 +165,13 @@ Napi::Value SimulationHandle::drain_trace(const Napi::CallbackInfo& info) {
   const std::vector<uint8_t> trace = simulation(info).fabric().take_trace();
   Napi::Uint8Array out = Napi::Uint8Array::New(info.Env(), trace.size());
   if (!trace.empty()) std::memcpy(out.Data(), trace.data(), trace.size());
+  return out;
+}
+
+Napi::Value SimulationHandle::under_way(const Napi::CallbackInfo& info) {
+  const std::vector<uint32_t> packets = simulation(info).under_way();
+  Napi::Uint32Array out = Napi::Uint32Array::New(info.Env(), packets.size());
+  std::ranges::copy(packets, out.Data());
   return out;
 }
 

@@ -9,6 +9,7 @@ import { count, fixed } from "../report/format.js";
 import { renderTable } from "../report/table.js";
 import { wantsColor } from "../report/terminal.js";
 import { writeSimulation } from "../sim/files.js";
+import { phaseEffect } from "../sim/phase_effect.js";
 import type { SimOutcome, SimPerformance, TraceRequest } from "../sim/types.js";
 import { asUsage, type CliContext, kExit, load, placeAndFile, UsageError } from "./context.js";
 import type { AddVerb } from "./program.js";
@@ -74,7 +75,9 @@ async function run(context: CliContext, file: string, options: SimChoice): Promi
   const result = options.series ? { ...outcome.result, series: outcome.series } : outcome.result;
   const source = { text, set, scenario };
   const report = writeSimulation(directory, { ...outcome, result }, source, options.seriesFormat);
-  const { stdout } = context;
+  const { stdout, stderr } = context;
+  const warning = phaseEffect(scenario, result);
+  if (warning !== undefined) stderr.write(`warning: ${warning}\n`);
   if (options.json) stdout.write(`${JSON.stringify(result, undefined, 2)}\n`);
   else {
     const table = renderTable(result, { color: wantsColor(stdout) });

@@ -97,13 +97,7 @@ function resultOf({ scenario, recorder, nics }: RunEvidence, flow: Flow): FlowRe
     sender: nics.view({ flow: flow.id, device: flow.from }),
     receiver: nics.view({ flow: flow.id, device: flow.to }),
   };
-  return flowResult(
-    flow,
-    scenario.congestion.algorithm,
-    counters,
-    recorder.delivered(flow.id, from, to),
-    Math.max(0, to - from) / 1e9,
-  );
+  return flowResult(flow, scenario, counters, recorder.delivered(flow.id, from, to), Math.max(0, to - from) / 1e9);
 }
 
 function resultOfSwitch({ scenario, switches, outcomes }: RunEvidence, { name, qcn }: SwitchConfig): SwitchResult {

@@ -165,6 +165,8 @@ export interface NativeSimulation {
   drainFinished(target: Float64Array): number;
   /** Frames since the last call as packet blocks of pcapng, whose interfaces are the taps: whole headers, payload left out; times of last bits. */
   drainTrace(): Uint8Array;
+  /** Data packets in queues and on links, by flow. */
+  underWay(): Uint32Array;
   /** Of queues that have held anything from reset_after on, as far as they are kept: by switch, port and priority. */
   queueDistributions(): (Distribution & { switch: number; port: number; priority: number })[];
   /** Of flows by number. */

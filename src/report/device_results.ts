@@ -69,15 +69,23 @@ export function runFacts(scenario: Scenario): Pick<
   };
 }
 
-/** `delivered` in `seconds`; no time gives no rate. A queue pair counts feedback of either algorithm as one. */
+/**
+ * `delivered` in `seconds`; no time gives no rate. A queue pair counts feedback of either algorithm as one.
+ * @param underWay Data packets that are still in the network, of a run that ends before they have come.
+ */
 export function flowResult(
   flow: Flow,
-  algorithm: Congestion["algorithm"],
+  { congestion, transport }: Pick<Scenario, "congestion" | "transport">,
   counters: { sender: Sums; receiver: Sums },
   delivered: { bytes: number; wireBytes: number },
   seconds: number,
+  underWay?: number,
 ): FlowResult {
   const { sender, receiver } = counters;
+  const { algorithm } = congestion;
+  const [packets, received] = [sender.sum("tx_packets"), receiver.sum("rx_packets")];
+  // A gap in the PSNs shows with the packet behind it: where none comes any more, the receiver sees nothing.
+  const missing = Math.max(0, packets - received - (underWay ?? 0));
   return {
     id: flow.id,
     from: flow.from,
@@ -85,8 +93,10 @@ export function flowResult(
     priority: flow.priority,
     goodput_bps: seconds > 0 ? (delivered.bytes * 8) / seconds : 0,
     wire_bps: seconds > 0 ? (delivered.wireBytes * 8) / seconds : 0,
-    packets: sender.sum("tx_packets"),
-    lost: receiver.sum("lost"),
+    packets,
+    received,
+    ...(underWay !== undefined && { under_way: underWay }),
+    lost: transport.type === "stream" ? missing : receiver.sum("lost"),
     ecn_marked: receiver.sum("ecn_marked"),
     cnp_sent: receiver.sum("cnp_sent"),
     cnp_handled: algorithm === "qcn" ? 0 : sender.sum("cnp_handled"),

@@ -26,7 +26,12 @@ export const flowResultSchema = open({
   goodput_bps: amount.meta({ description: "Payload delivered in order, after the warm-up, bit/s." }),
   wire_bps: amount.meta({ description: "The same with all headers of the frames, bit/s." }),
   packets: count.meta({ description: "Data packets sent, retransmissions included." }),
-  lost: count.meta({ description: "Data packets that did not arrive." }),
+  received: count.optional().meta({ description: "Data packets that the receiver took in sequence." }),
+  under_way: count.optional().meta({ description: "Data packets in queues and on links at the end. Of sim." }),
+  lost: count.meta({
+    description:
+      "Data packets that did not arrive. Of streams: packets - received - under_way. Of rc: gaps at the receiver, which retransmissions fill.",
+  }),
   cnp_handled: count.meta({ description: "CNPs that reached the sender's reaction point." }),
   cnm_handled: count.optional().meta({
     description: "CNMs that cut the rate of the sender's reaction point, which several queue pairs may share. Of QCN.",

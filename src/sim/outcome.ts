@@ -38,6 +38,8 @@ export interface SimulationEvidence {
   warm: SimulationTables | undefined;
   /** Of queues that have held anything; `switch` and `port` as the fabric numbers them. */
   queues: ReturnType<NativeSimulation["queueDistributions"]>;
+  /** Data packets of each flow in the network at the end. */
+  underWay: Uint32Array;
   /** Packet descriptors in use at the end. */
   packets: number;
 }
@@ -139,7 +141,7 @@ function resultOf(evidence: SimulationEvidence, flow: Flow, number: number): Flo
   const { counters } = evidence;
   const { bytes, wireBytes, seconds } = delivered(evidence, number);
   const ends = { sender: counters.senderOf(number), receiver: counters.receiverOf(number) };
-  return flowResult(flow, evidence.scenario.congestion.algorithm, ends, { bytes, wireBytes }, seconds);
+  return flowResult(flow, evidence.scenario, ends, { bytes, wireBytes }, seconds, evidence.underWay[number]);
 }
 
 function resultOfSwitch({ scenario, fabric, counters, queues }: SimulationEvidence, name: string, index: number) {

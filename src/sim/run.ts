@@ -135,6 +135,7 @@ class Run {
       counters: this.counters(),
       warm,
       queues: simulation.queueDistributions(),
+      underWay: simulation.underWay(),
       packets: simulation.progress().packets,
     });
     return {

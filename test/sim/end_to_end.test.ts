@@ -9,6 +9,7 @@ import { renderTable } from "../../src/report/table.js";
 import { composeSimulation } from "../../src/sim/compose.js";
 import { Fabric } from "../../src/sim/fabric.js";
 import { writeSimulation } from "../../src/sim/files.js";
+import { phaseEffect } from "../../src/sim/phase_effect.js";
 import { runSimulation } from "../../src/sim/run.js";
 import type { SimOptions } from "../../src/sim/types.js";
 import { chain, fatTree, incast } from "./scenarios.js";
@@ -44,6 +45,40 @@ describe("queues of a result", () => {
     // 5/4 k^2 switches of k ports.
     expect([4, 6, 8].map(keeps)).toEqual([true, true, false]);
   });
+});
+
+it("a flow that gets nothing through has lost what it sent, and all that was dropped is somebody's loss", async () => {
+  const drops = { congestion: { algorithm: "none" }, switch: { pfc: { enabled: false }, buffer: { total: "100KB" } } };
+  const { result } = await run(incast(drops));
+  const { dropped } = result.frames as { dropped: number };
+  expect(dropped).toBeGreaterThan(100);
+  expect(result.flows.reduce((sum, { lost }) => sum + lost, 0)).toBe(dropped);
+  for (const { packets, received, under_way, lost } of result.flows)
+    expect(packets).toBe((received as number) + (under_way as number) + lost);
+  const [, loser] = result.flows;
+  expect(loser?.lost).toBeGreaterThan(0.9 * (loser?.packets ?? 0));
+});
+
+it("equal senders that fall into step are told of, and jitter breaks it", async () => {
+  const scenario = (jitter: string) =>
+    incast({
+      duration: "10ms",
+      congestion: { algorithm: "none" },
+      switch: { pfc: { enabled: false }, buffer: { total: "100KB" } },
+      topology: {
+        link: { rate: "10Gbps", delay: "2us", impairment: { jitter } },
+        hosts: ["a", "b", "c"],
+        switches: ["sw"],
+        links: ["a -- sw", "b -- sw", "sw -- c"],
+      },
+    });
+  const [even, shaken] = [scenario("0ns"), scenario("200ns")];
+  const locked = (await run(even)).result;
+  expect(locked.totals.jain).toBeLessThan(0.6);
+  expect(phaseEffect(even, locked)).toMatch(/^x\/b lost 99\.\d% of its packets.*impairment\.jitter=/);
+  const fair = (await run(shaken)).result;
+  expect(fair.totals.jain).toBeGreaterThan(0.98);
+  expect(phaseEffect(shaken, fair)).toBeUndefined();
 });
 
 describe("a 2:1 incast", () => {
