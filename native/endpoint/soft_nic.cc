@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "base/native_error.h"
 #include "endpoint/stream_transport.h"
@@ -115,7 +116,15 @@ void SoftNic::reconfigure(const NicParameters& parameters, const std::vector<Que
   parameters_.receive_buffer = before.receive_buffer;
   parameters_.verbs_queue_pairs = before.verbs_queue_pairs;
   parameters_.listener = before.listener;
-  for (uint32_t i = 0; i < streams_; ++i) queue_pairs_[i].parameters.rate_cap = queue_pairs[i].rate_cap;
+  for (uint32_t i = 0; i < streams_; ++i) {
+    QueuePairParameters& own = queue_pairs_[i].parameters;
+    own.rate_cap = queue_pairs[i].rate_cap;
+    const uint64_t mac = queue_pairs[i].path.destination_mac;
+    if (std::exchange(own.path.destination_mac, mac) == mac) continue;
+    unbind(i);
+    bind(i);
+    if (!queue_pairs_[i].started) schedule(i, std::max(own.start, now_));
+  }
   if (!parameters_.same_flows(before)) make_flows();
   for (uint32_t i = 0; i < queue_pairs_.size(); ++i) {
     count_limited(queue_pairs_[i]);
@@ -298,7 +307,7 @@ void SoftNic::receive_pause(Time now, uint16_t quanta) {
 // The notification point: a packet of this queue pair came through congestion.
 void SoftNic::notify(uint32_t index, Time arrived) {
   QueuePair& qp = queue_pairs_[index];
-  if (!dcqcn()) return;
+  if (!dcqcn() || qp.unresolved()) return;
   expire_windows(now_);  // after skip_to() some may have ended that advance() has not come to yet
   if (latencies_ != nullptr && qp.marked_at == kNever) qp.marked_at = arrived;
   const bool opens = !qp.notification_point.active();
@@ -408,7 +417,7 @@ void SoftNic::fetch_ahead() {
 void SoftNic::due(uint32_t index) {
   if (governed(index)) return take_turn(index);
   QueuePair& qp = queue_pairs_[index];
-  if (!qp.started) begin(qp);
+  if (!qp.started && !begin(qp)) return;
   if (qp.parameters.stop <= now_) return finish(qp);
   qp.reaction_point.advance(now_);
   count_limited(qp);
@@ -424,7 +433,9 @@ void SoftNic::due(uint32_t index) {
   }
 }
 
-void SoftNic::begin(QueuePair& qp) {
+// False: there is nowhere to send to yet.
+bool SoftNic::begin(QueuePair& qp) {
+  if (qp.unresolved()) return false;
   const bool alone = active_++ == 0;
   qp.started = true;
   const Rate later = parameters_.initial_rate > 0 ? parameters_.initial_rate : parameters_.rate;
@@ -435,6 +446,7 @@ void SoftNic::begin(QueuePair& qp) {
   qp.pacer.reset(now_);
   qp.paced_rate = allowed_rate(qp);
   if (qp.stream != nullptr) qp.stream->begin(now_);
+  return true;
 }
 
 void SoftNic::finish(QueuePair& qp) {

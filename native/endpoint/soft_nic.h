@@ -63,7 +63,8 @@ class SoftNic {
   SoftNic(const SoftNic&) = delete;
   SoftNic& operator=(const SoftNic&) = delete;
 
-  // New parameters between two events. Rate, addresses and queue pairs stay as they are; the pairs' rate caps are taken over.
+  // New parameters between two events. Rate, own addresses and queue pairs stay as they are; the pairs' rate caps and the MAC
+  // addresses that they send to are taken over. One that had none begins, if its time has come.
   // Throws as the constructor does, and has changed nothing then.
   void reconfigure(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs);
 
@@ -149,7 +150,7 @@ class SoftNic {
   static uint32_t next_wire_bytes(const QueuePair& qp);
   void sent(const Packet& packet);
   void due(uint32_t index);
-  void begin(QueuePair& qp);
+  bool begin(QueuePair& qp);
   void finish(QueuePair& qp);
   void count_limited(QueuePair& qp);
   void wait(uint32_t index);

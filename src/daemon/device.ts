@@ -9,11 +9,15 @@ import type { NativeHistogram } from "../native/histogram.js";
 import { kRecordWords, type NativeAddon, RecordKind, type WorkerConfig } from "../native/types.js";
 import { createWorkers, type DeviceWorker } from "../native/workers.js";
 import { composeWorkers, type DaemonConfig, ownersOf, portsOf } from "./kinds.js";
+import { Peers } from "./peers.js";
 import { type PortEvents, Ports } from "./ports.js";
 import type { ControlRequests, FdbEntry, PortStatus, QosReport, QueuePairReport, SwitchReport } from "./protocol.js";
 import { ClearableCounters, forwardingReport, nicQos, queuePairReport, switchQos, switchReport } from "./reports.js";
 
 export interface DeviceEvents extends PortEvents {
+  /** Of a NIC: a peer has answered ARP; `moved`: it had another MAC address before. */
+  peerFound(peer: string, mac: number, moved: boolean): void;
+  peerSilent(peer: string): void;
   failed(reason: string): void;
 }
 
@@ -30,6 +34,9 @@ export class Device {
   private readonly words = new Float64Array(kRecordWords * 64);
   private readonly shown = new ClearableCounters();
   private packets: number;
+  /** Peers that are looked for. */
+  private peers: Peers | undefined;
+  private readonly frameListeners = new Set<(frame: Buffer) => void>();
   private closed = false;
   private failure: string | undefined;
 
@@ -53,12 +60,14 @@ export class Device {
       const { message, hint } = error as Error & { hint?: string };
       throw new WeirError(message, { cause: error, ...(hint !== undefined && { hint }) });
     }
+    this.#requireArp();
     this.worker.begin(this.addon.monotonicNow());
     for (let waited = 0; this.worker.manifest() === undefined; waited += kStepMs) {
       if (this.failure !== undefined || waited >= kStartMs)
         throw new WeirError(this.failure ?? "the worker did not start");
       await sleep(kStepMs);
     }
+    this.#findPeers();
     if (this.config.kind === "switch") {
       this.worker.switchState(0).ports.forEach(({ up }, i) => {
         if (!up) this.ports.take(i, false, 0, false);
@@ -101,6 +110,7 @@ export class Device {
   close(): void {
     if (this.closed) return;
     this.closed = true;
+    this.peers?.close();
     this.worker.close();
   }
 
@@ -132,6 +142,44 @@ export class Device {
     return this.ports.status(this.config, (port) => this.#macControlSeen(port));
   }
 
+  /** Queue pairs' peers without a MAC address in the file. */
+  #wantedPeers(): { name: string; address: string }[] {
+    if (this.config.kind === "switch") return [];
+    return this.config.queue_pairs.map(({ peer }) => peer).filter(({ mac }) => mac === undefined);
+  }
+
+  /** @throws WeirError where answers to ARP would go to the kernel alone. */
+  #requireArp(): void {
+    const [peer] = this.#wantedPeers();
+    if (peer === undefined || this.answersArp || this.ports.backends[0]?.receive !== "af_xdp") return;
+    throw new WeirError(`peer ${peer.name} has no mac, and answers to ARP do not come here`, {
+      hint: "the kernel has the NIC's address, and AF_XDP leaves ARP to it: give peers a mac, or set receive: af_packet",
+    });
+  }
+
+  #findPeers(): void {
+    const wanted = this.#wantedPeers();
+    if (this.config.kind === "switch" || wanted.length === 0) return;
+    const { address, port } = this.config;
+    const names = new Map(wanted.map((peer) => [peer.address, peer.name]));
+    const nameOf = (peer: string) => names.get(peer) ?? peer;
+    const link = {
+      mac: port.mac,
+      send: (frame: Uint8Array) => !this.closed && this.worker.inject(0, 0, frame),
+      onFrame: (listener: (frame: Buffer) => void) => {
+        this.frameListeners.add(listener);
+        return () => void this.frameListeners.delete(listener);
+      },
+    };
+    this.peers = new Peers(link, address, [...names.keys()], {
+      found: (peer, mac, before) => {
+        this.worker.reconfigure(this.#compose(this.config)[0]);
+        this.events.peerFound(nameOf(peer), mac, before !== undefined);
+      },
+      silent: (peer) => this.events.peerSilent(nameOf(peer)),
+    });
+  }
+
   #portNames(): string[] {
     return portsOf(this.config).map(({ name }) => name);
   }
@@ -142,7 +190,8 @@ export class Device {
   }
 
   #compose(config: DaemonConfig): [WorkerConfig, ...WorkerConfig[]] {
-    return composeWorkers(config, this.ports.backends, this.answersArp) as [WorkerConfig, ...WorkerConfig[]];
+    const macs = this.peers?.macs ?? new Map<string, number>();
+    return composeWorkers(config, this.ports.backends, this.answersArp, macs) as [WorkerConfig, ...WorkerConfig[]];
   }
 
   /** Its threads, not yet running, and how many packets each has memory for. */
@@ -189,7 +238,11 @@ export class Device {
   queuePairs(): QueuePairReport[] {
     const { config } = this;
     if (config.kind !== "nic") throw new WeirError(`${config.name} is a switch: it has no queue pairs`);
-    const configs = config.queue_pairs.map(({ peer, priority }) => ({ peer: peer.name, priority }));
+    const configs = config.queue_pairs.map(({ peer, priority }) => ({
+      peer: peer.name,
+      priority,
+      unresolved: peer.mac === undefined && this.peers?.macs.has(peer.address) !== true,
+    }));
     return queuePairReport(this.worker.queuePairs(0), configs, config.congestion);
   }
 
@@ -230,6 +283,7 @@ export class Device {
       if (count * kRecordWords < this.words.length) break;
     }
     for (const { bytes } of this.worker.drainPunted()) {
+      for (const listener of this.frameListeners) listener(bytes);
       if (!this.answersArp || this.config.kind !== "nic") continue;
       const reply = arpReply(bytes, this.config.address, this.config.port.mac);
       if (reply !== undefined) this.worker.inject(0, 0, reply);

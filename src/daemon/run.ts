@@ -27,6 +27,7 @@ import {
 import { createLog, type Log, type LogSink } from "./log.js";
 import { serviceNotifier } from "./notify.js";
 import type { ControlRequests, Status } from "./protocol.js";
+import { macText } from "./reports.js";
 
 export interface DaemonHost {
   stderr: LogSink;
@@ -113,6 +114,10 @@ class Daemon {
       },
       fellBack: (port: string, reason: string) =>
         this.log.warn({ port, reason }, "af_xdp cannot be opened, af_packet instead"),
+      peerFound: (peer: string, mac: number, moved: boolean) =>
+        this.log.info({ peer, mac: macText(mac) }, moved ? "peer has another MAC address" : "peer found by ARP"),
+      peerSilent: (peer: string) =>
+        this.log.warn({ peer }, "peer does not answer ARP requests: what is sent to it waits, it is asked again"),
       failed: (reason: string) => this.#fail(reason),
     };
     const device = new Device(this.addon, config, events, !shared);
