@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <utility>
 
 #include "base/native_error.h"
 #include "endpoint/stream_transport.h"
@@ -119,11 +118,7 @@ void SoftNic::reconfigure(const NicParameters& parameters, const std::vector<Que
   for (uint32_t i = 0; i < streams_; ++i) {
     QueuePairParameters& own = queue_pairs_[i].parameters;
     own.rate_cap = queue_pairs[i].rate_cap;
-    const uint64_t mac = queue_pairs[i].path.destination_mac;
-    if (std::exchange(own.path.destination_mac, mac) == mac) continue;
-    unbind(i);
-    bind(i);
-    if (!queue_pairs_[i].started) schedule(i, std::max(own.start, now_));
+    if (own.path.destination_mac != queue_pairs[i].path.destination_mac) redirect(i, queue_pairs[i].path.destination_mac);
   }
   if (!parameters_.same_flows(before)) make_flows();
   for (uint32_t i = 0; i < queue_pairs_.size(); ++i) {
@@ -431,22 +426,6 @@ void SoftNic::due(uint32_t index) {
   } else {
     wait(index);
   }
-}
-
-// False: there is nowhere to send to yet.
-bool SoftNic::begin(QueuePair& qp) {
-  if (qp.unresolved()) return false;
-  const bool alone = active_++ == 0;
-  qp.started = true;
-  const Rate later = parameters_.initial_rate > 0 ? parameters_.initial_rate : parameters_.rate;
-  qp.state = QueuePair::State::waiting;
-  const Rate first = parameters_.line_rate_start && alone ? parameters_.rate : later;
-  qp.reaction_point.start(now_, first);
-  if (const uint32_t flow = flow_of(qp); flow != kNone) start_flow(flow, first);
-  qp.pacer.reset(now_);
-  qp.paced_rate = allowed_rate(qp);
-  if (qp.stream != nullptr) qp.stream->begin(now_);
-  return true;
 }
 
 void SoftNic::finish(QueuePair& qp) {

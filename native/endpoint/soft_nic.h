@@ -151,6 +151,7 @@ class SoftNic {
   void sent(const Packet& packet);
   void due(uint32_t index);
   bool begin(QueuePair& qp);
+  void redirect(uint32_t index, uint64_t mac);
   void finish(QueuePair& qp);
   void count_limited(QueuePair& qp);
   void wait(uint32_t index);

@@ -89,7 +89,7 @@ struct SimulationConfig {
   std::vector<uint32_t> sampled_flows;
   std::vector<SampledQueue> sampled_queues;
   bool all_distributions = false;  // also of queues that are not sampled
-  std::vector<LinkEnd> taps;  // frames that leave there are traced
+  std::vector<LinkEnd> taps;       // frames that leave there are traced
 };
 
 }  // namespace weir

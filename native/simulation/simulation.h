@@ -40,7 +40,8 @@ class Simulation {
   const QpCounters& counters(Place place);
   // Data packets of each flow that are in a queue or on a link.
   std::vector<uint32_t> under_way() const;
-  // Lengths of the queues whose distributions are kept and that have held anything since reset_after, by switch, port and priority.
+  // Lengths of the queues whose distributions are kept and that have held anything since reset_after, by switch, port and
+  // priority.
   struct QueueLengths {
     SampledQueue queue;
     const Histogram& lengths;
