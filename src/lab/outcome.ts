@@ -103,7 +103,10 @@ function resultOf({ scenario, recorder, nics }: RunEvidence, flow: Flow): FlowRe
 function resultOfSwitch({ scenario, switches, outcomes }: RunEvidence, { name, qcn }: SwitchConfig): SwitchResult {
   const peers = switchPorts(scenario).get(name) ?? [];
   const ports = peers.map(({ peer }) => [peer, switches.view({ switch: name, port: peer })] as const);
-  const queues = outcomes.flatMap((outcome) => outcome.queues).filter((queue) => queue.switch === name);
+  const queues = outcomes
+    .flatMap((outcome) => outcome.queues)
+    // Frames that go straight on leave a queue of length 0.
+    .filter((queue) => queue.switch === name && queue.max > 0);
   return switchResult(switches.view({ switch: name }), queues, qcn.enabled ? ports : undefined);
 }
 

@@ -247,9 +247,9 @@ describe("composeResult", () => {
       port("pfc_tx_transitions", 1, { priority: "3" }),
     ]);
     const queue = { ...constant(1000, 5), switch: "sw", port: "c", priority: 3 };
-    const result = composeResult(
-      evidence({ scenario, recorder, nics, switches, outcomes: [calmOutcome({ queues: [queue] }), calmOutcome()] }),
-    );
+    const empty = { ...constant(0, 5), switch: "sw", port: "a", priority: 6 };
+    const outcomes = [calmOutcome({ queues: [queue, empty] }), calmOutcome()];
+    const result = composeResult(evidence({ scenario, recorder, nics, switches, outcomes }));
 
     expect(validate(JSON.parse(JSON.stringify(result))), JSON.stringify(validate.errors)).toBe(true);
     expect(result).toMatchObject({
@@ -260,6 +260,7 @@ describe("composeResult", () => {
       warmup_s: 0.02,
       path_mtu: 1024,
     });
+    expect(Object.keys(result.switches.sw?.queues ?? {})).toEqual(["c"]);
     const [flow] = result.flows;
     expect(flow).toMatchObject({ id: "x/a", packets: 50, received: 47, lost: 3, cnp_handled: 4, ecn_marked: 6 });
     // 5 MB in each 10 ms.
