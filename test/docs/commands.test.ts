@@ -1,5 +1,5 @@
 /** Guides and --help tell of the same verbs and options. */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { beforeAll, expect, it } from "vitest";
 import { weir } from "../cli/harness.js";
 import { commandLines, guides, prose, shellLines } from "./guides.js";
@@ -77,6 +77,21 @@ it.each(guides)("%s runs no weir by npx, and says how to get the one that it run
   const told = /\]\((?:docs\/)?(?:install\.md)?#the-command\)/.test(prose(file));
   expect(bare.length === 0 || told, bare[0]).toBe(true);
 });
+
+it.each(guides.filter((file) => file !== "CHANGELOG.md"))(
+  "the files that commands of %s read are there, or made in it",
+  (file) => {
+    const text = readFileSync(file, "utf8");
+    const made = [...text.matchAll(/^# (\S+\.ya?ml)$|cat > (\S+\.ya?ml)/gm)].map(
+      ([, named, written]) => named ?? written,
+    );
+    const read = shellLines(file)
+      .filter((line) => callsIn(line).length > 0 && !line.startsWith("docker"))
+      .flatMap((line) => [...line.replace(/\s#\s.*$|>.*$/, "").matchAll(/(?<=\s)(?!--)[^\s=']+\.ya?ml\b/g)].map(String))
+      .filter((name) => !name.startsWith("/"));
+    expect(read.filter((name) => !existsSync(name) && !made.includes(name))).toEqual([]);
+  },
+);
 
 it("nor have the examples of --help", () => {
   const examples = [...verbs.values()].flatMap((verb) => verb.examples);
