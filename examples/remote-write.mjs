@@ -1,4 +1,4 @@
-// Writes into the memory of another host and reads it back. As root, after `npm run build`, in two network namespaces:
+// Writes into the memory of another host and reads it back. As root, after `npm ci` in the checkout, in two network namespaces:
 //
 //   ip netns add red && ip netns add blue
 //   ip link add eth0 netns red type veth peer name eth0 netns blue && ip -n red link set eth0 up && ip -n blue link set eth0 up

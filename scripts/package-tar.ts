@@ -11,7 +11,7 @@
  */
 import { chmodSync, copyFileSync, existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { outputFolder, run, sourceDate, stage, version } from "./package-tree.js";
+import { outputFolder, packaging, run, sourceDate, stage, version } from "./package-tree.js";
 
 const kLayout = {
   weir: "lib/weir",
@@ -25,27 +25,29 @@ const kLayout = {
 };
 const withNode = process.argv.includes("--with-node");
 
-const output = outputFolder("tar");
-const staged = join(output, "staged");
-stage(staged);
+await packaging("package:tar", { tar: "tar" }, async () => {
+  const output = outputFolder("tar");
+  const staged = join(output, "staged");
+  await stage(staged);
 
-const name = `weir-${version}-linux-${process.arch}${withNode ? "-node" : ""}`;
-const tree = join(output, name);
-mkdirSync(join(tree, "bin"), { recursive: true });
-for (const [from, to] of Object.entries(kLayout)) {
-  mkdirSync(dirname(join(tree, to)), { recursive: true });
-  renameSync(join(staged, from), join(tree, to));
-}
-const command = join(tree, "bin/weir");
-if (withNode) bundleNode();
-else symlinkSync("../lib/weir/dist/cli/main.js", command);
+  const name = `weir-${version}-linux-${process.arch}${withNode ? "-node" : ""}`;
+  const tree = join(output, name);
+  mkdirSync(join(tree, "bin"), { recursive: true });
+  for (const [from, to] of Object.entries(kLayout)) {
+    mkdirSync(dirname(join(tree, to)), { recursive: true });
+    renameSync(join(staged, from), join(tree, to));
+  }
+  const command = join(tree, "bin/weir");
+  if (withNode) bundleNode(tree, command);
+  else symlinkSync("../lib/weir/dist/cli/main.js", command);
 
-const owned = ["--sort=name", "--owner=0", "--group=0", "--numeric-owner", `--mtime=@${sourceDate()}`];
-const file = join(output, `${name}.tar.gz`);
-run("tar", [...owned, "-C", output, "-czf", file, name]);
-console.log(file);
+  const owned = ["--sort=name", "--owner=0", "--group=0", "--numeric-owner", `--mtime=@${sourceDate()}`];
+  const file = join(output, `${name}.tar.gz`);
+  run("tar", [...owned, "-C", output, "-czf", file, name]);
+  console.log(file);
+});
 
-function bundleNode() {
+function bundleNode(tree: string, command: string): void {
   const prefix = dirname(dirname(process.execPath));
   const licence = [join(prefix, "LICENSE"), join(prefix, "share/doc/nodejs/LICENSE")].find((path) => existsSync(path));
   if (licence === undefined)

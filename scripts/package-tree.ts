@@ -11,11 +11,20 @@
  * npm packages have the versions of package-lock.json. Those that only build are left out, and so is raw-socket, which has to be
  * built for one version of Node.js: the native core is for all.
  */
-import { type ExecFileSyncOptions, execFileSync } from "node:child_process";
-import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { type ExecFileSyncOptions, execFileSync, spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, join, relative } from "node:path";
-import { fileURLToPath } from "node:url";
-import { addonFile } from "../src/native/addon.js";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 export const root = fileURLToPath(new URL("..", import.meta.url));
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest;
@@ -54,20 +63,84 @@ export function outputFolder(name: string): string {
   return folder;
 }
 
+/** A program that a package is made with has failed, and said why. */
+class ProgramFailed extends Error {}
+
 export function run(command: string, args: string[], options: ExecFileSyncOptions = {}): void {
-  execFileSync(command, args, { stdio: "inherit", cwd: root, ...options });
+  const { status, signal, error } = spawnSync(command, args, { stdio: "inherit", cwd: root, ...options });
+  if (status !== 0) throw new ProgramFailed(`${command}: ${error?.message ?? signal ?? `ended with status ${status}`}`);
 }
 
-/** Builds Weir from nothing that an earlier build left in dist/, and fills `folder`. */
-export function stage(folder: string): void {
-  rmSync(join(root, "dist"), { recursive: true, force: true });
-  run("npm", ["run", "--silent", "build"]);
+/** What every package is made with, and the Debian package that has it. */
+const kMadeWith = { "c++": "build-essential", cmake: "cmake", help2man: "help2man" };
+
+/**
+ * `npm run SCRIPT`: looks for all that it needs before it begins, and tells what went wrong in words.
+ * @param programs What it needs besides, and the Debian packages that have it.
+ */
+export async function packaging(script: string, programs: Record<string, string>, make: () => Promise<void>) {
+  const missing = Object.entries({ ...kMadeWith, ...programs }).filter(([program]) => !onPath(program));
+  if (missing.length > 0) {
+    const packages = [...new Set(missing.map(([, name]) => name))];
+    const needs = missing.map(([program]) => program).join(", ");
+    console.error(`npm run ${script} needs ${needs}: apt install ${packages.join(" ")}`);
+    process.exitCode = 1;
+    return;
+  }
+  try {
+    await make();
+  } catch (error) {
+    if (!(error instanceof ProgramFailed)) throw error;
+    console.error(`npm run ${script}: ${error.message}`);
+    process.exitCode = 1;
+  }
+}
+
+function onPath(program: string): boolean {
+  return (process.env.PATH ?? "").split(":").some((folder) => folder !== "" && existsSync(join(folder, program)));
+}
+
+/** What a build reads, besides npm packages. */
+const kSources = [
+  "package.json",
+  "tsconfig.json",
+  "tsconfig.build.json",
+  "CMakeLists.txt",
+  "binding.gyp",
+  "native",
+  "scripts",
+  "src",
+  "web",
+];
+/** Of the native core: what has not changed is not compiled again. */
+const kKept = ["build", "build-cmake"];
+
+/** Fills `folder` with the sources, in place of those that an earlier build has left there. */
+export function copySources(folder: string): void {
+  mkdirSync(folder, { recursive: true });
+  for (const name of readdirSync(folder)) {
+    if (!kKept.includes(name)) rmSync(join(folder, name), { recursive: true });
+  }
+  for (const part of kSources)
+    cpSync(join(root, part), join(folder, part), { recursive: true, preserveTimestamps: true });
+  symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
+}
+
+/** Builds Weir in a copy, so that what was built in the checkout goes on running meanwhile, and fills `folder` with it. */
+export async function stage(folder: string): Promise<void> {
+  const built = join(root, "build-package", "build");
+  copySources(built);
+  run("npm", ["run", "--silent", "build"], { cwd: built });
   const program = join(folder, "weir");
-  for (const part of ["dist", "schema", "examples"]) cpSync(join(root, part), join(program, part), { recursive: true });
+  cpSync(join(built, "dist"), join(program, "dist"), { recursive: true });
+  for (const part of ["schema", "examples"]) cpSync(join(root, part), join(program, part), { recursive: true });
   // Declares nothing, and starts as a script does.
   rmSync(join(program, "dist/cli/main.d.ts"));
+  const { addonFile } = (await import(
+    pathToFileURL(join(built, "dist/native/addon.js")).href
+  )) as typeof import("../src/native/addon.js");
   const core = addonFile();
-  cpSync(core, join(program, relative(root, core)));
+  cpSync(core, join(program, relative(built, core)));
   installPackages(program);
   const others = {
     docs: "doc/docs",

@@ -198,6 +198,7 @@ SimulationConfig decode_simulation(const Napi::Object& object) {
     queue.number("priority", sampled.priority);
     config.sampled_queues.push_back(sampled);
   });
+  f.boolean("all_distributions", config.all_distributions);
   f.each("taps", [&](const Fields& tap) {
     LinkEnd end;
     tap.number("device", end.device);

@@ -67,7 +67,8 @@ Napi::Function SimulationHandle::define(Napi::Env env) {
                          InstanceMethod<&SimulationHandle::drain_records>("drainRecords"),
                          InstanceMethod<&SimulationHandle::drain_finished>("drainFinished"),
                          InstanceMethod<&SimulationHandle::drain_trace>("drainTrace"),
-                         InstanceMethod<&SimulationHandle::queue_distribution>("queueDistribution"),
+                         InstanceMethod<&SimulationHandle::under_way>("underWay"),
+                         InstanceMethod<&SimulationHandle::queue_distributions>("queueDistributions"),
                          InstanceMethod<&SimulationHandle::sender_state>("senderState"),
                          InstanceMethod<&SimulationHandle::reconfigure_switch>("reconfigureSwitch"),
                          InstanceMethod<&SimulationHandle::close>("close"),
@@ -167,11 +168,23 @@ Napi::Value SimulationHandle::drain_trace(const Napi::CallbackInfo& info) {
   return out;
 }
 
-Napi::Value SimulationHandle::queue_distribution(const Napi::CallbackInfo& info) {
-  Simulation& s = simulation(info);
-  const uint32_t position = info[0].ToNumber().Uint32Value();
-  if (position >= s.config().sampled_queues.size()) throw Napi::RangeError::New(info.Env(), "there is no such sampled queue");
-  return distribution(info.Env(), s.queue_distribution(position));
+Napi::Value SimulationHandle::under_way(const Napi::CallbackInfo& info) {
+  const std::vector<uint32_t> packets = simulation(info).under_way();
+  Napi::Uint32Array out = Napi::Uint32Array::New(info.Env(), packets.size());
+  std::ranges::copy(packets, out.Data());
+  return out;
+}
+
+Napi::Value SimulationHandle::queue_distributions(const Napi::CallbackInfo& info) {
+  Napi::Array out = Napi::Array::New(info.Env());
+  for (const auto& [queue, lengths] : simulation(info).queue_lengths()) {
+    Napi::Object one = distribution(info.Env(), lengths);
+    one.Set("switch", queue.device);
+    one.Set("port", queue.port);
+    one.Set("priority", queue.priority);
+    out.Set(out.Length(), one);
+  }
+  return out;
 }
 
 Napi::Value SimulationHandle::sender_state(const Napi::CallbackInfo& info) {

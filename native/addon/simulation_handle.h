@@ -21,7 +21,8 @@ class SimulationHandle : public Napi::ObjectWrap<SimulationHandle> {
   Napi::Value drain_records(const Napi::CallbackInfo& info);
   Napi::Value drain_finished(const Napi::CallbackInfo& info);
   Napi::Value drain_trace(const Napi::CallbackInfo& info);
-  Napi::Value queue_distribution(const Napi::CallbackInfo& info);
+  Napi::Value under_way(const Napi::CallbackInfo& info);
+  Napi::Value queue_distributions(const Napi::CallbackInfo& info);
   Napi::Value sender_state(const Napi::CallbackInfo& info);
   Napi::Value reconfigure_switch(const Napi::CallbackInfo& info);
   Napi::Value close(const Napi::CallbackInfo& info);

@@ -65,6 +65,10 @@ struct QueuePair {
 
   explicit QueuePair(const QueuePairParameters& p) : parameters(p), headers(p.path) {}
 
+  // A stream whose way is not known yet: nothing is sent on it until SoftNic::reconfigure() gives its path a destination MAC
+  // address.
+  bool unresolved() const { return verbs == nullptr && parameters.path.destination_mac == 0; }
+
   // Whether its transport answers, has timers, and may have something to send again after it had nothing.
   bool converses() const { return verbs != nullptr || stream != nullptr; }
 

@@ -113,7 +113,11 @@ void SoftNic::reconfigure(const NicParameters& parameters, const std::vector<Que
   parameters_.verbs_queue_pairs = before.verbs_queue_pairs;
   parameters_.addresses = before.addresses;
   parameters_.listener = before.listener;
-  for (uint32_t i = 0; i < streams_; ++i) queue_pairs_[i].parameters.rate_cap = queue_pairs[i].rate_cap;
+  for (uint32_t i = 0; i < streams_; ++i) {
+    QueuePairParameters& own = queue_pairs_[i].parameters;
+    own.rate_cap = queue_pairs[i].rate_cap;
+    if (own.path.destination_mac != queue_pairs[i].path.destination_mac) redirect(i, queue_pairs[i].path.destination_mac);
+  }
   if (!parameters_.same_flows(before)) make_flows();
   if (!dcqcn()) notifications_.clear();
   notifications_.shorten(now_ + parameters_.cnp_interval);
@@ -287,7 +291,7 @@ void SoftNic::fetch_ahead() {
 void SoftNic::due(uint32_t index) {
   if (governed(index)) return take_turn(index);
   QueuePair& qp = queue_pairs_[index];
-  if (!qp.started) begin(qp);
+  if (!qp.started && !begin(qp)) return;
   if (qp.parameters.stop <= now_) return finish(qp);
   qp.reaction_point.advance(now_);
   count_limited(qp);
@@ -301,19 +305,6 @@ void SoftNic::due(uint32_t index) {
   } else {
     wait(index);
   }
-}
-
-void SoftNic::begin(QueuePair& qp) {
-  const bool alone = active_++ == 0;
-  qp.started = true;
-  const Rate later = parameters_.initial_rate > 0 ? parameters_.initial_rate : parameters_.rate;
-  qp.state = QueuePair::State::waiting;
-  const Rate first = parameters_.line_rate_start && alone ? parameters_.rate : later;
-  qp.reaction_point.start(now_, first);
-  if (const uint32_t flow = flow_of(qp); flow != kNone) start_flow(flow, first);
-  qp.pacer.reset(now_);
-  qp.paced_rate = allowed_rate(qp);
-  if (qp.stream != nullptr) qp.stream->begin(now_);
 }
 
 void SoftNic::finish(QueuePair& qp) {

@@ -67,7 +67,8 @@ class SoftNic {
   SoftNic(const SoftNic&) = delete;
   SoftNic& operator=(const SoftNic&) = delete;
 
-  // New parameters between two events. Rate, addresses and queue pairs stay as they are; the pairs' rate caps are taken over.
+  // New parameters between two events. Rate, own addresses and queue pairs stay as they are; the pairs' rate caps and the MAC
+  // addresses that they send to are taken over. One that had none begins, if its time has come.
   // Throws as the constructor does, and has changed nothing then.
   void reconfigure(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs);
 
@@ -162,7 +163,8 @@ class SoftNic {
   void describe(Packet& packet, uint8_t* headers, const QueuePair& qp, const OutgoingPacket& out) const;
   static uint32_t next_wire_bytes(const QueuePair& qp);
   void due(uint32_t index);
-  void begin(QueuePair& qp);
+  bool begin(QueuePair& qp);
+  void redirect(uint32_t index, uint64_t mac);
   void finish(QueuePair& qp);
   void count_limited(QueuePair& qp);
   void wait(uint32_t index);

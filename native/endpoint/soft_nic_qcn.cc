@@ -100,7 +100,7 @@ void SoftNic::take_turn(uint32_t index) {
 bool SoftNic::line_up(uint32_t index) {
   QueuePair& qp = queue_pairs_[index];
   const QueuePairParameters& p = qp.parameters;
-  if (!qp.started) begin(qp);
+  if (!qp.started && !begin(qp)) return false;
   if (p.stop <= now_) return finish(qp), false;
   if (flows_->waits(index)) return false;
   qp.state = QueuePair::State::waiting;

@@ -132,7 +132,7 @@ void SoftNic::receive_pause(Time now, uint16_t quanta) {
 // The notification point: a valid packet of this queue pair came through congestion. IBTA annex A17, CA17-44: its CNP is
 // "directed to the source of the received packet", which of a datagram is whoever sent it, and not a peer.
 void SoftNic::notify(uint32_t index, Time arrived, const uint8_t* frame, const PacketMeta& meta) {
-  if (!dcqcn()) return;
+  if (!dcqcn() || queue_pairs_[index].unresolved()) return;
   expire_windows(now_);  // after skip_to() some may have ended that advance() has not come to yet
   const bool datagram = queue_pairs_[index].datagram;
   const uint32_t place = datagram ? notifications_.sender(index, parameters_.mac, frame, meta) : index;

@@ -12,6 +12,31 @@ constexpr Time kRetry = 10 * kMicrosecond;
 
 }  // namespace
 
+// False: there is nowhere to send to yet.
+bool SoftNic::begin(QueuePair& qp) {
+  if (qp.unresolved()) return false;
+  const bool alone = active_++ == 0;
+  qp.started = true;
+  const Rate later = parameters_.initial_rate > 0 ? parameters_.initial_rate : parameters_.rate;
+  qp.state = QueuePair::State::waiting;
+  const Rate first = parameters_.line_rate_start && alone ? parameters_.rate : later;
+  qp.reaction_point.start(now_, first);
+  if (const uint32_t flow = flow_of(qp); flow != kNone) start_flow(flow, first);
+  qp.pacer.reset(now_);
+  qp.paced_rate = allowed_rate(qp);
+  if (qp.stream != nullptr) qp.stream->begin(now_);
+  return true;
+}
+
+// Where a stream leads has been found, or is elsewhere now.
+void SoftNic::redirect(uint32_t index, uint64_t mac) {
+  QueuePair& qp = queue_pairs_[index];
+  qp.parameters.path.destination_mac = mac;
+  unbind(index);
+  bind(index);
+  if (!qp.started) schedule(index, std::max(qp.parameters.start, now_));
+}
+
 void SoftNic::start_next() {
   if (held_) return;
   PacketId id = kNoPacket;

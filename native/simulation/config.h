@@ -88,7 +88,8 @@ struct SimulationConfig {
   QueueAttributes transport;    // recovery, timeout, retry_count and window of reliable flows
   std::vector<uint32_t> sampled_flows;
   std::vector<SampledQueue> sampled_queues;
-  std::vector<LinkEnd> taps;  // frames that leave there are traced
+  bool all_distributions = false;  // also of queues that are not sampled
+  std::vector<LinkEnd> taps;       // frames that leave there are traced
 };
 
 }  // namespace weir

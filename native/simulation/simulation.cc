@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 namespace weir {
@@ -40,6 +41,7 @@ Simulation::Simulation(SimulationConfig config)
   for (const SampledQueue& queue : config_.sampled_queues) {
     fabric_.switch_at(queue.device).keep_distribution(queue.port, queue.priority);
   }
+  for (size_t i = 0; config_.all_distributions && i < fabric_.switch_count(); ++i) fabric_.switch_at(i).keep_distributions();
   size_t groups = 0;
   for (const SimulatedSwitch& s : config_.switches) groups += s.parameters.ports.size() * kPriorities;
   pauses_.resize(groups);
@@ -134,11 +136,38 @@ uint64_t Simulation::flows_started() const {
 
 const QpCounters& Simulation::counters(Place place) { return fabric_.nic_at(place.nic).queue_pairs()[place.index].counters; }
 
-const Histogram& Simulation::queue_distribution(size_t position) {
-  const SampledQueue& queue = config_.sampled_queues[position];
-  SoftSwitch& device = fabric_.switch_at(queue.device);
-  device.advance(fabric_.now());
-  return device.queue_distribution(queue.port, queue.priority);
+std::vector<uint32_t> Simulation::under_way() const {
+  std::unordered_map<uint64_t, uint32_t> nic_of;
+  for (uint32_t nic = 0; nic < config_.nics.size(); ++nic) nic_of[config_.nics[nic].parameters.mac] = nic;
+  std::vector<uint32_t> packets(config_.flows.size());
+  fabric_.pool().each_in_use([&](const Packet& packet) {
+    if (packet.meta.kind != FrameKind::roce) return;
+    const auto nic = nic_of.find(packet.meta.destination_mac);
+    if (nic == nic_of.end()) return;
+    const uint32_t index = packet.meta.destination_qp - config_.nics[nic->second].parameters.first_qpn;
+    const std::vector<uint32_t>& flows = flow_of_[nic->second];
+    // What goes to a sender are acknowledgements.
+    if (index < flows.size() && receiver(flows[index]).nic == nic->second && receiver(flows[index]).index == index) {
+      ++packets[flows[index]];
+    }
+  });
+  return packets;
+}
+
+std::vector<Simulation::QueueLengths> Simulation::queue_lengths() {
+  std::vector<QueueLengths> kept;
+  for (uint32_t i = 0; i < fabric_.switch_count(); ++i) {
+    SoftSwitch& device = fabric_.switch_at(i);
+    device.advance(fabric_.now());
+    for (uint16_t port = 0; port < device.port_count(); ++port) {
+      for (uint8_t p = 0; p < kPriorities; ++p) {
+        if (!device.keeps_distribution(port, p)) continue;
+        const Histogram& lengths = device.queue_distribution(port, p);
+        if (lengths.max() > 0) kept.push_back({{i, port, p}, lengths});
+      }
+    }
+  }
+  return kept;
 }
 
 void Simulation::settle() {

@@ -38,7 +38,15 @@ class Simulation {
   Place sender(uint32_t flow) const { return places_[2 * flow]; }
   Place receiver(uint32_t flow) const { return places_[2 * flow + 1]; }
   const QpCounters& counters(Place place);
-  const Histogram& queue_distribution(size_t position);
+  // Data packets of each flow that are in a queue or on a link.
+  std::vector<uint32_t> under_way() const;
+  // Lengths of the queues whose distributions are kept and that have held anything since reset_after, by switch, port and
+  // priority.
+  struct QueueLengths {
+    SampledQueue queue;
+    const Histogram& lengths;
+  };
+  std::vector<QueueLengths> queue_lengths();
   // Lets the counters of all devices catch up with now.
   void settle();
 

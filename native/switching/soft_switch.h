@@ -180,8 +180,13 @@ class SoftSwitch {
   // Frames that came in here and are another shard's now: neither sent nor dropped yet, as far as this shard has heard.
   uint64_t lent() const { return lent_; }
 
-  // Without a driver every queue keeps its distribution; with one, those that this is called for, before anything happens.
+  // Without a driver every queue keeps its distribution; with one, those that this is called for, before anything happens, or all
+  // that ever hold a frame, which then get it.
   void keep_distribution(uint16_t port, int priority);
+  void keep_distributions() { keeps_all_ = true; }
+  bool keeps_distribution(uint16_t port, int priority) const {
+    return ports_[port].queues[static_cast<size_t>(priority)].distribution != nullptr;
+  }
   // Distribution of an egress queue's length over time, each length weighted by the ns it lasted, up to now(). Only when kept.
   const Histogram& queue_distribution(uint16_t port, int priority);
   // Highest queue length since the last call.
@@ -285,7 +290,7 @@ class SoftSwitch {
   uint8_t limited_mask(const Port& port) const;
   Time next_release(const Port& port) const;
   void note_length(Queue& queue, int64_t bytes_before) {
-    if (now_ > queue.since && queue.distribution != nullptr) record_length(queue, bytes_before);
+    if (now_ > queue.since && (queue.distribution != nullptr || keeps_all_)) record_length(queue, bytes_before);
   }
   void record_length(Queue& queue, int64_t bytes_before);
   static void raise(uint64_t& watermark, int64_t value) {
@@ -309,6 +314,7 @@ class SoftSwitch {
   uint64_t held_ = 0;
   uint64_t lent_ = 0;
   uint32_t stopped_ = 0;  // how many (port, priority) pairs are stopped by us now
+  bool keeps_all_ = false;
 };
 
 }  // namespace weir

@@ -198,6 +198,7 @@ PacketId SoftSwitch::make_pfc(Port& port) {
 }
 
 void SoftSwitch::record_length(Queue& queue, int64_t bytes_before) {
+  if (queue.distribution == nullptr) queue.distribution = std::make_unique<Histogram>();
   queue.distribution->record(static_cast<uint64_t>(bytes_before), static_cast<uint64_t>(now_ - queue.since));
   queue.since = now_;
 }

@@ -216,6 +216,35 @@ TEST_CASE("simulation: a stream counts what it loses") {
   CHECK(received.duplicate == 0);
 }
 
+TEST_CASE("simulation: what streams have sent has come, was dropped, or is under way, at any time") {
+  SimulationConfig config = incast(4, false);
+  without_congestion_control(config);
+  config.switches[0].parameters.pfc_priorities = 0;
+  config.switches[0].parameters.buffer.total = 200'000;
+  for (SimulatedFlow& f : config.flows) f.stream.total_bytes = 0;
+  config.links[2].impaired = true;
+  config.links[2].impairment.loss = 0.01;
+  Simulation simulation(config);
+  uint64_t most = 0;
+  for (Time at = 0; at < kMillisecond; at += 33'331) {
+    CAPTURE(at);
+    finish(simulation, at);
+    const std::vector<uint32_t> under_way = simulation.under_way();
+    REQUIRE(under_way.size() == 4);
+    uint64_t sent = 0, received = 0, on_the_way = 0;
+    for (uint32_t i = 0; i < 4; ++i) {
+      sent += simulation.counters(simulation.sender(i)).tx_packets;
+      received += simulation.counters(simulation.receiver(i)).rx_packets;
+      on_the_way += under_way[i];
+    }
+    CHECK(sent == received + on_the_way + dropped(simulation) + simulation.fabric().link_counters(2, 0).lost);
+    CHECK(on_the_way == simulation.fabric().pool().size() - simulation.fabric().pool().available());
+    most = std::max(most, on_the_way);
+  }
+  CHECK(most > 50);
+  CHECK(dropped(simulation) > 1'000);
+}
+
 TEST_CASE("simulation: jitter delays frames and keeps their order, and only holding back overtakes") {
   constexpr uint64_t kPackets = 10'000;
   for (const Time jitter : {Time{50}, Time{100'000}}) {

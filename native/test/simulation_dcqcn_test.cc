@@ -47,7 +47,7 @@ TEST_CASE("simulation: under DCQCN two flows into one port share it fairly, with
     const double limit = 40e9 / 8 * 50e-3 * 1'024 / wire_bytes(kFrame);
     CHECK(shares[0] + shares[1] > 0.9 * limit);
     CHECK(shares[0] + shares[1] <= limit * 1.001);
-    const Histogram& queue = simulation.queue_distribution(0);
+    const Histogram& queue = simulation.queue_lengths().front().lengths;
     CHECK(queue.total() == static_cast<uint64_t>(2 * kHalf - kWarm));
     CAPTURE(queue.max());
     CHECK(queue.max() < 200'000);
@@ -70,7 +70,7 @@ TEST_CASE("simulation: without congestion control the same two flows fill the qu
   config.sampled_queues = {{0, 2, 3}};
   Simulation simulation(config);
   finish(simulation, 10 * kMillisecond);
-  CHECK(simulation.queue_distribution(0).max() > 1'000'000);
+  CHECK(simulation.queue_lengths().front().lengths.max() > 1'000'000);
   CHECK(dropped(simulation) == 0);
   CHECK(simulation.fabric().switch_at(0).counters(0).tx_pfc_frames > 0);
   const std::vector<double> shares{static_cast<double>(simulation.counters(simulation.receiver(0)).rx_bytes),

@@ -49,7 +49,7 @@ TEST_CASE("simulation: under DCTCP the queue of N flows swings below K + N, and 
     };
     const double before = received();
     finish(simulation, kEnd);
-    const Histogram& queue = simulation.queue_distribution(0);
+    const Histogram& queue = simulation.queue_lengths().front().lengths;
     const auto packets = [](uint64_t bytes) { return static_cast<double>(bytes) / kFrame; };
     // There and back: a data frame is stored and forwarded, so is its acknowledgement, over two cables each.
     const double rtt = 4e-9 * kCable + 16.0 * (wire_bytes(kFrame) + wire_bytes(kAckFrame)) / static_cast<double>(kRate);

@@ -57,8 +57,7 @@ Outcome outcome(Simulation& simulation) {
     o.records.insert(o.records.end(), {static_cast<double>(r.time), static_cast<double>(r.kind), static_cast<double>(r.device),
                                        static_cast<double>(r.index), r.values[0], r.values[1], r.values[2], r.values[3]});
   }
-  for (size_t i = 0; i < simulation.config().sampled_queues.size(); ++i) {
-    const Histogram& h = simulation.queue_distribution(i);
+  for (const auto& [queue, h] : simulation.queue_lengths()) {
     o.distribution.insert(o.distribution.end(),
                           {static_cast<double>(h.total()), static_cast<double>(h.max()), h.mean(), h.percentile(0.9) + 0.0});
   }
@@ -158,6 +157,37 @@ TEST_CASE("simulation: samples and taps change nothing of what happens") {
   CHECK(reference.counters == traced.counters);
   CHECK(reference.messages == traced.messages);
   CHECK(reference.records == traced.records);
+}
+
+TEST_CASE("simulation: all queues that held anything have their distribution, those that are sampled the same as alone") {
+  const Outcome reference = run_whole(busy());
+  SimulationConfig config = busy();
+  config.sampled_queues = {{0, 4, 3}};
+  Simulation simulation(config);
+  finish(simulation, kEnd);
+  const auto alone = simulation.queue_lengths();
+  REQUIRE(alone.size() == 1);
+  config.all_distributions = true;
+  Simulation all(config);
+  finish(all, kEnd);
+  CHECK(everything(all) == reference.counters);
+  const auto kept = all.queue_lengths();
+  SoftSwitch& device = all.fabric().switch_at(0);
+  size_t held = 0;
+  for (uint16_t port = 0; port < device.port_count(); ++port) {
+    for (int p = 0; p < kPriorities; ++p) held += device.counters(port, p).queue_watermark_bytes > 0;
+  }
+  CHECK(held > 1);
+  CHECK(kept.size() <= held);  // some only during the warm-up
+  CHECK(kept.size() > 1);
+  for (const auto& [queue, lengths] : kept) {
+    CAPTURE(queue.port);
+    CAPTURE(static_cast<int>(queue.priority));
+    CHECK(lengths.total() == static_cast<uint64_t>(kEnd - config.reset_after));
+    if (queue.port != 4 || queue.priority != 3) continue;
+    CHECK(lengths.max() == alone[0].lengths.max());
+    CHECK(lengths.weighted_sum() == alone[0].lengths.weighted_sum());
+  }
 }
 
 TEST_CASE("simulation: samples say what the counters say, at their times") {

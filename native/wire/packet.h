@@ -12,6 +12,7 @@
 #include <span>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "base/lazy_memory.h"
 #include "base/types.h"
@@ -212,6 +213,15 @@ class PacketPool {
   uint32_t size() const { return short_.count; }
   // How many have ever been in use.
   uint32_t made() const { return short_.made; }
+  // Shows `visit` every short packet that is in use. Allocates.
+  template <typename Visit>
+  void each_in_use(Visit visit) const {
+    std::vector<bool> free(short_.made);
+    for (PacketId id = short_.head; id != kNoPacket; id = (*this)[id].next) free[id - short_.first] = true;
+    for (uint32_t i = 0; i < short_.made; ++i) {
+      if (!free[i]) visit((*this)[short_.first + i]);
+    }
+  }
 
  private:
   struct FreeList {

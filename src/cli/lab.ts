@@ -8,6 +8,8 @@ import type { DashboardAddress } from "../dashboard/address.js";
 import type { RunEnd } from "../dashboard/lab_board.js";
 import { LabScenario } from "../dashboard/lab_scenario.js";
 import type { LabObserver } from "../lab/access.js";
+import { planCaptures } from "../lab/capture.js";
+import { checkForLab } from "../lab/check.js";
 import { LiveView } from "../lab/live_view.js";
 import { inheritedText } from "../lab/rootless.js";
 import type { CaptureRequest, LabOutcome } from "../lab/types.js";
@@ -67,7 +69,11 @@ async function run(context: CliContext, file: string, options: LabChoice): Promi
   }
   const text = inheritedText() ?? readScenario(file);
   // A bad scenario is told before rights are asked for; warnings only by the process that runs it.
-  asUsage(() => loadScenario(file, { set, text }));
+  asUsage(() => {
+    const { scenario } = loadScenario(file, { set, text });
+    checkForLab(scenario);
+    planCaptures(scenario, options.capture ?? [], "");
+  });
   const { dashboard: where } = options;
   const elevated = await context.elevate({ text, ...(where && { listener: () => openListener(where) }) });
   if (elevated !== undefined) return elevated;

@@ -57,6 +57,7 @@ export async function runCli(argv: readonly string[], context: CliContext): Prom
     .configureOutput({
       writeOut: (text) => void context.stdout.write(text),
       writeErr: (text) => void context.stderr.write(text),
+      outputError: (text, write) => write(text + runHint(argv, text)),
     })
     .exitOverride()
     .showHelpAfterError("(weir --help lists verbs and examples)");
@@ -66,7 +67,7 @@ export async function runCli(argv: readonly string[], context: CliContext): Prom
   for (const add of kVerbs) add(program, context, done);
   addCompletion(program, asksForCompletions(argv) ? await namesOfRunning() : [], argv);
   try {
-    await program.parseAsync(argv, { from: "user" });
+    await program.parseAsync(asksForVersion(argv) ? ["--version"] : argv, { from: "user" });
     return status;
   } catch (error) {
     // Commander has printed its own errors, and help and version are no errors.
@@ -74,6 +75,29 @@ export async function runCli(argv: readonly string[], context: CliContext): Prom
     context.stderr.write(describeError(error));
     return exitStatusOf(error);
   }
+}
+
+/** As many other commands are asked. */
+function asksForVersion([only, ...rest]: readonly string[]): boolean {
+  return rest.length === 0 && (only === "version" || only === "-v");
+}
+
+/** What runs a scenario, below each verb that `weir VERB FILE` may have been meant by; "": where no verb was given. */
+const kRuns: Readonly<Record<string, readonly string[]>> = {
+  "": ["lab run", "sim run"],
+  lab: ["lab run"],
+  sim: ["sim run"],
+  model: ["model run"],
+  plan: ["plan check"],
+};
+
+/** For who leaves out a verb, or the second word of one: `weir run x.yaml`, `weir lab x.yaml`. */
+function runHint(argv: readonly string[], error: string): string {
+  const unknown = /^error: unknown command '(.*)'/.exec(error)?.[1];
+  if (unknown === undefined || !(unknown === "run" || /\.(ya?ml|json)$/.test(unknown))) return "";
+  const file = unknown === "run" ? (argv[argv.indexOf(unknown) + 1] ?? "FILE") : unknown;
+  const runs = kRuns[argv[0] === unknown ? "" : (argv[0] ?? "")] ?? [];
+  return runs.length === 0 ? "" : `  hint: ${runs.map((verb) => `weir ${verb} ${file}`).join(", or ")}\n`;
 }
 
 const kVerbs: readonly AddVerb[] = [

@@ -2,14 +2,16 @@
 import { readdirSync, rmdirSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { makeFolder } from "../config/folder.js";
+import { findPlaces } from "../config/places.js";
 import type { Scenario } from "../config/types.js";
 import { formatTime, parseTime } from "../config/units.js";
 import { count, fixed } from "../report/format.js";
 import { renderTable } from "../report/table.js";
 import { wantsColor } from "../report/terminal.js";
 import { writeSimulation } from "../sim/files.js";
+import { phaseEffect } from "../sim/phase_effect.js";
 import type { SimOutcome, SimPerformance, TraceRequest } from "../sim/types.js";
-import { type CliContext, kExit, load, placeAndFile, UsageError, warn } from "./context.js";
+import { asUsage, type CliContext, kExit, load, placeAndFile, UsageError, warn } from "./context.js";
 import type { AddVerb } from "./program.js";
 import { parsed } from "./quantity.js";
 import { runFolder } from "./run_folder.js";
@@ -52,6 +54,7 @@ async function run(context: CliContext, file: string, options: SimChoice): Promi
     if (options[name] !== undefined) set.push(`${name}=${options[name]}`);
   }
   const { scenario, text } = load(context, file, set);
+  for (const { target } of options.trace ?? []) asUsage(() => findPlaces(scenario.links, target, "--trace"));
   if (options.until !== undefined && options.until <= scenario.warmup) {
     warn(
       context,
@@ -72,7 +75,9 @@ async function run(context: CliContext, file: string, options: SimChoice): Promi
   const result = options.series ? { ...outcome.result, series: outcome.series } : outcome.result;
   const source = { text, set, scenario };
   const report = writeSimulation(directory, { ...outcome, result }, source, options.seriesFormat);
-  const { stdout } = context;
+  const { stdout, stderr } = context;
+  const warning = phaseEffect(scenario, result);
+  if (warning !== undefined) stderr.write(`warning: ${warning}\n`);
   if (options.json) stdout.write(`${JSON.stringify(result, undefined, 2)}\n`);
   else {
     const table = renderTable(result, { color: wantsColor(stdout) });

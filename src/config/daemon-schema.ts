@@ -250,7 +250,9 @@ export const nicDaemonSchema = section({
       section({
         name: nameSchema.meta({ description: "Name for use in `queue_pairs`." }),
         address: addressSchema.meta({ description: "IPv4 address." }),
-        mac: macSchema.meta({ description: "MAC address of the peer, or of the router on the way." }),
+        mac: macSchema.optional().meta({
+          description: "MAC address of the peer, or of the router on the way. Default: asked for by ARP.",
+        }),
       }),
     )
     .optional()

@@ -95,7 +95,8 @@ export interface SwitchDaemonConfig extends DaemonConfig {
 export interface Peer {
   name: string;
   address: string;
-  mac: number;
+  /** Undefined: asked for by ARP. */
+  mac?: number | undefined;
 }
 
 export interface QueuePairConfig extends Pick<Flow, "priority" | "dscp"> {

@@ -89,8 +89,16 @@ export function composeSwitchWorkers(config: SwitchDaemonConfig, backends: reado
   return config.workers.map((place, i) => ({ ...whole, ...common(`${config.name}-${i}`, place) }));
 }
 
+/** By address: where peers are whose file gives no MAC address. */
+export type PeerMacs = ReadonlyMap<string, number>;
+
 /** @param answersArp The address is the NIC's own: ARP requests and pings for it are, too. */
-export function composeNicWorker(config: NicDaemonConfig, backends?: Backends, answersArp = false): WorkerConfig {
+export function composeNicWorker(
+  config: NicDaemonConfig,
+  backends?: Backends,
+  answersArp = false,
+  macs: PeerMacs = new Map(),
+): WorkerConfig {
   const frameBytes = config.port.mtu + 18;
   const { rate, mac } = config.port;
   return {
@@ -111,7 +119,7 @@ export function composeNicWorker(config: NicDaemonConfig, backends?: Backends, a
         mac,
         first_qpn: config.queue_pairs[0]?.qpn ?? kFirstQpn,
         ...nicBehaviour(config.host, config.classes, config.congestion, { rate, scale: 1, seed: 1, component: 0 }),
-        queue_pairs: config.queue_pairs.map((pair, i) => queuePair(config, pair, i)),
+        queue_pairs: config.queue_pairs.map((pair, i) => queuePair(config, pair, i, macs)),
       },
     ],
   };
@@ -141,13 +149,14 @@ function nativePort(
   };
 }
 
-function queuePair(config: NicDaemonConfig, pair: QueuePairConfig, order: number): NativeQueuePair {
+function queuePair(config: NicDaemonConfig, pair: QueuePairConfig, order: number, macs: PeerMacs): NativeQueuePair {
   const { send } = pair;
   return {
     name: pair.name,
     remote_qpn: pair.remote_qpn,
     path: {
-      destination_mac: pair.peer.mac,
+      // 0: nothing is sent until it is known.
+      destination_mac: pair.peer.mac ?? macs.get(pair.peer.address) ?? 0,
       source_mac: config.port.mac,
       tagged: false,
       vlan_tci: 0,

@@ -11,11 +11,15 @@ import { kRecordWords, type NativeAddon, RecordKind, type WorkerConfig } from ".
 import { createWorkers, type DeviceWorker } from "../native/workers.js";
 import { assessHealth, type Health } from "./health.js";
 import { composeWorkers, type DaemonConfig, ownersOf, portsOf } from "./kinds.js";
+import { Peers } from "./peers.js";
 import { type PortEvents, Ports } from "./ports.js";
 import type { ControlRequests, FdbEntry, PortStatus, QosReport, QueuePairReport, SwitchReport } from "./protocol.js";
 import { ClearableCounters, forwardingReport, nicQos, queuePairReport, switchQos, switchReport } from "./reports.js";
 
 export interface DeviceEvents extends PortEvents {
+  /** Of a NIC: a peer has answered ARP; `moved`: it had another MAC address before. */
+  peerFound(peer: string, mac: number, moved: boolean): void;
+  peerSilent(peer: string): void;
   failed(reason: string): void;
 }
 
@@ -41,6 +45,9 @@ export class Device {
   private readonly words = new Float64Array(kRecordWords * 64);
   private readonly shown = new ClearableCounters();
   private packets: number;
+  /** Peers that are looked for. */
+  private peers: Peers | undefined;
+  private readonly frameListeners = new Set<(frame: Buffer) => void>();
   private closed = false;
   private failure: string | undefined;
   /** Of a NIC whose address the kernel does not have. */
@@ -67,6 +74,7 @@ export class Device {
       const { message, hint } = error as Error & { hint?: string };
       throw new WeirError(message, { cause: error, ...(hint !== undefined && { hint }) });
     }
+    this.#requireArp();
   }
 
   /** Begins to work, after open(). @throws WeirError when that fails. */
@@ -77,6 +85,7 @@ export class Device {
         throw new WeirError(this.failure ?? "the worker did not start");
       await sleep(kStepMs);
     }
+    this.#findPeers();
     if (this.config.kind === "switch") {
       this.worker.switchState(0).ports.forEach(({ up }, i) => {
         if (!up) this.ports.take(i, false, 0, false);
@@ -119,6 +128,7 @@ export class Device {
   close(): void {
     if (this.closed) return;
     this.closed = true;
+    this.peers?.close();
     this.worker.close();
   }
 
@@ -155,6 +165,44 @@ export class Device {
     return this.ports.status(this.config, (port) => this.#macControlSeen(port));
   }
 
+  /** Queue pairs' peers without a MAC address in the file. */
+  #wantedPeers(): { name: string; address: string }[] {
+    if (this.config.kind === "switch") return [];
+    return this.config.queue_pairs.map(({ peer }) => peer).filter(({ mac }) => mac === undefined);
+  }
+
+  /** @throws WeirError where answers to ARP would go to the kernel alone. */
+  #requireArp(): void {
+    const [peer] = this.#wantedPeers();
+    if (peer === undefined || this.answersArp || this.ports.backends[0]?.receive !== "af_xdp") return;
+    throw new WeirError(`peer ${peer.name} has no mac, and answers to ARP do not come here`, {
+      hint: "the kernel has the NIC's address, and AF_XDP leaves ARP to it: give peers a mac, or set receive: af_packet",
+    });
+  }
+
+  #findPeers(): void {
+    const wanted = this.#wantedPeers();
+    if (this.config.kind === "switch" || wanted.length === 0) return;
+    const { address, port } = this.config;
+    const names = new Map(wanted.map((peer) => [peer.address, peer.name]));
+    const nameOf = (peer: string) => names.get(peer) ?? peer;
+    const link = {
+      mac: port.mac,
+      send: (frame: Uint8Array) => !this.closed && this.worker.inject(0, 0, frame),
+      onFrame: (listener: (frame: Buffer) => void) => {
+        this.frameListeners.add(listener);
+        return () => void this.frameListeners.delete(listener);
+      },
+    };
+    this.peers = new Peers(link, address, [...names.keys()], {
+      found: (peer, mac, before) => {
+        this.worker.reconfigure(this.#compose(this.config)[0]);
+        this.events.peerFound(nameOf(peer), mac, before !== undefined);
+      },
+      silent: (peer) => this.events.peerSilent(nameOf(peer)),
+    });
+  }
+
   #portNames(): string[] {
     return portsOf(this.config).map(({ name }) => name);
   }
@@ -165,7 +213,8 @@ export class Device {
   }
 
   #compose(config: DaemonConfig): [WorkerConfig, ...WorkerConfig[]] {
-    return composeWorkers(config, this.ports.backends, this.answersArp) as [WorkerConfig, ...WorkerConfig[]];
+    const macs = this.peers?.macs ?? new Map<string, number>();
+    return composeWorkers(config, this.ports.backends, this.answersArp, macs) as [WorkerConfig, ...WorkerConfig[]];
   }
 
   /** Its threads, not yet running, and how many packets each has memory for. */
@@ -213,7 +262,11 @@ export class Device {
   queuePairs(): QueuePairReport[] {
     const { config } = this;
     if (config.kind !== "nic") throw new WeirError(`${config.name} is a switch: it has no queue pairs`);
-    const configs = config.queue_pairs.map(({ peer, priority }) => ({ peer: peer.name, priority }));
+    const configs = config.queue_pairs.map(({ peer, priority }) => ({
+      peer: peer.name,
+      priority,
+      unresolved: peer.mac === undefined && this.peers?.macs.has(peer.address) !== true,
+    }));
     return queuePairReport(this.worker.queuePairs(0), configs, config.congestion);
   }
 
@@ -265,6 +318,7 @@ export class Device {
       if (count * kRecordWords < this.words.length) break;
     }
     for (const { bytes } of this.worker.drainPunted()) {
+      for (const listener of this.frameListeners) listener(bytes);
       if (!this.answersArp || this.config.kind !== "nic") continue;
       const reply = arpReply(bytes, this.config.address, this.config.port.mac) ?? this.echo?.reply(bytes);
       if (reply !== undefined) this.worker.inject(0, 0, reply);

@@ -13,7 +13,7 @@ import { listParameters } from "../dashboard/parameters.js";
 import type { Parameter } from "../dashboard/protocol.js";
 import type { WorkerConfig } from "../native/types.js";
 import type { BackendChoice } from "./backend.js";
-import { composeNicWorker, composeSwitchWorkers } from "./compose.js";
+import { composeNicWorker, composeSwitchWorkers, type PeerMacs } from "./compose.js";
 
 export type DaemonConfig = SwitchDaemonConfig | NicDaemonConfig;
 
@@ -53,15 +53,17 @@ function cpusOfHost(): number {
 /**
  * @param backends Of each port, in the order of portsOf().
  * @param answersArp A NIC's address is its own, not the kernel's.
+ * @param macs Those of its peers that have been found.
  */
 export function composeWorkers(
   config: DaemonConfig,
   backends: readonly BackendChoice[],
   answersArp: boolean,
+  macs: PeerMacs,
 ): WorkerConfig[] {
   return config.kind === "switch"
     ? composeSwitchWorkers(config, backends)
-    : [composeNicWorker(config, backends[0], answersArp)];
+    : [composeNicWorker(config, backends[0], answersArp, macs)];
 }
 
 /** The worker of each port, by its position. */

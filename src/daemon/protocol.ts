@@ -95,7 +95,9 @@ export interface FdbEntry {
   expires_in_s: number | null;
 }
 
-export interface QueuePairReport extends Omit<QueuePairState, "alpha"> {
+export interface QueuePairReport extends Omit<QueuePairState, "alpha" | "state"> {
+  /** unresolved: its peer has not answered ARP yet. */
+  state: QueuePairState["state"] | "unresolved";
   peer: string;
   priority: number;
   /** Null: QCN has none. */

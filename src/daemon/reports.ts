@@ -50,11 +50,12 @@ export function forwardingReport(entries: readonly ForwardingEntry[], ports: rea
 /** @param configs Of each pair, in their order. */
 export function queuePairReport(
   pairs: readonly QueuePairState[],
-  configs: readonly { peer: string; priority: number }[],
+  configs: readonly { peer: string; priority: number; unresolved?: boolean }[],
   { algorithm, scale = 1 }: { algorithm: Congestion["algorithm"]; scale?: number },
 ): QueuePairReport[] {
   return pairs.map((pair, i) => ({
     ...pair,
+    state: configs[i]?.unresolved === true ? "unresolved" : pair.state,
     rate: pair.rate * scale,
     target_rate: pair.target_rate * scale,
     peer: configs[i]?.peer ?? "",

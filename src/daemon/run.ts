@@ -28,6 +28,7 @@ import { createLog, type Log, type LogSink } from "./log.js";
 import { serviceNotifier } from "./notify.js";
 import { capabilitiesFor, keepCapabilities } from "./privileges.js";
 import type { ControlRequests, Status } from "./protocol.js";
+import { macText } from "./reports.js";
 
 export interface DaemonHost {
   stderr: LogSink;
@@ -119,6 +120,10 @@ class Daemon {
       },
       fellBack: (ports: readonly string[], reason: string) =>
         this.log.warn({ ports, reason }, "af_xdp cannot be opened, af_packet instead"),
+      peerFound: (peer: string, mac: number, moved: boolean) =>
+        this.log.info({ peer, mac: macText(mac) }, moved ? "peer has another MAC address" : "peer found by ARP"),
+      peerSilent: (peer: string) =>
+        this.log.warn({ peer }, "peer does not answer ARP requests: what is sent to it waits, it is asked again"),
       failed: (reason: string) => this.#fail(reason),
     };
     const device = new Device(this.addon, config, events, !shared);

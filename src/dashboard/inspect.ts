@@ -1,7 +1,8 @@
 /** One port or queue pair in full. */
 import { formatRate, formatSize } from "../config/units.js";
+import type { QueuePairReport } from "../daemon/protocol.js";
 import type { CounterTable } from "../native/counters.js";
-import type { QueuePairState, SwitchState } from "../native/types.js";
+import type { SwitchState } from "../native/types.js";
 import type { Inspection } from "./protocol.js";
 
 type Facts = Inspection["facts"];
@@ -26,7 +27,11 @@ export function countersOf(
 }
 
 /** `scale`: rates on the wire are divided by it. */
-export function queuePairFacts(pair: Omit<QueuePairState, "alpha">, alpha: number | null, scale: number): Facts {
+export function queuePairFacts(
+  pair: Omit<QueuePairReport, "alpha" | "peer" | "priority">,
+  alpha: number | null,
+  scale: number,
+): Facts {
   const rate = (wire: number) => formatRate(wire * scale, 4);
   return [
     { name: "number", value: `0x${pair.qpn.toString(16)}` },

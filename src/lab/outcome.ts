@@ -106,19 +106,16 @@ function resultOf(evidence: RunEvidence, flow: Flow): FlowResult {
     sender: nics.view({ flow: flow.id, device: flow.from }),
     receiver: nics.view({ flow: flow.id, device: flow.to }),
   };
-  return flowResult(
-    flow,
-    scenario.congestion.algorithm,
-    counters,
-    recorder.delivered(flow.id, from, to),
-    Math.max(0, to - from) / 1e9,
-  );
+  return flowResult(flow, scenario, counters, recorder.delivered(flow.id, from, to), Math.max(0, to - from) / 1e9);
 }
 
 function resultOfSwitch({ scenario, switches, outcomes }: RunEvidence, { name, qcn }: SwitchConfig): SwitchResult {
   const peers = switchPorts(scenario).get(name) ?? [];
   const ports = peers.map(({ peer }) => [peer, switches.view({ switch: name, port: peer })] as const);
-  const queues = outcomes.flatMap((outcome) => outcome.queues).filter((queue) => queue.switch === name);
+  const queues = outcomes
+    .flatMap((outcome) => outcome.queues)
+    // Frames that go straight on leave a queue of length 0.
+    .filter((queue) => queue.switch === name && queue.max > 0);
   return switchResult(switches.view({ switch: name }), queues, qcn.enabled ? ports : undefined);
 }
 

@@ -1,14 +1,12 @@
 /** Runs a scenario on this host with real frames. */
-import { WeirError } from "../config/error.js";
 import { packageVersion } from "../config/package_version.js";
 import type { Scenario } from "../config/types.js";
-import { formatRate, formatTime } from "../config/units.js";
 import { controlDirectory } from "../daemon/control_client.js";
 import { loadAddon } from "../native/addon.js";
 import type { NativeAddon } from "../native/types.js";
-import { kHeaderBytes } from "../wire/frame_size.js";
 import { calibrate } from "./calibrate.js";
 import { PcapngFile, planCaptures } from "./capture.js";
+import { checkForLab } from "./check.js";
 import { labNetwork } from "./compose.js";
 import { LabControl } from "./control.js";
 import { execute } from "./execution.js";
@@ -16,44 +14,6 @@ import { LiveStates } from "./live_state.js";
 import { composeResult, endOf } from "./outcome.js";
 import type { LabOptions, LabOutcome } from "./types.js";
 import { LabNetwork } from "./veth.js";
-
-/** Namespaces and veth pairs that one host can be asked to make. */
-const kMostHosts = 250;
-const kMostSwitches = 250;
-const kMostFlows = 10_000;
-/** Frames that a link may hold: the slots of a port, less those for what comes while its worker is late. */
-const kMostUnderWay = 50_000;
-
-/** @throws WeirError for what only the simulator does. */
-export function checkForLab({ congestion, transport, flows, hosts, switches, links }: Scenario): void {
-  const refuse = (message: string, remedy: string) => {
-    throw new WeirError(message, { hint: `${remedy}, or run it in virtual time: weir sim run` });
-  };
-  if (congestion.algorithm === "dctcp") {
-    refuse("congestion.algorithm: labs have no acknowledgements, by which dctcp hears of marks", "use dcqcn");
-  }
-  // Closed-loop flows need reliable connections, so they are refused here too.
-  if (transport.type === "rc") {
-    refuse("transport.type: labs send streams without acknowledgements, not rc", "use transport.type: stream");
-  }
-  for (const [what, count, most] of [
-    ["hosts", hosts.length, kMostHosts],
-    ["switches", switches.length, kMostSwitches],
-    ["flows", flows.length, kMostFlows],
-  ] as const) {
-    if (count > most) refuse(`${count} ${what} are too many for a lab`, `use at most ${most}`);
-  }
-  // Frames wait in the receiving port until the link's delay is over; bytes under way are the same at every scale.
-  const frame = Math.min(...hosts.map((host) => host.path_mtu)) + kHeaderBytes;
-  for (const { from, to, rate, delay } of links) {
-    const frames = Math.ceil((rate * delay) / 8e9 / frame);
-    if (frames <= kMostUnderWay) continue;
-    refuse(
-      `${frames} frames are under way on the link ${from} -- ${to} (${formatRate(rate)}, ${formatTime(delay)})`,
-      `at most ${kMostUnderWay} fit a port: shorten the delay, or use a larger path_mtu`,
-    );
-  }
-}
 
 /**
  * Makes the namespaces and links, runs the traffic, waits until the network is empty, and takes everything down again,

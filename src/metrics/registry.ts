@@ -37,7 +37,7 @@ export interface SwitchReading {
 export interface NicReading {
   device: string;
   pfc: readonly number[];
-  pairs: (Omit<QueuePairState, "alpha"> & { peer: string; alpha: number | null })[];
+  pairs: (Omit<QueuePairState, "alpha" | "state"> & { peer: string; alpha: number | null })[];
 }
 
 export interface PortReading {

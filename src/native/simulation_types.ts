@@ -95,6 +95,8 @@ export interface SimulationConfig {
   transport: NativeSimulationTransport;
   /** Flows whose transmit and receive records are sampled. */
   sampled_flows: Uint32Array;
+  /** Keep the distribution of every queue that holds anything, and not only of those that are sampled. */
+  all_distributions: boolean;
   /** Egress queues that are sampled, and whose distribution is kept. */
   sampled_queues: { switch: number; port: number; priority: number }[];
   /** Frames that leave these ports are traced. */
@@ -163,8 +165,10 @@ export interface NativeSimulation {
   drainFinished(target: Float64Array): number;
   /** Frames since the last call as packet blocks of pcapng, whose interfaces are the taps: whole headers, payload left out; times of last bits. */
   drainTrace(): Uint8Array;
-  /** Of a sampled queue, from reset_after on. */
-  queueDistribution(position: number): Distribution;
+  /** Data packets in queues and on links, by flow. */
+  underWay(): Uint32Array;
+  /** Of queues that have held anything from reset_after on, as far as they are kept: by switch, port and priority. */
+  queueDistributions(): (Distribution & { switch: number; port: number; priority: number })[];
   /** Of flows by number. */
   senderState(flow: number): Omit<QueuePairState, "name">;
   /**

@@ -60,15 +60,23 @@ export function runFacts(scenario: Scenario): Pick<
   };
 }
 
-/** `delivered` in `seconds`; no time gives no rate. A queue pair counts feedback of either algorithm as one. */
+/**
+ * `delivered` in `seconds`; no time gives no rate. A queue pair counts feedback of either algorithm as one.
+ * @param underWay Data packets that are still in the network, of a run that ends before they have come.
+ */
 export function flowResult(
   flow: Flow,
-  algorithm: Congestion["algorithm"],
+  { congestion, transport }: Pick<Scenario, "congestion" | "transport">,
   counters: { sender: Sums; receiver: Sums },
   delivered: { bytes: number; wireBytes: number },
   seconds: number,
+  underWay?: number,
 ): FlowResult {
   const { sender, receiver } = counters;
+  const { algorithm } = congestion;
+  const [packets, received] = [sender.sum("tx_packets"), receiver.sum("rx_packets")];
+  // A gap in the PSNs shows with the packet behind it: where none comes any more, the receiver sees nothing.
+  const missing = Math.max(0, packets - received - (underWay ?? 0));
   return {
     id: flow.id,
     from: flow.from,
@@ -76,8 +84,10 @@ export function flowResult(
     priority: flow.priority,
     goodput_bps: seconds > 0 ? (delivered.bytes * 8) / seconds : 0,
     wire_bps: seconds > 0 ? (delivered.wireBytes * 8) / seconds : 0,
-    packets: sender.sum("tx_packets"),
-    lost: receiver.sum("lost"),
+    packets,
+    received,
+    ...(underWay !== undefined && { under_way: underWay }),
+    lost: transport.type === "stream" ? missing : receiver.sum("lost"),
     ecn_marked: receiver.sum("ecn_marked"),
     cnp_sent: receiver.sum("cnp_sent"),
     cnp_handled: algorithm === "qcn" ? 0 : sender.sum("cnp_handled"),
@@ -85,20 +95,21 @@ export function flowResult(
   };
 }
 
+/** Of one egress queue; `port` is the peer's name. */
+type QueueLengths = Distribution & { port: string; priority: number };
+
 /**
- * `queues`: those of this switch; `port` is the peer's name.
+ * `queues`: those of this switch.
  * @param ports Counters of each port by the peer's name, of a switch that has congestion points.
  */
 export function switchResult(
   counters: CounterView,
-  queues: readonly (Distribution & { port: string; priority: number })[],
+  queues: readonly QueueLengths[],
   ports?: Iterable<readonly [peer: string, counters: CounterView]>,
 ): SwitchResult {
   const lengths: SwitchResult["queues"] = {};
-  const distributions: Record<string, Record<string, [number, number][]>> = {};
-  for (const { port, priority, mean, p50, p95, p99, max, cdf } of queues) {
+  for (const { port, priority, mean, p50, p95, p99, max } of queues) {
     lengths[port] = { ...lengths[port], [priority]: { mean, p50, p95, p99, max } };
-    distributions[port] = { ...distributions[port], [priority]: cdf };
   }
   return {
     drops: counters.group("drop_"),
@@ -108,8 +119,15 @@ export function switchResult(
     pauses: counters.byPriority("pfc_tx_transitions"),
     ...(ports && { cnm_sent: counters.sum("cn_cp_transmitted_cnms"), congestion_points: congestionPoints(ports) }),
     queues: lengths,
-    queue_cdf: distributions,
+    queue_cdf: wholeDistributions(queues),
   };
+}
+
+/** [bytes, fraction of the time at or below them] of each queue, by port and priority. */
+export function wholeDistributions(queues: readonly Pick<QueueLengths, "port" | "priority" | "cdf">[]) {
+  const distributions: Record<string, Record<string, Distribution["cdf"]>> = {};
+  for (const { port, priority, cdf } of queues) distributions[port] = { ...distributions[port], [priority]: cdf };
+  return distributions;
 }
 
 function congestionPoints(

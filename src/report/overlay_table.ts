@@ -1,6 +1,6 @@
-/** A comparison of runs as plain tables: rates in Gb/s, sizes in KB (1000 B), differences to the first run in percent. */
+/** A comparison of runs as plain tables: rates in Gb/s, sizes in KB (1000 B), differences to the first run in percent, large ones as factors. */
 import pc from "picocolors";
-import { gbps, kilobytes, percent, printable } from "./format.js";
+import { fixed, gbps, kilobytes, percent, printable } from "./format.js";
 import type { Compared, Comparison } from "./overlay.js";
 import type { Verdict } from "./overlay_limits.js";
 import { drawGrid, type Grid, type RankedGrid, shorten, type TableOptions } from "./table.js";
@@ -103,7 +103,9 @@ export function comparisonGrids(comparison: Comparison, most: ShownRows): Grid[]
 /** "goodput: 2.4% at most (incast/h1, sim), within 5.0%". */
 export function verdictLine({ figure, limit, worst, within }: Verdict): string {
   if (worst === undefined) return `${figure}: NOT JUDGED: the runs have none in common`;
-  const largest = `${worst.difference === null ? "from 0 to something" : percent(Math.abs(worst.difference))} at most`;
+  const { difference } = worst;
+  const size = difference === null ? "from 0 to something" : signed(Math.abs(difference)).replace("+", "");
+  const largest = `${size} at most`;
   const where = `(${printable(worst.where)}, ${printable(worst.run)})`;
   return `${figure}: ${largest} ${where}, ${within ? "within" : "EXCEEDS"} ${percent(limit)}`;
 }
@@ -154,8 +156,12 @@ function largest({ difference }: Compared): number {
   return Math.max(...difference.map((one) => (one === null ? Number.POSITIVE_INFINITY : Math.abs(one))));
 }
 
-/** "+2.4%"; "-" where there is nothing to relate to. */
+/** More than so many times the first value is told as a factor. */
+const kFactor = 10;
+
+/** "+2.4%"; "x3514", where that is more than `kFactor` times the first value; "from 0", which has no relation to anything. */
 function signed(difference: number | null): string {
-  if (difference === null) return "-";
+  if (difference === null) return "from 0";
+  if (difference + 1 > kFactor) return `x${fixed(difference + 1)}`;
   return `${difference > 0 ? "+" : ""}${percent(difference)}`;
 }

@@ -27,7 +27,12 @@ export const flowResultSchema = open({
   goodput_bps: amount.meta({ description: "Payload delivered in order, after the warm-up, bit/s." }),
   wire_bps: amount.meta({ description: "The same with all headers of the frames, bit/s." }),
   packets: count.meta({ description: "Data packets sent, retransmissions included." }),
-  lost: count.meta({ description: "Data packets that did not arrive." }),
+  received: count.optional().meta({ description: "Data packets that the receiver took in sequence." }),
+  under_way: count.optional().meta({ description: "Data packets in queues and on links at the end. Of sim." }),
+  lost: count.meta({
+    description:
+      "Data packets that did not arrive. Of streams: packets - received - under_way. Of rc: gaps at the receiver, which retransmissions fill.",
+  }),
   ecn_marked: count.optional().meta({ description: "Data packets that the receiver saw marked CE." }),
   cnp_sent: count.optional().meta({ description: "CNPs that the receiver's notification point sent for this flow." }),
   cnp_handled: count.meta({ description: "CNPs that reached the sender's reaction point." }),

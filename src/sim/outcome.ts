@@ -2,7 +2,7 @@
 
 import type { Flow, Scenario } from "../config/types.js";
 import { formatTime } from "../config/units.js";
-import type { Distribution } from "../native/types.js";
+import type { NativeSimulation } from "../native/simulation_types.js";
 import {
   accountFrames,
   feedbackPerSecond,
@@ -10,6 +10,7 @@ import {
   nicResult,
   runFacts,
   switchResult,
+  wholeDistributions,
 } from "../report/device_results.js";
 import { goodputLimit } from "../report/limits.js";
 import type { FlowResult, LinkResult, Result } from "../report/result.js";
@@ -21,7 +22,7 @@ import type { SimulationTables } from "./tables.js";
 
 /** Flows with a row of their own in a result. */
 const kFlowRows = 1000;
-/** Queues whose whole distribution a result holds. */
+/** Probed queues whose whole distribution a result holds. */
 const kDistributions = 64;
 
 export interface SimulationEvidence {
@@ -35,8 +36,10 @@ export interface SimulationEvidence {
   counters: SimulationTables;
   /** As they were at the end of the warm-up; undefined when the run did not get there. */
   warm: SimulationTables | undefined;
-  /** Of scenario.probes.queues. */
-  queues: readonly Distribution[];
+  /** Of queues that have held anything; `switch` and `port` as the fabric numbers them. */
+  queues: ReturnType<NativeSimulation["queueDistributions"]>;
+  /** Data packets of each flow in the network at the end. */
+  underWay: Uint32Array;
   /** Packet descriptors in use at the end. */
   packets: number;
 }
@@ -138,23 +141,24 @@ function resultOf(evidence: SimulationEvidence, flow: Flow, number: number): Flo
   const { counters } = evidence;
   const { bytes, wireBytes, seconds } = delivered(evidence, number);
   const ends = { sender: counters.senderOf(number), receiver: counters.receiverOf(number) };
-  return flowResult(flow, evidence.scenario.congestion.algorithm, ends, { bytes, wireBytes }, seconds);
+  return flowResult(flow, evidence.scenario, ends, { bytes, wireBytes }, seconds, evidence.underWay[number]);
 }
 
 function resultOfSwitch({ scenario, fabric, counters, queues }: SimulationEvidence, name: string, index: number) {
-  const own = scenario.probes.queues.flatMap((probe, i) => {
-    const distribution = queues[i];
-    // Queues in which nothing has ever waited are left out.
-    return probe.switch === name && distribution !== undefined && distribution.max > 0
-      ? [{ ...distribution, port: probe.port, priority: probe.priority }]
-      : [];
-  });
   const ports = (fabric.ports[index] ?? []).map(
     ({ peer }, port) => [fabric.nameOf(peer), counters.portAt(index, port)] as const,
   );
+  const own = queues
+    .filter((queue) => queue.switch === index)
+    .map((queue) => ({ ...queue, port: ports[queue.port]?.[0] ?? "" }));
   const points = scenario.switches[index]?.qcn.enabled ? ports : undefined;
-  const { queue_cdf, ...result } = switchResult(counters.switchAt(index), own, points);
-  return queues.length <= kDistributions ? { ...result, queue_cdf } : result;
+  const { queue_cdf: _, ...result } = switchResult(counters.switchAt(index), own, points);
+  const probes = scenario.probes.queues;
+  if (probes.length > kDistributions) return result;
+  const probed = own.filter(({ port, priority }) =>
+    probes.some((probe) => probe.switch === name && probe.port === port && probe.priority === priority),
+  );
+  return { ...result, queue_cdf: wholeDistributions(probed) };
 }
 
 /** Both directions of every link, in the order of the scenario. */

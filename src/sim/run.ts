@@ -134,7 +134,8 @@ class Run {
       until,
       counters: this.counters(),
       warm,
-      queues: scenario.probes.queues.map((_, i) => simulation.queueDistribution(i)),
+      queues: simulation.queueDistributions(),
+      underWay: simulation.underWay(),
       packets: simulation.progress().packets,
     });
     return {

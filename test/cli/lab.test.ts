@@ -44,6 +44,15 @@ describe("weir lab run", () => {
     expect(full.series.time_s).toHaveLength(50);
   });
 
+  it.each([
+    [["--set", "transport.type=rc"], "transport.type: labs send streams without acknowledgements, not rc"],
+    [["--capture", "h9:a.pcap"], "--capture h9"],
+  ])("takes %j for bad usage, before it asks for rights", async (options, message) => {
+    const { status, stdout, stderr } = await weir(["lab", "run", kIncast, "--quiet", ...options], finishedLab, 0);
+    expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
+    expect(stderr).toContain(`error: ${message}`);
+  });
+
   it("hands the lab a view, captures and a folder", async () => {
     const seen: LabOptions[] = [];
     const watch: FakeLab = (options, signals) => {

@@ -30,6 +30,31 @@ describe("weir", () => {
     expect(stderr).toMatch(/Usage:|error: /);
   });
 
+  it.each(["version", "-v"])("prints it for %s, too", async (asked) => {
+    expect(await weir([asked])).toEqual(await weir(["--version"]));
+  });
+
+  it.each([
+    ["run x.yaml", "weir lab run x.yaml, or weir sim run x.yaml"],
+    ["run", "weir lab run FILE, or weir sim run FILE"],
+    ["x.yml", "weir lab run x.yml, or weir sim run x.yml"],
+    ["lab x.yaml --json", "weir lab run x.yaml"],
+    ["sim x.json", "weir sim run x.json"],
+    ["model x.yaml", "weir model run x.yaml"],
+    ["plan x.yaml", "weir plan check x.yaml"],
+  ])("tells who writes weir %s how a scenario is run", async (line, hint) => {
+    const { status, stdout, stderr } = await weir(line.split(" "));
+    expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
+    expect(stderr).toMatch(/^error: unknown command '[\w.]+'\n/);
+    expect(stderr).toContain(`\n  hint: ${hint}\n`);
+  });
+
+  it.each([["vaildate x.yaml"], ["sweep x.yaml"], ["lab start"]])("has no such hint for weir %s", async (line) => {
+    const { status, stderr } = await weir(line.split(" "));
+    expect(status).toBe(2);
+    expect(stderr).not.toContain("hint:");
+  });
+
   it("suggests the verb that was meant", async () => {
     const { status, stderr } = await weir(["vaildate", "x.yaml"]);
     expect(status).toBe(2);

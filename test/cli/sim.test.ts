@@ -149,6 +149,7 @@ describe("weir sim run", () => {
     ["--until", "5 apples"],
     ["--until", "0ns"],
     ["--trace", "sw"],
+    ["--trace", "h9:sw.pcapng"],
     ["--series-format", "xml"],
     ["--set", "duration=never"],
   ])("gives status 2 for %s %s before anything runs", async (...argv) => {

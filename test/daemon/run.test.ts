@@ -5,6 +5,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { arpReply, readArp } from "../../src/cm/arp.js";
 import { ask } from "../../src/daemon/control_client.js";
 import { runDaemon } from "../../src/daemon/run.js";
 import { freePort } from "../live/daemons.js";
@@ -520,5 +521,38 @@ describe("a daemon", () => {
     signals.emit("SIGTERM", "SIGTERM");
     signals.emit("SIGTERM", "SIGTERM");
     await ended;
+  });
+
+  const unknown = (folder: string, more = "") =>
+    nicFile(folder, `mac: "02:00:00:00:00:01"\n${more}`).replace(', mac: "02:00:00:00:00:02"', "");
+  const path = ({ worker }: FakeAddon) => worker.configs.at(-1)?.nics[0]?.queue_pairs[0]?.path.destination_mac;
+
+  it("asks by ARP for peers without a MAC address, and sends once they have answered", async () => {
+    const { addon, signals, log, socket, ended } = await start("nic", unknown);
+    expect(path(addon)).toBe(0);
+    expect(await ask(socket, "queue_pairs")).toMatchObject([{ name: "to-b", state: "unresolved" }]);
+    expect(readArp(Buffer.from(addon.worker.injected[0] as Uint8Array))?.targetAddress).toBe("10.99.0.2");
+    addon.worker.punt(
+      arpReply(Buffer.from(addon.worker.injected[0] as Uint8Array), "10.99.0.2", 0x02_00_00_00_00_02) as Buffer,
+    );
+    await eventually(() => expect(path(addon)).toBe(0x02_00_00_00_00_02));
+    expect(addon.worker.calls).toContain("reconfigure");
+    expect(log.at(-1)).toMatchObject({ level: "info", peer: "b", mac: "02:00:00:00:00:02", msg: "peer found by ARP" });
+    expect(await ask(socket, "queue_pairs")).toMatchObject([{ name: "to-b", state: "ready" }]);
+    signals.emit("SIGHUP", "SIGHUP");
+    expect(path(addon)).toBe(0x02_00_00_00_00_02);
+    signals.emit("SIGTERM", "SIGTERM");
+    signals.emit("SIGTERM", "SIGTERM");
+    await ended;
+  });
+
+  it("does not start without a peer's MAC address where the kernel gets the answers to ARP", async () => {
+    const shared = (folder: string) =>
+      unknown(folder, "receive: af_xdp").replace("address: 10.99.0.1", "address: 127.0.0.1");
+    const { ended } = await start("nic", shared);
+    await expect(ended).rejects.toMatchObject({
+      message: "peer b has no mac, and answers to ARP do not come here",
+      hint: expect.stringContaining("give peers a mac, or set receive: af_packet"),
+    });
   });
 });

@@ -1,8 +1,8 @@
 /** Guides and --help tell of the same verbs and options. */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { beforeAll, expect, it } from "vitest";
 import { weir } from "../cli/harness.js";
-import { commandLines, guides } from "./guides.js";
+import { commandLines, guides, prose, shellLines } from "./guides.js";
 
 /** Of each verb, such as "sim run": its options, and the examples of its help. */
 const verbs = new Map<string, { options: Set<string>; examples: string[] }>();
@@ -31,7 +31,9 @@ function callsIn(line: string): { verb: string; options: string[]; unknown?: str
   const code = line.replace(/\s#\s.*$/, "");
   return code.split(/&&|\|\|?|;|\$\(|<\(/).flatMap((part) => {
     const words = part.trim().split(/\s+/);
-    const own = words.findIndex((word, i) => word === "weir" && /^(|npx|sudo|\S*\$|--|-i)$/.test(words[i - 1] ?? ""));
+    const own = words.findIndex(
+      (word, i) => /^(\.\/)?weir$/.test(word) && /^(|npx|sudo|\S*\$|--|-i)$/.test(words[i - 1] ?? ""),
+    );
     if (own === -1) return [];
     let verb = "";
     let at = own + 1;
@@ -66,6 +68,30 @@ function wrongIn(lines: readonly string[]): unknown[] {
 it.each(guides)("%s has no verb and no option that there is not", (file) => {
   expect(wrongIn(commandLines(file))).toEqual([]);
 });
+
+// In a checkout npx would install it into npm's cache, and build it.
+it.each(guides)("%s runs no weir by npx, and says how to get the one that it runs", (file) => {
+  const lines = shellLines(file).filter((line) => callsIn(line).length > 0);
+  expect(lines.filter((line) => /\bnpx weir\b/.test(line))).toEqual([]);
+  const bare = lines.filter((line) => /(?<!\.\/)\bweir\b/.test(line.replace(/\s#.*$/, "")));
+  const told = /\]\((?:docs\/)?(?:install\.md)?#the-command\)/.test(prose(file));
+  expect(bare.length === 0 || told, bare[0]).toBe(true);
+});
+
+it.each(guides.filter((file) => file !== "CHANGELOG.md"))(
+  "the files that commands of %s read are there, or made in it",
+  (file) => {
+    const text = readFileSync(file, "utf8");
+    const made = [...text.matchAll(/^# (\S+\.ya?ml)$|cat > (\S+\.ya?ml)/gm)].map(
+      ([, named, written]) => named ?? written,
+    );
+    const read = shellLines(file)
+      .filter((line) => callsIn(line).length > 0 && !line.startsWith("docker"))
+      .flatMap((line) => [...line.replace(/\s#\s.*$|>.*$/, "").matchAll(/(?<=\s)(?!--)[^\s=']+\.ya?ml\b/g)].map(String))
+      .filter((name) => !name.startsWith("/"));
+    expect(read.filter((name) => !existsSync(name) && !made.includes(name))).toEqual([]);
+  },
+);
 
 it("nor have the examples of --help", () => {
   const examples = [...verbs.values()].flatMap((verb) => verb.examples);

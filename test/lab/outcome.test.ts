@@ -261,7 +261,9 @@ describe("composeResult", () => {
       ["rx_packets", { device: "c" }, 47],
       ["tx_packets", { device: "a", qpn: "0x000011", flow: "x/a" }, 50],
       ["cnp_handled", { device: "a", qpn: "0x000011", flow: "x/a" }, 4],
-      ["lost", { device: "c", qpn: "0x000011", flow: "x/a" }, 3],
+      ["rx_packets", { device: "c", qpn: "0x000011", flow: "x/a" }, 47],
+      // Of the three that are lost the last left no gap.
+      ["lost", { device: "c", qpn: "0x000011", flow: "x/a" }, 2],
       ["lost", { device: "c", qpn: "0x000012", flow: "x/b" }, 9],
       ["ecn_marked", { device: "c", qpn: "0x000011", flow: "x/a" }, 6],
       ["np_cnp_sent", { device: "c" }, 4],
@@ -281,9 +283,9 @@ describe("composeResult", () => {
       port("pfc_tx_transitions", 1, { priority: "3" }),
     ]);
     const queue = { ...constant(1000, 5), switch: "sw", port: "c", priority: 3 };
-    const result = composeResult(
-      evidence({ scenario, recorder, nics, switches, outcomes: [calmOutcome({ queues: [queue] }), calmOutcome()] }),
-    );
+    const empty = { ...constant(0, 5), switch: "sw", port: "a", priority: 6 };
+    const outcomes = [calmOutcome({ queues: [queue, empty] }), calmOutcome()];
+    const result = composeResult(evidence({ scenario, recorder, nics, switches, outcomes }));
 
     expect(validate(JSON.parse(JSON.stringify(result))), JSON.stringify(validate.errors)).toBe(true);
     expect(result).toMatchObject({
@@ -294,8 +296,9 @@ describe("composeResult", () => {
       warmup_s: 0.02,
       path_mtu: 1024,
     });
+    expect(Object.keys(result.switches.sw?.queues ?? {})).toEqual(["c"]);
     const [flow] = result.flows;
-    expect(flow).toMatchObject({ id: "x/a", packets: 50, lost: 3, cnp_handled: 4, ecn_marked: 6 });
+    expect(flow).toMatchObject({ id: "x/a", packets: 50, received: 47, lost: 3, cnp_handled: 4, ecn_marked: 6 });
     // 5 MB in each 10 ms.
     expect(flow?.goodput_bps).toBeCloseTo(4e9, 0);
     expect(flow?.wire_bps).toBeCloseTo(4.4e9, 0);

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { WeirError } from "../../src/config/error.js";
 import { planCaptures } from "../../src/lab/capture.js";
-import { checkForLab, runLab } from "../../src/lab/run.js";
+import { checkForLab } from "../../src/lab/check.js";
+import { runLab } from "../../src/lab/run.js";
 import { smallScenario } from "./evidence.js";
 
 const plan = (...requests: [target: string, file: string][]) =>

@@ -188,7 +188,7 @@ control: ${folder()}/nic.sock
     const { finished } = weirAs(["nsenter", `--net=${host.path}`, "--"], "nic", "-c", file);
     const { status, stderr } = await finished;
     expect(status).toBe(1);
-    expect(stderr).toContain("metrics: cannot listen at 127.0.0.1:9465: EADDRNOTAVAIL");
+    expect(stderr).toContain("metrics: cannot listen at 127.0.0.1:9465: no interface that is up has this address");
     expect(stderr).toContain("ip link set lo up");
     // The kernel's own solicitations apart.
     expect((await sent()) - before).toBeLessThan(5);

@@ -75,7 +75,7 @@ describe("incast.clab.yml", () => {
       for (const { peer, qpn, remote_qpn } of nic.queue_pairs) {
         const other = nics.find(({ name }) => name === peer.name);
         const mac = endpoints.find(({ node }) => node === peer.name)?.mac;
-        expect([other?.address, mac]).toEqual([peer.address, macText(peer.mac)]);
+        expect([other?.address, mac]).toEqual([peer.address, macText(peer.mac ?? 0)]);
         const back = other?.queue_pairs.find((pair) => pair.qpn === remote_qpn);
         expect([back?.peer.name, back?.remote_qpn]).toEqual([nic.name, qpn]);
       }

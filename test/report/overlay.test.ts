@@ -139,6 +139,21 @@ describe("renderComparison", () => {
   });
 });
 
+describe("differences", () => {
+  it("tells more than ten times the first value as a factor, and what the first does not have as from 0", () => {
+    const slow = run("slow", ({ flows }) => {
+      (flows[0] as { goodput_bps: number }).goodput_bps = 18.4e9 / 3514;
+      (flows[1] as { goodput_bps: number }).goodput_bps = 18.4e9 / 10;
+    });
+    const comparison = compareRuns([slow, wire]);
+    const text = renderComparison(comparison, judge(comparison, { goodput: 1 }));
+    expect(text).toMatch(/^incast\.1 +0\.005 +18\.400 +x3514$/m);
+    expect(text).toMatch(/^incast\.2 +1\.840 +18\.400 +\+900\.0%$/m);
+    expect(text).toContain("goodput: x3514 at most (incast.1, wire), EXCEEDS 100.0%\n");
+    expect(renderComparison(compareRuns([simulated, wire]), [])).toMatch(/^PFC frames sent +0 +41 +from 0$/m);
+  });
+});
+
 describe("renderComparison of a large fabric", () => {
   it("shows the flows with the largest differences, and sums up what is not compared", () => {
     const slower = run(

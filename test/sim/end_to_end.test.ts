@@ -5,7 +5,11 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { Scenario } from "../../src/config/types.js";
 import type { SimulationAddon } from "../../src/native/simulation_types.js";
+import { renderTable } from "../../src/report/table.js";
+import { composeSimulation } from "../../src/sim/compose.js";
+import { Fabric } from "../../src/sim/fabric.js";
 import { writeSimulation } from "../../src/sim/files.js";
+import { phaseEffect } from "../../src/sim/phase_effect.js";
 import { runSimulation } from "../../src/sim/run.js";
 import type { SimOptions } from "../../src/sim/types.js";
 import { nativeObstacle, skipWhere } from "../obstacles.js";
@@ -25,6 +29,60 @@ async function bytes(scenario: Scenario, options: Partial<SimOptions> = {}, addo
   const { result, series, flowTable } = await run(scenario, options, addon);
   return JSON.stringify({ result, series, flowTable });
 }
+
+describe("queues of a result", () => {
+  const marked = { switch: { ecn: { kmin: "2KB", kmax: "20KB", pmax: "10%" } }, traffic: [{ from: "a", to: "b" }] };
+
+  it("are all that held anything, as on the wire: also those on the way, where the marks are made", async () => {
+    const { result } = await run(chain(marked));
+    expect(result.switches.s?.ecn_marked).toBeGreaterThan(0);
+    expect(result.switches.s?.queues.t?.["3"]?.max).toBeGreaterThan(2000);
+    expect(renderTable(result)).toMatch(/^s +t +3 +[\d.]+ /m);
+  });
+
+  it("are the probed ones in large networks", () => {
+    const keeps = (k: number) => {
+      const scenario = fatTree({ topology: { kind: "fat-tree", k, link: { rate: "100Gbps", delay: "1us" } } });
+      return composeSimulation(scenario, new Fabric(scenario), []).all_distributions;
+    };
+    // 5/4 k^2 switches of k ports.
+    expect([4, 6, 8].map(keeps)).toEqual([true, true, false]);
+  });
+});
+
+it("a flow that gets nothing through has lost what it sent, and all that was dropped is somebody's loss", async () => {
+  const drops = { congestion: { algorithm: "none" }, switch: { pfc: { enabled: false }, buffer: { total: "100KB" } } };
+  const { result } = await run(incast(drops));
+  const { dropped } = result.frames as { dropped: number };
+  expect(dropped).toBeGreaterThan(100);
+  expect(result.flows.reduce((sum, { lost }) => sum + lost, 0)).toBe(dropped);
+  for (const { packets, received, under_way, lost } of result.flows)
+    expect(packets).toBe((received as number) + (under_way as number) + lost);
+  const [, loser] = result.flows;
+  expect(loser?.lost).toBeGreaterThan(0.9 * (loser?.packets ?? 0));
+});
+
+it("equal senders that fall into step are told of, and jitter breaks it", async () => {
+  const scenario = (jitter: string) =>
+    incast({
+      duration: "10ms",
+      congestion: { algorithm: "none" },
+      switch: { pfc: { enabled: false }, buffer: { total: "100KB" } },
+      topology: {
+        link: { rate: "10Gbps", delay: "2us", impairment: { jitter } },
+        hosts: ["a", "b", "c"],
+        switches: ["sw"],
+        links: ["a -- sw", "b -- sw", "sw -- c"],
+      },
+    });
+  const [even, shaken] = [scenario("0ns"), scenario("200ns")];
+  const locked = (await run(even)).result;
+  expect(locked.totals.jain).toBeLessThan(0.6);
+  expect(phaseEffect(even, locked)).toMatch(/^x\/b lost 99\.\d% of its packets.*impairment\.jitter=/);
+  const fair = (await run(shaken)).result;
+  expect(fair.totals.jain).toBeGreaterThan(0.98);
+  expect(phaseEffect(shaken, fair)).toBeUndefined();
+});
 
 describe("a 2:1 incast", () => {
   const topology = { hosts: ["a", "b", "c"], switches: ["sw"], links: ["a -- sw", "b -- sw", "sw -- c"] };

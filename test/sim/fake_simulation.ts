@@ -33,7 +33,16 @@ export const kManifest: SimulationManifest = {
   ),
   nic_priority: described("rx_prio_pause", "rx_prio_pause_duration"),
   transport: described("retransmitted", "tx_naks"),
-  queue_pair: described("tx_packets", "rx_bytes", "rx_wire_bytes", "lost", "ecn_marked", "cnp_sent", "cnp_handled"),
+  queue_pair: described(
+    "tx_packets",
+    "rx_packets",
+    "rx_bytes",
+    "rx_wire_bytes",
+    "lost",
+    "ecn_marked",
+    "cnp_sent",
+    "cnp_handled",
+  ),
   link: described("frames", "wire_bytes", "lost", "corrupted", "duplicated"),
 };
 
@@ -49,6 +58,8 @@ export interface FakeScript {
   records?: number[][];
   trace?: Uint8Array[];
   packets?: number;
+  /** Data packets, by flow. */
+  underWay?: number[];
 }
 
 export class FakeSimulation {
@@ -94,11 +105,13 @@ export class FakeSimulation {
       drainRecords: (target) => drain(script.records, target, kRecordWords),
       drainFinished: (target) => drain(script.finished, target, 5),
       drainTrace: () => script.trace?.shift() ?? new Uint8Array(0),
-      queueDistribution: (position) => {
-        const length = 1000 * (position + 1);
-        const all = { mean: length, p50: length, p95: length, p99: length, max: length };
-        return { ...all, weight: 1, cdf: [[length, 1]] };
-      },
+      underWay: () => Uint32Array.from(script.underWay ?? []),
+      queueDistributions: () =>
+        (this.config?.sampled_queues ?? []).map((queue, position) => {
+          const length = 1000 * (position + 1);
+          const all = { mean: length, p50: length, p95: length, p99: length, max: length };
+          return { ...queue, ...all, weight: 1, cdf: [[length, 1]] };
+        }),
       senderState: () => {
         throw new Error("not asked for");
       },

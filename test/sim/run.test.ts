@@ -35,13 +35,19 @@ describe("runSimulation", () => {
       "senders.0.tx_packets": now / 1000,
       "senders.0.cnp_handled": 3,
       "receivers.0.ecn_marked": 5,
-      "receivers.1.lost": 2,
+      "receivers.0.rx_packets": now / 1000,
+      // Two were lost, of which one left a gap; three are under way.
+      "senders.1.tx_packets": 12,
+      "receivers.1.rx_packets": 7,
+      "receivers.1.lost": 1,
     });
-    const { result } = await run(incast(), { cells });
+    const { result } = await run(incast(), { cells, underWay: [0, 3] });
     expect(result.flows[0]).toMatchObject({ id: "x/a", packets: 1000, cnp_handled: 3, ecn_marked: 5, lost: 0 });
     expect(result.flows[0]?.goodput_bps).toBeCloseTo(4e9, 0);
     expect(result.flows[0]?.wire_bps).toBeCloseTo(4.4e9, 0);
-    expect(result.flows[1]).toMatchObject({ lost: 2, goodput_bps: 0 });
+    expect(result.flows[1]).toMatchObject({ packets: 12, received: 7, under_way: 3, lost: 2, goodput_bps: 0 });
+    const reliable = await run(incast({ transport: { type: "rc" } }), { cells, underWay: [0, 3] });
+    expect(reliable.result.flows[1]).toMatchObject({ packets: 12, received: 7, under_way: 3, lost: 1 });
     expect(result.totals.goodput_bps).toBeCloseTo(4e9, 0);
     expect(result.totals.jain).toBeCloseTo(0.5, 9);
   });

@@ -41,9 +41,9 @@ const res = textView({
   json: ({ status, queue_pairs }, position) => [{ ifindex: position, ifname: status.name, qp: queue_pairs.length }],
 });
 
-/** A queue pair that only receives has got no further than ready-to-receive. */
+/** A queue pair that only receives has got no further than ready-to-receive, one that does not know its peer not so far. */
 function queuePair(pair: QueuePairReport, { pid }: Status) {
-  const state = pair.state === "idle" ? "RTR" : "RTS";
+  const state = { unresolved: "INIT", idle: "RTR", waiting: "RTS", ready: "RTS", finished: "RTS" }[pair.state];
   return { lqpn: pair.qpn, rqpn: pair.remote_qpn, type: "RC", state, pid };
 }
 

@@ -1,0 +1,75 @@
+/** Weir as a dependency of an application: by a link to the checkout, and as the archive that `npm pack` makes. */
+import { spawnSync } from "node:child_process";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, expect, it, onTestFinished } from "vitest";
+import { manifest, read, root } from "./files.js";
+
+const kQuiet = ["--ignore-scripts", "--offline", "--no-audit", "--no-fund"];
+
+function run(command: string, args: readonly string[], cwd: string) {
+  return spawnSync(command, args, { cwd, encoding: "utf8", timeout: 60_000 });
+}
+
+/** A package with the example program in it. */
+function application(): string {
+  const folder = mkdtempSync(join(tmpdir(), "weir-application-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "application", private: true }));
+  copyFileSync(join(root, "examples/remote-write.mjs"), join(folder, "remote-write.mjs"));
+  return folder;
+}
+
+/** It has found the package, and the package what it needs: it is the package that refuses the address. */
+function expectRuns(folder: string): void {
+  const { stderr } = run(process.execPath, ["remote-write.mjs", "server", "lo", "nowhere"], folder);
+  expect(stderr).toContain("WeirError: address: nowhere is not an IP address with a prefix length");
+  const { stdout } = run(join(folder, "node_modules/.bin/weir"), ["--version"], folder);
+  expect(stdout).toBe(`${manifest.version}\n`);
+}
+
+beforeAll(() => {
+  expect(existsSync(join(root, "dist/verbs/index.js")), "not built: npm run build:ts").toBe(true);
+});
+
+it("a link to the checkout", () => {
+  const folder = application();
+  const { status, stderr } = run("npm", ["install", ...kQuiet, root], folder);
+  expect(status, stderr).toBe(0);
+  expectRuns(folder);
+});
+
+it("the archive of npm pack, which has what its install script builds the native core from", () => {
+  const folder = application();
+  const packed = run("npm", ["pack", "--ignore-scripts", "--pack-destination", folder], root);
+  expect(packed.status, packed.stderr).toBe(0);
+  // As npm install lays it out; other packages from here.
+  const modules = join(folder, "node_modules");
+  mkdirSync(join(modules, ".bin"), { recursive: true });
+  for (const name of readdirSync(join(root, "node_modules")).filter((name) => !name.startsWith(".")))
+    symlinkSync(join(root, "node_modules", name), join(modules, name));
+  expect(run("tar", ["-xzf", `weir-${manifest.version}.tgz`], folder).status).toBe(0);
+  expect(run("mv", ["package", join(modules, "weir")], folder).status).toBe(0);
+  symlinkSync(`../weir/${manifest.bin.weir}`, join(modules, ".bin/weir"));
+  expectRuns(folder);
+  const sources = read("native/sources.txt").trim().split("\n");
+  const built = ["scripts/install.mjs", "CMakeLists.txt", "binding.gyp", "native/sources.txt", "schema", ...sources];
+  expect(built.filter((file) => !existsSync(join(modules, "weir", file)))).toEqual([]);
+  expect(existsSync(join(modules, "weir/dist/verbs/index.d.ts"))).toBe(true);
+});
+
+it("the guide's commands are those", () => {
+  const [, section = ""] = /## In an application\n([\s\S]*?)\n## /.exec(read("docs/verbs.md")) ?? [];
+  expect(section).toContain("npm install ../weir ");
+  expect(section).toContain(`npm install ../weir/weir-${manifest.version}.tgz`);
+});
