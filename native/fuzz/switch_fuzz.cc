@@ -20,6 +20,7 @@
 #include "wire/mac_control.h"
 #include "wire/offload.h"
 #include "wire/partial_checksum.h"
+#include "wire/qcn.h"
 #include "wire/udp.h"
 
 namespace {
@@ -61,7 +62,7 @@ SwitchParameters make_parameters(Input in) {
   p.scheduler.weights[in.byte() % kPriorities] = 100;
 
   const uint8_t size = in.byte();
-  p.buffer.total = (1 + size % 16) * 20'000;
+  p.buffer.total = (1 + size % 16) * 10'000;
   p.buffer.headroom = (size >> 4) * 1'500;
   const uint8_t sharing = in.byte();
   p.buffer.priorities = 1 + (sharing & 7);
@@ -69,7 +70,7 @@ SwitchParameters make_parameters(Input in) {
   p.buffer.lossy_alpha = sharing & 16 ? 0.2 : 1;
   if (sharing & 32) p.buffer.threshold = BufferParameters::Threshold::fixed;
   p.buffer.fixed_threshold = 6'000;
-  p.buffer.lateness_headroom = 70'000;
+  p.buffer.lateness_headroom = kMaxSuperFrame;  // else a frame could be too long for what a paused peer may still send
 
   for (uint16_t i = 0; i < kPorts; ++i) {
     SwitchParameters::Port port;
@@ -90,9 +91,11 @@ SwitchParameters make_parameters(Input in) {
   return p;
 }
 
-// A frame as it is being written, header by header.
-struct FrameWriter {
+struct Frame {
   std::vector<uint8_t> bytes;
+  bool is_ipv6 = false;
+  uint8_t protocol = 0;  // 0: it has no transport
+  uint16_t transport = 0;
 
   void put16(uint64_t value) {
     bytes.push_back(static_cast<uint8_t>(value >> 8));
@@ -122,40 +125,50 @@ uint32_t length_of(Input& in, uint8_t kind) {
   }
 }
 
-// From `l3` to the end of the frame.
-void write_datagram(Input& in, std::vector<uint8_t>& bytes, size_t l3, bool is_ipv6) {
+// From `l3` to the end of the frame, if there is room for it.
+void write_datagram(Input& in, Frame& frame, size_t l3) {
   const uint8_t style = in.byte();
   const uint8_t traffic_class = in.byte();
-  const uint8_t protocol = style & 1 ? kProtocolTcp : kProtocolUdp;
-  uint8_t* const ip = bytes.data() + l3;
-  const size_t length = bytes.size() - l3;
-  uint8_t* const transport = ip + (is_ipv6 ? kIpv6Header : kIpv4Header);
-  if (is_ipv6) {
+  const size_t header = frame.is_ipv6 ? kIpv6Header : kIpv4Header;
+  if (frame.bytes.size() < l3 + header + kTcpHeader) return;
+  const size_t length = frame.bytes.size() - l3;
+  frame.protocol = style & 1 ? kProtocolTcp : kProtocolUdp;
+  frame.transport = static_cast<uint16_t>(l3 + header);
+  uint8_t* const ip = frame.bytes.data() + l3;
+  uint8_t* const transport = ip + header;
+  if (frame.is_ipv6) {
     ip[0] = static_cast<uint8_t>(0x60 | traffic_class >> 4);
     ip[1] = static_cast<uint8_t>(traffic_class << 4);
-    store_be16(ip + 4, static_cast<uint16_t>(length - kIpv6Header));
-    ip[6] = protocol;
+    store_be16(ip + 4, static_cast<uint16_t>(length - header));
+    ip[6] = frame.protocol;
   } else {
     ip[0] = 0x45;
     ip[1] = traffic_class;
     store_be16(ip + 2, static_cast<uint16_t>(length));
-    ip[9] = protocol;
+    ip[9] = frame.protocol;
     store_be16(ip + 10, internet_checksum(ip, kIpv4Header));
   }
-  if (protocol == kProtocolTcp) {
+  if (frame.protocol == kProtocolTcp) {
     transport[12] = 0x50;  // without options
   } else {
     store_be16(transport + 2, style & 2 ? kRocePort : 5);
-    store_be16(transport + 4, static_cast<uint16_t>(bytes.data() + bytes.size() - transport));
+    store_be16(transport + 4, static_cast<uint16_t>(length - header));
+  }
+}
+
+void damage(Input& in, std::vector<uint8_t>& bytes) {
+  for (int changes = in.byte() % 8; changes > 4; --changes) {
+    uint8_t& byte = bytes[in.number(2) % bytes.size()];
+    byte = static_cast<uint8_t>(byte ^ in.byte());
   }
 }
 
 // With some sense in it: the addresses are ones that the switch may know, headers are mostly whole.
-std::vector<uint8_t> make_frame(Input& in, uint16_t port) {
+Frame make_frame(Input& in, uint16_t port) {
   const uint8_t shape = in.byte();
   const uint8_t type = in.byte() % 8;
-  const bool is_ipv6 = type & 1;
-  FrameWriter frame;
+  Frame frame;
+  frame.is_ipv6 = type & 1;
   frame.put48(destination_of(in));
   frame.put48(kStation + (shape & 0x80 ? in.byte() % 40 : port));
   if (shape & 4) {
@@ -166,34 +179,49 @@ std::vector<uint8_t> make_frame(Input& in, uint16_t port) {
     frame.put16(kEthertypeCnTag);
     frame.put16(in.number(2));
   }
-  frame.put16(type == 7   ? kEthertypeCnm
-              : type == 6 ? kEthertypeMacControl
-              : type == 5 ? in.number(2)
-              : is_ipv6   ? kEthertypeIpv6
-                          : kEthertypeIpv4);
-  std::vector<uint8_t>& bytes = frame.bytes;
-  const size_t l3 = bytes.size();
-  bytes.resize(std::min(length_of(in, shape), kMaxSuperFrame - kVlanTag));
-  const bool has_transport = bytes.size() >= l3 + (is_ipv6 ? kIpv6Header : kIpv4Header) + kTcpHeader;
-  if (type < 5 && has_transport) write_datagram(in, bytes, l3, is_ipv6);
-  if (type > 5 && l3 < bytes.size()) std::ranges::copy(in.take(std::min<size_t>(30, bytes.size() - l3)), bytes.data() + l3);
-  for (int damage = in.byte() % 8; damage > 4; --damage) {
-    uint8_t& byte = bytes[in.number(2) % bytes.size()];
-    byte = static_cast<uint8_t>(byte ^ in.byte());
+  frame.put16(type == 7 ? kEthertypeMacControl : type == 6 ? in.number(2) : frame.is_ipv6 ? kEthertypeIpv6 : kEthertypeIpv4);
+  const size_t l3 = frame.bytes.size();
+  frame.bytes.resize(length_of(in, shape));
+  if (type < 6) write_datagram(in, frame, l3);
+  if (type == 7 && l3 < frame.bytes.size()) {
+    std::ranges::copy(in.take(std::min<size_t>(20, frame.bytes.size() - l3)), frame.bytes.begin() + static_cast<ptrdiff_t>(l3));
   }
+  damage(in, frame.bytes);
+  return frame;
+}
+
+// Of a congestion point elsewhere, about a frame that came by here or not.
+std::vector<uint8_t> make_cnm(Input& in) {
+  const uint8_t style = in.byte();
+  CongestionNotification notification;
+  notification.quantized_feedback = in.byte() % 64;
+  notification.priority = style % kPriorities;
+  notification.destination_mac = kStation + in.byte() % kPorts;
+  notification.msdu = in.take(style & 8 ? kCnmMaxMsdu : 0);
+  CnmEnvelope envelope;
+  envelope.destination_mac = destination_of(in);
+  envelope.source_mac = kPortMac + kPorts;
+  envelope.tagged = style & 16;
+  envelope.vlan_tci = static_cast<uint16_t>(style & 16 ? in.number(2) : 0);
+  if (style & 32) envelope.cn_flow = 1;
+  std::vector<uint8_t> bytes(kCnmMaxLength);
+  bytes.resize(build_cnm(bytes.data(), envelope, notification));
+  damage(in, bytes);
   return bytes;
 }
 
-// What a sender says that it has left undone, which need not fit its frame.
-Offload make_offload(Input& in) {
-  static constexpr uint8_t kGsoTypes[] = {0, 1, 4, 5, 3};
+// What a sender says that it has left undone; it need not fit the frame.
+Offload make_offload(Input& in, const Frame& frame) {
+  constexpr uint8_t kGsoTypes[] = {0, 1, 4, 5, 3};
   const uint8_t style = in.byte();
+  const bool udp = frame.protocol == kProtocolUdp;
+  const uint8_t fitting = udp ? 5 : frame.is_ipv6 ? 4 : 1;
   uint8_t header[kOffloadHeader] = {};
-  header[0] = style & 1;
-  header[1] = kGsoTypes[(style >> 1) % 5];
-  const uint16_t segment = style & 16 ? static_cast<uint16_t>(in.number(2)) : 200;
-  const uint16_t start = style & 32 ? static_cast<uint16_t>(in.number(2)) : style & 64 ? 54 : 34;
-  const uint16_t offset = style & 128 ? kTcpChecksum : kUdpChecksum;
+  header[0] = style & 3 ? 1 : 0;
+  header[1] = style & 4 ? fitting : kGsoTypes[(style >> 5) % 5];
+  const uint16_t segment = style & 8 ? static_cast<uint16_t>(in.number(2)) : 200;
+  const uint16_t start = (style & 0x30) == 0x30 ? static_cast<uint16_t>(in.number(2)) : frame.transport;
+  const uint16_t offset = udp ? kUdpChecksum : kTcpChecksum;
   std::memcpy(header + 4, &segment, sizeof segment);
   std::memcpy(header + 6, &start, sizeof start);
   std::memcpy(header + 8, &offset, sizeof offset);
@@ -259,10 +287,13 @@ class World {
       case 5:
         look(port, in.byte() % kPriorities);
         break;
+      case 6:
+        arrive(port, make_cnm(in), {});
+        break;
       default:
         for (int frames = 1 + what / 16 % 4; frames > 0; --frames) {
-          const std::vector<uint8_t> bytes = make_frame(in, port);
-          arrive(port, bytes, in.byte() % 4 == 0 ? make_offload(in) : Offload{});
+          const Frame frame = make_frame(in, port);
+          arrive(port, frame.bytes, in.byte() % 4 == 0 ? make_offload(in, frame) : Offload{});
         }
     }
     settle(now_);
@@ -317,6 +348,8 @@ class World {
       device.receive_pfc(now_, port, pfc.enable, std::to_array(pfc.quanta));
     } else if (parse_pause(pool.data(id), length, quanta)) {
       device.receive_pause(now_, port, quanta);
+    } else {
+      ++counters.rx_mac_control_unknown;
     }
     pool.free(id);
   }
