@@ -4,6 +4,7 @@
 //   weir_fuzz_NAME [-seed=N] [-runs=N] [-max_total_time=SECONDS] [-max_len=BYTES] [-artifact_prefix=PATH] [FOLDER...]
 //   weir_fuzz_NAME FILE...    runs these inputs, once each
 // Whatever ends the process leaves the input that did it in the file PATHcurrent.
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -74,7 +75,11 @@ Bytes read(const std::filesystem::path& path) {
 
 class Driver {
  public:
-  explicit Driver(const Options& options) : options_(options), random_(options.seed, 0), current_(options.prefix + "current") {
+  explicit Driver(const Options& options)
+      : options_(options),
+        random_(options.seed, 0),
+        current_(options.prefix + "current"),
+        file_(open(current_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
     for (const std::string& folder : options.folders) {
       std::vector<std::filesystem::path> paths;
       for (const auto& entry : std::filesystem::directory_iterator(folder)) paths.push_back(entry.path());
@@ -97,14 +102,18 @@ class Driver {
       }
       once(draw());
     }
+    close(file_);
     std::filesystem::remove(current_);
     std::fprintf(stderr, "stat::number_of_executed_units: %llu\n", static_cast<unsigned long long>(runs));
     return interrupted != 0 ? kInterrupted : 0;
   }
 
   void once(const Bytes& input) {
-    std::ofstream(current_, std::ios::binary | std::ios::trunc)
-        .write(reinterpret_cast<const char*>(input.data()), static_cast<std::streamsize>(input.size()));
+    const auto size = static_cast<ssize_t>(input.size());
+    if (ftruncate(file_, 0) != 0 || pwrite(file_, input.data(), input.size(), 0) != size) {
+      std::perror(current_.c_str());
+      std::exit(1);
+    }
     replay(input);
   }
 
@@ -155,6 +164,7 @@ class Driver {
   const Options& options_;
   weir::Random random_;
   std::string current_;
+  int file_;
   std::vector<Bytes> known_;
 };
 

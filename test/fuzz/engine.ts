@@ -60,6 +60,7 @@ export interface Outcome extends Progress {
 
 /** CPU time of one input, s: they take milliseconds. */
 const kSlow = 5;
+const kTookLong = "it took";
 /** Between two looks at the heap, ms; what it may grow by between the first and any other, bytes. */
 const kLookMs = 10_000;
 const kGrowth = 128 << 20;
@@ -95,21 +96,30 @@ export async function fuzz(options: FuzzOptions): Promise<Outcome> {
       ftruncateSync(current);
       writeSync(current, input, 0, input.length, 0);
       progress.runs++;
-      let isNew = false;
+      let added: string[];
       try {
-        for (const feature of await once(target, input)) {
-          isNew ||= !seen.has(feature);
-          seen.add(feature);
-        }
+        added = unseen(await once(target, input), seen);
         heap.look(now);
       } catch (error) {
-        return { ...progress, failure: { error, input: await shortest(target, input, error) } };
+        const failsSo = (one: Uint8Array) =>
+          once(target, one).then(
+            () => false,
+            (other) => messageOf(other) === messageOf(error),
+          );
+        // What takes long does so each time.
+        const isSlow = messageOf(error).startsWith(kTookLong);
+        return { ...progress, failure: { error, input: isSlow ? input : await shortest(input, failsSo) } };
       }
-      if (!isNew || progress.runs <= progress.corpus - progress.added) continue;
-      known.push(input);
+      for (const feature of added) seen.add(feature);
+      if (added.length === 0 || progress.runs <= progress.corpus - progress.added) continue;
+      const kept = await shortest(input, async (one) => {
+        const shown = new Set(await once(target, one));
+        return added.every((feature) => shown.has(feature));
+      });
+      known.push(kept);
       progress.corpus++;
       progress.added++;
-      writeFileSync(join(options.corpus, nameOf(input)), input);
+      writeFileSync(join(options.corpus, nameOf(kept)), kept);
     }
     return progress;
   } finally {
@@ -123,7 +133,7 @@ export async function once(target: Target, bytes: Uint8Array): Promise<Iterable<
   const features = await target.run(new Input(bytes));
   const { user, system } = process.cpuUsage(before);
   const seconds = (user + system) / 1e6;
-  if (seconds > kSlow) throw new Finding(`it took ${seconds.toFixed(1)} s of CPU time`, "");
+  if (seconds > kSlow) throw new Finding(`${kTookLong} ${seconds.toFixed(1)} s of CPU time`, "");
   return features;
 }
 
@@ -137,17 +147,17 @@ function* inputs(known: readonly Uint8Array[], draw: Draw): Iterable<Uint8Array>
   for (;;) yield draw.next();
 }
 
-/** The shortest beginning of an input that fails in the same way, as far as halving finds it. */
-async function shortest(target: Target, input: Uint8Array, error: unknown): Promise<Uint8Array> {
+/** Of what an input shows, what no other did. */
+function unseen(features: Iterable<string>, seen: ReadonlySet<string>): string[] {
+  return [...new Set(features)].filter((feature) => !seen.has(feature));
+}
+
+/** The shortest beginning of an input that will do, as far as halving finds it. */
+async function shortest(input: Uint8Array, willDo: (shorter: Uint8Array) => Promise<boolean>): Promise<Uint8Array> {
   let found = input;
-  if (messageOf(error).startsWith("it took")) return found;
   for (let step = input.length >> 1; step > 0; step >>= 1) {
-    if (step >= found.length) continue;
-    const shorter = found.subarray(0, found.length - step);
-    try {
-      await once(target, shorter);
-    } catch (other) {
-      if (messageOf(other) === messageOf(error)) found = shorter;
+    while (found.length > step && (await willDo(found.subarray(0, found.length - step)))) {
+      found = found.subarray(0, found.length - step);
     }
   }
   return found;
@@ -209,7 +219,7 @@ class Draw {
 
   /** Each order of magnitude as likely as the others. */
   private length(): number {
-    return 1 + this.below(2 ** this.below(Math.ceil(Math.log2(this.longest)) + 1));
+    return Math.min(1 + this.below(2 ** this.below(Math.ceil(Math.log2(this.longest)) + 1)), this.longest);
   }
 
   private bytes(count: number): Uint8Array {

@@ -29,6 +29,8 @@ const { values, positionals } = parseArgs({
 const [name = ""] = positionals;
 const stop = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stop.abort());
+// Nobody listens any more.
+process.stderr.on("error", () => process.exit(kFailed));
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
 const folder = mkdtempSync(join(existsSync(kMemory) ? kMemory : tmpdir(), "weir-fuzz-"));
@@ -39,7 +41,7 @@ const current = join(values.findings, `${name}-current`);
 // Of a promise that nobody waits for, or a timer: the input that runs is the one to blame.
 for (const event of ["uncaughtException", "unhandledRejection"] as const) {
   process.on(event, (error: unknown) => {
-    report(error, readFileSync(values.input ?? current));
+    report(error, values.input === undefined ? readFileSync(current) : undefined);
     process.exit(kFailed);
   });
 }
