@@ -9,3 +9,7 @@ export function findProgram(name: string): string | undefined;
 export function lackingOf(need: Need): string[];
 export function missingPackages(users: readonly string[]): string[];
 export function programsForTests(): Map<string, string>;
+export function satisfy(
+  users: readonly string[],
+  options: { who: string; refusal: string; without: string },
+): { installed: string[]; missing: string[] };

@@ -1,6 +1,6 @@
 // What test/needs.json lists: what of it is missing here, and installing that with apt-get where it may be.
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 
@@ -21,7 +21,35 @@ export function findProgram(name) {
 
 /** What of a need is not here: names of programs and files. @param {Need} need */
 export function lackingOf({ programs = [], files = [] }) {
-  return [...programs.filter((name) => findProgram(name) === undefined), ...files.filter((file) => !existsSync(file))];
+  return [...programs.filter((name) => findProgram(name) === undefined), ...files.filter((file) => !isThere(file))];
+}
+
+/** Whether there is such a file; a * stands for any part of a name. */
+function isThere(file) {
+  const folders = file.split("/").reduce(
+    (found, name) => {
+      if (!name.includes("*")) return found.map((folder) => `${folder}${name}/`);
+      const pattern = new RegExp(`^${name.split("*").map(escaped).join(".*")}$`);
+      const fits = (one) => pattern.test(one);
+      return found.flatMap((folder) =>
+        namesIn(folder)
+          .filter(fits)
+          .map((one) => `${folder}${one}/`),
+      );
+    },
+    [""],
+  );
+  return folders.some((path) => existsSync(path.slice(0, -1)));
+}
+
+const escaped = (text) => text.replace(/[^\w-]/g, "\\$&");
+
+function namesIn(folder) {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
 }
 
 /** Debian's packages of what is not here of what these need. @param {readonly string[]} users */

@@ -1,26 +1,97 @@
-// libFuzzer: arbitrary bytes through everything that reads a received frame.
-//   clang++ -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -Inative native/fuzz/classify_fuzz.cc native/wire/*.cc
+// Arbitrary bytes through everything that reads a received frame, and through the reader of capture files.
 #include <algorithm>
-#include <cstdlib>
+#include <array>
 #include <vector>
 
+#include "base/native_error.h"
+#include "fuzz/input.h"
+#include "io/frame_comment.h"
+#include "io/pcap_file.h"
 #include "wire/classify.h"
 #include "wire/ecn.h"
 #include "wire/icrc.h"
 #include "wire/mac_control.h"
+#include "wire/offload.h"
+#include "wire/partial_checksum.h"
 #include "wire/qcn.h"
+#include "wire/segmentation.h"
 #include "wire/udp.h"
 
 namespace {
 
-void require(bool condition) {
-  if (!condition) std::abort();
+using namespace weir;
+using fuzz::require;
+
+// A CNM says what it said when it is built again.
+void repeat(const CongestionNotification& cnm) {
+  uint8_t again[kCnmMaxLength];
+  CongestionNotification same;
+  require(parse_cnm(again, build_cnm(again, {}, cnm), same));
+  require(same.quantized_feedback == cnm.quantized_feedback && same.queue_offset == cnm.queue_offset &&
+          same.queue_delta == cnm.queue_delta && same.congestion_point == cnm.congestion_point &&
+          std::ranges::equal(same.msdu, cnm.msdu));
+}
+
+// A CN-TAG less, a CN-TAG more: the same frame.
+void retag(std::span<const uint8_t> frame, const PacketMeta& meta) {
+  const auto length = static_cast<uint32_t>(frame.size());
+  PacketPool pool(1, length + kCnTag + kHeaderStride);
+  const PacketId id = pool.allocate();
+  pool[id].reset();
+  pool[id].length = length;
+  pool[id].meta = meta;
+  std::ranges::copy(frame, pool.data(id));
+  if (meta.cn_tagged) remove_cn_tag(pool, id);
+  require(!pool[id].meta.cn_tagged && insert_cn_tag(pool, id, meta.cn_flow) && pool[id].meta.cn_tagged);
+  if (!meta.cn_tagged) remove_cn_tag(pool, id);
+  require(pool[id].length == length && std::equal(frame.begin(), frame.end(), pool.data(id)));
+  require(pool[id].meta.l3_offset == meta.l3_offset && pool[id].meta.bth_offset == meta.bth_offset);
+}
+
+// A comment on the frame as it came, or cut short by a snap length, is ASCII.
+void comment(std::span<const uint8_t> frame, const PacketMeta& meta, Refusal refusal) {
+  CapturedFrame captured;
+  captured.original = static_cast<uint32_t>(frame.size());
+  captured.destination_qp = meta.destination_qp;
+  captured.kind = meta.kind;
+  captured.refusal = refusal;
+  captured.ecn = meta.ecn;
+  captured.is_ip = meta.l3_offset != 0;
+  std::array<char, kLongestComment> text;
+  for (const size_t length : {frame.size(), frame.size() / 2}) {
+    captured.captured = static_cast<uint32_t>(length);
+    // Just as many bytes as there are, for AddressSanitizer to know.
+    const std::vector<uint8_t> bytes(frame.begin(), frame.begin() + static_cast<ptrdiff_t>(length));
+    const std::string_view said = comment_on(captured, bytes, {.rate = 40'000'000'000, .meant = true}, text);
+    require(said.size() <= kLongestComment && std::ranges::all_of(said, [](char c) { return c >= 0x20 && c < 0x7f; }));
+  }
+}
+
+// A checksum that is found unfinished can be finished.
+void finish(std::vector<uint8_t> frame) {
+  const auto length = static_cast<uint32_t>(frame.size());
+  Offload offload;
+  if (!infer_partial_checksum(frame.data(), length, offload)) return;
+  require(check_offload(frame.data(), length, offload) && offload.needs_checksum && offload.gso == Gso::none);
+  require(complete_checksum(frame.data(), length, offload));
+}
+
+void read_capture(std::span<const uint8_t> file) {
+  try {
+    PcapReader reader(file);
+    PcapRecord record;
+    while (reader.next(record)) {
+      require(record.bytes.data() >= file.data() && record.bytes.data() + record.bytes.size() <= file.data() + file.size());
+    }
+    require(!reader.next(record) && reader.malformed() <= 1);
+  } catch (const NativeError& error) {
+    require(std::string_view(error.code) == "INVALID_PCAP");
+  }
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace weir;
   std::vector<uint8_t> frame(data, data + size);
   const auto length = static_cast<uint32_t>(size);
   PacketMeta meta;
@@ -39,14 +110,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   require(parse_cnm(frame.data(), length, cnm) == (meta.kind == FrameKind::cnm));
   if (meta.kind == FrameKind::cnm) {
     require(cnm.msdu.data() + cnm.msdu.size() <= frame.data() + length);
-    // What it says can be said again.
-    uint8_t again[kCnmMaxLength];
-    CongestionNotification same;
-    require(parse_cnm(again, build_cnm(again, {}, cnm), same));
-    require(same.quantized_feedback == cnm.quantized_feedback && same.queue_offset == cnm.queue_offset &&
-            same.queue_delta == cnm.queue_delta && same.congestion_point == cnm.congestion_point &&
-            std::ranges::equal(same.msdu, cnm.msdu));
+    repeat(cnm);
   }
+  comment(frame, meta, refusal);
+  finish(frame);
 
   // A marked frame still classifies as it did.
   meta.ecn = 3;
@@ -54,23 +121,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   PacketMeta marked;
   require(classify(frame.data(), length, marked) == refusal && marked.kind == meta.kind);
   require(marked.ecn == (meta.l3_offset != 0 ? 3 : 0));
-
-  // A CN-TAG less, a CN-TAG more: the same frame.
-  if (refusal == Refusal::none && length <= 4096) {
-    PacketPool pool(1, length + kCnTag + kHeaderStride);
-    const PacketId id = pool.allocate();
-    pool[id].reset();
-    pool[id].length = length;
-    pool[id].meta = marked;
-    std::copy(frame.begin(), frame.end(), pool.data(id));
-    const uint16_t flow = marked.cn_flow;
-    if (marked.cn_tagged) remove_cn_tag(pool, id);
-    require(!pool[id].meta.cn_tagged && insert_cn_tag(pool, id, flow) && pool[id].meta.cn_tagged);
-    if (!marked.cn_tagged) remove_cn_tag(pool, id);
-    require(pool[id].length == length && std::equal(frame.begin(), frame.end(), pool.data(id)));
-    require(pool[id].meta.l3_offset == marked.l3_offset && pool[id].meta.bth_offset == marked.bth_offset);
-  }
+  if (refusal == Refusal::none && length <= 4096) retag(frame, marked);
 
   (void)classify(frame.data(), length, meta, 0x6001);
+  read_capture({data, size});
   return 0;
 }

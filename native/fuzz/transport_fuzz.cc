@@ -1,14 +1,12 @@
-// libFuzzer: hostile frames, made of the input's bytes, to a NIC with connected and datagram queue pairs at work.
-//   clang++ -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -Inative native/fuzz/transport_fuzz.cc native/congestion/*.cc
-//     native/endpoint/*.cc native/switching/{forwarding,pfc,scheduler}.cc native/transport/*.cc native/wire/*.cc
+// Hostile frames, made of the input's bytes, to a NIC with connected and datagram queue pairs at work.
 // Memory outside of what peers may write to must never change, and what they may not read must never leave.
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <vector>
 
 #include "endpoint/soft_nic.h"
+#include "fuzz/input.h"
 #include "transport/aeth.h"
 #include "transport/opcode.h"
 #include "transport/psn.h"
@@ -17,6 +15,8 @@
 namespace {
 
 using namespace weir;
+using fuzz::Input;
+using fuzz::require;
 
 constexpr uint32_t kPiece = 4'096;  // the arena: secret, region, secret, region, ..., secret
 constexpr int kRegions = 5;
@@ -34,30 +34,6 @@ constexpr uint64_t kPeerMac = 0x020000000002;
 constexpr int kPairs = 4;  // go-back-N, selective repeat, one that only receives, datagrams
 constexpr uint32_t kMtu = 256;
 constexpr uint32_t kPeerQpn = 0x90;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
-
-class Input {
- public:
-  Input(const uint8_t* data, size_t size) : data_(data), size_(size) {}
-  bool empty() const { return size_ == 0; }
-  uint8_t byte() {
-    if (size_ == 0) return 0;
-    --size_;
-    return *data_++;
-  }
-  uint64_t number(int bytes) {
-    uint64_t value = 0;
-    while (bytes-- > 0) value = value << 8 | (byte() & 0x7f);
-    return value;
-  }
-
- private:
-  const uint8_t* data_;
-  size_t size_;
-};
 
 struct Sink : CompletionSink {
   void complete(const Completion& c) override {
@@ -323,6 +299,6 @@ class World {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  std::make_unique<World>()->run(Input(data, size));
+  std::make_unique<World>()->run(Input({data, size}, 0x7f));  // no byte of a number is a secret
   return 0;
 }

@@ -27,7 +27,15 @@ const schema = z.object({
 
 /** @throws Error when it is malformed, or not of so many ports. */
 export function countsOf(chunk: Buffer, at: number, { end }: BlockHead, ports: number): StreamCounts {
-  const counts = schema.parse(JSON.parse(chunk.toString("utf8", at + 8, end - 4)));
+  const counts = countsIn(chunk.toString("utf8", at + 8, end - 4));
   if (counts.ports.length !== ports) throw new Error(`malformed counts: of ${counts.ports.length} ports of ${ports}`);
   return counts;
+}
+
+function countsIn(text: string): StreamCounts {
+  try {
+    return schema.parse(JSON.parse(text));
+  } catch (cause) {
+    throw new Error("malformed counts", { cause });
+  }
 }

@@ -1,5 +1,7 @@
 /** A client's side of a capture: the stream of blocks, until it is over, as a pcapng file. */
 import type { Socket } from "node:net";
+import { z } from "zod";
+import { WeirError } from "../config/error.js";
 import type { AnswerStream } from "../daemon/control_client.js";
 import type { CaptureStart } from "../daemon/protocol.js";
 import type { CaptureCounts } from "../native/types.js";
@@ -42,12 +44,30 @@ export interface CaptureSummary extends CaptureProgress {
 /** How long a device that has been asked to end may be silent. */
 const kPatienceMs = 5000;
 
-/** @throws what `write` does, and Error when the stream is malformed; the file ends with a whole block all the same. */
+const captureStart: z.ZodType<CaptureStart> = z.object({
+  kind: z.enum(["switch", "nic"]),
+  name: z.string(),
+  version: z.string(),
+  snaplen: z.uint32(),
+  ports: z.array(z.object({ name: z.string(), description: z.string(), speed: z.number().min(0) })),
+});
+
+/**
+ * @throws what `write` does, WeirError when the answer begins no capture, and Error when the stream is malformed; the file ends with a
+ * whole block all the same.
+ */
 export async function receiveCapture(
   { data, socket }: AnswerStream<CaptureStart>,
   options: ReceiveOptions,
 ): Promise<CaptureSummary> {
-  const file = new CaptureFile(data, options);
+  const start = captureStart.safeParse(data);
+  if (!start.success) {
+    socket.destroy();
+    throw new WeirError("what answered begins no capture", {
+      hint: "use the same version of weir as what is captured",
+    });
+  }
+  const file = new CaptureFile(start.data, options);
   let patience: NodeJS.Timeout | undefined;
   const end = () => {
     if (patience !== undefined) return;

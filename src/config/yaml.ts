@@ -192,7 +192,7 @@ function applyOverride(data: unknown, assignment: string): Key[] {
     throw new WeirError(`--set ${showValue(assignment)}: is nested too deeply`, usage);
   let value: unknown;
   try {
-    value = parse(assignment.slice(equals + 1), { maxAliasCount: 0, prettyErrors: false });
+    value = parse(assignment.slice(equals + 1), { maxAliasCount: 0, prettyErrors: false, logLevel: "error" });
   } catch (error) {
     throw new WeirError(`--set ${assignment}: ${(error as Error).message}`, usage);
   }

@@ -2,11 +2,16 @@
 import { lstatSync, readdirSync, unlinkSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
+import { z } from "zod";
 import { WeirError } from "../config/error.js";
 import { inUserNamespace } from "../lab/rootless.js";
 import type { ControlRequests, LabRequests, StreamRequests } from "./protocol.js";
 
-export type ControlAnswer = { ok: true; data: unknown } | { ok: false; error: string; hint?: string };
+const controlAnswer = z.union([
+  z.object({ ok: z.literal(true), data: z.unknown() }),
+  z.object({ ok: z.literal(false), error: z.string(), hint: z.string().exactOptional() }),
+]);
+export type ControlAnswer = z.output<typeof controlAnswer>;
 
 const kTimeoutMs = 5000;
 /** So long after its file was made a socket may be one that its process is about to listen at. */
@@ -84,7 +89,7 @@ async function send(path: string, request: object): Promise<AnswerStream<unknown
 
 function parse(line: string, path: string): ControlAnswer {
   try {
-    return JSON.parse(line) as ControlAnswer;
+    return controlAnswer.parse(JSON.parse(line));
   } catch (cause) {
     throw new WeirError(`what answers at ${path} is no daemon or lab of Weir`, { cause });
   }

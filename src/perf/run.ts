@@ -1,6 +1,7 @@
 /** Runs a test between two ends that are connected: what is measured when, and when they wait for each other. */
 import { cpus } from "node:os";
 import { type BandwidthTest, exchangeMessages, receiveMessages, sendMessages } from "./bandwidth.js";
+import { outOfStep } from "./control.js";
 import { type LatencySample, takeTurns } from "./latency.js";
 import { decodeFigures, encodeFigures, type Figures, kFigureBytes } from "./messages.js";
 import type { Session } from "./session.js";
@@ -72,7 +73,7 @@ async function runBothWays(session: Session, onRow: OnRow): Promise<void> {
       const told: Uint8Array[] = [];
       for (const figure of encodeFigures(figuresOf(session, size, row.sample as BandwidthSample)))
         told.push(await session.control.exchange(figure));
-      peer = sampleOf(told);
+      peer = sampleOf(decodeFigures(told));
     }
     onRow({ ...row, ...(peer !== undefined && { peer }) });
     if (isSend && sizes.length > 1) await session.synchronize();
@@ -113,18 +114,25 @@ async function serveBandwidth(session: Session, onRow: OnRow): Promise<void> {
   const row = await measured(session, session.options.sizes.at(-1) ?? 0, async () => {
     await session.synchronize();
     while (figures.length < 5) figures.push(await session.control.exchange(new Uint8Array(kFigureBytes)));
-    return sampleOf(figures);
+    return sampleOf(decodeFigures(figures));
   });
   onRow({ ...row, size: decodeFigures(figures).size });
   await session.synchronize();
 }
 
-/** What the peer has told: messages per ms, for its other unit may not be ours. */
-function sampleOf(figures: readonly Uint8Array[]): BandwidthSample {
-  const { iterations, peak, average, messageRate } = decodeFigures(figures);
+/** What the client says. Nothing where it knows no rate; @throws WeirError where there can be none such. */
+function sampleOf({ size, iterations, peak, average, messageRate }: Figures): BandwidthSample {
+  if (!isSane(size * iterations)) throw outOfStep(`it tells of ${iterations} messages of ${size} bytes`);
+  // Messages per ms; the client's other unit may not be ours.
   const perMs = messageRate * 1000;
-  if (!(perMs > 0 && average > 0)) return { messages: 0, time: 0, peak: 0 };
-  return { messages: iterations, time: iterations / perMs, peak: (peak / average) * perMs };
+  const sample = { messages: iterations, time: iterations / perMs, peak: (peak / average) * perMs };
+  const isKnown = perMs > 0 && average > 0 && [perMs, sample.time, sample.peak].every(isSane);
+  return isKnown ? sample : { messages: 0, time: 0, peak: 0 };
+}
+
+/** No infinity, and nothing that a report has no room for. */
+function isSane(value: number): boolean {
+  return value >= 0 && value <= Number.MAX_SAFE_INTEGER;
 }
 
 /** In the unit that the session tells rates in. */

@@ -4,8 +4,11 @@ import { open } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Writable } from "node:stream";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { blockAt, kBlock } from "../../src/capture/pcapng.js";
+import { kCountsBlock } from "../../src/capture/counts.js";
+import { block, blockAt, kBlock } from "../../src/capture/pcapng.js";
+import { receiveCapture } from "../../src/capture/receive.js";
 import { Captures } from "../../src/capture/stream.js";
 import { askStream } from "../../src/daemon/control_client.js";
 import { ControlServer, Stream } from "../../src/daemon/control_server.js";
@@ -272,4 +275,48 @@ describe("a device", () => {
     expect(own.workers.map(({ attached }) => attached.size)).toEqual([0, 0]);
     expect(own.events.ended).toHaveBeenCalledTimes(8);
   });
+});
+
+describe("what answers something else", () => {
+  async function stranger(data: unknown, blocks: Buffer) {
+    const begin = (client: Writable) => {
+      client.end(blocks);
+      return () => {};
+    };
+    const server = await ControlServer.open(join(folder(), "sw0.sock"), () => new Stream(data, begin));
+    onTestFinished(() => server.close());
+    const stream = await askStream(server.path, "capture");
+    const written: Buffer[] = [];
+    const options = { section: { application: "test" }, write: async (bytes: Buffer) => void written.push(bytes) };
+    return { written, received: receiveCapture(stream, { ...options, signal: new AbortController().signal }) };
+  }
+  const start = {
+    kind: "switch",
+    name: "sw0",
+    version: "1",
+    snaplen: 256,
+    ports: [{ name: "a", description: "", speed: 0 }],
+  };
+
+  it.each([
+    ["nothing", null],
+    ["no ports", { ...start, ports: undefined }],
+    ["ports without names", { ...start, ports: [{}] }],
+    ["frames without end", { ...start, snaplen: 2 ** 32 }],
+  ])("begins no capture: %s", async (_, data) => {
+    const { received, written } = await stranger(data, Buffer.alloc(0));
+    await expect(received).rejects.toMatchObject({
+      message: "what answered begins no capture",
+      hint: "use the same version of weir as what is captured",
+    });
+    expect(written).toEqual([]);
+  });
+
+  it.each(["{", '{"ports":[]}', '{"ports":[{"seen":-1,"captured":0,"dropped":0}],"last":true}'])(
+    "is malformed: counts %s",
+    async (text) => {
+      const { received } = await stranger(start, block(kCountsBlock, [Buffer.from(text)]));
+      await expect(received).rejects.toThrow(/^malformed counts$/);
+    },
+  );
 });

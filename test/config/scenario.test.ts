@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   loadScenario,
   parseScenario,
@@ -222,6 +222,13 @@ traffic: [{ from: h1, to: r }]
     ["duration", "--set duration: no value"],
     ["__proto__.x=1", "--set __proto__.x=1: not a field"],
   ])("refuses %s", (set, message) => expect(refusal(set)).toContain(message));
+
+  it("leaves it to the caller to print something", () => {
+    const warn = vi.spyOn(process, "emitWarning");
+    onTestFinished(() => warn.mockRestore());
+    load("name=!tag odd");
+    expect(warn).not.toHaveBeenCalled();
+  });
 });
 
 describe("a wrong scenario", () => {

@@ -339,8 +339,18 @@ describe("the client", () => {
     // More than the other side reads at a time: what is left unread when it goes resets the connection.
     const args = { more: "x".repeat(1_000_000) };
     await expect(ask(path, "status", args)).rejects.toThrow("the daemon went away before it answered");
-    answer = (socket) => socket.end("HTTP/1.1 400 Bad Request\r\n");
-    await expect(ask(path, "status")).rejects.toThrow(`what answers at ${path} is no daemon or lab of Weir`);
+    for (const line of [
+      "HTTP/1.1 400 Bad Request\r",
+      "null",
+      "[]",
+      "{}",
+      '{"ok":true}',
+      '{"ok":false}',
+      '{"ok":1,"data":{}}',
+    ]) {
+      answer = (socket) => socket.end(`${line}\n`);
+      await expect(ask(path, "status"), line).rejects.toThrow(`what answers at ${path} is no daemon or lab of Weir`);
+    }
   });
 
   it("finds all that run, or the one that is named", async () => {

@@ -107,6 +107,26 @@ describe("a test between two ends", () => {
     expect(ours?.data_peak_rate).toBeCloseTo(theirs?.data_peak_rate ?? 0, 6);
   });
 
+  it.each<[string, number, (figure: Buffer) => void]>([
+    ["no size", 0, (size) => size.fill(0x7f, 0, 8)],
+    ["no number of messages", 1, (count) => count.fill(0x7f, 0, 8)],
+    ["no best rate", 2, (peak) => peak.writeDoubleBE(-1)],
+    ["no average", 3, (average) => average.writeDoubleBE(1e-320)],
+    ["no rate of messages", 4, (rate) => rate.writeDoubleBE(Number.POSITIVE_INFINITY)],
+  ])("takes over nothing of a client's figures that can be %s", async (_, figure, falsify) => {
+    const network = new FakeNetwork();
+    const saidBy = (end: string) => network.sent.filter(({ from, opcode }) => from === end && opcode === "send").length;
+    network.alter = (bytes) => {
+      // The client says its figures behind ten other steps, and the server answers each.
+      if (saidBy(kClient) === 10 + figure && saidBy(kServer) === 10 + figure) falsify(bytes);
+    };
+    const ran = both(network, optionsFor("write-bw"));
+    if (figure < 2) return expect(ran).rejects.toThrow("the peer is out of step: it tells of ");
+    const { server } = await ran;
+    const [row] = perfSchema.parse(JSON.parse(JSON.stringify(reportOf(server.session, server.rows)))).results;
+    expect(row).toMatchObject({ size: 4096, message_complete_rx: 0, data_rx_rate: 0 });
+  });
+
   it.each(kPerfTests)("ends after a time: %s", async (test) => {
     const { client } = await both(new FakeNetwork(), optionsFor(test, { seconds: 0.02, sizes: [1000] }));
     expect(client.rows).toHaveLength(1);

@@ -36,12 +36,16 @@ it("names each program once, with Debian's package, and whom it is for", () => {
   const packages = kNeeds.map((need) => need.package);
   expect(packages).toEqual([...new Set(packages)].sort());
   const users = new Set(kNeeds.flatMap((need) => need.for));
-  expect([...users].sort()).toEqual(["browser", "interop", "live", "native", "start", "unit"]);
+  expect([...users].sort()).toEqual(["browser", "fuzz", "interop", "live", "native", "start", "unit"]);
 });
 
 it("tells what is missing, and packages that nobody has listed", () => {
   const absent = { package: "none", programs: ["sh", "no-such-program"], files: ["/no/such/file"], for: [] };
   expect(lackingOf(absent)).toEqual(["no-such-program", "/no/such/file"]);
+  const [here, nowhere] = ["/proc/*/fd/*", "/proc/*/no-*"];
+  expect(
+    lackingOf({ ...absent, programs: [], files: [here, nowhere, "/no-*/*", "/proc/s*lf/st*", "/proc/self/*stat*us"] }),
+  ).toEqual([nowhere, "/no-*/*"]);
   expect(missingPackages(["nobody"])).toEqual([]);
   expect(() => lacking("no-such-package")).toThrow("test/needs.json");
 });

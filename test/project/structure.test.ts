@@ -58,6 +58,7 @@ describe("native/", () => {
     ["native/sources.txt", compiled.filter((file) => !kTools.includes(moduleOf(file.slice("native/".length))))],
     ["native/test/sources.txt", compiled.filter((file) => file.startsWith("native/test/"))],
     ["native/bench/sources.txt", compiled.filter((file) => file.startsWith("native/bench/"))],
+    ["native/fuzz/sources.txt", compiled.filter((file) => file.startsWith("native/fuzz/"))],
   ])("%s lists every source once", (list, expected) => {
     expect(listed(list).sort()).toEqual([...expected].sort());
   });

@@ -1,0 +1,455 @@
+// Hostile frames, offload headers, pauses and changes of parameters, made of the input's bytes, for a switch of one to three
+// shards in virtual time. Each frame must be accounted for, whatever comes. Once everything could leave, nothing is charged, held
+// or stopped any more, and every packet is at home: none was lost or freed twice.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "engine/exchange.h"
+#include "fuzz/input.h"
+#include "switching/soft_switch.h"
+#include "wire/bytes.h"
+#include "wire/checksum.h"
+#include "wire/classify.h"
+#include "wire/ecn.h"
+#include "wire/ethernet.h"
+#include "wire/ip.h"
+#include "wire/mac_control.h"
+#include "wire/offload.h"
+#include "wire/partial_checksum.h"
+#include "wire/qcn.h"
+#include "wire/udp.h"
+
+namespace {
+
+using namespace weir;
+using fuzz::Input;
+using fuzz::require;
+
+constexpr uint16_t kPorts = 4;
+constexpr uint32_t kPackets = 96;  // of each shard, and long ones
+constexpr uint32_t kLongPackets = 4;
+constexpr uint32_t kStride = 2'048;
+constexpr size_t kParameterBytes = 64;  // of the input: parameters have their place in it, used up or not
+constexpr uint64_t kStation = 0x020000000000;
+constexpr uint64_t kPortMac = 0x025753000000;
+constexpr Time kLongest = 60 * kSecond;  // the longest pause is 0.34 s; a queue of 5 Mb/s may have half a megabyte before it
+constexpr int kMostRounds = 200;         // of shards telling each other what follows from one moment
+constexpr uint64_t kMostEvents = 300'000;
+
+// Of the first parameters, or of those that follow them.
+SwitchParameters make_parameters(Input in) {
+  SwitchParameters p;
+  const uint8_t flags = in.byte();
+  p.pfc_priorities = flags & 1 ? 1 << 3 : flags & 2 ? 0xff : flags & 4 ? 0x12 : 0;
+  p.ecn_priorities = flags & 8 ? 0xff : 1 << 3;
+  p.mark_on_dequeue = flags & 16;
+  p.cn_priorities = flags & 32 ? 1 << 2 | 1 << 3 : 0;
+  p.cp_min_header_octets = flags & 64 ? 64 : 0;
+  p.learning = !(flags & 128);
+  p.fdb_capacity = 16;
+  p.ageing = kMillisecond;
+  p.red.kmin = 2'000;
+  p.red.kmax = 20'000;
+  p.qcn.cp_queue_set_point = 2'000;
+  p.qcn.cp_sample_base = 10'000;
+  for (size_t dscp = 0; dscp < p.priority_map.dscp.size(); ++dscp) p.priority_map.dscp[dscp] = dscp % kPriorities;
+  p.priority_map.trust = static_cast<PriorityMap::Trust>(in.byte() % 3);
+  p.scheduler.strict = in.byte();
+  p.scheduler.weights[in.byte() % kPriorities] = 100;
+
+  const uint8_t size = in.byte();
+  p.buffer.total = (1 + size % 16) * 10'000;
+  p.buffer.headroom = (size >> 4) * 1'500;
+  const uint8_t sharing = in.byte();
+  p.buffer.priorities = 1 + (sharing & 7);
+  p.buffer.beta = sharing & 8 ? 8 : 0.5;
+  p.buffer.lossy_alpha = sharing & 16 ? 0.2 : 1;
+  if (sharing & 32) p.buffer.threshold = BufferParameters::Threshold::fixed;
+  p.buffer.fixed_threshold = 6'000;
+  p.buffer.lateness_headroom = kMaxSuperFrame;  // else a frame could be too long for what a paused peer may still send
+
+  for (uint16_t i = 0; i < kPorts; ++i) {
+    SwitchParameters::Port port;
+    port.mac = kPortMac + i;
+    const uint8_t mtu = in.byte();
+    port.mtu = mtu & 1 ? 1'500 : mtu & 2 ? 9'000 : mtu & 4 ? 65'535 : 300;
+    const uint8_t rate = in.byte();
+    port.rate = rate % 8 * Rate{100'000'000};
+    port.offloads = rate & 16;
+    if (rate & 32) port.priority_rates[in.byte() % kPriorities] = Rate{5'000'000} << in.byte() % 5;
+    if (rate & 64) port.queue_limits[in.byte() % kPriorities] = 4'000;
+    const uint8_t defence = in.byte();
+    port.cn_defence[3] = static_cast<CnDefence>(defence % 4);
+    port.cn_defence[2] = static_cast<CnDefence>((defence >> 2) % 4);
+    port.cn_alternate_priority[2] = 1;
+    p.ports.push_back(port);
+  }
+  return p;
+}
+
+struct Frame {
+  std::vector<uint8_t> bytes;
+  bool is_ipv6 = false;
+  uint8_t protocol = 0;  // 0: it has no transport
+  uint16_t transport = 0;
+
+  void put16(uint64_t value) {
+    bytes.push_back(static_cast<uint8_t>(value >> 8));
+    bytes.push_back(static_cast<uint8_t>(value));
+  }
+  void put48(uint64_t value) {
+    for (int shift = 32; shift >= 0; shift -= 16) put16(value >> shift);
+  }
+};
+
+uint64_t destination_of(Input& in) {
+  const uint8_t to = in.byte();
+  if (to == 0x7f) return 0x0180c2000000 | (in.byte() & 0xf);
+  return to & 0x80 ? 0xffffffffffff : kStation + to % 6;
+}
+
+uint32_t length_of(Input& in, uint8_t kind) {
+  switch (kind & 3) {
+    case 0:
+      return 60 + in.byte();
+    case 1:
+      return 60 + 6 * in.byte();
+    case 2:
+      return static_cast<uint32_t>(kEthernetHeader + in.number(2));
+    default:
+      return kEthernetHeader + in.byte() % 80;
+  }
+}
+
+// From `l3` to the end of the frame, if there is room for it.
+void write_datagram(Input& in, Frame& frame, size_t l3) {
+  const uint8_t style = in.byte();
+  const uint8_t traffic_class = in.byte();
+  const size_t header = frame.is_ipv6 ? kIpv6Header : kIpv4Header;
+  if (frame.bytes.size() < l3 + header + kTcpHeader) return;
+  const size_t length = frame.bytes.size() - l3;
+  frame.protocol = style & 1 ? kProtocolTcp : kProtocolUdp;
+  frame.transport = static_cast<uint16_t>(l3 + header);
+  uint8_t* const ip = frame.bytes.data() + l3;
+  uint8_t* const transport = ip + header;
+  if (frame.is_ipv6) {
+    ip[0] = static_cast<uint8_t>(0x60 | traffic_class >> 4);
+    ip[1] = static_cast<uint8_t>(traffic_class << 4);
+    store_be16(ip + 4, static_cast<uint16_t>(length - header));
+    ip[6] = frame.protocol;
+  } else {
+    ip[0] = 0x45;
+    ip[1] = traffic_class;
+    store_be16(ip + 2, static_cast<uint16_t>(length));
+    ip[9] = frame.protocol;
+    store_be16(ip + 10, internet_checksum(ip, kIpv4Header));
+  }
+  if (frame.protocol == kProtocolTcp) {
+    transport[12] = 0x50;  // without options
+  } else {
+    store_be16(transport + 2, style & 2 ? kRocePort : 5);
+    store_be16(transport + 4, static_cast<uint16_t>(length - header));
+  }
+}
+
+void damage(Input& in, std::vector<uint8_t>& bytes) {
+  for (int changes = in.byte() % 8; changes > 4; --changes) {
+    uint8_t& byte = bytes[in.number(2) % bytes.size()];
+    byte = static_cast<uint8_t>(byte ^ in.byte());
+  }
+}
+
+// With some sense in it: the addresses are ones that the switch may know, headers are mostly whole.
+Frame make_frame(Input& in, uint16_t port) {
+  const uint8_t shape = in.byte();
+  const uint8_t type = in.byte() % 8;
+  Frame frame;
+  frame.is_ipv6 = type & 1;
+  frame.put48(destination_of(in));
+  frame.put48(kStation + (shape & 0x80 ? in.byte() % 40 : port));
+  if (shape & 4) {
+    frame.put16(kEthertypeVlan);
+    frame.put16(in.number(2));
+  }
+  if (shape & 8) {
+    frame.put16(kEthertypeCnTag);
+    frame.put16(in.number(2));
+  }
+  frame.put16(type == 7 ? kEthertypeMacControl : type == 6 ? in.number(2) : frame.is_ipv6 ? kEthertypeIpv6 : kEthertypeIpv4);
+  const size_t l3 = frame.bytes.size();
+  frame.bytes.resize(length_of(in, shape));
+  if (type < 6) write_datagram(in, frame, l3);
+  if (type == 7 && l3 < frame.bytes.size()) {
+    std::ranges::copy(in.take(std::min<size_t>(20, frame.bytes.size() - l3)), frame.bytes.begin() + static_cast<ptrdiff_t>(l3));
+  }
+  damage(in, frame.bytes);
+  return frame;
+}
+
+// Of a congestion point elsewhere, about a frame that came by here or not.
+std::vector<uint8_t> make_cnm(Input& in) {
+  const uint8_t style = in.byte();
+  CongestionNotification notification;
+  notification.quantized_feedback = in.byte() % 64;
+  notification.priority = style % kPriorities;
+  notification.destination_mac = kStation + in.byte() % kPorts;
+  notification.msdu = in.take(style & 8 ? kCnmMaxMsdu : 0);
+  CnmEnvelope envelope;
+  envelope.destination_mac = destination_of(in);
+  envelope.source_mac = kPortMac + kPorts;
+  envelope.tagged = style & 16;
+  envelope.vlan_tci = static_cast<uint16_t>(style & 16 ? in.number(2) : 0);
+  if (style & 32) envelope.cn_flow = 1;
+  std::vector<uint8_t> bytes(kCnmMaxLength);
+  bytes.resize(build_cnm(bytes.data(), envelope, notification));
+  damage(in, bytes);
+  return bytes;
+}
+
+// What a sender says that it has left undone; it need not fit the frame.
+Offload make_offload(Input& in, const Frame& frame) {
+  constexpr uint8_t kGsoTypes[] = {0, 1, 4, 5, 3};
+  const uint8_t style = in.byte();
+  const bool udp = frame.protocol == kProtocolUdp;
+  const uint8_t fitting = udp ? 5 : frame.is_ipv6 ? 4 : 1;
+  uint8_t header[kOffloadHeader] = {};
+  header[0] = style & 3 ? 1 : 0;
+  header[1] = style & 4 ? fitting : kGsoTypes[(style >> 5) % 5];
+  const uint16_t segment = style & 8 ? static_cast<uint16_t>(in.number(2)) : 200;
+  const uint16_t start = (style & 0x30) == 0x30 ? static_cast<uint16_t>(in.number(2)) : frame.transport;
+  const uint16_t offset = udp ? kUdpChecksum : kTcpChecksum;
+  std::memcpy(header + 4, &segment, sizeof segment);
+  std::memcpy(header + 6, &start, sizeof start);
+  std::memcpy(header + 8, &offset, sizeof offset);
+  return load_offload(header);
+}
+
+class World {
+ public:
+  World(uint32_t shards, const SwitchParameters& parameters)
+      : shards_(shards),
+        memory_({.count = kPackets * shards, .stride = kStride, .long_count = kLongPackets * shards}),
+        exchange_(owners(shards), shards, kPackets + kLongPackets) {
+    for (uint32_t i = 0; i < shards; ++i) {
+      pools_.push_back(std::make_unique<PacketPool>(memory_, i, shards));
+      switches_.push_back(
+          std::make_unique<SoftSwitch>(parameters, *pools_[i], nullptr, shards > 1 ? &exchange_.link(i) : nullptr));
+      if (parameters.learning) continue;
+      for (uint16_t port = 0; port < kPorts; ++port) {
+        require(switches_[i]->forwarding().add_static(kStation + port, std::vector<uint16_t>{port}));
+      }
+    }
+  }
+
+  void run(Input in) {
+    while (!in.empty()) act(in);
+    live_until(now_ + kLongest);
+    check();
+  }
+
+ private:
+  static std::vector<uint8_t> owners(uint32_t shards) {
+    std::vector<uint8_t> owner(kPorts);
+    for (size_t port = 0; port < kPorts; ++port) owner[port] = static_cast<uint8_t>(port % shards);
+    return owner;
+  }
+  SoftSwitch& of(uint16_t port) { return *switches_[port % shards_]; }
+  PacketPool& pool_of(uint16_t port) { return *pools_[port % shards_]; }
+
+  void act(Input& in) {
+    const uint8_t what = in.byte();
+    const uint16_t port = in.byte() % kPorts;
+    switch (what % 16) {
+      case 0:
+        return live_until(now_ + (Time{1} << in.byte() % 22));
+      case 1: {
+        std::array<uint16_t, kPriorities> quanta{};
+        const uint8_t enable = in.byte();
+        for (uint16_t& one : quanta) one = in.byte() & 1 ? static_cast<uint16_t>(in.number(2)) : 0;
+        of(port).receive_pfc(now_, port, enable, quanta);
+        break;
+      }
+      case 2:
+        of(port).receive_pause(now_, port, static_cast<uint16_t>(in.number(2)));
+        break;
+      case 3:
+        if (in.byte() % 4 == 0) reconfigure(make_parameters(Input(in.take(kParameterBytes))));
+        break;
+      case 4: {  // a frame word for word
+        const auto bytes = in.take(kEthernetHeader + in.number(2));
+        if (bytes.size() >= kEthernetHeader && bytes.size() <= kMaxSuperFrame - kVlanTag) arrive(port, bytes, {});
+        break;
+      }
+      case 5:
+        look(port, in.byte() % kPriorities);
+        break;
+      case 6:
+        arrive(port, make_cnm(in), {});
+        break;
+      default:
+        for (int frames = 1 + what / 16 % 4; frames > 0; --frames) {
+          const Frame frame = make_frame(in, port);
+          arrive(port, frame.bytes, in.byte() % 4 == 0 ? make_offload(in, frame) : Offload{});
+        }
+    }
+    settle(now_);
+  }
+
+  void reconfigure(const SwitchParameters& parameters) {
+    for (const auto& one : switches_) one->reconfigure(parameters);
+  }
+
+  // What observers do between two events changes nothing.
+  void look(uint16_t port, int priority) {
+    SoftSwitch& device = of(port);
+    device.settle_counters();
+    (void)device.queue_distribution(port, priority);
+    (void)device.take_queue_peak(port, priority);
+    device.reset_distributions();
+  }
+
+  // As the device of a worker takes a frame from its port.
+  void arrive(uint16_t port, std::span<const uint8_t> bytes, const Offload& offload) {
+    SoftSwitch& device = of(port);
+    PacketPool& pool = pool_of(port);
+    SwitchPortCounters& counters = device.counters(port);
+    const auto length = static_cast<uint32_t>(bytes.size());
+    const PacketId id = pool.allocate(length + kVlanTag);
+    if (id == kNoPacket) {
+      ++counters.rx_packets;
+      ++counters.drop_no_descriptor;
+      return;
+    }
+    Packet& packet = pool[id];
+    packet.reset();
+    packet.length = length;
+    std::ranges::copy(bytes, pool.data(id));
+    packet.offload = offload;
+    if (offload.pending() && !check_offload(pool.data(id), length, packet.offload)) {
+      ++counters.rx_packets;
+      ++counters.drop_offload_refused;
+      pool.free(id);
+      return;
+    }
+    classify(pool.data(id), length, packet.meta);
+    const FrameKind kind = packet.meta.kind;
+    if (kind != FrameKind::pause && kind != FrameKind::pfc && kind != FrameKind::mac_control) {
+      if (!offload.pending()) infer_partial_checksum(pool.data(id), length, packet.offload);
+      device.receive(now_, port, id);
+      return;
+    }
+    PfcFrame pfc;
+    uint16_t quanta = 0;
+    if (parse_pfc(pool.data(id), length, pfc)) {
+      device.receive_pfc(now_, port, pfc.enable, std::to_array(pfc.quanta));
+    } else if (parse_pause(pool.data(id), length, quanta)) {
+      device.receive_pause(now_, port, quanta);
+    } else {
+      ++counters.rx_mac_control_unknown;
+    }
+    pool.free(id);
+  }
+
+  void collect(uint32_t shard) {
+    PacketPool& pool = *pools_[shard];
+    for (uint16_t port = 0; port < kPorts; ++port) {
+      for (PacketId id = switches_[shard]->transmit(port); id != kNoPacket; id = switches_[shard]->transmit(port)) {
+        require(switches_[shard]->owns(port));
+        depart(pool, id);
+        pool.free(id);
+      }
+    }
+  }
+  // What is written on the way out, and all that would be sent, is the packet's own memory.
+  static void depart(PacketPool& pool, PacketId id) {
+    const Packet& packet = pool[id];
+    if (packet.meta.kind == FrameKind::pfc) {
+      require(packet.pfc_enable != 0);
+      return;
+    }
+    if (packet.meta.ecn_changed) write_ecn(pool.data(id), packet.meta);
+    require(packet.length >= kEthernetHeader && packet.length <= pool.room(id));
+    const std::vector<uint8_t> sent(pool.data(id), pool.data(id) + packet.length);
+  }
+
+  // All shards live up to `now`, until none has anything to tell.
+  void settle(Time now) {
+    uint64_t told = 1;
+    for (int round = 0; told != 0; ++round) {
+      require(round < kMostRounds);
+      told = 0;
+      for (uint32_t i = 0; i < shards_; ++i) {
+        switches_[i]->begin_turn();
+        switches_[i]->advance(now);
+        collect(i);
+        told |= switches_[i]->end_turn();
+      }
+    }
+    now_ = now;
+  }
+  void live_until(Time until) {
+    for (uint64_t events = 0;; ++events) {
+      require(events < kMostEvents);
+      Time next = kNever;
+      for (const auto& one : switches_) next = std::min(next, one->next_deadline());
+      if (next > until) break;
+      settle(std::max(next, now_));
+    }
+    settle(until);
+  }
+
+  void check() {
+    for (uint32_t i = 0; i < shards_; ++i) {
+      const SoftSwitch& device = *switches_[i];
+      require(device.held() == 0 && device.lent() == 0);
+      require(device.buffer().occupied() == 0 && device.buffer().own().in_headroom == 0);
+      for (uint16_t port = 0; port < kPorts; ++port) {
+        for (int priority = 0; priority < kPriorities; ++priority) {
+          require(device.buffer().ingress_bytes(port, priority) == 0 && device.buffer().headroom_bytes(port, priority) == 0);
+          require(device.queue_bytes(port, priority) == 0 && !device.stopped(port, priority));
+        }
+      }
+      require(pools_[i]->available() == kPackets);
+      for (uint32_t n = 0; n < kLongPackets; ++n) require(pools_[i]->allocate(kMaxSuperFrame) != kNoPacket);
+      require(pools_[i]->allocate(kMaxSuperFrame) == kNoPacket);
+    }
+    // A CNM counts where it was made; of a super-frame that was cut, its segments count instead of it.
+    uint64_t cnms = 0;
+    for (uint16_t port = 0; port < kPorts; ++port) {
+      for (int priority = 0; priority < kPriorities; ++priority) cnms += of(port).counters(port, priority).cn_cp_transmitted_cnms;
+    }
+    const uint64_t came = sum("rx_packets") + sum("flood_copies") + sum("gso_segments") - sum("gso_segmented") + cnms;
+    require(came == sum("tx_packets") + sum("drop_"));
+  }
+  // Of the counters of all ports whose names begin so.
+  uint64_t sum(std::string_view prefix) {
+    uint64_t total = 0;
+    for (uint16_t port = 0; port < kPorts; ++port) {
+      for (int i = 0; i < SwitchPortCounters::kCount; ++i) {
+        const std::string_view name = SwitchPortCounters::kDescriptions[i].name;
+        if (name.starts_with(prefix)) total += of(port).counters(port).words()[i];
+      }
+    }
+    return total;
+  }
+
+  uint32_t shards_;
+  PacketMemory memory_;
+  Exchange exchange_;
+  std::vector<std::unique_ptr<PacketPool>> pools_;
+  std::vector<std::unique_ptr<SoftSwitch>> switches_;
+  Time now_ = 0;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  Input in({data, size});
+  const uint32_t shards = 1 + in.byte() % 3;
+  World(shards, make_parameters(Input(in.take(kParameterBytes)))).run(in);
+  return 0;
+}

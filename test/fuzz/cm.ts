@@ -1,0 +1,441 @@
+/**
+ * Connection management, ARP and neighbour discovery on a virtual clock, under frames that are right, nearly right, and hostile: what
+ * peers say throws nothing and holds nothing for ever. Each frame is also read as the probe reads it, by its second implementation.
+ */
+import { arpReply, arpRequest } from "../../src/cm/arp.js";
+import { ConnectionManager, type IncomingRequest } from "../../src/cm/connection_manager.js";
+import { buildMadFrame, type MadFrame, readMadFrame } from "../../src/cm/frame.js";
+import type { Clock, FrameLink } from "../../src/cm/link.js";
+import {
+  buildIpHeader,
+  buildMessage,
+  type Fields,
+  type MessageKind,
+  readMessage,
+  serviceId,
+} from "../../src/cm/messages.js";
+import { neighbourAdvertisement, neighbourSolicitation } from "../../src/cm/ndp.js";
+import { Neighbours } from "../../src/cm/neighbour.js";
+import type { Established } from "../../src/cm/parameters.js";
+import { WeirError } from "../../src/config/error.js";
+import { readFrame, readUnreachable } from "../../src/probe/roce_frame.js";
+import { gidOfAddress } from "../../src/wire/address.js";
+import { capturedFrames } from "../cm/fakes.js";
+import type { OpenTarget } from "./engine.js";
+import { Finding, type Input, requireThat } from "./input.js";
+
+const kOwnMac = 0x0200_0000_0001;
+const kPeerMac = 0x0200_0000_0002;
+const kAddresses = { 4: ["10.0.0.1", "10.0.0.2", "10.0.0.3"], 6: ["fe80::1", "fe80::2", "fe80::3"] } as const;
+const kConnected = 7000;
+const kDatagrams = 7001;
+const kKinds = ["REQ", "MRA", "REJ", "REP", "RTU", "DREQ", "DREP", "SIDR_REQ", "SIDR_REP"] as const;
+const kCaptures = ["rping", "rping6", "ucmatose", "cm_reject"];
+const kEthernet = 14;
+/** ms; nothing that anybody says is waited for so long. */
+const kForever = 20_000_000;
+/** Communication IDs that a peer remembers of what it was sent. */
+const kRemembered = 64;
+/** Timers at a time: of 4096 connections, and of what the device does by itself. */
+const kMostTimers = 2 * 4096 + 100;
+/** Inputs that are longer must not leave more behind, bytes. */
+const kLong = 8000;
+const kMostLeft = 1 << 20;
+
+export const open: OpenTarget = () => {
+  const captured = kCaptures.flatMap((name) =>
+    capturedFrames(name).filter((frame) => readMadFrame(frame) !== undefined),
+  );
+  return {
+    longest: 1 << 14,
+    async run(input) {
+      const isMeasured = input.length > kLong && globalThis.gc !== undefined;
+      const before = isMeasured ? heapInUse() : 0;
+      const world = new World(input, captured);
+      await world.run(input);
+      const grown = isMeasured ? heapInUse() - before : 0;
+      requireThat(grown < kMostLeft, `${grown} bytes are held after everything has ended`);
+      return world.seen;
+    },
+  };
+};
+
+function heapInUse(): number {
+  globalThis.gc?.();
+  return process.memoryUsage().heapUsed;
+}
+
+/** Time passes when it is told to. */
+class VirtualClock implements Clock {
+  #now = 0;
+  /** By time. */
+  readonly #timers: { at: number; action: () => void }[] = [];
+
+  now(): number {
+    return this.#now;
+  }
+
+  get pending(): number {
+    return this.#timers.length;
+  }
+
+  after(ms: number, action: () => void): () => void {
+    const timer = { at: this.#now + ms, action };
+    this.#timers.splice(this.#place(timer.at), 0, timer);
+    return () => {
+      const place = this.#timers.indexOf(timer);
+      if (place >= 0) this.#timers.splice(place, 1);
+    };
+  }
+
+  /** Promises settle between two timers. */
+  async run(ms: number): Promise<void> {
+    const end = this.#now + ms;
+    await settled();
+    for (let next = this.#timers[0]; next !== undefined && next.at <= end; next = this.#timers[0]) {
+      this.#timers.shift();
+      this.#now = next.at;
+      next.action();
+      await settled();
+    }
+    this.#now = end;
+  }
+
+  /** Behind those that are due at `at`, or before. */
+  #place(at: number): number {
+    let [from, to] = [0, this.#timers.length];
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if ((this.#timers[middle] as { at: number }).at <= at) from = middle + 1;
+      else to = middle;
+    }
+    return from;
+  }
+}
+
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 8; turn++) await undefined;
+}
+
+/** A device, whose application accepts and refuses, and connects, as the input says. */
+class World {
+  readonly seen = new Set<string>();
+  private readonly clock = new VirtualClock();
+  private readonly listeners = new Set<(frame: Buffer) => void>();
+  private readonly isIpv6: boolean;
+  private readonly own: string;
+  private readonly peers: readonly string[];
+  private readonly neighbours: Neighbours;
+  private readonly manager: ConnectionManager;
+  /** Of what was sent to peers, and what they have asked the application and got no answer to. */
+  private readonly ids = [0, 1];
+  private readonly asked: IncomingRequest[] = [];
+  private readonly established: Established[] = [];
+  private ownId = 1;
+
+  constructor(
+    private readonly input: Input,
+    private readonly captured: readonly Buffer[],
+  ) {
+    this.isIpv6 = input.once(2);
+    const [own, ...peers] = kAddresses[this.isIpv6 ? 6 : 4];
+    this.own = own;
+    this.peers = peers;
+    const link: FrameLink = {
+      mac: kOwnMac,
+      send: (frame) => this.#sent(Buffer.from(frame)),
+      onFrame: (listener) => {
+        this.listeners.add(listener);
+        return () => this.listeners.delete(listener);
+      },
+    };
+    const { clock } = this;
+    this.neighbours = new Neighbours({ link, address: own, answers: true, clock });
+    const random = () => (Math.imul(this.ownId++, 0x9e3779b1) ^ 0x5bd1e995) >>> 0;
+    this.manager = new ConnectionManager({ link, neighbours: this.neighbours, address: own, clock, random });
+    this.manager.listen(kConnected, (request) => void this.asked.push(request));
+    this.manager.services.listen(kDatagrams, () => (this.input.once(2) ? { qpn: 3, qkey: 4 } : undefined));
+  }
+
+  async run(input: Input): Promise<void> {
+    while (!input.empty) {
+      await this.#act();
+      requireThat(this.clock.pending <= kMostTimers, `${this.clock.pending} timers run`);
+    }
+    // The application answers in the end, and hangs up.
+    for (const request of this.asked.splice(0)) request.reject();
+    await this.clock.run(kForever);
+    for (const connection of this.established.splice(0)) this.#expect(connection.disconnect());
+    await this.clock.run(kForever);
+    requireThat(this.clock.pending === 0, `${this.clock.pending} timers run after everything has ended`);
+    this.#requireRoom();
+    this.manager.close();
+    this.neighbours.close();
+    await settled();
+  }
+
+  async #act(): Promise<void> {
+    const { input, clock } = this;
+    switch (input.below(16)) {
+      case 0:
+        return clock.run(input.once(4) ? input.below(200_000) : input.below(2000));
+      case 1:
+        return this.#answer();
+      case 2:
+        return this.#ask();
+      case 3: {
+        const connection = input.pick(this.established);
+        if (connection !== undefined) this.#expect(connection.disconnect());
+        return settled();
+      }
+      case 4:
+      case 5:
+        return this.#receive(this.#neighbourly());
+      case 6:
+        return this.#receive(this.#damaged(input.pick(this.captured)));
+      default:
+        return this.#receive(input.once(6) ? this.#damaged(this.#message()) : this.#message());
+    }
+  }
+
+  async #receive(frame: Buffer): Promise<void> {
+    const frameText = frame.toString("hex");
+    try {
+      readAsProbe(frame);
+      for (const listener of [...this.listeners]) listener(frame);
+      await settled();
+    } catch (error) {
+      throw new Finding((error as Error).message, frameText, { cause: error });
+    }
+  }
+
+  /** What the device sends is whole, and tells a peer its IDs. */
+  #sent(frame: Buffer): boolean {
+    const mad = readMadFrame(frame)?.mad;
+    const message = mad && readMessage(mad);
+    if (message !== undefined) {
+      this.seen.add(`sends ${message.kind}${"reason" in message.fields ? ` ${message.fields.reason}` : ""}`);
+      const id = "localId" in message.fields ? message.fields.localId : message.fields.requestId;
+      this.ids.push(id);
+      if (this.ids.length > kRemembered) this.ids.shift();
+    } else {
+      requireThat(
+        frame.readUInt16BE(12) !== 0x0800 && frame.length >= 60,
+        "what is sent is nothing",
+        frame.toString("hex"),
+      );
+      this.seen.add(`sends ${frame.readUInt16BE(12).toString(16)}`);
+    }
+    return !this.input.once(50);
+  }
+
+  /** The application's answer to a request that waits. */
+  async #answer(): Promise<void> {
+    const { input } = this;
+    const [request] = this.asked.splice(input.below(this.asked.length), 1);
+    if (request === undefined) return;
+    if (input.once(3)) request.reject(Buffer.alloc(input.below(100)));
+    else {
+      const accepted = request.accept({ qpn: 5 + input.below(100), startingPsn: 3 });
+      this.#expect(accepted.then((connection) => this.#opened(connection)));
+      if (input.once(4)) request.dataReceived();
+    }
+    await settled();
+  }
+
+  /** The application asks a peer. */
+  async #ask(): Promise<void> {
+    const { input, manager } = this;
+    const destination = input.pick(this.peers);
+    if (input.once(2)) {
+      this.#expect(manager.services.resolve(destination, kDatagrams));
+    } else {
+      const options = { destination, port: kConnected, qpn: 9, startingPsn: 1, pathMtu: 1024 as const };
+      const asking = manager.connect(input.once(2) ? { ...options, timeoutMs: 1 + input.below(10_000) } : options);
+      this.#expect(
+        asking.then((connection) => {
+          this.#opened(connection);
+          if (!input.once(4)) connection.ready();
+        }),
+      );
+    }
+    await settled();
+  }
+
+  #opened(connection: Established): void {
+    this.seen.add("established");
+    this.established.push(connection);
+    connection.onDisconnected(() => {
+      const place = this.established.indexOf(connection);
+      if (place >= 0) this.established.splice(place, 1);
+    });
+  }
+
+  /** A promise that may fail, in the words of the product. */
+  #expect(promise: Promise<unknown>): void {
+    promise.catch((error: unknown) => {
+      if (!(error instanceof WeirError)) throw error;
+      this.seen.add(`fails ${error.message.replace(/.*port \d+/, "")}`);
+    });
+  }
+
+  /** Whoever asks now is heard. */
+  #requireRoom(): void {
+    const before = this.asked.length;
+    this.#deliver(
+      this.#frame("REQ", this.#request(this.peers[0] as string, { localId: 0x7fff_0001, localQpn: 99 }), 0),
+    );
+    requireThat(this.asked.length === before + 1, "a request is not heard after everything has ended");
+  }
+
+  #deliver(frame: Buffer): void {
+    for (const listener of [...this.listeners]) listener(frame);
+  }
+
+  #id(): number {
+    return this.input.once(3) ? this.input.below(6) : this.input.pick(this.ids);
+  }
+
+  /** Of so many bits, with a liking for the ends of the range. */
+  #number(bits: number): number {
+    const { input } = this;
+    const style = input.below(4);
+    if (style === 0) return 2 ** bits - 1;
+    return style === 1 ? 0 : input.below(2 ** Math.min(bits, 32));
+  }
+
+  #message(): Buffer {
+    const { input } = this;
+    const kind = input.pick(kKinds);
+    const peer = input.pick(this.peers);
+    return this.#frame(kind, this.#fields(kind, peer), this.peers.indexOf(peer));
+  }
+
+  #frame(kind: MessageKind, fields: object, peer: number): Buffer {
+    const mad = buildMessage(kind, 1n, fields);
+    const source = this.peers[peer] as string;
+    const frame: MadFrame = {
+      destinationMac: kOwnMac,
+      sourceMac: kPeerMac,
+      source,
+      destination: this.own,
+      psn: 0,
+      mad,
+    };
+    return buildMadFrame(frame, 7);
+  }
+
+  #fields(kind: MessageKind, peer: string): object {
+    const { input } = this;
+    switch (kind) {
+      case "REQ":
+        return this.#request(peer, {
+          localId: this.#id(),
+          serviceId: input.once(8) ? BigInt(input.below(2 ** 32)) : serviceId("connected", kConnected),
+          localGuid: Buffer.from([0, 0, 0, 0, 0, 0, 0, input.below(4)]),
+          localQpn: input.below(6),
+          responderResources: this.#number(8),
+          initiatorDepth: this.#number(8),
+          localResponseTimeout: this.#number(5),
+          remoteResponseTimeout: this.#number(5),
+          maxRetries: this.#number(4),
+          retryCount: this.#number(3),
+          rnrRetryCount: this.#number(3),
+          pathMtu: input.once(8) ? this.#number(4) : 1 + input.below(5),
+          startingPsn: this.#number(24),
+          localAckTimeout: this.#number(5),
+          transportService: input.once(10) ? 1 : 0,
+          ...(input.once(15) && { privateData: input.take(input.below(93)) }),
+        });
+      case "SIDR_REQ":
+        return {
+          requestId: this.#id(),
+          serviceId: serviceId("datagram", input.once(5) ? 1 : kDatagrams),
+          privateData: input.once(6) ? Buffer.alloc(216, input.byte()) : this.#ipHeader(peer, 100),
+        };
+      case "SIDR_REP":
+        return { requestId: this.#id(), status: this.#number(8), qpn: this.#number(24), qkey: 5 };
+      default:
+        return {
+          localId: this.#id(),
+          remoteId: this.#id(),
+          ...(kind === "MRA" && { answered: input.below(4), serviceTimeout: this.#number(5) }),
+          ...(kind === "REJ" && {
+            answered: input.below(4),
+            infoLength: this.#number(7),
+            reason: input.below(30),
+            info: Buffer.from([0, 0, 0, 0, 0, 0, 0, input.below(4)]),
+          }),
+          ...(kind === "REP" && {
+            localQpn: this.#number(24),
+            startingPsn: this.#number(24),
+            responderResources: this.#number(8),
+            initiatorDepth: this.#number(8),
+            targetAckDelay: this.#number(5),
+            rnrRetryCount: this.#number(3),
+            localGuid: Buffer.alloc(8, 3),
+          }),
+          ...(kind === "DREQ" && { remoteQpn: 5 + input.below(100) }),
+        };
+    }
+  }
+
+  /** One that is right, but for what is given. */
+  #request(peer: string, fields: Partial<Fields<"REQ">>): Partial<Fields<"REQ">> {
+    return {
+      serviceId: serviceId("connected", kConnected),
+      pathMtu: 3,
+      localGid: gidOfAddress(peer),
+      remoteGid: gidOfAddress(this.own),
+      privateData: this.#ipHeader(peer, 56),
+      ...fields,
+    };
+  }
+
+  #ipHeader(source: string, most: number): Buffer {
+    return buildIpHeader({ sourcePort: 1, source, destination: this.own }, Buffer.alloc(this.input.below(most)));
+  }
+
+  /** ARP or neighbour discovery, of either family. */
+  #neighbourly(): Buffer {
+    const { input } = this;
+    const peer = input.once(4)
+      ? this.isIpv6
+        ? `fe80::${input.below(65_536).toString(16)}`
+        : `10.0.0.${input.byte()}`
+      : input.pick(this.peers);
+    const ask = this.isIpv6 ? neighbourSolicitation : arpRequest;
+    if (input.once(2)) return this.#damaged(ask(kPeerMac, peer, this.own));
+    // The peer answers a question of ours.
+    const answer = this.isIpv6 ? neighbourAdvertisement : arpReply;
+    const reply = answer(ask(kOwnMac, this.own, peer), peer, kPeerMac);
+    return this.#damaged(reply ?? Buffer.alloc(0));
+  }
+
+  #damaged(frame: Buffer): Buffer {
+    const { input } = this;
+    const damaged = Buffer.from(frame);
+    for (let changes = input.below(6) - 2; changes > 0; changes--) {
+      const at = input.below(damaged.length);
+      if (at < damaged.length) damaged[at] = (damaged[at] as number) ^ input.byte();
+    }
+    return input.once(8) ? damaged.subarray(0, input.below(damaged.length + 1)) : damaged;
+  }
+}
+
+/** What the probe makes of an IPv4 packet agrees with connection management, and it can be quoted in an ICMP message. */
+function readAsProbe(frame: Buffer): void {
+  const packet = frame.subarray(kEthernet);
+  const read = readFrame(packet);
+  const mad = readMadFrame(frame);
+  if (mad !== undefined && !mad.source.includes(":")) {
+    requireThat(
+      read?.icrcOk === true && read.source === mad.source && read.psn === mad.psn,
+      "the probe reads another frame",
+    );
+  }
+  const icmp = Buffer.concat([Buffer.from("4500000000000000400100000a0000020a0000010301000000000000", "hex"), packet]);
+  const quoted = readUnreachable(icmp);
+  requireThat(read === undefined || quoted?.destination === read.destination, "the probe reads another quotation");
+  readUnreachable(packet);
+}

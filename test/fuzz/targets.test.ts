@@ -1,0 +1,83 @@
+/** The targets themselves: a few inputs of each, of those that `npm run fuzz` has without end. */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { kFuzzTargets } from "../../scripts/fuzz/targets.js";
+import { fuzz } from "./engine.js";
+import { kTargets } from "./targets.js";
+
+const kInputs = 60;
+
+function temporary(): string {
+  const folder = mkdtempSync(join(tmpdir(), "weir-fuzz-test-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+it.each(Object.entries(kTargets))(
+  "%s: nothing is found in inputs of one seed, and they show something",
+  async (_, load) => {
+    const [own, folder] = [temporary(), temporary()];
+    const target = await (await load()).open(own);
+    onTestFinished(() => target.close?.());
+    const { signal } = new AbortController();
+    const places = { corpus: join(folder, "corpus"), current: join(folder, "current") };
+    const outcome = await fuzz({ target, seed: 1, seconds: 1000, runs: kInputs, ...places, signal, tell: () => {} });
+    if (outcome.failure !== undefined) throw outcome.failure.error;
+    expect(outcome.runs).toBe(kInputs);
+    expect(outcome.added).toBeGreaterThan(3);
+  },
+);
+
+it("the command lists those there are, of either language", () => {
+  const native = readFileSync("native/fuzz/sources.txt", "utf8").matchAll(/(\w+)_fuzz\.cc/g);
+  const names = (isNative: boolean) => kFuzzTargets.filter((one) => one.isNative === isNative).map(({ name }) => name);
+  expect(names(true).sort()).toEqual([...native].map(([, name]) => name).sort());
+  expect(names(false).sort()).toEqual(Object.keys(kTargets).sort());
+  const { status, stdout } = command("--list");
+  expect({
+    status,
+    names: stdout
+      .trim()
+      .split("\n")
+      .map((line) => line.split(" ")[0]),
+  }).toEqual({
+    status: 0,
+    names: kFuzzTargets.map(({ name }) => name),
+  });
+});
+
+it("the command says what it was asked for wrongly", () => {
+  expect(command("nothing")).toMatchObject({
+    status: 2,
+    stderr: "npm run fuzz: there is no target nothing; --list lists them\n",
+  });
+  expect(command("--seconds", "0")).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining("A whole number from 1 on"),
+  });
+  expect(command("cm", "--input", "/no/such")).toMatchObject({
+    status: 2,
+    stderr: "npm run fuzz: --input /no/such: no such file\n",
+  });
+  expect(command("--help")).toMatchObject({ status: 0, stdout: expect.stringContaining("--seconds <n>") });
+});
+
+it("the command runs one input again", () => {
+  const file = join(temporary(), "input");
+  writeFileSync(file, "anything");
+  expect(command("cm", "--input", file)).toMatchObject({ status: 0, stderr: "nothing was found\n" });
+});
+
+it("CI has each target for a minute, by the same command", () => {
+  expect(readFileSync(".ci/run", "utf8")).toMatch(/^step \d+m npm run fuzz$/m);
+});
+
+function command(...options: string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, ["--import", "tsx", "scripts/fuzz.ts", ...options], {
+    encoding: "utf8",
+  });
+  return { status, stdout, stderr };
+}
