@@ -1,66 +1,20 @@
 /** A daemon from start to end, on a native core that does as told. */
-import { EventEmitter, once } from "node:events";
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { existsSync, statSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { arpReply, readArp } from "../../src/cm/arp.js";
 import { ask } from "../../src/daemon/control_client.js";
-import { runDaemon } from "../../src/daemon/run.js";
 import { freePort } from "../live/daemons.js";
 import { lacking } from "../needs.js";
 import { skipWhere } from "../obstacles.js";
 import { eventually } from "../patience.js";
 import { FakeAddon } from "./fake_addon.js";
-import { kHardware, kVeth } from "./probes.js";
+import { kVersion, nicFile, start, switchFile } from "./started.js";
 
 // Their interface is looked up in the kernel.
 skipWhere(lacking("iproute2"));
-
-const kVersion = "1.2.3";
-
-function switchFile(folder: string, more = ""): string {
-  return `name: sw0
-ports: [{ interface: lo, name: a, rate: 1Gbps, mtu: 1500 }]
-control: ${folder}/sw0.sock
-metrics: false
-${more}`;
-}
-
-function nicFile(folder: string, more = ""): string {
-  return `name: roce0
-interface: lo
-address: 10.99.0.1
-peers: [{ name: b, address: 10.99.0.2, mac: "02:00:00:00:00:02" }]
-queue_pairs: [{ name: to-b, peer: b, send: {} }]
-control: ${folder}/roce0.sock
-metrics: false
-${more}`;
-}
-
-type Line = Record<string, unknown> & { level: string; msg: string };
-
-async function start(kind: "switch" | "nic", text: (folder: string) => string, prepare?: (addon: FakeAddon) => void) {
-  const folder = mkdtempSync(join(tmpdir(), "weir-daemon-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const file = join(folder, "config.yaml");
-  writeFileSync(file, text(folder));
-  const addon = new FakeAddon();
-  prepare?.(addon);
-  const signals = new EventEmitter();
-  const log: Line[] = [];
-  const stderr = { write: (line: string) => void log.push(JSON.parse(line) as Line) };
-  vi.stubEnv("NOTIFY_SOCKET", "/run/notify");
-  onTestFinished(() => void vi.unstubAllEnvs());
-  const ended = runDaemon(kind, file, { stderr, signals, version: kVersion, addon });
-  const messages = () => log.map(({ msg }) => msg);
-  const socket = join(folder, kind === "switch" ? "sw0.sock" : "roce0.sock");
-  const started = eventually(() => expect(messages()).toContain("started"));
-  await Promise.race([started, ended.catch(() => {})]);
-  started.catch(() => {}); // it has ended instead
-  return { folder, file, addon, signals, log, messages, socket, ended };
-}
 
 describe("a daemon", () => {
   it("that cannot listen for metrics or its dashboard has not begun to work, and says what to do", async () => {
@@ -89,6 +43,9 @@ describe("a daemon", () => {
       (addon) => {
         fake = addon;
         addon.slow = true;
+        addon.prepare = (worker) => {
+          worker.publishedAt = addon.now;
+        };
       },
     );
     const early = await eventually(() => fetch(`${where}/healthz`));
@@ -247,177 +204,6 @@ describe("a daemon", () => {
     }
   });
 
-  it("logs and counts interfaces that go and come back", async () => {
-    const { addon, signals, log, socket, ended } = await start("switch", switchFile);
-    addon.worker.port(0, false);
-    addon.worker.port(0, false);
-    expect(log.at(-1)).toMatchObject({ level: "warn", msg: "interface is down or gone", port: "a" });
-    expect(await ask(socket, "ports")).toMatchObject([{ name: "a", up: false, transitions: 1, recoveries: 0 }]);
-    addon.worker.port(0, true);
-    expect(log.filter(({ port }) => port === "a").map(({ msg }) => msg)).toEqual([
-      "backend chosen",
-      "interface is down or gone",
-      "interface is up again",
-    ]);
-    expect(await ask(socket, "ports")).toMatchObject([{ up: true, transitions: 2, recoveries: 1 }]);
-    signals.emit("SIGTERM", "SIGTERM");
-    await ended;
-  });
-
-  it("looks at its interfaces, picks backends by what it finds, and says so in one line each", async () => {
-    const { addon, signals, log, socket, ended } = await start("switch", switchFile);
-    expect(addon.probed).toEqual([["lo", undefined]]);
-    expect(log[0]).toMatchObject({
-      level: "info",
-      msg: "backend chosen",
-      port: "a",
-      interface: "lo",
-      found: "veth; 10 Gb/s; MTU 1500; queues 1/1; offloads tso gso tx rx txvlan rxvlan; XDP native, several buffers",
-      receive: "af_packet",
-      transmit: "af_xdp",
-      why: expect.stringMatching(/^a veth that is shaped/),
-    });
-    expect(addon.worker.configs[0]?.switches[0]?.ports[0]).toMatchObject({ receive: "af_packet", transmit: "af_xdp" });
-    signals.emit("SIGHUP", "SIGHUP");
-    expect(addon.worker.configs[1]).toEqual(addon.worker.configs[0]);
-    expect(addon.probed).toHaveLength(1);
-    const [shown] = await ask(socket, "ports");
-    expect(shown).toMatchObject({
-      receive: "af_packet",
-      transmit: "af_xdp",
-      xdp_mode: null,
-      pfc: "works",
-      mac_control: { reaches: "yes" },
-      probe: { ...kVeth, mac_control: { reaches: "yes" } },
-    });
-    signals.emit("SIGTERM", "SIGTERM");
-    await ended;
-  });
-
-  it.each(["switch", "nic"] as const)("warns a %s where PFC frames do not arrive, until some have", async (kind) => {
-    const { addon, signals, log, socket, ended } = await start(
-      kind,
-      kind === "switch" ? switchFile : nicFile,
-      (fake) => {
-        fake.probe = { ...kHardware, pause: { rx: true, tx: true } };
-      },
-    );
-    const name = kind === "switch" ? "a" : "lo";
-    const reason = "the MAC (ice) obeys PAUSE by itself and keeps MAC control frames";
-    expect(log[1]).toMatchObject({ level: "warn", port: name, reason });
-    expect(log[1]?.msg).toMatch(/^PFC: not possible here/);
-    expect((await ask(socket, "ports"))[0]).toMatchObject({ pfc: "not possible here", mac_control: { reason } });
-    addon.worker.count(1, 1);
-    expect((await ask(socket, "ports"))[0]).toMatchObject({ pfc: "works", mac_control: { reaches: "yes" } });
-    signals.emit("SIGTERM", "SIGTERM");
-    signals.emit("SIGTERM", "SIGTERM");
-    await ended;
-  });
-
-  it("starts where an interface cannot be looked at, on packet sockets", async () => {
-    const { addon, signals, log, socket, ended } = await start("switch", switchFile, (fake) => {
-      fake.probe = new Error("cannot ask about lo: Operation not permitted");
-    });
-    expect(log[0]).toMatchObject({
-      found: "unknown: cannot ask about lo: Operation not permitted",
-      receive: "af_packet",
-    });
-    expect(addon.worker.configs[0]?.switches[0]?.ports[0]).toMatchObject({
-      receive: "af_packet",
-      transmit: "af_packet",
-    });
-    expect((await ask(socket, "ports"))[0]).toMatchObject({ probe: null, pfc: "unknown" });
-    signals.emit("SIGTERM", "SIGTERM");
-    await ended;
-  });
-
-  it("tells of an interface that another took the place of between two looks, and looks at that one", async () => {
-    const { addon, signals, log, socket, ended } = await start("switch", switchFile);
-    addon.probe = { ...kVeth, mtu: 9000 };
-    addon.worker.port(0, true, 9000, true);
-    expect(log.slice(-2)).toMatchObject([
-      { level: "info", port: "a", found: expect.stringMatching(/^veth; 10 Gb\/s; MTU 9000/) },
-      { level: "info", port: "a", from: 1500, to: 9000 },
-    ]);
-    expect(log.at(-2)?.msg).toBe("another interface has the name, it is used now");
-    const [shown] = await ask(socket, "ports");
-    expect(shown).toMatchObject({ up: true, transitions: 2, recoveries: 1, probe: { mtu: 9000 } });
-    addon.worker.port(0, false, 9000);
-    addon.worker.port(0, true, 9000, true);
-    expect((await ask(socket, "ports"))[0]).toMatchObject({ up: true, transitions: 4, recoveries: 2 });
-    signals.emit("SIGTERM", "SIGTERM");
-    await ended;
-  });
-
-  it("tells of an MTU that changes, and warns when it is smaller than the port's", async () => {
-    const { addon, signals, log, socket, ended } = await start("switch", switchFile);
-    const before = log.length;
-    addon.worker.port(0, true, 1500);
-    expect(log.length).toBe(before);
-    addon.worker.port(0, true, 1400);
-    expect(log.at(-1)).toMatchObject({ level: "warn", port: "a", from: 1500, to: 1400, port_mtu: 1500 });
-    expect((await ask(socket, "ports"))[0]).toMatchObject({ mtu: 1500, interface_mtu: 1400, mtu_changes: 1 });
-    addon.worker.port(0, true, 4000);
-    expect(log.at(-1)).toMatchObject({ level: "info", from: 1400, to: 4000 });
-    signals.emit("SIGTERM", "SIGTERM");
-    await ended;
-  });
-
-  it("goes on with packet sockets where AF_XDP was its own choice and cannot be opened", async () => {
-    const { addon, signals, log, socket, ended } = await start("switch", switchFile, (fake) => {
-      fake.refuse = new Error("cannot bind to lo: Operation not supported");
-      fake.refuses = ({ switches }) => switches[0]?.ports[0]?.transmit === "af_xdp";
-    });
-    expect(addon.workers.map(({ calls }) => calls[0])).toEqual(["open", "open"]);
-    expect(addon.workers[0]?.calls.at(-1)).toBe("close");
-    expect(log.find(({ level }) => level === "warn")).toMatchObject({
-      msg: "af_xdp cannot be opened, af_packet instead",
-      ports: ["a"],
-      reason: "cannot bind to lo: Operation not supported",
-    });
-    expect((await ask(socket, "ports"))[0]).toMatchObject({
-      transmit: "af_packet",
-      backend_reason: "af_xdp failed: cannot bind to lo: Operation not supported",
-    });
-    signals.emit("SIGTERM", "SIGTERM");
-    expect(await ended).toBe(0);
-  });
-
-  it("does not start on an interface that another Weir has, nor tries packet sockets there", async () => {
-    const { addon, log, ended } = await start("switch", switchFile, (fake) => {
-      const message = "lo: in use by sw1 (pid 4711), and one interface serves one Weir";
-      fake.refuse = Object.assign(new Error(message), { code: "INTERFACE_IN_USE", hint: "end that one" });
-    });
-    await expect(ended).rejects.toMatchObject({
-      message: "lo: in use by sw1 (pid 4711), and one interface serves one Weir",
-      hint: "end that one",
-    });
-    expect(addon.workers).toHaveLength(1);
-    expect(log.filter(({ level }) => level === "warn")).toEqual([]);
-  });
-
-  it("tells of a port whose frames do not pass, and when they do again", async () => {
-    const { addon, signals, log, socket, ended } = await start("switch", switchFile);
-    addon.worker.stall(0, true, false);
-    expect(log.at(-1)).toMatchObject({
-      level: "warn",
-      port: "a",
-      msg: "the host takes no frames to send: they wait in the queues",
-    });
-    expect((await ask(socket, "ports"))[0]).toMatchObject({ up: true, tx_stalled: true, rx_stuck: false });
-    addon.worker.stall(0, false, true);
-    expect(log.at(-1)).toMatchObject({
-      level: "error",
-      port: "a",
-      msg: "frames arrive and are not taken from the host",
-    });
-    addon.worker.stall(0, false, false);
-    expect(log.at(-1)).toMatchObject({ level: "info", port: "a", msg: "frames pass again" });
-    expect((await ask(socket, "ports"))[0]).toMatchObject({ tx_stalled: false, rx_stuck: false });
-    signals.emit("SIGTERM", "SIGTERM");
-    await ended;
-  });
-
   it("answers at /healthz what is wrong with it, with status 503 where it does not do its work", async () => {
     const port = await freePort();
     const text = (folder: string) =>
@@ -444,15 +230,6 @@ describe("a daemon", () => {
     expect(await health()).toMatchObject({ code: 503, status: "failed" });
     signals.emit("SIGTERM", "SIGTERM");
     await ended;
-  });
-
-  it("does not start where AF_XDP was asked for and cannot be opened", async () => {
-    const text = (folder: string) => switchFile(folder).replace("rate: 1Gbps,", "backend: af_xdp,");
-    const { addon, ended } = await start("switch", text, (fake) => {
-      fake.refuse = new Error("cannot bind to lo: Operation not supported");
-    });
-    await expect(ended).rejects.toThrow("Operation not supported");
-    expect(addon.workers).toHaveLength(1);
   });
 
   it("shows what was counted since it was cleared", async () => {

@@ -435,6 +435,7 @@ function readAsProbe(frame: Buffer): void {
     );
   }
   const icmp = Buffer.concat([Buffer.from("4500000000000000400100000a0000020a0000010301000000000000", "hex"), packet]);
+  icmp.writeUInt16BE(icmp.length, 2);
   const quoted = readUnreachable(icmp);
   requireThat(read === undefined || quoted?.destination === read.destination, "the probe reads another quotation");
   readUnreachable(packet);
