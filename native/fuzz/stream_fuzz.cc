@@ -268,6 +268,7 @@ class World {
       require(packet.departs >= link_free_ + static_cast<Time>(on_link) * 8 * kSecond / kRate - 1);
       link_free_ = packet.departs;
       if (packet.meta.kind != FrameKind::pfc) check_sent(pool_.data(id), packet.length);
+      nic_.left(id);
       pool_.free(id);
     }
   }

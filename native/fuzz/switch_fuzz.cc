@@ -357,11 +357,14 @@ class World {
   void collect(uint32_t shard) {
     PacketPool& pool = *pools_[shard];
     for (uint16_t port = 0; port < kPorts; ++port) {
-      for (PacketId id = switches_[shard]->transmit(port); id != kNoPacket; id = switches_[shard]->transmit(port)) {
-        require(switches_[shard]->owns(port));
-        depart(pool, id);
-        pool.free(id);
-      }
+      do {
+        for (PacketId id = switches_[shard]->transmit(port); id != kNoPacket; id = switches_[shard]->transmit(port)) {
+          require(switches_[shard]->owns(port));
+          depart(pool, id);
+          switches_[shard]->left(port, id);
+          pool.free(id);
+        }
+      } while (switches_[shard]->set_unsent(port, 0));
     }
   }
   // What is written on the way out, and all that would be sent, is the packet's own memory.

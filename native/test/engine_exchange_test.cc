@@ -123,7 +123,12 @@ TEST_CASE("exchange: shards on threads lose no frame, byte or packet") {
       device.advance(now);
       clocks[self] = now;
       for (uint16_t port = 0; port < kPorts; ++port) {
-        for (PacketId id = device.transmit(port); id != kNoPacket; id = device.transmit(port)) pool.free(id);
+        do {
+          for (PacketId id = device.transmit(port); id != kNoPacket; id = device.transmit(port)) {
+            device.left(port, id);
+            pool.free(id);
+          }
+        } while (device.set_unsent(port, 0));
       }
       device.end_turn();
       if (idles || now >= limit) std::this_thread::yield();
