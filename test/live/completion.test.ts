@@ -33,10 +33,10 @@ describeUnless(lacking("bash", "bash-completion", "fish", "zsh"), "weir completi
       complete("weir show queue "),
       complete("weir lab run examples/incast-4"),
     ];
-    expect(run("bash", "-c", script.join("\n")).split("\n").slice(0, 2)).toEqual([
-      "counters wredcounters watermark",
-      "examples/incast-4to1.yaml",
-    ]);
+    const [views, files] = run("bash", "-c", script.join("\n")).split("\n");
+    // Behind them the devices of this machine, if it has any.
+    expect(views).toMatch(/^counters wredcounters watermark( |$)/);
+    expect(files).toBe("examples/incast-4to1.yaml");
   });
 
   it("completes in fish", () => {

@@ -179,13 +179,13 @@ describeLive("weir lab run --dashboard", () => {
     expect(readFileSync(join(own, "report.html"), "utf8")).toContain("Changed by hand while it ran");
     const folders = readdirSync(join(out, ".."));
 
-    // Another run, stopped: it leaves its mark and no folder.
+    // Another run, stopped: it keeps what there was, if there was traffic.
     expect(await page.post("/api/run", { action: "start" })).toBe(200);
     await eventually(() => expect(page.frames.at(-1)?.run).toBe(complete.id + 1));
     expect(await page.post("/api/run", { action: "start" })).toBe(422);
     expect(await page.post("/api/run", { action: "stop" })).toBe(200);
     await state(page, "stopped");
-    expect(page.run).toMatchObject({ id: complete.id + 1, set: expect.arrayContaining(kUnmarked), folder: null });
+    expect(page.run).toMatchObject({ id: complete.id + 1, set: expect.arrayContaining(kUnmarked), valid: null });
 
     // One more is under way when the process is asked to end.
     expect(await page.post("/api/run", { action: "start" })).toBe(200);
@@ -194,9 +194,11 @@ describeLive("weir lab run --dashboard", () => {
     const { status, stdout, stderr } = await finished;
     expect(status, stderr).toBe(130);
     expect(stderr).toContain(`dashboard: ${page.url}/?token=`);
-    // A document for each run that is complete, and nothing of the others.
-    expect(stdout.match(/^\{$/gm)).toHaveLength(page.session.runs.filter((run) => run.state === "complete").length);
-    expect(readdirSync(join(out, ".."))).toEqual(folders);
+    // A document and a folder for each run that has something to keep, and nothing of the others.
+    const kept = readdirSync(join(out, ".."));
+    expect(kept).toEqual(expect.arrayContaining(folders));
+    expect(kept.filter((name) => !/^out(-\d+)?$/.test(name))).toEqual([]);
+    expect(stdout.match(/^\{$/gm)).toHaveLength(kept.length);
     await nothingLeft();
   });
 
