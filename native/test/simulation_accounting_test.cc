@@ -280,6 +280,26 @@ TEST_CASE("simulation: memory is as much as the frames under way need, and a lon
   CHECK(simulation.counters(simulation.receiver(0)).lost == 0);
 }
 
+TEST_CASE("simulation: a buffer holds as many frames as it has bytes for, however short they are") {
+  SimulationConfig config = star(3, 100 * kGigabit);
+  without_congestion_control(config);
+  config.switches[0].parameters.buffer.total = 200'000'000;
+  for (uint32_t i = 0; i < 2; ++i) {
+    config.flows.push_back(flow(i, 2, static_cast<uint16_t>(i)));
+    config.flows[i].stream.message_bytes = 64;
+    config.flows[i].stream.total_bytes = 64 * 300'000;
+  }
+  Simulation simulation(config);
+  const uint32_t at_first = simulation.fabric().pool().size();
+  finish(simulation, 3'500'000);
+  CHECK(simulation.fabric().switch_at(0).held() > at_first);
+  check_balance(simulation);
+  finish(simulation, 20 * kMillisecond);
+  check_drained(simulation);
+  CHECK(dropped(simulation) == 0);
+  for (uint32_t i = 0; i < 2; ++i) CHECK(simulation.counters(simulation.receiver(i)).rx_packets == 300'000);
+}
+
 TEST_CASE("simulation: jitter delays frames and keeps their order, and only holding back overtakes") {
   constexpr uint64_t kPackets = 10'000;
   for (const Time jitter : {Time{50}, Time{100'000}}) {
