@@ -34,7 +34,11 @@ class LazyMemory {
   const uint8_t* data() const { return data_; }
   std::span<uint8_t> all() { return {data_, bytes_}; }
 
+  // Of the memory at `from`, which begins at a page, what is in whole pages is zero again and costs nothing.
+  static void forget(void* from, size_t bytes) { ::madvise(from, bytes / kPage * kPage, MADV_DONTNEED); }
+
  private:
+  static constexpr size_t kPage = 64 * 1024;    // no host has larger ones
   static constexpr size_t kHugePage = 2 << 20;  // of x86-64, and mostly of arm64
 
   void* mapped_ = nullptr;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <string>
 #include <tuple>
 
@@ -15,8 +16,10 @@
 namespace weir {
 namespace {
 
-// Far more than any network holds; only what is used costs memory.
-constexpr uint32_t kDescriptors = 1u << 26;
+// What most networks never fill; there are more when these run out.
+constexpr uint32_t kDescriptors = 1u << 18;
+// More than are made by any one event: a pause for each port of a switch is the most.
+constexpr uint32_t kSpare = 1u << 12;
 // What a NIC is woken for, besides what it says itself: its own deadline; a stream to be closed.
 constexpr uint32_t kItself = UINT32_MAX;
 constexpr uint32_t kClose = 1u << 29;
@@ -203,7 +206,29 @@ void Fabric::check_reconfiguration(size_t index, const SwitchParameters& next) c
   }
 }
 
+// Between events, when nobody holds a reference to a packet.
+void Fabric::grow_pool() {
+  const uint64_t count = uint64_t{2} * pool_.size();
+  const auto refuse = [&] {
+    const uint64_t megabytes = count * (sizeof(Packet) + kHeaderStride) >> 20;
+    throw NativeError("ENOMEM", ENOMEM, "mmap",
+                      std::to_string(pool_.size() - pool_.available()) +
+                          " frames are under way at once, and there is no memory for more: " + std::to_string(megabytes) +
+                          " MiB could not be had",
+                      "raise the limit of addresses (ulimit -v, RLIMIT_AS), or let the network hold less: fewer hosts, shorter "
+                      "delays of links, smaller buffers");
+  };
+  if (count > kMostPackets) refuse();
+  try {
+    pool_.grow(static_cast<uint32_t>(count));
+  } catch (const std::bad_alloc&) {
+    refuse();
+  }
+}
+
 void Fabric::handle(const Event& event) {
+  if (pool_.available() < kSpare) [[unlikely]]
+    grow_pool();
   now_ = event.at;
   switch (event.kind & kEventKinds) {
     case kArrival:

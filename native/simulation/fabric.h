@@ -30,7 +30,8 @@ class Fabric {
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
 
-  // Goes on until `until`, or until about `limit` events have been in all: then false.
+  // Goes on until `until`, or until about `limit` events have been in all: then false. Throws NativeError ENOMEM when the network
+  // holds more frames than there is memory for; it cannot go on then.
   bool run(Time until, uint64_t limit);
   // New parameters of a switch, from now() on. Throws NativeError when they change more than a running switch can, see the
   // definition, and when the last run() stopped before its time.
@@ -70,6 +71,7 @@ class Fabric {
   void impair(uint32_t port, PacketId id, Time arrival);
   void arrive(const Event& event);
   void handle(const Event& event);
+  void grow_pool();
   void record(uint32_t tap, PacketId id, Time at);
   uint32_t port_number(const LinkEnd& end) const;
 

@@ -62,8 +62,9 @@ void check(const SwitchParameters& p) {
 SoftSwitch::SoftSwitch(SwitchParameters parameters, PacketPool& pool, Driver* driver, ShardLink* link)
     : parameters_(checked(std::move(parameters))),
       pool_(pool),
-      // A third is for what is on its way in or out.
-      buffer_(parameters_.buffer, static_cast<int>(parameters_.ports.size()), parameters_.pfc_priorities, pool.size() / 3 * 2),
+      // A third is for what is on its way in or out. In virtual time there are as many packets as it takes.
+      buffer_(parameters_.buffer, static_cast<int>(parameters_.ports.size()), parameters_.pfc_priorities,
+              driver == nullptr ? pool.size() / 3 * 2 : kMostPackets),
       forwarding_(parameters_.fdb_capacity, parameters_.learning, parameters_.ageing,
                   Random(parameters_.hash_seed, parameters_.component, 1).next(), parameters_.ports.size()),
       random_(parameters_.seed, parameters_.component, link == nullptr ? 0 : 16 + link->map().self),

@@ -1,7 +1,9 @@
 // No frame is made or lost without being counted, and what a link is told to do to frames it does, as often as it is told.
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <fstream>
 #include <vector>
 
 #include "test/simulation_harness.h"
@@ -243,6 +245,59 @@ TEST_CASE("simulation: what streams have sent has come, was dropped, or is under
   }
   CHECK(most > 50);
   CHECK(dropped(simulation) > 1'000);
+}
+
+// Of addresses of this process: what an address space limit (RLIMIT_AS) counts.
+uint64_t address_space() {
+  std::ifstream file("/proc/self/statm");
+  uint64_t pages = 0;
+  file >> pages;
+  return pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+TEST_CASE("simulation: memory is as much as the frames under way need, and a long link takes what it holds") {
+  constexpr uint64_t kMegabyte = 1 << 20;
+  const uint64_t before = address_space();
+  SimulationConfig config = star(2, 100 * kGigabit);
+  without_congestion_control(config);
+  for (SimulatedLink& link : config.links) link.delay = 5 * kMillisecond;
+  config.flows.push_back(flow(0, 1));
+  config.flows[0].stream.message_bytes = 64;
+  config.flows[0].stream.total_bytes = 64 * 700'000;
+  Simulation simulation(config);
+  CHECK(address_space() - before < 512 * kMegabyte);
+  const uint32_t at_first = simulation.fabric().pool().size();
+  finish(simulation, 7 * kMillisecond);
+  check_balance(simulation);
+  const PacketPool& pool = simulation.fabric().pool();
+  CHECK(pool.size() - pool.available() > at_first);
+  CHECK(address_space() - before < 1'024 * kMegabyte);
+  finish(simulation, 30 * kMillisecond);
+  check_drained(simulation);
+  CHECK(simulation.fabric().nic_at(0).counters().tx_no_descriptor == 0);
+  CHECK(simulation.counters(simulation.receiver(0)).rx_packets == 700'000);
+  CHECK(simulation.counters(simulation.receiver(0)).rx_bytes == 64 * 700'000);
+  CHECK(simulation.counters(simulation.receiver(0)).lost == 0);
+}
+
+TEST_CASE("simulation: a buffer holds as many frames as it has bytes for, however short they are") {
+  SimulationConfig config = star(3, 100 * kGigabit);
+  without_congestion_control(config);
+  config.switches[0].parameters.buffer.total = 200'000'000;
+  for (uint32_t i = 0; i < 2; ++i) {
+    config.flows.push_back(flow(i, 2, static_cast<uint16_t>(i)));
+    config.flows[i].stream.message_bytes = 64;
+    config.flows[i].stream.total_bytes = 64 * 300'000;
+  }
+  Simulation simulation(config);
+  const uint32_t at_first = simulation.fabric().pool().size();
+  finish(simulation, 3'500'000);
+  CHECK(simulation.fabric().switch_at(0).held() > at_first);
+  check_balance(simulation);
+  finish(simulation, 20 * kMillisecond);
+  check_drained(simulation);
+  CHECK(dropped(simulation) == 0);
+  for (uint32_t i = 0; i < 2; ++i) CHECK(simulation.counters(simulation.receiver(i)).rx_packets == 300'000);
 }
 
 TEST_CASE("simulation: jitter delays frames and keeps their order, and only holding back overtakes") {

@@ -72,7 +72,8 @@ TEST_CASE("a READ whose responses would take up half of all PSNs is refused, one
 
 TEST_CASE("selective repeat drops what came early with PSNs that a READ turns out to take up, and asks for nothing more") {
   Reads r(LossRecovery::selective_repeat);
-  r.pair.right.receive(r.pair.right.make_region(1'024));
+  const test::Region in = r.pair.right.make_region(1'024);
+  r.pair.right.receive(in);
   r.request(psn_add(r.first, 2), kOpcodeRcSendOnly, {}, 16);
   REQUIRE(r.answers.size() == 1);
   CHECK(r.answers[0].syndrome() == kNakSequence);

@@ -154,6 +154,20 @@ class PacketPool {
   PacketPool(const PacketPool&) = delete;
   PacketPool& operator=(const PacketPool&) = delete;
 
+  // `count` packets, more than there are. They are elsewhere then: what data() and operator[] have given is void. Only where the
+  // memory is the pool's own. Throws std::bad_alloc, and nothing has changed.
+  void grow(uint32_t count) {
+    auto larger = std::make_unique<PacketMemory>(PacketShape{count, stride_});
+    move_pages(larger->packets(), packets_, short_.made * sizeof(Packet));
+    move_pages(larger->bytes().data(), bytes_, static_cast<size_t>(short_.made) * stride_);
+    packets_ = larger->packets();
+    bytes_ = larger->bytes().data();
+    long_bytes_ = larger->long_bytes().data();
+    short_.available += count - short_.count;
+    short_.count = first_long_id_ = long_.first = count;
+    own_ = std::move(larger);
+  }
+
   // A short packet; kNoPacket when there is none: the caller counts a drop. The descriptor's fields are stale until set.
   PacketId allocate() { return allocate(short_); }
   // A packet for a frame of `length` bytes.
@@ -233,6 +247,17 @@ class PacketPool {
   };
 
   explicit PacketPool(std::unique_ptr<PacketMemory> own) : PacketPool(*own) { own_ = std::move(own); }
+
+  // Piece by piece, so that bytes are never held twice for long.
+  static void move_pages(void* to, void* from, size_t bytes) {
+    constexpr size_t kPiece = 2 << 20;
+    for (size_t done = 0; done < bytes; done += kPiece) {
+      uint8_t* const piece = static_cast<uint8_t*>(from) + done;
+      const size_t length = std::min(kPiece, bytes - done);
+      std::memcpy(static_cast<uint8_t*>(to) + done, piece, length);
+      LazyMemory::forget(piece, length);
+    }
+  }
 
   PacketId allocate(FreeList& list) {
     PacketId id = list.head;
