@@ -4,7 +4,7 @@
  *     weir/            the program: dist, native core, schemas, examples, npm packages that are needed at run time
  *     man/             the manual page, made of --help by help2man
  *     completion/      completion of words for shells, made by weir completion
- *     doc/             README, guides and changelog
+ *     doc/             README, guides, changelog and SECURITY.md
  *     share/           Prometheus rules and Grafana dashboards
  *     systemd/         units
  *
@@ -146,6 +146,7 @@ export async function stage(folder: string): Promise<void> {
     docs: "doc/docs",
     "README.md": "doc/README.md",
     "CHANGELOG.md": "doc/CHANGELOG.md",
+    "SECURITY.md": "doc/SECURITY.md",
     "packaging/prometheus": "share/prometheus",
     "packaging/grafana": "share/grafana",
     "packaging/systemd": "systemd",

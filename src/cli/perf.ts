@@ -59,7 +59,7 @@ Weir or perftest 4.5 or later with -R (ib_write_bw -R ...); parameters are excha
 An --address that the kernel does not have is answered for by Weir.
 
 Examples:
-  weir perf write-bw -d eth1                                    server
+  weir perf write-bw -d eth1 -s 1MiB -q 4 -D 10                 server
   weir perf write-bw 10.0.0.2 -d eth1 -s 1MiB -q 4 -D 10        client: four queue pairs, ten seconds
   weir perf send-lat 10.0.0.2 -d eth1 -n 10000 --json
   weir perf write-bw 10.0.0.2 -d eth1 -b -D 10 -F -x 3          both ways, as hands that know perftest type it

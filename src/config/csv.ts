@@ -1,9 +1,9 @@
 // CSV files that a scenario refers to: a header, then rows; errors name file, line and column.
-import { readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { type CsvError, parse } from "csv-parse/sync";
 import { fileReason, WeirError } from "./error.js";
 import { nearest, showValue } from "./fields.js";
+import { readAtMost } from "./read-file.js";
 
 const LARGEST = 256 << 20;
 
@@ -96,10 +96,10 @@ export class CsvColumn {
 
 function readRecords(file: string, path: string): Record[] {
   try {
-    const { size } = statSync(path);
-    if (size > LARGEST) throw new WeirError(`${file}: ${size} bytes are too many; the limit is ${LARGEST}`);
+    const bytes = readAtMost(path, LARGEST);
+    if (bytes === undefined) throw new WeirError(`${file}: is too large; the limit is ${LARGEST} bytes`);
     const options = { bom: true, comment: "#", info: true, skip_empty_lines: true, trim: true } as const;
-    return parse(readFileSync(path), options) as unknown as Record[];
+    return parse(bytes, options) as unknown as Record[];
   } catch (error) {
     if (error instanceof WeirError) throw error;
     // What is no CSV may be no text either, and the parser's message has a part of it.

@@ -1,7 +1,11 @@
 /** Files by their names, of which nobody knows how long they are: what is meant for a file may be a device that never ends. */
+import { constants } from "node:buffer";
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 
 const kPiece = 1 << 20;
+
+/** Bytes of what is read as one text: more than JavaScript's strings can be long is nothing that Weir has written. */
+export const kLongestText = constants.MAX_STRING_LENGTH;
 
 /** A whole file; undefined if it has more than `most` bytes. */
 export function readAtMost(file: string, most: number): Buffer | undefined {

@@ -1,11 +1,10 @@
 /** The folder that a run leaves: result.json, series.json, scenario.json and report.html. */
-import { constants } from "node:buffer";
 import { statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { ZodType } from "zod";
 import { fileReason, WeirError } from "../config/error.js";
 import { makeFolder } from "../config/folder.js";
-import { readAtMost } from "../config/read-file.js";
+import { kLongestText, readAtMost } from "../config/read-file.js";
 import { writeWhole } from "../config/write-file.js";
 import type { QueueThresholds } from "./charts.js";
 import { renderReport } from "./html.js";
@@ -13,8 +12,6 @@ import { type Result, resultSchema, type Series, seriesSchema } from "./result.j
 import { type RunSource, type SavedRun, type SavedSource, savedSourceSchema } from "./saved_run.js";
 
 const kHint = "give the result.json of a run";
-/** Bytes of a file: more than JavaScript's strings can be long is nothing that a run has written. */
-const kLargest = constants.MAX_STRING_LENGTH;
 
 /** Writes all files of a finished run into `directory` (created when missing) and returns the report's path. */
 export function writeRun(directory: string, result: Result, series: Series, source: RunSource): string {
@@ -96,11 +93,11 @@ function page(result: Result, series: Series, source: SavedSource | undefined, d
 
 function readJson(file: string, optional = false): unknown {
   try {
-    const bytes = readAtMost(file, kLargest);
+    const bytes = readAtMost(file, kLongestText);
     if (bytes !== undefined) return JSON.parse(bytes.toString("utf8"));
   } catch (error) {
     if (optional && (error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw new WeirError(`${file}: ${fileReason(error) ?? "is not JSON"}`, { hint: kHint, cause: error });
   }
-  throw new WeirError(`${file}: is too large; the limit is ${kLargest} bytes`, { hint: kHint });
+  throw new WeirError(`${file}: is too large; the limit is ${kLongestText} bytes`, { hint: kHint });
 }

@@ -16,10 +16,11 @@ export function phaseEffect({ transport, links }: Scenario, { flows }: Result): 
   const shares = flows
     .filter(({ packets }) => packets >= 100)
     .map(({ id, packets, lost }) => ({ id, lost: lost / packets }));
-  const locked = shares.find(({ lost }) => lost > kLockedOut);
-  if (locked === undefined || shares.every(({ lost }) => lost >= kServed)) return undefined;
+  shares.sort((a, b) => a.lost - b.lost);
+  const [least, most] = [shares[0], shares.at(-1)];
+  if (least === undefined || most === undefined || most.lost <= kLockedOut || least.lost >= kServed) return undefined;
   return (
-    `${locked.id} lost ${percent(locked.lost)} of its packets, others did not: equal senders fall into step in virtual time; ` +
-    "to break it: --set topology.link.impairment.jitter=200ns"
+    `${most.id} lost ${percent(most.lost)} of its packets, ${least.id} ${percent(least.lost)}: equal senders fall into step in virtual ` +
+    "time; to break it: --set topology.link.impairment.jitter=200ns"
   );
 }

@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { basename, dirname, extname, resolve } from "node:path";
 import { z } from "zod";
 import { fileReason, type Problem, ScenarioError, WeirError } from "../config/error.js";
+import { kLongestText, readAtMost } from "../config/read-file.js";
 import { type LoadedScenario, parseScenarioText } from "../config/scenario.js";
 import { readScenarioFile, readScenarioText } from "../config/yaml.js";
 import { contentName, fileReferences, sha256 } from "./files.js";
@@ -95,13 +96,17 @@ export function planText({ sweep, points }: Plan): string {
 
 /** Reads a plan. Throws WeirError if it is none, is not whole, or cannot be read (then the cause is the system's error). */
 export function readPlan(file: string): Plan {
-  let text: string;
+  let bytes: Buffer | undefined;
   try {
-    text = readFileSync(file, "utf8");
+    bytes = readAtMost(file, kLongestText);
   } catch (error) {
     throw new WeirError(`plan ${file}: ${fileReason(error) ?? (error as Error).message}`, { cause: error });
   }
-  const [first = "", ...rest] = text.split("\n").filter((line) => line !== "");
+  if (bytes === undefined) throw new WeirError(`plan ${file}: is too large; the limit is ${kLongestText} bytes`);
+  const [first = "", ...rest] = bytes
+    .toString("utf8")
+    .split("\n")
+    .filter((line) => line !== "");
   const sweep = readLine(sweepLine, first, file, 1);
   const points = rest.map((line, i) => readLine(pointLine, line, file, i + 2));
   if (points.length !== sweep.points || points.some(({ index }, i) => index !== i)) {

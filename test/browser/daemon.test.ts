@@ -45,6 +45,8 @@ describePage(
       const inspector = page.getByRole("region", { name: "Inspector" });
       await inspector.getByLabel("Look at").selectOption("sw0, port to b");
       await inspector.getByText("af_packet").first().waitFor();
+      // There are none to start, to stop or to compare.
+      expect(await page.getByRole("region", { name: "Runs" }).count()).toBe(0);
       // Who has not opened the URL with the token looks on.
       await page.locator("#view-only", { hasText: "weir show dashboard" }).waitFor();
       expect(await page.getByLabel("kmax").isDisabled()).toBe(true);

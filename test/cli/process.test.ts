@@ -1,7 +1,7 @@
 /** The real process: entry point, exit status and pipes. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
@@ -110,4 +110,31 @@ it("says so and exits 1 where stdout cannot be written", () => {
   });
   const stderr = "error: cannot write to stdout: ENOSPC: no space left on device, write\n";
   expect(ran).toMatchObject({ status: 1, stderr });
+});
+
+// Each device is read no further than such a file may be long: what reads on takes all memory, and never ends.
+it("refuses a CSV file and a plan without an end", () => {
+  const folder = mkdtempSync(join(tmpdir(), "weir-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const endless = "/dev/zero";
+  const scenario = join(folder, "x.yaml");
+  writeFileSync(
+    scenario,
+    `topology: { hosts: [a, b], switches: [s], links: [a -- s, b -- s] }\ntraffic: [{ pattern: list, csv: ${endless} }]\n`,
+  );
+  const refusal = (...options: string[]) => {
+    const { status, stderr } = spawnSync(process.execPath, [kMain, ...options], {
+      encoding: "utf8",
+      timeout: kPatienceMs,
+    });
+    return { status, stderr };
+  };
+  expect(refusal("validate", scenario)).toEqual({
+    status: 2,
+    stderr: expect.stringContaining(`${endless}: is too large; the limit is 268435456 bytes`),
+  });
+  expect(refusal("sweep", "run", "--points", endless, "--out", join(folder, "out"))).toEqual({
+    status: 42,
+    stderr: expect.stringContaining(`plan ${endless}: is too large; the limit is`),
+  });
 });

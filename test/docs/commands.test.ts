@@ -103,6 +103,31 @@ it("a verb or option that there is not is found", () => {
   expect(wrongIn(["npx weir sim run x.yaml --untill 1ms && weir simulate"])).toHaveLength(2);
 });
 
+/** What a line of `weir perf` has both ends agree on, and whether it names a server; undefined: it is another line. */
+function endOf(line: string): { terms: string; isClient: boolean } | undefined {
+  const [, rest] = /\bweir (perf .*)$/.exec(line.replace(/\s(#|server|client).*$/, "")) ?? [];
+  if (rest === undefined) return undefined;
+  const words = rest.replace(/ (-d|--device|--address) \S+/g, "").split(/\s+/);
+  const isAddress = (word: string) => /^\d+(\.\d+){3}$/.test(word);
+  const terms = words.filter((word) => !isAddress(word) && word !== "" && word !== "&").join(" ");
+  return { terms, isClient: words.some(isAddress) };
+}
+
+const pairsIn = (lines: readonly string[]) =>
+  lines.flatMap((line, i) => {
+    const [server, client] = [endOf(line), endOf(lines[i + 1] ?? "")];
+    return server && client && !server.isClient && client.isClient ? [[server.terms, client.terms]] : [];
+  });
+
+it("both ends of weir perf are given the same test and options: they refuse each other otherwise", () => {
+  const pairs = [
+    ...guides.flatMap((file) => pairsIn(shellLines(file))),
+    ...[...verbs.values()].flatMap(({ examples }) => pairsIn(examples)),
+  ];
+  expect(pairs.length).toBeGreaterThan(2);
+  expect(pairs.filter(([server, client]) => server !== client)).toEqual([]);
+});
+
 it("every option is in a guide", () => {
   const text = guides.map((file) => readFileSync(file, "utf8")).join("\n");
   const missing = [...verbs].flatMap(([verb, { options }]) =>

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 export const guides = [
   "README.md",
   "CHANGELOG.md",
+  "SECURITY.md",
   ...readdirSync("docs")
     .filter((name) => name.endsWith(".md"))
     .map((name) => `docs/${name}`),

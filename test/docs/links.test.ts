@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, it } from "vitest";
+import { kNeeds } from "../../scripts/needs.mjs";
 import { guides, prose } from "./guides.js";
 
 /** Anchors of headings, as code hosts make them: a number behind those that come again. */
@@ -51,9 +52,32 @@ it("README leads to every guide", () => {
   expect(guides.filter((file) => file !== "README.md" && !reached.has(file) && !inner.has(file))).toEqual([]);
 });
 
-it("dependencies.md has every package", () => {
-  const text = readFileSync("docs/dependencies.md", "utf8");
+/** What the first columns of dependencies.md's tables have. */
+const explained = () =>
+  new Set(
+    [...readFileSync("docs/dependencies.md", "utf8").matchAll(/^\|(.*?)\|/gm)].flatMap(([, cell = ""]) =>
+      [...cell.matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name),
+    ),
+  );
+
+it("dependencies.md tells why of every package of npm", () => {
   const { dependencies, devDependencies, optionalDependencies } = JSON.parse(readFileSync("package.json", "utf8"));
   const all = Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies });
-  expect(all.filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
+  expect(all.filter((name) => !explained().has(name))).toEqual([]);
+});
+
+it("dependencies.md tells why of every package of the distribution that is installed", () => {
+  expect(kNeeds.map((need) => need.package).filter((name) => !explained().has(name))).toEqual([]);
+});
+
+it("packages have all that README leads to", () => {
+  const { files } = JSON.parse(readFileSync("package.json", "utf8")) as { files: string[] };
+  const made = readFileSync("scripts/package-tree.ts", "utf8");
+  const leading = linksOf("README.md").filter((link) => !link.includes(":") && !link.startsWith("#"));
+  const roots = [...new Set(leading.map((link) => link.split(/[/#]/)[0] ?? ""))];
+  // npm adds README and LICENSE itself.
+  expect(roots.filter((name) => ![...files, "LICENSE"].includes(name))).toEqual([]);
+  const documents = roots.filter((name) => name.endsWith(".md"));
+  expect(documents).toContain("SECURITY.md");
+  expect(documents.filter((name) => !made.includes(`"${name}": "doc/${name}"`))).toEqual([]);
 });

@@ -78,7 +78,7 @@ it("equal senders that fall into step are told of, and jitter breaks it", async 
   const [even, shaken] = [scenario("0ns"), scenario("200ns")];
   const locked = (await run(even)).result;
   expect(locked.totals.jain).toBeLessThan(0.6);
-  expect(phaseEffect(even, locked)).toMatch(/^x\/b lost 99\.\d% of its packets.*impairment\.jitter=/);
+  expect(phaseEffect(even, locked)).toMatch(/^x\/b lost 99\.\d% of its packets, x\/a \d\.\d%: .*impairment\.jitter=/);
   const fair = (await run(shaken)).result;
   expect(fair.totals.jain).toBeGreaterThan(0.98);
   expect(phaseEffect(shaken, fair)).toBeUndefined();
