@@ -25,7 +25,7 @@ enum class Polling : uint8_t { busy, adaptive, interrupt };
 struct PortConfig {
   std::string name;  // in counter labels: the peer's name
   std::string interface;
-  std::string owner;  // the device; set by the worker
+  std::string owner;              // the device; set by the worker
   std::string namespace_path;     // of its network namespace; empty: namespace_fd counts
   int namespace_fd = -1;          // -1: the process's own network namespace
   uint32_t slot_bytes = 2048;     // largest frame that may arrive, tag included

@@ -128,9 +128,7 @@ class WirePort {
   PacketPort& port() { return *port_; }
   // For wrappers that come and go between two turns.
   std::unique_ptr<PacketPort>& holder() { return port_; }
-  Time next_deadline() const {
-    return std::min({next_arrival(), refused_.empty() ? kNever : retry_at_, port_->next_deadline()});
-  }
+  Time next_deadline() const { return std::min({next_arrival(), refused_.empty() ? kNever : retry_at_, port_->next_deadline()}); }
   uint64_t received() const { return received_; }
 
  private:

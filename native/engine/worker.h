@@ -86,9 +86,9 @@ class Worker {
   void look(const std::function<void()>& action);
   // Senders stop after the packet under way.
   void stop_traffic();
-  // Changed parameters for the same devices and ports, here and at `others`, which share a switch with this one: all of them stand
-  // still while it is done. Throws NativeError INVALID_CONFIG when devices or ports differ or the parameters do not pass check(),
-  // FDB_FULL; then nothing has changed.
+  // Changed parameters for the same devices and ports, here and at `others`, which share a switch with this one: all of them
+  // stand still while it is done. Throws NativeError INVALID_CONFIG when devices or ports differ or the parameters do not pass
+  // check(), FDB_FULL; then nothing has changed.
   void reconfigure(const WorkerConfig& config, std::span<Worker* const> others = {});
   struct PortPlace {
     uint32_t tap = 0;   // of the capture

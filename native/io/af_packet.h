@@ -24,7 +24,7 @@ struct AfPacketOptions {
   std::string interface;
   int namespace_fd = -1;  // as in InterfaceName
   std::string namespace_path = {};
-  std::string owner = {};  // as in InterfaceName
+  std::string owner = {};        // as in InterfaceName
   bool receive = true;           // false: for transmitting only
   uint32_t slot_bytes = 2048;    // the longest frame that fits, tag included; longer ones are dropped and counted
   uint32_t receive_slots = 512;  // at least; the ring is rounded up to whole memory blocks

@@ -26,7 +26,7 @@ struct AfXdpOptions {
   std::string interface;
   int namespace_fd = -1;  // as in InterfaceName
   std::string namespace_path = {};
-  std::string owner = {};  // as in InterfaceName
+  std::string owner = {};   // as in InterfaceName
   bool receive = true;      // false: for transmitting only; no program is attached
   uint32_t ring = 512;      // frames in each ring, a power of two; more of them wait longer, but leave the caches
   bool generic = false;     // XDP of the kernel's stack instead of the driver's
@@ -81,10 +81,10 @@ class AfXdpPort final : public PacketPort {
   std::unique_ptr<XdpProgram> program_;
   int socket_ = -1;
   bool zero_copy_ = false;
-  bool unsent_ = false;      // the kernel has not taken all that is in the transmit ring ...
-  uint32_t unread_ = 0;      // ... but for so many descriptors,
-  Time unread_since_ = 0;    // of which it has taken none since then,
-  Time kick_at_ = kNever;    // and is asked again then
+  bool unsent_ = false;    // the kernel has not taken all that is in the transmit ring ...
+  uint32_t unread_ = 0;    // ... but for so many descriptors,
+  Time unread_since_ = 0;  // of which it has taken none since then,
+  Time kick_at_ = kNever;  // and is asked again then
   uint32_t metadata_ = 0;  // bytes in front of a received frame
   XdpRing<xdp_desc> receive_ring_;
   XdpRing<uint64_t> fill_ring_;
@@ -93,7 +93,7 @@ class AfXdpPort final : public PacketPort {
   std::vector<PacketId> lent_;  // circular: packets of frames that the caller holds, kNoPacket for those it took
   uint32_t lent_first_ = 0;     // both count up for ever
   uint32_t lent_end_ = 0;
-  uint32_t in_kernel_ = 0;  // transmit descriptors that have not completed ...
+  uint32_t in_kernel_ = 0;        // transmit descriptors that have not completed ...
   uint64_t in_kernel_bytes_ = 0;  // ... and the bytes of their frames
   PortLosses losses_;
   uint64_t overrun_before_ = 0;  // of sockets that are closed

@@ -61,7 +61,8 @@ InterfaceClaim::InterfaceClaim(int index, const std::string& interface, const st
                       "end that one, or use another interface; `ss -xap` shows who has @" + name);
   }
   std::string whose = owner;
-  std::ranges::replace_if(whose, [](unsigned char c) { return std::isgraph(c) == 0; }, '_');
+  std::ranges::replace_if(
+      whose, [](unsigned char c) { return std::isgraph(c) == 0; }, '_');
   bind_to(label_.get(), name + "/" + std::to_string(::getpid()) + "/" + whose);
 }
 

@@ -49,9 +49,7 @@ inline constexpr uint32_t kHostRoom = 256 * 1024;
 
 // When to try again what the host has not taken for so long: soon at first, then ever less often, for each attempt is a system
 // call that the other ports wait for.
-constexpr Time retry_delay(Time refused_for) {
-  return std::clamp<Time>(refused_for / 8, 20 * kMicrosecond, kMillisecond);
-}
+constexpr Time retry_delay(Time refused_for) { return std::clamp<Time>(refused_for / 8, 20 * kMicrosecond, kMillisecond); }
 
 // What the host, not the network, did to the frames of a port. Any loss here makes a measurement invalid.
 struct PortLosses {

@@ -27,7 +27,8 @@ class Stamps {
   void begin() { latest_ = 0; }
   Time convert(Time realtime) {
     const Time at = realtime + clock_.realtime_offset;
-    if (at <= clock_.now + kBurst && at >= emptied_ - kKernelDelay) [[likely]] return at;
+    if (at <= clock_.now + kBurst && at >= emptied_ - kKernelDelay) [[likely]]
+      return at;
     return bounded(at);
   }
   // Nothing more is there to be read.

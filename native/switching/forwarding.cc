@@ -101,8 +101,7 @@ Forwarding::Learned Forwarding::store(Time now, uint64_t key, uint16_t port, Tim
     }
     if (!is_learned(entry)) continue;
     if (entry.first_port == port && (oldest == nullptr || entry.expires < oldest->expires)) oldest = &entry;
-    if (victim == nullptr || held(entry) > held(*victim) ||
-        (held(entry) == held(*victim) && entry.expires < victim->expires)) {
+    if (victim == nullptr || held(entry) > held(*victim) || (held(entry) == held(*victim) && entry.expires < victim->expires)) {
       victim = &entry;
     }
   }

@@ -2,8 +2,8 @@
 // destination has a static group of next hops, chosen among by flow hash with a seed of the switch, and an unknown
 // destination is not forwarded.
 //
-// Nobody fills the table for others. A port may have a limit of addresses; at it, a new one takes the place of the port's own that
-// was heard of least lately. Where there is no room, it takes that of the port that has most of them, as in Open vSwitch
+// Nobody fills the table for others. A port may have a limit of addresses; at it, a new one takes the place of the port's own
+// that was heard of least lately. Where there is no room, it takes that of the port that has most of them, as in Open vSwitch
 // (evict_mac_entry_fairly() in lib/mac-learning.c), and of nobody who has no more than its own port. Both look at the kProbes
 // entries near the address' hash.
 #pragma once

@@ -188,8 +188,8 @@ class SharedBuffer {
   int64_t in_headroom_ = 0;
   int64_t watermark_ = 0;
   int64_t packets_;
-  int64_t frames_ = 0;   // that came in here
-  double frame_share_ = 1;  // of the free ones, that one ingress priority may take
+  int64_t frames_ = 0;              // that came in here
+  double frame_share_ = 1;          // of the free ones, that one ingress priority may take
   int64_t surely_fewer_ = 0;        // while there are fewer frames than this, nobody has more than that share ...
   int64_t surely_fewer_lossy_ = 0;  // ... or than lossy_alpha times the free ones
   Occupancy others_;

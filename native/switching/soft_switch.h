@@ -14,8 +14,8 @@
 //
 // A link is as fast as the host behind it. While that has more than kMostUnsent to take of what was picked, nothing is picked
 // there, a PFC frame neither: frames wait in their queues, where thresholds, limits, marks and pauses see them. Beyond that
-// may be one frame; on a link with a rate, what it carries from one set_unsent() to the next; and on one without, frames that meet
-// no queue meanwhile.
+// may be one frame; on a link with a rate, what it carries from one set_unsent() to the next; and on one without, frames that
+// meet no queue meanwhile.
 //
 // A simulator gives it a driver instead: that is handed every frame as soon as it is picked, and calls wake() when told to.
 // Then advance(), transmit(), set_unsent() and next_deadline() have nothing to do.
@@ -219,8 +219,8 @@ class SoftSwitch {
     uint8_t congestion_points = 0;  // mask of queues that have one
     uint16_t number = 0;
     uint8_t held_back = 0;  // 1 while the host has too much to take
-    uint32_t unsent = 0;    // bytes that it has to take, at most; on a link with a rate, those that had left when it was last said
-    uint8_t untagged = 0;   // mask of priorities whose frames leave without CN-TAG
+    uint32_t unsent = 0;   // bytes that it has to take, at most; on a link with a rate, those that had left when it was last said
+    uint8_t untagged = 0;  // mask of priorities whose frames leave without CN-TAG
     uint8_t defended = 0;  // mask of CNPVs that frames which come in here do not keep
     uint8_t outside = 0;   // mask of CNPVs of whose domain the neighbour here is no part
     alignas(64) PfcSender pfc;

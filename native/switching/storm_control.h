@@ -1,5 +1,6 @@
 // Storm control: how much of what comes in by a port may be flooded, by kind. A policer, as in SONiC (`config interface
-// storm-control`) and SAI (SAI_PORT_ATTR_BROADCAST_STORM_CONTROL_POLICER_ID and its like): single rate, two colours, red is dropped.
+// storm-control`) and SAI (SAI_PORT_ATTR_BROADCAST_STORM_CONTROL_POLICER_ID and its like): single rate, two colours, red is
+// dropped.
 //
 //   broadcast        to ff:ff:ff:ff:ff:ff
 //   unknown unicast  to an address that the forwarding table does not have

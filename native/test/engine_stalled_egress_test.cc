@@ -129,7 +129,8 @@ struct Rig {
 
 }  // namespace
 
-TEST_CASE("stalled egress: its frames wait in the shared buffer, lossy ones up to their threshold, and other ports are unaffected") {
+TEST_CASE(
+    "stalled egress: its frames wait in the shared buffer, lossy ones up to their threshold, and other ports are unaffected") {
   for (const Rate rate : {Rate{0}, Rate{1'000'000'000}}) {
     CAPTURE(rate);
     Rig rig(rate);

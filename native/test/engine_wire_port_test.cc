@@ -117,8 +117,7 @@ struct Sender {
   }
   void flush(Time now) {
     port->flush(
-        pool, now, [this](PacketId) { ++left; },
-        [this](PacketId, bool down) { ++(down ? down_lost : refused_lost); });
+        pool, now, [this](PacketId) { ++left; }, [this](PacketId, bool down) { ++(down ? down_lost : refused_lost); });
   }
   HostPort* host;
   std::unique_ptr<WirePort> port;

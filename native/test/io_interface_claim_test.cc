@@ -1,5 +1,3 @@
-#include "io/interface_claim.h"
-
 #include <doctest/doctest.h>
 #include <net/if.h>
 #include <signal.h>
@@ -9,6 +7,7 @@
 
 #include "base/native_error.h"
 #include "io/af_packet.h"
+#include "io/interface_claim.h"
 #include "test/live_wire.h"
 
 using namespace weir;

@@ -1,5 +1,4 @@
 #include "switching/storm_control.h"
-
 #include "test/switch_harness.h"
 
 using namespace weir;
