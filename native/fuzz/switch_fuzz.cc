@@ -1,6 +1,7 @@
 // Hostile frames, offload headers, pauses and changes of parameters, made of the input's bytes, for a switch of one to three
-// shards in virtual time. Each frame must be accounted for, whatever comes. Once everything could leave, nothing is charged, held
-// or stopped any more, and every packet is at home: none was lost or freed twice.
+// shards in virtual time, with a host behind each port that takes nothing for a while, and discards some. Each frame must be
+// accounted for, whatever comes. Once everything could leave, nothing is charged, held or stopped any more, and every packet is
+// at home: none was lost or freed twice.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -70,7 +71,7 @@ SwitchParameters make_parameters(Input in) {
   p.buffer.lossy_alpha = sharing & 16 ? 0.2 : 1;
   if (sharing & 32) p.buffer.threshold = BufferParameters::Threshold::fixed;
   p.buffer.fixed_threshold = 6'000;
-  p.buffer.lateness_headroom = kMaxSuperFrame;  // else a frame could be too long for what a paused peer may still send
+  p.buffer.lateness_headroom = sharing & 64 ? 0 : kMaxSuperFrame;  // without it a frame can be longer than what there is for it
 
   for (uint16_t i = 0; i < kPorts; ++i) {
     SwitchParameters::Port port;
@@ -86,6 +87,9 @@ SwitchParameters make_parameters(Input in) {
     port.cn_defence[3] = static_cast<CnDefence>(defence % 4);
     port.cn_defence[2] = static_cast<CnDefence>((defence >> 2) % 4);
     port.cn_alternate_priority[2] = 1;
+    const uint8_t stations = in.byte();
+    port.max_learned_addresses = stations & 3;
+    if (stations & 4) port.storm_rates[(stations >> 3) % 3] = Rate{1'000} << (stations >> 5);
     p.ports.push_back(port);
   }
   return p;
@@ -247,11 +251,19 @@ class World {
 
   void run(Input in) {
     while (!in.empty()) act(in);
+    for (Host& host : hosts_) host.stands_still = false;
     live_until(now_ + kLongest);
     check();
   }
 
  private:
+  // What is behind a port: takes what the switch has sent, or lets it wait.
+  struct Host {
+    std::vector<PacketId> waiting;
+    uint32_t bytes = 0;  // of those
+    bool stands_still = false;
+  };
+
   static std::vector<uint8_t> owners(uint32_t shards) {
     std::vector<uint8_t> owner(kPorts);
     for (size_t port = 0; port < kPorts; ++port) owner[port] = static_cast<uint8_t>(port % shards);
@@ -290,6 +302,13 @@ class World {
       case 6:
         arrive(port, make_cnm(in), {});
         break;
+      case 7: {
+        Host& host = hosts_[port];
+        const uint8_t style = in.byte();
+        host.stands_still = style & 1;
+        if (style & 2) give_up(port, style >> 2);
+        break;
+      }
       default:
         for (int frames = 1 + what / 16 % 4; frames > 0; --frames) {
           const Frame frame = make_frame(in, port);
@@ -354,15 +373,39 @@ class World {
     pool.free(id);
   }
 
+  // As the device of a worker hands frames over to its port.
   void collect(uint32_t shard) {
-    PacketPool& pool = *pools_[shard];
+    SoftSwitch& device = *switches_[shard];
     for (uint16_t port = 0; port < kPorts; ++port) {
-      for (PacketId id = switches_[shard]->transmit(port); id != kNoPacket; id = switches_[shard]->transmit(port)) {
-        require(switches_[shard]->owns(port));
-        depart(pool, id);
-        pool.free(id);
-      }
+      Host& host = hosts_[port];
+      do {
+        for (PacketId id = device.transmit(port); id != kNoPacket; id = device.transmit(port)) {
+          require(device.owns(port));
+          depart(*pools_[shard], id);
+          host.waiting.push_back(id);
+          host.bytes += (*pools_[shard])[id].length;
+        }
+        if (!device.owns(port)) break;
+        if (!host.stands_still) take(port, host.waiting.size(), [&](PacketId id) { device.left(port, id); });
+      } while (device.set_unsent(port, host.bytes));
     }
+  }
+  // The host does away with some of what waits.
+  void give_up(uint16_t port, size_t most) {
+    take(port, std::min(most, hosts_[port].waiting.size()), [&](PacketId id) {
+      lost_ += pool_of(port)[id].ingress_port == kNoIngress ? 0 : 1;
+      of(port).lost(id);
+    });
+  }
+  template <class Each>
+  void take(uint16_t port, size_t count, const Each& each) {
+    Host& host = hosts_[port];
+    for (size_t i = 0; i < count; ++i) {
+      each(host.waiting[i]);
+      host.bytes -= pool_of(port)[host.waiting[i]].length;
+      pool_of(port).free(host.waiting[i]);
+    }
+    host.waiting.erase(host.waiting.begin(), host.waiting.begin() + static_cast<ptrdiff_t>(count));
   }
   // What is written on the way out, and all that would be sent, is the packet's own memory.
   static void depart(PacketPool& pool, PacketId id) {
@@ -423,7 +466,7 @@ class World {
       for (int priority = 0; priority < kPriorities; ++priority) cnms += of(port).counters(port, priority).cn_cp_transmitted_cnms;
     }
     const uint64_t came = sum("rx_packets") + sum("flood_copies") + sum("gso_segments") - sum("gso_segmented") + cnms;
-    require(came == sum("tx_packets") + sum("drop_"));
+    require(came == sum("tx_packets") + sum("drop_") + lost_);
   }
   // Of the counters of all ports whose names begin so.
   uint64_t sum(std::string_view prefix) {
@@ -442,6 +485,8 @@ class World {
   Exchange exchange_;
   std::vector<std::unique_ptr<PacketPool>> pools_;
   std::vector<std::unique_ptr<SoftSwitch>> switches_;
+  std::array<Host, kPorts> hosts_{};
+  uint64_t lost_ = 0;  // frames that came, and hosts have given up
   Time now_ = 0;
 };
 
