@@ -64,14 +64,15 @@ SwitchParameters make_parameters(Input in) {
 
   const uint8_t size = in.byte();
   p.buffer.total = (1 + size % 16) * 10'000;
-  p.buffer.headroom = (size >> 4) * 1'500;
   const uint8_t sharing = in.byte();
+  const bool scarce = sharing & 64;  // frames may be longer than what there is for them
+  p.buffer.headroom = (size >> 4) * (scarce ? 50 : 1'500);
   p.buffer.priorities = 1 + (sharing & 7);
   p.buffer.beta = sharing & 8 ? 8 : 0.5;
   p.buffer.lossy_alpha = sharing & 16 ? 0.2 : 1;
   if (sharing & 32) p.buffer.threshold = BufferParameters::Threshold::fixed;
-  p.buffer.fixed_threshold = 6'000;
-  p.buffer.lateness_headroom = sharing & 64 ? 0 : kMaxSuperFrame;  // without it a frame can be longer than what there is for it
+  p.buffer.fixed_threshold = scarce ? 300 : 6'000;
+  p.buffer.lateness_headroom = scarce ? 0 : kMaxSuperFrame;
 
   for (uint16_t i = 0; i < kPorts; ++i) {
     SwitchParameters::Port port;
@@ -251,7 +252,11 @@ class World {
 
   void run(Input in) {
     while (!in.empty()) act(in);
-    for (Host& host : hosts_) host.stands_still = false;
+    for (Host& host : hosts_) {
+      host.stands_still = false;
+      host.others = 0;
+    }
+    settle(now_);
     live_until(now_ + kLongest);
     check();
   }
@@ -260,7 +265,8 @@ class World {
   // What is behind a port: takes what the switch has sent, or lets it wait.
   struct Host {
     std::vector<PacketId> waiting;
-    uint32_t bytes = 0;  // of those
+    uint32_t bytes = 0;   // of those
+    uint32_t others = 0;  // bytes that wait before those
     bool stands_still = false;
   };
 
@@ -306,7 +312,8 @@ class World {
         Host& host = hosts_[port];
         const uint8_t style = in.byte();
         host.stands_still = style & 1;
-        if (style & 2) give_up(port, style >> 2);
+        host.others = style & 4 ? kMostUnsent : 0;
+        if (style & 2) give_up(port, style >> 3);
         break;
       }
       default:
@@ -387,7 +394,7 @@ class World {
         }
         if (!device.owns(port)) break;
         if (!host.stands_still) take(port, host.waiting.size(), [&](PacketId id) { device.left(port, id); });
-      } while (device.set_unsent(port, host.bytes));
+      } while (device.set_unsent(port, host.others + host.bytes));
     }
   }
   // The host does away with some of what waits.
