@@ -67,6 +67,7 @@ NicParameters nic_parameters(Input& in) {
   p.cn_tag = qcn & 64;
   p.limiter = qcn & 128 ? Limiter::token_bucket : Limiter::pacer;
   const uint8_t host = in.byte();
+  p.reaction_point.alpha_decays_at_line_rate = host & 16;
   p.receive_buffer.drain = host % 4 * Rate{100'000'000};
   p.receive_buffer.size = 10'000;
   p.receive_buffer.xoff = 4'000;
@@ -112,6 +113,7 @@ class World {
 
   void run(Input in) {
     while (!in.empty()) act(in);
+    nic_.hold(false);
     for (QueuePair& qp : nic_.queue_pairs()) qp.parameters.stop = nic_.now();
     live_until(nic_.now() + kLongest);
     require(pool_.available() == kPackets);
@@ -140,6 +142,7 @@ class World {
         break;
       case 4:
         nic_.set_crowded(in.byte() & 1);
+        nic_.hold(in.byte() & 1);
         nic_.skip_to(nic_.now() + in.byte() * 100);
         break;
       case 5:

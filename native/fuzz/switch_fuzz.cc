@@ -1,6 +1,7 @@
 // Hostile frames, offload headers, pauses and changes of parameters, made of the input's bytes, for a switch of one to three
-// shards in virtual time. Each frame must be accounted for, whatever comes. Once everything could leave, nothing is charged, held
-// or stopped any more, and every packet is at home: none was lost or freed twice.
+// shards in virtual time, with a host behind each port that takes nothing for a while, and discards some. Each frame must be
+// accounted for, whatever comes. Once everything could leave, nothing is charged, held or stopped any more, and every packet is
+// at home: none was lost or freed twice.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -10,32 +11,25 @@
 
 #include "engine/exchange.h"
 #include "fuzz/input.h"
+#include "fuzz/switch_frames.h"
 #include "switching/soft_switch.h"
-#include "wire/bytes.h"
-#include "wire/checksum.h"
 #include "wire/classify.h"
 #include "wire/ecn.h"
 #include "wire/ethernet.h"
-#include "wire/ip.h"
 #include "wire/mac_control.h"
 #include "wire/offload.h"
 #include "wire/partial_checksum.h"
 #include "wire/qcn.h"
-#include "wire/udp.h"
 
 namespace {
 
 using namespace weir;
-using fuzz::Input;
-using fuzz::require;
+using namespace weir::fuzz;
 
-constexpr uint16_t kPorts = 4;
 constexpr uint32_t kPackets = 96;  // of each shard, and long ones
 constexpr uint32_t kLongPackets = 4;
 constexpr uint32_t kStride = 2'048;
-constexpr size_t kParameterBytes = 64;  // of the input: parameters have their place in it, used up or not
-constexpr uint64_t kStation = 0x020000000000;
-constexpr uint64_t kPortMac = 0x025753000000;
+constexpr size_t kParameterBytes = 64;   // of the input: parameters have their place in it, used up or not
 constexpr Time kLongest = 60 * kSecond;  // the longest pause is 0.34 s; a queue of 5 Mb/s may have half a megabyte before it
 constexpr int kMostRounds = 200;         // of shards telling each other what follows from one moment
 constexpr uint64_t kMostEvents = 300'000;
@@ -63,14 +57,15 @@ SwitchParameters make_parameters(Input in) {
 
   const uint8_t size = in.byte();
   p.buffer.total = (1 + size % 16) * 10'000;
-  p.buffer.headroom = (size >> 4) * 1'500;
   const uint8_t sharing = in.byte();
+  const bool scarce = sharing & 64;  // frames may be longer than what there is for them
+  p.buffer.headroom = (size >> 4) * (scarce ? 50 : 1'500);
   p.buffer.priorities = 1 + (sharing & 7);
   p.buffer.beta = sharing & 8 ? 8 : 0.5;
   p.buffer.lossy_alpha = sharing & 16 ? 0.2 : 1;
   if (sharing & 32) p.buffer.threshold = BufferParameters::Threshold::fixed;
-  p.buffer.fixed_threshold = 6'000;
-  p.buffer.lateness_headroom = kMaxSuperFrame;  // else a frame could be too long for what a paused peer may still send
+  p.buffer.fixed_threshold = scarce ? 300 : 6'000;
+  p.buffer.lateness_headroom = scarce ? 0 : kMaxSuperFrame;
 
   for (uint16_t i = 0; i < kPorts; ++i) {
     SwitchParameters::Port port;
@@ -86,146 +81,12 @@ SwitchParameters make_parameters(Input in) {
     port.cn_defence[3] = static_cast<CnDefence>(defence % 4);
     port.cn_defence[2] = static_cast<CnDefence>((defence >> 2) % 4);
     port.cn_alternate_priority[2] = 1;
+    const uint8_t stations = in.byte();
+    port.max_learned_addresses = stations & 3;
+    if (stations & 4) port.storm_rates[(stations >> 3) % 3] = Rate{1'000} << (stations >> 5);
     p.ports.push_back(port);
   }
   return p;
-}
-
-struct Frame {
-  std::vector<uint8_t> bytes;
-  bool is_ipv6 = false;
-  uint8_t protocol = 0;  // 0: it has no transport
-  uint16_t transport = 0;
-
-  void put16(uint64_t value) {
-    bytes.push_back(static_cast<uint8_t>(value >> 8));
-    bytes.push_back(static_cast<uint8_t>(value));
-  }
-  void put48(uint64_t value) {
-    for (int shift = 32; shift >= 0; shift -= 16) put16(value >> shift);
-  }
-};
-
-uint64_t destination_of(Input& in) {
-  const uint8_t to = in.byte();
-  if (to == 0x7f) return 0x0180c2000000 | (in.byte() & 0xf);
-  return to & 0x80 ? 0xffffffffffff : kStation + to % 6;
-}
-
-uint32_t length_of(Input& in, uint8_t kind) {
-  switch (kind & 3) {
-    case 0:
-      return 60 + in.byte();
-    case 1:
-      return 60 + 6 * in.byte();
-    case 2:
-      return static_cast<uint32_t>(kEthernetHeader + in.number(2));
-    default:
-      return kEthernetHeader + in.byte() % 80;
-  }
-}
-
-// From `l3` to the end of the frame, if there is room for it.
-void write_datagram(Input& in, Frame& frame, size_t l3) {
-  const uint8_t style = in.byte();
-  const uint8_t traffic_class = in.byte();
-  const size_t header = frame.is_ipv6 ? kIpv6Header : kIpv4Header;
-  if (frame.bytes.size() < l3 + header + kTcpHeader) return;
-  const size_t length = frame.bytes.size() - l3;
-  frame.protocol = style & 1 ? kProtocolTcp : kProtocolUdp;
-  frame.transport = static_cast<uint16_t>(l3 + header);
-  uint8_t* const ip = frame.bytes.data() + l3;
-  uint8_t* const transport = ip + header;
-  if (frame.is_ipv6) {
-    ip[0] = static_cast<uint8_t>(0x60 | traffic_class >> 4);
-    ip[1] = static_cast<uint8_t>(traffic_class << 4);
-    store_be16(ip + 4, static_cast<uint16_t>(length - header));
-    ip[6] = frame.protocol;
-  } else {
-    ip[0] = 0x45;
-    ip[1] = traffic_class;
-    store_be16(ip + 2, static_cast<uint16_t>(length));
-    ip[9] = frame.protocol;
-    store_be16(ip + 10, internet_checksum(ip, kIpv4Header));
-  }
-  if (frame.protocol == kProtocolTcp) {
-    transport[12] = 0x50;  // without options
-  } else {
-    store_be16(transport + 2, style & 2 ? kRocePort : 5);
-    store_be16(transport + 4, static_cast<uint16_t>(length - header));
-  }
-}
-
-void damage(Input& in, std::vector<uint8_t>& bytes) {
-  for (int changes = in.byte() % 8; changes > 4; --changes) {
-    uint8_t& byte = bytes[in.number(2) % bytes.size()];
-    byte = static_cast<uint8_t>(byte ^ in.byte());
-  }
-}
-
-// With some sense in it: the addresses are ones that the switch may know, headers are mostly whole.
-Frame make_frame(Input& in, uint16_t port) {
-  const uint8_t shape = in.byte();
-  const uint8_t type = in.byte() % 8;
-  Frame frame;
-  frame.is_ipv6 = type & 1;
-  frame.put48(destination_of(in));
-  frame.put48(kStation + (shape & 0x80 ? in.byte() % 40 : port));
-  if (shape & 4) {
-    frame.put16(kEthertypeVlan);
-    frame.put16(in.number(2));
-  }
-  if (shape & 8) {
-    frame.put16(kEthertypeCnTag);
-    frame.put16(in.number(2));
-  }
-  frame.put16(type == 7 ? kEthertypeMacControl : type == 6 ? in.number(2) : frame.is_ipv6 ? kEthertypeIpv6 : kEthertypeIpv4);
-  const size_t l3 = frame.bytes.size();
-  frame.bytes.resize(length_of(in, shape));
-  if (type < 6) write_datagram(in, frame, l3);
-  if (type == 7 && l3 < frame.bytes.size()) {
-    std::ranges::copy(in.take(std::min<size_t>(20, frame.bytes.size() - l3)), frame.bytes.begin() + static_cast<ptrdiff_t>(l3));
-  }
-  damage(in, frame.bytes);
-  return frame;
-}
-
-// Of a congestion point elsewhere, about a frame that came by here or not.
-std::vector<uint8_t> make_cnm(Input& in) {
-  const uint8_t style = in.byte();
-  CongestionNotification notification;
-  notification.quantized_feedback = in.byte() % 64;
-  notification.priority = style % kPriorities;
-  notification.destination_mac = kStation + in.byte() % kPorts;
-  notification.msdu = in.take(style & 8 ? kCnmMaxMsdu : 0);
-  CnmEnvelope envelope;
-  envelope.destination_mac = destination_of(in);
-  envelope.source_mac = kPortMac + kPorts;
-  envelope.tagged = style & 16;
-  envelope.vlan_tci = static_cast<uint16_t>(style & 16 ? in.number(2) : 0);
-  if (style & 32) envelope.cn_flow = 1;
-  std::vector<uint8_t> bytes(kCnmMaxLength);
-  bytes.resize(build_cnm(bytes.data(), envelope, notification));
-  damage(in, bytes);
-  return bytes;
-}
-
-// What a sender says that it has left undone; it need not fit the frame.
-Offload make_offload(Input& in, const Frame& frame) {
-  constexpr uint8_t kGsoTypes[] = {0, 1, 4, 5, 3};
-  const uint8_t style = in.byte();
-  const bool udp = frame.protocol == kProtocolUdp;
-  const uint8_t fitting = udp ? 5 : frame.is_ipv6 ? 4 : 1;
-  uint8_t header[kOffloadHeader] = {};
-  header[0] = style & 3 ? 1 : 0;
-  header[1] = style & 4 ? fitting : kGsoTypes[(style >> 5) % 5];
-  const uint16_t segment = style & 8 ? static_cast<uint16_t>(in.number(2)) : 200;
-  const uint16_t start = (style & 0x30) == 0x30 ? static_cast<uint16_t>(in.number(2)) : frame.transport;
-  const uint16_t offset = udp ? kUdpChecksum : kTcpChecksum;
-  std::memcpy(header + 4, &segment, sizeof segment);
-  std::memcpy(header + 6, &start, sizeof start);
-  std::memcpy(header + 8, &offset, sizeof offset);
-  return load_offload(header);
 }
 
 class World {
@@ -247,11 +108,24 @@ class World {
 
   void run(Input in) {
     while (!in.empty()) act(in);
+    for (Host& host : hosts_) {
+      host.stands_still = false;
+      host.others = 0;
+    }
+    settle(now_);
     live_until(now_ + kLongest);
     check();
   }
 
  private:
+  // What is behind a port: takes what the switch has sent, or lets it wait.
+  struct Host {
+    std::vector<PacketId> waiting;
+    uint32_t bytes = 0;   // of those
+    uint32_t others = 0;  // bytes that wait before those
+    bool stands_still = false;
+  };
+
   static std::vector<uint8_t> owners(uint32_t shards) {
     std::vector<uint8_t> owner(kPorts);
     for (size_t port = 0; port < kPorts; ++port) owner[port] = static_cast<uint8_t>(port % shards);
@@ -290,6 +164,14 @@ class World {
       case 6:
         arrive(port, make_cnm(in), {});
         break;
+      case 7: {
+        Host& host = hosts_[port];
+        const uint8_t style = in.byte();
+        host.stands_still = style & 1;
+        host.others = style & 4 ? kMostUnsent : 0;
+        if (style & 2) give_up(port, style >> 3);
+        break;
+      }
       default:
         for (int frames = 1 + what / 16 % 4; frames > 0; --frames) {
           const Frame frame = make_frame(in, port);
@@ -354,18 +236,39 @@ class World {
     pool.free(id);
   }
 
+  // As the device of a worker hands frames over to its port.
   void collect(uint32_t shard) {
-    PacketPool& pool = *pools_[shard];
+    SoftSwitch& device = *switches_[shard];
     for (uint16_t port = 0; port < kPorts; ++port) {
+      Host& host = hosts_[port];
       do {
-        for (PacketId id = switches_[shard]->transmit(port); id != kNoPacket; id = switches_[shard]->transmit(port)) {
-          require(switches_[shard]->owns(port));
-          depart(pool, id);
-          switches_[shard]->left(port, id);
-          pool.free(id);
+        for (PacketId id = device.transmit(port); id != kNoPacket; id = device.transmit(port)) {
+          require(device.owns(port));
+          depart(*pools_[shard], id);
+          host.waiting.push_back(id);
+          host.bytes += (*pools_[shard])[id].length;
         }
-      } while (switches_[shard]->set_unsent(port, 0));
+        if (!device.owns(port)) break;
+        if (!host.stands_still) take(port, host.waiting.size(), [&](PacketId id) { device.left(port, id); });
+      } while (device.set_unsent(port, host.others + host.bytes));
     }
+  }
+  // The host does away with some of what waits.
+  void give_up(uint16_t port, size_t most) {
+    take(port, std::min(most, hosts_[port].waiting.size()), [&](PacketId id) {
+      lost_ += pool_of(port)[id].ingress_port == kNoIngress ? 0 : 1;
+      of(port).lost(id);
+    });
+  }
+  template <class Each>
+  void take(uint16_t port, size_t count, const Each& each) {
+    Host& host = hosts_[port];
+    for (size_t i = 0; i < count; ++i) {
+      each(host.waiting[i]);
+      host.bytes -= pool_of(port)[host.waiting[i]].length;
+      pool_of(port).free(host.waiting[i]);
+    }
+    host.waiting.erase(host.waiting.begin(), host.waiting.begin() + static_cast<ptrdiff_t>(count));
   }
   // What is written on the way out, and all that would be sent, is the packet's own memory.
   static void depart(PacketPool& pool, PacketId id) {
@@ -426,7 +329,7 @@ class World {
       for (int priority = 0; priority < kPriorities; ++priority) cnms += of(port).counters(port, priority).cn_cp_transmitted_cnms;
     }
     const uint64_t came = sum("rx_packets") + sum("flood_copies") + sum("gso_segments") - sum("gso_segmented") + cnms;
-    require(came == sum("tx_packets") + sum("drop_"));
+    require(came == sum("tx_packets") + sum("drop_") + lost_);
   }
   // Of the counters of all ports whose names begin so.
   uint64_t sum(std::string_view prefix) {
@@ -445,6 +348,8 @@ class World {
   Exchange exchange_;
   std::vector<std::unique_ptr<PacketPool>> pools_;
   std::vector<std::unique_ptr<SoftSwitch>> switches_;
+  std::array<Host, kPorts> hosts_{};
+  uint64_t lost_ = 0;  // frames that came, and hosts have given up
   Time now_ = 0;
 };
 

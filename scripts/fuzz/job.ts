@@ -30,7 +30,8 @@ export interface JobOptions {
 export class Job {
   readonly tally: Tally;
   finding: Finding | undefined;
-  readonly started = performance.now();
+  private readonly started = performance.now();
+  private ended: number | undefined;
   private readonly child: ChildProcess;
   private readonly lines: string[] = [];
   private readonly log: number;
@@ -63,6 +64,7 @@ export class Job {
     this.#listen();
     if (this.child.stderr !== null) for await (const line of createInterface(this.child.stderr)) this.#hear(line);
     const status = await ended;
+    this.ended = performance.now();
     clearTimeout(this.silence);
     closeSync(this.log);
     const isOver = status === 0 || (this.stopped && (status === kInterrupted || status === undefined));
@@ -76,8 +78,9 @@ export class Job {
     this.child.kill("SIGINT");
   }
 
+  /** For which it has run. */
   get seconds(): number {
-    return (performance.now() - this.started) / 1000;
+    return ((this.ended ?? performance.now()) - this.started) / 1000;
   }
 
   get #current(): string {

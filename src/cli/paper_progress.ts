@@ -1,6 +1,7 @@
 /** The one line that says how far an experiment is. */
 import { createLogUpdate } from "log-update";
 import type { PaperProgress } from "../experiments/run.js";
+import { runName } from "../experiments/text.js";
 import type { LiveStream } from "../lab/live_view.js";
 import { percent } from "../report/format.js";
 import { movesCursor } from "../report/terminal.js";
@@ -24,15 +25,15 @@ export class PaperProgressLine {
     this.draw = movesCursor(stream) ? createLogUpdate(stream) : undefined;
   }
 
-  update({ clock, trial, done, number, runs }: PaperProgress): void {
+  update(progress: PaperProgress): void {
+    const { done, number, runs } = progress;
     const now = this.now();
     const begins = number !== this.started.number;
     if (begins) this.started = { number, at: now };
     if (this.finished || (!begins && now - this.last < (this.draw ? kFrameMs : kLineMs))) return;
     this.last = now;
     const left = done > 0 ? `, ${Math.ceil(((now - this.started.at) * (1 / done - 1)) / 1000)} s left` : "";
-    const name = trial === clock ? clock : `${clock}, ${trial}`;
-    const line = `${this.id}: run ${number} of ${runs} (${name}) ${percent(done)}${left}`;
+    const line = `${this.id}: run ${number} of ${runs} (${runName(progress)}) ${percent(done)}${left}`;
     if (this.draw === undefined) this.stream.write(`${line}\n`);
     else this.draw(line.slice(0, Math.max(40, this.stream.columns ?? 80) - 1));
   }

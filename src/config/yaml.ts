@@ -88,8 +88,8 @@ export function readScenarioText(
   let document: Document.Parsed;
   let data: unknown;
   try {
-    // The library compares each key with all before it.
-    document = parseDocument(text, { prettyErrors: false, uniqueKeys: false });
+    // The library compares each key with all before it, and prints what it thinks of some.
+    document = parseDocument(text, { prettyErrors: false, uniqueKeys: false, logLevel: "error" });
     if (document.errors.length === 0) data = document.toJS({ maxAliasCount: MOST_ALIASES });
   } catch (error) {
     const hint = `write the ${kind} out, without so many aliases`;

@@ -41,9 +41,7 @@ export interface PaperOptions {
   onProgress?: ((progress: PaperProgress) => void) | undefined;
 }
 
-export interface PaperProgress {
-  clock: Clock;
-  trial: string;
+export interface PaperProgress extends Pick<RunState, "clock" | "trial" | "alternative"> {
   /** 0..1 of this run. */
   done: number;
   /** Position among all runs, from 1. */
@@ -325,11 +323,10 @@ class RunSeries {
     return outcome;
   }
 
-  private report(facts: Pick<RunState, "clock" | "trial" | "alternative">, done: number): void {
-    const { clock, trial, alternative } = facts;
+  private report({ clock, trial, alternative }: Pick<RunState, "clock" | "trial" | "alternative">, done: number): void {
     const number = this.states.length + 1;
-    const named = alternative === undefined ? trial : `${trial}, ${alternative}`;
-    this.options.onProgress?.({ clock, trial: named, done: Math.min(1, done), number, runs: this.runs });
+    const facts = { clock, trial, ...(alternative !== undefined && { alternative }) };
+    this.options.onProgress?.({ ...facts, done: Math.min(1, done), number, runs: this.runs });
   }
 }
 

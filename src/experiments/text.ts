@@ -46,15 +46,20 @@ export function headline({ experiment, paper, place, title }: PaperDocument): st
   return `${experiment}: ${paper.name}, ${place}: ${title}`;
 }
 
+/** "sim, qcn-t". */
+export function runName({ clock, trial, alternative }: Pick<RunState, "clock" | "trial" | "alternative">): string {
+  return [clock, trial === clock ? [] : trial, alternative ?? []].flat().join(", ");
+}
+
 /** "sim, qcn-t: seed 1, valid". */
-export function runLine({ clock, trial, alternative, scale, seed, complete, valid, reasons }: RunState): string {
-  const name = [trial === clock ? [] : trial, alternative ?? []].flat().map((part) => `, ${part}`);
+export function runLine(run: RunState): string {
+  const { clock, scale, seed, complete, valid, reasons } = run;
   const facts = [
     ...(clock === "wire" && scale !== undefined ? [`scale ${scale}`] : []),
     ...(clock === "model" || seed === undefined ? [] : [`seed ${seed}`]),
   ];
   const state = valid ? "valid" : `${complete ? "INVALID" : "INCOMPLETE"} (${reasons.join("; ")})`;
-  return `${clock}${name.join("")}: ${[...facts, state].join(", ")}`;
+  return `${runName(run)}: ${[...facts, state].join(", ")}`;
 }
 
 /** What the alternative is, where there is one. */

@@ -227,6 +227,7 @@ traffic: [{ from: h1, to: r }]
     const warn = vi.spyOn(process, "emitWarning");
     onTestFinished(() => warn.mockRestore());
     load("name=!tag odd");
+    expect(() => parseScenarioText(`${BASE}\n? [a, b]\n: 1\n`, "incast.yaml")).toThrow("[ a, b ]: unknown field");
     expect(warn).not.toHaveBeenCalled();
   });
 });

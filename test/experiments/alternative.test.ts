@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { PaperProgressLine } from "../../src/cli/paper_progress.js";
 import { summarize } from "../../src/experiments/all/summary.js";
 import { renderAllMarkdown } from "../../src/experiments/all/text.js";
 import { ALPHA_RESET } from "../../src/experiments/dcqcn/alpha.js";
@@ -12,6 +13,7 @@ import type { Experiment } from "../../src/experiments/experiment.js";
 import { writePaper } from "../../src/experiments/files.js";
 import { loadTrial, type PaperOptions, type Runners, runExperiment } from "../../src/experiments/run.js";
 import { renderText } from "../../src/experiments/text.js";
+import type { LiveStream } from "../../src/lab/live_view.js";
 import { hostFacts } from "../../src/report/host_facts.js";
 import { fakeExperiment, fakeOutcome, fakeRunners, invalid, paperOptions } from "./fakes.js";
 
@@ -51,10 +53,12 @@ async function run(own: Partial<PaperOptions> = {}, runners = kRunners) {
 
 describe("an alternative", () => {
   it("runs again what it concerns, in virtual time and by equations, and is judged by itself", async () => {
-    const numbers = new Set<string>();
+    const told: string[] = [];
+    const stderr = { isTTY: false, write: (line: string) => told.push(line) > 0 } as unknown as LiveStream;
+    const progress = new PaperProgressLine(stderr, "fake");
     const { outcome, directory } = await run({
       clocks: ["wire", "sim", "model"],
-      onProgress: ({ number, runs, trial }) => numbers.add(`${number}/${runs} ${trial}`),
+      onProgress: (one) => progress.update(one),
     });
     expect(outcome.runs.map(({ clock, trial, alternative }) => [clock, trial, alternative])).toEqual([
       ["wire", "fast", undefined],
@@ -65,7 +69,11 @@ describe("an alternative", () => {
       ["model", "model", undefined],
       ["model", "model", "late start"],
     ]);
-    expect([...numbers].at(-3)).toBe("5/7 slow, late start");
+    expect(told.map((line) => /\d of 7 \(.*\)/.exec(line)?.[0]).slice(-3)).toEqual([
+      "5 of 7 (sim, slow, late start)",
+      "6 of 7 (model)",
+      "7 of 7 (model, late start)",
+    ]);
     expect(outcome.runs[4]?.folder).toBe("sim/late-start/slow");
     expect(existsSync(join(directory, "sim/late-start/slow/result.json"))).toBe(true);
     const rulings = (list: typeof outcome.statements = []) =>

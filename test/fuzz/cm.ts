@@ -1,11 +1,11 @@
 /**
- * Connection management, ARP and neighbour discovery on a virtual clock, under frames that are right, nearly right, and hostile: what
+ * Connection management, ARP, neighbour discovery and ping on a virtual clock, under frames that are right, nearly right, and hostile: what
  * peers say throws nothing and holds nothing for ever. Each frame is also read as the probe reads it, by its second implementation.
  */
 import { arpReply, arpRequest } from "../../src/cm/arp.js";
 import { ConnectionManager, type IncomingRequest } from "../../src/cm/connection_manager.js";
 import { buildMadFrame, type MadFrame, readMadFrame } from "../../src/cm/frame.js";
-import type { Clock, FrameLink } from "../../src/cm/link.js";
+import { type Clock, type FrameLink, kEtherType, newFrame } from "../../src/cm/link.js";
 import {
   buildIpHeader,
   buildMessage,
@@ -20,7 +20,9 @@ import type { Established } from "../../src/cm/parameters.js";
 import { WeirError } from "../../src/config/error.js";
 import { readFrame, readUnreachable } from "../../src/probe/roce_frame.js";
 import { gidOfAddress } from "../../src/wire/address.js";
+import { readIp } from "../../src/wire/icmp.js";
 import { capturedFrames } from "../cm/fakes.js";
+import { icmpPacket } from "../wire/icmp_packet.js";
 import type { OpenTarget } from "./engine.js";
 import { Finding, type Input, requireThat } from "./input.js";
 
@@ -38,6 +40,8 @@ const kForever = 20_000_000;
 const kRemembered = 64;
 /** Timers at a time: of 4096 connections, and of what the device does by itself. */
 const kMostTimers = 2 * 4096 + 100;
+/** Pings that are answered at once, and in a ms. */
+const kPings = { burst: 50, perMs: 1 };
 /** Inputs that are longer must not leave more behind, bytes. */
 const kLong = 8000;
 const kMostLeft = 1 << 20;
@@ -161,6 +165,8 @@ class World {
     while (!input.empty) {
       await this.#act();
       requireThat(this.clock.pending <= kMostTimers, `${this.clock.pending} timers run`);
+      const { replies } = this.neighbours.echo;
+      requireThat(replies <= kPings.burst + kPings.perMs * this.clock.now(), `${replies} pings were answered`);
     }
     // The application answers in the end, and hangs up.
     for (const request of this.asked.splice(0)) request.reject();
@@ -191,6 +197,12 @@ class World {
       case 4:
       case 5:
         return this.#receive(this.#neighbourly());
+      case 7: {
+        // Hosts send several at a time.
+        const [ping, times] = [this.#ping(), input.once(4) ? 1 + input.below(100) : 1];
+        for (let sent = 0; sent < times; sent++) await this.#receive(ping);
+        return;
+      }
       case 6:
         return this.#receive(this.#damaged(input.pick(this.captured)));
       default:
@@ -219,12 +231,11 @@ class World {
       this.ids.push(id);
       if (this.ids.length > kRemembered) this.ids.shift();
     } else {
-      requireThat(
-        frame.readUInt16BE(12) !== 0x0800 && frame.length >= 60,
-        "what is sent is nothing",
-        frame.toString("hex"),
-      );
-      this.seen.add(`sends ${frame.readUInt16BE(12).toString(16)}`);
+      const type = frame.readUInt16BE(12);
+      const ip = readIp(frame.subarray(kEthernet));
+      const isOurs = ip === undefined ? type === kEtherType.arp : ip.source === this.own;
+      requireThat(isOurs && frame.length >= 60, "what is sent is nothing", frame.toString("hex"));
+      this.seen.add(`sends ${type.toString(16)} ${ip === undefined ? "" : frame.readUInt8(kEthernet + ip.header)}`);
     }
     return !this.input.once(50);
   }
@@ -410,6 +421,18 @@ class World {
     const answer = this.isIpv6 ? neighbourAdvertisement : arpReply;
     const reply = answer(ask(kOwnMac, this.own, peer), peer, kPeerMac);
     return this.#damaged(reply ?? Buffer.alloc(0));
+  }
+
+  /** An echo request or what looks like one, for our address or a peer's. */
+  #ping(): Buffer {
+    const { input, isIpv6 } = this;
+    const type = input.once(8) ? input.byte() : isIpv6 ? 128 : 8;
+    const message = Buffer.concat([Buffer.from([type, 0, 0, 0, 0, 1, 0, 1]), Buffer.alloc(input.below(1473), 0xab)]);
+    const to = input.once(8) ? input.pick(this.peers) : this.own;
+    const packet = icmpPacket(input.pick(this.peers), to, message, { options: isIpv6 ? 0 : 4 * input.below(3) });
+    const frame = newFrame(kOwnMac, kPeerMac, isIpv6 ? kEtherType.ipv6 : kEtherType.ipv4, packet.length);
+    frame.set(packet, kEthernet);
+    return this.#damaged(frame);
   }
 
   #damaged(frame: Buffer): Buffer {

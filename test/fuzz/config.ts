@@ -1,6 +1,7 @@
 /**
  * Files that users write: scenarios with the CSV files that they name, sweeps, switch.yaml and nic.yaml, and `--set`. Changed examples
- * either are sound, and then can be made into what runs, or are refused in the words of the product; and neither takes long.
+ * either are sound, and then can be made into what runs, or are refused in the words of the product; and neither takes long. What is
+ * printed is for who asks: libraries print nothing.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -49,6 +50,11 @@ export const open: OpenTarget = (folder) => {
   const keys = keysOf(documents.map(({ data }) => data));
   const flows = readFileSync("examples/replay-flows.csv", "utf8");
   for (const { file, text } of documents) writeFileSync(join(folder, basename(file)), text);
+  const { emitWarning } = process;
+  let printed: string | undefined;
+  process.emitWarning = (warning: string | Error) => {
+    printed = String(warning);
+  };
   return {
     longest: 512,
     run(input) {
@@ -60,15 +66,26 @@ export const open: OpenTarget = (folder) => {
       if (text.includes("csv"))
         for (const [i, name] of kTables.entries()) writeFileSync(join(folder, name), tables[i] as string);
       const given = `${document.file}, with ${JSON.stringify(set)}:\n${text}\n---\n${tables.join("---\n")}`;
-      try {
-        return [document.kind, ...kReaders[document.kind](text, document.file, set, folder).map(kindOf)];
-      } catch (error) {
-        if (error instanceof WeirError) return refusals(error);
-        throw new Finding(`${document.kind}: ${(error as Error).message}`, given, { cause: error });
-      }
+      printed = undefined;
+      const seen = read(document, text, set, folder, given);
+      requireThat(printed === undefined, `a library prints: ${printed}`, given);
+      return seen;
+    },
+    close() {
+      process.emitWarning = emitWarning;
     },
   };
 };
+
+/** Its warnings, or why it is refused. */
+function read({ kind, file }: Document, text: string, set: readonly string[], folder: string, given: string): string[] {
+  try {
+    return [kind, ...kReaders[kind](text, file, set, folder).map(kindOf)];
+  } catch (error) {
+    if (error instanceof WeirError) return refusals(error);
+    throw new Finding(`${kind}: ${(error as Error).message}`, given, { cause: error });
+  }
+}
 
 /** As a user might write it; undefined: it cannot be written as YAML. */
 function textOf(input: Input, { text, data }: Document, keys: readonly string[]): string | undefined {

@@ -25,7 +25,11 @@ const kPaths = [
     "http://x/",
   ],
 ];
-const kBodies = [{ set: ["switch.ecn.kmax=50KB"] }, { action: "start" }];
+/** What changes something. */
+const kChanges = [
+  { path: "/api/parameters", body: { set: ["switch.ecn.kmax=50KB"] } },
+  { path: "/api/run", body: { action: "start" } },
+] as const;
 const kKeys = ["set", "action", "x"];
 /** For an answer; a stream of events has none that ends. ms. */
 const kPatienceMs = 200;
@@ -84,8 +88,11 @@ interface Place {
 
 /** As the page of who has the token sends it, if it is its `own`; else without the token, or with anything but its Origin. */
 function requestOf(input: Input, { host, credentials }: Place, own: boolean): string {
-  const body = JSON.stringify(changedDocument(input, input.pick(kBodies), kKeys));
-  const sent = input.once(4) ? changedText(input, body) : body;
+  const meant = input.pick(kChanges);
+  // Half of them would change something, if they came from who may.
+  const isSound = input.once(2);
+  const body = JSON.stringify(isSound ? meant.body : changedDocument(input, meant.body, kKeys));
+  const sent = !isSound && input.once(4) ? changedText(input, body) : body;
   const knows = own || input.once(2);
   const shown = knows ? [input.pick(credentials)] : [];
   const origin =
@@ -106,8 +113,9 @@ function requestOf(input: Input, { host, credentials }: Place, own: boolean): st
     ["Content-Length", String(Buffer.byteLength(sent) + (input.once(16) ? 1 : 0))],
     ["Connection", "close"],
   ].filter(([name]) => !input.once(16) || name === "Origin");
-  const path = input.once(8) ? changedText(input, input.pick(kPaths)) : input.pick(kPaths);
-  const lines = [`${input.pick(kMethods)} ${path} HTTP/1.1`, ...headers.map(([name, value]) => `${name}: ${value}`)];
+  const any = input.once(8) ? changedText(input, input.pick(kPaths)) : input.pick(kPaths);
+  const [method, path] = isSound ? ["POST", meant.path] : [input.pick(kMethods), any];
+  const lines = [`${method} ${path} HTTP/1.1`, ...headers.map(([name, value]) => `${name}: ${value}`)];
   const text = `${lines.join("\r\n")}\r\n\r\n${sent}`;
   // What a stranger says must not become the page's own word by chance.
   return own && input.once(8) ? changedText(input, text) : text;

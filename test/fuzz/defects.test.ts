@@ -1,0 +1,117 @@
+/** That the targets find what is wrong: each with a defect put into the product that it is there to find. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, it, onTestFinished, vi } from "vitest";
+import { fuzz } from "./engine.js";
+
+/** Inputs at most, of one seed: some hundred times as many as it takes. */
+const kInputs = 5000;
+/** Bytes of an input. */
+const kLongest = 1024;
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.resetModules();
+});
+
+/** What the target finds with a module of the product as `change` makes it. */
+async function finding(name: string, module: string, change: (original: Record<string, unknown>) => object) {
+  const folder = mkdtempSync(join(tmpdir(), "weir-fuzz-test-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  vi.resetModules();
+  vi.doMock(module, async (original) => {
+    const exported = await original<Record<string, unknown>>();
+    return { ...exported, ...change(exported) };
+  });
+  onTestFinished(() => void vi.doUnmock(module));
+  const { kTargets } = await import("./targets.js");
+  const target = await (await kTargets[name]?.())?.open(folder);
+  if (target === undefined) throw new Error(`there is no target ${name}`);
+  onTestFinished(() => target.close?.());
+  const { signal } = new AbortController();
+  const places = { corpus: join(folder, "corpus"), current: join(folder, "current") };
+  const short = { longest: Math.min(target.longest, kLongest), run: target.run.bind(target) };
+  const outcome = await fuzz({
+    target: short,
+    seed: 1,
+    seconds: 1000,
+    runs: kInputs,
+    ...places,
+    signal,
+    tell: () => {},
+  });
+  return String((outcome.failure?.error as Error | undefined)?.message);
+}
+
+type Methods = Record<string, (...given: unknown[]) => unknown>;
+
+/** A class of `original` with a method that is another. */
+function withMethod(original: Record<string, unknown>, className: string, method: string, other: Methods[string]) {
+  const Original = original[className] as new (...given: never[]) => object;
+  const Changed = class extends Original {};
+  (Changed.prototype as Methods)[method] = other;
+  return { [className]: Changed };
+}
+
+it("cm: a reader of frames that reads beyond their end", async () => {
+  const change = ({ readArp }: Record<string, unknown>) => ({
+    readArp: (frame: Buffer) => frame.readUInt16BE(40) && (readArp as Methods[string])(frame),
+  });
+  expect(await finding("cm", "../../src/cm/arp.js", change)).toMatch(/outside buffer bounds|out of range/);
+});
+
+it("cm: pings that are answered without a limit", async () => {
+  const change = ({ echoReply }: Record<string, unknown>) => {
+    class EchoResponder {
+      replies = 0;
+      reply(frame: Buffer): Buffer | undefined {
+        const packet = (echoReply as Methods[string])(frame.subarray(14), "10.0.0.1") as Buffer | undefined;
+        this.replies += packet === undefined ? 0 : 1;
+        return undefined;
+      }
+    }
+    return { EchoResponder };
+  };
+  const { echoReply } = await import("../../src/wire/icmp.js");
+  expect(await finding("cm", "../../src/cm/echo.js", () => change({ echoReply }))).toMatch(/^\d+ pings were answered/);
+});
+
+it("config: fields that nobody compares with each other", async () => {
+  const change = () => ({ checkScenario: () => ({ problems: [], warnings: [] }) });
+  expect(await finding("config", "../../src/config/check.js", change)).toMatch(/^(scenario|sweep): /);
+});
+
+it("config: a library that prints what it thinks of a file", async () => {
+  const change = ({ readScenarioText }: Record<string, unknown>) => ({
+    readScenarioText(...given: unknown[]) {
+      if (String(given[0]).includes("&")) process.emitWarning("an anchor");
+      return (readScenarioText as Methods[string])(...given);
+    },
+  });
+  expect(await finding("config", "../../src/config/yaml.js", change)).toBe("a library prints: an anchor");
+});
+
+it("results: a page with what a file says as it is", async () => {
+  const change = () => ({ escapeHtml: (text: string) => text });
+  expect(await finding("results", "../../src/report/html.js", change)).toBe(
+    "a page has markup that a file brought along",
+  );
+});
+
+it("protocols: a dashboard that lets everybody change things", async () => {
+  const change = (original: Record<string, unknown>) => withMethod(original, "Guard", "mayChange", () => true);
+  expect(await finding("protocols", "../../src/dashboard/guard.js", change)).toBe("a stranger has changed something");
+});
+
+it("protocols: a dashboard that takes changes from pages of others", async () => {
+  const change = (original: Record<string, unknown>) => withMethod(original, "Guard", "admitChange", () => undefined);
+  expect(await finding("protocols", "../../src/dashboard/guard.js", change)).toBe("a stranger has changed something");
+});
+
+it("protocols: a daemon that takes a request for what it should be", async () => {
+  const change = () => ({
+    parseCaptureRequest: ({ ports }: { ports: string[] }) => ports.map((port) => port.toUpperCase()),
+  });
+  expect(await finding("protocols", "../../src/capture/request.js", change)).toMatch(/is not a function|undefined/);
+});
