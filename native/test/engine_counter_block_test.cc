@@ -83,7 +83,8 @@ TEST_CASE("counter block: a reading is of one publishing, whoever publishes mean
       one = i == 0 ? true : one && word == of + i;
     };
     const Time at = c.block.read(0, put, 200);
-    if (at > 0) torn += one && of == static_cast<uint64_t>(at) ? 0 : 1;
+    if (at == 0) continue;  // nothing is published yet, or the publisher was put off the CPU amidst
+    torn += one && of == static_cast<uint64_t>(at) ? 0 : 1;
     CHECK(at >= last);
     last = at;
   }
