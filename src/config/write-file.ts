@@ -31,8 +31,10 @@ export function writeWhole(path: string, data: Data): void {
 /** @param mode Of the file that is replaced. */
 function replace(path: string, data: Data, mode: number | undefined): void {
   const unfinished = join(dirname(path), `.${basename(path)}.${hostname()}.${process.pid}.tmp`);
+  // One of a process that was killed, or somebody's link to elsewhere.
+  rmSync(unfinished, { force: true });
   try {
-    withFile(unfinished, "w", (file) => {
+    withFile(unfinished, "wx", (file) => {
       if (mode !== undefined) fchmodSync(file, mode & 0o777);
       write(file, data);
       fsyncSync(file);

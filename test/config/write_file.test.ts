@@ -12,7 +12,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { writeWhole } from "../../src/config/write-file.js";
@@ -56,6 +56,16 @@ it("replaces a file with the rights that it has", () => {
   chmodSync(file, 0o640);
   writeWhole(file, "after");
   expect([readFileSync(file, "utf8"), statSync(file).mode & 0o777]).toEqual(["after", 0o640]);
+});
+
+it("writes through no link that lies where the unfinished file goes", () => {
+  const path = folder();
+  const victim = join(folder(), "victim");
+  writeFileSync(victim, "before");
+  symlinkSync(victim, join(path, `.a.${hostname()}.${process.pid}.tmp`));
+  writeWhole(join(path, "a"), "after");
+  expect([readFileSync(victim, "utf8"), readFileSync(join(path, "a"), "utf8")]).toEqual(["before", "after"]);
+  expect(readdirSync(path)).toEqual(["a"]);
 });
 
 it("writes into what is no plain file, and leaves it what it is", () => {
