@@ -56,7 +56,7 @@ function write(file: number, data: Data): void {
   else for (const piece of data) writeFileSync(file, piece);
 }
 
-function withFile(path: string, flags: "r" | "w", action: (descriptor: number) => void): void {
+function withFile(path: string, flags: "r" | "w" | "wx", action: (descriptor: number) => void): void {
   const file = openSync(path, flags);
   try {
     action(file);
