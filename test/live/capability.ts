@@ -29,16 +29,24 @@ export const kOrdinaryUser =
     ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "HOME=/nonexistent"]
     : [];
 
+/** What a command says that an ordinary user runs and that fails; undefined if it does not. */
+function attempt(...command: string[]): string | undefined {
+  const [program = "", ...rest] = [...kOrdinaryUser, ...command];
+  const { status, error, stderr } = spawnSync(program, rest, { encoding: "utf8" });
+  if (error !== undefined) return error.message;
+  return status === 0 ? undefined : stderr.trim() || `${command.join(" ")} fails`;
+}
+
+/** Why an ordinary user cannot run Weir here; undefined if one can. */
+export function ordinaryUserObstacle(): string | undefined {
+  const unreadable = attempt("test", "-r", kMain);
+  return unreadable && `an ordinary user may not read this folder: ${unreadable}`;
+}
+
 /** Why labs without root cannot be tested here; undefined if they can. */
 function rootlessObstacle(): string | undefined {
-  const attempt = (...command: string[]) => {
-    const [program = "", ...rest] = [...kOrdinaryUser, ...command];
-    const { status, error, stderr } = spawnSync(program, rest, { encoding: "utf8" });
-    if (error !== undefined) return error.message;
-    return status === 0 ? undefined : stderr.trim() || `${command.join(" ")} fails`;
-  };
-  const unreadable = attempt("test", "-r", kMain);
-  if (unreadable !== undefined) return `an ordinary user may not read this folder: ${unreadable}`;
+  const obstacle = ordinaryUserObstacle();
+  if (obstacle !== undefined) return obstacle;
   const forbidden = attempt("unshare", "--user", "--map-root-user", "--net", "true");
   return forbidden && `an ordinary user may not make user namespaces here: ${forbidden}`;
 }

@@ -1,13 +1,15 @@
 /** The commands of docs/daemons.md for a switch and two NICs, word by word, in one shell. */
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { existsSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { kMain, kRoot } from "../command.js";
 import { shellBlocks } from "../docs/guides.js";
+import { lacking } from "../needs.js";
+import { describeUnless } from "../obstacles.js";
 import { eventually } from "../patience.js";
-import { describeLive } from "./capability.js";
+import { liveObstacle } from "./capability.js";
 import { kTestMarker, markedProcesses } from "./processes.js";
 import { folder } from "./weir.js";
 
@@ -50,7 +52,13 @@ function shell() {
   return { path, type, stderr: () => output.stderr, left: () => markedProcesses(marker), child };
 }
 
-describeLive("docs/daemons.md", () => {
+/** In a chroot that is no mount of its own there are no mounts of one's own. */
+function mountObstacle(): string | undefined {
+  const { status, stderr } = spawnSync("unshare", ["--mount", "true"], { encoding: "utf8" });
+  return status === 0 ? undefined : stderr.trim();
+}
+
+describeUnless(liveObstacle() ?? lacking("mount") ?? mountObstacle(), "docs/daemons.md", () => {
   it("joins two namespaces by a switch, and sends from a NIC in one to a NIC in the other", async () => {
     const bash = shell();
     await bash.type("mount -t tmpfs tmpfs /run; ip link set lo up");

@@ -9,8 +9,8 @@ import type { NativeAddon, NativeWorker, WorkerConfig } from "../../src/native/t
 import { kProtocol, loadRawSocket, openIpSocket } from "../../src/probe/raw_socket.js";
 import type { Arrival, ProbeReport } from "../../src/probe/report.js";
 import { kRocePort } from "../../src/probe/roce_frame.js";
-import { describeUnless } from "../obstacles.js";
-import { kOrdinaryUser, liveObstacle } from "./capability.js";
+import { describeUnless, itUnless } from "../obstacles.js";
+import { kOrdinaryUser, liveObstacle, ordinaryUserObstacle } from "./capability.js";
 import { type Running, start } from "./weir.js";
 
 const kNicMac = 0x0257_4500_0002;
@@ -224,7 +224,7 @@ describeUnless(liveObstacle() ?? rawSocketObstacle(), "weir probe", () => {
     });
   });
 
-  it("names what is missing to an ordinary user", async () => {
+  itUnless(ordinaryUserObstacle(), "names what is missing to an ordinary user", async () => {
     const { status, stdout, stderr } = await end(await start(["probe", "--listen"], kOrdinaryUser));
     expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
     expect(stderr).toMatch(/^error: cannot open a raw socket: .*not permitted\n {2}hint: raw sockets need CAP_NET_RAW/);
