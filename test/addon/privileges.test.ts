@@ -2,9 +2,12 @@
 import { spawnSync } from "node:child_process";
 import { expect, it } from "vitest";
 import { addonFile } from "../../src/native/addon.js";
+import { nativeObstacle, skipWhere } from "../obstacles.js";
+
+skipWhere(nativeObstacle());
 
 /** Of each thread, CapPrm, CapEff, CapBnd and NoNewPrivs, before and after. */
-const kScript = `
+const script = () => `
 const { readdirSync, readFileSync } = require("node:fs");
 const { Worker } = require("node:worker_threads");
 const addon = require(${JSON.stringify(addonFile())});
@@ -29,7 +32,7 @@ worker.once("message", () => {
 `;
 
 it("limits every thread and what it executes", () => {
-  const { stdout, stderr } = spawnSync(process.execPath, ["-e", kScript], { encoding: "utf8" });
+  const { stdout, stderr } = spawnSync(process.execPath, ["-e", script()], { encoding: "utf8" });
   expect(stderr).toBe("");
   const { before, after, again, child } = JSON.parse(stdout) as Record<"before" | "after" | "again", string[][]> & {
     child: string;

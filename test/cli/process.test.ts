@@ -4,9 +4,10 @@ import { once } from "node:events";
 import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { kMain } from "../command.js";
 import { kPatienceMs } from "../limits.js";
+import { itUnless, nativeObstacle } from "../obstacles.js";
 import { eventually } from "../patience.js";
 
 it("answers on stdout and exits 0", () => {
@@ -33,21 +34,23 @@ it("does not mind a reader that goes away", async () => {
   expect({ status, complaint }).toEqual({ status: 0, complaint: "" });
 });
 
-it.each([
-  ["model run", ["--quiet", "--duration", "10ms", "--set", "warmup=2ms", "--out"]],
-  ["sim run", ["--quiet", "--duration", "100us", "--set", "warmup=0s", "--out"]],
-])("%s keeps the text of a scenario that comes by a pipe", (verb, options) => {
-  const folder = mkdtempSync(join(tmpdir(), "weir-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const file = "examples/incast-4to1.yaml";
-  const command = [process.execPath, kMain, ...verb.split(" "), "/dev/stdin", ...options, join(folder, "out")];
-  const ran = spawnSync("sh", ["-c", `cat ${file} | "$@"`, "sh", ...command], {
-    encoding: "utf8",
-    timeout: kPatienceMs,
+describe.each([
+  ["model run", undefined, ["--quiet", "--duration", "10ms", "--set", "warmup=2ms", "--out"]],
+  ["sim run", nativeObstacle(), ["--quiet", "--duration", "100us", "--set", "warmup=0s", "--out"]],
+])("%s", (verb, obstacle, options) => {
+  itUnless(obstacle, "keeps the text of a scenario that comes by a pipe", () => {
+    const folder = mkdtempSync(join(tmpdir(), "weir-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const file = "examples/incast-4to1.yaml";
+    const command = [process.execPath, kMain, ...verb.split(" "), "/dev/stdin", ...options, join(folder, "out")];
+    const ran = spawnSync("sh", ["-c", `cat ${file} | "$@"`, "sh", ...command], {
+      encoding: "utf8",
+      timeout: kPatienceMs,
+    });
+    expect(ran.status, ran.stderr).toBe(0);
+    const { text } = JSON.parse(readFileSync(join(folder, "out/scenario.json"), "utf8")) as { text: string };
+    expect(text).toBe(readFileSync(file, "utf8"));
   });
-  expect(ran.status, ran.stderr).toBe(0);
-  const { text } = JSON.parse(readFileSync(join(folder, "out/scenario.json"), "utf8")) as { text: string };
-  expect(text).toBe(readFileSync(file, "utf8"));
 });
 
 it("validates what comes by a pipe", () => {
@@ -60,36 +63,48 @@ it("validates what comes by a pipe", () => {
   expect(validate("examples/sweep-ecn.yaml").stderr).toContain("scenario /dev/incast-4to1.yaml: no such file");
 });
 
-it.each([
+describe.each([
   ["ends with the shell of npx, to which npm hands SIGTERM", "npx", true],
   ["goes on without any other shell", undefined, false],
-])("%s", async (_, event, ends) => {
-  const folder = mkdtempSync(join(tmpdir(), "weir-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const out = join(folder, "out");
-  const options = ["--quiet", "--duration", "3000s", "--set", "warmup=0s", "--set", "probes.interval=1s", "--out", out];
-  const command = [process.execPath, kMain, "sim", "run", "examples/incast-4to1.yaml", ...options].join(" ");
-  const script = `${command} & echo $! > ${folder}/pid; wait`;
-  const { npm_lifecycle_event: _event, npm_lifecycle_script: _script, ...environment } = process.env;
-  const own = event === undefined ? {} : { npm_lifecycle_event: event, npm_lifecycle_script: command };
-  const shell = spawn("sh", ["-c", script], { stdio: "ignore", env: { ...environment, ...own } });
-  const pid = await eventually(() => {
-    expect(existsSync(out)).toBe(true);
-    return Number(readFileSync(join(folder, "pid"), "utf8"));
+] as const)("a process", (what, event, ends) => {
+  itUnless(nativeObstacle(), what, async () => {
+    const folder = mkdtempSync(join(tmpdir(), "weir-"));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const out = join(folder, "out");
+    const options = [
+      "--quiet",
+      "--duration",
+      "3000s",
+      "--set",
+      "warmup=0s",
+      "--set",
+      "probes.interval=1s",
+      "--out",
+      out,
+    ];
+    const command = [process.execPath, kMain, "sim", "run", "examples/incast-4to1.yaml", ...options].join(" ");
+    const script = `${command} & echo $! > ${folder}/pid; wait`;
+    const { npm_lifecycle_event: _event, npm_lifecycle_script: _script, ...environment } = process.env;
+    const own = event === undefined ? {} : { npm_lifecycle_event: event, npm_lifecycle_script: command };
+    const shell = spawn("sh", ["-c", script], { stdio: "ignore", env: { ...environment, ...own } });
+    const pid = await eventually(() => {
+      expect(existsSync(out)).toBe(true);
+      return Number(readFileSync(join(folder, "pid"), "utf8"));
+    });
+    onTestFinished(() => {
+      if (alive(pid)) process.kill(pid, "SIGKILL");
+    });
+    shell.kill("SIGTERM");
+    await once(shell, "close");
+    if (ends) {
+      await eventually(() => expect(alive(pid)).toBe(false));
+      // It was asked to end, and has done what it does then.
+      expect(JSON.parse(readFileSync(join(out, "result.json"), "utf8"))).toMatchObject({ fidelity: { valid: false } });
+    } else {
+      await new Promise((resolve) => setTimeout(resolve, 1500));
+      expect(alive(pid)).toBe(true);
+    }
   });
-  onTestFinished(() => {
-    if (alive(pid)) process.kill(pid, "SIGKILL");
-  });
-  shell.kill("SIGTERM");
-  await once(shell, "close");
-  if (ends) {
-    await eventually(() => expect(alive(pid)).toBe(false));
-    // It was asked to end, and has done what it does then.
-    expect(JSON.parse(readFileSync(join(out, "result.json"), "utf8"))).toMatchObject({ fidelity: { valid: false } });
-  } else {
-    await new Promise((resolve) => setTimeout(resolve, 1500));
-    expect(alive(pid)).toBe(true);
-  }
 });
 
 function alive(pid: number): boolean {
@@ -113,7 +128,7 @@ it("says so and exits 1 where stdout cannot be written", () => {
 });
 
 // Each device is read no further than such a file may be long: what reads on takes all memory, and never ends.
-it("refuses a CSV file and a plan without an end", () => {
+itUnless(nativeObstacle(), "refuses a CSV file and a plan without an end", () => {
   const folder = mkdtempSync(join(tmpdir(), "weir-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const endless = "/dev/zero";

@@ -7,6 +7,7 @@ import { hostFacts } from "../../src/report/host_facts.js";
 import { runSimulation } from "../../src/sim/run.js";
 import { faultsOf } from "../fixtures/closed_schema.js";
 import { calmOutcome, constant, counterTable, evidence, smallScenario } from "../lab/evidence.js";
+import { nativeObstacle, skipWhere } from "../obstacles.js";
 import { fatTree, incast } from "../sim/scenarios.js";
 
 const signal = new AbortController().signal;
@@ -18,6 +19,8 @@ async function simulated(scenario: Scenario, until?: number): Promise<unknown> {
 }
 
 describe("the result of a simulation", () => {
+  skipWhere(nativeObstacle());
+
   it.each([
     ["DCQCN", () => incast()],
     ["no congestion control", () => incast({ congestion: { algorithm: "none" } })],

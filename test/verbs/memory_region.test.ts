@@ -6,12 +6,12 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { WeirError } from "../../src/config/error.js";
-import { loadAddon } from "../../src/native/addon.js";
 import type { NativeAddon } from "../../src/native/types.js";
 import type { Device } from "../../src/verbs/device.js";
 import { MemoryRegion } from "../../src/verbs/memory_region.js";
+import { nativeCore } from "../obstacles.js";
 
-const addon = loadAddon<NativeAddon>();
+const addon = nativeCore<NativeAddon>();
 /** As far as a region needs one. */
 const device = {
   works: true,
