@@ -58,6 +58,8 @@ class Daemon {
   readonly ended: Promise<number>;
   private end: (status: number) => void = () => {};
   private stopping = false;
+  /** Told a second time. */
+  private hurried = false;
   private config: DaemonConfig;
   /** What `config` was made of. */
   private source: DaemonFile;
@@ -295,7 +297,11 @@ class Daemon {
   }
 
   async #stop(signal: NodeJS.Signals): Promise<void> {
-    if (this.stopping) return this.end(0);
+    if (this.stopping) {
+      this.hurried = true;
+      this.log.info({ signal }, "stopping at once");
+      return this.end(0);
+    }
     this.stopping = true;
     this.notify("STOPPING=1");
     this.log.info({ signal }, "stopping");
@@ -303,6 +309,7 @@ class Daemon {
       await this.device?.drain();
       this.log.info({ uptime_s: this.#uptime(), ...this.device?.outcome() }, "stopped");
     } catch (error) {
+      if (this.hurried) return;
       // Stopped while it was still starting, or its worker is gone: there is nothing to wait for.
       this.log.warn({ error: (error as Error).message }, "stopped without draining");
     }

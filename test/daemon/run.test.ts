@@ -95,11 +95,15 @@ describe("a daemon", () => {
   });
 
   it("does not wait for queues for ever: a second signal ends it", async () => {
-    const { addon, signals, ended } = await start("nic", nicFile);
+    const { addon, signals, messages, ended } = await start("nic", nicFile);
     signals.emit("SIGINT", "SIGINT");
+    await eventually(() => expect(messages()).toContain("stopping"));
     signals.emit("SIGINT", "SIGINT");
     expect(await ended).toBe(0);
     expect(addon.worker.calls.at(-1)).toBe("close");
+    // What waits for the queues to be empty finds out that they are gone.
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(messages().slice(-2)).toEqual(["stopping", "stopping at once"]);
   });
 
   it("waits two seconds at most for traffic that does not end", async () => {
