@@ -114,10 +114,11 @@ function mayUseSudo() {
 
 /** Programs that tests may call, with their paths, beside those of Node.js. */
 export function programsForTests() {
-  const own = ["node", "npm", "npx"].map((name) => [
-    name,
-    name === "node" ? process.execPath : join(dirname(process.execPath), name),
-  ]);
+  // npm need not have come with this Node.js.
+  const own = ["node", "npm", "npx"].map((name) => {
+    const beside = name === "node" ? process.execPath : join(dirname(process.execPath), name);
+    return [name, existsSync(beside) ? beside : findProgram(name)];
+  });
   const listed = kNeeds.flatMap(({ programs = [] }) => programs).map((name) => [name, findProgram(name)]);
   return new Map([...own, ...listed].filter(([, path]) => path !== undefined && existsSync(path)));
 }
