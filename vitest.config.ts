@@ -4,7 +4,8 @@ import { makePath } from "./test/needs.js";
 import { SummaryReporter } from "./test/summary_reporter.js";
 
 /** Tests find the programs of test/needs.json and no others, and are at no particular terminal. */
-const env = { PATH: makePath(), TERM: "xterm" };
+// What a build finds it remembers for the next one, when that folder is gone: it has the path that this process has.
+const env = { PATH: makePath(), WEIR_BUILD_PATH: process.env.PATH ?? "", TERM: "xterm" };
 
 /** In the order in which they run, one after another. */
 const projects: NonNullable<TestProjectInlineConfiguration["test"]>[] = [

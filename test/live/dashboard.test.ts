@@ -152,12 +152,12 @@ describeLive("weir lab run --dashboard", () => {
     expect(eventsUntil(late.samples, until)).toEqual(eventsUntil(page.samples, until));
     expect(await page.post("/api/parameters", { set: kUnmarked })).toBe(200);
     await eventually(() => expect(page.session.queues[0]).toMatchObject({ kmin: 900e6, kmax: 950e6 }));
-    // In frames that begin after it: nothing is marked any more, rates rise, and PFC is what limits the queue.
-    const changed = (page.run?.changes[0]?.t_ns ?? Number.POSITIVE_INFINITY) + 1e6;
-    const since = () => page.frames.filter((_, i) => (page.frames[i - 1]?.t_ns ?? 0) > changed);
-    await eventually(() => expect(page.count("pfc", since())).toBeGreaterThan(0));
-    expect(page.count("mark", since())).toBe(0);
-    expect(Math.max(...since().map(({ queues }) => queues.peak[0] ?? 0))).toBeGreaterThan(400_000);
+    // Once it is in force, nothing is marked any more, rates rise, and PFC is what limits the queue.
+    const unmarked = () => page.frames.slice(1 + page.frames.findLastIndex((frame) => page.count("mark", [frame]) > 0));
+    await eventually(() => {
+      expect(page.count("pfc", unmarked())).toBeGreaterThan(0);
+      expect(Math.max(...unmarked().map(({ queues }) => queues.peak[0] ?? 0))).toBeGreaterThan(400_000);
+    });
     await state(page, "complete");
 
     const complete = page.run as RunDescription;

@@ -5,7 +5,12 @@ import { expect, it } from "vitest";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 it("passes the tests of the native core", (context) => {
-  const { status, stdout, stderr } = spawnSync("node", ["scripts/native-tests.mjs"], { cwd: root, encoding: "utf8" });
+  const env = { ...process.env, PATH: process.env.WEIR_BUILD_PATH };
+  const { status, stdout, stderr } = spawnSync(process.execPath, ["scripts/native-tests.mjs"], {
+    cwd: root,
+    encoding: "utf8",
+    env,
+  });
   if (status === 77 && !process.env.CI) {
     console.warn(`SKIPPED: ${stderr.trim()}`);
     context.skip(stderr.trim());
