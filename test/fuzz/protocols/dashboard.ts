@@ -100,7 +100,7 @@ function requestOf(input: Input, { host, credentials }: Place, own: boolean): st
       ? `http://${host}`
       : input.pick(["null", "http://evil", `http://${host}.evil`, `https://x@${host}`, ""]);
   const headers = [
-    ["Host", input.once(8) ? input.pick(["evil", "localhost", "[::1]", "", `${host}:1`]) : host],
+    ["Host", (own || !knows) && input.once(8) ? input.pick(["evil", "localhost", "[::1]", "", `${host}:1`]) : host],
     ["Content-Type", input.once(8) ? "text/plain" : "application/json"],
     ["Origin", origin],
     ...(shown.length > 0
