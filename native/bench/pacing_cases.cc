@@ -4,10 +4,10 @@
 
 #include "base/random.h"
 #include "bench/bench_case.h"
-#include "pacing/pacer.h"
-#include "pacing/serializer.h"
-#include "pacing/timing_wheel.h"
-#include "pacing/token_bucket.h"
+#include "link/pacer.h"
+#include "link/serializer.h"
+#include "link/timing_wheel.h"
+#include "link/token_bucket.h"
 
 namespace weir::bench {
 namespace {

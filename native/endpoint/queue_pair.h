@@ -10,7 +10,7 @@
 #include "congestion/dcqcn_reaction_point.h"
 #include "endpoint/counters.h"
 #include "endpoint/reliable_stream.h"
-#include "pacing/pacer.h"
+#include "link/pacer.h"
 #include "transport/queue_attributes.h"
 #include "transport/verbs_transport.h"
 #include "wire/packet.h"

@@ -32,8 +32,8 @@
 #include "congestion/qcn_reaction_point.h"
 #include "endpoint/nic_parameters.h"
 #include "endpoint/queue_pair.h"
-#include "pacing/pacer.h"
-#include "pacing/token_bucket.h"
+#include "link/pacer.h"
+#include "link/token_bucket.h"
 #include "wire/packet.h"
 #include "wire/qcn.h"
 

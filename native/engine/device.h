@@ -9,7 +9,7 @@
 #include "engine/counter_block.h"
 #include "engine/record_ring.h"
 #include "engine/wire_port.h"
-#include "switching/pfc.h"
+#include "link/pfc.h"
 #include "wire/mac_control.h"
 
 namespace weir {

@@ -16,7 +16,7 @@
 #include "base/counters.h"
 #include "base/types.h"
 #include "io/packet_port.h"
-#include "pacing/serializer.h"
+#include "link/serializer.h"
 #include "wire/packet.h"
 
 namespace weir {

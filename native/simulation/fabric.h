@@ -16,7 +16,7 @@
 #include "simulation/config.h"
 #include "simulation/counters.h"
 #include "simulation/schedule.h"
-#include "switching/driver.h"
+#include "link/driver.h"
 #include "switching/soft_switch.h"
 #include "wire/packet.h"
 

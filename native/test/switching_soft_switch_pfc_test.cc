@@ -6,7 +6,7 @@
 #include <deque>
 #include <vector>
 
-#include "pacing/serializer.h"
+#include "link/serializer.h"
 #include "test/switch_harness.h"
 
 using namespace weir;

@@ -13,16 +13,16 @@ const filesUnder = (folder: string, ...extensions: string[]) =>
     .map((file) => `${folder}/${file}`);
 
 /** What each module of native/ may include, besides itself. */
-const kCore = ["base", "wire", "congestion", "pacing", "switching", "transport", "endpoint"];
+const kCore = ["base", "wire", "congestion", "link", "switching", "transport", "endpoint"];
 const kKnows: Readonly<Record<string, readonly string[]>> = {
   base: [],
   wire: ["base"],
   io: ["base", "wire"],
   congestion: ["base", "wire"],
-  pacing: ["base", "wire"],
-  switching: ["base", "wire", "congestion", "pacing"],
-  transport: ["base", "wire", "congestion", "pacing"],
-  endpoint: ["base", "wire", "congestion", "pacing", "switching", "transport"],
+  link: ["base", "wire"],
+  switching: ["base", "wire", "congestion", "link"],
+  transport: ["base", "wire", "congestion", "link"],
+  endpoint: ["base", "wire", "congestion", "link", "transport"],
   engine: [...kCore, "io"],
   simulation: kCore,
   addon: [...kCore, "io", "engine", "simulation"],

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "pacing/timing_wheel.h"
+#include "link/timing_wheel.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/random.h"
-#include "switching/scheduler.h"
+#include "link/scheduler.h"
 
 using weir::kPriorities;
 using weir::Scheduler;

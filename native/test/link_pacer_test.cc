@@ -5,7 +5,7 @@
 #include <initializer_list>
 
 #include "base/random.h"
-#include "pacing/pacer.h"
+#include "link/pacer.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <initializer_list>
 
 #include "base/random.h"
-#include "pacing/token_bucket.h"
+#include "link/token_bucket.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <initializer_list>
 
 #include "base/random.h"
-#include "pacing/serializer.h"
+#include "link/serializer.h"
 
 namespace {
 

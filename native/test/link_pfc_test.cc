@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "switching/pfc.h"
+#include "link/pfc.h"
 
 using weir::kMaxPauseQuanta;
 using weir::kNever;

@@ -1,4 +1,4 @@
-#include "switching/pfc.h"
+#include "link/pfc.h"
 
 #include <algorithm>
 

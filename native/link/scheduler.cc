@@ -1,4 +1,4 @@
-#include "switching/scheduler.h"
+#include "link/scheduler.h"
 
 #include <cstddef>
 
