@@ -8,9 +8,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import { hostMac } from "../../src/config/addresses.js";
-import { runTool } from "../../src/lab/tools.js";
-import { LabNetwork } from "../../src/lab/veth.js";
+import { runTool } from "../../src/host/tools.js";
+import { LabNetwork } from "../../src/host/veth.js";
+import { hostMac } from "../../src/scenario/addresses.js";
 import { type Counter, type Sending, type Source, type Station, send } from "./traffic.js";
 
 export type Placement = "split" | "one core";

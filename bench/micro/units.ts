@@ -1,5 +1,5 @@
 /** Parsing and printing quantities. */
-import { formatRate, parseRate, parseSize, parseTime } from "../../src/config/units.js";
+import { formatRate, parseRate, parseSize, parseTime } from "../../src/base/units.js";
 import type { BenchOptions, Row } from "../row.js";
 import { measureOperations } from "./measure.js";
 

@@ -1,6 +1,6 @@
 /** Medians beside each other, and how sure that is. */
 import { median, quantileSorted, sampleWithReplacement } from "simple-statistics";
-import { Random } from "../../src/config/random.js";
+import { Random } from "../../src/base/random.js";
 
 export interface Ratio {
   /** Of medians. */

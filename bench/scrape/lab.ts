@@ -1,6 +1,7 @@
 /** Eight hosts with a NIC daemon each and a switch daemon between them: seven send to one, so that there are marks, CNPs and pauses. */
-import { hostMac } from "../../src/config/addresses.js";
-import { LabNetwork } from "../../src/lab/veth.js";
+
+import { LabNetwork } from "../../src/host/veth.js";
+import { hostMac } from "../../src/scenario/addresses.js";
 import { BenchDaemon, freePort } from "../daemon.js";
 
 const kHosts = 8;

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { loadScenario, parseScenario } from "../../src/config/scenario.js";
-import type { Scenario } from "../../src/config/types.js";
-import type { FctResult } from "../../src/report/result.js";
+import type { FctResult } from "../../src/result/result.js";
+import { loadScenario, parseScenario } from "../../src/scenario/scenario.js";
+import type { Scenario } from "../../src/scenario/types.js";
 import { RECORDED, type Recorded } from "./recorded.js";
 import { fabricIncast, fabricWith, halfLoad, hpccFabric, permutation } from "./scenarios.js";
 

@@ -4,8 +4,8 @@ import { cpus, loadavg } from "node:os";
 import { parse } from "csv-parse/sync";
 import { linearRegression, median } from "simple-statistics";
 import { fixed } from "../../src/report/format.js";
-import { type Summary, summarize } from "../../src/report/statistics.js";
 import { type Grid, sizeClass } from "../../src/report/table.js";
+import { type Summary, summarize } from "../../src/result/statistics.js";
 import { CASES, type Case, type Sample } from "./cases.js";
 import type { PeerSample } from "./peer.js";
 

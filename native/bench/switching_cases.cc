@@ -7,8 +7,8 @@
 
 #include "base/random.h"
 #include "bench/bench_case.h"
-#include "switching/forwarding.h"
 #include "link/scheduler.h"
+#include "switching/forwarding.h"
 #include "switching/shared_buffer.h"
 
 namespace weir::bench {

@@ -10,8 +10,8 @@
 #include "congestion/qcn_reaction_point.h"
 #include "endpoint/message_listener.h"
 #include "endpoint/receive_buffer.h"
-#include "link/token_bucket.h"
 #include "link/scheduler.h"
+#include "link/token_bucket.h"
 #include "wire/ip.h"
 #include "wire/priority_map.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "switching/forwarding.h"
 #include "wire/bth.h"
+#include "wire/ethernet.h"
 #include "wire/ip.h"
 
 namespace weir {
@@ -36,7 +36,7 @@ NotificationPoints::NotificationPoints(uint32_t queue_pairs, bool datagrams)
       windows_(points_.size()) {}
 
 uint32_t NotificationPoints::sender(uint32_t queue_pair, uint64_t own_mac, const uint8_t* frame, const PacketMeta& meta) {
-  if (meta.source_mac == 0 || Forwarding::is_group(meta.source_mac)) return kNone;
+  if (meta.source_mac == 0 || is_group(meta.source_mac)) return kNone;
   const RocePath path = way_back(own_mac, frame, meta);
   const uint32_t source_qpn = load_deth(frame + meta.bth_offset + kBthHeader).source_qp;
   uint32_t unused = kNone;

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "endpoint/soft_nic.h"
-#include "switching/forwarding.h"
 #include "wire/bth.h"
 #include "wire/ethernet.h"
 #include "wire/icrc.h"
@@ -27,7 +26,7 @@ SoftNic::Disposition SoftNic::receive(Time now, const uint8_t* data, uint32_t le
   if (meta.ethertype == kEthertypeCnm) return receive_cnm(data, length, meta, refusal), Disposition::consumed;
   // A fragment is well formed; it is only not for us to reassemble.
   if (refusal != Refusal::none && refusal != Refusal::ip_fragment) return ++counters_.drop_malformed, Disposition::consumed;
-  if (!ours(meta.destination_mac) && !Forwarding::is_group(meta.destination_mac)) {
+  if (!ours(meta.destination_mac) && !is_group(meta.destination_mac)) {
     return ++counters_.drop_not_for_us, Disposition::consumed;
   }
   if (meta.kind != FrameKind::roce && meta.kind != FrameKind::cnp) return ++counters_.rx_punted, Disposition::punt;

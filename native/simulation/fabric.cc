@@ -8,8 +8,8 @@
 
 #include "base/native_error.h"
 #include "base/packet_block.h"
-#include "link/serializer.h"
 #include "link/pfc.h"
+#include "link/serializer.h"
 #include "wire/ecn.h"
 #include "wire/mac_control.h"
 

@@ -13,10 +13,10 @@
 #include "base/random.h"
 #include "base/types.h"
 #include "endpoint/soft_nic.h"
+#include "link/driver.h"
 #include "simulation/config.h"
 #include "simulation/counters.h"
 #include "simulation/schedule.h"
-#include "link/driver.h"
 #include "switching/soft_switch.h"
 #include "wire/packet.h"
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/types.h"
+#include "wire/ethernet.h"
 #include "wire/packet.h"
 
 namespace weir {
@@ -81,7 +82,6 @@ class Forwarding {
     return entry != nullptr ? static_cast<int>(entry->first_port) : kUnknown;
   }
   bool learning() const { return learning_; }
-  static bool is_group(uint64_t mac) { return (mac >> 40 & 1) != 0; }
 
   static constexpr uint64_t kNobody = UINT64_MAX;  // key of an entry that is nobody's
   struct Entry {

@@ -77,7 +77,7 @@ PacketId SoftSwitch::sample(Port& out, PacketId id, int64_t queue_bytes) {
 PacketId SoftSwitch::make_cnm(Port& out, PacketId id, const QcnFeedback& feedback) {
   const Packet& packet = pool_[id];
   SwitchPriorityCounters& counters = out.queues[packet.priority].counters;
-  if (Forwarding::is_group(packet.meta.source_mac)) {
+  if (is_group(packet.meta.source_mac)) {
     ++counters.cn_cp_sourceless_frames;
     return kNoPacket;
   }

@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "base/types.h"
-#include "switching/forwarding.h"
+#include "wire/ethernet.h"
 
 namespace weir {
 
@@ -21,7 +21,7 @@ using StormRates = std::array<Rate, 3>;  // bit/s of the link, by Storm; 0: no l
 
 inline Storm storm_of(uint64_t destination_mac) {
   if (destination_mac == 0xffff'ffff'ffff) return Storm::broadcast;
-  return Forwarding::is_group(destination_mac) ? Storm::multicast : Storm::unknown_unicast;
+  return is_group(destination_mac) ? Storm::multicast : Storm::unknown_unicast;
 }
 
 class StormControl {

@@ -19,6 +19,9 @@ inline constexpr uint16_t kEthertypeVlan = 0x8100;
 inline constexpr uint16_t kEthertypeIpv6 = 0x86dd;
 inline constexpr uint16_t kEthertypeMacControl = 0x8808;
 
+// Multicast or broadcast (IEEE 802 clause 8.2.2).
+inline bool is_group(uint64_t mac) { return (mac >> 40 & 1) != 0; }
+
 // Writes the header, with a tag if `tagged`; returns its length, 14 or 18. MAC addresses are in the low 48 bits.
 inline uint32_t store_ethernet(uint8_t* out, uint64_t destination_mac, uint64_t source_mac, bool tagged, uint16_t vlan_tci,
                                uint16_t ethertype) {

@@ -1,7 +1,7 @@
 /** A client's side of a capture: the stream of blocks, until it is over, as a pcapng file. */
 import type { Socket } from "node:net";
 import { z } from "zod";
-import { WeirError } from "../config/error.js";
+import { WeirError } from "../base/error.js";
 import type { AnswerStream } from "../daemon/control_client.js";
 import type { CaptureStart } from "../daemon/protocol.js";
 import type { CaptureCounts } from "../native/types.js";

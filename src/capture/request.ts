@@ -1,6 +1,6 @@
 /** The request `capture` of a control socket: what may be asked, and in what words it is refused. */
 import { z } from "zod";
-import { WeirError } from "../config/error.js";
+import { WeirError } from "../base/error.js";
 import { kCaptureKinds } from "../native/types.js";
 
 export type CaptureKind = keyof typeof kCaptureKinds;

@@ -1,6 +1,6 @@
 /** A device's side of a capture: the answer to the request, and the stream of pcapng blocks that follows it. */
 import type { Writable } from "node:stream";
-import { WeirError } from "../config/error.js";
+import { WeirError } from "../base/error.js";
 import { Stream } from "../daemon/control_server.js";
 import type { CaptureStart } from "../daemon/protocol.js";
 import type { CaptureCounts, NativeAddon } from "../native/types.js";

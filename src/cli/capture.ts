@@ -1,11 +1,11 @@
 /** `weir capture`: frames of a running device in a pcapng file, or on stdout for Wireshark. */
 import { type FileHandle, open } from "node:fs/promises";
 import { createLogUpdate } from "log-update";
+import { WeirError } from "../base/error.js";
+import { formatSize } from "../base/units.js";
 import { type CaptureProgress, type CaptureSummary, receiveCapture } from "../capture/receive.js";
 import { type CaptureKind, kKindNames, kSnaplen } from "../capture/request.js";
 import { sectionOfHere } from "../capture/section.js";
-import { WeirError } from "../config/error.js";
-import { formatSize } from "../config/units.js";
 import { askStream } from "../daemon/control_client.js";
 import { type ControlledDevice, findDevices } from "../daemon/devices.js";
 import { count, printable } from "../report/format.js";

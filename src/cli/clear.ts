@@ -1,6 +1,6 @@
 /** `weir clear`: counters of running daemons and labs start afresh; what Prometheus scrapes goes on. */
 import { Argument } from "commander";
-import { WeirError } from "../config/error.js";
+import { WeirError } from "../base/error.js";
 import { askDevice, findDevices } from "../daemon/devices.js";
 import type { AddVerb } from "./program.js";
 import { socketOption } from "./show.js";

@@ -1,15 +1,15 @@
 /** `weir compare`: results of several runs side by side. */
 import { statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { parseFraction } from "../config/units.js";
-import { writeWhole } from "../config/write-file.js";
+import { parseFraction } from "../base/units.js";
+import { writeWhole } from "../base/write_file.js";
 import { compareRuns, type NamedRun } from "../report/overlay.js";
 import { renderOverlay } from "../report/overlay_html.js";
 import { judge, kLimited, type Limited, type Limits } from "../report/overlay_limits.js";
 import { renderComparison } from "../report/overlay_table.js";
-import { readRun } from "../report/run_files.js";
-import type { SavedRun } from "../report/saved_run.js";
 import { wantsColor } from "../report/terminal.js";
+import { readRun } from "../result/run_files.js";
+import type { SavedRun } from "../result/saved_run.js";
 import { asUsage, type CliContext, kExit, UsageError } from "./context.js";
 import type { AddVerb } from "./program.js";
 import { parsed } from "./quantity.js";

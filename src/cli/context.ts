@@ -1,13 +1,13 @@
 /** What every verb shares: where to write, exit statuses, and how errors look. */
 import type { EventEmitter } from "node:events";
-import { fileReason, ScenarioError, WeirError } from "../config/error.js";
-import { type LoadedScenario, loadScenario } from "../config/scenario.js";
-import type { Scenario } from "../config/types.js";
-import { readConfigText } from "../config/yaml.js";
+import { fileReason, ScenarioError, WeirError } from "../base/error.js";
+import { readConfigText } from "../base/yaml.js";
+import type { Handed } from "../host/rootless.js";
 import type { LiveStream } from "../lab/live_view.js";
-import type { Handed } from "../lab/rootless.js";
 import type { LabOptions, LabOutcome } from "../lab/types.js";
 import { harmless } from "../report/terminal.js";
+import { type LoadedScenario, loadScenario } from "../scenario/scenario.js";
+import type { Scenario } from "../scenario/types.js";
 import type { SimOptions, SimOutcome } from "../sim/types.js";
 import type { KeyStream } from "../top/terminal.js";
 

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
-import { WeirError } from "../config/error.js";
+import { WeirError } from "../base/error.js";
 import type { Device, DeviceOptions } from "../verbs/device.js";
 import { parsePrefix } from "../wire/prefix.js";
 import { collect, UsageError } from "./context.js";

@@ -1,6 +1,6 @@
 /** `weir doctor`: what this host lets Weir do, what would fail, and the remedy. */
-import { diagnose, renderReport } from "../doctor/diagnose.js";
-import { type System, thisSystem } from "../doctor/system.js";
+import { diagnose, renderReport } from "../host/doctor/diagnose.js";
+import { type System, thisSystem } from "../host/doctor/system.js";
 import { wantsColor } from "../report/terminal.js";
 import { kExit } from "./context.js";
 import type { AddVerb } from "./program.js";

@@ -1,22 +1,22 @@
 /** `weir lab run`: a scenario on this host, with a live picture, tables and a report. */
 import { readdirSync, rmdirSync } from "node:fs";
 import { Option } from "commander";
-import { makeFolder } from "../config/folder.js";
-import { loadScenario } from "../config/scenario.js";
-import type { Scenario } from "../config/types.js";
+import { makeFolder } from "../base/folder.js";
 import type { DashboardAddress } from "../dashboard/address.js";
 import type { RunEnd } from "../dashboard/lab_board.js";
 import { LabScenario } from "../dashboard/lab_scenario.js";
+import { inheritedText } from "../host/rootless.js";
 import type { LabObserver } from "../lab/access.js";
 import { planCaptures } from "../lab/capture.js";
 import { checkForLab } from "../lab/check.js";
 import { LiveView } from "../lab/live_view.js";
-import { inheritedText } from "../lab/rootless.js";
 import type { CaptureRequest, LabOutcome } from "../lab/types.js";
-import { writeRun } from "../report/run_files.js";
-import type { RunSource } from "../report/saved_run.js";
 import { renderTable } from "../report/table.js";
 import { wantsColor } from "../report/terminal.js";
+import { writeRun } from "../result/run_files.js";
+import type { RunSource } from "../result/saved_run.js";
+import { loadScenario } from "../scenario/scenario.js";
+import type { Scenario } from "../scenario/types.js";
 import { asUsage, type CliContext, kExit, load, placeAndFile, readScenario, warn } from "./context.js";
 import { dashboardAddress, openListener, runDashboard, unusedFolder } from "./lab_dashboard.js";
 import type { AddVerb } from "./program.js";

@@ -1,14 +1,14 @@
 /** `weir lab run --dashboard`: the first run at once, then whatever the page asks for, until a signal. */
 import { existsSync } from "node:fs";
 import { createServer, type Server } from "node:net";
-import { packageVersion } from "../config/package_version.js";
+import { packageVersion } from "../base/package_version.js";
 import { type DashboardAddress, parseAddress } from "../dashboard/address.js";
 import { EventStreams } from "../dashboard/event_streams.js";
 import { LabBoard, type RunEnd, type RunOrder } from "../dashboard/lab_board.js";
 import type { LabScenario } from "../dashboard/lab_scenario.js";
 import { pageFiles } from "../dashboard/page_files.js";
 import { DashboardServer } from "../dashboard/server.js";
-import { inheritedListener } from "../lab/rootless.js";
+import { inheritedListener } from "../host/rootless.js";
 import { listen } from "../net/http_server.js";
 import { asUsage, type CliContext, describeError, kExit, warn } from "./context.js";
 import { StopSignals } from "./stop_signals.js";

@@ -1,13 +1,13 @@
 /** `weir model`: the fluid model of DCQCN, for scenarios, fixed points, stability and sweeps. */
 import { type ChildProcess, fork } from "node:child_process";
 import { readdirSync, rmdirSync } from "node:fs";
-import { makeFolder } from "../config/folder.js";
-import { formatTime } from "../config/units.js";
+import { makeFolder } from "../base/folder.js";
+import { formatTime } from "../base/units.js";
 import { dcqcnFixedPoint, dcqcnStability, type ModelOutcome, runModel } from "../models/dcqcn/index.js";
 import { fixed, gbps, kilobytes } from "../report/format.js";
-import { writeRun } from "../report/run_files.js";
 import { drawGrid, renderTable } from "../report/table.js";
 import { wantsColor } from "../report/terminal.js";
+import { writeRun } from "../result/run_files.js";
 import { writeSeries } from "../sim/series_files.js";
 import { beside } from "./beside.js";
 import { type CliContext, kExit, load, warn } from "./context.js";

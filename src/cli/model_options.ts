@@ -1,13 +1,13 @@
 /** Options of `weir model fixed-point` and `weir model stability`: a link, its marking and a profile, without a scenario. */
 import { type Command, Option } from "commander";
-import { Findings } from "../config/check-device.js";
-import type { CongestionParameters } from "../config/congestion.js";
-import { congestionSchema, resolveCongestionSection } from "../config/congestion-section.js";
-import { ScenarioError } from "../config/error.js";
-import { problemsOf } from "../config/fields.js";
-import { PROFILE_NAMES, type ProfileName } from "../config/profiles.js";
-import { formatSize, parseFraction } from "../config/units.js";
+import { ScenarioError } from "../base/error.js";
+import { problemsOf } from "../base/fields.js";
+import { formatSize, parseFraction } from "../base/units.js";
+import type { CongestionParameters } from "../congestion/congestion.js";
+import { PROFILE_NAMES, type ProfileName } from "../congestion/profiles.js";
+import { congestionSchema, resolveCongestionSection } from "../congestion/section.js";
 import { algorithmProblems, controlParameters, type DcqcnModelParameters } from "../models/dcqcn/index.js";
+import { Findings } from "../scenario/check_device.js";
 import { collect, UsageError } from "./context.js";
 import { integer } from "./device_options.js";
 import { parsed, rateOption, sizeOption, timeOption } from "./quantity.js";

@@ -1,8 +1,8 @@
 /** `weir model sweep`: the surfaces of figures 11 and 12, on all cores. */
 import { availableParallelism } from "node:os";
 import type { Command } from "commander";
-import { formatSize, formatTime } from "../config/units.js";
-import { writeWhole } from "../config/write-file.js";
+import { formatSize, formatTime } from "../base/units.js";
+import { writeWhole } from "../base/write_file.js";
 import {
   kSurfaces,
   SURFACES,

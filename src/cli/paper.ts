@@ -1,8 +1,8 @@
 /** `weir paper`: figures and tables of papers, run again and held against what the papers say of them. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { WeirError } from "../config/error.js";
-import { makeFolder } from "../config/folder.js";
+import { WeirError } from "../base/error.js";
+import { makeFolder } from "../base/folder.js";
 import { documentOf } from "../experiments/document.js";
 import { CLOCKS, type Clock, clocksOf, type Experiment } from "../experiments/experiment.js";
 import { writePaper } from "../experiments/files.js";

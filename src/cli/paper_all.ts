@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
-import { makeFolder } from "../config/folder.js";
+import { makeFolder } from "../base/folder.js";
 import { writeAll } from "../experiments/all/files.js";
 import { runTasks, savedPaper, type TaskOutcome } from "../experiments/all/run.js";
 import { type Finished, type Summary, summarize } from "../experiments/all/summary.js";

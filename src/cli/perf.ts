@@ -1,7 +1,7 @@
 /** `weir perf`: bandwidth and latency as perftest measures them. */
 import { Argument, Option } from "commander";
-import { parseRate, parseSize, parseTime } from "../config/units.js";
-import { writeWhole } from "../config/write-file.js";
+import { parseRate, parseSize, parseTime } from "../base/units.js";
+import { writeWhole } from "../base/write_file.js";
 import {
   defaultsOf,
   isLatency,

@@ -1,6 +1,6 @@
 /** `weir plan`: thresholds of a shared-buffer switch, marking and DCQCN parameters, and whether a scenario is lossless. */
 import type { Command } from "commander";
-import { formatLength, formatSize, parseLength } from "../config/units.js";
+import { formatLength, formatSize, parseLength } from "../base/units.js";
 import {
   type BufferPlanInput,
   checkPlan,

@@ -1,5 +1,5 @@
 /** What `weir plan` found, for people: KB are 1000 bytes. */
-import { formatRate, formatSize, formatTime } from "../config/units.js";
+import { formatRate, formatSize, formatTime } from "../base/units.js";
 import type { BufferPlan, EcnPlan, PlanCheck, SwitchProfile } from "../models/buffers/index.js";
 import { kilobytes, percent } from "../report/format.js";
 import { drawGrid } from "../report/table.js";

@@ -1,6 +1,6 @@
 /** `weir probe`: is there a RoCEv2 responder, and do ECN marks survive the path to it? */
 import { Option } from "commander";
-import { parseTime } from "../config/units.js";
+import { parseTime } from "../base/units.js";
 import { listen } from "../probe/listen.js";
 import { type ProbeNetwork, realNetwork } from "../probe/network.js";
 import { probe } from "../probe/probe.js";

@@ -1,7 +1,7 @@
 /** `weir profiles`: the named parameter sets of DCQCN and QCN, and where every value is from. */
-import type { ParameterInput } from "../config/parameters.js";
-import { PARAMETER_NAMES, PROFILES } from "../config/profiles.js";
-import { QCN_PARAMETER_NAMES, QCN_PROFILES } from "../config/qcn-profiles.js";
+import type { ParameterInput } from "../congestion/parameters.js";
+import { PARAMETER_NAMES, PROFILES } from "../congestion/profiles.js";
+import { QCN_PARAMETER_NAMES, QCN_PROFILES } from "../congestion/qcn_profiles.js";
 import { drawGrid } from "../report/table.js";
 import { wantsColor } from "../report/terminal.js";
 import type { AddVerb } from "./program.js";

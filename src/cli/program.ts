@@ -1,6 +1,6 @@
 /** The command line: verbs, help, and how a run of weir ends. */
 import { Command, CommanderError } from "commander";
-import { packageVersion } from "../config/package_version.js";
+import { packageVersion } from "../base/package_version.js";
 import { addCapture } from "./capture.js";
 import { addClear } from "./clear.js";
 import { addCompare } from "./compare.js";

@@ -1,6 +1,6 @@
 /** Values of options with a unit; every error names the option. */
-import { WeirError } from "../config/error.js";
-import { formatRate, formatSize, formatTime, parseRate, parseSize, parseTime } from "../config/units.js";
+import { WeirError } from "../base/error.js";
+import { formatRate, formatSize, formatTime, parseRate, parseSize, parseTime } from "../base/units.js";
 import { UsageError } from "./context.js";
 
 export interface Range {

@@ -1,8 +1,8 @@
 /** `weir show`: tables of running daemons and labs, Weir's own and those of tools that people know. */
 import type { Command } from "commander";
 import { Option } from "commander";
-import { WeirError } from "../config/error.js";
-import { nearest } from "../config/fields.js";
+import { WeirError } from "../base/error.js";
+import { nearest } from "../base/fields.js";
 import { askDevice, type ControlledDevice, findDevices, NotRunning } from "../daemon/devices.js";
 import { onlyPort } from "../daemon/views/port_choice.js";
 import type { Answers, View } from "../daemon/views/view.js";

@@ -1,13 +1,13 @@
 /** `weir sim run`: a scenario in virtual time, with progress, tables and a report. */
 import { readdirSync, rmdirSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
-import { makeFolder } from "../config/folder.js";
-import { findPlaces } from "../config/places.js";
-import type { Scenario } from "../config/types.js";
-import { formatTime, parseTime } from "../config/units.js";
+import { makeFolder } from "../base/folder.js";
+import { formatTime, parseTime } from "../base/units.js";
 import { count, fixed } from "../report/format.js";
 import { renderTable } from "../report/table.js";
 import { wantsColor } from "../report/terminal.js";
+import { findPlaces } from "../scenario/places.js";
+import type { Scenario } from "../scenario/types.js";
 import { writeSimulation } from "../sim/files.js";
 import { phaseEffect } from "../sim/phase_effect.js";
 import type { SimOutcome, SimPerformance, TraceRequest } from "../sim/types.js";

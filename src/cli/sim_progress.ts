@@ -1,6 +1,6 @@
 /** The one line that says how far a simulation is. */
 import { createLogUpdate } from "log-update";
-import { formatTime } from "../config/units.js";
+import { formatTime } from "../base/units.js";
 import type { LiveStream } from "../lab/live_view.js";
 import { count, percent, printable } from "../report/format.js";
 import { movesCursor } from "../report/terminal.js";

@@ -1,6 +1,6 @@
 /** `weir switch` and `weir nic`: daemons in the foreground. */
 
-import { packageVersion } from "../config/package_version.js";
+import { packageVersion } from "../base/package_version.js";
 import type { CliContext } from "./context.js";
 import type { AddVerb } from "./program.js";
 

@@ -1,7 +1,7 @@
 /** `weir top`: what queue pairs and ports do now, live at a terminal, as snapshots elsewhere. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { InvalidArgumentError, Option } from "commander";
-import { WeirError } from "../config/error.js";
+import { WeirError } from "../base/error.js";
 import { controlDirectory } from "../daemon/control_client.js";
 import { type ControlledDevice, findDevices } from "../daemon/devices.js";
 import { drawGrid } from "../report/table.js";

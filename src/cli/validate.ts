@@ -1,8 +1,9 @@
 /** `weir validate`: is a file sound, and what does it come to? */
-import { profileText } from "../config/congestion-section.js";
-import { loadNicDaemon, loadSwitchDaemon } from "../config/daemon.js";
-import { kindOfFile } from "../config/file-kind.js";
-import { formatRate, formatTime } from "../config/units.js";
+
+import { formatRate, formatTime } from "../base/units.js";
+import { profileText } from "../congestion/section.js";
+import { loadNicDaemon, loadSwitchDaemon } from "../daemon/file/load.js";
+import { kindOfFile } from "../scenario/file_kind.js";
 import { planSweep } from "../sweep/plan.js";
 import { loadSweep } from "../sweep/spec.js";
 import {

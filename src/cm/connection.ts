@@ -2,7 +2,7 @@
  * One connection on either side: IBTA volume 1, 12.9. What it sends and when is decided here; who a message is for, and whether
  * it may be answered at all, is the manager's business.
  */
-import { WeirError } from "../config/error.js";
+import { WeirError } from "../base/error.js";
 import type { Clock } from "./link.js";
 import { buildMessage, kAnswered, type Message } from "./messages.js";
 import type { Local } from "./negotiation.js";

@@ -1,6 +1,6 @@
 /** RDMA CM on one address: connects, listens, and takes every message to the connection that it is about. */
 import { randomInt } from "node:crypto";
-import { WeirError } from "../config/error.js";
+import { WeirError } from "../base/error.js";
 import { canonicalAddress, guidOfMac } from "../wire/address.js";
 import { Connection, type Host } from "./connection.js";
 import { type Clock, type FrameLink, systemClock } from "./link.js";

@@ -1,5 +1,5 @@
 /** Finds the MAC address behind an IP address of the link, by ARP or by neighbour discovery; answers who asks for ours, and ping. */
-import { WeirError } from "../config/error.js";
+import { WeirError } from "../base/error.js";
 import { addressBytes, canonicalAddress, isStation } from "../wire/address.js";
 import { arpReply, arpRequest, readArp } from "./arp.js";
 import { EchoResponder } from "./echo.js";

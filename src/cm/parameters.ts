@@ -1,5 +1,5 @@
 /** What the two sides of a connection tell each other about their queue pairs. Counts and codes are those of IBTA, 12.6. */
-import { WeirError } from "../config/error.js";
+import { WeirError } from "../base/error.js";
 import { kPathMtus, type PathMtu } from "./messages.js";
 
 /** Our queue pair, for a REQ or a REP. */

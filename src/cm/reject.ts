@@ -1,5 +1,5 @@
 /** Why connections fail. IBTA volume 1, 12.6.7.2. */
-import { WeirError } from "../config/error.js";
+import { WeirError } from "../base/error.js";
 
 /** Reasons that are given here; `rejectReason` knows the names of all. */
 export const kReject = {

@@ -1,5 +1,5 @@
 /** Services of unreliable datagrams: asking where one is, and answering. IBTA volume 1, 12.11; service IDs of RDMA_PS_UDP. */
-import { WeirError } from "../config/error.js";
+import { WeirError } from "../base/error.js";
 import { noResponder } from "./connection.js";
 import type { Clock } from "./link.js";
 import {

@@ -1,7 +1,8 @@
 /** By which backends a port receives and transmits: what the file asks for, or else what suits its interface best, and why. */
-import type { DaemonPort } from "../config/daemon.js";
+
 import type { NativeBackend, NativePort } from "../native/device_types.js";
 import type { InterfaceProbe } from "../native/types.js";
+import type { DaemonPort } from "./file/load.js";
 import { describeKind } from "./port_probe.js";
 
 export interface BackendChoice {

@@ -1,13 +1,5 @@
 /** From a daemon's configuration to its native worker: one switch or one NIC, in wall units. */
-import { portDefence } from "../config/cn-domain.js";
-import type {
-  DaemonPort,
-  NicDaemonConfig,
-  QueuePairConfig,
-  SwitchDaemonConfig,
-  WorkerPlace,
-} from "../config/daemon.js";
-import { kStormKinds } from "../config/daemon-types.js";
+
 import {
   kEct0,
   kFirstQpn,
@@ -21,7 +13,10 @@ import {
 } from "../native/behaviour.js";
 import type { NativePort, NativeQueuePair } from "../native/device_types.js";
 import type { WorkerConfig } from "../native/types.js";
+import { portDefence } from "../scenario/cn_domain.js";
 import type { BackendChoice } from "./backend.js";
+import type { DaemonPort, NicDaemonConfig, QueuePairConfig, SwitchDaemonConfig, WorkerPlace } from "./file/load.js";
+import { kStormKinds } from "./file/types.js";
 
 /** How late a worker may be before a lossless class could lose: extra headroom at shaped ports, and receive slots. */
 const kLatenessNs = 20e6;

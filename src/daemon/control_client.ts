@@ -3,8 +3,8 @@ import { lstatSync, readdirSync, unlinkSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { z } from "zod";
-import { WeirError } from "../config/error.js";
-import { inUserNamespace } from "../lab/rootless.js";
+import { WeirError } from "../base/error.js";
+import { inUserNamespace } from "../host/rootless.js";
 import type { ControlRequests, LabRequests, StreamRequests } from "./protocol.js";
 
 const controlAnswer = z.union([

@@ -7,8 +7,8 @@ import { existsSync, lstatSync, rmSync, unlinkSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { dirname } from "node:path";
 import type { Writable } from "node:stream";
-import { WeirError } from "../config/error.js";
-import { makeFolder } from "../config/folder.js";
+import { WeirError } from "../base/error.js";
+import { makeFolder } from "../base/folder.js";
 import { Connections } from "../net/connections.js";
 import { type ControlAnswer, probe } from "./control_client.js";
 

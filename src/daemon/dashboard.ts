@@ -1,10 +1,11 @@
 /** The dashboard of a daemon: server and board together. */
-import type { DashboardConfig } from "../config/daemon.js";
-import { WeirError } from "../config/error.js";
+
+import { WeirError } from "../base/error.js";
 import { DeviceBoard, type DeviceBoardOptions } from "../dashboard/device_board.js";
 import { EventStreams } from "../dashboard/event_streams.js";
 import { pageFiles } from "../dashboard/page_files.js";
 import { DashboardServer } from "../dashboard/server.js";
+import type { DashboardConfig } from "./file/load.js";
 
 const kPurpose = {
   name: "dashboard",

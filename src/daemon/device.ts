@@ -1,10 +1,10 @@
 /** The native worker of a daemon: one switch or one NIC, its counters, ports and records. */
 
 import { setTimeout as sleep } from "node:timers/promises";
+import { WeirError } from "../base/error.js";
 import type { CaptureSource } from "../capture/stream.js";
 import { arpReply } from "../cm/arp.js";
 import { EchoResponder } from "../cm/echo.js";
-import { WeirError } from "../config/error.js";
 import { CounterTable } from "../native/counters.js";
 import type { NativeHistogram } from "../native/histogram.js";
 import { kRecordWords, type NativeAddon, RecordKind, type WorkerConfig } from "../native/types.js";

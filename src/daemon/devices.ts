@@ -1,6 +1,6 @@
 /** The switches and NICs that can be asked: a daemon is one, a lab has several. */
 import { join } from "node:path";
-import { WeirError } from "../config/error.js";
+import { WeirError } from "../base/error.js";
 import { ask, controlDirectory, controlSockets, kLabSuffix } from "./control_client.js";
 import type { ControlRequests, Status } from "./protocol.js";
 

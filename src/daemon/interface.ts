@@ -1,9 +1,9 @@
 /** What a daemon has to know about the interfaces that it takes over. */
 
 import { spawnSync } from "node:child_process";
-import type { InspectInterface, InterfaceFacts } from "../config/daemon.js";
-import { WeirError } from "../config/error.js";
-import { missingTool } from "../lab/tools.js";
+import { WeirError } from "../base/error.js";
+import { missingTool } from "../host/tools.js";
+import type { InspectInterface, InterfaceFacts } from "./file/load.js";
 
 /** What `ip -json address` tells, in part. */
 interface IpLink {

@@ -1,19 +1,13 @@
 /** What differs between the daemons: their files, their workers, and what of them cannot change while they run. */
 import { readFileSync } from "node:fs";
-import type {
-  DaemonPort,
-  InspectInterface,
-  LoadedDaemon,
-  NicDaemonConfig,
-  SwitchDaemonConfig,
-} from "../config/daemon.js";
-import { parseNicDaemon, parseSwitchDaemon } from "../config/daemon.js";
-import { readConfigText, readScenarioText } from "../config/yaml.js";
+import { readConfigText, readScenarioText } from "../base/yaml.js";
 import { listParameters } from "../dashboard/parameters.js";
 import type { Parameter } from "../dashboard/protocol.js";
 import type { WorkerConfig } from "../native/types.js";
 import type { BackendChoice } from "./backend.js";
 import { composeNicWorker, composeSwitchWorkers, type PeerMacs } from "./compose.js";
+import type { DaemonPort, InspectInterface, LoadedDaemon, NicDaemonConfig, SwitchDaemonConfig } from "./file/load.js";
+import { parseNicDaemon, parseSwitchDaemon } from "./file/load.js";
 
 export type DaemonConfig = SwitchDaemonConfig | NicDaemonConfig;
 

@@ -1,5 +1,5 @@
 /** What a port's interface is and can do, in words; and whether PFC frames reach user space there. */
-import { formatRate } from "../config/units.js";
+import { formatRate } from "../base/units.js";
 import type { InterfaceProbe, NativeAddon } from "../native/types.js";
 
 /** Do MAC control frames (0x8808: PAUSE, PFC) that arrive reach user space? */

@@ -1,7 +1,8 @@
 /** The ports of a daemon: their interfaces as probed, the backends chosen for them, and what has become of them since. */
-import type { DaemonPort } from "../config/daemon.js";
+
 import type { NativeAddon } from "../native/types.js";
 import { type BackendChoice, chooseBackend } from "./backend.js";
+import type { DaemonPort } from "./file/load.js";
 import { type DaemonConfig, portsOf } from "./kinds.js";
 import { describeProbe, type MacControl, type PortProbe, pfcState, probePort } from "./port_probe.js";
 import type { PortStatus } from "./protocol.js";

@@ -1,8 +1,9 @@
 /** What a switch or a NIC tells of itself over a control socket, from its configuration and its native state. */
-import type { SwitchDaemonPort } from "../config/daemon-types.js";
-import { hasAlpha } from "../config/flow-state.js";
-import type { Congestion, SwitchConfig, TrafficClasses } from "../config/types.js";
+
+import { hasAlpha } from "../congestion/flow_state.js";
 import type { CounterDescription, ForwardingEntry, QueuePairState, SwitchState } from "../native/types.js";
+import type { Congestion, SwitchConfig, TrafficClasses } from "../scenario/types.js";
+import type { SwitchDaemonPort } from "./file/types.js";
 import type { CounterValue, FdbEntry, QosReport, QueuePairReport, SwitchReport } from "./protocol.js";
 
 const kPriorities = 8;

@@ -1,9 +1,8 @@
 /** Runs a daemon in the foreground, from its file to its exit status. */
 import type { EventEmitter } from "node:events";
 import { join } from "node:path";
+import { WeirError } from "../base/error.js";
 import { Captures } from "../capture/stream.js";
-import type { InterfaceFacts } from "../config/daemon.js";
-import { WeirError } from "../config/error.js";
 import { overlaid } from "../dashboard/parameters.js";
 import { MetricsRegistry } from "../metrics/registry.js";
 import { MetricsServer } from "../metrics/server.js";
@@ -15,6 +14,7 @@ import { controlDirectory } from "./control_client.js";
 import { type ControlRequest, ControlServer, type Stream } from "./control_server.js";
 import { DaemonDashboard } from "./dashboard.js";
 import { Device } from "./device.js";
+import type { InterfaceFacts } from "./file/load.js";
 import { inspectInterface, kernelHasAddress } from "./interface.js";
 import {
   type DaemonConfig,

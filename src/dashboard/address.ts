@@ -1,6 +1,6 @@
 /** Where a dashboard listens, who may use it, and the URL that a person opens. */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { WeirError } from "../config/error.js";
+import { WeirError } from "../base/error.js";
 
 /** What a lab's dashboard listens at unless told otherwise; daemons have ports of their own, see daemon-schema.ts. */
 export const kLabAddress = { address: "127.0.0.1", port: 9468 } as const;

@@ -1,5 +1,5 @@
 /** Ports and queue pairs of a daemon. */
-import { formatRate } from "../config/units.js";
+import { formatRate } from "../base/units.js";
 import type { Device } from "../daemon/device.js";
 import type { DaemonConfig } from "../daemon/kinds.js";
 import { kNetwork } from "./device_session.js";

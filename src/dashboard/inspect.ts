@@ -1,5 +1,5 @@
 /** One port or queue pair in full. */
-import { formatRate, formatSize } from "../config/units.js";
+import { formatRate, formatSize } from "../base/units.js";
 import type { QueuePairReport } from "../daemon/protocol.js";
 import type { CounterTable } from "../native/counters.js";
 import type { SwitchState } from "../native/types.js";

@@ -1,9 +1,9 @@
 /** A lab behind a dashboard: its runs one after the other, parameters that change meanwhile, and frames of what goes on. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { WeirError } from "../config/error.js";
-import type { Scenario } from "../config/types.js";
+import { WeirError } from "../base/error.js";
 import type { LabAccess, LabObserver } from "../lab/access.js";
+import type { Scenario } from "../scenario/types.js";
 import type { Audience } from "./event_streams.js";
 import { LabFrames } from "./lab_frames.js";
 import { inspectLabPort, inspectLabQueuePair } from "./lab_inspect.js";

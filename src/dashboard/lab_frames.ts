@@ -1,8 +1,8 @@
 /** Frames of one run: what its workers count and record, in meant units. */
-import { hasAlpha } from "../config/flow-state.js";
-import { switchPorts } from "../config/topology.js";
+import { hasAlpha } from "../congestion/flow_state.js";
 import type { LabAccess } from "../lab/access.js";
 import type { CounterDescription } from "../native/types.js";
+import { switchPorts } from "../scenario/topology.js";
 import {
   bitRate,
   type Direction,

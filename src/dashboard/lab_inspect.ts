@@ -1,9 +1,10 @@
 /** Ports and queue pairs of a running lab. */
-import { hasAlpha } from "../config/flow-state.js";
-import { switchPorts } from "../config/topology.js";
-import { formatRate, formatTime } from "../config/units.js";
+
+import { formatRate, formatTime } from "../base/units.js";
+import { hasAlpha } from "../congestion/flow_state.js";
 import type { LabAccess } from "../lab/access.js";
 import { queuePairsOf } from "../lab/compose.js";
+import { switchPorts } from "../scenario/topology.js";
 import { countersOf, portOf, queuePairFacts, switchPortFacts } from "./inspect.js";
 import type { Inspection } from "./protocol.js";
 

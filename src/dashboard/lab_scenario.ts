@@ -1,8 +1,8 @@
 /** The scenario of a dashboard's lab as the page has changed it: the file as it was read at the start, and what is put over it. */
-import { WeirError } from "../config/error.js";
-import { loadScenario } from "../config/scenario.js";
-import type { Scenario } from "../config/types.js";
-import { readScenarioText } from "../config/yaml.js";
+import { WeirError } from "../base/error.js";
+import { readScenarioText } from "../base/yaml.js";
+import { loadScenario } from "../scenario/scenario.js";
+import type { Scenario } from "../scenario/types.js";
 import { listParameters, overlaid } from "./parameters.js";
 import type { Parameter } from "./protocol.js";
 

@@ -1,7 +1,8 @@
 /** What of a lab's session does not change while it is open: topology, flows, and which queues are shown. */
-import { Graph, routes, type SwitchRoutes } from "../config/topology.js";
-import type { Flow, Scenario } from "../config/types.js";
-import { queueThresholds } from "../report/run_files.js";
+
+import { queueThresholds } from "../result/run_files.js";
+import { Graph, routes, type SwitchRoutes } from "../scenario/topology.js";
+import type { Flow, Scenario } from "../scenario/types.js";
 import type { QueueDescription, Session } from "./protocol.js";
 
 /** Queues that are shown. */

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { WeirError } from "../config/error.js";
+import { WeirError } from "../base/error.js";
 
 /** The same from sources and from dist/. */
 const kBuilt = fileURLToPath(new URL("../../dist/dashboard/web", import.meta.url));

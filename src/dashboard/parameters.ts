@@ -1,13 +1,18 @@
 /** What can be changed while traffic flows: ECN, PFC and buffer of switches, DCQCN or QCN of NICs. */
 import type { z } from "zod";
-import { otherSpelling, PARAMETERS } from "../config/congestion.js";
-import { bufferSchema, ecnSchema, pfcSchema, switchQcnSchema } from "../config/device-schema.js";
-import type { ParameterInput, Parameter as Written } from "../config/parameters.js";
-import { PARAMETER_NAMES, PROFILE_NAMES, PROFILES, type ProfileName } from "../config/profiles.js";
-import { QCN_PARAMETERS } from "../config/qcn.js";
-import { QCN_PARAMETER_NAMES, QCN_PROFILE_NAMES, QCN_PROFILES, type QcnProfileName } from "../config/qcn-profiles.js";
-import type { BufferConfig, Congestion } from "../config/types.js";
-import { formatSize } from "../config/units.js";
+import { formatSize } from "../base/units.js";
+import { otherSpelling, PARAMETERS } from "../congestion/congestion.js";
+import type { ParameterInput, Parameter as Written } from "../congestion/parameters.js";
+import { PARAMETER_NAMES, PROFILE_NAMES, PROFILES, type ProfileName } from "../congestion/profiles.js";
+import { QCN_PARAMETERS } from "../congestion/qcn.js";
+import {
+  QCN_PARAMETER_NAMES,
+  QCN_PROFILE_NAMES,
+  QCN_PROFILES,
+  type QcnProfileName,
+} from "../congestion/qcn_profiles.js";
+import { bufferSchema, ecnSchema, pfcSchema, switchQcnSchema } from "../scenario/device_schema.js";
+import type { BufferConfig, Congestion } from "../scenario/types.js";
 import type { Parameter } from "./protocol.js";
 
 /** What the parameters are read from. */

@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { hostname } from "node:os";
 import { z } from "zod";
-import { ScenarioError, WeirError } from "../config/error.js";
+import { ScenarioError, WeirError } from "../base/error.js";
 import { hostOf, isLoopback } from "../net/address.js";
 import { HttpServer, kHeaders, type Purpose } from "../net/http_server.js";
 import { type DashboardAddress, newToken } from "./address.js";

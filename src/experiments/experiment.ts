@@ -2,9 +2,10 @@
  * What an experiment is: one figure or table of a paper as scenarios, quantities measured in them, and the paper's statements as
  * expectations of these quantities. Everything specific to a paper is data of this shape; running, judging and reporting are not.
  */
-import type { Scenario } from "../config/types.js";
+
 import type { Plot } from "../report/plot.js";
-import type { Result, Series } from "../report/result.js";
+import type { Result, Series } from "../result/result.js";
+import type { Scenario } from "../scenario/types.js";
 
 /** How an experiment runs: real frames, discrete events, or equations. */
 export const CLOCKS = ["wire", "sim", "model"] as const;

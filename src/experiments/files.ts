@@ -1,8 +1,8 @@
 /** The folder that an experiment leaves: paper.json, report.md, report.html, figure.svg, figure.png; runs have theirs beside them. */
 import { existsSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { makeFolder } from "../config/folder.js";
-import { writeWhole } from "../config/write-file.js";
+import { makeFolder } from "../base/folder.js";
+import { writeWhole } from "../base/write_file.js";
 import { drawFigure } from "../report/plot.js";
 import { renderPng } from "../report/png.js";
 import { documentOf, type PaperDocument } from "./document.js";

@@ -1,7 +1,7 @@
 /** What a paper.json was made by and from: with the same key there is no reason to make it again. */
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { readScenarioText } from "../config/yaml.js";
+import { readScenarioText } from "../base/yaml.js";
 import { type HostFacts, hostFacts } from "../report/host_facts.js";
 import { fileReferences, sha256 } from "../sweep/files.js";
 import { type Experiment, type Trial, trialsOn } from "./experiment.js";

@@ -4,9 +4,9 @@
  */
 import { readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
-import { type CsvColumn, CsvTable } from "../config/csv.js";
-import { WeirError } from "../config/error.js";
-import { nearest } from "../config/fields.js";
+import { type CsvColumn, CsvTable } from "../base/csv.js";
+import { WeirError } from "../base/error.js";
+import { nearest } from "../base/fields.js";
 import { CLOCKS, type Experiment, type Trace, type TraceValues } from "./experiment.js";
 
 export interface Reference {

@@ -2,13 +2,13 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { WeirError } from "../config/error.js";
-import { makeFolder } from "../config/folder.js";
-import { loadScenario } from "../config/scenario.js";
-import type { Scenario } from "../config/types.js";
+import { WeirError } from "../base/error.js";
+import { makeFolder } from "../base/folder.js";
 import type { LabOptions, LabOutcome } from "../lab/types.js";
-import { writeRun } from "../report/run_files.js";
-import type { RunSource } from "../report/saved_run.js";
+import { writeRun } from "../result/run_files.js";
+import type { RunSource } from "../result/saved_run.js";
+import { loadScenario } from "../scenario/scenario.js";
+import type { Scenario } from "../scenario/types.js";
 import { writeSimulation } from "../sim/files.js";
 import type { SimOptions, SimOutcome } from "../sim/types.js";
 import {

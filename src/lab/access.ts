@@ -1,8 +1,9 @@
 /** A lab while it runs, for whoever looks on or has a hand in it: live view, dashboard, control sockets. */
-import type { Scenario } from "../config/types.js";
+
 import type { CounterTable } from "../native/counters.js";
 import type { NativeWorker } from "../native/types.js";
-import type { Recorder } from "./recorder.js";
+import type { Recorder } from "../result/recorder.js";
+import type { Scenario } from "../scenario/types.js";
 
 export interface LabWorker {
   /** In the order of the scenario's switches, or hosts. Only to be read from. */

@@ -1,12 +1,12 @@
 /** `scale: auto`: how much of the scenario's load this host can carry, found by a short run. */
 
-import { parseScenario } from "../config/scenario.js";
-import { Graph } from "../config/topology.js";
-import type { Scenario } from "../config/types.js";
+import { LabNetwork } from "../host/veth.js";
 import type { NativeAddon } from "../native/types.js";
+import { parseScenario } from "../scenario/scenario.js";
+import { Graph } from "../scenario/topology.js";
+import type { Scenario } from "../scenario/types.js";
 import { labNetwork } from "./compose.js";
 import { execute } from "./execution.js";
-import { LabNetwork } from "./veth.js";
 
 const kWallSeconds = 0.5;
 /** Part of the measured capacity that a run may use, so that a moment's delay can be made up for. */

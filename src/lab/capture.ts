@@ -1,16 +1,16 @@
 /** Captures of labs: what `--capture` asks for, and a lab's devices as `weir capture` sees them. */
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
+import { WeirError } from "../base/error.js";
+import { formatRate } from "../base/units.js";
 import { interfaceDescription, interfaceStatistics, sectionHeader } from "../capture/pcapng.js";
 import { sectionOfHere } from "../capture/section.js";
 import type { CaptureSource } from "../capture/stream.js";
 import { FrameTap, type TapPlace } from "../capture/tap.js";
-import { WeirError } from "../config/error.js";
-import { findPlaces, type LinkPlace } from "../config/places.js";
-import { switchPorts } from "../config/topology.js";
-import type { Link, Scenario } from "../config/types.js";
-import { formatRate } from "../config/units.js";
 import { kCaptureKinds, type NativeAddon } from "../native/types.js";
+import { findPlaces, type LinkPlace } from "../scenario/places.js";
+import { switchPorts } from "../scenario/topology.js";
+import type { Link, Scenario } from "../scenario/types.js";
 import type { LabAccess, LabObserver } from "./access.js";
 import type { CaptureRequest } from "./types.js";
 

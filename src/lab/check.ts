@@ -1,7 +1,7 @@
 /** What a lab cannot run, and virtual time can. */
-import { WeirError } from "../config/error.js";
-import type { Scenario } from "../config/types.js";
-import { formatRate, formatTime } from "../config/units.js";
+import { WeirError } from "../base/error.js";
+import { formatRate, formatTime } from "../base/units.js";
+import type { Scenario } from "../scenario/types.js";
 import { kHeaderBytes } from "../wire/frame_size.js";
 
 /** Namespaces and veth pairs that one host can be asked to make. */

@@ -1,10 +1,6 @@
 /** From a scenario to native devices: topology to ports, addresses, routes and queue pairs, meant units to wall units. */
-import { flowMac, hostIp, hostMac, switchMac } from "../config/addresses.js";
-import { priorityRates } from "../config/changes.js";
-import { CnDomain } from "../config/cn-domain.js";
-import { routes, type SwitchRoutes, switchPorts } from "../config/topology.js";
-import { applications } from "../config/traffic.js";
-import type { Flow, HostConfig, Link, Scenario } from "../config/types.js";
+
+import type { LabEnd, LabLink, LabNode } from "../host/veth.js";
 import {
   kEct0,
   kFirstQpn,
@@ -18,8 +14,13 @@ import {
 } from "../native/behaviour.js";
 import type { NativeNic, NativePort, NativeQueuePair, NativeSwitch } from "../native/device_types.js";
 import type { WorkerConfig } from "../native/types.js";
+import { flowMac, hostIp, hostMac, switchMac } from "../scenario/addresses.js";
+import { priorityRates } from "../scenario/changes.js";
+import { CnDomain } from "../scenario/cn_domain.js";
+import { routes, type SwitchRoutes, switchPorts } from "../scenario/topology.js";
+import { applications } from "../scenario/traffic.js";
+import type { Flow, HostConfig, Link, Scenario } from "../scenario/types.js";
 import { kHeaderBytes } from "../wire/frame_size.js";
-import type { LabEnd, LabLink, LabNode } from "./veth.js";
 
 export interface ComposeOptions {
   /** Wall time = meant time * scale; wall rate = meant rate / scale. */

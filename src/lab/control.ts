@@ -3,11 +3,8 @@
  * them, NAME.lab.sock, which no daemon can have: names have no dots.
  */
 import { join } from "node:path";
+import { WeirError } from "../base/error.js";
 import { Captures } from "../capture/stream.js";
-import { hostMac, switchMac } from "../config/addresses.js";
-import { WeirError } from "../config/error.js";
-import { switchPorts } from "../config/topology.js";
-import type { Scenario, TrafficClasses } from "../config/types.js";
 import { controlSockets, kLabSuffix, probe } from "../daemon/control_client.js";
 import { type ControlRequest, ControlServer, type Stream } from "../daemon/control_server.js";
 import { pfcState } from "../daemon/port_probe.js";
@@ -23,6 +20,9 @@ import {
 } from "../daemon/reports.js";
 import { loadAddon } from "../native/addon.js";
 import type { CounterDescription, NativeAddon } from "../native/types.js";
+import { hostMac, switchMac } from "../scenario/addresses.js";
+import { switchPorts } from "../scenario/topology.js";
+import type { Scenario, TrafficClasses } from "../scenario/types.js";
 import type { LabAccess, LabObserver } from "./access.js";
 import { labCaptureSource } from "./capture.js";
 import { queuePairsOf } from "./compose.js";

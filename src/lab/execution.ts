@@ -1,18 +1,18 @@
 /** One execution of a scenario on native workers: open, begin, watch, drain, stop. */
 import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import { changeTimes } from "../config/changes.js";
-import { WeirError } from "../config/error.js";
-import { switchPorts } from "../config/topology.js";
-import type { Scenario } from "../config/types.js";
+import { WeirError } from "../base/error.js";
+import type { LabEnd } from "../host/veth.js";
 import { CounterTable } from "../native/counters.js";
 import { kRecordWords, type NativeAddon, type NativeWorker, type WorkerConfig } from "../native/types.js";
+import { Recorder } from "../result/recorder.js";
+import { changeTimes } from "../scenario/changes.js";
+import { switchPorts } from "../scenario/topology.js";
+import type { Scenario } from "../scenario/types.js";
 import type { LabAccess, LabObserver, LabWorker } from "./access.js";
 import { RateChanges } from "./changes.js";
 import { composeLab, queuePairsOf } from "./compose.js";
 import { frameAccount, type ParameterChange, type RunEvidence } from "./outcome.js";
-import { Recorder } from "./recorder.js";
-import type { LabEnd } from "./veth.js";
 
 export interface ExecutionOptions {
   scale: number;

@@ -1,7 +1,7 @@
 /** The live picture of a running lab, on stderr so that stdout stays clean. */
 import { createLogUpdate } from "log-update";
 import pc from "picocolors";
-import { formatSize, formatTime } from "../config/units.js";
+import { formatSize, formatTime } from "../base/units.js";
 import { count, fixed, gbps, kilobytes, percent, printable } from "../report/format.js";
 import { movesCursor, wantsColor } from "../report/terminal.js";
 import type { LabView, LiveFlow, LiveQueue, LiveState } from "./types.js";

@@ -1,9 +1,10 @@
 /** From counters, samples and what the workers say of themselves to the result contract. */
-import { switchPorts } from "../config/topology.js";
-import type { Flow, Scenario, SwitchConfig } from "../config/types.js";
-import { formatTime } from "../config/units.js";
+
+import { formatTime } from "../base/units.js";
 import type { CounterTable } from "../native/counters.js";
 import type { Distribution, WorkerOutcome } from "../native/types.js";
+import { hostFacts } from "../report/host_facts.js";
+import { goodputLimit } from "../report/limits.js";
 import {
   accountFrames,
   type FrameAccount,
@@ -12,13 +13,13 @@ import {
   nicResult,
   runFacts,
   switchResult,
-} from "../report/device_results.js";
-import { hostFacts } from "../report/host_facts.js";
-import { goodputLimit } from "../report/limits.js";
-import type { Fidelity, FlowResult, Result, SwitchResult } from "../report/result.js";
-import { jainIndex } from "../report/statistics.js";
+} from "../result/device_results.js";
+import type { Recorder } from "../result/recorder.js";
+import type { Fidelity, FlowResult, Result, SwitchResult } from "../result/result.js";
+import { jainIndex } from "../result/statistics.js";
+import { switchPorts } from "../scenario/topology.js";
+import type { Flow, Scenario, SwitchConfig } from "../scenario/types.js";
 import type { AppliedChange } from "./changes.js";
-import type { Recorder } from "./recorder.js";
 
 /** A gap of the poll loop, wall ns, that no scheduler noise of a healthy host makes; and how much of a run they may take. */
 const kLongGap = 1e6;

@@ -1,9 +1,10 @@
 /** Runs a scenario on this host with real frames. */
-import { packageVersion } from "../config/package_version.js";
-import type { Scenario } from "../config/types.js";
+import { packageVersion } from "../base/package_version.js";
 import { controlDirectory } from "../daemon/control_client.js";
+import { LabNetwork } from "../host/veth.js";
 import { loadAddon } from "../native/addon.js";
 import type { NativeAddon } from "../native/types.js";
+import type { Scenario } from "../scenario/types.js";
 import { calibrate } from "./calibrate.js";
 import { PcapngFile, planCaptures } from "./capture.js";
 import { checkForLab } from "./check.js";
@@ -13,7 +14,6 @@ import { execute } from "./execution.js";
 import { LiveStates } from "./live_state.js";
 import { composeResult, endOf } from "./outcome.js";
 import type { LabOptions, LabOutcome } from "./types.js";
-import { LabNetwork } from "./veth.js";
 
 /**
  * Makes the namespaces and links, runs the traffic, waits until the network is empty, and takes everything down again,

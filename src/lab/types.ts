@@ -1,6 +1,7 @@
 /** What the command line and the lab agree on. */
-import type { Congestion } from "../config/types.js";
-import type { Result, Series } from "../report/result.js";
+
+import type { Result, Series } from "../result/result.js";
+import type { Congestion } from "../scenario/types.js";
 import type { LabObserver } from "./access.js";
 
 /** One capture that the user asked for: a link ("h1--sw") or a node ("sw"), and the path of a pcap or, by its suffix, pcapng file. */

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
-import { WeirError } from "../config/error.js";
+import { WeirError } from "../base/error.js";
 
 /** Where the two builders put it: cmake-js, node-gyp. */
 const kCandidates = ["../../build-cmake/Release/weir.node", "../../build/Release/weir.node"].map((path) =>

@@ -1,8 +1,9 @@
 /** From validated configuration to how native devices behave: what labs and daemons have in common. */
-import type { PortDefence } from "../config/cn-domain.js";
-import type { CongestionParameters } from "../config/congestion.js";
-import type { QcnCongestion } from "../config/congestion-section.js";
-import type { Congestion, HostConfig, SwitchConfig, TrafficClasses } from "../config/types.js";
+
+import type { CongestionParameters } from "../congestion/congestion.js";
+import type { QcnCongestion } from "../congestion/section.js";
+import type { PortDefence } from "../scenario/cn_domain.js";
+import type { Congestion, HostConfig, SwitchConfig, TrafficClasses } from "../scenario/types.js";
 import type {
   NativeNic,
   NativePort,

@@ -1,6 +1,6 @@
 /** What a switch or a NIC of the native core is configured with. Wall-clock ns and wall bit/s throughout. */
-import type { CongestionParameters } from "../config/congestion.js";
-import type { DctcpParameters } from "../config/dctcp.js";
+import type { CongestionParameters } from "../congestion/congestion.js";
+import type { DctcpParameters } from "../congestion/dctcp.js";
 
 /** Frames impaired on purpose; probabilities 0..1, times in ns. */
 export interface NativeImpairment {

@@ -1,6 +1,6 @@
 /** Keeps the kernel from answering RoCEv2 packets with ICMP "port unreachable" at an address that it has too. */
 import { closeSync } from "node:fs";
-import { WeirError } from "../config/error.js";
+import { WeirError } from "../base/error.js";
 import type { NativeAddon } from "./types.js";
 
 const kRocePort = 4791;

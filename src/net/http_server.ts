@@ -4,7 +4,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Server as NetServer } from "node:net";
-import { fileReason, WeirError } from "../config/error.js";
+import { fileReason, WeirError } from "../base/error.js";
 import { hostOf, isLoopback } from "./address.js";
 import { Connections } from "./connections.js";
 

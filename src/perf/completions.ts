@@ -1,6 +1,6 @@
 /** Waiting for completions: a moment of polling, because a wake-up takes longer than a round trip, then sleep. */
 import { setImmediate as turn } from "node:timers/promises";
-import { WeirError } from "../config/error.js";
+import { WeirError } from "../base/error.js";
 import type { CompletionQueue } from "../verbs/completion_queue.js";
 import type { Device } from "../verbs/device.js";
 import type { Status, WorkCompletion } from "../verbs/work.js";

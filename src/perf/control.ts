@@ -1,5 +1,5 @@
 /** perftest's control connection: a queue pair on which the client speaks and the server answers, one by one. */
-import { WeirError } from "../config/error.js";
+import { WeirError } from "../base/error.js";
 import type { Device } from "../verbs/device.js";
 import type { MemoryRegion } from "../verbs/memory_region.js";
 import type { ProtectionDomain } from "../verbs/protection_domain.js";

@@ -2,7 +2,7 @@
  * rping's protocol (rdma-core 44, librdmacm/examples/rping.c). The client offers memory with a text in it, the server READs it
  * and says so; the client offers other memory, the server WRITEs the text there and says so.
  */
-import { WeirError } from "../config/error.js";
+import { WeirError } from "../base/error.js";
 import { type Connection, connect, listen } from "../verbs/connection.js";
 import type { Device } from "../verbs/device.js";
 import type { MemoryRegion } from "../verbs/memory_region.js";

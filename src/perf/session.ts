@@ -3,8 +3,8 @@
  * everything is perftest's with -R (perftest 4.5: write_bw.c, send_lat.c, create_rdma_cm_connection).
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { WeirError } from "../base/error.js";
 import { ConnectionRejected, kReject } from "../cm/reject.js";
-import { WeirError } from "../config/error.js";
 import { type Connection, connect, listen } from "../verbs/connection.js";
 import type { Device } from "../verbs/device.js";
 import type { MemoryRegion } from "../verbs/memory_region.js";

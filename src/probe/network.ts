@@ -3,7 +3,7 @@ import { createSocket, type Socket } from "node:dgram";
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { WeirError } from "../config/error.js";
+import { WeirError } from "../base/error.js";
 import { kProtocol, openIpSocket } from "./raw_socket.js";
 import { kRocePort } from "./roce_frame.js";
 

@@ -1,6 +1,6 @@
 /** The npm package raw-socket: loading it, and IPv4 sockets of it without its traps. */
 import { createRequire } from "node:module";
-import { WeirError } from "../config/error.js";
+import { WeirError } from "../base/error.js";
 
 /** As far as we use it: version 1.8 has no types of its own. */
 interface RawSocketModule {

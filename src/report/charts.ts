@@ -1,8 +1,8 @@
 /** What the report plots: series turned into axes, lines and thresholds, in ms, Gb/s and KB. Drawing is the page's. */
-import { formatSize } from "../config/units.js";
+import { formatSize } from "../base/units.js";
+import type { Result, Series } from "../result/result.js";
+import { type Summary, summarize } from "../result/statistics.js";
 import { downsample } from "./downsample.js";
-import type { Result, Series } from "./result.js";
-import { type Summary, summarize } from "./statistics.js";
 
 /** One curve. `color` counts from 0; `flow` and `run` tie it to the shared legends; `run` also chooses the line style. */
 export interface Line {

@@ -1,6 +1,7 @@
 /** Slowdown by size of transfer, as bars: a picture that needs no script. */
+
+import type { FctResult } from "../result/result.js";
 import { fixed } from "./format.js";
-import type { FctResult } from "./result.js";
 import { sizeClass } from "./table.js";
 
 const kWidth = 720;

@@ -1,10 +1,10 @@
 /** A finished run as one HTML file that needs nothing else: styles, plotting library and data are inside. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { fidelitySchema, type Result, resultSchema, type Series } from "../result/result.js";
 import { buildCharts, type Chart, type ChartInput } from "./charts.js";
 import { fctFigure } from "./fct_chart.js";
 import { fixed } from "./format.js";
-import { fidelitySchema, type Result, resultSchema, type Series } from "./result.js";
 import { changeLines, fidelityLines, type Grid, grids, totals } from "./table.js";
 
 /** What the page shows beyond result and series; all optional. */

@@ -1,5 +1,5 @@
 /** What a network could deliver at best. */
-import type { Scenario } from "../config/types.js";
+import type { Scenario } from "../scenario/types.js";
 
 /**
  * Goodput in bit/s when all senders' or all receivers' links are full, whichever is less: the link rates times

@@ -1,7 +1,8 @@
 /** Several runs side by side: what the later ones differ in from the first. */
+
+import type { QueueResult, Result } from "../result/result.js";
+import type { SavedRun } from "../result/saved_run.js";
 import { printable } from "./format.js";
-import type { QueueResult, Result } from "./result.js";
-import type { SavedRun } from "./saved_run.js";
 
 /** A run under the name that tables and plots call it by. */
 export interface NamedRun extends SavedRun {

@@ -1,4 +1,8 @@
 /** Plots of several runs over each other: colour tells flows apart, or runs where there are no flows; line style tells runs. */
+
+import type { Series } from "../result/result.js";
+import { queueThresholds } from "../result/run_files.js";
+import { summarize } from "../result/statistics.js";
 import {
   type Chart,
   cdfChart,
@@ -10,9 +14,6 @@ import {
   sameThreshold,
 } from "./charts.js";
 import { common, type NamedRun } from "./overlay.js";
-import type { Series } from "./result.js";
-import { queueThresholds } from "./run_files.js";
-import { summarize } from "./statistics.js";
 
 export interface OverlayCharts {
   charts: Chart[];

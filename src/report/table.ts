@@ -1,9 +1,9 @@
 /** The result as plain tables for a terminal or a log: rates in Gb/s, sizes in KB (1000 B), ASCII only. */
 import Table from "cli-table3";
 import pc from "picocolors";
-import { formatSize, formatTime } from "../config/units.js";
+import { formatSize, formatTime } from "../base/units.js";
+import type { FctResult, GroupResult, Result } from "../result/result.js";
 import { fixed, gbps, kilobytes, percent, printable } from "./format.js";
-import type { FctResult, GroupResult, Result } from "./result.js";
 
 /** A table of cells, for whatever draws it (terminal or HTML). Columns named in `left` hold text, the rest numbers. */
 export interface Grid {

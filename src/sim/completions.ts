@@ -1,9 +1,10 @@
 /** Which transfers are complete, when, and how that compares to an empty network: flow completion times. */
-import { sendsCnTags } from "../config/cn-domain.js";
-import type { Flow, Scenario } from "../config/types.js";
+
 import { kFinishedWords } from "../native/simulation_types.js";
-import type { FctResult } from "../report/result.js";
-import { summarize } from "../report/statistics.js";
+import type { FctResult } from "../result/result.js";
+import { summarize } from "../result/statistics.js";
+import { sendsCnTags } from "../scenario/cn_domain.js";
+import type { Flow, Scenario } from "../scenario/types.js";
 import type { Fabric, Hop } from "./fabric.js";
 import { idealTime } from "./ideal.js";
 import type { FlowCompletion } from "./types.js";

@@ -1,9 +1,5 @@
 /** From a scenario to a native simulation. Meant units throughout: virtual time knows no scale and no lateness. */
-import { flowMac, hostIp, hostMac, switchMac } from "../config/addresses.js";
-import { priorityRates } from "../config/changes.js";
-import { CnDomain } from "../config/cn-domain.js";
-import { applications } from "../config/traffic.js";
-import type { Flow, Scenario } from "../config/types.js";
+
 import { nicBehaviour, portBehaviour, switchBehaviour, udpSourcePort } from "../native/behaviour.js";
 import type {
   NativeSimulationFlows,
@@ -12,6 +8,11 @@ import type {
   NativeSimulationSwitch,
   SimulationConfig,
 } from "../native/simulation_types.js";
+import { flowMac, hostIp, hostMac, switchMac } from "../scenario/addresses.js";
+import { priorityRates } from "../scenario/changes.js";
+import { CnDomain } from "../scenario/cn_domain.js";
+import { applications } from "../scenario/traffic.js";
+import type { Flow, Scenario } from "../scenario/types.js";
 import type { Fabric } from "./fabric.js";
 
 /** @param taps Frames that leave these ports are traced. */

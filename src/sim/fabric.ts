@@ -1,6 +1,6 @@
 /** A scenario's network by number: devices (switches first, then hosts), their ports, and the way from host to host. */
-import { type NextHopGroups, nextHopGroups } from "../config/topology.js";
-import type { Link, Scenario } from "../config/types.js";
+import { type NextHopGroups, nextHopGroups } from "../scenario/topology.js";
+import type { Link, Scenario } from "../scenario/types.js";
 
 export interface FabricPort {
   /** Position in the scenario's links. */

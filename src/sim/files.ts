@@ -1,9 +1,9 @@
 /** The folder that a simulation leaves: what every run does, completion times, what it cost, and series for other programs. */
 import { join } from "node:path";
-import { makeFolder } from "../config/folder.js";
-import { writeWhole } from "../config/write-file.js";
-import { writeRun } from "../report/run_files.js";
-import type { RunSource } from "../report/saved_run.js";
+import { makeFolder } from "../base/folder.js";
+import { writeWhole } from "../base/write_file.js";
+import { writeRun } from "../result/run_files.js";
+import type { RunSource } from "../result/saved_run.js";
 import { csvLine, type SeriesFormat, writeSeries } from "./series_files.js";
 import type { FlowCompletion, SimOutcome } from "./types.js";
 

@@ -1,7 +1,8 @@
 /** How the flows of each traffic entry fared. */
-import type { Scenario } from "../config/types.js";
-import type { GroupResult } from "../report/result.js";
-import { spread } from "../report/statistics.js";
+
+import type { GroupResult } from "../result/result.js";
+import { spread } from "../result/statistics.js";
+import type { Scenario } from "../scenario/types.js";
 import type { FlowCompletion } from "./types.js";
 
 /**

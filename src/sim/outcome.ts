@@ -1,8 +1,8 @@
 /** From a simulation's counters, samples and completions to the result contract. */
 
-import type { Flow, Scenario } from "../config/types.js";
-import { formatTime } from "../config/units.js";
+import { formatTime } from "../base/units.js";
 import type { NativeSimulation } from "../native/simulation_types.js";
+import { goodputLimit } from "../report/limits.js";
 import {
   accountFrames,
   feedbackPerSecond,
@@ -11,10 +11,10 @@ import {
   runFacts,
   switchResult,
   wholeDistributions,
-} from "../report/device_results.js";
-import { goodputLimit } from "../report/limits.js";
-import type { FlowResult, LinkResult, Result } from "../report/result.js";
-import { jainIndex } from "../report/statistics.js";
+} from "../result/device_results.js";
+import type { FlowResult, LinkResult, Result } from "../result/result.js";
+import { jainIndex } from "../result/statistics.js";
+import type { Flow, Scenario } from "../scenario/types.js";
 import { type Completions, hasEnd } from "./completions.js";
 import type { Fabric } from "./fabric.js";
 import { groupResults } from "./groups.js";

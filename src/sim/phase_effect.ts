@@ -2,9 +2,10 @@
  * In virtual time nothing but the scenario makes senders differ. Equal ones that send all the time fall into step with the queue that
  * drops: always the same one finds room (Floyd and Jacobson, "Traffic Phase Effects in Packet-Switched Gateways", 1991).
  */
-import type { Scenario } from "../config/types.js";
+
 import { percent } from "../report/format.js";
-import type { Result } from "../report/result.js";
+import type { Result } from "../result/result.js";
+import type { Scenario } from "../scenario/types.js";
 
 /** Of its packets: a flow that loses more is locked out, where another loses less than the other share. */
 const kLockedOut = 0.99;

@@ -1,12 +1,12 @@
 /** Runs a scenario in virtual time. */
 import { setImmediate as turn } from "node:timers/promises";
-import { changedAt, changeTimes } from "../config/changes.js";
-import { WeirError } from "../config/error.js";
-import type { Scenario } from "../config/types.js";
-import { Recorder } from "../lab/recorder.js";
+import { WeirError } from "../base/error.js";
 import { loadAddon } from "../native/addon.js";
 import { kFinishedWords, type NativeSimulation, type SimulationAddon } from "../native/simulation_types.js";
 import { kRecordWords } from "../native/types.js";
+import { Recorder } from "../result/recorder.js";
+import { changedAt, changeTimes } from "../scenario/changes.js";
+import type { Scenario } from "../scenario/types.js";
 import { Completions } from "./completions.js";
 import { composeSimulation, composeSwitch } from "./compose.js";
 import { Fabric } from "./fabric.js";

@@ -1,9 +1,9 @@
 /** Series of a run as tables for other programs: one row for each sample of each flow, queue or host, as CSV or Arrow. */
 import { join } from "node:path";
 import { columnFromArray, dictionary, float64, int32, tableFromColumns, tableToIPC, utf8 } from "@uwdata/flechette";
-import { makeFolder } from "../config/folder.js";
-import { writeWhole } from "../config/write-file.js";
-import type { Series } from "../report/result.js";
+import { makeFolder } from "../base/folder.js";
+import { writeWhole } from "../base/write_file.js";
+import type { Series } from "../result/result.js";
 
 export type SeriesFormat = "csv" | "arrow";
 

@@ -1,8 +1,8 @@
 /** Which frames go to which trace file. */
-import { WeirError } from "../config/error.js";
-import { findPlaces } from "../config/places.js";
-import type { Scenario } from "../config/types.js";
+import { WeirError } from "../base/error.js";
 import type { SimulationConfig } from "../native/simulation_types.js";
+import { findPlaces } from "../scenario/places.js";
+import type { Scenario } from "../scenario/types.js";
 import type { Fabric, FabricEnd } from "./fabric.js";
 import { openTrace, type Trace, type TraceTap } from "./trace.js";
 import type { TraceRequest } from "./types.js";

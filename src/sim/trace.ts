@@ -1,7 +1,7 @@
 /** Frames of a simulation as a pcapng file. */
 import { closeSync, openSync, writeFileSync } from "node:fs";
+import { fileReason, WeirError } from "../base/error.js";
 import { interfaceDescription, renumbered, sectionHeader } from "../capture/pcapng.js";
-import { fileReason, WeirError } from "../config/error.js";
 
 /** A place where frames are taken: one interface of the file. */
 export interface TraceTap {

@@ -1,5 +1,5 @@
 /** What the simulator and its callers (command line, sweeps) agree on. Times are virtual ns unless they are called wall. */
-import type { Result, Series } from "../report/result.js";
+import type { Result, Series } from "../result/result.js";
 
 /** Frames to write to a pcapng file: those on a link ("h1--sw"), or all that a node ("sw") sends and receives. */
 export interface TraceRequest {

@@ -5,10 +5,10 @@
 import { readFileSync } from "node:fs";
 import { basename, dirname, extname, resolve } from "node:path";
 import { z } from "zod";
-import { fileReason, type Problem, ScenarioError, WeirError } from "../config/error.js";
-import { kLongestText, readAtMost } from "../config/read-file.js";
-import { type LoadedScenario, parseScenarioText } from "../config/scenario.js";
-import { readScenarioFile, readScenarioText } from "../config/yaml.js";
+import { fileReason, type Problem, ScenarioError, WeirError } from "../base/error.js";
+import { kLongestText, readAtMost } from "../base/read_file.js";
+import { readScenarioFile, readScenarioText } from "../base/yaml.js";
+import { type LoadedScenario, parseScenarioText } from "../scenario/scenario.js";
 import { contentName, fileReferences, sha256 } from "./files.js";
 import { type Override, type SweepSpec, showOverride } from "./spec.js";
 

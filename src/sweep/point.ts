@@ -1,6 +1,6 @@
 /** One point: from the plan to a file of results, or of why there can be none. */
-import { WeirError } from "../config/error.js";
-import type { Scenario } from "../config/types.js";
+import { WeirError } from "../base/error.js";
+import type { Scenario } from "../scenario/types.js";
 import type { SimOptions, SimOutcome } from "../sim/types.js";
 import { identityOf, type Point, type Sweep, scenarioOf } from "./plan.js";
 import type { ResultStore } from "./store.js";

@@ -1,6 +1,6 @@
 /** Points on worker processes of this machine: whoever is free takes the next one. */
-import { inSlots } from "../workers/slots.js";
-import { type Crash, type StartWorker, Worker } from "../workers/worker.js";
+import { inSlots } from "../processes/slots.js";
+import { type Crash, type StartWorker, Worker } from "../processes/worker.js";
 import type { Plan, Point } from "./plan.js";
 import type { PointOutcome } from "./point.js";
 import type { SweepSetup } from "./serve.js";

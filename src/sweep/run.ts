@@ -1,6 +1,6 @@
 /** A sweep's points, in this process or on workers: what is done already is left out, and everything is told as it happens. */
 
-import type { StartWorker } from "../workers/worker.js";
+import type { StartWorker } from "../processes/worker.js";
 import { filesByContent, type Plan, type Point, planText } from "./plan.js";
 import { runPoint, type Simulate } from "./point.js";
 import { type PoolOutcome, runPool } from "./pool.js";

@@ -1,5 +1,5 @@
 /** A worker's side: runs the points that it is handed into the store. */
-import { serveTasks } from "../workers/serve.js";
+import { serveTasks } from "../processes/serve.js";
 import type { Point, Sweep } from "./plan.js";
 import { type PointOutcome, runPoint, type Simulate } from "./point.js";
 import { ResultStore } from "./store.js";

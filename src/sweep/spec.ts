@@ -1,10 +1,10 @@
 /** Sweep files: which scenario, what varies, and which fields of the results make the table. */
 import { basename, dirname, extname, resolve } from "node:path";
 import { z } from "zod";
-import { type Problem, ScenarioError } from "../config/error.js";
-import { problemsOf, section } from "../config/fields.js";
-import { rejection } from "../config/file-kind.js";
-import { readScenarioFile } from "../config/yaml.js";
+import { type Problem, ScenarioError } from "../base/error.js";
+import { problemsOf, section } from "../base/fields.js";
+import { readScenarioFile } from "../base/yaml.js";
+import { rejection } from "../scenario/file_kind.js";
 
 const kMostPoints = 100_000;
 const kMostSeeds = 10_000;

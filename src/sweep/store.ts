@@ -6,10 +6,10 @@ import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { basename, join } from "node:path";
 import { z } from "zod";
-import { WeirError } from "../config/error.js";
-import { makeFolder } from "../config/folder.js";
-import { kUnfinished, writeWhole } from "../config/write-file.js";
-import { type Result, resultSchema } from "../report/result.js";
+import { WeirError } from "../base/error.js";
+import { makeFolder } from "../base/folder.js";
+import { kUnfinished, writeWhole } from "../base/write_file.js";
+import { type Result, resultSchema } from "../result/result.js";
 import type { SimPerformance } from "../sim/types.js";
 import type { Identity } from "./plan.js";
 

@@ -1,6 +1,6 @@
 /** The table of a sweep: a row for each point, or for each combination of values with statistics over the seeds. */
 import { max, mean, min, sampleStandardDeviation } from "simple-statistics";
-import type { Result } from "../report/result.js";
+import type { Result } from "../result/result.js";
 import type { Plan, Point, Sweep } from "./plan.js";
 import { showValue } from "./spec.js";
 import type { ResultStore } from "./store.js";

@@ -1,5 +1,5 @@
 /** Columns of the tables of `weir top`: what they are called, how they sort, what they show, and which go first for want of room. */
-import { formatSize } from "../config/units.js";
+import { formatSize } from "../base/units.js";
 import { count, fixed, gbps, kilobytes, printable } from "../report/format.js";
 import type { PairSample, PortSample } from "./sample.js";
 

@@ -1,19 +1,19 @@
 /** A soft NIC of this process: a packet socket on an interface, a poll thread, and what applications make on them. */
 import { isIPv6 } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { WeirError } from "../base/error.js";
 import { ConnectionManager } from "../cm/connection_manager.js";
 import { type FrameLink, taggedFrame } from "../cm/link.js";
 import { Neighbours } from "../cm/neighbour.js";
-import { parseNicDaemon } from "../config/daemon.js";
-import { WeirError } from "../config/error.js";
-import { dscpOf } from "../config/resolve.js";
-import type { Impairment } from "../config/types.js";
 import { composeNicWorker } from "../daemon/compose.js";
+import { parseNicDaemon } from "../daemon/file/load.js";
 import { inspectInterface, kernelHasAddress } from "../daemon/interface.js";
 import { loadAddon } from "../native/addon.js";
 import { CounterTable } from "../native/counters.js";
 import { KernelPort } from "../native/kernel_port.js";
 import { kRecordWords, type NativeAddon, type NativeWorker, type QueuePairState, RecordKind } from "../native/types.js";
+import { dscpOf } from "../scenario/resolve.js";
+import type { Impairment } from "../scenario/types.js";
 import { addressBytes } from "../wire/address.js";
 import { inPrefix, type Prefix, parsePrefix } from "../wire/prefix.js";
 import { AddressHandle } from "./address_handle.js";

@@ -1,6 +1,7 @@
 /** Verbs for applications: a soft RoCEv2 NIC in the process, with queue pairs, memory and RDMA CM. See docs/verbs.md. */
+
+export { WeirError } from "../base/error.js";
 export { ConnectionRejected } from "../cm/reject.js";
-export { WeirError } from "../config/error.js";
 export { AddressHandle } from "./address_handle.js";
 export { CompletionQueue } from "./completion_queue.js";
 export {

@@ -1,7 +1,7 @@
 /** Registered memory: allocated by Weir, seen as an ArrayBuffer, read and written by the NIC in place. */
 import { constants } from "node:buffer";
 import { markAsUntransferable } from "node:worker_threads";
-import { WeirError } from "../config/error.js";
+import { WeirError } from "../base/error.js";
 import type { Device } from "./device.js";
 
 /** What may be done to a region; remote_* by peers who know its key. `remote_invalidate`: they may take the key away. */

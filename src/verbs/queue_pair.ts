@@ -1,5 +1,5 @@
 /** Queue pairs: reliable connections (RC) and unreliable datagrams (UD). */
-import { WeirError } from "../config/error.js";
+import { WeirError } from "../base/error.js";
 import { kEct0, udpSourcePort } from "../native/behaviour.js";
 import type { NativePath } from "../native/device_types.js";
 import type { NativeQueueAttributes } from "../native/types.js";

@@ -1,6 +1,6 @@
 /** An address with the length of its network's prefix: "10.0.0.5/24". */
 import { isIP } from "node:net";
-import { WeirError } from "../config/error.js";
+import { WeirError } from "../base/error.js";
 import { addressBytes, canonicalAddress } from "./address.js";
 
 export interface Prefix {

@@ -1,8 +1,8 @@
 /** Arguments of the request `capture`: what is taken, and what is said of what is not. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { WeirError } from "../../src/base/error.js";
 import { kindsMask, kKindNames, parseCaptureRequest } from "../../src/capture/request.js";
-import { WeirError } from "../../src/config/error.js";
 
 const parse = (args: object) => parseCaptureRequest({ request: "capture", ...args });
 

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Result } from "../../src/report/result.js";
+import type { Result } from "../../src/result/result.js";
 import { sampleResult, sampleSeries } from "../report/sample.js";
 import { weir } from "./harness.js";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { WeirError } from "../../src/config/error.js";
+import { WeirError } from "../../src/base/error.js";
 import type { LabOptions } from "../../src/lab/types.js";
 import { sampleResult, sampleSeries } from "../report/sample.js";
 import { type FakeLab, finishedLab, weir } from "./harness.js";

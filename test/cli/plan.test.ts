@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { parseScenarioText } from "../../src/config/scenario.js";
 import { SWITCH_PROFILES } from "../../src/models/buffers/index.js";
+import { parseScenarioText } from "../../src/scenario/scenario.js";
 import { weir } from "./harness.js";
 
 const kIncast = fileURLToPath(new URL("./fixtures/incast.yaml", import.meta.url));

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { WeirError } from "../../src/base/error.js";
 import type { IncomingRequest } from "../../src/cm/connection_manager.js";
 import type { Message, MessageKind } from "../../src/cm/messages.js";
 import type { Established } from "../../src/cm/parameters.js";
 import { ConnectionRejected, kReject } from "../../src/cm/reject.js";
-import { WeirError } from "../../src/config/error.js";
 import { guidOfMac } from "../../src/wire/address.js";
 import { connected, failureOf, kAddresses, kMacs, kPort, kResponseMs, kRetries, setUp } from "./pair.js";
 

@@ -1,11 +1,11 @@
 /** What a connection manager does with messages that it should not get. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { WeirError } from "../../src/base/error.js";
 import type { IncomingRequest } from "../../src/cm/connection_manager.js";
 import { buildMadFrame, readMadFrame } from "../../src/cm/frame.js";
 import { buildMessage, kAnswered, type Message, readMessage } from "../../src/cm/messages.js";
 import { kReject } from "../../src/cm/reject.js";
-import type { WeirError } from "../../src/config/error.js";
 import { connected, failureOf, gid, hostile, kAddresses, kMacs, kPort, setUp } from "./pair.js";
 
 describe("a request", () => {

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
+import { WeirError } from "../../src/base/error.js";
 import { arpReply, readArp } from "../../src/cm/arp.js";
 import { neighbourAdvertisement, readNeighbourMessage } from "../../src/cm/ndp.js";
 import { Neighbours } from "../../src/cm/neighbour.js";
-import { WeirError } from "../../src/config/error.js";
 import { internetChecksum } from "../../src/wire/checksum.js";
 import { FakeClock, FakeLink, join } from "./fakes.js";
 

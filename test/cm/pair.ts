@@ -1,9 +1,10 @@
 /** Two connection managers a millisecond apart, in virtual time. */
+
+import type { WeirError } from "../../src/base/error.js";
 import { ConnectionManager, type IncomingRequest } from "../../src/cm/connection_manager.js";
 import { buildMadFrame } from "../../src/cm/frame.js";
 import { buildMessage, type Message } from "../../src/cm/messages.js";
 import type { ConnectOptions } from "../../src/cm/parameters.js";
-import type { WeirError } from "../../src/config/error.js";
 import { addressBytes, gidOfAddress, guidOfMac } from "../../src/wire/address.js";
 import { FakeClock, FakeLink, join, messageIn } from "./fakes.js";
 

@@ -1,7 +1,7 @@
 /** DCTCP in scenarios and files of daemons: its parameters, what it needs, and what is refused. */
 import { describe, expect, it } from "vitest";
-import { parseScenarioText } from "../../src/config/scenario.js";
 import { checkForLab } from "../../src/lab/check.js";
+import { parseScenarioText } from "../../src/scenario/scenario.js";
 
 const BASE = `
 topology: { kind: star, hosts: 3, link: { rate: 10Gbps } }

@@ -3,11 +3,11 @@ import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { loadNicDaemon, loadSwitchDaemon } from "../../src/config/daemon.js";
-import { WeirError } from "../../src/config/error.js";
-import { makeFolder } from "../../src/config/folder.js";
-import { readAtMost } from "../../src/config/read-file.js";
-import { loadScenario, parseScenarioText } from "../../src/config/scenario.js";
+import { WeirError } from "../../src/base/error.js";
+import { makeFolder } from "../../src/base/folder.js";
+import { readAtMost } from "../../src/base/read_file.js";
+import { loadNicDaemon, loadSwitchDaemon } from "../../src/daemon/file/load.js";
+import { loadScenario, parseScenarioText } from "../../src/scenario/scenario.js";
 import { loadSweep } from "../../src/sweep/spec.js";
 
 function temporary(): string {

@@ -1,9 +1,9 @@
 /** QCN in scenarios: parameters and variants, congestion points and the domain around them, and what is wrong or odd. */
 import { describe, expect, it } from "vitest";
-import { changeTimes, priorityRates } from "../../src/config/changes.js";
-import { CnDomain, portDefence } from "../../src/config/cn-domain.js";
-import { QCN_PROFILE_NAMES } from "../../src/config/qcn-profiles.js";
-import { parseScenario, parseScenarioText } from "../../src/config/scenario.js";
+import { QCN_PROFILE_NAMES } from "../../src/congestion/qcn_profiles.js";
+import { changeTimes, priorityRates } from "../../src/scenario/changes.js";
+import { CnDomain, portDefence } from "../../src/scenario/cn_domain.js";
+import { parseScenario, parseScenarioText } from "../../src/scenario/scenario.js";
 
 const BASE = `
 duration: 100ms

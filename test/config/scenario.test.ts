@@ -7,7 +7,7 @@ import {
   parseScenarioText,
   type ScenarioError,
   WeirError,
-} from "../../src/config/scenario.js";
+} from "../../src/scenario/scenario.js";
 import { examples } from "../fixtures/examples.js";
 
 const BASE = `

@@ -3,9 +3,9 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { generate } from "../../scripts/generate-schema.js";
-import { resolveCongestion } from "../../src/config/congestion.js";
-import { PROFILE_NAMES } from "../../src/config/profiles.js";
-import { type Result, resultSchema } from "../../src/report/result.js";
+import { resolveCongestion } from "../../src/congestion/congestion.js";
+import { PROFILE_NAMES } from "../../src/congestion/profiles.js";
+import { type Result, resultSchema } from "../../src/result/result.js";
 import { examples } from "../fixtures/examples.js";
 
 const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, allErrors: true });

@@ -1,8 +1,8 @@
 /** Kinds of topology: their shapes, that every host reaches every other, over as many paths as there should be. */
 import { describe, expect, it } from "vitest";
-import { parseScenario, type ScenarioError } from "../../src/config/scenario.js";
-import { Graph, nextHopGroups, switchPorts, UNREACHABLE } from "../../src/config/topology.js";
-import type { Scenario } from "../../src/config/types.js";
+import { parseScenario, type ScenarioError } from "../../src/scenario/scenario.js";
+import { Graph, nextHopGroups, switchPorts, UNREACHABLE } from "../../src/scenario/topology.js";
+import type { Scenario } from "../../src/scenario/types.js";
 
 const scenarioOf = (topology: object, rest: object = {}) => parseScenario({ topology, ...rest }).scenario;
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { loadScenario } from "../../src/config/scenario.js";
-import { findLoop, Graph, routes, switchPorts } from "../../src/config/topology.js";
+import { loadScenario } from "../../src/scenario/scenario.js";
+import { findLoop, Graph, routes, switchPorts } from "../../src/scenario/topology.js";
 
 const victim = loadScenario("examples/victim-flow.yaml").scenario;
 const incast = loadScenario("examples/incast-4to1.yaml").scenario;

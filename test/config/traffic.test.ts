@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Random } from "../../src/config/random.js";
-import { loadScenario, parseScenario, parseScenarioText, type ScenarioError } from "../../src/config/scenario.js";
-import { DISTRIBUTION_NAMES, SizeDistribution } from "../../src/config/size-distribution.js";
-import type { Flow, Scenario } from "../../src/config/types.js";
+import { Random } from "../../src/base/random.js";
+import { loadScenario, parseScenario, parseScenarioText, type ScenarioError } from "../../src/scenario/scenario.js";
+import { DISTRIBUTION_NAMES, SizeDistribution } from "../../src/scenario/size_distribution.js";
+import type { Flow, Scenario } from "../../src/scenario/types.js";
 
 const STAR = { kind: "star", hosts: 16, link: { rate: "100Gbps" } };
 const RC = { transport: { type: "rc" } };

@@ -10,7 +10,7 @@ import {
   parseRate,
   parseSize,
   parseTime,
-} from "../../src/config/units.js";
+} from "../../src/base/units.js";
 
 describe("units", () => {
   it.each([

@@ -15,7 +15,7 @@ import {
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { writeWhole } from "../../src/config/write-file.js";
+import { writeWhole } from "../../src/base/write_file.js";
 
 function folder(): string {
   const path = mkdtempSync(join(tmpdir(), "weir-write-"));

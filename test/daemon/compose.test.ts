@@ -1,7 +1,7 @@
 /** What native workers are asked to be, for the files of daemons. */
 import { describe, expect, it } from "vitest";
-import { parseNicDaemon, parseSwitchDaemon } from "../../src/config/daemon.js";
 import { composeNicWorker, composeSwitchWorker } from "../../src/daemon/compose.js";
+import { parseNicDaemon, parseSwitchDaemon } from "../../src/daemon/file/load.js";
 
 const inspect = () => ({ mtu: 1500, mac: 0x02_57_00_00_00_01 });
 

@@ -6,7 +6,7 @@ import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { WeirError } from "../../src/config/error.js";
+import { WeirError } from "../../src/base/error.js";
 import { ask, askStream, controlDirectory, controlSockets } from "../../src/daemon/control_client.js";
 import { ControlServer, type Handler, Stream } from "../../src/daemon/control_server.js";
 import { type DeviceChoice, findDevices } from "../../src/daemon/devices.js";

@@ -1,9 +1,9 @@
 /** switch.yaml and nic.yaml: what is made of good ones, and what is said about bad ones. */
 import { describe, expect, it } from "vitest";
-import { parseNicDaemon, parseSwitchDaemon } from "../../src/config/daemon.js";
-import type { InspectInterface } from "../../src/config/daemon-types.js";
-import { WeirError } from "../../src/config/error.js";
-import { fileKind, kindOfFile } from "../../src/config/file-kind.js";
+import { WeirError } from "../../src/base/error.js";
+import { parseNicDaemon, parseSwitchDaemon } from "../../src/daemon/file/load.js";
+import type { InspectInterface } from "../../src/daemon/file/types.js";
+import { fileKind, kindOfFile } from "../../src/scenario/file_kind.js";
 import { weir } from "../cli/harness.js";
 
 const SWITCH = `

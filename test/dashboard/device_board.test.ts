@@ -1,7 +1,7 @@
 /** A daemon behind a dashboard: what its session and frames say, and when they are made. */
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { parseNicDaemon, parseSwitchDaemon } from "../../src/config/daemon.js";
 import type { Device } from "../../src/daemon/device.js";
+import { parseNicDaemon, parseSwitchDaemon } from "../../src/daemon/file/load.js";
 import type { DaemonConfig } from "../../src/daemon/kinds.js";
 import { DeviceBoard } from "../../src/dashboard/device_board.js";
 import type { Frame, Session } from "../../src/dashboard/protocol.js";

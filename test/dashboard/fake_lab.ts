@@ -1,8 +1,9 @@
 /** A running lab that counts and changes as it is told. */
-import type { Scenario } from "../../src/config/types.js";
+
 import type { LabAccess, LabObserver } from "../../src/lab/access.js";
 import { CounterTable } from "../../src/native/counters.js";
 import type { NativeWorker, SwitchState } from "../../src/native/types.js";
+import type { Scenario } from "../../src/scenario/types.js";
 import { type Counter, recorderOf } from "../lab/evidence.js";
 
 const kZeros = [0, 0, 0, 0, 0, 0, 0, 0];

@@ -1,7 +1,7 @@
 /** A dashboard over nothing: a source that remembers what was asked of it, its server, and a client that says what it is told to. */
 import { type IncomingHttpHeaders, request } from "node:http";
 import { onTestFinished } from "vitest";
-import { WeirError } from "../../src/config/error.js";
+import { WeirError } from "../../src/base/error.js";
 import type { DashboardAddress } from "../../src/dashboard/address.js";
 import { EventStreams } from "../../src/dashboard/event_streams.js";
 import type { PageFile } from "../../src/dashboard/page_files.js";

@@ -1,7 +1,7 @@
 /** What a dashboard's server answers, to pages of its own and to everybody else. */
 import { connect } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { ScenarioError, WeirError } from "../../src/config/error.js";
+import { ScenarioError, WeirError } from "../../src/base/error.js";
 import { parseAddress } from "../../src/dashboard/address.js";
 import { pageFiles } from "../../src/dashboard/page_files.js";
 import { type Answer, serve } from "./fake_source.js";

@@ -2,7 +2,7 @@ import { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import type { CliContext } from "../../src/cli/context.js";
 import { addDoctorOn } from "../../src/cli/doctor.js";
-import { doctorSchema } from "../../src/doctor/report.js";
+import { doctorSchema } from "../../src/host/doctor/report.js";
 import { type FakeMachine, machine } from "./fake_system.js";
 
 async function run(argv: string[], with_: FakeMachine = {}) {

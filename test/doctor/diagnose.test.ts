@@ -1,10 +1,10 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { WeirError } from "../../src/config/error.js";
-import { diagnose, renderReport } from "../../src/doctor/diagnose.js";
-import { doctorSchema } from "../../src/doctor/report.js";
-import { thisSystem } from "../../src/doctor/system.js";
+import { WeirError } from "../../src/base/error.js";
+import { diagnose, renderReport } from "../../src/host/doctor/diagnose.js";
+import { doctorSchema } from "../../src/host/doctor/report.js";
+import { thisSystem } from "../../src/host/doctor/system.js";
 import { kHardware, kVeth } from "../daemon/probes.js";
 import {
   capabilities,

@@ -1,6 +1,6 @@
 /** A machine of the test's making; left alone it is healthy. */
 
-import type { ProgramOutput, System } from "../../src/doctor/system.js";
+import type { ProgramOutput, System } from "../../src/host/doctor/system.js";
 import type { InterfaceProbe } from "../../src/native/types.js";
 import { kVeth } from "../daemon/probes.js";
 

@@ -10,7 +10,7 @@ import {
   trialsOn,
 } from "../../src/experiments/experiment.js";
 import { loadTrial } from "../../src/experiments/run.js";
-import type { Result, Series } from "../../src/report/result.js";
+import type { Result, Series } from "../../src/result/result.js";
 import { sampleResult } from "../report/sample.js";
 
 type Made = Partial<Pick<Series, "flows" | "queues">> & { wire?: readonly number[]; goodput?: number };

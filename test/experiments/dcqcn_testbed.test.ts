@@ -9,7 +9,7 @@ import {
   trialsOn,
 } from "../../src/experiments/experiment.js";
 import { judge } from "../../src/experiments/verdict.js";
-import type { Result } from "../../src/report/result.js";
+import type { Result } from "../../src/result/result.js";
 import { sampleResult, sampleSeries } from "../report/sample.js";
 
 /** What a made-up run differs in: rates on the link by id of the flow, Gb/s, and fields of the result. */

@@ -1,8 +1,8 @@
 /** A worker process of `weir paper all` with experiments that do what their names say, and a log of what runs when. */
 import { appendFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
-import type { Scenario } from "../../src/config/types.js";
 import { serveExperiments } from "../../src/experiments/all/serve.js";
+import type { Scenario } from "../../src/scenario/types.js";
 import { kAllFakes } from "./all_fakes.js";
 import { fakeOutcome, invalid } from "./fakes.js";
 

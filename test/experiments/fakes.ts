@@ -1,7 +1,7 @@
 /** An experiment of two trials that measures the goodput of its first flow, and runners that give it whatever a test wants. */
 import type { Evidence, Experiment } from "../../src/experiments/experiment.js";
 import type { PaperOptions, Runners } from "../../src/experiments/run.js";
-import type { Result } from "../../src/report/result.js";
+import type { Result } from "../../src/result/result.js";
 import type { SimOutcome } from "../../src/sim/types.js";
 import { sampleResult, sampleSeries } from "../report/sample.js";
 

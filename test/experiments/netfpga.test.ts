@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { findExperiment } from "../../src/experiments/registry.js";
 import { runExperiment } from "../../src/experiments/run.js";
-import type { Result } from "../../src/report/result.js";
+import type { Result } from "../../src/result/result.js";
 import { runSimulation } from "../../src/sim/run.js";
 import { nativeObstacle, skipWhere } from "../obstacles.js";
 import { fakeRunners, paperOptions } from "./fakes.js";

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { WeirError } from "../../src/config/error.js";
+import { WeirError } from "../../src/base/error.js";
 import type { Experiment } from "../../src/experiments/experiment.js";
 import { readReferences } from "../../src/experiments/reference.js";
 import { fakeExperiment } from "./fakes.js";

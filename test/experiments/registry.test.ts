@@ -1,10 +1,10 @@
 /** Every experiment there is: its scenarios load, its statements are about what it measures, and its model runs. */
 import { describe, expect, it } from "vitest";
-import { loadScenario } from "../../src/config/scenario.js";
 import { clocksOf, type Trial } from "../../src/experiments/experiment.js";
 import { EXPERIMENTS, findExperiment, listExperiments, nearestExperiment } from "../../src/experiments/registry.js";
 import { loadTrial, scenarioPath } from "../../src/experiments/run.js";
 import { judge, type Ruling } from "../../src/experiments/verdict.js";
+import { loadScenario } from "../../src/scenario/scenario.js";
 
 /** What comes of the statements on models; the equations leave no room for chance. */
 const kOfModels: Readonly<Record<string, readonly Ruling[]>> = {

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { WeirError } from "../../src/config/error.js";
+import { WeirError } from "../../src/base/error.js";
 import { documentOf } from "../../src/experiments/document.js";
 import { type Bench, clocksOf, type Experiment } from "../../src/experiments/experiment.js";
 import { writePaper } from "../../src/experiments/files.js";

@@ -2,6 +2,8 @@
  * Connection management, ARP, neighbour discovery and ping on a virtual clock, under frames that are right, nearly right, and hostile: what
  * peers say throws nothing and holds nothing for ever. Each frame is also read as the probe reads it, by its second implementation.
  */
+
+import { WeirError } from "../../src/base/error.js";
 import { arpReply, arpRequest } from "../../src/cm/arp.js";
 import { ConnectionManager, type IncomingRequest } from "../../src/cm/connection_manager.js";
 import { buildMadFrame, type MadFrame, readMadFrame } from "../../src/cm/frame.js";
@@ -17,7 +19,6 @@ import {
 import { neighbourAdvertisement, neighbourSolicitation } from "../../src/cm/ndp.js";
 import { Neighbours } from "../../src/cm/neighbour.js";
 import type { Established } from "../../src/cm/parameters.js";
-import { WeirError } from "../../src/config/error.js";
 import { readFrame, readUnreachable } from "../../src/probe/roce_frame.js";
 import { gidOfAddress } from "../../src/wire/address.js";
 import { readIp } from "../../src/wire/icmp.js";

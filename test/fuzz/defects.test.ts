@@ -79,7 +79,7 @@ it("cm: pings that are answered without a limit", async () => {
 
 it("config: fields that nobody compares with each other", async () => {
   const change = () => ({ checkScenario: () => ({ problems: [], warnings: [] }) });
-  expect(await finding("config", "../../src/config/check.js", change)).toMatch(/^(scenario|sweep): /);
+  expect(await finding("config", "../../src/scenario/check.js", change)).toMatch(/^(scenario|sweep): /);
 });
 
 it("config: a library that prints what it thinks of a file", async () => {
@@ -89,7 +89,7 @@ it("config: a library that prints what it thinks of a file", async () => {
       return (readScenarioText as Methods[string])(...given);
     },
   });
-  expect(await finding("config", "../../src/config/yaml.js", change)).toBe("a library prints: an anchor");
+  expect(await finding("config", "../../src/base/yaml.js", change)).toBe("a library prints: an anchor");
 });
 
 it("results: a page with what a file says as it is", async () => {

@@ -5,14 +5,14 @@
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { WeirError } from "../../src/config/error.js";
-import { loadScenario } from "../../src/config/scenario.js";
+import { WeirError } from "../../src/base/error.js";
 import { compareRuns } from "../../src/report/overlay.js";
 import { renderOverlay } from "../../src/report/overlay_html.js";
 import { judge } from "../../src/report/overlay_limits.js";
 import { renderComparison } from "../../src/report/overlay_table.js";
-import { readRun, renderSavedRun } from "../../src/report/run_files.js";
 import { renderTable } from "../../src/report/table.js";
+import { readRun, renderSavedRun } from "../../src/result/run_files.js";
+import { loadScenario } from "../../src/scenario/scenario.js";
 import { filesByContent, identityOf, planSweep, planText, readPlan, scenarioOf } from "../../src/sweep/plan.js";
 import { loadSweep } from "../../src/sweep/spec.js";
 import { ResultStore } from "../../src/sweep/store.js";

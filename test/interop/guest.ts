@@ -6,7 +6,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
-import type { NetworkNamespace } from "../../src/lab/namespace.js";
+import type { NetworkNamespace } from "../../src/host/namespace.js";
 import { guestImage } from "./capability.js";
 
 /** A guest boots in three seconds on an idle machine, in a minute on one with much to do. */

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, inject } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
 import type { CounterValue } from "../../src/daemon/protocol.js";
-import { NetworkNamespace } from "../../src/lab/namespace.js";
+import { NetworkNamespace } from "../../src/host/namespace.js";
 import type { DeviceOptions } from "../../src/verbs/index.js";
 import { kRoot, kWeir } from "../command.js";
 import { eventually } from "../patience.js";

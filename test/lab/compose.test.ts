@@ -1,10 +1,10 @@
 /** From scenario to native configuration: what scales and what does not, and that both ends of everything agree. */
 import { describe, expect, it } from "vitest";
-import { hostIp, hostMac } from "../../src/config/addresses.js";
-import { parseScenario, type Scenario } from "../../src/config/scenario.js";
 import { composeLab, labNetwork, queuePairsOf } from "../../src/lab/compose.js";
 import type { NativeNic, NativeSwitch } from "../../src/native/device_types.js";
 import type { WorkerConfig } from "../../src/native/types.js";
+import { hostIp, hostMac } from "../../src/scenario/addresses.js";
+import { parseScenario, type Scenario } from "../../src/scenario/scenario.js";
 import { dcqcnOf, smallScenario } from "./evidence.js";
 
 function compose(

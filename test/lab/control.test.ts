@@ -3,13 +3,13 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { loadScenario } from "../../src/config/scenario.js";
 import { ask } from "../../src/daemon/control_client.js";
 import { ControlServer } from "../../src/daemon/control_server.js";
 import { askDevice, findDevices } from "../../src/daemon/devices.js";
 import type { LabAccess } from "../../src/lab/access.js";
 import { LabControl } from "../../src/lab/control.js";
 import { CounterTable } from "../../src/native/counters.js";
+import { loadScenario } from "../../src/scenario/scenario.js";
 
 const kScale = 40;
 const zeros = [0, 0, 0, 0, 0, 0, 0, 0];

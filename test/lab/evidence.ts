@@ -1,10 +1,11 @@
 /** What a finished lab hands to the report, made up: counters, what workers say of themselves, and the scenario. */
-import { type CongestionParameters, parseScenario, type Scenario } from "../../src/config/scenario.js";
+
 import { queuePairsOf } from "../../src/lab/compose.js";
 import type { RunEvidence } from "../../src/lab/outcome.js";
-import { Recorder, type RecordSource } from "../../src/lab/recorder.js";
 import { CounterTable } from "../../src/native/counters.js";
 import type { Distribution, NativeWorker, WorkerOutcome } from "../../src/native/types.js";
+import { Recorder, type RecordSource } from "../../src/result/recorder.js";
+import { type CongestionParameters, parseScenario, type Scenario } from "../../src/scenario/scenario.js";
 
 export type Counter = [name: string, labels: Record<string, string>, value: number];
 

@@ -1,7 +1,7 @@
 /** Samples to series: scenario of 100 ms, a sample each 10 ms, at scale 10; wall time starts at 5 s. */
 import { describe, expect, it } from "vitest";
-import type { Recorder } from "../../src/lab/recorder.js";
 import { kRecordWords, RecordKind } from "../../src/native/types.js";
+import type { Recorder } from "../../src/result/recorder.js";
 import { recorderOf, smallScenario } from "./evidence.js";
 
 const kBegin = 5e9;

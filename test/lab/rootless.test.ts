@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { missingCapabilities, userNamespaceRemedy } from "../../src/lab/rootless.js";
+import { missingCapabilities, userNamespaceRemedy } from "../../src/host/rootless.js";
 
 describe("missingCapabilities", () => {
   it.each([

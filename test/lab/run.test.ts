@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { WeirError } from "../../src/config/error.js";
+import { WeirError } from "../../src/base/error.js";
 import { planCaptures } from "../../src/lab/capture.js";
 import { checkForLab } from "../../src/lab/check.js";
 import { runLab } from "../../src/lab/run.js";

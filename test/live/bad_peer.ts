@@ -4,8 +4,8 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { kEtherType, newFrame } from "../../src/cm/link.js";
-import { parseNicDaemon } from "../../src/config/daemon.js";
 import { composeNicWorker } from "../../src/daemon/compose.js";
+import { parseNicDaemon } from "../../src/daemon/file/load.js";
 import { inspectInterface } from "../../src/daemon/interface.js";
 import { loadAddon } from "../../src/native/addon.js";
 import type { NativeAddon, NativeWorker, WorkerConfig } from "../../src/native/types.js";

@@ -1,6 +1,6 @@
 /** A Weir device on a veth pair with a bad peer, and a queue pair of it for each test with all that may be done to it. */
 import { expect } from "vitest";
-import { NetworkNamespace } from "../../src/lab/namespace.js";
+import { NetworkNamespace } from "../../src/host/namespace.js";
 import {
   type CompletionQueue,
   type Device,

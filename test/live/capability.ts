@@ -1,7 +1,7 @@
 /** Live tests build networks on this machine; where they may not, they are skipped. */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { missingCapabilities } from "../../src/lab/rootless.js";
+import { missingCapabilities } from "../../src/host/rootless.js";
 import { kMain } from "../command.js";
 import { lacking } from "../needs.js";
 import { describeUnless, nativeObstacle } from "../obstacles.js";

@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
-import { LabNetwork } from "../../src/lab/veth.js";
+import { LabNetwork } from "../../src/host/veth.js";
 import { kRoot, kWeir } from "../command.js";
 import { eventually } from "../patience.js";
 import { folder } from "./weir.js";

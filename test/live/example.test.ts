@@ -1,7 +1,7 @@
 /** The example program of verbs, as its comment has it, on the package as it was built. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { expect, it } from "vitest";
-import { LabNetwork } from "../../src/lab/veth.js";
+import { LabNetwork } from "../../src/host/veth.js";
 import { kRoot } from "../command.js";
 import { kPatienceMs } from "../limits.js";
 import { describeLive } from "./capability.js";

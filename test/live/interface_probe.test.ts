@@ -2,7 +2,7 @@
 import { readlinkSync } from "node:fs";
 import { expect, it, onTestFinished } from "vitest";
 import { macControl } from "../../src/daemon/port_probe.js";
-import { NetworkNamespace } from "../../src/lab/namespace.js";
+import { NetworkNamespace } from "../../src/host/namespace.js";
 import type { NativeAddon } from "../../src/native/types.js";
 import { lacking } from "../needs.js";
 import { describeUnless, nativeCore } from "../obstacles.js";

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import type { Result } from "../../src/report/result.js";
+import type { Result } from "../../src/result/result.js";
 import { describeLive } from "./capability.js";
 import { folder, kIncast, type LabResult, start, sum, validLabRun } from "./weir.js";
 

@@ -3,7 +3,7 @@ import { createSocket } from "node:dgram";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { NetworkNamespace } from "../../src/lab/namespace.js";
+import { NetworkNamespace } from "../../src/host/namespace.js";
 import { loadAddon } from "../../src/native/addon.js";
 import type { NativeAddon, NativeWorker, WorkerConfig } from "../../src/native/types.js";
 import { kProtocol, loadRawSocket, openIpSocket } from "../../src/probe/raw_socket.js";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { ask } from "../../src/daemon/control_client.js";
 import type { CounterValue } from "../../src/daemon/protocol.js";
-import type { LabNetwork } from "../../src/lab/veth.js";
+import type { LabNetwork } from "../../src/host/veth.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
 import { freePort, network, ping, portOf, startNic, startSwitch, weir } from "./daemons.js";

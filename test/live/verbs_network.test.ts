@@ -2,7 +2,7 @@
 import { randomFillSync } from "node:crypto";
 import { afterEach, describe, expect, it } from "vitest";
 import { Fabric, type FabricOptions } from "../../bench/dataplane/fabric.js";
-import type { NetworkNamespace } from "../../src/lab/namespace.js";
+import type { NetworkNamespace } from "../../src/host/namespace.js";
 import { connect } from "../../src/verbs/index.js";
 import { describeLive } from "./capability.js";
 import { connected, counted, perform, transfer } from "./verbs_pair.js";

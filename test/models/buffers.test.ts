@@ -1,15 +1,15 @@
 /** Thresholds of section 4 of the DCQCN paper, headroom by its terms, and recommendations of marking and timers. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Findings } from "../../src/config/check-device.js";
-import { checkCongestion, resolveCongestion } from "../../src/config/congestion.js";
-import { congestionSchema, resolveCongestionSection } from "../../src/config/congestion-section.js";
-import { headroomFor, kResponseQuanta } from "../../src/config/headroom.js";
-import { parseScenario } from "../../src/config/scenario.js";
-import { ecnThresholdBound, pfcThreshold, pfcThresholdAlone, sharedBytes } from "../../src/config/thresholds.js";
+import { checkCongestion, resolveCongestion } from "../../src/congestion/congestion.js";
+import { congestionSchema, resolveCongestionSection } from "../../src/congestion/section.js";
 import { planEcn } from "../../src/models/buffers/ecn.js";
 import { type BufferPlan, type BufferPlanInput, planBuffers } from "../../src/models/buffers/plan.js";
 import { SWITCH_PROFILES } from "../../src/models/buffers/profiles.js";
+import { Findings } from "../../src/scenario/check_device.js";
+import { headroomFor, kResponseQuanta } from "../../src/scenario/headroom.js";
+import { parseScenario } from "../../src/scenario/scenario.js";
+import { ecnThresholdBound, pfcThreshold, pfcThresholdAlone, sharedBytes } from "../../src/scenario/thresholds.js";
 
 const kPaper: BufferPlanInput = { ports: 32, priorities: 8, buffer: 12e6, headroom: 22_400, beta: 8, kmin: 5_000 };
 

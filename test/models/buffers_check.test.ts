@@ -1,9 +1,9 @@
 /** What `weir plan check` says of scenarios, and whether simulations of them lose frames and pause as it says. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseScenario, type Scenario } from "../../src/config/scenario.js";
-import { pfcThresholdAlone } from "../../src/config/thresholds.js";
 import { checkPlan } from "../../src/models/buffers/check.js";
+import { parseScenario, type Scenario } from "../../src/scenario/scenario.js";
+import { pfcThresholdAlone } from "../../src/scenario/thresholds.js";
 import { runSimulation } from "../../src/sim/run.js";
 import { nativeObstacle, skipWhere } from "../obstacles.js";
 

@@ -2,13 +2,13 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { parseScenario, type Scenario } from "../../src/config/scenario.js";
 import { dcqcnFixedPoint, modelScenario, runModel, sweepOn } from "../../src/models/dcqcn/index.js";
 import { solvePoint } from "../../src/models/dcqcn/sweep.js";
 import { compareRuns } from "../../src/report/overlay.js";
 import { renderOverlay } from "../../src/report/overlay_html.js";
-import { type Result, resultSchema, seriesSchema } from "../../src/report/result.js";
 import { renderTable } from "../../src/report/table.js";
+import { type Result, resultSchema, seriesSchema } from "../../src/result/result.js";
+import { parseScenario, type Scenario } from "../../src/scenario/scenario.js";
 import { sampleResult, sampleSeries } from "../report/sample.js";
 
 const kTopology = {

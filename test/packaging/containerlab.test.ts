@@ -7,8 +7,8 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { loadNicDaemon, loadSwitchDaemon } from "../../src/config/daemon.js";
-import type { NicDaemonConfig, SwitchDaemonConfig } from "../../src/config/daemon-types.js";
+import { loadNicDaemon, loadSwitchDaemon } from "../../src/daemon/file/load.js";
+import type { NicDaemonConfig, SwitchDaemonConfig } from "../../src/daemon/file/types.js";
 import { macText } from "../../src/daemon/reports.js";
 import { exists, list, readYaml, root } from "./files.js";
 

@@ -2,10 +2,11 @@
  * Two devices and the network between them, in memory: what is posted is done at once and in order, on the paths that
  * src/verbs/connection.ts and the tests of perftest and rping use. Statuses and flushing are those of the verbs.
  */
+
+import { WeirError } from "../../src/base/error.js";
 import type { IncomingRequest } from "../../src/cm/connection_manager.js";
 import type { Established, LocalParameters, PeerParameters } from "../../src/cm/parameters.js";
 import { ConnectionRejected, kReject } from "../../src/cm/reject.js";
-import { WeirError } from "../../src/config/error.js";
 import type { Device } from "../../src/verbs/device.js";
 import type { QueuePairAttributes } from "../../src/verbs/queue_pair.js";
 import type { ReceiveRequest, SendRequest, Status, WorkCompletion } from "../../src/verbs/work.js";

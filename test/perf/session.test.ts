@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { WeirError } from "../../src/config/error.js";
+import { WeirError } from "../../src/base/error.js";
 import type { PerfOptions, PerfTest } from "../../src/perf/options.js";
 import { kPerfTests } from "../../src/perf/options.js";
 import { describeRow, perfSchema, reportOf } from "../../src/perf/report.js";

@@ -2,9 +2,9 @@ import { EventEmitter } from "node:events";
 import { Writable } from "node:stream";
 import { Command } from "commander";
 import { describe, expect, it } from "vitest";
+import { WeirError } from "../../src/base/error.js";
 import { type CliContext, describeError, exitStatusOf } from "../../src/cli/context.js";
 import { addProbeOn } from "../../src/cli/probe.js";
-import { WeirError } from "../../src/config/error.js";
 import { buildProbe } from "../../src/probe/roce_frame.js";
 import { type FakeOptions, fakeNetwork, refusal } from "./fake_network.js";
 

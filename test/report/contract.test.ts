@@ -1,9 +1,9 @@
 /** What runs write, of all three clocks, is what the published schema says: no field more, and none of another shape. */
 import { describe, expect, it } from "vitest";
-import type { Scenario } from "../../src/config/types.js";
 import { composeResult } from "../../src/lab/outcome.js";
 import { runModel } from "../../src/models/dcqcn/index.js";
 import { hostFacts } from "../../src/report/host_facts.js";
+import type { Scenario } from "../../src/scenario/types.js";
 import { runSimulation } from "../../src/sim/run.js";
 import { faultsOf } from "../fixtures/closed_schema.js";
 import { calmOutcome, constant, counterTable, evidence, smallScenario } from "../lab/evidence.js";

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { loadScenario } from "../../src/config/scenario.js";
 import { goodputLimit } from "../../src/report/limits.js";
+import { loadScenario } from "../../src/scenario/scenario.js";
 
 const kIncast = fileURLToPath(new URL("../cli/fixtures/incast.yaml", import.meta.url));
 const limit = (...set: string[]) => goodputLimit(loadScenario(kIncast, { set }).scenario, 0.9);

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { Scenario } from "../../src/config/types.js";
 import { compareRuns, type NamedRun } from "../../src/report/overlay.js";
 import { overlayCharts } from "../../src/report/overlay_charts.js";
 import { renderOverlay } from "../../src/report/overlay_html.js";
 import { judge } from "../../src/report/overlay_limits.js";
 import { renderComparison } from "../../src/report/overlay_table.js";
-import type { Result, Series } from "../../src/report/result.js";
+import type { Result, Series } from "../../src/result/result.js";
+import type { Scenario } from "../../src/scenario/types.js";
 import { sampleResult, sampleSeries } from "./sample.js";
 
 function run(label: string, change: (result: Result, series: Series) => void = () => {}, flows = 2): NamedRun {

@@ -1,5 +1,5 @@
 /** A made-up incast with the shape of a real one: rates that saw-tooth around the fair share, a queue between Kmin and Kmax. */
-import type { Result, Series } from "../../src/report/result.js";
+import type { Result, Series } from "../../src/result/result.js";
 
 const kLine = 40e9;
 

@@ -6,7 +6,7 @@ import {
   summarize,
   summarizeHistogram,
   summarizeWeighted,
-} from "../../src/report/statistics.js";
+} from "../../src/result/statistics.js";
 
 describe("jainIndex", () => {
   it.each([

@@ -1,9 +1,9 @@
 /** From scenario to native configuration: numbers in place of names, and what virtual time leaves out. */
 import { describe, expect, it } from "vitest";
-import { flowMac, hostIp, hostMac } from "../../src/config/addresses.js";
-import { parseScenario } from "../../src/config/scenario.js";
-import type { Scenario } from "../../src/config/types.js";
 import { udpSourcePort } from "../../src/native/behaviour.js";
+import { flowMac, hostIp, hostMac } from "../../src/scenario/addresses.js";
+import { parseScenario } from "../../src/scenario/scenario.js";
+import type { Scenario } from "../../src/scenario/types.js";
 import { composeSimulation } from "../../src/sim/compose.js";
 import { Fabric } from "../../src/sim/fabric.js";
 import { fatTree, incast } from "./scenarios.js";

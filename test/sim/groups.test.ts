@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Flow } from "../../src/config/types.js";
+import type { Flow } from "../../src/scenario/types.js";
 import { groupResults } from "../../src/sim/groups.js";
 import type { FlowCompletion } from "../../src/sim/types.js";
 

@@ -1,6 +1,6 @@
 /** Ideal completion times by hand; against the native core in end_to_end.test.ts. */
 import { describe, expect, it } from "vitest";
-import type { Link } from "../../src/config/types.js";
+import type { Link } from "../../src/scenario/types.js";
 import { type IdealMessage, idealTime } from "../../src/sim/ideal.js";
 
 const link = (rate: number, delay: number): Link => ({ from: "x", to: "y", rate, delay, mtu: 1500 });

@@ -24,7 +24,7 @@ it("run where a process may have 4 GiB of addresses", () => {
 const kLongLink = `
   import { spawnSync } from "node:child_process";
   import { readFileSync } from "node:fs";
-  import { parseScenario } from "./src/config/scenario.js";
+  import { parseScenario } from "./src/scenario/scenario.js";
   import { loadAddon } from "./src/native/addon.js";
   import { composeSimulation } from "./src/sim/compose.js";
   import { Fabric } from "./src/sim/fabric.js";

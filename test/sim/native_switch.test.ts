@@ -6,7 +6,7 @@ import type {
   SimulationAddon,
   SimulationConfig,
 } from "../../src/native/simulation_types.js";
-import { accountFrames } from "../../src/report/device_results.js";
+import { accountFrames } from "../../src/result/device_results.js";
 import { composeSimulation } from "../../src/sim/compose.js";
 import { Fabric } from "../../src/sim/fabric.js";
 import { SimulationTables } from "../../src/sim/tables.js";

@@ -9,7 +9,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { parse } from "csv-parse/sync";
 import { describe, expect, it } from "vitest";
 import { type IncastFigures, runIncast, senders } from "../../bench/simulation/ns3_figures.js";
-import { loadScenario } from "../../src/config/scenario.js";
+import { loadScenario } from "../../src/scenario/scenario.js";
 import { nativeObstacle, skipWhere } from "../obstacles.js";
 
 const kFolder = "examples/ns3";

@@ -1,8 +1,8 @@
 /** QCN in virtual time on the native core: queues at their set point, rates that follow changes, and runs that can be repeated. */
 import { describe, expect, it } from "vitest";
-import { loadScenario, type Scenario } from "../../src/config/scenario.js";
 import type { SimulationAddon } from "../../src/native/simulation_types.js";
-import type { Result } from "../../src/report/result.js";
+import type { Result } from "../../src/result/result.js";
+import { loadScenario, type Scenario } from "../../src/scenario/scenario.js";
 import { runSimulation } from "../../src/sim/run.js";
 import { nativeObstacle, skipWhere } from "../obstacles.js";
 import { chain, incast } from "./scenarios.js";

@@ -1,4 +1,4 @@
-import { parseScenario, type Scenario } from "../../src/config/scenario.js";
+import { parseScenario, type Scenario } from "../../src/scenario/scenario.js";
 
 /** Two hosts that send to a third over one switch, 10 Gb/s, 1 ms of which 200 us are warm-up. */
 export function incast(overrides: Record<string, unknown> = {}): Scenario {

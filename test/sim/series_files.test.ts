@@ -4,7 +4,7 @@ import { basename, join } from "node:path";
 import { tableFromIPC } from "@uwdata/flechette";
 import { tableFromIPC as apacheTableFromIPC } from "apache-arrow";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Series } from "../../src/report/result.js";
+import type { Series } from "../../src/result/result.js";
 import { csvLine, writeSeries } from "../../src/sim/series_files.js";
 import { sampleSeries } from "../report/sample.js";
 

@@ -1,7 +1,7 @@
 /** What the DCQCN paper saw on its testbed, in short simulations of examples/paper/dcqcn. docs/testbed.md has the long ones. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { loadScenario, type Scenario } from "../../src/config/scenario.js";
-import type { Result } from "../../src/report/result.js";
+import type { Result } from "../../src/result/result.js";
+import { loadScenario, type Scenario } from "../../src/scenario/scenario.js";
 import { runSimulation } from "../../src/sim/run.js";
 import { examples } from "../fixtures/examples.js";
 import { describeUnless, itUnless, nativeObstacle, skipWhere } from "../obstacles.js";

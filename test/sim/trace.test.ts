@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { WeirError } from "../../src/config/error.js";
+import { WeirError } from "../../src/base/error.js";
 import { buildProbe } from "../../src/probe/roce_frame.js";
 import { openTrace } from "../../src/sim/trace.js";
 import { packetBlock } from "../capture/blocks.js";

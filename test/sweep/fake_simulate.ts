@@ -1,7 +1,7 @@
 /** A simulation that does as the scenario's description says. */
 import { appendFileSync, existsSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { WeirError } from "../../src/config/error.js";
+import { WeirError } from "../../src/base/error.js";
 import type { Simulate } from "../../src/sweep/point.js";
 import { sampleResult } from "../report/sample.js";
 

@@ -1,7 +1,7 @@
 /** What `weir sweep` works with in tests. */
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { StartWorker } from "../../src/workers/worker.js";
+import type { StartWorker } from "../../src/processes/worker.js";
 
 export const kCode = "0.0.0+test";
 

@@ -5,7 +5,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
-import { WeirError } from "../../src/config/error.js";
+import { WeirError } from "../../src/base/error.js";
 import type { NativeAddon } from "../../src/native/types.js";
 import type { Device } from "../../src/verbs/device.js";
 import { MemoryRegion } from "../../src/verbs/memory_region.js";

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
-import { WeirError } from "../../src/config/error.js";
+import { WeirError } from "../../src/base/error.js";
 import { AddressHandle } from "../../src/verbs/address_handle.js";
 import type { CompletionQueue } from "../../src/verbs/completion_queue.js";
 import type { Device } from "../../src/verbs/device.js";

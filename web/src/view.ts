@@ -1,6 +1,6 @@
 /** What is in view: the live run or finished ones, which flows, which time. */
 import { batch, computed, signal } from "@preact/signals";
-import type { Result } from "../../src/report/result.js";
+import type { Result } from "../../src/result/result.js";
 import type { Recording } from "./data/recording.js";
 import { requestDraw } from "./draw.js";
 import { currentRun, live, pause, paused, pausedAt, session } from "./store.js";

@@ -1,5 +1,5 @@
 /** Answers of a device as if it had one port only. */
-import { WeirError } from "../../config/error.js";
+import { WeirError } from "../../base/error.js";
 import type { Answers } from "./view.js";
 
 /** @param port Name of the port, or of its interface. @throws WeirError when there is no such port. */

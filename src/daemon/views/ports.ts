@@ -1,5 +1,5 @@
 /** Weir's own tables of ports: interfaces, what they can do, how they are used. */
-import { formatRate } from "../../config/units.js";
+import { formatRate } from "../../base/units.js";
 import { gbps, printable } from "../../report/format.js";
 import { describeKind, describeXdp, offloadsOn, type PortProbe } from "../port_probe.js";
 import type { PortStatus } from "../protocol.js";

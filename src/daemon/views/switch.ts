@@ -1,7 +1,8 @@
 /** Weir's own tables of switches: queues, buffer, congestion points, forwarding table. */
-import { kStormKinds } from "../../config/daemon-types.js";
-import { formatRate } from "../../config/units.js";
+
+import { formatRate } from "../../base/units.js";
 import { kilobytes, printable } from "../../report/format.js";
+import { kStormKinds } from "../file/types.js";
 import { Counts, text } from "./counts.js";
 import { fdbCells } from "./sonic.js";
 import { gridView } from "./view.js";

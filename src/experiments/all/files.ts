@@ -1,8 +1,8 @@
 /** The report of all experiments: report.html, report.md and summary.json beside the experiments' folders. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeFolder } from "../../config/folder.js";
-import { writeWhole } from "../../config/write-file.js";
+import { makeFolder } from "../../base/folder.js";
+import { writeWhole } from "../../base/write_file.js";
 import { renderAllPage } from "./page.js";
 import type { Finished, Summary } from "./summary.js";
 import { renderAllMarkdown } from "./text.js";

@@ -4,8 +4,8 @@
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { inSlots } from "../../workers/slots.js";
-import { type Crash, type StartWorker, Worker } from "../../workers/worker.js";
+import { inSlots } from "../../processes/slots.js";
+import { type Crash, type StartWorker, Worker } from "../../processes/worker.js";
 import type { PaperDocument } from "../document.js";
 import { clearPaper } from "../files.js";
 import type { PaperProgress } from "../run.js";

@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { WeirError } from "../../config/error.js";
-import { writeWhole } from "../../config/write-file.js";
+import { WeirError } from "../../base/error.js";
+import { writeWhole } from "../../base/write_file.js";
 import type { PerfRow } from "../../perf/report.js";
 import { type CpuUse, CpuWatch } from "./cpu.js";
 import type { HostPair } from "./host_pair.js";

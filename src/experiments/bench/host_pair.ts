@@ -2,7 +2,7 @@
  * Two hosts on one link: two network namespaces joined by a veth pair, and programs in them. All of it is gone with this process,
  * however it ends: namespaces are held by its descriptors, programs are told to die with it.
  */
-import { LabNetwork } from "../../lab/veth.js";
+import { LabNetwork } from "../../host/veth.js";
 
 const HOSTS = ["a", "b"] as const;
 export type Host = (typeof HOSTS)[number];

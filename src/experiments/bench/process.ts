@@ -2,8 +2,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { WeirError } from "../../config/error.js";
-import { missingTool } from "../../lab/tools.js";
+import { WeirError } from "../../base/error.js";
+import { missingTool } from "../../host/tools.js";
 
 /** Most that is kept of what a program says. */
 const kMostOutput = 4 << 20;

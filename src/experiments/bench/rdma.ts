@@ -1,7 +1,7 @@
 /** RDMA between soft NICs on two hosts, by this installation's `weir perf`, each end a process of its own. */
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { WeirError } from "../../config/error.js";
+import { WeirError } from "../../base/error.js";
 import type { PerfTest } from "../../perf/options.js";
 import { type PerfRow, perfSchema } from "../../perf/report.js";
 import type { Host, HostPair } from "./host_pair.js";

@@ -3,8 +3,8 @@
  * apart here; anything but what is expected is an error.
  */
 import { z } from "zod";
-import { WeirError } from "../../config/error.js";
-import { runTool } from "../../lab/tools.js";
+import { WeirError } from "../../base/error.js";
+import { runTool } from "../../host/tools.js";
 
 export const IPERF_PORT = 5201;
 export const SOCKPERF_PORT = 11_111;

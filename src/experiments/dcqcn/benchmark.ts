@@ -3,7 +3,7 @@
  * send to one, as when a failed disk is rebuilt. What figures 15 to 18 share: runs, percentiles over flows, means over the seeds.
  */
 import { mean } from "simple-statistics";
-import { spread } from "../../report/statistics.js";
+import { spread } from "../../result/statistics.js";
 import type { Evidence, Quantity, Trial } from "../experiment.js";
 import { kRates, kSettings, kWords, linkRates, pauseFrames, repeated, repeats, type Setting } from "./testbed.js";
 

@@ -4,7 +4,7 @@
  */
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { writeWhole } from "../../config/write-file.js";
+import { writeWhole } from "../../base/write_file.js";
 import type { CpuUse } from "../bench/cpu.js";
 import { type ExchangeOptions, rdma, tcpLatency, tcpThroughput } from "../bench/exchange.js";
 import { HostPair } from "../bench/host_pair.js";

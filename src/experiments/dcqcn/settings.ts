@@ -5,7 +5,7 @@
  * means of 1 ms, as a share of its mean (coefficient of variation), the mean of both flows.
  */
 import type { Curve, Plot } from "../../report/plot.js";
-import { jainIndex } from "../../report/statistics.js";
+import { jainIndex } from "../../result/statistics.js";
 import type { Evidence, Experiment, Observation, Quantity, Trace, TraceValues, Trial } from "../experiment.js";
 import { between, describe, mean, movingMean, type Signal } from "../measure.js";
 import { ALPHA_RESET } from "./alpha.js";

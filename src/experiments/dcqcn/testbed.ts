@@ -5,7 +5,7 @@
  * link, so goodput is 1 / 1.080 of it.
  */
 import type { Curve } from "../../report/plot.js";
-import { spread } from "../../report/statistics.js";
+import { spread } from "../../result/statistics.js";
 import type { Evidence, QuantityCheck, Trial } from "../experiment.js";
 
 /** Capacity of every link, Gb/s. */

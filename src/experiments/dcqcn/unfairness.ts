@@ -3,7 +3,7 @@
  * PFC shares by input ports, DCQCN by flows.
  */
 import { mean } from "simple-statistics";
-import { jainIndex, spread } from "../../report/statistics.js";
+import { jainIndex, spread } from "../../result/statistics.js";
 import type { Evidence, Experiment, Observation, Quantity, Statement, Trial } from "../experiment.js";
 import { known } from "../measure.js";
 import { ALPHA_RESET } from "./alpha.js";

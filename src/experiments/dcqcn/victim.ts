@@ -3,7 +3,7 @@
  * congested receiver, while senders under T3 are added. Pauses spread back from T4 to T1; marks do not.
  */
 import { mean } from "simple-statistics";
-import { spread } from "../../report/statistics.js";
+import { spread } from "../../result/statistics.js";
 import type { Evidence, Experiment, Observation, Quantity, Statement, Trial } from "../experiment.js";
 import { known } from "../measure.js";
 import { DCQCN_PAPER } from "./paper.js";

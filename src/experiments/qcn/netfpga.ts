@@ -2,8 +2,9 @@
  * Figures 8 to 13 of Kabbani and Yasuda: queue and utilisation while the service rate of the output queue falls from 0.95 to 0.2
  * Gb/s and comes back, with 1 and 8 sources and round trips of 100, 500 and 1000 us.
  */
-import type { Scenario } from "../../config/types.js";
-import { jainIndex } from "../../report/statistics.js";
+
+import { jainIndex } from "../../result/statistics.js";
+import type { Scenario } from "../../scenario/types.js";
 import { kEthernetOverhead, kHeaderBytes } from "../../wire/frame_size.js";
 import type { Check, Evidence, Experiment, Observation, Quantity, Statement } from "../experiment.js";
 import { between, describe, firstTime, goodput, known, lastingFrom, mean, movingMean, queue } from "../measure.js";

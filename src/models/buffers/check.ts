@@ -11,15 +11,16 @@
  * takes data more slowly than its link brings it needs the same room between xoff and the end of its receive buffer.
  *
  * ECN before PFC, for what the traffic does: for each port pair and priority that flows use, an ingress whose frames wait in e
- * egress queues, of q in use at the switch, all just below Kmin, must be below t_PFC (config/thresholds.ts). What lossy traffic
+ * egress queues, of q in use at the switch, all just below Kmin, must be below t_PFC (scenario/thresholds.ts). What lossy traffic
  * occupies is not counted, nor how likely a mark is just above Kmin. The worst case of the paper, any traffic on all priorities of all
  * ports, is given for each switch beside it.
  */
-import { headroomFor } from "../../config/headroom.js";
-import { ecnThresholdBound, pfcThreshold, pfcThresholdAlone, sharedBytes } from "../../config/thresholds.js";
-import { switchPorts } from "../../config/topology.js";
-import type { HostConfig, Link, Scenario, SwitchConfig } from "../../config/types.js";
-import { formatRate, formatSize, formatTime } from "../../config/units.js";
+
+import { formatRate, formatSize, formatTime } from "../../base/units.js";
+import { headroomFor } from "../../scenario/headroom.js";
+import { ecnThresholdBound, pfcThreshold, pfcThresholdAlone, sharedBytes } from "../../scenario/thresholds.js";
+import { switchPorts } from "../../scenario/topology.js";
+import type { HostConfig, Link, Scenario, SwitchConfig } from "../../scenario/types.js";
 import { portPairs } from "./pairs.js";
 
 /** `loss`: frames can be lost. `order`: PFC can act before ECN marks. `note`: worth knowing. */

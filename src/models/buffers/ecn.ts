@@ -14,10 +14,11 @@
  * none at 32:1 with half of it. Kmin is two packets at least and Kmax four times Kmin (below 25 Gb/s with 1500 bytes): a mark
  * needs a queue to be seen. These two, and scaling by tau instead of anew by a fluid model, are this planner's own choice.
  */
-import { kFrameOverhead } from "../../config/headroom.js";
-import type { ParameterInput } from "../../config/parameters.js";
-import type { ParameterName } from "../../config/profiles.js";
-import { formatRate, formatSize, formatTime } from "../../config/units.js";
+
+import { formatRate, formatSize, formatTime } from "../../base/units.js";
+import type { ParameterInput } from "../../congestion/parameters.js";
+import type { ParameterName } from "../../congestion/profiles.js";
+import { kFrameOverhead } from "../../scenario/headroom.js";
 
 export interface EcnInput {
   /** bit/s. */

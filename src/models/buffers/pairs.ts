@@ -2,8 +2,8 @@
  * Which (ingress, egress) pairs of ports the traffic of a scenario uses at each switch, by priority: along pinned paths and on all
  * shortest ones. Without traffic any port may send to any other at each lossless priority.
  */
-import { Graph } from "../../config/topology.js";
-import type { Scenario } from "../../config/types.js";
+import { Graph } from "../../scenario/topology.js";
+import type { Scenario } from "../../scenario/types.js";
 
 /** Ports are named by what is at the other end. */
 export interface PortPair {

@@ -1,6 +1,6 @@
 /**
  * Thresholds of a shared-buffer switch by section 4 of the DCQCN paper (Zhu et al., SIGCOMM 2015): `weir plan buffers`. The formulas
- * are those of src/config/thresholds.ts. Bytes.
+ * are those of src/scenario/thresholds.ts. Bytes.
  *
  * For B = 12 MB, n = 32, P = 8, t_flight = 22.4 KB, beta = 8 (1 KB = 1000 bytes) against the paper's print:
  *
@@ -12,7 +12,7 @@
  * 97.9 KB. Its formula has s <= P n t_ECN: every priority of every port full to t_ECN ("even in the worst case and when all 8 PFC
  * priorities are used"). Both are given; the verdict is by the formula as printed.
  */
-import type { Headroom } from "../../config/headroom.js";
+import type { Headroom } from "../../scenario/headroom.js";
 import {
   ecnThresholdBound,
   pfcThreshold,
@@ -20,8 +20,8 @@ import {
   reservedBytes,
   sharedBytes,
   staticThresholdBound,
-} from "../../config/thresholds.js";
-import type { BufferConfig } from "../../config/types.js";
+} from "../../scenario/thresholds.js";
+import type { BufferConfig } from "../../scenario/types.js";
 
 export interface BufferPlanInput {
   ports: number;

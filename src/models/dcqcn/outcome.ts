@@ -5,12 +5,12 @@
  * longest queue. There are no frames to account for, no pauses, and nothing is lost.
  */
 import { setImmediate as turn } from "node:timers/promises";
-import type { Scenario } from "../../config/types.js";
-import { formatTime } from "../../config/units.js";
-import { runFacts } from "../../report/device_results.js";
+import { formatTime } from "../../base/units.js";
 import { goodputLimit } from "../../report/limits.js";
-import type { FlowResult, NicResult, Result, Series } from "../../report/result.js";
-import { jainIndex, summarizeWeighted } from "../../report/statistics.js";
+import { runFacts } from "../../result/device_results.js";
+import type { FlowResult, NicResult, Result, Series } from "../../result/result.js";
+import { jainIndex, summarizeWeighted } from "../../result/statistics.js";
+import type { Scenario } from "../../scenario/types.js";
 import { kHeaderBytes } from "../../wire/frame_size.js";
 import { dcqcnFixedPoint } from "./fixed_point.js";
 import { type FlowSums, FluidRun, type FluidSeries } from "./run.js";

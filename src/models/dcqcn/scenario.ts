@@ -12,10 +12,11 @@
  *
  * Not looked at, because the equations know nothing of it: PFC and buffers, hyper increase, `rpg_min_rate`, host.burst, the seed.
  */
-import type { CongestionParameters } from "../../config/congestion.js";
-import { type Problem, ScenarioError } from "../../config/error.js";
-import type { Congestion, Flow, Scenario } from "../../config/types.js";
-import { formatRate } from "../../config/units.js";
+
+import { type Problem, ScenarioError } from "../../base/error.js";
+import { formatRate } from "../../base/units.js";
+import type { CongestionParameters } from "../../congestion/congestion.js";
+import type { Congestion, Flow, Scenario } from "../../scenario/types.js";
 import { kEthernetOverhead, kHeaderBytes } from "../../wire/frame_size.js";
 import type { DcqcnModelParameters, FluidFlows } from "./parameters.js";
 

@@ -1,8 +1,8 @@
 /** Points of a sweep on worker processes: whoever is free takes the next one. */
 import { setImmediate as turn } from "node:timers/promises";
-import { WeirError } from "../../config/error.js";
-import { inSlots } from "../../workers/slots.js";
-import { type StartWorker, Worker } from "../../workers/worker.js";
+import { WeirError } from "../../base/error.js";
+import { inSlots } from "../../processes/slots.js";
+import { type StartWorker, Worker } from "../../processes/worker.js";
 import { type SweepOutcome, type SweepPoint, solvePoint } from "./sweep.js";
 
 export interface SweepOptions {

@@ -1,5 +1,5 @@
 /** The worker process of `weir model sweep`. */
-import { serveTasks } from "../../workers/serve.js";
+import { serveTasks } from "../../processes/serve.js";
 import { type SweepPoint, solvePoint } from "./sweep.js";
 import type { Solved } from "./sweep_pool.js";
 

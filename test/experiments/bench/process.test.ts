@@ -2,7 +2,7 @@
 import { createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { WeirError } from "../../../src/config/error.js";
+import { WeirError } from "../../../src/base/error.js";
 import { CpuWatch } from "../../../src/experiments/bench/cpu.js";
 import { Program, type ProgramOptions } from "../../../src/experiments/bench/process.js";
 

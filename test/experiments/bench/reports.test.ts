@@ -1,7 +1,7 @@
 /** What iperf3, sockperf and `weir perf` print, taken apart: figures, or an error that says what is wrong. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { WeirError } from "../../../src/config/error.js";
+import { WeirError } from "../../../src/base/error.js";
 import { readPerf } from "../../../src/experiments/bench/rdma.js";
 import { iperfClient, readIperf, readSockperf } from "../../../src/experiments/bench/tcp.js";
 import type { PerfReport } from "../../../src/perf/report.js";

@@ -2,11 +2,11 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
+import { WeirError } from "../../../src/base/error.js";
 import { countsBlock, type StreamCounts } from "../../../src/capture/counts.js";
 import { blockAt, kBlock, renumbered } from "../../../src/capture/pcapng.js";
 import { receiveCapture } from "../../../src/capture/receive.js";
 import { parseCaptureRequest } from "../../../src/capture/request.js";
-import { WeirError } from "../../../src/config/error.js";
 import { ask, askStream } from "../../../src/daemon/control_client.js";
 import { type ControlRequest, ControlServer, Stream } from "../../../src/daemon/control_server.js";
 import { packetBlock } from "../../capture/blocks.js";

@@ -1,7 +1,7 @@
 /** A dashboard's server, with requests of any kind: it answers, never with an internal error, and changes nothing for strangers. */
 import { once } from "node:events";
 import { connect } from "node:net";
-import { WeirError } from "../../../src/config/error.js";
+import { WeirError } from "../../../src/base/error.js";
 import { cookieOf } from "../../../src/dashboard/address.js";
 import { EventStreams } from "../../../src/dashboard/event_streams.js";
 import type { Session } from "../../../src/dashboard/protocol.js";

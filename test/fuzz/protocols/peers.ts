@@ -1,5 +1,5 @@
 /** perftest's and rping's protocols between two ends of ours, where what one says reaches the other changed. */
-import { WeirError } from "../../../src/config/error.js";
+import { WeirError } from "../../../src/base/error.js";
 import { kPerfTests, type PerfOptions } from "../../../src/perf/options.js";
 import { pingClient, pingServer } from "../../../src/perf/ping.js";
 import { describeRow, describeStart, perfSchema, reportOf } from "../../../src/perf/report.js";

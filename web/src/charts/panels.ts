@@ -1,5 +1,5 @@
 /** What is drawn: which curves in which chart, in reading order. Drawing itself is plot.ts. */
-import { hasAlpha, hasRates } from "../../../src/config/flow-state.js";
+import { hasAlpha, hasRates } from "../../../src/congestion/flow_state.js";
 import type { QueueDescription, Session } from "../../../src/dashboard/protocol.js";
 import type { Curve } from "../data/gather.js";
 import { type EventKind, type FlowField, kEventKinds, type Recording } from "../data/recording.js";

@@ -1,5 +1,5 @@
 /** A result document that somebody hands over: whatever it is, either a run or a sentence that says what is wrong with it. */
-import { type Result, resultSchema } from "../../../src/report/result.js";
+import { type Result, resultSchema } from "../../../src/result/result.js";
 
 const kLargestFile = 512e6;
 

@@ -2,7 +2,7 @@
 
 import { fixed, gbps } from "../../../src/report/format.js";
 import { compareRuns } from "../../../src/report/overlay.js";
-import type { Result } from "../../../src/report/result.js";
+import type { Result } from "../../../src/result/result.js";
 import { dashOfRun, lookOf } from "../charts/palette.js";
 import { Sample } from "../charts/sample.js";
 import { type Loaded, show, shown } from "../view.js";

@@ -1,0 +1,224 @@
+// Reading a configuration file: YAML with positions, and `--set` overrides on top.
+import {
+  type Document,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  type Pair,
+  Parser,
+  parse,
+  parseDocument,
+  visit,
+  type YAMLError,
+  type YAMLMap,
+} from "yaml";
+import { fileReason, type Problem, ScenarioError, WeirError } from "./error.js";
+import { showValue } from "./fields.js";
+import { readAtMost } from "./read_file.js";
+
+/** Bytes of a file. */
+const LARGEST = 1 << 20;
+const MOST_ALIASES = 100;
+/** Far more than any of our files needs; the library recurses, and at the end of the stack V8 may abort the process. */
+const DEEPEST = 100;
+const MOST_SYNTAX_ERRORS = 3;
+
+type Key = string | number;
+
+/** A configuration file as plain data, and where its fields are. */
+export interface ScenarioFile {
+  data: unknown;
+  /** The problem with its line and column, or marked as coming from `--set`. */
+  locate: (problem: Problem) => Problem;
+  /** What the YAML parser finds questionable. */
+  warnings: string[];
+}
+
+/**
+ * Reads and parses `file`, then applies each `path.to.field=value`. Throws ScenarioError, or WeirError if unreadable.
+ * @param text Of the file, where it was read already: a pipe can be read once.
+ */
+export function readScenarioFile(
+  file: string,
+  set: readonly string[],
+  kind = "scenario",
+  text = readConfigText(file, kind),
+): ScenarioFile {
+  return readScenarioText(text, file, set, kind);
+}
+
+/** @throws WeirError if it is unreadable, too large, or no text; `kind`: what it describes. */
+export function readConfigText(file: string, kind: string): string {
+  const refused = (reason: string, cause?: unknown) =>
+    new WeirError(`${kind} ${file}: ${reason}`, { field: "file", cause });
+  let bytes: Buffer | undefined;
+  try {
+    bytes = readAtMost(file, LARGEST);
+  } catch (error) {
+    throw refused(fileReason(error) ?? (error as Error).message, error);
+  }
+  if (bytes === undefined) throw refused(kTooLarge);
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch (error) {
+    throw refused("is not text in UTF-8", error);
+  }
+}
+
+const kTooLarge = `is too large; the limit is ${LARGEST} bytes`;
+
+/** The same for text; `source` names it in errors, with `kind`: what it describes. */
+export function readScenarioText(
+  text: string,
+  source: string,
+  set: readonly string[],
+  kind = "scenario",
+): ScenarioFile {
+  if (text.length > LARGEST) throw new WeirError(`${kind} ${source}: ${kTooLarge}`, { field: "file" });
+  const lines = new LineCounter();
+  const deep = tooDeepAt(text, lines);
+  if (deep !== undefined) {
+    const { line, col } = lines.linePos(deep);
+    const hint = `a ${kind} needs a few levels; the limit is ${DEEPEST}`;
+    throw new ScenarioError(source, [{ path: [], message: "is nested too deeply", hint, line, column: col }], kind);
+  }
+  let document: Document.Parsed;
+  let data: unknown;
+  try {
+    // The library compares each key with all before it, and prints what it thinks of some.
+    document = parseDocument(text, { prettyErrors: false, uniqueKeys: false, logLevel: "error" });
+    if (document.errors.length === 0) data = document.toJS({ maxAliasCount: MOST_ALIASES });
+  } catch (error) {
+    const hint = `write the ${kind} out, without so many aliases`;
+    throw new ScenarioError(source, [{ path: [], message: (error as Error).message, hint }], kind);
+  }
+  const errors = document.errors.map((error) => ({ at: error.pos[0], message: syntaxMessage(error) }));
+  if (errors.length === 0)
+    errors.push(...repeatedKeys(document).map((at) => ({ at, message: "Map keys must be unique" })));
+  if (errors.length > 0) {
+    // One slip tends to cause more errors further on.
+    const problems = errors.slice(0, MOST_SYNTAX_ERRORS).map(({ at, message }): Problem => {
+      const { line, col } = lines.linePos(at);
+      return { path: [], message, line, column: col };
+    });
+    throw new ScenarioError(source, problems, kind);
+  }
+  const overridden = set.map((assignment) => applyOverride(data, assignment));
+  const offsetOf = offsetsIn(document);
+  const locate = (problem: Problem): Problem => {
+    if (overridden.some((path) => path.every((key, i) => String(problem.path[i]) === String(key)))) {
+      return { ...problem, override: true };
+    }
+    const { line, col } = lines.linePos(offsetOf(problem.path));
+    return line === 0 ? problem : { ...problem, line, column: col };
+  };
+  return { data, locate, warnings: document.warnings.map((warning) => warning.message) };
+}
+
+/** Where nesting exceeds what is allowed, if it does; fills `lines` on the way. */
+function tooDeepAt(text: string, lines: LineCounter): number | undefined {
+  const parser = new Parser(lines.addNewLine);
+  lines.addNewLine(0);
+  for (const lexeme of new Lexer().lex(text)) {
+    // A generator: it works while it is asked for more.
+    for (const _ of parser.next(lexeme));
+    if (parser.stack.length > DEEPEST) return parser.offset;
+  }
+  return undefined;
+}
+
+function syntaxMessage({ code, message }: YAMLError): string {
+  return code === "MULTIPLE_DOCS" ? "a second document begins here; a file holds one" : message;
+}
+
+/** Where keys are that their mapping has before. */
+function repeatedKeys(document: Document.Parsed): number[] {
+  const repeated: number[] = [];
+  visit(document, {
+    Map: (_, { items }) => {
+      const known = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        if (known.has(key.value)) repeated.push(key.range?.[0] ?? 0);
+        known.add(key.value);
+      }
+    },
+  });
+  return repeated.sort((a, b) => a - b);
+}
+
+/** Where the deepest existing part of a path starts. Every mapping is searched once, however many paths are asked for. */
+function offsetsIn(document: Document.Parsed): (path: readonly Key[]) => number {
+  const indices = new Map<YAMLMap, ReadonlyMap<string, Pair>>();
+  const pairsOf = (map: YAMLMap) => {
+    const known = indices.get(map);
+    if (known !== undefined) return known;
+    const pairs = new Map(map.items.map((pair) => [String(isNode(pair.key) ? pair.key.toJSON() : pair.key), pair]));
+    indices.set(map, pairs);
+    return pairs;
+  };
+  return (path) => {
+    let node: unknown = document.contents;
+    let offset = 0;
+    for (const key of path) {
+      if (isMap(node)) {
+        const pair = pairsOf(node).get(String(key));
+        if (pair === undefined) break;
+        if (isNode(pair.key) && pair.key.range) offset = pair.key.range[0];
+        node = pair.value;
+      } else if (isSeq(node)) {
+        node = node.items[Number(key)];
+        if (isNode(node) && node.range) offset = node.range[0];
+      } else {
+        break;
+      }
+    }
+    return offset;
+  };
+}
+
+/** Sets one field of `data`, creating sections on the way; whether the field exists is the schema's business. */
+function applyOverride(data: unknown, assignment: string): Key[] {
+  const usage = { field: "--set", hint: "write --set path.to.field=value, for example --set switch.ecn.kmin=20KB" };
+  const equals = assignment.indexOf("=");
+  if (equals <= 0) throw new WeirError(`--set ${assignment}: no ${equals < 0 ? "value" : "field"}`, usage);
+  const keys = assignment.slice(0, equals).split(".");
+  if (keys.some((key) => key === "" || key === "__proto__"))
+    throw new WeirError(`--set ${assignment}: not a field`, usage);
+  if (tooDeepAt(assignment.slice(equals + 1), new LineCounter()) !== undefined)
+    throw new WeirError(`--set ${showValue(assignment)}: is nested too deeply`, usage);
+  let value: unknown;
+  try {
+    value = parse(assignment.slice(equals + 1), { maxAliasCount: 0, prettyErrors: false, logLevel: "error" });
+  } catch (error) {
+    throw new WeirError(`--set ${assignment}: ${(error as Error).message}`, usage);
+  }
+  let at: unknown = data;
+  keys.forEach((key, depth) => {
+    const name = keys.slice(0, depth).join(".") || "the scenario";
+    if (typeof at !== "object" || at === null) throw new WeirError(`--set ${assignment}: ${name} has no fields`, usage);
+    if (Array.isArray(at) && !(/^\d+$/.test(key) && Number(key) <= at.length)) {
+      throw new WeirError(
+        `--set ${assignment}: ${name} is a list of ${at.length}; ${key} is not an index of it`,
+        usage,
+      );
+    }
+    const section = at as Record<string, unknown>;
+    if (depth === keys.length - 1) {
+      section[key] = value;
+    } else {
+      const inner = Object.hasOwn(section, key) ? section[key] : null;
+      at = section[key] = inner === null ? {} : unshared(inner);
+    }
+  });
+  return keys;
+}
+
+/** An alias of YAML is the very object that its anchor is: what is changed in one must not change in the other. */
+function unshared(value: unknown): unknown {
+  if (Array.isArray(value)) return [...value];
+  return typeof value === "object" ? { ...value } : value;
+}

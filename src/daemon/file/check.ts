@@ -1,0 +1,135 @@
+// What one field of a daemon's file alone cannot tell.
+
+import { formatRate } from "../../base/units.js";
+import { checkCongestionSection } from "../../congestion/section.js";
+import {
+  checkReceiveBuffer,
+  checkSwitch,
+  checkUnshaped,
+  type Findings,
+  fittingPathMtu,
+} from "../../scenario/check_device.js";
+import { checkCnPorts, checkCongestionPoints, checkLimiter } from "../../scenario/check_qcn.js";
+import { unknownName } from "../../scenario/check_topology.js";
+import type { NicDaemonInput, SwitchDaemonInput } from "./schema.js";
+import type { NicDaemonConfig, SwitchDaemonConfig, WorkerPlace } from "./types.js";
+
+export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemonInput, found: Findings): void {
+  const names = config.ports.map((port) => port.name);
+  const places = config.ports.map((port) => `${port.namespace ?? ""}:${port.interface}`);
+  config.ports.forEach((port, i) => {
+    if (names.indexOf(port.name) !== i) {
+      found.problem(["ports", i, "name"], `${port.name} is there twice`, "every port needs a name of its own");
+    }
+    if (places.indexOf(places[i] ?? "") !== i) {
+      found.problem(["ports", i, "interface"], `${port.interface} is there twice`, "an interface makes one port");
+    }
+  });
+  const lossless = config.switch.pfc.enabled ? config.switch.pfc.priorities : [];
+  config.ports.forEach((port, i) => {
+    for (const priority of lossless) {
+      if ((port.queueLimits[priority] ?? 0) === 0) continue;
+      const path = ["ports", i, "limits", String(priority), "buffer"];
+      found.problem(
+        path,
+        `priority ${priority} is lossless and may not drop`,
+        "limit its rate, or take it out of pfc.priorities",
+      );
+    }
+  });
+  config.static_fdb.forEach((entry, i) => {
+    const path = ["static_fdb", i, "port"];
+    if (!names.includes(entry.port)) {
+      const { message, hint } = unknownName(path, "port", entry.port, names);
+      found.problem(path, message, hint);
+    }
+  });
+  const controlled = config.ports.filter(({ stormControl }) => Object.values(stormControl).some((rate) => rate > 0));
+  if (config.switch.forwarding === "static" && controlled.length > 0) {
+    const names = controlled.map(({ name }) => name).join(", ");
+    found.warn(
+      `switch ${config.name}: storm_control of ${names} has nothing to do: with forwarding static nothing is flooded`,
+    );
+  }
+  checkWorkers(config, found);
+  const ports = config.ports.map((port) => ({ ...port, delay: 0 }));
+  checkSwitch(config.switch, ports, (...field) => field, found);
+  checkCongestionPoints(config.switch, names, (...field) => field, found);
+  checkCnPorts(
+    config.switch,
+    () => names,
+    (...field) => field,
+    found,
+  );
+  // Both are on unless switched off, so their being on alone asks for nothing.
+  const asked = {
+    ...config.switch,
+    ecn: { ...config.switch.ecn, enabled: config.switch.ecn.enabled && input.ecn !== undefined },
+    pfc: { ...config.switch.pfc, enabled: config.switch.pfc.enabled && input.pfc !== undefined },
+  };
+  checkUnshaped(asked, ports, found);
+}
+
+function checkWorkers({ ports, workers }: SwitchDaemonConfig, found: Findings): void {
+  ports.forEach(({ worker }, i) => {
+    if (worker < workers.length) return;
+    const there = workers.length === 1 ? "one worker" : `${workers.length} workers`;
+    const hint = workers.length === 1 ? "must be 0" : `must be between 0 and ${workers.length - 1}`;
+    found.problem(["ports", i, "worker"], `${worker}: there is no such one, but ${there}`, hint);
+  });
+  workers.forEach(({ cpu, polling }, i) => {
+    if (!ports.some(({ worker }) => worker === i)) found.warn(`workers.${i} has no port`);
+    const other = workers.findIndex((candidate) => candidate.cpu === cpu);
+    if (cpu >= 0 && other < i && (polling === "busy" || workers[other]?.polling === "busy")) {
+      found.warn(`workers.${other} and workers.${i} share CPU ${cpu}, and a busy one never gives it up`);
+    }
+  });
+}
+
+/** @param cpus How many the host has. */
+export function checkCpu({ cpu }: WorkerPlace, path: (string | number)[], cpus: number, found: Findings): void {
+  if (cpu >= cpus) found.problem(path, `${cpu}: this host has no such CPU`, `must be between 0 and ${cpus - 1}`);
+}
+
+export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, found: Findings): void {
+  for (const [list, members] of [
+    ["peers", input.peers ?? []],
+    ["queue_pairs", input.queue_pairs ?? []],
+  ] as const) {
+    const names = members.map(({ name }) => name);
+    names.forEach((name, i) => {
+      if (names.indexOf(name) !== i) found.problem([list, i, "name"], `${name} is there twice`, "names must differ");
+    });
+  }
+  const { path_mtu, initial_rate } = config.host;
+  const { mtu, rate } = config.port;
+  const narrow = fittingPathMtu(path_mtu, mtu, config.congestion.algorithm === "qcn" && config.host.qcn.cn_tag);
+  if (narrow !== undefined) {
+    const message = `${path_mtu} needs an MTU of ${narrow.needed}, but ${config.port.interface} has ${mtu}`;
+    found.problem(["path_mtu"], message, `use path_mtu: ${narrow.fits}, or an MTU of ${narrow.needed}`);
+  }
+  if (initial_rate > rate) {
+    const message = `${formatRate(initial_rate)} is more than the line rate ${formatRate(rate)}`;
+    found.problem(["initial_rate"], message, "must be at most `rate`");
+  }
+  checkReceiveBuffer(config.host, (...field) => field, found);
+  checkCongestionSection(config.congestion, config.port.rate, found);
+  if (config.congestion.algorithm === "qcn") {
+    const { priorities } = config.host.qcn;
+    checkLimiter(config.host, config.port.rate, found);
+    for (const { name, priority } of config.queue_pairs) {
+      if (priorities.includes(priority)) continue;
+      found.warn(`queue pair ${name}: priority ${priority} is not a CNPV, so QCN does not slow it`);
+    }
+  }
+  if (config.congestion.algorithm === "dctcp") {
+    const message = "dctcp is of simulated flows, not of a NIC's queue pairs";
+    found.problem(["congestion", "algorithm"], message, "use dcqcn, qcn or none");
+  }
+  if (config.congestion.algorithm === "dcqcn") {
+    if (config.queue_pairs.some((pair) => pair.priority === config.host.cnp.priority)) {
+      const { priority } = config.host.cnp;
+      found.warn(`CNPs have the priority ${priority} of the data, so congestion and pauses delay them too`);
+    }
+  }
+}

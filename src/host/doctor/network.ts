@@ -1,0 +1,179 @@
+/** Interfaces of this network namespace, and who has the RoCEv2 port. */
+import { chooseBackend } from "../../daemon/backend.js";
+import { describeKind, describeXdp, macControl, offloadsOn } from "../../daemon/port_probe.js";
+import type { InterfaceProbe } from "../../native/types.js";
+import type { Check } from "./report.js";
+import type { System } from "./system.js";
+
+const kRocePort = 4791;
+/** More than a person reads; hosts of containers have thousands. */
+const kMostInterfaces = 32;
+
+export function checkNetwork(system: System): Check[] {
+  const links = readLinks(system);
+  if (links === undefined) {
+    const found = "unknown: ip tells no details (see tools)";
+    return [
+      { id: "interfaces", group: "network", title: "interfaces", status: "warning", found },
+      ...checkPort(system),
+    ];
+  }
+  const shown = links.filter((link) => !link.loopback).slice(0, kMostInterfaces);
+  const rest = links.filter((link) => !link.loopback).length - shown.length;
+  return [
+    ...shown.map((link) => checkInterface(system, link)),
+    ...(shown.length === 0 ? [note("no interface but lo in this network namespace")] : []),
+    ...(rest > 0 ? [note(`and ${rest} more, not looked at`)] : []),
+    ...checkRxe(system),
+    ...checkPort(system),
+  ];
+}
+
+function note(found: string): Check {
+  return { id: "interfaces", group: "network", title: "interfaces", status: "ok", found };
+}
+
+interface Link {
+  name: string;
+  loopback: boolean;
+  up: boolean;
+  mtu: number;
+}
+
+interface IpLink {
+  ifname: string;
+  flags: string[];
+  mtu: number;
+}
+
+/** From ip rather than /sys, which may show another namespace. */
+function readLinks(system: System): Link[] | undefined {
+  const output = system.run("ip", ["-json", "link", "show"]);
+  if (output === undefined || output.status !== 0) return undefined;
+  try {
+    return (JSON.parse(output.stdout) as IpLink[]).map(({ ifname, flags, mtu }) => ({
+      name: ifname,
+      loopback: flags.includes("LOOPBACK"),
+      up: flags.includes("UP") && flags.includes("LOWER_UP"),
+      mtu,
+    }));
+  } catch {
+    return undefined;
+  }
+}
+
+function checkInterface(system: System, link: Link): Check {
+  const check = { id: `interface:${link.name}`, group: "network", title: link.name } as const;
+  const state = `${link.up ? "up" : "down"}, MTU ${link.mtu}`;
+  const probe = system.probe(link.name);
+  if (probe === undefined) return { ...check, status: "ok", found: `${state}; the native core would tell more` };
+  const { receive_queues: queues } = probe;
+  const found = [
+    `${describeKind(probe)}, ${state}`,
+    ...(probe.master === "" ? [] : [`member of ${`${probe.master_kind} ${probe.master}`.trim()}`]),
+    `offloads on: ${offloadsOn(probe)?.join(" ") || "none"}`,
+    ...(queues === undefined ? [] : [`${queues} receive queue${queues === 1 ? "" : "s"}`]),
+    `XDP: ${describeXdp(probe)}`,
+    describePfc(probe),
+    describeBackends(link.name, probe),
+  ];
+  const problems = problemsOf(link.name, probe);
+  return {
+    ...check,
+    status: problems.length > 0 ? "warning" : "ok",
+    found: found.join("; "),
+    ...(problems.length > 0 && {
+      impact: problems.map(({ impact }) => impact).join("; "),
+      remedy: problems.map(({ remedy }) => remedy).join("; "),
+    }),
+  };
+}
+
+function problemsOf(name: string, probe: InterfaceProbe): { impact: string; remedy: string }[] {
+  const problems: { impact: string; remedy: string }[] = [];
+  const { master, master_kind } = probe;
+  if (master !== "") {
+    const impact = `${`${master_kind} ${master}`.trim()} takes the frames as well, and a Linux bridge drops PFC frames`;
+    problems.push({ impact, remedy: `if Weir is to have it: ip link set ${name} nomaster` });
+  }
+  if (probe.xdp_attached !== "none") {
+    const impact = "an XDP program is attached: frames that it takes reach nobody else";
+    problems.push({ impact, remedy: `if it is not wanted: ip link set ${name} xdp off` });
+  }
+  if (probe.offloads.lro) {
+    const impact = "LRO merges frames for good: what crosses a weir switch may be larger than the MTU";
+    problems.push({ impact, remedy: `ethtool -K ${name} lro off` });
+  }
+  if (probe.pause.rx || probe.pause.tx) {
+    const impact = "the NIC sends and obeys PAUSE by itself, all priorities at once, unseen by Weir";
+    problems.push({ impact, remedy: `ethtool -A ${name} autoneg off rx off tx off` });
+  }
+  return problems;
+}
+
+function describePfc(probe: InterfaceProbe): string {
+  const { reaches, reason } = macControl(probe);
+  const state = { yes: "works", no: "not possible here", unlikely: "not to be expected here", unknown: "unknown" }[
+    reaches
+  ];
+  return `PFC: ${state}, ${reason}`;
+}
+
+/** What `backend: auto` would pick, by what the port is for. */
+function describeBackends(name: string, probe: InterfaceProbe): string {
+  const backend = { receive: "auto", transmit: "auto", xdp_mode: "auto", ring: 512 } as const;
+  const pick = (role: "switch" | "nic", rate: number) => {
+    const { receive, transmit, reason } = chooseBackend(
+      role,
+      { interface: name, rate, mtu: probe.mtu, backend },
+      probe,
+    );
+    return `${receive === transmit ? receive : `${receive} in, ${transmit} out`} (${reason})`;
+  };
+  const [free, shaped] = [pick("switch", 0), pick("switch", 1)];
+  if (free === shaped) return `backend auto: ${free}`;
+  return `backend auto: ${free}; with a rate, or for weir nic: ${shaped}`;
+}
+
+/** Software RoCE of the kernel: a device that has no hardware below and counts as rxe does. */
+function checkRxe(system: System): Check[] {
+  const folder = "/sys/class/infiniband";
+  return system
+    .list(folder)
+    .filter((name) => system.list(`${folder}/${name}/ports/1/hw_counters`).includes("sent_pkts"))
+    .map((name) => {
+      const parent = system.readText(`${folder}/${name}/parent`)?.trim();
+      return {
+        id: `rxe:${name}`,
+        group: "network",
+        title: name,
+        status: "warning",
+        found: `rxe, software RoCE of the kernel${parent ? `, on ${parent}` : ""}: it has UDP ${kRocePort}`,
+        impact: `weir nic on ${parent ?? "its interface"} with the same address: both answer every packet`,
+        remedy: `give weir nic an address of its own, or: rdma link delete ${name}`,
+      };
+    });
+}
+
+/** Lines of /proc/net/udp: "sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode". */
+function checkPort(system: System): Check[] {
+  const check = { id: "udp-4791", group: "network", title: `UDP ${kRocePort}` } as const;
+  const tables = ["/proc/net/udp", "/proc/net/udp6"].map((path) => system.readText(path));
+  const suffix = `:${kRocePort.toString(16).toUpperCase().padStart(4, "0")}`;
+  const owners = tables.flatMap((table) =>
+    (table ?? "")
+      .split("\n")
+      .map((line) => line.trim().split(/\s+/))
+      .filter(([, local]) => local?.endsWith(suffix))
+      .map((fields) => ({ uid: fields[7], inode: fields[9] })),
+  );
+  const [owner] = owners;
+  if (owner === undefined) {
+    const found = "free: the kernel refuses RoCEv2 to its own addresses, unless weir nic or weir probe hold the port";
+    return [{ ...check, status: "ok", found }];
+  }
+  // Sockets of the kernel itself have no inode.
+  const found = owner.inode === "0" ? "held by the kernel: rxe, or a tunnel" : `held by a process of uid ${owner.uid}`;
+  const impact = "RoCEv2 packets to the kernel's addresses go to it as well";
+  return [{ ...check, status: "warning", found, impact, remedy: `find it: ss -uanp sport = :${kRocePort}` }];
+}

@@ -1,0 +1,181 @@
+/** From counters to the parts of a result that a run has on the wire and in virtual time. */
+
+import { type Congestion, profileText } from "../congestion/section.js";
+import type { CounterView } from "../native/counters.js";
+import type { Distribution } from "../native/types.js";
+import { sendsCnTags } from "../scenario/cn_domain.js";
+import type { Flow, HostConfig, Scenario } from "../scenario/types.js";
+import { kCnTagBytes, kEthernetOverhead, kHeaderBytes } from "../wire/frame_size.js";
+import type { FlowResult, NicResult, Result, SwitchResult } from "./result.js";
+
+/** Every frame of the run, MAC control and CNMs included: sent + duplicated = received + dropped + impaired + missing. */
+export type FrameAccount = NonNullable<Result["frames"]>;
+
+type Sums = Pick<CounterView, "sum">;
+
+/**
+ * @param nics All NICs, without what their queue pairs count.
+ * @param faults Frames that impairments have made and taken.
+ */
+export function accountFrames(
+  switches: CounterView,
+  nics: Sums,
+  faults: { duplicated: number; lost: number },
+): FrameAccount {
+  const both = (name: string) => switches.sum(name) + nics.sum(name);
+  const dropped = Object.values(switches.group("drop_")).reduce((sum, n) => sum + n, 0);
+  // MAC control ends at the other end of its link; impairments do not spare it.
+  const control = ["rx_pfc_frames", "rx_pause_frames"].reduce((sum, name) => sum + both(name), 0);
+  const unknown = nics.sum("rx_unsupported_op_phy") + switches.sum("rx_mac_control_unknown");
+  // What NICs had to send and their host did not take is missing.
+  const untaken = nics.sum("tx_port_down") + nics.sum("host_tx_errors");
+  const sent = nics.sum("tx_packets") + untaken + both("tx_pfc_frames") + switches.sum("cn_cp_transmitted_cnms");
+  const received = nics.sum("rx_packets") + control + unknown;
+  const duplicated = faults.duplicated + switches.sum("flood_copies");
+  const impaired = faults.lost;
+  return { sent, received, dropped, duplicated, impaired, missing: sent + duplicated - received - dropped - impaired };
+}
+
+/** What a result says of its scenario. */
+export function runFacts(scenario: Scenario): Pick<
+  Result,
+  "seed" | "duration_s" | "warmup_s" | "profile" | "congestion_control" | "path_mtu"
+> & {
+  payload_share: number;
+} {
+  const { hosts, flows, congestion } = scenario;
+  const tagging = new Set(hosts.filter((host) => sendsCnTags(congestion, host, flows[0]?.priority ?? 0)));
+  const payloadShare = ({ path_mtu }: HostConfig, tag: number) =>
+    path_mtu / (path_mtu + kHeaderBytes + tag + kEthernetOverhead);
+  const pathMtus = [...new Set(scenario.hosts.map((host) => host.path_mtu))];
+  const [first] = pathMtus;
+  return {
+    seed: scenario.seed,
+    duration_s: scenario.duration / 1e9,
+    warmup_s: scenario.warmup / 1e9,
+    profile: profileText(scenario.congestion),
+    congestion_control: scenario.congestion.algorithm,
+    path_mtu: pathMtus.length === 1 && first !== undefined ? first : pathMtus,
+    // What headers, FCS, preamble and gap leave of a link's rate for payload, in packets of the path MTU.
+    payload_share: Math.min(...hosts.map((host) => payloadShare(host, tagging.has(host) ? kCnTagBytes : 0))),
+  };
+}
+
+/**
+ * `delivered` in `seconds`; no time gives no rate. A queue pair counts feedback of either algorithm as one.
+ * @param underWay Data packets that are still in the network, of a run that ends before they have come.
+ */
+export function flowResult(
+  flow: Flow,
+  { congestion, transport }: Pick<Scenario, "congestion" | "transport">,
+  counters: { sender: Sums; receiver: Sums },
+  delivered: { bytes: number; wireBytes: number },
+  seconds: number,
+  underWay?: number,
+): FlowResult {
+  const { sender, receiver } = counters;
+  const { algorithm } = congestion;
+  const [packets, received] = [sender.sum("tx_packets"), receiver.sum("rx_packets")];
+  // A gap in the PSNs shows with the packet behind it: where none comes any more, the receiver sees nothing.
+  const missing = Math.max(0, packets - received - (underWay ?? 0));
+  return {
+    id: flow.id,
+    from: flow.from,
+    to: flow.to,
+    priority: flow.priority,
+    goodput_bps: seconds > 0 ? (delivered.bytes * 8) / seconds : 0,
+    wire_bps: seconds > 0 ? (delivered.wireBytes * 8) / seconds : 0,
+    packets,
+    received,
+    ...(underWay !== undefined && { under_way: underWay }),
+    lost: transport.type === "stream" ? missing : receiver.sum("lost"),
+    ecn_marked: receiver.sum("ecn_marked"),
+    cnp_sent: receiver.sum("cnp_sent"),
+    cnp_handled: algorithm === "qcn" ? 0 : sender.sum("cnp_handled"),
+    ...(algorithm === "qcn" && { cnm_handled: sender.sum("cnp_handled"), cnm_lowest: sender.sum("cnm_lowest") }),
+  };
+}
+
+/** Of one egress queue; `port` is the peer's name. */
+type QueueLengths = Distribution & { port: string; priority: number };
+
+/**
+ * `queues`: those of this switch.
+ * @param ports Counters of each port by the peer's name, of a switch that has congestion points.
+ */
+export function switchResult(
+  counters: CounterView,
+  queues: readonly QueueLengths[],
+  ports?: Iterable<readonly [peer: string, counters: CounterView]>,
+): SwitchResult {
+  const lengths: SwitchResult["queues"] = {};
+  for (const { port, priority, mean, p50, p95, p99, max } of queues) {
+    lengths[port] = { ...lengths[port], [priority]: { mean, p50, p95, p99, max } };
+  }
+  return {
+    drops: counters.group("drop_"),
+    ecn_marked: counters.sum("wred_ecn_marked_packets"),
+    pfc_sent: counters.byPriority("pfc_tx_packets"),
+    pfc_received: counters.byPriority("pfc_rx_packets"),
+    pauses: counters.byPriority("pfc_tx_transitions"),
+    ...(ports && { cnm_sent: counters.sum("cn_cp_transmitted_cnms"), congestion_points: congestionPoints(ports) }),
+    queues: lengths,
+    queue_cdf: wholeDistributions(queues),
+  };
+}
+
+/** [bytes, fraction of the time at or below them] of each queue, by port and priority. */
+export function wholeDistributions(queues: readonly Pick<QueueLengths, "port" | "priority" | "cdf">[]) {
+  const distributions: Record<string, Record<string, Distribution["cdf"]>> = {};
+  for (const { port, priority, cdf } of queues) distributions[port] = { ...distributions[port], [priority]: cdf };
+  return distributions;
+}
+
+function congestionPoints(
+  ports: Iterable<readonly [peer: string, counters: CounterView]>,
+): NonNullable<SwitchResult["congestion_points"]> {
+  const found: NonNullable<SwitchResult["congestion_points"]> = {};
+  for (const [peer, counters] of ports) {
+    const names = ["transmitted_frames", "sampled_frames", "transmitted_cnms", "discarded_frames"];
+    const [frames, sampled, cnms, discarded] = names.map((name) => counters.byPriority(`cn_cp_${name}`));
+    for (const [priority, count] of Object.entries(frames ?? {})) {
+      const own = {
+        frames: count,
+        sampled: sampled?.[priority] ?? 0,
+        cnms: cnms?.[priority] ?? 0,
+        discarded: discarded?.[priority] ?? 0,
+      };
+      found[peer] = { ...found[peer], [priority]: own };
+    }
+  }
+  return found;
+}
+
+/** Feedback frames per second of a run of `seconds`. */
+export function feedbackPerSecond(
+  algorithm: Congestion["algorithm"],
+  switches: Sums,
+  nics: Sums,
+  seconds: number,
+): number | undefined {
+  if (algorithm === "none" || algorithm === "dctcp" || seconds <= 0) return undefined;
+  return (algorithm === "qcn" ? switches.sum("cn_cp_transmitted_cnms") : nics.sum("np_cnp_sent")) / seconds;
+}
+
+/** @param scale What the counters' times are divided by. */
+export function nicResult(counters: CounterView, algorithm: Congestion["algorithm"], scale: number): NicResult {
+  const { handled: _, ...refused } = counters.group("rp_cnm_");
+  const limited = Object.entries(counters.byPriority("rp_port_pri_centiseconds"));
+  return {
+    np_cnp_sent: counters.sum("np_cnp_sent"),
+    rp_cnp_handled: counters.sum("rp_cnp_handled"),
+    pfc_received: counters.byPriority("rx_prio_pause"),
+    pfc_sent: counters.byPriority("tx_prio_pause"),
+    ...(algorithm === "qcn" && {
+      rp_cnm_handled: counters.sum("rp_cnm_handled"),
+      rp_cnm_refused: refused,
+      rp_created: counters.byPriority("rp_port_pri_created_rps"),
+      rp_limited_s: Object.fromEntries(limited.map(([priority, time]) => [priority, time / 100 / scale])),
+    }),
+  };
+}

@@ -1,0 +1,207 @@
+/** Collects the samples of a run: what a flow, a queue and a pausing port looked like at each sample time, in meant units. */
+import { hasAlpha, hasRates, hasWindow } from "../congestion/flow_state.js";
+import { kRecordWords, RecordKind } from "../native/types.js";
+import type { Congestion, Flow, Scenario } from "../scenario/types.js";
+import type { Series } from "./result.js";
+
+const kPriorities = 8;
+
+interface FlowSamples {
+  /** Under DCTCP this is the window, packets. */
+  rate: number[];
+  target: number[];
+  alpha: number[];
+  /** Cumulative. */
+  bytes: number[];
+  wireBytes: number[];
+  /** CNPs that the receiver has sent. */
+  cnps: number[];
+}
+
+interface QueueSamples {
+  bytes: number[];
+  peak: number[];
+  /** Cumulative, as are CNMs sent. */
+  marks: number[];
+  cnms: number[];
+}
+
+/** What the words of records stand for. */
+export interface RecordSource {
+  /** Names of the peers at each switch's ports, in the order of switches and ports. */
+  ports: readonly (readonly string[])[];
+  /** Id of the flow that `transmit` and `receive` records with this device and index are about. */
+  flowAt(device: number, index: number): string | undefined;
+  /** Flows that are sampled; default: all of the scenario. */
+  flows?: readonly Flow[];
+  /** Time of a record = begin + meant time * scale; its rates are meant rates / scale. */
+  scale: number;
+  /** When traffic started, ns of the records' clock. */
+  begin: number;
+  /** Between samples, ns of the records' clock. */
+  interval: number;
+}
+
+export class Recorder {
+  readonly flows: Map<string, FlowSamples>;
+  readonly queues = new Map<string, QueueSamples>();
+  /** PFC frames sent so far, by "switch:peer:priority". */
+  readonly pauses = new Map<string, number[]>();
+  /** Set when a worker's loop has failed. */
+  failed = false;
+
+  private readonly probed: ReadonlySet<string>;
+  private readonly switchNames: readonly string[];
+  /** Receiving host of each flow. */
+  private readonly receivers: ReadonlyMap<string, string>;
+  private readonly algorithm: Congestion["algorithm"];
+  private readonly scale: number;
+  private readonly begin: number;
+  private readonly interval: number;
+
+  constructor(
+    scenario: Scenario,
+    private readonly source: RecordSource,
+  ) {
+    const { flows = scenario.flows, scale, begin, interval } = source;
+    this.flows = new Map(
+      flows.map(({ id }) => [id, { rate: [], target: [], alpha: [], bytes: [], wireBytes: [], cnps: [] }]),
+    );
+    this.probed = new Set(scenario.probes.queues.map((q) => `${q.switch}:${q.port}:${q.priority}`));
+    this.receivers = new Map(flows.map((flow) => [flow.id, flow.to]));
+    this.switchNames = scenario.switches.map((s) => s.name);
+    this.algorithm = scenario.congestion.algorithm;
+    this.scale = scale;
+    this.begin = begin;
+    this.interval = interval;
+  }
+
+  /** Takes `count` records of drainRecords(). */
+  take(words: Float64Array, count: number): void {
+    for (let i = 0; i < count; i++) {
+      const [time, kind, device, index, a, b, c, d] = words.subarray(
+        i * kRecordWords,
+        (i + 1) * kRecordWords,
+      ) as unknown as number[];
+      const at = Math.round(((time as number) - this.begin) / this.interval);
+      if (kind === RecordKind.ended) {
+        if (a === 1) this.failed = true;
+      } else if (kind === RecordKind.queue || kind === RecordKind.pause) {
+        this.takeSwitch(kind, device as number, index as number, at, [a, b, c, d] as [number, number, number, number]);
+      } else if (kind === RecordKind.transmit || kind === RecordKind.receive) {
+        const flow = this.flows.get(this.source.flowAt(device as number, index as number) ?? "");
+        if (flow === undefined) continue;
+        if (kind === RecordKind.transmit) {
+          put(flow.rate, at, (a as number) * this.scale);
+          put(flow.target, at, (b as number) * this.scale);
+          put(flow.alpha, at, c as number);
+        } else {
+          put(flow.bytes, at, a as number);
+          put(flow.wireBytes, at, b as number);
+          put(flow.cnps, at, c as number);
+        }
+      }
+    }
+  }
+
+  private takeSwitch(
+    kind: number,
+    device: number,
+    index: number,
+    at: number,
+    [a, b, c, d]: [number, number, number, number],
+  ): void {
+    const port = this.source.ports[device]?.[Math.floor(index / kPriorities)];
+    const name = `${this.switchNames[device]}:${port}:${index % kPriorities}`;
+    if (kind === RecordKind.pause) {
+      put(
+        entry(this.pauses, name, () => []),
+        at,
+        a,
+      );
+    } else if (this.probed.has(name)) {
+      const queue = entry(this.queues, name, () => ({ bytes: [], peak: [], marks: [], cnms: [] }));
+      put(queue.bytes, at, a);
+      put(queue.peak, at, b);
+      put(queue.marks, at, c);
+      put(queue.cnms, at, d);
+    }
+  }
+
+  /** Bytes delivered between two meant times, from the samples around them. */
+  delivered(flow: string, from: number, to: number): { bytes: number; wireBytes: number } {
+    const samples = this.flows.get(flow);
+    const step = this.interval / this.scale;
+    const between = (list: number[]) => valueAt(list, to / step) - valueAt(list, from / step);
+    return samples === undefined
+      ? { bytes: 0, wireBytes: 0 }
+      : { bytes: between(samples.bytes), wireBytes: between(samples.wireBytes) };
+  }
+
+  /** The series up to the end of traffic. */
+  series(duration: number): Series {
+    const step = this.interval / this.scale;
+    const count = Math.floor(duration / step) + 1;
+    const seconds = step / 1e9;
+    const level = (list: number[]) => Array.from({ length: count }, (_, i) => valueAt(list, i));
+    const growth = (list: number[], per = 1) =>
+      Array.from({ length: count }, (_, i) => (i === 0 ? 0 : (valueAt(list, i) - valueAt(list, i - 1)) / per));
+    return {
+      interval_s: seconds,
+      time_s: Array.from({ length: count }, (_, i) => i * seconds),
+      flows: Object.fromEntries(
+        [...this.flows].map(([id, f]) => [
+          id,
+          {
+            ...(hasRates(this.algorithm) && { rate_bps: level(f.rate), target_rate_bps: level(f.target) }),
+            ...(hasWindow(this.algorithm) && { cwnd_packets: level(f.rate) }),
+            alpha: hasAlpha(this.algorithm) ? level(f.alpha) : null,
+            goodput_bps: growth(f.bytes, seconds / 8),
+          },
+        ]),
+      ),
+      queues: Object.fromEntries(
+        [...this.queues].map(([name, q]) => [name, { bytes: level(q.bytes), max_bytes: level(q.peak) }]),
+      ),
+      pauses: Object.fromEntries([...this.pauses].map(([name, list]) => [name, growth(list)])),
+      cnps: this.cnpsByHost(growth),
+      marks: Object.fromEntries([...this.queues].map(([name, q]) => [name, growth(q.marks)])),
+      ...(this.algorithm === "qcn" && {
+        cnms: Object.fromEntries([...this.queues].map(([name, q]) => [name, growth(q.cnms)])),
+      }),
+    };
+  }
+
+  private cnpsByHost(growth: (list: number[]) => number[]): Record<string, number[]> {
+    const sums: Record<string, number[]> = {};
+    for (const [id, { cnps }] of this.flows) {
+      const host = this.receivers.get(id);
+      if (host === undefined || cnps.length === 0) continue;
+      const own = growth(cnps);
+      sums[host] = sums[host]?.map((sum, i) => sum + (own[i] as number)) ?? own;
+    }
+    return sums;
+  }
+}
+
+function entry<T>(map: Map<string, T>, key: string, make: () => T): T {
+  const found = map.get(key) ?? make();
+  map.set(key, found);
+  return found;
+}
+
+/** Stores a sample; places that were skipped keep the value before. */
+function put(list: number[], at: number, value: number): void {
+  if (at < 0) return;
+  while (list.length < at) list.push(list.at(-1) ?? 0);
+  list[at] = value;
+}
+
+/** Linear between samples; the last value beyond the end. */
+function valueAt(list: readonly number[], at: number): number {
+  if (list.length === 0) return 0;
+  const before = Math.min(Math.floor(at), list.length - 1);
+  const after = Math.min(before + 1, list.length - 1);
+  const [low, high] = [list[before] as number, list[after] as number];
+  return low + (high - low) * Math.min(1, at - before);
+}

@@ -1,0 +1,29 @@
+/** MAC and IP addresses of a scenario's devices: locally administered, and out of 10.87.0.0 and up. */
+import { WeirError } from "../base/error.js";
+
+/** Hosts that the addresses from 10.87.0.1 to 10.255.255.254 suffice for. */
+const kMostHosts = (256 - 87) * 65_536 - 2;
+
+export function hostMac(index: number): number {
+  return 0x0257_4500_0000 + index + 1;
+}
+
+/** @throws WeirError when there are no more addresses. */
+export function hostIp(index: number): Uint8Array {
+  if (index >= kMostHosts) {
+    throw new WeirError(`${index + 1} hosts are more than there are addresses for`, {
+      hint: `use ${kMostHosts} hosts at most`,
+    });
+  }
+  const number = 87 * 65_536 + index + 1;
+  return Uint8Array.of(10, number >> 16, (number >> 8) & 0xff, number & 0xff);
+}
+
+/** Of a flow that has an address of its own, by its position in the scenario. */
+export function flowMac(index: number): number {
+  return 0x0257_5100_0000 + index + 1;
+}
+
+export function switchMac(index: number, port: number): number {
+  return 0x0257_5300_0000 + index * 256 + port;
+}

@@ -1,0 +1,173 @@
+// What one field alone cannot tell: relations between fields. Problems stop the scenario, warnings accompany it.
+
+import type { Problem } from "../base/error.js";
+import { formatRate, formatTime } from "../base/units.js";
+import { checkCongestionSection } from "../congestion/section.js";
+import { checkReceiveBuffer, checkSwitch, checkUnshaped, type Findings, fittingPathMtu } from "./check_device.js";
+import { checkChanges, checkCnPorts, checkCongestionPoints, checkQcnNetwork } from "./check_qcn.js";
+import { checkTopology, unknownName } from "./check_topology.js";
+import { checkPriorities, checkTraffic } from "./check_traffic.js";
+import { MOST_SELECTIVE_WINDOW, slowestHostRate } from "./resolve.js";
+import type { ScenarioInput } from "./schema.js";
+import { writtenOut } from "./topologies.js";
+import type { Graph } from "./topology.js";
+import type { HostConfig, Link, Scenario } from "./types.js";
+
+const MOST_SAMPLES = 1_000_000;
+const MOST_WARNINGS = 20;
+
+/** `graph` is that of the scenario's network; `found` may hold findings already. */
+export function checkScenario(
+  scenario: Scenario,
+  input: ScenarioInput,
+  graph: Graph,
+  found: Findings,
+): { problems: Problem[]; warnings: string[] } {
+  const wrong = checkTopology(scenario, graph);
+  for (const { path, message, hint } of wrong) found.problem(path, message, hint);
+  checkOverrides(scenario, input, found);
+  checkTimes(scenario, found);
+  checkTransport(scenario, found);
+  checkDctcp(scenario, found);
+  const at = originsIn(input);
+  const devices = [...scenario.hosts, ...scenario.switches].map(({ name }) => name);
+  for (const s of scenario.switches) {
+    const own = (graph.ports.get(s.name) ?? []).map(({ peer, link: { rate, delay, mtu } }) => ({
+      name: peer,
+      rate,
+      delay,
+      mtu,
+    }));
+    const where = (...field: string[]) => at("switch", s.name, field);
+    const peers = own.map(({ name }) => name);
+    checkSwitch(s, own, where, found);
+    checkCongestionPoints(s, peers, where, found);
+    checkCnPorts(s, (path) => (path[0] === "topology" ? peers : devices), where, found);
+    checkUnshaped(s, own, found);
+  }
+  const narrowest = scenario.links.reduce((least, link) => (link.mtu < least.mtu ? link : least));
+  const qcn = scenario.congestion.algorithm === "qcn";
+  for (const host of scenario.hosts) {
+    const where = (...field: string[]) => at("host", host.name, field);
+    checkHost(host, { narrowest, tagged: qcn && host.qcn.cn_tag }, graph.hostLink(host.name)?.rate ?? 0, where, found);
+  }
+  checkTraffic(scenario, input, found);
+  checkProbes(scenario, graph, found);
+  if (wrong.length === 0) {
+    checkPriorities(scenario, graph, found);
+    checkCongestionSection(scenario.congestion, slowestHostRate(scenario.hosts, graph), found);
+    if (scenario.congestion.algorithm === "qcn") checkQcnNetwork(scenario, graph, found);
+    checkChanges(scenario, graph, found);
+  }
+  return { problems: [...found.problems.values()], warnings: shortened([...found.warnings]) };
+}
+
+/** Many devices alike have warnings alike. */
+function shortened(warnings: string[]): string[] {
+  if (warnings.length <= MOST_WARNINGS) return warnings;
+  return [...warnings.slice(0, MOST_WARNINGS - 1), `and ${warnings.length - MOST_WARNINGS + 1} more warnings`];
+}
+
+/** Overrides of devices that the topology does not make. */
+function checkOverrides({ hosts, switches }: Scenario, { topology }: ScenarioInput, found: Findings): void {
+  if (!("host_overrides" in topology || "switch_overrides" in topology)) return;
+  for (const [field, kind, devices] of [
+    ["host_overrides", "host", hosts],
+    ["switch_overrides", "switch", switches],
+  ] as const) {
+    const names = devices.map(({ name }) => name);
+    const known = new Set(names);
+    for (const name of Object.keys(topology[field] ?? {})) {
+      if (known.has(name)) continue;
+      const path = ["topology", field, name];
+      found.problem(path, ...named(unknownName(path, kind, name, names)));
+    }
+  }
+}
+
+function checkTimes({ duration, warmup, scale, probes }: Scenario, found: Findings): void {
+  if (warmup >= duration) {
+    const message = `${formatTime(warmup)} leaves nothing of the duration ${formatTime(duration)}`;
+    found.problem(["warmup"], message, "warmup must be less than duration");
+  }
+  if (scale !== "auto" && duration * scale > Number.MAX_SAFE_INTEGER) {
+    const message = `${scale} times ${formatTime(duration)} is more wall time than a run can have`;
+    found.problem(["scale"], message, `at most ${Math.floor(Number.MAX_SAFE_INTEGER / duration)} for this duration`);
+  }
+  if (duration / probes.interval > MOST_SAMPLES) {
+    const least = formatTime(Math.ceil(duration / MOST_SAMPLES));
+    const message = `${formatTime(probes.interval)} gives ${Math.ceil(duration / probes.interval)} samples`;
+    found.problem(["probes", "interval"], message, `must be at least ${least} for this duration`);
+  }
+}
+
+function checkTransport({ transport: { recovery, window } }: Scenario, found: Findings): void {
+  if (recovery !== "selective-repeat" || window <= MOST_SELECTIVE_WINDOW) return;
+  const message = `${window} packets are more than a selective acknowledgement can tell apart`;
+  found.problem(["transport", "window"], message, `at most ${MOST_SELECTIVE_WINDOW}, or recovery: go-back-n`);
+}
+
+/** DCTCP hears of marks by acknowledgements. */
+function checkDctcp({ congestion, transport, switches }: Scenario, found: Findings): void {
+  if (congestion.algorithm !== "dctcp") return;
+  if (transport.type !== "rc") {
+    const message = `dctcp needs acknowledgements, which transport.type ${transport.type} does not have`;
+    found.problem(["congestion", "algorithm"], message, "use transport.type: rc, or algorithm: dcqcn");
+  }
+  if (!switches.some(({ ecn }) => ecn.enabled)) {
+    found.warn(
+      "congestion.algorithm is dctcp, but no switch marks (switch.ecn.enabled: true): only losses slow senders",
+    );
+  }
+}
+
+type Section = Record<string, unknown> | null | undefined;
+
+/** Where a device's field was written: with the device, or in the section of defaults. */
+function originsIn(input: ScenarioInput) {
+  const { topology } = input;
+  const made = topology.kind !== undefined && topology.kind !== "graph";
+  const written = writtenOut(topology);
+  const lists = { switch: new Map(written.switches), host: new Map(written.hosts) };
+  const sections = made
+    ? { switch: "switch_overrides", host: "host_overrides" }
+    : { switch: "switches", host: "hosts" };
+  return (kind: "switch" | "host", name: string, field: string[]): string[] => {
+    let at: unknown = lists[kind].get(name);
+    for (const key of field) at = (at as Section)?.[key];
+    return at === undefined || at === null ? [kind, ...field] : ["topology", sections[kind], name, ...field];
+  };
+}
+
+function checkHost(
+  host: HostConfig,
+  { narrowest, tagged }: { narrowest: Link; tagged: boolean },
+  rate: number,
+  at: (...field: string[]) => Problem["path"],
+  found: Findings,
+): void {
+  const narrow = fittingPathMtu(host.path_mtu, narrowest.mtu, tagged);
+  if (narrow !== undefined) {
+    const message = `${host.path_mtu} needs an MTU of ${narrow.needed}, but the link ${narrowest.from} -- ${narrowest.to} has ${narrowest.mtu}`;
+    found.problem(at("path_mtu"), message, `use path_mtu: ${narrow.fits}, or topology.link.mtu: ${narrow.needed}`);
+  }
+  if (rate > 0 && host.initial_rate > rate) {
+    const message = `${formatRate(host.initial_rate)} is more than the line rate ${formatRate(rate)} of host ${host.name}`;
+    found.problem(at("initial_rate"), message, "must be at most the rate of the host's link");
+  }
+  checkReceiveBuffer(host, at, found);
+}
+
+const named = (problem: Problem): [string, string | undefined] => [problem.message, problem.hint];
+
+function checkProbes(scenario: Scenario, { ports }: Graph, found: Findings): void {
+  scenario.probes.queues.forEach((probe, i) => {
+    const path = ["probes", "queues", i];
+    const peers = ports.get(probe.switch)?.map((port) => port.peer);
+    if (peers === undefined)
+      found.problem(path, ...named(unknownName(path, "switch", probe.switch, [...ports.keys()])));
+    else if (!peers.includes(probe.port)) {
+      found.problem(path, ...named(unknownName(path, `port of switch ${probe.switch}:`, probe.port, peers)));
+    }
+  });
+}

@@ -1,0 +1,168 @@
+// Relations between the fields of one device, the same in scenarios and daemons.
+import type { Problem } from "../base/error.js";
+import { formatRate, formatSize, formatTime } from "../base/units.js";
+import { headroomFor } from "./headroom.js";
+import { ecnThresholdBound, pfcThreshold, reservedBytes, staticThresholdBound } from "./thresholds.js";
+import type { HostConfig, SwitchConfig } from "./types.js";
+
+/** IPv4 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4: the most that goes around a payload inside an IP packet. */
+const ROCE_OVERHEAD = 64;
+const CN_TAG = 4;
+/** Of a frame, besides its IP packet; without FCS. */
+const kEthernetHeader = 14;
+const kVlanTag = 4;
+
+/** What has been found so far; one finding per field and message, although many switches may share a section. */
+export class Findings {
+  readonly problems = new Map<string, Problem>();
+  readonly warnings = new Set<string>();
+
+  problem(path: Problem["path"], message: string, hint?: string): void {
+    const problem: Problem = hint === undefined ? { path, message } : { path, message, hint };
+    this.problems.set(`${path.join(".")} ${message}`, problem);
+  }
+  warn(message: string): void {
+    this.warnings.add(message);
+  }
+}
+
+/** Path of a field, given from its device. */
+export type Where = (...field: string[]) => Problem["path"];
+
+interface Port {
+  /** Whom it leads to. */
+  name: string;
+  /** bit/s; 0: not shaped. */
+  rate: number;
+  /** Propagation of its link, ns. */
+  delay: number;
+  mtu: number;
+}
+
+/** Buffer, ECN and PFC of a switch. `at` tells where a field of it was written. */
+export function checkSwitch(s: SwitchConfig, ports: readonly Port[], at: Where, found: Findings): void {
+  const { buffer, ecn, pfc } = s;
+  if (ecn.kmin > ecn.kmax) {
+    const message = `${formatSize(ecn.kmin)} is greater than kmax ${formatSize(ecn.kmax)}`;
+    found.problem(at("ecn", "kmin"), message, "kmin must be between 0 and kmax");
+  }
+  if (!pfc.enabled || pfc.priorities.length === 0) return;
+  if (buffer.headroom === 0) {
+    const message = `there is none, but priorities ${pfc.priorities.join(", ")} are lossless`;
+    found.problem(at("buffer", "headroom"), message, "give headroom, or switch PFC off: pfc.enabled: false");
+  }
+  if (new Set(pfc.priorities).size > buffer.priorities) {
+    const message = `headroom for ${buffer.priorities}, but priorities ${pfc.priorities.join(", ")} are lossless`;
+    found.problem(at("buffer", "priorities"), message, `must be at least ${new Set(pfc.priorities).size}`);
+  }
+  const n = ports.length;
+  const reserved = reservedBytes(buffer, n);
+  if (buffer.total <= reserved) {
+    const message =
+      `${formatSize(buffer.total)} is too small for the headroom of switch ${s.name}: ` +
+      `${buffer.priorities} priorities x ${n} ports x ${formatSize(buffer.headroom)} = ${formatSize(reserved)}`;
+    found.problem(
+      at("buffer", "total"),
+      message,
+      `must be greater than ${formatSize(reserved)}, or reserve for fewer priorities`,
+    );
+    return;
+  }
+  checkThresholds(s, n, at, found);
+  checkLongestFrame(s, ports, at, found);
+  for (const { name, rate, delay, mtu } of ports) {
+    // Without a rate there is no bound. Devices of Weir obey at once, and the delay of a link is all there is between them.
+    if (rate === 0) continue;
+    const { bytes: inFlight } = headroomFor({ rate, delay, mtu, response: 0, interfaceDelay: 0, trigger: true });
+    if (buffer.headroom >= inFlight) continue;
+    found.warn(
+      `switch ${s.name}: headroom ${formatSize(buffer.headroom)} is less than the ${formatSize(inFlight)} that can be under way ` +
+        `on the link to ${name} (${formatRate(rate)}, ${formatTime(delay)}): packets may be lost in spite of PFC`,
+    );
+    break;
+  }
+}
+
+/** A frame that fits neither under t_PFC of an empty buffer nor in the headroom is dropped, whatever its sender does. */
+function checkLongestFrame({ buffer }: SwitchConfig, ports: readonly Port[], at: Where, found: Findings): void {
+  const longest = Math.max(...ports.map(({ mtu }) => mtu)) + kEthernetHeader + kVlanTag;
+  const threshold = pfcThreshold(buffer, ports.length, 0);
+  if (buffer.headroom >= longest || threshold >= longest) return;
+  const message =
+    `${formatSize(buffer.headroom)}, and a threshold of ${formatSize(threshold)}: a lossless frame of ` +
+    `${longest} bytes, which the ports' MTU allows, would never come in`;
+  found.problem(at("buffer", "headroom"), message, `must be at least ${longest} bytes, or the threshold that large`);
+}
+
+/** Section 4 of the paper: t_PFC within the buffer, and ECN before PFC. */
+function checkThresholds(s: SwitchConfig, n: number, at: Where, found: Findings): void {
+  const { buffer, ecn, pfc } = s;
+  const fixed = buffer.mode === "static";
+  if (fixed && buffer.xon_offset >= buffer.threshold) {
+    const message = `${formatSize(buffer.xon_offset)} is not less than the threshold ${formatSize(buffer.threshold)}`;
+    found.problem(at("buffer", "xon_offset"), message, "a paused queue is resumed at threshold - xon_offset");
+  }
+  const bound = staticThresholdBound(buffer, n);
+  if (fixed && buffer.threshold > bound) {
+    found.warn(
+      `switch ${s.name}: static threshold ${formatSize(buffer.threshold)} is more than (B - P n t_flight) / (P n) = ` +
+        `${formatSize(bound)}: the buffer can overflow before PFC acts`,
+    );
+  }
+  if (!ecn.enabled || !ecn.priorities.some((priority) => pfc.priorities.includes(priority))) return;
+  const { limit, rule } = markingLimit(s, n);
+  if (ecn.kmin < limit) return;
+  found.warn(
+    `switch ${s.name}: kmin ${formatSize(ecn.kmin)} is not below ${rule} = ${formatSize(Math.floor(limit))}: ` +
+      "PFC may act before ECN marks anything",
+  );
+}
+
+/** Queue length below which PFC cannot act yet at a switch of `n` ports, bytes, and how it is found (paper section 4). */
+export function markingLimit({ buffer }: SwitchConfig, n: number): { limit: number; rule: string } {
+  const rule = buffer.mode === "static" ? "t_PFC / n" : "beta (B - P n t_flight) / (P n (beta + 1))";
+  return { limit: ecnThresholdBound(buffer, n), rule };
+}
+
+/** Warns of ECN, QCN and PFC at ports where they cannot act. */
+export function checkUnshaped(s: SwitchConfig, ports: readonly Port[], found: Findings): void {
+  const ecn = s.ecn.enabled && s.ecn.priorities.length > 0;
+  const asked = [ecn ? "ECN" : "", s.qcn.enabled ? "QCN" : "", s.pfc.enabled ? "PFC" : ""].filter(Boolean);
+  const unshaped = ports.filter((port) => port.rate === 0).map((port) => port.name);
+  if (asked.length === 0 || unshaped.length === 0) return;
+  found.warn(
+    `switch ${s.name}: the port to ${unshaped.join(", ")} has no rate, so hardly a queue forms there: ` +
+      `${asked.join(", ").replace(/, (?=[^,]*$)/, " and ")} will not act`,
+  );
+}
+
+export function checkReceiveBuffer(host: HostConfig, at: Where, found: Findings): void {
+  const { size, xoff, xon } = host.receive_buffer;
+  if (xoff > size) {
+    const message = `${formatSize(xoff)} is more than the size ${formatSize(size)}`;
+    found.problem(
+      at("receive_buffer", "xoff"),
+      message,
+      "xoff must be less than size, with room for what is under way",
+    );
+  }
+  if (xon > xoff) {
+    const message = `${formatSize(xon)} is more than xoff ${formatSize(xoff)}`;
+    found.problem(at("receive_buffer", "xon"), message, "xon must be between 0 and xoff");
+  }
+}
+
+/**
+ * Undefined if packets of `pathMtu` fit; else the MTU they need, and the largest path MTU that would fit. CN-TAGs (`tagged`) are
+ * within the MTU.
+ */
+export function fittingPathMtu(
+  pathMtu: number,
+  mtu: number,
+  tagged: boolean,
+): { needed: number; fits: number } | undefined {
+  const overhead = ROCE_OVERHEAD + (tagged ? CN_TAG : 0);
+  const needed = pathMtu + overhead;
+  if (mtu >= needed) return undefined;
+  return { needed, fits: [4096, 2048, 1024, 512].find((candidate) => candidate + overhead <= mtu) ?? 256 };
+}

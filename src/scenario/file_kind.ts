@@ -1,0 +1,41 @@
+/** Which of our files a file is: nothing in it says so but its fields. */
+import { type Problem, ScenarioError } from "../base/error.js";
+import { readScenarioFile } from "../base/yaml.js";
+
+export type FileKind = "scenario" | "sweep" | "switch" | "nic";
+
+/** Top-level fields that only files of one kind have, and what takes these files. */
+const kKinds: Readonly<Record<FileKind, { fields: readonly string[]; name: string; verb: string }>> = {
+  scenario: { fields: ["topology", "traffic"], name: "a scenario", verb: "weir lab run or weir sim run" },
+  sweep: { fields: ["scenario"], name: "a sweep", verb: "weir sweep plan" },
+  switch: { fields: ["ports", "static_fdb"], name: "a switch.yaml", verb: "weir switch -c" },
+  nic: { fields: ["interface", "peers", "queue_pairs"], name: "a nic.yaml", verb: "weir nic -c" },
+};
+
+/** The kinds whose fields it has. */
+function markedKinds(data: unknown): FileKind[] {
+  if (typeof data !== "object" || data === null) return [];
+  return (Object.keys(kKinds) as FileKind[]).filter((kind) => kKinds[kind].fields.some((field) => field in data));
+}
+
+/** What a file describes, by its top-level fields; a scenario if they do not tell. */
+export function fileKind(data: unknown): FileKind {
+  return markedKinds(data)[0] ?? "scenario";
+}
+
+/** The same for a file, or its `text`; one that cannot be read is left to the scenario loader, which says why. */
+export function kindOfFile(file: string, text?: string): FileKind {
+  try {
+    return fileKind(readScenarioFile(file, [], "scenario", text).data);
+  } catch {
+    return "scenario";
+  }
+}
+
+/** What to throw for a file that is no good as `kind`: what is wrong in it, or that it is one of another kind. */
+export function rejection(kind: FileKind, source: string, data: unknown, problems: readonly Problem[]): ScenarioError {
+  const [found, ...others] = markedKinds(data);
+  if (found === undefined || [found, ...others].includes(kind)) return new ScenarioError(source, problems, kind);
+  const { name, verb } = kKinds[found];
+  return new ScenarioError(source, [{ path: [], message: `is ${name}`, hint: `it is for ${verb}` }], kind);
+}

@@ -1,0 +1,31 @@
+/** Places in a network that a user names: a link ("h1--sw") or a device ("sw"). */
+import { WeirError } from "../base/error.js";
+import type { Link } from "./types.js";
+
+/** One end of a link: at `node`, which faces `peer`. */
+export interface LinkPlace {
+  /** Position in the list of links. */
+  link: number;
+  node: string;
+  peer: string;
+}
+
+/**
+ * A link at the end that was named first; a device at each of its ports.
+ * @param option Names the user's option in the error.
+ * @throws WeirError when there is no such place.
+ */
+export function findPlaces(links: readonly Link[], target: string, option: string): LinkPlace[] {
+  const places = links.flatMap((link, i) => {
+    const at = (node: string, peer: string) => [{ link: i, node, peer }];
+    if (target === `${link.from}--${link.to}` || target === link.from) return at(link.from, link.to);
+    if (target === `${link.to}--${link.from}` || target === link.to) return at(link.to, link.from);
+    return [];
+  });
+  if (places.length === 0) {
+    throw new WeirError(`${option} ${target}: no such link or device`, {
+      hint: "name a device (sw) or a link (h1--sw) of the scenario",
+    });
+  }
+  return places;
+}

@@ -1,0 +1,73 @@
+// Scenario files: read, validate, fill in defaults.
+import { basename, dirname, extname } from "node:path";
+import { type Problem, ScenarioError } from "../base/error.js";
+import { problemsOf } from "../base/fields.js";
+import { readScenarioFile, readScenarioText, type ScenarioFile } from "../base/yaml.js";
+import { checkScenario } from "./check.js";
+import { Findings } from "./check_device.js";
+import { rejection } from "./file_kind.js";
+import { resolveScenario } from "./resolve.js";
+import { scenarioSchema } from "./schema.js";
+import type { Scenario } from "./types.js";
+
+export { ScenarioError, WeirError } from "../base/error.js";
+export type { CongestionParameters } from "../congestion/congestion.js";
+export type * from "./types.js";
+
+/** A valid scenario, and what is questionable about it, one sentence each. */
+export interface LoadedScenario {
+  scenario: Scenario;
+  warnings: string[];
+}
+
+export interface LoadOptions {
+  /** Overrides, each `path.to.field=value`: `switch.ecn.kmin=20KB`, `traffic.0.stop=10ms`. */
+  set?: readonly string[];
+  /** Of the file, where it was read already: a pipe can be read once. */
+  text?: string;
+  /** Of a scenario that is no file: what its paths of files are relative to. Default: the working directory. */
+  directory?: string;
+  /** Of a scenario that is no file and has no name; default: its source. */
+  name?: string;
+}
+
+/**
+ * Reads a YAML (or JSON) scenario file. Throws ScenarioError with everything that is wrong in it, or WeirError if the file
+ * cannot be read or an override is malformed.
+ */
+export function loadScenario(file: string, options: LoadOptions = {}): LoadedScenario {
+  const fallbackName = basename(file, extname(file));
+  const { set = [], text } = options;
+  return fromFile(readScenarioFile(file, set, "scenario", text), file, fallbackName, dirname(file));
+}
+
+/** The same from YAML text. `source` names it in errors, and the scenario if it has no name. */
+export function parseScenarioText(text: string, source = "scenario", options: LoadOptions = {}): LoadedScenario {
+  const { set = [], name = source, directory = "." } = options;
+  return fromFile(readScenarioText(text, source, set), source, name, directory);
+}
+
+/** The same from an object of the shape of a scenario file. */
+export function parseScenario(input: unknown, source = "scenario"): LoadedScenario {
+  return validate(input, source, { fallbackName: source, directory: "." }, (problem) => problem);
+}
+
+function fromFile(file: ScenarioFile, source: string, fallbackName: string, directory: string): LoadedScenario {
+  const { scenario, warnings } = validate(file.data, source, { fallbackName, directory }, file.locate);
+  return { scenario, warnings: [...file.warnings, ...warnings] };
+}
+
+function validate(
+  input: unknown,
+  source: string,
+  context: { fallbackName: string; directory: string },
+  locate: (problem: Problem) => Problem,
+): LoadedScenario {
+  const parsed = scenarioSchema.safeParse(input);
+  if (!parsed.success) throw rejection("scenario", source, input, problemsOf(parsed.error, input).map(locate));
+  const found = new Findings();
+  const { scenario, graph } = resolveScenario(parsed.data, { ...context, found });
+  const { problems, warnings } = checkScenario(scenario, parsed.data, graph, found);
+  if (problems.length > 0) throw new ScenarioError(source, problems.map(locate));
+  return { scenario, warnings };
+}

@@ -1,0 +1,103 @@
+// The scenario file as users write it. Every field is optional where a default exists; resolve.ts fills the defaults in.
+import { z } from "zod";
+import { choice, integer, rate, section, time } from "../base/fields.js";
+import { congestionSchema } from "../congestion/section.js";
+import { hostSchema, switchSchema } from "./device_schema.js";
+import { topologySchema } from "./topology_schema.js";
+import { trafficSchema } from "./traffic_schema.js";
+
+/** Queues that are sampled where the scenario does not say which. */
+export const MOST_DEFAULT_PROBES = 64;
+
+export const transportSchema = section({
+  type: choice(
+    "Packets that nobody acknowledges, as labs have them, or reliable connections (RC).",
+    ["stream", "rc"],
+    "stream",
+  ),
+  recovery: choice(
+    "What a sender repeats after a loss: all from there on, or what is missing (both ends must be Weir's).",
+    ["go-back-n", "selective-repeat"],
+    "go-back-n",
+  ),
+  timeout: integer("Code of the local ACK timeout, 4.096 us x 2^timeout; 0: none. 14 is 67 ms.", 0, 31, 14),
+  retry_count: integer("How often a packet is sent again without progress before the queue pair fails.", 0, 7, 7),
+  window: integer(
+    "Packets in flight of a queue pair. Default: 2048; with `selective-repeat` 256, which is also the most it allows.",
+    4,
+    65_536,
+  ),
+});
+
+export const probesSchema = section({
+  interval: time("Time between samples of the series.", { default: "100us", min: 1_000 }),
+  queues: z
+    .array(
+      z.string().regex(/^[^:\s]+:[^:\s]+:[0-7]$/, {
+        error: (issue) => `${String(issue.input)}: write a queue as "switch:peer:priority"`,
+      }),
+    )
+    .optional()
+    .meta({
+      description: `Queues to sample, as "switch:peer:priority". Default: those of the ports that face a traffic destination, the first ${MOST_DEFAULT_PROBES} of them.`,
+    }),
+  flows: integer("How many of the flows, in order, have series.", 0, 1_000_000, 64),
+});
+
+export const changeSchema = section({
+  at: time("When, from the start of traffic.", { default: "0ms" }),
+  switch: z.string().meta({ description: "Switch." }),
+  port: z.string().meta({ description: "Device at the other end of the port." }),
+  priority: integer("Priority of the egress queue.", 0, 7, 3),
+  rate: rate("Most that the queue may send from then on.", { zero: "unlimited" })
+    .unwrap()
+    .meta({ description: "Most that the queue may send from then on. 1 kb/s to 10 Tb/s, or unlimited." }),
+});
+
+export const scenarioSchema = section({
+  name: z
+    .string()
+    .regex(/^[^/\p{C}]{1,100}$/u, { error: "a name has up to 100 printable characters, without /" })
+    .optional()
+    .meta({ description: "Name of the scenario. Default: the file's name." }),
+  description: z.string().max(10_000).optional().meta({ description: "What it shows.", default: "" }),
+  scale: z
+    .union([z.number().min(1).max(1e6), z.literal("auto")], {
+      error: (issue) => `${String(issue.input)} is not a number from 1 to 1000000, or auto`,
+    })
+    .optional()
+    .meta({
+      description:
+        "On the wire rates are divided by this and times multiplied by it; results are in the units meant. 1 to 1000000, or auto.",
+      default: "auto",
+    }),
+  seed: integer("Seed of everything random. The same seed gives the same simulation.", 0, Number.MAX_SAFE_INTEGER, 1),
+  duration: time("How long traffic runs.", { default: "100ms", min: 1_000 }),
+  warmup: time("Start of the run that is left out of steady-state figures. Default: 20% of the duration."),
+  topology: topologySchema.meta({ description: "Hosts, switches and the links between them: a kind, or written out." }),
+  switch: switchSchema.optional().meta({ description: "Defaults of every switch." }),
+  host: hostSchema.optional().meta({ description: "Defaults of every host." }),
+  congestion: congestionSchema.optional().meta({ description: "Congestion control of the hosts." }),
+  transport: transportSchema.optional().meta({ description: "How the queue pairs carry their messages." }),
+  traffic: z.array(trafficSchema).optional().meta({ description: "Who sends what to whom.", default: [] }),
+  changes: z
+    .array(changeSchema)
+    .max(1000)
+    .optional()
+    .meta({ description: "Service rates of switches' egress queues that change while traffic runs.", default: [] }),
+  probes: probesSchema.optional().meta({ description: "Series that are recorded." }),
+  fidelity: section({
+    lateness: time(
+      "Wall-clock allowance for late feedback on the wire: adds headroom, and a run that exceeds it is invalid.",
+      {
+        default: "20ms",
+        max: 1e9,
+      },
+    ),
+  })
+    .optional()
+    .meta({ description: "What a wire run must hold." }),
+});
+
+/** The scenario after parsing, before defaults: base units, names and sections as written. */
+export type ScenarioInput = z.output<typeof scenarioSchema>;

@@ -1,0 +1,65 @@
+// From the entries of the `traffic` section to flows.
+import { expandIncast, expandList, expandPairs, expandPermutation, expandPoisson } from "./patterns.js";
+import { type TrafficContext, TrafficEntry } from "./traffic_entry.js";
+import type { FlowsInput, TrafficInput } from "./traffic_schema.js";
+import type { Flow } from "./types.js";
+
+/** Expands every entry, in order. What is wrong goes to `context.found`, and makes no flows. */
+export function resolveTraffic(entries: readonly TrafficInput[], context: TrafficContext): Flow[] {
+  const used = new Map<string, number>();
+  const flows: Flow[] = [];
+  entries.forEach((input, i) => {
+    const own = expand(input, ["traffic", i], context, used);
+    for (const flow of own) flows.push(flow);
+  });
+  return flows;
+}
+
+/** By flow: the number of its application, which is its traffic entry. */
+export function applications(flows: readonly Pick<Flow, "group">[]): number[] {
+  const numbers = new Map<string, number>();
+  return flows.map(({ group }) => {
+    const number = numbers.get(group) ?? numbers.size;
+    numbers.set(group, number);
+    return number;
+  });
+}
+
+function expand(
+  input: TrafficInput,
+  path: readonly (string | number)[],
+  context: TrafficContext,
+  used: Map<string, number>,
+): Flow[] {
+  const entry = (group: string) => new TrafficEntry(input, input.id ?? group, path, context);
+  switch (input.pattern) {
+    case undefined:
+    case "flows":
+      return expandFlows(input, entry, used);
+    case "incast":
+      return expandIncast(input, entry("incast"));
+    case "permutation":
+      return expandPermutation(input, entry("permutation"));
+    case "poisson":
+      return expandPoisson(input, entry("poisson"));
+    case "pairs":
+      return expandPairs(input, entry("pairs"));
+    case "list":
+      return expandList(input, entry("list"));
+  }
+}
+
+/** `used`: how many flows have each id that nobody chose. */
+function expandFlows(input: FlowsInput, entryOf: (group: string) => TrafficEntry, used: Map<string, number>): Flow[] {
+  const senders = Array.isArray(input.from) ? input.from : [input.from];
+  return senders.flatMap((from) => {
+    const entry = entryOf(`${from}-${input.to}`);
+    const id = input.id !== undefined && senders.length > 1 ? `${input.id}/${from}` : entry.group;
+    return Array.from({ length: entry.qps }, (_, i): Flow => {
+      // Ids that nobody chose go on counting, so that two entries between the same hosts don't collide.
+      const number = input.id === undefined ? (used.get(id) ?? 0) + 1 : i + 1;
+      used.set(id, number);
+      return entry.flow(number > 1 ? `${id}#${number}` : id, from, input.to);
+    });
+  });
+}

@@ -1,0 +1,166 @@
+// One entry of the `traffic` section while it is expanded: what all of them share.
+
+import { CsvTable } from "../base/csv.js";
+import { WeirError } from "../base/error.js";
+import { defaultsOf, type Filled } from "../base/fields.js";
+import { Random } from "../base/random.js";
+import type { Findings } from "./check_device.js";
+import { unknownName } from "./check_topology.js";
+import { type CdfPoint, DISTRIBUTION_NAMES, SizeDistribution } from "./size_distribution.js";
+import {
+  type FlowsInput,
+  LONGEST_MESSAGE,
+  type PatternInput,
+  type TrafficInput,
+  trafficDefaultsSchema,
+} from "./traffic_schema.js";
+import type { Flow } from "./types.js";
+
+/** What traffic needs to know of the rest of the scenario. */
+export interface TrafficContext {
+  /** Names, in order. */
+  hosts: readonly string[];
+  /** bit/s of a host's link. */
+  rateOf(host: string): number;
+  /** The DSCP that gives `priority` at the switch of a host. */
+  dscpOf(host: string, priority: number): number;
+  seed: number;
+  /** ns. */
+  duration: number;
+  transport: "stream" | "rc";
+  /** What paths of files are relative to. */
+  directory: string;
+  found: Findings;
+}
+
+/** Flows, or messages of their own sizes, that one entry may make. */
+export const MOST_FLOWS = 2_000_000;
+export const MOST_MESSAGES = 10_000_000;
+
+const DEFAULTS = trafficDefaultsSchema.parse(defaultsOf(trafficDefaultsSchema));
+
+type Settings = Filled<
+  Pick<typeof DEFAULTS, "priority" | "start" | "operation" | "message" | "outstanding" | "qps" | "source_mac">
+>;
+
+/** One entry while it is expanded. */
+export class TrafficEntry {
+  readonly random: Random;
+  /** ns; `stop` is at most the scenario's duration. */
+  readonly start: number;
+  readonly stop: number;
+  readonly qps: number;
+  /** The explicit settings, with defaults. */
+  private readonly settings: Settings & Pick<FlowsInput, "dscp" | "rate" | "bytes">;
+
+  constructor(
+    readonly input: TrafficInput,
+    readonly group: string,
+    private readonly path: readonly (string | number)[],
+    readonly context: TrafficContext,
+  ) {
+    this.settings = { ...DEFAULTS, ...input } as typeof this.settings;
+    this.random = new Random(context.seed, group);
+    this.start = this.settings.start;
+    this.stop = Math.min(input.stop ?? context.duration, context.duration);
+    this.qps = this.settings.qps;
+  }
+
+  /** A flow with the settings of the entry, but for `own`. */
+  flow(id: string, from: string, to: string, own?: Partial<Flow>): Flow {
+    const { priority, operation, message, rate, bytes, outstanding, source_mac } = this.settings;
+    return {
+      id,
+      group: this.group,
+      from,
+      to,
+      priority,
+      dscp: this.settings.dscp ?? this.context.dscpOf(from, priority),
+      start: this.start,
+      stop: this.stop,
+      operation,
+      message,
+      rate,
+      bytes,
+      sizes: undefined,
+      outstanding,
+      source_mac,
+      ...own,
+    };
+  }
+
+  /** A flow that sends `bytes` in one message, or in several where one cannot hold them. */
+  single(id: string, from: string, to: string, bytes: number, start: number): Flow {
+    return this.flow(id, from, to, { bytes, message: Math.min(bytes, LONGEST_MESSAGE), start });
+  }
+
+  problem(field: readonly (string | number)[], message: string, hint?: string): void {
+    this.context.found.problem([...this.path, ...field], message, hint);
+  }
+
+  /** False, and a problem, when there are more than `most`. */
+  within(field: string, count: number, most: number, what: string, hint: string): boolean {
+    if (count <= most) return true;
+    this.problem([field], `makes ${Math.round(count)} ${what}, at most ${most} are possible`, hint);
+    return false;
+  }
+
+  /** `names`, all hosts by default; undefined, and a problem, when one is unknown or there twice. */
+  hosts(field: string, names: readonly string[] | undefined): readonly string[] | undefined {
+    if (names === undefined) return this.context.hosts;
+    const sound = names.map((name, i) => this.known([field, i], name) && this.once([field, i], names, i));
+    return sound.every(Boolean) ? names : undefined;
+  }
+
+  /** Whether `name` is a host; a problem if not. */
+  known(field: readonly (string | number)[], name: string): boolean {
+    const { hosts } = this.context;
+    if (hosts.includes(name)) return true;
+    const { message, hint } = unknownName([], "host", name, hosts);
+    this.problem(field, message, hint);
+    return false;
+  }
+
+  private once(field: readonly (string | number)[], names: readonly string[], i: number): boolean {
+    const name = names[i] ?? "";
+    if (names.indexOf(name) === i) return true;
+    this.problem(field, `${name} is there twice`, "name each host once");
+    return false;
+  }
+
+  /** What `read` makes of a file; undefined, and a problem, when it throws a WeirError. */
+  fromFile<T>(field: readonly string[], file: string, read: (table: CsvTable) => T): T | undefined {
+    try {
+      return read(new CsvTable(file, this.context.directory));
+    } catch (error) {
+      if (!(error instanceof WeirError)) throw error;
+      this.problem(field, error.message, error.hint);
+      return undefined;
+    }
+  }
+
+  /** Undefined, and a problem, when its file is unsound. */
+  distribution(sizes: PatternInput<"poisson">["sizes"]): SizeDistribution | undefined {
+    if (typeof sizes === "number") return SizeDistribution.fixed(sizes);
+    if (typeof sizes === "object") return this.fromFile(["sizes", "csv"], sizes.csv, readCdf);
+    const name = DISTRIBUTION_NAMES.find((known) => known === sizes);
+    return name && SizeDistribution.named(name);
+  }
+}
+
+function readCdf(table: CsvTable): SizeDistribution {
+  const sizes = table.column(["size_bytes", "size", "bytes"]);
+  const shares = table.column(["cdf", "probability"]);
+  const points: CdfPoint[] = [];
+  for (let row = 0; row < table.rows; row++) {
+    const [bytes, share] = [sizes.number(row, 0, LONGEST_MESSAGE), shares.number(row, 0, 1)];
+    const [smaller, below] = points.at(-1) ?? [-1, -1];
+    if (bytes <= smaller) throw sizes.error(row, `${bytes} does not follow ${smaller}`, "sizes ascend");
+    if (share < below) throw shares.error(row, `${share} is less than ${below} before it`, "probabilities do not fall");
+    points.push([bytes, share]);
+  }
+  const last = points.at(-1);
+  if (last?.[1] !== 1) throw shares.error(table.rows - 1, `ends at ${last?.[1]}`, "the last probability is 1");
+  if (last[0] < 1) throw sizes.error(table.rows - 1, "no size is above 0", "give sizes in bytes");
+  return new SizeDistribution(points);
+}

@@ -1,0 +1,165 @@
+// Entries of the `traffic` section: queue pairs written out, and patterns that traffic.ts expands to flows.
+import { z } from "zod";
+import { WeirError } from "../base/error.js";
+import { choice, fraction, integer, nearest, rate, section, size, time } from "../base/fields.js";
+import { parseSize } from "../base/units.js";
+import { DISTRIBUTION_NAMES } from "./size_distribution.js";
+
+/** Bytes of the longest message that RDMA knows. */
+export const LONGEST_MESSAGE = 2 ** 31;
+
+const pattern = <const Pattern extends string>(name: Pattern, description: string) =>
+  z.literal(name).meta({ description });
+
+const idSchema = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, { error: "an id has up to 64 letters, digits, - _ or ." })
+  .optional();
+
+const patternId = (name: string) =>
+  idSchema.meta({ description: "Name of the group; its flows are called after it.", default: name });
+
+/** Of every entry. */
+const common = {
+  priority: integer("Priority (traffic class) of the data.", 0, 7, 3),
+  dscp: integer("DSCP of the data. Default: one that the switch maps to `priority`.", 0, 63),
+  start: time("When to start, from the start of traffic.", { default: "0ms" }),
+  stop: time("When to stop. Default: the end."),
+  operation: choice("RDMA operation.", ["write", "send"], "write"),
+  source_mac: choice(
+    "Source address of the frames: the host's, or one for each flow, as of packet generators that share a link.",
+    ["host", "own"],
+    "host",
+  ),
+};
+
+/** Of entries whose flows send messages of one size, one after another. */
+const streams = {
+  message: size("Size of one message.", { default: "4MB", min: 1, max: LONGEST_MESSAGE }),
+  rate: rate("Cap on the rate that the application offers. Default: none."),
+  bytes: size("Total to send, after which the flow is done. Default: no limit.", { min: 1, max: 1e15 }),
+  outstanding: integer("Messages posted at a time; reliable connections only (`transport.type: rc`).", 1, 1024, 2),
+  qps: integer("Queue pairs of each sender; each is a flow of its own.", 1, 1024, 1),
+};
+
+const csv = (description: string) =>
+  z
+    .string()
+    .min(1)
+    .meta({ description: `${description} The path is relative to the scenario file.` });
+
+/** A distribution's name, or bytes. */
+const namedOrFixed = z.union([z.string(), z.number()]).transform((input, context) => {
+  const name = DISTRIBUTION_NAMES.find((known) => known === input);
+  if (name !== undefined) return name;
+  try {
+    const bytes = parseSize(input);
+    if (bytes >= 1 && bytes <= LONGEST_MESSAGE) return bytes;
+    const hint = `must be 1 B to ${LONGEST_MESSAGE} B`;
+    context.addIssue({ code: "custom", message: `${input} is out of range`, params: { hint }, input });
+  } catch (error) {
+    if (!(error instanceof WeirError)) throw error;
+    const names = DISTRIBUTION_NAMES.join(", ");
+    const meant = nearest(String(input), DISTRIBUTION_NAMES);
+    const hint = meant === undefined ? `use ${names}, a size, or { csv: FILE }` : `did you mean ${meant}?`;
+    context.addIssue({ code: "custom", message: error.message, params: { hint }, input });
+  }
+  return z.NEVER;
+});
+
+const sizes = (description: string) =>
+  z
+    .union([
+      namedOrFixed,
+      section({ csv: csv("Columns `size_bytes` and `cdf` (from 0 or more, rising to 1), linear in between.") }),
+    ])
+    .meta({
+      description: `${description} \`web-search\`, \`data-mining\`, \`storage\`, a size, or \`{ csv: FILE }\`.`,
+    });
+
+const hosts = z.array(z.string()).min(2).optional().meta({ description: "Hosts that take part. Default: all." });
+
+const flows = section({
+  pattern: pattern("flows", "One flow for each sender; the default.").optional(),
+  id: idSchema.meta({
+    description: "Name of the flow, or of the group if there are several senders. Default: from-to.",
+  }),
+  from: z.union([z.string(), z.array(z.string())]).meta({ description: "Sending host, or a list of them." }),
+  to: z.string().meta({ description: "Receiving host." }),
+  ...common,
+  ...streams,
+});
+
+const incast = section({
+  pattern: pattern("incast", "Several hosts send to one at the same time."),
+  id: patternId("incast"),
+  to: z.string().optional().meta({ description: "Receiving host. Default: one chosen at random." }),
+  from: z.array(z.string()).min(1).optional().meta({ description: "Sending hosts; or give `degree`." }),
+  degree: integer("Number of senders, chosen at random among the other hosts.", 1, 65_000),
+  period: time("Send `bytes` again each time this has passed. Default: once.", { min: 1 }),
+  ...common,
+  ...streams,
+}).superRefine(({ from, degree, period, bytes }, context) => {
+  const problem = (path: string, message: string, hint: string) =>
+    context.addIssue({ code: "custom", message, path: [path], params: { hint } });
+  if (from === undefined && degree === undefined) problem("degree", "is missing", "give degree, or from");
+  if (from !== undefined && degree !== undefined) problem("degree", "from is given too", "give one of the two");
+  if (period !== undefined && bytes === undefined) problem("period", "nothing ends", "give bytes too");
+});
+
+const permutation = section({
+  pattern: pattern("permutation", "Every host sends to one other and receives from one other, at random."),
+  id: patternId("permutation"),
+  hosts,
+  ...common,
+  ...streams,
+});
+
+const poisson = section({
+  pattern: pattern(
+    "poisson",
+    "Flows arrive at random and go to random hosts; each is a queue pair that sends one message.",
+  ),
+  id: patternId("poisson"),
+  load: fraction("Bytes that arrive, as a share of what the hosts' links can send.", { min: 1e-6 })
+    .unwrap()
+    .meta({ description: "Bytes that arrive, as a share of what the hosts' links can send. Greater than 0, to 1." }),
+  sizes: sizes("Sizes of the flows."),
+  hosts,
+  ...common,
+});
+
+const pairs = section({
+  pattern: pattern(
+    "pairs",
+    "Hosts in random pairs, each of which sends one message after another, the next when the one before is complete (`transport.type: rc`).",
+  ),
+  id: patternId("pairs"),
+  count: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .meta({ description: "Number of pairs. All hosts send in as many pairs, or one more." }),
+  sizes: sizes("Sizes of the messages."),
+  hosts,
+  ...common,
+});
+
+const list = section({
+  pattern: pattern("list", "Flows from a file, each a queue pair that sends one message."),
+  id: patternId("list"),
+  csv: csv(
+    "Columns `src`, `dst` (hosts by name, or by number from 0 in the order of the topology), `size_bytes` and `start_s` (or `start_ns`), from `start` on.",
+  ),
+  ...common,
+});
+
+export const trafficSchema = z.discriminatedUnion("pattern", [flows, incast, permutation, poisson, pairs, list]);
+
+/** Defaults of all fields that have one. */
+export const trafficDefaultsSchema = section({ ...common, ...streams });
+
+export type TrafficInput = z.output<typeof trafficSchema>;
+/** The entries of one pattern. */
+export type PatternInput<Name extends string> = Extract<TrafficInput, { pattern: Name }>;
+export type FlowsInput = z.output<typeof flows>;
