@@ -15,7 +15,7 @@ import { LabNetwork } from "../../src/host/veth.js";
 import { loadAddon } from "../../src/native/addon.js";
 import { kEct0, kFirstQpn, udpSourcePort } from "../../src/native/behaviour.js";
 import { CounterTable } from "../../src/native/counters.js";
-import type { NativeQueuePair } from "../../src/native/device_types.js";
+import type { NativeQueuePair } from "../../src/native/types.js";
 import type { NativeAddon, NativeWorker, Polling, WorkerConfig } from "../../src/native/types.js";
 import { hostIp, hostMac } from "../../src/scenario/addresses.js";
 import { kEthernetOverhead } from "../../src/wire/frame_size.js";

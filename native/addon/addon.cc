@@ -4,10 +4,11 @@
 #include <unistd.h>
 
 #include <future>
+#include <optional>
 #include <string>
 
 #include "addon/capture_handle.h"
-#include "addon/errors.h"
+#include "addon/description.h"
 #include "addon/memory.h"
 #include "addon/privileges.h"
 #include "addon/probe.h"
@@ -19,36 +20,24 @@
 
 namespace {
 
-Napi::Value now(const Napi::CallbackInfo& info) {
-  return Napi::Number::New(info.Env(), static_cast<double>(weir::monotonic_now()));
-}
-
 // sd_notify(3): one datagram to the socket that the service manager named. Node.js has no unix datagram sockets.
-Napi::Value notify(const Napi::CallbackInfo& info) {
-  const std::string path = info[0].ToString().Utf8Value();
-  const std::string state = info[1].ToString().Utf8Value();
+bool notify(const std::string& path, const std::string& state) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path) return Napi::Boolean::New(info.Env(), false);
+  if (path.empty() || path.size() >= sizeof address.sun_path) return false;
   path.copy(address.sun_path, path.size());
   if (path[0] == '@') address.sun_path[0] = 0;  // abstract
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return Napi::Boolean::New(info.Env(), false);
+  if (fd < 0) return false;
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
   const ssize_t sent = sendto(fd, state.data(), state.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address), length);
   close(fd);
-  return Napi::Boolean::New(info.Env(), sent == static_cast<ssize_t>(state.size()));
+  return sent == static_cast<ssize_t>(state.size());
 }
 
 // The descriptor of a socket that keeps the kernel silent. On a thread of its own: it may enter another network namespace.
-Napi::Value hold_udp_port(const Napi::CallbackInfo& info) {
-  const std::string address = info[0].ToString().Utf8Value();
-  const auto port = static_cast<uint16_t>(info[1].ToNumber().Uint32Value());
-  const std::string path = info[2].IsString() ? info[2].As<Napi::String>().Utf8Value() : "";
-  return weir::translated(info.Env(), [&]() -> Napi::Value {
-    return Napi::Number::New(info.Env(),
-                             std::async(std::launch::async, [&] { return weir::open_udp_discard(address, port, path); }).get());
-  });
+int hold_udp_port(const std::string& address, uint16_t port, const std::optional<std::string>& path) {
+  return std::async(std::launch::async, [&] { return weir::open_udp_discard(address, port, path.value_or("")); }).get();
 }
 
 Napi::Object initialize(Napi::Env env, Napi::Object exports) {
@@ -57,12 +46,13 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("Capture", weir::CaptureHandle::define(env));
   exports.Set("Memory", weir::Memory::define(env));
   exports.Set("Simulation", weir::SimulationHandle::define(env));
-  exports.Set("simulationManifest", Napi::Function::New(env, weir::simulation_manifest, "simulationManifest"));
-  exports.Set("monotonicNow", Napi::Function::New(env, now, "monotonicNow"));
-  exports.Set("holdUdpPort", Napi::Function::New(env, hold_udp_port, "holdUdpPort"));
+  weir::add_function<&weir::simulation_manifest, "simulationManifest()">(exports);
+  weir::add_function<&weir::monotonic_now, "monotonicNow()">(exports);
+  weir::add_function<&hold_udp_port, "holdUdpPort(address, port, path)">(exports);
   exports.Set("probeInterface", Napi::Function::New(env, weir::probe_interface_js, "probeInterface"));
-  exports.Set("limitCapabilities", Napi::Function::New(env, weir::limit_capabilities, "limitCapabilities"));
-  exports.Set("notify", Napi::Function::New(env, notify, "notify"));
+  weir::add_function<&weir::limit_capabilities, "limitCapabilities(keep)">(exports);
+  weir::add_function<&notify, "notify(path, state)">(exports);
+  weir::add_function<&weir::description, "description()">(exports);
   return exports;
 }
 

@@ -1,59 +1,35 @@
 #include "addon/capture_handle.h"
 
-#include "addon/errors.h"
-#include "addon/fields.h"
-
 namespace weir {
 
 Napi::Function CaptureHandle::define(Napi::Env env) {
   return DefineClass(env, "Capture",
-                     {InstanceMethod("drain", &CaptureHandle::drain), InstanceMethod("counts", &CaptureHandle::counts)});
+                     {method<&CaptureHandle::drain, "drain(target)">(), method<&CaptureHandle::counts, "counts()">()});
 }
 
-CaptureHandle::CaptureHandle(const Napi::CallbackInfo& info) : Napi::ObjectWrap<CaptureHandle>(info) {
+CaptureHandle::CaptureHandle(const Napi::CallbackInfo& info) : Wrap(info) {
   translated(info.Env(), [&] {
-    const Fields fields(info[0], "capture");
-    CaptureOptions options;
-    fields.number("snap_length", options.snap_length);
-    fields.number("ring_bytes", options.ring_bytes);
-    fields.number("kinds", options.kinds);
-    fields.each("taps", [&](const Fields& tap) {
-      CommentRate& rate = rates_.emplace_back();
-      tap.number("rate", rate.rate);
-      tap.boolean("meant", rate.meant);
-    });
-    capture_ = std::make_shared<Capture>(options, rates_.size());
+    CaptureConfig config;
+    from_js(info[0], config, {.name = "capture"});
+    rates_ = config.taps;
+    capture_ = std::make_shared<Capture>(config.options, rates_.size());
   });
-  tag<CaptureHandle>(info);
 }
 
-std::shared_ptr<Capture> CaptureHandle::give(const Napi::Value& value) {
-  CaptureHandle& self = unwrap<CaptureHandle>(value);
-  if (self.given_) throw Napi::Error::New(value.Env(), "capture: a worker records to it already");
-  self.given_ = true;
-  return self.capture_;
+const std::shared_ptr<Capture>& CaptureHandle::give() {
+  if (given_) throw Napi::Error::New(Env(), "capture: a worker records to it already");
+  given_ = true;
+  return capture_;
 }
 
-Napi::Value CaptureHandle::drain(const Napi::CallbackInfo& info) {
-  if (!info[0].IsTypedArray() || info[0].As<Napi::TypedArray>().ByteLength() < kLongestBlock) {
-    throw Napi::TypeError::New(info.Env(), "drain(target): target must be a Uint8Array with room for the longest block");
-  }
-  Napi::Uint8Array target = info[0].As<Napi::Uint8Array>();
-  const size_t bytes = drain_blocks(*capture_, rates_, {target.Data(), target.ByteLength()});
-  return Napi::Number::New(info.Env(), static_cast<double>(bytes));
+size_t CaptureHandle::drain(std::span<uint8_t> target) {
+  if (target.size() < kLongestBlock) throw Napi::TypeError::New(Env(), "drain(target): target has no room for the longest block");
+  return drain_blocks(*capture_, rates_, target);
 }
 
-Napi::Value CaptureHandle::counts(const Napi::CallbackInfo& info) {
-  const Napi::Env env = info.Env();
-  Napi::Array out = Napi::Array::New(env, capture_->taps());
-  for (uint32_t tap = 0; tap < capture_->taps(); ++tap) {
-    const Capture::Counts counts = capture_->counts(tap);
-    Napi::Object entry = Napi::Object::New(env);
-    entry.Set("seen", static_cast<double>(counts.seen));
-    entry.Set("captured", static_cast<double>(counts.captured));
-    entry.Set("dropped", static_cast<double>(counts.dropped));
-    out.Set(tap, entry);
-  }
+std::vector<Capture::Counts> CaptureHandle::counts() {
+  std::vector<Capture::Counts> out;
+  for (uint32_t tap = 0; tap < capture_->taps(); ++tap) out.push_back(capture_->counts(tap));
   return out;
 }
 

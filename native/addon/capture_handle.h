@@ -6,12 +6,35 @@
 #include <memory>
 #include <vector>
 
-#include "addon/unwrap.h"
+#include "addon/wrap.h"
 #include "io/packet_blocks.h"
 
 namespace weir {
 
-class CaptureHandle : public Napi::ObjectWrap<CaptureHandle> {
+struct CaptureConfig {
+  CaptureOptions options;
+  std::vector<CommentRate> taps;
+};
+void describe(auto& v, Of<CommentRate> auto& tap) {
+  v.type("CaptureTap", "Of a tap's link.");
+  v("rate", tap.rate, field::any("In which comments tell pauses; 0: they do not.", "bit/s"));
+  v("meant", tap.meant, field::any("By a scenario."));
+}
+void describe(auto& v, Of<CaptureConfig> auto& config) {
+  v.type("CaptureConfig", "What is captured.");
+  v("snap_length", config.options.snap_length, field::any("Of each frame to keep, at most 262,144.", "bytes"));
+  v("ring_bytes", config.options.ring_bytes, field::any("Between the worker and the reader; what finds no room is dropped.", "bytes"));
+  v("kinds", config.options.kinds, field::any("Mask of kCaptureKinds: frames that are of one of these."));
+  v("taps", config.taps, field::any("By number."));
+}
+void describe(auto& v, Of<Capture::Counts> auto& counts) {
+  v.type("CaptureCounts", "What became of the frames of one tap.");
+  v("seen", counts.seen, field::any("All that passed."));
+  v("captured", counts.captured, field::any("Of those."));
+  v("dropped", counts.dropped, field::any("Wanted, but the ring was full."));
+}
+
+class CaptureHandle : public Wrap<CaptureHandle> {
  public:
   static constexpr const char* kName = "Capture";
   static constexpr napi_type_tag kTag{0x5cf0a2d9134b4e86, 0x97b1e3c64d20f85a};
@@ -20,13 +43,13 @@ class CaptureHandle : public Napi::ObjectWrap<CaptureHandle> {
   // Capture({snap_length, ring_bytes, kinds, taps: [{rate, meant}]}).
   explicit CaptureHandle(const Napi::CallbackInfo& info);
 
-  // For the one worker that records to it. Throws a JavaScript error if `value` is none, or another has taken it.
-  static std::shared_ptr<Capture> give(const Napi::Value& value);
-  static std::shared_ptr<Capture> of(const Napi::Value& value) { return unwrap<CaptureHandle>(value).capture_; }
+  const std::shared_ptr<Capture>& capture() const { return capture_; }
+  // For the one worker that records to it. Throws a JavaScript error if another has taken it.
+  const std::shared_ptr<Capture>& give();
 
  private:
-  Napi::Value drain(const Napi::CallbackInfo& info);
-  Napi::Value counts(const Napi::CallbackInfo& info);
+  size_t drain(std::span<uint8_t> target);
+  std::vector<Capture::Counts> counts();
 
   std::shared_ptr<Capture> capture_;
   std::vector<CommentRate> rates_;

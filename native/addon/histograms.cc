@@ -57,23 +57,4 @@ std::vector<HistogramCopy> copy_histograms(Worker& worker) {
   return out;
 }
 
-Napi::Value to_js(Napi::Env env, const std::vector<HistogramCopy>& copy) {
-  Napi::Array out = Napi::Array::New(env, copy.size());
-  for (uint32_t i = 0; i < copy.size(); ++i) {
-    Napi::Object object = Napi::Object::New(env);
-    object.Set("name", copy[i].name);
-    Napi::Object labels = Napi::Object::New(env);
-    for (const auto& [key, value] : copy[i].labels) labels.Set(key, value);
-    object.Set("labels", labels);
-    object.Set("first", copy[i].first);
-    Napi::Array below = Napi::Array::New(env, copy[i].below.size());
-    for (uint32_t j = 0; j < copy[i].below.size(); ++j) below.Set(j, static_cast<double>(copy[i].below[j]));
-    object.Set("below", below);
-    object.Set("total", static_cast<double>(copy[i].total));
-    object.Set("sum", copy[i].sum);
-    out.Set(i, object);
-  }
-  return out;
-}
-
 }  // namespace weir

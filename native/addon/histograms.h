@@ -1,8 +1,6 @@
 // The distributions of a running worker, as a monitoring system wants them: counts below powers of two.
 #pragma once
 
-#include <napi.h>
-
 #include <string>
 #include <vector>
 
@@ -19,10 +17,17 @@ struct HistogramCopy {
   uint64_t total;
   double sum;
 };
+void describe(auto& v, Of<HistogramCopy> auto& copy) {
+  v.type("NativeHistogram", "A distribution of a running worker: of ns or bytes, counted once, or by the ns that they lasted.");
+  v("name", copy.name, field::any("loop_gap, ecn_to_cnp, cnp_to_rate_change or queue_length."));
+  v("labels", copy.labels, field::any("Whose it is."));
+  v("first", copy.first, field::any("Of `below`."));
+  v("below", copy.below, field::any("below[i]: how much lies below 2^(first + i)."));
+  v("total", copy.total, field::any("How much there is."));
+  v("sum", copy.sum, field::any("Of all values, each by its weight."));
+}
 
 // Of the loop, of the queues that carried anything, and of the NICs. Takes a few turns of the loop, of which none is long.
 std::vector<HistogramCopy> copy_histograms(Worker& worker);
-
-Napi::Value to_js(Napi::Env env, const std::vector<HistogramCopy>& copy);
 
 }  // namespace weir

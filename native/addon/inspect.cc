@@ -5,26 +5,6 @@
 namespace weir {
 namespace {
 
-Napi::Array numbers(Napi::Env env, const std::array<int64_t, kPriorities>& values) {
-  Napi::Array out = Napi::Array::New(env, values.size());
-  for (uint32_t i = 0; i < values.size(); ++i) out.Set(i, static_cast<double>(values[i]));
-  return out;
-}
-
-const char* name_of(QueuePair::State state) {
-  constexpr const char* kNames[] = {"idle", "waiting", "ready", "finished"};
-  return kNames[static_cast<size_t>(state)];
-}
-
-// Of either kind of reaction point.
-template <class Stage>
-  requires std::is_same_v<Stage, DcqcnReactionPoint::Stage> || std::is_same_v<Stage, QcnReactionPoint::Stage>
-const char* name_of(Stage stage) {
-  static_assert(static_cast<int>(Stage::additive_increase) == 1 && static_cast<int>(Stage::hyper_increase) == 2);
-  constexpr const char* kNames[] = {"fast_recovery", "additive_increase", "hyper_increase"};
-  return kNames[static_cast<size_t>(stage)];
-}
-
 // Of what the forwarding table holds, what a switch shows of it.
 bool is_shown(const Forwarding::Entry& entry, Time now) { return entry.expires > now && !Forwarding::is_pin(entry); }
 
@@ -36,22 +16,23 @@ size_t count_forwarding(SwitchDevice& device) {
       std::ranges::count_if(s.forwarding().entries(), [&](const Forwarding::Entry& entry) { return is_shown(entry, s.now()); }));
 }
 
-ForwardingCopy copy_forwarding(SwitchDevice& device) {
+std::vector<ForwardingEntry> copy_forwarding(SwitchDevice& device) {
   const SoftSwitch& s = device.soft_switch();
   const Forwarding& table = s.forwarding();
-  ForwardingCopy copy;
+  std::vector<ForwardingEntry> copy;
   for (const Forwarding::Entry& entry : table.entries()) {
     if (!is_shown(entry, s.now())) continue;
-    const bool learned = Forwarding::is_learned(entry);
-    std::vector<uint16_t> ports;
-    if (learned) {
-      ports.push_back(static_cast<uint16_t>(entry.first_port));
+    ForwardingEntry& out = copy.emplace_back();
+    out.mac = Forwarding::entry_mac(entry);
+    out.vlan = Forwarding::entry_vlan(entry);
+    out.learned = Forwarding::is_learned(entry);
+    if (out.learned) {
+      out.ports.push_back(static_cast<uint16_t>(entry.first_port));
+      out.expires_in = entry.expires - s.now();
     } else {
       const std::span<const uint16_t> group = table.entry_ports(entry);
-      ports.assign(group.begin(), group.end());
+      out.ports.assign(group.begin(), group.end());
     }
-    copy.entries.push_back({Forwarding::entry_mac(entry), Forwarding::entry_vlan(entry), std::move(ports), learned,
-                            learned ? entry.expires - s.now() : kNever});
   }
   return copy;
 }
@@ -59,20 +40,22 @@ ForwardingCopy copy_forwarding(SwitchDevice& device) {
 SwitchCopy copy_switch(SwitchDevice& device) {
   SoftSwitch& s = device.soft_switch();
   const SharedBuffer& buffer = s.buffer();
-  SwitchCopy copy{device.config().parameters.buffer.total,
-                  buffer.shared_size(),
-                  buffer.occupied(),
-                  buffer.watermark(),
-                  buffer.pfc_threshold(),
-                  {}};
+  SwitchCopy copy;
+  copy.buffer = {.total = device.config().parameters.buffer.total,
+                 .shared = buffer.shared_size(),
+                 .occupied = buffer.occupied(),
+                 .watermark = buffer.watermark(),
+                 .pfc_threshold = buffer.pfc_threshold()};
   for (uint16_t i = 0; i < s.port_count(); ++i) {
-    SwitchCopy::Port port{device.ports()[i].up(), {}, {}, {}, s.paused_mask(i), s.pausing_mask(i)};
+    SwitchCopy::Port& port = copy.ports.emplace_back();
+    port.up = device.ports()[i].up();
+    port.paused = s.paused_mask(i);
+    port.pausing = s.pausing_mask(i);
     for (int p = 0; p < kPriorities; ++p) {
       port.queue[static_cast<size_t>(p)] = buffer.egress_bytes(i, p);
       port.ingress[static_cast<size_t>(p)] = buffer.ingress_bytes(i, p);
       port.headroom[static_cast<size_t>(p)] = buffer.headroom_bytes(i, p);
     }
-    copy.ports.push_back(port);
   }
   return copy;
 }
@@ -80,22 +63,22 @@ SwitchCopy copy_switch(SwitchDevice& device) {
 QueuePairCopy copy_queue_pair(SoftNic& nic, uint32_t index, std::string name) {
   QueuePair& qp = nic.queue_pairs()[index];
   qp.reaction_point.advance(nic.now());
-  QueuePairCopy copy{std::move(name),
-                     qp.qpn,
-                     qp.parameters.remote_qpn,
-                     qp.state,
-                     qp.reaction_point.limited(),
-                     nic.allowed_rate(qp),
-                     qp.reaction_point.target_rate(),
-                     qp.reaction_point.alpha(),
-                     name_of(qp.reaction_point.stage()),
-                     qp.verbs != nullptr ? std::optional(qp.counters) : std::nullopt};
+  QueuePairCopy copy{.name = std::move(name),
+                     .qpn = qp.qpn,
+                     .remote_qpn = qp.parameters.remote_qpn,
+                     .state = qp.state,
+                     .limited = qp.reaction_point.limited(),
+                     .rate = nic.allowed_rate(qp),
+                     .target_rate = qp.reaction_point.target_rate(),
+                     .alpha = qp.reaction_point.alpha(),
+                     .stage = qp.reaction_point.stage(),
+                     .counters = qp.verbs != nullptr ? std::optional(qp.counters) : std::nullopt};
   if (const ReactionPoint* point = nic.flow_at(index, nic.now()); point != nullptr) {
     copy.limited = point->rate.limited();
     copy.rate = nic.allowed_rate(qp);
     copy.target_rate = point->rate.target_rate();
     copy.alpha = 0;
-    copy.stage = name_of(point->rate.stage());
+    copy.stage = static_cast<DcqcnReactionPoint::Stage>(point->rate.stage());  // both have the same
   }
   return copy;
 }
@@ -110,72 +93,35 @@ std::vector<QueuePairCopy> copy_queue_pairs(NicDevice& device) {
   return copy;
 }
 
-Napi::Value to_js(Napi::Env env, const ForwardingCopy& copy) {
-  Napi::Array out = Napi::Array::New(env, copy.entries.size());
-  for (uint32_t i = 0; i < copy.entries.size(); ++i) {
-    const ForwardingCopy::Entry& entry = copy.entries[i];
-    Napi::Object object = Napi::Object::New(env);
-    object.Set("mac", static_cast<double>(entry.mac));
-    object.Set("vlan", entry.vlan);
-    Napi::Array ports = Napi::Array::New(env, entry.ports.size());
-    for (uint32_t p = 0; p < entry.ports.size(); ++p) ports.Set(p, entry.ports[p]);
-    object.Set("ports", ports);
-    object.Set("learned", entry.learned);
-    if (entry.learned) object.Set("expires_in", static_cast<double>(entry.expires_in));
-    out.Set(i, object);
+Distribution::Distribution(const Histogram& histogram)
+    : mean(histogram.mean()),
+      p50(histogram.percentile(0.5)),
+      p95(histogram.percentile(0.95)),
+      p99(histogram.percentile(0.99)),
+      max(histogram.max()),
+      weight(histogram.total()) {
+  double seen = 0;
+  for (int i = 0; i < Histogram::kBuckets; ++i) {
+    if (histogram.count_at(i) == 0) continue;
+    seen += static_cast<double>(histogram.count_at(i));
+    const uint64_t upper = i + 1 < Histogram::kBuckets ? Histogram::lower_bound(i + 1) - 1 : max;
+    cdf.emplace_back(std::min(upper, max), seen / static_cast<double>(weight));
   }
-  return out;
 }
 
-Napi::Value to_js(Napi::Env env, const SwitchCopy& copy) {
-  Napi::Object buffer = Napi::Object::New(env);
-  buffer.Set("total", static_cast<double>(copy.total));
-  buffer.Set("shared", static_cast<double>(copy.shared));
-  buffer.Set("occupied", static_cast<double>(copy.occupied));
-  buffer.Set("watermark", static_cast<double>(copy.watermark));
-  buffer.Set("pfc_threshold", static_cast<double>(copy.pfc_threshold));
-  Napi::Array ports = Napi::Array::New(env, copy.ports.size());
-  for (uint32_t i = 0; i < copy.ports.size(); ++i) {
-    const SwitchCopy::Port& port = copy.ports[i];
-    Napi::Object object = Napi::Object::New(env);
-    object.Set("up", port.up);
-    object.Set("queue_bytes", numbers(env, port.queue));
-    object.Set("ingress_bytes", numbers(env, port.ingress));
-    object.Set("headroom_bytes", numbers(env, port.headroom));
-    object.Set("paused", port.paused);
-    object.Set("pausing", port.pausing);
-    ports.Set(i, object);
-  }
-  Napi::Object out = Napi::Object::New(env);
-  out.Set("buffer", buffer);
-  out.Set("ports", ports);
-  return out;
-}
-
-Napi::Value to_js(Napi::Env env, const QueuePairCopy& qp) {
-  Napi::Object object = Napi::Object::New(env);
-  object.Set("name", qp.name);
-  object.Set("qpn", qp.qpn);
-  object.Set("remote_qpn", qp.remote_qpn);
-  object.Set("state", name_of(qp.state));
-  object.Set("limited", qp.limited);
-  object.Set("rate", static_cast<double>(qp.rate));
-  object.Set("target_rate", static_cast<double>(qp.target_rate));
-  object.Set("alpha", qp.alpha);
-  object.Set("stage", qp.stage);
-  if (qp.counters) {
-    Napi::Object counters = Napi::Object::New(env);
-    for (int i = 0; i < QpCounters::kCount; ++i) {
-      counters.Set(QpCounters::kDescriptions[i].name, static_cast<double>(qp.counters->words()[i]));
+Outcome outcome_of(Worker& worker) {
+  Outcome out{worker.fidelity(), {}, {}};
+  if (worker.failed()) out.failure = worker.failure();
+  for (const auto& device : worker.switches()) {
+    SoftSwitch& s = device->soft_switch();
+    const SwitchDeviceConfig& config = device->config();
+    for (uint16_t port = 0; port < s.port_count(); ++port) {
+      for (int p = 0; p < kPriorities; ++p) {
+        if (s.counters(port, p).queue_packets == 0) continue;
+        out.queues.emplace_back(s.queue_distribution(port, p), config.name, config.ports[port].name, p);
+      }
     }
-    object.Set("counters", counters);
   }
-  return object;
-}
-
-Napi::Value to_js(Napi::Env env, const std::vector<QueuePairCopy>& copy) {
-  Napi::Array out = Napi::Array::New(env, copy.size());
-  for (uint32_t i = 0; i < copy.size(); ++i) out.Set(i, to_js(env, copy[i]));
   return out;
 }
 

@@ -1,57 +1,175 @@
-// What a running device looks like, as JavaScript objects. Called between two turns of the worker that owns it.
+// What devices look like at one moment. Copied between two turns of the worker that owns them, and encoded afterwards, so that the
+// poll loop does not wait for V8.
 #pragma once
 
-#include <napi.h>
-
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "base/histogram.h"
 #include "engine/nic_device.h"
 #include "engine/switch_device.h"
+#include "engine/worker.h"
 
 namespace weir {
 
-// Copies taken between two turns; made into JavaScript objects afterwards, so that the poll loop does not wait for V8.
-struct ForwardingCopy {
-  struct Entry {
-    uint64_t mac;
-    uint16_t vlan;
-    std::vector<uint16_t> ports;
-    bool learned;
-    Time expires_in;
-  };
-  std::vector<Entry> entries;
+struct CounterEntry {
+  CounterDescription counter;
+  CounterLabels labels;
 };
+void describe(auto& v, Of<CounterEntry> auto& entry) {
+  v.type("CounterDescription", "A counter.");
+  v.base(entry.counter);
+  v("labels", entry.labels, field::any("Whose it is."));
+}
+
+struct ForwardingEntry {
+  uint64_t mac = 0;
+  uint16_t vlan = 0;
+  std::vector<uint16_t> ports;
+  bool learned = false;
+  std::optional<Time> expires_in;
+};
+void describe(auto& v, Of<ForwardingEntry> auto& entry) {
+  v.type("ForwardingEntry", "One entry of a switch's forwarding table.");
+  v("mac", entry.mac, field::any("Destination."));
+  v("vlan", entry.vlan, field::any("0: every VLAN, or untagged."));
+  v("ports", entry.ports, field::any("Next hops; several only for static entries."));
+  v("learned", entry.learned, field::any("Else it is static."));
+  v("expires_in", entry.expires_in, field::optional(field::any("Until a learned entry is forgotten.", "ns")));
+}
 
 struct SwitchCopy {
-  struct Port {
-    bool up;
-    std::array<int64_t, kPriorities> queue, ingress, headroom;
-    uint8_t paused, pausing;
+  struct Buffer {
+    int64_t total = 0, shared = 0, occupied = 0, watermark = 0, pfc_threshold = 0;
   };
-  int64_t total, shared, occupied, watermark, pfc_threshold;
+  struct Port {
+    bool up = false;
+    std::array<int64_t, kPriorities> queue{}, ingress{}, headroom{};
+    uint8_t paused = 0, pausing = 0;
+  };
+  Buffer buffer;
   std::vector<Port> ports;
 };
+void describe(auto& v, Of<SwitchCopy::Buffer> auto& buffer) {
+  v.type("BufferState", "The shared buffer of a switch.");
+  v("total", buffer.total, field::any("", "bytes"));
+  v("shared", buffer.shared, field::any("Without headroom.", "bytes"));
+  v("occupied", buffer.occupied, field::any("", "bytes"));
+  v("watermark", buffer.watermark, field::any("The most that was occupied.", "bytes"));
+  v("pfc_threshold", buffer.pfc_threshold, field::any("Above which an ingress is paused.", "bytes"));
+}
+void describe(auto& v, Of<SwitchCopy::Port> auto& port) {
+  v.type("SwitchPortState", "A port of a switch.");
+  v("up", port.up, field::any("False: the interface is down, gone, or cannot be opened."));
+  v("queue_bytes", port.queue, field::any("By priority, as the next two.", "bytes"));
+  v("ingress_bytes", port.ingress, field::any("", "bytes"));
+  v("headroom_bytes", port.headroom, field::any("", "bytes"));
+  v("paused", port.paused, field::any("Mask of priorities that the peer has paused."));
+  v("pausing", port.pausing, field::any("Mask of those that we have paused."));
+}
+void describe(auto& v, Of<SwitchCopy> auto& copy) {
+  v.type("SwitchState", "A switch at one moment.");
+  v("buffer", copy.buffer, field::any("Of all ports."));
+  v("ports", copy.ports, field::any("In their order."));
+}
+
+constexpr auto words_of(QueuePair::State) { return std::array{"idle", "waiting", "ready", "finished"}; }
+constexpr auto words_of(DcqcnReactionPoint::Stage) {
+  return std::array{"fast_recovery", "additive_increase", "hyper_increase"};
+}
 
 struct QueuePairCopy {
   std::string name;
-  uint32_t qpn, remote_qpn;
-  QueuePair::State state;
-  bool limited;
-  Rate rate, target_rate;
-  double alpha;
-  const char* stage;
-  std::optional<QpCounters> counters;  // of an application's; those of streams are in the manifest
+  uint32_t qpn = 0, remote_qpn = 0;
+  QueuePair::State state{};
+  bool limited = false;
+  Rate rate = 0, target_rate = 0;
+  double alpha = 0;
+  DcqcnReactionPoint::Stage stage{};
+  std::optional<QpCounters> counters;
 };
+void describe(auto& v, Of<QueuePairCopy> auto& qp) {
+  v.type("QueuePairState", "A queue pair at one moment.");
+  v("name", qp.name, field::any("The flow's."));
+  v("qpn", qp.qpn, field::any("Its number."));
+  v("remote_qpn", qp.remote_qpn, field::any("The peer's."));
+  v("state", qp.state, field::any("idle: nothing to send."));
+  v("limited", qp.limited, field::any("By congestion control."));
+  v("rate", qp.rate, field::any("", "bit/s"));
+  v("target_rate", qp.target_rate, field::any("", "bit/s"));
+  v("alpha", qp.alpha, field::any("0 where the algorithm has none."));
+  v("stage", qp.stage, field::any("Of the last increase."));
+  v("counters", qp.counters,
+    field::optional(field::any("Of an application's, by the names of metrics.md; those of other queue pairs are in the manifest.")));
+}
+
+struct Distribution {
+  explicit Distribution(const Histogram& histogram = {});
+  double mean;
+  uint64_t p50, p95, p99, max, weight;
+  std::vector<std::pair<uint64_t, double>> cdf;
+};
+void describe(auto& v, Of<Distribution> auto& d) {
+  v.type("Distribution", "Of values, each with its weight.");
+  v("mean", d.mean, field::any(""));
+  v("p50", d.p50, field::any("Percentiles, within 3.2%."));
+  v("p95", d.p95, field::any(""));
+  v("p99", d.p99, field::any(""));
+  v("max", d.max, field::any(""));
+  v("weight", d.weight, field::any("In all: a count, or ns."));
+  v("cdf", d.cdf, field::any("[value, fraction of the weight at or below it], ascending."));
+}
+
+// Lengths of an egress queue, over time. `Device`, `Port`: its name or number.
+template <class Device, class Port>
+struct QueueDistribution : Distribution {
+  QueueDistribution() = default;
+  QueueDistribution(const Histogram& histogram, Device device_, Port port_, int priority_)
+      : Distribution(histogram), device(std::move(device_)), port(std::move(port_)), priority(priority_) {}
+  Device device{};
+  Port port{};
+  int priority = 0;
+};
+using NamedQueue = QueueDistribution<std::string, std::string>;
+using NumberedQueue = QueueDistribution<uint32_t, uint16_t>;
+template <class P>
+  requires Of<P, NamedQueue> || Of<P, NumberedQueue>
+void describe(auto& v, P& queue) {
+  v.type(Of<P, NamedQueue> ? "NamedQueueDistribution" : "QueueDistribution", "Lengths of an egress queue over time, bytes by ns.");
+  v.base(static_cast<const Distribution&>(queue));
+  v("switch", queue.device, field::any("Its device."));
+  v("port", queue.port, field::any("Of that."));
+  v("priority", queue.priority, field::any("Of that."));
+}
+
+struct Outcome {
+  Worker::Fidelity fidelity;
+  std::optional<std::string> failure;
+  std::vector<NamedQueue> queues;
+};
+void describe(auto& v, Of<Outcome> auto& outcome) {
+  const Worker::Fidelity& f = outcome.fidelity;
+  v.type("WorkerOutcome", "What a worker knows once it has stopped.");
+  v("loop_gap", Distribution(f.loop_gap), field::any("Between turns of the poll loop, intended idle sleep left out.", "ns"));
+  v("timer_lateness", Distribution(f.timer_lateness), field::any("By which turns came after the deadline they were for.", "ns"));
+  v("host_drops", f.host_drops, field::any("That the host lost: ring overruns, truncations, transmit errors.", "frames"));
+  v("record_overflow", f.record_overflow, field::any("Records that found the ring full."));
+  v("capture_dropped", f.capture_dropped, field::any("That capture files lack.", "frames"));
+  v("punt_refused", f.punt_refused, field::any("That found no room on their way up.", "frames"));
+  v("inject_refused", f.inject_refused, field::any("Ring full, too long, no such port, no descriptor.", "frames"));
+  v("tuning", f.tuning, field::any("What the host did not let the worker do: pinning, priority, locked memory."));
+  v("capture_errors", f.capture_errors, field::any("Capture files that end early, each with why."));
+  v("failure", outcome.failure, field::optional(field::any("Why its loop ended, if it failed.")));
+  v("queues", outcome.queues, field::any("Those that carried anything."));
+}
 
 size_t count_forwarding(SwitchDevice& device);
-ForwardingCopy copy_forwarding(SwitchDevice& device);
+std::vector<ForwardingEntry> copy_forwarding(SwitchDevice& device);
 SwitchCopy copy_switch(SwitchDevice& device);
 QueuePairCopy copy_queue_pair(SoftNic& nic, uint32_t index, std::string name);
 std::vector<QueuePairCopy> copy_queue_pairs(NicDevice& device);
-
-Napi::Value to_js(Napi::Env env, const ForwardingCopy& copy);
-Napi::Value to_js(Napi::Env env, const SwitchCopy& copy);
-Napi::Value to_js(Napi::Env env, const QueuePairCopy& copy);
-Napi::Value to_js(Napi::Env env, const std::vector<QueuePairCopy>& copy);
+Outcome outcome_of(Worker& worker);
 
 }  // namespace weir

@@ -3,16 +3,13 @@
 #include <cmath>
 #include <new>
 
-#include "addon/fields.h"
-#include "addon/unwrap.h"
-
 namespace weir {
 
 Napi::Function Memory::define(Napi::Env env) {
-  return DefineClass(env, "Memory", {InstanceMethod("buffer", &Memory::buffer), InstanceMethod("address", &Memory::address)});
+  return DefineClass(env, "Memory", {method<&Memory::buffer, "buffer()">(), method<&Memory::address, "address()">()});
 }
 
-Memory::Memory(const Napi::CallbackInfo& info) : Napi::ObjectWrap<Memory>(info) {
+Memory::Memory(const Napi::CallbackInfo& info) : Wrap(info) {
   const double bytes = info[0].ToNumber().DoubleValue();
   if (!(bytes >= 1) || bytes != std::floor(bytes)) {
     throw Napi::RangeError::New(info.Env(), "Memory(bytes): bytes must be a whole number, 1 at least");
@@ -23,24 +20,19 @@ Memory::Memory(const Napi::CallbackInfo& info) : Napi::ObjectWrap<Memory>(info) 
   } catch (const std::bad_alloc&) {
     throw Napi::Error::New(info.Env(), "Memory(bytes): the host has no such amount of memory");
   }
-  tag<Memory>(info);
 }
 
 // A new ArrayBuffer over the same bytes at each call. Node.js, which has a limit of its own for lengths, calls the finalizer also
 // where it refuses to make the buffer; Napi::ArrayBuffer::New would free what the finalizer frees once more.
-Napi::Value Memory::buffer(const Napi::CallbackInfo& info) {
+Napi::Value Memory::buffer() {
   const auto release = [](napi_env, void*, void* held) { delete static_cast<std::shared_ptr<LazyMemory>*>(held); };
   auto* held = new std::shared_ptr<LazyMemory>(block_);
   napi_value buffer = nullptr;
   const napi_status status =
-      napi_create_external_arraybuffer(info.Env(), block_->data(), block_->all().size(), release, held, &buffer);
+      napi_create_external_arraybuffer(Env(), block_->data(), block_->all().size(), release, held, &buffer);
   if (status == napi_no_external_buffers_allowed) delete held;
-  if (status != napi_ok) throw Napi::Error::New(info.Env());
-  return {info.Env(), buffer};
-}
-
-Napi::Value Memory::address(const Napi::CallbackInfo& info) {
-  return Napi::Number::New(info.Env(), static_cast<double>(reinterpret_cast<uintptr_t>(block_->data())));
+  if (status != napi_ok) throw Napi::Error::New(Env());
+  return {Env(), buffer};
 }
 
 }  // namespace weir

@@ -5,11 +5,12 @@
 
 #include <memory>
 
+#include "addon/wrap.h"
 #include "base/lazy_memory.h"
 
 namespace weir {
 
-class Memory : public Napi::ObjectWrap<Memory> {
+class Memory : public Wrap<Memory> {
  public:
   static constexpr const char* kName = "Memory";
   static constexpr napi_type_tag kTag{0x8e41f7b05c9d42a3, 0xb06d1f9857e3c42b};
@@ -22,8 +23,8 @@ class Memory : public Napi::ObjectWrap<Memory> {
   const std::shared_ptr<LazyMemory>& block() const { return block_; }
 
  private:
-  Napi::Value buffer(const Napi::CallbackInfo& info);
-  Napi::Value address(const Napi::CallbackInfo& info);
+  Napi::Value buffer();
+  uintptr_t address() const { return reinterpret_cast<uintptr_t>(block_->data()); }
 
   std::shared_ptr<LazyMemory> block_;
 };

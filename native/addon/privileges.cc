@@ -20,7 +20,7 @@
 #include <thread>
 #include <vector>
 
-#include "addon/errors.h"
+#include "base/native_error.h"
 
 namespace weir {
 namespace {
@@ -148,18 +148,12 @@ void limit_all() {
 
 }  // namespace
 
-Napi::Value limit_capabilities(const Napi::CallbackInfo& info) {
-  if (!info[0].IsArray()) throw Napi::TypeError::New(info.Env(), "limitCapabilities: a list of numbers is needed");
-  const Napi::Array keep = info[0].As<Napi::Array>();
+void limit_capabilities(const std::vector<uint32_t>& keep) {
   kept = {};
-  for (uint32_t i = 0; i < keep.Length(); ++i) {
-    const uint32_t capability = keep.Get(i).ToNumber().Uint32Value();
+  for (const uint32_t capability : keep) {
     if (capability < 64) kept[capability / 32] |= 1u << (capability % 32);
   }
-  return translated(info.Env(), [&]() -> Napi::Value {
-    limit_all();
-    return info.Env().Undefined();
-  });
+  limit_all();
 }
 
 }  // namespace weir

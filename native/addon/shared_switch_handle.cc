@@ -2,26 +2,20 @@
 
 #include <vector>
 
-#include "addon/decode.h"
-#include "addon/errors.h"
-#include "addon/fields.h"
+#include "engine/config.h"
 
 namespace weir {
 
 Napi::Function SharedSwitchHandle::define(Napi::Env env) { return DefineClass(env, "SharedSwitch", {}); }
 
-SharedSwitchHandle::SharedSwitchHandle(const Napi::CallbackInfo& info) : Napi::ObjectWrap<SharedSwitchHandle>(info) {
-  if (!info[0].IsObject() || !info[1].IsArray() || !info[2].IsNumber()) {
-    throw Napi::TypeError::New(info.Env(), "SharedSwitch(config, owner, workers)");
-  }
-  const Napi::Array list = info[1].As<Napi::Array>();
+SharedSwitchHandle::SharedSwitchHandle(const Napi::CallbackInfo& info) : Wrap(info) {
+  constexpr const char* kSignature = "SharedSwitch(config, owner, workers)";
   translated(info.Env(), [&] {
-    const auto workers = number_from<uint32_t>(info[2], "SharedSwitch(workers)");
-    std::vector<uint8_t> owner;
-    for (uint32_t i = 0; i < list.Length(); ++i) owner.push_back(number_from<uint8_t>(list.Get(i), "SharedSwitch(owner)"));
-    shared_ = std::make_shared<SharedSwitch>(decode_worker(info[0].As<Napi::Object>()).shape(), std::move(owner), workers);
+    const auto config = argument<WorkerConfig>(info, kSignature, 0);
+    const auto owner = argument<std::vector<uint8_t>>(info, kSignature, 1);
+    const auto workers = argument<uint32_t>(info, kSignature, 2);
+    shared_ = std::make_shared<SharedSwitch>(config.shape(), owner, workers);
   });
-  tag<SharedSwitchHandle>(info);
 }
 
 }  // namespace weir

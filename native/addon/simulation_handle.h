@@ -4,35 +4,86 @@
 #include <napi.h>
 
 #include <memory>
+#include <vector>
 
+#include "addon/inspect.h"
+#include "addon/wrap.h"
 #include "simulation/simulation.h"
 
 namespace weir {
 
-class SimulationHandle : public Napi::ObjectWrap<SimulationHandle> {
+struct SimulationProgress {
+  Time now = 0;
+  uint64_t events = 0, hops = 0, flows_started = 0, flows_ended = 0;
+  uint32_t packets = 0, packets_made = 0;
+};
+void describe(auto& v, Of<SimulationProgress> auto& p) {
+  v.type("SimulationProgress", "How far a simulation is.");
+  v("now", p.now, field::any("Virtual time.", "ns"));
+  v("events", p.events, field::any("So far."));
+  v("hops", p.hops, field::any("Frames put on a link, PFC frames, CNPs and acknowledgements included."));
+  v("flows_started", p.flows_started, field::any("That have begun."));
+  v("flows_ended", p.flows_ended, field::any("That have delivered everything."));
+  v("packets", p.packets, field::any("Packet descriptors in use."));
+  v("packets_made", p.packets_made, field::any("So far."));
+}
+
+struct SimulationManifest {
+  using Columns = std::vector<CounterEntry>;
+  Columns switch_port, switch_priority, nic, nic_priority, transport, queue_pair, link;
+};
+void describe(auto& v, Of<SimulationManifest> auto& m) {
+  v.type("SimulationManifest", "Names of the columns of the counter tables, in order.");
+  v("switch_port", m.switch_port, field::any(""));
+  v("switch_priority", m.switch_priority, field::any(""));
+  v("nic", m.nic, field::any(""));
+  v("nic_priority", m.nic_priority, field::any(""));
+  v("transport", m.transport, field::any(""));
+  v("queue_pair", m.queue_pair, field::any(""));
+  v("link", m.link, field::any(""));
+}
+
+// Rows of counters, one after another.
+struct SimulationCounters {
+  using Table = Column<double>;
+  Table switch_ports, switch_priorities, nics, nic_priorities, transports, senders, receivers, links;
+};
+void describe(auto& v, Of<SimulationCounters> auto& c) {
+  v.type("SimulationCounters", "Row-major tables with the columns of the manifest.");
+  v("switch_ports", c.switch_ports, field::any("In the order of switches and ports."));
+  v("switch_priorities", c.switch_priorities, field::any("8 of each."));
+  v("nics", c.nics, field::any("In their order."));
+  v("nic_priorities", c.nic_priorities, field::any("8 of each."));
+  v("transports", c.transports, field::any("Of NICs."));
+  v("senders", c.senders, field::any("Flows as their sender's queue pair sees them."));
+  v("receivers", c.receivers, field::any("Flows as their receiver's does."));
+  v("links", c.links, field::any("Two rows each: sent by `from`, sent by `to`."));
+}
+
+SimulationManifest simulation_manifest();
+
+class SimulationHandle : public Wrap<SimulationHandle> {
  public:
+  static constexpr const char* kName = "Simulation";
+  static constexpr napi_type_tag kTag{0x3d94b1e87c2a4f06, 0x8a5be2f7160dc943};
+
   static Napi::Function define(Napi::Env env);
   explicit SimulationHandle(const Napi::CallbackInfo& info);
+  Simulation& native() const;
 
  private:
-  Napi::Value run(const Napi::CallbackInfo& info);
-  Napi::Value progress(const Napi::CallbackInfo& info);
-  Napi::Value counters(const Napi::CallbackInfo& info);
-  Napi::Value drain_records(const Napi::CallbackInfo& info);
-  Napi::Value drain_finished(const Napi::CallbackInfo& info);
-  Napi::Value drain_trace(const Napi::CallbackInfo& info);
-  Napi::Value under_way(const Napi::CallbackInfo& info);
-  Napi::Value queue_distributions(const Napi::CallbackInfo& info);
-  Napi::Value sender_state(const Napi::CallbackInfo& info);
-  Napi::Value reconfigure_switch(const Napi::CallbackInfo& info);
-  Napi::Value close(const Napi::CallbackInfo& info);
-
-  Simulation& simulation(const Napi::CallbackInfo& info) const;
+  SimulationProgress progress();
+  SimulationCounters counters();
+  uint32_t drain_records(std::span<double> target);
+  uint32_t drain_finished(std::span<double> target);
+  Column<uint8_t> drain_trace();
+  Column<uint32_t> under_way();
+  std::vector<NumberedQueue> queue_distributions();
+  QueuePairCopy sender_state(uint32_t flow);
+  void reconfigure_switch(uint32_t index, const SimulatedSwitch& device);
+  void close();
 
   std::unique_ptr<Simulation> simulation_;
 };
-
-// Names of the columns of counters().
-Napi::Value simulation_manifest(const Napi::CallbackInfo& info);
 
 }  // namespace weir

@@ -4,13 +4,51 @@
 #include <napi.h>
 
 #include <memory>
+#include <optional>
+#include <span>
+#include <vector>
 
-#include "addon/unwrap.h"
+#include "addon/capture_handle.h"
+#include "addon/histograms.h"
+#include "addon/inspect.h"
+#include "addon/memory.h"
+#include "addon/wrap.h"
 #include "engine/worker.h"
 
 namespace weir {
 
-class WorkerHandle : public Napi::ObjectWrap<WorkerHandle> {
+struct PuntedCopy {
+  uint16_t device = 0;
+  uint16_t port = 0;
+  Time at = 0;
+  Napi::Value bytes;
+};
+void describe(auto& v, Of<PuntedCopy> auto& frame) {
+  v.type("PuntedFrame", "A frame that is for TypeScript.");
+  v("device", frame.device, field::any("Where it came in."));
+  v("port", frame.port, field::any("Where it came in."));
+  v("at", frame.at, field::any("When.", "ns"));
+  v("bytes", frame.bytes, field::any("Without FCS."));
+}
+
+// What an application's queue pair is given with a change of state.
+struct QueuePairChange {
+  QueuePairState state{};
+  QueueAttributes attributes;
+  RocePath path;
+  uint8_t priority = 0;
+  Rate rate_cap = 0;
+};
+void describe(auto& v, Of<QueuePairChange> auto& change) {
+  v.type("NativeQueueAttributes", "What an application's queue pair is given with a change of state.");
+  v("state", change.state, field::any("To come."));
+  v.base(change.attributes);
+  v("path", change.path, field::any("To the peer."));
+  v("priority", change.priority, field::any("Of what is sent."));
+  v("rate_cap", change.rate_cap, field::bps("0: line rate."));
+}
+
+class WorkerHandle : public Wrap<WorkerHandle> {
  public:
   static constexpr const char* kName = "Worker";
   static constexpr napi_type_tag kTag{0x71c5e0b94d2f4a38, 0x9f06d2a7c1e85b43};
@@ -18,40 +56,44 @@ class WorkerHandle : public Napi::ObjectWrap<WorkerHandle> {
   static Napi::Function define(Napi::Env env);
   explicit WorkerHandle(const Napi::CallbackInfo& info);
   ~WorkerHandle() override;
+  Worker& native() const;
 
  private:
-  Napi::Value open(const Napi::CallbackInfo& info);
-  Napi::Value begin(const Napi::CallbackInfo& info);
-  Napi::Value stop_traffic(const Napi::CallbackInfo& info);
-  Napi::Value stop(const Napi::CallbackInfo& info);
-  Napi::Value close(const Napi::CallbackInfo& info);
-  Napi::Value manifest(const Napi::CallbackInfo& info);
-  Napi::Value read_counters(const Napi::CallbackInfo& info);
-  Napi::Value drain_records(const Napi::CallbackInfo& info);
-  Napi::Value drain_punted(const Napi::CallbackInfo& info);
-  Napi::Value inject(const Napi::CallbackInfo& info);
-  Napi::Value reconfigure(const Napi::CallbackInfo& info);
-  Napi::Value forwarding_table(const Napi::CallbackInfo& info);
-  Napi::Value forwarding_entries(const Napi::CallbackInfo& info);
-  Napi::Value switch_state(const Napi::CallbackInfo& info);
-  Napi::Value queue_pairs(const Napi::CallbackInfo& info);
-  Napi::Value register_memory(const Napi::CallbackInfo& info);
-  Napi::Value deregister_memory(const Napi::CallbackInfo& info);
-  Napi::Value create_queue_pair(const Napi::CallbackInfo& info);
-  Napi::Value destroy_queue_pair(const Napi::CallbackInfo& info);
-  Napi::Value modify_queue_pair(const Napi::CallbackInfo& info);
-  Napi::Value create_address_handle(const Napi::CallbackInfo& info);
-  Napi::Value destroy_address_handle(const Napi::CallbackInfo& info);
-  Napi::Value post(const Napi::CallbackInfo& info);
-  Napi::Value drain_completions(const Napi::CallbackInfo& info);
-  Napi::Value attach(const Napi::CallbackInfo& info);
-  Napi::Value detach(const Napi::CallbackInfo& info);
-  Napi::Value histograms(const Napi::CallbackInfo& info);
-  Napi::Value worst_gap(const Napi::CallbackInfo& info);
-  Napi::Value recent_gap(const Napi::CallbackInfo& info);
-  Napi::Value outcome(const Napi::CallbackInfo& info);
+  void close();
+  std::optional<std::vector<CounterEntry>> manifest();
+  Time read_counters(std::span<double> target);
+  uint32_t drain_records(std::span<double> target);
+  std::vector<PuntedCopy> drain_punted();
+  bool inject(uint16_t device, uint16_t port, std::span<const uint8_t> bytes);
+  void reconfigure(const WorkerConfig& config, std::optional<std::vector<WorkerHandle*>> others);
+  std::vector<ForwardingEntry> forwarding_table(double device);
+  size_t forwarding_entries(double device);
+  SwitchCopy switch_state(double device);
+  std::vector<QueuePairCopy> queue_pairs(double device);
+  uint32_t register_memory(double nic, Memory& memory, uint8_t access, uint32_t domain);
+  bool deregister_memory(double nic, uint32_t key);
+  uint32_t create_queue_pair(double nic, VerbsQueuePairParameters parameters);
+  bool destroy_queue_pair(double nic, uint32_t qpn);
+  void modify_queue_pair(double nic, uint32_t qpn, const QueuePairChange& change);
+  uint32_t create_address_handle(double nic, const RocePath& path);
+  bool destroy_address_handle(double nic, uint32_t handle);
+  size_t post(uint32_t nic, std::span<uint64_t> words, uint32_t count);
+  size_t drain_completions(double nic, std::span<uint64_t> words);
+  void attach(CaptureHandle& capture, const std::vector<Worker::PortPlace>& places);
+  void detach(CaptureHandle& capture);
+  std::vector<HistogramCopy> histograms();
+  Outcome outcome();
 
-  Worker& worker(const Napi::CallbackInfo& info) const;
+  SwitchDevice& switch_at(double index) const;
+  NicDevice& nic_at(double index) const;
+  // With places for applications.
+  NicDevice& verbs_at(double index) const;
+  // What `action` returns, run between two turns.
+  auto between_turns(const auto& action) const {
+    decltype(action()) out{};
+    native().between_turns([&] { out = action(); });
+    return out;
+  }
   void release();
   static void on_exit(void* handle) { static_cast<WorkerHandle*>(handle)->release(); }
 

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "base/describe.h"
+
 namespace weir {
 
 struct CounterDescription {
@@ -11,6 +13,12 @@ struct CounterDescription {
   const char* unit;
   const char* help;
 };
+void describe(auto& v, Of<CounterDescription> auto& counter) {
+  v.type("CounterName", "What a counter is.");
+  v("name", counter.name, field::any("As in metrics.md."));
+  v("unit", counter.unit, field::any("Of its value."));
+  v("help", counter.help, field::any("What it counts."));
+}
 
 #define WEIR_COUNTER_FIELD(name, unit, help) uint64_t name = 0;
 #define WEIR_COUNTER_DESCRIPTION(name, unit, help) {#name, unit, help},

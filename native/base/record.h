@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "base/describe.h"
 #include "base/types.h"
 
 namespace weir {
@@ -23,5 +24,16 @@ struct Record {
   uint32_t index = 0;
   double values[4] = {};
 };
+constexpr auto words_of(Record::Kind) {
+  return std::array{"", "queue", "transmit", "receive", "pause", "ended", "port", "stall"};
+}
+void describe(auto& v, Of<Record> auto& record) {
+  v.type("Record", "A sample or an event.");
+  v("time", record.time, field::any("Of the worker's clock, or of virtual time.", "ns"));
+  v("kind", record.kind, field::any("What `index` and `values` are."));
+  v("device", record.device, field::any("Number of the device."));
+  v("index", record.index, field::any("Of the queue, queue pair or port."));
+  v("values", record.values, field::any("By kind."));
+}
 
 }  // namespace weir

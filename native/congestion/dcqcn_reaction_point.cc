@@ -9,23 +9,7 @@ namespace {
 
 constexpr const char* kWhose = "DCQCN reaction point";
 
-bool is_fraction(double value) { return value >= 0 && value <= 1; }
-
 }  // namespace
-
-void check(const DcqcnParameters& p) {
-  require(p.rpg_time_reset >= 0, kWhose, "rpg_time_reset must not be negative");
-  require(
-      p.rpg_ai_rate >= 0 && p.rpg_hai_rate >= 0 && p.rpg_max_rate >= 0 && p.rpg_min_rate >= 0 && p.rate_to_set_on_first_cnp >= 0,
-      kWhose, "rates must not be negative");
-  require(is_fraction(p.rpg_min_dec_fac), kWhose, "rpg_min_dec_fac must be between 0 and 1");
-  require(is_fraction(p.rate_decrease_factor), kWhose, "rate_decrease_factor (rpg_gd) must be between 0 and 1");
-  require(is_fraction(p.g) && p.g > 0, kWhose, "g (dce_tcp_g) must be above 0 and at most 1");
-  require(is_fraction(p.initial_alpha_value), kWhose, "initial_alpha_value must be between 0 and 1");
-  require(p.dce_tcp_rtt > 0, kWhose, "dce_tcp_rtt must be above 0");
-  require(p.form == DcqcnParameters::Form::paper || p.rate_reduce_monitor_period > 0, kWhose,
-          "rate_reduce_monitor_period must be above 0");
-}
 
 void DcqcnReactionPoint::configure(const DcqcnParameters* shared, Rate line_rate) {
   check(*shared);

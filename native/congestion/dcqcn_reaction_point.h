@@ -79,6 +79,7 @@
 
 #include <cstdint>
 
+#include "base/describe.h"
 #include "base/types.h"
 
 namespace weir {
@@ -106,9 +107,31 @@ struct DcqcnParameters {
   Rate rate_to_set_on_first_cnp = 0;
 };
 
-// Throws NativeError INVALID_CONFIG for a parameter outside its range (fractions 0..1, g > 0, periods and rates >= 0,
-// dce_tcp_rtt > 0, rate_reduce_monitor_period > 0 when slotted).
-void check(const DcqcnParameters& parameters);
+constexpr auto words_of(DcqcnParameters::Form) { return std::array{"paper", "slotted"}; }
+void describe(auto& v, Of<DcqcnParameters> auto& p) {
+  v.type("NativeReactionPoint", "What reaction points of DCQCN run on.");
+  v("form", p.form, field::any("slotted: cuts at rate_reduce_monitor_period, if CNPs came; paper: each CNP cuts."));
+  v("rpg_time_reset", p.rpg_time_reset, field::ns("T: between increases by time; 0: no timer."));
+  v("rpg_byte_reset", p.rpg_byte_reset, field::bytes("B: between increases by bytes; 0: no byte counter."));
+  v("rpg_threshold", p.rpg_threshold, field::any("F: increases of one kind before fast recovery ends."));
+  v("rpg_ai_rate", p.rpg_ai_rate, field::bps("R_AI: step of additive increase."));
+  v("rpg_hai_rate", p.rpg_hai_rate, field::bps("R_HAI: step of hyper increase."));
+  v("hyper_increase_scales", p.hyper_increase_scales, field::any("Step i of hyper increase adds i R_HAI (QCN), not R_HAI."));
+  v("rpg_max_rate", p.rpg_max_rate, field::bps("Released when reached; 0: line rate."));
+  v("rpg_min_rate", p.rpg_min_rate, field::bps("Floor of the current rate."));
+  v("rpg_min_dec_fac", p.rpg_min_dec_fac, field::fraction("A cut leaves at least this part of the rate."));
+  v("rate_decrease_factor", p.rate_decrease_factor, field::fraction("R_C <- R_C (1 - rate_decrease_factor alpha); rpg_gd."));
+  v("g", p.g, field::above(field::fraction("Gain of alpha; dce_tcp_g.")));
+  v("dce_tcp_rtt", p.dce_tcp_rtt, field::above(field::ns("K: between decays of alpha.")));
+  v("rate_reduce_monitor_period", p.rate_reduce_monitor_period, field::any("Between two cuts; 0: every CNP cuts.", "ns"));
+  v("initial_alpha_value", p.initial_alpha_value, field::fraction("alpha at the start."));
+  v("alpha_decays_at_line_rate", p.alpha_decays_at_line_rate, field::any("False: each limiter starts with the initial alpha."));
+  v("clamp_tgt_rate", p.clamp_tgt_rate, field::any("Every cut sets the target rate to the rate before it."));
+  v("clamp_tgt_rate_after_time_inc", p.clamp_tgt_rate_after_time_inc, field::any("So does one after an increase by time."));
+  v("rate_to_set_on_first_cnp", p.rate_to_set_on_first_cnp, field::bps("0: no override."));
+  v.rule(p.form == DcqcnParameters::Form::paper || p.rate_reduce_monitor_period > 0,
+         "rate_reduce_monitor_period must be above 0");
+}
 
 // One per sending queue pair.
 class DcqcnReactionPoint {

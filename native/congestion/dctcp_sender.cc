@@ -3,15 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/native_error.h"
 
 namespace weir {
-
-void check(const DctcpParameters& p) {
-  constexpr const char* kWhose = "DCTCP";
-  require(p.alpha_on_init >= 0 && p.alpha_on_init <= 1, kWhose, "alpha_on_init must be between 0 and 1");
-  require(p.initial_window >= 1 && p.min_window >= 1, kWhose, "a window has 1 packet or more");
-}
 
 DctcpSender::DctcpSender(const DctcpParameters& parameters, uint32_t most)
     : g_(std::ldexp(1.0, -parameters.shift_g)),

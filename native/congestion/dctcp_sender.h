@@ -44,6 +44,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "base/describe.h"
+
 namespace weir {
 
 struct DctcpParameters {
@@ -53,8 +55,13 @@ struct DctcpParameters {
   uint32_t min_window = 2;
 };
 
-// Throws NativeError INVALID_CONFIG unless alpha_on_init is a fraction and the windows are 1 or more.
-void check(const DctcpParameters& parameters);
+void describe(auto& v, Of<DctcpParameters> auto& p) {
+  v.type("NativeDctcp", "What senders of DCTCP run on.");
+  v("dctcp_shift_g", p.shift_g, field::any("Gain of alpha: g = 2^-dctcp_shift_g.", "log2"));
+  v("alpha_on_init", p.alpha_on_init, field::fraction("alpha at the start."));
+  v("initcwnd", p.initial_window, field::within(1, field::kMany, "In flight at the start.", "packets"));
+  v("min_cwnd", p.min_window, field::within(1, field::kMany, "In flight that a cut leaves at least.", "packets"));
+}
 
 class DctcpSender {
  public:

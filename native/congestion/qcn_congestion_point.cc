@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 
-#include "base/native_error.h"
 
 namespace weir {
 namespace {
@@ -14,17 +13,8 @@ constexpr std::array<double, 8> kPeriods = {150'000, 75'000, 50'000, 37'500, 30'
 
 constexpr double kLargestFeedback = 63;
 
-constexpr const char* kWhose = "QCN congestion point";
 
 }  // namespace
-
-void check(const QcnCongestionParameters& p) {
-  require(p.cp_queue_set_point >= 100 && p.cp_queue_set_point <= INT32_MAX, kWhose,
-          "cp_queue_set_point (cpQSp) must be between 100 and 2147483647");
-  require(p.cp_weight >= -10 && p.cp_weight <= 10, kWhose, "cp_weight (cpW) must be between -10 and 10");
-  require(p.cp_sample_base >= 10'000, kWhose, "cp_sample_base (cpSampleBase) must be 10000 or more");
-  require(p.jitter >= 0 && p.jitter < 1, kWhose, "the jitter must be at least 0 and below 1");
-}
 
 void QcnCongestionPoint::configure(const QcnCongestionParameters* shared, Random random) {
   check(*shared);

@@ -38,6 +38,7 @@
 
 #include <cstdint>
 
+#include "base/describe.h"
 #include "base/random.h"
 
 namespace weir {
@@ -55,8 +56,13 @@ struct QcnFeedback {
   int64_t delta = 0;      // Q_delta, bytes
 };
 
-// Throws NativeError INVALID_CONFIG for a parameter outside its range.
-void check(const QcnCongestionParameters& parameters);
+void describe(auto& v, Of<QcnCongestionParameters> auto& p) {
+  v.type("NativeCongestionPoint", "What congestion points of QCN run on.");
+  v("queue_set_point", p.cp_queue_set_point, field::bytes("cpQSp.", 100, INT32_MAX));
+  v("weight", p.cp_weight, field::within(-10, 10, "cpW.", "log2"));
+  v("sample_base", p.cp_sample_base, field::bytes("cpSampleBase: longest sampling period.", 10'000));
+  v("jitter", p.jitter, field::optional(field::below(field::fraction("Of each period."))));
+}
 
 // One per egress queue of a congestion notification priority.
 class QcnCongestionPoint {

@@ -11,26 +11,13 @@ using Variant = QcnParameters::Variant;
 
 static_assert(sizeof(QcnReactionPoint) <= 64);
 
-constexpr uint64_t kLargestByteReset = uint64_t{1} << 31;  // jittered, it still fits 32 bits
 
 constexpr const char* kWhose = "QCN reaction point";
-
-bool is_fraction(double value) { return value >= 0 && value <= 1; }
 
 bool uses_timer(const QcnParameters& p) { return p.variant != Variant::aimd && p.rpg_time_reset > 0; }
 bool uses_byte_counter(const QcnParameters& p) { return p.variant != Variant::timer && p.rpg_byte_reset > 0; }
 
 }  // namespace
-
-void check(const QcnParameters& p) {
-  require(p.rpg_time_reset >= 0, kWhose, "rpg_time_reset must not be negative");
-  require(p.rpg_byte_reset <= kLargestByteReset, kWhose, "rpg_byte_reset must be at most 2^31");
-  require(p.rpg_ai_rate >= 0 && p.rpg_hai_rate >= 0 && p.rpg_max_rate >= 0 && p.rpg_min_rate >= 0, kWhose,
-          "rates must not be negative");
-  require(is_fraction(p.gd), kWhose, "gd (rpgGd) must be between 0 and 1");
-  require(is_fraction(p.rpg_min_dec_fac), kWhose, "rpg_min_dec_fac must be between 0 and 1");
-  require(is_fraction(p.jitter) && p.jitter < 1, kWhose, "the jitter must be at least 0 and below 1");
-}
 
 void QcnReactionPoint::configure(const QcnParameters* shared, Rate line_rate, Random random) {
   check(*shared);

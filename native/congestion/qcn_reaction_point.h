@@ -85,6 +85,7 @@
 
 #include <cstdint>
 
+#include "base/describe.h"
 #include "base/random.h"
 #include "base/types.h"
 
@@ -106,8 +107,22 @@ struct QcnParameters {
   double jitter = 0.15;
 };
 
-// Throws NativeError INVALID_CONFIG for a parameter outside its range (fractions 0..1, jitter below 1, periods and rates >= 0).
-void check(const QcnParameters& parameters);
+constexpr auto words_of(QcnParameters::Variant) { return std::array{"qcn", "timer", "aimd"}; }
+void describe(auto& v, Of<QcnParameters> auto& p) {
+  v.type("NativeQcn", "What reaction points of QCN run on.");
+  v("variant", p.variant, field::any("timer: QCN-T, aimd: QCN-AIMD."));
+  v("rpg_time_reset", p.rpg_time_reset, field::ns("Cycle of the timer; 0: off."));
+  v("rpg_byte_reset", p.rpg_byte_reset, field::bytes("Cycle of the byte counter, on the wire; 0: off.", 0, 0x1p31));
+  v("rpg_threshold", p.rpg_threshold, field::any("F: cycles of fast recovery."));
+  v("hyper_threshold", p.hyper_threshold, field::any("Cycles of the timer before hyper increase; below F: F."));
+  v("rpg_ai_rate", p.rpg_ai_rate, field::bps("R_AI: additive increase."));
+  v("rpg_hai_rate", p.rpg_hai_rate, field::bps("R_HAI: hyper increase."));
+  v("rpg_max_rate", p.rpg_max_rate, field::bps("Released when reached; 0: line rate."));
+  v("rpg_min_rate", p.rpg_min_rate, field::bps("Floor of the current rate."));
+  v("gd", p.gd, field::fraction("G_d: part of the rate that a cut takes, per unit of F_b."));
+  v("rpg_min_dec_fac", p.rpg_min_dec_fac, field::fraction("A cut leaves at least this part of the rate."));
+  v("jitter", p.jitter, field::optional(field::below(field::fraction("Of each cycle."))));
+}
 
 // One per rate limiter.
 class QcnReactionPoint {

@@ -1,15 +1,7 @@
 #include "congestion/red_marker.h"
 
-#include "base/native_error.h"
 
 namespace weir {
-
-void check(const RedParameters& p) {
-  constexpr const char* kWhose = "RED marker";
-  require(p.kmin <= p.kmax, kWhose, "kmin must not be above kmax");
-  require(p.pmax >= 0 && p.pmax <= 1, kWhose, "pmax must be between 0 and 1");
-  require(p.weight > 0 && p.weight <= 1, kWhose, "the weight must be above 0 and at most 1");
-}
 
 double red_probability(const RedParameters& parameters, double queue_bytes) {
   const double kmin = static_cast<double>(parameters.kmin);

@@ -23,6 +23,7 @@
 
 #include <cstdint>
 
+#include "base/describe.h"
 #include "base/random.h"
 
 namespace weir {
@@ -34,12 +35,18 @@ struct RedParameters {
   bool averaged = false;
   double weight = 0.002;
 };
+void describe(auto& v, Of<RedParameters> auto& p) {
+  v.type("NativeRed", "How a queue is marked.");
+  v("kmin", p.kmin, field::bytes("Up to this queue nothing is marked."));
+  v("kmax", p.kmax, field::bytes("Above this queue everything is."));
+  v("pmax", p.pmax, field::fraction("Probability at kmax."));
+  v("averaged", p.averaged, field::any("By the moving average of the queue."));
+  v("weight", p.weight, field::above(field::fraction("Of a new length in that average.")));
+  v.rule(p.kmin <= p.kmax, "kmin must not be above kmax");
+}
 
 // The marking probability for a queue of `queue_bytes`: equation (5).
 double red_probability(const RedParameters& parameters, double queue_bytes);
-
-// Throws NativeError INVALID_CONFIG unless kmin <= kmax, 0 <= pmax <= 1 and 0 < weight <= 1.
-void check(const RedParameters& parameters);
 
 // One per marked egress queue, of parameters that pass check().
 class RedMarker {

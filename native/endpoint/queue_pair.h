@@ -38,13 +38,20 @@ struct QueuePairParameters {
   uint64_t remote_address = 0;           // RETH
   uint32_t remote_key = 0;               // RETH
 };
-
-// Throws NativeError INVALID_CONFIG. What concerns a reliable connection alone is checked when that is made.
-inline void check(const QueuePairParameters& p) {
-  constexpr const char* kWhose = "queue pair";
-  require(p.priority < kPriorities, kWhose, "priorities are 0 to 7");
-  require(p.rate_cap >= 0, kWhose, "rate_cap must not be negative");
-  require(p.stream.path_mtu >= 1 && p.stream.path_mtu <= 4'096, kWhose, "path_mtu must be at most 4096");
+// What concerns a reliable connection alone is checked when that is made.
+void describe(auto& v, Of<QueuePairParameters> auto& p) {
+  v.type("NativeStream", "A queue pair that streams messages, or only receives them.");
+  v("remote_qpn", p.remote_qpn, field::any("DestQP of what is sent, CNPs included."));
+  v("path", p.path, field::any("The way to the peer."));
+  v("source_mac", p.path.source_mac, field::optional(field::any("Its own; the NIC receives what is sent to it.")));
+  v("application", p.application, field::optional(field::any("Whose it is: queue pairs of one may be one flow.")));
+  v("priority", p.priority, field::priority("Of what is sent."));
+  v.base(p.stream);
+  v("start", p.start, field::optional(field::any("After begin(); absent: only receives.", "ns")));
+  v("stop", p.stop, field::optional(field::any("Between two packets; absent: never.", "ns")));
+  v("rate_cap", p.rate_cap, field::bps("Most that it may send, on the wire; 0: line rate."));
+  v("remote_address", p.remote_address, field::any("Of the RETH."));
+  v("remote_key", p.remote_key, field::any("Of the RETH."));
 }
 
 // Throws NativeError INVALID_CONFIG unless a packet of `pool` has room for a frame of that path MTU.

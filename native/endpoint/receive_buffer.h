@@ -7,23 +7,24 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/native_error.h"
+#include "base/describe.h"
 #include "base/types.h"
 
 namespace weir {
 
 struct ReceiveBufferParameters {
-  int64_t size = 1'000'000;  // bytes
-  Rate drain = 0;            // bits per second; 0 = the host always keeps up and nothing is ever held
-  int64_t xoff = 0;          // bytes of one priority above which the peer is paused
-  int64_t xon = 0;           // bytes at or below which it is resumed
+  int64_t size = 1'000'000;
+  Rate drain = 0;
+  int64_t xoff = 0;
+  int64_t xon = 0;
 };
-
-// Throws NativeError INVALID_CONFIG.
-inline void check(const ReceiveBufferParameters& p) {
-  require(p.size >= 0 && p.size <= int64_t{1} << 32, "receive buffer", "the size must be between 0 and 2^32 bytes");
-  require(p.drain >= 0, "receive buffer", "the rate at which the host takes data must not be negative");
-  require(p.drain == 0 || p.xon <= p.xoff, "receive buffer", "xon must not be above xoff");
+void describe(auto& v, Of<ReceiveBufferParameters> auto& p) {
+  v.type("NativeReceiveBuffer", "What a host that takes data at its own pace fills.");
+  v("size", p.size, field::bytes("In all.", 0, 0x1p32));
+  v("drain", p.drain, field::bps("At which the host takes data; 0: it keeps up, and nothing is held."));
+  v("xoff", p.xoff, field::any("Of one priority, above which the peer is paused.", "bytes"));
+  v("xon", p.xon, field::any("Of one priority, at or below which it is resumed.", "bytes"));
+  v.rule(p.drain == 0 || p.xon <= p.xoff, "xon must not be above xoff");
 }
 
 class ReceiveBuffer {

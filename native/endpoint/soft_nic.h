@@ -53,6 +53,12 @@ struct VerbsQueuePairParameters {
   uint32_t send_depth = 128;
   uint32_t receive_depth = 128;
 };
+void describe(auto& v, Of<VerbsQueuePairParameters> auto& p) {
+  v.type("NativeQueuePairOptions", "What an application's queue pair is made with.");
+  v("datagram", p.datagram, field::any("UD; else RC."));
+  v("send_depth", p.send_depth, field::any("Most work requests at a time."));
+  v("receive_depth", p.receive_depth, field::any("Most work requests at a time."));
+}
 
 class SoftNic {
  public:

@@ -1,12 +1,16 @@
-// What TypeScript hands to a worker: plain numbers in wall-clock nanoseconds and wall bits per second, already validated.
+// What TypeScript hands to a worker: plain numbers in wall-clock nanoseconds and wall bits per second.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/describe.h"
 #include "base/types.h"
 #include "endpoint/soft_nic.h"
 #include "io/impairment.h"
@@ -17,35 +21,79 @@
 namespace weir {
 
 enum class Backend : uint8_t { af_packet, af_xdp };
+constexpr auto words_of(Backend) { return std::array{"af_packet", "af_xdp"}; }
+
+// Of the driver, or of the kernel's stack above it.
+enum class XdpMode : uint8_t { native, generic };
+constexpr auto words_of(XdpMode) { return std::array{"native", "generic"}; }
 
 // How a worker's thread waits. busy: never sleeps. adaptive: looks for frames without pause while they come and 2 ms longer, then
 // sleeps until some do. interrupt: sleeps `quantum` between two turns under load, which leaves the CPU to others.
 enum class Polling : uint8_t { busy, adaptive, interrupt };
+constexpr auto words_of(Polling) { return std::array{"busy", "adaptive", "interrupt"}; }
+
+struct PortImpairment : ImpairmentParameters {
+  uint64_t component = 0;
+};
+void describe(auto& v, Of<PortImpairment> auto& p) {
+  v.type("NativeImpairment", "Frames impaired on purpose.");
+  v("loss", p.loss, field::fraction("Of received frames, as the next three."));
+  v("duplicate", p.duplicate, field::fraction("An unspoilt copy follows the frame directly."));
+  v("corrupt", p.corrupt, field::fraction("One bit behind the Ethernet header is flipped."));
+  v("reorder", p.reorder, field::fraction("The frame is held back by reorder_delay, and so overtaken."));
+  v("delay", p.delay, field::ns("Of every frame."));
+  v("jitter", p.jitter, field::ns("Uniform in 0..jitter; frames do not overtake each other by it."));
+  v("reorder_delay", p.reorder_delay, field::ns("More than 0 if `reorder` is."));
+  v("component", p.component, field::any("Which link this is: keys its random streams."));
+}
 
 struct PortConfig {
-  std::string name;  // in counter labels: the peer's name
+  std::string name;
   std::string interface;
-  std::string owner;              // the device; set by the worker
-  std::string namespace_path;     // of its network namespace; empty: namespace_fd counts
-  int namespace_fd = -1;          // -1: the process's own network namespace
-  uint32_t slot_bytes = 2048;     // largest frame that may arrive, tag included
-  uint32_t receive_slots = 1024;  // of a packet socket's ring
+  std::string owner;  // the device; set by the worker
+  std::string namespace_path;
+  int namespace_fd = -1;
+  uint32_t slot_bytes = 2048;
+  uint32_t receive_slots = 1024;
   Backend receive = Backend::af_packet;
   Backend transmit = Backend::af_packet;
-  uint32_t ring = 512;       // frames in each ring of an AF_XDP socket
-  bool xdp_generic = false;  // XDP of the kernel's stack instead of the driver's
-  uint32_t arp_address = 0;  // with roce_only: ARP (of AF_XDP; else all of it) and pings for this IPv4 address arrive; 0: none
-  bool echo_ipv6 = false;    // with roce_only, of a packet socket: IPv6 pings arrive
+  uint32_t ring = 512;
+  XdpMode xdp_mode = XdpMode::native;
+  uint32_t arp_address = 0;
+  bool echo_ipv6 = false;
   bool uses_af_xdp() const { return receive == Backend::af_xdp || transmit == Backend::af_xdp; }
-  bool roce_only = false;  // the host's own stack uses the interface too: only what AfPacketOptions says there arrives
-  bool offloads = false;   // partial checksums and super-frames pass, where the backends are packet sockets
-  Rate rate = 0;           // of the link: spaces arrivals
-  Time delay = 0;          // propagation, added to every arrival
-  bool impaired = false;
-  ImpairmentParameters impairment;
-  uint64_t impairment_component = 0;
-  std::string capture_file;  // empty: none
+  bool roce_only = false;
+  bool offloads = false;
+  Rate rate = 0;
+  Time delay = 0;
+  std::optional<PortImpairment> impairment;
+  std::string capture_file;
 };
+void describe(auto& v, Of<PortConfig> auto& p) {
+  using field::any;
+  using field::optional;
+  v.type("NativePort", "An interface, and how frames come in and go out by it.");
+  v("name", p.name, any("In counter labels: the peer's."));
+  v("interface", p.interface, any("Its name in the namespace."));
+  v("namespace_fd", p.namespace_fd, any("Descriptor of the network namespace; -1: the process's own."));
+  v("namespace_path", p.namespace_path, optional(any("The same by path, which is looked up when the port is opened again.")));
+  v("slot_bytes", p.slot_bytes, any("Largest frame that may arrive, tag included.", "bytes"));
+  v("receive_slots", p.receive_slots, field::within(1, 1 << 24, "Of a packet socket's ring."));
+  v("receive", p.receive, optional(any("What frames come in by.")));
+  v("transmit", p.transmit, optional(any("What they go out by.")));
+  v("ring", p.ring, optional(field::within(1, 1 << 24, "Frames in each ring of AF_XDP, a power of two.")));
+  v("xdp_mode", p.xdp_mode, optional(any("Where the XDP program of reception runs: in the driver, or above it.")));
+  v("arp_address", p.arp_address,
+    optional(any("With roce_only: ARP (of AF_XDP; else all arrives) and pings for this IPv4 address are for the NIC.")));
+  v("echo_ipv6", p.echo_ipv6, optional(any("With roce_only, of a packet socket: IPv6 pings arrive.")));
+  v("roce_only", p.roce_only, optional(any("The host's own stack uses the interface too: only what AfPacketOptions says arrives.")));
+  v("offloads", p.offloads, optional(any("Partial checksums and super-frames pass, where the backends are packet sockets.")));
+  v("rate", p.rate, field::bps("Of the link: spaces arrivals; 0: unlimited."));
+  v("delay", p.delay, field::ns("Propagation, added to every arrival."));
+  v("impairment", p.impairment, optional(any("Absent: none.")));
+  v("capture", p.capture_file, optional(any("Path of a pcap file.")));
+  v.rule(std::has_single_bit(p.ring), "the frames of a ring are a power of two");
+}
 
 struct SwitchDeviceConfig {
   std::string name;
@@ -63,41 +111,95 @@ struct SwitchDeviceConfig {
   std::vector<Route> routes;
   std::vector<Pin> pins;
 };
+void describe(auto& v, Of<SwitchDeviceConfig::Route> auto& route) {
+  v.type("NativeRoute", "Where frames go.");
+  v("destination_mac", route.destination_mac, field::any("Theirs."));
+  v("ports", route.ports, field::any("Next hops."));
+}
+void describe(auto& v, Of<SwitchDeviceConfig::Pin> auto& pin) {
+  v.type("NativePin", "Where frames of one source go, instead.");
+  v("source_mac", pin.source_mac, field::any("Theirs."));
+  v("destination_mac", pin.destination_mac, field::any("Theirs."));
+  v("port", pin.port, field::any("Next hop."));
+}
+void describe(auto& v, Of<SwitchDeviceConfig> auto& device) {
+  v.type("NativeSwitch", "A switch.");
+  v("name", device.name, field::any("In counter labels."));
+  v.base(device.parameters);
+  v("ports", device.ports, field::any("Interfaces."));
+  v("routes", device.routes, field::any("Static ones."));
+  v("pins", device.pins, field::any("Exceptions from them."));
+}
 
 struct NicDeviceConfig {
+  struct QueuePairName {
+    std::string name;
+  };
   std::string name;
   PortConfig port;
   NicParameters parameters;
-  Time arrears = 0;                              // most time a late NIC makes up for
+  Time arrears = 0;
   std::vector<QueuePairParameters> queue_pairs;  // start and stop relative to the worker's begin()
-  std::vector<std::string> queue_pair_names;     // for counter labels
+  std::vector<QueuePairName> queue_pair_names;
 };
+void describe(auto& v, Of<NicDeviceConfig::QueuePairName> auto& p) {
+  v.type("NativeQueuePairName", "What a queue pair is called.");
+  v("name", p.name, field::any("In counter labels: the flow's."));
+}
+void describe(auto& v, Of<NicDeviceConfig> auto& device) {
+  v.type("NativeNic", "A NIC.");
+  v("name", device.name, field::any("In counter labels."));
+  v("port", device.port, field::any("Its interface."));
+  v.base(device.parameters);
+  v("arrears", device.arrears, field::ns("Most time that a late NIC makes up for."));
+  v("queue_pairs", device.queue_pairs, field::any("Numbered from first_qpn on."));
+  v("queue_pairs", device.queue_pair_names, field::any(""));
+}
 
 class SharedSwitch;
 
 struct WorkerConfig {
   std::string name;
-  int cpu = -1;  // to run on; -1: any
+  int cpu = -1;
   uint64_t seed = 1;
-  uint32_t packets = 4096;  // each with room for packet_bytes
+  uint32_t packets = 4096;
   uint32_t packet_bytes = 2048;
-  uint32_t super_frames = 0;  // packets of kMaxSuperFrame more
+  uint32_t super_frames = 0;
   Polling polling = Polling::interrupt;
-  Time quantum = 25'000;     // least time between two turns under load, ns
-  Time sample_interval = 0;  // 0: no samples
-  Time reset_after = 0;      // when distributions start afresh, ns after begin()
+  Time quantum = 25'000;
+  Time sample_interval = 0;
+  Time reset_after = 0;
   std::vector<SwitchDeviceConfig> switches;
   std::vector<NicDeviceConfig> nics;
-  // Of a switch that several workers share: there is just that one device. `packets` and `super_frames` are this worker's part.
   std::shared_ptr<SharedSwitch> shared;
-  uint32_t share = 0;  // which worker this is
+  uint32_t share = 0;
 
   bool uses_af_xdp() const;
   // Of the packets.
   PacketShape shape() const;
 };
+void describe(auto& v, Of<WorkerConfig> auto& config) {
+  using field::optional;
+  v.type("WorkerConfig", "A poll thread with its devices, which are numbered switches first: the `device` of records and frames.");
+  v("name", config.name, field::any("In counter labels."));
+  v("cpu", config.cpu, field::any("To run on; -1: any."));
+  v("seed", config.seed, field::any("Of impairments."));
+  v("packets", config.packets, field::within(1, kMostPackets, "Each with room for packet_bytes."));
+  v("packet_bytes", config.packet_bytes, field::above(field::bytes("Longest frame.", kHeaderStride, 1 << 20)));
+  v("super_frames", config.super_frames, optional(field::any("Packets of 66 KiB besides.")));
+  v("polling", config.polling, optional(field::any("busy: never sleeps; adaptive: yields while frames come, then sleeps; interrupt: naps of `quantum` under load.")));
+  v("quantum", config.quantum, field::ns("Least between two turns under load, with interrupt."));
+  v("sample_interval", config.sample_interval, field::ns("0: no samples; else 1 us or more, for each is a turn."));
+  v("reset_after", config.reset_after, field::any("After begin(), when distributions start afresh.", "ns"));
+  v("switches", config.switches, field::any("One, if it is shared."));
+  v("nics", config.nics, field::any("None, beside a shared switch."));
+  v("shared", config.shared, optional(field::any("Of a switch that several workers share; `packets` and `super_frames` are this one's part.")));
+  v("share", config.share, optional(field::any("Which of those workers this is.")));
+  v.rule(uint64_t{config.packets} + config.super_frames <= kMostPackets, "it has at most 2^30 packets");
+  v.rule(config.sample_interval == 0 || config.sample_interval >= kMicrosecond, "samples are 1 us apart or more");
+}
 
-// Throws NativeError INVALID_CONFIG for what a worker cannot run with, its devices' parameters apart.
+// Throws NativeError INVALID_CONFIG for what a worker cannot run with.
 void check(const WorkerConfig& config);
 
 // The last is null in a worker without AF_XDP ports.

@@ -188,7 +188,7 @@ void NicDevice::register_counters(CounterBlock& block) {
   for (size_t i = 0; i < nic_.streams(); ++i) {
     char qpn[16];
     std::snprintf(qpn, sizeof qpn, "0x%06x", queue_pairs[i].qpn);
-    block.add(queue_pairs[i].counters, {{"device", config_.name}, {"qpn", qpn}, {"flow", config_.queue_pair_names[i]}});
+    block.add(queue_pairs[i].counters, {{"device", config_.name}, {"qpn", qpn}, {"flow", config_.queue_pair_names[i].name}});
   }
 }
 

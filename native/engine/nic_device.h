@@ -27,7 +27,7 @@ class NicDevice final : public Device {
   std::vector<WirePort>& ports() override { return ports_; }
   uint64_t frames_seen() const override { return ports_.front().received(); }
   const std::string& name() const { return config_.name; }
-  const std::string& queue_pair_name(size_t index) const { return config_.queue_pair_names[index]; }
+  const std::string& queue_pair_name(size_t index) const { return config_.queue_pair_names[index].name; }
   SoftNic& soft_nic() { return nic_; }
   const CongestionLatencies& latencies() const { return latencies_; }
   // Null when the NIC has no places for queue pairs of applications.

@@ -37,7 +37,7 @@ std::unique_ptr<PacketPort> open_af_xdp(const PortConfig& config, const PortCloc
   options.receive = config.receive == Backend::af_xdp;
   if (options.receive) options.owner = config.owner;
   options.ring = config.ring;
-  options.generic = config.xdp_generic;
+  options.generic = config.xdp_mode == XdpMode::generic;
   options.stamp = config.rate > 0;
   options.promiscuous = !config.roce_only;
   options.arp_address = config.arp_address;

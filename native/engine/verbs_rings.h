@@ -15,6 +15,12 @@ struct WorkCommand {
   bool receive = false;  // then of `work` only id, local_address, length and local_key count
   SendWork work;
 };
+void describe(auto& v, Of<WorkCommand> auto& command) {
+  v.type("WorkCommand", "A work request for a queue pair.");
+  v.base(command.work);
+  v("receive", command.receive, field::any("Then of the request only id, local_address, length and local_key count."));
+  v("qpn", command.qpn, field::any("Queue pair."));
+}
 
 class VerbsRings final : public CompletionSink {
  public:

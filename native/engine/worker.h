@@ -194,4 +194,11 @@ class Worker {
 // CLOCK_MONOTONIC, ns.
 Time monotonic_now();
 
+void describe(auto& v, Of<Worker::PortPlace> auto& place) {
+  v.type("CapturePlace", "A port, and the tap of a capture that is for it.");
+  v("tap", place.tap, field::any("Of the capture."));
+  v("device", place.device, field::any("Switches first."));
+  v("port", place.port, field::any("Of that device."));
+}
+
 }  // namespace weir

@@ -38,31 +38,12 @@ bool schedule_soon(int nice) {
   return syscall(SYS_sched_setattr, 0, &attributes, 0) == 0;
 }
 
-void check(const PortConfig& port) {
-  constexpr const char* kWhose = "port";
-  require(port.rate >= 0 && port.delay >= 0, kWhose, "neither the rate nor the delay of its link may be negative");
-  require(port.receive_slots >= 1 && port.receive_slots <= 1u << 24, kWhose, "receive_slots are 1 to 2^24");
-  require(std::has_single_bit(port.ring) && port.ring <= 1u << 24, kWhose,
-          "the frames of a ring are a power of two, at most 2^24");
-}
-
 }  // namespace
 
 void check(const WorkerConfig& config) {
   constexpr const char* kWhose = "worker";
-  require(config.packets >= 1 && uint64_t{config.packets} + config.super_frames <= kMostPackets, kWhose,
-          "it has 1 to 2^30 packets");
-  require(config.packet_bytes > kHeaderStride && config.packet_bytes <= 1u << 20, kWhose, "packet_bytes are 129 to 2^20");
-  require(config.quantum >= 0, kWhose, "the quantum must not be negative");
-  // Each sample is a turn.
-  require(config.sample_interval == 0 || config.sample_interval >= kMicrosecond, kWhose, "samples are 1 us apart or more");
-  for (const SwitchDeviceConfig& device : config.switches) {
-    for (const PortConfig& port : device.ports) check(port);
-  }
-  for (const NicDeviceConfig& device : config.nics) {
-    check(device.port);
-    require(device.arrears >= 0, kWhose, "arrears must not be negative");
-  }
+  FieldCheck fields({.name = kWhose});
+  describe(fields, config);
   if (config.shared == nullptr) return;
   require(config.share < config.shared->workers(), kWhose, "it is one of those that share the switch");
   require(config.switches.size() == 1 && config.nics.empty() && config.switches[0].ports.size() == config.shared->ports(), kWhose,
@@ -114,11 +95,11 @@ std::unique_ptr<WirePort> Worker::open_port(const std::string& device, PortConfi
     capture_files_.push_back(std::make_unique<CaptureFile>(config.capture_file, capture));
     port = std::make_unique<CapturePort>(std::move(port), capture, 0, clock_);
   }
-  if (config.impaired) {
+  if (config.impairment) {
     auto impairment =
-        std::make_unique<ImpairmentPort>(std::move(port), config.impairment,
+        std::make_unique<ImpairmentPort>(std::move(port), *config.impairment,
                                          ImpairmentOptions{.seed = config_.seed,
-                                                           .component = config.impairment_component,
+                                                           .component = config.impairment->component,
                                                            .slot_bytes = config.offloads ? kMaxSuperFrame : config.slot_bytes},
                                          clock_);
     impairments_.emplace_back(CounterLabels{{"device", device}, {"port", config.name}}, impairment.get());

@@ -5,20 +5,20 @@
 #include <array>
 #include <cstdint>
 
-#include "base/native_error.h"
+#include "base/describe.h"
 #include "base/types.h"
 
 namespace weir {
 
 struct SchedulerParameters {
-  uint8_t strict = 1 << 6;                                            // mask; the highest numbered sends first
-  std::array<uint32_t, kPriorities> weights{1, 1, 1, 1, 1, 1, 1, 1};  // of the others; 1..100, relative
+  uint8_t strict = 1 << 6;
+  std::array<uint32_t, kPriorities> weights{1, 1, 1, 1, 1, 1, 1, 1};
 };
-
-// Throws NativeError INVALID_CONFIG. A queue without weight would never be served, and two such queues would be looked at for
-// ever.
-inline void check(const SchedulerParameters& p) {
-  for (const uint32_t weight : p.weights) require(weight >= 1 && weight <= 100, "scheduler", "weights must be between 1 and 100");
+void describe(auto& v, Of<SchedulerParameters> auto& p) {
+  v.type("NativeScheduler", "Which queue of a port sends next.");
+  v("strict", p.strict, field::any("Mask of priorities; the highest numbered sends first."));
+  // A queue without weight would never be served, and two such queues would be looked at for ever.
+  v("weights", p.weights, field::within(1, 100, "Of the others, by priority; relative."));
 }
 
 class Scheduler {

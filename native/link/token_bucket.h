@@ -4,20 +4,19 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "base/native_error.h"
+#include "base/describe.h"
 #include "base/types.h"
 
 namespace weir {
 
 struct TokenBucketParameters {
-  uint32_t depth = 3'000;         // bytes, > 0
-  Time tick = 16 * kMicrosecond;  // > 0
+  uint32_t depth = 3'000;
+  Time tick = 16 * kMicrosecond;
 };
-
-// Throws NativeError INVALID_CONFIG.
-inline void check(const TokenBucketParameters& p) {
-  require(p.depth > 0, "token bucket", "the depth must be above 0");
-  require(p.tick > 0, "token bucket", "the tick must be above 0");
+void describe(auto& v, Of<TokenBucketParameters> auto& p) {
+  v.type("NativeTokenBucket", "A rate limiter as the NetFPGA has it.");
+  v("depth", p.depth, field::optional(field::bytes("Most tokens.", 1)));
+  v("tick", p.tick, field::above(field::ns("Between two additions of tokens.")));
 }
 
 // As on the NetFPGA (Kabbani and Yasuda, "Data Center Quantized Congestion Notification (QCN)", section 3.2): every tick, tokens

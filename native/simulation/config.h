@@ -1,10 +1,12 @@
-// What TypeScript hands to a simulation: plain numbers in virtual nanoseconds and bits per second, already validated.
+// What TypeScript hands to a simulation: plain numbers in virtual nanoseconds and bits per second.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/describe.h"
 #include "base/types.h"
 #include "endpoint/soft_nic.h"
 #include "switching/soft_switch.h"
@@ -14,8 +16,8 @@ namespace weir {
 
 struct SimulatedSwitch {
   SwitchParameters parameters;
-  std::vector<std::vector<uint16_t>> groups;  // next hops
-  std::vector<uint16_t> group_of_host;        // position in groups, or Forwarding::kNoGroup
+  std::vector<std::vector<uint16_t>> groups;
+  Column<uint16_t> group_of_host;
   struct Pin {
     uint32_t from;
     uint32_t to;
@@ -23,37 +25,76 @@ struct SimulatedSwitch {
   };
   std::vector<Pin> pins;
 };
+void describe(auto& v, Of<SimulatedSwitch::Pin> auto& pin) {
+  v.type("NativeSimulationPin", "Where frames from one host to another go, instead.");
+  v("from", pin.from, field::any("Host."));
+  v("to", pin.to, field::any("Host."));
+  v("port", pin.port, field::any("Next hop."));
+}
+void describe(auto& v, Of<SimulatedSwitch> auto& device) {
+  v.type("NativeSimulationSwitch", "A switch.");
+  v.base(device.parameters);
+  v("groups", device.groups, field::any("Of next hops."));
+  v("group_of_host", device.group_of_host, field::any("For each host in order the position of its group; 0xffff: none."));
+  v("pins", device.pins, field::any("Exceptions from them."));
+}
 
 // Their addresses are in a row, in the order of the hosts.
 struct SimulatedNic {
   NicParameters parameters;
   uint8_t ip[4] = {};
 };
+void describe(auto& v, Of<SimulatedNic> auto& device) {
+  v.type("NativeSimulationNic", "A NIC.");
+  v.base(device.parameters);
+  v("ip", device.ip, field::any("IPv4, network order."));
+}
 
 struct LinkImpairment {
   double loss = 0;
   double corrupt = 0;
   double duplicate = 0;
   double reorder = 0;
-  Time jitter = 0;         // uniform in 0..jitter, frames stay in order
-  Time reorder_delay = 0;  // of the frames that `reorder` picks
+  Time jitter = 0;
+  Time reorder_delay = 0;
 };
+void describe(auto& v, Of<LinkImpairment> auto& p) {
+  v.type("NativeLinkImpairment", "Frames impaired on purpose, by direction; keyed by the link's position.");
+  v("loss", p.loss, field::fraction("Of frames, as the next three."));
+  v("corrupt", p.corrupt, field::fraction("They are refused by who gets them."));
+  v("duplicate", p.duplicate, field::fraction("They come twice."));
+  v("reorder", p.reorder, field::fraction("They come reorder_delay later."));
+  v("jitter", p.jitter, field::ns("Uniform in 0..jitter; frames stay in order."));
+  v("reorder_delay", p.reorder_delay, field::ns("Of the frames that `reorder` picks."));
+}
 
 // A device's place on a link; devices are numbered switches first.
 struct LinkEnd {
   uint32_t device = 0;
   uint16_t port = 0;
 };
+void describe(auto& v, Of<LinkEnd> auto& end) {
+  v.type("NativeLinkEnd", "A device's place on a link; devices are numbered switches first, then NICs (port 0).");
+  v("device", end.device, field::any("Number of the device."));
+  v("port", end.port, field::any("Number of its port."));
+}
 
 struct SimulatedLink {
   LinkEnd ends[2];
   Time delay = 0;
-  bool impaired = false;
-  LinkImpairment impairment;
+  std::optional<LinkImpairment> impairment;
 };
+void describe(auto& v, Of<SimulatedLink> auto& link) {
+  v.type("NativeSimulationLink", "A full-duplex cable.");
+  v("from", link.ends[0], field::any("One end."));
+  v("to", link.ends[1], field::any("The other."));
+  v("delay", link.delay, field::ns("One way."));
+  v("impairment", link.impairment, field::optional(field::any("Absent: none.")));
+}
 
+// One queue pair's traffic in one direction.
 struct SimulatedFlow {
-  uint32_t from = 0;  // host numbers
+  uint32_t from = 0;
   uint32_t to = 0;
   uint8_t priority = 3;
   uint8_t dscp = 26;
@@ -61,35 +102,78 @@ struct SimulatedFlow {
   Time start = 0;
   Time stop = kNever;
   MessageStreamParameters stream;
-  uint32_t sizes_first = 0;  // in Config::sizes
-  uint32_t sizes_count = 0;  // 0: messages as `stream` says
+  uint32_t sizes_first = 0;
+  uint32_t sizes_count = 0;
   Rate rate_cap = 0;
   bool reliable = false;
   uint16_t outstanding = 2;
-  uint64_t source_mac = 0;   // of what its sender sends; 0: its NIC's
-  uint32_t application = 0;  // at its sender
+  uint64_t source_mac = 0;
+  uint32_t application = 0;
 };
+void describe(auto& v, Of<SimulatedFlow> auto& flow) {
+  v.type("NativeSimulationFlows", "Flows: one entry of each in every column.");
+  v("from", flow.from, field::any("Host."));
+  v("to", flow.to, field::any("Host."));
+  v("priority", flow.priority, field::priority("Of what is sent."));
+  v("dscp", flow.dscp, field::within(0, 63, "Of what is sent."));
+  v("udp_source_port", flow.udp_source_port, field::any("Entropy for next-hop groups."));
+  v("start", flow.start, field::ns("Of sending."));
+  v("stop", flow.stop, field::any("Nothing is sent from then on.", "ns"));
+  v.base(flow.stream);
+  v("sizes_first", flow.sizes_first, field::any("Messages of their own sizes: place of the first in `sizes`."));
+  v("sizes_count", flow.sizes_count, field::any("How many those are, sent one after another; 0: none."));
+  v("rate_cap", flow.rate_cap, field::bps("0: line rate."));
+  v("reliable", flow.reliable, field::any("A reliable connection; else an unacknowledged stream."));
+  v("outstanding", flow.outstanding, field::any("Messages posted at a time (reliable only)."));
+  v("source_mac", flow.source_mac, field::optional(field::any("Of what its sender sends; 0: its NIC's.")));
+  v("application", flow.application, field::optional(field::any("As in NativeStream, of its sender.")));
+}
 
 struct SampledQueue {
   uint32_t device = 0;
   uint16_t port = 0;
   uint8_t priority = 3;
 };
+void describe(auto& v, Of<SampledQueue> auto& queue) {
+  v.type("NativeQueuePlace", "An egress queue.");
+  v("switch", queue.device, field::any("Its number."));
+  v("port", queue.port, field::any("Number of the port."));
+  v("priority", queue.priority, field::priority("Of the port."));
+}
 
 struct SimulationConfig {
   uint64_t seed = 1;
-  Time sample_interval = 0;  // 0: no samples
-  Time reset_after = 0;      // when distributions start afresh
+  Time sample_interval = 0;
+  Time reset_after = 0;
   std::vector<SimulatedSwitch> switches;
   std::vector<SimulatedNic> nics;
   std::vector<SimulatedLink> links;
   std::vector<SimulatedFlow> flows;
-  std::vector<uint32_t> sizes;  // of messages
-  QueueAttributes transport;    // recovery, timeout, retry_count and window of reliable flows
-  std::vector<uint32_t> sampled_flows;
+  Column<uint32_t> sizes;
+  QueueAttributes transport;
+  Column<uint32_t> sampled_flows;
   std::vector<SampledQueue> sampled_queues;
-  bool all_distributions = false;  // also of queues that are not sampled
-  std::vector<LinkEnd> taps;       // frames that leave there are traced
+  bool all_distributions = false;
+  std::vector<LinkEnd> taps;
 };
+void describe(auto& v, Of<SimulationConfig> auto& config) {
+  v.type("SimulationConfig", "A network and its traffic.");
+  v("seed", config.seed, field::any("Of impairments."));
+  v("sample_interval", config.sample_interval, field::ns("0: no samples."));
+  v("reset_after", config.reset_after, field::ns("When distributions of queues start afresh."));
+  v("switches", config.switches, field::any("Numbered from 0."));
+  v("nics", config.nics, field::any("Of hosts, with addresses in a row."));
+  v("links", config.links, field::any("One at every port."));
+  v.columns("flows", config.flows, field::any("Numbered from 0."));
+  v("sizes", config.sizes, field::any("Of messages, where flows have a list of them.", "bytes"));
+  v("transport", config.transport, field::any("Recovery, timeout, retry_count and window of reliable flows."));
+  v("sampled_flows", config.sampled_flows, field::any("Their transmit and receive records are sampled."));
+  v("sampled_queues", config.sampled_queues, field::any("Their lengths are, and their distribution is kept."));
+  v("all_distributions", config.all_distributions, field::any("Keep that of every queue that holds anything."));
+  v("taps", config.taps, field::any("Frames that leave these ports are traced."));
+}
+
+// Throws NativeError INVALID_CONFIG for what cannot be simulated: values out of their ranges, and numbers of what there is not.
+void check(const SimulationConfig& config);
 
 }  // namespace weir

@@ -154,8 +154,8 @@ void Fabric::connect(const SimulationConfig& config) {
       Direction& direction = directions_[port];
       direction.receiver = {to.device, to.port};
       direction.delay = link.delay;
-      if (link.impaired) {
-        direction.impaired = std::make_unique<Impaired>(Impaired{link.impairment, Random(config.seed, 2 * i + side, 2), 0});
+      if (link.impairment) {
+        direction.impaired = std::make_unique<Impaired>(Impaired{*link.impairment, Random(config.seed, 2 * i + side, 2), 0});
       }
     }
   }

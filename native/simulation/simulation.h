@@ -82,4 +82,13 @@ class Simulation {
   std::vector<Finished> finished_;
 };
 
+void describe(auto& v, Of<Simulation::Finished> auto& message) {
+  v.type("Finished", "A message that has been delivered.");
+  v("flow", message.flow, field::any("Whose."));
+  v("number", message.number, field::any("Of its messages, from 0."));
+  v("bytes", message.bytes, field::any("Its length."));
+  v("start", message.start, field::any("Posted.", "ns"));
+  v("end", message.end, field::any("Complete.", "ns"));
+}
+
 }  // namespace weir

@@ -40,6 +40,7 @@
 namespace weir {
 
 enum class CnDefence : uint8_t { disabled, interior, interior_ready, edge };
+constexpr auto words_of(CnDefence) { return std::array{"disabled", "interior", "interior-ready", "edge"}; }
 
 // Of a port whose neighbour is not known to take CN-TAGs.
 inline constexpr std::array<CnDefence, kPriorities> kInterior{CnDefence::interior, CnDefence::interior, CnDefence::interior,

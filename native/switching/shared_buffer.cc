@@ -6,18 +6,6 @@
 
 namespace weir {
 
-void check(const BufferParameters& p) {
-  constexpr const char* kWhose = "shared buffer";
-  constexpr int64_t kMost = int64_t{1} << 40;  // bytes; so that sums over ports and priorities, and products with beta, fit
-  const auto is_size = [](int64_t bytes) { return bytes >= 0 && bytes <= kMost; };
-  require(is_size(p.total) && is_size(p.headroom) && is_size(p.lateness_headroom) && is_size(p.xon_offset), kWhose,
-          "sizes must be between 0 and 2^40 bytes");
-  require(is_size(p.fixed_threshold), kWhose, "the threshold must be between 0 and 2^40 bytes");
-  require(p.priorities >= 1 && p.priorities <= kPriorities, kWhose, "priorities are 1 to 8");
-  require(p.beta >= 0 && p.beta <= 1e6, kWhose, "beta must be between 0 and 10^6");
-  require(p.lossy_alpha >= 0, kWhose, "lossy_alpha must not be negative");
-}
-
 SharedBuffer::SharedBuffer(const BufferParameters& parameters, int ports, uint8_t lossless, uint32_t packets)
     : ports_(ports), packets_(packets), usage_(static_cast<size_t>(ports) * kPriorities) {
   reconfigure(parameters, lossless);

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/describe.h"
 #include "base/types.h"
 #include "switching/shard.h"
 
@@ -27,20 +28,33 @@ namespace weir {
 
 struct BufferParameters {
   enum class Threshold : uint8_t { dynamic, fixed };
-  int64_t total = 12'000'000;  // B, bytes
-  int64_t headroom = 22'400;   // t_flight, bytes per port and priority
-  int priorities = 8;          // P: how many priorities headroom is reserved for, and the divisor
-  double beta = 8;             // share of the free buffer that one ingress priority may take, times P
+  int64_t total = 12'000'000;
+  int64_t headroom = 22'400;
+  int priorities = 8;
+  double beta = 8;
   Threshold threshold = Threshold::dynamic;
-  int64_t fixed_threshold = 24'470;  // bytes, when fixed
-  int64_t xon_offset = 3'000;        // bytes below t_PFC at which the peer is resumed
-  double lossy_alpha = 1;            // a lossy egress queue may hold alpha times the free shared buffer
-  // Memory beyond B per lossless (port, priority), for feedback that a shared host delivers late (design, section 2).
+  int64_t fixed_threshold = 24'470;
+  int64_t xon_offset = 3'000;
+  double lossy_alpha = 1;
   int64_t lateness_headroom = 0;
 };
 
-// Throws NativeError INVALID_CONFIG. More headroom than memory is not an error: then nothing is shared.
-void check(const BufferParameters& parameters);
+// More headroom than memory is not an error: then nothing is shared.
+constexpr auto words_of(BufferParameters::Threshold) { return std::array{"dynamic", "static"}; }
+void describe(auto& v, Of<BufferParameters> auto& p) {
+  constexpr double kMost = 0x1p40;  // so that sums over ports and priorities, and products with beta, fit
+  v.type("NativeBuffer", "The memory that all ports share.");
+  v("total", p.total, field::bytes("B.", 0, kMost));
+  v("headroom", p.headroom, field::bytes("t_flight, per port and priority.", 0, kMost));
+  v("priorities", p.priorities, field::within(1, kPriorities, "P: how many headroom is reserved for, and the divisor."));
+  v("beta", p.beta, field::within(0, 1e6, "Share of the free buffer that one ingress priority may take, times P."));
+  v("threshold", p.threshold, field::any("Above which an ingress is paused."));
+  v("fixed_threshold", p.fixed_threshold, field::bytes("With static.", 0, kMost));
+  v("xon_offset", p.xon_offset, field::bytes("Below the threshold, at which the peer is resumed.", 0, kMost));
+  v("lossy_alpha", p.lossy_alpha, field::within(0, field::kMany, "Times the free shared buffer: most of a lossy egress queue."));
+  v("lateness_headroom", p.lateness_headroom,
+    field::bytes("Beyond B, per port and lossless priority, for feedback that a shared host delivers late.", 0, kMost));
+}
 
 enum class Admission : uint8_t { admitted, headroom_full, lossy_threshold, buffer_full };
 

@@ -323,7 +323,7 @@ TEST_CASE("nic device: CNP for a marked frame, PFC obeyed, late turns send no mo
   config.parameters = nic_parameters(1'000'000'000);
   config.arrears = 50 * kMicrosecond;
   config.queue_pairs = {sender(), receiver()};
-  config.queue_pair_names = {"a", "b"};
+  config.queue_pair_names = {{"a"}, {"b"}};
   NicDevice nic(config, 0, WirePort(std::make_unique<FakePort>(wire), 1'000'000'000, 0, 64), pool, punted, 5'000'000);
   nic.turn(5'000'000, 5'000'000);
   CHECK(wire.sent.empty());

@@ -134,8 +134,7 @@ TEST_CASE("simulation: nothing leaks over links that lose, spoil, duplicate and 
       config.transport.recovery = recovery;
       config.transport.timeout = 6;
       for (SimulatedLink& link : config.links) {
-        link.impaired = true;
-        link.impairment = {
+        link.impairment = LinkImpairment{
             .loss = 0.002, .corrupt = 0.002, .duplicate = 0.02, .reorder = 0.01, .jitter = 700, .reorder_delay = 5'000};
       }
       Simulation simulation(config);
@@ -164,7 +163,6 @@ SimulationConfig impaired(const LinkImpairment& impairment, uint64_t packets) {
   SimulationConfig config = star(2, 100 * kGigabit);
   config.flows.push_back(flow(0, 1));
   config.flows[0].stream.total_bytes = packets * 1'024;
-  config.links[0].impaired = true;
   config.links[0].impairment = impairment;
   return config;
 }
@@ -184,7 +182,7 @@ TEST_CASE("simulation: a link loses, spoils, duplicates and holds back as often 
   without_congestion_control(config);
   config.flows.push_back(flow(1, 0));
   config.flows[1].stream.total_bytes = kPackets * 1'024;
-  config.links[1].impaired = true;  // and does nothing
+  config.links[1].impairment.emplace();  // and does nothing
   Simulation simulation(config);
   finish(simulation, 20 * kMillisecond);
   check_drained(simulation);
@@ -224,8 +222,7 @@ TEST_CASE("simulation: what streams have sent has come, was dropped, or is under
   config.switches[0].parameters.pfc_priorities = 0;
   config.switches[0].parameters.buffer.total = 200'000;
   for (SimulatedFlow& f : config.flows) f.stream.total_bytes = 0;
-  config.links[2].impaired = true;
-  config.links[2].impairment.loss = 0.01;
+  config.links[2].impairment.emplace().loss = 0.01;
   Simulation simulation(config);
   uint64_t most = 0;
   for (Time at = 0; at < kMillisecond; at += 33'331) {
@@ -352,8 +349,7 @@ TEST_CASE("simulation: reliable flows complete every message over a link that lo
       without_congestion_control(config);
       config.transport.recovery = recovery;
       config.transport.timeout = 7;
-      config.links[0].impaired = true;
-      config.links[0].impairment.loss = 0.01;
+      config.links[0].impairment.emplace().loss = 0.01;
       for (uint32_t i = 0; i < 2; ++i) {
         config.flows.push_back(flow(0, 1 + i, static_cast<uint16_t>(i)));
         config.flows[i].reliable = true;

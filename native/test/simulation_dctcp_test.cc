@@ -165,8 +165,7 @@ TEST_CASE("simulation: under DCTCP a loss halves the window, a timeout leaves on
       config.transport.window = 256;
       config.transport.timeout = 8;
       for (SimulatedLink& link : config.links) {
-        link.impaired = true;
-        link.impairment.loss = 0.02;
+        link.impairment.emplace().loss = 0.02;
       }
       for (SimulatedFlow& f : config.flows) f.stream.total_bytes = 4 << 20;
       Simulation simulation(config);

@@ -218,12 +218,11 @@ TEST_CASE("simulation: a pause that runs out while nothing waits is over for wha
     SimulationConfig config = star(2, rate);
     config.seed = seed;
     config.nics[1].parameters.receive_buffer = {.size = 1'000'000, .drain = 2 * kGigabit, .xoff = 7'000, .xon = 2'000};
-    config.links[1].impaired = true;
     config.flows = {flow(0, 1), flow(0, 1)};
     config.flows[0].stream.total_bytes = 20 * 1'024;
     config.flows[1].stream.total_bytes = 1'024;
     config.flows[1].start = kLater;
-    config.links[1].impairment.loss = 0.5;
+    config.links[1].impairment.emplace().loss = 0.5;
     Simulation simulation(config);
     Time before = 0;
     while (!simulation.run(2 * kLater, 1)) {

@@ -35,8 +35,7 @@ SimulationConfig congested(LossRecovery recovery) {
     config.flows[i].stream.total_bytes = 2'000'000;
     config.flows[i].stream.first_psn = 0xfffff0;
   }
-  config.links[1].impaired = true;
-  config.links[1].impairment.loss = 0.005;
+  config.links[1].impairment.emplace().loss = 0.005;
   config.transport.timeout = 5;
   for (uint16_t i = 0; i < 3; ++i) config.taps.push_back({1u + i, 0});
   for (uint16_t i = 0; i < 3; ++i) config.taps.push_back({0, i});

@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <span>
 
+#include "base/describe.h"
 #include "transport/opcode.h"
 #include "transport/psn.h"
 
 namespace weir {
 
 enum class Operation : uint8_t { write, send };
+constexpr auto words_of(Operation) { return std::array{"write", "send"}; }
 
 struct MessageStreamParameters {
   Operation operation = Operation::write;
@@ -20,6 +22,14 @@ struct MessageStreamParameters {
   uint64_t total_bytes = 0;            // 0 = no end; the last message is cut to fit
   uint32_t first_psn = 0;
 };
+void describe(auto& v, Of<MessageStreamParameters> auto& p) {
+  v.type("NativeMessageStream", "Messages that are sent one after another.");
+  v("operation", p.operation, field::any("RDMA WRITE or SEND."));
+  v("path_mtu", p.path_mtu, field::within(1, 4'096, "Of payload in a packet.", "bytes"));
+  v("message_bytes", p.message_bytes, field::any("Of one message.", "bytes"));
+  v("total_bytes", p.total_bytes, field::any("In all; 0: no end. The last message is cut to fit.", "bytes"));
+  v("first_psn", p.first_psn, field::optional(field::any("Of the first packet.")));
+}
 
 // The lengths of a stream's messages, in order.
 class MessageSizes {

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 
+#include "base/describe.h"
 #include "wire/bth.h"
 
 namespace weir {
 
 // IBTA volume 1, 10.3.1. Sending starts in rts, receiving in rtr; SQD and SQE are not offered.
 enum class QueuePairState : uint8_t { reset, init, rtr, rts, error };
+constexpr auto words_of(QueuePairState) { return std::array{"reset", "init", "rtr", "rts", "error"}; }
 
 // Legal transitions: forward one by one, and from anywhere to reset and error.
 constexpr bool may_become(QueuePairState from, QueuePairState to) {
@@ -21,6 +23,7 @@ constexpr bool may_become(QueuePairState from, QueuePairState to) {
 // How a requester and a responder deal with loss. go_back_n is what RoCEv2 NICs do and the standard has. selective_repeat
 // must be chosen at both ends: out-of-order packets are kept, and NAKs say which (32 bytes behind the AETH).
 enum class LossRecovery : uint8_t { go_back_n, selective_repeat };
+constexpr auto words_of(LossRecovery) { return std::array{"go-back-n", "selective-repeat"}; }
 
 // Packets in flight at most, beyond the oldest one that is not acknowledged. The selective NAK has a bit for each.
 inline constexpr uint32_t kDefaultWindow = 256;
@@ -50,5 +53,27 @@ struct QueueAttributes {
   bool echo_congestion = false;   // the responder's acknowledgements say whether their packets had the codepoint CE
   uint32_t queue_key = 0;         // UD
 };
+// What concerns recovery is of simulations' flows too.
+void describe(auto& v, Of<QueueAttributes> auto& a) {
+  using field::any;
+  using field::optional;
+  v.type("NativeTransport", "What the two ends of a queue pair have agreed on.");
+  v("domain", a.domain, optional(any("Protection domain.")));
+  v("partition_key", a.partition_key, optional(any("Of the BTH.")));
+  v("access", a.access, optional(any("Bits: local write 1, remote write 2, remote read 4, remote atomic 8.")));
+  v("path_mtu", a.path_mtu, optional(any("256, 512, 1024, 2048 or 4096.", "bytes")));
+  v("remote_qpn", a.remote_qpn, optional(any("The peer's number.")));
+  v("send_psn", a.send_psn, optional(any("The first that is sent.")));
+  v("receive_psn", a.receive_psn, optional(any("The first that is expected.")));
+  v("timeout", a.timeout, any("Local ACK timeout: 4.096 us x 2^timeout, up to 31; 0: none."));
+  v("retry_count", a.retry_count, any("0 to 7."));
+  v("rnr_retry", a.rnr_retry, optional(any("0 to 7; 7: without end.")));
+  v("min_rnr_timer", a.min_rnr_timer, optional(any("Code of the delay that RNR NAKs ask for, 0 to 31.")));
+  v("max_rd_atomic", a.max_rd_atomic, optional(any("READs and atomics under way as requester, 1 to 128.")));
+  v("max_dest_rd_atomic", a.max_dest_rd_atomic, optional(any("As responder, from 0.")));
+  v("recovery", a.recovery, any("From loss; both ends must agree on selective-repeat."));
+  v("window", a.window, any("Packets in flight: 4 to 65536, with selective-repeat to 256.", "packets"));
+  v("queue_key", a.queue_key, optional(any("Of datagrams.")));
+}
 
 }  // namespace weir

@@ -3,9 +3,15 @@
 
 #include <cstdint>
 
+#include "base/describe.h"
+
 namespace weir {
 
 enum class WorkOpcode : uint8_t { send, send_immediate, send_invalidate, write, write_immediate, read, compare_swap, fetch_add };
+constexpr auto words_of(WorkOpcode) {
+  return std::array{"send",      "send_with_imm",      "send_with_inv",       "rdma_write", "rdma_write_with_imm",
+                    "rdma_read", "atomic_cmp_and_swp", "atomic_fetch_and_add"};
+}
 
 inline constexpr uint8_t kSignaled = 1 << 0;   // a completion also on success
 inline constexpr uint8_t kSolicited = 1 << 1;  // the peer's completion is a solicited event
@@ -30,6 +36,23 @@ struct SendWork {
   uint32_t remote_qpn = 0;
   uint32_t queue_key = 0;
 };
+void describe(auto& v, Of<SendWork> auto& work) {
+  v.type("WorkRequest", "What an application asks of a queue pair.");
+  v("id", work.id, field::any("Comes back in the completion."));
+  v("local_address", work.local_address, field::any("Of registered memory."));
+  v("remote_address", work.remote_address, field::any("Atomics: a multiple of 8."));
+  v("compare", work.compare, field::any("With atomic_cmp_and_swp."));
+  v("swap_add", work.swap_add, field::any("What to swap in, or to add."));
+  v("length", work.length, field::any("Up to 2^30; atomics: 8.", "bytes"));
+  v("local_key", work.local_key, field::any("Of registered memory."));
+  v("remote_key", work.remote_key, field::any("Also what send_with_inv invalidates."));
+  v("immediate", work.immediate, field::any("Comes with the message."));
+  v("address_handle", work.address_handle, field::any("Of a datagram."));
+  v("remote_qpn", work.remote_qpn, field::any("Of a datagram."));
+  v("queue_key", work.queue_key, field::any("Of a datagram."));
+  v("opcode", work.opcode, field::any("ibv_wr_opcode."));
+  v("flags", work.flags, field::any("Bits: signaled 1, solicited 2, fence 4."));
+}
 
 struct ReceiveWork {
   uint64_t id = 0;
@@ -69,6 +92,19 @@ struct Completion {
   uint32_t source_qpn = 0;               // UD receive
   uint32_t retired = 1;                  // work requests that are done with: unsignaled ones before this too
 };
+void describe(auto& v, Of<Completion> auto& completion) {
+  v.type("Completion", "What became of a work request.");
+  v("id", completion.id, field::any("Its own."));
+  v("qpn", completion.qpn, field::any("Queue pair."));
+  v("bytes", completion.bytes, field::any("Received, or read."));
+  v("immediate", completion.immediate, field::any("Or the key that was invalidated."));
+  v("source_qpn", completion.source_qpn, field::any("Of a datagram."));
+  v("retired", completion.retired, field::any("Work requests that are done with: unsignaled ones before this too."));
+  v("status", completion.status, field::any("ibv_wc_status."));
+  v("receive", completion.receive, field::any("Of a receive."));
+  v("opcode", completion.opcode, field::any("Of a receive: send, or rdma_write_with_imm."));
+  v("flags", completion.flags, field::any("Bits: immediate 1, invalidated key 2, network header 4."));
+}
 
 class CompletionSink {
  public:

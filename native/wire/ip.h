@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/describe.h"
 #include "wire/bytes.h"
 #include "wire/checksum.h"
 
@@ -28,6 +29,11 @@ struct IpAddress {
   uint8_t version = 4;
   uint8_t bytes[16] = {};
 };
+void describe(auto& v, Of<IpAddress> auto& address) {
+  v.type("NativeIpAddress", "An IP address.");
+  v("version", address.version, field::any("4 or 6."));
+  v("bytes", address.bytes, field::any("Network order; IPv4: 4 bytes."));
+}
 inline constexpr uint32_t ip_address_length(uint8_t version) { return version == 6 ? 16 : 4; }
 // Of the source address in a header; the destination follows it.
 inline constexpr uint32_t ip_source_offset(uint8_t version) { return version == 6 ? 8 : 12; }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/describe.h"
 #include "wire/bth.h"
 #include "wire/ethernet.h"
 #include "wire/ip.h"
@@ -30,6 +31,19 @@ struct RocePath {
   uint8_t ttl = 64;
   uint16_t udp_source_port = 0;  // entropy for next-hop groups: 0xc000..0xffff by convention
 };
+void describe(auto& v, Of<RocePath> auto& path) {
+  v.type("NativePath", "Addresses and headers of what a queue pair sends.");
+  v("destination_mac", path.destination_mac, field::any("0: not known yet."));
+  v("source_mac", path.source_mac, field::any("Of the NIC, or its own."));
+  v("tagged", path.tagged, field::any("Frames have an 802.1Q tag."));
+  v("vlan_tci", path.vlan_tci, field::any("When tagged."));
+  v("ip_version", path.ip_version, field::any("4 or 6."));
+  v("source_ip", path.source_ip, field::any("Network order; IPv4: 4 bytes."));
+  v("destination_ip", path.destination_ip, field::any("The same."));
+  v("dscp", path.dscp, field::within(0, 63, "Of the IP header."));
+  v("ecn", path.ecn, field::within(0, 3, "Codepoint; 2 is ECT(0)."));
+  v("udp_source_port", path.udp_source_port, field::any("Entropy for next-hop groups: 0xc000 to 0xffff by convention."));
+}
 
 // What BTH and extension headers say; of the extension headers those are written that the opcode has.
 struct DataHeader {

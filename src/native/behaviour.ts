@@ -6,12 +6,12 @@ import type { PortDefence } from "../scenario/cn_domain.js";
 import type { Congestion, HostConfig, SwitchConfig, TrafficClasses } from "../scenario/types.js";
 import type {
   NativeNic,
+  NativeNicParameters,
   NativePort,
-  NativeQcn,
   NativeReactionPoint,
-  NativeSwitch,
+  NativeSwitchParameters,
   NativeSwitchPort,
-} from "./device_types.js";
+} from "./types.js";
 
 /** The number of a NIC's first queue pair; the others follow it. */
 export const kFirstQpn = 0x11;
@@ -21,8 +21,6 @@ export const kEct0 = 2;
 export const kQuantumNs = 20_000;
 /** Time between two fillings of a token bucket (Kabbani and Yasuda section 3.2), meant ns. */
 const kTokenTickNs = 16_000;
-/** Codes of defences. */
-const kDefences = ["disabled", "interior", "interior-ready", "edge"] as const;
 const kVariants = { qcn: "qcn", "qcn-t": "timer", "qcn-aimd": "aimd" } as const;
 /** Bytes of frames by which receive slots are counted, unless they are known to be smaller. */
 const kSlotFrame = 1000;
@@ -33,10 +31,7 @@ export const kMostSlots = 65_536;
 export function switchBehaviour(
   s: TrafficClasses & Pick<SwitchConfig, "buffer" | "ecn" | "qcn">,
   latenessHeadroom: number,
-): Omit<
-  NativeSwitch,
-  "name" | "ports" | "learning" | "ageing" | "seed" | "hash_seed" | "component" | "routes" | "pins"
-> {
+): Omit<NativeSwitchParameters, "ports" | "learning" | "ageing" | "seed" | "hash_seed" | "component"> {
   return {
     buffer: {
       total: s.buffer.total,
@@ -59,14 +54,10 @@ export function switchBehaviour(
       weight: s.ecn.weight,
     },
     ...(s.qcn.enabled && {
-      cn: {
-        priorities: mask(s.qcn.priorities),
-        cnm_priority: s.qcn.cnm_priority,
-        min_header_octets: s.qcn.cpMinHeaderOctets,
-        queue_set_point: s.qcn.cpQSp,
-        weight: s.qcn.cpWeight,
-        sample_base: s.qcn.cpSampleBase,
-      },
+      cn_priorities: mask(s.qcn.priorities),
+      cnm_priority: s.qcn.cnm_priority,
+      cp_min_header_octets: s.qcn.cpMinHeaderOctets,
+      qcn: { queue_set_point: s.qcn.cpQSp, weight: s.qcn.cpWeight, sample_base: s.qcn.cpSampleBase },
     }),
     ...classes(s),
   };
@@ -76,8 +67,8 @@ export function switchBehaviour(
 export function portBehaviour(
   s: Pick<SwitchConfig, "qcn">,
   { defence, alternate }: PortDefence,
-): Pick<NativeSwitchPort, "cn"> {
-  return s.qcn.enabled ? { cn: { defence: defence.map((mode) => kDefences.indexOf(mode)), alternate } } : {};
+): Pick<NativeSwitchPort, "cn_defence" | "cn_alternate_priority"> {
+  return s.qcn.enabled ? { cn_defence: defence, cn_alternate_priority: alternate } : {};
 }
 
 /** How a NIC's network is played. */
@@ -96,13 +87,14 @@ export function nicBehaviour(
   traffic: TrafficClasses,
   congestion: Congestion,
   { rate, scale, ...random }: NicSetting,
-): Omit<NativeNic, "name" | "port" | "mac" | "first_qpn" | "queue_pairs"> {
+): Omit<NativeNicParameters, "mac" | "first_qpn"> & Pick<NativeNic, "arrears"> {
   const { algorithm } = congestion;
   return {
+    rate,
     arrears: Math.round((host.burst * 8e9) / rate),
     congestion_control: algorithm,
     ...(algorithm === "dcqcn" && { reaction_point: reactionPoint(congestion.parameters, scale) }),
-    ...(algorithm === "qcn" && { qcn: { ...qcnReactionPoint(congestion, host, scale), ...random } }),
+    ...(algorithm === "qcn" && { ...qcnReactionPoints(congestion, host, scale), ...random }),
     ...(algorithm === "dctcp" && { dctcp: congestion.parameters }),
     cnp_interval:
       algorithm === "dcqcn" || algorithm === "none"
@@ -150,7 +142,7 @@ export function udpSourcePort(order: number): number {
   return 0xc000 | (Math.imul(order + 1, 0x9e3779b1) >>> 18);
 }
 
-function classes(s: TrafficClasses): Pick<NativeNic, "pfc_priorities" | "scheduler" | "priority_map"> {
+function classes(s: TrafficClasses): Pick<NativeNicParameters, "pfc_priorities" | "scheduler" | "priority_map"> {
   return {
     pfc_priorities: s.pfc.enabled ? mask(s.pfc.priorities) : 0,
     scheduler: { strict: mask(s.scheduler.strict), weights: s.scheduler.weights },
@@ -180,30 +172,32 @@ function reactionPoint(p: CongestionParameters, scale: number): NativeReactionPo
   };
 }
 
-function qcnReactionPoint(
+function qcnReactionPoints(
   { variant, parameters: p }: QcnCongestion,
   { qcn }: HostConfig,
   scale: number,
-): Omit<NativeQcn, "seed" | "component"> {
+): Partial<NativeNicParameters> {
   const slow = (rate: number) => Math.round(rate / scale);
   return {
-    variant: kVariants[variant],
-    rpg_time_reset: Math.round(p.rpgTimeReset * scale),
-    rpg_byte_reset: p.rpgByteReset,
-    rpg_threshold: p.rpgThreshold,
-    hyper_threshold: p.hyperThreshold,
-    rpg_ai_rate: slow(p.rpgAiRate),
-    rpg_hai_rate: slow(p.rpgHaiRate),
-    rpg_max_rate: slow(p.rpgMaxRate),
-    rpg_min_rate: slow(p.rpgMinRate),
-    gd: p.gd,
-    rpg_min_dec_fac: p.rpgMinDecFac,
-    priorities: mask(qcn.priorities),
+    qcn: {
+      variant: kVariants[variant],
+      rpg_time_reset: Math.round(p.rpgTimeReset * scale),
+      rpg_byte_reset: p.rpgByteReset,
+      rpg_threshold: p.rpgThreshold,
+      hyper_threshold: p.hyperThreshold,
+      rpg_ai_rate: slow(p.rpgAiRate),
+      rpg_hai_rate: slow(p.rpgHaiRate),
+      rpg_max_rate: slow(p.rpgMaxRate),
+      rpg_min_rate: slow(p.rpgMinRate),
+      gd: p.gd,
+      rpg_min_dec_fac: p.rpgMinDecFac,
+    },
+    cn_priorities: mask(qcn.priorities),
     flows: qcn.flows === "queue-pair" ? "qp" : qcn.flows,
     reaction_points: qcn.reaction_points,
     cn_tag: qcn.cn_tag,
     limiter: qcn.limiter,
-    token_tick: Math.round(kTokenTickNs * scale),
+    token_bucket: { tick: Math.round(kTokenTickNs * scale) },
   };
 }
 

@@ -1,32 +1,25 @@
 /** The typed surface of the native addon: everything that crosses the boundary. Wall-clock ns and wall bit/s throughout. */
-import type { NativeNic, NativePath, NativeSwitch } from "./device_types.js";
+import type {
+  CaptureConfig,
+  CaptureCounts,
+  CapturePlace,
+  CounterDescription,
+  ForwardingEntry,
+  NativeNic,
+  NativePath,
+  NativePort,
+  NativeQueueAttributes,
+  NativeQueuePairOptions,
+  PuntedFrame,
+  QueuePairState,
+  SwitchState,
+  WorkerConfig,
+  WorkerOutcome,
+} from "./described.js";
+import { kRecord } from "./described.js";
 import type { HistogramSource } from "./histogram.js";
 
-/** What an application's queue pair is given with a change of state; see native/transport/queue_attributes.h. */
-export interface NativeQueueAttributes {
-  state: "reset" | "init" | "rtr" | "rts" | "error";
-  domain: number;
-  partition_key: number;
-  /** Bits: local write 1, remote write 2, remote read 4, remote atomic 8. */
-  access: number;
-  path_mtu: number;
-  remote_qpn: number;
-  send_psn: number;
-  receive_psn: number;
-  timeout: number;
-  retry_count: number;
-  rnr_retry: number;
-  min_rnr_timer: number;
-  max_rd_atomic: number;
-  max_dest_rd_atomic: number;
-  recovery: "go-back-n" | "selective-repeat";
-  window: number;
-  queue_key: number;
-  path: NativePath;
-  priority: number;
-  /** bit/s; 0: line rate. */
-  rate_cap: number;
-}
+export * from "./described.js";
 
 /** Memory outside of V8's heap, which stays where it is; the poll thread reads and writes it too. */
 export interface NativeMemory {
@@ -36,153 +29,15 @@ export interface NativeMemory {
   address(): number;
 }
 
-export type Polling = "busy" | "adaptive" | "interrupt";
+export type Polling = NonNullable<WorkerConfig["polling"]>;
+export type NativeQueuePair = NativeNic["queue_pairs"][number];
+export type NativeBackend = NonNullable<NativePort["receive"]>;
 
-export interface WorkerConfig {
-  name: string;
-  /** CPU to run on; -1: any. */
-  cpu: number;
-  seed: number;
-  packets: number;
-  packet_bytes: number;
-  /** Packets of 66 KiB besides. */
-  super_frames?: number;
-  /** Least ns between two turns of the loop under load, with `interrupt`. */
-  quantum: number;
-  /**
-   * busy: never sleeps; adaptive: yields between turns while frames come and shortly after, then sleeps on descriptors; interrupt:
-   * naps of `quantum` under load, sleeps when idle. Absent: interrupt.
-   */
-  polling?: Polling;
-  /** Of a switch that several workers share; then `packets` is this worker's part, and `share` its position. */
-  shared?: NativeSharedSwitch;
-  share?: number;
-  sample_interval: number;
-  /** ns after begin() at which distributions start afresh. */
-  reset_after: number;
-  /** Devices are numbered in this order, switches first: the `device` of records and frames. */
-  switches: NativeSwitch[];
-  nics: NativeNic[];
-}
-
-export interface CounterDescription {
-  name: string;
-  unit: string;
-  help: string;
-  labels: Record<string, string>;
-}
-
-export interface Distribution {
-  mean: number;
-  p50: number;
-  p95: number;
-  p99: number;
-  max: number;
-  /** Total weight: a count, or ns. */
-  weight: number;
-  /** [value, fraction of the weight at or below it], ascending. */
-  cdf: [number, number][];
-}
-
-/** What a worker knows once it has stopped. */
-export interface WorkerOutcome {
-  /** ns between turns of the poll loop, intended idle sleep left out. */
-  loop_gap: Distribution;
-  /** ns by which turns came after the deadline they were for. */
-  timer_lateness: Distribution;
-  host_drops: number;
-  record_overflow: number;
-  capture_dropped: number;
-  punt_refused: number;
-  inject_refused: number;
-  /** What the host did not let the worker do: pinning, priority, locked memory. */
-  tuning: string[];
-  /** Capture files that end early, each with why. */
-  capture_errors: string[];
-  /** Why its loop ended, if it failed. */
-  failure?: string;
-  /** Queue lengths in bytes over time, of queues that carried anything. */
-  queues: (Distribution & { switch: string; port: string; priority: number })[];
-}
-
-export interface PuntedFrame {
-  device: number;
-  port: number;
-  at: number;
-  bytes: Buffer;
-}
-
-/** One entry of a switch's forwarding table. */
-export interface ForwardingEntry {
-  mac: number;
-  /** 0: every VLAN, or untagged. */
-  vlan: number;
-  /** Next hops; several only for static entries. */
-  ports: number[];
-  learned: boolean;
-  /** ns until a learned entry is forgotten. */
-  expires_in?: number;
-}
-
-/** A switch at one moment; bytes, by priority 0..7 where arrays. */
-export interface SwitchState {
-  /** `watermark`: the most that was occupied. */
-  buffer: { total: number; shared: number; occupied: number; watermark: number; pfc_threshold: number };
-  ports: {
-    /** False: the interface is down, gone, or cannot be opened. */
-    up: boolean;
-    queue_bytes: number[];
-    ingress_bytes: number[];
-    headroom_bytes: number[];
-    /** Masks of priorities: paused by the peer; paused by us. */
-    paused: number;
-    pausing: number;
-  }[];
-}
-
-/** A queue pair at one moment; bit/s. */
-export interface QueuePairState {
-  name: string;
-  qpn: number;
-  remote_qpn: number;
-  state: "idle" | "waiting" | "ready" | "finished";
-  /** False: not limited by DCQCN. */
-  limited: boolean;
-  rate: number;
-  target_rate: number;
-  alpha: number;
-  stage: "fast_recovery" | "additive_increase" | "hyper_increase";
-  /** Of an application's queue pair, by the names of metrics.md; those of other queue pairs are in the manifest. */
-  counters?: Record<string, number>;
-}
-
-/** Kinds of records; see native/engine/record_ring.h for their values. */
-export const RecordKind = { queue: 1, transmit: 2, receive: 3, pause: 4, ended: 5, port: 6, stall: 7 } as const;
-/** Words of one record in drainRecords(): time, kind, device, index, four values. */
-export const kRecordWords = 8;
-
-export interface CaptureConfig {
-  /** Bytes of each frame to keep, at most 262,144. */
-  snap_length: number;
-  /** Between the worker and the reader; what finds no room is dropped. */
-  ring_bytes: number;
-  /** Mask of kCaptureKinds: frames that are of one of these. */
-  kinds: number;
-  /** Rate of each tap's link, in which comments tell pauses, bit/s, 0: they do not; `meant`: by a scenario. */
-  taps: { rate: number; meant: boolean }[];
-}
+/** Words of one record in drainRecords(). */
+export const kRecordWords = kRecord.words;
 
 /** See native/io/capture.h. */
 export const kCaptureKinds = { roce: 1, cnp: 2, pfc: 4, cnm: 8, other: 16, ce: 32 } as const;
-
-/** What became of the frames of one tap. */
-export interface CaptureCounts {
-  /** All that passed. */
-  seen: number;
-  captured: number;
-  /** Wanted, but the ring was full. */
-  dropped: number;
-}
 
 /** Frames on their way from one worker, which need not live any more. */
 export interface NativeCapture {
@@ -233,7 +88,7 @@ export interface NativeWorker extends HistogramSource {
   /** False when there is no such key. */
   deregisterMemory(nic: number, key: number): boolean;
   /** The number of a new queue pair. Throws NO_RESOURCES. */
-  createQueuePair(nic: number, options: { datagram: boolean; send_depth: number; receive_depth: number }): number;
+  createQueuePair(nic: number, options: NativeQueuePairOptions): number;
   /** False when there is none of this number. */
   destroyQueuePair(nic: number, qpn: number): boolean;
   /** Throws INVALID_STATE for an illegal transition, INVALID_QPN. */
@@ -242,12 +97,12 @@ export interface NativeWorker extends HistogramSource {
   createAddressHandle(nic: number, path: NativePath): number;
   /** What was posted to it and is not sent yet fails. False when there is no such handle. */
   destroyAddressHandle(nic: number, handle: number): boolean;
-  /** Hands over `count` work requests of kWorkWords each; returns how many were taken. */
+  /** Hands over `count` work requests (kWorkCommand); returns how many were taken. */
   post(nic: number, words: BigUint64Array, count: number): number;
-  /** Fills `words` with completions of kCompletionWords each; returns how many. */
+  /** Fills `words` with completions (kCompletion); returns how many. */
   drainCompletions(nic: number, words: BigUint64Array): number;
   /** From open() on: frames of these ports go to `capture` too. One worker to a capture, once. Throws NO_PORT. */
-  attach(capture: NativeCapture, places: { tap: number; device: number; port: number }[]): void;
+  attach(capture: NativeCapture, places: CapturePlace[]): void;
   /** What has been captured waits to be drained. */
   detach(capture: NativeCapture): void;
   /** Longest gap between two turns of the loop so far, ns. */

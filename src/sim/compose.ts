@@ -1,12 +1,13 @@
 /** From a scenario to a native simulation. Meant units throughout: virtual time knows no scale and no lateness. */
 
 import { nicBehaviour, portBehaviour, switchBehaviour, udpSourcePort } from "../native/behaviour.js";
-import type {
-  NativeSimulationFlows,
-  NativeSimulationLink,
-  NativeSimulationNic,
-  NativeSimulationSwitch,
-  SimulationConfig,
+import {
+  type NativeSimulationFlows,
+  type NativeSimulationLink,
+  type NativeSimulationNic,
+  type NativeSimulationSwitch,
+  Operation,
+  type SimulationConfig,
 } from "../native/simulation_types.js";
 import { flowMac, hostIp, hostMac, switchMac } from "../scenario/addresses.js";
 import { priorityRates } from "../scenario/changes.js";
@@ -31,6 +32,7 @@ export function composeSimulation(
     nics: scenario.hosts.map((_, i) => composeNic(scenario, fabric, i)),
     links: composeLinks(scenario, fabric),
     flows: composeFlows(scenario, fabric),
+    sizes: Uint32Array.from(scenario.flows.flatMap((flow) => flow.sizes ?? [])),
     transport: { recovery, timeout, retry_count, window },
     sampled_flows: Uint32Array.from({ length: Math.min(scenario.probes.flows, scenario.flows.length) }, (_, i) => i),
     sampled_queues: sampledQueues(scenario, fabric),
@@ -67,8 +69,8 @@ export function composeSwitch(
   const s = scenario.switches[index] as Scenario["switches"][number];
   const { groups, groupOfHost, pins } = fabric.tables[index] as Fabric["tables"][number];
   const learning = s.forwarding === "learning";
+  const hosts = learning ? new Uint16Array(0) : groupOfHost;
   return {
-    name: s.name,
     ports: (fabric.ports[index] ?? []).map(({ link, peer }, port) => {
       const { rate = 0, mtu = 0 } = scenario.links[link] ?? {};
       const name = fabric.nameOf(peer);
@@ -82,8 +84,10 @@ export function composeSwitch(
     seed: scenario.seed,
     hash_seed: scenario.ecmp_seed,
     component: index,
+    // For learned addresses and pins.
+    fdb_capacity: learning || pins.length > 0 ? 4 * (hosts.length + pins.length) : 0,
     groups: learning ? [] : groups,
-    group_of_host: learning ? new Uint16Array(0) : groupOfHost,
+    group_of_host: hosts,
     pins,
   };
 }
@@ -100,7 +104,7 @@ function composeNic(scenario: Scenario, fabric: Fabric, index: number): NativeSi
     seed: scenario.seed,
     component: index,
   });
-  return { name: host.name, mac: hostMac(index), ip: hostIp(index), rate: link.rate, ...behaviour };
+  return { mac: hostMac(index), ip: hostIp(index), ...behaviour };
 }
 
 function composeLinks(scenario: Scenario, fabric: Fabric): NativeSimulationLink[] {
@@ -112,7 +116,6 @@ function composeLinks(scenario: Scenario, fabric: Fabric): NativeSimulationLink[
 
 function composeFlows(scenario: Scenario, fabric: Fabric): NativeSimulationFlows {
   const { flows, hosts } = scenario;
-  const sizes = Float64Array.from(flows.flatMap((flow) => flow.sizes ?? []));
   let nextSize = 0;
   const firsts = flows.map((flow) => {
     const first = nextSize;
@@ -130,13 +133,12 @@ function composeFlows(scenario: Scenario, fabric: Fabric): NativeSimulationFlows
     udp_source_port: Uint16Array.from(column((_, i) => udpSourcePort(i))),
     start: Float64Array.from(column((flow) => flow.start)),
     stop: Float64Array.from(column((flow) => Math.min(flow.stop, scenario.duration))),
-    write: Uint8Array.from(column((flow) => (flow.operation === "write" ? 1 : 0))),
-    path_mtu: Uint16Array.from(column((_, i) => hosts[from[i] as number]?.path_mtu ?? 0)),
-    message: Float64Array.from(column((flow) => flow.message)),
-    total: Float64Array.from(column((flow) => flow.bytes ?? 0)),
+    operation: Uint8Array.from(column((flow) => Operation[flow.operation])),
+    path_mtu: Uint32Array.from(column((_, i) => hosts[from[i] as number]?.path_mtu ?? 0)),
+    message_bytes: Uint32Array.from(column((flow) => flow.message)),
+    total_bytes: Float64Array.from(column((flow) => flow.bytes ?? 0)),
     sizes_first: Uint32Array.from(firsts),
     sizes_count: Uint32Array.from(column((flow) => flow.sizes?.length ?? 0)),
-    sizes,
     rate_cap: Float64Array.from(column((flow) => flow.rate ?? 0)),
     reliable: new Uint8Array(flows.length).fill(reliable),
     outstanding: Uint16Array.from(column((flow) => flow.outstanding)),

@@ -170,14 +170,12 @@ export class Device {
     };
     const native = composeNicWorker(config);
     for (const nic of native.nics) {
-      nic.verbs = {
-        queue_pairs: kQueuePairs,
-        memory_regions: kRegions,
-        addresses: this.addresses.map((address) => ({
-          version: isIPv6(address) ? 6 : 4,
-          bytes: addressBytes(address),
-        })),
-      };
+      nic.verbs_queue_pairs = kQueuePairs;
+      nic.memory_regions = kRegions;
+      nic.addresses = this.addresses.map((address) => ({
+        version: isIPv6(address) ? 6 : 4,
+        bytes: addressBytes(address),
+      }));
       // Of those that are the device's own: what the kernel has it answers itself.
       this.#prefixes.forEach(({ address }, i) => {
         if (this.#shared[i]) return;

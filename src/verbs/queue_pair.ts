@@ -1,15 +1,13 @@
 /** Queue pairs: reliable connections (RC) and unreliable datagrams (UD). */
 import { WeirError } from "../base/error.js";
 import { kEct0, udpSourcePort } from "../native/behaviour.js";
-import type { NativePath } from "../native/device_types.js";
-import type { NativeQueueAttributes } from "../native/types.js";
+import { kWorkCommand, type NativePath, type NativeQueueAttributes } from "../native/types.js";
 import { addressBytes } from "../wire/address.js";
 import { AddressHandle } from "./address_handle.js";
 import type { CompletionQueue } from "./completion_queue.js";
 import type { Device } from "./device.js";
 import { type Access, accessBits } from "./memory_region.js";
 import {
-  kWorkWords,
   type ReceiveRequest,
   type SendRequest,
   type Status,
@@ -297,7 +295,7 @@ export class QueuePair {
       });
       for (let taken = 0; taken < part.length; ) {
         // A full ring is emptied at the worker's next turn.
-        const more = native.worker.post(0, work.words.subarray(taken * kWorkWords), part.length - taken);
+        const more = native.worker.post(0, work.words.subarray(taken * kWorkCommand.words), part.length - taken);
         if (more === 0) this.device.readRecords();
         onPosted(first + taken, first + taken + more);
         taken += more;

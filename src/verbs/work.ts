@@ -1,4 +1,5 @@
 /** Work requests and completions: their types, named as in libibverbs, and their form in the rings of the native core. */
+import { kCompletion, kWorkCommand, WorkOpcode } from "../native/described.js";
 import type { AddressHandle } from "./address_handle.js";
 import type { MemoryRegion } from "./memory_region.js";
 import type { QueuePair } from "./queue_pair.js";
@@ -85,24 +86,12 @@ export interface WorkCompletion {
   sourceQpn?: number;
 }
 
-const kOpcodes = [
-  "send",
-  "send_with_imm",
-  "send_with_inv",
-  "rdma_write",
-  "rdma_write_with_imm",
-  "rdma_read",
-  "atomic_cmp_and_swp",
-  "atomic_fetch_and_add",
-] as const;
+const kOpcodes = Object.keys(WorkOpcode) as (keyof typeof WorkOpcode)[];
 
-const kReceive = 1;
+const { at: kAt } = kWorkCommand;
 const kSignaled = 1;
 const kSolicited = 2;
 const kFence = 4;
-/** Words of 64 bits of a work request and of a completion; native/addon/verbs.cc has the same picture. */
-export const kWorkWords = 10;
-export const kCompletionWords = 4;
 /** Bytes of a message. */
 const kMostMessage = 2 ** 30;
 const kAtomicBytes = 8;
@@ -111,9 +100,8 @@ const kNothing: { address: number; length: number; key: number } = { address: 0,
 /** A few work requests on their way down. */
 export class WorkBuffer {
   static readonly kRequests = 64;
-  readonly words = new BigUint64Array(WorkBuffer.kRequests * kWorkWords);
-  readonly #halves = new Uint32Array(this.words.buffer);
-  readonly #numbers = new Float64Array(this.words.buffer);
+  readonly words = new BigUint64Array(WorkBuffer.kRequests * kWorkCommand.words);
+  readonly #view = new DataView(this.words.buffer);
 
   /**
    * Writes request number `at`. @throws RangeError for a slice outside of its region, or longer than a message may be, or an
@@ -131,40 +119,48 @@ export class WorkBuffer {
     const slice = local === undefined ? kNothing : resolveSlice(local, isAtomic ? kAtomicBytes : undefined);
     if (isAtomic && slice.length !== kAtomicBytes) throw new RangeError("an atomic is about 8 bytes");
     if (slice.length > kMostMessage) throw new RangeError(`a message of ${slice.length} bytes; 1 GiB is the most`);
-    this.#writeHead(at, qpn, (number << 8) | (flags << 16), request.id ?? 0, slice);
-    const word = at * kWorkWords;
+    const base = this.#writeHead(at, qpn, request.id ?? 0, slice);
+    const half = (place: number, value: number) => this.#view.setUint32(base + place, value, true);
+    const word = (place: number, value: bigint) => this.#view.setBigUint64(base + place, value, true);
+    this.#view.setUint8(base + kAt.receive, 0);
+    this.#view.setUint8(base + kAt.opcode, number);
+    this.#view.setUint8(base + kAt.flags, flags);
     if ("remote" in request) {
-      this.words[word + 4] = BigInt.asUintN(64, request.remote.address);
-      this.#halves[2 * (word + 5)] = request.remote.key;
+      word(kAt.remote_address, request.remote.address);
+      half(kAt.remote_key, request.remote.key);
     }
-    if ("immediate" in request) this.#halves[2 * (word + 5) + 1] = request.immediate;
-    if (opcode === "send_with_inv") this.#halves[2 * (word + 5)] = request.invalidateKey;
+    if ("immediate" in request) half(kAt.immediate, request.immediate);
+    if (opcode === "send_with_inv") half(kAt.remote_key, request.invalidateKey);
     if (opcode === "atomic_cmp_and_swp") {
-      this.words[word + 6] = BigInt.asUintN(64, request.compare);
-      this.words[word + 7] = BigInt.asUintN(64, request.swap);
+      word(kAt.compare, request.compare);
+      word(kAt.swap_add, request.swap);
     }
-    if (opcode === "atomic_fetch_and_add") this.words[word + 7] = BigInt.asUintN(64, request.add);
+    if (opcode === "atomic_fetch_and_add") word(kAt.swap_add, request.add);
     if ("to" in request && request.to !== undefined) {
-      this.#halves[2 * (word + 8)] = request.to.address.handle;
-      this.#halves[2 * (word + 8) + 1] = request.to.qpn;
-      this.#halves[2 * (word + 9)] = request.to.queueKey;
+      half(kAt.address_handle, request.to.address.handle);
+      half(kAt.remote_qpn, request.to.qpn);
+      half(kAt.queue_key, request.to.queueKey);
     }
   }
 
   writeReceive(at: number, qpn: number, { id = 0, local }: ReceiveRequest): void {
     const { address, length, key } = local === undefined ? kNothing : resolveSlice(local);
     // No message fills more, and the field holds no more.
-    this.#writeHead(at, qpn, kReceive, id, { address, length: Math.min(length, kMostMessage), key });
+    const base = this.#writeHead(at, qpn, id, { address, length: Math.min(length, kMostMessage), key });
+    this.#view.setUint8(base + kAt.receive, 1);
   }
 
-  #writeHead(at: number, qpn: number, kind: number, id: number, { address, length, key }: typeof kNothing): void {
-    const word = at * kWorkWords;
-    this.#halves[2 * word] = qpn;
-    this.#halves[2 * word + 1] = kind;
-    this.#numbers[word + 1] = id;
-    this.#numbers[word + 2] = address;
-    this.#halves[2 * (word + 3)] = length;
-    this.#halves[2 * (word + 3) + 1] = key;
+  /** Returns where the request begins. */
+  #writeHead(at: number, qpn: number, id: number, { address, length, key }: typeof kNothing): number {
+    const base = at * kWorkCommand.words * 8;
+    this.#view.setUint32(base + kAt.qpn, qpn, true);
+    // Opaque to the core: any number comes back as it was.
+    this.#view.setFloat64(base + kAt.id, id, true);
+    this.#view.setUint32(base + kAt.local_address, address % 2 ** 32, true);
+    this.#view.setUint32(base + kAt.local_address + 4, address / 2 ** 32, true);
+    this.#view.setUint32(base + kAt.length, length, true);
+    this.#view.setUint32(base + kAt.local_key, key, true);
+    return base;
   }
 }
 
@@ -188,29 +184,28 @@ export interface RawCompletion {
 /** Completions on their way up. */
 export class CompletionBuffer {
   static readonly kCompletions = 256;
-  readonly words = new BigUint64Array(CompletionBuffer.kCompletions * kCompletionWords);
-  readonly #halves = new Uint32Array(this.words.buffer);
-  readonly #numbers = new Float64Array(this.words.buffer);
+  readonly words = new BigUint64Array(CompletionBuffer.kCompletions * kCompletion.words);
+  readonly #view = new DataView(this.words.buffer);
 
   read(at: number): RawCompletion {
-    const word = at * kCompletionWords;
-    const half = (n: number) => this.#halves[2 * word + n] as number;
-    const kind = half(3);
-    const receive = ((kind >> 8) & 0xff) === 1;
-    const opcode = kOpcodes[(kind >> 16) & 0xff] as (typeof kOpcodes)[number];
-    const flags = kind >>> 24;
+    const base = at * kCompletion.words * 8;
+    const { at: places } = kCompletion;
+    const half = (place: number) => this.#view.getUint32(base + place, true);
+    const receive = this.#view.getUint8(base + places.receive) !== 0;
+    const opcode = kOpcodes[this.#view.getUint8(base + places.opcode)] as (typeof kOpcodes)[number];
+    const flags = this.#view.getUint8(base + places.flags);
     return {
-      qpn: half(2),
+      qpn: half(places.qpn),
       receive,
-      retired: half(7),
+      retired: half(places.retired),
       completion: {
-        id: this.#numbers[word] as number,
-        status: kStatus[(kind & 0xff) as keyof typeof kStatus],
+        id: this.#view.getFloat64(base + places.id, true),
+        status: kStatus[this.#view.getUint8(base + places.status) as keyof typeof kStatus],
         opcode: receive ? (opcode === "rdma_write_with_imm" ? "recv_rdma_with_imm" : "recv") : opcode,
-        byteLength: half(4),
-        ...((flags & 1) !== 0 && { immediate: half(5) }),
-        ...((flags & 2) !== 0 && { invalidatedKey: half(5) }),
-        ...((flags & 4) !== 0 && { sourceQpn: half(6) }),
+        byteLength: half(places.bytes),
+        ...((flags & 1) !== 0 && { immediate: half(places.immediate) }),
+        ...((flags & 2) !== 0 && { invalidatedKey: half(places.immediate) }),
+        ...((flags & 4) !== 0 && { sourceQpn: half(places.source_qpn) }),
       },
     };
   }

@@ -1,7 +1,8 @@
 /** From scenario to native configuration: what scales and what does not, and that both ends of everything agree. */
+import { kFirstQpn } from "../../src/native/behaviour.js";
 import { describe, expect, it } from "vitest";
 import { composeLab, labNetwork, queuePairsOf } from "../../src/lab/compose.js";
-import type { NativeNic, NativeSwitch } from "../../src/native/device_types.js";
+import type { NativeNic, NativeSwitch } from "../../src/native/types.js";
 import type { WorkerConfig } from "../../src/native/types.js";
 import { hostIp, hostMac } from "../../src/scenario/addresses.js";
 import { parseScenario, type Scenario } from "../../src/scenario/scenario.js";
@@ -135,7 +136,7 @@ describe("composeLab", () => {
       const at = (host: string) => {
         const nic = nicOf(configs, host);
         const index = nic.queue_pairs.findIndex((qp) => qp.name === flow.id);
-        return { nic, qpn: nic.first_qpn + index, qp: nic.queue_pairs[index] };
+        return { nic, qpn: kFirstQpn + index, qp: nic.queue_pairs[index] };
       };
       const [sender, receiver] = [at(flow.from), at(flow.to)];
       expect(sender.qp?.remote_qpn).toBe(receiver.qpn);

@@ -42,36 +42,34 @@ describe("composeLab with QCN", () => {
         rpg_min_rate: 500_000,
         gd: 1 / 128,
         rpg_min_dec_fac: 0.5,
-        priorities: 8,
-        flows: "qp",
-        reaction_points: 100,
-        cn_tag: true,
-        limiter: "token-bucket",
-        token_tick: 160_000,
-        seed: 1,
-        component: 1,
       },
+      cn_priorities: 8,
+      flows: "qp",
+      reaction_points: 100,
+      cn_tag: true,
+      limiter: "token-bucket",
+      token_bucket: { tick: 160_000 },
+      seed: 1,
+      component: 1,
     });
     expect(nics.nics[0]).not.toHaveProperty("reaction_point");
-    expect(switches.switches[0]?.cn).toEqual({
-      priorities: 8,
+    expect(switches.switches[0]).toMatchObject({
+      cn_priorities: 8,
       cnm_priority: 6,
-      min_header_octets: 0,
-      queue_set_point: 33_000,
-      weight: 1,
-      sample_base: 150_000,
+      cp_min_header_octets: 0,
+      qcn: { queue_set_point: 33_000, weight: 1, sample_base: 150_000 },
     });
-    expect(switches.switches[0]?.ports[0]?.cn).toEqual({
-      defence: [0, 0, 0, 2, 0, 0, 0, 0],
-      alternate: [0, 0, 0, 0, 0, 0, 0, 0],
+    expect(switches.switches[0]?.ports[0]).toMatchObject({
+      cn_defence: Array.from({ length: 8 }, (_, priority) => (priority === 3 ? "interior-ready" : "disabled")),
+      cn_alternate_priority: [0, 0, 0, 0, 0, 0, 0, 0],
     });
   });
 
   it("says nothing of it without QCN", () => {
     const [switches, nics] = compose(smallScenario(), 10);
     expect(nics.nics[0]).not.toHaveProperty("qcn");
-    expect(switches.switches[0]).not.toHaveProperty("cn");
-    expect(switches.switches[0]?.ports[0]).not.toHaveProperty("cn");
+    expect(switches.switches[0]).not.toHaveProperty("cn_priorities");
+    expect(switches.switches[0]?.ports[0]).not.toHaveProperty("cn_defence");
   });
 
   it("gives flows source addresses of their own, and routes what comes back", () => {

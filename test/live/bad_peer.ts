@@ -190,7 +190,7 @@ export class BadPeer {
     const options = { inspect: inspectInterface };
     const { config } = parseNicDaemon(JSON.stringify({ ...place, mac, address }), "bad peer", options);
     const composed = composeNicWorker(config);
-    for (const nic of composed.nics) nic.verbs = { queue_pairs: 1, memory_regions: 1, addresses: [] };
+    for (const nic of composed.nics) Object.assign(nic, { verbs_queue_pairs: 1, memory_regions: 1 });
     const peer = new BadPeer(loadAddon<NativeAddon>(), composed);
     try {
       peer.#worker.open();

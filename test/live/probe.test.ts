@@ -92,6 +92,7 @@ describeUnless(liveObstacle() ?? rawSocketObstacle(), "weir probe", () => {
             rate: 1e9,
             delay: 0,
           },
+          rate: 1e9,
           arrears: 100_000,
           mac: kNicMac,
           first_qpn: kQpn,

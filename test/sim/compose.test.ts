@@ -20,8 +20,7 @@ describe("composeSimulation", () => {
     ]);
     expect(switches[0]?.ports).toEqual([0, 1, 2].map(() => expect.objectContaining({ rate: 10e9, mtu: 1500 })));
     expect(new Set(switches[0]?.ports.map(({ mac }) => mac)).size).toBe(3);
-    expect(nics.map(({ name, mac, ip, rate }) => ({ name, mac, ip, rate }))[2]).toEqual({
-      name: "c",
+    expect(nics.map(({ mac, ip, rate }) => ({ mac, ip, rate }))[2]).toEqual({
       mac: hostMac(2),
       ip: hostIp(2),
       rate: 10e9,
@@ -49,9 +48,9 @@ describe("composeSimulation", () => {
     const { flows, transport } = compose(scenario);
     expect([...flows.from]).toEqual([0, 1, 2]);
     expect([...flows.to]).toEqual([2, 2, 0]);
-    expect([...flows.write]).toEqual([0, 0, 1]);
-    expect([...flows.message]).toEqual([1e6, 1e6, 4e6]);
-    expect([...flows.total]).toEqual([0, 0, 3e6]);
+    expect([...flows.operation]).toEqual([1, 1, 0]);
+    expect([...flows.message_bytes]).toEqual([1e6, 1e6, 4e6]);
+    expect([...flows.total_bytes]).toEqual([0, 0, 3e6]);
     expect([...flows.rate_cap]).toEqual([0, 0, 2e9]);
     expect([...flows.start]).toEqual([0, 0, 10_000]);
     expect([...flows.stop]).toEqual([1e6, 1e6, 1e6]);
@@ -84,22 +83,22 @@ describe("composeSimulation", () => {
         variant: "aimd",
         rpg_time_reset: 10e6,
         rpg_ai_rate: 5e6,
-        flows: "five-tuple",
-        reaction_points: 7,
-        cn_tag: false,
-        limiter: "pacer",
-        token_tick: 16_000,
-        seed: 1,
-        component: 2,
       },
+      flows: "five-tuple",
+      reaction_points: 7,
+      cn_tag: false,
+      limiter: "pacer",
+      token_bucket: { tick: 16_000 },
+      seed: 1,
+      component: 2,
     });
-    expect(switches[0]?.cn).toMatchObject({ priorities: 8, queue_set_point: 26_000 });
-    expect(switches[0]?.ports.map((port) => port.cn?.defence[3])).toEqual([3, 1, 1]);
-    expect(switches[0]?.ports[0]?.cn?.alternate).toEqual(Array(8).fill(1));
+    expect(switches[0]).toMatchObject({ cn_priorities: 8, qcn: { queue_set_point: 26_000 } });
+    expect(switches[0]?.ports.map((port) => port.cn_defence?.[3])).toEqual(["edge", "interior", "interior"]);
+    expect(switches[0]?.ports[0]?.cn_alternate_priority).toEqual(Array(8).fill(1));
     expect([...(flows.source_mac ?? [])]).toEqual([flowMac(0), flowMac(1), 0]);
     expect([...(flows.application ?? [])]).toEqual([0, 0, 1]);
     expect(compose(incast()).nics[0]).not.toHaveProperty("qcn");
-    expect(compose(incast()).switches[0]).not.toHaveProperty("cn");
+    expect(compose(incast()).switches[0]).not.toHaveProperty("cn_priorities");
   });
 
   it("puts the messages of closed loops one after another", () => {
@@ -111,7 +110,8 @@ describe("composeSimulation", () => {
       { ...two, sizes: undefined },
       { ...two, sizes: [30, 40, 50] },
     ];
-    const { sizes, sizes_first, sizes_count } = compose({ ...scenario, flows }).flows;
+    const { sizes, flows: columns } = compose({ ...scenario, flows });
+    const { sizes_first, sizes_count } = columns;
     expect([...sizes]).toEqual([10, 20, 30, 40, 50]);
     expect([...sizes_count]).toEqual([2, 0, 3]);
     expect([sizes_first[0], sizes_first[2]]).toEqual([0, 2]);

@@ -39,12 +39,10 @@ function counted(simulation: NativeSimulation, port: number, name: string, prior
 
 describe("a switch of a simulation", () => {
   const cn = {
-    priorities: 1 << kPriority,
+    cn_priorities: 1 << kPriority,
     cnm_priority: 6,
-    min_header_octets: 42,
-    queue_set_point: 26_000,
-    weight: 1,
-    sample_base: 150_000,
+    cp_min_header_octets: 42,
+    qcn: { queue_set_point: 26_000, weight: 1, sample_base: 150_000 },
   };
 
   it("has congestion points where it is told so", () => {
@@ -52,7 +50,7 @@ describe("a switch of a simulation", () => {
     off.run(1e6, 1e9);
     expect(counted(off, 2, "cn_cp_transmitted_frames")).toBe(0);
     const { simulation } = simulate(({ switches: [device] }) => {
-      Object.assign(device as NativeSimulationSwitch, { cn });
+      Object.assign(device as NativeSimulationSwitch, cn);
     });
     simulation.run(1e6, 1e9);
     const made = counted(simulation, 2, "cn_cp_transmitted_cnms");
@@ -62,11 +60,11 @@ describe("a switch of a simulation", () => {
   });
 
   it("defends its ports as it is told", () => {
-    const defence = Array.from({ length: 8 }, () => 3);
-    const alternate = Array.from({ length: 8 }, () => 1);
+    const cn_defence = Array.from({ length: 8 }, () => "edge" as const);
+    const cn_alternate_priority = Array.from({ length: 8 }, () => 1);
     const { simulation } = simulate(({ switches: [device] }) => {
-      const { ports } = Object.assign(device as NativeSimulationSwitch, { cn });
-      ports[0] = { ...(ports[0] as (typeof ports)[number]), cn: { defence, alternate } };
+      const { ports } = Object.assign(device as NativeSimulationSwitch, cn);
+      ports[0] = { ...(ports[0] as (typeof ports)[number]), cn_defence, cn_alternate_priority };
     });
     simulation.run(1e6, 1e9);
     expect(counted(simulation, 0, "cn_remapped_frames")).toBeGreaterThan(100);
@@ -104,7 +102,7 @@ describe("a switch of a simulation", () => {
 
   it("accounts for the CNMs that it made", () => {
     const { simulation, config } = simulate(({ switches: [device], flows }) => {
-      Object.assign(device as NativeSimulationSwitch, { cn });
+      Object.assign(device as NativeSimulationSwitch, cn);
       flows.stop.fill(1e6);
     });
     simulation.run(20e6, 1e9);

@@ -1,8 +1,9 @@
-/** Work requests and completions as words: the other side of native/addon/verbs.cc, field by field. */
+/** Work requests and completions as words, field by field where the native core says that they are. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { kCompletion, kWorkCommand } from "../../src/native/described.js";
 import type { MemoryRegion, SendRequest } from "../../src/verbs/index.js";
-import { CompletionBuffer, kCompletionWords, kStatus, kWorkWords, WorkBuffer } from "../../src/verbs/work.js";
+import { CompletionBuffer, kStatus, WorkBuffer } from "../../src/verbs/work.js";
 
 const kOpcodes = [
   "send",
@@ -16,28 +17,28 @@ const kOpcodes = [
 ] as const;
 const kAtomic = [6, 7];
 
-/** As decode_work() of the native core reads it. */
-function decode(buffer: WorkBuffer, at: number) {
-  const view = new DataView(buffer.words.buffer, at * kWorkWords * 8, kWorkWords * 8);
-  const low = (word: number) => view.getUint32(word * 8, true);
-  const high = (word: number) => view.getUint32(word * 8 + 4, true);
+/** As the native core reads it. */
+function decode(buffer: WorkBuffer, index: number) {
+  const { at, words } = kWorkCommand;
+  const view = new DataView(buffer.words.buffer, index * words * 8, words * 8);
+  const number = (place: number) => view.getUint32(place, true);
   return {
-    qpn: low(0),
-    receive: (high(0) & 1) === 1,
-    opcode: (high(0) >> 8) & 7,
-    flags: (high(0) >> 16) & 0xff,
-    id: view.getFloat64(8, true),
-    localAddress: view.getFloat64(16, true),
-    length: low(3),
-    localKey: high(3),
-    remoteAddress: view.getBigUint64(32, true),
-    remoteKey: low(5),
-    immediate: high(5),
-    compare: view.getBigUint64(48, true),
-    swapAdd: view.getBigUint64(56, true),
-    addressHandle: low(8),
-    remoteQpn: high(8),
-    queueKey: low(9),
+    qpn: number(at.qpn),
+    receive: view.getUint8(at.receive) === 1,
+    opcode: view.getUint8(at.opcode),
+    flags: view.getUint8(at.flags),
+    id: view.getFloat64(at.id, true),
+    localAddress: Number(view.getBigUint64(at.local_address, true)),
+    length: number(at.length),
+    localKey: number(at.local_key),
+    remoteAddress: view.getBigUint64(at.remote_address, true),
+    remoteKey: number(at.remote_key),
+    immediate: number(at.immediate),
+    compare: view.getBigUint64(at.compare, true),
+    swapAdd: view.getBigUint64(at.swap_add, true),
+    addressHandle: number(at.address_handle),
+    remoteQpn: number(at.remote_qpn),
+    queueKey: number(at.queue_key),
   };
 }
 
@@ -172,18 +173,18 @@ describe("CompletionBuffer", () => {
     const buffer = new CompletionBuffer();
     fc.assert(
       fc.property(fields, (f) => {
-        // As encode_completion() has it.
-        const view = new DataView(buffer.words.buffer, f.at * kCompletionWords * 8, kCompletionWords * 8);
-        view.setFloat64(0, f.id, true);
-        view.setUint32(8, f.qpn, true);
-        view.setUint8(12, f.status);
-        view.setUint8(13, Number(f.receive));
-        view.setUint8(14, f.opcode);
-        view.setUint8(15, f.flags);
-        view.setUint32(16, f.bytes, true);
-        view.setUint32(20, f.immediate, true);
-        view.setUint32(24, f.source, true);
-        view.setUint32(28, f.retired, true);
+        const { at, words } = kCompletion;
+        const view = new DataView(buffer.words.buffer, f.at * words * 8, words * 8);
+        view.setFloat64(at.id, f.id, true);
+        view.setUint32(at.qpn, f.qpn, true);
+        view.setUint8(at.status, f.status);
+        view.setUint8(at.receive, Number(f.receive));
+        view.setUint8(at.opcode, f.opcode);
+        view.setUint8(at.flags, f.flags);
+        view.setUint32(at.bytes, f.bytes, true);
+        view.setUint32(at.immediate, f.immediate, true);
+        view.setUint32(at.source_qpn, f.source, true);
+        view.setUint32(at.retired, f.retired, true);
         const { qpn, receive, retired, completion } = buffer.read(f.at);
         expect({ qpn, receive, retired }).toEqual({ qpn: f.qpn, receive: f.receive, retired: f.retired });
         expect(completion).toEqual({

@@ -1,0 +1,66 @@
+// Structs as rows of numbers in a Float64Array, from their descriptions: each field in its order, arrays one number after another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/describe.h"
+
+namespace weir {
+
+// Where fields are.
+class Row : public Visitor {
+ public:
+  void base(const auto& part) { describe(*this, part); }
+  template <class T>
+  void operator()(const char* /*name*/, const T& value, const About& /*about*/) {
+    if constexpr (Listed<T>) {
+      at_ += std::size(value);
+    } else {
+      ++at_;
+    }
+  }
+  template <class T>
+  size_t place_of() const {
+    return at_;
+  }
+  size_t words() const { return at_; }
+
+ private:
+  size_t at_ = 0;
+};
+
+// Writes one after another.
+class RowWriter : public Visitor {
+ public:
+  explicit RowWriter(std::span<double> target) : target_(target) {}
+  void base(const auto& part) { describe(*this, part); }
+  template <class T>
+  void operator()(const char* /*name*/, const T& value, const About& /*about*/) {
+    if constexpr (Listed<T>) {
+      for (const auto each : value) target_[at_++] = static_cast<double>(each);
+    } else {
+      target_[at_++] = static_cast<double>(value);
+    }
+  }
+  template <class T>
+  bool has_room() const {
+    Row row;
+    const T record{};
+    describe(row, record);
+    return at_ + row.words() <= target_.size();
+  }
+  void write(const auto& record) {
+    describe(*this, record);
+    ++count_;
+  }
+  uint32_t count() const { return count_; }
+
+ private:
+  std::span<double> target_;
+  size_t at_ = 0;
+  uint32_t count_ = 0;
+};
+
+}  // namespace weir

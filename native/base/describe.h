@@ -1,0 +1,160 @@
+// Parameters as data. Beside each struct that TypeScript hands over, or is told, a function names its fields, once:
+//
+//   void describe(auto& v, Of<RedParameters> auto& p) {
+//     v.type("NativeRed", "How a queue is marked.");
+//     v("kmin", p.kmin, field::bytes("Up to this queue nothing is marked."));
+//     v("pmax", p.pmax, field::fraction("Probability at kmax."));
+//     v.rule(p.kmin <= p.kmax, "kmin must not be above kmax");
+//   }
+//
+// What visits it makes of that: the check of ranges (check(), below), reading from JavaScript and telling it (addon/decode.h,
+// addon/encode.h), the types and texts of TypeScript (addon/description.h, src/native/described.ts), and the layout of records in
+// rings (base/layout.h). A visitor has
+//   type(name, text)        of the struct, in TypeScript; first of all
+//   base(part)              fields of another described struct, as if they were its own
+//   (name, field, About)    a field: a number, bool, enum, text, described struct; or an array, vector or optional of these
+//   columns(name, vector, About)  structs, of which JavaScript has a typed array for each field
+//   rule(holds, text)       what must be true of several fields
+// Enums are words, in their order: constexpr auto words_of(Enum) { return std::array{"qcn", "timer"}; } beside them; else numbers.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <limits>
+#include <optional>
+#include <ranges>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "base/native_error.h"
+
+namespace weir {
+
+template <class P, class T>
+concept Of = std::same_as<std::remove_const_t<P>, T>;
+
+struct About {
+  const char* text = "";
+  const char* unit = "";
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+  bool above = false;  // `least` itself is out of range
+  bool below = false;  // `most` itself is
+  bool optional = false;  // may be absent in JavaScript: then it stays as it is
+
+  constexpr bool holds(double value) const {
+    return (above ? value > least : value >= least) && (below ? value < most : value <= most);
+  }
+  // In words; empty: all numbers.
+  std::string range() const;
+};
+
+namespace field {
+
+inline constexpr double kMany = std::numeric_limits<double>::infinity();
+
+constexpr About any(const char* text, const char* unit = "") { return {.text = text, .unit = unit}; }
+constexpr About within(double least, double most, const char* text, const char* unit = "") {
+  return {.text = text, .unit = unit, .least = least, .most = most};
+}
+constexpr About ns(const char* text, double least = 0) { return within(least, kMany, text, "ns"); }
+constexpr About bps(const char* text) { return within(0, kMany, text, "bit/s"); }
+constexpr About bytes(const char* text, double least = 0, double most = kMany) { return within(least, most, text, "bytes"); }
+constexpr About fraction(const char* text) { return within(0, 1, text); }
+constexpr About priority(const char* text) { return within(0, 7, text); }
+constexpr About above(About about) {
+  about.above = true;
+  return about;
+}
+constexpr About below(About about) {
+  about.below = true;
+  return about;
+}
+constexpr About optional(About about) {
+  about.optional = true;
+  return about;
+}
+
+}  // namespace field
+
+// What any visitor may leave out.
+struct Visitor {
+  void type(const char* /*name*/, const char* /*text*/) {}
+  void rule(bool /*holds*/, const char* /*text*/) {}
+  void base(auto& /*part*/) {}
+  void columns(const char* /*name*/, auto& /*list*/, const About& /*about*/) {}
+  void operator()(const char* /*name*/, auto& /*value*/, const About& /*about*/) {}
+};
+
+template <class T>
+concept Described = requires(Visitor& v, T& p) { describe(v, p); };
+template <class T>
+concept Worded = std::is_enum_v<T> && requires(T value) { words_of(value); };
+template <class T>
+concept Number = (std::is_arithmetic_v<T> && !std::same_as<T, bool>) || (std::is_enum_v<T> && !Worded<T>);
+template <class T>
+concept Listed = std::ranges::range<T> && !std::convertible_to<T, std::string>;
+template <class T>
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+
+// Numbers that JavaScript has in a typed array.
+template <class T>
+struct Column : std::vector<T> {
+  using std::vector<T>::vector;
+};
+
+// Where something is, for messages: "worker.switches.0.name"; with an argument's place in a signature, "inject(port)".
+struct Path {
+  const Path* outer = nullptr;
+  const char* name = nullptr;  // null: by `place`
+  size_t place = 0;
+  bool argument = false;  // number `place` of those that `name` has in parentheses
+  std::string text() const;
+};
+
+// Throws INVALID_CONFIG for what is not within its range, and for a rule that does not hold.
+class FieldCheck : public Visitor {
+ public:
+  explicit FieldCheck(const Path& path) : path_(path) {}
+  void type(const char* name, const char* /*text*/) {
+    if (path_.outer == nullptr && path_.name == nullptr) path_.name = name;
+  }
+  void base(const Described auto& part) { describe(*this, part); }
+  void columns(const char* name, const auto& list, const About& about) const { (*this)(name, list, about); }
+  void rule(bool holds, const char* text) const {
+    if (!holds) require(false, path_.text().c_str(), text);
+  }
+  template <class T>
+  void operator()(const char* name, const T& value, const About& about) const {
+    check_value(value, about, {&path_, name});
+  }
+
+ private:
+  static void check_number(double value, const About& about, const Path& path);
+  template <class T>
+  static void check_value(const T& value, const About& about, const Path& path) {
+    if constexpr (Described<T>) {
+      FieldCheck inner(path);
+      describe(inner, value);
+    } else if constexpr (kIsOptional<T>) {
+      if (value) check_value(*value, about, path);
+    } else if constexpr (Listed<T>) {
+      size_t place = 0;
+      for (const auto& each : value) check_value(each, about, {&path, nullptr, place++});
+    } else if constexpr (Number<T>) {
+      check_number(static_cast<double>(value), about, path);
+    }
+  }
+  Path path_;
+};
+
+// Throws NativeError INVALID_CONFIG for parameters that what they are for cannot run with. `path`: what messages call them.
+void check(const Described auto& parameters, const char* path = nullptr) {
+  FieldCheck fields({.name = path});
+  describe(fields, parameters);
+}
+
+}  // namespace weir

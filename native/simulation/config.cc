@@ -1,0 +1,61 @@
+#include "simulation/config.h"
+
+#include <algorithm>
+
+#include "switching/forwarding.h"
+
+namespace weir {
+namespace {
+
+void check(const SimulatedSwitch& s, size_t hosts) {
+  const auto is_port = [&](uint16_t port) { return port < s.parameters.ports.size(); };
+  const auto is_group = [&](uint16_t group) { return group == Forwarding::kNoGroup || group < s.groups.size(); };
+  require(s.group_of_host.size() <= hosts, "simulation.switches.group_of_host", "there is an entry for each host at most");
+  require(std::ranges::all_of(s.group_of_host, is_group), "simulation.switches.group_of_host", "entries are places of groups");
+  for (const std::vector<uint16_t>& group : s.groups) {
+    require(std::ranges::all_of(group, is_port), "simulation.switches.groups", "they are of ports of the switch");
+  }
+  for (const SimulatedSwitch::Pin& pin : s.pins) {
+    require(pin.from < hosts && pin.to < hosts && is_port(pin.port), "simulation.switches.pins",
+            "they are of hosts and of ports of the switch");
+  }
+}
+
+}  // namespace
+
+// What does not exist would be written to.
+void check(const SimulationConfig& config) {
+  FieldCheck fields({.name = "simulation"});
+  describe(fields, config);
+  const size_t switches = config.switches.size();
+  const size_t hosts = config.nics.size();
+  const auto exists = [&](const LinkEnd& end) {
+    if (end.device < switches) return end.port < config.switches[end.device].parameters.ports.size();
+    return end.device - switches < hosts && end.port == 0;
+  };
+  for (size_t i = 0; i < hosts; ++i) {
+    require(config.nics[i].parameters.mac == config.nics[0].parameters.mac + i, "simulation.nics.mac", "addresses are in a row");
+  }
+  size_t ports = hosts;
+  for (const SimulatedSwitch& s : config.switches) {
+    check(s, hosts);
+    ports += s.parameters.ports.size();
+  }
+  for (const SimulatedLink& link : config.links) {
+    require(exists(link.ends[0]) && exists(link.ends[1]), "simulation.links", "they end at ports that exist");
+  }
+  require(2 * config.links.size() == ports, "simulation.links", "there is one at every port");
+  for (const SimulatedFlow& flow : config.flows) {
+    require(flow.from < hosts && flow.to < hosts && flow.from != flow.to, "simulation.flows.to", "a flow has two hosts");
+    require(flow.sizes_first <= config.sizes.size() && flow.sizes_count <= config.sizes.size() - flow.sizes_first,
+            "simulation.flows.sizes_first", "sizes of messages are in `sizes`");
+  }
+  require(std::ranges::all_of(config.taps, exists), "simulation.taps", "they are at ports that exist");
+  for (const SampledQueue& queue : config.sampled_queues) {
+    require(queue.device < switches && exists({queue.device, queue.port}), "simulation.sampled_queues", "they are queues that exist");
+  }
+  const auto is_flow = [&](uint32_t flow) { return flow < config.flows.size(); };
+  require(std::ranges::all_of(config.sampled_flows, is_flow), "simulation.sampled_flows", "they are flows that exist");
+}
+
+}  // namespace weir
