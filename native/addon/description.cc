@@ -141,25 +141,26 @@ WordsDescription words(const char* name) {
 
 Description description() {
   Description out;
-  Describer types(out.types);
-  types.add<WorkerConfig>();
-  types.add<SimulationConfig>();
-  types.add<QueuePairChange>();
-  types.add<VerbsQueuePairParameters>();
-  types.add<CaptureConfig>();
-  types.add<Capture::Counts>();
-  types.add<Worker::PortPlace>();
-  types.add<CounterEntry>();
-  types.add<PuntedCopy>();
-  types.add<ForwardingEntry>();
-  types.add<SwitchCopy>();
-  types.add<QueuePairCopy>();
-  types.add<HistogramCopy>();
-  types.add<Outcome>();
-  types.add<NumberedQueue>();
-  types.add<SimulationProgress>();
-  types.add<SimulationManifest>();
-  types.add<SimulationCounters>();
+  Describer told(out.configuration);
+  told.add<WorkerConfig>();
+  told.add<SimulationConfig>();
+  told.add<QueuePairChange>();
+  told.add<VerbsQueuePairParameters>();
+  told.add<CaptureConfig>();
+  told.add<Worker::PortPlace>();
+  Describer reported(out.reports);
+  reported.add<Capture::Counts>();
+  reported.add<CounterEntry>();
+  reported.add<PuntedCopy>();
+  reported.add<ForwardingEntry>();
+  reported.add<SwitchCopy>();
+  reported.add<QueuePairCopy>();
+  reported.add<HistogramCopy>();
+  reported.add<Outcome>();
+  reported.add<NumberedQueue>();
+  reported.add<SimulationProgress>();
+  reported.add<SimulationManifest>();
+  reported.add<SimulationCounters>();
   out.records = {record<WorkCommand, Layout>(), record<Completion, Layout>(), record<Record, Row>(),
                  record<Simulation::Finished, Row>()};
   out.words = {words<WorkOpcode>("WorkOpcode"), words<Operation>("Operation"), words<Record::Kind>("RecordKind")};

@@ -74,13 +74,15 @@ void describe(auto& v, Of<WordsDescription> auto& w) {
 }
 
 struct Description {
-  std::vector<TypeDescription> types;
+  std::vector<TypeDescription> configuration;  // from TypeScript
+  std::vector<TypeDescription> reports;        // to it
   std::vector<RecordDescription> records;
   std::vector<WordsDescription> words;
 };
 void describe(auto& v, Of<Description> auto& d) {
   v.type("Description", "All that crosses the boundary.");
-  v("types", d.types, field::any(""));
+  v("configuration", d.configuration, field::any("From TypeScript."));
+  v("reports", d.reports, field::any("To it."));
   v("records", d.records, field::any(""));
   v("words", d.words, field::any(""));
 }

@@ -1,7 +1,6 @@
 /** By which backends a port receives and transmits: what the file asks for, or else what suits its interface best, and why. */
 
-import type { NativeBackend, NativePort } from "../native/types.js";
-import type { InterfaceProbe } from "../native/types.js";
+import type { InterfaceProbe, NativeBackend, NativePort } from "../native/types.js";
 import type { DaemonPort } from "./file/load.js";
 import { describeKind } from "./port_probe.js";
 

@@ -11,8 +11,7 @@ import {
   switchDescriptors,
   udpSourcePort,
 } from "../native/behaviour.js";
-import type { NativePort, NativeQueuePair } from "../native/types.js";
-import type { WorkerConfig } from "../native/types.js";
+import type { NativePort, NativeQueuePair, WorkerConfig } from "../native/types.js";
 import { portDefence } from "../scenario/cn_domain.js";
 import type { BackendChoice } from "./backend.js";
 import type { DaemonPort, NicDaemonConfig, QueuePairConfig, SwitchDaemonConfig, WorkerPlace } from "./file/load.js";

@@ -3,8 +3,7 @@
  * ones. A lab has one socket for all its devices, and a request names one: `{"request": "counters", "device": "h1"}`.
  */
 
-import type { NativeBackend } from "../native/types.js";
-import type { QueuePairState, SwitchState } from "../native/types.js";
+import type { NativeBackend, QueuePairState, SwitchState } from "../native/types.js";
 import type { TrafficClasses } from "../scenario/types.js";
 import type { StormKind } from "./file/types.js";
 import type { MacControl, PfcState, PortProbe } from "./port_probe.js";

@@ -12,8 +12,7 @@ import {
   switchDescriptors,
   udpSourcePort,
 } from "../native/behaviour.js";
-import type { NativeNic, NativePort, NativeQueuePair, NativeSwitch } from "../native/types.js";
-import type { WorkerConfig } from "../native/types.js";
+import type { NativeNic, NativePort, NativeQueuePair, NativeSwitch, WorkerConfig } from "../native/types.js";
 import { flowMac, hostIp, hostMac, switchMac } from "../scenario/addresses.js";
 import { priorityRates } from "../scenario/changes.js";
 import { CnDomain } from "../scenario/cn_domain.js";

@@ -1,16 +1,16 @@
 /** The native simulation. Virtual ns from 0 and meant bit/s; no scale. */
-import type {
-  NativeSimulationSwitch,
-  QueueDistribution,
-  QueuePairState,
-  SimulationConfig,
-  SimulationCounters,
-  SimulationManifest,
-  SimulationProgress,
-} from "./described.js";
-import { kFinished } from "./described.js";
+import type { NativeSimulationSwitch, SimulationConfig } from "./configuration.js";
+import {
+  kFinished,
+  type QueueDistribution,
+  type QueuePairState,
+  type SimulationCounters,
+  type SimulationManifest,
+  type SimulationProgress,
+} from "./reports.js";
 
-export * from "./described.js";
+export * from "./configuration.js";
+export * from "./reports.js";
 
 /** Words of one completed message in drainFinished(). */
 export const kFinishedWords = kFinished.words;

@@ -1,25 +1,28 @@
 /** The typed surface of the native addon: everything that crosses the boundary. Wall-clock ns and wall bit/s throughout. */
 import type {
   CaptureConfig,
-  CaptureCounts,
   CapturePlace,
-  CounterDescription,
-  ForwardingEntry,
   NativeNic,
   NativePath,
   NativePort,
   NativeQueueAttributes,
   NativeQueuePairOptions,
-  PuntedFrame,
-  QueuePairState,
-  SwitchState,
   WorkerConfig,
-  WorkerOutcome,
-} from "./described.js";
-import { kRecord } from "./described.js";
+} from "./configuration.js";
 import type { HistogramSource } from "./histogram.js";
+import {
+  type CaptureCounts,
+  type CounterDescription,
+  type ForwardingEntry,
+  kRecord,
+  type PuntedFrame,
+  type QueuePairState,
+  type SwitchState,
+  type WorkerOutcome,
+} from "./reports.js";
 
-export * from "./described.js";
+export * from "./configuration.js";
+export * from "./reports.js";
 
 /** Memory outside of V8's heap, which stays where it is; the poll thread reads and writes it too. */
 export interface NativeMemory {

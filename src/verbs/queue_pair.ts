@@ -7,13 +7,7 @@ import { AddressHandle } from "./address_handle.js";
 import type { CompletionQueue } from "./completion_queue.js";
 import type { Device } from "./device.js";
 import { type Access, accessBits } from "./memory_region.js";
-import {
-  type ReceiveRequest,
-  type SendRequest,
-  type Status,
-  WorkBuffer,
-  type WorkCompletion,
-} from "./work.js";
+import { type ReceiveRequest, type SendRequest, type Status, WorkBuffer, type WorkCompletion } from "./work.js";
 
 export interface QueuePairOptions {
   /** Default "rc". */

@@ -1,5 +1,5 @@
 /** Work requests and completions: their types, named as in libibverbs, and their form in the rings of the native core. */
-import { kCompletion, kWorkCommand, WorkOpcode } from "../native/described.js";
+import { kCompletion, kWorkCommand, WorkOpcode } from "../native/types.js";
 import type { AddressHandle } from "./address_handle.js";
 import type { MemoryRegion } from "./memory_region.js";
 import type { QueuePair } from "./queue_pair.js";

@@ -1,9 +1,9 @@
 /** From scenario to native configuration: what scales and what does not, and that both ends of everything agree. */
-import { kFirstQpn } from "../../src/native/behaviour.js";
+
 import { describe, expect, it } from "vitest";
 import { composeLab, labNetwork, queuePairsOf } from "../../src/lab/compose.js";
-import type { NativeNic, NativeSwitch } from "../../src/native/types.js";
-import type { WorkerConfig } from "../../src/native/types.js";
+import { kFirstQpn } from "../../src/native/behaviour.js";
+import type { NativeNic, NativeSwitch, WorkerConfig } from "../../src/native/types.js";
 import { hostIp, hostMac } from "../../src/scenario/addresses.js";
 import { parseScenario, type Scenario } from "../../src/scenario/scenario.js";
 import { dcqcnOf, smallScenario } from "./evidence.js";

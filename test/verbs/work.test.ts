@@ -1,7 +1,7 @@
 /** Work requests and completions as words, field by field where the native core says that they are. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { kCompletion, kWorkCommand } from "../../src/native/described.js";
+import { kCompletion, kWorkCommand } from "../../src/native/types.js";
 import type { MemoryRegion, SendRequest } from "../../src/verbs/index.js";
 import { CompletionBuffer, kStatus, WorkBuffer } from "../../src/verbs/work.js";
 

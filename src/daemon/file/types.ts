@@ -1,6 +1,5 @@
 // The validated configuration of a daemon. Units as in types.ts: bit/s, bytes, ns. MAC addresses are 48-bit numbers.
-import type { NativePort } from "../../native/types.js";
-import type { Polling } from "../../native/types.js";
+import type { NativePort, Polling } from "../../native/types.js";
 import type { Congestion, Flow, HostConfig, Impairment, SwitchConfig, TrafficClasses } from "../../scenario/types.js";
 
 /** What a daemon asks about an interface. */
