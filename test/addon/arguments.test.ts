@@ -153,7 +153,7 @@ describe("a worker", () => {
     withWorker((worker) => {
       const place = { tap: 0, device: 0, port: 0 };
       expect(() => worker.attach(capture(), [place])).toThrow(expect.objectContaining({ code: "NO_PORT" }));
-      expect(() => worker.attach(capture(), [{ ...place, port: -1 }])).toThrow(refused(/places\.port/));
+      expect(() => worker.attach(capture(), [{ ...place, port: -1 }])).toThrow(refused(/attach\(places\)\.0\.port/));
     });
   });
 });

@@ -94,7 +94,7 @@ describe("a switch of a simulation", () => {
       expect.objectContaining({ code: "INVALID_CONFIG", message: expect.stringContaining("the number of ports") }),
     );
     refused({ ...device, buffer: { ...device.buffer, total: 1 } }).toThrow(/the size of the buffer cannot change/);
-    refused({ ...device, seed: "1" as unknown as number }).toThrow(/switch.seed: expected a number/);
+    refused({ ...device, seed: "1" as unknown as number }).toThrow(/reconfigureSwitch\(config\)\.seed: expected a number/);
     expect(() => simulation.reconfigureSwitch(1, device)).toThrow(RangeError);
     expect(simulation.run(1e6, 1)).toBe(false);
     refused(device).toThrow(expect.objectContaining({ code: "INVALID_STATE" }));
