@@ -27,7 +27,7 @@ export interface Description {
   configuration: Struct[];
   /** To it. */
   reports: Struct[];
-  records: { name: string; words: number; places: { name: string; place: number }[] }[];
+  records: { name: string; words: number; at: [string, number][] }[];
   words: { name: string; words: string[] }[];
 }
 
@@ -48,9 +48,9 @@ export function typescriptOf({ configuration, reports, records, words }: Descrip
       file("What the native core tells, and the records in rings.", [
         ...interfaces(reports),
         ...records.map(
-          ({ name, words, places }) =>
+          ({ name, words, at }) =>
             `/** A ${name}: words of 8 bytes, and where its fields are: in bytes, or in numbers of a Float64Array. */\n` +
-            `export const k${name} = {\n  words: ${words},\n  at: { ${listed(places.map(({ name, place }) => [name, place]))} },\n} as const;`,
+            `export const k${name} = {\n  words: ${words},\n  at: { ${listed(at)} },\n} as const;`,
         ),
         ...words.map(
           ({ name, words }) => `export const ${name} = { ${listed(words.map((word, i) => [word, i]))} } as const;`,

@@ -52,7 +52,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("probeInterface", Napi::Function::New(env, weir::probe_interface_js, "probeInterface"));
   weir::add_function<&weir::limit_capabilities, "limitCapabilities(keep)">(exports);
   weir::add_function<&notify, "notify(path, state)">(exports);
-  weir::add_function<&weir::description, "description()">(exports);
+  exports.Set("description", Napi::Function::New(env, weir::description, "description"));
   return exports;
 }
 

@@ -23,7 +23,8 @@ void describe(auto& v, Of<CommentRate> auto& tap) {
 void describe(auto& v, Of<CaptureConfig> auto& config) {
   v.type("CaptureConfig", "What is captured.");
   v("snap_length", config.options.snap_length, field::any("Of each frame to keep, at most 262,144.", "bytes"));
-  v("ring_bytes", config.options.ring_bytes, field::any("Between the worker and the reader; what finds no room is dropped.", "bytes"));
+  v("ring_bytes", config.options.ring_bytes,
+    field::any("Between the worker and the reader; what finds no room is dropped.", "bytes"));
   v("kinds", config.options.kinds, field::any("Mask of kCaptureKinds: frames that are of one of these."));
   v("taps", config.taps, field::any("By number."));
 }

@@ -15,12 +15,13 @@
 namespace weir {
 
 [[noreturn]] inline void wrong(const Path& path, const std::string& expected) {
-  throw NativeError("INVALID_CONFIG", 0, "", path.text() + ": expected " + expected, "this is a defect in Weir, please report it");
+  throw NativeError("INVALID_CONFIG", 0, "", path.text() + ": expected " + expected,
+                    "this is a defect in Weir, please report it");
 }
 
 // The typed array of JavaScript for columns and records of T.
 template <class T>
-inline constexpr napi_typedarray_type kTyped = sizeof(T) == 1 ? napi_uint8_array
+inline constexpr napi_typedarray_type kTyped = sizeof(T) == 1                ? napi_uint8_array
                                                : std::is_same_v<T, uint16_t> ? napi_uint16_array
                                                : std::is_same_v<T, uint32_t> ? napi_uint32_array
                                                                              : napi_float64_array;
@@ -63,78 +64,11 @@ class Decoder : public Visitor {
     const Napi::Value value = object_.Get(name);
     if (!about.optional || !value.IsUndefined()) from_js(value, out, {&path_, name});
   }
-  template <class T>
-  void columns(const char* name, std::vector<T>& out, const About& about) const;
 
  private:
   Napi::Object object_;
   Path path_;
 };
-
-// Structs from typed arrays, one for each of their fields and all of one length.
-class ColumnDecoder : public Visitor {
- public:
-  ColumnDecoder(const Napi::Value& value, const Path& path) : path_(path) {
-    if (!value.IsObject()) wrong(path_, "an object");
-    object_ = value.As<Napi::Object>();
-  }
-  void base(auto& part) { describe(*this, part); }
-  template <class T>
-  void operator()(const char* name, T& out, const About& about) {
-    const Path path{&path_, name};
-    if (next_ == columns_.size()) columns_.push_back(open<T>(name, about, path));
-    const void* data = columns_[next_++];
-    if (data == nullptr || length_ == 0) return;
-    if constexpr (std::is_same_v<T, bool>) {
-      out = static_cast<const uint8_t*>(data)[row_] != 0;
-    } else if constexpr (Worded<T>) {
-      const uint8_t place = static_cast<const uint8_t*>(data)[row_];
-      if (place >= words_of(T{}).size()) wrong(path, "places of words");
-      out = static_cast<T>(place);
-    } else if constexpr (kTyped<T> == napi_float64_array) {
-      out = number_from<T>(static_cast<const double*>(data)[row_], path);
-    } else {
-      out = static_cast<const T*>(data)[row_];
-    }
-  }
-  size_t length() const { return length_; }
-  // To be called before each struct but the first.
-  void next_row(size_t row) {
-    row_ = row;
-    next_ = 0;
-  }
-
- private:
-  // Null: absent.
-  template <class T>
-  const void* open(const char* name, const About& about, const Path& path) {
-    const Napi::Value value = object_.Get(name);
-    if (about.optional && value.IsUndefined()) return nullptr;
-    if (!is_typed(value, kTyped<T>)) wrong(path, "a typed array of its type");
-    const auto array = value.As<Napi::TypedArray>();
-    if (columns_.empty()) length_ = array.ElementLength();
-    if (array.ElementLength() != length_) wrong(path, "a column as long as the others");
-    return static_cast<const uint8_t*>(array.ArrayBuffer().Data()) + array.ByteOffset();
-  }
-  Napi::Object object_;
-  Path path_;
-  std::vector<const void*> columns_;
-  size_t next_ = 0;
-  size_t row_ = 0;
-  size_t length_ = 0;
-};
-
-template <class T>
-void Decoder::columns(const char* name, std::vector<T>& out, const About& /*about*/) const {
-  ColumnDecoder decoder(object_.Get(name), {&path_, name});
-  T first;
-  describe(decoder, first);
-  out.resize(decoder.length());
-  for (size_t row = 0; row < out.size(); ++row) {
-    decoder.next_row(row);
-    describe(decoder, out[row]);
-  }
-}
 
 template <class T>
 inline constexpr bool kIsColumn = false;
@@ -183,7 +117,8 @@ void from_js(const Napi::Value& value, T& out, const Path& path) {
     const auto array = value.As<Napi::TypedArrayOf<typename T::value_type>>();
     out.assign(array.Data(), array.Data() + array.ElementLength());
   } else if constexpr (std::is_bounded_array_v<T>) {
-    if (!is_typed(value, napi_uint8_array) || value.As<Napi::Uint8Array>().ByteLength() > sizeof out) wrong(path, "a short Uint8Array");
+    if (!is_typed(value, napi_uint8_array) || value.As<Napi::Uint8Array>().ByteLength() > sizeof out)
+      wrong(path, "a short Uint8Array");
     const auto array = value.As<Napi::Uint8Array>();
     if (array.ByteLength() > 0) std::memcpy(out, array.Data(), array.ByteLength());
   } else {

@@ -1,6 +1,6 @@
 #include "addon/description.h"
 
-#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "addon/capture_handle.h"
@@ -13,6 +13,14 @@
 namespace weir {
 namespace {
 
+Napi::Object object(Napi::Env env, const std::string& name) {
+  Napi::Object out = Napi::Object::New(env);
+  out.Set("name", name);
+  return out;
+}
+
+void push(Napi::Array list, const Napi::Value& value) { list.Set(list.Length(), value); }
+
 template <class T>
 const char* array_type() {
   constexpr napi_typedarray_type kType = kTyped<T>;
@@ -22,44 +30,46 @@ const char* array_type() {
                                       : "Float64Array";
 }
 
-// The struct that it visits, and all that this has.
+// The struct that it visits, and all that this has, are added to `structs`.
 class Describer : public Visitor {
  public:
-  explicit Describer(std::vector<TypeDescription>& types, bool columns = false) : types_(types), columns_(columns) {}
+  explicit Describer(Napi::Array structs)
+      : structs_(structs), bases_(Napi::Array::New(structs.Env())), fields_(Napi::Array::New(structs.Env())) {}
 
   void type(const char* name, const char* text) {
-    own_.name = name;
-    own_.text = text;
+    name_ = name;
+    text_ = text;
   }
   template <class T>
   void base(const T&) {
-    own_.bases.push_back(add<T>(columns_));
+    push(bases_, Napi::String::New(structs_.Env(), add<T>()));
   }
   template <class T>
   void operator()(const char* name, const T&, const About& about) {
-    own_.fields.push_back({.name = name,
-                           .type = columns_ ? array_type<T>() : type_of<T>(),
-                           .text = about.text,
-                           .unit = about.unit,
-                           .range = about.range(),
-                           .optional = about.optional});
-  }
-  template <class T>
-  void columns(const char* name, const std::vector<T>&, const About& about) {
-    own_.fields.push_back(
-        {.name = name, .type = add<T>(true), .text = about.text, .unit = "", .range = "", .optional = about.optional});
+    Napi::Object field = object(structs_.Env(), name);
+    field.Set("type", type_of<T>());
+    field.Set("text", about.text);
+    field.Set("unit", about.unit);
+    field.Set("range", about.range());
+    field.Set("optional", about.optional);
+    push(fields_, field);
   }
 
   // Returns its name.
   template <class T>
-  std::string add(bool columns = false) {
-    Describer inner(types_, columns);
+  std::string add() {
+    Describer inner(structs_);
     const T instance{};
     describe(inner, instance);
-    if (columns && inner.own_.name.find("Flows") == std::string::npos) inner.own_.name += "Columns";
-    const auto known = [&](const TypeDescription& type) { return type.name == inner.own_.name; };
-    if (std::ranges::none_of(types_, known)) types_.push_back(inner.own_);
-    return inner.own_.name;
+    for (uint32_t i = 0; i < structs_.Length(); ++i) {
+      if (structs_.Get(i).As<Napi::Object>().Get("name").ToString().Utf8Value() == inner.name_) return inner.name_;
+    }
+    Napi::Object out = object(structs_.Env(), inner.name_);
+    out.Set("text", inner.text_);
+    out.Set("bases", inner.bases_);
+    out.Set("fields", inner.fields_);
+    push(structs_, out);
+    return inner.name_;
   }
 
  private:
@@ -100,70 +110,90 @@ class Describer : public Visitor {
     }
   }
 
-  std::vector<TypeDescription>& types_;
-  bool columns_;
-  TypeDescription own_;
+  Napi::Array structs_;
+  Napi::Array bases_;
+  Napi::Array fields_;
+  std::string name_;
+  std::string text_;
 };
 
-// Places of a record of `Rows` (base/layout.h, addon/rows.h).
+// Where fields of a record are, by `Rows`: RecordAt or RowWriter.
 template <class Rows>
 class Places : public Rows {
  public:
+  explicit Places(Napi::Array places) : places_(places) {}
   void type(const char* name, const char* /*text*/) {
-    if (out.name.empty()) out.name = name;
+    if (name_.empty()) name_ = name;
   }
   void base(const auto& part) { describe(*this, part); }
-  template <class T>
-  void operator()(const char* name, const T& value, const About& about) {
-    out.places.push_back({name, this->template place_of<T>()});
+  void operator()(const char* name, const auto& value, const About& about) {
+    push(places_, to_js(places_.Env(), std::pair(name, this->place_of(value))));
     Rows::operator()(name, value, about);
   }
-  RecordDescription out;
+  const std::string& name() const { return name_; }
+
+ private:
+  Napi::Array places_;
+  std::string name_;
 };
 
 template <class T, class Rows>
-RecordDescription record() {
-  Places<Rows> places;
+void add_record(Napi::Array records) {
+  const Napi::Array at = Napi::Array::New(records.Env());
+  Places<Rows> places(at);
   const T instance{};
   describe(places, instance);
-  places.out.words = places.words();
-  return places.out;
+  Napi::Object out = object(records.Env(), places.name());
+  out.Set("words", static_cast<double>(places.words()));
+  out.Set("at", at);
+  push(records, out);
 }
 
 template <class Enum>
-WordsDescription words(const char* name) {
-  WordsDescription out{name, {}};
-  for (const char* word : words_of(Enum{})) out.words.emplace_back(word);
-  return out;
+void add_words(Napi::Array list, const char* name) {
+  Napi::Object out = object(list.Env(), name);
+  out.Set("words", to_js(list.Env(), words_of(Enum{})));
+  push(list, out);
 }
 
 }  // namespace
 
-Description description() {
-  Description out;
-  Describer told(out.configuration);
-  told.add<WorkerConfig>();
-  told.add<SimulationConfig>();
-  told.add<QueuePairChange>();
-  told.add<VerbsQueuePairParameters>();
-  told.add<CaptureConfig>();
-  told.add<Worker::PortPlace>();
-  Describer reported(out.reports);
-  reported.add<Capture::Counts>();
-  reported.add<CounterEntry>();
-  reported.add<PuntedCopy>();
-  reported.add<ForwardingEntry>();
-  reported.add<SwitchCopy>();
-  reported.add<QueuePairCopy>();
-  reported.add<HistogramCopy>();
-  reported.add<Outcome>();
-  reported.add<NumberedQueue>();
-  reported.add<SimulationProgress>();
-  reported.add<SimulationManifest>();
-  reported.add<SimulationCounters>();
-  out.records = {record<WorkCommand, Layout>(), record<Completion, Layout>(), record<Record, Row>(),
-                 record<Simulation::Finished, Row>()};
-  out.words = {words<WorkOpcode>("WorkOpcode"), words<Operation>("Operation"), words<Record::Kind>("RecordKind")};
+Napi::Value description(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  Napi::Object out = Napi::Object::New(env);
+  const auto list = [&](const char* name) {
+    Napi::Array made = Napi::Array::New(env);
+    out.Set(name, made);
+    return made;
+  };
+  Describer configuration(list("configuration"));
+  configuration.add<WorkerConfig>();
+  configuration.add<SimulationConfig>();
+  configuration.add<QueuePairChange>();
+  configuration.add<VerbsQueuePairParameters>();
+  configuration.add<CaptureConfig>();
+  configuration.add<Worker::PortPlace>();
+  Describer reports(list("reports"));
+  reports.add<Capture::Counts>();
+  reports.add<CounterEntry>();
+  reports.add<PuntedCopy>();
+  reports.add<ForwardingEntry>();
+  reports.add<SwitchCopy>();
+  reports.add<QueuePairCopy>();
+  reports.add<HistogramCopy>();
+  reports.add<Outcome>();
+  reports.add<NumberedQueue>();
+  reports.add<SimulationProgress>();
+  reports.add<SimulationManifest>();
+  reports.add<SimulationCounters>();
+  const Napi::Array records = list("records");
+  add_record<WorkCommand, RecordAt>(records);
+  add_record<Completion, RecordAt>(records);
+  add_record<Record, RowWriter>(records);
+  add_record<Simulation::Finished, RowWriter>(records);
+  const Napi::Array words = list("words");
+  add_words<WorkOpcode>(words, "WorkOpcode");
+  add_words<Record::Kind>(words, "RecordKind");
   return out;
 }
 

@@ -1,5 +1,5 @@
-// What devices look like at one moment. Copied between two turns of the worker that owns them, and encoded afterwards, so that the
-// poll loop does not wait for V8.
+// What devices look like at one moment. Copied between two turns of the worker that owns them, and encoded afterwards, so that
+// the poll loop does not wait for V8.
 #pragma once
 
 #include <optional>
@@ -76,9 +76,7 @@ void describe(auto& v, Of<SwitchCopy> auto& copy) {
 }
 
 constexpr auto words_of(QueuePair::State) { return std::array{"idle", "waiting", "ready", "finished"}; }
-constexpr auto words_of(DcqcnReactionPoint::Stage) {
-  return std::array{"fast_recovery", "additive_increase", "hyper_increase"};
-}
+constexpr auto words_of(DcqcnReactionPoint::Stage) { return std::array{"fast_recovery", "additive_increase", "hyper_increase"}; }
 
 struct QueuePairCopy {
   std::string name;
@@ -102,7 +100,8 @@ void describe(auto& v, Of<QueuePairCopy> auto& qp) {
   v("alpha", qp.alpha, field::any("0 where the algorithm has none."));
   v("stage", qp.stage, field::any("Of the last increase."));
   v("counters", qp.counters,
-    field::optional(field::any("Of an application's, by the names of metrics.md; those of other queue pairs are in the manifest.")));
+    field::optional(
+        field::any("Of an application's, by the names of metrics.md; those of other queue pairs are in the manifest.")));
 }
 
 struct Distribution {
@@ -137,7 +136,8 @@ using NumberedQueue = QueueDistribution<uint32_t, uint16_t>;
 template <class P>
   requires Of<P, NamedQueue> || Of<P, NumberedQueue>
 void describe(auto& v, P& queue) {
-  v.type(Of<P, NamedQueue> ? "NamedQueueDistribution" : "QueueDistribution", "Lengths of an egress queue over time, bytes by ns.");
+  v.type(Of<P, NamedQueue> ? "NamedQueueDistribution" : "QueueDistribution",
+         "Lengths of an egress queue over time, bytes by ns.");
   v.base(static_cast<const Distribution&>(queue));
   v("switch", queue.device, field::any("Its device."));
   v("port", queue.port, field::any("Of that."));

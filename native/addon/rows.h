@@ -1,4 +1,5 @@
-// Structs as rows of numbers in a Float64Array, from their descriptions: each field in its order, arrays one number after another.
+// Structs as rows of numbers in a Float64Array, from their descriptions: each field in its order, arrays one number after
+// another.
 #pragma once
 
 #include <cstddef>
@@ -9,45 +10,23 @@
 
 namespace weir {
 
-// Where fields are.
-class Row : public Visitor {
+// Without a target it only sees where fields are.
+class RowWriter : public Visitor {
  public:
+  explicit RowWriter(std::span<double> target = {}) : target_(target) {}
   void base(const auto& part) { describe(*this, part); }
   template <class T>
-  void operator()(const char* /*name*/, const T& value, const About& /*about*/) {
+  void operator()(const char* name, const T& value, const About& about) {
     if constexpr (Listed<T>) {
-      at_ += std::size(value);
+      for (const auto& each : value) (*this)(name, each, about);
     } else {
+      if (at_ < target_.size()) target_[at_] = static_cast<double>(value);
       ++at_;
     }
   }
-  template <class T>
-  size_t place_of() const {
-    return at_;
-  }
-  size_t words() const { return at_; }
-
- private:
-  size_t at_ = 0;
-};
-
-// Writes one after another.
-class RowWriter : public Visitor {
- public:
-  explicit RowWriter(std::span<double> target) : target_(target) {}
-  void base(const auto& part) { describe(*this, part); }
-  template <class T>
-  void operator()(const char* /*name*/, const T& value, const About& /*about*/) {
-    if constexpr (Listed<T>) {
-      for (const auto each : value) target_[at_++] = static_cast<double>(each);
-    } else {
-      target_[at_++] = static_cast<double>(value);
-    }
-  }
-  template <class T>
-  bool has_room() const {
-    Row row;
-    const T record{};
+  // For one more like this.
+  bool has_room(const auto& record) const {
+    RowWriter row;
     describe(row, record);
     return at_ + row.words() <= target_.size();
   }
@@ -56,6 +35,8 @@ class RowWriter : public Visitor {
     ++count_;
   }
   uint32_t count() const { return count_; }
+  size_t place_of(const auto& /*field*/) const { return at_; }
+  size_t words() const { return at_; }
 
  private:
   std::span<double> target_;

@@ -24,7 +24,7 @@ void add(SimulationCounters::Table& table, const Counters& counters) {
 template <class T>
 uint32_t drain(std::vector<T>& list, std::span<double> target) {
   RowWriter rows(target);
-  while (rows.count() < list.size() && rows.has_room<T>()) rows.write(list[rows.count()]);
+  while (rows.count() < list.size() && rows.has_room(list[rows.count()])) rows.write(list[rows.count()]);
   list.erase(list.begin(), list.begin() + rows.count());
   return rows.count();
 }
@@ -32,18 +32,16 @@ uint32_t drain(std::vector<T>& list, std::span<double> target) {
 }  // namespace
 
 Napi::Function SimulationHandle::define(Napi::Env env) {
-  return DefineClass(env, "Simulation",
-                     {method<&Simulation::run, "run(until, events)">(),
-                      method<&SimulationHandle::progress, "progress()">(),
-                      method<&SimulationHandle::counters, "counters()">(),
-                      method<&SimulationHandle::drain_records, "drainRecords(target)">(),
-                      method<&SimulationHandle::drain_finished, "drainFinished(target)">(),
-                      method<&SimulationHandle::drain_trace, "drainTrace()">(),
-                      method<&SimulationHandle::under_way, "underWay()">(),
-                      method<&SimulationHandle::queue_distributions, "queueDistributions()">(),
-                      method<&SimulationHandle::sender_state, "senderState(flow)">(),
-                      method<&SimulationHandle::reconfigure_switch, "reconfigureSwitch(index, config)">(),
-                      method<&SimulationHandle::close, "close()">()});
+  return DefineClass(
+      env, "Simulation",
+      {method<&Simulation::run, "run(until, events)">(), method<&SimulationHandle::progress, "progress()">(),
+       method<&SimulationHandle::counters, "counters()">(), method<&SimulationHandle::drain_records, "drainRecords(target)">(),
+       method<&SimulationHandle::drain_finished, "drainFinished(target)">(),
+       method<&SimulationHandle::drain_trace, "drainTrace()">(), method<&SimulationHandle::under_way, "underWay()">(),
+       method<&SimulationHandle::queue_distributions, "queueDistributions()">(),
+       method<&SimulationHandle::sender_state, "senderState(flow)">(),
+       method<&SimulationHandle::reconfigure_switch, "reconfigureSwitch(index, config)">(),
+       method<&SimulationHandle::close, "close()">()});
 }
 
 SimulationHandle::SimulationHandle(const Napi::CallbackInfo& info) : Wrap(info) {

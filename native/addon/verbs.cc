@@ -1,5 +1,6 @@
 // The part of the worker's handle that serves applications: memory, queue pairs, work and completions.
 #include <algorithm>
+#include <utility>
 
 #include "addon/worker_handle.h"
 #include "base/layout.h"
@@ -57,8 +58,8 @@ size_t WorkerHandle::post(uint32_t nic, std::span<uint64_t> words, uint32_t coun
   const size_t most = std::min<size_t>(count, words.size() / kWords);
   size_t taken = 0;
   for (WorkCommand command; taken < most; ++taken) {
-    RecordReader reader(words.data() + taken * kWords);
-    describe(reader, command);
+    RecordAt record(words.data() + taken * kWords);
+    describe(record, command);
     if (!worker.post(nic, command)) break;
   }
   if (taken > 0) worker.wake();
@@ -72,8 +73,8 @@ size_t WorkerHandle::drain_completions(double nic, std::span<uint64_t> words) {
   size_t count = 0;
   native().rearm_doorbell();
   for (Completion completion; count < room && at.verbs()->completions.pop(completion); ++count) {
-    RecordWriter writer(words.data() + count * kWords);
-    describe(writer, completion);
+    RecordAt record(words.data() + count * kWords);
+    describe(record, std::as_const(completion));
   }
   return count;
 }

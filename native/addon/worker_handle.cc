@@ -111,7 +111,7 @@ Time WorkerHandle::read_counters(std::span<double> target) {
 uint32_t WorkerHandle::drain_records(std::span<double> target) {
   RowWriter rows(target);
   Record record;
-  while (rows.has_room<Record>() && native().records().pop(record)) rows.write(record);
+  while (rows.has_room(record) && native().records().pop(record)) rows.write(record);
   return rows.count();
 }
 
@@ -136,10 +136,7 @@ void WorkerHandle::reconfigure(const WorkerConfig& config, std::optional<std::ve
 }
 
 std::vector<ForwardingEntry> WorkerHandle::forwarding_table(double device) {
-  SwitchDevice& at = switch_at(device);
-  std::vector<ForwardingEntry> copy;
-  native().look([&] { copy = copy_forwarding(at); });
-  return copy;
+  return look([&at = switch_at(device)] { return copy_forwarding(at); });
 }
 
 size_t WorkerHandle::forwarding_entries(double device) {
@@ -147,17 +144,11 @@ size_t WorkerHandle::forwarding_entries(double device) {
 }
 
 SwitchCopy WorkerHandle::switch_state(double device) {
-  SwitchDevice& at = switch_at(device);
-  SwitchCopy copy;
-  native().look([&] { copy = copy_switch(at); });
-  return copy;
+  return look([&at = switch_at(device)] { return copy_switch(at); });
 }
 
 std::vector<QueuePairCopy> WorkerHandle::queue_pairs(double device) {
-  NicDevice& at = nic_at(device);
-  std::vector<QueuePairCopy> copy;
-  native().look([&] { copy = copy_queue_pairs(at); });
-  return copy;
+  return look([&at = nic_at(device)] { return copy_queue_pairs(at); });
 }
 
 void WorkerHandle::attach(CaptureHandle& capture, const std::vector<Worker::PortPlace>& places) {

@@ -94,6 +94,12 @@ class WorkerHandle : public Wrap<WorkerHandle> {
     native().between_turns([&] { out = action(); });
     return out;
   }
+  // The same, with all counters published before.
+  auto look(const auto& action) const {
+    decltype(action()) out{};
+    native().look([&] { out = action(); });
+    return out;
+  }
   void release();
   static void on_exit(void* handle) { static_cast<WorkerHandle*>(handle)->release(); }
 

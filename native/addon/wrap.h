@@ -1,5 +1,5 @@
-// Classes of JavaScript whose methods are those of C++: arguments are decoded by their types, results encoded by theirs, and errors
-// become those of JavaScript.
+// Classes of JavaScript whose methods are those of C++: arguments are decoded by their types, results encoded by theirs, and
+// errors become those of JavaScript.
 #pragma once
 
 #include <napi.h>
@@ -39,7 +39,9 @@ std::span<T> memory_of(const Napi::Value& value) {
   using Element = std::remove_const_t<T>;
   constexpr auto kType = std::is_same_v<Element, uint64_t> ? napi_biguint64_array : kTyped<Element>;
   if (!is_typed(value, kType)) {
-    constexpr const char* kName = kType == napi_uint8_array ? "Uint8Array" : kType == napi_float64_array ? "Float64Array" : "BigUint64Array";
+    constexpr const char* kName = kType == napi_uint8_array     ? "Uint8Array"
+                                  : kType == napi_float64_array ? "Float64Array"
+                                                                : "BigUint64Array";
     throw Napi::TypeError::New(value.Env(), std::string("the argument must be a ") + kName);
   }
   const auto array = value.As<Napi::TypedArrayOf<Element>>();

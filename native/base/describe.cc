@@ -17,7 +17,7 @@ std::string shown(double value) {
 std::string About::range() const {
   const bool bounded = most < field::kMany;
   std::string out;
-  if (least > -field::kMany) out = above ? "above " + shown(least) : bounded ? shown(least) : shown(least) + " or more";
+  if (least > -field::kMany) out = above ? "above " + shown(least) : shown(least) + (bounded && !below ? "" : " or more");
   if (bounded && !below) out += out.empty() ? "at most " + shown(most) : (above ? ", at most " : " to ") + shown(most);
   if (bounded && below) out += (out.empty() ? "below " : ", below ") + shown(most);
   return out;

@@ -13,9 +13,9 @@
 //   type(name, text)        of the struct, in TypeScript; first of all
 //   base(part)              fields of another described struct, as if they were its own
 //   (name, field, About)    a field: a number, bool, enum, text, described struct; or an array, vector or optional of these
-//   columns(name, vector, About)  structs, of which JavaScript has a typed array for each field
 //   rule(holds, text)       what must be true of several fields
-// Enums are words, in their order: constexpr auto words_of(Enum) { return std::array{"qcn", "timer"}; } beside them; else numbers.
+// Enums are words, in their order: constexpr auto words_of(Enum) { return std::array{"qcn", "timer"}; } beside them; else
+// numbers.
 #pragma once
 
 #include <array>
@@ -32,15 +32,16 @@
 namespace weir {
 
 template <class P, class T>
-concept Of = std::same_as<std::remove_const_t<P>, T>;
+concept Of = std::same_as < std::remove_const_t<P>,
+T > ;
 
 struct About {
   const char* text = "";
   const char* unit = "";
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
-  bool above = false;  // `least` itself is out of range
-  bool below = false;  // `most` itself is
+  bool above = false;     // `least` itself is out of range
+  bool below = false;     // `most` itself is
   bool optional = false;  // may be absent in JavaScript: then it stays as it is
 
   constexpr bool holds(double value) const {
@@ -83,7 +84,6 @@ struct Visitor {
   void type(const char* /*name*/, const char* /*text*/) {}
   void rule(bool /*holds*/, const char* /*text*/) {}
   void base(auto& /*part*/) {}
-  void columns(const char* /*name*/, auto& /*list*/, const About& /*about*/) {}
   void operator()(const char* /*name*/, auto& /*value*/, const About& /*about*/) {}
 };
 
@@ -94,7 +94,8 @@ concept Worded = std::is_enum_v<T> && requires(T value) { words_of(value); };
 template <class T>
 concept Number = (std::is_arithmetic_v<T> && !std::same_as<T, bool>) || (std::is_enum_v<T> && !Worded<T>);
 template <class T>
-concept Listed = std::ranges::range<T> && !std::convertible_to<T, std::string>;
+concept Listed = std::ranges::range<T> && !
+std::convertible_to<T, std::string>;
 template <class T>
 inline constexpr bool kIsOptional = false;
 template <class T>
@@ -123,7 +124,6 @@ class FieldCheck : public Visitor {
     if (path_.outer == nullptr && path_.name == nullptr) path_.name = name;
   }
   void base(const Described auto& part) { describe(*this, part); }
-  void columns(const char* name, const auto& list, const About& about) const { (*this)(name, list, about); }
   void rule(bool holds, const char* text) const {
     if (!holds) require(false, path_.text().c_str(), text);
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-
 namespace weir {
 
 DctcpSender::DctcpSender(const DctcpParameters& parameters, uint32_t most)

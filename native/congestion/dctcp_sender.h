@@ -31,12 +31,8 @@
 //     ssthresh stays (RFC 5681 section 3.1). All that was in flight at a timeout is sent again.
 //   - The least window is min_window, 2 as in Linux; RFC 8257 says nothing of it. A timeout goes down to 1 (RFC 5681).
 //
-// Parameters:
-//   field             unit       default  source
-//   shift_g           log2       4        dctcp_shift_g: g = 2^-shift_g = 1/16, as the paper recommends
-//   alpha_on_init     fraction   1        RFC 8257 section 3.3; dctcp_alpha_on_init is in 1/1024
-//   initial_window    packets    10       RFC 6928; initcwnd
-//   min_window        packets    2        Linux
+// Parameters: describe(), below. g = 1/16 is what the paper recommends; alpha at the start is of RFC 8257 section 3.3, the
+// initial window of RFC 6928, the least one of Linux.
 //
 // It knows no time: acknowledgements are its clock.
 #pragma once

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 
-
 namespace weir {
 namespace {
 
@@ -12,7 +11,6 @@ namespace {
 constexpr std::array<double, 8> kPeriods = {150'000, 75'000, 50'000, 37'500, 30'000, 25'000, 21'500, 18'500};
 
 constexpr double kLargestFeedback = 63;
-
 
 }  // namespace
 

@@ -26,12 +26,8 @@
 //     period is a minimum (802.1Q, cpSampleBase). Mean intervals are longer than table 1 by about half a frame.
 //   - All periods are jittered, the first one too.
 //
-// Parameters, defaults of 802.1Q:
-//   field (MIB name)                      unit     default   meaning
-//   cp_queue_set_point (cpQSp)            bytes    26,000    Q_eq, 100 or more
-//   cp_weight (cpW)                       log2     1         w = 2^cp_weight, -10..10
-//   cp_sample_base (cpSampleBase)         bytes    150,000   longest sampling period, 10,000 or more
-//   jitter                                fraction 0.15      of each period; 0: none
+// Parameters: describe(), below. They have their MIB names (cp_queue_set_point is cpQSp), defaults are those of 802.1Q. w is
+// 2^cp_weight, Q_eq cp_queue_set_point.
 //
 // It knows no time: queue and bytes are all it sees.
 #pragma once

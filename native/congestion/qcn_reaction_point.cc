@@ -11,7 +11,6 @@ using Variant = QcnParameters::Variant;
 
 static_assert(sizeof(QcnReactionPoint) <= 64);
 
-
 constexpr const char* kWhose = "QCN reaction point";
 
 bool uses_timer(const QcnParameters& p) { return p.variant != Variant::aimd && p.rpg_time_reset > 0; }

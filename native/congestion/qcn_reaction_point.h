@@ -63,20 +63,8 @@
 //   - The byte counter starts anew with each cycle ([P]): bytes beyond the end of a cycle do not shorten the next one.
 //   - All cycles are jittered, the timer's too ([K], section 3.2).
 //
-// Parameters, defaults of 802.1Q for 10 Gb/s. At 1 Gb/s both papers take 0.5 and 5 Mb/s; [K] takes 25 ms.
-//   field (MIB name)                     paper   unit      default     meaning
-//   variant                              -       -         qcn         as above
-//   rpg_time_reset (rpgTimeReset)        -       ns        15 ms       cycle of the timer; 0: off
-//   rpg_byte_reset (rpgByteReset)        -       bytes     150,000     cycle of the byte counter, wire bytes, up to 2^31; 0: off
-//   rpg_threshold (rpgThreshold)         5       count     5           F, cycles of fast recovery
-//   hyper_threshold                      -       count     5           cycles of the timer before hyper increase; below F: F
-//   rpg_ai_rate (rpgAiRate)              R_AI    bit/s     5 M         additive increase (AI_INC)
-//   rpg_hai_rate (rpgHaiRate)            R_HAI   bit/s     50 M        hyper increase (HAI_INC)
-//   rpg_max_rate (rpgMaxRate)            -       bit/s     0           released when reached; 0: line rate
-//   rpg_min_rate (rpgMinRate)            -       bit/s     5 M         floor of CR (never below 1 bit/s)
-//   gd (rpgGd)                           G_d     fraction  1/128       of CR, per unit of F_b
-//   rpg_min_dec_fac (rpgMinDecFac)       -       fraction  0.5         a cut leaves at least this part of CR
-//   jitter                               15%     fraction  0.15        of each cycle; 0: none
+// Parameters: describe(), below. They have their MIB names (rpg_time_reset is rpgTimeReset), defaults are those of 802.1Q for
+// 10 Gb/s. At 1 Gb/s both papers take 0.5 and 5 Mb/s for the increases; [K] takes 25 ms. CR never falls below 1 bit/s.
 //
 // Time: every call takes the current time, which never goes back. advance() performs what fell due up to and including `now` at
 // its exact time and in order, and every on_*() begins with it: however rarely it is polled, the trajectory is the same to the

@@ -1,6 +1,5 @@
 #include "congestion/red_marker.h"
 
-
 namespace weir {
 
 double red_probability(const RedParameters& parameters, double queue_bytes) {

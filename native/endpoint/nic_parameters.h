@@ -69,7 +69,7 @@ struct NicParameters {
   uint32_t verbs_queue_pairs = 0;
   uint32_t memory_regions = 0;
   std::vector<IpAddress> addresses;
-  uint64_t key_secret = 0;  // who does not know it cannot guess keys of memory regions
+  uint64_t key_secret = 0;              // who does not know it cannot guess keys of memory regions
   MessageListener* listener = nullptr;  // hears of what streams complete; outlives the NIC
 
   // Whether queue pairs have the same reaction points, so that these may stay.
@@ -100,13 +100,15 @@ void describe(auto& v, Of<NicParameters> auto& p) {
   v("token_bucket", p.token_bucket, field::optional(field::any("With the limiter of that name.")));
   v("seed", p.seed, field::optional(field::any("Of the jitter of reaction points.")));
   v("component", p.component, field::optional(field::any("Which NIC this is: keys its random streams.")));
-  v("line_rate_start", p.line_rate_start, field::any("At line rate if no other queue pair of the NIC is active, else at initial_rate."));
+  v("line_rate_start", p.line_rate_start,
+    field::any("At line rate if no other queue pair of the NIC is active, else at initial_rate."));
   v("initial_rate", p.initial_rate, field::bps("0: line rate."));
   v("pfc_priorities", p.pfc_priorities, field::any("Mask; obeyed and, with a slow receiver, sent."));
   v("scheduler", p.scheduler, field::any("Of what is sent."));
   v("priority_map", p.priority_map, field::any("Of what is received."));
   v("receive_buffer", p.receive_buffer, field::any("Of its host."));
-  v("verbs_queue_pairs", p.verbs_queue_pairs, field::optional(field::within(0, 1 << 15, "Places for queue pairs of applications.")));
+  v("verbs_queue_pairs", p.verbs_queue_pairs,
+    field::optional(field::within(0, 1 << 15, "Places for queue pairs of applications.")));
   v("memory_regions", p.memory_regions, field::optional(field::within(0, (1 << 24) - 2, "Places for applications' memory.")));
   v("addresses", p.addresses, field::optional(field::any("Own ones: datagrams to others are not taken.")));
 }

@@ -32,18 +32,13 @@ constexpr auto words_of(XdpMode) { return std::array{"native", "generic"}; }
 enum class Polling : uint8_t { busy, adaptive, interrupt };
 constexpr auto words_of(Polling) { return std::array{"busy", "adaptive", "interrupt"}; }
 
-struct PortImpairment : ImpairmentParameters {
+struct PortImpairment {
+  ImpairmentParameters parameters;
   uint64_t component = 0;
 };
 void describe(auto& v, Of<PortImpairment> auto& p) {
-  v.type("NativeImpairment", "Frames impaired on purpose.");
-  v("loss", p.loss, field::fraction("Of received frames, as the next three."));
-  v("duplicate", p.duplicate, field::fraction("An unspoilt copy follows the frame directly."));
-  v("corrupt", p.corrupt, field::fraction("One bit behind the Ethernet header is flipped."));
-  v("reorder", p.reorder, field::fraction("The frame is held back by reorder_delay, and so overtaken."));
-  v("delay", p.delay, field::ns("Of every frame."));
-  v("jitter", p.jitter, field::ns("Uniform in 0..jitter; frames do not overtake each other by it."));
-  v("reorder_delay", p.reorder_delay, field::ns("More than 0 if `reorder` is."));
+  v.type("NativeImpairment", "Of one port.");
+  v.base(p.parameters);
   v("component", p.component, field::any("Which link this is: keys its random streams."));
 }
 
@@ -86,7 +81,8 @@ void describe(auto& v, Of<PortConfig> auto& p) {
   v("arp_address", p.arp_address,
     optional(any("With roce_only: ARP (of AF_XDP; else all arrives) and pings for this IPv4 address are for the NIC.")));
   v("echo_ipv6", p.echo_ipv6, optional(any("With roce_only, of a packet socket: IPv6 pings arrive.")));
-  v("roce_only", p.roce_only, optional(any("The host's own stack uses the interface too: only what AfPacketOptions says arrives.")));
+  v("roce_only", p.roce_only,
+    optional(any("The host's own stack uses the interface too: only what AfPacketOptions says arrives.")));
   v("offloads", p.offloads, optional(any("Partial checksums and super-frames pass, where the backends are packet sockets.")));
   v("rate", p.rate, field::bps("Of the link: spaces arrivals; 0: unlimited."));
   v("delay", p.delay, field::ns("Propagation, added to every arrival."));
@@ -180,20 +176,24 @@ struct WorkerConfig {
 };
 void describe(auto& v, Of<WorkerConfig> auto& config) {
   using field::optional;
-  v.type("WorkerConfig", "A poll thread with its devices, which are numbered switches first: the `device` of records and frames.");
+  v.type("WorkerConfig",
+         "A poll thread with its devices, which are numbered switches first: the `device` of records and frames.");
   v("name", config.name, field::any("In counter labels."));
   v("cpu", config.cpu, field::any("To run on; -1: any."));
   v("seed", config.seed, field::any("Of impairments."));
   v("packets", config.packets, field::within(1, kMostPackets, "Each with room for packet_bytes."));
   v("packet_bytes", config.packet_bytes, field::above(field::bytes("Longest frame.", kHeaderStride, 1 << 20)));
   v("super_frames", config.super_frames, optional(field::any("Packets of 66 KiB besides.")));
-  v("polling", config.polling, optional(field::any("busy: never sleeps; adaptive: yields while frames come, then sleeps; interrupt: naps of `quantum` under load.")));
+  v("polling", config.polling,
+    optional(field::any(
+        "busy: never sleeps; adaptive: yields while frames come, then sleeps; interrupt: naps of `quantum` under load.")));
   v("quantum", config.quantum, field::ns("Least between two turns under load, with interrupt."));
   v("sample_interval", config.sample_interval, field::ns("0: no samples; else 1 us or more, for each is a turn."));
   v("reset_after", config.reset_after, field::any("After begin(), when distributions start afresh.", "ns"));
   v("switches", config.switches, field::any("One, if it is shared."));
   v("nics", config.nics, field::any("None, beside a shared switch."));
-  v("shared", config.shared, optional(field::any("Of a switch that several workers share; `packets` and `super_frames` are this one's part.")));
+  v("shared", config.shared,
+    optional(field::any("Of a switch that several workers share; `packets` and `super_frames` are this one's part.")));
   v("share", config.share, optional(field::any("Which of those workers this is.")));
   v.rule(uint64_t{config.packets} + config.super_frames <= kMostPackets, "it has at most 2^30 packets");
   v.rule(config.sample_interval == 0 || config.sample_interval >= kMicrosecond, "samples are 1 us apart or more");

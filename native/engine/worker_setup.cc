@@ -97,7 +97,7 @@ std::unique_ptr<WirePort> Worker::open_port(const std::string& device, PortConfi
   }
   if (config.impairment) {
     auto impairment =
-        std::make_unique<ImpairmentPort>(std::move(port), *config.impairment,
+        std::make_unique<ImpairmentPort>(std::move(port), config.impairment->parameters,
                                          ImpairmentOptions{.seed = config_.seed,
                                                            .component = config.impairment->component,
                                                            .slot_bytes = config.offloads ? kMaxSuperFrame : config.slot_bytes},

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/counters.h"
+#include "base/describe.h"
 #include "base/lazy_memory.h"
 #include "base/random.h"
 #include "io/packet_port.h"
@@ -15,14 +16,27 @@
 namespace weir {
 
 struct ImpairmentParameters {
-  double loss = 0;         // probabilities 0..1, independent of each other, per received frame
-  double duplicate = 0;    // an unspoilt copy follows the frame directly
-  double corrupt = 0;      // one bit behind the Ethernet header is flipped
-  double reorder = 0;      // the frame is held back by reorder_delay and so overtaken
-  Time delay = 0;          // ns, every frame
-  Time jitter = 0;         // ns, uniform in 0..jitter, added to `delay`; frames do not overtake each other by it
-  Time reorder_delay = 0;  // ns; more than 0 if `reorder` is
+  double loss = 0;
+  double duplicate = 0;
+  double corrupt = 0;
+  double reorder = 0;
+  Time delay = 0;
+  Time jitter = 0;
+  Time reorder_delay = 0;
 };
+void describe(auto& v, Of<ImpairmentParameters> auto& p) {
+  constexpr double kMaxHold = 3600.0 * kSecond;
+  v.type("NativeImpairmentParameters", "Frames impaired on purpose: with probabilities independent of each other.");
+  v("loss", p.loss, field::fraction("Of received frames, as the next three."));
+  v("duplicate", p.duplicate, field::fraction("An unspoilt copy follows the frame directly."));
+  v("corrupt", p.corrupt, field::fraction("One bit behind the Ethernet header is flipped."));
+  v("reorder", p.reorder, field::fraction("The frame is held back by reorder_delay, and so overtaken."));
+  v("delay", p.delay, field::within(0, kMaxHold, "Of every frame.", "ns"));
+  v("jitter", p.jitter,
+    field::within(0, kMaxHold, "Uniform in 0..jitter, added to `delay`; no frame overtakes another by it.", "ns"));
+  v("reorder_delay", p.reorder_delay, field::within(0, kMaxHold, "More than 0 if `reorder` is.", "ns"));
+  v.rule(p.reorder == 0 || p.reorder_delay > 0, "reorder has no effect without reorder_delay");
+}
 
 struct ImpairmentOptions {
   uint64_t seed = 0;

@@ -52,7 +52,8 @@ void check(const SimulationConfig& config) {
   }
   require(std::ranges::all_of(config.taps, exists), "simulation.taps", "they are at ports that exist");
   for (const SampledQueue& queue : config.sampled_queues) {
-    require(queue.device < switches && exists({queue.device, queue.port}), "simulation.sampled_queues", "they are queues that exist");
+    require(queue.device < switches && exists({queue.device, queue.port}), "simulation.sampled_queues",
+            "they are queues that exist");
   }
   const auto is_flow = [&](uint32_t flow) { return flow < config.flows.size(); };
   require(std::ranges::all_of(config.sampled_flows, is_flow), "simulation.sampled_flows", "they are flows that exist");

@@ -92,7 +92,6 @@ void describe(auto& v, Of<SimulatedLink> auto& link) {
   v("impairment", link.impairment, field::optional(field::any("Absent: none.")));
 }
 
-// One queue pair's traffic in one direction.
 struct SimulatedFlow {
   uint32_t from = 0;
   uint32_t to = 0;
@@ -111,7 +110,7 @@ struct SimulatedFlow {
   uint32_t application = 0;
 };
 void describe(auto& v, Of<SimulatedFlow> auto& flow) {
-  v.type("NativeSimulationFlows", "Flows: one entry of each in every column.");
+  v.type("NativeSimulationFlow", "One queue pair's traffic in one direction.");
   v("from", flow.from, field::any("Host."));
   v("to", flow.to, field::any("Host."));
   v("priority", flow.priority, field::priority("Of what is sent."));
@@ -164,7 +163,7 @@ void describe(auto& v, Of<SimulationConfig> auto& config) {
   v("switches", config.switches, field::any("Numbered from 0."));
   v("nics", config.nics, field::any("Of hosts, with addresses in a row."));
   v("links", config.links, field::any("One at every port."));
-  v.columns("flows", config.flows, field::any("Numbered from 0."));
+  v("flows", config.flows, field::any("Numbered from 0."));
   v("sizes", config.sizes, field::any("Of messages, where flows have a list of them.", "bytes"));
   v("transport", config.transport, field::any("Recovery, timeout, retry_count and window of reliable flows."));
   v("sampled_flows", config.sampled_flows, field::any("Their transmit and receive records are sampled."));

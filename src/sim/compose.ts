@@ -1,19 +1,18 @@
 /** From a scenario to a native simulation. Meant units throughout: virtual time knows no scale and no lateness. */
 
 import { nicBehaviour, portBehaviour, switchBehaviour, udpSourcePort } from "../native/behaviour.js";
-import {
-  type NativeSimulationFlows,
-  type NativeSimulationLink,
-  type NativeSimulationNic,
-  type NativeSimulationSwitch,
-  Operation,
-  type SimulationConfig,
+import type {
+  NativeSimulationFlow,
+  NativeSimulationLink,
+  NativeSimulationNic,
+  NativeSimulationSwitch,
+  SimulationConfig,
 } from "../native/simulation_types.js";
 import { flowMac, hostIp, hostMac, switchMac } from "../scenario/addresses.js";
 import { priorityRates } from "../scenario/changes.js";
 import { CnDomain } from "../scenario/cn_domain.js";
 import { applications } from "../scenario/traffic.js";
-import type { Flow, Scenario } from "../scenario/types.js";
+import type { Scenario } from "../scenario/types.js";
 import type { Fabric } from "./fabric.js";
 
 /** @param taps Frames that leave these ports are traced. */
@@ -114,35 +113,34 @@ function composeLinks(scenario: Scenario, fabric: Fabric): NativeSimulationLink[
   });
 }
 
-function composeFlows(scenario: Scenario, fabric: Fabric): NativeSimulationFlows {
-  const { flows, hosts } = scenario;
-  let nextSize = 0;
-  const firsts = flows.map((flow) => {
-    const first = nextSize;
-    nextSize += flow.sizes?.length ?? 0;
-    return first;
+function composeFlows(scenario: Scenario, fabric: Fabric): NativeSimulationFlow[] {
+  const { flows, hosts, transport, duration } = scenario;
+  const numbers = applications(flows);
+  let sizes = 0;
+  return flows.map((flow, i) => {
+    const from = fabric.host(flow.from);
+    const sizes_first = sizes;
+    const sizes_count = flow.sizes?.length ?? 0;
+    sizes += sizes_count;
+    return {
+      from,
+      to: fabric.host(flow.to),
+      priority: flow.priority,
+      dscp: flow.dscp,
+      udp_source_port: udpSourcePort(i),
+      start: flow.start,
+      stop: Math.min(flow.stop, duration),
+      operation: flow.operation,
+      path_mtu: hosts[from]?.path_mtu ?? 0,
+      message_bytes: flow.message,
+      total_bytes: flow.bytes ?? 0,
+      sizes_first,
+      sizes_count,
+      rate_cap: flow.rate ?? 0,
+      reliable: transport.type === "rc",
+      outstanding: flow.outstanding,
+      source_mac: flow.source_mac === "own" ? flowMac(i) : 0,
+      application: numbers[i] ?? 0,
+    };
   });
-  const column = (value: (flow: Flow, i: number) => number) => flows.map(value);
-  const reliable = scenario.transport.type === "rc" ? 1 : 0;
-  const from = Uint32Array.from(column((flow) => fabric.host(flow.from)));
-  return {
-    from,
-    to: Uint32Array.from(column((flow) => fabric.host(flow.to))),
-    priority: Uint8Array.from(column((flow) => flow.priority)),
-    dscp: Uint8Array.from(column((flow) => flow.dscp)),
-    udp_source_port: Uint16Array.from(column((_, i) => udpSourcePort(i))),
-    start: Float64Array.from(column((flow) => flow.start)),
-    stop: Float64Array.from(column((flow) => Math.min(flow.stop, scenario.duration))),
-    operation: Uint8Array.from(column((flow) => Operation[flow.operation])),
-    path_mtu: Uint32Array.from(column((_, i) => hosts[from[i] as number]?.path_mtu ?? 0)),
-    message_bytes: Uint32Array.from(column((flow) => flow.message)),
-    total_bytes: Float64Array.from(column((flow) => flow.bytes ?? 0)),
-    sizes_first: Uint32Array.from(firsts),
-    sizes_count: Uint32Array.from(column((flow) => flow.sizes?.length ?? 0)),
-    rate_cap: Float64Array.from(column((flow) => flow.rate ?? 0)),
-    reliable: new Uint8Array(flows.length).fill(reliable),
-    outstanding: Uint16Array.from(column((flow) => flow.outstanding)),
-    source_mac: Float64Array.from(column((flow, i) => (flow.source_mac === "own" ? flowMac(i) : 0))),
-    application: Uint32Array.from(applications(flows)),
-  };
 }

@@ -37,7 +37,7 @@ describe("composeSimulation", () => {
     expect(switches[0]?.buffer.lateness_headroom).toBe(0);
   });
 
-  it("makes columns of flows", () => {
+  it("makes queue pairs of flows", () => {
     const scenario = incast({
       transport: { type: "rc", window: 64 },
       traffic: [
@@ -46,20 +46,21 @@ describe("composeSimulation", () => {
       ],
     });
     const { flows, transport } = compose(scenario);
-    expect([...flows.from]).toEqual([0, 1, 2]);
-    expect([...flows.to]).toEqual([2, 2, 0]);
-    expect([...flows.operation]).toEqual([1, 1, 0]);
-    expect([...flows.message_bytes]).toEqual([1e6, 1e6, 4e6]);
-    expect([...flows.total_bytes]).toEqual([0, 0, 3e6]);
-    expect([...flows.rate_cap]).toEqual([0, 0, 2e9]);
-    expect([...flows.start]).toEqual([0, 0, 10_000]);
-    expect([...flows.stop]).toEqual([1e6, 1e6, 1e6]);
-    expect([...flows.reliable]).toEqual([1, 1, 1]);
-    expect([...flows.outstanding]).toEqual([2, 2, 7]);
-    expect([...flows.udp_source_port]).toEqual([0, 1, 2].map(udpSourcePort));
-    expect([...flows.path_mtu]).toEqual([1024, 1024, 1024]);
+    const each = (name: keyof (typeof flows)[number]) => flows.map((flow) => flow[name]);
+    expect(each("from")).toEqual([0, 1, 2]);
+    expect(each("to")).toEqual([2, 2, 0]);
+    expect(each("operation")).toEqual(["send", "send", "write"]);
+    expect(each("message_bytes")).toEqual([1e6, 1e6, 4e6]);
+    expect(each("total_bytes")).toEqual([0, 0, 3e6]);
+    expect(each("rate_cap")).toEqual([0, 0, 2e9]);
+    expect(each("start")).toEqual([0, 0, 10_000]);
+    expect(each("stop")).toEqual([1e6, 1e6, 1e6]);
+    expect(each("reliable")).toEqual([true, true, true]);
+    expect(each("outstanding")).toEqual([2, 2, 7]);
+    expect(each("udp_source_port")).toEqual([0, 1, 2].map(udpSourcePort));
+    expect(each("path_mtu")).toEqual([1024, 1024, 1024]);
     expect(transport).toEqual({ recovery: "go-back-n", timeout: 14, retry_count: 7, window: 64 });
-    expect(compose(incast()).flows.reliable[0]).toBe(0);
+    expect(compose(incast()).flows[0]?.reliable).toBe(false);
   });
 
   it("gives QCN its parameters as they are meant, and flows their addresses and applications", () => {
@@ -95,8 +96,8 @@ describe("composeSimulation", () => {
     expect(switches[0]).toMatchObject({ cn_priorities: 8, qcn: { queue_set_point: 26_000 } });
     expect(switches[0]?.ports.map((port) => port.cn_defence?.[3])).toEqual(["edge", "interior", "interior"]);
     expect(switches[0]?.ports[0]?.cn_alternate_priority).toEqual(Array(8).fill(1));
-    expect([...(flows.source_mac ?? [])]).toEqual([flowMac(0), flowMac(1), 0]);
-    expect([...(flows.application ?? [])]).toEqual([0, 0, 1]);
+    expect(flows.map(({ source_mac }) => source_mac)).toEqual([flowMac(0), flowMac(1), 0]);
+    expect(flows.map(({ application }) => application)).toEqual([0, 0, 1]);
     expect(compose(incast()).nics[0]).not.toHaveProperty("qcn");
     expect(compose(incast()).switches[0]).not.toHaveProperty("cn_priorities");
   });
@@ -110,11 +111,10 @@ describe("composeSimulation", () => {
       { ...two, sizes: undefined },
       { ...two, sizes: [30, 40, 50] },
     ];
-    const { sizes, flows: columns } = compose({ ...scenario, flows });
-    const { sizes_first, sizes_count } = columns;
+    const { sizes, flows: composed } = compose({ ...scenario, flows });
     expect([...sizes]).toEqual([10, 20, 30, 40, 50]);
-    expect([...sizes_count]).toEqual([2, 0, 3]);
-    expect([sizes_first[0], sizes_first[2]]).toEqual([0, 2]);
+    expect(composed.map(({ sizes_count }) => sizes_count)).toEqual([2, 0, 3]);
+    expect([composed[0]?.sizes_first, composed[2]?.sizes_first]).toEqual([0, 2]);
   });
 
   it("routes by groups of next hops, and pins by number", () => {

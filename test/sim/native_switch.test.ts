@@ -73,7 +73,7 @@ describe("a switch of a simulation", () => {
   });
 
   it("takes new rates of its queues in the course of a run", () => {
-    const { simulation, device } = simulate(({ flows }) => void flows.stop.fill(1e7));
+    const { simulation, device } = simulate(({ flows }) => flows.forEach((flow) => void (flow.stop = 1e7)));
     simulation.run(1e6, 1e9);
     const full = counted(simulation, 2, "queue_bytes");
     simulation.reconfigureSwitch(0, limited(device, 2, 1e9));
@@ -103,7 +103,7 @@ describe("a switch of a simulation", () => {
   it("accounts for the CNMs that it made", () => {
     const { simulation, config } = simulate(({ switches: [device], flows }) => {
       Object.assign(device as NativeSimulationSwitch, cn);
-      flows.stop.fill(1e6);
+      for (const flow of flows) flow.stop = 1e6;
     });
     simulation.run(20e6, 1e9);
     const counts = { nics: config.nics.length, links: config.links.length };

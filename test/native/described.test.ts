@@ -1,0 +1,31 @@
+/** What the native core says of its structs is what TypeScript's types say. */
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { type Description, typescriptOf } from "../../scripts/generate-native.js";
+import { kCompletion, kFinished, kRecord, kWorkCommand } from "../../src/native/reports.js";
+import { nativeCore } from "../obstacles.js";
+
+const addon = nativeCore<{ description(): Description }>();
+
+describe("types of the native boundary", () => {
+  it("are up to date (npm run generate)", () => {
+    for (const [path, text] of typescriptOf(addon.description())) {
+      expect(text === readFileSync(new URL(`../../${path}`, import.meta.url), "utf8"), path).toBe(true);
+    }
+  });
+
+  it("say of every field of a configuration what it is", () => {
+    const untold = addon.description().configuration.flatMap(({ name, fields }) =>
+      fields.filter(({ text, unit }) => text === "" && unit === "").map((field) => `${name}.${field.name}`),
+    );
+    expect(untold).toEqual(["NativeNic.queue_pairs"]); // their names, of what is told
+  });
+
+  it("have records without overlap", () => {
+    for (const { words, at } of [kWorkCommand, kCompletion, kRecord, kFinished]) {
+      const places = Object.values(at);
+      expect(new Set(places).size).toBe(places.length);
+      expect(Math.max(...places)).toBeLessThan(8 * words);
+    }
+  });
+});
