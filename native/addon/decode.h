@@ -79,12 +79,15 @@ template <class List>
 void list_from_js(const Napi::Value& value, List& out, const Path& path) {
   if (!value.IsArray()) wrong(path, "an array");
   const Napi::Array array = value.As<Napi::Array>();
-  if constexpr (requires { out.resize(0); }) {
-    out.resize(array.Length());
-  } else if (array.Length() != out.size()) {
-    wrong(path, "an array of " + std::to_string(out.size()));
+  const uint32_t length = array.Length();
+  if constexpr (requires { out.emplace_back(); }) {
+    out.clear();
+    // One by one: a sparse array may say that it is of any length.
+    for (uint32_t i = 0; i < length; ++i) from_js(array.Get(i), out.emplace_back(), Path{&path, nullptr, i});
+  } else {
+    if (length != out.size()) wrong(path, "an array of " + std::to_string(out.size()));
+    for (uint32_t i = 0; i < length; ++i) from_js(array.Get(i), out[i], Path{&path, nullptr, i});
   }
-  for (uint32_t i = 0; i < out.size(); ++i) from_js(array.Get(i), out[i], Path{&path, nullptr, i});
 }
 
 template <class T>

@@ -33,7 +33,8 @@ void from_js(const Napi::Value& value, Handle*& out, const Path& /*path*/) {
   out = &unwrap<Handle>(value);
 }
 
-// Memory of the caller's, for the time of the call: Float64Array, BigUint64Array, or Uint8Array.
+// Memory of the caller's, for the time of the call: Float64Array, BigUint64Array, or Uint8Array. To decode an object may run
+// JavaScript, which may take such memory away: no method takes both.
 template <class T>
 std::span<T> memory_of(const Napi::Value& value) {
   using Element = std::remove_const_t<T>;

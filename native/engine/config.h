@@ -125,6 +125,7 @@ void describe(auto& v, Of<SwitchDeviceConfig> auto& device) {
   v("ports", device.ports, field::any("Interfaces."));
   v("routes", device.routes, field::any("Static ones."));
   v("pins", device.pins, field::any("Exceptions from them."));
+  v.rule(device.ports.size() == device.parameters.ports.size(), "each port has parameters");
 }
 
 struct NicDeviceConfig {
@@ -150,6 +151,7 @@ void describe(auto& v, Of<NicDeviceConfig> auto& device) {
   v("arrears", device.arrears, field::ns("Most time that a late NIC makes up for."));
   v("queue_pairs", device.queue_pairs, field::any("Numbered from first_qpn on."));
   v("queue_pairs", device.queue_pair_names, field::any(""));
+  v.rule(device.queue_pairs.size() == device.queue_pair_names.size(), "each queue pair has a name");
 }
 
 class SharedSwitch;

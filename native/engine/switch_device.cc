@@ -61,9 +61,9 @@ void install_routes(const SwitchDeviceConfig& config, Forwarding& table) {
 
 void check(const SwitchDeviceConfig& config) {
   constexpr const char* kWhose = "switch";
-  check(config.parameters);
+  FieldCheck fields({.name = kWhose});
+  describe(fields, config);
   const size_t ports = config.ports.size();
-  require(config.parameters.ports.size() == ports, kWhose, "each port has parameters");
   for (const auto& route : config.routes) {
     for (const uint16_t port : route.ports) require(port < ports, kWhose, "a route is by ports that it has");
   }

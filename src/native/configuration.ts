@@ -43,7 +43,7 @@ export interface NativeCongestionPoint {
   /** cpQSp. bytes, 100 to 2147483647 */ queue_set_point: number;
   /** cpW. log2, -10 to 10 */ weight: number;
   /** cpSampleBase: longest sampling period. bytes, 10000 or more */ sample_base: number;
-  /** Of each period. 0, below 1 */ jitter?: number;
+  /** Of each period. 0 or more, below 1 */ jitter?: number;
 }
 
 /** Which queue of a port sends next. */
@@ -82,15 +82,19 @@ export interface NativeSwitchParameters {
   /** Which switch this is: keys its random streams and its next-hop hash. */ component: number;
 }
 
-/** Frames impaired on purpose. */
-export interface NativeImpairment {
+/** Frames impaired on purpose: with probabilities independent of each other. */
+export interface NativeImpairmentParameters {
   /** Of received frames, as the next three. 0 to 1 */ loss: number;
   /** An unspoilt copy follows the frame directly. 0 to 1 */ duplicate: number;
   /** One bit behind the Ethernet header is flipped. 0 to 1 */ corrupt: number;
   /** The frame is held back by reorder_delay, and so overtaken. 0 to 1 */ reorder: number;
-  /** Of every frame. ns, 0 or more */ delay: number;
-  /** Uniform in 0..jitter; frames do not overtake each other by it. ns, 0 or more */ jitter: number;
-  /** More than 0 if `reorder` is. ns, 0 or more */ reorder_delay: number;
+  /** Of every frame. ns, 0 to 3.6e+12 */ delay: number;
+  /** Uniform in 0..jitter, added to `delay`; no frame overtakes another by it. ns, 0 to 3.6e+12 */ jitter: number;
+  /** More than 0 if `reorder` is. ns, 0 to 3.6e+12 */ reorder_delay: number;
+}
+
+/** Of one port. */
+export interface NativeImpairment extends NativeImpairmentParameters {
   /** Which link this is: keys its random streams. */ component: number;
 }
 
@@ -181,7 +185,7 @@ export interface NativeQcn {
   /** Floor of the current rate. bit/s, 0 or more */ rpg_min_rate: number;
   /** G_d: part of the rate that a cut takes, per unit of F_b. 0 to 1 */ gd: number;
   /** A cut leaves at least this part of the rate. 0 to 1 */ rpg_min_dec_fac: number;
-  /** Of each cycle. 0, below 1 */ jitter?: number;
+  /** Of each cycle. 0 or more, below 1 */ jitter?: number;
 }
 
 /** A rate limiter as the NetFPGA has it. */
@@ -346,31 +350,22 @@ export interface NativeSimulationLink {
   /** Absent: none. */ impairment?: NativeLinkImpairment;
 }
 
-/** Messages that are sent one after another. */
-export interface NativeMessageStreamColumns {
-  /** RDMA WRITE or SEND. */ operation: Uint8Array;
-  /** Of payload in a packet. bytes, 1 to 4096 */ path_mtu: Uint32Array;
-  /** Of one message. bytes */ message_bytes: Uint32Array;
-  /** In all; 0: no end. The last message is cut to fit. bytes */ total_bytes: Float64Array;
-  /** Of the first packet. */ first_psn?: Uint32Array;
-}
-
-/** Flows: one entry of each in every column. */
-export interface NativeSimulationFlows extends NativeMessageStreamColumns {
-  /** Host. */ from: Uint32Array;
-  /** Host. */ to: Uint32Array;
-  /** Of what is sent. 0 to 7 */ priority: Uint8Array;
-  /** Of what is sent. 0 to 63 */ dscp: Uint8Array;
-  /** Entropy for next-hop groups. */ udp_source_port: Uint16Array;
-  /** Of sending. ns, 0 or more */ start: Float64Array;
-  /** Nothing is sent from then on. ns */ stop: Float64Array;
-  /** Messages of their own sizes: place of the first in `sizes`. */ sizes_first: Uint32Array;
-  /** How many those are, sent one after another; 0: none. */ sizes_count: Uint32Array;
-  /** 0: line rate. bit/s, 0 or more */ rate_cap: Float64Array;
-  /** A reliable connection; else an unacknowledged stream. */ reliable: Uint8Array;
-  /** Messages posted at a time (reliable only). */ outstanding: Uint16Array;
-  /** Of what its sender sends; 0: its NIC's. */ source_mac?: Float64Array;
-  /** As in NativeStream, of its sender. */ application?: Uint32Array;
+/** One queue pair's traffic in one direction. */
+export interface NativeSimulationFlow extends NativeMessageStream {
+  /** Host. */ from: number;
+  /** Host. */ to: number;
+  /** Of what is sent. 0 to 7 */ priority: number;
+  /** Of what is sent. 0 to 63 */ dscp: number;
+  /** Entropy for next-hop groups. */ udp_source_port: number;
+  /** Of sending. ns, 0 or more */ start: number;
+  /** Nothing is sent from then on. ns */ stop: number;
+  /** Messages of their own sizes: place of the first in `sizes`. */ sizes_first: number;
+  /** How many those are, sent one after another; 0: none. */ sizes_count: number;
+  /** 0: line rate. bit/s, 0 or more */ rate_cap: number;
+  /** A reliable connection; else an unacknowledged stream. */ reliable: boolean;
+  /** Messages posted at a time (reliable only). */ outstanding: number;
+  /** Of what its sender sends; 0: its NIC's. */ source_mac?: number;
+  /** As in NativeStream, of its sender. */ application?: number;
 }
 
 /** What the two ends of a queue pair have agreed on. */
@@ -408,7 +403,7 @@ export interface SimulationConfig {
   /** Numbered from 0. */ switches: NativeSimulationSwitch[];
   /** Of hosts, with addresses in a row. */ nics: NativeSimulationNic[];
   /** One at every port. */ links: NativeSimulationLink[];
-  /** Numbered from 0. */ flows: NativeSimulationFlows;
+  /** Numbered from 0. */ flows: NativeSimulationFlow[];
   /** Of messages, where flows have a list of them. bytes */ sizes: Uint32Array;
   /** Recovery, timeout, retry_count and window of reliable flows. */ transport: NativeTransport;
   /** Their transmit and receive records are sampled. */ sampled_flows: Uint32Array;

@@ -1,9 +1,17 @@
 /** Whatever JavaScript hands to the native core, it is taken or refused with an error; memory stays as it is. */
 import { describe, expect, it } from "vitest";
+import { composeLab } from "../../src/lab/compose.js";
 import type { NativeSimulationSwitch, SimulationAddon } from "../../src/native/simulation_types.js";
-import type { NativeAddon, NativeCapture, NativeSharedSwitch, WorkerConfig } from "../../src/native/types.js";
+import type {
+  NativeAddon,
+  NativeCapture,
+  NativeNic,
+  NativeSharedSwitch,
+  WorkerConfig,
+} from "../../src/native/types.js";
 import { composeSimulation } from "../../src/sim/compose.js";
 import { Fabric } from "../../src/sim/fabric.js";
+import { smallScenario } from "../lab/evidence.js";
 import { nativeCore } from "../obstacles.js";
 import { incast } from "../sim/scenarios.js";
 
@@ -67,6 +75,31 @@ describe("numbers", () => {
     expect(() => new addon.Memory(1e300)).toThrow(RangeError);
     expect(() => new addon.Memory(2 ** 60)).toThrow("no such amount of memory");
     for (const bytes of [0, -1, 0.5, 4096.5, Number.NaN]) expect(() => new addon.Memory(bytes)).toThrow(RangeError);
+  });
+});
+
+describe("arrays", () => {
+  it("are as long as what they hold", () => {
+    const endless: WorkerConfig["nics"] = [];
+    endless.length = 2 ** 32 - 1;
+    expect(() => new addon.Worker({ ...config, nics: endless })).toThrow(
+      refused(/worker\.nics\.0: expected an object/),
+    );
+  });
+
+  it("that are not the same when they are read once more are refused", () => {
+    const { nics } = composeLab(smallScenario(), {
+      scale: 1,
+      end: (link) => ({ interface: `link-${link}`, namespaceFd: -1 }),
+      capture: () => undefined,
+      cpus: { switches: -1, nics: -1 },
+    })[1] as WorkerConfig;
+    const [nic] = nics as [NativeNic];
+    let reads = 0;
+    const changing = Object.defineProperty({ ...nic }, "queue_pairs", {
+      get: () => (reads++ === 0 ? nic.queue_pairs : []),
+    });
+    expect(() => new addon.Worker({ ...config, nics: [changing] })).toThrow(refused(/each queue pair has a name/));
   });
 });
 

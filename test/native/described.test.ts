@@ -15,9 +15,11 @@ describe("types of the native boundary", () => {
   });
 
   it("say of every field of a configuration what it is", () => {
-    const untold = addon.description().configuration.flatMap(({ name, fields }) =>
-      fields.filter(({ text, unit }) => text === "" && unit === "").map((field) => `${name}.${field.name}`),
-    );
+    const untold = addon
+      .description()
+      .configuration.flatMap(({ name, fields }) =>
+        fields.filter(({ text, unit }) => text === "" && unit === "").map((field) => `${name}.${field.name}`),
+      );
     expect(untold).toEqual(["NativeNic.queue_pairs"]); // their names, of what is told
   });
 

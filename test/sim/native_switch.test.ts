@@ -73,7 +73,9 @@ describe("a switch of a simulation", () => {
   });
 
   it("takes new rates of its queues in the course of a run", () => {
-    const { simulation, device } = simulate(({ flows }) => flows.forEach((flow) => void (flow.stop = 1e7)));
+    const { simulation, device } = simulate(({ flows }) => {
+      for (const flow of flows) flow.stop = 1e7;
+    });
     simulation.run(1e6, 1e9);
     const full = counted(simulation, 2, "queue_bytes");
     simulation.reconfigureSwitch(0, limited(device, 2, 1e9));
@@ -94,7 +96,9 @@ describe("a switch of a simulation", () => {
       expect.objectContaining({ code: "INVALID_CONFIG", message: expect.stringContaining("the number of ports") }),
     );
     refused({ ...device, buffer: { ...device.buffer, total: 1 } }).toThrow(/the size of the buffer cannot change/);
-    refused({ ...device, seed: "1" as unknown as number }).toThrow(/reconfigureSwitch\(config\)\.seed: expected a number/);
+    refused({ ...device, seed: "1" as unknown as number }).toThrow(
+      /reconfigureSwitch\(config\)\.seed: expected a number/,
+    );
     expect(() => simulation.reconfigureSwitch(1, device)).toThrow(RangeError);
     expect(simulation.run(1e6, 1)).toBe(false);
     refused(device).toThrow(expect.objectContaining({ code: "INVALID_STATE" }));
