@@ -35,12 +35,12 @@ const SwitchDeviceConfig& checked(const SwitchDeviceConfig& config) {
   return config;
 }
 
-// Of the state machine, which knows of interfaces only what they take.
+// Of the state machine, which knows of interfaces only what they take: more than it is told by its own parameters, if they can.
 SwitchParameters parameters_of(const SwitchDeviceConfig& config) {
   SwitchParameters parameters = config.parameters;
   for (size_t i = 0; i < config.ports.size(); ++i) {
     const PortConfig& port = config.ports[i];
-    parameters.ports[i].offloads = port.offloads && port.transmit == Backend::af_packet;
+    parameters.ports[i].offloads |= port.offloads && port.transmit == Backend::af_packet;
   }
   return parameters;
 }

@@ -133,7 +133,10 @@ queue_pairs:
     const { config } = parseNicDaemon(`${text}${qcn}`, "roce0.yaml", { inspect });
     expect(composeNicWorker(config).nics[0]).toMatchObject({
       congestion_control: "qcn",
-      qcn: { rpg_time_reset: 25e6, rpg_ai_rate: 500_000, priorities: 0b101000, cn_tag: false, token_tick: 16_000 },
+      qcn: { rpg_time_reset: 25e6, rpg_ai_rate: 500_000 },
+      cn_priorities: 0b101000,
+      cn_tag: false,
+      token_bucket: { tick: 16_000 },
     });
   });
 
