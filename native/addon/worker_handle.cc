@@ -20,6 +20,17 @@ auto& device_at(Napi::Env env, const Worker& worker, const Devices& devices, dou
   return *devices[static_cast<uint32_t>(index)];
 }
 
+// What a switch knows of its ports' interfaces follows from these.
+WorkerConfig settled(WorkerConfig config) {
+  for (SwitchDeviceConfig& device : config.switches) {
+    for (size_t i = 0; i < std::min(device.ports.size(), device.parameters.ports.size()); ++i) {
+      const PortConfig& port = device.ports[i];
+      device.parameters.ports[i].offloads = port.offloads && port.transmit == Backend::af_packet;
+    }
+  }
+  return config;
+}
+
 }  // namespace
 
 Napi::Function WorkerHandle::define(Napi::Env env) {
@@ -62,7 +73,7 @@ WorkerHandle::WorkerHandle(const Napi::CallbackInfo& info) : Wrap(info) {
   translated(env, [&] {
     WorkerConfig config;
     from_js(info[0], config, {.name = "worker"});
-    worker_ = std::make_unique<Worker>(std::move(config), open_packet_port);
+    worker_ = std::make_unique<Worker>(settled(std::move(config)), open_packet_port);
   });
   if (info[1].IsFunction()) {
     doorbell_ = Napi::ThreadSafeFunction::New(env, info[1].As<Napi::Function>(), "weir doorbell", 1, 1);
@@ -132,7 +143,7 @@ bool WorkerHandle::inject(uint16_t device, uint16_t port, std::span<const uint8_
 void WorkerHandle::reconfigure(const WorkerConfig& config, std::optional<std::vector<WorkerHandle*>> others) {
   std::vector<Worker*> workers;
   if (others) std::ranges::transform(*others, std::back_inserter(workers), [](auto* other) { return &other->native(); });
-  native().reconfigure(config, workers);
+  native().reconfigure(settled(config), workers);
 }
 
 std::vector<ForwardingEntry> WorkerHandle::forwarding_table(double device) {

@@ -35,16 +35,6 @@ const SwitchDeviceConfig& checked(const SwitchDeviceConfig& config) {
   return config;
 }
 
-// Of the state machine, which knows of interfaces only what they take: more than it is told by its own parameters, if they can.
-SwitchParameters parameters_of(const SwitchDeviceConfig& config) {
-  SwitchParameters parameters = config.parameters;
-  for (size_t i = 0; i < config.ports.size(); ++i) {
-    const PortConfig& port = config.ports[i];
-    parameters.ports[i].offloads |= port.offloads && port.transmit == Backend::af_packet;
-  }
-  return parameters;
-}
-
 // Where they fit an empty table they fit any, for they take the place of what was learned.
 void install_routes(const SwitchDeviceConfig& config, Forwarding& table) {
   table.clear_static();
@@ -80,7 +70,7 @@ SwitchDevice::SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std
       pool_(pool),
       punted_(punted),
       shared_(shared),
-      switch_(parameters_of(config), pool, nullptr, shared != nullptr ? &shared->exchange().link(share) : nullptr),
+      switch_(config.parameters, pool, nullptr, shared != nullptr ? &shared->exchange().link(share) : nullptr),
       arrivals_(static_cast<uint32_t>(ports_.size())) {
   install_routes(config_, switch_.forwarding());
 }
@@ -88,7 +78,7 @@ SwitchDevice::SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std
 void SwitchDevice::reconfigure(const SwitchDeviceConfig& config) {
   check(config);
   require(config.ports.size() == ports_.size(), "switch", "the number of ports cannot change");
-  switch_.reconfigure(parameters_of(config));
+  switch_.reconfigure(config.parameters);
   config_ = config;
   install_routes(config_, switch_.forwarding());
 }
