@@ -1,14 +1,9 @@
 /** That the targets find what is wrong: each with a defect put into the product that it is there to find. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterEach, expect, it, onTestFinished, vi } from "vitest";
-import { fuzz } from "./engine.js";
+import { fuzzShortly } from "./short.js";
 
 /** Inputs at most, of one seed: some hundred times as many as it takes. */
 const kInputs = 5000;
-/** Bytes of an input. */
-const kLongest = 1024;
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -17,30 +12,13 @@ afterEach(() => {
 
 /** What the target finds with a module of the product as `change` makes it. */
 async function finding(name: string, module: string, change: (original: Record<string, unknown>) => object) {
-  const folder = mkdtempSync(join(tmpdir(), "weir-fuzz-test-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   vi.resetModules();
   vi.doMock(module, async (original) => {
     const exported = await original<Record<string, unknown>>();
     return { ...exported, ...change(exported) };
   });
   onTestFinished(() => void vi.doUnmock(module));
-  const { kTargets } = await import("./targets.js");
-  const target = await (await kTargets[name]?.())?.open(folder);
-  if (target === undefined) throw new Error(`there is no target ${name}`);
-  onTestFinished(() => target.close?.());
-  const { signal } = new AbortController();
-  const places = { corpus: join(folder, "corpus"), current: join(folder, "current") };
-  const short = { longest: Math.min(target.longest, kLongest), run: target.run.bind(target) };
-  const outcome = await fuzz({
-    target: short,
-    seed: 1,
-    seconds: 1000,
-    runs: kInputs,
-    ...places,
-    signal,
-    tell: () => {},
-  });
+  const outcome = await fuzzShortly(name, kInputs);
   return String((outcome.failure?.error as Error | undefined)?.message);
 }
 
