@@ -1,5 +1,5 @@
-// Writes what is derived from the schemas: schema/*.schema.json, docs/scenario.md, docs/parameters.md and
-// docs/daemon-files.md. With --check it writes nothing and exits with 1 if a file is out of date.
+// Writes what is derived from the schemas: schema/*.schema.json, docs/reference/scenario.md, docs/reference/parameters.md and
+// docs/reference/daemon-files.md. With --check it writes nothing and exits with 1 if a file is out of date.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -46,9 +46,9 @@ export function generate(): Map<string, string> {
     ["schema/switch.schema.json", json("Weir switch daemon", switchFile)],
     ["schema/nic.schema.json", json("Weir NIC daemon", nicFile)],
     ["schema/sweep.schema.json", json("Weir sweep", inputSchema(sweepSchema))],
-    ["docs/scenario.md", scenarioPage(scenario)],
-    ["docs/parameters.md", parametersPage()],
-    ["docs/daemon-files.md", daemonPage(switchFile, nicFile)],
+    ["docs/reference/scenario.md", scenarioPage(scenario)],
+    ["docs/reference/parameters.md", parametersPage()],
+    ["docs/reference/daemon-files.md", daemonPage(switchFile, nicFile)],
   ]);
 }
 
@@ -92,7 +92,7 @@ function daemonPage(switchFile: Node, nicFile: Node): string {
 
 ${GENERATED}
 
-Every field of the files that \`weir switch\` and \`weir nic\` read; [daemons.md](daemons.md) tells how to use them. Units are as
+Every field of the files that \`weir switch\` and \`weir nic\` read; [daemons.md](../guides/daemons.md) tells how to use them. Units are as
 in [scenario.md](scenario.md). A field that is not listed here is an error; \`weir validate FILE\` checks a file.
 
 ${page("switch.yaml", switchFile)}
@@ -248,7 +248,7 @@ function qcnSection(): string {
 With \`algorithm: qcn\` the parameters are those of a reaction point group, by their names in IEEE8021-CN-MIB without the prefix
 \`ieee8021Cn\`; a plain number means the MIB's unit. The default profile is \`802.1qau\`. Those of congestion points (\`cpQSp\`,
 \`cpWeight\`, \`cpSampleBase\`, \`cpMinHeaderOctets\`) are of the switch: [\`switch.qcn\`](scenario.md#switchqcn). What they do is in
-[qcn.md](qcn.md).
+[qcn.md](../guides/qcn.md).
 
 \`congestion.variant\` changes the algorithm, with the parameters of any profile:
 

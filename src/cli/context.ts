@@ -1,5 +1,6 @@
 /** What every verb shares: where to write, exit statuses, and how errors look. */
 import type { EventEmitter } from "node:events";
+import type { Command } from "commander";
 import { fileReason, ScenarioError, WeirError } from "../base/error.js";
 import { readConfigText } from "../base/yaml.js";
 import type { Handed } from "../host/rootless.js";
@@ -31,6 +32,9 @@ export interface CliContext {
    */
   elevate: (handed?: Handed) => Promise<number | undefined>;
 }
+
+/** Adds a verb; it returns the exit status by calling `done`. */
+export type AddVerb = (parent: Command, context: CliContext, done: (status: number) => void) => void;
 
 /** Bad usage or bad input: exit status 2. */
 export class UsageError extends WeirError {}

@@ -10,7 +10,7 @@ import { wantsColor } from "../report/terminal.js";
 import { writeRun } from "../result/run_files.js";
 import { writeSeries } from "../sim/series_files.js";
 import { beside } from "./beside.js";
-import { type CliContext, kExit, load, warn } from "./context.js";
+import { type AddVerb, type CliContext, kExit, load, warn } from "./context.js";
 import { integer } from "./device_options.js";
 import {
   addLinkOptions,
@@ -23,7 +23,6 @@ import {
 } from "./model_options.js";
 import { ModelProgress } from "./model_progress.js";
 import { addModelSweep } from "./model_sweep.js";
-import type { AddVerb } from "./program.js";
 import { runFolder } from "./run_folder.js";
 import { addRunOptions, addSeriesOptions, type RunOptions, type SeriesOptions } from "./run_options.js";
 import { StopSignals } from "./stop_signals.js";

@@ -20,11 +20,10 @@ import { renderText } from "../experiments/text.js";
 import { drawGrid } from "../report/table.js";
 import { wantsColor } from "../report/terminal.js";
 import { codeVersion } from "../sweep/code_version.js";
-import { asUsage, type CliContext, kExit, UsageError, warn } from "./context.js";
+import { type AddVerb, asUsage, type CliContext, kExit, UsageError, warn } from "./context.js";
 import { addPaperAll } from "./paper_all.js";
 import { addPaperOptions, type PaperChoice } from "./paper_options.js";
 import { PaperProgressLine } from "./paper_progress.js";
-import type { AddVerb } from "./program.js";
 import { runFolder } from "./run_folder.js";
 import { StopSignals } from "./stop_signals.js";
 

@@ -4,7 +4,7 @@ import { PARAMETER_NAMES, PROFILES } from "../congestion/profiles.js";
 import { QCN_PARAMETER_NAMES, QCN_PROFILES } from "../congestion/qcn_profiles.js";
 import { drawGrid } from "../report/table.js";
 import { wantsColor } from "../report/terminal.js";
-import type { AddVerb } from "./program.js";
+import type { AddVerb } from "./context.js";
 
 export const addProfiles: AddVerb = (parent, context) => {
   parent

@@ -40,12 +40,8 @@ Exit status: 0 ok, 1 failure at run time, 2 bad usage or bad scenario, 3 finishe
 bottleneck), 130 and 143 after SIGINT and SIGTERM.
 `;
 
-/** Adds a verb; it returns the exit status by calling `done`. */
-export type AddVerb = (parent: Command, context: CliContext, done: (status: number) => void) => void;
-
-/** Runs one command line, without the program's name, and returns the exit status. Never throws. */
-export async function runCli(argv: readonly string[], context: CliContext): Promise<number> {
-  let status: number = kExit.ok;
+/** weir with all its verbs, for one command line; the exit status of the verb that runs is what `done` is called with. */
+export function makeProgram(argv: readonly string[], context: CliContext, done: (status: number) => void): Command {
   const program = new Command("weir")
     .description(
       "A software RoCEv2 NIC and lossless Ethernet switch: DCQCN, ECN and PFC, on this host and in virtual time.",
@@ -61,10 +57,16 @@ export async function runCli(argv: readonly string[], context: CliContext): Prom
     })
     .exitOverride()
     .showHelpAfterError("(weir --help lists verbs and examples)");
-  const done = (value: number) => {
-    status = value;
-  };
   for (const add of kVerbs) add(program, context, done);
+  return program;
+}
+
+/** Runs one command line, without the program's name, and returns the exit status. Never throws. */
+export async function runCli(argv: readonly string[], context: CliContext): Promise<number> {
+  let status: number = kExit.ok;
+  const program = makeProgram(argv, context, (value) => {
+    status = value;
+  });
   addCompletion(program, asksForCompletions(argv) ? await namesOfRunning() : [], argv);
   try {
     await program.parseAsync(asksForVersion(argv) ? ["--version"] : argv, { from: "user" });

@@ -2,8 +2,7 @@
 import { dirname, join } from "node:path";
 import { writeWhole } from "../base/write_file.js";
 import { renderSavedRun } from "../result/run_files.js";
-import { asUsage } from "./context.js";
-import type { AddVerb } from "./program.js";
+import { type AddVerb, asUsage } from "./context.js";
 
 export const addReport: AddVerb = (parent, context) => {
   parent

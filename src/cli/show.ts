@@ -9,8 +9,7 @@ import type { Answers, View } from "../daemon/views/view.js";
 import { kViews } from "../daemon/views/views.js";
 import { drawGrid } from "../report/table.js";
 import { wantsColor } from "../report/terminal.js";
-import { type CliContext, kExit, UsageError } from "./context.js";
-import type { AddVerb } from "./program.js";
+import { type AddVerb, type CliContext, kExit, UsageError } from "./context.js";
 import { intervalOption, repeat } from "./repeat.js";
 
 interface ShowOptions {

@@ -7,6 +7,7 @@ import { kindOfFile } from "../scenario/file_kind.js";
 import { planSweep } from "../sweep/plan.js";
 import { loadSweep } from "../sweep/spec.js";
 import {
+  type AddVerb,
   asUsage,
   type CliContext,
   collect,
@@ -18,7 +19,6 @@ import {
   UsageError,
   warn,
 } from "./context.js";
-import type { AddVerb } from "./program.js";
 
 interface Validated {
   file: string;

@@ -66,7 +66,7 @@ const kNicPause = {
 };
 const kTransitions =
   "Times this port stopped its peer at this priority (tx), and times that a pause of its own ended (rx)";
-const kRefusedCnms = "CNMs received that changed no rate, by reason; docs/metrics.md has the reasons";
+const kRefusedCnms = "CNMs received that changed no rate, by reason; docs/reference/metrics.md has the reasons";
 
 /** Counters that are not called by their scope's rule. */
 const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
@@ -196,7 +196,7 @@ function byRule(scope: Scope, name: string): Target {
   const dropped = kDropped[scope];
   if (dropped !== undefined && name.startsWith("drop_")) {
     const fixed = { reason: name.slice("drop_".length) };
-    return { name: dropped, fixed, help: "Frames dropped, by reason; docs/metrics.md has the reasons" };
+    return { name: dropped, fixed, help: "Frames dropped, by reason; docs/reference/metrics.md has the reasons" };
   }
   return { name: `${kPrefixes[scope]}${name}_total` };
 }

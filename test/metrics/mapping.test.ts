@@ -87,6 +87,6 @@ describe("the mapping", () => {
   });
 });
 
-it("docs/metrics.md is up to date (npm run generate)", () => {
-  expect(readFileSync("docs/metrics.md", "utf8")).toBe(metricsPage());
+it("docs/reference/metrics.md is up to date (npm run generate)", () => {
+  expect(readFileSync("docs/reference/metrics.md", "utf8")).toBe(metricsPage());
 });
