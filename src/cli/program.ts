@@ -5,7 +5,7 @@ import { addCapture } from "./capture.js";
 import { addClear } from "./clear.js";
 import { addCompare } from "./compare.js";
 import { addCompletion, asksForCompletions, namesOfRunning } from "./completion.js";
-import { type CliContext, describeError, exitStatusOf, kExit } from "./context.js";
+import { type AddVerb, type CliContext, describeError, exitStatusOf, kExit } from "./context.js";
 import { addDoctor } from "./doctor.js";
 import { addLab } from "./lab.js";
 import { addModel } from "./model.js";
