@@ -13,7 +13,7 @@ import { parseNicDaemon } from "../../src/daemon/file/load.js";
 import { inspectInterface } from "../../src/daemon/interface.js";
 import { LabNetwork } from "../../src/host/veth.js";
 import { loadAddon } from "../../src/native/addon.js";
-import { kEct0, kFirstQpn, udpSourcePort } from "../../src/native/behaviour.js";
+import { kEct0, kFirstQpn, udpSourcePort } from "../../src/device/behaviour.js";
 import { CounterTable } from "../../src/native/counters.js";
 import type { NativeQueuePair } from "../../src/native/device_types.js";
 import type { NativeAddon, NativeWorker, Polling, WorkerConfig } from "../../src/native/types.js";

@@ -2,7 +2,8 @@
 import { resolve } from "node:path";
 import { type CsvError, parse } from "csv-parse/sync";
 import { fileReason, WeirError } from "./error.js";
-import { nearest, showValue } from "./fields.js";
+import { showValue } from "./fields.js";
+import { nearest } from "./nearest.js";
 import { readAtMost } from "./read_file.js";
 
 const LARGEST = 256 << 20;

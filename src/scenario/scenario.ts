@@ -2,16 +2,16 @@
 import { basename, dirname, extname } from "node:path";
 import { type Problem, ScenarioError } from "../base/error.js";
 import { problemsOf } from "../base/fields.js";
+import { Findings } from "../base/findings.js";
 import { readScenarioFile, readScenarioText, type ScenarioFile } from "../base/yaml.js";
 import { checkScenario } from "./check.js";
-import { Findings } from "./check_device.js";
 import { rejection } from "./file_kind.js";
 import { resolveScenario } from "./resolve.js";
 import { scenarioSchema } from "./schema.js";
 import type { Scenario } from "./types.js";
 
 export { ScenarioError, WeirError } from "../base/error.js";
-export type { CongestionParameters } from "../congestion/congestion.js";
+export type { DcqcnParameters } from "../congestion/dcqcn.js";
 export type * from "./types.js";
 
 /** A valid scenario, and what is questionable about it, one sentence each. */

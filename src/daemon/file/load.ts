@@ -3,8 +3,8 @@ import { basename, extname } from "node:path";
 import type { z } from "zod";
 import { ScenarioError, WeirError } from "../../base/error.js";
 import { problemsOf } from "../../base/fields.js";
+import { Findings } from "../../base/findings.js";
 import { readScenarioFile, readScenarioText, type ScenarioFile } from "../../base/yaml.js";
-import { Findings } from "../../scenario/check_device.js";
 import { type FileKind, rejection } from "../../scenario/file_kind.js";
 import { checkCpu, checkNicDaemon, checkSwitchDaemon } from "./check.js";
 import { type Inspector, resolveNicDaemon, resolveSwitchDaemon } from "./resolve.js";
@@ -79,8 +79,7 @@ function finished<Config>(
   kind: string,
   found: Findings,
 ): LoadedDaemon<Config> {
-  const problems = [...found.problems.values()];
-  if (problems.length > 0) throw new ScenarioError(source, problems.map(file.locate), kind);
+  if (found.problems.length > 0) throw new ScenarioError(source, found.problems.map(file.locate), kind);
   return { config, warnings: [...file.warnings, ...found.warnings] };
 }
 
