@@ -3,9 +3,6 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { generate } from "../../scripts/generate-schema.js";
-import { Findings } from "../../src/base/findings.js";
-import { algorithmOf, type Congestion, kAlgorithmNames, kControls } from "../../src/congestion/algorithms.js";
-import { checkCongestion, congestionSchema, resolveCongestion } from "../../src/congestion/section.js";
 import { type Result, resultSchema } from "../../src/result/result.js";
 import { examples } from "../fixtures/examples.js";
 
@@ -82,28 +79,5 @@ describe("published schemas and generated documents", () => {
     expect(result({ ...RESULT, later: 1 })).toBe(true);
     expect(result({ ...RESULT, fidelity: undefined })).toBe(false);
     expect(result({ ...RESULT, clock: "dream" })).toBe(false);
-  });
-});
-
-describe("congestion control", () => {
-  const profiles = kAlgorithmNames.flatMap((algorithm) =>
-    Object.keys(algorithmOf(algorithm).profiles ?? { "": {} }).map((profile) => [algorithm, profile] as const),
-  );
-
-  it.each(profiles)("%s %s is within the ranges of its parameters", (algorithm, profile) => {
-    const found = new Findings();
-    const section = congestionSchema.parse({ algorithm, ...(profile !== "" && { profile }) });
-    const { parameters } = resolveCongestion(section, 40e9, found);
-    checkCongestion({ algorithm, parameters } as Congestion, 40e9, found);
-    expect(found.problems).toEqual([]);
-    expect(Object.values(parameters).some((value) => typeof value === "number" && !Number.isFinite(value))).toBe(false);
-  });
-
-  it("has a name of its own for every parameter, profile and variant", () => {
-    const names = kControls.map(algorithmOf).flatMap(({ parameters, otherSpelling, profiles = {}, variants }) => {
-      const others = Object.keys(parameters).flatMap((name) => otherSpelling?.(name) ?? []);
-      return [...Object.keys(parameters), ...others, ...Object.keys(profiles), ...(variants?.names ?? [])];
-    });
-    expect(new Set(names).size).toBe(names.length);
   });
 });
