@@ -4,10 +4,10 @@ import type { Parameter, ParameterInput } from "./parameter.js";
 import type { HostQcn } from "./qcn_points.js";
 
 /**
- * What tells senders of congestion: notification packets of the receiver (RoCEv2), messages of the switch (802.1Q), marks that
- * acknowledgements of reliable connections echo, or nothing.
+ * What tells senders of congestion: notification packets of the receiver (RoCEv2); messages of the switch (802.1Q); acknowledgements of
+ * reliable connections, by the marks that they echo or by when they come; or nothing.
  */
-export type Feedback = "CNP" | "CNM" | "acknowledgements" | "none";
+export type Feedback = "CNP" | "CNM" | "ECN echo" | "RTT" | "none";
 
 /** A value as a user would write it (a number means the parameter's unit), and where it is from. */
 export type Sourced = readonly [value: ParameterInput, source: string];

@@ -33,7 +33,7 @@ export const dctcp = {
   title: "DCTCP",
   needs: "needs `transport.type: rc`",
   names: "those of Linux (`dctcp_shift_g`)",
-  feedback: "acknowledgements",
+  feedback: "ECN echo",
   state: { rates: false, window: true, alpha: true },
   parameters,
   defaults,

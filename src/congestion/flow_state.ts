@@ -25,8 +25,12 @@ export const hearsCnps = (algorithm: MaybeAlgorithm): boolean => hears(algorithm
 /** Switches tell senders by messages of their own (CNM). */
 export const hearsCnms = (algorithm: MaybeAlgorithm): boolean => hears(algorithm, "CNM");
 
-/** Marks come back with acknowledgements of reliable connections, which simulations alone have. */
-export const hearsAcknowledgements = (algorithm: MaybeAlgorithm): boolean => hears(algorithm, "acknowledgements");
+/** Acknowledgements of reliable connections, which simulations alone have, bring marks back. */
+export const hearsEcnEcho = (algorithm: MaybeAlgorithm): boolean => hears(algorithm, "ECN echo");
+
+/** Runs on acknowledgements, of whatever they tell. */
+export const hearsAcknowledgements = (algorithm: MaybeAlgorithm): boolean =>
+  hearsEcnEcho(algorithm) || hears(algorithm, "RTT");
 
 /** Congestion slows nobody. */
 export const hearsNothing = (algorithm: MaybeAlgorithm): boolean => hears(algorithm, "none");

@@ -3,7 +3,7 @@
 import type { Problem } from "../base/error.js";
 import type { Findings, Where } from "../base/findings.js";
 import { formatRate, formatTime } from "../base/units.js";
-import { hearsAcknowledgements, hearsCnms } from "../congestion/flow_state.js";
+import { hearsAcknowledgements, hearsCnms, hearsEcnEcho } from "../congestion/flow_state.js";
 import { checkCongestion } from "../congestion/section.js";
 import { checkReceiveBuffer, checkSwitch, checkUnshaped, fittingPathMtu } from "./check_device.js";
 import { checkChanges, checkCnPorts, checkCongestionPoints, checkQcnNetwork } from "./check_qcn.js";
@@ -106,14 +106,13 @@ function checkTransport({ transport: { recovery, window } }: Scenario, found: Fi
   found.problem(["transport", "window"], message, `at most ${kMostSelectiveWindow}, or recovery: go-back-n`);
 }
 
-/** Of algorithms that hear of marks by acknowledgements. */
+/** Of algorithms that run on acknowledgements. */
 function checkFeedback({ congestion: { algorithm }, transport, switches }: Scenario, found: Findings): void {
-  if (!hearsAcknowledgements(algorithm)) return;
-  if (transport.type !== "rc") {
+  if (hearsAcknowledgements(algorithm) && transport.type !== "rc") {
     const message = `${algorithm} needs acknowledgements, which transport.type ${transport.type} does not have`;
     found.problem(["congestion", "algorithm"], message, "use transport.type: rc, or algorithm: dcqcn");
   }
-  if (!switches.some(({ ecn }) => ecn.enabled)) {
+  if (hearsEcnEcho(algorithm) && !switches.some(({ ecn }) => ecn.enabled)) {
     found.warn(
       `congestion.algorithm is ${algorithm}, but no switch marks (switch.ecn.enabled: true): only losses slow senders`,
     );
