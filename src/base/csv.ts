@@ -6,7 +6,7 @@ import { showValue } from "./fields.js";
 import { nearest } from "./nearest.js";
 import { readAtMost } from "./read_file.js";
 
-const LARGEST = 256 << 20;
+const kLargest = 256 << 20;
 
 /** A column by the names that it may have, the preferred one first. */
 export type ColumnNames = readonly [string, ...string[]];
@@ -97,8 +97,8 @@ export class CsvColumn {
 
 function readRecords(file: string, path: string): Record[] {
   try {
-    const bytes = readAtMost(path, LARGEST);
-    if (bytes === undefined) throw new WeirError(`${file}: is too large; the limit is ${LARGEST} bytes`);
+    const bytes = readAtMost(path, kLargest);
+    if (bytes === undefined) throw new WeirError(`${file}: is too large; the limit is ${kLargest} bytes`);
     const options = { bom: true, comment: "#", info: true, skip_empty_lines: true, trim: true } as const;
     return parse(bytes, options) as unknown as Record[];
   } catch (error) {

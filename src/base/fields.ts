@@ -32,6 +32,26 @@ export function field<T extends z.ZodType, const Default = undefined>(
   return schema.optional().meta(meta) as Optional<T, Default>;
 }
 
+/** What `read` makes of what is written; undefined, or a WeirError, is a problem. */
+export function converted<T extends z.ZodType, Value>(
+  written: T,
+  read: (input: z.output<T>) => Value | undefined,
+  hint: (input: z.output<T>) => string,
+) {
+  return written.transform((input, context): Value => {
+    let message = `${input} is out of range`;
+    try {
+      const value = read(input);
+      if (value !== undefined) return value;
+    } catch (error) {
+      if (!(error instanceof WeirError)) throw error;
+      message = error.message;
+    }
+    context.addIssue({ code: "custom", message, params: { hint: hint(input) }, input });
+    return z.NEVER;
+  });
+}
+
 interface QuantityOptions {
   /** Bounds in the base unit, both allowed. */
   min?: number;
@@ -42,31 +62,23 @@ interface QuantityOptions {
   zero?: string;
 }
 
-const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+export const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function quantity<const Options extends QuantityOptions>(name: QuantityName, description: string, options: Options) {
   const kind: Quantity = kQuantities[name];
   const { min = kind.min, max = kind.max, zero } = options;
   const range = `${kind.format(min)} to ${kind.format(max)}${zero === undefined ? "" : `, or ${zero}`}`;
   const plain = kind.plain === "" ? "" : `; a plain number means ${kind.plain}`;
-  const schema = z
-    .union([z.string(), z.number()], {
-      error: (issue) => `${showValue(issue.input)} is not a ${name} such as ${kind.example}`,
-    })
-    .transform((input, context) => {
-      // Who writes `duration: 5` hardly means nanoseconds.
-      const params = { hint: `must be ${range}${typeof input === "number" ? plain : ""}` };
-      let message = `${input} is out of range`;
-      try {
-        const value = input === zero ? 0 : kind.parse(input);
-        if ((value >= min && value <= max) || (value === 0 && zero !== undefined)) return value;
-      } catch (error) {
-        if (!(error instanceof WeirError)) throw error;
-        message = error.message;
-      }
-      context.addIssue({ code: "custom", message, params, input });
-      return z.NEVER;
-    });
+  const written = z.union([z.string(), z.number()], {
+    error: (issue) => `${showValue(issue.input)} is not a ${name} such as ${kind.example}`,
+  });
+  const read = (input: string | number) => {
+    const value = input === zero ? 0 : kind.parse(input);
+    return (value >= min && value <= max) || (value === 0 && zero !== undefined) ? value : undefined;
+  };
+  // Who writes `duration: 5` hardly means nanoseconds.
+  const hint = (input: string | number) => `must be ${range}${typeof input === "number" ? plain : ""}`;
+  const schema = converted(written, read, hint);
   return field(schema, `${description} ${capital(range)}${plain}.`, options.default) as Optional<
     typeof schema,
     Options["default"]

@@ -1,7 +1,6 @@
 // The `congestion` section of scenarios and daemon files: an algorithm, its profile and variant, and parameters one by one.
 import { z } from "zod";
-import { WeirError } from "../base/error.js";
-import { choice, section, showValue } from "../base/fields.js";
+import { capital, choice, converted, field, section, showValue } from "../base/fields.js";
 import type { Findings } from "../base/findings.js";
 import { type AlgorithmName, algorithmOf, type Congestion, kAlgorithmNames, kControls } from "./algorithms.js";
 import type { Parameter, Parsed } from "./parameter.js";
@@ -25,24 +24,11 @@ const kOwners = new Map(
 
 function parameterSchema(name: string, { description, unit, range, parse }: Parameter) {
   const number = ["us", "ms", "Mb/s", "bytes", "%"].includes(unit) ? `; a plain number is in ${unit}` : "";
-  return z
-    .union([z.string(), z.number(), z.boolean()], {
-      error: (issue) => `${showValue(issue.input)} is not a value for ${name}`,
-    })
-    .transform((input, context): Parsed => {
-      let message = `${input} is out of range`;
-      try {
-        const value = parse(input);
-        if (value !== undefined) return value;
-      } catch (error) {
-        if (!(error instanceof WeirError)) throw error;
-        message = error.message;
-      }
-      context.addIssue({ code: "custom", message, params: { hint: `must be ${range}${number}` }, input });
-      return z.NEVER;
-    })
-    .optional()
-    .meta({ description: `${description} ${range.charAt(0).toUpperCase()}${range.slice(1)}${number}.` });
+  const written = z.union([z.string(), z.number(), z.boolean()], {
+    error: (issue) => `${showValue(issue.input)} is not a value for ${name}`,
+  });
+  const schema = converted(written, parse, () => `must be ${range}${number}`);
+  return field(schema, `${description} ${capital(range)}${number}.`);
 }
 
 const parameterFields = [...kNames].map(([spelling, name]) => {
@@ -81,25 +67,22 @@ export const congestionSchema = section({
     kAlgorithmNames as [AlgorithmName, ...AlgorithmName[]],
     kAlgorithmNames[0] as AlgorithmName,
   ),
-  profile: z
-    .enum(profileNames)
-    .optional()
-    .meta({
-      description: `Named set of parameters; the sources disagree, see parameters.md. Default:${kDefaultProfiles}.`,
-    }),
-  variant: z
-    .enum(variantNames)
-    .optional()
-    .meta({
-      description: controls
-        .flatMap(({ title, variants }) =>
-          variants === undefined ? [] : `Of ${title}: ${variants.description}. Default: \`${variants.names[0]}\`.`,
-        )
-        .join(" "),
-    }),
-  parameters: parametersSchema.optional().meta({
-    description: `Overrides of the profile: ${controls.map(({ title, names }) => `of ${title} by ${names}`).join(", ")}.`,
-  }),
+  profile: field(
+    z.enum(profileNames),
+    `Named set of parameters; the sources disagree, see parameters.md. Default:${kDefaultProfiles}.`,
+  ),
+  variant: field(
+    z.enum(variantNames),
+    controls
+      .flatMap(({ title, variants }) =>
+        variants === undefined ? [] : `Of ${title}: ${variants.description}. Default: \`${variants.names[0]}\`.`,
+      )
+      .join(" "),
+  ),
+  parameters: field(
+    parametersSchema,
+    `Overrides of the profile: ${controls.map(({ title, names }) => `of ${title} by ${names}`).join(", ")}.`,
+  ),
 });
 
 type CongestionInput = z.output<typeof congestionSchema>;

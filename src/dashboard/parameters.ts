@@ -1,5 +1,6 @@
 /** What can be changed while traffic flows: ECN, PFC and buffer of switches, DCQCN or QCN of NICs. */
 import type { z } from "zod";
+import { capital } from "../base/fields.js";
 import { formatSize } from "../base/units.js";
 import { algorithmOf } from "../congestion/algorithms.js";
 import type { Parameter as Described, ParameterInput } from "../congestion/parameter.js";
@@ -122,7 +123,7 @@ function ofAlgorithm(
     group,
     value: typeof value === "number" ? `${value}${kSuffixes[unit] ?? ""}` : String(value),
     kind,
-    description: `${description} ${range.charAt(0).toUpperCase()}${range.slice(1)}.`,
+    description: `${description} ${capital(range)}.`,
   };
 }
 

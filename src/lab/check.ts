@@ -19,7 +19,10 @@ export function checkForLab({ congestion, transport, flows, hosts, switches, lin
   };
   if (hearsAcknowledgements(congestion.algorithm)) {
     const { algorithm } = congestion;
-    refuse(`congestion.algorithm: labs have no acknowledgements, by which ${algorithm} hears of congestion`, "use dcqcn");
+    refuse(
+      `congestion.algorithm: labs have no acknowledgements, by which ${algorithm} hears of congestion`,
+      "use dcqcn",
+    );
   }
   // Closed-loop flows need reliable connections, so they are refused here too.
   if (transport.type === "rc") {

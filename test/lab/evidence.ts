@@ -1,5 +1,6 @@
 /** What a finished lab hands to the report, made up: counters, what workers say of themselves, and the scenario. */
 
+import { isDcqcn } from "../../src/congestion/algorithms.js";
 import { queuePairsOf } from "../../src/lab/compose.js";
 import type { RunEvidence } from "../../src/lab/outcome.js";
 import { CounterTable } from "../../src/native/counters.js";
@@ -31,8 +32,7 @@ export function smallScenario(overrides: Record<string, unknown> = {}): Scenario
 
 /** What its hosts run DCQCN on. */
 export function dcqcnOf({ congestion }: Scenario): DcqcnParameters {
-  if (congestion.algorithm === "qcn" || congestion.algorithm === "dctcp")
-    throw new Error("these hosts do not run DCQCN");
+  if (!isDcqcn(congestion)) throw new Error("these hosts do not run DCQCN");
   return congestion.parameters;
 }
 

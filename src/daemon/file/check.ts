@@ -77,9 +77,15 @@ function checkWorkers({ ports, workers }: SwitchDaemonConfig, found: Findings): 
   });
 }
 
-/** @param cpus How many the host has. */
-export function checkCpu({ cpu }: WorkerPlace, path: (string | number)[], cpus: number, found: Findings): void {
-  if (cpu >= cpus) found.problem(path, `${cpu}: this host has no such CPU`, `must be between 0 and ${cpus - 1}`);
+/** @param cpus How many the host has; undefined: not known. */
+export function checkCpu(
+  { cpu }: WorkerPlace,
+  path: (string | number)[],
+  cpus: number | undefined,
+  found: Findings,
+): void {
+  if (cpus !== undefined && cpu >= cpus)
+    found.problem(path, `${cpu}: this host has no such CPU`, `must be between 0 and ${cpus - 1}`);
 }
 
 export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, found: Findings): void {
