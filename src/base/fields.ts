@@ -6,8 +6,8 @@ import { merge } from "./merge.js";
 import { nearest } from "./nearest.js";
 import { kQuantities, type Quantity, type QuantityName } from "./quantity.js";
 
-declare const kDefaulted: unique symbol;
-type Defaulted<T extends z.ZodType> = z.ZodOptional<T> & { readonly [kDefaulted]: true };
+/** An optional field that has a default; types alone tell. */
+type Defaulted<T extends z.ZodType> = z.ZodOptional<T> & { readonly defaulted: true };
 type Optional<T extends z.ZodType, Default> = undefined extends Default ? z.ZodOptional<T> : Defaulted<T>;
 
 /** What a section is once its defaults are filled in; a field without a default may still be undefined. */

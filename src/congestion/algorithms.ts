@@ -14,20 +14,15 @@ export const kControls = kAlgorithmNames.filter((name) => kAlgorithms[name].feed
 
 export const algorithmOf = (name: AlgorithmName): Algorithm => kAlgorithms[name];
 
-type Named<Descriptor, Field extends "profiles" | "variants"> = Descriptor extends { profiles: infer Profiles }
-  ? Field extends "profiles"
-    ? keyof Profiles & string
-    : Descriptor extends { variants: { names: readonly (infer Variant)[] } }
-      ? Variant
-      : undefined
-  : undefined;
+type ProfileOf<Descriptor> = Descriptor extends { profiles: infer Profiles } ? keyof Profiles & string : undefined;
+type VariantOf<Descriptor> = Descriptor extends { variants: { names: readonly (infer Name)[] } } ? Name : undefined;
 
 /** What the hosts of a scenario run on. */
 export type CongestionOf<Name extends AlgorithmName> = {
   [N in Name]: {
     algorithm: N;
-    profile: Named<(typeof kAlgorithms)[N], "profiles">;
-    variant: Named<(typeof kAlgorithms)[N], "variants">;
+    profile: ProfileOf<(typeof kAlgorithms)[N]>;
+    variant: VariantOf<(typeof kAlgorithms)[N]>;
     parameters: ReturnType<(typeof kAlgorithms)[N]["resolve"]>;
   };
 }[Name];

@@ -1,25 +1,21 @@
 // The `congestion` section of scenarios and daemon files: an algorithm, its profile and variant, and parameters one by one.
 import { z } from "zod";
-import { capital, choice, converted, field, section, showValue } from "../base/fields.js";
+import { capital, choice, converted, field, filled, section, showValue } from "../base/fields.js";
 import type { Findings } from "../base/findings.js";
 import { type AlgorithmName, algorithmOf, type Congestion, kAlgorithmNames, kControls } from "./algorithms.js";
 import type { Parameter, Parsed } from "./parameter.js";
 
 const controls = kControls.map(algorithmOf);
-const profileNames = controls.flatMap(({ profiles = {} }) => Object.keys(profiles));
-const variantNames = controls.flatMap(({ variants }) => variants?.names ?? []);
 
-/** Every spelling of every parameter, and the name that it stands for. */
-const kNames = new Map(
-  controls.flatMap(({ parameters, otherSpelling }) =>
-    Object.keys(parameters).flatMap((name) => {
-      const other = otherSpelling?.(name);
-      return other === undefined ? [[name, name] as const] : [[name, name] as const, [other, name] as const];
-    }),
-  ),
-);
-const kOwners = new Map(
-  kControls.flatMap((algorithm) => Object.keys(algorithmOf(algorithm).parameters).map((name) => [name, algorithm])),
+/** Every spelling of every parameter: what it stands for, and whose it is. */
+const kSpellings = new Map(
+  kControls.flatMap((algorithm) => {
+    const { parameters, otherSpelling } = algorithmOf(algorithm);
+    return Object.entries(parameters).flatMap(([name, parameter]) => {
+      const spellings = [name, otherSpelling?.(name)].filter((spelling) => spelling !== undefined);
+      return spellings.map((spelling) => [spelling, { algorithm, name, parameter }] as const);
+    });
+  }),
 );
 
 function parameterSchema(name: string, { description, unit, range, parse }: Parameter) {
@@ -31,20 +27,20 @@ function parameterSchema(name: string, { description, unit, range, parse }: Para
   return field(schema, `${description} ${capital(range)}${number}.`);
 }
 
-const parameterFields = [...kNames].map(([spelling, name]) => {
-  const owner = algorithmOf(kOwners.get(name) as AlgorithmName);
-  return [spelling, parameterSchema(spelling, owner.parameters[name] as Parameter)];
-});
+const parameterFields = [...kSpellings].map(([spelling, { parameter }]) => [
+  spelling,
+  parameterSchema(spelling, parameter),
+]);
 
 /** Parameters of all algorithms by their names; of two spellings the first stands for both. */
 const parametersSchema = section(Object.fromEntries(parameterFields)).transform((written, context) => {
   const result: Record<string, Parsed> = {};
   for (const [spelling, value] of Object.entries(written as Record<string, Parsed | undefined>)) {
     if (value === undefined) continue;
-    const name = kNames.get(spelling) ?? spelling;
+    const name = kSpellings.get(spelling)?.name ?? spelling;
     if (name in result) {
-      const other = [...kNames].filter(([, own]) => own === name).map(([own]) => own);
-      const params = { hint: `${other.join(" and ")} are the same parameter` };
+      const both = [...kSpellings.keys()].filter((other) => kSpellings.get(other)?.name === name);
+      const params = { hint: `${both.join(" and ")} are the same parameter` };
       context.addIssue({ code: "custom", message: "is given twice", path: [spelling], params, input: value });
     }
     result[name] = value;
@@ -68,11 +64,11 @@ export const congestionSchema = section({
     kAlgorithmNames[0] as AlgorithmName,
   ),
   profile: field(
-    z.enum(profileNames),
+    z.enum(controls.flatMap(({ profiles = {} }) => Object.keys(profiles))),
     `Named set of parameters; the sources disagree, see parameters.md. Default:${kDefaultProfiles}.`,
   ),
   variant: field(
-    z.enum(variantNames),
+    z.enum(controls.flatMap(({ variants }) => variants?.names ?? [])),
     controls
       .flatMap(({ title, variants }) =>
         variants === undefined ? [] : `Of ${title}: ${variants.description}. Default: \`${variants.names[0]}\`.`,
@@ -87,9 +83,9 @@ export const congestionSchema = section({
 
 type CongestionInput = z.output<typeof congestionSchema>;
 
-/** `input` has its defaults; percentages are of `lineRate`, bit/s. What belongs to another algorithm is a problem. */
+/** Percentages are of `lineRate`, bit/s. What belongs to another algorithm is a problem. */
 export function resolveCongestion(input: CongestionInput, lineRate: number, found: Findings): Congestion {
-  const { algorithm = "dcqcn", parameters: written = {} } = input;
+  const { algorithm, parameters: written = {} } = filled(congestionSchema, input);
   const descriptor = algorithmOf(algorithm);
   if (kControls.includes(algorithm)) refuseOthers(input, algorithm, found);
   const names = Object.keys(descriptor.profiles ?? {});
@@ -125,7 +121,7 @@ function refuseOthers(input: CongestionInput, algorithm: AlgorithmName, found: F
         `${use}, or algorithm: ${other}`,
       );
     }
-    for (const name of Object.keys(parameters).filter((name) => kOwners.get(name) === other)) {
+    for (const name of Object.keys(parameters).filter((name) => kSpellings.get(name)?.algorithm === other)) {
       const path = ["congestion", "parameters", name];
       found.problem(path, `is a parameter of ${others}`, `use those of ${title}, or algorithm: ${other}`);
     }
