@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { Option } from "commander";
 import { WeirError } from "../base/error.js";
-import { nearest } from "../base/fields.js";
+import { nearest } from "../base/nearest.js";
 import { askDevice, type ControlledDevice, findDevices, NotRunning } from "../daemon/devices.js";
 import { onlyPort } from "../daemon/views/port_choice.js";
 import type { Answers, View } from "../daemon/views/view.js";

@@ -1,7 +1,7 @@
 /** `weir validate`: is a file sound, and what does it come to? */
 
 import { formatRate, formatTime } from "../base/units.js";
-import { profileText } from "../congestion/section.js";
+import { profileText } from "../congestion/algorithms.js";
 import { loadNicDaemon, loadSwitchDaemon } from "../daemon/file/load.js";
 import { kindOfFile } from "../scenario/file_kind.js";
 import { planSweep } from "../sweep/plan.js";

@@ -1,6 +1,5 @@
 /** From a scenario to native devices: topology to ports, addresses, routes and queue pairs, meant units to wall units. */
 
-import type { LabEnd, LabLink, LabNode } from "../host/veth.js";
 import {
   kEct0,
   kFirstQpn,
@@ -11,7 +10,8 @@ import {
   switchBehaviour,
   switchDescriptors,
   udpSourcePort,
-} from "../native/behaviour.js";
+} from "../device/behaviour.js";
+import type { LabEnd, LabLink, LabNode } from "../host/veth.js";
 import type { NativeNic, NativePort, NativeQueuePair, NativeSwitch } from "../native/device_types.js";
 import type { WorkerConfig } from "../native/types.js";
 import { flowMac, hostIp, hostMac, switchMac } from "../scenario/addresses.js";

@@ -1,6 +1,8 @@
 /** From counters, samples and what the workers say of themselves to the result contract. */
 
 import { formatTime } from "../base/units.js";
+import { feedbackInterval } from "../congestion/algorithms.js";
+import { hearsNothing } from "../congestion/flow_state.js";
 import type { CounterTable } from "../native/counters.js";
 import type { Distribution, WorkerOutcome } from "../native/types.js";
 import { hostFacts } from "../report/host_facts.js";
@@ -138,7 +140,7 @@ function judge(
     switches.sum("drop_no_descriptor") + switches.sum("cn_cp_unsent_cnms") + nics.sum("tx_no_descriptor");
   const allowance = scenario.fidelity.lateness;
   // Half of the control loop's own delay: beyond it the host, not the network, decides when a sender hears of congestion.
-  const loop = (Math.max(feedbackInterval(scenario), kShortestLoop) * scale) / 2;
+  const loop = (Math.max(feedbackInterval(scenario.congestion, samplingInterval(scenario)), kShortestLoop) * scale) / 2;
   const away = worst((o) => timeAbove(o.loop_gap, kLongGap) / Math.max(1, o.loop_gap.mean * o.loop_gap.weight));
   const reasons: string[] = [];
   if (ended !== undefined)
@@ -151,7 +153,7 @@ function judge(
   if (descriptors > 0) reasons.push(`packet memory ran out ${descriptors} times`);
   if (gap.max > allowance)
     reasons.push(`the poll loop was away for ${ms(gap.max)}, more than the allowed lateness of ${ms(allowance)}`);
-  if (scenario.congestion.algorithm !== "none" && gap.p99 > loop) {
+  if (!hearsNothing(scenario.congestion.algorithm) && gap.p99 > loop) {
     reasons.push(
       `1% of the poll loop's gaps exceed ${ms(gap.p99)}, more than half of the control loop at this scale (${ms(loop)}): try a larger scale`,
     );
@@ -180,13 +182,8 @@ function judge(
   };
 }
 
-/**
- * Time between two pieces of feedback to a flow while congestion lasts, meant ns. Of QCN: the fewest bytes between two samples of a
- * congestion point, 1/8.1 of its base, at the rate of the fastest link.
- */
-function feedbackInterval({ congestion, switches, links }: Scenario): number {
-  if (congestion.algorithm === "dctcp") return 0;
-  if (congestion.algorithm !== "qcn") return congestion.parameters.min_time_between_cnps;
+/** Least time between two samples of a congestion point, meant ns: 1/8.1 of its base, at the rate of the fastest link. */
+function samplingInterval({ switches, links }: Scenario): number {
   const bases = switches.filter(({ qcn }) => qcn.enabled).map(({ qcn }) => qcn.cpSampleBase);
   return (8e9 * Math.min(...bases, Number.MAX_SAFE_INTEGER)) / 8.1 / Math.max(...links.map(({ rate }) => rate));
 }

@@ -1,5 +1,6 @@
 /** What the report plots: series turned into axes, lines and thresholds, in ms, Gb/s and KB. Drawing is the page's. */
 import { formatSize } from "../base/units.js";
+import { hasWindow, hearsCnms } from "../congestion/flow_state.js";
 import type { Result, Series } from "../result/result.js";
 import { type Summary, summarize } from "../result/statistics.js";
 import { downsample } from "./downsample.js";
@@ -108,7 +109,7 @@ export function buildCharts(input: ChartInput): Chart[] {
     }),
     overTime(input, {
       id: "alpha",
-      title: input.result.congestion_control === "dctcp" ? "DCTCP: alpha" : "Reaction point: alpha",
+      title: hasWindow(input.result.congestion_control) ? "DCTCP: alpha" : "Reaction point: alpha",
       note: "Congestion estimate, 0 (none) to 1.",
       y_label: "alpha",
       lines: flows.map(([label, flow], i) => ({ label, flow: i, values: flow.alpha ?? [] })),
@@ -132,7 +133,7 @@ function feedbackChart(input: ChartInput): Chart {
   const { series } = input;
   return overTime(input, {
     id: "marks",
-    title: input.result.congestion_control === "qcn" ? "CNMs" : "ECN marks and CNPs",
+    title: hearsCnms(input.result.congestion_control) ? "CNMs" : "ECN marks and CNPs",
     note: "Per sampling interval.",
     y_label: "packets",
     stepped: true,

@@ -1,6 +1,7 @@
 /** A finished run as one HTML file that needs nothing else: styles, plotting library and data are inside. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { hearsCnms } from "../congestion/flow_state.js";
 import { fidelitySchema, type Result, resultSchema, type Series } from "../result/result.js";
 import { buildCharts, type Chart, type ChartInput } from "./charts.js";
 import { fctFigure } from "./fct_chart.js";
@@ -148,10 +149,9 @@ ${changed === "" ? "" : `<p><strong>${escapeHtml(capital(changed))}.</strong></p
 function tiles(result: Result): string {
   const sumOf = (count: (one: Result["switches"][string]) => number) =>
     Object.values(result.switches).reduce((sum, one) => sum + count(one), 0);
-  const told: [string, string] =
-    result.congestion_control === "qcn"
-      ? ["CNMs", String(sumOf((one) => one.cnm_sent ?? 0))]
-      : ["ECN marks", String(sumOf((one) => one.ecn_marked))];
+  const told: [string, string] = hearsCnms(result.congestion_control)
+    ? ["CNMs", String(sumOf((one) => one.cnm_sent ?? 0))]
+    : ["ECN marks", String(sumOf((one) => one.ecn_marked))];
   const pauses = sumCounts(Object.values(result.switches).map((one) => one.pfc_sent));
   const drops = sumCounts(Object.values(result.switches).map((one) => one.drops));
   const counts: [string, string][] = [told, ["PFC pauses", String(pauses)], ["switch drops", String(drops)]];

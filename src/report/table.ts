@@ -2,6 +2,7 @@
 import Table from "cli-table3";
 import pc from "picocolors";
 import { formatSize, formatTime } from "../base/units.js";
+import { hearsCnms } from "../congestion/flow_state.js";
 import type { FctResult, GroupResult, Result } from "../result/result.js";
 import { fixed, gbps, kilobytes, percent, printable } from "./format.js";
 
@@ -54,7 +55,7 @@ export function headline(result: Result): string {
 
 /** What senders are told of congestion by. */
 export function feedbackName({ congestion_control }: Pick<Result, "congestion_control">): "CNMs" | "CNPs" {
-  return congestion_control === "qcn" ? "CNMs" : "CNPs";
+  return hearsCnms(congestion_control) ? "CNMs" : "CNPs";
 }
 
 /** Totals as name and value: goodput, Jain's index, the share of what the headers leave where that is known, and feedback. */
@@ -253,7 +254,7 @@ function congestionPointGrid({ switches }: Result): RankedGrid {
 }
 
 function switchGrid({ switches, congestion_control }: Result): RankedGrid {
-  const qcn = congestion_control === "qcn";
+  const qcn = hearsCnms(congestion_control);
   const toldBy = (one: Result["switches"][string]) => (qcn ? (one.cnm_sent ?? 0) : one.ecn_marked);
   return {
     title: "Switches",
@@ -271,7 +272,7 @@ function switchGrid({ switches, congestion_control }: Result): RankedGrid {
 }
 
 function nicGrid(result: Result): RankedGrid {
-  return result.congestion_control === "qcn" ? qcnNicGrid(result) : dcqcnNicGrid(result);
+  return hearsCnms(result.congestion_control) ? qcnNicGrid(result) : dcqcnNicGrid(result);
 }
 
 function qcnNicGrid({ nics }: Result): RankedGrid {

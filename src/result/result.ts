@@ -2,6 +2,7 @@
 // reports are made of it. A field that not every run has is optional. Rates and times are those the scenario means: a wire run's times are
 // divided by its scale and its rates multiplied by it. Only `fidelity` and `environment` are about wall time and this host.
 import { z } from "zod";
+import { kAlgorithmNames } from "../congestion/algorithms.js";
 
 const count = z.int().min(0);
 const amount = z.number().min(0);
@@ -260,10 +261,7 @@ export const resultSchema = open({
   until_s: amount.optional().meta({ description: "Where the run ended, if it was cut short of the duration, s." }),
   warmup_s: amount.optional().meta({ description: "Part of it left out of the figures, s." }),
   profile: z.string().optional().meta({ description: "Congestion profile that was used." }),
-  congestion_control: z
-    .enum(["dcqcn", "qcn", "dctcp", "none"])
-    .optional()
-    .meta({ description: "Congestion control of the hosts." }),
+  congestion_control: z.enum(kAlgorithmNames).optional().meta({ description: "Congestion control of the hosts." }),
   path_mtu: z
     .union([amount, z.array(amount)])
     .optional()

@@ -61,10 +61,10 @@ it("config: fields that nobody compares with each other", async () => {
 });
 
 it("config: a library that prints what it thinks of a file", async () => {
-  const change = ({ readScenarioText }: Record<string, unknown>) => ({
-    readScenarioText(...given: unknown[]) {
-      if (String(given[0]).includes("&")) process.emitWarning("an anchor");
-      return (readScenarioText as Methods[string])(...given);
+  const change = ({ readScenarioFile }: Record<string, unknown>) => ({
+    readScenarioFile(...given: unknown[]) {
+      if (String(given[3]).includes("&")) process.emitWarning("an anchor");
+      return (readScenarioFile as Methods[string])(...given);
     },
   });
   expect(await finding("config", "../../src/base/yaml.js", change)).toBe("a library prints: an anchor");

@@ -1,11 +1,12 @@
 /** What a finished lab hands to the report, made up: counters, what workers say of themselves, and the scenario. */
 
+import { isDcqcn } from "../../src/congestion/algorithms.js";
 import { queuePairsOf } from "../../src/lab/compose.js";
 import type { RunEvidence } from "../../src/lab/outcome.js";
 import { CounterTable } from "../../src/native/counters.js";
 import type { Distribution, NativeWorker, WorkerOutcome } from "../../src/native/types.js";
 import { Recorder, type RecordSource } from "../../src/result/recorder.js";
-import { type CongestionParameters, parseScenario, type Scenario } from "../../src/scenario/scenario.js";
+import { type DcqcnParameters, parseScenario, type Scenario } from "../../src/scenario/scenario.js";
 
 export type Counter = [name: string, labels: Record<string, string>, value: number];
 
@@ -30,9 +31,8 @@ export function smallScenario(overrides: Record<string, unknown> = {}): Scenario
 }
 
 /** What its hosts run DCQCN on. */
-export function dcqcnOf({ congestion }: Scenario): CongestionParameters {
-  if (congestion.algorithm === "qcn" || congestion.algorithm === "dctcp")
-    throw new Error("these hosts do not run DCQCN");
+export function dcqcnOf({ congestion }: Scenario): DcqcnParameters {
+  if (!isDcqcn(congestion)) throw new Error("these hosts do not run DCQCN");
   return congestion.parameters;
 }
 

@@ -1,5 +1,5 @@
 /** What is drawn: which curves in which chart, in reading order. Drawing itself is plot.ts. */
-import { hasAlpha, hasRates } from "../../../src/congestion/flow_state.js";
+import { hasAlpha, hasRates, hearsCnms } from "../../../src/congestion/flow_state.js";
 import type { QueueDescription, Session } from "../../../src/dashboard/protocol.js";
 import type { Curve } from "../data/gather.js";
 import { type EventKind, type FlowField, kEventKinds, type Recording } from "../data/recording.js";
@@ -206,7 +206,7 @@ function threshold(name: string, values: readonly (number | null)[]): Threshold[
 function eventPanel({ recordings, labels, congestionControl: control, eventsPer }: Drawn): Panel {
   const compared = recordings.length > 1;
   const kinds = kEventKinds.filter((kind) =>
-    kind === "cnm" ? control === "qcn" : kind !== "cnp" || control !== "qcn",
+    kind === "cnm" ? hearsCnms(control) : kind !== "cnp" || !hearsCnms(control),
   );
   return {
     id: "events",

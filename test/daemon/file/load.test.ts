@@ -1,10 +1,10 @@
 /** switch.yaml and nic.yaml: what is made of good ones, and what is said about bad ones. */
 import { describe, expect, it } from "vitest";
-import { WeirError } from "../../src/base/error.js";
-import { parseNicDaemon, parseSwitchDaemon } from "../../src/daemon/file/load.js";
-import type { InspectInterface } from "../../src/daemon/file/types.js";
-import { fileKind, kindOfFile } from "../../src/scenario/file_kind.js";
-import { weir } from "../cli/harness.js";
+import { WeirError } from "../../../src/base/error.js";
+import { parseNicDaemon, parseSwitchDaemon } from "../../../src/daemon/file/load.js";
+import type { InspectInterface } from "../../../src/daemon/file/types.js";
+import { fileKind, kindOfFile } from "../../../src/scenario/file_kind.js";
+import { weir } from "../../cli/harness.js";
 
 const SWITCH = `
 name: sw0

@@ -1,6 +1,6 @@
 /** QCN in scenarios: parameters and variants, congestion points and the domain around them, and what is wrong or odd. */
 import { describe, expect, it } from "vitest";
-import { QCN_PROFILE_NAMES } from "../../src/congestion/qcn_profiles.js";
+import { qcn } from "../../src/congestion/qcn.js";
 import { changeTimes, priorityRates } from "../../src/scenario/changes.js";
 import { CnDomain, portDefence } from "../../src/scenario/cn_domain.js";
 import { parseScenario, parseScenarioText } from "../../src/scenario/scenario.js";
@@ -73,7 +73,7 @@ describe("parameters of QCN", () => {
     expect(qcnOf("congestion.parameters.rpgTimeReset=10").parameters.rpgTimeReset).toBe(10e6);
   });
 
-  it.each(QCN_PROFILE_NAMES)("of profile %s are within their ranges", (name) => {
+  it.each(Object.keys(qcn.profiles))("of profile %s are within their ranges", (name) => {
     const { parameters } = qcnOf(`congestion.profile=${name}`);
     expect(Object.values(parameters).every((value) => Number.isFinite(value))).toBe(true);
     expect(parameters.rpgMinRate).toBeGreaterThan(0);

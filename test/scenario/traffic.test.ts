@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Random } from "../../src/base/random.js";
 import { loadScenario, parseScenario, parseScenarioText, type ScenarioError } from "../../src/scenario/scenario.js";
-import { DISTRIBUTION_NAMES, SizeDistribution } from "../../src/scenario/size_distribution.js";
+import { kDistributionNames, SizeDistribution } from "../../src/scenario/size_distribution.js";
 import type { Flow, Scenario } from "../../src/scenario/types.js";
 
 const STAR = { kind: "star", hosts: 16, link: { rate: "100Gbps" } };
@@ -48,7 +48,7 @@ describe("size distributions", () => {
     expect(Math.abs(sum / 100_000 / mean - 1)).toBeLessThan(0.01);
   });
 
-  it.each(DISTRIBUTION_NAMES)("%s: 100,000 independent draws keep to the mean and to the bounds", (name) => {
+  it.each(kDistributionNames)("%s: 100,000 independent draws keep to the mean and to the bounds", (name) => {
     const sizes = SizeDistribution.named(name);
     const random = new Random(5, name);
     const drawn = Array.from({ length: 100_000 }, () => sizes.draw(random));

@@ -1,7 +1,7 @@
 /** Kinds of topology: their shapes, that every host reaches every other, over as many paths as there should be. */
 import { describe, expect, it } from "vitest";
 import { parseScenario, type ScenarioError } from "../../src/scenario/scenario.js";
-import { Graph, nextHopGroups, switchPorts, UNREACHABLE } from "../../src/scenario/topology.js";
+import { Graph, kUnreachable, nextHopGroups, switchPorts } from "../../src/scenario/topology.js";
 import type { Scenario } from "../../src/scenario/types.js";
 
 const scenarioOf = (topology: object, rest: object = {}) => parseScenario({ topology, ...rest }).scenario;
@@ -26,7 +26,7 @@ function pathCount(scenario: Scenario, from: string, to: string): number {
   const numbers = new Map(scenario.switches.map(({ name }, i) => [name, i]));
   const target = scenario.hosts.findIndex(({ name }) => name === to);
   const walk = (at: number): number => {
-    const group = tables[at]?.groups[tables[at]?.groupOfHost[target] ?? UNREACHABLE] ?? [];
+    const group = tables[at]?.groups[tables[at]?.groupOfHost[target] ?? kUnreachable] ?? [];
     return group.reduce((sum, port) => {
       const peer = ports[at]?.[port]?.peer ?? "";
       return sum + (peer === to ? 1 : walk(numbers.get(peer) ?? -1));
@@ -55,7 +55,7 @@ describe("kinds of topology", () => {
     expect(degrees(scenario)).toMatchObject(expected);
     for (const { groupOfHost } of nextHopGroups(scenario)) {
       expect(groupOfHost).toHaveLength(scenario.hosts.length);
-      expect(groupOfHost).not.toContain(UNREACHABLE);
+      expect(groupOfHost).not.toContain(kUnreachable);
     }
   });
 
@@ -177,8 +177,8 @@ describe("next-hop groups", () => {
       routes: [],
     };
     expect(nextHopGroups(network)).toEqual([
-      { groups: [[0]], groupOfHost: Uint16Array.of(0, UNREACHABLE) },
-      { groups: [[0]], groupOfHost: Uint16Array.of(UNREACHABLE, 0) },
+      { groups: [[0]], groupOfHost: Uint16Array.of(0, kUnreachable) },
+      { groups: [[0]], groupOfHost: Uint16Array.of(kUnreachable, 0) },
     ]);
     expect(new Graph(network).switchesOnPath("a", "b")).toBe(0);
     expect(new Graph(network).switchesBetween("a", "b")).toEqual([]);

@@ -1,17 +1,10 @@
 /** From validated configuration to how native devices behave: what labs and daemons have in common. */
 
-import type { CongestionParameters } from "../congestion/congestion.js";
-import type { QcnCongestion } from "../congestion/section.js";
+import type { NativeSetting } from "../congestion/algorithm.js";
+import { nativeCongestion } from "../congestion/algorithms.js";
+import type { NativeNic, NativePort, NativeSwitch, NativeSwitchPort } from "../native/device_types.js";
 import type { PortDefence } from "../scenario/cn_domain.js";
 import type { Congestion, HostConfig, SwitchConfig, TrafficClasses } from "../scenario/types.js";
-import type {
-  NativeNic,
-  NativePort,
-  NativeQcn,
-  NativeReactionPoint,
-  NativeSwitch,
-  NativeSwitchPort,
-} from "./device_types.js";
 
 /** The number of a NIC's first queue pair; the others follow it. */
 export const kFirstQpn = 0x11;
@@ -19,11 +12,8 @@ export const kFirstQpn = 0x11;
 export const kEct0 = 2;
 /** Least wall time between two turns of a poll loop under load. */
 export const kQuantumNs = 20_000;
-/** Time between two fillings of a token bucket (Kabbani and Yasuda section 3.2), meant ns. */
-const kTokenTickNs = 16_000;
 /** Codes of defences. */
 const kDefences = ["disabled", "interior", "interior-ready", "edge"] as const;
-const kVariants = { qcn: "qcn", "qcn-t": "timer", "qcn-aimd": "aimd" } as const;
 /** Bytes of frames by which receive slots are counted, unless they are known to be smaller. */
 const kSlotFrame = 1000;
 /** What a packet socket's ring can be asked for. */
@@ -81,33 +71,22 @@ export function portBehaviour(
 }
 
 /** How a NIC's network is played. */
-export interface NicSetting {
+export interface NicSetting extends Omit<NativeSetting, "qcn"> {
   /** Of the NIC's link, bit/s on the wire. */
   rate: number;
-  /** Rates are divided by it and times multiplied. */
-  scale: number;
-  /** Keys of the random draws of its reaction points. */
-  seed: number;
-  component: number;
 }
 
 export function nicBehaviour(
   host: HostConfig,
   traffic: TrafficClasses,
   congestion: Congestion,
-  { rate, scale, ...random }: NicSetting,
+  { rate, ...setting }: NicSetting,
 ): Omit<NativeNic, "name" | "port" | "mac" | "first_qpn" | "queue_pairs"> {
-  const { algorithm } = congestion;
+  const { scale } = setting;
   return {
     arrears: Math.round((host.burst * 8e9) / rate),
-    congestion_control: algorithm,
-    ...(algorithm === "dcqcn" && { reaction_point: reactionPoint(congestion.parameters, scale) }),
-    ...(algorithm === "qcn" && { qcn: { ...qcnReactionPoint(congestion, host, scale), ...random } }),
-    ...(algorithm === "dctcp" && { dctcp: congestion.parameters }),
-    cnp_interval:
-      algorithm === "dcqcn" || algorithm === "none"
-        ? Math.round(congestion.parameters.min_time_between_cnps * scale)
-        : 0,
+    congestion_control: congestion.algorithm,
+    ...nativeCongestion(congestion, { ...setting, qcn: { ...host.qcn, priorities: mask(host.qcn.priorities) } }),
     cnp_dscp: host.cnp.dscp,
     cnp_priority: host.cnp.priority,
     line_rate_start: host.line_rate_start,
@@ -160,50 +139,6 @@ function classes(s: TrafficClasses): Pick<NativeNic, "pfc_priorities" | "schedul
       pcp: [0, 1, 2, 3, 4, 5, 6, 7],
       fallback: s.default_priority,
     },
-  };
-}
-
-function reactionPoint(p: CongestionParameters, scale: number): NativeReactionPoint {
-  const wall = (ns: number) => Math.round(ns * scale);
-  const slow = (rate: number) => Math.round(rate / scale);
-  const { min_time_between_cnps: _, ...rest } = p;
-  return {
-    ...rest,
-    rpg_time_reset: wall(p.rpg_time_reset),
-    dce_tcp_rtt: wall(p.dce_tcp_rtt),
-    rate_reduce_monitor_period: wall(p.rate_reduce_monitor_period),
-    rpg_ai_rate: slow(p.rpg_ai_rate),
-    rpg_hai_rate: slow(p.rpg_hai_rate),
-    rpg_max_rate: slow(p.rpg_max_rate),
-    rpg_min_rate: slow(p.rpg_min_rate),
-    rate_to_set_on_first_cnp: slow(p.rate_to_set_on_first_cnp),
-  };
-}
-
-function qcnReactionPoint(
-  { variant, parameters: p }: QcnCongestion,
-  { qcn }: HostConfig,
-  scale: number,
-): Omit<NativeQcn, "seed" | "component"> {
-  const slow = (rate: number) => Math.round(rate / scale);
-  return {
-    variant: kVariants[variant],
-    rpg_time_reset: Math.round(p.rpgTimeReset * scale),
-    rpg_byte_reset: p.rpgByteReset,
-    rpg_threshold: p.rpgThreshold,
-    hyper_threshold: p.hyperThreshold,
-    rpg_ai_rate: slow(p.rpgAiRate),
-    rpg_hai_rate: slow(p.rpgHaiRate),
-    rpg_max_rate: slow(p.rpgMaxRate),
-    rpg_min_rate: slow(p.rpgMinRate),
-    gd: p.gd,
-    rpg_min_dec_fac: p.rpgMinDecFac,
-    priorities: mask(qcn.priorities),
-    flows: qcn.flows === "queue-pair" ? "qp" : qcn.flows,
-    reaction_points: qcn.reaction_points,
-    cn_tag: qcn.cn_tag,
-    limiter: qcn.limiter,
-    token_tick: Math.round(kTokenTickNs * scale),
   };
 }
 

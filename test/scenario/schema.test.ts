@@ -3,8 +3,6 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { generate } from "../../scripts/generate-schema.js";
-import { resolveCongestion } from "../../src/congestion/congestion.js";
-import { PROFILE_NAMES } from "../../src/congestion/profiles.js";
 import { type Result, resultSchema } from "../../src/result/result.js";
 import { examples } from "../fixtures/examples.js";
 
@@ -81,14 +79,5 @@ describe("published schemas and generated documents", () => {
     expect(result({ ...RESULT, later: 1 })).toBe(true);
     expect(result({ ...RESULT, fidelity: undefined })).toBe(false);
     expect(result({ ...RESULT, clock: "dream" })).toBe(false);
-  });
-});
-
-describe("profiles", () => {
-  it.each(PROFILE_NAMES)("%s is within the ranges of its parameters", (name) => {
-    const p = resolveCongestion(name, {}, 40e9);
-    expect(p.rpg_min_rate).toBeGreaterThan(0);
-    expect(p.g).toBeGreaterThan(0);
-    expect(Object.values(p).some((value) => typeof value === "number" && !Number.isFinite(value))).toBe(false);
   });
 });

@@ -90,7 +90,7 @@ describe("congestion.algorithm dctcp", () => {
 
   it("is not for labs", () => {
     expect(() => checkForLab(load().scenario)).toThrow(
-      "congestion.algorithm: labs have no acknowledgements, by which dctcp hears of marks",
+      "congestion.algorithm: labs have no acknowledgements, by which dctcp hears of congestion",
     );
   });
 });
