@@ -100,32 +100,48 @@ export function quantity<Seen>(label: string, unit: string, of: (seen: Seen) => 
   return { label, unit, of };
 }
 
+/** What of a figure is measured again and again: a name, or something that has one. */
+type Case = string | number | { readonly name: string | number };
+type CaseName<One> = One extends { readonly name: infer Name extends string | number } ? Name : One & (string | number);
+
+interface Named<Figure extends string, One extends string | number> {
+  figure: Figure;
+  one: One;
+}
+
 /**
  * The same quantities of each of some cases: `figure_case`. `at` gives what they are read from (undefined: there is no such case on this
  * clock), `label` their label, from that of the figure; `name` is theirs where it is another.
  */
-export function grid<Seen, Case extends string | number, One>(
-  cases: readonly Case[],
-  at: (seen: Seen, one: Case) => One | undefined,
-  label: (figure: string, one: Case) => string,
+export function grid<Seen, One extends Case, Read>(
+  cases: readonly One[],
+  at: (seen: Seen, one: One) => Read | undefined,
+  label: (figure: string, one: One) => string,
 ) {
-  return <Figures extends Quantities<One>, Name extends string = `${NameIn<Figures>}_${Case}`>(
+  return <Figures extends Quantities<Read>, Name extends string = `${NameIn<Figures>}_${CaseName<One>}`>(
     figures: Figures,
-    name?: (of: { figure: NameIn<Figures>; one: Case }) => Name,
+    name?: (of: Named<NameIn<Figures>, CaseName<One>>) => Name,
   ): Record<Name, Measured<Seen>> => {
     const all = cases.flatMap((one) =>
       namesOf(figures).map((figure) => {
-        const { label: own, unit, of } = figures[figure] as Measured<One>;
+        const { label: own, unit, of } = figures[figure] as Measured<Read>;
         const read = (seen: Seen) => {
           const found = at(seen, one);
           return found === undefined ? undefined : of(found);
         };
-        return [name?.({ figure, one }) ?? `${figure}_${one}`, quantity(label(own, one), unit, read)] as const;
+        const key = (typeof one === "object" ? one.name : one) as CaseName<One>;
+        return [name?.({ figure, one: key }) ?? `${figure}_${key}`, quantity(label(own, one), unit, read)] as const;
       }),
     );
     return Object.fromEntries(all) as Record<Name, Measured<Seen>>;
   };
 }
+
+/** Other names in a grid: `case_figure`, and `figure-case`. */
+export const caseFirst = <F extends string, One extends string | number>({ figure, one }: Named<F, One>) =>
+  `${one}_${figure}` as const;
+export const dashed = <F extends string, One extends string | number>({ figure, one }: Named<F, One>) =>
+  `${figure}-${one}` as const;
 
 /** A statement in one line. */
 export function statement<const Held extends Check>(

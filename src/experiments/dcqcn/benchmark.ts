@@ -5,7 +5,7 @@
 import { mean } from "simple-statistics";
 import { spread } from "../../result/statistics.js";
 import type { Evidence, Trial } from "../experiment.js";
-import { grid, namesOf, quantity, type Runs } from "../study.js";
+import { dashed, grid, namesOf, quantity, type Runs } from "../study.js";
 import { kRates, kSettings, kWords, linkRates, pauseFrames, repeated, repeats, type Setting } from "./testbed.js";
 
 const kFile = "dcqcn/benchmark.yaml";
@@ -70,13 +70,10 @@ export function gridOf(runs: Runs): Grid {
 
 /** One quantity for each share, setting and value; `of` says what the value is. */
 export function shareQuantities<Value extends number>(values: readonly Value[], of: (value: Value) => string) {
-  const cases = settingsAt(values);
-  type Name = (typeof cases)[number]["name"];
-  const found = (wanted: Name) => cases.find(({ name }) => name === wanted) as (typeof cases)[number];
   return grid(
-    cases.map(({ name }) => name),
-    ({ at }: Grid, name) => at(found(name).setting, found(name).value),
-    (label, name) => `${label}, ${kSettings[found(name).setting].label}, ${of(found(name).value)}`,
+    settingsAt(values),
+    ({ at }: Grid, { setting, value }) => at(setting, value),
+    (label, { setting, value }) => `${label}, ${kSettings[setting].label}, ${of(value)}`,
   )(
     {
       users_p50: quantity(kShares.users_p50, "Gb/s", ({ users_p50 }) => users_p50),
@@ -84,7 +81,7 @@ export function shareQuantities<Value extends number>(values: readonly Value[], 
       incast_p50: quantity(kShares.incast_p50, "Gb/s", ({ incast_p50 }) => incast_p50),
       incast_p10: quantity(kShares.incast_p10, "Gb/s", ({ incast_p10 }) => incast_p10),
     },
-    ({ figure, one }) => `${figure}-${one}` as const,
+    dashed,
   );
 }
 

@@ -78,9 +78,9 @@ export const DCQCN_FIGURE_12 = studyOf<Seen>()({
   ],
   quantities: {
     ...grid(
-      kCases.map(({ name }) => name),
-      ({ incasts }: Seen, name) => incasts[name],
-      (label, name) => `${label}, ${name.replace("_", ":1, g 1/")}`,
+      kCases,
+      ({ incasts }: Seen, { name }) => incasts[name],
+      (label, { flows, gain }) => `${label}, ${flows}:1, g 1/${gain}`,
     )({
       mean: quantity("queue, mean", "KB", ({ mean }) => mean),
       deviation: quantity("queue, standard deviation", "KB", ({ deviation }) => deviation),

@@ -1,6 +1,6 @@
 /** Figure 16 of the DCQCN paper, section 6.2: what users and a disk rebuild get as the degree of the incast grows from 2 to 10. */
 import { mean } from "simple-statistics";
-import { atLeast, atMost, byName, grid, namesOf, plot, quantity, statement, studyOf } from "../study.js";
+import { atLeast, atMost, byName, dashed, grid, namesOf, plot, quantity, statement, studyOf } from "../study.js";
 import {
   benchmark,
   benchmarkGrid,
@@ -97,7 +97,7 @@ export const DCQCN_FIGURE_16 = studyOf<Seen>()({
           mean(runs.map((run) => timePaused(run) ?? 0)),
         ),
       },
-      ({ figure, one }) => `${figure}-${one}` as const,
+      dashed,
     ),
     pause_growth: quantity("PFC frames at S1 and S2, PFC, least growth from degree to degree", "", ({ runs }) => {
       const frames = kDegrees.map((degree) => spinePauses(runs("pfc", degree)));
@@ -127,7 +127,7 @@ export const DCQCN_FIGURE_16 = studyOf<Seen>()({
         few_p50: quantity("incast, median", "Gb/s", ({ incast_p50 }) => incast_p50),
         few_p10: quantity("incast, 10th percentile", "Gb/s", ({ incast_p10 }) => incast_p10),
       },
-      ({ figure, one }) => `${figure}-${one}` as const,
+      dashed,
     ),
   },
   statements: [

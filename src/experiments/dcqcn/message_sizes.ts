@@ -47,25 +47,19 @@ const onWire = (label: string, unit: string, of: (wire: Measured) => number) =>
 /** Of RDMA, the highest of all sizes. */
 const highest = (label: string, used: (cpu: Throughput["cpu"]) => number) =>
   onWire(label, "% of all cores", ({ rdma, cores }) => Math.max(...shares(rdma, cores, used)));
-const kNames = SIZES.map(({ name }) => name);
-const kTcpNames = TCP_SIZES.map(({ name }) => name);
-const ofSize = (label: string, size: string) => `${label}, ${size}`;
+const ofSize = (label: string, { name }: (typeof SIZES)[number]) => `${label}, ${name}`;
 
 const kQuantities = {
   ...grid(
-    kNames,
-    ({ rdma }: Seen, size) => rdma[kNames.indexOf(size)],
+    SIZES,
+    ({ rdma }: Seen, size) => rdma[SIZES.indexOf(size)],
     ofSize,
-  )({
-    rdma: quantity("RDMA throughput", "Gb/s", (gbps) => gbps),
-  }),
+  )({ rdma: quantity("RDMA throughput", "Gb/s", (gbps) => gbps) }),
   ...grid(
-    kTcpNames,
-    ({ wire }: Seen, size) => wire && gbps(wire.tcp)[kTcpNames.indexOf(size)],
+    TCP_SIZES,
+    ({ wire }: Seen, size) => wire && gbps(wire.tcp)[TCP_SIZES.indexOf(size)],
     ofSize,
-  )({
-    tcp: quantity("TCP throughput", "Gb/s", (gbps) => gbps),
-  }),
+  )({ tcp: quantity("TCP throughput", "Gb/s", (gbps) => gbps) }),
   rdma_share: quantity(
     "RDMA, least throughput of all sizes / what headers leave of the link",
     "%",

@@ -4,7 +4,7 @@
  */
 import { mean, sum } from "simple-statistics";
 import type { Evidence } from "../experiment.js";
-import { atLeast, atMost, byName, grid, plot, quantity, statement, studyOf } from "../study.js";
+import { atLeast, atMost, byName, caseFirst, grid, plot, quantity, statement, studyOf } from "../study.js";
 import { benchmark, kBenchmarkChoices, shares, spinePauses } from "./benchmark.js";
 import { DCQCN_PAPER } from "./paper.js";
 import { higher, kLink, lower, repeats } from "./testbed.js";
@@ -43,7 +43,6 @@ const kWho = ["users", "incast"] as const;
 type Seen = Readonly<Record<Configuration, ReturnType<typeof figures>>>;
 
 const kNames = kConfigurations.map(({ name }) => name);
-const labelOf = (wanted: Configuration) => kConfigurations.find(({ name }) => name === wanted)?.label;
 
 const ratio = (a: Configuration, b: Configuration) => (of: (name: Configuration) => number) => of(a) / of(b);
 
@@ -64,9 +63,9 @@ export const DCQCN_FIGURE_18 = studyOf<Seen>()({
   ],
   quantities: {
     ...grid(
-      kNames,
-      (seen: Seen, name) => seen[name],
-      (label, name) => `${label}, ${labelOf(name)}`,
+      kConfigurations,
+      (seen: Seen, { name }) => seen[name],
+      (label, one) => `${label}, ${one.label}`,
     )({
       users: quantity("users, 10th percentile", "Gb/s", ({ users }) => users),
       incast: quantity("incast, 10th percentile", "Gb/s", ({ incast }) => incast),
@@ -85,7 +84,7 @@ export const DCQCN_FIGURE_18 = studyOf<Seen>()({
         wrong_pfc_only: quantity("wrong thresholds / PFC only", "", ratio("wrong", "pfc")),
         wrong_dcqcn: quantity("wrong thresholds / DCQCN", "", ratio("wrong", "dcqcn")),
       },
-      ({ figure, one }) => `${one}_${figure}` as const,
+      caseFirst,
     ),
     marked_ratio: quantity("marks, wrong thresholds / DCQCN", "", ({ wrong, dcqcn }) => wrong.marked / dcqcn.marked),
   },

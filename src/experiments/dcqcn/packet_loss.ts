@@ -9,7 +9,19 @@
  */
 import type { Curve, Plot } from "../../report/plot.js";
 import type { Evidence, Trial } from "../experiment.js";
-import { atLeast, atMost, byName, grid, namesOf, plot, quantity, type Runs, statement, studyOf } from "../study.js";
+import {
+  atLeast,
+  atMost,
+  byName,
+  caseFirst,
+  grid,
+  namesOf,
+  plot,
+  quantity,
+  type Runs,
+  statement,
+  studyOf,
+} from "../study.js";
 import { DCQCN_PAPER } from "./paper.js";
 
 const kFile = "dcqcn/packet-loss.yaml";
@@ -95,7 +107,7 @@ export const DCQCN_FIGURE_21 = studyOf<Seen>()({
         kRates.map(({ name }) => name),
         (rate) => quantity(`loss ${rate}`, "Gb/s", (row: Row) => row[rate]),
       ),
-      ({ figure, one }) => `${one}_${figure}` as const,
+      caseFirst,
     ),
   },
   statements: [

@@ -71,9 +71,9 @@ export const DCQCN_QUEUE_20TO1 = studyOf<Runs>()({
     `${kNs3Text} Theirs and what Weir measures with their readings are in the last plot.`,
   ],
   quantities: grid(
-    kVariations.map(({ name }) => name),
-    (runs: Runs, name) => runs[name],
-    (label, wanted) => `${kVariations.find(({ name }) => name === wanted)?.label}: ${label}`,
+    kVariations,
+    (runs: Runs, { name }) => runs[name],
+    (label, one) => `${one.label}: ${label}`,
   )({
     p50: quantity("queue, p50", "KB", (run) => lengthsOf(run).p50),
     p95: quantity("queue, p95", "KB", (run) => lengthsOf(run).p95),

@@ -90,12 +90,13 @@ interface Seen {
   fluid: boolean;
 }
 const kCases = kNames.flatMap((setting) =>
-  kStartNames.map((start) => ({ setting, start, name: caseOf(setting, start) })),
+  kStartNames.map((start) => ({
+    setting,
+    start,
+    name: `${setting}_${start}` as const,
+    title: `(${setting}) ${kSettings[setting].label}, ${kStarts[start].label}`,
+  })),
 );
-
-function caseOf(setting: SettingName, start: StartName) {
-  return `${setting}_${start}` as const;
-}
 
 function see(runs: Runs, fluid = false): Seen {
   const pairs = kCases.map(({ setting, start, name }) => [name, compareFlows(runs[key(setting, start)] as Evidence)]);
@@ -109,8 +110,6 @@ function see(runs: Runs, fluid = false): Seen {
 }
 
 const kOfMean = "% of the mean";
-const titleOf = (setting: SettingName, start: StartName) =>
-  `(${setting}) ${kSettings[setting].label}, ${kStarts[start].label}`;
 const relief =
   (setting: "b" | "c") =>
   ({ pairs }: Seen) =>
@@ -141,12 +140,9 @@ export const DCQCN_FIGURE_13 = studyOf<Seen>()({
   ],
   quantities: {
     ...grid(
-      kCases.map(({ name }) => name),
-      ({ pairs }: Seen, name) => pairs[name],
-      (label, name) => {
-        const { setting, start } = kCases.find((one) => one.name === name) as (typeof kCases)[number];
-        return `${titleOf(setting, start)}: ${label}`;
-      },
+      kCases,
+      ({ pairs }: Seen, { name }) => pairs[name],
+      (label, { title }) => `${title}: ${label}`,
     )({
       difference: quantity("difference of throughputs", "Gb/s", ({ difference }) => difference),
       ratio: quantity("lower / higher throughput", "", ({ ratio }) => ratio),
@@ -230,8 +226,7 @@ export const DCQCN_FIGURE_13 = studyOf<Seen>()({
     second_c: trace("c"),
     second_d: trace("d"),
   },
-  plots: ({ pairs }) =>
-    kCases.map(({ setting, start, name }) => throughputPlot(titleOf(setting, start), pairs[name].run)),
+  plots: ({ pairs }) => kCases.map(({ name, title }) => throughputPlot(title, pairs[name].run)),
   network: {
     clocks: ["wire", "sim"],
     trials: [...kTrials, kHalf, kLong],
@@ -275,7 +270,7 @@ function trace(setting: SettingName) {
     y_label: "throughput, Gb/s",
     unit: "Gb/s",
     x_range: [0, (kEnd - kJoined) * 1000] as const,
-    of: ({ pairs }: Seen) => smoothed(pairs[caseOf(setting, "line")].run),
+    of: ({ pairs }: Seen) => smoothed(pairs[`${setting}_line`].run),
   };
 }
 

@@ -5,7 +5,7 @@
 import { mean } from "simple-statistics";
 import { jainIndex, spread } from "../../result/statistics.js";
 import type { Evidence, Trial } from "../experiment.js";
-import { byName, grid, plot, quantity, type Runs, type StatementsOn, statement, studyOf } from "../study.js";
+import { byName, caseFirst, grid, plot, quantity, type Runs, type StatementsOn, statement, studyOf } from "../study.js";
 import { ALPHA_RESET } from "./alpha.js";
 import { DCQCN_PAPER } from "./paper.js";
 import {
@@ -59,13 +59,12 @@ interface Seen {
 
 const kNames = kHosts.map(({ name }) => name);
 const kOthers = kNames.filter((name) => name !== "h4");
-const labelled = (label: string, wanted: Host) => `${kHosts.find(({ name }) => name === wanted)?.label}, ${label}`;
 
 const kQuantities = {
   ...grid(
-    kNames,
-    ({ draws }: Seen, name) => draws?.spreads[name],
-    labelled,
+    kHosts,
+    ({ draws }: Seen, { name }) => draws?.spreads[name],
+    (label, host) => `${host.label}, ${label}`,
   )(
     {
       least: quantity(`least of ${kDraws} draws of paths`, "Gb/s", ({ min }) => min),
@@ -75,7 +74,7 @@ const kQuantities = {
         change([min, max], p50),
       ),
     },
-    ({ figure, one }) => `${one}_${figure}` as const,
+    caseFirst,
   ),
   median_ratio: quantity(
     "median of H4 / highest median of the others",
@@ -88,13 +87,10 @@ const kQuantities = {
     ({ draws }: Seen) => draws && draws.spreads.h4.min / Math.max(...kOthers.map((name) => draws.spreads[name].max)),
   ),
   ...grid(
-    kNames,
-    ({ shared }: Seen, name) => shared[name],
-    labelled,
-  )(
-    { shared: quantity("where H1 to H3 share an uplink", "Gb/s", (rate) => rate) },
-    ({ figure, one }) => `${one}_${figure}` as const,
-  ),
+    kHosts,
+    ({ shared }: Seen, { name }) => shared[name],
+    (label, host) => `${host.label}, ${label}`,
+  )({ shared: quantity("where H1 to H3 share an uplink", "Gb/s", (rate) => rate) }, caseFirst),
   ratio_shared: quantity(
     "H4 / mean of the others, where they share an uplink",
     "",
