@@ -2,6 +2,7 @@
 import type { EventEmitter } from "node:events";
 import type { Command } from "commander";
 import { fileReason, ScenarioError, WeirError } from "../base/error.js";
+import { kExit } from "../base/exit_status.js";
 import { readConfigText } from "../base/yaml.js";
 import type { Handed } from "../host/rootless.js";
 import type { LiveStream } from "../lab/live_view.js";
@@ -12,8 +13,7 @@ import type { Scenario } from "../scenario/types.js";
 import type { SimOptions, SimOutcome } from "../sim/types.js";
 import type { KeyStream } from "../top/terminal.js";
 
-/** Exit statuses of weir; a signal's is 128 + its number. `permanent` tells a scheduler not to try again. */
-export const kExit = { ok: 0, failure: 1, usage: 2, invalid: 3, permanent: 42, sigint: 130, sigterm: 143 } as const;
+export { kExit };
 
 /** The process as the verbs see it; tests give their own. */
 export interface CliContext {

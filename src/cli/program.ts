@@ -93,9 +93,10 @@ const kRuns: Readonly<Record<string, readonly string[]>> = {
   plan: ["plan check"],
 };
 
-/** For who leaves out a verb, or the second word of one: `weir run x.yaml`, `weir lab x.yaml`. */
+/** For who leaves out a verb, or the second word of one (`weir run x.yaml`, `weir lab x.yaml`), or asks for one that is gone. */
 function runHint(argv: readonly string[], error: string): string {
   const unknown = /^error: unknown command '(.*)'/.exec(error)?.[1];
+  if (argv[0] === "model" && unknown === "sweep") return "  hint: weir paper dcqcn-fig11, or weir paper dcqcn-fig12\n";
   if (unknown === undefined || !(unknown === "run" || /\.(ya?ml|json)$/.test(unknown))) return "";
   const file = unknown === "run" ? (argv[argv.indexOf(unknown) + 1] ?? "FILE") : unknown;
   const runs = kRuns[argv[0] === unknown ? "" : (argv[0] ?? "")] ?? [];

@@ -62,7 +62,7 @@ export interface Algorithm {
   defaults?: Readonly<Record<string, Sourced>>;
   /** The default first. */
   variants?: { readonly description: string; readonly names: readonly string[] };
-  /** Its section of docs/parameters.md, before the tables. */
+  /** Its section of docs/reference/parameters.md, before the tables. */
   doc: string;
   /** What senders run on, in base units, as the scenario means them (before any time scale). */
   resolve(values: Readonly<Record<string, number | boolean>>, choice: Choice): object;

@@ -10,5 +10,3 @@ export {
 export { FluidRun, runFluid } from "./run.js";
 export { algorithmProblems, controlParameters, modelScenario } from "./scenario.js";
 export { dcqcnStability, type Stability } from "./stability.js";
-export { kSurfaces, SURFACES, type SurfaceName, type SweepOutcome, type SweepPoint, sweepPoints } from "./sweep.js";
-export { sweepOn } from "./sweep_pool.js";
