@@ -4,7 +4,6 @@ import { formatTime } from "../base/units.js";
 import type { CounterTable } from "../native/counters.js";
 import type { Distribution, WorkerOutcome } from "../native/types.js";
 import { hostFacts } from "../report/host_facts.js";
-import { goodputLimit } from "../report/limits.js";
 import {
   accountFrames,
   type FrameAccount,
@@ -14,6 +13,7 @@ import {
   runFacts,
   switchResult,
 } from "../result/device_results.js";
+import { goodputLimit } from "../result/goodput_limit.js";
 import type { Recorder } from "../result/recorder.js";
 import type { Fidelity, FlowResult, Result, SwitchResult } from "../result/result.js";
 import { jainIndex } from "../result/statistics.js";

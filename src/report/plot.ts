@@ -5,7 +5,7 @@
  */
 import type { TopLevelSpec } from "vega-lite";
 import { downsample } from "./downsample.js";
-import { escapeHtml } from "./html.js";
+import { escapeHtml } from "./markup.js";
 import { layersOf } from "./plot_layers.js";
 import { markParts } from "./plot_parts.js";
 

@@ -8,7 +8,18 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 const system = signal<Theme>(dark.matches ? "dark" : "light");
 const chosen = signal<Theme | null>(remembered());
 
-export const theme = computed<Theme>(() => chosen.value ?? system.value);
+/** While the page is put on paper, which is white. */
+export const printing = signal(false);
+
+export const theme = computed<Theme>(() => (printing.value ? "light" : (chosen.value ?? system.value)));
+
+/** On paper a canvas has three dots for one of the page, whatever the screen has. */
+const kPaperDots = 3;
+
+/** CSS pixels of a canvas for one of the page. */
+export const unit = (): number => (printing.value ? kPaperDots / devicePixelRatio : 1);
+/** Dots of a canvas for one pixel of the page. */
+export const dots = (): number => (printing.value ? kPaperDots : devicePixelRatio);
 
 dark.addEventListener("change", () => {
   system.value = dark.matches ? "dark" : "light";
@@ -45,9 +56,16 @@ export function ink(name: string): string {
   const key = `${theme.value} ${name}`;
   let found = inks.get(key);
   if (found === undefined) {
+    // Whoever draws may have heard of the theme before the style sheet has.
+    document.documentElement.dataset.theme = theme.value;
     probe.style.color = `var(--${name})`;
     found = getComputedStyle(probe).color;
     inks.set(key, found);
   }
   return found;
+}
+
+/** An ink with some of the ground shining through. */
+export function faded(name: string, share: number): string {
+  return ink(name).replace(/^rgb\((.*)\)$/, (_, channels: string) => `rgba(${channels}, ${share})`);
 }

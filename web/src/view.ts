@@ -1,18 +1,8 @@
 /** What is in view: the live run or finished ones, which flows, which time. */
 import { batch, computed, signal } from "@preact/signals";
-import type { Result } from "../../src/result/result.js";
-import type { Recording } from "./data/recording.js";
+import type { Loaded, Recording } from "./data/recording.js";
 import { requestDraw } from "./draw.js";
 import { currentRun, live, pause, paused, pausedAt, session } from "./store.js";
-
-/** A finished run that can be looked at. */
-export interface Loaded {
-  /** "run:3", "file:1". */
-  key: string;
-  label: string;
-  result: Result;
-  recording: Recording;
-}
 
 export type Range = readonly [from: number, to: number];
 

@@ -5,7 +5,8 @@ import { compareRuns } from "../../../src/report/overlay.js";
 import type { Result } from "../../../src/result/result.js";
 import { dashOfRun, lookOf } from "../charts/palette.js";
 import { Sample } from "../charts/sample.js";
-import { type Loaded, show, shown } from "../view.js";
+import type { Loaded } from "../data/recording.js";
+import { show, shown } from "../view.js";
 
 interface Row {
   name: string;
