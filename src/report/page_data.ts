@@ -31,7 +31,7 @@ export function pageRuns(runs: readonly (SavedRun & { label: string })[]): PageR
 
 /** Flows and queues that have samples, and of the rest what a result has to have: all figures are in the tables. */
 function drawnOf(result: Result, { flows, queues }: Series): Result {
-  const { scenario, clock, scale, seed, duration_s, warmup_s, congestion_control, fidelity, totals } = result;
+  const { scenario, clock, scale, seed, duration_s, warmup_s, congestion_control, changes, fidelity, totals } = result;
   const own = (device: string, { queue_cdf = {}, ...one }: Result["switches"][string]) => ({
     ...one,
     queues: {},
@@ -42,7 +42,7 @@ function drawnOf(result: Result, { flows, queues }: Series): Result {
     ),
   });
   return {
-    ...{ scenario, clock, scale, seed, duration_s, warmup_s, congestion_control, fidelity, totals, nics: {} },
+    ...{ scenario, clock, scale, seed, duration_s, warmup_s, congestion_control, changes, fidelity, totals, nics: {} },
     flows: result.flows.filter(({ id }) => Object.hasOwn(flows, id)),
     switches: mapValues(result.switches, (one, device) => own(device, one)),
   };

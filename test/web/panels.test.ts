@@ -98,6 +98,12 @@ describe("of one run", () => {
     expect(panel(panels(run("a", result)), "cdf").fixed).toEqual({ x: [0, 1, 64], unit: "KB", ys: [[0, 0.25, 1]] });
   });
 
+  it("know what was changed by hand", () => {
+    const changes = [{ at_s: 0.0025, set: ["switch.ecn.kmax=1MB"] }];
+    const [one] = pageRuns([{ ...run("a", { ...sampleResult(1), changes }), source: undefined }]);
+    expect(one && Recording.finished(one.result).changes).toEqual([{ at: 2.5, set: ["switch.ecn.kmax=1MB"] }]);
+  });
+
   it("tell where events happened, and leave out what there is nothing of", () => {
     const pauses = panel(panels(run("a")), "places-pfc");
     expect(pauses.lines.map(({ label }) => label)).toEqual(["sw:h1:3", "sw:h2:3"]);

@@ -11,7 +11,10 @@ const chosen = signal<Theme | null>(remembered());
 /** While the page is put on paper, which is white. */
 export const printing = signal(false);
 
-export const theme = computed<Theme>(() => (printing.value ? "light" : (chosen.value ?? system.value)));
+/** Other than the system's. */
+const forced = computed<Theme | null>(() => (printing.value ? "light" : chosen.value));
+
+export const theme = computed<Theme>(() => forced.value ?? system.value);
 
 /** On paper a canvas has three dots for one of the page, whatever the screen has. */
 const kPaperDots = 3;
@@ -24,8 +27,9 @@ export const dots = (): number => (printing.value ? kPaperDots : devicePixelRati
 dark.addEventListener("change", () => {
   system.value = dark.matches ? "dark" : "light";
 });
-theme.subscribe((value) => {
-  document.documentElement.dataset.theme = value;
+forced.subscribe((value) => {
+  if (value === null) delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = value;
 });
 
 export function toggleTheme(): void {
@@ -56,8 +60,8 @@ export function ink(name: string): string {
   const key = `${theme.value} ${name}`;
   let found = inks.get(key);
   if (found === undefined) {
-    // Whoever draws may have heard of the theme before the style sheet has.
-    document.documentElement.dataset.theme = theme.value;
+    // Whoever draws may hear of a change before the style sheet does, or after it.
+    probe.style.colorScheme = theme.value;
     probe.style.color = `var(--${name})`;
     found = getComputedStyle(probe).color;
     inks.set(key, found);

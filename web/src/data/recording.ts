@@ -56,8 +56,8 @@ export class Recording {
     );
   }
 
-  /** The series of a finished run; empty if it has none. */
-  static finished({ series }: Pick<Result, "series">): Recording {
+  /** The series of a finished run, empty if it has none, and what was changed while it ran. */
+  static finished({ series, changes = [] }: Pick<Result, "series" | "changes">): Recording {
     const flows = Object.entries(series?.flows ?? {});
     const queues = Object.entries(series?.queues ?? {});
     const times = series?.time_s ?? [];
@@ -73,6 +73,7 @@ export class Recording {
       Math.max(1, times.length),
       places,
     );
+    recording.changes = changes.map(({ at_s, set }) => ({ at: at_s * 1000, set }));
     const known = events.filter(([, lists]) => Object.keys(lists ?? {}).length > 0).map(([kind]) => kind as EventKind);
     times.forEach((seconds, i) => {
       recording.columns.append(seconds * 1000, (set) => {

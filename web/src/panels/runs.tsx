@@ -223,8 +223,6 @@ async function loadRun(key: string): Promise<Loaded | undefined> {
     ]),
   );
   const loaded = { key, label, result, thresholds, recording: Recording.finished(result) };
-  const changes = session.value?.runs.find((run) => run.id === id)?.changes ?? [];
-  loaded.recording.changes = changes.map(({ t_ns, set }) => ({ at: t_ns / 1e6, set }));
   fetched.set(key, loaded);
   return loaded;
 }
