@@ -1,4 +1,5 @@
 /** What the charts of a page are drawn from: results with their series, no more of them than is drawn. */
+import { measuredCdf } from "../result/queue_cdf.js";
 import type { Result, Series } from "../result/result.js";
 import type { SavedRun } from "../result/saved_run.js";
 import { mapSamples, mapValues, type SeriesField } from "../result/series.js";
@@ -49,18 +50,14 @@ function drawnOf(result: Result, { flows, queues }: Series): Result {
 }
 
 /** Of a queue the highest lengths are drawn, and its distribution from samples only where it was not measured; nothing of no event. */
-function withoutUndrawn({ switches }: Result, series: Series): Series {
-  const isMeasured = (queue: string) => {
-    const [device = "", port = "", priority = ""] = queue.split(":");
-    return switches[device]?.queue_cdf?.[port]?.[priority] !== undefined;
-  };
+function withoutUndrawn(result: Result, series: Series): Series {
   const some = (counts: Series["marks"]) =>
     counts && Object.fromEntries(Object.entries(counts).filter(([, samples]) => samples.some((n) => n > 0)));
   const { pauses, marks, cnps, cnms } = series;
   return {
     ...series,
     queues: mapValues(series.queues, ({ bytes, max_bytes }, name) =>
-      max_bytes !== undefined && isMeasured(name) ? { max_bytes } : { bytes, max_bytes },
+      max_bytes !== undefined && measuredCdf(result, name) ? { max_bytes } : { bytes, max_bytes },
     ),
     ...{ pauses: some(pauses), marks: some(marks), cnps: some(cnps), cnms: some(cnms) },
   };

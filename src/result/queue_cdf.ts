@@ -1,4 +1,5 @@
 /** How long a queue was, and for which part of the time. */
+import { queuePlace } from "./queues.js";
 import type { Result, Series } from "./result.js";
 
 /** [KB, fraction of time at or below], ascending. */
@@ -9,10 +10,14 @@ export function queueCdf(
   { result, series }: { result: Pick<Result, "switches">; series: Series },
   queue: string,
 ): QueueCdf {
-  const [device = "", port = "", priority = ""] = queue.split(":");
-  const measured = result.switches[device]?.queue_cdf?.[port]?.[priority];
-  const points = measured ?? empiricalCdf(series.queues[queue]?.bytes ?? []);
+  const points = measuredCdf(result, queue) ?? empiricalCdf(series.queues[queue]?.bytes ?? []);
   return points.map(([bytes, fraction]) => [bytes / 1000, fraction]);
+}
+
+/** Undefined where there is none. */
+export function measuredCdf({ switches }: Pick<Result, "switches">, queue: string): [number, number][] | undefined {
+  const { device, port, priority } = queuePlace(queue);
+  return switches[device]?.queue_cdf?.[port]?.[priority];
 }
 
 function empiricalCdf(samples: readonly number[]): [number, number][] {

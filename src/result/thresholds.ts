@@ -1,4 +1,5 @@
 /** Lengths of queues at which switches act, for whoever draws queues. */
+import { queuePlace } from "./queues.js";
 import type { SavedSource } from "./saved_run.js";
 
 /** Where a queue marks, and what its congestion point steers to, bytes. */
@@ -15,7 +16,7 @@ export function queueThresholds(
 ): Record<string, QueueThresholds> {
   const found: Record<string, QueueThresholds> = {};
   for (const name of queues) {
-    const [device, , priority] = name.split(":");
+    const { device, priority } = queuePlace(name);
     const own = scenario.switches.find((one) => one.name === device);
     const on = (section: { enabled: boolean; priorities: readonly number[] } | undefined) =>
       section?.enabled === true && section.priorities.includes(Number(priority));

@@ -2,6 +2,7 @@
 
 import { fixed, gbps } from "../../../src/report/format.js";
 import { compareRuns } from "../../../src/report/overlay.js";
+import { eachQueue } from "../../../src/result/queues.js";
 import type { Result } from "../../../src/result/result.js";
 import { dashOfRun, lookOf } from "../charts/palette.js";
 import { Sample } from "../charts/sample.js";
@@ -113,8 +114,6 @@ function rowsOf(runs: readonly Loaded[]): Row[] {
 
 /** KB. */
 function queueP99({ switches }: Result): number | undefined {
-  const all = Object.values(switches).flatMap(({ queues }) =>
-    Object.values(queues).flatMap((priorities) => Object.values(priorities).map(({ p99 }) => p99 / 1000)),
-  );
+  const all = eachQueue(switches, ({ queues }) => queues).map(({ value }) => value.p99 / 1000);
   return all.length === 0 ? undefined : all.reduce((most, value) => Math.max(most, value));
 }
