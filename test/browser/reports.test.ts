@@ -150,6 +150,18 @@ describeUnless(browserObstacle() ?? lacking("poppler-utils") ?? nativeObstacle()
     expect(await emptyFigures(page)).toEqual(["Rate R_C and target rate R_T Gb/s", "Throughput Gb/s", "Alpha"]);
   });
 
+  it("hides a run of a comparison in all charts, and shows it again", async () => {
+    const { page } = await open("compare");
+    const run = page.getByRole("button", { name: "model" });
+    const drawn = () => page.locator("#figure-queue .legend li, #figure-cdf .legend li").allTextContents();
+    expect(await drawn()).toEqual(["sim", "model", "sim", "model"]);
+    await run.click();
+    await expect.poll(drawn).toEqual(["sim", "sim"]);
+    expect(await emptyFigures(page)).toEqual([]);
+    await run.click();
+    await expect.poll(drawn).toEqual(["sim", "model", "sim", "model"]);
+  });
+
   it("does not print a line that is hidden, nor its name", async () => {
     const { page } = await open("lab run");
     await page.getByLabel("draw incast.2").uncheck();

@@ -20,6 +20,10 @@ const run = (label: string, result = sampleResult(2), series = sampleSeries(resu
 });
 
 function panels(...runs: Run[]): Panel[] {
+  return panelsWithout([], ...runs);
+}
+
+function panelsWithout(hidden: number[], ...runs: Run[]): Panel[] {
   const finished = pageRuns(runs.map((one) => ({ source: undefined, ...one }))).map((one, i) => ({
     ...one,
     key: String(i),
@@ -29,7 +33,7 @@ function panels(...runs: Run[]): Panel[] {
   const flowIds = [...new Set(recordings.flatMap(({ flows }) => flows))];
   return panelsOf({
     ...{ recordings, finished, flowIds, flows: new Set(flowIds) },
-    eventsPer: "per ms",
+    ...{ hidden: new Set(hidden), eventsPer: "per ms" as const },
     queueThresholds: () => [],
     congestionControl: finished[0]?.result.congestion_control ?? "dcqcn",
   });
@@ -130,6 +134,20 @@ describe("of several runs", () => {
       ["sim", "c1"],
     ]);
     expect(panel(all, "cdf").lines.map(({ label }) => label)).toEqual(["wire", "sim"]);
+  });
+
+  it("keep their colours and dashes when one is hidden", () => {
+    const all = panelsWithout([0], run("wire"), run("sim"));
+    expect(idsOf(all)).toEqual(idsOf(panels(run("wire"), run("sim"))));
+    for (const { id, lines, fixed } of all) {
+      expect(
+        lines.every(({ label }) => label.includes("sim")),
+        id,
+      ).toBe(true);
+      expect(fixed?.ys ?? lines, id).toHaveLength(lines.length);
+    }
+    expect(panel(all, "cdf").lines.map(({ color }) => color)).toEqual(["c1"]);
+    expect(panel(all, "goodput").lines.map(({ dash }) => dash.length)).toEqual([2, 2]);
   });
 
   it("draw the longest queues where there are many, and the longest of each run where they share none", () => {

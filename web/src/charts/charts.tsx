@@ -5,7 +5,7 @@ import { gather } from "../data/gather.js";
 import { onDraw } from "../draw.js";
 import { frames, pausedAt, session } from "../store.js";
 import { printing, theme, unit } from "../theme.js";
-import { flowIds, flowsInView, rangeInView, recordings, setZoom, shown } from "../view.js";
+import { flowIds, flowsInView, hiddenRuns, rangeInView, recordings, setZoom, shown, toggleRun } from "../view.js";
 import { dashOfRun, type Look, lookOf } from "./palette.js";
 import { type Panel, panelsOf, type Threshold, thresholdsOf } from "./panels.js";
 import { Plot } from "./plot.js";
@@ -27,6 +27,7 @@ export function Charts({ apart = false }: { apart?: boolean }) {
     return panelsOf({
       recordings: recordings.value,
       finished,
+      hidden: hiddenRuns.value,
       // Runs take milliseconds of meant time.
       eventsPer: finished.length === 0 && now?.duration_ns === null ? "per s" : "per ms",
       flowIds: flowIds.value,
@@ -39,10 +40,21 @@ export function Charts({ apart = false }: { apart?: boolean }) {
   return (
     <section class="charts" aria-label="Charts">
       {apart && shown.value.length > 1 && (
-        <Legend
-          name="Runs"
-          lines={shown.value.map(({ label }, run) => ({ ...lookOf(run), dash: dashOfRun(run), label }))}
-        />
+        <section class="legend" aria-label="Runs">
+          {shown.value.map(({ key, label }, run) => (
+            <button
+              key={key}
+              type="button"
+              class="flow"
+              aria-pressed={!hiddenRuns.value.has(run)}
+              title="show or hide"
+              onClick={() => toggleRun(run)}
+            >
+              <Sample {...lookOf(run)} dash={dashOfRun(run)} />
+              {label}
+            </button>
+          ))}
+        </section>
       )}
       {list.map((panel, i) => (
         <Chart key={panel.id} panel={panel} withTimes={apart || i === list.length - 1} />

@@ -13,6 +13,8 @@ export interface Line extends Look {
   curve?: Curve;
   /** Thin and pale: of second rank. */
   faint?: boolean;
+  /** Which of several runs it is of. */
+  run?: number;
   /** Which lane of a panel with lanes, from the top. */
   lane?: number;
 }
@@ -46,6 +48,8 @@ export interface Drawn {
   recordings: readonly Recording[];
   /** What they are of; nothing while they are still growing. */
   finished: readonly Loaded[];
+  /** Runs that are not drawn, by their place. */
+  hidden: ReadonlySet<number>;
   eventsPer: "per ms" | "per s";
   /** All, in the order of their colours. */
   flowIds: readonly string[];
@@ -81,7 +85,7 @@ const kPlaceTitles: Record<EventKind, string> = {
 const kLaneColors: Record<EventKind, string> = { mark: "c4", cnp: "c0", cnm: "c6", pfc: "c1", drop: "c7" };
 
 export function panelsOf(drawn: Drawn): Panel[] {
-  const { congestionControl: control, flowIds, recordings, finished } = drawn;
+  const { congestionControl: control, flowIds, recordings, finished, hidden } = drawn;
   const compared = recordings.length > 1;
   const ofFlows = [
     ...(hasRates(control) ? [ratePanel(drawn)] : []),
@@ -100,7 +104,20 @@ export function panelsOf(drawn: Drawn): Panel[] {
     ...(compared ? [] : finished.flatMap(placePanels)),
   ];
   // Of what is over it is known what there is nothing of.
-  return finished.length === 0 ? panels : panels.filter(({ lines }) => lines.length === 0 || lines.some(hasValues));
+  return finished.length === 0
+    ? panels
+    : panels.filter(({ lines }) => lines.length === 0 || lines.some(hasValues)).map((panel) => without(panel, hidden));
+}
+
+function without(panel: Panel, hidden: ReadonlySet<number>): Panel {
+  if (hidden.size === 0) return panel;
+  const isDrawn = (i: number) => !hidden.has(panel.lines[i]?.run ?? -1);
+  const { lines, fixed } = panel;
+  return {
+    ...panel,
+    lines: lines.filter((_, i) => isDrawn(i)),
+    ...(fixed && { fixed: { ...fixed, ys: fixed.ys.filter((_, i) => isDrawn(i)) } }),
+  };
 }
 
 function hasValues({ curve, lane }: Line): boolean {
@@ -138,6 +155,7 @@ function totalPanel(drawn: Drawn): Panel {
     unit: "Gb/s",
     lines: drawn.recordings.map((recording, run) => ({
       ...lookOf(run),
+      run,
       label: `all flows, ${labels[run]}`,
       curve: { recording, columns: throughputsOf(recording), across: "sum", fold: "mean" },
     })),
@@ -208,7 +226,7 @@ function flowLines(drawn: Drawn, field: FlowField): Line[] {
       return [
         {
           ...look,
-          ...(compared && { dash: dashOfRun(run) }),
+          ...(compared && { run, dash: dashOfRun(run) }),
           label: `${id}${field === "target" ? " R_T" : ""}${compared ? `, ${labels[run]}` : ""}`,
           curve: {
             recording,
@@ -244,9 +262,9 @@ function queuePanel(drawn: Drawn): Panel {
   if (recordings.length > 1) {
     const labels = labelsOf(drawn);
     const lines = recordings.map(
-      (one, run): Line => ({ ...lookOf(run), label: labels[run] ?? "", curve: longest(one) }),
+      (one, run): Line => ({ ...lookOf(run), run, label: labels[run] ?? "", curve: longest(one) }),
     );
-    return { id: "queue", ...kQueuePanel, title: "Queue depth, longest queue", lines, thresholds };
+    return { id: "queue", ...kQueuePanel, title: "Queue depth, longest queue", lines, thresholds, legend: true };
   }
   const lines = recordings.flatMap((recording): Line[] => {
     const { queues } = recording;
@@ -279,8 +297,9 @@ function comparedQueuePanels(drawn: Drawn): Panel[] {
   return longest.flatMap((queue, i): Panel[] => {
     const id = i === 0 ? "" : `-${i}`;
     const thresholds = finished.flatMap((run) => run.thresholds[queue] ?? []);
-    const lines = finished.map(({ recording, label }, run) => queueLine(recording, queue, lookOf(run), label));
-    const curves = finished.map((run, position) => ({ run, queue, label: run.label, look: lookOf(position) }));
+    const looks = finished.map((_, run) => ({ ...lookOf(run), run }));
+    const lines = finished.map(({ recording, label }, run) => queueLine(recording, queue, looks[run] as Look, label));
+    const curves = finished.map((run, i) => ({ run, queue, label: run.label, look: looks[i] as Look }));
     return [
       {
         id: `queue${id}`,
@@ -358,7 +377,7 @@ function eventPanel(drawn: Drawn): Panel {
     lines: kinds.flatMap((kind, lane) =>
       recordings.map(
         (recording, run): Line => ({
-          ...(compared ? lookOf(run) : { color: kLaneColors[kind], dash: [] }),
+          ...(compared ? { run, ...lookOf(run) } : { color: kLaneColors[kind], dash: [] }),
           label: compared ? `${kLaneTitles[kind]}, ${labels[run]}` : laneLabel(recording, kind),
           lane,
           curve: { recording, columns: [recording.eventColumn(kind)], across: "sum", fold: eventsPer },
