@@ -35,7 +35,7 @@ function panelsWithout(hidden: number[], ...runs: Run[]): Panel[] {
     ...{ recordings, finished, flowIds, flows: new Set(flowIds) },
     ...{ hidden: new Set(hidden), eventsPer: "per ms" as const },
     queueThresholds: () => [],
-    congestionControl: finished[0]?.result.congestion_control ?? "dcqcn",
+    congestionControl: "none",
   });
 }
 
@@ -134,6 +134,15 @@ describe("of several runs", () => {
       ["sim", "c1"],
     ]);
     expect(panel(all, "cdf").lines.map(({ label }) => label)).toEqual(["wire", "sim"]);
+  });
+
+  it("have what the algorithm of any of them has", () => {
+    const of = (congestion_control: Result["congestion_control"]) =>
+      run(congestion_control ?? "", { ...sampleResult(2), congestion_control });
+    const lanes = (...runs: Run[]) => panel(panels(...runs), "events").lanes;
+    expect(lanes(of("qcn"))).toEqual(["Marks", "CNMs", "PFC", "Drops"]);
+    expect(lanes(of("none"), of("qcn"))).toEqual(["Marks", "CNPs", "CNMs", "PFC", "Drops"]);
+    expect(idsOf(panels(of("none"), of("qcn")))).toContain("rate");
   });
 
   it("keep their colours and dashes when one is hidden", () => {

@@ -23,7 +23,6 @@ export function Charts({ apart = false }: { apart?: boolean }) {
   const panels = useComputed(() => {
     const now = session.value;
     const finished = shown.value;
-    const control = finished[0]?.result.congestion_control ?? now?.congestion_control ?? "dcqcn";
     return panelsOf({
       recordings: recordings.value,
       finished,
@@ -33,7 +32,7 @@ export function Charts({ apart = false }: { apart?: boolean }) {
       flowIds: flowIds.value,
       flows: flowsInView.value,
       queueThresholds,
-      congestionControl: control,
+      congestionControl: now?.congestion_control ?? "dcqcn",
     });
   });
   const list = panels.value;

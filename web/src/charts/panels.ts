@@ -57,6 +57,7 @@ export interface Drawn {
   flows: ReadonlySet<string>;
   /** Of the run under way. */
   queueThresholds: () => Threshold[];
+  /** Of the run under way. */
   congestionControl: Session["congestion_control"];
 }
 
@@ -85,14 +86,15 @@ const kPlaceTitles: Record<EventKind, string> = {
 const kLaneColors: Record<EventKind, string> = { mark: "c4", cnp: "c0", cnm: "c6", pfc: "c1", drop: "c7" };
 
 export function panelsOf(drawn: Drawn): Panel[] {
-  const { congestionControl: control, flowIds, recordings, finished, hidden } = drawn;
+  const { flowIds, recordings, finished, hidden } = drawn;
+  const any = (has: (control: Control) => boolean) => controlsOf(drawn).some(has);
   const compared = recordings.length > 1;
   const ofFlows = [
-    ...(hasRates(control) ? [ratePanel(drawn)] : []),
+    ...(any(hasRates) ? [ratePanel(drawn)] : []),
     ...(compared ? [totalPanel(drawn)] : []),
     throughputPanel(drawn),
-    ...(hasWindow(control) ? [windowPanel(drawn)] : []),
-    ...(hasAlpha(control) ? [alphaPanel(drawn)] : []),
+    ...(any(hasWindow) ? [windowPanel(drawn)] : []),
+    ...(any(hasAlpha) ? [alphaPanel(drawn)] : []),
   ];
   // A switch has no flows, and a NIC no queues.
   const queued = recordings.some(({ queues }) => queues.length > 0);
@@ -130,6 +132,11 @@ function hasValues({ curve, lane }: Line): boolean {
     )
   );
 }
+
+type Control = Session["congestion_control"];
+
+const controlsOf = ({ finished, congestionControl }: Drawn): Control[] =>
+  finished.length === 0 ? [congestionControl] : finished.map(({ result }) => result.congestion_control ?? "dcqcn");
 
 const labelsOf = ({ finished }: Drawn): string[] => finished.map(({ label }) => label);
 
@@ -311,6 +318,7 @@ function comparedQueuePanels(drawn: Drawn): Panel[] {
             : kQueuePanel.note,
         lines,
         thresholds: () => thresholdsOf(thresholds, []),
+        legend: true,
       },
       cdfPanel(`cdf${id}`, `Queue depth distribution, ${queue}`, curves),
     ];
@@ -362,11 +370,12 @@ function threshold(name: string, values: readonly (number | null)[]): Threshold[
 }
 
 function eventPanel(drawn: Drawn): Panel {
-  const { recordings, congestionControl: control, eventsPer } = drawn;
+  const { recordings, eventsPer } = drawn;
+  const controls = controlsOf(drawn);
   const labels = labelsOf(drawn);
   const compared = recordings.length > 1;
   const kinds = kEventKinds.filter((kind) =>
-    kind === "cnm" ? control === "qcn" : kind !== "cnp" || control !== "qcn",
+    kind === "cnm" ? controls.includes("qcn") : kind !== "cnp" || controls.some((control) => control !== "qcn"),
   );
   return {
     id: "events",
