@@ -1,5 +1,5 @@
-// Writes what is derived from the schemas: schema/*.schema.json, docs/reference/scenario.md, docs/reference/parameters.md and
-// docs/reference/daemon-files.md. With --check it writes nothing and exits with 1 if a file is out of date.
+// Writes what is derived from the schemas: schema/*.schema.json, and in docs/reference scenario.md, parameters.md, daemon-files.md and
+// results.md. With --check it writes nothing and exits with 1 if a file is out of date.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -23,6 +23,8 @@ interface Node {
   minimum?: number;
   maximum?: number;
   properties?: Record<string, Node>;
+  /** Of fields whose names are anybody's, such as those of switches. */
+  additionalProperties?: Node;
   required?: string[];
   items?: Node;
   anyOf?: Node[];
@@ -46,6 +48,7 @@ export function generate(): Map<string, string> {
     ["docs/reference/scenario.md", scenarioPage(scenario)],
     ["docs/reference/parameters.md", parametersPage()],
     ["docs/reference/daemon-files.md", daemonPage(switchFile, nicFile)],
+    ["docs/reference/results.md", resultsPage(result as Node)],
   ]);
 }
 
@@ -96,6 +99,30 @@ ${page("switch.yaml", switchFile)}
 
 ${page("nic.yaml", nicFile)}
 `;
+}
+
+/** The guide with a table of fields where it says `{{fields <path>}}`; with `{{all fields <path>}}` those inside have rows, too. */
+function resultsPage(result: Node): string {
+  const guide = readFileSync(join(ROOT, "scripts/results-guide.md"), "utf8");
+  const tables = guide.replace(/\{\{(all )?fields ?(.*)\}\}/g, (_, all: string | undefined, path: string) => {
+    const node = path.split(/\.|(?=\[)/).reduce(inside, result);
+    return table(["field", "meaning"], meanings(node, all !== undefined));
+  });
+  return `# Results\n\n${GENERATED}\n\n${tables}`;
+}
+
+/** What is at one step of a path: a field, each of a list ("[]"), or each by its name ("*"). */
+function inside(node: Node, step: string): Node {
+  const found = { "": node, "[]": node.items, "*": node.additionalProperties }[step] ?? node.properties?.[step];
+  if (found === undefined) throw new Error(`no field ${step} in the schema of results`);
+  return found;
+}
+
+function meanings(node: Node, all: boolean, prefix = ""): string[][] {
+  return Object.entries(node.properties ?? {}).flatMap(([name, field]) => [
+    [`\`${prefix}${name}\``, escapeCell(field.description ?? "")],
+    ...(all ? meanings(field.additionalProperties ?? {}, all, `${prefix}${name}.*.`) : []),
+  ]);
 }
 
 function collect(path: string, node: Node, sections: string[]): void {

@@ -6,7 +6,6 @@ import { hearsNothing } from "../congestion/flow_state.js";
 import type { CounterTable } from "../native/counters.js";
 import type { Distribution, WorkerOutcome } from "../native/types.js";
 import { hostFacts } from "../report/host_facts.js";
-import { goodputLimit } from "../report/limits.js";
 import {
   accountFrames,
   type FrameAccount,
@@ -16,6 +15,7 @@ import {
   runFacts,
   switchResult,
 } from "../result/device_results.js";
+import { goodputLimit } from "../result/goodput_limit.js";
 import type { Recorder } from "../result/recorder.js";
 import type { Fidelity, FlowResult, Result, SwitchResult } from "../result/result.js";
 import { jainIndex } from "../result/statistics.js";

@@ -2,7 +2,6 @@
 
 import { formatTime } from "../base/units.js";
 import type { NativeSimulation } from "../native/simulation_types.js";
-import { goodputLimit } from "../report/limits.js";
 import {
   accountFrames,
   feedbackPerSecond,
@@ -12,6 +11,7 @@ import {
   switchResult,
   wholeDistributions,
 } from "../result/device_results.js";
+import { goodputLimit } from "../result/goodput_limit.js";
 import type { FlowResult, LinkResult, Result } from "../result/result.js";
 import { jainIndex } from "../result/statistics.js";
 import type { Flow, Scenario } from "../scenario/types.js";

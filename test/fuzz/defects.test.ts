@@ -72,7 +72,7 @@ it("config: a library that prints what it thinks of a file", async () => {
 
 it("results: a page with what a file says as it is", async () => {
   const change = () => ({ escapeHtml: (text: string) => text });
-  expect(await finding("results", "../../src/report/html.js", change)).toBe(
+  expect(await finding("results", "../../src/report/markup.js", change)).toBe(
     "a page has markup that a file brought along",
   );
 });

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { goodputLimit } from "../../src/report/limits.js";
+import { goodputLimit } from "../../src/result/goodput_limit.js";
 import { loadScenario } from "../../src/scenario/scenario.js";
 
 const kIncast = fileURLToPath(new URL("../cli/fixtures/incast.yaml", import.meta.url));
