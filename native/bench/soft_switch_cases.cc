@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 #include "bench/bench_case.h"
-#include "switching/soft_switch.h"
+#include "switching/wire_switch.h"
 
 namespace weir::bench {
 namespace {
@@ -43,7 +43,7 @@ PacketMeta frame(uint64_t source, uint64_t destination) {
 
 class Switch : public BenchCase {
  public:
-  Switch(uint16_t ports, Rate rate) : pool_(kPackets, 0), device_(parameters(ports, rate), pool_) {}
+  Switch(uint16_t ports, Rate rate) : pool_(kPackets, 0), wire_(parameters(ports, rate), pool_) {}
 
  protected:
   void receive(Time now, uint16_t in, const PacketMeta& meta) {
@@ -52,20 +52,22 @@ class Switch : public BenchCase {
     packet.length = kLength;
     packet.offload = {};
     packet.meta = meta;
+    wire_.advance(now);
     device_.receive(now, in, id);
   }
   void collect(uint16_t port) {
     bool any = false;
-    for (PacketId id = device_.transmit(port); id != kNoPacket; id = device_.transmit(port)) {
+    for (PacketId id = wire_.transmit(port); id != kNoPacket; id = wire_.transmit(port)) {
       keep(pool_[id].meta.ecn);
       device_.left(port, id);
       pool_.free(id);
       any = true;
     }
-    if (any) device_.set_unsent(port, 0);
+    if (any) device_.taken(port);
   }
   PacketPool pool_;
-  SoftSwitch device_;
+  WireSwitch wire_;
+  SoftSwitch& device_ = wire_.device;
 };
 
 // As many stations as the forwarding table has entries; station s is at port s mod ports and sends to station s + 1. Links with a

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/exchange.h"
 #include "fuzz/input.h"
 #include "fuzz/switch_frames.h"
-#include "switching/soft_switch.h"
+#include "switching/exchange.h"
+#include "switching/wire_switch.h"
 #include "wire/classify.h"
 #include "wire/ecn.h"
 #include "wire/ethernet.h"
@@ -97,21 +97,17 @@ class World {
         exchange_(owners(shards), shards, kPackets + kLongPackets) {
     for (uint32_t i = 0; i < shards; ++i) {
       pools_.push_back(std::make_unique<PacketPool>(memory_, i, shards));
-      switches_.push_back(
-          std::make_unique<SoftSwitch>(parameters, *pools_[i], nullptr, shards > 1 ? &exchange_.link(i) : nullptr));
+      switches_.push_back(std::make_unique<WireSwitch>(parameters, *pools_[i], shards > 1 ? &exchange_.link(i) : nullptr));
       if (parameters.learning) continue;
       for (uint16_t port = 0; port < kPorts; ++port) {
-        require(switches_[i]->forwarding().add_static(kStation + port, std::vector<uint16_t>{port}));
+        require(switches_[i]->device.forwarding().add_static(kStation + port, std::vector<uint16_t>{port}));
       }
     }
   }
 
   void run(Input in) {
     while (!in.empty()) act(in);
-    for (Host& host : hosts_) {
-      host.stands_still = false;
-      host.others = 0;
-    }
+    for (Host& host : hosts_) host.stands_still = false;
     settle(now_);
     live_until(now_ + kLongest);
     check();
@@ -121,8 +117,6 @@ class World {
   // What is behind a port: takes what the switch has sent, or lets it wait.
   struct Host {
     std::vector<PacketId> waiting;
-    uint32_t bytes = 0;   // of those
-    uint32_t others = 0;  // bytes that wait before those
     bool stands_still = false;
   };
 
@@ -131,7 +125,7 @@ class World {
     for (size_t port = 0; port < kPorts; ++port) owner[port] = static_cast<uint8_t>(port % shards);
     return owner;
   }
-  SoftSwitch& of(uint16_t port) { return *switches_[port % shards_]; }
+  SoftSwitch& of(uint16_t port) { return switches_[port % shards_]->device; }
   PacketPool& pool_of(uint16_t port) { return *pools_[port % shards_]; }
 
   void act(Input& in) {
@@ -168,7 +162,6 @@ class World {
         Host& host = hosts_[port];
         const uint8_t style = in.byte();
         host.stands_still = style & 1;
-        host.others = style & 4 ? kMostUnsent : 0;
         if (style & 2) give_up(port, style >> 3);
         break;
       }
@@ -182,7 +175,7 @@ class World {
   }
 
   void reconfigure(const SwitchParameters& parameters) {
-    for (const auto& one : switches_) one->reconfigure(parameters);
+    for (const auto& one : switches_) one->device.reconfigure(parameters);
   }
 
   // What observers do between two events changes nothing.
@@ -218,46 +211,40 @@ class World {
       return;
     }
     classify(pool.data(id), length, packet.meta);
-    const FrameKind kind = packet.meta.kind;
-    if (kind != FrameKind::pause && kind != FrameKind::pfc && kind != FrameKind::mac_control) {
+    if (!is_mac_control(packet.meta.kind)) {
       if (!offload.pending()) infer_partial_checksum(pool.data(id), length, packet.offload);
       device.receive(now_, port, id);
       return;
     }
-    PfcFrame pfc;
-    uint16_t quanta = 0;
-    if (parse_pfc(pool.data(id), length, pfc)) {
-      device.receive_pfc(now_, port, pfc.enable, std::to_array(pfc.quanta));
-    } else if (parse_pause(pool.data(id), length, quanta)) {
-      device.receive_pause(now_, port, quanta);
-    } else {
-      ++counters.rx_mac_control_unknown;
-    }
+    const bool known = read_mac_control(
+        pool.data(id), length, [&](uint8_t enable, const auto& quanta) { device.receive_pfc(now_, port, enable, quanta); },
+        [&](uint16_t quanta) { device.receive_pause(now_, port, quanta); });
+    if (!known) ++counters.rx_mac_control_unknown;
     pool.free(id);
   }
 
   // As the device of a worker hands frames over to its port.
   void collect(uint32_t shard) {
-    SoftSwitch& device = *switches_[shard];
+    WireSwitch& wire = *switches_[shard];
+    SoftSwitch& device = wire.device;
     for (uint16_t port = 0; port < kPorts; ++port) {
       Host& host = hosts_[port];
       do {
-        for (PacketId id = device.transmit(port); id != kNoPacket; id = device.transmit(port)) {
+        for (PacketId id = wire.transmit(port); id != kNoPacket; id = wire.transmit(port)) {
           require(device.owns(port));
           depart(*pools_[shard], id);
           host.waiting.push_back(id);
-          host.bytes += (*pools_[shard])[id].length;
         }
         if (!device.owns(port)) break;
         if (!host.stands_still) take(port, host.waiting.size(), [&](PacketId id) { device.left(port, id); });
-      } while (device.set_unsent(port, host.others + host.bytes));
+      } while (device.taken(port));
     }
   }
   // The host does away with some of what waits.
   void give_up(uint16_t port, size_t most) {
     take(port, std::min(most, hosts_[port].waiting.size()), [&](PacketId id) {
       lost_ += pool_of(port)[id].ingress_port == kNoIngress ? 0 : 1;
-      of(port).lost(id);
+      of(port).lost(port, id);
     });
   }
   template <class Each>
@@ -265,7 +252,6 @@ class World {
     Host& host = hosts_[port];
     for (size_t i = 0; i < count; ++i) {
       each(host.waiting[i]);
-      host.bytes -= pool_of(port)[host.waiting[i]].length;
       pool_of(port).free(host.waiting[i]);
     }
     host.waiting.erase(host.waiting.begin(), host.waiting.begin() + static_cast<ptrdiff_t>(count));
@@ -289,10 +275,10 @@ class World {
       require(round < kMostRounds);
       told = 0;
       for (uint32_t i = 0; i < shards_; ++i) {
-        switches_[i]->begin_turn();
+        switches_[i]->device.begin_turn();
         switches_[i]->advance(now);
         collect(i);
-        told |= switches_[i]->end_turn();
+        told |= switches_[i]->device.end_turn();
       }
     }
     now_ = now;
@@ -310,7 +296,7 @@ class World {
 
   void check() {
     for (uint32_t i = 0; i < shards_; ++i) {
-      const SoftSwitch& device = *switches_[i];
+      const SoftSwitch& device = switches_[i]->device;
       require(device.held() == 0 && device.lent() == 0);
       require(device.buffer().occupied() == 0 && device.buffer().own().in_headroom == 0);
       for (uint16_t port = 0; port < kPorts; ++port) {
@@ -347,7 +333,7 @@ class World {
   PacketMemory memory_;
   Exchange exchange_;
   std::vector<std::unique_ptr<PacketPool>> pools_;
-  std::vector<std::unique_ptr<SoftSwitch>> switches_;
+  std::vector<std::unique_ptr<WireSwitch>> switches_;
   std::array<Host, kPorts> hosts_{};
   uint64_t lost_ = 0;  // frames that came, and hosts have given up
   Time now_ = 0;

@@ -72,12 +72,14 @@ class Agenda final : public Driver {
   }
   // kNever when there is neither a wake nor a frame on a link.
   Time next_deadline() const {
-    Time next = wakes_.next_deadline();
+    Time next = next_wake();
     for (const PacketQueue& departing : departing_) {
       if (!departing.empty()) next = std::min(next, pool_[departing.front()].departs);
     }
     return next;
   }
+  // Without what is on a link.
+  Time next_wake() const { return wakes_.next_deadline(); }
   const Wakes& wakes() const { return wakes_; }
 
  private:
