@@ -128,7 +128,7 @@ void SwitchDevice::accept(uint16_t port, const RxFrame& frame) {
   if (at < switch_.now()) ++counters.stragglers;
   const PacketId id = admit(port, frame);
   if (id == kNoPacket) return;
-  wire_.advance(at);
+  wire_.catch_up(at);
   Packet& packet = pool_[id];
   classify(pool_.data(id), packet.length, packet.meta);
   if (!is_mac_control(packet.meta.kind)) {
@@ -216,9 +216,9 @@ bool SwitchDevice::hand_over(uint16_t p) {
       pool_, now_, [&](PacketId id) { switch_.left(p, id); },
       [&](PacketId id, bool down) {
         if (down) ++switch_.counters(p).tx_port_down;
-        switch_.lost(p, id);
+        switch_.lost(id);
       });
-  return switch_.taken(p);
+  return switch_.set_unsent(p, port.unsent_bytes());
 }
 
 // What leaves may have come from another worker.

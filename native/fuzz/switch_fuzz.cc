@@ -107,7 +107,10 @@ class World {
 
   void run(Input in) {
     while (!in.empty()) act(in);
-    for (Host& host : hosts_) host.stands_still = false;
+    for (Host& host : hosts_) {
+      host.stands_still = false;
+      host.others = 0;
+    }
     settle(now_);
     live_until(now_ + kLongest);
     check();
@@ -117,6 +120,8 @@ class World {
   // What is behind a port: takes what the switch has sent, or lets it wait.
   struct Host {
     std::vector<PacketId> waiting;
+    uint32_t bytes = 0;   // of those
+    uint32_t others = 0;  // bytes that wait before those
     bool stands_still = false;
   };
 
@@ -162,6 +167,7 @@ class World {
         Host& host = hosts_[port];
         const uint8_t style = in.byte();
         host.stands_still = style & 1;
+        host.others = style & 4 ? kMostUnsent : 0;
         if (style & 2) give_up(port, style >> 3);
         break;
       }
@@ -234,17 +240,18 @@ class World {
           require(device.owns(port));
           depart(*pools_[shard], id);
           host.waiting.push_back(id);
+          host.bytes += (*pools_[shard])[id].length;
         }
         if (!device.owns(port)) break;
         if (!host.stands_still) take(port, host.waiting.size(), [&](PacketId id) { device.left(port, id); });
-      } while (device.taken(port));
+      } while (device.set_unsent(port, host.others + host.bytes));
     }
   }
   // The host does away with some of what waits.
   void give_up(uint16_t port, size_t most) {
     take(port, std::min(most, hosts_[port].waiting.size()), [&](PacketId id) {
       lost_ += pool_of(port)[id].ingress_port == kNoIngress ? 0 : 1;
-      of(port).lost(port, id);
+      of(port).lost(id);
     });
   }
   template <class Each>
@@ -252,6 +259,7 @@ class World {
     Host& host = hosts_[port];
     for (size_t i = 0; i < count; ++i) {
       each(host.waiting[i]);
+      host.bytes -= pool_of(port)[host.waiting[i]].length;
       pool_of(port).free(host.waiting[i]);
     }
     host.waiting.erase(host.waiting.begin(), host.waiting.begin() + static_cast<ptrdiff_t>(count));

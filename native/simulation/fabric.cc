@@ -50,6 +50,7 @@ class Fabric::SwitchNode final : public Driver {
 
   void depart(uint16_t port, PacketId id, Time at) override {
     device.left(port, id);
+    device.set_unsent(port, 0);
     fabric_.transmit(first_port_ + port, id, at);
   }
   void wake(uint32_t port, Time at) override {

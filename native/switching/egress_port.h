@@ -6,12 +6,13 @@
 //
 // A link is as fast as the host behind it. While that has more than kMostUnsent to take of what was picked, nothing is picked
 // there, a PFC frame neither: frames wait in their queues, where thresholds, limits, marks and pauses see them. Beyond that
-// may be one frame; on a link with a rate, what it carries from one taken() to the next; and on one without, frames that meet no
-// queue meanwhile.
+// may be one frame; on a link with a rate, what it carries from one set_unsent() to the next; and on one without, frames that
+// meet no queue meanwhile.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
 
@@ -62,16 +63,16 @@ class EgressPort {
   bool fits(uint32_t length, uint32_t header) const { return length <= mtu_ + header; }
   // Whether a queue that holds `held` bytes would hold more than its own limit with `more`.
   bool beyond_limit(int priority, int64_t held, uint32_t more) const {
-    return (bounded_ >> priority & 1) != 0 && held + more > parameters_->queue_limits[static_cast<size_t>(priority)];
+    return (waits_.bounded >> priority & 1) != 0 && held + more > parameters_->queue_limits[static_cast<size_t>(priority)];
   }
   // Whether a frame that comes now would be queued only to be picked in the same instant. Not asked where queues have limits.
   bool open(Time now) const {
-    return !busy(now) && (backlogged_ | pfc.owed() | pause.paused_mask() | limited_ | bounded_ | held_back_) == 0;
+    return !busy(now) && std::bit_cast<uint32_t>(waits_) == 0 && (pfc.owed() | pause.paused_mask()) == 0;
   }
 
   void push(PacketPool& pool, PacketId id, int priority) {
     queue(priority).packets.push(pool, id);
-    backlogged_ = static_cast<uint8_t>(backlogged_ | 1u << priority);
+    waits_.backlogged = static_cast<uint8_t>(waits_.backlogged | 1u << priority);
   }
   // The priority that sends next, or -1: everything is paused, limited or empty.
   int pick(Time now, const PacketPool& pool);
@@ -80,7 +81,7 @@ class EgressPort {
     PacketQueue& packets = queue(priority).packets;
     const PacketId id = packets.pop(pool);
     if (packets.empty()) {
-      backlogged_ = static_cast<uint8_t>(backlogged_ & ~(1u << priority));
+      waits_.backlogged = static_cast<uint8_t>(waits_.backlogged & ~(1u << priority));
     } else {
       __builtin_prefetch(&pool[packets.front()], 1);
     }
@@ -89,7 +90,7 @@ class EgressPort {
   // The queue's rate limit takes a frame of `length` bytes into account.
   void charge(Time now, int priority, uint32_t length) {
     const auto p = static_cast<size_t>(priority);
-    if ((limited_ >> priority & 1) != 0) limiters_[p].sent(now, wire_bytes(length), rates_[p]);
+    if ((waits_.limited >> priority & 1) != 0) limiters_[p].sent(now, wire_bytes(length), rates_[p]);
   }
   // Marks the frame if its queue, which has `queue_bytes` before it, is congested.
   void mark(Packet& packet, int64_t queue_bytes, Random& random) {
@@ -102,23 +103,20 @@ class EgressPort {
   }
 
   bool busy(Time now) const { return link_.busy_until() > now; }
-  bool held_back() const { return held_back_ != 0; }
+  bool held_back() const { return waits_.held_back != 0; }
   // Puts a frame of `length` bytes on the link; returns when its last bit has left.
-  Time serialize(Time now, uint32_t length) {
+  Time serialize(Time now, uint32_t length) { return link_.finish(now, wire_bytes(length)); }
+  // A frame of `length` bytes was picked on a link that took no time for it.
+  void add_unsent(uint32_t length) {
     unsent_ += length;
-    return link_.finish(now, wire_bytes(length));
+    if (unsent_ > kMostUnsent) waits_.held_back = 1;
   }
-  // More was picked on a link that takes no time.
-  void limit_unsent() {
-    if (unsent_ > kMostUnsent) held_back_ = 1;
-  }
-  // The host has taken, or discarded, so many bytes.
-  void gone(uint32_t bytes) { unsent_ -= bytes; }
-  // It has taken what it would, for now. True if that lets the port go on.
-  bool taken() {
-    const bool waited = held_back_ != 0;
-    held_back_ = unsent_ > kMostUnsent ? 1 : 0;
-    return waited && held_back_ == 0;
+  // So much of what was picked waits for the host now. True if that lets the port go on.
+  bool set_unsent(uint32_t bytes) {
+    const bool waited = waits_.held_back != 0;
+    unsent_ = bytes;
+    waits_.held_back = bytes > kMostUnsent ? 1 : 0;
+    return waited && waits_.held_back == 0;
   }
 
   // What falls due here by now.
@@ -151,12 +149,16 @@ class EgressPort {
   Serializer link_;
   Time wakes_ = kNever;  // as the driver was asked
   uint32_t mtu_ = 0;
-  uint32_t unsent_ = 0;  // bytes that were picked, and that the host has not taken
+  // Bytes that wait for the host, at most; on a link with a rate, those that did when it was last said.
+  uint32_t unsent_ = 0;
   uint16_t number_ = 0;
-  uint8_t backlogged_ = 0;  // mask of queues with frames
-  uint8_t limited_ = 0;     // with a rate limit
-  uint8_t bounded_ = 0;     // with a limit of their own to what they hold
-  uint8_t held_back_ = 0;   // 1 while the host has too much to take
+  // Why a frame may have to wait; asked for all at once.
+  struct Waits {
+    uint8_t backlogged = 0;  // mask of queues with frames
+    uint8_t limited = 0;     // with a rate limit
+    uint8_t bounded = 0;     // with a limit of their own to what they hold
+    uint8_t held_back = 0;   // 1 while the host has too much to take
+  } waits_;
   const SwitchParameters::Port* parameters_ = nullptr;
 
  public:

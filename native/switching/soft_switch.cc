@@ -38,7 +38,8 @@ SoftSwitch::SoftSwitch(SwitchParameters parameters, PacketPool& pool, Driver& dr
       random_(parameters_.seed, parameters_.component, link == nullptr ? 0 : 16 + link->self()),
       ports_(parameters_.ports.size()),
       driver_(driver),
-      link_(link) {
+      link_(link),
+      messages_(static_cast<uint32_t>(parameters_.ports.size())) {
   apply_parameters();
 }
 
@@ -84,7 +85,8 @@ void SoftSwitch::receive(Time now, uint16_t number, PacketId id) {
     const bool admitted = domain_.admits(in.domain, number, id, in.egress.queue(packet.priority).counters);
     if (!admitted) return drop(in.counters.drop_cnm_from_outside, id);
   }
-  if (is_link_local_group(packet.meta.destination_mac)) return drop(in.counters.drop_reserved_address, id);
+  if (is_group(packet.meta.destination_mac) && is_link_local_group(packet.meta.destination_mac))
+    return drop(in.counters.drop_reserved_address, id);
   if (forwarding_.learning()) learn(in, packet.meta);
   const int out = forwarding_.lookup(now_, packet.meta);
   if (out >= 0) return forward(in, static_cast<uint16_t>(out), id);
@@ -298,9 +300,10 @@ void SoftSwitch::serve(Port& out) {
       id = dequeue(out, priority);
       out.egress.charge(now_, priority, pool_[id].length);
     }
+    const uint32_t length = pool_[id].length;
     depart(out, id);
     if (out.egress.busy(now_)) return;
-    out.egress.limit_unsent();
+    out.egress.add_unsent(length);
   }
 }
 
@@ -325,9 +328,8 @@ void SoftSwitch::release(const Packet& packet, const Port& out) {
   }
 }
 
-void SoftSwitch::left_pfc(Port& out, const Packet& packet) {
+void SoftSwitch::count_pfc(Port& out, const Packet& packet) {
   if (packet.meta.kind != FrameKind::pfc) return;
-  out.egress.gone(packet.length);
   ++out.counters.tx_pfc_frames;
   for (uint8_t left = packet.pfc_enable; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
     ++out.egress.queue(__builtin_ctz(left)).counters.pfc_tx_packets;
@@ -344,8 +346,13 @@ void SoftSwitch::discard(PacketId id) {
   pool_.free(id);
 }
 
+void SoftSwitch::go_on(Port& port) {
+  if (!port.egress.busy(now_)) serve(port);
+  reschedule(port);
+}
+
 void SoftSwitch::wake(uint32_t what, Time at) {
-  if (what == ports_.size()) return take_message(at);
+  if (what == messages_) return take_message(at);
   Port& port = ports_[what];
   if (!port.egress.woken(at)) return;
   advance(at);

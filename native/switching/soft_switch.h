@@ -5,7 +5,7 @@
 //   receive_pfc / receive_pause  a MAC control frame arrived
 //   wake(what, at)               what the driver was asked for has come
 //   left(port, packet)           the host behind the port has taken a frame: it counts as sent
-//   taken(port)                  it has taken what it would for now
+//   set_unsent(port, bytes)      how much of what was handed over it has not
 //
 // The way of a frame is receive -> forward -> admit -> enqueue -> serve -> depart, in the order of soft_switch.cc. What joins
 // here has headers of its own: where a frame leaves (forwarding.h), whether it may come in (shared_buffer.h, storm_control.h),
@@ -74,26 +74,22 @@ class SoftSwitch {
   void left(uint16_t port, PacketId id) {
     const Packet& packet = pool_[id];
     Port& out = ports_[port];
-    if (packet.ingress_port == kNoIngress) return left_pfc(out, packet);
+    if (packet.ingress_port == kNoIngress) return count_pfc(out, packet);
     SwitchPriorityCounters& counters = out.egress.queue(packet.priority).counters;
     ++counters.queue_packets;
     counters.queue_bytes += packet.length;
     ++out.counters.tx_packets;
     out.counters.tx_bytes += packet.length;
-    out.egress.gone(packet.length);
     --held_;
   }
   // It was discarded instead, and is counted by whoever did so.
-  void lost(uint16_t port, PacketId id) {
-    const Packet& packet = pool_[id];
-    const bool ours = packet.ingress_port != kNoIngress;
-    if (ours) --held_;
-    if (ours || packet.meta.kind == FrameKind::pfc) ports_[port].egress.gone(packet.length);
+  void lost(PacketId id) {
+    if (pool_[id].ingress_port != kNoIngress) --held_;
   }
-  // The host has taken what it would, for now. True if frames may have been picked because of that.
-  bool taken(uint16_t port) {
+  // Of what has left, bytes that the host has not taken by now. True if frames may have been picked because of that.
+  bool set_unsent(uint16_t port, uint32_t bytes) {
     Port& out = ports_[port];
-    if (!out.egress.taken()) return false;
+    if (!out.egress.set_unsent(bytes)) return false;
     go_on(out);
     return true;
   }
@@ -183,15 +179,12 @@ class SoftSwitch {
     const Time at = out.egress.serialize(now_, pool_[id].length);
     driver_.depart(out.number(), id, at);
   }
-  static void left_pfc(Port& out, const Packet& packet);
+  static void count_pfc(Port& out, const Packet& packet);
   void drop(uint64_t& reason, PacketId id);
   void discard(PacketId id);
 
   // When a port has something to do.
-  void go_on(Port& port) {
-    if (!port.egress.busy(now_)) serve(port);
-    reschedule(port);
-  }
+  void go_on(Port& port);
   void reschedule(Port& port) { schedule(port, port.egress.next_wake(now_)); }
   void schedule(Port& port, Time at) {
     if (port.egress.changes_wake(at)) driver_.wake(port.number(), at);
@@ -225,6 +218,7 @@ class SoftSwitch {
   std::vector<Port> ports_;
   Driver& driver_;
   ShardLink* link_;
+  const uint32_t messages_;  // what it is woken for besides ports
   Time now_ = 0;
   uint64_t held_ = 0;
   uint64_t lent_ = 0;

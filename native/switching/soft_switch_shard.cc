@@ -25,12 +25,11 @@ uint64_t SoftSwitch::end_turn() {
   return link_->flush(buffer_.own());
 }
 
-// The driver's wake that is not for a port.
 void SoftSwitch::ask_for_messages() {
   Time next = link_->next();
   // What another shard lets go may resume a peer of ours, and it does not tell us.
   if (stopped_ != 0 && buffer_.others().occupied > 0) next = std::min(next, now_ + kLookAgain);
-  driver_.wake(static_cast<uint32_t>(ports_.size()), next);
+  driver_.wake(messages_, next);
 }
 
 // The oldest message, if its time has come. What is behind it waits for what else is due before.

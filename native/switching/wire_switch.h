@@ -20,9 +20,11 @@ struct WireSwitch {
     }
   }
 
-  // Lives up to `now`. To be called before the device is told of anything that happens then.
+  // All that is due by `now` happens. To be called before the device is told of anything that happens then.
+  void catch_up(Time now) { agenda.run(now, device); }
+  // And so does nothing else by then.
   void advance(Time now) {
-    agenda.run(now, device);
+    catch_up(now);
     device.advance(now);
   }
   // The oldest frame that has left `port` by the time reached, owned by the caller now, or kNoPacket.

@@ -1,6 +1,6 @@
-// A switch that is driven by a simulator does what it does on the wire: the same frames leave at the same times, and the same is
-// counted. At one nanosecond a switch on the wire deals with its ports in ascending order and then with what arrives; the driver
-// here does so too, so that there is nothing in which the two may differ.
+// A switch that is driven as a simulator does, which hands on frames at once and comes also for what was replaced, does what it
+// does on the wire: the same frames leave at the same times, and the same is counted. At one nanosecond an agenda wakes ports in
+// ascending order before what arrives; the driver here does so too, so that there is nothing in which the two may differ.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -42,8 +42,10 @@ class DrivenSwitch final : public Driver {
     const Packet& p = pool[id];
     departures.push_back({at, port, p.meta.kind, p.meta.psn, p.length, p.meta.ecn, p.pfc_enable, p.pfc_xoff, p.ingress_port});
     departing_.emplace(at, std::pair(port, id));
+    device.set_unsent(port, 0);
   }
   void wake(uint32_t port, Time at) override {
+    if (at == kNever) return;
     REQUIRE(at >= device.now());
     wakes_.emplace(at, static_cast<uint16_t>(port));
     ++asked;

@@ -115,7 +115,7 @@ class QcnHarness {
           device.left(port, id);
           pool.free(id);
         }
-      } while (device.taken(port));
+      } while (device.set_unsent(port, 0));
     }
   }
   void run(Time until) {

@@ -91,7 +91,7 @@ class ShardHarness {
           device.left(port, id);
           pool.free(id);
         }
-      } while (device.taken(port));
+      } while (device.set_unsent(port, 0));
     }
   }
   std::vector<Departure> at_port(uint16_t port) const {

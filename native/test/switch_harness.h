@@ -91,7 +91,7 @@ class SwitchHarness {
           device.left(port, id);
           pool.free(id);
         }
-      } while (device.taken(port));
+      } while (device.set_unsent(port, 0));
     }
   }
   // Event by event up to `until`: Departure::at is then the time at which the last bit left.

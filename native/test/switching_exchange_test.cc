@@ -154,7 +154,7 @@ TEST_CASE("exchange: shards on threads lose no frame, byte or packet") {
             sent += pool[id].meta.kind == FrameKind::pfc ? 0 : 1;
             pool.free(id);
           }
-        } while (device.taken(port));
+        } while (device.set_unsent(port, 0));
       }
       device.end_turn();
       if (idles || now >= limit) std::this_thread::yield();

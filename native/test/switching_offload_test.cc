@@ -91,7 +91,7 @@ struct Rig {
         device.left(port, id);
         pool.free(id);
       }
-    } while (device.taken(port));
+    } while (device.set_unsent(port, 0));
     return frames;
   }
   void check_balance() {
