@@ -61,10 +61,8 @@ class EgressPort {
 
   // Whether a frame of `length` bytes, `header` of them before the IP packet, may leave here.
   bool fits(uint32_t length, uint32_t header) const { return length <= mtu_ + header; }
-  // Whether a queue that holds `held` bytes would hold more than its own limit with `more`.
-  bool beyond_limit(int priority, int64_t held, uint32_t more) const {
-    return (waits_.bounded >> priority & 1) != 0 && held + more > parameters_->queue_limits[static_cast<size_t>(priority)];
-  }
+  // Whether a queue has a limit of its own to what it holds.
+  bool has_limit(int priority) const { return (waits_.bounded >> priority & 1) != 0; }
   // Whether a frame that comes now would be queued only to be picked in the same instant. Not asked where queues have limits.
   bool open(Time now) const {
     return !busy(now) && std::bit_cast<uint32_t>(waits_) == 0 && (pfc.owed() | pause.paused_mask()) == 0;

@@ -155,7 +155,9 @@ class SoftSwitch {
   void admit(Port& in, Port& out, PacketId id);
   Admission charge(const Port& in, const Port& out, const Packet& packet);
   bool beyond_limit(const Port& out, const Packet& packet) const {
-    return out.egress.beyond_limit(packet.priority, buffer_.egress_bytes(out.number(), packet.priority), packet.length);
+    const int priority = packet.priority;
+    return out.egress.has_limit(priority) &&
+           buffer_.egress_bytes(out.number(), priority) + packet.length > out.egress.parameters().queue_limits[packet.priority];
   }
   static void count_admitted(Port& in, int priority, bool super_frame) {
     if (super_frame) ++in.counters.gso_passed;
