@@ -21,7 +21,7 @@ const kLists: readonly (readonly [Scope, string, string])[] = [
   ["nic", "native/engine/wire_port.h", "WEIR_WIRE_PORT_COUNTERS"],
   ["nic_priority", "native/endpoint/counters.h", "WEIR_NIC_PRIORITY_COUNTERS"],
   ["queue_pair", "native/endpoint/counters.h", "WEIR_QP_COUNTERS"],
-  ["impairment", "native/io/impairment.h", "WEIR_IMPAIRMENT_COUNTERS"],
+  ["impairment", "native/engine/impairment_port.h", "WEIR_IMPAIRMENT_COUNTERS"],
 ];
 
 export interface NativeCounter {

@@ -9,9 +9,9 @@
 
 #include "base/types.h"
 #include "endpoint/soft_nic.h"
-#include "io/impairment.h"
 #include "io/packet_port.h"
 #include "io/umem.h"
+#include "link/impairment.h"
 #include "switching/soft_switch.h"
 
 namespace weir {

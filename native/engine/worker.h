@@ -27,6 +27,7 @@
 #include "engine/counter_block.h"
 #include "engine/device.h"
 #include "engine/frame_ring.h"
+#include "engine/impairment_port.h"
 #include "engine/nic_device.h"
 #include "engine/record_ring.h"
 #include "engine/shared_switch.h"
@@ -34,7 +35,6 @@
 #include "engine/waker.h"
 #include "io/capture.h"
 #include "io/capture_file.h"
-#include "io/impairment.h"
 
 namespace weir {
 

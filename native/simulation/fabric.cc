@@ -46,13 +46,16 @@ Time lookahead_of(const SimulationConfig& config) {
 class Fabric::SwitchNode final : public Driver {
  public:
   SwitchNode(Fabric& fabric, const SwitchParameters& parameters, uint32_t number, uint32_t first_port)
-      : device(parameters, fabric.pool_, this), fabric_(fabric), number_(number), first_port_(first_port) {}
+      : device(parameters, fabric.pool_, *this), fabric_(fabric), number_(number), first_port_(first_port) {}
 
   void depart(uint16_t port, PacketId id, Time at) override {
     device.left(port, id);
+    device.set_unsent(port, 0);
     fabric_.transmit(first_port_ + port, id, at);
   }
-  void wake(uint32_t port, Time at) override { fabric_.schedule_.push({at, kSwitchWake | port, 0, number_}); }
+  void wake(uint32_t port, Time at) override {
+    if (at != kNever) fabric_.schedule_.push({at, kSwitchWake | port, 0, number_});
+  }
 
   SoftSwitch device;
 
@@ -106,12 +109,6 @@ class Fabric::NicNode final : public Driver {
   SoftNic device;
 };
 
-struct Fabric::Impaired {
-  LinkImpairment parameters;
-  Random random;
-  Time last = 0;  // arrival of the latest frame that was not held back
-};
-
 Fabric::Fabric(const SimulationConfig& config, const std::vector<std::vector<QueuePairParameters>>& queue_pairs)
     : pool_(kDescriptors, kHeaderStride),
       schedule_(static_cast<uint32_t>(config.switches.size() + config.nics.size()), lookahead_of(config)) {
@@ -155,7 +152,8 @@ void Fabric::connect(const SimulationConfig& config) {
       direction.receiver = {to.device, to.port};
       direction.delay = link.delay;
       if (link.impaired) {
-        direction.impaired = std::make_unique<Impaired>(Impaired{link.impairment, Random(config.seed, 2 * i + side, 2), 0});
+        check(link.impairment);
+        direction.impairment = std::make_unique<Impairment>(link.impairment, config.seed, 2 * i + side, 2);
       }
     }
   }
@@ -234,7 +232,7 @@ void Fabric::handle(const Event& event) {
     case kArrival:
       return arrive(event);
     case kSwitchWake:
-      return switches_[event.device]->device.wake(static_cast<uint16_t>(event.kind), event.at);
+      return switches_[event.device]->device.wake(event.kind & ~kEventKinds, event.at);
     default:
       return nics_[event.device - switches_.size()]->woken(event.packet, event.at);
   }
@@ -251,39 +249,24 @@ void Fabric::transmit(uint32_t port, PacketId id, Time at) {
   ++direction.counters.frames;
   direction.counters.wire_bytes += wire_bytes(pool_[id].length);
   if (direction.tap != UINT32_MAX) record(direction.tap, id, at);
-  if (direction.impaired != nullptr) return impair(port, id, at + direction.delay);
-  schedule_.push({at + direction.delay, kArrival | direction.receiver.port, id, direction.receiver.device});
+  if (direction.impairment != nullptr) return impair(direction, id, at + direction.delay);
+  deliver(direction, id, at + direction.delay);
 }
 
-void Fabric::impair(uint32_t port, PacketId id, Time arrival) {
-  Direction& direction = directions_[port];
-  Impaired& impaired = *direction.impaired;
-  const LinkImpairment& p = impaired.parameters;
-  Random& random = impaired.random;
-  if (p.loss > 0 && random.uniform() < p.loss) {
-    ++direction.counters.lost;
-    return pool_.free(id);
+void Fabric::impair(Direction& direction, PacketId id, Time arrival) {
+  LinkCounters& counters = direction.counters;
+  const Impairment::Fate fate = direction.impairment->decide(arrival);
+  counters.lost += fate.lost;
+  if (fate.lost) return pool_.free(id);
+  counters.corrupted += fate.corrupted;
+  counters.reordered += fate.reordered;
+  if (fate.duplicated) {
+    ++counters.duplicated;
+    deliver(direction, pool_.copy(id), fate.at);
   }
-  if (p.corrupt > 0 && random.uniform() < p.corrupt) {
-    ++direction.counters.corrupted;
-    return pool_.free(id);
-  }
-  if (p.jitter > 0) arrival += static_cast<Time>(random.uniform() * static_cast<double>(p.jitter + 1));
-  arrival = std::max(arrival, impaired.last);
-  if (p.duplicate > 0 && random.uniform() < p.duplicate) {
-    const PacketId copy = pool_.copy(id);
-    if (copy != kNoPacket) {
-      ++direction.counters.duplicated;
-      schedule_.push({arrival, kArrival | direction.receiver.port, copy, direction.receiver.device});
-    }
-  }
-  if (p.reorder > 0 && random.uniform() < p.reorder) {
-    ++direction.counters.reordered;
-    arrival += p.reorder_delay;
-  } else {
-    impaired.last = arrival;
-  }
-  schedule_.push({arrival, kArrival | direction.receiver.port, id, direction.receiver.device});
+  // The receiving end's FCS refuses it.
+  if (fate.corrupted) return pool_.free(id);
+  deliver(direction, id, fate.at);
 }
 
 void Fabric::arrive(const Event& event) {

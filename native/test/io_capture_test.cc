@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "base/native_error.h"
+#include "engine/impairment_port.h"
 #include "io/capture.h"
 #include "io/capture_file.h"
-#include "io/impairment.h"
 #include "io/memory_port.h"
 #include "io/packet_blocks.h"
 

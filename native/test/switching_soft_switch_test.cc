@@ -65,7 +65,7 @@ TEST_CASE("soft switch: an unshaped port runs to completion") {
     CHECK(h.departures.size() == static_cast<size_t>(i + 1));
     CHECK(h.departures.back().at == i);
   }
-  CHECK(h.device.next_deadline() == kNever);
+  CHECK(h.wire.next_deadline() == kNever);
   CHECK(h.device.counters(1, 3).queue_watermark_bytes == 0);
   CHECK(h.device.buffer().watermark() == 1'000);  // one at a time, for an instant each
   h.check_drained();
@@ -227,7 +227,7 @@ TEST_CASE("soft switch: only ECN-capable frames of the chosen priorities are mar
 
 TEST_CASE("soft switch: the distribution of a queue's length over time") {
   SwitchHarness h(switch_parameters(2));
-  h.device.advance(1'000'000);
+  h.wire.advance(1'000'000);
   h.device.reset_distributions();
   for (int i = 0; i < 4; ++i) h.send(1'000'000, 0, 1);  // one goes on the link, three wait
   h.run(1'000'000 + 10 * kFrameTime);

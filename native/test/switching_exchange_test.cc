@@ -4,10 +4,11 @@
 #include <array>
 #include <atomic>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
-#include "engine/exchange.h"
+#include "switching/exchange.h"
 #include "test/shard_harness.h"
 
 using namespace weir;
@@ -25,23 +26,44 @@ TEST_CASE("exchange: what is sent is seen after flush(), in order, by the shard 
   Exchange exchange({0, 1, 2}, 3, kPackets);
   ShardLink& from = exchange.link(0);
   ShardLink& to = exchange.link(2);
+  const auto next = [](ShardLink& link) {
+    link.look();
+    return link.next();
+  };
   from.send(2, numbered(1));
   from.send(2, numbered(2));
-  CHECK(to.front(0) == nullptr);
+  CHECK(next(to) == kNever);
   CHECK(!exchange.waiting(2));
-  CHECK(from.flush() == 1u << 2);
-  CHECK(from.flush() == 0);
+  CHECK(from.flush({}) == 1u << 2);
+  CHECK(from.flush({}) == 0);
   CHECK(exchange.waiting(2));
   CHECK(!exchange.waiting(1));
-  CHECK(exchange.link(1).front(0) == nullptr);
-  REQUIRE(to.front(0) != nullptr);
-  CHECK(to.front(0)->packet == 1);
+  CHECK(next(exchange.link(1)) == kNever);
+  CHECK(next(to) == 1);
   CHECK(!exchange.waiting(2));  // it has been looked at
-  to.pop(0);
-  CHECK(to.front(0)->packet == 2);
-  to.pop(0);
-  CHECK(to.front(0) == nullptr);
-  CHECK(to.front(1) == nullptr);
+  CHECK(to.take().packet == 1);
+  CHECK(to.next() == 2);
+  CHECK(to.take().packet == 2);
+  CHECK(to.next() == kNever);
+}
+
+TEST_CASE("exchange: messages of several shards come in the order of time, and at one time of their senders") {
+  Exchange exchange({0, 1, 2, 3}, 4, kPackets);
+  ShardLink& to = exchange.link(1);
+  const std::vector<std::vector<Time>> sent{{3, 5, 5, 9}, {}, {1, 5, 6}, {5, 7}};
+  for (uint32_t from = 0; from < 4; ++from) {
+    for (const Time at : sent[from]) exchange.link(from).send(1, {.at = at, .packet = from});
+    exchange.link(from).flush({});
+  }
+  std::vector<std::pair<Time, uint32_t>> taken;
+  to.look();
+  while (to.next() != kNever) {
+    const Time at = to.next();
+    const ShardMessage message = to.take();
+    CHECK(message.at == at);
+    taken.emplace_back(at, message.packet);
+  }
+  CHECK(taken == std::vector<std::pair<Time, uint32_t>>{{1, 2}, {3, 0}, {5, 0}, {5, 0}, {5, 2}, {5, 3}, {6, 2}, {7, 3}, {9, 0}});
 }
 
 TEST_CASE("exchange: news are refused before they could take the room of frames") {
@@ -49,28 +71,28 @@ TEST_CASE("exchange: news are refused before they could take the room of frames"
   ShardLink& from = exchange.link(0);
   ShardLink& to = exchange.link(1);
   uint32_t told = 0;
-  while (from.tell(1, numbered(told))) ++told;
+  while (from.tell(numbered(told))) ++told;
   CHECK(told == 1'024);
   CHECK(exchange.untold(0) == 1);
   CHECK(exchange.untold(1) == 0);
   for (uint32_t i = 0; i < 3 * kPackets; ++i) from.send(1, numbered(told + i));
-  from.flush();
+  from.flush({});
+  to.look();
   for (uint32_t i = 0; i < told + 3 * kPackets; ++i) {
-    REQUIRE(to.front(0) != nullptr);
-    CHECK(to.front(0)->packet == i);
-    to.pop(0);
+    REQUIRE(to.next() == i);
+    CHECK(to.take().packet == i);
   }
-  CHECK(to.front(0) == nullptr);
-  CHECK(!from.tell(1, numbered(0)));
-  to.flush();  // now the writer knows what was taken
-  CHECK(from.tell(1, numbered(0)));
+  CHECK(to.next() == kNever);
+  CHECK(!from.tell(numbered(0)));
+  to.flush({});  // now the writer knows what was taken
+  CHECK(from.tell(numbered(0)));
 }
 
 TEST_CASE("exchange: each shard sees what the others occupy together") {
   Exchange exchange({0, 1, 2}, 3, kPackets);
-  exchange.link(0).publish({100, 1});
-  exchange.link(1).publish({20, 2});
-  exchange.link(2).publish({3, 4});
+  exchange.link(0).flush({100, 1});
+  exchange.link(1).flush({20, 2});
+  exchange.link(2).flush({3, 4});
   CHECK(exchange.link(0).others().occupied == 23);
   CHECK(exchange.link(1).others().occupied == 103);
   CHECK(exchange.link(2).others().occupied == 120);
@@ -94,7 +116,8 @@ TEST_CASE("exchange: shards on threads lose no frame, byte or packet") {
   std::array<std::atomic<Time>, kShards> clocks{};
   std::array<uint64_t, kShards> starved{};
   const auto live = [&](uint32_t self) {
-    SoftSwitch& device = *h.shards[self];
+    WireSwitch& wire = *h.wires[self];
+    SoftSwitch& device = wire.device;
     PacketPool& pool = *h.pools[self];
     Random random(self + 1);
     Time now = 1;
@@ -117,15 +140,16 @@ TEST_CASE("exchange: shards on threads lose no frame, byte or packet") {
         pool[id].meta = meta(in, out, static_cast<uint8_t>(random.next() % 4));
         if (random.next() % 16 == 0) pool[id].meta.destination_mac = 0xffffffffffff;
         pool[id].length = static_cast<uint32_t>(60 + random.next() % 1'440);
-        device.receive(now += static_cast<Time>(random.next() % 500), in, id);
+        wire.advance(now += static_cast<Time>(random.next() % 500));
+        device.receive(now, in, id);
       }
       const bool idles = !sends || pool.available() == 0;
       now = std::max(now, std::min(limit, now + (idles ? kMicrosecond : 1)));
-      device.advance(now);
+      wire.advance(now);
       clocks[self] = now;
       for (uint16_t port = 0; port < kPorts; ++port) {
         do {
-          for (PacketId id = device.transmit(port); id != kNoPacket; id = device.transmit(port)) {
+          for (PacketId id = wire.transmit(port); id != kNoPacket; id = wire.transmit(port)) {
             device.left(port, id);
             sent += pool[id].meta.kind == FrameKind::pfc ? 0 : 1;
             pool.free(id);

@@ -1,5 +1,6 @@
-#include "engine/exchange.h"
+#include "switching/exchange.h"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 
@@ -57,68 +58,84 @@ class Exchange::Ring {
   alignas(64) std::atomic<size_t> head_{0};
 };
 
-class Exchange::Link final : public ShardLink {
- public:
-  Link(Exchange& exchange, ShardMap map) : exchange_(exchange), map_(std::move(map)) {}
+void ShardLink::send(uint32_t shard, const ShardMessage& message) { exchange_.ring(self_, shard).push(message); }
 
-  const ShardMap& map() const override { return map_; }
-  void send(uint32_t shard, const ShardMessage& message) override { exchange_.ring(map_.self, shard).push(message); }
-  bool tell(uint32_t shard, const ShardMessage& message) override {
-    Ring& ring = exchange_.ring(map_.self, shard);
-    if (!ring.has_room(kNews)) {
+bool ShardLink::tell(const ShardMessage& news) {
+  bool all = true;
+  for (uint32_t shard = 0; shard < exchange_.shards_; ++shard) {
+    if (shard == self_) continue;
+    Exchange::Ring& ring = exchange_.ring(self_, shard);
+    if (ring.has_room(kNews)) {
+      ring.push(news);
+    } else {
       untold_.store(untold_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-      return false;
+      all = false;
     }
-    ring.push(message);
-    return true;
   }
-  const ShardMessage* front(uint32_t shard) override { return exchange_.ring(shard, map_.self).front(); }
-  void pop(uint32_t shard) override { exchange_.ring(shard, map_.self).pop(); }
-  void publish(const Occupancy& own) override {
-    occupied_.store(own.occupied, std::memory_order_relaxed);
-    in_headroom_.store(own.in_headroom, std::memory_order_relaxed);
-  }
-  Occupancy others() const override {
-    Occupancy sum;
-    for (const auto& link : exchange_.links_) {
-      if (link.get() == this) continue;
-      sum.occupied += link->occupied_.load(std::memory_order_relaxed);
-      sum.in_headroom += link->in_headroom_.load(std::memory_order_relaxed);
-    }
-    return sum;
-  }
-  // What was read first: whoever sees a packet sent home, or sent again, sees the room that its last message has left.
-  uint64_t flush() override {
-    uint64_t shards = 0;
-    for (uint32_t other = 0; other < map_.shards; ++other) {
-      if (other != map_.self) exchange_.ring(other, map_.self).publish_read();
-    }
-    for (uint32_t other = 0; other < map_.shards; ++other) {
-      if (other != map_.self && exchange_.ring(map_.self, other).publish_written()) shards |= uint64_t{1} << other;
-    }
-    return shards;
-  }
-  uint64_t untold() const { return untold_.load(std::memory_order_relaxed); }
+  return all;
+}
 
- private:
-  Exchange& exchange_;
-  ShardMap map_;
-  alignas(64) std::atomic<int64_t> occupied_{0};
-  std::atomic<int64_t> in_headroom_{0};
-  std::atomic<uint64_t> untold_{0};
-};
+void ShardLink::look() {
+  next_ = rival_ = kNever;
+  for (uint32_t shard = 0; shard < exchange_.shards_; ++shard) {
+    const ShardMessage* message = shard == self_ ? nullptr : exchange_.ring(shard, self_).front();
+    if (message == nullptr) continue;
+    if (message->at < next_) {
+      rival_ = next_;
+      next_ = message->at;
+      sender_ = shard;
+    } else {
+      rival_ = std::min(rival_, message->at);
+    }
+  }
+}
+
+ShardMessage ShardLink::take() {
+  Exchange::Ring& ring = exchange_.ring(sender_, self_);
+  const ShardMessage message = *ring.front();
+  ring.pop();
+  const ShardMessage* next = ring.front();
+  if (next != nullptr && next->at < rival_) {
+    next_ = next->at;
+  } else {
+    look();
+  }
+  return message;
+}
+
+Occupancy ShardLink::others() const {
+  Occupancy sum;
+  for (const auto& link : exchange_.links_) {
+    if (link.get() == this) continue;
+    sum.occupied += link->occupied_.load(std::memory_order_relaxed);
+    sum.in_headroom += link->in_headroom_.load(std::memory_order_relaxed);
+  }
+  return sum;
+}
+
+// What was read first: whoever sees a packet sent home, or sent again, sees the room that its last message has left.
+uint64_t ShardLink::flush(const Occupancy& own) {
+  occupied_.store(own.occupied, std::memory_order_relaxed);
+  in_headroom_.store(own.in_headroom, std::memory_order_relaxed);
+  uint64_t shards = 0;
+  for (uint32_t other = 0; other < exchange_.shards_; ++other) {
+    if (other != self_) exchange_.ring(other, self_).publish_read();
+  }
+  for (uint32_t other = 0; other < exchange_.shards_; ++other) {
+    if (other != self_ && exchange_.ring(self_, other).publish_written()) shards |= uint64_t{1} << other;
+  }
+  return shards;
+}
 
 Exchange::Exchange(const std::vector<uint8_t>& owner, uint32_t shards, uint32_t packets) : shards_(shards) {
   assert(shards <= kMaxShards);
   for (uint32_t i = 0; i < shards * shards; ++i) {
     rings_.push_back(i % (shards + 1) == 0 ? nullptr : std::make_unique<Ring>(3 * size_t{packets} + kNews));
   }
-  for (uint32_t i = 0; i < shards; ++i) links_.push_back(std::make_unique<Link>(*this, ShardMap{i, shards, owner}));
+  for (uint32_t i = 0; i < shards; ++i) links_.push_back(std::make_unique<ShardLink>(*this, i, owner));
 }
 
 Exchange::~Exchange() = default;
-
-ShardLink& Exchange::link(uint32_t shard) { return *links_[shard]; }
 
 bool Exchange::waiting(uint32_t shard) const {
   for (uint32_t other = 0; other < shards_; ++other) {
@@ -126,7 +143,5 @@ bool Exchange::waiting(uint32_t shard) const {
   }
   return false;
 }
-
-uint64_t Exchange::untold(uint32_t shard) const { return links_[shard]->untold(); }
 
 }  // namespace weir

@@ -1,5 +1,5 @@
-// Wraps a port and spoils what it receives: loss, duplication, corruption, reordering, delay. Seeded and, in virtual
-// time, exact: the same frames at the same times give the same result.
+// Wraps a port and spoils what it receives as an impaired link does (link/impairment.h). In virtual time exact: the same frames
+// at the same times give the same result.
 #pragma once
 
 #include <array>
@@ -9,20 +9,10 @@
 
 #include "base/counters.h"
 #include "base/lazy_memory.h"
-#include "base/random.h"
 #include "io/packet_port.h"
+#include "link/impairment.h"
 
 namespace weir {
-
-struct ImpairmentParameters {
-  double loss = 0;         // probabilities 0..1, independent of each other, per received frame
-  double duplicate = 0;    // an unspoilt copy follows the frame directly
-  double corrupt = 0;      // one bit behind the Ethernet header is flipped
-  double reorder = 0;      // the frame is held back by reorder_delay and so overtaken
-  Time delay = 0;          // ns, every frame
-  Time jitter = 0;         // ns, uniform in 0..jitter, added to `delay`; frames do not overtake each other by it
-  Time reorder_delay = 0;  // ns; more than 0 if `reorder` is
-};
 
 struct ImpairmentOptions {
   uint64_t seed = 0;
@@ -46,8 +36,7 @@ WEIR_DEFINE_COUNTERS(ImpairmentCounters, WEIR_IMPAIRMENT_COUNTERS);
 // At every moment: frames in + duplicated = frames out + lost + overflow + held().
 class ImpairmentPort final : public PacketPort {
  public:
-  // Throws NativeError INVALID_CONFIG for a probability outside 0..1, a time outside 0..1 hour, or `reorder` without
-  // `reorder_delay`.
+  // Throws NativeError INVALID_CONFIG for parameters that do not pass check().
   ImpairmentPort(std::unique_ptr<PacketPort> inner, const ImpairmentParameters& parameters, const ImpairmentOptions& options,
                  const PortClock& clock);
 
@@ -72,12 +61,6 @@ class ImpairmentPort final : public PacketPort {
   static constexpr size_t kMaxLent = 4096;
   static constexpr uint32_t kNoSlot = UINT32_MAX;
 
-  // One probability with a stream of its own.
-  struct Chance {
-    double probability;
-    Random random;
-    bool hit() { return probability > 0 && random.uniform() < probability; }
-  };
   struct Held {
     Time due;
     uint64_t sequence;  // equal times: in order of arrival
@@ -100,14 +83,8 @@ class ImpairmentPort final : public PacketPort {
   void consume_inner();
 
   std::unique_ptr<PacketPort> inner_;
-  const ImpairmentParameters parameters_;
   const PortClock& clock_;
-  Chance loss_;
-  Chance duplicate_;
-  Chance corrupt_;
-  Chance reorder_;
-  Random corrupt_bit_;
-  Random jitter_;
+  Impairment impairment_;
 
   std::array<RxFrame, kBatch> fresh_;  // from the inner port, not yet looked at
   size_t fresh_next_ = 0;
@@ -119,7 +96,6 @@ class ImpairmentPort final : public PacketPort {
   std::vector<uint32_t> free_slots_;
   std::vector<Held> held_;  // heap, earliest first
   uint64_t sequence_ = 0;
-  Time last_due_ = INT64_MIN;
   std::vector<Lent> lent_;  // circular
   size_t lent_first_ = 0;
   size_t lent_count_ = 0;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/native_error.h"
-#include "io/impairment.h"
+#include "engine/impairment_port.h"
 
 using namespace weir;
 

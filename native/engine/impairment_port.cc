@@ -1,42 +1,22 @@
-#include "io/impairment.h"
+#include "engine/impairment_port.h"
 
 #include <algorithm>
 #include <cstring>
-#include <string>
-
-#include "base/native_error.h"
 
 namespace weir {
 namespace {
 
-constexpr Time kMaxHold = 3600 * kSecond;
 constexpr uint32_t kEthernetHeader = 14;
 constexpr uint32_t kTag = 4;
 // Before any other held frame: a changed frame takes its place in the stream at once.
 constexpr Time kAtOnce = INT64_MIN;
 
-enum Purpose : uint64_t { kLoss = 0x494d50'00, kDuplicate, kCorrupt, kCorruptBit, kReorder, kJitter };
+// Of its random streams.
+constexpr uint64_t kPurpose = 0x494d50'00;
 
-void refuse(const std::string& message, const std::string& hint) {
-  throw NativeError("INVALID_CONFIG", 0, "", "impairment: " + message, hint);
-}
-
-ImpairmentParameters checked(const ImpairmentParameters& p) {
-  const auto probability = [](const char* name, double value) {
-    if (!(value >= 0 && value <= 1)) refuse(std::string(name) + " is not a probability", "must be between 0 and 1");
-  };
-  const auto time = [](const char* name, Time value) {
-    if (value < 0 || value > kMaxHold) refuse(std::string(name) + " is out of range", "must be between 0 and 1 hour");
-  };
-  probability("loss", p.loss);
-  probability("duplicate", p.duplicate);
-  probability("corrupt", p.corrupt);
-  probability("reorder", p.reorder);
-  time("delay", p.delay);
-  time("jitter", p.jitter);
-  time("reorder_delay", p.reorder_delay);
-  if (p.reorder > 0 && p.reorder_delay == 0) refuse("reorder has no effect", "give a reorder_delay");
-  return p;
+ImpairmentParameters checked(const ImpairmentParameters& parameters) {
+  check(parameters);
+  return parameters;
 }
 
 }  // namespace
@@ -44,14 +24,8 @@ ImpairmentParameters checked(const ImpairmentParameters& p) {
 ImpairmentPort::ImpairmentPort(std::unique_ptr<PacketPort> inner, const ImpairmentParameters& parameters,
                                const ImpairmentOptions& options, const PortClock& clock)
     : inner_(std::move(inner)),
-      parameters_(checked(parameters)),
       clock_(clock),
-      loss_{parameters.loss, Random(options.seed, options.component, kLoss)},
-      duplicate_{parameters.duplicate, Random(options.seed, options.component, kDuplicate)},
-      corrupt_{parameters.corrupt, Random(options.seed, options.component, kCorrupt)},
-      reorder_{parameters.reorder, Random(options.seed, options.component, kReorder)},
-      corrupt_bit_(options.seed, options.component, kCorruptBit),
-      jitter_(options.seed, options.component, kJitter),
+      impairment_(checked(parameters), options.seed, options.component, kPurpose),
       slot_bytes_(options.slot_bytes),
       bytes_(size_t{options.pool_frames} * options.slot_bytes, options.slot_bytes > 16 * 1024),
       frames_(options.pool_frames),
@@ -86,38 +60,26 @@ size_t ImpairmentPort::receive(std::span<RxFrame> frames) {
 }
 
 bool ImpairmentPort::admit(const RxFrame& frame) {
-  // All draws are made for every frame, so that no decision shifts another.
-  const bool lose = loss_.hit();
-  const bool duplicate = duplicate_.hit();
-  const bool corrupt = corrupt_.hit();
-  const bool reorder = reorder_.hit();
-  const uint64_t bit = corrupt ? corrupt_bit_.next() : 0;
-  const Time jitter =
-      parameters_.jitter == 0 ? 0 : static_cast<Time>(jitter_.uniform() * static_cast<double>(parameters_.jitter + 1));
-  if (lose) {
+  const Impairment::Fate fate = impairment_.decide(frame.stamp);
+  if (fate.lost) {
     ++counters_.lost;
     consume_inner();
     return false;
   }
-  const bool delay = parameters_.delay > 0 || parameters_.jitter > 0;
-  Time stamp = frame.stamp;
-  if (delay) {
-    stamp = last_due_ = std::max(last_due_, stamp + parameters_.delay + jitter);
-  }
-  if (reorder) stamp += parameters_.reorder_delay;
-  const Time due = delay || reorder ? stamp : kAtOnce;
-  const bool pass = !delay && !reorder && !corrupt;
+  const bool delayed = impairment_.delays();
+  const Time due = delayed || fate.reordered ? fate.at : kAtOnce;
+  const bool pass = !delayed && !fate.reordered && !fate.corrupted;
   if (!pass) {
-    const uint32_t slot = hold(frame, stamp, due);
+    const uint32_t slot = hold(frame, fate.at, due);
     if (slot != kNoSlot) {
-      counters_.delayed += delay;
-      counters_.reordered += reorder;
-      if (corrupt) flip(slot, bit);
+      counters_.delayed += delayed;
+      counters_.reordered += fate.reordered;
+      if (fate.corrupted) flip(slot, fate.bit);
     }
   }
-  if (duplicate) {
+  if (fate.duplicated) {
     ++counters_.duplicated;
-    hold(frame, stamp, due);
+    hold(frame, fate.at, due);
   }
   if (!pass) consume_inner();
   return pass;
