@@ -101,7 +101,7 @@ export function nicBehaviour(
   return {
     arrears: Math.round((host.burst * 8e9) / rate),
     congestion_control: algorithm,
-    ...(algorithm === "dcqcn" && { reaction_point: reactionPoint(congestion.parameters, scale) }),
+    ...(algorithm === "dcqcn" && { dcqcn: reactionPoint(congestion.parameters, scale) }),
     ...(algorithm === "qcn" && { qcn: { ...qcnReactionPoint(congestion, host, scale), ...random } }),
     ...(algorithm === "dctcp" && { dctcp: congestion.parameters }),
     cnp_interval:

@@ -204,7 +204,7 @@ export interface NativeNic {
   first_qpn: number;
   congestion_control: "none" | "dcqcn" | "qcn" | "dctcp";
   /** With dcqcn. */
-  reaction_point?: NativeReactionPoint;
+  dcqcn?: NativeReactionPoint;
   /** With qcn. */
   qcn?: NativeQcn;
   /** With dctcp, which is of reliable flows of simulations. */
