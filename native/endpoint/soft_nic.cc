@@ -130,21 +130,21 @@ void SoftNic::advance(Time now) {
 }
 
 void SoftNic::wake(uint32_t what, Time at) {
-  const uint32_t pairs = pairs_.size();
-  Time& wanted = what == itself()   ? wakes_
-                 : what >= timer(0) ? pairs_[what - timer(0)].timer_wakes
-                                    : (*flows_)[what < flows_->size() ? what : 0].wakes;
-  if (wanted != at || (what >= flows_->size() && what < timer(0))) return;
+  const bool of_flow = what < timer(0);
+  if (of_flow && what >= flows_->size()) return;  // a group of before a reload
+  const uint32_t index = of_flow ? what : what - timer(0);
+  Time& wanted = what == itself() ? wakes_ : of_flow ? (*flows_)[index].wakes : pairs_[index].timer_wakes;
+  if (wanted != at) return;
   wanted = kNever;
   catch_up(at);
-  if (what < pairs) {
-    line_up(what);
-  } else if (what < timer(0)) {
-    serve(what);
-  } else if (what < itself() && pairs_[what - timer(0)].transport != nullptr) {
-    pairs_[what - timer(0)].transport->advance(now_);
-    hear(what - timer(0));
-    attend(what - timer(0));
+  if (what < pairs_.size()) {
+    line_up(index);
+  } else if (of_flow) {
+    serve(index);
+  } else if (what < itself() && pairs_[index].transport != nullptr) {
+    pairs_[index].transport->advance(now_);
+    hear(index);
+    attend(index);
   }
   go_on();
 }

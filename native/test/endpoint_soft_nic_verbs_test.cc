@@ -146,6 +146,36 @@ TEST_CASE("soft nic verbs: under QCN reaction points go to new queue pairs, and 
   }
 }
 
+TEST_CASE("soft nic verbs: a reliable connection is under DCTCP as a stream is, for WRITEs and for READs") {
+  for (const WorkOpcode opcode : {WorkOpcode::write, WorkOpcode::read}) {
+    for (const bool marked : {false, true}) {
+      CAPTURE(static_cast<int>(opcode));
+      CAPTURE(marked);
+      Two two([](NicParameters& p) { p.congestion = DctcpParameters{}; });
+      two.connect();
+      uint64_t acknowledgements = 0;
+      two.spoil = [&](bool, std::vector<uint8_t>& bytes) {
+        PacketMeta meta;
+        REQUIRE(classify(bytes.data(), static_cast<uint32_t>(bytes.size()), meta) == Refusal::none);
+        acknowledgements += meta.opcode == kOpcodeRcAcknowledge;
+        if (marked && meta.payload_length > 0) mark(bytes);
+        return true;
+      };
+      Transfer t(two, 500'000, opcode);
+      const DctcpSender* dctcp = two.left().nic.flow_at(two.qpn(0) % kPlaces, 0).controller.as<DctcpSender>();
+      REQUIRE(dctcp != nullptr);
+      two.run();
+      REQUIRE(two.left().completions.all.size() == 1);
+      CHECK(two.left().completions.all[0].status == WorkStatus::success);
+      CHECK(t.local == t.remote);
+      if (opcode == WorkOpcode::write) CHECK(acknowledgements == 489);  // of each packet by itself
+      CHECK(dctcp->alpha() > (marked ? 0.9 : 0));
+      CHECK(dctcp->window() >= (marked ? 2 : 50));
+      CHECK(dctcp->window() <= (marked ? 4 : 256));
+    }
+  }
+}
+
 TEST_CASE("soft nic verbs: a host that falls behind makes senders slow down") {
   Two two;
   two.connect();
