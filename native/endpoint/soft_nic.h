@@ -166,6 +166,7 @@ class SoftNic {
   void finish(uint32_t index);
   void attend(uint32_t index);
   void line_up(uint32_t index);
+  void wait(uint32_t index);
   void serve(uint32_t group);
   void pass_turn(uint32_t index);
   void sent(uint32_t index, uint32_t wire_bytes);

@@ -152,6 +152,12 @@ void SoftNic::line_up(uint32_t index) {
   serve(group);
 }
 
+// It has been in front of its flow, and is behind it again, or the flow's rate has changed.
+void SoftNic::wait(uint32_t index) {
+  if (flows_->group_of(index) != kNone) return line_up(index);
+  schedule(index, std::min((*flows_)[index].next_deadline(), pairs_[index].parameters.stop));
+}
+
 // Lets the first that waits for the group go as soon as its flow's rate allows.
 void SoftNic::serve(uint32_t group) {
   Flow& flow = (*flows_)[group];
@@ -191,7 +197,7 @@ void SoftNic::repace(uint32_t index) {
   count(index);
   if (pairs_[index].state != QueuePair::State::waiting) return;
   (*flows_)[index].repace(now_);
-  line_up(index);
+  wait(index);
 }
 
 // ---- accounts ----

@@ -144,7 +144,7 @@ PacketId SoftNic::make_data() {
     qp.counters.tx_wire_bytes += wire;
     sent(index, wire);
     if (qp.transport->data_bytes() > 0) {
-      line_up(index);
+      wait(index);
     } else if (qp.converses()) {
       qp.state = QueuePair::State::idle;
     } else {
