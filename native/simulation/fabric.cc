@@ -20,8 +20,7 @@ namespace {
 constexpr uint32_t kDescriptors = 1u << 18;
 // More than are made by any one event: a pause for each port of a switch is the most.
 constexpr uint32_t kSpare = 1u << 12;
-// What a NIC is woken for, besides what it says itself: its own deadline; a stream to be closed.
-constexpr uint32_t kItself = UINT32_MAX;
+// What a NIC is woken for, besides what it says itself: a stream to be closed.
 constexpr uint32_t kClose = 1u << 29;
 
 // What passes at least between a frame's start at one device and its arrival at another: the shortest frame on the fastest link.
@@ -69,41 +68,25 @@ class Fabric::NicNode final : public Driver {
  public:
   NicNode(Fabric& fabric, const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, uint32_t number,
           uint32_t port)
-      : fabric_(fabric), number_(number), port_(port), device(parameters, queue_pairs, fabric.pool_, nullptr, this) {
-    arm();
-  }
+      : fabric_(fabric), number_(number), port_(port), device(parameters, queue_pairs, fabric.pool_, *this) {}
 
   void depart(uint16_t, PacketId id, Time at) override {
     device.left(id);
     fabric_.transmit(port_, id, at);
   }
-  void wake(uint32_t what, Time at) override { fabric_.schedule_.push({at, kNicWake, what, number_}); }
-
-  // The device has just lived up to now.
-  void arm() {
-    const Time next = std::max(device.next_deadline(), fabric_.now_);
-    if (next == wakes_) return;
-    wakes_ = next;
-    if (next != kNever) wake(kItself, next);
+  void wake(uint32_t what, Time at) override {
+    if (at != kNever) fabric_.schedule_.push({at, kNicWake, what, number_});
   }
+
   void woken(uint32_t what, Time at) {
-    if (what == kItself) {
-      if (wakes_ != at) return;
-      wakes_ = kNever;
-      device.advance(at);
-    } else if ((what & kClose) != 0) {
-      device.queue_pairs()[what & ~kClose].stream->close();
-    } else {
-      device.wake(what, at);
-    }
-    arm();
+    if ((what & kClose) == 0) return device.wake(what, at);
+    device.queue_pairs()[what & ~kClose].transport->close();
   }
 
  private:
   Fabric& fabric_;
   uint32_t number_;  // among all devices
   uint32_t port_;
-  Time wakes_ = kNever;
 
  public:
   SoftNic device;
@@ -284,7 +267,6 @@ void Fabric::arrive(const Event& event) {
     } else {
       node.device.receive(now_, pool_.data(id), packet.length, packet.meta, Refusal::none);
     }
-    node.arm();
   }
   pool_.free(id);
 }

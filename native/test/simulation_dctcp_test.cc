@@ -17,7 +17,7 @@ constexpr Time kEnd = 80 * kMillisecond;
 
 SimulationConfig under_dctcp(uint32_t senders, uint32_t threshold) {
   SimulationConfig config = star(senders + 1, kRate);
-  for (SimulatedNic& nic : config.nics) nic.parameters.congestion_control = CongestionControl::dctcp;
+  for (SimulatedNic& nic : config.nics) nic.parameters.congestion = DctcpParameters{};
   SwitchParameters& p = config.switches[0].parameters;
   p.ecn_priorities = 1 << 3;
   p.red = {.kmin = threshold, .kmax = threshold, .pmax = 1};
@@ -122,8 +122,9 @@ class Watch {
   uint64_t timeouts = 0, halved = 0;
 
   void look() {
-    const DctcpSender* dctcp = nic_.queue_pairs()[0].stream->dctcp();
-    if (dctcp == nullptr) return;  // has not begun, or has ended
+    const DctcpSender* dctcp = nic_.flow_at(0, nic_.now()).controller.as<DctcpSender>();
+    REQUIRE(dctcp != nullptr);
+    if (nic_.allowed_rate(nic_.queue_pairs()[0]) == 0) return;  // has not begun, or has ended
     const TransportCounters& heard = nic_.transport_counters();
     const uint64_t sent = nic_.queue_pairs()[0].counters.tx_packets;
     const uint32_t window = dctcp->window();
@@ -193,8 +194,9 @@ TEST_CASE("simulation: a sample of a flow under DCTCP has its window and alpha")
   SoftNic& busy = simulation.fabric().nic_at(0);
   const SoftNic::SenderSample sample = busy.sender_sample(0, busy.now());
   CHECK(sample.rate == sample.target_rate);
-  CHECK(sample.rate == busy.queue_pairs()[0].stream->dctcp()->window());
-  CHECK(sample.alpha == busy.queue_pairs()[0].stream->dctcp()->alpha());
+  const DctcpSender* dctcp = busy.flow_at(0, busy.now()).controller.as<DctcpSender>();
+  CHECK(sample.rate == dctcp->window());
+  CHECK(sample.alpha == dctcp->alpha());
   SoftNic& idle = simulation.fabric().nic_at(1);
   CHECK(idle.sender_sample(0, idle.now()).rate == 0);
 }

@@ -73,7 +73,7 @@ inline constexpr uint32_t kAckFrame = 14 + 20 + 8 + 12 + 4 + 4;
 
 // Sends no faster for anything but a pause.
 inline void without_congestion_control(SimulationConfig& config) {
-  for (SimulatedNic& nic : config.nics) nic.parameters.congestion_control = CongestionControl::none;
+  for (SimulatedNic& nic : config.nics) nic.parameters.congestion = CongestionControl::Parameters{};
 }
 
 inline void finish(Simulation& simulation, Time until) { REQUIRE(simulation.run(until, UINT64_MAX / 2)); }

@@ -276,8 +276,8 @@ export const dcqcn = {
   check,
   feedbackInterval: (p: DcqcnParameters) => p.min_time_between_cnps,
   native(p: DcqcnParameters, { scale }: NativeSetting) {
-    const { min_time_between_cnps: cnp_interval, ...reaction_point } = scaled(parameters, p, scale);
-    return { reaction_point, cnp_interval };
+    const { min_time_between_cnps: cnp_interval, ...dcqcn } = scaled(parameters, p, scale);
+    return { dcqcn, cnp_interval };
   },
 } as const satisfies Algorithm;
 

@@ -205,7 +205,7 @@ export interface NativeNic {
   first_qpn: number;
   congestion_control: AlgorithmName;
   /** With dcqcn. */
-  reaction_point?: NativeReactionPoint;
+  dcqcn?: NativeReactionPoint;
   /** With qcn. */
   qcn?: NativeQcn;
   /** With dctcp, which is of reliable flows of simulations. */

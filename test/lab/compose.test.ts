@@ -67,7 +67,7 @@ describe("composeLab", () => {
     });
     const p = dcqcnOf(scenario);
     expect(nic.cnp_interval).toBe(p.min_time_between_cnps * 8);
-    expect(nic.reaction_point).toMatchObject({
+    expect(nic.dcqcn).toMatchObject({
       rpg_time_reset: p.rpg_time_reset * 8,
       dce_tcp_rtt: p.dce_tcp_rtt * 8,
       rpg_ai_rate: p.rpg_ai_rate / 8,
@@ -85,7 +85,7 @@ describe("composeLab", () => {
     for (const key of ["red", "scheduler", "priority_map", "pfc_priorities", "ecn_priorities"] as const) {
       expect(after[key]).toEqual(before[key]);
     }
-    const points = [one, many].map((configs) => nicOf(configs, "a").reaction_point);
+    const points = [one, many].map((configs) => nicOf(configs, "a").dcqcn);
     for (const key of [
       "g",
       "rpg_byte_reset",
@@ -227,7 +227,7 @@ describe("composeLab", () => {
     const configs = compose(off, 10);
     expect(switchOf(configs, "sw")).toMatchObject({ pfc_priorities: 0, ecn_priorities: 0 });
     expect(nicOf(configs, "a")).toMatchObject({ congestion_control: "none", pfc_priorities: 0 });
-    expect(nicOf(configs, "a")).not.toHaveProperty("reaction_point");
+    expect(nicOf(configs, "a")).not.toHaveProperty("dcqcn");
     const on = compose(smallScenario(), 10);
     expect(switchOf(on, "sw")).toMatchObject({ pfc_priorities: 8, ecn_priorities: 8 });
     expect(nicOf(on, "a")).toMatchObject({ congestion_control: "dcqcn", pfc_priorities: 8 });

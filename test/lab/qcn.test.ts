@@ -52,7 +52,7 @@ describe("composeLab with QCN", () => {
         component: 1,
       },
     });
-    expect(nics.nics[0]).not.toHaveProperty("reaction_point");
+    expect(nics.nics[0]).not.toHaveProperty("dcqcn");
     expect(switches.switches[0]?.cn).toEqual({
       priorities: 8,
       cnm_priority: 6,
