@@ -36,7 +36,6 @@ PortConfig decode_port(const Fields& f) {
   if (f.has("xdp_mode")) port.xdp_generic = f.text("xdp_mode") == "generic";
   if (f.has("arp_address")) f.number("arp_address", port.arp_address);
   if (f.has("echo_ipv6")) f.boolean("echo_ipv6", port.echo_ipv6);
-  if (f.has("capture")) port.capture_file = f.text("capture");
   return port;
 }
 

@@ -265,7 +265,6 @@ Napi::Value WorkerHandle::outcome(const Napi::CallbackInfo& info) {
   out.Set("loop_gap", distribution(env, fidelity.loop_gap));
   out.Set("timer_lateness", distribution(env, fidelity.timer_lateness));
   out.Set("host_drops", static_cast<double>(fidelity.host_drops));
-  out.Set("capture_dropped", static_cast<double>(fidelity.capture_dropped));
   out.Set("record_overflow", static_cast<double>(fidelity.record_overflow));
   out.Set("inject_refused", static_cast<double>(fidelity.inject_refused));
   out.Set("punt_refused", static_cast<double>(fidelity.punt_refused));
@@ -276,7 +275,6 @@ Napi::Value WorkerHandle::outcome(const Napi::CallbackInfo& info) {
     return array;
   };
   out.Set("tuning", texts(fidelity.tuning));
-  out.Set("capture_errors", texts(fidelity.capture_errors));
   Napi::Array queues = Napi::Array::New(env);
   for (const auto& device : w.switches()) {
     SoftSwitch& soft_switch = device->soft_switch();

@@ -44,7 +44,6 @@ struct PortConfig {
   bool impaired = false;
   ImpairmentParameters impairment;
   uint64_t impairment_component = 0;
-  std::string capture_file;  // empty: none
 };
 
 struct SwitchDeviceConfig {

@@ -211,7 +211,7 @@ void Worker::reconfigure(const WorkerConfig& config, std::span<Worker* const> ot
 
 void Worker::run() {
   try {
-    open_ports();  // before tune(): the threads that write captures keep out of the worker's CPU and priority
+    open_ports();
     tune();
     Time begin = kNever;
     {
@@ -433,11 +433,6 @@ void Worker::publish(Time now, bool last) {
         fidelity_.host_drops +=
             counters.host_rx_overrun + counters.host_rx_truncated + counters.host_rx_abandoned + counters.host_tx_errors;
       }
-    }
-    for (const auto& file : capture_files_) {
-      file->finish();
-      fidelity_.capture_dropped += file->capture().counts(0).dropped;
-      if (file->error() != 0) fidelity_.capture_errors.push_back(file->path() + ": " + std::strerror(file->error()));
     }
     fidelity_.record_overflow = records_.overflow();
     fidelity_.punt_refused = punted_.refused();

@@ -109,11 +109,6 @@ void Worker::tune() {
 std::unique_ptr<WirePort> Worker::open_port(const std::string& device, PortConfig config) {
   config.owner = device;
   std::unique_ptr<PacketPort> port = factory_(config, clock_, umem_.get());
-  if (!config.capture_file.empty()) {
-    const auto capture = std::make_shared<Capture>(CaptureOptions{.classify = false}, 1);
-    capture_files_.push_back(std::make_unique<CaptureFile>(config.capture_file, capture));
-    port = std::make_unique<CapturePort>(std::move(port), capture, 0, clock_);
-  }
   if (config.impaired) {
     auto impairment =
         std::make_unique<ImpairmentPort>(std::move(port), config.impairment,

@@ -12,7 +12,7 @@
 
 #include "base/native_error.h"
 #include "engine/worker.h"
-#include "io/memory_port.h"
+#include "test/memory_port.h"
 #include "test/nic_harness.h"
 
 using namespace weir;

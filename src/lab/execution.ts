@@ -17,7 +17,6 @@ import { frameAccount, type ParameterChange, type RunEvidence } from "./outcome.
 export interface ExecutionOptions {
   scale: number;
   end(link: number, node: string): LabEnd;
-  capture(link: number, node: string): string | undefined;
   signal: AbortSignal;
   observers: readonly LabObserver[];
 }
@@ -59,10 +58,10 @@ export async function execute(addon: NativeAddon, scenario: Scenario, options: E
 /** The workers, switches first, as they are from a time on. */
 type Compose = (scenario: Scenario, time: number) => [WorkerConfig, WorkerConfig];
 
-function composer({ scale, end, capture }: ExecutionOptions): Compose {
+function composer({ scale, end }: ExecutionOptions): Compose {
   const count = availableParallelism();
   const cpus = count >= 2 ? { switches: count - 1, nics: 0 } : { switches: -1, nics: -1 };
-  return (scenario, time) => composeLab(scenario, { scale, end, capture, time, cpus }) as [WorkerConfig, WorkerConfig];
+  return (scenario, time) => composeLab(scenario, { scale, end, time, cpus }) as [WorkerConfig, WorkerConfig];
 }
 
 function openWorker(worker: NativeWorker): void {

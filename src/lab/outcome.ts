@@ -38,8 +38,8 @@ export interface RunEvidence {
   changes: readonly AppliedChange[];
   /** Of the scenario's parameters, by somebody while it ran. */
   parameterChanges: readonly ParameterChange[];
-  /** Frames that are missing in pcapng files. */
-  captureDropped?: number;
+  /** Frames that are missing in capture files, and files that end early, each with why. */
+  captures?: { dropped: number; errors: readonly string[] };
   /** Where somebody ended it before its duration, meant ns from the start of traffic, and why. */
   ended?: { at: number; why: string } | undefined;
 }
@@ -122,7 +122,7 @@ function resultOfSwitch({ scenario, switches, outcomes }: RunEvidence, { name, q
 
 /** Was this host, rather than the network, the bottleneck? Wall time throughout. */
 function judge(
-  { scenario, scale, outcomes, switches, nics, changes, captureDropped = 0, ended }: RunEvidence,
+  { scenario, scale, outcomes, switches, nics, changes, captures, ended }: RunEvidence,
   frames: FrameAccount,
 ): Fidelity {
   const us = (ns: number) => ns / 1000;
@@ -173,9 +173,9 @@ function judge(
     timer_lateness_us: { p99: us(lateness.p99), max: us(lateness.max) },
     host_drops: hostDrops,
     ...(changes.length > 0 && { changes: changes.map(({ at, late }) => ({ at_s: at / 1e9, late_us: us(late) })) }),
-    capture_dropped: outcomes.reduce((sum, o) => sum + o.capture_dropped, captureDropped),
+    capture_dropped: captures?.dropped ?? 0,
     stragglers: switches.sum("stragglers") + nics.sum("stragglers"),
-    capture_errors: outcomes.flatMap((o) => o.capture_errors),
+    capture_errors: [...(captures?.errors ?? [])],
     tuning: [...new Set(outcomes.flatMap((o) => o.tuning))],
   };
 }

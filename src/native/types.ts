@@ -92,13 +92,10 @@ export interface WorkerOutcome {
   timer_lateness: Distribution;
   host_drops: number;
   record_overflow: number;
-  capture_dropped: number;
   punt_refused: number;
   inject_refused: number;
   /** What the host did not let the worker do: pinning, priority, locked memory. */
   tuning: string[];
-  /** Capture files that end early, each with why. */
-  capture_errors: string[];
   /** Why its loop ended, if it failed. */
   failure?: string;
   /** Queue lengths in bytes over time, of queues that carried anything. */
@@ -164,12 +161,12 @@ export const kRecordWords = 8;
 export interface CaptureConfig {
   /** Bytes of each frame to keep, at most 262,144. */
   snap_length: number;
-  /** Between the worker and the reader; what finds no room is dropped. */
+  /** Between the worker and the reader, a multiple of 8; what finds no room is dropped. */
   ring_bytes: number;
   /** Mask of kCaptureKinds: frames that are of one of these. */
   kinds: number;
-  /** Rate of each tap's link, in which comments tell pauses, bit/s, 0: they do not; `meant`: by a scenario. */
-  taps: { rate: number; meant: boolean }[];
+  /** How many places frames come from. */
+  taps: number;
 }
 
 /** See native/io/capture.h. */
@@ -186,7 +183,7 @@ export interface CaptureCounts {
 
 /** Frames on their way from one worker, which need not live any more. */
 export interface NativeCapture {
-  /** Fills `target`, of at least 263,224 bytes, with whole packet blocks of pcapng, whose interfaces are the taps; returns how many bytes. */
+  /** Fills `target`, of at least `snap_length` + 40 bytes, with whole frames (src/capture/frames.ts); returns how many bytes. */
   drain(target: Uint8Array): number;
   /** Of each tap. */
   counts(): CaptureCounts[];

@@ -27,7 +27,7 @@ export class FakeCapture implements NativeCapture {
   readonly of: CaptureCounts[];
 
   constructor(readonly config: CaptureConfig) {
-    this.of = config.taps.map(() => ({ seen: 0, captured: 0, dropped: 0 }));
+    this.of = Array.from({ length: config.taps }, () => ({ seen: 0, captured: 0, dropped: 0 }));
   }
   drain(target: Uint8Array): number {
     const next = this.waiting.shift();
@@ -211,11 +211,9 @@ export class FakeWorker implements NativeWorker {
       timer_lateness: none,
       host_drops: 0,
       record_overflow: 0,
-      capture_dropped: 0,
       punt_refused: 0,
       inject_refused: 0,
       tuning: [],
-      capture_errors: [],
       ...(this.failure !== undefined && { failure: this.failure }),
       queues: [],
     };

@@ -75,11 +75,9 @@ export function calmOutcome(changes: Partial<WorkerOutcome> = {}): WorkerOutcome
     timer_lateness: constant(50_000, 1000),
     host_drops: 0,
     record_overflow: 0,
-    capture_dropped: 0,
     punt_refused: 0,
     inject_refused: 0,
     tuning: [],
-    capture_errors: [],
     queues: [],
     ...changes,
   };
