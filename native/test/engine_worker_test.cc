@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
@@ -411,7 +412,14 @@ namespace {
 // The reader's part: takes what waits, and counts frames by tap.
 std::map<uint32_t, uint64_t> drain(Capture& capture) {
   std::map<uint32_t, uint64_t> frames;
-  for (Capture::Waiting waiting; capture.peek(waiting); capture.take(waiting)) ++frames[waiting.frame.tap];
+  std::vector<uint8_t> chunk(1 << 20);
+  for (size_t bytes = 0; (bytes = capture.drain(chunk)) > 0;) {
+    CapturedFrame frame;
+    for (size_t at = 0; at < bytes; at += frame.length()) {
+      std::memcpy(&frame, chunk.data() + at, sizeof frame);
+      ++frames[frame.tap];
+    }
+  }
   return frames;
 }
 

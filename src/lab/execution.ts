@@ -12,7 +12,7 @@ import type { Scenario } from "../scenario/types.js";
 import type { LabAccess, LabObserver, LabWorker } from "./access.js";
 import { RateChanges } from "./changes.js";
 import { composeLab, queuePairsOf } from "./compose.js";
-import { frameAccount, type ParameterChange, type RunEvidence } from "./outcome.js";
+import { frameAccount, measured, type ParameterChange, type RunEvidence } from "./outcome.js";
 
 export interface ExecutionOptions {
   scale: number;
@@ -48,7 +48,7 @@ export async function execute(addon: NativeAddon, scenario: Scenario, options: E
     await lab.drain();
     for (const worker of workers) worker.stop();
     lab.look();
-    return lab.evidence(workers.map((worker) => worker.outcome()));
+    return lab.evidence(workers.map((worker) => measured(worker.outcome())));
   } finally {
     for (const observer of options.observers) observer.ended?.();
     for (const worker of workers) worker.close();

@@ -2,7 +2,8 @@
 
 import { formatTime } from "../base/units.js";
 import type { CounterTable } from "../native/counters.js";
-import type { Distribution, WorkerOutcome } from "../native/types.js";
+import { type Distribution, distribution } from "../native/histogram.js";
+import type { WorkerOutcome } from "../native/types.js";
 import { hostFacts } from "../report/host_facts.js";
 import { goodputLimit } from "../report/limits.js";
 import {
@@ -27,13 +28,36 @@ const kMostAway = 0.02;
 /** Meant ns: round trip, NICs and switches of the quickest networks that this is about. */
 const kShortestLoop = 10e3;
 
+type Lengths = Pick<WorkerOutcome["queues"][number], "switch" | "port" | "priority">;
+
+/** With figures in place of histograms. */
+export interface MeasuredOutcome extends Omit<WorkerOutcome, "loop_gap" | "timer_lateness" | "queues"> {
+  loop_gap: Distribution;
+  timer_lateness: Distribution;
+  queues: (Distribution & Lengths)[];
+}
+
+export function measured(outcome: WorkerOutcome): MeasuredOutcome {
+  return {
+    ...outcome,
+    loop_gap: distribution(outcome.loop_gap),
+    timer_lateness: distribution(outcome.timer_lateness),
+    queues: outcome.queues.map(({ switch: name, port, priority, ...lengths }) => ({
+      ...distribution(lengths),
+      switch: name,
+      port,
+      priority,
+    })),
+  };
+}
+
 export interface RunEvidence {
   scenario: Scenario;
   scale: number;
   recorder: Recorder;
   switches: CounterTable;
   nics: CounterTable;
-  outcomes: readonly WorkerOutcome[];
+  outcomes: readonly MeasuredOutcome[];
   /** Changes of service rates that were made. */
   changes: readonly AppliedChange[];
   /** Of the scenario's parameters, by somebody while it ran. */
@@ -126,7 +150,7 @@ function judge(
   frames: FrameAccount,
 ): Fidelity {
   const us = (ns: number) => ns / 1000;
-  const worst = (pick: (outcome: WorkerOutcome) => number) => Math.max(0, ...outcomes.map(pick));
+  const worst = (pick: (outcome: MeasuredOutcome) => number) => Math.max(0, ...outcomes.map(pick));
   const gap = {
     p50: worst((o) => o.loop_gap.p50),
     p99: worst((o) => o.loop_gap.p99),

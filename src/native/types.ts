@@ -1,6 +1,6 @@
 /** The typed surface of the native addon: everything that crosses the boundary. Wall-clock ns and wall bit/s throughout. */
 import type { NativeNic, NativePath, NativeSwitch } from "./device_types.js";
-import type { HistogramSource } from "./histogram.js";
+import type { HistogramSource, NativeHistogram } from "./histogram.js";
 
 /** What an application's queue pair is given with a change of state; see native/transport/queue_attributes.h. */
 export interface NativeQueueAttributes {
@@ -72,24 +72,12 @@ export interface CounterDescription {
   labels: Record<string, string>;
 }
 
-export interface Distribution {
-  mean: number;
-  p50: number;
-  p95: number;
-  p99: number;
-  max: number;
-  /** Total weight: a count, or ns. */
-  weight: number;
-  /** [value, fraction of the weight at or below it], ascending. */
-  cdf: [number, number][];
-}
-
 /** What a worker knows once it has stopped. */
 export interface WorkerOutcome {
   /** ns between turns of the poll loop, intended idle sleep left out. */
-  loop_gap: Distribution;
+  loop_gap: NativeHistogram;
   /** ns by which turns came after the deadline they were for. */
-  timer_lateness: Distribution;
+  timer_lateness: NativeHistogram;
   host_drops: number;
   record_overflow: number;
   punt_refused: number;
@@ -99,7 +87,7 @@ export interface WorkerOutcome {
   /** Why its loop ended, if it failed. */
   failure?: string;
   /** Queue lengths in bytes over time, of queues that carried anything. */
-  queues: (Distribution & { switch: string; port: string; priority: number })[];
+  queues: (NativeHistogram & { switch: string; port: string; priority: number })[];
 }
 
 export interface PuntedFrame {
@@ -297,6 +285,19 @@ export interface InterfaceProbe {
 /** What the workers of one switch share. */
 export type NativeSharedSwitch = object;
 
+/** What it takes to ask the kernel about interfaces: see interface_probe.ts. */
+export interface KernelSockets {
+  /**
+   * As socket(2), in the network namespace at a path, this process's own if left out; to be closed with fs.closeSync(). Throws why
+   * there is none, or why the namespace cannot be entered.
+   */
+  openSocket(domain: number, type: number, protocol: number, namespacePath?: string): number;
+  /** Asks ethtool of an interface of the socket's namespace: `data` starts with the command and gets the answer; at most 2 KiB. */
+  ethtool(socket: number, name: string, data: Uint8Array): boolean;
+  /** Throws why this process may not load XDP programs. */
+  tryXdpProgram(): void;
+}
+
 export interface NativeAddon {
   /** `config` of any of the workers; `owner`: the worker of each port. */
   SharedSwitch: new (
@@ -322,7 +323,7 @@ export interface NativeAddon {
    * Throws EADDRINUSE, EADDRNOTAVAIL.
    */
   holdUdpPort(address: string, port: number, namespacePath?: string): number;
-  /** Asks the kernel; changes nothing. Throws ENODEV, or why `namespacePath` cannot be entered. */
+  /** Asks the kernel; changes nothing. Throws ENODEV, or why `namespacePath` cannot be entered. By interface_probe.ts. */
   probeInterface(name: string, namespacePath?: string): InterfaceProbe;
   /**
    * All threads of this process keep no more than these capabilities (numbers of linux/capability.h) of those that they have, and

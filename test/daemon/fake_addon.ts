@@ -2,7 +2,7 @@
 
 import { openSync } from "node:fs";
 import { vi } from "vitest";
-import type { NativeHistogram } from "../../src/native/histogram.js";
+import type { NamedHistogram } from "../../src/native/histogram.js";
 import type {
   CaptureConfig,
   CaptureCounts,
@@ -17,6 +17,7 @@ import type {
   WorkerOutcome,
 } from "../../src/native/types.js";
 import { kRecordWords, RecordKind } from "../../src/native/types.js";
+import { histogramOf } from "../native/histograms.js";
 import { kVeth } from "./probes.js";
 
 const zeros = [0, 0, 0, 0, 0, 0, 0, 0];
@@ -194,7 +195,7 @@ export class FakeWorker implements NativeWorker {
   detach(capture: NativeCapture): void {
     this.attached.delete(capture as FakeCapture);
   }
-  histograms(): NativeHistogram[] {
+  histograms(): NamedHistogram[] {
     return [];
   }
   worstGap(): number {
@@ -205,7 +206,7 @@ export class FakeWorker implements NativeWorker {
     return this.gap;
   }
   outcome(): WorkerOutcome {
-    const none = { mean: 0, p50: 0, p95: 0, p99: 0, max: 0, weight: 0, cdf: [] };
+    const none = histogramOf();
     return {
       loop_gap: none,
       timer_lateness: none,

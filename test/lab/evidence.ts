@@ -1,9 +1,10 @@
 /** What a finished lab hands to the report, made up: counters, what workers say of themselves, and the scenario. */
 
 import { queuePairsOf } from "../../src/lab/compose.js";
-import type { RunEvidence } from "../../src/lab/outcome.js";
+import type { MeasuredOutcome, RunEvidence } from "../../src/lab/outcome.js";
 import { CounterTable } from "../../src/native/counters.js";
-import type { Distribution, NativeWorker, WorkerOutcome } from "../../src/native/types.js";
+import type { Distribution } from "../../src/native/histogram.js";
+import type { NativeWorker } from "../../src/native/types.js";
 import { Recorder, type RecordSource } from "../../src/result/recorder.js";
 import { type CongestionParameters, parseScenario, type Scenario } from "../../src/scenario/scenario.js";
 
@@ -69,7 +70,7 @@ export function constant(value: number, weight = 1): Distribution {
 }
 
 /** A worker that had nothing to complain of, but for `changes`. */
-export function calmOutcome(changes: Partial<WorkerOutcome> = {}): WorkerOutcome {
+export function calmOutcome(changes: Partial<MeasuredOutcome> = {}): MeasuredOutcome {
   return {
     loop_gap: constant(50_000, 1000),
     timer_lateness: constant(50_000, 1000),
