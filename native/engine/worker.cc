@@ -49,7 +49,7 @@ Worker::Worker(WorkerConfig config, PortFactory factory)
       own_memory_(config_.shared ? nullptr : std::make_unique<PacketMemory>(config_.shape())),
       memory_(config_.shared ? config_.shared->memory() : *own_memory_),
       pool_(memory_, config_.share, config_.shared ? config_.shared->workers() : 1),
-      umem_(config_.uses_af_xdp() ? std::make_unique<Umem>(memory_, pool_) : nullptr),
+      lent_packets_(memory_, pool_),
       records_(1 << 16),
       punted_(256),
       injected_(256),

@@ -142,7 +142,7 @@ class Worker {
   std::unique_ptr<PacketMemory> own_memory_;  // null where workers share a switch
   PacketMemory& memory_;
   PacketPool pool_;
-  std::unique_ptr<Umem> umem_;  // of a worker with AF_XDP ports
+  LentPackets lent_packets_;
   std::vector<std::unique_ptr<WirePort>> opened_;
   std::vector<std::unique_ptr<SwitchDevice>> switches_;
   std::vector<std::unique_ptr<NicDevice>> nics_;

@@ -78,28 +78,18 @@ class Capture {
 
 // Received frames carry their own stamp, transmitted ones PortClock::now, both as CLOCK_REALTIME: the records are in the order in
 // which the worker handled them, not always in that of their stamps.
-class CapturePort final : public PacketPort {
+class CapturePort final : public PortWrapper {
  public:
   // `inner` may come later, by insert().
   CapturePort(std::unique_ptr<PacketPort> inner, std::shared_ptr<Capture> capture, uint32_t tap, const PortClock& clock)
-      : inner_(std::move(inner)), capture_(std::move(capture)), tap_(tap), clock_(clock) {}
+      : PortWrapper(std::move(inner)), capture_(std::move(capture)), tap_(tap), clock_(clock) {}
 
   size_t receive(std::span<RxFrame> frames) override;
-  void release(size_t count) override { inner_->release(count); }
   Transmitted transmit(std::span<const TxFrame> frames) override;
-  bool keeps_packets() const override { return inner_->keeps_packets(); }
-  int wait_descriptor() const override { return inner_->wait_descriptor(); }
-  Time next_deadline() const override { return inner_->next_deadline(); }
-  PortLosses losses() override { return inner_->losses(); }
-  PortState state() override { return inner_->state(); }
-  uint32_t mtu() override { return inner_->mtu(); }
-  void reopen() override { inner_->reopen(); }
-  std::unique_ptr<PacketPort>* inner() override { return &inner_; }
 
   const Capture& capture() const { return *capture_; }
 
  private:
-  std::unique_ptr<PacketPort> inner_;
   std::shared_ptr<Capture> capture_;
   const uint32_t tap_;
   const PortClock& clock_;

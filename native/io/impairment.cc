@@ -43,7 +43,7 @@ ImpairmentParameters checked(const ImpairmentParameters& p) {
 
 ImpairmentPort::ImpairmentPort(std::unique_ptr<PacketPort> inner, const ImpairmentParameters& parameters,
                                const ImpairmentOptions& options, const PortClock& clock)
-    : inner_(std::move(inner)),
+    : PortWrapper(std::move(inner)),
       parameters_(checked(parameters)),
       clock_(clock),
       loss_{parameters.loss, Random(options.seed, options.component, kLoss)},

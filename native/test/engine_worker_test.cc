@@ -31,7 +31,7 @@ struct Links {
   int opened = 0;
 
   PortFactory factory() {
-    return [this](const PortConfig& config, const PortClock& clock, Umem*) -> std::unique_ptr<PacketPort> {
+    return [this](const PortConfig& config, const PortClock& clock, LentPackets&) -> std::unique_ptr<PacketPort> {
       if (config.interface == refuse) throw NativeError("ENODEV", 19, "bind", "no interface " + refuse, "create it");
       ++opened;
       const auto found = waiting.find(config.interface);
