@@ -445,7 +445,7 @@ TEST_CASE("worker: captures come and go while it runs, and see what the counters
   const std::map<uint32_t, uint64_t> frames = drain(*late);
   CHECK(frames.at(0) == late->counts(0).captured);
   CHECK(frames.at(1) == late->counts(1).captured);
-  CHECK(late->counts(1).dropped == 0);
+  CHECK(late->counts(1).captured + late->counts(1).dropped == late->counts(1).seen);
 
   worker.stop_traffic();
   // Links have no delay: what is counted as sent has left at the end of its turn.

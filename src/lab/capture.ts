@@ -13,7 +13,7 @@ import { kCaptureKinds, type NativeAddon } from "../native/types.js";
 import { findPlaces, type LinkPlace } from "../scenario/places.js";
 import { switchPorts } from "../scenario/topology.js";
 import type { Link, Scenario } from "../scenario/types.js";
-import type { LabAccess, LabObserver } from "./access.js";
+import type { LabObserver, OpenLab } from "./access.js";
 import type { CaptureRequest } from "./types.js";
 
 /** One file, and the ends of links whose frames it has: of pcap, one. */
@@ -65,10 +65,8 @@ interface LabPort {
   place: TapPlace;
 }
 
-type Running = Pick<LabAccess, "scenario" | "scale" | "switches" | "nics">;
-
 /** Comments tell the meant rate; the link itself, and the times in the file, are slower by the scale. */
-function labPort({ scenario, scale, switches, nics }: Running, { link, node, peer }: LinkPlace): LabPort {
+function labPort({ scenario, scale, switches, nics }: OpenLab, { link, node, peer }: LinkPlace): LabPort {
   const { rate } = scenario.links[link] as Link;
   const asSwitch = scenario.switches.findIndex(({ name }) => name === node);
   const port = (switchPorts(scenario).get(node) ?? []).findIndex((own) => own.link === scenario.links[link]);
@@ -87,7 +85,7 @@ function labPort({ scenario, scale, switches, nics }: Running, { link, node, pee
 
 /** A device of a lab, for captures over its control socket. Its ports are called as those that they face. */
 export function labCaptureSource(
-  lab: Running,
+  lab: OpenLab,
   addon: CaptureSource["addon"],
   about: CaptureSource["about"],
 ): CaptureSource {
@@ -97,12 +95,11 @@ export function labCaptureSource(
 
 /** Writes one file while the lab runs. */
 export class LabCaptureFile implements LabObserver {
-  /** Why the file ends early, once it does: frames go on passing. */
-  error: string | undefined;
+  private failure: NodeJS.ErrnoException | undefined;
   private readonly descriptor: number;
   private readonly from = BigInt(Date.now()) * 1_000_000n;
   private tap: FrameTap | undefined;
-  private drains: NodeJS.Timeout | undefined;
+  private timer: NodeJS.Timeout | undefined;
   private closed = false;
 
   /** Creates the file, or empties it. @throws WeirError when it cannot be written. */
@@ -119,12 +116,24 @@ export class LabCaptureFile implements LabObserver {
     }
   }
 
+  /** Why a file of pcap ends early, once it does: frames go on passing. */
+  get error(): string | undefined {
+    return this.failure && `${this.capture.file}: ${systemMessage(this.failure)}`;
+  }
+
+  /** @throws WeirError when a file of pcapng cannot be written any more. */
+  looked(): void {
+    const { failure: cause, capture } = this;
+    if (cause === undefined || capture.format === "pcap") return;
+    throw new WeirError(`cannot write ${capture.file}: ${cause.message}`, { field: "--capture", cause });
+  }
+
   /** Frames that are missing because the file was written too slowly. */
   get dropped(): number {
     return (this.tap?.counts() ?? []).reduce((sum, { dropped }) => sum + dropped, 0);
   }
 
-  begun(lab: LabAccess): void {
+  opened(lab: OpenLab): void {
     const ports = this.capture.ends.map((end) => ({ ...labPort(lab, end), node: end.node }));
     const pcap = this.capture.format === "pcap";
     const described = ports.map(({ node, name, description, speed }) =>
@@ -139,7 +148,7 @@ export class LabCaptureFile implements LabObserver {
       ports.map(({ place }) => place),
       { snaplen: kSnaplen, kinds, ...(pcap && { encoder: new PcapRecords() }) },
     );
-    this.drains = setInterval(() => this.#drain(), kDrainMs);
+    this.#tick();
   }
 
   ended(): void {
@@ -151,8 +160,8 @@ export class LabCaptureFile implements LabObserver {
   close(): void {
     if (this.closed) return;
     this.closed = true;
-    clearInterval(this.drains);
-    this.#drain();
+    clearTimeout(this.timer);
+    while (this.#pass());
     if (this.capture.format === "pcapng") {
       const to = BigInt(Date.now()) * 1_000_000n;
       const statistics = (this.tap?.counts() ?? []).map(({ seen, captured, dropped }, i) =>
@@ -163,22 +172,28 @@ export class LabCaptureFile implements LabObserver {
     closeSync(this.descriptor);
   }
 
-  #drain(): void {
-    for (let more = true; more; ) {
-      more = false;
-      for (const part of this.tap?.drain() ?? []) {
-        this.#write(part);
-        more = true;
-      }
+  /** While more waits, between whatever else is to be done: other files, and the lab itself. */
+  #tick(): void {
+    const more = this.#pass();
+    this.timer = setTimeout(() => this.#tick(), more ? 0 : kDrainMs);
+  }
+
+  /** Whether anything had come. */
+  #pass(): boolean {
+    let more = false;
+    for (const part of this.tap?.drain() ?? []) {
+      this.#write(part);
+      more = true;
     }
+    return more;
   }
 
   #write(bytes: Buffer): void {
-    if (this.error !== undefined) return;
+    if (this.failure !== undefined) return;
     try {
       writeFileSync(this.descriptor, bytes);
     } catch (cause) {
-      this.error = `${this.capture.file}: ${systemMessage(cause as NodeJS.ErrnoException)}`;
+      this.failure = cause as NodeJS.ErrnoException;
     }
   }
 }

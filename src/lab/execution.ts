@@ -41,6 +41,11 @@ export async function execute(addon: NativeAddon, scenario: Scenario, options: E
       workers.push(worker);
       openWorker(worker);
     }
+    const [switches, nics] = workers.map((worker) => ({ worker })) as [
+      { worker: NativeWorker },
+      { worker: NativeWorker },
+    ];
+    for (const observer of options.observers) observer.opened?.({ scenario, scale: options.scale, switches, nics });
     const begin = addon.monotonicNow() + kLeadNs;
     for (const worker of workers) worker.begin(begin);
     const lab = new RunningLab(addon, scenario, options, workers as [NativeWorker, NativeWorker], begin, compose);

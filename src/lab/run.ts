@@ -43,6 +43,7 @@ export async function runLab(scenario: Scenario, options: LabOptions): Promise<L
         ...(options.observers ?? []),
       ],
     });
+    for (const file of files) file.looked();
     const captures = {
       dropped: files.reduce((sum, { dropped }) => sum + dropped, 0),
       errors: files.flatMap(({ error }) => error ?? []),
