@@ -30,13 +30,12 @@ PortConfig decode_port(const Fields& f) {
   if (f.has("namespace_path")) port.namespace_path = f.text("namespace_path");
   if (f.has("roce_only")) f.boolean("roce_only", port.roce_only);
   if (f.has("offloads")) f.boolean("offloads", port.offloads);
-  if (f.has("receive")) f.choice("receive", port.receive, {"af_packet", "af_xdp"});
-  if (f.has("transmit")) f.choice("transmit", port.transmit, {"af_packet", "af_xdp"});
+  if (f.has("receive")) f.choice("receive", port.receive, kBackendNames);
+  if (f.has("transmit")) f.choice("transmit", port.transmit, kBackendNames);
   if (f.has("ring")) f.number("ring", port.ring);
   if (f.has("xdp_mode")) port.xdp_generic = f.text("xdp_mode") == "generic";
   if (f.has("arp_address")) f.number("arp_address", port.arp_address);
   if (f.has("echo_ipv6")) f.boolean("echo_ipv6", port.echo_ipv6);
-  if (f.has("capture")) port.capture_file = f.text("capture");
   return port;
 }
 

@@ -23,7 +23,7 @@ ImpairmentParameters checked(const ImpairmentParameters& parameters) {
 
 ImpairmentPort::ImpairmentPort(std::unique_ptr<PacketPort> inner, const ImpairmentParameters& parameters,
                                const ImpairmentOptions& options, const PortClock& clock)
-    : inner_(std::move(inner)),
+    : PortWrapper(std::move(inner)),
       clock_(clock),
       impairment_(checked(parameters), options.seed, options.component, kPurpose),
       slot_bytes_(options.slot_bytes),

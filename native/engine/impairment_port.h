@@ -33,8 +33,9 @@ WEIR_DEFINE_COUNTERS(ImpairmentCounters, WEIR_IMPAIRMENT_COUNTERS);
 
 // Frames that are held or changed are copied into memory of the impairment's own; all others are lent on as they are.
 // A held frame is received when PortClock::now has reached its stamp, which is the original one plus what it was held.
+// Before reopen() every frame must have been received and released, the held ones excepted.
 // At every moment: frames in + duplicated = frames out + lost + overflow + held().
-class ImpairmentPort final : public PacketPort {
+class ImpairmentPort final : public PortWrapper {
  public:
   // Throws NativeError INVALID_CONFIG for parameters that do not pass check().
   ImpairmentPort(std::unique_ptr<PacketPort> inner, const ImpairmentParameters& parameters, const ImpairmentOptions& options,
@@ -42,16 +43,7 @@ class ImpairmentPort final : public PacketPort {
 
   size_t receive(std::span<RxFrame> frames) override;
   void release(size_t count) override;
-  Transmitted transmit(std::span<const TxFrame> frames) override { return inner_->transmit(frames); }
-  int wait_descriptor() const override { return inner_->wait_descriptor(); }
   Time next_deadline() const override;
-  bool keeps_packets() const override { return inner_->keeps_packets(); }
-  PortLosses losses() override { return inner_->losses(); }
-  PortState state() override { return inner_->state(); }
-  uint32_t mtu() override { return inner_->mtu(); }
-  // Every frame must have been received and released before, the held ones excepted.
-  void reopen() override { inner_->reopen(); }
-  std::unique_ptr<PacketPort>* inner() override { return &inner_; }
 
   const ImpairmentCounters& counters() const { return counters_; }
   size_t held() const { return held_.size() + (fresh_count_ - fresh_next_); }
@@ -82,7 +74,6 @@ class ImpairmentPort final : public PacketPort {
   void lend(Lent lent);
   void consume_inner();
 
-  std::unique_ptr<PacketPort> inner_;
   const PortClock& clock_;
   Impairment impairment_;
 

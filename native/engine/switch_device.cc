@@ -113,13 +113,16 @@ PacketId SwitchDevice::admit(uint16_t port, const RxFrame& frame) {
   return id;
 }
 
-// XDP does not tell of a checksum that the sender left to its interface. RoCEv2 has none, as a rule, and costs next to nothing.
+// Not every backend tells of a checksum that the sender left to its interface. RoCEv2 has none, as a rule, and costs next to
+// nothing.
 void SwitchDevice::look_for_checksum(uint16_t port, PacketId id) {
   Packet& packet = pool_[id];
   const uint8_t* bytes = pool_.data(id);
   if (packet.meta.bth_offset != 0 && load_be16(bytes + packet.meta.bth_offset - 2) == 0) return;
   const PortConfig& config = config_.ports[port];
-  if (config.offloads && config.receive == Backend::af_xdp) infer_partial_checksum(bytes, packet.length, packet.offload);
+  if (config.offloads && !ports_[port].port().capabilities().tells_checksums) {
+    infer_partial_checksum(bytes, packet.length, packet.offload);
+  }
 }
 
 void SwitchDevice::accept(uint16_t port, const RxFrame& frame) {

@@ -7,9 +7,9 @@
 #include <tuple>
 
 #include "base/native_error.h"
-#include "base/packet_block.h"
 #include "link/pfc.h"
 #include "link/serializer.h"
+#include "wire/captured_frame.h"
 #include "wire/ecn.h"
 #include "wire/mac_control.h"
 
@@ -283,11 +283,11 @@ void Fabric::record(uint32_t tap, PacketId id, Time at) {
     if (meta.ecn_changed) write_ecn(bytes, meta);
     captured = pool_.present(id);
   }
-  const PacketBlock block{.interface = tap, .time = static_cast<uint64_t>(at), .captured = captured, .original = packet.length};
+  const CapturedFrame frame{.stamp = at, .tap = tap, .captured = captured, .original = packet.length};
   const size_t start = trace_.size();
-  trace_.resize(start + block.length());
-  std::memcpy(trace_.data() + start + PacketBlock::kBytes, bytes, captured);
-  block.write(trace_.data() + start);
+  trace_.resize(start + frame.length());
+  std::memcpy(trace_.data() + start, &frame, sizeof frame);
+  std::memcpy(trace_.data() + start + sizeof frame, bytes, captured);
   traced_.push_back({at, tap, start, trace_.size()});
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "test/histogram_figures.h"
 #include "test/simulation_harness.h"
 #include "wire/bth.h"
 
@@ -56,15 +57,15 @@ TEST_CASE("simulation: under DCTCP the queue of N flows swings below K + N, and 
     const double pipe = static_cast<double>(kRate) * rtt / 8 / wire_bytes(kFrame);
     const double amplitude = 0.5 * std::sqrt(2.0 * senders * (pipe + kThreshold));
     CAPTURE(packets(queue.max()));
-    CAPTURE(packets(queue.percentile(0.01)));
+    CAPTURE(packets(percentile(queue, 0.01)));
     CAPTURE(amplitude);
     // The model has no packets and no frame on the link.
     CHECK(packets(queue.max()) <= kThreshold + senders + 3);
     CHECK(packets(queue.max()) >= kThreshold);
     // Between Qmax - A and Qmax, half way up; a little lower, as flows are not all in step.
-    CHECK(packets(queue.percentile(0.5)) >= kThreshold + senders - 0.75 * amplitude - 1);
-    CHECK(packets(queue.percentile(0.5)) <= kThreshold + senders - 0.25 * amplitude + 1);
-    CHECK(packets(queue.percentile(0.01)) >= kThreshold + senders - 1.5 * amplitude - 1);
+    CHECK(packets(percentile(queue, 0.5)) >= kThreshold + senders - 0.75 * amplitude - 1);
+    CHECK(packets(percentile(queue, 0.5)) <= kThreshold + senders - 0.25 * amplitude + 1);
+    CHECK(packets(percentile(queue, 0.01)) >= kThreshold + senders - 1.5 * amplitude - 1);
     const double capacity = static_cast<double>(kRate) / 8 * static_cast<double>(kEnd - kWarm) / 1e9;
     CHECK(received() - before > 0.999 * capacity);
     simulation.settle();

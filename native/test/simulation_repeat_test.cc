@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "test/histogram_figures.h"
 #include "test/simulation_harness.h"
 
 namespace weir::test {
@@ -58,8 +59,8 @@ Outcome outcome(Simulation& simulation) {
                                        static_cast<double>(r.index), r.values[0], r.values[1], r.values[2], r.values[3]});
   }
   for (const auto& [queue, h] : simulation.queue_lengths()) {
-    o.distribution.insert(o.distribution.end(),
-                          {static_cast<double>(h.total()), static_cast<double>(h.max()), h.mean(), h.percentile(0.9) + 0.0});
+    o.distribution.insert(o.distribution.end(), {static_cast<double>(h.total()), static_cast<double>(h.max()), mean(h),
+                                                 static_cast<double>(percentile(h, 0.9))});
   }
   o.trace = simulation.fabric().take_trace();
   return o;

@@ -27,8 +27,6 @@ export interface ComposeOptions {
   scale: number;
   /** The end of link number `link` at the device `node`. */
   end(link: number, node: string): LabEnd;
-  /** Capture file for the end of a link, if one is wanted. */
-  capture(link: number, node: string): string | undefined;
   /** Service rates are those of this time, meant ns from the start of traffic; default: 0. */
   time?: number;
   /** CPUs for the switch and the NIC worker; -1: any. */
@@ -69,7 +67,6 @@ export function composeLab(scenario: Scenario, options: ComposeOptions): WorkerC
   const port = (link: Link, node: string): NativePort => {
     const number = scenario.links.indexOf(link);
     const end = options.end(number, node);
-    const capture = options.capture(number, node);
     const rate = slow(link.rate);
     const { impairment } = link;
     return {
@@ -92,7 +89,6 @@ export function composeLab(scenario: Scenario, options: ComposeOptions): WorkerC
           component: 2 * number + (link.from === node ? 0 : 1),
         },
       }),
-      ...(capture !== undefined && { capture }),
     };
   };
 

@@ -4,7 +4,8 @@ import { formatTime } from "../base/units.js";
 import { feedbackInterval } from "../congestion/algorithms.js";
 import { hearsNothing } from "../congestion/flow_state.js";
 import type { CounterTable } from "../native/counters.js";
-import type { Distribution, WorkerOutcome } from "../native/types.js";
+import { type Distribution, distribution } from "../native/histogram.js";
+import type { WorkerOutcome } from "../native/types.js";
 import { hostFacts } from "../report/host_facts.js";
 import {
   accountFrames,
@@ -29,19 +30,42 @@ const kMostAway = 0.02;
 /** Meant ns: round trip, NICs and switches of the quickest networks that this is about. */
 const kShortestLoop = 10e3;
 
+type Lengths = Pick<WorkerOutcome["queues"][number], "switch" | "port" | "priority">;
+
+/** With figures in place of histograms. */
+export interface MeasuredOutcome extends Omit<WorkerOutcome, "loop_gap" | "timer_lateness" | "queues"> {
+  loop_gap: Distribution;
+  timer_lateness: Distribution;
+  queues: (Distribution & Lengths)[];
+}
+
+export function measured(outcome: WorkerOutcome): MeasuredOutcome {
+  return {
+    ...outcome,
+    loop_gap: distribution(outcome.loop_gap),
+    timer_lateness: distribution(outcome.timer_lateness),
+    queues: outcome.queues.map(({ switch: name, port, priority, ...lengths }) => ({
+      ...distribution(lengths),
+      switch: name,
+      port,
+      priority,
+    })),
+  };
+}
+
 export interface RunEvidence {
   scenario: Scenario;
   scale: number;
   recorder: Recorder;
   switches: CounterTable;
   nics: CounterTable;
-  outcomes: readonly WorkerOutcome[];
+  outcomes: readonly MeasuredOutcome[];
   /** Changes of service rates that were made. */
   changes: readonly AppliedChange[];
   /** Of the scenario's parameters, by somebody while it ran. */
   parameterChanges: readonly ParameterChange[];
-  /** Frames that are missing in pcapng files. */
-  captureDropped?: number;
+  /** Frames that are missing in capture files, and files that end early, each with why. */
+  captures?: { dropped: number; errors: readonly string[] };
   /** Where somebody ended it before its duration, meant ns from the start of traffic, and why. */
   ended?: { at: number; why: string } | undefined;
 }
@@ -124,11 +148,11 @@ function resultOfSwitch({ scenario, switches, outcomes }: RunEvidence, { name, q
 
 /** Was this host, rather than the network, the bottleneck? Wall time throughout. */
 function judge(
-  { scenario, scale, outcomes, switches, nics, changes, captureDropped = 0, ended }: RunEvidence,
+  { scenario, scale, outcomes, switches, nics, changes, captures, ended }: RunEvidence,
   frames: FrameAccount,
 ): Fidelity {
   const us = (ns: number) => ns / 1000;
-  const worst = (pick: (outcome: WorkerOutcome) => number) => Math.max(0, ...outcomes.map(pick));
+  const worst = (pick: (outcome: MeasuredOutcome) => number) => Math.max(0, ...outcomes.map(pick));
   const gap = {
     p50: worst((o) => o.loop_gap.p50),
     p99: worst((o) => o.loop_gap.p99),
@@ -175,9 +199,9 @@ function judge(
     timer_lateness_us: { p99: us(lateness.p99), max: us(lateness.max) },
     host_drops: hostDrops,
     ...(changes.length > 0 && { changes: changes.map(({ at, late }) => ({ at_s: at / 1e9, late_us: us(late) })) }),
-    capture_dropped: outcomes.reduce((sum, o) => sum + o.capture_dropped, captureDropped),
+    capture_dropped: captures?.dropped ?? 0,
     stragglers: switches.sum("stragglers") + nics.sum("stragglers"),
-    capture_errors: outcomes.flatMap((o) => o.capture_errors),
+    capture_errors: [...(captures?.errors ?? [])],
     tuning: [...new Set(outcomes.flatMap((o) => o.tuning))],
   };
 }

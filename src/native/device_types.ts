@@ -48,8 +48,6 @@ export interface NativePort {
   offloads?: boolean;
   /** The host's own stack uses the interface too: only RoCEv2, ARP, MAC control frames, CNMs and what ICMP says of RoCEv2 are received. */
   roce_only?: boolean;
-  /** Path of a pcap file. */
-  capture?: string;
 }
 
 export interface NativeSwitchPort extends NativePort {

@@ -3,7 +3,7 @@
 import { type Congestion, profileText } from "../congestion/algorithms.js";
 import { hearsCnms, hearsCnps } from "../congestion/flow_state.js";
 import type { CounterView } from "../native/counters.js";
-import type { Distribution } from "../native/types.js";
+import type { Distribution } from "../native/histogram.js";
 import { sendsCnTags } from "../scenario/cn_domain.js";
 import type { Flow, HostConfig, Scenario } from "../scenario/types.js";
 import { kCnTagBytes, kEthernetOverhead, kHeaderBytes } from "../wire/frame_size.js";

@@ -7,15 +7,10 @@ import { hostIp, hostMac } from "../../src/scenario/addresses.js";
 import { parseScenario, type Scenario } from "../../src/scenario/scenario.js";
 import { dcqcnOf, smallScenario } from "./evidence.js";
 
-function compose(
-  scenario: Scenario,
-  scale: number,
-  capture: Record<string, string> = {},
-): [WorkerConfig, WorkerConfig] {
+function compose(scenario: Scenario, scale: number): [WorkerConfig, WorkerConfig] {
   return composeLab(scenario, {
     scale,
     end: (link, node) => ({ interface: `${node}-${link}`, namespaceFd: 100 + link }),
-    capture: (link, node) => capture[`${link} ${node}`],
     cpus: { switches: 1, nics: 0 },
   }) as [WorkerConfig, WorkerConfig];
 }
@@ -206,14 +201,8 @@ describe("composeLab", () => {
         links: ["a -- sw", "sw -- b", "c -- sw"],
       },
     });
-    const configs = compose(scenario, 10, { "1 b": "/tmp/b.pcap" });
-    expect(nicOf(configs, "b").port).toMatchObject({
-      name: "sw",
-      interface: "b-1",
-      namespace_fd: 101,
-      capture: "/tmp/b.pcap",
-    });
-    expect(nicOf(configs, "a").port).not.toHaveProperty("capture");
+    const configs = compose(scenario, 10);
+    expect(nicOf(configs, "b").port).toMatchObject({ name: "sw", interface: "b-1", namespace_fd: 101 });
     expect(switchOf(configs, "sw").ports[1]).toMatchObject({ name: "b", interface: "sw-1", namespace_fd: 101 });
     const ends = [...switchOf(configs, "sw").ports, ...configs[1].nics.map((nic) => nic.port)];
     expect(new Set(ends.map((port) => port.impairment?.component)).size).toBe(6);

@@ -20,7 +20,6 @@ function compose(scenario: Scenario, scale: number, time = 0): [WorkerConfig, Wo
     scale,
     time,
     end: (link, node) => ({ interface: `${node}-${link}`, namespaceFd: 100 + link }),
-    capture: () => undefined,
     cpus: { switches: 1, nics: 0 },
   }) as [WorkerConfig, WorkerConfig];
 }

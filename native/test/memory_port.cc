@@ -1,4 +1,4 @@
-#include "io/memory_port.h"
+#include "test/memory_port.h"
 
 #include <algorithm>
 #include <atomic>
