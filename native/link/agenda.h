@@ -24,25 +24,32 @@ namespace weir {
 // A few wakes. At one time they come in the order of their numbers.
 class WakeHeap {
  public:
-  static constexpr uint32_t kNone = IndexedHeap::kNone;
-
-  explicit WakeHeap(uint32_t entries) : heap_(entries), at_(entries, kNever) {}
+  explicit WakeHeap(uint32_t entries) : heap_(entries) {}
   void schedule(uint32_t entry, Time at) {
-    at_[entry] = at;
+    if (entry == under_way_) under_way_ = kNone;
     if (at == kNever) {
       heap_.remove(entry);
     } else {
       heap_.set(entry, at);
     }
   }
-  // Of an entry that is scheduled, or was popped and not scheduled since.
-  Time at(uint32_t entry) const { return at_[entry]; }
   Time next_deadline() const { return heap_.empty() ? kNever : heap_.top_key(); }
-  uint32_t pop_due(Time now) { return !heap_.empty() && heap_.top_key() <= now ? heap_.pop() : kNone; }
+  // An entry stays where it is until it has been visited, for it will mostly be scheduled again.
+  template <class Visit>
+  void each_due(Time now, Visit visit) {
+    while (!heap_.empty() && heap_.top_key() <= now) {
+      const uint32_t entry = under_way_ = heap_.top();
+      visit(entry, heap_.top_key());
+      if (under_way_ == entry) heap_.remove(entry);
+      under_way_ = kNone;
+    }
+  }
 
  private:
+  static constexpr uint32_t kNone = IndexedHeap::kNone;
+
   IndexedHeap heap_;
-  std::vector<Time> at_;
+  uint32_t under_way_ = kNone;
 };
 
 // `Wakes` is a WakeHeap, or a TimingWheel where a device has thousands of wakes. Allocates in the constructor only.
@@ -61,9 +68,7 @@ class Agenda final : public Driver {
   // Calls device.wake(what, at) for everything that was asked for by `until`, also for what it asks for meanwhile.
   template <class Device>
   void run(Time until, Device& device) {
-    for (uint32_t what = wakes_.pop_due(until); what != Wakes::kNone; what = wakes_.pop_due(until)) {
-      device.wake(what, wakes_.at(what));
-    }
+    wakes_.each_due(until, [&](uint32_t what, Time at) { device.wake(what, at); });
   }
   // The oldest frame that has left `port`, the caller's from now on, or kNoPacket.
   PacketId take(uint16_t port, Time now) {
@@ -72,12 +77,14 @@ class Agenda final : public Driver {
   }
   // kNever when there is neither a wake nor a frame on a link.
   Time next_deadline() const {
-    Time next = wakes_.next_deadline();
+    Time next = next_wake();
     for (const PacketQueue& departing : departing_) {
       if (!departing.empty()) next = std::min(next, pool_[departing.front()].departs);
     }
     return next;
   }
+  // Without what is on a link.
+  Time next_wake() const { return wakes_.next_deadline(); }
   const Wakes& wakes() const { return wakes_; }
 
  private:

@@ -52,7 +52,7 @@ class TimingWheel {
   }
 
   bool scheduled(uint32_t entry) const { return nodes_[entry].slot != kIdle; }
-  // Of an entry that is scheduled, or was popped and not scheduled since.
+  // Only for a scheduled entry.
   Time at(uint32_t entry) const { return nodes_[entry].at; }
 
   // The earliest scheduled time, exactly; kNever when there is none.
@@ -70,6 +70,12 @@ class TimingWheel {
     nodes_[entry].slot = kIdle;
     remove_due(0);
     return entry;
+  }
+
+  // Calls visit(entry, its time) for each of them.
+  template <class Visit>
+  void each_due(Time now, Visit visit) {
+    for (uint32_t entry = pop_due(now); entry != kNone; entry = pop_due(now)) visit(entry, nodes_[entry].at);
   }
 
   // Calls `visit` with entries that will be due by `until`, each once, for who wants to fetch from memory in time what belongs to
