@@ -90,9 +90,9 @@ Time SoftNic::next_event() const {
   return std::min({egress_.next_deadline(cnps), retry_at_, receive_buffer_.next_deadline(), notifications_.next_deadline()});
 }
 
-// To what it is up to itself.
+// To what it is up to itself; the first of it is known since the last that happened.
 void SoftNic::catch_up(Time now) {
-  for (Time at = next_event(); at <= now; at = next_event()) {
+  for (Time at = wakes_; at <= now; at = next_event()) {
     now_ = std::max(now_, at);
     step(at);
   }
@@ -125,8 +125,9 @@ void SoftNic::go_on() {
 }
 
 void SoftNic::advance(Time now) {
+  const bool something = wakes_ <= now;
   catch_up(now);
-  go_on();
+  if (something) go_on();
 }
 
 void SoftNic::wake(uint32_t what, Time at) {
@@ -135,8 +136,8 @@ void SoftNic::wake(uint32_t what, Time at) {
   const uint32_t index = of_flow ? what : what - timer(0);
   Time& wanted = what == itself() ? wakes_ : of_flow ? (*flows_)[index].wakes : pairs_[index].timer_wakes;
   if (wanted != at) return;
-  wanted = kNever;
   catch_up(at);
+  wanted = kNever;
   if (what < pairs_.size()) {
     line_up(index);
   } else if (of_flow) {

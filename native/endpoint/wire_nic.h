@@ -1,8 +1,10 @@
 // A NIC on the wire: with the agenda that wakes it, and what has left its link.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "endpoint/soft_nic.h"
@@ -11,8 +13,44 @@
 
 namespace weir {
 
+// Of flows and transports in a wheel. What the NIC wants for itself, which is the last entry, changes with every frame: it is
+// beside the wheel, and comes behind all that is due at the same time.
+class NicWakes {
+ public:
+  explicit NicWakes(uint32_t entries) : itself_(entries - 1), wheel_(itself_, kTick) {}
+  void schedule(uint32_t entry, Time at) {
+    if (entry == itself_) {
+      itself_at_ = at;
+    } else {
+      wheel_.schedule(entry, at);
+    }
+  }
+  Time next_deadline() const { return std::min(itself_at_, wheel_.next_deadline()); }
+  template <class Visit>
+  void each_due(Time now, Visit visit) {
+    for (;;) {
+      const uint32_t entry = wheel_.pop_due(std::min(now, itself_at_));
+      if (entry != TimingWheel::kNone) {
+        visit(entry, wheel_.at(entry));
+      } else if (itself_at_ <= now) {
+        visit(itself_, std::exchange(itself_at_, kNever));
+      } else {
+        return;
+      }
+    }
+  }
+  const TimingWheel& wheel() const { return wheel_; }
+
+ private:
+  static constexpr Time kTick = 1'024;  // order within a tick is exact
+
+  uint32_t itself_;
+  Time itself_at_ = kNever;
+  TimingWheel wheel_;
+};
+
 struct NicAgenda {
-  Agenda<TimingWheel> agenda;
+  Agenda<NicWakes> agenda;
 };
 
 // receive...() and advance() first come to what is due by then.
@@ -20,7 +58,7 @@ class WireNic : private NicAgenda, public SoftNic {
  public:
   WireNic(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, PacketPool& pool,
           CompletionSink* completions = nullptr)
-      : NicAgenda{{pool, 1, TimingWheel(wakes(parameters, queue_pairs.size()), kTick)}},
+      : NicAgenda{{pool, 1, NicWakes(wakes(parameters, queue_pairs.size()))}},
         SoftNic(parameters, queue_pairs, pool, agenda, completions) {}
 
   Disposition receive(Time now, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal) {
@@ -46,12 +84,11 @@ class WireNic : private NicAgenda, public SoftNic {
   Time next_deadline() const { return agenda.next_deadline(); }
 
  private:
-  static constexpr Time kTick = 1'024;    // order within a tick is exact
   static constexpr size_t kMany = 2'048;  // queue pairs, of less than 1 KB each, that a cache of the second level has no room for
-  static constexpr Time kFetchAhead = 16 * kTick;
+  static constexpr Time kFetchAhead = 16'384;
 
   void fetch_ahead() {
-    const TimingWheel& wheel = agenda.wakes();
+    const TimingWheel& wheel = agenda.wakes().wheel();
     wheel.look_ahead(fetched_, now() + kFetchAhead, [this](uint32_t what) { fetch(what); });
     wheel.look_ahead(fetched_transports_, now() + kFetchAhead / 2, [this](uint32_t what) { fetch_transport(what); });
   }

@@ -52,7 +52,7 @@ class TimingWheel {
   }
 
   bool scheduled(uint32_t entry) const { return nodes_[entry].slot != kIdle; }
-  // Of an entry that is scheduled, or was popped and not scheduled since.
+  // Only for a scheduled entry.
   Time at(uint32_t entry) const { return nodes_[entry].at; }
 
   // The earliest scheduled time, exactly; kNever when there is none.
