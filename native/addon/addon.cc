@@ -3,20 +3,17 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <future>
-#include <optional>
 #include <string>
 
 #include "addon/capture_handle.h"
 #include "addon/description.h"
+#include "addon/kernel.h"
 #include "addon/memory.h"
 #include "addon/privileges.h"
-#include "addon/probe.h"
 #include "addon/shared_switch_handle.h"
 #include "addon/simulation_handle.h"
 #include "addon/worker_handle.h"
 #include "engine/worker.h"
-#include "io/udp_discard.h"
 
 namespace {
 
@@ -35,11 +32,6 @@ bool notify(const std::string& path, const std::string& state) {
   return sent == static_cast<ssize_t>(state.size());
 }
 
-// The descriptor of a socket that keeps the kernel silent. On a thread of its own: it may enter another network namespace.
-int hold_udp_port(const std::string& address, uint16_t port, const std::optional<std::string>& path) {
-  return std::async(std::launch::async, [&] { return weir::open_udp_discard(address, port, path.value_or("")); }).get();
-}
-
 Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("Worker", weir::WorkerHandle::define(env));
   exports.Set("SharedSwitch", weir::SharedSwitchHandle::define(env));
@@ -48,8 +40,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("Simulation", weir::SimulationHandle::define(env));
   weir::add_function<&weir::simulation_manifest, "simulationManifest()">(exports);
   weir::add_function<&weir::monotonic_now, "monotonicNow()">(exports);
-  weir::add_function<&hold_udp_port, "holdUdpPort(address, port, path)">(exports);
-  exports.Set("probeInterface", Napi::Function::New(env, weir::probe_interface_js, "probeInterface"));
+  weir::define_kernel(exports);
   weir::add_function<&weir::limit_capabilities, "limitCapabilities(keep)">(exports);
   weir::add_function<&notify, "notify(path, state)">(exports);
   exports.Set("description", Napi::Function::New(env, weir::description, "description"));

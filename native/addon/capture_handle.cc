@@ -11,8 +11,7 @@ CaptureHandle::CaptureHandle(const Napi::CallbackInfo& info) : Wrap(info) {
   translated(info.Env(), [&] {
     CaptureConfig config;
     from_js(info[0], config, {.name = "capture"});
-    rates_ = config.taps;
-    capture_ = std::make_shared<Capture>(config.options, rates_.size());
+    capture_ = std::make_shared<Capture>(config.options, config.taps);
   });
 }
 
@@ -23,8 +22,10 @@ const std::shared_ptr<Capture>& CaptureHandle::give() {
 }
 
 size_t CaptureHandle::drain(std::span<uint8_t> target) {
-  if (target.size() < kLongestBlock) throw Napi::TypeError::New(Env(), "drain(target): target has no room for the longest block");
-  return drain_blocks(*capture_, rates_, target);
+  if (target.size() < capture_->longest_record()) {
+    throw Napi::TypeError::New(Env(), "drain(target): target must be a Uint8Array with room for the longest record");
+  }
+  return capture_->drain(target);
 }
 
 std::vector<Capture::Counts> CaptureHandle::counts() {

@@ -4,29 +4,23 @@
 #include <napi.h>
 
 #include <memory>
-#include <vector>
 
 #include "addon/wrap.h"
-#include "io/packet_blocks.h"
+#include "io/capture.h"
 
 namespace weir {
 
 struct CaptureConfig {
   CaptureOptions options;
-  std::vector<CommentRate> taps;
+  uint32_t taps = 0;
 };
-void describe(auto& v, Of<CommentRate> auto& tap) {
-  v.type("CaptureTap", "Of a tap's link.");
-  v("rate", tap.rate, field::any("In which comments tell pauses; 0: they do not.", "bit/s"));
-  v("meant", tap.meant, field::any("By a scenario."));
-}
 void describe(auto& v, Of<CaptureConfig> auto& config) {
   v.type("CaptureConfig", "What is captured.");
   v("snap_length", config.options.snap_length, field::any("Of each frame to keep, at most 262,144.", "bytes"));
   v("ring_bytes", config.options.ring_bytes,
-    field::any("Between the worker and the reader; what finds no room is dropped.", "bytes"));
+    field::any("Between the worker and the reader, a multiple of 8; what finds no room is dropped.", "bytes"));
   v("kinds", config.options.kinds, field::any("Mask of kCaptureKinds: frames that are of one of these."));
-  v("taps", config.taps, field::any("By number."));
+  v("taps", config.taps, field::any("How many places frames come from."));
 }
 void describe(auto& v, Of<Capture::Counts> auto& counts) {
   v.type("CaptureCounts", "What became of the frames of one tap.");
@@ -41,7 +35,7 @@ class CaptureHandle : public Wrap<CaptureHandle> {
   static constexpr napi_type_tag kTag{0x5cf0a2d9134b4e86, 0x97b1e3c64d20f85a};
 
   static Napi::Function define(Napi::Env env);
-  // Capture({snap_length, ring_bytes, kinds, taps: [{rate, meant}]}).
+  // Capture({snap_length, ring_bytes, kinds, taps}).
   explicit CaptureHandle(const Napi::CallbackInfo& info);
 
   const std::shared_ptr<Capture>& capture() const { return capture_; }
@@ -53,7 +47,6 @@ class CaptureHandle : public Wrap<CaptureHandle> {
   std::vector<Capture::Counts> counts();
 
   std::shared_ptr<Capture> capture_;
-  std::vector<CommentRate> rates_;
   bool given_ = false;
 };
 

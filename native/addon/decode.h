@@ -5,10 +5,12 @@
 
 #include <napi.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "base/describe.h"
 
@@ -52,6 +54,22 @@ T number_from(double number, const Path& path) {
 template <class T>
 void from_js(const Napi::Value& value, T& out, const Path& path);
 
+// The place of a word among `words`.
+size_t place_from(const Napi::Value& value, const auto& words, const Path& path) {
+  if (!value.IsString()) wrong(path, "a string");
+  const std::string word = value.As<Napi::String>().Utf8Value();
+  const auto at = std::ranges::find(words, word);
+  if (at == words.end()) wrong(path, "another word");
+  return static_cast<size_t>(at - words.begin());
+}
+
+// It becomes the alternative at a place, by its defaults.
+template <class... Alternatives>
+void become(std::variant<Alternatives...>& out, size_t place) {
+  size_t next = 0;
+  ((next++ == place ? void(out = Alternatives{}) : void()), ...);
+}
+
 class Decoder : public Visitor {
  public:
   Decoder(const Napi::Value& value, const Path& path) : path_(path) {
@@ -62,7 +80,13 @@ class Decoder : public Visitor {
   template <class T>
   void operator()(const char* name, T& out, const About& about) const {
     const Napi::Value value = object_.Get(name);
-    if (!about.optional || !value.IsUndefined()) from_js(value, out, {&path_, name});
+    if (about.optional && value.IsUndefined()) return;
+    if constexpr (Variant<T>) {
+      become(out, place_from(value, words_of(out), {&path_, name}));
+      visit_described(out, [&](const char* word, auto& part) { from_js(object_.Get(word), part, {&path_, word}); });
+    } else {
+      from_js(value, out, {&path_, name});
+    }
   }
 
  private:
@@ -102,13 +126,7 @@ void from_js(const Napi::Value& value, T& out, const Path& path) {
     if (!value.IsString()) wrong(path, "a string");
     out = value.As<Napi::String>().Utf8Value();
   } else if constexpr (Worded<T>) {
-    std::string word;
-    from_js(value, word, path);
-    constexpr auto kWords = words_of(T{});
-    size_t place = 0;
-    while (place < kWords.size() && word != kWords[place]) ++place;
-    if (place == kWords.size()) wrong(path, "another word");
-    out = static_cast<T>(place);
+    out = static_cast<T>(place_from(value, words_of(T{}), path));
   } else if constexpr (Number<T>) {
     if (!value.IsNumber()) wrong(path, "a number");
     out = number_from<T>(value.As<Napi::Number>().DoubleValue(), path);

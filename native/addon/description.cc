@@ -2,6 +2,7 @@
 
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "addon/capture_handle.h"
 #include "addon/rows.h"
@@ -45,14 +46,13 @@ class Describer : public Visitor {
     push(bases_, Napi::String::New(structs_.Env(), add<T>()));
   }
   template <class T>
-  void operator()(const char* name, const T&, const About& about) {
-    Napi::Object field = object(structs_.Env(), name);
-    field.Set("type", type_of<T>());
-    field.Set("text", about.text);
-    field.Set("unit", about.unit);
-    field.Set("range", about.range());
-    field.Set("optional", about.optional);
-    push(fields_, field);
+  void operator()(const char* name, const T& value, const About& about) {
+    if constexpr (Variant<T>) {
+      add_field(name, words(words_of(value)), about);
+      add_alternatives(name, value);
+    } else {
+      add_field(name, type_of<T>(), about);
+    }
   }
 
   // Returns its name.
@@ -73,6 +73,30 @@ class Describer : public Visitor {
   }
 
  private:
+  void add_field(const char* name, const std::string& type, const About& about) {
+    Napi::Object field = object(structs_.Env(), name);
+    field.Set("type", type);
+    field.Set("text", about.text);
+    field.Set("unit", about.unit);
+    field.Set("range", about.range());
+    field.Set("optional", about.optional);
+    push(fields_, field);
+  }
+  template <class... Alternatives>
+  void add_alternatives(const char* name, const std::variant<Alternatives...>& value) {
+    size_t place = 0;
+    const auto add_one = [&]<class T>() {
+      const char* word = words_of(value)[place++];
+      const std::string text = std::string("Where that is what ") + name + " says.";
+      if constexpr (Described<T>) add_field(word, add<T>(), field::optional(field::any(text.c_str())));
+    };
+    (add_one.template operator()<Alternatives>(), ...);
+  }
+  static std::string words(const auto& each) {
+    std::string out;
+    for (const char* word : each) out += std::string(out.empty() ? "" : " | ") + "\"" + word + "\"";
+    return out;
+  }
   template <class T>
   std::string type_of() {
     if constexpr (Described<T>) {
@@ -80,9 +104,7 @@ class Describer : public Visitor {
     } else if constexpr (std::is_same_v<T, bool>) {
       return "boolean";
     } else if constexpr (Worded<T>) {
-      std::string out;
-      for (const char* word : words_of(T{})) out += std::string(out.empty() ? "" : " | ") + "\"" + word + "\"";
-      return out;
+      return words(words_of(T{}));
     } else if constexpr (Number<T>) {
       return "number";
     } else if constexpr (std::convertible_to<T, std::string>) {
@@ -180,7 +202,7 @@ Napi::Value description(const Napi::CallbackInfo& info) {
   reports.add<ForwardingEntry>();
   reports.add<SwitchCopy>();
   reports.add<QueuePairCopy>();
-  reports.add<HistogramCopy>();
+  reports.add<NamedHistogram>();
   reports.add<Outcome>();
   reports.add<NumberedQueue>();
   reports.add<SimulationProgress>();

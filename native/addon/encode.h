@@ -21,9 +21,15 @@ class Encoder : public Visitor {
   explicit Encoder(Napi::Env env) : object_(Napi::Object::New(env)) {}
   void base(const auto& part) { describe(*this, part); }
   // What is undefined is left out.
-  void operator()(const char* name, const auto& value, const About& /*about*/) {
-    const Napi::Value encoded = to_js(object_.Env(), value);
-    if (!encoded.IsUndefined()) object_.Set(name, encoded);
+  template <class T>
+  void operator()(const char* name, const T& value, const About& /*about*/) {
+    if constexpr (Variant<T>) {
+      object_.Set(name, words_of(value)[value.index()]);
+      visit_described(value, [&](const char* word, const auto& part) { object_.Set(word, to_js(object_.Env(), part)); });
+    } else {
+      const Napi::Value encoded = to_js(object_.Env(), value);
+      if (!encoded.IsUndefined()) object_.Set(name, encoded);
+    }
   }
   const Napi::Object& object() const { return object_; }
 

@@ -62,25 +62,18 @@ SwitchCopy copy_switch(SwitchDevice& device) {
 
 QueuePairCopy copy_queue_pair(SoftNic& nic, uint32_t index, std::string name) {
   QueuePair& qp = nic.queue_pairs()[index];
-  qp.reaction_point.advance(nic.now());
-  QueuePairCopy copy{.name = std::move(name),
-                     .qpn = qp.qpn,
-                     .remote_qpn = qp.parameters.remote_qpn,
-                     .state = qp.state,
-                     .limited = qp.reaction_point.limited(),
-                     .rate = nic.allowed_rate(qp),
-                     .target_rate = qp.reaction_point.target_rate(),
-                     .alpha = qp.reaction_point.alpha(),
-                     .stage = qp.reaction_point.stage(),
-                     .counters = qp.verbs != nullptr ? std::optional(qp.counters) : std::nullopt};
-  if (const ReactionPoint* point = nic.flow_at(index, nic.now()); point != nullptr) {
-    copy.limited = point->rate.limited();
-    copy.rate = nic.allowed_rate(qp);
-    copy.target_rate = point->rate.target_rate();
-    copy.alpha = 0;
-    copy.stage = static_cast<DcqcnReactionPoint::Stage>(point->rate.stage());  // both have the same
-  }
-  return copy;
+  const Flow& flow = nic.flow_at(index, nic.now());
+  const ControllerState state = flow.controller.visit([](const auto& c) { return c.state(); });
+  return {.name = std::move(name),
+          .qpn = qp.qpn,
+          .remote_qpn = qp.parameters.remote_qpn,
+          .state = qp.state,
+          .limited = flow.held,
+          .rate = nic.allowed_rate(qp),
+          .target_rate = flow.held ? state.target_rate : nic.line_rate(),
+          .alpha = state.alpha,
+          .stage = state.stage,
+          .counters = qp.verbs() != nullptr ? std::optional(qp.counters) : std::nullopt};
 }
 
 std::vector<QueuePairCopy> copy_queue_pairs(NicDevice& device) {
@@ -91,22 +84,6 @@ std::vector<QueuePairCopy> copy_queue_pairs(NicDevice& device) {
     copy.push_back(copy_queue_pair(nic, i, i < nic.streams() ? device.queue_pair_name(i) : ""));
   }
   return copy;
-}
-
-Distribution::Distribution(const Histogram& histogram)
-    : mean(histogram.mean()),
-      p50(histogram.percentile(0.5)),
-      p95(histogram.percentile(0.95)),
-      p99(histogram.percentile(0.99)),
-      max(histogram.max()),
-      weight(histogram.total()) {
-  double seen = 0;
-  for (int i = 0; i < Histogram::kBuckets; ++i) {
-    if (histogram.count_at(i) == 0) continue;
-    seen += static_cast<double>(histogram.count_at(i));
-    const uint64_t upper = i + 1 < Histogram::kBuckets ? Histogram::lower_bound(i + 1) - 1 : max;
-    cdf.emplace_back(std::min(upper, max), seen / static_cast<double>(weight));
-  }
 }
 
 Outcome outcome_of(Worker& worker) {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/histogram.h"
+#include "addon/histograms.h"
 #include "engine/nic_device.h"
 #include "engine/switch_device.h"
 #include "engine/worker.h"
@@ -76,7 +76,7 @@ void describe(auto& v, Of<SwitchCopy> auto& copy) {
 }
 
 constexpr auto words_of(QueuePair::State) { return std::array{"idle", "waiting", "ready", "finished"}; }
-constexpr auto words_of(DcqcnReactionPoint::Stage) { return std::array{"fast_recovery", "additive_increase", "hyper_increase"}; }
+constexpr auto words_of(IncreaseStage) { return std::array{"fast_recovery", "additive_increase", "hyper_increase"}; }
 
 struct QueuePairCopy {
   std::string name;
@@ -85,7 +85,7 @@ struct QueuePairCopy {
   bool limited = false;
   Rate rate = 0, target_rate = 0;
   double alpha = 0;
-  DcqcnReactionPoint::Stage stage{};
+  IncreaseStage stage{};
   std::optional<QpCounters> counters;
 };
 void describe(auto& v, Of<QueuePairCopy> auto& qp) {
@@ -104,46 +104,6 @@ void describe(auto& v, Of<QueuePairCopy> auto& qp) {
         field::any("Of an application's, by the names of metrics.md; those of other queue pairs are in the manifest.")));
 }
 
-struct Distribution {
-  explicit Distribution(const Histogram& histogram = {});
-  double mean;
-  uint64_t p50, p95, p99, max, weight;
-  std::vector<std::pair<uint64_t, double>> cdf;
-};
-void describe(auto& v, Of<Distribution> auto& d) {
-  v.type("Distribution", "Of values, each with its weight.");
-  v("mean", d.mean, field::any(""));
-  v("p50", d.p50, field::any("Percentiles, within 3.2%."));
-  v("p95", d.p95, field::any(""));
-  v("p99", d.p99, field::any(""));
-  v("max", d.max, field::any(""));
-  v("weight", d.weight, field::any("In all: a count, or ns."));
-  v("cdf", d.cdf, field::any("[value, fraction of the weight at or below it], ascending."));
-}
-
-// Lengths of an egress queue, over time. `Device`, `Port`: its name or number.
-template <class Device, class Port>
-struct QueueDistribution : Distribution {
-  QueueDistribution() = default;
-  QueueDistribution(const Histogram& histogram, Device device_, Port port_, int priority_)
-      : Distribution(histogram), device(std::move(device_)), port(std::move(port_)), priority(priority_) {}
-  Device device{};
-  Port port{};
-  int priority = 0;
-};
-using NamedQueue = QueueDistribution<std::string, std::string>;
-using NumberedQueue = QueueDistribution<uint32_t, uint16_t>;
-template <class P>
-  requires Of<P, NamedQueue> || Of<P, NumberedQueue>
-void describe(auto& v, P& queue) {
-  v.type(Of<P, NamedQueue> ? "NamedQueueDistribution" : "QueueDistribution",
-         "Lengths of an egress queue over time, bytes by ns.");
-  v.base(static_cast<const Distribution&>(queue));
-  v("switch", queue.device, field::any("Its device."));
-  v("port", queue.port, field::any("Of that."));
-  v("priority", queue.priority, field::any("Of that."));
-}
-
 struct Outcome {
   Worker::Fidelity fidelity;
   std::optional<std::string> failure;
@@ -152,15 +112,13 @@ struct Outcome {
 void describe(auto& v, Of<Outcome> auto& outcome) {
   const Worker::Fidelity& f = outcome.fidelity;
   v.type("WorkerOutcome", "What a worker knows once it has stopped.");
-  v("loop_gap", Distribution(f.loop_gap), field::any("Between turns of the poll loop, intended idle sleep left out.", "ns"));
-  v("timer_lateness", Distribution(f.timer_lateness), field::any("By which turns came after the deadline they were for.", "ns"));
+  v("loop_gap", FilledBuckets(f.loop_gap), field::any("Between turns of the poll loop, intended idle sleep left out.", "ns"));
+  v("timer_lateness", FilledBuckets(f.timer_lateness), field::any("By which turns came after the deadline they were for.", "ns"));
   v("host_drops", f.host_drops, field::any("That the host lost: ring overruns, truncations, transmit errors.", "frames"));
   v("record_overflow", f.record_overflow, field::any("Records that found the ring full."));
-  v("capture_dropped", f.capture_dropped, field::any("That capture files lack.", "frames"));
   v("punt_refused", f.punt_refused, field::any("That found no room on their way up.", "frames"));
   v("inject_refused", f.inject_refused, field::any("Ring full, too long, no such port, no descriptor.", "frames"));
   v("tuning", f.tuning, field::any("What the host did not let the worker do: pinning, priority, locked memory."));
-  v("capture_errors", f.capture_errors, field::any("Capture files that end early, each with why."));
   v("failure", outcome.failure, field::optional(field::any("Why its loop ended, if it failed.")));
   v("queues", outcome.queues, field::any("Those that carried anything."));
 }

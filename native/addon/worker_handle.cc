@@ -169,8 +169,8 @@ void WorkerHandle::attach(CaptureHandle& capture, const std::vector<Worker::Port
 
 void WorkerHandle::detach(CaptureHandle& capture) { native().detach(*capture.capture()); }
 
-std::vector<HistogramCopy> WorkerHandle::histograms() {
-  return native().ready() ? copy_histograms(native()) : std::vector<HistogramCopy>{};
+std::vector<NamedHistogram> WorkerHandle::histograms() {
+  return native().ready() ? copy_histograms(native()) : std::vector<NamedHistogram>{};
 }
 
 Outcome WorkerHandle::outcome() {

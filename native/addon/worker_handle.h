@@ -81,7 +81,7 @@ class WorkerHandle : public Wrap<WorkerHandle> {
   size_t drain_completions(double nic, std::span<uint64_t> words);
   void attach(CaptureHandle& capture, const std::vector<Worker::PortPlace>& places);
   void detach(CaptureHandle& capture);
-  std::vector<HistogramCopy> histograms();
+  std::vector<NamedHistogram> histograms();
   Outcome outcome();
 
   SwitchDevice& switch_at(double index) const;

@@ -12,10 +12,12 @@
 // rings (base/layout.h). A visitor has
 //   type(name, text)        of the struct, in TypeScript; first of all
 //   base(part)              fields of another described struct, as if they were its own
-//   (name, field, About)    a field: a number, bool, enum, text, described struct; or an array, vector or optional of these
+//   (name, field, About)    a field: a number, bool, enum, text, described struct; or an array, vector or optional of these;
+//                           or a variant of structs
 //   rule(holds, text)       what must be true of several fields
 // Enums are words, in their order: constexpr auto words_of(Enum) { return std::array{"qcn", "timer"}; } beside them; else
-// numbers.
+// numbers. Variants have words as well, one for each alternative: they are a field `name` with the word of the one that it is, and,
+// if that is described, a field with this word for its name.
 #pragma once
 
 #include <array>
@@ -25,6 +27,7 @@
 #include <ranges>
 #include <string>
 #include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "base/native_error.h"
@@ -101,6 +104,23 @@ inline constexpr bool kIsOptional = false;
 template <class T>
 inline constexpr bool kIsOptional<std::optional<T>> = true;
 
+template <class T>
+inline constexpr bool kIsVariant = false;
+template <class... Alternatives>
+inline constexpr bool kIsVariant<std::variant<Alternatives...>> = true;
+template <class T>
+concept Variant = kIsVariant<std::remove_const_t<T>>;
+
+// Calls action(word, alternative) with the one that a variant is, if that is described.
+void visit_described(Variant auto& value, const auto& action) {
+  const auto words = words_of(value);
+  std::visit(
+      [&](auto& alternative) {
+        if constexpr (Described<std::remove_cvref_t<decltype(alternative)>>) action(words[value.index()], alternative);
+      },
+      value);
+}
+
 // Numbers that JavaScript has in a typed array.
 template <class T>
 struct Column : std::vector<T> {
@@ -129,7 +149,11 @@ class FieldCheck : public Visitor {
   }
   template <class T>
   void operator()(const char* name, const T& value, const About& about) const {
-    check_value(value, about, {&path_, name});
+    if constexpr (Variant<T>) {
+      visit_described(value, [&](const char* word, const auto& part) { check_value(part, about, {&path_, word}); });
+    } else {
+      check_value(value, about, {&path_, name});
+    }
   }
 
  private:

@@ -18,12 +18,12 @@ bool uses_byte_counter(const QcnParameters& p) { return p.variant != Variant::ti
 
 }  // namespace
 
-void QcnReactionPoint::configure(const QcnParameters* shared, Rate line_rate, Random random) {
-  check(*shared);
-  require(line_rate > 0, kWhose, "the line rate must be above 0");
-  parameters_ = shared;
-  random_ = random;
-  line_rate_ = static_cast<double>(line_rate);
+void QcnReactionPoint::configure(const QcnParameters& shared, const FlowTerms& terms) {
+  check(shared);
+  require(terms.line_rate > 0, kWhose, "the line rate must be above 0");
+  parameters_ = &shared;
+  random_ = terms.random;
+  line_rate_ = static_cast<double>(terms.line_rate);
   release();
 }
 

@@ -6,19 +6,17 @@
 
 #include "base/describe.h"
 #include "base/types.h"
-#include "congestion/dcqcn_reaction_point.h"
-#include "congestion/dctcp_sender.h"
-#include "congestion/qcn_reaction_point.h"
+#include "congestion/controller.h"
+#include "endpoint/flow.h"
 #include "endpoint/message_listener.h"
 #include "endpoint/receive_buffer.h"
 #include "link/scheduler.h"
-#include "link/token_bucket.h"
 #include "wire/ip.h"
 #include "wire/priority_map.h"
 
 namespace weir {
 
-// What makes queue pairs one flow under QCN: one reaction point, one rate.
+// What makes queue pairs one flow where congestion control is about several together (QCN).
 enum class FlowSelection : uint8_t {
   queue_pair,
   application,      // QueuePairParameters::application
@@ -27,35 +25,41 @@ enum class FlowSelection : uint8_t {
 };
 constexpr auto words_of(FlowSelection) { return std::array{"qp", "application", "destination-mac", "five-tuple"}; }
 
-// What holds a flow to its rate under QCN.
-enum class Limiter : uint8_t { pacer, token_bucket };
-constexpr auto words_of(Limiter) { return std::array{"pacer", "token-bucket"}; }
+// IEEE 802.1Q clause 31: endpoint/flow_table.h.
+struct FlowGrouping {
+  uint8_t priorities = 1 << 3;
+  FlowSelection selection = FlowSelection::queue_pair;
+  uint32_t most = 1;
+  bool cn_tag = true;
+  Limiter limiter = Limiter::pacer;
+  TokenBucketParameters token_bucket;
 
-enum class CongestionControl : uint8_t {
-  none,   // no rate control, no CNPs
-  dcqcn,  // a reaction point for each queue pair, a notification point for each incoming flow
-  qcn,    // reaction points of IEEE 802.1Q clause 31: endpoint/reaction_points.h
-  dctcp   // a window for each reliable stream: endpoint/reliable_stream.h; no rate control, no CNPs
+  // Whether flows may stay as they are.
+  bool same_flows(const FlowGrouping& other) const {
+    return priorities == other.priorities && selection == other.selection && most == other.most && cn_tag == other.cn_tag &&
+           limiter == other.limiter;
+  }
 };
-constexpr auto words_of(CongestionControl) { return std::array{"none", "dcqcn", "qcn", "dctcp"}; }
+void describe(auto& v, Of<FlowGrouping> auto& p) {
+  v.type("NativeFlowGrouping", "Which queue pairs are one flow, where congestion control hears CNMs.");
+  v("cn_priorities", p.priorities,
+    field::optional(field::any("Mask of congestion notification priority values (CNPVs): queue pairs of these have groups.")));
+  v("flows", p.selection, field::optional(field::any("What makes queue pairs one flow: one reaction point, one rate.")));
+  v("reaction_points", p.most, field::optional(field::any("Most of a CNPV (rpppMaxRps); all together 65535 at most.")));
+  v("cn_tag", p.cn_tag, field::optional(field::any("Data frames name their flow in a CN-TAG.")));
+  v("limiter", p.limiter, field::optional(field::any("What holds a flow to its rate.")));
+  v("token_bucket", p.token_bucket, field::optional(field::any("With the limiter of that name.")));
+}
 
 struct NicParameters {
   Rate rate = 0;
   uint64_t mac = 0;
   uint32_t first_qpn = 0x11;
-  CongestionControl congestion_control = CongestionControl::dcqcn;
-  DcqcnParameters reaction_point;
+  CongestionParameters congestion = DcqcnParameters{};
+  FlowGrouping grouping;
   Time cnp_interval = 50 * kMicrosecond;
   uint8_t cnp_dscp = 48;
   uint8_t cnp_priority = 6;
-  DctcpParameters dctcp;
-  QcnParameters qcn;
-  uint8_t cn_priorities = 1 << 3;
-  FlowSelection flows = FlowSelection::queue_pair;
-  uint32_t reaction_points = 1;
-  bool cn_tag = true;
-  Limiter limiter = Limiter::pacer;
-  TokenBucketParameters token_bucket;
   uint64_t seed = 1;
   uint64_t component = 0;
   // Section 3.1. A QP is active from its first packet to its end, also while it has nothing to send: it goes on at the rate it
@@ -72,12 +76,10 @@ struct NicParameters {
   uint64_t key_secret = 0;              // who does not know it cannot guess keys of memory regions
   MessageListener* listener = nullptr;  // hears of what streams complete; outlives the NIC
 
-  // Whether queue pairs have the same reaction points, so that these may stay.
+  // Whether flows may stay as they are.
   bool same_flows(const NicParameters& other) const {
-    if (congestion_control != other.congestion_control) return false;
-    return congestion_control != CongestionControl::qcn ||
-           (cn_priorities == other.cn_priorities && flows == other.flows && reaction_points == other.reaction_points &&
-            cn_tag == other.cn_tag && limiter == other.limiter && seed == other.seed && component == other.component);
+    return congestion.index() == other.congestion.index() && seed == other.seed && component == other.component &&
+           ((hears(congestion) & kHearsCnms) == 0 || grouping.same_flows(other.grouping));
   }
 };
 void describe(auto& v, Of<NicParameters> auto& p) {
@@ -85,20 +87,12 @@ void describe(auto& v, Of<NicParameters> auto& p) {
   v("rate", p.rate, field::above(field::bps("Of its link.")));
   v("mac", p.mac, field::any("Its address."));
   v("first_qpn", p.first_qpn, field::optional(field::any("Queue pairs get consecutive numbers from here.")));
-  v("congestion_control", p.congestion_control, field::any("Which algorithm."));
-  v("reaction_point", p.reaction_point, field::optional(field::any("With dcqcn.")));
-  v("cnp_interval", p.cnp_interval, field::ns("N: between two CNPs of one flow."));
+  v("congestion_control", p.congestion, field::any("Which algorithm."));
+  v.base(p.grouping);
+  v("cnp_interval", p.cnp_interval, field::ns("N: between two CNPs of one flow, where it hears CNPs."));
   v("cnp_dscp", p.cnp_dscp, field::within(0, 63, "Of CNPs."));
   v("cnp_priority", p.cnp_priority, field::priority("Of CNPs."));
-  v("dctcp", p.dctcp, field::optional(field::any("With dctcp, which is of reliable flows of simulations.")));
-  v("qcn", p.qcn, field::optional(field::any("With qcn, as all that follows up to component.")));
-  v("cn_priorities", p.cn_priorities, field::optional(field::any("Mask of congestion notification priority values (CNPVs).")));
-  v("flows", p.flows, field::optional(field::any("What makes queue pairs one flow: one reaction point, one rate.")));
-  v("reaction_points", p.reaction_points, field::optional(field::any("Most of a CNPV; all together 65535 at most.")));
-  v("cn_tag", p.cn_tag, field::optional(field::any("Data frames name their flow in a CN-TAG.")));
-  v("limiter", p.limiter, field::optional(field::any("What holds a flow to its rate.")));
-  v("token_bucket", p.token_bucket, field::optional(field::any("With the limiter of that name.")));
-  v("seed", p.seed, field::optional(field::any("Of the jitter of reaction points.")));
+  v("seed", p.seed, field::optional(field::any("Of what congestion control draws.")));
   v("component", p.component, field::optional(field::any("Which NIC this is: keys its random streams.")));
   v("line_rate_start", p.line_rate_start,
     field::any("At line rate if no other queue pair of the NIC is active, else at initial_rate."));

@@ -13,15 +13,12 @@
 #include "base/describe.h"
 #include "base/types.h"
 #include "endpoint/soft_nic.h"
-#include "io/impairment.h"
+#include "engine/open_port.h"
 #include "io/packet_port.h"
-#include "io/umem.h"
+#include "link/impairment.h"
 #include "switching/soft_switch.h"
 
 namespace weir {
-
-enum class Backend : uint8_t { af_packet, af_xdp };
-constexpr auto words_of(Backend) { return std::array{"af_packet", "af_xdp"}; }
 
 // Of the driver, or of the kernel's stack above it.
 enum class XdpMode : uint8_t { native, generic };
@@ -56,13 +53,11 @@ struct PortConfig {
   XdpMode xdp_mode = XdpMode::native;
   uint32_t arp_address = 0;
   bool echo_ipv6 = false;
-  bool uses_af_xdp() const { return receive == Backend::af_xdp || transmit == Backend::af_xdp; }
   bool roce_only = false;
   bool offloads = false;
   Rate rate = 0;
   Time delay = 0;
   std::optional<PortImpairment> impairment;
-  std::string capture_file;
 };
 void describe(auto& v, Of<PortConfig> auto& p) {
   using field::any;
@@ -87,7 +82,6 @@ void describe(auto& v, Of<PortConfig> auto& p) {
   v("rate", p.rate, field::bps("Of the link: spaces arrivals; 0: unlimited."));
   v("delay", p.delay, field::ns("Propagation, added to every arrival."));
   v("impairment", p.impairment, optional(any("Absent: none.")));
-  v("capture", p.capture_file, optional(any("Path of a pcap file.")));
   v.rule(std::has_single_bit(p.ring), "the frames of a ring are a power of two");
 }
 
@@ -172,7 +166,7 @@ struct WorkerConfig {
   std::shared_ptr<SharedSwitch> shared;
   uint32_t share = 0;
 
-  bool uses_af_xdp() const;
+  bool lends_packets() const;  // to any of its ports
   // Of the packets.
   PacketShape shape() const;
 };
@@ -204,7 +198,6 @@ void describe(auto& v, Of<WorkerConfig> auto& config) {
 // Throws NativeError INVALID_CONFIG for what a worker cannot run with.
 void check(const WorkerConfig& config);
 
-// The last is null in a worker without AF_XDP ports.
-using PortFactory = std::function<std::unique_ptr<PacketPort>(const PortConfig&, const PortClock&, Umem*)>;
+using PortFactory = std::function<std::unique_ptr<PacketPort>(const PortConfig&, const PortClock&, LentPackets&)>;
 
 }  // namespace weir

@@ -9,6 +9,7 @@
 #include "base/describe.h"
 #include "base/types.h"
 #include "endpoint/soft_nic.h"
+#include "link/impairment.h"
 #include "switching/soft_switch.h"
 #include "transport/queue_attributes.h"
 
@@ -50,24 +51,6 @@ void describe(auto& v, Of<SimulatedNic> auto& device) {
   v("ip", device.ip, field::any("IPv4, network order."));
 }
 
-struct LinkImpairment {
-  double loss = 0;
-  double corrupt = 0;
-  double duplicate = 0;
-  double reorder = 0;
-  Time jitter = 0;
-  Time reorder_delay = 0;
-};
-void describe(auto& v, Of<LinkImpairment> auto& p) {
-  v.type("NativeLinkImpairment", "Frames impaired on purpose, by direction; keyed by the link's position.");
-  v("loss", p.loss, field::fraction("Of frames, as the next three."));
-  v("corrupt", p.corrupt, field::fraction("They are refused by who gets them."));
-  v("duplicate", p.duplicate, field::fraction("They come twice."));
-  v("reorder", p.reorder, field::fraction("They come reorder_delay later."));
-  v("jitter", p.jitter, field::ns("Uniform in 0..jitter; frames stay in order."));
-  v("reorder_delay", p.reorder_delay, field::ns("Of the frames that `reorder` picks."));
-}
-
 // A device's place on a link; devices are numbered switches first.
 struct LinkEnd {
   uint32_t device = 0;
@@ -82,14 +65,15 @@ void describe(auto& v, Of<LinkEnd> auto& end) {
 struct SimulatedLink {
   LinkEnd ends[2];
   Time delay = 0;
-  std::optional<LinkImpairment> impairment;
+  std::optional<ImpairmentParameters> impairment;
 };
 void describe(auto& v, Of<SimulatedLink> auto& link) {
   v.type("NativeSimulationLink", "A full-duplex cable.");
   v("from", link.ends[0], field::any("One end."));
   v("to", link.ends[1], field::any("The other."));
   v("delay", link.delay, field::ns("One way."));
-  v("impairment", link.impairment, field::optional(field::any("Absent: none.")));
+  v("impairment", link.impairment,
+    field::optional(field::any("By direction, on top of `delay`; keyed by the link's position. Absent: none.")));
 }
 
 struct SimulatedFlow {

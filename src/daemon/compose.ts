@@ -10,7 +10,7 @@ import {
   switchBehaviour,
   switchDescriptors,
   udpSourcePort,
-} from "../native/behaviour.js";
+} from "../device/behaviour.js";
 import type { NativePort, NativeQueuePair, WorkerConfig } from "../native/types.js";
 import { portDefence } from "../scenario/cn_domain.js";
 import type { BackendChoice } from "./backend.js";

@@ -6,7 +6,7 @@ import type { CaptureSource } from "../capture/stream.js";
 import { arpReply } from "../cm/arp.js";
 import { EchoResponder } from "../cm/echo.js";
 import { CounterTable } from "../native/counters.js";
-import type { NativeHistogram } from "../native/histogram.js";
+import { distribution, type NamedHistogram } from "../native/histogram.js";
 import { kRecordWords, type NativeAddon, RecordKind, type WorkerConfig } from "../native/types.js";
 import { createWorkers, type DeviceWorker } from "../native/workers.js";
 import { assessHealth, type Health } from "./health.js";
@@ -121,7 +121,8 @@ export class Device {
   /** Stops; then tells what the host did to the worker: frames that it lost, gaps in us, tuning that it refused. */
   outcome(): { host_drops: number; loop_gap_us: { p99: number; max: number }; refused: string[] } {
     const { host_drops, loop_gap, tuning } = this.worker.outcome();
-    return { host_drops, loop_gap_us: { p99: loop_gap.p99 / 1000, max: loop_gap.max / 1000 }, refused: tuning };
+    const { p99, max } = distribution(loop_gap);
+    return { host_drops, loop_gap_us: { p99: p99 / 1000, max: max / 1000 }, refused: tuning };
   }
 
   /** Idempotent. */
@@ -277,7 +278,7 @@ export class Device {
       : nicQos(config.classes, config.host.receive_buffer.size);
   }
 
-  histograms(): NativeHistogram[] {
+  histograms(): NamedHistogram[] {
     return this.worker.histograms();
   }
 

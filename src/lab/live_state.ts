@@ -1,6 +1,6 @@
 /** From a running lab to what LiveView draws. */
 import { hasAlpha } from "../congestion/flow_state.js";
-import { queueThresholds } from "../result/run_files.js";
+import { queueThresholds } from "../result/thresholds.js";
 import type { LabAccess, LabObserver } from "./access.js";
 import type { LabView, LiveState } from "./types.js";
 

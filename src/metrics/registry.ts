@@ -1,6 +1,6 @@
 /** What Prometheus is told of one daemon: native counters, occupancy, queue pairs, and the daemon itself. */
 import type { CounterTable } from "../native/counters.js";
-import type { NativeHistogram } from "../native/histogram.js";
+import type { NamedHistogram } from "../native/histogram.js";
 import type { CounterDescription, QueuePairState, SwitchState } from "../native/types.js";
 import { aliasesOf } from "./aliases.js";
 import { Busiest } from "./busiest.js";
@@ -17,7 +17,7 @@ export interface MetricsSource {
   switchState(): SwitchReading | undefined;
   /** Of a NIC. */
   nic(): NicReading | undefined;
-  histograms(): NativeHistogram[];
+  histograms(): NamedHistogram[];
   ports(): PortReading[];
   worker(): { name: string; loopGapNs: number };
   reloads(): { succeeded: number; failed: number };

@@ -88,7 +88,7 @@ export interface NativeImpairmentParameters {
   /** An unspoilt copy follows the frame directly. 0 to 1 */ duplicate: number;
   /** One bit behind the Ethernet header is flipped. 0 to 1 */ corrupt: number;
   /** The frame is held back by reorder_delay, and so overtaken. 0 to 1 */ reorder: number;
-  /** Of every frame. ns, 0 to 3.6e+12 */ delay: number;
+  /** Of every frame. ns, 0 to 3.6e+12 */ delay?: number;
   /** Uniform in 0..jitter, added to `delay`; no frame overtakes another by it. ns, 0 to 3.6e+12 */ jitter: number;
   /** More than 0 if `reorder` is. ns, 0 to 3.6e+12 */ reorder_delay: number;
 }
@@ -117,7 +117,6 @@ export interface NativePort {
   /** Of the link: spaces arrivals; 0: unlimited. bit/s, 0 or more */ rate: number;
   /** Propagation, added to every arrival. ns, 0 or more */ delay: number;
   /** Absent: none. */ impairment?: NativeImpairment;
-  /** Path of a pcap file. */ capture?: string;
 }
 
 /** Where frames go. */
@@ -142,7 +141,7 @@ export interface NativeSwitch extends Omit<NativeSwitchParameters, "ports"> {
 }
 
 /** What reaction points of DCQCN run on. */
-export interface NativeReactionPoint {
+export interface NativeDcqcn {
   /** slotted: cuts at rate_reduce_monitor_period, if CNPs came; paper: each CNP cuts. */ form: "paper" | "slotted";
   /** T: between increases by time; 0: no timer. ns, 0 or more */ rpg_time_reset: number;
   /** B: between increases by bytes; 0: no byte counter. bytes, 0 or more */ rpg_byte_reset: number;
@@ -214,7 +213,7 @@ export interface NativeNicParameters {
   /** Its address. */ mac: number;
   /** Queue pairs get consecutive numbers from here. */ first_qpn?: number;
   /** Which algorithm. */ congestion_control: "none" | "dcqcn" | "qcn" | "dctcp";
-  /** With dcqcn. */ reaction_point?: NativeReactionPoint;
+  /** With dcqcn. */ dcqcn?: NativeDcqcn;
   /** N: between two CNPs of one flow. ns, 0 or more */ cnp_interval: number;
   /** Of CNPs. 0 to 63 */ cnp_dscp: number;
   /** Of CNPs. 0 to 7 */ cnp_priority: number;
@@ -332,9 +331,7 @@ export interface NativeLinkEnd {
   /** Number of its port. */ port: number;
 }
 
-/** Frames impaired on purpose, by direction; keyed by the link's position. */
-export interface NativeLinkImpairment {
-  /** Of frames, as the next three. 0 to 1 */ loss: number;
+/** Of frames, as the next three. 0 to 1 */ loss: number;
   /** They are refused by who gets them. 0 to 1 */ corrupt: number;
   /** They come twice. 0 to 1 */ duplicate: number;
   /** They come reorder_delay later. 0 to 1 */ reorder: number;
@@ -347,7 +344,7 @@ export interface NativeSimulationLink {
   /** One end. */ from: NativeLinkEnd;
   /** The other. */ to: NativeLinkEnd;
   /** One way. ns, 0 or more */ delay: number;
-  /** Absent: none. */ impairment?: NativeLinkImpairment;
+  /** Absent: none. */ impairment?: NativeImpairmentParameters;
 }
 
 /** One queue pair's traffic in one direction. */
@@ -427,18 +424,12 @@ export interface NativeQueuePairOptions {
   /** Most work requests at a time. */ receive_depth: number;
 }
 
-/** Of a tap's link. */
-export interface CaptureTap {
-  /** In which comments tell pauses; 0: they do not. bit/s */ rate: number;
-  /** By a scenario. */ meant: boolean;
-}
-
 /** What is captured. */
 export interface CaptureConfig {
   /** Of each frame to keep, at most 262,144. bytes */ snap_length: number;
   /** Between the worker and the reader; what finds no room is dropped. bytes */ ring_bytes: number;
   /** Mask of kCaptureKinds: frames that are of one of these. */ kinds: number;
-  /** By number. */ taps: CaptureTap[];
+  /** How many places frames come from. */ taps: number;
 }
 
 /** A port, and the tap of a capture that is for it. */

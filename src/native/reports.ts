@@ -78,29 +78,23 @@ export interface QueuePairState {
   /** Of an application's, by the names of metrics.md; those of other queue pairs are in the manifest. */ counters?: Record<string, number>;
 }
 
-/** A distribution of a running worker: of ns or bytes, counted once, or by the ns that they lasted. */
-export interface NativeHistogram {
-  /** loop_gap, ecn_to_cnp, cnp_to_rate_change or queue_length. */ name: string;
+/** A distribution of a running worker. */
+export interface NamedHistogram extends NativeHistogram {
+  /** Of what. */ name: "loop_gap" | "ecn_to_cnp" | "cnp_to_rate_change" | "queue_length";
   /** Whose it is. */ labels: Record<string, string>;
-  /** Of `below`. */ first: number;
-  /** below[i]: how much lies below 2^(first + i). */ below: number[];
-  /** How much there is. */ total: number;
-  /** Of all values, each by its weight. */ sum: number;
 }
 
-/** Of values, each with its weight. */
-export interface Distribution {
-  mean: number;
-  /** Percentiles, within 3.2%. */ p50: number;
-  p95: number;
-  p99: number;
-  max: number;
-  /** In all: a count, or ns. */ weight: number;
-  /** [value, fraction of the weight at or below it], ascending. */ cdf: [number, number][];
+/** Of ns or bytes, counted once, or by the ns that they lasted. */
+export interface NativeHistogram {
+  /** The bucket of the first of `counts`. */ first: number;
+  /** What fell into each bucket. */ counts: Float64Array;
+  /** How much there is. */ total: number;
+  /** Exact. */ max: number;
+  /** Of all values, each by its weight: exact. */ sum: number;
 }
 
 /** Lengths of an egress queue over time, bytes by ns. */
-export interface NamedQueueDistribution extends Distribution {
+export interface NamedQueueHistogram extends NativeHistogram {
   /** Its device. */ switch: string;
   /** Of that. */ port: string;
   /** Of that. */ priority: number;
@@ -108,21 +102,19 @@ export interface NamedQueueDistribution extends Distribution {
 
 /** What a worker knows once it has stopped. */
 export interface WorkerOutcome {
-  /** Between turns of the poll loop, intended idle sleep left out. ns */ loop_gap: Distribution;
-  /** By which turns came after the deadline they were for. ns */ timer_lateness: Distribution;
+  /** Between turns of the poll loop, intended idle sleep left out. ns */ loop_gap: NativeHistogram;
+  /** By which turns came after the deadline they were for. ns */ timer_lateness: NativeHistogram;
   /** That the host lost: ring overruns, truncations, transmit errors. frames */ host_drops: number;
   /** Records that found the ring full. */ record_overflow: number;
-  /** That capture files lack. frames */ capture_dropped: number;
   /** That found no room on their way up. frames */ punt_refused: number;
   /** Ring full, too long, no such port, no descriptor. frames */ inject_refused: number;
   /** What the host did not let the worker do: pinning, priority, locked memory. */ tuning: string[];
-  /** Capture files that end early, each with why. */ capture_errors: string[];
   /** Why its loop ended, if it failed. */ failure?: string;
-  /** Those that carried anything. */ queues: NamedQueueDistribution[];
+  /** Those that carried anything. */ queues: NamedQueueHistogram[];
 }
 
 /** Lengths of an egress queue over time, bytes by ns. */
-export interface QueueDistribution extends Distribution {
+export interface QueueHistogram extends NativeHistogram {
   /** Its device. */ switch: number;
   /** Of that. */ port: number;
   /** Of that. */ priority: number;

@@ -2,7 +2,7 @@
 import type { NativeSimulationSwitch, SimulationConfig } from "./configuration.js";
 import {
   kFinished,
-  type QueueDistribution,
+  type QueueHistogram,
   type QueuePairState,
   type SimulationCounters,
   type SimulationManifest,
@@ -31,12 +31,12 @@ export interface NativeSimulation {
   drainRecords(target: Float64Array): number;
   /** Fills `target` with completed messages (kFinishedWords each); returns how many. */
   drainFinished(target: Float64Array): number;
-  /** Frames since the last call as packet blocks of pcapng, whose interfaces are the taps: whole headers, payload left out; times of last bits. */
+  /** Frames since the last call (src/capture/frames.ts): whole headers, payload left out; times of last bits. */
   drainTrace(): Uint8Array;
   /** Data packets in queues and on links, by flow. */
   underWay(): Uint32Array;
   /** Of queues that have held anything from reset_after on, as far as they are kept: by switch, port and priority. */
-  queueDistributions(): QueueDistribution[];
+  queueDistributions(): QueueHistogram[];
   /** Of flows by number. */
   senderState(flow: number): Omit<QueuePairState, "name">;
   /**

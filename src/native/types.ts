@@ -44,7 +44,7 @@ export const kCaptureKinds = { roce: 1, cnp: 2, pfc: 4, cnm: 8, other: 16, ce: 3
 
 /** Frames on their way from one worker, which need not live any more. */
 export interface NativeCapture {
-  /** Fills `target`, of at least 263,224 bytes, with whole packet blocks of pcapng, whose interfaces are the taps; returns how many bytes. */
+  /** Fills `target`, of at least `snap_length` + 40 bytes, with whole frames (src/capture/frames.ts); returns how many bytes. */
   drain(target: Uint8Array): number;
   /** Of each tap. */
   counts(): CaptureCounts[];
@@ -158,6 +158,19 @@ export interface InterfaceProbe {
 /** What the workers of one switch share. */
 export type NativeSharedSwitch = object;
 
+/** What it takes to ask the kernel about interfaces: see interface_probe.ts. */
+export interface KernelSockets {
+  /**
+   * As socket(2), in the network namespace at a path, this process's own if left out; to be closed with fs.closeSync(). Throws why
+   * there is none, or why the namespace cannot be entered.
+   */
+  openSocket(domain: number, type: number, protocol: number, namespacePath?: string): number;
+  /** Asks ethtool of an interface of the socket's namespace: `data` starts with the command and gets the answer; at most 2 KiB. */
+  ethtool(socket: number, name: string, data: Uint8Array): boolean;
+  /** Throws why this process may not load XDP programs. */
+  tryXdpProgram(): void;
+}
+
 export interface NativeAddon {
   /** `config` of any of the workers; `owner`: the worker of each port. */
   SharedSwitch: new (
@@ -183,7 +196,7 @@ export interface NativeAddon {
    * Throws EADDRINUSE, EADDRNOTAVAIL.
    */
   holdUdpPort(address: string, port: number, namespacePath?: string): number;
-  /** Asks the kernel; changes nothing. Throws ENODEV, or why `namespacePath` cannot be entered. */
+  /** Asks the kernel; changes nothing. Throws ENODEV, or why `namespacePath` cannot be entered. By interface_probe.ts. */
   probeInterface(name: string, namespacePath?: string): InterfaceProbe;
   /**
    * All threads of this process keep no more than these capabilities (numbers of linux/capability.h) of those that they have, and

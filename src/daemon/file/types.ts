@@ -1,6 +1,16 @@
-// The validated configuration of a daemon. Units as in types.ts: bit/s, bytes, ns. MAC addresses are 48-bit numbers.
-import type { NativePort, Polling } from "../../native/types.js";
-import type { Congestion, Flow, HostConfig, Impairment, SwitchConfig, TrafficClasses } from "../../scenario/types.js";
+// The validated configuration of a daemon. Units as in scenario/types.ts: bit/s, bytes, ns. MAC addresses are 48-bit numbers.
+import type { Full, With } from "../../base/fields.js";
+import type { Congestion, HostConfig, Impairment, SwitchConfig, TrafficClasses } from "../../scenario/types.js";
+import type {
+  kListening,
+  nicDaemonSchema,
+  portSchema,
+  sendSchema,
+  switchDaemonSchema,
+  workerSchema,
+} from "./schema.js";
+
+type WrittenPort = Full<typeof portSchema>;
 
 /** What a daemon asks about an interface. */
 export interface InterfaceFacts {
@@ -11,46 +21,25 @@ export interface InterfaceFacts {
 /** Throws WeirError when there is no such interface or namespace. */
 export type InspectInterface = (name: string, namespace: string | undefined) => InterfaceFacts;
 
-export type Backend = "auto" | "af_packet" | "af_xdp";
+export type Backend = WrittenPort["backend"];
 
 /** What a file asks of the way between interface and Weir. */
-export interface BackendWish {
+export interface BackendWish extends Pick<WrittenPort, "xdp_mode" | "ring"> {
   receive: Backend;
   transmit: Backend;
-  xdp_mode: "auto" | NonNullable<NativePort["xdp_mode"]>;
-  ring: number;
 }
 
-export interface WorkerPlace {
-  /** -1: any. */
-  cpu: number;
-  polling: Polling;
-}
+/** `cpu` -1: any. */
+export type WorkerPlace = With<Full<typeof workerSchema>, { cpu: number }>;
 
-export interface DaemonPort extends InterfaceFacts {
+/** `rate` 0: unlimited. */
+export interface DaemonPort extends InterfaceFacts, Pick<WrittenPort, "interface" | "namespace" | "rate"> {
   name: string;
-  interface: string;
-  /** Path; undefined: the daemon's own. */
-  namespace: string | undefined;
-  /** 0: unlimited. */
-  rate: number;
   backend: BackendWish;
 }
 
-export interface MetricsConfig {
-  address: string;
-  port: number;
-  /** Of queue pairs too: of all, of so many, or of none. */
-  per_qp: boolean | number;
-  node_infiniband: boolean;
-}
-
-export interface DashboardConfig {
-  address: string;
-  port: number;
-  /** Undefined: made where one is needed. */
-  token?: string | undefined;
-}
+export type MetricsConfig = Full<typeof kListening.nic.metrics>;
+export type DashboardConfig = Full<typeof kListening.nic.dashboard>;
 
 interface DaemonConfig {
   name: string;
@@ -88,23 +77,23 @@ export interface SwitchDaemonConfig extends DaemonConfig {
   /** At least one. */
   workers: WorkerPlace[];
   switch: SwitchConfig;
-  static_fdb: { mac: number; port: string }[];
+  static_fdb: Full<typeof switchDaemonSchema>["static_fdb"];
 }
 
-export interface Peer {
-  name: string;
-  address: string;
-  /** Undefined: asked for by ARP. */
-  mac?: number | undefined;
-}
+type WrittenNic = Full<typeof nicDaemonSchema>;
 
-export interface QueuePairConfig extends Pick<Flow, "priority" | "dscp"> {
+/** `mac` undefined: asked for by ARP. */
+export type Peer = WrittenNic["peers"][number];
+
+export interface QueuePairConfig {
   name: string;
   peer: Peer;
   qpn: number;
   remote_qpn: number;
+  priority: number;
+  dscp: number;
   /** Undefined: only receives. */
-  send: Pick<Flow, "operation" | "message" | "rate" | "bytes" | "start"> | undefined;
+  send: Full<typeof sendSchema> | undefined;
 }
 
 export interface NicDaemonConfig extends DaemonConfig {

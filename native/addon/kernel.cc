@@ -1,0 +1,46 @@
+#include "addon/kernel.h"
+
+#include <linux/bpf.h>
+
+#include <future>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "addon/wrap.h"
+#include "io/bpf.h"
+#include "io/kernel_socket.h"
+#include "io/network_namespace.h"
+
+namespace weir {
+namespace {
+
+// The descriptor that `open` returns. On a thread of its own: it may enter another network namespace.
+int descriptor(const auto& open) { return std::async(std::launch::async, open).get(); }
+
+int socket_in(int domain, int type, int protocol, const std::optional<std::string>& path) {
+  return descriptor([&] { return open_socket(domain, type, protocol, path.value_or("")); });
+}
+
+int hold_udp_port(const std::string& address, uint16_t port, const std::optional<std::string>& path) {
+  return descriptor([&] { return open_udp_discard(address, port, path.value_or("")); });
+}
+
+// Loaded and forgotten: a program that passes every frame.
+void try_xdp_program() {
+  BpfCode code;
+  code.set(BpfRegister::r0, XDP_PASS);
+  code.leave();
+  const Descriptor loaded(bpf_load_xdp(code.instructions(), 0, 0, "weir_probe"));
+}
+
+}  // namespace
+
+void define_kernel(Napi::Object& exports) {
+  add_function<&socket_in, "openSocket(domain, type, protocol, path)">(exports);
+  add_function<&hold_udp_port, "holdUdpPort(address, port, path)">(exports);
+  add_function<&ask_ethtool, "ethtool(socket, name, data)">(exports);
+  add_function<&try_xdp_program, "tryXdpProgram()">(exports);
+}
+
+}  // namespace weir

@@ -1,0 +1,97 @@
+// What a switch is told: its ports, and how it shares, marks, pauses, schedules and learns.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/describe.h"
+#include "base/types.h"
+#include "congestion/qcn_congestion_point.h"
+#include "congestion/red_marker.h"
+#include "link/scheduler.h"
+#include "switching/congestion_notification.h"
+#include "switching/shared_buffer.h"
+#include "switching/storm_control.h"
+#include "wire/packet.h"
+#include "wire/priority_map.h"
+#include "wire/qcn.h"
+
+namespace weir {
+
+struct SwitchParameters {
+  struct Port {
+    Rate rate = 0;
+    uint32_t mtu = 1500;
+    uint64_t mac = 0;
+    bool offloads = false;  // the interface takes partial checksums and super-frames (Packet::offload)
+    std::array<Rate, kPriorities> priority_rates{};
+    std::array<int64_t, kPriorities> queue_limits{};
+    std::array<CnDefence, kPriorities> cn_defence = kInterior;
+    std::array<uint8_t, kPriorities> cn_alternate_priority{};
+    uint32_t max_learned_addresses = 0;
+    StormRates storm_rates{};
+  };
+  std::vector<Port> ports;
+  BufferParameters buffer;
+  uint8_t pfc_priorities = 1 << 3;
+  uint8_t ecn_priorities = 1 << 3;
+  bool mark_on_dequeue = false;
+  RedParameters red;
+  uint8_t cn_priorities = 0;
+  uint8_t cnm_priority = 6;
+  uint32_t cp_min_header_octets = 0;
+  QcnCongestionParameters qcn;
+  SchedulerParameters scheduler;
+  PriorityMap priority_map;
+  bool learning = false;
+  Time ageing = 300 * kSecond;  // IEEE 802.1Q clause 8.8.3
+  uint32_t fdb_capacity = 16'384;
+  uint64_t seed = 1;
+  uint64_t hash_seed = 1;
+  uint64_t component = 0;
+};
+// Whether frames that meet an edge of a CNPV have a priority to go on with.
+bool alternates_are_free(const SwitchParameters& parameters);
+void describe(auto& v, Of<SwitchParameters::Port> auto& p) {
+  v.type("NativeSwitchPort", "What a switch knows of a port.");
+  v("rate", p.rate, field::bps("Of the link, both directions; 0: unlimited."));
+  v("mtu", p.mtu, field::bytes("Largest IP packet; a frame may be 14 (18 tagged) bytes longer.", 0, 1 << 20));
+  v("mac", p.mac, field::any("Source address of the PFC frames sent there."));
+  v("priority_rates", p.priority_rates, field::optional(field::bps("Most that each egress queue may send; 0: no limit.")));
+  v("queue_limits", p.queue_limits, field::optional(field::bytes("Most that each egress queue may hold; 0: no limit.")));
+  v("cn_defence", p.cn_defence, field::optional(field::any("By CNPV.")));
+  v("cn_alternate_priority", p.cn_alternate_priority, field::optional(field::any("Of CNPVs at edge: no CNPVs.")));
+  v("max_learned_addresses", p.max_learned_addresses, field::optional(field::any("0: no limit.")));
+  v("storm_rates", p.storm_rates,
+    field::optional(field::bps("Most that is flooded: broadcast, unknown unicast, multicast; 0: no limit.")));
+}
+void describe(auto& v, Of<SwitchParameters> auto& p) {
+  v.type("NativeSwitchParameters", "How a switch behaves.");
+  v("ports", p.ports, field::any("Fewer than 2^15."));
+  v("buffer", p.buffer, field::any("Shared by all ports."));
+  v("pfc_priorities", p.pfc_priorities, field::any("Mask; 0: no PFC."));
+  v("ecn_priorities", p.ecn_priorities, field::any("Mask; 0: no marking."));
+  v("mark_on_dequeue", p.mark_on_dequeue, field::any("The paper marks the arriving packet; HPCC's switch the leaving one."));
+  v("red", p.red, field::any("Marking."));
+  v("cn_priorities", p.cn_priorities,
+    field::optional(field::any("Mask of congestion notification priority values (CNPVs), at most 7; 0: no QCN.")));
+  v("cnm_priority", p.cnm_priority,
+    field::optional(field::priority("Of CNMs, made here or passing: no CNPV, and one that is served strictly.")));
+  v("cp_min_header_octets", p.cp_min_header_octets,
+    field::optional(field::bytes("How much of the sampled frame a CNM has.", 0, kCnmMaxMsdu)));
+  v("qcn", p.qcn, field::optional(field::any("Congestion points.")));
+  v("scheduler", p.scheduler, field::any("Of every egress."));
+  v("priority_map", p.priority_map, field::any("Of what comes in."));
+  v("learning", p.learning, field::any("Addresses are learned, unknown ones flooded."));
+  v("ageing", p.ageing, field::above(field::ns("Of learned addresses.")));
+  v("fdb_capacity", p.fdb_capacity, field::optional(field::within(0, 1 << 24, "Entries of the forwarding table.")));
+  v("seed", p.seed, field::any("Of marking."));
+  v("hash_seed", p.hash_seed, field::any("Of the choice among next hops."));
+  v("component", p.component, field::any("Which switch this is: keys its random streams and its next-hop hash."));
+  v.rule(p.ports.size() < 1u << 15, "it has fewer than 2^15 ports");
+  v.rule(p.cn_priorities != 0xff, "at most 7 priorities are CNPVs");
+  v.rule(alternates_are_free(p), "alternate priorities are 0 to 7, and no CNPVs");
+}
+
+}  // namespace weir
