@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/describe.h"
@@ -26,12 +27,19 @@ void describe(auto& v, Of<Inner> auto& p) {
   v("share", p.share, field::above(field::fraction("Of all.")));
 }
 
+struct Other {
+  double share = 2;
+};
+using Either = std::variant<std::monostate, Inner, Other>;
+constexpr auto words_of(const Either&) { return std::array{"none", "inner", "other"}; }
+
 struct Outer {
   Inner inner;
   Time delay = 0;
   std::array<uint8_t, 2> priorities{};
   std::vector<Inner> more;
   std::optional<Inner> last;
+  Either either;
   Colour colour = Colour::green;
   int least = 0;
   int most = 0;
@@ -43,6 +51,7 @@ void describe(auto& v, Of<Outer> auto& p) {
   v("priorities", p.priorities, field::priority("Each."));
   v("more", p.more, field::any("Parts."));
   v("last", p.last, field::optional(field::any("A part.")));
+  v("either", p.either, field::any("A part, or another."));
   v("colour", p.colour, field::any("Its."));
   v.rule(p.least <= p.most, "least must not be above most");
 }
@@ -90,6 +99,12 @@ TEST_CASE("describe: what is out of its range is refused, by its path, its value
   CHECK(said(with([](Outer& o) { o.more = {{}, {2}}; })) == "Outer.more.1.share: 2 is out of its range: above 0, at most 1");
   CHECK(said(with([](Outer& o) { o.last = Inner{-1}; })) == "Outer.last.share: -1 is out of its range: above 0, at most 1");
   CHECK(said(with([](Outer& o) { o.least = 1; })) == "Outer: least must not be above most");
+}
+
+TEST_CASE("describe: of one of several structs the one that it is is looked at, by its word") {
+  CHECK(said(with([](Outer& o) { o.either = Inner{1}; })) == "");
+  CHECK(said(with([](Outer& o) { o.either = Inner{2}; })) == "Outer.inner.share: 2 is out of its range: above 0, at most 1");
+  CHECK(said(with([](Outer& o) { o.either = Other{}; })) == "");
 }
 
 TEST_CASE("describe: what is no number is within no range") {

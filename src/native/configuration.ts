@@ -331,14 +331,6 @@ export interface NativeLinkEnd {
   /** Number of its port. */ port: number;
 }
 
-/** Of frames, as the next three. 0 to 1 */ loss: number;
-  /** They are refused by who gets them. 0 to 1 */ corrupt: number;
-  /** They come twice. 0 to 1 */ duplicate: number;
-  /** They come reorder_delay later. 0 to 1 */ reorder: number;
-  /** Uniform in 0..jitter; frames stay in order. ns, 0 or more */ jitter: number;
-  /** Of the frames that `reorder` picks. ns, 0 or more */ reorder_delay: number;
-}
-
 /** A full-duplex cable. */
 export interface NativeSimulationLink {
   /** One end. */ from: NativeLinkEnd;

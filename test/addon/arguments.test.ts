@@ -33,6 +33,17 @@ const config: WorkerConfig = {
 
 const capture = () => new addon.Capture({ snap_length: 128, ring_bytes: 1 << 16, kinds: 63, taps: 1 });
 
+/** Of a lab that runs on QCN. */
+function labNic(): NativeNic {
+  const qcn = { switch: { ecn: { enabled: false }, qcn: { enabled: true } }, congestion: { algorithm: "qcn" } };
+  const [, nics] = composeLab(smallScenario(qcn), {
+    scale: 1,
+    end: (link) => ({ interface: `link-${link}`, namespaceFd: -1 }),
+    cpus: { switches: -1, nics: -1 },
+  });
+  return nics?.nics[0] as NativeNic;
+}
+
 const refused = (message: RegExp) =>
   expect.objectContaining({ code: "INVALID_CONFIG", message: expect.stringMatching(message) });
 
@@ -87,18 +98,33 @@ describe("arrays", () => {
   });
 
   it("that are not the same when they are read once more are refused", () => {
-    const { nics } = composeLab(smallScenario(), {
-      scale: 1,
-      end: (link) => ({ interface: `link-${link}`, namespaceFd: -1 }),
-      capture: () => undefined,
-      cpus: { switches: -1, nics: -1 },
-    })[1] as WorkerConfig;
-    const [nic] = nics as [NativeNic];
+    const nic = labNic();
     let reads = 0;
     const changing = Object.defineProperty({ ...nic }, "queue_pairs", {
       get: () => (reads++ === 0 ? nic.queue_pairs : []),
     });
     expect(() => new addon.Worker({ ...config, nics: [changing] })).toThrow(refused(/each queue pair has a name/));
+  });
+});
+
+describe("one of several structs", () => {
+  const nic = labNic();
+  const made = (changed: object) => () => new addon.Worker({ ...config, nics: [{ ...nic, ...changed } as NativeNic] });
+
+  it("has one of their words", () => {
+    expect(made({ congestion_control: "unheard-of" })).toThrow(
+      refused(/worker\.nics\.0\.congestion_control: expected another word/),
+    );
+  });
+
+  it("has the struct of its word, and is refused by what is wrong in it", () => {
+    expect(made({ qcn: undefined })).toThrow(refused(/worker\.nics\.0\.qcn: expected an object/));
+    expect(made({ congestion_control: "dcqcn" })).toThrow(refused(/worker\.nics\.0\.dcqcn: expected an object/));
+    expect(made({ qcn: { ...nic.qcn, gd: 2 } })).toThrow(refused(/worker\.nics\.0\.qcn\.gd: 2 is out of its range: 0 to 1/));
+  });
+
+  it("needs none where its word says all", () => {
+    made({ congestion_control: "none", qcn: undefined })().close();
   });
 });
 
