@@ -87,7 +87,7 @@ class Describer : public Visitor {
     size_t place = 0;
     const auto add_one = [&]<class T>() {
       const char* word = words_of(value)[place++];
-      const std::string text = std::string("Where that is what ") + name + " says.";
+      const std::string text = std::string("Where ") + name + " says so.";
       if constexpr (Described<T>) add_field(word, add<T>(), field::optional(field::any(text.c_str())));
     };
     (add_one.template operator()<Alternatives>(), ...);

@@ -84,7 +84,7 @@ export interface NativeSwitchParameters {
 
 /** Frames impaired on purpose: with probabilities independent of each other. */
 export interface NativeImpairmentParameters {
-  /** Of received frames, as the next three. 0 to 1 */ loss: number;
+  /** Of frames, as the next three. 0 to 1 */ loss: number;
   /** An unspoilt copy follows the frame directly. 0 to 1 */ duplicate: number;
   /** One bit behind the Ethernet header is flipped. 0 to 1 */ corrupt: number;
   /** The frame is held back by reorder_delay, and so overtaken. 0 to 1 */ reorder: number;
@@ -163,14 +163,6 @@ export interface NativeDcqcn {
   /** 0: no override. bit/s, 0 or more */ rate_to_set_on_first_cnp: number;
 }
 
-/** What senders of DCTCP run on. */
-export interface NativeDctcp {
-  /** Gain of alpha: g = 2^-dctcp_shift_g. log2 */ dctcp_shift_g: number;
-  /** alpha at the start. 0 to 1 */ alpha_on_init: number;
-  /** In flight at the start. packets, 1 or more */ initcwnd: number;
-  /** In flight that a cut leaves at least. packets, 1 or more */ min_cwnd: number;
-}
-
 /** What reaction points of QCN run on. */
 export interface NativeQcn {
   /** timer: QCN-T, aimd: QCN-AIMD. */ variant: "qcn" | "timer" | "aimd";
@@ -187,10 +179,28 @@ export interface NativeQcn {
   /** Of each cycle. 0 or more, below 1 */ jitter?: number;
 }
 
+/** What senders of DCTCP run on. */
+export interface NativeDctcp {
+  /** Gain of alpha: g = 2^-dctcp_shift_g. log2 */ dctcp_shift_g: number;
+  /** alpha at the start. 0 to 1 */ alpha_on_init: number;
+  /** In flight at the start. packets, 1 or more */ initcwnd: number;
+  /** In flight that a cut leaves at least. packets, 1 or more */ min_cwnd: number;
+}
+
 /** A rate limiter as the NetFPGA has it. */
 export interface NativeTokenBucket {
   /** Most tokens. bytes, 1 or more */ depth?: number;
   /** Between two additions of tokens. ns, above 0 */ tick: number;
+}
+
+/** Which queue pairs are one flow, where congestion control hears CNMs. */
+export interface NativeFlowGrouping {
+  /** Mask of congestion notification priority values (CNPVs): queue pairs of these have groups. */ cn_priorities?: number;
+  /** What makes queue pairs one flow: one reaction point, one rate. */ flows?: "qp" | "application" | "destination-mac" | "five-tuple";
+  /** Most of a CNPV (rpppMaxRps); all together 65535 at most. */ reaction_points?: number;
+  /** Data frames name their flow in a CN-TAG. */ cn_tag?: boolean;
+  /** What holds a flow to its rate. */ limiter?: "pacer" | "token-bucket";
+  /** With the limiter of that name. */ token_bucket?: NativeTokenBucket;
 }
 
 /** What a host that takes data at its own pace fills. */
@@ -208,24 +218,18 @@ export interface NativeIpAddress {
 }
 
 /** How a NIC behaves. */
-export interface NativeNicParameters {
+export interface NativeNicParameters extends NativeFlowGrouping {
   /** Of its link. bit/s, above 0 */ rate: number;
   /** Its address. */ mac: number;
   /** Queue pairs get consecutive numbers from here. */ first_qpn?: number;
   /** Which algorithm. */ congestion_control: "none" | "dcqcn" | "qcn" | "dctcp";
-  /** With dcqcn. */ dcqcn?: NativeDcqcn;
-  /** N: between two CNPs of one flow. ns, 0 or more */ cnp_interval: number;
+  /** Where that is what congestion_control says. */ dcqcn?: NativeDcqcn;
+  /** Where that is what congestion_control says. */ qcn?: NativeQcn;
+  /** Where that is what congestion_control says. */ dctcp?: NativeDctcp;
+  /** N: between two CNPs of one flow, where it hears CNPs. ns, 0 or more */ cnp_interval: number;
   /** Of CNPs. 0 to 63 */ cnp_dscp: number;
   /** Of CNPs. 0 to 7 */ cnp_priority: number;
-  /** With dctcp, which is of reliable flows of simulations. */ dctcp?: NativeDctcp;
-  /** With qcn, as all that follows up to component. */ qcn?: NativeQcn;
-  /** Mask of congestion notification priority values (CNPVs). */ cn_priorities?: number;
-  /** What makes queue pairs one flow: one reaction point, one rate. */ flows?: "qp" | "application" | "destination-mac" | "five-tuple";
-  /** Most of a CNPV; all together 65535 at most. */ reaction_points?: number;
-  /** Data frames name their flow in a CN-TAG. */ cn_tag?: boolean;
-  /** What holds a flow to its rate. */ limiter?: "pacer" | "token-bucket";
-  /** With the limiter of that name. */ token_bucket?: NativeTokenBucket;
-  /** Of the jitter of reaction points. */ seed?: number;
+  /** Of what congestion control draws. */ seed?: number;
   /** Which NIC this is: keys its random streams. */ component?: number;
   /** At line rate if no other queue pair of the NIC is active, else at initial_rate. */ line_rate_start: boolean;
   /** 0: line rate. bit/s, 0 or more */ initial_rate: number;
@@ -336,7 +340,7 @@ export interface NativeSimulationLink {
   /** One end. */ from: NativeLinkEnd;
   /** The other. */ to: NativeLinkEnd;
   /** One way. ns, 0 or more */ delay: number;
-  /** Absent: none. */ impairment?: NativeImpairmentParameters;
+  /** By direction, on top of `delay`; keyed by the link's position. Absent: none. */ impairment?: NativeImpairmentParameters;
 }
 
 /** One queue pair's traffic in one direction. */
@@ -419,7 +423,7 @@ export interface NativeQueuePairOptions {
 /** What is captured. */
 export interface CaptureConfig {
   /** Of each frame to keep, at most 262,144. bytes */ snap_length: number;
-  /** Between the worker and the reader; what finds no room is dropped. bytes */ ring_bytes: number;
+  /** Between the worker and the reader, a multiple of 8; what finds no room is dropped. bytes */ ring_bytes: number;
   /** Mask of kCaptureKinds: frames that are of one of these. */ kinds: number;
   /** How many places frames come from. */ taps: number;
 }

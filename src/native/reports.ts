@@ -78,12 +78,6 @@ export interface QueuePairState {
   /** Of an application's, by the names of metrics.md; those of other queue pairs are in the manifest. */ counters?: Record<string, number>;
 }
 
-/** A distribution of a running worker. */
-export interface NamedHistogram extends NativeHistogram {
-  /** Of what. */ name: "loop_gap" | "ecn_to_cnp" | "cnp_to_rate_change" | "queue_length";
-  /** Whose it is. */ labels: Record<string, string>;
-}
-
 /** Of ns or bytes, counted once, or by the ns that they lasted. */
 export interface NativeHistogram {
   /** The bucket of the first of `counts`. */ first: number;
@@ -91,6 +85,12 @@ export interface NativeHistogram {
   /** How much there is. */ total: number;
   /** Exact. */ max: number;
   /** Of all values, each by its weight: exact. */ sum: number;
+}
+
+/** A distribution of a running worker. */
+export interface NamedHistogram extends NativeHistogram {
+  /** Of what. */ name: "loop_gap" | "ecn_to_cnp" | "cnp_to_rate_change" | "queue_length";
+  /** Whose it is. */ labels: Record<string, string>;
 }
 
 /** Lengths of an egress queue over time, bytes by ns. */
