@@ -31,9 +31,7 @@ void describe(auto& v, Of<FilledBuckets> auto& h) {
 }
 
 enum class HistogramName : uint8_t { loop_gap, ecn_to_cnp, cnp_to_rate_change, queue_length };
-constexpr auto words_of(HistogramName) {
-  return std::array{"loop_gap", "ecn_to_cnp", "cnp_to_rate_change", "queue_length"};
-}
+constexpr auto words_of(HistogramName) { return std::array{"loop_gap", "ecn_to_cnp", "cnp_to_rate_change", "queue_length"}; }
 
 struct NamedHistogram {
   HistogramName name{};

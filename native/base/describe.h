@@ -16,8 +16,8 @@
 //                           or a variant of structs
 //   rule(holds, text)       what must be true of several fields
 // Enums are words, in their order: constexpr auto words_of(Enum) { return std::array{"qcn", "timer"}; } beside them; else
-// numbers. Variants have words as well, one for each alternative: they are a field `name` with the word of the one that it is, and,
-// if that is described, a field with this word for its name.
+// numbers. Variants have words as well, one for each alternative: they are a field `name` with the word of the one that it is,
+// and, if that is described, a field with this word for its name.
 #pragma once
 
 #include <array>

@@ -32,8 +32,8 @@ SimulationConfig busy(uint64_t seed = 1) {
   config.flows.back().rate_cap = 3 * kGigabit;
   config.flows.back().stop = 200'000;
   config.transport.timeout = 3;
-  config.links[1].impairment =
-      ImpairmentParameters{.loss = 0.003, .duplicate = 0.01, .corrupt = 0.001, .reorder = 0.002, .jitter = 300, .reorder_delay = 900};
+  config.links[1].impairment = ImpairmentParameters{
+      .loss = 0.003, .duplicate = 0.01, .corrupt = 0.001, .reorder = 0.002, .jitter = 300, .reorder_delay = 900};
   config.sample_interval = 10'000;
   config.reset_after = 50'000;
   config.sampled_flows = {0, 1, 2, 3, 4};

@@ -120,7 +120,9 @@ describe("one of several structs", () => {
   it("has the struct of its word, and is refused by what is wrong in it", () => {
     expect(made({ qcn: undefined })).toThrow(refused(/worker\.nics\.0\.qcn: expected an object/));
     expect(made({ congestion_control: "dcqcn" })).toThrow(refused(/worker\.nics\.0\.dcqcn: expected an object/));
-    expect(made({ qcn: { ...nic.qcn, gd: 2 } })).toThrow(refused(/worker\.nics\.0\.qcn\.gd: 2 is out of its range: 0 to 1/));
+    expect(made({ qcn: { ...nic.qcn, gd: 2 } })).toThrow(
+      refused(/worker\.nics\.0\.qcn\.gd: 2 is out of its range: 0 to 1/),
+    );
   });
 
   it("needs none where its word says all", () => {

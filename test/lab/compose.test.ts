@@ -1,8 +1,8 @@
 /** From scenario to native configuration: what scales and what does not, and that both ends of everything agree. */
 
 import { describe, expect, it } from "vitest";
-import { composeLab, labNetwork, queuePairsOf } from "../../src/lab/compose.js";
 import { kFirstQpn } from "../../src/device/behaviour.js";
+import { composeLab, labNetwork, queuePairsOf } from "../../src/lab/compose.js";
 import type { NativeNic, NativeSwitch, WorkerConfig } from "../../src/native/types.js";
 import { hostIp, hostMac } from "../../src/scenario/addresses.js";
 import { parseScenario, type Scenario } from "../../src/scenario/scenario.js";
