@@ -223,9 +223,9 @@ export interface NativeNicParameters extends NativeFlowGrouping {
   /** Its address. */ mac: number;
   /** Queue pairs get consecutive numbers from here. */ first_qpn?: number;
   /** Which algorithm. */ congestion_control: "none" | "dcqcn" | "qcn" | "dctcp";
-  /** Where that is what congestion_control says. */ dcqcn?: NativeDcqcn;
-  /** Where that is what congestion_control says. */ qcn?: NativeQcn;
-  /** Where that is what congestion_control says. */ dctcp?: NativeDctcp;
+  /** Where congestion_control says so. */ dcqcn?: NativeDcqcn;
+  /** Where congestion_control says so. */ qcn?: NativeQcn;
+  /** Where congestion_control says so. */ dctcp?: NativeDctcp;
   /** N: between two CNPs of one flow, where it hears CNPs. ns, 0 or more */ cnp_interval: number;
   /** Of CNPs. 0 to 63 */ cnp_dscp: number;
   /** Of CNPs. 0 to 7 */ cnp_priority: number;
