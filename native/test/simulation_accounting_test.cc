@@ -136,7 +136,7 @@ TEST_CASE("simulation: nothing leaks over links that lose, spoil, duplicate and 
       for (SimulatedLink& link : config.links) {
         link.impaired = true;
         link.impairment = {
-            .loss = 0.002, .corrupt = 0.002, .duplicate = 0.02, .reorder = 0.01, .jitter = 700, .reorder_delay = 5'000};
+            .loss = 0.002, .duplicate = 0.02, .corrupt = 0.002, .reorder = 0.01, .jitter = 700, .reorder_delay = 5'000};
       }
       Simulation simulation(config);
       for (Time at = 0; at < 3 * kMillisecond; at += 50'021) {
@@ -180,7 +180,7 @@ void check_count(uint64_t count, uint64_t trials, double probability) {
 TEST_CASE("simulation: a link loses, spoils, duplicates and holds back as often as it should, one direction like the other") {
   constexpr uint64_t kPackets = 40'000;
   SimulationConfig config =
-      impaired({.loss = 0.01, .corrupt = 0.02, .duplicate = 0.03, .reorder = 0.04, .jitter = 0, .reorder_delay = 400}, kPackets);
+      impaired({.loss = 0.01, .duplicate = 0.03, .corrupt = 0.02, .reorder = 0.04, .jitter = 0, .reorder_delay = 400}, kPackets);
   without_congestion_control(config);
   config.flows.push_back(flow(1, 0));
   config.flows[1].stream.total_bytes = kPackets * 1'024;

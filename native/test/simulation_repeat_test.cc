@@ -34,7 +34,7 @@ SimulationConfig busy(uint64_t seed = 1) {
   config.transport.timeout = 3;
   config.links[1].impaired = true;
   config.links[1].impairment = {
-      .loss = 0.003, .corrupt = 0.001, .duplicate = 0.01, .reorder = 0.002, .jitter = 300, .reorder_delay = 900};
+      .loss = 0.003, .duplicate = 0.01, .corrupt = 0.001, .reorder = 0.002, .jitter = 300, .reorder_delay = 900};
   config.sample_interval = 10'000;
   config.reset_after = 50'000;
   config.sampled_flows = {0, 1, 2, 3, 4};

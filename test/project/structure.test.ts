@@ -76,7 +76,9 @@ describe("the two native builds", () => {
   });
 
   it("share defines", () => {
-    const defines = /function\(weir_add_addon[\s\S]*?target_compile_definitions\(\S+ PRIVATE ([^)]+)\)/.exec(cmake)?.[1];
+    const defines = /function\(weir_add_addon[\s\S]*?target_compile_definitions\(\S+ PRIVATE ([^)]+)\)/.exec(
+      cmake,
+    )?.[1];
     expect(words(defines)).toEqual(target?.defines);
   });
 
