@@ -116,7 +116,8 @@ class TimingWheel {
     Time at = kNever;
     uint64_t sequence = 0;
     uint32_t entry = kNone;
-    bool operator<(const Due& other) const { return at != other.at ? at < other.at : sequence < other.sequence; }
+    // Without a branch, which nobody could foresee.
+    bool operator<(const Due& other) const { return (at < other.at) | ((at == other.at) & (sequence < other.sequence)); }
   };
 
   uint64_t tick_of(Time at) const { return at <= 0 ? 0 : static_cast<uint64_t>(at) >> tick_bits_; }
@@ -125,23 +126,25 @@ class TimingWheel {
     due_[position] = due;
     nodes_[due.entry].previous = static_cast<uint32_t>(position);
   }
-  // Puts `due` where it belongs in the heap, starting from the hole at `position`.
-  void settle_due(size_t position, const Due due) {
+  // Puts `due` where it belongs in the heap, starting from the hole at `position`: that it belongs above.
+  void raise_due(size_t position, const Due due) {
     for (; position > 0 && due < due_[(position - 1) / 2]; position = (position - 1) / 2) {
       place_due(position, due_[(position - 1) / 2]);
     }
-    for (size_t child = 2 * position + 1; child < due_.size(); child = 2 * position + 1) {
-      if (child + 1 < due_.size() && due_[child + 1] < due_[child]) ++child;
-      if (!(due_[child] < due)) break;
-      place_due(position, due_[child]);
-      position = child;
-    }
     place_due(position, due);
   }
+  // The last one fills the hole, which goes down to a leaf first: the last one mostly belongs there.
   void remove_due(size_t position) {
     const Due last = due_.back();
     due_.pop_back();
-    if (position < due_.size()) settle_due(position, last);
+    const size_t size = due_.size();
+    if (position >= size) return;
+    for (size_t child = 2 * position + 2; child <= size; child = 2 * position + 2) {
+      if (child == size || due_[child - 1] < due_[child]) --child;
+      place_due(position, due_[child]);
+      position = child;
+    }
+    raise_due(position, last);
   }
 
   // The level is the highest group of kSlotBits in which the entry's tick differs from the position. So every entry of a level is
@@ -153,7 +156,7 @@ class TimingWheel {
     if (tick <= position_) {
       node.slot = kDue;
       due_.emplace_back();
-      settle_due(due_.size() - 1, {node.at, node.sequence, entry});
+      raise_due(due_.size() - 1, {node.at, node.sequence, entry});
       return;
     }
     const uint64_t differs = tick ^ position_;
@@ -233,13 +236,15 @@ class TimingWheel {
       const uint64_t start = first_tick(list);
       if (start > target) break;
       position_ = start;
+      // The newest is in front. From the end they come in the order of scheduling, in which a heap takes them at no cost.
       uint32_t entry = lists_[list].head;
+      for (uint32_t next = nodes_[entry].next; next != kNone; next = nodes_[next].next) entry = next;
       lists_[list].head = kNone;
       vacate(list);
       while (entry != kNone) {
-        const uint32_t next = nodes_[entry].next;
+        const uint32_t previous = nodes_[entry].previous;
         file(entry);
-        entry = next;
+        entry = previous;
       }
     }
     position_ = target;
