@@ -12,6 +12,9 @@
 
 namespace weir {
 
+// Who asks whether anything is due mostly hears that nothing is, and ought to hear it at once.
+#define WEIR_CALLED __attribute__((noinline))
+
 // Entries are the indexes 0..n-1 of whatever the owner keeps (queue pairs). They come out in the order of (time, order of
 // scheduling), also within a tick: a slot that has been reached is emptied into a small heap, so order costs
 // O(log of the entries per tick) and only for what is due. Scheduling and cancelling later entries is O(1).
@@ -64,12 +67,10 @@ class TimingWheel {
 
   // Removes and returns the earliest entry scheduled at or before `now`, or kNone. Call until kNone.
   uint32_t pop_due(Time now) {
-    move_to(tick_of(now));
+    const uint64_t tick = tick_of(now);
+    if (tick > position_) move_to(tick);
     if (due_.empty() || due_.front().at > now) return kNone;
-    const uint32_t entry = due_.front().entry;
-    nodes_[entry].slot = kIdle;
-    remove_due(0);
-    return entry;
+    return pop();
   }
 
   // Calls visit(entry, its time) for each of them.
@@ -134,7 +135,7 @@ class TimingWheel {
     place_due(position, due);
   }
   // The last one fills the hole, which goes down to a leaf first: the last one mostly belongs there.
-  void remove_due(size_t position) {
+  WEIR_CALLED void remove_due(size_t position) {
     const Due last = due_.back();
     due_.pop_back();
     const size_t size = due_.size();
@@ -145,6 +146,13 @@ class TimingWheel {
       position = child;
     }
     raise_due(position, last);
+  }
+
+  uint32_t pop() {
+    const uint32_t entry = due_.front().entry;
+    nodes_[entry].slot = kIdle;
+    remove_due(0);
+    return entry;
   }
 
   // The level is the highest group of kSlotBits in which the entry's tick differs from the position. So every entry of a level is
@@ -230,8 +238,7 @@ class TimingWheel {
   }
 
   // Everything up to and including tick `target` moves to due_.
-  void move_to(uint64_t target) {
-    if (target <= position_) return;
+  WEIR_CALLED void move_to(uint64_t target) {
     for (uint16_t list = first_list(); list != kIdle; list = first_list()) {
       const uint64_t start = first_tick(list);
       if (start > target) break;
@@ -259,5 +266,7 @@ class TimingWheel {
   uint64_t position_ = 0;
   uint64_t sequence_ = 0;
 };
+
+#undef WEIR_CALLED
 
 }  // namespace weir
