@@ -117,8 +117,7 @@ class TimingWheel {
     Time at = kNever;
     uint64_t sequence = 0;
     uint32_t entry = kNone;
-    // Without a branch, which nobody could foresee.
-    bool operator<(const Due& other) const { return (at < other.at) | ((at == other.at) & (sequence < other.sequence)); }
+    bool operator<(const Due& other) const { return at != other.at ? at < other.at : sequence < other.sequence; }
   };
 
   uint64_t tick_of(Time at) const { return at <= 0 ? 0 : static_cast<uint64_t>(at) >> tick_bits_; }
