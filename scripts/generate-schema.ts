@@ -9,7 +9,7 @@ import { DCTCP_DEFAULTS, DCTCP_PARAMETER_NAMES, DCTCP_PARAMETERS } from "../src/
 import { PARAMETER_NAMES, PROFILE_NAMES, PROFILES } from "../src/congestion/profiles.js";
 import { QCN_PARAMETERS } from "../src/congestion/qcn.js";
 import { QCN_PARAMETER_NAMES, QCN_PROFILE_NAMES, QCN_PROFILES } from "../src/congestion/qcn_profiles.js";
-import { nicDaemonSchema, switchDaemonSchema } from "../src/daemon/file/schema.js";
+import { nicDaemonSchema, switchDaemonSchema } from "../src/device/file/schema.js";
 import { resultSchema } from "../src/result/result.js";
 import { scenarioSchema } from "../src/scenario/schema.js";
 import { sweepSchema } from "../src/sweep/spec.js";

@@ -2,8 +2,8 @@
 import type { Socket } from "node:net";
 import { z } from "zod";
 import { WeirError } from "../base/error.js";
-import type { AnswerStream } from "../daemon/control_client.js";
-import type { CaptureStart } from "../daemon/protocol.js";
+import type { AnswerStream } from "../device/control_client.js";
+import type { CaptureStart } from "../device/protocol.js";
 import type { CaptureCounts } from "../native/types.js";
 import { countsOf, kCountsBlock, type StreamCounts } from "./counts.js";
 import {

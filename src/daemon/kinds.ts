@@ -3,11 +3,17 @@ import { readFileSync } from "node:fs";
 import { readConfigText, readScenarioText } from "../base/yaml.js";
 import { listParameters } from "../dashboard/parameters.js";
 import type { Parameter } from "../dashboard/protocol.js";
+import { composeNicWorker, composeSwitchWorkers, type PeerMacs } from "../device/compose.js";
+import type {
+  DaemonPort,
+  InspectInterface,
+  LoadedDaemon,
+  NicDaemonConfig,
+  SwitchDaemonConfig,
+} from "../device/file/load.js";
+import { parseNicDaemon, parseSwitchDaemon } from "../device/file/load.js";
+import type { BackendChoice } from "../host/backend.js";
 import type { WorkerConfig } from "../native/types.js";
-import type { BackendChoice } from "./backend.js";
-import { composeNicWorker, composeSwitchWorkers, type PeerMacs } from "./compose.js";
-import type { DaemonPort, InspectInterface, LoadedDaemon, NicDaemonConfig, SwitchDaemonConfig } from "./file/load.js";
-import { parseNicDaemon, parseSwitchDaemon } from "./file/load.js";
 
 export type DaemonConfig = SwitchDaemonConfig | NicDaemonConfig;
 

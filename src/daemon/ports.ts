@@ -1,12 +1,12 @@
 /** The ports of a daemon: their interfaces as probed, the backends chosen for them, and what has become of them since. */
 
+import type { DaemonPort } from "../device/file/load.js";
+import type { PortStatus } from "../device/protocol.js";
+import { macText } from "../device/reports.js";
+import { type BackendChoice, chooseBackend } from "../host/backend.js";
+import { describeProbe, type MacControl, type PortProbe, pfcState, probePort } from "../host/port_probe.js";
 import type { NativeAddon } from "../native/types.js";
-import { type BackendChoice, chooseBackend } from "./backend.js";
-import type { DaemonPort } from "./file/load.js";
 import { type DaemonConfig, portsOf } from "./kinds.js";
-import { describeProbe, type MacControl, type PortProbe, pfcState, probePort } from "./port_probe.js";
-import type { PortStatus } from "./protocol.js";
-import { macText } from "./reports.js";
 
 export interface PortEvents {
   /** An interface went down or is gone, or is there again. */

@@ -2,20 +2,21 @@
 import type { EventEmitter } from "node:events";
 import { join } from "node:path";
 import { WeirError } from "../base/error.js";
-import { Captures } from "../capture/stream.js";
+import { DaemonDashboard } from "../cli/daemon_dashboard.js";
 import { overlaid } from "../dashboard/parameters.js";
+import { Captures } from "../device/captures.js";
+import { controlDirectory } from "../device/control_client.js";
+import { type ControlRequest, ControlServer, type Stream } from "../device/control_server.js";
+import type { InterfaceFacts } from "../device/file/load.js";
+import type { ControlRequests, Status } from "../device/protocol.js";
+import { macText } from "../device/reports.js";
+import { inspectInterface, kernelHasAddress } from "../host/interface.js";
 import { MetricsRegistry } from "../metrics/registry.js";
 import { MetricsServer } from "../metrics/server.js";
 import { loadAddon } from "../native/addon.js";
 import { KernelPort } from "../native/kernel_port.js";
 import type { NativeAddon } from "../native/types.js";
 import { isLoopback } from "../net/address.js";
-import { controlDirectory } from "./control_client.js";
-import { type ControlRequest, ControlServer, type Stream } from "./control_server.js";
-import { DaemonDashboard } from "./dashboard.js";
-import { Device } from "./device.js";
-import type { InterfaceFacts } from "./file/load.js";
-import { inspectInterface, kernelHasAddress } from "./interface.js";
 import {
   type DaemonConfig,
   type DaemonFile,
@@ -27,8 +28,7 @@ import {
 import { createLog, type Log, type LogSink } from "./log.js";
 import { serviceNotifier } from "./notify.js";
 import { capabilitiesFor, keepCapabilities } from "./privileges.js";
-import type { ControlRequests, Status } from "./protocol.js";
-import { macText } from "./reports.js";
+import { Device } from "./runner.js";
 
 export interface DaemonHost {
   stderr: LogSink;

@@ -1,7 +1,7 @@
 /** A daemon behind a dashboard: what its device is and does, and parameters that change until its file is read again. */
 
-import type { Device } from "../daemon/device.js";
 import type { DaemonConfig } from "../daemon/kinds.js";
+import type { Device } from "../daemon/runner.js";
 import { DeviceFrames } from "./device_frames.js";
 import { inspectDevicePort, inspectDeviceQueuePair } from "./device_inspect.js";
 import { describeDevice } from "./device_session.js";

@@ -1,6 +1,7 @@
 /** Frames of a daemon: what its device counts, and what it says of its queues or queue pairs. */
-import type { Device } from "../daemon/device.js";
+
 import type { DaemonConfig } from "../daemon/kinds.js";
+import type { Device } from "../daemon/runner.js";
 import type { CounterTable } from "../native/counters.js";
 import type { CounterDescription } from "../native/types.js";
 import { kMostFlows, kNetwork } from "./device_session.js";

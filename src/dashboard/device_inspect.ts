@@ -1,7 +1,7 @@
 /** Ports and queue pairs of a daemon. */
 import { formatRate } from "../base/units.js";
-import type { Device } from "../daemon/device.js";
 import type { DaemonConfig } from "../daemon/kinds.js";
+import type { Device } from "../daemon/runner.js";
 import { kNetwork } from "./device_session.js";
 import { countersOf, portOf, queuePairFacts, switchPortFacts } from "./inspect.js";
 import type { Inspection } from "./protocol.js";

@@ -4,11 +4,10 @@
  */
 import { join } from "node:path";
 import { WeirError } from "../base/error.js";
-import { Captures } from "../capture/stream.js";
-import { controlSockets, kLabSuffix, probe } from "../daemon/control_client.js";
-import { type ControlRequest, ControlServer, type Stream } from "../daemon/control_server.js";
-import { pfcState } from "../daemon/port_probe.js";
-import type { ControlRequests, LabReport, PortStatus, Status } from "../daemon/protocol.js";
+import { Captures } from "../device/captures.js";
+import { controlSockets, kLabSuffix, probe } from "../device/control_client.js";
+import { type ControlRequest, ControlServer, type Stream } from "../device/control_server.js";
+import type { ControlRequests, LabReport, PortStatus, Status } from "../device/protocol.js";
 import {
   ClearableCounters,
   forwardingReport,
@@ -17,7 +16,8 @@ import {
   queuePairReport,
   switchQos,
   switchReport,
-} from "../daemon/reports.js";
+} from "../device/reports.js";
+import { pfcState } from "../host/port_probe.js";
 import { loadAddon } from "../native/addon.js";
 import type { CounterDescription, NativeAddon } from "../native/types.js";
 import { hostMac, switchMac } from "../scenario/addresses.js";

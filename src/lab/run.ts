@@ -1,6 +1,6 @@
 /** Runs a scenario on this host with real frames. */
 import { packageVersion } from "../base/package_version.js";
-import { controlDirectory } from "../daemon/control_client.js";
+import { controlDirectory } from "../device/control_client.js";
 import { LabNetwork } from "../host/veth.js";
 import { loadAddon } from "../native/addon.js";
 import type { NativeAddon } from "../native/types.js";

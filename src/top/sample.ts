@@ -1,6 +1,7 @@
 /** What queue pairs and ports do now: rates from two readings of the same devices. Bits, bytes and events per second. */
-import type { ControlledDevice } from "../daemon/devices.js";
-import type { ControlRequests, CounterValue, PortStatus, QueuePairReport } from "../daemon/protocol.js";
+
+import type { ControlRequests, CounterValue, PortStatus, QueuePairReport } from "../device/protocol.js";
+import type { ControlledDevice } from "../device/running.js";
 
 export interface Reading {
   device: ControlledDevice;

@@ -1,10 +1,10 @@
 /** A daemon behind a dashboard: what its session and frames say, and when they are made. */
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import type { Device } from "../../src/daemon/device.js";
-import { parseNicDaemon, parseSwitchDaemon } from "../../src/daemon/file/load.js";
 import type { DaemonConfig } from "../../src/daemon/kinds.js";
+import type { Device } from "../../src/daemon/runner.js";
 import { DeviceBoard } from "../../src/dashboard/device_board.js";
 import type { Frame, Session } from "../../src/dashboard/protocol.js";
+import { parseNicDaemon, parseSwitchDaemon } from "../../src/device/file/load.js";
 import type { Counter } from "../lab/evidence.js";
 import { FakeCounters } from "./fake_lab.js";
 

@@ -7,8 +7,8 @@ import { PodMonitor } from "@kubernetes-models/prometheus-operator/monitoring.co
 import { DaemonSet, type IDaemonSet } from "kubernetes-models/apps/v1/DaemonSet";
 import { type INamespace, Namespace } from "kubernetes-models/v1/Namespace";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { loadNicDaemon } from "../../src/daemon/file/load.js";
-import { kMetricsPorts } from "../../src/daemon/file/schema.js";
+import { loadNicDaemon } from "../../src/device/file/load.js";
+import { kMetricsPorts } from "../../src/device/file/schema.js";
 import { MetricsServer } from "../../src/metrics/server.js";
 import { isLoopback } from "../../src/net/address.js";
 import { weir } from "../cli/harness.js";
