@@ -1,7 +1,7 @@
 /** The one line that says how far the equations are solved. Most runs are done before it is drawn. */
 import { createLogUpdate } from "log-update";
-import type { LiveStream } from "../lab/live_view.js";
 import { percent, printable } from "../report/format.js";
+import type { LiveStream } from "../report/terminal.js";
 import { movesCursor } from "../report/terminal.js";
 
 const kFrameMs = 200;

@@ -3,8 +3,8 @@ import { createLogUpdate } from "log-update";
 import type { TaskOutcome } from "../experiments/all/run.js";
 import type { Task } from "../experiments/all/task.js";
 import type { PaperProgress } from "../experiments/run.js";
-import type { LiveStream } from "../lab/live_view.js";
 import { duration, percent } from "../report/format.js";
+import type { LiveStream } from "../report/terminal.js";
 import { movesCursor } from "../report/terminal.js";
 
 /** Between two lines where there is no terminal, and between two pictures where there is one, wall ms. */

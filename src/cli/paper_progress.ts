@@ -2,8 +2,8 @@
 import { createLogUpdate } from "log-update";
 import type { PaperProgress } from "../experiments/run.js";
 import { runName } from "../experiments/text.js";
-import type { LiveStream } from "../lab/live_view.js";
 import { percent } from "../report/format.js";
+import type { LiveStream } from "../report/terminal.js";
 import { movesCursor } from "../report/terminal.js";
 
 /** Between two lines where there is no terminal, and between two pictures where there is one, wall ms. */

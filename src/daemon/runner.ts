@@ -1,32 +1,18 @@
-/** The native worker of a daemon: one switch or one NIC, its counters, ports and records. */
+/** Runs the device of a daemon: opens its ports, begins, changes, finds peers, drains; and the source of what it tells. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { WeirError } from "../base/error.js";
 import { arpReply } from "../cm/arp.js";
 import { EchoResponder } from "../cm/echo.js";
-import type { CaptureSource } from "../device/captures.js";
+import type { CapturePort } from "../device/captures.js";
+import { composeWorkers, ownersOf, portsOf } from "../device/compose.js";
+import type { Count } from "../device/counts.js";
+import { Device, type DeviceHost, type DevicePort, type DeviceSource } from "../device/device.js";
+import type { DeviceConfig } from "../device/file/load.js";
 import { assessHealth, type Health } from "../device/health.js";
-import type {
-  ControlRequests,
-  FdbEntry,
-  PortStatus,
-  QosReport,
-  QueuePairReport,
-  SwitchReport,
-} from "../device/protocol.js";
-import {
-  ClearableCounters,
-  forwardingReport,
-  nicQos,
-  queuePairReport,
-  switchQos,
-  switchReport,
-} from "../device/reports.js";
 import { CounterTable } from "../native/counters.js";
-import type { NativeHistogram } from "../native/histogram.js";
 import { kRecordWords, type NativeAddon, RecordKind, type WorkerConfig } from "../native/types.js";
 import { createWorkers, type DeviceWorker } from "../native/workers.js";
-import { composeWorkers, type DaemonConfig, ownersOf, portsOf } from "./kinds.js";
 import { Peers } from "./peers.js";
 import { type PortEvents, Ports } from "./ports.js";
 
@@ -52,12 +38,17 @@ const kEchoLimited = {
   help: "Pings left alone: more than 1000 in a second",
 };
 
-export class Device {
-  readonly ports: Ports;
-  private worker: DeviceWorker;
+export class DeviceRunner implements DeviceSource {
+  readonly device: Device;
+  readonly kind: DeviceConfig["kind"];
+  readonly name: string;
+  readonly scale = 1;
+  readonly index = 0;
+  /** Only to be read from. */
+  worker: DeviceWorker;
+  readonly interfaces: Ports;
   private table: CounterTable;
   private readonly words = new Float64Array(kRecordWords * 64);
-  private readonly shown = new ClearableCounters();
   private packets: number;
   /** Peers that are looked for. */
   private peers: Peers | undefined;
@@ -69,15 +60,18 @@ export class Device {
 
   /** @param answersArp The kernel does not have the NIC's address, so this does, and answers ping. */
   constructor(
-    private readonly addon: NativeAddon,
-    private config: DaemonConfig,
+    readonly addon: NativeAddon,
+    private config: DeviceConfig,
     private readonly events: DeviceEvents,
     private readonly answersArp: boolean,
+    host: DeviceHost,
   ) {
-    this.ports = new Ports(config, addon, events);
+    this.interfaces = new Ports(config, addon, events);
+    ({ kind: this.kind, name: this.name } = config);
     if (answersArp && config.kind === "nic") this.echo = new EchoResponder(config.port.mac, config.address);
     [this.worker, this.packets] = this.#create();
     this.table = new CounterTable(this.worker);
+    this.device = new Device(this, host);
   }
 
   /** Opens the ports; nothing is received or sent yet. @throws WeirError when that fails. */
@@ -102,13 +96,13 @@ export class Device {
     this.#findPeers();
     if (this.config.kind === "switch") {
       this.worker.switchState(0).ports.forEach(({ up }, i) => {
-        if (!up) this.ports.take(i, false, 0, false);
+        if (!up) this.interfaces.take(i, false, 0, false);
       });
     }
   }
 
   /** Applies changed parameters; no frame is lost. @throws WeirError when they cannot be had without a new start. */
-  reconfigure(config: DaemonConfig): void {
+  reconfigure(config: DeviceConfig): void {
     const [native] = this.#compose(config);
     if (native.packets > this.packets) {
       throw new WeirError("buffer.total needs more packet memory than the daemon has taken", {
@@ -142,41 +136,54 @@ export class Device {
   close(): void {
     if (this.closed) return;
     this.closed = true;
+    this.device.close();
     this.peers?.close();
     this.worker.close();
   }
 
-  /** Counts since the start; behind those of the native core, what is counted here. */
-  *totals() {
-    this.table.refresh();
-    yield* this.table.entries();
-    if (this.echo === undefined) return;
-    const { replies, limited } = this.echo;
-    const labels = { device: this.config.name };
-    yield { description: { ...kEchoReplies, labels }, value: replies };
-    yield { description: { ...kEchoLimited, labels }, value: limited };
-  }
-
-  /** The same, just read. */
   counted(): CounterTable {
     this.table.refresh();
     return this.table;
   }
 
-  /** Counts since the last clear(). */
-  counters(): ControlRequests["counters"] {
-    const counters = this.shown.since(this.totals());
-    return { since: this.shown.cleared.toISOString(), at_ns: this.table.asOf, counters };
+  *more(): Iterable<Count> {
+    if (this.echo === undefined) return;
+    const { replies, limited } = this.echo;
+    const labels = { device: this.name };
+    yield { description: { ...kEchoReplies, labels }, value: replies };
+    yield { description: { ...kEchoLimited, labels }, value: limited };
   }
 
-  clear(): ControlRequests["clear"] {
-    this.shown.clear(this.totals());
-    return { cleared: this.shown.cleared.toISOString() };
+  switchSetting() {
+    const { config } = this;
+    return config.kind === "switch" ? { config: config.switch, ports: config.ports } : undefined;
   }
 
-  portStatus(): (PortStatus & { transitions: number })[] {
+  nicSetting() {
+    const { config } = this;
+    if (config.kind !== "nic") return undefined;
+    const pairs = config.queue_pairs.map(({ peer, priority }) => ({
+      peer: peer.name,
+      priority,
+      unresolved: peer.mac === undefined && this.peers?.macs.has(peer.address) !== true,
+    }));
+    const { algorithm } = config.congestion;
+    return { classes: config.classes, receiveBuffer: config.host.receive_buffer.size, algorithm, pairs };
+  }
+
+  ports(): DevicePort[] {
     this.table.refresh();
-    return this.ports.status(this.config, (port) => this.#macControlSeen(port));
+    return this.interfaces.status(this.config, (port) => this.#macControlSeen(port));
+  }
+
+  places(): CapturePort[] {
+    const device = this.kind === "switch" ? "switch" : "NIC";
+    return portsOf(this.config).map((port, i) => ({
+      name: port.name,
+      description: `port ${port.name} of ${device} ${this.name}, interface ${port.interface}`,
+      speed: port.rate,
+      place: { worker: this.worker.ofPort(i), device: 0, port: i, rate: port.rate, meant: false },
+    }));
   }
 
   /** Queue pairs' peers without a MAC address in the file. */
@@ -188,7 +195,7 @@ export class Device {
   /** @throws WeirError where answers to ARP would go to the kernel alone. */
   #requireArp(): void {
     const [peer] = this.#wantedPeers();
-    if (peer === undefined || this.answersArp || this.ports.backends[0]?.receive !== "af_xdp") return;
+    if (peer === undefined || this.answersArp || this.interfaces.backends[0]?.receive !== "af_xdp") return;
     throw new WeirError(`peer ${peer.name} has no mac, and answers to ARP do not come here`, {
       hint: "the kernel has the NIC's address, and AF_XDP leaves ARP to it: give peers a mac, or set receive: af_packet",
     });
@@ -217,18 +224,14 @@ export class Device {
     });
   }
 
-  #portNames(): string[] {
-    return portsOf(this.config).map(({ name }) => name);
-  }
-
   #macControlSeen(port: string): boolean {
     const labels = this.config.kind === "switch" ? { port } : undefined;
     return kMacControlCounters.some((name) => this.table.sum(name, labels) > 0);
   }
 
-  #compose(config: DaemonConfig): [WorkerConfig, ...WorkerConfig[]] {
+  #compose(config: DeviceConfig): [WorkerConfig, ...WorkerConfig[]] {
     const macs = this.peers?.macs ?? new Map<string, number>();
-    return composeWorkers(config, this.ports.backends, this.answersArp, macs) as [WorkerConfig, ...WorkerConfig[]];
+    return composeWorkers(config, this.interfaces.backends, this.answersArp, macs) as [WorkerConfig, ...WorkerConfig[]];
   }
 
   /** Its threads, not yet running, and how many packets each has memory for. */
@@ -244,7 +247,7 @@ export class Device {
       this.worker.open();
     } catch (error) {
       const { code, message } = error as Error & { code?: string };
-      if (code === kInUse || !this.ports.giveUpXdp(message)) throw error;
+      if (code === kInUse || !this.interfaces.giveUpXdp(message)) throw error;
       this.worker.close();
       [this.worker, this.packets] = this.#create();
       this.table = new CounterTable(this.worker);
@@ -252,69 +255,8 @@ export class Device {
     }
   }
 
-  /** @throws WeirError when this is a NIC. */
-  switchReport(): SwitchReport {
-    const { config } = this;
-    if (config.kind !== "switch")
-      throw new WeirError(`${config.name} is a NIC: it has no queues or buffer of a switch`);
-    return switchReport(config.switch, config.ports, this.worker.switchState(0));
-  }
-
-  /** @throws WeirError when this is a NIC. */
-  forwarding(): FdbEntry[] {
-    const { config } = this;
-    if (config.kind !== "switch") throw new WeirError(`${config.name} is a NIC: it has no forwarding table`);
-    return forwardingReport(this.worker.forwardingTable(0), this.#portNames());
-  }
-
-  /** How many the forwarding table of a switch has. */
-  forwardingEntries(): number {
-    return this.worker.forwardingEntries(0);
-  }
-
-  /** @throws WeirError when this is a switch. */
-  queuePairs(): QueuePairReport[] {
-    const { config } = this;
-    if (config.kind !== "nic") throw new WeirError(`${config.name} is a switch: it has no queue pairs`);
-    const configs = config.queue_pairs.map(({ peer, priority }) => ({
-      peer: peer.name,
-      priority,
-      unresolved: peer.mac === undefined && this.peers?.macs.has(peer.address) !== true,
-    }));
-    return queuePairReport(this.worker.queuePairs(0), configs, config.congestion);
-  }
-
-  qos(): QosReport {
-    const { config } = this;
-    return config.kind === "switch"
-      ? switchQos(config.switch)
-      : nicQos(config.classes, config.host.receive_buffer.size);
-  }
-
-  histograms(): NativeHistogram[] {
-    return this.worker.histograms();
-  }
-
-  /** As captures see it. */
-  captureSource(version: string): CaptureSource {
-    const { kind, name } = this.config;
-    const device = kind === "switch" ? "switch" : "NIC";
-    const ports = portsOf(this.config).map((port, i) => ({
-      name: port.name,
-      description: `port ${port.name} of ${device} ${name}, interface ${port.interface}`,
-      speed: port.rate,
-      place: { worker: this.worker.ofPort(i), device: 0, port: i, rate: port.rate, meant: false },
-    }));
-    return { addon: this.addon, about: { kind, name, version }, ports };
-  }
-
-  /** ns. */
-  loopGap(): number {
-    return this.worker.worstGap();
-  }
-
   health(): Health {
-    const ports = this.portStatus();
+    const ports = this.ports();
     return assessHealth({
       name: this.config.name,
       failure: this.failure,
@@ -341,9 +283,9 @@ export class Device {
 
   #take([, kind, , index, value, mtu, reopened]: Float64Array): void {
     if (kind === RecordKind.port) {
-      this.ports.take(index as number, value === 1, mtu as number, reopened === 1);
+      this.interfaces.take(index as number, value === 1, mtu as number, reopened === 1);
     } else if (kind === RecordKind.stall) {
-      this.ports.takeStall(index as number, value === 1, mtu === 1);
+      this.interfaces.takeStall(index as number, value === 1, mtu === 1);
     } else if (kind === RecordKind.ended && value === 1) {
       // outcome() joins the thread, which has ended.
       this.failure = this.worker.outcome().failure ?? "unknown reason";
@@ -353,7 +295,7 @@ export class Device {
 
   #sentFrames(): number {
     let sum = 0;
-    for (const { description, value } of this.totals()) if (description.name === "tx_packets") sum += value;
+    for (const { description, value } of this.counted().entries()) if (description.name === "tx_packets") sum += value;
     return sum;
   }
 

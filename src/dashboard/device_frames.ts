@@ -1,7 +1,7 @@
 /** Frames of a daemon: what its device counts, and what it says of its queues or queue pairs. */
 
-import type { DaemonConfig } from "../daemon/kinds.js";
-import type { Device } from "../daemon/runner.js";
+import type { Device } from "../device/device.js";
+import type { DeviceConfig } from "../device/file/load.js";
 import type { CounterTable } from "../native/counters.js";
 import type { CounterDescription } from "../native/types.js";
 import { kMostFlows, kNetwork } from "./device_session.js";
@@ -56,7 +56,7 @@ export class DeviceFrames {
 
   /** Counts from now on. @param now Wall ms. */
   constructor(
-    private readonly config: DaemonConfig,
+    private readonly config: DeviceConfig,
     private readonly device: Device,
     private readonly now: () => number,
   ) {

@@ -2,17 +2,19 @@
 import type { Writable } from "node:stream";
 import { WeirError } from "../base/error.js";
 import { countsBlock } from "../capture/counts.js";
-import { kindsMask, parseCaptureRequest } from "../capture/request.js";
+import { type CaptureStart, kindsMask, parseCaptureRequest } from "../capture/request.js";
 import { addCounts, FrameTap, type TapPlace } from "../capture/tap.js";
 import type { CaptureCounts, NativeAddon } from "../native/types.js";
 import { Stream } from "./control_server.js";
-import type { CaptureStart } from "./protocol.js";
+
+/** A port, and where its frames pass. */
+export type CapturePort = CaptureStart["ports"][number] & { place: TapPlace };
 
 /** A switch or NIC as it is captured. */
 export interface CaptureSource {
   addon: Pick<NativeAddon, "Capture">;
   about: Omit<CaptureStart, "ports" | "snaplen">;
-  ports: readonly (CaptureStart["ports"][number] & { place: TapPlace })[];
+  ports: readonly CapturePort[];
 }
 
 /** What happens to captures, for a log. */
@@ -34,7 +36,7 @@ export class Captures {
 
   constructor(
     private readonly source: () => CaptureSource,
-    private readonly events: CaptureEvents,
+    private readonly events?: CaptureEvents,
   ) {}
 
   /** @throws WeirError for bad arguments, and when there are too many. */
@@ -56,7 +58,7 @@ export class Captures {
 
   #stream(tap: FrameTap, client: Writable, { ports }: CaptureStart): () => void {
     const names = ports.map(({ name }) => name);
-    this.events.began(names);
+    this.events?.began(names);
     const frames = setInterval(() => send(tap, client, kMostUnsent), kDrainMs);
     const counts = setInterval(() => client.write(countsBlock({ ports: tap.counts(), last: false })), kCountsMs);
     const stop = () => {
@@ -69,7 +71,7 @@ export class Captures {
         client.write(countsBlock({ ports: tap.counts(), last: true }));
         client.end();
       }
-      this.events.ended(names, addCounts(tap.counts()));
+      this.events?.ended(names, addCounts(tap.counts()));
     };
     this.running.add(stop);
     return stop;

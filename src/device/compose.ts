@@ -1,4 +1,4 @@
-/** From a daemon's configuration to its native worker: one switch or one NIC, in wall units. */
+/** From the configuration of a device of its own to its native worker: one switch or one NIC, in wall units. */
 
 import type { BackendChoice } from "../host/backend.js";
 import {
@@ -15,7 +15,14 @@ import {
 import type { NativePort, NativeQueuePair } from "../native/device_types.js";
 import type { WorkerConfig } from "../native/types.js";
 import { portDefence } from "../scenario/cn_domain.js";
-import type { DaemonPort, NicDaemonConfig, QueuePairConfig, SwitchDaemonConfig, WorkerPlace } from "./file/load.js";
+import type {
+  DaemonPort,
+  DeviceConfig,
+  NicDaemonConfig,
+  QueuePairConfig,
+  SwitchDaemonConfig,
+  WorkerPlace,
+} from "./file/load.js";
 import { kStormKinds } from "./file/types.js";
 
 /** How late a worker may be before a lossless class could lose: extra headroom at shaped ports, and receive slots. */
@@ -178,4 +185,29 @@ function queuePair(config: NicDaemonConfig, pair: QueuePairConfig, order: number
 
 function ipv4Bytes(address: string): Uint8Array {
   return Uint8Array.from(address.split("."), Number);
+}
+
+/**
+ * @param backends Of each port, in the order of portsOf().
+ * @param answersArp A NIC's address is its own, not the kernel's.
+ * @param macs Those of its peers that have been found.
+ */
+export function composeWorkers(
+  config: DeviceConfig,
+  backends: readonly BackendChoice[],
+  answersArp: boolean,
+  macs: PeerMacs,
+): WorkerConfig[] {
+  return config.kind === "switch"
+    ? composeSwitchWorkers(config, backends)
+    : [composeNicWorker(config, backends[0], answersArp, macs)];
+}
+
+/** The worker of each port, by its position. */
+export function ownersOf(config: DeviceConfig): number[] {
+  return config.kind === "switch" ? config.ports.map(({ worker }) => worker) : [0];
+}
+
+export function portsOf(config: DeviceConfig): DaemonPort[] {
+  return config.kind === "switch" ? config.ports : [config.port];
 }

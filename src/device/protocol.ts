@@ -3,6 +3,7 @@
  * ones. A lab has one socket for all its devices, and a request names one: `{"request": "counters", "device": "h1"}`.
  */
 
+import type { CaptureStart } from "../capture/request.js";
 import type { MacControl, PfcState, PortProbe } from "../host/port_probe.js";
 import type { NativeBackend } from "../native/device_types.js";
 import type { QueuePairState, SwitchState } from "../native/types.js";
@@ -131,17 +132,6 @@ export interface ControlRequests {
 /** Answer of each request to a lab, without a device. */
 export interface LabRequests {
   lab: LabReport;
-}
-
-/** Blocks of a pcapng file follow, of packets and capture/counts.ts. */
-export interface CaptureStart {
-  kind: Status["kind"];
-  name: string;
-  version: string;
-  /** Most bytes of a frame. */
-  snaplen: number;
-  /** Captured ones, in the order of the interfaces' numbers. `speed`: of the link as it runs, bit/s; 0: unlimited. */
-  ports: { name: string; description: string; speed: number }[];
 }
 
 /** Answer of each request that a stream follows. */

@@ -1,6 +1,5 @@
 /** By which backends a port receives and transmits: what the file asks for, or else what suits its interface best, and why. */
 
-import type { DaemonPort } from "../device/file/load.js";
 import type { NativeBackend, NativePort } from "../native/device_types.js";
 import type { InterfaceProbe } from "../native/types.js";
 import { describeKind } from "./port_probe.js";
@@ -16,8 +15,24 @@ export interface BackendChoice {
   warnings: string[];
 }
 
+export type Backend = "auto" | "af_packet" | "af_xdp";
+
+/** What a file asks of the way between interface and Weir. */
+export interface BackendWish {
+  receive: Backend;
+  transmit: Backend;
+  xdp_mode: "auto" | NonNullable<NativePort["xdp_mode"]>;
+  ring: number;
+}
+
 /** What of a port decides. */
-export type BackendPort = Pick<DaemonPort, "interface" | "rate" | "mtu" | "backend">;
+export interface BackendPort {
+  interface: string;
+  /** bit/s; 0: unlimited. */
+  rate: number;
+  mtu: number;
+  backend: BackendWish;
+}
 
 /** The longest IP packet that a veth hands to XDP in one page; senders' super-frames come in several, or not at all. */
 const kOneBufferMtu = 3498;

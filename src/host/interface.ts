@@ -2,8 +2,16 @@
 
 import { spawnSync } from "node:child_process";
 import { WeirError } from "../base/error.js";
-import type { InspectInterface, InterfaceFacts } from "../device/file/load.js";
 import { missingTool } from "./tools.js";
+
+/** What a device asks about an interface. */
+export interface InterfaceFacts {
+  mtu: number;
+  mac: number;
+}
+
+/** Throws WeirError when there is no such interface or namespace. */
+export type InspectInterface = (name: string, namespace: string | undefined) => InterfaceFacts;
 
 /** What `ip -json address` tells, in part. */
 interface IpLink {

@@ -59,8 +59,9 @@ export async function runLab(scenario: Scenario, options: LabOptions): Promise<L
 
 /** A lab runs without as well. */
 async function openControl(name: string, { control }: LabOptions): Promise<LabControl | undefined> {
+  const about = { version: packageVersion(), metrics: control?.metrics ?? null };
   try {
-    return control && (await LabControl.open(name, controlDirectory(), packageVersion()));
+    return control && (await LabControl.open(name, controlDirectory(), about));
   } catch (error) {
     control?.warn(`weir show and weir top cannot see this lab: ${(error as Error).message}`);
     return undefined;

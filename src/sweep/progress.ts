@@ -1,7 +1,7 @@
 /** Progress of a sweep on stderr: one line that is redrawn on a terminal, elsewhere a line every ten seconds. */
 import { createLogUpdate } from "log-update";
-import type { LiveStream } from "../lab/live_view.js";
 import { duration } from "../report/format.js";
+import type { LiveStream } from "../report/terminal.js";
 import { movesCursor } from "../report/terminal.js";
 
 const kFrameMs = 200;

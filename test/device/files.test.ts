@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { WeirError } from "../../src/base/error.js";
 import { parseNicDaemon, parseSwitchDaemon } from "../../src/device/file/load.js";
-import type { InspectInterface } from "../../src/device/file/types.js";
+import type { InspectInterface } from "../../src/host/interface.js";
 import { fileKind, kindOfFile } from "../../src/scenario/file_kind.js";
 import { weir } from "../cli/harness.js";
 

@@ -18,15 +18,17 @@ interface Told {
 function source(counters: Told["counters"], overrides: Partial<MetricsSource> = {}): Told {
   const told = { counters } as Told;
   told.source = {
-    counters: () => ({
-      manifest: told.counters.map(([name, labels]) => ({ name, unit: "packets", help: `Help of ${name}`, labels })),
-      value: (i) => told.counters[i]?.[2] ?? 0,
-    }),
-    switchState: () => undefined,
-    nic: () => undefined,
+    counters: () => [
+      {
+        manifest: told.counters.map(([name, labels]) => ({ name, unit: "packets", help: `Help of ${name}`, labels })),
+        value: (i) => told.counters[i]?.[2] ?? 0,
+      },
+    ],
+    switches: () => [],
+    nics: () => [],
     histograms: () => [],
     ports: () => [],
-    worker: () => ({ name: "sw0", loopGapNs: 2_500_000 }),
+    workers: () => [{ name: "sw0", loopGapNs: 2_500_000 }],
     reloads: () => ({ succeeded: 0, failed: 0 }),
     ...overrides,
   };
@@ -104,7 +106,7 @@ describe("the registry", () => {
       stage: "additive_increase",
     } as const;
     const told = source([["tx_packets", { ...nic, qpn: "0x000011", flow: "to-b" }, 9]], {
-      nic: () => ({ device: "roce0", pfc: [3], pairs: [pair] }),
+      nics: () => [{ device: "roce0", pfc: [3], pairs: [pair] }],
     });
     const without = await scrape(new MetricsRegistry(told.source, kNic));
     expect([...without.keys()].filter((name) => name.startsWith("weir_qp_"))).toEqual([]);
@@ -137,11 +139,13 @@ describe("the registry", () => {
         ["tx_packets", of(i + 1), value / 1000],
       ]);
     const told = source(moved(9000, 2000, 0), {
-      nic: () => ({
-        device: "roce0",
-        pfc: [],
-        pairs: [1, 2, 3].map((qpn) => ({ ...pair, name: `f${qpn}`, qpn, remote_qpn: qpn, peer: "b" })),
-      }),
+      nics: () => [
+        {
+          device: "roce0",
+          pfc: [],
+          pairs: [1, 2, 3].map((qpn) => ({ ...pair, name: `f${qpn}`, qpn, remote_qpn: qpn, peer: "b" })),
+        },
+      ],
     });
     const registry = new MetricsRegistry(told.source, { ...kNic, queuePairs: 2 });
     const shown = async (metric: string) =>
@@ -163,9 +167,40 @@ describe("the registry", () => {
     expect(await shown("weir_queue_pairs")).toEqual([[undefined, 3]]);
   });
 
+  it("tells of a lab's devices side by side, queue pairs of one number among them, and how the lab is scaled", async () => {
+    const tables = [
+      [["rx_packets", { switch: "sw", port: "h1" }, 5]],
+      ["h1", "h2"].map((device, i) => ["tx_wire_bytes", { device, qpn: "0x000011", flow: "x" }, 100 * (i + 1)]),
+    ] as [string, Record<string, string>, number][][];
+    const pair = { qpn: 0x11, remote_qpn: 0x11, state: "ready", limited: false, stage: "fast_recovery" } as const;
+    const pairs = [{ ...pair, name: "x", peer: "r", rate: 8e9, target_rate: 8e9, alpha: null }];
+    const { source: lab } = source([], {
+      counters: () =>
+        tables.map((own) => ({
+          manifest: own.map(([name, labels]) => ({ name, unit: "", help: "", labels })),
+          value: (i: number) => own[i]?.[2] ?? 0,
+        })),
+      nics: () => ["h1", "h2"].map((device) => ({ device, pfc: [], pairs })),
+      workers: () => ["switches", "nics"].map((name) => ({ name, loopGapNs: 1e6 })),
+      scale: () => 40,
+    });
+    const { reloads: _, ...own } = lab;
+    const series = await scrape(new MetricsRegistry(own, { ...kNic, kind: "lab", queuePairs: 1 }));
+    expect(series.get('weir_switch_port_rx_packets_total{port="h1",switch="sw"}')).toBe(5);
+    const of = (device: string) => `{device="${device}",port="1",qp="x",qpn="0x000011"}`;
+    expect(series.get(`weir_qp_tx_wire_bytes_total${of("h2")}`)).toBe(200);
+    expect(series.get(`weir_qp_rate_bytes_per_second${of("h2")}`)).toBe(1e9);
+    for (const name of ["weir_qp_tx_wire_bytes_total", "weir_qp_rate_bytes_per_second"])
+      expect(series.get(`${name}${of("h1")}`)).toBeUndefined();
+    expect(series.get('weir_worker_loop_gap_max_seconds{worker="nics"}')).toBe(1e-3);
+    expect(series.get("weir_lab_scale")).toBe(40);
+    expect([...series.keys()].filter((name) => name.startsWith("weir_reloads"))).toEqual([]);
+  });
+
   it("calls the counters of a NIC as sysfs does too, and as node_exporter does if asked to", async () => {
     const port = {
       device: "roce0",
+      netdev: "eth1",
       name: "eth1",
       up: true,
       rate: 10e9,
@@ -241,28 +276,39 @@ describe("the registry", () => {
   it("tells occupancy and pauses of a switch, and the daemon's own state", async () => {
     const zeros = [0, 0, 0, 0, 0, 0, 0, 0];
     const passes = { tx_stalled: false, rx_stuck: false };
-    const port = { device: "sw0", up: true, ...passes, rate: 0, transitions: 0, interface_mtu: 9000, mtu_changes: 0 };
+    const port = {
+      device: "sw0",
+      netdev: undefined,
+      up: true,
+      ...passes,
+      rate: 0,
+      transitions: 0,
+      interface_mtu: 9000,
+      mtu_changes: 0,
+    };
     const told = source([], {
-      switchState: () => ({
-        name: "sw0",
-        ports: ["a"],
-        fdbEntries: 3,
-        pfc: [3],
-        ecn: { priorities: [3], kmin: 5000, kmax: 200_000 },
-        state: {
-          buffer: { total: 12e6, shared: 11e6, occupied: 5000, watermark: 70_000, pfc_threshold: 10e6 },
-          ports: [
-            {
-              up: true,
-              queue_bytes: zeros.with(3, 1500),
-              ingress_bytes: zeros.with(3, 1400),
-              headroom_bytes: zeros.with(3, 100),
-              paused: 1 << 3,
-              pausing: 0,
-            },
-          ],
+      switches: () => [
+        {
+          name: "sw0",
+          ports: ["a"],
+          fdbEntries: 3,
+          pfc: [3],
+          ecn: { priorities: [3], kmin: 5000, kmax: 200_000 },
+          state: {
+            buffer: { total: 12e6, shared: 11e6, occupied: 5000, watermark: 70_000, pfc_threshold: 10e6 },
+            ports: [
+              {
+                up: true,
+                queue_bytes: zeros.with(3, 1500),
+                ingress_bytes: zeros.with(3, 1400),
+                headroom_bytes: zeros.with(3, 100),
+                paused: 1 << 3,
+                pausing: 0,
+              },
+            ],
+          },
         },
-      }),
+      ],
       ports: () => [
         { ...port, name: "a", up: false, rate: 8e9, transitions: 3, mac_control: { reaches: "yes" } },
         { ...port, name: "b", tx_stalled: true, mtu_changes: 2, mac_control: { reaches: "unlikely" } },
@@ -338,9 +384,18 @@ function get(url: string, method = "GET", headers = {}): Promise<Answer> {
   });
 }
 
+const kServed = (registry: MetricsRegistry, health: () => Health = () => ({ status: "ok" })) => ({
+  purpose: { name: "metrics", field: "metrics", hint: "set metrics.address and metrics.port, or metrics: false" },
+  scrape: (format?: Parameters<MetricsRegistry["scrape"]>[0]) => registry.scrape(format),
+  health,
+});
+
 async function serve(health: Health & Record<string, unknown> = { status: "ok" }) {
   const registry = new MetricsRegistry(source([["rx_packets", sw, 1]]).source, kSwitch);
-  const server = await MetricsServer.listen({ address: "127.0.0.1", port: 0 }, registry, () => health);
+  const server = await MetricsServer.listen(
+    { address: "127.0.0.1", port: 0 },
+    kServed(registry, () => health),
+  );
   onTestFinished(() => server.close());
   return server;
 }
@@ -413,7 +468,7 @@ describe("the server", () => {
 
   it("elsewhere is known by any name, for Prometheus has its own", async () => {
     const registry = new MetricsRegistry(source([]).source, kSwitch);
-    const server = await MetricsServer.listen({ address: "0.0.0.0", port: 0 }, registry, () => ({ status: "ok" }));
+    const server = await MetricsServer.listen({ address: "0.0.0.0", port: 0 }, kServed(registry));
     onTestFinished(() => server.close());
     expect(await get(`${server.url}/metrics`, "GET", { host: "leaf-01.example" })).toMatchObject({ status: 200 });
   });
@@ -430,9 +485,7 @@ describe("the server", () => {
     await new Promise((resolve) => taken.once("listening", resolve));
     const { port } = taken.address() as { port: number };
     const registry = new MetricsRegistry(source([]).source, kSwitch);
-    await expect(
-      MetricsServer.listen({ address: "127.0.0.1", port }, registry, () => ({ status: "ok" })),
-    ).rejects.toMatchObject({
+    await expect(MetricsServer.listen({ address: "127.0.0.1", port }, kServed(registry))).rejects.toMatchObject({
       message: `metrics: cannot listen at 127.0.0.1:${port}: the port is taken`,
       hint: "set metrics.address and metrics.port, or metrics: false",
     });

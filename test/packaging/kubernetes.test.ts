@@ -108,9 +108,14 @@ describe("the DaemonSet", () => {
   });
 
   it("is asked for health and metrics where a daemon has them", async () => {
-    const server = await MetricsServer.listen({ address: "127.0.0.1", port: 0 }, { scrape: async () => "x" }, () => ({
-      status: "degraded",
-    }));
+    const server = await MetricsServer.listen(
+      { address: "127.0.0.1", port: 0 },
+      {
+        purpose: { name: "metrics", field: "metrics", hint: "" },
+        scrape: async () => "x",
+        health: () => ({ status: "degraded" }),
+      },
+    );
     onTestFinished(() => server.close());
     const { startupProbe, livenessProbe, readinessProbe } = container ?? {};
     const [metrics] = podMonitor.spec?.podMetricsEndpoints ?? [];

@@ -4,12 +4,13 @@ import type { z } from "zod";
 import { ScenarioError, WeirError } from "../../base/error.js";
 import { problemsOf } from "../../base/fields.js";
 import { readScenarioFile, readScenarioText, type ScenarioFile } from "../../base/yaml.js";
+import type { InspectInterface } from "../../host/interface.js";
 import { Findings } from "../../scenario/check_device.js";
 import { type FileKind, rejection } from "../../scenario/file_kind.js";
 import { checkCpu, checkNicDaemon, checkSwitchDaemon } from "./check.js";
 import { type Inspector, resolveNicDaemon, resolveSwitchDaemon } from "./resolve.js";
 import { nicDaemonSchema, switchDaemonSchema } from "./schema.js";
-import type { InspectInterface, NicDaemonConfig, SwitchDaemonConfig } from "./types.js";
+import type { NicDaemonConfig, SwitchDaemonConfig } from "./types.js";
 
 export type * from "./types.js";
 

@@ -5,6 +5,8 @@ import type { Problem } from "../../base/error.js";
 import { defaultsOf } from "../../base/fields.js";
 import { merge } from "../../base/merge.js";
 import { congestionSchema, resolveCongestionSection } from "../../congestion/section.js";
+import type { BackendWish } from "../../host/backend.js";
+import type { InterfaceFacts } from "../../host/interface.js";
 import type { Findings } from "../../scenario/check_device.js";
 import { unknownName } from "../../scenario/check_topology.js";
 import { type HostInput, hostSchema, type SwitchInput, switchSchema } from "../../scenario/device_schema.js";
@@ -20,10 +22,8 @@ import {
   sendSchema,
 } from "./schema.js";
 import type {
-  BackendWish,
   DaemonPort,
   DashboardConfig,
-  InterfaceFacts,
   MetricsConfig,
   NicDaemonConfig,
   QueuePairConfig,

@@ -1,26 +1,8 @@
-// The validated configuration of a daemon. Units as in types.ts: bit/s, bytes, ns. MAC addresses are 48-bit numbers.
-import type { NativePort } from "../../native/device_types.js";
+// The validated configuration of a switch or a NIC of its own. Units as in types.ts: bit/s, bytes, ns. MAC addresses are 48-bit numbers.
+import type { BackendWish } from "../../host/backend.js";
+import type { InterfaceFacts } from "../../host/interface.js";
 import type { Polling } from "../../native/types.js";
 import type { Congestion, Flow, HostConfig, Impairment, SwitchConfig, TrafficClasses } from "../../scenario/types.js";
-
-/** What a daemon asks about an interface. */
-export interface InterfaceFacts {
-  mtu: number;
-  mac: number;
-}
-
-/** Throws WeirError when there is no such interface or namespace. */
-export type InspectInterface = (name: string, namespace: string | undefined) => InterfaceFacts;
-
-export type Backend = "auto" | "af_packet" | "af_xdp";
-
-/** What a file asks of the way between interface and Weir. */
-export interface BackendWish {
-  receive: Backend;
-  transmit: Backend;
-  xdp_mode: "auto" | NonNullable<NativePort["xdp_mode"]>;
-  ring: number;
-}
 
 export interface WorkerPlace {
   /** -1: any. */
@@ -53,7 +35,7 @@ export interface DashboardConfig {
   token?: string | undefined;
 }
 
-interface DaemonConfig {
+interface CommonConfig {
   name: string;
   /** Undefined: switched off. */
   metrics: MetricsConfig | undefined;
@@ -83,7 +65,7 @@ export interface SwitchDaemonPort extends DaemonPort {
   worker: number;
 }
 
-export interface SwitchDaemonConfig extends DaemonConfig {
+export interface SwitchDaemonConfig extends CommonConfig {
   kind: "switch";
   ports: SwitchDaemonPort[];
   /** At least one. */
@@ -108,7 +90,7 @@ export interface QueuePairConfig extends Pick<Flow, "priority" | "dscp"> {
   send: Pick<Flow, "operation" | "message" | "rate" | "bytes" | "start"> | undefined;
 }
 
-export interface NicDaemonConfig extends DaemonConfig {
+export interface NicDaemonConfig extends CommonConfig {
   kind: "nic";
   /** Its `mac` is the NIC's, which may differ from the interface's. */
   port: DaemonPort;
@@ -119,3 +101,5 @@ export interface NicDaemonConfig extends DaemonConfig {
   congestion: Congestion;
   queue_pairs: QueuePairConfig[];
 }
+
+export type DeviceConfig = SwitchDaemonConfig | NicDaemonConfig;

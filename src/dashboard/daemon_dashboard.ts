@@ -1,7 +1,7 @@
 /** The dashboard of a daemon: server and board together. */
 
 import { WeirError } from "../base/error.js";
-import { DeviceBoard, type DeviceBoardOptions } from "../dashboard/device_board.js";
+import { DeviceBoard, type WatchedDaemon } from "../dashboard/device_board.js";
 import { EventStreams } from "../dashboard/event_streams.js";
 import { pageFiles } from "../dashboard/page_files.js";
 import { DashboardServer } from "../dashboard/server.js";
@@ -19,10 +19,10 @@ export class DaemonDashboard {
   /** Of a device that runs. */
   private board: DeviceBoard | undefined;
 
-  private constructor(private readonly options: DeviceBoardOptions) {}
+  private constructor(private readonly options: WatchedDaemon) {}
 
   /** Listens; there is nothing to be seen before begin(). @throws WeirError when it cannot, or the page is not built. */
-  static async open(where: DashboardConfig, options: DeviceBoardOptions): Promise<DaemonDashboard> {
+  static async open(where: DashboardConfig, options: WatchedDaemon): Promise<DaemonDashboard> {
     const dashboard = new DaemonDashboard(options);
     dashboard.server = await DashboardServer.listen(where, {
       source: {
