@@ -2,7 +2,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { MemoryRegion, SendRequest } from "../../src/verbs/index.js";
-import { CompletionBuffer, kCompletionWords, kStatus, kWorkWords, WorkBuffer } from "../../src/verbs/work.js";
+import { kStatus } from "../../src/verbs/types.js";
+import { CompletionBuffer, kCompletionWords, kWorkWords, WorkBuffer } from "../../src/verbs/work.js";
 
 const kOpcodes = [
   "send",

@@ -49,6 +49,11 @@ export function parseNicDaemon(text: string, source: string, options: LoadOption
   return nicFrom(readScenarioText(text, source, options.set ?? [], "nic"), source, options);
 }
 
+/** The same from what a program says instead of a file. */
+export function nicFromData(data: object, source: string, options: LoadOptions = {}): LoadedDaemon<NicDaemonConfig> {
+  return nicFrom({ data, warnings: [], locate: (problem) => problem }, source, options);
+}
+
 function switchFrom(file: ScenarioFile, source: string, { inspect, cpus = Number.POSITIVE_INFINITY }: LoadOptions) {
   const input = parsed(switchDaemonSchema, file, source, "switch");
   const found = new Findings();
