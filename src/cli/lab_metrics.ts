@@ -33,7 +33,7 @@ export class LabMetrics implements LabObserver {
   private constructor(private readonly name: string) {}
 
   /** @throws WeirError when the address cannot be listened at. */
-  static async open(context: CliContext, where: Where, name: string): Promise<LabMetrics> {
+  static async open(context: Pick<CliContext, "stderr">, where: Where, name: string): Promise<LabMetrics> {
     const metrics = new LabMetrics(name);
     metrics.server = await MetricsServer.listen(where, {
       purpose: purposeOf("metrics"),
@@ -82,8 +82,10 @@ export class LabMetrics implements LabObserver {
 
   #health(): Health | { status: "starting"; name: string } {
     const { name, running } = this;
-    if (running === undefined) return { status: "starting", name };
-    const workers = [running.lab.switches, running.lab.nics];
+    const workers = running === undefined ? [] : [running.lab.switches, running.lab.nics];
+    if (running === undefined || workers.some(({ counters }) => counters.manifest.length === 0)) {
+      return { status: "starting", name };
+    }
     const now = loadAddon<NativeAddon>().monotonicNow();
     return assessHealth({
       name,
