@@ -2,7 +2,8 @@
 
 import { readScenarioText } from "../base/yaml.js";
 import type { ServedDaemon } from "../daemon/run.js";
-import { DeviceFrames } from "./device_frames.js";
+import { Frames } from "../device/frames.js";
+import { DaemonNetwork } from "./daemon_network.js";
 import { inspectDevicePort, inspectDeviceQueuePair } from "./device_inspect.js";
 import { describeDevice } from "./device_session.js";
 import type { Audience } from "./event_streams.js";
@@ -24,7 +25,8 @@ const kMostChanges = 100;
 
 export class DeviceBoard implements DashboardSource {
   private readonly started = { at: performance.now(), date: new Date().toISOString() };
-  private readonly frames: DeviceFrames;
+  private readonly network: DaemonNetwork;
+  private readonly frames: Frames;
   private readonly changes: TimedChange[] = [];
   private values: ReadonlyMap<string, string>;
   private timer: NodeJS.Timeout | undefined;
@@ -35,7 +37,8 @@ export class DeviceBoard implements DashboardSource {
     private readonly audience: Audience,
     private readonly options: WatchedDaemon,
   ) {
-    this.frames = new DeviceFrames(options.config(), options.device, () => this.#now());
+    this.network = new DaemonNetwork(options.config(), options.device, () => this.#now());
+    this.frames = new Frames(this.network);
     this.values = this.#values();
   }
 
@@ -44,7 +47,7 @@ export class DeviceBoard implements DashboardSource {
     return {
       version,
       started: this.started.date,
-      ...describeDevice(this.options.config(), this.frames.queues),
+      ...describeDevice(this.options.config(), this.network.names),
       scale: 1,
       duration_ns: null,
       parameters: this.#parameters(),
@@ -93,9 +96,9 @@ export class DeviceBoard implements DashboardSource {
   }
 
   #frame(): void {
-    const { frames, audience } = this;
+    const { network, frames, audience } = this;
     const frame = frames.take();
-    if (frames.grew() && audience.watched) audience.session(this.session());
+    if (network.grew() && audience.watched) audience.session(this.session());
     audience.frame(frame);
   }
 

@@ -1,6 +1,7 @@
 /** What a frame of a lab says: every event since the one before, rates in meant units. */
 import { expect, it } from "vitest";
-import { LabFrames } from "../../src/dashboard/lab_frames.js";
+import { LabNetwork } from "../../src/dashboard/lab_network.js";
+import { Frames } from "../../src/device/frames.js";
 import { kRecordWords, RecordKind } from "../../src/native/types.js";
 import type { Counter } from "../lab/evidence.js";
 import { smallScenario } from "../lab/evidence.js";
@@ -16,6 +17,7 @@ const kSwitch: Counter[] = [
   ["tx_packets", atC, 5],
   ["cn_cp_transmitted_cnms", { ...atC, priority: "3" }, 0],
   ["lost", { device: "sw", port: "b" }, 0],
+  ["tx_port_down", { switch: "sw", port: "b" }, 0],
 ];
 const kNics: Counter[] = [
   ["tx_bytes", { device: "a" }, 0],
@@ -31,7 +33,7 @@ function setting(queues = ["sw:c:3", "sw:a:6"]) {
   const switches = new FakeCounters(kSwitch.map((counter) => [...counter]));
   const nics = new FakeCounters(kNics.map((counter) => [...counter]));
   const lab = new FakeLab(smallScenario(), switches, nics);
-  return { lab, switches, nics, frames: new LabFrames(lab, 7, queues) };
+  return { lab, switches, nics, frames: new Frames(new LabNetwork(lab, 7, queues)) };
 }
 
 it("has every event since the one before, and none from before the first", () => {
@@ -42,6 +44,7 @@ it("has every event since the one before, and none from before the first", () =>
   switches.count(3, 1);
   switches.count(6, 9);
   switches.count(7, 4);
+  switches.count(8, 6);
   nics.count(3, 5);
   nics.count(4, 1);
   nics.count(5, 1);
@@ -49,7 +52,7 @@ it("has every event since the one before, and none from before the first", () =>
   lab.time = 1e6;
   const { events, links, run, t_ns, loop_gap_max_us } = frames.take();
   expect({ run, t_ns, loop_gap_max_us }).toEqual({ run: 7, t_ns: 1e6, loop_gap_max_us: 7 });
-  expect(events).toHaveLength(9);
+  expect(events).toHaveLength(10);
   expect(events).toEqual(
     expect.arrayContaining([
       { kind: "mark", where: "sw:c:3", count: 3 },
@@ -57,6 +60,7 @@ it("has every event since the one before, and none from before the first", () =>
       { kind: "drop", where: "sw:a:headroom_full", count: 1 },
       { kind: "cnm", where: "sw:c:3", count: 9 },
       { kind: "drop", where: "sw:b:impairment", count: 4 },
+      { kind: "drop", where: "sw:b:port_down", count: 6 },
       { kind: "cnp", where: "x/a", count: 5 },
       { kind: "pfc", where: "c:sw:3", count: 1 },
       { kind: "drop", where: "c:sw:wrong_icrc", count: 1 },
