@@ -1,5 +1,5 @@
 /**
- * Turns what a table of the forwarding benchmark for other switches printed into Markdown, for docs/performance.md:
+ * Turns what a table of the forwarding benchmark for other switches printed into Markdown, for docs/evidence/performance.md:
  *
  *   npm run --silent bench:peers -- results.txt ['weir af_xdp=other-results.txt' ...]
  *

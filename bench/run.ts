@@ -1,5 +1,5 @@
 /**
- * All benchmarks of the core and of the data plane: `npm run bench -- [options]`, see docs/performance.md.
+ * All benchmarks of the core and of the data plane: `npm run bench -- [options]`, see docs/evidence/performance.md.
  *
  * --only REGEX: benchmarks, by file: 'core', 'forwarding'.  --rows REGEX: lines of their tables.  --quick: shorter and rougher.
  * --save-baseline: keep the figures in bench/baseline.json; what was not measured now stays.

@@ -1,4 +1,4 @@
-// Writes docs/metrics.md from the native counters' definitions and src/metrics. With --check it writes nothing and exits with 1
+// Writes docs/reference/metrics.md from the native counters' definitions and src/metrics. With --check it writes nothing and exits with 1
 // if the file is out of date.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { kHistograms } from "../src/metrics/histograms.js";
 import { type Metric, metricOf, type Scope } from "../src/metrics/mapping.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const kPage = "docs/metrics.md";
+const kPage = "docs/reference/metrics.md";
 
 /** Where each scope's counters are defined. */
 const kLists: readonly (readonly [Scope, string, string])[] = [
@@ -21,7 +21,7 @@ const kLists: readonly (readonly [Scope, string, string])[] = [
   ["nic", "native/engine/wire_port.h", "WEIR_WIRE_PORT_COUNTERS"],
   ["nic_priority", "native/endpoint/counters.h", "WEIR_NIC_PRIORITY_COUNTERS"],
   ["queue_pair", "native/endpoint/counters.h", "WEIR_QP_COUNTERS"],
-  ["impairment", "native/io/impairment.h", "WEIR_IMPAIRMENT_COUNTERS"],
+  ["impairment", "native/engine/impairment_port.h", "WEIR_IMPAIRMENT_COUNTERS"],
 ];
 
 export interface NativeCounter {
@@ -122,7 +122,7 @@ All of it is as it happens on the wire of this host, by its clock, so that rates
 \`weir_lab_scale\` times it are the rates of the network that is meant. Of queue pairs there are the 100 that have moved most bytes lately.
 
 Who asks for OpenMetrics (\`Accept: application/openmetrics-text\`, as Prometheus does) gets it, everybody else Prometheus' text format.
-What a scrape costs the data path is [measured](performance.md#observation).
+What a scrape costs the data path is [measured](../evidence/performance.md#observation).
 
 ${sections.join("\n\n")}
 

@@ -1,14 +1,11 @@
-// Writes what is derived from the schemas: schema/*.schema.json, docs/scenario.md, docs/parameters.md and
-// docs/daemon-files.md. With --check it writes nothing and exits with 1 if a file is out of date.
+// Writes what is derived from the schemas: schema/*.schema.json, and in docs/reference scenario.md, parameters.md, daemon-files.md and
+// results.md. With --check it writes nothing and exits with 1 if a file is out of date.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
-import { otherSpelling, PARAMETERS } from "../src/congestion/congestion.js";
-import { DCTCP_DEFAULTS, DCTCP_PARAMETER_NAMES, DCTCP_PARAMETERS } from "../src/congestion/dctcp.js";
-import { PARAMETER_NAMES, PROFILE_NAMES, PROFILES } from "../src/congestion/profiles.js";
-import { QCN_PARAMETERS } from "../src/congestion/qcn.js";
-import { QCN_PARAMETER_NAMES, QCN_PROFILE_NAMES, QCN_PROFILES } from "../src/congestion/qcn_profiles.js";
+import type { Sourced } from "../src/congestion/algorithm.js";
+import { algorithmOf, kControls } from "../src/congestion/algorithms.js";
 import { nicDaemonSchema, switchDaemonSchema } from "../src/device/file/schema.js";
 import { resultSchema } from "../src/result/result.js";
 import { scenarioSchema } from "../src/scenario/schema.js";
@@ -26,6 +23,8 @@ interface Node {
   minimum?: number;
   maximum?: number;
   properties?: Record<string, Node>;
+  /** Of fields whose names are anybody's, such as those of switches. */
+  additionalProperties?: Node;
   required?: string[];
   items?: Node;
   anyOf?: Node[];
@@ -46,9 +45,10 @@ export function generate(): Map<string, string> {
     ["schema/switch.schema.json", json("Weir switch daemon", switchFile)],
     ["schema/nic.schema.json", json("Weir NIC daemon", nicFile)],
     ["schema/sweep.schema.json", json("Weir sweep", inputSchema(sweepSchema))],
-    ["docs/scenario.md", scenarioPage(scenario)],
-    ["docs/parameters.md", parametersPage()],
-    ["docs/daemon-files.md", daemonPage(switchFile, nicFile)],
+    ["docs/reference/scenario.md", scenarioPage(scenario)],
+    ["docs/reference/parameters.md", parametersPage()],
+    ["docs/reference/daemon-files.md", daemonPage(switchFile, nicFile)],
+    ["docs/reference/results.md", resultsPage(result as Node)],
   ]);
 }
 
@@ -92,13 +92,37 @@ function daemonPage(switchFile: Node, nicFile: Node): string {
 
 ${GENERATED}
 
-Every field of the files that \`weir switch\` and \`weir nic\` read; [daemons.md](daemons.md) tells how to use them. Units are as
+Every field of the files that \`weir switch\` and \`weir nic\` read; [daemons.md](../guides/daemons.md) tells how to use them. Units are as
 in [scenario.md](scenario.md). A field that is not listed here is an error; \`weir validate FILE\` checks a file.
 
 ${page("switch.yaml", switchFile)}
 
 ${page("nic.yaml", nicFile)}
 `;
+}
+
+/** The guide with a table of fields where it says `{{fields <path>}}`; with `{{all fields <path>}}` those inside have rows, too. */
+function resultsPage(result: Node): string {
+  const guide = readFileSync(join(ROOT, "scripts/results-guide.md"), "utf8");
+  const tables = guide.replace(/\{\{(all )?fields ?(.*)\}\}/g, (_, all: string | undefined, path: string) => {
+    const node = path.split(/\.|(?=\[)/).reduce(inside, result);
+    return table(["field", "meaning"], meanings(node, all !== undefined));
+  });
+  return `# Results\n\n${GENERATED}\n\n${tables}`;
+}
+
+/** What is at one step of a path: a field, each of a list ("[]"), or each by its name ("*"). */
+function inside(node: Node, step: string): Node {
+  const found = { "": node, "[]": node.items, "*": node.additionalProperties }[step] ?? node.properties?.[step];
+  if (found === undefined) throw new Error(`no field ${step} in the schema of results`);
+  return found;
+}
+
+function meanings(node: Node, all: boolean, prefix = ""): string[][] {
+  return Object.entries(node.properties ?? {}).flatMap(([name, field]) => [
+    [`\`${prefix}${name}\``, escapeCell(field.description ?? "")],
+    ...(all ? meanings(field.additionalProperties ?? {}, all, `${prefix}${name}.*.`) : []),
+  ]);
 }
 
 function collect(path: string, node: Node, sections: string[]): void {
@@ -178,105 +202,35 @@ function valuesOf(field: Node): string {
 }
 
 function parametersPage(): string {
-  const meanings = PARAMETER_NAMES.map((name) => {
-    const { description, unit, range } = PARAMETERS[name];
-    const other = otherSpelling(name);
-    const names = other === undefined ? `\`${name}\`` : `\`${name}\`, \`${other}\``;
-    return [names, escapeCell(description), unit, range];
-  });
-  const profiles = PROFILE_NAMES.map((profile) => {
-    const { title, form, parameters } = PROFILES[profile];
-    const rows = PARAMETER_NAMES.map((name) => {
-      const [value, source] = parameters[name];
-      return [`\`${name}\``, String(value), escapeCell(source)];
-    });
-    return `### Profile \`${profile}\`\n\n${title}. Form: ${form}.\n\n${table(["parameter", "value", "source"], rows)}`;
-  });
+  const [first, ...others] = kControls.map(algorithmOf).map(({ title }) => title);
+  const links = others.map((title) => `[those of ${title}](#${title.toLowerCase()})`);
   return `# Congestion parameters
 
 ${GENERATED}
 
-Parameters under \`congestion\` in a scenario: those of DCQCN first, [those of QCN](#qcn) and
-[those of DCTCP](#dctcp) below.
+Parameters under \`congestion\` in a scenario: those of ${first} first, ${links.slice(0, -1).join(", ")} and
+${links.at(-1)} below.
 
-## DCQCN
-
-Parameters of DCQCN carry the names that mlx5 gives them; both spellings, of
-\`/sys/class/net/<if>/ecn/roce_rp/\` and of debugfs \`cc_params/\`, are understood. The sources disagree about "the
-DCQCN defaults", so there are profiles, and every result names the profile it was made with. The default profile is
-\`paper-sigcomm15\`. A value in \`congestion.parameters\` overrides the profile's.
-
-A plain number means the unit of mlx5, given below, so that values can be copied from a NIC. Percentages of a rate are of
-the slowest host's line rate.
-
-A profile also fixes the form of the algorithm. In the *paper* form every CNP cuts the rate and raises alpha at once, and
-alpha decays when no CNP has come for \`dce_tcp_rtt\`. In the *slotted* form, that of ConnectX-4 and newer, a CNP only sets
-a flag; free-running timers look at it every \`rate_reduce_monitor_period\` to cut, and every \`dce_tcp_rtt\` to update alpha.
-
-Sources also differ in what alpha does while a flow sends at line rate. With \`alpha_decays_at_line_rate: true\` it decays there as
-anywhere, and stays what it is when the rate limiter begins or ends: a flow that was alone for a while is hardly cut by its first
-CNPs. With \`false\` alpha starts at \`initial_alpha_value\` with the first CNP after each time at line rate, which halves the rate.
-
-Two conversions: the paper's g is 1 - \`dce_tcp_g\` / 1024, so 1020 is g = 1/256 and mlx5's 1019 is about 1/205; and
-\`rpg_gd\` 11 is the paper's factor 1 - alpha/2.
-
-${table(["parameter", "meaning", "unit of a plain number", "range"], meanings)}
-
-${profiles.join("\n\n")}
-
-${qcnSection()}
-
-${dctcpSection()}
+${kControls.map(algorithmSection).join("\n\n")}
 `;
 }
 
-function qcnSection(): string {
-  const meanings = QCN_PARAMETER_NAMES.map((name) => {
-    const { description, unit, range } = QCN_PARAMETERS[name];
-    return [`\`${name}\``, escapeCell(description), unit, range];
+function algorithmSection(name: (typeof kControls)[number]): string {
+  const { title, doc, parameters, otherSpelling, profiles = {}, defaults } = algorithmOf(name);
+  const sourced = ([value, source]: Sourced) => [String(value), escapeCell(source)];
+  const meanings = Object.entries(parameters).map(([parameter, { description, unit, range }]) => {
+    const other = otherSpelling?.(parameter);
+    const names = other === undefined ? `\`${parameter}\`` : `\`${parameter}\`, \`${other}\``;
+    const own = defaults?.[parameter];
+    return [names, escapeCell(description), unit, range, ...(own === undefined ? [] : sourced(own))];
   });
-  const profiles = QCN_PROFILE_NAMES.map((profile) => {
-    const { title, parameters } = QCN_PROFILES[profile];
-    const rows = QCN_PARAMETER_NAMES.map((name) => {
-      const [value, source] = parameters[name];
-      return [`\`${name}\``, String(value), escapeCell(source)];
-    });
-    return `### Profile \`${profile}\`\n\n${title}.\n\n${table(["parameter", "value", "source"], rows)}`;
+  const head = ["parameter", "meaning", "unit of a plain number", "range", ...(defaults ? ["default", "source"] : [])];
+  const sets = Object.entries(profiles).map(([profile, { title, form, parameters }]) => {
+    const rows = Object.entries(parameters).map(([parameter, value]) => [`\`${parameter}\``, ...sourced(value)]);
+    const text = `${title}.${form === undefined ? "" : ` Form: ${form}.`}`;
+    return `### Profile \`${profile}\`\n\n${text}\n\n${table(["parameter", "value", "source"], rows)}`;
   });
-  return `## QCN
-
-With \`algorithm: qcn\` the parameters are those of a reaction point group, by their names in IEEE8021-CN-MIB without the prefix
-\`ieee8021Cn\`; a plain number means the MIB's unit. The default profile is \`802.1qau\`. Those of congestion points (\`cpQSp\`,
-\`cpWeight\`, \`cpSampleBase\`, \`cpMinHeaderOctets\`) are of the switch: [\`switch.qcn\`](scenario.md#switchqcn). What they do is in
-[qcn.md](qcn.md).
-
-\`congestion.variant\` changes the algorithm, with the parameters of any profile:
-
-| \`variant\` | rates increase |
-| --- | --- |
-| \`qcn\` | by byte counter and timer, as 802.1Qau has it |
-| \`qcn-t\` | by a timer alone (Shu et al. section VI). \`rpgTimeReset\` is then the time in which one of two fair sources sends \`rpgByteReset\` at the slowest host's line rate (2.4 ms at 1 Gb/s), unless it is set; hyper-active increase begins after as many cycles of that timer as fit in \`rpgThreshold\` times the profile's \`rpgTimeReset\`: 31, which take 43 ms, as all but the first \`rpgThreshold\` are half as long |
-| \`qcn-aimd\` | by \`rpgAiRate\` each \`rpgByteReset\` bytes, without fast recovery (Shu et al. section V) |
-
-${table(["parameter", "meaning", "unit of a plain number", "range"], meanings)}
-
-${profiles.join("\n\n")}`;
-}
-
-function dctcpSection(): string {
-  const rows = DCTCP_PARAMETER_NAMES.map((name) => {
-    const { description, unit, range } = DCTCP_PARAMETERS[name];
-    const [value, source] = DCTCP_DEFAULTS[name];
-    return [`\`${name}\``, escapeCell(description), unit, range, String(value), source];
-  });
-  return `## DCTCP
-
-With \`algorithm: dctcp\` each flow has a window of packets in flight, and no rate (Alizadeh et al., SIGCOMM 2010; RFC 8257). It is of
-simulated reliable connections, \`transport.type: rc\`, whose \`window\` bounds it. The receiver acknowledges every packet and says
-with the BECN bit of the acknowledgement whether the packet was marked. Switches mark as DCTCP wants it with \`ecn.kmin\` =
-\`ecn.kmax\`. Parameters are called as in Linux; there are no profiles.
-
-${table(["parameter", "meaning", "unit of a plain number", "range", "default", "source"], rows)}`;
+  return [`## ${title}`, doc, table(head, meanings), ...sets].join("\n\n");
 }
 
 function main(): void {

@@ -1,11 +1,9 @@
 // Builds and runs the native tests: native-tests.mjs [--sanitize=address,undefined|thread] [doctest options].
-// Ends with status 77 if something they need is not installed.
 import { spawnSync } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const kMissing = 77;
 const options = process.argv.slice(2);
 const sanitize = options.find((option) => option.startsWith("--sanitize="))?.slice("--sanitize=".length) ?? "";
 const folder = `${root}build-test${sanitize === "" ? "" : `/${sanitize.replaceAll(",", "-")}`}`;
@@ -32,5 +30,5 @@ function execute(command, args) {
 
 function missing(what, debianPackage) {
   console.error(`The native tests need ${what}: apt install ${debianPackage}`);
-  process.exit(kMissing);
+  process.exit(1);
 }

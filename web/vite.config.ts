@@ -1,22 +1,39 @@
-/** The dashboard's page: web/ becomes dist/dashboard/web, one document and assets named by their content. */
+/**
+ * Two pages of web/: the dashboard's, which becomes dist/dashboard/web, one document and assets named by their content; and with
+ * `--mode report` the charts of reports, which become dist/report/page: one script and one style that reports have inside.
+ */
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vite";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-export default defineConfig({
+export default defineConfig(({ mode }) => ({
   root: here("."),
   // The page may be served below any path.
   base: "./",
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
-    outDir: here("../dist/dashboard/web"),
     emptyOutDir: true,
     target: "es2022",
-    // The page's policy allows no data: addresses.
-    assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    ...(mode === "report"
+      ? {
+          outDir: here("../dist/report/page"),
+          copyPublicDir: false,
+          lib: {
+            entry: here("src/report.tsx"),
+            formats: ["iife"],
+            name: "report",
+            fileName: () => "report.js",
+            cssFileName: "report",
+          },
+        }
+      : {
+          outDir: here("../dist/dashboard/web"),
+          // The page's policy allows no data: addresses.
+          assetsInlineLimit: 0,
+        }),
   },
   logLevel: "warn",
-});
+}));

@@ -3,7 +3,7 @@
  * marks, and with every packet marked, so that each flow has a CNP every 50 us or as often as it has packets.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { kEct0 } from "../../src/native/behaviour.js";
+import { kEct0 } from "../../src/device/behaviour.js";
 import type { BenchOptions, Row } from "../row.js";
 import { type Backend, kBackends, kCongestionExperienced, NicBed, receivers, rowsOf, senders } from "./nic_bed.js";
 import { kCpus } from "./testbed.js";

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { max, mean } from "simple-statistics";
-import { kFirstQpn } from "../../src/native/behaviour.js";
+import { kFirstQpn } from "../../src/device/behaviour.js";
 import type { BenchOptions, Row } from "../row.js";
 import { type Backend, kBackends, NicBed, rateErrors, rowsOf, senders } from "./nic_bed.js";
 import { kCpus } from "./testbed.js";

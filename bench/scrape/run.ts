@@ -1,5 +1,5 @@
 /**
- * What a Prometheus server gets of eight NICs and a switch under incast: `npm run bench:scrape -- [options]`, see docs/metrics.md.
+ * What a Prometheus server gets of eight NICs and a switch under incast: `npm run bench:scrape -- [options]`, see docs/reference/metrics.md.
  *
  * --seconds N: how long it scrapes, default 120.  --json: JSON instead of tables.  Always: everything as JSON in weir-results/scrape.json.
  * Exit status 1: a panel's query has no data, a scrape failed, or an alert cannot be evaluated.

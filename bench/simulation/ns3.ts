@@ -1,5 +1,5 @@
 /**
- * Incasts in virtual time beside those of two ns-3 simulators of DCQCN: the tables of docs/ns3.md.
+ * Incasts in virtual time beside those of two ns-3 simulators of DCQCN: the tables of docs/evidence/ns3.md.
  *
  *   npx tsx bench/simulation/ns3.ts [native core, such as /tmp/changed/weir.node]
  *

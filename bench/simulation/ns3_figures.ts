@@ -1,4 +1,4 @@
-/** The figures of an incast run that the two ns-3 simulators were measured by: see docs/ns3.md. */
+/** The figures of an incast run that the two ns-3 simulators were measured by: see docs/evidence/ns3.md. */
 import { mean, sum } from "simple-statistics";
 import type { SimulationAddon } from "../../src/native/simulation_types.js";
 import type { Result, Series } from "../../src/result/result.js";

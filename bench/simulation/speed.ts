@@ -1,5 +1,5 @@
 /**
- * Speed and memory of simulations in virtual time: `npm run bench:sim -- [options]`, see docs/performance-sim.md.
+ * Speed and memory of simulations in virtual time: `npm run bench:sim -- [options]`, see docs/evidence/performance-sim.md.
  *
  * Each case runs in a fresh process, in turns: all cases once, then all again, as often as --rounds says; figures are medians.
  * A hop is a frame put on a link, acknowledgements, CNPs and PFC frames included.

@@ -3,19 +3,17 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <future>
 #include <string>
 
 #include "addon/capture_handle.h"
 #include "addon/errors.h"
+#include "addon/kernel.h"
 #include "addon/memory.h"
 #include "addon/privileges.h"
-#include "addon/probe.h"
 #include "addon/shared_switch_handle.h"
 #include "addon/simulation_handle.h"
 #include "addon/worker_handle.h"
 #include "engine/worker.h"
-#include "io/udp_discard.h"
 
 namespace {
 
@@ -40,17 +38,6 @@ Napi::Value notify(const Napi::CallbackInfo& info) {
   return Napi::Boolean::New(info.Env(), sent == static_cast<ssize_t>(state.size()));
 }
 
-// The descriptor of a socket that keeps the kernel silent. On a thread of its own: it may enter another network namespace.
-Napi::Value hold_udp_port(const Napi::CallbackInfo& info) {
-  const std::string address = info[0].ToString().Utf8Value();
-  const auto port = static_cast<uint16_t>(info[1].ToNumber().Uint32Value());
-  const std::string path = info[2].IsString() ? info[2].As<Napi::String>().Utf8Value() : "";
-  return weir::translated(info.Env(), [&]() -> Napi::Value {
-    return Napi::Number::New(info.Env(),
-                             std::async(std::launch::async, [&] { return weir::open_udp_discard(address, port, path); }).get());
-  });
-}
-
 Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("Worker", weir::WorkerHandle::define(env));
   exports.Set("SharedSwitch", weir::SharedSwitchHandle::define(env));
@@ -59,8 +46,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("Simulation", weir::SimulationHandle::define(env));
   exports.Set("simulationManifest", Napi::Function::New(env, weir::simulation_manifest, "simulationManifest"));
   exports.Set("monotonicNow", Napi::Function::New(env, now, "monotonicNow"));
-  exports.Set("holdUdpPort", Napi::Function::New(env, hold_udp_port, "holdUdpPort"));
-  exports.Set("probeInterface", Napi::Function::New(env, weir::probe_interface_js, "probeInterface"));
+  weir::define_kernel(env, exports);
   exports.Set("limitCapabilities", Napi::Function::New(env, weir::limit_capabilities, "limitCapabilities"));
   exports.Set("notify", Napi::Function::New(env, notify, "notify"));
   return exports;

@@ -17,12 +17,9 @@ CaptureHandle::CaptureHandle(const Napi::CallbackInfo& info) : Napi::ObjectWrap<
     fields.number("snap_length", options.snap_length);
     fields.number("ring_bytes", options.ring_bytes);
     fields.number("kinds", options.kinds);
-    fields.each("taps", [&](const Fields& tap) {
-      CommentRate& rate = rates_.emplace_back();
-      tap.number("rate", rate.rate);
-      tap.boolean("meant", rate.meant);
-    });
-    capture_ = std::make_shared<Capture>(options, rates_.size());
+    uint32_t taps = 0;
+    fields.number("taps", taps);
+    capture_ = std::make_shared<Capture>(options, taps);
   });
   tag<CaptureHandle>(info);
 }
@@ -35,11 +32,11 @@ std::shared_ptr<Capture> CaptureHandle::give(const Napi::Value& value) {
 }
 
 Napi::Value CaptureHandle::drain(const Napi::CallbackInfo& info) {
-  if (!info[0].IsTypedArray() || info[0].As<Napi::TypedArray>().ByteLength() < kLongestBlock) {
-    throw Napi::TypeError::New(info.Env(), "drain(target): target must be a Uint8Array with room for the longest block");
+  if (!info[0].IsTypedArray() || info[0].As<Napi::TypedArray>().ByteLength() < capture_->longest_record()) {
+    throw Napi::TypeError::New(info.Env(), "drain(target): target must be a Uint8Array with room for the longest record");
   }
   Napi::Uint8Array target = info[0].As<Napi::Uint8Array>();
-  const size_t bytes = drain_blocks(*capture_, rates_, {target.Data(), target.ByteLength()});
+  const size_t bytes = capture_->drain({target.Data(), target.ByteLength()});
   return Napi::Number::New(info.Env(), static_cast<double>(bytes));
 }
 

@@ -4,10 +4,9 @@
 #include <napi.h>
 
 #include <memory>
-#include <vector>
 
 #include "addon/unwrap.h"
-#include "io/packet_blocks.h"
+#include "io/capture.h"
 
 namespace weir {
 
@@ -17,7 +16,7 @@ class CaptureHandle : public Napi::ObjectWrap<CaptureHandle> {
   static constexpr napi_type_tag kTag{0x5cf0a2d9134b4e86, 0x97b1e3c64d20f85a};
 
   static Napi::Function define(Napi::Env env);
-  // Capture({snap_length, ring_bytes, kinds, taps: [{rate, meant}]}).
+  // Capture({snap_length, ring_bytes, kinds, taps}).
   explicit CaptureHandle(const Napi::CallbackInfo& info);
 
   // For the one worker that records to it. Throws a JavaScript error if `value` is none, or another has taken it.
@@ -29,7 +28,6 @@ class CaptureHandle : public Napi::ObjectWrap<CaptureHandle> {
   Napi::Value counts(const Napi::CallbackInfo& info);
 
   std::shared_ptr<Capture> capture_;
-  std::vector<CommentRate> rates_;
   bool given_ = false;
 };
 

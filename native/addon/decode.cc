@@ -30,13 +30,12 @@ PortConfig decode_port(const Fields& f) {
   if (f.has("namespace_path")) port.namespace_path = f.text("namespace_path");
   if (f.has("roce_only")) f.boolean("roce_only", port.roce_only);
   if (f.has("offloads")) f.boolean("offloads", port.offloads);
-  if (f.has("receive")) f.choice("receive", port.receive, {"af_packet", "af_xdp"});
-  if (f.has("transmit")) f.choice("transmit", port.transmit, {"af_packet", "af_xdp"});
+  if (f.has("receive")) f.choice("receive", port.receive, kBackendNames);
+  if (f.has("transmit")) f.choice("transmit", port.transmit, kBackendNames);
   if (f.has("ring")) f.number("ring", port.ring);
   if (f.has("xdp_mode")) port.xdp_generic = f.text("xdp_mode") == "generic";
   if (f.has("arp_address")) f.number("arp_address", port.arp_address);
   if (f.has("echo_ipv6")) f.boolean("echo_ipv6", port.echo_ipv6);
-  if (f.has("capture")) port.capture_file = f.text("capture");
   return port;
 }
 
@@ -79,7 +78,9 @@ SwitchDeviceConfig decode_switch(const Fields& f) {
   return device;
 }
 
-void decode_reaction_point(const Fields& f, DcqcnParameters& p) {
+void decode(const Fields&, CongestionControl::Parameters&) {}
+
+void decode(const Fields& f, DcqcnParameters& p) {
   f.choice("form", p.form, {"paper", "slotted"});
   f.number("rpg_time_reset", p.rpg_time_reset);
   f.number("rpg_byte_reset", p.rpg_byte_reset);
@@ -101,33 +102,51 @@ void decode_reaction_point(const Fields& f, DcqcnParameters& p) {
   f.boolean("hyper_increase_scales", p.hyper_increase_scales);
 }
 
-void decode_qcn(const Fields& f, NicParameters& p) {
-  f.choice("variant", p.qcn.variant, {"qcn", "timer", "aimd"});
-  f.number("rpg_time_reset", p.qcn.rpg_time_reset);
-  f.number("rpg_byte_reset", p.qcn.rpg_byte_reset);
-  f.number("rpg_threshold", p.qcn.rpg_threshold);
-  f.number("hyper_threshold", p.qcn.hyper_threshold);
-  f.number("rpg_ai_rate", p.qcn.rpg_ai_rate);
-  f.number("rpg_hai_rate", p.qcn.rpg_hai_rate);
-  f.number("rpg_max_rate", p.qcn.rpg_max_rate);
-  f.number("rpg_min_rate", p.qcn.rpg_min_rate);
-  f.number("gd", p.qcn.gd);
-  f.number("rpg_min_dec_fac", p.qcn.rpg_min_dec_fac);
-  f.number("priorities", p.cn_priorities);
-  f.choice("flows", p.flows, {"qp", "application", "destination-mac", "five-tuple"});
-  f.number("reaction_points", p.reaction_points);
+void decode(const Fields& f, QcnParameters& p) {
+  f.choice("variant", p.variant, {"qcn", "timer", "aimd"});
+  f.number("rpg_time_reset", p.rpg_time_reset);
+  f.number("rpg_byte_reset", p.rpg_byte_reset);
+  f.number("rpg_threshold", p.rpg_threshold);
+  f.number("hyper_threshold", p.hyper_threshold);
+  f.number("rpg_ai_rate", p.rpg_ai_rate);
+  f.number("rpg_hai_rate", p.rpg_hai_rate);
+  f.number("rpg_max_rate", p.rpg_max_rate);
+  f.number("rpg_min_rate", p.rpg_min_rate);
+  f.number("gd", p.gd);
+  f.number("rpg_min_dec_fac", p.rpg_min_dec_fac);
+}
+
+void decode(const Fields& f, FlowGrouping& p) {
+  f.number("priorities", p.priorities);
+  f.choice("flows", p.selection, {"qp", "application", "destination-mac", "five-tuple"});
+  f.number("reaction_points", p.most);
   f.boolean("cn_tag", p.cn_tag);
   f.choice("limiter", p.limiter, {"pacer", "token-bucket"});
   f.number("token_tick", p.token_bucket.tick);
-  f.number("seed", p.seed);
-  f.number("component", p.component);
 }
 
-void decode_dctcp(const Fields& f, DctcpParameters& p) {
+void decode(const Fields& f, DctcpParameters& p) {
   f.number("dctcp_shift_g", p.shift_g);
   f.number("alpha_on_init", p.alpha_on_init);
   f.number("initcwnd", p.initial_window);
   f.number("min_cwnd", p.min_window);
+}
+
+// An algorithm's parameters have its name.
+template <size_t... I>
+void decode_congestion(const Fields& f, NicParameters& p, std::index_sequence<I...>) {
+  size_t algorithm = 0;
+  f.choice("congestion_control", algorithm, {Algorithms::kNames[I]...});
+  const auto take = [&]<size_t i>() {
+    if (algorithm == i && i > 0) decode(f.object(Algorithms::kNames[i]), p.congestion.emplace<i>());
+    if (algorithm == 0) p.congestion = {};
+  };
+  (take.template operator()<I>(), ...);
+  if ((hears(p.congestion) & kHearsCnms) == 0) return;
+  const Fields groups = f.object(Algorithms::kNames[algorithm]);
+  decode(groups, p.grouping);
+  groups.number("seed", p.seed);
+  groups.number("component", p.component);
 }
 
 QueuePairParameters decode_queue_pair(const Fields& f) {
@@ -235,10 +254,7 @@ void decode_switch_behaviour(const Fields& f, SwitchParameters& p) {
 
 void decode_nic_behaviour(const Fields& f, NicParameters& p) {
   f.number("mac", p.mac);
-  f.choice("congestion_control", p.congestion_control, {"none", "dcqcn", "qcn", "dctcp"});
-  if (p.congestion_control == CongestionControl::dcqcn) decode_reaction_point(f.object("reaction_point"), p.reaction_point);
-  if (p.congestion_control == CongestionControl::qcn) decode_qcn(f.object("qcn"), p);
-  if (p.congestion_control == CongestionControl::dctcp) decode_dctcp(f.object("dctcp"), p.dctcp);
+  decode_congestion(f, p, std::make_index_sequence<std::variant_size_v<CongestionParameters>>());
   f.number("cnp_interval", p.cnp_interval);
   f.number("cnp_dscp", p.cnp_dscp);
   f.number("cnp_priority", p.cnp_priority);

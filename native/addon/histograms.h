@@ -1,11 +1,11 @@
-// The distributions of a running worker, as a monitoring system wants them: counts below powers of two.
+// Distributions as JavaScript sees them: see src/native/histogram.ts.
 #pragma once
 
 #include <napi.h>
 
-#include <string>
 #include <vector>
 
+#include "base/histogram.h"
 #include "engine/counter_block.h"
 #include "engine/worker.h"
 
@@ -14,15 +14,13 @@ namespace weir {
 struct HistogramCopy {
   const char* name;
   CounterLabels labels;
-  int first;                    // below[i]: how much lies below 2^(first + i)
-  std::vector<uint64_t> below;  // counts, or ns
-  uint64_t total;
-  double sum;
+  Histogram histogram;
 };
 
 // Of the loop, of the queues that carried anything, and of the NICs. Takes a few turns of the loop, of which none is long.
 std::vector<HistogramCopy> copy_histograms(Worker& worker);
 
+Napi::Object to_js(Napi::Env env, const Histogram& histogram);
 Napi::Value to_js(Napi::Env env, const std::vector<HistogramCopy>& copy);
 
 }  // namespace weir

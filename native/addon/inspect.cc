@@ -16,11 +16,7 @@ const char* name_of(QueuePair::State state) {
   return kNames[static_cast<size_t>(state)];
 }
 
-// Of either kind of reaction point.
-template <class Stage>
-  requires std::is_same_v<Stage, DcqcnReactionPoint::Stage> || std::is_same_v<Stage, QcnReactionPoint::Stage>
-const char* name_of(Stage stage) {
-  static_assert(static_cast<int>(Stage::additive_increase) == 1 && static_cast<int>(Stage::hyper_increase) == 2);
+const char* name_of(IncreaseStage stage) {
   constexpr const char* kNames[] = {"fast_recovery", "additive_increase", "hyper_increase"};
   return kNames[static_cast<size_t>(stage)];
 }
@@ -79,25 +75,18 @@ SwitchCopy copy_switch(SwitchDevice& device) {
 
 QueuePairCopy copy_queue_pair(SoftNic& nic, uint32_t index, std::string name) {
   QueuePair& qp = nic.queue_pairs()[index];
-  qp.reaction_point.advance(nic.now());
-  QueuePairCopy copy{std::move(name),
-                     qp.qpn,
-                     qp.parameters.remote_qpn,
-                     qp.state,
-                     qp.reaction_point.limited(),
-                     nic.allowed_rate(qp),
-                     qp.reaction_point.target_rate(),
-                     qp.reaction_point.alpha(),
-                     name_of(qp.reaction_point.stage()),
-                     qp.verbs != nullptr ? std::optional(qp.counters) : std::nullopt};
-  if (const ReactionPoint* point = nic.flow_at(index, nic.now()); point != nullptr) {
-    copy.limited = point->rate.limited();
-    copy.rate = nic.allowed_rate(qp);
-    copy.target_rate = point->rate.target_rate();
-    copy.alpha = 0;
-    copy.stage = name_of(point->rate.stage());
-  }
-  return copy;
+  const Flow& flow = nic.flow_at(index, nic.now());
+  const ControllerState state = flow.controller.visit([](const auto& c) { return c.state(); });
+  return {std::move(name),
+          qp.qpn,
+          qp.parameters.remote_qpn,
+          qp.state,
+          flow.held,
+          nic.allowed_rate(qp),
+          flow.held ? state.target_rate : nic.line_rate(),
+          state.alpha,
+          name_of(state.stage),
+          qp.verbs() != nullptr ? std::optional(qp.counters) : std::nullopt};
 }
 
 std::vector<QueuePairCopy> copy_queue_pairs(NicDevice& device) {

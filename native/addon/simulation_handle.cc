@@ -5,8 +5,9 @@
 
 #include "addon/errors.h"
 #include "addon/fields.h"
+#include "addon/histograms.h"
 #include "addon/inspect.h"
-#include "addon/samples.h"
+#include "addon/records.h"
 #include "addon/simulation_decode.h"
 #include "simulation/counters.h"
 
@@ -178,7 +179,7 @@ Napi::Value SimulationHandle::under_way(const Napi::CallbackInfo& info) {
 Napi::Value SimulationHandle::queue_distributions(const Napi::CallbackInfo& info) {
   Napi::Array out = Napi::Array::New(info.Env());
   for (const auto& [queue, lengths] : simulation(info).queue_lengths()) {
-    Napi::Object one = distribution(info.Env(), lengths);
+    Napi::Object one = to_js(info.Env(), lengths);
     one.Set("switch", queue.device);
     one.Set("port", queue.port);
     one.Set("priority", queue.priority);

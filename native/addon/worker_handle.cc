@@ -8,7 +8,7 @@
 #include "addon/fields.h"
 #include "addon/histograms.h"
 #include "addon/inspect.h"
-#include "addon/samples.h"
+#include "addon/records.h"
 #include "engine/open_port.h"
 
 namespace weir {
@@ -262,10 +262,9 @@ Napi::Value WorkerHandle::outcome(const Napi::CallbackInfo& info) {
   w.stop();
   const Worker::Fidelity& fidelity = w.fidelity();
   Napi::Object out = Napi::Object::New(env);
-  out.Set("loop_gap", distribution(env, fidelity.loop_gap));
-  out.Set("timer_lateness", distribution(env, fidelity.timer_lateness));
+  out.Set("loop_gap", to_js(env, fidelity.loop_gap));
+  out.Set("timer_lateness", to_js(env, fidelity.timer_lateness));
   out.Set("host_drops", static_cast<double>(fidelity.host_drops));
-  out.Set("capture_dropped", static_cast<double>(fidelity.capture_dropped));
   out.Set("record_overflow", static_cast<double>(fidelity.record_overflow));
   out.Set("inject_refused", static_cast<double>(fidelity.inject_refused));
   out.Set("punt_refused", static_cast<double>(fidelity.punt_refused));
@@ -276,14 +275,13 @@ Napi::Value WorkerHandle::outcome(const Napi::CallbackInfo& info) {
     return array;
   };
   out.Set("tuning", texts(fidelity.tuning));
-  out.Set("capture_errors", texts(fidelity.capture_errors));
   Napi::Array queues = Napi::Array::New(env);
   for (const auto& device : w.switches()) {
     SoftSwitch& soft_switch = device->soft_switch();
     for (uint16_t port = 0; port < soft_switch.port_count(); ++port) {
       for (int p = 0; p < kPriorities; ++p) {
         if (soft_switch.counters(port, p).queue_packets == 0) continue;
-        Napi::Object queue = distribution(env, soft_switch.queue_distribution(port, p));
+        Napi::Object queue = to_js(env, soft_switch.queue_distribution(port, p));
         queue.Set("switch", device->config().name);
         queue.Set("port", device->config().ports[port].name);
         queue.Set("priority", p);

@@ -33,7 +33,7 @@ class ReactionPoint : public BenchCase {
  public:
   ReactionPoint() : points_(kPairs) {
     for (DcqcnReactionPoint& point : points_) {
-      point.configure(&parameters_, k40G);
+      point.configure(parameters_, {.line_rate = k40G});
       point.start(0, k40G / 100);
     }
   }
@@ -130,7 +130,7 @@ class QcnReaction : public BenchCase {
  public:
   QcnReaction() : points_(kPairs) {
     for (uint32_t i = 0; i < kPairs; ++i) {
-      points_[i].configure(&parameters_, k10G, Random(1, i));
+      points_[i].configure(parameters_, {.line_rate = k10G, .random = Random(1, i)});
       points_[i].start(0, k10G / 100);
     }
   }

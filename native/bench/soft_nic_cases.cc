@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bench/bench_case.h"
-#include "endpoint/soft_nic.h"
+#include "endpoint/wire_nic.h"
 #include "wire/classify.h"
 #include "wire/qcn.h"
 
@@ -34,7 +34,7 @@ RocePath path_between(uint64_t from, uint64_t to, uint32_t number) {
 class Nic : public BenchCase {
  public:
   // `pairs` queue pairs, all limited, which take `load` of the link together; `share`: of them, that are one flow of QCN.
-  Nic(CongestionControl control, uint32_t pairs, uint32_t share, double load = 0.5)
+  Nic(const CongestionParameters& control, uint32_t pairs, uint32_t share, double load = 0.5)
       : pool_(64, kHeaderStride),
         pairs_(pairs),
         nic_(parameters(control, pairs, share, load), queue_pairs(pairs, share), pool_) {}
@@ -50,19 +50,22 @@ class Nic : public BenchCase {
   }
 
  protected:
-  static NicParameters parameters(CongestionControl control, uint32_t pairs, uint32_t share, double load) {
+  static NicParameters parameters(const CongestionParameters& control, uint32_t pairs, uint32_t share, double load) {
     NicParameters p;
     p.rate = k100G;
     p.mac = kNic;
-    p.congestion_control = control;
-    p.reaction_points = ReactionPoints::kMost;
-    p.flows = FlowSelection::application;
+    p.congestion = control;
+    p.grouping.most = FlowTable::kMost;
+    p.grouping.selection = FlowSelection::application;
     p.line_rate_start = false;
     p.initial_rate = static_cast<Rate>(load * static_cast<double>(k100G) / pairs * share);
-    p.reaction_point.rpg_ai_rate = p.reaction_point.rpg_hai_rate = 0;
-    p.reaction_point.rpg_min_rate = p.initial_rate;
-    p.qcn.rpg_ai_rate = p.qcn.rpg_hai_rate = 0;
-    p.qcn.rpg_min_rate = p.initial_rate;
+    const auto at_rest = [&](auto* algorithm) {
+      if (algorithm == nullptr) return;
+      algorithm->rpg_ai_rate = algorithm->rpg_hai_rate = 0;
+      algorithm->rpg_min_rate = p.initial_rate;
+    };
+    at_rest(std::get_if<DcqcnParameters>(&p.congestion));
+    at_rest(std::get_if<QcnParameters>(&p.congestion));
     return p;
   }
   static std::vector<QueuePairParameters> queue_pairs(uint32_t pairs, uint32_t share) {
@@ -78,18 +81,19 @@ class Nic : public BenchCase {
 
   PacketPool pool_;
   uint32_t pairs_;
-  SoftNic nic_;
+  WireNic nic_;
 };
 
 // CNPs or CNMs to all queue pairs in turn, each a microsecond after the one before. Hardly anything is sent.
 class Notified : public Nic {
  public:
-  Notified(CongestionControl control, uint32_t pairs) : Nic(control, pairs, 1, 0.001), qcn_(control == CongestionControl::qcn) {
+  Notified(const CongestionParameters& control, uint32_t pairs)
+      : Nic(control, pairs, 1, 0.001), qcn_(std::holds_alternative<QcnParameters>(control)) {
     for (uint32_t i = 0; i < pairs; ++i) {
       std::vector<uint8_t> frame(kHeaderStride);
       if (qcn_) {
         CnmEnvelope envelope{.destination_mac = kNic, .source_mac = kSwitch};
-        envelope.cn_flow = ReactionPoints::flow_id(i);
+        envelope.cn_flow = static_cast<uint16_t>(i + 1);
         CongestionNotification cnm;
         cnm.quantized_feedback = static_cast<uint8_t>(1 + i % 63);
         cnm.priority = 3;
@@ -126,14 +130,16 @@ class Notified : public Nic {
 }  // namespace
 
 void define_soft_nic_cases(BenchList& list) {
-  const auto name = [](CongestionControl control) { return std::string(control == CongestionControl::qcn ? "QCN" : "DCQCN"); };
-  for (const CongestionControl control : {CongestionControl::dcqcn, CongestionControl::qcn}) {
+  const auto name = [](const CongestionParameters& control) {
+    return std::string(std::holds_alternative<QcnParameters>(control) ? "QCN" : "DCQCN");
+  };
+  for (const CongestionParameters& control : std::initializer_list<CongestionParameters>{DcqcnParameters{}, QcnParameters{}}) {
     for (const uint32_t pairs : {100u, 4'096u}) {
       define<Nic>(list, "soft NIC sends, " + name(control) + ", " + std::to_string(pairs) + " flows", control, pairs, 1u);
     }
   }
-  define<Nic>(list, "soft NIC sends, QCN, 64 flows of 64 queue pairs", CongestionControl::qcn, 4'096u, 64u);
-  for (const CongestionControl control : {CongestionControl::dcqcn, CongestionControl::qcn}) {
+  define<Nic>(list, "soft NIC sends, QCN, 64 flows of 64 queue pairs", QcnParameters{}, 4'096u, 64u);
+  for (const CongestionParameters& control : std::initializer_list<CongestionParameters>{DcqcnParameters{}, QcnParameters{}}) {
     define<Notified>(list, "soft NIC is notified each us, " + name(control) + ", 4096 flows", control, 4'096u);
   }
 }

@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 #include "bench/bench_case.h"
-#include "switching/soft_switch.h"
+#include "switching/wire_switch.h"
 
 namespace weir::bench {
 namespace {
@@ -43,7 +43,7 @@ PacketMeta frame(uint64_t source, uint64_t destination) {
 
 class Switch : public BenchCase {
  public:
-  Switch(uint16_t ports, Rate rate) : pool_(kPackets, 0), device_(parameters(ports, rate), pool_) {}
+  Switch(uint16_t ports, Rate rate) : pool_(kPackets, 0), wire_(parameters(ports, rate), pool_) {}
 
  protected:
   void receive(Time now, uint16_t in, const PacketMeta& meta) {
@@ -52,20 +52,21 @@ class Switch : public BenchCase {
     packet.length = kLength;
     packet.offload = {};
     packet.meta = meta;
-    device_.receive(now, in, id);
+    wire_.catch_up(now);
+    wire_.device.receive(now, in, id);
   }
   void collect(uint16_t port) {
     bool any = false;
-    for (PacketId id = device_.transmit(port); id != kNoPacket; id = device_.transmit(port)) {
+    for (PacketId id = wire_.transmit(port); id != kNoPacket; id = wire_.transmit(port)) {
       keep(pool_[id].meta.ecn);
-      device_.left(port, id);
+      wire_.device.left(port, id);
       pool_.free(id);
       any = true;
     }
-    if (any) device_.set_unsent(port, 0);
+    if (any) wire_.device.set_unsent(port, 0);
   }
   PacketPool pool_;
-  SoftSwitch device_;
+  WireSwitch wire_;
 };
 
 // As many stations as the forwarding table has entries; station s is at port s mod ports and sends to station s + 1. Links with a
@@ -74,7 +75,7 @@ class Forward : public Switch {
  public:
   Forward(uint16_t ports, uint32_t entries, Rate rate) : Switch(ports, rate), ports_(ports) {
     const uint32_t stations = std::max<uint32_t>(entries / ports * ports, ports);
-    for (uint64_t s = 0; s < stations; ++s) device_.forwarding().learn(0, frame(s, 0), static_cast<uint16_t>(s % ports));
+    for (uint64_t s = 0; s < stations; ++s) wire_.device.forwarding().learn(0, frame(s, 0), static_cast<uint16_t>(s % ports));
     for (uint64_t i = 0; i < kFlows / ports * ports; ++i) {
       // Ports in turn, stations of a port at random.
       const uint64_t s = (random_.next() % stations) / ports * ports + i % ports;
@@ -110,7 +111,7 @@ class Queue : public Switch {
  public:
   Queue() : Switch(4, k10G) {
     for (uint64_t s = 0; s < 4; ++s) {
-      device_.forwarding().learn(0, frame(s, 0), static_cast<uint16_t>(s));
+      wire_.device.forwarding().learn(0, frame(s, 0), static_cast<uint16_t>(s));
       flows_.push_back(frame(s, 3));
     }
     for (int i = 0; i < 94; ++i) receive(0, static_cast<uint16_t>(i % 3), flows_[static_cast<size_t>(i % 3)]);

@@ -27,13 +27,13 @@ void check(const DcqcnParameters& p) {
           "rate_reduce_monitor_period must be above 0");
 }
 
-void DcqcnReactionPoint::configure(const DcqcnParameters* shared, Rate line_rate) {
-  check(*shared);
-  require(line_rate > 0, kWhose, "the line rate must be above 0");
-  parameters_ = shared;
-  line_rate_ = static_cast<double>(line_rate);
+void DcqcnReactionPoint::configure(const DcqcnParameters& shared, const FlowTerms& terms) {
+  check(shared);
+  require(terms.line_rate > 0, kWhose, "the line rate must be above 0");
+  parameters_ = &shared;
+  line_rate_ = static_cast<double>(terms.line_rate);
   release();
-  alpha_ = shared->initial_alpha_value;
+  alpha_ = shared.initial_alpha_value;
   alpha_at_ = started_ = kNever;
 }
 

@@ -80,6 +80,7 @@
 #include <cstdint>
 
 #include "base/types.h"
+#include "congestion/congestion_control.h"
 
 namespace weir {
 
@@ -111,9 +112,12 @@ struct DcqcnParameters {
 void check(const DcqcnParameters& parameters);
 
 // One per sending queue pair.
-class DcqcnReactionPoint {
+class DcqcnReactionPoint : public CongestionControl {
  public:
-  enum class Stage : uint8_t { fast_recovery, additive_increase, hyper_increase };
+  using Parameters = DcqcnParameters;
+  using Stage = IncreaseStage;
+  static constexpr const char* kName = "dcqcn";
+  static constexpr uint8_t kHears = kHearsCnps;
 
   // An alpha that decays below this is 0, and alpha's timer stops until the next CNP: catching up after any idle time costs at
   // most ln(1e9) / g steps. A cut at such an alpha would take off less than 1e-9 of the rate.
@@ -121,9 +125,8 @@ class DcqcnReactionPoint {
   // Release resolution: see above.
   static constexpr double kReleaseResolution = 1.0 / 4096;
 
-  // To be called before all else; the queue pair is then unlimited, and its alpha waits for start() or a CNP. `shared` must
-  // outlive this object, and whatever it becomes must pass check(); `line_rate` > 0. Throws as check() does.
-  void configure(const DcqcnParameters* shared, Rate line_rate);
+  // The queue pair is then unlimited, and its alpha waits for start() or a CNP.
+  void configure(const DcqcnParameters& shared, const FlowTerms& terms);
 
   // A new message stream begins: all state is dropped. Limited if `initial_rate` (bit/s) is below the rate of release.
   void start(Time now, Rate initial_rate);
@@ -147,6 +150,7 @@ class DcqcnReactionPoint {
   bool limited() const { return limited_; }
   // When the CNPs that have come cut the rate (slotted); kNever if none has come since the last cut.
   Time cut_at() const { return cut_at_; }
+  ControllerState state() const { return {target_rate(), alpha(), limited_ || parameters_->alpha_decays_at_line_rate, stage()}; }
   // The stage of the last increase since the last cut; fast recovery when there was none.
   Stage stage() const;
   // Full precision, for comparison.

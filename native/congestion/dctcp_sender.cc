@@ -13,25 +13,35 @@ void check(const DctcpParameters& p) {
   require(p.initial_window >= 1 && p.min_window >= 1, kWhose, "a window has 1 packet or more");
 }
 
-DctcpSender::DctcpSender(const DctcpParameters& parameters, uint32_t most)
-    : g_(std::ldexp(1.0, -parameters.shift_g)),
-      min_window_(std::min(parameters.min_window, most)),
-      most_(most),
-      cwnd_(std::min(parameters.initial_window, most)),
-      alpha_(parameters.alpha_on_init) {}
+void DctcpSender::configure(const DctcpParameters& shared, const FlowTerms& terms) {
+  check(shared);
+  parameters_ = &shared;
+  most_ = terms.window;
+  start(0, 0);
+}
 
-void DctcpSender::on_ack(const Acknowledgement& ack) {
-  if (ack.packets == 0) return;
+void DctcpSender::start(Time, Rate) {
+  const DctcpParameters& p = *parameters_;
+  g_ = std::ldexp(1.0, -p.shift_g);
+  min_window_ = std::min<double>(p.min_window, most_);
+  cwnd_ = std::min<double>(p.initial_window, most_);
+  ssthresh_ = std::numeric_limits<double>::infinity();
+  alpha_ = p.alpha_on_init;
+  acknowledged_ = window_until_ = cut_until_ = loss_until_ = 0;
+  window_packets_ = window_echoes_ = 0;
+}
+
+void DctcpSender::on_ack(const Ack& ack) {
   acknowledged_ += ack.packets;
   window_packets_ += ack.packets;
-  if (ack.echo) window_echoes_ += ack.packets;
+  if (ack.marked) window_echoes_ += ack.packets;
   if (acknowledged_ >= window_until_) {
     const double marked = static_cast<double>(window_echoes_) / static_cast<double>(window_packets_);
     alpha_ = (1 - g_) * alpha_ + g_ * marked;
     window_packets_ = window_echoes_ = 0;
     window_until_ = acknowledged_ + ack.in_flight;
   }
-  if (!ack.echo) {
+  if (!ack.marked) {
     if (ack.wanted >= window()) grow(ack.packets);
   } else if (!cut_before()) {
     shrink(cwnd_ * (1 - alpha_ / 2), ack.in_flight);
@@ -49,20 +59,16 @@ void DctcpSender::shrink(double to, uint32_t in_flight) {
   cut_until_ = acknowledged_ + in_flight + 1;
 }
 
-// What was sent before a loss says nothing that is not known.
-void DctcpSender::on_loss(uint32_t in_flight) {
-  if (acknowledged_ < loss_until_) return;
-  shrink(cwnd_ / 2, in_flight);
-  loss_until_ = cut_until_;
-}
-
-void DctcpSender::on_timeout(uint32_t in_flight) {
+// What was sent before a loss says nothing that is not known, unless the timer ends.
+void DctcpSender::on_loss(const Loss& loss) {
+  if (!loss.timeout && acknowledged_ < loss_until_) return;
   const bool sent_again = acknowledged_ + 1 < loss_until_;
   const double ssthresh = ssthresh_;
-  shrink(cwnd_ / 2, in_flight);
+  shrink(cwnd_ / 2, loss.in_flight);
+  loss_until_ = cut_until_;
+  if (!loss.timeout) return;
   if (sent_again) ssthresh_ = ssthresh;
   cwnd_ = 1;
-  loss_until_ = cut_until_;
 }
 
 }  // namespace weir

@@ -38,11 +38,13 @@
 //   initial_window    packets    10       RFC 6928; initcwnd
 //   min_window        packets    2        Linux
 //
-// It knows no time: acknowledgements are its clock.
+// It looks at no times: acknowledgements are its clock.
 #pragma once
 
 #include <cstdint>
 #include <limits>
+
+#include "congestion/congestion_control.h"
 
 namespace weir {
 
@@ -56,37 +58,35 @@ struct DctcpParameters {
 // Throws NativeError INVALID_CONFIG unless alpha_on_init is a fraction and the windows are 1 or more.
 void check(const DctcpParameters& parameters);
 
-class DctcpSender {
+// One per sending queue pair of a reliable connection. Parameters that change meanwhile count from the next start() on.
+class DctcpSender : public CongestionControl {
  public:
-  // Parameters that pass check(). `most`: packets that may be in flight whatever the window, 1 or more.
-  DctcpSender(const DctcpParameters& parameters, uint32_t most);
+  using Parameters = DctcpParameters;
+  static constexpr const char* kName = "dctcp";
+  static constexpr uint8_t kHears = kHearsAcknowledgements;
 
-  struct Acknowledgement {
-    uint32_t packets = 0;    // that it acknowledges for the first time; may be 0
-    bool echo = false;       // they met congestion
-    uint32_t in_flight = 0;  // packets sent and not acknowledged, behind it
-    uint32_t wanted = 0;     // packets that would have been in flight before it if no window had held them back
-  };
-  void on_ack(const Acknowledgement& ack);
-  // The peer, or what came back out of order, shows a loss.
-  void on_loss(uint32_t in_flight);
-  void on_timeout(uint32_t in_flight);
+  void configure(const DctcpParameters& shared, const FlowTerms& terms);
+  void start(Time now, Rate initial_rate);
+  void on_ack(const Ack& ack);
+  void on_loss(const Loss& loss);
 
   // Packets that may be in flight.
   uint32_t window() const { return static_cast<uint32_t>(cwnd_); }
   double alpha() const { return alpha_; }
+  ControllerState state() const { return {.alpha = alpha_, .alpha_runs = true}; }
 
  private:
   void grow(double packets);
   void shrink(double to, uint32_t in_flight);
   bool cut_before() const { return acknowledged_ < cut_until_; }
 
-  double g_;
-  double min_window_;
-  double most_;
-  double cwnd_;
+  const DctcpParameters* parameters_ = nullptr;
+  double g_ = 0;
+  double min_window_ = 1;
+  double most_ = 1;
+  double cwnd_ = 1;
   double ssthresh_ = std::numeric_limits<double>::infinity();
-  double alpha_;
+  double alpha_ = 0;
   // Counted from the first packet on.
   uint64_t acknowledged_ = 0;
   uint64_t window_until_ = 0;  // of (1)

@@ -32,12 +32,12 @@ void check(const QcnParameters& p) {
   require(is_fraction(p.jitter) && p.jitter < 1, kWhose, "the jitter must be at least 0 and below 1");
 }
 
-void QcnReactionPoint::configure(const QcnParameters* shared, Rate line_rate, Random random) {
-  check(*shared);
-  require(line_rate > 0, kWhose, "the line rate must be above 0");
-  parameters_ = shared;
-  random_ = random;
-  line_rate_ = static_cast<double>(line_rate);
+void QcnReactionPoint::configure(const QcnParameters& shared, const FlowTerms& terms) {
+  check(shared);
+  require(terms.line_rate > 0, kWhose, "the line rate must be above 0");
+  parameters_ = &shared;
+  random_ = terms.random;
+  line_rate_ = static_cast<double>(terms.line_rate);
   release();
 }
 

@@ -87,6 +87,7 @@
 
 #include "base/random.h"
 #include "base/types.h"
+#include "congestion/congestion_control.h"
 
 namespace weir {
 
@@ -110,16 +111,18 @@ struct QcnParameters {
 void check(const QcnParameters& parameters);
 
 // One per rate limiter.
-class QcnReactionPoint {
+class QcnReactionPoint : public CongestionControl {
  public:
-  enum class Stage : uint8_t { fast_recovery, additive_increase, hyper_increase };
+  using Parameters = QcnParameters;
+  using Stage = IncreaseStage;
+  static constexpr const char* kName = "qcn";
+  static constexpr uint8_t kHears = kHearsCnms;
 
   // Release resolution: see above.
   static constexpr double kReleaseResolution = 1.0 / 4096;
 
-  // To be called before all else; the limiter is then off. `shared` must outlive this object, and whatever it becomes must pass
-  // check(); `line_rate` > 0. Throws as check() does.
-  void configure(const QcnParameters* shared, Rate line_rate, Random random);
+  // The limiter is then off.
+  void configure(const QcnParameters& shared, const FlowTerms& terms);
 
   // All state is dropped. Limited if `initial_rate` (bit/s) is below the rate of release.
   void start(Time now, Rate initial_rate);
@@ -140,6 +143,7 @@ class QcnReactionPoint {
   bool limited() const { return limited_; }
   // What the next cycle to be completed does (aimd: always additive increase).
   Stage stage() const;
+  ControllerState state() const { return {.target_rate = target_rate(), .stage = stage()}; }
   // Full precision, for comparison.
   double exact_rate() const { return current_rate_; }
   double exact_target_rate() const { return target_rate_; }

@@ -13,10 +13,8 @@ void check(const NicParameters& p) {
   require(p.cnp_priority < kPriorities, kWhose, "cnp_priority is 0 to 7");
   require(p.verbs_queue_pairs <= 1u << 15, kWhose, "verbs_queue_pairs must be at most 2^15");
   require(p.memory_regions < (1u << 24) - 1, kWhose, "memory_regions must be below 2^24 - 1");
-  check(p.reaction_point);
-  check(p.dctcp);
-  check(p.qcn);
-  check(p.token_bucket);
+  check(p.congestion);
+  check(p.grouping.token_bucket);
   check(p.scheduler);
   check(p.priority_map);
   check(p.receive_buffer);

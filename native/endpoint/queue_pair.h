@@ -1,4 +1,4 @@
-// One queue pair of a soft NIC: its transport, and how congestion control and pacing hold it back.
+// One queue pair of a soft NIC: its transport, and where it stands on its way to the link.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,8 @@
 
 #include "base/native_error.h"
 #include "base/types.h"
-#include "congestion/dcqcn_reaction_point.h"
 #include "endpoint/counters.h"
-#include "endpoint/reliable_stream.h"
-#include "link/pacer.h"
+#include "transport/message_stream.h"
 #include "transport/queue_attributes.h"
 #include "transport/verbs_transport.h"
 #include "wire/packet.h"
@@ -60,35 +58,35 @@ inline void check(const QueuePairParameters& p, const PacketPool& pool) {
 }
 
 struct QueuePair {
-  // idle (nothing to send) -> waiting (in the timing wheel) <-> ready (in its priority's list) -> idle, or finished
+  // idle (nothing to send) -> waiting (for its flow) <-> ready (in its priority's list) -> idle, or finished
   enum class State : uint8_t { idle, waiting, ready, finished };
+  enum class Kind : uint8_t {
+    stream,           // unacknowledged messages
+    reliable_stream,  // messages over a reliable connection
+    connection,       // a reliable connection that an application drives
+    datagram          // an application's, without a peer: anybody may send to the NIC's addresses
+  };
 
   explicit QueuePair(const QueuePairParameters& p) : parameters(p), headers(p.path) {}
 
+  // An application's; null: a stream, or an unused place.
+  VerbsTransport* verbs() const { return kind >= Kind::connection ? static_cast<VerbsTransport*>(transport.get()) : nullptr; }
+  bool datagram() const { return kind == Kind::datagram; }
+  bool acknowledged() const { return kind == Kind::reliable_stream || kind == Kind::connection; }
   // A stream whose way is not known yet: nothing is sent on it until SoftNic::reconfigure() gives its path a destination MAC
   // address.
-  bool unresolved() const { return verbs == nullptr && parameters.path.destination_mac == 0; }
-
+  bool unresolved() const { return kind < Kind::connection && parameters.path.destination_mac == 0; }
   // Whether its transport answers, has timers, and may have something to send again after it had nothing.
-  bool converses() const { return verbs != nullptr || stream != nullptr; }
+  bool converses() const { return kind != Kind::stream; }
 
   std::unique_ptr<Transport> transport;  // null: an unused place for a queue pair of an application
-  VerbsTransport* verbs = nullptr;       // the same, if an application drives it
-  ReliableStream* stream = nullptr;      // the same, if it is a reliable stream
   uint32_t qpn = 0;
+  Kind kind = Kind::stream;
   State state = State::idle;
-  bool connected = false;  // its path says who its peer is: packets of others are not for it
-  bool datagram = false;   // it has no peer: anybody may send to the NIC's addresses
-  bool started = false;    // has sent
-  bool limited = false;    // counted in rp_cur_flows
-  bool answers = false;    // in its priority's list of those with control packets to send
-  uint32_t next_ready = UINT32_MAX;
-  uint32_t next_answer = UINT32_MAX;
-  Rate paced_rate = 0;
-  Time wakes = kNever;        // with a driver: when its next packet or rate change is due ...
-  Time timer_wakes = kNever;  // ... and when its transport is looked at, at the latest
-  Pacer pacer;
-  DcqcnReactionPoint reaction_point;
+  bool connected = false;     // its path says who its peer is: packets of others are not for it
+  bool started = false;       // has sent
+  bool answers = false;       // in its priority's list of those with control packets to send
+  Time timer_wakes = kNever;  // when its transport is looked at, at the latest
   QpCounters counters;
   QueuePairParameters parameters;
   RoceTemplate headers;

@@ -39,10 +39,7 @@ QueueAttributes ReliableStream::attributes() const {
   attributes.max_dest_rd_atomic = 0;
   attributes.recovery = parameters_.recovery;
   attributes.window = parameters_.window;
-  if (context_.dctcp != nullptr) {
-    attributes.packets_per_ack = 1;
-    attributes.echo_congestion = true;
-  }
+  if (context_.informs) attributes.inform_congestion_control();
   return attributes;
 }
 
@@ -58,17 +55,12 @@ void ReliableStream::begin(Time now) {
   now_ = now;
   role_ = Role::sends;
   connect(parameters_.outstanding, 1, QueuePairState::rts);
-  if (context_.dctcp != nullptr) {
-    dctcp_ = std::make_unique<DctcpSender>(*context_.dctcp, parameters_.window);
-    connection_->limit(dctcp_->window());
-  }
-  settle();
+  replenish();
 }
 
 void ReliableStream::close() {
   role_ = Role::over;
   connection_.reset();
-  dctcp_.reset();
 }
 
 // Messages complete in order: the work request's id is free to say when it was posted.
@@ -110,7 +102,7 @@ void ReliableStream::complete(const Completion& completion) {
 }
 
 // What the connection has completed is replaced once it has done its own work.
-void ReliableStream::settle() {
+void ReliableStream::replenish() {
   if (role_ == Role::receives) {
     for (; consumed_ > 0; --consumed_) post_receive();
     return;
@@ -125,16 +117,9 @@ bool ReliableStream::receive(Time now, const uint8_t* frame, const PacketMeta& m
   now_ = now;
   const bool for_sender = is_response(meta.opcode);
   if (role_ == Role::over || (role_ != Role::sends && for_sender)) return ++context_.counters.drop_wrong_state, false;
-  bool valid = false;
   if (role_ == Role::sends) {
-    if (dctcp_ == nullptr) {
-      valid = connection_->receive(now, frame, meta);
-    } else {
-      const ReliableConnection::Progress before = connection_->progress();
-      valid = connection_->receive(now, frame, meta);
-      observe(before, meta.becn);
-    }
-    return settle(), valid;
+    const bool valid = connection_->receive(now, frame, meta);
+    return replenish(), valid;
   }
   if (role_ == Role::none) {
     role_ = Role::receives;
@@ -146,42 +131,23 @@ bool ReliableStream::receive(Time now, const uint8_t* frame, const PacketMeta& m
   // As without acknowledgements: a gap counts when it shows for the first time, and what fills it is no news.
   by_pair_.lost += sequence_.observe(meta.psn).missing;
   const Received before = connection_->received();
-  valid = connection_->receive(now, frame, meta);
+  const bool valid = connection_->receive(now, frame, meta);
   count_received(by_pair_, before, connection_->received(), meta);
-  return settle(), valid;
-}
-
-// What the connection has just heard, as DCTCP sees it.
-void ReliableStream::observe(const ReliableConnection::Progress& before, bool echo) {
-  const ReliableConnection::Progress after = connection_->progress();
-  const auto acknowledged = static_cast<uint32_t>(psn_distance(after.acknowledged, before.acknowledged));
-  dctcp_->on_ack({acknowledged, echo, after.in_flight, before.posted});
-  if (after.timeouts != before.timeouts) {
-    dctcp_->on_timeout(after.in_flight);
-  } else if (after.losses != before.losses) {
-    dctcp_->on_loss(after.in_flight);
-  }
-  connection_->limit(dctcp_->window());
+  return replenish(), valid;
 }
 
 bool ReliableStream::take_data(Time now, OutgoingPacket& out) {
   now_ = now;
   const bool taken = connection_->take_data(now, out);
-  if (failed_) settle();
+  if (failed_) replenish();
   return taken;
 }
 
 void ReliableStream::advance(Time now) {
   now_ = now;
   if (role_ != Role::sends) return;
-  if (dctcp_ == nullptr) {
-    connection_->advance(now);
-  } else {
-    const ReliableConnection::Progress before = connection_->progress();
-    connection_->advance(now);
-    observe(before, false);
-  }
-  settle();
+  connection_->advance(now);
+  replenish();
 }
 
 }  // namespace weir

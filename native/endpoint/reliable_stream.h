@@ -1,9 +1,5 @@
 // A reliable connection that makes its own work: what a flow sends and receives when every message is acknowledged. A stream
 // sends, from begin() on, or receives, from its first packet on; it takes memory for its connection only while it is at it.
-//
-// Under DCTCP (congestion/dctcp_sender.h) the window of packets in flight is the congestion window; the sender asks for an
-// acknowledgement of every packet, so that each says of one packet whether it was marked, and RFC 8257's state machine for
-// delayed acknowledgements (section 3.2) is not needed.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "congestion/dctcp_sender.h"
 #include "endpoint/counters.h"
 #include "endpoint/message_listener.h"
 #include "endpoint/stream_transport.h"
@@ -28,9 +23,9 @@ struct ReliableStreamContext {
   uint32_t key;     // of a region as ReliableStream::region() makes it
   uint32_t domain;  // its protection domain
   TransportCounters& counters;
-  MessageListener* listener;               // or null
-  bool payload;                            // see TransportContext
-  const DctcpParameters* dctcp = nullptr;  // null: no congestion window
+  MessageListener* listener;  // or null
+  bool payload;               // see TransportContext
+  bool informs = false;       // see QueueAttributes::inform_congestion_control()
 };
 
 // The same at both ends but for target.remote_qpn.
@@ -58,14 +53,9 @@ class ReliableStream final : public Transport, private CompletionSink {
   static MemoryRegion region(uint8_t* bytes, uint32_t domain);
 
   // Posts the first messages. Only once, and not to a stream that receives.
-  void begin(Time now);
-  // Has sent everything, has failed, or was closed.
-  bool ended() const { return role_ == Role::over; }
-  // The stream is of no more use: nothing is sent, nothing is told, what comes is dropped and counted, and its memory is free.
-  void close();
-  // Null: it does not send now, or not under DCTCP.
-  const DctcpSender* dctcp() const { return dctcp_.get(); }
-
+  void begin(Time now) override;
+  bool ended() const override { return role_ == Role::over; }
+  void close() override;
   bool understands(uint8_t opcode) const override { return opcode >> 5 == 0; }
   bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
   bool control_waits() const override { return connection_ != nullptr && connection_->control_waits(); }
@@ -74,6 +64,10 @@ class ReliableStream final : public Transport, private CompletionSink {
   bool take_data(Time now, OutgoingPacket& out) override;
   Time next_deadline() const override { return connection_ == nullptr ? kNever : connection_->next_deadline(); }
   void advance(Time now) override;
+  bool take_heard(Heard& heard) override { return connection_ != nullptr && connection_->take_heard(heard); }
+  void limit(uint32_t packets) override {
+    if (connection_ != nullptr) connection_->limit(packets);
+  }
 
  private:
   enum class Role : uint8_t { none, sends, receives, over };
@@ -83,8 +77,7 @@ class ReliableStream final : public Transport, private CompletionSink {
   void connect(uint32_t send_depth, uint32_t receive_depth, QueuePairState state);
   void post();
   void post_receive();
-  void settle();
-  void observe(const ReliableConnection::Progress& before, bool echo);
+  void replenish();
 
   uint32_t qpn_;
   Role role_ = Role::none;
@@ -99,7 +92,6 @@ class ReliableStream final : public Transport, private CompletionSink {
   uint64_t completed_ = 0;
   Time now_ = 0;  // of the call under way
   std::unique_ptr<ReliableConnection> connection_;
-  std::unique_ptr<DctcpSender> dctcp_;
 };
 
 }  // namespace weir

@@ -7,6 +7,7 @@
 #include "wire/ethernet.h"
 #include "wire/icrc.h"
 #include "wire/ip.h"
+#include "wire/qcn.h"
 
 namespace weir {
 namespace {
@@ -16,7 +17,14 @@ constexpr uint32_t kNone = UINT32_MAX;
 }  // namespace
 
 SoftNic::Disposition SoftNic::receive(Time now, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal) {
-  advance(now);
+  catch_up(now);
+  const Disposition disposition = consume(now, data, length, meta, refusal);
+  go_on();
+  return disposition;
+}
+
+SoftNic::Disposition SoftNic::consume(Time arrived, const uint8_t* data, uint32_t length, const PacketMeta& meta,
+                                      Refusal refusal) {
   ++counters_.rx_packets;
   counters_.rx_bytes += length;
   const int priority = parameters_.priority_map.priority(meta);
@@ -26,29 +34,32 @@ SoftNic::Disposition SoftNic::receive(Time now, const uint8_t* data, uint32_t le
   if (meta.ethertype == kEthertypeCnm) return receive_cnm(data, length, meta, refusal), Disposition::consumed;
   // A fragment is well formed; it is only not for us to reassemble.
   if (refusal != Refusal::none && refusal != Refusal::ip_fragment) return ++counters_.drop_malformed, Disposition::consumed;
-  if (!ours(meta.destination_mac) && !is_group(meta.destination_mac)) {
+  if (!pairs_.ours(meta.destination_mac) && !is_group(meta.destination_mac)) {
     return ++counters_.drop_not_for_us, Disposition::consumed;
   }
   if (meta.kind != FrameKind::roce && meta.kind != FrameKind::cnp) return ++counters_.rx_punted, Disposition::punt;
-  if (!receive_buffer_.unlimited()) {
-    if (!receive_buffer_.add(now_, priority, length)) return ++by_priority.rx_prio_buf_discard, Disposition::consumed;
-    if (receive_buffer_.above_xoff(priority) && (parameters_.pfc_priorities >> priority & 1) != 0 && !pfc_.stopped(priority)) {
-      pfc_.stop(priority, now_);
-      if (!busy()) start_next();
-    }
-  }
+  if (!take_in(priority, length)) return ++by_priority.rx_prio_buf_discard, Disposition::consumed;
   if (pool_.has_payload() && !icrc_ok(data, meta)) return ++counters_.rx_icrc_encapsulated, Disposition::consumed;
   // Connection management is the slow path's.
   if (meta.destination_qp == kGsiQpn && parameters_.verbs_queue_pairs > 0) return ++counters_.rx_punted, Disposition::punt;
-  const uint32_t index = find_qp(meta.destination_qp);
+  const uint32_t index = pairs_.find(meta.destination_qp);
   if (index == kNone) return ++counters_.drop_unknown_qp, Disposition::consumed;
-  if (!addresses_fit(queue_pairs_[index], data, meta)) return Disposition::consumed;
+  if (!addresses_fit(pairs_[index], data, meta)) return Disposition::consumed;
   if (meta.kind == FrameKind::cnp) {
-    receive_cnp(index, now);
+    receive_cnp(index, arrived);
   } else {
-    receive_packet(index, now, data, meta);
+    receive_packet(index, arrived, data, meta);
   }
   return Disposition::consumed;
+}
+
+// Into the buffer between the link and a host that takes its time. False: it does not fit.
+bool SoftNic::take_in(int priority, uint32_t length) {
+  if (receive_buffer_.unlimited()) return true;
+  if (!receive_buffer_.add(now_, priority, length)) return false;
+  const bool lossless = (parameters_.pfc_priorities >> priority & 1) != 0;
+  if (lossless && receive_buffer_.above_xoff(priority) && !egress_.pfc.stopped(priority)) egress_.pfc.stop(priority, now_);
+  return true;
 }
 
 // From whom a queue pair's packets must come, and to where. One without a peer yet refuses them all by its state.
@@ -62,95 +73,151 @@ bool SoftNic::addresses_fit(const QueuePair& qp, const uint8_t* frame, const Pac
   if (qp.connected) {
     const RocePath& path = qp.parameters.path;
     if (meta.ip_version != path.ip_version || std::memcmp(source, path.destination_ip, length) != 0) {
-      return ++transport_counters_.drop_wrong_peer, false;
+      return ++transport_counters().drop_wrong_peer, false;
     }
     fits = is_destination(path.ip_version, path.source_ip);
-  } else if (qp.datagram) {
+  } else if (qp.datagram()) {
     const auto is_own = [&](const IpAddress& own) { return is_destination(own.version, own.bytes); };
     fits = std::any_of(parameters_.addresses.begin(), parameters_.addresses.end(), is_own);
   }
-  if (!fits) ++transport_counters_.drop_wrong_destination;
+  if (!fits) ++transport_counters().drop_wrong_destination;
   return fits;
 }
 
 // IBTA annex A17, CA17-45: "reduce the rate of injection for the QP indicated", which for datagrams is that of all its
 // destinations.
 void SoftNic::receive_cnp(uint32_t index, Time arrived) {
-  QueuePair& qp = queue_pairs_[index];
-  if (!dcqcn()) return void(++counters_.rp_cnp_ignored);
-  if (qp.verbs != nullptr && !qp.verbs->may_receive()) return void(++transport_counters_.drop_wrong_state);
+  QueuePair& qp = pairs_[index];
+  if (!hears(kHearsCnps)) return void(++counters_.rp_cnp_ignored);
+  if (qp.verbs() != nullptr && !qp.verbs()->may_receive()) return void(++transport_counters().drop_wrong_state);
   ++counters_.rp_cnp_handled;
   ++qp.counters.cnp_handled;
-  const Time awaited = qp.reaction_point.cut_at();
-  qp.reaction_point.on_cnp(now_);
-  const Time cut = qp.reaction_point.cut_at();
+  Time awaited = kNever;
+  Time cut = kNever;
+  (*flows_)[index].tell([&](auto& c) {
+    awaited = c.cut_at();
+    c.on_cnp(now_);
+    cut = c.cut_at();
+  });
   if (latencies_ != nullptr && (cut == kNever || cut != awaited)) latencies_->cut(arrived, cut == kNever ? arrived : cut);
-  count_limited(qp);
   repace(index);
 }
 
+void SoftNic::receive_cnm(const uint8_t* frame, uint32_t length, const PacketMeta& meta, Refusal refusal) {
+  NicCounters& c = counters_;
+  CongestionNotification cnm;
+  if (!pairs_.ours(meta.destination_mac)) return void(++c.rp_cnm_not_for_us);
+  if (!hears(kHearsCnms)) return void(++c.rp_cnm_ignored);
+  if (refusal == Refusal::truncated_cnm) return void(++c.rp_cnm_truncated);
+  if (refusal == Refusal::bad_cnm_version) return void(++c.rp_cnm_bad_version);
+  if (refusal != Refusal::none || !parse_cnm(frame, length, cnm)) return void(++c.rp_cnm_malformed);
+  uint32_t group = kNone;
+  switch (flows_->find(meta, cnm, group)) {
+    case FlowTable::Verdict::handled:
+      return on_cnm(group, cnm);
+    case FlowTable::Verdict::not_cnpv:
+      return void(++c.rp_cnm_not_cnpv);
+    case FlowTable::Verdict::no_feedback:
+      return void(++c.rp_cnm_no_feedback);
+    case FlowTable::Verdict::unknown_flow:
+      return void(++c.rp_cnm_unknown_flow);
+    case FlowTable::Verdict::wrong_flow:
+      return void(++c.rp_cnm_wrong_flow);
+    case FlowTable::Verdict::ambiguous:
+      return void(++c.rp_cnm_ambiguous);
+  }
+}
+
+void SoftNic::on_cnm(uint32_t group, const CongestionNotification& cnm) {
+  Flow& flow = (*flows_)[group];
+  ++counters_.rp_cnm_handled;
+  // A flow of several has no queue pair that is more at fault than the others.
+  const uint32_t index = flow.sent_last != kNone ? flow.sent_last : flow.first;
+  if (index != kNone) {
+    QpCounters& of = pairs_[index].counters;
+    ++of.cnp_handled;
+    if (cnm.quantized_feedback == 1) ++of.cnm_lowest;
+  }
+  flow.tell([this](auto& c) { c.advance(now_); });
+  count(group);
+  flow.tell([&](auto& c) { c.on_cnm(now_, cnm.quantized_feedback); });
+  if (count(group)) ++counters(flows_->priority_of(group)).rp_port_pri_created_rps;
+  serve(group);
+}
+
+// What acknowledgements, or none, have told.
+void SoftNic::hear(uint32_t index) {
+  Heard heard;
+  Transport& transport = *pairs_[index].transport;
+  if (!hears(kHearsAcknowledgements) || !transport.take_heard(heard)) return;
+  const Ack& ack = heard.ack;
+  Flow& flow = (*flows_)[index];
+  uint32_t window = 0;
+  flow.tell([&](auto& c) {
+    if (ack.packets > 0) c.on_ack(ack);
+    if (heard.lost || heard.timed_out) c.on_loss({.in_flight = ack.in_flight, .timeout = heard.timed_out, .at = ack.arrived});
+    window = c.window();
+  });
+  transport.limit(window);
+  if (flow.rate != flow.paced_rate) repace(index);
+}
+
 void SoftNic::receive_packet(uint32_t index, Time arrived, const uint8_t* frame, const PacketMeta& meta) {
-  QueuePair& qp = queue_pairs_[index];
+  QueuePair& qp = pairs_[index];
   if (!qp.transport->understands(meta.opcode)) return void(++counters_.drop_unsupported_opcode);
-  const Received before = qp.verbs != nullptr ? qp.verbs->received() : Received{};
-  if (!qp.transport->receive(now_, frame, meta)) return;
-  if (qp.verbs != nullptr) count_received(qp.counters, before, qp.verbs->received(), meta);
+  const Received before = qp.verbs() != nullptr ? qp.verbs()->received() : Received{};
+  const bool valid = qp.transport->receive(now_, frame, meta);
+  hear(index);
+  if (!valid) return;
+  if (qp.verbs() != nullptr) count_received(qp.counters, before, qp.verbs()->received(), meta);
   if (meta.ecn == 3) {
     ++counters_.np_ecn_marked_roce_packets;
     ++qp.counters.ecn_marked;
     notify(index, arrived, frame, meta);
-  } else if (crowded_ && qp.verbs != nullptr && meta.payload_length > 0) {
+  } else if (crowded_ && qp.verbs() != nullptr && meta.payload_length > 0) {
     ++counters_.np_crowded_roce_packets;
     notify(index, arrived, frame, meta);
   }
-  serve(index);
+  attend(index);
 }
 
 void SoftNic::obey(int priority, uint16_t quanta) {
   ++priorities_[static_cast<size_t>(priority)].rx_prio_pause;
-  pause_.apply(priority, quanta, now_, parameters_.rate);
+  egress_.pause.apply(priority, quanta, now_, parameters_.rate);
 }
 
 void SoftNic::receive_pfc(Time now, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta) {
-  advance(now);
+  catch_up(now);
   ++counters_.rx_pfc_frames;
   for (uint8_t left = enable & parameters_.pfc_priorities; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
     const int priority = __builtin_ctz(left);
     obey(priority, quanta[static_cast<size_t>(priority)]);
   }
-  if (!busy()) start_next();
+  go_on();
 }
 
 void SoftNic::receive_pause(Time now, uint16_t quanta) {
-  advance(now);
+  catch_up(now);
   ++counters_.rx_pause_frames;
   for (int priority = 0; priority < kPriorities; ++priority) obey(priority, quanta);
-  if (!busy()) start_next();
+  go_on();
 }
 
 // The notification point: a valid packet of this queue pair came through congestion. IBTA annex A17, CA17-44: its CNP is
 // "directed to the source of the received packet", which of a datagram is whoever sent it, and not a peer.
 void SoftNic::notify(uint32_t index, Time arrived, const uint8_t* frame, const PacketMeta& meta) {
-  if (!dcqcn() || queue_pairs_[index].unresolved()) return;
+  if (!hears(kHearsCnps) || pairs_[index].unresolved()) return;
   expire_windows(now_);  // after skip_to() some may have ended that advance() has not come to yet
-  const bool datagram = queue_pairs_[index].datagram;
+  const bool datagram = pairs_[index].datagram();
   const uint32_t place = datagram ? notifications_.sender(index, parameters_.mac, frame, meta) : index;
   if (place == NotificationPoints::kNone) return void(++counters_.np_cnp_unsent);
   const uint16_t partition_key = load_bth(frame + meta.bth_offset).partition_key;
   notifications_.on_marked(place, now_, parameters_.cnp_interval, partition_key, latencies_ != nullptr ? arrived : kNever);
 }
 
-void SoftNic::check_receive_buffer() {
-  receive_buffer_.advance(now_);
-  for (uint8_t left = pfc_.stopped_mask(); left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
-    const int priority = __builtin_ctz(left);
-    if (receive_buffer_.below_xon(priority)) pfc_.resume(priority, now_);
-  }
-}
-
 void SoftNic::expire_windows(Time at) {
   notifications_.expire(at, parameters_.cnp_interval);
-  if (notifications_.owed() && !busy()) start_next();
+  if (notifications_.owed()) start_next();
 }
 
 }  // namespace weir

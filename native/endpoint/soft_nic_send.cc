@@ -1,8 +1,10 @@
-// The sending half of the soft NIC: what goes on the link when it falls free, and how fast it is sent.
-#include <algorithm>
+// The sending half of the soft NIC: what goes on the link when it falls free.
 #include <cstring>
 
 #include "endpoint/soft_nic.h"
+#include "wire/bytes.h"
+#include "wire/ethernet.h"
+#include "wire/qcn.h"
 
 namespace weir {
 namespace {
@@ -12,60 +14,25 @@ constexpr Time kRetry = 10 * kMicrosecond;
 
 }  // namespace
 
-// False: there is nowhere to send to yet.
-bool SoftNic::begin(QueuePair& qp) {
-  if (qp.unresolved()) return false;
-  const bool alone = active_++ == 0;
-  qp.started = true;
-  const Rate later = parameters_.initial_rate > 0 ? parameters_.initial_rate : parameters_.rate;
-  qp.state = QueuePair::State::waiting;
-  const Rate first = parameters_.line_rate_start && alone ? parameters_.rate : later;
-  qp.reaction_point.start(now_, first);
-  if (const uint32_t flow = flow_of(qp); flow != kNone) start_flow(flow, first);
-  qp.pacer.reset(now_);
-  qp.paced_rate = allowed_rate(qp);
-  if (qp.stream != nullptr) qp.stream->begin(now_);
-  return true;
-}
-
-// Where a stream leads has been found, or is elsewhere now.
-void SoftNic::redirect(uint32_t index, uint64_t mac) {
-  QueuePair& qp = queue_pairs_[index];
-  qp.parameters.path.destination_mac = mac;
-  unbind(index);
-  bind(index);
-  if (!qp.started) schedule(index, std::max(qp.parameters.start, now_));
-}
-
 void SoftNic::start_next() {
-  if (held_) return;
-  PacketId id = kNoPacket;
-  const bool cnp_may_go = notifications_.owed() && (pause_.paused_mask() >> parameters_.cnp_priority & 1) == 0;
-  const bool answer_may_go = (answering_ & ~pause_.paused_mask()) != 0;
-  if (pfc_.owed() != 0 || cnp_may_go || answer_may_go || backlogged_ != 0) {
-    if (pool_.available() == 0) {
-      ++counters_.tx_no_descriptor;
-      retry_at_ = now_ + kRetry;
-      return;
-    }
+  if (egress_.busy(now_) || egress_.held()) return;
+  const bool cnp_may_go = notifications_.owed() && egress_.cnp_may_go(parameters_.cnp_priority);
+  if (egress_.pfc.owed() == 0 && !cnp_may_go && !egress_.answers_may_go() && !egress_.data_waits()) return;
+  if (pool_.available() == 0) {
+    ++counters_.tx_no_descriptor;
+    retry_at_ = now_ + kRetry;
+    return;
   }
-  if (pfc_.owed() != 0) {
+  PacketId id = kNoPacket;
+  if (egress_.pfc.owed() != 0) {
     id = make_pfc();
   } else if (cnp_may_go) {
     id = make_cnp();
   } else {
-    if (answer_may_go) id = make_answer();
+    id = make_answer();
     if (id == kNoPacket) id = make_data();
   }
-  if (id == kNoPacket) return;
-  sending_ = true;
-  busy_until_ = link_.finish(now_, wire_bytes(pool_[id].length));
-  if (driver_ != nullptr) {
-    driver_->depart(0, id, busy_until_);
-  } else {
-    pool_[id].departs = busy_until_;
-    departing_.push(pool_, id);
-  }
+  if (id != kNoPacket) driver_.depart(0, id, egress_.send(now_, wire_bytes(pool_[id].length)));
 }
 
 PacketId SoftNic::make_pfc() {
@@ -75,13 +42,13 @@ PacketId SoftNic::make_pfc() {
   packet.meta.kind = FrameKind::pfc;
   packet.meta.source_mac = parameters_.mac;
   packet.length = kMinimumFrame;
-  packet.pfc_enable = pfc_.take(now_, packet.pfc_xoff);
+  packet.pfc_enable = egress_.pfc.take(now_, packet.pfc_xoff);
   return id;
 }
 
 PacketId SoftNic::make_cnp() {
   const NotificationPoints::Cnp cnp = notifications_.take();
-  QueuePair& qp = queue_pairs_[cnp.queue_pair];
+  QueuePair& qp = pairs_[cnp.queue_pair];
   if (cnp.arrived != kNever) latencies_->answered(cnp.arrived);
   const RoceTemplate& headers = cnp.headers != nullptr ? *cnp.headers : qp.headers;
   const uint32_t destination_qp = cnp.headers != nullptr ? cnp.destination_qp : qp.parameters.remote_qpn;
@@ -97,43 +64,35 @@ PacketId SoftNic::make_cnp() {
   return id;
 }
 
-// One of the highest priority that may send.
 PacketId SoftNic::make_answer() {
-  for (uint8_t left = static_cast<uint8_t>(answering_ & ~pause_.paused_mask()); left != 0;) {
-    const int priority = 31 - __builtin_clz(left);
-    ReadyList& list = answers_[static_cast<size_t>(priority)];
-    const uint32_t index = list.head;
-    QueuePair& qp = queue_pairs_[index];
-    list.head = qp.next_answer;
-    if (list.head == kNone) {
-      list.tail = kNone;
-      answering_ = static_cast<uint8_t>(answering_ & ~(1u << priority));
-      left = static_cast<uint8_t>(left & ~(1u << priority));
-    }
+  uint8_t priority = 0;
+  for (uint32_t index = egress_.take_answers(priority); index != kNone; index = egress_.take_answers(priority)) {
+    QueuePair& qp = pairs_[index];
     qp.answers = false;
     if (qp.transport == nullptr || !qp.transport->control_waits()) continue;
     OutgoingPacket out;
     qp.transport->take_control(out);
     const PacketId id = pool_.allocate();
-    write(id, qp, out, static_cast<uint8_t>(priority));
+    write(id, qp, index, out, priority);
     attend(index);
     return id;
   }
   return kNoPacket;
 }
 
-void SoftNic::write(PacketId id, QueuePair& qp, OutgoingPacket& out, uint8_t priority) {
+void SoftNic::write(PacketId id, const QueuePair& qp, uint32_t index, const OutgoingPacket& out, uint8_t priority) {
   Packet& packet = pool_[id];
   packet.reset();
   packet.priority = priority;
-  if (pool_.has_payload()) {
-    const RoceTemplate& headers = out.headers != nullptr ? *out.headers : qp.headers;
-    packet.length = headers.build_data(pool_.data(id), out.header, out.payload, out.payload_bytes);
-    // Queue pairs of many flows have the path in common.
-    if (out.headers != nullptr) tag(id, qp);
-  } else {
-    describe(packet, pool_.data(id), qp, out);
-  }
+  if (!pool_.has_payload()) return describe(packet, pool_.data(id), qp, out);
+  const RoceTemplate& headers = out.headers != nullptr ? *out.headers : qp.headers;
+  packet.length = headers.build_data(pool_.data(id), out.header, out.payload, out.payload_bytes);
+  // Queue pairs of many flows have the path of an address handle in common.
+  const uint32_t group = flows_->group_of(index);
+  if (out.headers == nullptr || group == kNone || !parameters_.grouping.cn_tag) return;
+  packet.meta.tagged = load_be16(pool_.data(id) + 12) == kEthertypeVlan;
+  insert_cn_tag(pool_, id, flows_->flow_id(group));
+  packet.meta = {};
 }
 
 void SoftNic::describe(Packet& packet, uint8_t* headers, const QueuePair& qp, const OutgoingPacket& out) const {
@@ -152,33 +111,19 @@ void SoftNic::describe(Packet& packet, uint8_t* headers, const QueuePair& qp, co
   }
 }
 
-uint32_t SoftNic::next_wire_bytes(const QueuePair& qp) {
-  const uint32_t bytes = qp.transport == nullptr ? 0 : qp.transport->data_bytes();
-  return wire_bytes(qp.headers.bth_offset() + bytes);
-}
-
 PacketId SoftNic::make_data() {
+  const auto next_wire_bytes = [this](uint32_t index) {
+    const QueuePair& qp = pairs_[index];
+    return wire_bytes(qp.headers.bth_offset() + (qp.transport == nullptr ? 0 : qp.transport->data_bytes()));
+  };
+  uint8_t priority = 0;
   for (;;) {
-    // Lengths matter only between several.
-    std::array<uint32_t, kPriorities> heads{};
-    for (uint8_t left = (backlogged_ & (backlogged_ - 1)) != 0 ? backlogged_ : uint8_t{0}; left != 0;
-         left = static_cast<uint8_t>(left & (left - 1))) {
-      const size_t p = static_cast<size_t>(__builtin_ctz(left));
-      heads[p] = next_wire_bytes(queue_pairs_[ready_[p].head]);
-    }
-    const int priority = scheduler_.pick(backlogged_, pause_.paused_mask(), heads);
-    if (priority < 0) return kNoPacket;
-    ReadyList& list = ready_[static_cast<size_t>(priority)];
-    const uint32_t index = list.head;
-    QueuePair& qp = queue_pairs_[index];
-    list.head = qp.next_ready;
-    if (list.head == kNone) {
-      list.tail = kNone;
-      backlogged_ = static_cast<uint8_t>(backlogged_ & ~(1u << priority));
-    }
+    const uint32_t index = egress_.take_ready(priority, next_wire_bytes);
+    if (index == kNone) return kNoPacket;
+    QueuePair& qp = pairs_[index];
     qp.state = QueuePair::State::waiting;
     if (qp.parameters.stop <= now_) {
-      finish(qp);
+      finish(index);
       pass_turn(index);
       continue;
     }
@@ -192,32 +137,20 @@ PacketId SoftNic::make_data() {
       continue;
     }
     const PacketId id = pool_.allocate();
-    write(id, qp, out, static_cast<uint8_t>(priority));
+    write(id, qp, index, out, priority);
     const uint32_t wire = wire_bytes(pool_[id].length);
     ++qp.counters.tx_packets;
     qp.counters.tx_bytes += out.payload_bytes;
     qp.counters.tx_wire_bytes += wire;
-    const bool governs = governed(index);
-    if (governs) {
-      turn_taken(index, wire);
-    } else {
-      qp.reaction_point.on_sent(now_, wire);
-      count_limited(qp);
-      qp.paced_rate = allowed_rate(qp);
-      qp.pacer.sent(now_, wire, qp.paced_rate);
-    }
+    sent(index, wire);
     if (qp.transport->data_bytes() > 0) {
-      if (governs) {
-        line_up(index);
-      } else {
-        wait(index);
-      }
+      wait(index);
     } else if (qp.converses()) {
       qp.state = QueuePair::State::idle;
     } else {
-      finish(qp);
+      finish(index);
     }
-    if (governs) serve_flow(flows_->of(index));
+    if (const uint32_t group = flows_->group_of(index); group != kNone) serve(group);
     attend(index);
     return id;
   }
@@ -237,27 +170,6 @@ void SoftNic::left(PacketId id) {
   counters_.tx_bytes += packet.length;
   ++priorities_[packet.priority].tx_prio_packets;
   priorities_[packet.priority].tx_prio_bytes += packet.length;
-}
-
-SoftNic::SenderSample SoftNic::sender_sample(uint32_t index, Time at) {
-  QueuePair& qp = queue_pairs_[index];
-  if (const ReactionPoint* point = flow_at(index, at); point != nullptr) {
-    const double allowed = static_cast<double>(allowed_rate(qp));
-    return {allowed, point->rate.limited() ? static_cast<double>(point->rate.target_rate()) : allowed, 0};
-  }
-  if (qp.stream != nullptr && qp.stream->dctcp() != nullptr) {
-    const double window = qp.stream->dctcp()->window();
-    return {window, window, qp.stream->dctcp()->alpha()};
-  }
-  qp.reaction_point.advance(at);
-  count_limited(qp);
-  const double rate = static_cast<double>(allowed_rate(qp));
-  if (!dcqcn()) return {rate, rate, 0};
-  if (qp.reaction_point.limited()) {
-    return {rate, static_cast<double>(qp.reaction_point.target_rate()), qp.reaction_point.alpha()};
-  }
-  const bool has_alpha = rate > 0 && parameters_.reaction_point.alpha_decays_at_line_rate;
-  return {rate, rate, has_alpha ? qp.reaction_point.alpha() : 0};
 }
 
 }  // namespace weir

@@ -9,14 +9,12 @@
 
 #include "base/types.h"
 #include "endpoint/soft_nic.h"
-#include "io/impairment.h"
+#include "engine/open_port.h"
 #include "io/packet_port.h"
-#include "io/umem.h"
+#include "link/impairment.h"
 #include "switching/soft_switch.h"
 
 namespace weir {
-
-enum class Backend : uint8_t { af_packet, af_xdp };
 
 // How a worker's thread waits. busy: never sleeps. adaptive: looks for frames without pause while they come and 2 ms longer, then
 // sleeps until some do. interrupt: sleeps `quantum` between two turns under load, which leaves the CPU to others.
@@ -36,15 +34,13 @@ struct PortConfig {
   bool xdp_generic = false;  // XDP of the kernel's stack instead of the driver's
   uint32_t arp_address = 0;  // with roce_only: ARP (of AF_XDP; else all of it) and pings for this IPv4 address arrive; 0: none
   bool echo_ipv6 = false;    // with roce_only, of a packet socket: IPv6 pings arrive
-  bool uses_af_xdp() const { return receive == Backend::af_xdp || transmit == Backend::af_xdp; }
-  bool roce_only = false;  // the host's own stack uses the interface too: only what AfPacketOptions says there arrives
-  bool offloads = false;   // partial checksums and super-frames pass, where the backends are packet sockets
-  Rate rate = 0;           // of the link: spaces arrivals
-  Time delay = 0;          // propagation, added to every arrival
+  bool roce_only = false;    // the host's own stack uses the interface too: only what AfPacketOptions says there arrives
+  bool offloads = false;     // partial checksums and super-frames pass, where the backends are packet sockets
+  Rate rate = 0;             // of the link: spaces arrivals
+  Time delay = 0;            // propagation, added to every arrival
   bool impaired = false;
   ImpairmentParameters impairment;
   uint64_t impairment_component = 0;
-  std::string capture_file;  // empty: none
 };
 
 struct SwitchDeviceConfig {
@@ -92,7 +88,7 @@ struct WorkerConfig {
   std::shared_ptr<SharedSwitch> shared;
   uint32_t share = 0;  // which worker this is
 
-  bool uses_af_xdp() const;
+  bool lends_packets() const;  // to any of its ports
   // Of the packets.
   PacketShape shape() const;
 };
@@ -100,7 +96,6 @@ struct WorkerConfig {
 // Throws NativeError INVALID_CONFIG for what a worker cannot run with, its devices' parameters apart.
 void check(const WorkerConfig& config);
 
-// The last is null in a worker without AF_XDP ports.
-using PortFactory = std::function<std::unique_ptr<PacketPort>(const PortConfig&, const PortClock&, Umem*)>;
+using PortFactory = std::function<std::unique_ptr<PacketPort>(const PortConfig&, const PortClock&, LentPackets&)>;
 
 }  // namespace weir

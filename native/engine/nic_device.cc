@@ -3,11 +3,11 @@
 #include <sys/random.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <string>
 
 #include "base/native_error.h"
+#include "endpoint/samples.h"
 #include "wire/classify.h"
 #include "wire/mac_control.h"
 
@@ -51,24 +51,16 @@ void NicDevice::accept(const RxFrame& frame) {
   PacketMeta meta;
   const Refusal refusal =
       frame.vlan_stripped ? classify(frame.data, frame.length, meta, frame.vlan_tci) : classify(frame.data, frame.length, meta);
-  PfcFrame pfc{};
-  uint16_t quanta = 0;
-  switch (meta.kind) {
-    case FrameKind::pfc:
-      if (parse_pfc(frame.data, frame.length, pfc)) return nic_.receive_pfc(at, pfc.enable, std::to_array(pfc.quanta));
-      break;
-    case FrameKind::pause:
-      if (parse_pause(frame.data, frame.length, quanta)) return nic_.receive_pause(at, quanta);
-      break;
-    case FrameKind::mac_control:
-      break;
-    default:
-      if (nic_.receive(at, frame.data, frame.length, meta, refusal) == SoftNic::Disposition::punt) {
-        punted_.push(index_, 0, at, std::span(frame.data, frame.length));
-      }
-      return;
+  if (!is_mac_control(meta.kind)) {
+    if (nic_.receive(at, frame.data, frame.length, meta, refusal) == SoftNic::Disposition::punt) {
+      punted_.push(index_, 0, at, std::span(frame.data, frame.length));
+    }
+    return;
   }
-  ++nic_.counters().rx_unsupported_op_phy;
+  const bool known = read_mac_control(
+      frame.data, frame.length, [&](uint8_t enable, const auto& quanta) { nic_.receive_pfc(at, enable, quanta); },
+      [&](uint16_t quanta) { nic_.receive_pause(at, quanta); });
+  if (!known) ++nic_.counters().rx_unsupported_op_phy;
 }
 
 void NicDevice::turn(Time horizon, Time now) {
@@ -153,26 +145,10 @@ void NicDevice::stop_traffic(Time now) {
 }
 
 void NicDevice::sample(Time at, SpscRing<Record>& ring) {
-  std::vector<QueuePair>& queue_pairs = nic_.queue_pairs();
   for (uint32_t i = 0; i < nic_.streams(); ++i) {
-    QueuePair& qp = queue_pairs[i];
-    const QpCounters& counters = qp.counters;
-    if (qp.parameters.start != kNever) {
-      const SoftNic::SenderSample sender = nic_.sender_sample(i, at);
-      ring.push({at,
-                 Record::Kind::transmit,
-                 index_,
-                 i,
-                 {sender.rate, sender.target_rate, sender.alpha, static_cast<double>(counters.tx_bytes)}});
-    }
-    if (counters.rx_packets > 0) {
-      ring.push({at,
-                 Record::Kind::receive,
-                 index_,
-                 i,
-                 {static_cast<double>(counters.rx_bytes), static_cast<double>(counters.rx_wire_bytes),
-                  static_cast<double>(counters.cnp_sent), static_cast<double>(counters.lost)}});
-    }
+    const QueuePair& qp = nic_.queue_pairs()[i];
+    if (qp.parameters.start != kNever) ring.push(sample_sender(nic_, i, at, index_, i));
+    if (qp.counters.rx_packets > 0) ring.push(sample_receiver(qp.counters, at, index_, i));
   }
 }
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "endpoint/soft_nic.h"
+#include "endpoint/wire_nic.h"
 #include "engine/config.h"
 #include "engine/device.h"
 #include "engine/frame_ring.h"
@@ -50,7 +50,7 @@ class NicDevice final : public Device {
   FrameRing& punted_;
   std::unique_ptr<VerbsRings> verbs_;
   CongestionLatencies latencies_;
-  SoftNic nic_;
+  WireNic nic_;
   std::map<uint32_t, uint32_t> depths_;  // work requests that each queue pair of an application may hold
   uint32_t total_depth_ = 0;
 };

@@ -1,7 +1,9 @@
 #include "engine/open_port.h"
 
+#include <iterator>
 #include <utility>
 
+#include "engine/config.h"
 #include "io/af_packet.h"
 #include "io/af_xdp.h"
 #include "io/mixed_port.h"
@@ -10,8 +12,10 @@ namespace weir {
 namespace {
 
 template <class Options>
-Options options_for(const PortConfig& config) {
+Options options_for(const PortConfig& config, bool receive) {
   Options options;
+  options.receive = receive;
+  if (receive) options.owner = config.owner;
   options.interface = config.interface;
   options.namespace_fd = config.namespace_fd;
   options.namespace_path = config.namespace_path;
@@ -20,42 +24,47 @@ Options options_for(const PortConfig& config) {
   return options;
 }
 
-std::unique_ptr<PacketPort> open_af_packet(const PortConfig& config, const PortClock& clock) {
-  AfPacketOptions options = options_for<AfPacketOptions>(config);
-  options.receive = config.receive == Backend::af_packet;
-  if (options.receive) options.owner = config.owner;
+// `receive`: frames come in by this backend, and not only go out.
+std::unique_ptr<PacketPort> open_af_packet(const PortConfig& config, bool receive, const PortClock& clock, LentPackets&) {
+  AfPacketOptions options = options_for<AfPacketOptions>(config, receive);
   options.receive_slots = config.receive_slots;
-  options.promiscuous = options.receive;
+  options.promiscuous = receive;
   options.offloads = config.offloads;
   options.echo_address = config.arp_address;
   options.echo_ipv6 = config.echo_ipv6;
   return std::make_unique<AfPacketPort>(options, clock);
 }
 
-std::unique_ptr<PacketPort> open_af_xdp(const PortConfig& config, const PortClock& clock, Umem& umem) {
-  AfXdpOptions options = options_for<AfXdpOptions>(config);
-  options.receive = config.receive == Backend::af_xdp;
-  if (options.receive) options.owner = config.owner;
+std::unique_ptr<PacketPort> open_af_xdp(const PortConfig& config, bool receive, const PortClock& clock, LentPackets& packets) {
+  AfXdpOptions options = options_for<AfXdpOptions>(config, receive);
   options.ring = config.ring;
   options.generic = config.xdp_generic;
   options.stamp = config.rate > 0;
   options.promiscuous = !config.roce_only;
   options.arp_address = config.arp_address;
-  return std::make_unique<AfXdpPort>(options, umem, clock);
+  return std::make_unique<AfXdpPort>(options, packets, clock);
 }
+
+struct Entry {
+  std::unique_ptr<PacketPort> (*open)(const PortConfig&, bool receive, const PortClock&, LentPackets&);
+  bool lends_packets = false;
+};
+constexpr Entry kBackends[] = {{open_af_packet}, {open_af_xdp, true}};
+static_assert(std::size(kBackends) == kBackendNames.size());
+
+const Entry& entry(Backend backend) { return kBackends[static_cast<size_t>(backend)]; }
 
 }  // namespace
 
-std::unique_ptr<PacketPort> open_packet_port(const PortConfig& config, const PortClock& clock, Umem* umem) {
-  if (!config.uses_af_xdp()) return open_af_packet(config, clock);
-  if (config.receive == config.transmit) return open_af_xdp(config, clock, *umem);
-  // First the one that claims the interface.
-  if (config.receive == Backend::af_packet) {
-    std::unique_ptr<PacketPort> packet = open_af_packet(config, clock);
-    return std::make_unique<MixedPort>(std::move(packet), open_af_xdp(config, clock, *umem));
-  }
-  std::unique_ptr<PacketPort> xdp = open_af_xdp(config, clock, *umem);
-  return std::make_unique<MixedPort>(std::move(xdp), open_af_packet(config, clock));
+bool lends_packets(const PortConfig& config) {
+  return entry(config.receive).lends_packets || entry(config.transmit).lends_packets;
+}
+
+std::unique_ptr<PacketPort> open_packet_port(const PortConfig& config, const PortClock& clock, LentPackets& packets) {
+  // First the one that receives, which claims the interface.
+  std::unique_ptr<PacketPort> in = entry(config.receive).open(config, true, clock, packets);
+  if (config.receive == config.transmit) return in;
+  return std::make_unique<MixedPort>(std::move(in), entry(config.transmit).open(config, false, clock, packets));
 }
 
 }  // namespace weir

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/native_error.h"
-#include "engine/exchange.h"
 #include "engine/waker.h"
+#include "switching/exchange.h"
 #include "wire/packet.h"
 
 namespace weir {

@@ -1,11 +1,11 @@
 #include "engine/switch_device.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <utility>
 
 #include "base/native_error.h"
+#include "switching/samples.h"
 #include "wire/classify.h"
 #include "wire/ecn.h"
 #include "wire/mac_control.h"
@@ -70,7 +70,7 @@ SwitchDevice::SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std
       pool_(pool),
       punted_(punted),
       shared_(shared),
-      switch_(config.parameters, pool, nullptr, shared != nullptr ? &shared->exchange().link(share) : nullptr),
+      wire_(config.parameters, pool, shared != nullptr ? &shared->exchange().link(share) : nullptr),
       arrivals_(static_cast<uint32_t>(ports_.size())) {
   install_routes(config_, switch_.forwarding());
 }
@@ -113,13 +113,16 @@ PacketId SwitchDevice::admit(uint16_t port, const RxFrame& frame) {
   return id;
 }
 
-// XDP does not tell of a checksum that the sender left to its interface. RoCEv2 has none, as a rule, and costs next to nothing.
+// Not every backend tells of a checksum that the sender left to its interface. RoCEv2 has none, as a rule, and costs next to
+// nothing.
 void SwitchDevice::look_for_checksum(uint16_t port, PacketId id) {
   Packet& packet = pool_[id];
   const uint8_t* bytes = pool_.data(id);
   if (packet.meta.bth_offset != 0 && load_be16(bytes + packet.meta.bth_offset - 2) == 0) return;
   const PortConfig& config = config_.ports[port];
-  if (config.offloads && config.receive == Backend::af_xdp) infer_partial_checksum(bytes, packet.length, packet.offload);
+  if (config.offloads && !ports_[port].port().capabilities().tells_checksums) {
+    infer_partial_checksum(bytes, packet.length, packet.offload);
+  }
 }
 
 void SwitchDevice::accept(uint16_t port, const RxFrame& frame) {
@@ -128,27 +131,22 @@ void SwitchDevice::accept(uint16_t port, const RxFrame& frame) {
   if (at < switch_.now()) ++counters.stragglers;
   const PacketId id = admit(port, frame);
   if (id == kNoPacket) return;
+  wire_.catch_up(at);
   Packet& packet = pool_[id];
   classify(pool_.data(id), packet.length, packet.meta);
-  const FrameKind kind = packet.meta.kind;
-  if (kind != FrameKind::pause && kind != FrameKind::pfc && kind != FrameKind::mac_control) {
+  if (!is_mac_control(packet.meta.kind)) {
     // Link-local group addresses stay here: the slow path may want them (LLDP), the switch counts them as not forwarded.
-    if ((packet.meta.destination_mac & ~0xfull) == 0x0180c2000000) {
+    if (is_link_local_group(packet.meta.destination_mac)) {
       punted_.push(index_, port, at, std::span(pool_.data(id), packet.length));
     }
     look_for_checksum(port, id);
     switch_.receive(at, port, id);
     return;
   }
-  PfcFrame pfc{};
-  uint16_t quanta = 0;
-  if (kind == FrameKind::pfc && parse_pfc(pool_.data(id), packet.length, pfc)) {
-    switch_.receive_pfc(at, port, pfc.enable, std::to_array(pfc.quanta));
-  } else if (kind == FrameKind::pause && parse_pause(pool_.data(id), packet.length, quanta)) {
-    switch_.receive_pause(at, port, quanta);
-  } else {
-    ++counters.rx_mac_control_unknown;
-  }
+  const bool known = read_mac_control(
+      pool_.data(id), packet.length, [&](uint8_t enable, const auto& quanta) { switch_.receive_pfc(at, port, enable, quanta); },
+      [&](uint16_t quanta) { switch_.receive_pause(at, port, quanta); });
+  if (!known) ++counters.rx_mac_control_unknown;
   pool_.free(id);
 }
 
@@ -202,7 +200,7 @@ void SwitchDevice::live_until(Time horizon) {
   for (WirePort& port : ports_) port.give_back();
   bool more = true;
   while (more) {
-    switch_.advance(horizon);
+    wire_.advance(horizon);
     more = false;
     for (uint16_t p = 0; p < ports_.size(); ++p) more = hand_over(p) || more;
   }
@@ -211,7 +209,7 @@ void SwitchDevice::live_until(Time horizon) {
 // What has left the switch to the host. Whether there is more, because the host has taken it.
 bool SwitchDevice::hand_over(uint16_t p) {
   WirePort& port = ports_[p];
-  for (PacketId id = switch_.transmit(p); id != kNoPacket; id = switch_.transmit(p)) {
+  for (PacketId id = wire_.transmit(p); id != kNoPacket; id = wire_.transmit(p)) {
     write_bytes(id);
     port.send(pool_, id);
     ++sent_;
@@ -234,7 +232,7 @@ uint64_t SwitchDevice::frames_seen() const {
 }
 
 Time SwitchDevice::next_deadline() {
-  Time next = switch_.next_deadline();
+  Time next = wire_.next_deadline();
   for (const WirePort& port : ports_) next = std::min(next, port.next_deadline());
   return next;
 }
@@ -243,24 +241,8 @@ void SwitchDevice::sample(Time at, SpscRing<Record>& ring) {
   for (uint16_t port = 0; port < ports_.size(); ++port) {
     for (int p = 0; p < kPriorities; ++p) {
       const SwitchPriorityCounters& counters = switch_.counters(port, p);
-      const uint32_t place = static_cast<uint32_t>(port * kPriorities + p);
-      if (counters.queue_packets > 0 || switch_.queue_bytes(port, p) > 0) {
-        ring.push(
-            {at,
-             Record::Kind::queue,
-             index_,
-             place,
-             {static_cast<double>(switch_.queue_bytes(port, p)), static_cast<double>(switch_.take_queue_peak(port, p)),
-              static_cast<double>(counters.wred_ecn_marked_packets), static_cast<double>(counters.cn_cp_transmitted_cnms)}});
-      }
-      if (counters.pfc_tx_packets > 0) {
-        ring.push({at,
-                   Record::Kind::pause,
-                   index_,
-                   place,
-                   {static_cast<double>(counters.pfc_tx_packets), switch_.stopped(port, p) ? 1.0 : 0.0,
-                    static_cast<double>(switch_.buffer().ingress_bytes(port, p))}});
-      }
+      if (counters.queue_packets > 0 || switch_.queue_bytes(port, p) > 0) ring.push(sample_queue(switch_, at, index_, port, p));
+      if (counters.pfc_tx_packets > 0) ring.push(sample_pause(switch_, at, index_, port, p));
     }
   }
 }

@@ -8,7 +8,7 @@
 #include "engine/device.h"
 #include "engine/frame_ring.h"
 #include "engine/shared_switch.h"
-#include "switching/soft_switch.h"
+#include "switching/wire_switch.h"
 
 namespace weir {
 
@@ -52,7 +52,8 @@ class SwitchDevice final : public Device {
   SharedSwitch* shared_;
   Time now_ = 0;       // of the turn
   uint64_t sent_ = 0;  // frames
-  SoftSwitch switch_;
+  WireSwitch wire_;
+  SoftSwitch& switch_ = wire_.device;
   IndexedHeap arrivals_;
 };
 

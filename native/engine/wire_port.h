@@ -99,12 +99,13 @@ class WirePort {
   void flush(PacketPool& pool, Time now, const Left& left, const Lost& lost) {
     if (up_ && !refused_.empty() && now < retry_at_) return;
     size_t done = 0;
+    const bool kept = port_->capabilities().keeps_packets;
     while (up_ && done < outgoing_.size()) {
       const Transmitted t = port_->transmit(std::span(outgoing_).subspan(done));
       for (size_t i = 0; i < t.sent; ++i) {
         const TxFrame& frame = outgoing_[done + i];
         left(frame.packet);
-        if (!port_->keeps_packets()) pool.free(frame.packet);
+        if (!kept) pool.free(frame.packet);
       }
       done += t.sent;
       sent_ += t.sent;

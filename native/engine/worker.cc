@@ -49,7 +49,7 @@ Worker::Worker(WorkerConfig config, PortFactory factory)
       own_memory_(config_.shared ? nullptr : std::make_unique<PacketMemory>(config_.shape())),
       memory_(config_.shared ? config_.shared->memory() : *own_memory_),
       pool_(memory_, config_.share, config_.shared ? config_.shared->workers() : 1),
-      umem_(config_.uses_af_xdp() ? std::make_unique<Umem>(memory_, pool_) : nullptr),
+      lent_packets_(memory_, pool_),
       records_(1 << 16),
       punted_(256),
       injected_(256),
@@ -211,7 +211,7 @@ void Worker::reconfigure(const WorkerConfig& config, std::span<Worker* const> ot
 
 void Worker::run() {
   try {
-    open_ports();  // before tune(): the threads that write captures keep out of the worker's CPU and priority
+    open_ports();
     tune();
     Time begin = kNever;
     {
@@ -433,11 +433,6 @@ void Worker::publish(Time now, bool last) {
         fidelity_.host_drops +=
             counters.host_rx_overrun + counters.host_rx_truncated + counters.host_rx_abandoned + counters.host_tx_errors;
       }
-    }
-    for (const auto& file : capture_files_) {
-      file->finish();
-      fidelity_.capture_dropped += file->capture().counts(0).dropped;
-      if (file->error() != 0) fidelity_.capture_errors.push_back(file->path() + ": " + std::strerror(file->error()));
     }
     fidelity_.record_overflow = records_.overflow();
     fidelity_.punt_refused = punted_.refused();

@@ -27,14 +27,13 @@
 #include "engine/counter_block.h"
 #include "engine/device.h"
 #include "engine/frame_ring.h"
+#include "engine/impairment_port.h"
 #include "engine/nic_device.h"
 #include "engine/record_ring.h"
 #include "engine/shared_switch.h"
 #include "engine/switch_device.h"
 #include "engine/waker.h"
 #include "io/capture.h"
-#include "io/capture_file.h"
-#include "io/impairment.h"
 
 namespace weir {
 
@@ -45,11 +44,9 @@ class Worker {
     Histogram timer_lateness;  // ns by which turns came after the deadline they were for
     uint64_t host_drops = 0;   // frames that the host lost: ring overruns, truncations, transmit errors
     uint64_t record_overflow = 0;
-    uint64_t capture_dropped = 0;
     uint64_t punt_refused = 0;
-    uint64_t inject_refused = 0;              // frames to inject: ring full, too long, no such port, no descriptor
-    std::vector<std::string> tuning;          // what the host did not let us do
-    std::vector<std::string> capture_errors;  // files that end early, and why
+    uint64_t inject_refused = 0;      // frames to inject: ring full, too long, no such port, no descriptor
+    std::vector<std::string> tuning;  // what the host did not let us do
   };
 
   // Throws NativeError: a configuration that does not pass check(), or no descriptor is left.
@@ -145,12 +142,11 @@ class Worker {
   std::unique_ptr<PacketMemory> own_memory_;  // null where workers share a switch
   PacketMemory& memory_;
   PacketPool pool_;
-  std::unique_ptr<Umem> umem_;  // of a worker with AF_XDP ports
+  LentPackets lent_packets_;
   std::vector<std::unique_ptr<WirePort>> opened_;
   std::vector<std::unique_ptr<SwitchDevice>> switches_;
   std::vector<std::unique_ptr<NicDevice>> nics_;
   std::vector<Device*> devices_;
-  std::vector<std::unique_ptr<CaptureFile>> capture_files_;
   std::vector<const CapturePort*> captures_;  // that came by attach(), owned by the ports that they wrap
   std::vector<std::pair<CounterLabels, const ImpairmentPort*>> impairments_;
   CounterBlock counters_;

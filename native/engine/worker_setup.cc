@@ -13,7 +13,6 @@
 
 #include "base/native_error.h"
 #include "engine/worker.h"
-#include "io/absent_port.h"
 
 namespace weir {
 namespace {
@@ -69,8 +68,8 @@ void check(const WorkerConfig& config) {
           "the one device is the switch that is shared");
 }
 
-bool WorkerConfig::uses_af_xdp() const {
-  const auto of_port = [](const PortConfig& port) { return port.uses_af_xdp(); };
+bool WorkerConfig::lends_packets() const {
+  const auto of_port = [](const PortConfig& port) { return weir::lends_packets(port); };
   const auto of_switch = [&](const SwitchDeviceConfig& device) { return std::ranges::any_of(device.ports, of_port); };
   const auto of_nic = [&](const NicDeviceConfig& device) { return of_port(device.port); };
   return std::ranges::any_of(switches, of_switch) || std::ranges::any_of(nics, of_nic);
@@ -78,7 +77,7 @@ bool WorkerConfig::uses_af_xdp() const {
 
 PacketShape WorkerConfig::shape() const {
   PacketShape shape{.count = packets, .stride = (packet_bytes + 63) / 64 * 64};
-  if (uses_af_xdp()) shape = Umem::shape(packets, packet_bytes);
+  if (lends_packets()) shape = lent_shape(packets, packet_bytes);
   shape.long_count = super_frames;
   return shape;
 }
@@ -108,12 +107,7 @@ void Worker::tune() {
 
 std::unique_ptr<WirePort> Worker::open_port(const std::string& device, PortConfig config) {
   config.owner = device;
-  std::unique_ptr<PacketPort> port = factory_(config, clock_, umem_.get());
-  if (!config.capture_file.empty()) {
-    const auto capture = std::make_shared<Capture>(CaptureOptions{.classify = false}, 1);
-    capture_files_.push_back(std::make_unique<CaptureFile>(config.capture_file, capture));
-    port = std::make_unique<CapturePort>(std::move(port), capture, 0, clock_);
-  }
+  std::unique_ptr<PacketPort> port = factory_(config, clock_, lent_packets_);
   if (config.impaired) {
     auto impairment =
         std::make_unique<ImpairmentPort>(std::move(port), config.impairment,
@@ -133,7 +127,7 @@ void Worker::open_ports() {
     for (size_t i = 0; i < device.ports.size(); ++i) {
       const bool ours = !config_.shared || config_.shared->owns(config_.share, i);
       opened_.push_back(ours ? open_port(device.name, device.ports[i])
-                             : std::make_unique<WirePort>(std::make_unique<AbsentPort>(), 0, 0, 1));
+                             : std::make_unique<WirePort>(std::make_unique<PacketPort>(), 0, 0, 1));
     }
   }
   for (const NicDeviceConfig& device : config_.nics) opened_.push_back(open_port(device.name, device.port));

@@ -1,12 +1,8 @@
-// Arbitrary bytes through everything that reads a received frame, and through the reader of capture files.
+// Arbitrary bytes through everything that reads a received frame.
 #include <algorithm>
-#include <array>
 #include <vector>
 
-#include "base/native_error.h"
 #include "fuzz/input.h"
-#include "io/frame_comment.h"
-#include "io/pcap_file.h"
 #include "wire/classify.h"
 #include "wire/ecn.h"
 #include "wire/icrc.h"
@@ -48,25 +44,6 @@ void retag(std::span<const uint8_t> frame, const PacketMeta& meta) {
   require(pool[id].meta.l3_offset == meta.l3_offset && pool[id].meta.bth_offset == meta.bth_offset);
 }
 
-// A comment on the frame as it came, or cut short by a snap length, is ASCII.
-void comment(std::span<const uint8_t> frame, const PacketMeta& meta, Refusal refusal) {
-  CapturedFrame captured;
-  captured.original = static_cast<uint32_t>(frame.size());
-  captured.destination_qp = meta.destination_qp;
-  captured.kind = meta.kind;
-  captured.refusal = refusal;
-  captured.ecn = meta.ecn;
-  captured.is_ip = meta.l3_offset != 0;
-  std::array<char, kLongestComment> text;
-  for (const size_t length : {frame.size(), frame.size() / 2}) {
-    captured.captured = static_cast<uint32_t>(length);
-    // Just as many bytes as there are, for AddressSanitizer to know.
-    const std::vector<uint8_t> bytes(frame.begin(), frame.begin() + static_cast<ptrdiff_t>(length));
-    const std::string_view said = comment_on(captured, bytes, {.rate = 40'000'000'000, .meant = true}, text);
-    require(said.size() <= kLongestComment && std::ranges::all_of(said, [](char c) { return c >= 0x20 && c < 0x7f; }));
-  }
-}
-
 // A checksum that is found unfinished can be finished.
 void finish(std::vector<uint8_t> frame) {
   const auto length = static_cast<uint32_t>(frame.size());
@@ -74,19 +51,6 @@ void finish(std::vector<uint8_t> frame) {
   if (!infer_partial_checksum(frame.data(), length, offload)) return;
   require(check_offload(frame.data(), length, offload) && offload.needs_checksum && offload.gso == Gso::none);
   require(complete_checksum(frame.data(), length, offload));
-}
-
-void read_capture(std::span<const uint8_t> file) {
-  try {
-    PcapReader reader(file);
-    PcapRecord record;
-    while (reader.next(record)) {
-      require(record.bytes.data() >= file.data() && record.bytes.data() + record.bytes.size() <= file.data() + file.size());
-    }
-    require(!reader.next(record) && reader.malformed() <= 1);
-  } catch (const NativeError& error) {
-    require(std::string_view(error.code) == "INVALID_PCAP");
-  }
 }
 
 }  // namespace
@@ -112,7 +76,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     require(cnm.msdu.data() + cnm.msdu.size() <= frame.data() + length);
     repeat(cnm);
   }
-  comment(frame, meta, refusal);
   finish(frame);
 
   // A marked frame still classifies as it did.
@@ -124,6 +87,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (refusal == Refusal::none && length <= 4096) retag(frame, marked);
 
   (void)classify(frame.data(), length, meta, 0x6001);
-  read_capture({data, size});
   return 0;
 }

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "endpoint/soft_nic.h"
+#include "endpoint/wire_nic.h"
 #include "fuzz/input.h"
 #include "transport/opcode.h"
 #include "transport/psn.h"
@@ -49,25 +49,27 @@ NicParameters nic_parameters(Input& in) {
   p.rate = kRate;
   p.mac = kNicMac;
   const uint8_t style = in.byte();
-  constexpr CongestionControl kControls[] = {CongestionControl::dcqcn, CongestionControl::qcn, CongestionControl::none};
-  p.congestion_control = kControls[style % 3];
-  p.reaction_point.form = style & 4 ? DcqcnParameters::Form::slotted : DcqcnParameters::Form::paper;
-  p.reaction_point.clamp_tgt_rate = style & 8;
-  p.reaction_point.initial_alpha_value = style & 16 ? 0.5 : 1;
-  p.reaction_point.rpg_byte_reset = 20'000;
+  DcqcnParameters dcqcn;
+  dcqcn.form = style & 4 ? DcqcnParameters::Form::slotted : DcqcnParameters::Form::paper;
+  dcqcn.clamp_tgt_rate = style & 8;
+  dcqcn.initial_alpha_value = style & 16 ? 0.5 : 1;
+  dcqcn.rpg_byte_reset = 20'000;
   p.line_rate_start = style & 32;
   p.initial_rate = style & 64 ? 50'000'000 : 0;
   p.cnp_priority = style & 128 ? 3 : 6;
-  const uint8_t qcn = in.byte();
-  p.qcn.variant = static_cast<QcnParameters::Variant>(qcn % 3);
-  p.qcn.rpg_time_reset = 100 * kMicrosecond;
-  p.cn_priorities = qcn & 4 ? 0x7f : 1 << 3;
-  p.flows = static_cast<FlowSelection>((qcn >> 3) % 4);
-  p.reaction_points = qcn & 32 ? 2 : 16;
-  p.cn_tag = qcn & 64;
-  p.limiter = qcn & 128 ? Limiter::token_bucket : Limiter::pacer;
+  const uint8_t groups = in.byte();
+  QcnParameters qcn;
+  qcn.variant = static_cast<QcnParameters::Variant>(groups % 3);
+  qcn.rpg_time_reset = 100 * kMicrosecond;
+  p.grouping.priorities = groups & 4 ? 0x7f : 1 << 3;
+  p.grouping.selection = static_cast<FlowSelection>((groups >> 3) % 4);
+  p.grouping.most = groups & 32 ? 2 : 16;
+  p.grouping.cn_tag = groups & 64;
+  p.grouping.limiter = groups & 128 ? Limiter::token_bucket : Limiter::pacer;
   const uint8_t host = in.byte();
-  p.reaction_point.alpha_decays_at_line_rate = host & 16;
+  dcqcn.alpha_decays_at_line_rate = host & 16;
+  const CongestionParameters controls[] = {dcqcn, qcn, CongestionControl::Parameters{}, DctcpParameters{}};
+  p.congestion = controls[(style + (host >> 5)) % 4];
   p.receive_buffer.drain = host % 4 * Rate{100'000'000};
   p.receive_buffer.size = 10'000;
   p.receive_buffer.xoff = 4'000;
@@ -296,7 +298,7 @@ class World {
   NicParameters parameters_;
   std::vector<QueuePairParameters> pairs_;
   PacketPool pool_;
-  SoftNic nic_;
+  WireNic nic_;
   Time link_free_ = 0;
   std::array<uint32_t, kPairs> expected_{};  // the PSN that a queue pair expects, if it took what came before
   std::array<uint32_t, kPairs> sent_{};      // the PSN of its latest request

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/exchange.h"
 #include "fuzz/input.h"
 #include "fuzz/switch_frames.h"
-#include "switching/soft_switch.h"
+#include "switching/exchange.h"
+#include "switching/wire_switch.h"
 #include "wire/classify.h"
 #include "wire/ecn.h"
 #include "wire/ethernet.h"
@@ -97,11 +97,10 @@ class World {
         exchange_(owners(shards), shards, kPackets + kLongPackets) {
     for (uint32_t i = 0; i < shards; ++i) {
       pools_.push_back(std::make_unique<PacketPool>(memory_, i, shards));
-      switches_.push_back(
-          std::make_unique<SoftSwitch>(parameters, *pools_[i], nullptr, shards > 1 ? &exchange_.link(i) : nullptr));
+      switches_.push_back(std::make_unique<WireSwitch>(parameters, *pools_[i], shards > 1 ? &exchange_.link(i) : nullptr));
       if (parameters.learning) continue;
       for (uint16_t port = 0; port < kPorts; ++port) {
-        require(switches_[i]->forwarding().add_static(kStation + port, std::vector<uint16_t>{port}));
+        require(switches_[i]->device.forwarding().add_static(kStation + port, std::vector<uint16_t>{port}));
       }
     }
   }
@@ -131,7 +130,7 @@ class World {
     for (size_t port = 0; port < kPorts; ++port) owner[port] = static_cast<uint8_t>(port % shards);
     return owner;
   }
-  SoftSwitch& of(uint16_t port) { return *switches_[port % shards_]; }
+  SoftSwitch& of(uint16_t port) { return switches_[port % shards_]->device; }
   PacketPool& pool_of(uint16_t port) { return *pools_[port % shards_]; }
 
   void act(Input& in) {
@@ -182,7 +181,7 @@ class World {
   }
 
   void reconfigure(const SwitchParameters& parameters) {
-    for (const auto& one : switches_) one->reconfigure(parameters);
+    for (const auto& one : switches_) one->device.reconfigure(parameters);
   }
 
   // What observers do between two events changes nothing.
@@ -218,31 +217,26 @@ class World {
       return;
     }
     classify(pool.data(id), length, packet.meta);
-    const FrameKind kind = packet.meta.kind;
-    if (kind != FrameKind::pause && kind != FrameKind::pfc && kind != FrameKind::mac_control) {
+    if (!is_mac_control(packet.meta.kind)) {
       if (!offload.pending()) infer_partial_checksum(pool.data(id), length, packet.offload);
       device.receive(now_, port, id);
       return;
     }
-    PfcFrame pfc;
-    uint16_t quanta = 0;
-    if (parse_pfc(pool.data(id), length, pfc)) {
-      device.receive_pfc(now_, port, pfc.enable, std::to_array(pfc.quanta));
-    } else if (parse_pause(pool.data(id), length, quanta)) {
-      device.receive_pause(now_, port, quanta);
-    } else {
-      ++counters.rx_mac_control_unknown;
-    }
+    const bool known = read_mac_control(
+        pool.data(id), length, [&](uint8_t enable, const auto& quanta) { device.receive_pfc(now_, port, enable, quanta); },
+        [&](uint16_t quanta) { device.receive_pause(now_, port, quanta); });
+    if (!known) ++counters.rx_mac_control_unknown;
     pool.free(id);
   }
 
   // As the device of a worker hands frames over to its port.
   void collect(uint32_t shard) {
-    SoftSwitch& device = *switches_[shard];
+    WireSwitch& wire = *switches_[shard];
+    SoftSwitch& device = wire.device;
     for (uint16_t port = 0; port < kPorts; ++port) {
       Host& host = hosts_[port];
       do {
-        for (PacketId id = device.transmit(port); id != kNoPacket; id = device.transmit(port)) {
+        for (PacketId id = wire.transmit(port); id != kNoPacket; id = wire.transmit(port)) {
           require(device.owns(port));
           depart(*pools_[shard], id);
           host.waiting.push_back(id);
@@ -289,10 +283,10 @@ class World {
       require(round < kMostRounds);
       told = 0;
       for (uint32_t i = 0; i < shards_; ++i) {
-        switches_[i]->begin_turn();
+        switches_[i]->device.begin_turn();
         switches_[i]->advance(now);
         collect(i);
-        told |= switches_[i]->end_turn();
+        told |= switches_[i]->device.end_turn();
       }
     }
     now_ = now;
@@ -310,7 +304,7 @@ class World {
 
   void check() {
     for (uint32_t i = 0; i < shards_; ++i) {
-      const SoftSwitch& device = *switches_[i];
+      const SoftSwitch& device = switches_[i]->device;
       require(device.held() == 0 && device.lent() == 0);
       require(device.buffer().occupied() == 0 && device.buffer().own().in_headroom == 0);
       for (uint16_t port = 0; port < kPorts; ++port) {
@@ -347,7 +341,7 @@ class World {
   PacketMemory memory_;
   Exchange exchange_;
   std::vector<std::unique_ptr<PacketPool>> pools_;
-  std::vector<std::unique_ptr<SoftSwitch>> switches_;
+  std::vector<std::unique_ptr<WireSwitch>> switches_;
   std::array<Host, kPorts> hosts_{};
   uint64_t lost_ = 0;  // frames that came, and hosts have given up
   Time now_ = 0;

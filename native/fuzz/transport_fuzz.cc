@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "endpoint/soft_nic.h"
+#include "endpoint/wire_nic.h"
 #include "fuzz/input.h"
 #include "transport/aeth.h"
 #include "transport/opcode.h"
@@ -286,7 +286,7 @@ class World {
   std::vector<uint8_t> before_;
   Sink sink_;
   PacketPool pool_;
-  SoftNic nic_;
+  WireNic nic_;
   uint32_t keys_[kRegions] = {};
   uint32_t qpns_[kPairs] = {};
   uint32_t requests_[kPairs] = {};  // the PSN that the queue pair seems to expect

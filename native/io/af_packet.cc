@@ -115,8 +115,8 @@ void check(const AfPacketOptions& options) {
 }  // namespace
 
 AfPacketPort::AfPacketPort(const AfPacketOptions& options, const PortClock& clock)
-    : options_(options),
-      watch_({options.interface, options.namespace_fd, options.namespace_path, options.owner}),
+    : InterfacePort({options.interface, options.namespace_fd, options.namespace_path, options.owner}),
+      options_(options),
       long_frames_(options.offloads ? kLongFrames * kMaxSuperFrame : 0, true),
       stamps_(clock) {
   check(options);
@@ -125,17 +125,10 @@ AfPacketPort::AfPacketPort(const AfPacketOptions& options, const PortClock& cloc
     messages_[i].msg_hdr.msg_iov = &vectors_[options.offloads ? 2 * i : 2 * i + 1];
     messages_[i].msg_hdr.msg_iovlen = options.offloads ? 2 : 1;
   }
-  try {
-    watch_.open([this](int index) { open(index); });
-  } catch (...) {
-    close();
-    throw;
-  }
+  start();
 }
 
-AfPacketPort::~AfPacketPort() { close(); }
-
-void AfPacketPort::open(int interface_index) {
+void AfPacketPort::open(int interface_index, bool) {
   const AfPacketOptions& options = options_;
   // Protocol 0: nothing is received until bind() names the interface and ETH_P_ALL in one step, so that no frame of
   // another interface, and none before the ring exists, is ever queued or counted.
@@ -203,9 +196,9 @@ void AfPacketPort::map_ring(const AfPacketOptions& options) {
 }
 
 void AfPacketPort::close() {
+  if (socket_ >= 0) losses();  // the socket's counters end with it
   if (ring_ != nullptr) ::munmap(ring_, ring_bytes_);
   if (socket_ >= 0) ::close(socket_);
-  watch_.close();
   ring_ = nullptr;
   socket_ = -1;
   slots_.clear();
@@ -213,23 +206,10 @@ void AfPacketPort::close() {
 }
 
 PortState AfPacketPort::state() {
-  if (socket_ < 0) return PortState::replaced;  // a reopen() failed: to be tried again
   int pending = 0;
   socklen_t size = sizeof pending;
   ::getsockopt(socket_, SOL_SOCKET, SO_ERROR, &pending, &size);  // left alone, it would keep poll() awake
-  return watch_.state();
-}
-
-void AfPacketPort::reopen() {
-  const PortLosses before = losses();
-  close();
-  try {
-    watch_.open([this](int index) { open(index); });
-  } catch (...) {
-    close();
-    throw;
-  }
-  losses_ = before;
+  return InterfacePort::state();
 }
 
 size_t AfPacketPort::receive(std::span<RxFrame> frames) {

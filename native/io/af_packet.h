@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/lazy_memory.h"
-#include "io/interface_watch.h"
+#include "io/interface_port.h"
 #include "io/packet_port.h"
 #include "io/stamps.h"
 
@@ -41,14 +41,12 @@ struct AfPacketOptions {
   bool offloads = false;
 };
 
-class AfPacketPort final : public PacketPort {
+class AfPacketPort final : public InterfacePort {
  public:
   // The calling thread is in its own network namespace again afterwards, also when this throws. Throws NativeError:
   // EPERM (no CAP_NET_RAW), ENODEV (no such interface), ENOMEM (ring), INVALID_CONFIG (options out of range), ...
   AfPacketPort(const AfPacketOptions& options, const PortClock& clock);
-  ~AfPacketPort() override;
-  AfPacketPort(const AfPacketPort&) = delete;
-  AfPacketPort& operator=(const AfPacketPort&) = delete;
+  ~AfPacketPort() override { shut(); }
 
   size_t receive(std::span<RxFrame> frames) override;
   void release(size_t count) override;
@@ -60,8 +58,6 @@ class AfPacketPort final : public PacketPort {
   // the interface went down.
   PortLosses losses() override;
   PortState state() override;
-  uint32_t mtu() override { return watch_.mtu(); }
-  void reopen() override;
 
   uint32_t receive_slots() const { return static_cast<uint32_t>(slots_.size()); }
   // Those of losses().transmit_errors that were longer than the interface's MTU allows (EMSGSIZE).
@@ -71,15 +67,14 @@ class AfPacketPort final : public PacketPort {
   static constexpr size_t kBatch = 64;
   static constexpr size_t kLongFrames = 64;  // that can be lent at a time
 
-  void open(int interface_index);
+  void open(int interface_index, bool first) override;
   void map_ring(const AfPacketOptions& options);
-  void close();
+  void close() override;
   // Fetches the frame of a slot that was too small for it; null if it is lost.
   const uint8_t* fetch(const tpacket2_hdr* slot);
 
   const AfPacketOptions options_;
   int socket_ = -1;
-  InterfaceWatch watch_;
   uint8_t* ring_ = nullptr;
   size_t ring_bytes_ = 0;
 

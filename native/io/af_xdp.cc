@@ -37,27 +37,20 @@ void check(const AfXdpOptions& options) {
 }  // namespace
 
 AfXdpPort::AfXdpPort(const AfXdpOptions& options, Umem& umem, const PortClock& clock)
-    : options_(options),
+    : InterfacePort({options.interface, options.namespace_fd, options.namespace_path, options.owner}),
+      options_(options),
       umem_(umem),
       pool_(umem.pool()),
       clock_(clock),
-      number_(umem.add_port()),
-      watch_({options.interface, options.namespace_fd, options.namespace_path, options.owner}) {
+      number_(umem.add_port()) {
   check(options);
   lent_.resize(options.ring);
-  try {
-    watch_.open([this](int index) { open(index, true); });
-  } catch (...) {
-    close();
-    throw;
-  }
+  start();
 }
 
-AfXdpPort::~AfXdpPort() { close(); }
-
-void AfXdpPort::open(int interface_index, bool patient) {
+void AfXdpPort::open(int interface_index, bool first) {
   for (int attempt = 1; !bind(interface_index); ++attempt) {
-    if (!patient || attempt == kBindAttempts) {
+    if (!first || attempt == kBindAttempts) {
       throw NativeError("EBUSY", EBUSY, "bind", "queue 0 of " + options_.interface + " has an AF_XDP socket already",
                         "end the program that uses it; after its end the kernel may take a second");
     }
@@ -150,7 +143,6 @@ void AfXdpPort::close() {
     umem_.left(socket_);
   }
   socket_ = -1;
-  watch_.close();
   receive_ring_.unmap();
   fill_ring_.unmap();
   transmit_ring_.unmap();
@@ -164,18 +156,6 @@ void AfXdpPort::close() {
   in_kernel_ = 0;
   in_kernel_bytes_ = 0;
   unsent_ = false;
-}
-
-PortState AfXdpPort::state() { return socket_ < 0 ? PortState::replaced : watch_.state(); }
-
-void AfXdpPort::reopen() {
-  close();
-  try {
-    watch_.open([this](int index) { open(index, false); });
-  } catch (...) {
-    close();
-    throw;
-  }
 }
 
 // Keeps the fill ring full, as far as there is memory.

@@ -14,8 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "io/interface_watch.h"
-#include "io/packet_port.h"
+#include "io/interface_port.h"
 #include "io/umem.h"
 #include "io/xdp_program.h"
 #include "io/xdp_ring.h"
@@ -37,35 +36,30 @@ struct AfXdpOptions {
   uint32_t arp_address = 0;  // with roce_only: ARP for this IPv4 address (host order) arrives too; 0: none
 };
 
-class AfXdpPort final : public PacketPort {
+class AfXdpPort final : public InterfacePort {
  public:
   // `umem` must outlive the port. A queue that the kernel has not freed yet after an earlier user (EBUSY) is waited for, two
   // seconds at most. Throws NativeError.
   AfXdpPort(const AfXdpOptions& options, Umem& umem, const PortClock& clock);
-  ~AfXdpPort() override;
-  AfXdpPort(const AfXdpPort&) = delete;
-  AfXdpPort& operator=(const AfXdpPort&) = delete;
+  ~AfXdpPort() override { shut(); }
 
   size_t receive(std::span<RxFrame> frames) override;
   void release(size_t count) override;
   Transmitted transmit(std::span<const TxFrame> frames) override;
-  bool keeps_packets() const override { return true; }
+  PortCapabilities capabilities() const override { return {.keeps_packets = true, .tells_checksums = false}; }
   int wait_descriptor() const override { return receive_ring_.mapped() ? socket_ : -1; }
   // While the kernel has not taken all that was handed to it.
   Time next_deadline() const override { return unsent_ ? kick_at_ : kNever; }
   PortLosses losses() override;
-  PortState state() override;
-  uint32_t mtu() override { return watch_.mtu(); }
-  void reopen() override;
 
   // Whether the driver reads and writes our memory itself.
   bool zero_copy() const { return zero_copy_; }
 
  private:
-  void open(int interface_index, bool patient);
+  void open(int interface_index, bool first) override;
   bool bind(int interface_index);
   void map_rings();
-  void close();
+  void close() override;
   uint32_t gather(uint32_t index, uint32_t waiting, PacketId& packet, uint32_t& length);
   void read_metadata(uint8_t* in_front, RxFrame& frame) const;
   void refill();
@@ -77,7 +71,6 @@ class AfXdpPort final : public PacketPort {
   PacketPool& pool_;
   const PortClock& clock_;
   const uint8_t number_;
-  InterfaceWatch watch_;
   std::unique_ptr<XdpProgram> program_;
   int socket_ = -1;
   bool zero_copy_ = false;

@@ -1,9 +1,7 @@
 #include "io/capture.h"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -18,10 +16,10 @@ constexpr uint32_t kTag = 4;
 constexpr uint8_t kCongestionExperienced = 3;
 
 CaptureOptions checked(CaptureOptions options) {
-  options.snap_length = std::min(options.snap_length, kMaxPcapRecord);
-  if (options.ring_bytes < 2 * (uint64_t{options.snap_length} + sizeof(CapturedFrame))) {
-    throw NativeError("INVALID_CONFIG", 0, "", "capture ring of " + std::to_string(options.ring_bytes) + " bytes is too small",
-                      "must be at least twice the snap length");
+  options.snap_length = std::min(options.snap_length, kLongestCapture);
+  if (options.ring_bytes < 2 * CapturedFrame{.captured = options.snap_length}.length() || options.ring_bytes % 8 != 0) {
+    throw NativeError("INVALID_CONFIG", 0, "", "capture ring of " + std::to_string(options.ring_bytes) + " bytes is no such ring",
+                      "must be at least twice the snap length, and a multiple of 8");
   }
   return options;
 }
@@ -52,21 +50,6 @@ uint8_t kind_bit(FrameKind kind) {
 Capture::Capture(const CaptureOptions& options, size_t taps)
     : options_(checked(options)), ring_(options.ring_bytes), counts_(taps) {}
 
-Capture::~Capture() {
-  if (wake_ >= 0) ::close(wake_);
-}
-
-void Capture::wake_when_half_full() {
-  wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (wake_ < 0) throw NativeError::from_errno("eventfd", "cannot start a capture", "");
-}
-
-void Capture::wake() {
-  const uint64_t one = 1;
-  // Fails only if the counter is full, and then the reader is awake.
-  [[maybe_unused]] const ssize_t written = ::write(wake_, &one, sizeof one);
-}
-
 Capture::Counts Capture::counts(size_t tap) const {
   const AtomicCounts& counts = counts_[tap];
   // Dropped ones first: they are among the wanted, which are read later.
@@ -82,9 +65,9 @@ void Capture::record(CapturedFrame frame, const uint8_t* data, uint32_t length, 
   frame.original = length + (tag ? kTag : 0);
   frame.captured = std::min(frame.original, options_.snap_length);
   const uint64_t held = held_now();
-  const bool room = ring_.size() - held >= sizeof frame + frame.captured;
+  const bool room = ring_.size() - held >= frame.length();
   // What will be dropped whatever it is need not be looked at.
-  if (options_.classify && (room || options_.kinds != kCaptureAll)) {
+  if (room || options_.kinds != kCaptureAll) {
     PacketMeta meta;
     frame.refusal =
         stripped != nullptr ? weir::classify(data, length, meta, stripped->vlan_tci) : weir::classify(data, length, meta);
@@ -102,6 +85,7 @@ void Capture::record(CapturedFrame frame, const uint8_t* data, uint32_t length, 
     add_one(counts.dropped);
     return;
   }
+  const uint64_t end = filled_ + frame.length();
   put(&frame, sizeof frame);
   if (tag) {
     const std::array<uint8_t, kTag> bytes = {
@@ -115,15 +99,12 @@ void Capture::record(CapturedFrame frame, const uint8_t* data, uint32_t length, 
   } else {
     put(data, frame.captured);
   }
+  constexpr std::array<uint8_t, 8> kPadding{};
+  put(kPadding.data(), static_cast<size_t>(end - filled_));
   published_.store(filled_, std::memory_order_release);
-  if (wake_ < 0) return;
-  // The one system call: when the ring is half full before the reader's next look at it.
-  const bool half_full = held > ring_.size() / 2;
-  if (half_full && !woken_) wake();
-  woken_ = half_full;
 }
 
-// The reader writes its word at every frame that it takes: that is looked at only where the last look leaves half a ring or less.
+// The reader writes its word whenever it takes frames: that is looked at only where the last look leaves half a ring or less.
 uint64_t Capture::held_now() {
   if (filled_ - taken_ > ring_.size() / 2) taken_ = drained_.load(std::memory_order_acquire);
   return filled_ - taken_;
@@ -138,42 +119,41 @@ void Capture::put(const void* data, size_t length) {
   filled_ += length;
 }
 
-std::array<std::span<const uint8_t>, 2> Capture::pieces(uint64_t from, size_t length) const {
+void Capture::copy_out(uint64_t from, std::span<uint8_t> to) const {
   const size_t at = static_cast<size_t>(from % ring_.size());
-  const size_t first = std::min(length, ring_.size() - at);
-  return {std::span(ring_.data() + at, first), std::span(ring_.data(), length - first)};
+  const size_t first = std::min(to.size(), ring_.size() - at);
+  if (first > 0) std::memcpy(to.data(), ring_.data() + at, first);
+  if (to.size() > first) std::memcpy(to.data() + first, ring_.data(), to.size() - first);
 }
 
-bool Capture::peek(Waiting& waiting) const {
-  const uint64_t from = drained_.load(std::memory_order_relaxed);
-  if (from == published_.load(std::memory_order_acquire)) return false;
-  auto* frame = reinterpret_cast<uint8_t*>(&waiting.frame);
-  for (const std::span<const uint8_t> piece : pieces(from, sizeof waiting.frame)) {
-    if (piece.empty()) continue;
-    std::memcpy(frame, piece.data(), piece.size());
-    frame += piece.size();
+size_t Capture::drain(std::span<uint8_t> out) {
+  const uint64_t begin = drained_.load(std::memory_order_relaxed);
+  const uint64_t end = published_.load(std::memory_order_acquire);
+  uint64_t at = begin;
+  while (at != end) {
+    CapturedFrame frame;
+    copy_out(at, {reinterpret_cast<uint8_t*>(&frame), sizeof frame});
+    if (at + frame.length() - begin > out.size()) break;
+    at += frame.length();
   }
-  waiting.bytes = pieces(from + sizeof waiting.frame, waiting.frame.captured);
-  return true;
-}
-
-void Capture::take(const Waiting& waiting) {
-  const uint64_t from = drained_.load(std::memory_order_relaxed);
-  drained_.store(from + sizeof waiting.frame + waiting.frame.captured, std::memory_order_release);
+  const auto size = static_cast<size_t>(at - begin);
+  copy_out(begin, out.first(size));
+  drained_.store(at, std::memory_order_release);
+  return size;
 }
 
 size_t CapturePort::receive(std::span<RxFrame> frames) {
   const size_t count = inner_->receive(frames);
   for (const RxFrame& frame : frames.first(count)) {
     const CapturedFrame captured{
-        .stamp = frame.stamp - clock_.realtime_offset, .tap = tap_, .direction = FrameDirection::inbound};
+        .stamp = std::max<Time>(frame.stamp - clock_.realtime_offset, 0), .tap = tap_, .direction = FrameDirection::inbound};
     capture_->record(captured, frame.data, frame.length, frame.vlan_stripped ? &frame : nullptr, frame.offload);
   }
   return count;
 }
 
 Transmitted CapturePort::transmit(std::span<const TxFrame> frames) {
-  const Time stamp = clock_.now - clock_.realtime_offset;
+  const Time stamp = std::max<Time>(clock_.now - clock_.realtime_offset, 0);
   const Transmitted done = inner_->transmit(frames);
   for (const TxFrame& frame : frames.first(done.sent)) {
     const CapturedFrame captured{.stamp = stamp, .tap = tap_, .direction = FrameDirection::outbound};

@@ -4,21 +4,18 @@
 //   CapturePort  the wrapper of one port, which records to a Capture as one of its taps
 //
 // A CapturePort may be put around a port while that is in use, between two calls of it, and taken away again: a port that
-// nobody captures is not touched. To record, a worker copies bytes: no lock, no allocation, no system call but the one of
-// wake_when_half_full(). A frame for which the ring has no room passes all the same, and is counted.
+// nobody captures is not touched. To record, a worker copies bytes: no lock, no allocation, no system call. A frame for which the
+// ring has no room passes all the same, and is counted.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "base/packet_block.h"
 #include "io/packet_port.h"
-#include "io/pcap_file.h"
-#include "wire/classify.h"
+#include "wire/captured_frame.h"
 
 namespace weir {
 
@@ -32,28 +29,9 @@ inline constexpr uint8_t kCaptureCe = 1 << 5;     // any IP packet with a conges
 inline constexpr uint8_t kCaptureAll = (1 << 6) - 1;
 
 struct CaptureOptions {
-  uint32_t snap_length = kMaxPcapRecord;  // bytes of each frame to keep, a tag that the kernel stripped included
-  uint32_t ring_bytes = 8 << 20;          // memory between the worker and the reader
+  uint32_t snap_length = kLongestCapture;  // bytes of each frame to keep, a tag that the kernel stripped included
+  uint32_t ring_bytes = 8 << 20;           // memory between the worker and the reader, a multiple of 8
   uint8_t kinds = kCaptureAll;
-  bool classify = true;  // CapturedFrame says what the frame is; needed where kinds are chosen
-};
-
-// A frame in the ring, in front of its bytes.
-struct CapturedFrame {
-  Time stamp = 0;  // CLOCK_REALTIME
-  uint32_t tap = 0;
-  uint32_t captured = 0;
-  uint32_t original = 0;
-  // Of the whole frame, as classify() sees it.
-  uint32_t destination_qp = 0;
-  FrameKind kind = FrameKind::other;
-  Refusal refusal = Refusal::none;
-  uint8_t ecn = 0;
-  bool is_ip = false;
-  // Work that the sender left to the interface.
-  bool needs_checksum = false;
-  FrameDirection direction = FrameDirection::unknown;
-  uint16_t segment_size = 0;  // of a super-frame
 };
 
 class Capture {
@@ -67,27 +45,14 @@ class Capture {
 
   // Throws NativeError INVALID_CONFIG if ring_bytes cannot hold two of the longest records.
   Capture(const CaptureOptions& options, size_t taps);
-  ~Capture();
-  Capture(const Capture&) = delete;
-  Capture& operator=(const Capture&) = delete;
 
   size_t taps() const { return counts_.size(); }
   Counts counts(size_t tap) const;
-  uint32_t snap_length() const { return options_.snap_length; }
 
-  // Before anything is recorded: descriptor() becomes readable once the ring is half full.
-  void wake_when_half_full();
-  int descriptor() const { return wake_; }
-  void wake();
-
-  // The reader: the oldest frame that it has not taken, whose bytes lie in one or two pieces until take(). False if there is
-  // none.
-  struct Waiting {
-    CapturedFrame frame;
-    std::array<std::span<const uint8_t>, 2> bytes;
-  };
-  bool peek(Waiting& waiting) const;
-  void take(const Waiting& waiting);
+  // The reader: moves as many whole records, the oldest first, as `out` has room for; returns how many bytes.
+  size_t drain(std::span<uint8_t> out);
+  // Room for any record.
+  size_t longest_record() const { return CapturedFrame{.captured = options_.snap_length}.length(); }
 
  private:
   friend class CapturePort;
@@ -100,43 +65,31 @@ class Capture {
   void record(CapturedFrame frame, const uint8_t* data, uint32_t length, const RxFrame* stripped, const Offload& offload);
   uint64_t held_now();
   void put(const void* data, size_t length);
-  std::array<std::span<const uint8_t>, 2> pieces(uint64_t from, size_t length) const;
+  void copy_out(uint64_t from, std::span<uint8_t> to) const;
 
   const CaptureOptions options_;
   std::vector<uint8_t> ring_;
   std::vector<AtomicCounts> counts_;
-  uint64_t filled_ = 0;  // worker: bytes ever put, the current record included
-  uint64_t taken_ = 0;   // worker: drained_ at its last look
-  bool woken_ = false;
-  int wake_ = -1;                                   // eventfd
+  uint64_t filled_ = 0;                             // worker: bytes ever put, the current record included
+  uint64_t taken_ = 0;                              // worker: drained_ at its last look
   alignas(64) std::atomic<uint64_t> published_{0};  // bytes of whole records; written by the worker
   alignas(64) std::atomic<uint64_t> drained_{0};    // written by the reader
 };
 
 // Received frames carry their own stamp, transmitted ones PortClock::now, both as CLOCK_REALTIME: the records are in the order in
 // which the worker handled them, not always in that of their stamps.
-class CapturePort final : public PacketPort {
+class CapturePort final : public PortWrapper {
  public:
   // `inner` may come later, by insert().
   CapturePort(std::unique_ptr<PacketPort> inner, std::shared_ptr<Capture> capture, uint32_t tap, const PortClock& clock)
-      : inner_(std::move(inner)), capture_(std::move(capture)), tap_(tap), clock_(clock) {}
+      : PortWrapper(std::move(inner)), capture_(std::move(capture)), tap_(tap), clock_(clock) {}
 
   size_t receive(std::span<RxFrame> frames) override;
-  void release(size_t count) override { inner_->release(count); }
   Transmitted transmit(std::span<const TxFrame> frames) override;
-  bool keeps_packets() const override { return inner_->keeps_packets(); }
-  int wait_descriptor() const override { return inner_->wait_descriptor(); }
-  Time next_deadline() const override { return inner_->next_deadline(); }
-  PortLosses losses() override { return inner_->losses(); }
-  PortState state() override { return inner_->state(); }
-  uint32_t mtu() override { return inner_->mtu(); }
-  void reopen() override { inner_->reopen(); }
-  std::unique_ptr<PacketPort>* inner() override { return &inner_; }
 
   const Capture& capture() const { return *capture_; }
 
  private:
-  std::unique_ptr<PacketPort> inner_;
   std::shared_ptr<Capture> capture_;
   const uint32_t tap_;
   const PortClock& clock_;

@@ -19,7 +19,9 @@ class MixedPort final : public PacketPort {
   }
   void release(size_t count) override { in_->release(count); }
   Transmitted transmit(std::span<const TxFrame> frames) override { return out_->transmit(frames); }
-  bool keeps_packets() const override { return out_->keeps_packets(); }
+  PortCapabilities capabilities() const override {
+    return {out_->capabilities().keeps_packets, in_->capabilities().tells_checksums};
+  }
   int wait_descriptor() const override { return in_->wait_descriptor(); }
   Time next_deadline() const override { return std::min(in_->next_deadline(), out_->next_deadline()); }
   PortLosses losses() override {

@@ -32,6 +32,7 @@ void in_namespace(int namespace_fd, const std::function<void()>& body) {
 }
 
 void in_namespace(const std::string& path, const std::function<void()>& body) {
+  if (path.empty()) return body();
   const Descriptor space(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (space.get() < 0) {
     throw NativeError::from_errno("open", "cannot open the network namespace " + path, "ip netns list shows named ones");

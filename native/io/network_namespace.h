@@ -26,7 +26,7 @@ class Descriptor {
 // Runs `body` with the calling thread in a network namespace, and brings the thread back whatever happens. A negative descriptor
 // is the thread's own namespace. Throws NativeError, or what `body` throws.
 void in_namespace(int namespace_fd, const std::function<void()>& body);
-// The same by the namespace's path.
+// The same by the namespace's path; the thread's own where that is empty.
 void in_namespace(const std::string& path, const std::function<void()>& body);
 
 }  // namespace weir

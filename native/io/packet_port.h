@@ -62,33 +62,66 @@ struct PortLosses {
 // What has become of a port's interface. `replaced`: the name now stands for another interface.
 enum class PortState : uint8_t { up, down, gone, replaced };
 
-// Single-threaded: all calls come from the worker that opened the port. Nothing here throws after construction;
+// What those who drive a port have to know of it.
+struct PortCapabilities {
+  // The packets of frames that transmit() has sent are the port's, which frees them when the kernel has done with them, and in no
+  // call before the next. If not, they are the caller's still, and their bytes have been read.
+  bool keeps_packets = false;
+  // RxFrame::offload tells of checksums that senders left to their interface. If not, they have to be looked for.
+  bool tells_checksums = true;
+};
+
+// A receive half, a transmit half, and the interface behind them. By a half that a port does not have nothing comes in, and what
+// goes out is gone. Single-threaded: all calls come from the worker that opened the port. Nothing here throws after construction;
 // construction throws NativeError.
 class PacketPort {
  public:
   virtual ~PacketPort() = default;
+  virtual PortCapabilities capabilities() const { return {}; }
+
   // Fills `frames` with the oldest unseen frames, in arrival order; returns how many. A borrowed frame stays valid
   // until it is released; frames are released in the order received.
-  virtual size_t receive(std::span<RxFrame> frames) = 0;
-  virtual void release(size_t count) = 0;
-  // Sends in order.
-  virtual Transmitted transmit(std::span<const TxFrame> frames) = 0;
-  // Whether the packets of frames that transmit() has sent are the port's now, which frees them when the kernel has done with
-  // them, and in no call before the next. If not, they are the caller's still, and their bytes have been read.
-  virtual bool keeps_packets() const { return false; }
+  virtual size_t receive(std::span<RxFrame>) { return 0; }
+  virtual void release(size_t) {}
   // A descriptor that polls readable when frames wait, or -1 if there is none.
   virtual int wait_descriptor() const { return -1; }
+
+  // Sends in order.
+  virtual Transmitted transmit(std::span<const TxFrame> frames) { return {frames.size()}; }
+
   // The earliest time at which the port itself has something to do (a delayed frame of an impairment), or kNever.
   virtual Time next_deadline() const { return kNever; }
-  virtual PortLosses losses() = 0;
+  virtual PortLosses losses() { return {}; }
+
   // Asks the system; a few times a second is enough.
   virtual PortState state() { return PortState::up; }
   // The interface's longest IP packet now, asked of the system; 0: not known.
   virtual uint32_t mtu() { return 0; }
   // Opens a replaced interface anew: every borrowed frame is gone. Throws NativeError, and may then be called again.
   virtual void reopen() {}
+
   // Of a wrapper: where it holds the port that it wraps.
   virtual std::unique_ptr<PacketPort>* inner() { return nullptr; }
+};
+
+// Does what the port does that it wraps, but for what is overridden.
+class PortWrapper : public PacketPort {
+ public:
+  explicit PortWrapper(std::unique_ptr<PacketPort> inner) : inner_(std::move(inner)) {}
+  PortCapabilities capabilities() const override { return inner_->capabilities(); }
+  size_t receive(std::span<RxFrame> frames) override { return inner_->receive(frames); }
+  void release(size_t count) override { inner_->release(count); }
+  int wait_descriptor() const override { return inner_->wait_descriptor(); }
+  Transmitted transmit(std::span<const TxFrame> frames) override { return inner_->transmit(frames); }
+  Time next_deadline() const override { return inner_->next_deadline(); }
+  PortLosses losses() override { return inner_->losses(); }
+  PortState state() override { return inner_->state(); }
+  uint32_t mtu() override { return inner_->mtu(); }
+  void reopen() override { inner_->reopen(); }
+  std::unique_ptr<PacketPort>* inner() override { return &inner_; }
+
+ protected:
+  std::unique_ptr<PacketPort> inner_;
 };
 
 // Tells a port that stamps frames in CLOCK_REALTIME, and wrappers that hold frames back, what time it is. The worker

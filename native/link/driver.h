@@ -1,5 +1,5 @@
-// Who drives a device in virtual time. Instead of asking the device what has left and when it wants to be called, it is told at
-// once: a frame's departure is known as soon as the frame is picked, and links then need no event of their own.
+// Who drives a device: the agenda of its worker on the wire (link/agenda.h), the fabric in a simulation. A device does not wait
+// for anything itself: it tells at once when a frame that it picks will have left, and when it wants to be woken.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,11 @@ namespace weir {
 
 class Driver {
  public:
-  // The frame's last bit will have left `port` at `at`; it is the driver's from now on.
+  // The frame's last bit will have left `port` at `at`; it is the driver's from now on. A port's frames come in their order.
   virtual void depart(uint16_t port, PacketId id, Time at) = 0;
-  // The device wants its wake() called with these at `at`; `what` is a port of a switch, or whatever a NIC says.
+  // The device wants its wake(what, at) called, at `at` and not before; `what` is a port of a switch, or whatever a NIC says.
+  // Replaces what it wanted for `what` before; kNever: nothing any more. A driver may still come for what was replaced, and the
+  // device then has nothing to do.
   virtual void wake(uint32_t what, Time at) = 0;
 
  protected:

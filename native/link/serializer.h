@@ -16,6 +16,11 @@ class Serializer {
   explicit Serializer(Rate rate = 0) : rate_(rate) {}
 
   Rate rate() const { return rate_; }
+  // From the next frame on.
+  void set_rate(Rate rate) {
+    if (rate != rate_) remainder_ = 0;
+    rate_ = rate;
+  }
   // Up to when the link is busy with the frames so far (INT64_MIN before the first).
   Time busy_until() const { return busy_until_; }
 

@@ -72,6 +72,12 @@ class TimingWheel {
     return entry;
   }
 
+  // Calls visit(entry, its time) for each of them.
+  template <class Visit>
+  void each_due(Time now, Visit visit) {
+    for (uint32_t entry = pop_due(now); entry != kNone; entry = pop_due(now)) visit(entry, nodes_[entry].at);
+  }
+
   // Calls `visit` with entries that will be due by `until`, each once, for who wants to fetch from memory in time what belongs to
   // them. Only those in the finest level, and not those scheduled since for times that were looked at. `seen`: kept by the
   // caller, 0 at first.

@@ -7,6 +7,7 @@
 
 #include "base/types.h"
 #include "endpoint/soft_nic.h"
+#include "link/impairment.h"
 #include "switching/soft_switch.h"
 #include "transport/queue_attributes.h"
 
@@ -30,15 +31,6 @@ struct SimulatedNic {
   uint8_t ip[4] = {};
 };
 
-struct LinkImpairment {
-  double loss = 0;
-  double corrupt = 0;
-  double duplicate = 0;
-  double reorder = 0;
-  Time jitter = 0;         // uniform in 0..jitter, frames stay in order
-  Time reorder_delay = 0;  // of the frames that `reorder` picks
-};
-
 // A device's place on a link; devices are numbered switches first.
 struct LinkEnd {
   uint32_t device = 0;
@@ -49,7 +41,7 @@ struct SimulatedLink {
   LinkEnd ends[2];
   Time delay = 0;
   bool impaired = false;
-  LinkImpairment impairment;
+  ImpairmentParameters impairment;  // on top of `delay`
 };
 
 struct SimulatedFlow {

@@ -7,9 +7,9 @@
 #include <tuple>
 
 #include "base/native_error.h"
-#include "base/packet_block.h"
 #include "link/pfc.h"
 #include "link/serializer.h"
+#include "wire/captured_frame.h"
 #include "wire/ecn.h"
 #include "wire/mac_control.h"
 
@@ -20,8 +20,7 @@ namespace {
 constexpr uint32_t kDescriptors = 1u << 18;
 // More than are made by any one event: a pause for each port of a switch is the most.
 constexpr uint32_t kSpare = 1u << 12;
-// What a NIC is woken for, besides what it says itself: its own deadline; a stream to be closed.
-constexpr uint32_t kItself = UINT32_MAX;
+// What a NIC is woken for, besides what it says itself: a stream to be closed.
 constexpr uint32_t kClose = 1u << 29;
 
 // What passes at least between a frame's start at one device and its arrival at another: the shortest frame on the fastest link.
@@ -46,13 +45,16 @@ Time lookahead_of(const SimulationConfig& config) {
 class Fabric::SwitchNode final : public Driver {
  public:
   SwitchNode(Fabric& fabric, const SwitchParameters& parameters, uint32_t number, uint32_t first_port)
-      : device(parameters, fabric.pool_, this), fabric_(fabric), number_(number), first_port_(first_port) {}
+      : device(parameters, fabric.pool_, *this), fabric_(fabric), number_(number), first_port_(first_port) {}
 
   void depart(uint16_t port, PacketId id, Time at) override {
     device.left(port, id);
+    device.set_unsent(port, 0);
     fabric_.transmit(first_port_ + port, id, at);
   }
-  void wake(uint32_t port, Time at) override { fabric_.schedule_.push({at, kSwitchWake | port, 0, number_}); }
+  void wake(uint32_t port, Time at) override {
+    if (at != kNever) fabric_.schedule_.push({at, kSwitchWake | port, 0, number_});
+  }
 
   SoftSwitch device;
 
@@ -66,50 +68,28 @@ class Fabric::NicNode final : public Driver {
  public:
   NicNode(Fabric& fabric, const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, uint32_t number,
           uint32_t port)
-      : fabric_(fabric), number_(number), port_(port), device(parameters, queue_pairs, fabric.pool_, nullptr, this) {
-    arm();
-  }
+      : fabric_(fabric), number_(number), port_(port), device(parameters, queue_pairs, fabric.pool_, *this) {}
 
   void depart(uint16_t, PacketId id, Time at) override {
     device.left(id);
     fabric_.transmit(port_, id, at);
   }
-  void wake(uint32_t what, Time at) override { fabric_.schedule_.push({at, kNicWake, what, number_}); }
-
-  // The device has just lived up to now.
-  void arm() {
-    const Time next = std::max(device.next_deadline(), fabric_.now_);
-    if (next == wakes_) return;
-    wakes_ = next;
-    if (next != kNever) wake(kItself, next);
+  void wake(uint32_t what, Time at) override {
+    if (at != kNever) fabric_.schedule_.push({at, kNicWake, what, number_});
   }
+
   void woken(uint32_t what, Time at) {
-    if (what == kItself) {
-      if (wakes_ != at) return;
-      wakes_ = kNever;
-      device.advance(at);
-    } else if ((what & kClose) != 0) {
-      device.queue_pairs()[what & ~kClose].stream->close();
-    } else {
-      device.wake(what, at);
-    }
-    arm();
+    if ((what & kClose) == 0) return device.wake(what, at);
+    device.queue_pairs()[what & ~kClose].transport->close();
   }
 
  private:
   Fabric& fabric_;
   uint32_t number_;  // among all devices
   uint32_t port_;
-  Time wakes_ = kNever;
 
  public:
   SoftNic device;
-};
-
-struct Fabric::Impaired {
-  LinkImpairment parameters;
-  Random random;
-  Time last = 0;  // arrival of the latest frame that was not held back
 };
 
 Fabric::Fabric(const SimulationConfig& config, const std::vector<std::vector<QueuePairParameters>>& queue_pairs)
@@ -155,7 +135,8 @@ void Fabric::connect(const SimulationConfig& config) {
       direction.receiver = {to.device, to.port};
       direction.delay = link.delay;
       if (link.impaired) {
-        direction.impaired = std::make_unique<Impaired>(Impaired{link.impairment, Random(config.seed, 2 * i + side, 2), 0});
+        check(link.impairment);
+        direction.impairment = std::make_unique<Impairment>(link.impairment, config.seed, 2 * i + side, 2);
       }
     }
   }
@@ -234,7 +215,7 @@ void Fabric::handle(const Event& event) {
     case kArrival:
       return arrive(event);
     case kSwitchWake:
-      return switches_[event.device]->device.wake(static_cast<uint16_t>(event.kind), event.at);
+      return switches_[event.device]->device.wake(event.kind & ~kEventKinds, event.at);
     default:
       return nics_[event.device - switches_.size()]->woken(event.packet, event.at);
   }
@@ -251,39 +232,24 @@ void Fabric::transmit(uint32_t port, PacketId id, Time at) {
   ++direction.counters.frames;
   direction.counters.wire_bytes += wire_bytes(pool_[id].length);
   if (direction.tap != UINT32_MAX) record(direction.tap, id, at);
-  if (direction.impaired != nullptr) return impair(port, id, at + direction.delay);
-  schedule_.push({at + direction.delay, kArrival | direction.receiver.port, id, direction.receiver.device});
+  if (direction.impairment != nullptr) return impair(direction, id, at + direction.delay);
+  deliver(direction, id, at + direction.delay);
 }
 
-void Fabric::impair(uint32_t port, PacketId id, Time arrival) {
-  Direction& direction = directions_[port];
-  Impaired& impaired = *direction.impaired;
-  const LinkImpairment& p = impaired.parameters;
-  Random& random = impaired.random;
-  if (p.loss > 0 && random.uniform() < p.loss) {
-    ++direction.counters.lost;
-    return pool_.free(id);
+void Fabric::impair(Direction& direction, PacketId id, Time arrival) {
+  LinkCounters& counters = direction.counters;
+  const Impairment::Fate fate = direction.impairment->decide(arrival);
+  counters.lost += fate.lost;
+  if (fate.lost) return pool_.free(id);
+  counters.corrupted += fate.corrupted;
+  counters.reordered += fate.reordered;
+  if (fate.duplicated) {
+    ++counters.duplicated;
+    deliver(direction, pool_.copy(id), fate.at);
   }
-  if (p.corrupt > 0 && random.uniform() < p.corrupt) {
-    ++direction.counters.corrupted;
-    return pool_.free(id);
-  }
-  if (p.jitter > 0) arrival += static_cast<Time>(random.uniform() * static_cast<double>(p.jitter + 1));
-  arrival = std::max(arrival, impaired.last);
-  if (p.duplicate > 0 && random.uniform() < p.duplicate) {
-    const PacketId copy = pool_.copy(id);
-    if (copy != kNoPacket) {
-      ++direction.counters.duplicated;
-      schedule_.push({arrival, kArrival | direction.receiver.port, copy, direction.receiver.device});
-    }
-  }
-  if (p.reorder > 0 && random.uniform() < p.reorder) {
-    ++direction.counters.reordered;
-    arrival += p.reorder_delay;
-  } else {
-    impaired.last = arrival;
-  }
-  schedule_.push({arrival, kArrival | direction.receiver.port, id, direction.receiver.device});
+  // The receiving end's FCS refuses it.
+  if (fate.corrupted) return pool_.free(id);
+  deliver(direction, id, fate.at);
 }
 
 void Fabric::arrive(const Event& event) {
@@ -301,7 +267,6 @@ void Fabric::arrive(const Event& event) {
     } else {
       node.device.receive(now_, pool_.data(id), packet.length, packet.meta, Refusal::none);
     }
-    node.arm();
   }
   pool_.free(id);
 }
@@ -318,11 +283,11 @@ void Fabric::record(uint32_t tap, PacketId id, Time at) {
     if (meta.ecn_changed) write_ecn(bytes, meta);
     captured = pool_.present(id);
   }
-  const PacketBlock block{.interface = tap, .time = static_cast<uint64_t>(at), .captured = captured, .original = packet.length};
+  const CapturedFrame frame{.stamp = at, .tap = tap, .captured = captured, .original = packet.length};
   const size_t start = trace_.size();
-  trace_.resize(start + block.length());
-  std::memcpy(trace_.data() + start + PacketBlock::kBytes, bytes, captured);
-  block.write(trace_.data() + start);
+  trace_.resize(start + frame.length());
+  std::memcpy(trace_.data() + start, &frame, sizeof frame);
+  std::memcpy(trace_.data() + start + sizeof frame, bytes, captured);
   traced_.push_back({at, tap, start, trace_.size()});
 }
 

@@ -10,10 +10,10 @@
 #include <span>
 #include <vector>
 
-#include "base/random.h"
 #include "base/types.h"
 #include "endpoint/soft_nic.h"
 #include "link/driver.h"
+#include "link/impairment.h"
 #include "simulation/config.h"
 #include "simulation/counters.h"
 #include "simulation/schedule.h"
@@ -57,10 +57,9 @@ class Fabric {
  private:
   class SwitchNode;
   class NicNode;
-  struct Impaired;
   struct alignas(64) Direction {
     Time delay = 0;
-    std::unique_ptr<Impaired> impaired;
+    std::unique_ptr<Impairment> impairment;
     LinkEnd receiver;
     uint32_t tap = UINT32_MAX;
     LinkCounters counters;
@@ -68,7 +67,10 @@ class Fabric {
   void connect(const SimulationConfig& config);
   void check_reconfiguration(size_t index, const SwitchParameters& parameters) const;
   void transmit(uint32_t port, PacketId id, Time at);
-  void impair(uint32_t port, PacketId id, Time arrival);
+  void impair(Direction& direction, PacketId id, Time arrival);
+  void deliver(const Direction& direction, PacketId id, Time arrival) {
+    schedule_.push({arrival, kArrival | direction.receiver.port, id, direction.receiver.device});
+  }
   void arrive(const Event& event);
   void handle(const Event& event);
   void grow_pool();

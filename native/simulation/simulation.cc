@@ -6,6 +6,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "endpoint/samples.h"
+#include "switching/samples.h"
+
 namespace weir {
 
 // Of the streams of one NIC.
@@ -181,28 +184,12 @@ void Simulation::settle() {
 void Simulation::sample() {
   const Time at = fabric_.now();
   for (const uint32_t flow : config_.sampled_flows) {
-    const SoftNic::SenderSample sender = fabric_.nic_at(places_[2 * flow].nic).sender_sample(places_[2 * flow].index, at);
-    const auto sent = static_cast<double>(counters(places_[2 * flow]).tx_bytes);
-    records_.push_back({at, Record::Kind::transmit, 0, flow, {sender.rate, sender.target_rate, sender.alpha, sent}});
-    const QpCounters& received = counters(places_[2 * flow + 1]);
-    records_.push_back({at,
-                        Record::Kind::receive,
-                        0,
-                        flow,
-                        {static_cast<double>(received.rx_bytes), static_cast<double>(received.rx_wire_bytes),
-                         static_cast<double>(received.cnp_sent), static_cast<double>(received.lost)}});
+    records_.push_back(sample_sender(fabric_.nic_at(sender(flow).nic), sender(flow).index, at, 0, flow));
+    records_.push_back(sample_receiver(counters(receiver(flow)), at, 0, flow));
   }
   for (const SampledQueue& queue : config_.sampled_queues) {
-    SoftSwitch& device = fabric_.switch_at(queue.device);
-    const SwitchPriorityCounters& counters = device.counters(queue.port, queue.priority);
-    records_.push_back(
-        {at,
-         Record::Kind::queue,
-         static_cast<uint16_t>(queue.device),
-         static_cast<uint32_t>(queue.port * kPriorities + queue.priority),
-         {static_cast<double>(device.queue_bytes(queue.port, queue.priority)),
-          static_cast<double>(device.take_queue_peak(queue.port, queue.priority)),
-          static_cast<double>(counters.wred_ecn_marked_packets), static_cast<double>(counters.cn_cp_transmitted_cnms)}});
+    const auto number = static_cast<uint16_t>(queue.device);
+    records_.push_back(sample_queue(fabric_.switch_at(queue.device), at, number, queue.port, queue.priority));
   }
   size_t group = 0;
   for (uint16_t i = 0; i < fabric_.switch_count(); ++i) {
@@ -210,14 +197,7 @@ void Simulation::sample() {
     for (uint16_t port = 0; port < device.port_count(); ++port) {
       for (int p = 0; p < kPriorities; ++p, ++group) {
         const uint64_t sent = device.counters(port, p).pfc_tx_packets;
-        if (sent == pauses_[group]) continue;
-        pauses_[group] = sent;
-        records_.push_back({at,
-                            Record::Kind::pause,
-                            i,
-                            static_cast<uint32_t>(port * kPriorities + p),
-                            {static_cast<double>(sent), device.stopped(port, p) ? 1.0 : 0.0,
-                             static_cast<double>(device.buffer().ingress_bytes(port, p))}});
+        if (std::exchange(pauses_[group], sent) != sent) records_.push_back(sample_pause(device, at, i, port, p));
       }
     }
   }

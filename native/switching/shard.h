@@ -14,9 +14,9 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "base/types.h"
+#include "switching/shared_buffer.h"
 #include "wire/packet.h"
 
 namespace weir {
@@ -28,7 +28,6 @@ struct ShardMessage {
     home,     // `packet` was freed, and is of the receiver's slice of the packet memory
     learned   // `mac` in `vlan` was seen at `port`
   };
-  enum class Fate : uint8_t { sent, lossy_threshold, buffer_full, queue_limit };
   Time at = 0;  // when the sender said it; never less than in the message before
   uint64_t mac = 0;
   PacketId packet = kNoPacket;
@@ -36,42 +35,10 @@ struct ShardMessage {
   uint16_t port = 0;
   uint16_t vlan = 0;
   Kind kind = Kind::frame;
-  Fate fate = Fate::sent;
+  Admission fate = Admission::admitted;  // settled: it was sent, or this is why it was not let in
   uint8_t priority = 0;
   bool super_frame = false;
 };
 static_assert(sizeof(ShardMessage) == 32);
-
-// Bytes of one shard's frames that are charged to the shared buffer, wherever they are.
-struct Occupancy {
-  int64_t occupied = 0;
-  int64_t in_headroom = 0;  // of those
-};
-
-struct ShardMap {
-  uint32_t self = 0;
-  uint32_t shards = 1;
-  std::vector<uint8_t> owner;  // the shard of each port
-};
-
-// What a shard sees of the others.
-class ShardLink {
- public:
-  virtual const ShardMap& map() const = 0;
-  // Frames, settled and home always fit. Seen by the receiver after flush().
-  virtual void send(uint32_t shard, const ShardMessage& message) = 0;
-  // learned: false when there is no room.
-  virtual bool tell(uint32_t shard, const ShardMessage& message) = 0;
-  // The oldest message of `shard` that was not taken; null if there is none.
-  virtual const ShardMessage* front(uint32_t shard) = 0;
-  virtual void pop(uint32_t shard) = 0;
-  virtual void publish(const Occupancy& own) = 0;
-  virtual Occupancy others() const = 0;
-  // Makes visible what was sent and taken. Returns the shards that have something new, as a mask.
-  virtual uint64_t flush() = 0;
-
- protected:
-  ~ShardLink() = default;
-};
 
 }  // namespace weir

@@ -50,21 +50,4 @@ bool SharedBuffer::below_xon(int ingress, int priority) const {
          !above_frames(in.ingress_frames + in.ingress_frames / 4);
 }
 
-// The frame is among what is occupied already.
-Admission SharedBuffer::admit_egress(int egress, int priority, uint32_t length) {
-  Usage& out = at(egress, priority);
-  const int64_t bytes = length;
-  if (!lossless(priority) && out.egress + bytes > lossy_minimum_) {
-    const int64_t free = std::max<int64_t>(0, shared_size_ - occupied_ + bytes);
-    if (static_cast<double>(out.egress + bytes) > parameters_.lossy_alpha * static_cast<double>(free)) {
-      return Admission::lossy_threshold;
-    }
-    if (!room(0)) return Admission::buffer_full;
-  }
-  if (!lossless(priority) && above_lossy_frames(out.egress_frames + 1)) return Admission::lossy_threshold;
-  out.egress += bytes;
-  ++out.egress_frames;
-  return Admission::admitted;
-}
-
 }  // namespace weir

@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "base/types.h"
-#include "switching/shard.h"
 
 namespace weir {
 
@@ -42,7 +41,14 @@ struct BufferParameters {
 // Throws NativeError INVALID_CONFIG. More headroom than memory is not an error: then nothing is shared.
 void check(const BufferParameters& parameters);
 
-enum class Admission : uint8_t { admitted, headroom_full, lossy_threshold, buffer_full };
+// queue_limit: an egress queue may have a limit of its own, which the switch looks after.
+enum class Admission : uint8_t { admitted, headroom_full, lossy_threshold, buffer_full, queue_limit };
+
+// Bytes of one shard's frames (switching/shard.h) that are charged to the shared buffer, wherever they are.
+struct Occupancy {
+  int64_t occupied = 0;
+  int64_t in_headroom = 0;  // of those
+};
 
 class SharedBuffer {
  public:
@@ -52,19 +58,15 @@ class SharedBuffer {
   // What is charged stays; new limits hold from now on.
   void reconfigure(const BufferParameters& parameters, uint8_t lossless);
 
-  // Charges the frame if it may enter.
+  // Charges the frame if it may enter: to its ingress, then to its egress queue.
   Admission admit(int ingress, int egress, int priority, uint32_t length) {
-    Usage& out = at(egress, priority);
-    const int64_t bytes = length;
-    if (!lossless(priority) && out.egress + bytes > lossy_minimum_) {
-      if (above_lossy_threshold(out.egress + bytes)) return Admission::lossy_threshold;
-      if (!room(bytes)) return Admission::buffer_full;
-    }
-    if (!lossless(priority) && above_lossy_frames(out.egress_frames + 1)) return Admission::lossy_threshold;
-    const Admission admission = admit_ingress(ingress, priority, length);
+    Admission admission = charge_ingress(ingress, priority, length);
+    if (admission != Admission::admitted) return admission;
+    admission = admit_egress(egress, priority, length);
     if (admission == Admission::admitted) {
-      out.egress += bytes;
-      ++out.egress_frames;
+      raise_watermark(occupied_);
+    } else {
+      release_ingress(ingress, priority, length);
     }
     return admission;
   }
@@ -73,25 +75,28 @@ class SharedBuffer {
     release_ingress(ingress, priority, length);
     release_egress(egress, priority, length);
   }
-  // The two halves, where ingress and egress are of different shards (switching/shard.h). A lossy frame may always come in, and
-  // counts as occupied from then on; whether it may stay is said at its egress.
+  // The two halves, where ingress and egress are of different shards. A lossy frame may always come in, and counts as occupied
+  // from then on; whether it may stay is said at its egress.
   Admission admit_ingress(int ingress, int priority, uint32_t length) {
-    Usage& in = at(ingress, priority);
+    const Admission admission = charge_ingress(ingress, priority, length);
+    if (admission == Admission::admitted) raise_watermark(occupied_);
+    return admission;
+  }
+  // The frame is among what is occupied already.
+  Admission admit_egress(int egress, int priority, uint32_t length) {
+    Usage& out = at(egress, priority);
     const int64_t bytes = length;
-    if (lossless(priority) && (!room(bytes) || above_threshold(in.ingress + bytes) || above_frames(in.ingress_frames + 1))) {
-      const bool full = in.headroom + bytes > parameters_.headroom + parameters_.lateness_headroom || frames_ >= packets_;
-      if (full) return Admission::headroom_full;
-      in.headroom += bytes;
-      in_headroom_ += bytes;
+    if (!lossless(priority)) {
+      if (out.egress + bytes > lossy_minimum_) {
+        if (above_lossy_threshold(out.egress + bytes, bytes)) return Admission::lossy_threshold;
+        if (!room(0)) return Admission::buffer_full;
+      }
+      if (above_lossy_frames(out.egress_frames + 1)) return Admission::lossy_threshold;
     }
-    in.ingress += bytes;
-    occupied_ += bytes;
-    ++in.ingress_frames;
-    ++frames_;
-    raise_watermark(occupied_);
+    out.egress += bytes;
+    ++out.egress_frames;
     return Admission::admitted;
   }
-  Admission admit_egress(int egress, int priority, uint32_t length);
   void release_ingress(int ingress, int priority, uint32_t length) {
     Usage& in = at(ingress, priority);
     const int64_t bytes = length;
@@ -122,7 +127,8 @@ class SharedBuffer {
     const Usage& in = at(ingress, priority);
     const int64_t bytes = length;
     if (in.headroom != 0 || !room(bytes)) return false;
-    return lossless(priority) ? !above_threshold(in.ingress + bytes) : bytes <= lossy_minimum_ || !above_lossy_threshold(bytes);
+    return lossless(priority) ? !above_threshold(in.ingress + bytes)
+                              : bytes <= lossy_minimum_ || !above_lossy_threshold(bytes, 0);
   }
 
   // For a frame that passes(): what admit() and release() would have left behind.
@@ -162,13 +168,30 @@ class SharedBuffer {
   bool lossless(int priority) const { return (lossless_ >> priority & 1) != 0; }
   bool room(int64_t bytes) const { return occupied_ - in_headroom_ + bytes <= shared_size_; }
   void raise_watermark(int64_t bytes) { watermark_ = std::max(watermark_, bytes); }
+  Admission charge_ingress(int ingress, int priority, uint32_t length) {
+    Usage& in = at(ingress, priority);
+    const int64_t bytes = length;
+    if (lossless(priority) && (!room(bytes) || above_threshold(in.ingress + bytes) || above_frames(in.ingress_frames + 1))) {
+      const bool full = in.headroom + bytes > parameters_.headroom + parameters_.lateness_headroom || frames_ >= packets_;
+      if (full) return Admission::headroom_full;
+      in.headroom += bytes;
+      in_headroom_ += bytes;
+    }
+    in.ingress += bytes;
+    occupied_ += bytes;
+    ++in.ingress_frames;
+    ++frames_;
+    return Admission::admitted;
+  }
   int64_t free_bytes() const { return std::max<int64_t>(0, shared_size_ - occupied_); }
   // bytes > pfc_threshold(), mostly without its division.
   bool above_threshold(int64_t bytes) const {
     return static_cast<double>(bytes) > surely_free_ * static_cast<double>(free_bytes()) && bytes > pfc_threshold();
   }
-  bool above_lossy_threshold(int64_t bytes) const {
-    return static_cast<double>(bytes) > parameters_.lossy_alpha * static_cast<double>(free_bytes());
+  // `own`: of what is occupied, the frame that asks.
+  bool above_lossy_threshold(int64_t bytes, int64_t own) const {
+    const int64_t free = std::max<int64_t>(0, shared_size_ - occupied_ + own);
+    return static_cast<double>(bytes) > parameters_.lossy_alpha * static_cast<double>(free);
   }
   // Mostly known from all frames together.
   bool above_frames(uint32_t frames) const {

@@ -1,20 +1,16 @@
 #include "switching/soft_switch.h"
 
-#include <algorithm>
 #include <cassert>
-#include <utility>
+#include <memory>
 
 #include "base/native_error.h"
 #include "wire/ethernet.h"
-#include "wire/qcn.h"
 #include "wire/segmentation.h"
 
 namespace weir {
 namespace {
 
-constexpr uint64_t kReservedBlock = 0x0180c2000000;  // 01:80:C2:00:00:00..0F (IEEE 802.1Q table 8-1): never forwarded
 constexpr uint8_t kAllPriorities = 0xff;
-constexpr Time kLookAgain = 20 * kMicrosecond;
 
 // In front of the IP packet, tags included.
 uint32_t header_length(const PacketMeta& meta) {
@@ -26,80 +22,37 @@ SwitchParameters checked(SwitchParameters parameters) {
   return parameters;
 }
 
-void check_port(const SwitchParameters& p, const SwitchParameters::Port& port) {
-  constexpr const char* kWhose = "port of a switch";
-  require(port.rate >= 0, kWhose, "the rate of its link must not be negative");
-  require(port.mtu <= 1u << 20, kWhose, "the MTU must be at most 2^20");
-  for (const Rate rate : port.storm_rates) require(rate >= 0, kWhose, "limits of storms must not be negative");
-  for (size_t priority = 0; priority < kPriorities; ++priority) {
-    require(port.priority_rates[priority] >= 0 && port.queue_limits[priority] >= 0, kWhose,
-            "limits of a queue must not be negative");
-    if ((p.cn_priorities >> priority & 1) == 0 || port.cn_defence[priority] != CnDefence::edge) continue;
-    const uint8_t alternate = port.cn_alternate_priority[priority];
-    require(alternate < kPriorities && (p.cn_priorities >> alternate & 1) == 0, kWhose,
-            "alternate priorities are 0 to 7, and no CNPVs");
-  }
+void raise(uint64_t& watermark, int64_t value) {
+  if (value > static_cast<int64_t>(watermark)) watermark = static_cast<uint64_t>(value);
 }
 
 }  // namespace
 
-void check(const SwitchParameters& p) {
-  constexpr const char* kWhose = "switch";
-  require(p.ports.size() < 1u << 15, kWhose, "it has fewer than 2^15 ports");
-  for (const SwitchParameters::Port& port : p.ports) check_port(p, port);
-  require(p.cn_priorities != kAllPriorities, kWhose, "at most 7 priorities are CNPVs");
-  require(p.cnm_priority < kPriorities, kWhose, "cnm_priority is 0 to 7");
-  require(p.cp_min_header_octets <= kCnmMaxMsdu, kWhose, "cp_min_header_octets must be at most 64");
-  require(p.ageing > 0, kWhose, "ageing must be above 0");
-  require(p.fdb_capacity <= 1u << 24, kWhose, "fdb_capacity must be at most 2^24");
-  check(p.buffer);
-  check(p.red);
-  check(p.qcn);
-  check(p.scheduler);
-  check(p.priority_map);
-}
-
-SoftSwitch::SoftSwitch(SwitchParameters parameters, PacketPool& pool, Driver* driver, ShardLink* link)
+SoftSwitch::SoftSwitch(SwitchParameters parameters, PacketPool& pool, Driver& driver, uint32_t queued, ShardLink* link)
     : parameters_(checked(std::move(parameters))),
       pool_(pool),
-      // A third is for what is on its way in or out. In virtual time there are as many packets as it takes.
-      buffer_(parameters_.buffer, static_cast<int>(parameters_.ports.size()), parameters_.pfc_priorities,
-              driver == nullptr ? pool.size() / 3 * 2 : kMostPackets),
+      buffer_(parameters_.buffer, static_cast<int>(parameters_.ports.size()), parameters_.pfc_priorities, queued),
       forwarding_(parameters_.fdb_capacity, parameters_.learning, parameters_.ageing,
                   Random(parameters_.hash_seed, parameters_.component, 1).next(), parameters_.ports.size()),
-      random_(parameters_.seed, parameters_.component, link == nullptr ? 0 : 16 + link->map().self),
+      domain_(parameters_, pool),
+      random_(parameters_.seed, parameters_.component, link == nullptr ? 0 : 16 + link->self()),
       ports_(parameters_.ports.size()),
       driver_(driver),
       link_(link),
-      events_(static_cast<uint32_t>(parameters_.ports.size())) {
+      messages_(static_cast<uint32_t>(parameters_.ports.size())) {
   apply_parameters();
-  for (uint16_t port = 0; driver_ == nullptr && port < ports_.size(); ++port) {
-    for (int priority = 0; priority < kPriorities && owns(port); ++priority) keep_distribution(port, priority);
-  }
 }
 
 void SoftSwitch::apply_parameters() {
   for (size_t i = 0; i < ports_.size(); ++i) {
     Port& port = ports_[i];
-    port.number = static_cast<uint16_t>(i);
-    port.remote = link_ != nullptr && link_->map().owner[i] != link_->map().self;
-    const std::array<Rate, kPriorities> rates = std::exchange(port.parameters, parameters_.ports[i]).priority_rates;
-    if (port.link.rate() != port.parameters.rate) port.link = Serializer(port.parameters.rate);
-    port.scheduler.configure(parameters_.scheduler);
-    port.pfc.configure(port.parameters.rate);
-    port.mtu = port.parameters.mtu;
-    port.storms.configure(port.parameters.storm_rates);
-    forwarding_.limit(port.number, port.parameters.max_learned_addresses);
-    port.limited = port.bounded = 0;
-    for (size_t p = 0; p < kPriorities; ++p) {
-      port.queues[p].marker = RedMarker(parameters_.red);
-      const Rate rate = port.parameters.priority_rates[p];
-      if (rate != rates[p]) port.limiters[p].rate_changed(now_, rate);
-      if (rate > 0) port.limited = static_cast<uint8_t>(port.limited | 1u << p);
-      if (port.parameters.queue_limits[p] > 0) port.bounded = static_cast<uint8_t>(port.bounded | 1u << p);
-    }
+    const SwitchParameters::Port& parameters = parameters_.ports[i];
+    port.egress.configure(now_, parameters_, i);
+    port.remote = link_ != nullptr && link_->owner(port.number()) != link_->self();
+    port.storms.configure(parameters.storm_rates);
+    forwarding_.limit(port.number(), parameters.max_learned_addresses);
+    domain_.configure(port.domain, i);
   }
-  apply_congestion_notification();
 }
 
 void SoftSwitch::reconfigure(SwitchParameters parameters) {
@@ -110,39 +63,45 @@ void SoftSwitch::reconfigure(SwitchParameters parameters) {
   apply_parameters();
   for (Port& port : ports_) {
     // Who was stopped at a priority that is lossy now would never be resumed.
-    for (uint8_t left = port.pfc.stopped_mask() & ~parameters_.pfc_priorities; left != 0;
+    for (uint8_t left = port.egress.pfc.stopped_mask() & ~parameters_.pfc_priorities; left != 0;
          left = static_cast<uint8_t>(left & (left - 1))) {
-      port.pfc.resume(__builtin_ctz(left), now_);
-      --stopped_;
+      resume(port, __builtin_ctz(left));
     }
-    schedule(port, std::max(now_, port.busy_until));
+    schedule(port, port.egress.free_at(now_));
   }
 }
 
-void SoftSwitch::receive(Time now, uint16_t in, PacketId id) {
+void SoftSwitch::receive(Time now, uint16_t number, PacketId id) {
   advance(now);
-  Port& port = ports_[in];
-  assert(!port.remote);
+  Port& in = ports_[number];
+  assert(!in.remote);
   Packet& packet = pool_[id];
   ++held_;
-  ++port.counters.rx_packets;
-  port.counters.rx_bytes += packet.length;
-  packet.ingress_port = in;
+  ++in.counters.rx_packets;
+  in.counters.rx_bytes += packet.length;
+  packet.ingress_port = number;
   packet.priority = parameters_.priority_map.priority(packet.meta);
-  if ((port.defended >> packet.priority & 1) != 0 || packet.meta.kind == FrameKind::cnm) {
-    if (!guard(port, id)) return;
+  if ((in.domain.defended >> packet.priority & 1) != 0 || packet.meta.kind == FrameKind::cnm) {
+    const bool admitted = domain_.admits(in.domain, number, id, in.egress.queue(packet.priority).counters);
+    if (!admitted) return drop(in.counters.drop_cnm_from_outside, id);
   }
-  if ((packet.meta.destination_mac & ~0xfull) == kReservedBlock) return drop(port.counters.drop_reserved_address, id);
-  if (forwarding_.learning()) {
-    const bool news = link_ != nullptr && forwarding_.is_news(now_, packet.meta, in);
-    const Forwarding::Learned learned = forwarding_.learn(now_, packet.meta, in);
-    count_learned(in, learned);
-    if (news && learned) tell(packet.meta, in);
-  }
+  if (is_group(packet.meta.destination_mac) && is_link_local_group(packet.meta.destination_mac))
+    return drop(in.counters.drop_reserved_address, id);
+  if (forwarding_.learning()) learn(in, packet.meta);
   const int out = forwarding_.lookup(now_, packet.meta);
-  if (out >= 0) return forward(port, static_cast<uint16_t>(out), id);
-  if (!forwarding_.learning()) return drop(port.counters.drop_no_route, id);
-  flood(port, id);
+  if (out >= 0) return forward(in, static_cast<uint16_t>(out), id);
+  if (!forwarding_.learning()) return drop(in.counters.drop_no_route, id);
+  flood(in, id);
+}
+
+void SoftSwitch::learn(Port& in, const PacketMeta& meta) {
+  const bool news = link_ != nullptr && forwarding_.is_news(now_, meta, in.number());
+  const Forwarding::Learned learned = forwarding_.learn(now_, meta, in.number());
+  count_learned(in.number(), learned);
+  if (!news || !learned) return;
+  const bool told = link_->tell(
+      {.at = now_, .mac = meta.source_mac, .port = in.number(), .vlan = meta.vlan(), .kind = ShardMessage::Kind::learned});
+  if (told) forwarding_.told(now_, meta);  // else again with the next frame
 }
 
 // What became of an address of port `of`. Other shards count for their ports.
@@ -150,8 +109,8 @@ void SoftSwitch::count_learned(uint16_t of, Forwarding::Learned learned) {
   using Outcome = Forwarding::Learned::Outcome;
   if (learned.outcome == Outcome::stored) return;
   Port& port = ports_[learned.outcome == Outcome::in_place ? learned.forgotten : of];
-  SwitchPortCounters& counters = port.counters;
   if (port.remote) return;
+  SwitchPortCounters& counters = port.counters;
   ++(learned.outcome == Outcome::in_place  ? counters.fdb_evicted
      : learned.outcome == Outcome::limited ? counters.fdb_limited
                                            : counters.fdb_full);
@@ -171,7 +130,7 @@ void SoftSwitch::flood(Port& in, PacketId id) {
   if (uint64_t* const reason = storm(in, pool_[id]); reason != nullptr) return drop(*reason, id);
   int last = -1;
   for (uint16_t out = 0; out < ports_.size(); ++out) {
-    if (out == in.number) continue;
+    if (out == in.number()) continue;
     if (last >= 0) {
       const PacketId copy = pool_.copy(id);
       ++in.counters.flood_copies;
@@ -191,62 +150,31 @@ void SoftSwitch::flood(Port& in, PacketId id) {
 void SoftSwitch::forward(Port& in, uint16_t to, PacketId id) {
   Port& out = ports_[to];
   const Packet& packet = pool_[id];
-  const int priority = packet.priority;
-  if (out.number == in.number) return drop(in.counters.drop_same_port, id);
+  if (to == in.number()) return drop(in.counters.drop_same_port, id);
   const uint32_t longest = packet.offload.largest_segment(packet.length);
-  if (longest > out.mtu + kEthernetHeader && longest > out.mtu + header_length(packet.meta))
+  if (!out.egress.fits(longest, kEthernetHeader) && !out.egress.fits(longest, header_length(packet.meta)))
     return drop(in.counters.drop_mtu_exceeded, id);
   if (packet.offload.pending() && !takes_offload(out, packet)) return finish_offload(in, to, id);
-  if (out.remote) return hand_over(in, out, id);
-  if ((out.bounded >> priority & 1) != 0) {
-    const int64_t limit = out.parameters.queue_limits[static_cast<size_t>(priority)];
-    if (buffer_.egress_bytes(to, priority) + packet.length > limit) {
-      count_discarded(out, priority);
-      return drop(in.counters.drop_queue_limit, id);
-    }
-  }
-  if (passes(in, out, packet)) return pass(in, out, id);
-  SwitchPriorityCounters& group = in.queues[static_cast<size_t>(priority)].counters;
-  const Admission admission = buffer_.admit(in.number, to, priority, packet.length);
-  if (admission != Admission::admitted) {
-    ++group.pg_dropped_packets;
-    switch (admission) {
-      case Admission::headroom_full:
-        stop_for_want_of_headroom(in, priority);
-        return drop(in.counters.drop_headroom_full, id);
-      case Admission::lossy_threshold:
-        count_discarded(out, priority);
-        return drop(in.counters.drop_lossy_threshold, id);
-      default:
-        count_discarded(out, priority);
-        return drop(in.counters.drop_buffer_full, id);
-    }
-  }
-  if (packet.offload.gso != Gso::none) ++in.counters.gso_passed;
-  ++group.pg_packets;
-  raise(group.pg_watermark_bytes, buffer_.ingress_bytes(in.number, priority));
-  raise(group.pg_xoff_room_watermark_bytes, buffer_.headroom_bytes(in.number, priority));
-  enqueue(out, id);
-  check_xoff(in, priority);
+  admit(in, out, id);
 }
 
 // A partial checksum rides through any queue. A super-frame would distort a shaped one, be marked, sampled or stopped as one
 // frame.
 bool SoftSwitch::takes_offload(const Port& out, const Packet& packet) const {
-  const SwitchParameters::Port& port = out.parameters;
+  const SwitchParameters::Port& port = out.egress.parameters();
   if (!port.offloads || packet.offload.gso == Gso::none) return port.offloads;
   return port.rate == 0 && port.priority_rates[packet.priority] == 0 &&
-         ((parameters_.ecn_priorities | parameters_.pfc_priorities | out.congestion_points) >> packet.priority & 1) == 0;
+         ((parameters_.ecn_priorities | parameters_.pfc_priorities | out.domain.points) >> packet.priority & 1) == 0;
 }
 
 // Does in software what the egress interface cannot, and forwards what comes of it.
-void SoftSwitch::finish_offload(Port& in, uint16_t out, PacketId id) {
+void SoftSwitch::finish_offload(Port& in, uint16_t to, PacketId id) {
   SwitchPortCounters& counters = in.counters;
   Packet& frame = pool_[id];
   if (frame.offload.gso == Gso::none) {
     if (!complete_checksum(pool_.data(id), frame.length, frame.offload)) return drop(counters.drop_offload_refused, id);
     frame.offload = {};
-    return forward(in, out, id);
+    return forward(in, to, id);
   }
   // An MTU may be larger than what the memory was made for.
   if (frame.offload.largest_segment(frame.length) > pool_.room()) return drop(counters.drop_mtu_exceeded, id);
@@ -263,132 +191,264 @@ void SoftSwitch::finish_offload(Port& in, uint16_t out, PacketId id) {
     pool_[segment] = frame;
     pool_[segment].offload = {};
     pool_[segment].length = write_segment(pool_.data(id), frame.length, frame.offload, i, pool_.data(segment));
-    forward(in, out, segment);
+    forward(in, to, segment);
   }
   --held_;
   pool_.free(id);
+}
+
+// What comes in is charged where it came in, and joins its queue; that is another shard's to say if it has the queue.
+void SoftSwitch::admit(Port& in, Port& out, PacketId id) {
+  const Packet& packet = pool_[id];
+  const int priority = packet.priority;
+  if (!out.remote && stopped_ == 0 && out.egress.open(now_) && buffer_.passes(in.number(), priority, packet.length)) {
+    return pass(in, out, id);
+  }
+  const Admission admission = charge(in, out, packet);
+  if (admission != Admission::admitted) {
+    if (admission == Admission::headroom_full) {
+      stop_for_want_of_headroom(in, priority);
+    } else {
+      count_discarded(out, priority);
+    }
+    count_refused(in, priority, admission);
+    return discard(id);
+  }
+  SwitchPriorityCounters& group = in.egress.queue(priority).counters;
+  raise(group.pg_watermark_bytes, buffer_.ingress_bytes(in.number(), priority));
+  raise(group.pg_xoff_room_watermark_bytes, buffer_.headroom_bytes(in.number(), priority));
+  if (out.remote) {
+    lend(out, id);
+  } else {
+    count_admitted(in, priority, packet.offload.gso != Gso::none);
+    enqueue(out, id);
+  }
+  check_xoff(in, priority);
+}
+
+Admission SoftSwitch::charge(const Port& in, const Port& out, const Packet& packet) {
+  if (out.remote) return buffer_.admit_ingress(in.number(), packet.priority, packet.length);
+  if (beyond_limit(out, packet)) return Admission::queue_limit;
+  return buffer_.admit(in.number(), out.number(), packet.priority, packet.length);
+}
+
+void SoftSwitch::count_refused(Port& in, int priority, Admission why) {
+  SwitchPortCounters& counters = in.counters;
+  ++(why == Admission::queue_limit       ? counters.drop_queue_limit
+     : why == Admission::headroom_full   ? counters.drop_headroom_full
+     : why == Admission::lossy_threshold ? counters.drop_lossy_threshold
+                                         : counters.drop_buffer_full);
+  if (why != Admission::queue_limit) ++in.egress.queue(priority).counters.pg_dropped_packets;
+}
+
+// What queueing and picking comes to where a frame meets a free link and nobody is stopped before or after.
+void SoftSwitch::pass(Port& in, Port& out, PacketId id) {
+  Packet& packet = pool_[id];
+  const int priority = packet.priority;
+  count_admitted(in, priority, packet.offload.gso != Gso::none);
+  raise(in.egress.queue(priority).counters.pg_watermark_bytes, buffer_.ingress_bytes(in.number(), priority) + packet.length);
+  buffer_.passed(packet.length);
+  if (parameters_.red.averaged) mark(out, packet, 0);
+  PacketId cnm = kNoPacket;
+  if (out.domain.has_point(priority)) {
+    SwitchPriorityCounters& counters = out.egress.queue(priority).counters;
+    cnm = domain_.sample(out.number(), id, packet.length, counters);
+    if ((out.domain.untagged >> priority & 1) != 0) domain_.remove_tag(id, counters);
+  }
+  depart(out, id);
+  schedule(out, out.egress.pfc.next_deadline());
+  if (cnm != kNoPacket) send_back(out, cnm, in.number());
+}
+
+void SoftSwitch::enqueue(Port& out, PacketId id) {
+  Packet& packet = pool_[id];
+  const int priority = packet.priority;
+  const uint16_t from = packet.ingress_port;
+  EgressPort::Queue& queue = out.egress.queue(priority);
+  const int64_t before = buffer_.egress_bytes(out.number(), priority) - packet.length;
+  if (!parameters_.mark_on_dequeue) mark(out, packet, before);
+  PacketId cnm = kNoPacket;
+  if (out.domain.has_point(priority)) cnm = domain_.sample(out.number(), id, before + packet.length, queue.counters);
+  queue.note_length(now_, before, keeps_all_);
+  out.egress.push(pool_, id, priority);
+  if (!out.egress.busy(now_)) {
+    out.egress.pause.advance(now_);  // one may have run out with nothing waiting
+    serve(out);
+    reschedule(out);
+  } else if (out.egress.wakes_late()) {
+    reschedule(out);
+  }
+  const int64_t length = buffer_.egress_bytes(out.number(), priority);
+  queue.peak = std::max(queue.peak, length);
+  raise(queue.counters.queue_watermark_bytes, length);
+  if (cnm != kNoPacket) send_back(out, cnm, from);
+}
+
+// A CNM goes where the sampled frame came from, once that has been dealt with.
+void SoftSwitch::send_back(Port& out, PacketId cnm, uint16_t to) {
+  ++held_;
+  forward(out, to, cnm);
+}
+
+// Puts the next frame on a free link; on a link without a rate, all that may go.
+void SoftSwitch::serve(Port& out) {
+  while (!out.egress.held_back()) {
+    PacketId id = out.egress.pfc.owed() != 0 ? make_pfc(out) : kNoPacket;
+    if (id == kNoPacket) {
+      const int priority = out.egress.pick(now_, pool_);
+      if (priority < 0) return;
+      id = dequeue(out, priority);
+      out.egress.charge(now_, priority, pool_[id].length);
+    }
+    const uint32_t length = pool_[id].length;
+    depart(out, id);
+    if (out.egress.busy(now_)) return;
+    out.egress.add_unsent(length);
+  }
+}
+
+PacketId SoftSwitch::dequeue(Port& out, int priority) {
+  EgressPort::Queue& queue = out.egress.queue(priority);
+  queue.note_length(now_, buffer_.egress_bytes(out.number(), priority), keeps_all_);
+  const PacketId id = out.egress.pop(pool_, priority);
+  Packet& packet = pool_[id];
+  release(packet, out);
+  if ((out.domain.untagged >> priority & 1) != 0) domain_.remove_tag(id, queue.counters);
+  if (parameters_.mark_on_dequeue) mark(out, packet, buffer_.egress_bytes(out.number(), priority));
+  check_xon();
+  return id;
+}
+
+void SoftSwitch::release(const Packet& packet, const Port& out) {
+  if (link_ == nullptr || owns(packet.ingress_port)) {
+    buffer_.release(packet.ingress_port, out.number(), packet.priority, packet.length);
+  } else {
+    buffer_.release_egress(out.number(), packet.priority, packet.length);
+    report(packet, Admission::admitted);
+  }
+}
+
+void SoftSwitch::count_pfc(Port& out, const Packet& packet) {
+  if (packet.meta.kind != FrameKind::pfc) return;
+  ++out.counters.tx_pfc_frames;
+  for (uint8_t left = packet.pfc_enable; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
+    ++out.egress.queue(__builtin_ctz(left)).counters.pfc_tx_packets;
+  }
 }
 
 void SoftSwitch::drop(uint64_t& reason, PacketId id) {
   ++reason;
+  discard(id);
+}
+
+void SoftSwitch::discard(PacketId id) {
   --held_;
   pool_.free(id);
 }
 
-void SoftSwitch::check_xoff(Port& in, int priority) {
-  if ((parameters_.pfc_priorities >> priority & 1) != 0 && buffer_.above_xoff(in.number, priority)) stop_peer(in, priority);
+void SoftSwitch::go_on(Port& port) {
+  if (!port.egress.busy(now_)) serve(port);
+  reschedule(port);
 }
 
-// A frame was dropped that found neither room nor headroom, so its sender should be stopped, if it is not. But not if nothing is
-// held of it: a frame that is longer than both would never come in, and nothing would ever leave that lets its sender go on.
-void SoftSwitch::stop_for_want_of_headroom(Port& in, int priority) {
-  if (!buffer_.below_xon(in.number, priority)) stop_peer(in, priority);
-}
-
-void SoftSwitch::stop_peer(Port& in, int priority) {
-  if (in.pfc.stopped(priority)) return;
-  in.pfc.stop(priority, now_);
-  ++stopped_;
-  ++in.queues[static_cast<size_t>(priority)].counters.pfc_tx_transitions;
-  if (!busy(in)) start_next(in);
-  reschedule(in);
-}
-
-// What leaves one queue raises the dynamic threshold of every ingress, so all that are stopped are looked at.
-void SoftSwitch::resume_peers() {
-  for (Port& port : ports_) {
-    for (uint8_t left = port.pfc.stopped_mask(); left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
-      const int priority = __builtin_ctz(left);
-      if (!buffer_.below_xon(port.number, priority)) continue;
-      port.pfc.resume(priority, now_);
-      --stopped_;
-      // An idle link sends it at once, from step(): start_next() must not be entered again from here.
-      schedule(port, std::max(now_, port.busy_until));
-    }
-  }
+void SoftSwitch::wake(uint32_t what, Time at) {
+  if (what == messages_) return take_message(at);
+  Port& port = ports_[what];
+  if (!port.egress.woken(at)) return;
+  advance(at);
+  port.egress.advance(now_);
+  go_on(port);
 }
 
 void SoftSwitch::receive_pfc(Time now, uint16_t in, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta) {
   ++ports_[in].counters.rx_pfc_frames;
-  pause(now, in, enable, parameters_.pfc_priorities, quanta);
+  obey(now, ports_[in], enable, parameters_.pfc_priorities, quanta);
 }
 
 void SoftSwitch::receive_pause(Time now, uint16_t in, uint16_t quanta) {
   std::array<uint16_t, kPriorities> all;
   all.fill(quanta);
   ++ports_[in].counters.rx_pause_frames;
-  pause(now, in, kAllPriorities, kAllPriorities, all);
+  obey(now, ports_[in], kAllPriorities, kAllPriorities, all);
 }
 
-void SoftSwitch::pause(Time now, uint16_t in, uint8_t enable, uint8_t obeyed, const std::array<uint16_t, kPriorities>& quanta) {
+void SoftSwitch::obey(Time now, Port& port, uint8_t enable, uint8_t obeyed, const std::array<uint16_t, kPriorities>& quanta) {
   advance(now);
-  Port& port = ports_[in];
   for (int p = 0; p < kPriorities; ++p) {
     if ((enable >> p & 1) == 0) continue;
-    ++port.queues[static_cast<size_t>(p)].counters.pfc_rx_packets;
-    if ((obeyed >> p & 1) != 0) port.pause.apply(p, quanta[static_cast<size_t>(p)], now_, port.parameters.rate);
+    ++port.egress.queue(p).counters.pfc_rx_packets;
+    if ((obeyed >> p & 1) == 0) continue;
+    port.egress.pause.apply(p, quanta[static_cast<size_t>(p)], now_, port.egress.parameters().rate);
   }
-  if (!busy(port)) start_next(port);
-  reschedule(port);
+  go_on(port);
 }
 
-void SoftSwitch::catch_up(Time now) {
-  for (;;) {
-    const Time event = events_.empty() ? kNever : events_.top_key();
-    if (std::min(event, next_message_) > now) return;
-    if (event <= next_message_) {
-      now_ = std::max(now_, event);
-      step(ports_[events_.top()]);
-    } else {
-      take_messages(now);
+void SoftSwitch::check_xoff(Port& in, int priority) {
+  if ((parameters_.pfc_priorities >> priority & 1) != 0 && buffer_.above_xoff(in.number(), priority)) stop_peer(in, priority);
+}
+
+// A frame was dropped that found neither room nor headroom, so its sender should be stopped, if it is not. But not if nothing is
+// held of it: a frame that is longer than both would never come in, and nothing would ever leave that lets its sender go on.
+void SoftSwitch::stop_for_want_of_headroom(Port& in, int priority) {
+  if (!buffer_.below_xon(in.number(), priority)) stop_peer(in, priority);
+}
+
+void SoftSwitch::stop_peer(Port& in, int priority) {
+  if (in.egress.pfc.stopped(priority)) return;
+  in.egress.pfc.stop(priority, now_);
+  ++stopped_;
+  ++in.egress.queue(priority).counters.pfc_tx_transitions;
+  go_on(in);
+}
+
+// What leaves one queue raises the dynamic threshold of every ingress, so all that are stopped are looked at.
+void SoftSwitch::resume_peers() {
+  for (Port& port : ports_) {
+    for (uint8_t left = port.egress.pfc.stopped_mask(); left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
+      const int priority = __builtin_ctz(left);
+      if (!buffer_.below_xon(port.number(), priority)) continue;
+      resume(port, priority);
+      // An idle link sends it at once, but when it is woken: serve() must not be entered again from here.
+      schedule(port, port.egress.free_at(now_));
     }
   }
 }
 
-// A frame on a link wants its transmit(), whether or not anything waits behind it.
-Time SoftSwitch::next_deadline() const {
-  Time next = events_.empty() ? kNever : events_.top_key();
-  for (const Port& port : ports_) {
-    if (busy(port)) next = std::min(next, port.busy_until);
-  }
-  // What another shard lets go may resume a peer of ours, and it does not tell us.
-  if (stopped_ != 0 && buffer_.others().occupied > 0) next = std::min(next, now_ + kLookAgain);
-  return std::min(next, next_message_);
+void SoftSwitch::resume(Port& port, int priority) {
+  port.egress.pfc.resume(priority, now_);
+  --stopped_;
 }
 
-void SoftSwitch::step(Port& port) {
-  port.pause.advance(now_);
-  port.pfc.advance(now_);
-  if (!busy(port)) start_next(port);
-  reschedule(port);
-}
-
-void SoftSwitch::wake(uint16_t index, Time at) {
-  Port& port = ports_[index];
-  if (port.wakes != at) return;
-  port.wakes = kNever;
-  now_ = at;
-  step(port);
+PacketId SoftSwitch::make_pfc(Port& out) {
+  const PacketId id = pool_.allocate();
+  if (id == kNoPacket) return id;  // stays owed, tried again at the next event of the port
+  Packet& packet = pool_[id];
+  packet.reset();
+  packet.meta.kind = FrameKind::pfc;
+  packet.meta.source_mac = out.egress.parameters().mac;
+  packet.ingress_port = kNoIngress;
+  packet.length = kMinimumFrame;
+  packet.pfc_enable = out.egress.pfc.take(now_, packet.pfc_xoff);
+  return id;
 }
 
 void SoftSwitch::keep_distribution(uint16_t port, int priority) {
-  ports_[port].queues[static_cast<size_t>(priority)].distribution = std::make_unique<Histogram>();
+  ports_[port].egress.queue(priority).distribution = std::make_unique<Histogram>();
 }
 
 const Histogram& SoftSwitch::queue_distribution(uint16_t port, int priority) {
-  Queue& queue = ports_[port].queues[static_cast<size_t>(priority)];
-  note_length(queue, buffer_.egress_bytes(port, priority));
+  EgressPort::Queue& queue = ports_[port].egress.queue(priority);
+  queue.note_length(now_, buffer_.egress_bytes(port, priority), keeps_all_);
   return *queue.distribution;
 }
 
 int64_t SoftSwitch::take_queue_peak(uint16_t port, int priority) {
-  Queue& queue = ports_[port].queues[static_cast<size_t>(priority)];
-  return std::exchange(queue.peak, buffer_.egress_bytes(port, priority));
+  return std::exchange(ports_[port].egress.queue(priority).peak, buffer_.egress_bytes(port, priority));
 }
 
 void SoftSwitch::reset_distributions() {
   for (Port& port : ports_) {
-    for (Queue& queue : port.queues) {
+    for (EgressPort::Queue& queue : port.egress.queues()) {
       if (queue.distribution != nullptr) queue.distribution->reset();
       queue.since = now_;
     }
@@ -398,10 +458,10 @@ void SoftSwitch::reset_distributions() {
 void SoftSwitch::settle_counters() {
   for (Port& port : ports_) {
     for (int p = 0; p < kPriorities; ++p) {
-      SwitchPriorityCounters& counters = port.queues[static_cast<size_t>(p)].counters;
-      counters.pfc_rx_transitions = port.pause.ended(p);
-      counters.pfc_rx_pause_duration = static_cast<uint64_t>(port.pause.paused_for(p, now_));
-      counters.pfc_tx_pause_duration = static_cast<uint64_t>(port.pfc.stopped_for(p, now_));
+      SwitchPriorityCounters& counters = port.egress.queue(p).counters;
+      counters.pfc_rx_transitions = port.egress.pause.ended(p);
+      counters.pfc_rx_pause_duration = static_cast<uint64_t>(port.egress.pause.paused_for(p, now_));
+      counters.pfc_tx_pause_duration = static_cast<uint64_t>(port.egress.pfc.stopped_for(p, now_));
     }
   }
 }

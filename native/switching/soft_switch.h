@@ -1,105 +1,51 @@
-// A lossless Ethernet switch as a state machine: no I/O, no clock, no threads. The wire loop and the simulator drive it.
+// A lossless Ethernet switch as a state machine: no I/O, no clock, no threads. Whoever drives it (link/driver.h) is handed every
+// frame as soon as it is picked, and calls wake() when told to.
 //
-//   receive(now, port, packet)   a frame arrived whole at `now`
+//   receive(now, port, packet)   a frame arrived whole at `now`, and all that was due by then has happened
 //   receive_pfc / receive_pause  a MAC control frame arrived
-//   advance(now)                 let time pass: frames leave, pauses end, refreshes fall due
-//   transmit(port)               take the frames whose last bit has left by the time reached
-//   left(port, packet)           one of those has gone: it counts as sent
-//   set_unsent(port, bytes)      how much of what was taken has not
-//   next_deadline()              when to call advance() next if nothing arrives
+//   wake(what, at)               what the driver was asked for has come
+//   left(port, packet)           the host behind the port has taken a frame: it counts as sent
+//   set_unsent(port, bytes)      how much of what was handed over it has not
 //
-// Times never go backwards. Each egress port is a link of a given rate: at most one frame is being serialised, and it is
-// picked when the link falls free, so that priorities, pauses and marks act at frame boundaries. A port without a rate
-// (0) sends at once. A queue's length does not count the frame being serialised (as in ns-3).
+// The way of a frame is receive -> forward -> admit -> enqueue -> serve -> depart, in the order of soft_switch.cc. What joins
+// here has headers of its own: where a frame leaves (forwarding.h), whether it may come in (shared_buffer.h, storm_control.h),
+// queues and links (egress_port.h), marks (congestion/red_marker.h), congestion notification (congestion_notification.h,
+// congestion_domain.h), pauses (link/pfc.h), and one switch on several workers (shard.h, exchange.h).
 //
-// A link is as fast as the host behind it. While that has more than kMostUnsent to take of what was picked, nothing is picked
-// there, a PFC frame neither: frames wait in their queues, where thresholds, limits, marks and pauses see them. Beyond that
-// may be one frame; on a link with a rate, what it carries from one set_unsent() to the next; and on one without, frames that
-// meet no queue meanwhile.
-//
-// A simulator gives it a driver instead: that is handed every frame as soon as it is picked, and calls wake() when told to.
-// Then advance(), transmit(), set_unsent() and next_deadline() have nothing to do.
-//
-// A switch may be spread over several workers, as shards that speak to each other over a ShardLink (switching/shard.h): each
-// knows all ports, is given the frames of its own, and is framed by begin_turn() and end_turn().
-//
-// Congestion notification (QCN) is in switching/congestion_notification.h.
-//
-// What it costs: a frame that meets a free link and no queue touches no queue, heap or distribution; an event is needed only
-// where something waits.
+// Times never go backwards. What it costs: a frame that meets a free link and no queue touches no queue, heap or distribution; a
+// wake is needed only where something waits.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <memory>
-#include <span>
+#include <utility>
 #include <vector>
 
 #include "base/histogram.h"
-#include "base/indexed_heap.h"
 #include "base/random.h"
 #include "base/types.h"
-#include "congestion/qcn_congestion_point.h"
-#include "congestion/red_marker.h"
 #include "link/driver.h"
-#include "link/pacer.h"
-#include "link/pfc.h"
-#include "link/scheduler.h"
-#include "link/serializer.h"
-#include "switching/congestion_notification.h"
+#include "switching/congestion_domain.h"
 #include "switching/counters.h"
+#include "switching/egress_port.h"
+#include "switching/exchange.h"
 #include "switching/forwarding.h"
-#include "switching/shard.h"
 #include "switching/shared_buffer.h"
 #include "switching/storm_control.h"
+#include "switching/switch_parameters.h"
 #include "wire/packet.h"
-#include "wire/priority_map.h"
 
 namespace weir {
-
-struct SwitchParameters {
-  struct Port {
-    Rate rate = 0;                                    // of the link, both directions; 0 = unlimited
-    uint32_t mtu = 1500;                              // largest IP packet; a frame may be 14 (18 tagged) bytes longer
-    uint64_t mac = 0;                                 // source address of the PFC frames sent here
-    bool offloads = false;                            // the interface takes partial checksums and super-frames (Packet::offload)
-    std::array<Rate, kPriorities> priority_rates{};   // most that each egress queue may send; 0 = no limit
-    std::array<int64_t, kPriorities> queue_limits{};  // most bytes that each egress queue may hold; 0 = no limit
-    std::array<CnDefence, kPriorities> cn_defence = kInterior;  // of CNPVs
-    std::array<uint8_t, kPriorities> cn_alternate_priority{};   // of CNPVs at edge: no CNPVs
-    uint32_t max_learned_addresses = 0;                         // that the forwarding table may have of it; 0 = no limit
-    StormRates storm_rates{};                                   // most that is flooded of what comes in
-  };
-  std::vector<Port> ports;
-  BufferParameters buffer;
-  uint8_t pfc_priorities = 1 << 3;  // mask; 0 switches PFC off
-  uint8_t ecn_priorities = 1 << 3;  // mask; 0 switches marking off
-  bool mark_on_dequeue = false;     // the paper marks the arriving packet; HPCC's switch marks the leaving one
-  RedParameters red;
-  uint8_t cn_priorities = 0;          // mask of congestion notification priority values (CNPVs), at most 7; 0 switches QCN off
-  uint8_t cnm_priority = 6;           // of CNMs, those made here and those that pass; no CNPV, and one that is served strictly
-  uint32_t cp_min_header_octets = 0;  // 0..64: how much of the sampled frame a CNM has
-  QcnCongestionParameters qcn;
-  SchedulerParameters scheduler;
-  PriorityMap priority_map;
-  bool learning = false;
-  Time ageing = 300 * kSecond;  // IEEE 802.1Q clause 8.8.3
-  uint32_t fdb_capacity = 16'384;
-  uint64_t seed = 1;       // of marking
-  uint64_t hash_seed = 1;  // of the choice among next hops
-  uint64_t component = 0;  // which switch this is: keys its random streams and its next-hop hash
-};
-
-// Throws NativeError INVALID_CONFIG for a parameter that a switch cannot run with.
-void check(const SwitchParameters& parameters);
 
 class SoftSwitch {
  public:
   // Throws NativeError INVALID_CONFIG for parameters that do not pass check(). `pool`, `driver` and `link` must outlive the
-  // switch and belong to the same worker. With a link there is no driver, and the pool is slice number link->map().self of the
-  // memory that all shards share.
-  SoftSwitch(SwitchParameters parameters, PacketPool& pool, Driver* driver = nullptr, ShardLink* link = nullptr);
+  // switch and belong to the same worker. `queued`: most packets that its queues may hold. With a link this is a shard
+  // (switching/shard.h): it knows all ports, is given the frames of its own, is framed by begin_turn() and end_turn(), and the
+  // pool is its slice of the memory that all shards share.
+  SoftSwitch(SwitchParameters parameters, PacketPool& pool, Driver& driver, uint32_t queued = kMostPackets,
+             ShardLink* link = nullptr);
   SoftSwitch(const SoftSwitch&) = delete;
   SoftSwitch& operator=(const SoftSwitch&) = delete;
 
@@ -117,22 +63,19 @@ class SoftSwitch {
   // Priorities that are not under PFC here do not obey.
   void receive_pfc(Time now, uint16_t port, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta);
   void receive_pause(Time now, uint16_t port, uint16_t quanta);
-  void advance(Time now) {
-    if (next_message_ <= now || (!events_.empty() && events_.top_key() <= now)) catch_up(now);
-    now_ = std::max(now_, now);
-  }
-  // The oldest frame that has left `port`, owned by the caller now, or kNoPacket. kind pfc: made here, without bytes.
-  PacketId transmit(uint16_t port) {
-    PacketQueue& departing = ports_[port].departing;
-    const bool gone = !departing.empty() && pool_[departing.front()].departs <= now_;
-    return gone ? departing.pop(pool_) : kNoPacket;
-  }
-  // What was taken, or handed to the driver, counts as sent from now on. Frames that never were the switch's do not count.
+  // Nothing happens up to `now`: what was asked for by then has come.
+  void advance(Time now) { now_ = std::max(now_, now); }
+  // What the driver was asked for has come: `at` is the time it was asked for. Times that the switch no longer wants are ignored.
+  void wake(uint32_t what, Time at);
+  Time now() const { return now_; }
+
+  // What was handed to the driver counts as sent from now on; kind pfc: made here, without bytes. Frames that never were the
+  // switch's do not count.
   void left(uint16_t port, PacketId id) {
     const Packet& packet = pool_[id];
     Port& out = ports_[port];
     if (packet.ingress_port == kNoIngress) return count_pfc(out, packet);
-    SwitchPriorityCounters& counters = out.queues[packet.priority].counters;
+    SwitchPriorityCounters& counters = out.egress.queue(packet.priority).counters;
     ++counters.queue_packets;
     counters.queue_bytes += packet.length;
     ++out.counters.tx_packets;
@@ -143,20 +86,15 @@ class SoftSwitch {
   void lost(PacketId id) {
     if (pool_[id].ingress_port != kNoIngress) --held_;
   }
-  // Of what was taken, bytes that have not left by now. True if frames were picked because of that: to be taken as well.
+  // Of what has left, bytes that the host has not taken by now. True if frames may have been picked because of that.
   bool set_unsent(uint16_t port, uint32_t bytes) {
     Port& out = ports_[port];
-    const bool waited = out.held_back != 0;
-    out.unsent = bytes;
-    out.held_back = bytes > kMostUnsent ? 1 : 0;
-    return waited && out.held_back == 0 && go_on(out);
+    if (!out.egress.set_unsent(bytes)) return false;
+    go_on(out);
+    return true;
   }
-  // What the driver was asked for has come: `at` is the time it was asked for. Times that the switch no longer wants are ignored.
-  void wake(uint16_t port, Time at);
-  Time next_deadline() const;
-  Time now() const { return now_; }
 
-  // A shard looks at what others sent it; advance() and receive() live through that as through everything else.
+  // A shard looks at what others sent it, and wants to be woken for it as for everything else.
   void begin_turn();
   // A shard lets others see what it did, and sends home what it freed. Returns the shards that should soon have a turn, as a
   // mask.
@@ -166,26 +104,24 @@ class SoftSwitch {
 
   size_t port_count() const { return ports_.size(); }
   SwitchPortCounters& counters(uint16_t port) { return ports_[port].counters; }
-  SwitchPriorityCounters& counters(uint16_t port, int priority) {
-    return ports_[port].queues[static_cast<size_t>(priority)].counters;
-  }
+  SwitchPriorityCounters& counters(uint16_t port, int priority) { return ports_[port].egress.queue(priority).counters; }
   int64_t queue_bytes(uint16_t port, int priority) const { return buffer_.egress_bytes(port, priority); }
-  uint8_t paused_mask(uint16_t port) const { return ports_[port].pause.paused_mask(); }
-  uint8_t pausing_mask(uint16_t port) const { return ports_[port].pfc.stopped_mask(); }
+  uint8_t paused_mask(uint16_t port) const { return ports_[port].egress.pause.paused_mask(); }
+  uint8_t pausing_mask(uint16_t port) const { return ports_[port].egress.pfc.stopped_mask(); }
   const SharedBuffer& buffer() const { return buffer_; }
   // Whether the peer at `port` is paused by us at `priority`.
-  bool stopped(uint16_t port, int priority) const { return ports_[port].pfc.stopped(priority); }
+  bool stopped(uint16_t port, int priority) const { return ports_[port].egress.pfc.stopped(priority); }
   // Frames in the queues and on their way out of them, which have not been counted as sent.
   uint64_t held() const { return held_; }
   // Frames that came in here and are another shard's now: neither sent nor dropped yet, as far as this shard has heard.
   uint64_t lent() const { return lent_; }
 
-  // Without a driver every queue keeps its distribution; with one, those that this is called for, before anything happens, or all
-  // that ever hold a frame, which then get it.
+  // Queues that this is called for, before anything happens, keep their distribution; or all that ever hold a frame, which then
+  // get it.
   void keep_distribution(uint16_t port, int priority);
   void keep_distributions() { keeps_all_ = true; }
   bool keeps_distribution(uint16_t port, int priority) const {
-    return ports_[port].queues[static_cast<size_t>(priority)].distribution != nullptr;
+    return ports_[port].egress.queue(priority).distribution != nullptr;
   }
   // Distribution of an egress queue's length over time, each length weighted by the ns it lasted, up to now(). Only when kept.
   const Histogram& queue_distribution(uint16_t port, int priority);
@@ -197,119 +133,94 @@ class SoftSwitch {
   void settle_counters();
 
  private:
-  // In the order of use, for the caches: a simulated fabric has thousands of ports.
-  struct alignas(64) Queue {
-    SwitchPriorityCounters counters;
-    PacketQueue packets;
-    Time since = 0;  // when the length last changed
-    int64_t peak = 0;
-    std::unique_ptr<Histogram> distribution;
-    RedMarker marker;
-  };
-  struct alignas(64) Port {
-    Serializer link;
-    Time busy_until = 0;  // end of the frame on the link
-    Time wakes = kNever;  // when step() is to be called: in events_, or asked of the driver
-    PacketQueue departing;
-    uint32_t mtu = 0;
-    uint8_t backlogged = 0;
-    uint8_t limited = 0;            // mask of queues with a rate limit
-    uint8_t bounded = 0;            // mask of queues with a limit of their own to what they hold
-    bool remote = false;            // another shard's
-    uint8_t congestion_points = 0;  // mask of queues that have one
-    uint16_t number = 0;
-    uint8_t held_back = 0;  // 1 while the host has too much to take
-    uint32_t unsent = 0;   // bytes that it has to take, at most; on a link with a rate, those that had left when it was last said
-    uint8_t untagged = 0;  // mask of priorities whose frames leave without CN-TAG
-    uint8_t defended = 0;  // mask of CNPVs that frames which come in here do not keep
-    uint8_t outside = 0;   // mask of CNPVs of whose domain the neighbour here is no part
-    alignas(64) PfcSender pfc;
-    PauseState pause;
-    alignas(64) SwitchPortCounters counters;
-    Scheduler scheduler;
-    SwitchParameters::Port parameters;
-    std::array<Pacer, kPriorities> limiters;  // when a limited queue may send again
+  struct Port {
+    EgressPort egress;
+    alignas(64) CongestionDomain::Port domain;
+    bool remote = false;  // another shard's
+    SwitchPortCounters counters;
     StormControl storms;
-    std::array<Queue, kPriorities> queues;
+    uint16_t number() const { return egress.number(); }
   };
 
   void apply_parameters();
-  void catch_up(Time now);
-  void forward(Port& in, uint16_t out, PacketId id);
-  bool takes_offload(const Port& out, const Packet& packet) const;
-  void finish_offload(Port& in, uint16_t out, PacketId id);
+
+  // The way of a frame.
+  void learn(Port& in, const PacketMeta& meta);
+  void count_learned(uint16_t of, Forwarding::Learned learned);
   void flood(Port& in, PacketId id);
   uint64_t* storm(Port& in, const Packet& packet);
-  void count_learned(uint16_t of, Forwarding::Learned learned);
-  bool passes(const Port& in, const Port& out, const Packet& packet) const;
+  void forward(Port& in, uint16_t to, PacketId id);
+  bool takes_offload(const Port& out, const Packet& packet) const;
+  void finish_offload(Port& in, uint16_t to, PacketId id);
+  void admit(Port& in, Port& out, PacketId id);
+  Admission charge(const Port& in, const Port& out, const Packet& packet);
+  bool beyond_limit(const Port& out, const Packet& packet) const {
+    const int priority = packet.priority;
+    return out.egress.has_limit(priority) &&
+           buffer_.egress_bytes(out.number(), priority) + packet.length > out.egress.parameters().queue_limits[packet.priority];
+  }
+  static void count_admitted(Port& in, int priority, bool super_frame) {
+    if (super_frame) ++in.counters.gso_passed;
+    ++in.egress.queue(priority).counters.pg_packets;
+  }
+  static void count_refused(Port& in, int priority, Admission why);
+  static void count_discarded(Port& out, int priority) {
+    if (out.domain.has_point(priority)) ++out.egress.queue(priority).counters.cn_cp_discarded_frames;
+  }
   void pass(Port& in, Port& out, PacketId id);
   void enqueue(Port& out, PacketId id);
-  PacketId dequeue(Port& out, int priority);
-  void hand_over(Port& in, Port& out, PacketId id);
-  void tell(const PacketMeta& meta, uint16_t port);
-  void find_message();
-  void take_messages(Time now);
-  void take(const ShardMessage& message);
-  void take_frame(Port& out, PacketId id);
-  void settle(const ShardMessage& message);
-  void report(const Packet& packet, ShardMessage::Fate fate);
-  void release(const Packet& packet, const Port& out);
-  static void count_pfc(Port& out, const Packet& packet);
-  bool go_on(Port& port);
-  void depart(Port& out, PacketId id, Packet& packet);
-  void mark(Port& out, Packet& packet, int64_t queue_bytes);
-  void apply_congestion_notification();
-  bool guard(Port& in, PacketId id);
-  PacketId sample(Port& out, PacketId id, int64_t queue_bytes);
-  PacketId make_cnm(Port& out, PacketId id, const QcnFeedback& feedback);
-  void send_back(Port& out, PacketId cnm);
-  void remove_tag(Port& out, PacketId id);
-  static void count_discarded(Port& out, int priority) {
-    const bool congestion_point = (out.congestion_points >> priority & 1) != 0;
-    if (congestion_point) ++out.queues[static_cast<size_t>(priority)].counters.cn_cp_discarded_frames;
+  void send_back(Port& out, PacketId cnm, uint16_t to);
+  void mark(Port& out, Packet& packet, int64_t queue_bytes) {
+    if ((parameters_.ecn_priorities >> packet.priority & 1) != 0) out.egress.mark(packet, queue_bytes, random_);
   }
+  void serve(Port& out);
+  PacketId dequeue(Port& out, int priority);
+  void release(const Packet& packet, const Port& out);
+  PacketId make_pfc(Port& out);
+  void depart(Port& out, PacketId id) {
+    const Time at = out.egress.serialize(now_, pool_[id].length);
+    driver_.depart(out.number(), id, at);
+  }
+  static void count_pfc(Port& out, const Packet& packet);
   void drop(uint64_t& reason, PacketId id);
-  void pause(Time now, uint16_t port, uint8_t enable, uint8_t obeyed, const std::array<uint16_t, kPriorities>& quanta);
+  void discard(PacketId id);
+
+  // When a port has something to do.
+  void go_on(Port& port);
+  void reschedule(Port& port) { schedule(port, port.egress.next_wake(now_)); }
+  void schedule(Port& port, Time at) {
+    if (port.egress.changes_wake(at)) driver_.wake(port.number(), at);
+  }
+
+  // Pauses.
+  void obey(Time now, Port& port, uint8_t enable, uint8_t obeyed, const std::array<uint16_t, kPriorities>& quanta);
   void check_xoff(Port& in, int priority);
-  void stop_peer(Port& in, int priority);
   void stop_for_want_of_headroom(Port& in, int priority);
+  void stop_peer(Port& in, int priority);
   void check_xon() {
     if (stopped_ != 0) resume_peers();
   }
   void resume_peers();
-  bool busy(const Port& port) const { return port.busy_until > now_; }
-  void step(Port& port);
-  void start_next(Port& port);
-  int pick(Port& port);
-  void reschedule(Port& port);
-  void schedule(Port& port, Time at) {
-    if (port.wakes != at) wake_at(port, at);
-  }
-  void wake_at(Port& port, Time at);
-  PacketId make_pfc(Port& port);
-  uint8_t limited_mask(const Port& port) const;
-  Time next_release(const Port& port) const;
-  void note_length(Queue& queue, int64_t bytes_before) {
-    if (now_ > queue.since && (queue.distribution != nullptr || keeps_all_)) record_length(queue, bytes_before);
-  }
-  void record_length(Queue& queue, int64_t bytes_before);
-  static void raise(uint64_t& watermark, int64_t value) {
-    if (value > static_cast<int64_t>(watermark)) watermark = static_cast<uint64_t>(value);
-  }
+  void resume(Port& port, int priority);
+
+  // What a shard says to the others, and does when they say it.
+  void ask_for_messages();
+  void take_message(Time at);
+  void lend(Port& out, PacketId id);
+  void take_frame(Port& out, PacketId id);
+  void report(const Packet& packet, Admission fate);
+  void settle(const ShardMessage& message);
 
   SwitchParameters parameters_;
   PacketPool& pool_;
   SharedBuffer buffer_;
   Forwarding forwarding_;
+  CongestionDomain domain_;
   Random random_;
   std::vector<Port> ports_;
-  std::vector<QcnCongestionPoint> congestion_points_;  // of all queues, by port and priority; none where QCN was never on
-  Driver* driver_;
+  Driver& driver_;
   ShardLink* link_;
-  IndexedHeap events_;
-  Time next_message_ = kNever;  // the oldest of those that others sent
-  Time next_rival_ = kNever;    // the oldest of those of other shards than that one's
-  uint32_t next_sender_ = 0;
+  const uint32_t messages_;  // what it is woken for besides ports
   Time now_ = 0;
   uint64_t held_ = 0;
   uint64_t lent_ = 0;

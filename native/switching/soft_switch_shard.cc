@@ -2,12 +2,18 @@
 #include "switching/soft_switch.h"
 
 namespace weir {
+namespace {
+
+constexpr Time kLookAgain = 20 * kMicrosecond;
+
+}  // namespace
 
 void SoftSwitch::begin_turn() {
   if (link_ == nullptr) return;
   buffer_.set_others(link_->others());
   check_xon();
-  find_message();
+  link_->look();
+  ask_for_messages();
 }
 
 uint64_t SoftSwitch::end_turn() {
@@ -15,136 +21,77 @@ uint64_t SoftSwitch::end_turn() {
   for (PacketId id = pool_.take_foreign(); id != kNoPacket; id = pool_.take_foreign()) {
     link_->send(pool_.slice_of(id), {.at = now_, .packet = id, .kind = ShardMessage::Kind::home});
   }
-  link_->publish(buffer_.own());
-  return link_->flush();
+  ask_for_messages();
+  return link_->flush(buffer_.own());
 }
 
-// The oldest message; of equally old ones, that of the lowest shard.
-void SoftSwitch::find_message() {
-  const ShardMap& map = link_->map();
-  next_message_ = next_rival_ = kNever;
-  for (uint32_t shard = 0; shard < map.shards; ++shard) {
-    const ShardMessage* message = shard == map.self ? nullptr : link_->front(shard);
-    if (message == nullptr) continue;
-    if (message->at < next_message_) {
-      next_rival_ = next_message_;
-      next_message_ = message->at;
-      next_sender_ = shard;
-    } else {
-      next_rival_ = std::min(next_rival_, message->at);
-    }
-  }
+void SoftSwitch::ask_for_messages() {
+  Time next = link_->next();
+  // What another shard lets go may resume a peer of ours, and it does not tell us.
+  if (stopped_ != 0 && buffer_.others().occupied > 0) next = std::min(next, now_ + kLookAgain);
+  driver_.wake(messages_, next);
 }
 
-// The oldest message, and those behind it as long as nothing else comes before.
-void SoftSwitch::take_messages(Time now) {
-  const uint32_t sender = next_sender_;
-  const ShardMessage* next;
-  do {
-    const ShardMessage message = *link_->front(sender);
-    link_->pop(sender);
-    now_ = std::max(now_, message.at);
-    take(message);
-    next = link_->front(sender);
-  } while (next != nullptr && next->at <= now && next->at < next_rival_ && (events_.empty() || next->at < events_.top_key()));
-  find_message();
-}
-
-void SoftSwitch::take(const ShardMessage& message) {
+// The oldest message, if its time has come. What is behind it waits for what else is due before.
+void SoftSwitch::take_message(Time at) {
+  if (link_->next() > at) return;
+  advance(link_->next());
+  const ShardMessage message = link_->take();
   switch (message.kind) {
     case ShardMessage::Kind::frame:
-      return take_frame(ports_[message.port], message.packet);
+      take_frame(ports_[message.port], message.packet);
+      break;
     case ShardMessage::Kind::settled:
-      return settle(message);
+      settle(message);
+      break;
     case ShardMessage::Kind::home:
-      return pool_.free(message.packet);
+      pool_.free(message.packet);
+      break;
     case ShardMessage::Kind::learned:
-      return count_learned(message.port, forwarding_.hear(now_, message.at, message.mac, message.vlan, message.port));
+      count_learned(message.port, forwarding_.hear(now_, message.at, message.mac, message.vlan, message.port));
+      break;
   }
+  ask_for_messages();
 }
 
-void SoftSwitch::tell(const PacketMeta& meta, uint16_t port) {
-  const ShardMap& map = link_->map();
-  const ShardMessage news{
-      .at = now_, .mac = meta.source_mac, .port = port, .vlan = meta.vlan(), .kind = ShardMessage::Kind::learned};
-  bool all = true;
-  for (uint32_t shard = 0; shard < map.shards; ++shard) {
-    if (shard != map.self) all = link_->tell(shard, news) && all;
-  }
-  if (all) forwarding_.told(now_, meta);  // else again with the next frame
-}
-
-// forward() to a port of another shard, up to where the frame would be admitted to its queue.
-void SoftSwitch::hand_over(Port& in, Port& out, PacketId id) {
-  const Packet& packet = pool_[id];
-  const int priority = packet.priority;
-  SwitchPriorityCounters& group = in.queues[packet.priority].counters;
-  if (buffer_.admit_ingress(in.number, priority, packet.length) != Admission::admitted) {
-    ++group.pg_dropped_packets;
-    stop_for_want_of_headroom(in, priority);
-    return drop(in.counters.drop_headroom_full, id);
-  }
-  raise(group.pg_watermark_bytes, buffer_.ingress_bytes(in.number, priority));
-  raise(group.pg_xoff_room_watermark_bytes, buffer_.headroom_bytes(in.number, priority));
+// The frame is charged to its ingress here, and joins a queue of another shard.
+void SoftSwitch::lend(Port& out, PacketId id) {
   --held_;
   ++lent_;
-  link_->send(link_->map().owner[out.number], {.at = now_, .packet = id, .port = out.number});
-  check_xoff(in, priority);
+  link_->send(link_->owner(out.number()), {.at = now_, .packet = id, .port = out.number()});
 }
 
-// The rest of forward(), for a frame that came in at another shard.
+// The rest of admit(), for a frame that came in at another shard.
 void SoftSwitch::take_frame(Port& out, PacketId id) {
   const Packet& packet = pool_[id];
-  const int priority = packet.priority;
-  using Fate = ShardMessage::Fate;
   ++held_;
-  Fate fate = Fate::sent;
-  const int64_t limit = out.parameters.queue_limits[packet.priority];
-  if (limit > 0 && buffer_.egress_bytes(out.number, priority) + packet.length > limit) {
-    fate = Fate::queue_limit;
-  } else {
-    const Admission admission = buffer_.admit_egress(out.number, priority, packet.length);
-    if (admission == Admission::admitted) return enqueue(out, id);
-    fate = admission == Admission::lossy_threshold ? Fate::lossy_threshold : Fate::buffer_full;
-  }
-  count_discarded(out, priority);
-  report(packet, fate);
-  --held_;
-  pool_.free(id);
+  const Admission admission =
+      beyond_limit(out, packet) ? Admission::queue_limit : buffer_.admit_egress(out.number(), packet.priority, packet.length);
+  if (admission == Admission::admitted) return enqueue(out, id);
+  count_discarded(out, packet.priority);
+  report(packet, admission);
+  discard(id);
 }
 
-void SoftSwitch::report(const Packet& packet, ShardMessage::Fate fate) {
-  link_->send(link_->map().owner[packet.ingress_port], {.at = now_,
-                                                        .length = packet.length,
-                                                        .port = packet.ingress_port,
-                                                        .kind = ShardMessage::Kind::settled,
-                                                        .fate = fate,
-                                                        .priority = packet.priority,
-                                                        .super_frame = packet.offload.gso != Gso::none});
+void SoftSwitch::report(const Packet& packet, Admission fate) {
+  link_->send(link_->owner(packet.ingress_port), {.at = now_,
+                                                  .length = packet.length,
+                                                  .port = packet.ingress_port,
+                                                  .kind = ShardMessage::Kind::settled,
+                                                  .fate = fate,
+                                                  .priority = packet.priority,
+                                                  .super_frame = packet.offload.gso != Gso::none});
 }
 
 // What became of a frame that came in here.
 void SoftSwitch::settle(const ShardMessage& message) {
   Port& in = ports_[message.port];
-  SwitchPriorityCounters& group = in.queues[message.priority].counters;
   --lent_;
   buffer_.release_ingress(message.port, message.priority, message.length);
-  switch (message.fate) {
-    case ShardMessage::Fate::sent:
-      ++group.pg_packets;
-      if (message.super_frame) ++in.counters.gso_passed;
-      break;
-    case ShardMessage::Fate::lossy_threshold:
-      ++group.pg_dropped_packets;
-      ++in.counters.drop_lossy_threshold;
-      break;
-    case ShardMessage::Fate::buffer_full:
-      ++group.pg_dropped_packets;
-      ++in.counters.drop_buffer_full;
-      break;
-    case ShardMessage::Fate::queue_limit:
-      ++in.counters.drop_queue_limit;
-      break;
+  if (message.fate == Admission::admitted) {
+    count_admitted(in, message.priority, message.super_frame);
+  } else {
+    count_refused(in, message.priority, message.fate);
   }
   check_xon();
 }

@@ -22,7 +22,7 @@ constexpr Time kUs = kMicrosecond;
 // A reaction point that starts at line rate at time 0.
 struct Flow {
   explicit Flow(const DcqcnParameters& p = {}) : parameters(p) {
-    rp.configure(&parameters, kLine);
+    rp.configure(parameters, {.line_rate = kLine});
     rp.start(0, kLine);
   }
   DcqcnParameters parameters;
@@ -131,7 +131,7 @@ TEST_CASE("reaction point: alpha starts with the flow, with its first CNP where 
   DcqcnParameters p;
   p.g = 0.5;
   DcqcnReactionPoint rp;
-  rp.configure(&p, kLine);
+  rp.configure(p, {.line_rate = kLine});
   rp.advance(kSecond);
   CHECK(rp.alpha() == 1.0);
   rp.on_cnp(kSecond);

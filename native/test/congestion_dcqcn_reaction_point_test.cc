@@ -29,7 +29,7 @@ constexpr Time kUs = kMicrosecond;
 // A reaction point that starts at line rate at time 0.
 struct Flow {
   explicit Flow(const DcqcnParameters& p = {}, Rate initial = kLine) : parameters(p) {
-    rp.configure(&parameters, kLine);
+    rp.configure(parameters, {.line_rate = kLine});
     rp.start(0, initial);
   }
   DcqcnParameters parameters;
@@ -400,7 +400,7 @@ TEST_CASE("reaction point: scaled down 40 times it takes the same steps") {
   slow.rpg_hai_rate /= 40;
   slow.rpg_min_rate /= 40;
   DcqcnReactionPoint rp;
-  rp.configure(&slow, kLine / 40);
+  rp.configure(slow, {.line_rate = kLine / 40});
   rp.start(0, kLine / 40);
   Flow full;
   for (Time t = 0; t < 3000 * kUs; t += 7 * kUs) {
@@ -421,7 +421,7 @@ TEST_CASE("reaction point: refuses parameters that would hang or diverge") {
     change(p);
     DcqcnReactionPoint rp;
     try {
-      rp.configure(&p, line);
+      rp.configure(p, {.line_rate = line});
     } catch (const weir::NativeError& error) {
       return error.code == "INVALID_CONFIG";
     }

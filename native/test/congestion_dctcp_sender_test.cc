@@ -13,9 +13,15 @@ namespace {
 constexpr uint32_t kMost = 2'048;
 constexpr uint32_t kMany = 1'000'000;  // wanted: there is always more to send
 
+DctcpSender started(const DctcpParameters& parameters, uint32_t most = kMost) {
+  DctcpSender sender;
+  sender.configure(parameters, {.window = most});
+  return sender;
+}
+
 // A sender of unlimited data whose whole window is acknowledged, packet by packet, before it is used again.
 struct Rounds {
-  explicit Rounds(const DctcpParameters& parameters, uint32_t most = kMost) : sender(parameters, most) {}
+  explicit Rounds(const DctcpParameters& parameters, uint32_t most = kMost) : sender(started(parameters, most)) {}
 
   // One window of data; the first `marked` of its packets come through congestion. What is sent meanwhile is in flight.
   void round(uint32_t marked = 0) {
@@ -40,7 +46,7 @@ TEST_CASE("dctcp: slow start doubles the window in a round, congestion avoidance
   CHECK(rounds.sender.window() == 40);
   // alpha has decayed a little: the first echo comes after three acknowledgements that ended windows.
   const double alpha = rounds.sender.alpha();
-  rounds.sender.on_loss(0);  // leaves slow start at 20
+  rounds.sender.on_loss({0});  // leaves slow start at 20
   CHECK(rounds.sender.window() == 20);
   CHECK(rounds.sender.alpha() == alpha);
   rounds.in_flight = 20;
@@ -56,7 +62,7 @@ TEST_CASE("dctcp: alpha is the moving average of the marked share of windows, wi
   for (const uint8_t shift : {0, 1, 4, 8}) {
     CAPTURE(int{shift});
     const double g = std::ldexp(1.0, -shift);
-    DctcpSender sender({.shift_g = shift, .alpha_on_init = 0.5}, kMost);
+    DctcpSender sender = started({.shift_g = shift, .alpha_on_init = 0.5});
     // The first acknowledgement ends a window: nothing had been sent before.
     sender.on_ack({1, false, 9, kMany});
     double alpha = (1 - g) * 0.5;
@@ -76,7 +82,7 @@ TEST_CASE("dctcp: alpha is the moving average of the marked share of windows, wi
 
 TEST_CASE("dctcp: the window is cut by alpha / 2, once in a window of data") {
   // alpha stays next to 1/2: 102 x 3/4 is 76.5, and that x 3/4 is 57.4.
-  DctcpSender sender({.shift_g = 30, .alpha_on_init = 0.5, .initial_window = 102}, kMost);
+  DctcpSender sender = started({.shift_g = 30, .alpha_on_init = 0.5, .initial_window = 102});
   sender.on_ack({1, true, 99, kMany});
   CHECK(sender.window() == 76);
   // 99 packets were in flight at the cut: their echoes change nothing.
@@ -89,7 +95,7 @@ TEST_CASE("dctcp: the window is cut by alpha / 2, once in a window of data") {
 }
 
 TEST_CASE("dctcp: alpha is brought up to date before it cuts") {
-  DctcpSender sender({.shift_g = 1, .alpha_on_init = 0, .initial_window = 100}, kMost);
+  DctcpSender sender = started({.shift_g = 1, .alpha_on_init = 0, .initial_window = 100});
   sender.on_ack({1, true, 99, kMany});
   CHECK(sender.alpha() == 0.5);
   CHECK(sender.window() == 75);
@@ -112,7 +118,7 @@ TEST_CASE("dctcp: with every packet marked alpha is 1, and the window halves as 
 }
 
 TEST_CASE("dctcp: a window that does not hold the sender back does not grow") {
-  DctcpSender sender({}, kMost);
+  DctcpSender sender = started({});
   for (int i = 0; i < 1'000; ++i) sender.on_ack({1, false, 4, 5});
   CHECK(sender.window() == 10);
   for (int i = 0; i < 10; ++i) sender.on_ack({1, false, 9, 10 + static_cast<uint32_t>(i)});
@@ -120,15 +126,15 @@ TEST_CASE("dctcp: a window that does not hold the sender back does not grow") {
 }
 
 TEST_CASE("dctcp: losses halve the window once in a window of data, timeouts leave one packet and slow start") {
-  DctcpSender sender({.initial_window = 100}, kMost);
+  DctcpSender sender = started({.initial_window = 100});
   sender.on_ack({1, false, 100, kMany});
   CHECK(sender.window() == 101);
-  sender.on_loss(100);
+  sender.on_loss({100});
   CHECK(sender.window() == 50);
-  sender.on_loss(100);
+  sender.on_loss({100});
   sender.on_ack({100, true, 0, kMany});
   CHECK(sender.window() == 50);
-  sender.on_timeout(30);
+  sender.on_loss({.in_flight = 30, .timeout = true});
   CHECK(sender.window() == 1);
   // Up to 25 by slow start, behind that slowly.
   sender.on_ack({1, false, 1, kMany});
@@ -140,20 +146,20 @@ TEST_CASE("dctcp: losses halve the window once in a window of data, timeouts lea
 }
 
 TEST_CASE("dctcp: a loss halves the window though an echo has just cut it; behind a loss echoes say nothing new") {
-  DctcpSender sender({.initial_window = 101}, kMost);
+  DctcpSender sender = started({.initial_window = 101});
   sender.on_ack({1, true, 99, kMany});
   CHECK(sender.alpha() == 1);
   CHECK(sender.window() == 50);
-  sender.on_loss(99);
+  sender.on_loss({99});
   CHECK(sender.window() == 25);
-  sender.on_loss(99);
+  sender.on_loss({99});
   sender.on_ack({99, true, 1, kMany});
-  sender.on_loss(1);
+  sender.on_loss({1});
   CHECK(sender.window() == 25);
   // The first that was sent behind the loss.
   sender.on_ack({1, true, 25, kMany});
   CHECK(sender.window() == 12);
-  sender.on_loss(25);
+  sender.on_loss({25});
   CHECK(sender.window() == 6);
 }
 
@@ -168,29 +174,29 @@ uint32_t slow_start_ends(DctcpSender sender) {
 }
 
 TEST_CASE("dctcp: a timeout of what was sent again since the last loss leaves where slow start ends") {
-  DctcpSender sender({.initial_window = 100}, kMost);
-  sender.on_timeout(100);
+  DctcpSender sender = started({.initial_window = 100});
+  sender.on_loss({.in_flight = 100, .timeout = true});
   CHECK(slow_start_ends(sender) == 50);
-  for (int again = 0; again < 3; ++again) sender.on_timeout(100);
+  for (int again = 0; again < 3; ++again) sender.on_loss({.in_flight = 100, .timeout = true});
   CHECK(sender.window() == 1);
   CHECK(slow_start_ends(sender) == 50);
   // Some of it comes through.
   sender.on_ack({20, false, 80, kMany});
   CHECK(sender.window() == 21);
-  sender.on_timeout(80);
+  sender.on_loss({.in_flight = 80, .timeout = true});
   CHECK(sender.window() == 1);
   CHECK(slow_start_ends(sender) == 50);
   // All of it: what times out now was sent but once.
   sender.on_ack({80, false, 20, kMany});
   CHECK(sender.window() == 50);
-  sender.on_timeout(20);
+  sender.on_loss({.in_flight = 20, .timeout = true});
   CHECK(sender.window() == 1);
   CHECK(slow_start_ends(sender) == 25);
   // What a loss had sent again.
-  DctcpSender other({.initial_window = 100}, kMost);
-  other.on_loss(100);
+  DctcpSender other = started({.initial_window = 100});
+  other.on_loss({100});
   CHECK(other.window() == 50);
-  other.on_timeout(100);
+  other.on_loss({.in_flight = 100, .timeout = true});
   CHECK(other.window() == 1);
   CHECK(slow_start_ends(other) == 50);
 }
@@ -203,18 +209,18 @@ TEST_CASE("dctcp: whatever comes, the window stays between its bounds and alpha 
                                        .alpha_on_init = random.uniform(),
                                        .initial_window = 1 + static_cast<uint32_t>(random.next() % 50),
                                        .min_window = 1 + static_cast<uint32_t>(random.next() % 4)};
-      DctcpSender sender(parameters, most);
+      DctcpSender sender = started(parameters, most);
       const uint32_t least = std::min(parameters.min_window, most);
       for (int i = 0; i < 2'000; ++i) {
         const uint32_t before = sender.window();
-        const auto packets = static_cast<uint32_t>(random.next() % 8);
+        const auto packets = 1 + static_cast<uint32_t>(random.next() % 7);
         const auto in_flight = static_cast<uint32_t>(random.next() % (sender.window() + 1));
         const double what = random.uniform();
         if (what < 0.005) {
-          sender.on_timeout(in_flight);
+          sender.on_loss({.in_flight = in_flight, .timeout = true});
           CHECK(sender.window() == 1);
         } else if (what < 0.02) {
-          sender.on_loss(in_flight);
+          sender.on_loss({in_flight});
           CHECK(sender.window() >= std::min(least, before / 2));
         } else {
           const bool echo = random.uniform() < 0.3;

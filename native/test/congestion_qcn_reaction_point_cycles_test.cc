@@ -21,7 +21,7 @@ constexpr Rate kLine = 10'000'000'000;
 
 struct Flow {
   explicit Flow(const QcnParameters& p, uint64_t seed = 1) : parameters(p) {
-    rp.configure(&parameters, kLine, Random(seed));
+    rp.configure(parameters, {.line_rate = kLine, .random = Random(seed)});
     rp.start(0, kLine);
   }
   QcnParameters parameters;

@@ -47,7 +47,7 @@ QcnParameters qcn_t() {
 // A reaction point that starts at line rate at time 0.
 struct Flow {
   explicit Flow(const QcnParameters& p = exact(), Rate initial = kLine, Rate line = kLine, uint64_t seed = 1) : parameters(p) {
-    rp.configure(&parameters, line, Random(seed));
+    rp.configure(parameters, {.line_rate = line, .random = Random(seed)});
     rp.start(0, initial);
   }
   void send(Time now, uint32_t bytes, int times) {
@@ -459,7 +459,7 @@ TEST_CASE("QCN reaction point: refuses parameters outside their ranges") {
     change(p);
     QcnReactionPoint rp;
     try {
-      rp.configure(&p, line, Random(1));
+      rp.configure(p, {.line_rate = line, .random = Random(1)});
     } catch (const weir::NativeError& error) {
       return error.code == "INVALID_CONFIG";
     }

@@ -31,7 +31,7 @@ struct Sent {
 class DrivenNic final : public Driver {
  public:
   DrivenNic(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs)
-      : pool(64, 4'096 + 128), nic(parameters, queue_pairs, pool, nullptr, this) {}
+      : pool(64, 4'096 + 128), nic(parameters, queue_pairs, pool, *this) {}
 
   void depart(uint16_t port, PacketId id, Time at) override {
     REQUIRE(port == 0);
@@ -47,21 +47,16 @@ class DrivenNic final : public Driver {
     departing.emplace(at, id);
   }
   // In the order in which they were asked for, at one time.
-  void wake(uint32_t what, Time at) override { asked.emplace(at, what); }
+  void wake(uint32_t what, Time at) override {
+    if (at != kNever) asked.emplace(at, what);
+  }
   void run(Time until) {
-    for (;;) {
-      const Time own = std::max(nic.next_deadline(), nic.now());
-      const Time asks = asked.empty() ? kNever : asked.begin()->first;
-      if (std::min(own, asks) > until) break;
+    while (!asked.empty() && asked.begin()->first <= until) {
       REQUIRE(++wakes < 10'000'000);
-      collect(std::min(own, asks));
-      if (own <= asks) {
-        nic.advance(own);
-      } else {
-        const uint32_t what = asked.begin()->second;
-        asked.erase(asked.begin());
-        nic.wake(what, asks);
-      }
+      const auto [at, what] = *asked.begin();
+      asked.erase(asked.begin());
+      collect(at);
+      nic.wake(what, at);
     }
     nic.advance(until);
     collect(until);
@@ -159,19 +154,22 @@ std::vector<QueuePairParameters> queue_pairs() {
   return list;
 }
 
-void compare(uint64_t seed, CongestionControl control) {
-  const bool qcn = control == CongestionControl::qcn;
+void compare(uint64_t seed, const CongestionParameters& control) {
+  const bool qcn = std::holds_alternative<QcnParameters>(control);
   Random random(seed);
   const auto below = [&](uint64_t limit) { return random.next() % limit; };
   NicParameters parameters = nic_parameters(97'351'873);
-  parameters.reaction_point.form = seed % 2 == 0 ? DcqcnParameters::Form::paper : DcqcnParameters::Form::slotted;
-  parameters.congestion_control = control;
-  parameters.flows = FlowSelection::application;
-  parameters.reaction_points = 2;
-  parameters.cn_priorities = 1 << 3 | 1 << 5 | 1 << 0;
-  parameters.limiter = seed % 2 == 0 ? Limiter::pacer : Limiter::token_bucket;
-  parameters.qcn.rpg_time_reset = 5'000'017;
-  parameters.qcn.rpg_min_rate = 1'000'003;
+  parameters.congestion = control;
+  if (qcn) {
+    test::qcn(parameters).rpg_time_reset = 5'000'017;
+    test::qcn(parameters).rpg_min_rate = 1'000'003;
+  } else {
+    dcqcn(parameters).form = seed % 2 == 0 ? DcqcnParameters::Form::paper : DcqcnParameters::Form::slotted;
+  }
+  parameters.grouping.selection = FlowSelection::application;
+  parameters.grouping.most = 2;
+  parameters.grouping.priorities = 1 << 3 | 1 << 5 | 1 << 0;
+  parameters.grouping.limiter = seed % 2 == 0 ? Limiter::pacer : Limiter::token_bucket;
   parameters.pfc_priorities = 1 << 3 | 1 << 6;
   parameters.scheduler.weights = {1, 1, 1, 7, 1, 3, 1, 1};
   if (seed % 3 == 0) parameters.receive_buffer = {.size = 60'000, .drain = 4'000'003, .xoff = 20'000, .xon = 8'000};
@@ -266,7 +264,7 @@ void compare(uint64_t seed, CongestionControl control) {
 TEST_CASE("driver: a NIC sends the same frames at the same times as on the wire") {
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     CAPTURE(seed);
-    compare(seed, CongestionControl::dcqcn);
+    compare(seed, DcqcnParameters{});
   }
 }
 
@@ -275,7 +273,7 @@ TEST_CASE("driver: and so does one under QCN, with pacers and with token buckets
   // open.
   for (const uint64_t seed : {1, 2, 4, 6, 9, 13}) {
     CAPTURE(seed);
-    compare(seed, CongestionControl::qcn);
+    compare(seed, QcnParameters{});
   }
 }
 

@@ -37,7 +37,7 @@ struct End {
       : pool(32, 2'048), nic((parameters.listener = &listener, parameters), queue_pairs, pool) {}
   Listener listener;
   PacketPool pool;
-  SoftNic nic;
+  WireNic nic;
 };
 
 std::vector<QueuePairParameters> queue_pairs(bool left, LossRecovery recovery, std::span<const uint32_t> sizes) {

@@ -33,7 +33,7 @@ std::vector<uint8_t> packet(What what, uint8_t opcode, uint32_t qpn, uint8_t fro
 constexpr uint8_t kOurs = static_cast<uint8_t>(kNicMac);
 constexpr uint8_t kTheirs = static_cast<uint8_t>(kPeerMac);
 
-void give(SoftNic& nic, const std::vector<uint8_t>& bytes) {
+void give(WireNic& nic, const std::vector<uint8_t>& bytes) {
   PacketMeta meta;
   const auto length = static_cast<uint32_t>(bytes.size());
   REQUIRE(classify(bytes.data(), length, meta) == Refusal::none);
@@ -69,7 +69,7 @@ TEST_CASE("addresses: a reliable connection looks at both, too") {
   for (const What what : {What::data, What::cnp}) {
     Two two;
     two.connect();
-    SoftNic& nic = two.left().nic;
+    WireNic& nic = two.left().nic;
     give(nic, packet(what, kOpcodeRcSendOnly, two.qpn(0), 77, kOurs));
     give(nic, packet(what, kOpcodeRcSendOnly, two.qpn(0), kTheirs, 99));
     CHECK(nic.transport_counters().drop_wrong_peer == 1);
@@ -84,7 +84,7 @@ TEST_CASE("addresses: a reliable connection looks at both, too") {
 TEST_CASE("addresses: datagrams may come from anywhere, but to the NIC's own addresses only") {
   for (const What what : {What::data, What::cnp}) {
     Two two;
-    SoftNic& nic = two.left().nic;
+    WireNic& nic = two.left().nic;
     const uint32_t qpn = two.datagrams(two.left());
     give(nic, packet(what, kOpcodeUdSendOnly, qpn, 77, 99));
     give(nic, packet(what, kOpcodeUdSendOnly, qpn, 77, kOurs, 6));

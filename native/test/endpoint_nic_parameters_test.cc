@@ -18,22 +18,22 @@ struct Case {
 };
 
 const Case kCases[] = {
-    {"no timer for alpha", [](NicParameters& p) { p.reaction_point.dce_tcp_rtt = 0; }},
+    {"no timer for alpha", [](NicParameters& p) { dcqcn(p).dce_tcp_rtt = 0; }},
     {"slots without length",
      [](NicParameters& p) {
-       p.reaction_point.form = DcqcnParameters::Form::slotted;
-       p.reaction_point.rate_reduce_monitor_period = 0;
+       dcqcn(p).form = DcqcnParameters::Form::slotted;
+       dcqcn(p).rate_reduce_monitor_period = 0;
      }},
-    {"a rate timer that goes back", [](NicParameters& p) { p.reaction_point.rpg_time_reset = -1; }},
-    {"g of 0", [](NicParameters& p) { p.reaction_point.g = 0; }},
-    {"g that is no number", [](NicParameters& p) { p.reaction_point.g = std::numeric_limits<double>::quiet_NaN(); }},
-    {"a byte counter beyond 32 bits", [](NicParameters& p) { p.qcn.rpg_byte_reset = uint64_t{1} << 40; }},
-    {"a jitter of more than the cycle", [](NicParameters& p) { p.qcn.jitter = 1.5; }},
-    {"a token bucket without ticks", [](NicParameters& p) { p.token_bucket.tick = 0; }},
-    {"a token bucket without depth", [](NicParameters& p) { p.token_bucket.depth = 0; }},
-    {"no window", [](NicParameters& p) { p.dctcp.min_window = 0; }},
-    {"no window at the start", [](NicParameters& p) { p.dctcp.initial_window = 0; }},
-    {"alpha above 1", [](NicParameters& p) { p.dctcp.alpha_on_init = 2; }},
+    {"a rate timer that goes back", [](NicParameters& p) { dcqcn(p).rpg_time_reset = -1; }},
+    {"g of 0", [](NicParameters& p) { dcqcn(p).g = 0; }},
+    {"g that is no number", [](NicParameters& p) { dcqcn(p).g = std::numeric_limits<double>::quiet_NaN(); }},
+    {"a byte counter beyond 32 bits", [](NicParameters& p) { qcn(p).rpg_byte_reset = uint64_t{1} << 40; }},
+    {"a jitter of more than the cycle", [](NicParameters& p) { qcn(p).jitter = 1.5; }},
+    {"a token bucket without ticks", [](NicParameters& p) { p.grouping.token_bucket.tick = 0; }},
+    {"a token bucket without depth", [](NicParameters& p) { p.grouping.token_bucket.depth = 0; }},
+    {"no window", [](NicParameters& p) { dctcp(p).min_window = 0; }},
+    {"no window at the start", [](NicParameters& p) { dctcp(p).initial_window = 0; }},
+    {"alpha above 1", [](NicParameters& p) { dctcp(p).alpha_on_init = 2; }},
     {"CNPs at no priority", [](NicParameters& p) { p.cnp_priority = 8; }},
     {"CNPs with a DSCP of 7 bits", [](NicParameters& p) { p.cnp_dscp = 64; }},
     {"a window of CNPs that ends before it begins", [](NicParameters& p) { p.cnp_interval = -1; }},
@@ -45,17 +45,17 @@ const Case kCases[] = {
     {"no priority for the rest", [](NicParameters& p) { p.priority_map.fallback = 8; }},
 };
 
-NicParameters limited_parameters(CongestionControl congestion_control) {
+NicParameters limited_parameters(const CongestionParameters& congestion_control) {
   NicParameters p = nic_parameters(1'000'000'000);
-  p.congestion_control = congestion_control;
-  p.limiter = Limiter::token_bucket;
+  p.congestion = congestion_control;
+  p.grouping.limiter = Limiter::token_bucket;
   return p;
 }
 
 }  // namespace
 
 TEST_CASE("nic parameters: what a NIC cannot run with is refused, and one that runs stays as it was") {
-  for (const CongestionControl control : {CongestionControl::dcqcn, CongestionControl::qcn}) {
+  for (const CongestionParameters& control : std::initializer_list<CongestionParameters>{DcqcnParameters{}, QcnParameters{}}) {
     const NicParameters good = limited_parameters(control);
     const std::vector<QueuePairParameters> pairs = {sender(), sender(0x22)};
     for (const Case& one : kCases) {
@@ -111,9 +111,9 @@ TEST_CASE("nic parameters: queue pairs of no priority, or with packets that ther
   PacketPool small(16, kMaxHeaders + 1'024);
   QueuePairParameters qp = sender();
   qp.stream.path_mtu = 1'024;
-  CHECK(refusal([&] { SoftNic nic(good, {qp}, small); }) == "");
+  CHECK(refusal([&] { WireNic nic(good, {qp}, small); }) == "");
   qp.stream.path_mtu = 2'048;
-  CHECK(refusal([&] { SoftNic nic(good, {qp}, small); }) == "INVALID_CONFIG");
+  CHECK(refusal([&] { WireNic nic(good, {qp}, small); }) == "INVALID_CONFIG");
   NicHarness h(good, {sender()});
   CHECK(refusal([&] { h.nic.reconfigure(good, {}); }) == "INVALID_CONFIG");
   CHECK(refusal([&] { h.nic.reconfigure(good, {sender(), sender()}); }) == "INVALID_CONFIG");
@@ -126,7 +126,7 @@ TEST_CASE("nic parameters: applications get no queue pair of no priority either,
   NicParameters p = nic_parameters();
   p.verbs_queue_pairs = 4;
   PacketPool small(16, kMaxHeaders + 1'024);
-  SoftNic nic(p, {}, small, &nobody);
+  WireNic nic(p, {}, small, &nobody);
   const uint32_t qpn = nic.create_queue_pair({});
   REQUIRE(qpn != 0);
   QueueAttributes attributes;

@@ -38,7 +38,7 @@ struct Victim {
       return false;
     };
   }
-  SoftNic& nic() { return two.left().nic; }
+  WireNic& nic() { return two.left().nic; }
   void receive(const RocePath& path, const DataHeader& header) {
     std::vector<uint8_t> bytes(kMaxHeaders + 8);
     const std::vector<uint8_t> payload(8);
@@ -306,7 +306,7 @@ TEST_CASE("notification: without DCQCN what was owed is owed no more") {
   NicHarness h(p, pairs);
   h.receive(0, h.data(0, 3));
   h.receive(10 * kMicrosecond, h.data(1, 3));
-  p.congestion_control = CongestionControl::none;
+  p.congestion = CongestionControl::Parameters{};
   h.nic.reconfigure(p, pairs);
   h.run(kMillisecond);
   CHECK(h.of_kind(FrameKind::cnp).size() == 1);

@@ -12,16 +12,17 @@ namespace {
 constexpr Rate k1G = 1'000'000'000;
 constexpr uint64_t kOtherMac = 0x025745000009;
 
-NicParameters parameters_with(CongestionControl control) {
+NicParameters parameters_with(const CongestionParameters& control) {
   NicParameters p = nic_parameters(k1G);
-  p.congestion_control = control;
-  p.cn_tag = control == CongestionControl::qcn;
+  p.congestion = control;
+  p.grouping.cn_tag = std::holds_alternative<QcnParameters>(control);
   return p;
 }
 
 TEST_CASE("soft nic: nothing is sent on a stream before its way is known, and then all that is due") {
-  for (const CongestionControl control : {CongestionControl::none, CongestionControl::dcqcn, CongestionControl::qcn}) {
-    CAPTURE(static_cast<int>(control));
+  for (const CongestionParameters& control :
+       std::initializer_list<CongestionParameters>{CongestionControl::Parameters{}, DcqcnParameters{}, QcnParameters{}}) {
+    CAPTURE(control.index());
     const NicParameters p = parameters_with(control);
     std::vector<QueuePairParameters> pairs{sender(0x21), sender(0x22, 10 * kMillisecond), sender(0x23), receiver(0x24)};
     for (const size_t unknown : {0, 1, 3}) pairs[unknown].path.destination_mac = 0;
@@ -41,7 +42,7 @@ TEST_CASE("soft nic: nothing is sent on a stream before its way is known, and th
     for (const SentFrame& f : h.frames) {
       REQUIRE((f.bth.destination_qp == 0x21 || f.bth.destination_qp == 0x23));
       CHECK(f.meta.destination_mac == kPeerMac);
-      CHECK(f.meta.cn_tagged == (control == CongestionControl::qcn));
+      CHECK(f.meta.cn_tagged == (std::holds_alternative<QcnParameters>(control)));
       ++sent[f.bth.destination_qp == 0x23];
     }
     // Each half of the link; nothing is made up for.
@@ -51,14 +52,14 @@ TEST_CASE("soft nic: nothing is sent on a stream before its way is known, and th
     h.receive(9 * kMillisecond, h.data(1, 3, 3));
     h.run(12 * kMillisecond);
     CHECK(h.nic.queue_pairs()[1].counters.tx_packets > 20);
-    CHECK(h.nic.counters().np_cnp_sent == (control == CongestionControl::dcqcn ? 1 : 0));
+    CHECK(h.nic.counters().np_cnp_sent == (std::holds_alternative<DcqcnParameters>(control) ? 1 : 0));
     for (const SentFrame& f : h.of_kind(FrameKind::cnp)) CHECK(f.meta.destination_mac == kPeerMac);
   }
 }
 
 TEST_CASE("soft nic: a stream goes on to another MAC address, without a gap") {
-  for (const CongestionControl control : {CongestionControl::dcqcn, CongestionControl::qcn}) {
-    CAPTURE(static_cast<int>(control));
+  for (const CongestionParameters& control : std::initializer_list<CongestionParameters>{DcqcnParameters{}, QcnParameters{}}) {
+    CAPTURE(control.index());
     const NicParameters p = parameters_with(control);
     std::vector<QueuePairParameters> pairs{sender()};
     NicHarness h(p, pairs);

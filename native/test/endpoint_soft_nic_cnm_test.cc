@@ -19,11 +19,11 @@ constexpr uint64_t kOwnMac = 0x0257450000a0;  // and those that follow: of queue
 
 // CNPVs 3 and 4. Flows: 1 and 2 at priority 3, 3 at priority 4.
 struct Bed {
-  explicit Bed(CongestionControl control = CongestionControl::qcn) : h(parameters(control), pairs()) { h.run(kMillisecond); }
-  static NicParameters parameters(CongestionControl control) {
+  explicit Bed(const CongestionParameters& control = QcnParameters{}) : h(parameters(control), pairs()) { h.run(kMillisecond); }
+  static NicParameters parameters(const CongestionParameters& control) {
     NicParameters p = qcn_parameters(k1G);
-    p.congestion_control = control;
-    p.cn_priorities = 1 << 3 | 1 << 4;
+    p.congestion = control;
+    p.grouping.priorities = 1 << 3 | 1 << 4;
     return p;
   }
   static std::vector<QueuePairParameters> pairs() {
@@ -129,7 +129,8 @@ TEST_CASE("soft nic, CNM: any bytes are refused or taken, and counted once") {
 }
 
 TEST_CASE("soft nic, CNM: ignored while QCN is off, as CNPs are under QCN") {
-  for (const CongestionControl control : {CongestionControl::none, CongestionControl::dcqcn}) {
+  for (const CongestionParameters& control :
+       std::initializer_list<CongestionParameters>{CongestionControl::Parameters{}, DcqcnParameters{}}) {
     Bed bed(control);
     CHECK(bed.counted(cnm({})) == Names{"rp_cnm_ignored"});
     CHECK(bed.counted(cnm({.flow = {}})) == Names{"rp_cnm_ignored"});
@@ -145,7 +146,7 @@ TEST_CASE("soft nic, CNM: ignored while QCN is off, as CNPs are under QCN") {
 
 TEST_CASE("soft nic, CNM: without a CN-TAG the flow is found by what is encapsulated") {
   NicParameters p = qcn_parameters(k1G);
-  p.cn_tag = false;
+  p.grouping.cn_tag = false;
   std::vector<QueuePairParameters> pairs{flow_sender(0x1000), flow_sender(0x1001), flow_sender(0x1002), flow_sender(0x1003)};
   pairs[2].path.destination_mac = kPeerMac + 1;
   pairs[3].path.ip_version = 6;
@@ -183,7 +184,7 @@ TEST_CASE("soft nic, CNM: without a CN-TAG the flow is found by what is encapsul
 TEST_CASE("soft nic, CNM: queue pairs with MAC addresses of their own are told apart by them") {
   for (const bool cn_tag : {false, true}) {
     NicParameters p = qcn_parameters(k1G);
-    p.cn_tag = cn_tag;
+    p.grouping.cn_tag = cn_tag;
     std::vector<QueuePairParameters> pairs;
     for (uint32_t i = 0; i < 4; ++i) {
       pairs.push_back(flow_sender(0x1000 + i));

@@ -101,7 +101,7 @@ TEST_CASE("soft nic: interval 0 answers every marked packet; without DCQCN none"
   for (uint32_t i = 0; i < 10; ++i) h.receive(1'000, h.data(i, 3));
   h.run(kMillisecond);
   CHECK(h.of_kind(FrameKind::cnp).size() == 10);
-  p.congestion_control = CongestionControl::none;
+  p.congestion = CongestionControl::Parameters{};
   NicHarness off(p, {receiver()});
   off.receive(1'000, off.data(0, 3));
   off.receive(1'000, off.cnp());
@@ -124,7 +124,7 @@ TEST_CASE("soft nic: a CNP goes ahead of queued data, at the next frame boundary
 
 TEST_CASE("soft nic: a CNP cuts the rate at once and re-times the packet that waits") {
   NicParameters p = nic_parameters(k1G);
-  p.reaction_point.alpha_decays_at_line_rate = false;
+  dcqcn(p).alpha_decays_at_line_rate = false;
   NicHarness h(p, {sender()});
   h.run(100'000);
   const size_t before = h.frames.size();
@@ -161,7 +161,7 @@ TEST_CASE("soft nic: a sample at line rate has alpha where it decays there") {
   NicParameters p = nic_parameters(k1G);
   for (const bool decays : {true, false}) {
     CAPTURE(decays);
-    p.reaction_point.alpha_decays_at_line_rate = decays;
+    dcqcn(p).alpha_decays_at_line_rate = decays;
     NicHarness h(p, {sender(0x21, 20'000)});
     CHECK(h.nic.sender_sample(0, 0).alpha == 0);  // it has not begun
     h.run(100'000);
@@ -269,16 +269,18 @@ TEST_CASE("soft nic: a receiver that stands still refreshes its XOFF, and an unr
 
 TEST_CASE("soft nic: the number of limited QPs is right at all times, up to when the last is released") {
   NicParameters p = nic_parameters(k1G);
-  p.reaction_point.rpg_time_reset = 20'000;
-  p.reaction_point.rpg_ai_rate = 40'000'000;
+  dcqcn(p).rpg_time_reset = 20'000;
+  dcqcn(p).rpg_ai_rate = 40'000'000;
   std::vector<QueuePairParameters> queue_pairs(12, sender());
   for (size_t i = 0; i < queue_pairs.size(); ++i) queue_pairs[i].start = static_cast<Time>(i) * 5'000;
   queue_pairs[3].stop = 300'000;
   NicHarness h(p, queue_pairs);
   h.on_frame = [](const SentFrame&) {};
-  const auto limited = [&h] {
+  const auto limited = [&] {
     uint64_t found = 0;
-    for (const QueuePair& qp : h.nic.queue_pairs()) found += h.nic.allowed_rate(qp) > 0 && qp.reaction_point.limited() ? 1 : 0;
+    for (uint32_t i = 0; i < queue_pairs.size(); ++i) {
+      found += h.nic.allowed_rate(h.nic.queue_pairs()[i]) > 0 && h.nic.flow_at(i, h.nic.now()).held ? 1 : 0;
+    }
     return found;
   };
   Random random(5);
@@ -342,8 +344,8 @@ TEST_CASE("soft nic: a CNP's latency ends with the cut: at once, or where there 
   for (const auto form : {DcqcnParameters::Form::paper, DcqcnParameters::Form::slotted}) {
     CongestionLatencies latencies;
     NicParameters p = nic_parameters(k1G);
-    p.reaction_point.form = form;
-    p.reaction_point.rate_reduce_monitor_period = 4'000;
+    dcqcn(p).form = form;
+    dcqcn(p).rate_reduce_monitor_period = 4'000;
     NicHarness h(p, {sender()});
     h.nic.measure(&latencies);
     const bool slotted = form == DcqcnParameters::Form::slotted;

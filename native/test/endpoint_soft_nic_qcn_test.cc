@@ -19,9 +19,9 @@ Rate rate_of(NicHarness& h, uint32_t index) { return h.nic.allowed_rate(h.nic.qu
 // No recovery: rates stay where CNMs put them.
 NicParameters steady_parameters(Rate rate) {
   NicParameters p = qcn_parameters(rate);
-  p.qcn.rpg_time_reset = 0;
-  p.qcn.rpg_byte_reset = 0;
-  p.qcn.rpg_min_rate = 1'000;
+  qcn(p).rpg_time_reset = 0;
+  qcn(p).rpg_byte_reset = 0;
+  qcn(p).rpg_min_rate = 1'000;
   return p;
 }
 
@@ -66,11 +66,11 @@ TEST_CASE("soft nic, QCN: a CNM cuts the rate at once by its feedback, and packe
 
 TEST_CASE("soft nic, QCN: the timer raises the rate of a flow that waits, as its reaction point by itself") {
   NicParameters p = qcn_parameters(k1G);
-  p.qcn.rpg_byte_reset = 0;
+  qcn(p).rpg_byte_reset = 0;
   NicHarness h(p, {sender()});
   h.run(kMillisecond);
   QcnReactionPoint reference;
-  reference.configure(&p.qcn, k1G, Random(1));
+  reference.configure(qcn(p), {.line_rate = k1G, .random = Random(1)});
   for (Time at = kMillisecond; at < 2 * kMillisecond; at += 100'000) {
     h.receive(at, cnm({.feedback = 63}));
     reference.on_cnm(at, 63);
@@ -91,8 +91,8 @@ TEST_CASE("soft nic, QCN: the timer raises the rate of a flow that waits, as its
 
 TEST_CASE("soft nic, QCN: the byte counter counts what the flow has sent") {
   NicParameters p = qcn_parameters(k1G);
-  p.qcn.rpg_time_reset = 0;
-  p.flows = FlowSelection::application;
+  qcn(p).rpg_time_reset = 0;
+  p.grouping.selection = FlowSelection::application;
   NicHarness h(p, senders(3));
   h.on_frame = [](const SentFrame&) {};
   h.run(kMillisecond);
@@ -116,7 +116,7 @@ TEST_CASE("soft nic, QCN: data frames name their flow in a CN-TAG; others do not
   pairs[1].path.vlan_tci = 3 << 13 | 7;
   pairs[2].priority = 5;  // no CNPV
   for (const bool cn_tag : {true, false}) {
-    p.cn_tag = cn_tag;
+    p.grouping.cn_tag = cn_tag;
     NicHarness h(p, pairs);
     h.run(kMillisecond);
     uint32_t seen[3] = {};
@@ -141,7 +141,7 @@ TEST_CASE("soft nic, QCN: data frames name their flow in a CN-TAG; others do not
 
 TEST_CASE("soft nic, QCN: the queue pairs of a flow share its rate in turns") {
   NicParameters p = steady_parameters(10 * k1G);
-  p.flows = FlowSelection::application;
+  p.grouping.selection = FlowSelection::application;
   std::vector<QueuePairParameters> pairs = senders(9);
   for (uint32_t i = 0; i < 8; ++i) pairs[i].application = 7;
   pairs[2].stop = 30 * kMillisecond;
@@ -182,7 +182,7 @@ TEST_CASE("soft nic, QCN: the queue pairs of a flow share its rate in turns") {
 
 TEST_CASE("soft nic, QCN: a queue pair's own cap holds within its flow, and leaves the rest to the others") {
   NicParameters p = steady_parameters(k1G);
-  p.flows = FlowSelection::destination_mac;
+  p.grouping.selection = FlowSelection::destination_mac;
   std::vector<QueuePairParameters> pairs = senders(2);
   pairs[0].rate_cap = 50'000'000;
   NicHarness h(p, pairs);
@@ -206,7 +206,7 @@ TEST_CASE("soft nic, QCN: flows are selected by queue pair, application, destina
   }
   const auto flows = [&](FlowSelection selection) {
     NicParameters p = steady_parameters(k1G);
-    p.flows = selection;
+    p.grouping.selection = selection;
     NicHarness h(p, pairs);
     h.run(kMillisecond);
     std::vector<int> ids(6);
@@ -221,8 +221,8 @@ TEST_CASE("soft nic, QCN: flows are selected by queue pair, application, destina
 
 TEST_CASE("soft nic, QCN: flows beyond the reaction points of their priority share those, priorities apart") {
   NicParameters p = steady_parameters(10 * k1G);
-  p.cn_priorities = 1 << 3 | 1 << 4;
-  p.reaction_points = 4;
+  p.grouping.priorities = 1 << 3 | 1 << 4;
+  p.grouping.most = 4;
   std::vector<QueuePairParameters> pairs = senders(64);
   for (uint32_t i = 1; i < 64; i += 2) pairs[i].priority = 4;
   NicHarness h(p, pairs, 256);
@@ -274,7 +274,7 @@ TEST_CASE("soft nic, QCN: 4,096 flows, each at a rate of its own") {
 
 TEST_CASE("soft nic, QCN: a token bucket gives whole bytes at each tick, from a bucket of its depth") {
   NicParameters p = steady_parameters(k1G);
-  p.limiter = Limiter::token_bucket;
+  p.grouping.limiter = Limiter::token_bucket;
   NicHarness h(p, {sender()});
   h.run(kMillisecond);
   CHECK(rate_of(h, 0) == k1G);
@@ -295,7 +295,7 @@ TEST_CASE("soft nic, QCN: a second flow starts at the configured rate, and queue
   NicParameters p = steady_parameters(k1G);
   p.line_rate_start = true;
   p.initial_rate = 100'000'000;
-  p.flows = FlowSelection::application;
+  p.grouping.selection = FlowSelection::application;
   std::vector<QueuePairParameters> pairs = senders(3);
   pairs[1].application = 1;
   pairs[1].start = kMillisecond;
@@ -313,7 +313,7 @@ TEST_CASE("soft nic, QCN: a second flow starts at the configured rate, and queue
 TEST_CASE("soft nic, QCN: a pause holds back a whole flow, and what it missed is not made up for") {
   std::vector<QueuePairParameters> pairs = senders(4);
   NicParameters p = steady_parameters(k1G);
-  p.flows = FlowSelection::destination_mac;
+  p.grouping.selection = FlowSelection::destination_mac;
   NicHarness h(p, pairs);
   h.receive(kMillisecond, cnm({.feedback = 63}));
   h.run(2 * kMillisecond);
@@ -344,22 +344,22 @@ TEST_CASE("soft nic, QCN: reconfigured, it takes other flows, and goes on sendin
     for (uint32_t i = 0; i < 3; ++i) CHECK(sent_by(h, i) > before[i] + 10'000);
   };
   goes_on();
-  p.qcn.rpg_ai_rate = 1;  // rates stay
+  qcn(p).rpg_ai_rate = 1;  // rates stay
   h.nic.reconfigure(p, pairs);
   CHECK(rate_of(h, 1) < 600'000'000);
   goes_on();
-  p.flows = FlowSelection::application;
+  p.grouping.selection = FlowSelection::application;
   h.nic.reconfigure(p, pairs);
   CHECK(rate_of(h, 1) == k1G);
   CHECK(h.nic.counters().rp_cur_flows == 0);
   goes_on();
-  p.congestion_control = CongestionControl::dcqcn;
+  p.congestion = DcqcnParameters{};
   h.nic.reconfigure(p, pairs);
   goes_on();
   h.receive(now, h.cnp(1));
   CHECK(rate_of(h, 1) < k1G);
   CHECK(h.nic.counters().rp_cur_flows == 1);
-  p.congestion_control = CongestionControl::qcn;
+  p.congestion = QcnParameters{};
   h.nic.reconfigure(p, pairs);
   CHECK(h.nic.counters().rp_cur_flows == 0);
   goes_on();
@@ -368,25 +368,26 @@ TEST_CASE("soft nic, QCN: reconfigured, it takes other flows, and goes on sendin
   goes_on();
 }
 
-TEST_CASE("reaction points: flows of one priority leave another its share of identifiers") {
-  constexpr uint32_t kFlows = ReactionPoints::kMost + 2;
+TEST_CASE("flow table: flows of one priority leave another its share of identifiers") {
+  constexpr uint32_t kFlows = FlowTable::kMost + 2;
   NicParameters p;
   p.rate = k1G;
-  p.cn_priorities = 1 << 2 | 1 << 3;
-  p.reaction_points = ReactionPoints::kMost;
-  ReactionPoints points(p, kFlows);
+  p.grouping.priorities = 1 << 2 | 1 << 3;
+  p.grouping.most = FlowTable::kMost;
+  p.congestion = QcnParameters{};
+  FlowTable flows(p, kFlows);
   QueuePairParameters sender;
   sender.priority = 3;
   QueuePair qp(sender);
   for (uint32_t i = 0; i + 1 < kFlows; ++i) {
     qp.qpn = i;
-    points.bind(i, qp, false, 0);
+    flows.bind(i, qp, 0);
   }
-  CHECK(points.size() == ReactionPoints::kMost / 2);
+  CHECK(flows.size() == kFlows + FlowTable::kMost / 2);
   qp.parameters.priority = 2;
-  points.bind(kFlows - 1, qp, false, 0);
-  REQUIRE(points.of(kFlows - 1) == ReactionPoints::kMost / 2);
-  CHECK(points[points.of(kFlows - 1)].priority == 2);
+  flows.bind(kFlows - 1, qp, 0);
+  REQUIRE(flows.flow_id(flows.group_of(kFlows - 1)) == FlowTable::kMost / 2 + 1);
+  CHECK(flows.priority_of(flows.group_of(kFlows - 1)) == 2);
 }
 
 }  // namespace weir::test

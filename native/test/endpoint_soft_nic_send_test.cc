@@ -174,7 +174,7 @@ TEST_CASE("soft nic: line-rate start only for a QP that is alone") {
 
 TEST_CASE("soft nic: QPs of one priority take turns, priorities share by weight in link bytes") {
   NicParameters p = nic_parameters(k1G);
-  p.congestion_control = CongestionControl::none;
+  p.congestion = CongestionControl::Parameters{};
   p.scheduler.weights = {1, 1, 1, 1, 1, 1, 1, 1};
   QueuePairParameters small = sender(0x21);
   small.stream.path_mtu = 256;

@@ -26,7 +26,7 @@ TEST_CASE("soft nic verbs: a WRITE at line rate, acknowledged, and counted by qu
   CHECK(sent.tx_bytes == 100'000);
   CHECK(two.pair_of(two.right(), two.qpn(1)).counters.rx_bytes == 100'000);
   // 98 packets at 10 Gb/s, there and back once: no waiting beyond the link's own time.
-  CHECK(two.now() < sent.tx_wire_bytes * 8 / 10 + 5 * kMicrosecond);
+  CHECK(two.delivered() < sent.tx_wire_bytes * 8 / 10 + 5 * kMicrosecond);
   CHECK(two.left().pool.available() == two.left().pool.size());
   CHECK(two.right().pool.available() == two.right().pool.size());
 }
@@ -52,7 +52,7 @@ TEST_CASE("soft nic verbs: who sends the data is paced, by CNPs to its queue pai
     CHECK(sender.nic.counters().rp_cnp_handled == receiver.nic.counters().np_cnp_sent);
     CHECK(receiver.nic.counters().rp_cnp_handled == 0);
     // At line rate it would take 3.4 ms.
-    CHECK(two.now() > 7 * kMillisecond);
+    CHECK(two.delivered() > 7 * kMillisecond);
   }
 }
 
@@ -60,8 +60,8 @@ TEST_CASE("soft nic verbs: under QCN who sends the data is held back by CNMs for
   for (WorkOpcode opcode : {WorkOpcode::write, WorkOpcode::read}) {
     const bool write = opcode == WorkOpcode::write;
     Two two([](NicParameters& p) {
-      p.congestion_control = CongestionControl::qcn;
-      p.qcn.rpg_byte_reset = 0;
+      p.congestion = QcnParameters{};
+      qcn(p).rpg_byte_reset = 0;
     });
     two.connect();
     NicEnd& sender = write ? two.left() : two.right();
@@ -89,7 +89,7 @@ TEST_CASE("soft nic verbs: under QCN who sends the data is held back by CNMs for
     CHECK(two.left().completions.all[0].status == WorkStatus::success);
     CHECK(t.local == t.remote);
     // At line rate it would take 3.4 ms; all but the first millisecond's are sent at 1.3 Gb/s, for 15 ms at least.
-    CHECK(two.now() > 12 * kMillisecond);
+    CHECK(two.delivered() > 12 * kMillisecond);
     CHECK(two.left().pool.available() == two.left().pool.size());
     CHECK(two.right().pool.available() == two.right().pool.size());
   }
@@ -98,9 +98,9 @@ TEST_CASE("soft nic verbs: under QCN who sends the data is held back by CNMs for
 TEST_CASE("soft nic verbs: under QCN reaction points go to new queue pairs, and a flow that connects anew keeps its rate") {
   for (const FlowSelection flows : {FlowSelection::queue_pair, FlowSelection::destination_mac}) {
     NicParameters p = Two::parameters(kNicMac, [](NicParameters&) {});
-    p.congestion_control = CongestionControl::qcn;
-    p.flows = flows;
-    p.reaction_points = 2;
+    p.congestion = QcnParameters{};
+    p.grouping.selection = flows;
+    p.grouping.most = 2;
     NicEnd end(p);
     const auto connect = [&](uint64_t to) {
       const uint32_t qpn = end.nic.create_queue_pair({});
@@ -130,9 +130,8 @@ TEST_CASE("soft nic verbs: under QCN reaction points go to new queue pairs, and 
     // To the same place: by destination it is the same flow.
     const uint32_t again = connect(kPeerMac);
     const bool same = flows == FlowSelection::destination_mac;
-    const ReactionPoint* point = end.nic.flow_at(end.nic.streams() + again % kPlaces, end.nic.now());
-    REQUIRE(point != nullptr);
-    CHECK(point->rate.limited() == same);
+    const Flow& flow = end.nic.flow_at(end.nic.streams() + again % kPlaces, end.nic.now());
+    CHECK(flow.held == same);
     // Two are all there are: the third shares.
     connect(kPeerMac + 1);
     if (!same) CHECK(end.nic.counters().rp_cur_flows == 0);
@@ -143,6 +142,36 @@ TEST_CASE("soft nic verbs: under QCN reaction points go to new queue pairs, and 
     for (uint32_t round = 0; round < 200; ++round) {
       const uint32_t qpn = connect(kPeerMac + round);
       CHECK(end.nic.destroy_queue_pair(qpn));
+    }
+  }
+}
+
+TEST_CASE("soft nic verbs: a reliable connection is under DCTCP as a stream is, for WRITEs and for READs") {
+  for (const WorkOpcode opcode : {WorkOpcode::write, WorkOpcode::read}) {
+    for (const bool marked : {false, true}) {
+      CAPTURE(static_cast<int>(opcode));
+      CAPTURE(marked);
+      Two two([](NicParameters& p) { p.congestion = DctcpParameters{}; });
+      two.connect();
+      uint64_t acknowledgements = 0;
+      two.spoil = [&](bool, std::vector<uint8_t>& bytes) {
+        PacketMeta meta;
+        REQUIRE(classify(bytes.data(), static_cast<uint32_t>(bytes.size()), meta) == Refusal::none);
+        acknowledgements += meta.opcode == kOpcodeRcAcknowledge;
+        if (marked && meta.payload_length > 0) mark(bytes);
+        return true;
+      };
+      Transfer t(two, 500'000, opcode);
+      const DctcpSender* dctcp = two.left().nic.flow_at(two.qpn(0) % kPlaces, 0).controller.as<DctcpSender>();
+      REQUIRE(dctcp != nullptr);
+      two.run();
+      REQUIRE(two.left().completions.all.size() == 1);
+      CHECK(two.left().completions.all[0].status == WorkStatus::success);
+      CHECK(t.local == t.remote);
+      if (opcode == WorkOpcode::write) CHECK(acknowledgements == 489);  // of each packet by itself
+      CHECK(dctcp->alpha() > (marked ? 0.9 : 0));
+      CHECK(dctcp->window() >= (marked ? 2 : 50));
+      CHECK(dctcp->window() <= (marked ? 4 : 256));
     }
   }
 }
@@ -250,13 +279,13 @@ TEST_CASE("soft nic verbs: a rate cap paces requests") {
   two.run();
   CHECK(t.local == t.remote);
   const double wire = static_cast<double>(two.pair_of(two.left(), two.qpn(0)).counters.tx_wire_bytes);
-  CHECK(static_cast<double>(two.now()) == doctest::Approx(wire * 8 * 10).epsilon(0.01));
+  CHECK(static_cast<double>(two.delivered()) == doctest::Approx(wire * 8 * 10).epsilon(0.01));
 }
 
 TEST_CASE("soft nic verbs: datagrams take the way of their address handle, and under QCN name their flow") {
   for (const bool qcn : {false, true}) {
     Two two([qcn](NicParameters& p) {
-      if (qcn) p.congestion_control = CongestionControl::qcn;
+      if (qcn) p.congestion = QcnParameters{};
     });
     int frames = 0;
     two.spoil = [&](bool, std::vector<uint8_t>& bytes) {
@@ -312,7 +341,7 @@ TEST_CASE("soft nic verbs: a datagram to a handle that there is not ends its que
     REQUIRE(two.left().completions.all.size() == 2);
     CHECK(two.left().completions.all[0].status == WorkStatus::local_operation_error);
     CHECK(two.left().completions.all[1].retired == 0);  // the event
-    CHECK(two.pair_of(two.left(), qpn).verbs->state() == QueuePairState::error);
+    CHECK(two.pair_of(two.left(), qpn).verbs()->state() == QueuePairState::error);
   }
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/wire_port.h"
-#include "io/memory_port.h"
+#include "test/memory_port.h"
 
 using namespace weir;
 

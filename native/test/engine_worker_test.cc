@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
@@ -12,7 +13,7 @@
 
 #include "base/native_error.h"
 #include "engine/worker.h"
-#include "io/memory_port.h"
+#include "test/memory_port.h"
 #include "test/nic_harness.h"
 
 using namespace weir;
@@ -30,7 +31,7 @@ struct Links {
   int opened = 0;
 
   PortFactory factory() {
-    return [this](const PortConfig& config, const PortClock& clock, Umem*) -> std::unique_ptr<PacketPort> {
+    return [this](const PortConfig& config, const PortClock& clock, LentPackets&) -> std::unique_ptr<PacketPort> {
       if (config.interface == refuse) throw NativeError("ENODEV", 19, "bind", "no interface " + refuse, "create it");
       ++opened;
       const auto found = waiting.find(config.interface);
@@ -411,7 +412,14 @@ namespace {
 // The reader's part: takes what waits, and counts frames by tap.
 std::map<uint32_t, uint64_t> drain(Capture& capture) {
   std::map<uint32_t, uint64_t> frames;
-  for (Capture::Waiting waiting; capture.peek(waiting); capture.take(waiting)) ++frames[waiting.frame.tap];
+  std::vector<uint8_t> chunk(1 << 20);
+  for (size_t bytes = 0; (bytes = capture.drain(chunk)) > 0;) {
+    CapturedFrame frame;
+    for (size_t at = 0; at < bytes; at += frame.length()) {
+      std::memcpy(&frame, chunk.data() + at, sizeof frame);
+      ++frames[frame.tap];
+    }
+  }
   return frames;
 }
 
@@ -437,7 +445,7 @@ TEST_CASE("worker: captures come and go while it runs, and see what the counters
   const std::map<uint32_t, uint64_t> frames = drain(*late);
   CHECK(frames.at(0) == late->counts(0).captured);
   CHECK(frames.at(1) == late->counts(1).captured);
-  CHECK(late->counts(1).dropped == 0);
+  CHECK(late->counts(1).captured + late->counts(1).dropped == late->counts(1).seen);
 
   worker.stop_traffic();
   // Links have no delay: what is counted as sent has left at the end of its turn.

@@ -1,36 +1,26 @@
 #include <doctest/doctest.h>
-#include <sched.h>
-#include <time.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <memory>
-#include <string>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/native_error.h"
+#include "engine/impairment_port.h"
 #include "io/capture.h"
-#include "io/capture_file.h"
-#include "io/impairment.h"
-#include "io/memory_port.h"
-#include "io/packet_blocks.h"
+#include "test/memory_port.h"
+#include "test/wire_fixtures.h"
+#include "wire/mac_control.h"
 
 using namespace weir;
+using namespace weir::test;
 
 namespace {
-
-using Bytes = std::vector<uint8_t>;
-
-struct TemporaryFile {
-  std::string path = (std::filesystem::temp_directory_path() / ("weir-capture-" + std::to_string(::getpid()))).string();
-  ~TemporaryFile() { std::filesystem::remove(path); }
-};
 
 struct Record {
   Time stamp;
@@ -38,19 +28,6 @@ struct Record {
   uint32_t original_length;
   bool operator==(const Record&) const = default;
 };
-
-std::vector<Record> read_back(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "rb");
-  REQUIRE(file != nullptr);
-  Bytes bytes(std::filesystem::file_size(path));
-  REQUIRE(std::fread(bytes.data(), 1, bytes.size(), file) == bytes.size());
-  std::fclose(file);
-  PcapReader reader(bytes);
-  std::vector<Record> records;
-  for (PcapRecord r; reader.next(r);) records.push_back({r.stamp, Bytes(r.bytes.begin(), r.bytes.end()), r.original_length});
-  CHECK(reader.malformed() == 0);
-  return records;
-}
 
 Bytes numbered(uint32_t number, size_t length) {
   Bytes bytes(length);
@@ -63,8 +40,8 @@ size_t send(PacketPort& port, const Bytes& bytes) {
   return port.transmit({&frame, 1}).sent;
 }
 
-// Receives one frame whose tag was stripped.
-struct TaggedPort final : PacketPort {
+// Receives one frame, again and again.
+struct OneFrame final : PacketPort {
   RxFrame frame;
   size_t receive(std::span<RxFrame> frames) override {
     frames[0] = frame;
@@ -77,25 +54,47 @@ struct TaggedPort final : PacketPort {
   PortLosses losses() override { return {1, 2, 3}; }
 };
 
-// A port whose frames go to a pcap file, as those of a lab do.
-struct FilePort {
-  std::shared_ptr<Capture> capture;
-  CaptureFile file;
-  CapturePort port;
-  FilePort(std::unique_ptr<PacketPort> inner, const std::string& path, const CaptureOptions& options, const PortClock& clock)
-      : capture(std::make_shared<Capture>(options, 1)), file(path, capture), port(std::move(inner), capture, 0, clock) {}
-  uint64_t dropped() const { return capture->counts(0).dropped; }
-};
+// What waits in a capture, by its reader, and what the capture says of it.
+std::vector<std::pair<CapturedFrame, Record>> frames_of(Capture& capture, size_t room = 64 * 1024) {
+  std::vector<std::pair<CapturedFrame, Record>> frames;
+  Bytes chunk(std::max(room, capture.longest_record()));
+  for (size_t bytes = 0; (bytes = capture.drain(chunk)) > 0;) {
+    REQUIRE(bytes <= chunk.size());
+    for (size_t at = 0; at < bytes;) {
+      CapturedFrame frame;
+      REQUIRE(bytes - at >= sizeof frame);
+      std::memcpy(&frame, chunk.data() + at, sizeof frame);
+      REQUIRE(bytes - at >= frame.length());
+      const uint8_t* data = chunk.data() + at + sizeof frame;
+      const uint8_t* end = data + frame.captured;
+      at += frame.length();
+      CHECK(std::all_of(end, static_cast<const uint8_t*>(chunk.data()) + at, [](uint8_t byte) { return byte == 0; }));
+      frames.push_back({frame, {frame.stamp, Bytes(data, end), frame.original}});
+    }
+  }
+  return frames;
+}
 
-// What waits in a capture, by its reader.
 std::vector<Record> drained(Capture& capture) {
   std::vector<Record> records;
-  for (Capture::Waiting waiting; capture.peek(waiting); capture.take(waiting)) {
-    Bytes bytes;
-    for (const auto piece : waiting.bytes) bytes.insert(bytes.end(), piece.begin(), piece.end());
-    records.push_back({waiting.frame.stamp, bytes, waiting.frame.original});
-  }
+  for (auto& [frame, record] : frames_of(capture)) records.push_back(std::move(record));
   return records;
+}
+
+// What a capture says of a frame that comes in; nothing if it does not want it.
+std::optional<CapturedFrame> seen(std::span<const uint8_t> bytes, CaptureOptions options = {}, const Offload& offload = {}) {
+  ExactFrame exact(bytes);
+  PortClock clock;
+  auto inner = std::make_unique<OneFrame>();
+  inner->frame = {.data = exact.data(), .length = exact.length(), .offload = offload};
+  options.snap_length = std::min(options.snap_length, uint32_t{2048});  // many are made
+  options.ring_bytes = 8192;
+  const auto capture = std::make_shared<Capture>(options, 1);
+  CapturePort port(std::move(inner), capture, 0, clock);
+  RxFrame frame;
+  port.receive({&frame, 1});
+  const auto frames = frames_of(*capture);
+  return frames.empty() ? std::nullopt : std::optional(frames.at(0).first);
 }
 
 size_t receive_one(PacketPort& port) {
@@ -107,74 +106,61 @@ size_t receive_one(PacketPort& port) {
 
 }  // namespace
 
-TEST_CASE("capture: the file holds exactly what passed, both ways, over many turns of the ring") {
-  const TemporaryFile file;
+TEST_CASE("capture: the reader gets exactly what passed, both ways, over many turns of the ring") {
   PortClock clock{5000, -1'000'000'000'000};  // the worker's clock is behind wall-clock time
   auto [left, right] = make_memory_pair({8, 2048}, clock, clock);
-  std::vector<Record> expected;
-  {
-    // A ring that is smaller than what passes; the test waits whenever it could be full, so that nothing is dropped.
-    FilePort tap(std::move(right), file.path, {.snap_length = 2048, .ring_bytes = 64 * 1024, .classify = false}, clock);
-    PacketPort& port = tap.port;
-    std::array<RxFrame, 8> frames;
-    for (uint32_t i = 0; i < 400; ++i) {
-      clock.now += 1000;
-      const Bytes bytes = numbered(i, 60 + i * 3);
-      const Record record{clock.now + 1'000'000'000'000, bytes, static_cast<uint32_t>(bytes.size())};
-      const bool outgoing = i % 3 == 0;
-      REQUIRE(send(outgoing ? port : *left, bytes) == 1);
-      PacketPort& receiver = outgoing ? *left : port;
-      REQUIRE(receiver.receive(frames) == 1);
-      CHECK(Bytes(frames[0].data, frames[0].data + frames[0].length) == bytes);
-      receiver.release(1);
-      expected.push_back(record);
-      // Twenty frames are less than the ring holds.
-      if (i % 20 == 19) {
-        const auto size = [&] { return std::filesystem::file_size(file.path); };
-        size_t want = 24;
-        for (const Record& r : expected) want += 16 + r.bytes.size();
-        while (size() < want && tap.dropped() == 0 && tap.file.error() == 0) ::sched_yield();
-      }
+  // A ring that is smaller than what passes, and a reader that takes a few frames at a time.
+  const auto capture = std::make_shared<Capture>(CaptureOptions{.snap_length = 2048, .ring_bytes = 32 * 1024}, 1);
+  CapturePort port(std::move(right), capture, 0, clock);
+  std::vector<Record> expected, read;
+  std::array<RxFrame, 8> frames;
+  for (uint32_t i = 0; i < 400; ++i) {
+    clock.now += 1000;
+    const Bytes bytes = numbered(i, 60 + i * 3);
+    const bool outgoing = i % 3 == 0;
+    REQUIRE(send(outgoing ? static_cast<PacketPort&>(port) : *left, bytes) == 1);
+    PacketPort& receiver = outgoing ? *left : static_cast<PacketPort&>(port);
+    REQUIRE(receiver.receive(frames) == 1);
+    CHECK(Bytes(frames[0].data, frames[0].data + frames[0].length) == bytes);
+    receiver.release(1);
+    expected.push_back({clock.now + 1'000'000'000'000, bytes, static_cast<uint32_t>(bytes.size())});
+    if (i % 20 != 19) continue;
+    for (auto& [frame, record] : frames_of(*capture, 2100)) {
+      CHECK(frame.direction == (read.size() % 3 == 0 ? FrameDirection::outbound : FrameDirection::inbound));
+      read.push_back(std::move(record));
     }
-    CHECK(tap.dropped() == 0);
-    CHECK(tap.file.error() == 0);
   }
-  CHECK(read_back(file.path) == expected);
+  CHECK(read == expected);
+  CHECK(capture->counts(0).dropped == 0);
 }
 
-TEST_CASE("capture: the destructor writes what is left") {
-  const TemporaryFile file;
-  PortClock clock;
-  auto [left, right] = make_memory_pair({64, 2048}, clock, clock);
-  {
-    FilePort tap(std::move(right), file.path, {}, clock);
-    PacketPort& port = tap.port;
-    for (uint32_t i = 0; i < 64; ++i) send(port, numbered(i, 1000));
-    CHECK(send(port, numbered(64, 1000)) == 0);  // not consumed: not recorded
-  }
-  CHECK(read_back(file.path).size() == 64);
+TEST_CASE("capture: what the host did not take is not recorded, and a time before 1970 is that of its beginning") {
+  PortClock clock{.now = 5, .realtime_offset = 1000};
+  auto [left, right] = make_memory_pair({4, 2048}, clock, clock);
+  const auto capture = std::make_shared<Capture>(CaptureOptions{}, 1);
+  CapturePort port(std::move(right), capture, 0, clock);
+  for (uint32_t i = 0; i < 4; ++i) CHECK(send(port, numbered(i, 100)) == 1);
+  CHECK(send(port, numbered(4, 100)) == 0);
+  const std::vector<Record> records = drained(*capture);
+  CHECK(records.size() == 4);
+  for (const Record& record : records) CHECK(record.stamp == 0);
 }
 
 TEST_CASE("capture: frames that the ring has no room for pass, and are counted") {
-  const TemporaryFile file;
   PortClock clock;
   auto [left, right] = make_memory_pair({4, 2048}, clock, clock);
-  uint64_t dropped = 0;
-  constexpr uint32_t kFrames = 5000;
-  {
-    FilePort tap(std::move(right), file.path, {.snap_length = 1500, .ring_bytes = 4096}, clock);
-    for (uint32_t i = 0; i < kFrames; ++i) {
-      REQUIRE(send(*left, numbered(i, 1000)) == 1);
-      REQUIRE(receive_one(tap.port) == 1);
-    }
-    dropped = tap.dropped();
-    CHECK(tap.capture->counts(0).seen == kFrames);
-    CHECK(tap.capture->counts(0).captured == kFrames - dropped);
+  const auto capture = std::make_shared<Capture>(CaptureOptions{.snap_length = 1500, .ring_bytes = 4096}, 1);
+  CapturePort port(std::move(right), capture, 0, clock);
+  constexpr uint32_t kFrames = 10;
+  for (uint32_t i = 0; i < kFrames; ++i) {
+    REQUIRE(send(*left, numbered(i, 1000)) == 1);
+    REQUIRE(receive_one(port) == 1);
   }
-  const std::vector<Record> records = read_back(file.path);
-  CHECK(dropped > 0);
-  CHECK(records.size() + dropped == kFrames);
-  REQUIRE(records.size() >= 3);
+  CHECK(capture->counts(0).seen == kFrames);
+  CHECK(capture->counts(0).captured == 3);
+  CHECK(capture->counts(0).dropped == kFrames - 3);
+  const std::vector<Record> records = drained(*capture);
+  REQUIRE(records.size() == 3);
   for (uint32_t i = 0; i < 3; ++i) CHECK(records[i].bytes == numbered(i, 1000));
 }
 
@@ -185,64 +171,76 @@ TEST_CASE("capture: a stripped tag is put back, at every snap length") {
   whole.insert(whole.end(), bytes.begin() + 12, bytes.end());
   for (uint32_t snap = 0; snap <= 70; ++snap) {
     CAPTURE(snap);
-    const TemporaryFile file;
     PortClock clock;
-    auto inner = std::make_unique<TaggedPort>();
+    auto inner = std::make_unique<OneFrame>();
     inner->frame = {bytes.data(), 60, 9, 0x6064, true, 0x88a8};
-    {
-      FilePort tap(std::move(inner), file.path, {.snap_length = snap, .ring_bytes = 4096}, clock);
-      PacketPort& port = tap.port;
-      RxFrame frame;
-      CHECK(port.receive({&frame, 1}) == 1);
-      CHECK(frame.data == bytes.data());  // lent on as it is
-      CHECK(frame.vlan_stripped);
-      CHECK(port.wait_descriptor() == 17);
-      CHECK(port.next_deadline() == 18);
-      CHECK(port.losses().transmit_errors == 3);
-    }
+    const auto capture = std::make_shared<Capture>(CaptureOptions{.snap_length = snap, .ring_bytes = 4096}, 1);
+    CapturePort port(std::move(inner), capture, 0, clock);
+    RxFrame frame;
+    CHECK(port.receive({&frame, 1}) == 1);
+    CHECK(frame.data == bytes.data());  // lent on as it is
+    CHECK(frame.vlan_stripped);
+    CHECK(port.wait_descriptor() == 17);
+    CHECK(port.next_deadline() == 18);
+    CHECK(port.losses().transmit_errors == 3);
     const size_t kept = std::min<size_t>(snap, 64);
-    CHECK(read_back(file.path) ==
+    CHECK(drained(*capture) ==
           std::vector<Record>{{9, Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(kept)), 64}});
   }
 }
 
-TEST_CASE("capture: a full disk is reported and frames go on passing") {
-  PortClock clock;
-  auto [left, right] = make_memory_pair({4, 64}, clock, clock);
-  FilePort tap(std::move(right), "/dev/full", {}, clock);
-  PacketPort& port = tap.port;
-  CHECK(send(port, numbered(1, 60)) == 1);
-  timespec t{};
-  ::clock_gettime(CLOCK_MONOTONIC, &t);
-  const time_t give_up = t.tv_sec + 5;
-  while (tap.file.error() == 0 && t.tv_sec < give_up) {
-    ::sched_yield();
-    ::clock_gettime(CLOCK_MONOTONIC, &t);
+TEST_CASE("capture: a ring that is too small is refused") {
+  constexpr uint32_t kLeast = 2 * (1504 + sizeof(CapturedFrame));
+  CHECK_NOTHROW(Capture({.snap_length = 1500, .ring_bytes = kLeast}, 1));
+  CHECK_THROWS_AS(Capture({.snap_length = 1500, .ring_bytes = kLeast - 8}, 1), NativeError);
+  CHECK_THROWS_AS(Capture({.snap_length = 1500, .ring_bytes = kLeast + 4}, 1), NativeError);
+}
+
+TEST_CASE("capture: a frame is told by all of its bytes, however few are kept") {
+  for (const Bytes& frame : read_capture("ce_marked")) {
+    const CapturedFrame whole = *seen(frame);
+    CHECK(whole.original == frame.size());
+    for (const uint32_t snap : {0u, 20u, 64u}) {
+      const CapturedFrame cut = *seen(frame, {.snap_length = snap});
+      CHECK(cut.captured == std::min<size_t>(snap, frame.size()));
+      CHECK(cut.kind == whole.kind);
+      CHECK(cut.ecn == whole.ecn);
+      CHECK(cut.is_ip == whole.is_ip);
+      CHECK(cut.destination_qp == whole.destination_qp);
+    }
   }
-  CHECK(tap.file.error() == ENOSPC);
-  CHECK(send(port, numbered(2, 60)) == 1);
+  const auto kinds = read_capture("cnp_injected");
+  CHECK(std::ranges::any_of(
+      kinds, [](const Bytes& frame) { return seen(frame)->kind == FrameKind::cnp && seen(frame)->destination_qp != 0; }));
+  Bytes bad(40);
+  bad[12] = 0x08;
+  CHECK(seen(bad)->refusal == Refusal::bad_ip_header);
+  CHECK(seen(Bytes(5))->refusal == Refusal::runt);
 }
 
-TEST_CASE("capture: a disk that was full at the very end is reported when the file is finished") {
-  PortClock clock;
-  auto [left, right] = make_memory_pair({4, 64}, clock, clock);
-  FilePort tap(std::move(right), "/dev/full", {}, clock);
-  CHECK(send(tap.port, numbered(1, 60)) == 1);
-  tap.file.finish();
-  CHECK(tap.file.error() == ENOSPC);
-  tap.file.finish();
+TEST_CASE("capture: unfinished work of senders is told") {
+  CHECK(seen(Bytes(60), {}, {.needs_checksum = true})->needs_checksum);
+  CHECK(seen(Bytes(60), {}, {.needs_checksum = true})->segment_size == 0);
+  CHECK(seen(Bytes(60), {}, {.segment_size = 1448, .gso = Gso::tcp4, .needs_checksum = true})->segment_size == 1448);
 }
 
-TEST_CASE("capture: a ring that is too small or a file that cannot be made is refused") {
-  PortClock clock;
-  const auto make = [&](const std::string& path, const CaptureOptions& options) {
-    FilePort(std::make_unique<TaggedPort>(), path, options, clock);
-  };
-  const TemporaryFile file;
-  constexpr uint32_t kLeast = 2 * (1500 + sizeof(CapturedFrame));
-  CHECK_THROWS_AS(make(file.path, {.snap_length = 1500, .ring_bytes = kLeast - 1}), NativeError);
-  CHECK_FALSE(std::filesystem::exists(file.path));
-  CHECK_THROWS_AS(make("/nonexistent/file.pcap", {}), NativeError);
+TEST_CASE("capture: chosen kinds") {
+  Bytes pfc(60);
+  build_pfc(pfc.data(), 1, {.enable = 1, .quanta = {1}});
+  CHECK_FALSE(seen(pfc, {.kinds = kCaptureCnp | kCaptureCe}));
+  CHECK(seen(pfc, {.kinds = kCapturePfc})->kind == FrameKind::pfc);
+  size_t marked = 0;
+  size_t plain = 0;
+  for (const char* capture : {"ce_marked", "ops_rc"}) {
+    for (const Bytes& frame : read_capture(capture)) {
+      const CapturedFrame all = *seen(frame);
+      const bool is_marked = all.is_ip && all.ecn == 3;
+      (is_marked ? marked : plain) += 1;
+      CHECK(seen(frame, {.kinds = kCaptureCe}).has_value() == is_marked);
+    }
+  }
+  CHECK(marked > 0);
+  CHECK(plain > 0);
 }
 
 TEST_CASE("capture: comes and goes around a port in use, next to the wire, others stay") {

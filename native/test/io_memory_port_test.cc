@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/native_error.h"
-#include "io/memory_port.h"
+#include "test/memory_port.h"
 
 using namespace weir;
 

@@ -9,7 +9,7 @@
 #include <functional>
 #include <vector>
 
-#include "endpoint/soft_nic.h"
+#include "endpoint/wire_nic.h"
 #include "wire/bth.h"
 #include "wire/icrc.h"
 
@@ -49,6 +49,16 @@ inline NicParameters nic_parameters(Rate rate = 10'000'000'000) {
   p.priority_map.dscp[48] = 6;
   return p;
 }
+
+// Of its congestion control, which is this from now on.
+template <class Parameters>
+Parameters& under(NicParameters& p) {
+  if (!std::holds_alternative<Parameters>(p.congestion)) p.congestion = Parameters{};
+  return std::get<Parameters>(p.congestion);
+}
+inline DcqcnParameters& dcqcn(NicParameters& p) { return under<DcqcnParameters>(p); }
+inline QcnParameters& qcn(NicParameters& p) { return under<QcnParameters>(p); }
+inline DctcpParameters& dctcp(NicParameters& p) { return under<DctcpParameters>(p); }
 
 // Sends from `start` on, as fast as it may.
 inline QueuePairParameters sender(uint32_t remote_qpn = 0x21, Time start = 0) {
@@ -144,7 +154,7 @@ class NicHarness {
   }
 
   PacketPool pool;
-  SoftNic nic;
+  WireNic nic;
   std::vector<SentFrame> frames;
 };
 

@@ -17,9 +17,9 @@ inline constexpr uint64_t kSwitchMac = 0x0257450000fe;
 // Without jitter, and every queue pair a flow.
 inline NicParameters qcn_parameters(Rate rate) {
   NicParameters p = nic_parameters(rate);
-  p.congestion_control = CongestionControl::qcn;
-  p.qcn.jitter = 0;
-  p.reaction_points = 65'535;
+  p.congestion = QcnParameters{};
+  qcn(p).jitter = 0;
+  p.grouping.most = 65'535;
   return p;
 }
 

@@ -54,7 +54,7 @@ struct Left {
 class QcnHarness {
  public:
   explicit QcnHarness(const SwitchParameters& parameters, uint32_t packets = 8'192)
-      : pool(packets, kHeaderStride), device(parameters, pool) {
+      : pool(packets, kHeaderStride), wire(parameters, pool) {
     for (uint16_t i = 0; i < parameters.ports.size(); ++i) {
       REQUIRE(device.forwarding().add_static(kHostMac + i, std::vector<uint16_t>{i}));
     }
@@ -76,6 +76,7 @@ class QcnHarness {
     classify(bytes, length, packet.meta);
     packet.meta.ip_version = 4;  // for its DSCP
     packet.meta.dscp = priority;
+    wire.advance(now);
     device.receive(now, port, id);
     collect();
   }
@@ -89,6 +90,7 @@ class QcnHarness {
     pool[id].length = build_cnm(pool.data(id), envelope, {.quantized_feedback = 7, .priority = about, .msdu = {}});
     classify(pool.data(id), pool[id].length, pool[id].meta);
     REQUIRE(pool[id].meta.kind == FrameKind::cnm);
+    wire.advance(now);
     device.receive(now, port, id);
     collect();
   }
@@ -100,13 +102,14 @@ class QcnHarness {
     pool[id].length = frame.packet.length;
     std::memcpy(pool.data(id), frame.bytes.data(), kHeaderStride);
     classify(pool.data(id), pool[id].length, pool[id].meta);
+    wire.advance(now);
     device.receive(now, port, id);
     collect();
   }
   void collect() {
     for (uint16_t port = 0; port < device.port_count(); ++port) {
       do {
-        for (PacketId id = device.transmit(port); id != kNoPacket; id = device.transmit(port)) {
+        for (PacketId id = wire.transmit(port); id != kNoPacket; id = wire.transmit(port)) {
           Left& frame = left.emplace_back(Left{device.now(), port, pool[id], {}});
           std::memcpy(frame.bytes.data(), pool.data(id), kHeaderStride);
           device.left(port, id);
@@ -116,11 +119,11 @@ class QcnHarness {
     }
   }
   void run(Time until) {
-    for (Time at = device.next_deadline(); at <= until; at = device.next_deadline()) {
-      device.advance(at);
+    for (Time at = wire.next_deadline(); at <= until; at = wire.next_deadline()) {
+      wire.advance(at);
       collect();
     }
-    device.advance(until);
+    wire.advance(until);
     collect();
   }
   // `count` frames of each sender at its link's rate, all to `to`.
@@ -158,7 +161,8 @@ class QcnHarness {
   }
 
   PacketPool pool;
-  SoftSwitch device;
+  WireSwitch wire;
+  SoftSwitch& device = wire.device;
   std::vector<Left> left;
 };
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/exchange.h"
+#include "switching/exchange.h"
 #include "test/switch_harness.h"
 
 namespace weir::test {
@@ -21,7 +21,8 @@ class ShardHarness {
         exchange(owners(parameters.ports.size(), count), count, packets) {
     for (uint32_t i = 0; i < count; ++i) {
       pools.push_back(std::make_unique<PacketPool>(memory, i, count));
-      shards.push_back(std::make_unique<SoftSwitch>(parameters, *pools[i], nullptr, &exchange.link(i)));
+      wires.push_back(std::make_unique<WireSwitch>(parameters, *pools[i], &exchange.link(i)));
+      shards.push_back(&wires[i]->device);
       for (uint16_t port = 0; !parameters.learning && port < parameters.ports.size(); ++port) {
         REQUIRE(shards[i]->forwarding().add_static(kHostMac + port, std::vector<uint16_t>{port}));
       }
@@ -44,7 +45,7 @@ class ShardHarness {
       told = 0;
       for (uint32_t i = 0; i < shards.size(); ++i) {
         shards[i]->begin_turn();
-        shards[i]->advance(now);
+        wires[i]->advance(now);
         collect(i);
         told |= shards[i]->end_turn();
       }
@@ -55,7 +56,7 @@ class ShardHarness {
     for (uint64_t events = 0;; ++events) {
       REQUIRE(events < 5'000'000);
       Time at = kNever;
-      for (const auto& shard : shards) at = std::min(at, shard->next_deadline());
+      for (const auto& wire : wires) at = std::min(at, wire->next_deadline());
       if (at > until) break;
       settle(at);
     }
@@ -69,6 +70,7 @@ class ShardHarness {
     pool[id].meta = m;
     pool[id].meta.psn = ++received;
     pool[id].length = length;
+    wires[port % wires.size()]->advance(now);
     of(port).receive(now, port, id);
     settle(now);
   }
@@ -76,11 +78,12 @@ class ShardHarness {
     receive(now, from, meta(from, to, priority), length);
   }
   void collect(uint32_t shard) {
-    SoftSwitch& device = *shards[shard];
+    WireSwitch& wire = *wires[shard];
+    SoftSwitch& device = wire.device;
     PacketPool& pool = *pools[shard];
     for (uint16_t port = 0; port < device.port_count(); ++port) {
       do {
-        for (PacketId id = device.transmit(port); id != kNoPacket; id = device.transmit(port)) {
+        for (PacketId id = wire.transmit(port); id != kNoPacket; id = wire.transmit(port)) {
           const Packet& p = pool[id];
           CHECK(device.owns(port));
           departures.push_back(
@@ -148,7 +151,8 @@ class ShardHarness {
   PacketMemory memory;
   Exchange exchange;
   std::vector<std::unique_ptr<PacketPool>> pools;
-  std::vector<std::unique_ptr<SoftSwitch>> shards;
+  std::vector<std::unique_ptr<WireSwitch>> wires;
+  std::vector<SoftSwitch*> shards;
   std::vector<Departure> departures;
   uint32_t received = 0;
 };

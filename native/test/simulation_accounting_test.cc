@@ -136,7 +136,7 @@ TEST_CASE("simulation: nothing leaks over links that lose, spoil, duplicate and 
       for (SimulatedLink& link : config.links) {
         link.impaired = true;
         link.impairment = {
-            .loss = 0.002, .corrupt = 0.002, .duplicate = 0.02, .reorder = 0.01, .jitter = 700, .reorder_delay = 5'000};
+            .loss = 0.002, .duplicate = 0.02, .corrupt = 0.002, .reorder = 0.01, .jitter = 700, .reorder_delay = 5'000};
       }
       Simulation simulation(config);
       for (Time at = 0; at < 3 * kMillisecond; at += 50'021) {
@@ -160,7 +160,7 @@ TEST_CASE("simulation: nothing leaks over links that lose, spoil, duplicate and 
 }
 
 // One stream of `packets` over an impaired first link.
-SimulationConfig impaired(const LinkImpairment& impairment, uint64_t packets) {
+SimulationConfig impaired(const ImpairmentParameters& impairment, uint64_t packets) {
   SimulationConfig config = star(2, 100 * kGigabit);
   config.flows.push_back(flow(0, 1));
   config.flows[0].stream.total_bytes = packets * 1'024;
@@ -180,7 +180,7 @@ void check_count(uint64_t count, uint64_t trials, double probability) {
 TEST_CASE("simulation: a link loses, spoils, duplicates and holds back as often as it should, one direction like the other") {
   constexpr uint64_t kPackets = 40'000;
   SimulationConfig config =
-      impaired({.loss = 0.01, .corrupt = 0.02, .duplicate = 0.03, .reorder = 0.04, .jitter = 0, .reorder_delay = 400}, kPackets);
+      impaired({.loss = 0.01, .duplicate = 0.03, .corrupt = 0.02, .reorder = 0.04, .jitter = 0, .reorder_delay = 400}, kPackets);
   without_congestion_control(config);
   config.flows.push_back(flow(1, 0));
   config.flows[1].stream.total_bytes = kPackets * 1'024;
@@ -193,9 +193,8 @@ TEST_CASE("simulation: a link loses, spoils, duplicates and holds back as often 
     CHECK(link.frames == kPackets);
     check_count(link.lost, kPackets, 0.01);
     check_count(link.corrupted, kPackets - link.lost, 0.02);
-    const uint64_t arriving = kPackets - link.lost - link.corrupted;
-    check_count(link.duplicated, arriving, 0.03);
-    check_count(link.reordered, arriving, 0.04);
+    check_count(link.duplicated, kPackets - link.lost, 0.03);
+    check_count(link.reordered, kPackets - link.lost, 0.04);
     const LinkCounters& healthy = simulation.fabric().link_counters(1, side);
     CHECK(healthy.lost + healthy.corrupted + healthy.duplicated + healthy.reordered == 0);
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "test/histogram_figures.h"
 #include "test/simulation_harness.h"
 #include "wire/bth.h"
 
@@ -17,7 +18,7 @@ constexpr Time kEnd = 80 * kMillisecond;
 
 SimulationConfig under_dctcp(uint32_t senders, uint32_t threshold) {
   SimulationConfig config = star(senders + 1, kRate);
-  for (SimulatedNic& nic : config.nics) nic.parameters.congestion_control = CongestionControl::dctcp;
+  for (SimulatedNic& nic : config.nics) nic.parameters.congestion = DctcpParameters{};
   SwitchParameters& p = config.switches[0].parameters;
   p.ecn_priorities = 1 << 3;
   p.red = {.kmin = threshold, .kmax = threshold, .pmax = 1};
@@ -56,15 +57,15 @@ TEST_CASE("simulation: under DCTCP the queue of N flows swings below K + N, and 
     const double pipe = static_cast<double>(kRate) * rtt / 8 / wire_bytes(kFrame);
     const double amplitude = 0.5 * std::sqrt(2.0 * senders * (pipe + kThreshold));
     CAPTURE(packets(queue.max()));
-    CAPTURE(packets(queue.percentile(0.01)));
+    CAPTURE(packets(percentile(queue, 0.01)));
     CAPTURE(amplitude);
     // The model has no packets and no frame on the link.
     CHECK(packets(queue.max()) <= kThreshold + senders + 3);
     CHECK(packets(queue.max()) >= kThreshold);
     // Between Qmax - A and Qmax, half way up; a little lower, as flows are not all in step.
-    CHECK(packets(queue.percentile(0.5)) >= kThreshold + senders - 0.75 * amplitude - 1);
-    CHECK(packets(queue.percentile(0.5)) <= kThreshold + senders - 0.25 * amplitude + 1);
-    CHECK(packets(queue.percentile(0.01)) >= kThreshold + senders - 1.5 * amplitude - 1);
+    CHECK(packets(percentile(queue, 0.5)) >= kThreshold + senders - 0.75 * amplitude - 1);
+    CHECK(packets(percentile(queue, 0.5)) <= kThreshold + senders - 0.25 * amplitude + 1);
+    CHECK(packets(percentile(queue, 0.01)) >= kThreshold + senders - 1.5 * amplitude - 1);
     const double capacity = static_cast<double>(kRate) / 8 * static_cast<double>(kEnd - kWarm) / 1e9;
     CHECK(received() - before > 0.999 * capacity);
     simulation.settle();
@@ -122,8 +123,9 @@ class Watch {
   uint64_t timeouts = 0, halved = 0;
 
   void look() {
-    const DctcpSender* dctcp = nic_.queue_pairs()[0].stream->dctcp();
-    if (dctcp == nullptr) return;  // has not begun, or has ended
+    const DctcpSender* dctcp = nic_.flow_at(0, nic_.now()).controller.as<DctcpSender>();
+    REQUIRE(dctcp != nullptr);
+    if (nic_.allowed_rate(nic_.queue_pairs()[0]) == 0) return;  // has not begun, or has ended
     const TransportCounters& heard = nic_.transport_counters();
     const uint64_t sent = nic_.queue_pairs()[0].counters.tx_packets;
     const uint32_t window = dctcp->window();
@@ -193,8 +195,9 @@ TEST_CASE("simulation: a sample of a flow under DCTCP has its window and alpha")
   SoftNic& busy = simulation.fabric().nic_at(0);
   const SoftNic::SenderSample sample = busy.sender_sample(0, busy.now());
   CHECK(sample.rate == sample.target_rate);
-  CHECK(sample.rate == busy.queue_pairs()[0].stream->dctcp()->window());
-  CHECK(sample.alpha == busy.queue_pairs()[0].stream->dctcp()->alpha());
+  const DctcpSender* dctcp = busy.flow_at(0, busy.now()).controller.as<DctcpSender>();
+  CHECK(sample.rate == dctcp->window());
+  CHECK(sample.alpha == dctcp->alpha());
   SoftNic& idle = simulation.fabric().nic_at(1);
   CHECK(idle.sender_sample(0, idle.now()).rate == 0);
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "simulation/simulation.h"
+#include "wire/captured_frame.h"
 
 namespace weir::test {
 
@@ -73,7 +74,7 @@ inline constexpr uint32_t kAckFrame = 14 + 20 + 8 + 12 + 4 + 4;
 
 // Sends no faster for anything but a pause.
 inline void without_congestion_control(SimulationConfig& config) {
-  for (SimulatedNic& nic : config.nics) nic.parameters.congestion_control = CongestionControl::none;
+  for (SimulatedNic& nic : config.nics) nic.parameters.congestion = CongestionControl::Parameters{};
 }
 
 inline void finish(Simulation& simulation, Time until) { REQUIRE(simulation.run(until, UINT64_MAX / 2)); }
@@ -123,25 +124,20 @@ struct Traced {
   std::vector<uint8_t> bytes;
 };
 
-// Reads blocks of pcapng, and checks them.
+// Reads the frames of a trace, and checks their form.
 inline std::vector<Traced> read_trace(const std::vector<uint8_t>& trace) {
   std::vector<Traced> frames;
   for (size_t offset = 0; offset < trace.size();) {
-    REQUIRE(offset + 32 <= trace.size());
-    // The head of an enhanced packet block, and its length again behind what is padded: no options.
-    uint32_t head[7];
-    std::memcpy(head, trace.data() + offset, sizeof head);
-    const auto [type, length, tap, upper, lower, captured, original] = head;
-    CHECK(type == 6);
-    REQUIRE(captured <= original);
-    REQUIRE(length == 32 + (captured + 3) / 4 * 4);
-    REQUIRE(offset + length <= trace.size());
+    CapturedFrame head;
+    REQUIRE(offset + sizeof head <= trace.size());
+    std::memcpy(&head, trace.data() + offset, sizeof head);
+    REQUIRE(head.captured <= head.original);
+    REQUIRE(offset + head.length() <= trace.size());
     const uint8_t* bytes = trace.data() + offset + sizeof head;
-    offset += length;
-    frames.push_back({tap, original, static_cast<Time>(uint64_t{upper} << 32 | lower), {bytes, bytes + captured}});
-    const uint8_t* end = trace.data() + offset - sizeof length;
-    CHECK(std::all_of(bytes + captured, end, [](uint8_t byte) { return byte == 0; }));
-    CHECK(std::memcmp(end, &length, sizeof length) == 0);
+    offset += head.length();
+    frames.push_back({head.tap, head.original, head.stamp, {bytes, bytes + head.captured}});
+    const uint8_t* end = trace.data() + offset;
+    CHECK(std::all_of(bytes + head.captured, end, [](uint8_t byte) { return byte == 0; }));
   }
   return frames;
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "test/histogram_figures.h"
 #include "test/simulation_harness.h"
 
 namespace weir::test {
@@ -33,7 +34,7 @@ SimulationConfig busy(uint64_t seed = 1) {
   config.transport.timeout = 3;
   config.links[1].impaired = true;
   config.links[1].impairment = {
-      .loss = 0.003, .corrupt = 0.001, .duplicate = 0.01, .reorder = 0.002, .jitter = 300, .reorder_delay = 900};
+      .loss = 0.003, .duplicate = 0.01, .corrupt = 0.001, .reorder = 0.002, .jitter = 300, .reorder_delay = 900};
   config.sample_interval = 10'000;
   config.reset_after = 50'000;
   config.sampled_flows = {0, 1, 2, 3, 4};
@@ -58,8 +59,8 @@ Outcome outcome(Simulation& simulation) {
                                        static_cast<double>(r.index), r.values[0], r.values[1], r.values[2], r.values[3]});
   }
   for (const auto& [queue, h] : simulation.queue_lengths()) {
-    o.distribution.insert(o.distribution.end(),
-                          {static_cast<double>(h.total()), static_cast<double>(h.max()), h.mean(), h.percentile(0.9) + 0.0});
+    o.distribution.insert(o.distribution.end(), {static_cast<double>(h.total()), static_cast<double>(h.max()), mean(h),
+                                                 static_cast<double>(percentile(h, 0.9))});
   }
   o.trace = simulation.fabric().take_trace();
   return o;

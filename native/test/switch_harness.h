@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "switching/soft_switch.h"
+#include "switching/wire_switch.h"
 
 namespace weir::test {
 
@@ -52,7 +52,7 @@ inline PacketMeta meta(uint16_t from, uint16_t to, uint8_t priority) {
 class SwitchHarness {
  public:
   explicit SwitchHarness(const SwitchParameters& parameters, uint32_t packets = 8'192)
-      : pool(packets, kHeaderStride), device(parameters, pool) {
+      : pool(packets, kHeaderStride), wire(parameters, pool) {
     if (parameters.learning) return;
     for (uint16_t i = 0; i < parameters.ports.size(); ++i) {
       REQUIRE(device.forwarding().add_static(kHostMac + i, std::vector<uint16_t>{i}));
@@ -66,7 +66,16 @@ class SwitchHarness {
     pool[id].meta = m;
     pool[id].meta.psn = ++received;
     pool[id].length = length;
+    wire.advance(now);
     device.receive(now, port, id);
+  }
+  void receive_pfc(Time now, uint16_t port, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta) {
+    wire.advance(now);
+    device.receive_pfc(now, port, enable, quanta);
+  }
+  void receive_pause(Time now, uint16_t port, uint16_t quanta) {
+    wire.advance(now);
+    device.receive_pause(now, port, quanta);
   }
   void send(Time now, uint16_t from, uint16_t to, uint8_t priority = 3, uint32_t length = 1'000) {
     receive(now, from, meta(from, to, priority), length);
@@ -75,7 +84,7 @@ class SwitchHarness {
   void collect() {
     for (uint16_t port = 0; port < device.port_count(); ++port) {
       do {
-        for (PacketId id = device.transmit(port); id != kNoPacket; id = device.transmit(port)) {
+        for (PacketId id = wire.transmit(port); id != kNoPacket; id = wire.transmit(port)) {
           const Packet& p = pool[id];
           departures.push_back(
               {device.now(), port, p.meta.kind, p.meta.psn, p.length, p.meta.ecn, p.pfc_enable, p.pfc_xoff, p.ingress_port});
@@ -88,12 +97,12 @@ class SwitchHarness {
   // Event by event up to `until`: Departure::at is then the time at which the last bit left.
   void run(Time until) {
     uint64_t events = 0;
-    for (Time at = device.next_deadline(); at <= until; at = device.next_deadline()) {
+    for (Time at = wire.next_deadline(); at <= until; at = wire.next_deadline()) {
       REQUIRE(++events < 5'000'000);
-      device.advance(at);
+      wire.advance(at);
       collect();
     }
-    device.advance(until);
+    wire.advance(until);
     collect();
   }
   std::vector<Departure> at_port(uint16_t port) const {
@@ -138,7 +147,8 @@ class SwitchHarness {
   }
 
   PacketPool pool;
-  SoftSwitch device;
+  WireSwitch wire;
+  SoftSwitch& device = wire.device;
   std::vector<Departure> departures;
   uint32_t received = 0;
 };

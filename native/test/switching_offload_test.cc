@@ -65,7 +65,7 @@ PacketId put(PacketPool& pool, const Bytes& bytes, Offload offload) {
 // Port 0 is where frames come in; what leaves the others is kept.
 struct Rig {
   explicit Rig(const SwitchParameters::Port& egress, uint8_t ecn = 0, uint8_t pfc = 0, uint32_t packets = 256, size_t ports = 2)
-      : pool(packets, kMaxSuperFrame), device(parameters(egress, ecn, pfc, ports), pool) {}
+      : pool(packets, kMaxSuperFrame), wire(parameters(egress, ecn, pfc, ports), pool) {}
 
   static SwitchParameters parameters(const SwitchParameters::Port& egress, uint8_t ecn, uint8_t pfc, size_t ports) {
     SwitchParameters p;
@@ -81,10 +81,12 @@ struct Rig {
   void receive(const Bytes& bytes, Offload offload) { device.receive(device.now(), 0, put(pool, bytes, offload)); }
   // Lets everything leave; the frames of one port.
   std::vector<std::pair<Bytes, Offload>> sent(uint16_t port) {
-    for (Time at = device.next_deadline(); at != kNever; at = device.next_deadline()) device.advance(at);
     std::vector<std::pair<Bytes, Offload>> frames;
     do {
-      for (PacketId id = device.transmit(port); id != kNoPacket; id = device.transmit(port)) {
+      const Agenda<WakeHeap>& agenda = wire.agenda;
+      for (Time at = agenda.next_wake(); at != kNever; at = agenda.next_wake()) wire.advance(at);
+      wire.advance(device.now() + kSecond);
+      for (PacketId id = wire.transmit(port); id != kNoPacket; id = wire.transmit(port)) {
         frames.emplace_back(Bytes(pool.data(id), pool.data(id) + pool[id].length), pool[id].offload);
         device.left(port, id);
         pool.free(id);
@@ -104,7 +106,8 @@ struct Rig {
   }
 
   PacketPool pool;
-  SoftSwitch device;
+  WireSwitch wire;
+  SoftSwitch& device = wire.device;
 };
 
 }  // namespace
@@ -229,7 +232,8 @@ TEST_CASE("switch offloads: every copy of a flooded super-frame suits its own po
 TEST_CASE("switch offloads: segments longer than packets have room for are a counted drop, whatever the MTU") {
   PacketMemory memory({.count = 32, .stride = 1'536, .headroom = 0, .long_count = 2});
   PacketPool pool(memory);
-  SoftSwitch device(Rig::parameters({0, 9'000, 0, false}, 0, 0, 2), pool);
+  WireSwitch wire(Rig::parameters({0, 9'000, 0, false}, 0, 0, 2), pool);
+  SoftSwitch& device = wire.device;
   for (const bool fits : {false, true}) {
     Offload offload;
     const Bytes frame = make(kHost + 1, 20'000, offload);
@@ -238,7 +242,7 @@ TEST_CASE("switch offloads: segments longer than packets have room for are a cou
     CHECK(device.counters(0).drop_mtu_exceeded == 1);
     CHECK(device.counters(0).gso_segmented == (fits ? 1 : 0));
   }
-  for (PacketId id = device.transmit(1); id != kNoPacket; id = device.transmit(1)) device.left(1, id);
+  for (PacketId id = wire.transmit(1); id != kNoPacket; id = wire.transmit(1)) device.left(1, id);
   CHECK(device.held() == 0);
 }
 

@@ -50,10 +50,10 @@ struct Incast {
       }
       const Time arrival = next_arrival[sender];
       const Time order = orders.empty() ? kNever : orders.front().at;
-      const Time at = std::min({arrival, order, h.device.next_deadline()});
+      const Time at = std::min({arrival, order, h.wire.next_deadline()});
       if (at > give_up) break;
-      if (at == h.device.next_deadline()) {
-        h.device.advance(at);
+      if (at == h.wire.next_deadline()) {
+        h.wire.advance(at);
         h.collect();
         for (; seen < h.departures.size(); ++seen) {
           const Departure& d = h.departures[seen];
@@ -214,12 +214,12 @@ TEST_CASE("soft switch: a lasting stop is refreshed before it runs out") {
   p.buffer.threshold = BufferParameters::Threshold::fixed;
   p.buffer.fixed_threshold = 1'500;
   SwitchHarness h(p);
-  h.device.receive_pfc(0, 0, 1 << 3, quanta(kMaxPauseQuanta));
+  h.receive_pfc(0, 0, 1 << 3, quanta(kMaxPauseQuanta));
   for (int i = 0; i < 3; ++i) h.send(0, 1, 0);
   const Time lasts = pause_time(kMaxPauseQuanta, k1G);
   for (int i = 1; i < 4; ++i) {
     h.run(i * lasts / 2);
-    h.device.receive_pfc(i * lasts / 2, 0, 1 << 3, quanta(kMaxPauseQuanta));
+    h.receive_pfc(i * lasts / 2, 0, 1 << 3, quanta(kMaxPauseQuanta));
   }
   const std::vector<Departure> left = h.at_port(1);
   REQUIRE(left.size() >= 3);
@@ -228,7 +228,7 @@ TEST_CASE("soft switch: a lasting stop is refreshed before it runs out") {
     if (i > 0) CHECK(left[i].at - left[i - 1].at <= lasts / 2 + kPfcTime);
   }
   CHECK(h.at_port(0).empty());
-  h.device.receive_pfc(4 * lasts, 0, 1 << 3, quanta(0));
+  h.receive_pfc(4 * lasts, 0, 1 << 3, quanta(0));
   h.run(5 * lasts);
   CHECK(h.at_port(0).size() == 3);
   h.check_drained();
@@ -253,7 +253,7 @@ TEST_CASE("soft switch: a pause is obeyed at the frame boundary, per priority, a
   SwitchHarness h(switch_parameters(2));
   for (int i = 0; i < 3; ++i) h.send(0, 0, 1, 3);
   h.send(0, 0, 1, 0);
-  h.device.receive_pfc(1'000, 1, 1 << 3, quanta(100));  // 51.2 us
+  h.receive_pfc(1'000, 1, 1 << 3, quanta(100));  // 51.2 us
   h.run(kMillisecond);
   const std::vector<Departure> left = h.at_port(1);
   REQUIRE(left.size() == 4);
@@ -271,17 +271,17 @@ TEST_CASE("soft switch: a pause is obeyed at the frame boundary, per priority, a
 
 TEST_CASE("soft switch: XON ends a pause at once; priorities without PFC do not obey; PAUSE stops all") {
   SwitchHarness h(switch_parameters(2));
-  h.device.receive_pfc(0, 1, 0xff, quanta(kMaxPauseQuanta));
+  h.receive_pfc(0, 1, 0xff, quanta(kMaxPauseQuanta));
   h.send(0, 0, 1, 0);
   h.send(0, 0, 1, 3);
   h.run(20'000);
-  h.device.receive_pfc(20'000, 1, 1 << 3, quanta(0));
+  h.receive_pfc(20'000, 1, 1 << 3, quanta(0));
   h.run(kMillisecond);
   std::vector<Departure> left = h.at_port(1);
   REQUIRE(left.size() == 2);
   CHECK(left[0].at == kFrameTime);
   CHECK(left[1].at == 20'000 + kFrameTime);
-  h.device.receive_pause(kMillisecond, 1, 1'000);
+  h.receive_pause(kMillisecond, 1, 1'000);
   h.send(kMillisecond, 0, 1, 6);
   h.run(2 * kMillisecond);
   left = h.at_port(1);
@@ -310,14 +310,14 @@ TEST_CASE("soft switch: coarse, fine and event-by-event advance() give the same 
     for (int i = 0; i < 4'000; ++i) {
       const Time next = t + static_cast<Time>(random.next() % 6'000);
       if (mode == 1) h.run(next);
-      for (; mode > 1 && t < next; t += 1 + static_cast<Time>(polling.next() % 900)) h.device.advance(t);
+      for (; mode > 1 && t < next; t += 1 + static_cast<Time>(polling.next() % 900)) h.wire.advance(t);
       t = next;
       const uint16_t from = static_cast<uint16_t>(random.next() % 5);
       const uint64_t kind = random.next() % 40;
       if (kind == 0) {
-        h.device.receive_pfc(t, from, static_cast<uint8_t>(random.next()), quanta(static_cast<uint16_t>(random.next() % 200)));
+        h.receive_pfc(t, from, static_cast<uint8_t>(random.next()), quanta(static_cast<uint16_t>(random.next() % 200)));
       } else if (kind == 1) {
-        h.device.receive_pause(t, from, static_cast<uint16_t>(random.next() % 100));
+        h.receive_pause(t, from, static_cast<uint16_t>(random.next() % 100));
       } else {
         h.send(t, from, random.next() % 3 == 0 ? static_cast<uint16_t>(random.next() % 5) : 4,
                static_cast<uint8_t>(random.next() % 8), static_cast<uint32_t>(60 + random.next() % 1'450));

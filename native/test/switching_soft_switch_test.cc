@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "test/histogram_figures.h"
 #include "test/switch_harness.h"
 
 using namespace weir;
@@ -65,7 +66,7 @@ TEST_CASE("soft switch: an unshaped port runs to completion") {
     CHECK(h.departures.size() == static_cast<size_t>(i + 1));
     CHECK(h.departures.back().at == i);
   }
-  CHECK(h.device.next_deadline() == kNever);
+  CHECK(h.wire.next_deadline() == kNever);
   CHECK(h.device.counters(1, 3).queue_watermark_bytes == 0);
   CHECK(h.device.buffer().watermark() == 1'000);  // one at a time, for an instant each
   h.check_drained();
@@ -227,17 +228,17 @@ TEST_CASE("soft switch: only ECN-capable frames of the chosen priorities are mar
 
 TEST_CASE("soft switch: the distribution of a queue's length over time") {
   SwitchHarness h(switch_parameters(2));
-  h.device.advance(1'000'000);
+  h.wire.advance(1'000'000);
   h.device.reset_distributions();
   for (int i = 0; i < 4; ++i) h.send(1'000'000, 0, 1);  // one goes on the link, three wait
   h.run(1'000'000 + 10 * kFrameTime);
   const Histogram& d = h.device.queue_distribution(1, 3);
   CHECK(d.total() == 10 * kFrameTime);
-  CHECK(d.mean() == doctest::Approx((3'000 + 2'000 + 1'000) / 10.0));
+  CHECK(mean(d) == doctest::Approx((3'000 + 2'000 + 1'000) / 10.0));
   CHECK(d.max() == 3'000);
-  CHECK(d.percentile(0.7) == 0);
-  CHECK(static_cast<double>(d.percentile(0.75)) == doctest::Approx(1'000).epsilon(0.032));
-  CHECK(static_cast<double>(d.percentile(0.9)) == doctest::Approx(2'000).epsilon(0.032));
+  CHECK(percentile(d, 0.7) == 0);
+  CHECK(static_cast<double>(percentile(d, 0.75)) == doctest::Approx(1'000).epsilon(0.032));
+  CHECK(static_cast<double>(percentile(d, 0.9)) == doctest::Approx(2'000).epsilon(0.032));
   CHECK(h.device.take_queue_peak(1, 3) == 3'000);
   CHECK(h.device.take_queue_peak(1, 3) == 0);
   h.device.reset_distributions();

@@ -393,7 +393,7 @@ TEST_CASE("what is sent again keeps to the congestion window, and waits for what
       uint32_t most = 0;  // packets from the oldest one not acknowledged up to the one sent
       pair.on_frame = [&](End& from, Frame& frame) {
         if (&from != &pair.left) return true;
-        const int32_t ahead = psn_distance(frame.psn(), pair.left.rc.progress().acknowledged);
+        const int32_t ahead = psn_distance(frame.psn(), pair.left.rc.acknowledged());
         most = std::max(most, static_cast<uint32_t>(ahead) + 1);
         return !dead;
       };

@@ -33,7 +33,7 @@ struct NicEnd {
 
   PacketPool pool;
   Completed completions;
-  SoftNic nic;
+  WireNic nic;
 };
 
 // Left is kNicMac, right is kPeerMac.
@@ -56,7 +56,7 @@ class Two {
     qpn_[0] = left_.nic.create_queue_pair({});
     qpn_[1] = right_.nic.create_queue_pair({});
     for (int side : {0, 1}) {
-      SoftNic& nic = side == 0 ? left_.nic : right_.nic;
+      WireNic& nic = side == 0 ? left_.nic : right_.nic;
       const RocePath path = side == 0 ? path_to(kPeerMac, kNicMac) : path_to(kNicMac, kPeerMac);
       QueueAttributes a = changed;
       a.domain = 1;
@@ -91,6 +91,7 @@ class Two {
       if (!wire_.empty() && wire_.front().at <= now_) {
         Flying flying = std::move(wire_.front());
         wire_.erase(wire_.begin());
+        delivered_ = now_;
         PacketMeta meta;
         const uint32_t length = static_cast<uint32_t>(flying.bytes.size());
         const Refusal refusal = classify(flying.bytes.data(), length, meta);
@@ -113,6 +114,8 @@ class Two {
   NicEnd& right() { return right_; }
   uint32_t qpn(int side) const { return qpn_[side]; }
   Time now() const { return now_; }
+  // When the last frame arrived.
+  Time delivered() const { return delivered_; }
   SoftNic::Disposition last() const { return last_; }
   QueuePair& pair_of(NicEnd& end, uint32_t qpn) {
     for (QueuePair& qp : end.nic.queue_pairs()) {
@@ -135,6 +138,7 @@ class Two {
   NicEnd right_;
   uint32_t qpn_[2] = {};
   Time now_ = 0;
+  Time delivered_ = 0;
   SoftNic::Disposition last_ = SoftNic::Disposition::consumed;
   std::vector<Flying> wire_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "transport/aeth.h"
 #include "wire/bytes.h"
@@ -18,10 +19,35 @@ void Completer::start() {
   retries_left_ = attributes_.retry_count;
   rnr_retries_left_ = attributes_.rnr_retry;
   recovering_ = false;
-  delivered_ = losses_ = timeouts_ = 0;
+  delivered_ = 0;
+  told_ = queue_.una;
+  marked_ = lost_ = timed_out_ = false;
 }
 
-WorkStatus Completer::receive(Time now, const Bth& bth, const uint8_t* extension, const uint8_t* payload, uint32_t length) {
+void Completer::listen(Time now, bool marked) {
+  heard_at_ = now;
+  marked_ = marked;
+  wanted_ = static_cast<uint32_t>(psn_distance(queue_.assigned, queue_.una));
+}
+
+bool Completer::take_heard(Heard& heard) {
+  const auto packets = static_cast<uint32_t>(psn_distance(queue_.una, told_));
+  if (packets == 0 && !lost_ && !timed_out_) return false;
+  heard.ack = {.packets = packets,
+               .marked = marked_,
+               .in_flight = static_cast<uint32_t>(psn_distance(queue_.end, queue_.una)),
+               .wanted = wanted_,
+               .arrived = heard_at_,
+               .sent = queue_.sent(told_, queue_.una)};
+  heard.lost = std::exchange(lost_, false);
+  heard.timed_out = std::exchange(timed_out_, false);
+  told_ = queue_.una;
+  return true;
+}
+
+WorkStatus Completer::receive(Time now, const Bth& bth, const uint8_t* extension, const uint8_t* payload, uint32_t length,
+                              bool marked) {
+  listen(now, bth.becn || (marked && bth.opcode != kOpcodeRcAcknowledge));
   if (bth.opcode == kOpcodeRcAcknowledge) {
     ++context_.counters.rx_acks;
     return receive_ack(now, bth.psn, load_aeth(extension), payload, length);
@@ -226,7 +252,7 @@ void Completer::find_losses() {
     if (early || mark.received || mark.held || mark.lost) continue;
     mark.lost = true;
     ++queue_.lost;
-    ++losses_;
+    lost_ = true;
   }
 }
 
@@ -244,7 +270,7 @@ void Completer::mark_all_lost() {
 void Completer::lose() {
   if (recovering_) return;
   recovering_ = true;
-  ++losses_;
+  lost_ = true;
   send_again();
 }
 
@@ -274,6 +300,7 @@ void Completer::restart_timer(Time now) {
 Time Completer::next_deadline() const { return requester_.waits_until() != kNever ? requester_.waits_until() : deadline_; }
 
 WorkStatus Completer::advance(Time now) {
+  listen(now, false);
   if (requester_.waits_until() != kNever) {
     if (requester_.waits_until() > now) return WorkStatus::success;
     requester_.wait_until(kNever);
@@ -281,7 +308,7 @@ WorkStatus Completer::advance(Time now) {
   }
   if (deadline_ > now) return WorkStatus::success;
   ++context_.counters.local_ack_timeout_err;
-  ++timeouts_;
+  timed_out_ = true;
   if (!spend_retry()) return WorkStatus::retry_exceeded_error;
   recovering_ = true;
   send_again();

@@ -23,14 +23,14 @@ class Completer {
   void start();
   // A packet with an opcode for which is_response() holds. Anything but success is the end of the oldest work request, and of the
   // queue pair; those before the one at fault have been flushed.
-  WorkStatus receive(Time now, const Bth& bth, const uint8_t* extension, const uint8_t* payload, uint32_t length);
+  // `marked`: it has the codepoint CE, which on a READ response speaks of packets that this end has asked for.
+  WorkStatus receive(Time now, const Bth& bth, const uint8_t* extension, const uint8_t* payload, uint32_t length, bool marked);
   // A request packet was sent.
   void sent(Time now);
   Time next_deadline() const;
   WorkStatus advance(Time now);
-  // Congestion control asks how often something was lost, and how often the timer ended, so far.
-  uint32_t losses() const { return losses_; }
-  uint32_t timeouts() const { return timeouts_; }
+  // What has been heard since the last call; see Transport::take_heard().
+  bool take_heard(Heard& heard);
   // `status`, of this entry; those before it are flushed.
   WorkStatus blame(uint64_t entry, WorkStatus status);
 
@@ -51,6 +51,7 @@ class Completer {
   void take_credits(Aeth aeth);
   bool spend_retry();
   void restart_timer(Time now);
+  void listen(Time now, bool marked);
 
   uint32_t qpn_;
   const QueueAttributes& attributes_;
@@ -63,8 +64,13 @@ class Completer {
   uint32_t rnr_retries_left_ = 0;
   bool recovering_ = false;  // has gone back, and nothing new was acknowledged since
   uint32_t delivered_ = 0;   // order of the latest transmission that is known to have arrived
-  uint32_t losses_ = 0;
-  uint32_t timeouts_ = 0;
+  // Of what take_heard() tells next.
+  uint32_t told_ = 0;    // una when it told for the last time
+  uint32_t wanted_ = 0;  // packets posted and not acknowledged
+  Time heard_at_ = 0;
+  bool marked_ = false;
+  bool lost_ = false;
+  bool timed_out_ = false;
 };
 
 }  // namespace weir

@@ -48,7 +48,14 @@ struct QueueAttributes {
   // "congestion met by the packets of the peer" (IBTA volume 1, 9.2 and A10).
   uint32_t packets_per_ack = 32;  // the requester asks for an acknowledgement at least every so many packets
   bool echo_congestion = false;   // the responder's acknowledgements say whether their packets had the codepoint CE
+  bool send_times = false;        // the requester knows when it has sent what
   uint32_t queue_key = 0;         // UD
+
+  // All of it, for an algorithm that hears acknowledgements: each packet by itself.
+  void inform_congestion_control() {
+    packets_per_ack = 1;
+    echo_congestion = send_times = true;
+  }
 };
 
 }  // namespace weir

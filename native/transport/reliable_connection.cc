@@ -37,7 +37,8 @@ void ReliableConnection::modify(QueuePairState to, const QueueAttributes& attrib
   attributes_.rnr_retry = attributes.rnr_retry;
   attributes_.max_rd_atomic = attributes.max_rd_atomic;
   const bool selective = attributes_.recovery == LossRecovery::selective_repeat;
-  sends_.start(attributes_.send_psn & kPsnMask, selective ? attributes_.window : 0);
+  sends_.start(attributes_.send_psn & kPsnMask, selective ? attributes_.window : 0,
+               attributes_.send_times ? attributes_.window : 0);
   requester_.start();
   completer_.start();
 }
@@ -62,17 +63,10 @@ bool ReliableConnection::receive(Time now, const uint8_t* frame, const PacketMet
     return true;
   }
   if (state_ != QueuePairState::rts) return ++context_.counters.drop_wrong_state, false;
-  const WorkStatus status = completer_.receive(now, bth, packet + kBthHeader, packet + headers, meta.payload_length);
+  const WorkStatus status =
+      completer_.receive(now, bth, packet + kBthHeader, packet + headers, meta.payload_length, meta.ecn == 3);
   if (status != WorkStatus::success) fail(status);
   return true;
-}
-
-ReliableConnection::Progress ReliableConnection::progress() const {
-  return {.acknowledged = sends_.una,
-          .in_flight = static_cast<uint32_t>(psn_distance(sends_.end, sends_.una)),
-          .posted = static_cast<uint32_t>(psn_distance(sends_.assigned, sends_.una)),
-          .losses = completer_.losses(),
-          .timeouts = completer_.timeouts()};
 }
 
 void ReliableConnection::take_control(OutgoingPacket& out) {
@@ -103,7 +97,7 @@ bool ReliableConnection::take_data(Time now, OutgoingPacket& out) {
     if (!responder_.take_data(out)) return fail(WorkStatus::success), false;
   } else {
     uint64_t failed = 0;
-    if (!requester_.take(out, failed)) {
+    if (!requester_.take(now, out, failed)) {
       return fail(completer_.blame(failed, WorkStatus::local_protection_error)), false;
     }
     completer_.sent(now);

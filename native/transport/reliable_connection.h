@@ -28,17 +28,10 @@ class ReliableConnection final : public VerbsTransport {
   // The PSN that the peer's next request is to have.
   uint32_t expected() const { return responder_.expected(); }
 
-  // How far the requester has come, for congestion control.
-  struct Progress {
-    uint32_t acknowledged = 0;  // PSN of the oldest packet that is not
-    uint32_t in_flight = 0;     // packets sent and not acknowledged
-    uint32_t posted = 0;        // the same and those not sent yet
-    uint32_t losses = 0;        // so far
-    uint32_t timeouts = 0;      // so far
-  };
-  Progress progress() const;
-  // Packets in flight at most, from now on.
-  void limit(uint32_t packets) {
+  // PSN of the oldest request packet that is not acknowledged.
+  uint32_t acknowledged() const { return sends_.una; }
+  bool take_heard(Heard& heard) override { return state_ == QueuePairState::rts && completer_.take_heard(heard); }
+  void limit(uint32_t packets) override {
     requester_.limit(packets);
     changed_ = true;
   }

@@ -88,7 +88,7 @@ uint32_t Requester::data_bytes() const {
   return kBthHeader + extension_length(opcode) + ((payload_of(choice) + 3) & ~3u) + kIcrc;
 }
 
-bool Requester::take(OutgoingPacket& out, uint64_t& failed) {
+bool Requester::take(Time now, OutgoingPacket& out, uint64_t& failed) {
   const Choice choice = choose();
   const SendEntry& entry = *choice.entry;
   const SendWork& work = entry.work;
@@ -119,12 +119,13 @@ bool Requester::take(OutgoingPacket& out, uint64_t& failed) {
   // Often enough for the window never to close without an acknowledgement to come.
   const uint32_t often = std::min(attributes_.packets_per_ack, attributes_.window / 4);
   out.header.ack_request = last || choice.lost || probes || ++unrequested_ >= often;
-  account(choice, out.header.ack_request);
+  account(now, choice, out.header.ack_request);
   return true;
 }
 
-void Requester::account(const Choice& choice, bool ack_request) {
+void Requester::account(Time now, const Choice& choice, bool ack_request) {
   if (ack_request) unrequested_ = 0;
+  queue_.stamp(choice.psn, choice.packets, now);
   if (attributes_.recovery == LossRecovery::selective_repeat) mark_sent(choice);
   if (choice.lost) {
     ++context_.counters.retransmitted;

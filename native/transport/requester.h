@@ -26,7 +26,7 @@ class Requester {
   // Bytes from BTH to ICRC of the packet that may go now; 0: none.
   uint32_t data_bytes() const;
   // Only when data_bytes() > 0. False when local memory of the work request `failed` is not valid (any more).
-  bool take(OutgoingPacket& out, uint64_t& failed);
+  bool take(Time now, OutgoingPacket& out, uint64_t& failed);
 
   // What the completer learns from answers.
   void set_credits(uint32_t message_sequence, uint8_t code);
@@ -54,7 +54,7 @@ class Requester {
   uint32_t payload_of(const Choice& choice) const;
   bool credits_allow(const SendEntry& entry, uint32_t psn) const;
   uint32_t sequence_of(const SendEntry& entry, uint32_t psn) const;
-  void account(const Choice& choice, bool ack_request);
+  void account(Time now, const Choice& choice, bool ack_request);
   void mark_sent(const Choice& choice);
 
   const QueueAttributes& attributes_;

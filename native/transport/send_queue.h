@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/types.h"
 #include "transport/opcode.h"
 #include "transport/psn.h"
 #include "transport/queue_attributes.h"
@@ -33,15 +34,19 @@ class SendQueue {
  public:
   explicit SendQueue(uint32_t depth) : depth_(depth), entries_(std::bit_ceil(depth)) {}
 
-  // `marks`: for how many PSNs in flight.
-  void start(uint32_t psn, uint32_t marks) {
+  // `marks` and `times`: for how many PSNs in flight.
+  void start(uint32_t psn, uint32_t marks, uint32_t times) {
     head = cursor = begun = tail = 0;
     una = next = end = assigned = psn;
     marks_ = std::vector<Mark>(marks == 0 ? 0 : std::bit_ceil(marks));
+    sent_ = std::vector<Time>(times == 0 ? 0 : std::bit_ceil(times), kNever);
     lost = unreported_ = 0;
   }
   // Frees what start() took. Only when empty.
-  void stop() { marks_ = std::vector<Mark>(); }
+  void stop() {
+    marks_ = std::vector<Mark>();
+    sent_ = std::vector<Time>();
+  }
 
   bool full() const { return tail - head == depth_; }
   bool empty() const { return head == tail; }
@@ -99,6 +104,25 @@ class SendQueue {
   Mark& mark(uint32_t psn) { return marks_[psn & (marks_.size() - 1)]; }
   const Mark& mark(uint32_t psn) const { return marks_[psn & (marks_.size() - 1)]; }
 
+  // Send times; without room for them, none is known.
+  //
+  // PSNs [psn, psn + packets) are sent, for the first time or again: then it is not known which transmission is answered.
+  void stamp(uint32_t psn, uint32_t packets, Time at) {
+    if (sent_.empty()) return;
+    for (; packets > 0; --packets, psn = psn_add(psn, 1)) {
+      sent_[psn & (sent_.size() - 1)] = psn_distance(end, psn) > 0 ? kNever : at;
+    }
+  }
+  // Of the last of PSNs [from, to); kNever if one of them was sent more than once.
+  Time sent(uint32_t from, uint32_t to) const {
+    Time at = kNever;
+    for (; !sent_.empty() && from != to; from = psn_add(from, 1)) {
+      at = sent_[from & (sent_.size() - 1)];
+      if (at == kNever) break;
+    }
+    return at;
+  }
+
   uint64_t head = 0;    // oldest entry that is not complete: una is in it
   uint64_t cursor = 0;  // the entry of `next`; tail when all is sent
   uint64_t begun = 0;   // behind the newest entry of which anything was ever sent
@@ -114,6 +138,7 @@ class SendQueue {
   uint32_t unreported_ = 0;  // retired since the last completion
   std::vector<SendEntry> entries_;
   std::vector<Mark> marks_;
+  std::vector<Time> sent_;
 };
 
 }  // namespace weir

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/types.h"
+#include "congestion/congestion_control.h"
 #include "transport/address_table.h"
 #include "transport/counters.h"
 #include "transport/memory_table.h"
@@ -38,6 +39,13 @@ struct Received {
     transport_bytes += from_bth_to_pad;
     messages += message_ends;
   }
+};
+
+// What answers have told congestion control.
+struct Heard {
+  Ack ack;  // packets: 0 when nothing was acknowledged
+  bool lost = false;
+  bool timed_out = false;
 };
 
 // What is common to the queue pairs of a NIC.
@@ -72,6 +80,19 @@ class Transport {
   // Timers.
   virtual Time next_deadline() const = 0;
   virtual void advance(Time now) = 0;
+
+  // What a transport without acknowledgements, or without timers and ends, leaves as it is.
+  //
+  // Since the last call, which is to follow each receive() and advance(). False: nothing that congestion control wants to know.
+  virtual bool take_heard(Heard&) { return false; }
+  // Congestion control: packets in flight at most.
+  virtual void limit(uint32_t) {}
+  // It may send from now on.
+  virtual void begin(Time) {}
+  // It has sent everything, has failed, or was closed.
+  virtual bool ended() const { return false; }
+  // It is of no more use: nothing is sent, nothing is told, what comes is dropped and counted, and its memory is free.
+  virtual void close() {}
 };
 
 }  // namespace weir

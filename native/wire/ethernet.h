@@ -21,6 +21,8 @@ inline constexpr uint16_t kEthertypeMacControl = 0x8808;
 
 // Multicast or broadcast (IEEE 802 clause 8.2.2).
 inline bool is_group(uint64_t mac) { return (mac >> 40 & 1) != 0; }
+// 01:80:C2:00:00:00..0F: stays on the link, no bridge forwards it (IEEE 802.1Q table 8-1).
+inline bool is_link_local_group(uint64_t mac) { return (mac & ~0xfull) == 0x0180c2000000; }
 
 // Writes the header, with a tag if `tagged`; returns its length, 14 or 18. MAC addresses are in the low 48 bits.
 inline uint32_t store_ethernet(uint8_t* out, uint64_t destination_mac, uint64_t source_mac, bool tagged, uint16_t vlan_tci,

@@ -1,7 +1,10 @@
 // MAC control frames: PAUSE (IEEE 802.3 annex 31B) and priority-based flow control (annex 31D, IEEE 802.1Q clause 36).
 #pragma once
 
+#include <array>
 #include <cstdint>
+
+#include "wire/packet.h"
 
 namespace weir {
 
@@ -22,6 +25,24 @@ struct PfcFrame {
 // vector is reserved and ignored. Quanta of priorities that are not enabled are copied as they are.
 bool parse_pfc(const uint8_t* data, uint32_t length, PfcFrame& frame);
 bool parse_pause(const uint8_t* data, uint32_t length, uint16_t& quanta);
+
+constexpr bool is_mac_control(FrameKind kind) {
+  return kind == FrameKind::pause || kind == FrameKind::pfc || kind == FrameKind::mac_control;
+}
+// Calls pfc(enable, quanta) or pause(quanta) with what a MAC control frame says. False for one that we do not know.
+template <class Pfc, class Pause>
+bool read_mac_control(const uint8_t* data, uint32_t length, const Pfc& pfc, const Pause& pause) {
+  PfcFrame frame;
+  uint16_t quanta = 0;
+  if (parse_pfc(data, length, frame)) {
+    pfc(frame.enable, std::to_array(frame.quanta));
+  } else if (parse_pause(data, length, quanta)) {
+    pause(quanta);
+  } else {
+    return false;
+  }
+  return true;
+}
 
 // Write kMinimumFrame (60) bytes, padded with zero, to `out`; return that length.
 uint32_t build_pfc(uint8_t* out, uint64_t source_mac, const PfcFrame& frame);

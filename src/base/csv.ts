@@ -2,10 +2,11 @@
 import { resolve } from "node:path";
 import { type CsvError, parse } from "csv-parse/sync";
 import { fileReason, WeirError } from "./error.js";
-import { nearest, showValue } from "./fields.js";
+import { showValue } from "./fields.js";
+import { nearest } from "./nearest.js";
 import { readAtMost } from "./read_file.js";
 
-const LARGEST = 256 << 20;
+const kLargest = 256 << 20;
 
 /** A column by the names that it may have, the preferred one first. */
 export type ColumnNames = readonly [string, ...string[]];
@@ -96,8 +97,8 @@ export class CsvColumn {
 
 function readRecords(file: string, path: string): Record[] {
   try {
-    const bytes = readAtMost(path, LARGEST);
-    if (bytes === undefined) throw new WeirError(`${file}: is too large; the limit is ${LARGEST} bytes`);
+    const bytes = readAtMost(path, kLargest);
+    if (bytes === undefined) throw new WeirError(`${file}: is too large; the limit is ${kLargest} bytes`);
     const options = { bom: true, comment: "#", info: true, skip_empty_lines: true, trim: true } as const;
     return parse(bytes, options) as unknown as Record[];
   } catch (error) {

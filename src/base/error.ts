@@ -38,7 +38,7 @@ function place(problem: Problem): string {
   return problem.line === undefined ? "" : `${problem.line}:${problem.column} `;
 }
 
-const MOST_SHOWN = 20;
+const kMostShown = 20;
 
 /** Everything wrong with one configuration file, found in one pass. */
 export class ScenarioError extends WeirError {
@@ -58,12 +58,12 @@ export class ScenarioError extends WeirError {
       const where = first.override ? " (--set)" : first.line === undefined ? "" : `:${first.line}:${first.column}`;
       super(`${kind} ${source}${where}: ${describe(first)}`, options);
     } else {
-      const lines = problems.slice(0, MOST_SHOWN).map((p, i, shown) => {
+      const lines = problems.slice(0, kMostShown).map((p, i, shown) => {
         // One hint for all of its problems in a row, such as the known fields.
         const hint = p.hint === undefined || p.hint === shown[i + 1]?.hint ? "" : `\n    hint: ${p.hint}`;
         return `  ${place(p)}${describe(p)}${hint}`;
       });
-      if (problems.length > MOST_SHOWN) lines.push(`  and ${problems.length - MOST_SHOWN} more`);
+      if (problems.length > kMostShown) lines.push(`  and ${problems.length - kMostShown} more`);
       super(`${kind} ${source}: ${problems.length} problems\n${lines.join("\n")}`, { field: fieldName(first.path) });
     }
     this.name = "ScenarioError";
@@ -71,7 +71,7 @@ export class ScenarioError extends WeirError {
   }
 }
 
-const REASONS: Readonly<Record<string, string>> = {
+const kReasons: Readonly<Record<string, string>> = {
   EACCES: "permission denied",
   EEXIST: "there is a file of this name",
   EISDIR: "is a directory",
@@ -85,5 +85,5 @@ const REASONS: Readonly<Record<string, string>> = {
 /** Why the system refused a file or folder, in words; undefined where it was something else. */
 export function fileReason(error: unknown): string | undefined {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  return REASONS[code];
+  return kReasons[code];
 }

@@ -2,7 +2,55 @@
 // schema's metadata: the JSON Schema, the documentation and the defaults that resolve.ts fills in all come from there.
 import { z } from "zod";
 import { type Problem, WeirError } from "./error.js";
-import { formatRate, formatSize, formatTime, parseFraction, parseRate, parseSize, parseTime } from "./units.js";
+import { merge } from "./merge.js";
+import { nearest } from "./nearest.js";
+import { kQuantities, type Quantity, type QuantityName } from "./quantity.js";
+
+/** An optional field that has a default; types alone tell. */
+type Defaulted<T extends z.ZodType> = z.ZodOptional<T> & { readonly defaulted: true };
+type Optional<T extends z.ZodType, Default> = undefined extends Default ? z.ZodOptional<T> : Defaulted<T>;
+
+/** What a section is once its defaults are filled in; a field without a default may still be undefined. */
+export type Full<S extends z.ZodObject> = { [K in keyof S["shape"]]: FullField<S["shape"][K]> };
+type FullField<F> =
+  F extends Defaulted<infer T>
+    ? z.output<T>
+    : F extends z.ZodOptional<infer T extends z.ZodObject>
+      ? Full<T>
+      : z.output<F>;
+
+/** `A` with fields that are otherwise in `B`. */
+export type With<A, B> = Omit<A, keyof B> & B;
+
+/** An optional field. `fallback`: its default, as a user would write it. */
+export function field<T extends z.ZodType, const Default = undefined>(
+  schema: T,
+  description: string,
+  fallback?: Default,
+): Optional<T, Default> {
+  const meta = fallback === undefined ? { description } : { description, default: fallback };
+  return schema.optional().meta(meta) as Optional<T, Default>;
+}
+
+/** What `read` makes of what is written; undefined, or a WeirError, is a problem. */
+export function converted<T extends z.ZodType, Value>(
+  written: T,
+  read: (input: z.output<T>) => Value | undefined,
+  hint: (input: z.output<T>) => string,
+) {
+  return written.transform((input, context): Value => {
+    let message = `${input} is out of range`;
+    try {
+      const value = read(input);
+      if (value !== undefined) return value;
+    } catch (error) {
+      if (!(error instanceof WeirError)) throw error;
+      message = error.message;
+    }
+    context.addIssue({ code: "custom", message, params: { hint: hint(input) }, input });
+    return z.NEVER;
+  });
+}
 
 interface QuantityOptions {
   /** Bounds in the base unit, both allowed. */
@@ -14,124 +62,52 @@ interface QuantityOptions {
   zero?: string;
 }
 
-interface Quantity {
-  noun: string;
-  example: string;
-  parse: (input: string | number) => number;
-  format: (value: number) => string;
-  /** Unit of a plain number, if it needs saying. */
-  plain: string;
-  min: number;
-  max: number;
+export const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
+function quantity<const Options extends QuantityOptions>(name: QuantityName, description: string, options: Options) {
+  const kind: Quantity = kQuantities[name];
+  const { min = kind.min, max = kind.max, zero } = options;
+  const range = `${kind.format(min)} to ${kind.format(max)}${zero === undefined ? "" : `, or ${zero}`}`;
+  const plain = kind.plain === "" ? "" : `; a plain number means ${kind.plain}`;
+  const written = z.union([z.string(), z.number()], {
+    error: (issue) => `${showValue(issue.input)} is not a ${name} such as ${kind.example}`,
+  });
+  const read = (input: string | number) => {
+    const value = input === zero ? 0 : kind.parse(input);
+    return (value >= min && value <= max) || (value === 0 && zero !== undefined) ? value : undefined;
+  };
+  // Who writes `duration: 5` hardly means nanoseconds.
+  const hint = (input: string | number) => `must be ${range}${typeof input === "number" ? plain : ""}`;
+  const schema = converted(written, read, hint);
+  return field(schema, `${description} ${capital(range)}${plain}.`, options.default) as Optional<
+    typeof schema,
+    Options["default"]
+  >;
 }
 
-const RATE: Quantity = {
-  noun: "a rate",
-  example: "40Gbps",
-  parse: parseRate,
-  format: formatRate,
-  plain: "bit/s",
-  min: 1_000,
-  max: 10e12,
-};
-const SIZE: Quantity = {
-  noun: "a size",
-  example: "200KB",
-  parse: parseSize,
-  format: formatSize,
-  plain: "bytes",
-  min: 0,
-  max: 1e12,
-};
-const TIME: Quantity = {
-  noun: "a time",
-  example: "55us",
-  parse: parseTime,
-  format: formatTime,
-  plain: "nanoseconds",
-  min: 0,
-  max: 3_600e9,
-};
-const FRACTION: Quantity = {
-  noun: "a fraction",
-  example: "1%",
-  parse: parseFraction,
-  format: (value) => String(value),
-  plain: "",
-  min: 0,
-  max: 1,
-};
+export const rate = <const O extends QuantityOptions = { max?: never }>(description: string, options?: O) =>
+  quantity("rate", description, options ?? ({} as O));
+export const size = <const O extends QuantityOptions = { max?: never }>(description: string, options?: O) =>
+  quantity("size", description, options ?? ({} as O));
+export const time = <const O extends QuantityOptions = { max?: never }>(description: string, options?: O) =>
+  quantity("time", description, options ?? ({} as O));
+export const fraction = <const O extends QuantityOptions = { max?: never }>(description: string, options?: O) =>
+  quantity("fraction", description, options ?? ({} as O));
 
-function quantitySchema(kind: Quantity, options: QuantityOptions) {
-  const min = options.min ?? kind.min;
-  const max = options.max ?? kind.max;
-  return z
-    .union([z.string(), z.number()], {
-      error: (issue) => `${showValue(issue.input)} is not ${kind.noun} such as ${kind.example}`,
-    })
-    .transform((input, context) => {
-      let value: number;
-      try {
-        value = input === options.zero ? 0 : kind.parse(input);
-      } catch (error) {
-        if (!(error instanceof WeirError)) throw error;
-        const params = { hint: rangeHint(kind, options, input) };
-        context.addIssue({ code: "custom", message: error.message, params, input });
-        return z.NEVER;
-      }
-      const allowed = (value >= min && value <= max) || (value === 0 && options.zero !== undefined);
-      if (!allowed) {
-        const params = { hint: rangeHint(kind, options, input) };
-        context.addIssue({ code: "custom", message: `${input} is out of range`, params, input });
-        return z.NEVER;
-      }
-      return value;
-    });
-}
-
-/** Who writes `duration: 5` hardly means nanoseconds. */
-function rangeHint(kind: Quantity, options: QuantityOptions, input: string | number): string {
-  return `must be ${rangeText(kind, options)}${typeof input === "number" ? plainText(kind) : ""}`;
-}
-
-function plainText(kind: Quantity): string {
-  return kind.plain === "" ? "" : `; a plain number means ${kind.plain}`;
-}
-
-function rangeText(kind: Quantity, options: QuantityOptions): string {
-  const range = `${kind.format(options.min ?? kind.min)} to ${kind.format(options.max ?? kind.max)}`;
-  return options.zero === undefined ? range : `${range}, or ${options.zero}`;
-}
-
-function describe<T extends z.ZodType>(schema: T, description: string, fallback: unknown) {
-  return schema.optional().meta(fallback === undefined ? { description } : { description, default: fallback });
-}
-
-function quantity(kind: Quantity, description: string, options: QuantityOptions) {
-  const text = `${description} ${capital(rangeText(kind, options))}${plainText(kind)}.`;
-  return describe(quantitySchema(kind, options), text, options.default);
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
-export const rate = (description: string, options: QuantityOptions = {}) => quantity(RATE, description, options);
-export const size = (description: string, options: QuantityOptions = {}) => quantity(SIZE, description, options);
-export const time = (description: string, options: QuantityOptions = {}) => quantity(TIME, description, options);
-export const fraction = (description: string, options: QuantityOptions = {}) =>
-  quantity(FRACTION, description, options);
-
-export const integer = (description: string, min: number, max: number, fallback?: number) =>
-  describe(z.int().min(min).max(max), description, fallback);
-export const flag = (description: string, fallback: boolean) => describe(z.boolean(), description, fallback);
+export const integer = <const Default extends number | undefined = undefined>(
+  description: string,
+  min: number,
+  max: number,
+  fallback?: Default,
+) => field(z.int().min(min).max(max), description, fallback);
+export const flag = (description: string, fallback: boolean) => field(z.boolean(), description, fallback);
 export const choice = <const T extends readonly [string, ...string[]]>(
   description: string,
   values: T,
   fallback: T[number],
-) => describe(z.enum(values), description, fallback);
+) => field(z.enum(values), description, fallback);
 export const priorities = (description: string, fallback: readonly number[]) =>
-  describe(z.array(z.int().min(0).max(7)).max(8), description, fallback);
+  field(z.array(z.int().min(0).max(7)).max(8), description, fallback);
 
 /** A strict object. Its "message" for unknown keys is the list of known ones, which `problemsOf` turns into a sentence. */
 export function section<T extends z.ZodRawShape>(shape: T) {
@@ -141,7 +117,7 @@ export function section<T extends z.ZodRawShape>(shape: T) {
 }
 
 /** The defaults written in a schema's metadata, as a user would write them; nested sections included. */
-export function defaultsOf(schema: z.ZodObject): Record<string, unknown> {
+function defaultsOf(schema: z.ZodObject): Record<string, unknown> {
   const result: Record<string, unknown> = {};
   for (const [name, member] of Object.entries(schema.shape)) {
     const fallback = (member as z.ZodType).meta()?.default;
@@ -152,8 +128,17 @@ export function defaultsOf(schema: z.ZodObject): Record<string, unknown> {
   return result;
 }
 
-/** After defaults are merged in. */
-export type Filled<T> = { [K in keyof T]-?: Exclude<T[K], undefined> };
+const defaults = new WeakMap<z.ZodObject, object>();
+
+/** The defaults of a section, and layers of it over them; later ones win. */
+export function filled<S extends z.ZodObject>(schema: S, ...layers: (object | null | undefined)[]): Full<S> {
+  let own = defaults.get(schema);
+  if (own === undefined) {
+    own = schema.partial().parse(defaultsOf(schema));
+    defaults.set(schema, own);
+  }
+  return merge<object>(own, ...layers) as Full<S>;
+}
 
 /** A value as it may appear in a message: short, on one line. */
 export function showValue(value: unknown): string {
@@ -162,39 +147,6 @@ export function showValue(value: unknown): string {
   if (typeof value === "object") return "a mapping";
   const text = String(value).replace(/[^\x20-\x7e\u00a0-\uffff]/g, "?");
   return text.length > 60 ? `${text.slice(0, 60)}...` : text;
-}
-
-/** The candidate nearest to `name` in edit distance, if it is near enough to be a slip of the pen. */
-export function nearest(name: string, candidates: Iterable<string>): string | undefined {
-  let best: string | undefined;
-  let bestDistance = Math.max(1, Math.floor(name.length / 3)) + 1;
-  if (name.length > 60) return undefined;
-  for (const candidate of candidates) {
-    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
-    if (distance < bestDistance) {
-      best = candidate;
-      bestDistance = distance;
-    }
-  }
-  return best;
-}
-
-/** Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment). */
-function editDistance(a: string, b: string): number {
-  const rows = [Array.from({ length: b.length + 1 }, (_, i) => i)];
-  const at = (i: number, j: number): number => rows[i]?.[j] ?? 0;
-  for (let i = 1; i <= a.length; i++) {
-    rows.push([i]);
-    for (let j = 1; j <= b.length; j++) {
-      const substituted = at(i - 1, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      const swapped =
-        i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
-          ? at(i - 2, j - 2) + 1
-          : Number.POSITIVE_INFINITY;
-      rows[i]?.push(Math.min(at(i - 1, j) + 1, at(i, j - 1) + 1, substituted, swapped));
-    }
-  }
-  return at(a.length, b.length);
 }
 
 type Path = (string | number)[];

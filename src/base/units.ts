@@ -1,131 +1,85 @@
 // The one place where units are read and written. Base units: rates bit/s, sizes bytes, times nanoseconds, lengths millimetres,
 // all whole numbers up to 2^53; fractions 0..1. Prefixes are decimal (1 KB = 1000 B, 1 Gb/s = 10^9 bit/s), KiB, MiB, GiB binary.
-import unitmath from "unitmath/dist/UnitMath.js";
 import { WeirError } from "./error.js";
-
-const unit = unitmath.config({
-  definitions: {
-    skipBuiltIns: true,
-    baseQuantities: ["RATE", "SIZE", "FRACTION"],
-    prefixes: {
-      NONE: { "": 1 },
-      RATE: { "": 1, k: 1e3, K: 1e3, M: 1e6, G: 1e9, T: 1e12 },
-      SIZE: { "": 1, k: 1e3, K: 1e3, M: 1e6, G: 1e9, T: 1e12, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30 },
-      BITS: { "": 1, k: 1e3, K: 1e3, M: 1e6, G: 1e9, T: 1e12 },
-      TIME: { "": 1e9, m: 1e6, u: 1e3, n: 1 },
-      LENGTH: { k: 1e6, "": 1e3, c: 10, m: 1 },
-    },
-    // The value of a second is 1 with the prefix table in nanoseconds, so that decimal times convert without rounding.
-    units: {
-      bps: { quantity: "RATE", prefixes: "RATE", value: 1, aliases: ["bitps"] },
-      B: { quantity: "SIZE", prefixes: "SIZE", value: 1 },
-      byte: { quantity: "SIZE", value: 1, aliases: ["bytes"] },
-      bit: { value: "0.125 B", prefixes: "BITS", aliases: ["bits"] },
-      s: { quantity: "TIME", prefixes: "TIME", value: 1 },
-      m: { quantity: "LENGTH", prefixes: "LENGTH", value: 1 },
-      percent: { quantity: "FRACTION", value: 0.01 },
-      fraction: { quantity: "FRACTION", value: 1 },
-    },
-    unitSystems: { auto: {}, si: {} },
-  },
-});
 
 interface Kind {
   name: string;
   base: string;
-  /** What the unit store calls the base unit. */
-  baseUnit: string;
-  /** Offered when the unit is unknown; also the units that the formatter picks from, largest first. */
-  units: string;
-  steps: readonly (readonly [name: string, value: number])[];
+  /** In base units, by name; `/s` is written `ps`. */
+  units: Readonly<Record<string, number>>;
+  /** Offered when the unit is unknown. */
+  offered: readonly string[];
+  /** What the formatter picks from, largest first. */
+  steps: Readonly<Record<string, number>>;
   example: string;
 }
 
-const RATE: Kind = {
+const kDecimal = { "": 1, k: 1e3, K: 1e3, M: 1e6, G: 1e9, T: 1e12 };
+const kBinary = { Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30 };
+
+/** Each of `names` with each prefix; `value`: of the unit without one. */
+function prefixed(prefixes: Readonly<Record<string, number>>, value: number, ...names: string[]) {
+  return Object.fromEntries(
+    names.flatMap((name) => Object.entries(prefixes).map(([prefix, factor]) => [prefix + name, value * factor])),
+  );
+}
+
+const kRate: Kind = {
   name: "rate",
   base: "bit/s",
-  baseUnit: "bps",
-  units: "bit/s, kbps, Mbps, Gbps, Tbps",
-  steps: [
-    ["Tb/s", 1e12],
-    ["Gb/s", 1e9],
-    ["Mb/s", 1e6],
-    ["kb/s", 1e3],
-    ["bit/s", 1],
-  ],
+  units: prefixed(kDecimal, 1, "bps", "bitps"),
+  offered: ["bit/s", "kbps", "Mbps", "Gbps", "Tbps"],
+  steps: { "Tb/s": 1e12, "Gb/s": 1e9, "Mb/s": 1e6, "kb/s": 1e3, "bit/s": 1 },
   example: "40Gbps",
 };
-const SIZE: Kind = {
+const kSize: Kind = {
   name: "size",
   base: "bytes",
-  baseUnit: "B",
-  units: "B, KB, MB, GB, KiB, MiB, GiB, bit, kbit, Mbit, Gbit",
-  steps: [
-    ["GB", 1e9],
-    ["MB", 1e6],
-    ["KB", 1e3],
-    ["B", 1],
-  ],
+  units: {
+    ...prefixed({ ...kDecimal, ...kBinary }, 1, "B"),
+    ...prefixed(kDecimal, 1 / 8, "bit", "bits"),
+    byte: 1,
+    bytes: 1,
+  },
+  offered: ["B", "KB", "MB", "GB", "KiB", "MiB", "GiB", "bit", "kbit", "Mbit", "Gbit"],
+  steps: { GB: 1e9, MB: 1e6, KB: 1e3, B: 1 },
   example: "12MB",
 };
-const TIME: Kind = {
+const kTime: Kind = {
   name: "time",
   base: "ns",
-  baseUnit: "ns",
-  units: "ns, us, ms, s",
-  steps: [
-    ["s", 1e9],
-    ["ms", 1e6],
-    ["us", 1e3],
-    ["ns", 1],
-  ],
+  units: { ns: 1, us: 1e3, ms: 1e6, s: 1e9 },
+  offered: ["ns", "us", "ms", "s"],
+  steps: { s: 1e9, ms: 1e6, us: 1e3, ns: 1 },
   example: "55us",
 };
-const LENGTH: Kind = {
+const kLength: Kind = {
   name: "length",
   base: "mm",
-  baseUnit: "mm",
-  units: "mm, cm, m, km",
-  steps: [
-    ["km", 1e6],
-    ["m", 1e3],
-    ["mm", 1],
-  ],
+  units: { mm: 1, cm: 10, m: 1e3, km: 1e6 },
+  offered: ["mm", "cm", "m", "km"],
+  steps: { km: 1e6, m: 1e3, mm: 1 },
   example: "100m",
 };
 
-const QUANTITY = /^([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµμ%/]*)$/;
-const LONGEST = 64;
+const kPattern = /^([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµμ%/]*)$/;
+const kLongest = 64;
 
-/** Unit names as written -> as the unit store knows them: µ is u, `/s` is `ps`, % is a word. */
-function storeName(name: string): string {
-  return name.replace(/^[µμ]/, "u").replace(/\/s$/, "ps").replace(/^%$/, "percent");
-}
-
-function toBase(amount: number, name: string, kind: Kind): number | undefined {
-  try {
-    return unit(amount, storeName(name)).to(kind.baseUnit).value;
-  } catch {
-    return undefined;
-  }
+/** What the tables call a unit: µ is u, `/s` is `ps`. */
+function tableName(name: string): string {
+  return name.replace(/^[µμ]/, "u").replace(/\/s$/, "ps");
 }
 
 function shown(input: unknown): string {
   const text = typeof input === "string" ? input : String(input);
-  return text.length > LONGEST ? `${text.slice(0, LONGEST)}...` : text;
+  return text.length > kLongest ? `${text.slice(0, kLongest)}...` : text;
 }
 
 function split(input: string, example: string, what: string): [number, string] {
-  const match = input.length > LONGEST ? null : QUANTITY.exec(input.trim());
+  const match = input.length > kLongest ? null : kPattern.exec(input.trim());
   if (match === null)
     throw new WeirError(`${shown(input)}: not a ${what}; write a number and a unit, such as ${example}`);
   return [Number(match[1]), match[2] ?? ""];
-}
-
-/** The same name in another case, if that one is a unit: `gbps` -> `Gbps`. */
-function otherCase(name: string, kind: Kind): string | undefined {
-  const wanted = storeName(name).toLowerCase();
-  return kind.units.split(", ").find((candidate) => storeName(candidate).toLowerCase() === wanted);
 }
 
 function whole(value: number, input: unknown, kind: Kind): number {
@@ -144,37 +98,36 @@ function whole(value: number, input: unknown, kind: Kind): number {
 function parse(input: string | number, kind: Kind): number {
   if (typeof input === "number") return whole(input, input, kind);
   const [amount, name] = split(input, kind.example, kind.name);
+  const unit = tableName(name);
+  if (Object.hasOwn(kind.units, unit)) return whole(amount * (kind.units[unit] ?? 0), input, kind);
+  const known = kind.offered.join(", ");
   if (name === "") {
     if (amount === 0) return 0;
-    throw new WeirError(`${shown(input)}: no unit; use ${kind.units}`);
+    throw new WeirError(`${shown(input)}: no unit; use ${known}`);
   }
-  const value = toBase(amount, name, kind);
-  if (value === undefined) {
-    const meant = otherCase(name, kind);
-    const remedy = meant === undefined ? `use ${kind.units}` : `did you mean ${amount}${meant}?`;
-    throw new WeirError(`${shown(input)}: unknown ${kind.name} unit; ${remedy}`);
-  }
-  return whole(value, input, kind);
+  const meant = kind.offered.find((candidate) => tableName(candidate).toLowerCase() === unit.toLowerCase());
+  const remedy = meant === undefined ? `use ${known}` : `did you mean ${amount}${meant}?`;
+  throw new WeirError(`${shown(input)}: unknown ${kind.name} unit; ${remedy}`);
 }
 
 /** Bits per second from `40Gbps`, `40 Gb/s`, or a number of bit/s. Throws WeirError. */
 export function parseRate(input: string | number): number {
-  return parse(input, RATE);
+  return parse(input, kRate);
 }
 
 /** Bytes from `22.4KB`, `12 MB`, `1MiB`, `8 Mbit`, or a number of bytes. Throws WeirError. */
 export function parseSize(input: string | number): number {
-  return parse(input, SIZE);
+  return parse(input, kSize);
 }
 
 /** Whole nanoseconds from `55us`, `1.5 ms`, or a number of nanoseconds. Throws WeirError. */
 export function parseTime(input: string | number): number {
-  return parse(input, TIME);
+  return parse(input, kTime);
 }
 
 /** Whole millimetres from `100m`, `2 km`, or a number of millimetres. Throws WeirError. */
 export function parseLength(input: string | number): number {
-  return parse(input, LENGTH);
+  return parse(input, kLength);
 }
 
 /** A fraction 0..1 from `1%`, `0.01` or 0.01. Throws WeirError. */
@@ -183,7 +136,7 @@ export function parseFraction(input: string | number): number {
   if (name !== "" && name !== "%" && name !== "percent") {
     throw new WeirError(`${shown(input)}: unknown fraction unit; use % or a number between 0 and 1`);
   }
-  const value = name === "" ? amount : unit(amount, "percent").to("fraction").value;
+  const value = name === "" ? amount : amount * 0.01;
   if (!(value >= 0 && value <= 1)) {
     throw new WeirError(`${shown(input)}: out of range; a fraction is between 0 and 1, or 0% and 100%`);
   }
@@ -193,7 +146,7 @@ export function parseFraction(input: string | number): number {
 function format(value: number, kind: Kind, digits?: number): string {
   // What rounding makes larger may be one of the next unit.
   const magnitude = Math.abs(digits === undefined ? value : Number(value.toPrecision(digits)));
-  for (const [name, step] of kind.steps) {
+  for (const [name, step] of Object.entries(kind.steps)) {
     if (magnitude < step && step !== 1) continue;
     const scaled = value / step;
     const amount = digits === undefined ? scaled : Number(scaled.toPrecision(digits));
@@ -206,20 +159,20 @@ function format(value: number, kind: Kind, digits?: number): string {
 
 /** `formatRate(40e9)` -> "40 Gb/s"; `digits` rounds to that many significant digits, without it the text is exact. */
 export function formatRate(bitsPerSecond: number, digits?: number): string {
-  return format(bitsPerSecond, RATE, digits);
+  return format(bitsPerSecond, kRate, digits);
 }
 
 /** `formatSize(22400)` -> "22.4 KB" (1 KB = 1000 B); `digits` as in formatRate. */
 export function formatSize(bytes: number, digits?: number): string {
-  return format(bytes, SIZE, digits);
+  return format(bytes, kSize, digits);
 }
 
 /** `formatTime(55000)` -> "55 us"; `digits` as in formatRate. */
 export function formatTime(nanoseconds: number, digits?: number): string {
-  return format(nanoseconds, TIME, digits);
+  return format(nanoseconds, kTime, digits);
 }
 
 /** `formatLength(150_000)` -> "150 m"; `digits` as in formatRate. */
 export function formatLength(millimetres: number, digits?: number): string {
-  return format(millimetres, LENGTH, digits);
+  return format(millimetres, kLength, digits);
 }

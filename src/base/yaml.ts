@@ -20,11 +20,11 @@ import { showValue } from "./fields.js";
 import { readAtMost } from "./read_file.js";
 
 /** Bytes of a file. */
-const LARGEST = 1 << 20;
-const MOST_ALIASES = 100;
+const kLargest = 1 << 20;
+const kMostAliases = 100;
 /** Far more than any of our files needs; the library recurses, and at the end of the stack V8 may abort the process. */
-const DEEPEST = 100;
-const MOST_SYNTAX_ERRORS = 3;
+const kDeepest = 100;
+const kMostSyntaxErrors = 3;
 
 type Key = string | number;
 
@@ -56,7 +56,7 @@ export function readConfigText(file: string, kind: string): string {
     new WeirError(`${kind} ${file}: ${reason}`, { field: "file", cause });
   let bytes: Buffer | undefined;
   try {
-    bytes = readAtMost(file, LARGEST);
+    bytes = readAtMost(file, kLargest);
   } catch (error) {
     throw refused(fileReason(error) ?? (error as Error).message, error);
   }
@@ -68,7 +68,7 @@ export function readConfigText(file: string, kind: string): string {
   }
 }
 
-const kTooLarge = `is too large; the limit is ${LARGEST} bytes`;
+const kTooLarge = `is too large; the limit is ${kLargest} bytes`;
 
 /** The same for text; `source` names it in errors, with `kind`: what it describes. */
 export function readScenarioText(
@@ -77,12 +77,12 @@ export function readScenarioText(
   set: readonly string[],
   kind = "scenario",
 ): ScenarioFile {
-  if (text.length > LARGEST) throw new WeirError(`${kind} ${source}: ${kTooLarge}`, { field: "file" });
+  if (text.length > kLargest) throw new WeirError(`${kind} ${source}: ${kTooLarge}`, { field: "file" });
   const lines = new LineCounter();
   const deep = tooDeepAt(text, lines);
   if (deep !== undefined) {
     const { line, col } = lines.linePos(deep);
-    const hint = `a ${kind} needs a few levels; the limit is ${DEEPEST}`;
+    const hint = `a ${kind} needs a few levels; the limit is ${kDeepest}`;
     throw new ScenarioError(source, [{ path: [], message: "is nested too deeply", hint, line, column: col }], kind);
   }
   let document: Document.Parsed;
@@ -90,7 +90,7 @@ export function readScenarioText(
   try {
     // The library compares each key with all before it, and prints what it thinks of some.
     document = parseDocument(text, { prettyErrors: false, uniqueKeys: false, logLevel: "error" });
-    if (document.errors.length === 0) data = document.toJS({ maxAliasCount: MOST_ALIASES });
+    if (document.errors.length === 0) data = document.toJS({ maxAliasCount: kMostAliases });
   } catch (error) {
     const hint = `write the ${kind} out, without so many aliases`;
     throw new ScenarioError(source, [{ path: [], message: (error as Error).message, hint }], kind);
@@ -100,7 +100,7 @@ export function readScenarioText(
     errors.push(...repeatedKeys(document).map((at) => ({ at, message: "Map keys must be unique" })));
   if (errors.length > 0) {
     // One slip tends to cause more errors further on.
-    const problems = errors.slice(0, MOST_SYNTAX_ERRORS).map(({ at, message }): Problem => {
+    const problems = errors.slice(0, kMostSyntaxErrors).map(({ at, message }): Problem => {
       const { line, col } = lines.linePos(at);
       return { path: [], message, line, column: col };
     });
@@ -125,7 +125,7 @@ function tooDeepAt(text: string, lines: LineCounter): number | undefined {
   for (const lexeme of new Lexer().lex(text)) {
     // A generator: it works while it is asked for more.
     for (const _ of parser.next(lexeme));
-    if (parser.stack.length > DEEPEST) return parser.offset;
+    if (parser.stack.length > kDeepest) return parser.offset;
   }
   return undefined;
 }

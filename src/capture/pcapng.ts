@@ -1,5 +1,5 @@
 /**
- * Blocks of pcapng files, nanoseconds resolution; those of packets are written by the native core (native/base/packet_block.h).
+ * Blocks of pcapng files, nanoseconds resolution; those of packets are written by packet_blocks.ts.
  * Source: draft-ietf-opsawg-pcapng, sections 3 and 4.
  */
 
@@ -35,7 +35,7 @@ const kLinktypeEthernet = 1;
 /** More than all headers of any frame. */
 const kSnapLength = 65_535;
 const kLeastBlock = 12;
-/** Twice the longest captured frame of the native core. */
+/** Twice the longest captured frame. */
 const kLongestBlock = 524_288;
 const kLeastPacket = 32;
 /** Where a packet block has its interface. */
@@ -118,28 +118,6 @@ export function interfaceOf(chunk: Buffer, at: number, { type, end }: BlockHead,
   const captured = chunk.readUInt32LE(at + 20);
   if (captured > end - at - kLeastPacket) throw malformed(chunk, at, `${captured} captured bytes are not all there`);
   return number;
-}
-
-/**
- * The packet blocks of a chunk with other numbers of interfaces; those of an interface whose new number is undefined are left out.
- * @throws Error when the chunk is malformed.
- */
-export function renumbered(chunk: Uint8Array, numbers: readonly (number | undefined)[]): Buffer {
-  const from = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-  const out = Buffer.alloc(from.length);
-  let length = 0;
-  for (let at = 0; at < from.length; ) {
-    const block = blockAt(from, at);
-    if (block === undefined) throw malformed(from, at, "it is cut short");
-    const number = numbers[interfaceOf(from, at, block, numbers.length)];
-    if (number !== undefined) {
-      from.copy(out, length, at, block.end);
-      out.writeUInt32LE(number, length + kInterface);
-      length += block.end - at;
-    }
-    at = block.end;
-  }
-  return out.subarray(0, length);
 }
 
 function malformed(chunk: Buffer, at: number, why: string): Error {

@@ -1,6 +1,8 @@
 /** Frames of some ports of a device: from attaching to its workers to the last frame. */
 import type { CaptureCounts, NativeAddon, NativeCapture } from "../native/types.js";
 import type { PortWorker } from "../native/workers.js";
+import { type FrameEncoder, Frames } from "./frames.js";
+import { PacketBlocks } from "./packet_blocks.js";
 
 /** A port, where its frames pass. */
 export interface TapPlace {
@@ -18,6 +20,8 @@ export interface TapOptions {
   snaplen: number;
   /** Mask of kCaptureKinds. */
   kinds: number;
+  /** In what format; blocks of pcapng, whose interfaces are the positions of the places, if left out. */
+  encoder?: FrameEncoder;
 }
 
 /** Of each worker: what comes in the time in which a busy process does not drain it. */
@@ -26,14 +30,21 @@ const kChunkBytes = 1 << 20;
 
 export class FrameTap {
   private readonly captures: { capture: NativeCapture; worker: PortWorker }[] = [];
+  private readonly encoder: FrameEncoder;
+  private readonly frames = new Uint8Array(kChunkBytes);
   private chunk: Buffer = Buffer.alloc(kChunkBytes);
   /** Those that were kept, and are done with. */
   private readonly spare: Buffer[] = [];
   private attached = true;
 
-  /** From now on. The interfaces of frames are the positions of `places`. @throws NativeError when a worker has no such port. */
-  constructor(addon: Pick<NativeAddon, "Capture">, places: readonly TapPlace[], { snaplen, kinds }: TapOptions) {
-    const taps = places.map(({ rate, meant }) => ({ rate, meant }));
+  /** From now on. @throws NativeError when a worker has no such port. */
+  constructor(
+    addon: Pick<NativeAddon, "Capture">,
+    private readonly places: readonly TapPlace[],
+    { snaplen, kinds, encoder }: TapOptions,
+  ) {
+    this.encoder = encoder ?? new PacketBlocks(places.map(({ rate, meant }, number) => ({ number, rate, meant })));
+    const taps = places.length;
     for (const worker of new Set(places.map((place) => place.worker))) {
       const capture = new addon.Capture({ snap_length: snaplen, ring_bytes: kRingBytes, kinds, taps });
       const own = places.flatMap((place, tap) =>
@@ -44,20 +55,21 @@ export class FrameTap {
     }
   }
 
-  /** Packet blocks of what has come, at most a megabyte of each worker; good until the next call, or see keep(). */
+  /** What has come, at most a megabyte of frames of each worker; each part is good until the next, or see keep(). */
   *drain(): Iterable<Buffer> {
     for (const { capture } of this.captures) {
-      const bytes = capture.drain(this.chunk);
-      if (bytes > 0) yield this.chunk.subarray(0, bytes);
+      const frames = new Frames(this.frames.subarray(0, capture.drain(this.frames)), this.places.length);
+      const next = () => this.chunk.subarray(0, this.encoder.encode(frames, this.chunk));
+      for (let part = next(); part.length > 0; part = next()) yield part;
     }
   }
 
-  /** Blocks that drain() has just told, good until `done` is called: most of a chunk as it is, and a copy of less. */
-  keep(blocks: Buffer): { kept: Buffer; done: () => void } {
-    if (blocks.length < kChunkBytes / 2) return { kept: Buffer.from(blocks), done: () => {} };
+  /** A part that drain() has just told, good until `done` is called: most of a chunk as it is, and a copy of less. */
+  keep(part: Buffer): { kept: Buffer; done: () => void } {
+    if (part.length < kChunkBytes / 2) return { kept: Buffer.from(part), done: () => {} };
     const { chunk } = this;
     this.chunk = this.spare.pop() ?? Buffer.alloc(kChunkBytes);
-    return { kept: blocks, done: () => this.spare.push(chunk) };
+    return { kept: part, done: () => this.spare.push(chunk) };
   }
 
   /** Of each place. */

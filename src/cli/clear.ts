@@ -2,7 +2,7 @@
 import { Argument } from "commander";
 import { WeirError } from "../base/error.js";
 import { askDevice, findDevices } from "../device/running.js";
-import type { AddVerb } from "./program.js";
+import type { AddVerb } from "./context.js";
 import { socketOption } from "./show.js";
 
 export const addClear: AddVerb = (parent, context) => {

@@ -10,8 +10,7 @@ import { renderComparison } from "../report/overlay_table.js";
 import { wantsColor } from "../report/terminal.js";
 import { readRun } from "../result/run_files.js";
 import type { SavedRun } from "../result/saved_run.js";
-import { asUsage, type CliContext, kExit, UsageError } from "./context.js";
-import type { AddVerb } from "./program.js";
+import { type AddVerb, asUsage, type CliContext, kExit, UsageError } from "./context.js";
 import { parsed } from "./quantity.js";
 
 interface CompareOptions {

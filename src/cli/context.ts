@@ -1,6 +1,8 @@
 /** What every verb shares: where to write, exit statuses, and how errors look. */
 import type { EventEmitter } from "node:events";
+import type { Command } from "commander";
 import { fileReason, ScenarioError, WeirError } from "../base/error.js";
+import { kExit } from "../base/exit_status.js";
 import { readConfigText } from "../base/yaml.js";
 import type { Handed } from "../host/rootless.js";
 import type { LabOptions, LabOutcome } from "../lab/types.js";
@@ -11,8 +13,7 @@ import type { Scenario } from "../scenario/types.js";
 import type { SimOptions, SimOutcome } from "../sim/types.js";
 import type { KeyStream } from "../top/terminal.js";
 
-/** Exit statuses of weir; a signal's is 128 + its number. `permanent` tells a scheduler not to try again. */
-export const kExit = { ok: 0, failure: 1, usage: 2, invalid: 3, permanent: 42, sigint: 130, sigterm: 143 } as const;
+export { kExit };
 
 /** The process as the verbs see it; tests give their own. */
 export interface CliContext {
@@ -31,6 +32,9 @@ export interface CliContext {
    */
   elevate: (handed?: Handed) => Promise<number | undefined>;
 }
+
+/** Adds a verb; it returns the exit status by calling `done`. */
+export type AddVerb = (parent: Command, context: CliContext, done: (status: number) => void) => void;
 
 /** Bad usage or bad input: exit status 2. */
 export class UsageError extends WeirError {}

@@ -2,8 +2,7 @@
 import { diagnose, renderReport } from "../host/doctor/diagnose.js";
 import { type System, thisSystem } from "../host/doctor/system.js";
 import { wantsColor } from "../report/terminal.js";
-import { kExit } from "./context.js";
-import type { AddVerb } from "./program.js";
+import { type AddVerb, kExit } from "./context.js";
 
 const kHelp = `
 Looks and changes nothing. Run it as the user, and in the network namespace, that Weir is to run in.

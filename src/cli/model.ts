@@ -1,16 +1,15 @@
-/** `weir model`: the fluid model of DCQCN, for scenarios, fixed points, stability and sweeps. */
-import { type ChildProcess, fork } from "node:child_process";
+/** `weir model`: the fluid model of DCQCN, for scenarios, fixed points and stability. */
 import { readdirSync, rmdirSync } from "node:fs";
 import { makeFolder } from "../base/folder.js";
 import { formatTime } from "../base/units.js";
 import { dcqcnFixedPoint, dcqcnStability, type ModelOutcome, runModel } from "../models/dcqcn/index.js";
-import { fixed, gbps, kilobytes } from "../report/format.js";
+import { fixed, gbps, kilobytes, percent, printable } from "../report/format.js";
+import { writeRun } from "../report/run_report.js";
+import { StatusLine } from "../report/status_line.js";
 import { drawGrid, renderTable } from "../report/table.js";
 import { wantsColor } from "../report/terminal.js";
-import { writeRun } from "../result/run_files.js";
 import { writeSeries } from "../sim/series_files.js";
-import { beside } from "./beside.js";
-import { type CliContext, kExit, load, warn } from "./context.js";
+import { type AddVerb, type CliContext, kExit, load, warn } from "./context.js";
 import { integer } from "./device_options.js";
 import {
   addLinkOptions,
@@ -21,21 +20,9 @@ import {
   modelRateOption,
   partOption,
 } from "./model_options.js";
-import { ModelProgress } from "./model_progress.js";
-import { addModelSweep } from "./model_sweep.js";
-import type { AddVerb } from "./program.js";
 import { runFolder } from "./run_folder.js";
 import { addRunOptions, addSeriesOptions, type RunOptions, type SeriesOptions } from "./run_options.js";
 import { StopSignals } from "./stop_signals.js";
-
-/** What the verb works with; tests give their own. */
-export interface ModelTools {
-  startWorker: () => ChildProcess;
-}
-
-const kRealTools: ModelTools = {
-  startWorker: () => fork(beside("../models/dcqcn/sweep_worker"), { stdio: ["ignore", "ignore", "pipe", "ipc"] }),
-};
 
 interface RunChoice extends RunOptions, SeriesOptions {
   delay?: number;
@@ -77,11 +64,15 @@ Examples:
   weir model stability --flows 2,64 --kmax 1955KB --pmax 10% --ai-rate 10Mbps,40Mbps --json
 `;
 
-export const addModel: AddVerb = (parent, context, done) => addModelOn(kRealTools, parent, context, done);
+const kHelp = `
+Its sweeps, figures 11 and 12 of the paper: weir paper dcqcn-fig11, weir paper dcqcn-fig12
+`;
 
-/** The verb with tools of the caller's. */
-export function addModelOn(tools: ModelTools, ...[parent, context, done]: Parameters<AddVerb>): void {
-  const model = parent.command("model").description("the fluid model of DCQCN: the equations of its paper");
+export const addModel: AddVerb = (parent, context, done) => {
+  const model = parent
+    .command("model")
+    .description("the fluid model of DCQCN: the equations of its paper")
+    .addHelpText("after", kHelp);
   addSeriesOptions(addRunOptions(model.command("run")))
     .description("solve the equations for a scenario and report")
     .option(
@@ -106,25 +97,24 @@ export function addModelOn(tools: ModelTools, ...[parent, context, done]: Parame
     .option("--json", "one JSON document on stdout instead of a table")
     .addHelpText("after", kStabilityHelp)
     .action((choice: StabilityChoice) => stability(context, choice));
-  addModelSweep(tools, model, context, done);
-}
+};
 
 async function run(context: CliContext, file: string, choice: RunChoice): Promise<number> {
   const set = [...(choice.set ?? [])];
   if (choice.duration !== undefined) set.push(`duration=${choice.duration}`);
   const { scenario, text } = load(context, file, set);
   const directory = choice.out ?? runFolder(scenario.name, new Date());
-  const progress = choice.quiet ? undefined : new ModelProgress(context.stderr, scenario.name);
+  const progress = choice.quiet ? undefined : new StatusLine(context.stderr);
   const stop = new StopSignals(context, choice.quiet === true);
   let outcome: ModelOutcome;
   try {
     outcome = await runModel(scenario, {
       signal: stop.signal,
       delay: choice.delay,
-      onProgress: progress && ((part) => progress.update(part)),
+      onProgress: progress && ((part) => progress.show(() => `${printable(scenario.name)}: ${percent(part)}`)),
     });
   } finally {
-    progress?.finish();
+    progress?.close();
     stop.release();
   }
   const { stdout } = context;

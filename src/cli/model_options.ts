@@ -2,12 +2,12 @@
 import { type Command, Option } from "commander";
 import { ScenarioError } from "../base/error.js";
 import { problemsOf } from "../base/fields.js";
+import { Findings } from "../base/findings.js";
 import { formatSize, parseFraction } from "../base/units.js";
-import type { CongestionParameters } from "../congestion/congestion.js";
-import { PROFILE_NAMES, type ProfileName } from "../congestion/profiles.js";
-import { congestionSchema, resolveCongestionSection } from "../congestion/section.js";
+import { isDcqcn } from "../congestion/algorithms.js";
+import { type DcqcnParameters, dcqcn } from "../congestion/dcqcn.js";
+import { congestionSchema, resolveCongestion } from "../congestion/section.js";
 import { algorithmProblems, controlParameters, type DcqcnModelParameters } from "../models/dcqcn/index.js";
-import { Findings } from "../scenario/check_device.js";
 import { collect, UsageError } from "./context.js";
 import { integer } from "./device_options.js";
 import { parsed, rateOption, sizeOption, timeOption } from "./quantity.js";
@@ -15,7 +15,7 @@ import { parsed, rateOption, sizeOption, timeOption } from "./quantity.js";
 export interface LinkChoice {
   rate: number;
   mtu: number;
-  profile: ProfileName;
+  profile: string;
   kmin: number;
   kmax: number;
   pmax: number;
@@ -45,10 +45,9 @@ export const listOf =
   (text: string): T[] =>
     text.split(",").map((part) => one(part.trim()));
 
-function profile(text: string): ProfileName {
-  const found = PROFILE_NAMES.find((name) => name === text);
-  if (found !== undefined) return found;
-  throw new UsageError(`--profile ${text}: unknown`, { hint: `use one of ${PROFILE_NAMES.join(", ")}` });
+function profile(text: string): string {
+  if (Object.hasOwn(dcqcn.profiles, text)) return text;
+  throw new UsageError(`--profile ${text}: unknown`, { hint: `use one of ${Object.keys(dcqcn.profiles).join(", ")}` });
 }
 
 export function addLinkOptions(command: Command): Command {
@@ -85,15 +84,15 @@ export function linkParameters(choice: LinkChoice): DcqcnModelParameters {
   };
 }
 
-function profileParameters({ profile, rate, set = [] }: LinkChoice): CongestionParameters {
+function profileParameters({ profile, rate, set = [] }: LinkChoice): DcqcnParameters {
   const written = { algorithm: "dcqcn", profile, parameters: Object.fromEntries(set.map(assignment)) };
   const parsed = congestionSchema.safeParse(written);
   if (!parsed.success) throw new ScenarioError("--set", problemsOf(parsed.error, written), "parameters of");
   const found = new Findings();
-  const congestion = resolveCongestionSection(parsed.data, rate, found);
-  if (found.problems.size > 0) throw new ScenarioError("--set", [...found.problems.values()], "parameters of");
+  const congestion = resolveCongestion(parsed.data, rate, found);
+  if (found.problems.length > 0) throw new ScenarioError("--set", found.problems, "parameters of");
   const problems = algorithmProblems(congestion);
-  if (problems.length > 0 || congestion.algorithm !== "dcqcn") {
+  if (problems.length > 0 || !isDcqcn(congestion)) {
     throw new ScenarioError(profile, problems, "the fluid model cannot take profile");
   }
   return congestion.parameters;

@@ -20,11 +20,10 @@ import { renderText } from "../experiments/text.js";
 import { drawGrid } from "../report/table.js";
 import { wantsColor } from "../report/terminal.js";
 import { codeVersion } from "../sweep/code_version.js";
-import { asUsage, type CliContext, kExit, UsageError, warn } from "./context.js";
+import { type AddVerb, asUsage, type CliContext, kExit, UsageError, warn } from "./context.js";
 import { addPaperAll } from "./paper_all.js";
 import { addPaperOptions, type PaperChoice } from "./paper_options.js";
 import { PaperProgressLine } from "./paper_progress.js";
-import type { AddVerb } from "./program.js";
 import { runFolder } from "./run_folder.js";
 import { StopSignals } from "./stop_signals.js";
 
@@ -44,7 +43,7 @@ Examples:
 References are drawn and compared with each clock, never judged: CSV files with a header line, then x and y in the units of the trace.
 Traces have their names in paper.json.
 
-It leaves report.html, report.md, figure.svg, figure.png, paper.json, and each run's own result and report. Ctrl-C ends the run under way;
+It leaves report.html, report.md, figure.svg, paper.json, and each run's own result and report. Ctrl-C ends the run under way;
 what is done by then is reported, and said to be partial.
 
 Exit status: 0 all was run, also where a statement falls short; 2 bad usage; 3 a run is invalid, or was not made to its end;

@@ -18,11 +18,10 @@ import { hostFacts } from "../report/host_facts.js";
 import { wantsColor } from "../report/terminal.js";
 import { codeVersion } from "../sweep/code_version.js";
 import { beside } from "./beside.js";
-import { asUsage, type CliContext, kExit, UsageError, warn } from "./context.js";
+import { type AddVerb, asUsage, type CliContext, kExit, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
 import { AllProgress } from "./paper_all_progress.js";
 import { addPaperOptions, type PaperChoice } from "./paper_options.js";
-import type { AddVerb } from "./program.js";
 import { StopSignals } from "./stop_signals.js";
 
 interface AllChoice extends PaperChoice {

@@ -1,15 +1,11 @@
 /** How far `weir paper all` is: a line for each experiment that ends, and one of what is under way. */
-import { createLogUpdate } from "log-update";
 import type { TaskOutcome } from "../experiments/all/run.js";
 import type { Task } from "../experiments/all/task.js";
 import type { PaperProgress } from "../experiments/run.js";
 import { duration, percent } from "../report/format.js";
+import { StatusLine } from "../report/status_line.js";
 import type { LiveStream } from "../report/terminal.js";
-import { movesCursor } from "../report/terminal.js";
 
-/** Between two lines where there is no terminal, and between two pictures where there is one, wall ms. */
-const kLineMs = 10_000;
-const kFrameMs = 200;
 /** So much must be done before the pace says anything, listed s. */
 const kTelling = 2;
 
@@ -22,10 +18,9 @@ interface Running {
 
 /** On a terminal the last line is redrawn; elsewhere it is written every 10 seconds. */
 export class AllProgress {
-  private readonly draw: ReturnType<typeof createLogUpdate> | undefined;
+  private readonly status: StatusLine;
   private readonly started: number;
   private readonly timer: NodeJS.Timeout;
-  private last: number;
   private readonly running = new Map<string, Running>();
   private readonly waiting: Set<Task>;
   private done = 0;
@@ -34,14 +29,13 @@ export class AllProgress {
 
   /** `tasks` are to be run, at most `jobs` at a time. `now` is the wall clock in ms. */
   constructor(
-    private readonly stream: LiveStream,
+    stream: LiveStream,
     private readonly tasks: readonly Task[],
     private readonly jobs: number,
     private readonly now: () => number = () => performance.now(),
   ) {
-    this.draw = movesCursor(stream) ? createLogUpdate(stream) : undefined;
+    this.status = new StatusLine(stream, now);
     this.started = this.now();
-    this.last = this.started;
     this.waiting = new Set(tasks);
     // Models do not tell how far they are.
     this.timer = setInterval(() => this.show(), 1000);
@@ -51,7 +45,7 @@ export class AllProgress {
   begin(task: Task): void {
     this.waiting.delete(task);
     this.running.set(task.experiment.id, { task, began: this.now(), done: 0 });
-    if (this.draw === undefined) this.stream.write(`${task.experiment.id}: begins (${task.clocks.join(", ")})\n`);
+    if (!this.status.redraws) this.status.write(`${task.experiment.id}: begins (${task.clocks.join(", ")})\n`);
     this.show();
   }
 
@@ -70,26 +64,21 @@ export class AllProgress {
       this.spent = { listed: this.spent.listed + task.seconds, real: this.spent.real + real };
     }
     const how = "error" in outcome ? `${outcome.status}: ${outcome.error}` : outcome.status;
-    this.draw?.clear();
-    this.stream.write(`${id}: ${how}, ${duration(real)} (${this.counts()})\n`);
+    this.status.write(`${id}: ${how}, ${duration(real)} (${this.counts()})\n`);
     this.show();
   }
 
   /** Clears the last line, and gives the cursor back. */
   finish(): void {
     clearInterval(this.timer);
-    this.draw?.clear();
-    this.draw?.done();
+    this.status.close();
   }
 
   private show(): void {
-    const now = this.now();
-    if (now - this.last < (this.draw ? kFrameMs : kLineMs)) return;
-    this.last = now;
-    const names = [...this.running.values()].map(({ task, done }) => `${task.experiment.id} ${percent(done)}`);
-    const line = `${this.counts()}: ${names.join(", ")}`;
-    if (this.draw === undefined) this.stream.write(`${line}\n`);
-    else this.draw(line.slice(0, Math.max(40, this.stream.columns ?? 80) - 1));
+    this.status.show(() => {
+      const names = [...this.running.values()].map(({ task, done }) => `${task.experiment.id} ${percent(done)}`);
+      return `${this.counts()}: ${names.join(", ")}`;
+    });
   }
 
   /** "3 of 12 done, 1:05 min, about 4:10 min left". */

@@ -14,7 +14,7 @@ import {
 import { describeCost, describeRow, describeStart, reportOf } from "../perf/report.js";
 import { type Row, run } from "../perf/run.js";
 import { Session } from "../perf/session.js";
-import { type CliContext, kExit, UsageError } from "./context.js";
+import { type AddVerb, type CliContext, kExit, UsageError } from "./context.js";
 import {
   addDeviceOptions,
   addressesOf,
@@ -24,7 +24,6 @@ import {
   openRealDevice,
   withDevice,
 } from "./device_options.js";
-import type { AddVerb } from "./program.js";
 import { parsed } from "./quantity.js";
 import { untilSignal } from "./until_signal.js";
 

@@ -1,7 +1,7 @@
 /** `weir ping`: rping's client and server. */
 import { Option } from "commander";
 import { kPingPort, kPingSize, kPingSizes, type Ping, pingClient, pingServer } from "../perf/ping.js";
-import { type CliContext, kExit, UsageError } from "./context.js";
+import { type AddVerb, type CliContext, kExit, UsageError } from "./context.js";
 import {
   addDeviceOptions,
   type DeviceChoice,
@@ -10,7 +10,6 @@ import {
   openRealDevice,
   withDevice,
 } from "./device_options.js";
-import type { AddVerb } from "./program.js";
 import { untilSignal } from "./until_signal.js";
 
 interface PingChoice extends DeviceChoice {

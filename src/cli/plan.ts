@@ -12,10 +12,9 @@ import {
   type SwitchProfile,
 } from "../models/buffers/index.js";
 import { wantsColor } from "../report/terminal.js";
-import { type CliContext, collect, kExit, load, UsageError } from "./context.js";
+import { type AddVerb, type CliContext, collect, kExit, load, UsageError } from "./context.js";
 import { integer } from "./device_options.js";
 import { bufferText, checkText, ecnText, profileText } from "./plan_text.js";
-import type { AddVerb } from "./program.js";
 import { quantity, rateOption, sizeOption, timeOption } from "./quantity.js";
 
 interface BufferChoice {
@@ -39,7 +38,7 @@ interface BufferChoice {
 
 const kBuffersHelp = `
 Section 4 of the DCQCN paper, for any switch. Without --headroom t_flight is computed from rate, MTU, cable and response time of the
-peer, and its terms are listed. KB is 1000 bytes. docs/planning.md has the formulas, and the assumptions behind the paper's figures.
+peer, and its terms are listed. KB is 1000 bytes. docs/guides/planning.md has the formulas, and the assumptions behind the paper's figures.
 
 Examples:
   weir plan buffers --profile trident2

@@ -6,8 +6,7 @@ import { type ProbeNetwork, realNetwork } from "../probe/network.js";
 import { probe } from "../probe/probe.js";
 import type { Arrival, ProbeReport } from "../probe/report.js";
 import { type Ecn, kEcn } from "../probe/roce_frame.js";
-import { type CliContext, kExit, UsageError } from "./context.js";
-import type { AddVerb } from "./program.js";
+import { type AddVerb, type CliContext, kExit, UsageError } from "./context.js";
 import { parsed } from "./quantity.js";
 import { untilSignal } from "./until_signal.js";
 

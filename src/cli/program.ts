@@ -5,7 +5,7 @@ import { addCapture } from "./capture.js";
 import { addClear } from "./clear.js";
 import { addCompare } from "./compare.js";
 import { addCompletion, asksForCompletions, namesOfRunning } from "./completion.js";
-import { type CliContext, describeError, exitStatusOf, kExit } from "./context.js";
+import { type AddVerb, type CliContext, describeError, exitStatusOf, kExit } from "./context.js";
 import { addDoctor } from "./doctor.js";
 import { addLab } from "./lab.js";
 import { addModel } from "./model.js";
@@ -40,12 +40,8 @@ Exit status: 0 ok, 1 failure at run time, 2 bad usage or bad scenario, 3 finishe
 bottleneck), 130 and 143 after SIGINT and SIGTERM.
 `;
 
-/** Adds a verb; it returns the exit status by calling `done`. */
-export type AddVerb = (parent: Command, context: CliContext, done: (status: number) => void) => void;
-
-/** Runs one command line, without the program's name, and returns the exit status. Never throws. */
-export async function runCli(argv: readonly string[], context: CliContext): Promise<number> {
-  let status: number = kExit.ok;
+/** weir with all its verbs, for one command line; the exit status of the verb that runs is what `done` is called with. */
+export function makeProgram(argv: readonly string[], context: CliContext, done: (status: number) => void): Command {
   const program = new Command("weir")
     .description(
       "A software RoCEv2 NIC and lossless Ethernet switch: DCQCN, ECN and PFC, on this host and in virtual time.",
@@ -61,10 +57,16 @@ export async function runCli(argv: readonly string[], context: CliContext): Prom
     })
     .exitOverride()
     .showHelpAfterError("(weir --help lists verbs and examples)");
-  const done = (value: number) => {
-    status = value;
-  };
   for (const add of kVerbs) add(program, context, done);
+  return program;
+}
+
+/** Runs one command line, without the program's name, and returns the exit status. Never throws. */
+export async function runCli(argv: readonly string[], context: CliContext): Promise<number> {
+  let status: number = kExit.ok;
+  const program = makeProgram(argv, context, (value) => {
+    status = value;
+  });
   addCompletion(program, asksForCompletions(argv) ? await namesOfRunning() : [], argv);
   try {
     await program.parseAsync(asksForVersion(argv) ? ["--version"] : argv, { from: "user" });
@@ -91,9 +93,10 @@ const kRuns: Readonly<Record<string, readonly string[]>> = {
   plan: ["plan check"],
 };
 
-/** For who leaves out a verb, or the second word of one: `weir run x.yaml`, `weir lab x.yaml`. */
+/** For who leaves out a verb, or the second word of one (`weir run x.yaml`, `weir lab x.yaml`), or asks for one that is gone. */
 function runHint(argv: readonly string[], error: string): string {
   const unknown = /^error: unknown command '(.*)'/.exec(error)?.[1];
+  if (argv[0] === "model" && unknown === "sweep") return "  hint: weir paper dcqcn-fig11, or weir paper dcqcn-fig12\n";
   if (unknown === undefined || !(unknown === "run" || /\.(ya?ml|json)$/.test(unknown))) return "";
   const file = unknown === "run" ? (argv[argv.indexOf(unknown) + 1] ?? "FILE") : unknown;
   const runs = kRuns[argv[0] === unknown ? "" : (argv[0] ?? "")] ?? [];

@@ -1,9 +1,8 @@
 /** `weir report`: the HTML page of a finished run. */
 import { dirname, join } from "node:path";
 import { writeWhole } from "../base/write_file.js";
-import { renderSavedRun } from "../result/run_files.js";
-import { asUsage } from "./context.js";
-import type { AddVerb } from "./program.js";
+import { renderSavedRun } from "../report/run_report.js";
+import { type AddVerb, asUsage } from "./context.js";
 
 export const addReport: AddVerb = (parent, context) => {
   parent

@@ -1,7 +1,7 @@
 /** `weir schema`: the JSON Schema of what users write and of what they get. */
 import { readFileSync } from "node:fs";
 import { Argument } from "commander";
-import type { AddVerb } from "./program.js";
+import type { AddVerb } from "./context.js";
 
 export const addSchema: AddVerb = (parent, context) => {
   parent

@@ -2,15 +2,14 @@
 import type { Command } from "commander";
 import { Option } from "commander";
 import { WeirError } from "../base/error.js";
-import { nearest } from "../base/fields.js";
+import { nearest } from "../base/nearest.js";
 import { askDevice, type ControlledDevice, findDevices, NotRunning } from "../device/running.js";
 import { drawGrid } from "../report/table.js";
 import { wantsColor } from "../report/terminal.js";
 import { onlyPort } from "../show/port_choice.js";
 import type { Answers, View } from "../show/view.js";
 import { kViews } from "../show/views.js";
-import { type CliContext, kExit, UsageError } from "./context.js";
-import type { AddVerb } from "./program.js";
+import { type AddVerb, type CliContext, kExit, UsageError } from "./context.js";
 import { intervalOption, repeat } from "./repeat.js";
 
 interface ShowOptions {

@@ -1,42 +1,33 @@
 /** The one line that says how far a simulation is. */
-import { createLogUpdate } from "log-update";
 import { formatTime } from "../base/units.js";
 import { count, percent, printable } from "../report/format.js";
+import { StatusLine } from "../report/status_line.js";
 import type { LiveStream } from "../report/terminal.js";
-import { movesCursor } from "../report/terminal.js";
 import type { SimProgress } from "../sim/types.js";
 
-/** Between two lines where there is no terminal, wall s. */
-const kLineSeconds = 10;
-
-/** Redraws one line on a terminal; elsewhere writes a line every 10 seconds. */
 export class ProgressLine {
-  private readonly draw: ReturnType<typeof createLogUpdate> | undefined;
-  private lastLine = 0;
-  private before = { wall: 0, hops: 0 };
+  private readonly status: StatusLine;
+  private wall = 0;
+  private shown = { wall: 0, hops: 0 };
 
   constructor(
-    private readonly stream: LiveStream,
+    stream: LiveStream,
     private readonly name: string,
   ) {
-    this.draw = movesCursor(stream) ? createLogUpdate(stream) : undefined;
+    this.status = new StatusLine(stream, () => this.wall * 1000);
   }
 
   update(progress: SimProgress): void {
-    if (this.draw === undefined && progress.wall_s - this.lastLine < kLineSeconds) return;
-    const { wall, hops } = this.before;
-    const pace = (progress.hops - hops) / Math.max(progress.wall_s - wall, 1e-3);
-    this.lastLine = progress.wall_s;
-    this.before = { wall: progress.wall_s, hops: progress.hops };
-    const line = describe(this.name, progress, pace);
-    if (this.draw === undefined) this.stream.write(`${line}\n`);
-    else this.draw(line.slice(0, Math.max(40, this.stream.columns ?? 80) - 1));
+    this.wall = progress.wall_s;
+    this.status.show(() => {
+      const { wall, hops } = this.shown;
+      this.shown = { wall: progress.wall_s, hops: progress.hops };
+      return describe(this.name, progress, (progress.hops - hops) / Math.max(progress.wall_s - wall, 1e-3));
+    });
   }
 
-  /** Clears the line, and gives the cursor back. Idempotent. */
   finish(): void {
-    this.draw?.clear();
-    this.draw?.done();
+    this.status.close();
   }
 }
 

@@ -20,9 +20,8 @@ import { ResultStore } from "../sweep/store.js";
 import { kubernetesManifest, slurmScript, taskCount } from "../sweep/submit.js";
 import { type Cell, groupTable, type Merged, merge, pointColumns, pointRow, type Table } from "../sweep/table.js";
 import { beside } from "./beside.js";
-import { asUsage, type CliContext, describeError, kExit, UsageError, warn } from "./context.js";
+import { type AddVerb, asUsage, type CliContext, describeError, kExit, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
-import type { AddVerb } from "./program.js";
 import { parsed } from "./quantity.js";
 import { StopSignals } from "./stop_signals.js";
 
@@ -87,7 +86,7 @@ const kMostTold = 10;
 
 const kPlanHelp = `
 Every combination of values is checked before anything runs. The plan holds all that the points need; to change a file later does
-not change it. docs/sweep.md has the fields of a sweep file.
+not change it. docs/guides/sweep.md has the fields of a sweep file.
 
 Example:
   weir sweep plan sweep.yaml > points.jsonl

@@ -1,8 +1,7 @@
 /** `weir switch` and `weir nic`: daemons in the foreground. */
 
 import { packageVersion } from "../base/package_version.js";
-import type { CliContext } from "./context.js";
-import type { AddVerb } from "./program.js";
+import type { AddVerb, CliContext } from "./context.js";
 
 /** The verb of one kind of daemon. */
 export function daemonVerb(kind: "switch" | "nic", description: string): AddVerb {
@@ -10,7 +9,7 @@ export function daemonVerb(kind: "switch" | "nic", description: string): AddVerb
     parent
       .command(kind)
       .description(description)
-      .requiredOption("-c, --config <file>", `${kind}.yaml; docs/daemon-files.md has its fields`)
+      .requiredOption("-c, --config <file>", `${kind}.yaml; docs/reference/daemon-files.md has its fields`)
       .addHelpText("after", `\nExample:\n  weir validate ${kind}.yaml && weir ${kind} -c ${kind}.yaml\n\n${kSignals}`)
       .action(async ({ config }: { config: string }) => done(await run(context, kind, config)));
   };

@@ -1,12 +1,13 @@
 /** `weir validate`: is a file sound, and what does it come to? */
 
 import { formatRate, formatTime } from "../base/units.js";
-import { profileText } from "../congestion/section.js";
+import { profileText } from "../congestion/algorithms.js";
 import { loadNicDaemon, loadSwitchDaemon } from "../device/file/load.js";
 import { kindOfFile } from "../scenario/file_kind.js";
 import { planSweep } from "../sweep/plan.js";
 import { loadSweep } from "../sweep/spec.js";
 import {
+  type AddVerb,
   asUsage,
   type CliContext,
   collect,
@@ -18,7 +19,6 @@ import {
   UsageError,
   warn,
 } from "./context.js";
-import type { AddVerb } from "./program.js";
 
 interface Validated {
   file: string;

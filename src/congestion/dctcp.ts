@@ -1,45 +1,44 @@
-// DCTCP parameters: what a scenario may write, and what senders run on. Equations: native/congestion/dctcp_sender.h.
-import { numberParameter, numeric, type Parameter, type ParameterInput, type Parsed } from "./parameters.js";
+// DCTCP (Alizadeh et al., SIGCOMM 2010; RFC 8257) and its parameters. Equations: native/congestion/dctcp_sender.h.
+import { type Algorithm, type NativeSetting, type Sourced, scaled } from "./algorithm.js";
+import { number, type Values } from "./parameter.js";
 
-/** Names are those of Linux: tcp_dctcp's module parameters and `ip route`; `min_cwnd` has none there. */
-export const DCTCP_PARAMETER_NAMES = ["dctcp_shift_g", "dctcp_alpha_on_init", "initcwnd", "min_cwnd"] as const;
-export type DctcpParameterName = (typeof DCTCP_PARAMETER_NAMES)[number];
-
-export interface DctcpParameters {
-  /** Gain of alpha: g = 2^-dctcp_shift_g. */
-  dctcp_shift_g: number;
-  /** alpha at the start, 0..1. */
-  alpha_on_init: number;
-  /** Packets in flight at the start. */
-  initcwnd: number;
-  /** Packets in flight that a cut leaves at least. */
-  min_cwnd: number;
-}
-
-/** Meaning, unit and range of each parameter. */
-export const DCTCP_PARAMETERS: Record<DctcpParameterName, Parameter> = {
-  dctcp_shift_g: numberParameter("Gain of alpha: g = 2^-dctcp_shift_g; 4 is the paper's 1/16.", "log2", 0, 10),
-  dctcp_alpha_on_init: numberParameter("alpha at the start; 1024 is 1.", "1/1024", 0, 1024),
-  initcwnd: numberParameter("Packets in flight at the start.", "packets", 1, 65_536),
-  min_cwnd: numberParameter("Packets in flight that a cut leaves at least.", "packets", 1, 65_536),
+/** By the names of Linux: tcp_dctcp's module parameters and `ip route`; `min_cwnd` has none there. */
+const parameters = {
+  dctcp_shift_g: number("Gain of alpha: g = 2^-dctcp_shift_g; 4 is the paper's 1/16.", "log2", 0, 10),
+  dctcp_alpha_on_init: number("alpha at the start; 1024 is 1.", "1/1024", 0, 1024),
+  initcwnd: number("Packets in flight at the start.", "packets", 1, 65_536),
+  min_cwnd: number("Packets in flight that a cut leaves at least.", "packets", 1, 65_536),
 };
 
-/** Value and where it is from. */
-export const DCTCP_DEFAULTS: Record<DctcpParameterName, readonly [value: ParameterInput & number, source: string]> = {
+const defaults: Record<keyof typeof parameters, Sourced> = {
   dctcp_shift_g: [4, "RFC 8257 section 4.2, Alizadeh et al. section 3.4, Linux: g = 1/16"],
   dctcp_alpha_on_init: [1024, "RFC 8257 section 3.3, Linux: alpha starts at 1"],
   initcwnd: [10, "RFC 6928, Linux"],
   min_cwnd: [2, "Linux; RFC 8257 has none"],
 };
 
-export type DctcpOverrides = Partial<Record<DctcpParameterName, Parsed>>;
+export type DctcpParameters = ReturnType<typeof resolve>;
 
-export function resolveDctcp(overrides: DctcpOverrides): DctcpParameters {
-  const number = (name: DctcpParameterName) => numeric(overrides[name] ?? DCTCP_DEFAULTS[name][0], 0);
-  return {
-    dctcp_shift_g: number("dctcp_shift_g"),
-    alpha_on_init: number("dctcp_alpha_on_init") / 1024,
-    initcwnd: number("initcwnd"),
-    min_cwnd: number("min_cwnd"),
-  };
+/** `alpha_on_init`: 0..1. */
+function resolve({ dctcp_alpha_on_init, ...same }: Values<typeof parameters>) {
+  return { ...same, alpha_on_init: dctcp_alpha_on_init / 1024 };
 }
+
+const doc = `With \`algorithm: dctcp\` each flow has a window of packets in flight, and no rate (Alizadeh et al., SIGCOMM 2010; RFC 8257). It is of
+simulated reliable connections, \`transport.type: rc\`, whose \`window\` bounds it. The receiver acknowledges every packet and says
+with the BECN bit of the acknowledgement whether the packet was marked. Switches mark as DCTCP wants it with \`ecn.kmin\` =
+\`ecn.kmax\`. Parameters are called as in Linux; there are no profiles.`;
+
+export const dctcp = {
+  title: "DCTCP",
+  needs: "needs `transport.type: rc`",
+  names: "those of Linux (`dctcp_shift_g`)",
+  feedback: "ECN echo",
+  state: { rates: false, window: true, alpha: true },
+  parameters,
+  defaults,
+  doc,
+  resolve,
+  feedbackInterval: () => 0,
+  native: (p: DctcpParameters, { scale }: NativeSetting) => ({ dctcp: scaled(parameters, p, scale), cnp_interval: 0 }),
+} as const satisfies Algorithm;

@@ -1,13 +1,36 @@
-// What a congestion control algorithm keeps of a flow: the one answer for whoever records or shows it.
-import type { Congestion } from "../scenario/types.js";
+// What a congestion control algorithm keeps of a flow, and by what it hears of congestion: the one answer for whoever records or shows
+// it. Undefined: of a result that does not say.
+import type { Feedback } from "./algorithm.js";
+import { type AlgorithmName, kAlgorithms } from "./algorithms.js";
 
-type Algorithm = Congestion["algorithm"];
+type MaybeAlgorithm = AlgorithmName | undefined;
+
+const keeps = (algorithm: MaybeAlgorithm, what: "rates" | "window" | "alpha"): boolean =>
+  algorithm !== undefined && kAlgorithms[algorithm].state[what];
+const hears = (algorithm: MaybeAlgorithm, feedback: Feedback): boolean =>
+  algorithm !== undefined && kAlgorithms[algorithm].feedback === feedback;
 
 /** A reaction point with a current rate R_C and a target rate R_T. */
-export const hasRates = (algorithm: Algorithm): boolean => algorithm === "dcqcn" || algorithm === "qcn";
+export const hasRates = (algorithm: MaybeAlgorithm): boolean => keeps(algorithm, "rates");
 
 /** A congestion window. */
-export const hasWindow = (algorithm: Algorithm): boolean => algorithm === "dctcp";
+export const hasWindow = (algorithm: MaybeAlgorithm): boolean => keeps(algorithm, "window");
 
-/** An estimate alpha of the congestion. QCN has none: its messages say how bad it is. */
-export const hasAlpha = (algorithm: Algorithm): boolean => algorithm === "dcqcn" || algorithm === "dctcp";
+/** An estimate alpha of the congestion. */
+export const hasAlpha = (algorithm: MaybeAlgorithm): boolean => keeps(algorithm, "alpha");
+
+/** Receivers tell senders by notification packets (CNP). */
+export const hearsCnps = (algorithm: MaybeAlgorithm): boolean => hears(algorithm, "CNP");
+
+/** Switches tell senders by messages of their own (CNM). */
+export const hearsCnms = (algorithm: MaybeAlgorithm): boolean => hears(algorithm, "CNM");
+
+/** Acknowledgements of reliable connections, which simulations alone have, bring marks back. */
+export const hearsEcnEcho = (algorithm: MaybeAlgorithm): boolean => hears(algorithm, "ECN echo");
+
+/** Runs on acknowledgements, of whatever they tell. */
+export const hearsAcknowledgements = (algorithm: MaybeAlgorithm): boolean =>
+  hearsEcnEcho(algorithm) || hears(algorithm, "RTT");
+
+/** Congestion slows nobody. */
+export const hearsNothing = (algorithm: MaybeAlgorithm): boolean => hears(algorithm, "none");

@@ -1,132 +1,191 @@
-// QCN parameters: what a scenario may write, and what the reaction points run on. Equations: native/congestion/qcn_reaction_point.h.
-import type { Problem } from "../base/error.js";
-import { formatRate, formatSize, parseSize } from "../base/units.js";
-import {
-  numberParameter,
-  numeric,
-  type Parameter,
-  type Parsed,
-  parameterFields,
-  percentParameter,
-  rateParameter,
-  timeParameter,
-  within,
-} from "./parameters.js";
-import {
-  QCN_PARAMETER_NAMES,
-  QCN_PROFILES,
-  type QcnParameterName,
-  type QcnProfileName,
-  type QcnVariant,
-} from "./qcn_profiles.js";
+// QCN (IEEE 802.1Qau) and the parameters of its reaction points. Equations: native/congestion/qcn_reaction_point.h.
+import type { Findings } from "../base/findings.js";
+import { formatRate } from "../base/units.js";
+import { type Algorithm, type Choice, type NativeSetting, type Profile, scaled } from "./algorithm.js";
+import { number, percent, rate, size, time, type Values } from "./parameter.js";
 
-/** Of a reaction point, in base units, as the scenario means them (before any time scale). */
-export interface QcnParameters {
-  /** ns between increases by time; half of it after fast recovery. */
-  rpgTimeReset: number;
-  /** Bytes between increases by bytes; half of them after fast recovery. */
-  rpgByteReset: number;
-  /** Cycles of byte counter and timer before fast recovery ends. */
-  rpgThreshold: number;
-  /** Cycles of the timer before hyper-active increase, full and half ones; rpgThreshold but in `qcn-t`. */
-  hyperThreshold: number;
-  /** R_AI, bit/s. */
-  rpgAiRate: number;
-  /** R_HAI, bit/s. */
-  rpgHaiRate: number;
-  /** bit/s; 0 = port speed. */
-  rpgMaxRate: number;
-  /** bit/s. */
-  rpgMinRate: number;
-  /** G_d: CR <- CR (1 - G_d |F_b|). */
-  gd: number;
-  /** One cut leaves at least this fraction of the rate. */
-  rpgMinDecFac: number;
-}
-
-/** Meaning, unit and range of each parameter. */
-export const QCN_PARAMETERS: Record<QcnParameterName, Parameter> = {
-  rpgTimeReset: timeParameter(
+/** Of a reaction point group, by the names of IEEE8021-CN-MIB (802.1Q clause 17.7.13) without the prefix `ieee8021Cn`. */
+const parameters = {
+  rpgTimeReset: time(
     "Timer: time between rate increases in fast recovery while no CNM comes; afterwards half of it.",
     1_000,
     100e9,
     "ms",
   ),
-  rpgByteReset: {
-    description:
-      "Byte counter: bytes sent between rate increases in fast recovery while no CNM comes; afterwards half of them.",
-    unit: "bytes",
-    range: `1 KB to ${formatSize(1e12)}`,
-    parse: (input) => (typeof input === "boolean" ? undefined : within(parseSize(input), 1_000, 1e12)),
-  },
-  rpgThreshold: numberParameter("Cycles of the byte counter or the timer before fast recovery ends.", "count", 1, 31),
-  rpgAiRate: rateParameter("R_AI: step of the target rate in active increase.", 0),
-  rpgHaiRate: rateParameter("R_HAI: step i of the target rate in hyper-active increase is i times this.", 0),
-  rpgMaxRate: rateParameter("Highest rate of the limiter; 0 means port speed.", 0),
-  rpgMinRate: rateParameter("Lowest rate of the limiter.", 1_000),
-  rpgGd: numberParameter("Cut: CR <- CR (1 - |F_b| / 2^rpgGd), with |F_b| from 1 to 63.", "log2", 1, 15),
-  rpgMinDecFac: percentParameter("One cut leaves at least this part of the rate."),
+  rpgByteReset: size(
+    "Byte counter: bytes sent between rate increases in fast recovery while no CNM comes; afterwards half of them.",
+    1_000,
+    1e12,
+  ),
+  rpgThreshold: number("Cycles of the byte counter or the timer before fast recovery ends.", "count", 1, 31),
+  rpgAiRate: rate("R_AI: step of the target rate in active increase.", 0),
+  rpgHaiRate: rate("R_HAI: step i of the target rate in hyper-active increase is i times this.", 0),
+  rpgMaxRate: rate("Highest rate of the limiter; 0 means port speed.", 0),
+  rpgMinRate: rate("Lowest rate of the limiter.", 1_000),
+  rpgGd: number("Cut: CR <- CR (1 - |F_b| / 2^rpgGd), with |F_b| from 1 to 63.", "log2", 1, 15),
+  rpgMinDecFac: percent("One cut leaves at least this part of the rate."),
 };
 
-export type QcnOverrides = Partial<Record<QcnParameterName, Parsed>>;
+const kMib = "IEEE8021-CN-MIB default";
+const kKabbani = "Kabbani and Yasuda";
+const kShu = "Shu et al.";
 
-const profileSchema = parameterFields(QCN_PARAMETER_NAMES.map((name) => [name, QCN_PARAMETERS[name]] as const));
+const profiles = {
+  "802.1qau": {
+    title: "IEEE 802.1Qau (802.1Q clauses 30 to 33), for 10 Gb/s",
+    parameters: {
+      rpgTimeReset: ["15ms", kMib],
+      rpgByteReset: ["150KB", kMib],
+      rpgThreshold: [5, kMib],
+      rpgAiRate: ["5Mbps", kMib],
+      rpgHaiRate: ["50Mbps", kMib],
+      rpgMaxRate: [0, `${kMib}: the port's speed`],
+      rpgMinRate: ["5Mbps", kMib],
+      rpgGd: [7, `${kMib}: G_d = 1/128`],
+      rpgMinDecFac: ["50%", kMib],
+    },
+  },
+  netfpga: {
+    title: "Kabbani and Yasuda, QCN: Implementation and Evaluation on NetFPGA, for 1 Gb/s",
+    parameters: {
+      rpgTimeReset: ["25ms", `${kKabbani} section 3.2: timer`],
+      rpgByteReset: ["150KB", `${kKabbani} section 3.2: byte counter`],
+      rpgThreshold: [5, `${kKabbani} section 2: cycles of fast recovery`],
+      rpgAiRate: ["0.5Mbps", `${kKabbani} table 2: AI_INC`],
+      rpgHaiRate: ["5Mbps", `${kKabbani} table 2: HAI_INC`],
+      rpgMaxRate: [0, "line rate"],
+      rpgMinRate: ["0.5Mbps", `${kKabbani} section 3.2: least rate of the token bucket`],
+      rpgGd: [7, `${kKabbani} table 2: G_d = 1/128`],
+      rpgMinDecFac: ["50%", `${kKabbani} section 2: G_d |F_bmax| = 0.5`],
+    },
+  },
+  shu: {
+    title: "Shu et al., Analysing Convergence of Quantized Congestion Notification in Data Center Ethernet, for 1 Gb/s",
+    parameters: {
+      rpgTimeReset: ["15ms", `${kShu} section II: timer`],
+      rpgByteReset: ["150KB", `${kShu} section II: byte counter`],
+      rpgThreshold: [5, `${kShu} section II`],
+      rpgAiRate: ["0.5Mbps", `${kShu} section II: R_AI at 1 Gb/s`],
+      rpgHaiRate: ["5Mbps", `${kShu} section II: 10 R_AI`],
+      rpgMaxRate: [0, "line rate"],
+      rpgMinRate: ["0.5Mbps", "not printed; a tenth of the standard's, as R_AI and R_HAI are at 1 Gb/s"],
+      rpgGd: [7, `${kShu} section III: G_d = 1/128`],
+      rpgMinDecFac: ["50%", "the standard's; never binding with G_d = 1/128"],
+    },
+  },
+} satisfies Record<string, Profile<keyof typeof parameters>>;
 
 /**
- * The profile with the overrides applied. `lineRate` (bit/s) is what percentages are of.
- *
+ * `qcn`: byte counter and timer (802.1Qau). `qcn-t`: one shorter timer in the place of both. `qcn-aimd`: no recovery, the rate
+ * grows by R_AI each cycle of the byte counter. The latter two are of Shu et al. Native names.
+ */
+const kVariants = { qcn: "qcn", "qcn-t": "timer", "qcn-aimd": "aimd" } as const;
+export type QcnVariant = keyof typeof kVariants;
+
+type QcnParameterName = keyof typeof parameters;
+/** What reaction points run on, in base units. */
+export type QcnParameters = ReturnType<typeof resolve>;
+
+/** Time between two fillings of a token bucket (Kabbani and Yasuda section 3.2), ns. */
+const kTokenTick = 16_000;
+
+/**
  * `qcn-t` has a timer of its own in the place of the profile's: the time in which one of two fair sources sends rpgByteReset
  * (2.4 ms at 1 Gb/s), unless rpgTimeReset is among the overrides. Hyper-active increase begins after rpgThreshold x the profile's
  * timer / t cycles (Shu et al. section VI), 31 at 1 Gb/s. All but the first rpgThreshold last t / 2, so they are over after 43.2 ms, and
  * the first step of R_HAI comes at 44.4 ms: sooner than five cycles of the profile's timer, 75 ms.
  */
-export function resolveQcn(
-  profile: QcnProfileName,
-  variant: QcnVariant,
-  overrides: QcnOverrides,
-  lineRate: number,
-): QcnParameters {
-  const written = Object.entries(QCN_PROFILES[profile].parameters).map(([name, [value]]) => [name, value]);
-  const standard: QcnOverrides = profileSchema.parse(Object.fromEntries(written));
-  const merged = { ...standard, ...overrides };
-  const number = (name: QcnParameterName) => numeric(merged[name], lineRate);
-  const threshold = number("rpgThreshold");
+function resolve(
+  { rpgGd, rpgThreshold, ...same }: Values<typeof parameters>,
+  { variant, lineRate, standard, overridden }: Choice<Values<typeof parameters>>,
+) {
   const timer = variant === "qcn-t";
-  const fairTime = Math.round((16e9 * number("rpgByteReset")) / lineRate);
-  const rpgTimeReset = timer && overrides.rpgTimeReset === undefined ? fairTime : number("rpgTimeReset");
-  const recovery = numeric(standard.rpgTimeReset, lineRate) * threshold;
+  const fairTime = Math.round((16e9 * same.rpgByteReset) / lineRate);
+  const rpgTimeReset = timer && !overridden.has("rpgTimeReset") ? fairTime : same.rpgTimeReset;
+  const recovery = standard.rpgTimeReset * rpgThreshold;
   return {
+    ...same,
     rpgTimeReset,
-    rpgByteReset: number("rpgByteReset"),
-    rpgThreshold: threshold,
-    hyperThreshold: timer ? Math.max(threshold, Math.round(recovery / rpgTimeReset)) : threshold,
-    rpgAiRate: number("rpgAiRate"),
-    rpgHaiRate: number("rpgHaiRate"),
-    rpgMaxRate: number("rpgMaxRate"),
-    rpgMinRate: number("rpgMinRate"),
-    gd: 2 ** -number("rpgGd"),
-    rpgMinDecFac: number("rpgMinDecFac"),
+    rpgThreshold,
+    /** Cycles of the timer before hyper-active increase, full and half ones. */
+    hyperThreshold: timer ? Math.max(rpgThreshold, Math.round(recovery / rpgTimeReset)) : rpgThreshold,
+    /** G_d: CR <- CR (1 - G_d |F_b|). */
+    gd: 2 ** -rpgGd,
   };
 }
 
 /** Combinations that cannot work (problems) or are unlikely to be meant (warnings). `lineRate` in bit/s. */
-export function checkQcn(p: QcnParameters, lineRate: number): { problems: Problem[]; warnings: string[] } {
-  const problems: Problem[] = [];
-  const warnings: string[] = [];
-  const path = (name: QcnParameterName) => ["congestion", "parameters", name];
+function check(p: QcnParameters, lineRate: number, found: Findings): void {
+  const problem = (name: QcnParameterName, message: string, hint: string) =>
+    found.problem(["congestion", "parameters", name], message, hint);
   if (p.rpgMinRate > lineRate) {
     const message = `${formatRate(p.rpgMinRate)} is greater than the line rate ${formatRate(lineRate)}`;
-    problems.push({ path: path("rpgMinRate"), message, hint: "rpgMinRate must be at most the line rate" });
+    problem("rpgMinRate", message, "rpgMinRate must be at most the line rate");
   }
   if (p.rpgMaxRate !== 0 && p.rpgMaxRate < p.rpgMinRate) {
     const message = `${formatRate(p.rpgMaxRate)} is less than rpgMinRate ${formatRate(p.rpgMinRate)}`;
-    problems.push({ path: path("rpgMaxRate"), message, hint: "rpgMaxRate must be 0 or at least rpgMinRate" });
+    problem("rpgMaxRate", message, "rpgMaxRate must be 0 or at least rpgMinRate");
   }
   if (p.rpgHaiRate < p.rpgAiRate) {
-    warnings.push(
+    found.warn(
       `congestion: rpgHaiRate ${formatRate(p.rpgHaiRate)} is less than rpgAiRate ${formatRate(p.rpgAiRate)}: ` +
         "hyper-active increase is slower than active increase",
     );
   }
-  return { problems, warnings };
 }
+
+const doc = `With \`algorithm: qcn\` the parameters are those of a reaction point group, by their names in IEEE8021-CN-MIB without the prefix
+\`ieee8021Cn\`; a plain number means the MIB's unit. The default profile is \`802.1qau\`. Those of congestion points (\`cpQSp\`,
+\`cpWeight\`, \`cpSampleBase\`, \`cpMinHeaderOctets\`) are of the switch: [\`switch.qcn\`](scenario.md#switchqcn). What they do is in
+[qcn.md](../guides/qcn.md).
+
+\`congestion.variant\` changes the algorithm, with the parameters of any profile:
+
+| \`variant\` | rates increase |
+| --- | --- |
+| \`qcn\` | by byte counter and timer, as 802.1Qau has it |
+| \`qcn-t\` | by a timer alone (Shu et al. section VI). \`rpgTimeReset\` is then the time in which one of two fair sources sends \`rpgByteReset\` at the slowest host's line rate (2.4 ms at 1 Gb/s), unless it is set; hyper-active increase begins after as many cycles of that timer as fit in \`rpgThreshold\` times the profile's \`rpgTimeReset\`: 31, which take 43 ms, as all but the first \`rpgThreshold\` are half as long |
+| \`qcn-aimd\` | by \`rpgAiRate\` each \`rpgByteReset\` bytes, without fast recovery (Shu et al. section V) |`;
+
+export const qcn = {
+  title: "QCN",
+  needs: "also needs `switch.qcn`",
+  names: "their MIB names (`rpgTimeReset`)",
+  feedback: "CNM",
+  // No alpha: its messages say how bad congestion is.
+  state: { rates: true, window: false, alpha: false },
+  parameters,
+  profiles,
+  variants: {
+    description: "the standard's; one timer in the place of byte counter and timer; or additive increase",
+    names: Object.keys(kVariants) as QcnVariant[],
+  },
+  doc,
+  resolve,
+  check,
+  feedbackInterval: (_: QcnParameters, sampling: number) => sampling,
+  native(resolved: QcnParameters, { scale, seed, component, qcn }: NativeSetting, variant: QcnVariant) {
+    const p = scaled(parameters, resolved, scale);
+    return {
+      qcn: {
+        variant: kVariants[variant],
+        rpg_time_reset: p.rpgTimeReset,
+        rpg_byte_reset: p.rpgByteReset,
+        rpg_threshold: p.rpgThreshold,
+        hyper_threshold: p.hyperThreshold,
+        rpg_ai_rate: p.rpgAiRate,
+        rpg_hai_rate: p.rpgHaiRate,
+        rpg_max_rate: p.rpgMaxRate,
+        rpg_min_rate: p.rpgMinRate,
+        gd: p.gd,
+        rpg_min_dec_fac: p.rpgMinDecFac,
+        ...qcn,
+        flows: qcn.flows === "queue-pair" ? ("qp" as const) : qcn.flows,
+        token_tick: Math.round(kTokenTick * scale),
+        seed,
+        component,
+      },
+      cnp_interval: 0,
+    };
+  },
+} as const satisfies Algorithm;

@@ -1,183 +1,138 @@
-// The `congestion` section of scenarios and daemon files: DCQCN, QCN or DCTCP, each with parameters of its own, the first two with
-// profiles.
-
+// The `congestion` section of scenarios and daemon files: an algorithm, its profile and variant, and parameters one by one.
 import { z } from "zod";
-import { choice, section } from "../base/fields.js";
-import type { Findings } from "../scenario/check_device.js";
-import {
-  type CongestionParameters,
-  checkCongestion,
-  type DcqcnOverrides,
-  kSpelledParameters,
-  otherSpelling,
-  parameterOf,
-  resolveCongestion,
-} from "./congestion.js";
-import {
-  DCTCP_PARAMETER_NAMES,
-  DCTCP_PARAMETERS,
-  type DctcpOverrides,
-  type DctcpParameterName,
-  type DctcpParameters,
-  resolveDctcp,
-} from "./dctcp.js";
-import { type Parsed, parameterFields } from "./parameters.js";
-import { PROFILE_NAMES, type ProfileName } from "./profiles.js";
-import { checkQcn, QCN_PARAMETERS, type QcnOverrides, type QcnParameters, resolveQcn } from "./qcn.js";
-import {
-  QCN_PARAMETER_NAMES,
-  QCN_PROFILE_NAMES,
-  QCN_VARIANTS,
-  type QcnParameterName,
-  type QcnProfileName,
-  type QcnVariant,
-} from "./qcn_profiles.js";
+import { capital, choice, converted, field, filled, section, showValue } from "../base/fields.js";
+import type { Findings } from "../base/findings.js";
+import { type AlgorithmName, algorithmOf, type Congestion, kAlgorithmNames, kControls } from "./algorithms.js";
+import type { Parameter, Parsed } from "./parameter.js";
 
-export interface DcqcnCongestion {
-  algorithm: "dcqcn";
-  profile: ProfileName;
-  parameters: CongestionParameters;
+const controls = kControls.map(algorithmOf);
+
+/** Every spelling of every parameter: what it stands for, and whose it is. */
+const kSpellings = new Map(
+  kControls.flatMap((algorithm) => {
+    const { parameters, otherSpelling } = algorithmOf(algorithm);
+    return Object.entries(parameters).flatMap(([name, parameter]) => {
+      const spellings = [name, otherSpelling?.(name)].filter((spelling) => spelling !== undefined);
+      return spellings.map((spelling) => [spelling, { algorithm, name, parameter }] as const);
+    });
+  }),
+);
+
+function parameterSchema(name: string, { description, unit, range, parse }: Parameter) {
+  const number = ["us", "ms", "Mb/s", "bytes", "%"].includes(unit) ? `; a plain number is in ${unit}` : "";
+  const written = z.union([z.string(), z.number(), z.boolean()], {
+    error: (issue) => `${showValue(issue.input)} is not a value for ${name}`,
+  });
+  const schema = converted(written, parse, () => `must be ${range}${number}`);
+  return field(schema, `${description} ${capital(range)}${number}.`);
 }
 
-/** With what DCQCN would have run on. */
-export type NoCongestion = Omit<DcqcnCongestion, "algorithm"> & { algorithm: "none" };
-
-export interface QcnCongestion {
-  algorithm: "qcn";
-  profile: QcnProfileName;
-  variant: QcnVariant;
-  parameters: QcnParameters;
-}
-
-export interface DctcpCongestion {
-  algorithm: "dctcp";
-  parameters: DctcpParameters;
-}
-
-export type Congestion = DcqcnCongestion | NoCongestion | QcnCongestion | DctcpCongestion;
-
-const DEFAULT_PROFILE: ProfileName = "paper-sigcomm15";
-const DEFAULT_QCN_PROFILE: QcnProfileName = "802.1qau";
-
-const isQcnParameter = (name: string): name is QcnParameterName => name in QCN_PARAMETERS;
-const isDctcpParameter = (name: string): name is DctcpParameterName => name in DCTCP_PARAMETERS;
-const isQcnProfile = (name: string): name is QcnProfileName => (QCN_PROFILE_NAMES as readonly string[]).includes(name);
-
-const qcnParameters = QCN_PARAMETER_NAMES.map((name) => [name, QCN_PARAMETERS[name]] as const);
-const dctcpParameters = DCTCP_PARAMETER_NAMES.map((name) => [name, DCTCP_PARAMETERS[name]] as const);
+const parameterFields = [...kSpellings].map(([spelling, { parameter }]) => [
+  spelling,
+  parameterSchema(spelling, parameter),
+]);
 
 /** Parameters of all algorithms by their names; of two spellings the first stands for both. */
-const parametersSchema = parameterFields([...kSpelledParameters, ...qcnParameters, ...dctcpParameters]).transform(
-  (written, context) => {
-    const result: Record<string, Parsed> = {};
-    for (const [spelling, value] of Object.entries(written)) {
-      if (value === undefined) continue;
-      const name = parameterOf(spelling);
-      if (name !== undefined && name in result) {
-        const hint = `${name} and ${otherSpelling(name)} are the same parameter`;
-        context.addIssue({
-          code: "custom",
-          message: "is given twice",
-          path: [spelling],
-          params: { hint },
-          input: value,
-        });
-      }
-      result[name ?? spelling] = value;
+const parametersSchema = section(Object.fromEntries(parameterFields)).transform((written, context) => {
+  const result: Record<string, Parsed> = {};
+  for (const [spelling, value] of Object.entries(written as Record<string, Parsed | undefined>)) {
+    if (value === undefined) continue;
+    const name = kSpellings.get(spelling)?.name ?? spelling;
+    if (name in result) {
+      const both = [...kSpellings.keys()].filter((other) => kSpellings.get(other)?.name === name);
+      const params = { hint: `${both.join(" and ")} are the same parameter` };
+      context.addIssue({ code: "custom", message: "is given twice", path: [spelling], params, input: value });
     }
-    return result;
-  },
-);
+    result[name] = value;
+  }
+  return result;
+});
+
+const kDefaultProfiles = controls
+  .map(({ title, profiles }, i) => {
+    if (profiles === undefined) return `; ${title} has none`;
+    return `${i === 0 ? "" : `; of ${title}`} \`${Object.keys(profiles)[0]}\``;
+  })
+  .join("");
 
 export const congestionSchema = section({
   algorithm: choice(
-    "Congestion control of the hosts; `qcn` also needs `switch.qcn`, `dctcp` needs `transport.type: rc`, `none` leaves PFC alone.",
-    ["dcqcn", "qcn", "dctcp", "none"],
-    "dcqcn",
+    `Congestion control of the hosts; ${kAlgorithmNames
+      .flatMap((name) => (algorithmOf(name).needs === undefined ? [] : `\`${name}\` ${algorithmOf(name).needs}`))
+      .join(", ")}.`,
+    kAlgorithmNames as [AlgorithmName, ...AlgorithmName[]],
+    kAlgorithmNames[0] as AlgorithmName,
   ),
-  profile: z
-    .enum([...PROFILE_NAMES, ...QCN_PROFILE_NAMES])
-    .optional()
-    .meta({
-      description: `Named set of parameters; the sources disagree, see parameters.md. Default: \`${DEFAULT_PROFILE}\`; of QCN \`${DEFAULT_QCN_PROFILE}\`; DCTCP has none.`,
-    }),
-  variant: z.enum(QCN_VARIANTS).optional().meta({
-    description:
-      "Of QCN: the standard's; one timer in the place of byte counter and timer; or additive increase. Default: `qcn`.",
-  }),
-  parameters: parametersSchema.optional().meta({
-    description:
-      "Overrides of the profile: of DCQCN by their mlx5 names (both `rpg_time_reset` and `rp_time_reset`), of QCN by their MIB names (`rpgTimeReset`), of DCTCP by those of Linux (`dctcp_shift_g`).",
-  }),
+  profile: field(
+    z.enum(controls.flatMap(({ profiles = {} }) => Object.keys(profiles))),
+    `Named set of parameters; the sources disagree, see parameters.md. Default:${kDefaultProfiles}.`,
+  ),
+  variant: field(
+    z.enum(controls.flatMap(({ variants }) => variants?.names ?? [])),
+    controls
+      .flatMap(({ title, variants }) =>
+        variants === undefined ? [] : `Of ${title}: ${variants.description}. Default: \`${variants.names[0]}\`.`,
+      )
+      .join(" "),
+  ),
+  parameters: field(
+    parametersSchema,
+    `Overrides of the profile: ${controls.map(({ title, names }) => `of ${title} by ${names}`).join(", ")}.`,
+  ),
 });
 
 type CongestionInput = z.output<typeof congestionSchema>;
 
-/** `input` has its defaults; percentages are of `lineRate`, bit/s. What belongs to another algorithm is a problem. */
-export function resolveCongestionSection(input: CongestionInput, lineRate: number, found: Findings): Congestion {
-  const { algorithm = "dcqcn", profile, variant, parameters = {} } = input;
-  const dcqcn: DcqcnOverrides = {};
-  const qcn: QcnOverrides = {};
-  const dctcp: DctcpOverrides = {};
-  for (const [name, value] of Object.entries(parameters)) {
-    if (isQcnParameter(name)) qcn[name] = value;
-    else if (isDctcpParameter(name)) dctcp[name] = value;
-    else Object.assign(dcqcn, { [name]: value });
+/** Percentages are of `lineRate`, bit/s. What belongs to another algorithm is a problem. */
+export function resolveCongestion(input: CongestionInput, lineRate: number, found: Findings): Congestion {
+  const { algorithm, parameters: written = {} } = filled(congestionSchema, input);
+  const descriptor = algorithmOf(algorithm);
+  if (kControls.includes(algorithm)) refuseOthers(input, algorithm, found);
+  const names = Object.keys(descriptor.profiles ?? {});
+  const profile = names.find((name) => name === input.profile) ?? names[0];
+  const variant = descriptor.variants && (input.variant ?? descriptor.variants.names[0]);
+  const sourced = descriptor.profiles?.[profile ?? ""]?.parameters ?? descriptor.defaults ?? {};
+  const standard: Record<string, number | boolean> = {};
+  const values: Record<string, number | boolean> = {};
+  for (const [name, { parse }] of Object.entries(descriptor.parameters)) {
+    standard[name] = plain(parse(sourced[name]?.[0] ?? Number.NaN), lineRate);
+    values[name] = name in written ? plain(written[name], lineRate) : (standard[name] ?? Number.NaN);
   }
-  if (algorithm !== "none") refuseOthers(input, algorithm, { dcqcn, qcn, dctcp }, found);
-  if (algorithm === "dctcp") return { algorithm, parameters: resolveDctcp(dctcp) };
-  if (algorithm === "qcn") {
-    const own = profile !== undefined && isQcnProfile(profile) ? profile : DEFAULT_QCN_PROFILE;
-    const chosen = variant ?? "qcn";
-    return { algorithm, profile: own, variant: chosen, parameters: resolveQcn(own, chosen, qcn, lineRate) };
-  }
-  const own = profile === undefined || isQcnProfile(profile) ? DEFAULT_PROFILE : profile;
-  return { algorithm, profile: own, parameters: resolveCongestion(own, dcqcn, lineRate) };
+  const overridden = new Set(Object.keys(written));
+  const choice = { profile: profile ?? "", variant: variant ?? "", lineRate, standard, overridden };
+  return { algorithm, profile, variant, parameters: descriptor.resolve(values, choice) } as Congestion;
 }
 
-type Algorithm = Exclude<Congestion["algorithm"], "none">;
-const ALGORITHMS: readonly Algorithm[] = ["dcqcn", "qcn", "dctcp"];
+/** Parts of the line rate (bit/s) as whole bit/s. */
+function plain(value: Parsed | undefined, lineRate: number): number | boolean {
+  return typeof value === "object" ? Math.round(value.ofLine * lineRate) : (value ?? Number.NaN);
+}
 
-function refuseOthers(
-  { profile, variant }: CongestionInput,
-  algorithm: Algorithm,
-  overrides: Readonly<Record<Algorithm, object>>,
-  found: Findings,
-): void {
-  const own = algorithm.toUpperCase();
-  const profiled = profile !== undefined && isQcnProfile(profile) ? "qcn" : "dcqcn";
-  if (profile !== undefined && profiled !== algorithm) {
-    const names = algorithm === "qcn" ? QCN_PROFILE_NAMES : PROFILE_NAMES;
-    const use = algorithm === "dctcp" ? "leave it out: DCTCP has no profiles" : `use ${names.join(", ")}`;
-    const message = `${profile} is a profile of ${profiled.toUpperCase()}`;
-    found.problem(["congestion", "profile"], message, `${use}, or algorithm: ${profiled}`);
-  }
-  for (const other of ALGORITHMS.filter((one) => one !== algorithm)) {
-    for (const name of Object.keys(overrides[other])) {
-      const message = `is a parameter of ${other.toUpperCase()}`;
-      found.problem(["congestion", "parameters", name], message, `use those of ${own}, or algorithm: ${other}`);
+function refuseOthers(input: CongestionInput, algorithm: AlgorithmName, found: Findings): void {
+  const { title, profiles } = algorithmOf(algorithm);
+  const { profile, variant, parameters = {} } = input;
+  for (const other of kControls.filter((name) => name !== algorithm)) {
+    const { title: others, ...theirs } = algorithmOf(other);
+    if (profile !== undefined && theirs.profiles?.[profile] !== undefined) {
+      const use = profiles ? `use ${Object.keys(profiles).join(", ")}` : `leave it out: ${title} has no profiles`;
+      found.problem(
+        ["congestion", "profile"],
+        `${profile} is a profile of ${others}`,
+        `${use}, or algorithm: ${other}`,
+      );
     }
-  }
-  if (variant !== undefined && algorithm !== "qcn") {
-    const message = `${variant} is a variant of QCN`;
-    found.problem(["congestion", "variant"], message, "leave it out, or use algorithm: qcn");
+    for (const name of Object.keys(parameters).filter((name) => kSpellings.get(name)?.algorithm === other)) {
+      const path = ["congestion", "parameters", name];
+      found.problem(path, `is a parameter of ${others}`, `use those of ${title}, or algorithm: ${other}`);
+    }
+    if (variant !== undefined && theirs.variants?.names.includes(variant)) {
+      const hint = `leave it out, or use algorithm: ${other}`;
+      found.problem(["congestion", "variant"], `${variant} is a variant of ${others}`, hint);
+    }
   }
 }
 
 /** `lineRate` of the slowest host, bit/s. */
-export function checkCongestionSection(congestion: Congestion, lineRate: number, found: Findings): void {
-  if (congestion.algorithm === "none" || congestion.algorithm === "dctcp") return;
-  const { problems, warnings } =
-    congestion.algorithm === "qcn"
-      ? checkQcn(congestion.parameters, lineRate)
-      : checkCongestion(congestion.parameters, lineRate);
-  for (const { path, message, hint } of problems) found.problem(path, message, hint);
-  for (const warning of warnings) found.warn(warning);
-}
-
-/** What results and tables call it: `none`, `dctcp`, the profile, and the variant where it is not the standard's. */
-export function profileText(congestion: Congestion): string {
-  if (congestion.algorithm === "none" || congestion.algorithm === "dctcp") return congestion.algorithm;
-  if (congestion.algorithm === "dcqcn" || congestion.variant === "qcn") return congestion.profile;
-  return `${congestion.profile} ${congestion.variant}`;
+export function checkCongestion({ algorithm, parameters }: Congestion, lineRate: number, found: Findings): void {
+  algorithmOf(algorithm).check?.(parameters, lineRate, found);
 }

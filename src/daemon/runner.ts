@@ -11,6 +11,7 @@ import { Device, type DeviceHost, type DevicePort, type DeviceSource } from "../
 import type { DeviceConfig } from "../device/file/load.js";
 import { assessHealth, type Health } from "../device/health.js";
 import { CounterTable } from "../native/counters.js";
+import { distribution } from "../native/histogram.js";
 import { kRecordWords, type NativeAddon, RecordKind, type WorkerConfig } from "../native/types.js";
 import { createWorkers, type DeviceWorker } from "../native/workers.js";
 import { Peers } from "./peers.js";
@@ -129,7 +130,8 @@ export class DeviceRunner implements DeviceSource {
   /** Stops; then tells what the host did to the worker: frames that it lost, gaps in us, tuning that it refused. */
   outcome(): { host_drops: number; loop_gap_us: { p99: number; max: number }; refused: string[] } {
     const { host_drops, loop_gap, tuning } = this.worker.outcome();
-    return { host_drops, loop_gap_us: { p99: loop_gap.p99 / 1000, max: loop_gap.max / 1000 }, refused: tuning };
+    const { p99, max } = distribution(loop_gap);
+    return { host_drops, loop_gap_us: { p99: p99 / 1000, max: max / 1000 }, refused: tuning };
   }
 
   /** Idempotent. */

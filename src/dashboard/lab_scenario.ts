@@ -80,6 +80,6 @@ function fixedFields({ switches, congestion, ...scenario }: Scenario): Record<st
     total: switches.map(({ buffer }) => buffer.total),
     qcn: switches.map(({ qcn: { cpQSp: _q, cpWeight: _w, cpSampleBase: _s, ...fixed } }) => fixed),
     algorithm: congestion.algorithm,
-    variant: congestion.algorithm === "qcn" ? congestion.variant : undefined,
+    variant: congestion.variant,
   };
 }

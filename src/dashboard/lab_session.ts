@@ -1,6 +1,6 @@
 /** What of a lab's session does not change while it is open: topology, flows, and which queues are shown. */
 
-import { queueThresholds } from "../result/run_files.js";
+import { queueThresholds } from "../result/thresholds.js";
 import { Graph, routes, type SwitchRoutes } from "../scenario/topology.js";
 import type { Flow, Scenario } from "../scenario/types.js";
 import type { QueueDescription, Session } from "./protocol.js";

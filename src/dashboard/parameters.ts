@@ -1,17 +1,11 @@
 /** What can be changed while traffic flows: ECN, PFC and buffer of switches, DCQCN or QCN of NICs. */
 import type { z } from "zod";
+import { capital } from "../base/fields.js";
 import { formatSize } from "../base/units.js";
-import { otherSpelling, PARAMETERS } from "../congestion/congestion.js";
-import type { ParameterInput, Parameter as Written } from "../congestion/parameters.js";
-import { PARAMETER_NAMES, PROFILE_NAMES, PROFILES, type ProfileName } from "../congestion/profiles.js";
-import { QCN_PARAMETERS } from "../congestion/qcn.js";
-import {
-  QCN_PARAMETER_NAMES,
-  QCN_PROFILE_NAMES,
-  QCN_PROFILES,
-  type QcnProfileName,
-} from "../congestion/qcn_profiles.js";
-import { bufferSchema, ecnSchema, pfcSchema, switchQcnSchema } from "../scenario/device_schema.js";
+import { algorithmOf } from "../congestion/algorithms.js";
+import type { Parameter as Described, ParameterInput } from "../congestion/parameter.js";
+import { switchQcnSchema } from "../congestion/qcn_points.js";
+import { bufferSchema, ecnSchema, pfcSchema } from "../scenario/device_schema.js";
 import type { BufferConfig, Congestion } from "../scenario/types.js";
 import type { Parameter } from "./protocol.js";
 
@@ -98,39 +92,26 @@ function optionsOf(schema: z.ZodType): string[] | undefined {
   return named ? options : undefined;
 }
 
-function ofCongestion(data: unknown, congestion: Congestion): Parameter[] {
-  if (congestion.algorithm === "dcqcn") {
-    const own = PROFILES[congestion.profile].parameters;
-    const parameters = PARAMETER_NAMES.map((name) => {
-      const other = otherSpelling(name);
-      return ofAlgorithm(data, "DCQCN", PARAMETERS[name], own[name][0], other === undefined ? [name] : [name, other]);
-    });
-    return [profile("DCQCN", congestion.profile, PROFILE_NAMES), ...parameters];
-  }
-  if (congestion.algorithm === "qcn") {
-    const own = QCN_PROFILES[congestion.profile].parameters;
-    const parameters = QCN_PARAMETER_NAMES.map((name) =>
-      ofAlgorithm(data, "QCN", QCN_PARAMETERS[name], own[name][0], [name]),
-    );
-    return [profile("QCN", congestion.profile, QCN_PROFILE_NAMES), ...parameters];
-  }
-  return [];
-}
-
-function profile(
-  group: Parameter["group"],
-  value: ProfileName | QcnProfileName,
-  choices: readonly string[],
-): Parameter {
+function ofCongestion(data: unknown, { algorithm, profile }: Congestion): Parameter[] {
+  const { feedback, title: group, parameters, otherSpelling, profiles, defaults } = algorithmOf(algorithm);
+  if (feedback === "none") return [];
+  const standard = profiles?.[profile ?? ""]?.parameters ?? defaults;
+  const own = Object.entries(parameters).map(([name, parameter]) => {
+    const other = otherSpelling?.(name);
+    const fallback = standard?.[name]?.[0] ?? "";
+    return ofAlgorithm(data, group, parameter, fallback, other === undefined ? [name] : [name, other]);
+  });
+  if (profile === undefined) return own;
   const description = "Named set of parameters, for those that are not given one by one.";
-  return { path: "congestion.profile", group, value, kind: "choice", choices: [...choices], description };
+  const choices = Object.keys(profiles ?? {});
+  return [{ path: "congestion.profile", group, value: profile, kind: "choice", choices, description }, ...own];
 }
 
 /** @param spellings The one that is written stays: both at a time would be a mistake. */
 function ofAlgorithm(
   data: unknown,
-  group: Parameter["group"],
-  { description, unit, range }: Written,
+  group: string,
+  { kind, description, unit, range }: Described,
   fallback: ParameterInput,
   spellings: readonly string[],
 ): Parameter {
@@ -141,19 +122,11 @@ function ofAlgorithm(
     path: at(name).join("."),
     group,
     value: typeof value === "number" ? `${value}${kSuffixes[unit] ?? ""}` : String(value),
-    kind: kKinds[unit] ?? "number",
-    description: `${description} ${range.charAt(0).toUpperCase()}${range.slice(1)}.`,
+    kind,
+    description: `${description} ${capital(range)}.`,
   };
 }
 
-const kKinds: Readonly<Record<string, Kind>> = {
-  us: "time",
-  ms: "time",
-  "Mb/s": "rate",
-  bytes: "size",
-  "%": "fraction",
-  "": "flag",
-};
 /** What a plain number means. */
 const kSuffixes: Readonly<Record<string, string>> = { us: "us", ms: "ms", "Mb/s": "Mbps", bytes: "B", "%": "%" };
 

@@ -10,6 +10,7 @@
  *
  * A refusal has status 4xx and a Refusal.
  */
+import type { AlgorithmName } from "../congestion/algorithms.js";
 
 import type { Frame, FrameEvent } from "../device/frame.js";
 
@@ -26,7 +27,7 @@ export interface Session {
   scale: number;
   /** Of a run; null: without end. */
   duration_ns: number | null;
-  congestion_control: "dcqcn" | "qcn" | "dctcp" | "none";
+  congestion_control: AlgorithmName;
   topology: {
     nodes: { name: string; kind: "host" | "switch" }[];
     /** rate_bps 0: unlimited. */
@@ -66,7 +67,8 @@ export interface QueueDescription {
 export interface Parameter {
   /** As in `--set`: "switch.ecn.kmax". */
   path: string;
-  group: "ECN" | "PFC" | "DCQCN" | "QCN";
+  /** ECN, PFC, QCN, or the congestion control algorithm's. */
+  group: string;
   /** As users write it: "200KB". */
   value: string;
   kind: "size" | "rate" | "time" | "fraction" | "number" | "flag" | "choice";

@@ -1,6 +1,5 @@
 /** From the configuration of a device of its own to its native worker: one switch or one NIC, in wall units. */
 
-import type { BackendChoice } from "../host/backend.js";
 import {
   kEct0,
   kFirstQpn,
@@ -11,7 +10,8 @@ import {
   switchBehaviour,
   switchDescriptors,
   udpSourcePort,
-} from "../native/behaviour.js";
+} from "../device/behaviour.js";
+import type { BackendChoice } from "../host/backend.js";
 import type { NativePort, NativeQueuePair } from "../native/device_types.js";
 import type { WorkerConfig } from "../native/types.js";
 import { portDefence } from "../scenario/cn_domain.js";

@@ -1,6 +1,7 @@
 /**
  * What an experiment is: one figure or table of a paper as scenarios, quantities measured in them, and the paper's statements as
  * expectations of these quantities. Everything specific to a paper is data of this shape; running, judging and reporting are not.
+ * Papers' figures are written as a Study (study.ts), which an experiment is made from.
  */
 
 import type { Plot } from "../report/plot.js";
@@ -87,18 +88,21 @@ export interface Observation {
   traces?: Readonly<Record<string, TraceValues>>;
 }
 
-export type Check = QuantityCheck | TraceCheck;
+/** `Name` and `Traced`: what there is to ask about. */
+export type Check<Name extends string = string, Traced extends string = string> =
+  | QuantityCheck<Name>
+  | TraceCheck<Traced>;
 
 /** A trace differs from that of another clock by at most this: mean of the absolute difference over x, in the unit of y. */
-export interface TraceCheck {
-  trace: string;
+export interface TraceCheck<Traced extends string = string> {
+  trace: Traced;
   clock: Clock;
   most: number;
 }
 
 /** A condition on one quantity: bounds that are both inclusive, or the value on another clock. */
-export interface QuantityCheck {
-  quantity: string;
+export interface QuantityCheck<Name extends string = string> {
+  quantity: Name;
   min?: number;
   max?: number;
   /** At most this far from the value on that clock: `within` as a share of it, or `margin` in the unit, whichever is more. */
@@ -106,7 +110,7 @@ export interface QuantityCheck {
 }
 
 /** A sentence of the paper, and what would be true of the measurements if it were true. */
-export interface Statement {
+export interface Statement<Held extends Check = Check> {
   /** The paper's words. */
   quote: string;
   /** "section III", "figure 4". */
@@ -114,7 +118,7 @@ export interface Statement {
   /** How the words are read as numbers. */
   reading: string;
   /** All must hold. Empty: what Weir cannot measure. */
-  checks: readonly Check[];
+  checks: readonly Held[];
   /** What could explain it where it falls short, or why it cannot be judged. */
   remark?: string;
 }
@@ -183,15 +187,4 @@ export function clocksOf({ network, bench, model }: Experiment): Clock[] {
 export function trialsOn({ network }: Experiment, clock: NetworkClock): Trial[] {
   if (!network?.clocks.includes(clock)) return [];
   return network.trials.filter(({ clocks }) => clocks?.includes(clock) ?? true);
-}
-
-/** A statement in one line. */
-export function statement(
-  quote: string,
-  where: string,
-  reading: string,
-  checks: readonly Check[],
-  remark?: string,
-): Statement {
-  return { quote, where, reading, checks, ...(remark !== undefined && { remark }) };
 }

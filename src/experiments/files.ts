@@ -1,10 +1,9 @@
-/** The folder that an experiment leaves: paper.json, report.md, report.html, figure.svg, figure.png; runs have theirs beside them. */
+/** The folder that an experiment leaves: paper.json, report.md, report.html, figure.svg; runs have theirs beside them. */
 import { existsSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { makeFolder } from "../base/folder.js";
 import { writeWhole } from "../base/write_file.js";
-import { drawFigure } from "../report/plot.js";
-import { renderPng } from "../report/png.js";
+import { drawFigure } from "../report/figure.js";
 import { documentOf, type PaperDocument } from "./document.js";
 import { CLOCKS } from "./experiment.js";
 import { renderMarkdown } from "./markdown.js";
@@ -13,7 +12,7 @@ import { renderPaperPage } from "./page.js";
 import type { PaperOutcome } from "./run.js";
 import { headline } from "./text.js";
 
-/** paper.json goes first, so that nothing is taken for whole while it is removed. */
+/** paper.json goes first, so that nothing is taken for whole while it is removed. Older versions left a figure.png. */
 const kFiles = ["paper.json", "report.html", "report.md", "figure.svg", "figure.png"] as const;
 const kNames = { wire: "wire: real frames", sim: "sim: discrete events", model: "model: equations" } as const;
 
@@ -26,9 +25,8 @@ export async function writePaper(
   makeFolder(directory);
   const svg = await figureOf(document, outcome);
   const report = join(directory, "report.html");
-  const write = (name: string, data: string | Uint8Array) => writeWhole(join(directory, name), data);
+  const write = (name: string, data: string) => writeWhole(join(directory, name), data);
   write("figure.svg", svg);
-  write("figure.png", await renderPng(svg));
   write("report.md", renderMarkdown(document, "figure.svg"));
   writeWhole(report, renderPaperPage(document, svg));
   // Last: where it is, everything is.

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { readScenarioText } from "../base/yaml.js";
 import { type HostFacts, hostFacts } from "../report/host_facts.js";
-import { fileReferences, sha256 } from "../sweep/files.js";
+import { fileReferences, sha256 } from "../scenario/file_references.js";
 import { type Experiment, type Trial, trialsOn } from "./experiment.js";
 import { overridesOn, type PaperOptions, since, trialInput } from "./run.js";
 

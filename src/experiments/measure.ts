@@ -21,6 +21,16 @@ export function before(series: Series, end: number): Series {
   return cut(series) as Series;
 }
 
+/** The same in a unit of so many of the old one. */
+export function inUnits({ time, values }: Signal, unit: number): Signal {
+  return { time, values: values.map((value) => value / unit) };
+}
+
+/** As a curve over ms. */
+export function overMilliseconds({ time, values }: Signal): { x: readonly number[]; y: readonly number[] } {
+  return { x: time.map((at) => at * 1000), y: values };
+}
+
 /** Sums the values of several lists of equal length. */
 export function total(lists: readonly (readonly number[])[]): number[] {
   const [first = []] = lists;

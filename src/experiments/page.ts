@@ -1,5 +1,6 @@
 /** The outcome of an experiment as one HTML file that needs nothing else, not even a script: the picture is SVG. */
-import { escapeHtml, gridSection, renderPage } from "../report/html.js";
+import { gridSection, renderPage } from "../report/html.js";
+import { escapeHtml } from "../report/markup.js";
 import { partsOf } from "../report/plot_parts.js";
 import type { PaperDocument } from "./document.js";
 import { alternativeLines, findingLines, grids, madeLine, otherVerdict, runLine } from "./text.js";

@@ -6,7 +6,7 @@ import { readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type CsvColumn, CsvTable } from "../base/csv.js";
 import { WeirError } from "../base/error.js";
-import { nearest } from "../base/fields.js";
+import { nearest } from "../base/nearest.js";
 import { CLOCKS, type Experiment, type Trace, type TraceValues } from "./experiment.js";
 
 export interface Reference {

@@ -1,5 +1,5 @@
 /** All experiments, in the order in which they are listed. */
-import { nearest } from "../base/fields.js";
+import { nearest } from "../base/nearest.js";
 import { DCQCN_EXPERIMENTS } from "./dcqcn/experiments.js";
 import { type Clock, clocksOf, type Experiment, trialsOn } from "./experiment.js";
 import { QCN_EXPERIMENTS } from "./qcn/experiments.js";

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { WeirError } from "../base/error.js";
 import { makeFolder } from "../base/folder.js";
 import type { LabOptions, LabOutcome } from "../lab/types.js";
-import { writeRun } from "../result/run_files.js";
+import { writeRun } from "../report/run_report.js";
 import type { RunSource } from "../result/saved_run.js";
 import { loadScenario } from "../scenario/scenario.js";
 import type { Scenario } from "../scenario/types.js";

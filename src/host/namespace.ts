@@ -17,11 +17,7 @@ echo ready
 read line`;
 
 export class NetworkNamespace {
-  #fd: number;
-
-  private constructor(fd: number) {
-    this.#fd = fd;
-  }
+  private constructor(private descriptor: number) {}
 
   /** A new, empty network namespace. Needs CAP_SYS_ADMIN in this process's user namespace. */
   static async create(): Promise<NetworkNamespace> {
@@ -53,13 +49,13 @@ export class NetworkNamespace {
 
   /** For setns(2) in this process; -1 once closed. */
   get fd(): number {
-    return this.#fd;
+    return this.descriptor;
   }
 
   /** For programs that enter it by name; valid while this process lives and close() was not called. */
   get path(): string {
-    if (this.#fd < 0) throw new Error("network namespace is closed");
-    return `/proc/${process.pid}/fd/${this.#fd}`;
+    if (this.descriptor < 0) throw new Error("network namespace is closed");
+    return `/proc/${process.pid}/fd/${this.descriptor}`;
   }
 
   /** Runs a program inside. See runTool for errors. */
@@ -69,8 +65,8 @@ export class NetworkNamespace {
 
   /** Gives the namespace up; the kernel removes it, and its devices, once nobody else is in it. Idempotent. */
   close(): void {
-    if (this.#fd < 0) return;
-    closeSync(this.#fd);
-    this.#fd = -1;
+    if (this.descriptor < 0) return;
+    closeSync(this.descriptor);
+    this.descriptor = -1;
   }
 }

@@ -32,15 +32,15 @@ const kConcurrency = 8;
 const kMaxInterfaceName = 15;
 
 export class LabNetwork {
-  readonly #namespaces: ReadonlyMap<string, NetworkNamespace>;
-  readonly #interfaces: readonly ReadonlyMap<string, string>[];
+  private readonly namespaces: ReadonlyMap<string, NetworkNamespace>;
+  private readonly interfaces: readonly ReadonlyMap<string, string>[];
 
   private constructor(
     namespaces: ReadonlyMap<string, NetworkNamespace>,
     interfaces: readonly ReadonlyMap<string, string>[],
   ) {
-    this.#namespaces = namespaces;
-    this.#interfaces = interfaces;
+    this.namespaces = namespaces;
+    this.interfaces = interfaces;
   }
 
   /** Builds everything, or fails and leaves nothing. Links join two different nodes. */
@@ -52,7 +52,7 @@ export class LabNetwork {
       await forEachConcurrently(nodes, async ({ name }) => {
         namespaces.set(name, await NetworkNamespace.create());
       });
-      await network.#connect(links);
+      await network.connect(links);
       return network;
     } catch (error) {
       network.close();
@@ -62,36 +62,36 @@ export class LabNetwork {
 
   /** The namespace of a node. */
   namespace(node: string): NetworkNamespace {
-    const namespace = this.#namespaces.get(node);
+    const namespace = this.namespaces.get(node);
     if (namespace === undefined) throw new Error(`no node ${node} in this lab`);
     return namespace;
   }
 
   /** Where link number `link` ends at `node`. */
   end(link: number, node: string): LabEnd {
-    const name = this.#interfaces[link]?.get(node);
+    const name = this.interfaces[link]?.get(node);
     if (name === undefined) throw new Error(`link ${link} has no end at ${node}`);
     return { interface: name, namespaceFd: this.namespace(node).fd };
   }
 
   /** Idempotent. Interfaces go with their namespaces. */
   close(): void {
-    for (const namespace of this.#namespaces.values()) namespace.close();
+    for (const namespace of this.namespaces.values()) namespace.close();
   }
 
   /** All pairs by one process; then, as a veth cannot come up before its peer is there, one process per node. */
-  async #connect(links: readonly LabLink[]): Promise<void> {
-    const [somewhere] = this.#namespaces.values();
+  private async connect(links: readonly LabLink[]): Promise<void> {
+    const [somewhere] = this.namespaces.values();
     if (somewhere === undefined || links.length === 0) return;
     const pairs = links.map((link, i) => {
-      const from = this.#describe(i, link.from, link.mtu, link.fromMac);
-      const to = this.#describe(i, link.to, link.mtu, link.toMac);
+      const from = this.describe(i, link.from, link.mtu, link.fromMac);
+      const to = this.describe(i, link.to, link.mtu, link.toMac);
       // Indices of a pair differ: the kernel may take a second to see the carrier of a device whose peer has the same one.
       return `link add index ${2 * i + 2} ${from} type veth peer index ${2 * i + 3} ${to}\n`;
     });
     await runIp(somewhere, pairs);
-    await forEachConcurrently([...this.#namespaces], async ([node, namespace]) => {
-      const own = this.#interfaces.flatMap((ends) => ends.get(node) ?? []);
+    await forEachConcurrently([...this.namespaces], async ([node, namespace]) => {
+      const own = this.interfaces.flatMap((ends) => ends.get(node) ?? []);
       if (own.length > 0)
         await runIp(
           namespace,
@@ -100,8 +100,8 @@ export class LabNetwork {
     });
   }
 
-  #describe(link: number, node: string, mtu: number, mac: number | undefined): string {
-    const name = this.#interfaces[link]?.get(node);
+  private describe(link: number, node: string, mtu: number, mac: number | undefined): string {
+    const name = this.interfaces[link]?.get(node);
     const address = mac === undefined ? "" : ` address ${formatMac(mac)}`;
     const path = this.namespace(node).path;
     return `name ${name} netns ${path} mtu ${mtu} txqueuelen ${kTransmitQueue}${address} arp off multicast off`;

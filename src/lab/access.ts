@@ -28,7 +28,12 @@ export interface LabAccess {
   change(scenario: Scenario, set: readonly string[]): void;
 }
 
+/** A lab whose ports are open, and whose devices do not live yet. */
+export type OpenLab = Pick<LabAccess, "scenario" | "scale"> & Record<"switches" | "nics", Pick<LabWorker, "worker">>;
+
 export interface LabObserver {
+  /** No frame has been sent yet. */
+  opened?(lab: OpenLab): void;
   /** Devices live, and traffic is about to begin. */
   begun?(lab: LabAccess): void;
   /** Every 50 ms or so, and once after the last frame: records and counters have just been read. */

@@ -38,7 +38,6 @@ export async function calibrate(addon: NativeAddon, scenario: Scenario, signal: 
     const { recorder } = await execute(addon, probe, {
       scale: 1,
       end: (link, node) => network.end(link, node),
-      capture: () => undefined,
       signal,
       observers: [],
     });

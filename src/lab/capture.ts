@@ -1,8 +1,10 @@
 /** Captures of labs: what `--capture` asks for, and a lab's devices as `weir capture` sees them. */
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
+import { getSystemErrorMap } from "node:util";
 import { WeirError } from "../base/error.js";
 import { formatRate } from "../base/units.js";
+import { PcapRecords, pcapHeader } from "../capture/pcap.js";
 import { interfaceDescription, interfaceStatistics, sectionHeader } from "../capture/pcapng.js";
 import { sectionOfHere } from "../capture/section.js";
 import { FrameTap } from "../capture/tap.js";
@@ -11,14 +13,14 @@ import { kCaptureKinds, type NativeAddon } from "../native/types.js";
 import { findPlaces, type LinkPlace } from "../scenario/places.js";
 import { switchPorts } from "../scenario/topology.js";
 import type { Link, Scenario } from "../scenario/types.js";
-import type { LabAccess, LabObserver } from "./access.js";
+import type { LabObserver, OpenLab } from "./access.js";
 import type { CaptureRequest } from "./types.js";
 
-export interface LabCaptures {
-  /** The pcap file of each end that has one, by "link node": a file has one end. */
-  pcap: Map<string, string>;
-  /** A file has all ends of its place. */
-  pcapng: { file: string; ends: LinkPlace[] }[];
+/** One file, and the ends of links whose frames it has: of pcap, one. */
+export interface LabCapture {
+  file: string;
+  format: "pcap" | "pcapng";
+  ends: LinkPlace[];
 }
 
 /**
@@ -26,8 +28,8 @@ export interface LabCaptures {
  * are several.
  * @throws WeirError for a place that the scenario does not have, and where two captures meet in one place or file.
  */
-export function planCaptures(scenario: Scenario, requests: readonly CaptureRequest[], directory: string): LabCaptures {
-  const plan: LabCaptures = { pcap: new Map(), pcapng: [] };
+export function planCaptures(scenario: Scenario, requests: readonly CaptureRequest[], directory: string): LabCapture[] {
+  const plan: LabCapture[] = [];
   const files = new Set<string>();
   const places = new Set<string>();
   for (const { target, file } of requests) {
@@ -44,18 +46,18 @@ export function planCaptures(scenario: Scenario, requests: readonly CaptureReque
       return own;
     };
     if (path.endsWith(".pcapng")) {
-      plan.pcapng.push({ file: take(path), ends });
+      plan.push({ file: take(path), format: "pcapng", ends });
       continue;
     }
-    for (const { link, node, peer } of ends) {
-      const own = ends.length === 1 ? path : path.replace(/(\.\w+)?$/, `-${peer}$1`);
-      plan.pcap.set(`${link} ${node}`, take(own));
+    for (const end of ends) {
+      const own = ends.length === 1 ? path : path.replace(/(\.\w+)?$/, `-${end.peer}$1`);
+      plan.push({ file: take(own), format: "pcap", ends: [end] });
     }
   }
   return plan;
 }
 
-type Running = Pick<LabAccess, "scenario" | "scale" | "switches" | "nics">;
+type Running = Pick<OpenLab, "scenario" | "scale" | "switches" | "nics">;
 
 /** Comments tell the meant rate; the link itself, and the times in the file, are slower by the scale. */
 function labPort({ scenario, scale, switches, nics }: Running, { link, node, peer }: LinkPlace): CapturePort {
@@ -80,21 +82,39 @@ export function labCapturePorts(lab: Running, device: string): CapturePort[] {
   return findPlaces(lab.scenario.links, device, "device").map((end) => labPort(lab, end));
 }
 
-/** Writes one pcapng file. */
-export class PcapngFile implements LabObserver {
+/** Writes one file while the lab runs. */
+export class LabCaptureFile implements LabObserver {
+  private failure: NodeJS.ErrnoException | undefined;
   private readonly descriptor: number;
   private readonly from = BigInt(Date.now()) * 1_000_000n;
   private tap: FrameTap | undefined;
+  private timer: NodeJS.Timeout | undefined;
   private closed = false;
 
   /** Creates the file, or empties it. @throws WeirError when it cannot be written. */
   constructor(
     private readonly addon: Pick<NativeAddon, "Capture">,
-    private readonly file: string,
-    private readonly ends: readonly LinkPlace[],
+    private readonly capture: LabCapture,
     private readonly version: string,
   ) {
-    this.descriptor = this.#writing(() => openSync(file, "w"));
+    const { file } = capture;
+    try {
+      this.descriptor = openSync(file, "w");
+    } catch (cause) {
+      throw new WeirError(`cannot write ${file}: ${(cause as Error).message}`, { field: "--capture", cause });
+    }
+  }
+
+  /** Why a file of pcap ends early, once it does: frames go on passing. */
+  get error(): string | undefined {
+    return this.failure && `${this.capture.file}: ${systemMessage(this.failure)}`;
+  }
+
+  /** @throws WeirError when a file of pcapng cannot be written any more. */
+  looked(): void {
+    const { failure: cause, capture } = this;
+    if (cause === undefined || capture.format === "pcap") return;
+    throw new WeirError(`cannot write ${capture.file}: ${cause.message}`, { field: "--capture", cause });
   }
 
   /** Frames that are missing because the file was written too slowly. */
@@ -102,61 +122,76 @@ export class PcapngFile implements LabObserver {
     return (this.tap?.counts() ?? []).reduce((sum, { dropped }) => sum + dropped, 0);
   }
 
-  begun(lab: LabAccess): void {
-    const ports = this.ends.map((end) => ({ ...labPort(lab, end), node: end.node }));
+  opened(lab: OpenLab): void {
+    const ports = this.capture.ends.map((end) => ({ ...labPort(lab, end), node: end.node }));
+    const pcap = this.capture.format === "pcap";
     const described = ports.map(({ node, name, description, speed }) =>
       interfaceDescription({ name: `${node}:${name}`, description, speed, snapLength: kSnaplen }),
     );
-    this.#write(Buffer.concat([sectionHeader(sectionOfHere(this.version)), ...described]));
+    this.#write(
+      pcap ? pcapHeader(kSnaplen) : Buffer.concat([sectionHeader(sectionOfHere(this.version)), ...described]),
+    );
     const kinds = Object.values(kCaptureKinds).reduce((mask, kind) => mask | kind, 0);
     this.tap = new FrameTap(
       this.addon,
       ports.map(({ place }) => place),
-      { snaplen: kSnaplen, kinds },
+      { snaplen: kSnaplen, kinds, ...(pcap && { encoder: new PcapRecords() }) },
     );
-  }
-
-  looked(): void {
-    for (let more = true; more; ) {
-      more = false;
-      for (const blocks of this.tap?.drain() ?? []) {
-        this.#write(blocks);
-        more = true;
-      }
-    }
+    this.#tick();
   }
 
   ended(): void {
     this.tap?.detach();
+    this.close();
   }
 
   /** The rest. Idempotent. */
   close(): void {
     if (this.closed) return;
     this.closed = true;
-    try {
-      this.looked();
+    clearTimeout(this.timer);
+    while (this.#pass());
+    if (this.capture.format === "pcapng") {
       const to = BigInt(Date.now()) * 1_000_000n;
       const statistics = (this.tap?.counts() ?? []).map(({ seen, captured, dropped }, i) =>
         interfaceStatistics(i, { from: this.from, to, seen, wanted: captured + dropped, dropped, written: captured }),
       );
       this.#write(Buffer.concat(statistics));
-    } finally {
-      closeSync(this.descriptor);
     }
+    closeSync(this.descriptor);
+  }
+
+  /** While more waits, between whatever else is to be done: other files, and the lab itself. */
+  #tick(): void {
+    const more = this.#pass();
+    this.timer = setTimeout(() => this.#tick(), more ? 0 : kDrainMs);
+  }
+
+  /** Whether anything had come. */
+  #pass(): boolean {
+    let more = false;
+    for (const part of this.tap?.drain() ?? []) {
+      this.#write(part);
+      more = true;
+    }
+    return more;
   }
 
   #write(bytes: Buffer): void {
-    this.#writing(() => writeFileSync(this.descriptor, bytes));
-  }
-
-  #writing<T>(action: () => T): T {
+    if (this.failure !== undefined) return;
     try {
-      return action();
+      writeFileSync(this.descriptor, bytes);
     } catch (cause) {
-      throw new WeirError(`cannot write ${this.file}: ${(cause as Error).message}`, { field: "--capture", cause });
+      this.failure = cause as NodeJS.ErrnoException;
     }
   }
 }
 
+/** As strerror(3) has it, or nearly. */
+function systemMessage({ errno, message }: NodeJS.ErrnoException): string {
+  const [, text = message] = getSystemErrorMap().get(errno ?? 0) ?? [];
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 const kSnaplen = 262_144;
+const kDrainMs = 10;

@@ -1,6 +1,7 @@
 /** What a lab cannot run, and virtual time can. */
 import { WeirError } from "../base/error.js";
 import { formatRate, formatTime } from "../base/units.js";
+import { hearsAcknowledgements } from "../congestion/flow_state.js";
 import type { Scenario } from "../scenario/types.js";
 import { kHeaderBytes } from "../wire/frame_size.js";
 
@@ -16,8 +17,12 @@ export function checkForLab({ congestion, transport, flows, hosts, switches, lin
   const refuse = (message: string, remedy: string) => {
     throw new WeirError(message, { hint: `${remedy}, or run it in virtual time: weir sim run` });
   };
-  if (congestion.algorithm === "dctcp") {
-    refuse("congestion.algorithm: labs have no acknowledgements, by which dctcp hears of marks", "use dcqcn");
+  if (hearsAcknowledgements(congestion.algorithm)) {
+    const { algorithm } = congestion;
+    refuse(
+      `congestion.algorithm: labs have no acknowledgements, by which ${algorithm} hears of congestion`,
+      "use dcqcn",
+    );
   }
   // Closed-loop flows need reliable connections, so they are refused here too.
   if (transport.type === "rc") {

@@ -1,6 +1,5 @@
 /** From a scenario to native devices: topology to ports, addresses, routes and queue pairs, meant units to wall units. */
 
-import type { LabEnd, LabLink, LabNode } from "../host/veth.js";
 import {
   kEct0,
   kFirstQpn,
@@ -11,7 +10,8 @@ import {
   switchBehaviour,
   switchDescriptors,
   udpSourcePort,
-} from "../native/behaviour.js";
+} from "../device/behaviour.js";
+import type { LabEnd, LabLink, LabNode } from "../host/veth.js";
 import type { NativeNic, NativePort, NativeQueuePair, NativeSwitch } from "../native/device_types.js";
 import type { WorkerConfig } from "../native/types.js";
 import { flowMac, hostIp, hostMac, switchMac } from "../scenario/addresses.js";
@@ -27,8 +27,6 @@ export interface ComposeOptions {
   scale: number;
   /** The end of link number `link` at the device `node`. */
   end(link: number, node: string): LabEnd;
-  /** Capture file for the end of a link, if one is wanted. */
-  capture(link: number, node: string): string | undefined;
   /** Service rates are those of this time, meant ns from the start of traffic; default: 0. */
   time?: number;
   /** CPUs for the switch and the NIC worker; -1: any. */
@@ -69,7 +67,6 @@ export function composeLab(scenario: Scenario, options: ComposeOptions): WorkerC
   const port = (link: Link, node: string): NativePort => {
     const number = scenario.links.indexOf(link);
     const end = options.end(number, node);
-    const capture = options.capture(number, node);
     const rate = slow(link.rate);
     const { impairment } = link;
     return {
@@ -92,7 +89,6 @@ export function composeLab(scenario: Scenario, options: ComposeOptions): WorkerC
           component: 2 * number + (link.from === node ? 0 : 1),
         },
       }),
-      ...(capture !== undefined && { capture }),
     };
   };
 

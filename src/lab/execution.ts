@@ -12,12 +12,11 @@ import type { Scenario } from "../scenario/types.js";
 import type { LabAccess, LabObserver, LabWorker } from "./access.js";
 import { RateChanges } from "./changes.js";
 import { composeLab, queuePairsOf } from "./compose.js";
-import { frameAccount, type ParameterChange, type RunEvidence } from "./outcome.js";
+import { frameAccount, measured, type ParameterChange, type RunEvidence } from "./outcome.js";
 
 export interface ExecutionOptions {
   scale: number;
   end(link: number, node: string): LabEnd;
-  capture(link: number, node: string): string | undefined;
   signal: AbortSignal;
   observers: readonly LabObserver[];
 }
@@ -42,6 +41,11 @@ export async function execute(addon: NativeAddon, scenario: Scenario, options: E
       workers.push(worker);
       openWorker(worker);
     }
+    const [switches, nics] = workers.map((worker) => ({ worker })) as [
+      { worker: NativeWorker },
+      { worker: NativeWorker },
+    ];
+    for (const observer of options.observers) observer.opened?.({ scenario, scale: options.scale, switches, nics });
     const begin = addon.monotonicNow() + kLeadNs;
     for (const worker of workers) worker.begin(begin);
     const lab = new RunningLab(addon, scenario, options, workers as [NativeWorker, NativeWorker], begin, compose);
@@ -49,7 +53,7 @@ export async function execute(addon: NativeAddon, scenario: Scenario, options: E
     await lab.drain();
     for (const worker of workers) worker.stop();
     lab.look();
-    return lab.evidence(workers.map((worker) => worker.outcome()));
+    return lab.evidence(workers.map((worker) => measured(worker.outcome())));
   } finally {
     for (const observer of options.observers) observer.ended?.();
     for (const worker of workers) worker.close();
@@ -59,10 +63,10 @@ export async function execute(addon: NativeAddon, scenario: Scenario, options: E
 /** The workers, switches first, as they are from a time on. */
 type Compose = (scenario: Scenario, time: number) => [WorkerConfig, WorkerConfig];
 
-function composer({ scale, end, capture }: ExecutionOptions): Compose {
+function composer({ scale, end }: ExecutionOptions): Compose {
   const count = availableParallelism();
   const cpus = count >= 2 ? { switches: count - 1, nics: 0 } : { switches: -1, nics: -1 };
-  return (scenario, time) => composeLab(scenario, { scale, end, capture, time, cpus }) as [WorkerConfig, WorkerConfig];
+  return (scenario, time) => composeLab(scenario, { scale, end, time, cpus }) as [WorkerConfig, WorkerConfig];
 }
 
 function openWorker(worker: NativeWorker): void {

@@ -1,7 +1,7 @@
 /** From a running lab to what LiveView draws. */
 import { hasAlpha } from "../congestion/flow_state.js";
 import { lossOf } from "../device/growth.js";
-import { queueThresholds } from "../result/run_files.js";
+import { queueThresholds } from "../result/thresholds.js";
 import type { LabAccess, LabObserver } from "./access.js";
 import type { LabView, LiveState } from "./types.js";
 

@@ -2,6 +2,7 @@
 import { createLogUpdate } from "log-update";
 import pc from "picocolors";
 import { formatSize, formatTime } from "../base/units.js";
+import { hearsCnms } from "../congestion/flow_state.js";
 import { count, fixed, gbps, kilobytes, percent, printable } from "../report/format.js";
 import { type LiveStream, movesCursor, wantsColor } from "../report/terminal.js";
 import type { LabView, LiveFlow, LiveQueue, LiveState } from "./types.js";
@@ -80,10 +81,9 @@ export class LiveView implements LabView {
   private plainLine(state: LiveState): string {
     const total = state.flows.reduce((sum, flow) => sum + flow.rate_bps, 0);
     const queue = state.queue ? `, queue ${kilobytes(state.queue.bytes)} KB` : "";
-    const told =
-      state.congestion_control === "qcn"
-        ? `cnm ${state.cnm_sent}/${state.cnm_handled}`
-        : `marked ${state.ecn_marked}, cnp ${state.cnp_sent}/${state.cnp_handled}`;
+    const told = hearsCnms(state.congestion_control)
+      ? `cnm ${state.cnm_sent}/${state.cnm_handled}`
+      : `marked ${state.ecn_marked}, cnp ${state.cnp_sent}/${state.cnp_handled}`;
     return (
       `${printable(this.options.scenario)}: ${percent(progress(state))} of ${formatTime(state.duration_ns, 4)}, ` +
       `rate ${gbps(total)} Gb/s${queue}, ${told}, ` +
@@ -166,13 +166,12 @@ export class LiveView implements LabView {
     const { red, dim } = this.colors;
     const drops = `drops ${count(state.drops)}`;
     const perSecond = `(${count(this.lastMarks.perSecond)}/s)`;
-    const told =
-      state.congestion_control === "qcn"
-        ? [`CNM sent ${count(state.cnm_sent)} ${perSecond} handled ${count(state.cnm_handled)}`]
-        : [
-            `marks ${count(state.ecn_marked)} ${perSecond}`,
-            `CNP sent ${count(state.cnp_sent)} handled ${count(state.cnp_handled)}`,
-          ];
+    const told = hearsCnms(state.congestion_control)
+      ? [`CNM sent ${count(state.cnm_sent)} ${perSecond} handled ${count(state.cnm_handled)}`]
+      : [
+          `marks ${count(state.ecn_marked)} ${perSecond}`,
+          `CNP sent ${count(state.cnp_sent)} handled ${count(state.cnp_handled)}`,
+        ];
     return [
       ...told,
       `PFC ${count(state.pfc_sent)}`,
@@ -183,7 +182,7 @@ export class LiveView implements LabView {
 }
 
 function toldBySwitches({ congestion_control, cnm_sent, ecn_marked }: LiveState): number {
-  return congestion_control === "qcn" ? cnm_sent : ecn_marked;
+  return hearsCnms(congestion_control) ? cnm_sent : ecn_marked;
 }
 
 function progress(state: LiveState): number {

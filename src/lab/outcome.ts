@@ -1,10 +1,12 @@
 /** From counters, samples and what the workers say of themselves to the result contract. */
 
 import { formatTime } from "../base/units.js";
+import { feedbackInterval } from "../congestion/algorithms.js";
+import { hearsNothing } from "../congestion/flow_state.js";
 import type { CounterTable } from "../native/counters.js";
-import type { Distribution, WorkerOutcome } from "../native/types.js";
+import { type Distribution, distribution } from "../native/histogram.js";
+import type { WorkerOutcome } from "../native/types.js";
 import { hostFacts } from "../report/host_facts.js";
-import { goodputLimit } from "../report/limits.js";
 import {
   accountFrames,
   type FrameAccount,
@@ -14,6 +16,7 @@ import {
   runFacts,
   switchResult,
 } from "../result/device_results.js";
+import { goodputLimit } from "../result/goodput_limit.js";
 import type { Recorder } from "../result/recorder.js";
 import type { Fidelity, FlowResult, Result, SwitchResult } from "../result/result.js";
 import { jainIndex } from "../result/statistics.js";
@@ -27,19 +30,42 @@ const kMostAway = 0.02;
 /** Meant ns: round trip, NICs and switches of the quickest networks that this is about. */
 const kShortestLoop = 10e3;
 
+type Lengths = Pick<WorkerOutcome["queues"][number], "switch" | "port" | "priority">;
+
+/** With figures in place of histograms. */
+export interface MeasuredOutcome extends Omit<WorkerOutcome, "loop_gap" | "timer_lateness" | "queues"> {
+  loop_gap: Distribution;
+  timer_lateness: Distribution;
+  queues: (Distribution & Lengths)[];
+}
+
+export function measured(outcome: WorkerOutcome): MeasuredOutcome {
+  return {
+    ...outcome,
+    loop_gap: distribution(outcome.loop_gap),
+    timer_lateness: distribution(outcome.timer_lateness),
+    queues: outcome.queues.map(({ switch: name, port, priority, ...lengths }) => ({
+      ...distribution(lengths),
+      switch: name,
+      port,
+      priority,
+    })),
+  };
+}
+
 export interface RunEvidence {
   scenario: Scenario;
   scale: number;
   recorder: Recorder;
   switches: CounterTable;
   nics: CounterTable;
-  outcomes: readonly WorkerOutcome[];
+  outcomes: readonly MeasuredOutcome[];
   /** Changes of service rates that were made. */
   changes: readonly AppliedChange[];
   /** Of the scenario's parameters, by somebody while it ran. */
   parameterChanges: readonly ParameterChange[];
-  /** Frames that are missing in pcapng files. */
-  captureDropped?: number;
+  /** Frames that are missing in capture files, and files that end early, each with why. */
+  captures?: { dropped: number; errors: readonly string[] };
   /** Where somebody ended it before its duration, meant ns from the start of traffic, and why. */
   ended?: { at: number; why: string } | undefined;
 }
@@ -122,11 +148,11 @@ function resultOfSwitch({ scenario, switches, outcomes }: RunEvidence, { name, q
 
 /** Was this host, rather than the network, the bottleneck? Wall time throughout. */
 function judge(
-  { scenario, scale, outcomes, switches, nics, changes, captureDropped = 0, ended }: RunEvidence,
+  { scenario, scale, outcomes, switches, nics, changes, captures, ended }: RunEvidence,
   frames: FrameAccount,
 ): Fidelity {
   const us = (ns: number) => ns / 1000;
-  const worst = (pick: (outcome: WorkerOutcome) => number) => Math.max(0, ...outcomes.map(pick));
+  const worst = (pick: (outcome: MeasuredOutcome) => number) => Math.max(0, ...outcomes.map(pick));
   const gap = {
     p50: worst((o) => o.loop_gap.p50),
     p99: worst((o) => o.loop_gap.p99),
@@ -138,7 +164,7 @@ function judge(
     switches.sum("drop_no_descriptor") + switches.sum("cn_cp_unsent_cnms") + nics.sum("tx_no_descriptor");
   const allowance = scenario.fidelity.lateness;
   // Half of the control loop's own delay: beyond it the host, not the network, decides when a sender hears of congestion.
-  const loop = (Math.max(feedbackInterval(scenario), kShortestLoop) * scale) / 2;
+  const loop = (Math.max(feedbackInterval(scenario.congestion, samplingInterval(scenario)), kShortestLoop) * scale) / 2;
   const away = worst((o) => timeAbove(o.loop_gap, kLongGap) / Math.max(1, o.loop_gap.mean * o.loop_gap.weight));
   const reasons: string[] = [];
   if (ended !== undefined)
@@ -151,7 +177,7 @@ function judge(
   if (descriptors > 0) reasons.push(`packet memory ran out ${descriptors} times`);
   if (gap.max > allowance)
     reasons.push(`the poll loop was away for ${ms(gap.max)}, more than the allowed lateness of ${ms(allowance)}`);
-  if (scenario.congestion.algorithm !== "none" && gap.p99 > loop) {
+  if (!hearsNothing(scenario.congestion.algorithm) && gap.p99 > loop) {
     reasons.push(
       `1% of the poll loop's gaps exceed ${ms(gap.p99)}, more than half of the control loop at this scale (${ms(loop)}): try a larger scale`,
     );
@@ -173,20 +199,15 @@ function judge(
     timer_lateness_us: { p99: us(lateness.p99), max: us(lateness.max) },
     host_drops: hostDrops,
     ...(changes.length > 0 && { changes: changes.map(({ at, late }) => ({ at_s: at / 1e9, late_us: us(late) })) }),
-    capture_dropped: outcomes.reduce((sum, o) => sum + o.capture_dropped, captureDropped),
+    capture_dropped: captures?.dropped ?? 0,
     stragglers: switches.sum("stragglers") + nics.sum("stragglers"),
-    capture_errors: outcomes.flatMap((o) => o.capture_errors),
+    capture_errors: [...(captures?.errors ?? [])],
     tuning: [...new Set(outcomes.flatMap((o) => o.tuning))],
   };
 }
 
-/**
- * Time between two pieces of feedback to a flow while congestion lasts, meant ns. Of QCN: the fewest bytes between two samples of a
- * congestion point, 1/8.1 of its base, at the rate of the fastest link.
- */
-function feedbackInterval({ congestion, switches, links }: Scenario): number {
-  if (congestion.algorithm === "dctcp") return 0;
-  if (congestion.algorithm !== "qcn") return congestion.parameters.min_time_between_cnps;
+/** Least time between two samples of a congestion point, meant ns: 1/8.1 of its base, at the rate of the fastest link. */
+function samplingInterval({ switches, links }: Scenario): number {
   const bases = switches.filter(({ qcn }) => qcn.enabled).map(({ qcn }) => qcn.cpSampleBase);
   return (8e9 * Math.min(...bases, Number.MAX_SAFE_INTEGER)) / 8.1 / Math.max(...links.map(({ rate }) => rate));
 }

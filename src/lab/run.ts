@@ -6,7 +6,7 @@ import { loadAddon } from "../native/addon.js";
 import type { NativeAddon } from "../native/types.js";
 import type { Scenario } from "../scenario/types.js";
 import { calibrate } from "./calibrate.js";
-import { PcapngFile, planCaptures } from "./capture.js";
+import { LabCaptureFile, planCaptures } from "./capture.js";
 import { checkForLab } from "./check.js";
 import { labNetwork } from "./compose.js";
 import { LabControl } from "./control.js";
@@ -22,20 +22,19 @@ import type { LabOptions, LabOutcome } from "./types.js";
  */
 export async function runLab(scenario: Scenario, options: LabOptions): Promise<LabOutcome> {
   checkForLab(scenario);
-  const captures = planCaptures(scenario, options.capture, options.captureDir);
+  const planned = planCaptures(scenario, options.capture, options.captureDir);
   const addon = loadAddon<NativeAddon>();
   const scale = scenario.scale === "auto" ? await calibrate(addon, scenario, options.signal) : scenario.scale;
   options.signal.throwIfAborted();
   const { nodes, links } = labNetwork(scenario);
   const network = await LabNetwork.create(nodes, links);
   const control = await openControl(scenario.name, options);
-  const files: PcapngFile[] = [];
+  const files: LabCaptureFile[] = [];
   try {
-    for (const { file, ends } of captures.pcapng) files.push(new PcapngFile(addon, file, ends, packageVersion()));
+    for (const capture of planned) files.push(new LabCaptureFile(addon, capture, packageVersion()));
     const evidence = await execute(addon, scenario, {
       scale,
       end: (link, node) => network.end(link, node),
-      capture: (link, node) => captures.pcap.get(`${link} ${node}`),
       signal: options.signal,
       observers: [
         ...(options.view ? [new LiveStates(options.view)] : []),
@@ -44,15 +43,18 @@ export async function runLab(scenario: Scenario, options: LabOptions): Promise<L
         ...(options.observers ?? []),
       ],
     });
-    const captureDropped = files.reduce((sum, { dropped }) => sum + dropped, 0);
+    for (const file of files) file.looked();
+    const captures = {
+      dropped: files.reduce((sum, { dropped }) => sum + dropped, 0),
+      errors: files.flatMap(({ error }) => error ?? []),
+    };
     return {
-      result: composeResult({ ...evidence, captureDropped }),
+      result: composeResult({ ...evidence, captures }),
       series: evidence.recorder.series(endOf(evidence)),
     };
   } finally {
     control?.close();
     network.close();
-    // Last: it fails where the disk is full.
     for (const file of files) file.close();
   }
 }

@@ -3,11 +3,13 @@
  * of nanoseconds or bytes. A value that is just such a bound counts above it.
  */
 import type { Metric, Registry } from "prom-client";
-import type { NativeHistogram } from "../native/histogram.js";
+import { type NamedHistogram, weightsBelow } from "../native/histogram.js";
 import type { Sample } from "./family.js";
 
 interface Definition {
   labels: readonly string[];
+  /** Of two: the bounds, from the first to the last. */
+  powers: readonly [number, number];
   unit: string;
   help: string;
   /** The bounds and the sum are multiplied by this ... */
@@ -18,6 +20,7 @@ interface Definition {
 
 const time = (labels: readonly string[], help: string): Definition => ({
   labels,
+  powers: [8, 27], // 256 ns to 134 ms
   unit: "seconds",
   help,
   scale: 1e-9,
@@ -47,13 +50,14 @@ export const kHistograms = {
   queue_length: {
     name: "weir_switch_queue_length_bytes",
     labels: ["switch", "port", "priority"],
+    powers: [8, 24], // to 16 MiB
     unit: "bytes",
     help: "Length of this egress queue over time: every microsecond counts once; of queues that have carried anything",
     scale: 1,
     // The native ones are ns.
     weight: 1e-3,
   },
-} as const satisfies Record<NativeHistogram["name"], Definition & { name: string }>;
+} as const satisfies Record<NamedHistogram["name"], Definition & { name: string }>;
 
 type Kind = keyof typeof kHistograms;
 
@@ -62,7 +66,7 @@ export class HistogramMetric {
   readonly type = "histogram";
   readonly name: string;
   readonly help: string;
-  current: NativeHistogram[] = [];
+  current: NamedHistogram[] = [];
   /** By the labels of a distribution, which keeps its buckets. */
   private readonly samples = new Map<string, Sample[]>();
 
@@ -84,7 +88,7 @@ export class HistogramMetric {
   }
 }
 
-export function registerHistograms(registry: Registry): (all: readonly NativeHistogram[]) => void {
+export function registerHistograms(registry: Registry): (all: readonly NamedHistogram[]) => void {
   const metrics = new Map<string, HistogramMetric>();
   return (all) => {
     for (const metric of metrics.values()) metric.current = [];
@@ -101,7 +105,8 @@ export function registerHistograms(registry: Registry): (all: readonly NativeHis
 }
 
 /** Buckets, sum and count, in the order of an exposition. */
-function samplesOf(one: NativeHistogram, { scale, labels, name }: Definition & { name: string }): Sample[] {
+function samplesOf(one: NamedHistogram, { scale, powers, labels, name }: Definition & { name: string }): Sample[] {
+  const [first, last] = powers;
   const own = { ...one.labels, ...(labels.includes("port") && !("port" in one.labels) && { port: "1" }) };
   const sample = (suffix: string, extra = {}): Sample => ({
     metricName: `${name}_${suffix}`,
@@ -109,16 +114,17 @@ function samplesOf(one: NativeHistogram, { scale, labels, name }: Definition & {
     value: 0,
   });
   return [
-    ...one.below.map((_, i) => sample("bucket", { le: String(2 ** (one.first + i) * scale) })),
+    ...Array.from({ length: last - first + 1 }, (_, i) => sample("bucket", { le: String(2 ** (first + i) * scale) })),
     sample("bucket", { le: "+Inf" }),
     sample("sum"),
     sample("count"),
   ];
 }
 
-function setValues(samples: readonly Sample[], { below, total, sum }: NativeHistogram, of: Definition): void {
+function setValues(samples: readonly Sample[], one: NamedHistogram, of: Definition): void {
   const count = (native: number) => Math.floor(native * of.weight);
-  const values = [...below.map(count), count(total), sum * of.scale * of.weight, count(total)];
+  const [all, sum] = [count(one.total), one.sum * of.scale * of.weight];
+  const values = [...weightsBelow(one, of.powers).map(count), all, sum, all];
   samples.forEach((sample, i) => {
     sample.value = values[i] as number;
   });

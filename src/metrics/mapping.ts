@@ -66,7 +66,7 @@ const kNicPause = {
 };
 const kTransitions =
   "Times this port stopped its peer at this priority (tx), and times that a pause of its own ended (rx)";
-const kRefusedCnms = "CNMs received that changed no rate, by reason; docs/metrics.md has the reasons";
+const kRefusedCnms = "CNMs received that changed no rate, by reason; docs/reference/metrics.md has the reasons";
 
 /** Counters that are not called by their scope's rule. */
 const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
@@ -115,10 +115,6 @@ const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
     req_remote_operation_errors: { name: "weir_nic_req_remote_operation_errors_total" },
     resp_invalid_requests: { name: "weir_nic_resp_invalid_requests_total" },
     resp_local_operation_errors: { name: "weir_nic_resp_local_operation_errors_total" },
-    host_rx_overrun: { name: "weir_nic_host_rx_overrun_packets_total" },
-    host_rx_truncated: { name: "weir_nic_host_rx_truncated_packets_total" },
-    host_rx_abandoned: { name: "weir_nic_host_rx_abandoned_packets_total" },
-    host_tx_errors: { name: "weir_nic_host_tx_errors_packets_total" },
     tx_stall_duration: { name: "weir_nic_tx_stall_seconds_total", scale: 1e-9, unit: "seconds" },
     rx_stamps_corrected: { name: "weir_nic_rx_stamps_corrected_packets_total" },
     tx_port_down: { name: "weir_nic_tx_port_down_packets_total" },
@@ -177,9 +173,12 @@ export function scopeOf(labels: Readonly<Record<string, string>>): Scope | undef
 /** Counters of queue pairs: one series for each, so they are off unless asked for. */
 export const perQueuePair = (scope: Scope) => scope === "queue_pair";
 
-/** Drop reasons share a metric, by `reason`; others have a name of their own, or one of the table above. */
+/**
+ * Drop reasons share a metric, by `reason`; what the host did to a NIC's frames is no counter of mlx5; others have a name of their own,
+ * or one of the table above.
+ */
 export function metricOf(scope: Scope, { name, unit, help }: Omit<CounterDescription, "labels">): Metric {
-  const target = kTargets[scope][name] ?? byRule(scope, name);
+  const target = kTargets[scope][name] ?? byRule(scope, name, unit);
   const endpoint = scope === "nic" || scope === "nic_priority" || scope === "queue_pair";
   return {
     name: target.name,
@@ -192,12 +191,13 @@ export function metricOf(scope: Scope, { name, unit, help }: Omit<CounterDescrip
   };
 }
 
-function byRule(scope: Scope, name: string): Target {
+function byRule(scope: Scope, name: string, unit: string): Target {
   const dropped = kDropped[scope];
   if (dropped !== undefined && name.startsWith("drop_")) {
     const fixed = { reason: name.slice("drop_".length) };
-    return { name: dropped, fixed, help: "Frames dropped, by reason; docs/metrics.md has the reasons" };
+    return { name: dropped, fixed, help: "Frames dropped, by reason; docs/reference/metrics.md has the reasons" };
   }
+  if (scope === "nic" && name.startsWith("host_")) return { name: `weir_nic_${name}_${unit}_total` };
   return { name: `${kPrefixes[scope]}${name}_total` };
 }
 

@@ -1,6 +1,6 @@
 /** What Prometheus is told of one daemon or lab: native counters, occupancy, queue pairs, and the process itself. */
 import type { CounterTable } from "../native/counters.js";
-import type { NativeHistogram } from "../native/histogram.js";
+import type { NamedHistogram } from "../native/histogram.js";
 import type { CounterDescription, QueuePairState, SwitchState } from "../native/types.js";
 import { aliasesOf } from "./aliases.js";
 import { Busiest } from "./busiest.js";
@@ -15,7 +15,7 @@ export interface MetricsSource {
   counters(): readonly Pick<CounterTable, "manifest" | "value">[];
   switches(): SwitchReading[];
   nics(): NicReading[];
-  histograms(): NativeHistogram[];
+  histograms(): NamedHistogram[];
   ports(): PortReading[];
   workers(): { name: string; loopGapNs: number }[];
   /** Of a daemon. */

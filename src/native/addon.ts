@@ -3,6 +3,8 @@ import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { WeirError } from "../base/error.js";
+import { probeInterface } from "./interface_probe.js";
+import type { KernelSockets, NativeAddon } from "./types.js";
 
 /** Where the two builders put it: cmake-js, node-gyp. */
 const kCandidates = ["../../build-cmake/Release/weir.node", "../../build/Release/weir.node"].map((path) =>
@@ -13,8 +15,14 @@ let loaded: unknown;
 
 /** The native core; fails with a WeirError that says what was tried and what to do. `T` is its typed surface. */
 export function loadAddon<T>(): T {
-  loaded ??= loadFirst(kCandidates);
+  loaded ??= withProbe(loadFirst(kCandidates) as KernelSockets);
   return loaded as T;
+}
+
+/** What it asks of the kernel is put together here. */
+function withProbe(core: KernelSockets): unknown {
+  const probe: NativeAddon["probeInterface"] = (name, namespace) => probeInterface(core, name, namespace);
+  return Object.assign(core, { probeInterface: probe });
 }
 
 /** Path of the native core that was built here. Fails as loadAddon() does where there is none. */

@@ -1,5 +1,6 @@
 /** What a switch or a NIC of the native core is configured with. Wall-clock ns and wall bit/s throughout. */
-import type { CongestionParameters } from "../congestion/congestion.js";
+import type { AlgorithmName } from "../congestion/algorithms.js";
+import type { DcqcnParameters } from "../congestion/dcqcn.js";
 import type { DctcpParameters } from "../congestion/dctcp.js";
 
 /** Frames impaired on purpose; probabilities 0..1, times in ns. */
@@ -47,8 +48,6 @@ export interface NativePort {
   offloads?: boolean;
   /** The host's own stack uses the interface too: only RoCEv2, ARP, MAC control frames, CNMs and what ICMP says of RoCEv2 are received. */
   roce_only?: boolean;
-  /** Path of a pcap file. */
-  capture?: string;
 }
 
 export interface NativeSwitchPort extends NativePort {
@@ -128,7 +127,7 @@ export interface NativeSwitch {
 }
 
 /** What the reaction point runs on; the same fields as a resolved profile, in wall units. */
-export type NativeReactionPoint = Omit<CongestionParameters, "min_time_between_cnps">;
+export type NativeReactionPoint = Omit<DcqcnParameters, "min_time_between_cnps">;
 
 /** What reaction points of QCN run on, in wall units, and which there are; see native/endpoint/nic_parameters.h. */
 export interface NativeQcn {
@@ -202,9 +201,9 @@ export interface NativeNic {
   arrears: number;
   mac: number;
   first_qpn: number;
-  congestion_control: "none" | "dcqcn" | "qcn" | "dctcp";
+  congestion_control: AlgorithmName;
   /** With dcqcn. */
-  reaction_point?: NativeReactionPoint;
+  dcqcn?: NativeReactionPoint;
   /** With qcn. */
   qcn?: NativeQcn;
   /** With dctcp, which is of reliable flows of simulations. */

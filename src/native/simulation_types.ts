@@ -1,6 +1,7 @@
 /** The native simulation: everything that crosses the boundary. Virtual ns from 0 and meant bit/s; no scale. */
 import type { NativeNic, NativeSwitch, NativeSwitchPort } from "./device_types.js";
-import type { CounterDescription, Distribution, QueuePairState } from "./types.js";
+import type { NativeHistogram } from "./histogram.js";
+import type { CounterDescription, QueuePairState } from "./types.js";
 
 export interface NativeSimulationSwitch extends Omit<NativeSwitch, "ports" | "routes" | "pins"> {
   ports: Pick<NativeSwitchPort, "rate" | "mtu" | "mac" | "priority_rates" | "queue_limits" | "cn">[];
@@ -163,12 +164,12 @@ export interface NativeSimulation {
   drainRecords(target: Float64Array): number;
   /** Fills `target` with completed messages (kFinishedWords each); returns how many. */
   drainFinished(target: Float64Array): number;
-  /** Frames since the last call as packet blocks of pcapng, whose interfaces are the taps: whole headers, payload left out; times of last bits. */
+  /** Frames since the last call (src/capture/frames.ts): whole headers, payload left out; times of last bits. */
   drainTrace(): Uint8Array;
   /** Data packets in queues and on links, by flow. */
   underWay(): Uint32Array;
   /** Of queues that have held anything from reset_after on, as far as they are kept: by switch, port and priority. */
-  queueDistributions(): (Distribution & { switch: number; port: number; priority: number })[];
+  queueDistributions(): (NativeHistogram & { switch: number; port: number; priority: number })[];
   /** Of flows by number. */
   senderState(flow: number): Omit<QueuePairState, "name">;
   /**

@@ -1,6 +1,6 @@
 /** The typed surface of the native addon: everything that crosses the boundary. Wall-clock ns and wall bit/s throughout. */
 import type { NativeNic, NativePath, NativeSwitch } from "./device_types.js";
-import type { HistogramSource } from "./histogram.js";
+import type { HistogramSource, NativeHistogram } from "./histogram.js";
 
 /** What an application's queue pair is given with a change of state; see native/transport/queue_attributes.h. */
 export interface NativeQueueAttributes {
@@ -72,37 +72,22 @@ export interface CounterDescription {
   labels: Record<string, string>;
 }
 
-export interface Distribution {
-  mean: number;
-  p50: number;
-  p95: number;
-  p99: number;
-  max: number;
-  /** Total weight: a count, or ns. */
-  weight: number;
-  /** [value, fraction of the weight at or below it], ascending. */
-  cdf: [number, number][];
-}
-
 /** What a worker knows once it has stopped. */
 export interface WorkerOutcome {
   /** ns between turns of the poll loop, intended idle sleep left out. */
-  loop_gap: Distribution;
+  loop_gap: NativeHistogram;
   /** ns by which turns came after the deadline they were for. */
-  timer_lateness: Distribution;
+  timer_lateness: NativeHistogram;
   host_drops: number;
   record_overflow: number;
-  capture_dropped: number;
   punt_refused: number;
   inject_refused: number;
   /** What the host did not let the worker do: pinning, priority, locked memory. */
   tuning: string[];
-  /** Capture files that end early, each with why. */
-  capture_errors: string[];
   /** Why its loop ended, if it failed. */
   failure?: string;
   /** Queue lengths in bytes over time, of queues that carried anything. */
-  queues: (Distribution & { switch: string; port: string; priority: number })[];
+  queues: (NativeHistogram & { switch: string; port: string; priority: number })[];
 }
 
 export interface PuntedFrame {
@@ -164,12 +149,12 @@ export const kRecordWords = 8;
 export interface CaptureConfig {
   /** Bytes of each frame to keep, at most 262,144. */
   snap_length: number;
-  /** Between the worker and the reader; what finds no room is dropped. */
+  /** Between the worker and the reader, a multiple of 8; what finds no room is dropped. */
   ring_bytes: number;
   /** Mask of kCaptureKinds: frames that are of one of these. */
   kinds: number;
-  /** Rate of each tap's link, in which comments tell pauses, bit/s, 0: they do not; `meant`: by a scenario. */
-  taps: { rate: number; meant: boolean }[];
+  /** How many places frames come from. */
+  taps: number;
 }
 
 /** See native/io/capture.h. */
@@ -186,7 +171,7 @@ export interface CaptureCounts {
 
 /** Frames on their way from one worker, which need not live any more. */
 export interface NativeCapture {
-  /** Fills `target`, of at least 263,224 bytes, with whole packet blocks of pcapng, whose interfaces are the taps; returns how many bytes. */
+  /** Fills `target`, of at least `snap_length` + 40 bytes, with whole frames (src/capture/frames.ts); returns how many bytes. */
   drain(target: Uint8Array): number;
   /** Of each tap. */
   counts(): CaptureCounts[];
@@ -300,6 +285,19 @@ export interface InterfaceProbe {
 /** What the workers of one switch share. */
 export type NativeSharedSwitch = object;
 
+/** What it takes to ask the kernel about interfaces: see interface_probe.ts. */
+export interface KernelSockets {
+  /**
+   * As socket(2), in the network namespace at a path, this process's own if left out; to be closed with fs.closeSync(). Throws why
+   * there is none, or why the namespace cannot be entered.
+   */
+  openSocket(domain: number, type: number, protocol: number, namespacePath?: string): number;
+  /** Asks ethtool of an interface of the socket's namespace: `data` starts with the command and gets the answer; at most 2 KiB. */
+  ethtool(socket: number, name: string, data: Uint8Array): boolean;
+  /** Throws why this process may not load XDP programs. */
+  tryXdpProgram(): void;
+}
+
 export interface NativeAddon {
   /** `config` of any of the workers; `owner`: the worker of each port. */
   SharedSwitch: new (
@@ -325,7 +323,7 @@ export interface NativeAddon {
    * Throws EADDRINUSE, EADDRNOTAVAIL.
    */
   holdUdpPort(address: string, port: number, namespacePath?: string): number;
-  /** Asks the kernel; changes nothing. Throws ENODEV, or why `namespacePath` cannot be entered. */
+  /** Asks the kernel; changes nothing. Throws ENODEV, or why `namespacePath` cannot be entered. By interface_probe.ts. */
   probeInterface(name: string, namespacePath?: string): InterfaceProbe;
   /**
    * All threads of this process keep no more than these capabilities (numbers of linux/capability.h) of those that they have, and

@@ -1,5 +1,6 @@
 /** Several runs side by side: what the later ones differ in from the first. */
 
+import { eachQueue, queueName } from "../result/queues.js";
 import type { QueueResult, Result } from "../result/result.js";
 import type { SavedRun } from "../result/saved_run.js";
 import { printable } from "./format.js";
@@ -132,12 +133,7 @@ function omittedFlows({ label, result: { flows_omitted = 0 } }: NamedRun): strin
 
 /** By "switch:peer:priority", as in the series. */
 function queuesOf(result: Result): Map<string, QueueResult> {
-  const entries = Object.entries(result.switches).flatMap(([device, { queues }]) =>
-    Object.entries(queues).flatMap(([port, priorities]) =>
-      Object.entries(priorities).map(([priority, queue]) => [`${device}:${port}:${priority}`, queue] as const),
-    ),
-  );
-  return new Map(entries);
+  return new Map(eachQueue(result.switches, ({ queues }) => queues).map((one) => [queueName(one), one.value]));
 }
 
 function missing(

@@ -1,7 +1,6 @@
 /** A comparison of runs as one HTML file that needs nothing else. Its bytes depend on the runs and their names only. */
-import { escapeHtml, gridSection, plots, renderPage } from "./html.js";
+import { curves, gridSection, list, renderPage } from "./html.js";
 import type { Comparison, NamedRun } from "./overlay.js";
-import { overlayCharts } from "./overlay_charts.js";
 import type { Verdict } from "./overlay_limits.js";
 import { comparisonGrids, invalidLines, leftOut, verdictLine } from "./overlay_table.js";
 
@@ -12,26 +11,28 @@ export function renderOverlay(
   comparison: Comparison,
   verdicts: readonly Verdict[] = [],
 ): string {
-  const { charts, flows, omitted } = overlayCharts(runs);
+  const { main, data } = curves(runs.map((run) => ({ ...run, label: runName(run) })));
   const scenarios = [...new Set(runs.map(({ result }) => result.scenario))];
   const [first, ...others] = runs.map(({ label }) => label);
-  const remarks = [...comparison.notes, ...leftOut(comparison), ...omitted];
-  const data = {
-    charts: charts.map(({ figures, ...drawn }) => drawn),
-    flows,
-    runs: runs.map(runName),
-  };
+  const without = runs.filter(({ series }) => series.time_s.length <= 1);
+  const remarks = [
+    ...comparison.notes,
+    ...leftOut(comparison),
+    ...without.map(
+      ({ label }) => `${label} has no series (no series.json beside its result): it is not in the charts.`,
+    ),
+  ];
   return renderPage({
     title: scenarios.join(", "),
     kind: "Weir comparison",
     subtitle: `${others.join(", ")} beside ${first}; differences are to ${first}`,
     main: `${verdictBanner(comparison, verdicts)}
-${charts.length > 0 ? plots(charts, flows.length, runs.length) : ""}
-${remarks.length > 0 ? list(remarks) : ""}
+${main}
+${list(remarks)}
 ${comparisonGrids(comparison, kPageRows)
   .map((grid) => gridSection(grid))
   .join("\n")}`,
-    data: charts.length > 0 ? data : undefined,
+    data,
   });
 }
 
@@ -47,8 +48,4 @@ function verdictBanner(comparison: Comparison, verdicts: readonly Verdict[]): st
   if (lines.length === 0) return "";
   const bad = invalid.length > 0 || verdicts.some(({ within }) => !within);
   return `<div class="banner ${bad ? "invalid" : "valid"}" role="status">${list(lines)}</div>`;
-}
-
-function list(lines: readonly string[]): string {
-  return `<ul>${lines.map((line) => `<li>${escapeHtml(line)}</li>`).join("")}</ul>`;
 }

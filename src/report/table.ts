@@ -2,7 +2,9 @@
 import Table from "cli-table3";
 import pc from "picocolors";
 import { formatSize, formatTime } from "../base/units.js";
-import type { FctResult, GroupResult, Result } from "../result/result.js";
+import { hearsCnms } from "../congestion/flow_state.js";
+import { eachQueue, type QueuePlace } from "../result/queues.js";
+import type { FctResult, FlowResult, LinkResult, NicResult, Result } from "../result/result.js";
 import { fixed, gbps, kilobytes, percent, printable } from "./format.js";
 
 /** A table of cells, for whatever draws it (terminal or HTML). Columns named in `left` hold text, the rest numbers. */
@@ -54,7 +56,7 @@ export function headline(result: Result): string {
 
 /** What senders are told of congestion by. */
 export function feedbackName({ congestion_control }: Pick<Result, "congestion_control">): "CNMs" | "CNPs" {
-  return congestion_control === "qcn" ? "CNMs" : "CNPs";
+  return hearsCnms(congestion_control) ? "CNMs" : "CNPs";
 }
 
 /** Totals as name and value: goodput, Jain's index, the share of what the headers leave where that is known, and feedback. */
@@ -140,60 +142,82 @@ export function changeLines({ changes = [] }: Result): string[] {
   ];
 }
 
-function flowGrid(result: Result): RankedGrid {
-  const { flows } = result;
+/** Its name, and what stands there. */
+type Column<T> = readonly [head: string, text: (row: T) => string];
+
+/** `ranks` and `ranked`: what is kept of a table that is too long. */
+function gridOf<T>(
+  title: string,
+  of: readonly T[],
+  columns: readonly Column<T>[],
+  {
+    names = 1,
+    rank = () => 0,
+    ranked = "the first",
+  }: { names?: number; rank?: (row: T) => number; ranked?: string } = {},
+): RankedGrid {
+  const head = columns.map(([name]) => name);
   return {
-    title: "Flows",
-    ranks: flows.map(() => 0),
-    ranked: "the first",
-    head: ["flow", "from -> to", "prio", "goodput Gb/s", "wire Gb/s", "packets", "lost", feedbackName(result)],
-    names: 2,
-    rows: flows.map((flow) => [
-      printable(flow.id),
-      `${printable(flow.from)} -> ${printable(flow.to)}`,
-      String(flow.priority),
-      gbps(flow.goodput_bps),
-      gbps(flow.wire_bps),
-      String(flow.packets),
-      String(flow.lost),
-      String(flow.cnm_handled ?? flow.cnp_handled),
-    ]),
+    title,
+    head,
+    names,
+    rows: of.map((row) => columns.map(([, text]) => text(row))),
+    ranks: of.map(rank),
+    ranked,
   };
+}
+
+function flowGrid(result: Result): RankedGrid {
+  const columns: Column<FlowResult>[] = [
+    ["flow", ({ id }) => printable(id)],
+    ["from -> to", ({ from, to }) => `${printable(from)} -> ${printable(to)}`],
+    ["prio", ({ priority }) => String(priority)],
+    ["goodput Gb/s", ({ goodput_bps }) => gbps(goodput_bps)],
+    ["wire Gb/s", ({ wire_bps }) => gbps(wire_bps)],
+    ["packets", ({ packets }) => String(packets)],
+    ["lost", ({ lost }) => String(lost)],
+    [feedbackName(result), ({ cnm_handled, cnp_handled }) => String(cnm_handled ?? cnp_handled)],
+  ];
+  return gridOf("Flows", result.flows, columns, { names: 2 });
 }
 
 /** What the flows of each traffic entry got; only where that says more than the flows do. */
 function groupGrid({ groups = {} }: Result): Grid {
   const several = Object.values(groups);
   const telling = several.length > 1 && several.some(({ flows }) => flows > 1);
-  const figures = ({ mean, min, p10, p50, max }: GroupResult["goodput_bps"]) => [mean, min, p10, p50, max].map(gbps);
-  return {
-    title: "Traffic, Gb/s",
-    head: ["id", "what", "count", "mean", "min", "p10", "p50", "max"],
-    names: 2,
-    rows: Object.entries(telling ? groups : {}).flatMap(([name, { flows, goodput_bps, transfers }]) => [
-      [printable(name), "flows", String(flows), ...figures(goodput_bps)],
-      ...(transfers === undefined
-        ? []
-        : [[printable(name), "transfers", String(transfers.count), ...figures(transfers.throughput_bps)]]),
-    ]),
-  };
+  const rows = Object.entries(telling ? groups : {}).flatMap(([name, { flows, goodput_bps, transfers }]) => [
+    { name, what: "flows", count: flows, figures: goodput_bps },
+    ...(transfers ? [{ name, what: "transfers", count: transfers.count, figures: transfers.throughput_bps }] : []),
+  ]);
+  const columns: Column<(typeof rows)[number]>[] = [
+    ["id", ({ name }) => printable(name)],
+    ["what", ({ what }) => what],
+    ["count", ({ count }) => String(count)],
+    ...(["mean", "min", "p10", "p50", "max"] as const).map(
+      (name): Column<(typeof rows)[number]> => [name, ({ figures }) => gbps(figures[name])],
+    ),
+  ];
+  return gridOf("Traffic, Gb/s", rows, columns, { names: 2 });
 }
 
 /** Completion times: all, then by size. */
 function fctGrid({ fct }: Result): Grid {
-  const row = (name: string, { count, slowdown, fct_us }: Pick<FctResult, "count" | "slowdown" | "fct_us">) => [
-    name,
-    String(count),
-    ...[slowdown.mean, slowdown.p50, slowdown.p95, slowdown.p99, slowdown.max].map(fixed),
-    ...[fct_us.p50, fct_us.p99].map(fixed),
+  type Row = Pick<FctResult, "count" | "slowdown" | "fct_us"> & { name: string };
+  const rows = fct ? [{ ...fct, name: "all" }, ...fct.bins.map((bin) => ({ ...bin, name: sizeClass(bin) }))] : [];
+  const slowdown = (head: string, name: keyof Row["slowdown"] & string): Column<Row> => [
+    head,
+    (row) => fixed(row.slowdown[name] as number),
+  ];
+  const columns: Column<Row>[] = [
+    ["size", ({ name }) => name],
+    ["count", ({ count }) => String(count)],
+    slowdown("slowdown mean", "mean"),
+    ...["p50", "p95", "p99", "max"].map((name) => slowdown(name, name)),
+    ["FCT us p50", ({ fct_us }) => fixed(fct_us.p50)],
+    ["p99", ({ fct_us }) => fixed(fct_us.p99)],
   ];
   const incomplete = fct === undefined || fct.incomplete === 0 ? "" : `, ${fct.incomplete} not complete`;
-  return {
-    title: `Flow completion times${incomplete}`,
-    head: ["size", "count", "slowdown mean", "p50", "p95", "p99", "max", "FCT us p50", "p99"],
-    names: 1,
-    rows: fct === undefined ? [] : [row("all", fct), ...fct.bins.map((bin) => row(sizeClass(bin), bin))],
-  };
+  return gridOf(`Flow completion times${incomplete}`, rows, columns);
 }
 
 /** "10 KB to 100 KB". */
@@ -204,137 +228,96 @@ export function sizeClass({ above_bytes, up_to_bytes }: FctResult["bins"][number
     : `${formatSize(above_bytes, 4)} to ${formatSize(up_to_bytes, 4)}`;
 }
 
+const kQueuePlace: Column<QueuePlace>[] = [
+  ["switch", ({ device }) => printable(device)],
+  ["port to", ({ port }) => printable(port)],
+  ["prio", ({ priority }) => priority],
+];
+
 function queueGrid({ switches }: Result): RankedGrid {
-  const queues = Object.entries(switches)
-    .flatMap(([name, one]) =>
-      Object.entries(one.queues).flatMap(([port, priorities]) =>
-        Object.entries(priorities).map(([priority, queue]) => ({ name, port, priority, queue })),
-      ),
-    )
-    .filter(({ queue }) => queue.max > 0);
-  return {
-    title: "Queues, KB",
-    head: ["switch", "port to", "prio", "mean", "p50", "p95", "p99", "max"],
-    names: 2,
-    rows: queues.map(({ name, port, priority, queue: { mean, p50, p95, p99, max } }) => [
-      printable(name),
-      printable(port),
-      priority,
-      ...[mean, p50, p95, p99, max].map(kilobytes),
-    ]),
-    ranks: queues.map(({ queue }) => queue.p99),
-    ranked: "longest p99",
-  };
+  const queues = eachQueue(switches, (one) => one.queues).filter(({ value }) => value.max > 0);
+  const figures = (["mean", "p50", "p95", "p99", "max"] as const).map(
+    (name): Column<(typeof queues)[number]> => [name, ({ value }) => kilobytes(value[name])],
+  );
+  const kept = { rank: ({ value }: (typeof queues)[number]) => value.p99, ranked: "longest p99" };
+  return gridOf("Queues, KB", queues, [...kQueuePlace, ...figures], { names: 2, ...kept });
 }
 
 /** Of QCN: what each congestion point saw and said. */
 function congestionPointGrid({ switches }: Result): RankedGrid {
-  const points = Object.entries(switches).flatMap(([name, { congestion_points = {} }]) =>
-    Object.entries(congestion_points).flatMap(([port, priorities]) =>
-      Object.entries(priorities).map(([priority, point]) => ({ name, port, priority, point })),
-    ),
-  );
-  return {
-    title: "Congestion points",
-    head: ["switch", "port to", "prio", "frames", "CNMs", "frames per CNM", "discarded"],
-    names: 2,
-    rows: points.map(({ name, port, priority, point: { frames, cnms, discarded } }) => [
-      printable(name),
-      printable(port),
-      priority,
-      String(frames),
-      String(cnms),
-      cnms === 0 ? "-" : fixed(frames / cnms),
-      String(discarded),
-    ]),
-    ranks: points.map(({ point }) => point.cnms),
-    ranked: "most CNMs",
-  };
+  const points = eachQueue(switches, (one) => one.congestion_points);
+  const columns: Column<(typeof points)[number]>[] = [
+    ...kQueuePlace,
+    ["frames", ({ value }) => String(value.frames)],
+    ["CNMs", ({ value }) => String(value.cnms)],
+    ["frames per CNM", ({ value: { frames, cnms } }) => (cnms === 0 ? "-" : fixed(frames / cnms))],
+    ["discarded", ({ value }) => String(value.discarded)],
+  ];
+  return gridOf("Congestion points", points, columns, {
+    ...{ names: 2, rank: ({ value }) => value.cnms, ranked: "most CNMs" },
+  });
 }
 
 function switchGrid({ switches, congestion_control }: Result): RankedGrid {
-  const qcn = congestion_control === "qcn";
-  const toldBy = (one: Result["switches"][string]) => (qcn ? (one.cnm_sent ?? 0) : one.ecn_marked);
-  return {
-    title: "Switches",
-    head: ["switch", qcn ? "CNM sent" : "ECN marked", "PFC sent prio:n", "drops"],
-    names: 1,
-    rows: Object.entries(switches).map(([name, one]) => [
-      printable(name),
-      String(toldBy(one)),
-      byKey(one.pfc_sent),
-      byKey(one.drops),
-    ]),
-    ranks: Object.values(switches).map((one) => toldBy(one) + sum(one.pfc_sent) + sum(one.drops)),
+  type Row = readonly [name: string, one: Result["switches"][string]];
+  const qcn = hearsCnms(congestion_control);
+  const toldBy = ([, one]: Row) => (qcn ? (one.cnm_sent ?? 0) : one.ecn_marked);
+  const columns: Column<Row>[] = [
+    ["switch", ([name]) => printable(name)],
+    [qcn ? "CNM sent" : "ECN marked", (row) => String(toldBy(row))],
+    ["PFC sent prio:n", ([, one]) => byKey(one.pfc_sent)],
+    ["drops", ([, one]) => byKey(one.drops)],
+  ];
+  return gridOf("Switches", Object.entries(switches), columns, {
+    rank: (row) => toldBy(row) + sum(row[1].pfc_sent) + sum(row[1].drops),
     ranked: `most ${qcn ? "CNMs" : "marks"}, PFC and drops`,
-  };
+  });
 }
 
-function nicGrid(result: Result): RankedGrid {
-  return result.congestion_control === "qcn" ? qcnNicGrid(result) : dcqcnNicGrid(result);
-}
-
-function qcnNicGrid({ nics }: Result): RankedGrid {
-  const all = Object.entries(nics).map(([name, nic]) => ({
-    name,
-    handled: nic.rp_cnm_handled ?? 0,
-    refused: nic.rp_cnm_refused ?? {},
-    limited: nic.rp_limited_s ?? {},
-    paused: nic.pfc_received,
-  }));
-  return {
-    title: "NICs",
-    head: ["NIC", "CNM handled", "refused", "limited s prio:t", "PFC received prio:n"],
-    names: 1,
-    rows: all.map(({ name, handled, refused, limited, paused }) => [
-      printable(name),
-      String(handled),
-      byKey(refused),
-      byKey(limited, fixed),
-      byKey(paused),
-    ]),
-    ranks: all.map(({ handled, refused, paused }) => handled + sum(refused) + sum(paused)),
-    ranked: "most CNMs and PFC",
-  };
-}
-
-function dcqcnNicGrid({ nics }: Result): RankedGrid {
-  const rows = Object.entries(nics).map(([name, { np_cnp_sent, rp_cnp_handled, pfc_received }]) => [
-    printable(name),
-    String(np_cnp_sent),
-    String(rp_cnp_handled),
-    byKey(pfc_received),
-  ]);
-  return {
-    title: "NICs",
-    head: ["NIC", "CNP sent", "CNP handled", "PFC received prio:n"],
-    names: 1,
-    rows,
-    ranks: Object.values(nics).map((nic) => nic.np_cnp_sent + nic.rp_cnp_handled + sum(nic.pfc_received)),
-    ranked: "most CNPs and PFC",
-  };
+function nicGrid({ nics, congestion_control }: Result): RankedGrid {
+  type Row = readonly [name: string, nic: NicResult];
+  const qcn = hearsCnms(congestion_control);
+  const own: Column<Row>[] = qcn
+    ? [
+        ["CNM handled", ([, nic]) => String(nic.rp_cnm_handled ?? 0)],
+        ["refused", ([, nic]) => byKey(nic.rp_cnm_refused ?? {})],
+        ["limited s prio:t", ([, nic]) => byKey(nic.rp_limited_s ?? {}, fixed)],
+      ]
+    : [
+        ["CNP sent", ([, nic]) => String(nic.np_cnp_sent)],
+        ["CNP handled", ([, nic]) => String(nic.rp_cnp_handled)],
+      ];
+  const told = (nic: NicResult) =>
+    qcn ? (nic.rp_cnm_handled ?? 0) + sum(nic.rp_cnm_refused ?? {}) : nic.np_cnp_sent + nic.rp_cnp_handled;
+  const columns: Column<Row>[] = [
+    ["NIC", ([name]) => printable(name)],
+    ...own,
+    ["PFC received prio:n", ([, nic]) => byKey(nic.pfc_received)],
+  ];
+  return gridOf("NICs", Object.entries(nics), columns, {
+    rank: ([, nic]) => told(nic) + sum(nic.pfc_received),
+    ranked: `most ${qcn ? "CNMs" : "CNPs"} and PFC`,
+  });
 }
 
 /** Directions that carried anything. Those that were paused longest come before those that were used most. */
 function linkGrid({ links = [] }: Result): RankedGrid {
   const used = links.filter(({ packets }) => packets > 0);
   const pauses = used.map((link) => sum(link.pause_time_s));
-  const paused = new Set([...pauses].sort((a, b) => b - a).slice(0, 5));
-  return {
-    title: "Links",
-    head: ["from -> to", "Gb/s", "used", "packets", "lost", "paused us prio:t"],
-    names: 1,
-    rows: used.map((link) => [
-      `${printable(link.from)} -> ${printable(link.to)}`,
-      fixed(link.rate_bps / 1e9),
-      percent(link.utilisation),
-      String(link.packets),
-      String(link.lost),
-      byKey(link.pause_time_s, (seconds) => fixed(seconds * 1e6)),
-    ]),
-    ranks: used.map((link, i) => link.utilisation + (pauses[i] !== 0 && paused.has(pauses[i] as number) ? 10 : 0)),
-    ranked: "most paused and most used",
+  const paused = new Set(pauses.sort((a, b) => b - a).slice(0, 5));
+  const columns: Column<LinkResult>[] = [
+    ["from -> to", ({ from, to }) => `${printable(from)} -> ${printable(to)}`],
+    ["Gb/s", ({ rate_bps }) => fixed(rate_bps / 1e9)],
+    ["used", ({ utilisation }) => percent(utilisation)],
+    ["packets", ({ packets }) => String(packets)],
+    ["lost", ({ lost }) => String(lost)],
+    ["paused us prio:t", ({ pause_time_s }) => byKey(pause_time_s, (seconds) => fixed(seconds * 1e6))],
+  ];
+  const rank = ({ utilisation, pause_time_s }: LinkResult) => {
+    const time = sum(pause_time_s);
+    return utilisation + (time !== 0 && paused.has(time) ? 10 : 0);
   };
+  return gridOf("Links", used, columns, { rank, ranked: "most paused and most used" });
 }
 
 function sum(counts: Readonly<Record<string, number>>): number {

@@ -1,8 +1,9 @@
 /** From counters to the parts of a result that a run has on the wire and in virtual time. */
 
-import { type Congestion, profileText } from "../congestion/section.js";
+import { type Congestion, profileText } from "../congestion/algorithms.js";
+import { hearsCnms, hearsCnps } from "../congestion/flow_state.js";
 import type { CounterView } from "../native/counters.js";
-import type { Distribution } from "../native/types.js";
+import type { Distribution } from "../native/histogram.js";
 import { sendsCnTags } from "../scenario/cn_domain.js";
 import type { Flow, HostConfig, Scenario } from "../scenario/types.js";
 import { kCnTagBytes, kEthernetOverhead, kHeaderBytes } from "../wire/frame_size.js";
@@ -74,7 +75,7 @@ export function flowResult(
   underWay?: number,
 ): FlowResult {
   const { sender, receiver } = counters;
-  const { algorithm } = congestion;
+  const cnms = hearsCnms(congestion.algorithm);
   const [packets, received] = [sender.sum("tx_packets"), receiver.sum("rx_packets")];
   // A gap in the PSNs shows with the packet behind it: where none comes any more, the receiver sees nothing.
   const missing = Math.max(0, packets - received - (underWay ?? 0));
@@ -91,8 +92,8 @@ export function flowResult(
     lost: transport.type === "stream" ? missing : receiver.sum("lost"),
     ecn_marked: receiver.sum("ecn_marked"),
     cnp_sent: receiver.sum("cnp_sent"),
-    cnp_handled: algorithm === "qcn" ? 0 : sender.sum("cnp_handled"),
-    ...(algorithm === "qcn" && { cnm_handled: sender.sum("cnp_handled"), cnm_lowest: sender.sum("cnm_lowest") }),
+    cnp_handled: cnms ? 0 : sender.sum("cnp_handled"),
+    ...(cnms && { cnm_handled: sender.sum("cnp_handled"), cnm_lowest: sender.sum("cnm_lowest") }),
   };
 }
 
@@ -158,8 +159,9 @@ export function feedbackPerSecond(
   nics: Sums,
   seconds: number,
 ): number | undefined {
-  if (algorithm === "none" || algorithm === "dctcp" || seconds <= 0) return undefined;
-  return (algorithm === "qcn" ? switches.sum("cn_cp_transmitted_cnms") : nics.sum("np_cnp_sent")) / seconds;
+  if (seconds <= 0) return undefined;
+  if (hearsCnms(algorithm)) return switches.sum("cn_cp_transmitted_cnms") / seconds;
+  return hearsCnps(algorithm) ? nics.sum("np_cnp_sent") / seconds : undefined;
 }
 
 /** @param scale What the counters' times are divided by. */
@@ -171,7 +173,7 @@ export function nicResult(counters: CounterView, algorithm: Congestion["algorith
     rp_cnp_handled: counters.sum("rp_cnp_handled"),
     pfc_received: counters.byPriority("rx_prio_pause"),
     pfc_sent: counters.byPriority("tx_prio_pause"),
-    ...(algorithm === "qcn" && {
+    ...(hearsCnms(algorithm) && {
       rp_cnm_handled: counters.sum("rp_cnm_handled"),
       rp_cnm_refused: refused,
       rp_created: counters.byPriority("rp_port_pri_created_rps"),

@@ -1,5 +1,5 @@
 /** Collects the samples of a run: what a flow, a queue and a pausing port looked like at each sample time, in meant units. */
-import { hasAlpha, hasRates, hasWindow } from "../congestion/flow_state.js";
+import { hasAlpha, hasRates, hasWindow, hearsCnms } from "../congestion/flow_state.js";
 import { kRecordWords, RecordKind } from "../native/types.js";
 import type { Congestion, Flow, Scenario } from "../scenario/types.js";
 import type { Series } from "./result.js";
@@ -166,7 +166,7 @@ export class Recorder {
       pauses: Object.fromEntries([...this.pauses].map(([name, list]) => [name, growth(list)])),
       cnps: this.cnpsByHost(growth),
       marks: Object.fromEntries([...this.queues].map(([name, q]) => [name, growth(q.marks)])),
-      ...(this.algorithm === "qcn" && {
+      ...(hearsCnms(this.algorithm) && {
         cnms: Object.fromEntries([...this.queues].map(([name, q]) => [name, growth(q.cnms)])),
       }),
     };

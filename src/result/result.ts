@@ -2,6 +2,7 @@
 // reports are made of it. A field that not every run has is optional. Rates and times are those the scenario means: a wire run's times are
 // divided by its scale and its rates multiplied by it. Only `fidelity` and `environment` are about wall time and this host.
 import { z } from "zod";
+import { kAlgorithmNames } from "../congestion/algorithms.js";
 
 const count = z.int().min(0);
 const amount = z.number().min(0);
@@ -12,305 +13,393 @@ const perPriority = z.record(z.string().regex(/^[0-7]$/), count);
 const open = z.looseObject;
 
 export const queueSchema = open({
-  mean: amount.meta({ description: "Time-weighted mean length, bytes." }),
-  p50: amount.meta({ description: "Median length, bytes." }),
-  p95: amount.meta({ description: "95th percentile of the length, bytes." }),
-  p99: amount.meta({ description: "99th percentile of the length, bytes." }),
-  max: amount.meta({ description: "Highest length, bytes." }),
-}).meta({ description: "Length of one egress queue after the warm-up." });
+  mean: amount.describe("Time-weighted mean length, bytes."),
+  p50: amount.describe("Median length, bytes."),
+  p95: amount.describe("95th percentile of the length, bytes."),
+  p99: amount.describe("99th percentile of the length, bytes."),
+  max: amount.describe("Highest length, bytes."),
+}).describe("Length of one egress queue after the warm-up.");
 
 export const flowResultSchema = open({
-  id: z.string().meta({ description: "Id of the flow in the scenario." }),
-  from: z.string().meta({ description: "Sending host." }),
-  to: z.string().meta({ description: "Receiving host." }),
-  priority: z.int().min(0).max(7).meta({ description: "Priority of the data." }),
-  goodput_bps: amount.meta({ description: "Payload delivered in order, after the warm-up, bit/s." }),
-  wire_bps: amount.meta({ description: "The same with all headers of the frames, bit/s." }),
-  packets: count.meta({ description: "Data packets sent, retransmissions included." }),
-  received: count.optional().meta({ description: "Data packets that the receiver took in sequence." }),
-  under_way: count.optional().meta({ description: "Data packets in queues and on links at the end. Of sim." }),
-  lost: count.meta({
-    description:
-      "Data packets that did not arrive. Of streams: packets - received - under_way. Of rc: gaps at the receiver, which retransmissions fill.",
-  }),
-  ecn_marked: count.optional().meta({ description: "Data packets that the receiver saw marked CE." }),
-  cnp_sent: count.optional().meta({ description: "CNPs that the receiver's notification point sent for this flow." }),
-  cnp_handled: count.meta({ description: "CNPs that reached the sender's reaction point." }),
-  cnm_handled: count.optional().meta({
-    description: "CNMs that cut the rate of the sender's reaction point, which several queue pairs may share. Of QCN.",
-  }),
-  cnm_lowest: count.optional().meta({ description: "CNMs among them whose feedback is 1, the lowest there is." }),
-}).meta({ description: "One queue pair's traffic." });
+  id: z.string().describe("`traffic` id, with the sender's name where the entry has several (`incast/h1`)."),
+  from: z.string().describe("Sending host."),
+  to: z.string().describe("Receiving host."),
+  priority: z.int().min(0).max(7).describe("Priority of the data."),
+  goodput_bps: amount.describe(
+    "RDMA payload that the receiver took in sequence, from the end of the warm-up (or the flow's start, if later) to the end of traffic (or the flow's stop, if earlier), bit/s. On the wire, a flow that finished its `bytes` before is averaged over the whole interval; in `sim`, a flow with an end over its own lifetime, warm-up or not.",
+  ),
+  wire_bps: amount.describe(
+    "The same packets with everything that they take of a link: all headers, ICRC, FCS, preamble and inter-packet gap, bit/s.",
+  ),
+  packets: count.describe("Data packets sent, retransmissions included."),
+  received: count.optional().describe("Data packets that the receiver took in sequence."),
+  under_way: count
+    .optional()
+    .describe(
+      "Of `sim`: data packets in queues and on links when the run ended. On the wire the network is empty then.",
+    ),
+  lost: count.describe(
+    "Data packets that did not arrive. Of streams (`transport.type: stream`) a lost packet stays lost: `packets` = `received` + `under_way` + `lost`, and without impairments the sum over all flows is what the switches (and the host) have dropped of them. Of `rc`: gaps in the packet sequence numbers (PSN) at the receiver, which are sent again.",
+  ),
+  ecn_marked: count.optional().describe("Data packets that the receiver saw with ECN = CE."),
+  cnp_sent: count.optional().describe("CNPs that the receiver's notification point sent for this flow."),
+  cnp_handled: count.describe("CNPs that reached the sender's reaction point."),
+  cnm_handled: count
+    .optional()
+    .describe(
+      "Of QCN: CNMs that cut the rate of the flow that this queue pair belongs to. Where several share it, each CNM counts for one of them.",
+    ),
+  cnm_lowest: count.optional().describe("Of QCN: those of them whose feedback is 1, the lowest there is."),
+}).describe("One queue pair's traffic.");
 
 export const congestionPointSchema = open({
-  frames: count.meta({ description: "Data frames that joined the queue, as cnCpTransmittedFrames." }),
-  sampled: count.meta({ description: "Frames among them that were sampled, whether their sources were told or not." }),
-  cnms: count.meta({ description: "CNMs sent to their sources, as cnCpTransmittedCnms." }),
-  discarded: count.meta({ description: "Data frames dropped for want of room, as cnCpDiscardedFrames." }),
-}).meta({ description: "One egress queue's congestion point." });
+  frames: count.describe("Data frames that joined the queue, as cnCpTransmittedFrames."),
+  sampled: count.describe("Frames among them that were sampled, whether their sources were told or not."),
+  cnms: count.describe("CNMs sent to their sources, as cnCpTransmittedCnms."),
+  discarded: count.describe("Data frames dropped for want of room, as cnCpDiscardedFrames."),
+}).describe("One egress queue's congestion point.");
 
 export const switchResultSchema = open({
-  drops: z.record(z.string(), count).meta({ description: "Frames dropped, by reason." }),
-  ecn_marked: count.meta({ description: "Packets marked CE." }),
-  pfc_sent: perPriority.meta({
-    description: "PFC frames sent that name the priority (XOFF, refresh, XON), as ethtool's tx_prio<p>_pause.",
-  }),
-  pfc_received: perPriority.optional().meta({
-    description: "PFC frames received that name the priority, as ethtool's rx_prio<p>_pause.",
-  }),
-  pauses: perPriority.optional().meta({ description: "Times that a peer was stopped at the priority (XON to XOFF)." }),
-  cnm_sent: count.optional().meta({ description: "CNMs sent by all congestion points. Of QCN." }),
+  drops: z.record(z.string(), count).describe("Frames dropped, by reason; reasons without any are left out."),
+  ecn_marked: count.describe("Packets that the RED marker set to CE."),
+  pfc_sent: perPriority.describe(
+    "Priority -> PFC frames sent that speak of it: XOFF, refresh, and XON. As ethtool's `tx_prio<p>_pause`.",
+  ),
+  pfc_received: perPriority
+    .optional()
+    .describe("Priority -> PFC frames received that speak of it. As ethtool's `rx_prio<p>_pause`."),
+  pauses: perPriority
+    .optional()
+    .describe("Priority -> times that a peer was stopped (XON to XOFF). Refreshes and XON do not count."),
+  cnm_sent: count.optional().describe("Of QCN: CNMs that all its congestion points sent."),
   congestion_points: z
     .record(z.string(), z.record(z.string().regex(/^[0-7]$/), congestionPointSchema))
     .optional()
-    .meta({ description: "Those that saw any frame: name of the device at the port -> priority. Of QCN." }),
+    .describe(
+      "Of QCN: peer's name -> priority -> `frames` that joined that egress queue, those of them that were `sampled`, `cnms` sent to their sources, frames `discarded` for want of room. Those that no frame came to are left out.",
+    ),
   queues: z
     .record(z.string(), z.record(z.string().regex(/^[0-7]$/), queueSchema))
-    .meta({ description: "Egress queues: name of the device at the port -> priority -> length." }),
+    .describe(
+      "Peer's name -> priority -> length of that egress queue: `mean`, `p50`, `p95`, `p99`, `max`, bytes. All queues that held anything, on the way too; tables show them all, or those with the longest `p99`.",
+    ),
   queue_cdf: z
     .record(z.string(), z.record(z.string().regex(/^[0-7]$/), z.array(z.tuple([amount, amount]))))
     .optional()
-    .meta({
-      description:
-        "The same queues' distributions over time after the warm-up: pairs of bytes and the fraction of time at or below them.",
-    }),
+    .describe("The same queues' distributions: pairs of [bytes, fraction of time at or below]."),
 });
 
 export const nicResultSchema = open({
-  np_cnp_sent: count.meta({ description: "CNPs sent by the notification point." }),
-  rp_cnp_handled: count.meta({ description: "CNPs handled by the reaction point." }),
-  rp_cnm_handled: count.optional().meta({ description: "CNMs that cut the rate of a reaction point. Of QCN." }),
+  np_cnp_sent: count.describe("CNPs that the notification point sent."),
+  rp_cnp_handled: count.describe("CNPs that the reaction point acted on."),
+  rp_cnm_handled: count.optional().describe("Of QCN: CNMs that cut the rate of a reaction point."),
   rp_cnm_refused: z
     .record(z.string(), count)
     .optional()
-    .meta({ description: "CNMs that changed no rate, by reason. Of QCN." }),
-  rp_created: perPriority.optional().meta({
-    description: "Times that a CNM made a reaction point begin to limit its flow, as rpPortPriCreatedRps. Of QCN.",
-  }),
+    .describe("Of QCN: CNMs that changed no rate, by reason; [metrics.md](metrics.md) has the reasons."),
+  rp_created: perPriority
+    .optional()
+    .describe(
+      "Of QCN: priority -> times that a CNM made a reaction point begin to limit its flow, rpPortPriCreatedRps.",
+    ),
   rp_limited_s: z
     .record(z.string().regex(/^[0-7]$/), amount)
     .optional()
-    .meta({
-      description: "Time that reaction points limited their flows, summed up, s, as rpPortPriCentiseconds. Of QCN.",
-    }),
-  pfc_received: perPriority.meta({
-    description: "PFC frames received that name the priority, as ethtool's rx_prio<p>_pause.",
-  }),
-  pfc_sent: perPriority.optional().meta({
-    description: "PFC frames sent that name the priority, by a host with a slow receive buffer.",
-  }),
+    .describe(
+      "Of QCN: priority -> time that reaction points limited their flows, summed up over them, s, rpPortPriCentiseconds.",
+    ),
+  pfc_received: perPriority.describe(
+    "Priority -> PFC (or PAUSE) frames received that speak of it, as ethtool's `rx_prio<p>_pause`.",
+  ),
+  pfc_sent: perPriority.optional().describe("Priority -> PFC frames sent, by a host with a slow `receive_buffer`."),
 });
 
 export const framesSchema = open({
-  sent: count.meta({ description: "By NICs, PFC frames by NICs and switches, and CNMs by switches." }),
-  received: count.meta({ description: "By NICs, and MAC control by NICs and switches." }),
-  dropped: count.meta({ description: "By switches, all reasons." }),
-  duplicated: count.meta({ description: "By an impairment, or by a learning switch that flooded." }),
-  impaired: count.meta({ description: "Lost on purpose, by an impairment." }),
-  missing: z.int().meta({ description: "Sent, and not accounted for in any other way." }),
-  in_network: count.optional().meta({ description: "On links and in queues when the run ended. Of sim." }),
-}).meta({ description: "Every frame: sent + duplicated = received + dropped + impaired + missing (+ in_network)." });
+  sent: count.describe(
+    "By NICs, or not taken from them by their host; PFC frames by NICs and switches, and CNMs by switches.",
+  ),
+  received: count.describe("By NICs, and MAC control by NICs and switches, where it ends."),
+  dropped: count.describe("By switches, all reasons."),
+  duplicated: count.describe("By an `impairment`, or by a learning switch that flooded."),
+  impaired: count.describe("Lost on purpose, by an `impairment`."),
+  missing: z.int().describe("Sent, and not accounted for in any other way. Anything but 0 makes the run invalid."),
+  in_network: count
+    .optional()
+    .describe(
+      "Of `sim`: on links and in queues when the run ended; they are not `missing`, and stand on the right side of the sum.",
+    ),
+}).describe(
+  "What became of every frame, see [Frames](#frames): sent + duplicated = received + dropped + impaired + missing (+ in_network).",
+);
 
 export const environmentSchema = open({
-  kernel: z.string().meta({ description: "Release of the kernel." }),
-  cpu: z.string().optional().meta({ description: "Model of the CPU." }),
-  cpus: count.meta({ description: "Number of CPUs." }),
-  node: z.string().meta({ description: "Version of Node.js." }),
-  backend: z.string().meta({ description: "How frames passed between interfaces and Weir." }),
-}).meta({ description: "The host. Of wire." });
+  kernel: z.string().describe("Release of the kernel."),
+  cpu: z.string().optional().describe("Model of the CPU."),
+  cpus: count.describe("Number of CPUs."),
+  node: z.string().describe("Version of Node.js."),
+  backend: z.string().describe("How frames passed between interfaces and Weir."),
+}).describe("Of `wire`: `kernel`, `cpu`, number of `cpus`, `node` version, `backend` (`af_packet`) of the host.");
 
 const fixedPointSchema = open({
-  p: amount.meta({ description: "Probability that a packet is marked." }),
-  alpha: amount.meta({ description: "Congestion estimate." }),
-  rate_bps: amount.meta({ description: "R_C, bit/s." }),
-  target_rate_bps: amount.meta({ description: "R_T, bit/s." }),
-  queue_bytes: amount.nullable().meta({ description: "Length of the queue, bytes; null: no queue has this p." }),
+  p: amount.describe("Probability that a packet is marked."),
+  alpha: amount.describe("Congestion estimate."),
+  rate_bps: amount.describe("R_C, bit/s."),
+  target_rate_bps: amount.describe("R_T, bit/s."),
+  queue_bytes: amount.nullable().describe("Length of the queue, bytes; null: no queue has this p."),
 });
 
 export const modelSchema = open({
-  delay_us: amount.meta({ description: "Feedback delay tau*, us." }),
-  longest_queue_bytes: amount.meta({ description: "Highest queue length of the whole run, bytes." }),
+  delay_us: amount.describe("Feedback delay tau*, us."),
+  longest_queue_bytes: amount.describe("Highest queue length of the whole run, bytes."),
   fixed_point: fixedPointSchema
     .nullable()
-    .meta({ description: "Where all flows rest; null where their line rates keep them from it." }),
-}).meta({ description: "What the equations alone know. Of model." });
+    .describe("Where all flows rest; null where their line rates keep them from it."),
+}).describe(
+  "Of `model`: `delay_us` (tau*), `longest_queue_bytes` of the whole run, `fixed_point` (`p`, `alpha`, `rate_bps`, `target_rate_bps`, `queue_bytes`) of all flows; null where their line rates keep them from it.",
+);
 
 const summarySchema = open({ mean: amount, p50: amount, p95: amount, p99: amount, max: amount });
 
 const completionsSchema = open({
-  count: count.meta({ description: "Transfers that were complete." }),
-  slowdown: summarySchema.meta({
-    description: "Completion time / that of the same transfer alone in the empty network.",
-  }),
-  fct_us: summarySchema.meta({ description: "Completion time, us." }),
+  count: count.describe(
+    "Transfers that were complete: flows with `bytes`, and each message of flows whose messages have sizes of their own.",
+  ),
+  slowdown: summarySchema.describe(
+    "`mean`, `p50`, `p95`, `p99`, `max` of completion time / that of the same transfer alone in the empty network.",
+  ),
+  fct_us: summarySchema.describe("The same of the completion time, us."),
 });
 
 export const fctResultSchema = open({
   ...completionsSchema.shape,
-  incomplete: count.meta({ description: "Transfers that had begun and were not complete at the end." }),
+  incomplete: count.describe(
+    "Transfers that had begun and were not complete at the end. They are in none of the figures.",
+  ),
   bins: z
     .array(
       open({
-        above_bytes: amount.meta({ description: "Transfers of this size are in the class before." }),
-        up_to_bytes: amount.optional().meta({ description: "Largest size of the class; absent: no limit." }),
+        above_bytes: amount.describe("Transfers of this size are in the class before."),
+        up_to_bytes: amount.optional().describe("Largest size of the class; absent: no limit."),
         ...completionsSchema.shape,
       }),
     )
-    .meta({ description: "The same by size, of classes with any." }),
-}).meta({ description: "Completion times of flows that have an end." });
+    .describe("`count`, `slowdown`, `fct_us` by size: more than `above_bytes`, and `up_to_bytes` or any."),
+}).describe("Of `sim`, when flows have an end: completion times.");
 
 const spreadSchema = open({ mean: amount, min: amount, p10: amount, p50: amount, max: amount });
 
 export const groupResultSchema = open({
-  flows: count.meta({ description: "Number of flows." }),
-  goodput_bps: spreadSchema.meta({ description: "Over the flows: goodput of each, bit/s." }),
+  flows: count.describe("Number of flows."),
+  goodput_bps: spreadSchema.describe(
+    "`mean`, `min`, `p10`, `p50`, `max` over the flows, of each flow's `goodput_bps`.",
+  ),
   transfers: open({
-    count: count.meta({ description: "Transfers that began after the warm-up and were complete." }),
-    throughput_bps: spreadSchema.meta({ description: "Over the transfers: bytes / completion time of each, bit/s." }),
+    count: count.describe("Transfers that began after the warm-up and were complete."),
+    throughput_bps: spreadSchema.describe("Over the transfers: bytes / completion time of each, bit/s."),
   })
     .optional()
-    .meta({ description: "Of flows that have an end, if any was complete." }),
-}).meta({ description: "Flows of one traffic entry." });
+    .describe(
+      "Of flows with an end: `count` of the transfers that began after the warm-up and were complete, and `throughput_bps`, the same figures over the transfers, each bytes / completion time. Absent when there were none.",
+    ),
+}).describe("Flows of one traffic entry.");
 
 export const linkResultSchema = open({
-  from: z.string().meta({ description: "Device that sends." }),
-  to: z.string().meta({ description: "Device that receives." }),
-  rate_bps: amount.meta({ description: "Capacity, bit/s." }),
-  utilisation: amount.meta({
-    description: "Part of the capacity that was used after the warm-up, with headers, FCS, preamble and gap. 1: full.",
-  }),
-  bytes: amount.meta({ description: "Bytes that frames took of the link, counted the same way, over the whole run." }),
-  packets: count.meta({ description: "Frames, MAC control included." }),
-  lost: count.meta({ description: "Frames lost on purpose, by an impairment." }),
+  from: z.string().describe("Device that sends."),
+  to: z.string().describe("Device that receives."),
+  rate_bps: amount.describe("Capacity, bit/s; 0: not limited."),
+  utilisation: amount.describe(
+    "Part of the capacity that frames took after the warm-up, with padding, FCS, preamble and inter-packet gap; 1: full. 0 where there is no limit.",
+  ),
+  bytes: amount.describe("What frames took, counted in the same way, over the whole run."),
+  packets: count.describe("Frames, MAC control included."),
+  lost: count.describe("Frames lost on purpose, or damaged on purpose so that the FCS refuses them."),
   pause_time_s: z
     .record(z.string().regex(/^[0-7]$/), amount)
-    .meta({ description: "By priority: time that `from` might not send because `to` had paused it, s." }),
-}).meta({ description: "One direction of a link." });
+    .describe("Priority -> time that `from` might not send because `to` had paused it, s, over the whole run."),
+}).describe("One direction of a link.");
 
 export const fidelitySchema = open({
-  valid: z.boolean().meta({
-    description: "False: this host, not the network, was the bottleneck; in sim: the run was stopped before its end.",
-  }),
-  reasons: z.array(z.string()).meta({ description: "Why the run is not valid." }),
-  loop_gap_us: open({ p50: amount, p99: amount, max: amount }).meta({
-    description: "Wall time between two turns of the poll loop, us. 0 in sim and model.",
-  }),
+  valid: z
+    .boolean()
+    .describe(
+      "False: this host, not the network, was the bottleneck, or the run is not whole. The exit status is then 3, and the result means nothing.",
+    ),
+  reasons: z.array(z.string()).describe("Why the run is not valid, one sentence each."),
+  loop_gap_us: open({ p50: amount, p99: amount, max: amount }).describe(
+    "`p50`, `p99`, `max` of the time between the starts of two turns of the poll loop, sleep for want of work left out, us. 0 in `sim` and `model`.",
+  ),
   timer_lateness_us: open({ p99: amount, max: amount })
     .optional()
-    .meta({ description: "How long after its deadline a turn of the poll loop came, us. Of wire." }),
-  host_drops: count.meta({ description: "Frames lost by this host rather than by the switch." }),
-  stragglers: count.optional().meta({
-    description: "Frames taken later than their arrival time, because they were read too late. Of wire.",
-  }),
-  capture_dropped: count.optional().meta({ description: "Frames that are missing in capture files. Of wire." }),
+    .describe("Of `wire`: `p99`, `max` of how long after its deadline a turn came, us."),
+  host_drops: count.describe(
+    "Frames that the host lost: receive ring overruns, frames longer than a ring slot, refused transmissions.",
+  ),
+  stragglers: count
+    .optional()
+    .describe(
+      "Of `wire`: frames taken later than their arrival time, because they were read too late. Not a reason by itself.",
+    ),
+  capture_dropped: count
+    .optional()
+    .describe("Of `wire`: frames that passed but are missing in a capture file. Not a reason by itself."),
   capture_errors: z
     .array(z.string())
     .optional()
-    .meta({ description: "Capture files that end early, each with the reason. Of wire." }),
+    .describe(
+      "Of `wire`: capture files that end early, each with the reason, such as a full disk. Not a reason by itself.",
+    ),
   tuning: z
     .array(z.string())
     .optional()
-    .meta({ description: "What the host did not allow: priority, locked memory, pinning. Of wire." }),
+    .describe("Of `wire`: what the host did not allow (priority, locked memory, pinning). Not a reason by itself."),
   changes: z
     .array(open({ at_s: amount, late_us: amount }))
     .optional()
-    .meta({
-      description: "Changes of service rates: when they were due, s, and how late they were made, us of wall time.",
-    }),
+    .describe(
+      "Where the scenario has `changes`: when each was due (`at_s`), and how late it was made (`late_us`, wall time).",
+    ),
 });
 
 const samples = z.array(finite);
 const samplesByName = z.record(z.string(), samples);
 
 export const seriesSchema = open({
-  interval_s: z.number().positive().meta({ description: "Time between samples, s." }),
-  time_s: samples.meta({ description: "Time of each sample from the start of traffic, s." }),
+  interval_s: z.number().positive().describe("Time between samples, s."),
+  time_s: samples.describe("Time of each sample since the start of traffic, s."),
   flows: z
     .record(
       z.string(),
       open({
-        rate_bps: samples,
-        target_rate_bps: samples,
-        alpha: samples.nullable(),
-        cwnd_packets: samples,
-        goodput_bps: samples,
+        rate_bps: samples.describe(
+          "DCQCN and QCN: rate that the sender may use: R_C, or the flow's cap or the line rate where that is less; 0 while it does not send.",
+        ),
+        target_rate_bps: samples.describe(
+          "DCQCN and QCN: R_T; the same as `rate_bps` while the reaction point does not limit the flow.",
+        ),
+        alpha: samples
+          .nullable()
+          .describe(
+            "Congestion estimate; null where there is none: with QCN, and without congestion control. With `alpha_decays_at_line_rate: false` 0 while the reaction point does not limit the flow.",
+          ),
+        cwnd_packets: samples.describe("DCTCP, in the place of rates: congestion window, packets."),
+        goodput_bps: samples.describe("Payload that arrived in the interval before the sample, bit/s."),
       }).partial(),
     )
-    .meta({
-      description:
-        "By flow id: R_C and R_T of DCQCN and QCN, the window of DCTCP (cwnd_packets), alpha (null where the algorithm has none: QCN, none), and the goodput of the interval.",
-    }),
+    .describe("By flow id."),
   queues: z
-    .record(z.string(), open({ bytes: samples, max_bytes: samples }).partial())
-    .meta({ description: 'By "switch:peer:priority": length, and highest length in the interval.' }),
-  pauses: samplesByName.optional().meta({ description: 'By "switch:peer:priority": PFC pauses sent in the interval.' }),
-  cnps: samplesByName.optional().meta({ description: "By receiving host: CNPs sent in the interval." }),
-  cnms: samplesByName.optional().meta({ description: 'By "switch:peer:priority": CNMs sent in the interval. Of QCN.' }),
-  marks: samplesByName.optional().meta({ description: 'By "switch:peer:priority": packets marked in the interval.' }),
+    .record(
+      z.string(),
+      open({
+        bytes: samples.describe("Queue length at the sample."),
+        max_bytes: samples.describe("Highest length in the interval before it."),
+      }).partial(),
+    )
+    .describe('By "switch:peer:priority".'),
+  pauses: samplesByName.optional().describe('By "switch:peer:priority": PFC frames sent to that peer in the interval.'),
+  cnps: samplesByName.optional().describe("By host: CNPs that it sent in the interval."),
+  cnms: samplesByName
+    .optional()
+    .describe('QCN, by "switch:peer:priority": CNMs that the queue\'s congestion point sent in the interval.'),
+  marks: samplesByName.optional().describe('By "switch:peer:priority": packets marked CE in the interval.'),
 });
 
 export const resultSchema = open({
-  scenario: z.string().meta({ description: "Name of the scenario." }),
+  scenario: z.string().describe("Name of the scenario."),
   clock: z
     .enum(["wire", "sim", "model"])
-    .meta({ description: "How it ran: real frames, discrete events, or equations." }),
-  scale: z.number().min(1).meta({ description: "Time scale of a wire run; 1 otherwise." }),
-  seed: z.int().min(0).meta({ description: "Seed of everything random." }),
-  duration_s: amount.meta({ description: "Duration of the traffic, as the scenario means it, s." }),
-  until_s: amount.optional().meta({ description: "Where the run ended, if it was cut short of the duration, s." }),
-  warmup_s: amount.optional().meta({ description: "Part of it left out of the figures, s." }),
-  profile: z.string().optional().meta({ description: "Congestion profile that was used." }),
-  congestion_control: z
-    .enum(["dcqcn", "qcn", "dctcp", "none"])
+    .describe(
+      "How it ran. `wire`: real frames. `sim`: discrete events in virtual time. `model`: [equations](../guides/models.md#the-fluid-model-of-dcqcn).",
+    ),
+  scale: z
+    .number()
+    .min(1)
+    .describe("The time scale that was used, also when the scenario says `auto`; 1 for `sim` and `model`."),
+  seed: z
+    .int()
+    .min(0)
+    .describe(
+      "Seed of everything random. On the wire it fixes the random draws, not the run: the host's scheduling is not repeatable.",
+    ),
+  duration_s: amount.describe("Duration of the traffic, s."),
+  until_s: amount
     .optional()
-    .meta({ description: "Congestion control of the hosts." }),
+    .describe(
+      "Where the run ended, s, when that was before the duration: with `--until` (`sim`), or ended by a signal or from the dashboard.",
+    ),
+  warmup_s: amount.optional().describe("Start of it that rates and queue lengths leave out, s."),
+  profile: z
+    .string()
+    .optional()
+    .describe(
+      "Congestion profile, with the variant of QCN where it is not `qcn`; `none` when congestion control is off.",
+    ),
+  congestion_control: z
+    .enum(kAlgorithmNames)
+    .optional()
+    .describe("Congestion control of the hosts: `dcqcn`, `qcn`, `dctcp` or `none`."),
   path_mtu: z
     .union([amount, z.array(amount)])
     .optional()
-    .meta({ description: "Payload of a full packet, bytes; a list where hosts differ." }),
-  payload_share: amount.optional().meta({
-    description: "Payload of a full packet / all that it takes of a link. The smallest where hosts differ.",
-  }),
+    .describe("Payload of a full packet, bytes; a list where hosts differ."),
+  payload_share: amount
+    .optional()
+    .describe(
+      "Payload of a full packet / all that it takes of a link: headers, ICRC, FCS, preamble, gap. 1024 / 1106 for path MTU 1024. The smallest where hosts differ.",
+    ),
   changes: z
     .array(
       open({
-        at_s: amount.meta({ description: "When, from the start of traffic, s." }),
-        set: z.array(z.string()).meta({ description: "What was changed, each `path=value` as in `--set`." }),
+        at_s: amount.describe("When, from the start of traffic, s."),
+        set: z.array(z.string()).describe("What was changed, each `path=value` as in `--set`."),
       }),
     )
     .optional()
-    .meta({
-      description: "Parameters that somebody changed while it ran: the result is not that of the scenario as written.",
-    }),
-  fidelity: fidelitySchema.meta({ description: "Can the result be believed?" }),
-  flows: z.array(flowResultSchema).meta({ description: "In the order of the scenario." }),
-  flows_omitted: count.optional().meta({ description: "Further flows that have no entry in `flows`." }),
+    .describe(
+      "Of `wire`: parameters that somebody changed while it ran ([dashboard](../guides/dashboard.md)): `at_s`, and `set`, each `path=value`. The result is then not that of the scenario as written.",
+    ),
+  fidelity: fidelitySchema.describe("Can the result be believed? See [Fidelity](#fidelity)."),
+  flows: z
+    .array(flowResultSchema)
+    .describe("One entry per queue pair that sends, in the order of the scenario. `sim`: the first 1,000."),
+  flows_omitted: count.optional().describe("How many more there are; absent when there are none."),
   totals: open({
-    goodput_bps: amount.meta({ description: "Sum over the flows, bit/s." }),
-    jain: z.number().min(0).max(1).meta({ description: "Jain's fairness index of the goodputs; 1 is equal." }),
-    goodput_limit_bps: amount.optional().meta({
-      description: "Goodput that would fill the senders' or the receivers' links, whichever is less, bit/s.",
-    }),
-    feedback_per_s: amount.optional().meta({
-      description: "Feedback frames sent to senders in each second of the run: CNMs under QCN, CNPs under DCQCN.",
-    }),
-  }).meta({ description: "All flows together." }),
+    goodput_bps: amount.describe(
+      "Sum over the flows, bit/s; `sim`: flows with an end count with what arrived after the warm-up, over that time.",
+    ),
+    jain: z
+      .number()
+      .min(0)
+      .max(1)
+      .describe(
+        "Jain's fairness index of the goodputs, (sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when one has everything, 0 when nobody got anything.",
+      ),
+    goodput_limit_bps: amount
+      .optional()
+      .describe(
+        "Goodput that would fill the senders' links or the receivers' links, whichever is less, bit/s. Links inside the fabric may allow less. Absent where flows do not offer all they can for the whole run (`rate`, `bytes`, `start`, `stop`), and where rates change (`changes`).",
+      ),
+    feedback_per_s: amount
+      .optional()
+      .describe("Frames that told senders of congestion, per second of the run: CNMs with QCN, CNPs with DCQCN."),
+  }).describe("All flows together."),
   groups: z
     .record(z.string(), groupResultSchema)
     .optional()
-    .meta({ description: "By id of the traffic entry. Of sim." }),
+    .describe("Of `sim`: by entry of `traffic`, see [`groups`](#groups)."),
   frames: framesSchema.optional(),
-  switches: z.record(z.string(), switchResultSchema).meta({ description: "By switch." }),
-  nics: z.record(z.string(), nicResultSchema).meta({ description: "By host." }),
-  links: z.array(linkResultSchema).optional().meta({ description: "Each link twice, once per direction. Of sim." }),
+  switches: z.record(z.string(), switchResultSchema).describe("By switch."),
+  nics: z.record(z.string(), nicResultSchema).describe("By host."),
+  links: z.array(linkResultSchema).optional().describe("Of `sim`: each link twice, see [`links[]`](#links)."),
   fct: fctResultSchema.optional(),
   transport: z
     .record(z.string(), count)
     .optional()
-    .meta({ description: "Sums of all NICs under the names of mlx5's hw_counters. Of sim with reliable connections." }),
+    .describe(
+      "Of `sim` with reliable connections: sums of all NICs, zeros left out, under the names of mlx5's `hw_counters` (`retransmitted`, `packet_seq_err`, `local_ack_timeout_err`, ...).",
+    ),
   model: modelSchema.optional(),
   environment: environmentSchema.optional(),
-  series: seriesSchema.optional().meta({ description: "Samples over time, on request." }),
+  series: seriesSchema.optional().describe("Samples over time, only with `--series`."),
 });
 
 export type Result = z.output<typeof resultSchema>;

@@ -1,28 +1,22 @@
-/** The folder that a run leaves: result.json, series.json, scenario.json and report.html. */
-import { statSync } from "node:fs";
+/** What a run leaves of itself in its folder: result.json, series.json and scenario.json. */
 import { dirname, join } from "node:path";
 import type { ZodType } from "zod";
 import { fileReason, WeirError } from "../base/error.js";
 import { makeFolder } from "../base/folder.js";
 import { kLongestText, readAtMost } from "../base/read_file.js";
 import { writeWhole } from "../base/write_file.js";
-import type { QueueThresholds } from "../report/charts.js";
-import { renderReport } from "../report/html.js";
 import { type Result, resultSchema, type Series, seriesSchema } from "./result.js";
-import { type RunSource, type SavedRun, type SavedSource, savedSourceSchema } from "./saved_run.js";
+import { type RunSource, type SavedRun, savedSourceSchema } from "./saved_run.js";
 
 const kHint = "give the result.json of a run";
 
-/** Writes all files of a finished run into `directory` (created when missing) and returns the report's path. */
-export function writeRun(directory: string, result: Result, series: Series, source: RunSource): string {
+/** Writes the files into `directory`, which is created when missing. */
+export function saveRun(directory: string, result: Result, series: Series, source: RunSource): void {
   makeFolder(directory);
-  const report = join(directory, "report.html");
   writeWhole(join(directory, "result.json"), `${JSON.stringify(result, undefined, 2)}\n`);
   writeWhole(join(directory, "series.json"), `${JSON.stringify(series)}\n`);
   // Without indentation: it lists every message of every flow.
   writeWhole(join(directory, "scenario.json"), `${JSON.stringify(source)}\n`);
-  writeWhole(report, page(result, series, source, new Date()));
-  return report;
 }
 
 /**
@@ -49,46 +43,6 @@ function checked<T>(schema: ZodType<T>, what: string, file: string, value: unkno
   const [issue] = parsed.error.issues;
   const why = [issue?.path.join("."), issue?.message].filter((text) => text !== "").join(": ");
   throw new WeirError(`${file}: not ${what} of weir: ${why}`, { hint: kHint });
-}
-
-/**
- * The page for a saved result; without series it has tables only. Scenario text and thresholds come from scenario.json
- * where there is one.
- * @throws WeirError when the result cannot be read.
- */
-export function renderSavedRun(resultFile: string): string {
-  const { result, series, source } = readRun(resultFile);
-  return page(result, series, source, statSync(resultFile).mtime);
-}
-
-/** Kmin and Kmax of every queue that marks, Q_eq of every congestion point, by queue name. */
-export function queueThresholds(
-  scenario: Pick<SavedSource["scenario"], "switches">,
-  queues: readonly string[],
-): Record<string, QueueThresholds> {
-  const found: Record<string, QueueThresholds> = {};
-  for (const name of queues) {
-    const [device, , priority] = name.split(":");
-    const own = scenario.switches.find((one) => one.name === device);
-    const on = (section: { enabled: boolean; priorities: readonly number[] } | undefined) =>
-      section?.enabled === true && section.priorities.includes(Number(priority));
-    const thresholds = {
-      ...(on(own?.ecn) && { kmin: own?.ecn?.kmin, kmax: own?.ecn?.kmax }),
-      ...(on(own?.qcn) && { qeq: own?.qcn?.cpQSp }),
-    };
-    if (Object.keys(thresholds).length > 0) found[name] = thresholds;
-  }
-  return found;
-}
-
-function page(result: Result, series: Series, source: SavedSource | undefined, date: Date): string {
-  return renderReport(result, series, {
-    date,
-    scenarioText: source?.text,
-    set: source?.set,
-    parameters: source?.scenario.congestion?.parameters,
-    thresholds: source && queueThresholds(source.scenario, Object.keys(series.queues)),
-  });
 }
 
 function readJson(file: string, optional = false): unknown {

@@ -1,6 +1,7 @@
 /** A finished run as it is kept. */
 import { z } from "zod";
-import type { EcnConfig, Scenario, SwitchQcnConfig } from "../scenario/types.js";
+import type { SwitchQcn } from "../congestion/qcn_points.js";
+import type { EcnConfig, Scenario } from "../scenario/types.js";
 import type { Result, Series } from "./result.js";
 
 /** What was asked for: the file as written, the overrides, and what they came to. Saved as scenario.json. */
@@ -16,7 +17,7 @@ export interface SavedSource extends Omit<RunSource, "scenario"> {
     switches: readonly {
       name: string;
       ecn?: Pick<EcnConfig, "enabled" | "priorities" | "kmin" | "kmax"> | undefined;
-      qcn?: Pick<SwitchQcnConfig, "enabled" | "priorities" | "cpQSp"> | undefined;
+      qcn?: Pick<SwitchQcn, "enabled" | "priorities" | "cpQSp"> | undefined;
     }[];
     congestion?: { parameters?: object | undefined } | undefined;
   };

@@ -1,4 +1,4 @@
-/** Figures of a run: fairness, percentiles of samples, and percentiles of the native core's histograms. */
+/** Figures of a run: fairness and percentiles of samples. */
 import { max as largest, min as least, mean, sum, weightedMean, weightedQuantile } from "simple-statistics";
 
 /** Distribution in the unit of what was measured; every percentile is a value that was recorded. */
@@ -16,17 +16,6 @@ export interface Spread {
   min: number;
   p10: number;
   p50: number;
-  max: number;
-}
-
-/**
- * A histogram as the native core hands it over. `counts[i]` is the weight (a count, or nanoseconds for a
- * time-weighted distribution) of values from `lowerBounds[i]` up to `lowerBounds[i + 1]`. Mean and max are exact.
- */
-export interface NativeHistogram {
-  counts: readonly number[];
-  lowerBounds: readonly number[];
-  mean: number;
   max: number;
 }
 
@@ -72,30 +61,4 @@ export function spread(samples: readonly number[]): Spread {
     [0.1, 0.5],
   ) as [number, number];
   return { mean: mean(values), min: least(values), p10, p50, max: largest(values) };
-}
-
-/** A native histogram's figures: percentiles to the bucket's resolution (3.2%) and never above the exact maximum. */
-export function summarizeHistogram(histogram: NativeHistogram): Summary {
-  const { counts, max } = histogram;
-  if (sum([...counts]) === 0) return { mean: 0, p50: 0, p95: 0, p99: 0, max: 0 };
-  const [p50, p95, p99] = weightedQuantile(midpoints(histogram), [...counts], kQuantiles) as [number, number, number];
-  return { mean: histogram.mean, p50, p95, p99, max };
-}
-
-/** Cumulative distribution of a native histogram: [value, fraction at or below it], empty buckets left out. */
-export function histogramCdf(histogram: NativeHistogram): [number, number][] {
-  const total = sum([...histogram.counts]);
-  const values = midpoints(histogram);
-  const points: [number, number][] = [];
-  let below = 0;
-  histogram.counts.forEach((count, i) => {
-    if (count === 0) return;
-    below += count;
-    points.push([values[i] as number, below / total]);
-  });
-  return points;
-}
-
-function midpoints({ lowerBounds, max }: NativeHistogram): number[] {
-  return lowerBounds.map((low, i) => Math.min(low + Math.floor(((lowerBounds[i + 1] ?? low) - low) / 2), max));
 }

@@ -1,20 +1,22 @@
 // What one field alone cannot tell: relations between fields. Problems stop the scenario, warnings accompany it.
 
 import type { Problem } from "../base/error.js";
+import type { Findings, Where } from "../base/findings.js";
 import { formatRate, formatTime } from "../base/units.js";
-import { checkCongestionSection } from "../congestion/section.js";
-import { checkReceiveBuffer, checkSwitch, checkUnshaped, type Findings, fittingPathMtu } from "./check_device.js";
+import { hearsAcknowledgements, hearsCnms, hearsEcnEcho } from "../congestion/flow_state.js";
+import { checkCongestion } from "../congestion/section.js";
+import { checkReceiveBuffer, checkSwitch, checkUnshaped, fittingPathMtu } from "./check_device.js";
 import { checkChanges, checkCnPorts, checkCongestionPoints, checkQcnNetwork } from "./check_qcn.js";
-import { checkTopology, unknownName } from "./check_topology.js";
+import { checkTopology } from "./check_topology.js";
 import { checkPriorities, checkTraffic } from "./check_traffic.js";
-import { MOST_SELECTIVE_WINDOW, slowestHostRate } from "./resolve.js";
+import { kMostSelectiveWindow, slowestHostRate } from "./resolve.js";
 import type { ScenarioInput } from "./schema.js";
 import { writtenOut } from "./topologies.js";
 import type { Graph } from "./topology.js";
 import type { HostConfig, Link, Scenario } from "./types.js";
 
-const MOST_SAMPLES = 1_000_000;
-const MOST_WARNINGS = 20;
+const kMostSamples = 1_000_000;
+const kMostWarnings = 20;
 
 /** `graph` is that of the scenario's network; `found` may hold findings already. */
 export function checkScenario(
@@ -23,12 +25,11 @@ export function checkScenario(
   graph: Graph,
   found: Findings,
 ): { problems: Problem[]; warnings: string[] } {
-  const wrong = checkTopology(scenario, graph);
-  for (const { path, message, hint } of wrong) found.problem(path, message, hint);
+  const sound = checkTopology(scenario, graph, found);
   checkOverrides(scenario, input, found);
   checkTimes(scenario, found);
   checkTransport(scenario, found);
-  checkDctcp(scenario, found);
+  checkFeedback(scenario, found);
   const at = originsIn(input);
   const devices = [...scenario.hosts, ...scenario.switches].map(({ name }) => name);
   for (const s of scenario.switches) {
@@ -46,26 +47,26 @@ export function checkScenario(
     checkUnshaped(s, own, found);
   }
   const narrowest = scenario.links.reduce((least, link) => (link.mtu < least.mtu ? link : least));
-  const qcn = scenario.congestion.algorithm === "qcn";
+  const qcn = hearsCnms(scenario.congestion.algorithm);
   for (const host of scenario.hosts) {
     const where = (...field: string[]) => at("host", host.name, field);
     checkHost(host, { narrowest, tagged: qcn && host.qcn.cn_tag }, graph.hostLink(host.name)?.rate ?? 0, where, found);
   }
   checkTraffic(scenario, input, found);
   checkProbes(scenario, graph, found);
-  if (wrong.length === 0) {
+  if (sound) {
     checkPriorities(scenario, graph, found);
-    checkCongestionSection(scenario.congestion, slowestHostRate(scenario.hosts, graph), found);
-    if (scenario.congestion.algorithm === "qcn") checkQcnNetwork(scenario, graph, found);
+    checkCongestion(scenario.congestion, slowestHostRate(scenario.hosts, graph), found);
+    if (qcn) checkQcnNetwork(scenario, graph, found);
     checkChanges(scenario, graph, found);
   }
-  return { problems: [...found.problems.values()], warnings: shortened([...found.warnings]) };
+  return { problems: found.problems, warnings: shortened(found.warnings) };
 }
 
 /** Many devices alike have warnings alike. */
 function shortened(warnings: string[]): string[] {
-  if (warnings.length <= MOST_WARNINGS) return warnings;
-  return [...warnings.slice(0, MOST_WARNINGS - 1), `and ${warnings.length - MOST_WARNINGS + 1} more warnings`];
+  if (warnings.length <= kMostWarnings) return warnings;
+  return [...warnings.slice(0, kMostWarnings - 1), `and ${warnings.length - kMostWarnings + 1} more warnings`];
 }
 
 /** Overrides of devices that the topology does not make. */
@@ -78,9 +79,7 @@ function checkOverrides({ hosts, switches }: Scenario, { topology }: ScenarioInp
     const names = devices.map(({ name }) => name);
     const known = new Set(names);
     for (const name of Object.keys(topology[field] ?? {})) {
-      if (known.has(name)) continue;
-      const path = ["topology", field, name];
-      found.problem(path, ...named(unknownName(path, kind, name, names)));
+      if (!known.has(name)) found.unknown(["topology", field, name], kind, name, names);
     }
   }
 }
@@ -94,29 +93,28 @@ function checkTimes({ duration, warmup, scale, probes }: Scenario, found: Findin
     const message = `${scale} times ${formatTime(duration)} is more wall time than a run can have`;
     found.problem(["scale"], message, `at most ${Math.floor(Number.MAX_SAFE_INTEGER / duration)} for this duration`);
   }
-  if (duration / probes.interval > MOST_SAMPLES) {
-    const least = formatTime(Math.ceil(duration / MOST_SAMPLES));
+  if (duration / probes.interval > kMostSamples) {
+    const least = formatTime(Math.ceil(duration / kMostSamples));
     const message = `${formatTime(probes.interval)} gives ${Math.ceil(duration / probes.interval)} samples`;
     found.problem(["probes", "interval"], message, `must be at least ${least} for this duration`);
   }
 }
 
 function checkTransport({ transport: { recovery, window } }: Scenario, found: Findings): void {
-  if (recovery !== "selective-repeat" || window <= MOST_SELECTIVE_WINDOW) return;
+  if (recovery !== "selective-repeat" || window <= kMostSelectiveWindow) return;
   const message = `${window} packets are more than a selective acknowledgement can tell apart`;
-  found.problem(["transport", "window"], message, `at most ${MOST_SELECTIVE_WINDOW}, or recovery: go-back-n`);
+  found.problem(["transport", "window"], message, `at most ${kMostSelectiveWindow}, or recovery: go-back-n`);
 }
 
-/** DCTCP hears of marks by acknowledgements. */
-function checkDctcp({ congestion, transport, switches }: Scenario, found: Findings): void {
-  if (congestion.algorithm !== "dctcp") return;
-  if (transport.type !== "rc") {
-    const message = `dctcp needs acknowledgements, which transport.type ${transport.type} does not have`;
+/** Of algorithms that run on acknowledgements. */
+function checkFeedback({ congestion: { algorithm }, transport, switches }: Scenario, found: Findings): void {
+  if (hearsAcknowledgements(algorithm) && transport.type !== "rc") {
+    const message = `${algorithm} needs acknowledgements, which transport.type ${transport.type} does not have`;
     found.problem(["congestion", "algorithm"], message, "use transport.type: rc, or algorithm: dcqcn");
   }
-  if (!switches.some(({ ecn }) => ecn.enabled)) {
+  if (hearsEcnEcho(algorithm) && !switches.some(({ ecn }) => ecn.enabled)) {
     found.warn(
-      "congestion.algorithm is dctcp, but no switch marks (switch.ecn.enabled: true): only losses slow senders",
+      `congestion.algorithm is ${algorithm}, but no switch marks (switch.ecn.enabled: true): only losses slow senders`,
     );
   }
 }
@@ -143,7 +141,7 @@ function checkHost(
   host: HostConfig,
   { narrowest, tagged }: { narrowest: Link; tagged: boolean },
   rate: number,
-  at: (...field: string[]) => Problem["path"],
+  at: Where,
   found: Findings,
 ): void {
   const narrow = fittingPathMtu(host.path_mtu, narrowest.mtu, tagged);
@@ -158,16 +156,13 @@ function checkHost(
   checkReceiveBuffer(host, at, found);
 }
 
-const named = (problem: Problem): [string, string | undefined] => [problem.message, problem.hint];
-
 function checkProbes(scenario: Scenario, { ports }: Graph, found: Findings): void {
   scenario.probes.queues.forEach((probe, i) => {
     const path = ["probes", "queues", i];
     const peers = ports.get(probe.switch)?.map((port) => port.peer);
-    if (peers === undefined)
-      found.problem(path, ...named(unknownName(path, "switch", probe.switch, [...ports.keys()])));
+    if (peers === undefined) found.unknown(path, "switch", probe.switch, [...ports.keys()]);
     else if (!peers.includes(probe.port)) {
-      found.problem(path, ...named(unknownName(path, `port of switch ${probe.switch}:`, probe.port, peers)));
+      found.unknown(path, `port of switch ${probe.switch}:`, probe.port, peers);
     }
   });
 }

@@ -1,33 +1,16 @@
 // Relations between the fields of one device, the same in scenarios and daemons.
-import type { Problem } from "../base/error.js";
+import type { Findings, Where } from "../base/findings.js";
 import { formatRate, formatSize, formatTime } from "../base/units.js";
 import { headroomFor } from "./headroom.js";
 import { ecnThresholdBound, pfcThreshold, reservedBytes, staticThresholdBound } from "./thresholds.js";
 import type { HostConfig, SwitchConfig } from "./types.js";
 
 /** IPv4 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4: the most that goes around a payload inside an IP packet. */
-const ROCE_OVERHEAD = 64;
-const CN_TAG = 4;
+const kRoceOverhead = 64;
+const kCnTag = 4;
 /** Of a frame, besides its IP packet; without FCS. */
 const kEthernetHeader = 14;
 const kVlanTag = 4;
-
-/** What has been found so far; one finding per field and message, although many switches may share a section. */
-export class Findings {
-  readonly problems = new Map<string, Problem>();
-  readonly warnings = new Set<string>();
-
-  problem(path: Problem["path"], message: string, hint?: string): void {
-    const problem: Problem = hint === undefined ? { path, message } : { path, message, hint };
-    this.problems.set(`${path.join(".")} ${message}`, problem);
-  }
-  warn(message: string): void {
-    this.warnings.add(message);
-  }
-}
-
-/** Path of a field, given from its device. */
-export type Where = (...field: string[]) => Problem["path"];
 
 interface Port {
   /** Whom it leads to. */
@@ -161,7 +144,7 @@ export function fittingPathMtu(
   mtu: number,
   tagged: boolean,
 ): { needed: number; fits: number } | undefined {
-  const overhead = ROCE_OVERHEAD + (tagged ? CN_TAG : 0);
+  const overhead = kRoceOverhead + (tagged ? kCnTag : 0);
   const needed = pathMtu + overhead;
   if (mtu >= needed) return undefined;
   return { needed, fits: [4096, 2048, 1024, 512].find((candidate) => candidate + overhead <= mtu) ?? 256 };

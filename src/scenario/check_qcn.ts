@@ -1,17 +1,17 @@
 // Is QCN set up so that it can work? Congestion points, the domain around them, reaction points, and changes of rates.
 
 import type { Problem } from "../base/error.js";
+import type { Findings, Where } from "../base/findings.js";
 import { formatRate, formatSize, formatTime } from "../base/units.js";
-import { type Findings, markingLimit, type Where } from "./check_device.js";
-import { unknownName } from "./check_topology.js";
+import { markingLimit } from "./check_device.js";
 import type { Graph } from "./topology.js";
 import type { HostConfig, Scenario, SwitchConfig } from "./types.js";
 
-const MOST_CNPVS = 7;
+const kMostCnpvs = 7;
 /** NetFPGA's token bucket, full each time: 3 KB in 16 us. */
-const BUCKET_RATE = 1.5e9;
+const kBucketRate = 1.5e9;
 /** EtherType 2, IPv4 20, UDP 8, BTH 12: what a CNM must return to tell queue pairs apart; up to the ports for five-tuples. */
-const HEADER_OCTETS = { "queue-pair": 42, application: 42, "five-tuple": 26, "destination-mac": 0 } as const;
+const kHeaderOctets = { "queue-pair": 42, application: 42, "five-tuple": 26, "destination-mac": 0 } as const;
 
 /** @param ports Their names: of the neighbours, or a daemon's own. */
 export function checkCongestionPoints(s: SwitchConfig, ports: readonly string[], at: Where, found: Findings): void {
@@ -24,12 +24,12 @@ export function checkCongestionPoints(s: SwitchConfig, ports: readonly string[],
       "there is none, so no queue is a congestion point",
       "name 1 to 7 priorities",
     );
-  } else if (cnpvs.length > MOST_CNPVS) {
-    const hint = `at most ${MOST_CNPVS}: one at least stays for best effort`;
+  } else if (cnpvs.length > kMostCnpvs) {
+    const hint = `at most ${kMostCnpvs}: one at least stays for best effort`;
     found.problem(at("qcn", "priorities"), `all ${cnpvs.length} priorities are CNPVs`, hint);
   }
   const alternate = (path: string[], priority: number | undefined) => {
-    if (priority === undefined || !cnpvs.includes(priority) || cnpvs.length > MOST_CNPVS) return;
+    if (priority === undefined || !cnpvs.includes(priority) || cnpvs.length > kMostCnpvs) return;
     const free = [0, 1, 2, 3, 4, 5, 6, 7].filter((p) => !cnpvs.includes(p));
     const message = `${priority} is a CNPV: frames from outside would get into the domain`;
     found.problem(at("qcn", ...path), message, `must be one of ${free.join(", ")}`);
@@ -44,7 +44,7 @@ export function checkCongestionPoints(s: SwitchConfig, ports: readonly string[],
       `switch ${s.name}: CNPV ${best[0]} is the priority of best effort: frames without a mark get into the domain, and nobody can slow their sources`,
     );
   }
-  if (cnpvs.includes(qcn.cnm_priority) && cnpvs.length <= MOST_CNPVS) {
+  if (cnpvs.includes(qcn.cnm_priority) && cnpvs.length <= kMostCnpvs) {
     const message = `${qcn.cnm_priority} is a CNPV: congestion would delay CNMs too`;
     found.problem(at("qcn", "cnm_priority"), message, "use another priority, a strict one");
   } else if (!s.scheduler.strict.includes(qcn.cnm_priority)) {
@@ -82,9 +82,7 @@ export function checkCnPorts(
   for (const name of Object.keys(qcn.ports)) {
     const path = at("qcn", "ports", name);
     const names = known(path);
-    if (names.includes(name)) continue;
-    const { message, hint } = unknownName(path, `port of switch ${device}:`, name, names);
-    found.problem(path, message, hint);
+    if (!names.includes(name)) found.unknown(path, `port of switch ${device}:`, name, names);
   }
 }
 
@@ -113,14 +111,14 @@ export function checkQcnNetwork(scenario: Scenario, graph: Graph, found: Finding
 
 /** A host's rate limiters: what they cannot pass. `rate` of its link, bit/s. */
 export function checkLimiter({ name, qcn }: HostConfig, rate: number, found: Findings): void {
-  if (qcn.limiter !== "token-bucket" || rate <= BUCKET_RATE) return;
+  if (qcn.limiter !== "token-bucket" || rate <= kBucketRate) return;
   found.warn(
-    `host ${name}: a token bucket of 3 KB that is filled each 16 us passes ${formatRate(BUCKET_RATE)} at most, and the link has ${formatRate(rate)}`,
+    `host ${name}: a token bucket of 3 KB that is filled each 16 us passes ${formatRate(kBucketRate)} at most, and the link has ${formatRate(rate)}`,
   );
 }
 
 function checkReturnedHeaders({ name, qcn }: HostConfig, octets: number, found: Findings): void {
-  const needed = HEADER_OCTETS[qcn.flows];
+  const needed = kHeaderOctets[qcn.flows];
   if (qcn.cn_tag || octets >= needed) return;
   found.warn(
     `host ${name}: without CN-TAGs, CNMs must return ${needed} bytes to tell flows by ${qcn.flows} apart, but ` +
@@ -131,14 +129,12 @@ function checkReturnedHeaders({ name, qcn }: HostConfig, octets: number, found: 
 export function checkChanges({ changes, duration }: Scenario, { ports }: Graph, found: Findings): void {
   changes.forEach(({ at, switch: name, port }, i) => {
     const path = (field: string) => ["changes", i, field];
-    const report = ({ message, hint }: { message: string; hint?: string }, field: string) =>
-      found.problem(path(field), message, hint);
     if (at >= duration) {
       const message = `${formatTime(at)} is not before the end of the run, ${formatTime(duration)}`;
-      report({ message, hint: "at must be less than duration" }, "at");
+      found.problem(path("at"), message, "at must be less than duration");
     }
     const peers = ports.get(name)?.map(({ peer }) => peer);
-    if (peers === undefined) report(unknownName([], "switch", name, [...ports.keys()]), "switch");
-    else if (!peers.includes(port)) report(unknownName([], `port of switch ${name}:`, port, peers), "port");
+    if (peers === undefined) found.unknown(path("switch"), "switch", name, [...ports.keys()]);
+    else if (!peers.includes(port)) found.unknown(path("port"), `port of switch ${name}:`, port, peers);
   });
 }

@@ -1,92 +1,69 @@
 // Is the network one that can be built? Names, links, connectedness, pinned routes, loops.
-import type { Problem } from "../base/error.js";
-import { nearest } from "../base/fields.js";
+import type { Findings } from "../base/findings.js";
 import { findLoop, type Graph, unreachable } from "./topology.js";
-import { MOST_HOSTS, MOST_PORTS, MOST_SWITCHES } from "./topology_schema.js";
-import type { Link, Scenario } from "./types.js";
+import { kMostHosts, kMostPorts, kMostSwitches } from "./topology_schema.js";
+import type { Link, PinnedRoute, Scenario } from "./types.js";
 
-/** `unknown host xy`, with the nearest known name as the hint. */
-export function unknownName(path: Problem["path"], kind: string, name: string, known: readonly string[]): Problem {
-  const meant = nearest(name, known);
-  const some = known.length > 12 ? `${known.slice(0, 12).join(", ")}, ...` : known.join(", ");
-  return { path, message: `unknown ${kind} ${name}`, hint: meant ? `did you mean ${meant}?` : `known: ${some}` };
-}
+const kLinks = ["topology", "links"];
 
-export function checkTopology(scenario: Scenario, graph: Graph): Problem[] {
-  const problems = [...checkNames(scenario), ...checkLinks(scenario)];
+/** Whether it can be built. */
+export function checkTopology(scenario: Scenario, graph: Graph, all: Findings): boolean {
+  const found = all.part();
+  checkNames(scenario, found);
+  checkLinks(scenario, found);
   // What follows needs a graph without dangling ends to say anything useful.
-  if (problems.length > 0) return problems;
-  problems.push(...checkHosts(scenario, graph));
+  if (found.problems.length > 0) return false;
+  checkHosts(scenario, graph, found);
   // A host without a link has been named already.
-  const lost = problems.length > 0 ? [] : unreachable(scenario);
+  const lost = found.problems.length > 0 ? [] : unreachable(scenario);
   if (lost.length > 0) {
-    const first = scenario.hosts[0]?.name;
-    problems.push({
-      path: ["topology", "links"],
-      message: `${lost.join(", ")} cannot be reached from ${first}`,
-      hint: "add links until every host and switch is connected",
-    });
+    const message = `${lost.join(", ")} cannot be reached from ${scenario.hosts[0]?.name}`;
+    found.problem(kLinks, message, "add links until every host and switch is connected");
   }
-  problems.push(...checkRoutes(scenario, graph), ...checkLearning(scenario));
-  return problems;
+  checkRoutes(scenario, graph, found);
+  checkLearning(scenario, found);
+  return found.problems.length === 0;
 }
 
-function checkNames({ hosts, switches }: Scenario): Problem[] {
-  const problems: Problem[] = [];
+function checkNames({ hosts, switches }: Scenario, found: Findings): void {
   const seen = new Map<string, string>();
   for (const [section, kind, devices, most] of [
-    ["hosts", "host", hosts, MOST_HOSTS],
-    ["switches", "switch", switches, MOST_SWITCHES],
+    ["hosts", "host", hosts, kMostHosts],
+    ["switches", "switch", switches, kMostSwitches],
   ] as const) {
-    if (devices.length > most) {
-      problems.push({
-        path: ["topology", section],
-        message: `${devices.length} are too many`,
-        hint: `at most ${most}`,
-      });
-    }
+    const path = ["topology", section];
+    if (devices.length > most) found.problem(path, `${devices.length} are too many`, `at most ${most}`);
     for (const { name } of devices) {
       const other = seen.get(name);
       if (other !== undefined) {
         const message = other === kind ? `${kind} ${name} is there twice` : `${name} is a host and a switch`;
-        problems.push({ path: ["topology", section], message, hint: "every device needs a name of its own" });
+        found.problem(path, message, "every device needs a name of its own");
       }
       seen.set(name, kind);
     }
   }
-  if (hosts.length === 0) problems.push({ path: ["topology", "hosts"], message: "there are no hosts" });
-  return problems;
+  if (hosts.length === 0) found.problem(["topology", "hosts"], "there are no hosts");
 }
 
-function checkLinks({ hosts, switches, links }: Scenario): Problem[] {
-  const problems: Problem[] = [];
+function checkLinks({ hosts, switches, links }: Scenario, found: Findings): void {
   const names = [...hosts, ...switches].map((device) => device.name);
   const known = new Set(names);
   const seen = new Set<string>();
   links.forEach(({ from, to }, i) => {
-    const path = ["topology", "links", i];
+    const path = [...kLinks, i];
     for (const end of [from, to]) {
-      if (!known.has(end)) problems.push(unknownName(path, "host or switch", end, names));
+      if (!known.has(end)) found.unknown(path, "host or switch", end, names);
     }
-    if (from === to) {
-      problems.push({ path, message: `${from} is linked to itself`, hint: "a link joins two devices" });
-    }
+    if (from === to) found.problem(path, `${from} is linked to itself`, "a link joins two devices");
     const key = [from, to].sort().join(" ");
     if (seen.has(key)) {
-      problems.push({
-        path,
-        message: `${from} -- ${to} is there twice`,
-        hint: "there can be one link between two devices",
-      });
+      found.problem(path, `${from} -- ${to} is there twice`, "there can be one link between two devices");
     }
     seen.add(key);
   });
-  return problems;
 }
 
-function checkHosts(scenario: Scenario, graph: Graph): Problem[] {
-  const problems: Problem[] = [];
-  const path = ["topology", "links"];
+function checkHosts(scenario: Scenario, graph: Graph, found: Findings): void {
   const links = new Map<string, Link[]>(scenario.hosts.map(({ name }) => [name, []]));
   for (const link of scenario.links) {
     links.get(link.from)?.push(link);
@@ -94,74 +71,69 @@ function checkHosts(scenario: Scenario, graph: Graph): Problem[] {
   }
   for (const [name, own] of links) {
     if (own.length === 0) {
-      problems.push({ path, message: `host ${name} has no link`, hint: `add "${name} -- SWITCH" to topology.links` });
+      found.problem(kLinks, `host ${name} has no link`, `add "${name} -- SWITCH" to topology.links`);
     } else if (own.length > 1) {
       const message = `host ${name} has ${own.length} links`;
-      problems.push({ path, message, hint: "a host has one link; use a switch to join more" });
+      found.problem(kLinks, message, "a host has one link; use a switch to join more");
     } else if (own[0]?.rate === 0) {
-      const i = scenario.links.indexOf(own[0]);
       const message = `host ${name} needs a link with a rate: a NIC paces on it`;
-      problems.push({ path: [...path, i, "rate"], message, hint: "only links between switches can be unlimited" });
+      const path = [...kLinks, scenario.links.indexOf(own[0]), "rate"];
+      found.problem(path, message, "only links between switches can be unlimited");
     }
   }
   for (const [name, ports] of graph.ports) {
-    if (ports.length <= MOST_PORTS) continue;
-    problems.push({ path, message: `switch ${name} has ${ports.length} ports`, hint: `at most ${MOST_PORTS}` });
+    if (ports.length <= kMostPorts) continue;
+    found.problem(kLinks, `switch ${name} has ${ports.length} ports`, `at most ${kMostPorts}`);
   }
-  return problems;
 }
 
-function checkRoutes(scenario: Scenario, graph: Graph): Problem[] {
-  const problems: Problem[] = [];
+function checkRoutes(scenario: Scenario, graph: Graph, all: Findings): void {
   const hosts = scenario.hosts.map((host) => host.name);
-  const { ports } = graph;
   const seen = new Set<string>();
-  scenario.routes.forEach(({ from, to, via }, i) => {
+  for (const [i, route] of scenario.routes.entries()) {
+    const { from, to } = route;
     const path = ["topology", "routes", i];
-    const ends = problems.length;
-    for (const [field, name] of [
-      ["from", from],
-      ["to", to],
-    ] as const) {
-      if (!hosts.includes(name)) problems.push(unknownName([...path, field], "host", name, hosts));
+    const found = all.part();
+    for (const [field, name] of Object.entries({ from, to })) {
+      if (!hosts.includes(name)) found.unknown([...path, field], "host", name, hosts);
     }
-    if (from === to) problems.push({ path, message: `${from} is both ends` });
-    if (seen.has(`${from} ${to}`)) problems.push({ path, message: `there is already a route from ${from} to ${to}` });
+    if (from === to) found.problem(path, `${from} is both ends`);
+    if (seen.has(`${from} ${to}`)) found.problem(path, `there is already a route from ${from} to ${to}`);
     seen.add(`${from} ${to}`);
-    if (problems.length > ends) return;
-    const whole = [from, ...via, to];
-    for (let hop = 0; hop + 1 < whole.length; hop++) {
-      const [a = "", b = ""] = whole.slice(hop, hop + 2);
-      const name = via[hop] ?? "";
-      const where = [...path, "via", Math.min(hop, via.length - 1)];
-      if (hop < via.length && !ports.has(name)) {
-        problems.push(unknownName(where, "switch", name, [...ports.keys()]));
-        return;
-      }
-      if (hop < via.length && via.indexOf(name) !== hop) {
-        problems.push({ path: where, message: `${name} is on the way twice`, hint: "a route visits a switch once" });
-        return;
-      }
-      const linked = hop === 0 ? graph.neighbour(a) === b : ports.get(a)?.some((port) => port.peer === b);
-      if (!linked) {
-        const hint = "via lists every switch from the one of the source to the one of the destination";
-        problems.push({ path: where, message: `${whole.join(" -> ")} is not a path: no link ${a} -- ${b}`, hint });
-        return;
-      }
-    }
-  });
-  return problems;
+    if (found.problems.length === 0) checkPath(route, [...path, "via"], graph, found);
+  }
 }
 
-function checkLearning(scenario: Scenario): Problem[] {
+/** Up to the first hop that is none. */
+function checkPath(
+  { from, to, via }: PinnedRoute,
+  path: readonly (string | number)[],
+  graph: Graph,
+  found: Findings,
+): void {
+  const { ports } = graph;
+  const whole = [from, ...via, to];
+  for (let hop = 0; hop + 1 < whole.length; hop++) {
+    const [a = "", b = ""] = whole.slice(hop, hop + 2);
+    const name = via[hop] ?? "";
+    const where = [...path, Math.min(hop, via.length - 1)];
+    const linked = hop === 0 ? graph.neighbour(a) === b : ports.get(a)?.some((port) => port.peer === b);
+    if (hop < via.length && !ports.has(name)) {
+      found.unknown(where, "switch", name, [...ports.keys()]);
+    } else if (hop < via.length && via.indexOf(name) !== hop) {
+      found.problem(where, `${name} is on the way twice`, "a route visits a switch once");
+    } else if (!linked) {
+      const hint = "via lists every switch from the one of the source to the one of the destination";
+      found.problem(where, `${whole.join(" -> ")} is not a path: no link ${a} -- ${b}`, hint);
+    }
+    if (found.problems.length > 0) return;
+  }
+}
+
+function checkLearning(scenario: Scenario, found: Findings): void {
   const learning = scenario.switches.find((s) => s.forwarding === "learning");
   const loop = learning === undefined ? undefined : findLoop(scenario);
-  if (learning === undefined || loop === undefined) return [];
-  return [
-    {
-      path: ["switch", "forwarding"],
-      message: `learning on ${learning.name}, but ${[...loop, loop[0]].join(" -- ")} is a loop: flooded frames would go round for ever`,
-      hint: "use forwarding: static, or remove the loop",
-    },
-  ];
+  if (learning === undefined || loop === undefined) return;
+  const message = `learning on ${learning.name}, but ${[...loop, loop[0]].join(" -- ")} is a loop: flooded frames would go round for ever`;
+  found.problem(["switch", "forwarding"], message, "use forwarding: static, or remove the loop");
 }

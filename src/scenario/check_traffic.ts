@@ -1,8 +1,8 @@
 // Is the traffic possible, and do hosts and switches agree about its priorities?
 
+import type { Findings } from "../base/findings.js";
 import { formatTime } from "../base/units.js";
-import type { Findings } from "./check_device.js";
-import { unknownName } from "./check_topology.js";
+import { hearsCnps } from "../congestion/flow_state.js";
 import type { ScenarioInput } from "./schema.js";
 import type { Graph } from "./topology.js";
 import type { FlowsInput } from "./traffic_schema.js";
@@ -46,31 +46,27 @@ export function checkTraffic(scenario: Scenario, input: ScenarioInput, found: Fi
 /** Sender and receiver of an entry that names them. */
 function checkEnds(entry: FlowsInput, path: (string | number)[], hosts: string[], found: Findings): void {
   const known = new Set(hosts);
-  const unknown = (where: (string | number)[], name: string) => {
-    const { message, hint } = unknownName(where, "host", name, hosts);
-    found.problem(where, message, hint);
-  };
   const senders = Array.isArray(entry.from) ? entry.from : [entry.from];
   const before = new Set<string>();
   senders.forEach((from, k) => {
     const where = Array.isArray(entry.from) ? [...path, "from", k] : [...path, "from"];
-    if (!known.has(from)) unknown(where, from);
+    if (!known.has(from)) found.unknown(where, "host", from, hosts);
     else if (from === entry.to) found.problem(where, `${from} sends to itself`, "sender and receiver must differ");
     if (before.has(from)) found.problem(where, `${from} is there twice`, "use qps for several queue pairs of one host");
     before.add(from);
   });
-  if (!known.has(entry.to)) unknown([...path, "to"], entry.to);
+  if (!known.has(entry.to)) found.unknown([...path, "to"], "host", entry.to, hosts);
 }
 
 /** Do the classes of the hosts mean the same to the switches on the way? */
 export function checkPriorities(scenario: Scenario, graph: Graph, found: Findings): void {
   const hosts = new Map(scenario.hosts.map((host) => [host.name, host]));
-  const dcqcn = scenario.congestion.algorithm === "dcqcn";
+  const cnps = hearsCnps(scenario.congestion.algorithm);
   // What switches would say to each class; few classes are told anything, so paths are hardly ever looked for.
   const classes = new Map<string, Map<string, string[]>>();
   const seen = new Set<string>();
   for (const flow of scenario.flows) {
-    const cnp = dcqcn ? hosts.get(flow.to)?.cnp : undefined;
+    const cnp = cnps ? hosts.get(flow.to)?.cnp : undefined;
     if (cnp?.priority === flow.priority) {
       found.warn(
         `host ${flow.to}: CNPs have the priority ${flow.priority} of the data, so congestion and pauses delay them too`,

@@ -1,7 +1,9 @@
 // The congestion notification domain (802.1Q clauses 30 to 32): which ports of a switch are inside it, and how its edge is defended.
-import type { CnDefence, Congestion, HostConfig, Scenario, SwitchConfig, SwitchQcnConfig } from "./types.js";
+import { hearsCnms } from "../congestion/flow_state.js";
+import type { CnDefence, SwitchQcn } from "../congestion/qcn_points.js";
+import type { Congestion, HostConfig, Scenario, SwitchConfig } from "./types.js";
 
-const PRIORITIES = [0, 1, 2, 3, 4, 5, 6, 7] as const;
+const kPriorities = [0, 1, 2, 3, 4, 5, 6, 7] as const;
 
 /** Of one port, by priority. */
 export interface PortDefence {
@@ -10,19 +12,15 @@ export interface PortDefence {
 }
 
 /** @param automatic What `auto` means at the port for a CNPV. */
-export function portDefence(
-  qcn: SwitchQcnConfig,
-  port: string,
-  automatic: (priority: number) => CnDefence,
-): PortDefence {
+export function portDefence(qcn: SwitchQcn, port: string, automatic: (priority: number) => CnDefence): PortDefence {
   const own = qcn.ports[port];
   const wish = own?.defence ?? qcn.defence;
   return {
-    defence: PRIORITIES.map((p) => {
+    defence: kPriorities.map((p) => {
       if (!qcn.priorities.includes(p)) return "disabled";
       return wish === "auto" ? automatic(p) : wish;
     }),
-    alternate: PRIORITIES.map(() => own?.alternate_priority ?? qcn.alternate_priority),
+    alternate: kPriorities.map(() => own?.alternate_priority ?? qcn.alternate_priority),
   };
 }
 
@@ -32,7 +30,7 @@ export function sendsCnTags(
   { qcn }: HostConfig,
   priority: number,
 ): boolean {
-  return algorithm === "qcn" && qcn.cn_tag && qcn.priorities.includes(priority);
+  return hearsCnms(algorithm) && qcn.cn_tag && qcn.priorities.includes(priority);
 }
 
 /** Answers for one scenario whose hosts run QCN; of other scenarios no device is in a domain. */
@@ -55,7 +53,7 @@ export class CnDomain {
     const other = this.switches.get(name)?.qcn;
     if (other !== undefined) return other.enabled && other.priorities.includes(priority) ? "interior-ready" : "edge";
     const host = this.hosts.get(name)?.qcn;
-    if (this.scenario.congestion.algorithm !== "qcn" || !host?.priorities.includes(priority)) return "edge";
+    if (!hearsCnms(this.scenario.congestion.algorithm) || !host?.priorities.includes(priority)) return "edge";
     return host.cn_tag ? "interior-ready" : "interior";
   }
 }

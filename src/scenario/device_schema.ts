@@ -1,11 +1,12 @@
 // Links, switches and hosts as users write them, in scenarios and, where they fit, in daemon files.
 import { z } from "zod";
-import { choice, flag, fraction, integer, priorities, rate, section, size, time } from "../base/fields.js";
+import { choice, field, flag, fraction, integer, priorities, rate, section, size, time } from "../base/fields.js";
+import { hostQcnSchema, switchQcnSchema } from "../congestion/qcn_points.js";
 
-const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,31}$/;
-const NAME_RULE = "a name starts with a letter, followed by up to 31 letters, digits, - or _";
+const kName = /^[A-Za-z][A-Za-z0-9_-]{0,31}$/;
+const kNameRule = "a name starts with a letter, followed by up to 31 letters, digits, - or _";
 
-export const nameSchema = z.string().regex(NAME, { error: (issue) => `${String(issue.input)}: ${NAME_RULE}` });
+export const nameSchema = z.string().regex(kName, { error: (issue) => `${String(issue.input)}: ${kNameRule}` });
 const dscpKey = z.string().regex(/^([0-9]|[1-5][0-9]|6[0-3])$/, { error: "a DSCP is a number from 0 to 63" });
 const priorityKey = z.string().regex(/^[0-7]$/, { error: "a priority is a number from 0 to 7" });
 
@@ -25,7 +26,7 @@ const linkFields = {
   rate: rate("Capacity of the link, in each direction.", { default: "40Gbps", zero: "unlimited" }),
   delay: time("One-way propagation delay.", { default: "1us", max: 10e9 }),
   mtu: integer("Largest IP packet, in bytes.", 576, 16_000, 1500),
-  impairment: impairmentSchema.optional().meta({ description: "Faults on purpose, in both directions." }),
+  impairment: field(impairmentSchema, "Faults on purpose, in both directions."),
 };
 export const linkDefaultsSchema = section(linkFields);
 
@@ -57,21 +58,21 @@ export const bufferSchema = section({
     8,
     8,
   ),
-  beta: z.number().positive().max(1024).optional().meta({
-    description:
-      "Dynamic threshold: t_PFC = beta (B - P n t_flight - s) / P, with s the bytes held. Greater than 0, to 1024.",
-    default: 8,
-  }),
+  beta: field(
+    z.number().positive().max(1024),
+    "Dynamic threshold: t_PFC = beta (B - P n t_flight - s) / P, with s the bytes held. Greater than 0, to 1024.",
+    8,
+  ),
   mode: choice("How t_PFC is found: from the free buffer, or fixed.", ["dynamic", "static"], "dynamic"),
   threshold: size("t_PFC of static mode, per ingress port and priority. Default: (B - P n t_flight) / (P n).", {
     max: 1e9,
   }),
   xon_offset: size("An ingress queue is resumed this far below t_PFC. Default: two MTU.", { max: 1e9 }),
-  lossy_alpha: z.number().positive().max(1024).optional().meta({
-    description:
-      "An egress queue without PFC may hold this many times the free shared buffer. Greater than 0, to 1024.",
-    default: 1,
-  }),
+  lossy_alpha: field(
+    z.number().positive().max(1024),
+    "An egress queue without PFC may hold this many times the free shared buffer. Greater than 0, to 1024.",
+    1,
+  ),
 });
 
 export const ecnSchema = section({
@@ -96,64 +97,19 @@ export const pfcSchema = section({
 
 export const schedulerSchema = section({
   strict: priorities("Priorities served first, the highest number before the others.", [6]),
-  weights: z
-    .record(priorityKey, z.int().min(1).max(1000))
-    .optional()
-    .meta({
-      description: "DWRR weights of the other priorities; an unlisted one has weight 1.",
-      default: { "0": 50, "3": 50 },
-    }),
-});
-
-export const CN_DEFENCES = ["auto", "disabled", "interior", "interior-ready", "edge"] as const;
-
-const cnPortSchema = section({
-  defence: z.enum(CN_DEFENCES).optional().meta({ description: "As `qcn.defence`, of this port." }),
-  alternate_priority: integer("As `qcn.alternate_priority`, of this port.", 0, 7),
-});
-
-export const switchQcnSchema = section({
-  enabled: flag("Sample frames at the congestion points (CP) and answer their sources with CNMs.", false),
-  priorities: priorities(
-    "Congestion notification priority values (CNPV): priorities whose queues are congestion points. At most 7.",
-    [3],
+  weights: field(
+    z.record(priorityKey, z.int().min(1).max(1000)),
+    "DWRR weights of the other priorities; an unlisted one has weight 1.",
+    { "0": 50, "3": 50 },
   ),
-  cpQSp: size("Q_eq: queue length that a congestion point steers to.", { default: "26KB", min: 100, max: 1e9 }),
-  cpWeight: integer("log2 of w, the weight of the queue's growth in F_b = -(Q_off + w Q_delta).", -10, 10, 1),
-  cpSampleBase: size("Bytes that join the queue between two samples, while it is not congested.", {
-    default: "150KB",
-    min: 10_000,
-    max: 1e9,
-  }),
-  cpMinHeaderOctets: integer(
-    "Bytes of the sampled frame that a CNM returns, from its EtherType on; a sender without `host.qcn.cn_tag` tells flows apart by them.",
-    0,
-    64,
-    0,
-  ),
-  cnm_priority: integer("Priority at which CNMs leave; a strict one (`scheduler.strict`).", 0, 7, 6),
-  defence: choice(
-    "What ports do at CNPVs. `interior-ready`: the neighbour is in the congestion notification domain, and knows CN-TAGs; `interior`: it does not, so they are taken off; `edge`: it is outside, so its frames get `alternate_priority`; `disabled`: no CNPVs there; `auto`: by what the scenario says of the neighbour, `interior-ready` in switch.yaml.",
-    CN_DEFENCES,
-    "auto",
-  ),
-  alternate_priority: integer("Priority of frames that come in at a CNPV where the defence is `edge`.", 0, 7, 0),
-  ports: z
-    .record(z.string(), cnPortSchema)
-    .optional()
-    .meta({ description: "Name of the neighbour (switch.yaml: of the port) -> what differs there." }),
 });
-
-export const DSCP_MAP_NAMES = ["nvidia", "sonic-azure"] as const;
 
 export const switchSchema = section({
-  buffer: bufferSchema.optional().meta({ description: "Shared packet memory." }),
-  ecn: ecnSchema.optional().meta({ description: "RED-like marking of the egress queues (congestion point)." }),
-  qcn: switchQcnSchema
-    .optional()
-    .meta({ description: "Quantized congestion notification (IEEE 802.1Qau), see qcn.md." }),
-  pfc: pfcSchema.optional().meta({ description: "Priority flow control (IEEE 802.1Qbb)." }),
-  scheduler: schedulerSchema.optional().meta({ description: "Order in which priorities leave a port." }),
+  buffer: field(bufferSchema, "Shared packet memory."),
+  ecn: field(ecnSchema, "RED-like marking of the egress queues (congestion point)."),
+  qcn: field(switchQcnSchema, "Quantized congestion notification (IEEE 802.1Qau), see qcn.md."),
+  pfc: field(pfcSchema, "Priority flow control (IEEE 802.1Qbb)."),
+  scheduler: field(schedulerSchema, "Order in which priorities leave a port."),
   forwarding: choice(
     "Routes computed from the topology, or learned addresses (loop-free topologies only).",
     ["static", "learning"],
@@ -161,68 +117,40 @@ export const switchSchema = section({
   ),
   ageing: time("How long a learned address is kept.", { default: "300s", min: 1e9 }),
   trust: choice("What gives a frame its priority.", ["dscp", "pcp", "port-default"], "dscp"),
-  dscp_map: z
-    .union([z.enum(DSCP_MAP_NAMES), z.record(dscpKey, z.int().min(0).max(7))])
-    .optional()
-    .meta({
-      description:
-        "Priority of each DSCP: `nvidia` (DSCP / 8), `sonic-azure`, or a mapping such as {26: 3, 48: 6}, others 0.",
-      default: "nvidia",
-    }),
+  dscp_map: field(
+    z.union([z.enum(["nvidia", "sonic-azure"]), z.record(dscpKey, z.int().min(0).max(7))]),
+    "Priority of each DSCP: `nvidia` (DSCP / 8), `sonic-azure`, or a mapping such as {26: 3, 48: 6}, others 0.",
+    "nvidia",
+  ),
   default_priority: integer("Priority of frames that carry no mark which `trust` believes.", 0, 7, 0),
 });
 
-/** Reaction points of a NIC are numbered by the 16 bits of a CN-TAG. */
-const MOST_REACTION_POINTS = 65_535;
-
-export const hostQcnSchema = section({
-  priorities: z
-    .array(z.int().min(0).max(7))
-    .max(8)
-    .optional()
-    .meta({ description: "CNPVs of the NIC. Default: those of its switch; in nic.yaml 3." }),
-  flows: choice(
-    "What is one congestion controlled flow, with a rate of its own: a queue pair, all of an application (traffic entry), all to one destination, or a five-tuple.",
-    ["queue-pair", "application", "destination-mac", "five-tuple"],
-    "queue-pair",
-  ),
-  reaction_points: integer(
-    "rpppMaxRps: reaction points of each CNPV. With more flows than that, flows share them.",
-    1,
-    MOST_REACTION_POINTS,
-    100,
-  ),
-  cn_tag: flag("Put a CN-TAG (EtherType 0x22E9) with the flow's number into each frame; CNMs return it.", true),
-  limiter: choice(
-    "Rate limiter of the reaction points: paced to the nanosecond, or NetFPGA's token bucket of 3 KB that is filled each 16 us.",
-    ["pacer", "token-bucket"],
-    "pacer",
-  ),
-});
-
 export const hostSchema = section({
-  path_mtu: z.literal([256, 512, 1024, 2048, 4096]).optional().meta({
-    description: "Largest RoCEv2 payload of a packet, in bytes; the link's MTU must hold 64 more.",
-    default: 1024,
-  }),
+  path_mtu: field(
+    z.literal([256, 512, 1024, 2048, 4096]),
+    "Largest RoCEv2 payload of a packet, in bytes; the link's MTU must hold 64 more.",
+    1024,
+  ),
   line_rate_start: flag("A QP starts at line rate if no other QP of the host is active, else at `initial_rate`.", true),
   initial_rate: rate("Start rate of a QP when others are active. Default: line rate."),
   burst: size("Most that a late NIC makes up for at once.", { default: "32KB", max: 1e9 }),
-  cnp: section({
-    dscp: integer("DSCP of congestion notification packets.", 0, 63, 48),
-    priority: integer("Priority (PCP) of congestion notification packets.", 0, 7, 6),
-  })
-    .optional()
-    .meta({ description: "Congestion notification packets (CNP) of DCQCN." }),
-  qcn: hostQcnSchema.optional().meta({ description: "Reaction points of QCN (`congestion.algorithm: qcn`)." }),
-  receive_buffer: section({
-    size: size("Bytes the NIC holds for a slow host.", { default: "1MB", min: 10_000, max: 1e9 }),
-    rate: rate("Rate at which the host takes data from the NIC.", { default: "unlimited", zero: "unlimited" }),
-    xoff: size("Fill at which the NIC pauses its peer. Default: half the size.", { max: 1e9 }),
-    xon: size("Fill at which the NIC lets its peer go on. Default: half of xoff.", { max: 1e9 }),
-  })
-    .optional()
-    .meta({ description: "Receive side of a slow host." }),
+  cnp: field(
+    section({
+      dscp: integer("DSCP of congestion notification packets.", 0, 63, 48),
+      priority: integer("Priority (PCP) of congestion notification packets.", 0, 7, 6),
+    }),
+    "Congestion notification packets (CNP) of DCQCN.",
+  ),
+  qcn: field(hostQcnSchema, "Reaction points of QCN (`congestion.algorithm: qcn`)."),
+  receive_buffer: field(
+    section({
+      size: size("Bytes the NIC holds for a slow host.", { default: "1MB", min: 10_000, max: 1e9 }),
+      rate: rate("Rate at which the host takes data from the NIC.", { default: "unlimited", zero: "unlimited" }),
+      xoff: size("Fill at which the NIC pauses its peer. Default: half the size.", { max: 1e9 }),
+      xon: size("Fill at which the NIC lets its peer go on. Default: half of xoff.", { max: 1e9 }),
+    }),
+    "Receive side of a slow host.",
+  ),
 });
 
 export type LinkInput = z.output<typeof linkSchema>;

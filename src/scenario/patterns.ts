@@ -1,11 +1,11 @@
 // Traffic patterns: what flows each one stands for. All chance comes from the entry's own random numbers.
 import { basename } from "node:path";
 import type { CsvColumn, CsvTable } from "../base/csv.js";
-import { MOST_FLOWS, MOST_MESSAGES, type TrafficEntry } from "./traffic_entry.js";
+import { kMostFlows, kMostMessages, type TrafficEntry } from "./traffic_entry.js";
 import type { PatternInput } from "./traffic_schema.js";
 import type { Flow } from "./types.js";
 
-const TOO_MANY = "shorten the time from start to stop, or make the sizes larger";
+const kTooMany = "shorten the time from start to stop, or make the sizes larger";
 
 export function expandIncast(input: PatternInput<"incast">, entry: TrafficEntry): Flow[] {
   const { hosts } = entry.context;
@@ -28,7 +28,7 @@ export function expandIncast(input: PatternInput<"incast">, entry: TrafficEntry)
     return [];
   }
   const rounds = period === undefined ? 1 : Math.max(0, Math.ceil((entry.stop - entry.start) / period));
-  if (!entry.within("period", rounds * senders.length * entry.qps, MOST_FLOWS, "flows", "make the period longer")) {
+  if (!entry.within("period", rounds * senders.length * entry.qps, kMostFlows, "flows", "make the period longer")) {
     return [];
   }
   return Array.from({ length: rounds }, (_, round) =>
@@ -66,7 +66,7 @@ export function expandPoisson(input: PatternInput<"poisson">, entry: TrafficEntr
     return total;
   });
   const interval = (8e9 * sizes.mean) / (total * input.load);
-  if (!entry.within("load", (stop - start) / interval, MOST_FLOWS, "flows", TOO_MANY)) return [];
+  if (!entry.within("load", (stop - start) / interval, kMostFlows, "flows", kTooMany)) return [];
   const flows: Flow[] = [];
   for (let at = start + interval * random.exponential(); at < stop; at += interval * random.exponential()) {
     const from = indexAbove(shares, random.fraction() * total);
@@ -109,7 +109,7 @@ export function expandPairs(input: PatternInput<"pairs">, entry: TrafficEntry): 
   const bytesOf = ([from, to]: readonly [string, string]) =>
     (Math.min(entry.context.rateOf(from), entry.context.rateOf(to)) * Math.max(0, entry.stop - entry.start)) / 8e9;
   const messages = pairs.reduce((sum, pair) => sum + bytesOf(pair) / sizes.mean, 0);
-  if (!entry.within("count", messages, MOST_MESSAGES, "messages", TOO_MANY)) return [];
+  if (!entry.within("count", messages, kMostMessages, "messages", kTooMany)) return [];
   return pairs.map((pair, i) => {
     // More than the line rate allows until `stop`, so that they never run out.
     const own: number[] = [];

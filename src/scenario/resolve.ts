@@ -1,44 +1,29 @@
 // From the scenario as written to the scenario in full: defaults merged, topology and traffic expanded. Judges only what
 // cannot be expanded (check.ts does the rest).
 
-import { defaultsOf, type Filled } from "../base/fields.js";
+import { type Full, filled } from "../base/fields.js";
+import type { Findings } from "../base/findings.js";
 import { merge } from "../base/merge.js";
-import { resolveCongestionSection } from "../congestion/section.js";
-import type { Findings } from "./check_device.js";
-import { type HostInput, impairmentSchema, linkDefaultsSchema, type SwitchInput } from "./device_schema.js";
-import { MOST_DEFAULT_PROBES, type ScenarioInput, scenarioSchema } from "./schema.js";
+import { hearsCnms } from "../congestion/flow_state.js";
+import { resolveCongestion } from "../congestion/section.js";
+import { type hostSchema, linkDefaultsSchema, type switchSchema } from "./device_schema.js";
+import { changeSchema, kMostDefaultProbes, type ScenarioInput, scenarioSchema } from "./schema.js";
 import { staticThresholdBound } from "./thresholds.js";
 import { type WrittenTopology, writtenOut } from "./topologies.js";
 import { Graph } from "./topology.js";
 import { resolveTraffic } from "./traffic.js";
-import type {
-  BufferConfig,
-  Flow,
-  HostConfig,
-  Impairment,
-  Link,
-  QueueProbe,
-  RateChange,
-  Scenario,
-  SwitchConfig,
-  Transport,
-} from "./types.js";
+import type { Flow, HostConfig, Link, QueueProbe, Scenario, SwitchConfig } from "./types.js";
 
-const DEFAULTS = scenarioSchema.omit({ topology: true }).parse(defaultsOf(scenarioSchema.omit({ topology: true })));
-const LINK_DEFAULTS = linkDefaultsSchema
-  .omit({ impairment: true })
-  .parse(defaultsOf(linkDefaultsSchema.omit({ impairment: true })));
-export const IMPAIRMENT_DEFAULTS = impairmentSchema.parse(defaultsOf(impairmentSchema)) as Impairment;
-
-const GO_BACK_N_WINDOW = 2048;
+const kGoBackNWindow = 2048;
 /** Packets in flight that a receiver can tell apart in a selective acknowledgement. */
-export const MOST_SELECTIVE_WINDOW = 256;
+export const kMostSelectiveWindow = 256;
 
+export const kPriorities = [0, 1, 2, 3, 4, 5, 6, 7] as const;
 /** DSCP that is customary for each priority: CS and AFx1 classes, EF for 5. */
-const CUSTOMARY_DSCP = [0, 10, 18, 26, 34, 46, 48, 56];
+const kCustomaryDscp = [0, 10, 18, 26, 34, 46, 48, 56];
 
-function dscpMap(input: SwitchInput["dscp_map"]): number[] {
-  if (input === "nvidia" || input === undefined) return Array.from({ length: 64 }, (_, dscp) => dscp >> 3);
+function dscpMap(input: Full<typeof switchSchema>["dscp_map"]): number[] {
+  if (input === "nvidia") return Array.from({ length: 64 }, (_, dscp) => dscp >> 3);
   // SONiC's DSCP_TO_TC_MAP|AZURE.
   const map = Array<number>(64).fill(input === "sonic-azure" ? 1 : 0);
   const pairs = input === "sonic-azure" ? { 3: 3, 4: 4, 5: 2, 8: 0, 46: 5, 48: 6 } : input;
@@ -47,44 +32,48 @@ function dscpMap(input: SwitchInput["dscp_map"]): number[] {
 }
 
 /** The `switch` section in full; `mtus` are those of the switch's ports. */
-export function resolveSwitch(name: string, input: SwitchInput, mtus: readonly number[]): SwitchConfig {
-  const largestMtu = Math.max(0, ...mtus);
-  const buffer = merge<object>(input.buffer) as BufferConfig;
-  buffer.threshold ??= staticThresholdBound(buffer, mtus.length);
-  buffer.xon_offset ??= 2 * largestMtu;
-  const weights = Array.from({ length: 8 }, (_, priority) => input.scheduler?.weights?.[String(priority)] ?? 1);
-  const scheduler = { strict: input.scheduler?.strict ?? [], weights };
-  const qcn = { ports: {}, ...input.qcn } as SwitchConfig["qcn"];
+export function resolveSwitch(name: string, input: Full<typeof switchSchema>, mtus: readonly number[]): SwitchConfig {
+  const { buffer, scheduler } = input;
+  const { threshold = staticThresholdBound(buffer, mtus.length), xon_offset = 2 * Math.max(0, ...mtus) } = buffer;
   return {
-    ...(input as Filled<SwitchInput>),
+    ...input,
     name,
-    buffer,
-    qcn,
-    scheduler,
+    buffer: { ...buffer, threshold, xon_offset },
+    qcn: { ...input.qcn, ports: input.qcn.ports ?? {} },
+    scheduler: { ...scheduler, weights: kPriorities.map((priority) => scheduler.weights[String(priority)] ?? 1) },
     dscp_map: dscpMap(input.dscp_map),
-  } as SwitchConfig;
+  };
 }
 
 /** The `host` section in full; `rate` is that of the host's link, bit/s, `cnpvs` are those of its switch. */
-export function resolveHost(name: string, input: HostInput, rate: number, cnpvs: readonly number[]): HostConfig {
-  const buffer = { ...input.receive_buffer } as HostConfig["receive_buffer"];
-  buffer.xoff ??= Math.floor(buffer.size / 2);
-  buffer.xon ??= Math.floor(buffer.xoff / 2);
-  const initial_rate = input.initial_rate ?? rate;
-  const qcn = { ...input.qcn, priorities: input.qcn?.priorities ?? [...cnpvs] };
-  return { ...(input as Filled<HostInput>), name, initial_rate, receive_buffer: buffer, qcn } as HostConfig;
+export function resolveHost(
+  name: string,
+  input: Full<typeof hostSchema>,
+  rate: number,
+  cnpvs: readonly number[],
+): HostConfig {
+  const { initial_rate = rate, receive_buffer, qcn } = input;
+  const { xoff = Math.floor(receive_buffer.size / 2), xon = Math.floor(xoff / 2) } = receive_buffer;
+  return {
+    ...input,
+    name,
+    initial_rate,
+    receive_buffer: { ...receive_buffer, xoff, xon },
+    qcn: { ...qcn, priorities: qcn.priorities ?? [...cnpvs] },
+  };
 }
 
 function resolveLinks(written: WrittenTopology["links"], defaults: ScenarioInput["topology"]["link"]): Link[] {
   return written.map((one) => {
-    const { impairment, ...link } = merge<object>(LINK_DEFAULTS, defaults, one) as Link;
-    return impairment === undefined ? link : { ...link, impairment: { ...IMPAIRMENT_DEFAULTS, ...impairment } };
+    const { impairment, ...link } = filled(linkDefaultsSchema, defaults, one);
+    const faulty = defaults?.impairment ?? ("impairment" in one ? one.impairment : undefined);
+    return { ...link, from: one.from, to: one.to, ...(faulty && { impairment }) };
   });
 }
 
 /** A DSCP that `map` gives `priority`: the customary one where that is among them. */
 export function dscpOf(map: readonly number[] | undefined, priority: number): number {
-  const customary = CUSTOMARY_DSCP[priority] ?? 0;
+  const customary = kCustomaryDscp[priority] ?? 0;
   const lowest = map?.indexOf(priority) ?? -1;
   return lowest < 0 || map?.[customary] === priority ? customary : lowest;
 }
@@ -93,7 +82,7 @@ export function dscpOf(map: readonly number[] | undefined, priority: number): nu
 function defaultProbes(graph: Graph, flows: Flow[]): QueueProbe[] {
   const probes = new Map<string, QueueProbe>();
   for (const { to, priority } of flows) {
-    if (probes.size === MOST_DEFAULT_PROBES) break;
+    if (probes.size === kMostDefaultProbes) break;
     const name = graph.neighbour(to);
     if (name === undefined || !graph.ports.has(name)) continue;
     probes.set(`${name}:${to}:${priority}`, { switch: name, port: to, priority });
@@ -106,12 +95,6 @@ function parseProbe(text: string): QueueProbe {
   return { switch: name, port, priority: Number(priority) };
 }
 
-function resolveTransport(input: ScenarioInput["transport"]): Transport {
-  const transport = merge<object>(DEFAULTS.transport, input) as Transport;
-  transport.window ??= transport.recovery === "selective-repeat" ? MOST_SELECTIVE_WINDOW : GO_BACK_N_WINDOW;
-  return transport;
-}
-
 /** Nobody would listen to its CNMs, so the domain has no switches either. */
 function switchQcnOff(switches: readonly SwitchConfig[], algorithm: string, found: Findings): void {
   for (const { qcn } of switches) {
@@ -119,11 +102,6 @@ function switchQcnOff(switches: readonly SwitchConfig[], algorithm: string, foun
     qcn.enabled = false;
     found.warn(`switch.qcn is on, but congestion.algorithm is ${algorithm}: switches send no CNMs`);
   }
-}
-
-function resolveChanges(input: NonNullable<ScenarioInput["changes"]>): RateChange[] {
-  const all = input.map(({ at = 0, priority = 3, ...rest }) => ({ at, ...rest, priority }));
-  return all.sort((a, b) => a.at - b.at);
 }
 
 export interface ResolveContext {
@@ -138,7 +116,7 @@ export interface ResolveContext {
 /** The scenario in full, and its network as a graph. */
 export function resolveScenario(input: ScenarioInput, context: ResolveContext): { scenario: Scenario; graph: Graph } {
   const { topology } = input;
-  const top = merge<object>(DEFAULTS, input) as Filled<ScenarioInput>;
+  const top = filled(scenarioSchema, input);
   const written = writtenOut(topology);
   const links = resolveLinks(written.links, topology.link);
   const named = (devices: [string, unknown][]) => devices.map(([name]) => ({ name }));
@@ -146,26 +124,31 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
   const graph = new Graph({ hosts: named(written.hosts), switches: named(written.switches), links, routes });
   const switches = written.switches.map(([name, overrides]) => {
     const mtus = (graph.ports.get(name) ?? []).map((port) => port.link.mtu);
-    return resolveSwitch(name, merge<SwitchInput>(top.switch, overrides), mtus);
+    return resolveSwitch(name, merge<object>(top.switch, overrides) as typeof top.switch, mtus);
   });
   const byName = new Map(switches.map((s) => [s.name, s]));
   const hosts = written.hosts.map(([name, overrides]) => {
     const cnpvs = byName.get(graph.neighbour(name) ?? "")?.qcn.priorities ?? [];
-    return resolveHost(name, merge<HostInput>(top.host, overrides), graph.hostLink(name)?.rate ?? 0, cnpvs);
+    return resolveHost(
+      name,
+      merge<object>(top.host, overrides) as typeof top.host,
+      graph.hostLink(name)?.rate ?? 0,
+      cnpvs,
+    );
   });
-  const transport = resolveTransport(input.transport);
+  const { window = top.transport.recovery === "go-back-n" ? kGoBackNWindow : kMostSelectiveWindow } = top.transport;
   const flows = resolveTraffic(top.traffic, {
     hosts: hosts.map((host) => host.name),
     rateOf: (host) => graph.hostLink(host)?.rate ?? 0,
     dscpOf: (host, priority) => dscpOf(byName.get(graph.neighbour(host) ?? "")?.dscp_map, priority),
     seed: top.seed,
     duration: top.duration,
-    transport: transport.type,
+    transport: top.transport.type,
     directory: context.directory,
     found: context.found,
   });
-  const congestion = resolveCongestionSection(top.congestion, slowestHostRate(hosts, graph), context.found);
-  if (congestion.algorithm !== "qcn") switchQcnOff(switches, congestion.algorithm, context.found);
+  const congestion = resolveCongestion(top.congestion, slowestHostRate(hosts, graph), context.found);
+  if (!hearsCnms(congestion.algorithm)) switchQcnOff(switches, congestion.algorithm, context.found);
   const scenario: Scenario = {
     name: input.name ?? context.fallbackName,
     description: top.description,
@@ -179,15 +162,11 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
     routes,
     ecmp_seed: topology.ecmp_seed ?? top.seed,
     congestion,
-    transport,
+    transport: { ...top.transport, window },
     flows,
-    changes: resolveChanges(top.changes),
-    probes: {
-      interval: top.probes.interval as number,
-      queues: top.probes.queues?.map(parseProbe) ?? defaultProbes(graph, flows),
-      flows: top.probes.flows as number,
-    },
-    fidelity: { lateness: top.fidelity.lateness as number },
+    changes: top.changes.map((change) => filled(changeSchema, change)).sort((a, b) => a.at - b.at),
+    probes: { ...top.probes, queues: top.probes.queues?.map(parseProbe) ?? defaultProbes(graph, flows) },
+    fidelity: top.fidelity,
   };
   return { scenario, graph };
 }

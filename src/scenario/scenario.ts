@@ -2,16 +2,16 @@
 import { basename, dirname, extname } from "node:path";
 import { type Problem, ScenarioError } from "../base/error.js";
 import { problemsOf } from "../base/fields.js";
-import { readScenarioFile, readScenarioText, type ScenarioFile } from "../base/yaml.js";
+import { Findings } from "../base/findings.js";
+import { readScenarioFile } from "../base/yaml.js";
 import { checkScenario } from "./check.js";
-import { Findings } from "./check_device.js";
 import { rejection } from "./file_kind.js";
 import { resolveScenario } from "./resolve.js";
 import { scenarioSchema } from "./schema.js";
 import type { Scenario } from "./types.js";
 
 export { ScenarioError, WeirError } from "../base/error.js";
-export type { CongestionParameters } from "../congestion/congestion.js";
+export type { DcqcnParameters } from "../congestion/dcqcn.js";
 export type * from "./types.js";
 
 /** A valid scenario, and what is questionable about it, one sentence each. */
@@ -36,25 +36,20 @@ export interface LoadOptions {
  * cannot be read or an override is malformed.
  */
 export function loadScenario(file: string, options: LoadOptions = {}): LoadedScenario {
-  const fallbackName = basename(file, extname(file));
-  const { set = [], text } = options;
-  return fromFile(readScenarioFile(file, set, "scenario", text), file, fallbackName, dirname(file));
+  const { set = [], text, name = basename(file, extname(file)), directory = dirname(file) } = options;
+  const read = readScenarioFile(file, set, "scenario", text);
+  const { scenario, warnings } = validate(read.data, file, { fallbackName: name, directory }, read.locate);
+  return { scenario, warnings: [...read.warnings, ...warnings] };
 }
 
 /** The same from YAML text. `source` names it in errors, and the scenario if it has no name. */
 export function parseScenarioText(text: string, source = "scenario", options: LoadOptions = {}): LoadedScenario {
-  const { set = [], name = source, directory = "." } = options;
-  return fromFile(readScenarioText(text, source, set), source, name, directory);
+  return loadScenario(source, { name: source, directory: ".", ...options, text });
 }
 
 /** The same from an object of the shape of a scenario file. */
 export function parseScenario(input: unknown, source = "scenario"): LoadedScenario {
   return validate(input, source, { fallbackName: source, directory: "." }, (problem) => problem);
-}
-
-function fromFile(file: ScenarioFile, source: string, fallbackName: string, directory: string): LoadedScenario {
-  const { scenario, warnings } = validate(file.data, source, { fallbackName, directory }, file.locate);
-  return { scenario, warnings: [...file.warnings, ...warnings] };
 }
 
 function validate(

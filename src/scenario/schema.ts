@@ -1,13 +1,13 @@
 // The scenario file as users write it. Every field is optional where a default exists; resolve.ts fills the defaults in.
 import { z } from "zod";
-import { choice, integer, rate, section, time } from "../base/fields.js";
+import { choice, field, integer, rate, section, time } from "../base/fields.js";
 import { congestionSchema } from "../congestion/section.js";
 import { hostSchema, switchSchema } from "./device_schema.js";
 import { topologySchema } from "./topology_schema.js";
 import { trafficSchema } from "./traffic_schema.js";
 
 /** Queues that are sampled where the scenario does not say which. */
-export const MOST_DEFAULT_PROBES = 64;
+export const kMostDefaultProbes = 64;
 
 export const transportSchema = section({
   type: choice(
@@ -39,7 +39,7 @@ export const probesSchema = section({
     )
     .optional()
     .meta({
-      description: `Queues to sample, as "switch:peer:priority". Default: those of the ports that face a traffic destination, the first ${MOST_DEFAULT_PROBES} of them.`,
+      description: `Queues to sample, as "switch:peer:priority". Default: those of the ports that face a traffic destination, the first ${kMostDefaultProbes} of them.`,
     }),
   flows: integer("How many of the flows, in order, have series.", 0, 1_000_000, 64),
 });
@@ -60,43 +60,38 @@ export const scenarioSchema = section({
     .regex(/^[^/\p{C}]{1,100}$/u, { error: "a name has up to 100 printable characters, without /" })
     .optional()
     .meta({ description: "Name of the scenario. Default: the file's name." }),
-  description: z.string().max(10_000).optional().meta({ description: "What it shows.", default: "" }),
-  scale: z
-    .union([z.number().min(1).max(1e6), z.literal("auto")], {
+  description: field(z.string().max(10_000), "What it shows.", ""),
+  scale: field(
+    z.union([z.number().min(1).max(1e6), z.literal("auto")], {
       error: (issue) => `${String(issue.input)} is not a number from 1 to 1000000, or auto`,
-    })
-    .optional()
-    .meta({
-      description:
-        "On the wire rates are divided by this and times multiplied by it; results are in the units meant. 1 to 1000000, or auto.",
-      default: "auto",
     }),
+    "On the wire rates are divided by this and times multiplied by it; results are in the units meant. 1 to 1000000, or auto.",
+    "auto",
+  ),
   seed: integer("Seed of everything random. The same seed gives the same simulation.", 0, Number.MAX_SAFE_INTEGER, 1),
   duration: time("How long traffic runs.", { default: "100ms", min: 1_000 }),
   warmup: time("Start of the run that is left out of steady-state figures. Default: 20% of the duration."),
   topology: topologySchema.meta({ description: "Hosts, switches and the links between them: a kind, or written out." }),
-  switch: switchSchema.optional().meta({ description: "Defaults of every switch." }),
-  host: hostSchema.optional().meta({ description: "Defaults of every host." }),
-  congestion: congestionSchema.optional().meta({ description: "Congestion control of the hosts." }),
-  transport: transportSchema.optional().meta({ description: "How the queue pairs carry their messages." }),
-  traffic: z.array(trafficSchema).optional().meta({ description: "Who sends what to whom.", default: [] }),
-  changes: z
-    .array(changeSchema)
-    .max(1000)
-    .optional()
-    .meta({ description: "Service rates of switches' egress queues that change while traffic runs.", default: [] }),
-  probes: probesSchema.optional().meta({ description: "Series that are recorded." }),
-  fidelity: section({
-    lateness: time(
-      "Wall-clock allowance for late feedback on the wire: adds headroom, and a run that exceeds it is invalid.",
-      {
-        default: "20ms",
-        max: 1e9,
-      },
-    ),
-  })
-    .optional()
-    .meta({ description: "What a wire run must hold." }),
+  switch: field(switchSchema, "Defaults of every switch."),
+  host: field(hostSchema, "Defaults of every host."),
+  congestion: field(congestionSchema, "Congestion control of the hosts."),
+  transport: field(transportSchema, "How the queue pairs carry their messages."),
+  traffic: field(z.array(trafficSchema), "Who sends what to whom.", []),
+  changes: field(
+    z.array(changeSchema).max(1000),
+    "Service rates of switches' egress queues that change while traffic runs.",
+    [],
+  ),
+  probes: field(probesSchema, "Series that are recorded."),
+  fidelity: field(
+    section({
+      lateness: time(
+        "Wall-clock allowance for late feedback on the wire: adds headroom, and a run that exceeds it is invalid.",
+        { default: "20ms", max: 1e9 },
+      ),
+    }),
+    "What a wire run must hold.",
+  ),
 });
 
 /** The scenario after parsing, before defaults: base units, names and sections as written. */

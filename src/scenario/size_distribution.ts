@@ -1,15 +1,14 @@
 // Distributions of flow sizes, as cumulative distributions that are linear between their points.
-import type { Random } from "../base/random.js";
 
 /** A size in bytes, and the probability of a flow that is no larger. */
 export type CdfPoint = readonly [bytes: number, probability: number];
 
-export const DISTRIBUTION_NAMES = ["web-search", "data-mining", "storage"] as const;
-export type DistributionName = (typeof DISTRIBUTION_NAMES)[number];
+export const kDistributionNames = ["web-search", "data-mining", "storage"] as const;
+export type DistributionName = (typeof kDistributionNames)[number];
 
-const PACKET = 1460;
+const kPacket = 1460;
 
-const POINTS: Record<DistributionName, readonly CdfPoint[]> = {
+const kPoints: Record<DistributionName, readonly CdfPoint[]> = {
   // Alizadeh et al., "Data Center TCP", SIGCOMM 2010, figure 4, with the points that HPCC (SIGCOMM 2019) was evaluated with:
   // alibaba-edu/High-Precision-Congestion-Control, traffic_gen/WebSearch_distribution.txt.
   "web-search": [
@@ -29,14 +28,14 @@ const POINTS: Record<DistributionName, readonly CdfPoint[]> = {
   // Greenberg et al., "VL2", SIGCOMM 2009, figure 2, with the points of pFabric (SIGCOMM 2013) in packets of 1460 bytes:
   // HKUST-SING/TrafficGenerator, conf/CDF_vl2.txt.
   "data-mining": [
-    [1 * PACKET, 0.5],
-    [2 * PACKET, 0.6],
-    [3 * PACKET, 0.7],
-    [7 * PACKET, 0.8],
-    [267 * PACKET, 0.9],
-    [2107 * PACKET, 0.95],
-    [66_667 * PACKET, 0.99],
-    [666_667 * PACKET, 1],
+    [1 * kPacket, 0.5],
+    [2 * kPacket, 0.6],
+    [3 * kPacket, 0.7],
+    [7 * kPacket, 0.8],
+    [267 * kPacket, 0.9],
+    [2107 * kPacket, 0.95],
+    [66_667 * kPacket, 0.99],
+    [666_667 * kPacket, 1],
   ],
   // Alibaba's distributed storage, 2019: alibaba-edu/High-Precision-Congestion-Control, traffic_gen/AliStorage2019.txt. It
   // stands in for the storage traffic of the DCQCN paper, whose distribution was not published.
@@ -70,7 +69,7 @@ export class SizeDistribution {
   }
 
   static named(name: DistributionName): SizeDistribution {
-    return new SizeDistribution(POINTS[name]);
+    return new SizeDistribution(kPoints[name]);
   }
 
   static fixed(bytes: number): SizeDistribution {
@@ -81,8 +80,8 @@ export class SizeDistribution {
     return this.sizes.at(-1) ?? 0;
   }
 
-  /** Whole bytes, at least 1. */
-  draw(random: Pick<Random, "fraction">): number {
+  /** Whole bytes, at least 1. `random`: its fractions are uniform from 0 to 1. */
+  draw(random: { fraction(): number }): number {
     const u = random.fraction();
     const i = this.probabilities.findIndex((probability) => u < probability);
     const [larger = 0, above = 1] = [this.sizes[i], this.probabilities[i]];

@@ -33,13 +33,13 @@ export function switchPorts(network: Network): Map<string, SwitchPort[]> {
 }
 
 /** Not reachable, in place of a distance or of a group's position. */
-export const UNREACHABLE = 0xffff;
+export const kUnreachable = 0xffff;
 
 /** Next hops of one switch. */
 export interface NextHopGroups {
   /** Distinct groups, each of the ports on shortest paths, ascending. */
   groups: number[][];
-  /** For each host in order the position of its group; UNREACHABLE: there is none. */
+  /** For each host in order the position of its group; kUnreachable: there is none. */
   groupOfHost: Uint16Array;
 }
 
@@ -92,8 +92,8 @@ export class Graph {
     const pinned = this.pinnedPath(from, to);
     if (pinned !== undefined) return pinned.length;
     const [first, last] = [this.attachment(from), this.attachment(to)];
-    const hops = first < 0 || last < 0 ? UNREACHABLE : (this.distances(last)[first] ?? UNREACHABLE);
-    return hops === UNREACHABLE ? 0 : hops + 1;
+    const hops = first < 0 || last < 0 ? kUnreachable : (this.distances(last)[first] ?? kUnreachable);
+    return hops === kUnreachable ? 0 : hops + 1;
   }
 
   /** The switches that frames from one host to another may cross: the pinned path, or all shortest ones. */
@@ -104,7 +104,7 @@ export class Graph {
     if (first < 0 || last < 0) return [];
     const distance = this.distances(last);
     const found = new Set<number>();
-    const pending = distance[first] === UNREACHABLE ? [] : [first];
+    const pending = distance[first] === kUnreachable ? [] : [first];
     for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
       if (found.has(at)) continue;
       found.add(at);
@@ -122,7 +122,7 @@ export class Graph {
     const distinct = [...new Set(attachments)].filter((at) => at >= 0);
     const tables = this.peers.map(() => ({
       groups: [] as number[][],
-      groupOfHost: new Uint16Array(hosts.length).fill(UNREACHABLE),
+      groupOfHost: new Uint16Array(hosts.length).fill(kUnreachable),
     }));
     tables.forEach(({ groups, groupOfHost }, at) => {
       const positions = new Map<string, number>();
@@ -136,8 +136,8 @@ export class Graph {
       const towards = new Map<number, number>();
       for (const last of distinct) {
         const distance = this.distances(last);
-        const own = distance[at] ?? UNREACHABLE;
-        if (last === at || own === UNREACHABLE) continue;
+        const own = distance[at] ?? kUnreachable;
+        if (last === at || own === kUnreachable) continue;
         const group: number[] = [];
         this.peers[at]?.forEach((peer, port) => {
           if (peer >= 0 && distance[peer] === own - 1) group.push(port);
@@ -174,12 +174,12 @@ export class Graph {
   private distances(target: number): Uint16Array {
     const known = this.distancesTo.get(target);
     if (known !== undefined) return known;
-    const distance = new Uint16Array(this.peers.length).fill(UNREACHABLE);
+    const distance = new Uint16Array(this.peers.length).fill(kUnreachable);
     distance[target] = 0;
     const frontier = [target];
     for (const at of frontier) {
       for (const peer of this.peers[at] ?? []) {
-        if (peer < 0 || distance[peer] !== UNREACHABLE) continue;
+        if (peer < 0 || distance[peer] !== kUnreachable) continue;
         distance[peer] = (distance[at] ?? 0) + 1;
         frontier.push(peer);
       }
@@ -213,7 +213,7 @@ export function routes(network: Network): Map<string, SwitchRoutes> {
   const tables = new Map<string, SwitchRoutes>();
   graph.nextHopGroups().forEach(({ groups, groupOfHost }, i) => {
     const reached = network.hosts.flatMap(({ name }, host): [string, number[]][] => {
-      const group = groups[groupOfHost[host] ?? UNREACHABLE];
+      const group = groups[groupOfHost[host] ?? kUnreachable];
       return group === undefined ? [] : [[name, group]];
     });
     tables.set(network.switches[i]?.name ?? "", { groups: new Map(reached), pinned: [] });

@@ -1,12 +1,12 @@
 // The `topology` section: a kind that expands to hosts, switches and links (topologies.ts), or all of them written out.
 import { z } from "zod";
-import { integer, section } from "../base/fields.js";
+import { field, integer, section } from "../base/fields.js";
 import { hostSchema, linkDefaultsSchema, linkSchema, nameSchema, switchSchema } from "./device_schema.js";
 
 /** Hosts and switches that one scenario may have. */
-export const MOST_HOSTS = 65_000;
-export const MOST_SWITCHES = 10_000;
-export const MOST_PORTS = 250;
+export const kMostHosts = 65_000;
+export const kMostSwitches = 10_000;
+export const kMostPorts = 250;
 
 const kind = <const Kind extends string>(name: Kind, description: string) => z.literal(name).meta({ description });
 
@@ -14,17 +14,17 @@ const required = (description: string, min: number, max: number) => z.int().min(
 
 /** Of every kind. */
 const common = {
-  link: linkDefaultsSchema.optional().meta({ description: "Defaults of every link." }),
-  routes: z
-    .array(
+  link: field(linkDefaultsSchema, "Defaults of every link."),
+  routes: field(
+    z.array(
       section({
         from: z.string().meta({ description: "Source host." }),
         to: z.string().meta({ description: "Destination host." }),
         via: z.array(z.string()).min(1).meta({ description: "All switches on the way, in order." }),
       }),
-    )
-    .optional()
-    .meta({ description: "Pinned paths. Other traffic takes a shortest path, picked by a hash of its five-tuple." }),
+    ),
+    "Pinned paths. Other traffic takes a shortest path, picked by a hash of its five-tuple.",
+  ),
   ecmp_seed: integer(
     "Seed of that hash, to hold paths fixed while other randomness varies. Default: the scenario's seed.",
     0,
@@ -35,23 +35,20 @@ const common = {
 /** Of the kinds that make devices. */
 const generated = {
   ...common,
-  host_overrides: z
-    .record(nameSchema, hostSchema)
-    .optional()
-    .meta({ description: "Name of a host -> what differs from the `host` section." }),
-  switch_overrides: z
-    .record(nameSchema, switchSchema)
-    .optional()
-    .meta({ description: "Name of a switch -> what differs from the `switch` section." }),
+  host_overrides: field(z.record(nameSchema, hostSchema), "Name of a host -> what differs from the `host` section."),
+  switch_overrides: field(
+    z.record(nameSchema, switchSchema),
+    "Name of a switch -> what differs from the `switch` section.",
+  ),
 };
 
 const graph = section({
   kind: kind("graph", "Everything written out; the default.").optional(),
   ...common,
-  switches: z
-    .union([z.array(nameSchema), z.record(nameSchema, switchSchema.nullable())])
-    .optional()
-    .meta({ description: "Switches: a list of names, or name -> what differs from the `switch` section." }),
+  switches: field(
+    z.union([z.array(nameSchema), z.record(nameSchema, switchSchema.nullable())]),
+    "Switches: a list of names, or name -> what differs from the `switch` section.",
+  ),
   hosts: z
     .union([z.array(nameSchema), z.record(nameSchema, hostSchema.nullable())])
     .meta({ description: "Hosts: a list of names, or name -> what differs from the `host` section." }),
@@ -63,39 +60,33 @@ const graph = section({
 
 const star = section({
   kind: kind("star", "Hosts `h1`, `h2`, ... on one switch `sw`."),
-  hosts: required("Number of hosts.", 1, MOST_PORTS),
+  hosts: required("Number of hosts.", 1, kMostPorts),
   ...generated,
 });
 
 const dumbbell = section({
   kind: kind("dumbbell", "Hosts `s1`, ... on switch `left`, hosts `r1`, ... on switch `right`, one link between them."),
-  senders: required("Number of hosts on the left.", 1, MOST_PORTS - 1),
-  receivers: integer("Number of hosts on the right. Default: as many as on the left.", 1, MOST_PORTS - 1),
-  bottleneck: linkDefaultsSchema
-    .optional()
-    .meta({ description: "What differs from `link` on the link between the switches." }),
+  senders: required("Number of hosts on the left.", 1, kMostPorts - 1),
+  receivers: integer("Number of hosts on the right. Default: as many as on the left.", 1, kMostPorts - 1),
+  bottleneck: field(linkDefaultsSchema, "What differs from `link` on the link between the switches."),
   ...generated,
 });
 
+const count = (min: number) =>
+  z
+    .int()
+    .min(min)
+    .max(kMostPorts - 2);
+
 const parkingLot = section({
   kind: kind("parking-lot", "Switches `sw1`, `sw2`, ... in a row, each with hosts of its own: `h1_1`, `h1_2`, ..."),
-  switches: required("Number of switches.", 2, MOST_SWITCHES),
-  hosts: z
-    .union([
-      z
-        .int()
-        .min(1)
-        .max(MOST_PORTS - 2),
-      z.array(
-        z
-          .int()
-          .min(0)
-          .max(MOST_PORTS - 2),
-      ),
-    ])
-    .optional()
-    .meta({ description: "Hosts of each switch, or a list with the number for each. 1 to 248.", default: 1 }),
-  uplink: linkDefaultsSchema.optional().meta({ description: "What differs from `link` on links between switches." }),
+  switches: required("Number of switches.", 2, kMostSwitches),
+  hosts: field(
+    z.union([count(1), z.array(count(0))]),
+    "Hosts of each switch, or a list with the number for each. 1 to 248.",
+    1,
+  ),
+  uplink: field(linkDefaultsSchema, "What differs from `link` on links between switches."),
   ...generated,
 }).superRefine(({ switches, hosts = 1 }, context) => {
   const problem = (message: string, hint: string) =>
@@ -104,7 +95,7 @@ const parkingLot = section({
     problem(`${hosts.length} numbers for ${switches} switches`, "give one number for all switches, or one for each");
   }
   const count = Array.isArray(hosts) ? hosts.reduce((sum, n) => sum + n, 0) : switches * hosts;
-  if (count > MOST_HOSTS) problem(`${count} hosts are too many`, `at most ${MOST_HOSTS}`);
+  if (count > kMostHosts) problem(`${count} hosts are too many`, `at most ${kMostHosts}`);
 });
 
 const testbed = section({
@@ -112,7 +103,7 @@ const testbed = section({
     "testbed",
     "Figure 2 of the DCQCN paper: ToRs `t1` to `t4`, leaves `l1` to `l4`, spines `s1` and `s2`, hosts `h1_1` (under `t1`) to `h4_5`.",
   ),
-  hosts: integer("Hosts of each ToR.", 1, MOST_PORTS - 2, 5),
+  hosts: integer("Hosts of each ToR.", 1, kMostPorts - 2, 5),
   ...generated,
 });
 
@@ -121,10 +112,10 @@ const leafSpine = section({
     "leaf-spine",
     "Every leaf (`leaf1`, ...) linked to every spine (`spine1`, ...); hosts `h1_1` under `leaf1`.",
   ),
-  leaves: required("Number of leaves.", 1, MOST_PORTS),
-  spines: required("Number of spines.", 1, MOST_PORTS - 1),
-  hosts: required("Hosts of each leaf.", 1, MOST_PORTS - 1),
-  uplink: linkDefaultsSchema.optional().meta({ description: "What differs from `link` on links to spines." }),
+  leaves: required("Number of leaves.", 1, kMostPorts),
+  spines: required("Number of spines.", 1, kMostPorts - 1),
+  hosts: required("Hosts of each leaf.", 1, kMostPorts - 1),
+  uplink: field(linkDefaultsSchema, "What differs from `link` on links to spines."),
   ...generated,
 });
 
@@ -139,17 +130,17 @@ const fatTree = section({
     .max(64)
     .refine((k) => k % 2 === 0, { error: "k must be even: half of the ports go up, half go down" })
     .meta({ description: "Ports of a switch, an even number; k^3/4 hosts. 2 to 64." }),
-  hosts: integer("Hosts of each edge switch. Default: k/2; more oversubscribe it.", 1, MOST_PORTS - 32),
-  uplink: linkDefaultsSchema.optional().meta({ description: "What differs from `link` on links between switches." }),
+  hosts: integer("Hosts of each edge switch. Default: k/2; more oversubscribe it.", 1, kMostPorts - 32),
+  uplink: field(linkDefaultsSchema, "What differs from `link` on links between switches."),
   ...generated,
 }).superRefine(({ k, hosts = k / 2 }, context) => {
   const count = ((k * k) / 2) * hosts;
-  if (count <= MOST_HOSTS) return;
+  if (count <= kMostHosts) return;
   context.addIssue({
     code: "custom",
     message: `k = ${k} with ${hosts} hosts on each edge switch makes ${count} hosts`,
     path: ["k"],
-    params: { hint: `at most ${MOST_HOSTS} hosts` },
+    params: { hint: `at most ${kMostHosts} hosts` },
   });
 });
 

@@ -2,18 +2,11 @@
 
 import { CsvTable } from "../base/csv.js";
 import { WeirError } from "../base/error.js";
-import { defaultsOf, type Filled } from "../base/fields.js";
+import { type Full, filled } from "../base/fields.js";
+import type { Findings } from "../base/findings.js";
 import { Random } from "../base/random.js";
-import type { Findings } from "./check_device.js";
-import { unknownName } from "./check_topology.js";
-import { type CdfPoint, DISTRIBUTION_NAMES, SizeDistribution } from "./size_distribution.js";
-import {
-  type FlowsInput,
-  LONGEST_MESSAGE,
-  type PatternInput,
-  type TrafficInput,
-  trafficDefaultsSchema,
-} from "./traffic_schema.js";
+import { type CdfPoint, kDistributionNames, SizeDistribution } from "./size_distribution.js";
+import { kLongestMessage, type PatternInput, type TrafficInput, trafficDefaultsSchema } from "./traffic_schema.js";
 import type { Flow } from "./types.js";
 
 /** What traffic needs to know of the rest of the scenario. */
@@ -34,14 +27,8 @@ export interface TrafficContext {
 }
 
 /** Flows, or messages of their own sizes, that one entry may make. */
-export const MOST_FLOWS = 2_000_000;
-export const MOST_MESSAGES = 10_000_000;
-
-const DEFAULTS = trafficDefaultsSchema.parse(defaultsOf(trafficDefaultsSchema));
-
-type Settings = Filled<
-  Pick<typeof DEFAULTS, "priority" | "start" | "operation" | "message" | "outstanding" | "qps" | "source_mac">
->;
+export const kMostFlows = 2_000_000;
+export const kMostMessages = 10_000_000;
 
 /** One entry while it is expanded. */
 export class TrafficEntry {
@@ -51,7 +38,7 @@ export class TrafficEntry {
   readonly stop: number;
   readonly qps: number;
   /** The explicit settings, with defaults. */
-  private readonly settings: Settings & Pick<FlowsInput, "dscp" | "rate" | "bytes">;
+  private readonly settings: Full<typeof trafficDefaultsSchema>;
 
   constructor(
     readonly input: TrafficInput,
@@ -59,7 +46,7 @@ export class TrafficEntry {
     private readonly path: readonly (string | number)[],
     readonly context: TrafficContext,
   ) {
-    this.settings = { ...DEFAULTS, ...input } as typeof this.settings;
+    this.settings = filled(trafficDefaultsSchema, input);
     this.random = new Random(context.seed, group);
     this.start = this.settings.start;
     this.stop = Math.min(input.stop ?? context.duration, context.duration);
@@ -91,7 +78,7 @@ export class TrafficEntry {
 
   /** A flow that sends `bytes` in one message, or in several where one cannot hold them. */
   single(id: string, from: string, to: string, bytes: number, start: number): Flow {
-    return this.flow(id, from, to, { bytes, message: Math.min(bytes, LONGEST_MESSAGE), start });
+    return this.flow(id, from, to, { bytes, message: Math.min(bytes, kLongestMessage), start });
   }
 
   problem(field: readonly (string | number)[], message: string, hint?: string): void {
@@ -116,8 +103,7 @@ export class TrafficEntry {
   known(field: readonly (string | number)[], name: string): boolean {
     const { hosts } = this.context;
     if (hosts.includes(name)) return true;
-    const { message, hint } = unknownName([], "host", name, hosts);
-    this.problem(field, message, hint);
+    this.context.found.unknown([...this.path, ...field], "host", name, hosts);
     return false;
   }
 
@@ -143,7 +129,7 @@ export class TrafficEntry {
   distribution(sizes: PatternInput<"poisson">["sizes"]): SizeDistribution | undefined {
     if (typeof sizes === "number") return SizeDistribution.fixed(sizes);
     if (typeof sizes === "object") return this.fromFile(["sizes", "csv"], sizes.csv, readCdf);
-    const name = DISTRIBUTION_NAMES.find((known) => known === sizes);
+    const name = kDistributionNames.find((known) => known === sizes);
     return name && SizeDistribution.named(name);
   }
 }
@@ -153,7 +139,7 @@ function readCdf(table: CsvTable): SizeDistribution {
   const shares = table.column(["cdf", "probability"]);
   const points: CdfPoint[] = [];
   for (let row = 0; row < table.rows; row++) {
-    const [bytes, share] = [sizes.number(row, 0, LONGEST_MESSAGE), shares.number(row, 0, 1)];
+    const [bytes, share] = [sizes.number(row, 0, kLongestMessage), shares.number(row, 0, 1)];
     const [smaller, below] = points.at(-1) ?? [-1, -1];
     if (bytes <= smaller) throw sizes.error(row, `${bytes} does not follow ${smaller}`, "sizes ascend");
     if (share < below) throw shares.error(row, `${share} is less than ${below} before it`, "probabilities do not fall");

@@ -1,12 +1,13 @@
 // Entries of the `traffic` section: queue pairs written out, and patterns that traffic.ts expands to flows.
 import { z } from "zod";
 import { WeirError } from "../base/error.js";
-import { choice, fraction, integer, nearest, rate, section, size, time } from "../base/fields.js";
+import { choice, field, fraction, integer, rate, section, size, time } from "../base/fields.js";
+import { nearest } from "../base/nearest.js";
 import { parseSize } from "../base/units.js";
-import { DISTRIBUTION_NAMES } from "./size_distribution.js";
+import { kDistributionNames } from "./size_distribution.js";
 
 /** Bytes of the longest message that RDMA knows. */
-export const LONGEST_MESSAGE = 2 ** 31;
+export const kLongestMessage = 2 ** 31;
 
 const pattern = <const Pattern extends string>(name: Pattern, description: string) =>
   z.literal(name).meta({ description });
@@ -35,7 +36,7 @@ const common = {
 
 /** Of entries whose flows send messages of one size, one after another. */
 const streams = {
-  message: size("Size of one message.", { default: "4MB", min: 1, max: LONGEST_MESSAGE }),
+  message: size("Size of one message.", { default: "4MB", min: 1, max: kLongestMessage }),
   rate: rate("Cap on the rate that the application offers. Default: none."),
   bytes: size("Total to send, after which the flow is done. Default: no limit.", { min: 1, max: 1e15 }),
   outstanding: integer("Messages posted at a time; reliable connections only (`transport.type: rc`).", 1, 1024, 2),
@@ -50,17 +51,17 @@ const csv = (description: string) =>
 
 /** A distribution's name, or bytes. */
 const namedOrFixed = z.union([z.string(), z.number()]).transform((input, context) => {
-  const name = DISTRIBUTION_NAMES.find((known) => known === input);
+  const name = kDistributionNames.find((known) => known === input);
   if (name !== undefined) return name;
   try {
     const bytes = parseSize(input);
-    if (bytes >= 1 && bytes <= LONGEST_MESSAGE) return bytes;
-    const hint = `must be 1 B to ${LONGEST_MESSAGE} B`;
+    if (bytes >= 1 && bytes <= kLongestMessage) return bytes;
+    const hint = `must be 1 B to ${kLongestMessage} B`;
     context.addIssue({ code: "custom", message: `${input} is out of range`, params: { hint }, input });
   } catch (error) {
     if (!(error instanceof WeirError)) throw error;
-    const names = DISTRIBUTION_NAMES.join(", ");
-    const meant = nearest(String(input), DISTRIBUTION_NAMES);
+    const names = kDistributionNames.join(", ");
+    const meant = nearest(String(input), kDistributionNames);
     const hint = meant === undefined ? `use ${names}, a size, or { csv: FILE }` : `did you mean ${meant}?`;
     context.addIssue({ code: "custom", message: error.message, params: { hint }, input });
   }
@@ -77,7 +78,7 @@ const sizes = (description: string) =>
       description: `${description} \`web-search\`, \`data-mining\`, \`storage\`, a size, or \`{ csv: FILE }\`.`,
     });
 
-const hosts = z.array(z.string()).min(2).optional().meta({ description: "Hosts that take part. Default: all." });
+const hosts = field(z.array(z.string()).min(2), "Hosts that take part. Default: all.");
 
 const flows = section({
   pattern: pattern("flows", "One flow for each sender; the default.").optional(),
@@ -93,8 +94,8 @@ const flows = section({
 const incast = section({
   pattern: pattern("incast", "Several hosts send to one at the same time."),
   id: patternId("incast"),
-  to: z.string().optional().meta({ description: "Receiving host. Default: one chosen at random." }),
-  from: z.array(z.string()).min(1).optional().meta({ description: "Sending hosts; or give `degree`." }),
+  to: field(z.string(), "Receiving host. Default: one chosen at random."),
+  from: field(z.array(z.string()).min(1), "Sending hosts; or give `degree`."),
   degree: integer("Number of senders, chosen at random among the other hosts.", 1, 65_000),
   period: time("Send `bytes` again each time this has passed. Default: once.", { min: 1 }),
   ...common,

@@ -1,6 +1,6 @@
 /** From a scenario to a native simulation. Meant units throughout: virtual time knows no scale and no lateness. */
 
-import { nicBehaviour, portBehaviour, switchBehaviour, udpSourcePort } from "../native/behaviour.js";
+import { nicBehaviour, portBehaviour, switchBehaviour, udpSourcePort } from "../device/behaviour.js";
 import type {
   NativeSimulationFlows,
   NativeSimulationLink,

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { makeFolder } from "../base/folder.js";
 import { writeWhole } from "../base/write_file.js";
-import { writeRun } from "../result/run_files.js";
+import { writeRun } from "../report/run_report.js";
 import type { RunSource } from "../result/saved_run.js";
 import { csvLine, type SeriesFormat, writeSeries } from "./series_files.js";
 import type { FlowCompletion, SimOutcome } from "./types.js";

@@ -1,8 +1,7 @@
 /** From a simulation's counters, samples and completions to the result contract. */
 
 import { formatTime } from "../base/units.js";
-import type { NativeSimulation } from "../native/simulation_types.js";
-import { goodputLimit } from "../report/limits.js";
+import type { Distribution } from "../native/histogram.js";
 import {
   accountFrames,
   feedbackPerSecond,
@@ -12,6 +11,7 @@ import {
   switchResult,
   wholeDistributions,
 } from "../result/device_results.js";
+import { goodputLimit } from "../result/goodput_limit.js";
 import type { FlowResult, LinkResult, Result } from "../result/result.js";
 import { jainIndex } from "../result/statistics.js";
 import type { Flow, Scenario } from "../scenario/types.js";
@@ -37,7 +37,7 @@ export interface SimulationEvidence {
   /** As they were at the end of the warm-up; undefined when the run did not get there. */
   warm: SimulationTables | undefined;
   /** Of queues that have held anything; `switch` and `port` as the fabric numbers them. */
-  queues: ReturnType<NativeSimulation["queueDistributions"]>;
+  queues: (Distribution & { switch: number; port: number; priority: number })[];
   /** Data packets of each flow in the network at the end. */
   underWay: Uint32Array;
   /** Packet descriptors in use at the end. */

@@ -2,6 +2,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { WeirError } from "../base/error.js";
 import { loadAddon } from "../native/addon.js";
+import { distribution } from "../native/histogram.js";
 import { kFinishedWords, type NativeSimulation, type SimulationAddon } from "../native/simulation_types.js";
 import { kRecordWords } from "../native/types.js";
 import { Recorder } from "../result/recorder.js";
@@ -134,7 +135,12 @@ class Run {
       until,
       counters: this.counters(),
       warm,
-      queues: simulation.queueDistributions(),
+      queues: simulation.queueDistributions().map(({ switch: index, port, priority, ...lengths }) => ({
+        ...distribution(lengths),
+        switch: index,
+        port,
+        priority,
+      })),
       underWay: simulation.underWay(),
       packets: simulation.progress().packets,
     });

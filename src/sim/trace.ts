@@ -1,7 +1,12 @@
 /** Frames of a simulation as a pcapng file. */
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { fileReason, WeirError } from "../base/error.js";
-import { interfaceDescription, renumbered, sectionHeader } from "../capture/pcapng.js";
+import { Frames } from "../capture/frames.js";
+import { PacketBlocks } from "../capture/packet_blocks.js";
+import { interfaceDescription, sectionHeader } from "../capture/pcapng.js";
+
+/** What is written at a time. */
+const kBlocksBytes = 1 << 20;
 
 /** A place where frames are taken: one interface of the file. */
 export interface TraceTap {
@@ -26,7 +31,10 @@ export interface Trace {
 export function openTrace(file: string, taps: readonly (TraceTap | undefined)[]): Trace {
   let descriptor: number | undefined = open(file);
   let next = 0;
-  const interfaces = taps.map((tap) => (tap === undefined ? undefined : next++));
+  const encoder = new PacketBlocks(
+    taps.map((tap) => (tap === undefined ? undefined : { number: next++, rate: 0, meant: false })),
+  );
+  const blocks = Buffer.alloc(kBlocksBytes);
   const described = taps.filter((tap) => tap !== undefined).map(({ name }) => interfaceDescription({ name }));
   const append = (bytes: Uint8Array) => {
     if (descriptor === undefined) throw new Error(`${file}: the trace is closed`);
@@ -38,7 +46,11 @@ export function openTrace(file: string, taps: readonly (TraceTap | undefined)[])
   };
   append(Buffer.concat([sectionHeader({ application: "weir" }), ...described]));
   return {
-    write: (chunk) => append(renumbered(chunk, interfaces)),
+    write(chunk) {
+      const frames = new Frames(chunk, taps.length);
+      const next = () => blocks.subarray(0, encoder.encode(frames, blocks));
+      for (let part = next(); part.length > 0; part = next()) append(part);
+    },
     close() {
       if (descriptor !== undefined) closeSync(descriptor);
       descriptor = undefined;

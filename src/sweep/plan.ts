@@ -8,8 +8,8 @@ import { z } from "zod";
 import { fileReason, type Problem, ScenarioError, WeirError } from "../base/error.js";
 import { kLongestText, readAtMost } from "../base/read_file.js";
 import { readScenarioFile, readScenarioText } from "../base/yaml.js";
+import { contentName, fileReferences, sha256 } from "../scenario/file_references.js";
 import { type LoadedScenario, parseScenarioText } from "../scenario/scenario.js";
-import { contentName, fileReferences, sha256 } from "./files.js";
 import { type Override, type SweepSpec, showOverride } from "./spec.js";
 
 const overrides = z.record(z.string(), z.unknown());

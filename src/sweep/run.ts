@@ -1,10 +1,16 @@
 /** A sweep's points, in this process or on workers: what is done already is left out, and everything is told as it happens. */
 
-import type { StartWorker } from "../processes/worker.js";
+import { runJobs } from "../processes/jobs.js";
+import type { Crash, StartWorker } from "../processes/worker.js";
 import { filesByContent, type Plan, type Point, planText } from "./plan.js";
-import { runPoint, type Simulate } from "./point.js";
-import { type PoolOutcome, runPool } from "./pool.js";
+import { type PointOutcome, runPoint, type Simulate } from "./point.js";
+import type { SweepSetup } from "./serve.js";
 import { ResultStore } from "./store.js";
+
+/** A point whose worker died is tried so many times in all. */
+const kMostTries = 3;
+
+export type SweepOutcome = PointOutcome | Crash;
 
 export interface RunOptions {
   directory: string;
@@ -17,7 +23,7 @@ export interface RunOptions {
   /** Called once, before the first point, with what there is to do. */
   onStart: (points: readonly Point[]) => void;
   onProgress: (point: Point, fraction: number) => void;
-  onOutcome: (point: Point, outcome: PoolOutcome) => void;
+  onOutcome: (point: Point, outcome: SweepOutcome) => void;
 }
 
 export interface RunSummary {
@@ -39,20 +45,23 @@ export async function runSweep(plan: Plan, points: readonly Point[], options: Ru
   const summary: RunSummary = { done: 0, skipped: 0, failed: [], crashed: [] };
   const todo = pending(store, points, summary);
   options.onStart(todo);
-  const onOutcome = (point: Point, outcome: PoolOutcome) => {
+  const onOutcome = (point: Point, outcome: SweepOutcome) => {
     if (outcome.status === "done") summary.done++;
     else if (outcome.status !== "stopped") summary[outcome.status].push({ point, error: outcome.error });
     options.onOutcome(point, outcome);
   };
   try {
-    if (options.jobs !== undefined) {
-      await runPool(plan, todo, { ...options, jobs: options.jobs, onOutcome });
+    const { jobs, startWorker, signal, onProgress, directory } = options;
+    if (jobs !== undefined) {
+      const setup: SweepSetup = { sweep: plan.sweep, directory };
+      const shared = { setup, startWorker, jobs, tries: kMostTries, signal, onProgress, onEnd: onOutcome };
+      await runJobs<SweepSetup, Point, number, PointOutcome>(todo, shared);
       return summary;
     }
     for (const point of todo) {
-      if (options.signal.aborted) break;
-      const onProgress = (fraction: number) => options.onProgress(point, fraction);
-      onOutcome(point, await runPoint(options.simulate, plan.sweep, point, store, { ...options, onProgress }));
+      if (signal.aborted) break;
+      const context = { signal, onProgress: (fraction: number) => onProgress(point, fraction) };
+      onOutcome(point, await runPoint(options.simulate, plan.sweep, point, store, context));
     }
     return summary;
   } finally {

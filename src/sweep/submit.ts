@@ -1,6 +1,6 @@
 /** Job descriptions for schedulers: a Slurm job array and a Kubernetes Indexed Job. They are only written, never submitted. */
 import { stringify } from "yaml";
-import { kExit } from "../cli/context.js";
+import { kExit } from "../base/exit_status.js";
 
 interface Tasks {
   /** Of the sweep. */

@@ -1,4 +1,4 @@
-/** Verbs for applications: a soft RoCEv2 NIC in the process, with queue pairs, memory and RDMA CM. See docs/verbs.md. */
+/** Verbs for applications: a soft RoCEv2 NIC in the process, with queue pairs, memory and RDMA CM. See docs/guides/verbs.md. */
 
 export { WeirError } from "../base/error.js";
 export { ConnectionRejected } from "../cm/reject.js";

@@ -1,6 +1,6 @@
 /** Queue pairs: reliable connections (RC) and unreliable datagrams (UD). */
 import { WeirError } from "../base/error.js";
-import { kEct0, udpSourcePort } from "../native/behaviour.js";
+import { kEct0, udpSourcePort } from "../device/behaviour.js";
 import type { NativePath } from "../native/device_types.js";
 import { addressBytes } from "../wire/address.js";
 import { AddressHandle } from "./address_handle.js";

@@ -23,8 +23,7 @@ const config: WorkerConfig = {
   nics: [],
 };
 
-const capture = () =>
-  new addon.Capture({ snap_length: 128, ring_bytes: 1 << 16, kinds: 63, taps: [{ rate: 0, meant: false }] });
+const capture = () => new addon.Capture({ snap_length: 128, ring_bytes: 1 << 16, kinds: 63, taps: 1 });
 
 const refused = (message: RegExp) =>
   expect.objectContaining({ code: "INVALID_CONFIG", message: expect.stringMatching(message) });

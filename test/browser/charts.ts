@@ -17,7 +17,7 @@ export async function emptyFigures(page: Page): Promise<string[]> {
       }
       return dots;
     };
-    const charts = [...document.querySelectorAll(".chart")].filter((chart) => {
+    const charts = [...document.querySelectorAll("figure.chart")].filter((chart) => {
       const canvas = chart.querySelector("canvas");
       return canvas === null || canvas.getBoundingClientRect().width < 200 || colored(canvas) < least;
     });
@@ -35,4 +35,4 @@ export async function emptyFigures(page: Page): Promise<string[]> {
   }, kDots);
 }
 
-export const figureCount = (page: Page): Promise<number> => page.locator(".chart, figure > svg").count();
+export const figureCount = (page: Page): Promise<number> => page.locator("figure.chart, figure > svg").count();

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { renderReport } from "../../src/report/html.js";
+import { renderReport } from "../../src/report/run_report.js";
 import { kMain, kRoot } from "../command.js";
 import { sampleResult, sampleSeries } from "../report/sample.js";
 
@@ -38,9 +38,11 @@ export async function makeReports(folder: string): Promise<Record<Kind, string>>
   ]);
   const wire = (name: string, flows: number, points: number) => {
     mkdirSync(join(folder, name));
-    const scenarioText = `name: incast\n# ${"a long line of the file ".repeat(12)}\n`;
-    const thresholds = { "sw:r:3": { kmin: 5000, kmax: 200_000 } };
-    const page = renderReport(sampleResult(flows), sampleSeries(flows, points), { scenarioText, thresholds });
+    const text = `name: incast\n# ${"a long line of the file ".repeat(12)}\n`;
+    const ecn = { enabled: true, priorities: [3], kmin: 5000, kmax: 200_000 };
+    const source = { text, set: [], scenario: { switches: [{ name: "sw", ecn }] } };
+    const run = { result: sampleResult(flows), series: sampleSeries(flows, points), source };
+    const page = renderReport(run, new Date(0));
     writeFileSync(join(folder, name, "report.html"), page);
   };
   wire("lab", 4, 500);

@@ -1,7 +1,7 @@
 /** Reports of every kind in a browser without a network: alone in a folder, without scripts, in the dark, and on paper. */
 import { copyFileSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -71,9 +71,9 @@ describeUnless(browserObstacle() ?? lacking("poppler-utils") ?? nativeObstacle()
 
     it("says without scripts what they would draw, and leaves no empty boxes", async () => {
       const { page } = await open(kind, { javaScriptEnabled: false });
-      const charts = await page.locator(".chart").count();
-      expect(await page.locator("noscript p:visible").count()).toBe(charts > 0 ? 1 : 0);
-      expect(await page.locator(".chart:visible, .legend:visible, .scripted:visible").count()).toBe(0);
+      const charts = await page.locator("#charts").count();
+      expect(await page.locator("noscript p:visible").count()).toBe(charts);
+      expect(await page.locator("#charts:visible, .scripted:visible").count()).toBe(0);
       for (const summary of await page.locator("summary").all()) await summary.click();
       expect(await page.locator("details table:visible").count()).toBe(charts);
       expect(await page.locator("h1:visible").count()).toBe(1);
@@ -84,11 +84,16 @@ describeUnless(browserObstacle() ?? lacking("poppler-utils") ?? nativeObstacle()
       "prints on %s from a dark screen: black on white, nothing cut, heads of tables on every page",
       async (format) => {
         const { page, complaints } = await open(kind, { colorScheme: "dark" });
-        const captions = await page
-          .locator("figure:has(.chart) figcaption")
-          .evaluateAll((all) => all.map((one) => [...one.children].map((part) => part.textContent).join(" ")));
+        const captions = await page.locator("figure.chart figcaption").evaluateAll((all) =>
+          all.map((one) =>
+            [...one.children]
+              .map((part) => part.textContent)
+              .join(" ")
+              .trim(),
+          ),
+        );
         const before = await page
-          .locator(".chart canvas")
+          .locator(".plot canvas")
           .evaluateAll((all) => all.map(({ clientWidth }) => clientWidth));
         const pdf = await page.pdf({ format, printBackground: true });
         const pages = readPdf(pdf);
@@ -116,7 +121,7 @@ describeUnless(browserObstacle() ?? lacking("poppler-utils") ?? nativeObstacle()
         // Each chart is whole: its caption and the name of its axis are on one page.
         for (const { text } of pages) {
           const shown = captions.filter((caption) => text.includes(caption));
-          const axes = text.match(/meant time, ms|(?<=\d )KB(?= |$)/g) ?? [];
+          const axes = text.match(/(?<= 0 )(ms|s|KB)(?= |$)/g) ?? [];
           expect(axes.length, text).toBeGreaterThanOrEqual(shown.length);
         }
         expect(captions.filter((caption) => !pages.some(({ text }) => text.includes(caption)))).toEqual([]);
@@ -124,12 +129,13 @@ describeUnless(browserObstacle() ?? lacking("poppler-utils") ?? nativeObstacle()
           expect(text).toContain("flow from -> to prio goodput Gb/s");
         }
         const all = pages.map(({ text }) => text).join(" ");
-        for (const screen of ["Drag to zoom", "All experiments", "Plots need"]) expect(all).not.toContain(screen);
+        for (const screen of ["Drag to zoom", "All experiments", "Charts need", "drawn"])
+          expect(all).not.toContain(screen);
 
         // The screen is as it was.
         await page.evaluate(() => new Promise(requestAnimationFrame));
         const after = await page
-          .locator(".chart canvas")
+          .locator(".plot canvas")
           .evaluateAll((all) => all.map(({ clientWidth }) => clientWidth));
         expect(after).toEqual(before);
         expect((await background(page)).paper).toBeLessThan(60);
@@ -140,19 +146,27 @@ describeUnless(browserObstacle() ?? lacking("poppler-utils") ?? nativeObstacle()
 
   it("tells an empty chart from one with curves", async () => {
     const { page } = await open("lab run");
-    for (const chip of await page.locator("#flows button").all()) await chip.click();
-    expect(await emptyFigures(page)).toEqual([
-      "Goodput of each flow",
-      "Reaction point: current rate and target rate",
-      "Reaction point: alpha",
-    ]);
+    for (const box of await page.locator(".flows input[type=checkbox]").all()) await box.uncheck();
+    expect(await emptyFigures(page)).toEqual(["Rate R_C and target rate R_T Gb/s", "Throughput Gb/s", "Alpha"]);
+  });
+
+  it("hides a run of a comparison in all charts, and shows it again", async () => {
+    const { page } = await open("compare");
+    const run = page.getByRole("button", { name: "model" });
+    const drawn = () => page.locator("#figure-queue .legend li, #figure-cdf .legend li").allTextContents();
+    expect(await drawn()).toEqual(["sim", "model", "sim", "model"]);
+    await run.click();
+    await expect.poll(drawn).toEqual(["sim", "sim"]);
+    expect(await emptyFigures(page)).toEqual([]);
+    await run.click();
+    await expect.poll(drawn).toEqual(["sim", "model", "sim", "model"]);
   });
 
   it("does not print a line that is hidden, nor its name", async () => {
     const { page } = await open("lab run");
-    await page.getByRole("button", { name: "incast.2" }).click();
+    await page.getByLabel("draw incast.2").uncheck();
     const [first] = readPdf(await page.pdf());
-    expect(first?.text).toContain("incast.1 incast.3 incast.4 Goodput of each flow");
+    expect(first?.text).toContain("incast.1 incast.3 incast.4 Rate R_C");
   });
 
   it("draws charts for paper with three dots for one of the screen's, in the colours of paper", async () => {
@@ -178,6 +192,17 @@ describeUnless(browserObstacle() ?? lacking("poppler-utils") ?? nativeObstacle()
     expect(paper.width).toBe(3 * 680);
     expect(await chart()).toEqual(screen);
     expect(paper).not.toEqual(screen);
+  });
+
+  it("has the figure of a paper as a picture of its own, for parsers of XML too", async () => {
+    const { page } = await open("paper");
+    await page.goto(pathToFileURL(join(dirname(reports.paper), "figure.svg")).href);
+    const picture = await page.evaluate(() => {
+      const { tagName, clientWidth } = document.documentElement;
+      return { tagName, clientWidth, faults: document.querySelectorAll("parsererror").length };
+    });
+    expect(picture).toMatchObject({ tagName: "svg", faults: 0 });
+    expect(picture.clientWidth).toBeGreaterThan(500);
   });
 
   it("prints the plots of a long figure one below the other, as large as text", async () => {

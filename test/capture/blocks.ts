@@ -1,4 +1,4 @@
-/** Packet blocks as the native core writes them (native/base/packet_block.h). */
+/** Packet blocks as captures have them, written another way than src/capture/packet_blocks.ts does. */
 export interface PacketFields {
   interface: number;
   /** ns since the epoch. */

@@ -11,7 +11,6 @@ import {
   interfaceOf,
   interfaceStatistics,
   kBlock,
-  renumbered,
   sectionHeader,
 } from "../../src/capture/pcapng.js";
 import { lacking } from "../needs.js";
@@ -161,11 +160,5 @@ describe("a block of a stream", () => {
     ["more captured than there is", spoilt(20, 13), "13 captured bytes are not all there"],
   ])("is refused for %s", (_what, block, message) => {
     expect(() => interfaceOf(block, 0, { type: block.readUInt32LE(0), end: block.length }, 2)).toThrow(message);
-  });
-
-  it("gets the number that its interface has in the file, or is left out", () => {
-    const other = packetBlock({ interface: 0, time: 6n, bytes: Buffer.alloc(3) });
-    const out = renumbered(Buffer.concat([packet, other, packet]), [undefined, 7]);
-    expect(out.equals(Buffer.concat([spoilt(8, 7), spoilt(8, 7)]))).toBe(true);
   });
 });

@@ -70,7 +70,7 @@ describe("weir compare", () => {
     const { status, stdout } = await weir(["compare", saved("a"), sim(4), "--out", out]);
     expect(status).toBe(0);
     expect(stdout.endsWith(`\nreport: ${out}\n`)).toBe(true);
-    expect(readFileSync(out, "utf8")).toContain('"id":"queue-0"');
+    expect(readFileSync(out, "utf8")).toContain('<script type="application/json" id="data">[{"label":"');
   });
 
   it.each([

@@ -34,7 +34,7 @@ describe("weir lab run", () => {
     expect(json(out, "scenario.json")).toMatchObject({ set: ["seed=9"], scenario: { seed: 9, name: "incast" } });
     const page = readFileSync(join(out, "report.html"), "utf8");
     expect(page).toContain("<h1>incast-4to1</h1>");
-    expect(page).toContain('{"label":"Kmin 5 KB","value":5}');
+    expect(page).toContain('"thresholds":{"sw:r:3":{"kmin":5000,"kmax":200000}}');
   });
 
   it("prints exactly one JSON document with --json, the series only on request", async () => {
@@ -163,8 +163,8 @@ describe("weir report", () => {
     const { status, stdout } = await weir(["report", join(out, "result.json"), "-o", page]);
     expect({ status, stdout }).toEqual({ status: 0, stdout: `${page}\n` });
     const text = readFileSync(page, "utf8");
-    expect(text).toContain('{"label":"Kmin 5 KB","value":5}');
-    expect(text).toContain('"id":"goodput"');
+    expect(text).toContain('"thresholds":{"sw:r:3":{"kmin":5000,"kmax":200000}}');
+    expect(text).toContain('"goodput_bps":[');
   });
 
   it("refuses what is no result", async () => {

@@ -2,7 +2,7 @@
 
 import { openSync } from "node:fs";
 import { vi } from "vitest";
-import type { NativeHistogram } from "../../src/native/histogram.js";
+import type { NamedHistogram } from "../../src/native/histogram.js";
 import type {
   CaptureConfig,
   CaptureCounts,
@@ -17,6 +17,7 @@ import type {
   WorkerOutcome,
 } from "../../src/native/types.js";
 import { kRecordWords, RecordKind } from "../../src/native/types.js";
+import { histogramOf } from "../native/histograms.js";
 import { kVeth } from "./probes.js";
 
 const zeros = [0, 0, 0, 0, 0, 0, 0, 0];
@@ -27,7 +28,7 @@ export class FakeCapture implements NativeCapture {
   readonly of: CaptureCounts[];
 
   constructor(readonly config: CaptureConfig) {
-    this.of = config.taps.map(() => ({ seen: 0, captured: 0, dropped: 0 }));
+    this.of = Array.from({ length: config.taps }, () => ({ seen: 0, captured: 0, dropped: 0 }));
   }
   drain(target: Uint8Array): number {
     const next = this.waiting.shift();
@@ -194,7 +195,7 @@ export class FakeWorker implements NativeWorker {
   detach(capture: NativeCapture): void {
     this.attached.delete(capture as FakeCapture);
   }
-  histograms(): NativeHistogram[] {
+  histograms(): NamedHistogram[] {
     return [];
   }
   worstGap(): number {
@@ -205,17 +206,15 @@ export class FakeWorker implements NativeWorker {
     return this.gap;
   }
   outcome(): WorkerOutcome {
-    const none = { mean: 0, p50: 0, p95: 0, p99: 0, max: 0, weight: 0, cdf: [] };
+    const none = histogramOf();
     return {
       loop_gap: none,
       timer_lateness: none,
       host_drops: 0,
       record_overflow: 0,
-      capture_dropped: 0,
       punt_refused: 0,
       inject_refused: 0,
       tuning: [],
-      capture_errors: [],
       ...(this.failure !== undefined && { failure: this.failure }),
       queues: [],
     };

@@ -158,7 +158,7 @@ describe("a daemon", () => {
     signals.emit("SIGHUP", "SIGHUP");
     expect(log.at(-1)?.msg).toBe("reloaded");
     expect(addon.worker.configs[1]?.nics[0]).toMatchObject({
-      reaction_point: { form: "slotted" },
+      dcqcn: { form: "slotted" },
       queue_pairs: [{ rate_cap: 1e9 }],
     });
     writeFileSync(file, text.replace("name: to-b", "name: to-c"));

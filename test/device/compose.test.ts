@@ -139,6 +139,6 @@ queue_pairs:
 
   it("has no reaction point without DCQCN", () => {
     const { config } = parseNicDaemon(`${text}congestion: { algorithm: none }`, "roce0.yaml", { inspect });
-    expect(composeNicWorker(config).nics[0]).not.toHaveProperty("reaction_point");
+    expect(composeNicWorker(config).nics[0]).not.toHaveProperty("dcqcn");
   });
 });

@@ -5,7 +5,7 @@ export const guides = [
   "README.md",
   "CHANGELOG.md",
   "SECURITY.md",
-  ...readdirSync("docs")
+  ...readdirSync("docs", { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))
     .map((name) => `docs/${name}`),
 ];

@@ -1,14 +1,9 @@
 /** That the targets find what is wrong: each with a defect put into the product that it is there to find. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterEach, expect, it, onTestFinished, vi } from "vitest";
-import { fuzz } from "./engine.js";
+import { fuzzShortly } from "./short.js";
 
 /** Inputs at most, of one seed: some hundred times as many as it takes. */
 const kInputs = 5000;
-/** Bytes of an input. */
-const kLongest = 1024;
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -17,30 +12,13 @@ afterEach(() => {
 
 /** What the target finds with a module of the product as `change` makes it. */
 async function finding(name: string, module: string, change: (original: Record<string, unknown>) => object) {
-  const folder = mkdtempSync(join(tmpdir(), "weir-fuzz-test-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   vi.resetModules();
   vi.doMock(module, async (original) => {
     const exported = await original<Record<string, unknown>>();
     return { ...exported, ...change(exported) };
   });
   onTestFinished(() => void vi.doUnmock(module));
-  const { kTargets } = await import("./targets.js");
-  const target = await (await kTargets[name]?.())?.open(folder);
-  if (target === undefined) throw new Error(`there is no target ${name}`);
-  onTestFinished(() => target.close?.());
-  const { signal } = new AbortController();
-  const places = { corpus: join(folder, "corpus"), current: join(folder, "current") };
-  const short = { longest: Math.min(target.longest, kLongest), run: target.run.bind(target) };
-  const outcome = await fuzz({
-    target: short,
-    seed: 1,
-    seconds: 1000,
-    runs: kInputs,
-    ...places,
-    signal,
-    tell: () => {},
-  });
+  const outcome = await fuzzShortly(name, kInputs);
   return String((outcome.failure?.error as Error | undefined)?.message);
 }
 
@@ -83,10 +61,10 @@ it("config: fields that nobody compares with each other", async () => {
 });
 
 it("config: a library that prints what it thinks of a file", async () => {
-  const change = ({ readScenarioText }: Record<string, unknown>) => ({
-    readScenarioText(...given: unknown[]) {
-      if (String(given[0]).includes("&")) process.emitWarning("an anchor");
-      return (readScenarioText as Methods[string])(...given);
+  const change = ({ readScenarioFile }: Record<string, unknown>) => ({
+    readScenarioFile(...given: unknown[]) {
+      if (String(given[3]).includes("&")) process.emitWarning("an anchor");
+      return (readScenarioFile as Methods[string])(...given);
     },
   });
   expect(await finding("config", "../../src/base/yaml.js", change)).toBe("a library prints: an anchor");
@@ -94,7 +72,7 @@ it("config: a library that prints what it thinks of a file", async () => {
 
 it("results: a page with what a file says as it is", async () => {
   const change = () => ({ escapeHtml: (text: string) => text });
-  expect(await finding("results", "../../src/report/html.js", change)).toBe(
+  expect(await finding("results", "../../src/report/markup.js", change)).toBe(
     "a page has markup that a file brought along",
   );
 });

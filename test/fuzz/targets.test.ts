@@ -1,46 +1,20 @@
 /** The targets themselves: a few inputs of each, of those that `npm run fuzz` has without end. */
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { kFuzzTargets } from "../../scripts/fuzz/targets.js";
-import { fuzz } from "./engine.js";
+import { fuzzShortly, temporaryFolder } from "./short.js";
 import { kTargets } from "./targets.js";
 
 const kInputs = 60;
-/** Bytes of an input: long ones take long. */
-const kLongest = 1024;
 
-function temporary(): string {
-  const folder = mkdtempSync(join(tmpdir(), "weir-fuzz-test-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
-
-it.each(Object.entries(kTargets))(
-  "%s: nothing is found in inputs of one seed, and they show something",
-  async (_, load) => {
-    const [own, folder] = [temporary(), temporary()];
-    const target = await (await load()).open(own);
-    onTestFinished(() => target.close?.());
-    const { signal } = new AbortController();
-    const places = { corpus: join(folder, "corpus"), current: join(folder, "current") };
-    const short = { longest: Math.min(target.longest, kLongest), run: target.run.bind(target) };
-    const outcome = await fuzz({
-      target: short,
-      seed: 1,
-      seconds: 1000,
-      runs: kInputs,
-      ...places,
-      signal,
-      tell: () => {},
-    });
-    if (outcome.failure !== undefined) throw outcome.failure.error;
-    expect(outcome.runs).toBe(kInputs);
-    expect(outcome.added).toBeGreaterThan(3);
-  },
-);
+it.each(Object.keys(kTargets))("%s: nothing is found in inputs of one seed, and they show something", async (name) => {
+  const outcome = await fuzzShortly(name, kInputs);
+  if (outcome.failure !== undefined) throw outcome.failure.error;
+  expect(outcome.runs).toBe(kInputs);
+  expect(outcome.added).toBeGreaterThan(3);
+});
 
 it("the command lists those there are, of either language", () => {
   const native = readFileSync("native/fuzz/sources.txt", "utf8").matchAll(/(\w+)_fuzz\.cc/g);
@@ -77,7 +51,7 @@ it("the command says what it was asked for wrongly", () => {
 });
 
 it("the command runs one input again", () => {
-  const file = join(temporary(), "input");
+  const file = join(temporaryFolder(), "input");
   writeFileSync(file, "anything");
   expect(command("cm", "--input", file)).toMatchObject({ status: 0, stderr: "nothing was found\n" });
 });

@@ -7,15 +7,10 @@ import { hostIp, hostMac } from "../../src/scenario/addresses.js";
 import { parseScenario, type Scenario } from "../../src/scenario/scenario.js";
 import { dcqcnOf, smallScenario } from "./evidence.js";
 
-function compose(
-  scenario: Scenario,
-  scale: number,
-  capture: Record<string, string> = {},
-): [WorkerConfig, WorkerConfig] {
+function compose(scenario: Scenario, scale: number): [WorkerConfig, WorkerConfig] {
   return composeLab(scenario, {
     scale,
     end: (link, node) => ({ interface: `${node}-${link}`, namespaceFd: 100 + link }),
-    capture: (link, node) => capture[`${link} ${node}`],
     cpus: { switches: 1, nics: 0 },
   }) as [WorkerConfig, WorkerConfig];
 }
@@ -67,7 +62,7 @@ describe("composeLab", () => {
     });
     const p = dcqcnOf(scenario);
     expect(nic.cnp_interval).toBe(p.min_time_between_cnps * 8);
-    expect(nic.reaction_point).toMatchObject({
+    expect(nic.dcqcn).toMatchObject({
       rpg_time_reset: p.rpg_time_reset * 8,
       dce_tcp_rtt: p.dce_tcp_rtt * 8,
       rpg_ai_rate: p.rpg_ai_rate / 8,
@@ -85,7 +80,7 @@ describe("composeLab", () => {
     for (const key of ["red", "scheduler", "priority_map", "pfc_priorities", "ecn_priorities"] as const) {
       expect(after[key]).toEqual(before[key]);
     }
-    const points = [one, many].map((configs) => nicOf(configs, "a").reaction_point);
+    const points = [one, many].map((configs) => nicOf(configs, "a").dcqcn);
     for (const key of [
       "g",
       "rpg_byte_reset",
@@ -206,14 +201,8 @@ describe("composeLab", () => {
         links: ["a -- sw", "sw -- b", "c -- sw"],
       },
     });
-    const configs = compose(scenario, 10, { "1 b": "/tmp/b.pcap" });
-    expect(nicOf(configs, "b").port).toMatchObject({
-      name: "sw",
-      interface: "b-1",
-      namespace_fd: 101,
-      capture: "/tmp/b.pcap",
-    });
-    expect(nicOf(configs, "a").port).not.toHaveProperty("capture");
+    const configs = compose(scenario, 10);
+    expect(nicOf(configs, "b").port).toMatchObject({ name: "sw", interface: "b-1", namespace_fd: 101 });
     expect(switchOf(configs, "sw").ports[1]).toMatchObject({ name: "b", interface: "sw-1", namespace_fd: 101 });
     const ends = [...switchOf(configs, "sw").ports, ...configs[1].nics.map((nic) => nic.port)];
     expect(new Set(ends.map((port) => port.impairment?.component)).size).toBe(6);
@@ -227,7 +216,7 @@ describe("composeLab", () => {
     const configs = compose(off, 10);
     expect(switchOf(configs, "sw")).toMatchObject({ pfc_priorities: 0, ecn_priorities: 0 });
     expect(nicOf(configs, "a")).toMatchObject({ congestion_control: "none", pfc_priorities: 0 });
-    expect(nicOf(configs, "a")).not.toHaveProperty("reaction_point");
+    expect(nicOf(configs, "a")).not.toHaveProperty("dcqcn");
     const on = compose(smallScenario(), 10);
     expect(switchOf(on, "sw")).toMatchObject({ pfc_priorities: 8, ecn_priorities: 8 });
     expect(nicOf(on, "a")).toMatchObject({ congestion_control: "dcqcn", pfc_priorities: 8 });

@@ -1,11 +1,13 @@
 /** What a finished lab hands to the report, made up: counters, what workers say of themselves, and the scenario. */
 
+import { isDcqcn } from "../../src/congestion/algorithms.js";
 import { queuePairsOf } from "../../src/lab/compose.js";
-import type { RunEvidence } from "../../src/lab/outcome.js";
+import type { MeasuredOutcome, RunEvidence } from "../../src/lab/outcome.js";
 import { CounterTable } from "../../src/native/counters.js";
-import type { Distribution, NativeWorker, WorkerOutcome } from "../../src/native/types.js";
+import type { Distribution } from "../../src/native/histogram.js";
+import type { NativeWorker } from "../../src/native/types.js";
 import { Recorder, type RecordSource } from "../../src/result/recorder.js";
-import { type CongestionParameters, parseScenario, type Scenario } from "../../src/scenario/scenario.js";
+import { type DcqcnParameters, parseScenario, type Scenario } from "../../src/scenario/scenario.js";
 
 export type Counter = [name: string, labels: Record<string, string>, value: number];
 
@@ -30,9 +32,8 @@ export function smallScenario(overrides: Record<string, unknown> = {}): Scenario
 }
 
 /** What its hosts run DCQCN on. */
-export function dcqcnOf({ congestion }: Scenario): CongestionParameters {
-  if (congestion.algorithm === "qcn" || congestion.algorithm === "dctcp")
-    throw new Error("these hosts do not run DCQCN");
+export function dcqcnOf({ congestion }: Scenario): DcqcnParameters {
+  if (!isDcqcn(congestion)) throw new Error("these hosts do not run DCQCN");
   return congestion.parameters;
 }
 
@@ -69,17 +70,15 @@ export function constant(value: number, weight = 1): Distribution {
 }
 
 /** A worker that had nothing to complain of, but for `changes`. */
-export function calmOutcome(changes: Partial<WorkerOutcome> = {}): WorkerOutcome {
+export function calmOutcome(changes: Partial<MeasuredOutcome> = {}): MeasuredOutcome {
   return {
     loop_gap: constant(50_000, 1000),
     timer_lateness: constant(50_000, 1000),
     host_drops: 0,
     record_overflow: 0,
-    capture_dropped: 0,
     punt_refused: 0,
     inject_refused: 0,
     tuning: [],
-    capture_errors: [],
     queues: [],
     ...changes,
   };

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
-import { composeResult, endOf, frameAccount } from "../../src/lab/outcome.js";
-import { kRecordWords, RecordKind, type WorkerOutcome } from "../../src/native/types.js";
+import { composeResult, endOf, frameAccount, type MeasuredOutcome } from "../../src/lab/outcome.js";
+import { kRecordWords, RecordKind } from "../../src/native/types.js";
 import {
   type Counter,
   calmOutcome,
@@ -16,7 +16,7 @@ import {
 
 const validate = new Ajv2020({ strict: false }).compile(JSON.parse(readFileSync("schema/result.schema.json", "utf8")));
 const judge = (changes: Parameters<typeof evidence>[0]) => composeResult(evidence(changes)).fidelity;
-const outcomes = (changes: Partial<WorkerOutcome>) => ({ outcomes: [calmOutcome(), calmOutcome(changes)] });
+const outcomes = (changes: Partial<MeasuredOutcome>) => ({ outcomes: [calmOutcome(), calmOutcome(changes)] });
 
 describe("frameAccount", () => {
   const nic = (name: string, device: string, value: number): Counter => [name, { device }, value];

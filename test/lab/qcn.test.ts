@@ -1,10 +1,10 @@
 /** QCN and changing rates in labs: what native devices are given at a scale, when changes are made, and what results say. */
 import { describe, expect, it } from "vitest";
+import { receiveSlots } from "../../src/device/behaviour.js";
 import { RateChanges } from "../../src/lab/changes.js";
 import { checkForLab } from "../../src/lab/check.js";
 import { composeLab } from "../../src/lab/compose.js";
 import { composeResult } from "../../src/lab/outcome.js";
-import { receiveSlots } from "../../src/native/behaviour.js";
 import { kRecordWords, RecordKind, type WorkerConfig } from "../../src/native/types.js";
 import { flowMac, hostMac } from "../../src/scenario/addresses.js";
 import type { Scenario } from "../../src/scenario/scenario.js";
@@ -20,7 +20,6 @@ function compose(scenario: Scenario, scale: number, time = 0): [WorkerConfig, Wo
     scale,
     time,
     end: (link, node) => ({ interface: `${node}-${link}`, namespaceFd: 100 + link }),
-    capture: () => undefined,
     cpus: { switches: 1, nics: 0 },
   }) as [WorkerConfig, WorkerConfig];
 }
@@ -52,7 +51,7 @@ describe("composeLab with QCN", () => {
         component: 1,
       },
     });
-    expect(nics.nics[0]).not.toHaveProperty("reaction_point");
+    expect(nics.nics[0]).not.toHaveProperty("dcqcn");
     expect(switches.switches[0]?.cn).toEqual({
       priorities: 8,
       cnm_priority: 6,

@@ -1,4 +1,4 @@
-/** The commands of docs/daemons.md for a switch and two NICs, word by word, in one shell. */
+/** The commands of docs/guides/daemons.md for a switch and two NICs, word by word, in one shell. */
 import { spawn, spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { existsSync, symlinkSync, writeFileSync } from "node:fs";
@@ -58,17 +58,17 @@ function mountObstacle(): string | undefined {
   return status === 0 ? undefined : stderr.trim();
 }
 
-describeUnless(liveObstacle() ?? lacking("mount") ?? mountObstacle(), "docs/daemons.md", () => {
+describeUnless(liveObstacle() ?? lacking("mount") ?? mountObstacle(), "docs/guides/daemons.md", () => {
   it("joins two namespaces by a switch, and sends from a NIC in one to a NIC in the other", async () => {
     const bash = shell();
     await bash.type("mount -t tmpfs tmpfs /run; ip link set lo up");
-    const [join_ = "", ...beyond] = shellBlocks("docs/daemons.md", "A switch between two namespaces");
+    const [join_ = "", ...beyond] = shellBlocks("docs/guides/daemons.md", "A switch between two namespaces");
     expect(beyond).toEqual([]);
     const joined = await bash.type(join_);
     expect(joined).toContain("examples/switch.yaml: ok");
     expect(joined).toMatch(/ 3 received, /);
 
-    const [start = "", look = "", end = "", ...more] = shellBlocks("docs/daemons.md", "A NIC");
+    const [start = "", look = "", end = "", ...more] = shellBlocks("docs/guides/daemons.md", "A NIC");
     expect(more).toEqual([]);
     expect(await bash.type(start)).toContain("red.yaml: ok: nic roce-red, 1 queue pair");
     // Whoever types does not look before there is something to see.

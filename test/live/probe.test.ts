@@ -96,7 +96,7 @@ describeUnless(liveObstacle() ?? rawSocketObstacle(), "weir probe", () => {
           mac: kNicMac,
           first_qpn: kQpn,
           congestion_control: "dcqcn",
-          reaction_point: {
+          dcqcn: {
             form: "paper",
             rpg_time_reset: 55_000,
             rpg_byte_reset: 10_000_000,

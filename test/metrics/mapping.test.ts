@@ -18,7 +18,7 @@ describe("the mapping", () => {
     expect(counters).toContainEqual(expect.objectContaining({ scope: "nic", name: "np_cnp_sent", unit: "packets" }));
     // Every X(...) of the headers, however it is wrapped.
     const port = "native/engine/wire_port.h";
-    const modules = ["switching/counters.h", "endpoint/counters.h", "transport/counters.h", "io/impairment.h"];
+    const modules = ["switching/counters.h", "endpoint/counters.h", "transport/counters.h", "engine/impairment_port.h"];
     const headers = [...modules.map((file) => `native/${file}`), port, port];
     const defined = headers.flatMap((file) => readFileSync(file, "utf8").match(/^ {2}X\(/gm) ?? []);
     expect(counters.length).toBe(defined.length);
@@ -87,6 +87,6 @@ describe("the mapping", () => {
   });
 });
 
-it("docs/metrics.md is up to date (npm run generate)", () => {
-  expect(readFileSync("docs/metrics.md", "utf8")).toBe(metricsPage());
+it("docs/reference/metrics.md is up to date (npm run generate)", () => {
+  expect(readFileSync("docs/reference/metrics.md", "utf8")).toBe(metricsPage());
 });

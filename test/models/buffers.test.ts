@@ -1,12 +1,12 @@
 /** Thresholds of section 4 of the DCQCN paper, headroom by its terms, and recommendations of marking and timers. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { checkCongestion, resolveCongestion } from "../../src/congestion/congestion.js";
-import { congestionSchema, resolveCongestionSection } from "../../src/congestion/section.js";
+import { Findings } from "../../src/base/findings.js";
+import { isDcqcn } from "../../src/congestion/algorithms.js";
+import { checkCongestion, congestionSchema, resolveCongestion } from "../../src/congestion/section.js";
 import { planEcn } from "../../src/models/buffers/ecn.js";
 import { type BufferPlan, type BufferPlanInput, planBuffers } from "../../src/models/buffers/plan.js";
 import { SWITCH_PROFILES } from "../../src/models/buffers/profiles.js";
-import { Findings } from "../../src/scenario/check_device.js";
 import { headroomFor, kResponseQuanta } from "../../src/scenario/headroom.js";
 import { parseScenario } from "../../src/scenario/scenario.js";
 import { ecnThresholdBound, pfcThreshold, pfcThresholdAlone, sharedBytes } from "../../src/scenario/thresholds.js";
@@ -213,13 +213,16 @@ describe("t_flight", () => {
 });
 
 describe("marking and timers", () => {
-  const resolved = (input: Parameters<typeof planEcn>[0]) => {
-    const written = Object.entries(planEcn(input).parameters).map(([name, { value }]) => [name, value]);
-    const section = congestionSchema.parse({ algorithm: "dcqcn", parameters: Object.fromEntries(written) });
-    const congestion = resolveCongestionSection(section, input.rate, new Findings());
-    if (congestion.algorithm !== "dcqcn") throw new Error("the section asks for DCQCN");
-    return congestion.parameters;
+  const dcqcn = (parameters: object, rate: number) => {
+    const congestion = resolveCongestion(congestionSchema.parse({ parameters }), rate, new Findings());
+    if (!isDcqcn(congestion)) throw new Error("DCQCN is the default");
+    return congestion;
   };
+  const planned = (input: Parameters<typeof planEcn>[0]) => {
+    const written = Object.entries(planEcn(input).parameters).map(([name, { value }]) => [name, value]);
+    return dcqcn(Object.fromEntries(written), input.rate);
+  };
+  const resolved = (input: Parameters<typeof planEcn>[0]) => planned(input).parameters;
 
   it("are the paper's at 40 Gb/s and 50 us", () => {
     expect(planEcn({ rate: 40e9, rtt: 50_000, mtu: 1500, flows: 16 })).toMatchObject({
@@ -228,9 +231,7 @@ describe("marking and timers", () => {
       kmax_bytes: 200_000,
       pmax: 0.01,
     });
-    expect(resolved({ rate: 40e9, rtt: 50_000, mtu: 1500, flows: 16 })).toEqual(
-      resolveCongestion("paper-sigcomm15", {}, 40e9),
-    );
+    expect(resolved({ rate: 40e9, rtt: 50_000, mtu: 1500, flows: 16 })).toEqual(dcqcn({}, 40e9).parameters);
   });
 
   it("halve R_AI at 32:1, as the paper does", () => {
@@ -248,9 +249,10 @@ describe("marking and timers", () => {
     fc.assert(
       fc.property(input, (given) => {
         const { kmin_bytes, kmax_bytes, feedback_delay_ns } = planEcn(given);
-        const found = resolved(given);
-        expect(checkCongestion(found, given.rate)).toEqual({ problems: [], warnings: [] });
-        expect(found.rpg_time_reset).toBe(feedback_delay_ns + 5_000);
+        const found = new Findings();
+        checkCongestion(planned(given), given.rate, found);
+        expect([...found.problems, ...found.warnings]).toEqual([]);
+        expect(resolved(given).rpg_time_reset).toBe(feedback_delay_ns + 5_000);
         expect(kmin_bytes).toBeGreaterThan(2 * given.mtu);
         expect(kmax_bytes).toBeGreaterThanOrEqual(4 * kmin_bytes);
         const slower = planEcn({ ...given, rtt: given.rtt * 2 });

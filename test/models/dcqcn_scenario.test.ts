@@ -1,9 +1,6 @@
 /** Scenarios as the fluid model sees them, what it refuses, and results beside those of the other clocks. */
-import { type ChildProcess, fork } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { dcqcnFixedPoint, modelScenario, runModel, sweepOn } from "../../src/models/dcqcn/index.js";
-import { solvePoint } from "../../src/models/dcqcn/sweep.js";
+import { dcqcnFixedPoint, modelScenario, runModel } from "../../src/models/dcqcn/index.js";
 import { compareRuns } from "../../src/report/overlay.js";
 import { renderOverlay } from "../../src/report/overlay_html.js";
 import { renderTable } from "../../src/report/table.js";
@@ -243,52 +240,5 @@ describe("a result", () => {
     });
     expect(outcome.series.time_s.at(-1)).toBeCloseTo(0.01, 9);
     expect(outcome.result.flows.map(({ goodput_bps }) => goodput_bps)).toEqual([0, 0, 0]);
-  });
-});
-
-describe("a sweep", () => {
-  const worker = fileURLToPath(new URL("../../src/models/dcqcn/sweep_worker.ts", import.meta.url));
-  const startWorker = () => fork(worker, { execArgv: ["--import", "tsx"], stdio: ["ignore", "ignore", "pipe", "ipc"] });
-  const points = [55e3, 1.5e6, 300e3].map((value) => ({ surface: "timer" as const, value, flows: 2 }));
-
-  it("on processes is what it is in this one, in the same order", async () => {
-    const done: number[] = [];
-    const onDone = (index: number) => void done.push(index);
-    const outcomes = await sweepOn(points, { jobs: 2, startWorker, signal: signal(), onDone });
-    expect(outcomes).toEqual(points.map(solvePoint));
-    expect(done.sort()).toEqual([0, 1, 2]);
-  });
-
-  it("ends with what is done when it is stopped", async () => {
-    const abort = new AbortController();
-    const options = { startWorker, signal: abort.signal, onDone: () => abort.abort() };
-    expect(await sweepOn(points, { ...options, jobs: 1 })).toHaveLength(1);
-    const before = new AbortController();
-    before.abort();
-    expect(await sweepOn(points, { ...options, signal: before.signal, jobs: 2 })).toEqual([]);
-  });
-
-  it("fails when a worker does, and leaves none", async () => {
-    const started: ChildProcess[] = [];
-    // The second of them does not start.
-    const oneBroken = () => {
-      const execArgv = started.length === 1 ? ["--no-such-option"] : ["--import", "tsx"];
-      const child = fork(worker, { execArgv, stdio: ["ignore", "ignore", "pipe", "ipc"] });
-      started.push(child);
-      return child;
-    };
-    const swept = sweepOn(points, { jobs: 2, startWorker: oneBroken, signal: signal() });
-    await expect(swept).rejects.toThrow(/a worker does not start.*no-such-option/s);
-    expect(started).toHaveLength(2);
-    for (const { exitCode, signalCode } of started) expect(exitCode ?? signalCode).not.toBeNull();
-  });
-
-  it("says what is wrong with a point, as without workers", async () => {
-    const bad = [55e3, Number.NaN].map((value) => ({ surface: "timer" as const, value, flows: 2 }));
-    for (const jobs of [1, 2]) {
-      await expect(sweepOn(bad, { jobs, startWorker, signal: signal() })).rejects.toThrow(
-        /rpg_time_reset must be positive/,
-      );
-    }
   });
 });

@@ -75,7 +75,7 @@ it("the archive of npm pack, which has what its install script builds the native
 });
 
 it("the guide's commands are those", () => {
-  const [, section = ""] = /## In an application\n([\s\S]*?)\n## /.exec(read("docs/verbs.md")) ?? [];
+  const [, section = ""] = /## In an application\n([\s\S]*?)\n## /.exec(read("docs/guides/verbs.md")) ?? [];
   expect(section).toContain("npm install ../weir ");
   expect(section).toContain(`npm install ../weir/weir-${manifest.version}.tgz`);
 });

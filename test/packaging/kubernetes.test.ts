@@ -135,7 +135,7 @@ describe("the DaemonSet", () => {
     const { capabilities, allowPrivilegeEscalation } = container?.securityContext ?? {};
     expect(capabilities?.drop).toEqual(["ALL"]);
     expect(allowPrivilegeEscalation).toBe(false);
-    const guide = read("docs/install.md");
+    const guide = read("docs/start/install.md");
     for (const name of capabilities?.add ?? []) expect(guide).toContain(`\`${name}\``);
   });
 });

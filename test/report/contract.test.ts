@@ -66,10 +66,10 @@ describe("the result of a lab", () => {
       outcomes: [
         calmOutcome({
           tuning: ["not pinned"],
-          capture_errors: ["/tmp/x.pcap: No space left on device"],
           queues: [{ switch: "sw", port: "c", priority: 3, ...constant(1000) }],
         }),
       ],
+      captures: { dropped: 3, errors: ["/tmp/x.pcap: No space left on device"] },
       changes: [{ at: 1e6, late: 0 }],
       parameterChanges: [{ at: 1e6, set: ["switch.ecn.kmin=1KB"] }],
       ended: { at: 60e6, why: "ended by SIGINT" },

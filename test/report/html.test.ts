@@ -1,5 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { renderReport, scriptJson } from "../../src/report/html.js";
+import { scriptJson } from "../../src/report/markup.js";
+import { renderReport } from "../../src/report/run_report.js";
+import type { Result, Series } from "../../src/result/result.js";
+import type { SavedSource } from "../../src/result/saved_run.js";
+import { faultsOf } from "../fixtures/closed_schema.js";
 import { sampleResult, sampleSeries, simulatedResult } from "./sample.js";
 
 const kHostile = "</script><img src=x onerror=alert(1)>";
@@ -9,16 +13,23 @@ function markup(page: string): string {
   return page.replace(/(<script[^>]*>)[\s\S]*?(<\/script>)/g, "$1$2").replace(/(<style>)[\s\S]*?(<\/style>)/g, "$1$2");
 }
 
+const marking = { enabled: true, priorities: [3], kmin: 5000, kmax: 200_000 };
+const kSource: SavedSource = {
+  text: "name: incast-4to1\n",
+  set: [],
+  scenario: { switches: [{ name: "sw", ecn: marking }] },
+};
+
+const report = (result: Result, series: Series, source?: SavedSource) =>
+  renderReport({ result, series, source }, new Date(0));
+
 function pageData(page: string) {
   const json = /<script type="application\/json" id="data">([\s\S]*?)<\/script>/.exec(page)?.[1];
   return JSON.parse(json ?? "null");
 }
 
 describe("renderReport", () => {
-  const page = renderReport(sampleResult(4), sampleSeries(4, 500), {
-    scenarioText: "name: incast-4to1\n",
-    thresholds: { "sw:r:3": { kmin: 5000, kmax: 200_000 } },
-  });
+  const page = report(sampleResult(4), sampleSeries(4, 500), kSource);
 
   it("loads nothing", () => {
     expect(markup(page)).not.toMatch(/\b(src|href|srcset|action|background)\s*=|<link|<iframe|<object|<base/i);
@@ -26,40 +37,30 @@ describe("renderReport", () => {
     expect(page).toContain("default-src 'none'");
   });
 
-  it("holds the plotting library and ends where it should", () => {
-    expect(page).toContain("uPlot=function");
+  it("holds data and script, and ends where it should", () => {
     expect(page.trimEnd()).toMatch(/<\/html>$/);
-    expect(page.match(/<script/g)).toHaveLength(3);
-    expect(page.match(/<\/script>/g)).toHaveLength(3);
+    expect(markup(page).match(/<script/g)).toHaveLength(2);
+    expect(page.match(/<\/script>/g)).toHaveLength(2);
   });
 
-  it("plots in ms, Gb/s and KB with the thresholds", () => {
-    const series = sampleSeries(4, 500);
-    const { charts, flows } = pageData(page);
-    expect(flows).toEqual(["incast.1", "incast.2", "incast.3", "incast.4"]);
-    expect(charts.map(({ id }: { id: string }) => id)).toEqual([
-      "goodput",
-      "rate",
-      "alpha",
-      "queue",
-      "cdf",
-      "pauses",
-      "marks",
-    ]);
-    const [goodput, rate, , queue, cdf] = charts;
-    expect(goodput.x.at(-1)).toBeCloseTo(49.9, 6);
-    expect(goodput.warmup).toBe(50);
-    expect(goodput.lines[2].values[7]).toBeCloseTo((series.flows["incast.3"]?.goodput_bps?.[7] as number) / 1e9, 4);
-    expect(rate.lines.map(({ dashed }: { dashed?: boolean }) => dashed === true)).toEqual([
-      ...[false, false, false, false],
-      ...[true, true, true, true],
-    ]);
-    expect(queue.thresholds).toEqual([
-      { label: "Kmin 5 KB", value: 5 },
-      { label: "Kmax 200 KB", value: 200 },
-    ]);
-    expect(cdf.lines[0].values.at(-1)).toBe(1);
-    expect(cdf.lines[0].values[0]).toBe(0);
+  it("carries results with their series, and thresholds of the scenario", () => {
+    const [run, ...others] = pageData(page);
+    expect(others).toEqual([]);
+    expect(faultsOf(run.result)).toEqual([]);
+    expect(Object.keys(run.result.series.flows)).toEqual(["incast.1", "incast.2", "incast.3", "incast.4"]);
+    const { goodput_bps } = sampleSeries(4, 500).flows["incast.3"] ?? {};
+    const relative = run.result.series.flows["incast.3"].goodput_bps[7] / (goodput_bps?.[7] as number);
+    expect(relative).toBeCloseTo(1, 4);
+    expect(run.result.flows.map(({ goodput_bps: mean }: { goodput_bps: number }) => mean)).toHaveLength(4);
+    expect(run.thresholds).toEqual({ "sw:r:3": { kmin: 5000, kmax: 200_000 } });
+    expect(run.label).toBe("incast-4to1");
+  });
+
+  it("has the figures of all curves in a table", () => {
+    expect(page).toContain("<summary>Figures of the curves</summary>");
+    expect(page).toContain('<td class="name">incast.4</td><td class="name">target rate R_T, Gb/s</td>');
+    expect(page).toContain('<td class="name">sw:r:3</td><td class="name">highest queue length, KB</td>');
+    expect(page).toContain('<td class="name">sw:h2:3</td><td class="name">PFC frames sent, in each interval</td>');
   });
 
   it("makes data of hostile names and texts", () => {
@@ -70,10 +71,10 @@ describe("renderReport", () => {
     const series = sampleSeries(1, 10);
     series.flows = { [kHostile]: series.flows["incast.1"] as (typeof series.flows)[string] };
     series.queues = { [kHostile]: series.queues["sw:r:3"] as (typeof series.queues)[string] };
-    const hostile = renderReport(result, series, { scenarioText: kHostile, set: [kHostile] });
+    const hostile = report(result, series, { ...kSource, text: kHostile, set: [kHostile] });
     expect(hostile).not.toContain("<img");
-    expect(hostile.match(/<\/script>/g)).toHaveLength(3);
-    expect(pageData(hostile).flows).toEqual([kHostile]);
+    expect(hostile.match(/<\/script>/g)).toHaveLength(2);
+    expect(Object.keys(pageData(hostile)[0].result.series.flows)).toEqual([kHostile]);
     expect(hostile).toContain("&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;");
   });
 
@@ -81,13 +82,13 @@ describe("renderReport", () => {
     expect(page).toContain('class="banner valid"');
     const result = sampleResult(2);
     result.fidelity = { ...result.fidelity, valid: false, reasons: ["loop gap 7 ms"] };
-    const invalid = renderReport(result, sampleSeries(2, 10));
+    const invalid = report(result, sampleSeries(2, 10));
     expect(invalid).toContain('class="banner invalid"');
     expect(invalid).toContain("<li>loop gap 7 ms</li>");
   });
 
   it("draws slowdowns by size, and says that a simulation knows no host", () => {
-    const simulated = renderReport(simulatedResult(), sampleSeries(2, 10));
+    const simulated = report(simulatedResult(), sampleSeries(2, 10));
     expect(simulated).toContain("0.25 s in sim (discrete events, virtual time)");
     expect(simulated).toContain("<strong>Valid.</strong> The run is complete.");
     expect(simulated).not.toContain("loop gap");
@@ -103,39 +104,42 @@ describe("renderReport", () => {
     expect(page).not.toContain('<figure class="bars">');
     const stopped = { ...simulatedResult(), until_s: 0.1 };
     stopped.fidelity = { ...stopped.fidelity, valid: false, reasons: ["stopped at 100 ms of 250 ms"] };
-    expect(renderReport(stopped, sampleSeries(2, 10))).toContain("the first 0.1 s of 0.25 s in sim");
+    expect(report(stopped, sampleSeries(2, 10))).toContain("the first 0.1 s of 0.25 s in sim");
   });
 
   it("says of a run that was changed by hand that it is not its scenario's", () => {
     const changes = [{ at_s: 0.0255, set: ["switch.ecn.kmax=<1MB>"] }];
-    const page = renderReport({ ...sampleResult(2), changes }, sampleSeries(2, 10));
+    const page = report({ ...sampleResult(2), changes }, sampleSeries(2, 10));
     expect(page).toContain("<strong>Changed by hand while it ran: not the scenario as written.</strong>");
     expect(page).toContain("<li>at 25.5 ms: switch.ecn.kmax=&lt;1MB&gt;</li>");
   });
 
-  it("draws at most 5,000 points a line and leaves target rates out of a crowd", () => {
-    const { charts } = pageData(renderReport(sampleResult(20), sampleSeries(20, 5200)));
-    expect(charts[0].x).toHaveLength(5000);
-    expect(charts[1].lines).toHaveLength(20);
+  it("carries at most 5,000 samples of a curve", () => {
+    const [{ result }] = pageData(report(sampleResult(2), sampleSeries(2, 12_000)));
+    const { time_s, flows, interval_s } = result.series;
+    expect(time_s).toHaveLength(4000);
+    expect(flows["incast.1"].alpha).toHaveLength(4000);
+    expect(interval_s).toBeCloseTo(3e-4, 9);
   });
 
-  it("prefers the measured distribution to the sampled one", () => {
+  it("carries the distributions of drawn queues, and samples where none was measured", () => {
     const result = sampleResult(1);
-    const cdfOf = (cdf: [number, number][] | undefined) => {
-      Object.assign(result.switches.sw ?? {}, { queue_cdf: { r: { "3": cdf } } });
-      return pageData(renderReport(result, sampleSeries(1, 10))).charts.find(({ id }: { id: string }) => id === "cdf");
-    };
-    const measured = cdfOf([
+    const measured: [number, number][] = [
       [1000, 0.25],
       [64_000, 1],
-    ]);
-    expect(measured.x).toEqual([0, 1, 64]);
-    expect(measured.lines[0].values).toEqual([0, 0.25, 1]);
-    expect(cdfOf(undefined).x).toHaveLength(11);
+    ];
+    Object.assign(result.switches.sw ?? {}, {
+      queue_cdf: { r: { "3": measured, "6": measured }, h1: { "6": measured } },
+    });
+    const [run] = pageData(report(result, sampleSeries(1, 10)));
+    expect(run.result.switches.sw.queue_cdf).toEqual({ r: { "3": measured }, h1: {} });
+    expect(Object.keys(run.result.series.queues["sw:r:3"])).toEqual(["max_bytes"]);
+    const [sampled] = pageData(report(sampleResult(1), sampleSeries(1, 10)));
+    expect(sampled.result.series.queues["sw:r:3"].bytes).toHaveLength(10);
   });
 
   it("is a page of tables when there are no series", () => {
-    const bare = renderReport(sampleResult(2), { interval_s: 1, time_s: [], flows: {}, queues: {} });
+    const bare = report(sampleResult(2), { interval_s: 1, time_s: [], flows: {}, queues: {} });
     expect(bare).not.toContain("<script");
     expect(bare).toContain('<td class="name">incast.2</td>');
   });

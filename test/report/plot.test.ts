@@ -1,8 +1,7 @@
 /** Figures: what is asked for is in them, they are well-formed, and every time the same. */
-import { createCanvas, loadImage } from "@napi-rs/canvas";
 import { describe, expect, it } from "vitest";
-import { type Curve, drawFigure, type Plot } from "../../src/report/plot.js";
-import { renderPng } from "../../src/report/png.js";
+import { drawFigure } from "../../src/report/figure.js";
+import type { Curve, Plot } from "../../src/report/plot.js";
 
 const plot: Plot = {
   title: "Queue & <size>",
@@ -36,8 +35,7 @@ describe("a figure", () => {
       { heading: "sim", plots: [plot] },
     ];
     const svg = await drawFigure("a <figure>", columns);
-    // A parser that is not ours takes it.
-    expect((await loadImage(Buffer.from(svg))).width).toBeGreaterThan(1000);
+    expect(Number(/^<svg[^>]* width="(\d+)"/.exec(svg)?.[1])).toBeGreaterThan(1000);
     expect(svg).toContain("<title>a &lt;figure&gt;</title>");
     expect(svg).toContain("Queue &amp; &lt;size&gt;");
     for (const text of ["wire", "sim", "time, s", "queue, KB", "Q_eq 33 KB", "change", ">a<", ">b<"])
@@ -131,31 +129,12 @@ describe("a figure", () => {
 
   it("takes a curve that lies outside of its axes", async () => {
     const svg = await alone({ label: "", x: [0, 1], y: [1e6, 2e6] }, { y_range: [0, 1], x_range: [0, 1] });
-    expect((await renderPng(svg)).length).toBeGreaterThan(0);
+    expect(svg).not.toMatch(/NaN|Infinity/);
   });
 
   it("may be empty", async () => {
     for (const svg of [await drawFigure("nothing", []), await draw({ ...plot, curves: [], levels: [], marks: [] })]) {
-      expect((await renderPng(svg)).length).toBeGreaterThan(0);
       expect(svg).not.toMatch(/NaN|Infinity/);
     }
-  });
-});
-
-describe("a PNG", () => {
-  it("shows the same in the same colours, with text on a machine without fonts", async () => {
-    const named = await alone({ label: "", kind: "bars", x: [0], y: [1] }, { title: "a title" });
-    const png = await renderPng(named, 1);
-    expect([...png.slice(0, 8)]).toEqual([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-    expect(await renderPng(named, 1)).toEqual(png);
-    const image = await loadImage(png);
-    const context = createCanvas(image.width, image.height).getContext("2d");
-    context.drawImage(image, 0, 0);
-    const pixels = Buffer.from(context.getImageData(0, 0, image.width, image.height).data);
-    const seen = new Set<number>();
-    for (let i = 0; i < pixels.length; i += 4) seen.add(pixels.readUIntBE(i, 3));
-    expect(seen).toContain(0x0072b2);
-    const nameless = await alone({ label: "", kind: "bars", x: [0], y: [1] }, { title: " " });
-    expect((await renderPng(nameless, 1)).length).toBeLessThan(png.length);
   });
 });

@@ -1,12 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  histogramCdf,
-  jainIndex,
-  spread,
-  summarize,
-  summarizeHistogram,
-  summarizeWeighted,
-} from "../../src/result/statistics.js";
+import { jainIndex, spread, summarize, summarizeWeighted } from "../../src/result/statistics.js";
 
 describe("jainIndex", () => {
   it.each([
@@ -53,28 +46,5 @@ describe("summarize", () => {
   it("refuses weights that do not belong to the samples", () => {
     expect(() => summarizeWeighted([1, 2], [1])).toThrow("same length");
     expect(() => summarizeWeighted([1, 2], [3, -1])).toThrow("non-negative");
-  });
-});
-
-describe("native histograms", () => {
-  // Buckets [0,1) [1,64) [64,66) [66,128) [128,132): midpoints 0, 32, 65, 97, 130 (cut at max 129).
-  const histogram = { counts: [50, 0, 45, 0, 5, 0], lowerBounds: [0, 1, 64, 66, 128, 132], mean: 35.7, max: 129 };
-
-  it("takes mean and max as measured and percentiles from midpoints, never above max", () => {
-    expect(summarizeHistogram(histogram)).toEqual({ mean: 35.7, p50: 0, p95: 65, p99: 129, max: 129 });
-  });
-
-  it("sums up to 1 over the buckets in use", () => {
-    expect(histogramCdf(histogram)).toEqual([
-      [0, 0.5],
-      [65, 0.95],
-      [129, 1],
-    ]);
-  });
-
-  it("is empty when nothing was recorded", () => {
-    const empty = { counts: [0, 0], lowerBounds: [0, 1], mean: 0, max: 0 };
-    expect(summarizeHistogram(empty)).toEqual({ mean: 0, p50: 0, p95: 0, p99: 0, max: 0 });
-    expect(histogramCdf(empty)).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 /** From scenario to native configuration: numbers in place of names, and what virtual time leaves out. */
 import { describe, expect, it } from "vitest";
-import { udpSourcePort } from "../../src/native/behaviour.js";
+import { udpSourcePort } from "../../src/device/behaviour.js";
 import { flowMac, hostIp, hostMac } from "../../src/scenario/addresses.js";
 import { parseScenario } from "../../src/scenario/scenario.js";
 import type { Scenario } from "../../src/scenario/types.js";

@@ -8,6 +8,7 @@ import type {
   SimulationManifest,
 } from "../../src/native/simulation_types.js";
 import { kRecordWords } from "../../src/native/types.js";
+import { histogramOf } from "../native/histograms.js";
 
 const kPriorities = 8;
 const described = (...names: string[]) => names.map((name) => ({ name, unit: "", help: "", labels: {} }));
@@ -107,11 +108,10 @@ export class FakeSimulation {
       drainTrace: () => script.trace?.shift() ?? new Uint8Array(0),
       underWay: () => Uint32Array.from(script.underWay ?? []),
       queueDistributions: () =>
-        (this.config?.sampled_queues ?? []).map((queue, position) => {
-          const length = 1000 * (position + 1);
-          const all = { mean: length, p50: length, p95: length, p99: length, max: length };
-          return { ...queue, ...all, weight: 1, cdf: [[length, 1]] };
-        }),
+        (this.config?.sampled_queues ?? []).map((queue, position) => ({
+          ...queue,
+          ...histogramOf([1000 * (position + 1), 1]),
+        })),
       senderState: () => {
         throw new Error("not asked for");
       },

@@ -1,5 +1,5 @@
 /**
- * Incasts in virtual time beside the same in two ns-3 simulators of DCQCN: docs/ns3.md has the whole comparison.
+ * Incasts in virtual time beside the same in two ns-3 simulators of DCQCN: docs/evidence/ns3.md has the whole comparison.
  *
  * Where hardly anything is random, rates must agree to the digits that were kept. Elsewhere a bound covers what 15 seeds of
  * ours and the other's seeds (three at most) range over, and about half as much again. Where a named rule makes a difference,

@@ -1,4 +1,4 @@
-/** What the DCQCN paper saw on its testbed, in short simulations of examples/paper/dcqcn. docs/testbed.md has the long ones. */
+/** What the DCQCN paper saw on its testbed, in short simulations of examples/paper/dcqcn. docs/evidence/testbed.md has the long ones. */
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Result } from "../../src/result/result.js";
 import { loadScenario, type Scenario } from "../../src/scenario/scenario.js";

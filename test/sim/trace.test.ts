@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WeirError } from "../../src/base/error.js";
 import { buildProbe } from "../../src/probe/roce_frame.js";
 import { openTrace } from "../../src/sim/trace.js";
-import { packetBlock } from "../capture/blocks.js";
+import { frameRecord } from "../capture/frames.js";
 import { lacking } from "../needs.js";
 import { itUnless } from "../obstacles.js";
 import { packets } from "../probe/captures.js";
@@ -29,11 +29,11 @@ interface Frame {
   original: number;
 }
 
-/** Frames as NativeSimulation.drainTrace() hands them over: packet blocks without options. */
+/** Frames as NativeSimulation.drainTrace() hands them over. */
 function chunkOf(frames: readonly Frame[]): Buffer {
   return Buffer.concat(
     frames.map(({ tap, time, captured, original }) =>
-      packetBlock({ interface: tap, time: BigInt(time), bytes: captured, original }),
+      frameRecord({ tap, time: BigInt(time), bytes: captured, original }),
     ),
   );
 }
@@ -156,8 +156,12 @@ print(json.dumps([[(m.tshigh << 32) | m.tslow, m.tsresol, m.wirelen, data.hex()]
     ["a cut header", (chunk) => chunk.subarray(0, 20), /at byte 0 of 20: it is cut short/],
     ["a cut frame", (chunk) => chunk.subarray(0, 90), /at byte 0 of 90: it is cut short/],
     ["a second frame that is cut", (chunk) => Buffer.concat([chunk, chunk.subarray(0, 30)]), /at byte 104 of 134/],
-    ["an unknown tap", (chunk) => overwrite(chunk, 8, Uint32Array.of(2)), /interface 2 of 2/],
-    ["more captured than there is", (chunk) => overwrite(chunk, 20, Uint32Array.of(73)), /73 captured bytes are not/],
+    ["an unknown tap", (chunk) => overwrite(chunk, 8, Uint32Array.of(2)), /tap 2 of 2/],
+    [
+      "more captured than there is",
+      (chunk) => overwrite(chunk, 12, Uint32Array.of(73)),
+      /at byte 0 of 104: it is cut short/,
+    ],
   ])("throws on %s and writes nothing of the chunk", (name, spoil, message) => {
     const file = join(directory, `${name}.pcapng`);
     const trace = openTrace(file, kTaps);

@@ -35,7 +35,8 @@ describe("progress of a sweep", () => {
   });
 
   it("is one line on a terminal, out of the way of rows", () => {
-    const { progress, written } = setup(10, true);
+    const { progress, written, clock } = setup(10, true);
+    clock.now += 200;
     progress.end(0, false);
     expect(written.join("")).toContain("1 of 10 points");
     const before = written.length;

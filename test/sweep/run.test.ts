@@ -4,8 +4,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type Plan, planText } from "../../src/sweep/plan.js";
-import type { PoolOutcome } from "../../src/sweep/pool.js";
-import { type RunOptions, runSweep } from "../../src/sweep/run.js";
+import { type RunOptions, runSweep, type SweepOutcome } from "../../src/sweep/run.js";
 import { ResultStore } from "../../src/sweep/store.js";
 import { fakeSimulate } from "./fake_simulate.js";
 import { startFakeWorker } from "./fake_tools.js";
@@ -13,7 +12,7 @@ import { folder, kScenario, plan, writeSweep } from "./fixture.js";
 
 /** Runs all points of a plan; what happened, by index. */
 async function run(made: Plan, directory: string, options: Partial<RunOptions> = {}) {
-  const outcomes = new Map<number, PoolOutcome>();
+  const outcomes = new Map<number, SweepOutcome>();
   const progress: number[] = [];
   const summary = await runSweep(made, made.points, {
     directory,

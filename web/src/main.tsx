@@ -3,6 +3,7 @@ import "./without_eval.js";
 import "uplot/dist/uPlot.min.css";
 import "./style/theme.css";
 import "./style/page.css";
+import "./style/charts.css";
 import "./style/panels.css";
 import "./style/topology.css";
 import { render } from "preact";

@@ -8,13 +8,28 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 const system = signal<Theme>(dark.matches ? "dark" : "light");
 const chosen = signal<Theme | null>(remembered());
 
-export const theme = computed<Theme>(() => chosen.value ?? system.value);
+/** While the page is put on paper, which is white. */
+export const printing = signal(false);
+
+/** Other than the system's. */
+const forced = computed<Theme | null>(() => (printing.value ? "light" : chosen.value));
+
+export const theme = computed<Theme>(() => forced.value ?? system.value);
+
+/** On paper a canvas has three dots for one of the page, whatever the screen has. */
+const kPaperDots = 3;
+
+/** CSS pixels of a canvas for one of the page. */
+export const unit = (): number => (printing.value ? kPaperDots / devicePixelRatio : 1);
+/** Dots of a canvas for one pixel of the page. */
+export const dots = (): number => (printing.value ? kPaperDots : devicePixelRatio);
 
 dark.addEventListener("change", () => {
   system.value = dark.matches ? "dark" : "light";
 });
-theme.subscribe((value) => {
-  document.documentElement.dataset.theme = value;
+forced.subscribe((value) => {
+  if (value === null) delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = value;
 });
 
 export function toggleTheme(): void {
@@ -45,9 +60,16 @@ export function ink(name: string): string {
   const key = `${theme.value} ${name}`;
   let found = inks.get(key);
   if (found === undefined) {
+    // Whoever draws may hear of a change before the style sheet does, or after it.
+    probe.style.colorScheme = theme.value;
     probe.style.color = `var(--${name})`;
     found = getComputedStyle(probe).color;
     inks.set(key, found);
   }
   return found;
+}
+
+/** An ink with some of the ground shining through. */
+export function faded(name: string, share: number): string {
+  return ink(name).replace(/^rgb\((.*)\)$/, (_, channels: string) => `rgba(${channels}, ${share})`);
 }

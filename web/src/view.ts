@@ -1,23 +1,15 @@
 /** What is in view: the live run or finished ones, which flows, which time. */
 import { batch, computed, signal } from "@preact/signals";
-import type { Result } from "../../src/result/result.js";
-import type { Recording } from "./data/recording.js";
+import type { Loaded, Recording } from "./data/recording.js";
 import { requestDraw } from "./draw.js";
 import { currentRun, live, pause, paused, pausedAt, session } from "./store.js";
-
-/** A finished run that can be looked at. */
-export interface Loaded {
-  /** "run:3", "file:1". */
-  key: string;
-  label: string;
-  result: Result;
-  recording: Recording;
-}
 
 export type Range = readonly [from: number, to: number];
 
 /** Finished runs in view; none: the live one. */
 export const shown = signal<readonly Loaded[]>([]);
+/** Finished runs that are not drawn for now, by their place among those in view. */
+export const hiddenRuns = signal<ReadonlySet<number>>(new Set());
 /** Chosen by the user, ms; null: all, or following. */
 export const zoom = signal<Range | null>(null);
 /** Length of what is followed, ms; null: the whole run. */
@@ -70,6 +62,7 @@ export function zoomBy(factor: number): void {
 export function show(runs: readonly Loaded[]): void {
   batch(() => {
     shown.value = runs;
+    hiddenRuns.value = new Set();
     zoom.value = null;
     picked.value = null;
   });
@@ -124,6 +117,12 @@ export function toggleFlow(id: string): void {
   const next = new Set(flowsInView.value);
   if (!next.delete(id)) next.add(id);
   picked.value = next;
+}
+
+export function toggleRun(run: number): void {
+  const next = new Set(hiddenRuns.value);
+  if (!next.delete(run)) next.add(run);
+  hiddenRuns.value = next;
 }
 
 export const liveState = computed(() => {

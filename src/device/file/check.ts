@@ -1,16 +1,11 @@
 // What one field of a daemon's file alone cannot tell.
 
+import type { Findings } from "../../base/findings.js";
 import { formatRate } from "../../base/units.js";
-import { checkCongestionSection } from "../../congestion/section.js";
-import {
-  checkReceiveBuffer,
-  checkSwitch,
-  checkUnshaped,
-  type Findings,
-  fittingPathMtu,
-} from "../../scenario/check_device.js";
+import { hearsAcknowledgements, hearsCnms, hearsCnps } from "../../congestion/flow_state.js";
+import { checkCongestion } from "../../congestion/section.js";
+import { checkReceiveBuffer, checkSwitch, checkUnshaped, fittingPathMtu } from "../../scenario/check_device.js";
 import { checkCnPorts, checkCongestionPoints, checkLimiter } from "../../scenario/check_qcn.js";
-import { unknownName } from "../../scenario/check_topology.js";
 import type { NicDaemonInput, SwitchDaemonInput } from "./schema.js";
 import type { NicDaemonConfig, SwitchDaemonConfig, WorkerPlace } from "./types.js";
 
@@ -38,11 +33,7 @@ export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemo
     }
   });
   config.static_fdb.forEach((entry, i) => {
-    const path = ["static_fdb", i, "port"];
-    if (!names.includes(entry.port)) {
-      const { message, hint } = unknownName(path, "port", entry.port, names);
-      found.problem(path, message, hint);
-    }
+    if (!names.includes(entry.port)) found.unknown(["static_fdb", i, "port"], "port", entry.port, names);
   });
   const controlled = config.ports.filter(({ stormControl }) => Object.values(stormControl).some((rate) => rate > 0));
   if (config.switch.forwarding === "static" && controlled.length > 0) {
@@ -86,9 +77,15 @@ function checkWorkers({ ports, workers }: SwitchDaemonConfig, found: Findings): 
   });
 }
 
-/** @param cpus How many the host has. */
-export function checkCpu({ cpu }: WorkerPlace, path: (string | number)[], cpus: number, found: Findings): void {
-  if (cpu >= cpus) found.problem(path, `${cpu}: this host has no such CPU`, `must be between 0 and ${cpus - 1}`);
+/** @param cpus How many the host has; undefined: not known. */
+export function checkCpu(
+  { cpu }: WorkerPlace,
+  path: (string | number)[],
+  cpus: number | undefined,
+  found: Findings,
+): void {
+  if (cpus !== undefined && cpu >= cpus)
+    found.problem(path, `${cpu}: this host has no such CPU`, `must be between 0 and ${cpus - 1}`);
 }
 
 export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, found: Findings): void {
@@ -103,7 +100,8 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, f
   }
   const { path_mtu, initial_rate } = config.host;
   const { mtu, rate } = config.port;
-  const narrow = fittingPathMtu(path_mtu, mtu, config.congestion.algorithm === "qcn" && config.host.qcn.cn_tag);
+  const { algorithm } = config.congestion;
+  const narrow = fittingPathMtu(path_mtu, mtu, hearsCnms(algorithm) && config.host.qcn.cn_tag);
   if (narrow !== undefined) {
     const message = `${path_mtu} needs an MTU of ${narrow.needed}, but ${config.port.interface} has ${mtu}`;
     found.problem(["path_mtu"], message, `use path_mtu: ${narrow.fits}, or an MTU of ${narrow.needed}`);
@@ -113,8 +111,8 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, f
     found.problem(["initial_rate"], message, "must be at most `rate`");
   }
   checkReceiveBuffer(config.host, (...field) => field, found);
-  checkCongestionSection(config.congestion, config.port.rate, found);
-  if (config.congestion.algorithm === "qcn") {
+  checkCongestion(config.congestion, config.port.rate, found);
+  if (hearsCnms(algorithm)) {
     const { priorities } = config.host.qcn;
     checkLimiter(config.host, config.port.rate, found);
     for (const { name, priority } of config.queue_pairs) {
@@ -122,11 +120,11 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, f
       found.warn(`queue pair ${name}: priority ${priority} is not a CNPV, so QCN does not slow it`);
     }
   }
-  if (config.congestion.algorithm === "dctcp") {
-    const message = "dctcp is of simulated flows, not of a NIC's queue pairs";
+  if (hearsAcknowledgements(algorithm)) {
+    const message = `${algorithm} is of simulated flows, not of a NIC's queue pairs`;
     found.problem(["congestion", "algorithm"], message, "use dcqcn, qcn or none");
   }
-  if (config.congestion.algorithm === "dcqcn") {
+  if (hearsCnps(algorithm)) {
     if (config.queue_pairs.some((pair) => pair.priority === config.host.cnp.priority)) {
       const { priority } = config.host.cnp;
       found.warn(`CNPs have the priority ${priority} of the data, so congestion and pauses delay them too`);

@@ -3,9 +3,9 @@ import { basename, extname } from "node:path";
 import type { z } from "zod";
 import { ScenarioError, WeirError } from "../../base/error.js";
 import { problemsOf } from "../../base/fields.js";
-import { readScenarioFile, readScenarioText, type ScenarioFile } from "../../base/yaml.js";
+import { Findings } from "../../base/findings.js";
+import { readScenarioFile, type ScenarioFile } from "../../base/yaml.js";
 import type { InspectInterface } from "../../host/interface.js";
-import { Findings } from "../../scenario/check_device.js";
 import { type FileKind, rejection } from "../../scenario/file_kind.js";
 import { checkCpu, checkNicDaemon, checkSwitchDaemon } from "./check.js";
 import { type Inspector, resolveNicDaemon, resolveSwitchDaemon } from "./resolve.js";
@@ -32,61 +32,65 @@ interface LoadOptions {
 
 /** Throws ScenarioError with everything wrong in the file, or WeirError if it cannot be read. */
 export function loadSwitchDaemon(file: string, options: LoadOptions = {}): LoadedDaemon<SwitchDaemonConfig> {
-  return switchFrom(readScenarioFile(file, options.set ?? [], "switch", options.text), file, options);
+  return load("switch", switchDaemonSchema, read("switch", file, options), file, options, (input, inspect, found) => {
+    const config = resolveSwitchDaemon(input, nameOf(file), inspect);
+    checkSwitchDaemon(config, input, found);
+    for (const [i, worker] of config.workers.entries()) checkCpu(worker, ["workers", i, "cpu"], options.cpus, found);
+    return config;
+  });
 }
 
 /** The same for a NIC. */
 export function loadNicDaemon(file: string, options: LoadOptions = {}): LoadedDaemon<NicDaemonConfig> {
-  return nicFrom(readScenarioFile(file, options.set ?? [], "nic", options.text), file, options);
+  return loadNic(read("nic", file, options), file, options);
 }
 
 /** The same from YAML text. */
 export function parseSwitchDaemon(text: string, source: string, options: LoadOptions = {}) {
-  return switchFrom(readScenarioText(text, source, options.set ?? [], "switch"), source, options);
+  return loadSwitchDaemon(source, { ...options, text });
 }
 
 export function parseNicDaemon(text: string, source: string, options: LoadOptions = {}) {
-  return nicFrom(readScenarioText(text, source, options.set ?? [], "nic"), source, options);
+  return loadNicDaemon(source, { ...options, text });
 }
 
 /** The same from what a program says instead of a file. */
-export function nicFromData(data: object, source: string, options: LoadOptions = {}): LoadedDaemon<NicDaemonConfig> {
-  return nicFrom({ data, warnings: [], locate: (problem) => problem }, source, options);
+export function nicFromData(
+  data: object,
+  source: string,
+  options: Pick<LoadOptions, "inspect" | "cpus"> = {},
+): LoadedDaemon<NicDaemonConfig> {
+  return loadNic({ data, warnings: [], locate: (problem) => problem }, source, options);
 }
 
-function switchFrom(file: ScenarioFile, source: string, { inspect, cpus = Number.POSITIVE_INFINITY }: LoadOptions) {
-  const input = parsed(switchDaemonSchema, file, source, "switch");
-  const found = new Findings();
-  const config = resolveSwitchDaemon(input, nameOf(source), inspectorFor(inspect, found));
-  checkSwitchDaemon(config, input, found);
-  for (const [i, worker] of config.workers.entries()) checkCpu(worker, ["workers", i, "cpu"], cpus, found);
-  return finished(config, file, source, "switch", found);
+function loadNic(file: ScenarioFile, source: string, options: LoadOptions): LoadedDaemon<NicDaemonConfig> {
+  return load("nic", nicDaemonSchema, file, source, options, (input, inspect, found) => {
+    const config = resolveNicDaemon(input, nameOf(source), inspect, found);
+    checkNicDaemon(config, input, found);
+    checkCpu(config.worker, ["worker", "cpu"], options.cpus, found);
+    return config;
+  });
 }
 
-function nicFrom(file: ScenarioFile, source: string, { inspect, cpus = Number.POSITIVE_INFINITY }: LoadOptions) {
-  const input = parsed(nicDaemonSchema, file, source, "nic");
-  const found = new Findings();
-  const config = resolveNicDaemon(input, nameOf(source), inspectorFor(inspect, found), found);
-  checkNicDaemon(config, input, found);
-  checkCpu(config.worker, ["worker", "cpu"], cpus, found);
-  return finished(config, file, source, "nic", found);
+function read(kind: FileKind, file: string, { set = [], text }: LoadOptions): ScenarioFile {
+  return readScenarioFile(file, set, kind, text);
 }
 
-function parsed<T extends z.ZodType>(schema: T, file: ScenarioFile, source: string, kind: FileKind): z.output<T> {
-  const result = schema.safeParse(file.data);
-  if (result.success) return result.data;
-  throw rejection(kind, source, file.data, problemsOf(result.error, file.data).map(file.locate));
-}
-
-function finished<Config>(
-  config: Config,
+function load<Schema extends z.ZodType, Config>(
+  kind: FileKind,
+  schema: Schema,
   file: ScenarioFile,
   source: string,
-  kind: string,
-  found: Findings,
+  { inspect }: LoadOptions,
+  made: (input: z.output<Schema>, inspect: Inspector, found: Findings) => Config,
 ): LoadedDaemon<Config> {
-  const problems = [...found.problems.values()];
-  if (problems.length > 0) throw new ScenarioError(source, problems.map(file.locate), kind);
+  const parsed = schema.safeParse(file.data);
+  if (!parsed.success) {
+    throw rejection(kind, source, file.data, problemsOf(parsed.error, file.data).map(file.locate));
+  }
+  const found = new Findings();
+  const config = made(parsed.data, inspectorFor(inspect, found), found);
+  if (found.problems.length > 0) throw new ScenarioError(source, found.problems.map(file.locate), kind);
   return { config, warnings: [...file.warnings, ...found.warnings] };
 }
 

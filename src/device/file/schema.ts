@@ -1,17 +1,17 @@
 // switch.yaml and nic.yaml as users write them: the sections of a scenario, and what ties a daemon to its host.
 import { isIPv4 } from "node:net";
 import { z } from "zod";
-import { choice, flag, integer, rate, section, showValue, size, time } from "../../base/fields.js";
+import { choice, field, flag, integer, rate, section, showValue, size, time } from "../../base/fields.js";
 import { congestionSchema } from "../../congestion/section.js";
 import { hostSchema, impairmentSchema, nameSchema, switchSchema } from "../../scenario/device_schema.js";
 
-const MAC = /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/i;
+const kMac = /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/i;
 /** Largest queue pair number: 24 bits on the wire. */
-const LAST_QPN = 0xff_ffff;
+const kLastQpn = 0xff_ffff;
 
 const macSchema = z
   .string()
-  .regex(MAC, { error: (issue) => `${showValue(issue.input)} is not a MAC address such as 02:00:00:00:00:01` })
+  .regex(kMac, { error: (issue) => `${showValue(issue.input)} is not a MAC address such as 02:00:00:00:00:01` })
   .transform((text) => Number.parseInt(text.replaceAll(":", ""), 16));
 const addressSchema = z.string().refine(isIPv4, {
   error: (issue) => `${showValue(issue.input)} is not an IPv4 address such as 10.0.0.1`,
@@ -20,11 +20,10 @@ const interfaceSchema = z.string().regex(/^[^\s/]{1,15}$/, {
   error: (issue) =>
     `${showValue(issue.input)} is not the name of an interface: up to 15 characters without blanks or /`,
 });
-const namespaceSchema = z
-  .string()
-  .regex(/^\//, { error: "give the path of a network namespace, such as /run/netns/blue" })
-  .optional()
-  .meta({ description: "Network namespace that the interface is in, as a path. Default: the daemon's own." });
+const namespaceSchema = field(
+  z.string().regex(/^\//, { error: "give the path of a network namespace, such as /run/netns/blue" }),
+  "Network namespace that the interface is in, as a path. Default: the daemon's own.",
+);
 const mtuSchema = integer("Largest IP packet, in bytes. Default: the interface's.", 68, 65_535);
 
 const kBackends = ["auto", "af_packet", "af_xdp"] as const;
@@ -34,20 +33,21 @@ const backendFields = {
     kBackends,
     "auto",
   ),
-  receive: z.enum(kBackends).optional().meta({ description: "The same, of frames that arrive. Default: `backend`." }),
-  transmit: z.enum(kBackends).optional().meta({ description: "The same, of frames that leave. Default: `backend`." }),
+  receive: field(z.enum(kBackends), "The same, of frames that arrive. Default: `backend`."),
+  transmit: field(z.enum(kBackends), "The same, of frames that leave. Default: `backend`."),
   xdp_mode: choice(
     "Where the program that receives by af_xdp runs: in the driver (native), or above it, on any interface (generic).",
     ["auto", "native", "generic"],
     "auto",
   ),
-  ring: z
-    .literal([64, 128, 256, 512, 1024, 2048, 4096])
-    .optional()
-    .meta({ description: "Frames in each ring of af_xdp. Smaller rings stay in caches.", default: 512 }),
+  ring: field(
+    z.literal([64, 128, 256, 512, 1024, 2048, 4096]),
+    "Frames in each ring of af_xdp. Smaller rings stay in caches.",
+    512,
+  ),
 };
 
-const workerSchema = section({
+export const workerSchema = section({
   cpu: integer("CPU to run on. Default: any.", 0, 4095),
   polling: choice(
     "busy: looks for frames without a pause, takes a whole CPU; adaptive: so while frames come, then sleeps; interrupt: short naps under load.",
@@ -59,135 +59,134 @@ const workerSchema = section({
 /** Of the forwarding table: `fdb_capacity` of the native core. */
 const kFdbEntries = 16_384;
 /** So that no port can fill the table. */
-export const kMostLearned = kFdbEntries / 2;
+const kMostLearned = kFdbEntries / 2;
 const kUnlimited = { default: "unlimited", zero: "unlimited" } as const;
 
 /** Where Prometheus finds the daemons. */
 export const kMetricsPorts = { switch: 9464, nic: 9465 } as const;
 
-/** Where their dashboards are. */
-export const kDashboardPorts = { switch: 9466, nic: 9467 } as const;
-
 const listenFields = (port: number) => ({
-  address: z.string().min(1).optional().meta({ description: "Address to listen at.", default: "127.0.0.1" }),
+  address: field(z.string().min(1), "Address to listen at.", "127.0.0.1"),
   port: integer("TCP port to listen at.", 1, 65_535, port),
 });
 
-const dashboardSchema = (port: number) =>
-  z
-    .union([
-      z.boolean(),
-      section({
-        ...listenFields(port),
-        token: z
-          .string()
-          .regex(/^[A-Za-z0-9._~-]{16,128}$/, { error: "a token has 16 to 128 letters, digits, or . _ ~ -" })
-          .optional()
-          .meta({
-            description:
-              "What a browser has to show. Default: one that is made at the start, which `weir show dashboard` prints; at 127.0.0.1 only changes take it.",
-          }),
-      }),
-    ])
-    .optional()
-    .meta({ description: `Page that shows it live, see dashboard.md. \`true\`: 127.0.0.1:${port}.`, default: false });
+const dashboardSection = (port: number) =>
+  section({
+    ...listenFields(port),
+    token: field(
+      z.string().regex(/^[A-Za-z0-9._~-]{16,128}$/, { error: "a token has 16 to 128 letters, digits, or . _ ~ -" }),
+      "What a browser has to show. Default: one that is made at the start, which `weir show dashboard` prints; at 127.0.0.1 only changes take it.",
+    ),
+  });
 
-function daemonFields<Metrics extends z.ZodType>(kind: "switch" | "nic", metrics: Metrics) {
-  const port = kMetricsPorts[kind];
+/** Where each kind of daemon listens. */
+export const kListening = {
+  switch: { metrics: section(listenFields(kMetricsPorts.switch)), dashboard: dashboardSection(9466) },
+  nic: {
+    metrics: section({
+      ...listenFields(kMetricsPorts.nic),
+      per_qp: field(
+        z.union([z.boolean(), z.int().min(1).max(4096)], { error: "give true, false, or a number from 1 to 4096" }),
+        "Also series of queue pairs, with rate, target rate and alpha: of all (`true`), or of the 1 to 4096 that moved most bytes lately.",
+        false,
+      ),
+      node_infiniband: flag("Also under the names of node_exporter's infiniband collector.", false),
+    }),
+    dashboard: dashboardSection(9467),
+  },
+} as const;
+
+function daemonFields<Kind extends "switch" | "nic">(kind: Kind) {
+  const { metrics, dashboard }: (typeof kListening)[Kind] = kListening[kind];
   return {
-    name: nameSchema
-      .optional()
-      .meta({ description: "Name in metrics, logs and `weir show`. Default: the file's name." }),
-    metrics: z
-      .union([z.literal(false), metrics])
-      .optional()
-      .meta({ description: `Prometheus endpoint, or false. Default: 127.0.0.1:${port}.` }),
-    dashboard: dashboardSchema(kDashboardPorts[kind]),
-    control: z
-      .string()
-      .regex(/^\//, { error: "give an absolute path" })
-      .max(107, { error: "a socket's path has at most 107 characters" })
-      .optional()
-      .meta({ description: "Control socket. Default: weir/NAME.sock in /run, or in $XDG_RUNTIME_DIR when not root." }),
+    name: field(nameSchema, "Name in metrics, logs and `weir show`. Default: the file's name."),
+    metrics: field(
+      z.union([z.literal(false), metrics]),
+      `Prometheus endpoint, or false. Default: 127.0.0.1:${kMetricsPorts[kind]}.`,
+    ),
+    dashboard: field(
+      z.union([z.boolean(), dashboard]),
+      `Page that shows it live, see dashboard.md. \`true\`: 127.0.0.1:${dashboard.shape.port.meta()?.default}.`,
+      false,
+    ),
+    control: field(
+      z
+        .string()
+        .regex(/^\//, { error: "give an absolute path" })
+        .max(107, { error: "a socket's path has at most 107 characters" }),
+      "Control socket. Default: weir/NAME.sock in /run, or in $XDG_RUNTIME_DIR when not root.",
+    ),
   };
 }
 
 const { forwarding: _, ...switchFields } = switchSchema.shape;
 
-export const switchDaemonSchema = section({
-  ...daemonFields("switch", section(listenFields(kMetricsPorts.switch))),
-  ports: z
-    .array(
+export const portSchema = section({
+  interface: interfaceSchema.meta({ description: "Interface to take over; it must exist already." }),
+  name: field(nameSchema, "Name of the port. Default: the interface's."),
+  namespace: namespaceSchema,
+  rate: rate("Rate of the link, in each direction; without one, queues hardly form.", {
+    default: "unlimited",
+    zero: "unlimited",
+  }),
+  mtu: mtuSchema,
+  ...backendFields,
+  worker: integer("Which of `workers` the port belongs to, counted from 0.", 0, 63, 0),
+  max_learned_addresses: integer(
+    "Most addresses of the forwarding table, which has 16384, that are learned at this port. At the limit a new one takes the place of one of the port's own.",
+    1,
+    kFdbEntries,
+    kMostLearned,
+  ),
+  storm_control: field(
+    section({
+      broadcast: rate("Most that is flooded of broadcasts.", kUnlimited),
+      unknown_unicast: rate("Most that is flooded of frames to addresses that are not known.", kUnlimited),
+      multicast: rate("Most that is flooded of multicasts.", kUnlimited),
+    }),
+    "Storm control: limits to what comes in by this port and is flooded; the rest is dropped.",
+  ),
+  impairment: field(
+    impairmentSchema,
+    "Faults on purpose in what arrives at this port: loss, duplication, corruption, reordering.",
+  ),
+  limits: field(
+    z.partialRecord(
+      z.enum(["0", "1", "2", "3", "4", "5", "6", "7"]),
       section({
-        interface: interfaceSchema.meta({ description: "Interface to take over; it must exist already." }),
-        name: nameSchema.optional().meta({ description: "Name of the port. Default: the interface's." }),
-        namespace: namespaceSchema,
-        rate: rate("Rate of the link, in each direction; without one, queues hardly form.", {
-          default: "unlimited",
-          zero: "unlimited",
+        rate: rate("Most that the egress queue of this priority may send."),
+        buffer: size("Most bytes that it may hold; what comes beyond is dropped. Lossy priorities only.", {
+          min: 64,
         }),
-        mtu: mtuSchema,
-        ...backendFields,
-        worker: integer("Which of `workers` the port belongs to, counted from 0.", 0, 63, 0),
-        max_learned_addresses: integer(
-          "Most addresses of the forwarding table, which has 16384, that are learned at this port. At the limit a new one takes the place of one of the port's own.",
-          1,
-          kFdbEntries,
-          kMostLearned,
-        ),
-        storm_control: section({
-          broadcast: rate("Most that is flooded of broadcasts.", kUnlimited),
-          unknown_unicast: rate("Most that is flooded of frames to addresses that are not known.", kUnlimited),
-          multicast: rate("Most that is flooded of multicasts.", kUnlimited),
-        })
-          .optional()
-          .meta({
-            description: "Storm control: limits to what comes in by this port and is flooded; the rest is dropped.",
-          }),
-        impairment: impairmentSchema.optional().meta({
-          description: "Faults on purpose in what arrives at this port: loss, duplication, corruption, reordering.",
-        }),
-        limits: z
-          .partialRecord(
-            z.enum(["0", "1", "2", "3", "4", "5", "6", "7"]),
-            section({
-              rate: rate("Most that the egress queue of this priority may send."),
-              buffer: size("Most bytes that it may hold; what comes beyond is dropped. Lossy priorities only.", {
-                min: 64,
-              }),
-            }),
-          )
-          .optional()
-          .meta({
-            description:
-              "Limits by priority of what leaves this port, such as `{ 0: { rate: 500Mbps, buffer: 200KB } }`.",
-          }),
       }),
-    )
-    .min(1)
-    .max(250)
-    .meta({ description: "The switch's ports." }),
-  workers: z
-    .array(workerSchema)
-    .min(1)
-    .max(64)
-    .optional()
-    .meta({ description: "Threads that the ports are spread over. Default: one, on any CPU." }),
+    ),
+    "Limits by priority of what leaves this port, such as `{ 0: { rate: 500Mbps, buffer: 200KB } }`.",
+  ),
+});
+
+export const switchDaemonSchema = section({
+  ...daemonFields("switch"),
+  ports: z.array(portSchema).min(1).max(250).meta({ description: "The switch's ports." }),
+  workers: field(
+    z.array(workerSchema).min(1).max(64),
+    "Threads that the ports are spread over. Default: one, on any CPU.",
+  ),
   ...switchFields,
   forwarding: choice(
     "Learn addresses and flood unknown ones (loop-free networks only), or `static_fdb` alone.",
     ["learning", "static"],
     "learning",
   ),
-  static_fdb: z
-    .array(
+  static_fdb: field(
+    z.array(
       section({
         mac: macSchema.meta({ description: "Destination." }),
         port: z.string().meta({ description: "Name of the port it is behind." }),
       }),
-    )
-    .optional()
-    .meta({ description: "Addresses that need no learning and do not age.", default: [] }),
+    ),
+    "Addresses that need no learning and do not age.",
+    [],
+  ),
 });
 
 export const sendSchema = section({
@@ -198,14 +197,14 @@ export const sendSchema = section({
   start: time("When to start, from the start of the daemon.", { default: "0s" }),
 });
 
-const queuePairSchema = section({
+export const queuePairSchema = section({
   name: nameSchema.meta({ description: "Name of the queue pair." }),
   peer: z.string().meta({ description: "Name of the peer at the other end." }),
-  qpn: integer("Own number. Queue pairs are numbered in order from the first one's. Default: from 0x11.", 2, LAST_QPN),
-  remote_qpn: integer("The peer's number. Default: the same as the own one.", 2, LAST_QPN),
+  qpn: integer("Own number. Queue pairs are numbered in order from the first one's. Default: from 0x11.", 2, kLastQpn),
+  remote_qpn: integer("The peer's number. Default: the same as the own one.", 2, kLastQpn),
   priority: integer("Priority (traffic class) of the data.", 0, 7, 3),
   dscp: integer("DSCP of the data. Default: one that `dscp_map` gives `priority`.", 0, 63),
-  send: sendSchema.optional().meta({ description: "What to send; a queue pair without it only receives." }),
+  send: field(sendSchema, "What to send; a queue pair without it only receives."),
 });
 
 const {
@@ -217,49 +216,34 @@ const {
   ...classFields
 } = switchSchema.shape;
 
-const nicMetricsSchema = section({
-  ...listenFields(kMetricsPorts.nic),
-  per_qp: z
-    .union([z.boolean(), z.int().min(1).max(4096)], { error: "give true, false, or a number from 1 to 4096" })
-    .optional()
-    .meta({
-      description:
-        "Also series of queue pairs, with rate, target rate and alpha: of all (`true`), or of the 1 to 4096 that moved most bytes lately.",
-      default: false,
-    }),
-  node_infiniband: flag("Also under the names of node_exporter's infiniband collector.", false),
-});
-
 export const nicDaemonSchema = section({
-  ...daemonFields("nic", nicMetricsSchema),
+  ...daemonFields("nic"),
   interface: interfaceSchema.meta({ description: "Interface to use; it must exist already." }),
   namespace: namespaceSchema,
   address: addressSchema.meta({
     description: "IPv4 address of the NIC: one of its own, or one that the kernel has too.",
   }),
-  mac: macSchema.optional().meta({ description: "MAC address. Default: the interface's." }),
+  mac: field(macSchema, "MAC address. Default: the interface's."),
   rate: rate("Line rate.", { default: "10Gbps" }),
   mtu: mtuSchema,
   ...backendFields,
-  worker: workerSchema.optional().meta({ description: "The thread that the NIC runs on." }),
+  worker: field(workerSchema, "The thread that the NIC runs on."),
   ...hostSchema.shape,
   ...classFields,
-  congestion: congestionSchema.optional().meta({ description: "Congestion control." }),
-  peers: z
-    .array(
+  congestion: field(congestionSchema, "Congestion control."),
+  peers: field(
+    z.array(
       section({
         name: nameSchema.meta({ description: "Name for use in `queue_pairs`." }),
         address: addressSchema.meta({ description: "IPv4 address." }),
-        mac: macSchema.optional().meta({
-          description: "MAC address of the peer, or of the router on the way. Default: asked for by ARP.",
-        }),
+        mac: field(macSchema, "MAC address of the peer, or of the router on the way. Default: asked for by ARP."),
       }),
-    )
-    .optional()
-    .meta({ description: "Whom the NIC talks to.", default: [] }),
-  queue_pairs: z.array(queuePairSchema).max(4096).optional().meta({ description: "Queue pairs.", default: [] }),
+    ),
+    "Whom the NIC talks to.",
+    [],
+  ),
+  queue_pairs: field(z.array(queuePairSchema).max(4096), "Queue pairs.", []),
 });
 
 export type SwitchDaemonInput = z.output<typeof switchDaemonSchema>;
 export type NicDaemonInput = z.output<typeof nicDaemonSchema>;
-export type DaemonInput = Pick<NicDaemonInput, "name" | "metrics" | "dashboard" | "control">;

@@ -1,39 +1,31 @@
-// The validated configuration of a switch or a NIC of its own. Units as in types.ts: bit/s, bytes, ns. MAC addresses are 48-bit numbers.
+// The validated configuration of a switch or a NIC of its own. Units as in scenario/types.ts: bit/s, bytes, ns. MAC addresses are
+// 48-bit numbers.
+import type { Full, With } from "../../base/fields.js";
 import type { BackendWish } from "../../host/backend.js";
 import type { InterfaceFacts } from "../../host/interface.js";
-import type { Polling } from "../../native/types.js";
-import type { Congestion, Flow, HostConfig, Impairment, SwitchConfig, TrafficClasses } from "../../scenario/types.js";
+import type { Congestion, HostConfig, Impairment, SwitchConfig, TrafficClasses } from "../../scenario/types.js";
+import type {
+  kListening,
+  nicDaemonSchema,
+  portSchema,
+  sendSchema,
+  switchDaemonSchema,
+  workerSchema,
+} from "./schema.js";
 
-export interface WorkerPlace {
-  /** -1: any. */
-  cpu: number;
-  polling: Polling;
-}
+type WrittenPort = Full<typeof portSchema>;
 
-export interface DaemonPort extends InterfaceFacts {
+/** `cpu` -1: any. */
+export type WorkerPlace = With<Full<typeof workerSchema>, { cpu: number }>;
+
+/** `rate` 0: unlimited. */
+export interface DaemonPort extends InterfaceFacts, Pick<WrittenPort, "interface" | "namespace" | "rate"> {
   name: string;
-  interface: string;
-  /** Path; undefined: the daemon's own. */
-  namespace: string | undefined;
-  /** 0: unlimited. */
-  rate: number;
   backend: BackendWish;
 }
 
-export interface MetricsConfig {
-  address: string;
-  port: number;
-  /** Of queue pairs too: of all, of so many, or of none. */
-  per_qp: boolean | number;
-  node_infiniband: boolean;
-}
-
-export interface DashboardConfig {
-  address: string;
-  port: number;
-  /** Undefined: made where one is needed. */
-  token?: string | undefined;
-}
+export type MetricsConfig = Full<typeof kListening.nic.metrics>;
+export type DashboardConfig = Full<typeof kListening.nic.dashboard>;
 
 interface CommonConfig {
   name: string;
@@ -71,23 +63,23 @@ export interface SwitchDaemonConfig extends CommonConfig {
   /** At least one. */
   workers: WorkerPlace[];
   switch: SwitchConfig;
-  static_fdb: { mac: number; port: string }[];
+  static_fdb: Full<typeof switchDaemonSchema>["static_fdb"];
 }
 
-export interface Peer {
-  name: string;
-  address: string;
-  /** Undefined: asked for by ARP. */
-  mac?: number | undefined;
-}
+type WrittenNic = Full<typeof nicDaemonSchema>;
 
-export interface QueuePairConfig extends Pick<Flow, "priority" | "dscp"> {
+/** `mac` undefined: asked for by ARP. */
+export type Peer = WrittenNic["peers"][number];
+
+export interface QueuePairConfig {
   name: string;
   peer: Peer;
   qpn: number;
   remote_qpn: number;
+  priority: number;
+  dscp: number;
   /** Undefined: only receives. */
-  send: Pick<Flow, "operation" | "message" | "rate" | "bytes" | "start"> | undefined;
+  send: Full<typeof sendSchema> | undefined;
 }
 
 export interface NicDaemonConfig extends CommonConfig {

@@ -1,6 +1,7 @@
 /** What all experiments came to, as one HTML file that needs nothing else: every figure is inside, and links stay in the page. */
 import { duration } from "../../report/format.js";
-import { escapeHtml, factsTable, renderPage } from "../../report/html.js";
+import { factsTable, renderPage } from "../../report/html.js";
+import { escapeHtml } from "../../report/markup.js";
 import type { PaperDocument } from "../document.js";
 import type { Clock } from "../experiment.js";
 import { kClasses, paperContent } from "../page.js";

@@ -4,8 +4,8 @@
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { inSlots } from "../../processes/slots.js";
-import { type Crash, type StartWorker, Worker } from "../../processes/worker.js";
+import { runJobs } from "../../processes/jobs.js";
+import type { Crash, StartWorker } from "../../processes/worker.js";
 import type { PaperDocument } from "../document.js";
 import { clearPaper } from "../files.js";
 import type { PaperProgress } from "../run.js";
@@ -27,47 +27,42 @@ export interface AllOptions {
   onEnd: (task: Task, outcome: TaskOutcome) => void;
 }
 
-type PaperWorker = Worker<AllSetup, Order, PaperProgress, OrderOutcome>;
-
 /** What each of `tasks` came to, by id; without those that were not begun. @throws WeirError if workers do not start. */
 export async function runTasks(tasks: readonly Task[], options: AllOptions): Promise<Map<string, TaskOutcome>> {
+  const { setup, startWorker, signal } = options;
   const outcomes = new Map<string, TaskOutcome>();
-  const alone = tasks.filter(needsWire);
+  const run = (some: readonly Task[], jobs: number, asks: boolean) => {
+    const byId = new Map(some.map((task) => [task.experiment.id, task]));
+    const taskOf = ({ id }: Order) => byId.get(id) as Task;
+    const orders = some.map(
+      ({ experiment: { id }, clocks, references, key }): Order => ({ id, clocks, references, key }),
+    );
+    return runJobs<AllSetup, Order, PaperProgress, OrderOutcome>(orders, {
+      setup,
+      startWorker,
+      jobs,
+      signal,
+      asks,
+      onBegin: (order) => {
+        clearPaper(join(setup.directory, order.id));
+        options.onBegin(taskOf(order));
+      },
+      onProgress: (order, progress) => options.onProgress(taskOf(order), progress),
+      onEnd: (order, outcome) => {
+        const ended = outcome.status === "stopped" ? whenStopped(setup.directory, taskOf(order)) : outcome;
+        outcomes.set(order.id, ended);
+        options.onEnd(taskOf(order), ended);
+      },
+    });
+  };
   const others = tasks.filter((task) => !needsWire(task)).sort((a, b) => b.seconds - a.seconds);
-  await inSlots(Math.min(options.jobs, others.length), options.signal, (signal) =>
-    workOff(others, outcomes, { ...options, signal }),
-  );
-  await workOff(alone, outcomes, options);
+  await run(others, options.jobs, false);
+  // What a lab has built is taken down by whoever built it.
+  await run(tasks.filter(needsWire), 1, true);
   return outcomes;
 }
 
-/** Takes from `queue` until it is empty; when it returns its worker is gone. */
-async function workOff(queue: Task[], outcomes: Map<string, TaskOutcome>, options: AllOptions): Promise<void> {
-  const { setup, startWorker, signal } = options;
-  let worker: PaperWorker | undefined;
-  try {
-    for (let task = queue.shift(); task !== undefined && !signal.aborted; task = queue.shift()) {
-      const { experiment, clocks, references, key } = task;
-      const folder = join(setup.directory, experiment.id);
-      // What a lab has built is taken down by whoever built it.
-      worker ??= await Worker.start({ start: startWorker, setup, signal, asks: needsWire(task) });
-      // Stopped while it started: what the folder has from before stays.
-      if (signal.aborted) break;
-      clearPaper(folder);
-      options.onBegin(task);
-      const order = { id: experiment.id, clocks, references, key };
-      const outcome = await worker.run(order, (progress) => options.onProgress(task, progress));
-      if (outcome.status === "crashed") worker = undefined;
-      const ended = signal.aborted ? whenStopped(setup.directory, task) : outcome;
-      outcomes.set(experiment.id, ended);
-      options.onEnd(task, ended);
-    }
-  } finally {
-    await worker?.end();
-  }
-}
-
-/** A worker that was killed cannot have said that it had just finished: its folder tells. What is not whole goes. */
+/** It may have finished just then: its folder tells. What is not whole goes. */
 function whenStopped(directory: string, task: Task): OrderOutcome {
   if (savedPaper(directory, task) !== undefined) return { status: "done" };
   clearPaper(join(directory, task.experiment.id));

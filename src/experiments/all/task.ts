@@ -1,6 +1,6 @@
 /** Which experiments `weir paper all` runs, on which clocks, and what their outcomes depend on. */
 import { WeirError } from "../../base/error.js";
-import { nearest } from "../../base/fields.js";
+import { nearest } from "../../base/nearest.js";
 import { type Clock, clocksOf, type Experiment } from "../experiment.js";
 import { keyOf } from "../made.js";
 import type { References } from "../reference.js";

@@ -4,7 +4,8 @@
  */
 import { mean } from "simple-statistics";
 import { spread } from "../../result/statistics.js";
-import type { Evidence, Quantity, Trial } from "../experiment.js";
+import type { Evidence, Trial } from "../experiment.js";
+import { dashed, grid, namesOf, quantity, type Runs } from "../study.js";
 import { kRates, kSettings, kWords, linkRates, pauseFrames, repeated, repeats, type Setting } from "./testbed.js";
 
 const kFile = "dcqcn/benchmark.yaml";
@@ -33,7 +34,7 @@ export const kShares: Readonly<Record<keyof Shares, string>> = {
   incast_p50: "incast, median",
   incast_p10: "incast, 10th percentile",
 };
-export const kShareNames = Object.keys(kShares) as (keyof Shares)[];
+export const kShareNames = namesOf(kShares);
 
 /** Runs with each seed. */
 export function benchmark(name: string, set: readonly string[]): Trial[] {
@@ -47,33 +48,41 @@ export function benchmarkGrid(field: string, values: readonly number[], set: rea
   );
 }
 
+/** What both settings come to at each of the values of a grid. */
+export interface Grid {
+  at: (setting: Setting, value: number) => Shares;
+  runs: (setting: Setting, value: number) => Evidence[];
+}
+
+export function gridOf(runs: Runs): Grid {
+  const of = (setting: Setting, value: number) => repeats(runs, nameAt(setting, value));
+  const made = new Map<string, Shares>();
+  return {
+    runs: of,
+    at: (setting, value) => {
+      const name = nameAt(setting, value);
+      const found = made.get(name) ?? shares(of(setting, value));
+      made.set(name, found);
+      return found;
+    },
+  };
+}
+
 /** One quantity for each share, setting and value; `of` says what the value is. */
-export function shareQuantities(values: readonly number[], of: (value: number) => string): Record<string, Quantity> {
-  return Object.fromEntries(
-    settingsAt(values).flatMap(({ setting, value, name }) =>
-      kShareNames.map((share): [string, Quantity] => [
-        `${share}-${name}`,
-        { label: `${kShares[share]}, ${kSettings[setting].label}, ${of(value)}`, unit: "Gb/s" },
-      ]),
-    ),
+export function shareQuantities<Value extends number>(values: readonly Value[], of: (value: Value) => string) {
+  return grid(
+    settingsAt(values),
+    ({ at }: Grid, { setting, value }) => at(setting, value),
+    (label, { setting, value }) => `${label}, ${kSettings[setting].label}, ${of(value)}`,
+  )(
+    {
+      users_p50: quantity(kShares.users_p50, "Gb/s", ({ users_p50 }) => users_p50),
+      users_p10: quantity(kShares.users_p10, "Gb/s", ({ users_p10 }) => users_p10),
+      incast_p50: quantity(kShares.incast_p50, "Gb/s", ({ incast_p50 }) => incast_p50),
+      incast_p10: quantity(kShares.incast_p10, "Gb/s", ({ incast_p10 }) => incast_p10),
+    },
+    dashed,
   );
-}
-
-/** Values of these quantities. */
-export function shareValues(
-  at: (setting: Setting, value: number) => Shares,
-  values: readonly number[],
-): Record<string, number> {
-  return Object.fromEntries(
-    settingsAt(values).flatMap(({ setting, value, name }) =>
-      Object.entries(at(setting, value)).map(([share, gbps]) => [`${share}-${name}`, gbps]),
-    ),
-  );
-}
-
-/** Shares by setting and value. */
-export function sharesOf(runs: Readonly<Record<string, Evidence>>) {
-  return (setting: Setting, value: number): Shares => shares(repeats(runs, nameAt(setting, value)));
 }
 
 export function shares(runs: readonly Evidence[]): Shares {
@@ -92,11 +101,12 @@ export function spinePauses(runs: readonly Evidence[]): number {
   return mean(runs.map((run) => pauseFrames(run, "pfc_received", ["s1", "s2"])));
 }
 
-export function nameAt(setting: Setting, value: number): string {
-  return `${setting}-${value}`;
+export function nameAt<Value extends number>(setting: Setting, value: Value) {
+  return `${setting}-${value}` as const;
 }
 
-function settingsAt(values: readonly number[]) {
-  const settings = Object.keys(kSettings) as Setting[];
-  return settings.flatMap((setting) => values.map((value) => ({ setting, value, name: nameAt(setting, value) })));
+function settingsAt<Value extends number>(values: readonly Value[]) {
+  return namesOf(kSettings).flatMap((setting) =>
+    values.map((value) => ({ setting, value, name: nameAt(setting, value) })),
+  );
 }

@@ -1,6 +1,7 @@
 /** Figure 12 of the DCQCN paper: what g does to the length of the queue, with 2 and 16 flows, by the equations and as packets. */
 import type { Plot } from "../../report/plot.js";
-import { type Experiment, type Observation, type Quantity, statement } from "../experiment.js";
+import { overMilliseconds } from "../measure.js";
+import { atLeast, atMost, byName, grid, plot, quantity, statement, studyOf, within } from "../study.js";
 import { ALPHA_RESET, equationsOf } from "./alpha.js";
 import {
   AS_PACKETS,
@@ -32,89 +33,36 @@ const kCases = kFlows.flatMap((flows) => kGains.map((gain) => ({ flows, gain, na
 /** dce_tcp_g is 1024 (1 - g). */
 const setGain = (gain: Gain) => `congestion.parameters.dce_tcp_g=${1024 - 1024 / gain}`;
 
-const kQuantities: Record<string, Quantity> = {
-  ...Object.fromEntries(
-    kCases.flatMap(({ flows, gain, name }): [string, Quantity][] => [
-      [`mean_${name}`, { label: `queue, mean, ${flows}:1, g 1/${gain}`, unit: "KB" }],
-      [`deviation_${name}`, { label: `queue, standard deviation, ${flows}:1, g 1/${gain}`, unit: "KB" }],
-      [`highest_${name}`, { label: `queue, highest after 10 ms, ${flows}:1, g 1/${gain}`, unit: "KB" }],
-      [`empty_${name}`, { label: `queue empty, ${flows}:1, g 1/${gain}`, unit: "%" }],
-      [`utilisation_${name}`, { label: `utilisation, ${flows}:1, g 1/${gain}`, unit: "%" }],
-    ]),
-  ),
-  ...Object.fromEntries(
-    kGains.map((gain): [string, Quantity] => [`apart_${gain}`, { label: `apart for, g 1/${gain}`, unit: "ms" }]),
-  ),
-  ...Object.fromEntries(
-    kFlows.flatMap((flows): [string, Quantity][] => [
-      [`shorter_${flows}`, { label: `mean queue with g 1/256 / with 1/16, ${flows}:1`, unit: "" }],
-      [`calmer_${flows}`, { label: `deviation with g 1/256 / with 1/16, ${flows}:1`, unit: "" }],
-    ]),
-  ),
-  slower: { label: "apart with g 1/256 / with 1/16", unit: "" },
-};
-
-interface Found {
-  incasts: Readonly<Record<string, Incast>>;
-  convergences: Readonly<Record<string, Convergence>>;
+interface Seen {
+  incasts: Readonly<Record<`${Flows}_${Gain}`, Incast>>;
+  convergences: Readonly<Record<Gain, Convergence>>;
 }
 
-function observation({ incasts, convergences }: Found): Observation {
-  const incast = (flows: Flows, gain: Gain) => incasts[key(flows, gain)] as Incast;
-  const apart = (gain: Gain) => (convergences[gain] as Convergence).apart;
-  const each = kCases.flatMap(({ flows, gain, name }): [string, number][] => {
-    const { mean, deviation, highest, empty, utilisation } = incast(flows, gain);
-    return [
-      [`mean_${name}`, mean],
-      [`deviation_${name}`, deviation],
-      [`highest_${name}`, highest],
-      [`empty_${name}`, empty],
-      [`utilisation_${name}`, utilisation],
-    ];
-  });
-  const compared = kFlows.flatMap((flows): [string, number][] => [
-    [`shorter_${flows}`, incast(flows, 256).mean / incast(flows, 16).mean],
-    [`calmer_${flows}`, incast(flows, 256).deviation / incast(flows, 16).deviation],
-  ]);
-  return {
-    values: {
-      ...Object.fromEntries([...each, ...compared]),
-      ...Object.fromEntries(kGains.map((gain) => [`apart_${gain}`, apart(gain) * 1000])),
-      slower: apart(256) / apart(16),
-    },
-    plots: [...kFlows.map((flows) => queuePlot(flows, incasts)), differencePlot(convergences)],
-  };
+const ofGains = (of: "mean" | "deviation") => (at: (gain: Gain) => Incast) => at(256)[of] / at(16)[of];
+
+function incasts(make: (one: (typeof kCases)[number]) => Incast): Seen["incasts"] {
+  return Object.fromEntries(kCases.map((one) => [one.name, make(one)])) as Seen["incasts"];
 }
 
-function queuePlot(flows: Flows, incasts: Found["incasts"]): Plot {
-  return {
-    title: `Queue, ${flows}:1`,
-    x_label: "time, ms",
-    y_label: "queue, KB",
-    x_range: [0, 100],
-    y_range: [0, flows === 2 ? 110 : 300],
-    curves: kGains.map((gain) => {
-      const { time, values } = (incasts[key(flows, gain)] as Incast).queue;
-      return { label: `g 1/${gain}`, x: time.map((at) => at * 1000), y: values };
-    }),
-  };
+function queuePlot(flows: Flows, { incasts }: Seen): Plot {
+  return plot(
+    `Queue, ${flows}:1`,
+    ["time, ms", 0, 100],
+    ["queue, KB", 0, flows === 2 ? 110 : 300],
+    kGains.map((gain) => ({ label: `g 1/${gain}`, ...overMilliseconds(incasts[key(flows, gain)].queue) })),
+  );
 }
 
-function differencePlot(convergences: Found["convergences"]): Plot {
-  return {
-    title: "Difference of two flows, one from 40 Gb/s and one from 0",
-    x_label: "time, ms",
-    y_label: "difference, Gb/s",
-    x_range: [0, 200],
-    y_range: [0, 42],
-    curves: kGains.map((gain) => {
-      const { time, values } = (convergences[gain] as Convergence).difference;
-      return { label: `g 1/${gain}`, x: time.map((at) => at * 1000), y: values };
-    }),
-  };
+function differencePlot({ convergences }: Seen): Plot {
+  return plot(
+    "Difference of two flows, one from 40 Gb/s and one from 0",
+    ["time, ms", 0, 200],
+    ["difference, Gb/s", 0, 42],
+    kGains.map((gain) => ({ label: `g 1/${gain}`, ...overMilliseconds(convergences[gain].difference) })),
+  );
 }
 
-export const DCQCN_FIGURE_12: Experiment = {
+export const DCQCN_FIGURE_12 = studyOf<Seen>()({
   id: "dcqcn-fig12",
   paper: DCQCN_PAPER,
   place: "figure 12",
@@ -128,37 +76,70 @@ export const DCQCN_FIGURE_12: Experiment = {
     AS_PACKETS,
     BY_CHANCE,
   ],
-  quantities: kQuantities,
+  quantities: {
+    ...grid(
+      kCases,
+      ({ incasts }: Seen, { name }) => incasts[name],
+      (label, { flows, gain }) => `${label}, ${flows}:1, g 1/${gain}`,
+    )({
+      mean: quantity("queue, mean", "KB", ({ mean }) => mean),
+      deviation: quantity("queue, standard deviation", "KB", ({ deviation }) => deviation),
+      highest: quantity("queue, highest after 10 ms", "KB", ({ highest }) => highest),
+      empty: quantity("queue empty", "%", ({ empty }) => empty),
+      utilisation: quantity("utilisation", "%", ({ utilisation }) => utilisation),
+    }),
+    ...grid(
+      kGains,
+      ({ convergences }: Seen, gain) => convergences[gain],
+      (label, gain) => `${label}, g 1/${gain}`,
+    )({ apart: quantity("apart for", "ms", ({ apart }) => apart * 1000) }),
+    ...grid(
+      kFlows,
+      ({ incasts }: Seen, flows) =>
+        (gain: Gain) =>
+          incasts[key(flows, gain)],
+      (label, flows) => `${label} with g 1/256 / with 1/16, ${flows}:1`,
+    )({
+      shorter: quantity("mean queue", "", ofGains("mean")),
+      calmer: quantity("deviation", "", ofGains("deviation")),
+    }),
+    slower: quantity(
+      "apart with g 1/256 / with 1/16",
+      "",
+      ({ convergences: { 256: small, 16: large } }) => small.apart / large.apart,
+    ),
+  },
   statements: [
     statement(
       "We tested different g from 2:1 incast (Figure 12) and found smaller g leads to lower queue length",
       "section 5.2",
       "2:1: the mean of the queue is less with g 1/256 than with 1/16",
-      [{ quantity: "shorter_2", max: 0.99 }],
+      [atMost("shorter_2", 0.99)],
       "g is not among what the fixed point depends on: by the equations the queue rests at 27.7 KB with any g, and swings about that with 1/16. The words fit its swings: after the first 10 ms it is at most 67 KB long with 1/16, 91 with 1/64, 28 with 1/256.",
     ),
     statement(
       "and lower variation.",
       "section 5.2",
       "2:1: the standard deviation of the queue is less with g 1/256 than with 1/16",
-      [{ quantity: "calmer_2", max: 0.99 }],
+      [atMost("calmer_2", 0.99)],
       "As packets it is chance, which packets are marked and when, that makes the queue vary by its own length; what g does is hardly seen beside it.",
     ),
     statement(
       "Lower g leads to slightly slower convergence",
       "section 5.2",
       "from 40 Gb/s and 0 flows are apart longer with g 1/256 than with 1/16, but at most twice as long",
-      [{ quantity: "slower", min: 1.01, max: 2 }],
+      [within("slower", 1.01, 2)],
       "With a small g the first alpha of 1 lasts, and the flow from 40 Gb/s is cut the more for it. If its alpha is 0 at the start, as it is where that flow was alone before, the equations have flows apart for 41.5 ms with 1/16, 49.5 with 1/256 and 129.5 with 1/1024.",
     ),
     statement(
       "in current settings, there is no buffer starvation with 16:1 incast (Figure 12).",
       "section 5.2",
       "16:1: with g 1/256 the link is used at least 99.5%",
-      [{ quantity: "utilisation_16_256", min: 99.5 }],
+      [atLeast("utilisation_16_256", 99.5)],
       "16 flows rest where 1.62% of packets are marked, above Pmax; equation 5 as printed has no queue for that: it jumps from 1% to 100% at Kmax, and each jump empties the queue. With the same slope carried on (Kmax 1955 KB, Pmax 10%) the equations have the link used 100%, and 98.3% is simulated.",
     ),
   ],
+  plots: (seen) => [...kFlows.map((flows) => queuePlot(flows, seen)), differencePlot(seen)],
   network: {
     clocks: ["sim"],
     trials: [
@@ -167,21 +148,18 @@ export const DCQCN_FIGURE_12: Experiment = {
       ),
       ...kGains.flatMap((gain) => repeated(`two-${gain}`, { file: kPairFile, set: [setGain(gain)] }, kSeeds)),
     ],
-    observe: (runs) =>
-      observation({
-        incasts: Object.fromEntries(kCases.map(({ name }) => [name, typical(runs, `incast-${name}`, incastAsPackets)])),
-        convergences: Object.fromEntries(
-          kGains.map((gain) => [gain, typical(runs, `two-${gain}`, convergenceAsPackets)]),
-        ),
-      }),
+    see: (runs) => ({
+      incasts: incasts(({ name }) => typical(runs, `incast-${name}`, incastAsPackets)),
+      convergences: byName(kGains, (gain) => typical(runs, `two-${gain}`, convergenceAsPackets)),
+    }),
     sim_seconds: 44,
   },
   model: (alternative) => {
     const withGain = (gain: Gain) => ({ g: 1 / gain, ...equationsOf(alternative) });
-    return observation({
-      incasts: Object.fromEntries(kCases.map(({ flows, gain, name }) => [name, incastByModel(flows, withGain(gain))])),
-      convergences: Object.fromEntries(kGains.map((gain) => [gain, convergenceByModel(withGain(gain))])),
-    });
+    return {
+      incasts: incasts(({ flows, gain }) => incastByModel(flows, withGain(gain))),
+      convergences: byName(kGains, (gain) => convergenceByModel(withGain(gain))),
+    };
   },
   alternative: ALPHA_RESET,
-};
+});

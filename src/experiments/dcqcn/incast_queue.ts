@@ -9,8 +9,9 @@
  * github.com/bobzhuyb/ns3-rdma, commit e8a27d0 (ns-3.17), of the paper's first author. Both mark when a packet leaves the queue. Their
  * distributions are in examples/paper/dcqcn/reference/, for `weir paper dcqcn-fig19 --reference`.
  */
-import { queueCdf } from "../../report/charts.js";
-import { goodputLimit } from "../../report/limits.js";
+
+import { goodputLimit } from "../../result/goodput_limit.js";
+import { queueCdf } from "../../result/queue_cdf.js";
 import type { Evidence, TraceValues } from "../experiment.js";
 
 export const kFile = "dcqcn/incast-20to1.yaml";
@@ -44,7 +45,7 @@ export function lengthsOf({ result }: Pick<Evidence, "result">): Lengths {
 
 /** Part of the time at or below a length. */
 export function distributionOf({ result, series }: Pick<Evidence, "result" | "series">): TraceValues {
-  const points = queueCdf({ result, series }, `${kQueue.switch}:${kQueue.port}:${kQueue.priority}`).points;
+  const points = queueCdf({ result, series }, `${kQueue.switch}:${kQueue.port}:${kQueue.priority}`);
   return { x: points.map(([length]) => length), y: points.map(([, part]) => part) };
 }
 

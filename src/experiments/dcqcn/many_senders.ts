@@ -5,8 +5,9 @@
  * share and headroom for the ports that are there (8 x 22.4 KB each).
  */
 import type { Curve, Plot } from "../../report/plot.js";
-import type { Evidence, Experiment, Observation, Quantity, Trace, Trial } from "../experiment.js";
-import { between, known, mean, queue } from "../measure.js";
+import type { Evidence, Trial } from "../experiment.js";
+import { between, inUnits, mean, overMilliseconds, queue } from "../measure.js";
+import { atLeast, atMost, byName, grid, namesOf, plot, quantity, type Runs, statement, studyOf } from "../study.js";
 import { fluidRuns } from "./fluid.js";
 import { DCQCN_PAPER } from "./paper.js";
 
@@ -32,8 +33,8 @@ const kVaried = {
   pmax: { label: "Pmax 10%", set: ["switch.ecn.pmax=10%"] },
 } as const;
 type VariationName = keyof typeof kVaried;
-const kVariations = Object.keys(kVaried) as VariationName[];
-const kVariedSenders = [2, 8, 19];
+const kVariations = namesOf(kVaried);
+const kVariedSenders = [2, 8, 19] as const;
 
 const trialName = (senders: number, variation?: VariationName) =>
   variation === undefined ? `k${senders}` : `k${senders}-${variation}`;
@@ -59,37 +60,37 @@ function trial(senders: number, variation?: VariationName): Trial {
 
 const kTrials = kSenders.map((senders) => trial(senders));
 
-const kQuantities: Record<string, Quantity> = {
-  least_total: { label: "total throughput, least of all K", unit: "Gb/s" },
-  longest_queue: { label: "longest queue from 50 ms on, of all K", unit: "KB" },
-  ...Object.fromEntries(
-    kSenders.flatMap((senders): [string, Quantity][] => [
-      [`total_${senders}`, { label: `K = ${senders}: total throughput from 50 ms on`, unit: "Gb/s" }],
-      [`queue_mean_${senders}`, { label: `K = ${senders}: queue from 50 ms on, mean`, unit: "KB" }],
-      [`queue_max_${senders}`, { label: `K = ${senders}: queue from 50 ms on, longest`, unit: "KB" }],
-      [`queue_start_${senders}`, { label: `K = ${senders}: queue of the whole run, longest`, unit: "KB" }],
-    ]),
-  ),
-  ...Object.fromEntries(
-    kVariations.flatMap((name): [string, Quantity][] => [
-      [`least_total_${name}`, { label: `K = 2, 8, 19, ${kVaried[name].label}: total, least`, unit: "Gb/s" }],
-      [`longest_queue_${name}`, { label: `K = 2, 8, 19, ${kVaried[name].label}: longest queue`, unit: "KB" }],
-    ]),
-  ),
-};
+/** Of one K: Gb/s, and KB. */
+interface Figures {
+  total: number;
+  queue_mean: number;
+  queue_max: number;
+  queue_start: number;
+}
 
-const trace = (title: string, y_label: string, unit: string): Trace => ({
+interface Seen {
+  runs: Runs;
+  /** By number of senders; those that were run. */
+  own: ReadonlyMap<number, Figures>;
+  varied: Readonly<Record<VariationName, readonly Figures[]>>;
+}
+
+const least = (all: Iterable<Figures>) => Math.min(...[...all].map(({ total }) => total));
+const longest = (all: Iterable<Figures>) => Math.max(...[...all].map(({ queue_max }) => queue_max));
+
+const trace = (figure: keyof Figures, title: string, y_label: string, unit: string) => ({
   title,
   x_label: "senders, K",
   y_label: `${y_label}, ${unit}`,
   unit,
-  x_range: [1, 19],
+  x_range: [1, 19] as const,
+  of: (seen: Seen) => eachK(seen, figure),
 });
 
 const kExplained =
   "From 14 senders on, equilibrium needs more marks than Pmax = 1% allows, so the queue swings about Kmax, 200 KB, beyond which all is marked and all senders are cut at once; with 8 and 12, where the model rests below, chance takes it there. What leads away from that, in the table: marking on leaving, which tells earlier, and half of R_AI do a part; with a Pmax of 10% instead of 1% the totals are as the paper says, and the queue nearly.";
 
-export const DCQCN_SECTION_6_1: Experiment = {
+export const DCQCN_SECTION_6_1 = studyOf<Seen>()({
   id: "dcqcn-section6.1",
   paper: DCQCN_PAPER,
   place: "section 6.1",
@@ -102,106 +103,97 @@ export const DCQCN_SECTION_6_1: Experiment = {
     "Never: from 50 ms on. K senders that begin at line rate send 250 KB each before the first CNP of 50 us later can slow them, so no queue could stay below 100 KB at the start; its length then is in the table.",
     "The wire has K = 2 and 8. The model has all; at K = 16 and 19 it has no fixed point, and swings. It knows no PFC, so its start is longer.",
   ],
-  quantities: kQuantities,
+  quantities: {
+    least_total: quantity("total throughput, least of all K", "Gb/s", ({ own }) => least(own.values())),
+    longest_queue: quantity("longest queue from 50 ms on, of all K", "KB", ({ own }) => longest(own.values())),
+    ...grid(
+      kSenders,
+      ({ own }: Seen, senders) => own.get(senders),
+      (label, senders) => `K = ${senders}: ${label}`,
+    )({
+      total: quantity("total throughput from 50 ms on", "Gb/s", ({ total }) => total),
+      queue_mean: quantity("queue from 50 ms on, mean", "KB", ({ queue_mean }) => queue_mean),
+      queue_max: quantity("queue from 50 ms on, longest", "KB", ({ queue_max }) => queue_max),
+      queue_start: quantity("queue of the whole run, longest", "KB", ({ queue_start }) => queue_start),
+    }),
+    ...grid(
+      kVariations,
+      ({ varied }: Seen, name) => (varied[name].length === 0 ? undefined : varied[name]),
+      (label, name) => `K = 2, 8, 19, ${kVaried[name].label}: ${label}`,
+    )({
+      least_total: quantity("total, least", "Gb/s", least),
+      longest_queue: quantity("longest queue", "KB", longest),
+    }),
+  },
   statements: [
-    {
-      quote: "the total throughput is always more than 39Gbps for K:1 incast, K = 1 ... 19",
-      where: "section 6.1",
-      reading: "39 Gb/s or more of the link for every K that was run",
-      checks: [{ quantity: "least_total", min: kLimit.total }],
-      remark: kExplained,
-    },
-    {
-      quote: "The switch counter shows that the queue length never exceeds 100KB (translates to 20us at 40Gbps).",
-      where: "section 6.1",
-      reading: "from 50 ms on, at most 100 KB for every K that was run",
-      checks: [{ quantity: "longest_queue", max: kLimit.queue }],
-      remark: kExplained,
-    },
+    statement(
+      "the total throughput is always more than 39Gbps for K:1 incast, K = 1 ... 19",
+      "section 6.1",
+      "39 Gb/s or more of the link for every K that was run",
+      [atLeast("least_total", kLimit.total)],
+      kExplained,
+    ),
+    statement(
+      "The switch counter shows that the queue length never exceeds 100KB (translates to 20us at 40Gbps).",
+      "section 6.1",
+      "from 50 ms on, at most 100 KB for every K that was run",
+      [atMost("longest_queue", kLimit.queue)],
+      kExplained,
+    ),
   ],
   traces: {
-    total: trace("Total throughput", "throughput", "Gb/s"),
-    queue_mean: trace("Queue from 50 ms on, mean", "queue", "KB"),
-    queue_max: trace("Queue from 50 ms on, longest", "queue", "KB"),
+    total: trace("total", "Total throughput", "throughput", "Gb/s"),
+    queue_mean: trace("queue_mean", "Queue from 50 ms on, mean", "queue", "KB"),
+    queue_max: trace("queue_max", "Queue from 50 ms on, longest", "queue", "KB"),
   },
+  plots: (seen) => [
+    plotByK("Total throughput from 50 ms on", "throughput, Gb/s", [30, 42], { label: "39 Gb/s", value: kLimit.total }, [
+      { label: "", ...eachK(seen, "total") },
+    ]),
+    plotByK("Queue from 50 ms on", "queue, KB", [0, 300], { label: "100 KB", value: kLimit.queue }, [
+      { label: "longest", ...eachK(seen, "queue_max") },
+      { label: "mean", ...eachK(seen, "queue_mean") },
+    ]),
+    queueOverTime(seen),
+  ],
   network: {
     clocks: ["wire", "sim"],
     trials: [...kTrials, ...kVariations.flatMap((name) => kVariedSenders.map((senders) => trial(senders, name)))],
-    observe,
+    see,
     sim_seconds: 8,
   },
-  model: async () => observe(await fluidRuns(kTrials)),
-};
+  model: async () => see(await fluidRuns(kTrials)),
+});
 
-interface Figures {
-  senders: number;
-  total: number;
-  queue_mean: number;
-  queue_max: number;
-  queue_start: number;
-}
-
-export function observe(runs: Readonly<Record<string, Evidence>>): Observation {
-  const own = kSenders.flatMap((senders) => figures(senders, runs[trialName(senders)]));
-  const each = (of: Exclude<keyof Figures, "senders">) => ({
-    x: own.map(({ senders }) => senders),
-    y: own.map((one) => one[of]),
-  });
-  const values: Record<string, number | undefined> = { ...extremes(own) };
-  for (const { senders, ...one } of own) {
-    for (const [name, value] of Object.entries(one)) values[`${name}_${senders}`] = value;
-  }
-  for (const name of kVariations) {
-    const varied = kVariedSenders.flatMap((senders) => figures(senders, runs[trialName(senders, name)]));
-    if (varied.length === 0) continue;
-    for (const [quantity, value] of Object.entries(extremes(varied))) values[`${quantity}_${name}`] = value;
-  }
+function see(runs: Runs): Seen {
+  const of = (senders: number, variation?: VariationName) => {
+    const run = runs[trialName(senders, variation)];
+    return run === undefined ? [] : [figures(senders, run)];
+  };
   return {
-    values: known(values),
-    plots: [
-      plotByK(
-        "Total throughput from 50 ms on",
-        "throughput, Gb/s",
-        [30, 42],
-        { label: "39 Gb/s", value: kLimit.total },
-        [{ label: "", ...each("total") }],
-      ),
-      plotByK("Queue from 50 ms on", "queue, KB", [0, 300], { label: "100 KB", value: kLimit.queue }, [
-        { label: "longest", ...each("queue_max") },
-        { label: "mean", ...each("queue_mean") },
-      ]),
-      queueOverTime(runs),
-    ],
-    traces: { total: each("total"), queue_mean: each("queue_mean"), queue_max: each("queue_max") },
+    runs,
+    own: new Map(kSenders.flatMap((senders) => of(senders).map((one) => [senders, one] as const))),
+    varied: byName(kVariations, (name) => kVariedSenders.flatMap((senders) => of(senders, name))),
   };
 }
 
-/** Of one trial; nothing where it was not run. */
-function figures(senders: number, run: Evidence | undefined): Figures[] {
-  if (run === undefined) return [];
-  const { result, series } = run;
+function eachK({ own }: Seen, figure: keyof Figures) {
+  return { x: [...own.keys()], y: [...own.values()].map((one) => one[figure]) };
+}
+
+function figures(senders: number, { result, series }: Evidence): Figures {
   const name = queueName(senders);
   const peaks = { time: series.time_s, values: series.queues[name]?.max_bytes ?? [] };
   const highest = (values: readonly number[]) => values.reduce((most, bytes) => Math.max(most, bytes), 0) / 1000;
-  return [
-    {
-      senders,
-      total: result.flows.reduce((sum, { wire_bps }) => sum + wire_bps, 0) / 1e9,
-      queue_mean: mean(between(queue(series, name), kSteady, kEnd)) / 1000,
-      queue_max: highest(between(peaks, kSteady + series.interval_s / 2, kEnd)),
-      queue_start: highest(peaks.values),
-    },
-  ];
+  return {
+    total: result.flows.reduce((sum, { wire_bps }) => sum + wire_bps, 0) / 1e9,
+    queue_mean: mean(between(queue(series, name), kSteady, kEnd)) / 1000,
+    queue_max: highest(between(peaks, kSteady + series.interval_s / 2, kEnd)),
+    queue_start: highest(peaks.values),
+  };
 }
 
 const queueName = (senders: number) => `sw:h${senders + 1}:3`;
-
-function extremes(all: readonly Figures[]) {
-  return {
-    least_total: Math.min(...all.map(({ total }) => total)),
-    longest_queue: Math.max(...all.map(({ queue_max }) => queue_max)),
-  };
-}
 
 function plotByK(
   title: string,
@@ -210,32 +202,24 @@ function plotByK(
   level: { label: string; value: number },
   curves: readonly Curve[],
 ): Plot {
-  return {
-    title,
-    x_label: "senders, K",
-    y_label,
+  return plot(title, ["senders, K", 0, 20], [y_label, ...y_range], curves, {
     x_names: kSenders.map((senders) => ({ x: senders, label: String(senders) })),
-    x_range: [0, 20],
-    y_range,
-    curves,
     levels: [level],
-  };
+  });
 }
 
-function queueOverTime(runs: Readonly<Record<string, Evidence>>): Plot {
+function queueOverTime({ runs }: Seen): Plot {
   const curves = kVariedSenders.flatMap((senders, color): Curve[] => {
     const run = runs[trialName(senders)];
     if (run === undefined) return [];
-    const { time, values } = queue(run.series, queueName(senders));
-    return [{ label: `K = ${senders}`, color, x: time.map((at) => at * 1000), y: values.map((bytes) => bytes / 1000) }];
+    const length = inUnits(queue(run.series, queueName(senders)), 1000);
+    return [{ label: `K = ${senders}`, color, ...overMilliseconds(length) }];
   });
-  return {
-    title: "Queue over time, 20 ms of the run",
-    x_label: "time, ms",
-    y_label: "queue, KB",
-    x_range: [kSteady * 1000, kSteady * 1000 + 20],
-    y_range: [0, 300],
+  return plot(
+    "Queue over time, 20 ms of the run",
+    ["time, ms", kSteady * 1000, kSteady * 1000 + 20],
+    ["queue, KB", 0, 300],
     curves,
-    levels: [{ label: "100 KB", value: kLimit.queue }],
-  };
+    { levels: [{ label: "100 KB", value: kLimit.queue }] },
+  );
 }

@@ -1,8 +1,10 @@
 /** Figure 5 of the DCQCN paper: probability of a mark by the length of the queue, equation 5, and marks counted in a simulated switch. */
 import { marking, regimeOf } from "../../models/dcqcn/terms.js";
+import type { Plot } from "../../report/plot.js";
 import { kEthernetOverhead, kHeaderBytes } from "../../wire/frame_size.js";
-import { type Evidence, type Experiment, type Observation, statement, type TraceValues } from "../experiment.js";
-import { known, mean, queue, total } from "../measure.js";
+import type { Evidence, TraceValues } from "../experiment.js";
+import { mean, queue, total } from "../measure.js";
+import { atLeast, atMost, byName, namesOf, quantity, statement, studyOf, within } from "../study.js";
 import { kIncastFile, senders } from "./bottleneck.js";
 import { DCQCN_PAPER } from "./paper.js";
 import { kFile, kLink } from "./two_senders.js";
@@ -76,63 +78,56 @@ function share(all: readonly Class[], [from, to]: readonly [number, number]): nu
   return sum("packets") > 0 ? (100 * sum("marks")) / sum("packets") : undefined;
 }
 
+/** Lengths that are asked about, KB. */
 const kPlaces = {
-  kmin: [0, kRed.kmin],
-  middle: [90, 110],
-  kmax: [180, 200],
-  beyond: [kRed.kmax, kLast],
-  cut_below: [0, kCutOff.kmin],
-  cut_above: [kCutOff.kmax, kLast],
+  kmin: { between: [0, kRed.kmin], label: "marked, queue up to 5 KB", of: "red" },
+  middle: { between: [90, 110], label: "marked, queue 90 to 110 KB", of: "red" },
+  kmax: { between: [180, 200], label: "marked, queue 180 to 200 KB", of: "red" },
+  beyond: { between: [kRed.kmax, kLast], label: "marked, queue 200 to 250 KB", of: "red" },
+  cut_below: { between: [0, kCutOff.kmin], label: "Kmin = Kmax = 40 KB: marked, queue up to 40 KB", of: "cut_off" },
+  cut_above: {
+    between: [kCutOff.kmax, kLast],
+    label: "Kmin = Kmax = 40 KB: marked, queue 40 to 250 KB",
+    of: "cut_off",
+  },
 } as const;
-type Place = keyof typeof kPlaces;
-const isCutOff = (place: Place) => place.startsWith("cut_");
-const kLabels: Readonly<Record<Place, string>> = {
-  kmin: "marked, queue up to 5 KB",
-  middle: "marked, queue 90 to 110 KB",
-  kmax: "marked, queue 180 to 200 KB",
-  beyond: "marked, queue 200 to 250 KB",
-  cut_below: "Kmin = Kmax = 40 KB: marked, queue up to 40 KB",
-  cut_above: "Kmin = Kmax = 40 KB: marked, queue 40 to 250 KB",
-};
 
-function observation(
-  part: (place: Place) => number | undefined,
-  curves: Readonly<Record<"red" | "cutOff", TraceValues>>,
-): Observation {
-  const places = Object.keys(kPlaces) as Place[];
-  const drawn = (title: string, { x, y }: TraceValues, to: number, most: number) => ({
-    ...kAxes,
-    title,
-    x_range: [0, to] as const,
-    y_range: [0, most] as const,
-    curves: [{ label: "", x, y }],
-  });
-  return {
-    values: known(Object.fromEntries(places.map((place) => [place, part(place)]))),
-    plots: [
-      drawn("Kmin 5 KB, Kmax 200 KB, Pmax 1%, up to Kmax", curves.red, kRed.kmax, 1.2),
-      drawn("Kmin = Kmax = 40 KB, Pmax 100%", curves.cutOff, 100, 105),
-    ],
-    traces: { red: curves.red, cut_off: curves.cutOff },
-  };
+/** Of one kind of marking, %. */
+interface Marked {
+  curve: TraceValues;
+  /** Between two lengths; undefined: there was no such queue. */
+  share: (between: readonly [number, number]) => number | undefined;
+}
+type Seen = Readonly<Record<"red" | "cut_off", Marked>>;
+
+function drawn(title: string, { curve }: Marked, to: number, most: number): Plot {
+  return { ...kAxes, title, x_range: [0, to], y_range: [0, most], curves: [{ label: "", ...curve }] };
 }
 
 const kAxes = { x_label: "queue, KB", y_label: "packets marked, %" };
-const trace = (title: string, to: number) => ({ ...kAxes, title, unit: "%", x_range: [0, to] as const });
+const axesOf = (title: string, to: number) => ({ ...kAxes, title, unit: "%", x_range: [0, to] as const });
 
-function ofClasses(all: readonly Class[]): TraceValues {
+function counted(run: Evidence, marking: Marking): Marked {
+  const all = classes(run, marking);
   const some = all.filter(({ packets }) => packets >= kEnough);
-  return { x: some.map(({ middle }) => middle), y: some.map(({ packets, marks }) => (100 * marks) / packets) };
+  return {
+    curve: { x: some.map(({ middle }) => middle), y: some.map(({ packets, marks }) => (100 * marks) / packets) },
+    share: (between) => share(all, between),
+  };
 }
 
 /** Equation 5 in the middle of each class, but for the one beyond the jump, which has no packets to count. */
-function ofEquation(marking: Marking): TraceValues {
+function expected(marking: Marking): Marked {
   const middles = Array.from({ length: kLast / kClass }, (_, i) => (i + 0.5) * kClass);
   const x = middles.filter((middle) => middle < marking.kmax || middle > marking.kmax + kSteady);
-  return { x, y: x.map((kilobytes) => equation5(marking, kilobytes)) };
+  const y = x.map((kilobytes) => equation5(marking, kilobytes));
+  return {
+    curve: { x, y },
+    share: ([from, to]) => mean(y.filter((_, i) => (x[i] as number) > from && (x[i] as number) < to)),
+  };
 }
 
-export const DCQCN_FIGURE_5: Experiment = {
+export const DCQCN_FIGURE_5 = studyOf<Seen>()({
   id: "dcqcn-fig5",
   paper: DCQCN_PAPER,
   place: "figure 5",
@@ -143,35 +138,37 @@ export const DCQCN_FIGURE_5: Experiment = {
     "As packets the length is the mean of the microsecond's ends, in classes of 5 KB; microseconds in which it changes by more than 5 KB, may have gone through a threshold or is less than a packet do not count.",
     "How many packets joined follows from what the busy link sent and what the queue grew by, so that the share of all of them may come out a little beside 100%.",
   ],
-  quantities: Object.fromEntries(
-    (Object.keys(kLabels) as Place[]).map((place) => [place, { label: kLabels[place], unit: "%" }]),
-  ),
+  quantities: byName(namesOf(kPlaces), (place) => {
+    const { label, of, between } = kPlaces[place];
+    return quantity(label, "%", (seen: Seen) => seen[of].share(between));
+  }),
   statements: [
     statement(
       "At an egress queue, an arriving packet is ECN-marked if the queue length exceeds a threshold. This is accomplished using RED functionality (Figure 5)",
       "section 3.1",
       "at most 0.01% are marked up to Kmin; about 100 KB, and just below Kmax, what the line from 0 at Kmin to 1% at Kmax has there (0.487 and 0.949%) within a fifth; beyond Kmax at least 99%",
       [
-        { quantity: "kmin", max: 0.01 },
-        { quantity: "middle", min: 0.8 * 0.487, max: 1.2 * 0.487 },
-        { quantity: "kmax", min: 0.8 * 0.949, max: 1.2 * 0.949 },
-        { quantity: "beyond", min: 99 },
+        atMost("kmin", 0.01),
+        within("middle", 0.8 * 0.487, 1.2 * 0.487),
+        within("kmax", 0.8 * 0.949, 1.2 * 0.949),
+        atLeast("beyond", 99),
       ],
     ),
     statement(
       "To mimic DCTCP, we can set Kmin = Kmax = K, and Pmax = 1.",
       "section 3.1",
       "with K of 40 KB at most 0.01% are marked up to it, and at least 99% beyond",
-      [
-        { quantity: "cut_below", max: 0.01 },
-        { quantity: "cut_above", min: 99 },
-      ],
+      [atMost("cut_below", 0.01), atLeast("cut_above", 99)],
     ),
   ],
   traces: {
-    red: trace("Packets marked, Kmin 5 KB, Kmax 200 KB, Pmax 1%", kLast),
-    cut_off: trace("Packets marked, Kmin = Kmax = 40 KB, Pmax 100%", 100),
+    red: { ...axesOf("Packets marked, Kmin 5 KB, Kmax 200 KB, Pmax 1%", kLast), of: ({ red }) => red.curve },
+    cut_off: { ...axesOf("Packets marked, Kmin = Kmax = 40 KB, Pmax 100%", 100), of: ({ cut_off }) => cut_off.curve },
   },
+  plots: ({ red, cut_off }) => [
+    drawn("Kmin 5 KB, Kmax 200 KB, Pmax 1%, up to Kmax", red, kRed.kmax, 1.2),
+    drawn("Kmin = Kmax = 40 KB, Pmax 100%", cut_off, 100, 105),
+  ],
   network: {
     clocks: ["sim"],
     trials: [
@@ -182,24 +179,11 @@ export const DCQCN_FIGURE_5: Experiment = {
         set: [...kFine, "traffic.1.start=0ms", "switch.ecn={kmin: 40KB, kmax: 40KB, pmax: 1}"],
       },
     ],
-    observe: (runs) => {
-      const [red, cutOff] = [classes(runs.red as Evidence, kRed), classes(runs["cut-off"] as Evidence, kCutOff)];
-      return observation((place) => share(isCutOff(place) ? cutOff : red, kPlaces[place]), {
-        red: ofClasses(red),
-        cutOff: ofClasses(cutOff),
-      });
-    },
+    see: (runs) => ({
+      red: counted(runs.red as Evidence, kRed),
+      cut_off: counted(runs["cut-off"] as Evidence, kCutOff),
+    }),
     sim_seconds: 5,
   },
-  model: () => {
-    const [red, cutOff] = [ofEquation(kRed), ofEquation(kCutOff)];
-    return observation(
-      (place) => {
-        const [from, to] = kPlaces[place];
-        const { x, y } = isCutOff(place) ? cutOff : red;
-        return mean(y.filter((_, i) => (x[i] as number) > from && (x[i] as number) < to));
-      },
-      { red, cutOff },
-    );
-  },
-};
+  model: () => ({ red: expected(kRed), cut_off: expected(kCutOff) }),
+});

@@ -2,10 +2,19 @@
  * Figure 1 of the DCQCN paper: TCP and RDMA by message size (section 2.1). Here: what is asked of the figure, and RDMA on the
  * simulated 40 Gb/s switch. message_sizes_wire.ts measures both on this host.
  */
-import { type Evidence, type Experiment, type Observation, type Quantity, statement } from "../experiment.js";
-import { known } from "../measure.js";
-import { latencyPlot, MESSAGE, SIZES, throughputPlot, throughputs } from "./message_sizes_figure.js";
-import { BENCH_SECONDS, measureOnWire, TCP_SIZES, WIRE_LINK } from "./message_sizes_wire.js";
+import type { Plot } from "../../report/plot.js";
+import { atLeast, atMost, grid, quantity, type Runs, statement, studyOf } from "../study.js";
+import { cpuPlot, latencyPlot, MESSAGE, SIZES, throughputPlot } from "./message_sizes_figure.js";
+import {
+  BENCH_SECONDS,
+  doubtsOf,
+  kPayloadShare,
+  type Measured,
+  measureOnWire,
+  TCP_SIZES,
+  type Throughput,
+  WIRE_LINK,
+} from "./message_sizes_wire.js";
 import { DCQCN_PAPER } from "./paper.js";
 
 const kFile = "dcqcn/message-sizes.yaml";
@@ -13,39 +22,99 @@ const kWhere = "section 2.1";
 /** Whose latency is simulated; scenarios do not have READ. */
 const kOperations = ["write", "send"] as const;
 
-const perSize = (protocol: string, label: string, sizes = SIZES): [string, Quantity][] =>
-  sizes.map(({ name }) => [`${protocol}_${name}`, { label: `${label}, ${name}`, unit: "Gb/s" }]);
+/** What either clock shows; the wire alone has TCP and CPUs. */
+interface Seen {
+  /** By size, Gb/s. */
+  rdma: readonly number[];
+  /** What headers leave, Gb/s. */
+  limit: number;
+  /** us */
+  latency: { tcp?: number; read?: number; write: number | undefined; send: number | undefined };
+  wire?: Measured;
+}
 
-const quantities: Record<string, Quantity> = Object.fromEntries([
-  ...perSize("rdma", "RDMA throughput"),
-  ...perSize("tcp", "TCP throughput", TCP_SIZES),
-  ["rdma_share", { label: "RDMA, least throughput of all sizes / what headers leave of the link", unit: "%" }],
-  ["tcp_small", { label: "TCP, throughput at 4KB / at its largest messages", unit: "%" }],
-  ["tcp_small_cpu", { label: "TCP at 4KB, CPU of the busier end", unit: "% of a core" }],
-  ["tcp_cpu", { label: "TCP at its largest messages, CPU of an end (mean of both)", unit: "% of all cores" }],
-  ["rdma_client_cpu", { label: "RDMA client, CPU, highest of all sizes", unit: "% of all cores" }],
-  ["rdma_client_app", { label: "RDMA client without its NIC's thread, highest", unit: "% of all cores" }],
-  ["rdma_server_cpu", { label: "RDMA server, CPU, highest of all sizes", unit: "% of all cores" }],
-  ["rdma_server_app", { label: "RDMA server without its NIC's thread, highest", unit: "% of all cores" }],
-  ["tcp_cost", { label: "TCP at its largest messages, CPU of both ends and the kernel's threads", unit: "s per Gb" }],
-  ["rdma_cost", { label: "RDMA at 4MB, the same", unit: "s per Gb" }],
-  ["tcp_us", { label: "latency of 2 KB: TCP", unit: "us" }],
-  ["read_us", { label: "latency of 2 KB: READ", unit: "us" }],
-  ["write_us", { label: "latency of 2 KB: WRITE", unit: "us" }],
-  ["send_us", { label: "latency of 2 KB: SEND", unit: "us" }],
-  ["tcp_median_us", { label: "median latency of 2 KB: TCP", unit: "us" }],
-  ["write_median_us", { label: "median latency of 2 KB: WRITE", unit: "us" }],
-  ["send_median_us", { label: "median latency of 2 KB: SEND", unit: "us" }],
-  ["tcp_to_rdma", { label: "latency of TCP / of the slowest of READ, WRITE, SEND", unit: "" }],
-  ["send_to_write", { label: "latency of SEND / of WRITE", unit: "" }],
-  ["cores", { label: "cores of this host", unit: "" }],
-  ["others", { label: "CPU of other programs while it was measured, highest", unit: "% of a core" }],
-]);
+const gbps = (all: readonly Throughput[]) => all.map(({ bps }) => bps / 1e9);
+/** % of all cores, by size. */
+const shares = (all: readonly Throughput[], cores: number, used: (cpu: Throughput["cpu"]) => number) =>
+  all.map(({ cpu }) => (100 * used(cpu)) / cores);
+/** s of CPU for each Gb, of both ends and the kernel's threads. */
+const cost = ({ bps, cpu }: Throughput) => (cpu.client + cpu.server + cpu.kernel) / (bps / 1e9);
+const last = (all: readonly Throughput[]) => all.at(-1) as Throughput;
+
+/** What the wire alone has. */
+const onWire = (label: string, unit: string, of: (wire: Measured) => number) =>
+  quantity(label, unit, ({ wire }: Seen) => wire && of(wire));
+/** Of RDMA, the highest of all sizes. */
+const highest = (label: string, used: (cpu: Throughput["cpu"]) => number) =>
+  onWire(label, "% of all cores", ({ rdma, cores }) => Math.max(...shares(rdma, cores, used)));
+const ofSize = (label: string, { name }: (typeof SIZES)[number]) => `${label}, ${name}`;
+
+const kQuantities = {
+  ...grid(
+    SIZES,
+    ({ rdma }: Seen, size) => rdma[SIZES.indexOf(size)],
+    ofSize,
+  )({ rdma: quantity("RDMA throughput", "Gb/s", (gbps) => gbps) }),
+  ...grid(
+    TCP_SIZES,
+    ({ wire }: Seen, size) => wire && gbps(wire.tcp)[TCP_SIZES.indexOf(size)],
+    ofSize,
+  )({ tcp: quantity("TCP throughput", "Gb/s", (gbps) => gbps) }),
+  rdma_share: quantity(
+    "RDMA, least throughput of all sizes / what headers leave of the link",
+    "%",
+    ({ rdma, limit }: Seen) => (100 * Math.min(...rdma)) / limit,
+  ),
+  tcp_small: onWire(
+    "TCP, throughput at 4KB / at its largest messages",
+    "%",
+    ({ tcp }) => (100 * (tcp[0] as Throughput).bps) / last(tcp).bps,
+  ),
+  tcp_small_cpu: onWire("TCP at 4KB, CPU of the busier end", "% of a core", ({ tcp }) => {
+    const { client, server } = (tcp[0] as Throughput).cpu;
+    return 100 * Math.max(client, server);
+  }),
+  tcp_cpu: onWire("TCP at its largest messages, CPU of an end (mean of both)", "% of all cores", ({ tcp, cores }) => {
+    const { client, server } = last(tcp).cpu;
+    return (100 * ((client + server) / 2)) / cores;
+  }),
+  rdma_client_cpu: highest("RDMA client, CPU, highest of all sizes", ({ client }) => client),
+  rdma_client_app: highest(
+    "RDMA client without its NIC's thread, highest",
+    ({ client, client_nic }) => client - client_nic,
+  ),
+  rdma_server_cpu: highest("RDMA server, CPU, highest of all sizes", ({ server }) => server),
+  rdma_server_app: highest(
+    "RDMA server without its NIC's thread, highest",
+    ({ server, server_nic }) => server - server_nic,
+  ),
+  tcp_cost: onWire("TCP at its largest messages, CPU of both ends and the kernel's threads", "s per Gb", ({ tcp }) =>
+    cost(last(tcp)),
+  ),
+  rdma_cost: onWire("RDMA at 4MB, the same", "s per Gb", ({ rdma }) => cost(last(rdma))),
+  tcp_us: quantity("latency of 2 KB: TCP", "us", ({ latency }: Seen) => latency.tcp),
+  read_us: quantity("latency of 2 KB: READ", "us", ({ latency }: Seen) => latency.read),
+  write_us: quantity("latency of 2 KB: WRITE", "us", ({ latency }: Seen) => latency.write),
+  send_us: quantity("latency of 2 KB: SEND", "us", ({ latency }: Seen) => latency.send),
+  tcp_median_us: onWire("median latency of 2 KB: TCP", "us", ({ latency }) => latency.median.tcp),
+  write_median_us: onWire("median latency of 2 KB: WRITE", "us", ({ latency }) => latency.median.write),
+  send_median_us: onWire("median latency of 2 KB: SEND", "us", ({ latency }) => latency.median.send),
+  tcp_to_rdma: onWire(
+    "latency of TCP / of the slowest of READ, WRITE, SEND",
+    "",
+    ({ latency: { average } }) => average.tcp / Math.max(average.read, average.write, average.send),
+  ),
+  send_to_write: quantity("latency of SEND / of WRITE", "", ({ latency: { write, send } }: Seen) =>
+    write === undefined || send === undefined ? undefined : send / write,
+  ),
+  cores: onWire("cores of this host", "", ({ cores }) => cores),
+  others: onWire("CPU of other programs while it was measured, highest", "% of a core", ({ others }) => 100 * others),
+};
 
 const kSoftNic =
   "In the paper an adapter does the work. Weir's NIC is a thread of each process; what the application itself takes is listed without it.";
 
-export const DCQCN_FIGURE_1: Experiment = {
+export const DCQCN_FIGURE_1 = studyOf<Seen>()({
   id: "dcqcn-fig1",
   paper: DCQCN_PAPER,
   place: "figure 1",
@@ -62,56 +131,53 @@ export const DCQCN_FIGURE_1: Experiment = {
     "sim: scenarios have no READ. WRITEs stand for READs: from posting to completion of 2 KB the headers of the two differ by 4 ns. 16 are under way.",
     "sim: latency is from posting to completion, and consists of time on two links with 3 m of cable each and on a switch that stores and forwards. It leaves out PCIe, the adapters' own processing, the switch's pipeline, driver and application.",
   ],
-  quantities,
+  quantities: kQuantities,
   statements: [
     statement(
       "with 4MB message size, to drive full throughput, TCP consumes, on average, over 20% CPU cycles across all cores",
       kWhere,
       "at its largest messages TCP takes more than 20% of all cores, mean of both ends",
-      [{ quantity: "tcp_cpu", min: 20 }],
+      [atLeast("tcp_cpu", 20)],
     ),
     statement(
       "At smaller message sizes, TCP cannot saturate the link as CPU becomes the bottleneck.",
       kWhere,
       "at 4 KB TCP moves at most 90% of what it moves at its largest messages, and one end has a core in use for 90% of the time",
-      [
-        { quantity: "tcp_small", max: 90 },
-        { quantity: "tcp_small_cpu", min: 90 },
-      ],
+      [atMost("tcp_small", 90), atLeast("tcp_small_cpu", 90)],
     ),
     statement(
       "the CPU utilization of the RDMA client is under 3%, even for small message sizes",
       kWhere,
       "at every size at most 3% of all cores",
-      [{ quantity: "rdma_client_cpu", max: 3 }],
+      [atMost("rdma_client_cpu", 3)],
       kSoftNic,
     ),
     statement(
       "The RDMA server, as expected, consumes almost no CPU cycles.",
       kWhere,
       "at every size at most 1% of all cores",
-      [{ quantity: "rdma_server_cpu", max: 1 }],
+      [atMost("rdma_server_cpu", 1)],
       kSoftNic,
     ),
     statement(
       "With RDMA, a single thread saturates the link.",
       kWhere,
       "one queue pair moves 90% or more of what headers leave of the link, at every size",
-      [{ quantity: "rdma_share", min: 90 }],
+      [atLeast("rdma_share", 90)],
       "On the wire each packet costs CPU time at both ends, which is what limits it.",
     ),
     statement(
       "TCP latency (25.4 us) is significantly higher than RDMA (1.7 us for Read/Write and 2.8 us for Send).",
       kWhere,
       "TCP takes at least twice as long as each of READ, WRITE and SEND",
-      [{ quantity: "tcp_to_rdma", min: 2 }],
+      [atLeast("tcp_to_rdma", 2)],
       "On the wire a message of RDMA passes four threads, the application's and the NIC's at either end, and a NIC's thread sleeps up to 20 us between two turns (design.md). Of TCP the kernel takes it from one process to the other.",
     ),
     statement(
       "1.7 us for Read/Write and 2.8 us for Send",
       kWhere,
       "SEND takes at least 1.1 times as long as WRITE",
-      [{ quantity: "send_to_write", min: 1.1 }],
+      [atLeast("send_to_write", 1.1)],
       "On a link the two differ by 16 bytes of header. What makes a SEND slower, the receiver's work, is not simulated.",
     ),
   ],
@@ -125,30 +191,53 @@ export const DCQCN_FIGURE_1: Experiment = {
         set: [`traffic.0.operation=${operation}`, `traffic.0.message=${MESSAGE}`, `traffic.0.bytes=${MESSAGE}`],
       })),
     ],
-    observe: observeSimulation,
+    see: seeSimulation,
     sim_seconds: 3,
   },
-  bench: { seconds: BENCH_SECONDS, run: measureOnWire },
-};
+  bench: {
+    seconds: BENCH_SECONDS,
+    run: async (options) => {
+      const measured = await measureOnWire(options);
+      return { seen: seeWire(measured), doubts: doubtsOf(measured) };
+    },
+  },
+  plots,
+});
 
-/** Throughput by size, and how long one message takes. */
-function observeSimulation(runs: Readonly<Record<string, Evidence>>): Observation {
+function seeSimulation(runs: Runs): Seen {
   const all = SIZES.map(({ name }) => runs[`rdma-${name}`]?.result.totals);
-  const gbps = all.map((totals) => (totals?.goodput_bps ?? 0) / 1e9);
-  const [bps] = all.map((totals) => totals?.goodput_limit_bps);
-  const limit = (bps ?? Number.NaN) / 1e9;
   const [write, send] = kOperations.map((operation) => runs[`latency-${operation}`]?.result.fct?.fct_us.mean);
   return {
-    values: known({
-      ...throughputs("rdma", gbps),
-      rdma_share: (100 * Math.min(...gbps)) / limit,
-      write_us: write,
-      send_us: send,
-      send_to_write: write !== undefined && send !== undefined ? send / write : undefined,
-    }),
-    plots: [
-      throughputPlot([{ label: "RDMA", values: gbps }], [{ label: "headers leave", value: limit }]),
-      latencyPlot({ "READ, WRITE": write, SEND: send }),
-    ],
+    rdma: all.map((totals) => (totals?.goodput_bps ?? 0) / 1e9),
+    limit: (all[0]?.goodput_limit_bps ?? Number.NaN) / 1e9,
+    latency: { write, send },
   };
+}
+
+function seeWire(wire: Measured): Seen {
+  return { rdma: gbps(wire.rdma), limit: (WIRE_LINK / 1e9) * kPayloadShare, latency: wire.latency.average, wire };
+}
+
+function plots({ rdma, limit, latency, wire }: Seen): Plot[] {
+  const { tcp: tcpTime, read, write, send } = latency;
+  if (wire === undefined) {
+    return [
+      throughputPlot([{ label: "RDMA", values: rdma }], [{ label: "headers leave", value: limit }]),
+      latencyPlot({ "READ, WRITE": write, SEND: send }),
+    ];
+  }
+  const { tcp, cores } = wire;
+  return [
+    throughputPlot([
+      { label: "TCP", values: gbps(tcp) },
+      { label: "RDMA READ", values: rdma },
+    ]),
+    cpuPlot([
+      { label: "TCP server", values: shares(tcp, cores, ({ server }) => server) },
+      { label: "TCP client", values: shares(tcp, cores, ({ client }) => client) },
+      { label: "RDMA server", values: shares(wire.rdma, cores, ({ server }) => server) },
+      { label: "RDMA client", values: shares(wire.rdma, cores, ({ client }) => client) },
+    ]),
+    latencyPlot({ TCP: tcpTime, READ: read, WRITE: write, SEND: send }),
+  ];
 }

@@ -1,8 +1,13 @@
-/** What the clocks of figure 1 have in common: message sizes, names of quantities, and the three plots. */
+/** What the clocks of figure 1 have in common: message sizes and the three plots. */
+
 import type { Curve, Plot } from "../../report/plot.js";
+import { plot } from "../study.js";
 
 /** The figure's axis. */
-export const SIZES = ["4KB", "16KB", "64KB", "256KB", "1MB", "4MB"].map((name, i) => ({ name, bytes: 4096 * 4 ** i }));
+export const SIZES = (["4KB", "16KB", "64KB", "256KB", "1MB", "4MB"] as const).map((name, i) => ({
+  name,
+  bytes: 4096 * 4 ** i,
+}));
 
 /** Whose latency is measured, bytes. */
 export const MESSAGE = 2048;
@@ -11,11 +16,6 @@ export const MESSAGE = 2048;
 export interface BySize {
   label: string;
   values: readonly number[];
-}
-
-/** Gb/s by size, as quantities. */
-export function throughputs(protocol: "rdma" | "tcp", gbps: readonly number[]): Record<string, number> {
-  return Object.fromEntries(gbps.map((value, i) => [`${protocol}_${SIZES[i]?.name}`, value]));
 }
 
 export function throughputPlot(curves: readonly BySize[], levels: Plot["levels"] = []): Plot {
@@ -29,13 +29,13 @@ export function cpuPlot(curves: readonly BySize[]): Plot {
 /** us by operation; those that are not known are left out. */
 export function latencyPlot(times: Readonly<Record<string, number | undefined>>): Plot {
   const known = Object.entries(times).filter((entry): entry is [string, number] => entry[1] !== undefined);
-  return {
-    title: "(c) Latency of 2 KB",
-    x_label: "",
-    y_label: "latency, us",
-    x_names: known.map(([label], x) => ({ x, label })),
-    curves: [{ label: "", kind: "bars", x: known.map((_, x) => x), y: known.map(([, us]) => us) }],
-  };
+  return plot(
+    "(c) Latency of 2 KB",
+    [""],
+    ["latency, us"],
+    [{ label: "", kind: "bars", x: known.map((_, x) => x), y: known.map(([, us]) => us) }],
+    { x_names: known.map(([label], x) => ({ x, label })) },
+  );
 }
 
 function bySize(title: string, y_label: string, curves: readonly BySize[], levels: Plot["levels"] = []): Plot {

@@ -9,15 +9,15 @@ import type { CpuUse } from "../bench/cpu.js";
 import { type ExchangeOptions, rdma, tcpLatency, tcpThroughput } from "../bench/exchange.js";
 import { HostPair } from "../bench/host_pair.js";
 import { IPERF_MOST_BYTES, requireTcpTools } from "../bench/tcp.js";
-import type { BenchOptions, BenchOutcome, Observation } from "../experiment.js";
-import { cpuPlot, latencyPlot, MESSAGE, SIZES, throughputPlot, throughputs } from "./message_sizes_figure.js";
+import type { BenchOptions } from "../experiment.js";
+import { MESSAGE, SIZES } from "./message_sizes_figure.js";
 
 /** Line rate of the soft NIC, bit/s. */
 export const WIRE_LINK = 10e9;
 export const TCP_SIZES = SIZES.filter(({ bytes }) => bytes <= IPERF_MOST_BYTES);
 const kMtu = 1500;
 /** What of it is payload at the path MTU of 1024: Ethernet with preamble and gap, IPv4, UDP, BTH, ICRC. */
-const kPayloadShare = 1024 / (1024 + 14 + 20 + 8 + 12 + 4 + 24);
+export const kPayloadShare = 1024 / (1024 + 14 + 20 + 8 + 12 + 4 + 24);
 /** Each measurement; the middle half counts. */
 const kSeconds = 4;
 /** Of other programs, in cores: above it the figures do not count. */
@@ -48,13 +48,13 @@ export interface Measured {
   cores: number;
 }
 
-export async function measureOnWire(options: BenchOptions): Promise<BenchOutcome> {
+export async function measureOnWire(options: BenchOptions): Promise<Measured> {
   await requireTcpTools();
   const pair = await HostPair.create(kMtu);
   try {
     const measured = await measureAll(pair, options, availableParallelism());
     writeWhole(join(options.directory, "measured.json"), `${JSON.stringify(measured, undefined, 2)}\n`);
-    return { observation: observeWire(measured), doubts: doubtsOf(measured) };
+    return measured;
   } finally {
     pair.close();
   }
@@ -113,60 +113,4 @@ async function measureAll(pair: HostPair, options: BenchOptions, cores: number):
 export function doubtsOf({ others }: Pick<Measured, "others">): string[] {
   if (others <= kDisturbed) return [];
   return [`other programs used ${Math.round(100 * others)}% of a core, above ${100 * kDisturbed}%`];
-}
-
-export function observeWire({ tcp, rdma: read, latency, others, cores }: Measured): Observation {
-  const gbps = (list: readonly Throughput[]) => list.map(({ bps }) => bps / 1e9);
-  const share = (used: number) => (100 * used) / cores;
-  const by = (list: readonly Throughput[], used: (cpu: CpuUse) => number) => list.map(({ cpu }) => share(used(cpu)));
-  const most = (list: readonly number[]) => Math.max(...list);
-  const cost = ({ bps, cpu }: Throughput) => (cpu.client + cpu.server + cpu.kernel) / (bps / 1e9);
-  const [small, large, largest] = [tcp[0], tcp.at(-1), read.at(-1)] as [Throughput, Throughput, Throughput];
-  const { average, median } = latency;
-  const ends = {
-    tcp_client: by(tcp, ({ client }) => client),
-    tcp_server: by(tcp, ({ server }) => server),
-    rdma_client: by(read, ({ client }) => client),
-    rdma_server: by(read, ({ server }) => server),
-  };
-  return {
-    values: {
-      ...throughputs("rdma", gbps(read)),
-      ...throughputs("tcp", gbps(tcp)),
-      rdma_share: (100 * Math.min(...read.map(({ bps }) => bps))) / (WIRE_LINK * kPayloadShare),
-      tcp_small: (100 * small.bps) / large.bps,
-      tcp_small_cpu: 100 * Math.max(small.cpu.client, small.cpu.server),
-      tcp_cpu: share((large.cpu.client + large.cpu.server) / 2),
-      rdma_client_cpu: most(ends.rdma_client),
-      rdma_client_app: most(by(read, ({ client, client_nic }) => client - client_nic)),
-      rdma_server_cpu: most(ends.rdma_server),
-      rdma_server_app: most(by(read, ({ server, server_nic }) => server - server_nic)),
-      tcp_cost: cost(large),
-      rdma_cost: cost(largest),
-      tcp_us: average.tcp,
-      read_us: average.read,
-      write_us: average.write,
-      send_us: average.send,
-      tcp_median_us: median.tcp,
-      write_median_us: median.write,
-      send_median_us: median.send,
-      tcp_to_rdma: average.tcp / Math.max(average.read, average.write, average.send),
-      send_to_write: average.send / average.write,
-      cores,
-      others: 100 * others,
-    },
-    plots: [
-      throughputPlot([
-        { label: "TCP", values: gbps(tcp) },
-        { label: "RDMA READ", values: gbps(read) },
-      ]),
-      cpuPlot([
-        { label: "TCP server", values: ends.tcp_server },
-        { label: "TCP client", values: ends.tcp_client },
-        { label: "RDMA server", values: ends.rdma_server },
-        { label: "RDMA client", values: ends.rdma_client },
-      ]),
-      latencyPlot({ TCP: average.tcp, READ: average.read, WRITE: average.write, SEND: average.send }),
-    ],
-  };
 }

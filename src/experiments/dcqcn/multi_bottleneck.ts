@@ -3,7 +3,8 @@
  * marking that cuts off, as DCTCP has it, and under marking like RED.
  */
 import { mean } from "simple-statistics";
-import type { Evidence, Experiment, Observation, Quantity, Trial } from "../experiment.js";
+import type { Evidence, Trial } from "../experiment.js";
+import { byName, grid, namesOf, plot, quantity, type Runs, statement, studyOf } from "../study.js";
 import { DCQCN_PAPER } from "./paper.js";
 import { higher, kRates, kStream, kWords, linkRates, lower, repeated, repeats, whiskers } from "./testbed.js";
 
@@ -14,25 +15,23 @@ const kFlows = ["f1", "f2", "f3"] as const;
 const kFair = 20;
 const kWhere = "section 7";
 
-const kMarkings = [
-  { name: "cut", label: "all above 40 KB", set: ["switch.ecn.kmin=40KB", "switch.ecn.kmax=40KB", "switch.ecn.pmax=1"] },
-  { name: "red", label: "5 to 200 KB, 1%", set: [] },
-] as const;
-type Marking = (typeof kMarkings)[number]["name"];
+const kMarkings = {
+  cut: { label: "all above 40 KB", set: ["switch.ecn.kmin=40KB", "switch.ecn.kmax=40KB", "switch.ecn.pmax=1"] },
+  red: { label: "5 to 200 KB, 1%", set: [] },
+} as const;
+const kNames = namesOf(kMarkings);
+type Marking = keyof typeof kMarkings;
+type Flow = (typeof kFlows)[number];
 
-const kQuantities: Record<string, Quantity> = {
-  ...Object.fromEntries(
-    kMarkings.flatMap(({ name, label }): [string, Quantity][] => [
-      ...kFlows.map((flow): [string, Quantity] => [`${flow}_${name}`, { label: `${flow}, ${label}`, unit: "Gb/s" }]),
-      [`lag_${name}`, { label: `f2 / lower of f1 and f3, ${label}`, unit: "" }],
-      [`cnps_${name}`, { label: `CNPs to f1 / CNPs to f2, ${label}`, unit: "" }],
-    ]),
-  ),
-  gain: { label: "f2, 5 to 200 KB / all above 40 KB", unit: "" },
-  cnp_shift: { label: "CNPs to f1 / CNPs to f2, 5 to 200 KB / all above 40 KB", unit: "" },
-};
+/** With one marking: rates in all runs and their mean, Gb/s, and CNPs to f1 / to f2. */
+interface Marked {
+  rates: Readonly<Record<Flow, readonly number[]>>;
+  means: Readonly<Record<Flow, number>>;
+  cnps: number;
+}
+type Seen = Readonly<Record<Marking, Marked>>;
 
-export const DCQCN_FIGURE_20: Experiment = {
+export const DCQCN_FIGURE_20 = studyOf<Seen>()({
   id: "dcqcn-fig20",
   paper: DCQCN_PAPER,
   place: "figure 20",
@@ -46,73 +45,80 @@ export const DCQCN_FIGURE_20: Experiment = {
     "A run takes 200 ms, of which 50 ms are warm-up. The wire has one seed.",
     "Flows are streams without acknowledgements, as labs have no others.",
   ],
-  quantities: kQuantities,
+  quantities: {
+    ...grid(
+      kNames,
+      (seen: Seen, name) => seen[name],
+      (label, name) => `${label}, ${kMarkings[name].label}`,
+    )({
+      f1: quantity("f1", "Gb/s", ({ means }) => means.f1),
+      f2: quantity("f2", "Gb/s", ({ means }) => means.f2),
+      f3: quantity("f3", "Gb/s", ({ means }) => means.f3),
+      lag: quantity("f2 / lower of f1 and f3", "", ({ means: { f1, f2, f3 } }) => f2 / Math.min(f1, f3)),
+      cnps: quantity("CNPs to f1 / CNPs to f2", "", ({ cnps }) => cnps),
+    }),
+    gain: quantity("f2, 5 to 200 KB / all above 40 KB", "", ({ red, cut }) => red.means.f2 / cut.means.f2),
+    cnp_shift: quantity(
+      "CNPs to f1 / CNPs to f2, 5 to 200 KB / all above 40 KB",
+      "",
+      ({ red, cut }) => red.cnps / cut.cnps,
+    ),
+  },
   statements: [
-    {
-      quote:
-        'However, with common congestion control protocols like DCTCP, the flow with two bottleneck gets lower throughput because it has higher probability of getting congestion signal. DCQCN, if used with DCTCP-like "cut-off" marking (Kmin = Kmax, Pmax = 1, see Figure 5) has the same problem.',
-      where: kWhere,
-      reading: "with the cut-off, f2 gets less than either of the others",
-      checks: [lower("lag_cut")],
-    },
-    {
-      quote:
-        "The problem can be mitigated (but not completely solved) using a less abrupt, RED-like marking scheme (see parameters in Table 14).",
-      where: kWhere,
-      reading:
-        "with marking from 5 to 200 KB, f2 gets more than with the cut-off, and still less than either of the others",
-      checks: [higher("gain"), lower("lag_red")],
-    },
-    {
-      quote:
-        "CNP generation is driven by a timer, so with RED-like packet marking, we increase the probability that the faster flow will get more CNPs.",
-      where: kWhere,
-      reading: "CNPs to f1, the faster one, as a multiple of those to f2, are more than with the cut-off",
-      checks: [higher("cnp_shift")],
-    },
+    statement(
+      'However, with common congestion control protocols like DCTCP, the flow with two bottleneck gets lower throughput because it has higher probability of getting congestion signal. DCQCN, if used with DCTCP-like "cut-off" marking (Kmin = Kmax, Pmax = 1, see Figure 5) has the same problem.',
+      kWhere,
+      "with the cut-off, f2 gets less than either of the others",
+      [lower("lag_cut")],
+    ),
+    statement(
+      "The problem can be mitigated (but not completely solved) using a less abrupt, RED-like marking scheme (see parameters in Table 14).",
+      kWhere,
+      "with marking from 5 to 200 KB, f2 gets more than with the cut-off, and still less than either of the others",
+      [higher("gain"), lower("lag_red")],
+    ),
+    statement(
+      "CNP generation is driven by a timer, so with RED-like packet marking, we increase the probability that the faster flow will get more CNPs.",
+      kWhere,
+      "CNPs to f1, the faster one, as a multiple of those to f2, are more than with the cut-off",
+      [higher("cnp_shift")],
+    ),
   ],
   network: {
     clocks: ["wire", "sim"],
-    trials: kMarkings.flatMap(({ name, set }) =>
-      repeated(name, { file: kFile, set: [...set, kStream] }, kSeeds).map(
+    trials: kNames.flatMap((name) =>
+      repeated(name, { file: kFile, set: [...kMarkings[name].set, kStream] }, kSeeds).map(
         (trial, i): Trial => (i === 0 ? trial : { ...trial, clocks: ["sim"] }),
       ),
     ),
-    observe,
+    see: (runs) => ({ cut: marked(runs, "cut"), red: marked(runs, "red") }),
     sim_seconds: 8,
   },
-};
+  plots: (seen) => [
+    plot(
+      "Throughput of the three flows",
+      ["flow"],
+      ["throughput, Gb/s", 0, 40],
+      kNames.map((name) => {
+        const { rates } = seen[name];
+        return whiskers(
+          kMarkings[name].label,
+          kFlows.map((_, i) => i),
+          kFlows.map((flow) => rates[flow]),
+        );
+      }),
+      { x_names: kFlows.map((label, x) => ({ x, label })), levels: [{ label: "max-min fair", value: kFair }] },
+    ),
+  ],
+});
 
-function observe(runs: Readonly<Record<string, Evidence>>): Observation {
-  const rates = (marking: Marking) =>
-    kFlows.map((flow) => repeats(runs, marking).map((run) => mean(linkRates(run, flow))));
-  const means = (marking: Marking) => rates(marking).map((of) => mean(of)) as [number, number, number];
-  const lag = ([f1, f2, f3]: readonly [number, number, number]) => f2 / Math.min(f1, f3);
-  const cnps = (marking: Marking) =>
-    mean(repeats(runs, marking).map((run) => cnpsOf(run, "f1") / Math.max(1, cnpsOf(run, "f2"))));
-  const each = kMarkings.flatMap(({ name }): [string, number][] => [
-    ...means(name).map((rate, i): [string, number] => [`${kFlows[i]}_${name}`, rate]),
-    [`lag_${name}`, lag(means(name))],
-    [`cnps_${name}`, cnps(name)],
-  ]);
-  const places = kFlows.map((_, i) => i);
+function marked(all: Runs, marking: Marking): Marked {
+  const runs = repeats(all, marking);
+  const rates = byName(kFlows, (flow) => runs.map((run) => mean(linkRates(run, flow))));
   return {
-    values: {
-      ...Object.fromEntries(each),
-      gain: means("red")[1] / means("cut")[1],
-      cnp_shift: cnps("red") / cnps("cut"),
-    },
-    plots: [
-      {
-        title: "Throughput of the three flows",
-        x_label: "flow",
-        y_label: "throughput, Gb/s",
-        x_names: kFlows.map((label, x) => ({ x, label })),
-        y_range: [0, 40],
-        curves: kMarkings.map(({ name, label }) => whiskers(label, places, rates(name))),
-        levels: [{ label: "max-min fair", value: kFair }],
-      },
-    ],
+    rates,
+    means: byName(kFlows, (flow) => mean(rates[flow])),
+    cnps: mean(runs.map((run) => cnpsOf(run, "f1") / Math.max(1, cnpsOf(run, "f2")))),
   };
 }
 

@@ -8,8 +8,20 @@
  * packets takes n + p / (1 - p) n (n + 1) / 2.
  */
 import type { Curve, Plot } from "../../report/plot.js";
-import type { Evidence, Experiment, Observation, Quantity, Trial } from "../experiment.js";
-import { known } from "../measure.js";
+import type { Evidence, Trial } from "../experiment.js";
+import {
+  atLeast,
+  atMost,
+  byName,
+  caseFirst,
+  grid,
+  namesOf,
+  plot,
+  quantity,
+  type Runs,
+  statement,
+  studyOf,
+} from "../study.js";
 import { DCQCN_PAPER } from "./paper.js";
 
 const kFile = "dcqcn/packet-loss.yaml";
@@ -37,11 +49,13 @@ const kRows = {
   selective_4mb: { label: "4 MB, selective repeat", bytes: 4e6, set: ["transport.recovery=selective-repeat"] },
 } as const;
 type RowName = keyof typeof kRows;
-const kNames = Object.keys(kRows) as RowName[];
-const kSizes: RowName[] = ["gbn_4mb", "gbn_256kb", "gbn_16kb"];
+const kNames = namesOf(kRows);
+const kSizes = ["gbn_4mb", "gbn_256kb", "gbn_16kb"] as const;
 
 /** Goodput, Gb/s, by loss rate. */
 type Row = Readonly<Record<RateName, number>>;
+/** The model has the sizes alone. */
+type Seen = Readonly<Record<(typeof kSizes)[number], Row>> & Readonly<Partial<Record<RowName, Row>>>;
 
 const kTrials: Trial[] = kNames.flatMap((row) =>
   kRates.map(({ name, loss, duration }) => ({
@@ -55,22 +69,10 @@ function trialName(row: RowName, rate: RateName): string {
   return `${row.replace("_", "-")}-${rate.replace("%", "")}`;
 }
 
-const kQuantities: Record<string, Quantity> = {
-  low: { label: "4 MB, at 0.01% or less: least share of the throughput without loss", unit: "%" },
-  limit: { label: "4 MB, at 0.1%: share of the throughput without loss", unit: "%" },
-  high: { label: "4 MB, at 1%: share of the throughput without loss", unit: "%" },
-  sizes: { label: "at 0.1%: shares of 4 MB, 256 KB and 16 KB differ by", unit: "points" },
-  ...Object.fromEntries(
-    kNames.flatMap((row) =>
-      kRates.map(({ name }): [string, Quantity] => [
-        `${row}_${name}`,
-        { label: `messages of ${kRows[row].label}, loss ${name}`, unit: "Gb/s" },
-      ]),
-    ),
-  ),
-};
+/** % of the throughput without loss. */
+const share = (row: Row, rate: RateName) => (100 * row[rate]) / row[0];
 
-export const DCQCN_FIGURE_21: Experiment = {
+export const DCQCN_FIGURE_21 = studyOf<Seen>()({
   id: "dcqcn-fig21",
   paper: DCQCN_PAPER,
   place: "figure 21",
@@ -84,45 +86,65 @@ export const DCQCN_FIGURE_21: Experiment = {
     "The model is arithmetic, for READs: after a loss a message is sent to its end, and then again from the lost packet on.",
     "Selective repeat (both ends must be Weir's), and a time-out of 1 ms, beside it. No labs: they have streams, which are not sent again.",
   ],
-  quantities: kQuantities,
+  quantities: {
+    low: quantity("4 MB, at 0.01% or less: least share of the throughput without loss", "%", ({ gbn_4mb }) =>
+      Math.min(share(gbn_4mb, "0.001%"), share(gbn_4mb, "0.01%")),
+    ),
+    limit: quantity("4 MB, at 0.1%: share of the throughput without loss", "%", ({ gbn_4mb }) =>
+      share(gbn_4mb, "0.1%"),
+    ),
+    high: quantity("4 MB, at 1%: share of the throughput without loss", "%", ({ gbn_4mb }) => share(gbn_4mb, "1%")),
+    sizes: quantity("at 0.1%: shares of 4 MB, 256 KB and 16 KB differ by", "points", (rows) => {
+      const shares = kSizes.map((row) => share(rows[row], "0.1%"));
+      return Math.max(...shares) - Math.min(...shares);
+    }),
+    ...grid(
+      kNames,
+      (rows: Seen, row) => rows[row],
+      (label, row) => `messages of ${kRows[row].label}, ${label}`,
+    )(
+      byName(
+        kRates.map(({ name }) => name),
+        (rate) => quantity(`loss ${rate}`, "Gb/s", (row: Row) => row[rate]),
+      ),
+      caseFirst,
+    ),
+  },
   statements: [
-    {
-      quote: "This is sufficient for environments where packet loss rate low, as seen in Figure 21.",
-      where: "section 7",
-      reading: "at 0.01% or less, messages of 4 MB keep 90% of the throughput without loss",
-      checks: [{ quantity: "low", min: 90 }],
-      remark:
-        "model: a READ of 4 MB that loses one packet sends half a message in vain in the mean; smaller ones lose less.",
-    },
-    {
-      quote: "Throughput degrades rapidly once the packet loss rate exceeds 0.1%.",
-      where: "section 7",
-      reading: "messages of 4 MB keep 80% at 0.1%, and at most half at 1%",
-      checks: [
-        { quantity: "limit", min: 80 },
-        { quantity: "high", max: 50 },
-      ],
-      remark:
-        "sim: at 0.1% nearly all that is missing are time-outs, for NAKs that were lost; with a time-out of 1 ms (in the table) 97% remain there, and 38% at 1%. model: READs of 256 KB keep 89% at 0.1% and 44% at 1%.",
-    },
-    {
-      quote: "With go-back-n loss recovery model, the size of the message matters as well.",
-      where: "section 7",
-      reading: "at 0.1%, the shares that messages of 4 MB, 256 KB and 16 KB keep differ by 10 points or more",
-      checks: [{ quantity: "sizes", min: 10 }],
-      remark:
-        "A WRITE goes back to the lost packet as soon as the NAK comes, whatever the message's size. What is left between the sizes is chance: few time-outs of 67 ms.",
-    },
+    statement(
+      "This is sufficient for environments where packet loss rate low, as seen in Figure 21.",
+      "section 7",
+      "at 0.01% or less, messages of 4 MB keep 90% of the throughput without loss",
+      [atLeast("low", 90)],
+      "model: a READ of 4 MB that loses one packet sends half a message in vain in the mean; smaller ones lose less.",
+    ),
+    statement(
+      "Throughput degrades rapidly once the packet loss rate exceeds 0.1%.",
+      "section 7",
+      "messages of 4 MB keep 80% at 0.1%, and at most half at 1%",
+      [atLeast("limit", 80), atMost("high", 50)],
+      "sim: at 0.1% nearly all that is missing are time-outs, for NAKs that were lost; with a time-out of 1 ms (in the table) 97% remain there, and 38% at 1%. model: READs of 256 KB keep 89% at 0.1% and 44% at 1%.",
+    ),
+    statement(
+      "With go-back-n loss recovery model, the size of the message matters as well.",
+      "section 7",
+      "at 0.1%, the shares that messages of 4 MB, 256 KB and 16 KB keep differ by 10 points or more",
+      [atLeast("sizes", 10)],
+      "A WRITE goes back to the lost packet as soon as the NAK comes, whatever the message's size. What is left between the sizes is chance: few time-outs of 67 ms.",
+    ),
   ],
-  network: { clocks: ["sim"], trials: kTrials, observe, sim_seconds: 60 },
-  model: () =>
-    compose(Object.fromEntries(kSizes.map((row) => [row, rowOf((loss) => kGoodput * readShare(row, loss))]))),
-};
+  plots: (rows) => [plotOf(rows)],
+  network: {
+    clocks: ["sim"],
+    trials: kTrials,
+    see: (runs) => byName(kNames, (row) => rowOf((_, rate) => goodputOf(runs, row, rate) / 1e9)),
+    sim_seconds: 60,
+  },
+  model: () => byName(kSizes, (row) => rowOf((loss) => kGoodput * readShare(row, loss))),
+});
 
-export function observe(runs: Readonly<Record<string, Evidence>>): Observation {
-  const measured = (row: RowName, rate: RateName) => (runs[trialName(row, rate)] as Evidence).result.totals.goodput_bps;
-  return compose(Object.fromEntries(kNames.map((row) => [row, rowOf((_, rate) => measured(row, rate) / 1e9)])));
-}
+const goodputOf = (runs: Runs, row: RowName, rate: RateName) =>
+  (runs[trialName(row, rate)] as Evidence).result.totals.goodput_bps;
 
 /** Part of what is sent that is of use, where messages are READs. */
 function readShare(row: RowName, loss: number): number {
@@ -134,42 +156,19 @@ function rowOf(goodput: (loss: number, rate: RateName) => number): Row {
   return Object.fromEntries(kRates.map(({ name, loss }) => [name, goodput(loss, name)])) as Row;
 }
 
-function compose(rows: Readonly<Partial<Record<RowName, Row>>>): Observation {
-  const share = (row: RowName, rate: RateName) => {
-    const all = rows[row] as Row;
-    return (100 * all[rate]) / all[0];
-  };
-  const sizes = kSizes.map((row) => share(row, "0.1%"));
-  const values: Record<string, number> = {
-    low: Math.min(share("gbn_4mb", "0.001%"), share("gbn_4mb", "0.01%")),
-    limit: share("gbn_4mb", "0.1%"),
-    high: share("gbn_4mb", "1%"),
-    sizes: Math.max(...sizes) - Math.min(...sizes),
-  };
-  for (const row of kNames) {
-    for (const { name } of kRates) {
-      const goodput = rows[row]?.[name];
-      if (goodput !== undefined) values[`${row}_${name}`] = goodput;
-    }
-  }
-  return { values: known(values), plots: [plotOf(rows)] };
-}
-
-function plotOf(rows: Readonly<Partial<Record<RowName, Row>>>): Plot {
-  return {
-    title: "Goodput by packet loss rate; go-back-N where nothing else is said",
-    x_label: "packet loss rate",
-    y_label: "goodput, Gb/s",
-    x_names: kRates.map(({ name }, i) => ({ x: i, label: name })),
-    x_range: [-0.3, kRates.length - 0.7],
-    y_range: [0, 40],
-    curves: kNames.flatMap((row, color): Curve[] => {
+function plotOf(rows: Seen): Plot {
+  return plot(
+    "Goodput by packet loss rate; go-back-N where nothing else is said",
+    ["packet loss rate", -0.3, kRates.length - 0.7],
+    ["goodput, Gb/s", 0, 40],
+    kNames.flatMap((row, color): Curve[] => {
       const own = rows[row];
       if (own === undefined) return [];
-      const style = kSizes.includes(row) ? "solid" : "dashed";
+      const style = kSizes.some((size) => size === row) ? "solid" : "dashed";
       return [
         { label: kRows[row].label, color, style, x: kRates.map((_, i) => i), y: kRates.map(({ name }) => own[name]) },
       ];
     }),
-  };
+    { x_names: kRates.map(({ name }, i) => ({ x: i, label: name })) },
+  );
 }

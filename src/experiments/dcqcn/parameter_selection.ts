@@ -9,8 +9,8 @@ import {
 } from "../../models/dcqcn/index.js";
 import { inPackets } from "../../models/dcqcn/parameters.js";
 import type { Plot } from "../../report/plot.js";
-import { type Experiment, type Observation, type Quantity, statement } from "../experiment.js";
-import { known } from "../measure.js";
+import { overMilliseconds } from "../measure.js";
+import { atLeast, atMost, byName, grid, namesOf, plot, quantity, statement, studyOf } from "../study.js";
 import { ALPHA_RESET, equationsOf } from "./alpha.js";
 import {
   AS_PACKETS,
@@ -33,6 +33,7 @@ import { repeated } from "./testbed.js";
 
 /** Numbers of flows at the fixed point. */
 const kCounts = [2, 4, 8, 10, 16, 64] as const;
+type Count = (typeof kCounts)[number];
 const kKmin = 5; // KB
 /** One order of magnitude, as the nearest power of ten of a ratio. */
 const kOrder = [Math.sqrt(10), 10 * Math.sqrt(10)] as const;
@@ -56,13 +57,10 @@ const kPairs = {
   alpha: { label: "tau' 110 us", changes: { dce_tcp_rtt: 110e3 }, set: ["congestion.parameters.dce_tcp_rtt=110us"] },
   half: { label: "R_AI 20 Mb/s", changes: { rpg_ai_rate: 20e6 }, set: ["congestion.parameters.rpg_ai_rate=20Mbps"] },
 } as const satisfies Record<string, Setting>;
-type Pair = keyof typeof kPairs;
-const kPairNames = Object.keys(kPairs) as Pair[];
+const kPairNames = namesOf(kPairs);
 
-const kIncasts: Readonly<Record<string, Setting & { flows: number }>> = {
-  ...Object.fromEntries(
-    kCounts.map((flows) => [`n${flows}`, { label: `${flows}:1`, flows, changes: {}, set: [senders(flows)] }]),
-  ),
+const kIncasts = {
+  ...byFlows((flows) => ({ label: `${flows}:1`, flows, changes: {}, set: [senders(flows)] })),
   n32: { label: "32:1", flows: 32, changes: {}, set: [senders(32)] },
   n32_half: {
     label: "32:1, R_AI 20 Mb/s",
@@ -70,96 +68,51 @@ const kIncasts: Readonly<Record<string, Setting & { flows: number }>> = {
     changes: kPairs.half.changes,
     set: [senders(32), ...kPairs.half.set],
   },
-};
-const kIncastNames = Object.keys(kIncasts);
+} satisfies Record<string, Setting & { flows: number }>;
+const kIncastNames = namesOf(kIncasts);
 
-const kQuantities: Record<string, Quantity> = {
-  ...Object.fromEntries(
-    kCounts.flatMap((flows): [string, Quantity][] => [
-      [`marked_${flows}`, { label: `p, ${flows} flows`, unit: "%" }],
-      [`queue_${flows}`, { label: `stable queue, ${flows} flows`, unit: "KB" }],
-    ]),
-  ),
-  most_marked: { label: "p, most of these", unit: "%" },
-  of_order: { label: "numbers of flows with 15.8 to 158 KB", unit: "" },
-  least_solutions: { label: "fixed points, fewest", unit: "" },
-  most_solutions: { label: "fixed points, most", unit: "" },
-  ...Object.fromEntries(
-    kPairNames.flatMap((name): [string, Quantity][] => [
-      [`apart_${name}`, { label: `apart for, ${kPairs[name].label}`, unit: "ms" }],
-      [`left_${name}`, { label: `difference left, ${kPairs[name].label}`, unit: "Gb/s" }],
-    ]),
-  ),
-  alpha_slower: { label: "apart with tau' 110 us / with 55 us", unit: "" },
-  half_slower: { label: "apart with R_AI 20 Mb/s / with 40 Mb/s", unit: "" },
-  margin: { label: "phase margin with 50 us more latency, 2 flows", unit: "degrees" },
-  ...Object.fromEntries(
-    kIncastNames.map((name): [string, Quantity] => [
-      `utilisation_${name}`,
-      { label: `utilisation, ${kIncasts[name]?.label}`, unit: "%" },
-    ]),
-  ),
-};
-
-type Pairs = Readonly<Record<Pair, Convergence>>;
-type Incasts = Readonly<Record<string, Incast>>;
-
-/** What both clocks measure in the same way, and p and queue by number of flows, where there are any. */
-function observation(
-  pairs: Pairs,
-  incasts: Incasts,
-  marked: readonly number[],
-  queues: readonly (number | null)[],
-): Observation {
-  const apart = (name: Pair) => pairs[name].apart;
-  const lengths = queues.map((queue) => queue ?? undefined);
-  const ofOrder = lengths.filter((queue = 0) => queue >= kOrder[0] * kKmin && queue <= kOrder[1] * kKmin);
-  return {
-    values: known({
-      ...Object.fromEntries(kCounts.map((flows, i) => [`marked_${flows}`, marked[i]])),
-      ...Object.fromEntries(kCounts.map((flows, i) => [`queue_${flows}`, lengths[i]])),
-      most_marked: Math.max(...marked),
-      of_order: ofOrder.length,
-      ...Object.fromEntries(
-        kPairNames.flatMap((name) => [
-          [`apart_${name}`, apart(name) * 1000],
-          [`left_${name}`, pairs[name].left],
-        ]),
-      ),
-      alpha_slower: apart("alpha") / apart("table"),
-      half_slower: apart("half") / apart("table"),
-      ...Object.fromEntries(kIncastNames.map((name) => [`utilisation_${name}`, (incasts[name] as Incast).utilisation])),
-    }),
-    plots: [pairPlot(pairs), incastPlot(incasts)],
-  };
+/** One of something for each number of flows. */
+function byFlows<Value>(make: (flows: Count) => Value): Record<`n${Count}`, Value> {
+  return Object.fromEntries(kCounts.map((flows) => [`n${flows}`, make(flows)])) as Record<`n${Count}`, Value>;
 }
 
-function pairPlot(pairs: Pairs): Plot {
-  return {
-    title: "Difference of two flows, one from 40 Gb/s and one from 0",
-    x_label: "time, ms",
-    y_label: "difference, Gb/s",
-    x_range: [0, 200],
-    y_range: [0, 42],
-    curves: kPairNames.map((name) => {
-      const { time, values } = pairs[name].difference;
-      return { label: kPairs[name].label, x: time.map((at) => at * 1000), y: values };
-    }),
-  };
+interface Seen {
+  pairs: Readonly<Record<keyof typeof kPairs, Convergence>>;
+  incasts: Readonly<Record<keyof typeof kIncasts, Incast>>;
+  /** Packets, %. */
+  marked: Readonly<Record<Count, number>>;
+  /** KB; null: there is no stable one. */
+  queues: Readonly<Record<Count, number | null>>;
+  /** By the equations alone: numbers of fixed points, and degrees. */
+  solutions?: readonly number[];
+  margin?: number | undefined;
 }
 
-function incastPlot(incasts: Incasts): Plot {
-  return {
-    title: "Queue, 32:1",
-    x_label: "time, ms",
-    y_label: "queue, KB",
-    x_range: [50, 100],
-    y_range: [0, 350],
-    curves: ["n32", "n32_half"].map((name) => {
-      const { time, values } = (incasts[name] as Incast).queue;
-      return { label: kIncasts[name]?.label ?? "", x: time.map((at) => at * 1000), y: values };
-    }),
-  };
+const slower =
+  (name: keyof Seen["pairs"]) =>
+  ({ pairs }: Seen) =>
+    pairs[name].apart / pairs.table.apart;
+const isOfOrder = (queue: number | null) => queue !== null && queue >= kOrder[0] * kKmin && queue <= kOrder[1] * kKmin;
+
+function pairPlot({ pairs }: Seen): Plot {
+  return plot(
+    "Difference of two flows, one from 40 Gb/s and one from 0",
+    ["time, ms", 0, 200],
+    ["difference, Gb/s", 0, 42],
+    kPairNames.map((name) => ({ label: kPairs[name].label, ...overMilliseconds(pairs[name].difference) })),
+  );
+}
+
+function incastPlot({ incasts }: Seen): Plot {
+  return plot(
+    "Queue, 32:1",
+    ["time, ms", 50, 100],
+    ["queue, KB", 0, 350],
+    (["n32", "n32_half"] as const).map((name) => ({
+      label: kIncasts[name].label,
+      ...overMilliseconds(incasts[name].queue),
+    })),
+  );
 }
 
 /** How often decreases come to outweigh increases, or the other way round, from p = 1e-12 to 1. */
@@ -172,7 +125,7 @@ function fixedPoints(flows: number): number {
   return signs.filter((sign, i) => i > 0 && sign !== signs[i - 1]).length;
 }
 
-export const DCQCN_SECTION_5: Experiment = {
+export const DCQCN_SECTION_5 = studyOf<Seen>()({
   id: "dcqcn-section5.2",
   paper: DCQCN_PAPER,
   place: "sections 5.1 and 5.2",
@@ -186,118 +139,130 @@ export const DCQCN_SECTION_5: Experiment = {
     AS_PACKETS,
     BY_CHANCE,
   ],
-  quantities: kQuantities,
+  quantities: {
+    ...grid(
+      kCounts,
+      ({ marked, queues }: Seen, flows) => ({ marked: marked[flows], queue: queues[flows] }),
+      (label, flows) => `${label}, ${flows} flows`,
+    )({
+      marked: quantity("p", "%", ({ marked }) => marked),
+      queue: quantity("stable queue", "KB", ({ queue }) => queue ?? undefined),
+    }),
+    most_marked: quantity("p, most of these", "%", ({ marked }) => Math.max(...Object.values(marked))),
+    of_order: quantity(
+      "numbers of flows with 15.8 to 158 KB",
+      "",
+      ({ queues }) => Object.values(queues).filter(isOfOrder).length,
+    ),
+    least_solutions: quantity("fixed points, fewest", "", ({ solutions }) => solutions && Math.min(...solutions)),
+    most_solutions: quantity("fixed points, most", "", ({ solutions }) => solutions && Math.max(...solutions)),
+    ...grid(
+      kPairNames,
+      ({ pairs }: Seen, name) => pairs[name],
+      (label, name) => `${label}, ${kPairs[name].label}`,
+    )({
+      apart: quantity("apart for", "ms", ({ apart }) => apart * 1000),
+      left: quantity("difference left", "Gb/s", ({ left }) => left),
+    }),
+    alpha_slower: quantity("apart with tau' 110 us / with 55 us", "", slower("alpha")),
+    half_slower: quantity("apart with R_AI 20 Mb/s / with 40 Mb/s", "", slower("half")),
+    margin: quantity("phase margin with 50 us more latency, 2 flows", "degrees", ({ margin }) => margin),
+    ...grid(
+      kIncastNames,
+      ({ incasts }: Seen, name) => incasts[name],
+      (label, name) => `${label}, ${kIncasts[name].label}`,
+    )({ utilisation: quantity("utilisation", "%", ({ utilisation }) => utilisation) }),
+  },
   statements: [
     statement(
       "By setting the LHS of Equations (6)-(9) to zero, we see that the fluid model has a unique fixed point when satisfying Equation (10). [...] The solution of p is unique.",
       "section 5.1",
       "over 10,000 values of p from 1e-12 to 1 the equations change sign once, with each number of flows",
-      [
-        { quantity: "least_solutions", min: 1 },
-        { quantity: "most_solutions", max: 1 },
-      ],
+      [atLeast("least_solutions", 1), atMost("most_solutions", 1)],
     ),
     statement(
       "We verified that for reasonable settings, p is less than 1%.",
       "section 5.1",
       "with 2, 4, 8, 10, 16 and 64 flows",
-      [{ quantity: "most_marked", max: 1 }],
+      [atMost("most_marked", 1)],
       "By the equations it is less than 1% with up to 10 flows. As packets it is with up to 4: from 8 on the scatter of the queue takes it beyond Kmax, where everything is marked.",
     ),
     statement(
       "Fluid model predicts that the stable queue length is usually one order of magnitude larger than 5KB Kmin.",
       "section 5.2",
       "with at least 4 of 2, 4, 8, 10, 16 and 64 flows it is sqrt(10) to 10 sqrt(10) times Kmin, 15.8 to 158 KB",
-      [{ quantity: "of_order", min: 4 }],
+      [atLeast("of_order", 4)],
       "With 2, 4 and 8 flows it is; with 10 flows it is 36 times Kmin, and with 16 and 64, which need a p above Pmax, equation 5 has no stable queue.",
     ),
     statement(
       "We set Kmin = 5KB since we found it sufficient to maintain 100% throughput.",
       "section 5.2",
       "the two flows of 2:1 use the link at least 99.5%",
-      [{ quantity: "utilisation_n2", min: 99.5 }],
+      [atLeast("utilisation_n2", 99.5)],
       "At rest the equations have 27.7 KB of queue, always. As packets it is empty in 19% of the samples.",
     ),
     statement(
       "We have verified that flows converge fast and stably even when an additional 50us latency is added.",
       "section 5.2",
       "from 40 Gb/s and 0 they come near in the first 100 ms, and at most 4 Gb/s are left",
-      [
-        { quantity: "apart_latency", max: 100 },
-        { quantity: "left_latency", max: 4 },
-      ],
+      [atMost("apart_latency", 100), atMost("left_latency", 4)],
     ),
     statement(
       "DCQCN is generally insensitive to tau' value: 110us (twice as default) barely slows down convergence.",
       "section 5.2",
       "flows are apart at most 10% longer",
-      [{ quantity: "alpha_slower", max: 1.1 }],
+      [atMost("alpha_slower", 1.1)],
       "As packets the first flow is alone before, and its alpha is the larger the slower it decays. Of five seeds each, flows are apart for 38 to 66 ms with 55 us, and for 51 to 74 with 110.",
     ),
     statement(
       "Halving R_AI reduces the convergence speed,",
       "section 5.2",
       "with 20 Mb/s flows are apart longer than with 40 Mb/s",
-      [{ quantity: "half_slower", min: 1.01 }],
+      [atLeast("half_slower", 1.01)],
     ),
     statement(
       "but it ensures no buffer starvation with 32:1 incast.",
       "section 5.2",
       "with R_AI 20 Mb/s, 32 flows use the link at least 99.5%",
-      [{ quantity: "utilisation_n32_half", min: 99.5 }],
+      [atLeast("utilisation_n32_half", 99.5)],
       "32 flows rest at a p of 3.2%, above Pmax also with half of R_AI; equation 5 as printed has no queue for that, and the queue swings about Kmax and runs empty. With the same slope carried on (Kmax 1955 KB, Pmax 10%) the equations have the link used 100%.",
     ),
   ],
+  plots: (seen) => [pairPlot(seen), incastPlot(seen)],
   network: {
     clocks: ["sim"],
     trials: [
       ...kPairNames.flatMap((name) => repeated(name, { file: kPairFile, set: kPairs[name].set }, kSeeds)),
-      ...Object.entries(kIncasts).flatMap(([name, { set }]) => repeated(name, { file: kIncastFile, set }, kSeeds)),
+      ...kIncastNames.flatMap((name) => repeated(name, { file: kIncastFile, set: kIncasts[name].set }, kSeeds)),
     ],
-    observe: (runs) => {
-      const pairs = Object.fromEntries(
-        kPairNames.map((name) => [name, typical(runs, name, convergenceAsPackets)]),
-      ) as Record<Pair, Convergence>;
-      const incasts = Object.fromEntries(kIncastNames.map((name) => [name, typical(runs, name, incastAsPackets)]));
-      const each = kCounts.map((flows) => incasts[`n${flows}`] as Incast);
-      return observation(
-        pairs,
+    see: (runs) => {
+      const incasts = byName(kIncastNames, (name) => typical(runs, name, incastAsPackets));
+      return {
+        pairs: byName(kPairNames, (name) => typical(runs, name, convergenceAsPackets)),
         incasts,
-        each.map(({ marked }) => marked),
-        each.map(({ mean }) => mean),
-      );
+        marked: byName(kCounts, (flows) => incasts[`n${flows}`].marked),
+        queues: byName(kCounts, (flows) => incasts[`n${flows}`].mean),
+      };
     },
     sim_seconds: 60,
   },
   model: (alternative) => {
     const alpha = equationsOf(alternative);
-    const pairs = Object.fromEntries(
-      kPairNames.map((name) => [name, convergenceByModel({ ...kPairs[name].changes, ...alpha })]),
-    ) as Record<Pair, Convergence>;
-    const incasts = Object.fromEntries(
-      Object.entries(kIncasts).map(([name, { flows, changes }]) => [
-        name,
-        incastByModel(flows, { ...changes, ...alpha }),
-      ]),
-    );
-    const points = kCounts.map((flows) => dcqcnFixedPoint(kTable14, flows));
-    const counts = kCounts.map((flows) => fixedPoints(flows));
-    const found = observation(
-      pairs,
-      incasts,
-      points.map(({ p }) => 100 * p),
-      points.map(({ queue_bytes }) => (queue_bytes === null ? null : queue_bytes / 1000)),
-    );
-    const margin = dcqcnStability({ ...kTable14, ...kPairs.latency.changes }, 2).phase_margin_deg;
+    const points = byName(kCounts, (flows) => dcqcnFixedPoint(kTable14, flows));
     return {
-      ...found,
-      values: known({
-        ...found.values,
-        least_solutions: Math.min(...counts),
-        most_solutions: Math.max(...counts),
-        margin: margin ?? undefined,
+      pairs: byName(kPairNames, (name) => convergenceByModel({ ...kPairs[name].changes, ...alpha })),
+      incasts: byName(kIncastNames, (name) => {
+        const { flows, changes } = kIncasts[name];
+        return incastByModel(flows, { ...changes, ...alpha });
       }),
+      marked: byName(kCounts, (flows) => 100 * points[flows].p),
+      queues: byName(kCounts, (flows) => {
+        const { queue_bytes } = points[flows];
+        return queue_bytes === null ? null : queue_bytes / 1000;
+      }),
+      solutions: kCounts.map((flows) => fixedPoints(flows)),
+      margin: dcqcnStability({ ...kTable14, ...kPairs.latency.changes }, 2).phase_margin_deg ?? undefined,
     };
   },
   alternative: ALPHA_RESET,
-};
+});

@@ -3,8 +3,7 @@
  * one thing at a time, with all else as in table 14.
  */
 import type { Plot } from "../../report/plot.js";
-import type { Evidence, Experiment, Observation, Quantity } from "../experiment.js";
-import { known } from "../measure.js";
+import { atLeast, atMost, grid, plot, quantity, type Runs, statement, studyOf, within } from "../study.js";
 import { kFile, kNs3, kNs3Text, kPaper, type Lengths, lengthsOf, usedOf } from "./incast_queue.js";
 import { DCQCN_PAPER } from "./paper.js";
 import { kBase, kGroups, kVariations, type Variation } from "./queue_variations.js";
@@ -14,62 +13,38 @@ const kLine = { rate: 40, least: 39 }; // Gb/s
 /** Between two bars of a group, which is 1 wide. */
 const kFigures = ["p50", "p95", "p99", "max"] as const;
 
-const quantities: Record<string, Quantity> = Object.fromEntries(
-  kVariations.flatMap(({ name, label }) => [
-    ...kFigures.map((figure): [string, Quantity] => [
-      `${figure}_${name}`,
-      { label: `${label}: queue, ${figure}`, unit: "KB" },
-    ]),
-    [`used_${name}`, { label: `${label}: goodput, of what headers leave`, unit: "%" }],
-  ]),
-);
-
 interface Bar {
   short: string;
   lengths: Lengths;
 }
 
-function observe(runs: Readonly<Record<string, Evidence>>): Observation {
-  const measured = (variations: readonly Variation[]): Bar[] =>
-    variations.flatMap(({ name, short }) => {
-      const run = runs[name];
-      return run === undefined ? [] : [{ short, lengths: lengthsOf(run) }];
-    });
-  const values = kVariations.flatMap(({ name }) => {
+/** Of those variations that were run. */
+function barsOf(runs: Runs, variations: readonly Variation[]): Bar[] {
+  return variations.flatMap(({ name, short }) => {
     const run = runs[name];
-    if (run === undefined) return [];
-    const lengths = lengthsOf(run);
-    return [...kFigures.map((figure) => [`${figure}_${name}`, lengths[figure]]), [`used_${name}`, usedOf(run)]];
+    return run === undefined ? [] : [{ short, lengths: lengthsOf(run) }];
   });
-  const others = kNs3.map(({ short, ...lengths }): Bar => ({ short, lengths }));
-  const plots = kGroups.flatMap(({ title, variations }, i) => {
-    const bars = measured(variations);
-    const last = i === kGroups.length - 1;
-    return bars.length + (last ? others.length : 0) === 0
-      ? []
-      : [plotOf(title, [...measured([kBase]), ...bars, ...(last ? others : [])])];
-  });
-  return { values: known(Object.fromEntries(values)), plots };
 }
 
 function plotOf(title: string, bars: readonly Bar[]): Plot {
-  return {
-    title: `${title}: length of the queue`,
-    x_label: "what is varied",
-    y_label: "queue, KB",
-    x_names: bars.map(({ short }, i) => ({ x: i, label: short })),
-    y_range: [0, 400],
-    curves: kFigures.map((figure) => ({
+  return plot(
+    `${title}: length of the queue`,
+    ["what is varied"],
+    ["queue, KB", 0, 400],
+    kFigures.map((figure) => ({
       label: figure,
       kind: "bars",
       x: bars.map((_, i) => i),
       y: bars.map(({ lengths }) => lengths[figure]),
     })),
-    levels: [
-      { label: "paper, p95", value: kPaper.dcqcn.p95 },
-      { label: "paper, most", value: kMost },
-    ],
-  };
+    {
+      x_names: bars.map(({ short }, i) => ({ x: i, label: short })),
+      levels: [
+        { label: "paper, p95", value: kPaper.dcqcn.p95 },
+        { label: "paper, most", value: kMost },
+      ],
+    },
+  );
 }
 
 const kReason =
@@ -82,7 +57,7 @@ const kFound = [
   "What the paper's switch really marked is not known.",
 ].join(" ");
 
-export const DCQCN_QUEUE_20TO1: Experiment = {
+export const DCQCN_QUEUE_20TO1 = studyOf<Runs>()({
   id: "dcqcn-queue-20to1",
   paper: DCQCN_PAPER,
   place: "section 6.1, figure 19",
@@ -95,30 +70,47 @@ export const DCQCN_QUEUE_20TO1: Experiment = {
     "R_HAI, the lowest rate and the delay of the links are not printed in the paper: 200 Mb/s, 10 Mb/s, 1 us.",
     `${kNs3Text} Theirs and what Weir measures with their readings are in the last plot.`,
   ],
-  quantities,
+  quantities: grid(
+    kVariations,
+    (runs: Runs, { name }) => runs[name],
+    (label, one) => `${one.label}: ${label}`,
+  )({
+    p50: quantity("queue, p50", "KB", (run) => lengthsOf(run).p50),
+    p95: quantity("queue, p95", "KB", (run) => lengthsOf(run).p95),
+    p99: quantity("queue, p99", "KB", (run) => lengthsOf(run).p99),
+    max: quantity("queue, max", "KB", (run) => lengthsOf(run).max),
+    used: quantity("goodput, of what headers leave", "%", usedOf),
+  }),
   statements: [
-    {
-      quote: "the 95th-percentile queue length is 76.6KB with DCQCN",
-      where: "section 6.3",
-      reading: "within 20% of it, with table 14",
-      checks: [{ quantity: "p95_base", min: 0.8 * kPaper.dcqcn.p95, max: 1.2 * kPaper.dcqcn.p95 }],
-      remark: kFound,
-    },
-    {
-      quote: "The switch counter shows that the queue length never exceeds 100KB (translates to 20us at 40Gbps).",
-      where: "section 6.1",
-      reading: "the longest queue of the second half is at most 100 KB, with table 14; the paper has up to 19 senders",
-      checks: [{ quantity: "max_base", max: kMost }],
-      remark: `${kReason} With Pmax 20% it is. Before, all senders start at line rate, and the queue is longer than 6 MB, which PFC then holds; from a start at 2 Gb/s it is as long as later.`,
-    },
-    {
-      quote: "the total throughput is always more than 39Gbps for K:1 incast",
-      where: "section 6.1",
-      reading: "headers and all, 39 of 40 Gb/s: 97.5% of what headers leave, with table 14",
-      checks: [{ quantity: "used_base", min: (100 * kLine.least) / kLine.rate }],
-      remark: `${kReason} Whenever the queue is empty the link is. With Pmax of 5% or more it holds here too.`,
-    },
+    statement(
+      "the 95th-percentile queue length is 76.6KB with DCQCN",
+      "section 6.3",
+      "within 20% of it, with table 14",
+      [within("p95_base", 0.8 * kPaper.dcqcn.p95, 1.2 * kPaper.dcqcn.p95)],
+      kFound,
+    ),
+    statement(
+      "The switch counter shows that the queue length never exceeds 100KB (translates to 20us at 40Gbps).",
+      "section 6.1",
+      "the longest queue of the second half is at most 100 KB, with table 14; the paper has up to 19 senders",
+      [atMost("max_base", kMost)],
+      `${kReason} With Pmax 20% it is. Before, all senders start at line rate, and the queue is longer than 6 MB, which PFC then holds; from a start at 2 Gb/s it is as long as later.`,
+    ),
+    statement(
+      "the total throughput is always more than 39Gbps for K:1 incast",
+      "section 6.1",
+      "headers and all, 39 of 40 Gb/s: 97.5% of what headers leave, with table 14",
+      [atLeast("used_base", (100 * kLine.least) / kLine.rate)],
+      `${kReason} Whenever the queue is empty the link is. With Pmax of 5% or more it holds here too.`,
+    ),
   ],
+  plots: (runs) => {
+    const others = kNs3.map(({ short, ...lengths }): Bar => ({ short, lengths }));
+    return kGroups.flatMap(({ title, variations }, i) => {
+      const bars = [...barsOf(runs, variations), ...(i === kGroups.length - 1 ? others : [])];
+      return bars.length === 0 ? [] : [plotOf(title, [...barsOf(runs, [kBase]), ...bars])];
+    });
+  },
   network: {
     clocks: ["wire", "sim"],
     trials: kVariations.map(({ name, set, wire = false }) => ({
@@ -127,7 +119,7 @@ export const DCQCN_QUEUE_20TO1: Experiment = {
       set,
       ...(!wire && { clocks: ["sim"] as const }),
     })),
-    observe,
+    see: (runs) => runs,
     sim_seconds: 9,
   },
-};
+});

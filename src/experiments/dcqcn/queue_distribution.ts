@@ -6,12 +6,11 @@
  * in packets (equations 3 to 8).
  */
 import { runModel } from "../../models/dcqcn/index.js";
-import type { Curve, Plot } from "../../report/plot.js";
 import { kEthernetOverhead, kHeaderBytes } from "../../wire/frame_size.js";
-import type { Evidence, Experiment, Observation, TraceValues, Trial } from "../experiment.js";
-import { known } from "../measure.js";
+import type { Evidence, TraceValues, Trial } from "../experiment.js";
 import { loadTrial } from "../run.js";
-import { distributionOf, kFile, kNs3Text, kPaper, lengthsOf, usedOf } from "./incast_queue.js";
+import { atMost, grid, namesOf, near, plot, quantity, statement, studyOf, within } from "../study.js";
+import { distributionOf, kFile, kNs3Text, kPaper, type Lengths, lengthsOf, usedOf } from "./incast_queue.js";
 import { DCQCN_PAPER } from "./paper.js";
 
 const kThreshold = 160; // K of DCTCP, KB
@@ -32,63 +31,24 @@ const kDctcp: Trial = {
   ],
   clocks: ["sim"],
 };
-const kAlgorithms = [
-  { name: "dcqcn", label: "DCQCN" },
-  { name: "dctcp", label: "DCTCP" },
-] as const;
+const kAlgorithms = { dcqcn: "DCQCN", dctcp: "DCTCP" } as const;
+const kNames = namesOf(kAlgorithms);
 
-const quantities = Object.fromEntries(
-  kAlgorithms.flatMap(({ name, label }) => [
-    [`p50_${name}`, { label: `${label}: queue, p50`, unit: "KB" }],
-    [`p95_${name}`, { label: `${label}: queue, p95`, unit: "KB" }],
-    [`p99_${name}`, { label: `${label}: queue, p99`, unit: "KB" }],
-    [`max_${name}`, { label: `${label}: queue, longest`, unit: "KB" }],
-    [`used_${name}`, { label: `${label}: goodput, of what headers leave`, unit: "%" }],
-  ]),
-);
-
-function valuesOf(name: string, run: Evidence): Record<string, number | undefined> {
-  const { p50, p95, p99, max } = lengthsOf(run);
-  return {
-    [`p50_${name}`]: p50,
-    [`p95_${name}`]: p95,
-    [`p99_${name}`]: p99,
-    [`max_${name}`]: max,
-    [`used_${name}`]: usedOf(run),
-  };
+/** The queue with one of them. */
+interface Queue extends Lengths {
+  cdf: TraceValues;
+  /** Of what headers leave, %. */
+  used: number | undefined;
 }
 
-function plotOf(curves: readonly Curve[]): Plot {
-  return {
-    title: "Length of the queue",
-    x_label: "queue, KB",
-    y_label: "part of the time",
-    x_range: kRange,
-    y_range: [0, 1],
-    curves,
-    levels: [{ label: "p95", value: 0.95 }],
-    marks: [
-      { label: "paper, DCQCN", x: kPaper.dcqcn.p95 },
-      { label: "paper, DCTCP", x: kPaper.dctcp.p95 },
-    ],
-  };
+/** The wire has no DCTCP. */
+interface Seen {
+  dcqcn: Queue;
+  dctcp: Queue | undefined;
 }
 
-function observe(runs: Readonly<Record<string, Evidence>>): Observation {
-  const parts = kAlgorithms.flatMap(({ name, label }, color) => {
-    const run = runs[name];
-    return run === undefined ? [] : [{ name, label, color, run, cdf: distributionOf(run) }];
-  });
-  const values = known(Object.assign({}, ...parts.map(({ name, run }) => valuesOf(name, run))));
-  const { p95_dcqcn, p95_dctcp } = values;
-  return {
-    values: {
-      ...values,
-      ...(p95_dcqcn !== undefined && p95_dctcp !== undefined && { ratio: p95_dcqcn / p95_dctcp }),
-    },
-    plots: [plotOf(parts.map(({ label, color, cdf }) => ({ label, color, ...cdf })))],
-    traces: Object.fromEntries(parts.map(({ name, cdf }) => [`queue_${name}`, cdf])),
-  };
+function queueOf(run: Evidence): Queue {
+  return { ...lengthsOf(run), cdf: distributionOf(run), used: usedOf(run) };
 }
 
 /** Qmax and A of the DCTCP model, KB. */
@@ -105,37 +65,33 @@ export function dctcpModel(): { top: number; swing: number } {
   return { top: (threshold + flows) * queued, swing: (Math.sqrt(2 * flows * (pipe + threshold)) / 2) * queued };
 }
 
-async function model(): Promise<Observation> {
+async function model(): Promise<Seen> {
   const { scenario } = loadTrial(kDcqcn);
   const { result, series } = await runModel(scenario, { signal: new AbortController().signal });
-  const cdf = distributionOf({ result, series });
   const { top, swing } = dctcpModel();
-  const sawtooth: TraceValues = { x: [0, top - swing, top, kRange[1]], y: [0, 0, 1, 1] };
   const at = (part: number) => top - swing + part * swing;
-  const { p95 } = lengthsOf({ result });
+  const sawtooth = { x: [0, top - swing, top, kRange[1]], y: [0, 0, 1, 1] };
   return {
-    values: {
-      ...known(valuesOf("dcqcn", { result, series, scenario })),
-      p50_dctcp: at(0.5),
-      p95_dctcp: at(0.95),
-      p99_dctcp: at(0.99),
-      max_dctcp: top,
-      ratio: p95 / at(0.95),
-    },
-    plots: [
-      plotOf([
-        { label: "DCQCN", ...cdf },
-        { label: "DCTCP", ...sawtooth },
-      ]),
-    ],
-    traces: { queue_dcqcn: cdf, queue_dctcp: sawtooth },
+    dcqcn: queueOf({ result, series, scenario }),
+    dctcp: { cdf: sawtooth, p50: at(0.5), p95: at(0.95), p99: at(0.99), max: top, used: undefined },
+  };
+}
+
+function trace(name: keyof Seen) {
+  return {
+    title: `Length of the queue with ${kAlgorithms[name]}`,
+    x_label: "queue, KB",
+    y_label: "part of the time",
+    unit: "",
+    x_range: kRange,
+    of: (seen: Seen) => seen[name]?.cdf,
   };
 }
 
 const kFluid =
   "At rest 20 flows need p = 1.6% (packets of 1,024 bytes; 2.1% of 1,500 bytes), and marking jumps from Pmax = 1% to 100% at Kmax: the fluid model has no length of the queue at its fixed point (null), and swings about Kmax.";
 
-export const DCQCN_FIGURE_19: Experiment = {
+export const DCQCN_FIGURE_19 = studyOf<Seen>()({
   id: "dcqcn-fig19",
   paper: DCQCN_PAPER,
   place: "figure 19",
@@ -150,64 +106,75 @@ export const DCQCN_FIGURE_19: Experiment = {
     `${kNs3Text} examples/paper/dcqcn/reference has their distributions, to be laid over these by --reference.`,
   ],
   quantities: {
-    ...quantities,
-    ratio: { label: "queue p95, DCQCN / DCTCP", unit: "" },
+    ...grid(
+      kNames,
+      (seen: Seen, name) => seen[name],
+      (label, name) => `${kAlgorithms[name]}: ${label}`,
+    )({
+      p50: quantity("queue, p50", "KB", ({ p50 }) => p50),
+      p95: quantity("queue, p95", "KB", ({ p95 }) => p95),
+      p99: quantity("queue, p99", "KB", ({ p99 }) => p99),
+      max: quantity("queue, longest", "KB", ({ max }) => max),
+      used: quantity("goodput, of what headers leave", "%", ({ used }) => used),
+    }),
+    ratio: quantity("queue p95, DCQCN / DCTCP", "", ({ dcqcn, dctcp }) => dctcp && dcqcn.p95 / dctcp.p95),
   },
   statements: [
-    {
-      quote: "With this setup, the queue length with DCQCN is significantly shorter than that with DCTCP (Figure 19).",
-      where: "section 6.3",
-      reading: "the 95th percentile with DCQCN is at most three quarters of that with DCTCP",
-      checks: [{ quantity: "ratio", max: 0.75 }],
-      remark:
-        "The median is, by far. But with DCQCN the queue is not steady: simulated, it is empty for 23% of the time and beyond Kmax = 200 KB for 12%. dcqcn-queue-20to1 looks for the reason.",
-    },
-    {
-      quote: "For example, the 95th-percentile queue length is 76.6KB with DCQCN",
-      where: "section 6.3",
-      reading: "within 20% of it",
-      checks: [{ quantity: "p95_dcqcn", min: 0.8 * kPaper.dcqcn.p95, max: 1.2 * kPaper.dcqcn.p95 }],
-      remark: `Nor is it in the paper's own model, nor in ns-3: 231.6 to 324.9 KB. ${kFluid}`,
-    },
-    {
-      quote: "and 162.9KB with DCTCP.",
-      where: "section 6.3",
-      reading: "within 20% of it",
-      checks: [{ quantity: "p95_dctcp", min: 0.8 * kPaper.dctcp.p95, max: 1.2 * kPaper.dctcp.p95 }],
-    },
-    {
-      quote: "These numbers align well with DCQCN fluid model",
-      where: "section 6.3",
-      reading: "p95 within 20% of that of the fluid model",
-      checks: [{ quantity: "p95_dcqcn", near: { clock: "model", within: 0.2, margin: 0 } }],
-      remark: `Weir's packets and the paper's equations agree better with each other than either does with 76.6 KB. ${kFluid}`,
-    },
-    {
-      quote: "and DCTCP model [2].",
-      where: "section 6.3",
-      reading: "p95 and the longest queue within 10% of those of the DCTCP paper's analysis",
-      checks: [
-        { quantity: "p95_dctcp", near: { clock: "model", within: 0.1, margin: 0 } },
-        { quantity: "max_dctcp", near: { clock: "model", within: 0.1, margin: 0 } },
-      ],
-    },
+    statement(
+      "With this setup, the queue length with DCQCN is significantly shorter than that with DCTCP (Figure 19).",
+      "section 6.3",
+      "the 95th percentile with DCQCN is at most three quarters of that with DCTCP",
+      [atMost("ratio", 0.75)],
+      "The median is, by far. But with DCQCN the queue is not steady: simulated, it is empty for 23% of the time and beyond Kmax = 200 KB for 12%. dcqcn-queue-20to1 looks for the reason.",
+    ),
+    statement(
+      "For example, the 95th-percentile queue length is 76.6KB with DCQCN",
+      "section 6.3",
+      "within 20% of it",
+      [within("p95_dcqcn", 0.8 * kPaper.dcqcn.p95, 1.2 * kPaper.dcqcn.p95)],
+      `Nor is it in the paper's own model, nor in ns-3: 231.6 to 324.9 KB. ${kFluid}`,
+    ),
+    statement("and 162.9KB with DCTCP.", "section 6.3", "within 20% of it", [
+      within("p95_dctcp", 0.8 * kPaper.dctcp.p95, 1.2 * kPaper.dctcp.p95),
+    ]),
+    statement(
+      "These numbers align well with DCQCN fluid model",
+      "section 6.3",
+      "p95 within 20% of that of the fluid model",
+      [near("p95_dcqcn", "model", 0.2)],
+      `Weir's packets and the paper's equations agree better with each other than either does with 76.6 KB. ${kFluid}`,
+    ),
+    statement(
+      "and DCTCP model [2].",
+      "section 6.3",
+      "p95 and the longest queue within 10% of those of the DCTCP paper's analysis",
+      [near("p95_dctcp", "model", 0.1), near("max_dctcp", "model", 0.1)],
+    ),
   ],
-  traces: {
-    queue_dcqcn: {
-      title: "Length of the queue with DCQCN",
-      x_label: "queue, KB",
-      y_label: "part of the time",
-      unit: "",
-      x_range: kRange,
-    },
-    queue_dctcp: {
-      title: "Length of the queue with DCTCP",
-      x_label: "queue, KB",
-      y_label: "part of the time",
-      unit: "",
-      x_range: kRange,
-    },
+  traces: { queue_dcqcn: trace("dcqcn"), queue_dctcp: trace("dctcp") },
+  plots: (seen) => [
+    plot(
+      "Length of the queue",
+      ["queue, KB", ...kRange],
+      ["part of the time", 0, 1],
+      kNames.flatMap((name, color) => {
+        const cdf = seen[name]?.cdf;
+        return cdf === undefined ? [] : [{ label: kAlgorithms[name], color, ...cdf }];
+      }),
+      {
+        levels: [{ label: "p95", value: 0.95 }],
+        marks: [
+          { label: "paper, DCQCN", x: kPaper.dcqcn.p95 },
+          { label: "paper, DCTCP", x: kPaper.dctcp.p95 },
+        ],
+      },
+    ),
+  ],
+  network: {
+    clocks: ["wire", "sim"],
+    trials: [kDcqcn, kDctcp],
+    see: ({ dcqcn, dctcp }) => ({ dcqcn: queueOf(dcqcn as Evidence), dctcp: dctcp && queueOf(dctcp) }),
+    sim_seconds: 1,
   },
-  network: { clocks: ["wire", "sim"], trials: [kDcqcn, kDctcp], observe, sim_seconds: 1 },
   model,
-};
+});

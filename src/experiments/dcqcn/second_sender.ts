@@ -3,9 +3,10 @@
  *
  * The rate is R_C, which all clocks have: the reaction point's on wire and sim, equation 9's in the model.
  */
-import type { Curve, Plot } from "../../report/plot.js";
-import type { Evidence, Experiment, Observation, Quantity, Trace, TraceValues, Trial } from "../experiment.js";
-import { between, describe, firstTime, known, movingMean, type Signal } from "../measure.js";
+import type { Plot } from "../../report/plot.js";
+import type { Evidence, Trial } from "../experiment.js";
+import { between, describe, firstTime, movingMean, overMilliseconds, type Signal } from "../measure.js";
+import { byName, grid, namesOf, plot, quantity, type Runs, statement, studyOf } from "../study.js";
 import { ALPHA_RESET } from "./alpha.js";
 import { fluidRuns } from "./fluid.js";
 import { DCQCN_PAPER } from "./paper.js";
@@ -33,41 +34,39 @@ const kSettled = 0.05;
 /** What "closely" may leave between two curves, Gb/s: a tenth of the fair share. */
 const kClosely = kFairShare / 10;
 
-const kNames = Object.keys(kStarts) as StartName[];
+const kNames = namesOf(kStarts);
 const kTrials: Trial[] = kNames.map((name) => ({ name, file: kFile, set: kStarts[name].set }));
 
-const trace = (title: string): Trace => ({
+/** Sending rates, by the second sender's start. */
+interface Joined {
+  run: Evidence;
+  /** Means of 1 ms from the second sender's start on, Gb/s. */
+  rates: Readonly<Record<FlowName, Signal>>;
+}
+type Seen = Readonly<Record<StartName, Joined>>;
+
+function see(runs: Runs): Seen {
+  return byName(kNames, (name) => {
+    const run = runs[name] as Evidence;
+    return { run, rates: byName(kFlows, (flow) => rateAfterStart(run, flow)) };
+  });
+}
+
+const settled = (rate: Signal) => describe(between(rate, kSettled, kShown));
+
+const trace = (title: string, start: StartName, flow: FlowName) => ({
   title,
   x_label: "time since the second sender's start, ms",
   y_label: "sending rate, Gb/s",
   unit: "Gb/s",
-  x_range: [0, kShown * 1000],
+  x_range: [0, kShown * 1000] as const,
+  of: (seen: Seen) => overMilliseconds(seen[start].rates[flow]),
 });
-
-const kTraces: Record<string, Trace> = {
-  second: trace("Second sender"),
-  first: trace("First sender"),
-  second_low: trace("Second sender, from 100 Mb/s"),
-  first_low: trace("First sender, the second from 100 Mb/s"),
-};
-
-const kQuantities: Record<string, Quantity> = Object.fromEntries(
-  kNames.flatMap((name): [string, Quantity][] => {
-    const suffix = name === "line" ? "" : `, ${kStarts[name].label}`;
-    return [
-      [`reached_${name}`, { label: `second sender first has 90% of the fair share${suffix}, after`, unit: "ms" }],
-      ...kFlows.flatMap((flow): [string, Quantity][] => [
-        [`${flow}_${name}`, { label: `${flow} sender${suffix}, mean of 50 to 100 ms`, unit: "Gb/s" }],
-        [`${flow}_deviation_${name}`, { label: `${flow} sender${suffix}, its standard deviation`, unit: "Gb/s" }],
-      ]),
-    ];
-  }),
-);
 
 const kChance =
   "Marks come by chance: simulations with the seeds 1 to 5 are 1.0 to 2.1 Gb/s from the model, and 0.9 to 3.2 from each other.";
 
-export const DCQCN_FIGURE_10: Experiment = {
+export const DCQCN_FIGURE_10 = studyOf<Seen>()({
   id: "dcqcn-fig10",
   paper: DCQCN_PAPER,
   place: "figure 10",
@@ -81,60 +80,70 @@ export const DCQCN_FIGURE_10: Experiment = {
     "The model counts packets of 1024 bytes of payload, as the others send them, and takes tau* = 54 us: CNP interval and propagation.",
     "Closely, well: the mean of the absolute difference is at most 2 Gb/s, a tenth of the fair share.",
   ],
-  quantities: kQuantities,
+  quantities: grid(
+    kNames,
+    (seen: Seen, name) => seen[name].rates,
+    (label, name) => label.replace("*", name === "line" ? "" : `, ${kStarts[name].label}`),
+  )({
+    reached: quantity(
+      "second sender first has 90% of the fair share*, after",
+      "ms",
+      ({ second }) => 1000 * firstTime(second, (gbps) => gbps >= 0.9 * kFairShare, kCut),
+    ),
+    first: quantity("first sender*, mean of 50 to 100 ms", "Gb/s", ({ first }) => settled(first)?.mean),
+    first_deviation: quantity(
+      "first sender*, its standard deviation",
+      "Gb/s",
+      ({ first }) => settled(first)?.deviation,
+    ),
+    second: quantity("second sender*, mean of 50 to 100 ms", "Gb/s", ({ second }) => settled(second)?.mean),
+    second_deviation: quantity(
+      "second sender*, its standard deviation",
+      "Gb/s",
+      ({ second }) => settled(second)?.deviation,
+    ),
+  }),
   statements: [
-    {
-      quote: "We see that the model closely matches the firmware implementation.",
-      where: "section 6.1",
-      reading: "over the first 100 ms the second sender's rate is at most 2 Gb/s from the model's in the mean",
-      checks: [{ trace: "second", clock: "model", most: kClosely }],
-      remark: kChance,
-    },
-    {
-      quote: "Fluid model closely matches implementation.",
-      where: "figure 10",
-      reading: "the same where the second sender begins as in the model of section 5.2, from next to nothing",
-      checks: [{ trace: "second_low", clock: "model", most: kClosely }],
-      remark: kChance,
-    },
-    {
-      quote: "The first step is to show that the fluid model is a good representation of the implementation.",
-      where: "section 6.1",
-      reading: "the first sender's rate, too, is at most 2 Gb/s from the model's in the mean",
-      checks: [{ trace: "first", clock: "model", most: kClosely }],
-      remark: kChance,
-    },
-    {
-      quote: "Experiments show that the fluid model matches the implementation quite well.",
-      where: "section 5.1",
-      reading:
-        "on the other clocks, too, the second sender's rate is at most 2 Gb/s from that in virtual time in the mean",
-      checks: [{ trace: "second", clock: "sim", most: kClosely }],
-      remark: kChance,
-    },
+    statement(
+      "We see that the model closely matches the firmware implementation.",
+      "section 6.1",
+      "over the first 100 ms the second sender's rate is at most 2 Gb/s from the model's in the mean",
+      [{ trace: "second", clock: "model", most: kClosely }],
+      kChance,
+    ),
+    statement(
+      "Fluid model closely matches implementation.",
+      "figure 10",
+      "the same where the second sender begins as in the model of section 5.2, from next to nothing",
+      [{ trace: "second_low", clock: "model", most: kClosely }],
+      kChance,
+    ),
+    statement(
+      "The first step is to show that the fluid model is a good representation of the implementation.",
+      "section 6.1",
+      "the first sender's rate, too, is at most 2 Gb/s from the model's in the mean",
+      [{ trace: "first", clock: "model", most: kClosely }],
+      kChance,
+    ),
+    statement(
+      "Experiments show that the fluid model matches the implementation quite well.",
+      "section 5.1",
+      "on the other clocks, too, the second sender's rate is at most 2 Gb/s from that in virtual time in the mean",
+      [{ trace: "second", clock: "sim", most: kClosely }],
+      kChance,
+    ),
   ],
-  traces: kTraces,
-  network: { clocks: ["wire", "sim"], trials: kTrials, observe, sim_seconds: 2 },
-  model: async (alternative) => observe(await fluidRuns(kTrials, alternative)),
+  traces: {
+    second: trace("Second sender", "line", "second"),
+    first: trace("First sender", "line", "first"),
+    second_low: trace("Second sender, from 100 Mb/s", "low", "second"),
+    first_low: trace("First sender, the second from 100 Mb/s", "low", "first"),
+  },
+  plots: (seen) => kNames.map((name) => ratePlot(name, seen[name].run)),
+  network: { clocks: ["wire", "sim"], trials: kTrials, see, sim_seconds: 2 },
+  model: async (alternative) => see(await fluidRuns(kTrials, alternative)),
   alternative: ALPHA_RESET,
-};
-
-export function observe(runs: Readonly<Record<string, Evidence>>): Observation {
-  const values: Record<string, number | undefined> = {};
-  const traces: Record<string, TraceValues> = {};
-  for (const name of kNames) {
-    for (const flow of kFlows) {
-      const rate = rateAfterStart(runs[name] as Evidence, flow);
-      const figures = describe(between(rate, kSettled, kShown));
-      values[`${flow}_${name}`] = figures?.mean;
-      values[`${flow}_deviation_${name}`] = figures?.deviation;
-      if (flow === "second")
-        values[`reached_${name}`] = 1000 * firstTime(rate, (gbps) => gbps >= 0.9 * kFairShare, kCut);
-      traces[name === "line" ? flow : `${flow}_low`] = traceOf(rate);
-    }
-  }
-  return { values: known(values), plots: kNames.map((name) => ratePlot(name, runs[name] as Evidence)), traces };
-}
+});
 
 /** R_C from the second sender's start on, smoothed; times from that start. */
 function rateAfterStart(run: Evidence, flow: FlowName): Signal {
@@ -144,21 +153,15 @@ function rateAfterStart(run: Evidence, flow: FlowName): Signal {
   return movingMean(after, kWindow);
 }
 
-function traceOf({ time, values }: Signal): TraceValues {
-  return { x: time.map((at) => at * 1000), y: values };
-}
-
 function ratePlot(name: StartName, run: Evidence): Plot {
-  return {
-    title: `Sending rates, the second sender ${kStarts[name].label}`,
-    x_label: "time, ms",
-    y_label: "sending rate, Gb/s",
-    x_range: [0, (kJoined + kShown) * 1000],
-    y_range: [0, kLink + 2],
-    curves: kFlows.map((flow): Curve => {
-      const { time, values } = movingMean(sendingRate(run, flow), kWindow);
-      return { label: `${flow} sender`, x: time.map((at) => at * 1000), y: values };
-    }),
-    levels: [{ label: "fair share", value: kFairShare }],
-  };
+  return plot(
+    `Sending rates, the second sender ${kStarts[name].label}`,
+    ["time, ms", 0, (kJoined + kShown) * 1000],
+    ["sending rate, Gb/s", 0, kLink + 2],
+    kFlows.map((flow) => ({
+      label: `${flow} sender`,
+      ...overMilliseconds(movingMean(sendingRate(run, flow), kWindow)),
+    })),
+    { levels: [{ label: "fair share", value: kFairShare }] },
+  );
 }

@@ -4,10 +4,11 @@
  * Fairness is the difference of the two throughputs and Jain's index, oscillation the standard deviation of a flow's throughput by
  * means of 1 ms, as a share of its mean (coefficient of variation), the mean of both flows.
  */
-import type { Curve, Plot } from "../../report/plot.js";
+import type { Plot } from "../../report/plot.js";
 import { jainIndex } from "../../result/statistics.js";
-import type { Evidence, Experiment, Observation, Quantity, Trace, TraceValues, Trial } from "../experiment.js";
-import { between, describe, mean, movingMean, type Signal } from "../measure.js";
+import type { Evidence, Trial } from "../experiment.js";
+import { between, describe, mean, movingMean, overMilliseconds, type Signal } from "../measure.js";
+import { atLeast, atMost, grid, namesOf, plot, quantity, type Runs, statement, studyOf } from "../study.js";
 import { ALPHA_RESET } from "./alpha.js";
 import { fluidRuns } from "./fluid.js";
 import { DCQCN_PAPER } from "./paper.js";
@@ -32,8 +33,8 @@ const kSettings = {
   d: { label: "both, g 1/256", set: [] },
 } as const;
 type SettingName = keyof typeof kSettings;
-const kNames = Object.keys(kSettings) as SettingName[];
-const kStartNames = Object.keys(kStarts) as StartName[];
+const kNames = namesOf(kSettings);
+const kStartNames = namesOf(kStarts);
 
 const kTimes = [
   "duration=550ms",
@@ -69,42 +70,50 @@ const kLong: Trial = {
   clocks: ["sim"],
 };
 
-const kQuantities: Record<string, Quantity> = {
-  ...Object.fromEntries(
-    kNames.flatMap((setting) =>
-      kStartNames.flatMap((start): [string, Quantity][] => {
-        const suffix = `${setting}_${start}`;
-        const of = `(${setting}) ${kSettings[setting].label}, ${kStarts[start].label}`;
-        return [
-          [`difference_${suffix}`, { label: `${of}: difference of throughputs`, unit: "Gb/s" }],
-          [`ratio_${suffix}`, { label: `${of}: lower / higher throughput`, unit: "" }],
-          [`jain_${suffix}`, { label: `${of}: Jain's index`, unit: "" }],
-          [`oscillation_${suffix}`, { label: `${of}: oscillation`, unit: "% of the mean" }],
-        ];
-      }),
-    ),
-  ),
-  relief_b: { label: "difference in (b) / in (a), from 100 Mb/s", unit: "" },
-  relief_c: { label: "difference in (c) / in (a), from 100 Mb/s", unit: "" },
-  random_c: { label: "oscillation in (c) where packets are marked at random", unit: "% of the mean" },
-  fluid_c: { label: "oscillation in (c) in the fluid model", unit: "% of the mean" },
-  ratio_c_long: { label: "(c), from line rate, over 1.7 s: lower / higher throughput", unit: "" },
-  oscillation_c_long: { label: "(c), from line rate, over 1.7 s: oscillation", unit: "% of the mean" },
-  difference_a_half: { label: "(a), from 20 Gb/s: difference of throughputs", unit: "Gb/s" },
-};
+/** What two flows get of each other, and the run that shows it. */
+interface Pair {
+  run: Evidence;
+  /** Of the throughputs, Gb/s. */
+  difference: number;
+  ratio: number;
+  jain: number;
+  /** % of the mean. */
+  oscillation: number;
+}
 
-const kTraces: Record<string, Trace> = Object.fromEntries(
-  kNames.map((setting): [string, Trace] => [
-    `second_${setting}`,
-    {
-      title: `(${setting}) ${kSettings[setting].label}: second sender`,
-      x_label: "time since the second sender's start, ms",
-      y_label: "throughput, Gb/s",
-      unit: "Gb/s",
-      x_range: [0, (kEnd - kJoined) * 1000],
-    },
-  ]),
+type Case = `${SettingName}_${StartName}`;
+interface Seen {
+  pairs: Readonly<Record<Case, Pair>>;
+  /** Only virtual time has these runs. */
+  half: Pair | undefined;
+  long: Pair | undefined;
+  fluid: boolean;
+}
+const kCases = kNames.flatMap((setting) =>
+  kStartNames.map((start) => ({
+    setting,
+    start,
+    name: `${setting}_${start}` as const,
+    title: `(${setting}) ${kSettings[setting].label}, ${kStarts[start].label}`,
+  })),
 );
+
+function see(runs: Runs, fluid = false): Seen {
+  const pairs = kCases.map(({ setting, start, name }) => [name, compareFlows(runs[key(setting, start)] as Evidence)]);
+  const { [kHalf.name]: half, [kLong.name]: long } = runs;
+  return {
+    pairs: Object.fromEntries(pairs),
+    half: half && compareFlows(half),
+    long: long && compareFlows(long, kLongEnd),
+    fluid,
+  };
+}
+
+const kOfMean = "% of the mean";
+const relief =
+  (setting: "b" | "c") =>
+  ({ pairs }: Seen) =>
+    pairs[`${setting}_low`].difference / pairs.a_low.difference;
 
 /** How words are read that are no numbers. */
 const kUnfair = { most: 0.5 };
@@ -115,7 +124,7 @@ const kUnstable = 10;
 const kTooShort =
   "Chance leads the rates away from each other and back over hundreds of ms, so 200 ms show part of it. The table has 1.7 s, too, in virtual time.";
 
-export const DCQCN_FIGURE_13: Experiment = {
+export const DCQCN_FIGURE_13 = studyOf<Seen>()({
   id: "dcqcn-fig13",
   paper: DCQCN_PAPER,
   place: "figure 13",
@@ -129,114 +138,106 @@ export const DCQCN_FIGURE_13: Experiment = {
     "Oscillation: standard deviation of the throughput by means of 1 ms, as a share of the mean; mean of both flows.",
     "g of (b) and (c) is not printed. It is that of the strawman, which they change in one point each.",
   ],
-  quantities: kQuantities,
+  quantities: {
+    ...grid(
+      kCases,
+      ({ pairs }: Seen, { name }) => pairs[name],
+      (label, { title }) => `${title}: ${label}`,
+    )({
+      difference: quantity("difference of throughputs", "Gb/s", ({ difference }) => difference),
+      ratio: quantity("lower / higher throughput", "", ({ ratio }) => ratio),
+      jain: quantity("Jain's index", "", ({ jain }) => jain),
+      oscillation: quantity("oscillation", kOfMean, ({ oscillation }) => oscillation),
+    }),
+    relief_b: quantity("difference in (b) / in (a), from 100 Mb/s", "", relief("b")),
+    relief_c: quantity("difference in (c) / in (a), from 100 Mb/s", "", relief("c")),
+    random_c: quantity("oscillation in (c) where packets are marked at random", kOfMean, ({ fluid, pairs }) =>
+      fluid ? undefined : pairs.c_line.oscillation,
+    ),
+    fluid_c: quantity("oscillation in (c) in the fluid model", kOfMean, ({ fluid, pairs }) =>
+      fluid ? pairs.c_line.oscillation : undefined,
+    ),
+    ratio_c_long: quantity("(c), from line rate, over 1.7 s: lower / higher throughput", "", ({ long }) => long?.ratio),
+    oscillation_c_long: quantity(
+      "(c), from line rate, over 1.7 s: oscillation",
+      kOfMean,
+      ({ long }) => long?.oscillation,
+    ),
+    difference_a_half: quantity("(a), from 20 Gb/s: difference of throughputs", "Gb/s", ({ half }) => half?.difference),
+  },
   statements: [
-    {
-      quote: "Figure 13(a) confirms that as the model predicts, there is unfairness between the two competing flows.",
-      where: "section 6.1",
-      reading: "from line rate, the lower throughput is at most half of the higher",
-      checks: [{ quantity: "ratio_a_line", max: kUnfair.most }],
-    },
-    {
-      quote: "Unfortunately we find that with these parameter values, the flows cannot converge",
-      where: "section 5.2",
-      reading: "from 100 Mb/s, the lower throughput is at most half of the higher",
-      checks: [{ quantity: "ratio_a_low", max: kUnfair.most }],
-    },
-    {
-      quote: "Next we verify that speeding up the rate increase timer alleviates the unfairness.",
-      where: "section 6.1, figure 13(b)",
-      reading:
-        "from 100 Mb/s, where (a) is unfair on every clock, the throughputs differ by at most half as much as in (a)",
-      checks: [{ quantity: "relief_b", max: kAlleviates.most }],
-    },
-    {
-      quote: "RED-like marking alleviates the unfairness problem, even without changing the timer.",
-      where: "section 6.1, figure 13(c)",
-      reading: "the same of (c)",
-      checks: [{ quantity: "relief_c", max: kAlleviates.most }],
-    },
-    {
-      quote: "Figure 13(c) shows that the two flows, on average get similar throughput.",
-      where: "section 6.1",
-      reading: "the lower throughput is at least 0.8 of the higher, from line rate and from 100 Mb/s",
-      checks: kStartNames.map((start) => ({ quantity: `ratio_c_${start}`, min: kSimilar.least })),
-      remark: kTooShort,
-    },
-    {
-      quote: "the throughput is unstable due to the randomness in marking",
-      where: "section 6.1, figure 13(c)",
-      reading: "where packets are marked one by one, oscillation in (c) from line rate is at least 10% of the mean",
-      checks: [{ quantity: "random_c", min: kUnstable }],
-      remark: kTooShort,
-    },
-    {
-      quote: "However, we see a drawback that isn't shown by fluid model",
-      where: "section 6.1, figure 13(c)",
-      reading: "in the model, oscillation in (c) from line rate is less than half of that",
-      checks: [{ quantity: "fluid_c", max: kUnstable / 2 }],
-    },
-    {
-      quote:
-        "We have also verified that the value of g = 1/256 works well in this scenario, as predicted by the fluid model.",
-      where: "section 6.1",
-      reading:
-        "in (d), from line rate and from 100 Mb/s, the lower throughput is at least 0.8 of the higher, and oscillation is at most 10% of the mean",
-      checks: kStartNames.flatMap((start) => [
-        { quantity: `ratio_d_${start}`, min: kSimilar.least },
-        { quantity: `oscillation_d_${start}`, max: kUnstable },
+    statement(
+      "Figure 13(a) confirms that as the model predicts, there is unfairness between the two competing flows.",
+      "section 6.1",
+      "from line rate, the lower throughput is at most half of the higher",
+      [atMost("ratio_a_line", kUnfair.most)],
+    ),
+    statement(
+      "Unfortunately we find that with these parameter values, the flows cannot converge",
+      "section 5.2",
+      "from 100 Mb/s, the lower throughput is at most half of the higher",
+      [atMost("ratio_a_low", kUnfair.most)],
+    ),
+    statement(
+      "Next we verify that speeding up the rate increase timer alleviates the unfairness.",
+      "section 6.1, figure 13(b)",
+      "from 100 Mb/s, where (a) is unfair on every clock, the throughputs differ by at most half as much as in (a)",
+      [atMost("relief_b", kAlleviates.most)],
+    ),
+    statement(
+      "RED-like marking alleviates the unfairness problem, even without changing the timer.",
+      "section 6.1, figure 13(c)",
+      "the same of (c)",
+      [atMost("relief_c", kAlleviates.most)],
+    ),
+    statement(
+      "Figure 13(c) shows that the two flows, on average get similar throughput.",
+      "section 6.1",
+      "the lower throughput is at least 0.8 of the higher, from line rate and from 100 Mb/s",
+      kStartNames.map((start) => atLeast(`ratio_c_${start}`, kSimilar.least)),
+      kTooShort,
+    ),
+    statement(
+      "the throughput is unstable due to the randomness in marking",
+      "section 6.1, figure 13(c)",
+      "where packets are marked one by one, oscillation in (c) from line rate is at least 10% of the mean",
+      [atLeast("random_c", kUnstable)],
+      kTooShort,
+    ),
+    statement(
+      "However, we see a drawback that isn't shown by fluid model",
+      "section 6.1, figure 13(c)",
+      "in the model, oscillation in (c) from line rate is less than half of that",
+      [atMost("fluid_c", kUnstable / 2)],
+    ),
+    statement(
+      "We have also verified that the value of g = 1/256 works well in this scenario, as predicted by the fluid model.",
+      "section 6.1",
+      "in (d), from line rate and from 100 Mb/s, the lower throughput is at least 0.8 of the higher, and oscillation is at most 10% of the mean",
+      kStartNames.flatMap((start) => [
+        atLeast(`ratio_d_${start}`, kSimilar.least),
+        atMost(`oscillation_d_${start}`, kUnstable),
       ]),
-    },
+    ),
   ],
-  traces: kTraces,
+  traces: {
+    second_a: trace("a"),
+    second_b: trace("b"),
+    second_c: trace("c"),
+    second_d: trace("d"),
+  },
+  plots: ({ pairs }) => kCases.map(({ name, title }) => throughputPlot(title, pairs[name].run)),
   network: {
     clocks: ["wire", "sim"],
     trials: [...kTrials, kHalf, kLong],
-    observe: (runs) => {
-      const { values, ...seen } = observe(runs);
-      return { ...seen, values: { ...values, random_c: values.oscillation_c_line as number } };
-    },
+    see: (runs) => see(runs),
     sim_seconds: 16,
   },
-  model: async (alternative) => {
-    const { values, ...seen } = observe(await fluidRuns(kTrials, alternative));
-    return { ...seen, values: { ...values, fluid_c: values.oscillation_c_line as number } };
-  },
+  model: async (alternative) => see(await fluidRuns(kTrials, alternative), true),
   alternative: ALPHA_RESET,
-};
+});
 
-export function observe(runs: Readonly<Record<string, Evidence>>): Observation {
-  const values: Record<string, number> = {};
-  const traces: Record<string, TraceValues> = {};
-  for (const setting of kNames) {
-    for (const start of kStartNames) {
-      const run = runs[key(setting, start)] as Evidence;
-      const suffix = `${setting}_${start}`;
-      const { difference, ratio, jain, oscillation } = compareFlows(run);
-      values[`difference_${suffix}`] = difference;
-      values[`ratio_${suffix}`] = ratio;
-      values[`jain_${suffix}`] = jain;
-      values[`oscillation_${suffix}`] = oscillation;
-      if (start === "line") traces[`second_${setting}`] = traceOf(run);
-    }
-  }
-  for (const setting of ["b", "c"] as const) {
-    values[`relief_${setting}`] = (values[`difference_${setting}_low`] as number) / (values.difference_a_low as number);
-  }
-  const { [kHalf.name]: half, [kLong.name]: long } = runs;
-  if (half !== undefined) values.difference_a_half = compareFlows(half).difference;
-  if (long !== undefined) {
-    const { ratio, oscillation } = compareFlows(long, kLongEnd);
-    values.ratio_c_long = ratio;
-    values.oscillation_c_long = oscillation;
-  }
-  const plots = kNames.flatMap((setting) =>
-    kStartNames.map((start) => throughputPlot(setting, start, runs[key(setting, start)] as Evidence)),
-  );
-  return { values, plots, traces };
-}
-
-function compareFlows(run: Evidence, end = kEnd) {
+function compareFlows(run: Evidence, end = kEnd): Pair {
   const steady = kFlows.map((flow) => {
     const { mean: average = 0, deviation = 0 } = describe(milliseconds(throughput(run, flow), end)) ?? {};
     return { average, oscillation: (100 * deviation) / average };
@@ -244,6 +245,7 @@ function compareFlows(run: Evidence, end = kEnd) {
   const averages = steady.map(({ average }) => average);
   const [lower, higher] = [Math.min(...averages), Math.max(...averages)];
   return {
+    run,
     difference: higher - lower,
     ratio: lower / higher,
     jain: jainIndex(averages),
@@ -261,23 +263,32 @@ function milliseconds({ time, values }: Signal, end: number): number[] {
   );
 }
 
-function traceOf(run: Evidence): TraceValues {
-  const { time, values } = movingMean(throughput(run, "second"), kSmooth);
-  const from = time.findIndex((at) => at >= kJoined);
-  return { x: time.slice(from).map((at) => (at - kJoined) * 1000), y: values.slice(from) };
+function trace(setting: SettingName) {
+  return {
+    title: `(${setting}) ${kSettings[setting].label}: second sender`,
+    x_label: "time since the second sender's start, ms",
+    y_label: "throughput, Gb/s",
+    unit: "Gb/s",
+    x_range: [0, (kEnd - kJoined) * 1000] as const,
+    of: ({ pairs }: Seen) => smoothed(pairs[`${setting}_line`].run),
+  };
 }
 
-function throughputPlot(setting: SettingName, start: StartName, run: Evidence): Plot {
-  return {
-    title: `(${setting}) ${kSettings[setting].label}, ${kStarts[start].label}: means of 1 ms`,
-    x_label: "time, ms",
-    y_label: "throughput, Gb/s",
-    x_range: [0, kEnd * 1000],
-    y_range: [0, kLink + 2],
-    curves: kFlows.map((flow): Curve => {
-      const { time, values } = movingMean(throughput(run, flow), kMillisecond);
-      return { label: `${flow} sender`, x: time.map((at) => at * 1000), y: values };
-    }),
-    levels: [{ label: "fair share", value: kFairShare }],
-  };
+function smoothed(run: Evidence) {
+  const { time, values } = movingMean(throughput(run, "second"), kSmooth);
+  const from = time.findIndex((at) => at >= kJoined);
+  return overMilliseconds({ time: time.slice(from).map((at) => at - kJoined), values: values.slice(from) });
+}
+
+function throughputPlot(title: string, run: Evidence): Plot {
+  return plot(
+    `${title}: means of 1 ms`,
+    ["time, ms", 0, kEnd * 1000],
+    ["throughput, Gb/s", 0, kLink + 2],
+    kFlows.map((flow) => ({
+      label: `${flow} sender`,
+      ...overMilliseconds(movingMean(throughput(run, flow), kMillisecond)),
+    })),
+    { levels: [{ label: "fair share", value: kFairShare }] },
+  );
 }

@@ -1,5 +1,6 @@
 /** Figure 15 of the DCQCN paper, section 6.2: PAUSE frames that reach the spines with an incast of degree 10. */
-import type { Evidence, Experiment } from "../experiment.js";
+import type { Evidence } from "../experiment.js";
+import { atLeast, atMost, byName, namesOf, plot, quantity, statement, studyOf } from "../study.js";
 import { benchmarkGrid, kBenchmarkChoices, kSeeds, nameAt, spinePauses } from "./benchmark.js";
 import { DCQCN_PAPER } from "./paper.js";
 import { kSettings, pauseFrames, repeats, type Setting } from "./testbed.js";
@@ -8,9 +9,13 @@ const kDegree = 10;
 /** Seconds of a run of the paper. */
 const kPaperRun = 120;
 
-const kEach = Object.keys(kSettings) as Setting[];
+const kSeedNumbers = Array.from({ length: kSeeds }, (_, i) => i + 1);
+const kEach = namesOf(kSettings);
 
-export const DCQCN_FIGURE_15: Experiment = {
+/** All seeds. */
+type Seen = Readonly<Record<Setting, readonly Evidence[]>>;
+
+export const DCQCN_FIGURE_15 = studyOf<Seen>()({
   id: "dcqcn-fig15",
   paper: DCQCN_PAPER,
   place: "figure 15",
@@ -20,54 +25,46 @@ export const DCQCN_FIGURE_15: Experiment = {
     ...kBenchmarkChoices,
     "The paper counts a run of two minutes; here it is frames per second. They are XOFF, refresh and XON; whether the paper counts XON is not said, and without it half of the frames go.",
   ],
-  quantities: Object.fromEntries(
-    kEach.map((setting) => [
-      setting,
-      { label: `PFC frames received at S1 and S2, ${kSettings[setting].label}`, unit: "per s" },
-    ]),
+  quantities: byName(kEach, (setting) =>
+    quantity(`PFC frames received at S1 and S2, ${kSettings[setting].label}`, "per s", (runs: Seen) =>
+      spinePauses(runs[setting]),
+    ),
   ),
   statements: [
-    {
-      quote:
-        "For example, in a single run of the experiment with incast degree 10, the two spine switches together receive over 6 million PAUSE messages.",
-      where: "section 6.2",
-      reading: "without DCQCN, 50,000 per second or more",
-      checks: [{ quantity: "pfc", min: 6e6 / kPaperRun }],
-    },
-    {
-      quote: "In contrast, when DCQCN is used, the spine switches see just 3000 PAUSE messages",
-      where: "section 6.2",
-      reading: "25 per second or fewer",
-      checks: [{ quantity: "dcqcn", max: 3000 / kPaperRun }],
-    },
+    statement(
+      "For example, in a single run of the experiment with incast degree 10, the two spine switches together receive over 6 million PAUSE messages.",
+      "section 6.2",
+      "without DCQCN, 50,000 per second or more",
+      [atLeast("pfc", 6e6 / kPaperRun)],
+    ),
+    statement(
+      "In contrast, when DCQCN is used, the spine switches see just 3000 PAUSE messages",
+      "section 6.2",
+      "25 per second or fewer",
+      [atMost("dcqcn", 3000 / kPaperRun)],
+    ),
   ],
   network: {
     clocks: ["sim"],
     trials: benchmarkGrid("traffic.1.degree", [kDegree], []),
-    observe,
+    see: (runs) => byName(kEach, (setting) => repeats(runs, nameAt(setting, kDegree))),
     sim_seconds: 20,
   },
-};
-
-function observe(runs: Readonly<Record<string, Evidence>>) {
-  const of = (setting: Setting) => repeats(runs, nameAt(setting, kDegree));
-  const seeds = Array.from({ length: kSeeds }, (_, i) => i + 1);
-  return {
-    values: Object.fromEntries(kEach.map((setting) => [setting, spinePauses(of(setting))])),
-    plots: [
+  plots: (runs) => [
+    plot(
+      "PFC frames received at S1 and S2",
+      ["run"],
+      ["thousand per s"],
+      kEach.map((setting) => ({
+        label: kSettings[setting].label,
+        kind: "bars",
+        x: kSeedNumbers,
+        y: runs[setting].map((run) => pauseFrames(run, "pfc_received", ["s1", "s2"]) / 1000),
+      })),
       {
-        title: "PFC frames received at S1 and S2",
-        x_label: "run",
-        y_label: "thousand per s",
-        x_names: seeds.map((seed) => ({ x: seed, label: `seed ${seed}` })),
-        curves: kEach.map((setting) => ({
-          label: kSettings[setting].label,
-          kind: "bars" as const,
-          x: seeds,
-          y: of(setting).map((run) => pauseFrames(run, "pfc_received", ["s1", "s2"]) / 1000),
-        })),
+        x_names: kSeedNumbers.map((seed) => ({ x: seed, label: `seed ${seed}` })),
         levels: [{ label: "paper, PFC", value: 6e6 / kPaperRun / 1000 }],
       },
-    ],
-  };
-}
+    ),
+  ],
+});

@@ -1,7 +1,8 @@
 /** Figure 11 of the DCQCN paper: which parameters make two flows equal. Four sweeps by the equations, their corners as packets. */
-import { type DcqcnModelParameters, kSurfaces, type SurfaceName } from "../../models/dcqcn/index.js";
+import { DCQCN_STRAWMAN, type DcqcnModelParameters } from "../../models/dcqcn/index.js";
 import type { Plot } from "../../report/plot.js";
-import { type Experiment, type Observation, statement, type TraceValues } from "../experiment.js";
+import { overMilliseconds } from "../measure.js";
+import { atLeast, atMost, byName, grid, namesOf, plot, quantity, statement, studyOf } from "../study.js";
 import { ALPHA_RESET, equationsOf } from "./alpha.js";
 import {
   AS_PACKETS,
@@ -17,9 +18,18 @@ import {
 import { DCQCN_PAPER } from "./paper.js";
 import { repeated } from "./testbed.js";
 
+/** What is swept, and what stays as it is meanwhile: read from the sentences about each sweep. */
+const kSweeps = {
+  bytes: (value: number) => ({ ...DCQCN_STRAWMAN, rpg_byte_reset: value }),
+  timer: (value: number) => ({ ...DCQCN_STRAWMAN, rpg_byte_reset: 10e6, rpg_time_reset: value }),
+  kmax: (value: number) => ({ ...DCQCN_STRAWMAN, kmax: value }),
+  pmax: (value: number) => ({ ...DCQCN_STRAWMAN, kmax: 200e3, pmax: value }),
+} as const satisfies Record<string, (value: number) => DcqcnModelParameters>;
+type SweepName = keyof typeof kSweeps;
+
 interface Setting {
   label: string;
-  surface: SurfaceName;
+  sweep: SweepName;
   value: number;
   /** Overrides of convergence.yaml. */
   set: readonly string[];
@@ -33,25 +43,24 @@ const kSlow = kControl("1.5ms", "150KB");
 
 /** Ends of the sweeps. */
 const kSettings = {
-  strawman: { label: "strawman", surface: "byte-counter", value: 150e3, set: [kCutOff, kSlow] },
+  strawman: { label: "strawman", sweep: "bytes", value: 150e3, set: [kCutOff, kSlow] },
   bytes: {
     label: "(a) byte counter 10 MB",
-    surface: "byte-counter",
+    sweep: "bytes",
     value: 10e6,
     set: [kCutOff, kControl("1.5ms", "10MB")],
   },
-  timer: { label: "(b) and timer 55 us", surface: "timer", value: 55e3, set: [kCutOff, kControl("55us", "10MB")] },
-  kmax: { label: "(c) Kmax 200 KB", surface: "kmax", value: 200e3, set: [kRed(1), kSlow] },
-  pmax: { label: "(d) and Pmax 1%", surface: "pmax", value: 0.01, set: [kRed(0.01), kSlow] },
+  timer: { label: "(b) and timer 55 us", sweep: "timer", value: 55e3, set: [kCutOff, kControl("55us", "10MB")] },
+  kmax: { label: "(c) Kmax 200 KB", sweep: "kmax", value: 200e3, set: [kRed(1), kSlow] },
+  pmax: { label: "(d) and Pmax 1%", sweep: "pmax", value: 0.01, set: [kRed(0.01), kSlow] },
 } as const satisfies Record<string, Setting>;
 
-type Name = keyof typeof kSettings;
-const kNames = Object.keys(kSettings) as Name[];
+const kNames = namesOf(kSettings);
 
 /** Values of each sweep that are drawn. */
-const kDrawn: readonly { surface: SurfaceName; title: string; values: readonly (readonly [string, number])[] }[] = [
+const kDrawn: readonly { sweep: SweepName; title: string; values: readonly (readonly [string, number])[] }[] = [
   {
-    surface: "byte-counter",
+    sweep: "bytes",
     title: "(a) Byte counter, all else the strawman",
     values: [
       ["150 KB", 150e3],
@@ -63,7 +72,7 @@ const kDrawn: readonly { surface: SurfaceName; title: string; values: readonly (
     ],
   },
   {
-    surface: "timer",
+    sweep: "timer",
     title: "(b) Timer, byte counter 10 MB",
     values: [
       ["1.5 ms", 1.5e6],
@@ -75,7 +84,7 @@ const kDrawn: readonly { surface: SurfaceName; title: string; values: readonly (
     ],
   },
   {
-    surface: "kmax",
+    sweep: "kmax",
     title: "(c) Kmax, all else the strawman",
     values: [
       ["40 KB", 40e3],
@@ -86,7 +95,7 @@ const kDrawn: readonly { surface: SurfaceName; title: string; values: readonly (
     ],
   },
   {
-    surface: "pmax",
+    sweep: "pmax",
     title: "(d) Pmax, Kmax 200 KB",
     values: [
       ["100%", 1],
@@ -99,47 +108,26 @@ const kDrawn: readonly { surface: SurfaceName; title: string; values: readonly (
   },
 ];
 
-function parametersOf({ surface, value }: Pick<Setting, "surface" | "value">): DcqcnModelParameters {
-  const { base, parameter } = kSurfaces[surface];
-  return { ...base, [parameter]: value };
-}
-
-function observation(found: Readonly<Record<Name, Convergence>>, plots: readonly Plot[]): Observation {
-  const left = (name: Name) => found[name].left;
-  return {
-    values: {
-      ...Object.fromEntries(
-        kNames.flatMap((name) => [
-          [`apart_${name}`, found[name].apart * 1000],
-          [`left_${name}`, found[name].left],
-        ]),
-      ),
-      slower_bytes: left("bytes") / left("strawman"),
-      faster_timer: left("timer") / left("bytes"),
-      wider: left("kmax") / left("strawman"),
-      flatter: left("pmax") / left("kmax"),
-    },
-    plots,
-    traces: Object.fromEntries(kNames.map((name) => [name, inMilliseconds(found[name])])),
-  };
-}
-
-function inMilliseconds({ difference }: Convergence): TraceValues {
-  return { x: difference.time.map((time) => time * 1000), y: difference.values };
+interface Seen {
+  found: Readonly<Record<keyof typeof kSettings, Convergence>>;
+  plots: readonly Plot[];
 }
 
 function drawing(title: string, curves: readonly { label: string; found: Convergence }[]): Plot {
-  return {
+  return plot(
     title,
-    x_label: "time, ms",
-    y_label: "difference, Gb/s",
-    x_range: [10, 200],
-    y_range: [0, 42],
-    curves: curves.map(({ label, found }) => ({ label, ...inMilliseconds(found) })),
-  };
+    ["time, ms", 10, 200],
+    ["difference, Gb/s", 0, 42],
+    curves.map(({ label, found }) => ({ label, ...overMilliseconds(found.difference) })),
+  );
 }
 
-export const DCQCN_FIGURE_11: Experiment = {
+const left =
+  (name: keyof Seen["found"], base: keyof Seen["found"]) =>
+  ({ found }: Seen) =>
+    found[name].left / found[base].left;
+
+export const DCQCN_FIGURE_11 = studyOf<Seen>()({
   id: "dcqcn-fig11",
   paper: DCQCN_PAPER,
   place: "figure 11",
@@ -154,97 +142,83 @@ export const DCQCN_FIGURE_11: Experiment = {
     BY_CHANCE,
   ],
   quantities: {
-    ...Object.fromEntries(
-      kNames.flatMap((name) => [
-        [`apart_${name}`, { label: `apart for, ${kSettings[name].label}`, unit: "ms" }],
-        [`left_${name}`, { label: `difference left, ${kSettings[name].label}`, unit: "Gb/s" }],
-      ]),
-    ),
-    slower_bytes: { label: "left with B 10 MB / with 150 KB", unit: "" },
-    faster_timer: { label: "left with T 55 us / with 1.5 ms, B 10 MB", unit: "" },
-    wider: { label: "left with Kmax 200 KB / with 40 KB", unit: "" },
-    flatter: { label: "left with Pmax 1% / with 100%, Kmax 200 KB", unit: "" },
+    ...grid(
+      kNames,
+      ({ found }: Seen, name) => found[name],
+      (label, name) => `${label}, ${kSettings[name].label}`,
+    )({
+      apart: quantity("apart for", "ms", ({ apart }) => apart * 1000),
+      left: quantity("difference left", "Gb/s", ({ left }) => left),
+    }),
+    slower_bytes: quantity("left with B 10 MB / with 150 KB", "", left("bytes", "strawman")),
+    faster_timer: quantity("left with T 55 us / with 1.5 ms, B 10 MB", "", left("timer", "bytes")),
+    wider: quantity("left with Kmax 200 KB / with 40 KB", "", left("kmax", "strawman")),
+    flatter: quantity("left with Pmax 1% / with 100%, Kmax 200 KB", "", left("pmax", "kmax")),
   },
   statements: [
     statement(
       "Unfortunately we find that with these parameter values, the flows cannot converge (innermost edge of Figure 11(a)).",
       "section 5.2",
       "with the strawman flows do not converge, and the difference left is at least half of the link",
-      [
-        { quantity: "apart_strawman", min: 200 },
-        { quantity: "left_strawman", min: 20 },
-      ],
+      [atLeast("apart_strawman", 200), atLeast("left_strawman", 20)],
     ),
     statement(
       "Figure 11(a) shows that slowing down byte counter helps, but it reduces convergence speed.",
       "section 5.2",
       "with B 10 MB less is left than with 150 KB, but flows do not converge in the first 100 ms",
-      [
-        { quantity: "slower_bytes", max: 0.99 },
-        { quantity: "apart_bytes", min: 100 },
-      ],
+      [atMost("slower_bytes", 0.99), atLeast("apart_bytes", 100)],
     ),
     statement(
       "Speeding up the timer (Figure 11(b)) is better.",
       "section 5.2",
       "with T 55 us less is left than with the slow byte counter alone, and flows converge",
-      [
-        { quantity: "faster_timer", max: 0.99 },
-        { quantity: "apart_timer", max: 199 },
-      ],
+      [atMost("faster_timer", 0.99), atMost("apart_timer", 199)],
     ),
     statement(
       "Another solution is to use a RED-like probabilistic packet marking scheme with a small Pmax [...] Figures 11(c) and 11(d) confirm this intuition.",
       "section 5.2",
       "less is left with Kmax 200 KB than with the cut-off at 40 KB, and less again with Pmax 1% than with 100%",
-      [
-        { quantity: "wider", max: 0.99 },
-        { quantity: "flatter", max: 0.99 },
-      ],
+      [atMost("wider", 0.99), atMost("flatter", 0.99)],
     ),
     statement(
       "In conclusion, to achieve fast convergence to fairness, we configure RED-ECN on switches with Kmax = 200KB and Pmax = 1%.",
       "section 5.2",
       "with the strawman's counters, Kmax 200 KB and Pmax 1%, flows converge in the first 100 ms",
-      [{ quantity: "apart_pmax", max: 100 }],
+      [atMost("apart_pmax", 100)],
       "By the equations Pmax 5 and 10% leave 1.2 and 1.3 Gb/s, 1 and 2% leave 12.8: what swings less converges more slowly. As packets they come near each other after 100.5 ms, in the median of five seeds, and without hyper increase, which the equations leave out (R_HAI = R_AI), after 90.5 ms.",
     ),
   ],
-  traces: Object.fromEntries(
-    kNames.map((name) => [
-      name,
-      {
-        title: `Difference of throughputs, ${kSettings[name].label}`,
-        x_label: "time, ms",
-        y_label: "difference, Gb/s",
-        unit: "Gb/s",
-        x_range: [10, 200] as const,
-      },
-    ]),
-  ),
+  traces: byName(kNames, (name) => ({
+    title: `Difference of throughputs, ${kSettings[name].label}`,
+    x_label: "time, ms",
+    y_label: "difference, Gb/s",
+    unit: "Gb/s",
+    x_range: [10, 200] as const,
+    of: ({ found }: Seen) => overMilliseconds(found[name].difference),
+  })),
+  plots: ({ plots }) => plots,
   network: {
     clocks: ["sim"],
     trials: kNames.flatMap((name) => repeated(name, { file: kPairFile, set: kSettings[name].set }, kSeeds)),
-    observe: (runs) => {
-      const found = Object.fromEntries(
-        kNames.map((name) => [name, typical(runs, name, convergenceAsPackets)]),
-      ) as Record<Name, Convergence>;
+    see: (runs) => {
+      const found = byName(kNames, (name) => typical(runs, name, convergenceAsPackets));
       const curves = kNames.map((name) => ({ label: kSettings[name].label, found: found[name] }));
-      return observation(found, [drawing("Ends of the sweeps", curves)]);
+      return { found, plots: [drawing("Ends of the sweeps", curves)] };
     },
     sim_seconds: 16,
   },
   model: (alternative) => {
-    const at = (setting: Pick<Setting, "surface" | "value">) =>
-      convergenceByModel({ ...parametersOf(setting), ...equationsOf(alternative) });
-    const found = Object.fromEntries(kNames.map((name) => [name, at(kSettings[name])])) as Record<Name, Convergence>;
-    const plots = kDrawn.map(({ surface, title, values }) =>
-      drawing(
-        title,
-        values.map(([label, value]) => ({ label, found: at({ surface, value }) })),
+    const at = (sweep: SweepName, value: number) =>
+      convergenceByModel({ ...kSweeps[sweep](value), ...equationsOf(alternative) });
+    return {
+      found: byName(kNames, (name) => at(kSettings[name].sweep, kSettings[name].value)),
+      plots: kDrawn.map(({ sweep, title, values }) =>
+        drawing(
+          title,
+          values.map(([label, value]) => ({ label, found: at(sweep, value) })),
+        ),
       ),
-    );
-    return observation(found, plots);
+    };
   },
   alternative: ALPHA_RESET,
-};
+});

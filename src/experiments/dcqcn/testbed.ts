@@ -7,6 +7,7 @@
 import type { Curve } from "../../report/plot.js";
 import { spread } from "../../result/statistics.js";
 import type { Evidence, QuantityCheck, Trial } from "../experiment.js";
+import { atLeast, atMost, within } from "../study.js";
 
 /** Capacity of every link, Gb/s. */
 export const kLink = 40;
@@ -31,21 +32,15 @@ export const kStreams =
 
 const kEqual = 0.1;
 
-export const equal = (quantity: string, value: number): QuantityCheck => ({
-  quantity,
-  min: value * (1 - kEqual),
-  max: value * (1 + kEqual),
-});
+export const equal = <Name extends string>(quantity: Name, value: number): QuantityCheck<Name> =>
+  within(quantity, value * (1 - kEqual), value * (1 + kEqual));
 /** Of a change in %. */
-export const little = (quantity: string): QuantityCheck => ({ quantity, max: 100 * kEqual });
+export const little = <Name extends string>(quantity: Name): QuantityCheck<Name> => atMost(quantity, 100 * kEqual);
 /** Of a ratio. */
-export const higher = (quantity: string): QuantityCheck => ({ quantity, min: 1 + kEqual });
-export const lower = (quantity: string): QuantityCheck => ({ quantity, max: 1 - kEqual });
-export const printed = (quantity: string, value: number): QuantityCheck => ({
-  quantity,
-  min: 0.8 * value,
-  max: 1.2 * value,
-});
+export const higher = <Name extends string>(quantity: Name): QuantityCheck<Name> => atLeast(quantity, 1 + kEqual);
+export const lower = <Name extends string>(quantity: Name): QuantityCheck<Name> => atMost(quantity, 1 - kEqual);
+export const printed = <Name extends string>(quantity: Name, value: number): QuantityCheck<Name> =>
+  within(quantity, 0.8 * value, 1.2 * value);
 
 /** One trial for each seed from 1 on; together they are found by `repeats`. */
 export function repeated(name: string, trial: Omit<Trial, "name">, seeds: number): Trial[] {

@@ -4,8 +4,8 @@
  */
 import { mean } from "simple-statistics";
 import { jainIndex, spread } from "../../result/statistics.js";
-import type { Evidence, Experiment, Observation, Quantity, Statement, Trial } from "../experiment.js";
-import { known } from "../measure.js";
+import type { Evidence, Trial } from "../experiment.js";
+import { byName, caseFirst, grid, plot, quantity, type Runs, type StatementsOn, statement, studyOf } from "../study.js";
 import { ALPHA_RESET } from "./alpha.js";
 import { DCQCN_PAPER } from "./paper.js";
 import {
@@ -45,87 +45,120 @@ const kOneUplink = [
   { from: "h3_1", to: kReceiver, via: ["t3", "l3", "t4"] },
 ];
 
-const kQuantities: Record<string, Quantity> = {
-  ...Object.fromEntries(
-    kHosts.flatMap(({ name, label }): [string, Quantity][] => [
-      [`${name}_least`, { label: `${label}, least of ${kDraws} draws of paths`, unit: "Gb/s" }],
-      [`${name}_median`, { label: `${label}, median`, unit: "Gb/s" }],
-      [`${name}_most`, { label: `${label}, most`, unit: "Gb/s" }],
-      [`${name}_spread`, { label: `${label}, least and most differ from the median by up to`, unit: "%" }],
-    ]),
+type Host = (typeof kHosts)[number]["name"];
+
+interface Seen {
+  /** Where H1 to H3 share an uplink, Gb/s. */
+  shared: Readonly<Record<Host, number>>;
+  /** The rates of each draw, and their spread; the wire has none. */
+  draws?: {
+    rates: Readonly<Record<Host, readonly number[]>>;
+    spreads: Readonly<Record<Host, ReturnType<typeof spread>>>;
+  };
+}
+
+const kNames = kHosts.map(({ name }) => name);
+const kOthers = kNames.filter((name) => name !== "h4");
+
+const kQuantities = {
+  ...grid(
+    kHosts,
+    ({ draws }: Seen, { name }) => draws?.spreads[name],
+    (label, host) => `${host.label}, ${label}`,
+  )(
+    {
+      least: quantity(`least of ${kDraws} draws of paths`, "Gb/s", ({ min }) => min),
+      median: quantity("median", "Gb/s", ({ p50 }) => p50),
+      most: quantity("most", "Gb/s", ({ max }) => max),
+      spread: quantity("least and most differ from the median by up to", "%", ({ min, p50, max }) =>
+        change([min, max], p50),
+      ),
+    },
+    caseFirst,
   ),
-  median_ratio: { label: "median of H4 / highest median of the others", unit: "" },
-  extreme_ratio: { label: "least of H4 / most of the others", unit: "" },
-  ...Object.fromEntries(
-    kHosts.map(({ name, label }): [string, Quantity] => [
-      `${name}_shared`,
-      { label: `${label}, where H1 to H3 share an uplink`, unit: "Gb/s" },
-    ]),
+  median_ratio: quantity(
+    "median of H4 / highest median of the others",
+    "",
+    ({ draws }: Seen) => draws && draws.spreads.h4.p50 / Math.max(...kOthers.map((name) => draws.spreads[name].p50)),
   ),
-  ratio_shared: { label: "H4 / mean of the others, where they share an uplink", unit: "" },
-  jain_shared: { label: "Jain's index, where H1 to H3 share an uplink", unit: "" },
+  extreme_ratio: quantity(
+    "least of H4 / most of the others",
+    "",
+    ({ draws }: Seen) => draws && draws.spreads.h4.min / Math.max(...kOthers.map((name) => draws.spreads[name].max)),
+  ),
+  ...grid(
+    kHosts,
+    ({ shared }: Seen, { name }) => shared[name],
+    (label, host) => `${host.label}, ${label}`,
+  )({ shared: quantity("where H1 to H3 share an uplink", "Gb/s", (rate) => rate) }, caseFirst),
+  ratio_shared: quantity(
+    "H4 / mean of the others, where they share an uplink",
+    "",
+    ({ shared }: Seen) => shared.h4 / mean(kOthers.map((name) => shared[name])),
+  ),
+  jain_shared: quantity("Jain's index, where H1 to H3 share an uplink", "", ({ shared }: Seen) =>
+    jainIndex(kNames.map((name) => shared[name])),
+  ),
 };
 
-const kUnfair: Statement[] = [
-  {
-    quote: "However, with PFC, there is unfairness.",
-    where: "section 2.2",
-    reading: "where H1 to H3 share an uplink of T4, H4 gets more than their mean",
-    checks: [higher("ratio_shared")],
-  },
-  {
-    quote: "Thus, H4 receives higher throughput than H1-H3.",
-    where: "section 2.2",
-    reading: "over the draws of paths, the median of H4 is higher than each of the others'",
-    checks: [higher("median_ratio")],
-  },
-  {
-    quote: "H4 gets as much as 20Gbps throughput, e.g. when ECMP maps all of H1-H3 to either P3 or P4.",
-    where: "section 2.2",
-    reading: "20 Gb/s for H4 where H1 to H3 share an uplink",
-    checks: [printed("h4_shared", 20)],
-  },
-  {
-    quote: "H4's minimum throughput is higher than the maximum throughput of H1-H3.",
-    where: "section 2.2",
-    reading: "over the draws of paths",
-    checks: [higher("extreme_ratio")],
-    remark:
-      "Where paths split two to one, the single flow has an input of T4 for itself, as H4 has, and the two get a third of the link each: H4's least is the others' most.",
-  },
+const kUnfair: StatementsOn<typeof kQuantities> = [
+  statement(
+    "However, with PFC, there is unfairness.",
+    "section 2.2",
+    "where H1 to H3 share an uplink of T4, H4 gets more than their mean",
+    [higher("ratio_shared")],
+  ),
+  statement(
+    "Thus, H4 receives higher throughput than H1-H3.",
+    "section 2.2",
+    "over the draws of paths, the median of H4 is higher than each of the others'",
+    [higher("median_ratio")],
+  ),
+  statement(
+    "H4 gets as much as 20Gbps throughput, e.g. when ECMP maps all of H1-H3 to either P3 or P4.",
+    "section 2.2",
+    "20 Gb/s for H4 where H1 to H3 share an uplink",
+    [printed("h4_shared", 20)],
+  ),
+  statement(
+    "H4's minimum throughput is higher than the maximum throughput of H1-H3.",
+    "section 2.2",
+    "over the draws of paths",
+    [higher("extreme_ratio")],
+    "Where paths split two to one, the single flow has an input of T4 for itself, as H4 has, and the two get a third of the link each: H4's least is the others' most.",
+  ),
 ];
 
-const kFair: Statement[] = [
-  {
-    quote: "Figure 8 shows that DCQCN solves the unfairness problem depicted in Figure 3.",
-    where: "section 3.2",
-    reading: "where H1 to H3 share an uplink of T4, H4 gets as much as their mean",
-    checks: [equal("ratio_shared", 1)],
-  },
-  {
-    quote: "All four flows get equal share of the bottleneck bandwidth",
-    where: "section 3.2",
-    reading: "over the draws of paths, the median of each is a quarter of 40 Gb/s",
-    checks: kHosts.map(({ name }) => equal(`${name}_median`, kLink / kHosts.length)),
-  },
-  {
-    quote: "and there is little variance.",
-    where: "section 3.2",
-    reading: "over the draws of paths, least and most of each are as its median",
-    checks: kHosts.map(({ name }) => little(`${name}_spread`)),
-    remark:
-      "Marks come by chance, and the means are over 80 ms. In runs of 1 s with seeds 1 to 4, all are within 3.4% of 10 Gb/s.",
-  },
+const kFair: StatementsOn<typeof kQuantities> = [
+  statement(
+    "Figure 8 shows that DCQCN solves the unfairness problem depicted in Figure 3.",
+    "section 3.2",
+    "where H1 to H3 share an uplink of T4, H4 gets as much as their mean",
+    [equal("ratio_shared", 1)],
+  ),
+  statement(
+    "All four flows get equal share of the bottleneck bandwidth",
+    "section 3.2",
+    "over the draws of paths, the median of each is a quarter of 40 Gb/s",
+    kHosts.map(({ name }) => equal(`${name}_median`, kLink / kHosts.length)),
+  ),
+  statement(
+    "and there is little variance.",
+    "section 3.2",
+    "over the draws of paths, least and most of each are as its median",
+    kHosts.map(({ name }) => little(`${name}_spread`)),
+    "Marks come by chance, and the means are over 80 ms. In runs of 1 s with seeds 1 to 4, all are within 3.4% of 10 Gb/s.",
+  ),
 ];
 
-function experiment(figure: number, setting: Setting, title: string, statements: Statement[]): Experiment {
+function experiment(figure: number, setting: Setting, title: string, statements: StatementsOn<typeof kQuantities>) {
   const { label, set } = kSettings[setting];
   const shared: Trial = {
     name: "shared",
     file: kFile,
     set: [...set, kStream, `topology.routes=${JSON.stringify(kOneUplink)}`],
   };
-  return {
+  return studyOf<Seen>()({
     id: `dcqcn-fig${figure}`,
     paper: DCQCN_PAPER,
     place: `figure ${figure}`,
@@ -143,60 +176,45 @@ function experiment(figure: number, setting: Setting, title: string, statements:
     network: {
       clocks: ["wire", "sim"],
       trials: [shared, ...repeated("draw", { file: kFile, set, clocks: ["sim"] }, kDraws)],
-      observe: (runs) => observe(runs, label),
+      see,
       sim_seconds: setting === "pfc" ? 10 : 14,
     },
-    ...(setting === "dcqcn" && { alternative: ALPHA_RESET }),
-  };
-}
-
-function observe(runs: Readonly<Record<string, Evidence>>, label: string): Observation {
-  const shared = kHosts.map(({ host }) => rateFrom(runs.shared as Evidence, host));
-  const [h4 = 0, ...others] = [...shared].reverse();
-  const draws = repeats(runs, "draw");
-  const rates = kHosts.map(({ host }) => draws.map((run) => rateFrom(run, host)));
-  const places = kHosts.map((_, i) => i);
-  return {
-    values: known({
-      ...(draws.length > 0 && overDraws(rates)),
-      ...Object.fromEntries(kHosts.map(({ name }, i) => [`${name}_shared`, shared[i]])),
-      ratio_shared: h4 / mean(others),
-      jain_shared: jainIndex(shared),
-    }),
-    plots: [
-      {
-        title: draws.length > 0 ? "Median, least and most over the draws" : "H1 to H3 share an uplink",
-        x_label: "sender",
-        y_label: "throughput, Gb/s",
-        x_names: kHosts.map(({ label: host }, i) => ({ x: i, label: host })),
-        y_range: [0, 25],
-        curves: [
-          ...(draws.length > 0 ? [whiskers(label, places, rates)] : []),
-          { label: `${label}, one uplink`, x: places, y: shared, kind: "bars", color: 1 },
+    plots: ({ shared, draws }) => [
+      plot(
+        draws === undefined ? "H1 to H3 share an uplink" : "Median, least and most over the draws",
+        ["sender"],
+        ["throughput, Gb/s", 0, 25],
+        [
+          ...(draws === undefined
+            ? []
+            : [
+                whiskers(
+                  label,
+                  kPlaces,
+                  kNames.map((name) => draws.rates[name]),
+                ),
+              ]),
+          { label: `${label}, one uplink`, x: kPlaces, y: kNames.map((name) => shared[name]), kind: "bars", color: 1 },
         ],
-        levels: [{ label: "a quarter", value: kLink / kHosts.length }],
-      },
+        {
+          x_names: kHosts.map(({ label: host }, i) => ({ x: i, label: host })),
+          levels: [{ label: "a quarter", value: kLink / kHosts.length }],
+        },
+      ),
     ],
-  };
+    ...(setting === "dcqcn" && { alternative: ALPHA_RESET }),
+  });
 }
 
-function overDraws(rates: readonly (readonly number[])[]): Record<string, number> {
-  const all = rates.map(spread);
-  const [h4, ...others] = [...all].reverse();
-  const each = kHosts.flatMap(({ name }, i): [string, number][] => {
-    const { min, p50, max } = all[i] as (typeof all)[number];
-    return [
-      [`${name}_least`, min],
-      [`${name}_median`, p50],
-      [`${name}_most`, max],
-      [`${name}_spread`, change([min, max], p50)],
-    ];
-  });
-  return {
-    ...Object.fromEntries(each),
-    median_ratio: (h4?.p50 ?? 0) / Math.max(...others.map(({ p50 }) => p50)),
-    extreme_ratio: (h4?.min ?? 0) / Math.max(...others.map(({ max }) => max)),
-  };
+const kPlaces = kHosts.map((_, i) => i);
+
+function see(runs: Runs): Seen {
+  const of = (run: Evidence) => Object.fromEntries(kHosts.map(({ name, host }) => [name, rateFrom(run, host)]));
+  const shared = of(runs.shared as Evidence) as Seen["shared"];
+  const draws = repeats(runs, "draw").map(of);
+  if (draws.length === 0) return { shared };
+  const rates = byName(kNames, (name) => draws.map((one) => one[name] as number));
+  return { shared, draws: { rates, spreads: byName(kNames, (name) => spread(rates[name])) } };
 }
 
 export const DCQCN_FIGURE_3 = experiment(3, "pfc", "PFC's unfairness to flows that share an input", kUnfair);

@@ -2,8 +2,10 @@
  * Two flows at one bottleneck of 1 Gb/s, as the figures of Shu et al. have them: rates over time by the paper's model, and how
  * they are drawn.
  */
+
 import { type QcnConvergence, type QcnModelInput, qcnConvergence } from "../../models/qcn/index.js";
 import type { Curve, Plot } from "../../report/plot.js";
+import { plot } from "../study.js";
 
 /** What the paper's figures are about (sections III and V). */
 export const LINK = 1e9;
@@ -58,15 +60,9 @@ export function modelCurves(runs: readonly ModelRun[]): Curve[] {
 /** Rates, and how even they are with the paper's line of 0.9. */
 export function modelPlots(runs: readonly ModelRun[], seconds = 20): Plot[] {
   return [
-    {
-      title: "Rates: RP 1 solid, RP 2 dashed",
-      x_label: "time, s",
-      y_label: "rate, Mb/s",
-      x_range: [0, seconds],
-      y_range: [0, 1000],
-      curves: modelCurves(runs),
+    plot("Rates: RP 1 solid, RP 2 dashed", ["time, s", 0, seconds], ["rate, Mb/s", 0, 1000], modelCurves(runs), {
       levels: [{ label: "fair share", value: LINK / 2e6 }],
-    },
+    }),
     evennessPlot(
       runs.map(({ label, convergence: { series } }) => ({
         label,
@@ -83,13 +79,7 @@ export function modelPlots(runs: readonly ModelRun[], seconds = 20): Plot[] {
 
 /** With the paper's line of 0.9. */
 export function evennessPlot(curves: readonly Curve[], seconds: number): Plot {
-  return {
-    title: "Evenness: smallest / largest rate",
-    x_label: "time, s",
-    y_label: "epsilon",
-    x_range: [0, seconds],
-    y_range: [0, 1.05],
-    curves,
+  return plot("Evenness: smallest / largest rate", ["time, s", 0, seconds], ["epsilon", 0, 1.05], curves, {
     levels: [{ label: "epsilon 0.9", value: FAIR }],
-  };
+  });
 }

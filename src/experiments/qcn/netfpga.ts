@@ -3,11 +3,24 @@
  * Gb/s and comes back, with 1 and 8 sources and round trips of 100, 500 and 1000 us.
  */
 
+import type { Plot } from "../../report/plot.js";
 import { jainIndex } from "../../result/statistics.js";
 import type { Scenario } from "../../scenario/types.js";
 import { kEthernetOverhead, kHeaderBytes } from "../../wire/frame_size.js";
-import type { Check, Evidence, Experiment, Observation, Quantity, Statement } from "../experiment.js";
-import { between, describe, firstTime, goodput, known, lastingFrom, mean, movingMean, queue } from "../measure.js";
+import type { Evidence } from "../experiment.js";
+import {
+  between,
+  describe,
+  firstTime,
+  goodput,
+  inUnits,
+  lastingFrom,
+  mean,
+  movingMean,
+  queue,
+  type Signal,
+} from "../measure.js";
+import { atLeast, atMost, grid, namesOf, near, quantity, type Runs, statement, studyOf, within } from "../study.js";
 import { NETFPGA } from "./papers.js";
 
 const kQueue = "sw:r:3";
@@ -22,86 +35,103 @@ const kTransient = 0.5;
 const kTag = 4;
 
 /** Service rates in order: begin and end, s, and bit/s. */
-const kPhases = [
-  { name: "before", label: "0.95 Gb/s, before", from: 0, to: 3, rate: 950e6 },
-  { name: "reduced", label: "0.2 Gb/s", from: 3, to: 6.7, rate: 200e6 },
-  { name: "after", label: "0.95 Gb/s, after", from: 6.7, to: 9.7, rate: 950e6 },
-] as const;
+const kPhases = {
+  before: { label: "0.95 Gb/s, before", from: 0, to: 3, rate: 950e6 },
+  reduced: { label: "0.2 Gb/s", from: 3, to: 6.7, rate: 200e6 },
+  after: { label: "0.95 Gb/s, after", from: 6.7, to: 9.7, rate: 950e6 },
+} as const;
+type Phase = (typeof kPhases)[keyof typeof kPhases];
+const kNames = namesOf(kPhases);
 
-function quantities(sources: number): Record<string, Quantity> {
-  const each = kPhases.flatMap(({ name, label }): [string, Quantity][] => [
-    [`queue_mean_${name}`, { label: `queue, mean (${label})`, unit: "KB" }],
-    [`queue_p1_${name}`, { label: `queue, p1 (${label})`, unit: "KB" }],
-    [`queue_p99_${name}`, { label: `queue, p99 (${label})`, unit: "KB" }],
-    [`queue_deviation_${name}`, { label: `queue, standard deviation (${label})`, unit: "KB" }],
-    [`utilisation_${name}`, { label: `utilisation (${label})`, unit: "%" }],
-    [`full_${name}`, { label: `share of ms in which the buffer was full (${label})`, unit: "%" }],
-    [`settled_${name}`, { label: `queue within 50% of Q_eq from (${label})`, unit: "s" }],
-  ]);
-  return {
-    ...Object.fromEntries(each),
-    recovery: { label: "utilisation back at 95% after the rate returned", unit: "s" },
-    idle: { label: "link time lost after the rate returned", unit: "s" },
-    drops: { label: "frames dropped, whole run", unit: "frames" },
-    ...(sources > 1 && { jain: { label: "Jain's index of the sources, last second", unit: "" } }),
-  };
+interface Seen {
+  run: Evidence;
+  /** KB; its highest in each interval, B. */
+  length: Signal;
+  peaks: Signal;
+  /** Of the service rate, %. */
+  used: Signal;
 }
 
-function statements(sources: number): Statement[] {
-  const all = (make: (phase: string) => Check): Check[] => kPhases.map(({ name }) => make(name));
-  return [
-    {
-      quote: "Figures 8 through 13 show that our implementation results closely match OMNeT++ results in all cases.",
-      where: "section 4.2",
-      reading:
-        "the paper's hardware and simulator as Weir's wire and sim: mean queue within 10% or 3.3 KB, utilisation within 2 points",
-      checks: [
-        ...all((phase) => ({
-          quantity: `queue_mean_${phase}`,
-          near: { clock: "sim", within: 0.1, margin: kSetPoint / 10 },
-        })),
-        ...all((phase) => ({ quantity: `utilisation_${phase}`, near: { clock: "sim", within: 0, margin: 2 } })),
-      ],
-    },
-    {
-      quote: "The goal of the CP is to maintain the buffer occupancy at a desired operating point, Q_eq",
-      where: "section 2",
-      reading: "mean queue within 20% of 33 KB at each service rate, the first 0.5 s of it left out",
-      checks: all((phase) => ({ quantity: `queue_mean_${phase}`, min: 0.8 * kSetPoint, max: 1.2 * kSetPoint })),
-      remark:
-        "The more sources there are and the slower the queue is served, the more their increases weigh between two samples, and the more of the samples must tell to cut: the queue settles where they do, above Q_eq.",
-    },
-    {
-      quote: "Stable. Buffer occupancy processes should not fluctuate.",
-      where: "section 1",
-      reading: "standard deviation of the queue at most half of Q_eq at each service rate",
-      checks: all((phase) => ({ quantity: `queue_deviation_${phase}`, max: kSetPoint / 2 })),
-    },
-    {
-      quote: "Responsive. ... The algorithm needs to rapidly adapt source rates to these variations.",
-      where: "section 1",
-      reading:
-        "0.5 s after the service rate fell, the queue (mean of 0.1 s) stays within 50% of Q_eq; 0.5 s after it returned, utilisation (mean of 20 ms) is 95% again",
-      checks: [
-        { quantity: "settled_reduced", max: kTransient },
-        { quantity: "recovery", max: kTransient },
-      ],
-    },
-    ...(sources > 1
-      ? [
-          {
-            quote:
-              "Fair. When multiple flows share a link, they should obtain nearly the same share of the link's bandwidth.",
-            where: "section 1",
-            reading: "Jain's index of what the sources got in the last second at least 0.95",
-            checks: [{ quantity: "jain", min: 0.95 }],
-            remark:
-              "The paper shows no rates. Shu et al. measure that two flows of QCN take more than 10 s to become equal; the phases here last 3 s.",
-          },
-        ]
-      : []),
-  ];
-}
+const nearSetPoint = (kb: number) => kb >= kSetPoint / 2 && kb <= 1.5 * kSetPoint;
+
+/** What lies in a phase after its transient. */
+const steady = (signal: Signal, { from, to }: Phase) => between(signal, from + kTransient, to);
+const lengths = ({ seen, phase }: { seen: Seen; phase: Phase }) => describe(steady(seen.length, phase));
+
+const kQuantities = {
+  ...grid(
+    kNames,
+    (seen: Seen, name) => ({ seen, phase: kPhases[name] }),
+    (label, name) => `${label} (${kPhases[name].label})`,
+  )({
+    queue_mean: quantity("queue, mean", "KB", (one) => lengths(one)?.mean),
+    queue_p1: quantity("queue, p1", "KB", (one) => lengths(one)?.p1),
+    queue_p99: quantity("queue, p99", "KB", (one) => lengths(one)?.p99),
+    queue_deviation: quantity("queue, standard deviation", "KB", (one) => lengths(one)?.deviation),
+    utilisation: quantity("utilisation", "%", ({ seen, phase }) => mean(steady(seen.used, phase))),
+    full: quantity("share of ms in which the buffer was full", "%", ({ seen, phase }) => {
+      const tops = steady(seen.peaks, phase);
+      return (100 * tops.filter((bytes) => bytes > kBuffer * 1000 - kFrame).length) / tops.length;
+    }),
+    settled: quantity(
+      "queue within 50% of Q_eq from",
+      "s",
+      ({ seen: { length }, phase: { from, to } }) =>
+        lastingFrom(movingMean(length, kWindow), nearSetPoint, from, to - kWindow / 2) - from,
+    ),
+  }),
+  recovery: quantity("utilisation back at 95% after the rate returned", "s", ({ used }: Seen) => {
+    const { from } = kPhases.after;
+    // The first means have times before the change in them.
+    return firstTime(movingMean(used, kShortWindow), (percent) => percent >= 95, from + kShortWindow) - from;
+  }),
+  idle: quantity("link time lost after the rate returned", "s", ({ used, run }: Seen) => {
+    const returned = between(used, kPhases.after.from, kPhases.after.to);
+    return returned.reduce((sum, percent) => sum + Math.max(0, 1 - percent / 100), 0) * run.series.interval_s;
+  }),
+  drops: quantity("frames dropped, whole run", "frames", ({ run: { result } }: Seen) =>
+    Object.values(result.switches.sw?.drops ?? {}).reduce((sum, n) => sum + n, 0),
+  ),
+};
+const kJain = { jain: quantity("Jain's index of the sources, last second", "", ({ run }: Seen) => lastSecond(run)) };
+
+const kStatements = [
+  statement(
+    "Figures 8 through 13 show that our implementation results closely match OMNeT++ results in all cases.",
+    "section 4.2",
+    "the paper's hardware and simulator as Weir's wire and sim: mean queue within 10% or 3.3 KB, utilisation within 2 points",
+    [
+      ...kNames.map((name) => near(`queue_mean_${name}`, "sim", 0.1, kSetPoint / 10)),
+      ...kNames.map((name) => near(`utilisation_${name}`, "sim", 0, 2)),
+    ],
+  ),
+  statement(
+    "The goal of the CP is to maintain the buffer occupancy at a desired operating point, Q_eq",
+    "section 2",
+    "mean queue within 20% of 33 KB at each service rate, the first 0.5 s of it left out",
+    kNames.map((name) => within(`queue_mean_${name}`, 0.8 * kSetPoint, 1.2 * kSetPoint)),
+    "The more sources there are and the slower the queue is served, the more their increases weigh between two samples, and the more of the samples must tell to cut: the queue settles where they do, above Q_eq.",
+  ),
+  statement(
+    "Stable. Buffer occupancy processes should not fluctuate.",
+    "section 1",
+    "standard deviation of the queue at most half of Q_eq at each service rate",
+    kNames.map((name) => atMost(`queue_deviation_${name}`, kSetPoint / 2)),
+  ),
+  statement(
+    "Responsive. ... The algorithm needs to rapidly adapt source rates to these variations.",
+    "section 1",
+    "0.5 s after the service rate fell, the queue (mean of 0.1 s) stays within 50% of Q_eq; 0.5 s after it returned, utilisation (mean of 20 ms) is 95% again",
+    [atMost("settled_reduced", kTransient), atMost("recovery", kTransient)],
+  ),
+];
+const kFair = statement(
+  "Fair. When multiple flows share a link, they should obtain nearly the same share of the link's bandwidth.",
+  "section 1",
+  "Jain's index of what the sources got in the last second at least 0.95",
+  [atLeast("jain", 0.95)],
+  "The paper shows no rates. Shu et al. measure that two flows of QCN take more than 10 s to become equal; the phases here last 3 s.",
+);
 
 /** Wire bytes per byte of payload, in full packets. */
 function frameShare({ hosts: [host] }: Scenario): number {
@@ -109,89 +139,64 @@ function frameShare({ hosts: [host] }: Scenario): number {
   return (payload + kHeaderBytes + (host?.qcn.cn_tag ? kTag : 0) + kEthernetOverhead) / payload;
 }
 
-export function observe({ qcn }: Readonly<Record<string, Evidence>>): Observation {
-  const { series, scenario, result } = qcn as Evidence;
+function see({ qcn }: Runs): Seen {
+  const run = qcn as Evidence;
+  const { series, scenario } = run;
   const length = queue(series, kQueue);
-  const kilobytes = { time: length.time, values: length.values.map((bytes) => bytes / 1000) };
-  const peak = series.queues[kQueue]?.max_bytes ?? length.values;
   const delivered = goodput(series);
   const share = frameShare(scenario);
-  const rateAt = (time: number) => kPhases.find(({ from, to }) => time > from && time <= to)?.rate ?? kPhases[0].rate;
-  const used = {
-    time: delivered.time,
-    values: delivered.values.map((bps, i) => (100 * bps * share) / rateAt(delivered.time[i] as number)),
-  };
-  const smoothQueue = movingMean(kilobytes, kWindow);
-  const smoothUsed = movingMean(used, kShortWindow);
-  const near = (kb: number) => kb >= kSetPoint / 2 && kb <= 1.5 * kSetPoint;
-  const values: Record<string, number | undefined> = {};
-  for (const { name, from, to } of kPhases) {
-    const steady = from + kTransient;
-    const figures = describe(between(kilobytes, steady, to));
-    const tops = between({ time: length.time, values: peak }, steady, to);
-    values[`queue_mean_${name}`] = figures?.mean;
-    values[`queue_p1_${name}`] = figures?.p1;
-    values[`queue_p99_${name}`] = figures?.p99;
-    values[`queue_deviation_${name}`] = figures?.deviation;
-    values[`utilisation_${name}`] = mean(between(used, steady, to));
-    values[`full_${name}`] = (100 * tops.filter((bytes) => bytes > kBuffer * 1000 - kFrame).length) / tops.length;
-    values[`settled_${name}`] = lastingFrom(smoothQueue, near, from, to - kWindow / 2) - from;
-  }
-  const { from } = kPhases[2];
-  const returned = between(used, from, kPhases[2].to);
+  const rateAt = (time: number) =>
+    Object.values(kPhases).find(({ from, to }) => time > from && time <= to)?.rate ?? kPhases.before.rate;
   return {
-    values: known({
-      ...values,
-      // The first means have times before the change in them.
-      recovery: firstTime(smoothUsed, (percent) => percent >= 95, from + kShortWindow) - from,
-      idle: returned.reduce((sum, percent) => sum + Math.max(0, 1 - percent / 100), 0) * series.interval_s,
-      drops: Object.values(result.switches.sw?.drops ?? {}).reduce((sum, n) => sum + n, 0),
-      jain: scenario.flows.length > 1 ? lastSecond(qcn as Evidence) : undefined,
-    }),
-    plots: [
-      {
-        title: "Queue size",
-        x_label: "time, s",
-        y_label: "queue, KB",
-        x_range: [0, 9.7],
-        y_range: [0, 160],
-        curves: [{ label: "", x: kilobytes.time, y: kilobytes.values }],
-        levels: [
-          { label: "Q_eq 33 KB", value: kSetPoint },
-          { label: "buffer 150 KB", value: kBuffer },
-        ],
-        marks: phaseMarks(),
-      },
-      {
-        title: "Utilisation of the service rate, mean of 20 ms",
-        x_label: "time, s",
-        y_label: "utilisation, %",
-        x_range: [0, 9.7],
-        y_range: [0, 125],
-        curves: [{ label: "", x: used.time, y: smoothUsed.values, color: 2 }],
-        levels: [{ label: "100%", value: 100 }],
-        marks: phaseMarks(),
-      },
-      {
-        title: scenario.flows.length > 1 ? "Current rate of each source" : "Current rate of the source",
-        x_label: "time, s",
-        y_label: "rate, Mb/s",
-        x_range: [0, 9.7],
-        curves: Object.values(series.flows).map(({ rate_bps = [] }) => ({
-          label: "",
-          x: series.time_s,
-          y: rate_bps.map((bps) => bps / 1e6),
-        })),
-        marks: phaseMarks(),
-      },
-    ],
+    run,
+    length: inUnits(length, 1000),
+    peaks: { time: length.time, values: series.queues[kQueue]?.max_bytes ?? length.values },
+    used: {
+      time: delivered.time,
+      values: delivered.values.map((bps, i) => (100 * bps * share) / rateAt(delivered.time[i] as number)),
+    },
   };
 }
 
-function phaseMarks() {
+function plots({ run: { scenario, series }, length, used }: Seen): Plot[] {
+  const shared = {
+    x_label: "time, s",
+    x_range: [0, 9.7],
+    marks: [
+      { label: "0.2 Gb/s", x: 3 },
+      { label: "0.95 Gb/s", x: 6.7 },
+    ],
+  } as const;
   return [
-    { label: "0.2 Gb/s", x: 3 },
-    { label: "0.95 Gb/s", x: 6.7 },
+    {
+      ...shared,
+      title: "Queue size",
+      y_label: "queue, KB",
+      y_range: [0, 160],
+      curves: [{ label: "", x: length.time, y: length.values }],
+      levels: [
+        { label: "Q_eq 33 KB", value: kSetPoint },
+        { label: "buffer 150 KB", value: kBuffer },
+      ],
+    },
+    {
+      ...shared,
+      title: "Utilisation of the service rate, mean of 20 ms",
+      y_label: "utilisation, %",
+      y_range: [0, 125],
+      curves: [{ label: "", x: used.time, y: movingMean(used, kShortWindow).values, color: 2 }],
+      levels: [{ label: "100%", value: 100 }],
+    },
+    {
+      ...shared,
+      title: scenario.flows.length > 1 ? "Current rate of each source" : "Current rate of the source",
+      y_label: "rate, Mb/s",
+      curves: Object.values(series.flows).map(({ rate_bps = [] }) => ({
+        label: "",
+        x: series.time_s,
+        y: rate_bps.map((bps) => bps / 1e6),
+      })),
+    },
   ];
 }
 
@@ -203,10 +208,10 @@ function lastSecond({ series }: Evidence): number {
   return jainIndex(shares);
 }
 
-function figure(number: number, sources: 1 | 8, rtt: number): Experiment {
+function figure(number: number, sources: 1 | 8, rtt: number) {
   const one = sources === 1;
   const delays = one ? [0] : [0, 1];
-  return {
+  const facts = {
     id: `qcn-netfpga-fig${number}`,
     paper: NETFPGA,
     place: `figure ${number}`,
@@ -219,10 +224,9 @@ function figure(number: number, sources: 1 | 8, rtt: number): Experiment {
       ...(one ? [] : ["Four reaction points share one link of 1 Gb/s, as a NIC of the paper's has four of them."]),
       "PFC is off, as the paper adds it later.",
     ],
-    quantities: quantities(sources),
-    statements: statements(sources),
+    plots,
     network: {
-      clocks: ["wire", "sim"],
+      clocks: ["wire", "sim"] as const,
       trials: [
         {
           name: "qcn",
@@ -230,13 +234,17 @@ function figure(number: number, sources: 1 | 8, rtt: number): Experiment {
           set: rtt === 100 ? [] : delays.map((link) => `topology.links.${link}.delay=${rtt / 2}us`),
         },
       ],
-      observe,
+      see,
       sim_seconds: 2,
     },
   };
+  const study = studyOf<Seen>();
+  return one
+    ? study({ ...facts, quantities: kQuantities, statements: kStatements })
+    : study({ ...facts, quantities: { ...kQuantities, ...kJain }, statements: [...kStatements, kFair] });
 }
 
-export const NETFPGA_FIGURES: readonly Experiment[] = [
+export const NETFPGA_FIGURES = [
   figure(8, 1, 100),
   figure(9, 1, 500),
   figure(10, 1, 1000),

@@ -2,8 +2,21 @@
  * Figures 7 to 11 of Shu et al.: what parameters and variants make of the convergence time. By the paper's own model, as in the
  * paper, and, where there is such a parameter, as packets.
  */
-import { type Evidence, type Experiment, type Observation, type Quantity, statement } from "../experiment.js";
+import type { Plot } from "../../report/plot.js";
+import type { Evidence, Experiment } from "../experiment.js";
 import { evenness, movingMean } from "../measure.js";
+import {
+  atLeast,
+  atMost,
+  byName,
+  type Measured,
+  namesOf,
+  quantity,
+  type StatementsOn,
+  statement,
+  studyOf,
+  within,
+} from "../study.js";
 import { CONVERGED, evennessPlot, followModel, type ModelCase, type ModelRun, modelPlots } from "./convergence.js";
 import { SHU } from "./papers.js";
 import { END, rateCurves, ratePlot, ratesOf, WINDOW } from "./two_flows.js";
@@ -20,62 +33,64 @@ interface SweepCase extends ModelCase {
   set?: readonly string[];
 }
 
-/** Convergence times by name of the case, s. */
-type Times = Readonly<Record<string, number>>;
+/** What any clock shows of each case. */
+interface Seen<Name extends string> {
+  /** Convergence times, s. */
+  times: Readonly<Record<Name, number>>;
+  plots: readonly Plot[];
+  /** Of the model. */
+  runs?: Readonly<Record<Name, ModelRun>>;
+}
 
 /** One figure that varies one thing: the convergence time of each case is the quantity named after it. */
-interface Sweep extends Pick<Experiment, "id" | "place" | "title" | "statements"> {
+interface Sweep<Name extends string, Derived extends string> extends Pick<Experiment, "id" | "place" | "title"> {
   choices?: readonly string[];
   /** As packets too if each has overrides. */
-  cases: Readonly<Record<string, SweepCase>>;
-  /** Quantities made from the times, by name; `runs`: of the model, none on other clocks. */
-  derived?: Readonly<
-    Record<string, Quantity & { of: (times: Times, runs: Readonly<Record<string, ModelRun>>) => number }>
-  >;
+  cases: Readonly<Record<Name, SweepCase>>;
+  /** Quantities made from the times. */
+  derived: Readonly<Record<Derived, Measured<Seen<NoInfer<Name>>>>>;
+  statements: StatementsOn<Record<NoInfer<Name> | NoInfer<Derived>, unknown>>;
   /** Length of the plots, s. */
   seconds?: number;
 }
 
-function sweep({ cases, derived = {}, choices = [], seconds, ...facts }: Sweep): Experiment {
-  const named = Object.entries(cases);
-  const quantities = named.map(([name, { label }]): [string, Quantity] => [
-    name,
-    { label: `converged, ${label}`, unit: "s" },
-  ]);
-  const further = Object.entries(derived).map(([name, { label, unit }]): [string, Quantity] => [name, { label, unit }]);
-  const values = (times: Times, runs: Readonly<Record<string, ModelRun>> = {}) => {
-    const more = Object.entries(derived).map(([name, { of }]): [string, number] => [name, of(times, runs)]);
-    // Two times that are both beyond the run have no ratio.
-    return { ...times, ...Object.fromEntries(more.filter(([, value]) => !Number.isNaN(value))) };
-  };
-  const trials = named.flatMap(([name, { set }]) => (set ? [{ name, file: "qcn/shu-uneven-start.yaml", set }] : []));
-  const asPackets = trials.length === named.length;
-  return {
+function sweep<Name extends string, Derived extends string>(figure: Sweep<Name, Derived>): Experiment {
+  const { cases, derived, choices = [], seconds, ...facts } = figure;
+  const names = namesOf(cases);
+  const trials = names.flatMap((name) => {
+    const { set } = cases[name];
+    return set ? [{ name, file: "qcn/shu-uneven-start.yaml", set }] : [];
+  });
+  const asPackets = trials.length === names.length;
+  const converged = (name: Name) =>
+    quantity(`converged, ${cases[name].label}`, "s", ({ times }: Seen<Name>) => times[name]);
+  return studyOf<Seen<Name>>()({
     ...facts,
     paper: SHU,
     setup: kStart,
     choices: [CONVERGED, ...(asPackets ? [kAsPackets] : []), ...choices],
-    quantities: Object.fromEntries([...quantities, ...further]),
+    quantities: { ...byName(names, converged), ...derived },
+    plots: ({ plots }) => plots,
     ...(asPackets && {
       network: {
         clocks: ["wire", "sim"] as const,
         trials,
-        observe: (runs) => {
-          const found = named.map(([name, { label }]) => ({ name, label, ...ratesOf(runs[name] as Evidence) }));
+        see: (runs) => {
+          const found = byName(names, (name) => ({ ...cases[name], ...ratesOf(runs[name] as Evidence) }));
           return {
-            values: values(Object.fromEntries(found.map(({ name, converged }) => [name, converged]))),
-            plots: networkPlots(found, seconds),
+            times: byName(names, (name) => found[name].converged),
+            plots: networkPlots(Object.values(found), seconds),
           };
         },
         sim_seconds: 4 * trials.length,
       },
     }),
-    model: (): Observation => {
-      const runs = Object.fromEntries(named.map(([name, one]) => [name, followModel(one)]));
-      const times = Object.fromEntries(Object.entries(runs).map(([name, { converged }]) => [name, converged]));
-      return { values: values(times, runs), plots: modelPlots(Object.values(runs), seconds) };
+    model: () => {
+      const runs = byName(names, (name) => followModel(cases[name]));
+      const times = byName(names, (name) => runs[name].converged);
+      return { times, runs, plots: modelPlots(Object.values(runs), seconds) };
     },
-  };
+  });
 }
 
 function networkPlots(found: readonly ({ label: string } & ReturnType<typeof ratesOf>)[], seconds = END) {
@@ -94,7 +109,7 @@ function networkPlots(found: readonly ({ label: string } & ReturnType<typeof rat
           style: flow === 0 ? ("solid" as const) : ("dashed" as const),
         })),
       ),
-      [0, seconds],
+      seconds,
     ),
     evennessPlot(
       smooth.map(({ label, all }) => {
@@ -106,12 +121,18 @@ function networkPlots(found: readonly ({ label: string } & ReturnType<typeof rat
   ];
 }
 
-/** a / b of two times by name. */
-const ratio = (label: string, over: string, under: string) => ({
-  label,
-  unit: "",
-  of: (times: Times) => (times[over] as number) / (times[under] as number),
-});
+/** A quantity made from times; two that are both beyond the run have no ratio. */
+function derive<Case extends string>(label: string, of: (times: Readonly<Record<Case, number>>) => number) {
+  return quantity(label, "", ({ times }: Seen<Case>) => {
+    const value = of(times);
+    return Number.isNaN(value) ? undefined : value;
+  });
+}
+
+/** a / b of two times. */
+function ratio<Case extends string>(label: string, over: Case, under: Case) {
+  return derive<Case>(label, (times) => times[over] / times[under]);
+}
 
 const figure7 = sweep({
   id: "qcn-shu-fig7",
@@ -125,26 +146,25 @@ const figure7 = sweep({
   },
   derived: {
     halved: ratio("time with G_d 1/16 / with 1/128", "gd_16", "gd_128"),
-    least_step: {
-      label: "smallest ratio of times from one G_d to the next smaller",
-      unit: "",
-      of: ({ gd_16 = 0, gd_64 = 0, gd_128 = 0, gd_256 = 0 }) =>
+    least_step: derive(
+      "smallest ratio of times from one G_d to the next smaller",
+      ({ gd_16, gd_64, gd_128, gd_256 }: Readonly<Record<"gd_16" | "gd_64" | "gd_128" | "gd_256", number>>) =>
         Math.min(gd_64 / gd_16, gd_128 / gd_64, gd_256 / gd_128),
-    },
+    ),
   },
   statements: [
     statement(
       "As G_d increases, the convergence time decreases.",
       "section V-B1",
       "each G_d has a shorter time than the next smaller one",
-      [{ quantity: "least_step", min: 1.01 }],
+      [atLeast("least_step", 1.01)],
       kSwings,
     ),
     statement(
       "Even when G_d = 1/16, the convergence time only decreases by half.",
       "section V-B1",
       "0.4 to 0.6 of the time with 1/128",
-      [{ quantity: "halved", min: 0.4, max: 0.6 }],
+      [within("halved", 0.4, 0.6)],
       kSwings,
     ),
   ],
@@ -168,10 +188,7 @@ const figure8 = sweep({
       "We can see that as R_AI increases, the convergence time dramatically decreases",
       "section V-B1",
       "shorter with 1 Mb/s, and at most a third with 5 Mb/s",
-      [
-        { quantity: "twice", max: 0.99 },
-        { quantity: "tenfold", max: 1 / 3 },
-      ],
+      [atMost("twice", 0.99), atMost("tenfold", 1 / 3)],
       "As packets a third of all feedback is more than 1 with 5 Mb/s, which the model's assumption 5 excludes; such cuts swing the rates apart again.",
     ),
   ],
@@ -196,10 +213,7 @@ const figure9 = sweep({
       "The impact of T_AI is opposite to that of R_AI.",
       "section V-B1",
       "shorter with 37.5 KB than with 75 KB, longer with 150 KB",
-      [
-        { quantity: "shorter", max: 0.99 },
-        { quantity: "longer", min: 1.01 },
-      ],
+      [atMost("shorter", 0.99), atLeast("longer", 1.01)],
     ),
   ],
   seconds: 30,
@@ -230,11 +244,12 @@ const figure10 = sweep({
   derived: {
     fast: ratio("time of the byte counter / of the timer of 2.4 ms", "byte_counter", "timer_2_4"),
     slow: ratio("time of the byte counter / of the timer of 10 ms", "byte_counter", "timer_10"),
-    solved: {
-      label: "share of the first 20 s for which 15 ms has a solution",
-      unit: "",
-      of: (_times, { timer_15 }) => Math.min(1, (timer_15?.convergence.series.time.at(-1) ?? Number.NaN) / 20e9),
-    },
+    solved: quantity(
+      "share of the first 20 s for which 15 ms has a solution",
+      "",
+      ({ runs }: Seen<"timer_15">) =>
+        runs && Math.min(1, (runs.timer_15.convergence.series.time.at(-1) ?? Number.NaN) / 20e9),
+    ),
   },
   choices: ["The paper draws no curve for 15 ms."],
   statements: [
@@ -242,20 +257,20 @@ const figure10 = sweep({
       "When T_t = 2.4 milliseconds, the convergence time of QCN is reduced by several times.",
       "section V-B2",
       "the byte counter takes at least 3 times as long",
-      [{ quantity: "fast", min: 3 }],
+      [atLeast("fast", 3)],
       "Chance decides when a single run has met: with the seeds 1 to 10 the byte counter takes 2.8 to 15.0 s and the timer 1.7 to 4.6; 1.0 to 8.5 times as long, 3.3 in the median.",
     ),
     statement(
       "Even the standard Timer parameter also reduces the convergence time of QCN.",
       "section V-B2",
       "10 ms, which the paper takes for it, is faster than the byte counter",
-      [{ quantity: "slow", min: 1.01 }],
+      [atLeast("slow", 1.01)],
     ),
     statement(
       "If T_t = 15 milliseconds, sum E(dR_i) = 0 does not always have a solution, that is, the so slow rate increase interval could not guarantee the stability of QCN.",
       "section V-B2",
       "the model comes to rates for which it has none",
-      [{ quantity: "solved", max: 0.99 }],
+      [atMost("solved", 0.99)],
       "By equation 26 increases between two cuts become fewer as the timer becomes slower, so a slower timer has a solution wherever a faster one has.",
     ),
   ],
@@ -277,25 +292,25 @@ const figure11 = sweep({
   derived: {
     same_step: ratio("time of QCN / of AIMD with the same R_AI", "qcn", "aimd_05"),
     larger_step: ratio("time of AIMD with 0.5 Mb/s / with 5 Mb/s", "aimd_05", "aimd_5"),
-    slight: {
-      label: "gain of the mechanism / gain of the larger R_AI",
-      unit: "",
-      of: ({ qcn = 0, aimd_05 = 1, aimd_5 = 1 }) => qcn / aimd_05 / (aimd_05 / aimd_5),
-    },
+    slight: derive(
+      "gain of the mechanism / gain of the larger R_AI",
+      ({ qcn, aimd_05, aimd_5 }: Readonly<Record<"qcn" | "aimd_05" | "aimd_5", number>>) =>
+        qcn / aimd_05 / (aimd_05 / aimd_5),
+    ),
   },
   statements: [
     statement(
       "For the same R_AI, the AIMD mechanism could speed up the convergence process.",
       "section V-B2",
       "with 0.5 Mb/s AIMD takes less time than QCN",
-      [{ quantity: "same_step", min: 1.01 }],
+      [atLeast("same_step", 1.01)],
       "As packets QCN has its timer, too, by which a slow flow comes to hyper-active increase; the model has not, and AIMD has neither. With the seeds 1 to 10 QCN takes 2.8 to 15.0 s, 7.3 in the median, AIMD 8.3 to 10.7.",
     ),
     statement(
       "But the impact is slight compared with the impact of increasing R_AI.",
       "section V-B2",
       "the factor that AIMD gains is at most half of the one that ten times R_AI gains",
-      [{ quantity: "slight", max: 0.5 }],
+      [atMost("slight", 0.5)],
     ),
   ],
 });

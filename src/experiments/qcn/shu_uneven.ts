@@ -1,15 +1,17 @@
 /** Figures 5 and 6 and table I of Shu et al.: two reaction points from uneven rates, the paper's model beside them. */
-import type { Curve } from "../../report/plot.js";
-import type { Evidence, Experiment, Observation, Quantity, Statement } from "../experiment.js";
-import { between, describe, known, mean, movingMean, queue, type Signal } from "../measure.js";
+import type { Curve, Plot } from "../../report/plot.js";
+import type { Evidence } from "../experiment.js";
+import { between, describe, mean, movingMean, type Signal } from "../measure.js";
+import { atMost, plot, quantity, type StatementsOn, statement, studyOf, within } from "../study.js";
 import { followModel, type ModelRun, modelCurves, modelPlots } from "./convergence.js";
 import { SHU } from "./papers.js";
 import {
   BOTTLENECK,
   CHOICES,
   END,
-  inKilobytes,
+  lengthOf,
   queuePlot,
+  type Rates,
   rateCurves,
   ratePlot,
   ratesOf,
@@ -18,11 +20,27 @@ import {
   WINDOW,
 } from "./two_flows.js";
 
+interface Seen {
+  model: ModelRun;
+  converged: number;
+  /** As packets. */
+  packets?: Rates & { length: Signal };
+}
+const steady = ({ packets }: Seen) => packets && describe(between(packets.length, STEADY, END));
+
+const kUneven = {
+  converged: quantity("converged", "s", ({ converged }: Seen) => converged),
+  distance: quantity("mean distance to the model", "Mb/s", (seen: Seen) => distance(seen, END)),
+  early_distance: quantity("the same, first 5 s", "Mb/s", (seen: Seen) => distance(seen, 5)),
+  queue_mean: quantity("queue, mean from 1 s on", "KB", (seen: Seen) => steady(seen)?.mean),
+  queue_deviation: quantity("queue, standard deviation from 1 s on", "KB", (seen: Seen) => steady(seen)?.deviation),
+};
+
 /** Figures 5 and 6 differ in the rates at the start. */
-function unevenStart(number: 5 | 6, start: readonly [number, number], statements: readonly Statement[]): Experiment {
+function unevenStart(number: 5 | 6, start: readonly [number, number], statements: StatementsOn<typeof kUneven>) {
   const [high, low] = start.map((rate) => rate / 1e6);
   const model = (): ModelRun => followModel({ label: "model", input: {}, rates: start });
-  return {
+  return studyOf<Seen>()({
     id: `qcn-shu-fig${number}`,
     paper: SHU,
     place: `figure ${number}`,
@@ -33,7 +51,7 @@ function unevenStart(number: 5 | 6, start: readonly [number, number], statements
       "Rates count headers, preamble and gap of the frames, so that they add up to the link's.",
       "Distance to the model: mean over 20 s of the difference between a rate (mean of 0.5 s) and the model's, both flows.",
     ],
-    quantities: UNEVEN_QUANTITIES,
+    quantities: kUneven,
     statements,
     network: {
       clocks: ["wire", "sim"],
@@ -44,89 +62,73 @@ function unevenStart(number: 5 | 6, start: readonly [number, number], statements
           set: number === 5 ? [] : [startOf("s1", high), startOf("s2", low)],
         },
       ],
-      observe: ({ qcn }) => observeBesideModel(qcn as Evidence, model()),
+      see: ({ qcn }) => {
+        const rates = ratesOf(qcn as Evidence);
+        const { converged } = rates;
+        return { model: model(), converged, packets: { ...rates, length: lengthOf(qcn as Evidence) } };
+      },
       sim_seconds: 4,
     },
     model: () => {
       const run = model();
-      return { values: { converged: run.converged }, plots: modelPlots([run]) };
+      return { model: run, converged: run.converged };
     },
-  };
+    plots,
+  });
 }
 
 const startOf = (host: string, mbps: number | undefined) => `topology.host_overrides.${host}.initial_rate=${mbps}Mbps`;
 
-const UNEVEN_QUANTITIES: Readonly<Record<string, Quantity>> = {
-  converged: { label: "converged", unit: "s" },
-  distance: { label: "mean distance to the model", unit: "Mb/s" },
-  early_distance: { label: "the same, first 5 s", unit: "Mb/s" },
-  queue_mean: { label: "queue, mean from 1 s on", unit: "KB" },
-  queue_deviation: { label: "queue, standard deviation from 1 s on", unit: "KB" },
-};
-
 const kWell = 50; // Mb/s
 
-function observeBesideModel(run: Evidence, model: ModelRun): Observation {
-  const { all, converged } = ratesOf(run);
-  const [first, second] = Object.values(all).map((one) => movingMean(one, WINDOW)) as [Signal, Signal];
-  const figures = describe(between(inKilobytes(queue(run.series, BOTTLENECK)), STEADY, END));
+/** Of rates as packets, by means, from the model's. */
+function distance({ packets, model }: Seen, to: number): number | undefined {
+  if (packets === undefined) return undefined;
   const { time, rates: expected } = model.convergence.series;
   const step = (time[1] ?? 1) - (time[0] ?? 0);
-  const distance = (to: number) => {
-    const gaps = [first, second].flatMap((signal, flow) =>
-      signal.values.flatMap((rate, i) => {
-        const at = signal.time[i] as number;
-        const model = expected[flow]?.[Math.round((at * 1e9) / step)];
-        return at < to && model !== undefined ? [Math.abs(rate - model)] : [];
-      }),
-    );
-    return mean(gaps) / 1e6;
-  };
-  return {
-    values: known({
-      converged,
-      distance: distance(END),
-      early_distance: distance(5),
-      queue_mean: figures?.mean,
-      queue_deviation: figures?.deviation,
-    }),
-    plots: [
-      ratePlot(
-        "Rates, and the model",
-        [
-          ...rateCurves(all),
-          ...modelCurves([model]).map(
-            (curve, i): Curve => ({ ...curve, color: 6, style: "dashed", label: i === 0 ? "model" : "" }),
-          ),
-        ],
-        [0, END],
-      ),
-      queuePlot(inKilobytes(queue(run.series, BOTTLENECK)), END),
-    ],
-  };
+  const gaps = Object.values(packets.all).flatMap((own, flow) => {
+    const signal = movingMean(own, WINDOW);
+    return signal.values.flatMap((rate, i) => {
+      const at = signal.time[i] as number;
+      const there = expected[flow]?.[Math.round((at * 1e9) / step)];
+      return at < to && there !== undefined ? [Math.abs(rate - there)] : [];
+    });
+  });
+  return mean(gaps) / 1e6;
 }
 
-const kModelFits = (quote: string): Statement => ({
-  quote,
-  where: "section V-A",
-  reading: "rates, by means of 0.5 s, are 50 Mb/s (5% of the link) or less from the model in the mean",
-  checks: [{ quantity: "distance", max: kWell }],
-  remark:
+function plots({ packets, model }: Seen): Plot[] {
+  if (packets === undefined) return modelPlots([model]);
+  const expected = modelCurves([model]).map(
+    (curve, i): Curve => ({ ...curve, color: 6, style: "dashed", label: i === 0 ? "model" : "" }),
+  );
+  return [
+    ratePlot("Rates, and the model", [...rateCurves(packets.all), ...expected], END),
+    queuePlot(packets.length, END),
+  ];
+}
+
+const modelFits = (quote: string) =>
+  statement(
+    quote,
+    "section V-A",
+    "rates, by means of 0.5 s, are 50 Mb/s (5% of the link) or less from the model in the mean",
+    [atMost("distance", kWell)],
     "The model leaves out the timer, and with it hyper-active increase. A flow of 100 Mb/s that no feedback meets for 5 cycles of the timer, some 75 ms, enters it, and its rate leaps. Else a single run is a walk of chance around the expectation.",
-});
+  );
 
 export const SHU_FIGURE_5 = unevenStart(
   5,
   [900e6, 100e6],
   [
-    {
-      quote: "Besides, the figure shows that two RPs converge to their fair share of bandwidth in about 12 seconds",
-      where: "section V-A",
-      reading: "converged in 12 s, plus or minus a fifth",
-      checks: [{ quantity: "converged", min: 9.6, max: 14.4 }],
-      remark: "Chance decides whom the feedback meets: with the seeds 1 to 10 a simulation takes 2.8 to 15.0 s.",
-    },
-    kModelFits("We can see that our model well characterizes the convergence of QCN."),
+    statement(
+      "Besides, the figure shows that two RPs converge to their fair share of bandwidth in about 12 seconds",
+      "section V-A",
+      "converged in 12 s, plus or minus a fifth",
+      [within("converged", 9.6, 14.4)],
+      "Chance decides whom the feedback meets: with the seeds 1 to 10 a simulation takes 2.8 to 15.0 s.",
+    ),
+    modelFits("We can see that our model well characterizes the convergence of QCN."),
   ],
 );
 
@@ -134,21 +136,34 @@ export const SHU_FIGURE_6 = unevenStart(
   6,
   [700e6, 300e6],
   [
-    {
-      quote: "Compared with the results shown in Figure 5, the convergence time is much smaller.",
-      where: "section V-A",
-      reading: "converged in three quarters or less of the 12 s that the paper has there",
-      checks: [{ quantity: "converged", max: 9 }],
-      remark:
-        "Chance decides whom the feedback meets: with the seeds 1 to 10 a simulation takes 4.3 to 16.2 s, eight times less than 9.",
-    },
-    kModelFits("Our model well matches the experimental data."),
+    statement(
+      "Compared with the results shown in Figure 5, the convergence time is much smaller.",
+      "section V-A",
+      "converged in three quarters or less of the 12 s that the paper has there",
+      [atMost("converged", 9)],
+      "Chance decides whom the feedback meets: with the seeds 1 to 10 a simulation takes 4.3 to 16.2 s, eight times less than 9.",
+    ),
+    modelFits("Our model well matches the experimental data."),
   ],
 );
 
 const kOutOf = { zero: 69.7, one: 29.3, more: 1.0 } as const;
 
-export const SHU_TABLE_1: Experiment = {
+/** Samples of the congestion point, all and by their feedback. */
+interface Counts {
+  samples: number;
+  one: readonly [number, number];
+  more: readonly [number, number];
+}
+const sum = ([rp1, rp2]: readonly [number, number]) => rp1 + rp2;
+/** Of all samples, %. */
+const share = {
+  zero: ({ samples, one, more }: Counts) => (100 * (samples - sum(one) - sum(more))) / samples,
+  one: ({ samples, one }: Counts) => (100 * sum(one)) / samples,
+  more: ({ samples, more }: Counts) => (100 * sum(more)) / samples,
+};
+
+export const SHU_TABLE_1 = studyOf<Counts | undefined>()({
   id: "qcn-shu-table1",
   paper: SHU,
   place: "table I",
@@ -160,74 +175,63 @@ export const SHU_TABLE_1: Experiment = {
     "F_b is quantized by rounding down in 63 steps of (2 w + 1) Q_eq = 320 KB.",
   ],
   quantities: {
-    samples: { label: "samples", unit: "" },
-    zero: { label: "F_b = 0", unit: "% of samples" },
-    one: { label: "F_b = 1", unit: "% of samples" },
-    more: { label: "F_b > 1", unit: "% of samples" },
-    one_rp1: { label: "F_b = 1, RP 1", unit: "" },
-    one_rp2: { label: "F_b = 1, RP 2", unit: "" },
-    more_rp1: { label: "F_b > 1, RP 1", unit: "" },
-    more_rp2: { label: "F_b > 1, RP 2", unit: "" },
+    samples: quantity("samples", "", (seen) => seen?.samples),
+    zero: quantity("F_b = 0", "% of samples", (seen) => seen && share.zero(seen)),
+    one: quantity("F_b = 1", "% of samples", (seen) => seen && share.one(seen)),
+    more: quantity("F_b > 1", "% of samples", (seen) => seen && share.more(seen)),
+    one_rp1: quantity("F_b = 1, RP 1", "", (seen) => seen?.one[0]),
+    one_rp2: quantity("F_b = 1, RP 2", "", (seen) => seen?.one[1]),
+    more_rp1: quantity("F_b > 1, RP 1", "", (seen) => seen?.more[0]),
+    more_rp2: quantity("F_b > 1, RP 2", "", (seen) => seen?.more[1]),
   },
   statements: [
-    {
-      quote: "As shown in Table I, most of the feedback value is 0 or 1.",
-      where: "section IV-A",
-      reading: "F_b is more than 1 in at most 5% of the samples",
-      checks: [{ quantity: "more", max: 5 }],
-    },
-    {
-      quote: "F_b 0: 1947, 2832; 1: 794, 1211; > 1: 30, 40",
-      where: "table I, RP 1 and RP 2",
-      reading: "together 69.7%, 29.3% and 1.0% of all samples; within 10 points",
-      checks: [
-        { quantity: "zero", min: kOutOf.zero - 10, max: kOutOf.zero + 10 },
-        { quantity: "one", min: kOutOf.one - 10, max: kOutOf.one + 10 },
-        { quantity: "more", max: kOutOf.more + 10 },
+    statement(
+      "As shown in Table I, most of the feedback value is 0 or 1.",
+      "section IV-A",
+      "F_b is more than 1 in at most 5% of the samples",
+      [atMost("more", 5)],
+    ),
+    statement(
+      "F_b 0: 1947, 2832; 1: 794, 1211; > 1: 30, 40",
+      "table I, RP 1 and RP 2",
+      "together 69.7%, 29.3% and 1.0% of all samples; within 10 points",
+      [
+        within("zero", kOutOf.zero - 10, kOutOf.zero + 10),
+        within("one", kOutOf.one - 10, kOutOf.one + 10),
+        atMost("more", kOutOf.more + 10),
       ],
-      remark:
-        "How F_b becomes 6 bits is not printed: rounding to the nearest step in place of down would give more ones. The paper's own model has p[F_b > 0] = 0.17 to 0.21.",
-    },
+      "How F_b becomes 6 bits is not printed: rounding to the nearest step in place of down would give more ones. The paper's own model has p[F_b > 0] = 0.17 to 0.21.",
+    ),
   ],
   network: {
     clocks: ["wire", "sim"],
     trials: [{ name: "qcn", file: "qcn/shu-uneven-start.yaml", set: [] }],
-    observe: ({ qcn }) => countFeedback(qcn as Evidence),
+    see: ({ qcn }) => countFeedback(qcn as Evidence),
     sim_seconds: 4,
   },
-};
+  plots: (seen) => {
+    if (seen === undefined) return [];
+    return [
+      plot(
+        "Frequency of each feedback",
+        ["F_b", -0.5, 2.5],
+        ["share of samples, %", 0, 100],
+        [
+          bars("measured", [share.zero(seen), share.one(seen), share.more(seen)], 0),
+          bars("paper", [kOutOf.zero, kOutOf.one, kOutOf.more], 0.34),
+        ],
+        { x_names: ["0", "1", "more than 1"].map((label, x) => ({ x, label })) },
+      ),
+    ];
+  },
+});
 
-function countFeedback({ result }: Evidence): Observation {
+function countFeedback({ result }: Evidence): Counts | undefined {
   const [device = "", port = "", priority = ""] = BOTTLENECK.split(":");
   const samples = result.switches[device]?.congestion_points?.[port]?.[priority]?.sampled ?? 0;
   const [rp1, rp2] = result.flows.map(({ cnm_handled: all = 0, cnm_lowest: one = 0 }) => ({ one, more: all - one }));
-  if (rp1 === undefined || rp2 === undefined || samples === 0) return { values: {}, plots: [] };
-  const [one, more] = [rp1.one + rp2.one, rp1.more + rp2.more];
-  const share = (count: number) => (100 * count) / samples;
-  const shares = [share(samples - one - more), share(one), share(more)] as const;
-  return {
-    values: {
-      samples,
-      zero: shares[0],
-      one: shares[1],
-      more: shares[2],
-      one_rp1: rp1.one,
-      one_rp2: rp2.one,
-      more_rp1: rp1.more,
-      more_rp2: rp2.more,
-    },
-    plots: [
-      {
-        title: "Frequency of each feedback",
-        x_label: "F_b",
-        x_names: ["0", "1", "more than 1"].map((label, x) => ({ x, label })),
-        y_label: "share of samples, %",
-        x_range: [-0.5, 2.5],
-        y_range: [0, 100],
-        curves: [bars("measured", shares, 0), bars("paper", [kOutOf.zero, kOutOf.one, kOutOf.more], 0.34)],
-      },
-    ],
-  };
+  if (rp1 === undefined || rp2 === undefined || samples === 0) return undefined;
+  return { samples, one: [rp1.one, rp2.one], more: [rp1.more, rp2.more] };
 }
 
 /** An outline for each height, `offset` to the right of its place. */

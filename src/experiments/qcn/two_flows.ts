@@ -1,7 +1,9 @@
 /** Two reaction points at one bottleneck of 1 Gb/s, run as packets: what the figures of Shu et al. share, measured and drawn. */
+
 import type { Curve, Plot } from "../../report/plot.js";
 import type { Evidence, Trial } from "../experiment.js";
-import { evenness, firstTime, movingMean, rates, type Signal } from "../measure.js";
+import { evenness, firstTime, inUnits, movingMean, queue, rates, type Signal } from "../measure.js";
+import { type Axis, plot } from "../study.js";
 import { FAIR, LINK } from "./convergence.js";
 
 export const BOTTLENECK = "left:right:3";
@@ -32,20 +34,20 @@ export function ratesOf({ series }: Evidence): Rates {
   return { all, converged: firstTime(even, (epsilon) => epsilon >= FAIR, WINDOW / 2) };
 }
 
-export function inKilobytes({ time, values }: Signal): Signal {
-  return { time, values: values.map((bytes) => bytes / 1000) };
+/** Length of the bottleneck's queue, KB. */
+export function lengthOf({ series }: Evidence): Signal {
+  return inUnits(queue(series, BOTTLENECK), 1000);
 }
 
-export function ratePlot(title: string, curves: readonly Curve[], range: readonly [number, number]): Plot {
-  return {
-    title,
-    x_label: range[1] < 1 ? "time, ms" : "time, s",
-    y_label: "rate, Mb/s",
-    x_range: range[1] < 1 ? [range[0] * 1000, range[1] * 1000] : range,
-    y_range: [0, 1050],
-    curves,
+/** From the start on to `to`, s. */
+function timeTo(to: number): Axis {
+  return to < 1 ? ["time, ms", 0, to * 1000] : ["time, s", 0, to];
+}
+
+export function ratePlot(title: string, curves: readonly Curve[], to: number): Plot {
+  return plot(title, timeTo(to), ["rate, Mb/s", 0, 1050], curves, {
     levels: [{ label: "fair share", value: LINK / 2e6 }],
-  };
+  });
 }
 
 export function rateCurves(all: Readonly<Record<string, Signal>>, unit = 1, to = END): Curve[] {
@@ -63,17 +65,18 @@ export function rateCurves(all: Readonly<Record<string, Signal>>, unit = 1, to =
 export function queuePlot(signal: Signal, to: number): Plot {
   const unit = to < 1 ? 1000 : 1;
   const some = signal.time.filter((at) => at <= to);
-  return {
-    title: to < 1 ? "Queue length at the start" : "Queue length",
-    x_label: to < 1 ? "time, ms" : "time, s",
-    y_label: "queue, KB",
-    x_range: [0, to * unit],
-    curves: [{ label: "", x: some.map((at) => at * unit), y: signal.values.slice(0, some.length) }],
-    levels: [
-      { label: "Q_eq 64 KB", value: SET_POINT },
-      { label: "Q_max 512 KB", value: BUFFER },
-    ],
-  };
+  return plot(
+    to < 1 ? "Queue length at the start" : "Queue length",
+    timeTo(to),
+    ["queue, KB"],
+    [{ label: "", x: some.map((at) => at * unit), y: signal.values.slice(0, some.length) }],
+    {
+      levels: [
+        { label: "Q_eq 64 KB", value: SET_POINT },
+        { label: "Q_max 512 KB", value: BUFFER },
+      ],
+    },
+  );
 }
 
 /** The queue, KB, within 50% of Q_eq. */

@@ -1,8 +1,19 @@
 /** QCN and DCQCN on the same incast, held against what the QCN paper asks of any congestion control on Ethernet. */
-import type { Curve } from "../../report/plot.js";
-import type { Check, Evidence, Experiment, Quantity } from "../experiment.js";
-import { between, describe, evenness, known, lastingFrom, movingMean, queue, rates, type Signal } from "../measure.js";
-import { dropsOf } from "./liss.js";
+import type { Evidence } from "../experiment.js";
+import {
+  between,
+  describe,
+  evenness,
+  inUnits,
+  lastingFrom,
+  movingMean,
+  overMilliseconds,
+  queue,
+  rates,
+  type Signal,
+} from "../measure.js";
+import { atLeast, atMost, grid, namesOf, plot, quantity, type Runs, statement, studyOf } from "../study.js";
+import { dropsOf, longest } from "./liss.js";
 import { NETFPGA } from "./papers.js";
 
 const kQueue = "sw:h9:3";
@@ -11,11 +22,11 @@ const kWindow = 0.005;
 const kSteady = 0.05;
 const kEnd = 0.2;
 
-const kAlgorithms = [
-  { name: "qcn", label: "QCN", set: [] },
-  {
-    name: "dcqcn",
+const kAlgorithms = {
+  qcn: { label: "QCN", feedback: "CNMs", set: [] },
+  dcqcn: {
     label: "DCQCN",
+    feedback: "CNPs",
     set: [
       "congestion.algorithm=dcqcn",
       "congestion.profile=paper-sigcomm15",
@@ -23,34 +34,46 @@ const kAlgorithms = [
       "switch.ecn.enabled=true",
     ],
   },
-] as const;
+} as const;
+const kNames = namesOf(kAlgorithms);
 
-const quantities = Object.fromEntries(
-  kAlgorithms.flatMap(({ name, label }): [string, Quantity][] => [
-    [
-      `converged_${name}`,
-      { label: `${label}: slowest rate stays at half of the fastest (means of 5 ms) from`, unit: "ms" },
-    ],
-    [`goodput_${name}`, { label: `${label}: goodput from 50 ms on`, unit: "Gb/s" }],
-    [`utilisation_${name}`, { label: `${label}: of what headers leave`, unit: "%" }],
-    [`jain_${name}`, { label: `${label}: Jain's index from 50 ms on`, unit: "" }],
-    [`queue_p50_${name}`, { label: `${label}: queue, p50 from 50 ms on`, unit: "KB" }],
-    [`queue_p95_${name}`, { label: `${label}: queue, p95`, unit: "KB" }],
-    [`queue_p99_${name}`, { label: `${label}: queue, p99`, unit: "KB" }],
-    [`spread_${name}`, { label: `${label}: queue, p99 / p50`, unit: "" }],
-    [`queue_max_${name}`, { label: `${label}: queue, highest of the whole run`, unit: "KB" }],
-    [
-      `feedback_${name}`,
-      { label: `${label}: ${label === "QCN" ? "CNMs" : "CNPs"} per second, whole run`, unit: "1/s" },
-    ],
-    [`pauses_${name}`, { label: `${label}: PFC frames, whole run`, unit: "frames" }],
-    [`drops_${name}`, { label: `${label}: frames dropped, whole run`, unit: "frames" }],
-  ]),
-);
+function lengths({ series }: Evidence) {
+  return describe(between(inUnits(queue(series, kQueue), 1000), kSteady, kEnd));
+}
 
-const both = (make: (name: string) => Check): Check[] => kAlgorithms.map(({ name }) => make(name));
+const kQuantities = grid(
+  kNames,
+  (runs: Runs, name) => runs[name],
+  (label, name) => `${kAlgorithms[name].label}: ${label.replace("*", kAlgorithms[name].feedback)}`,
+)({
+  converged: quantity("slowest rate stays at half of the fastest (means of 5 ms) from", "ms", ({ series }) => {
+    const even = evenness(Object.values(rates(series)).map((one) => movingMean(one, kWindow)));
+    return 1000 * lastingFrom(even, (epsilon) => epsilon >= 0.5, kWindow / 2, kEnd);
+  }),
+  goodput: quantity("goodput from 50 ms on", "Gb/s", ({ result }) => result.totals.goodput_bps / 1e9),
+  utilisation: quantity("of what headers leave", "%", ({ result: { totals } }) =>
+    totals.goodput_limit_bps === undefined ? undefined : (100 * totals.goodput_bps) / totals.goodput_limit_bps,
+  ),
+  jain: quantity("Jain's index from 50 ms on", "", ({ result }) => result.totals.jain),
+  queue_p50: quantity("queue, p50 from 50 ms on", "KB", (run) => lengths(run)?.p50),
+  queue_p95: quantity("queue, p95", "KB", (run) => lengths(run)?.p95),
+  queue_p99: quantity("queue, p99", "KB", (run) => lengths(run)?.p99),
+  spread: quantity("queue, p99 / p50", "", (run) => {
+    const { p50 = 0, p99 = 0 } = lengths(run) ?? {};
+    return p50 > 0 ? p99 / p50 : Number.POSITIVE_INFINITY;
+  }),
+  queue_max: quantity("queue, highest of the whole run", "KB", (run) => longest(run, kQueue)),
+  feedback: quantity("* per second, whole run", "1/s", ({ result: { flows, duration_s } }) => {
+    return flows.reduce((sum, { cnp_handled, cnm_handled }) => sum + (cnm_handled ?? cnp_handled), 0) / duration_s;
+  }),
+  pauses: quantity("PFC frames, whole run", "frames", ({ result }) => {
+    const sent = Object.values(result.switches).flatMap(({ pfc_sent }) => Object.values(pfc_sent));
+    return sent.reduce((sum, n) => sum + n, 0);
+  }),
+  drops: quantity("frames dropped, whole run", "frames", dropsOf),
+});
 
-export const QCN_VERSUS_DCQCN: Experiment = {
+export const QCN_VERSUS_DCQCN = studyOf<Runs>()({
   id: "qcn-vs-dcqcn",
   paper: NETFPGA,
   place: "section 1",
@@ -62,90 +85,55 @@ export const QCN_VERSUS_DCQCN: Experiment = {
     "802.1Qau's defaults are meant for 10 Gb/s, DCQCN's for 40 Gb/s; both are used as they are printed.",
     "Feedback: congestion notification messages that a switch sends with QCN, congestion notification packets that a receiver sends with DCQCN.",
   ],
-  quantities,
+  quantities: kQuantities,
   statements: [
-    {
-      quote:
-        "Fair. When multiple flows share a link, they should obtain nearly the same share of the link's bandwidth.",
-      where: "section 1, performance requirements",
-      reading: "Jain's index at least 0.95 from 50 ms on, with either",
-      checks: both((name) => ({ quantity: `jain_${name}`, min: 0.95 })),
-      remark: "Flows of QCN take seconds to become equal, see qcn-shu-fig1.",
-    },
-    {
-      quote: "Packets may not be dropped.",
-      where: "section 1, Ethernet constraints",
-      reading: "no frame is dropped, with either",
-      checks: both((name) => ({ quantity: `drops_${name}`, max: 0 })),
-    },
-    {
-      quote: "Stable. Buffer occupancy processes should not fluctuate.",
-      where: "section 1, performance requirements",
-      reading: "from 50 ms on the queue's p99 is at most 4 times its median, with either",
-      checks: both((name) => ({ quantity: `spread_${name}`, max: 4 })),
-    },
+    statement(
+      "Fair. When multiple flows share a link, they should obtain nearly the same share of the link's bandwidth.",
+      "section 1, performance requirements",
+      "Jain's index at least 0.95 from 50 ms on, with either",
+      kNames.map((name) => atLeast(`jain_${name}`, 0.95)),
+      "Flows of QCN take seconds to become equal, see qcn-shu-fig1.",
+    ),
+    statement(
+      "Packets may not be dropped.",
+      "section 1, Ethernet constraints",
+      "no frame is dropped, with either",
+      kNames.map((name) => atMost(`drops_${name}`, 0)),
+    ),
+    statement(
+      "Stable. Buffer occupancy processes should not fluctuate.",
+      "section 1, performance requirements",
+      "from 50 ms on the queue's p99 is at most 4 times its median, with either",
+      kNames.map((name) => atMost(`spread_${name}`, 4)),
+    ),
   ],
   network: {
     clocks: ["wire", "sim"],
-    trials: kAlgorithms.map(({ name, set }) => ({ name, file: kFile, set })),
-    observe: (runs) => {
-      const parts = kAlgorithms.map((algorithm) => ({ ...algorithm, run: runs[algorithm.name] as Evidence }));
-      return {
-        values: Object.assign({}, ...parts.map(({ name, run }) => valuesOf(name, run))),
-        plots: [
-          ...parts.map(({ label, run }) => ({
-            title: `${label}: current rates of the 8 senders`,
-            x_label: "time, ms",
-            y_label: "rate, Gb/s",
-            x_range: [0, kEnd * 1000] as const,
-            y_range: [0, 20] as const,
-            curves: Object.values(rates(run.series)).map(
-              ({ time, values }): Curve => ({
-                label: "",
-                x: time.map((at) => at * 1000),
-                y: values.map((bps) => bps / 1e9),
-              }),
-            ),
-            levels: [{ label: "fair share", value: 5 }],
-          })),
-          {
-            title: "Queue length, highest of each ms (beyond 400 KB: only in the table)",
-            x_label: "time, ms",
-            y_label: "queue, KB",
-            x_range: [0, kEnd * 1000],
-            y_range: [0, 400],
-            curves: parts.map(({ label, run }) => ({ label, ...highest(run) })),
-          },
-        ],
-      };
-    },
+    trials: kNames.map((name) => ({ name, file: kFile, set: kAlgorithms[name].set })),
+    see: (runs) => runs,
     sim_seconds: 6,
   },
-};
-
-function valuesOf(name: string, { series, result }: Evidence): Record<string, number> {
-  const length = queue(series, kQueue);
-  const figures = describe(between(length, kSteady, kEnd).map((bytes) => bytes / 1000));
-  const peaks = series.queues[kQueue]?.max_bytes ?? [];
-  const even = evenness(Object.values(rates(series)).map((one) => movingMean(one, kWindow)));
-  const { goodput_bps, goodput_limit_bps, jain } = result.totals;
-  const feedback = result.flows.reduce((sum, { cnp_handled, cnm_handled }) => sum + (cnm_handled ?? cnp_handled), 0);
-  const pauses = Object.values(result.switches).flatMap(({ pfc_sent }) => Object.values(pfc_sent));
-  return known({
-    [`converged_${name}`]: 1000 * lastingFrom(even, (epsilon) => epsilon >= 0.5, kWindow / 2, kEnd),
-    [`goodput_${name}`]: goodput_bps / 1e9,
-    [`utilisation_${name}`]: goodput_limit_bps !== undefined ? (100 * goodput_bps) / goodput_limit_bps : undefined,
-    [`jain_${name}`]: jain,
-    [`queue_p50_${name}`]: figures?.p50,
-    [`queue_p95_${name}`]: figures?.p95,
-    [`queue_p99_${name}`]: figures?.p99,
-    [`spread_${name}`]: figures && figures.p50 > 0 ? figures.p99 / figures.p50 : Number.POSITIVE_INFINITY,
-    [`queue_max_${name}`]: peaks.reduce((most, bytes) => Math.max(most, bytes), 0) / 1000,
-    [`feedback_${name}`]: feedback / result.duration_s,
-    [`pauses_${name}`]: pauses.reduce((sum, n) => sum + n, 0),
-    [`drops_${name}`]: dropsOf(result),
-  });
-}
+  plots: (runs) => {
+    const parts = kNames.map((name) => ({ label: kAlgorithms[name].label, run: runs[name] as Evidence }));
+    return [
+      ...parts.map(({ label, run }) =>
+        plot(
+          `${label}: current rates of the 8 senders`,
+          ["time, ms", 0, kEnd * 1000],
+          ["rate, Gb/s", 0, 20],
+          Object.values(rates(run.series)).map((one) => ({ label: "", ...overMilliseconds(inUnits(one, 1e9)) })),
+          { levels: [{ label: "fair share", value: 5 }] },
+        ),
+      ),
+      plot(
+        "Queue length, highest of each ms (beyond 400 KB: only in the table)",
+        ["time, ms", 0, kEnd * 1000],
+        ["queue, KB", 0, 400],
+        parts.map(({ label, run }) => ({ label, ...highest(run) })),
+      ),
+    ];
+  },
+});
 
 /** Of each ms, so that two noisy curves can be told apart. */
 function highest({ series }: Evidence): { x: number[]; y: number[] } {

@@ -16,8 +16,8 @@
  */
 
 import { formatRate, formatSize, formatTime } from "../../base/units.js";
-import type { ParameterInput } from "../../congestion/parameters.js";
-import type { ParameterName } from "../../congestion/profiles.js";
+import type { DcqcnParameterName } from "../../congestion/dcqcn.js";
+import type { ParameterInput } from "../../congestion/parameter.js";
 import { kFrameOverhead } from "../../scenario/headroom.js";
 
 export interface EcnInput {
@@ -58,7 +58,7 @@ export interface EcnPlan {
   /** Where each of the three is from. */
   sources: { kmin: string; kmax: string; pmax: string };
   /** Of the profile `paper-sigcomm15`, where they differ from it or were chosen anew. */
-  parameters: Partial<Record<ParameterName, Chosen>>;
+  parameters: Partial<Record<DcqcnParameterName, Chosen>>;
   /** What others would take at this rate and RTT. */
   alternatives: MarkingRule[];
 }

@@ -1,4 +1,4 @@
-/** Planning of shared-buffer switches: `weir plan`. See docs/planning.md. */
+/** Planning of shared-buffer switches: `weir plan`. See docs/guides/planning.md. */
 
 export { type Headroom, type HeadroomInput, headroomFor, kNanosecondsPerMetre } from "../../scenario/headroom.js";
 export { type CheckedLink, checkPlan, type FindingKind, type PlanCheck, type PlanFinding } from "./check.js";

@@ -1,4 +1,4 @@
-/** The fluid model of DCQCN: equations 5 to 11 of its paper. See docs/models.md. */
+/** The fluid model of DCQCN: equations 5 to 11 of its paper. See docs/guides/models.md. */
 export { dcqcnFixedPoint } from "./fixed_point.js";
 export { type ModelOutcome, runModel } from "./outcome.js";
 export {
@@ -10,5 +10,3 @@ export {
 export { FluidRun, runFluid } from "./run.js";
 export { algorithmProblems, controlParameters, modelScenario } from "./scenario.js";
 export { dcqcnStability, type Stability } from "./stability.js";
-export { kSurfaces, SURFACES, type SurfaceName, type SweepOutcome, type SweepPoint, sweepPoints } from "./sweep.js";
-export { sweepOn } from "./sweep_pool.js";

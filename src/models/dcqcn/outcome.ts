@@ -6,8 +6,8 @@
  */
 import { setImmediate as turn } from "node:timers/promises";
 import { formatTime } from "../../base/units.js";
-import { goodputLimit } from "../../report/limits.js";
 import { runFacts } from "../../result/device_results.js";
+import { goodputLimit } from "../../result/goodput_limit.js";
 import type { FlowResult, NicResult, Result, Series } from "../../result/result.js";
 import { jainIndex, summarizeWeighted } from "../../result/statistics.js";
 import type { Scenario } from "../../scenario/types.js";

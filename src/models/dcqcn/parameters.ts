@@ -11,9 +11,24 @@
  * 1 - (1 - p)^(tau R_C) is the probability that one of the packets of an interval is marked, and the notification point sends one
  * CNP for each such interval.
  */
+import type { DcqcnParameters } from "../../congestion/dcqcn.js";
+
+/** What the equations have of DCQCN's parameters: B, T, F and R_AI, tau (min_time_between_cnps), tau' of equation 2 (dce_tcp_rtt), g. */
+export const kControlNames = [
+  "g",
+  "rpg_ai_rate",
+  "rpg_byte_reset",
+  "rpg_time_reset",
+  "rpg_threshold",
+  "min_time_between_cnps",
+  "dce_tcp_rtt",
+  // Equation 7 as it stands; false: alpha is the flow's initial one while it sends at line rate (system.ts).
+  "alpha_decays_at_line_rate",
+] as const;
+export type ControlName = (typeof kControlNames)[number];
 
 /** Sizes of thresholds, rates and times as a scenario means them. */
-export interface DcqcnModelParameters {
+export interface DcqcnModelParameters extends Pick<DcqcnParameters, ControlName> {
   /** C: of the bottleneck, bit/s. */
   bandwidth: number;
   /** Bytes that a packet takes of the link and counts in B. */
@@ -25,21 +40,6 @@ export interface DcqcnModelParameters {
   /** Bytes. */
   kmax: number;
   pmax: number;
-  g: number;
-  /** R_AI, bit/s. */
-  rpg_ai_rate: number;
-  /** B, bytes; 0: no byte counter. */
-  rpg_byte_reset: number;
-  /** T, ns. */
-  rpg_time_reset: number;
-  /** F. */
-  rpg_threshold: number;
-  /** tau: CNP generation interval, ns. */
-  min_time_between_cnps: number;
-  /** tau': interval of equation 2, ns. */
-  dce_tcp_rtt: number;
-  /** Equation 7 as it stands; false: alpha is the flow's initial one while it sends at line rate (system.ts). */
-  alpha_decays_at_line_rate: boolean;
   /** tau*: delay of the control loop, ns. */
   delay: number;
 }

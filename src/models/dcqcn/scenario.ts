@@ -15,10 +15,11 @@
 
 import { type Problem, ScenarioError } from "../../base/error.js";
 import { formatRate } from "../../base/units.js";
-import type { CongestionParameters } from "../../congestion/congestion.js";
+import { isDcqcn } from "../../congestion/algorithms.js";
+import type { DcqcnParameters } from "../../congestion/dcqcn.js";
 import type { Congestion, Flow, Scenario } from "../../scenario/types.js";
 import { kEthernetOverhead, kHeaderBytes } from "../../wire/frame_size.js";
-import type { DcqcnModelParameters, FluidFlows } from "./parameters.js";
+import { type ControlName, type DcqcnModelParameters, type FluidFlows, kControlNames } from "./parameters.js";
 
 export interface ModelledScenario {
   parameters: DcqcnModelParameters;
@@ -40,7 +41,7 @@ export function modelScenario(scenario: Scenario, delay?: number): ModelledScena
     ...algorithmProblems(scenario.congestion),
   ];
   const { flows, switches, hosts, congestion } = scenario;
-  if (problems.length > 0 || congestion.algorithm !== "dcqcn") {
+  if (problems.length > 0 || !isDcqcn(congestion)) {
     throw new ScenarioError(scenario.name, problems, "the fluid model cannot take scenario");
   }
   const [first] = flows as [Flow];
@@ -78,31 +79,16 @@ export function modelScenario(scenario: Scenario, delay?: number): ModelledScena
 }
 
 /** What the equations have of DCQCN's parameters. */
-export function controlParameters({
-  g,
-  rpg_ai_rate,
-  rpg_byte_reset,
-  rpg_time_reset,
-  rpg_threshold,
-  min_time_between_cnps,
-  dce_tcp_rtt,
-  alpha_decays_at_line_rate,
-}: CongestionParameters) {
-  return {
-    g,
-    rpg_ai_rate,
-    rpg_byte_reset,
-    rpg_time_reset,
-    rpg_threshold,
-    min_time_between_cnps,
-    dce_tcp_rtt,
-    alpha_decays_at_line_rate,
-  };
+export function controlParameters(parameters: DcqcnParameters): Pick<DcqcnParameters, ControlName> {
+  return Object.fromEntries(kControlNames.map((name) => [name, parameters[name]])) as Pick<
+    DcqcnParameters,
+    ControlName
+  >;
 }
 
 function fluidFlow(
   { hosts, duration }: Scenario,
-  { rpg_max_rate, initial_alpha_value }: CongestionParameters,
+  { rpg_max_rate, initial_alpha_value }: DcqcnParameters,
   flow: Flow,
   rate: number,
 ): FluidFlows {
@@ -216,7 +202,7 @@ function trafficProblems({ flows, hosts, transport }: Scenario): Problem[] {
 
 /** What in the congestion control the equations cannot describe. */
 export function algorithmProblems(congestion: Congestion): Problem[] {
-  if (congestion.algorithm !== "dcqcn") {
+  if (!isDcqcn(congestion)) {
     const message = `${congestion.algorithm}: the equations are those of DCQCN`;
     return [{ path: ["congestion", "algorithm"], message, hint: "use dcqcn" }];
   }

@@ -1,4 +1,4 @@
-/** Convergence of QCN by equations: `weir paper` and results of the clock `model`. See docs/models.md. */
+/** Convergence of QCN by equations: `weir paper` and results of the clock `model`. See docs/guides/models.md. */
 export {
   type QcnConvergence,
   type QcnHorizon,

@@ -4,7 +4,7 @@ import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { WeirError } from "../../../src/base/error.js";
 import { countsBlock, type StreamCounts } from "../../../src/capture/counts.js";
-import { blockAt, kBlock, renumbered } from "../../../src/capture/pcapng.js";
+import { blockAt, interfaceOf, kBlock } from "../../../src/capture/pcapng.js";
 import { receiveCapture } from "../../../src/capture/receive.js";
 import { parseCaptureRequest } from "../../../src/capture/request.js";
 import { ask, askStream } from "../../../src/device/control_client.js";
@@ -177,7 +177,7 @@ async function capture(path: string): Promise<void> {
   for (let at = 0; at < file.length; ) {
     const block = blockAt(file, at);
     if (block === undefined) throw new Finding("a capture ends in the middle of a block", file.toString("hex"));
-    if (block.type === kBlock.packet) renumbered(file.subarray(at, block.end), [1, undefined]);
+    if (block.type === kBlock.packet) interfaceOf(file, at, block, 2);
     at = block.end;
   }
   await received;

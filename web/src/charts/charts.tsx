@@ -1,41 +1,62 @@
 /** All charts below each other, on one time axis. */
-import { useComputed, useSignalEffect } from "@preact/signals";
+import { effect, untracked, useComputed, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { gather } from "../data/gather.js";
 import { onDraw } from "../draw.js";
 import { frames, pausedAt, session } from "../store.js";
-import { theme } from "../theme.js";
-import { flowIds, flowsInView, rangeInView, recordings, setZoom, shown } from "../view.js";
+import { printing, theme, unit } from "../theme.js";
+import { flowIds, flowsInView, hiddenRuns, rangeInView, recordings, setZoom, shown, toggleRun } from "../view.js";
+import { dashOfRun, type Look, lookOf } from "./palette.js";
 import { type Panel, panelsOf, type Threshold, thresholdsOf } from "./panels.js";
 import { Plot } from "./plot.js";
+import { Sample } from "./sample.js";
 
 /** Screens show no more; uPlot draws each. */
 const kPoints = 1400;
 const kPointsOfMany = 300;
 const kManyLines = 24;
+/** A chart on paper, CSS pixels; the style sheet fits it to the page. */
+const kPaperWidth = 680;
 
-export function Charts() {
+/** `apart`: each names its times. */
+export function Charts({ apart = false }: { apart?: boolean }) {
   const panels = useComputed(() => {
     const now = session.value;
     const finished = shown.value;
-    const control = finished[0]?.result.congestion_control ?? now?.congestion_control ?? "dcqcn";
     return panelsOf({
       recordings: recordings.value,
-      live: finished.length === 0,
+      finished,
+      hidden: hiddenRuns.value,
       // Runs take milliseconds of meant time.
       eventsPer: finished.length === 0 && now?.duration_ns === null ? "per s" : "per ms",
-      labels: finished.map(({ label }) => label),
       flowIds: flowIds.value,
       flows: flowsInView.value,
       queueThresholds,
-      congestionControl: control,
+      congestionControl: now?.congestion_control ?? "dcqcn",
     });
   });
   const list = panels.value;
   return (
     <section class="charts" aria-label="Charts">
+      {apart && shown.value.length > 1 && (
+        <section class="legend" aria-label="Runs">
+          {shown.value.map(({ key, label }, run) => (
+            <button
+              key={key}
+              type="button"
+              class="flow"
+              aria-pressed={!hiddenRuns.value.has(run)}
+              title="show or hide"
+              onClick={() => toggleRun(run)}
+            >
+              <Sample {...lookOf(run)} dash={dashOfRun(run)} />
+              {label}
+            </button>
+          ))}
+        </section>
+      )}
       {list.map((panel, i) => (
-        <Chart key={panel.id} panel={panel} last={i === list.length - 1} />
+        <Chart key={panel.id} panel={panel} withTimes={apart || i === list.length - 1} />
       ))}
     </section>
   );
@@ -43,12 +64,29 @@ export function Charts() {
 
 function queueThresholds(): Threshold[] {
   const { queues = [] } = session.value ?? {};
-  if (shown.value.some(({ key }) => !key.startsWith("run:"))) return [];
-  const xoff = shown.value.length === 0 ? (frames.seen?.switches.map((one) => one.xoff) ?? []) : [];
-  return thresholdsOf(queues, xoff);
+  return thresholdsOf(queues, frames.seen?.switches.map((one) => one.xoff) ?? []);
 }
 
-function Chart({ panel, last }: { panel: Panel; last: boolean }) {
+/** Of one run, or the same of all. */
+function warmup(): number {
+  const [all = 0, ...others] = new Set(shown.value.map(({ result }) => result.warmup_s));
+  return others.length > 0 ? 0 : 1000 * all;
+}
+
+function Legend({ name, lines }: { name: string; lines: readonly (Look & { label: string })[] }) {
+  return (
+    <ul class="legend" aria-label={name}>
+      {lines.map(({ label, ...look }) => (
+        <li key={label}>
+          <Sample {...look} />
+          {label}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Chart({ panel, withTimes }: { panel: Panel; withTimes: boolean }) {
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<Plot | null>(null);
   const note = useRef<HTMLSpanElement>(null);
@@ -56,35 +94,53 @@ function Chart({ panel, last }: { panel: Panel; last: boolean }) {
 
   useEffect(() => {
     const element = host.current as HTMLDivElement;
-    const made = new Plot(element, {
-      panel,
-      withTimes: last,
-      width: element.clientWidth,
-      changes: () => (recordings.value.length === 1 ? (recordings.value[0]?.changes ?? []) : []),
-      onZoom: setZoom,
-    });
-    plot.current = made;
+    const build = () => {
+      plot.current?.destroy();
+      plot.current = new Plot(element, {
+        panel,
+        withTimes,
+        width: printing.value ? kPaperWidth * unit() : element.clientWidth,
+        warmup,
+        changes: () => (recordings.value.length === 1 ? (recordings.value[0]?.changes ?? []) : []),
+        onZoom: setZoom,
+      });
+      draw.current();
+    };
     draw.current = () => {
+      const made = plot.current as Plot;
+      if (panel.fixed) {
+        made.update(panel.fixed, [0, panel.fixed.x.at(-1) ?? 1]);
+        return;
+      }
       const range = rangeInView();
       const most = panel.lines.length > kManyLines ? kPointsOfMany : kPoints;
-      const curves = panel.lines.map(({ curve }) => curve);
+      const curves = panel.lines.flatMap(({ curve }) => curve ?? []);
       made.update(gather(curves, range, pausedAt.value, most), range);
       if (note.current && typeof panel.note === "function") note.current.textContent = panel.note();
       element.dataset.until = String(recordings.value[0]?.span?.[1]);
     };
+    // At once: whoever prints does not wait.
+    const rebuilt = effect(() => {
+      printing.value;
+      untracked(build);
+    });
     const stop = onDraw(() => draw.current());
-    const watched = new ResizeObserver(() => made.resize(element.clientWidth));
+    const watched = new ResizeObserver(() => {
+      if (!printing.value) plot.current?.resize(element.clientWidth);
+    });
     watched.observe(element);
     return () => {
       watched.disconnect();
       stop();
-      made.destroy();
+      rebuilt();
+      plot.current?.destroy();
+      plot.current = null;
     };
-  }, [panel, last]);
+  }, [panel, withTimes]);
 
   useSignalEffect(() => {
     theme.value;
-    draw.current();
+    untracked(() => plot.current && draw.current());
   });
 
   const onKeyDown = (event: KeyboardEvent) => {
@@ -109,6 +165,7 @@ function Chart({ panel, last }: { panel: Panel; last: boolean }) {
           <span key="live" ref={note} class="soft" />
         )}
       </figcaption>
+      {panel.legend && <Legend name={panel.title} lines={panel.lines} />}
       <div
         ref={host}
         class="plot"

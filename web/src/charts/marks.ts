@@ -1,7 +1,7 @@
-/** What charts carry besides curves: thresholds, lines where a parameter was changed, and the names of lanes. */
+/** What charts carry besides curves: thresholds, warm-up, lines where a parameter was changed, and the names of lanes. */
 import type uPlot from "uplot";
 import type { Change } from "../data/recording.js";
-import { ink } from "../theme.js";
+import { dots, ink } from "../theme.js";
 import type { Panel, Threshold } from "./panels.js";
 import { short } from "./plot.js";
 
@@ -27,29 +27,41 @@ export function drawThresholds(u: uPlot, thresholds: readonly Threshold[]): void
   setFont(ctx, 11);
   ctx.textAlign = "right";
   ctx.textBaseline = "alphabetic";
-  const right = bbox.left + bbox.width - 5 * devicePixelRatio;
+  const right = bbox.left + bbox.width - 5 * dots();
   let above = 0;
   /** Where texts stand already: one at nearly the same height goes to the left of them. */
   const placed: { y: number; left: number }[] = [];
   for (const { label, value } of thresholds) {
     const y = u.valToPos(value, "y", true);
     ctx.strokeStyle = ctx.fillStyle = ink("soft");
-    ctx.lineWidth = devicePixelRatio;
+    ctx.lineWidth = dots();
     if (y < bbox.top) {
       above++;
-      write(ctx, `${label} (above)`, right, bbox.top + (above * kRow - 1) * devicePixelRatio);
+      write(ctx, `${label} (above)`, right, bbox.top + (above * kRow - 1) * dots());
       continue;
     }
-    ctx.setLineDash([5 * devicePixelRatio, 4 * devicePixelRatio]);
+    ctx.setLineDash([5 * dots(), 4 * dots()]);
     ctx.beginPath();
     ctx.moveTo(bbox.left, y);
     ctx.lineTo(bbox.left + bbox.width, y);
     ctx.stroke();
-    const near = placed.filter((one) => Math.abs(one.y - y) < kRow * devicePixelRatio).map(({ left }) => left);
-    const end = Math.min(right, ...near.map((left) => left - 12 * devicePixelRatio));
+    const near = placed.filter((one) => Math.abs(one.y - y) < kRow * dots()).map(({ left }) => left);
+    const end = Math.min(right, ...near.map((left) => left - 12 * dots()));
     placed.push({ y, left: end - ctx.measureText(label).width });
-    write(ctx, label, end, y - 4 * devicePixelRatio);
+    write(ctx, label, end, y - 4 * dots());
   }
+  ctx.restore();
+}
+
+/** From 0 to `until`, ms, is left out of a run's figures. */
+export function drawWarmup(u: uPlot, until: number): void {
+  const { ctx, bbox } = u;
+  const right = Math.min(bbox.left + bbox.width, u.valToPos(until, "x", true));
+  if (right <= bbox.left) return;
+  ctx.save();
+  ctx.globalAlpha = 0.08;
+  ctx.fillStyle = ink("ink");
+  ctx.fillRect(bbox.left, bbox.top, right - bbox.left, bbox.height);
   ctx.restore();
 }
 
@@ -64,8 +76,8 @@ export function drawChanges(u: uPlot, changes: readonly Change[]): void {
   const inView = changes
     .map(({ at, set }) => ({ x: Math.round(u.valToPos(at, "x", true)), text: set.map(shortName).join(", ") }))
     .filter(({ x }) => x >= bbox.left && x <= bbox.left + bbox.width);
-  ctx.lineWidth = 1.5 * devicePixelRatio;
-  ctx.setLineDash([2 * devicePixelRatio, 2 * devicePixelRatio]);
+  ctx.lineWidth = 1.5 * dots();
+  ctx.setLineDash([2 * dots(), 2 * dots()]);
   for (const { x } of inView) {
     ctx.beginPath();
     ctx.moveTo(x, bbox.top);
@@ -76,13 +88,13 @@ export function drawChanges(u: uPlot, changes: readonly Change[]): void {
   const rows: number[] = [];
   for (const { x, text } of inView) {
     const { width } = ctx.measureText(text);
-    const gap = 4 * devicePixelRatio;
+    const gap = 4 * dots();
     const fits = x + gap + width < bbox.left + bbox.width;
     const left = fits ? x + gap : x - gap - width;
     const free = rows.findIndex((end) => end + gap < left);
     const row = free < 0 ? rows.length : free;
     rows[row] = left + width;
-    write(ctx, text, left, bbox.top + (row * kRow + 1) * devicePixelRatio);
+    write(ctx, text, left, bbox.top + (row * kRow + 1) * dots());
   }
   ctx.restore();
 }
@@ -95,7 +107,7 @@ export function drawBeyond(u: uPlot, text: string): void {
   ctx.textAlign = "left";
   ctx.textBaseline = "top";
   ctx.fillStyle = ink("soft");
-  write(ctx, `\u2191 ${text}`, bbox.left + 8 * devicePixelRatio, bbox.top + devicePixelRatio);
+  write(ctx, `\u2191 ${text}`, bbox.left + 8 * dots(), bbox.top + dots());
   ctx.restore();
 }
 
@@ -111,12 +123,12 @@ export function drawLaneNames(u: uPlot, { lanes = [], lines }: Panel, peaks: rea
   if (lanes.length === 0) return;
   ctx.save();
   const height = bbox.height / lanes.length;
-  const right = bbox.left - 8 * devicePixelRatio;
+  const right = bbox.left - 8 * dots();
   ctx.textAlign = "right";
   lanes.forEach((name, lane) => {
     const bottom = bbox.top + (lane + 1) * height;
     ctx.strokeStyle = ink("rule");
-    ctx.lineWidth = devicePixelRatio;
+    ctx.lineWidth = dots();
     ctx.beginPath();
     ctx.moveTo(bbox.left, bottom);
     ctx.lineTo(bbox.left + bbox.width, bottom);
@@ -125,18 +137,18 @@ export function drawLaneNames(u: uPlot, { lanes = [], lines }: Panel, peaks: rea
     ctx.fillStyle = ink(sole.length === 1 ? (sole[0]?.color ?? "ink") : "ink");
     setFont(ctx, 11, "600 ");
     ctx.textBaseline = "bottom";
-    ctx.fillText(name, right, bottom - height / 2 + devicePixelRatio);
+    ctx.fillText(name, right, bottom - height / 2 + dots());
     ctx.fillStyle = ink("soft");
     setFont(ctx, 10.5);
     ctx.textBaseline = "top";
     const peak = peaks[lane] ?? 0;
-    ctx.fillText(peak > 0 ? `max ${short(peak)}` : "none", right, bottom - height / 2 + 2 * devicePixelRatio);
+    ctx.fillText(peak > 0 ? `max ${short(peak)}` : "none", right, bottom - height / 2 + 2 * dots());
   });
   ctx.restore();
 }
 
 function setFont(ctx: CanvasRenderingContext2D, size: number, weight = ""): void {
-  ctx.font = `${weight}${size * devicePixelRatio}px ${kFontFamily}`;
+  ctx.font = `${weight}${size * dots()}px ${kFontFamily}`;
 }
 
 /** Text with a rim of the ground, so that curves do not run through it. */
@@ -144,7 +156,7 @@ function write(ctx: CanvasRenderingContext2D, text: string, x: number, y: number
   const { strokeStyle, lineWidth } = ctx;
   ctx.setLineDash([]);
   ctx.strokeStyle = ink("panel");
-  ctx.lineWidth = 3 * devicePixelRatio;
+  ctx.lineWidth = 3 * dots();
   ctx.strokeText(text, x, y);
   ctx.fillText(text, x, y);
   ctx.strokeStyle = strokeStyle;

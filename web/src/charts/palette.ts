@@ -2,8 +2,6 @@
  * How curves are told apart: eight colours that colour-blind readers can tell from each other, then eight again with another dash.
  * The same flow has the same look in all charts and lists.
  */
-import { ink } from "../theme.js";
-
 export interface Look {
   /** Name of a colour of the style sheet. */
   color: string;
@@ -32,9 +30,4 @@ export function lookOf(position: number): Look {
 /** Where colour already says which flow it is, a dash says which run. */
 export function dashOfRun(run: number): readonly number[] {
   return kDashes[run % kDashes.length] as readonly number[];
-}
-
-/** An ink with some of the ground shining through. */
-export function faded(name: string, share: number): string {
-  return ink(name).replace(/^rgb\((.*)\)$/, (_, channels: string) => `rgba(${channels}, ${share})`);
 }

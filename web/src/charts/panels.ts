@@ -1,15 +1,20 @@
 /** What is drawn: which curves in which chart, in reading order. Drawing itself is plot.ts. */
-import { hasAlpha, hasRates } from "../../../src/congestion/flow_state.js";
-import type { QueueDescription, Session } from "../../../src/dashboard/protocol.js";
+import { hasAlpha, hasRates, hasWindow, hearsCnms } from "../../../src/congestion/flow_state.js";
+import type { Session } from "../../../src/dashboard/protocol.js";
+import type { QueueThresholds } from "../../../src/result/thresholds.js";
 import type { Curve } from "../data/gather.js";
-import { type EventKind, type FlowField, kEventKinds, type Recording } from "../data/recording.js";
+import { type EventKind, type FlowField, kEventKinds, type Loaded, type Recording } from "../data/recording.js";
+import { cdfPanel } from "./distribution.js";
 import { dashOfRun, type Look, lookOf } from "./palette.js";
 
 export interface Line extends Look {
   label: string;
-  curve: Curve;
+  /** Of panels over time. */
+  curve?: Curve;
   /** Thin and pale: of second rank. */
   faint?: boolean;
+  /** Which of several runs it is of. */
+  run?: number;
   /** Which lane of a panel with lanes, from the top. */
   lane?: number;
 }
@@ -28,6 +33,10 @@ export interface Panel {
   lines: Line[];
   /** They move with what switches hold. */
   thresholds?: () => Threshold[];
+  /** Its lines are told apart by nothing else on the page. */
+  legend?: boolean;
+  /** Not over time: all there is to draw, which does not change. */
+  fixed?: { x: number[]; unit: string; ys: (number | null)[][] };
   /** Lanes share no axis: each is as high as its largest value, and all heights are square roots: a burst leaves room for the rest. */
   lanes?: string[];
   /** The axis never ends above. */
@@ -37,23 +46,28 @@ export interface Panel {
 
 export interface Drawn {
   recordings: readonly Recording[];
-  /** They are still growing. */
-  live: boolean;
+  /** What they are of; nothing while they are still growing. */
+  finished: readonly Loaded[];
+  /** Runs that are not drawn, by their place. */
+  hidden: ReadonlySet<number>;
   eventsPer: "per ms" | "per s";
-  /** Names of the recordings where there are several. */
-  labels: readonly string[];
   /** All, in the order of their colours. */
   flowIds: readonly string[];
   /** Those drawn. */
   flows: ReadonlySet<string>;
+  /** Of the run under way. */
   queueThresholds: () => Threshold[];
+  /** Of the run under way. */
   congestionControl: Session["congestion_control"];
 }
 
 /** With more flows, target rates are left out: they would double an already full picture. */
 const kFlowsWithTarget = 8;
-/** With more queues, all but the longest are one curve. */
+/** With more queues, the longest is the only curve: of a run under way, and of others, where looks begin again. */
 const kQueuesDrawn = 8;
+const kFinishedQueuesDrawn = 64;
+/** Of several runs, queues that have a chart each. */
+const kQueuesCompared = 6;
 
 const kLaneTitles: Record<EventKind, string> = {
   mark: "Marks",
@@ -62,19 +76,69 @@ const kLaneTitles: Record<EventKind, string> = {
   pfc: "PFC",
   drop: "Drops",
 };
+const kPlaceTitles: Record<EventKind, string> = {
+  mark: "Marks by queue",
+  cnp: "CNPs by host",
+  cnm: "CNMs by queue",
+  pfc: "PFC frames by port and priority",
+  drop: "",
+};
 const kLaneColors: Record<EventKind, string> = { mark: "c4", cnp: "c0", cnm: "c6", pfc: "c1", drop: "c7" };
 
 export function panelsOf(drawn: Drawn): Panel[] {
-  const { congestionControl: control, flowIds, recordings } = drawn;
+  const { flowIds, recordings, finished, hidden } = drawn;
+  const any = (has: (control: Control) => boolean) => controlsOf(drawn).some(has);
+  const compared = recordings.length > 1;
   const ofFlows = [
-    ...(hasRates(control) ? [ratePanel(drawn)] : []),
+    ...(any(hasRates) ? [ratePanel(drawn)] : []),
+    ...(compared ? [totalPanel(drawn)] : []),
     throughputPanel(drawn),
-    ...(hasAlpha(control) ? [alphaPanel(drawn)] : []),
+    ...(any(hasWindow) ? [windowPanel(drawn)] : []),
+    ...(any(hasAlpha) ? [alphaPanel(drawn)] : []),
   ];
   // A switch has no flows, and a NIC no queues.
   const queued = recordings.some(({ queues }) => queues.length > 0);
-  return [...(flowIds.length > 0 ? ofFlows : []), ...(queued ? [queuePanel(drawn)] : []), eventPanel(drawn)];
+  const panels = [
+    ...(flowIds.length > 0 ? ofFlows : []),
+    ...(queued ? (compared ? comparedQueuePanels(drawn) : [queuePanel(drawn)]) : []),
+    ...(queued && !compared ? finished.map(distributionPanel) : []),
+    eventPanel(drawn),
+    ...(compared ? [] : finished.flatMap(placePanels)),
+  ];
+  // Of what is over it is known what there is nothing of.
+  return finished.length === 0
+    ? panels
+    : panels.filter(({ lines }) => lines.length === 0 || lines.some(hasValues)).map((panel) => without(panel, hidden));
 }
+
+function without(panel: Panel, hidden: ReadonlySet<number>): Panel {
+  if (hidden.size === 0) return panel;
+  const isDrawn = (i: number) => !hidden.has(panel.lines[i]?.run ?? -1);
+  const { lines, fixed } = panel;
+  return {
+    ...panel,
+    lines: lines.filter((_, i) => isDrawn(i)),
+    ...(fixed && { fixed: { ...fixed, ys: fixed.ys.filter((_, i) => isDrawn(i)) } }),
+  };
+}
+
+function hasValues({ curve, lane }: Line): boolean {
+  return (
+    curve === undefined ||
+    curve.columns.some((column) =>
+      lane === undefined
+        ? curve.recording.has(column)
+        : curve.recording.columns.column(column).some((value) => value > 0),
+    )
+  );
+}
+
+type Control = Session["congestion_control"];
+
+const controlsOf = ({ finished, congestionControl }: Drawn): Control[] =>
+  finished.length === 0 ? [congestionControl] : finished.map(({ result }) => result.congestion_control ?? "dcqcn");
+
+const labelsOf = ({ finished }: Drawn): string[] => finished.map(({ label }) => label);
 
 function ratePanel(drawn: Drawn): Panel {
   const targets = drawn.flows.size * drawn.recordings.length <= kFlowsWithTarget;
@@ -88,23 +152,49 @@ function ratePanel(drawn: Drawn): Panel {
   };
 }
 
-function throughputPanel(drawn: Drawn): Panel {
-  const { recordings, labels } = drawn;
-  const compared = recordings.length > 1;
-  const totals = recordings.map(
-    (recording, run): Line => ({
-      ...lookOf(run),
-      label: `all flows, ${labels[run]}`,
-      curve: { recording, columns: throughputsOf(recording), across: "sum", fold: "mean" },
-    }),
-  );
-  const [first] = recordings;
+/** One curve for each of several runs. */
+function totalPanel(drawn: Drawn): Panel {
+  const labels = labelsOf(drawn);
   return {
     id: "throughput",
-    title: compared ? "Throughput, all flows together" : "Throughput",
-    note: compared ? "Colour: run" : drawn.live && first ? () => togetherNow(first) : "Goodput of each flow",
+    title: "Throughput, all flows together",
+    note: "Colour: run",
     unit: "Gb/s",
-    lines: compared ? totals : flowLines(drawn, "throughput"),
+    lines: drawn.recordings.map((recording, run) => ({
+      ...lookOf(run),
+      run,
+      label: `all flows, ${labels[run]}`,
+      curve: { recording, columns: throughputsOf(recording), across: "sum", fold: "mean" },
+    })),
+    height: 140,
+  };
+}
+
+function throughputPanel(drawn: Drawn): Panel {
+  const { recordings, finished } = drawn;
+  const [first] = recordings;
+  const compared = recordings.length > 1;
+  return {
+    id: compared ? "goodput" : "throughput",
+    title: compared ? "Throughput of each flow" : "Throughput",
+    note: compared
+      ? "Colour: flow; dashes: run"
+      : finished.length === 0 && first
+        ? () => togetherNow(first)
+        : "Goodput of each flow",
+    unit: "Gb/s",
+    lines: flowLines(drawn, "throughput"),
+    height: 140,
+  };
+}
+
+function windowPanel(drawn: Drawn): Panel {
+  return {
+    id: "window",
+    title: "Congestion window",
+    note: "Packets that each flow may have in flight",
+    unit: "packets",
+    lines: flowLines(drawn, "window"),
     height: 140,
   };
 }
@@ -131,7 +221,9 @@ function alphaPanel(drawn: Drawn): Panel {
   };
 }
 
-function flowLines({ recordings, labels, flowIds, flows }: Drawn, field: FlowField): Line[] {
+function flowLines(drawn: Drawn, field: FlowField): Line[] {
+  const { recordings, flowIds, flows } = drawn;
+  const labels = labelsOf(drawn);
   const compared = recordings.length > 1;
   return recordings.flatMap((recording, run) =>
     flowIds.flatMap((id, position): Line[] => {
@@ -141,7 +233,7 @@ function flowLines({ recordings, labels, flowIds, flows }: Drawn, field: FlowFie
       return [
         {
           ...look,
-          ...(compared && { dash: dashOfRun(run) }),
+          ...(compared && { run, dash: dashOfRun(run) }),
           label: `${id}${field === "target" ? " R_T" : ""}${compared ? `, ${labels[run]}` : ""}`,
           curve: {
             recording,
@@ -156,35 +248,109 @@ function flowLines({ recordings, labels, flowIds, flows }: Drawn, field: FlowFie
   );
 }
 
-function queuePanel({ recordings, labels, queueThresholds }: Drawn): Panel {
-  const compared = recordings.length > 1;
-  const lines = recordings.flatMap((recording, run): Line[] => {
-    const columns = recording.queues.map((_, queue) => recording.queueColumn(queue));
-    const curve = (of: number[]): Curve => ({ recording, columns: of, across: "max", fold: "max" });
-    if (compared) return [{ ...lookOf(run), label: labels[run] ?? "", curve: curve(columns) }];
-    if (columns.length > kQueuesDrawn) {
-      return [{ ...lookOf(0), label: `longest of ${columns.length} queues`, curve: curve(columns) }];
-    }
-    return recording.queues.map((name, queue) => ({
-      ...lookOf(queue),
-      label: name,
-      curve: curve([columns[queue] as number]),
-    }));
+const kQueuePanel = { title: "Queue depth", note: "Longest in each interval", unit: "KB", height: 170 };
+
+function queuePanel(drawn: Drawn): Panel {
+  const { recordings, finished, queueThresholds } = drawn;
+  const thresholds =
+    finished.length === 0
+      ? queueThresholds
+      : () =>
+          thresholdsOf(
+            finished.flatMap((run) => Object.values(run.thresholds)),
+            [],
+          );
+  const longest = (recording: Recording): Curve => ({
+    recording,
+    columns: recording.queues.map((_, queue) => recording.queueColumn(queue)),
+    across: "max",
+    fold: "max",
   });
-  return {
-    id: "queue",
-    title: compared ? "Queue depth, longest queue" : "Queue depth",
-    note: "Longest in each interval",
-    unit: "KB",
-    lines,
-    thresholds: queueThresholds,
-    height: 170,
-  };
+  if (recordings.length > 1) {
+    const labels = labelsOf(drawn);
+    const lines = recordings.map(
+      (one, run): Line => ({ ...lookOf(run), run, label: labels[run] ?? "", curve: longest(one) }),
+    );
+    return { id: "queue", ...kQueuePanel, title: "Queue depth, longest queue", lines, thresholds, legend: true };
+  }
+  const lines = recordings.flatMap((recording): Line[] => {
+    const { queues } = recording;
+    if (queues.length > (finished.length === 0 ? kQueuesDrawn : kFinishedQueuesDrawn)) {
+      return [{ ...lookOf(0), label: `longest of ${queues.length} queues`, curve: longest(recording) }];
+    }
+    return queues.map((name, queue) => queueLine(recording, name, lookOf(queue), name));
+  });
+  return { id: "queue", ...kQueuePanel, lines, thresholds, legend: true };
 }
 
+function queueLine(recording: Recording, queue: string, look: Look, label: string): Line {
+  const columns = [recording.queueColumn(recording.queues.indexOf(queue))];
+  return { ...look, label, curve: { recording, columns, across: "max", fold: "max" } };
+}
+
+function distributionPanel(run: Loaded): Panel {
+  const curves = run.recording.queues.map((queue, i) => ({ run, queue, label: queue, look: lookOf(i) }));
+  return cdfPanel("cdf", "Queue depth distribution", curves);
+}
+
+/** Those that all runs have, the longest first, each over time and its distribution; or else the longest of each run. */
+function comparedQueuePanels(drawn: Drawn): Panel[] {
+  const { recordings, finished } = drawn;
+  const [first, ...others] = recordings;
+  const common = first?.queues.filter((name) => others.every(({ queues }) => queues.includes(name))) ?? [];
+  if (first === undefined || common.length === 0) return [queuePanel(drawn)];
+  const means = new Map(common.map((name) => [name, first.meanOf(first.queueColumn(first.queues.indexOf(name)))]));
+  const longest = [...common].sort((a, b) => (means.get(b) ?? 0) - (means.get(a) ?? 0)).slice(0, kQueuesCompared);
+  return longest.flatMap((queue, i): Panel[] => {
+    const id = i === 0 ? "" : `-${i}`;
+    const thresholds = finished.flatMap((run) => run.thresholds[queue] ?? []);
+    const looks = finished.map((_, run) => ({ ...lookOf(run), run }));
+    const lines = finished.map(({ recording, label }, run) => queueLine(recording, queue, looks[run] as Look, label));
+    const curves = finished.map((run, i) => ({ run, queue, label: run.label, look: looks[i] as Look }));
+    return [
+      {
+        id: `queue${id}`,
+        ...kQueuePanel,
+        title: `Queue depth, ${queue}`,
+        note:
+          common.length > longest.length
+            ? `${kQueuePanel.note}; ${longest.length} of ${common.length} queues, the longest`
+            : kQueuePanel.note,
+        lines,
+        thresholds: () => thresholdsOf(thresholds, []),
+        legend: true,
+      },
+      cdfPanel(`cdf${id}`, `Queue depth distribution, ${queue}`, curves),
+    ];
+  });
+}
+
+/** Where events happened, of a kind that happened at several places. */
+function placePanels({ recording }: Loaded): Panel[] {
+  return kEventKinds.flatMap((kind) => {
+    const own = recording.places.map((place, index) => ({ ...place, index })).filter((place) => place.kind === kind);
+    if (own.length < 2) return [];
+    return {
+      id: `places-${kind}`,
+      title: kPlaceTitles[kind],
+      note: "",
+      unit: "per ms",
+      legend: true,
+      lines: own.map(({ name, index }, i) => ({
+        ...lookOf(i),
+        label: name,
+        curve: { recording, columns: [recording.placeColumn(index)], across: "sum", fold: "per ms" },
+      })),
+      height: 110,
+    };
+  });
+}
+
+type Thresholds = { readonly [K in keyof QueueThresholds]: QueueThresholds[K] | null };
+
 /** @param xoff Of each switch, bytes; 0: it does not pause. */
-export function thresholdsOf(queues: readonly QueueDescription[], xoff: readonly number[]): Threshold[] {
-  const of = (field: "kmin" | "kmax" | "qeq") => queues.map((queue) => queue[field]);
+export function thresholdsOf(queues: readonly Thresholds[], xoff: readonly number[]): Threshold[] {
+  const of = (field: keyof QueueThresholds) => queues.map((queue) => queue[field] ?? null);
   const pausing = xoff.filter((value) => value > 0);
   return [
     ...threshold("Kmin", of("kmin")),
@@ -203,10 +369,13 @@ function threshold(name: string, values: readonly (number | null)[]): Threshold[
   return [{ label: known.length > 1 ? `${text} (lowest of ${known.length})` : text, value }];
 }
 
-function eventPanel({ recordings, labels, congestionControl: control, eventsPer }: Drawn): Panel {
+function eventPanel(drawn: Drawn): Panel {
+  const { recordings, eventsPer } = drawn;
+  const controls = controlsOf(drawn);
+  const labels = labelsOf(drawn);
   const compared = recordings.length > 1;
   const kinds = kEventKinds.filter((kind) =>
-    kind === "cnm" ? control === "qcn" : kind !== "cnp" || control !== "qcn",
+    kind === "cnm" ? controls.some(hearsCnms) : kind !== "cnp" || controls.some((control) => !hearsCnms(control)),
   );
   return {
     id: "events",
@@ -217,8 +386,8 @@ function eventPanel({ recordings, labels, congestionControl: control, eventsPer 
     lines: kinds.flatMap((kind, lane) =>
       recordings.map(
         (recording, run): Line => ({
-          ...(compared ? lookOf(run) : { color: kLaneColors[kind], dash: [] }),
-          label: compared ? `${kLaneTitles[kind]}, ${labels[run]}` : kLaneTitles[kind],
+          ...(compared ? { run, ...lookOf(run) } : { color: kLaneColors[kind], dash: [] }),
+          label: compared ? `${kLaneTitles[kind]}, ${labels[run]}` : laneLabel(recording, kind),
           lane,
           curve: { recording, columns: [recording.eventColumn(kind)], across: "sum", fold: eventsPer },
         }),
@@ -226,4 +395,10 @@ function eventPanel({ recordings, labels, congestionControl: control, eventsPer 
     ),
     height: 44 * kinds.length + 34,
   };
+}
+
+/** Where there is one place it is named here. */
+function laneLabel({ places }: Recording, kind: EventKind): string {
+  const [place, ...others] = places.filter((one) => one.kind === kind);
+  return place === undefined || others.length > 0 ? kLaneTitles[kind] : `${kLaneTitles[kind]}, ${place.name}`;
 }

@@ -2,24 +2,26 @@
 import uPlot from "uplot";
 import type { Gathered } from "../data/gather.js";
 import type { Change } from "../data/recording.js";
-import { ink } from "../theme.js";
-import { drawBeyond, drawChanges, drawLaneNames, drawThresholds, laneHeight, laneRange } from "./marks.js";
-import { faded } from "./palette.js";
+import { faded, ink, printing, unit } from "../theme.js";
+import { drawBeyond, drawChanges, drawLaneNames, drawThresholds, drawWarmup, laneHeight, laneRange } from "./marks.js";
 import type { Line, Panel } from "./panels.js";
 import { Tip } from "./tip.js";
 
 export interface PlotOptions {
   panel: Panel;
-  /** Only the last of a stack names the times. */
+  /** Where charts stand close to each other, the last names the times. */
   withTimes: boolean;
   width: number;
+  /** What a run's figures leave out, ms. */
+  warmup: () => number;
   changes: () => readonly Change[];
   onZoom(range: readonly [number, number] | null): void;
 }
 
 /** All panels of a page share cursor and time. */
 const kSync = "time";
-const kFont = '11.5px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
+const kFontSize = 11.5;
+const kFontFamily = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 /** The same for all, so that times are above each other. */
 const kLeft = 64;
 const kRight = 12;
@@ -51,7 +53,7 @@ export class Plot {
   }
 
   get height(): number {
-    return this.options.panel.height + (this.options.withTimes ? kTimes : kTimesHidden);
+    return unit() * (this.options.panel.height + (this.withTimes ? kTimes : kTimesHidden));
   }
 
   update({ x, ys }: Gathered, [min, max]: readonly [number, number]): void {
@@ -99,6 +101,10 @@ export class Plot {
     this.tip.remove();
   }
 
+  private get withTimes(): boolean {
+    return this.options.withTimes || this.panel.fixed !== undefined || printing.value;
+  }
+
   private get panel(): Panel {
     return this.options.panel;
   }
@@ -117,24 +123,28 @@ export class Plot {
   }
 
   private configuration(): uPlot.Options {
-    const { panel, withTimes, width, changes, onZoom } = this.options;
+    const { panel, width, changes, warmup, onZoom } = this.options;
+    const { withTimes } = this;
+    const { fixed, lanes = [] } = panel;
+    const px = unit();
+    const font = `${kFontSize * px}px ${kFontFamily}`;
     const axis = {
       stroke: () => ink("soft"),
-      font: kFont,
-      labelFont: kFont,
-      grid: { stroke: () => ink("rule"), width: 1 },
-      ticks: { stroke: () => ink("rule"), width: 1, size: 4 },
+      font,
+      labelFont: font,
+      gap: 5 * px,
+      grid: { stroke: () => ink("rule"), width: px },
+      ticks: { stroke: () => ink("rule"), width: px, size: 4 * px },
     };
-    const lanes = panel.lanes ?? [];
     return {
       width,
       height: this.height,
-      padding: [8, kRight, 0, 0],
+      padding: [8 * px, kRight * px, 0, 0],
       legend: { show: false },
       cursor: {
         points: { show: false },
-        sync: { key: kSync, setSeries: false },
-        drag: { x: true, y: false, setScale: false },
+        ...(fixed === undefined && { sync: { key: kSync, setSeries: false } }),
+        drag: { x: fixed === undefined, y: false, setScale: false },
         bind: {
           dblclick: () => () => {
             onZoom(null);
@@ -155,24 +165,29 @@ export class Plot {
       axes: [
         {
           ...axis,
-          size: withTimes ? kTimes : kTimesHidden,
-          values: (u, splits) => (withTimes ? timeTexts(u, splits) : splits.map(() => "")),
-          space: 70,
+          size: px * (withTimes ? kTimes : kTimesHidden),
+          values: (u, splits) => (withTimes ? this.textsOf(u, splits) : splits.map(() => "")),
+          space: 70 * px,
         },
         {
           ...axis,
-          size: kLeft,
-          space: 26,
+          size: kLeft * px,
+          space: 26 * px,
           ...(lanes.length > 0 && { splits: () => [], grid: { show: false } }),
           values: (_, splits) => splits.map((value) => String(short(value))),
         },
       ],
       series: [{}, ...panel.lines.map((line) => this.seriesOf(line))],
       hooks: {
-        drawClear: [(u) => drawLaneNames(u, panel, this.peaks)],
+        drawClear: [
+          (u) => drawLaneNames(u, panel, this.peaks),
+          (u) => {
+            if (fixed === undefined) drawWarmup(u, warmup());
+          },
+        ],
         draw: [
           (u) => drawThresholds(u, panel.thresholds?.() ?? []),
-          (u) => drawChanges(u, changes()),
+          (u) => drawChanges(u, fixed === undefined ? changes() : []),
           (u) => this.tellBeyond(u),
         ],
         setCursor: [(u) => this.tip.show(u, this.host.matches(":hover, :focus"))],
@@ -188,27 +203,30 @@ export class Plot {
     };
   }
 
+  private textsOf(u: uPlot, splits: readonly number[]): string[] {
+    const { fixed } = this.panel;
+    return fixed ? splits.map((value, i) => `${short(value)}${i === 0 ? ` ${fixed.unit}` : ""}`) : timeTexts(u, splits);
+  }
+
   private tellBeyond(u: uPlot): void {
     const { lanes, unit } = this.panel;
     if (!lanes && this.most > (u.scales.y?.max ?? 0)) drawBeyond(u, `up to ${short(this.most)} ${unit}`);
   }
 
   private seriesOf({ label, color, dash, faint, lane, curve }: Line): uPlot.Series {
-    const { lines, lanes } = this.panel;
+    const { lines, lanes, fixed } = this.panel;
+    const stepped = fixed !== undefined || (curve !== undefined && !["last", "mean"].includes(curve.fold));
     const many = lines.length > kManyLines;
     const single = lane !== undefined && lines.filter((line) => line.lane === lane).length === 1;
     return {
       label,
       scale: lane === undefined ? "y" : laneScale(lane),
       stroke: () => (faint ? faded(color, 0.6) : many ? faded(color, 0.8) : ink(color)),
-      width: faint || many ? 1 : 1.6,
+      width: unit() * (faint || many ? 1 : 1.6),
       // Among many nobody can follow a dash, and dashes are slow to draw.
-      dash: many ? [] : [...dash],
+      dash: many ? [] : dash.map((length) => length * unit()),
       points: { show: false },
-      ...(curve.fold !== "last" &&
-        curve.fold !== "mean" && {
-          paths: uPlot.paths.stepped?.({ align: -1 }) as uPlot.Series.PathBuilder,
-        }),
+      ...(stepped && { paths: uPlot.paths.stepped?.({ align: fixed ? 1 : -1 }) as uPlot.Series.PathBuilder }),
       ...(single && lanes && { fill: () => faded(color, 0.35), fillTo: 0 }),
     };
   }
@@ -259,6 +277,11 @@ function roundUp(value: number): number {
   return (step ?? 10) * power;
 }
 
+/** Where the cursor is. */
+export function placeText({ fixed }: Panel, x: number, largest: number): string {
+  return fixed ? `${short(x)} ${fixed.unit}` : timeText(x, largest);
+}
+
 function timeTexts(u: uPlot, splits: readonly number[]): string[] {
   const unit = timeUnit(u.scales.x?.max ?? 0);
   return splits.map((ms, i) => `${short(ms / unit.ms)}${i === 0 ? ` ${unit.name}` : ""}`);
@@ -268,7 +291,7 @@ function timeUnit(largestMs: number): { name: string; ms: number } {
   return largestMs > 5000 ? { name: "s", ms: 1000 } : { name: "ms", ms: 1 };
 }
 
-export function timeText(ms: number, largestMs: number): string {
+function timeText(ms: number, largestMs: number): string {
   const unit = timeUnit(largestMs);
   return `${(ms / unit.ms).toFixed(2)} ${unit.name}`;
 }

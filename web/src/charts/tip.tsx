@@ -3,7 +3,7 @@ import { render } from "preact";
 import type uPlot from "uplot";
 import { laneValue } from "./marks.js";
 import type { Line, Panel } from "./panels.js";
-import { short, timeText } from "./plot.js";
+import { placeText, short } from "./plot.js";
 import { Sample } from "./sample.js";
 
 const kRows = 10;
@@ -34,7 +34,7 @@ export class Tip {
     if (!this.panel.lanes) rows.sort((a, b) => b.value - a.value);
     render(
       <>
-        <strong>{timeText(time, u.scales.x?.max ?? 0)}</strong>
+        <strong>{placeText(this.panel, time, u.scales.x?.max ?? 0)}</strong>
         {rows.slice(0, kRows).map(({ line, value }) => (
           <div key={line.label}>
             <Sample color={line.color} dash={line.dash} /> {line.label} <b>{this.figure(line, value)}</b>

@@ -1,13 +1,29 @@
 /** One run over time, live or from a result document, in the units of the charts: ms, Gb/s, KB, counts. */
 import type { Sample, Session } from "../../../src/dashboard/protocol.js";
 import { kMostSamples } from "../../../src/dashboard/sample.js";
+import type { PageRun } from "../../../src/report/page_data.js";
 import type { Result } from "../../../src/result/result.js";
+import { kFlowSeries, kQueueSeries } from "../../../src/result/series.js";
 import { Columns } from "./columns.js";
 
-export const kFlowFields = ["rate", "target", "alpha", "throughput"] as const;
+export const kFlowFields = ["rate", "target", "alpha", "throughput", "window"] as const;
 export type FlowField = (typeof kFlowFields)[number];
 export const kEventKinds = ["mark", "cnp", "cnm", "pfc", "drop"] as const;
 export type EventKind = (typeof kEventKinds)[number];
+
+const kSeriesOf = {
+  rate: "rate_bps",
+  target: "target_rate_bps",
+  alpha: "alpha",
+  throughput: "goodput_bps",
+  window: "cwnd_packets",
+} as const satisfies Record<FlowField, keyof typeof kFlowSeries>;
+
+/** Where events of a finished run happened: a queue, a port, a host. */
+export interface Place {
+  kind: EventKind;
+  name: string;
+}
 
 /** What happened at one moment: a parameter was changed. */
 export interface Change {
@@ -23,6 +39,8 @@ export class Recording {
     readonly flows: readonly string[],
     private names: readonly string[],
     readonly columns: Columns,
+    /** Those where there was any. */
+    readonly places: readonly Place[] = [],
   ) {}
 
   get queues(): readonly string[] {
@@ -38,51 +56,59 @@ export class Recording {
     );
   }
 
-  /** The series of a finished run; empty if it has none. */
-  static finished({ series }: Result): Recording {
+  /** The series of a finished run, empty if it has none, and what was changed while it ran. */
+  static finished({ series, changes = [] }: Pick<Result, "series" | "changes">): Recording {
     const flows = Object.entries(series?.flows ?? {});
     const queues = Object.entries(series?.queues ?? {});
     const times = series?.time_s ?? [];
+    const events = Object.entries({ mark: series?.marks, cnp: series?.cnps, cnm: series?.cnms, pfc: series?.pauses });
+    const places = events.flatMap(([kind, lists = {}]) =>
+      Object.entries(lists)
+        .filter(([, counts]) => counts.some((count) => count > 0))
+        .map(([name, counts]) => ({ kind: kind as EventKind, name, counts })),
+    );
     const recording = Recording.of(
       flows.map(([id]) => id),
       queues.map(([name]) => name),
       Math.max(1, times.length),
+      places,
     );
-    if (series === undefined) return recording;
-    const sources: Record<EventKind, Readonly<Record<string, readonly number[]>> | undefined> = {
-      mark: series.marks,
-      cnp: series.cnps,
-      cnm: series.cnms,
-      pfc: series.pauses,
-      drop: undefined,
-    };
+    recording.changes = changes.map(({ at_s, set }) => ({ at: at_s * 1000, set }));
+    const known = events.filter(([, lists]) => Object.keys(lists ?? {}).length > 0).map(([kind]) => kind as EventKind);
     times.forEach((seconds, i) => {
       recording.columns.append(seconds * 1000, (set) => {
         flows.forEach(([, flow], index) => {
-          set(recording.flowColumn(index, "rate"), scaled(flow.rate_bps?.[i], 1e9));
-          set(recording.flowColumn(index, "target"), scaled(flow.target_rate_bps?.[i], 1e9));
-          set(recording.flowColumn(index, "alpha"), flow.alpha?.[i]);
-          set(recording.flowColumn(index, "throughput"), scaled(flow.goodput_bps?.[i], 1e9));
+          for (const field of kFlowFields) {
+            const name = kSeriesOf[field];
+            set(recording.flowColumn(index, field), scaled(flow[name]?.[i], kFlowSeries[name].per));
+          }
         });
         queues.forEach(([, queue], index) => {
-          set(recording.queueColumn(index), scaled((queue.max_bytes ?? queue.bytes)?.[i], 1000));
+          set(recording.queueColumn(index), scaled((queue.max_bytes ?? queue.bytes)?.[i], kQueueSeries.bytes.per));
         });
-        for (const kind of kEventKinds) {
-          const lists = Object.values(sources[kind] ?? {});
-          if (lists.length > 0)
-            set(
-              recording.eventColumn(kind),
-              lists.reduce((sum, list) => sum + (list[i] ?? 0), 0),
-            );
+        for (const kind of known) {
+          const own = places.filter((place) => place.kind === kind);
+          set(
+            recording.eventColumn(kind),
+            own.reduce((sum, { counts }) => sum + (counts[i] ?? 0), 0),
+          );
         }
+        places.forEach(({ counts }, place) => {
+          set(recording.placeColumn(place), counts[i]);
+        });
       });
     });
     return recording;
   }
 
-  private static of(flows: readonly string[], queues: readonly string[], limit: number): Recording {
-    const width = flows.length * kFlowFields.length + queues.length + kEventKinds.length;
-    return new Recording(flows, queues, new Columns(width, limit));
+  private static of(
+    flows: readonly string[],
+    queues: readonly string[],
+    limit: number,
+    places: readonly Place[] = [],
+  ): Recording {
+    const width = flows.length * kFlowFields.length + kEventKinds.length + queues.length + places.length;
+    return new Recording(flows, queues, new Columns(width, limit), places);
   }
 
   flowColumn(flow: number, field: FlowField): number {
@@ -96,6 +122,11 @@ export class Recording {
   /** The last ones: queues become more. */
   queueColumn(queue: number): number {
     return this.flows.length * kFlowFields.length + kEventKinds.length + queue;
+  }
+
+  /** Of a finished run, whose queues do not become more. */
+  placeColumn(place: number): number {
+    return this.queueColumn(this.queues.length) + place;
   }
 
   /** The same queues and more. False: they are others, or in another order. */
@@ -148,8 +179,13 @@ export class Recording {
 
   /** Mean of a flow's throughput over all that is kept. */
   meanThroughput(flow: number): number {
+    return this.meanOf(this.flowColumn(flow, "throughput"));
+  }
+
+  /** By time, over all that is kept. */
+  meanOf(column: number): number {
     const { time } = this.columns;
-    const values = this.columns.column(this.flowColumn(flow, "throughput"));
+    const values = this.columns.column(column);
     let sum = 0;
     let known = 0;
     for (let i = 1; i < values.length; i++) {
@@ -161,6 +197,13 @@ export class Recording {
     }
     return known === 0 ? 0 : sum / known;
   }
+}
+
+/** A finished run that can be looked at. */
+export interface Loaded extends PageRun {
+  /** "run:3", "file:1". */
+  key: string;
+  recording: Recording;
 }
 
 function scaled(value: number | null | undefined, by: number): number | null {

@@ -19,7 +19,12 @@ export function Flows() {
   const search = useSignal("");
   const table = useRef<HTMLTableSectionElement>(null);
   const places = useComputed(
-    () => new Map(session.value?.flows.map(({ id, from, to }) => [id, `${from} to ${to}`]) ?? []),
+    () =>
+      new Map(
+        [...(session.value?.flows ?? []), ...shown.value.flatMap(({ result }) => result.flows)].map(
+          ({ id, from, to }) => [id, `${from} to ${to}`],
+        ),
+      ),
   );
   const matches = useComputed(() => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -28,6 +33,8 @@ export function Flows() {
       .filter(({ id, ends }) => words.every((word) => `${id} ${ends}`.toLowerCase().includes(word)));
   });
   const ids = flowIds.value;
+  // Of one finished run the mean is what there is to say.
+  const live = shown.value.length === 0;
 
   useEffect(() => {
     rankFlows();
@@ -101,16 +108,22 @@ export function Flows() {
               <th scope="col" class="name">
                 flow
               </th>
-              <th scope="col">
-                R_C <span class="unit">Gb/s</span>
-              </th>
+              {live && (
+                <th scope="col">
+                  R_C <span class="unit">Gb/s</span>
+                </th>
+              )}
               <th scope="col">
                 thr. <span class="unit">Gb/s</span>
               </th>
-              <th scope="col">alpha</th>
-              <th scope="col">
-                <span class="unseen">inspect</span>
-              </th>
+              {live && (
+                <>
+                  <th scope="col">alpha</th>
+                  <th scope="col">
+                    <span class="unseen">inspect</span>
+                  </th>
+                </>
+              )}
             </tr>
           </thead>
           <tbody ref={table}>
@@ -136,16 +149,18 @@ export function Flows() {
                     {id}
                   </button>
                 </td>
-                <td data-field="rate" />
+                {live && <td data-field="rate" />}
                 <td data-field="throughput" />
-                <td data-field="alpha" />
-                <td>
-                  {shown.value.length === 0 && (
-                    <button type="button" class="quiet" aria-label={`inspect ${id}`} onClick={() => inspectFlow(id)}>
-                      i
-                    </button>
-                  )}
-                </td>
+                {live && (
+                  <>
+                    <td data-field="alpha" />
+                    <td>
+                      <button type="button" class="quiet" aria-label={`inspect ${id}`} onClick={() => inspectFlow(id)}>
+                        i
+                      </button>
+                    </td>
+                  </>
+                )}
               </tr>
             ))}
           </tbody>
@@ -161,7 +176,6 @@ function writeFigures(rows: HTMLTableSectionElement): void {
   const { flows } = frames.seen ?? {};
   const ids = session.value?.flows ?? [];
   const positions = new Map(ids.map(({ id }, i) => [id, i]));
-  // Of one finished run the mean is what there is to say.
   const [finished, ...more] = shown.value;
   const means = new Map(more.length > 0 ? [] : finished?.result.flows.map((flow) => [flow.id, flow.goodput_bps]));
   for (const row of rows.rows) {

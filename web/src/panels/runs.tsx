@@ -2,11 +2,11 @@
 import { effect, signal, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import type { RunDescription } from "../../../src/dashboard/protocol.js";
-import { Recording } from "../data/recording.js";
+import { type Loaded, Recording } from "../data/recording.js";
 import { checkResult, readResultFile } from "../data/result_file.js";
 import { fetchRun, requestRun } from "../live/api.js";
-import { announcement, currentRun, session } from "../store.js";
-import { type Loaded, show, shown } from "../view.js";
+import { announcement, currentRun, queues, session } from "../store.js";
+import { show, shown } from "../view.js";
 
 /** Opened from disk. */
 const files = signal<readonly Loaded[]>([]);
@@ -57,7 +57,7 @@ export async function openFiles(list: Iterable<File>): Promise<void> {
     }
     const { result } = read;
     const label = `${result.scenario} (${file.name}${opened === 0 ? "" : ` ${opened + 1}`})`;
-    found.push({ key: `file:${++opened}`, label, result, recording: Recording.finished(result) });
+    found.push({ key: `file:${++opened}`, label, result, thresholds: {}, recording: Recording.finished(result) });
   }
   if (found.length === 0) return;
   files.value = [...files.value, ...found];
@@ -215,9 +215,14 @@ async function loadRun(key: string): Promise<Loaded | undefined> {
     problem.value = read.error;
     return undefined;
   }
-  const loaded = { key, label, result: read.result, recording: Recording.finished(read.result) };
-  const changes = session.value?.runs.find((run) => run.id === id)?.changes ?? [];
-  loaded.recording.changes = changes.map(({ t_ns, set }) => ({ at: t_ns / 1e6, set }));
+  const { result } = read;
+  const thresholds = Object.fromEntries(
+    queues.value.map(({ name, kmin, kmax, qeq }) => [
+      name,
+      { kmin: kmin ?? undefined, kmax: kmax ?? undefined, qeq: qeq ?? undefined },
+    ]),
+  );
+  const loaded = { key, label, result, thresholds, recording: Recording.finished(result) };
   fetched.set(key, loaded);
   return loaded;
 }

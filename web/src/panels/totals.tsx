@@ -2,10 +2,12 @@
 
 import { fixed, gbps } from "../../../src/report/format.js";
 import { compareRuns } from "../../../src/report/overlay.js";
+import { eachQueue } from "../../../src/result/queues.js";
 import type { Result } from "../../../src/result/result.js";
 import { dashOfRun, lookOf } from "../charts/palette.js";
 import { Sample } from "../charts/sample.js";
-import { type Loaded, show, shown } from "../view.js";
+import type { Loaded } from "../data/recording.js";
+import { show, shown } from "../view.js";
 
 interface Row {
   name: string;
@@ -112,8 +114,6 @@ function rowsOf(runs: readonly Loaded[]): Row[] {
 
 /** KB. */
 function queueP99({ switches }: Result): number | undefined {
-  const all = Object.values(switches).flatMap(({ queues }) =>
-    Object.values(queues).flatMap((priorities) => Object.values(priorities).map(({ p99 }) => p99 / 1000)),
-  );
+  const all = eachQueue(switches, ({ queues }) => queues).map(({ value }) => value.p99 / 1000);
   return all.length === 0 ? undefined : all.reduce((most, value) => Math.max(most, value));
 }

@@ -1,0 +1,11 @@
+// What JavaScript asks of the kernel: see src/native/types.ts.
+#pragma once
+
+#include <napi.h>
+
+namespace weir {
+
+// openSocket, holdUdpPort, ethtool, tryXdpProgram.
+void define_kernel(Napi::Env env, Napi::Object exports);
+
+}  // namespace weir

@@ -1,0 +1,74 @@
+// The algorithms that there are, and one of them at work for one flow.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <variant>
+
+#include "congestion/congestion_control.h"
+#include "congestion/dcqcn_reaction_point.h"
+#include "congestion/dctcp_sender.h"
+#include "congestion/qcn_reaction_point.h"
+
+namespace weir {
+
+template <class... Algorithm>
+struct AlgorithmList {
+  using Controllers = std::variant<Algorithm...>;
+  using Parameters = std::variant<typename Algorithm::Parameters...>;
+  static constexpr const char* kNames[] = {Algorithm::kName...};
+  static constexpr uint8_t kHears[] = {Algorithm::kHears...};
+};
+
+// The one place where an algorithm is listed.
+using Algorithms = AlgorithmList<CongestionControl, DcqcnReactionPoint, QcnReactionPoint, DctcpSender>;
+
+// Which algorithm, and its parameters.
+using CongestionParameters = Algorithms::Parameters;
+
+inline uint8_t hears(const CongestionParameters& parameters) { return Algorithms::kHears[parameters.index()]; }
+
+// Throws NativeError INVALID_CONFIG for a parameter outside of its range.
+inline void check(const CongestionParameters& parameters) {
+  std::visit([](const auto& of_one) { check(of_one); }, parameters);
+}
+
+// Takes events without knowing of which algorithm they are. CongestionControl says what they mean.
+class Controller {
+ public:
+  // None.
+  Controller() = default;
+  // `shared` must outlive this object, and keep its algorithm.
+  void configure(const CongestionParameters& shared, const FlowTerms& terms) { configure(shared, terms, kEach); }
+
+  // Several of them at a time, for one look at which it is.
+  template <class Visitor>
+  decltype(auto) visit(Visitor visitor) {
+    return std::visit(visitor, algorithm_);
+  }
+  template <class Visitor>
+  decltype(auto) visit(Visitor visitor) const {
+    return std::visit(visitor, algorithm_);
+  }
+  // Null: it is another.
+  template <class Algorithm>
+  const Algorithm* as() const {
+    return std::get_if<Algorithm>(&algorithm_);
+  }
+
+ private:
+  static constexpr std::make_index_sequence<std::variant_size_v<CongestionParameters>> kEach{};
+
+  template <size_t... I>
+  void configure(const CongestionParameters& shared, const FlowTerms& terms, std::index_sequence<I...>) {
+    const auto make = [&]<size_t i>() {
+      if (shared.index() == i) algorithm_.emplace<i>().configure(std::get<i>(shared), terms);
+    };
+    (make.template operator()<I>(), ...);
+  }
+
+  Algorithms::Controllers algorithm_;
+};
+
+}  // namespace weir

@@ -1,0 +1,167 @@
+// The flows of a NIC: a flow for each queue pair, and, where congestion control hears CNMs, groups of queue pairs that are one
+// flow together; which group a queue pair belongs to, whose turn it is there, and which one a congestion notification message
+// (CNM) means.
+//
+// IEEE 802.1Q clause 31 gives an end station, for each congestion notification priority value (CNPV), a group of reaction points
+// (RPG) with parameters in common, up to rpppMaxRps of them; what passes through one of them is a flow. Here a reaction point is
+// a group's flow:
+//
+// - Groups are what FlowSelection says. A datagram queue pair has many destinations: where these would make the group it is one
+//   by itself. The first FlowGrouping::most groups of a CNPV have a flow each; further ones share these, picked by a hash.
+// - Queue pairs wait in a list for their group's flow. One at a time is let go; it sends one packet and joins the end of the
+// list.
+//   So they take turns, packet by packet, and a packet costs the same however many they are.
+// - A group that loses its last queue pair keeps its rate, until its flow is needed for another: who connects anew does not start
+//   anew.
+// - Flow identifiers of CN-TAGs are the groups' numbers, from 1 on.
+//
+// A CNM changes a rate if its priority is a CNPV here, it states a feedback, and it names a group:
+// - with a CN-TAG by that, if the group has the encapsulated priority, sends to the encapsulated destination address (of one
+//   destination only where it has one), and has the CNM's destination as its source;
+// - without one by the RoCEv2 headers it encapsulates (destination queue pair and UDP source port) together with both
+//   addresses, or, where it encapsulates less, by the addresses alone. That may be ambiguous.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/types.h"
+#include "endpoint/flow.h"
+#include "endpoint/nic_parameters.h"
+#include "endpoint/queue_pair.h"
+#include "wire/packet.h"
+#include "wire/qcn.h"
+
+namespace weir {
+
+class FlowTable {
+ public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr uint32_t kMost = 65'535;  // groups, as there are flow identifiers; CNPVs have equal shares of them
+
+  enum class Verdict : uint8_t {
+    handled,
+    not_cnpv,      // its priority is none of congestion notification here
+    no_feedback,   // its quantized feedback is 0
+    unknown_flow,  // no group is meant
+    wrong_flow,    // the flow identifier's group has another priority or other addresses
+    ambiguous      // several are meant
+  };
+
+  // For queue pairs with indexes below `queue_pairs`. `parameters` must outlive it, and keep their algorithm.
+  FlowTable(const NicParameters& parameters, uint32_t queue_pairs);
+
+  // Those of queue pairs have their indexes, those of groups follow, up to as many again.
+  Flow& operator[](uint32_t flow) { return flows_[flow]; }
+  const Flow& operator[](uint32_t flow) const { return flows_[flow]; }
+  uint32_t size() const { return static_cast<uint32_t>(flows_.size()); }
+  uint32_t queue_pairs() const { return static_cast<uint32_t>(members_.size()); }
+  // Of a group.
+  uint16_t flow_id(uint32_t flow) const { return static_cast<uint16_t>(flow - queue_pairs() + 1); }
+  uint8_t priority_of(uint32_t group) const { return groups_[group - queue_pairs()].priority; }
+
+  // The queue pair's own flow begins anew, as if it had never sent.
+  void reset(uint32_t index, const QueuePair& qp, Time now);
+  // Its cap, bit/s, becomes another; 0: none.
+  void set_cap(uint32_t index, Rate cap);
+
+  // Of a queue pair; kNone if it is in none.
+  uint32_t group_of(uint32_t index) const { return members_[index].group; }
+  // The queue pair becomes part of its group, if there are groups and its priority is a CNPV.
+  void bind(uint32_t index, const QueuePair& qp, Time now);
+  // It is no part of it any more, and neither waits for its turn nor has it.
+  void unbind(uint32_t index);
+
+  // Turns.
+  bool waits(uint32_t index) const { return members_[index].waits; }
+  void join(uint32_t index);
+  // Out of the list, if it is in it.
+  void leave(uint32_t index);
+  // The first in the list, of which there must be one.
+  uint32_t take(uint32_t group);
+
+  // What a CNM means, which arrived with `meta`. `group`: with Verdict::handled only.
+  Verdict find(const PacketMeta& meta, const CongestionNotification& cnm, uint32_t& group) const;
+
+  // To be called whenever a flow may have begun or ceased to be held: a look at all of them takes too long. True if it has begun.
+  bool count(uint32_t flow, Time now) {
+    Flow& f = flows_[flow];
+    return (f.held && f.running) != f.counted && recount(flow, now);
+  }
+  // How many are held now.
+  uint32_t held() const { return held_; }
+  // Time that groups of a CNPV have been held, summed up, since the last call.
+  Time take_held_time(int priority, Time now);
+
+ private:
+  struct Member {
+    uint32_t group = kNone;
+    uint32_t next = kNone;
+    uint32_t previous = kNone;
+    bool waits = false;
+  };
+  struct Group {
+    uint64_t source_mac = 0;       // of its queue pairs; 0: several
+    uint64_t destination_mac = 0;  // the same
+    uint64_t key = 0;
+    uint32_t members = 0;  // queue pairs
+    uint8_t priority = 0;
+    bool reusable = false;  // in the list of those without members
+  };
+  // A CNPV.
+  struct Priority {
+    std::vector<uint32_t> groups;
+    uint32_t held = 0;
+    Time since = 0;
+    Time held_time = 0;
+  };
+  // By what a CNM without CN-TAG finds its group.
+  struct Trace {
+    uint64_t source = 0;  // MAC address, and the priority above it
+    uint64_t destination = 0;
+    uint64_t headers = 0;  // destination queue pair and UDP source port, or kAnyHeaders
+    bool operator==(const Trace&) const = default;
+  };
+  static constexpr uint64_t kAnyHeaders = UINT64_MAX;
+  struct TraceHash {
+    size_t operator()(const Trace& trace) const;
+  };
+  struct Traced {
+    uint32_t group;  // kSeveral
+    uint32_t queue_pairs;
+  };
+  static constexpr uint32_t kSeveral = UINT32_MAX - 1;
+
+  uint32_t most_of_priority() const;
+  Group& group(uint32_t flow) { return groups_[flow - queue_pairs()]; }
+  const Group& group(uint32_t flow) const { return groups_[flow - queue_pairs()]; }
+  uint64_t key_of(const QueuePair& qp) const;
+  uint32_t group_for(uint64_t key, uint8_t priority, Time now);
+  uint32_t make(uint64_t key, uint8_t priority, Time now);
+  uint32_t take_reusable(uint8_t priority, bool only);
+  bool recount(uint32_t flow, Time now);
+  static void account(Priority& priority, Time now);
+  static uint64_t headers_in(std::span<const uint8_t> msdu);
+  void add_trace(const Trace& trace, uint32_t group);
+  void remove_trace(const Trace& trace);
+
+  const NicParameters& parameters_;
+  bool grouped_;
+  uint32_t places_;  // for groups
+  uint32_t held_ = 0;
+  uint64_t made_ = 0;
+  std::vector<Flow> flows_;
+  std::vector<Member> members_;
+  std::vector<Group> groups_;
+  std::array<Priority, kPriorities> priorities_;
+  std::unordered_map<uint64_t, uint32_t> by_key_;
+  std::deque<uint32_t> reusable_;  // groups without members, the longest first
+  std::unordered_map<Trace, Traced, TraceHash> traces_;
+  std::vector<Trace> traces_of_;  // of queue pairs; source 0: none
+};
+
+}  // namespace weir

@@ -1,0 +1,115 @@
+#include "endpoint/queue_pair_table.h"
+
+#include <memory>
+
+#include "endpoint/stream_transport.h"
+#include "transport/datagram.h"
+#include "transport/reliable_connection.h"
+#include "wire/classify.h"
+
+namespace weir {
+namespace {
+
+constexpr uint32_t kMaxPayload = 4'096;
+constexpr uint32_t kStreamDomain = UINT32_MAX;
+
+}  // namespace
+
+QueuePairTable::QueuePairTable(const NicParameters& parameters, const std::vector<QueuePairParameters>& streams,
+                               const PacketPool& pool, CompletionSink* completions)
+    : streams_(static_cast<uint32_t>(streams.size())),
+      first_qpn_(parameters.first_qpn),
+      mac_(parameters.mac),
+      has_payload_(pool.has_payload()),
+      listener_(parameters.listener),
+      completions_(completions),
+      generations_(parameters.verbs_queue_pairs),
+      memory_(parameters.memory_regions + 1, parameters.key_secret),
+      payload_(kMaxPayload),
+      stream_context_{memory_,
+                      0,
+                      kStreamDomain,
+                      counters_,
+                      listener_,
+                      has_payload_,
+                      (hears(parameters.congestion) & kHearsAcknowledgements) != 0} {
+  for (size_t i = 0; i < payload_.size(); ++i) payload_[i] = static_cast<uint8_t>(i);
+  stream_context_.key = memory_.add(ReliableStream::region(payload_.data(), kStreamDomain));
+  pairs_.reserve(streams_ + parameters.verbs_queue_pairs);  // transports refer to their counters
+  for (const QueuePairParameters& stream : streams) {
+    QueuePair& qp = pairs_.emplace_back(stream);
+    qp.qpn = first_qpn_ + size() - 1;
+    qp.connected = true;
+    make_stream(qp);
+    if (stream.path.source_mac != mac_) own_macs_.insert(stream.path.source_mac);
+  }
+  for (uint32_t i = 0; i < parameters.verbs_queue_pairs; ++i) pairs_.emplace_back(QueuePairParameters{});
+}
+
+void QueuePairTable::make_stream(QueuePair& qp) {
+  const QueuePairParameters& p = qp.parameters;
+  if (!p.reliable) {
+    const StreamTarget target{p.remote_qpn, p.remote_address, p.remote_key};
+    qp.transport = std::make_unique<StreamTransport>(p.stream, target, payload_.data(), counters_, qp.counters,
+                                                     StreamEnd{listener_, qp.qpn, p.peer_start});
+    return;
+  }
+  // The peer has its region in the same place.
+  const ReliableStreamParameters parameters{.stream = p.stream,
+                                            .sizes = p.sizes,
+                                            .outstanding = p.outstanding,
+                                            .target = {p.remote_qpn, 0, stream_context_.key},
+                                            .recovery = p.transport.recovery,
+                                            .timeout = p.transport.timeout,
+                                            .retry_count = p.transport.retry_count,
+                                            .window = p.transport.window};
+  qp.kind = QueuePair::Kind::reliable_stream;
+  qp.transport = std::make_unique<ReliableStream>(qp.qpn, parameters, stream_context_, qp.counters);
+}
+
+uint32_t QueuePairTable::find(uint32_t qpn) const {
+  const uint32_t stream = qpn - first_qpn_;
+  if (stream < streams_) return stream;
+  if (generations_.empty()) return kNone;
+  const uint32_t place = streams_ + qpn % static_cast<uint32_t>(generations_.size());
+  return pairs_[place].qpn == qpn && pairs_[place].transport != nullptr ? place : kNone;
+}
+
+// The number of a place changes with every queue pair in it, so that what is still on its way to the old one finds nobody. A
+// place is free again once no list of those that wait for the link holds it any more.
+uint32_t QueuePairTable::create(const VerbsQueuePairParameters& parameters) {
+  const auto places = static_cast<uint32_t>(generations_.size());
+  for (uint32_t place = 0; place < places; ++place) {
+    QueuePair& qp = pairs_[streams_ + place];
+    if (qp.transport != nullptr || qp.state == QueuePair::State::ready || qp.answers) continue;
+    uint32_t& generation = generations_[place];
+    generation = generation + 1 < (1u << 24) / places ? generation + 1 : 1;
+    const uint32_t qpn = generation * places + place;
+    if (qpn <= kGsiQpn || qpn - first_qpn_ < streams_) continue;
+    qp = QueuePair(QueuePairParameters{});
+    qp.qpn = qpn;
+    const TransportContext context{
+        .memory = memory_, .completions = *completions_, .counters = counters_, .addresses = &address_handles_};
+    if (parameters.datagram) {
+      qp.kind = QueuePair::Kind::datagram;
+      qp.transport = std::make_unique<Datagram>(qpn, context, parameters.send_depth, parameters.receive_depth);
+    } else {
+      qp.kind = QueuePair::Kind::connection;
+      qp.transport = std::make_unique<ReliableConnection>(qpn, context, parameters.send_depth, parameters.receive_depth);
+    }
+    return streams_ + place;
+  }
+  return kNone;
+}
+
+void QueuePairTable::take_path(uint32_t index, const RocePath& path) {
+  QueuePair& qp = pairs_[index];
+  qp.headers = RoceTemplate(path);
+  if (has_payload_) return;
+  uint8_t frame[kMaxHeaders];
+  DataHeader header;
+  header.opcode = kOpcodeRcSendOnly;
+  classify(frame, qp.headers.build_data(frame, header, nullptr, 0), qp.shape);
+}
+
+}  // namespace weir

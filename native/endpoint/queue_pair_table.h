@@ -1,0 +1,82 @@
+// The queue pairs of a NIC: those that stream messages, and places for those of applications, which come and go; their numbers,
+// their transports, and what these have in common.
+#pragma once
+
+#include <cstdint>
+#include <unordered_set>
+#include <vector>
+
+#include "base/types.h"
+#include "endpoint/nic_parameters.h"
+#include "endpoint/queue_pair.h"
+#include "endpoint/reliable_stream.h"
+#include "transport/transport.h"
+#include "wire/packet.h"
+
+namespace weir {
+
+// Queue pair of connection management (IBTA volume 1, 3.9.5); 0 and 1 are nobody else's.
+inline constexpr uint32_t kGsiQpn = 1;
+
+// A queue pair as an application makes it.
+struct VerbsQueuePairParameters {
+  bool datagram = false;  // UD; else RC
+  uint32_t send_depth = 128;
+  uint32_t receive_depth = 128;
+};
+
+class QueuePairTable {
+ public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  // `streams` have numbers from parameters.first_qpn on, and indexes from 0 on; the places of applications' follow. See SoftNic
+  // for the others.
+  QueuePairTable(const NicParameters& parameters, const std::vector<QueuePairParameters>& streams, const PacketPool& pool,
+                 CompletionSink* completions);
+  QueuePairTable(const QueuePairTable&) = delete;
+  QueuePairTable& operator=(const QueuePairTable&) = delete;
+
+  QueuePair& operator[](uint32_t index) { return pairs_[index]; }
+  const QueuePair& operator[](uint32_t index) const { return pairs_[index]; }
+  std::vector<QueuePair>& all() { return pairs_; }
+  uint32_t size() const { return static_cast<uint32_t>(pairs_.size()); }
+  uint32_t streams() const { return streams_; }
+  // Index of the queue pair of this number.
+  uint32_t find(uint32_t qpn) const;
+  // The same, of an application's.
+  uint32_t find_verbs(uint32_t qpn) const {
+    const uint32_t index = find(qpn);
+    return index != kNone && pairs_[index].verbs() != nullptr ? index : kNone;
+  }
+  // Whether frames to this MAC address are for one of them.
+  bool ours(uint64_t mac) const { return mac == mac_ || (!own_macs_.empty() && own_macs_.contains(mac)); }
+
+  // Index of a queue pair for an application; kNone when there is no place left.
+  uint32_t create(const VerbsQueuePairParameters& parameters);
+  // Its headers are those of this path from now on.
+  void take_path(uint32_t index, const RocePath& path);
+
+  MemoryTable& memory() { return memory_; }
+  AddressTable& address_handles() { return address_handles_; }
+  TransportCounters& counters() { return counters_; }
+
+ private:
+  void make_stream(QueuePair& qp);
+
+  std::vector<QueuePair> pairs_;
+  uint32_t streams_;
+  uint32_t first_qpn_;
+  uint64_t mac_;
+  bool has_payload_;
+  MessageListener* listener_;
+  CompletionSink* completions_;
+  std::vector<uint32_t> generations_;  // of the places for queue pairs of applications
+  TransportCounters counters_;
+  MemoryTable memory_;
+  AddressTable address_handles_;
+  std::vector<uint8_t> payload_;
+  ReliableStreamContext stream_context_;
+  std::unordered_set<uint64_t> own_macs_;  // of queue pairs, besides the NIC's
+};
+
+}  // namespace weir

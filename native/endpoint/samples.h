@@ -1,0 +1,27 @@
+// What samples of a queue pair say (base/record.h).
+#pragma once
+
+#include <cstdint>
+
+#include "base/record.h"
+#include "endpoint/soft_nic.h"
+
+namespace weir {
+
+// Of queue pair `index` of `nic` as a sender; `device` and `number` are what the record calls them.
+inline Record sample_sender(SoftNic& nic, uint32_t index, Time at, uint16_t device, uint32_t number) {
+  const SoftNic::SenderSample sender = nic.sender_sample(index, at);
+  const auto sent = static_cast<double>(nic.queue_pairs()[index].counters.tx_bytes);
+  return {at, Record::Kind::transmit, device, number, {sender.rate, sender.target_rate, sender.alpha, sent}};
+}
+
+inline Record sample_receiver(const QpCounters& counters, Time at, uint16_t device, uint32_t number) {
+  return {at,
+          Record::Kind::receive,
+          device,
+          number,
+          {static_cast<double>(counters.rx_bytes), static_cast<double>(counters.rx_wire_bytes),
+           static_cast<double>(counters.cnp_sent), static_cast<double>(counters.lost)}};
+}
+
+}  // namespace weir

@@ -1,0 +1,262 @@
+// The part of the soft NIC between transports and the link: which flow a queue pair passes through, and when it is let go.
+#include <algorithm>
+
+#include "endpoint/soft_nic.h"
+
+namespace weir {
+namespace {
+
+constexpr uint32_t kNone = UINT32_MAX;
+constexpr uint32_t kCaughtUpAtOnce = 256;  // groups, when counters are settled: the poll loop waits meanwhile
+constexpr Time kCentisecond = 10 * kMillisecond;
+
+}  // namespace
+
+// ---- which flow ----
+
+// Schedules all queue pairs, from nothing, or anew after a reload.
+void SoftNic::make_flows() {
+  flows_ = std::make_unique<FlowTable>(parameters_, pairs_.size());
+  for (uint32_t index = 0; index < pairs_.size(); ++index) {
+    QueuePair& qp = pairs_[index];
+    if (qp.transport == nullptr) continue;
+    flows_->reset(index, qp, now_);
+    bind(index);
+    if (!qp.started) schedule(index, qp.parameters.start);
+    if (qp.state == QueuePair::State::waiting) schedule(index, now_);
+  }
+  counters_.rp_cur_flows = flows_->held();
+}
+
+// A queue pair that sends no data has no group: acknowledgements go ahead of everything.
+void SoftNic::bind(uint32_t index) {
+  QueuePair& qp = pairs_[index];
+  RocePath path = qp.parameters.path;
+  if (qp.verbs() != nullptr || qp.parameters.start != kNever) flows_->bind(index, qp, now_);
+  const uint32_t group = flows_->group_of(index);
+  if (group != kNone && parameters_.grouping.cn_tag) path.cn_flow = flows_->flow_id(group);
+  pairs_.take_path(index, path);
+  if (qp.started && qp.state != QueuePair::State::finished) {
+    Heard before;  // is nothing for an algorithm that begins now
+    qp.transport->take_heard(before);
+    start_flow(index, parameters_.rate);
+    if (group != kNone) start_flow(group, parameters_.rate);
+  }
+  counters_.rp_cur_flows = flows_->held();
+}
+
+void SoftNic::unbind(uint32_t index) {
+  const uint32_t group = flows_->group_of(index);
+  if (group == kNone) return;
+  QueuePair& qp = pairs_[index];
+  if (qp.state == QueuePair::State::waiting) qp.state = QueuePair::State::idle;
+  flows_->unbind(index);
+  schedule(index, kNever);
+  serve(group);
+}
+
+// Where a stream leads has been found, or is elsewhere now.
+void SoftNic::redirect(uint32_t index, uint64_t mac) {
+  QueuePair& qp = pairs_[index];
+  qp.parameters.path.destination_mac = mac;
+  unbind(index);
+  bind(index);
+  if (!qp.started) schedule(index, std::max(qp.parameters.start, now_));
+}
+
+// All that pacing and congestion control know of a queue pair. One that is in the list of those that are ready stays there.
+void SoftNic::forget(uint32_t index) {
+  QueuePair& qp = pairs_[index];
+  if (qp.started) --active_;
+  unbind(index);
+  schedule(index, kNever);
+  if (qp.state == QueuePair::State::waiting) qp.state = QueuePair::State::idle;
+  qp.started = false;
+  qp.connected = false;
+  flows_->reset(index, qp, now_);
+  counters_.rp_cur_flows = flows_->held();
+  notifications_.forget(index);
+}
+
+// False: there is nowhere to send to yet.
+bool SoftNic::begin(uint32_t index) {
+  QueuePair& qp = pairs_[index];
+  if (qp.unresolved()) return false;
+  const bool alone = active_++ == 0;
+  qp.started = true;
+  qp.state = QueuePair::State::waiting;
+  const Rate later = parameters_.initial_rate > 0 ? parameters_.initial_rate : parameters_.rate;
+  const Rate first = parameters_.line_rate_start && alone ? parameters_.rate : later;
+  qp.transport->begin(now_);
+  start_flow(index, first);
+  if (const uint32_t group = flows_->group_of(index); group != kNone) start_flow(group, first);
+  return true;
+}
+
+void SoftNic::start_flow(uint32_t number, Rate rate) {
+  Flow& flow = (*flows_)[number];
+  if (flow.started) return;
+  flow.start(now_, rate);
+  count(number);
+  if (number < pairs_.size() && hears(kHearsAcknowledgements)) {
+    pairs_[number].transport->limit(flow.controller.visit([](const auto& c) { return c.window(); }));
+  }
+}
+
+void SoftNic::finish(uint32_t index) {
+  QueuePair& qp = pairs_[index];
+  qp.state = QueuePair::State::finished;
+  --active_;
+  flows_->leave(index);
+  (*flows_)[index].running = false;
+  count(index);
+  qp.transport->close();
+}
+
+// ---- turns ----
+
+// The transport has heard something, or has been given something: what does it want now?
+void SoftNic::attend(uint32_t index) {
+  QueuePair& qp = pairs_[index];
+  if (!qp.converses()) return;
+  schedule_timer(index, qp.transport->next_deadline());
+  if (!qp.answers && qp.transport->control_waits()) {
+    qp.answers = true;
+    egress_.push_answers(index, qp.parameters.priority);
+  }
+  if (qp.state != QueuePair::State::idle || !(qp.started || qp.verbs() != nullptr)) return;
+  if (qp.transport->data_bytes() > 0) return line_up(index);
+  if (qp.transport->ended()) finish(index);
+}
+
+// The queue pair has data to send, or its time to begin or to end has come, or that of its flow: puts it where it has to wait.
+void SoftNic::line_up(uint32_t index) {
+  QueuePair& qp = pairs_[index];
+  if (qp.state == QueuePair::State::ready) return;
+  if (!qp.started && !begin(index)) return;
+  const Time stop = qp.parameters.stop;
+  if (stop <= now_) return finish(index);
+  if (flows_->waits(index)) return;
+  qp.state = QueuePair::State::waiting;
+  Flow& flow = (*flows_)[index];
+  const Time release = flow.release(now_);
+  count(index);
+  if (release > now_) return schedule(index, std::min(flow.next_deadline(), stop));
+  const uint32_t group = flows_->group_of(index);
+  if (group == kNone) {
+    qp.state = QueuePair::State::ready;
+    return egress_.push_ready(index, qp.parameters.priority);
+  }
+  flows_->join(index);
+  if (stop != kNever) schedule(index, stop);
+  serve(group);
+}
+
+// It has been in front of its flow, and is behind it again, or the flow's rate has changed.
+void SoftNic::wait(uint32_t index) {
+  if (flows_->group_of(index) != kNone) return line_up(index);
+  schedule(index, std::min((*flows_)[index].next_deadline(), pairs_[index].parameters.stop));
+}
+
+// Lets the first that waits for the group go as soon as its flow's rate allows.
+void SoftNic::serve(uint32_t group) {
+  Flow& flow = (*flows_)[group];
+  if (flow.let_go != kNone || flow.first == kNone) return;
+  const Time release = flow.release(now_);
+  count(group);
+  if (release > now_) return schedule(group, flow.next_deadline());
+  flow.let_go = flows_->take(group);
+  QueuePair& qp = pairs_[flow.let_go];
+  qp.state = QueuePair::State::ready;
+  egress_.push_ready(flow.let_go, qp.parameters.priority);
+}
+
+// Its turn has come, and it has nothing to send.
+void SoftNic::pass_turn(uint32_t index) {
+  const uint32_t group = flows_->group_of(index);
+  if (group == kNone || (*flows_)[group].let_go != index) return;
+  (*flows_)[group].let_go = kNone;
+  serve(group);
+}
+
+// A packet of the queue pair is on the link.
+void SoftNic::sent(uint32_t index, uint32_t wire_bytes) {
+  (*flows_)[index].sent(now_, wire_bytes);
+  count(index);
+  const uint32_t group = flows_->group_of(index);
+  if (group == kNone) return;
+  Flow& flow = (*flows_)[group];
+  flow.sent(now_, wire_bytes);
+  count(group);
+  flow.sent_last = index;
+  if (flow.let_go == index) flow.let_go = kNone;
+}
+
+// The rate of a queue pair's own flow may have changed while its next packet waits.
+void SoftNic::repace(uint32_t index) {
+  count(index);
+  if (pairs_[index].state != QueuePair::State::waiting) return;
+  (*flows_)[index].repace(now_);
+  wait(index);
+}
+
+// ---- accounts ----
+
+bool SoftNic::count(uint32_t flow) {
+  const bool begins = flows_->count(flow, now_);
+  counters_.rp_cur_flows = flows_->held();
+  return begins;
+}
+
+const Flow& SoftNic::flow_at(uint32_t index, Time at) {
+  const uint32_t group = flows_->group_of(index);
+  const uint32_t number = group != kNone ? group : index;
+  Flow& flow = (*flows_)[number];
+  flow.tell([=](auto& c) { c.advance(at); });
+  count(number);
+  return flow;
+}
+
+SoftNic::SenderSample SoftNic::sender_sample(uint32_t index, Time at) {
+  const Flow& flow = flow_at(index, at);
+  const auto rate = static_cast<double>(allowed_rate(pairs_[index]));
+  return flow.controller.visit([&](const auto& c) -> SenderSample {
+    const ControllerState state = c.state();
+    if (rate > 0 && c.window() != CongestionControl::kNoWindow && !c.limited()) {
+      return {static_cast<double>(c.window()), static_cast<double>(c.window()), state.alpha};
+    }
+    const bool has_alpha = state.alpha_runs && (rate > 0 || flow.held);
+    return {rate, flow.held ? static_cast<double>(state.target_rate) : rate, has_alpha ? state.alpha : 0};
+  });
+}
+
+void SoftNic::settle_counters() {
+  for (int p = 0; p < kPriorities; ++p) {
+    NicPriorityCounters& of = counters(p);
+    of.rx_prio_pause_transition = egress_.pause.ended(p);
+    of.rx_prio_pause_duration = static_cast<uint64_t>(egress_.pause.paused_for(p, now_));
+    of.tx_prio_pause_duration = static_cast<uint64_t>(egress_.pfc.stopped_for(p, now_));
+  }
+  settle_flows();
+}
+
+// Groups that send nothing are looked at here, some each time; of a simulation, all.
+void SoftNic::settle_flows() {
+  const uint32_t pairs = pairs_.size();
+  const uint32_t groups = flows_->size() - pairs;
+  if (groups == 0) return;
+  for (uint32_t left = pool_.has_payload() ? std::min(groups, kCaughtUpAtOnce) : groups; left > 0; --left) {
+    if (next_caught_up_ >= groups) next_caught_up_ = 0;
+    const uint32_t group = pairs + next_caught_up_++;
+    (*flows_)[group].tell([this](auto& c) { c.advance(now_); });
+    count(group);
+  }
+  for (int p = 0; p < kPriorities; ++p) {
+    Time& time = held_times_[static_cast<size_t>(p)];
+    time += flows_->take_held_time(p, now_);
+    counters(p).rp_port_pri_centiseconds += static_cast<uint64_t>(time / kCentisecond);
+    time %= kCentisecond;
+  }
+}
+
+}  // namespace weir

@@ -1,0 +1,100 @@
+// A NIC on the wire: with the agenda that wakes it, and what has left its link.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "endpoint/soft_nic.h"
+#include "link/agenda.h"
+#include "link/timing_wheel.h"
+
+namespace weir {
+
+// Of flows and transports in a wheel. What the NIC wants for itself, which is the last entry, changes with every frame: it is
+// beside the wheel, and comes behind all that is due at the same time.
+class NicWakes {
+ public:
+  explicit NicWakes(uint32_t entries) : itself_(entries - 1), wheel_(itself_, kTick) {}
+  void schedule(uint32_t entry, Time at) {
+    if (entry == itself_) {
+      itself_at_ = at;
+    } else {
+      wheel_.schedule(entry, at);
+    }
+  }
+  Time next_deadline() const { return std::min(itself_at_, wheel_.next_deadline()); }
+  template <class Visit>
+  void each_due(Time now, Visit visit) {
+    for (;;) {
+      const uint32_t entry = wheel_.pop_due(std::min(now, itself_at_));
+      if (entry != TimingWheel::kNone) {
+        visit(entry, wheel_.at(entry));
+      } else if (itself_at_ <= now) {
+        visit(itself_, std::exchange(itself_at_, kNever));
+      } else {
+        return;
+      }
+    }
+  }
+  const TimingWheel& wheel() const { return wheel_; }
+
+ private:
+  static constexpr Time kTick = 1'024;  // order within a tick is exact
+
+  uint32_t itself_;
+  Time itself_at_ = kNever;
+  TimingWheel wheel_;
+};
+
+struct NicAgenda {
+  Agenda<NicWakes> agenda;
+};
+
+// receive...() and advance() first come to what is due by then.
+class WireNic : private NicAgenda, public SoftNic {
+ public:
+  WireNic(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, PacketPool& pool,
+          CompletionSink* completions = nullptr)
+      : NicAgenda{{pool, 1, NicWakes(wakes(parameters, queue_pairs.size()))}},
+        SoftNic(parameters, queue_pairs, pool, agenda, completions) {}
+
+  Disposition receive(Time now, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal) {
+    agenda.run(now, *this);
+    return SoftNic::receive(now, data, length, meta, refusal);
+  }
+  void receive_pfc(Time now, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta) {
+    agenda.run(now, *this);
+    SoftNic::receive_pfc(now, enable, quanta);
+  }
+  void receive_pause(Time now, uint16_t quanta) {
+    agenda.run(now, *this);
+    SoftNic::receive_pause(now, quanta);
+  }
+  void advance(Time now) {
+    agenda.run(now, *this);
+    SoftNic::advance(now);
+    if (queue_pairs().size() >= kMany) fetch_ahead();
+  }
+  // The frames whose last bit has left by the time reached, one each time, or kNoPacket.
+  PacketId transmit() { return agenda.take(0, now()); }
+  // When to call advance() next if nothing arrives.
+  Time next_deadline() const { return agenda.next_deadline(); }
+
+ private:
+  static constexpr size_t kMany = 2'048;  // queue pairs, of less than 1 KB each, that a cache of the second level has no room for
+  static constexpr Time kFetchAhead = 16'384;
+
+  void fetch_ahead() {
+    const TimingWheel& wheel = agenda.wakes().wheel();
+    wheel.look_ahead(fetched_, now() + kFetchAhead, [this](uint32_t what) { fetch(what); });
+    wheel.look_ahead(fetched_transports_, now() + kFetchAhead / 2, [this](uint32_t what) { fetch_transport(what); });
+  }
+
+  uint64_t fetched_ = 0;
+  uint64_t fetched_transports_ = 0;
+};
+
+}  // namespace weir

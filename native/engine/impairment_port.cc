@@ -1,0 +1,154 @@
+#include "engine/impairment_port.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace weir {
+namespace {
+
+constexpr uint32_t kEthernetHeader = 14;
+constexpr uint32_t kTag = 4;
+// Before any other held frame: a changed frame takes its place in the stream at once.
+constexpr Time kAtOnce = INT64_MIN;
+
+// Of its random streams.
+constexpr uint64_t kPurpose = 0x494d50'00;
+
+ImpairmentParameters checked(const ImpairmentParameters& parameters) {
+  check(parameters);
+  return parameters;
+}
+
+}  // namespace
+
+ImpairmentPort::ImpairmentPort(std::unique_ptr<PacketPort> inner, const ImpairmentParameters& parameters,
+                               const ImpairmentOptions& options, const PortClock& clock)
+    : PortWrapper(std::move(inner)),
+      clock_(clock),
+      impairment_(checked(parameters), options.seed, options.component, kPurpose),
+      slot_bytes_(options.slot_bytes),
+      bytes_(size_t{options.pool_frames} * options.slot_bytes, options.slot_bytes > 16 * 1024),
+      frames_(options.pool_frames),
+      lent_(kMaxLent) {
+  free_slots_.reserve(options.pool_frames);
+  for (uint32_t slot = options.pool_frames; slot > 0; --slot) free_slots_.push_back(slot - 1);
+  held_.reserve(options.pool_frames);
+}
+
+size_t ImpairmentPort::receive(std::span<RxFrame> frames) {
+  const size_t room = std::min(frames.size(), lent_.size() - lent_count_);
+  size_t count = 0;
+  while (count < room) {
+    if (fresh_next_ == fresh_count_) {
+      fresh_next_ = 0;
+      fresh_count_ = inner_->receive(fresh_);
+      if (fresh_count_ == 0) break;
+    }
+    const RxFrame& frame = fresh_[fresh_next_];
+    if (!held_.empty() && held_.front().due <= std::min(frame.stamp, clock_.now)) {
+      frames[count++] = lend_held();
+      continue;
+    }
+    ++fresh_next_;
+    if (admit(frame)) {
+      frames[count++] = frame;
+      lend({kNoSlot, 1});
+    }
+  }
+  while (count < room && !held_.empty() && held_.front().due <= clock_.now) frames[count++] = lend_held();
+  return count;
+}
+
+bool ImpairmentPort::admit(const RxFrame& frame) {
+  const Impairment::Fate fate = impairment_.decide(frame.stamp);
+  if (fate.lost) {
+    ++counters_.lost;
+    consume_inner();
+    return false;
+  }
+  const bool delayed = impairment_.delays();
+  const Time due = delayed || fate.reordered ? fate.at : kAtOnce;
+  const bool pass = !delayed && !fate.reordered && !fate.corrupted;
+  if (!pass) {
+    const uint32_t slot = hold(frame, fate.at, due);
+    if (slot != kNoSlot) {
+      counters_.delayed += delayed;
+      counters_.reordered += fate.reordered;
+      if (fate.corrupted) flip(slot, fate.bit);
+    }
+  }
+  if (fate.duplicated) {
+    ++counters_.duplicated;
+    hold(frame, fate.at, due);
+  }
+  if (!pass) consume_inner();
+  return pass;
+}
+
+uint32_t ImpairmentPort::hold(const RxFrame& frame, Time stamp, Time due) {
+  if (free_slots_.empty() || frame.length > slot_bytes_) {
+    ++counters_.overflow;
+    return kNoSlot;
+  }
+  const uint32_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  uint8_t* copy = bytes_.data() + size_t{slot} * slot_bytes_;
+  std::memcpy(copy, frame.data, frame.length);
+  frames_[slot] = frame;
+  frames_[slot].data = copy;
+  frames_[slot].packet = nullptr;
+  frames_[slot].stamp = stamp;
+  held_.push_back({due, sequence_++, slot});
+  std::push_heap(held_.begin(), held_.end(), later);
+  return slot;
+}
+
+void ImpairmentPort::flip(uint32_t slot, uint64_t draw) {
+  uint8_t* data = bytes_.data() + size_t{slot} * slot_bytes_;
+  const uint32_t length = frames_[slot].length;
+  const bool tagged = length >= kEthernetHeader && data[12] == 0x81 && data[13] == 0x00;
+  const uint32_t header = kEthernetHeader + (tagged ? kTag : 0);
+  if (length <= header) return;
+  const uint64_t bit = draw % (uint64_t{length - header} * 8);
+  data[header + bit / 8] ^= static_cast<uint8_t>(1u << (bit % 8));
+  ++counters_.corrupted;
+}
+
+RxFrame ImpairmentPort::lend_held() {
+  std::pop_heap(held_.begin(), held_.end(), later);
+  const uint32_t slot = held_.back().slot;
+  held_.pop_back();
+  lend({slot, 0});
+  return frames_[slot];
+}
+
+void ImpairmentPort::lend(Lent lent) { lent_[(lent_first_ + lent_count_++) % lent_.size()] = lent; }
+
+void ImpairmentPort::consume_inner() {
+  // The inner port wants its frames back in order: with the last one lent on, if any is.
+  if (lent_count_ == 0) {
+    inner_->release(1);
+  } else {
+    ++lent_[(lent_first_ + lent_count_ - 1) % lent_.size()].inner;
+  }
+}
+
+void ImpairmentPort::release(size_t count) {
+  size_t inner = 0;
+  for (count = std::min(count, lent_count_); count > 0; --count) {
+    const Lent& lent = lent_[lent_first_];
+    inner += lent.inner;
+    if (lent.slot != kNoSlot) free_slots_.push_back(lent.slot);
+    lent_first_ = (lent_first_ + 1) % lent_.size();
+    --lent_count_;
+  }
+  if (inner > 0) inner_->release(inner);
+}
+
+Time ImpairmentPort::next_deadline() const {
+  Time deadline = inner_->next_deadline();
+  if (!held_.empty()) deadline = std::min(deadline, std::max(held_.front().due, clock_.now));
+  return fresh_next_ < fresh_count_ ? std::min(deadline, clock_.now) : deadline;
+}
+
+}  // namespace weir

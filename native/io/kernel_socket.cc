@@ -1,0 +1,67 @@
+#include "io/kernel_socket.h"
+
+#include <arpa/inet.h>
+#include <linux/filter.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "base/native_error.h"
+#include "io/network_namespace.h"
+
+namespace weir {
+
+int open_socket(int domain, int type, int protocol, const std::string& namespace_path) {
+  int fd = -1;
+  in_namespace(namespace_path, [&] { fd = ::socket(domain, type | SOCK_CLOEXEC, protocol); });
+  if (fd < 0) throw NativeError::from_errno("socket", "cannot open a socket of the kernel", "");
+  return fd;
+}
+
+int open_udp_discard(const std::string& address, uint16_t port, const std::string& namespace_path) {
+  sockaddr_in v4{};
+  sockaddr_in6 v6{};
+  v4.sin_family = AF_INET;
+  v6.sin6_family = AF_INET6;
+  v4.sin_port = v6.sin6_port = htons(port);
+  const bool is_v4 = ::inet_pton(AF_INET, address.c_str(), &v4.sin_addr) == 1;
+  if (!is_v4 && ::inet_pton(AF_INET6, address.c_str(), &v6.sin6_addr) != 1) {
+    throw NativeError("INVALID_CONFIG", 0, "", address + " is not an IP address", "");
+  }
+  const int fd = open_socket(is_v4 ? AF_INET : AF_INET6, SOCK_DGRAM, 0, namespace_path);
+  sock_filter nothing{BPF_RET | BPF_K, 0, 0, 0};
+  const sock_fprog filter{1, &nothing};
+  const auto* name = is_v4 ? reinterpret_cast<const sockaddr*>(&v4) : reinterpret_cast<const sockaddr*>(&v6);
+  const socklen_t length = is_v4 ? sizeof v4 : sizeof v6;
+  if (::setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) == 0 && ::bind(fd, name, length) == 0) return fd;
+  const NativeError error =
+      NativeError::from_errno("bind", "UDP port " + std::to_string(port) + " of " + address,
+                              "another Weir or rxe may have this address (ss -ulnp, rdma link); use an address of its own");
+  ::close(fd);
+  throw error;
+}
+
+bool ask_ethtool(int socket, const std::string& interface, std::span<uint8_t> data) {
+  // The kernel writes what the command says, however long `data` is.
+  alignas(8) std::array<uint8_t, kEthtoolBytes> structure{};
+  if (data.size() > structure.size()) {
+    errno = EMSGSIZE;
+    return false;
+  }
+  std::ranges::copy(data, structure.begin());
+  ifreq request{};
+  interface.copy(request.ifr_name, IFNAMSIZ - 1);
+  request.ifr_data = reinterpret_cast<char*>(structure.data());
+  if (::ioctl(socket, SIOCETHTOOL, &request) != 0) return false;
+  std::copy_n(structure.begin(), data.size(), data.begin());
+  return true;
+}
+
+}  // namespace weir

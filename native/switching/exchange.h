@@ -1,0 +1,91 @@
+// What the shards of one switch say to each other: a ring with one writer and one reader for each ordered pair of them, and what
+// each of them occupies of the shared buffer.
+//
+// No ring can overflow. A packet of shard A goes from A to one other shard and home again. So of each packet of A there is at
+// most one message on its way from A, and two to A; rings have room for as many, and some for learned addresses beside, which are
+// counted when they find no room.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/lazy_memory.h"
+#include "base/types.h"
+#include "switching/shard.h"
+
+namespace weir {
+
+class Exchange;
+
+// One shard's end of it: for its thread alone.
+class ShardLink {
+ public:
+  ShardLink(Exchange& exchange, uint32_t self, const std::vector<uint8_t>& owner)
+      : exchange_(exchange), self_(self), owner_(owner) {}
+
+  uint32_t self() const { return self_; }
+  // The shard of each port.
+  uint32_t owner(uint16_t port) const { return owner_[port]; }
+
+  // Of any kind but `learned`. Seen by the receiver after flush().
+  void send(uint32_t shard, const ShardMessage& message);
+  // To all others. False when there is no room with one of them.
+  bool tell(const ShardMessage& news);
+
+  // Looks at what others sent up to now.
+  void look();
+  // When the oldest of that was said; kNever if there is none.
+  Time next() const { return next_; }
+  // Takes it; of equally old ones, that of the lowest shard.
+  ShardMessage take();
+
+  Occupancy others() const;
+  // Makes visible what was sent and taken, and what this shard occupies. Returns the shards that have something new, as a mask.
+  uint64_t flush(const Occupancy& own);
+
+ private:
+  friend class Exchange;
+
+  Exchange& exchange_;
+  uint32_t self_;
+  std::vector<uint8_t> owner_;
+  Time next_ = kNever;
+  Time rival_ = kNever;  // the oldest of those of other shards than that one's
+  uint32_t sender_ = 0;
+  alignas(64) std::atomic<int64_t> occupied_{0};
+  std::atomic<int64_t> in_headroom_{0};
+  std::atomic<uint64_t> untold_{0};
+};
+
+class Exchange {
+ public:
+  static constexpr uint32_t kMaxShards = 64;
+
+  // `owner`: the shard of each port of the switch. `packets`: in each shard's slice of the packet memory, long ones included.
+  Exchange(const std::vector<uint8_t>& owner, uint32_t shards, uint32_t packets);
+  ~Exchange();
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  ShardLink& link(uint32_t shard) { return *links_[shard]; }
+  // On the thread of `shard`, which has said to the others that it is about to sleep: whether it must not, because a message has
+  // come that it has not looked at. Sequentially consistent with flush().
+  bool waiting(uint32_t shard) const;
+  // Addresses learned that `shard` could not tell others. Any thread.
+  uint64_t untold(uint32_t shard) const { return links_[shard]->untold_.load(std::memory_order_relaxed); }
+
+ private:
+  friend class ShardLink;
+  class Ring;
+  Ring& ring(uint32_t from, uint32_t to) { return *rings_[from * shards_ + to]; }
+  const Ring& ring(uint32_t from, uint32_t to) const { return *rings_[from * shards_ + to]; }
+
+  uint32_t shards_;
+  std::vector<std::unique_ptr<Ring>> rings_;
+  std::vector<std::unique_ptr<ShardLink>> links_;
+};
+
+}  // namespace weir

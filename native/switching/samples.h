@@ -1,0 +1,34 @@
+// What samples of a switch say (base/record.h).
+#pragma once
+
+#include <cstdint>
+
+#include "base/record.h"
+#include "switching/soft_switch.h"
+
+namespace weir {
+
+inline uint32_t place_of(uint16_t port, int priority) { return static_cast<uint32_t>(port * kPriorities + priority); }
+
+// Of an egress queue of switch number `device`. Starts its peak afresh.
+inline Record sample_queue(SoftSwitch& of, Time at, uint16_t device, uint16_t port, int priority) {
+  const SwitchPriorityCounters& counters = of.counters(port, priority);
+  return {at,
+          Record::Kind::queue,
+          device,
+          place_of(port, priority),
+          {static_cast<double>(of.queue_bytes(port, priority)), static_cast<double>(of.take_queue_peak(port, priority)),
+           static_cast<double>(counters.wred_ecn_marked_packets), static_cast<double>(counters.cn_cp_transmitted_cnms)}};
+}
+
+// Of how it pauses its peer at a port.
+inline Record sample_pause(SoftSwitch& of, Time at, uint16_t device, uint16_t port, int priority) {
+  return {at,
+          Record::Kind::pause,
+          device,
+          place_of(port, priority),
+          {static_cast<double>(of.counters(port, priority).pfc_tx_packets), of.stopped(port, priority) ? 1.0 : 0.0,
+           static_cast<double>(of.buffer().ingress_bytes(port, priority))}};
+}
+
+}  // namespace weir

@@ -1,0 +1,89 @@
+// What one congestion control algorithm is: all that schema, checks, docs, results and pages know of it follows from its descriptor.
+import type { Findings } from "../base/findings.js";
+import type { Parameter, ParameterInput } from "./parameter.js";
+import type { HostQcn } from "./qcn_points.js";
+
+/**
+ * What tells senders of congestion: notification packets of the receiver (RoCEv2); messages of the switch (802.1Q); acknowledgements of
+ * reliable connections, by the marks that they echo or by when they come; or nothing.
+ */
+export type Feedback = "CNP" | "CNM" | "ECN echo" | "RTT" | "none";
+
+/** A value as a user would write it (a number means the parameter's unit), and where it is from. */
+export type Sourced = readonly [value: ParameterInput, source: string];
+
+export interface Profile<Name extends string = string> {
+  title: string;
+  /** Of algorithms that have several. */
+  form?: string;
+  parameters: Readonly<Record<Name, Sourced>>;
+}
+
+/** What was chosen besides the parameters. */
+export interface Choice<Standard = Readonly<Record<string, number | boolean>>> {
+  profile: string;
+  variant: string;
+  /** bit/s, of the slowest host. */
+  lineRate: number;
+  /** Before overrides. */
+  standard: Standard;
+  /** Parameters that are given one by one. */
+  overridden: ReadonlySet<string>;
+}
+
+/** How a NIC runs it. */
+export interface NativeSetting {
+  /** Rates are divided by it and times multiplied. */
+  scale: number;
+  /** Keys of the random draws of its reaction points. */
+  seed: number;
+  component: number;
+  /** `priorities` as a bit mask. */
+  qcn: Omit<HostQcn, "priorities"> & { priorities: number };
+}
+
+export interface Algorithm {
+  /** In headings and messages. */
+  title: string;
+  /** What else a scenario needs for it, in the description of `congestion.algorithm`. */
+  needs?: string;
+  /** How its parameters are called, in the description of `congestion.parameters`. */
+  names: string;
+  feedback: Feedback;
+  /** What it keeps of a flow: current rate R_C and target rate R_T; a congestion window; an estimate alpha of the congestion. */
+  state: { readonly rates: boolean; readonly window: boolean; readonly alpha: boolean };
+  /** Names differ from those of all other algorithms. */
+  parameters: Readonly<Record<string, Parameter>>;
+  /** Another name for a parameter. */
+  otherSpelling?(name: string): string | undefined;
+  /** Named sets of parameters, the default first. */
+  profiles?: Readonly<Record<string, Profile>>;
+  /** Of an algorithm without profiles. */
+  defaults?: Readonly<Record<string, Sourced>>;
+  /** The default first. */
+  variants?: { readonly description: string; readonly names: readonly string[] };
+  /** Its section of docs/reference/parameters.md, before the tables. */
+  doc: string;
+  /** What senders run on, in base units, as the scenario means them (before any time scale). */
+  resolve(values: Readonly<Record<string, number | boolean>>, choice: Choice): object;
+  /** Combinations that cannot work or are unlikely to be meant. `lineRate` of the slowest host, bit/s. */
+  check?(parameters: object, lineRate: number, found: Findings): void;
+  /** Time between two pieces of feedback to a flow while congestion lasts, ns. `sampling`: of congestion points. */
+  feedbackInterval(parameters: object, sampling: number): number;
+  /** Fields of a native NIC, in wall units. */
+  native(parameters: object, setting: NativeSetting, variant: string | undefined): object;
+}
+
+/** `resolved` at a time scale: times longer, rates lower. */
+export function scaled<Resolved extends object>(
+  parameters: Readonly<Record<string, Parameter>>,
+  resolved: Resolved,
+  scale: number,
+): Resolved {
+  const wall = ([name, value]: [string, unknown]) => {
+    const kind = parameters[name]?.kind;
+    if (kind === "time") return [name, Math.round((value as number) * scale)];
+    return [name, kind === "rate" ? Math.round((value as number) / scale) : value];
+  };
+  return Object.fromEntries(Object.entries(resolved).map(wall)) as Resolved;
+}

@@ -1,0 +1,69 @@
+/** Many tasks on a few worker processes: whoever is free takes the next one. */
+import { type Crash, type StartWorker, Worker } from "./worker.js";
+
+/** `signal` came before it was done. */
+export interface Stopped {
+  status: "stopped";
+}
+
+export interface JobOptions<Setup, Task, Progress, Outcome> {
+  /** What all tasks share. */
+  setup: Setup;
+  /** Its process runs serveTasks(). */
+  startWorker: StartWorker;
+  /** Workers at most. */
+  jobs: number;
+  /** A task whose worker died is tried so many times in all; default: once. */
+  tries?: number;
+  /** Ends all workers, and with them the tasks that they are at. */
+  signal: AbortSignal;
+  /** Tasks are asked to end when the signal comes, and can take down what they have built. Default: their processes are killed. */
+  asks?: boolean;
+  /** A worker is there for it. */
+  onBegin?: (task: Task) => void;
+  onProgress: (task: Task, progress: Progress) => void;
+  /** Not told of tasks that were not begun. */
+  onEnd: (task: Task, outcome: Outcome | Crash | Stopped) => void;
+}
+
+/** Runs `tasks` in their order; when it returns no worker is left. @throws WeirError if workers do not start. */
+export async function runJobs<Setup, Task, Progress, Outcome extends { status: string }>(
+  tasks: readonly Task[],
+  options: JobOptions<Setup, Task, Progress, Outcome>,
+): Promise<void> {
+  const queue = tasks.map((task) => ({ task, tries: 0 }));
+  // The first that fails ends the others, and its reason stays.
+  const failure = new AbortController();
+  const signal = AbortSignal.any([options.signal, failure.signal]);
+  const slots = Array.from({ length: Math.min(options.jobs, tasks.length) }, () =>
+    workOff(queue, { ...options, signal }).catch((error: unknown) => failure.abort(error)),
+  );
+  await Promise.all(slots);
+  if (failure.signal.aborted && !options.signal.aborted) throw failure.signal.reason;
+}
+
+/** Takes from `queue` until it is empty; when it returns its worker is gone. */
+async function workOff<Setup, Task, Progress, Outcome extends { status: string }>(
+  queue: { task: Task; tries: number }[],
+  options: JobOptions<Setup, Task, Progress, Outcome>,
+): Promise<void> {
+  const { setup, startWorker: start, signal, asks = false, tries = 1, onBegin, onProgress, onEnd } = options;
+  let worker: Worker<Setup, Task, Progress, Outcome> | undefined;
+  try {
+    for (let next = queue.shift(); next !== undefined && !signal.aborted; next = queue.shift()) {
+      const { task } = next;
+      worker ??= await Worker.start({ start, setup, signal, asks });
+      // Stopped while it started.
+      if (signal.aborted) break;
+      onBegin?.(task);
+      const outcome = await worker.run(task, (progress) => onProgress(task, progress));
+      if (outcome.status === "crashed") worker = undefined;
+      // A worker that was killed cannot have said what became of its task.
+      if (signal.aborted && outcome.status !== "done") onEnd(task, { status: "stopped" });
+      else if (outcome.status === "crashed" && ++next.tries < tries) queue.push(next);
+      else onEnd(task, outcome);
+    }
+  } finally {
+    await worker?.end();
+  }
+}

@@ -1,0 +1,146 @@
+/** report.html of a finished run, beside the files that it is made of. */
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { writeWhole } from "../base/write_file.js";
+import { hearsCnms } from "../congestion/flow_state.js";
+import { fidelitySchema, type Result, resultSchema, type Series } from "../result/result.js";
+import { readRun, saveRun } from "../result/run_files.js";
+import type { RunSource, SavedRun } from "../result/saved_run.js";
+import { fctFigure } from "./fct_chart.js";
+import { curves, factsTable, gridSection, list, renderPage } from "./html.js";
+import { escapeHtml } from "./markup.js";
+import { changeLines, fidelityLines, grids, totals } from "./table.js";
+
+const kPageRows = { most: 1000, shown: 100 };
+
+/** Writes all files of a finished run into `directory` (created when missing) and returns the report's path. */
+export function writeRun(directory: string, result: Result, series: Series, source: RunSource): string {
+  saveRun(directory, result, series, source);
+  const report = join(directory, "report.html");
+  writeWhole(report, renderReport({ result, series, source }, new Date()));
+  return report;
+}
+
+/**
+ * The page for a saved result; without series it has tables only. Scenario text and thresholds come from scenario.json
+ * where there is one.
+ * @throws WeirError when the result cannot be read.
+ */
+export function renderSavedRun(resultFile: string): string {
+  const run = readRun(resultFile);
+  return renderReport(run, statSync(resultFile).mtime);
+}
+
+/** The whole page. Names and texts from the run are data: none of them can become markup. `date`: when the run finished. */
+export function renderReport(run: SavedRun, date: Date): string {
+  const { result, source } = run;
+  const { main, data } = curves([{ ...run, label: result.scenario }]);
+  return renderPage({
+    title: result.scenario,
+    kind: "Weir report",
+    subtitle: subtitle(result, date),
+    main: `${banner(result)}
+${tiles(result)}
+${fctFigure(result.fct)}
+${main}
+${grids(result, kPageRows)
+  .map((grid) => gridSection(grid))
+  .join("\n")}
+<h2>What was run</h2>
+${factsTable(facts(run))}
+${source === undefined ? "" : `<h2>Scenario file</h2>\n<pre>${escapeHtml(source.text)}</pre>`}`,
+    data,
+  });
+}
+
+const kClocks = {
+  wire: "real frames, monotonic clock",
+  sim: "discrete events, virtual time",
+  model: "fluid equations",
+} as const;
+
+function subtitle(result: Result, date: Date): string {
+  const scale = result.scale === 1 ? "at face value" : `at scale 1/${Number(result.scale.toPrecision(4))}`;
+  const until = result.until_s === undefined ? "" : `the first ${result.until_s} s of `;
+  return [
+    result.clock === "wire"
+      ? `${until}${result.duration_s} s meant time on wire (${kClocks.wire})`
+      : `${until}${result.duration_s} s in ${result.clock} (${kClocks[result.clock]})`,
+    ...(result.clock === "wire" ? [scale] : []),
+    date
+      .toISOString()
+      .replace("T", " ")
+      .replace(/\.\d+Z$/, " UTC"),
+  ].join(", ");
+}
+
+const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
+function banner(result: Result): string {
+  const { valid, reasons } = result.fidelity;
+  const [figures = ""] = fidelityLines(result);
+  const [good, bad] =
+    result.clock === "wire"
+      ? [
+          "The host kept up: the figures are the network's.",
+          "This host, not the network, shaped the figures; do not use them.",
+        ]
+      : ["The run is complete.", "The run is not what was asked for."];
+  const verdict = valid ? `<strong>Valid.</strong> ${good}` : `<strong>Invalid.</strong> ${bad}`;
+  const [changed = "", ...changes] = changeLines(result);
+  const measured = figures.replace(/^fidelity: \w+, /, "");
+  return `<div class="banner ${valid ? "valid" : "invalid"}" role="status"><p>${verdict}</p>${list(reasons)}
+${changed === "" ? "" : `<p><strong>${escapeHtml(capital(changed))}.</strong></p>${list(changes)}`}
+<p class="soft">${escapeHtml(measured)}</p></div>`;
+}
+
+function tiles(result: Result): string {
+  const sumOf = (count: (one: Result["switches"][string]) => number) =>
+    Object.values(result.switches).reduce((sum, one) => sum + count(one), 0);
+  const told: [string, string] = hearsCnms(result.congestion_control)
+    ? ["CNMs", String(sumOf((one) => one.cnm_sent ?? 0))]
+    : ["ECN marks", String(sumOf((one) => one.ecn_marked))];
+  const pauses = sumCounts(Object.values(result.switches).map((one) => one.pfc_sent));
+  const drops = sumCounts(Object.values(result.switches).map((one) => one.drops));
+  const counts: [string, string][] = [told, ["PFC pauses", String(pauses)], ["switch drops", String(drops)]];
+  const items = [...totals(result), ...counts].map(
+    ([name, value]) => `<div><dt>${escapeHtml(name)}</dt><dd>${escapeHtml(value)}</dd></div>`,
+  );
+  return `<dl class="tiles">${items.join("")}</dl>`;
+}
+
+function sumCounts(all: readonly Record<string, number>[]): number {
+  return all.flatMap((counts) => Object.values(counts)).reduce((sum, n) => sum + n, 0);
+}
+
+/** Everything that defines the run, and whatever else the result says about it, of a later version, too. */
+function facts({ result, source }: SavedRun): [string, string][] {
+  const { scenario, clock, scale, seed, duration_s, warmup_s, profile, path_mtu, payload_share } = result;
+  const { frames, transport, model, environment, fidelity } = result;
+  const { set = [] } = source ?? {};
+  const { timer_lateness_us, stragglers, capture_dropped, capture_errors, tuning } = fidelity;
+  return flatten({
+    ...{ scenario, clock, scale, seed, duration_s, warmup_s, profile, path_mtu, payload_share },
+    ...{ frames, transport, model, environment, ...beyond(result, resultSchema.shape) },
+    fidelity: {
+      ...{ timer_lateness_us, stragglers, capture_dropped, capture_errors, tuning },
+      ...beyond(fidelity, fidelitySchema.shape),
+    },
+    ...(set.length > 0 ? { set } : {}),
+    parameters: source?.scenario.congestion?.parameters,
+  });
+}
+
+function beyond(fields: object, known: object): object {
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !(name in known)));
+}
+
+/** { environment: { node: "v20" } } as [["environment.node", "v20"]]. */
+function flatten(fields: object, prefix = ""): [string, string][] {
+  return Object.entries(fields).flatMap(([name, value]): [string, string][] => {
+    if (value === undefined) return [];
+    if (Array.isArray(value)) return value.length === 0 ? [] : [[prefix + name, value.join("; ")]];
+    if (typeof value === "object" && value !== null) return flatten(value, `${prefix}${name}.`);
+    return [[prefix + name, String(value)]];
+  });
+}

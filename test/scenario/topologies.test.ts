@@ -1,0 +1,186 @@
+/** Kinds of topology: their shapes, that every host reaches every other, over as many paths as there should be. */
+import { describe, expect, it } from "vitest";
+import { parseScenario, type ScenarioError } from "../../src/scenario/scenario.js";
+import { Graph, kUnreachable, nextHopGroups, switchPorts } from "../../src/scenario/topology.js";
+import type { Scenario } from "../../src/scenario/types.js";
+
+const scenarioOf = (topology: object, rest: object = {}) => parseScenario({ topology, ...rest }).scenario;
+
+function problems(topology: object, rest: object = {}): string[] {
+  try {
+    parseScenario({ topology, ...rest });
+  } catch (error) {
+    return (error as ScenarioError).problems.map(({ path, message, hint }) => `${path.join(".")}: ${message}; ${hint}`);
+  }
+  return [];
+}
+
+/** Ports in use, by name of the switch. */
+const degrees = (scenario: Scenario) =>
+  Object.fromEntries([...switchPorts(scenario)].map(([name, ports]) => [name, ports.length]));
+
+/** Shortest paths from the switch of one host to another host, counted by walking the next-hop groups. */
+function pathCount(scenario: Scenario, from: string, to: string): number {
+  const tables = nextHopGroups(scenario);
+  const ports = [...switchPorts(scenario).values()];
+  const numbers = new Map(scenario.switches.map(({ name }, i) => [name, i]));
+  const target = scenario.hosts.findIndex(({ name }) => name === to);
+  const walk = (at: number): number => {
+    const group = tables[at]?.groups[tables[at]?.groupOfHost[target] ?? kUnreachable] ?? [];
+    return group.reduce((sum, port) => {
+      const peer = ports[at]?.[port]?.peer ?? "";
+      return sum + (peer === to ? 1 : walk(numbers.get(peer) ?? -1));
+    }, 0);
+  };
+  return walk(numbers.get(new Graph(scenario).neighbour(from) ?? "") ?? -1);
+}
+
+describe("kinds of topology", () => {
+  const cases: [object, counts: [hosts: number, switches: number, links: number], degrees: Record<string, number>][] = [
+    [{ kind: "star", hosts: 8 }, [8, 1, 8], { sw: 8 }],
+    [{ kind: "dumbbell", senders: 4 }, [8, 2, 9], { left: 5, right: 5 }],
+    [{ kind: "dumbbell", senders: 4, receivers: 1 }, [5, 2, 6], { left: 5, right: 2 }],
+    [{ kind: "parking-lot", switches: 4 }, [4, 4, 7], { sw1: 2, sw2: 3, sw3: 3, sw4: 2 }],
+    [{ kind: "parking-lot", switches: 3, hosts: [3, 0, 2] }, [5, 3, 7], { sw1: 4, sw2: 2, sw3: 3 }],
+    [{ kind: "testbed" }, [20, 10, 36], { t1: 7, t2: 7, t3: 7, t4: 7, l1: 4, l2: 4, l3: 4, l4: 4, s1: 4, s2: 4 }],
+    [{ kind: "leaf-spine", leaves: 3, spines: 2, hosts: 5 }, [15, 5, 21], { leaf1: 7, leaf3: 7, spine1: 3, spine2: 3 }],
+    [{ kind: "fat-tree", k: 4 }, [16, 20, 48], { e1_1: 4, e4_2: 4, a1_1: 4, a4_2: 4, c1: 4, c4: 4 }],
+    [{ kind: "fat-tree", k: 4, hosts: 6 }, [48, 20, 80], { e1_1: 8, a1_1: 4, c4: 4 }],
+    [{ kind: "fat-tree", k: 2 }, [2, 5, 6], { e1_1: 2, a1_1: 2, c1: 2 }],
+  ];
+
+  it.each(cases)("%j", (topology, counts, expected) => {
+    const scenario = scenarioOf(topology);
+    expect([scenario.hosts.length, scenario.switches.length, scenario.links.length]).toEqual(counts);
+    expect(degrees(scenario)).toMatchObject(expected);
+    for (const { groupOfHost } of nextHopGroups(scenario)) {
+      expect(groupOfHost).toHaveLength(scenario.hosts.length);
+      expect(groupOfHost).not.toContain(kUnreachable);
+    }
+  });
+
+  it.each([
+    ["dumbbell", { kind: "dumbbell", senders: 2 }, "s1", "r2", 2, 1],
+    ["parking-lot", { kind: "parking-lot", switches: 4 }, "h1_1", "h4_1", 4, 1],
+    ["testbed, one ToR", { kind: "testbed" }, "h1_1", "h1_5", 1, 1],
+    ["testbed, one side", { kind: "testbed" }, "h1_1", "h2_1", 3, 2],
+    ["testbed, across", { kind: "testbed" }, "h1_1", "h4_5", 5, 8],
+    ["leaf-spine", { kind: "leaf-spine", leaves: 3, spines: 4, hosts: 2 }, "h1_1", "h3_2", 3, 4],
+    ["fat-tree, one edge", { kind: "fat-tree", k: 8 }, "h1_1_1", "h1_1_4", 1, 1],
+    ["fat-tree, one pod", { kind: "fat-tree", k: 8 }, "h1_1_1", "h1_4_1", 3, 4],
+    ["fat-tree, across", { kind: "fat-tree", k: 8 }, "h1_1_1", "h8_4_4", 5, 16],
+  ])("%s: switches on the way, and paths", (_, topology, from, to, hops, paths) => {
+    const scenario = scenarioOf(topology);
+    expect(new Graph(scenario).switchesOnPath(from, to)).toBe(hops);
+    expect(pathCount(scenario, from, to)).toBe(paths);
+  });
+
+  it("gives links the defaults of `link`, and those between switches what differs", () => {
+    const link = { rate: "100Gbps", delay: "2us" };
+    const rates = (topology: object) =>
+      Object.fromEntries(scenarioOf({ link, ...topology }).links.map((l) => [`${l.from} ${l.to}`, [l.rate, l.delay]]));
+    expect(rates({ kind: "dumbbell", senders: 1, bottleneck: { rate: "10Gbps" } })).toEqual({
+      "s1 left": [100e9, 2000],
+      "r1 right": [100e9, 2000],
+      "left right": [10e9, 2000],
+    });
+    const uplink = { delay: "5us" };
+    expect(rates({ kind: "fat-tree", k: 2, uplink })).toMatchObject({
+      "h1_1_1 e1_1": [100e9, 2000],
+      "e1_1 a1_1": [100e9, 5000],
+      "a1_1 c1": [100e9, 5000],
+    });
+    expect(rates({ kind: "leaf-spine", leaves: 1, spines: 1, hosts: 1, uplink })["leaf1 spine1"]).toEqual([
+      100e9, 5000,
+    ]);
+    expect(rates({ kind: "parking-lot", switches: 2, uplink })["sw1 sw2"]).toEqual([100e9, 5000]);
+    expect(scenarioOf({ kind: "testbed" }).links.every((l) => l.rate === 40e9 && l.delay === 1000)).toBe(true);
+  });
+
+  it("lets single devices differ, and pins routes", () => {
+    const scenario = scenarioOf(
+      {
+        kind: "testbed",
+        host_overrides: { h1_2: { burst: "1KB" } },
+        switch_overrides: { l3: { ecn: { kmin: "7KB" } } },
+        routes: [{ from: "h1_1", to: "h2_1", via: ["t1", "l2", "t2"] }],
+      },
+      { host: { path_mtu: 512 }, switch: { ecn: { kmax: "90KB" } } },
+    );
+    expect(scenario.hosts.filter(({ burst }) => burst === 1000).map(({ name }) => name)).toEqual(["h1_2"]);
+    expect(scenario.hosts.every(({ path_mtu }) => path_mtu === 512)).toBe(true);
+    expect(scenario.switches.filter(({ ecn }) => ecn.kmin === 7000).map(({ name }) => name)).toEqual(["l3"]);
+    expect(scenario.switches.every(({ ecn }) => ecn.kmax === 90_000)).toBe(true);
+    expect(new Graph(scenario).switchesBetween("h1_1", "h2_1")).toEqual(["t1", "l2", "t2"]);
+  });
+
+  it("hashes by the scenario's seed unless told another", () => {
+    expect(scenarioOf({ kind: "star", hosts: 2 }, { seed: 7 }).ecmp_seed).toBe(7);
+    expect(scenarioOf({ kind: "star", hosts: 2, ecmp_seed: 3 }, { seed: 7 }).ecmp_seed).toBe(3);
+  });
+
+  it.each([
+    [{ kind: "ring" }, /^topology.kind: ring is not one of graph, star, dumbbell, .*fat-tree/],
+    [{ kind: "fat-tre", k: 4 }, /^topology.kind: .*did you mean fat-tree\?$/],
+    [{ kind: "star" }, /^topology.hosts: is missing/],
+    [{ kind: "star", hosts: 251 }, /^topology.hosts: 251 is too large; must be at most 250/],
+    [{ kind: "star", hosts: 2, links: ["h1 -- sw"] }, /^topology.links: unknown field; did you mean link\?/],
+    [{ kind: "fat-tree", k: 5 }, /^topology.k: k must be even/],
+    [
+      { kind: "fat-tree", k: 64 },
+      /^topology.k: k = 64 with 32 hosts on each edge switch makes 65536 hosts; at most 65000/,
+    ],
+    [
+      { kind: "parking-lot", switches: 3, hosts: [1, 2] },
+      /^topology.hosts: 2 numbers for 3 switches; give one number for all switches/,
+    ],
+    [
+      { kind: "leaf-spine", leaves: 2, spines: 10, hosts: 245 },
+      /^topology.links: switch leaf1 has 255 ports; at most 250/,
+    ],
+    [
+      { kind: "testbed", switch_overrides: { t5: {} } },
+      /^topology.switch_overrides.t5: unknown switch t5; did you mean t1\?/,
+    ],
+    [
+      { kind: "testbed", switch_overrides: { t2: { ecn: { kmin: "1MB" } } } },
+      /^topology.switch_overrides.t2.ecn.kmin: 1 MB is greater than kmax 200 KB/,
+    ],
+  ])("refuses %j", (topology, message) => expect(problems(topology)[0]).toMatch(message));
+
+  it("tells of many devices alike in few warnings", () => {
+    const { warnings } = parseScenario({ topology: { kind: "fat-tree", k: 8, link: { rate: "100Gbps" } } });
+    expect(warnings).toHaveLength(20);
+    expect(warnings.at(-1)).toBe("and 61 more warnings");
+  });
+});
+
+describe("next-hop groups", () => {
+  it("are few: hosts behind the same ports share one", () => {
+    const scenario = scenarioOf({ kind: "fat-tree", k: 8 });
+    const tables = new Map(nextHopGroups(scenario).map((table, i) => [scenario.switches[i]?.name, table.groups]));
+    // An edge switch: its own hosts, and everything else by any of the four aggregation switches.
+    expect(tables.get("e1_1")).toHaveLength(5);
+    expect(tables.get("e1_1")).toContainEqual([4, 5, 6, 7]);
+    // A core switch: one port to each pod.
+    expect(tables.get("c1")?.map((group) => group.length)).toEqual(Array(8).fill(1));
+  });
+
+  it("lead nowhere where nothing is", () => {
+    const network = {
+      hosts: [{ name: "a" }, { name: "b" }],
+      switches: [{ name: "x" }, { name: "y" }],
+      links: [
+        { from: "a", to: "x", rate: 1, delay: 0, mtu: 1500 },
+        { from: "y", to: "b", rate: 1, delay: 0, mtu: 1500 },
+      ],
+      routes: [],
+    };
+    expect(nextHopGroups(network)).toEqual([
+      { groups: [[0]], groupOfHost: Uint16Array.of(0, kUnreachable) },
+      { groups: [[0]], groupOfHost: Uint16Array.of(kUnreachable, 0) },
+    ]);
+    expect(new Graph(network).switchesOnPath("a", "b")).toBe(0);
+    expect(new Graph(network).switchesBetween("a", "b")).toEqual([]);
+  });
+});
