@@ -42,6 +42,7 @@ class Controller {
   // `shared` must outlive this object, and keep its algorithm.
   void configure(const CongestionParameters& shared, const FlowTerms& terms) { configure(shared, terms, kEach); }
 
+  bool none() const { return algorithm_.index() == 0; }
   // Several of them at a time, for one look at which it is.
   template <class Visitor>
   decltype(auto) visit(Visitor visitor) {

@@ -80,7 +80,7 @@ struct Flow {
   }
   // Catches up. When the next packet may go.
   Time release(Time now) {
-    tell([=](auto& c) { c.advance(now); });
+    if (!controller.none()) tell([=](auto& c) { c.advance(now); });
     if (rate != paced_rate) repace(now);
     return limiter.release();
   }
@@ -90,10 +90,11 @@ struct Flow {
     paced_rate = rate;
   }
   void sent(Time now, uint32_t wire_bytes) {
-    tell([=](auto& c) { c.on_sent(now, wire_bytes); });
+    if (!controller.none()) tell([=](auto& c) { c.on_sent(now, wire_bytes); });
     paced_rate = rate;
     limiter.sent(now, wire_bytes, rate);
   }
+  bool miscounted() const { return (held & running) != counted; }
   // When to look at it again while its next packet waits.
   Time next_deadline() const { return std::min(limiter.release(), changes); }
 };

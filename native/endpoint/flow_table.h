@@ -88,10 +88,7 @@ class FlowTable {
   Verdict find(const PacketMeta& meta, const CongestionNotification& cnm, uint32_t& group) const;
 
   // To be called whenever a flow may have begun or ceased to be held: a look at all of them takes too long. True if it has begun.
-  bool count(uint32_t flow, Time now) {
-    Flow& f = flows_[flow];
-    return (f.held && f.running) != f.counted && recount(flow, now);
-  }
+  bool count(uint32_t flow, Time now) { return flows_[flow].miscounted() && recount(flow, now); }
   // How many are held now.
   uint32_t held() const { return held_; }
   // Time that groups of a CNPV have been held, summed up, since the last call.

@@ -18,6 +18,7 @@ constexpr uint32_t kStreamDomain = UINT32_MAX;
 QueuePairTable::QueuePairTable(const NicParameters& parameters, const std::vector<QueuePairParameters>& streams,
                                const PacketPool& pool, CompletionSink* completions)
     : streams_(static_cast<uint32_t>(streams.size())),
+      size_(streams_ + parameters.verbs_queue_pairs),
       first_qpn_(parameters.first_qpn),
       mac_(parameters.mac),
       has_payload_(pool.has_payload()),
@@ -35,10 +36,10 @@ QueuePairTable::QueuePairTable(const NicParameters& parameters, const std::vecto
                       (hears(parameters.congestion) & kHearsAcknowledgements) != 0} {
   for (size_t i = 0; i < payload_.size(); ++i) payload_[i] = static_cast<uint8_t>(i);
   stream_context_.key = memory_.add(ReliableStream::region(payload_.data(), kStreamDomain));
-  pairs_.reserve(streams_ + parameters.verbs_queue_pairs);  // transports refer to their counters
+  pairs_.reserve(size_);  // transports refer to their counters
   for (const QueuePairParameters& stream : streams) {
     QueuePair& qp = pairs_.emplace_back(stream);
-    qp.qpn = first_qpn_ + size() - 1;
+    qp.qpn = first_qpn_ + static_cast<uint32_t>(pairs_.size()) - 1;
     qp.connected = true;
     make_stream(qp);
     if (stream.path.source_mac != mac_) own_macs_.insert(stream.path.source_mac);

@@ -39,7 +39,7 @@ class QueuePairTable {
   QueuePair& operator[](uint32_t index) { return pairs_[index]; }
   const QueuePair& operator[](uint32_t index) const { return pairs_[index]; }
   std::vector<QueuePair>& all() { return pairs_; }
-  uint32_t size() const { return static_cast<uint32_t>(pairs_.size()); }
+  uint32_t size() const { return size_; }
   uint32_t streams() const { return streams_; }
   // Index of the queue pair of this number.
   uint32_t find(uint32_t qpn) const;
@@ -65,6 +65,7 @@ class QueuePairTable {
 
   std::vector<QueuePair> pairs_;
   uint32_t streams_;
+  uint32_t size_;
   uint32_t first_qpn_;
   uint64_t mac_;
   bool has_payload_;

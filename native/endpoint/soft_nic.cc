@@ -90,14 +90,14 @@ Time SoftNic::next_event() const {
   return std::min({egress_.next_deadline(cnps), retry_at_, receive_buffer_.next_deadline(), notifications_.next_deadline()});
 }
 
-// To what it is up to itself; the first of it is known since the last that happened.
-void SoftNic::catch_up(Time now) {
-  for (Time at = wakes_; at <= now; at = next_event()) {
+// To what it is up to itself; the first of it is known since the last that happened. Returns what is next.
+Time SoftNic::go_through(Time now) {
+  Time at = wakes_;
+  for (; at <= now; at = next_event()) {
     now_ = std::max(now_, at);
     step(at);
   }
-  now_ = std::max(now_, now);
-  egress_.look(now_);
+  return at;
 }
 
 // Handles everything due at `at`. now_ is later than `at` only after skip_to(): then sending happens at now_.
@@ -118,7 +118,10 @@ void SoftNic::step(Time at) {
 // What comes at the end of all that happens.
 void SoftNic::go_on() {
   start_next();
-  const Time next = next_event();
+  want(next_event());
+}
+
+void SoftNic::want(Time next) {
   if (next == wakes_) return;
   wakes_ = next;
   driver_.wake(itself(), next);
@@ -131,18 +134,25 @@ void SoftNic::advance(Time now) {
 }
 
 void SoftNic::wake(uint32_t what, Time at) {
+  const uint32_t pairs = pairs_.size();
+  if (what == itself()) {
+    if (wakes_ != at) return;
+    const Time next = go_through(at);
+    wakes_ = kNever;
+    return want(next);
+  }
   const bool of_flow = what < timer(0);
-  if (of_flow && what >= flows_->size()) return;  // a group of before a reload
+  if (of_flow && what >= pairs && what >= flows_->size()) return;  // a group of before a reload
   const uint32_t index = of_flow ? what : what - timer(0);
-  Time& wanted = what == itself() ? wakes_ : of_flow ? (*flows_)[index].wakes : pairs_[index].timer_wakes;
+  Time& wanted = of_flow ? (*flows_)[index].wakes : pairs_[index].timer_wakes;
   if (wanted != at) return;
   catch_up(at);
   wanted = kNever;
-  if (what < pairs_.size()) {
+  if (what < pairs) {
     line_up(index);
   } else if (of_flow) {
     serve(index);
-  } else if (what < itself() && pairs_[index].transport != nullptr) {
+  } else if (pairs_[index].transport != nullptr) {
     pairs_[index].transport->advance(now_);
     hear(index);
     attend(index);

@@ -128,9 +128,15 @@ class SoftNic {
  private:
   // Time.
   Time next_event() const;
-  void catch_up(Time now);
+  void catch_up(Time now) {
+    if (wakes_ <= now) go_through(now);
+    now_ = now > now_ ? now : now_;
+    egress_.look(now_);
+  }
+  Time go_through(Time now);
   void step(Time at);
   void go_on();
+  void want(Time next);
 
   // Receiving: soft_nic_receive.cc.
   Disposition consume(Time arrived, const uint8_t* frame, uint32_t length, const PacketMeta& meta, Refusal refusal);
@@ -171,7 +177,8 @@ class SoftNic {
   void pass_turn(uint32_t index);
   void sent(uint32_t index, uint32_t wire_bytes);
   void repace(uint32_t index);
-  bool count(uint32_t flow);
+  bool count(uint32_t flow) { return (*flows_)[flow].miscounted() && recount(flow); }
+  bool recount(uint32_t flow);
   void settle_flows();
   void schedule(uint32_t flow, Time at);
   void schedule_timer(uint32_t index, Time at);

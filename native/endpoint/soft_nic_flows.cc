@@ -202,7 +202,7 @@ void SoftNic::repace(uint32_t index) {
 
 // ---- accounts ----
 
-bool SoftNic::count(uint32_t flow) {
+bool SoftNic::recount(uint32_t flow) {
   const bool begins = flows_->count(flow, now_);
   counters_.rp_cur_flows = flows_->held();
   return begins;

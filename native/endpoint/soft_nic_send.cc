@@ -150,7 +150,8 @@ PacketId SoftNic::make_data() {
     } else {
       finish(index);
     }
-    if (const uint32_t group = flows_->group_of(index); group != kNone) serve(group);
+    // While it waits for its turn the group has been served.
+    if (const uint32_t group = flows_->group_of(index); group != kNone && !flows_->waits(index)) serve(group);
     attend(index);
     return id;
   }

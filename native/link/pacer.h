@@ -22,7 +22,8 @@ class Pacer {
   // (a retransmission, say) is charged like any other.
   void sent(Time at, uint32_t wire_bytes, Rate rate) {
     rate_ = static_cast<double>(rate);
-    const double gap = rate == 0 ? 0 : static_cast<double>(wire_bytes) * 8e9 / rate_;
+    if (rate == 0) return at < release() ? void() : reset(at);
+    const double gap = static_cast<double>(wire_bytes) * 8e9 / rate_;
     const double lateness = static_cast<double>(at - release_) - fraction_;
     if (lateness >= gap) {
       release_ = at;

@@ -12,6 +12,9 @@
 
 namespace weir {
 
+// Who asks whether anything is due mostly hears that nothing is, and ought to hear it at once.
+#define WEIR_CALLED __attribute__((noinline))
+
 // Entries are the indexes 0..n-1 of whatever the owner keeps (queue pairs). They come out in the order of (time, order of
 // scheduling), also within a tick: a slot that has been reached is emptied into a small heap, so order costs
 // O(log of the entries per tick) and only for what is due. Scheduling and cancelling later entries is O(1).
@@ -64,12 +67,10 @@ class TimingWheel {
 
   // Removes and returns the earliest entry scheduled at or before `now`, or kNone. Call until kNone.
   uint32_t pop_due(Time now) {
-    move_to(tick_of(now));
+    const uint64_t tick = tick_of(now);
+    if (tick > position_) move_to(tick);
     if (due_.empty() || due_.front().at > now) return kNone;
-    const uint32_t entry = due_.front().entry;
-    nodes_[entry].slot = kIdle;
-    remove_due(0);
-    return entry;
+    return pop();
   }
 
   // Calls visit(entry, its time) for each of them.
@@ -125,23 +126,32 @@ class TimingWheel {
     due_[position] = due;
     nodes_[due.entry].previous = static_cast<uint32_t>(position);
   }
-  // Puts `due` where it belongs in the heap, starting from the hole at `position`.
-  void settle_due(size_t position, const Due due) {
+  // Puts `due` where it belongs in the heap, starting from the hole at `position`: that it belongs above.
+  void raise_due(size_t position, const Due due) {
     for (; position > 0 && due < due_[(position - 1) / 2]; position = (position - 1) / 2) {
       place_due(position, due_[(position - 1) / 2]);
     }
-    for (size_t child = 2 * position + 1; child < due_.size(); child = 2 * position + 1) {
-      if (child + 1 < due_.size() && due_[child + 1] < due_[child]) ++child;
-      if (!(due_[child] < due)) break;
+    place_due(position, due);
+  }
+  // The last one fills the hole, which goes down to a leaf first: the last one mostly belongs there.
+  WEIR_CALLED void remove_due(size_t position) {
+    const Due last = due_.back();
+    due_.pop_back();
+    const size_t size = due_.size();
+    if (position >= size) return;
+    for (size_t child = 2 * position + 2; child <= size; child = 2 * position + 2) {
+      if (child == size || due_[child - 1] < due_[child]) --child;
       place_due(position, due_[child]);
       position = child;
     }
-    place_due(position, due);
+    raise_due(position, last);
   }
-  void remove_due(size_t position) {
-    const Due last = due_.back();
-    due_.pop_back();
-    if (position < due_.size()) settle_due(position, last);
+
+  uint32_t pop() {
+    const uint32_t entry = due_.front().entry;
+    nodes_[entry].slot = kIdle;
+    remove_due(0);
+    return entry;
   }
 
   // The level is the highest group of kSlotBits in which the entry's tick differs from the position. So every entry of a level is
@@ -153,7 +163,7 @@ class TimingWheel {
     if (tick <= position_) {
       node.slot = kDue;
       due_.emplace_back();
-      settle_due(due_.size() - 1, {node.at, node.sequence, entry});
+      raise_due(due_.size() - 1, {node.at, node.sequence, entry});
       return;
     }
     const uint64_t differs = tick ^ position_;
@@ -227,19 +237,20 @@ class TimingWheel {
   }
 
   // Everything up to and including tick `target` moves to due_.
-  void move_to(uint64_t target) {
-    if (target <= position_) return;
+  WEIR_CALLED void move_to(uint64_t target) {
     for (uint16_t list = first_list(); list != kIdle; list = first_list()) {
       const uint64_t start = first_tick(list);
       if (start > target) break;
       position_ = start;
+      // The newest is in front. From the end they come in the order of scheduling, in which a heap takes them at no cost.
       uint32_t entry = lists_[list].head;
+      for (uint32_t next = nodes_[entry].next; next != kNone; next = nodes_[next].next) entry = next;
       lists_[list].head = kNone;
       vacate(list);
       while (entry != kNone) {
-        const uint32_t next = nodes_[entry].next;
+        const uint32_t previous = nodes_[entry].previous;
         file(entry);
-        entry = next;
+        entry = previous;
       }
     }
     position_ = target;
@@ -254,5 +265,7 @@ class TimingWheel {
   uint64_t position_ = 0;
   uint64_t sequence_ = 0;
 };
+
+#undef WEIR_CALLED
 
 }  // namespace weir

@@ -265,20 +265,21 @@ void SoftSwitch::enqueue(Port& out, PacketId id) {
   const int priority = packet.priority;
   const uint16_t from = packet.ingress_port;
   EgressPort::Queue& queue = out.egress.queue(priority);
-  const int64_t before = buffer_.egress_bytes(out.number(), priority) - packet.length;
+  int64_t length = buffer_.egress_bytes(out.number(), priority);
+  const int64_t before = length - packet.length;
   if (!parameters_.mark_on_dequeue) mark(out, packet, before);
   PacketId cnm = kNoPacket;
-  if (out.domain.has_point(priority)) cnm = domain_.sample(out.number(), id, before + packet.length, queue.counters);
+  if (out.domain.has_point(priority)) cnm = domain_.sample(out.number(), id, length, queue.counters);
   queue.note_length(now_, before, keeps_all_);
   out.egress.push(pool_, id, priority);
   if (!out.egress.busy(now_)) {
     out.egress.pause.advance(now_);  // one may have run out with nothing waiting
     serve(out);
     reschedule(out);
+    length = buffer_.egress_bytes(out.number(), priority);
   } else if (out.egress.wakes_late()) {
     reschedule(out);
   }
-  const int64_t length = buffer_.egress_bytes(out.number(), priority);
   queue.peak = std::max(queue.peak, length);
   raise(queue.counters.queue_watermark_bytes, length);
   if (cnm != kNoPacket) send_back(out, cnm, from);

@@ -17,7 +17,7 @@ async function startLab(): Promise<{ url: string; interrupt(): Promise<number | 
     "--scale",
     "80",
     "--duration",
-    "100ms",
+    "1s",
     "--set",
     "warmup=20ms",
     "--quiet",
@@ -51,7 +51,7 @@ async function startLab(): Promise<{ url: string; interrupt(): Promise<number | 
 describePage(
   "a real lab",
   ({ visit }) => {
-    // A busy machine takes its time to start a lab.
+    // A busy machine takes its time to start a lab, and to look at it: the run is far longer than that, and is stopped.
     it("is shown while it runs, inspected, changed, stopped and started again", async () => {
       const lab = await startLab();
       // Where there is no run, there is no port to look at; a refused change is part of the test.
