@@ -7,7 +7,7 @@ import { setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { ask } from "../src/daemon/control_client.js";
+import { ask } from "../src/device/control_client.js";
 import { cpuSeconds } from "./dataplane/cpu.js";
 
 const kRoot = fileURLToPath(new URL("..", import.meta.url));

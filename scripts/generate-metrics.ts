@@ -117,6 +117,10 @@ no RDMA device has.
 but for \`rdma_roce_pfc_pause_duration_total\`, which is in microseconds as dashboards expect: the share of time paused is
 \`rate(rdma_roce_pfc_pause_duration_total[1m]) / 1e6\`. Counters never go back: \`weir clear counters\` does not touch them.
 
+\`weir lab run --metrics\` serves the same of all devices of a lab, at \`http://127.0.0.1:9469/metrics\`, and \`/healthz\`, while a run is under way.
+All of it is as it happens on the wire of this host, by its clock, so that rates fit counters and loads of links are right:
+\`weir_lab_scale\` times it are the rates of the network that is meant. Of queue pairs there are the 100 that have moved most bytes lately.
+
 Who asks for OpenMetrics (\`Accept: application/openmetrics-text\`, as Prometheus does) gets it, everybody else Prometheus' text format.
 What a scrape costs the data path is [measured](../evidence/performance.md#observation).
 
@@ -137,7 +141,7 @@ but one hundredth of the time, whatever happened between scrapes.
 
 ${table(["metric", "labels", "unit", "meaning"], histograms)}
 
-## State and daemon
+## State and process
 
 ${table(["metric", "labels", "unit", "type", "meaning"], gauges)}
 `;

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import type { Sourced } from "../src/congestion/algorithm.js";
 import { algorithmOf, kControls } from "../src/congestion/algorithms.js";
-import { nicDaemonSchema, switchDaemonSchema } from "../src/daemon/file/schema.js";
+import { nicDaemonSchema, switchDaemonSchema } from "../src/device/file/schema.js";
 import { resultSchema } from "../src/result/result.js";
 import { scenarioSchema } from "../src/scenario/schema.js";
 import { sweepSchema } from "../src/sweep/spec.js";

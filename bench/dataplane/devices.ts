@@ -1,9 +1,9 @@
 /** Devices under test: Weir's switch with everything on, by backend, and the bridge of the kernel. */
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { composeSwitchWorker } from "../../src/daemon/compose.js";
-import { parseSwitchDaemon } from "../../src/daemon/file/load.js";
-import { inspectInterface } from "../../src/daemon/interface.js";
+import { composeSwitchWorker } from "../../src/device/compose.js";
+import { parseSwitchDaemon } from "../../src/device/file/load.js";
+import { inspectInterface } from "../../src/host/interface.js";
 import { loadAddon } from "../../src/native/addon.js";
 import type { NativeAddon, NativeWorker } from "../../src/native/types.js";
 import { cpuSeconds } from "./cpu.js";

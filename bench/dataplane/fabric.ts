@@ -1,8 +1,8 @@
 /** Two hosts and a `weir switch` between them on veth pairs, all in this process: for benchmarks and live tests of verbs. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { composeSwitchWorker } from "../../src/daemon/compose.js";
-import { parseSwitchDaemon } from "../../src/daemon/file/load.js";
-import { inspectInterface } from "../../src/daemon/interface.js";
+import { composeSwitchWorker } from "../../src/device/compose.js";
+import { parseSwitchDaemon } from "../../src/device/file/load.js";
+import { inspectInterface } from "../../src/host/interface.js";
 import { LabNetwork } from "../../src/host/veth.js";
 import { loadAddon } from "../../src/native/addon.js";
 import { CounterTable } from "../../src/native/counters.js";

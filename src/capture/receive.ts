@@ -2,8 +2,6 @@
 import type { Socket } from "node:net";
 import { z } from "zod";
 import { WeirError } from "../base/error.js";
-import type { AnswerStream } from "../daemon/control_client.js";
-import type { CaptureStart } from "../daemon/protocol.js";
 import type { CaptureCounts } from "../native/types.js";
 import { countsOf, kCountsBlock, type StreamCounts } from "./counts.js";
 import {
@@ -14,6 +12,7 @@ import {
   type Section,
   sectionHeader,
 } from "./pcapng.js";
+import type { CaptureStart } from "./request.js";
 
 export interface ReceiveOptions {
   section: Section;
@@ -57,7 +56,7 @@ const captureStart: z.ZodType<CaptureStart> = z.object({
  * whole block all the same.
  */
 export async function receiveCapture(
-  { data, socket }: AnswerStream<CaptureStart>,
+  { data, socket }: { data: unknown; socket: Socket },
   options: ReceiveOptions,
 ): Promise<CaptureSummary> {
   const start = captureStart.safeParse(data);

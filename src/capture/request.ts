@@ -1,4 +1,4 @@
-/** The request `capture` of a control socket: what may be asked, and in what words it is refused. */
+/** The request `capture` of a control socket: what may be asked, in what words it is refused, and how the answer begins. */
 import { z } from "zod";
 import { WeirError } from "../base/error.js";
 import { kCaptureKinds } from "../native/types.js";
@@ -29,6 +29,17 @@ export interface CaptureArguments {
   ports?: string[] | undefined;
   snaplen: number;
   kinds: CaptureKind[];
+}
+
+/** Blocks of a pcapng file follow, of packets and capture/counts.ts. */
+export interface CaptureStart {
+  kind: "switch" | "nic";
+  name: string;
+  version: string;
+  /** Most bytes of a frame. */
+  snaplen: number;
+  /** Captured ones, in the order of the interfaces' numbers. `speed`: of the link as it runs, bit/s; 0: unlimited. */
+  ports: { name: string; description: string; speed: number }[];
 }
 
 /** @throws WeirError that names the argument. */

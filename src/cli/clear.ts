@@ -1,7 +1,7 @@
 /** `weir clear`: counters of running daemons and labs start afresh; what Prometheus scrapes goes on. */
 import { Argument } from "commander";
 import { WeirError } from "../base/error.js";
-import { askDevice, findDevices } from "../daemon/devices.js";
+import { askDevice, findDevices } from "../device/running.js";
 import type { AddVerb } from "./context.js";
 import { socketOption } from "./show.js";
 

@@ -7,8 +7,8 @@ import { dirname, join } from "node:path";
 import type { RootCommand } from "@bomb.sh/tab";
 import tab from "@bomb.sh/tab/commander";
 import type { Command } from "commander";
-import { controlDirectory } from "../daemon/control_client.js";
-import { type ControlledDevice, runningDevices } from "../daemon/devices.js";
+import { controlDirectory } from "../device/control_client.js";
+import { type ControlledDevice, runningDevices } from "../device/running.js";
 
 const kVerb = "completion";
 /** Those that are tested; the library knows one more. */

@@ -1,6 +1,5 @@
 /** `weir lab run`: a scenario on this host, with a live picture, tables and a report. */
 import { readdirSync, rmdirSync } from "node:fs";
-import { Option } from "commander";
 import { makeFolder } from "../base/folder.js";
 import type { DashboardAddress } from "../dashboard/address.js";
 import type { RunEnd } from "../dashboard/lab_board.js";
@@ -11,6 +10,7 @@ import { planCaptures } from "../lab/capture.js";
 import { checkForLab } from "../lab/check.js";
 import { LiveView } from "../lab/live_view.js";
 import type { CaptureRequest, LabOutcome } from "../lab/types.js";
+import type { Where } from "../net/http_server.js";
 import { writeRun } from "../report/run_report.js";
 import { renderTable } from "../report/table.js";
 import { wantsColor } from "../report/terminal.js";
@@ -18,7 +18,9 @@ import type { RunSource } from "../result/saved_run.js";
 import { loadScenario } from "../scenario/scenario.js";
 import type { Scenario } from "../scenario/types.js";
 import { type AddVerb, asUsage, type CliContext, kExit, load, placeAndFile, readScenario, warn } from "./context.js";
-import { dashboardAddress, openListener, runDashboard, unusedFolder } from "./lab_dashboard.js";
+import { runDashboard, unusedFolder } from "./lab_dashboard.js";
+import type { LabMetrics } from "./lab_metrics.js";
+import { listenOption, openListener, purposeOf } from "./listen_address.js";
 import { runFolder } from "./run_folder.js";
 import { addRunOptions, type RunOptions } from "./run_options.js";
 import { StopSignals } from "./stop_signals.js";
@@ -28,6 +30,7 @@ interface LabChoice extends RunOptions {
   scale?: string;
   capture?: CaptureRequest[];
   dashboard?: DashboardAddress;
+  metrics?: Where;
 }
 
 const kExamples = `
@@ -37,6 +40,7 @@ Examples:
   weir lab run incast.yaml --set congestion.profile=mlx5 --set switch.ecn.kmax=100KB
   weir lab run incast.yaml --json --quiet | jq .totals
   weir lab run incast.yaml --capture sw:sw.pcapng          with comments on ECN, CNP and PFC, for Wireshark
+  weir lab run incast.yaml --metrics            Prometheus scrapes http://127.0.0.1:9469/metrics
   weir lab run incast.yaml --dashboard          watch it in a browser, change parameters, run it again
 
 Ctrl-C stops the traffic and still writes what there was until then, marked invalid (exit status 130); once more quits at once.
@@ -50,13 +54,13 @@ export const addLab: AddVerb = (parent, context, done) => {
     .option("--scale <n|auto>", "as --set scale=<n>: rates divided, times multiplied by it")
     .option("--capture <link|node:file>", "write frames to a pcap or pcapng file, repeatable", captureRequest)
     .addOption(
-      new Option(
-        "--dashboard [address:port]",
+      listenOption(
+        "dashboard",
+        9468,
         "serve a page that shows it live, until Ctrl-C; other hosts need the token in the URL printed",
-      )
-        .preset("127.0.0.1:9468")
-        .argParser(dashboardAddress),
+      ),
     )
+    .addOption(listenOption("metrics", 9469, "serve Prometheus at /metrics, and /healthz, while it runs"))
     .addHelpText("after", kExamples)
     .action(async (file: string, options: LabChoice) => done(await run(context, file, options)));
 };
@@ -73,15 +77,35 @@ async function run(context: CliContext, file: string, options: LabChoice): Promi
     checkForLab(scenario);
     planCaptures(scenario, options.capture ?? [], "");
   });
-  const { dashboard: where } = options;
-  const elevated = await context.elevate({ text, ...(where && { listener: () => openListener(where) }) });
+  const listeners = Object.entries({ dashboard: options.dashboard, metrics: options.metrics }).flatMap(
+    ([name, where]) => (where === undefined ? [] : [[name, () => openListener(where, purposeOf(name))] as const]),
+  );
+  const elevated = await context.elevate({ text, listeners: Object.fromEntries(listeners) });
   if (elevated !== undefined) return elevated;
   const { scenario } = load(context, file, set, text);
-  if (where !== undefined) return withDashboard(context, options, LabScenario.parse(file, text, set), where);
+  const { metrics: at } = options;
+  // Loaded when needed, with the packages behind it.
+  const metrics = at && (await (await import("./lab_metrics.js")).LabMetrics.open(context, at, scenario.name));
+  try {
+    const { dashboard: where } = options;
+    return where === undefined
+      ? await runAlone(context, options, { text, set, scenario }, metrics)
+      : await withDashboard(context, options, LabScenario.parse(file, text, set), where, metrics);
+  } finally {
+    metrics?.close();
+  }
+}
+
+async function runAlone(
+  context: CliContext,
+  options: LabChoice,
+  source: RunSource,
+  metrics: LabMetrics | undefined,
+): Promise<number> {
   const stop = new StopSignals(context, options.quiet === true);
   try {
-    const directory = options.out ?? runFolder(scenario.name, new Date());
-    const { valid } = await runOnce(context, options, { text, set, scenario }, directory, stop.signal);
+    const directory = options.out ?? runFolder(source.scenario.name, new Date());
+    const { valid } = await runOnce(context, options, source, directory, stop.signal, metrics);
     return stop.status ?? (valid ? kExit.ok : kExit.invalid);
   } catch (error) {
     if (stop.status !== undefined) return stop.status;
@@ -97,11 +121,12 @@ function withDashboard(
   options: LabChoice,
   settings: LabScenario,
   where: DashboardAddress,
+  metrics: LabMetrics | undefined,
 ): Promise<number> {
   return runDashboard(context, settings, where, options.quiet === true, ({ id, scenario, set, signal, observer }) => {
     const folder = options.out ?? runFolder(scenario.name, new Date());
     const directory = id === 1 ? folder : unusedFolder(folder);
-    return runOnce(context, options, { text: settings.text, set, scenario }, directory, signal, [observer]);
+    return runOnce(context, options, { text: settings.text, set, scenario }, directory, signal, metrics, [observer]);
   });
 }
 
@@ -112,10 +137,19 @@ async function runOnce(
   source: RunSource,
   directory: string,
   signal: AbortSignal,
+  metrics: LabMetrics | undefined,
   observers: readonly LabObserver[] = [],
 ): Promise<RunEnd> {
   makeFolder(directory);
-  const { series, ...ended } = await outcomeOf(context, options, source.scenario, directory, signal, observers);
+  const { series, ...ended } = await outcomeOf(
+    context,
+    options,
+    source.scenario,
+    directory,
+    signal,
+    metrics,
+    observers,
+  );
   for (const error of ended.result.fidelity.capture_errors ?? []) warn(context, `the capture is cut short: ${error}`);
   const result = options.series ? { ...ended.result, series } : ended.result;
   const report = writeRun(directory, result, series, source);
@@ -131,14 +165,18 @@ async function outcomeOf(
   scenario: Scenario,
   captureDir: string,
   signal: AbortSignal,
+  metrics: LabMetrics | undefined,
   observers: readonly LabObserver[],
 ): Promise<LabOutcome> {
   const view = options.quiet ? undefined : new LiveView(context.stderr, { scenario: scenario.name });
   try {
     return await context.runLab(scenario, {
       view,
-      observers,
-      control: { warn: (text) => (options.quiet ? undefined : warn(context, text)) },
+      observers: metrics === undefined ? observers : [metrics, ...observers],
+      control: {
+        warn: (text) => (options.quiet ? undefined : warn(context, text)),
+        ...(metrics && { metrics: metrics.url }),
+      },
       signal,
       capture: options.capture ?? [],
       captureDir,

@@ -1,33 +1,16 @@
 /** `weir lab run --dashboard`: the first run at once, then whatever the page asks for, until a signal. */
 import { existsSync } from "node:fs";
-import { createServer, type Server } from "node:net";
 import { packageVersion } from "../base/package_version.js";
-import { type DashboardAddress, parseAddress } from "../dashboard/address.js";
+import type { DashboardAddress } from "../dashboard/address.js";
 import { EventStreams } from "../dashboard/event_streams.js";
 import { LabBoard, type RunEnd, type RunOrder } from "../dashboard/lab_board.js";
 import type { LabScenario } from "../dashboard/lab_scenario.js";
 import { pageFiles } from "../dashboard/page_files.js";
 import { DashboardServer } from "../dashboard/server.js";
 import { inheritedListener } from "../host/rootless.js";
-import { listen } from "../net/http_server.js";
-import { asUsage, type CliContext, describeError, kExit, warn } from "./context.js";
+import { type CliContext, describeError, kExit, warn } from "./context.js";
+import { purposeOf } from "./listen_address.js";
 import { StopSignals } from "./stop_signals.js";
-
-const kPurpose = {
-  name: "dashboard",
-  field: "--dashboard",
-  hint: "give another address: --dashboard ADDRESS:PORT",
-};
-
-/** The option's value; "" without one. */
-export const dashboardAddress = (value: string): DashboardAddress => asUsage(() => parseAddress(value));
-
-/** The socket that a dashboard will listen with, made where its users are. */
-export async function openListener(where: DashboardAddress): Promise<Server> {
-  const server = createServer((socket) => socket.destroy());
-  await listen(server, where, kPurpose);
-  return server;
-}
 
 /**
  * The exit status: that of the signal that ended it, or 1 if the first run cannot be made.
@@ -60,8 +43,8 @@ export async function runDashboard(
     source: board,
     streams,
     files: pageFiles(),
-    purpose: kPurpose,
-    descriptor: inheritedListener(),
+    purpose: purposeOf("dashboard"),
+    descriptor: inheritedListener("dashboard"),
   });
   try {
     stderr.write(`dashboard: ${server.url}\n`);

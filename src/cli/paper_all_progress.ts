@@ -2,9 +2,9 @@
 import type { TaskOutcome } from "../experiments/all/run.js";
 import type { Task } from "../experiments/all/task.js";
 import type { PaperProgress } from "../experiments/run.js";
-import type { LiveStream } from "../lab/live_view.js";
 import { duration, percent } from "../report/format.js";
 import { StatusLine } from "../report/status_line.js";
+import type { LiveStream } from "../report/terminal.js";
 
 /** So much must be done before the pace says anything, listed s. */
 const kTelling = 2;

@@ -1,9 +1,9 @@
 /** The line that says how far an experiment is, and at which of its runs. */
 import type { PaperProgress } from "../experiments/run.js";
 import { runName } from "../experiments/text.js";
-import type { LiveStream } from "../lab/live_view.js";
 import { percent } from "../report/format.js";
 import { StatusLine } from "../report/status_line.js";
+import type { LiveStream } from "../report/terminal.js";
 
 export class PaperProgressLine {
   private readonly status: StatusLine;

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { stripVTControlCharacters } from "node:util";
 import { InvalidArgumentError, Option } from "commander";
 import { createLogUpdate } from "log-update";
-import type { LiveStream } from "../lab/live_view.js";
+import type { LiveStream } from "../report/terminal.js";
 import { movesCursor } from "../report/terminal.js";
 import { type CliContext, kExit } from "./context.js";
 

@@ -3,12 +3,12 @@ import type { Command } from "commander";
 import { Option } from "commander";
 import { WeirError } from "../base/error.js";
 import { nearest } from "../base/nearest.js";
-import { askDevice, type ControlledDevice, findDevices, NotRunning } from "../daemon/devices.js";
-import { onlyPort } from "../daemon/views/port_choice.js";
-import type { Answers, View } from "../daemon/views/view.js";
-import { kViews } from "../daemon/views/views.js";
+import { askDevice, type ControlledDevice, findDevices, NotRunning } from "../device/running.js";
 import { drawGrid } from "../report/table.js";
 import { wantsColor } from "../report/terminal.js";
+import { onlyPort } from "../show/port_choice.js";
+import type { Answers, View } from "../show/view.js";
+import { kViews } from "../show/views.js";
 import { type AddVerb, type CliContext, kExit, UsageError } from "./context.js";
 import { intervalOption, repeat } from "./repeat.js";
 

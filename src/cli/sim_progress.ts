@@ -1,8 +1,8 @@
 /** The one line that says how far a simulation is. */
 import { formatTime } from "../base/units.js";
-import type { LiveStream } from "../lab/live_view.js";
 import { count, percent, printable } from "../report/format.js";
 import { StatusLine } from "../report/status_line.js";
+import type { LiveStream } from "../report/terminal.js";
 import type { SimProgress } from "../sim/types.js";
 
 export class ProgressLine {

@@ -21,6 +21,10 @@ const kSignals = `SIGHUP reads the file again, SIGTERM and SIGINT drain and stop
 `;
 
 async function run(context: CliContext, kind: "switch" | "nic", file: string): Promise<number> {
-  const { runDaemon } = await import("../daemon/run.js");
-  return runDaemon(kind, file, { stderr: context.stderr, signals: context.signals, version: packageVersion() });
+  const [{ runDaemon }, { kDaemonServices: services }] = await Promise.all([
+    import("../daemon/run.js"),
+    import("./daemon_services.js"),
+  ]);
+  const { stderr, signals } = context;
+  return runDaemon(kind, file, { stderr, signals, version: packageVersion(), services });
 }

@@ -2,7 +2,7 @@
 
 import { formatRate, formatTime } from "../base/units.js";
 import { profileText } from "../congestion/algorithms.js";
-import { loadNicDaemon, loadSwitchDaemon } from "../daemon/file/load.js";
+import { loadNicDaemon, loadSwitchDaemon } from "../device/file/load.js";
 import { kindOfFile } from "../scenario/file_kind.js";
 import { planSweep } from "../sweep/plan.js";
 import { loadSweep } from "../sweep/spec.js";

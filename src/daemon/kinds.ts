@@ -1,19 +1,12 @@
-/** What differs between the daemons: their files, their workers, and what of them cannot change while they run. */
+/** What differs between the daemons: their files, and what of them cannot change while they run. */
 import { readFileSync } from "node:fs";
-import { readConfigText, readScenarioText } from "../base/yaml.js";
-import { listParameters } from "../dashboard/parameters.js";
-import type { Parameter } from "../dashboard/protocol.js";
-import type { WorkerConfig } from "../native/types.js";
-import type { BackendChoice } from "./backend.js";
-import { composeNicWorker, composeSwitchWorkers, type PeerMacs } from "./compose.js";
-import type { DaemonPort, InspectInterface, LoadedDaemon, NicDaemonConfig, SwitchDaemonConfig } from "./file/load.js";
-import { parseNicDaemon, parseSwitchDaemon } from "./file/load.js";
-
-export type DaemonConfig = SwitchDaemonConfig | NicDaemonConfig;
+import { readConfigText } from "../base/yaml.js";
+import { type DeviceConfig, type LoadedDaemon, parseNicDaemon, parseSwitchDaemon } from "../device/file/load.js";
+import type { InspectInterface } from "../host/interface.js";
 
 /** A daemon's file as it was read, and what is put over it without reading it again. */
 export interface DaemonFile {
-  kind: DaemonConfig["kind"];
+  kind: DeviceConfig["kind"];
   path: string;
   text: string;
   /** Each `path=value`. */
@@ -21,7 +14,7 @@ export interface DaemonFile {
 }
 
 /** @throws WeirError if it cannot be read. */
-export function readDaemonFile(kind: DaemonConfig["kind"], path: string): DaemonFile {
+export function readDaemonFile(kind: DeviceConfig["kind"], path: string): DaemonFile {
   return { kind, path, text: readConfigText(path, kind), set: [] };
 }
 
@@ -29,7 +22,7 @@ export function readDaemonFile(kind: DaemonConfig["kind"], path: string): Daemon
 export function parseDaemonFile(
   { kind, path, text, set }: DaemonFile,
   inspect: InspectInterface,
-): LoadedDaemon<DaemonConfig> {
+): LoadedDaemon<DeviceConfig> {
   const options = { set, inspect, cpus: cpusOfHost() };
   return kind === "switch" ? parseSwitchDaemon(text, path, options) : parseNicDaemon(text, path, options);
 }
@@ -44,52 +37,13 @@ function cpusOfHost(): number {
   }
 }
 
-/**
- * @param backends Of each port, in the order of portsOf().
- * @param answersArp A NIC's address is its own, not the kernel's.
- * @param macs Those of its peers that have been found.
- */
-export function composeWorkers(
-  config: DaemonConfig,
-  backends: readonly BackendChoice[],
-  answersArp: boolean,
-  macs: PeerMacs,
-): WorkerConfig[] {
-  return config.kind === "switch"
-    ? composeSwitchWorkers(config, backends)
-    : [composeNicWorker(config, backends[0], answersArp, macs)];
-}
-
-/** The worker of each port, by its position. */
-export function ownersOf(config: DaemonConfig): number[] {
-  return config.kind === "switch" ? config.ports.map(({ worker }) => worker) : [0];
-}
-
-export function portsOf(config: DaemonConfig): DaemonPort[] {
-  return config.kind === "switch" ? config.ports : [config.port];
-}
-
-/** What of it the dashboard can change. */
-export function parametersOf({ text, path, set, kind }: DaemonFile, config: DaemonConfig): Parameter[] {
-  const { data } = readScenarioText(text, path, set, kind);
-  return config.kind === "switch"
-    ? listParameters({
-        data,
-        switchAt: [],
-        buffer: config.switch.buffer,
-        congestion: undefined,
-        qcn: config.switch.qcn.enabled,
-      })
-    : listParameters({ data, switchAt: undefined, buffer: undefined, congestion: config.congestion, qcn: false });
-}
-
 /** Fields that differ between two configurations although a running daemon cannot change them. */
-export function fixedChanges(before: DaemonConfig, after: DaemonConfig): string[] {
+export function fixedChanges(before: DeviceConfig, after: DeviceConfig): string[] {
   const [old, fresh] = [fixedFields(before), fixedFields(after)];
   return Object.keys(old).filter((field) => JSON.stringify(old[field]) !== JSON.stringify(fresh[field]));
 }
 
-function fixedFields(config: DaemonConfig): Record<string, unknown> {
+function fixedFields(config: DeviceConfig): Record<string, unknown> {
   const { name, metrics, dashboard, control } = config;
   const own = { name, metrics, dashboard, control };
   if (config.kind === "switch") return { ...own, ports: config.ports, workers: config.workers };

@@ -1,12 +1,12 @@
 /** The ports of a daemon: their interfaces as probed, the backends chosen for them, and what has become of them since. */
 
+import { portsOf } from "../device/compose.js";
+import type { DaemonPort, DeviceConfig } from "../device/file/load.js";
+import type { PortStatus } from "../device/protocol.js";
+import { macText } from "../device/reports.js";
+import { type BackendChoice, chooseBackend } from "../host/backend.js";
+import { describeProbe, type MacControl, type PortProbe, pfcState, probePort } from "../host/port_probe.js";
 import type { NativeAddon } from "../native/types.js";
-import { type BackendChoice, chooseBackend } from "./backend.js";
-import type { DaemonPort } from "./file/load.js";
-import { type DaemonConfig, portsOf } from "./kinds.js";
-import { describeProbe, type MacControl, type PortProbe, pfcState, probePort } from "./port_probe.js";
-import type { PortStatus } from "./protocol.js";
-import { macText } from "./reports.js";
 
 export interface PortEvents {
   /** An interface went down or is gone, or is there again. */
@@ -48,7 +48,7 @@ export class Ports {
   private readonly ports: Port[];
 
   constructor(
-    config: DaemonConfig,
+    config: DeviceConfig,
     private readonly addon: Pick<NativeAddon, "probeInterface">,
     private readonly events: PortEvents,
   ) {
@@ -116,7 +116,7 @@ export class Ports {
   }
 
   /** @param seen Whether MAC control frames have arrived at a port. */
-  status(config: DaemonConfig, seen: (port: string) => boolean): (PortStatus & { transitions: number })[] {
+  status(config: DeviceConfig, seen: (port: string) => boolean): (PortStatus & { transitions: number })[] {
     return this.ports.map(({ config: port, setup, state }) => ({
       name: port.name,
       interface: port.interface,
@@ -147,7 +147,7 @@ export class Ports {
   }
 
   /** What does not work as it is set up, with the reason or remedy. */
-  *warnings(config: DaemonConfig): Iterable<{ port: string; reason?: string; message: string }> {
+  *warnings(config: DeviceConfig): Iterable<{ port: string; reason?: string; message: string }> {
     for (const { config: port, setup } of this.ports) {
       for (const message of setup.backend.warnings) yield { port: port.name, message };
       const { pfc, mac_control } = portPfc(config, setup, false);
@@ -174,7 +174,7 @@ export class Ports {
 
 const found = (probe: PortProbe | string) => (typeof probe === "string" ? `unknown: ${probe}` : describeProbe(probe));
 
-function portPfc(config: DaemonConfig, { probe }: PortSetup, seen: boolean): Pick<PortStatus, "pfc" | "mac_control"> {
+function portPfc(config: DeviceConfig, { probe }: PortSetup, seen: boolean): Pick<PortStatus, "pfc" | "mac_control"> {
   const guess: MacControl =
     typeof probe === "string" ? { reaches: "unknown", reason: `not probed: ${probe}` } : probe.mac_control;
   const mac_control: MacControl = seen ? { reaches: "yes", reason: "some have arrived" } : guess;

@@ -1,7 +1,8 @@
 /** What a daemon keeps of the rights that it was started with: what its ports need when they come back. */
+
+import type { BackendChoice } from "../host/backend.js";
 import { type Capability, kCapabilities } from "../native/capabilities.js";
 import type { NativeAddon } from "../native/types.js";
-import type { BackendChoice } from "./backend.js";
 
 /** A port as far as it matters. */
 export type PrivilegedPort = Pick<BackendChoice, "receive" | "transmit"> & { namespace: string | null };

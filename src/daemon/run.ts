@@ -2,39 +2,66 @@
 import type { EventEmitter } from "node:events";
 import { join } from "node:path";
 import { WeirError } from "../base/error.js";
-import { Captures } from "../capture/stream.js";
-import { overlaid } from "../dashboard/parameters.js";
-import { MetricsRegistry } from "../metrics/registry.js";
-import { MetricsServer } from "../metrics/server.js";
+import { overlaid } from "../base/overlaid.js";
+import { controlDirectory } from "../device/control_client.js";
+import { type ControlRequest, ControlServer } from "../device/control_server.js";
+import type { Device } from "../device/device.js";
+import type { DeviceConfig } from "../device/file/load.js";
+import type { Health } from "../device/health.js";
+import { macText } from "../device/reports.js";
+import type { InterfaceFacts } from "../host/interface.js";
+import { inspectInterface, kernelHasAddress } from "../host/interface.js";
 import { loadAddon } from "../native/addon.js";
 import { KernelPort } from "../native/kernel_port.js";
-import type { NativeAddon } from "../native/types.js";
-import { isLoopback } from "../net/address.js";
-import { controlDirectory } from "./control_client.js";
-import { type ControlRequest, ControlServer, type Stream } from "./control_server.js";
-import { DaemonDashboard } from "./dashboard.js";
-import { Device } from "./device.js";
-import type { InterfaceFacts } from "./file/load.js";
-import { inspectInterface, kernelHasAddress } from "./interface.js";
-import {
-  type DaemonConfig,
-  type DaemonFile,
-  fixedChanges,
-  parametersOf,
-  parseDaemonFile,
-  readDaemonFile,
-} from "./kinds.js";
+import type { NativeAddon, NativeWorker } from "../native/types.js";
+import { type DaemonFile, fixedChanges, parseDaemonFile, readDaemonFile } from "./kinds.js";
 import { createLog, type Log, type LogSink } from "./log.js";
 import { serviceNotifier } from "./notify.js";
 import { capabilitiesFor, keepCapabilities } from "./privileges.js";
-import type { ControlRequests, Status } from "./protocol.js";
-import { macText } from "./reports.js";
+import { DeviceRunner } from "./runner.js";
+
+/** A daemon as those see it who serve it to others. */
+export interface ServedDaemon {
+  readonly version: string;
+  readonly device: Device;
+  readonly worker: Pick<NativeWorker, "worstGap" | "histograms">;
+  /** As it is now. */
+  config(): DeviceConfig;
+  /** What that was made of. */
+  file(): DaemonFile;
+  /** Until the file is read again. @throws ScenarioError, WeirError: then nothing has changed. */
+  change(set: readonly string[]): void;
+  /** Undefined before it has started. */
+  health(): Health | undefined;
+  readonly reloads: { readonly succeeded: number; readonly failed: number };
+  warn(fields: object, message: string): void;
+}
+
+/** A server of a daemon. */
+export interface DaemonService {
+  /** Where it listens; and the same with what only some may know, such as a token. */
+  readonly address: string;
+  readonly url: string;
+  /** The device runs. */
+  begin?(): void;
+  /** The configuration is another one. */
+  told?(): void;
+  /** Idempotent. */
+  close(): void;
+}
+
+/** Those that its file may ask for; each listens, or throws a WeirError. */
+export type DaemonServices = Record<
+  "metrics" | "dashboard",
+  (daemon: ServedDaemon) => Promise<DaemonService | undefined>
+>;
 
 export interface DaemonHost {
   stderr: LogSink;
   /** Emits SIGHUP, SIGTERM and SIGINT. */
   signals: EventEmitter;
   version: string;
+  services: DaemonServices;
   /** The native core; the installed one if left out. */
   addon?: NativeAddon;
 }
@@ -43,7 +70,7 @@ export interface DaemonHost {
  * Until SIGTERM or SIGINT: 0; or until the worker fails: 1. SIGHUP reads the file again.
  * @throws ScenarioError for a bad file, WeirError when the daemon cannot start.
  */
-export async function runDaemon(kind: DaemonConfig["kind"], file: string, host: DaemonHost): Promise<number> {
+export async function runDaemon(kind: DeviceConfig["kind"], file: string, host: DaemonHost): Promise<number> {
   const daemon = new Daemon(kind, file, host);
   try {
     await daemon.start();
@@ -60,7 +87,7 @@ class Daemon {
   private stopping = false;
   /** Told a second time. */
   private hurried = false;
-  private config: DaemonConfig;
+  private config: DeviceConfig;
   /** What `config` was made of. */
   private source: DaemonFile;
   private readonly log: Log;
@@ -69,19 +96,18 @@ class Daemon {
   private readonly addon: NativeAddon;
   private readonly notify: (...states: string[]) => void;
   private readonly started = Date.now();
-  private device: Device | undefined;
+  private runner: DeviceRunner | undefined;
   private ready = false;
   private control: ControlServer | undefined;
-  private captures: Captures | undefined;
-  private metrics: MetricsServer | undefined;
-  private dashboard: DaemonDashboard | undefined;
+  private metrics: DaemonService | undefined;
+  private dashboard: DaemonService | undefined;
   private kernelPort: KernelPort | undefined;
   private failure: string | undefined;
   private readonly onReload = () => this.#reload();
   private readonly onStop = (signal: NodeJS.Signals) => void this.#stop(signal);
 
   constructor(
-    private readonly kind: DaemonConfig["kind"],
+    private readonly kind: DeviceConfig["kind"],
     private readonly file: string,
     private readonly host: DaemonHost,
   ) {
@@ -128,24 +154,33 @@ class Daemon {
         this.log.warn({ peer }, "peer does not answer ARP requests: what is sent to it waits, it is asked again"),
       failed: (reason: string) => this.#fail(reason),
     };
-    const device = new Device(this.addon, config, events, !shared);
-    this.device = device;
-    this.captures = new Captures(() => device.captureSource(host.version), {
-      began: (ports) => this.log.info({ ports }, "capture began"),
-      ended: (ports, { captured, dropped }) => this.log.info({ ports, captured, dropped }, "capture ended"),
+    const runner = new DeviceRunner(this.addon, config, events, !shared, {
+      version: host.version,
+      status: () => ({
+        uptime_s: this.#uptime(),
+        control: path,
+        metrics: this.metrics?.url ?? null,
+        dashboard: this.dashboard?.url ?? null,
+      }),
+      captures: {
+        began: (ports) => this.log.info({ ports }, "capture began"),
+        ended: (ports, { captured, dropped }) => this.log.info({ ports, captured, dropped }, "capture ended"),
+      },
     });
-    for (const fields of device.ports.logFields()) this.log.info(fields, "backend chosen");
-    for (const { message, ...fields } of device.ports.warnings(config)) this.log.warn(fields, message);
+    this.runner = runner;
+    for (const fields of runner.interfaces.logFields()) this.log.info(fields, "backend chosen");
+    for (const { message, ...fields } of runner.interfaces.warnings(config)) this.log.warn(fields, message);
     if (config.kind === "nic" && shared) {
       this.kernelPort = new KernelPort(this.addon, config.address, config.port.namespace);
     }
     // Nothing is sent before all else is in place.
-    device.open();
-    await this.#serveMetrics(device);
-    await this.#serveDashboard(device);
-    await device.begin();
-    this.dashboard?.begin();
-    const capabilities = this.#limitRights(device);
+    runner.open();
+    const served = this.#served(runner);
+    this.metrics = await host.services.metrics(served);
+    this.dashboard = await host.services.dashboard(served);
+    await runner.begin();
+    this.dashboard?.begin?.();
+    const capabilities = this.#limitRights(runner);
     this.ready = true;
     this.notify("READY=1", `MAINPID=${process.pid}`);
     this.log.info(
@@ -154,7 +189,7 @@ class Daemon {
         metrics: this.metrics?.url ?? "off",
         // Without the token: not everybody who may read logs may change the daemon.
         dashboard: this.dashboard?.address ?? "off",
-        ports: device.portStatus().length,
+        ports: runner.ports().length,
         capabilities,
       },
       "started",
@@ -167,9 +202,9 @@ class Daemon {
     signals.off("SIGHUP", this.onReload).off("SIGTERM", this.onStop).off("SIGINT", this.onStop);
     this.dashboard?.close();
     this.metrics?.close();
-    this.captures?.close();
+    this.runner?.device.close();
     this.control?.close();
-    this.device?.close();
+    this.runner?.close();
     this.kernelPort?.close();
     this.kernelPort = undefined;
   }
@@ -186,61 +221,26 @@ class Daemon {
     });
   }
 
-  async #serveMetrics(device: Device): Promise<void> {
-    const { config } = this;
-    if (config.metrics === undefined) return;
-    const { per_qp, node_infiniband } = config.metrics;
-    const registry = new MetricsRegistry(
-      {
-        counters: () => device.counted(),
-        switchState: () => {
-          if (config.kind !== "switch") return undefined;
-          const { name, ports, buffer, pfc_priorities: pfc, ecn } = device.switchReport();
-          const fdbEntries = device.forwardingEntries();
-          const state = { buffer, ports };
-          return {
-            name,
-            ports: ports.map((port) => port.name),
-            state,
-            fdbEntries,
-            pfc,
-            ecn: ecn.enabled ? ecn : undefined,
-          };
-        },
-        nic: () => {
-          if (this.config.kind !== "nic") return undefined;
-          const { enabled, priorities } = this.config.classes.pfc;
-          return { device: config.name, pfc: enabled ? priorities : [], pairs: device.queuePairs() };
-        },
-        histograms: () => device.histograms(),
-        ports: () => device.portStatus().map((port) => ({ ...port, device: config.name })),
-        worker: () => ({ name: config.name, loopGapNs: device.loopGap() }),
-        reloads: () => this.reloads,
+  #served(runner: DeviceRunner): ServedDaemon {
+    return {
+      version: this.host.version,
+      device: runner.device,
+      worker: runner.worker,
+      config: () => this.config,
+      file: () => this.source,
+      change: (set) => {
+        this.#apply(runner, { ...this.source, set: overlaid(this.source.set, set) });
+        this.log.info({ set }, "parameters changed from the dashboard, until the file is read again");
       },
-      {
-        version: this.host.version,
-        kind: config.kind,
-        netdev: config.kind === "nic" ? config.port.interface : undefined,
-        queuePairs: per_qp === true ? Number.POSITIVE_INFINITY : Number(per_qp),
-        nodeInfiniband: node_infiniband,
-      },
-    );
-    const scraped: Pick<MetricsRegistry, "scrape"> = {
-      scrape: async (format) => {
-        if (!this.ready) throw new WeirError("the daemon is starting");
-        return registry.scrape(format);
-      },
+      health: () => (this.ready ? runner.health() : undefined),
+      reloads: this.reloads,
+      warn: (fields, message) => this.log.warn(fields, message),
     };
-    this.metrics = await MetricsServer.listen(config.metrics, scraped, () =>
-      this.ready ? device.health() : { status: "starting", name: config.name },
-    );
-    if (!isLoopback(config.metrics.address))
-      this.log.warn({ url: this.metrics.url }, "metrics are open to other hosts");
   }
 
   /** From now on nothing is opened but ports that come back, and the file. */
-  #limitRights(device: Device): string {
-    const kept = capabilitiesFor(device.portStatus());
+  #limitRights(runner: DeviceRunner): string {
+    const kept = capabilitiesFor(runner.ports());
     try {
       keepCapabilities(this.addon, kept);
       return kept.join(" ");
@@ -250,42 +250,26 @@ class Daemon {
     }
   }
 
-  async #serveDashboard(device: Device): Promise<void> {
-    const { dashboard: where } = this.config;
-    if (where === undefined) return;
-    this.dashboard = await DaemonDashboard.open(where, {
-      version: this.host.version,
-      device,
-      config: () => this.config,
-      parameters: () => parametersOf(this.source, this.config),
-      change: (set) => {
-        const source = { ...this.source, set: overlaid(this.source.set, set) };
-        this.#apply(device, source);
-        this.log.info({ set }, "parameters changed from the dashboard, until the file is read again");
-      },
-    });
-  }
-
   /** @throws ScenarioError, WeirError: then nothing has changed. */
-  #apply(device: Device, source: DaemonFile): void {
+  #apply(runner: DeviceRunner, source: DaemonFile): void {
     const { config, warnings } = this.#parse(source);
     const fixed = fixedChanges(this.config, config);
     if (fixed.length > 0) {
       throw new WeirError(`${fixed.join(", ")} cannot change while the daemon runs`, { hint: "restart it" });
     }
-    device.reconfigure(config);
+    runner.reconfigure(config);
     this.config = config;
     this.source = source;
     for (const warning of warnings) this.log.warn(warning);
   }
 
   #reload(): void {
-    if (this.device === undefined || this.stopping) return;
+    if (this.runner === undefined || this.stopping) return;
     // Microseconds of CLOCK_MONOTONIC, by which systemd matches the READY=1 that follows.
     this.notify("RELOADING=1", `MONOTONIC_USEC=${Math.floor(this.addon.monotonicNow() / 1000)}`);
     try {
-      this.#apply(this.device, readDaemonFile(this.kind, this.file));
-      this.dashboard?.told();
+      this.#apply(this.runner, readDaemonFile(this.kind, this.file));
+      this.dashboard?.told?.();
       this.reloads.succeeded++;
       this.log.info({ file: this.file }, "reloaded");
     } catch (error) {
@@ -306,8 +290,8 @@ class Daemon {
     this.notify("STOPPING=1");
     this.log.info({ signal }, "stopping");
     try {
-      await this.device?.drain();
-      this.log.info({ uptime_s: this.#uptime(), ...this.device?.outcome() }, "stopped");
+      await this.runner?.drain();
+      this.log.info({ uptime_s: this.#uptime(), ...this.runner?.outcome() }, "stopped");
     } catch (error) {
       if (this.hurried) return;
       // Stopped while it was still starting, or its worker is gone: there is nothing to wait for.
@@ -323,41 +307,11 @@ class Daemon {
   }
 
   #answer(asked: ControlRequest): unknown {
-    const { device, captures } = this;
-    const { request } = asked;
-    if (device === undefined || captures === undefined || !this.ready) throw new WeirError("the daemon is starting");
-    const answers: { [Name in keyof ControlRequests]: () => ControlRequests[Name] } & { capture: () => Stream } = {
-      status: () => this.#status(),
-      counters: () => device.counters(),
-      ports: () => device.portStatus(),
-      switch: () => device.switchReport(),
-      fdb: () => device.forwarding(),
-      queue_pairs: () => device.queuePairs(),
-      qos: () => device.qos(),
-      clear: () => device.clear(),
-      capture: () => captures.answer(asked),
-    };
-    if (!Object.hasOwn(answers, request)) {
-      throw new WeirError(`unknown request ${request}`, { hint: `known: ${Object.keys(answers).join(", ")}` });
-    }
-    return answers[request as keyof typeof answers]();
+    if (this.runner === undefined || !this.ready) throw new WeirError("the daemon is starting");
+    return this.runner.device.answer(asked);
   }
 
   #uptime(): number {
     return (Date.now() - this.started) / 1000;
-  }
-
-  #status(): Status {
-    return {
-      kind: this.kind,
-      name: this.config.name,
-      version: this.host.version,
-      pid: process.pid,
-      uptime_s: this.#uptime(),
-      scale: 1,
-      control: this.control?.path ?? "",
-      metrics: this.metrics?.url ?? null,
-      dashboard: this.dashboard?.url ?? null,
-    };
   }
 }

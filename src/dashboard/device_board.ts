@@ -1,23 +1,18 @@
 /** A daemon behind a dashboard: what its device is and does, and parameters that change until its file is read again. */
 
-import type { Device } from "../daemon/device.js";
-import type { DaemonConfig } from "../daemon/kinds.js";
-import { DeviceFrames } from "./device_frames.js";
+import { readScenarioText } from "../base/yaml.js";
+import type { ServedDaemon } from "../daemon/run.js";
+import { Frames } from "../device/frames.js";
+import { DaemonNetwork } from "./daemon_network.js";
 import { inspectDevicePort, inspectDeviceQueuePair } from "./device_inspect.js";
 import { describeDevice } from "./device_session.js";
 import type { Audience } from "./event_streams.js";
+import { listParameters } from "./parameters.js";
 import type { Inspection, Parameter, Session, TimedChange } from "./protocol.js";
 import type { DashboardSource, InspectRequest } from "./source.js";
 
-export interface DeviceBoardOptions {
-  version: string;
-  device: Device;
-  /** As it is now. */
-  config(): DaemonConfig;
-  parameters(): Parameter[];
-  /** @throws WeirError for what cannot be had. */
-  change(set: readonly string[]): void;
-}
+/** A daemon, as far as its dashboard needs it. */
+export type WatchedDaemon = Pick<ServedDaemon, "version" | "device" | "config" | "file" | "change">;
 
 const kFrameMs = 50;
 /** Queue pairs of a NIC from which on frames come five times a second: asking for all of them makes its thread stop for a while. */
@@ -30,7 +25,8 @@ const kMostChanges = 100;
 
 export class DeviceBoard implements DashboardSource {
   private readonly started = { at: performance.now(), date: new Date().toISOString() };
-  private readonly frames: DeviceFrames;
+  private readonly network: DaemonNetwork;
+  private readonly frames: Frames;
   private readonly changes: TimedChange[] = [];
   private values: ReadonlyMap<string, string>;
   private timer: NodeJS.Timeout | undefined;
@@ -39,9 +35,10 @@ export class DeviceBoard implements DashboardSource {
   /** The device runs. */
   constructor(
     private readonly audience: Audience,
-    private readonly options: DeviceBoardOptions,
+    private readonly options: WatchedDaemon,
   ) {
-    this.frames = new DeviceFrames(options.config(), options.device, () => this.#now());
+    this.network = new DaemonNetwork(options.config(), options.device, () => this.#now());
+    this.frames = new Frames(this.network);
     this.values = this.#values();
   }
 
@@ -50,10 +47,10 @@ export class DeviceBoard implements DashboardSource {
     return {
       version,
       started: this.started.date,
-      ...describeDevice(this.options.config(), this.frames.queues),
+      ...describeDevice(this.options.config(), this.network.names),
       scale: 1,
       duration_ns: null,
-      parameters: this.options.parameters(),
+      parameters: this.#parameters(),
       runs: [],
       changes: this.changes,
     };
@@ -99,9 +96,9 @@ export class DeviceBoard implements DashboardSource {
   }
 
   #frame(): void {
-    const { frames, audience } = this;
+    const { network, frames, audience } = this;
     const frame = frames.take();
-    if (frames.grew() && audience.watched) audience.session(this.session());
+    if (network.grew() && audience.watched) audience.session(this.session());
     audience.frame(frame);
   }
 
@@ -112,8 +109,21 @@ export class DeviceBoard implements DashboardSource {
     if (this.audience.watched) this.audience.session(this.session());
   }
 
+  /** What of its file can be changed. */
+  #parameters(): Parameter[] {
+    const config = this.options.config();
+    const { text, path, set, kind } = this.options.file();
+    const { data } = readScenarioText(text, path, set, kind);
+    if (config.kind === "nic") {
+      const { congestion } = config;
+      return listParameters({ data, switchAt: undefined, buffer: undefined, congestion, qcn: false });
+    }
+    const { buffer, qcn } = config.switch;
+    return listParameters({ data, switchAt: [], buffer, congestion: undefined, qcn: qcn.enabled });
+  }
+
   #values(): ReadonlyMap<string, string> {
-    return new Map(this.options.parameters().map(({ path, value }) => [path, value]));
+    return new Map(this.#parameters().map(({ path, value }) => [path, value]));
   }
 
   /** ms since it began. */

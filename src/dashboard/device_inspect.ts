@@ -1,17 +1,17 @@
 /** Ports and queue pairs of a daemon. */
 import { formatRate } from "../base/units.js";
-import type { Device } from "../daemon/device.js";
-import type { DaemonConfig } from "../daemon/kinds.js";
+import type { Device } from "../device/device.js";
+import type { DeviceConfig } from "../device/file/load.js";
 import { kNetwork } from "./device_session.js";
 import { countersOf, portOf, queuePairFacts, switchPortFacts } from "./inspect.js";
 import type { Inspection } from "./protocol.js";
 
 /** The one port between the device and its neighbour, whichever of the two is named first. */
-export function inspectDevicePort(config: DaemonConfig, device: Device, text: string): Inspection | undefined {
+export function inspectDevicePort(config: DeviceConfig, device: Device, text: string): Inspection | undefined {
   const { node, peer } = portOf(text) ?? {};
   const other = [node, peer].find((name) => name !== config.name);
   if (other === undefined || (node !== config.name && peer !== config.name)) return undefined;
-  const statuses = device.portStatus();
+  const statuses = device.ports();
   const place =
     config.kind === "switch" ? config.ports.findIndex(({ name }) => name === other) : other === kNetwork ? 0 : -1;
   const status = statuses[place];
@@ -38,7 +38,7 @@ export function inspectDevicePort(config: DaemonConfig, device: Device, text: st
   };
 }
 
-export function inspectDeviceQueuePair(config: DaemonConfig, device: Device, name: string): Inspection | undefined {
+export function inspectDeviceQueuePair(config: DeviceConfig, device: Device, name: string): Inspection | undefined {
   if (config.kind !== "nic") return undefined;
   const pair = device.queuePairs().find((candidate) => candidate.name === name);
   if (pair === undefined) return undefined;

@@ -1,5 +1,5 @@
 /** What a session says of a daemon: its ports as links, a NIC's queue pairs as flows. */
-import type { DaemonConfig } from "../daemon/kinds.js";
+import type { DeviceConfig } from "../device/file/load.js";
 import type { QueueDescription, Session } from "./protocol.js";
 
 /** Queue pairs that are shown, the first ones of the file. */
@@ -10,7 +10,7 @@ export const kNetwork = "network";
 type Described = Pick<Session, "kind" | "name" | "congestion_control" | "topology" | "flows" | "queues">;
 
 /** @param queues Names of the queues that are shown. */
-export function describeDevice(config: DaemonConfig, queues: readonly string[]): Described {
+export function describeDevice(config: DeviceConfig, queues: readonly string[]): Described {
   const { kind, name } = config;
   if (config.kind === "nic") {
     const { port, queue_pairs, congestion } = config;
@@ -42,7 +42,7 @@ export function describeDevice(config: DaemonConfig, queues: readonly string[]):
 }
 
 function describeQueue(
-  { switch: { ecn, qcn } }: Extract<DaemonConfig, { kind: "switch" }>,
+  { switch: { ecn, qcn } }: Extract<DeviceConfig, { kind: "switch" }>,
   name: string,
 ): QueueDescription {
   const [device = "", port = "", last = ""] = name.split(":");

@@ -1,6 +1,6 @@
 /** One port or queue pair in full. */
 import { formatRate, formatSize } from "../base/units.js";
-import type { QueuePairReport } from "../daemon/protocol.js";
+import type { QueuePairReport } from "../device/protocol.js";
 import type { CounterTable } from "../native/counters.js";
 import type { SwitchState } from "../native/types.js";
 import type { Inspection } from "./protocol.js";

@@ -2,11 +2,12 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { WeirError } from "../base/error.js";
+import { Frames } from "../device/frames.js";
 import type { LabAccess, LabObserver } from "../lab/access.js";
 import type { Scenario } from "../scenario/types.js";
 import type { Audience } from "./event_streams.js";
-import { LabFrames } from "./lab_frames.js";
 import { inspectLabPort, inspectLabQueuePair } from "./lab_inspect.js";
+import { LabNetwork } from "./lab_network.js";
 import type { LabScenario } from "./lab_scenario.js";
 import { describeQueues, flowsOf, queueNames, topologyOf } from "./lab_session.js";
 import type { Inspection, RunDescription, RunRequest, Session } from "./protocol.js";
@@ -45,7 +46,7 @@ interface CurrentRun {
   /** Changes that came before traffic could begin. */
   early: string[];
   lab: LabAccess | undefined;
-  frames: LabFrames | undefined;
+  frames: Frames | undefined;
   settled: Promise<void>;
 }
 
@@ -211,7 +212,7 @@ export class LabBoard implements DashboardSource {
       this.lastFrame = performance.now();
       this.audience.frame(current.frames.take());
     } else if (lives(lab)) {
-      current.frames = new LabFrames(lab, current.description.id, this.queues);
+      current.frames = new Frames(new LabNetwork(lab, current.description.id, this.queues));
     }
   }
 

@@ -1,9 +1,10 @@
 /** The scenario of a dashboard's lab as the page has changed it: the file as it was read at the start, and what is put over it. */
 import { WeirError } from "../base/error.js";
+import { overlaid } from "../base/overlaid.js";
 import { readScenarioText } from "../base/yaml.js";
 import { loadScenario } from "../scenario/scenario.js";
 import type { Scenario } from "../scenario/types.js";
-import { listParameters, overlaid } from "./parameters.js";
+import { listParameters } from "./parameters.js";
 import type { Parameter } from "./protocol.js";
 
 export class LabScenario {

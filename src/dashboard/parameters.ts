@@ -138,14 +138,3 @@ function valueAt(data: unknown, path: readonly string[]): unknown {
   }
   return at ?? undefined;
 }
-
-/** `more` after `set`, of each path the last. */
-export function overlaid(set: readonly string[], more: readonly string[]): string[] {
-  const paths = new Map<string, string>();
-  for (const assignment of [...set, ...more]) {
-    const path = assignment.split("=", 1)[0] ?? "";
-    paths.delete(path);
-    paths.set(path, assignment);
-  }
-  return [...paths.values()];
-}

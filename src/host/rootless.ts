@@ -10,12 +10,12 @@ import { missingTool } from "./tools.js";
 
 /** Set in the child: the pid of the process that waits for it. */
 const kMarker = "WEIR_ROOTLESS_PARENT";
-/** Set in the child: the descriptor of the listening socket that it was given. */
-const kListener = "WEIR_ROOTLESS_LISTENER";
-const kListenerDescriptor = 3;
+/** Set in the child: names of the listening sockets that it was given, the first of them at this descriptor. */
+const kListeners = "WEIR_ROOTLESS_LISTENERS";
+const kFirstListener = 4;
 /** Set in the child: the descriptor that it reads the scenario's text from. */
 const kText = "WEIR_ROOTLESS_TEXT";
-const kTextDescriptor = 4;
+const kTextDescriptor = 3;
 const kForwarded = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGWINCH"] as const;
 const kUnshare = ["--user", "--map-root-user", "--net"];
 /** Namespaces, links in them, packet sockets. */
@@ -23,8 +23,8 @@ const kNeeded = ["CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_ADMIN"] as const;
 
 /** What a process gives to the one that it runs in its place. */
 export interface Handed {
-  /** Makes a listening socket where the host's network is: the other process's is another one. */
-  listener?: () => Promise<Server>;
+  /** Make listening sockets where the host's network is: the other process's is another one. */
+  listeners?: Readonly<Record<string, () => Promise<Server>>>;
   /** Of a file that this process has read: the other one could not read a pipe once more. */
   text?: string;
 }
@@ -43,7 +43,7 @@ export function missingCapabilities(status: string): string[] {
  * child, and however this process ends, the child ends with it. Call it before threads exist.
  * Fails with a WeirError that names the remedy where user namespaces are not allowed.
  */
-export async function reexecuteRootless({ listener, text }: Handed = {}): Promise<number | undefined> {
+export async function reexecuteRootless({ listeners = {}, text }: Handed = {}): Promise<number | undefined> {
   const parent = process.env[kMarker];
   // Whoever waited for this process is already gone; the kernel tells only of deaths to come.
   if (parent !== undefined && process.ppid !== Number(parent)) return 128 + constants.signals.SIGKILL;
@@ -51,13 +51,15 @@ export async function reexecuteRootless({ listener, text }: Handed = {}): Promis
   if (missing.length === 0) return undefined;
   if (parent !== undefined) throw forbidden(`no ${missing.join(", ")} even in a user namespace`);
   probe();
-  return runInUserNamespace(await listener?.(), text);
+  const made: [name: string, server: Server][] = [];
+  for (const [name, make] of Object.entries(listeners)) made.push([name, await make()]);
+  return runInUserNamespace(made, text);
 }
 
-/** Descriptor of the listening socket that this process was given by the one that waits for it. */
-export function inheritedListener(): number | undefined {
-  const given = process.env[kListener];
-  return process.env[kMarker] === undefined || given === undefined ? undefined : Number(given);
+/** Descriptor of the listening socket of this name that this process was given by the one that waits for it. */
+export function inheritedListener(name: string): number | undefined {
+  const place = (process.env[kListeners] ?? "").split(" ").indexOf(name);
+  return process.env[kMarker] === undefined || place < 0 ? undefined : kFirstListener + place;
 }
 
 /** The text that the process that waits for this one has handed over; it can be had once. */
@@ -82,25 +84,25 @@ function probe(): void {
   throw forbidden(stderr.trim());
 }
 
-function runInUserNamespace(listener: Server | undefined, text: string | undefined): Promise<number> {
+function runInUserNamespace(listeners: readonly [string, Server][], text: string | undefined): Promise<number> {
   // After unshare, which clears it; the node process keeps it.
   const command = [...kUnshare, "setpriv", "--pdeathsig", "KILL", process.execPath, ...process.execArgv];
   const child = spawn("unshare", [...command, ...process.argv.slice(1)], {
     stdio: [
       ...(["inherit", "inherit", "inherit"] as const),
-      listener === undefined ? "ignore" : descriptorOf(listener),
       text === undefined ? "ignore" : "pipe",
+      ...listeners.map(([, server]) => descriptorOf(server)),
     ],
     // Its own session: a Ctrl-C reaches it once, through us, and not a second time from the terminal.
     detached: true,
     env: {
       ...process.env,
       [kMarker]: String(process.pid),
-      ...(listener !== undefined && { [kListener]: String(kListenerDescriptor) }),
+      [kListeners]: listeners.map(([name]) => name).join(" "),
       ...(text !== undefined && { [kText]: String(kTextDescriptor) }),
     },
   });
-  listener?.close();
+  for (const [, server] of listeners) server.close();
   // A child that fails before it reads says why itself.
   (child.stdio[kTextDescriptor] as Writable | null)?.on("error", () => {}).end(text);
   const forward = (signal: NodeJS.Signals) => void child.kill(signal);

@@ -7,8 +7,8 @@ import { formatRate } from "../base/units.js";
 import { PcapRecords, pcapHeader } from "../capture/pcap.js";
 import { interfaceDescription, interfaceStatistics, sectionHeader } from "../capture/pcapng.js";
 import { sectionOfHere } from "../capture/section.js";
-import type { CaptureSource } from "../capture/stream.js";
-import { FrameTap, type TapPlace } from "../capture/tap.js";
+import { FrameTap } from "../capture/tap.js";
+import type { CapturePort } from "../device/captures.js";
 import { kCaptureKinds, type NativeAddon } from "../native/types.js";
 import { findPlaces, type LinkPlace } from "../scenario/places.js";
 import { switchPorts } from "../scenario/topology.js";
@@ -57,16 +57,10 @@ export function planCaptures(scenario: Scenario, requests: readonly CaptureReque
   return plan;
 }
 
-/** Where frames of one end of a link pass. */
-interface LabPort {
-  name: string;
-  description: string;
-  speed: number;
-  place: TapPlace;
-}
+type Running = Pick<OpenLab, "scenario" | "scale" | "switches" | "nics">;
 
 /** Comments tell the meant rate; the link itself, and the times in the file, are slower by the scale. */
-function labPort({ scenario, scale, switches, nics }: OpenLab, { link, node, peer }: LinkPlace): LabPort {
+function labPort({ scenario, scale, switches, nics }: Running, { link, node, peer }: LinkPlace): CapturePort {
   const { rate } = scenario.links[link] as Link;
   const asSwitch = scenario.switches.findIndex(({ name }) => name === node);
   const port = (switchPorts(scenario).get(node) ?? []).findIndex((own) => own.link === scenario.links[link]);
@@ -83,14 +77,9 @@ function labPort({ scenario, scale, switches, nics }: OpenLab, { link, node, pee
   };
 }
 
-/** A device of a lab, for captures over its control socket. Its ports are called as those that they face. */
-export function labCaptureSource(
-  lab: OpenLab,
-  addon: CaptureSource["addon"],
-  about: CaptureSource["about"],
-): CaptureSource {
-  const ports = findPlaces(lab.scenario.links, about.name, "device").map((end) => labPort(lab, end));
-  return { addon, about, ports };
+/** The ports of a device of a lab, for captures over its control socket. They are called as those that they face. */
+export function labCapturePorts(lab: Running, device: string): CapturePort[] {
+  return findPlaces(lab.scenario.links, device, "device").map((end) => labPort(lab, end));
 }
 
 /** Writes one file while the lab runs. */

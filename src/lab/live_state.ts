@@ -1,5 +1,6 @@
 /** From a running lab to what LiveView draws. */
 import { hasAlpha } from "../congestion/flow_state.js";
+import { lossOf } from "../device/growth.js";
 import { queueThresholds } from "../result/thresholds.js";
 import type { LabAccess, LabObserver } from "./access.js";
 import type { LabView, LiveState } from "./types.js";
@@ -22,8 +23,10 @@ export class LiveStates implements LabObserver {
     const { algorithm } = scenario.congestion;
     const last = (list: readonly number[] | undefined) => list?.at(-1) ?? 0;
     let drops = 0;
-    for (const { description, value } of switches.entries()) {
-      if (description.name.startsWith("drop_")) drops += value;
+    for (const counters of [switches, nics]) {
+      for (const { description, value } of counters.entries()) {
+        if (description.labels.qpn === undefined && lossOf(description.name) !== undefined) drops += value;
+      }
     }
     return {
       elapsed_ns: Math.min(scenario.duration, Math.max(0, lab.now())),

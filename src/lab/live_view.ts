@@ -4,15 +4,8 @@ import pc from "picocolors";
 import { formatSize, formatTime } from "../base/units.js";
 import { hearsCnms } from "../congestion/flow_state.js";
 import { count, fixed, gbps, kilobytes, percent, printable } from "../report/format.js";
-import { movesCursor, wantsColor } from "../report/terminal.js";
+import { type LiveStream, movesCursor, wantsColor } from "../report/terminal.js";
 import type { LabView, LiveFlow, LiveQueue, LiveState } from "./types.js";
-
-/** A terminal or a file; process.stderr is both. */
-export interface LiveStream extends NodeJS.WritableStream {
-  isTTY?: boolean;
-  columns?: number;
-  rows?: number;
-}
 
 export interface LiveViewOptions {
   /** Heading, the scenario's name. */

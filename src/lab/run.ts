@@ -1,6 +1,6 @@
 /** Runs a scenario on this host with real frames. */
 import { packageVersion } from "../base/package_version.js";
-import { controlDirectory } from "../daemon/control_client.js";
+import { controlDirectory } from "../device/control_client.js";
 import { LabNetwork } from "../host/veth.js";
 import { loadAddon } from "../native/addon.js";
 import type { NativeAddon } from "../native/types.js";
@@ -61,8 +61,9 @@ export async function runLab(scenario: Scenario, options: LabOptions): Promise<L
 
 /** A lab runs without as well. */
 async function openControl(name: string, { control }: LabOptions): Promise<LabControl | undefined> {
+  const about = { version: packageVersion(), metrics: control?.metrics ?? null };
   try {
-    return control && (await LabControl.open(name, controlDirectory(), packageVersion()));
+    return control && (await LabControl.open(name, controlDirectory(), about));
   } catch (error) {
     control?.warn(`weir show and weir top cannot see this lab: ${(error as Error).message}`);
     return undefined;

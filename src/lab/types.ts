@@ -19,8 +19,8 @@ export interface LabOptions {
   view?: LabView | undefined;
   /** Others that look on, or have a hand in it. */
   observers?: readonly LabObserver[] | undefined;
-  /** Its devices answer on a control socket; `warn` is told why where that cannot be. */
-  control?: { warn(text: string): void } | undefined;
+  /** Its devices answer on a control socket; `warn` is told why where that cannot be. `metrics`: where those are served, to be told there. */
+  control?: { warn(text: string): void; metrics?: string } | undefined;
   /** Once aborted, the lab stops and cleans up; see runLab(). */
   signal: AbortSignal;
   capture: readonly CaptureRequest[];

@@ -107,10 +107,15 @@ export const kGauges = {
     ["worker"],
     "Longest gap between two turns of the poll loop so far",
   ),
+  weir_lab_scale: gauge(
+    "",
+    [],
+    "Of a lab: the network that is meant is so many times as fast, and its times so many times shorter, as all that is told here",
+  ),
   weir_reloads_total: total("events", ["result"], "Reloads on SIGHUP, by result"),
-  process_cpu_seconds_total: total("seconds", [], "CPU time of the daemon"),
-  process_resident_memory_bytes: gauge("bytes", [], "Resident memory of the daemon"),
-  process_start_time_seconds: gauge("seconds", [], "Start of the daemon, seconds since the epoch"),
+  process_cpu_seconds_total: total("seconds", [], "CPU time of the daemon, or lab"),
+  process_resident_memory_bytes: gauge("bytes", [], "Resident memory of the daemon, or lab"),
+  process_start_time_seconds: gauge("seconds", [], "Start of the daemon or lab, seconds since the epoch"),
 } as const satisfies Record<string, Definition>;
 
 export type GaugeName = keyof typeof kGauges;

@@ -1,4 +1,4 @@
-/** What Prometheus is told of one daemon: native counters, occupancy, queue pairs, and the daemon itself. */
+/** What Prometheus is told of one daemon or lab: native counters, occupancy, queue pairs, and the process itself. */
 import type { CounterTable } from "../native/counters.js";
 import type { NamedHistogram } from "../native/histogram.js";
 import type { CounterDescription, QueuePairState, SwitchState } from "../native/types.js";
@@ -11,16 +11,17 @@ import { type Metric, metricOf, perQueuePair, scopeOf } from "./mapping.js";
 
 /** What the registry reads at every scrape. */
 export interface MetricsSource {
-  /** Counts from the start of the daemon, whatever was cleared. The manifest is empty until devices live. */
-  counters(): Pick<CounterTable, "manifest" | "value">;
-  /** Of a switch. */
-  switchState(): SwitchReading | undefined;
-  /** Of a NIC. */
-  nic(): NicReading | undefined;
+  /** Of each worker, counts from its start, whatever was cleared. All manifests are empty until devices live. */
+  counters(): readonly Pick<CounterTable, "manifest" | "value">[];
+  switches(): SwitchReading[];
+  nics(): NicReading[];
   histograms(): NamedHistogram[];
   ports(): PortReading[];
-  worker(): { name: string; loopGapNs: number };
-  reloads(): { succeeded: number; failed: number };
+  workers(): { name: string; loopGapNs: number }[];
+  /** Of a daemon. */
+  reloads?(): { readonly succeeded: number; readonly failed: number };
+  /** Of a lab: wall time = meant time * scale. All that is told here is of the wall's. */
+  scale?(): number;
 }
 
 export interface SwitchReading {
@@ -42,6 +43,8 @@ export interface NicReading {
 
 export interface PortReading {
   device: string;
+  /** Of a NIC's. */
+  netdev: string | undefined;
   name: string;
   up: boolean;
   /** Frames wait for the host; frames wait at the host. */
@@ -58,8 +61,8 @@ export interface PortReading {
 
 export interface RegistryOptions {
   version: string;
-  kind: "switch" | "nic";
-  /** Interface of a NIC, for the `netdev` label. */
+  kind: "switch" | "nic" | "lab";
+  /** Interface of NICs, for the `netdev` label. */
   netdev?: string | undefined;
   /** Most queue pairs that have series of their own. */
   queuePairs: number;
@@ -79,8 +82,8 @@ interface Series {
 /** A native counter, and what it is exposed as. */
 interface Exposed {
   series: Series[];
-  /** Number of the queue pair that it belongs to. */
-  qpn: string | undefined;
+  /** Device and number of the queue pair that it belongs to. */
+  pair: string | undefined;
   /** Its value is the link bytes that the queue pair has moved in one direction. */
   moves: boolean;
 }
@@ -88,8 +91,9 @@ interface Exposed {
 export class MetricsRegistry {
   private readonly instruments = new Instruments();
   private readonly busiest: Busiest;
-  private exposed: Exposed[] | undefined;
-  /** Numbers of the queue pairs that have series now. */
+  /** Of each worker. */
+  private exposed: Exposed[][] | undefined;
+  /** The queue pairs that have series now. */
   private chosen = new Set<string>();
   private readonly started = Date.now() / 1000 - process.uptime();
 
@@ -105,52 +109,60 @@ export class MetricsRegistry {
   /** The exposition, with everything read anew. */
   async scrape(format: Format = "prometheus"): Promise<string> {
     this.#takeCounters();
-    this.#takeSwitch();
-    this.#takeNic();
-    this.#takeDaemon();
+    this.#takeSwitches();
+    for (const name of kOfQueuePairs) this.instruments.clear(name);
+    for (const nic of this.source.nics()) this.#takeNic(nic);
+    this.#takePorts();
+    this.#takeProcess();
     this.instruments.distributions(this.source.histograms());
     return this.instruments.expose(format);
   }
 
   #takeCounters(): void {
-    const counters = this.source.counters();
-    if (counters.manifest.length === 0) return;
-    this.exposed ??= counters.manifest.map((description) => this.#exposedAs(description));
-    this.#chooseQueuePairs(counters);
-    this.exposed.forEach(({ series, qpn }, i) => {
-      const shown = qpn === undefined || this.chosen.has(qpn);
-      for (const one of series) take(one, shown ? counters.value(i) : undefined);
-    });
-  }
-
-  #chooseQueuePairs(counters: Pick<CounterTable, "value">): void {
+    const workers = this.source.counters();
+    if (workers.some(({ manifest }) => manifest.length === 0)) return;
+    this.exposed ??= workers.map(({ manifest }) => manifest.map((description) => this.#exposedAs(description)));
+    const each = (act: (exposed: Exposed, value: number) => void) =>
+      this.exposed?.forEach((own, worker) => {
+        own.forEach((exposed, i) => {
+          act(exposed, workers[worker]?.value(i) ?? 0);
+        });
+      });
     const moved = new Map<string, number>();
-    this.exposed?.forEach(({ qpn, moves }, i) => {
-      if (qpn !== undefined) moved.set(qpn, (moved.get(qpn) ?? 0) + (moves ? counters.value(i) : 0));
+    each(({ pair, moves }, value) => {
+      if (pair !== undefined) moved.set(pair, (moved.get(pair) ?? 0) + (moves ? value : 0));
     });
     this.chosen = this.busiest.choose(moved, process.uptime());
+    each(({ series, pair }, value) => {
+      const shown = pair === undefined || this.chosen.has(pair);
+      for (const one of series) take(one, shown ? value : undefined);
+    });
   }
 
   #exposedAs(description: CounterDescription): Exposed {
-    const scope = scopeOf(description.labels);
-    const qpn = scope !== undefined && perQueuePair(scope) ? description.labels.qpn : undefined;
-    const moves = qpn !== undefined && description.name.endsWith("_wire_bytes");
-    const hidden = qpn !== undefined && this.options.queuePairs === 0;
-    if (scope === undefined || hidden) return { series: [], qpn, moves };
+    const { name, labels } = description;
+    const scope = scopeOf(labels);
+    const pair = scope !== undefined && perQueuePair(scope) ? pairOf(labels.device, labels.qpn) : undefined;
+    const moves = pair !== undefined && name.endsWith("_wire_bytes");
+    const hidden = pair !== undefined && this.options.queuePairs === 0;
+    if (scope === undefined || hidden) return { series: [], pair, moves };
     const aliases = scope === "nic" ? aliasesOf(description, this.options.nodeInfiniband) : [];
     const series = [metricOf(scope, description), ...aliases].map((metric): Series => {
-      const labels: Record<string, string> = { ...metric.fixed };
-      for (const [native, label] of Object.entries(metric.labels)) labels[label] = description.labels[native] ?? "";
-      if (metric.name.startsWith("rdma_roce_pfc_")) labels.netdev = this.options.netdev ?? "";
-      return { last: 0, labels, metric, family: this.instruments.of(metric), sample: undefined };
+      const own: Record<string, string> = { ...metric.fixed };
+      for (const [native, label] of Object.entries(metric.labels)) own[label] = labels[native] ?? "";
+      if (metric.name.startsWith("rdma_roce_pfc_")) own.netdev = this.options.netdev ?? "";
+      return { last: 0, labels: own, metric, family: this.instruments.of(metric), sample: undefined };
     });
-    return { series, qpn, moves };
+    return { series, pair, moves };
   }
 
-  #takeSwitch(): void {
-    const found = this.source.switchState();
-    if (found === undefined) return;
-    const { name, ports, state, fdbEntries, pfc, ecn } = found;
+  #takeSwitches(): void {
+    this.instruments.clear("weir_switch_ecn_min_threshold_bytes");
+    this.instruments.clear("weir_switch_ecn_max_threshold_bytes");
+    for (const found of this.source.switches()) this.#takeOneSwitch(found);
+  }
+
+  #takeOneSwitch({ name, ports, state, fdbEntries, pfc, ecn }: SwitchReading): void {
     const { buffer } = state;
     const set = this.instruments.set.bind(this.instruments);
     set("weir_switch_pool_size_bytes", { switch: name }, buffer.total);
@@ -158,8 +170,6 @@ export class MetricsRegistry {
     set("weir_switch_pool_watermark_bytes", { switch: name }, buffer.watermark);
     set("weir_switch_pfc_threshold_bytes", { switch: name }, buffer.pfc_threshold);
     set("weir_switch_fdb_entries", { switch: name }, fdbEntries);
-    this.instruments.clear("weir_switch_ecn_min_threshold_bytes");
-    this.instruments.clear("weir_switch_ecn_max_threshold_bytes");
     for (const p of ecn?.priorities ?? []) {
       set("weir_switch_ecn_min_threshold_bytes", { switch: name, priority: String(p) }, ecn?.kmin ?? 0);
       set("weir_switch_ecn_max_threshold_bytes", { switch: name, priority: String(p) }, ecn?.kmax ?? 0);
@@ -177,19 +187,15 @@ export class MetricsRegistry {
     });
   }
 
-  #takeNic(): void {
-    const found = this.source.nic();
-    if (found === undefined) return;
-    const { device, pfc, pairs } = found;
+  #takeNic({ device, pfc, pairs }: NicReading): void {
     const own = { device, port: "1" };
     const set = this.instruments.set.bind(this.instruments);
     for (const p of kPriorities) set("weir_nic_pfc_enabled", { ...own, priority: String(p) }, has(pfc, p));
     set("weir_queue_pairs", own, pairs.length);
     if (this.options.queuePairs === 0) return;
-    for (const name of kOfQueuePairs) this.instruments.clear(name);
     for (const pair of pairs) {
       const qpn = `0x${pair.qpn.toString(16).padStart(6, "0")}`;
-      if (!this.chosen.has(qpn)) continue;
+      if (!this.chosen.has(pairOf(device, qpn))) continue;
       const labels = { ...own, qpn, qp: pair.name };
       set("weir_qp_rate_bytes_per_second", labels, pair.rate / 8);
       set("weir_qp_target_rate_bytes_per_second", labels, pair.target_rate / 8);
@@ -201,11 +207,12 @@ export class MetricsRegistry {
     }
   }
 
-  #takeDaemon(): void {
+  #takePorts(): void {
     const { instruments } = this;
     const set = instruments.set.bind(instruments);
     instruments.clear("weir_port_rate_bytes_per_second");
     instruments.clear("weir_port_mtu_bytes");
+    instruments.clear("rdma_port_info");
     for (const port of this.source.ports()) {
       const labels = { device: port.device, port: port.name };
       set("weir_port_up", labels, port.up ? 1 : 0);
@@ -217,13 +224,22 @@ export class MetricsRegistry {
       set("weir_port_mtu_changes_total", labels, port.mtu_changes);
       const { reaches } = port.mac_control;
       if (reaches !== "unknown") set("weir_port_pfc_possible", labels, reaches === "yes" ? 1 : 0);
-      if (this.options.kind === "nic") this.#takeRdmaPort(port);
+      this.#takeRdmaPort(port);
     }
-    const worker = this.source.worker();
-    set("weir_worker_loop_gap_max_seconds", { worker: worker.name }, worker.loopGapNs / 1e9);
-    const { succeeded, failed } = this.source.reloads();
-    set("weir_reloads_total", { result: "succeeded" }, succeeded);
-    set("weir_reloads_total", { result: "failed" }, failed);
+  }
+
+  #takeProcess(): void {
+    const set = this.instruments.set.bind(this.instruments);
+    for (const { name, loopGapNs } of this.source.workers()) {
+      set("weir_worker_loop_gap_max_seconds", { worker: name }, loopGapNs / 1e9);
+    }
+    const reloads = this.source.reloads?.();
+    if (reloads !== undefined) {
+      set("weir_reloads_total", { result: "succeeded" }, reloads.succeeded);
+      set("weir_reloads_total", { result: "failed" }, reloads.failed);
+    }
+    const scale = this.source.scale?.();
+    if (scale !== undefined) set("weir_lab_scale", {}, scale);
     const { user, system } = process.cpuUsage();
     set("process_cpu_seconds_total", {}, (user + system) / 1e6);
     set("process_resident_memory_bytes", {}, process.memoryUsage.rss());
@@ -231,12 +247,11 @@ export class MetricsRegistry {
   }
 
   /** The port of a NIC as sysfs would describe it. */
-  #takeRdmaPort({ device, up, rate }: PortReading): void {
+  #takeRdmaPort({ device, netdev, up, rate }: PortReading): void {
+    if (netdev === undefined) return;
     const { instruments, options } = this;
     const own = { device, port: "1" };
-    instruments.clear("rdma_port_info");
     const state = { state: up ? "ACTIVE" : "DOWN", phys_state: up ? "LinkUp" : "Disabled" };
-    const netdev = options.netdev ?? "";
     const link_speed = `${rate / 1e9} Gb/sec`;
     instruments.set("rdma_port_info", { ...own, netdev, link_layer: "Ethernet", ...state, link_speed }, 1);
     if (!options.nodeInfiniband) return;
@@ -260,6 +275,8 @@ function take(series: Series, value: number | undefined): void {
   else if (value >= last) series.sample.value += (value - last) * metric.scale;
   series.last = value;
 }
+
+const pairOf = (device = "", qpn = "") => `${device} ${qpn}`;
 
 const has = (priorities: readonly number[], p: number) => (priorities.includes(p) ? 1 : 0);
 

@@ -8,13 +8,18 @@ import type { MetricsRegistry } from "./registry.js";
 /** What is answered as JSON; `failed` and `starting` with status 503. */
 export interface Health {
   status: "ok" | "degraded" | "failed" | "starting";
+  name?: string;
 }
 
-const kPurpose: Purpose = {
-  name: "metrics",
-  field: "metrics",
-  hint: "set metrics.address and metrics.port, or metrics: false",
-};
+export interface MetricsServerOptions {
+  /** Where errors about its address point to. */
+  purpose: Purpose;
+  /** @throws Error when there is nothing to be told now. */
+  scrape: MetricsRegistry["scrape"];
+  health(): Health;
+  /** A listening socket that somebody else has made, by its descriptor; absent: one is made. */
+  descriptor?: number | undefined;
+}
 
 export class MetricsServer {
   private constructor(
@@ -24,32 +29,28 @@ export class MetricsServer {
   ) {}
 
   /** @throws WeirError when the address cannot be listened at. */
-  static async listen(
-    where: Where,
-    registry: Pick<MetricsRegistry, "scrape">,
-    health: () => Health,
-  ): Promise<MetricsServer> {
+  static async listen(where: Where, options: MetricsServerOptions): Promise<MetricsServer> {
     // Elsewhere Prometheus may know this host by any name.
     const byName = isLoopback(where.address);
-    const server = await HttpServer.listen(where, kPurpose, (request, response) => {
+    const answer = (request: IncomingMessage, response: ServerResponse) => {
       const allowed = (!byName || asksForLoopback(request.headers.host)) && !isForeign(request.headers);
-      void (allowed
-        ? respond(request, response, registry, health)
-        : send(
-            request,
-            response,
-            403,
-            "text/plain",
-            "not for pages of other sites, nor by other names of this host\n",
-          ));
-    });
+      if (allowed) void respond(request, response, options);
+      else send(request, response, 403, "text/plain", kNotForOthers);
+    };
+    const server = await HttpServer.listen(where, options.purpose, answer, options.descriptor);
     return new MetricsServer(server, `http://${hostOf(where.address)}:${server.port}`);
+  }
+
+  get address(): string {
+    return this.url;
   }
 
   close(): void {
     this.server.close();
   }
 }
+
+const kNotForOthers = "not for pages of other sites, nor by other names of this host\n";
 
 /** OpenMetrics for those who ask for it by name, and do not prefer plain text; this is the one version that there is. */
 export function formatOf(accept: string): Format {
@@ -73,8 +74,7 @@ function send(request: IncomingMessage, response: ServerResponse, status: number
 async function respond(
   request: IncomingMessage,
   response: ServerResponse,
-  registry: Pick<MetricsRegistry, "scrape">,
-  health: () => Health,
+  { scrape, health }: MetricsServerOptions,
 ): Promise<void> {
   const answer = (status: number, type: string, body: string) => send(request, response, status, type, body);
   if (request.method !== "GET" && request.method !== "HEAD") return answer(405, "text/plain", "GET only\n");
@@ -82,7 +82,7 @@ async function respond(
   try {
     if (path === "/metrics") {
       const format = formatOf(request.headers.accept ?? "");
-      return answer(200, kContentTypes[format], await registry.scrape(format));
+      return answer(200, kContentTypes[format], await scrape(format));
     }
     if (path === "/healthz") {
       const state = health();

@@ -1,5 +1,5 @@
 /** Bandwidth: the client keeps every queue pair's send queue full, and counts. */
-import type { SendRequest } from "../verbs/work.js";
+import type { SendRequest } from "../verbs/types.js";
 import type { PerfTest } from "./options.js";
 import type { Session } from "./session.js";
 import { BandwidthMarks, type BandwidthSample, SampleWindow } from "./statistics.js";

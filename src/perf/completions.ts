@@ -3,7 +3,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { WeirError } from "../base/error.js";
 import type { CompletionQueue } from "../verbs/completion_queue.js";
 import type { Device } from "../verbs/device.js";
-import type { Status, WorkCompletion } from "../verbs/work.js";
+import type { Status, WorkCompletion } from "../verbs/types.js";
 
 const kPollMs = 0.1;
 /** Polling gives way to the event loop after so long: signals, connection management. */

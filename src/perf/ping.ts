@@ -7,7 +7,7 @@ import { type Connection, connect, listen } from "../verbs/connection.js";
 import type { Device } from "../verbs/device.js";
 import type { MemoryRegion } from "../verbs/memory_region.js";
 import type { QueuePair } from "../verbs/queue_pair.js";
-import type { RemoteMemory, SendRequest } from "../verbs/work.js";
+import type { RemoteMemory, SendRequest } from "../verbs/types.js";
 import { CompletionError, Completions } from "./completions.js";
 
 export const kPingPort = 7174;

@@ -9,7 +9,7 @@ import { type Connection, connect, listen } from "../verbs/connection.js";
 import type { Device } from "../verbs/device.js";
 import type { MemoryRegion } from "../verbs/memory_region.js";
 import type { QueuePair } from "../verbs/queue_pair.js";
-import type { ReceiveRequest, RemoteMemory, Slice } from "../verbs/work.js";
+import type { ReceiveRequest, RemoteMemory, Slice } from "../verbs/types.js";
 import { gidOfAddress } from "../wire/address.js";
 import { Completions } from "./completions.js";
 import { Control, outOfStep, type Role } from "./control.js";

@@ -6,6 +6,13 @@ export interface Output {
   rows?: number | undefined;
 }
 
+/** A terminal or a file that is written to; process.stderr is both. */
+export interface LiveStream extends NodeJS.WritableStream {
+  isTTY?: boolean;
+  columns?: number;
+  rows?: number;
+}
+
 /**
  * Text of a file or a peer as it may go to a terminal: control characters (escape sequences among them), and what turns the order of
  * letters or breaks lines unseen, become "?". Line breaks and tabs stay.

@@ -1,5 +1,5 @@
 /** Reads all devices that are to be shown, again and again. */
-import { askDevice, type ControlledDevice } from "../daemon/devices.js";
+import { askDevice, type ControlledDevice } from "../device/running.js";
 import { type Reading, type Sample, sampleOf } from "./sample.js";
 
 export class Poll {

@@ -1,6 +1,8 @@
 /** What queue pairs and ports do now: rates from two readings of the same devices. Bits, bytes and events per second. */
-import type { ControlledDevice } from "../daemon/devices.js";
-import type { ControlRequests, CounterValue, PortStatus, QueuePairReport } from "../daemon/protocol.js";
+
+import { happeningOf } from "../device/growth.js";
+import type { ControlRequests, CounterValue, PortStatus, QueuePairReport } from "../device/protocol.js";
+import type { ControlledDevice } from "../device/running.js";
 
 export interface Reading {
   device: ControlledDevice;
@@ -103,23 +105,8 @@ function portsOf({ device, ports, queueBytes }: Reading, growth: Growth): PortSa
   });
 }
 
-/** Sums that several counters of a port make, by the name of the counter. */
-const kSums: Readonly<Record<string, string>> = {
-  wred_ecn_marked_packets: "marks",
-  np_ecn_marked_roce_packets: "marks",
-  pfc_rx_packets: "pauses_rx",
-  rx_prio_pause: "pauses_rx",
-  pfc_tx_packets: "pauses_tx",
-  tx_prio_pause: "pauses_tx",
-  rx_prio_buf_discard: "drops",
-  rx_icrc_encapsulated: "drops",
-  host_rx_overrun: "drops",
-  host_rx_truncated: "drops",
-  host_rx_abandoned: "drops",
-  host_tx_errors: "drops",
-  // They count as sent as well.
-  tx_port_down: "drops",
-};
+/** Sums that several counters of a port make, by what they stand for. */
+const kSums = { mark: "marks", cnm: undefined, pfc: "pauses_tx", "pfc heard": "pauses_rx", drop: "drops" } as const;
 
 const kOwn = new Set(["rx_bytes", "tx_bytes", "rx_packets", "tx_packets"]);
 
@@ -160,6 +147,7 @@ function keyOf(name: string, { qpn, port = "", device }: Readonly<Record<string,
   if (qpn !== undefined) return `${name} qp ${Number(qpn)}`;
   // Impairments, which devices count for a port.
   if (device !== undefined && port !== "") return undefined;
-  const sum = kSums[name] ?? (name.startsWith("drop_") ? "drops" : kOwn.has(name) ? name : undefined);
+  const happening = name === "np_ecn_marked_roce_packets" ? "mark" : happeningOf(name);
+  const sum = happening === undefined ? (kOwn.has(name) ? name : undefined) : kSums[happening];
   return sum === undefined ? undefined : `${sum} port ${port}`;
 }

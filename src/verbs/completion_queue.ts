@@ -1,6 +1,5 @@
 /** Where completions arrive: polled, awaited, or called back for. */
-import type { Device } from "./device.js";
-import type { WorkCompletion } from "./work.js";
+import type { DeviceCore, WorkCompletion } from "./types.js";
 
 export class CompletionQueue implements AsyncIterable<WorkCompletion> {
   #waiting: WorkCompletion[] = [];
@@ -8,7 +7,7 @@ export class CompletionQueue implements AsyncIterable<WorkCompletion> {
   #callback: ((completion: WorkCompletion) => void) | undefined;
 
   /** Use Device.createCompletionQueue(). */
-  constructor(private readonly device: Device) {}
+  constructor(private readonly device: DeviceCore) {}
 
   /** Up to `most` completions that have come, oldest first; does not wait. */
   poll(most = Number.POSITIVE_INFINITY): WorkCompletion[] {

@@ -3,7 +3,8 @@ import { randomInt } from "node:crypto";
 import type { IncomingRequest } from "../cm/connection_manager.js";
 import type { Established, PeerParameters } from "../cm/parameters.js";
 import type { Device } from "./device.js";
-import type { QueuePair, QueuePairAttributes } from "./queue_pair.js";
+import type { QueuePair } from "./queue_pair.js";
+import type { QueuePairAttributes } from "./types.js";
 
 /** Attributes that the two ends do not agree on, but each chooses. */
 export type ConnectionAttributes = Partial<

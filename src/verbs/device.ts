@@ -5,9 +5,9 @@ import { WeirError } from "../base/error.js";
 import { ConnectionManager } from "../cm/connection_manager.js";
 import { type FrameLink, taggedFrame } from "../cm/link.js";
 import { Neighbours } from "../cm/neighbour.js";
-import { composeNicWorker } from "../daemon/compose.js";
-import { parseNicDaemon } from "../daemon/file/load.js";
-import { inspectInterface, kernelHasAddress } from "../daemon/interface.js";
+import { composeNicWorker } from "../device/compose.js";
+import { nicFromData } from "../device/file/load.js";
+import { inspectInterface, kernelHasAddress } from "../host/interface.js";
 import { loadAddon } from "../native/addon.js";
 import { CounterTable } from "../native/counters.js";
 import { KernelPort } from "../native/kernel_port.js";
@@ -19,7 +19,8 @@ import { inPrefix, type Prefix, parsePrefix } from "../wire/prefix.js";
 import { AddressHandle } from "./address_handle.js";
 import { CompletionQueue } from "./completion_queue.js";
 import { ProtectionDomain } from "./protection_domain.js";
-import { pathTo, type QueuePair, type QueuePairAttributes } from "./queue_pair.js";
+import { pathTo } from "./queue_pair.js";
+import type { Completed, DeviceCore, QueuePairAttributes } from "./types.js";
 import { CompletionBuffer, WorkBuffer } from "./work.js";
 
 export interface DeviceOptions {
@@ -79,7 +80,7 @@ export async function openDevice(options: DeviceOptions): Promise<Device> {
   }
 }
 
-export class Device {
+export class Device implements DeviceCore {
   readonly interface: string;
   /** 48-bit number. */
   readonly mac: number;
@@ -95,7 +96,7 @@ export class Device {
   readonly work = new WorkBuffer();
   readonly #completions = new CompletionBuffer();
   readonly #records = new Float64Array(kRecordWords * 64);
-  readonly #queuePairs = new Map<number, QueuePair>();
+  readonly #queuePairs = new Map<number, Completed>();
   readonly #queues = new Set<CompletionQueue>();
   readonly #listeners = new Set<(frame: Buffer) => void>();
   readonly #held: KernelPort[] = [];
@@ -129,8 +130,8 @@ export class Device {
         hint: `RoCEv2 needs at least ${256 + kRoceOverhead}: ip link set ${options.interface} mtu 1500`,
       });
     }
-    const { config } = parseNicDaemon(
-      JSON.stringify({
+    const { config } = nicFromData(
+      {
         name: "verbs",
         interface: options.interface,
         ...(options.namespace !== undefined && { namespace: options.namespace }),
@@ -142,7 +143,7 @@ export class Device {
         ...(options.mac !== undefined && { mac: options.mac }),
         ...(options.rate !== undefined && { rate: options.rate }),
         ...(options.congestion !== undefined && { congestion: options.congestion }),
-      }),
+      },
       "device options",
       { inspect: inspectInterface },
     );
@@ -339,10 +340,10 @@ export class Device {
   }
 
   /** For queue pairs. */
-  attach(pair: QueuePair): void {
+  attach(pair: Completed): void {
     this.#queuePairs.set(pair.qpn, pair);
   }
-  detach(pair: QueuePair): void {
+  detach(pair: Completed): void {
     this.#queuePairs.delete(pair.qpn);
   }
 

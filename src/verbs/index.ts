@@ -14,21 +14,19 @@ export {
   type Request,
 } from "./connection.js";
 export { Device, type DeviceOptions, openDevice } from "./device.js";
-export { type Access, MemoryRegion } from "./memory_region.js";
+export { MemoryRegion } from "./memory_region.js";
 export { ProtectionDomain } from "./protection_domain.js";
-export {
-  QueuePair,
-  type QueuePairAttributes,
-  type QueuePairOptions,
-  type Route,
-  type State,
-} from "./queue_pair.js";
+export { QueuePair, type QueuePairOptions } from "./queue_pair.js";
 export type {
+  Access,
   Destination,
+  QueuePairAttributes,
   ReceiveRequest,
   RemoteMemory,
+  Route,
   SendRequest,
   Slice,
+  State,
   Status,
   WorkCompletion,
-} from "./work.js";
+} from "./types.js";

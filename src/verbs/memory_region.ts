@@ -2,17 +2,7 @@
 import { constants } from "node:buffer";
 import { markAsUntransferable } from "node:worker_threads";
 import { WeirError } from "../base/error.js";
-import type { Device } from "./device.js";
-
-/** What may be done to a region; remote_* by peers who know its key. `remote_invalidate`: they may take the key away. */
-export const kAccess = {
-  local_write: 1,
-  remote_write: 2,
-  remote_read: 4,
-  remote_atomic: 8,
-  remote_invalidate: 16,
-} as const;
-export type Access = keyof typeof kAccess;
+import { type Access, type DeviceCore, kAccess } from "./types.js";
 
 export function accessBits(access: readonly Access[]): number {
   return access.reduce((bits, right) => bits | kAccess[right], 0);
@@ -42,7 +32,7 @@ export class MemoryRegion {
 
   /** Use ProtectionDomain.registerMemory(). */
   constructor(
-    private readonly device: Device,
+    private readonly device: DeviceCore,
     byteLength: number,
     domain: number,
     access: readonly Access[],

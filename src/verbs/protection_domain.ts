@@ -1,14 +1,14 @@
 /** What belongs together: queue pairs reach memory of their own domain only. */
-import type { Device } from "./device.js";
-import { type Access, MemoryRegion } from "./memory_region.js";
+import { MemoryRegion } from "./memory_region.js";
 import { QueuePair, type QueuePairOptions } from "./queue_pair.js";
+import type { Access, DeviceCore } from "./types.js";
 
 const kAllAccess: readonly Access[] = ["local_write", "remote_write", "remote_read", "remote_atomic"];
 
 export class ProtectionDomain {
   /** Use Device.allocateProtectionDomain(). */
   constructor(
-    readonly device: Device,
+    readonly device: DeviceCore,
     private readonly number: number,
   ) {}
 

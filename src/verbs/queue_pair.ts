@@ -1,13 +1,24 @@
 /** Queue pairs: reliable connections (RC) and unreliable datagrams (UD). */
 import { WeirError } from "../base/error.js";
 import { kEct0, udpSourcePort } from "../device/behaviour.js";
-import { kWorkCommand, type NativePath, type NativeQueueAttributes } from "../native/types.js";
+import { kWorkCommand, type NativePath } from "../native/types.js";
 import { addressBytes } from "../wire/address.js";
 import { AddressHandle } from "./address_handle.js";
 import type { CompletionQueue } from "./completion_queue.js";
-import type { Device } from "./device.js";
-import { type Access, accessBits } from "./memory_region.js";
-import { type ReceiveRequest, type SendRequest, type Status, WorkBuffer, type WorkCompletion } from "./work.js";
+import { accessBits } from "./memory_region.js";
+import type {
+  Access,
+  DeviceCore,
+  QueuePairAttributes,
+  ReceiveRequest,
+  Route,
+  SendRequest,
+  State,
+  Status,
+  WorkCompletion,
+  WorkWriter,
+} from "./types.js";
+import { WorkBuffer } from "./work.js";
 
 export interface QueuePairOptions {
   /** Default "rc". */
@@ -18,52 +29,6 @@ export interface QueuePairOptions {
   /** Most work requests at a time, 1 to 32768. Default 128. */
   sendDepth?: number;
   receiveDepth?: number;
-}
-
-export type State = NativeQueueAttributes["state"];
-
-/** How to get to a peer. */
-export interface Route {
-  /** IPv4 or IPv6. */
-  address: string;
-  /** Of the peer or of the router, 48 bits: what Device.resolve() finds. */
-  mac: number;
-}
-
-/** What a queue pair is given on its way to RTS. Numbers as in ibv_qp_attr. */
-export interface QueuePairAttributes {
-  /** What the peer may do through this queue pair. Default: remote_write, remote_read, remote_atomic. */
-  access: readonly Access[];
-  /** 256, 512, 1024, 2048 or 4096. Default: the largest that the interface's MTU allows. */
-  pathMtu: number;
-  remoteQpn: number;
-  /** First PSN that is sent, and that is expected. */
-  sendPsn: number;
-  receivePsn: number;
-  /** Local ACK timeout: 4.096 us x 2^timeout; 0: none. Default 14. */
-  timeout: number;
-  /** 0 to 7. Default 7. */
-  retryCount: number;
-  /** 0 to 7; 7: without end. Default 7. */
-  rnrRetry: number;
-  /** Code of the delay that our RNR NAKs ask for, 0 to 31. Default 12: 0.64 ms. */
-  minRnrTimer: number;
-  /** READs and atomics under way, as requester and as responder, 1 to 128. Default 16. */
-  maxRdAtomic: number;
-  maxDestRdAtomic: number;
-  /** What to do about loss; both ends must agree on selective-repeat. Default go-back-n. */
-  recovery: "go-back-n" | "selective-repeat";
-  /** Most packets in flight, 4 to 256. Default 256. */
-  window: number;
-  partitionKey: number;
-  /** UD. */
-  queueKey: number;
-  route: Route;
-  /** Priority (traffic class) and DSCP of what is sent. Default: the device's. */
-  priority: number;
-  dscp: number;
-  /** bit/s; 0: line rate. */
-  rateCap: number;
 }
 
 const kMostDepth = 32_768;
@@ -121,7 +86,7 @@ export class QueuePair {
 
   /** Use ProtectionDomain.createQueuePair(). */
   constructor(
-    private readonly device: Device,
+    private readonly device: DeviceCore,
     private readonly domain: number,
     { type = "rc", sendCompletions, receiveCompletions, sendDepth = 128, receiveDepth = 128 }: QueuePairOptions,
   ) {
@@ -214,7 +179,7 @@ export class QueuePair {
     }
     if (requests.length > this.sendRoom) throw full("send", this.sendDepth);
     const ways = this.type === "ud" ? requests.map((request) => this.#wayOf(request)) : [];
-    const write = (buffer: WorkBuffer, at: number, request: SendRequest) => buffer.writeSend(at, this.qpn, request);
+    const write = (buffer: WorkWriter, at: number, request: SendRequest) => buffer.writeSend(at, this.qpn, request);
     this.#post("send", requests, write, (from, to) => this.#ways.push(...ways.slice(from, to)));
   }
 
@@ -278,7 +243,7 @@ export class QueuePair {
   #post<T>(
     which: "send" | "receive",
     requests: readonly T[],
-    write: (buffer: WorkBuffer, at: number, request: T) => void,
+    write: (buffer: WorkWriter, at: number, request: T) => void,
     onPosted: (from: number, to: number) => void = () => {},
   ): void {
     const { work, native } = this.device;
@@ -320,7 +285,7 @@ const kNowhere = new Uint8Array(16);
 
 /** Of UD queue pairs only VLAN and priority matter; their datagrams have paths of their own. */
 export function pathTo(
-  device: Device,
+  device: DeviceCore,
   route: Route | undefined,
   dscp: number,
   priority: number,

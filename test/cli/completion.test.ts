@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { ControlServer } from "../../src/daemon/control_server.js";
+import { ControlServer } from "../../src/device/control_server.js";
 import { weir } from "./harness.js";
 
 /** As a shell asks, the word under the cursor last. */

@@ -2,9 +2,9 @@
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { inspectInterface, kernelHasAddress } from "../../src/daemon/interface.js";
 import { createLog } from "../../src/daemon/log.js";
 import { serviceNotifier } from "../../src/daemon/notify.js";
+import { inspectInterface, kernelHasAddress } from "../../src/host/interface.js";
 import { loadAddon } from "../../src/native/addon.js";
 import { KernelPort } from "../../src/native/kernel_port.js";
 import type { NativeAddon } from "../../src/native/types.js";

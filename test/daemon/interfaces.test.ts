@@ -1,6 +1,6 @@
 /** What a daemon makes of its interfaces: looks, backends, and what happens to them while it runs. */
 import { describe, expect, it } from "vitest";
-import { ask } from "../../src/daemon/control_client.js";
+import { ask } from "../../src/device/control_client.js";
 import { lacking } from "../needs.js";
 import { skipWhere } from "../obstacles.js";
 import { kHardware, kVeth } from "./probes.js";

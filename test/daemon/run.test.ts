@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { arpReply, readArp } from "../../src/cm/arp.js";
-import { ask } from "../../src/daemon/control_client.js";
+import { ask } from "../../src/device/control_client.js";
 import { freePort } from "../live/daemons.js";
 import { lacking } from "../needs.js";
 import { skipWhere } from "../obstacles.js";

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, vi } from "vitest";
+import { kDaemonServices } from "../../src/cli/daemon_services.js";
 import { runDaemon } from "../../src/daemon/run.js";
 import { eventually } from "../patience.js";
 import { FakeAddon } from "./fake_addon.js";
@@ -47,7 +48,7 @@ export async function start(
   const stderr = { write: (line: string) => void log.push(JSON.parse(line) as Line) };
   vi.stubEnv("NOTIFY_SOCKET", "/run/notify");
   onTestFinished(() => void vi.unstubAllEnvs());
-  const ended = runDaemon(kind, file, { stderr, signals, version: kVersion, addon });
+  const ended = runDaemon(kind, file, { stderr, signals, version: kVersion, services: kDaemonServices, addon });
   const messages = () => log.map(({ msg }) => msg);
   const socket = join(folder, kind === "switch" ? "sw0.sock" : "roce0.sock");
   const started = eventually(() => expect(messages()).toContain("started"));

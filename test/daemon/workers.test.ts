@@ -1,7 +1,7 @@
 /** One switch on several workers, seen as one, on a native core that does as told. */
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { composeSwitchWorkers } from "../../src/daemon/compose.js";
-import { parseSwitchDaemon } from "../../src/daemon/file/load.js";
+import { composeSwitchWorkers } from "../../src/device/compose.js";
+import { parseSwitchDaemon } from "../../src/device/file/load.js";
 import { kRecordWords, RecordKind, type WorkerOutcome } from "../../src/native/types.js";
 import { createWorkers, type DeviceWorker } from "../../src/native/workers.js";
 import { FakeAddon, type FakeWorker } from "./fake_addon.js";

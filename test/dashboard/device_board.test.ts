@@ -1,10 +1,10 @@
 /** A daemon behind a dashboard: what its session and frames say, and when they are made. */
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import type { Device } from "../../src/daemon/device.js";
-import { parseNicDaemon, parseSwitchDaemon } from "../../src/daemon/file/load.js";
-import type { DaemonConfig } from "../../src/daemon/kinds.js";
 import { DeviceBoard } from "../../src/dashboard/device_board.js";
 import type { Frame, Session } from "../../src/dashboard/protocol.js";
+import type { Device } from "../../src/device/device.js";
+import type { DeviceConfig } from "../../src/device/file/load.js";
+import { parseNicDaemon, parseSwitchDaemon } from "../../src/device/file/load.js";
 import type { Counter } from "../lab/evidence.js";
 import { FakeCounters } from "./fake_lab.js";
 
@@ -22,7 +22,7 @@ queue_pairs: [{ name: to-b, peer: b, send: {} }, { name: back, peer: b }]
 `;
 const zeros = [0, 0, 0, 0, 0, 0, 0, 0];
 
-function board(config: DaemonConfig, own: Counter[], device: Partial<Device> = {}) {
+function board(config: DeviceConfig, own: Counter[], device: Partial<Device> = {}) {
   const counters = new FakeCounters(own);
   const told: (Session | Frame)[] = [];
   const audience = {
@@ -31,13 +31,14 @@ function board(config: DaemonConfig, own: Counter[], device: Partial<Device> = {
     frame: (frame: Frame) => void told.push(structuredClone(frame)),
   };
   const changed: (readonly string[])[] = [];
-  let kmin = "20KB";
+  let kmin: string | undefined;
+  const set = () => (kmin === undefined ? [] : [`ecn.kmin=${kmin}`]);
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
   const one = new DeviceBoard(audience, {
     version: "1.2.3",
     device: { counted: () => counters.table, loopGap: () => 3000, ...device } as Device,
     config: () => config,
-    parameters: () => [{ path: "ecn.kmin", group: "ECN", value: kmin, kind: "size", description: "" }],
+    file: () => ({ kind: config.kind, path: "x.yaml", text: config.kind === "switch" ? kSwitch : kNic, set: set() }),
     change: (set) => {
       changed.push(set);
       kmin = "1KB";

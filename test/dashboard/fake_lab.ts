@@ -59,11 +59,22 @@ export class FakeLab implements LabAccess {
   }
 
   get switches() {
-    const worker = { worstGap: () => 5000, switchState: () => this.state } as unknown as NativeWorker;
+    const worker = {
+      worstGap: () => 5000,
+      recentGap: () => 5000,
+      histograms: () => [],
+      forwardingEntries: () => 0,
+      switchState: () => this.state,
+    } as unknown as NativeWorker;
     return { worker, counters: this.ofSwitches.table };
   }
   get nics() {
-    const worker = { worstGap: () => 7000, queuePairs: () => [] } as unknown as NativeWorker;
+    const worker = {
+      worstGap: () => 7000,
+      recentGap: () => 7000,
+      histograms: () => [],
+      queuePairs: () => [],
+    } as unknown as NativeWorker;
     return { worker, counters: this.ofNics.table };
   }
   now(): number {

@@ -2,7 +2,7 @@
 import { connect } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ScenarioError, WeirError } from "../../src/base/error.js";
-import { parseAddress } from "../../src/dashboard/address.js";
+import { parseAddress } from "../../src/cli/listen_address.js";
 import { pageFiles } from "../../src/dashboard/page_files.js";
 import { type Answer, serve } from "./fake_source.js";
 
@@ -309,10 +309,12 @@ describe("--dashboard", () => {
     ["[::]:9470", "::", 9470],
     ["[::1]", "::1", 9468],
     ["localhost:0", "localhost", 0],
-  ])("%j is %s port %i", (text, address, port) => expect(parseAddress(text)).toEqual({ address, port }));
+  ])("%j is %s port %i", (text, address, port) =>
+    expect(parseAddress(text, "dashboard", 9468)).toEqual({ address, port }),
+  );
 
   it.each(["70000", "1.2.3.4:99999", "::1:9468", "a b:1", "examples/incast.yaml:x", ":9468"])("%j is none", (text) =>
-    expect(() => parseAddress(text)).toThrow(`--dashboard ${text}: not an address`),
+    expect(() => parseAddress(text, "dashboard", 9468)).toThrow(`--dashboard ${text}: not an address`),
   );
 });
 

@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { ask } from "../../src/daemon/control_client.js";
-import { ControlServer } from "../../src/daemon/control_server.js";
-import { askDevice, findDevices } from "../../src/daemon/devices.js";
+import { ask } from "../../src/device/control_client.js";
+import { ControlServer } from "../../src/device/control_server.js";
+import { askDevice, findDevices } from "../../src/device/running.js";
 import type { LabAccess } from "../../src/lab/access.js";
 import { LabControl } from "../../src/lab/control.js";
 import { CounterTable } from "../../src/native/counters.js";
@@ -85,10 +85,9 @@ function lab(): LabAccess {
 }
 
 async function running(directory: string, name = "incast-4to1"): Promise<LabControl> {
-  const control = await LabControl.open(name, directory, "0.1.0");
+  const control = await LabControl.open(name, directory, { version: "0.1.0", metrics: null });
   onTestFinished(() => control.close());
   control.begun(lab());
-  control.looked();
   return control;
 }
 
@@ -162,11 +161,10 @@ describe("a lab's devices", () => {
   });
 
   it("do not answer before the lab runs, nor after", async () => {
-    const control = await LabControl.open("early", folder(), "0.1.0");
+    const control = await LabControl.open("early", folder(), { version: "0.1.0", metrics: null });
     onTestFinished(() => control.close());
     await expect(ask(control.path, "lab")).rejects.toThrow("the lab does not run yet, or no more");
     control.begun(lab());
-    control.looked();
     await ask(control.path, "lab");
     control.ended();
     await expect(ask(control.path, "lab")).rejects.toThrow("the lab does not run yet, or no more");

@@ -4,9 +4,9 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { kEtherType, newFrame } from "../../src/cm/link.js";
-import { composeNicWorker } from "../../src/daemon/compose.js";
-import { parseNicDaemon } from "../../src/daemon/file/load.js";
-import { inspectInterface } from "../../src/daemon/interface.js";
+import { composeNicWorker } from "../../src/device/compose.js";
+import { parseNicDaemon } from "../../src/device/file/load.js";
+import { inspectInterface } from "../../src/host/interface.js";
 import { loadAddon } from "../../src/native/addon.js";
 import type { NativeAddon, NativeWorker, WorkerConfig } from "../../src/native/types.js";
 import { addressBytes } from "../../src/wire/address.js";

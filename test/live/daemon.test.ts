@@ -2,8 +2,8 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { ask } from "../../src/daemon/control_client.js";
-import type { Health } from "../../src/daemon/health.js";
+import { ask } from "../../src/device/control_client.js";
+import type { Health } from "../../src/device/health.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
 import {

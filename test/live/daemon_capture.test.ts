@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { ask } from "../../src/daemon/control_client.js";
+import { ask } from "../../src/device/control_client.js";
 import { lacking } from "../needs.js";
 import { describeUnless } from "../obstacles.js";
 import { eventually } from "../patience.js";

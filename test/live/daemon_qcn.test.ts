@@ -2,8 +2,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { ask } from "../../src/daemon/control_client.js";
-import { kViews } from "../../src/daemon/views/views.js";
+import { ask } from "../../src/device/control_client.js";
+import { kViews } from "../../src/show/views.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
 import { type Daemon, daemon, metric, network, portOf, startSwitch } from "./daemons.js";

@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
-import { ask } from "../../src/daemon/control_client.js";
+import { ask } from "../../src/device/control_client.js";
 import { LabNetwork } from "../../src/host/veth.js";
 import { kRoot, kWeir } from "../command.js";
 import { eventually } from "../patience.js";

@@ -1,8 +1,8 @@
 /** Interfaces of this machine's making, as the native core sees them: by kind, by setting, in other namespaces. */
 import { readlinkSync } from "node:fs";
 import { expect, it, onTestFinished } from "vitest";
-import { macControl } from "../../src/daemon/port_probe.js";
 import { NetworkNamespace } from "../../src/host/namespace.js";
+import { macControl } from "../../src/host/port_probe.js";
 import type { NativeAddon } from "../../src/native/types.js";
 import { lacking } from "../needs.js";
 import { describeUnless, nativeCore } from "../obstacles.js";

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { ask } from "../../src/daemon/control_client.js";
+import { ask } from "../../src/device/control_client.js";
 import { NetworkNamespace } from "../../src/host/namespace.js";
 import type { LabNetwork } from "../../src/host/veth.js";
 import { kMain } from "../command.js";

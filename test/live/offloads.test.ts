@@ -3,7 +3,7 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { ask } from "../../src/daemon/control_client.js";
+import { ask } from "../../src/device/control_client.js";
 import { runTool } from "../../src/host/tools.js";
 import { LabNetwork } from "../../src/host/veth.js";
 import { kMain, kRoot } from "../command.js";

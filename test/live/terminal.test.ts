@@ -2,8 +2,8 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import type { ControlRequests } from "../../src/daemon/protocol.js";
-import { kViews } from "../../src/daemon/views/views.js";
+import type { ControlRequests } from "../../src/device/protocol.js";
+import { kViews } from "../../src/show/views.js";
 import type { Sample } from "../../src/top/sample.js";
 import { weir as inside } from "../cli/harness.js";
 import { eventually } from "../patience.js";

@@ -1,6 +1,6 @@
 /** One switch on several workers, on ordinary traffic: the ports of each reach those of the other. */
 import { expect, it } from "vitest";
-import { ask } from "../../src/daemon/control_client.js";
+import { ask } from "../../src/device/control_client.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
 import { metric, network, ping, portOf, startSwitch } from "./daemons.js";

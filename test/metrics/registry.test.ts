@@ -1,41 +1,8 @@
 /** What is scraped, from a source that does as told. */
-import { request } from "node:http";
-import { createServer } from "node:net";
-import { describe, expect, it, onTestFinished } from "vitest";
-import { kContentTypes } from "../../src/metrics/instruments.js";
-import { MetricsRegistry, type MetricsSource } from "../../src/metrics/registry.js";
-import { type Health, MetricsServer } from "../../src/metrics/server.js";
-import { isLoopback } from "../../src/net/address.js";
+import { describe, expect, it } from "vitest";
+import { MetricsRegistry } from "../../src/metrics/registry.js";
 import { histogramOf } from "../native/histograms.js";
-
-const sw = { switch: "sw0", port: "a" };
-const nic = { device: "roce0" };
-
-interface Told {
-  counters: [string, Record<string, string>, number][];
-  source: MetricsSource;
-}
-
-function source(counters: Told["counters"], overrides: Partial<MetricsSource> = {}): Told {
-  const told = { counters } as Told;
-  told.source = {
-    counters: () => ({
-      manifest: told.counters.map(([name, labels]) => ({ name, unit: "packets", help: `Help of ${name}`, labels })),
-      value: (i) => told.counters[i]?.[2] ?? 0,
-    }),
-    switchState: () => undefined,
-    nic: () => undefined,
-    histograms: () => [],
-    ports: () => [],
-    worker: () => ({ name: "sw0", loopGapNs: 2_500_000 }),
-    reloads: () => ({ succeeded: 0, failed: 0 }),
-    ...overrides,
-  };
-  return told;
-}
-
-const kSwitch = { version: "1.2.3", kind: "switch", queuePairs: 0, nodeInfiniband: false } as const;
-const kNic = { version: "1.2.3", kind: "nic", netdev: "eth1", queuePairs: 0, nodeInfiniband: false } as const;
+import { kNic, kSwitch, nic, source, sw, type Told } from "./source.js";
 
 /** Series of an exposition: "name{labels}" with labels sorted, to value. */
 async function scrape(registry: MetricsRegistry): Promise<Map<string, number>> {
@@ -105,7 +72,7 @@ describe("the registry", () => {
       stage: "additive_increase",
     } as const;
     const told = source([["tx_packets", { ...nic, qpn: "0x000011", flow: "to-b" }, 9]], {
-      nic: () => ({ device: "roce0", pfc: [3], pairs: [pair] }),
+      nics: () => [{ device: "roce0", pfc: [3], pairs: [pair] }],
     });
     const without = await scrape(new MetricsRegistry(told.source, kNic));
     expect([...without.keys()].filter((name) => name.startsWith("weir_qp_"))).toEqual([]);
@@ -138,11 +105,13 @@ describe("the registry", () => {
         ["tx_packets", of(i + 1), value / 1000],
       ]);
     const told = source(moved(9000, 2000, 0), {
-      nic: () => ({
-        device: "roce0",
-        pfc: [],
-        pairs: [1, 2, 3].map((qpn) => ({ ...pair, name: `f${qpn}`, qpn, remote_qpn: qpn, peer: "b" })),
-      }),
+      nics: () => [
+        {
+          device: "roce0",
+          pfc: [],
+          pairs: [1, 2, 3].map((qpn) => ({ ...pair, name: `f${qpn}`, qpn, remote_qpn: qpn, peer: "b" })),
+        },
+      ],
     });
     const registry = new MetricsRegistry(told.source, { ...kNic, queuePairs: 2 });
     const shown = async (metric: string) =>
@@ -164,9 +133,40 @@ describe("the registry", () => {
     expect(await shown("weir_queue_pairs")).toEqual([[undefined, 3]]);
   });
 
+  it("tells of a lab's devices side by side, queue pairs of one number among them, and how the lab is scaled", async () => {
+    const tables = [
+      [["rx_packets", { switch: "sw", port: "h1" }, 5]],
+      ["h1", "h2"].map((device, i) => ["tx_wire_bytes", { device, qpn: "0x000011", flow: "x" }, 100 * (i + 1)]),
+    ] as [string, Record<string, string>, number][][];
+    const pair = { qpn: 0x11, remote_qpn: 0x11, state: "ready", limited: false, stage: "fast_recovery" } as const;
+    const pairs = [{ ...pair, name: "x", peer: "r", rate: 8e9, target_rate: 8e9, alpha: null }];
+    const { source: lab } = source([], {
+      counters: () =>
+        tables.map((own) => ({
+          manifest: own.map(([name, labels]) => ({ name, unit: "", help: "", labels })),
+          value: (i: number) => own[i]?.[2] ?? 0,
+        })),
+      nics: () => ["h1", "h2"].map((device) => ({ device, pfc: [], pairs })),
+      workers: () => ["switches", "nics"].map((name) => ({ name, loopGapNs: 1e6 })),
+      scale: () => 40,
+    });
+    const { reloads: _, ...own } = lab;
+    const series = await scrape(new MetricsRegistry(own, { ...kNic, kind: "lab", queuePairs: 1 }));
+    expect(series.get('weir_switch_port_rx_packets_total{port="h1",switch="sw"}')).toBe(5);
+    const of = (device: string) => `{device="${device}",port="1",qp="x",qpn="0x000011"}`;
+    expect(series.get(`weir_qp_tx_wire_bytes_total${of("h2")}`)).toBe(200);
+    expect(series.get(`weir_qp_rate_bytes_per_second${of("h2")}`)).toBe(1e9);
+    for (const name of ["weir_qp_tx_wire_bytes_total", "weir_qp_rate_bytes_per_second"])
+      expect(series.get(`${name}${of("h1")}`)).toBeUndefined();
+    expect(series.get('weir_worker_loop_gap_max_seconds{worker="nics"}')).toBe(1e-3);
+    expect(series.get("weir_lab_scale")).toBe(40);
+    expect([...series.keys()].filter((name) => name.startsWith("weir_reloads"))).toEqual([]);
+  });
+
   it("calls the counters of a NIC as sysfs does too, and as node_exporter does if asked to", async () => {
     const port = {
       device: "roce0",
+      netdev: "eth1",
       name: "eth1",
       up: true,
       rate: 10e9,
@@ -244,28 +244,39 @@ describe("the registry", () => {
   it("tells occupancy and pauses of a switch, and the daemon's own state", async () => {
     const zeros = [0, 0, 0, 0, 0, 0, 0, 0];
     const passes = { tx_stalled: false, rx_stuck: false };
-    const port = { device: "sw0", up: true, ...passes, rate: 0, transitions: 0, interface_mtu: 9000, mtu_changes: 0 };
+    const port = {
+      device: "sw0",
+      netdev: undefined,
+      up: true,
+      ...passes,
+      rate: 0,
+      transitions: 0,
+      interface_mtu: 9000,
+      mtu_changes: 0,
+    };
     const told = source([], {
-      switchState: () => ({
-        name: "sw0",
-        ports: ["a"],
-        fdbEntries: 3,
-        pfc: [3],
-        ecn: { priorities: [3], kmin: 5000, kmax: 200_000 },
-        state: {
-          buffer: { total: 12e6, shared: 11e6, occupied: 5000, watermark: 70_000, pfc_threshold: 10e6 },
-          ports: [
-            {
-              up: true,
-              queue_bytes: zeros.with(3, 1500),
-              ingress_bytes: zeros.with(3, 1400),
-              headroom_bytes: zeros.with(3, 100),
-              paused: 1 << 3,
-              pausing: 0,
-            },
-          ],
+      switches: () => [
+        {
+          name: "sw0",
+          ports: ["a"],
+          fdbEntries: 3,
+          pfc: [3],
+          ecn: { priorities: [3], kmin: 5000, kmax: 200_000 },
+          state: {
+            buffer: { total: 12e6, shared: 11e6, occupied: 5000, watermark: 70_000, pfc_threshold: 10e6 },
+            ports: [
+              {
+                up: true,
+                queue_bytes: zeros.with(3, 1500),
+                ingress_bytes: zeros.with(3, 1400),
+                headroom_bytes: zeros.with(3, 100),
+                paused: 1 << 3,
+                pausing: 0,
+              },
+            ],
+          },
         },
-      }),
+      ],
       ports: () => [
         { ...port, name: "a", up: false, rate: 8e9, transitions: 3, mac_control: { reaches: "yes" } },
         { ...port, name: "b", tx_stalled: true, mtu_changes: 2, mac_control: { reaches: "unlikely" } },
@@ -319,130 +330,5 @@ describe("the registry", () => {
     const names = [...text.matchAll(/^([a-z]\w*)/gm)].map(([name]) => name);
     for (const name of names)
       expect(text).toMatch(new RegExp(`# HELP ${name} \\S.*\\n# TYPE ${name} (counter|gauge)\\n`));
-  });
-});
-
-interface Answer {
-  status: number | undefined;
-  type: string | undefined;
-  body: string;
-}
-
-function get(url: string, method = "GET", headers = {}): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const sent = request(url, { method, headers, agent: false }, (response) => {
-      let body = "";
-      response.setEncoding("utf8").on("data", (text: string) => {
-        body += text;
-      });
-      response.on("end", () => resolve({ status: response.statusCode, type: response.headers["content-type"], body }));
-    });
-    sent.on("error", reject).end();
-  });
-}
-
-async function serve(health: Health & Record<string, unknown> = { status: "ok" }) {
-  const registry = new MetricsRegistry(source([["rx_packets", sw, 1]]).source, kSwitch);
-  const server = await MetricsServer.listen({ address: "127.0.0.1", port: 0 }, registry, () => health);
-  onTestFinished(() => server.close());
-  return server;
-}
-
-describe("the server", () => {
-  it("serves /metrics in Prometheus' text format", async () => {
-    const { url } = await serve();
-    const { status, type, body } = await get(`${url}/metrics`);
-    expect(status).toBe(200);
-    expect(type).toMatch(/^text\/plain; version=0\.0\.4/);
-    expect(body).toContain('weir_switch_port_rx_packets_total{switch="sw0",port="a"} 1\n');
-    expect(await get(`${url}/metrics`, "HEAD")).toMatchObject({ status: 200, body: "" });
-  });
-
-  it.each([
-    // Prometheus 2.42 and 3.4, curl, and others.
-    [
-      "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
-      true,
-    ],
-    [
-      "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,*/*;q=0.1",
-      true,
-    ],
-    ["application/openmetrics-text; q=0.5", true],
-    ["*/*", false],
-    ["", false],
-    ["text/html", false],
-    ["application/openmetrics-text;version=2.0.0", false],
-    ["application/openmetrics-text;q=0", false],
-    ["text/plain, application/openmetrics-text;version=1.0.0;q=0.2", false],
-  ])("answers in OpenMetrics to who asks for it: %s", async (accept, openmetrics) => {
-    const { url } = await serve();
-    const { type, body } = await get(`${url}/metrics`, "GET", { accept });
-    expect(type).toBe(openmetrics ? kContentTypes.openmetrics : kContentTypes.prometheus);
-    expect(body.endsWith("# EOF\n")).toBe(openmetrics);
-  });
-
-  it("tells health: a port that is down is degraded, a dead worker is unavailable", async () => {
-    expect(await get(`${(await serve()).url}/healthz`)).toMatchObject({ status: 200, body: '{"status":"ok"}\n' });
-    const degraded = await serve({ status: "degraded", down: ["a"] });
-    expect(await get(`${degraded.url}/healthz`)).toMatchObject({
-      status: 200,
-      body: '{"status":"degraded","down":["a"]}\n',
-    });
-    expect(await get(`${(await serve({ status: "failed" })).url}/healthz`)).toMatchObject({ status: 503 });
-  });
-
-  it("refuses everything else", async () => {
-    const { url } = await serve();
-    expect(await get(`${url}/`)).toMatchObject({ status: 404 });
-    expect(await get(`${url}/metrics`, "POST")).toMatchObject({ status: 405 });
-  });
-
-  it.each(["127.0.0.1", "localhost:9464", "[::1]:9464"])("answers who asks for %s", async (host) => {
-    expect(await get(`${(await serve()).url}/metrics`, "GET", { host })).toMatchObject({ status: 200 });
-  });
-
-  it.each([
-    ["another name, by DNS rebinding", { host: "evil.example" }],
-    ["a name that only begins like one of this host", { host: "127.0.0.1.evil.example:9464" }],
-    ["another site's page", { "sec-fetch-site": "cross-site" }],
-  ])("tells %s nothing", async (_, headers) => {
-    const { url } = await serve();
-    for (const path of ["/metrics", "/healthz"]) {
-      const { status, body } = await get(`${url}${path}`, "GET", headers);
-      expect([status, body]).toEqual([403, expect.not.stringContaining("ok")]);
-    }
-  });
-
-  it("elsewhere is known by any name, for Prometheus has its own", async () => {
-    const registry = new MetricsRegistry(source([]).source, kSwitch);
-    const server = await MetricsServer.listen({ address: "0.0.0.0", port: 0 }, registry, () => ({ status: "ok" }));
-    onTestFinished(() => server.close());
-    expect(await get(`${server.url}/metrics`, "GET", { host: "leaf-01.example" })).toMatchObject({ status: 200 });
-  });
-
-  it("forbids browsers to take its answers for a page", async () => {
-    const answer = await fetch(`${(await serve()).url}/metrics`);
-    expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
-    expect(answer.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
-  });
-
-  it("says which address it could not have", async () => {
-    const taken = createServer().listen(0, "127.0.0.1");
-    onTestFinished(() => void taken.close());
-    await new Promise((resolve) => taken.once("listening", resolve));
-    const { port } = taken.address() as { port: number };
-    const registry = new MetricsRegistry(source([]).source, kSwitch);
-    await expect(
-      MetricsServer.listen({ address: "127.0.0.1", port }, registry, () => ({ status: "ok" })),
-    ).rejects.toMatchObject({
-      message: `metrics: cannot listen at 127.0.0.1:${port}: the port is taken`,
-      hint: "set metrics.address and metrics.port, or metrics: false",
-    });
-  });
-
-  it("knows which addresses only this host reaches", () => {
-    expect(["127.0.0.1", "127.9.0.1", "::1", "localhost"].filter((address) => !isLoopback(address))).toEqual([]);
-    expect(["0.0.0.0", "::", "10.0.0.1"].filter(isLoopback)).toEqual([]);
   });
 });

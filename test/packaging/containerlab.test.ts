@@ -7,9 +7,9 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { loadNicDaemon, loadSwitchDaemon } from "../../src/daemon/file/load.js";
-import type { NicDaemonConfig, SwitchDaemonConfig } from "../../src/daemon/file/types.js";
-import { macText } from "../../src/daemon/reports.js";
+import { loadNicDaemon, loadSwitchDaemon } from "../../src/device/file/load.js";
+import type { NicDaemonConfig, SwitchDaemonConfig } from "../../src/device/file/types.js";
+import { macText } from "../../src/device/reports.js";
 import { exists, list, readYaml, root } from "./files.js";
 
 const kFolder = "examples/containerlab";

@@ -7,8 +7,8 @@ import { PodMonitor } from "@kubernetes-models/prometheus-operator/monitoring.co
 import { DaemonSet, type IDaemonSet } from "kubernetes-models/apps/v1/DaemonSet";
 import { type INamespace, Namespace } from "kubernetes-models/v1/Namespace";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { loadNicDaemon } from "../../src/daemon/file/load.js";
-import { kMetricsPorts } from "../../src/daemon/file/schema.js";
+import { loadNicDaemon } from "../../src/device/file/load.js";
+import { kMetricsPorts } from "../../src/device/file/schema.js";
 import { MetricsServer } from "../../src/metrics/server.js";
 import { isLoopback } from "../../src/net/address.js";
 import { weir } from "../cli/harness.js";
@@ -108,9 +108,14 @@ describe("the DaemonSet", () => {
   });
 
   it("is asked for health and metrics where a daemon has them", async () => {
-    const server = await MetricsServer.listen({ address: "127.0.0.1", port: 0 }, { scrape: async () => "x" }, () => ({
-      status: "degraded",
-    }));
+    const server = await MetricsServer.listen(
+      { address: "127.0.0.1", port: 0 },
+      {
+        purpose: { name: "metrics", field: "metrics", hint: "" },
+        scrape: async () => "x",
+        health: () => ({ status: "degraded" }),
+      },
+    );
     onTestFinished(() => server.close());
     const { startupProbe, livenessProbe, readinessProbe } = container ?? {};
     const [metrics] = podMonitor.spec?.podMetricsEndpoints ?? [];

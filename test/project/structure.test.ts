@@ -1,7 +1,7 @@
-/** The repository's own rules: who may know whom in the native core, one list of sources, one set of build flags, file sizes. */
+/** The repository's own rules: who may know whom in the native core and in src/, one list of sources, one set of build flags, file sizes. */
 import { spawnSync } from "node:child_process";
 import { chmodSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { extname, join } from "node:path";
+import { dirname, extname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 
@@ -63,6 +63,104 @@ describe("native/", () => {
     expect(listed(list).sort()).toEqual([...expected].sort());
   });
 });
+
+/** What each room of src/ may import, besides itself; cli may import all. */
+const kBelowDevice = ["base", "net", "wire", "congestion", "scenario", "native", "host", "cm", "capture", "result"];
+const kRunners = [...kBelowDevice, "device", "report"];
+const kRooms: Readonly<Record<string, readonly string[]>> = {
+  base: [],
+  net: ["base"],
+  wire: ["base"],
+  processes: ["base"],
+  cm: ["base", "wire"],
+  probe: ["base", "wire"],
+  congestion: ["base"],
+  scenario: ["base", "congestion"],
+  native: ["base", "congestion"],
+  host: ["base", "native", "probe"],
+  capture: ["base", "native", "wire"],
+  result: ["base", "congestion", "scenario"],
+  report: ["base", "congestion", "scenario", "result"],
+  models: ["base", "wire", "congestion", "scenario", "processes", "result", "report"],
+  device: kBelowDevice,
+  lab: kRunners,
+  daemon: kRunners,
+  verbs: kRunners,
+  sim: kRunners,
+  perf: ["base", "wire", "cm", "verbs"],
+  top: ["base", "device", "report"],
+  show: ["base", "host", "device", "report"],
+  metrics: ["base", "net", "native", "device"],
+  dashboard: [...kRunners, "lab", "daemon"],
+  sweep: [...kRunners, "processes", "lab", "sim"],
+  experiments: [...kRunners, "processes", "models", "perf", "lab", "sim", "sweep"],
+};
+
+/** Edges between rooms that stand and are to go: none may be added, and one that is gone is taken out. */
+const kEdgesToGo: readonly string[] = ["result -> native", "result -> wire"];
+
+describe("src/", () => {
+  const files = filesUnder("src", ".ts");
+  const imports = new Map(files.map((file) => [file, importsOf(file)]));
+  const roomOf = (file: string) => file.split("/")[1] ?? "";
+
+  it("has rooms that know only what they may", () => {
+    const edges = files.flatMap((file) =>
+      (imports.get(file) ?? [])
+        .filter((other) => roomOf(other) !== roomOf(file) && roomOf(file) !== "cli")
+        .filter((other) => !kRooms[roomOf(file)]?.includes(roomOf(other)))
+        .map((other) => ({ rooms: `${roomOf(file)} -> ${roomOf(other)}`, files: `${file} imports ${other}` })),
+    );
+    expect(edges.filter(({ rooms }) => !kEdgesToGo.includes(rooms)).map((edge) => edge.files)).toEqual([]);
+    const standing = new Set(edges.map(({ rooms }) => rooms));
+    expect(kEdgesToGo.filter((rooms) => !standing.has(rooms))).toEqual([]);
+  });
+
+  it("has no circles of files", () => {
+    expect(circlesOf(imports).map((circle) => circle.join(" -> "))).toEqual([]);
+  });
+});
+
+/** The files of src/ that a file imports, for their types or values, now or later. */
+function importsOf(file: string): string[] {
+  const paths = [...read(file).matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)].map(([, path]) =>
+    normalize(join(dirname(file), path ?? "")).replace(/\.js$/, ".ts"),
+  );
+  return [...new Set(paths)].filter((path) => path.startsWith("src/"));
+}
+
+/** Of each set of files that reach one another a way round, as short as it is found. */
+function circlesOf(imports: ReadonlyMap<string, readonly string[]>): string[][] {
+  const circles: string[][] = [];
+  const done = new Set<string>();
+  for (const start of imports.keys()) {
+    if (done.has(start)) continue;
+    const circle = wayRound(start, imports);
+    if (circle === undefined) continue;
+    circles.push(circle);
+    for (const file of circle) done.add(file);
+  }
+  return circles;
+}
+
+/** The shortest way from `start` back to it, with `start` at both ends. */
+function wayRound(start: string, imports: ReadonlyMap<string, readonly string[]>): string[] | undefined {
+  const from = new Map<string, string>();
+  const queue = [start];
+  for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
+    for (const next of imports.get(file) ?? []) {
+      if (next === start) {
+        const way = [start];
+        for (let at = file; at !== start; at = from.get(at) as string) way.unshift(at);
+        return [start, ...way];
+      }
+      if (from.has(next)) continue;
+      from.set(next, file);
+      queue.push(next);
+    }
+  }
+  return undefined;
+}
 
 describe("the two native builds", () => {
   const cmake = read("CMakeLists.txt");

@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { WeirError } from "../../src/base/error.js";
 import { makeFolder } from "../../src/base/folder.js";
 import { readAtMost } from "../../src/base/read_file.js";
-import { loadNicDaemon, loadSwitchDaemon } from "../../src/daemon/file/load.js";
+import { loadNicDaemon, loadSwitchDaemon } from "../../src/device/file/load.js";
 import { loadScenario, parseScenarioText } from "../../src/scenario/scenario.js";
 import { loadSweep } from "../../src/sweep/spec.js";
 

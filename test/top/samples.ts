@@ -1,8 +1,9 @@
 /** Readings as `weir top` takes them. */
-import type { ControlledDevice } from "../../src/daemon/devices.js";
-import type { CounterValue } from "../../src/daemon/protocol.js";
+
+import type { CounterValue } from "../../src/device/protocol.js";
+import type { ControlledDevice } from "../../src/device/running.js";
 import type { Reading, Sample } from "../../src/top/sample.js";
-import { kNic, port } from "../daemon/answers.js";
+import { kNic, port } from "../show/answers.js";
 
 export const device = (name: string, kind: "switch" | "nic"): ControlledDevice => ({
   name,

@@ -8,7 +8,8 @@ import { AddressHandle } from "../../src/verbs/address_handle.js";
 import type { CompletionQueue } from "../../src/verbs/completion_queue.js";
 import type { Device } from "../../src/verbs/device.js";
 import { QueuePair, type QueuePairOptions } from "../../src/verbs/queue_pair.js";
-import { type SendRequest, WorkBuffer, type WorkCompletion } from "../../src/verbs/work.js";
+import type { SendRequest, WorkCompletion } from "../../src/verbs/types.js";
+import { WorkBuffer } from "../../src/verbs/work.js";
 
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;

@@ -3,7 +3,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { kCompletion, kWorkCommand } from "../../src/native/types.js";
 import type { MemoryRegion, SendRequest } from "../../src/verbs/index.js";
-import { CompletionBuffer, kStatus, WorkBuffer } from "../../src/verbs/work.js";
+import { kStatus } from "../../src/verbs/types.js";
+import { CompletionBuffer, WorkBuffer } from "../../src/verbs/work.js";
 
 const kOpcodes = [
   "send",

@@ -1,7 +1,8 @@
 /** Interfaces of this network namespace, and who has the RoCEv2 port. */
-import { chooseBackend } from "../../daemon/backend.js";
-import { describeKind, describeXdp, macControl, offloadsOn } from "../../daemon/port_probe.js";
+
 import type { InterfaceProbe } from "../../native/types.js";
+import { chooseBackend } from "../backend.js";
+import { describeKind, describeXdp, macControl, offloadsOn } from "../port_probe.js";
 import type { Check } from "./report.js";
 import type { System } from "./system.js";
 

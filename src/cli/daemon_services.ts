@@ -1,0 +1,47 @@
+/** What daemons are served by: metrics, dashboard. */
+import { WeirError } from "../base/error.js";
+import type { DaemonService, DaemonServices, ServedDaemon } from "../daemon/run.js";
+import { DaemonDashboard } from "../dashboard/daemon_dashboard.js";
+import { metricsOf } from "../metrics/devices.js";
+import { MetricsRegistry } from "../metrics/registry.js";
+import { MetricsServer } from "../metrics/server.js";
+import { isLoopback } from "../net/address.js";
+
+const kMetricsPurpose = {
+  name: "metrics",
+  field: "metrics",
+  hint: "set metrics.address and metrics.port, or metrics: false",
+};
+
+export const kDaemonServices: DaemonServices = {
+  metrics: serveMetrics,
+  dashboard: async (daemon) => {
+    const where = daemon.config().dashboard;
+    return where && DaemonDashboard.open(where, daemon);
+  },
+};
+
+async function serveMetrics(daemon: ServedDaemon): Promise<DaemonService | undefined> {
+  const config = daemon.config();
+  const { name, kind, metrics: where } = config;
+  if (where === undefined) return undefined;
+  const { worker, reloads, version } = daemon;
+  const source = { ...metricsOf([daemon.device], [{ name, worker }]), reloads: () => reloads };
+  const registry = new MetricsRegistry(source, {
+    version,
+    kind,
+    netdev: config.kind === "nic" ? config.port.interface : undefined,
+    queuePairs: where.per_qp === true ? Number.POSITIVE_INFINITY : Number(where.per_qp),
+    nodeInfiniband: where.node_infiniband,
+  });
+  const server = await MetricsServer.listen(where, {
+    purpose: kMetricsPurpose,
+    scrape: async (format) => {
+      if (daemon.health() === undefined) throw new WeirError("the daemon is starting");
+      return registry.scrape(format);
+    },
+    health: () => daemon.health() ?? { status: "starting", name },
+  });
+  if (!isLoopback(where.address)) daemon.warn({ url: server.url }, "metrics are open to other hosts");
+  return server;
+}

@@ -1,0 +1,212 @@
+/** From the configuration of a device of its own to its native worker: one switch or one NIC, in wall units. */
+
+import {
+  kEct0,
+  kFirstQpn,
+  kQuantumNs,
+  nicBehaviour,
+  portBehaviour,
+  receiveSlots,
+  switchBehaviour,
+  switchDescriptors,
+  udpSourcePort,
+} from "../device/behaviour.js";
+import type { BackendChoice } from "../host/backend.js";
+import type { NativePort, NativeQueuePair, WorkerConfig } from "../native/types.js";
+import { portDefence } from "../scenario/cn_domain.js";
+import type {
+  DaemonPort,
+  DeviceConfig,
+  NicDaemonConfig,
+  QueuePairConfig,
+  SwitchDaemonConfig,
+  WorkerPlace,
+} from "./file/load.js";
+import { kStormKinds } from "./file/types.js";
+
+/** How late a worker may be before a lossless class could lose: extra headroom at shaped ports, and receive slots. */
+const kLatenessNs = 20e6;
+/** Super-frames of the kernel that may be held at a time, 66 KiB each. */
+const kSuperFrames = 1024;
+const kSwitchSlots = 2048;
+/** A frame of path MTU 1024, by which descriptors are counted. */
+const kCommonFrameBytes = 1082;
+const kNicDescriptors = 4608;
+
+/** How frames pass between an interface and the worker. */
+type Backends = Pick<BackendChoice, "receive" | "transmit" | "xdp_mode" | "ring">;
+
+/** @param backends Of each port; one left out is af_packet both ways. */
+export function composeSwitchWorker(config: SwitchDaemonConfig, backends: readonly Backends[] = []): WorkerConfig {
+  const s = config.switch;
+  const ports = config.ports.map((port, component) => ({
+    ...nativePort(port, backends[component]),
+    ...(port.impairment && { impairment: { ...port.impairment, delay: 0, component } }),
+    // Super-frames do not go through the ring: the kernel queues them on the socket.
+    slot_bytes: port.mtu + 18,
+    receive_slots: kSwitchSlots,
+    offloads: true,
+    mtu: port.mtu,
+    mac: port.mac,
+    priority_rates: port.priorityRates,
+    queue_limits: port.queueLimits,
+    max_learned_addresses: port.maxLearnedAddresses,
+    storm_rates: kStormKinds.map((kind) => port.stormControl[kind]),
+    ...portBehaviour(
+      s,
+      portDefence(s.qcn, port.name, () => "interior-ready"),
+    ),
+  }));
+  const fastest = Math.max(...config.ports.map((port) => port.rate));
+  const behaviour = switchBehaviour(s, Math.ceil((fastest / 8) * (kLatenessNs / 1e9)));
+  const names = config.ports.map((port) => port.name);
+  return {
+    ...common(config.name, config.workers[0]),
+    packets: 4096 + switchDescriptors({ ...behaviour, ports }, kCommonFrameBytes),
+    packet_bytes: Math.max(...config.ports.map((port) => port.mtu)) + 18,
+    super_frames: kSuperFrames,
+    switches: [
+      {
+        name: config.name,
+        ports,
+        ...behaviour,
+        learning: s.forwarding === "learning",
+        ageing: s.ageing,
+        seed: 1,
+        hash_seed: 1,
+        component: 0,
+        routes: config.static_fdb.map(({ mac, port }) => ({ destination_mac: mac, ports: [names.indexOf(port)] })),
+        pins: [],
+      },
+    ],
+    nics: [],
+  };
+}
+
+/** Of each worker of the switch: all ports, and packets for what may come in by its own. */
+export function composeSwitchWorkers(config: SwitchDaemonConfig, backends: readonly Backends[]): WorkerConfig[] {
+  const whole = composeSwitchWorker(config, backends);
+  if (config.workers.length === 1) return [whole];
+  return config.workers.map((place, i) => ({ ...whole, ...common(`${config.name}-${i}`, place) }));
+}
+
+/** By address: where peers are whose file gives no MAC address. */
+export type PeerMacs = ReadonlyMap<string, number>;
+
+/** @param answersArp The address is the NIC's own: ARP requests and pings for it are, too. */
+export function composeNicWorker(
+  config: NicDaemonConfig,
+  backends?: Backends,
+  answersArp = false,
+  macs: PeerMacs = new Map(),
+): WorkerConfig {
+  const frameBytes = config.port.mtu + 18;
+  const { rate, mac } = config.port;
+  return {
+    ...common(config.name, config.worker),
+    packets: kNicDescriptors,
+    packet_bytes: Math.ceil((frameBytes + 64) / 64) * 64,
+    switches: [],
+    nics: [
+      {
+        name: config.name,
+        port: {
+          ...nativePort(config.port, backends),
+          slot_bytes: frameBytes,
+          receive_slots: receiveSlots(rate, kLatenessNs),
+          roce_only: true,
+          ...(answersArp && { arp_address: ipv4Bytes(config.address).reduce((sum, byte) => sum * 256 + byte, 0) }),
+        },
+        mac,
+        first_qpn: config.queue_pairs[0]?.qpn ?? kFirstQpn,
+        ...nicBehaviour(config.host, config.classes, config.congestion, { rate, scale: 1, seed: 1, component: 0 }),
+        queue_pairs: config.queue_pairs.map((pair, i) => queuePair(config, pair, i, macs)),
+      },
+    ],
+  };
+}
+
+function common(name: string, { cpu, polling }: WorkerPlace = { cpu: -1, polling: "interrupt" }) {
+  return { name, cpu, polling, seed: 1, quantum: kQuantumNs, sample_interval: 0, reset_after: 0 };
+}
+
+function nativePort(
+  port: DaemonPort,
+  backends: Backends | undefined,
+): Pick<NativePort, "name" | "interface" | "namespace_fd" | "namespace_path" | "rate" | "delay" | keyof Backends> {
+  return {
+    name: port.name,
+    interface: port.interface,
+    namespace_fd: -1,
+    ...(port.namespace !== undefined && { namespace_path: port.namespace }),
+    rate: port.rate,
+    delay: 0,
+    ...(backends && {
+      receive: backends.receive,
+      transmit: backends.transmit,
+      xdp_mode: backends.xdp_mode,
+      ring: backends.ring,
+    }),
+  };
+}
+
+function queuePair(config: NicDaemonConfig, pair: QueuePairConfig, order: number, macs: PeerMacs): NativeQueuePair {
+  const { send } = pair;
+  return {
+    name: pair.name,
+    remote_qpn: pair.remote_qpn,
+    path: {
+      // 0: nothing is sent until it is known.
+      destination_mac: pair.peer.mac ?? macs.get(pair.peer.address) ?? 0,
+      source_mac: config.port.mac,
+      tagged: false,
+      vlan_tci: 0,
+      ip_version: 4,
+      source_ip: ipv4Bytes(config.address),
+      destination_ip: ipv4Bytes(pair.peer.address),
+      dscp: pair.dscp,
+      ecn: kEct0,
+      udp_source_port: udpSourcePort(order),
+    },
+    priority: pair.priority,
+    operation: send?.operation ?? "write",
+    path_mtu: config.host.path_mtu,
+    message_bytes: send?.message ?? 1,
+    total_bytes: send?.bytes ?? 0,
+    first_psn: 0,
+    ...(send && { start: send.start }),
+    rate_cap: send?.rate ?? 0,
+    remote_address: 0,
+    remote_key: 0,
+    application: order,
+  };
+}
+
+function ipv4Bytes(address: string): Uint8Array {
+  return Uint8Array.from(address.split("."), Number);
+}
+
+/**
+ * @param backends Of each port, in the order of portsOf().
+ * @param answersArp A NIC's address is its own, not the kernel's.
+ * @param macs Those of its peers that have been found.
+ */
+export function composeWorkers(
+  config: DeviceConfig,
+  backends: readonly BackendChoice[],
+  answersArp: boolean,
+  macs: PeerMacs,
+): WorkerConfig[] {
+  return config.kind === "switch"
+    ? composeSwitchWorkers(config, backends)
+    : [composeNicWorker(config, backends[0], answersArp, macs)];
+}
+
+/** The worker of each port, by its position. */
+export function ownersOf(config: DeviceConfig): number[] {
+  return config.kind === "switch" ? config.ports.map(({ worker }) => worker) : [0];
+}
+
+export function portsOf(config: DeviceConfig): DaemonPort[] {
+  return config.kind === "switch" ? config.ports : [config.port];
+}

@@ -1,0 +1,243 @@
+/** A running switch or NIC, whoever runs it: what it is, does and counts, for control sockets, dashboards, metrics and captures. */
+
+import { WeirError } from "../base/error.js";
+import { hasAlpha } from "../congestion/flow_state.js";
+import type { CounterTable } from "../native/counters.js";
+import type { NativeAddon, NativeWorker } from "../native/types.js";
+import type { Congestion, SwitchConfig, TrafficClasses } from "../scenario/types.js";
+import { type CaptureEvents, type CapturePort, Captures } from "./captures.js";
+import type { ControlRequest, Stream } from "./control_server.js";
+import { ClearableCounters, type Count } from "./counts.js";
+import type { SwitchDaemonPort } from "./file/types.js";
+import type {
+  ControlRequests,
+  FdbEntry,
+  PortStatus,
+  QosReport,
+  QueuePairReport,
+  Status,
+  SwitchReport,
+} from "./protocol.js";
+import { macText, qosReport } from "./reports.js";
+
+/** A port with what metrics tell of it besides. */
+export type DevicePort = PortStatus & { transitions: number };
+
+/** How a switch is configured now; its ports in their order, those of labs without limits. */
+export interface SwitchSetting {
+  config: SwitchConfig;
+  ports: readonly (Pick<SwitchDaemonPort, "name"> & Partial<SwitchDaemonPort>)[];
+}
+
+/** How a NIC is configured now; its queue pairs in their order. */
+export interface NicSetting {
+  classes: TrafficClasses;
+  /** Bytes. */
+  receiveBuffer: number;
+  algorithm: Congestion["algorithm"];
+  pairs: readonly { peer: string; priority: number; unresolved?: boolean }[];
+}
+
+/** Who runs a device: a daemon one, a lab several. */
+export interface DeviceSource {
+  readonly kind: Status["kind"];
+  readonly name: string;
+  /** Wall time = meant time * scale; 1 for daemons. What a Device tells is meant. */
+  readonly scale: number;
+  readonly addon: Pick<NativeAddon, "Capture">;
+  /** The worker that runs it, and its number there. */
+  readonly worker: Pick<
+    NativeWorker,
+    "switchState" | "forwardingTable" | "forwardingEntries" | "queuePairs" | "worstGap"
+  >;
+  readonly index: number;
+  /** Of that worker, as just read, or as last looked at. */
+  counted(): CounterTable;
+  /** What is counted beside the native core. */
+  more?(): Iterable<Count>;
+  /** Of a switch. */
+  switchSetting(): SwitchSetting | undefined;
+  /** Of a NIC. */
+  nicSetting(): NicSetting | undefined;
+  ports(): DevicePort[];
+  /** Where frames of its ports pass. */
+  places(): CapturePort[];
+}
+
+/** What only the process knows that runs it. */
+export interface DeviceHost {
+  version: string;
+  status(): Pick<Status, "uptime_s" | "control" | "metrics" | "dashboard">;
+  captures?: CaptureEvents;
+}
+
+const kTimes = new Set(["ns", "centiseconds"]);
+const kNoStorms = { broadcast: 0, unknown_unicast: 0, multicast: 0 };
+
+type Answers = { [Name in keyof ControlRequests]: () => ControlRequests[Name] } & { capture: () => Stream };
+
+export class Device {
+  readonly kind: Status["kind"];
+  readonly name: string;
+  readonly scale: number;
+  private readonly shown = new ClearableCounters();
+  private readonly captures: Captures;
+  /** Its places in the manifest of its worker. */
+  private own: readonly number[] = [];
+
+  constructor(
+    private readonly source: DeviceSource,
+    private readonly host: DeviceHost,
+  ) {
+    ({ kind: this.kind, name: this.name, scale: this.scale } = source);
+    const about = { kind: source.kind, name: source.name, version: host.version };
+    this.captures = new Captures(() => ({ addon: source.addon, about, ports: source.places() }), host.captures);
+  }
+
+  /** What a request of the control socket is answered. @throws WeirError when there is no such request, or the device does not have what it asks for. */
+  answer(asked: ControlRequest): unknown {
+    const answers: Answers = {
+      status: () => this.status(),
+      counters: () => this.counters(),
+      ports: () => this.ports(),
+      switch: () => this.switchReport(),
+      fdb: () => this.forwarding(),
+      queue_pairs: () => this.queuePairs(),
+      qos: () => this.qos(),
+      clear: () => this.clear(),
+      capture: () => this.captures.answer(asked),
+    };
+    const { request } = asked;
+    if (Object.hasOwn(answers, request)) return answers[request as keyof Answers]();
+    throw new WeirError(`unknown request ${request}`, { hint: `known: ${Object.keys(answers).join(", ")}` });
+  }
+
+  status(): Status {
+    const { kind, name, scale } = this;
+    const { uptime_s, ...where } = this.host.status();
+    return { kind, name, version: this.host.version, pid: process.pid, uptime_s, scale, ...where };
+  }
+
+  /** Of its worker, which may count for others too: native units, since the start. The manifest is empty before devices live. */
+  counted(): CounterTable {
+    return this.source.counted();
+  }
+
+  /** Counts since the last clear(). */
+  counters(): ControlRequests["counters"] {
+    const counters = this.shown.since(this.#totals());
+    return { since: this.shown.cleared.toISOString(), at_ns: this.counted().asOf / this.scale, counters };
+  }
+
+  clear(): ControlRequests["clear"] {
+    this.shown.clear(this.#totals());
+    return { cleared: this.shown.cleared.toISOString() };
+  }
+
+  ports(): DevicePort[] {
+    return this.source.ports();
+  }
+
+  /** @throws WeirError when this is a NIC. */
+  switchReport(): SwitchReport {
+    const { config, ports } = this.#asSwitch("queues or buffer of a switch");
+    const { pfc, ecn, qcn } = config;
+    const state = this.source.worker.switchState(this.source.index);
+    return {
+      name: this.name,
+      pfc_priorities: pfc.enabled ? pfc.priorities : [],
+      ecn: { enabled: ecn.enabled, kmin: ecn.kmin, kmax: ecn.kmax, pmax: ecn.pmax, priorities: ecn.priorities },
+      qcn: {
+        enabled: qcn.enabled,
+        priorities: qcn.priorities,
+        cpQSp: qcn.cpQSp,
+        cpWeight: qcn.cpWeight,
+        cpSampleBase: qcn.cpSampleBase,
+      },
+      buffer: state.buffer,
+      ports: state.ports.map((port, i) => ({
+        name: ports[i]?.name ?? "",
+        max_learned_addresses: ports[i]?.maxLearnedAddresses ?? 0,
+        storm_control: ports[i]?.stormControl ?? kNoStorms,
+        ...port,
+      })),
+    };
+  }
+
+  /** @throws WeirError when this is a NIC. */
+  forwarding(): FdbEntry[] {
+    const { ports } = this.#asSwitch("forwarding table");
+    return this.source.worker.forwardingTable(this.source.index).map((entry) => ({
+      mac: macText(entry.mac),
+      vlan: entry.vlan,
+      ports: entry.ports.map((port) => ports[port]?.name ?? String(port)),
+      kind: entry.learned ? "learned" : "static",
+      expires_in_s: entry.expires_in === undefined ? null : entry.expires_in / 1e9 / this.scale,
+    }));
+  }
+
+  /** How many the forwarding table of a switch has. */
+  forwardingEntries(): number {
+    return this.source.worker.forwardingEntries(this.source.index);
+  }
+
+  /** @throws WeirError when this is a switch. */
+  queuePairs(): QueuePairReport[] {
+    const { pairs, algorithm } = this.#asNic();
+    return this.source.worker.queuePairs(this.source.index).map((pair, i) => ({
+      ...pair,
+      state: pairs[i]?.unresolved === true ? "unresolved" : pair.state,
+      rate: pair.rate * this.scale,
+      target_rate: pair.target_rate * this.scale,
+      peer: pairs[i]?.peer ?? "",
+      priority: pairs[i]?.priority ?? 0,
+      alpha: hasAlpha(algorithm) ? pair.alpha : null,
+    }));
+  }
+
+  /** What is kept for each lossless priority of a switch; a NIC's receive buffer is that of all priorities. */
+  qos(): QosReport {
+    const nic = this.source.nicSetting();
+    if (nic !== undefined) return qosReport(nic.classes, (p) => (p === 0 ? nic.receiveBuffer : 0));
+    const { config } = this.#asSwitch("queues");
+    const { pfc, buffer } = config;
+    return qosReport(config, (p) => (pfc.enabled && pfc.priorities.includes(p) ? buffer.headroom : 0));
+  }
+
+  /** Of its worker, so far: wall ns. */
+  loopGap(): number {
+    return this.source.worker.worstGap();
+  }
+
+  /** Ends its captures: before its worker is closed. Idempotent. */
+  close(): void {
+    this.captures.close();
+  }
+
+  *#totals(): Iterable<Count> {
+    const table = this.counted();
+    const { manifest } = table;
+    if (this.own.length === 0) this.own = placesOf(table, this.name);
+    for (const i of this.own) {
+      const description = manifest[i] as Count["description"];
+      yield { description, value: kTimes.has(description.unit) ? table.value(i) / this.scale : table.value(i) };
+    }
+    yield* this.source.more?.() ?? [];
+  }
+
+  #asSwitch(what: string): SwitchSetting {
+    const setting = this.source.switchSetting();
+    if (setting === undefined) throw new WeirError(`${this.name} is a NIC: it has no ${what}`);
+    return setting;
+  }
+
+  #asNic(): NicSetting {
+    const setting = this.source.nicSetting();
+    if (setting === undefined) throw new WeirError(`${this.name} is a switch: it has no queue pairs`);
+    return setting;
+  }
+}
+
+function placesOf({ manifest }: CounterTable, device: string): number[] {
+  return manifest.flatMap(({ labels }, i) => ((labels.switch ?? labels.device) === device ? [i] : []));
+}

@@ -1,0 +1,97 @@
+// The validated configuration of a switch or a NIC of its own. Units as in scenario/types.ts: bit/s, bytes, ns. MAC addresses are
+// 48-bit numbers.
+import type { Full, With } from "../../base/fields.js";
+import type { BackendWish } from "../../host/backend.js";
+import type { InterfaceFacts } from "../../host/interface.js";
+import type { Congestion, HostConfig, Impairment, SwitchConfig, TrafficClasses } from "../../scenario/types.js";
+import type {
+  kListening,
+  nicDaemonSchema,
+  portSchema,
+  sendSchema,
+  switchDaemonSchema,
+  workerSchema,
+} from "./schema.js";
+
+type WrittenPort = Full<typeof portSchema>;
+
+/** `cpu` -1: any. */
+export type WorkerPlace = With<Full<typeof workerSchema>, { cpu: number }>;
+
+/** `rate` 0: unlimited. */
+export interface DaemonPort extends InterfaceFacts, Pick<WrittenPort, "interface" | "namespace" | "rate"> {
+  name: string;
+  backend: BackendWish;
+}
+
+export type MetricsConfig = Full<typeof kListening.nic.metrics>;
+export type DashboardConfig = Full<typeof kListening.nic.dashboard>;
+
+interface CommonConfig {
+  name: string;
+  /** Undefined: switched off. */
+  metrics: MetricsConfig | undefined;
+  /** Undefined: none. */
+  dashboard: DashboardConfig | undefined;
+  /** Path of the control socket; undefined: the default for `name`. */
+  control: string | undefined;
+}
+
+/** What storm control tells apart, in the order of the native core. */
+export const kStormKinds = ["broadcast", "unknown_unicast", "multicast"] as const;
+export type StormKind = (typeof kStormKinds)[number];
+
+/** A port of a switch daemon; limits have 8 entries, 0: none. */
+export interface SwitchDaemonPort extends DaemonPort {
+  /** bit/s, of each egress queue. */
+  priorityRates: number[];
+  /** Bytes, of each egress queue. */
+  queueLimits: number[];
+  /** Addresses that are learned there. */
+  maxLearnedAddresses: number;
+  /** Most that is flooded of what comes in, bit/s; 0: no limit. */
+  stormControl: Record<StormKind, number>;
+  /** Of what arrives; undefined: none. */
+  impairment: Impairment | undefined;
+  /** Position in `workers`. */
+  worker: number;
+}
+
+export interface SwitchDaemonConfig extends CommonConfig {
+  kind: "switch";
+  ports: SwitchDaemonPort[];
+  /** At least one. */
+  workers: WorkerPlace[];
+  switch: SwitchConfig;
+  static_fdb: Full<typeof switchDaemonSchema>["static_fdb"];
+}
+
+type WrittenNic = Full<typeof nicDaemonSchema>;
+
+/** `mac` undefined: asked for by ARP. */
+export type Peer = WrittenNic["peers"][number];
+
+export interface QueuePairConfig {
+  name: string;
+  peer: Peer;
+  qpn: number;
+  remote_qpn: number;
+  priority: number;
+  dscp: number;
+  /** Undefined: only receives. */
+  send: Full<typeof sendSchema> | undefined;
+}
+
+export interface NicDaemonConfig extends CommonConfig {
+  kind: "nic";
+  /** Its `mac` is the NIC's, which may differ from the interface's. */
+  port: DaemonPort;
+  worker: WorkerPlace;
+  address: string;
+  host: HostConfig;
+  classes: TrafficClasses;
+  congestion: Congestion;
+  queue_pairs: QueuePairConfig[];
+}
+
+export type DeviceConfig = SwitchDaemonConfig | NicDaemonConfig;

@@ -1,0 +1,161 @@
+/** What happened at some devices since they were last looked at: those of a lab, or the one of a daemon. */
+import type { CounterTable } from "../native/counters.js";
+import type { CounterDescription } from "../native/types.js";
+import type { Frame, FrameEvent } from "./frame.js";
+import { bitRate, Growth, happeningOf, lossOf, type Share, type Tally, tally } from "./growth.js";
+
+/** Devices, what is between them, and what only those know who run them. */
+export interface Network {
+  /** Id of the run; 0 of daemons. */
+  readonly run: number;
+  /** Wall time = meant time * scale. */
+  readonly scale: number;
+  /** Of all of its workers; they have manifests. */
+  readonly tables: readonly CounterTable[];
+  /** Their devices. Of a link to another one both directions are counted at this end. */
+  readonly own: ReadonlySet<string>;
+  readonly links: readonly { from: string; to: string }[];
+  /** Which link bytes of its queue pairs are a flow's throughput. */
+  readonly flows: readonly { id: string; moved: "tx_wire_bytes" | "rx_wire_bytes" }[];
+  /** Meant ns. */
+  now(): number;
+  /** Brings the counters up to date. */
+  look(): void;
+  rates(): Omit<Frame["flows"], "throughput">;
+  queues(): Pick<Frame, "queues" | "switches">;
+  /** Longest gap of the poll loops so far, wall ns. */
+  loopGap(): number;
+}
+
+/** What a device sends to another one. */
+interface Side {
+  /** With all that they take of the link. */
+  bytes: Tally;
+  pauses: Tally;
+  marks: Tally;
+}
+
+/** FCS, preamble and gap. */
+const kFrameOverhead = 24;
+/** A PFC frame with all that it takes of a link. */
+const kPfcBytes = 84;
+
+export class Frames {
+  private readonly growth: readonly Growth[];
+  private readonly events = new Map<string, Tally & Pick<FrameEvent, "kind" | "where">>();
+  /** By "device:peer". */
+  private readonly sides = new Map<string, Side>();
+  /** Of devices with one link, such as NICs. */
+  private readonly peers = new Map<string, string>();
+  private readonly moved: ReadonlyMap<string, { counter: string; bytes: Tally }>;
+  /** Meant ns. */
+  private last: number;
+
+  /** Counts from now on. */
+  constructor(private readonly network: Network) {
+    const several = new Set<string>();
+    for (const { from, to } of network.links) {
+      for (const [device, peer] of [
+        [from, to],
+        [to, from],
+      ] as const) {
+        this.sides.set(`${device}:${peer}`, { bytes: tally(), pauses: tally(), marks: tally() });
+        if (this.peers.delete(device)) several.add(device);
+        else if (!several.has(device)) this.peers.set(device, peer);
+      }
+    }
+    this.moved = new Map(network.flows.map(({ id, moved }) => [id, { counter: moved, bytes: tally() }]));
+    this.growth = network.tables.map((table) => new Growth(table, (counter) => this.#sharesOf(counter)));
+    this.last = Math.round(network.now());
+  }
+
+  /** Everything since the one before. */
+  take(): Frame {
+    const { network } = this;
+    network.look();
+    const since_ns = this.last;
+    const t_ns = Math.max(since_ns + 1, Math.round(network.now()));
+    this.last = t_ns;
+    for (const growth of this.growth) growth.take();
+    // Meant bits per second.
+    const rate = (bytes: Tally | undefined) => Math.round(bitRate(bytes ?? tally()) * network.scale);
+    return {
+      run: network.run,
+      since_ns,
+      t_ns,
+      flows: { ...network.rates(), throughput: network.flows.map(({ id }) => rate(this.moved.get(id)?.bytes)) },
+      ...network.queues(),
+      links: network.links.map(({ from, to }) => {
+        const [forward, backward] = [this.sides.get(`${from}:${to}`), this.sides.get(`${to}:${from}`)];
+        return {
+          forward_bps: rate(forward?.bytes),
+          backward_bps: rate(backward?.bytes),
+          forward_pauses: forward?.pauses.grown ?? 0,
+          backward_pauses: backward?.pauses.grown ?? 0,
+          marks: (forward?.marks.grown ?? 0) + (backward?.marks.grown ?? 0),
+        };
+      }),
+      events: [...this.events.values()].flatMap(({ kind, where, grown }) =>
+        grown > 0 ? [{ kind, where, count: grown }] : [],
+      ),
+      loop_gap_max_us: network.loopGap() / 1000,
+    };
+  }
+
+  #sharesOf({ name, labels }: CounterDescription): readonly Share[] {
+    const { switch: device = labels.device ?? "", flow = "", qpn } = labels;
+    const peer = this.peers.get(device) ?? labels.port ?? "";
+    const heard = !this.network.own.has(peer);
+    if (qpn !== undefined) {
+      const moved = this.moved.get(flow);
+      if (moved?.counter === name) return [[moved.bytes, 1]];
+      // What others have sent: where they are devices of the network, they count it themselves.
+      return name === "cnp_sent" || (heard && name === "cnp_handled") ? [[this.#event("cnp", flow), 1]] : [];
+    }
+    const sent = this.sides.get(`${device}:${peer}`);
+    const received = heard ? this.sides.get(`${peer}:${device}`) : undefined;
+    return [
+      ...this.#eventOf(name, labels, device, peer, heard),
+      ...(sent === undefined ? [] : sideShares(name, "tx", sent)),
+      ...(received === undefined ? [] : sideShares(name, "rx", received)),
+    ];
+  }
+
+  #eventOf(name: string, labels: CounterDescription["labels"], device: string, peer: string, heard: boolean): Share[] {
+    const happening = happeningOf(name);
+    const queue = `${device}:${peer}:${labels.priority}`;
+    switch (happening) {
+      case undefined:
+        return [];
+      case "drop":
+        return [[this.#event("drop", `${device}:${peer}:${lossOf(name)}`), 1]];
+      case "pfc heard":
+        // A switch has not asked who is at its ports.
+        if (!heard || labels.switch !== undefined) return [];
+        return [[this.#event("pfc", `${peer}:${device}:${labels.priority}`), 1]];
+      default:
+        return [[this.#event(happening, queue), 1]];
+    }
+  }
+
+  /** Made when it is first asked for. */
+  #event(kind: FrameEvent["kind"], where: string): Tally {
+    const key = `${kind} ${where}`;
+    const found = this.events.get(key) ?? { kind, where, ...tally() };
+    this.events.set(key, found);
+    return found;
+  }
+}
+
+/** What a counter of a device says of what it sends (tx), or of what its neighbour sends (rx). */
+function sideShares(name: string, way: "tx" | "rx", { bytes, pauses, marks }: Side): Share[] {
+  if (name === `${way}_bytes`) return [[bytes, 1]];
+  if (name === `${way}_packets`) return [[bytes, kFrameOverhead]];
+  if (name === `${way}_pfc_frames`) {
+    return [
+      [bytes, kPfcBytes],
+      [pauses, 1],
+    ];
+  }
+  return way === "tx" && name === "wred_ecn_marked_packets" ? [[marks, 1]] : [];
+}

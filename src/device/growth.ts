@@ -1,0 +1,85 @@
+/** What counters have grown by since they were last looked at, summed up by what they count for. */
+import type { CounterTable } from "../native/counters.js";
+import type { CounterDescription } from "../native/types.js";
+
+export interface Tally {
+  /** Since the look before. */
+  grown: number;
+  /** ns between the times that the two looks are of, by the clock of the counters. */
+  elapsed: number;
+}
+
+/** What a counter counts for, and by what factor. */
+export type Share = readonly [tally: Tally, weight: number];
+
+interface Counted {
+  index: number;
+  last: number;
+  shares: readonly Share[];
+}
+
+export class Growth {
+  private readonly counted: Counted[] = [];
+  private readonly tallies = new Set<Tally>();
+  private last: number;
+
+  /** Counts from now on. `table` must have a manifest. */
+  constructor(
+    private readonly table: CounterTable,
+    sharesOf: (counter: CounterDescription) => readonly Share[],
+  ) {
+    this.last = table.asOf;
+    table.manifest.forEach((description, index) => {
+      const shares = sharesOf(description);
+      if (shares.length === 0) return;
+      this.counted.push({ index, last: table.value(index), shares });
+      for (const [tally] of shares) this.tallies.add(tally);
+    });
+  }
+
+  take(): void {
+    const elapsed = this.table.asOf - this.last;
+    this.last = this.table.asOf;
+    for (const tally of this.tallies) Object.assign(tally, { grown: 0, elapsed });
+    for (const counter of this.counted) {
+      const value = this.table.value(counter.index);
+      if (value === counter.last) continue;
+      for (const [tally, weight] of counter.shares) tally.grown += (value - counter.last) * weight;
+      counter.last = value;
+    }
+  }
+}
+
+export const tally = (): Tally => ({ grown: 0, elapsed: 0 });
+/** bit/s, of a tally of bytes; 0 before any time has passed. */
+export const bitRate = ({ grown, elapsed }: Tally): number => (elapsed > 0 ? Math.round((grown * 8e9) / elapsed) : 0);
+
+/** What counters of a port or a NIC stand for, by their names; those of queue pairs have some of these names too. */
+export type Happening = "mark" | "cnm" | "pfc" | "pfc heard" | "drop";
+
+const kHappenings: Readonly<Record<string, Happening>> = {
+  wred_ecn_marked_packets: "mark",
+  cn_cp_transmitted_cnms: "cnm",
+  pfc_tx_packets: "pfc",
+  tx_prio_pause: "pfc",
+  pfc_rx_packets: "pfc heard",
+  rx_prio_pause: "pfc heard",
+};
+
+/** Losses that are called neither drop_ nor host_: of the receive buffer, of links that are down, and of impairments. */
+const kLosses: Readonly<Record<string, string>> = {
+  rx_prio_buf_discard: "receive_buffer_full",
+  rx_icrc_encapsulated: "wrong_icrc",
+  tx_port_down: "port_down",
+  lost: "impairment",
+  overflow: "impairment",
+};
+
+export const happeningOf = (name: string): Happening | undefined =>
+  kHappenings[name] ?? (lossOf(name) === undefined ? undefined : "drop");
+
+/** Why frames were lost that a counter counts; undefined: it counts no losses. */
+export function lossOf(name: string): string | undefined {
+  if (name.startsWith("drop_")) return name.slice("drop_".length);
+  return name.startsWith("host_") ? name : kLosses[name];
+}

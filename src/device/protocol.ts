@@ -1,0 +1,139 @@
+/**
+ * What daemons and labs tell over their control sockets, by the name of the request. Bytes, ns and bit/s; of labs these are meant
+ * ones. A lab has one socket for all its devices, and a request names one: `{"request": "counters", "device": "h1"}`.
+ */
+
+import type { CaptureStart } from "../capture/request.js";
+import type { MacControl, PfcState, PortProbe } from "../host/port_probe.js";
+import type { NativeBackend, QueuePairState, SwitchState } from "../native/types.js";
+import type { TrafficClasses } from "../scenario/types.js";
+import type { StormKind } from "./file/types.js";
+
+export interface Status {
+  kind: "switch" | "nic";
+  name: string;
+  version: string;
+  pid: number;
+  /** Since the start; of a lab, meant seconds since traffic began. */
+  uptime_s: number;
+  /** Wall time = time told here * scale; 1 for daemons. */
+  scale: number;
+  control: string;
+  metrics: string | null;
+  /** What a browser opens, with the token that changes take; without one that the file has. */
+  dashboard: string | null;
+}
+
+export interface CounterValue {
+  name: string;
+  unit: string;
+  labels: Record<string, string>;
+  /** Since `weir clear counters`, or the start. */
+  value: number;
+}
+
+export interface PortStatus {
+  name: string;
+  interface: string;
+  namespace: string | null;
+  mac: string;
+  mtu: number;
+  /** bit/s; 0: unlimited. */
+  rate: number;
+  up: boolean;
+  /** The host takes no frames to send, or next to none: they wait in the queues. */
+  tx_stalled: boolean;
+  /** Frames have come that are not taken from the host. It should not happen. */
+  rx_stuck: boolean;
+  /** Times the interface came up again, or another came in its place. */
+  recoveries: number;
+  /** The interface's own MTU now; null: unknown. `mtu` is what the port keeps to. */
+  interface_mtu: number | null;
+  mtu_changes: number;
+  receive: NativeBackend;
+  transmit: NativeBackend;
+  /** Of af_xdp reception; null where something else receives. */
+  xdp_mode: "native" | "generic" | null;
+  /** Why these. */
+  backend_reason: string;
+  pfc: PfcState;
+  mac_control: MacControl;
+  /** The interface as it was when it was last opened; null: it could not be looked at. */
+  probe: PortProbe | null;
+}
+
+export interface SwitchReport {
+  name: string;
+  pfc_priorities: number[];
+  ecn: { enabled: boolean; kmin: number; kmax: number; pmax: number; priorities: number[] };
+  /** Congestion points; priorities: CNPVs. */
+  qcn: { enabled: boolean; priorities: number[]; cpQSp: number; cpWeight: number; cpSampleBase: number };
+  buffer: SwitchState["buffer"];
+  ports: (SwitchState["ports"][number] & PortLimits & { name: string })[];
+}
+
+/** What is kept in bounds at a port, besides its queues; 0: no limit. */
+interface PortLimits {
+  max_learned_addresses: number;
+  /** bit/s of the link. */
+  storm_control: Record<StormKind, number>;
+}
+
+/** What a device makes of priorities, at all of its ports. */
+export interface QosReport extends Pick<TrafficClasses, "scheduler" | "trust" | "dscp_map" | "default_priority"> {
+  /** Those that PFC keeps without loss; none where it is off. */
+  pfc_priorities: number[];
+  /** Bytes that are kept for each priority after its pause, at each port; of a NIC its receive buffer, at priority 0. */
+  headroom: number[];
+}
+
+export interface FdbEntry {
+  mac: string;
+  vlan: number;
+  ports: string[];
+  kind: "learned" | "static";
+  expires_in_s: number | null;
+}
+
+export interface QueuePairReport extends Omit<QueuePairState, "alpha" | "state"> {
+  /** unresolved: its peer has not answered ARP yet. */
+  state: QueuePairState["state"] | "unresolved";
+  peer: string;
+  priority: number;
+  /** Null: QCN has none. */
+  alpha: number | null;
+}
+
+/** Of a lab as a whole. */
+export interface LabReport {
+  name: string;
+  version: string;
+  pid: number;
+  scale: number;
+  elapsed_ns: number;
+  duration_ns: number;
+  devices: { name: string; kind: Status["kind"] }[];
+}
+
+/** Answer of each request to a device. */
+export interface ControlRequests {
+  status: Status;
+  /** `at_ns`: the time that they are of, by a clock that starts anywhere. */
+  counters: { since: string; at_ns: number; counters: CounterValue[] };
+  ports: PortStatus[];
+  switch: SwitchReport;
+  fdb: FdbEntry[];
+  queue_pairs: QueuePairReport[];
+  qos: QosReport;
+  clear: { cleared: string };
+}
+
+/** Answer of each request to a lab, without a device. */
+export interface LabRequests {
+  lab: LabReport;
+}
+
+/** Answer of each request that a stream follows. */
+export interface StreamRequests {
+  capture: CaptureStart;
+}

@@ -1,0 +1,162 @@
+/** By which backends a port receives and transmits: what the file asks for, or else what suits its interface best, and why. */
+
+import type { InterfaceProbe, NativeBackend, NativePort } from "../native/types.js";
+import { describeKind } from "./port_probe.js";
+
+export interface BackendChoice {
+  receive: NativeBackend;
+  transmit: NativeBackend;
+  xdp_mode: NonNullable<NativePort["xdp_mode"]>;
+  ring: number;
+  /** Why, and what would make it faster. */
+  reason: string;
+  /** What does not work as it stands, with the remedy. */
+  warnings: string[];
+}
+
+export type Backend = "auto" | "af_packet" | "af_xdp";
+
+/** What a file asks of the way between interface and Weir. */
+export interface BackendWish {
+  receive: Backend;
+  transmit: Backend;
+  xdp_mode: "auto" | NonNullable<NativePort["xdp_mode"]>;
+  ring: number;
+}
+
+/** What of a port decides. */
+export interface BackendPort {
+  interface: string;
+  /** bit/s; 0: unlimited. */
+  rate: number;
+  mtu: number;
+  backend: BackendWish;
+}
+
+/** The longest IP packet that a veth hands to XDP in one page; senders' super-frames come in several, or not at all. */
+const kOneBufferMtu = 3498;
+
+/** @param probe Or why there is none. */
+export function chooseBackend(
+  role: "switch" | "nic",
+  port: BackendPort,
+  probe: InterfaceProbe | string,
+): BackendChoice {
+  const { backend: wish } = port;
+  const own = automatic(role, port, probe);
+  const receive = wish.receive === "auto" ? own.both[0] : wish.receive;
+  const transmit = wish.transmit === "auto" ? own.both[1] : wish.transmit;
+  const native = typeof probe !== "string" && (probe.xdp_features?.includes("basic") ?? false);
+  const xdp_mode = wish.xdp_mode === "auto" ? (native ? "native" : "generic") : wish.xdp_mode;
+  const automatically = wish.receive === "auto" || wish.transmit === "auto";
+  const choice = { receive, transmit, xdp_mode, ring: wish.ring };
+  const warnings = typeof probe === "string" ? [] : [...warningsOf(role, port, probe, choice)];
+  return { ...choice, reason: automatically ? own.reason : "as configured", warnings };
+}
+
+interface Automatic {
+  /** Receive, transmit. */
+  both: readonly [NativeBackend, NativeBackend];
+  reason: string;
+}
+
+const kPacketSockets = ["af_packet", "af_packet"] as const;
+const kMixed = ["af_packet", "af_xdp"] as const;
+const kXdp = ["af_xdp", "af_xdp"] as const;
+
+function automatic(role: "switch" | "nic", port: BackendPort, probe: InterfaceProbe | string): Automatic {
+  const packets = (reason: string, remedy?: string): Automatic => ({
+    both: kPacketSockets,
+    reason: remedy === undefined ? reason : `${reason}; for af_xdp: ${remedy}`,
+  });
+  if (typeof probe === "string") return packets(`not probed: ${probe}`);
+  const { kind, loopback, xdp_sockets, xdp_programs } = probe;
+  const features = probe.xdp_features ?? [];
+  if (kind === "veth") {
+    if (role === "switch" && port.rate === 0) {
+      return packets("a veth without a rate: the kernel's super-frames and unfinished checksums pass whole");
+    }
+    if (xdp_sockets !== "") return packets(...noRights("AF_XDP sockets", xdp_sockets));
+    const reason =
+      "a veth that is shaped: a packet socket's ring in is cheapest for its senders, AF_XDP out cheapest for Weir";
+    return { both: kMixed, reason };
+  }
+  if (kind !== "" || loopback) {
+    return packets(`${describeKind(probe)}: packet sockets are best there`);
+  }
+  if (!features.includes("basic") || !features.includes("redirect")) {
+    return packets(
+      probe.xdp_features === undefined ? "whether its driver has XDP is not known" : "its driver has no native XDP",
+    );
+  }
+  if (xdp_sockets !== "") return packets(...noRights("AF_XDP sockets", xdp_sockets));
+  if (xdp_programs !== "") return packets(...noRights("loading XDP programs", xdp_programs));
+  if (probe.xdp_attached !== "none") {
+    return packets("another XDP program is attached", `ip link set ${port.interface} xdp off`);
+  }
+  const [problem] = receiveProblems(role, port, probe, "native");
+  if (problem !== undefined) return packets(problem.what, problem.remedy);
+  const copies = features.includes("xsk-zerocopy") ? "zero-copy" : "native XDP";
+  return { both: kXdp, reason: `${copies} in its driver (${probe.driver}), one receive queue` };
+}
+
+function noRights(what: string, error: string): [reason: string, remedy?: string] {
+  if (error === "EPERM")
+    return [`${what}: not allowed (EPERM)`, "run as root, or with CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF"];
+  return [`${what}: not to be had (${error})`];
+}
+
+/** What would be lost with AF_XDP in. */
+function* receiveProblems(
+  role: "switch" | "nic",
+  port: BackendPort,
+  probe: InterfaceProbe,
+  mode: BackendChoice["xdp_mode"],
+): Iterable<{ what: string; remedy: string }> {
+  const { interface: netdev } = port;
+  if (role === "switch" && probe.addressed) {
+    yield {
+      what: "the host has an address there, and AF_XDP would take all frames from it",
+      remedy: `ip address flush dev ${netdev}`,
+    };
+  }
+  const queues = probe.receive_queues ?? 1;
+  if (queues > 1) {
+    yield {
+      what: `${queues} receive queues, and AF_XDP gets what comes in by one`,
+      remedy: `ethtool -L ${netdev} combined 1`,
+    };
+  }
+  const tagsTold = mode === "native" && probe.xdp_metadata?.includes("vlan-tag");
+  if (probe.kind === "veth" && !tagsTold) {
+    yield {
+      what: "tags that senders leave to this veth are lost: XDP is not told of them",
+      remedy: "in the namespace of its peer, ethtool -K PEER txvlan off tx-vlan-stag-hw-insert off",
+    };
+  } else if (probe.offloads.rxvlan && !tagsTold) {
+    yield {
+      what: "the interface takes VLAN tags out of frames, and does not tell XDP",
+      remedy: `ethtool -K ${netdev} rxvlan off`,
+    };
+  }
+  if (port.mtu > kOneBufferMtu && mode === "native" && !(probe.xdp_features ?? []).includes("rx-sg")) {
+    yield {
+      what: `MTU ${port.mtu}, and its driver hands frames to XDP in one buffer only`,
+      remedy: `an MTU of ${kOneBufferMtu} or less`,
+    };
+  }
+}
+
+function* warningsOf(
+  role: "switch" | "nic",
+  port: BackendPort,
+  probe: InterfaceProbe,
+  { receive, xdp_mode }: Pick<BackendChoice, "receive" | "xdp_mode">,
+): Iterable<string> {
+  if (receive !== "af_xdp") return;
+  for (const { what, remedy } of receiveProblems(role, port, probe, xdp_mode)) yield `${what}; remedy: ${remedy}`;
+  if (probe.kind === "veth" && (port.mtu > kOneBufferMtu || xdp_mode === "generic")) {
+    const why = xdp_mode === "generic" ? "Generic XDP" : `MTU ${port.mtu} with af_xdp in`;
+    yield `${why}: the kernel does not cut super-frames before this veth, and they are lost; remedy: in the namespace of its peer, ip link set PEER gso_max_segs 1`;
+  }
+}

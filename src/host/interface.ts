@@ -1,0 +1,60 @@
+/** What a daemon has to know about the interfaces that it takes over. */
+
+import { spawnSync } from "node:child_process";
+import { WeirError } from "../base/error.js";
+import { missingTool } from "./tools.js";
+
+/** What a device asks about an interface. */
+export interface InterfaceFacts {
+  mtu: number;
+  mac: number;
+}
+
+/** Throws WeirError when there is no such interface or namespace. */
+export type InspectInterface = (name: string, namespace: string | undefined) => InterfaceFacts;
+
+/** What `ip -json address` tells, in part. */
+interface IpLink {
+  mtu: number;
+  address?: string;
+  addr_info?: { local?: string }[];
+}
+
+/** MTU and MAC address of an interface, in a network namespace given by its path or in this process's own. */
+export const inspectInterface: InspectInterface = (name, namespace): InterfaceFacts => {
+  const link = ipLink(name, namespace);
+  return { mtu: link.mtu, mac: macNumber(link.address ?? "") };
+};
+
+/** Does the kernel have this IPv4 address, on the interface? */
+export function kernelHasAddress(address: string, name: string, namespace: string | undefined): boolean {
+  return (ipLink(name, namespace).addr_info ?? []).some(({ local }) => local === address);
+}
+
+/** Asked of the kernel, not of /sys: a process may have entered a network namespace and still see the /sys of another. */
+function ipLink(name: string, namespace: string | undefined): IpLink {
+  const ip = ["ip", "-json", "address", "show", "dev", name];
+  const [program, ...args] = namespace === undefined ? ip : ["nsenter", `--net=${namespace}`, "--", ...ip];
+  const { status, stdout, stderr, error } = spawnSync(program as string, args, { encoding: "utf8" });
+  if (error) throw missingTool(program as string, error);
+  if (/does not exist/.test(stderr)) throw noInterface(name, namespace);
+  if (/failed to execute ip/.test(stderr)) throw missingTool("ip");
+  if (status !== 0) throw noNamespace(namespace ?? "own", stderr.trim());
+  return (JSON.parse(stdout) as IpLink[])[0] as IpLink;
+}
+
+function noInterface(name: string, namespace: string | undefined): WeirError {
+  const where = namespace === undefined ? "" : ` in ${namespace}`;
+  return new WeirError(`there is no interface ${name}${where}`, { hint: "ip link lists the interfaces there are" });
+}
+
+function noNamespace(path: string, reason: string | undefined, cause?: unknown): WeirError {
+  return new WeirError(`cannot enter the network namespace ${path}: ${reason ?? "unknown reason"}`, {
+    hint: "ip netns list shows named ones, which are at /run/netns/NAME; entering needs CAP_SYS_ADMIN",
+    cause,
+  });
+}
+
+function macNumber(text: string): number {
+  return /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/i.test(text) ? Number.parseInt(text.replaceAll(":", ""), 16) : 0;
+}

@@ -1,0 +1,72 @@
+/** Weir's own tables of NICs: queue pairs, reaction points. */
+import { fixed, gbps, printable } from "../report/format.js";
+import { Counts, text } from "./counts.js";
+import { gridView } from "./view.js";
+
+export const rp = gridView({
+  description: "reaction points of a NIC under QCN: rates by queue pair, CNMs, time limited",
+  of: "nic",
+  requests: ["counters", "queue_pairs"],
+  grids({ counters, queue_pairs }) {
+    const own = new Counts(counters.counters);
+    const cnms = own.matching("rp_cnm_", {}).filter(({ labels }) => labels.qpn === undefined);
+    const priorities = [...new Set(queue_pairs.map(({ priority }) => String(priority)))].sort();
+    return [
+      {
+        title: "Rates",
+        head: ["name", "prio", "limited", "stage", "rate Gb/s", "target Gb/s"],
+        names: 1,
+        rows: queue_pairs.map((pair) => [
+          printable(pair.name),
+          String(pair.priority),
+          pair.limited ? "yes" : "no",
+          pair.limited ? pair.stage : "-",
+          gbps(pair.rate),
+          gbps(pair.target_rate),
+        ]),
+      },
+      {
+        title: "Reaction points",
+        head: ["prio", "began to limit", "limited s"],
+        names: 1,
+        rows: priorities.map((priority) => [
+          priority,
+          text(own.get("rp_port_pri_created_rps", { priority })),
+          fixed(own.get("rp_port_pri_centiseconds", { priority }) / 100),
+        ]),
+      },
+      {
+        title: "CNMs",
+        head: ["what became of them", "CNMs"],
+        names: 1,
+        rows: cnms
+          .filter(({ value }) => value > 0)
+          .map(({ name, value }) => [name.slice("rp_cnm_".length), text(value)]),
+      },
+    ];
+  },
+});
+
+export const qp = gridView({
+  description: "queue pairs: rate, target rate, alpha",
+  of: "nic",
+  requests: ["queue_pairs"],
+  grids: ({ queue_pairs }) => [
+    {
+      title: "Queue pairs",
+      head: ["name", "lqpn", "rqpn", "peer", "state", "stage", "rate Gb/s", "target Gb/s", "alpha"],
+      names: 6,
+      rows: queue_pairs.map((pair) => [
+        printable(pair.name),
+        String(pair.qpn),
+        String(pair.remote_qpn),
+        printable(pair.peer),
+        pair.state,
+        pair.limited ? pair.stage : "-",
+        gbps(pair.rate),
+        gbps(pair.target_rate),
+        pair.alpha?.toFixed(4) ?? "-",
+      ]),
+    },
+  ],
+});

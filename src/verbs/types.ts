@@ -1,0 +1,209 @@
+/** What applications give and get, named as in libibverbs; and what the parts of this module know of one another. */
+import type { NativeAddon, NativeQueueAttributes, NativeWorker } from "../native/types.js";
+import type { AddressHandle } from "./address_handle.js";
+
+/** What may be done to a region; remote_* by peers who know its key. `remote_invalidate`: they may take the key away. */
+export const kAccess = {
+  local_write: 1,
+  remote_write: 2,
+  remote_read: 4,
+  remote_atomic: 8,
+  remote_invalidate: 16,
+} as const;
+export type Access = keyof typeof kAccess;
+
+/** A piece of registered memory. */
+export interface Slice {
+  region: Memory;
+  /** Bytes from the start of the region. Default 0. */
+  offset?: number;
+  /** Default: up to the end of the region; of an atomic, 8. */
+  length?: number;
+}
+
+/** Memory of the peer, as the peer has told. */
+export interface RemoteMemory {
+  address: bigint;
+  key: number;
+}
+
+interface SendBase {
+  /** Comes back in the completion. Default 0. */
+  id?: number;
+  /** A completion also on success. Default true. */
+  signaled?: boolean;
+  /** The peer's completion is a solicited event. */
+  solicited?: boolean;
+  /** Not before all earlier READs and atomics are complete. */
+  fence?: boolean;
+}
+
+/** Absent `local`: a message of no bytes. */
+export type SendRequest = SendBase &
+  (
+    | { opcode: "send"; local?: Slice; to?: Destination }
+    | { opcode: "send_with_imm"; local?: Slice; immediate: number; to?: Destination }
+    | { opcode: "send_with_inv"; local?: Slice; invalidateKey: number }
+    | { opcode: "rdma_write"; local?: Slice; remote: RemoteMemory }
+    | { opcode: "rdma_write_with_imm"; local?: Slice; remote: RemoteMemory; immediate: number }
+    | { opcode: "rdma_read"; local?: Slice; remote: RemoteMemory }
+    /** `local` takes the 8 bytes that were there. */
+    | { opcode: "atomic_cmp_and_swp"; local: Slice; remote: RemoteMemory; compare: bigint; swap: bigint }
+    | { opcode: "atomic_fetch_and_add"; local: Slice; remote: RemoteMemory; add: bigint }
+  );
+
+/** Of a datagram. */
+export interface Destination {
+  address: AddressHandle;
+  qpn: number;
+  queueKey: number;
+}
+
+export interface ReceiveRequest {
+  id?: number;
+  /** Absent: only for messages of no bytes. */
+  local?: Slice;
+}
+
+/** ibv_wc_status. */
+export const kStatus = {
+  0: "success",
+  1: "loc_len_err",
+  2: "loc_qp_op_err",
+  4: "loc_prot_err",
+  5: "wr_flush_err",
+  7: "bad_resp_err",
+  9: "rem_inv_req_err",
+  10: "rem_access_err",
+  11: "rem_op_err",
+  12: "retry_exc_err",
+  13: "rnr_retry_exc_err",
+} as const;
+export type Status = (typeof kStatus)[keyof typeof kStatus];
+
+export interface WorkCompletion {
+  id: number;
+  status: Status;
+  opcode: SendRequest["opcode"] | "recv" | "recv_rdma_with_imm";
+  queuePair: PostedTo;
+  /** Received, read, or sent. */
+  byteLength: number;
+  immediate?: number;
+  invalidatedKey?: number;
+  /** Of a datagram: who sent it. The first 40 bytes of its buffer are the network header. */
+  sourceQpn?: number;
+}
+
+export type State = NativeQueueAttributes["state"];
+
+/** How to get to a peer. */
+export interface Route {
+  /** IPv4 or IPv6. */
+  address: string;
+  /** Of the peer or of the router, 48 bits: what Device.resolve() finds. */
+  mac: number;
+}
+
+/** What a queue pair is given on its way to RTS. Numbers as in ibv_qp_attr. */
+export interface QueuePairAttributes {
+  /** What the peer may do through this queue pair. Default: remote_write, remote_read, remote_atomic. */
+  access: readonly Access[];
+  /** 256, 512, 1024, 2048 or 4096. Default: the largest that the interface's MTU allows. */
+  pathMtu: number;
+  remoteQpn: number;
+  /** First PSN that is sent, and that is expected. */
+  sendPsn: number;
+  receivePsn: number;
+  /** Local ACK timeout: 4.096 us x 2^timeout; 0: none. Default 14. */
+  timeout: number;
+  /** 0 to 7. Default 7. */
+  retryCount: number;
+  /** 0 to 7; 7: without end. Default 7. */
+  rnrRetry: number;
+  /** Code of the delay that our RNR NAKs ask for, 0 to 31. Default 12: 0.64 ms. */
+  minRnrTimer: number;
+  /** READs and atomics under way, as requester and as responder, 1 to 128. Default 16. */
+  maxRdAtomic: number;
+  maxDestRdAtomic: number;
+  /** What to do about loss; both ends must agree on selective-repeat. Default go-back-n. */
+  recovery: "go-back-n" | "selective-repeat";
+  /** Most packets in flight, 4 to 256. Default 256. */
+  window: number;
+  partitionKey: number;
+  /** UD. */
+  queueKey: number;
+  route: Route;
+  /** Priority (traffic class) and DSCP of what is sent. Default: the device's. */
+  priority: number;
+  dscp: number;
+  /** bit/s; 0: line rate. */
+  rateCap: number;
+}
+
+/** What queue pairs, completion queues and memory regions need of their device. */
+export interface DeviceCore {
+  readonly native: { addon: NativeAddon; worker: NativeWorker };
+  /** For work requests on their way down. */
+  readonly work: WorkWriter;
+  readonly mac: number;
+  readonly vlan: number | undefined;
+  readonly largestPathMtu: number;
+  readonly defaults: Pick<QueuePairAttributes, "pathMtu" | "priority" | "dscp">;
+  readonly closed: boolean;
+  readonly failed: boolean;
+  readonly works: boolean;
+  /** @throws WeirError when it is closed or has failed. */
+  requireOpen(): void;
+  sourceFor(address: string): string;
+  /** Brings completions to their queues. */
+  drain(): void;
+  /** Notices when the poll thread has failed. */
+  readRecords(): void;
+  attach(pair: Completed): void;
+  detach(pair: Completed): void;
+}
+
+/** Takes a few work requests in the form that the native core reads. */
+export interface WorkWriter {
+  readonly words: BigUint64Array;
+  writeSend(at: number, qpn: number, request: SendRequest): void;
+  writeReceive(at: number, qpn: number, request: ReceiveRequest): void;
+}
+
+/** A queue pair to which its device brings what is done with. */
+export interface Completed {
+  readonly qpn: number;
+  take(completion: Omit<WorkCompletion, "queuePair">, receive: boolean, retired: number): void;
+}
+
+/** The queue pair that a work request was posted to. */
+export interface PostedTo {
+  readonly type: "rc" | "ud";
+  readonly qpn: number;
+  readonly state: State;
+  readonly sendDepth: number;
+  readonly receiveDepth: number;
+  readonly sendRoom: number;
+  readonly receiveRoom: number;
+  readonly sendCompletions: Completions;
+  readonly receiveCompletions: Completions;
+  modify(state: State, attributes?: Partial<QueuePairAttributes>): void;
+  postSend(...requests: SendRequest[]): void;
+  postReceive(...requests: ReceiveRequest[]): void;
+  onError(callback: (status: Status) => void): void;
+  destroy(): void;
+}
+
+/** A completion queue. */
+export interface Completions extends AsyncIterable<WorkCompletion> {
+  poll(most?: number): WorkCompletion[];
+  next(): Promise<WorkCompletion>;
+}
+
+/** A memory region. */
+export interface Memory {
+  readonly buffer: ArrayBuffer;
+  readonly key: number;
+  readonly start: number;
+  readonly byteLength: number;
+}

@@ -1,0 +1,147 @@
+/** What native workers are asked to be, for the files of daemons. */
+import { describe, expect, it } from "vitest";
+import { composeNicWorker, composeSwitchWorker } from "../../src/device/compose.js";
+import { parseNicDaemon, parseSwitchDaemon } from "../../src/device/file/load.js";
+
+const inspect = () => ({ mtu: 1500, mac: 0x02_57_00_00_00_01 });
+
+describe("a switch daemon", () => {
+  const compose = (text: string) => composeSwitchWorker(parseSwitchDaemon(text, "sw0.yaml", { inspect }).config);
+  const worker = compose(`
+ports: [{ interface: veth-a, name: a, rate: 1Gbps }, { interface: veth-b, name: b, namespace: /run/netns/b }]
+static_fdb: [{ mac: "02:00:00:00:00:07", port: b }]
+ecn: { kmin: 10KB, pmax: 2% }
+`);
+  const [native] = worker.switches;
+
+  it("is one switch on all its ports, in wall units", () => {
+    expect(worker.nics).toEqual([]);
+    expect(native).toMatchObject({
+      name: "sw0",
+      learning: true,
+      ageing: 300e9,
+      red: { kmin: 10_000, kmax: 200_000, pmax: 0.02 },
+      pfc_priorities: 1 << 3,
+      scheduler: { strict: 1 << 6 },
+      routes: [{ destination_mac: 0x02_00_00_00_00_07, ports: [1] }],
+    });
+    expect(native?.ports).toMatchObject([
+      { name: "a", interface: "veth-a", namespace_fd: -1, rate: 1e9, delay: 0, mtu: 1500 },
+      { name: "b", interface: "veth-b", namespace_path: "/run/netns/b", rate: 0, delay: 0, mtu: 1500 },
+    ]);
+  });
+
+  it("bounds what its ports learn and flood", () => {
+    const [bounded] = compose(
+      "ports: [{ interface: a, max_learned_addresses: 9, storm_control: { broadcast: 1Mbps, unknown_unicast: 2Mbps, multicast: 3Mbps } }]",
+    ).switches;
+    expect(bounded?.ports).toMatchObject([{ max_learned_addresses: 9, storm_rates: [1e6, 2e6, 3e6] }]);
+    expect(native?.ports).toMatchObject([{ max_learned_addresses: 8192, storm_rates: [0, 0, 0] }, {}]);
+  });
+
+  it("takes the kernel's super-frames", () => {
+    expect(native?.ports).toMatchObject([{ offloads: true }, { offloads: true }]);
+    expect(worker.super_frames).toBeGreaterThan(0);
+  });
+
+  it("says how each port reaches its interface, and where the worker runs", () => {
+    const text = "workers: [{ cpu: 3, polling: busy }]\nports: [{ interface: a }, { interface: b }]";
+    const { config } = parseSwitchDaemon(text, "sw0.yaml", { inspect });
+    const chosen = { receive: "af_packet", transmit: "af_xdp", xdp_mode: "generic", ring: 128 } as const;
+    const given = composeSwitchWorker(config, [chosen]);
+    expect(given).toMatchObject({ cpu: 3, polling: "busy" });
+    expect(given.switches[0]?.ports[0]).toMatchObject(chosen);
+    for (const name of Object.keys(chosen)) expect(given.switches[0]?.ports[1]).not.toHaveProperty(name);
+  });
+
+  it("keeps headroom for twenty milliseconds of its fastest port", () => {
+    expect(native?.buffer.lateness_headroom).toBe(2_500_000);
+    expect(compose("ports: [{ interface: a }]").switches[0]?.buffer.lateness_headroom).toBe(0);
+  });
+
+  it("maps PCP only when the file trusts it", () => {
+    expect(compose("ports: [{ interface: a }]\ntrust: pcp").switches[0]?.priority_map.trust).toBe("pcp");
+    expect(compose("ports: [{ interface: a }]\ntrust: port-default").switches[0]?.priority_map.trust).toBe("port");
+  });
+});
+
+describe("a NIC daemon", () => {
+  const text = `
+interface: eth1
+address: 10.0.0.1
+rate: 1Gbps
+burst: 10KB
+peers: [{ name: b, address: 10.0.0.2, mac: "02:00:00:00:00:02" }]
+queue_pairs:
+  - { name: to-b, peer: b, qpn: 0x40, remote_qpn: 0x50, send: { rate: 100Mbps, bytes: 1MB, start: 2s } }
+  - { name: from-b, peer: b }
+`;
+  const worker = composeNicWorker(parseNicDaemon(text, "roce0.yaml", { inspect }).config);
+  const [native] = worker.nics;
+
+  it("is one NIC with its queue pairs", () => {
+    expect(worker.switches).toEqual([]);
+    expect(native).toMatchObject({
+      name: "roce0",
+      port: { interface: "eth1", namespace_fd: -1, rate: 1e9 },
+      // 10 KB at 1 Gb/s.
+      arrears: 80_000,
+      mac: 0x02_57_00_00_00_01,
+      first_qpn: 0x40,
+      congestion_control: "dcqcn",
+      cnp_interval: 50_000,
+    });
+    expect(native?.port).not.toHaveProperty("offloads");
+    const [sender, receiver] = native?.queue_pairs ?? [];
+    expect(sender).toMatchObject({
+      name: "to-b",
+      remote_qpn: 0x50,
+      path: {
+        destination_mac: 0x02_00_00_00_00_02,
+        source_mac: 0x02_57_00_00_00_01,
+        source_ip: Uint8Array.of(10, 0, 0, 1),
+        destination_ip: Uint8Array.of(10, 0, 0, 2),
+        dscp: 26,
+        ecn: 2,
+      },
+      start: 2e9,
+      total_bytes: 1e6,
+      rate_cap: 100e6,
+    });
+    expect(sender).not.toHaveProperty("stop");
+    expect(receiver).not.toHaveProperty("start");
+    expect(receiver?.remote_qpn).toBe(0x41);
+  });
+
+  it("says how it reaches its interface, and where it runs", () => {
+    const { config } = parseNicDaemon(`${text}worker: { cpu: 2, polling: adaptive }`, "roce0.yaml", { inspect });
+    const chosen = { receive: "af_xdp", transmit: "af_xdp", xdp_mode: "native", ring: 512 } as const;
+    const given = composeNicWorker(config, chosen);
+    expect(given).toMatchObject({ cpu: 2, polling: "adaptive" });
+    expect(given.nics[0]?.port).toMatchObject(chosen);
+    expect(given.nics[0]?.port).not.toHaveProperty("arp_address");
+    expect(composeNicWorker(config, chosen, true).nics[0]?.port.arp_address).toBe(0x0a_00_00_01);
+  });
+
+  it("has room for a full frame", () => {
+    expect(native?.port.slot_bytes).toBe(1518);
+    expect(worker.packet_bytes).toBeGreaterThanOrEqual(1518);
+  });
+
+  it("has reaction points of QCN in its place where the file says so", () => {
+    const qcn = "congestion: { algorithm: qcn, profile: netfpga }\nqcn: { priorities: [3, 5], cn_tag: false }";
+    const { config } = parseNicDaemon(`${text}${qcn}`, "roce0.yaml", { inspect });
+    expect(composeNicWorker(config).nics[0]).toMatchObject({
+      congestion_control: "qcn",
+      qcn: { rpg_time_reset: 25e6, rpg_ai_rate: 500_000 },
+      cn_priorities: 0b101000,
+      cn_tag: false,
+      token_bucket: { tick: 16_000 },
+    });
+  });
+
+  it("has no reaction point without DCQCN", () => {
+    const { config } = parseNicDaemon(`${text}congestion: { algorithm: none }`, "roce0.yaml", { inspect });
+    expect(composeNicWorker(config).nics[0]).not.toHaveProperty("dcqcn");
+  });
+});

@@ -1,0 +1,92 @@
+/** What a device answers, whoever runs it. */
+import { expect, it } from "vitest";
+import { Device, type DeviceSource, type NicSetting } from "../../src/device/device.js";
+import { CounterTable } from "../../src/native/counters.js";
+import type { QueuePairState } from "../../src/native/types.js";
+import type { TrafficClasses } from "../../src/scenario/types.js";
+
+const kPair: QueuePairState = {
+  name: "to-b",
+  qpn: 17,
+  remote_qpn: 17,
+  state: "ready",
+  stage: "fast_recovery",
+  rate: 1e9,
+  target_rate: 1e9,
+  alpha: 0.5,
+  limited: true,
+};
+
+/** A NIC beside another one, both counted by one worker. */
+function nic(algorithm: NicSetting["algorithm"], scale = 1): Device {
+  const counts = [
+    { labels: { device: "a" }, unit: "packets", value: 7 },
+    { labels: { device: "b" }, unit: "packets", value: 9 },
+    { labels: { device: "a", priority: "3" }, unit: "ns", value: 800 },
+  ];
+  const table = new CounterTable({
+    manifest: () => counts.map(({ labels, unit }) => ({ name: "tx", unit, labels, help: "" })),
+    readCounters: (target) => {
+      target.set(counts.map(({ value }) => value));
+      return 4e9;
+    },
+  });
+  table.refresh();
+  const classes = { pfc: { enabled: true, priorities: [3] } } as unknown as TrafficClasses;
+  const source: Partial<DeviceSource> = {
+    kind: "nic",
+    name: "a",
+    scale,
+    index: 0,
+    worker: { queuePairs: () => [kPair] } as unknown as DeviceSource["worker"],
+    counted: () => table,
+    switchSetting: () => undefined,
+    nicSetting: () => ({ classes, receiveBuffer: 1000, algorithm, pairs: [{ peer: "b", priority: 3 }] }),
+  };
+  const status = { uptime_s: 5, control: "/run/a.sock", metrics: null, dashboard: null };
+  return new Device(source as DeviceSource, { version: "1.2.3", status: () => status });
+}
+
+it.each([
+  ["dcqcn", 0.5],
+  ["qcn", null],
+  ["none", null],
+] as const)("under %s alpha is %s", (algorithm, alpha) => {
+  expect(nic(algorithm).queuePairs()[0]?.alpha).toBe(alpha);
+});
+
+it("tells what is its own, in meant units", () => {
+  const device = nic("dcqcn", 40);
+  const { at_ns, counters } = device.counters();
+  expect(at_ns).toBe(1e8);
+  expect(counters.map(({ labels, value }) => [labels.device, value])).toEqual([
+    ["a", 7],
+    ["a", 20],
+  ]);
+  expect(device.queuePairs()).toMatchObject([{ rate: 40e9, target_rate: 40e9, peer: "b", priority: 3 }]);
+  expect(device.qos()).toMatchObject({ pfc_priorities: [3], headroom: [1000, 0, 0, 0, 0, 0, 0, 0] });
+});
+
+it("counts from the last clear on", () => {
+  const device = nic("none");
+  device.clear();
+  expect(device.counters().counters.map(({ value }) => value)).toEqual([0, 0]);
+});
+
+it("answers requests by their names, and refuses what it does not have", () => {
+  const device = nic("none");
+  expect(Object.keys(device.answer({ request: "status" }) as object)).toEqual([
+    "kind",
+    "name",
+    "version",
+    "pid",
+    "uptime_s",
+    "scale",
+    "control",
+    "metrics",
+    "dashboard",
+  ]);
+  expect(() => device.answer({ request: "switch" })).toThrow("a is a NIC: it has no queues or buffer of a switch");
+  expect(() => device.answer({ request: "fdb" })).toThrow("a is a NIC: it has no forwarding table");
+  expect(() => device.answer({ request: "constructor" })).toThrow("unknown request constructor");
+});
