@@ -23,13 +23,8 @@ class Encoder : public Visitor {
   // What is undefined is left out.
   template <class T>
   void operator()(const char* name, const T& value, const About& /*about*/) {
-    if constexpr (Variant<T>) {
-      object_.Set(name, words_of(value)[value.index()]);
-      visit_described(value, [&](const char* word, const auto& part) { object_.Set(word, to_js(object_.Env(), part)); });
-    } else {
-      const Napi::Value encoded = to_js(object_.Env(), value);
-      if (!encoded.IsUndefined()) object_.Set(name, encoded);
-    }
+    const Napi::Value encoded = to_js(object_.Env(), value);
+    if (!encoded.IsUndefined()) object_.Set(name, encoded);
   }
   const Napi::Object& object() const { return object_; }
 

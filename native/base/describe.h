@@ -35,8 +35,7 @@
 namespace weir {
 
 template <class P, class T>
-concept Of = std::same_as < std::remove_const_t<P>,
-T > ;
+concept Of = (std::is_same_v<std::remove_const_t<P>, T>);
 
 struct About {
   const char* text = "";
@@ -97,8 +96,7 @@ concept Worded = std::is_enum_v<T> && requires(T value) { words_of(value); };
 template <class T>
 concept Number = (std::is_arithmetic_v<T> && !std::same_as<T, bool>) || (std::is_enum_v<T> && !Worded<T>);
 template <class T>
-concept Listed = std::ranges::range<T> && !
-std::convertible_to<T, std::string>;
+concept Listed = (std::ranges::range<T> && !std::is_convertible_v<T, std::string>);
 template <class T>
 inline constexpr bool kIsOptional = false;
 template <class T>
