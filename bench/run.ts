@@ -1,51 +1,56 @@
-/**
- * All benchmarks of the core and of the data plane: `npm run bench -- [options]`, see docs/evidence/performance.md.
- *
- * --only REGEX: benchmarks, by file: 'core', 'forwarding'.  --rows REGEX: lines of their tables.  --quick: shorter and rougher.
- * --save-baseline: keep the figures in bench/baseline.json; what was not measured now stays.
- * --check: exit status 1 if a figure is worse than in the baseline.  --tolerance PERCENT: by how much, instead of each one's own.
- * --json, --markdown: the form of the output.  Always: everything as JSON in weir-results/bench.json.
- */
+/** All benchmarks of the core and of the data plane: `npm run bench -- [options]`, see docs/evidence/performance.md. */
 import { fork } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { Command } from "commander";
 import { drawGrid } from "../src/report/table.js";
 import { BENCHMARKS } from "./benchmarks.js";
 import type { Answer, Request } from "./child.js";
 import { type BenchResult, compare, comparisonGrid, merge, missing } from "./compare.js";
 import { describeHost, headline, load } from "./host.js";
+import { numberIn, pattern } from "./options.js";
 import { markdown, rowGrid } from "./table.js";
 
 const kBaseline = fileURLToPath(new URL("baseline.json", import.meta.url));
 const kOutput = fileURLToPath(new URL("../weir-results/bench.json", import.meta.url));
+interface Options {
+  only?: RegExp;
+  rows?: RegExp;
+  quick: boolean;
+  saveBaseline?: boolean;
+  check?: boolean;
+  tolerance?: number;
+  json?: boolean;
+  markdown?: boolean;
+}
+
 /** Of one benchmark: whatever hangs must end. */
 const kLimitMs = 20 * 60_000;
 
-const { values } = parseArgs({
-  options: {
-    only: { type: "string", default: "" },
-    rows: { type: "string", default: "" },
-    quick: { type: "boolean", default: false },
-    "save-baseline": { type: "boolean", default: false },
-    check: { type: "boolean", default: false },
-    tolerance: { type: "string" },
-    json: { type: "boolean", default: false },
-    markdown: { type: "boolean", default: false },
-  },
-});
-const tolerance = values.tolerance === undefined ? undefined : Number(values.tolerance) / 100;
-if (tolerance !== undefined && !(tolerance >= 0)) throw new Error(`--tolerance ${values.tolerance}: a percentage`);
+const values = new Command("npm run bench --")
+  .description("Benchmarks of the core and of the data plane.")
+  .option("--only <regex>", "benchmarks, by file: 'core', 'forwarding'", pattern)
+  .option("--rows <regex>", "lines of their tables", pattern)
+  .option("--quick", "shorter and rougher", false)
+  .option("--save-baseline", "keep the figures in bench/baseline.json; what was not measured now stays")
+  .option("--check", "exit status 1 if a figure is worse than in the baseline")
+  .option("--tolerance <percent>", "by how much, instead of each one's own", numberIn(0, 1000))
+  .option("--json", "JSON instead of tables")
+  .option("--markdown", "tables in Markdown")
+  .addHelpText("after", "\nEverything is written as JSON into weir-results/bench.json too.")
+  .parse()
+  .opts<Options>();
+const tolerance = values.tolerance === undefined ? undefined : values.tolerance / 100;
 const baseline = existsSync(kBaseline) ? (JSON.parse(readFileSync(kBaseline, "utf8")) as BenchResult) : undefined;
 if (values.check && baseline === undefined) throw new Error("--check: there is no baseline; --save-baseline makes one");
 
 const host = describeHost();
 const result: BenchResult = { host, quick: values.quick, benchmarks: [] };
-for (const module of BENCHMARKS.filter((one) => new RegExp(values.only).test(one))) {
+for (const module of BENCHMARKS.filter((one) => values.only?.test(one) ?? true)) {
   process.stderr.write(`${module}\n`);
   try {
-    result.benchmarks.push(await runBenchmark(module, { quick: values.quick, rows: values.rows }));
+    result.benchmarks.push(await runBenchmark(module, { quick: values.quick, rows: values.rows?.source ?? "" }));
   } catch (error) {
     process.stderr.write(`left out: ${(error as Error).message}\n`);
     process.exitCode = 2;
@@ -55,11 +60,11 @@ host.load.push(load());
 
 const comparisons = baseline === undefined ? [] : compare(result, baseline, tolerance);
 const worse = comparisons.filter(({ regression }) => regression);
-const gone = baseline === undefined || values.rows !== "" ? [] : missing(result, baseline);
+const gone = baseline === undefined || values.rows !== undefined ? [] : missing(result, baseline);
 write(kOutput, result);
 if (values.json) process.stdout.write(`${JSON.stringify({ ...result, comparisons }, undefined, 2)}\n`);
 else report();
-if (values["save-baseline"]) write(kBaseline, baseline === undefined ? result : merge(result, baseline));
+if (values.saveBaseline) write(kBaseline, baseline === undefined ? result : merge(result, baseline));
 if (values.check && worse.length + gone.length > 0) process.exitCode = 1;
 
 function report(): void {

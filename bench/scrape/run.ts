@@ -1,15 +1,11 @@
-/**
- * What a Prometheus server gets of eight NICs and a switch under incast: `npm run bench:scrape -- [options]`, see docs/reference/metrics.md.
- *
- * --seconds N: how long it scrapes, default 120.  --json: JSON instead of tables.  Always: everything as JSON in weir-results/scrape.json.
- * Exit status 1: a panel's query has no data, a scrape failed, or an alert cannot be evaluated.
- */
+/** What a Prometheus server gets of eight NICs and a switch under incast: `npm run bench:scrape -- [options]`, see docs/reference/metrics.md. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { Command } from "commander";
 import { drawGrid, type Grid } from "../../src/report/table.js";
 import { describeHost, headline, load } from "../host.js";
+import { numberIn } from "../options.js";
 import { type ScrapedDaemon, withLab } from "./lab.js";
 import { type Answer, hasData, Prometheus, panelQueries, type Rule } from "./prometheus.js";
 
@@ -38,13 +34,18 @@ interface TargetResult {
   max_ms: number;
 }
 
-const { values } = parseArgs({
-  options: { seconds: { type: "string", default: "120" }, json: { type: "boolean", default: false } },
-});
-const seconds = Number(values.seconds);
-if (!(seconds >= 4 * kInterval && seconds <= 3600)) {
-  throw new Error(`--seconds ${values.seconds}: must be ${4 * kInterval} to 3600`);
-}
+const { seconds, json } = new Command("npm run bench:scrape --")
+  .description("What a Prometheus server gets of eight NICs and a switch under incast.")
+  .option("--seconds <n>", "how long it scrapes", numberIn(4 * kInterval, 3600), 120)
+  .option("--json", "JSON instead of tables")
+  .addHelpText(
+    "after",
+    `
+Everything is written as JSON into weir-results/scrape.json too. Exit status 1: a panel's query has no data, a scrape failed, or an
+alert cannot be evaluated.`,
+  )
+  .parse()
+  .opts<{ seconds: number; json?: boolean }>();
 
 const host = describeHost();
 process.stderr.write("starting a switch and eight NICs\n");
@@ -74,9 +75,7 @@ if (result === undefined) {
   const text = `${JSON.stringify({ host, seconds, ...result }, undefined, 1)}\n`;
   writeFileSync(`${kOutput}scrape.json`, text);
   const grids = [targetGrid(result.targets), panelGrid(result.panels), ruleGrid(result.rules)];
-  process.stdout.write(
-    values.json ? text : `${[headline(host), ...grids.map((grid) => drawGrid(grid))].join("\n\n")}\n`,
-  );
+  process.stdout.write(json ? text : `${[headline(host), ...grids.map((grid) => drawGrid(grid))].join("\n\n")}\n`);
   const bad =
     result.panels.some(({ data }) => !data) ||
     result.targets.some(({ failed, scrapes }) => failed > 0 || scrapes === 0) ||

@@ -1,5 +1,6 @@
 /** Another simulator beside ours, in the same run: any command. */
 import { spawn } from "node:child_process";
+import { InvalidArgumentError } from "commander";
 
 export interface PeerSample {
   /** User and system time of the command, s. */
@@ -17,8 +18,9 @@ export interface Peer {
 /** @param text "CASE=COMMAND". */
 export function parsePeer(text: string, cases: readonly string[]): Peer {
   const [, name = "", command = ""] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
-  if (!cases.includes(name))
-    throw new Error(`--peer ${text}: expected CASE=COMMAND, with a case of ${cases.join(", ")}`);
+  if (!cases.includes(name)) {
+    throw new InvalidArgumentError(`It is CASE=COMMAND, with a case of ${cases.join(", ")}.`);
+  }
   return { name, command };
 }
 

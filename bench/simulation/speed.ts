@@ -3,41 +3,51 @@
  *
  * Each case runs in a fresh process, in turns: all cases once, then all again, as often as --rounds says; figures are medians.
  * A hop is a frame put on a link, acknowledgements, CNPs and PFC frames included.
- *
- * --quick: shorter, once.  --rounds N (3).  --only REGEX: names of cases.  --timeout S: of one run (600).
- * --flows FILE: a list of flows (src, dst, size_bytes, start_s) for the 320-host fabric, instead of drawn ones.
- * --fct FILE: completion times to show beside ours for it (size_bytes, fct_ns, standalone_fct_ns).
- * --peer CASE=COMMAND: runs another simulator in turn with a case, repeatable. CPU time is that of the command; its hops are
- *   what it prints as "hops N".
- * --json, --markdown: the form of the output.
  */
 import { fork } from "node:child_process";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { Command } from "commander";
 import { drawGrid } from "../../src/report/table.js";
+import { numberIn, pattern } from "../options.js";
 import { markdown } from "../table.js";
 import { CASES, type Request, type Sample } from "./cases.js";
-import { parsePeer, runPeer } from "./peer.js";
+import { type Peer, parsePeer, runPeer } from "./peer.js";
 import { machine, type Outcome, tables } from "./report.js";
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: "boolean", default: false },
-    rounds: { type: "string" },
-    only: { type: "string", default: "" },
-    timeout: { type: "string", default: "600" },
-    flows: { type: "string" },
-    fct: { type: "string" },
-    peer: { type: "string", multiple: true, default: [] },
-    json: { type: "boolean", default: false },
-    markdown: { type: "boolean", default: false },
-  },
-});
-const rounds = atLeastOne("rounds", values.rounds ?? (values.quick ? "1" : "3"));
-const limit = atLeastOne("timeout", values.timeout);
-const chosen = CASES.filter(({ name }) => new RegExp(values.only).test(name)).map(({ name }) => name);
-const peers = values.peer.map((given) => parsePeer(given, chosen));
+interface Options {
+  quick: boolean;
+  rounds?: number;
+  only?: RegExp;
+  timeout: number;
+  flows?: string;
+  fct?: string;
+  peer?: Peer[];
+  json?: boolean;
+  markdown?: boolean;
+}
+
+const names = CASES.map(({ name }) => name);
+const values = new Command("npm run bench:sim --")
+  .description("Speed and memory of simulations in virtual time; figures are medians of the rounds.")
+  .option("--quick", "shorter, once", false)
+  .option("--rounds <n>", "how often all cases run (default: 3, with --quick 1)", numberIn(1, 1000, true))
+  .option("--only <regex>", "names of cases", pattern)
+  .option("--timeout <s>", "of one run", numberIn(1, 86_400), 600)
+  .option("--flows <file>", "flows (src, dst, size_bytes, start_s) for the 320-host fabric, instead of drawn ones")
+  .option("--fct <file>", "completion times to show beside ours for it (size_bytes, fct_ns, standalone_fct_ns)")
+  .option(
+    "--peer <case=command>",
+    'another simulator in turn with a case; its hops are what it prints as "hops N"; repeatable',
+    (text, before: Peer[] = []) => [...before, parsePeer(text, names)],
+  )
+  .option("--json", "JSON instead of tables")
+  .option("--markdown", "tables in Markdown")
+  .parse()
+  .opts<Options>();
+const { timeout: limit, peer: peers = [] } = values;
+const rounds = values.rounds ?? (values.quick ? 1 : 3);
+const chosen = names.filter((name) => values.only?.test(name) ?? true);
 const flows = values.flows === undefined ? undefined : resolve(values.flows);
 
 const before = machine();
@@ -64,12 +74,6 @@ if (values.json) {
   const render = values.markdown ? markdown : drawGrid;
   const parts = tables(measured, values.fct).map((grid) => render(grid));
   process.stdout.write(`${[heading, ...parts].join("\n\n")}\n`);
-}
-
-function atLeastOne(name: string, text: string): number {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} ${text}: a whole number from 1`);
-  return value;
 }
 
 /** One run in a process of its own, which may collect garbage when it is told to. */
