@@ -38,7 +38,7 @@ describe("a simulator beside ours", () => {
   });
 
   it("must name a case", () => {
-    expect(() => parsePeer("incast-9=true", ["incast-2-rc"])).toThrow("expected CASE=COMMAND");
+    expect(() => parsePeer("incast-9=true", ["incast-2-rc"])).toThrow("It is CASE=COMMAND");
   });
 
   it("may fail or take too long", async () => {
