@@ -10,6 +10,7 @@
 #include "addon/kernel.h"
 #include "addon/memory.h"
 #include "addon/privileges.h"
+#include "addon/program_socket.h"
 #include "addon/shared_switch_handle.h"
 #include "addon/simulation_handle.h"
 #include "addon/worker_handle.h"
@@ -41,6 +42,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   weir::add_function<&weir::simulation_manifest, "simulationManifest()">(exports);
   weir::add_function<&weir::monotonic_now, "monotonicNow()">(exports);
   weir::define_kernel(exports);
+  weir::define_program_socket(exports);
   weir::add_function<&weir::limit_capabilities, "limitCapabilities(keep)">(exports);
   weir::add_function<&notify, "notify(path, state)">(exports);
   exports.Set("description", Napi::Function::New(env, weir::description, "description"));

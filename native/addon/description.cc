@@ -5,11 +5,13 @@
 #include <variant>
 
 #include "addon/capture_handle.h"
+#include "addon/program_socket.h"
 #include "addon/rows.h"
 #include "addon/shared_switch_handle.h"
 #include "addon/simulation_handle.h"
 #include "addon/worker_handle.h"
 #include "base/layout.h"
+#include "endpoint/program_protocol.h"
 
 namespace weir {
 namespace {
@@ -193,6 +195,7 @@ Napi::Value description(const Napi::CallbackInfo& info) {
   configuration.add<SimulationConfig>();
   configuration.add<QueuePairChange>();
   configuration.add<VerbsQueuePairParameters>();
+  configuration.add<ProgramAnswer>();
   configuration.add<CaptureConfig>();
   configuration.add<Worker::PortPlace>();
   Describer reports(list("reports"));
@@ -204,6 +207,9 @@ Napi::Value description(const Napi::CallbackInfo& info) {
   reports.add<QueuePairCopy>();
   reports.add<NamedHistogram>();
   reports.add<Outcome>();
+  reports.add<ProgramOpening>();
+  reports.add<ProgramRequest>();
+  reports.add<PeerCredentials>();
   reports.add<NumberedQueue>();
   reports.add<SimulationProgress>();
   reports.add<SimulationManifest>();

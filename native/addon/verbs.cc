@@ -29,6 +29,14 @@ bool WorkerHandle::deregister_memory(double nic, uint32_t key) {
   return between_turns([&, &at = verbs_at(nic)] { return at.soft_nic().memory().remove(key); });
 }
 
+ProgramOpening WorkerHandle::open_program(double nic) {
+  return between_turns([&, &at = verbs_at(nic)] { return at.open_program(); });
+}
+
+bool WorkerHandle::close_program(double nic, uint32_t number) {
+  return between_turns([&, &at = verbs_at(nic)] { return at.close_program(number); });
+}
+
 uint32_t WorkerHandle::create_queue_pair(double nic, VerbsQueuePairParameters parameters) {
   return between_turns([&, &at = verbs_at(nic)] { return at.create_queue_pair(parameters); });
 }

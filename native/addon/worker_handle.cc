@@ -55,6 +55,8 @@ Napi::Function WorkerHandle::define(Napi::Env env) {
                       method<&WorkerHandle::histograms, "histograms()">(),
                       method<&WorkerHandle::register_memory, "registerMemory(nic, memory, access, domain)">(),
                       method<&WorkerHandle::deregister_memory, "deregisterMemory(nic, key)">(),
+                      method<&WorkerHandle::open_program, "openProgram(nic)">(),
+                      method<&WorkerHandle::close_program, "closeProgram(nic, number)">(),
                       method<&WorkerHandle::create_queue_pair, "createQueuePair(nic, options)">(),
                       method<&WorkerHandle::destroy_queue_pair, "destroyQueuePair(nic, qpn)">(),
                       method<&WorkerHandle::modify_queue_pair, "modifyQueuePair(nic, qpn, attributes)">(),

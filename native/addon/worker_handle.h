@@ -72,6 +72,8 @@ class WorkerHandle : public Wrap<WorkerHandle> {
   std::vector<QueuePairCopy> queue_pairs(double device);
   uint32_t register_memory(double nic, Memory& memory, uint8_t access, uint32_t domain);
   bool deregister_memory(double nic, uint32_t key);
+  ProgramOpening open_program(double nic);
+  bool close_program(double nic, uint32_t number);
   uint32_t create_queue_pair(double nic, VerbsQueuePairParameters parameters);
   bool destroy_queue_pair(double nic, uint32_t qpn);
   void modify_queue_pair(double nic, uint32_t qpn, const QueuePairChange& change);

@@ -91,7 +91,10 @@ uint32_t QueuePairTable::create(const VerbsQueuePairParameters& parameters) {
     qp.qpn = qpn;
     const TransportContext context{
         .memory = memory_, .completions = *completions_, .counters = counters_, .addresses = &address_handles_};
-    if (parameters.datagram) {
+    if (parameters.link != nullptr) {
+      qp.kind = parameters.datagram ? QueuePair::Kind::datagram : QueuePair::Kind::connection;
+      qp.transport = std::make_unique<RelayedTransport>(qpn, context, *parameters.link, parameters.datagram);
+    } else if (parameters.datagram) {
       qp.kind = QueuePair::Kind::datagram;
       qp.transport = std::make_unique<Datagram>(qpn, context, parameters.send_depth, parameters.receive_depth);
     } else {

@@ -11,6 +11,7 @@
 #include "endpoint/nic_parameters.h"
 #include "endpoint/queue_pair.h"
 #include "endpoint/reliable_stream.h"
+#include "transport/program_link.h"
 #include "transport/transport.h"
 #include "wire/packet.h"
 
@@ -24,12 +25,15 @@ struct VerbsQueuePairParameters {
   bool datagram = false;
   uint32_t send_depth = 128;
   uint32_t receive_depth = 128;
+  uint32_t program = 0;         // whose transport runs in another process: its number, from 1; 0: this one's
+  ProgramLink* link = nullptr;  // of that program
 };
 void describe(auto& v, Of<VerbsQueuePairParameters> auto& p) {
   v.type("NativeQueuePairOptions", "What an application's queue pair is made with.");
   v("datagram", p.datagram, field::any("UD; else RC."));
   v("send_depth", p.send_depth, field::any("Most work requests at a time."));
   v("receive_depth", p.receive_depth, field::any("Most work requests at a time."));
+  v("program", p.program, field::optional(field::any("Number of the program in which its transport runs; 0: here.")));
 }
 
 class QueuePairTable {

@@ -253,6 +253,13 @@ void SoftNic::post_send(uint32_t qpn, const SendWork& work) {
   go_on();
 }
 
+void SoftNic::attend_queue_pair(uint32_t qpn) {
+  const uint32_t index = pairs_.find_verbs(qpn);
+  if (index == kNone) return;
+  attend(index);
+  go_on();
+}
+
 void SoftNic::post_receive(uint32_t qpn, const ReceiveWork& work) {
   const uint32_t index = pairs_.find_verbs(qpn);
   if (index != kNone) pairs_[index].verbs()->post_receive(work);

@@ -97,6 +97,8 @@ class SoftNic {
   // Work for a queue pair that is no more is ignored: its application knows.
   void post_send(uint32_t qpn, const SendWork& work);
   void post_receive(uint32_t qpn, const ReceiveWork& work);
+  // The program in which its transport runs has given it more to send.
+  void attend_queue_pair(uint32_t qpn);
 
   NicCounters& counters() { return counters_; }
   TransportCounters& transport_counters() { return pairs_.counters(); }

@@ -40,6 +40,7 @@ NicDevice::NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort por
       pool_(pool),
       punted_(punted),
       verbs_(config.parameters.verbs_queue_pairs > 0 ? std::make_unique<VerbsRings>() : nullptr),
+      programs_(config.parameters.verbs_queue_pairs > 0 ? std::make_unique<NicPrograms>() : nullptr),
       nic_(with_secret(config.parameters), shifted(config.queue_pairs, begin), pool, verbs_.get()) {
   ports_.push_back(std::move(port));
   nic_.measure(&latencies_);
@@ -71,6 +72,7 @@ void NicDevice::turn(Time horizon, Time now) {
   nic_.set_crowded(port.crowded());
   // After reading and before looking at frames: a receive that was posted before its message was sent is there for it.
   if (verbs_ != nullptr) take_work();
+  if (programs_ != nullptr) programs_->take(nic_);
   for (; port.next_arrival() <= horizon; port.pop()) accept(port.front());
   port.give_back();
   nic_.advance(horizon);
@@ -78,6 +80,7 @@ void NicDevice::turn(Time horizon, Time now) {
     if (pool_[id].meta.kind == FrameKind::pfc) write_pfc(pool_, id);
     port.send(pool_, id);
   }
+  if (programs_ != nullptr) programs_->publish();
   if (port.unsent() == 0) return;
   port.flush(
       pool_, now, [&](PacketId id) { nic_.left(id); },
@@ -98,7 +101,16 @@ void NicDevice::take_work() {
   }
 }
 
+ProgramOpening NicDevice::open_program() { return programs_->open(); }
+
+bool NicDevice::close_program(uint32_t number) {
+  if (programs_->find(number) == nullptr) return false;
+  for (const uint32_t qpn : std::set(programs_->queue_pairs(number))) destroy_queue_pair(qpn);
+  return programs_->close(number);
+}
+
 uint32_t NicDevice::create_queue_pair(const VerbsQueuePairParameters& parameters) {
+  if (parameters.program != 0) return create_for_program(parameters);
   const uint64_t together = uint64_t{parameters.send_depth} + parameters.receive_depth;
   if (together > VerbsRings::kMostWork - total_depth_) {
     throw NativeError("NO_RESOURCES", 0, "", "the queue pairs of this device hold too many work requests together",
@@ -114,9 +126,27 @@ uint32_t NicDevice::create_queue_pair(const VerbsQueuePairParameters& parameters
   return qpn;
 }
 
+uint32_t NicDevice::create_for_program(VerbsQueuePairParameters parameters) {
+  parameters.link = programs_->find(parameters.program);
+  if (parameters.link == nullptr) throw NativeError("INVALID_PROGRAM", 0, "", "there is no such program", "it may have ended");
+  std::set<uint32_t>& held = programs_->queue_pairs(parameters.program);
+  const uint32_t qpn = held.size() < NicPrograms::kMostQueuePairs ? nic_.create_queue_pair(parameters) : 0;
+  if (qpn == 0) {
+    throw NativeError("NO_RESOURCES", 0, "", "no queue pair is left for this program", "destroy queue pairs that are not used");
+  }
+  held.insert(qpn);
+  owners_[qpn] = parameters.program;
+  return qpn;
+}
+
 bool NicDevice::destroy_queue_pair(uint32_t qpn) {
   take_work();
   if (!nic_.destroy_queue_pair(qpn)) return false;
+  if (const auto owner = owners_.find(qpn); owner != owners_.end()) {
+    programs_->queue_pairs(owner->second).erase(qpn);
+    owners_.erase(owner);
+    return true;
+  }
   total_depth_ -= depths_[qpn];
   depths_.erase(qpn);
   return true;

@@ -9,6 +9,7 @@
 #include "engine/config.h"
 #include "engine/device.h"
 #include "engine/frame_ring.h"
+#include "engine/nic_programs.h"
 #include "engine/verbs_rings.h"
 
 namespace weir {
@@ -32,6 +33,11 @@ class NicDevice final : public Device {
   const CongestionLatencies& latencies() const { return latencies_; }
   // Null when the NIC has no places for queue pairs of applications.
   VerbsRings* verbs() { return verbs_.get(); }
+  // Null then too.
+  NicPrograms* programs() { return programs_.get(); }
+  ProgramOpening open_program();
+  // Its queue pairs end with it. False when there is none of this number.
+  bool close_program(uint32_t number);
   // Queue pairs and address handles of applications; on the worker's thread, between two turns. Throws NativeError NO_RESOURCES.
   uint32_t create_queue_pair(const VerbsQueuePairParameters& parameters);
   bool destroy_queue_pair(uint32_t qpn);
@@ -42,6 +48,7 @@ class NicDevice final : public Device {
  private:
   void accept(const RxFrame& frame);
   void take_work();
+  uint32_t create_for_program(VerbsQueuePairParameters parameters);
 
   NicDeviceConfig config_;
   uint16_t index_;
@@ -49,8 +56,10 @@ class NicDevice final : public Device {
   PacketPool& pool_;
   FrameRing& punted_;
   std::unique_ptr<VerbsRings> verbs_;
+  std::unique_ptr<NicPrograms> programs_;
   CongestionLatencies latencies_;
   WireNic nic_;
+  std::map<uint32_t, uint32_t> owners_;  // programs of queue pairs that others drive
   std::map<uint32_t, uint32_t> depths_;  // work requests that each queue pair of an application may hold
   uint32_t total_depth_ = 0;
 };

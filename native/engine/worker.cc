@@ -131,6 +131,7 @@ bool Worker::work_waits() const {
   if (config_.shared && config_.shared->exchange().waiting(config_.share)) return true;
   for (const auto& nic : nics_) {
     if (nic->verbs() != nullptr && !nic->verbs()->commands.empty()) return true;
+    if (nic->programs() != nullptr && nic->programs()->waiting()) return true;
   }
   return false;
 }
@@ -368,8 +369,14 @@ bool Worker::sleep_until(Time deadline, Time now) {
         if (port.up() && port.port().wait_descriptor() >= 0) waits.push_back({port.port().wait_descriptor(), POLLIN, 0});
       }
     }
+    for (const auto& nic : nics_) {
+      if (nic->programs() != nullptr) waits.push_back({nic->programs()->descriptor(), POLLIN, 0});
+    }
   }
   waker_->doze();
+  for (const auto& nic : nics_) {
+    if (nic->programs() != nullptr) nic->programs()->doze();
+  }
   const timespec timeout = to_timespec(work_waits() ? 0 : std::clamp<Time>(deadline - now, 0, kLongestSleep));
   const bool holds = told();
   if (holds) counters_.hold();
@@ -377,6 +384,9 @@ bool Worker::sleep_until(Time deadline, Time now) {
   turned_ = monotonic_now();
   if (holds) counters_.release(turned_);
   waker_->rise((waits[0].revents & POLLIN) != 0);
+  for (const auto& nic : nics_) {
+    if (nic->programs() != nullptr) nic->programs()->rise();
+  }
   return true;
 }
 

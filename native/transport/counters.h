@@ -36,7 +36,9 @@ namespace weir {
   X(drop_datagram, "packets", "Dropped: datagrams without a receive posted, or longer than it")                     \
   X(drop_reorder, "packets", "Dropped: packets too far ahead for the reorder buffer, or in the place of a READ")    \
   X(drop_unexpected_response, "packets", "Dropped: responses that nobody waits for, or not as they were asked for") \
-  X(drop_response_queue, "packets", "Dropped: repeated requests while too many responses wait")
+  X(drop_response_queue, "packets", "Dropped: repeated requests while too many responses wait")                     \
+  X(drop_program_busy, "packets", "Dropped: packets to a program that does not take them")                          \
+  X(drop_program_packet, "packets", "Refused: packets of a program that its queue pair may not send")
 
 WEIR_DEFINE_COUNTERS(TransportCounters, WEIR_TRANSPORT_COUNTERS);
 

@@ -1,0 +1,140 @@
+#include "engine/nic_programs.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+#include <new>
+
+#include "base/native_error.h"
+
+namespace weir {
+namespace {
+
+constexpr const char* kRemedy = "raise the limits on open files and memory, or end programs that are not used";
+
+int made(int fd, const char* syscall) {
+  if (fd < 0) throw NativeError::from_errno(syscall, "no memory can be shared with a program", kRemedy);
+  return fd;
+}
+
+}  // namespace
+
+struct NicPrograms::Program {
+  Program() {
+    try {
+      // Sealed: a program cannot make it shorter below the worker's feet.
+      memory_fd = made(::memfd_create("weir-program", MFD_CLOEXEC | MFD_ALLOW_SEALING), "memfd_create");
+      if (::ftruncate(memory_fd, sizeof(ProgramMemory)) < 0 ||
+          ::fcntl(memory_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
+        throw NativeError::from_errno("ftruncate", "no memory can be shared with a program", kRemedy);
+      }
+      void* at = ::mmap(nullptr, sizeof(ProgramMemory), PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd, 0);
+      if (at == MAP_FAILED) throw NativeError::from_errno("mmap", "no memory can be shared with a program", kRemedy);
+      memory = static_cast<ProgramMemory*>(at);  // all zero, which is how its words begin
+      wake_fd = made(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd");
+      link = std::make_unique<ProgramLink>(*memory);
+    } catch (...) {
+      release();
+      throw;
+    }
+  }
+  ~Program() { release(); }
+  void release() {
+    link.reset();
+    if (memory != nullptr) {
+      memory->ended.store(1, std::memory_order_release);
+      wake();
+      ::munmap(memory, sizeof *memory);
+    }
+    if (memory_fd >= 0) ::close(memory_fd);
+    if (wake_fd >= 0) ::close(wake_fd);
+  }
+  void wake() const {
+    memory->bell.fetch_add(1, std::memory_order_release);
+    ::syscall(SYS_futex, &memory->bell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  }
+
+  int memory_fd = -1;
+  int wake_fd = -1;
+  ProgramMemory* memory = nullptr;
+  std::unique_ptr<ProgramLink> link;
+  std::set<uint32_t> queue_pairs;
+};
+
+NicPrograms::NicPrograms() : descriptor_(made(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")) {}
+
+NicPrograms::~NicPrograms() {
+  programs_.clear();
+  ::close(descriptor_);
+}
+
+ProgramOpening NicPrograms::open() {
+  if (programs_.size() >= kMost) {
+    throw NativeError("NO_RESOURCES", 0, "", "256 programs use the NIC, which is as many as can", "end some of them");
+  }
+  auto program = std::make_unique<Program>();
+  // Edge-triggered: what a program writes is never read, so it cannot make the worker wait.
+  epoll_event event{.events = EPOLLIN | EPOLLET, .data = {}};
+  if (::epoll_ctl(descriptor_, EPOLL_CTL_ADD, program->wake_fd, &event) < 0) {
+    throw NativeError::from_errno("epoll_ctl", "no memory can be shared with a program", kRemedy);
+  }
+  const ProgramOpening opening{++last_, program->memory_fd, program->wake_fd};
+  programs_[last_] = std::move(program);
+  return opening;
+}
+
+bool NicPrograms::close(uint32_t number) {
+  const auto found = programs_.find(number);
+  if (found == programs_.end()) return false;
+  // Others may still hold its descriptor: until they close theirs, the set would keep it.
+  ::epoll_ctl(descriptor_, EPOLL_CTL_DEL, found->second->wake_fd, nullptr);
+  programs_.erase(found);
+  return true;
+}
+
+ProgramLink* NicPrograms::find(uint32_t number) {
+  const auto found = programs_.find(number);
+  return found == programs_.end() ? nullptr : found->second->link.get();
+}
+
+std::set<uint32_t>& NicPrograms::queue_pairs(uint32_t number) { return programs_.at(number)->queue_pairs; }
+
+void NicPrograms::take(SoftNic& nic) {
+  for (const auto& [number, program] : programs_) {
+    if (!program->link->waiting()) continue;
+    program->link->take(nic.transport_counters(), [&](uint32_t qpn) { nic.attend_queue_pair(qpn); });
+  }
+}
+
+void NicPrograms::publish() {
+  for (const auto& [number, program] : programs_) {
+    program->link->publish();
+    if (program->link->take_wake()) program->wake();
+  }
+}
+
+void NicPrograms::doze() {
+  for (const auto& [number, program] : programs_) program->memory->nic_sleeps.store(1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+void NicPrograms::rise() {
+  epoll_event events[16];
+  while (!programs_.empty() && ::epoll_wait(descriptor_, events, 16, 0) == 16) continue;
+  for (const auto& [number, program] : programs_) program->memory->nic_sleeps.store(0, std::memory_order_relaxed);
+}
+
+bool NicPrograms::waiting() const {
+  for (const auto& [number, program] : programs_) {
+    if (program->link->waiting()) return true;
+  }
+  return false;
+}
+
+}  // namespace weir

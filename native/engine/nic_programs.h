@@ -1,0 +1,66 @@
+// The programs that use a NIC from outside: the memory that each shares with it, their descriptors, and how they wake each other.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "base/describe.h"
+#include "endpoint/soft_nic.h"
+#include "transport/program_link.h"
+
+namespace weir {
+
+// What a program is given; the descriptors stay the NIC's.
+struct ProgramOpening {
+  uint32_t number = 0;  // from 1
+  int memory = -1;      // a sealed memfd: ProgramMemory
+  int wake = -1;        // an eventfd: written when something was submitted to a NIC that sleeps
+};
+void describe(auto& v, Of<ProgramOpening> auto& opening) {
+  v.type("ProgramOpening", "What a program needs of a NIC. The descriptors end with closeProgram().");
+  v("number", opening.number, field::any("The program's, from 1."));
+  v("memory", opening.memory, field::any("Descriptor of the memory that both share."));
+  v("wake", opening.wake, field::any("Descriptor of the eventfd that wakes the NIC."));
+}
+
+class NicPrograms {
+ public:
+  // Descriptors that the NIC has for a program.
+  static constexpr uint32_t kMost = 256;
+  static constexpr uint32_t kMostQueuePairs = 1024;  // of one program
+
+  NicPrograms();
+  ~NicPrograms();
+  NicPrograms(const NicPrograms&) = delete;
+  NicPrograms& operator=(const NicPrograms&) = delete;
+
+  // On the worker's thread, between two turns. Throws NativeError NO_RESOURCES, or why the host refuses.
+  ProgramOpening open();
+  // Its queue pairs must be gone. False when there is none of this number.
+  bool close(uint32_t number);
+  // Null when there is none of this number.
+  ProgramLink* find(uint32_t number);
+  // Numbers of its queue pairs.
+  std::set<uint32_t>& queue_pairs(uint32_t number);
+
+  // In a turn: takes what programs have submitted; gives back and wakes.
+  void take(SoftNic& nic);
+  void publish();
+
+  // The worker is about to sleep on descriptor(), or has risen.
+  int descriptor() const { return descriptor_; }
+  void doze();
+  void rise();
+  bool waiting() const;
+
+ private:
+  struct Program;
+
+  int descriptor_ = -1;
+  uint32_t last_ = 0;
+  std::map<uint32_t, std::unique_ptr<Program>> programs_;
+};
+
+}  // namespace weir

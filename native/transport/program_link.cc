@@ -1,0 +1,185 @@
+#include "transport/program_link.h"
+
+#include <cstring>
+
+#include "transport/opcode.h"
+
+namespace weir {
+namespace {
+
+constexpr uint32_t kPacketMask = kProgramPackets - 1;
+constexpr uint32_t kFrameMask = kProgramFrames - 1;
+static_assert((kProgramPackets & kPacketMask) == 0 && (kProgramFrames & kFrameMask) == 0);
+
+// Goes ahead of data, unpaced.
+bool is_control(const ProgramPacket& packet) {
+  return packet.opcode == kOpcodeRcAcknowledge || packet.opcode == kOpcodeRcAtomicAcknowledge;
+}
+
+}  // namespace
+
+ProgramLink::ProgramLink(ProgramMemory& memory) : memory_(memory) {
+  memory_.layout = kProgramLayout;
+  free_.reserve(kProgramPackets);
+  told_.reserve(kProgramPackets);
+}
+
+void ProgramLink::take_in(TransportCounters& counters) {
+  const uint32_t written = memory_.submitted_written.load(std::memory_order_acquire);
+  // One that runs ahead of itself is not believed: the next look begins where it says to be.
+  if (written - submitted_ > kProgramPackets) {
+    ++counters.drop_program_packet;
+    submitted_ = written;
+  }
+  for (; submitted_ != written; ++submitted_) {
+    const uint32_t slot = memory_.submitted[submitted_ & kPacketMask].load(std::memory_order_relaxed);
+    if (slot >= kProgramPackets || slots_[slot].held) {
+      ++counters.drop_program_packet;
+      continue;
+    }
+    Slot& at = slots_[slot];
+    at.held = true;
+    std::memcpy(&at.packet, &memory_.packets[slot].packet, sizeof at.packet);
+    const auto found = transports_.find(at.packet.qpn);
+    if (found == transports_.end() || !found->second->allows(at.packet)) {
+      ++counters.drop_program_packet;
+      give_back(slot);
+      continue;
+    }
+    found->second->push(slot);
+    if (told_.empty() || told_.back() != at.packet.qpn) told_.push_back(at.packet.qpn);
+  }
+  memory_.submitted_read.store(submitted_, std::memory_order_release);
+}
+
+void ProgramLink::give_back(uint32_t slot) { free_.push_back(slot); }
+
+bool ProgramLink::deliver(const uint8_t* frame, const PacketMeta& meta) {
+  // Up to the pad: what is behind it has been checked.
+  const uint32_t length =
+      meta.bth_offset + kBthHeader + extension_length(meta.opcode) + meta.payload_length + uint32_t{meta.pad_count};
+  const uint32_t read = memory_.frames_read.load(std::memory_order_acquire);
+  if (frames_ - read >= kProgramFrames || length > kProgramFrameBytes) return false;
+  ProgramFrameSlot& slot = memory_.frames[frames_ & kFrameMask];
+  slot.meta = meta;
+  slot.length = length;
+  std::memcpy(slot.bytes, frame, length);
+  memory_.frames_written.store(++frames_, std::memory_order_release);
+  given_ = true;
+  return true;
+}
+
+void ProgramLink::publish() {
+  if (free_.empty()) return;
+  for (const uint32_t slot : free_) {
+    slots_[slot].held = false;
+    memory_.returned[returned_++ & kPacketMask].store(slot, std::memory_order_relaxed);
+  }
+  free_.clear();
+  memory_.returned_written.store(returned_, std::memory_order_release);
+  given_ = true;
+}
+
+bool ProgramLink::take_wake() {
+  if (!given_) return false;
+  given_ = false;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return memory_.program_sleeps.load(std::memory_order_relaxed) != 0;
+}
+
+RelayedTransport::RelayedTransport(uint32_t qpn, const TransportContext& context, ProgramLink& link, bool datagram)
+    : VerbsTransport(qpn, context, 1, 1), link_(link), datagram_(datagram) {
+  link_.attach(qpn, *this);
+}
+
+RelayedTransport::~RelayedTransport() {
+  link_.detach(qpn_);
+  drop_all();
+}
+
+void RelayedTransport::modify(QueuePairState to, const QueueAttributes& attributes) {
+  require_transition(state_, to);
+  const bool ends = to == QueuePairState::reset || to == QueuePairState::error;
+  if (!ends) require_attributes(attributes);
+  if (to == QueuePairState::reset) drop_all();
+  const QueuePairState from = state_;
+  state_ = to;
+  if (!ends && from != QueuePairState::rtr && from != QueuePairState::rts) attributes_ = attributes;
+}
+
+// What was sent before the queue pair failed has a right to leave: its last answer says why.
+bool RelayedTransport::allows(const ProgramPacket& packet) const {
+  if (state_ == QueuePairState::reset || state_ == QueuePairState::init) return false;
+  if (packet.payload_bytes > (is_control(packet) ? kMaxSelectiveWindow / 8 : attributes_.path_mtu)) return false;
+  return understands(packet.opcode) && (extensions(packet.opcode) != 0 || request_opcode(packet.opcode).kind != RequestKind::none ||
+                                        packet.opcode == kOpcodeRcReadResponseMiddle);
+}
+
+bool RelayedTransport::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
+  if (!may_receive() && state_ != QueuePairState::error) return ++context_.counters.drop_wrong_state, false;
+  if (!link_.deliver(frame, meta)) return ++context_.counters.drop_program_busy, false;
+  if (is_response(meta.opcode) && meta.payload_length == 0) return true;
+  received_.count(meta.payload_length, kBthHeader + extension_length(meta.opcode) + meta.payload_length + meta.pad_count,
+                  datagram_ || request_opcode(meta.opcode).last);
+  return true;
+}
+
+uint32_t RelayedTransport::data_bytes() const {
+  if (data_.first == ProgramLink::kNone) return 0;
+  const ProgramPacket& packet = link_.slots_[data_.first].packet;
+  return kBthHeader + extension_length(packet.opcode) + ((packet.payload_bytes + 3) & ~3u) + kIcrc;
+}
+
+bool RelayedTransport::take_data(Time, OutgoingPacket& out) {
+  const uint32_t slot = pop(data_);
+  if (datagram_) {
+    out.headers = context_.addresses->find(link_.slots_[slot].packet.address_handle);
+    if (out.headers == nullptr) return ++context_.counters.drop_program_packet, link_.give_back(slot), false;
+  }
+  fill(out, slot);
+  return true;
+}
+
+void RelayedTransport::push(uint32_t slot) {
+  ProgramLink::Slot& at = link_.slots_[slot];
+  Queue& queue = is_control(at.packet) ? control_ : data_;
+  at.next = ProgramLink::kNone;
+  (queue.last == ProgramLink::kNone ? queue.first : link_.slots_[queue.last].next) = slot;
+  queue.last = slot;
+}
+
+uint32_t RelayedTransport::pop(Queue& queue) {
+  const uint32_t slot = queue.first;
+  queue.first = link_.slots_[slot].next;
+  if (queue.first == ProgramLink::kNone) queue.last = ProgramLink::kNone;
+  return slot;
+}
+
+// Whose packet it is and to whom a connection leads is not the program's to say.
+void RelayedTransport::fill(OutgoingPacket& out, uint32_t slot) {
+  const ProgramPacket& packet = link_.slots_[slot].packet;
+  out.header.opcode = packet.opcode;
+  out.header.destination_qp = (datagram_ ? packet.destination_qp : attributes_.remote_qpn) & 0xffffff;
+  out.header.psn = packet.psn & 0xffffff;
+  out.header.ack_request = (packet.flags & ProgramPacket::kAckRequest) != 0;
+  out.header.solicited = (packet.flags & ProgramPacket::kSolicited) != 0;
+  out.header.becn = (packet.flags & ProgramPacket::kBecn) != 0;
+  out.header.partition_key = attributes_.partition_key;
+  out.header.deth = {packet.queue_key, qpn_};
+  out.header.reth = packet.reth;
+  out.header.aeth = packet.aeth;
+  out.header.atomic = packet.atomic;
+  out.header.atomic_original = packet.atomic_original;
+  out.header.immediate = packet.immediate;
+  out.payload = link_.memory_.packets[slot].payload;
+  out.payload_bytes = packet.payload_bytes;
+  link_.give_back(slot);
+}
+
+void RelayedTransport::drop_all() {
+  for (Queue* queue : {&control_, &data_}) {
+    while (queue->first != ProgramLink::kNone) link_.give_back(pop(*queue));
+  }
+}
+
+}  // namespace weir

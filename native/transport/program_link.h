@@ -1,0 +1,103 @@
+// The daemon's end of what it shares with a program (transport/program_rings.h), and the transport that stands for a queue pair
+// whose own transport runs there. To the NIC it is like any other: it has control packets and data packets, and takes what comes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "transport/program_rings.h"
+#include "transport/verbs_transport.h"
+
+namespace weir {
+
+class RelayedTransport;
+
+class ProgramLink {
+ public:
+  // `memory` outlives it, and is the program's to write to at any time.
+  explicit ProgramLink(ProgramMemory& memory);
+  ProgramLink(const ProgramLink&) = delete;
+  ProgramLink& operator=(const ProgramLink&) = delete;
+
+  // Whether something may have been submitted.
+  bool waiting() const { return memory_.submitted_written.load(std::memory_order_acquire) != submitted_; }
+  // Takes what the program has submitted; calls told(qpn) for those that have more to send. Each time at most what all slots hold.
+  template <class Told>
+  void take(TransportCounters& counters, Told&& told) {
+    told_.clear();
+    take_in(counters);
+    for (const uint32_t qpn : told_) told(qpn);
+  }
+  // A frame for the program; false when it leaves no room. What the frame is part of must be valid.
+  bool deliver(const uint8_t* frame, const PacketMeta& meta);
+  // Gives back the slots of what was sent since the last call: their payload has been read by now.
+  void publish();
+  // Whether frames or slots have been given to a program that may sleep, since the last call: it must be woken.
+  bool take_wake();
+
+ private:
+  friend class RelayedTransport;
+
+  static constexpr uint32_t kNone = UINT32_MAX;
+  struct Slot {
+    ProgramPacket packet;  // as it was when it was submitted
+    uint32_t next = kNone;
+    bool held = false;
+  };
+  void take_in(TransportCounters& counters);
+  void give_back(uint32_t slot);
+  void attach(uint32_t qpn, RelayedTransport& transport) { transports_[qpn] = &transport; }
+  void detach(uint32_t qpn) { transports_.erase(qpn); }
+
+  ProgramMemory& memory_;
+  uint32_t submitted_ = 0;  // read
+  uint32_t returned_ = 0;   // written
+  uint32_t frames_ = 0;     // written
+  bool given_ = false;
+  std::array<Slot, kProgramPackets> slots_;
+  std::vector<uint32_t> free_;  // of those that are to be given back
+  std::vector<uint32_t> told_;
+  std::unordered_map<uint32_t, RelayedTransport*> transports_;
+};
+
+class RelayedTransport final : public VerbsTransport {
+ public:
+  RelayedTransport(uint32_t qpn, const TransportContext& context, ProgramLink& link, bool datagram);
+  ~RelayedTransport() override;
+
+  void modify(QueuePairState to, const QueueAttributes& attributes) override;
+  bool understands(uint8_t opcode) const override {
+    return datagram_ ? opcode == kOpcodeUdSendOnly || opcode == kOpcodeUdSendOnlyImmediate : opcode >> 5 == 0;
+  }
+  bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
+  bool control_waits() const override { return control_.first != ProgramLink::kNone; }
+  void take_control(OutgoingPacket& out) override { fill(out, pop(control_)); }
+  uint32_t data_bytes() const override;
+  bool take_data(Time now, OutgoingPacket& out) override;
+  Time next_deadline() const override { return kNever; }
+  void advance(Time) override {}
+
+ private:
+  friend class ProgramLink;
+
+  struct Queue {
+    uint32_t first = ProgramLink::kNone;
+    uint32_t last = ProgramLink::kNone;
+  };
+  bool serves(const SendWork&) const override { return false; }
+  // Whether a packet is one that this queue pair may send now.
+  bool allows(const ProgramPacket& packet) const;
+  void push(uint32_t slot);
+  uint32_t pop(Queue& queue);
+  void fill(OutgoingPacket& out, uint32_t slot);
+  void drop_all();
+
+  ProgramLink& link_;
+  bool datagram_;
+  Queue control_;
+  Queue data_;
+};
+
+}  // namespace weir

@@ -1,0 +1,84 @@
+// The memory that a program's library and the NIC's daemon share: packets on their way out and frames on their way in. The
+// transport runs in the program; the daemon owns the port, builds all headers below the BTH and believes nothing that it reads
+// here.
+//
+//   program                                                     daemon
+//   writes packets[slot], then submitted  ----------------->    takes a private copy of the packet, sends when congestion control,
+//                                                               pause and its scheduler allow, reading the payload then
+//   may use the slot again                <-- returned -----    has sent it, or refused it
+//   takes frames in order                 <-- frames -------    has checked ICRC, addresses and queue pair
+//
+// Each index is written by one side. Who is about to sleep says so and looks once more; who adds something then wakes: the daemon a
+// program by the futex `bell`, for which no descriptor can be spoilt; a program the daemon by its eventfd.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "wire/packet.h"
+#include "wire/roce_builder.h"
+
+namespace weir {
+
+inline constexpr uint32_t kProgramLayout = 1;     // changes with all that is here
+inline constexpr uint32_t kProgramPackets = 512;  // these two are powers of two
+inline constexpr uint32_t kProgramFrames = 1024;
+inline constexpr uint32_t kProgramPayload = 4096;
+inline constexpr uint32_t kProgramFrameBytes = 4352;
+
+// What the daemon needs to know of a packet. Whole numbers only: whatever is written there is a value.
+struct ProgramPacket {
+  static constexpr uint8_t kAckRequest = 1 << 0;
+  static constexpr uint8_t kSolicited = 1 << 1;
+  static constexpr uint8_t kBecn = 1 << 2;
+
+  uint32_t qpn = 0;
+  uint32_t payload_bytes = 0;
+  uint32_t destination_qp = 0;  // UD; else the queue pair's peer
+  uint32_t address_handle = 0;  // UD
+  uint32_t queue_key = 0;       // UD
+  uint32_t psn = 0;
+  uint32_t immediate = 0;
+  uint8_t opcode = 0;
+  uint8_t flags = 0;
+  Aeth aeth;
+  Reth reth;
+  AtomicEth atomic;
+  uint64_t atomic_original = 0;
+};
+
+struct ProgramPacketSlot {
+  ProgramPacket packet;
+  alignas(64) uint8_t payload[kProgramPayload];
+};
+
+struct ProgramFrameSlot {
+  PacketMeta meta;
+  uint32_t length = 0;
+  alignas(64) uint8_t bytes[kProgramFrameBytes];
+};
+
+struct ProgramMemory {
+  using Word = std::atomic<uint32_t>;
+  static_assert(Word::is_always_lock_free);
+
+  uint32_t layout;
+  // Written by the program.
+  alignas(64) Word submitted_written;
+  Word returned_read;
+  Word frames_read;
+  Word program_sleeps;
+  // Written by the daemon.
+  alignas(64) Word submitted_read;
+  Word returned_written;
+  Word nic_sleeps;
+  Word ended;  // the daemon serves no more
+  alignas(64) Word frames_written;
+  Word bell;
+  alignas(64) Word submitted[kProgramPackets];
+  Word returned[kProgramPackets];
+  ProgramPacketSlot packets[kProgramPackets];
+  ProgramFrameSlot frames[kProgramFrames];
+};
+
+}  // namespace weir

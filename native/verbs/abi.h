@@ -1,0 +1,191 @@
+// What libibverbs and its providers know of each other beyond <infiniband/verbs.h>, as of IBVERBS_PRIVATE_34: rdma-core 44 to 56.
+// Our own declarations of a layout that has no header in any package; sizes and offsets are held below. Only what a provider
+// touches is spelt out.
+#pragma once
+
+#include <infiniband/verbs.h>
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+
+extern "C" {
+
+struct verbs_list_node {
+  verbs_list_node* next;
+  verbs_list_node* previous;
+};
+
+// A device as libibverbs found it in the files.
+struct verbs_sysfs_dev {
+  verbs_list_node entry;
+  void* provider_data;
+  const void* match;
+  unsigned int flags;
+  char sysfs_name[IBV_SYSFS_NAME_MAX];
+  dev_t sysfs_cdev;
+  char ibdev_name[IBV_SYSFS_NAME_MAX];
+  char ibdev_path[IBV_SYSFS_PATH_MAX];
+  char modalias[512];
+  uint64_t node_guid;
+  uint32_t driver_id;
+  ibv_node_type node_type;
+  int ibdev_index;
+  uint32_t ports;
+  uint32_t abi_version;
+  timespec created;
+};
+static_assert(sizeof(verbs_sysfs_dev) == 992);
+static_assert(offsetof(verbs_sysfs_dev, sysfs_name) == 36);
+static_assert(offsetof(verbs_sysfs_dev, ibdev_name) == 112);
+static_assert(offsetof(verbs_sysfs_dev, ibdev_path) == 176);
+static_assert(offsetof(verbs_sysfs_dev, node_guid) == 944);
+static_assert(offsetof(verbs_sysfs_dev, abi_version) == 968);
+
+struct verbs_device;
+
+struct verbs_device_ops {
+  const char* name;
+  uint32_t least_abi_version;
+  uint32_t most_abi_version;
+  const void* match_table;
+  const verbs_device_ops** static_providers;
+  bool (*match_device)(verbs_sysfs_dev*);
+  verbs_context* (*alloc_context)(ibv_device*, int descriptor, void* data);
+  verbs_context* (*import_context)(ibv_device*, int descriptor);
+  verbs_device* (*alloc_device)(verbs_sysfs_dev*);
+  void (*uninit_device)(verbs_device*);
+};
+static_assert(sizeof(verbs_device_ops) == 72);
+static_assert(offsetof(verbs_device_ops, match_device) == 32);
+static_assert(offsetof(verbs_device_ops, alloc_context) == 40);
+static_assert(offsetof(verbs_device_ops, uninit_device) == 64);
+
+struct verbs_device {
+  ibv_device device;
+  const verbs_device_ops* ops;
+  int references;
+  verbs_list_node entry;
+  verbs_sysfs_dev* sysfs;
+  uint64_t core_support;
+};
+static_assert(sizeof(verbs_device) == 712);
+static_assert(offsetof(verbs_device, ops) == 664);
+static_assert(offsetof(verbs_device, entry) == 680);
+static_assert(offsetof(verbs_device, sysfs) == 696);
+
+enum verbs_mr_type : int { VERBS_MR_TYPE_MR };
+
+struct verbs_mr {
+  ibv_mr mr;
+  verbs_mr_type type;
+  int access;
+};
+static_assert(sizeof(verbs_mr) == 56);
+static_assert(offsetof(verbs_mr, type) == 48);
+
+struct verbs_qp {
+  union {
+    ibv_qp qp;
+    ibv_qp_ex qp_ex;
+  };
+  uint32_t comp_mask;  // 2: qp_ex is filled in
+  void* xrcd;
+};
+static_assert(sizeof(verbs_qp) == 368);
+static_assert(offsetof(verbs_qp, comp_mask) == 352);
+
+union verbs_cq {
+  ibv_cq cq;
+  ibv_cq_ex cq_ex;
+};
+static_assert(sizeof(verbs_cq) == 288);
+
+struct verbs_srq {
+  ibv_srq srq;
+  int type;
+  void* xrcd;
+  ibv_cq* cq;
+  uint32_t number;
+};
+static_assert(sizeof(verbs_srq) == 160);
+static_assert(offsetof(verbs_srq, type) == 128);
+static_assert(offsetof(verbs_srq, number) == 152);
+
+static_assert(sizeof(ibv_qp) == 160 && sizeof(ibv_cq) == 128 && sizeof(ibv_context) == 328);
+static_assert(sizeof(verbs_context) == 648 && offsetof(verbs_context, context) == 320);
+
+// All that a provider may offer; null: it does not. In the order of the names.
+struct verbs_context_ops {
+  typedef void (*Unused)();
+  Unused advise_mr, alloc_dm, alloc_mw, alloc_null_mr, alloc_parent_domain;
+  ibv_pd* (*alloc_pd)(ibv_context*);
+  Unused alloc_td;
+  void (*async_event)(ibv_context*, ibv_async_event*);
+  Unused attach_counters_point_flow, attach_mcast, bind_mw, close_xrcd;
+  void (*cq_event)(ibv_cq*);
+  ibv_ah* (*create_ah)(ibv_pd*, ibv_ah_attr*);
+  Unused create_counters;
+  ibv_cq* (*create_cq)(ibv_context*, int entries, ibv_comp_channel*, int vector);
+  Unused create_cq_ex, create_flow, create_flow_action_esp;
+  ibv_qp* (*create_qp)(ibv_pd*, ibv_qp_init_attr*);
+  Unused create_qp_ex, create_rwq_ind_table;
+  ibv_srq* (*create_srq)(ibv_pd*, ibv_srq_init_attr*);
+  Unused create_srq_ex, create_wq, dealloc_mw;
+  int (*dealloc_pd)(ibv_pd*);
+  Unused dealloc_td;
+  int (*dereg_mr)(verbs_mr*);
+  int (*destroy_ah)(ibv_ah*);
+  Unused destroy_counters;
+  int (*destroy_cq)(ibv_cq*);
+  Unused destroy_flow, destroy_flow_action;
+  int (*destroy_qp)(ibv_qp*);
+  Unused destroy_rwq_ind_table;
+  int (*destroy_srq)(ibv_srq*);
+  Unused destroy_wq, detach_mcast;
+  void (*free_context)(ibv_context*);
+  Unused free_dm, get_srq_num, import_dm, import_mr, import_pd, modify_cq, modify_flow_action_esp;
+  int (*modify_qp)(ibv_qp*, ibv_qp_attr*, int mask);
+  Unused modify_qp_rate_limit;
+  int (*modify_srq)(ibv_srq*, ibv_srq_attr*, int mask);
+  Unused modify_wq, open_qp, open_xrcd;
+  int (*poll_cq)(ibv_cq*, int most, ibv_wc*);
+  int (*post_recv)(ibv_qp*, ibv_recv_wr*, ibv_recv_wr** bad);
+  int (*post_send)(ibv_qp*, ibv_send_wr*, ibv_send_wr** bad);
+  Unused post_srq_ops;
+  int (*post_srq_recv)(ibv_srq*, ibv_recv_wr*, ibv_recv_wr** bad);
+  int (*query_device_ex)(ibv_context*, const ibv_query_device_ex_input*, ibv_device_attr_ex*, size_t bytes);
+  Unused query_ece;
+  int (*query_port)(ibv_context*, uint8_t port, ibv_port_attr*);
+  int (*query_qp)(ibv_qp*, ibv_qp_attr*, int mask, ibv_qp_init_attr*);
+  Unused query_qp_data_in_order, query_rt_values;
+  int (*query_srq)(ibv_srq*, ibv_srq_attr*);
+  Unused read_counters, reg_dm_mr, reg_dmabuf_mr;
+  ibv_mr* (*reg_mr)(ibv_pd*, void* address, size_t bytes, uint64_t own_address, int access);
+  int (*req_notify_cq)(ibv_cq*, int solicited_only);
+  Unused rereg_mr;
+  int (*resize_cq)(ibv_cq*, int entries);
+  Unused set_ece, unimport_dm, unimport_mr, unimport_pd;
+};
+static_assert(sizeof(verbs_context_ops) == 608);
+static_assert(offsetof(verbs_context_ops, alloc_pd) == 40);
+static_assert(offsetof(verbs_context_ops, create_ah) == 104);
+static_assert(offsetof(verbs_context_ops, create_qp) == 152);
+static_assert(offsetof(verbs_context_ops, dereg_mr) == 224);
+static_assert(offsetof(verbs_context_ops, free_context) == 312);
+static_assert(offsetof(verbs_context_ops, modify_qp) == 376);
+static_assert(offsetof(verbs_context_ops, poll_cq) == 424);
+static_assert(offsetof(verbs_context_ops, post_send) == 440);
+static_assert(offsetof(verbs_context_ops, query_device_ex) == 464);
+static_assert(offsetof(verbs_context_ops, reg_mr) == 544);
+static_assert(offsetof(verbs_context_ops, req_notify_cq) == 552);
+static_assert(offsetof(verbs_context_ops, unimport_pd) == 600);
+
+void verbs_register_driver_34(const verbs_device_ops*);
+// `bytes` of zeroed memory with a verbs_context at `context` from its start, which libibverbs fills in. Takes the descriptor over.
+void* _verbs_init_and_alloc_context(ibv_device*, int descriptor, size_t bytes, verbs_context* context, uint32_t driver);
+void verbs_uninit_context(verbs_context*);
+// Those that are null stay as they are: refused with EOPNOTSUPP.
+void verbs_set_ops(verbs_context*, const verbs_context_ops*);
+
+}  // extern "C"

@@ -1,0 +1,119 @@
+// The NIC as a program has it: its queue pairs' transports, run by whoever posts or polls, and by a thread of the library while
+// nobody does; so a peer's requests are served while the program sleeps.
+//
+// One lock for all transports of a context. Completions wait in rings of their own (verbs/completion_queue.h), which polling does
+// not need that lock for.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "transport/address_table.h"
+#include "transport/memory_table.h"
+#include "transport/verbs_transport.h"
+#include "verbs/completion_queue.h"
+#include "verbs/session.h"
+
+namespace weir {
+
+// What stands for the lists of several pieces, and for inline data: one piece that the transport sees.
+struct Staging {
+  std::unique_ptr<uint8_t[]> bytes;
+  uint32_t key = 0;
+  std::vector<ibv_sge> pieces;  // where it goes when the work is done; none: nowhere
+};
+
+// One queue pair of the program.
+struct ProgramQueuePair {
+  verbs_qp base;  // first: what libibverbs hands around
+  std::unique_ptr<VerbsTransport> transport;
+  CompletionQueue* send_queue = nullptr;
+  CompletionQueue* receive_queue = nullptr;
+  uint32_t domain = 0;
+  bool datagram = false;
+  bool all_signaled = false;
+  ibv_qp_cap cap{};
+  ibv_qp_attr attributes{};
+  // Posted and not done with, in order.
+  std::deque<Staging> sends;
+  std::deque<Staging> receives;
+  uint32_t submitted = 0;       // data packets that the daemon has
+  uint32_t most_submitted = 64;
+  bool dirty = false;  // has more to send, perhaps
+};
+
+class ProgramNic final : public CompletionSink {
+ public:
+  static constexpr uint32_t kRegions = 1 << 16;
+
+  // Throws NativeError. `events`: where asynchronous events are written to.
+  ProgramNic(const std::string& socket, int events);
+  ~ProgramNic() override;
+
+  Session& session() { return session_; }
+  // Throws NativeError; errno in its number.
+  ProgramAnswer ask(const ProgramRequest& request);
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+
+  std::mutex& mutex() { return mutex_; }
+  // With the lock.
+  MemoryTable& memory() { return memory_; }
+  uint32_t next_domain() { return ++domains_; }
+  TransportContext context() { return {.memory = memory_, .completions = *this, .counters = counters_, .addresses = nullptr}; }
+  void add(ProgramQueuePair& qp);
+  void remove(ProgramQueuePair& qp);
+  // It has been given something: sends what may go.
+  void attend(ProgramQueuePair& qp);
+  // Hands over what was sent to the daemon.
+  void submit();
+
+  // Somebody polls and finds nothing: moves things along, unless another thread does so.
+  void help();
+  void complete(const Completion& completion) override;
+  void report(ibv_event_type type, void* element);
+
+ private:
+  bool turn(Time now);
+  void send(ProgramQueuePair& qp, Time now);
+  void write(ProgramQueuePair& qp, const OutgoingPacket& out, bool data, Time now);
+  void take_returned(Time now);
+  void run();
+  void sleep(Time until);
+  void fail();
+
+  Session session_;
+  int events_;
+  std::mutex mutex_;
+  MemoryTable memory_;
+  TransportCounters counters_;
+  uint32_t domains_ = 0;
+  std::unordered_map<uint32_t, ProgramQueuePair*> pairs_;
+  std::vector<ProgramQueuePair*> dirty_;
+  std::vector<uint32_t> free_;
+  struct Sent {
+    uint32_t qpn = 0;  // 0: a control packet's
+    Time at = 0;
+  };
+  Sent sent_[kProgramPackets];
+  uint32_t submitted_ = 0;
+  uint32_t published_ = 0;
+  uint32_t returned_ = 0;
+  uint32_t frames_ = 0;
+  Time deadline_ = kNever;
+  Time sleeps_until_ = 0;  // of the thread; with the lock
+  std::atomic<Time> polled_{0};
+  std::atomic<bool> failed_{false};
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+Time program_now();
+
+}  // namespace weir

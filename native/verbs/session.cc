@@ -1,0 +1,112 @@
+#include "verbs/session.h"
+
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/native_error.h"
+
+namespace weir {
+
+Session::Session(const std::string& path) {
+  try {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.size() >= sizeof address.sun_path) {
+      throw NativeError("INVALID_PATH", ENAMETOOLONG, "", path + ": too long for a socket", "107 characters at most");
+    }
+    path.copy(address.sun_path, path.size());
+    socket_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (socket_ < 0 || ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) < 0) {
+      throw NativeError::from_errno("connect", "the NIC does not answer at " + path, "start weir nic, as whoever may open its socket");
+    }
+    const ProgramRequest request;
+    int descriptors[2] = {-1, -1};
+    if (::send(socket_, &request, sizeof request, MSG_NOSIGNAL) != sizeof request || !receive(hello_, descriptors, 2)) {
+      throw NativeError("NO_ANSWER", EIO, "", "the NIC has closed the connection", "see its log");
+    }
+    if (hello_.error != 0) {
+      throw NativeError("REFUSED", static_cast<int>(hello_.error), "", "the NIC takes no program: " + std::string(std::strerror(static_cast<int>(hello_.error))), "see its log");
+    }
+    wake_ = descriptors[1];
+    void* at = hello_.layout != kProgramLayout || descriptors[0] < 0
+                   ? MAP_FAILED
+                   : ::mmap(nullptr, sizeof(ProgramMemory), PROT_READ | PROT_WRITE, MAP_SHARED, descriptors[0], 0);
+    if (descriptors[0] >= 0) ::close(descriptors[0]);
+    if (at == MAP_FAILED) {
+      throw NativeError("OTHER_VERSION", EPROTO, "", "the NIC's memory is not what this library knows", "restart weir nic after an update");
+    }
+    memory_ = static_cast<ProgramMemory*>(at);
+    ::madvise(at, sizeof(ProgramMemory), MADV_DONTFORK);
+  } catch (...) {
+    release();
+    throw;
+  }
+}
+
+Session::~Session() { release(); }
+
+void Session::release() {
+  if (memory_ != nullptr) ::munmap(memory_, sizeof *memory_);
+  if (wake_ >= 0) ::close(wake_);
+  if (socket_ >= 0) ::close(socket_);
+}
+
+bool Session::receive(ProgramAnswer& answer, int* descriptors, size_t count) const {
+  size_t got = 0;
+  while (got < sizeof answer) {
+    iovec bytes{reinterpret_cast<char*>(&answer) + got, sizeof answer - got};
+    alignas(cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))];
+    msghdr message{};
+    message.msg_iov = &bytes;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    const ssize_t part = ::recvmsg(socket_, &message, MSG_CMSG_CLOEXEC);
+    if (part < 0 && errno == EINTR) continue;
+    if (part <= 0) return false;
+    got += static_cast<size_t>(part);
+    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+      if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+      const size_t sent = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+      for (size_t i = 0; i < sent; ++i) {
+        int fd;
+        std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
+        if (i < count) {
+          descriptors[i] = fd;
+        } else {
+          ::close(fd);
+        }
+      }
+    }
+  }
+  return true;
+}
+
+ProgramAnswer Session::ask(const ProgramRequest& request) {
+  const std::lock_guard lock(mutex_);
+  ProgramAnswer answer;
+  if (::send(socket_, &request, sizeof request, MSG_NOSIGNAL) != sizeof request || !receive(answer, nullptr, 0)) {
+    answer.error = EIO;
+  }
+  return answer;
+}
+
+bool Session::ended() const {
+  if (memory_->ended.load(std::memory_order_acquire) != 0) return true;
+  char byte;
+  const ssize_t got = ::recv(socket_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+void Session::wake_nic() const {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (memory_->nic_sleeps.load(std::memory_order_relaxed) != 0) ::eventfd_write(wake_, 1);
+}
+
+}  // namespace weir

@@ -1,0 +1,41 @@
+// A program's connection to the daemon of its NIC: requests and answers, and the memory that both share.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <string>
+
+#include "endpoint/program_protocol.h"
+#include "transport/program_rings.h"
+
+namespace weir {
+
+class Session {
+ public:
+  // Throws NativeError: nobody listens at the socket, it may not be opened, or the daemon is of another version.
+  explicit Session(const std::string& path);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // Any thread. The answer's `error` is EIO when the daemon is gone.
+  ProgramAnswer ask(const ProgramRequest& request);
+  // Whether the daemon has closed the connection.
+  bool ended() const;
+  // After something was submitted.
+  void wake_nic() const;
+  ProgramMemory& memory() const { return *memory_; }
+  const ProgramAnswer& hello() const { return hello_; }
+
+ private:
+  bool receive(ProgramAnswer& answer, int* descriptors, size_t count) const;
+  void release();
+
+  int socket_ = -1;
+  int wake_ = -1;
+  ProgramMemory* memory_ = nullptr;
+  ProgramAnswer hello_;
+  std::mutex mutex_;
+};
+
+}  // namespace weir
