@@ -3,6 +3,7 @@
 // descriptors of ProgramOpening as SCM_RIGHTS. Whoever closes the connection ends the program's queue pairs.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "base/describe.h"
@@ -31,7 +32,7 @@ struct ProgramRequest {
   uint32_t hop_limit = 0;
   uint32_t source_index = 0;   // of the GID table
   uint32_t service_level = 0;
-  uint8_t gid[16] = {};        // the peer's; IPv4 as ::ffff:a.b.c.d
+  std::array<uint8_t, 16> gid{};  // the peer's; IPv4 as ::ffff:a.b.c.d
 };
 void describe(auto& v, Of<ProgramRequest> auto& request) {
   v.type("ProgramRequest", "What a program asks of the NIC. Nothing of it has been looked at.");

@@ -63,8 +63,11 @@ uint32_t Datagram::data_bytes() const {
 
 bool Datagram::take_data(Time, OutgoingPacket& out) {
   const SendWork& work = sends_.at(sends_.head).work;
-  out.headers = context_.addresses->find(work.address_handle);
-  if (out.headers == nullptr) return fail(WorkStatus::local_operation_error), false;
+  out.address_handle = work.address_handle;
+  if (context_.addresses != nullptr) {
+    out.headers = context_.addresses->find(work.address_handle);
+    if (out.headers == nullptr) return fail(WorkStatus::local_operation_error), false;
+  }
   if (work.length > attributes_.path_mtu) return fail(WorkStatus::local_length_error), false;
   if (work.length > 0) {
     out.payload = context_.memory.find(work.local_key, attributes_.domain, work.local_address, work.length, 0);

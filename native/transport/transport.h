@@ -23,6 +23,7 @@ struct OutgoingPacket {
   const uint8_t* payload = nullptr;  // null: the payload's bytes do not exist, as in simulation
   uint32_t payload_bytes = 0;
   const RoceTemplate* headers = nullptr;  // UD: of the way that its address handle stands for
+  uint32_t address_handle = 0;            // UD
 };
 
 // What of a peer's data has come to be used, so far.
@@ -54,7 +55,7 @@ struct TransportContext {
   CompletionSink& completions;
   TransportCounters& counters;
   bool payload = true;  // packets carry their payload's bytes; not in simulation: only the 32 bytes of a selective NAK do
-  const AddressTable* addresses = nullptr;  // for datagrams
+  const AddressTable* addresses = nullptr;  // for datagrams; null: whoever sends them has it
 };
 
 class Transport {

@@ -44,6 +44,7 @@ struct ProgramQueuePair {
   // Posted and not done with, in order.
   std::deque<Staging> sends;
   std::deque<Staging> receives;
+  uint32_t events = 0;          // asynchronous ones that the program was told
   uint32_t submitted = 0;       // data packets that the daemon has
   uint32_t most_submitted = 64;
   bool dirty = false;  // has more to send, perhaps
@@ -58,7 +59,7 @@ class ProgramNic final : public CompletionSink {
   ~ProgramNic() override;
 
   Session& session() { return session_; }
-  // Throws NativeError; errno in its number.
+  // `error` is EIO when the daemon is gone.
   ProgramAnswer ask(const ProgramRequest& request);
   bool failed() const { return failed_.load(std::memory_order_acquire); }
 
@@ -85,7 +86,7 @@ class ProgramNic final : public CompletionSink {
   void write(ProgramQueuePair& qp, const OutgoingPacket& out, bool data, Time now);
   void take_returned(Time now);
   void run();
-  void sleep(Time until);
+  void sleep(Time duration);
   void fail();
 
   Session session_;
@@ -96,6 +97,7 @@ class ProgramNic final : public CompletionSink {
   uint32_t domains_ = 0;
   std::unordered_map<uint32_t, ProgramQueuePair*> pairs_;
   std::vector<ProgramQueuePair*> dirty_;
+  std::vector<ProgramQueuePair*> attended_;
   std::vector<uint32_t> free_;
   struct Sent {
     uint32_t qpn = 0;  // 0: a control packet's

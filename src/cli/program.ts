@@ -17,6 +17,7 @@ import { addPlan } from "./plan.js";
 import { addProbe } from "./probe.js";
 import { addProfiles } from "./profiles.js";
 import { addReport } from "./report.js";
+import { addRun } from "./run.js";
 import { addSchema } from "./schema.js";
 import { addShow } from "./show.js";
 import { addSim } from "./sim.js";
@@ -109,6 +110,7 @@ const kVerbs: readonly AddVerb[] = [
   addModel,
   addSwitch,
   addNic,
+  addRun,
   addTop,
   addShow,
   addClear,

@@ -15,6 +15,7 @@ import { loadAddon } from "../native/addon.js";
 import { KernelPort } from "../native/kernel_port.js";
 import type { NativeAddon, NativeWorker } from "../native/types.js";
 import { type DaemonFile, fixedChanges, parseDaemonFile, readDaemonFile } from "./kinds.js";
+import { ProgramBroker } from "../programs/broker.js";
 import { createLog, type Log, type LogSink } from "./log.js";
 import { serviceNotifier } from "./notify.js";
 import { capabilitiesFor, keepCapabilities } from "./privileges.js";
@@ -102,6 +103,7 @@ class Daemon {
   private metrics: DaemonService | undefined;
   private dashboard: DaemonService | undefined;
   private kernelPort: KernelPort | undefined;
+  private programs: ProgramBroker | undefined;
   private failure: string | undefined;
   private readonly onReload = () => this.#reload();
   private readonly onStop = (signal: NodeJS.Signals) => void this.#stop(signal);
@@ -180,6 +182,11 @@ class Daemon {
     this.dashboard = await host.services.dashboard(served);
     await runner.begin();
     this.dashboard?.begin?.();
+    if (config.kind === "nic" && config.programs !== undefined) {
+      const { addon } = this;
+      const nic = { addon, worker: runner.worker.ofPort(0), link: runner.link(config.port.mac) };
+      this.programs = await ProgramBroker.open(path.replace(/(\.sock)?$/, ".verbs"), config, nic);
+    }
     const capabilities = this.#limitRights(runner);
     this.ready = true;
     this.notify("READY=1", `MAINPID=${process.pid}`);
@@ -189,6 +196,7 @@ class Daemon {
         metrics: this.metrics?.url ?? "off",
         // Without the token: not everybody who may read logs may change the daemon.
         dashboard: this.dashboard?.address ?? "off",
+        ...(this.programs !== undefined && { programs: this.programs.path }),
         ports: runner.ports().length,
         capabilities,
       },
@@ -203,6 +211,7 @@ class Daemon {
     this.dashboard?.close();
     this.metrics?.close();
     this.runner?.device.close();
+    this.programs?.close();
     this.control?.close();
     this.runner?.close();
     this.kernelPort?.close();

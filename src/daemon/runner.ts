@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { WeirError } from "../base/error.js";
 import { arpReply } from "../cm/arp.js";
 import { EchoResponder } from "../cm/echo.js";
+import type { FrameLink } from "../cm/link.js";
 import type { CapturePort } from "../device/captures.js";
 import { composeWorkers, ownersOf, portsOf } from "../device/compose.js";
 import type { Count } from "../device/counts.js";
@@ -209,21 +210,25 @@ export class DeviceRunner implements DeviceSource {
     const { address, port } = this.config;
     const names = new Map(wanted.map((peer) => [peer.address, peer.name]));
     const nameOf = (peer: string) => names.get(peer) ?? peer;
-    const link = {
-      mac: port.mac,
-      send: (frame: Uint8Array) => !this.closed && this.worker.inject(0, 0, frame),
-      onFrame: (listener: (frame: Buffer) => void) => {
-        this.frameListeners.add(listener);
-        return () => void this.frameListeners.delete(listener);
-      },
-    };
-    this.peers = new Peers(link, address, [...names.keys()], {
+    this.peers = new Peers(this.link(port.mac), address, [...names.keys()], {
       found: (peer, mac, before) => {
         this.worker.reconfigure(this.#compose(this.config)[0]);
         this.events.peerFound(nameOf(peer), mac, before !== undefined);
       },
       silent: (peer) => this.events.peerSilent(nameOf(peer)),
     });
+  }
+
+  /** Frames that are not for queue pairs. */
+  link(mac: number): FrameLink {
+    return {
+      mac,
+      send: (frame) => !this.closed && this.worker.inject(0, 0, frame),
+      onFrame: (listener) => {
+        this.frameListeners.add(listener);
+        return () => void this.frameListeners.delete(listener);
+      },
+    };
   }
 
   #macControlSeen(port: string): boolean {

@@ -32,6 +32,8 @@ const kSwitchSlots = 2048;
 /** A frame of path MTU 1024, by which descriptors are counted. */
 const kCommonFrameBytes = 1082;
 const kNicDescriptors = 4608;
+/** Places for queue pairs of programs. */
+const kProgramQueuePairs = 4096;
 
 /** How frames pass between an interface and the worker. */
 type Backends = Pick<BackendChoice, "receive" | "transmit" | "xdp_mode" | "ring">;
@@ -121,6 +123,10 @@ export function composeNicWorker(
         first_qpn: config.queue_pairs[0]?.qpn ?? kFirstQpn,
         ...nicBehaviour(config.host, config.classes, config.congestion, { rate, scale: 1, seed: 1, component: 0 }),
         queue_pairs: config.queue_pairs.map((pair, i) => queuePair(config, pair, i, macs)),
+        ...(config.programs && {
+          verbs_queue_pairs: kProgramQueuePairs,
+          addresses: [{ version: 4, bytes: ipv4Bytes(config.address) }],
+        }),
       },
     ],
   };

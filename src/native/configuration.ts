@@ -418,6 +418,16 @@ export interface NativeQueuePairOptions {
   /** UD; else RC. */ datagram: boolean;
   /** Most work requests at a time. */ send_depth: number;
   /** Most work requests at a time. */ receive_depth: number;
+  /** Number of the program in which its transport runs; 0: here. */ program?: number;
+}
+
+/** What the NIC tells a program. */
+export interface ProgramAnswer {
+  /** errno; 0: none. */ error?: number;
+  /** Queue pair or address handle. */ object?: number;
+  /** Largest, of hello. bytes */ path_mtu?: number;
+  /** The NIC's, of hello. */ mac?: number;
+  /** Of its link, of hello. bit/s */ rate?: number;
 }
 
 /** What is captured. */

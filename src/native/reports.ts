@@ -154,6 +154,35 @@ export interface SimulationCounters {
   /** Two rows each: sent by `from`, sent by `to`. */ links: Float64Array;
 }
 
+/** What a program needs of a NIC. The descriptors end with closeProgram(). */
+export interface ProgramOpening {
+  number: number;
+  memory: number;
+  wake: number;
+}
+
+export interface ProgramRequest {
+  bytes: number;
+  kind: number;
+  object: number;
+  datagram: number;
+  state: number;
+  path_mtu: number;
+  remote_qpn: number;
+  partition_key: number;
+  traffic_class: number;
+  hop_limit: number;
+  source_index: number;
+  service_level: number;
+  gid: number[];
+}
+
+export interface PeerCredentials {
+  pid: number;
+  uid: number;
+  gid: number;
+}
+
 /** A WorkCommand: words of 8 bytes, and where its fields are: in bytes, or in numbers of a Float64Array. */
 export const kWorkCommand = {
   words: 10,

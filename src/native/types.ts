@@ -7,6 +7,7 @@ import type {
   NativePort,
   NativeQueueAttributes,
   NativeQueuePairOptions,
+  ProgramAnswer,
   WorkerConfig,
 } from "./configuration.js";
 import type { HistogramSource } from "./histogram.js";
@@ -15,6 +16,9 @@ import {
   type CounterDescription,
   type ForwardingEntry,
   kRecord,
+  type PeerCredentials,
+  type ProgramOpening,
+  type ProgramRequest,
   type PuntedFrame,
   type QueuePairState,
   type SwitchState,
@@ -90,6 +94,10 @@ export interface NativeWorker extends HistogramSource {
   registerMemory(nic: number, memory: NativeMemory, access: number, domain: number): number;
   /** False when there is no such key. */
   deregisterMemory(nic: number, key: number): boolean;
+  /** For a program whose transport runs in its own process; its descriptors end with closeProgram(). Throws NO_RESOURCES. */
+  openProgram(nic: number): ProgramOpening;
+  /** Its queue pairs end, too. False when there is none of this number. */
+  closeProgram(nic: number, number: number): boolean;
   /** The number of a new queue pair. Throws NO_RESOURCES. */
   createQueuePair(nic: number, options: NativeQueuePairOptions): number;
   /** False when there is none of this number. */
@@ -205,6 +213,14 @@ export interface NativeAddon {
   limitCapabilities(keep: readonly number[]): void;
   /** sd_notify(3): sends `state` ("READY=1") to the datagram socket at `path`; false if that fails. */
   notify(path: string, state: string): boolean;
+  /** Who has connected to a unix socket. */
+  peerCredentials(socket: number): PeerCredentials;
+  /** Bytes of a program's request. */
+  programRequestBytes(): number;
+  /** Of that many bytes. */
+  readProgramRequest(bytes: Uint8Array): ProgramRequest;
+  /** Sends an answer, and descriptors along; false if it could not be sent whole. */
+  answerProgram(socket: number, answer: ProgramAnswer, descriptors: readonly number[]): boolean;
   /** CLOCK_MONOTONIC, ns. */
   monotonicNow(): number;
 }

@@ -10,8 +10,20 @@ import {
   type WorkerOutcome,
 } from "./types.js";
 
-/** The one that has a port, for captures. */
-export type PortWorker = Pick<NativeWorker, "attach" | "detach">;
+/** What programs of this host need of a NIC's. */
+export type ProgramWorker = Pick<
+  NativeWorker,
+  | "openProgram"
+  | "closeProgram"
+  | "createQueuePair"
+  | "modifyQueuePair"
+  | "destroyQueuePair"
+  | "createAddressHandle"
+  | "destroyAddressHandle"
+>;
+
+/** The one that has a port, for captures and programs. */
+export type PortWorker = Pick<NativeWorker, "attach" | "detach"> & ProgramWorker;
 
 /** What a device needs of its threads. */
 export type DeviceWorker = Pick<

@@ -25,6 +25,7 @@ const kKnows: Readonly<Record<string, readonly string[]>> = {
   endpoint: ["base", "wire", "congestion", "link", "transport"],
   engine: [...kCore, "io"],
   simulation: kCore,
+  verbs: kCore,
   addon: [...kCore, "io", "engine", "simulation"],
 };
 /** Programs around the core: they may include anything but the addon. */
@@ -55,7 +56,11 @@ describe("native/", () => {
       .filter((line) => line !== "");
   const compiled = sources.filter((file) => file.endsWith(".cc"));
   it.each([
-    ["native/sources.txt", compiled.filter((file) => !kTools.includes(moduleOf(file.slice("native/".length))))],
+    [
+      "native/sources.txt",
+      compiled.filter((file) => ![...kTools, "verbs"].includes(moduleOf(file.slice("native/".length)))),
+    ],
+    ["native/verbs/sources.txt", compiled.filter((file) => /^native\/verbs\/(?!preload)/.test(file))],
     ["native/test/sources.txt", compiled.filter((file) => file.startsWith("native/test/"))],
     ["native/bench/sources.txt", compiled.filter((file) => file.startsWith("native/bench/"))],
     ["native/fuzz/sources.txt", compiled.filter((file) => file.startsWith("native/fuzz/"))],
@@ -84,7 +89,8 @@ const kRooms: Readonly<Record<string, readonly string[]>> = {
   models: ["base", "wire", "congestion", "scenario", "processes", "result", "report"],
   device: kBelowDevice,
   lab: kRunners,
-  daemon: kRunners,
+  programs: kRunners,
+  daemon: [...kRunners, "programs"],
   verbs: kRunners,
   sim: kRunners,
   perf: ["base", "wire", "cm", "verbs"],

@@ -12,6 +12,7 @@ import {
   type NicDaemonInput,
   nicDaemonSchema,
   portSchema,
+  programsSchema,
   queuePairSchema,
   type SwitchDaemonInput,
   switchDaemonSchema,
@@ -130,6 +131,7 @@ export function resolveNicDaemon(
     classes: { pfc, scheduler, trust, dscp_map, default_priority },
     congestion: resolveCongestion(full.congestion, rate, found),
     queue_pairs: resolveQueuePairs(full, dscp_map, found),
+    programs: full.programs === false ? undefined : filled(programsSchema, full.programs === true ? {} : full.programs),
   };
 }
 

@@ -216,6 +216,10 @@ const {
   ...classFields
 } = switchSchema.shape;
 
+export const programsSchema = section({
+  priority: integer("Priority (traffic class) of what they send, where they do not say by traffic class.", 0, 7, 3),
+});
+
 export const nicDaemonSchema = section({
   ...daemonFields("nic"),
   interface: interfaceSchema.meta({ description: "Interface to use; it must exist already." }),
@@ -243,6 +247,11 @@ export const nicDaemonSchema = section({
     [],
   ),
   queue_pairs: field(z.array(queuePairSchema).max(4096), "Queue pairs.", []),
+  programs: field(
+    z.union([z.boolean(), programsSchema]),
+    "Programs of this host may use the NIC by libibverbs: see `weir run`. `true`: with the defaults.",
+    false,
+  ),
 });
 
 export type SwitchDaemonInput = z.output<typeof switchDaemonSchema>;

@@ -8,6 +8,7 @@ import type {
   kListening,
   nicDaemonSchema,
   portSchema,
+  programsSchema,
   sendSchema,
   switchDaemonSchema,
   workerSchema,
@@ -92,6 +93,8 @@ export interface NicDaemonConfig extends CommonConfig {
   classes: TrafficClasses;
   congestion: Congestion;
   queue_pairs: QueuePairConfig[];
+  /** Undefined: no program may use it. */
+  programs: Full<typeof programsSchema> | undefined;
 }
 
 export type DeviceConfig = SwitchDaemonConfig | NicDaemonConfig;

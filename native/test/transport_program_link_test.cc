@@ -1,0 +1,257 @@
+#include "transport/program_link.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <memory>
+#include <random>
+
+#include "base/native_error.h"
+#include "test/transport_harness.h"
+
+namespace weir {
+namespace {
+
+struct Nobody : CompletionSink {
+  void complete(const Completion&) override {}
+};
+
+constexpr uint32_t kQpn = 40;
+constexpr uint32_t kPeer = 41;
+
+// The daemon's end, with a program at the other that writes what it likes.
+struct Linked {
+  explicit Linked(bool datagram = false)
+      : relayed(kQpn, {.memory = regions, .completions = nobody, .counters = counters, .addresses = &addresses}, link, datagram) {
+    attributes.remote_qpn = kPeer;
+    attributes.path_mtu = 1'024;
+    attributes.partition_key = 0x8001;
+  }
+  void connect() {
+    for (QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) relayed.modify(to, attributes);
+  }
+  ProgramPacket& packet(uint32_t slot) { return memory->packets[slot].packet; }
+  void submit(uint32_t slot) {
+    memory->submitted[written++ % kProgramPackets] = slot;
+    memory->submitted_written = written;
+  }
+  // A WRITE of a few bytes that say where they are from.
+  void submit_write(uint32_t slot, uint32_t qpn = kQpn) {
+    packet(slot) = {.qpn = qpn, .payload_bytes = 5, .destination_qp = 99, .psn = slot, .opcode = kOpcodeRcWriteOnly};
+    memory->packets[slot].payload[0] = static_cast<uint8_t>(slot);
+    submit(slot);
+  }
+  std::vector<uint32_t> take() {
+    std::vector<uint32_t> told;
+    link.take(counters, [&](uint32_t qpn) { told.push_back(qpn); });
+    return told;
+  }
+  uint32_t returned() const { return memory->returned_written; }
+
+  std::unique_ptr<ProgramMemory> memory = std::make_unique<ProgramMemory>();
+  ProgramLink link{*memory};
+  MemoryTable regions{4};
+  Nobody nobody;
+  TransportCounters counters;
+  AddressTable addresses;
+  QueueAttributes attributes;
+  RelayedTransport relayed;
+  uint32_t written = 0;
+};
+
+TEST_CASE("a program's packets leave in order, and whose they are and to whom is not its to say") {
+  Linked l;
+  l.connect();
+  l.submit_write(7);
+  l.submit_write(3);
+  CHECK(l.take() == std::vector<uint32_t>{kQpn});
+  for (uint32_t slot : {7u, 3u}) {
+    CHECK(l.relayed.data_bytes() == kBthHeader + kRethHeader + 8 + kIcrc);
+    OutgoingPacket out;
+    REQUIRE(l.relayed.take_data(0, out));
+    CHECK(out.header.psn == slot);
+    CHECK(out.header.destination_qp == kPeer);
+    CHECK(out.header.partition_key == 0x8001);
+    CHECK(out.payload[0] == slot);
+    CHECK(out.payload_bytes == 5);
+  }
+  CHECK(l.relayed.data_bytes() == 0);
+  // Their slots are the program's again once the frames have been made.
+  CHECK(l.returned() == 0);
+  l.link.publish();
+  CHECK(l.returned() == 2);
+  CHECK(l.memory->returned[0] == 7);
+  CHECK(l.memory->returned[1] == 3);
+}
+
+TEST_CASE("acknowledgements go ahead of data, and data that calls itself one has no room for any") {
+  Linked l;
+  l.connect();
+  l.submit_write(0);
+  l.packet(1) = {.qpn = kQpn, .opcode = kOpcodeRcAcknowledge};
+  l.submit(1);
+  l.packet(2) = {.qpn = kQpn, .payload_bytes = 1'024, .opcode = kOpcodeRcAcknowledge};
+  l.submit(2);
+  l.take();
+  CHECK(l.counters.drop_program_packet == 1);
+  REQUIRE(l.relayed.control_waits());
+  OutgoingPacket out;
+  l.relayed.take_control(out);
+  CHECK(out.header.opcode == kOpcodeRcAcknowledge);
+  CHECK_FALSE(l.relayed.control_waits());
+  CHECK(l.relayed.data_bytes() > 0);
+}
+
+TEST_CASE("what a queue pair may not send is refused and counted, and its slot given back") {
+  Linked l;
+  const auto refused = [&] {
+    const uint64_t before = l.counters.drop_program_packet;
+    CHECK(l.take().empty());
+    l.link.publish();
+    return l.counters.drop_program_packet - before;
+  };
+  l.submit_write(0);  // in RESET
+  CHECK(refused() == 1);
+  CHECK(l.returned() == 1);
+  l.connect();
+  l.submit_write(0, kQpn + 1);  // of another queue pair
+  CHECK(refused() == 1);
+  l.packet(0) = {.qpn = kQpn, .payload_bytes = 1'025, .opcode = kOpcodeRcSendOnly};  // longer than the path MTU
+  l.submit(0);
+  CHECK(refused() == 1);
+  for (uint8_t opcode : {kOpcodeUdSendOnly, uint8_t{0x81}, uint8_t{0x1f}, uint8_t{0x20}}) {  // of no reliable connection
+    CAPTURE(static_cast<int>(opcode));
+    l.packet(0) = {.qpn = kQpn, .opcode = opcode};
+    l.submit(0);
+    CHECK(refused() == 1);
+  }
+  CHECK(l.returned() == 7);
+  l.submit(kProgramPackets);  // no slot
+  CHECK(refused() == 1);
+  CHECK(l.returned() == 7);
+}
+
+TEST_CASE("a slot that is submitted twice is taken once, and an index that runs ahead is not followed") {
+  Linked l;
+  l.connect();
+  l.submit_write(5);
+  l.submit(5);
+  l.take();
+  CHECK(l.counters.drop_program_packet == 1);
+  l.memory->submitted_written = l.written += 1'000'000;
+  CHECK(l.take().empty());
+  CHECK(l.counters.drop_program_packet == 2);
+  CHECK_FALSE(l.link.waiting());
+  l.submit_write(6);
+  CHECK(l.take().size() == 1);
+}
+
+TEST_CASE("what was submitted is not changed by what the program writes afterwards") {
+  Linked l;
+  l.connect();
+  l.submit_write(0);
+  l.take();
+  l.packet(0).payload_bytes = 1u << 31;
+  l.packet(0).opcode = 0xff;
+  CHECK(l.relayed.data_bytes() == kBthHeader + kRethHeader + 8 + kIcrc);
+  OutgoingPacket out;
+  REQUIRE(l.relayed.take_data(0, out));
+  CHECK(out.payload_bytes == 5);
+  CHECK(out.header.opcode == kOpcodeRcWriteOnly);
+}
+
+TEST_CASE("datagrams are from their own queue pair, whatever the program writes, and go where its handles lead") {
+  Linked l(true);
+  l.connect();
+  const uint32_t handle = l.addresses.add(test::path_between(1, 2));
+  l.packet(0) = {.qpn = kQpn, .destination_qp = 77, .address_handle = handle, .queue_key = 9, .opcode = kOpcodeUdSendOnly};
+  l.submit(0);
+  l.packet(1) = {.qpn = kQpn, .destination_qp = 77, .address_handle = handle + 1, .opcode = kOpcodeUdSendOnly};
+  l.submit(1);
+  l.take();
+  OutgoingPacket out;
+  REQUIRE(l.relayed.take_data(0, out));
+  CHECK(out.headers == l.addresses.find(handle));
+  CHECK(out.header.destination_qp == 77);
+  CHECK(out.header.deth.source_qp == kQpn);
+  CHECK_FALSE(l.relayed.take_data(0, out));
+  CHECK(l.counters.drop_program_packet == 1);
+}
+
+TEST_CASE("frames come to the program as they are, up to the pad, until it takes none") {
+  Linked l;
+  l.connect();
+  const RoceTemplate headers(test::path_between(2, 1));
+  DataHeader header;
+  header.opcode = kOpcodeRcSendOnly;
+  header.destination_qp = kQpn;
+  const uint8_t payload[5] = {1, 2, 3, 4, 5};
+  const test::Frame frame = test::build_frame(headers, header, payload, sizeof payload);
+  for (uint32_t i = 0; i < kProgramFrames; ++i) CHECK(l.relayed.receive(0, frame.bytes.data(), frame.meta));
+  CHECK(l.memory->frames_written == kProgramFrames);
+  CHECK(l.memory->frames[0].length == frame.bytes.size() - kIcrc);
+  CHECK(std::memcmp(l.memory->frames[0].bytes, frame.bytes.data(), frame.bytes.size() - kIcrc) == 0);
+  CHECK_FALSE(l.relayed.receive(0, frame.bytes.data(), frame.meta));
+  CHECK(l.counters.drop_program_busy == 1);
+  l.memory->frames_read = 1;
+  CHECK(l.relayed.receive(0, frame.bytes.data(), frame.meta));
+  CHECK(l.relayed.received().packets == kProgramFrames + 1);
+  // One that says it has read what was never written gets nothing more, until it is sensible again.
+  l.memory->frames_read = kProgramFrames + 100;
+  CHECK_FALSE(l.relayed.receive(0, frame.bytes.data(), frame.meta));
+}
+
+TEST_CASE("a program is woken only when it sleeps and something has come") {
+  Linked l;
+  l.connect();
+  l.memory->program_sleeps = 1;
+  CHECK_FALSE(l.link.take_wake());
+  l.submit_write(0);
+  l.take();
+  l.relayed.modify(QueuePairState::reset, l.attributes);
+  l.link.publish();
+  CHECK(l.link.take_wake());
+  CHECK_FALSE(l.link.take_wake());
+}
+
+TEST_CASE("nothing that a program writes upsets the daemon, and no slot is ever in two places") {
+  std::mt19937 draw(7);
+  for (int round = 0; round < 200; ++round) {
+    Linked l(round % 2 == 1);
+    l.connect();
+    const uint32_t handle = l.addresses.add(test::path_between(1, 2));
+    uint32_t taken = 0;
+    for (int step = 0; step < 200; ++step) {
+      const uint32_t slot = draw() % (kProgramPackets + 2);
+      if (slot < kProgramPackets) {
+        l.packet(slot) = {.qpn = draw() % 8 == 0 ? draw() : kQpn,
+                          .payload_bytes = draw() % 8 == 0 ? draw() : draw() % 1'100,
+                          .destination_qp = draw(),
+                          .address_handle = draw() % 2 == 0 ? handle : draw(),
+                          .psn = draw(),
+                          .opcode = static_cast<uint8_t>(draw()),
+                          .flags = static_cast<uint8_t>(draw())};
+      }
+      l.submit(slot);
+      if (draw() % 50 == 0) l.memory->submitted_written = l.written = draw();
+      if (draw() % 4 != 0) continue;
+      l.take();
+      while (l.relayed.control_waits()) {
+        OutgoingPacket out;
+        l.relayed.take_control(out);
+        ++taken;
+      }
+      while (l.relayed.data_bytes() > 0) {
+        OutgoingPacket out;
+        CHECK(l.relayed.data_bytes() <= kBthHeader + 28 + 1'024 + kIcrc);
+        if (l.relayed.take_data(0, out)) CHECK(out.payload_bytes <= 1'024);
+        ++taken;
+      }
+      l.link.publish();
+    }
+    CHECK(taken <= l.returned());
+  }
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,84 @@
+// What a program needs beside the provider, preloaded by `weir run`:
+//  - devices' character files under /dev/infiniband are /dev/null, whose number the device's folder names: libibverbs only asks
+//    for a character device of that number, and neither root nor a mount is needed;
+//  - NETLINK_RDMA is refused, so that libibverbs reads the folder also where the kernel has RDMA devices of its own;
+//  - a completion channel is a pipe: it is the one verb that asks the kernel without asking the provider.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <linux/netlink.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#define WEIR_EXPORT __attribute__((visibility("default")))
+
+namespace {
+
+constexpr const char kDevices[] = "/dev/infiniband/uverbs";
+
+template <class Function>
+Function next(const char* name) {
+  return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
+}
+
+const char* file_of(const char* path) {
+  return path != nullptr && std::strncmp(path, kDevices, sizeof kDevices - 1) == 0 ? "/dev/null" : path;
+}
+
+// The third argument of open(2), where there is one.
+mode_t mode_of(int flags, va_list arguments) {
+  return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(arguments, mode_t) : 0;
+}
+
+}  // namespace
+
+extern "C" {
+
+WEIR_EXPORT int open(const char* path, int flags, ...) {
+  static const auto real = next<int (*)(const char*, int, ...)>("open");
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = mode_of(flags, arguments);
+  va_end(arguments);
+  return real(file_of(path), flags, mode);
+}
+
+WEIR_EXPORT int stat(const char* path, struct stat* out) {
+  static const auto real = next<int (*)(const char*, struct stat*)>("stat");
+  return real(file_of(path), out);
+}
+
+WEIR_EXPORT int socket(int domain, int type, int protocol) {
+  static const auto real = next<int (*)(int, int, int)>("socket");
+  if (domain == AF_NETLINK && protocol == NETLINK_RDMA) return errno = EPROTONOSUPPORT, -1;
+  return real(domain, type, protocol);
+}
+
+WEIR_EXPORT ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) < 0) return nullptr;
+  // One descriptor for both ends: the provider writes to it, the program reads from it and closes it.
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+  const int both = open(path, O_RDWR | O_CLOEXEC);
+  ::close(ends[0]);
+  ::close(ends[1]);
+  auto* channel = both < 0 ? nullptr : static_cast<ibv_comp_channel*>(std::malloc(sizeof(ibv_comp_channel)));
+  if (channel == nullptr) {
+    if (both >= 0) ::close(both);
+    return nullptr;
+  }
+  channel->context = context;
+  channel->fd = both;
+  channel->refcnt = 0;
+  return channel;
+}
+
+}  // extern "C"

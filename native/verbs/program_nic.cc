@@ -1,0 +1,373 @@
+#include "verbs/program_nic.h"
+
+#include <endian.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/native_error.h"
+
+namespace weir {
+namespace {
+
+constexpr uint32_t kPacketMask = kProgramPackets - 1;
+constexpr uint32_t kFrameMask = kProgramFrames - 1;
+constexpr uint32_t kFramesOfTurn = 128;
+// Data packets of a queue pair that wait in the daemon: fewer where they leave slowly, so that a timer does not run out there.
+constexpr uint32_t kLeastSubmitted = 4;
+constexpr uint32_t kMostSubmitted = 128;
+constexpr Time kSlow = 2 * kMillisecond;
+constexpr Time kFast = 500 * kMicrosecond;
+constexpr Time kPolledLately = 500 * kMicrosecond;  // the thread leaves all to who polls
+constexpr Time kLookAgain = 200 * kMicrosecond;
+constexpr Time kLongestSleep = 100 * kMillisecond;  // then it looks whether the daemon lives
+
+uint64_t secret() {
+  uint64_t value = 0;
+  if (::getrandom(&value, sizeof value, 0) < 0) {
+    throw NativeError::from_errno("getrandom", "the system gives no random numbers", "allow the system call getrandom");
+  }
+  return value;
+}
+
+ibv_wc_opcode opcode_of(const Completion& c) {
+  if (c.receive) return c.opcode == WorkOpcode::write_immediate ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
+  switch (c.opcode) {
+    case WorkOpcode::write:
+    case WorkOpcode::write_immediate:
+      return IBV_WC_RDMA_WRITE;
+    case WorkOpcode::read:
+      return IBV_WC_RDMA_READ;
+    case WorkOpcode::compare_swap:
+      return IBV_WC_COMP_SWAP;
+    case WorkOpcode::fetch_add:
+      return IBV_WC_FETCH_ADD;
+    default:
+      return IBV_WC_SEND;
+  }
+}
+
+// Copies `bytes` of what has come to where the program wants them.
+void scatter(const Staging& staging, uint32_t bytes) {
+  const uint8_t* from = staging.bytes.get();
+  for (const ibv_sge& piece : staging.pieces) {
+    const uint32_t part = std::min(bytes, piece.length);
+    if (part > 0) std::memcpy(reinterpret_cast<void*>(piece.addr), from, part);
+    from += part;
+    bytes -= part;
+  }
+}
+
+}  // namespace
+
+Time program_now() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * kSecond + t.tv_nsec;
+}
+
+ProgramNic::ProgramNic(const std::string& socket, int events) : session_(socket), events_(events), memory_(kRegions, secret()) {
+  free_.reserve(kProgramPackets);
+  for (uint32_t slot = kProgramPackets; slot > 0; --slot) free_.push_back(slot - 1);
+  // Signals are the program's.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+ProgramNic::~ProgramNic() {
+  stopping_.store(true, std::memory_order_release);
+  ProgramMemory& shared = session_.memory();
+  shared.bell.fetch_add(1, std::memory_order_release);
+  ::syscall(SYS_futex, &shared.bell, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  thread_.join();
+}
+
+ProgramAnswer ProgramNic::ask(const ProgramRequest& request) {
+  ProgramAnswer answer;
+  if (failed()) {
+    answer.error = EIO;
+    return answer;
+  }
+  return session_.ask(request);
+}
+
+void ProgramNic::add(ProgramQueuePair& qp) { pairs_[qp.base.qp.qp_num] = &qp; }
+
+void ProgramNic::remove(ProgramQueuePair& qp) {
+  pairs_.erase(qp.base.qp.qp_num);
+  std::erase(dirty_, &qp);
+  for (std::deque<Staging>* posted : {&qp.sends, &qp.receives}) {
+    for (const Staging& staging : *posted) {
+      if (staging.key != 0) memory_.remove(staging.key);
+    }
+  }
+}
+
+void ProgramNic::attend(ProgramQueuePair& qp) { send(qp, program_now()); }
+
+// Until nothing may go, or the daemon has enough of it.
+void ProgramNic::send(ProgramQueuePair& qp, Time now) {
+  for (;;) {
+    if (free_.empty()) break;
+    OutgoingPacket out;
+    if (qp.transport->control_waits()) {
+      qp.transport->take_control(out);
+      write(qp, out, false, now);
+    } else if (qp.submitted < qp.most_submitted && qp.transport->data_bytes() > 0) {
+      if (!qp.transport->take_data(now, out)) continue;
+      write(qp, out, true, now);
+      if (qp.datagram) qp.transport->advance(now);
+    } else {
+      break;
+    }
+  }
+  const bool more = qp.transport->control_waits() || qp.transport->data_bytes() > 0;
+  if (more && !qp.dirty) dirty_.push_back(&qp);
+  if (more) qp.dirty = true;
+  deadline_ = std::min(deadline_, qp.transport->next_deadline());
+}
+
+void ProgramNic::write(ProgramQueuePair& qp, const OutgoingPacket& out, bool data, Time now) {
+  const uint32_t slot = free_.back();
+  free_.pop_back();
+  ProgramPacketSlot& at = session_.memory().packets[slot];
+  const DataHeader& header = out.header;
+  ProgramPacket& packet = at.packet;
+  packet.qpn = qp.base.qp.qp_num;
+  packet.payload_bytes = out.payload_bytes;
+  packet.destination_qp = header.destination_qp;
+  packet.address_handle = out.address_handle;
+  packet.queue_key = header.deth.queue_key;
+  packet.psn = header.psn;
+  packet.immediate = header.immediate;
+  packet.opcode = header.opcode;
+  packet.flags = static_cast<uint8_t>((header.ack_request ? ProgramPacket::kAckRequest : 0) |
+                                      (header.solicited ? ProgramPacket::kSolicited : 0) |
+                                      (header.becn ? ProgramPacket::kBecn : 0));
+  packet.aeth = header.aeth;
+  packet.reth = header.reth;
+  packet.atomic = header.atomic;
+  packet.atomic_original = header.atomic_original;
+  if (out.payload_bytes > 0) std::memcpy(at.payload, out.payload, out.payload_bytes);
+  sent_[slot] = {data ? qp.base.qp.qp_num : 0, now};
+  qp.submitted += data;
+  session_.memory().submitted[submitted_++ & kPacketMask].store(slot, std::memory_order_relaxed);
+}
+
+void ProgramNic::submit() {
+  if (submitted_ != published_) {
+    published_ = submitted_;
+    session_.memory().submitted_written.store(submitted_, std::memory_order_release);
+    session_.wake_nic();
+  }
+  // A deadline that the thread does not know of.
+  if (deadline_ + kMillisecond < sleeps_until_) {
+    sleeps_until_ = deadline_;
+    ProgramMemory& shared = session_.memory();
+    shared.bell.fetch_add(1, std::memory_order_release);
+    ::syscall(SYS_futex, &shared.bell, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  }
+}
+
+void ProgramNic::take_returned(Time now) {
+  ProgramMemory& shared = session_.memory();
+  const uint32_t written = shared.returned_written.load(std::memory_order_acquire);
+  for (; returned_ != written; ++returned_) {
+    const uint32_t slot = shared.returned[returned_ & kPacketMask].load(std::memory_order_relaxed) & kPacketMask;
+    const Sent& sent = sent_[slot];
+    free_.push_back(slot);
+    const auto found = sent.qpn == 0 ? pairs_.end() : pairs_.find(sent.qpn);
+    if (found == pairs_.end()) continue;
+    ProgramQueuePair& qp = *found->second;
+    --qp.submitted;
+    if (now - sent.at > kSlow) {
+      qp.most_submitted = std::max(kLeastSubmitted, qp.most_submitted - qp.most_submitted / 8);
+    } else if (now - sent.at < kFast) {
+      qp.most_submitted = std::min(kMostSubmitted, qp.most_submitted + 1);
+    }
+  }
+}
+
+// Returns whether anything has come or gone.
+bool ProgramNic::turn(Time now) {
+  ProgramMemory& shared = session_.memory();
+  const uint32_t before = submitted_ + returned_ + frames_;
+  const uint32_t written = shared.frames_written.load(std::memory_order_acquire);
+  for (uint32_t count = 0; frames_ != written && count < kFramesOfTurn; ++count) {
+    const ProgramFrameSlot& slot = shared.frames[frames_ & kFrameMask];
+    if (const auto found = pairs_.find(slot.meta.destination_qp); found != pairs_.end()) {
+      ProgramQueuePair& qp = *found->second;
+      qp.transport->receive(now, slot.bytes, slot.meta);
+      if (!qp.dirty) dirty_.push_back(&qp);
+      qp.dirty = true;
+    }
+    shared.frames_read.store(++frames_, std::memory_order_release);
+  }
+  take_returned(now);
+  if (deadline_ <= now) {
+    deadline_ = kNever;
+    for (const auto& [qpn, qp] : pairs_) {
+      if (qp->transport->next_deadline() <= now) {
+        qp->transport->advance(now);
+        if (!qp->dirty) dirty_.push_back(qp);
+        qp->dirty = true;
+      }
+      deadline_ = std::min(deadline_, qp->transport->next_deadline());
+    }
+  }
+  // Those that have more afterwards are in the list again.
+  attended_.swap(dirty_);
+  for (ProgramQueuePair* qp : attended_) {
+    qp->dirty = false;
+    send(*qp, now);
+  }
+  attended_.clear();
+  submit();
+  return submitted_ + returned_ + frames_ != before;
+}
+
+void ProgramNic::help() {
+  const Time now = program_now();
+  polled_.store(now, std::memory_order_relaxed);
+  if (!mutex_.try_lock()) return;
+  turn(now);
+  mutex_.unlock();
+}
+
+void ProgramNic::run() {
+  Time looked = 0;
+  while (!stopping_.load(std::memory_order_acquire)) {
+    const Time now = program_now();
+    if (now - looked > kLongestSleep) {
+      looked = now;
+      if (session_.ended()) return fail();
+    }
+    if (now - polled_.load(std::memory_order_relaxed) < kPolledLately) {
+      const timespec nap{0, kLookAgain};
+      nanosleep(&nap, nullptr);
+      continue;
+    }
+    Time until;
+    {
+      const std::lock_guard lock(mutex_);
+      sleeps_until_ = 0;
+      if (turn(now)) {
+        until = now;
+      } else {
+        until = sleeps_until_ = std::min(deadline_, now + kLongestSleep);
+      }
+    }
+    if (until > now) {
+      sleep(until - now);
+    } else {
+      sched_yield();
+    }
+  }
+}
+
+void ProgramNic::sleep(Time duration) {
+  ProgramMemory& shared = session_.memory();
+  const uint32_t bell = shared.bell.load(std::memory_order_acquire);
+  shared.program_sleeps.store(1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  bool waits = true;
+  {
+    const std::lock_guard lock(mutex_);
+    waits = shared.frames_written.load(std::memory_order_acquire) == frames_ &&
+            shared.returned_written.load(std::memory_order_acquire) == returned_ && deadline_ >= sleeps_until_;
+  }
+  if (waits && !stopping_.load(std::memory_order_acquire)) {
+    const timespec timeout{static_cast<time_t>(duration / kSecond), static_cast<long>(duration % kSecond)};
+    ::syscall(SYS_futex, &shared.bell, FUTEX_WAIT, bell, &timeout, nullptr, 0);
+  }
+  shared.program_sleeps.store(0, std::memory_order_relaxed);
+}
+
+// The daemon is gone: nothing that was posted will be done.
+void ProgramNic::fail() {
+  const std::lock_guard lock(mutex_);
+  failed_.store(true, std::memory_order_release);
+  for (const auto& [qpn, qp] : pairs_) {
+    if (qp->transport->state() == QueuePairState::reset) continue;
+    qp->transport->modify(QueuePairState::error, {});
+    qp->base.qp.state = IBV_QPS_ERR;
+  }
+  report(IBV_EVENT_DEVICE_FATAL, nullptr);
+}
+
+void ProgramNic::report(ibv_event_type type, void* element) {
+  const struct {
+    uint64_t element;
+    uint32_t type;
+    uint32_t reserved;
+  } event{reinterpret_cast<uint64_t>(element), type, 0};
+  // With the pipe full, nobody listens.
+  (void)!::write(events_, &event, sizeof event);
+}
+
+void ProgramNic::complete(const Completion& c) {
+  const auto found = pairs_.find(c.qpn);
+  if (found == pairs_.end()) return;
+  ProgramQueuePair& qp = *found->second;
+  if (c.retired == 0) {
+    qp.base.qp.state = IBV_QPS_ERR;
+    // What the peer did wrong no completion tells.
+    if (c.status == WorkStatus::success) {
+      ++qp.events;
+      report(IBV_EVENT_QP_ACCESS_ERR, &qp.base.qp);
+    }
+    return;
+  }
+  const bool good = c.status == WorkStatus::success;
+  std::deque<Staging>& posted = c.receive ? qp.receives : qp.sends;
+  for (uint32_t left = c.receive ? 1 : c.retired; left > 0 && !posted.empty(); --left) {
+    const Staging& staging = posted.front();
+    if (staging.key != 0) {
+      if (left > 1 || good) scatter(staging, c.receive ? c.bytes : UINT32_MAX);
+      memory_.remove(staging.key);
+    }
+    posted.pop_front();
+  }
+  ibv_wc wc{};
+  wc.wr_id = c.id;
+  wc.status = static_cast<ibv_wc_status>(c.status);
+  wc.opcode = opcode_of(c);
+  wc.byte_len = c.bytes;
+  wc.qp_num = c.qpn;
+  wc.src_qp = c.source_qpn;
+  if ((c.flags & kWithImmediate) != 0) {
+    wc.wc_flags |= IBV_WC_WITH_IMM;
+    wc.imm_data = htobe32(c.immediate);
+  }
+  if ((c.flags & kWithInvalidate) != 0) {
+    wc.wc_flags |= IBV_WC_WITH_INV;
+    wc.invalidated_rkey = c.immediate;
+  }
+  if ((c.flags & kWithGrh) != 0) wc.wc_flags |= IBV_WC_GRH;
+  CompletionQueue& queue = c.receive ? *qp.receive_queue : *qp.send_queue;
+  if (!queue.push(wc)) {
+    if (!queue.overrun) report(IBV_EVENT_CQ_ERR, &queue.base.cq);
+    queue.overrun = true;
+    return;
+  }
+  if (queue.base.cq.channel == nullptr || queue.armed.load(std::memory_order_relaxed) == CompletionQueue::kNone) return;
+  queue.armed.store(CompletionQueue::kNone, std::memory_order_relaxed);
+  const auto handle = reinterpret_cast<uint64_t>(&queue.base.cq);
+  ++queue.events;
+  (void)!::write(queue.base.cq.channel->fd, &handle, sizeof handle);
+}
+
+}  // namespace weir

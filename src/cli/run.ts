@@ -1,0 +1,89 @@
+/** `weir run`: programs that use a NIC of this host by libibverbs, as they are. */
+import { spawn } from "node:child_process";
+import { rmSync } from "node:fs";
+import { constants } from "node:os";
+import { WeirError } from "../base/error.js";
+import { prepareLaunch } from "../programs/launch.js";
+import { type AddVerb, type CliContext, kExit, UsageError } from "./context.js";
+
+interface RunOptions {
+  nic?: string[];
+  env?: boolean;
+}
+
+const kExamples = `
+Examples:
+  weir run -- ibv_devinfo -v
+  weir run --nic roce0 -- ib_write_bw
+  eval "$(weir run --env)"                       the same for all that this shell starts
+
+The NICs are those of daemons with \`programs: true\` in their file: weir nic -c nic.yaml
+`;
+const kSignalBase = 128;
+
+export const addRun: AddVerb = (parent, context, done) => {
+  parent
+    .command("run")
+    .description("run a program that uses a NIC of this host by libibverbs")
+    .usage("[options] -- <program> [arguments]")
+    .argument("[program]", "program to run")
+    .argument("[arguments...]", "its arguments")
+    .option("--nic <name...>", "only these NICs; default: all that serve programs")
+    .option("--env", "print what a shell has to set, and run nothing")
+    .passThroughOptions()
+    .addHelpText("after", kExamples)
+    .action(async (program: string | undefined, args: string[], options: RunOptions) =>
+      done(await run(context, program, args, options)),
+    );
+};
+
+async function run(
+  context: CliContext,
+  program: string | undefined,
+  args: readonly string[],
+  { nic = [], env = false }: RunOptions,
+): Promise<number> {
+  if (env !== (program === undefined)) {
+    throw new UsageError(env ? "--env runs nothing" : "no program to run", { hint: "weir run -- ibv_devices" });
+  }
+  if (program !== undefined && /\.(ya?ml|json)$/.test(program)) {
+    throw new UsageError(`${program} is no program`, { hint: `weir lab run ${program}, or weir sim run ${program}` });
+  }
+  const { environment, files } = await prepareLaunch(nic, env);
+  if (program === undefined) {
+    for (const [name, value] of Object.entries(environment)) context.stdout.write(`export ${name}=${quoted(value)}\n`);
+    return kExit.ok;
+  }
+  try {
+    return await execute(context, program, args, environment);
+  } finally {
+    rmSync(files, { recursive: true, force: true });
+  }
+}
+
+/** Its exit status, as a shell tells it. Signals from the terminal reach it by themselves. */
+function execute(
+  { signals }: CliContext,
+  program: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { stdio: "inherit", env: { ...process.env, ...environment } });
+    const pass = (signal: NodeJS.Signals) => void child.kill(signal);
+    const wait = () => {};
+    signals.on("SIGTERM", pass).on("SIGINT", wait);
+    const end = () => void signals.off("SIGTERM", pass).off("SIGINT", wait);
+    child.on("error", (error: NodeJS.ErrnoException) => {
+      end();
+      const hint = error.code === "ENOENT" ? "is it installed, and in $PATH?" : "may it be executed?";
+      reject(new WeirError(`cannot run ${program}: ${error.code}`, { cause: error, hint }));
+    });
+    child.on("exit", (status, signal) => {
+      end();
+      resolve(signal === null ? (status ?? kExit.failure) : kSignalBase + constants.signals[signal]);
+    });
+  });
+}
+
+const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;

@@ -1,0 +1,70 @@
+/** What a program needs to find the NICs of this host: environment, and files where libibverbs looks for devices. */
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { WeirError } from "../base/error.js";
+import { controlDirectory, probe } from "../device/control_client.js";
+import { addonFile } from "../native/addon.js";
+import { programNics, programSocket, writeSystemFiles } from "./device_files.js";
+
+/** How many places the newest provider ABI that there is a library for leaves to its name. */
+const kProvider = { driver: "libweir", file: "libweir-rdmav34.so" };
+const kPreload = "libweir-preload.so";
+
+export interface Launch {
+  nics: string[];
+  /** To be set; LD_PRELOAD with what was there. */
+  environment: Record<string, string>;
+  /** Of $SYSFS_PATH; whoever asked for a temporary one removes it. */
+  files: string;
+}
+
+/**
+ * @param nics Names; none: all that run here and serve programs.
+ * @param lasting The files stay, under the folder of control sockets.
+ * @throws WeirError when there is no such NIC, it does not answer, or the libraries were not built.
+ */
+export async function prepareLaunch(nics: readonly string[], lasting: boolean): Promise<Launch> {
+  const folder = controlDirectory();
+  const running = programNics(folder);
+  const chosen = nics.length > 0 ? [...nics] : await answering(folder, running);
+  if (chosen.length === 0) {
+    throw new WeirError("no NIC of this host serves programs", {
+      hint: "start one: weir nic -c nic.yaml, with `programs: true` in its file",
+    });
+  }
+  for (const nic of chosen) {
+    const socket = programSocket(folder, nic);
+    if (socket === undefined) {
+      throw new WeirError(`no NIC ${nic} serves programs`, {
+        hint: running.length > 0 ? `there is ${running.join(", ")}` : "start it with `programs: true` in its file",
+      });
+    }
+    if (!(await probe(socket))) {
+      throw new WeirError(`NIC ${nic} does not answer at ${socket}`, { hint: "start it, as whoever may open its socket" });
+    }
+  }
+  const libraries = dirname(addonFile());
+  for (const file of [kProvider.file, kPreload]) {
+    if (existsSync(join(libraries, file))) continue;
+    throw new WeirError(`${join(libraries, file)} was not built`, {
+      hint: "apt install libibverbs-dev, then npm run build:native",
+    });
+  }
+  const files = writeSystemFiles(folder, chosen, lasting ? join(folder, "rdma", chosen.join("+")) : undefined);
+  const preload = [join(libraries, kPreload), process.env.LD_PRELOAD].filter((part) => part).join(":");
+  return {
+    nics: chosen,
+    environment: { SYSFS_PATH: files, IBV_DRIVERS: join(libraries, kProvider.driver), LD_PRELOAD: preload },
+    files,
+  };
+}
+
+async function answering(folder: string, nics: readonly string[]): Promise<string[]> {
+  const alive = await Promise.all(
+    nics.map(async (nic) => {
+      const socket = programSocket(folder, nic);
+      return socket !== undefined && (await probe(socket));
+    }),
+  );
+  return nics.filter((_, i) => alive[i]);
+}
