@@ -15,6 +15,8 @@ namespace weir {
 
 template <class T>
 Napi::Value to_js(Napi::Env env, const T& value);
+// Known before it is first called: nothing else would find it.
+inline Napi::Value to_js(Napi::Env env, const CounterLabels& labels);
 
 class Encoder : public Visitor {
  public:

@@ -22,15 +22,15 @@ struct ProgramRequest {
   // Numbers only: they are a stranger's, and the daemon looks at each.
   uint32_t bytes = sizeof(ProgramRequest);
   uint32_t kind = kHello;
-  uint32_t object = 0;         // queue pair or address handle
-  uint32_t datagram = 0;       // 1: UD
-  uint32_t state = 0;          // QueuePairState
-  uint32_t path_mtu = 1024;    // bytes
+  uint32_t object = 0;       // queue pair or address handle
+  uint32_t datagram = 0;     // 1: UD
+  uint32_t state = 0;        // QueuePairState
+  uint32_t path_mtu = 1024;  // bytes
   uint32_t remote_qpn = 0;
   uint32_t partition_key = 0;
   uint32_t traffic_class = 0;  // of the GRH: DSCP and ECN
   uint32_t hop_limit = 0;
-  uint32_t source_index = 0;   // of the GID table
+  uint32_t source_index = 0;  // of the GID table
   uint32_t service_level = 0;
   std::array<uint8_t, 16> gid{};  // the peer's; IPv4 as ::ffff:a.b.c.d
 };

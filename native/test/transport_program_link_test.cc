@@ -1,5 +1,3 @@
-#include "transport/program_link.h"
-
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -8,6 +6,7 @@
 
 #include "base/native_error.h"
 #include "test/transport_harness.h"
+#include "transport/program_link.h"
 
 namespace weir {
 namespace {

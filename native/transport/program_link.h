@@ -23,7 +23,8 @@ class ProgramLink {
 
   // Whether something may have been submitted.
   bool waiting() const { return memory_.submitted_written.load(std::memory_order_acquire) != submitted_; }
-  // Takes what the program has submitted; calls told(qpn) for those that have more to send. Each time at most what all slots hold.
+  // Takes what the program has submitted; calls told(qpn) for those that have more to send. Each time at most what all slots
+  // hold.
   template <class Told>
   void take(TransportCounters& counters, Told&& told) {
     told_.clear();

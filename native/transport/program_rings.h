@@ -3,13 +3,14 @@
 // here.
 //
 //   program                                                     daemon
-//   writes packets[slot], then submitted  ----------------->    takes a private copy of the packet, sends when congestion control,
+//   writes packets[slot], then submitted  ----------------->    takes a private copy of the packet, sends when congestion
+//   control,
 //                                                               pause and its scheduler allow, reading the payload then
 //   may use the slot again                <-- returned -----    has sent it, or refused it
 //   takes frames in order                 <-- frames -------    has checked ICRC, addresses and queue pair
 //
-// Each index is written by one side. Who is about to sleep says so and looks once more; who adds something then wakes: the daemon a
-// program by the futex `bell`, for which no descriptor can be spoilt; a program the daemon by its eventfd.
+// Each index is written by one side. Who is about to sleep says so and looks once more; who adds something then wakes: the daemon
+// a program by the futex `bell`, for which no descriptor can be spoilt; a program the daemon by its eventfd.
 #pragma once
 
 #include <atomic>

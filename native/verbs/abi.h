@@ -182,7 +182,8 @@ static_assert(offsetof(verbs_context_ops, req_notify_cq) == 552);
 static_assert(offsetof(verbs_context_ops, unimport_pd) == 600);
 
 void verbs_register_driver_34(const verbs_device_ops*);
-// `bytes` of zeroed memory with a verbs_context at `context` from its start, which libibverbs fills in. Takes the descriptor over.
+// `bytes` of zeroed memory with a verbs_context at `context` from its start, which libibverbs fills in. Takes the descriptor
+// over.
 void* _verbs_init_and_alloc_context(ibv_device*, int descriptor, size_t bytes, verbs_context* context, uint32_t driver);
 void verbs_uninit_context(verbs_context*);
 // Those that are null stay as they are: refused with EOPNOTSUPP.

@@ -1,5 +1,5 @@
-// A completion queue of a program: a ring that transports fill under the NIC's lock and that any thread empties, and the events of
-// its channel.
+// A completion queue of a program: a ring that transports fill under the NIC's lock and that any thread empties, and the events
+// of its channel.
 #pragma once
 
 #include <atomic>

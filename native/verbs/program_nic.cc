@@ -154,9 +154,9 @@ void ProgramNic::write(ProgramQueuePair& qp, const OutgoingPacket& out, bool dat
   packet.psn = header.psn;
   packet.immediate = header.immediate;
   packet.opcode = header.opcode;
-  packet.flags = static_cast<uint8_t>((header.ack_request ? ProgramPacket::kAckRequest : 0) |
-                                      (header.solicited ? ProgramPacket::kSolicited : 0) |
-                                      (header.becn ? ProgramPacket::kBecn : 0));
+  packet.flags =
+      static_cast<uint8_t>((header.ack_request ? ProgramPacket::kAckRequest : 0) |
+                           (header.solicited ? ProgramPacket::kSolicited : 0) | (header.becn ? ProgramPacket::kBecn : 0));
   packet.aeth = header.aeth;
   packet.reth = header.reth;
   packet.atomic = header.atomic;

@@ -44,8 +44,8 @@ struct ProgramQueuePair {
   // Posted and not done with, in order.
   std::deque<Staging> sends;
   std::deque<Staging> receives;
-  uint32_t events = 0;          // asynchronous ones that the program was told
-  uint32_t submitted = 0;       // data packets that the daemon has
+  uint32_t events = 0;     // asynchronous ones that the program was told
+  uint32_t submitted = 0;  // data packets that the daemon has
   uint32_t most_submitted = 64;
   bool dirty = false;  // has more to send, perhaps
 };

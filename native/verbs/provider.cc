@@ -98,9 +98,9 @@ int query_port(ibv_context* context, uint8_t port, ibv_port_attr* out) {
     uint8_t width;
     uint8_t speed;
   };
-  constexpr Link kLinks[] = {{400'000'000'000, 2, 128}, {200'000'000'000, 2, 64}, {100'000'000'000, 2, 32},
-                             {50'000'000'000, 1, 64},   {40'000'000'000, 2, 8},   {25'000'000'000, 1, 32},
-                             {10'000'000'000, 1, 8},    {0, 1, 1}};
+  constexpr Link kLinks[] = {
+      {400'000'000'000, 2, 128}, {200'000'000'000, 2, 64}, {100'000'000'000, 2, 32}, {50'000'000'000, 1, 64},
+      {40'000'000'000, 2, 8},    {25'000'000'000, 1, 32},  {10'000'000'000, 1, 8},   {0, 1, 1}};
   for (const Link& link : kLinks) {
     out->active_width = link.width;
     out->active_speed = link.speed;
@@ -208,8 +208,8 @@ void free_context(ibv_context* context) {
 }
 
 verbs_context* alloc_context(ibv_device* device, int descriptor, void*) {
-  auto* own = static_cast<ProviderContext*>(
-      _verbs_init_and_alloc_context(device, descriptor, sizeof(ProviderContext), nullptr, 0));
+  auto* own =
+      static_cast<ProviderContext*>(_verbs_init_and_alloc_context(device, descriptor, sizeof(ProviderContext), nullptr, 0));
   if (own == nullptr) return nullptr;
   int error = 0;
   own->base.context.async_fd = event_pipe();

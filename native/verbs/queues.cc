@@ -166,9 +166,9 @@ int needed(const ProgramQueuePair& qp, ibv_qp_state from, ibv_qp_state to) {
     return IBV_QP_PKEY_INDEX | IBV_QP_PORT | (qp.datagram ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
   }
   if (to == IBV_QPS_RTR) {
-    return qp.datagram ? 0
-                       : IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-                             IBV_QP_MIN_RNR_TIMER;
+    return qp.datagram
+               ? 0
+               : IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
   }
   if (to == IBV_QPS_RTS && from == IBV_QPS_RTR) {
     return qp.datagram ? IBV_QP_SQ_PSN

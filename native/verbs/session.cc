@@ -23,7 +23,8 @@ Session::Session(const std::string& path) {
     path.copy(address.sun_path, path.size());
     socket_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (socket_ < 0 || ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) < 0) {
-      throw NativeError::from_errno("connect", "the NIC does not answer at " + path, "start weir nic, as whoever may open its socket");
+      throw NativeError::from_errno("connect", "the NIC does not answer at " + path,
+                                    "start weir nic, as whoever may open its socket");
     }
     const ProgramRequest request;
     int descriptors[2] = {-1, -1};
@@ -31,7 +32,8 @@ Session::Session(const std::string& path) {
       throw NativeError("NO_ANSWER", EIO, "", "the NIC has closed the connection", "see its log");
     }
     if (hello_.error != 0) {
-      throw NativeError("REFUSED", static_cast<int>(hello_.error), "", "the NIC takes no program: " + std::string(std::strerror(static_cast<int>(hello_.error))), "see its log");
+      throw NativeError("REFUSED", static_cast<int>(hello_.error), "",
+                        "the NIC takes no program: " + std::string(std::strerror(static_cast<int>(hello_.error))), "see its log");
     }
     wake_ = descriptors[1];
     void* at = hello_.layout != kProgramLayout || descriptors[0] < 0
@@ -39,7 +41,8 @@ Session::Session(const std::string& path) {
                    : ::mmap(nullptr, sizeof(ProgramMemory), PROT_READ | PROT_WRITE, MAP_SHARED, descriptors[0], 0);
     if (descriptors[0] >= 0) ::close(descriptors[0]);
     if (at == MAP_FAILED) {
-      throw NativeError("OTHER_VERSION", EPROTO, "", "the NIC's memory is not what this library knows", "restart weir nic after an update");
+      throw NativeError("OTHER_VERSION", EPROTO, "", "the NIC's memory is not what this library knows",
+                        "restart weir nic after an update");
     }
     memory_ = static_cast<ProgramMemory*>(at);
     ::madvise(at, sizeof(ProgramMemory), MADV_DONTFORK);

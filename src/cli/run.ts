@@ -2,12 +2,15 @@
 import { spawn } from "node:child_process";
 import { rmSync } from "node:fs";
 import { constants } from "node:os";
+import { basename, dirname } from "node:path";
 import { WeirError } from "../base/error.js";
 import { prepareLaunch } from "../programs/launch.js";
 import { type AddVerb, type CliContext, kExit, UsageError } from "./context.js";
+import { socketOption } from "./show.js";
 
 interface RunOptions {
   nic?: string[];
+  socket?: string;
   env?: boolean;
 }
 
@@ -29,6 +32,7 @@ export const addRun: AddVerb = (parent, context, done) => {
     .argument("[program]", "program to run")
     .argument("[arguments...]", "its arguments")
     .option("--nic <name...>", "only these NICs; default: all that serve programs")
+    .addOption(socketOption().conflicts("nic"))
     .option("--env", "print what a shell has to set, and run nothing")
     .passThroughOptions()
     .addHelpText("after", kExamples)
@@ -41,7 +45,7 @@ async function run(
   context: CliContext,
   program: string | undefined,
   args: readonly string[],
-  { nic = [], env = false }: RunOptions,
+  { nic = [], socket, env = false }: RunOptions,
 ): Promise<number> {
   if (env !== (program === undefined)) {
     throw new UsageError(env ? "--env runs nothing" : "no program to run", { hint: "weir run -- ibv_devices" });
@@ -49,7 +53,9 @@ async function run(
   if (program !== undefined && /\.(ya?ml|json)$/.test(program)) {
     throw new UsageError(`${program} is no program`, { hint: `weir lab run ${program}, or weir sim run ${program}` });
   }
-  const { environment, files } = await prepareLaunch(nic, env);
+  const where = socket === undefined ? {} : { folder: dirname(socket) };
+  const chosen = socket === undefined ? nic : [basename(socket, ".sock")];
+  const { environment, files } = await prepareLaunch(chosen, { lasting: env, ...where });
   if (program === undefined) {
     for (const [name, value] of Object.entries(environment)) context.stdout.write(`export ${name}=${quoted(value)}\n`);
     return kExit.ok;

@@ -14,8 +14,8 @@ import { inspectInterface, kernelHasAddress } from "../host/interface.js";
 import { loadAddon } from "../native/addon.js";
 import { KernelPort } from "../native/kernel_port.js";
 import type { NativeAddon, NativeWorker } from "../native/types.js";
-import { type DaemonFile, fixedChanges, parseDaemonFile, readDaemonFile } from "./kinds.js";
 import { ProgramBroker } from "../programs/broker.js";
+import { type DaemonFile, fixedChanges, parseDaemonFile, readDaemonFile } from "./kinds.js";
 import { createLog, type Log, type LogSink } from "./log.js";
 import { serviceNotifier } from "./notify.js";
 import { capabilitiesFor, keepCapabilities } from "./privileges.js";
@@ -184,7 +184,7 @@ class Daemon {
     this.dashboard?.begin?.();
     if (config.kind === "nic" && config.programs !== undefined) {
       const { addon } = this;
-      const nic = { addon, worker: runner.worker.ofPort(0), link: runner.link(config.port.mac) };
+      const nic = { addon, worker: runner.worker.forPrograms(), link: runner.link(config.port.mac) };
       this.programs = await ProgramBroker.open(path.replace(/(\.sock)?$/, ".verbs"), config, nic);
     }
     const capabilities = this.#limitRights(runner);

@@ -113,6 +113,37 @@ export interface WorkerOutcome {
   /** Those that carried anything. */ queues: NamedQueueHistogram[];
 }
 
+/** What a program needs of a NIC. The descriptors end with closeProgram(). */
+export interface ProgramOpening {
+  /** The program's, from 1. */ number: number;
+  /** Descriptor of the memory that both share. */ memory: number;
+  /** Descriptor of the eventfd that wakes the NIC. */ wake: number;
+}
+
+/** What a program asks of the NIC. Nothing of it has been looked at. */
+export interface ProgramRequest {
+  /** Of the request. bytes */ bytes: number;
+  /** 0 hello; queue pair: 1 create, 2 modify, 3 destroy; address handle: 4 create, 5 destroy. */ kind: number;
+  /** Queue pair or address handle. */ object: number;
+  /** 1: UD. */ datagram: number;
+  /** To come: 0 reset, 1 init, 2 rtr, 3 rts, 4 error. */ state: number;
+  /** Of the connection. bytes */ path_mtu: number;
+  /** The peer's number. */ remote_qpn: number;
+  /** Of the BTH. */ partition_key: number;
+  /** DSCP and ECN; 0: the NIC's default. */ traffic_class: number;
+  /** 0: 64. */ hop_limit: number;
+  /** Of the table of GIDs. */ source_index: number;
+  /** Priority, where the traffic class says nothing. */ service_level: number;
+  /** The peer's; IPv4 as ::ffff:a.b.c.d. */ gid: number[];
+}
+
+/** Who has connected to a unix socket. */
+export interface PeerCredentials {
+  /** Process; 0: of another pid namespace. */ pid: number;
+  /** Effective user. */ uid: number;
+  /** Effective group. */ gid: number;
+}
+
 /** Lengths of an egress queue over time, bytes by ns. */
 export interface QueueHistogram extends NativeHistogram {
   /** Its device. */ switch: number;
@@ -152,35 +183,6 @@ export interface SimulationCounters {
   /** Flows as their sender's queue pair sees them. */ senders: Float64Array;
   /** Flows as their receiver's does. */ receivers: Float64Array;
   /** Two rows each: sent by `from`, sent by `to`. */ links: Float64Array;
-}
-
-/** What a program needs of a NIC. The descriptors end with closeProgram(). */
-export interface ProgramOpening {
-  number: number;
-  memory: number;
-  wake: number;
-}
-
-export interface ProgramRequest {
-  bytes: number;
-  kind: number;
-  object: number;
-  datagram: number;
-  state: number;
-  path_mtu: number;
-  remote_qpn: number;
-  partition_key: number;
-  traffic_class: number;
-  hop_limit: number;
-  source_index: number;
-  service_level: number;
-  gid: number[];
-}
-
-export interface PeerCredentials {
-  pid: number;
-  uid: number;
-  gid: number;
 }
 
 /** A WorkCommand: words of 8 bytes, and where its fields are: in bytes, or in numbers of a Float64Array. */

@@ -22,8 +22,8 @@ export type ProgramWorker = Pick<
   | "destroyAddressHandle"
 >;
 
-/** The one that has a port, for captures and programs. */
-export type PortWorker = Pick<NativeWorker, "attach" | "detach"> & ProgramWorker;
+/** The one that has a port, for captures. */
+export type PortWorker = Pick<NativeWorker, "attach" | "detach">;
 
 /** What a device needs of its threads. */
 export type DeviceWorker = Pick<
@@ -47,6 +47,8 @@ export type DeviceWorker = Pick<
   | "recentGap"
 > & {
   ofPort(port: number): PortWorker;
+  /** The NIC's. */
+  forPrograms(): ProgramWorker;
   outcome(): Pick<WorkerOutcome, "host_drops" | "loop_gap" | "tuning" | "failure">;
 };
 
@@ -178,6 +180,10 @@ class Workers implements DeviceWorker {
       tuning: [...new Set(outcomes.flatMap(({ tuning }) => tuning))],
       ...(failure !== undefined && { failure }),
     };
+  }
+
+  forPrograms(): ProgramWorker {
+    return this.workers[0];
   }
 
   ofPort(port: number): NativeWorker {

@@ -8,8 +8,8 @@ import { constants } from "node:os";
 import { dirname } from "node:path";
 import { WeirError } from "../base/error.js";
 import { makeFolder } from "../base/folder.js";
-import { Neighbours } from "../cm/neighbour.js";
 import type { FrameLink } from "../cm/link.js";
+import { Neighbours } from "../cm/neighbour.js";
 import { kEct0, udpSourcePort } from "../device/behaviour.js";
 import { probe } from "../device/control_client.js";
 import type { NicDaemonConfig } from "../device/file/load.js";
@@ -28,7 +28,14 @@ const kOwnerOnly = 0o177;
 /** Of one program. */
 const kMostHandles = 4096;
 /** Requests of ProgramRequest::Kind. */
-const kKind = { hello: 0, createQueuePair: 1, modifyQueuePair: 2, destroyQueuePair: 3, createHandle: 4, destroyHandle: 5 };
+const kKind = {
+  hello: 0,
+  createQueuePair: 1,
+  modifyQueuePair: 2,
+  destroyQueuePair: 3,
+  createHandle: 4,
+  destroyHandle: 5,
+};
 
 /** The NIC as far as programs are concerned. */
 export interface ProgramHost {
@@ -86,7 +93,14 @@ export class ProgramBroker {
     // A connection that could not be accepted (no descriptors left) is the program's to repeat.
     server.on("error", () => {});
     const { port, name, address } = config;
-    writeDeviceFiles(broker.#files, { name, address, interface: port.interface, mac: port.mac, rate: port.rate, socket: path });
+    writeDeviceFiles(broker.#files, {
+      name,
+      address,
+      interface: port.interface,
+      mac: port.mac,
+      rate: port.rate,
+      socket: path,
+    });
     process.on("exit", broker.#onExit);
     return broker;
   }

@@ -6,7 +6,7 @@ import { controlDirectory, probe } from "../device/control_client.js";
 import { addonFile } from "../native/addon.js";
 import { programNics, programSocket, writeSystemFiles } from "./device_files.js";
 
-/** How many places the newest provider ABI that there is a library for leaves to its name. */
+/** What $IBV_DRIVERS has, and the file that libibverbs makes of it by its provider ABI. */
 const kProvider = { driver: "libweir", file: "libweir-rdmav34.so" };
 const kPreload = "libweir-preload.so";
 
@@ -20,11 +20,13 @@ export interface Launch {
 
 /**
  * @param nics Names; none: all that run here and serve programs.
- * @param lasting The files stay, under the folder of control sockets.
+ * @param options `lasting`: the files stay, under the folder of control sockets; `folder`: that folder.
  * @throws WeirError when there is no such NIC, it does not answer, or the libraries were not built.
  */
-export async function prepareLaunch(nics: readonly string[], lasting: boolean): Promise<Launch> {
-  const folder = controlDirectory();
+export async function prepareLaunch(
+  nics: readonly string[],
+  { lasting = false, folder = controlDirectory() }: { lasting?: boolean; folder?: string } = {},
+): Promise<Launch> {
   const running = programNics(folder);
   const chosen = nics.length > 0 ? [...nics] : await answering(folder, running);
   if (chosen.length === 0) {
@@ -40,7 +42,9 @@ export async function prepareLaunch(nics: readonly string[], lasting: boolean): 
       });
     }
     if (!(await probe(socket))) {
-      throw new WeirError(`NIC ${nic} does not answer at ${socket}`, { hint: "start it, as whoever may open its socket" });
+      throw new WeirError(`NIC ${nic} does not answer at ${socket}`, {
+        hint: "start it, as whoever may open its socket",
+      });
     }
   }
   const libraries = dirname(addonFile());

@@ -78,6 +78,8 @@ export class FakeWorker implements NativeWorker {
 
   readonly registerMemory = unasked;
   readonly deregisterMemory = unasked;
+  readonly openProgram = unasked;
+  readonly closeProgram = unasked;
   readonly createQueuePair = unasked;
   readonly destroyQueuePair = unasked;
   readonly modifyQueuePair = unasked;
@@ -262,6 +264,10 @@ export class FakeAddon implements NativeAddon {
   }
 
   readonly Capture: NativeAddon["Capture"] = FakeCapture;
+  readonly peerCredentials = unasked;
+  readonly programRequestBytes = unasked;
+  readonly readProgramRequest = unasked;
+  readonly answerProgram = unasked;
   readonly Memory = unasked as unknown as NativeAddon["Memory"];
   /** What every interface is like; an Error is thrown. */
   probe: InterfaceProbe | Error = kVeth;

@@ -1,0 +1,146 @@
+/** Programs of others on `weir nic`, as they are: Debian's ibverbs-utils and perftest on two daemons with a switch between them. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { ask } from "../../src/device/control_client.js";
+import type { LabNetwork } from "../../src/host/veth.js";
+import { kWeir } from "../command.js";
+import { eventually } from "../patience.js";
+import { describeLive } from "./capability.js";
+import { type Daemon, daemon, freePort, kHosts, network, startSwitch } from "./daemons.js";
+import { folder } from "./weir.js";
+
+type Host = (typeof kHosts)[number];
+
+interface Ended {
+  status: number | null;
+  signal: NodeJS.Signals | null;
+  output: string;
+}
+interface Program {
+  child: ChildProcess;
+  output(): string;
+  ended: Promise<Ended>;
+}
+
+async function startNic(net: LabNetwork, host: Host): Promise<Daemon> {
+  const path = folder();
+  const file = join(path, "nic.yaml");
+  const control = join(path, `roce-${host}.sock`);
+  writeFileSync(
+    file,
+    `name: roce-${host}
+interface: weir0
+namespace: ${net.namespace(host).path}
+address: 10.66.0.${kHosts.indexOf(host) + 1}
+rate: 1Gbps
+metrics: false
+programs: true
+control: ${control}
+`,
+  );
+  return daemon("nic", file, control);
+}
+
+async function fabric(): Promise<Record<Host, Daemon>> {
+  const net = await network();
+  await startSwitch(net);
+  return { a: await startNic(net, "a"), b: await startNic(net, "b") };
+}
+
+/** On one daemon's NIC; the program itself is in the test's own network namespace, where two of them reach each other by TCP. */
+function run({ socket }: Daemon, ...command: string[]): Program {
+  const [program = "", ...args] = [...kWeir, "run", "--socket", socket, "--", ...command];
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
+  onTestFinished(() => void child.kill("SIGTERM"));
+  let output = "";
+  const take = (bytes: Buffer) => {
+    output += bytes.toString();
+  };
+  child.stdout.on("data", take);
+  child.stderr.on("data", take);
+  const ended = new Promise<Ended>((resolve) => {
+    child.on("close", (status, signal) => resolve({ status, signal, output }));
+  });
+  return { child, output: () => output, ended };
+}
+
+/** The server on b, and once it listens the client on a; both have to end well. */
+async function pair(nics: Record<Host, Daemon>, command: readonly string[]): Promise<string> {
+  const port = await freePort();
+  const whole = [...command, "-p", String(port)];
+  const server = run(nics.b, ...whole);
+  await eventually(() => listens(port));
+  const client = await run(nics.a, ...whole, "127.0.0.1").ended;
+  expect(client, client.output).toMatchObject({ status: 0 });
+  const { status, output } = await server.ended;
+  expect(status, output).toBe(0);
+  return client.output;
+}
+
+function listens(port: number): void {
+  const hex = `:${port.toString(16).toUpperCase().padStart(4, "0")} `;
+  const lines = ["tcp", "tcp6"].flatMap((file) => readFileSync(`/proc/net/${file}`, "utf8").split("\n"));
+  expect(lines.some((line) => line.includes(hex) && / 0A /.test(line))).toBe(true);
+}
+
+const queuePairs = async ({ socket }: Daemon) => (await ask(socket, "queue_pairs")).length;
+
+describeLive("programs on libibverbs", () => {
+  it("find the NIC", async () => {
+    const nics = await fabric();
+    const { status, output } = await run(nics.a, "ibv_devinfo", "-v").ended;
+    expect(status, output).toBe(0);
+    expect(output).toMatch(/hca_id:\s+roce-a/);
+    expect(output).toMatch(/state:\s+PORT_ACTIVE/);
+    expect(output).toMatch(/link_layer:\s+Ethernet/);
+    expect(output).toMatch(/GID\[ {2}0\]:\s+::ffff:10\.66\.0\.1, RoCE v2/);
+  });
+
+  it("exchange messages with the bytes that they sent, by polling and by events", async () => {
+    const nics = await fabric();
+    await pair(nics, ["ibv_rc_pingpong", "-g", "0", "-n", "200", "-c"]);
+    await pair(nics, ["ibv_rc_pingpong", "-g", "0", "-n", "200", "-c", "-e"]);
+    await pair(nics, ["ibv_ud_pingpong", "-g", "0", "-n", "200", "-s", "1024"]);
+    // All that they had is given back.
+    expect([await queuePairs(nics.a), await queuePairs(nics.b)]).toEqual([0, 0]);
+  });
+
+  it.each(["ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_atomic_bw"])("%s runs as it is", async (program) => {
+    const nics = await fabric();
+    expect(await pair(nics, [program, "-x", "0", "-n", "100"])).toMatch(/^\s*(65536|8)\s+100\s/m);
+  });
+
+  it("give everything back when they are killed", async () => {
+    const nics = await fabric();
+    const port = String(await freePort());
+    const options = ["-x", "0", "-D", "60", "-p", port];
+    const server = run(nics.b, "ib_write_bw", ...options);
+    await eventually(() => listens(Number(port)));
+    // By a shell that says who the program is: a signal to the launcher is not one to the program.
+    const client = run(nics.a, "sh", "-c", `echo $$; exec ib_write_bw ${options.join(" ")} 127.0.0.1`);
+    await eventually(async () => {
+      const [pair] = await ask(nics.a.socket, "queue_pairs");
+      expect(pair?.counters?.tx_packets).toBeGreaterThan(0);
+    });
+    process.kill(Number.parseInt(client.output(), 10), "SIGKILL");
+    expect((await client.ended).status).toBe(128 + 9);
+    await eventually(async () => expect(await queuePairs(nics.a)).toBe(0));
+    await server.ended;
+    await eventually(async () => expect(await queuePairs(nics.b)).toBe(0));
+  });
+
+  it("end with an error, and do not hang, when the daemon is killed", async () => {
+    const nics = await fabric();
+    const port = String(await freePort());
+    const options = ["-x", "0", "-D", "60", "-p", port];
+    const server = run(nics.b, "ib_write_bw", ...options);
+    await eventually(() => listens(Number(port)));
+    const client = run(nics.a, "ib_write_bw", ...options, "127.0.0.1");
+    await eventually(async () => expect(await queuePairs(nics.a)).toBe(1));
+    nics.a.child.kill("SIGKILL");
+    expect((await client.ended).status).toBe(1);
+    expect((await server.ended).status).not.toBe(0);
+  });
+});
