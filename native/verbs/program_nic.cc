@@ -3,8 +3,8 @@
 #include <endian.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -27,8 +27,12 @@ constexpr uint32_t kLeastSubmitted = 4;
 constexpr uint32_t kMostSubmitted = 128;
 constexpr Time kSlow = 2 * kMillisecond;
 constexpr Time kFast = 500 * kMicrosecond;
-constexpr Time kPolledLately = 500 * kMicrosecond;  // the thread leaves all to who polls
-constexpr Time kLookAgain = 200 * kMicrosecond;
+// The thread leaves all to who polls without a pause, and looks whether somebody still does: the more seldom, the longer so. Who
+// waits for memory to change polls seldom, and then it is the thread that changes it.
+constexpr Time kPolledLately = 10 * kMicrosecond;
+constexpr Time kShortestNap = 20 * kMicrosecond;
+constexpr Time kLongestNap = 320 * kMicrosecond;
+constexpr unsigned long kTimerSlack = 5 * kMicrosecond;
 constexpr Time kLongestSleep = 100 * kMillisecond;  // then it looks whether the daemon lives
 
 uint64_t secret() {
@@ -248,7 +252,9 @@ void ProgramNic::help() {
 }
 
 void ProgramNic::run() {
+  ::prctl(PR_SET_TIMERSLACK, kTimerSlack);
   Time looked = 0;
+  Time nap = kShortestNap;
   while (!stopping_.load(std::memory_order_acquire)) {
     const Time now = program_now();
     if (now - looked > kLongestSleep) {
@@ -256,10 +262,12 @@ void ProgramNic::run() {
       if (session_.ended()) return fail();
     }
     if (now - polled_.load(std::memory_order_relaxed) < kPolledLately) {
-      const timespec nap{0, kLookAgain};
-      nanosleep(&nap, nullptr);
+      const timespec pause{0, nap};
+      nanosleep(&pause, nullptr);
+      nap = std::min(2 * nap, kLongestNap);
       continue;
     }
+    nap = kShortestNap;
     Time until;
     {
       const std::lock_guard lock(mutex_);
@@ -270,11 +278,7 @@ void ProgramNic::run() {
         until = sleeps_until_ = std::min(deadline_, now + kLongestSleep);
       }
     }
-    if (until > now) {
-      sleep(until - now);
-    } else {
-      sched_yield();
-    }
+    if (until > now) sleep(until - now);
   }
 }
 
