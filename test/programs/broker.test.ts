@@ -1,0 +1,157 @@
+/** The broker with a worker that only remembers, and a program that speaks by hand. */
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { constants, tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { arpReply } from "../../src/cm/arp.js";
+import type { NicDaemonConfig } from "../../src/device/file/load.js";
+import { parseNicDaemon } from "../../src/device/file/load.js";
+import type { ProgramAnswer, ProgramRequest } from "../../src/native/types.js";
+import { ProgramBroker } from "../../src/programs/broker.js";
+import { gidOfAddress } from "../../src/wire/address.js";
+import { eventually } from "../patience.js";
+
+const { EINVAL, ENOENT, EPROTO } = constants.errno;
+const kRequestBytes = 4;
+const kPeerMac = 0x02_00_00_00_00_02;
+
+const kRequest: ProgramRequest = {
+  bytes: kRequestBytes,
+  kind: 0,
+  object: 0,
+  datagram: 0,
+  state: 0,
+  path_mtu: 1024,
+  remote_qpn: 0,
+  partition_key: 0xffff,
+  traffic_class: 0,
+  hop_limit: 0,
+  source_index: 0,
+  service_level: 0,
+  gid: [...gidOfAddress("10.0.0.2")],
+};
+
+function config(): NicDaemonConfig {
+  const text = "name: roce0\ninterface: eth1\naddress: 10.0.0.1\nprograms: { priority: 3 }\n";
+  const inspect = () => ({ mac: 0x02_00_00_00_00_01, mtu: 1500 });
+  return parseNicDaemon(text, "nic.yaml", { inspect: inspect as never }).config;
+}
+
+/** Requests are numbers on the wire here: the place of each in `requests`. */
+async function serve() {
+  const calls: unknown[][] = [];
+  const requests: ProgramRequest[] = [];
+  const answers: ProgramAnswer[] = [];
+  let numbers = 0;
+  let qpns = 100;
+  const listeners = new Set<(frame: Buffer) => void>();
+  const remember =
+    (name: string, result: () => unknown = () => true) =>
+    (...args: unknown[]) => {
+      calls.push([name, ...args.slice(1)]);
+      return result();
+    };
+  const path = mkdtempSync(join(tmpdir(), "weir-test-"));
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  const socket = join(path, "roce0.verbs");
+  const broker = await ProgramBroker.open(socket, config(), {
+    addon: {
+      peerCredentials: () => ({ pid: 7, uid: 8, gid: 9 }),
+      programRequestBytes: () => kRequestBytes,
+      readProgramRequest: (bytes: Uint8Array) => requests[Buffer.from(bytes).readUInt32LE()] as ProgramRequest,
+      answerProgram: (_: number, answer: ProgramAnswer) => {
+        answers.push(answer);
+        return true;
+      },
+    },
+    worker: {
+      openProgram: remember("open", () => ({ number: ++numbers, memory: 1, wake: 2 })) as never,
+      closeProgram: remember("close") as never,
+      createQueuePair: remember("create", () => qpns++) as never,
+      modifyQueuePair: remember("modify") as never,
+      destroyQueuePair: remember("destroy") as never,
+      createAddressHandle: remember("handle", () => 55) as never,
+      destroyAddressHandle: remember("unhandle") as never,
+    },
+    link: {
+      mac: 0x02_00_00_00_00_01,
+      // Its peer answers ARP.
+      send: (frame) => {
+        const reply = arpReply(Buffer.from(frame), "10.0.0.2", kPeerMac);
+        if (reply !== undefined) setImmediate(() => listeners.forEach((listener) => void listener(reply)));
+        return true;
+      },
+      onFrame: (listener) => {
+        listeners.add(listener);
+        return () => void listeners.delete(listener);
+      },
+    },
+  });
+  onTestFinished(() => broker.close());
+  const program = async () => {
+    const client = connect(socket);
+    onTestFinished(() => void client.destroy());
+    await new Promise((resolve) => client.once("connect", resolve));
+    return client;
+  };
+  const ask = async (client: Socket, request: Partial<ProgramRequest>) => {
+    const word = Buffer.alloc(kRequestBytes);
+    word.writeUInt32LE(requests.push({ ...kRequest, ...request }) - 1);
+    const before = answers.length;
+    client.write(word);
+    await eventually(() => expect(answers.length).toBeGreaterThan(before));
+    return answers.at(-1);
+  };
+  return { broker, socket, path, calls, program, ask };
+}
+
+it("serves a program from its hello to its end, and gives back what it had", async () => {
+  const { broker, calls, program, ask } = await serve();
+  const client = await program();
+  expect(await ask(client, {})).toEqual({ mac: 0x02_00_00_00_00_01, rate: 10e9, path_mtu: 1024 });
+  expect(broker.programs()).toEqual([{ pid: 7, uid: 8, queuePairs: 0 }]);
+  expect(await ask(client, { kind: 1, datagram: 0 })).toEqual({ object: 100 });
+  expect(await ask(client, { kind: 2, object: 100, state: 2, remote_qpn: 9 })).toEqual({});
+  expect(await ask(client, { kind: 4 })).toEqual({ object: 55 });
+  client.destroy();
+  await eventually(() => expect(broker.programs()).toEqual([]));
+  expect(calls.map(([name]) => name)).toEqual(["open", "create", "modify", "handle", "close", "unhandle"]);
+  const [, qpn, change] = calls[2] as [string, number, { path: object }];
+  expect(qpn).toBe(100);
+  expect(change).toMatchObject({
+    state: "rtr",
+    remote_qpn: 9,
+    priority: 3,
+    path: { destination_mac: kPeerMac, destination_ip: Buffer.from([10, 0, 0, 2]) },
+  });
+});
+
+it("refuses what is not the program's, and what makes no sense", async () => {
+  const { calls, program, ask } = await serve();
+  const [one, other] = [await program(), await program()];
+  expect(await ask(one, { kind: 1 })).toEqual({ error: EPROTO }); // without a hello
+  expect(await ask(one, { bytes: 5 })).toEqual({ error: EPROTO });
+  await ask(one, {});
+  await ask(other, {});
+  expect(await ask(one, {})).toEqual({ error: EPROTO }); // twice
+  expect(await ask(one, { kind: 1 })).toEqual({ object: 100 });
+  expect(await ask(other, { kind: 2, object: 100, state: 1 })).toEqual({ error: ENOENT });
+  expect(await ask(other, { kind: 3, object: 100 })).toEqual({ error: ENOENT });
+  expect(await ask(other, { kind: 5, object: 55 })).toEqual({ error: ENOENT });
+  expect(await ask(one, { kind: 2, object: 100, state: 5 })).toEqual({ error: EINVAL });
+  expect(await ask(one, { kind: 2, object: 100, state: 1, path_mtu: 4096 })).toEqual({ error: EINVAL });
+  expect(await ask(one, { kind: 2, object: 100, state: 1, path_mtu: 1000 })).toEqual({ error: EINVAL });
+  expect(await ask(one, { kind: 2, object: 100, state: 1, remote_qpn: 1 << 24 })).toEqual({ error: EINVAL });
+  expect(await ask(one, { kind: 77 })).toEqual({ error: EPROTO });
+  expect(calls.map(([name]) => name)).toEqual(["open", "open", "create"]);
+});
+
+it("leaves a socket and files that nobody else may use, and takes them away", async () => {
+  const { broker, socket, path } = await serve();
+  expect(statSync(socket).mode & 0o777).toBe(0o600);
+  expect(readFileSync(join(path, "roce0.rdma/weir_socket"), "utf8")).toBe(`${socket}\n`);
+  broker.close();
+  expect(existsSync(socket)).toBe(false);
+  expect(existsSync(join(path, "roce0.rdma"))).toBe(false);
+});
