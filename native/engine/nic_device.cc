@@ -78,8 +78,13 @@ void NicDevice::turn(Time horizon, Time now) {
   nic_.advance(horizon);
   for (PacketId id = nic_.transmit(); id != kNoPacket; id = nic_.transmit()) {
     if (pool_[id].meta.kind == FrameKind::pfc) write_pfc(pool_, id);
-    port.send(pool_, id);
+    if (programs_ != nullptr && load_be48(pool_.data(id)) == config_.parameters.mac) {
+      looped_.push_back(id);
+    } else {
+      port.send(pool_, id);
+    }
   }
+  if (!looped_.empty()) loop(horizon);
   if (programs_ != nullptr) programs_->publish();
   if (port.unsent() == 0) return;
   port.flush(
@@ -88,6 +93,18 @@ void NicDevice::turn(Time horizon, Time now) {
         if (down) ++nic_.counters().tx_port_down;
       });
   nic_.hold(port.unsent_bytes() > kMostUnsent);
+}
+
+// From one queue pair of this NIC to another: no link brings such frames back.
+void NicDevice::loop(Time now) {
+  for (const PacketId id : looped_) {
+    PacketMeta meta;
+    const Refusal refusal = classify(pool_.data(id), pool_[id].length, meta);
+    nic_.receive(now, pool_.data(id), pool_[id].length, meta, refusal);
+    nic_.left(id);
+    pool_.free(id);
+  }
+  looped_.clear();
 }
 
 void NicDevice::take_work() {

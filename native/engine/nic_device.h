@@ -48,6 +48,7 @@ class NicDevice final : public Device {
  private:
   void accept(const RxFrame& frame);
   void take_work();
+  void loop(Time now);
   uint32_t create_for_program(VerbsQueuePairParameters parameters);
 
   NicDeviceConfig config_;
@@ -59,6 +60,7 @@ class NicDevice final : public Device {
   std::unique_ptr<NicPrograms> programs_;
   CongestionLatencies latencies_;
   WireNic nic_;
+  std::vector<PacketId> looped_;         // frames to its own address
   std::map<uint32_t, uint32_t> owners_;  // programs of queue pairs that others drive
   std::map<uint32_t, uint32_t> depths_;  // work requests that each queue pair of an application may hold
   uint32_t total_depth_ = 0;

@@ -49,6 +49,7 @@ bool Datagram::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
   completion.immediate = immediate ? load_be32(packet + kBthHeader + kDethHeader) : 0;
   completion.bytes = bytes;
   completion.source_qpn = deth.source_qp;
+  completion.solicited = bth.solicited;
   context_.completions.complete(completion);
   received_.count(meta.payload_length, headers + meta.payload_length + meta.pad_count, true);
   return true;

@@ -127,7 +127,7 @@ bool Responder::execute_send(const Bth& bth, RequestOpcode opcode, const uint8_t
     take_receive(invalidates                  ? kWithInvalidate
                  : with_immediate(bth.opcode) ? kWithImmediate
                                               : uint8_t{0},
-                 WorkOpcode::send, offset_, word);
+                 WorkOpcode::send, offset_, word, bth.solicited);
   }
   const uint32_t headers = kBthHeader + static_cast<uint32_t>(payload - extension);
   delivered(length, headers + length + bth.pad_count, opcode.last);
@@ -159,7 +159,7 @@ bool Responder::execute_write(const Bth& bth, RequestOpcode opcode, const uint8_
   message_ = opcode.last ? RequestKind::none : RequestKind::write;
   if (immediate) {
     take_receive(kWithImmediate, WorkOpcode::write_immediate, reth.dma_length,
-                 load_be32(extension + (opcode.first ? kRethHeader : 0)));
+                 load_be32(extension + (opcode.first ? kRethHeader : 0)), bth.solicited);
   }
   const uint32_t headers = kBthHeader + static_cast<uint32_t>(payload - extension);
   delivered(length, headers + length + bth.pad_count, opcode.last);
@@ -272,7 +272,7 @@ bool Responder::not_ready() {
   return true;
 }
 
-void Responder::take_receive(uint8_t flags, WorkOpcode opcode, uint32_t bytes, uint32_t immediate) {
+void Responder::take_receive(uint8_t flags, WorkOpcode opcode, uint32_t bytes, uint32_t immediate, bool solicited) {
   Completion completion;
   completion.id = receives_.front().id;
   completion.qpn = qpn_;
@@ -281,6 +281,7 @@ void Responder::take_receive(uint8_t flags, WorkOpcode opcode, uint32_t bytes, u
   completion.flags = flags;
   completion.bytes = bytes;
   completion.immediate = immediate;
+  completion.solicited = solicited;
   receives_.pop();
   context_.completions.complete(completion);
 }

@@ -52,7 +52,7 @@ class Responder {
   void repeat(const Bth& bth, RequestOpcode opcode, const uint8_t* extension);
   void early(const Bth& bth, const uint8_t* packet, uint32_t length, bool marked);
   bool not_ready();
-  void take_receive(uint8_t flags, WorkOpcode opcode, uint32_t bytes, uint32_t immediate);
+  void take_receive(uint8_t flags, WorkOpcode opcode, uint32_t bytes, uint32_t immediate, bool solicited);
   bool refuse(uint8_t syndrome);
   bool refuse_receive(uint8_t syndrome, WorkStatus status);
   void proceed(uint32_t packets, bool message_ends);

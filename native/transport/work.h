@@ -91,6 +91,7 @@ struct Completion {
   uint32_t immediate = 0;                // or the key that was invalidated
   uint32_t source_qpn = 0;               // UD receive
   uint32_t retired = 1;                  // work requests that are done with: unsignaled ones before this too
+  bool solicited = false;                // of a receive: the sender asked for an event
 };
 void describe(auto& v, Of<Completion> auto& completion) {
   v.type("Completion", "What became of a work request.");

@@ -367,8 +367,10 @@ void ProgramNic::complete(const Completion& c) {
     queue.overrun = true;
     return;
   }
-  if (queue.base.cq.channel == nullptr || queue.armed.load(std::memory_order_relaxed) == CompletionQueue::kNone) return;
-  queue.armed.store(CompletionQueue::kNone, std::memory_order_relaxed);
+  if (queue.base.cq.channel == nullptr || queue.armed.load() == CompletionQueue::kNone) return;
+  // What failed is told as if it had been asked for (IBTA volume 1, 11.4.2.2).
+  if (queue.armed.load() == CompletionQueue::kSolicited && good && !c.solicited) return;
+  queue.armed.store(CompletionQueue::kNone);
   const auto handle = reinterpret_cast<uint64_t>(&queue.base.cq);
   ++queue.events;
   (void)!::write(queue.base.cq.channel->fd, &handle, sizeof handle);

@@ -62,6 +62,7 @@ int query_device(ibv_context* context, const ibv_query_device_ex_input*, ibv_dev
   attributes.node_guid = attributes.sys_image_guid = htobe64(guid);
   attributes.max_mr_size = UINT64_MAX;
   attributes.page_size_cap = 0xfffff000;
+  attributes.vendor_id = 0xffffff;  // as Linux's rxe has it: nobody's
   attributes.max_qp = kMostQueuePairs;
   attributes.max_qp_wr = kMostWork;
   attributes.device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SYS_IMAGE_GUID;
@@ -77,6 +78,7 @@ int query_device(ibv_context* context, const ibv_query_device_ex_input*, ibv_dev
   attributes.max_pkeys = 1;
   attributes.local_ca_ack_delay = 15;
   attributes.phys_port_cnt = 1;
+  if (bytes >= offsetof(ibv_device_attr_ex, phys_port_cnt_ex) + sizeof out->phys_port_cnt_ex) out->phys_port_cnt_ex = 1;
   return 0;
 }
 
@@ -212,6 +214,7 @@ verbs_context* alloc_context(ibv_device* device, int descriptor, void*) {
       static_cast<ProviderContext*>(_verbs_init_and_alloc_context(device, descriptor, sizeof(ProviderContext), nullptr, 0));
   if (own == nullptr) return nullptr;
   int error = 0;
+  own->base.context.num_comp_vectors = 1;
   own->base.context.async_fd = event_pipe();
   if (own->base.context.async_fd < 0) {
     error = errno;

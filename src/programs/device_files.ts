@@ -2,7 +2,7 @@
  * A NIC as the kernel would show it under /sys, in plain files: where libibverbs looks for devices when $SYSFS_PATH says so. The
  * daemon writes those of its own; a launcher puts together what a program sees.
  */
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeFolder } from "../base/folder.js";
@@ -12,6 +12,7 @@ import { gidOfAddress, guidOfMac } from "../wire/address.js";
 export const kFilesSuffix = ".rdma";
 /** Beside what the kernel has: where the daemon listens for programs. */
 const kSocketFile = "weir_socket";
+const kInterfaceFile = "ports/1/gid_attrs/ndevs/0";
 /** Of the files: libibverbs wants a character device of this number under /dev/infiniband, and /dev/null has it. */
 const kNullDevice = "1:3";
 /** IB_USER_VERBS_ABI_VERSION. */
@@ -46,7 +47,7 @@ export function writeDeviceFiles(folder: string, nic: ProgramNic): void {
     "ports/1/pkeys/0": "0xffff",
     "ports/1/gids/0": groups(gidOfAddress(nic.address)),
     "ports/1/gid_attrs/types/0": "RoCE v2",
-    "ports/1/gid_attrs/ndevs/0": nic.interface,
+    [kInterfaceFile]: nic.interface,
   };
   write(folder, files);
 }
@@ -82,7 +83,11 @@ export function writeSystemFiles(controlFolder: string, nics: readonly string[],
   write(join(root, "class/infiniband_verbs"), { abi_version: kVerbsAbi });
   nics.forEach((nic, i) => {
     write(join(root, `class/infiniband_verbs/uverbs${i}`), { ibdev: nic, dev: kNullDevice, abi_version: "1" });
-    cpSync(join(controlFolder, nic + kFilesSuffix), join(root, "class/infiniband", nic), { recursive: true });
+    const device = join(root, "class/infiniband", nic);
+    cpSync(join(controlFolder, nic + kFilesSuffix), device, { recursive: true });
+    // An interface of another network namespace is none to a program here.
+    const interfaceFile = join(device, kInterfaceFile);
+    if (!existsSync(join("/sys/class/net", readFileSync(interfaceFile, "utf8").trim()))) rmSync(interfaceFile);
   });
   return root;
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
@@ -6,7 +6,7 @@ import { programNics, programSocket, writeDeviceFiles, writeSystemFiles } from "
 
 const kNic = {
   name: "roce0",
-  interface: "eth1",
+  interface: "lo",
   address: "10.0.0.5",
   mac: 0x02_00_00_00_00_01,
   rate: 25e9,
@@ -37,7 +37,11 @@ it("shows a NIC as the kernel would, where libibverbs looks", () => {
   expect(device("node_type")).toBe("1: CA\n");
   expect(device("ports/1/gids/0")).toBe("0000:0000:0000:0000:0000:ffff:0a00:0005\n");
   expect(device("ports/1/gid_attrs/types/0")).toBe("RoCE v2\n");
-  expect(device("ports/1/gid_attrs/ndevs/0")).toBe("eth1\n");
+  expect(device("ports/1/gid_attrs/ndevs/0")).toBe("lo\n");
+  // Of another network namespace.
+  writeDeviceFiles(join(control, "roce0.rdma"), { ...kNic, interface: "nothing-here" });
+  const other = writeSystemFiles(control, ["roce0"], join(control, "rdma"));
+  expect(existsSync(join(other, "class/infiniband/roce0/ports/1/gid_attrs/ndevs/0"))).toBe(false);
   expect(device("ports/1/pkeys/0")).toBe("0xffff\n");
 });
 
