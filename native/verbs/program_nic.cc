@@ -4,6 +4,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -318,8 +319,27 @@ void ProgramNic::report(ibv_event_type type, void* element) {
     uint32_t type;
     uint32_t reserved;
   } event{reinterpret_cast<uint64_t>(element), type, 0};
+  static_assert(sizeof event == kEventBytes);
   // With the pipe full, nobody listens.
   (void)!::write(events_, &event, sizeof event);
+}
+
+uint32_t ProgramNic::withdraw(int pipe, size_t bytes, const void* element) {
+  int waiting = 0;
+  if (::ioctl(pipe, FIONREAD, &waiting) < 0 || waiting <= 0) return 0;
+  std::vector<uint8_t> events(static_cast<size_t>(waiting));
+  const ssize_t got = ::read(pipe, events.data(), events.size());
+  uint32_t count = 0;
+  for (ssize_t at = 0; at + static_cast<ssize_t>(bytes) <= got; at += static_cast<ssize_t>(bytes)) {
+    uint64_t about;
+    std::memcpy(&about, events.data() + at, sizeof about);
+    if (about == reinterpret_cast<uint64_t>(element)) {
+      ++count;
+    } else {
+      (void)!::write(pipe, events.data() + at, bytes);
+    }
+  }
+  return count;
 }
 
 void ProgramNic::complete(const Completion& c) {

@@ -79,8 +79,13 @@ class ProgramNic final : public CompletionSink {
   void help();
   void complete(const Completion& completion) override;
   void report(ibv_event_type type, void* element);
+  // With the lock. Takes events about `element` that nobody has read out of a pipe of events, of `bytes` each; returns how many.
+  static uint32_t withdraw(int pipe, size_t bytes, const void* element);
+  uint32_t withdraw(const ProgramQueuePair& qp) const { return withdraw(events_, kEventBytes, &qp.base.qp); }
 
  private:
+  static constexpr size_t kEventBytes = 16;
+
   bool turn(Time now);
   void send(ProgramQueuePair& qp, Time now);
   void write(ProgramQueuePair& qp, const OutgoingPacket& out, bool data, Time now);

@@ -32,6 +32,11 @@ ibv_cq* create_cq(ibv_context*, int entries, ibv_comp_channel*, int vector) {
 int destroy_cq(ibv_cq* cq) {
   CompletionQueue& queue = queue_of(cq);
   if (queue.users.load() > 0) return EBUSY;
+  // Those that the program has taken it has to acknowledge; others are taken back.
+  if (cq->channel != nullptr) {
+    const std::lock_guard lock(nic_of(cq->context).mutex());
+    queue.events -= ProgramNic::withdraw(cq->channel->fd, sizeof(uint64_t), cq);
+  }
   pthread_mutex_lock(&cq->mutex);
   while (cq->comp_events_completed != queue.events) pthread_cond_wait(&cq->cond, &cq->mutex);
   pthread_mutex_unlock(&cq->mutex);
@@ -149,6 +154,7 @@ int destroy_qp(ibv_qp* base) {
   {
     const std::lock_guard lock(nic.mutex());
     nic.remove(qp);
+    qp.events -= nic.withdraw(qp);
   }
   nic.ask(request);
   pthread_mutex_lock(&base->mutex);
