@@ -142,5 +142,17 @@ TEST_CASE("invalidation: only with the right to it and of one's own domain; the 
   CHECK(owner.use_count() == 1);
 }
 
+TEST_CASE("a key may come to stand for another region") {
+  MemoryTable table(2);
+  uint8_t bytes[64];
+  const uint32_t key = table.add({bytes, 0x1000, 32, 1, kRemoteRead, nullptr});
+  CHECK_FALSE(table.replace(key + 1, {bytes, 0x1000, 64, 1, kRemoteRead, nullptr}));
+  REQUIRE(table.replace(key, {bytes + 8, 0x2000, 16, 2, kRemoteWrite, nullptr}));
+  CHECK(table.find(key, 1, 0x1000, 1, 0) == nullptr);
+  CHECK(table.find(key, 2, 0x2000, 16, kRemoteWrite) == bytes + 8);
+  CHECK(table.find(key, 2, 0x2000, 17, kRemoteWrite) == nullptr);
+  CHECK(table.find(key, 2, 0x2000, 1, kRemoteRead) == nullptr);
+}
+
 }  // namespace
 }  // namespace weir

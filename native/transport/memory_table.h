@@ -92,6 +92,14 @@ class MemoryTable {
     }
     return false;
   }
+  // Its key stands for another region from now on. False when there is no such key.
+  bool replace(uint32_t key, MemoryRegion region) {
+    Slot* slot = const_cast<Slot*>(find_slot(key));
+    if (slot == nullptr) return false;
+    slot->region = std::move(region);
+    slot->valid = true;
+    return true;
+  }
   // Takes remote and local access away; the region stays registered until it is removed. False when its rights forbid it.
   bool invalidate(uint32_t key, uint32_t domain) {
     Slot* slot = const_cast<Slot*>(find_slot(key));

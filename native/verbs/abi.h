@@ -163,7 +163,7 @@ struct verbs_context_ops {
   Unused read_counters, reg_dm_mr, reg_dmabuf_mr;
   ibv_mr* (*reg_mr)(ibv_pd*, void* address, size_t bytes, uint64_t own_address, int access);
   int (*req_notify_cq)(ibv_cq*, int solicited_only);
-  Unused rereg_mr;
+  int (*rereg_mr)(verbs_mr*, int changes, ibv_pd*, void* address, size_t bytes, int access);
   int (*resize_cq)(ibv_cq*, int entries);
   Unused set_ece, unimport_dm, unimport_mr, unimport_pd;
 };

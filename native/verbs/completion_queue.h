@@ -32,6 +32,18 @@ struct CompletionQueue {
     written.store(at + 1, std::memory_order_release);
     return true;
   }
+  // What waits of a queue pair that is reset or gone is of no use to anybody. Nothing may be pushed meanwhile.
+  void purge(uint32_t qpn) {
+    const std::lock_guard lock(readers);
+    const uint32_t from = read.load(std::memory_order_relaxed);
+    const uint32_t end = written.load(std::memory_order_relaxed);
+    uint32_t to = from;
+    for (uint32_t at = from; at != end; ++at) {
+      const ibv_wc& wc = ring[at % ring.size()];
+      if (wc.qp_num != qpn) ring[to++ % ring.size()] = wc;
+    }
+    written.store(to, std::memory_order_release);
+  }
   int poll(int most, ibv_wc* out) {
     const std::lock_guard lock(readers);
     uint32_t at = read.load(std::memory_order_relaxed);

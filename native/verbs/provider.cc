@@ -138,32 +138,62 @@ bool is_mapped(uintptr_t address, size_t bytes) {
   return true;
 }
 
+constexpr int kRemoteWrites = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | kRemoteWrites;
+
+// errno; 0: a region may have these.
+int refused(int access) {
+  if ((access & ~(kAccess | IBV_ACCESS_OPTIONAL_RANGE)) != 0) return EOPNOTSUPP;
+  return (access & kRemoteWrites) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0 ? EINVAL : 0;
+}
+
 ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t bytes, uint64_t own_address, int access) {
-  constexpr int kRemote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-  constexpr int kKnown = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | kRemote | IBV_ACCESS_OPTIONAL_RANGE;
-  if ((access & ~kKnown) != 0) return errno = EOPNOTSUPP, nullptr;
-  if ((access & kRemote) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0) return errno = EINVAL, nullptr;
+  if (const int error = refused(access); error != 0) return errno = error, nullptr;
   if (!is_mapped(reinterpret_cast<uintptr_t>(address), bytes)) return errno = EFAULT, nullptr;
-  auto* mr = static_cast<verbs_mr*>(std::calloc(1, sizeof(verbs_mr)));
-  if (mr == nullptr) return nullptr;
-  MemoryRegion region;
+  auto* out = new (std::nothrow) ProviderRegion{};
+  if (out == nullptr) return errno = ENOMEM, nullptr;
+  MemoryRegion& region = out->region;
   region.data = static_cast<uint8_t*>(address);
   region.address = own_address;
   region.length = bytes;
   region.domain = reinterpret_cast<ProviderDomain*>(pd)->number;
-  region.access = static_cast<uint8_t>(access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | kRemote));
+  region.access = static_cast<uint8_t>(access & kAccess);
+  ibv_mr& mr = out->base.mr;
   ProgramNic& nic = nic_of(pd->context);
   {
     const std::lock_guard lock(nic.mutex());
-    mr->mr.lkey = mr->mr.rkey = nic.memory().add(region);
+    mr.lkey = mr.rkey = nic.memory().add(region);
   }
-  if (mr->mr.lkey == 0) {
-    std::free(mr);
+  if (mr.lkey == 0) {
+    delete out;
     return errno = ENOMEM, nullptr;
   }
-  mr->type = VERBS_MR_TYPE_MR;
-  mr->access = access;
-  return &mr->mr;
+  out->base.type = VERBS_MR_TYPE_MR;
+  out->base.access = access;
+  return &mr;
+}
+
+// It keeps its keys.
+int rereg_mr(verbs_mr* mr, int changes, ibv_pd* pd, void* address, size_t bytes, int access) {
+  auto& own = *reinterpret_cast<ProviderRegion*>(mr);
+  MemoryRegion region = own.region;
+  if ((changes & IBV_REREG_MR_CHANGE_ACCESS) != 0) {
+    if (const int error = refused(access); error != 0) return error;
+    region.access = static_cast<uint8_t>(access & kAccess);
+  }
+  if ((changes & IBV_REREG_MR_CHANGE_PD) != 0) region.domain = reinterpret_cast<ProviderDomain*>(pd)->number;
+  if ((changes & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
+    if (!is_mapped(reinterpret_cast<uintptr_t>(address), bytes)) return EFAULT;
+    region.data = static_cast<uint8_t*>(address);
+    region.address = reinterpret_cast<uintptr_t>(address);
+    region.length = bytes;
+  }
+  ProgramNic& nic = nic_of(mr->mr.context);
+  const std::lock_guard lock(nic.mutex());
+  nic.memory().replace(mr->mr.lkey, region);
+  own.region = region;
+  if ((changes & IBV_REREG_MR_CHANGE_ACCESS) != 0) mr->access = access;
+  return 0;
 }
 
 int dereg_mr(verbs_mr* mr) {
@@ -172,7 +202,7 @@ int dereg_mr(verbs_mr* mr) {
     const std::lock_guard lock(nic.mutex());
     nic.memory().remove(mr->mr.lkey);
   }
-  std::free(mr);
+  delete reinterpret_cast<ProviderRegion*>(mr);
   return 0;
 }
 
@@ -243,6 +273,7 @@ verbs_context* alloc_context(ibv_device* device, int descriptor, void*) {
     operations.query_device_ex = query_device;
     operations.query_port = query_port;
     operations.reg_mr = reg_mr;
+    operations.rereg_mr = rereg_mr;
     add_queue_operations(operations);
     return operations;
   }();

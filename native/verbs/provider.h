@@ -22,6 +22,11 @@ struct ProviderDomain {
   uint32_t number;
 };
 
+struct ProviderRegion {
+  verbs_mr base;
+  MemoryRegion region;
+};
+
 struct ProviderAddress {
   ibv_ah base;
   uint32_t handle;

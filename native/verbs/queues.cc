@@ -145,6 +145,12 @@ ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
   return &base;
 }
 
+// With the lock.
+void purge(ProgramQueuePair& qp) {
+  qp.send_queue->purge(qp.base.qp.qp_num);
+  if (qp.receive_queue != qp.send_queue) qp.receive_queue->purge(qp.base.qp.qp_num);
+}
+
 int destroy_qp(ibv_qp* base) {
   ProgramQueuePair& qp = pair_of(base);
   ProgramNic& nic = nic_of(base->context);
@@ -154,6 +160,7 @@ int destroy_qp(ibv_qp* base) {
   {
     const std::lock_guard lock(nic.mutex());
     nic.remove(qp);
+    purge(qp);
     qp.events -= nic.withdraw(qp);
   }
   nic.ask(request);
@@ -248,6 +255,7 @@ int modify_qp(ibv_qp* base, ibv_qp_attr* given, int mask) {
     const std::lock_guard lock(nic.mutex());
     try {
       qp.transport->modify(state, attributes);
+      if (state == QueuePairState::reset) purge(qp);
       nic.attend(qp);
       nic.submit();
       return 0;
