@@ -167,7 +167,8 @@ void ProgramNic::write(ProgramQueuePair& qp, const OutgoingPacket& out, bool dat
   packet.atomic = header.atomic;
   packet.atomic_original = header.atomic_original;
   if (out.payload_bytes > 0) std::memcpy(at.payload, out.payload, out.payload_bytes);
-  sent_[slot] = {data ? qp.base.qp.qp_num : 0, now};
+  sent_[slot] = {qp.base.qp.qp_num, data, now};
+  ++qp.unsent;
   qp.submitted += data;
   session_.memory().submitted[submitted_++ & kPacketMask].store(slot, std::memory_order_relaxed);
 }
@@ -194,9 +195,11 @@ void ProgramNic::take_returned(Time now) {
     const uint32_t slot = shared.returned[returned_ & kPacketMask].load(std::memory_order_relaxed) & kPacketMask;
     const Sent& sent = sent_[slot];
     free_.push_back(slot);
-    const auto found = sent.qpn == 0 ? pairs_.end() : pairs_.find(sent.qpn);
+    const auto found = pairs_.find(sent.qpn);
     if (found == pairs_.end()) continue;
     ProgramQueuePair& qp = *found->second;
+    --qp.unsent;
+    if (!sent.data) continue;
     --qp.submitted;
     if (now - sent.at > kSlow) {
       qp.most_submitted = std::max(kLeastSubmitted, qp.most_submitted - qp.most_submitted / 8);
@@ -250,6 +253,12 @@ void ProgramNic::help() {
   if (!mutex_.try_lock()) return;
   turn(now);
   mutex_.unlock();
+}
+
+bool ProgramNic::settled(const ProgramQueuePair& qp) {
+  const std::lock_guard lock(mutex_);
+  turn(program_now());
+  return qp.unsent == 0 || failed();
 }
 
 void ProgramNic::run() {

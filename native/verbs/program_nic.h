@@ -45,6 +45,7 @@ struct ProgramQueuePair {
   std::deque<Staging> sends;
   std::deque<Staging> receives;
   uint32_t events = 0;     // asynchronous ones that the program was told
+  uint32_t unsent = 0;     // packets that the daemon has, acknowledgements among them
   uint32_t submitted = 0;  // data packets that the daemon has
   uint32_t most_submitted = 64;
   bool dirty = false;  // has more to send, perhaps
@@ -77,6 +78,8 @@ class ProgramNic final : public CompletionSink {
 
   // Somebody polls and finds nothing: moves things along, unless another thread does so.
   void help();
+  // Whether all that it was to send has left; without the lock.
+  bool settled(const ProgramQueuePair& qp);
   void complete(const Completion& completion) override;
   void report(ibv_event_type type, void* element);
   // With the lock. Takes events about `element` that nobody has read out of a pipe of events, of `bytes` each; returns how many.
@@ -105,7 +108,8 @@ class ProgramNic final : public CompletionSink {
   std::vector<ProgramQueuePair*> attended_;
   std::vector<uint32_t> free_;
   struct Sent {
-    uint32_t qpn = 0;  // 0: a control packet's
+    uint32_t qpn = 0;
+    bool data = false;
     Time at = 0;
   };
   Sent sent_[kProgramPackets];

@@ -1,5 +1,6 @@
 // Completion queues, queue pairs, and work.
 #include <endian.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -157,6 +158,9 @@ int destroy_qp(ibv_qp* base) {
   ProgramRequest request;
   request.kind = ProgramRequest::kDestroyQueuePair;
   request.object = base->qp_num;
+  // The last acknowledgement, for one, without which the peer's last request fails.
+  const Time patience = program_now() + 100 * kMillisecond;
+  while (!nic.settled(qp) && program_now() < patience) ::usleep(50);
   {
     const std::lock_guard lock(nic.mutex());
     nic.remove(qp);
