@@ -63,11 +63,7 @@ export function asUsage<T>(action: () => T): T {
   } catch (error) {
     if (!(error instanceof WeirError) || error instanceof ScenarioError) throw error;
     const { field, hint } = error;
-    throw new UsageError(error.message, {
-      cause: error,
-      ...(field === undefined ? {} : { field }),
-      ...(hint === undefined ? {} : { hint }),
-    });
+    throw new UsageError(error.message, { cause: error, field, hint });
   }
 }
 

@@ -70,8 +70,7 @@ export class ConnectionRejected extends WeirError {
   readonly privateData: Buffer;
 
   constructor(peer: string, reason: number, privateData: Buffer) {
-    const hint = kHints[reason];
-    super(`${peer} rejected the connection: ${rejectReason(reason)} (${reason})`, hint === undefined ? {} : { hint });
+    super(`${peer} rejected the connection: ${rejectReason(reason)} (${reason})`, { hint: kHints[reason] });
     this.name = "ConnectionRejected";
     this.reason = reason;
     this.privateData = privateData;

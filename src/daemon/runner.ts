@@ -1,7 +1,7 @@
 /** Runs the device of a daemon: opens its ports, begins, changes, finds peers, drains; and the source of what it tells. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { WeirError } from "../base/error.js";
+import { asWeirError, WeirError } from "../base/error.js";
 import { arpReply } from "../cm/arp.js";
 import { EchoResponder } from "../cm/echo.js";
 import type { CapturePort } from "../device/captures.js";
@@ -77,12 +77,7 @@ export class DeviceRunner implements DeviceSource {
 
   /** Opens the ports; nothing is received or sent yet. @throws WeirError when that fails. */
   open(): void {
-    try {
-      this.#open();
-    } catch (error) {
-      const { message, hint } = error as Error & { hint?: string };
-      throw new WeirError(message, { cause: error, ...(hint !== undefined && { hint }) });
-    }
+    asWeirError(() => this.#open());
     this.#requireArp();
   }
 

@@ -80,7 +80,7 @@ async function send(path: string, request: object): Promise<AnswerStream<unknown
   try {
     const answer = parse(await exchange(socket, JSON.stringify(request)), path);
     if (answer.ok) return { data: answer.data, socket };
-    throw new WeirError(answer.error, answer.hint === undefined ? {} : { hint: answer.hint });
+    throw new WeirError(answer.error, { hint: answer.hint });
   } catch (error) {
     socket.destroy();
     throw error;

@@ -23,11 +23,9 @@ const kHints: Partial<Record<Status, string>> = {
 /** A work request failed. */
 export class CompletionError extends WeirError {
   constructor(readonly status: Status) {
-    const hint = kHints[status];
-    super(
-      status === "wr_flush_err" ? "the peer closed the connection" : `the peer or the path failed: ${status}`,
-      hint === undefined ? {} : { hint },
-    );
+    super(status === "wr_flush_err" ? "the peer closed the connection" : `the peer or the path failed: ${status}`, {
+      hint: kHints[status],
+    });
     this.name = "CompletionError";
   }
 }

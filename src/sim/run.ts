@@ -1,6 +1,6 @@
 /** Runs a scenario in virtual time. */
 import { setImmediate as turn } from "node:timers/promises";
-import { WeirError } from "../base/error.js";
+import { asWeirError } from "../base/error.js";
 import { loadAddon } from "../native/addon.js";
 import { distribution } from "../native/histogram.js";
 import { kFinishedWords, type NativeSimulation, type SimulationAddon } from "../native/simulation_types.js";
@@ -36,7 +36,7 @@ export async function runSimulation(
   const config = composeSimulation(scenario, fabric, taps.places);
   const until = Math.min(scenario.duration, options.until ?? scenario.duration);
   const meter = new ProgressMeter(until, options.onProgress);
-  const simulation = create(addon, config);
+  const simulation = asWeirError(() => new addon.Simulation(config));
   try {
     taps.open();
     const run = new Run(addon, scenario, fabric, taps, simulation, meter);
@@ -58,15 +58,6 @@ export async function runSimulation(
 /** Those of the times that come before the end, or with it, in order. */
 function stops(times: readonly number[], until: number): number[] {
   return [...new Set(times)].filter((time) => time <= until).sort((a, b) => a - b);
-}
-
-function create(addon: SimulationAddon, config: ConstructorParameters<SimulationAddon["Simulation"]>[0]) {
-  try {
-    return new addon.Simulation(config);
-  } catch (error) {
-    const { message, hint } = error as Error & { hint?: string };
-    throw new WeirError(message, { cause: error, ...(hint !== undefined && { hint }) });
-  }
 }
 
 class Run {

@@ -1,7 +1,7 @@
 /** A soft NIC of this process: a packet socket on an interface, a poll thread, and what applications make on them. */
 import { isIPv6 } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { WeirError } from "../base/error.js";
+import { asWeirError, WeirError } from "../base/error.js";
 import { ConnectionManager } from "../cm/connection_manager.js";
 import { type FrameLink, taggedFrame } from "../cm/link.js";
 import { Neighbours } from "../cm/neighbour.js";
@@ -193,15 +193,12 @@ export class Device implements DeviceCore {
   /** For openDevice(). */
   async start(): Promise<void> {
     const { addon, worker } = this.native;
-    try {
+    asWeirError(() => {
       this.#prefixes.forEach(({ address }, i) => {
         if (this.#shared[i]) this.#held.push(new KernelPort(addon, address, this.#namespace));
       });
       worker.open();
-    } catch (error) {
-      const { message, hint } = error as Error & { hint?: string };
-      throw new WeirError(message, { cause: error, ...(hint !== undefined && { hint }) });
-    }
+    });
     worker.begin(addon.monotonicNow());
     for (let waited = 0; worker.manifest() === undefined; waited += kStepMs) {
       if (this.#failure !== undefined || waited >= kStartMs)
@@ -258,12 +255,7 @@ export class Device implements DeviceCore {
     const mac = await this.resolve(address);
     const path = pathTo(this, { address, mac }, options.dscp ?? this.defaults.dscp, this.defaults.priority, 0);
     const { worker } = this.native;
-    try {
-      return new AddressHandle(worker, worker.createAddressHandle(0, path), () => this.works);
-    } catch (error) {
-      const { message, hint } = error as Error & { hint?: string };
-      throw new WeirError(message, { cause: error, ...(hint !== undefined && { hint }) });
-    }
+    return asWeirError(() => new AddressHandle(worker, worker.createAddressHandle(0, path), () => this.works));
   }
 
   /** Connection management for own addresses of the same IP version as `address`. */

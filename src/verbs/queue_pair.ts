@@ -1,5 +1,5 @@
 /** Queue pairs: reliable connections (RC) and unreliable datagrams (UD). */
-import { WeirError } from "../base/error.js";
+import { asWeirError, WeirError } from "../base/error.js";
 import { kEct0, udpSourcePort } from "../device/behaviour.js";
 import { kWorkCommand, type NativePath } from "../native/types.js";
 import { addressBytes } from "../wire/address.js";
@@ -137,7 +137,7 @@ export class QueuePair {
     if (state === "rtr" && this.type === "rc" && a.route === undefined) {
       throw new WeirError("route: a reliable connection needs to know its peer", { field: "route" });
     }
-    try {
+    asWeirError(() =>
       this.device.native.worker.modifyQueuePair(0, this.qpn, {
         state,
         domain: this.domain,
@@ -159,11 +159,8 @@ export class QueuePair {
         path: pathTo(this.device, a.route, a.dscp, a.priority, this.qpn),
         priority: a.priority,
         rate_cap: a.rateCap,
-      });
-    } catch (error) {
-      const { message, hint } = error as Error & { hint?: string };
-      throw new WeirError(message, { cause: error, ...(hint !== undefined && { hint }) });
-    }
+      }),
+    );
     this.#attributes = given;
     this.#state = state;
   }
