@@ -10,19 +10,14 @@ import type { Count } from "../device/counts.js";
 import { Device, type DeviceHost, type DevicePort, type DeviceSource } from "../device/device.js";
 import type { DeviceConfig } from "../device/file/load.js";
 import { assessHealth, type Health } from "../device/health.js";
+import { macText } from "../device/reports.js";
 import { CounterTable } from "../native/counters.js";
 import { distribution } from "../native/histogram.js";
 import { kRecordWords, type NativeAddon, RecordKind, type WorkerConfig } from "../native/types.js";
 import { createWorkers, type DeviceWorker } from "../native/workers.js";
+import type { Log } from "./log.js";
 import { Peers } from "./peers.js";
-import { type PortEvents, Ports } from "./ports.js";
-
-export interface DeviceEvents extends PortEvents {
-  /** Of a NIC: a peer has answered ARP; `moved`: it had another MAC address before. */
-  peerFound(peer: string, mac: number, moved: boolean): void;
-  peerSilent(peer: string): void;
-  failed(reason: string): void;
-}
+import { Ports } from "./ports.js";
 
 const kStartMs = 2000;
 const kDrainNs = 2e9;
@@ -59,15 +54,19 @@ export class DeviceRunner implements DeviceSource {
   /** Of a NIC whose address the kernel does not have. */
   private readonly echo: EchoResponder | undefined;
 
-  /** @param answersArp The kernel does not have the NIC's address, so this does, and answers ping. */
+  /**
+   * @param answersArp The kernel does not have the NIC's address, so this does, and answers ping.
+   * @param onFailure A worker has ended by itself.
+   */
   constructor(
     readonly addon: NativeAddon,
     private config: DeviceConfig,
-    private readonly events: DeviceEvents,
+    private readonly log: Log,
     private readonly answersArp: boolean,
     host: DeviceHost,
+    private readonly onFailure: (reason: string) => void,
   ) {
-    this.interfaces = new Ports(config, addon, events);
+    this.interfaces = new Ports(config, addon, log);
     ({ kind: this.kind, name: this.name } = config);
     if (answersArp && config.kind === "nic") this.echo = new EchoResponder(config.port.mac, config.address);
     [this.worker, this.packets] = this.#create();
@@ -215,9 +214,14 @@ export class DeviceRunner implements DeviceSource {
     this.peers = new Peers(link, address, [...names.keys()], {
       found: (peer, mac, before) => {
         this.worker.reconfigure(this.#compose(this.config)[0]);
-        this.events.peerFound(nameOf(peer), mac, before !== undefined);
+        const message = before === undefined ? "peer found by ARP" : "peer has another MAC address";
+        this.log.info({ peer: nameOf(peer), mac: macText(mac) }, message);
       },
-      silent: (peer) => this.events.peerSilent(nameOf(peer)),
+      silent: (peer) =>
+        this.log.warn(
+          { peer: nameOf(peer) },
+          "peer does not answer ARP requests: what is sent to it waits, it is asked again",
+        ),
     });
   }
 
@@ -286,7 +290,7 @@ export class DeviceRunner implements DeviceSource {
     } else if (kind === RecordKind.ended && value === 1) {
       // outcome() joins the thread, which has ended.
       this.failure = this.worker.outcome().failure ?? "unknown reason";
-      this.events.failed(this.failure);
+      this.onFailure(this.failure);
     }
   }
 
