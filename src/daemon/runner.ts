@@ -14,7 +14,7 @@ import { macText } from "../device/reports.js";
 import { CounterTable } from "../native/counters.js";
 import { distribution } from "../native/histogram.js";
 import { kRecordWords, type NativeAddon, RecordKind, type WorkerConfig } from "../native/types.js";
-import { createWorkers, type DeviceWorker } from "../native/workers.js";
+import { DeviceWorkers } from "../native/workers.js";
 import type { Log } from "./log.js";
 import { Peers } from "./peers.js";
 import { Ports } from "./ports.js";
@@ -41,7 +41,7 @@ export class DeviceRunner implements DeviceSource {
   readonly scale = 1;
   readonly index = 0;
   /** Only to be read from. */
-  worker: DeviceWorker;
+  worker: DeviceWorkers;
   readonly interfaces: Ports;
   private table: CounterTable;
   private readonly words = new Float64Array(kRecordWords * 64);
@@ -236,9 +236,9 @@ export class DeviceRunner implements DeviceSource {
   }
 
   /** Its threads, not yet running, and how many packets each has memory for. */
-  #create(): [DeviceWorker, number] {
+  #create(): [DeviceWorkers, number] {
     const configs = this.#compose(this.config);
-    const worker = createWorkers(this.addon, configs, ownersOf(this.config), () => this.#onDoorbell());
+    const worker = new DeviceWorkers(this.addon, configs, ownersOf(this.config), () => this.#onDoorbell());
     return [worker, configs[0].packets];
   }
 
