@@ -15,8 +15,8 @@ export interface LabLink {
   /** Largest IP packet, bytes, 68..65535. */
   mtu: number;
   /** Ethernet addresses of the two ends as 48-bit numbers; the kernel's choice if left out. */
-  fromMac?: number;
-  toMac?: number;
+  fromMac?: number | undefined;
+  toMac?: number | undefined;
 }
 
 export interface LabEnd {

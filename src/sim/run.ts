@@ -7,10 +7,10 @@ import { kFinishedWords, type NativeSimulation, type SimulationAddon } from "../
 import { kRecordWords } from "../native/types.js";
 import { Recorder } from "../result/recorder.js";
 import { changedAt, changeTimes } from "../scenario/changes.js";
+import { Fabric } from "../scenario/fabric.js";
 import type { Scenario } from "../scenario/types.js";
 import { Completions } from "./completions.js";
 import { composeSimulation, composeSwitch } from "./compose.js";
-import { Fabric } from "./fabric.js";
 import { composeResult } from "./outcome.js";
 import { ProgressMeter } from "./progress.js";
 import { SimulationTables } from "./tables.js";
@@ -78,9 +78,7 @@ class Run {
   ) {
     const flows = scenario.flows.slice(0, scenario.probes.flows);
     this.recorder = new Recorder(scenario, {
-      ports: fabric.ports
-        .slice(0, scenario.switches.length)
-        .map((ports) => ports.map(({ peer }) => fabric.nameOf(peer))),
+      ports: scenario.switches.map((_, i) => fabric.peers(i)),
       flowAt: (_, index) => flows[index]?.id,
       flows,
       scale: 1,

@@ -1,9 +1,9 @@
 /** Which frames go to which trace file. */
 import { WeirError } from "../base/error.js";
 import type { SimulationConfig } from "../native/simulation_types.js";
+import type { Fabric, FabricEnd } from "../scenario/fabric.js";
 import { findPlaces } from "../scenario/places.js";
 import type { Scenario } from "../scenario/types.js";
-import type { Fabric, FabricEnd } from "./fabric.js";
 import { openTrace, type Trace, type TraceTap } from "./trace.js";
 import type { TraceRequest } from "./types.js";
 

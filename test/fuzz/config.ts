@@ -11,11 +11,11 @@ import { composeNicWorker, composeSwitchWorkers } from "../../src/device/compose
 import { parseNicDaemon, parseSwitchDaemon } from "../../src/device/file/load.js";
 import { checkPlan } from "../../src/models/buffers/index.js";
 import { modelScenario } from "../../src/models/dcqcn/index.js";
+import { Fabric } from "../../src/scenario/fabric.js";
 import type { FileKind } from "../../src/scenario/file_kind.js";
 import { parseScenarioText } from "../../src/scenario/scenario.js";
 import type { Scenario } from "../../src/scenario/types.js";
 import { composeSimulation } from "../../src/sim/compose.js";
-import { Fabric } from "../../src/sim/fabric.js";
 import { planSweep } from "../../src/sweep/plan.js";
 import { loadSweep } from "../../src/sweep/spec.js";
 import { examples } from "../fixtures/examples.js";
