@@ -1,9 +1,10 @@
 /** Waiting for completions: a moment of polling, because a wake-up takes longer than a round trip, then sleep. */
+
 import { setImmediate as turn } from "node:timers/promises";
 import { WeirError } from "../base/error.js";
-import type { CompletionQueue } from "../verbs/completion_queue.js";
 import type { Device } from "../verbs/device.js";
-import type { Status, WorkCompletion } from "../verbs/types.js";
+import type { CompletionQueue, WorkCompletion } from "../verbs/queue_pair.js";
+import type { Status } from "../verbs/types.js";
 
 const kPollMs = 0.1;
 /** Polling gives way to the event loop after so long: signals, connection management. */

@@ -17,10 +17,9 @@ import type { Impairment } from "../scenario/types.js";
 import { addressBytes } from "../wire/address.js";
 import { inPrefix, type Prefix, parsePrefix } from "../wire/prefix.js";
 import { AddressHandle } from "./address_handle.js";
-import { CompletionQueue } from "./completion_queue.js";
 import { ProtectionDomain } from "./protection_domain.js";
-import { pathTo } from "./queue_pair.js";
-import type { Completed, DeviceCore, QueuePairAttributes } from "./types.js";
+import { CompletionQueue, type DeviceCore, pathTo, type QueuePair } from "./queue_pair.js";
+import type { QueuePairAttributes } from "./types.js";
 import { CompletionBuffer, WorkBuffer } from "./work.js";
 
 export interface DeviceOptions {
@@ -96,7 +95,7 @@ export class Device implements DeviceCore {
   readonly work = new WorkBuffer();
   readonly #completions = new CompletionBuffer();
   readonly #records = new Float64Array(kRecordWords * 64);
-  readonly #queuePairs = new Map<number, Completed>();
+  readonly #queuePairs = new Map<number, QueuePair>();
   readonly #queues = new Set<CompletionQueue>();
   readonly #listeners = new Set<(frame: Buffer) => void>();
   readonly #held: KernelPort[] = [];
@@ -332,10 +331,10 @@ export class Device implements DeviceCore {
   }
 
   /** For queue pairs. */
-  attach(pair: Completed): void {
+  attach(pair: QueuePair): void {
     this.#queuePairs.set(pair.qpn, pair);
   }
-  detach(pair: Completed): void {
+  detach(pair: QueuePair): void {
     this.#queuePairs.delete(pair.qpn);
   }
 

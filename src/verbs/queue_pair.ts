@@ -1,24 +1,131 @@
-/** Queue pairs: reliable connections (RC) and unreliable datagrams (UD). */
+/** Queue pairs, reliable connections (RC) and unreliable datagrams (UD), and the queues that their completions come to. */
+
 import { asWeirError, WeirError } from "../base/error.js";
 import { kEct0, udpSourcePort } from "../device/behaviour.js";
-import { kWorkCommand, type NativePath } from "../native/types.js";
+import { kWorkCommand, type NativeAddon, type NativePath, type NativeWorker } from "../native/types.js";
 import { addressBytes } from "../wire/address.js";
 import { AddressHandle } from "./address_handle.js";
-import type { CompletionQueue } from "./completion_queue.js";
-import { accessBits } from "./memory_region.js";
 import type {
   Access,
-  DeviceCore,
+  Completion,
   QueuePairAttributes,
   ReceiveRequest,
   Route,
   SendRequest,
   State,
   Status,
-  WorkCompletion,
-  WorkWriter,
 } from "./types.js";
+import { accessBits } from "./types.js";
 import { WorkBuffer } from "./work.js";
+
+/** What queue pairs, completion queues and memory regions need of their device. */
+export interface DeviceCore {
+  readonly native: { addon: NativeAddon; worker: NativeWorker };
+  /** For work requests on their way down. */
+  readonly work: WorkBuffer;
+  readonly mac: number;
+  readonly vlan: number | undefined;
+  readonly largestPathMtu: number;
+  readonly defaults: Pick<QueuePairAttributes, "pathMtu" | "priority" | "dscp">;
+  readonly closed: boolean;
+  readonly failed: boolean;
+  readonly works: boolean;
+  /** @throws WeirError when it is closed or has failed. */
+  requireOpen(): void;
+  sourceFor(address: string): string;
+  /** Brings completions to their queues. */
+  drain(): void;
+  /** Notices when the poll thread has failed. */
+  readRecords(): void;
+  attach(pair: QueuePair): void;
+  detach(pair: QueuePair): void;
+}
+
+/** A completion, and what it is of. */
+export interface WorkCompletion extends Completion {
+  queuePair: QueuePair;
+}
+
+/** Where completions arrive: polled, awaited, or called back for. */
+export class CompletionQueue implements AsyncIterable<WorkCompletion> {
+  #waiting: WorkCompletion[] = [];
+  #wakes: (() => void)[] = [];
+  #callback: ((completion: WorkCompletion) => void) | undefined;
+
+  /** Use Device.createCompletionQueue(). */
+  constructor(private readonly device: DeviceCore) {}
+
+  /** Up to `most` completions that have come, oldest first; does not wait. */
+  poll(most = Number.POSITIVE_INFINITY): WorkCompletion[] {
+    if (this.#waiting.length < most) this.device.drain();
+    if (this.#waiting.length <= most) {
+      const all = this.#waiting;
+      this.#waiting = [];
+      return all;
+    }
+    return this.#waiting.splice(0, most);
+  }
+
+  /**
+   * Calls back for each completion from now on, those that wait included, instead of keeping it; undefined: keeps them again.
+   * What the callback throws is an uncaught exception; later completions are called back for all the same.
+   */
+  onCompletion(callback: ((completion: WorkCompletion) => void) | undefined): void {
+    // To where older ones are: these come first.
+    this.device.drain();
+    this.#callback = callback;
+    if (callback !== undefined) for (const completion of this.#waiting.splice(0)) callback(completion);
+  }
+
+  /** The next completion. @throws WeirError when the device is closed or fails while waiting. */
+  async next(): Promise<WorkCompletion> {
+    for (;;) {
+      const completion = this.#take();
+      if (completion !== undefined) return completion;
+      this.device.requireOpen();
+      await this.#arrival();
+    }
+  }
+
+  /** Ends when the device is closed. @throws WeirError when it fails. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<WorkCompletion, void, undefined> {
+    for (;;) {
+      // One at a time: whoever leaves the loop leaves the others in the queue.
+      const completion = this.#take();
+      if (completion !== undefined) {
+        yield completion;
+        continue;
+      }
+      if (this.device.closed) return;
+      this.device.requireOpen();
+      await this.#arrival();
+    }
+  }
+
+  /** For the device. */
+  push(completion: WorkCompletion): void {
+    if (this.#callback === undefined) {
+      this.#waiting.push(completion);
+      this.wake();
+    } else {
+      this.#callback(completion);
+    }
+  }
+
+  /** For the device. */
+  wake(): void {
+    for (const wake of this.#wakes.splice(0)) wake();
+  }
+
+  #take(): WorkCompletion | undefined {
+    if (this.#waiting.length === 0) this.device.drain();
+    return this.#waiting.shift();
+  }
+
+  #arrival(): Promise<void> {
+    return new Promise((resolve) => this.#wakes.push(resolve));
+  }
+}
 
 export interface QueuePairOptions {
   /** Default "rc". */
@@ -176,7 +283,7 @@ export class QueuePair {
     }
     if (requests.length > this.sendRoom) throw full("send", this.sendDepth);
     const ways = this.type === "ud" ? requests.map((request) => this.#wayOf(request)) : [];
-    const write = (buffer: WorkWriter, at: number, request: SendRequest) => buffer.writeSend(at, this.qpn, request);
+    const write = (buffer: WorkBuffer, at: number, request: SendRequest) => buffer.writeSend(at, this.qpn, request);
     this.#post("send", requests, write, (from, to) => this.#ways.push(...ways.slice(from, to)));
   }
 
@@ -205,7 +312,7 @@ export class QueuePair {
   }
 
   /** For the device. */
-  take(completion: Omit<WorkCompletion, "queuePair">, receive: boolean, retired: number): void {
+  take(completion: Completion, receive: boolean, retired: number): void {
     if (completion.status !== "success" || retired === 0) this.#fail(completion.status);
     if (retired === 0) return;
     this.#posted[receive ? "receive" : "send"] -= retired;
@@ -240,7 +347,7 @@ export class QueuePair {
   #post<T>(
     which: "send" | "receive",
     requests: readonly T[],
-    write: (buffer: WorkWriter, at: number, request: T) => void,
+    write: (buffer: WorkBuffer, at: number, request: T) => void,
     onPosted: (from: number, to: number) => void = () => {},
   ): void {
     const { work, native } = this.device;
