@@ -10,11 +10,10 @@ import { sectionOfHere } from "../capture/section.js";
 import { FrameTap } from "../capture/tap.js";
 import type { CapturePort } from "../device/captures.js";
 import { kCaptureKinds, type NativeAddon } from "../native/types.js";
-import { findPlaces, type LinkPlace } from "../scenario/places.js";
+import { type FileRequest, findPlaces, type LinkPlace } from "../scenario/places.js";
 import { switchPorts } from "../scenario/topology.js";
 import type { Link, Scenario } from "../scenario/types.js";
 import type { LabObserver, OpenLab } from "./access.js";
-import type { CaptureRequest } from "./types.js";
 
 /** One file, and the ends of links whose frames it has: of pcap, one. */
 export interface LabCapture {
@@ -28,7 +27,7 @@ export interface LabCapture {
  * are several.
  * @throws WeirError for a place that the scenario does not have, and where two captures meet in one place or file.
  */
-export function planCaptures(scenario: Scenario, requests: readonly CaptureRequest[], directory: string): LabCapture[] {
+export function planCaptures(scenario: Scenario, requests: readonly FileRequest[], directory: string): LabCapture[] {
   const plan: LabCapture[] = [];
   const files = new Set<string>();
   const places = new Set<string>();
