@@ -1,9 +1,9 @@
 /** The ports of a daemon: their interfaces as probed, the backends chosen for them, and what has become of them since. */
 
+import { macText } from "../base/mac.js";
 import { portsOf } from "../device/compose.js";
 import type { DaemonPort, DeviceConfig } from "../device/file/load.js";
 import type { PortStatus } from "../device/protocol.js";
-import { macText } from "../device/reports.js";
 import { type BackendChoice, chooseBackend } from "../host/backend.js";
 import { describeProbe, type MacControl, type PortProbe, pfcState, probePort } from "../host/port_probe.js";
 import type { NativeAddon } from "../native/types.js";

@@ -1,5 +1,7 @@
 /** Networks of anonymous namespaces and veth pairs: one namespace per node, one pair per link. */
+
 import { WeirError } from "../base/error.js";
+import { macText } from "../base/mac.js";
 import { NetworkNamespace } from "./namespace.js";
 import { ToolError } from "./tools.js";
 
@@ -102,7 +104,7 @@ export class LabNetwork {
 
   private describe(link: number, node: string, mtu: number, mac: number | undefined): string {
     const name = this.interfaces[link]?.get(node);
-    const address = mac === undefined ? "" : ` address ${formatMac(mac)}`;
+    const address = mac === undefined ? "" : ` address ${macText(mac)}`;
     const path = this.namespace(node).path;
     return `name ${name} netns ${path} mtu ${mtu} txqueuelen ${kTransmitQueue}${address} arp off multicast off`;
   }
@@ -121,10 +123,6 @@ async function runIp(namespace: NetworkNamespace, lines: readonly string[]): Pro
     }
     throw error;
   }
-}
-
-function formatMac(mac: number): string {
-  return (mac.toString(16).padStart(12, "0").match(/../g) ?? []).join(":");
 }
 
 /** The interface names of each link, by node. */

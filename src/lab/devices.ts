@@ -1,7 +1,7 @@
 /** The devices of a running lab: its switches, then its hosts' NICs, in meant units. */
+import { macText } from "../base/mac.js";
 import type { CapturePort } from "../device/captures.js";
 import { Device, type DeviceHost, type DevicePort, type DeviceSource } from "../device/device.js";
-import { macText } from "../device/reports.js";
 import { pfcState } from "../host/port_probe.js";
 import { loadAddon } from "../native/addon.js";
 import type { NativeAddon } from "../native/types.js";
