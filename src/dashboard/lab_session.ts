@@ -33,7 +33,7 @@ export function queueNames(scenario: Scenario): string[] {
   return [...new Set([...probed, ...crossed])].slice(0, kMostQueues);
 }
 
-export function describeQueues(scenario: Scenario, names: readonly string[]): QueueDescription[] {
+export function describeQueues(scenario: Pick<Scenario, "switches">, names: readonly string[]): QueueDescription[] {
   const thresholds = queueThresholds(scenario, names);
   return names.map((name) => {
     const [device = "", port = "", priority = ""] = name.split(":");
