@@ -34,8 +34,7 @@ export class Fabric {
   readonly ports: readonly FabricPort[][];
   /** Both ends of every link, `from` first. */
   readonly ends: readonly (readonly [FabricEnd, FabricEnd])[];
-  /** Of every switch. */
-  readonly tables: readonly SwitchTable[];
+  private made: readonly SwitchTable[] | undefined;
   private readonly numbers: ReadonlyMap<string, number>;
 
   constructor(private readonly scenario: Scenario) {
@@ -54,7 +53,12 @@ export class Fabric {
       ] as const;
     });
     this.ports = ports;
-    this.tables = this.forwarding();
+  }
+
+  /** Of every switch; made when they are first asked for. */
+  get tables(): readonly SwitchTable[] {
+    this.made ??= this.forwarding();
+    return this.made;
   }
 
   /** The number of a device. */
