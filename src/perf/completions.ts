@@ -33,18 +33,16 @@ export class CompletionError extends WeirError {
 
 /** Reads one completion queue, whose callback it takes. */
 export class Completions {
-  readonly #device: Device;
-  readonly #queue: CompletionQueue;
-  readonly #signal: AbortSignal;
   #found: WorkCompletion[] = [];
   #wake: () => void = () => {};
   #lastTurn = 0;
 
   /** `signal` ends every wait. */
-  constructor(device: Device, queue: CompletionQueue, signal: AbortSignal) {
-    this.#device = device;
-    this.#queue = queue;
-    this.#signal = signal;
+  constructor(
+    private readonly device: Device,
+    private readonly queue: CompletionQueue,
+    private readonly signal: AbortSignal,
+  ) {
     queue.onCompletion((completion) => {
       this.#found.push(completion);
       this.#wake();
@@ -63,12 +61,12 @@ export class Completions {
       this.#lastTurn = performance.now();
     }
     for (;;) {
-      this.#signal.throwIfAborted();
-      this.#queue.poll(); // calls back
+      this.signal.throwIfAborted();
+      this.queue.poll(); // calls back
       const now = performance.now();
       if (this.#found.length > 0 || now >= until) break;
       if (now - begin < kPollMs) continue;
-      this.#device.requireOpen();
+      this.device.requireOpen();
       await this.#sleep(Math.min(until - now, kSleepMs));
       this.#lastTurn = performance.now();
     }
