@@ -3,14 +3,7 @@ import type { Socket } from "node:net";
 import { WeirError } from "../base/error.js";
 import type { CaptureCounts } from "../native/types.js";
 import { countsOf, kCountsBlock, type StreamCounts } from "./counts.js";
-import {
-  blockAt,
-  interfaceDescription,
-  interfaceOf,
-  interfaceStatistics,
-  type Section,
-  sectionHeader,
-} from "./pcapng.js";
+import { blockAt, fileHeader, interfaceOf, interfaceStatistics, type Section } from "./pcapng.js";
 import { type CaptureStart, captureStart } from "./request.js";
 
 export interface ReceiveOptions {
@@ -111,15 +104,8 @@ class CaptureFile {
 
   begin(): Promise<void> {
     const { name, ports, snaplen } = this.start;
-    const described = ports.map((port) =>
-      interfaceDescription({
-        name: `${name}:${port.name}`,
-        description: port.description,
-        speed: port.speed,
-        snapLength: snaplen,
-      }),
-    );
-    return this.#write(Buffer.concat([sectionHeader(this.options.section), ...described]));
+    const interfaces = ports.map((port) => ({ ...port, name: `${name}:${port.name}`, snapLength: snaplen }));
+    return this.#write(fileHeader(this.options.section, interfaces));
   }
 
   async take(chunk: Buffer): Promise<void> {

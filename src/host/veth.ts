@@ -34,16 +34,10 @@ const kConcurrency = 8;
 const kMaxInterfaceName = 15;
 
 export class LabNetwork {
-  private readonly namespaces: ReadonlyMap<string, NetworkNamespace>;
-  private readonly interfaces: readonly ReadonlyMap<string, string>[];
-
   private constructor(
-    namespaces: ReadonlyMap<string, NetworkNamespace>,
-    interfaces: readonly ReadonlyMap<string, string>[],
-  ) {
-    this.namespaces = namespaces;
-    this.interfaces = interfaces;
-  }
+    private readonly namespaces: ReadonlyMap<string, NetworkNamespace>,
+    private readonly interfaces: readonly ReadonlyMap<string, string>[],
+  ) {}
 
   /** Builds everything, or fails and leaves nothing. Links join two different nodes. */
   static async create(nodes: readonly LabNode[], links: readonly LabLink[]): Promise<LabNetwork> {

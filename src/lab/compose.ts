@@ -35,43 +35,17 @@ export function labNetwork(scenario: Scenario): { nodes: LabNode[]; links: LabLi
 
 /** Worker configurations: one for all switches, one for all NICs. */
 export function composeLab(scenario: Scenario, options: ComposeOptions): WorkerConfig[] {
-  const lab = new LabComposer(scenario, options);
-  const frameBytes = Math.max(...scenario.links.map((link) => link.mtu)) + 18;
-  const smallest = Math.min(...scenario.hosts.map((host) => host.path_mtu)) + kHeaderBytes;
-  const common = {
-    seed: scenario.seed,
-    packet_bytes: Math.ceil((frameBytes + 64) / 64) * 64,
-    quantum: kQuantumNs,
-    sample_interval: lab.common.time(scenario.probes.interval),
-    reset_after: lab.common.time(scenario.warmup),
-  };
-  const ofPort = { slot_bytes: frameBytes, smallest };
-  const switches = scenario.switches.map((_, i) => lab.switchAt(i, options.time ?? 0, ofPort));
-  const nics = scenario.hosts.map((_, i) => lab.nic(i, ofPort));
-  return [
-    {
-      ...common,
-      name: "switches",
-      cpu: options.cpus.switches,
-      packets: switches.reduce((sum, s) => sum + switchDescriptors(s, smallest), 4096),
-      switches,
-      nics: [],
-    },
-    { ...common, name: "nics", cpu: options.cpus.nics, packets: 4096 + 512 * nics.length, switches: [], nics },
-  ];
-}
-
-/** Of ports: room for the longest frame, and the length of the smallest common one. */
-interface FrameBytes {
-  slot_bytes: number;
-  smallest: number;
+  return new LabComposer(scenario, options).workers();
 }
 
 class LabComposer {
-  readonly common: NetworkComposer;
+  private readonly common: NetworkComposer;
   private readonly fabric: Fabric;
   /** Addresses of flows that have their own, by the hosts that send them. */
   private readonly ownMacs: readonly { from: string; to: string; mac: number }[];
+  /** Bytes of the longest frame, and of the smallest common one. */
+  private readonly longest: number;
+  private readonly smallest: number;
 
   constructor(
     private readonly scenario: Scenario,
@@ -82,15 +56,35 @@ class LabComposer {
     this.ownMacs = scenario.flows.flatMap(({ from, to, source_mac }, i) =>
       source_mac === "own" ? [{ from, to, mac: flowMac(i) }] : [],
     );
+    this.longest = Math.max(...scenario.links.map((link) => link.mtu)) + 18;
+    this.smallest = Math.min(...scenario.hosts.map((host) => host.path_mtu)) + kHeaderBytes;
   }
 
-  switchAt(index: number, time: number, frames: FrameBytes): NativeSwitch {
+  workers(): WorkerConfig[] {
+    const { scenario, options, smallest } = this;
+    const switches = scenario.switches.map((_, i) => this.switchAt(i, options.time ?? 0));
+    const nics = scenario.hosts.map((_, i) => this.nic(i));
+    const common = {
+      seed: scenario.seed,
+      packet_bytes: Math.ceil((this.longest + 64) / 64) * 64,
+      quantum: kQuantumNs,
+      sample_interval: this.common.time(scenario.probes.interval),
+      reset_after: this.common.time(scenario.warmup),
+    };
+    const packets = switches.reduce((sum, s) => sum + switchDescriptors(s, smallest), 4096);
+    return [
+      { ...common, name: "switches", cpu: options.cpus.switches, packets, switches, nics: [] },
+      { ...common, name: "nics", cpu: options.cpus.nics, packets: 4096 + 512 * nics.length, switches: [], nics },
+    ];
+  }
+
+  private switchAt(index: number, time: number): NativeSwitch {
     const { ports, ...own } = this.common.switchAt(index, time);
     const { pins } = this.fabric.tables[index] as Fabric["tables"][number];
     return {
       ...own,
       name: this.fabric.nameOf(index),
-      ports: ports.map((port, i) => ({ ...this.port(index, i, frames), ...port })),
+      ports: ports.map((port, i) => ({ ...this.port(index, i), ...port })),
       routes: own.learning ? [] : this.scenario.hosts.flatMap((host, i) => this.routesTo(host.name, i, index)),
       pins: pins.flatMap(({ from, to, port }) => {
         const [source, target] = [this.scenario.hosts[from]?.name, this.scenario.hosts[to]?.name];
@@ -101,18 +95,18 @@ class LabComposer {
     };
   }
 
-  nic(index: number, frames: FrameBytes): NativeNic {
+  private nic(index: number): NativeNic {
     const name = this.scenario.hosts[index]?.name ?? "";
     return {
       ...this.common.nic(index),
       name,
-      port: this.port(this.fabric.device(name), 0, frames),
+      port: this.port(this.fabric.device(name), 0),
       first_qpn: kFirstQpn,
       queue_pairs: queuePairsOf(this.scenario, name).map((pair) => this.queuePair(pair)),
     };
   }
 
-  private port(device: number, number: number, { slot_bytes, smallest }: FrameBytes): NativePort {
+  private port(device: number, number: number): NativePort {
     const { link, side, peer } = (this.fabric.ports[device] as FabricPort[])[number] as FabricPort;
     const { impairment, ...meant } = this.scenario.links[link] as Link;
     const [rate, delay] = [this.common.rate(meant.rate), this.common.time(meant.delay)];
@@ -121,8 +115,8 @@ class LabComposer {
       name: this.fabric.nameOf(peer),
       interface: end.interface,
       namespace_fd: end.namespaceFd,
-      slot_bytes,
-      receive_slots: receiveSlots(rate, this.scenario.fidelity.lateness, { delay, frame: smallest }),
+      slot_bytes: this.longest,
+      receive_slots: receiveSlots(rate, this.scenario.fidelity.lateness, { delay, frame: this.smallest }),
       rate,
       delay,
       ...(impairment && {

@@ -3,8 +3,9 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { WeirError } from "../base/error.js";
 import type { Device } from "../verbs/device.js";
-import type { CompletionQueue, WorkCompletion } from "../verbs/queue_pair.js";
-import type { Status } from "../verbs/types.js";
+import type { ProtectionDomain } from "../verbs/protection_domain.js";
+import type { CompletionQueue, QueuePair, WorkCompletion } from "../verbs/queue_pair.js";
+import type { SendRequest, Status } from "../verbs/types.js";
 
 const kPollMs = 0.1;
 /** Polling gives way to the event loop after so long: signals, connection management. */
@@ -90,5 +91,29 @@ export class Completions {
         resolve();
       };
     });
+  }
+}
+
+/** A queue pair with few messages, sent and received one at a time. */
+export class Channel {
+  readonly queuePair: QueuePair;
+  readonly received: Completions;
+  private readonly sent: Completions;
+
+  /** In the state init. @param depth Of sends and receives. */
+  constructor(device: Device, domain: ProtectionDomain, depth: number, signal: AbortSignal) {
+    const sendCompletions = device.createCompletionQueue();
+    const receiveCompletions = device.createCompletionQueue();
+    this.sent = new Completions(device, sendCompletions, signal);
+    this.received = new Completions(device, receiveCompletions, signal);
+    const depths = { sendDepth: depth, receiveDepth: depth };
+    this.queuePair = domain.createQueuePair({ sendCompletions, receiveCompletions, ...depths });
+    this.queuePair.modify("init");
+  }
+
+  /** Returns when it is complete. */
+  async send(request: SendRequest): Promise<void> {
+    this.queuePair.postSend(request);
+    await this.sent.next();
   }
 }
