@@ -139,41 +139,24 @@ export interface QueuePairOptions {
 }
 
 const kMostDepth = 32_768;
-const kDefaults = {
-  access: ["remote_write", "remote_read", "remote_atomic"] as readonly Access[],
-  remoteQpn: 0,
-  sendPsn: 0,
-  receivePsn: 0,
-  timeout: 14,
-  retryCount: 7,
-  rnrRetry: 7,
-  minRnrTimer: 12,
-  maxRdAtomic: 16,
-  maxDestRdAtomic: 16,
-  recovery: "go-back-n" as const,
-  window: 256,
-  partitionKey: 0xffff,
-  queueKey: 0,
-  rateCap: 0,
-};
-/** Inclusive. */
-const kRanges = {
-  remoteQpn: [0, 0xff_ffff],
-  sendPsn: [0, 0xff_ffff],
-  receivePsn: [0, 0xff_ffff],
-  timeout: [0, 31],
-  retryCount: [0, 7],
-  rnrRetry: [0, 7],
-  minRnrTimer: [0, 31],
-  maxRdAtomic: [1, 128],
-  maxDestRdAtomic: [1, 128],
-  window: [4, 256],
-  partitionKey: [0, 0xffff],
-  queueKey: [0, 0xffff_ffff],
-  priority: [0, 7],
-  dscp: [0, 63],
-  rateCap: [0, Number.MAX_SAFE_INTEGER],
+/** Attributes that are numbers: what the native core calls them, their default, and what they may be, inclusive. */
+const kNumbers = {
+  remoteQpn: ["remote_qpn", 0, 0, 0xff_ffff],
+  sendPsn: ["send_psn", 0, 0, 0xff_ffff],
+  receivePsn: ["receive_psn", 0, 0, 0xff_ffff],
+  timeout: ["timeout", 14, 0, 31],
+  retryCount: ["retry_count", 7, 0, 7],
+  rnrRetry: ["rnr_retry", 7, 0, 7],
+  minRnrTimer: ["min_rnr_timer", 12, 0, 31],
+  maxRdAtomic: ["max_rd_atomic", 16, 1, 128],
+  maxDestRdAtomic: ["max_dest_rd_atomic", 16, 1, 128],
+  window: ["window", 256, 4, 256],
+  partitionKey: ["partition_key", 0xffff, 0, 0xffff],
+  queueKey: ["queue_key", 0, 0, 0xffff_ffff],
+  rateCap: ["rate_cap", 0, 0, Number.MAX_SAFE_INTEGER],
 } as const;
+type NativeNumbers = Record<(typeof kNumbers)[keyof typeof kNumbers][0], number>;
+const kDefaultAccess: readonly Access[] = ["remote_write", "remote_read", "remote_atomic"];
 
 export class QueuePair {
   readonly type: "rc" | "ud";
@@ -231,10 +214,13 @@ export class QueuePair {
   modify(state: State, attributes: Partial<QueuePairAttributes> = {}): void {
     this.#requireAlive();
     const given = { ...this.#attributes, ...attributes };
-    const a = { ...kDefaults, ...this.device.defaults, ...given };
-    for (const [name, [least, most]] of Object.entries(kRanges)) {
-      within(name, a[name as keyof typeof kRanges], least, most);
+    const a = { access: kDefaultAccess, recovery: "go-back-n" as const, ...this.device.defaults, ...given };
+    const numbers: Record<string, number> = {};
+    for (const [name, [native, standard, least, most]] of Object.entries(kNumbers)) {
+      numbers[native] = within(name, a[name as keyof typeof kNumbers] ?? standard, least, most);
     }
+    within("priority", a.priority, 0, 7);
+    within("dscp", a.dscp, 0, 63);
     if (![256, 512, 1024, 2048, 4096].includes(a.pathMtu) || a.pathMtu > this.device.largestPathMtu) {
       throw new WeirError(`pathMtu: ${a.pathMtu} is not possible here`, {
         field: "pathMtu",
@@ -248,24 +234,12 @@ export class QueuePair {
       this.device.native.worker.modifyQueuePair(0, this.qpn, {
         state,
         domain: this.domain,
-        partition_key: a.partitionKey,
+        ...(numbers as NativeNumbers),
         access: accessBits(a.access),
         path_mtu: a.pathMtu,
-        remote_qpn: a.remoteQpn,
-        send_psn: a.sendPsn,
-        receive_psn: a.receivePsn,
-        timeout: a.timeout,
-        retry_count: a.retryCount,
-        rnr_retry: a.rnrRetry,
-        min_rnr_timer: a.minRnrTimer,
-        max_rd_atomic: a.maxRdAtomic,
-        max_dest_rd_atomic: a.maxDestRdAtomic,
         recovery: a.recovery,
-        window: a.window,
-        queue_key: a.queueKey,
         path: pathTo(this.device, a.route, a.dscp, a.priority, this.qpn),
         priority: a.priority,
-        rate_cap: a.rateCap,
       }),
     );
     this.#attributes = given;
@@ -380,8 +354,9 @@ function full(which: "send" | "receive", depth: number): WeirError {
   });
 }
 
-function within(field: string, value: number | undefined, least: number, most: number): void {
-  if (value === undefined || (Number.isInteger(value) && value >= least && value <= most)) return;
+/** @throws WeirError unless it is. */
+function within(field: string, value: number, least: number, most: number): number {
+  if (Number.isInteger(value) && value >= least && value <= most) return value;
   throw new WeirError(`${field}: ${value} is not an integer between ${least} and ${most}`, { field });
 }
 
