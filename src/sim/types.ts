@@ -1,5 +1,6 @@
 /** What the simulator and its callers (command line, sweeps) agree on. Times are virtual ns unless they are called wall. */
 
+import type { SimulationProgress } from "../native/reports.js";
 import type { Result, Series } from "../result/result.js";
 import type { FileRequest } from "../scenario/places.js";
 
@@ -14,14 +15,9 @@ export interface SimOptions {
   until?: number | undefined;
 }
 
-export interface SimProgress {
+export interface SimProgress extends Pick<SimulationProgress, "events" | "hops" | "flows_started" | "flows_ended"> {
   now_ns: number;
   until_ns: number;
-  events: number;
-  /** Frames put on links. */
-  hops: number;
-  flows_started: number;
-  flows_ended: number;
   /** Wall time so far, and what is left of it at the present pace. */
   wall_s: number;
   eta_s: number;
