@@ -158,8 +158,8 @@ export class Device {
       buffer: state.buffer,
       ports: state.ports.map((port, i) => ({
         name: ports[i]?.name ?? "",
-        max_learned_addresses: ports[i]?.maxLearnedAddresses ?? 0,
-        storm_control: ports[i]?.stormControl ?? kNoStorms,
+        max_learned_addresses: ports[i]?.max_learned_addresses ?? 0,
+        storm_control: ports[i]?.storm_control ?? kNoStorms,
         ...port,
       })),
     };

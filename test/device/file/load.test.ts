@@ -92,7 +92,9 @@ describe("switch.yaml", () => {
 ports:
   - { interface: a, max_learned_addresses: 100, storm_control: { broadcast: 10Mbps, multicast: unlimited } }
   - { interface: b }`);
-    expect(config.ports.map(({ maxLearnedAddresses, stormControl }) => [maxLearnedAddresses, stormControl])).toEqual([
+    expect(
+      config.ports.map(({ max_learned_addresses, storm_control }) => [max_learned_addresses, storm_control]),
+    ).toEqual([
       [100, { broadcast: 10e6, unknown_unicast: 0, multicast: 0 }],
       [8192, { broadcast: 0, unknown_unicast: 0, multicast: 0 }],
     ]);
