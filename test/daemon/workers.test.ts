@@ -1,16 +1,15 @@
 /** One switch on several workers, seen as one, on a native core that does as told. */
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { composeSwitchWorkers } from "../../src/device/compose.js";
-import { parseSwitchDaemon } from "../../src/device/file/load.js";
+import { loadSwitchDaemon } from "../../src/device/file/load.js";
 import { kRecordWords, RecordKind, type WorkerOutcome } from "../../src/native/types.js";
 import { DeviceWorkers } from "../../src/native/workers.js";
 import { FakeAddon, type FakeWorker } from "./fake_addon.js";
 
-const { config } = parseSwitchDaemon(
-  `workers: [{ cpu: 1 }, { cpu: 2, polling: adaptive }]
+const { config } = loadSwitchDaemon("sw0.yaml", {
+  text: `workers: [{ cpu: 1 }, { cpu: 2, polling: adaptive }]
 ports: [{ interface: a }, { interface: b, worker: 1 }, { interface: c }]`,
-  "sw0.yaml",
-);
+});
 const kOwner = [0, 1, 0];
 
 describe("a switch on two workers", () => {
