@@ -9,7 +9,6 @@ import { type AddVerb, type CliContext, describeError, exitStatusOf, kExit } fro
 import { addDoctor } from "./doctor.js";
 import { addLab } from "./lab.js";
 import { addModel } from "./model.js";
-import { addNic } from "./nic.js";
 import { addPaper } from "./paper.js";
 import { addPerf } from "./perf.js";
 import { addPing } from "./ping.js";
@@ -21,7 +20,7 @@ import { addSchema } from "./schema.js";
 import { addShow } from "./show.js";
 import { addSim } from "./sim.js";
 import { addSweep } from "./sweep.js";
-import { addSwitch } from "./switch.js";
+import { addNic, addSwitch } from "./switch.js";
 import { addTop } from "./top.js";
 import { addValidate } from "./validate.js";
 

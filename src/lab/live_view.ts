@@ -5,7 +5,7 @@ import { formatSize, formatTime } from "../base/units.js";
 import { hearsCnms } from "../congestion/flow_state.js";
 import { count, fixed, gbps, kilobytes, percent, printable } from "../report/format.js";
 import { type LiveStream, movesCursor, wantsColor } from "../report/terminal.js";
-import type { LabView, LiveFlow, LiveQueue, LiveState } from "./types.js";
+import type { LabView, LiveFlow, LiveQueue, LiveState } from "./live_state.js";
 
 export interface LiveViewOptions {
   /** Heading, the scenario's name. */

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, it } from "vitest";
+import type { LiveState } from "../../src/lab/live_state.js";
 import { LiveView } from "../../src/lab/live_view.js";
-import type { LiveState } from "../../src/lab/types.js";
 import { memoryStream } from "../cli/memory_stream.js";
 
 function screen(size?: { columns: number; rows: number }) {
