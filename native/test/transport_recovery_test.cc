@@ -124,7 +124,7 @@ TEST_CASE("every frame repeated later changes nothing; READs and atomics are ans
         responses.clear();
         session.pair.deliver(session.pair.right, request);
         session.pair.run(1 * kMillisecond);
-        const RequestKind kind = request_opcode(request.opcode()).kind;
+        const RequestKind kind = opcode_shape(request.opcode()).kind;
         if (kind == RequestKind::read || kind == RequestKind::atomic) {
           REQUIRE(!responses.empty());
           const size_t due = kind == RequestKind::atomic ? 1 : 6;

@@ -6,10 +6,10 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "base/types.h"
 #include "transport/queue_attributes.h"
+#include "transport/ring.h"
 #include "transport/send_queue.h"
 #include "transport/transport.h"
 
@@ -22,7 +22,7 @@ class Requester {
 
   void start();
   // Frees what start() took.
-  void stop() { pending_ = std::vector<uint32_t>(); }
+  void stop() { pending_ = Ring<uint32_t>(); }
   // Bytes from BTH to ICRC of the packet that may go now; 0: none.
   uint32_t data_bytes() const;
   // Only when data_bytes() > 0. False when local memory of the work request `failed` is not valid (any more).
@@ -46,6 +46,11 @@ class Requester {
     uint32_t psn = 0;
     uint32_t packets = 1;  // PSNs that the packet takes up: of a READ REQUEST, the responses that it asks for
     bool lost = false;
+
+    uint32_t packet() const { return static_cast<uint32_t>(psn_distance(psn, entry->first_psn)); }  // of the entry's
+    bool first() const { return psn == entry->first_psn; }
+    bool last() const { return packet() + packets == entry->packets; }
+    uint8_t opcode() const { return packet_opcode(entry->work.opcode, first(), last()); }
   };
   Choice choose() const;
   Choice choose_lost() const;
@@ -67,10 +72,7 @@ class Requester {
   uint32_t unrequested_ = 0;  // packets since the last AckReq
   uint32_t congestion_window_ = UINT32_MAX;
   Time waits_until_ = kNever;
-  // Ends of READ pieces and atomics without their answers, in order.
-  std::vector<uint32_t> pending_;
-  uint32_t pending_head_ = 0;
-  uint32_t pending_count_ = 0;
+  Ring<uint32_t> pending_;  // ends of READ pieces and atomics without their answers, in order
 };
 
 }  // namespace weir

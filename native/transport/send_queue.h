@@ -58,7 +58,7 @@ class SendQueue {
     SendEntry& entry = at(tail++);
     entry.work = work;
     entry.first_psn = assigned;
-    entry.packets = work.length == 0 ? 1 : (work.length - 1) / path_mtu + 1;
+    entry.packets = packets_of(work.length, path_mtu);
     assigned = entry.end_psn();
   }
 

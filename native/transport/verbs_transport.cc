@@ -34,16 +34,20 @@ void require_attributes(const QueueAttributes& a) {
 void VerbsTransport::post_send(const SendWork& work) {
   changed_ = true;
   if (state_ == QueuePairState::rts && serves(work) && !sends_.full()) return sends_.push(work, attributes_.path_mtu);
-  const bool flushed = state_ == QueuePairState::error;
-  context_.completions.complete(
-      {.id = work.id, .qpn = qpn_, .status = flushed ? WorkStatus::flushed : WorkStatus::local_operation_error});
+  refuse(work.id, false);
 }
 
 void VerbsTransport::post_receive(const ReceiveWork& work) {
   if ((may_receive() || state_ == QueuePairState::init) && !receives_.full()) return receives_.push(work);
+  refuse(work.id, true);
+}
+
+void VerbsTransport::refuse(uint64_t id, bool receive) {
   const bool flushed = state_ == QueuePairState::error;
-  context_.completions.complete(
-      {.id = work.id, .qpn = qpn_, .status = flushed ? WorkStatus::flushed : WorkStatus::local_operation_error, .receive = true});
+  context_.completions.complete({.id = id,
+                                 .qpn = qpn_,
+                                 .status = flushed ? WorkStatus::flushed : WorkStatus::local_operation_error,
+                                 .receive = receive});
 }
 
 bool VerbsTransport::admits(uint16_t partition_key) const {
@@ -62,9 +66,7 @@ void VerbsTransport::fail(WorkStatus status) {
 
 void VerbsTransport::flush() {
   while (!sends_.empty()) sends_.retire(WorkStatus::flushed, qpn_, context_.completions);
-  for (; !receives_.empty(); receives_.pop()) {
-    context_.completions.complete({.id = receives_.front().id, .qpn = qpn_, .status = WorkStatus::flushed, .receive = true});
-  }
+  while (!receives_.empty()) receives_.retire({.status = WorkStatus::flushed}, qpn_, context_.completions);
 }
 
 }  // namespace weir

@@ -28,6 +28,7 @@ class VerbsTransport : public Transport {
   VerbsTransport(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth)
       : qpn_(qpn), context_(context), sends_(send_depth), receives_(receive_depth) {}
 
+  void refuse(uint64_t id, bool receive);
   // Whether this type of queue pair has the operation, with that length.
   virtual bool serves(const SendWork& work) const = 0;
   // Of the same partition, that is: the same key, and not both limited members (IBTA volume 1, 10.9.3).

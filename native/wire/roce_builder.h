@@ -45,15 +45,9 @@ void describe(auto& v, Of<RocePath> auto& path) {
   v("udp_source_port", path.udp_source_port, field::any("Entropy for next-hop groups: 0xc000 to 0xffff by convention."));
 }
 
-// What BTH and extension headers say; of the extension headers those are written that the opcode has.
-struct DataHeader {
-  uint8_t opcode = 0;
-  uint32_t destination_qp = 0;
-  uint32_t psn = 0;
-  bool ack_request = false;
-  bool solicited = false;
-  bool becn = false;
-  uint16_t partition_key = kDefaultPartitionKey;
+// What BTH and extension headers say; of the extension headers those are written that the opcode has. The pad is counted when
+// they are.
+struct DataHeader : Bth {
   Deth deth;
   Reth reth;
   Aeth aeth;
