@@ -248,7 +248,7 @@ class World {
     const Refusal refusal = classify(bytes.data(), length, meta);
     PfcFrame pfc;
     uint16_t quanta = 0;
-    if (parse_pfc(bytes.data(), length, pfc)) return nic_.receive_pfc(nic_.now(), pfc.enable, std::to_array(pfc.quanta));
+    if (parse_pfc(bytes.data(), length, pfc)) return nic_.receive_pfc(nic_.now(), pfc.enable, pfc.quanta);
     if (parse_pause(bytes.data(), length, quanta)) return nic_.receive_pause(nic_.now(), quanta);
     if (meta.kind == FrameKind::mac_control) return;
     nic_.receive(nic_.now(), bytes.data(), length, meta, refusal);

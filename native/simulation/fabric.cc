@@ -258,11 +258,11 @@ void Fabric::arrive(const Event& event) {
     SoftSwitch& device = switches_[event.device]->device;
     const auto port = static_cast<uint16_t>(event.kind);
     if (packet.meta.kind != FrameKind::pfc) return device.receive(now_, port, id);
-    device.receive_pfc(now_, port, packet.pfc_enable, std::to_array(pfc_frame(packet).quanta));
+    device.receive_pfc(now_, port, packet.pfc_enable, pfc_frame(packet).quanta);
   } else {
     NicNode& node = *nics_[event.device - switches_.size()];
     if (packet.meta.kind == FrameKind::pfc) {
-      node.device.receive_pfc(now_, packet.pfc_enable, std::to_array(pfc_frame(packet).quanta));
+      node.device.receive_pfc(now_, packet.pfc_enable, pfc_frame(packet).quanta);
     } else {
       node.device.receive(now_, pool_.data(id), packet.length, packet.meta, Refusal::none);
     }

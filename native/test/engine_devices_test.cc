@@ -230,7 +230,7 @@ TEST_CASE("switch device: runts, giants and unknown MAC control are counted; LLD
   arrive(rig.ports[0], 1'000, Bytes(13));
   arrive(rig.ports[0], 2'000, Bytes(2'045));
   Bytes control(60);
-  build_pause(control.data(), kPeerMac, 1);
+  build_pfc(control.data(), kPeerMac, {});
   control[15] = 7;
   arrive(rig.ports[0], 3'000, control);
   Bytes lldp(60);

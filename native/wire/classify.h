@@ -7,7 +7,7 @@
 
 namespace weir {
 
-// Why a frame, or its upper part, was not accepted. Every value is a counter.
+// Why a frame, or its upper part, was not accepted. Captures give these names (src/capture/frames.ts).
 enum class Refusal : uint8_t {
   none,
   runt,                   // shorter than an Ethernet header
@@ -28,9 +28,6 @@ enum class Refusal : uint8_t {
   bad_cnm_length,         // it encapsulates more than 64 octets, or than it has
   kCount
 };
-
-// snake_case, stable: metric labels.
-const char* to_string(Refusal refusal);
 
 // Sets every field of `meta`. Bytes behind the IP datagram are Ethernet padding. What a refusal leaves:
 // - runt: nothing, meta is default.

@@ -27,6 +27,7 @@
 #include <optional>
 #include <span>
 
+#include "wire/classify.h"
 #include "wire/ethernet.h"
 #include "wire/packet.h"
 
@@ -50,16 +51,8 @@ struct CongestionNotification {
   std::span<const uint8_t> msdu = {};  // of the sampled frame, its beginning; parsed: points into the CNM
 };
 
-enum class CnmError : uint8_t {
-  none,
-  truncated,    // shorter than 24 octets
-  bad_version,  // other than 0
-  bad_length    // the MSDU is longer than 64 octets, or than what is there
-};
-
-// The PDU, behind the ethertype. Total: any bytes of any length. Reserved bits are ignored. `cnm` is set with CnmError::none
-// only.
-CnmError parse_cnm_pdu(const uint8_t* pdu, uint32_t length, CongestionNotification& cnm);
+// The PDU, behind the ethertype. Total: any bytes of any length. Reserved bits are ignored. `cnm` is set with Refusal::none only.
+Refusal parse_cnm_pdu(const uint8_t* pdu, uint32_t length, CongestionNotification& cnm);
 
 // A whole frame, with or without 802.1Q tag and CN-TAG in its bytes. False if it is no CNM, or one with an error: never for a
 // frame of kind cnm. Total.
