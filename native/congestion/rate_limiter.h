@@ -67,9 +67,7 @@ class RateLimiter : public CongestionControl {
   bool limited_ = false;
 
  private:
-  double floor_rate() const {
-    return std::min(std::max(static_cast<double>(parameters_->rpg_min_rate), 1.0), line_rate_);
-  }
+  double floor_rate() const { return std::min(std::max(static_cast<double>(parameters_->rpg_min_rate), 1.0), line_rate_); }
 };
 
 }  // namespace weir

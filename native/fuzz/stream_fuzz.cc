@@ -188,7 +188,7 @@ class World {
     notification.destination_mac = style & 2 ? in.number(6) : kPeerMac;
     const auto msdu = in.take(style & 4 ? 64 : 0);
     notification.msdu = msdu;
-    CnmEnvelope envelope;
+    LinkHeader envelope;
     envelope.destination_mac = kNicMac;
     envelope.source_mac = kSwitchMac;
     envelope.tagged = style & 8;

@@ -129,7 +129,7 @@ inline std::vector<uint8_t> make_cnm(Input& in) {
   notification.priority = style % kPriorities;
   notification.destination_mac = kStation + in.byte() % kPorts;
   notification.msdu = in.take(style & 8 ? kCnmMaxMsdu : 0);
-  CnmEnvelope envelope;
+  LinkHeader envelope;
   envelope.destination_mac = destination_of(in);
   envelope.source_mac = kPortMac + kPorts;
   envelope.tagged = style & 16;

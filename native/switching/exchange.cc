@@ -127,8 +127,7 @@ Exchange::Exchange(const std::vector<uint8_t>& owner, uint32_t shards, uint32_t 
   for (uint32_t self = 0; self < shards; ++self) {
     for (uint32_t i = 0; i < shards; ++i) {
       if (i == self) continue;
-      links_[self]->others_.push_back(
-          {i, links_[i].get(), rings_[self * shards + i].get(), rings_[i * shards + self].get()});
+      links_[self]->others_.push_back({i, links_[i].get(), rings_[self * shards + i].get(), rings_[i * shards + self].get()});
     }
   }
 }

@@ -142,7 +142,7 @@ TEST_CASE("classify: random CNMs, damaged and cut, are safe") {
     CongestionNotification cnm;
     cnm.quantized_feedback = 1;
     cnm.msdu = msdu;
-    CnmEnvelope envelope;
+    LinkHeader envelope;
     envelope.tagged = random.next() % 2 == 0;
     if (random.next() % 2 == 0) envelope.cn_flow = 0xbeef;
     Bytes bytes(out, out + build_cnm(out, envelope, cnm));

@@ -207,7 +207,8 @@ bool Responder::execute_atomic(const Request& request) {
     __atomic_compare_exchange_n(word, &original, atomic.swap_add, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
   }
   const uint32_t psn = request.bth.psn;
-  return respond({.kind = Response::Kind::atomic, .psn = psn, .first_psn = psn, .end_psn = psn_add(psn, 1), .original = original});
+  return respond(
+      {.kind = Response::Kind::atomic, .psn = psn, .first_psn = psn, .end_psn = psn_add(psn, 1), .original = original});
 }
 
 // With what a READ or an atomic at the expected PSN asks for.

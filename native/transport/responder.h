@@ -90,7 +90,7 @@ class Responder {
   uint32_t offset_ = 0;  // bytes of it so far
   Reth write_;
   ResponseQueue responses_;
-  Ring<Response> executed_;  // the latest READs and atomics, to answer them again
+  Ring<Response> executed_;               // the latest READs and atomics, to answer them again
   std::unique_ptr<ReorderBuffer> early_;  // selective repeat
   uint8_t missing_[kMaxSelectiveWindow / 8] = {};
 };

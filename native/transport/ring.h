@@ -11,7 +11,9 @@ template <class T>
 class Ring {
  public:
   explicit Ring(uint32_t capacity = 0)
-      : capacity_(capacity), slots_(capacity == 0 ? 0 : std::bit_ceil(capacity)), mask_(static_cast<uint32_t>(slots_.size()) - 1) {}
+      : capacity_(capacity),
+        slots_(capacity == 0 ? 0 : std::bit_ceil(capacity)),
+        mask_(static_cast<uint32_t>(slots_.size()) - 1) {}
 
   uint32_t size() const { return tail_ - head_; }
   bool empty() const { return head_ == tail_; }

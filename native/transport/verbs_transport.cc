@@ -44,10 +44,8 @@ void VerbsTransport::post_receive(const ReceiveWork& work) {
 
 void VerbsTransport::refuse(uint64_t id, bool receive) {
   const bool flushed = state_ == QueuePairState::error;
-  context_.completions.complete({.id = id,
-                                 .qpn = qpn_,
-                                 .status = flushed ? WorkStatus::flushed : WorkStatus::local_operation_error,
-                                 .receive = receive});
+  context_.completions.complete(
+      {.id = id, .qpn = qpn_, .status = flushed ? WorkStatus::flushed : WorkStatus::local_operation_error, .receive = receive});
 }
 
 bool VerbsTransport::admits(uint16_t partition_key) const {

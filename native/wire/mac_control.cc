@@ -33,7 +33,7 @@ bool parse_pause(const uint8_t* data, uint32_t length, uint16_t& quanta) {
 
 uint32_t build_pfc(uint8_t* out, uint64_t source_mac, const PfcFrame& frame) {
   std::memset(out, 0, kMinimumFrame);
-  store_ethernet(out, kMacControlAddress, source_mac, false, 0, kEthertypeMacControl);
+  store_ethernet(out, {.destination_mac = kMacControlAddress, .source_mac = source_mac}, kEthertypeMacControl);
   store_be16(out + kOpcodeOffset, kMacControlPfc);
   out[kParameterOffset + 1] = frame.enable;
   for (uint32_t i = 0; i < 8; ++i) store_be16(out + kParameterOffset + 2 + 2 * i, frame.quanta[i]);

@@ -16,7 +16,7 @@ inline constexpr uint32_t kPauseLength = 18;
 inline constexpr uint32_t kPfcLength = 34;
 
 struct PfcFrame {
-  uint8_t enable = 0;       // bit p: quanta[p] applies to priority p; others keep their state
+  uint8_t enable = 0;                          // bit p: quanta[p] applies to priority p; others keep their state
   std::array<uint16_t, kPriorities> quanta{};  // of 512 bit times each; 0 resumes, 0xffff is the longest pause
 };
 

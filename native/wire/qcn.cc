@@ -68,9 +68,8 @@ bool parse_cnm(const uint8_t* frame, uint32_t length, CongestionNotification& cn
   return parse_cnm_pdu(frame + offset + 2, length - offset - 2, cnm) == Refusal::none;
 }
 
-uint32_t build_cnm(uint8_t* out, const CnmEnvelope& envelope, const CongestionNotification& cnm) {
-  const uint32_t offset = store_ethernet(out, envelope.destination_mac, envelope.source_mac, envelope.tagged, envelope.vlan_tci,
-                                         envelope.cn_flow, kEthertypeCnm);
+uint32_t build_cnm(uint8_t* out, const LinkHeader& header, const CongestionNotification& cnm) {
+  const uint32_t offset = store_ethernet(out, header, kEthertypeCnm);
   uint8_t* pdu = out + offset;
   const auto msdu = static_cast<uint16_t>(std::min<size_t>(cnm.msdu.size(), kCnmMaxMsdu));
   store_be16(pdu, std::min(cnm.quantized_feedback, kCnmMaxQuantizedFeedback));

@@ -24,7 +24,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 
 #include "wire/classify.h"
@@ -58,18 +57,10 @@ Refusal parse_cnm_pdu(const uint8_t* pdu, uint32_t length, CongestionNotificatio
 // frame of kind cnm. Total.
 bool parse_cnm(const uint8_t* frame, uint32_t length, CongestionNotification& cnm);
 
-// Of a CNM, what is around its PDU.
-struct CnmEnvelope {
-  uint64_t destination_mac = 0;  // source of the sampled frame
-  uint64_t source_mac = 0;       // of the congestion point
-  bool tagged = false;
-  uint16_t vlan_tci = 0;                 // when tagged
-  std::optional<uint16_t> cn_flow = {};  // that of the sampled frame
-};
-
 // Writes a CNM without FCS, padded with zero to kMinimumFrame, to `out`, which has room for kCnmMaxLength bytes; returns its
-// length. What does not fit its field is cut to the nearest value: the feedback to 63, the MSDU to 64 octets.
-uint32_t build_cnm(uint8_t* out, const CnmEnvelope& envelope, const CongestionNotification& cnm);
+// length. `header`: from the congestion point to the source of the sampled frame. What does not fit its field is cut to the
+// nearest value: the feedback to 63, the MSDU to 64 octets.
+uint32_t build_cnm(uint8_t* out, const LinkHeader& header, const CongestionNotification& cnm);
 
 // The rest is for classified packets whose 802.1Q tag is in their bytes, as it is in all that devices hold.
 

@@ -8,9 +8,7 @@ namespace weir {
 
 RoceTemplate::RoceTemplate(const RocePath& path) {
   const bool ipv6 = path.ip_version == 6;
-  const uint16_t ethertype = ipv6 ? kEthertypeIpv6 : kEthertypeIpv4;
-  l3_offset_ =
-      store_ethernet(headers_, path.destination_mac, path.source_mac, path.tagged, path.vlan_tci, path.cn_flow, ethertype);
+  l3_offset_ = store_ethernet(headers_, path, ipv6 ? kEthertypeIpv6 : kEthertypeIpv4);
   const uint8_t traffic_class = static_cast<uint8_t>(path.dscp << 2 | (path.ecn & 3));
   (ipv6 ? store_ipv6 : store_ipv4)(headers_ + l3_offset_, kProtocolUdp, traffic_class, path.ttl, path.source_ip,
                                    path.destination_ip);
