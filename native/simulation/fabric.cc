@@ -42,53 +42,49 @@ Time lookahead_of(const SimulationConfig& config) {
 
 }  // namespace
 
-class Fabric::SwitchNode final : public Driver {
+// What drives a device, with its number among all and that of its first port.
+class Fabric::Node : public Driver {
+ public:
+  Node(Fabric& fabric, uint32_t number, uint32_t first_port) : fabric_(fabric), number_(number), first_port_(first_port) {}
+
+  void wake(uint32_t what, Time at) override {
+    if (at != kNever) fabric_.schedule_.push({at, kWake, what, number_});
+  }
+
+ protected:
+  void transmit(uint16_t port, PacketId id, Time at) { fabric_.transmit(first_port_ + port, id, at); }
+
+ private:
+  Fabric& fabric_;
+  uint32_t number_;
+  uint32_t first_port_;
+};
+
+class Fabric::SwitchNode final : public Node {
  public:
   SwitchNode(Fabric& fabric, const SwitchParameters& parameters, uint32_t number, uint32_t first_port)
-      : device(parameters, fabric.pool_, *this), fabric_(fabric), number_(number), first_port_(first_port) {}
+      : Node(fabric, number, first_port), device(parameters, fabric.pool_, *this) {}
 
   void depart(uint16_t port, PacketId id, Time at) override {
     device.left(port, id);
     device.set_unsent(port, 0);
-    fabric_.transmit(first_port_ + port, id, at);
-  }
-  void wake(uint32_t port, Time at) override {
-    if (at != kNever) fabric_.schedule_.push({at, kSwitchWake | port, 0, number_});
+    transmit(port, id, at);
   }
 
   SoftSwitch device;
-
- private:
-  Fabric& fabric_;
-  uint32_t number_;  // among all devices
-  uint32_t first_port_;
 };
 
-class Fabric::NicNode final : public Driver {
+class Fabric::NicNode final : public Node {
  public:
   NicNode(Fabric& fabric, const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, uint32_t number,
           uint32_t port)
-      : fabric_(fabric), number_(number), port_(port), device(parameters, queue_pairs, fabric.pool_, *this) {}
+      : Node(fabric, number, port), device(parameters, queue_pairs, fabric.pool_, *this) {}
 
   void depart(uint16_t, PacketId id, Time at) override {
     device.left(id);
-    fabric_.transmit(port_, id, at);
-  }
-  void wake(uint32_t what, Time at) override {
-    if (at != kNever) fabric_.schedule_.push({at, kNicWake, what, number_});
+    transmit(0, id, at);
   }
 
-  void woken(uint32_t what, Time at) {
-    if ((what & kClose) == 0) return device.wake(what, at);
-    device.queue_pairs()[what & ~kClose].transport->close();
-  }
-
- private:
-  Fabric& fabric_;
-  uint32_t number_;  // among all devices
-  uint32_t port_;
-
- public:
   SoftNic device;
 };
 
@@ -210,19 +206,16 @@ void Fabric::handle(const Event& event) {
   if (pool_.available() < kSpare) [[unlikely]]
     grow_pool();
   now_ = event.at;
-  switch (event.kind & kEventKinds) {
-    case kArrival:
-      return arrive(event);
-    case kSwitchWake:
-      return switches_[event.device]->device.wake(event.kind & ~kEventKinds, event.at);
-    default:
-      return nics_[event.device - switches_.size()]->woken(event.packet, event.at);
-  }
+  if (is_frame(event)) return arrive(event);
+  if (event.device < switches_.size()) return switches_[event.device]->device.wake(event.packet, event.at);
+  SoftNic& nic = nics_[event.device - switches_.size()]->device;
+  if ((event.packet & kClose) == 0) return nic.wake(event.packet, event.at);
+  nic.queue_pairs()[event.packet & ~kClose].transport->close();
 }
 
 void Fabric::close_stream(uint32_t nic, uint32_t index) {
   const auto number = static_cast<uint32_t>(switches_.size() + nic);
-  schedule_.push({now_ + schedule_.window(), kNicWake, kClose | index, number});
+  schedule_.push({now_ + schedule_.window(), kWake, kClose | index, number});
 }
 
 void Fabric::transmit(uint32_t port, PacketId id, Time at) {

@@ -55,6 +55,7 @@ class Fabric {
   std::vector<uint8_t> take_trace();
 
  private:
+  class Node;
   class SwitchNode;
   class NicNode;
   struct alignas(64) Direction {
@@ -69,7 +70,7 @@ class Fabric {
   void transmit(uint32_t port, PacketId id, Time at);
   void impair(Direction& direction, PacketId id, Time arrival);
   void deliver(const Direction& direction, PacketId id, Time arrival) {
-    schedule_.push({arrival, kArrival | direction.receiver.port, id, direction.receiver.device});
+    schedule_.push({arrival, direction.receiver.port, id, direction.receiver.device});
   }
   void arrive(const Event& event);
   void handle(const Event& event);
