@@ -28,11 +28,12 @@ void Forwarding::reconfigure(bool learning, Time ageing) {
   telling_shift_ = std::bit_width(static_cast<uint64_t>(ageing) / 8 + 1) - 1;
 }
 
-const Forwarding::Entry* Forwarding::probe(Time now, uint64_t key, uint64_t slot) const {
+// The address' entry, which may have aged.
+const Forwarding::Entry* Forwarding::probe(uint64_t key, uint64_t slot) const {
   for (uint32_t i = 0; i < kProbes; ++i, slot = (slot + 1) & mask_) {
     const Entry& entry = table_[slot];
     if (entry.expires == 0) return nullptr;
-    if (entry.key == key) return entry.expires > now ? &entry : nullptr;
+    if (entry.key == key) return &entry;
   }
   return nullptr;
 }
@@ -175,14 +176,10 @@ bool Forwarding::pin(uint64_t source, uint64_t destination, uint16_t port) {
 
 // Not the first that its hash leads to, or not as it was.
 Forwarding::Learned Forwarding::learn_anew(Time now, uint64_t key, uint16_t port) {
-  uint64_t slot = slot_of(key);
-  for (uint32_t i = 0; i < kProbes; ++i, slot = (slot + 1) & mask_) {
-    Entry& entry = table_[slot];
-    if (entry.key == key && entry.first_port == port) {
-      entry.expires = now + ageing_;
-      return {};
-    }
-    if (entry.expires == 0) break;
+  const Entry* entry = probe(key, slot_of(key));
+  if (entry != nullptr && entry->first_port == port) {
+    table_[static_cast<size_t>(entry - table_.data())].expires = now + ageing_;
+    return {};
   }
   if (is_group(key >> 12)) return {};
   return store(now, key, port, now + ageing_);

@@ -112,9 +112,11 @@ class Forwarding {
   const Entry* find(Time now, uint64_t key) const {
     const uint64_t slot = slot_of(key);
     const Entry& first = table_[slot];
-    return first.key == key && first.expires > now ? &first : probe(now, key, slot);
+    if (first.key == key && first.expires > now) return &first;
+    const Entry* entry = probe(key, slot);
+    return entry != nullptr && entry->expires > now ? entry : nullptr;
   }
-  const Entry* probe(Time now, uint64_t key, uint64_t slot) const;
+  const Entry* probe(uint64_t key, uint64_t slot) const;
   Entry* place_static(uint64_t key);
   Learned store(Time now, uint64_t key, uint16_t port, Time expires);
   void take(Entry& entry);
