@@ -25,7 +25,7 @@ struct ReliableStreamContext {
   TransportCounters& counters;
   MessageListener* listener;  // or null
   bool payload;               // see TransportContext
-  bool informs = false;       // see QueueAttributes::inform_congestion_control()
+  bool informs = false;       // see QueueAttributes
 };
 
 // The same at both ends but for target.remote_qpn.

@@ -14,8 +14,8 @@ constexpr uint32_t kBytes = 5 * kMtu + 3;
 
 // One message of each kind, and what must come of them.
 struct Session {
-  explicit Session(LossRecovery recovery = LossRecovery::go_back_n, uint32_t packets_per_ack = 32) {
-    pair.both([&](QueueAttributes& a) { a.path_mtu = kMtu, a.recovery = recovery, a.packets_per_ack = packets_per_ack; });
+  explicit Session(LossRecovery recovery = LossRecovery::go_back_n, bool informs = false) {
+    pair.both([&](QueueAttributes& a) { a.path_mtu = kMtu, a.recovery = recovery, a.informs = informs; });
     pair.connect();
     word.words[0] = 40;
   }
@@ -315,7 +315,7 @@ TEST_CASE("answers that still wait: the packet a NAK asks for takes it back, a r
 TEST_CASE("an echo of congestion that waits in a NAK goes with the acknowledgement that takes its place") {
   for (LossRecovery recovery : {LossRecovery::go_back_n, LossRecovery::selective_repeat}) {
     Pair pair;
-    pair.both([&](QueueAttributes& a) { a.recovery = recovery, a.echo_congestion = true; });
+    pair.both([&](QueueAttributes& a) { a.recovery = recovery, a.informs = true; });
     pair.connect();
     DataHeader header;
     header.opcode = kOpcodeRcWriteOnly;

@@ -13,15 +13,10 @@ uint8_t opcode_of(const SendWork& work) {
 
 }  // namespace
 
-void Datagram::modify(QueuePairState to, const QueueAttributes& attributes) {
-  require_transition(state_, to);
-  const bool ends = to == QueuePairState::reset || to == QueuePairState::error;
-  if (!ends) require_attributes(attributes);
-  state_ = to;
+void Datagram::enter(QueuePairState, const QueueAttributes& attributes) {
   taken_ = false;
-  if (ends) return flush();
   attributes_ = attributes;
-  if (to == QueuePairState::rts) psn_ = attributes.send_psn & kPsnMask;
+  if (state_ == QueuePairState::rts) psn_ = attributes.send_psn & kPsnMask;
 }
 
 // What nobody waits for is dropped, as the service allows; it was valid all the same.

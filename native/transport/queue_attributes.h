@@ -47,18 +47,11 @@ struct QueueAttributes {
   uint8_t max_dest_rd_atomic = 16;  // as responder, from 0
   LossRecovery recovery = LossRecovery::go_back_n;
   uint32_t window = kDefaultWindow;  // packets in flight, 4..kMaxWindow; selective_repeat: ..kMaxSelectiveWindow
-  // Congestion control by acknowledgements. The echo is the BECN bit of an acknowledgement's BTH, which the standard has for
-  // "congestion met by the packets of the peer" (IBTA volume 1, 9.2 and A10).
-  uint32_t packets_per_ack = 32;  // the requester asks for an acknowledgement at least every so many packets
-  bool echo_congestion = false;   // the responder's acknowledgements say whether their packets had the codepoint CE
-  bool send_times = false;        // the requester knows when it has sent what
-  uint32_t queue_key = 0;         // UD
-
-  // All of it, for an algorithm that hears acknowledgements: each packet by itself.
-  void inform_congestion_control() {
-    packets_per_ack = 1;
-    echo_congestion = send_times = true;
-  }
+  // For congestion control by acknowledgements: the requester asks for one of each packet and knows when it has sent what, and
+  // the responder's say whether their packets had the codepoint CE. They do by the BECN bit of their BTH, which the standard has
+  // for "congestion met by the packets of the peer" (IBTA volume 1, 9.2 and A10).
+  bool informs = false;
+  uint32_t queue_key = 0;  // UD
 };
 // What concerns recovery is of simulations' flows too.
 void describe(auto& v, Of<QueueAttributes> auto& a) {

@@ -5,6 +5,11 @@
 #include "transport/aeth.h"
 
 namespace weir {
+namespace {
+
+constexpr uint32_t kPacketsPerAck = 32;  // an acknowledgement is asked for at least every so many
+
+}  // namespace
 
 void Requester::start() {
   order_ = messages_ = limit_ = unrequested_ = 0;
@@ -111,7 +116,7 @@ bool Requester::take(Time now, OutgoingPacket& out, uint64_t& failed) {
   out.header.immediate = work.opcode == WorkOpcode::send_invalidate ? work.remote_key : work.immediate;
   const bool probes = counts_credits_ && needs_receive(work.opcode) && psn_distance(sequence_of(entry, choice.psn), limit_) > 0;
   // Often enough for the window never to close without an acknowledgement to come.
-  const uint32_t often = std::min(attributes_.packets_per_ack, attributes_.window / 4);
+  const uint32_t often = attributes_.informs ? 1 : std::min(kPacketsPerAck, attributes_.window / 4);
   out.header.ack_request = last || choice.lost || probes || ++unrequested_ >= often;
   account(now, choice, out.header.ack_request);
   return true;

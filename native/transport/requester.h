@@ -30,8 +30,8 @@ class Requester {
 
   // What the completer learns from answers.
   void set_credits(uint32_t message_sequence, uint8_t code);
-  // Congestion control: packets in flight at most, besides the window of the attributes; also of those that are sent again. With
-  // fewer than packets_per_ack the window may close with no acknowledgement to come.
+  // Congestion control: packets in flight at most, besides the window of the attributes; also of those that are sent again. If it
+  // is not informed by acknowledgements, the window may close with none to come.
   void limit(uint32_t packets) { congestion_window_ = packets; }
   void wait_until(Time at) { waits_until_ = at; }
   Time waits_until() const { return waits_until_; }

@@ -38,7 +38,7 @@ void Responder::stop() {
 }
 
 bool Responder::receive(const Bth& bth, const uint8_t* packet, uint32_t length, bool marked) {
-  marked &= attributes_.echo_congestion;
+  marked &= attributes_.informs;
   const int32_t ahead = psn_distance(bth.psn, expected_);
   if (ahead > 0) return early(bth, packet, length, marked), true;
   marked_ = marked;

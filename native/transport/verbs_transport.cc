@@ -2,10 +2,13 @@
 
 #include <bit>
 #include <string>
+#include <utility>
 
 #include "base/native_error.h"
 
 namespace weir {
+
+namespace {
 
 void require_transition(QueuePairState from, QueuePairState to) {
   if (may_become(from, to)) return;
@@ -15,6 +18,8 @@ void require_transition(QueuePairState from, QueuePairState to) {
       std::string("a queue pair cannot go from ") + kNames[static_cast<int>(from)] + " to " + kNames[static_cast<int>(to)],
       "RESET, INIT, RTR, RTS in this order; RESET from anywhere, ERROR from anywhere but RESET");
 }
+
+}  // namespace
 
 void require_attributes(const QueueAttributes& a) {
   const auto require = [](bool condition, const char* name, const char* range) {
@@ -29,6 +34,17 @@ void require_attributes(const QueueAttributes& a) {
   require(a.max_dest_rd_atomic <= kMaxRdAtomic, "max_dest_rd_atomic", "0 to 128");
   require(a.window >= 4 && a.window <= kMaxWindow, "window", "4 to 65536");
   require(a.recovery == LossRecovery::go_back_n || a.window <= kMaxSelectiveWindow, "window", "4 to 256 with selective repeat");
+}
+
+void VerbsTransport::modify(QueuePairState to, const QueueAttributes& attributes) {
+  require_transition(state_, to);
+  const bool ends = to == QueuePairState::reset || to == QueuePairState::error;
+  if (!ends) require_attributes(attributes);
+  const QueuePairState from = std::exchange(state_, to);
+  changed_ = true;
+  if (!ends) return enter(from, attributes);
+  flush();
+  stop();
 }
 
 void VerbsTransport::post_send(const SendWork& work) {
