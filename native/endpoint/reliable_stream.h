@@ -11,8 +11,8 @@
 #include "endpoint/message_listener.h"
 #include "endpoint/stream_transport.h"
 #include "transport/message_stream.h"
+#include "transport/psn.h"
 #include "transport/reliable_connection.h"
-#include "transport/sequence_check.h"
 #include "transport/transport.h"
 
 namespace weir {

@@ -6,7 +6,7 @@
 #include "endpoint/message_listener.h"
 #include "transport/message_stream.h"
 #include "transport/opcode.h"
-#include "transport/sequence_check.h"
+#include "transport/psn.h"
 #include "transport/transport.h"
 
 namespace weir {

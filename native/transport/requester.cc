@@ -161,7 +161,7 @@ void Requester::set_credits(uint32_t message_sequence, uint8_t code) {
   counts_credits_ = code != kNoCredits;
   if (!counts_credits_) return;
   // What was once promised holds, also when an answer overtakes another.
-  const uint32_t limit = psn_add(message_sequence, kCredits[code]);
+  const uint32_t limit = psn_add(message_sequence, stepped(code));
   if (!counted || psn_distance(limit, limit_) > 0) limit_ = limit;
 }
 
