@@ -8,7 +8,6 @@
 #include "wire/icrc.h"
 #include "wire/mac_control.h"
 #include "wire/offload.h"
-#include "wire/partial_checksum.h"
 #include "wire/qcn.h"
 #include "wire/segmentation.h"
 #include "wire/udp.h"

@@ -12,7 +12,6 @@
 #include "wire/ethernet.h"
 #include "wire/ip.h"
 #include "wire/offload.h"
-#include "wire/partial_checksum.h"
 #include "wire/qcn.h"
 #include "wire/udp.h"
 

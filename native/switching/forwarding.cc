@@ -12,7 +12,9 @@ constexpr Time kOver = 1;
 }  // namespace
 
 // A pin is keyed by a digest of both addresses: 60 bits, so that a clash among a fabric's pairs does not happen.
-uint64_t Forwarding::pin_key(uint64_t source, uint64_t destination) { return 2ull << 60 | mix(mix(source) ^ destination) >> 4; }
+uint64_t Forwarding::pin_key(uint64_t source, uint64_t destination) {
+  return key_of(kPinned, 0, 0) | Random::mix(Random::mix(source) ^ destination) >> 4;
+}
 
 Forwarding::Forwarding(uint32_t capacity, bool learning, Time ageing, uint64_t hash_seed, size_t ports)
     : table_(std::bit_ceil(capacity < kProbes ? kProbes : capacity)),
@@ -204,7 +206,7 @@ Forwarding::Learned Forwarding::hear(Time now, Time at, uint64_t mac, uint16_t v
 }
 
 int Forwarding::choose(Group group, uint32_t flow_hash) const {
-  const uint64_t choice = group.ports == 1 ? 0 : mix(flow_hash ^ hash_seed_) % group.ports;
+  const uint64_t choice = group.ports == 1 ? 0 : Random::mix(flow_hash ^ hash_seed_) % group.ports;
   return ports_[group.first_port + choice];
 }
 

@@ -6,7 +6,7 @@
 #include "wire/bth.h"
 #include "wire/classify.h"
 #include "wire/icrc.h"
-#include "wire/partial_checksum.h"
+#include "wire/offload.h"
 #include "wire/qcn.h"
 #include "wire/roce_builder.h"
 #include "wire/segmentation.h"
