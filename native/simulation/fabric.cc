@@ -9,7 +9,6 @@
 #include "base/native_error.h"
 #include "link/pfc.h"
 #include "link/serializer.h"
-#include "wire/captured_frame.h"
 #include "wire/ecn.h"
 #include "wire/mac_control.h"
 
@@ -264,38 +263,27 @@ void Fabric::arrive(const Event& event) {
 }
 
 void Fabric::record(uint32_t tap, PacketId id, Time at) {
-  Packet& packet = pool_[id];
-  uint8_t bytes[kHeaderStride] = {};
-  uint32_t captured = 0;
+  const Packet& packet = pool_[id];
+  Traced& traced = traced_.emplace_back();
+  traced.frame = {.stamp = at, .tap = tap, .captured = pool_.present(id), .original = packet.length};
   if (packet.meta.kind == FrameKind::pfc) {
-    captured = build_pfc(bytes, packet.meta.source_mac, pfc_frame(packet));
+    traced.frame.captured = build_pfc(traced.bytes, packet.meta.source_mac, pfc_frame(packet));
   } else {
-    std::memcpy(bytes, pool_.data(id), kHeaderStride);
-    PacketMeta meta = packet.meta;
-    if (meta.ecn_changed) write_ecn(bytes, meta);
-    captured = pool_.present(id);
+    std::memcpy(traced.bytes, pool_.data(id), traced.frame.captured);
+    if (packet.meta.ecn_changed) write_ecn(traced.bytes, packet.meta);
   }
-  const CapturedFrame frame{.stamp = at, .tap = tap, .captured = captured, .original = packet.length};
-  const size_t start = trace_.size();
-  trace_.resize(start + frame.length());
-  std::memcpy(trace_.data() + start, &frame, sizeof frame);
-  std::memcpy(trace_.data() + start + sizeof frame, bytes, captured);
-  traced_.push_back({at, tap, start, trace_.size()});
 }
 
 // Devices live through a window of time one after another: what they sent in it is not in the order of time.
 std::vector<uint8_t> Fabric::take_trace() {
-  std::ranges::sort(
-      traced_, [](const Traced& a, const Traced& b) { return std::tie(a.at, a.tap, a.start) < std::tie(b.at, b.tap, b.start); });
-  std::vector<uint8_t> sorted;
-  sorted.reserve(trace_.size());
+  std::ranges::stable_sort(traced_, {}, [](const Traced& one) { return std::tie(one.frame.stamp, one.frame.tap); });
+  std::vector<uint8_t> trace;
   for (const Traced& one : traced_) {
-    sorted.insert(sorted.end(), trace_.begin() + static_cast<ptrdiff_t>(one.start),
-                  trace_.begin() + static_cast<ptrdiff_t>(one.end));
+    const auto* record = reinterpret_cast<const uint8_t*>(&one);
+    trace.insert(trace.end(), record, record + one.frame.length());
   }
   traced_.clear();
-  trace_.clear();
-  return sorted;
+  return trace;
 }
 
 }  // namespace weir

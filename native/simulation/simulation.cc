@@ -109,7 +109,8 @@ bool Simulation::run(Time until, uint64_t events) {
   for (;;) {
     const Time boundary = std::min({next_sample_, reset_at_, until});
     const bool reached = fabric_.run(boundary, limit);
-    in_order();
+    // Devices live through a window of time one after another: what ends in it is not in the order of time.
+    std::ranges::sort(finished_, {}, [](const Finished& one) { return std::tie(one.end, one.flow, one.number); });
     if (!reached) return false;
     if (boundary == next_sample_) {
       sample();
@@ -124,13 +125,6 @@ bool Simulation::run(Time until, uint64_t events) {
     }
     if (boundary == until) return true;
   }
-}
-
-// Devices live through a window of time one after another: what ends in it is not in the order of time.
-void Simulation::in_order() {
-  std::ranges::sort(finished_, [](const Finished& a, const Finished& b) {
-    return std::tie(a.end, a.flow, a.number) < std::tie(b.end, b.flow, b.number);
-  });
 }
 
 uint64_t Simulation::flows_started() const {

@@ -12,14 +12,6 @@ namespace weir {
 enum class QueuePairState : uint8_t { reset, init, rtr, rts, error };
 constexpr auto words_of(QueuePairState) { return std::array{"reset", "init", "rtr", "rts", "error"}; }
 
-// Legal transitions: forward one by one, and from anywhere to reset and error.
-constexpr bool may_become(QueuePairState from, QueuePairState to) {
-  if (to == QueuePairState::reset) return true;
-  if (to == QueuePairState::error) return from != QueuePairState::reset;
-  return static_cast<int>(to) == static_cast<int>(from) + 1 ||
-         (from == to && (to == QueuePairState::init || to == QueuePairState::rts));
-}
-
 // How a requester and a responder deal with loss. go_back_n is what RoCEv2 NICs do and the standard has. selective_repeat
 // must be chosen at both ends: out-of-order packets are kept, and NAKs say which (32 bytes behind the AETH).
 enum class LossRecovery : uint8_t { go_back_n, selective_repeat };

@@ -11,7 +11,10 @@ namespace weir {
 namespace {
 
 void require_transition(QueuePairState from, QueuePairState to) {
-  if (may_become(from, to)) return;
+  using enum QueuePairState;
+  const bool stays = from == to && (to == init || to == rts);
+  const bool goes_on = static_cast<int>(to) == static_cast<int>(from) + 1;
+  if (to == reset || (to == error ? from != reset : stays || goes_on)) return;
   constexpr const char* kNames[] = {"RESET", "INIT", "RTR", "RTS", "ERROR"};
   throw NativeError(
       "INVALID_STATE", 0, "",
