@@ -9,8 +9,8 @@
 #include "engine/nic_device.h"
 #include "engine/switch_device.h"
 #include "test/nic_harness.h"
+#include "test/reference_checksum.h"
 #include "wire/checksum.h"
-#include "wire/udp.h"
 
 using namespace weir;
 using namespace weir::test;
