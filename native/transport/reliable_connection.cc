@@ -29,8 +29,8 @@ void ReliableConnection::enter(QueuePairState from, const QueueAttributes& attri
   attributes_.retry_count = attributes.retry_count;
   attributes_.rnr_retry = attributes.rnr_retry;
   attributes_.max_rd_atomic = attributes.max_rd_atomic;
-  const bool selective = attributes_.recovery == LossRecovery::selective_repeat;
-  sends_.start(attributes_.send_psn & kPsnMask, selective ? attributes_.window : 0, attributes_.informs ? attributes_.window : 0);
+  const bool marks = attributes_.recovery == LossRecovery::selective_repeat || attributes_.informs;
+  sends_.start(attributes_.send_psn & kPsnMask, marks ? attributes_.window : 0);
   requester_.start();
   completer_.start();
 }

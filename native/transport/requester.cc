@@ -12,7 +12,7 @@ constexpr uint32_t kPacketsPerAck = 32;  // an acknowledgement is asked for at l
 }  // namespace
 
 void Requester::start() {
-  order_ = messages_ = limit_ = unrequested_ = 0;
+  messages_ = limit_ = unrequested_ = 0;
   counts_credits_ = false;
   congestion_window_ = UINT32_MAX;
   waits_until_ = kNever;
@@ -125,7 +125,6 @@ bool Requester::take(Time now, OutgoingPacket& out, uint64_t& failed) {
 void Requester::account(Time now, const Choice& choice, bool ack_request) {
   if (ack_request) unrequested_ = 0;
   queue_.stamp(choice.psn, choice.packets, now);
-  if (attributes_.recovery == LossRecovery::selective_repeat) mark_sent(choice);
   if (choice.lost) {
     ++context_.counters.retransmitted;
     return;
@@ -145,15 +144,6 @@ void Requester::account(Time now, const Choice& choice, bool ack_request) {
   }
   if (queue_.next == entry.end_psn()) ++queue_.cursor;
   if (has_response(entry.work.opcode)) pending_.push(queue_.next);
-}
-
-void Requester::mark_sent(const Choice& choice) {
-  for (uint32_t i = 0; i < choice.packets; ++i) {
-    const uint32_t psn = psn_add(choice.psn, i);
-    SendQueue::Mark& mark = queue_.mark(psn);
-    if (mark.lost) --queue_.lost;
-    mark = {.order = ++order_, .again = psn_distance(queue_.end, psn) > 0};
-  }
 }
 
 void Requester::set_credits(uint32_t message_sequence, uint8_t code) {

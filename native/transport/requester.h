@@ -60,12 +60,10 @@ class Requester {
   bool credits_allow(const SendEntry& entry, uint32_t psn) const;
   uint32_t sequence_of(const SendEntry& entry, uint32_t psn) const;
   void account(Time now, const Choice& choice, bool ack_request);
-  void mark_sent(const Choice& choice);
 
   const QueueAttributes& attributes_;
   const TransportContext& context_;
   SendQueue& queue_;
-  uint32_t order_ = 0;
   uint32_t messages_ = 0;  // begun so far, READ pieces counted: the SSN
   uint32_t limit_ = 0;     // LSN: the last message that the peer has a receive for; 24 bits
   bool counts_credits_ = false;
