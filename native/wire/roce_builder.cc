@@ -23,11 +23,18 @@ void RoceTemplate::write_headers(uint8_t* out) const { std::memcpy(out, headers_
 
 uint32_t RoceTemplate::write_transport(uint8_t* out, const DataHeader& header, uint32_t pad) const {
   write_headers(out);
-  Bth bth = header;
-  bth.pad_count = static_cast<uint8_t>(pad);
-  store_bth(out + bth_offset_, bth);
+  // Field by field: what is always 0 then costs nothing.
+  store_bth(out + bth_offset_, {.opcode = header.opcode,
+                                .pad_count = static_cast<uint8_t>(pad),
+                                .solicited = header.solicited,
+                                .becn = header.becn,
+                                .ack_request = header.ack_request,
+                                .partition_key = header.partition_key,
+                                .destination_qp = header.destination_qp,
+                                .psn = header.psn});
   uint32_t offset = bth_offset_ + kBthHeader;
   const uint8_t has = extensions(header.opcode);
+  if (has == 0) return offset;
   if (has & kHasDeth) {
     store_deth(out + offset, header.deth);
     offset += kDethHeader;
