@@ -39,7 +39,7 @@ QueueAttributes ReliableStream::attributes() const {
   attributes.max_dest_rd_atomic = 0;
   attributes.recovery = parameters_.recovery;
   attributes.window = parameters_.window;
-  if (context_.informs) attributes.inform_congestion_control();
+  attributes.informs = context_.informs;
   return attributes;
 }
 

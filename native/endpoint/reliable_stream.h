@@ -11,8 +11,8 @@
 #include "endpoint/message_listener.h"
 #include "endpoint/stream_transport.h"
 #include "transport/message_stream.h"
+#include "transport/psn.h"
 #include "transport/reliable_connection.h"
-#include "transport/sequence_check.h"
 #include "transport/transport.h"
 
 namespace weir {
@@ -25,7 +25,7 @@ struct ReliableStreamContext {
   TransportCounters& counters;
   MessageListener* listener;  // or null
   bool payload;               // see TransportContext
-  bool informs = false;       // see QueueAttributes::inform_congestion_control()
+  bool informs = false;       // see QueueAttributes
 };
 
 // The same at both ends but for target.remote_qpn.

@@ -1,11 +1,12 @@
 // A stream of messages without acknowledgements: what a flow of a lab sends and receives. Losses show as gaps in the PSNs.
+// Segmentation by path MTU and opcodes as IBTA volume 1, 9.4 and 9.7 (SEND, RDMA WRITE on RC).
 #pragma once
 
 #include "endpoint/counters.h"
 #include "endpoint/message_listener.h"
 #include "transport/message_stream.h"
 #include "transport/opcode.h"
-#include "transport/sequence_check.h"
+#include "transport/psn.h"
 #include "transport/transport.h"
 
 namespace weir {
@@ -29,17 +30,20 @@ class StreamTransport final : public Transport {
   StreamTransport(const MessageStreamParameters& parameters, const StreamTarget& target, const uint8_t* payload,
                   TransportCounters& counters, QpCounters& by_pair, StreamEnd end = {})
       : write_(parameters.operation == Operation::write),
+        path_mtu_(parameters.path_mtu),
         target_(target),
         payload_(payload),
         counters_(counters),
         by_pair_(by_pair),
         end_(end),
         expected_bytes_(parameters.total_bytes),
-        stream_(parameters),
+        sizes_(parameters.message_bytes, parameters.total_bytes),
+        message_(sizes_.next()),
+        psn_(parameters.first_psn & kPsnMask),
         sequence_(parameters.first_psn) {}
 
   bool understands(uint8_t opcode) const override {
-    const RequestKind kind = request_opcode(opcode).kind;
+    const RequestKind kind = opcode_shape(opcode).kind;
     return kind == RequestKind::send || kind == RequestKind::write;
   }
 
@@ -56,7 +60,7 @@ class StreamTransport final : public Transport {
     by_pair_.rx_bytes += meta.payload_length;
     by_pair_.rx_wire_bytes +=
         wire_bytes(meta.bth_offset + kBthHeader + extension_length(meta.opcode) + meta.payload_length + meta.pad_count + kIcrc);
-    const RequestOpcode opcode = request_opcode(meta.opcode);
+    const OpcodeShape opcode = opcode_shape(meta.opcode);
     if (opcode.first && opcode.kind == RequestKind::write) ++counters_.rx_write_requests;
     if (opcode.last) ++by_pair_.rx_messages;
     if (end_.listener != nullptr && by_pair_.rx_bytes == expected_bytes_) {
@@ -69,19 +73,23 @@ class StreamTransport final : public Transport {
   void take_control(OutgoingPacket&) override {}
 
   uint32_t data_bytes() const override {
-    if (stream_.finished()) return 0;
-    const uint32_t reth = stream_.next_is_first() && write_ ? kRethHeader : 0;
-    return kBthHeader + reth + ((stream_.next_payload() + 3) & ~3u) + kIcrc;
+    if (message_ == 0) return 0;
+    const uint32_t reth = offset_ == 0 && write_ ? kRethHeader : 0;
+    return kBthHeader + reth + ((next_payload() + 3) & ~3u) + kIcrc;
   }
   bool take_data(Time, OutgoingPacket& out) override {
-    const MessageStream::Segment segment = stream_.next();
-    out.header.opcode = segment.opcode;
+    const uint32_t payload = next_payload();
+    const bool last = offset_ + payload == message_;
+    out.header.opcode = packet_opcode(write_ ? WorkOpcode::write : WorkOpcode::send, offset_ == 0, last);
     out.header.destination_qp = target_.remote_qpn;
-    out.header.psn = segment.psn;
-    out.header.ack_request = segment.last;
-    out.header.reth = {target_.address, target_.key, segment.message_bytes};
+    out.header.psn = psn_;
+    out.header.ack_request = last;
+    out.header.reth = {target_.address, target_.key, message_};
     out.payload = payload_;
-    out.payload_bytes = segment.payload_bytes;
+    out.payload_bytes = payload;
+    psn_ = psn_add(psn_, 1);
+    offset_ = last ? 0 : offset_ + payload;
+    if (last) message_ = sizes_.next();
     return true;
   }
 
@@ -89,14 +97,20 @@ class StreamTransport final : public Transport {
   void advance(Time) override {}
 
  private:
+  uint32_t next_payload() const { return std::min(path_mtu_, message_ - offset_); }
+
   bool write_;
+  uint32_t path_mtu_;
   StreamTarget target_;
   const uint8_t* payload_;
   TransportCounters& counters_;
   QpCounters& by_pair_;
   StreamEnd end_;
   uint64_t expected_bytes_;  // 0: no end
-  MessageStream stream_;
+  MessageSizes sizes_;
+  uint32_t message_;  // length of the message under way; 0: there are no more
+  uint32_t offset_ = 0;
+  uint32_t psn_;
   SequenceCheck sequence_;
 };
 
