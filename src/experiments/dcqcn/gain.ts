@@ -19,7 +19,7 @@ import {
   senders,
   typical,
 } from "./bottleneck.js";
-import { DCQCN_PAPER } from "./paper.js";
+import { dcqcnFigure } from "./paper.js";
 import { repeated } from "./testbed.js";
 
 /** g = 1 / it. */
@@ -63,9 +63,7 @@ function differencePlot({ convergences }: Seen): Plot {
 }
 
 export const DCQCN_FIGURE_12 = studyOf<Seen>()({
-  id: "dcqcn-fig12",
-  paper: DCQCN_PAPER,
-  place: "figure 12",
+  ...dcqcnFigure(12),
   title: "g for the best queue length and stability",
   setup:
     "Table 14 with g of 1/16, 1/64, 1/256 and 1/1024: 2 and 16 flows that all begin at 40 Gb/s, 100 ms; and two flows that begin at 40 Gb/s and 0, 200 ms.",

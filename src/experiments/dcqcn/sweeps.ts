@@ -2,7 +2,7 @@
 import { DCQCN_STRAWMAN, type DcqcnModelParameters } from "../../models/dcqcn/index.js";
 import type { Plot } from "../../report/plot.js";
 import { overMilliseconds } from "../measure.js";
-import { atLeast, atMost, byName, grid, namesOf, plot, quantity, statement, studyOf } from "../study.js";
+import { atLeast, atMost, byName, grid, namesOf, plot, quantity, statement, studyOf, trace } from "../study.js";
 import { ALPHA_RESET, equationsOf } from "./alpha.js";
 import {
   AS_PACKETS,
@@ -15,7 +15,7 @@ import {
   kSeeds,
   typical,
 } from "./bottleneck.js";
-import { DCQCN_PAPER } from "./paper.js";
+import { dcqcnFigure } from "./paper.js";
 import { repeated } from "./testbed.js";
 
 /** What is swept, and what stays as it is meanwhile: read from the sentences about each sweep. */
@@ -128,9 +128,7 @@ const left =
     found[name].left / found[base].left;
 
 export const DCQCN_FIGURE_11 = studyOf<Seen>()({
-  id: "dcqcn-fig11",
-  paper: DCQCN_PAPER,
-  place: "figure 11",
+  ...dcqcnFigure(11),
   title: "sweeps of byte counter, timer, Kmax and Pmax for best convergence",
   setup:
     "One flow at 40 Gb/s, one that starts at 0, 200 ms. The strawman: B 150 KB, T 1.5 ms, Kmin = Kmax = 40 KB, Pmax 1, g 1/16. (a) B up to 10 MB; (b) T down to 55 us with B 10 MB; (c) Kmax up to 200 KB; (d) Pmax down to 1% with Kmax 200 KB.",
@@ -188,14 +186,12 @@ export const DCQCN_FIGURE_11 = studyOf<Seen>()({
       "By the equations Pmax 5 and 10% leave 1.2 and 1.3 Gb/s, 1 and 2% leave 12.8: what swings less converges more slowly. As packets they come near each other after 100.5 ms, in the median of five seeds, and without hyper increase, which the equations leave out (R_HAI = R_AI), after 90.5 ms.",
     ),
   ],
-  traces: byName(kNames, (name) => ({
-    title: `Difference of throughputs, ${kSettings[name].label}`,
-    x_label: "time, ms",
-    y_label: "difference, Gb/s",
-    unit: "Gb/s",
-    x_range: [10, 200] as const,
-    of: ({ found }: Seen) => overMilliseconds(found[name].difference),
-  })),
+  traces: byName(kNames, (name) => {
+    const title = `Difference of throughputs, ${kSettings[name].label}`;
+    return trace(title, ["time, ms", 10, 200], ["difference", "Gb/s"], ({ found }: Seen) =>
+      overMilliseconds(found[name].difference),
+    );
+  }),
   plots: ({ plots }) => plots,
   network: {
     clocks: ["sim"],
