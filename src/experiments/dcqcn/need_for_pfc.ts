@@ -2,7 +2,9 @@
  * Figure 18 of the DCQCN paper, section 6.2: the 10th percentile of users and of an incast of degree 8 without PFC, and with
  * thresholds that let PFC act before packets are marked.
  */
+
 import { mean, sum } from "simple-statistics";
+import { networkCounts } from "../../result/counts.js";
 import type { Evidence } from "../experiment.js";
 import { atLeast, atMost, byName, caseFirst, grid, plot, quantity, statement, studyOf } from "../study.js";
 import { benchmark, kBenchmarkChoices, shares, spinePauses } from "./benchmark.js";
@@ -158,7 +160,7 @@ function figures(runs: readonly Evidence[]) {
     users: users_p10,
     incast: incast_p10,
     again: packets(({ result }) => result.transport?.retransmitted ?? 0),
-    marked: packets(({ result }) => sum(Object.values(result.switches).map(({ ecn_marked }) => ecn_marked))),
+    marked: packets(({ result }) => networkCounts(result).ecn_marked),
     pauses: spinePauses(runs),
   };
 }
