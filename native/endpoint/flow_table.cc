@@ -258,25 +258,25 @@ uint64_t FlowTable::headers_in(std::span<const uint8_t> msdu) {
   return uint64_t{load_bth(udp + kUdpHeader).destination_qp} << 16 | load_be16(udp);
 }
 
-FlowTable::Verdict FlowTable::find(const PacketMeta& meta, const CongestionNotification& cnm, uint32_t& number) const {
-  if ((parameters_.grouping.priorities >> cnm.priority & 1) == 0) return Verdict::not_cnpv;
-  if (cnm.quantized_feedback == 0) return Verdict::no_feedback;
+uint64_t NicCounters::*FlowTable::find(const PacketMeta& meta, const CongestionNotification& cnm, uint32_t& number) const {
+  if ((parameters_.grouping.priorities >> cnm.priority & 1) == 0) return &NicCounters::rp_cnm_not_cnpv;
+  if (cnm.quantized_feedback == 0) return &NicCounters::rp_cnm_no_feedback;
   if (meta.cn_tagged) {
     const uint32_t named = meta.cn_flow - 1u;
-    if (named >= groups_.size() || groups_[named].members == 0) return Verdict::unknown_flow;
+    if (named >= groups_.size() || groups_[named].members == 0) return &NicCounters::rp_cnm_unknown_flow;
     const Group& of = groups_[named];
     const bool to = of.destination_mac == 0 || of.destination_mac == cnm.destination_mac;
     const bool from = of.source_mac == 0 || of.source_mac == meta.destination_mac;
-    if (of.priority != cnm.priority || !to || !from) return Verdict::wrong_flow;
+    if (of.priority != cnm.priority || !to || !from) return &NicCounters::rp_cnm_wrong_flow;
     number = queue_pairs() + named;
-    return Verdict::handled;
+    return nullptr;
   }
   const Trace trace{with_priority(meta.destination_mac, cnm.priority), cnm.destination_mac, headers_in(cnm.msdu)};
   const auto found = traces_.find(trace);
-  if (found == traces_.end()) return Verdict::unknown_flow;
-  if (found->second.group == kSeveral) return Verdict::ambiguous;
+  if (found == traces_.end()) return &NicCounters::rp_cnm_unknown_flow;
+  if (found->second.group == kSeveral) return &NicCounters::rp_cnm_ambiguous;
   number = found->second.group;
-  return Verdict::handled;
+  return nullptr;
 }
 
 // ---- accounts ----

@@ -43,15 +43,6 @@ class FlowTable {
   static constexpr uint32_t kNone = UINT32_MAX;
   static constexpr uint32_t kMost = 65'535;  // groups, as there are flow identifiers; CNPVs have equal shares of them
 
-  enum class Verdict : uint8_t {
-    handled,
-    not_cnpv,      // its priority is none of congestion notification here
-    no_feedback,   // its quantized feedback is 0
-    unknown_flow,  // no group is meant
-    wrong_flow,    // the flow identifier's group has another priority or other addresses
-    ambiguous      // several are meant
-  };
-
   // For queue pairs with indexes below `queue_pairs`. `parameters` must outlive it, and keep their algorithm.
   FlowTable(const NicParameters& parameters, uint32_t queue_pairs);
 
@@ -84,8 +75,8 @@ class FlowTable {
   // The first in the list, of which there must be one.
   uint32_t take(uint32_t group);
 
-  // What a CNM means, which arrived with `meta`. `group`: with Verdict::handled only.
-  Verdict find(const PacketMeta& meta, const CongestionNotification& cnm, uint32_t& group) const;
+  // Which group a CNM means, which arrived with `meta`. Null; else what counts such as mean none, and why.
+  uint64_t NicCounters::*find(const PacketMeta& meta, const CongestionNotification& cnm, uint32_t& group) const;
 
   // To be called whenever a flow may have begun or ceased to be held: a look at all of them takes too long. True if it has begun.
   bool count(uint32_t flow, Time now) { return flows_[flow].miscounted() && recount(flow, now); }
