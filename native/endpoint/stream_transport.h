@@ -3,6 +3,8 @@
 
 #include "endpoint/counters.h"
 #include "endpoint/message_listener.h"
+#include "endpoint/queue_pair.h"
+#include "transport/memory_table.h"
 #include "transport/message_stream.h"
 #include "transport/opcode.h"
 #include "transport/sequence_check.h"
@@ -10,33 +12,34 @@
 
 namespace weir {
 
-struct StreamTarget {
-  uint32_t remote_qpn = 0;
-  uint64_t address = 0;  // RETH
-  uint32_t key = 0;      // RETH
-};
-
-// Whom a receiver tells when all of a stream has come.
-struct StreamEnd {
-  MessageListener* listener = nullptr;
-  uint32_t qpn = 0;
-  Time start = 0;  // of the stream at its sender
+// What the streams of a NIC have in common. All of it must outlive them.
+struct StreamContext {
+  const uint8_t* bytes;  // at least 4096, what every packet carries the start of
+  MemoryTable& memory;
+  uint32_t key;     // of a region of these bytes as ReliableStream::region() makes it
+  uint32_t domain;  // its protection domain
+  TransportCounters& counters;
+  MessageListener* listener;  // or null
+  bool payload;               // see TransportContext
+  bool informs = false;       // see QueueAttributes::inform_congestion_control()
 };
 
 class StreamTransport final : public Transport {
  public:
-  // `payload`: at least 4096 bytes, what every packet carries the start of; null when packets carry none.
-  StreamTransport(const MessageStreamParameters& parameters, const StreamTarget& target, const uint8_t* payload,
-                  TransportCounters& counters, QpCounters& by_pair, StreamEnd end = {})
-      : write_(parameters.operation == Operation::write),
-        target_(target),
-        payload_(payload),
-        counters_(counters),
+  StreamTransport(uint32_t qpn, const QueuePairParameters& parameters, const StreamContext& context, QpCounters& by_pair)
+      : write_(parameters.stream.operation == Operation::write),
+        qpn_(qpn),
+        remote_qpn_(parameters.remote_qpn),
+        remote_key_(parameters.remote_key),
+        remote_address_(parameters.remote_address),
+        payload_(context.bytes),
+        counters_(context.counters),
         by_pair_(by_pair),
-        end_(end),
-        expected_bytes_(parameters.total_bytes),
-        stream_(parameters),
-        sequence_(parameters.first_psn) {}
+        listener_(context.listener),
+        peer_start_(parameters.peer_start),
+        expected_bytes_(parameters.stream.total_bytes),
+        stream_(parameters.stream),
+        sequence_(parameters.stream.first_psn) {}
 
   bool understands(uint8_t opcode) const override {
     const RequestKind kind = request_opcode(opcode).kind;
@@ -59,8 +62,8 @@ class StreamTransport final : public Transport {
     const RequestOpcode opcode = request_opcode(meta.opcode);
     if (opcode.first && opcode.kind == RequestKind::write) ++counters_.rx_write_requests;
     if (opcode.last) ++by_pair_.rx_messages;
-    if (end_.listener != nullptr && by_pair_.rx_bytes == expected_bytes_) {
-      end_.listener->message_completed(end_.qpn, by_pair_.rx_messages - 1, expected_bytes_, end_.start, now);
+    if (listener_ != nullptr && by_pair_.rx_bytes == expected_bytes_) {
+      listener_->message_completed(qpn_, by_pair_.rx_messages - 1, expected_bytes_, peer_start_, now);
     }
     return true;
   }
@@ -76,10 +79,10 @@ class StreamTransport final : public Transport {
   bool take_data(Time, OutgoingPacket& out) override {
     const MessageStream::Segment segment = stream_.next();
     out.header.opcode = segment.opcode;
-    out.header.destination_qp = target_.remote_qpn;
+    out.header.destination_qp = remote_qpn_;
     out.header.psn = segment.psn;
     out.header.ack_request = segment.last;
-    out.header.reth = {target_.address, target_.key, segment.message_bytes};
+    out.header.reth = {remote_address_, remote_key_, segment.message_bytes};
     out.payload = payload_;
     out.payload_bytes = segment.payload_bytes;
     return true;
@@ -90,11 +93,15 @@ class StreamTransport final : public Transport {
 
  private:
   bool write_;
-  StreamTarget target_;
+  uint32_t qpn_;
+  uint32_t remote_qpn_;
+  uint32_t remote_key_;
+  uint64_t remote_address_;
   const uint8_t* payload_;
   TransportCounters& counters_;
   QpCounters& by_pair_;
-  StreamEnd end_;
+  MessageListener* listener_;
+  Time peer_start_;
   uint64_t expected_bytes_;  // 0: no end
   MessageStream stream_;
   SequenceCheck sequence_;
