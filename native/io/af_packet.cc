@@ -192,7 +192,7 @@ void AfPacketPort::map_ring(const AfPacketOptions& options) {
     uint8_t* at = ring_ + size_t{i / slots_per_block} * block + size_t{i % slots_per_block} * slot;
     slots_.push_back(reinterpret_cast<tpacket2_hdr*>(at));
   }
-  lent_.resize(slots_.size());
+  lent_ = Ring<tpacket2_hdr*>(slots_.size());
 }
 
 void AfPacketPort::close() {
@@ -202,7 +202,8 @@ void AfPacketPort::close() {
   ring_ = nullptr;
   socket_ = -1;
   slots_.clear();
-  next_slot_ = lent_first_ = lent_count_ = long_count_ = 0;
+  lent_.clear();
+  next_slot_ = long_count_ = 0;
 }
 
 PortState AfPacketPort::state() {
@@ -217,7 +218,7 @@ size_t AfPacketPort::receive(std::span<RxFrame> frames) {
   stamps_.begin();
   while (received < frames.size() && !slots_.empty()) {
     tpacket2_hdr* slot = slots_[next_slot_];
-    if (lent_count_ > 0 && slot == lent_[lent_first_]) break;  // went round: the caller holds the rest
+    if (!lent_.empty() && slot == lent_.front()) break;  // went round: the caller holds the rest
     const uint32_t status = __atomic_load_n(&slot->tp_status, __ATOMIC_ACQUIRE);
     if ((status & TP_STATUS_USER) == 0) {
       stamps_.emptied();
@@ -241,8 +242,7 @@ size_t AfPacketPort::receive(std::span<RxFrame> frames) {
     frame.vlan_stripped = (status & TP_STATUS_VLAN_VALID) != 0;
     frame.vlan_tci = frame.vlan_stripped ? slot->tp_vlan_tci : uint16_t{0};
     frame.vlan_tpid = frame.vlan_stripped ? slot->tp_vlan_tpid : uint16_t{0};
-    const size_t last = lent_first_ + lent_count_++;
-    lent_[last < lent_.size() ? last : last - lent_.size()] = slot;
+    lent_.push(slot);
   }
   return received;
 }
@@ -259,12 +259,10 @@ const uint8_t* AfPacketPort::fetch(const tpacket2_hdr* slot) {
 }
 
 void AfPacketPort::release(size_t count) {
-  count = std::min(count, lent_count_);
-  lent_count_ -= count;
-  for (; count > 0; --count) {
-    if ((lent_[lent_first_]->tp_status & TP_STATUS_COPY) != 0) --long_count_;
-    __atomic_store_n(&lent_[lent_first_]->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
-    if (++lent_first_ == lent_.size()) lent_first_ = 0;
+  for (count = std::min(count, lent_.size()); count > 0; --count) {
+    tpacket2_hdr* slot = lent_.pop();
+    if ((slot->tp_status & TP_STATUS_COPY) != 0) --long_count_;
+    __atomic_store_n(&slot->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
   }
 }
 

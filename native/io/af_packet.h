@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/lazy_memory.h"
+#include "base/ring.h"
 #include "io/interface_port.h"
 #include "io/packet_port.h"
 #include "io/stamps.h"
@@ -80,9 +81,7 @@ class AfPacketPort final : public InterfacePort {
 
   std::vector<tpacket2_hdr*> slots_;  // in the kernel's order
   size_t next_slot_ = 0;
-  std::vector<tpacket2_hdr*> lent_;  // circular, as large as slots_: frames that the caller holds
-  size_t lent_first_ = 0;
-  size_t lent_count_ = 0;
+  Ring<tpacket2_hdr*> lent_;  // with room for all slots: frames that the caller holds
 
   LazyMemory long_frames_;  // circular: kLongFrames of kMaxSuperFrame bytes
   Stamps stamps_;

@@ -44,7 +44,7 @@ AfXdpPort::AfXdpPort(const AfXdpOptions& options, Umem& umem, const PortClock& c
       clock_(clock),
       number_(umem.add_port()) {
   check(options);
-  lent_.resize(options.ring);
+  lent_ = Ring<PacketId>(options.ring);
   start();
 }
 
@@ -147,10 +147,7 @@ void AfXdpPort::close() {
   fill_ring_.unmap();
   transmit_ring_.unmap();
   completion_ring_.unmap();
-  for (; lent_first_ != lent_end_; ++lent_first_) {
-    const PacketId id = lent_[lent_first_ & (options_.ring - 1)];
-    if (id != kNoPacket) pool_.free(id);
-  }
+  free_lent(lent_.size());
   // When close() has returned the kernel writes no frame into our memory any more (xsk_release() waits for that).
   umem_.reclaim(number_);
   in_kernel_ = 0;
@@ -177,7 +174,6 @@ size_t AfXdpPort::receive(std::span<RxFrame> frames) {
   if (unsent_ && clock_.now >= kick_at_) kick();
   collect();
   if (!receive_ring_.mapped()) return 0;
-  const uint32_t mask = options_.ring - 1;
   const uint32_t waiting = receive_ring_.waiting(static_cast<uint32_t>(frames.size()));
   // What lies in front of a frame is read at once.
   for (uint32_t i = 0; metadata_ > 0 && i < waiting && i < frames.size(); ++i) {
@@ -185,7 +181,7 @@ size_t AfXdpPort::receive(std::span<RxFrame> frames) {
   }
   size_t received = 0;
   uint32_t taken = 0;
-  while (taken < waiting && received < frames.size() && lent_end_ - lent_first_ <= mask) {
+  while (taken < waiting && received < frames.size() && lent_.room() > 0) {
     uint32_t length = 0;
     PacketId id = kNoPacket;
     uint8_t* data = umem_.at(receive_ring_[taken].addr);
@@ -201,9 +197,7 @@ size_t AfXdpPort::receive(std::span<RxFrame> frames) {
     if (metadata_ > 0) {
       read_metadata(data - sizeof(XdpMetadata), frame);
     }
-    PacketId& place = lent_[lent_end_++ & mask];
-    place = id;
-    frame.packet = &place;
+    frame.packet = &lent_.push(id);
   }
   if (taken > 0) receive_ring_.consume(taken);
   return received;
@@ -247,12 +241,14 @@ uint32_t AfXdpPort::gather(uint32_t index, uint32_t waiting, PacketId& packet, u
 }
 
 void AfXdpPort::release(size_t count) {
-  const uint32_t mask = options_.ring - 1;
-  for (; count > 0 && lent_first_ != lent_end_; --count) {
-    const PacketId id = lent_[lent_first_++ & mask];
-    if (id != kNoPacket) pool_.free(id);
-  }
+  free_lent(std::min(count, lent_.size()));
   refill();
+}
+
+void AfXdpPort::free_lent(size_t count) {
+  for (; count > 0; --count) {
+    if (const PacketId id = lent_.pop(); id != kNoPacket) pool_.free(id);
+  }
 }
 
 // A driver that reads our memory may have all of the ring.

@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
+#include "base/ring.h"
 #include "io/interface_port.h"
 #include "io/umem.h"
 #include "io/xdp_program.h"
@@ -62,6 +62,7 @@ class AfXdpPort final : public InterfacePort {
   void close() override;
   uint32_t gather(uint32_t index, uint32_t waiting, PacketId& packet, uint32_t& length);
   void read_metadata(uint8_t* in_front, RxFrame& frame) const;
+  void free_lent(size_t count);
   void refill();
   void collect();
   void kick();
@@ -83,9 +84,7 @@ class AfXdpPort final : public InterfacePort {
   XdpRing<uint64_t> fill_ring_;
   XdpRing<xdp_desc> transmit_ring_;
   XdpRing<uint64_t> completion_ring_;
-  std::vector<PacketId> lent_;  // circular: packets of frames that the caller holds, kNoPacket for those it took
-  uint32_t lent_first_ = 0;     // both count up for ever
-  uint32_t lent_end_ = 0;
+  Ring<PacketId> lent_;           // packets of frames that the caller holds, kNoPacket for those it took
   uint32_t in_kernel_ = 0;        // transmit descriptors that have not completed ...
   uint64_t in_kernel_bytes_ = 0;  // ... and the bytes of their frames
   PortLosses losses_;

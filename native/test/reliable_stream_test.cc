@@ -269,7 +269,7 @@ TEST_CASE("reliable stream: with one message at a time the next is posted when t
 
 TEST_CASE("reliable stream: as many messages are posted at a time as asked for, and SENDs always find a receive") {
   for (const Operation operation : kOperations) {
-    for (const uint16_t outstanding : {2, 5, 32, 45}) {
+    for (const uint16_t outstanding : std::to_array<uint16_t>({2, 5, 32, 45})) {
       CAPTURE(outstanding);
       QueuePairParameters parameters = parameters_of(operation, LossRecovery::go_back_n, 700, 700 * 400);
       parameters.outstanding = outstanding;
