@@ -27,7 +27,7 @@ constexpr timespec kBindPause{0, 20'000'000};
 // super-frames before they come here (veth_xdp_set() in drivers/net/veth.c).
 constexpr uint32_t kLongestSingleBuffer = 3'498 + 18;
 
-void check(const AfXdpOptions& options) {
+void check(const PortOptions& options) {
   if (options.ring < 64 || options.ring > kMaxRing || !std::has_single_bit(options.ring)) {
     throw NativeError("INVALID_CONFIG", 0, "", "ring: " + std::to_string(options.ring) + " is out of range",
                       "must be a power of two between 64 and 65536");
@@ -36,13 +36,8 @@ void check(const AfXdpOptions& options) {
 
 }  // namespace
 
-AfXdpPort::AfXdpPort(const AfXdpOptions& options, Umem& umem, const PortClock& clock)
-    : InterfacePort({options.interface, options.namespace_fd, options.namespace_path, options.owner}),
-      options_(options),
-      umem_(umem),
-      pool_(umem.pool()),
-      clock_(clock),
-      number_(umem.add_port()) {
+AfXdpPort::AfXdpPort(const PortOptions& options, Umem& umem, const PortClock& clock)
+    : InterfacePort(options), umem_(umem), pool_(umem.pool()), clock_(clock), number_(umem.add_port()) {
   check(options);
   lent_ = Ring<PacketId>(options.ring);
   start();
@@ -66,7 +61,7 @@ void AfXdpPort::open(int interface_index, bool first) {
   if (options_.promiscuous) watch_.make_promiscuous();
   XdpProgramOptions program;
   program.interface_index = interface_index;
-  program.generic = options_.generic;
+  program.generic = options_.xdp_mode == XdpMode::generic;
   program.frags = options_.slot_bytes > kLongestSingleBuffer;
   program.stamp = options_.stamp;
   program.vlan = !options_.roce_only;

@@ -11,7 +11,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "base/ring.h"
 #include "io/interface_port.h"
@@ -21,26 +20,11 @@
 
 namespace weir {
 
-struct AfXdpOptions {
-  std::string interface;
-  int namespace_fd = -1;  // as in InterfaceName
-  std::string namespace_path = {};
-  std::string owner = {};   // as in InterfaceName
-  bool receive = true;      // false: for transmitting only; no program is attached
-  uint32_t ring = 512;      // frames in each ring, a power of two; more of them wait longer, but leave the caches
-  bool generic = false;     // XDP of the kernel's stack instead of the driver's
-  uint32_t slot_bytes = 0;  // the longest frame that fits; longer ones are dropped and counted
-  bool stamp = false;       // frames carry the time at which the program saw them, else that at which they were read
-  bool promiscuous = false;
-  bool roce_only = false;    // as in AfPacketOptions, but all else goes on to the host's own stack
-  uint32_t arp_address = 0;  // with roce_only: ARP for this IPv4 address (host order) arrives too; 0: none
-};
-
 class AfXdpPort final : public InterfacePort {
  public:
   // `umem` must outlive the port. A queue that the kernel has not freed yet after an earlier user (EBUSY) is waited for, two
-  // seconds at most. Throws NativeError.
-  AfXdpPort(const AfXdpOptions& options, Umem& umem, const PortClock& clock);
+  // seconds at most. A port for transmitting only has no program attached. Throws NativeError.
+  AfXdpPort(const PortOptions& options, Umem& umem, const PortClock& clock);
   ~AfXdpPort() override { shut(); }
 
   size_t receive(std::span<RxFrame> frames) override;
@@ -67,7 +51,6 @@ class AfXdpPort final : public InterfacePort {
   void collect();
   void kick();
 
-  const AfXdpOptions options_;
   Umem& umem_;
   PacketPool& pool_;
   const PortClock& clock_;

@@ -3,6 +3,7 @@
 
 #include "io/interface_watch.h"
 #include "io/packet_port.h"
+#include "io/port_options.h"
 
 namespace weir {
 
@@ -20,7 +21,7 @@ class InterfacePort : public PacketPort {
   }
 
  protected:
-  explicit InterfacePort(InterfaceName name) : watch_(std::move(name)) {}
+  explicit InterfacePort(const PortOptions& options) : options_(options), watch_(options_) {}
 
   // What a backend adds. open() has the calling thread in the interface's namespace; `first`: not by reopen(). Throws
   // NativeError.
@@ -43,6 +44,7 @@ class InterfacePort : public PacketPort {
     watch_.close();
   }
 
+  const PortOptions options_;
   InterfaceWatch watch_;
 };
 

@@ -16,16 +16,16 @@ namespace weir {
 void InterfaceWatch::look_up() {
   socket_ = ::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
   if (socket_ < 0) {
-    throw NativeError::from_errno("socket", "cannot open a packet socket on " + name_.interface,
+    throw NativeError::from_errno("socket", "cannot open a packet socket on " + options_.interface,
                                   "needs CAP_NET_RAW: run as root, or inside a user namespace");
   }
-  const unsigned index = ::if_nametoindex(name_.interface.c_str());
+  const unsigned index = ::if_nametoindex(options_.interface.c_str());
   if (index == 0) {
-    throw NativeError::from_errno("if_nametoindex", "cannot open " + name_.interface,
-                                  "no interface named " + name_.interface + " in this network namespace");
+    throw NativeError::from_errno("if_nametoindex", "cannot open " + options_.interface,
+                                  "no interface named " + options_.interface + " in this network namespace");
   }
   index_ = static_cast<int>(index);
-  if (!name_.owner.empty()) claim_.emplace(index_, name_.interface, name_.owner);
+  if (!options_.owner.empty()) claim_.emplace(index_, options_.interface, options_.owner);
 }
 
 void InterfaceWatch::open(const std::function<void(int index)>& open) {
@@ -34,11 +34,11 @@ void InterfaceWatch::open(const std::function<void(int index)>& open) {
     open(index_);
   };
   try {
-    if (name_.namespace_path.empty()) return in_namespace(name_.namespace_fd, inside);
-    const Descriptor space(::open(name_.namespace_path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (options_.namespace_path.empty()) return in_namespace(options_.namespace_fd, inside);
+    const Descriptor space(::open(options_.namespace_path.c_str(), O_RDONLY | O_CLOEXEC));
     struct stat status {};
     if (space.get() < 0 || ::fstat(space.get(), &status) != 0) {
-      throw NativeError::from_errno("open", "cannot open the network namespace " + name_.namespace_path,
+      throw NativeError::from_errno("open", "cannot open the network namespace " + options_.namespace_path,
                                     "ip netns list shows named ones");
     }
     in_namespace(space.get(), inside);
@@ -57,15 +57,15 @@ void InterfaceWatch::close() {
 
 PortState InterfaceWatch::state() const {
   if (socket_ < 0) return PortState::replaced;
-  if (!name_.namespace_path.empty()) {
+  if (!options_.namespace_path.empty()) {
     // Our socket keeps a deleted namespace alive, but nobody else can reach it.
     struct stat status {};
-    if (::stat(name_.namespace_path.c_str(), &status) != 0) return PortState::gone;
+    if (::stat(options_.namespace_path.c_str(), &status) != 0) return PortState::gone;
     if (status.st_ino != namespace_inode_) return PortState::replaced;
   }
   // The socket answers for its own namespace, wherever this thread is.
   ifreq request{};
-  name_.interface.copy(request.ifr_name, IFNAMSIZ - 1);
+  options_.interface.copy(request.ifr_name, IFNAMSIZ - 1);
   if (::ioctl(socket_, SIOCGIFINDEX, &request) != 0) return PortState::gone;
   if (request.ifr_ifindex != index_) return PortState::replaced;
   if (::ioctl(socket_, SIOCGIFFLAGS, &request) != 0) return PortState::gone;
@@ -75,7 +75,7 @@ PortState InterfaceWatch::state() const {
 
 uint32_t InterfaceWatch::mtu() const {
   ifreq request{};
-  name_.interface.copy(request.ifr_name, IFNAMSIZ - 1);
+  options_.interface.copy(request.ifr_name, IFNAMSIZ - 1);
   return ::ioctl(socket_, SIOCGIFMTU, &request) == 0 ? static_cast<uint32_t>(request.ifr_mtu) : 0;
 }
 
@@ -84,7 +84,7 @@ void InterfaceWatch::make_promiscuous() {
   membership.mr_ifindex = index_;
   membership.mr_type = PACKET_MR_PROMISC;
   if (::setsockopt(socket_, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &membership, sizeof membership) != 0) {
-    throw NativeError::from_errno("setsockopt", "cannot make " + name_.interface + " promiscuous", "");
+    throw NativeError::from_errno("setsockopt", "cannot make " + options_.interface + " promiscuous", "");
   }
 }
 

@@ -5,23 +5,17 @@
 
 #include <functional>
 #include <optional>
-#include <string>
 
 #include "io/interface_claim.h"
 #include "io/packet_port.h"
+#include "io/port_options.h"
 
 namespace weir {
 
-struct InterfaceName {
-  std::string interface;
-  int namespace_fd = -1;            // network namespace to look in; -1: the calling thread's
-  std::string namespace_path = {};  // the same by its path, which may come to name another one; empty: namespace_fd counts
-  std::string owner = {};           // device for which the interface is claimed (io/interface_claim.h); empty: it is not
-};
-
 class InterfaceWatch {
  public:
-  explicit InterfaceWatch(InterfaceName name) : name_(std::move(name)) {}
+  // `options` must outlive it.
+  explicit InterfaceWatch(const PortOptions& options) : options_(options) {}
   ~InterfaceWatch() { close(); }
   InterfaceWatch(const InterfaceWatch&) = delete;
   InterfaceWatch& operator=(const InterfaceWatch&) = delete;
@@ -37,13 +31,11 @@ class InterfaceWatch {
   uint32_t mtu() const;
   // IFF_PROMISC for as long as the watch is open. Throws NativeError.
   void make_promiscuous();
-  const InterfaceName& name() const { return name_; }
-  int index() const { return index_; }
 
  private:
   void look_up();
 
-  const InterfaceName name_;
+  const PortOptions& options_;
   int socket_ = -1;  // a packet socket without a protocol: receives nothing, and answers for its own namespace
   int index_ = 0;
   std::optional<InterfaceClaim> claim_;
