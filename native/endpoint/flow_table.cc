@@ -38,16 +38,18 @@ constexpr uint64_t with_priority(uint64_t value, uint8_t priority) { return valu
 
 }  // namespace
 
-FlowTable::FlowTable(const NicParameters& parameters, uint32_t queue_pairs)
+FlowTable::FlowTable(const NicParameters& parameters, uint32_t queue_pairs, uint64_t& held)
     : parameters_(parameters),
       grouped_((hears(parameters.congestion) & kHearsCnms) != 0),
       // A group has a queue pair, so there need not be more of them.
       places_(grouped_ ? std::min(static_cast<uint32_t>(std::popcount(parameters.grouping.priorities)) * most_of_priority(),
                                   queue_pairs)
                        : 0),
+      held_(held),
       flows_(queue_pairs),
       members_(queue_pairs),
       traces_of_(queue_pairs) {
+  held = 0;
   flows_.reserve(queue_pairs + places_);
   groups_.reserve(places_);
 }
@@ -289,12 +291,11 @@ void FlowTable::account(Priority& priority, Time now) {
 bool FlowTable::recount(uint32_t number, Time now) {
   Flow& flow = flows_[number];
   flow.counted = !flow.counted;
-  const uint32_t change = flow.counted ? 1 : uint32_t{0} - 1;
-  held_ += change;
+  flow.counted ? ++held_ : --held_;
   if (number >= queue_pairs()) {
     Priority& of = priorities_[group(number).priority];
     account(of, now);
-    of.held += change;
+    flow.counted ? ++of.held : --of.held;
   }
   return flow.counted;
 }
