@@ -128,11 +128,7 @@ AfPacketPort::AfPacketPort(const PortOptions& options, const PortClock& clock)
 void AfPacketPort::open(int interface_index, bool) {
   // Protocol 0: nothing is received until bind() names the interface and ETH_P_ALL in one step, so that no frame of
   // another interface, and none before the ring exists, is ever queued or counted.
-  socket_ = ::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (socket_ < 0) {
-    throw NativeError::from_errno("socket", "cannot open a packet socket on " + options_.interface,
-                                  "needs CAP_NET_RAW: run as root, or inside a user namespace");
-  }
+  socket_ = packet_socket(SOCK_NONBLOCK);
   // Refused once the ring exists.
   if (options_.offloads) set_option(socket_, PACKET_VNET_HDR, 1, "cannot ask for offload headers");
   if (options_.receive) {
@@ -147,7 +143,7 @@ void AfPacketPort::open(int interface_index, bool) {
   if (options_.offloads && ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBuffer, sizeof kReceiveBuffer) != 0) {
     ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof kReceiveBuffer);  // as much as we may
   }
-  if (options_.promiscuous) watch_.make_promiscuous();
+  if (options_.promiscuous) make_promiscuous();
   if (options_.roce_only) accept_roce_only(socket_, options_);
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;

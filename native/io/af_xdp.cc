@@ -58,7 +58,7 @@ void AfXdpPort::open(int interface_index, bool first) {
   socklen_t size = sizeof bound;
   zero_copy_ = ::getsockopt(socket_, SOL_XDP, XDP_OPTIONS, &bound, &size) == 0 && (bound.flags & XDP_OPTIONS_ZEROCOPY) != 0;
   if (!options_.receive) return;
-  if (options_.promiscuous) watch_.make_promiscuous();
+  if (options_.promiscuous) make_promiscuous();
   XdpProgramOptions program;
   program.interface_index = interface_index;
   program.generic = options_.xdp_mode == XdpMode::generic;

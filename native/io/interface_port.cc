@@ -1,4 +1,4 @@
-#include "io/interface_watch.h"
+#include "io/interface_port.h"
 
 #include <fcntl.h>
 #include <linux/if_packet.h>
@@ -13,12 +13,15 @@
 
 namespace weir {
 
-void InterfaceWatch::look_up() {
-  socket_ = ::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-  if (socket_ < 0) {
-    throw NativeError::from_errno("socket", "cannot open a packet socket on " + options_.interface,
-                                  "needs CAP_NET_RAW: run as root, or inside a user namespace");
-  }
+int InterfacePort::packet_socket(int flags) const {
+  const int fd = ::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | flags, 0);
+  if (fd >= 0) return fd;
+  throw NativeError::from_errno("socket", "cannot open a packet socket on " + options_.interface,
+                                "needs CAP_NET_RAW: run as root, or inside a user namespace");
+}
+
+void InterfacePort::look_up() {
+  asked_ = packet_socket();
   const unsigned index = ::if_nametoindex(options_.interface.c_str());
   if (index == 0) {
     throw NativeError::from_errno("if_nametoindex", "cannot open " + options_.interface,
@@ -28,10 +31,10 @@ void InterfaceWatch::look_up() {
   if (!options_.owner.empty()) claim_.emplace(index_, options_.interface, options_.owner);
 }
 
-void InterfaceWatch::open(const std::function<void(int index)>& open) {
+void InterfacePort::start(bool first) {
   const auto inside = [&] {
     look_up();
-    open(index_);
+    open(index_, first);
   };
   try {
     if (options_.namespace_path.empty()) return in_namespace(options_.namespace_fd, inside);
@@ -44,19 +47,20 @@ void InterfaceWatch::open(const std::function<void(int index)>& open) {
     in_namespace(space.get(), inside);
     namespace_inode_ = status.st_ino;
   } catch (...) {
-    close();
+    shut();
     throw;
   }
 }
 
-void InterfaceWatch::close() {
-  if (socket_ >= 0) ::close(socket_);
-  socket_ = -1;
+void InterfacePort::shut() {
+  close();
+  if (asked_ >= 0) ::close(asked_);
+  asked_ = -1;
   claim_.reset();
 }
 
-PortState InterfaceWatch::state() const {
-  if (socket_ < 0) return PortState::replaced;
+PortState InterfacePort::state() {
+  if (asked_ < 0) return PortState::replaced;
   if (!options_.namespace_path.empty()) {
     // Our socket keeps a deleted namespace alive, but nobody else can reach it.
     struct stat status {};
@@ -66,24 +70,24 @@ PortState InterfaceWatch::state() const {
   // The socket answers for its own namespace, wherever this thread is.
   ifreq request{};
   options_.interface.copy(request.ifr_name, IFNAMSIZ - 1);
-  if (::ioctl(socket_, SIOCGIFINDEX, &request) != 0) return PortState::gone;
+  if (::ioctl(asked_, SIOCGIFINDEX, &request) != 0) return PortState::gone;
   if (request.ifr_ifindex != index_) return PortState::replaced;
-  if (::ioctl(socket_, SIOCGIFFLAGS, &request) != 0) return PortState::gone;
+  if (::ioctl(asked_, SIOCGIFFLAGS, &request) != 0) return PortState::gone;
   const int running = IFF_UP | IFF_RUNNING;
   return (request.ifr_flags & running) == running ? PortState::up : PortState::down;
 }
 
-uint32_t InterfaceWatch::mtu() const {
+uint32_t InterfacePort::mtu() {
   ifreq request{};
   options_.interface.copy(request.ifr_name, IFNAMSIZ - 1);
-  return ::ioctl(socket_, SIOCGIFMTU, &request) == 0 ? static_cast<uint32_t>(request.ifr_mtu) : 0;
+  return ::ioctl(asked_, SIOCGIFMTU, &request) == 0 ? static_cast<uint32_t>(request.ifr_mtu) : 0;
 }
 
-void InterfaceWatch::make_promiscuous() {
+void InterfacePort::make_promiscuous() {
   packet_mreq membership{};
   membership.mr_ifindex = index_;
   membership.mr_type = PACKET_MR_PROMISC;
-  if (::setsockopt(socket_, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &membership, sizeof membership) != 0) {
+  if (::setsockopt(asked_, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &membership, sizeof membership) != 0) {
     throw NativeError::from_errno("setsockopt", "cannot make " + options_.interface + " promiscuous", "");
   }
 }
