@@ -274,7 +274,6 @@ Transmitted AfPacketPort::transmit(std::span<const TxFrame> frames) {
       continue;
     }
     if (errno == EAGAIN || errno == ENOBUFS || errno == EINTR) break;
-    if (errno == EMSGSIZE) ++oversize_;
     ++losses_.transmit_errors;
     done.refused = true;
     break;

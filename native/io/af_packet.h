@@ -39,8 +39,6 @@ class AfPacketPort final : public InterfacePort {
   PortState state() override;
 
   uint32_t receive_slots() const { return static_cast<uint32_t>(slots_.size()); }
-  // Those of losses().transmit_errors that were longer than the interface's MTU allows (EMSGSIZE).
-  uint64_t transmit_oversize() const { return oversize_; }
 
  private:
   static constexpr size_t kBatch = 64;
@@ -69,7 +67,6 @@ class AfPacketPort final : public InterfacePort {
   std::array<iovec, 2 * kBatch> vectors_{};  // offload header, frame
   std::array<std::array<uint8_t, kOffloadHeader>, kBatch> headers_{};
   PortLosses losses_;
-  uint64_t oversize_ = 0;
 };
 
 }  // namespace weir

@@ -36,9 +36,6 @@ class AfXdpPort final : public InterfacePort {
   Time next_deadline() const override { return unsent_ ? kick_at_ : kNever; }
   PortLosses losses() override;
 
-  // Whether the driver reads and writes our memory itself.
-  bool zero_copy() const { return zero_copy_; }
-
  private:
   void open(int interface_index, bool first) override;
   bool bind(int interface_index);
@@ -57,12 +54,12 @@ class AfXdpPort final : public InterfacePort {
   const uint8_t number_;
   std::unique_ptr<XdpProgram> program_;
   int socket_ = -1;
-  bool zero_copy_ = false;
-  bool unsent_ = false;    // the kernel has not taken all that is in the transmit ring ...
-  uint32_t unread_ = 0;    // ... but for so many descriptors,
-  Time unread_since_ = 0;  // of which it has taken none since then,
-  Time kick_at_ = kNever;  // and is asked again then
-  uint32_t metadata_ = 0;  // bytes in front of a received frame
+  bool zero_copy_ = false;  // the driver reads and writes our memory itself
+  bool unsent_ = false;     // the kernel has not taken all that is in the transmit ring ...
+  uint32_t unread_ = 0;     // ... but for so many descriptors,
+  Time unread_since_ = 0;   // of which it has taken none since then,
+  Time kick_at_ = kNever;   // and is asked again then
+  uint32_t metadata_ = 0;   // bytes in front of a received frame
   XdpRing<xdp_desc> receive_ring_;
   XdpRing<uint64_t> fill_ring_;
   XdpRing<xdp_desc> transmit_ring_;
