@@ -11,10 +11,25 @@ using weir::OutgoingPacket;
 
 namespace {
 
+weir::QueuePairParameters parameters(const MessageStreamParameters& stream) {
+  weir::QueuePairParameters all;
+  all.remote_qpn = 7;
+  all.stream = stream;
+  return all;
+}
+
 // A stream that sends.
 struct MessageStream {
-  explicit MessageStream(const MessageStreamParameters& parameters)
-      : transport(parameters, {.remote_qpn = 7, .address = 8, .key = 9}, nullptr, counters, by_pair) {}
+  explicit MessageStream(const MessageStreamParameters& stream)
+      : transport(6, parameters(stream),
+                  {.bytes = nullptr,
+                   .memory = memory,
+                   .key = 0,
+                   .domain = 0,
+                   .counters = counters,
+                   .listener = nullptr,
+                   .payload = false},
+                  by_pair) {}
 
   bool finished() const { return transport.data_bytes() == 0; }
   OutgoingPacket next() {
@@ -27,6 +42,7 @@ struct MessageStream {
     return packet;
   }
 
+  weir::MemoryTable memory{1};
   weir::TransportCounters counters;
   weir::QpCounters by_pair;
   weir::StreamTransport transport;

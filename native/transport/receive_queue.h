@@ -1,7 +1,7 @@
 // Receive work requests in order.
 #pragma once
 
-#include "transport/ring.h"
+#include "base/ring.h"
 #include "transport/work.h"
 
 namespace weir {

@@ -7,9 +7,9 @@
 
 #include <cstdint>
 
+#include "base/ring.h"
 #include "base/types.h"
 #include "transport/queue_attributes.h"
-#include "transport/ring.h"
 #include "transport/send_queue.h"
 #include "transport/transport.h"
 

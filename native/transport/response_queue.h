@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "base/ring.h"
 #include "transport/psn.h"
-#include "transport/ring.h"
 
 namespace weir {
 

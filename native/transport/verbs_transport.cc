@@ -57,8 +57,11 @@ void VerbsTransport::post_send(const SendWork& work) {
 }
 
 void VerbsTransport::post_receive(const ReceiveWork& work) {
-  if ((may_receive() || state_ == QueuePairState::init) && !receives_.full()) return receives_.push(work);
-  refuse(work.id, true);
+  if ((may_receive() || state_ == QueuePairState::init) && !receives_.full()) {
+    receives_.push(work);
+  } else {
+    refuse(work.id, true);
+  }
 }
 
 void VerbsTransport::refuse(uint64_t id, bool receive) {
