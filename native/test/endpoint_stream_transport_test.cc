@@ -14,6 +14,8 @@ namespace {
 weir::QueuePairParameters parameters(const MessageStreamParameters& stream) {
   weir::QueuePairParameters all;
   all.remote_qpn = 7;
+  all.remote_address = 8;
+  all.remote_key = 9;
   all.stream = stream;
   return all;
 }
