@@ -25,8 +25,8 @@ struct PortOptions {
   // copied. For a NIC on an interface that the host's own stack uses too. Of AF_XDP see XdpProgramOptions: all else goes on to
   // that stack.
   bool roce_only = false;
-  uint32_t arp_address =
-      0;  // with roce_only: pings for this IPv4 address (host order), and of AF_XDP its ARP, arrive, too; 0: none
+  // With roce_only: pings for this IPv4 address (host order), and of AF_XDP its ARP, arrive, too; 0: none.
+  uint32_t arp_address = 0;
   bool echo_ipv6 = false;  // with roce_only, of a packet socket: IPv6 pings arrive, too
   // Of packet sockets: frames carry an Offload both ways (PACKET_VNET_HDR), and one longer than a slot is fetched in a second
   // step, up to kMaxSuperFrame: as many may wait as the socket's receive buffer holds, a handful where CAP_NET_ADMIN over the

@@ -88,6 +88,14 @@ describe("LiveView on a terminal", () => {
     expect(text()).toContain("100.0%");
   });
 
+  it("does not say at the end what it has just said", () => {
+    const { stream, writes } = screen();
+    const view = new LiveView(stream, { scenario: "incast", color: false, now: () => 0 });
+    view.update(state(250));
+    view.finish();
+    expect(writes).toHaveLength(1);
+  });
+
   it("is silent once finished", () => {
     const { stream, writes } = screen({ columns: 100, rows: 40 });
     const view = new LiveView(stream, { scenario: "incast", color: false, now: () => 0 });
