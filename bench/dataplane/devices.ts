@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { composeSwitchWorker } from "../../src/device/compose.js";
-import { parseSwitchDaemon } from "../../src/device/file/load.js";
+import { loadSwitchDaemon } from "../../src/device/file/load.js";
 import { inspectInterface } from "../../src/host/interface.js";
 import { loadAddon } from "../../src/native/addon.js";
 import type { NativeAddon, NativeWorker } from "../../src/native/types.js";
@@ -67,7 +67,7 @@ async function startWeir(
   const ports = ["gen", "sink"].map((name) => ({ interface: name, namespace }));
   const workers = [{ polling, ...(cpu >= 0 && { cpu }) }];
   const text = JSON.stringify({ ports, workers });
-  const { config } = parseSwitchDaemon(text, "benchmark", { inspect: inspectInterface });
+  const { config } = loadSwitchDaemon("benchmark", { inspect: inspectInterface, text });
   const backend = { receive, transmit, xdp_mode: "native", ring: kRing } as const;
   const composed = composeSwitchWorker(
     config,

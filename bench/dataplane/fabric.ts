@@ -1,7 +1,7 @@
 /** Two hosts and a `weir switch` between them on veth pairs, all in this process: for benchmarks and live tests of verbs. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { composeSwitchWorker } from "../../src/device/compose.js";
-import { parseSwitchDaemon } from "../../src/device/file/load.js";
+import { loadSwitchDaemon } from "../../src/device/file/load.js";
 import { inspectInterface } from "../../src/host/interface.js";
 import { LabNetwork } from "../../src/host/veth.js";
 import { loadAddon } from "../../src/native/addon.js";
@@ -47,11 +47,10 @@ export class Fabric {
         const { interface: name, namespaceFd } = network.end(link, node);
         return { interface: name, namespace: `/proc/${process.pid}/fd/${namespaceFd}` };
       };
-      const { config } = parseSwitchDaemon(
-        JSON.stringify({ ports: kHosts.map((_, link) => ({ ...place(link, "sw"), ...port })), ...extra }),
-        "fabric",
-        { inspect: inspectInterface },
-      );
+      const { config } = loadSwitchDaemon("fabric", {
+        inspect: inspectInterface,
+        text: JSON.stringify({ ports: kHosts.map((_, link) => ({ ...place(link, "sw"), ...port })), ...extra }),
+      });
       const addon = loadAddon<NativeAddon>();
       const worker = new addon.Worker(composeSwitchWorker(config));
       opened.push(worker);

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { kEct0, kFirstQpn, udpSourcePort } from "../../src/device/behaviour.js";
 import { composeNicWorker } from "../../src/device/compose.js";
-import { parseNicDaemon } from "../../src/device/file/load.js";
+import { loadNicDaemon } from "../../src/device/file/load.js";
 import { inspectInterface } from "../../src/host/interface.js";
 import { LabNetwork } from "../../src/host/veth.js";
 import { loadAddon } from "../../src/native/addon.js";
@@ -144,7 +144,7 @@ export class NicBed {
       rate: `${rate}bps`,
       mac: this.station(node).mac,
     };
-    const { config } = parseNicDaemon(JSON.stringify(file), "benchmark", { inspect: inspectInterface });
+    const { config } = loadNicDaemon("benchmark", { inspect: inspectInterface, text: JSON.stringify(file) });
     const worker = composeNicWorker(config, { receive: backend, transmit: backend, xdp_mode: "native", ring: 512 });
     Object.assign(worker, { cpu, polling });
     for (const nic of worker.nics) {

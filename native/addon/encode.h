@@ -15,8 +15,6 @@ namespace weir {
 
 template <class T>
 Napi::Value to_js(Napi::Env env, const T& value);
-// Known before it is first called: nothing else would find it.
-inline Napi::Value to_js(Napi::Env env, const CounterLabels& labels);
 
 class Encoder : public Visitor {
  public:
@@ -33,12 +31,6 @@ class Encoder : public Visitor {
  private:
   Napi::Object object_;
 };
-
-inline Napi::Value to_js(Napi::Env env, const CounterLabels& labels) {
-  Napi::Object out = Napi::Object::New(env);
-  for (const auto& [key, value] : labels) out.Set(key, value);
-  return out;
-}
 
 // Values of counters by their names.
 template <class T>
@@ -62,6 +54,10 @@ Napi::Value to_js(Napi::Env env, const T& value) {
     return Napi::String::New(env, value);
   } else if constexpr (kIsOptional<T>) {
     return value ? to_js(env, *value) : env.Undefined();
+  } else if constexpr (std::is_same_v<T, CounterLabels>) {
+    Napi::Object out = Napi::Object::New(env);
+    for (const auto& [key, label] : value) out.Set(key, label);
+    return out;
   } else if constexpr (Counted<T>) {
     Napi::Object out = Napi::Object::New(env);
     for (int i = 0; i < T::kCount; ++i) out.Set(T::kDescriptions[i].name, static_cast<double>(value.words()[i]));

@@ -22,27 +22,8 @@ uint32_t WorkerHandle::register_memory(double nic, Memory& memory, uint8_t acces
   region.access = access;
   region.domain = domain;
   region.owner = block;
-  return between_turns([&, &at = verbs_at(nic)] { return at.soft_nic().memory().add(region); });
-}
-
-bool WorkerHandle::deregister_memory(double nic, uint32_t key) {
-  return between_turns([&, &at = verbs_at(nic)] { return at.soft_nic().memory().remove(key); });
-}
-
-ProgramOpening WorkerHandle::open_program(double nic) {
-  return between_turns([&, &at = verbs_at(nic)] { return at.open_program(); });
-}
-
-bool WorkerHandle::close_program(double nic, uint32_t number) {
-  return between_turns([&, &at = verbs_at(nic)] { return at.close_program(number); });
-}
-
-uint32_t WorkerHandle::create_queue_pair(double nic, VerbsQueuePairParameters parameters) {
-  return between_turns([&, &at = verbs_at(nic)] { return at.create_queue_pair(parameters); });
-}
-
-bool WorkerHandle::destroy_queue_pair(double nic, uint32_t qpn) {
-  return between_turns([&, &at = verbs_at(nic)] { return at.destroy_queue_pair(qpn); });
+  NicDevice& at = verbs_at(nic);
+  return result_of(&Worker::between_turns, [&] { return at.soft_nic().memory().add(region); });
 }
 
 void WorkerHandle::modify_queue_pair(double nic, uint32_t qpn, const QueuePairChange& change) {
@@ -50,14 +31,6 @@ void WorkerHandle::modify_queue_pair(double nic, uint32_t qpn, const QueuePairCh
   native().between_turns([&] {
     at.soft_nic().modify_queue_pair(qpn, change.state, change.attributes, change.path, change.priority, change.rate_cap);
   });
-}
-
-uint32_t WorkerHandle::create_address_handle(double nic, const RocePath& path) {
-  return between_turns([&, &at = verbs_at(nic)] { return at.create_address_handle(path); });
-}
-
-bool WorkerHandle::destroy_address_handle(double nic, uint32_t handle) {
-  return between_turns([&, &at = verbs_at(nic)] { return at.destroy_address_handle(handle); });
 }
 
 size_t WorkerHandle::post(uint32_t nic, std::span<uint64_t> words, uint32_t count) {

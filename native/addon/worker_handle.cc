@@ -25,7 +25,7 @@ WorkerConfig settled(WorkerConfig config) {
   for (SwitchDeviceConfig& device : config.switches) {
     for (size_t i = 0; i < std::min(device.ports.size(), device.parameters.ports.size()); ++i) {
       const PortConfig& port = device.ports[i];
-      device.parameters.ports[i].offloads = port.offloads && port.transmit == Backend::af_packet;
+      device.parameters.ports[i].offloads = port.offloads && port.transmit_by == Backend::af_packet;
     }
   }
   return config;
@@ -34,39 +34,40 @@ WorkerConfig settled(WorkerConfig config) {
 }  // namespace
 
 Napi::Function WorkerHandle::define(Napi::Env env) {
-  return DefineClass(env, "Worker",
-                     {method<&Worker::open, "open()">(),
-                      method<&Worker::begin, "begin(at)">(),
-                      method<&Worker::stop_traffic, "stopTraffic()">(),
-                      method<&Worker::stop, "stop()">(),
-                      method<&WorkerHandle::close, "close()">(),
-                      method<&WorkerHandle::manifest, "manifest()">(),
-                      method<&WorkerHandle::read_counters, "readCounters(target)">(),
-                      method<&WorkerHandle::drain_records, "drainRecords(target)">(),
-                      method<&WorkerHandle::drain_punted, "drainPunted()">(),
-                      method<&WorkerHandle::inject, "inject(device, port, bytes)">(),
-                      method<&WorkerHandle::reconfigure, "reconfigure(config, others)">(),
-                      method<&WorkerHandle::forwarding_table, "forwardingTable(index)">(),
-                      method<&WorkerHandle::forwarding_entries, "forwardingEntries(index)">(),
-                      method<&WorkerHandle::switch_state, "switchState(index)">(),
-                      method<&WorkerHandle::queue_pairs, "queuePairs(index)">(),
-                      method<&WorkerHandle::attach, "attach(capture, places)">(),
-                      method<&WorkerHandle::detach, "detach(capture)">(),
-                      method<&WorkerHandle::histograms, "histograms()">(),
-                      method<&WorkerHandle::register_memory, "registerMemory(nic, memory, access, domain)">(),
-                      method<&WorkerHandle::deregister_memory, "deregisterMemory(nic, key)">(),
-                      method<&WorkerHandle::open_program, "openProgram(nic)">(),
-                      method<&WorkerHandle::close_program, "closeProgram(nic, number)">(),
-                      method<&WorkerHandle::create_queue_pair, "createQueuePair(nic, options)">(),
-                      method<&WorkerHandle::destroy_queue_pair, "destroyQueuePair(nic, qpn)">(),
-                      method<&WorkerHandle::modify_queue_pair, "modifyQueuePair(nic, qpn, attributes)">(),
-                      method<&WorkerHandle::create_address_handle, "createAddressHandle(nic, path)">(),
-                      method<&WorkerHandle::destroy_address_handle, "destroyAddressHandle(nic, handle)">(),
-                      method<&WorkerHandle::post, "post(nic, words, count)">(),
-                      method<&WorkerHandle::drain_completions, "drainCompletions(nic, words)">(),
-                      method<&Worker::worst_gap, "worstGap()">(),
-                      method<&Worker::recent_gap, "recentGap()">(),
-                      method<&WorkerHandle::outcome, "outcome()">()});
+  return DefineClass(
+      env, "Worker",
+      {method<&Worker::open, "open()">(),
+       method<&Worker::begin, "begin(at)">(),
+       method<&Worker::stop_traffic, "stopTraffic()">(),
+       method<&Worker::stop, "stop()">(),
+       method<&WorkerHandle::release, "close()">(),
+       method<&WorkerHandle::manifest, "manifest()">(),
+       method<&WorkerHandle::read_counters, "readCounters(target)">(),
+       method<&WorkerHandle::drain_records, "drainRecords(target)">(),
+       method<&WorkerHandle::drain_punted, "drainPunted()">(),
+       method<&Worker::inject, "inject(device, port, bytes)">(),
+       method<&WorkerHandle::reconfigure, "reconfigure(config, others)">(),
+       method<&WorkerHandle::look_at_switch<copy_forwarding>, "forwardingTable(index)">(),
+       method<&WorkerHandle::on_switch<count_forwarding>, "forwardingEntries(index)">(),
+       method<&WorkerHandle::look_at_switch<copy_switch>, "switchState(index)">(),
+       method<&WorkerHandle::look_at_nic<copy_queue_pairs>, "queuePairs(index)">(),
+       method<&WorkerHandle::attach, "attach(capture, places)">(),
+       method<&WorkerHandle::detach, "detach(capture)">(),
+       method<&WorkerHandle::histograms, "histograms()">(),
+       method<&WorkerHandle::register_memory, "registerMemory(nic, memory, access, domain)">(),
+       method<&WorkerHandle::on_nic<&NicDevice::deregister_memory, uint32_t>, "deregisterMemory(nic, key)">(),
+       method<&WorkerHandle::on_nic<&NicDevice::open_program>, "openProgram(nic)">(),
+       method<&WorkerHandle::on_nic<&NicDevice::close_program, uint32_t>, "closeProgram(nic, number)">(),
+       method<&WorkerHandle::on_nic<&NicDevice::create_queue_pair, VerbsQueuePairParameters>, "createQueuePair(nic, options)">(),
+       method<&WorkerHandle::on_nic<&NicDevice::destroy_queue_pair, uint32_t>, "destroyQueuePair(nic, qpn)">(),
+       method<&WorkerHandle::modify_queue_pair, "modifyQueuePair(nic, qpn, attributes)">(),
+       method<&WorkerHandle::on_nic<&NicDevice::create_address_handle, RocePath>, "createAddressHandle(nic, path)">(),
+       method<&WorkerHandle::on_nic<&NicDevice::destroy_address_handle, uint32_t>, "destroyAddressHandle(nic, handle)">(),
+       method<&WorkerHandle::post, "post(nic, words, count)">(),
+       method<&WorkerHandle::drain_completions, "drainCompletions(nic, words)">(),
+       method<&Worker::worst_gap, "worstGap()">(),
+       method<&Worker::recent_gap, "recentGap()">(),
+       method<&WorkerHandle::outcome, "outcome()">()});
 }
 
 WorkerHandle::WorkerHandle(const Napi::CallbackInfo& info) : Wrap(info) {
@@ -103,8 +104,6 @@ SwitchDevice& WorkerHandle::switch_at(double index) const { return device_at(env
 
 NicDevice& WorkerHandle::nic_at(double index) const { return device_at(env_, native(), native().nics(), index); }
 
-void WorkerHandle::close() { release(); }
-
 std::optional<std::vector<CounterEntry>> WorkerHandle::manifest() {
   if (!native().ready()) return std::nullopt;
   std::vector<CounterEntry> out;
@@ -138,30 +137,10 @@ std::vector<PuntedCopy> WorkerHandle::drain_punted() {
   return out;
 }
 
-bool WorkerHandle::inject(uint16_t device, uint16_t port, std::span<const uint8_t> bytes) {
-  return native().inject(device, port, bytes);
-}
-
 void WorkerHandle::reconfigure(const WorkerConfig& config, std::optional<std::vector<WorkerHandle*>> others) {
   std::vector<Worker*> workers;
   if (others) std::ranges::transform(*others, std::back_inserter(workers), [](auto* other) { return &other->native(); });
   native().reconfigure(settled(config), workers);
-}
-
-std::vector<ForwardingEntry> WorkerHandle::forwarding_table(double device) {
-  return look([&at = switch_at(device)] { return copy_forwarding(at); });
-}
-
-size_t WorkerHandle::forwarding_entries(double device) {
-  return between_turns([&at = switch_at(device)] { return count_forwarding(at); });
-}
-
-SwitchCopy WorkerHandle::switch_state(double device) {
-  return look([&at = switch_at(device)] { return copy_switch(at); });
-}
-
-std::vector<QueuePairCopy> WorkerHandle::queue_pairs(double device) {
-  return look([&at = nic_at(device)] { return copy_queue_pairs(at); });
 }
 
 void WorkerHandle::attach(CaptureHandle& capture, const std::vector<Worker::PortPlace>& places) {

@@ -3,6 +3,7 @@
 
 #include <napi.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -59,26 +60,13 @@ class WorkerHandle : public Wrap<WorkerHandle> {
   Worker& native() const;
 
  private:
-  void close();
   std::optional<std::vector<CounterEntry>> manifest();
   Time read_counters(std::span<double> target);
   uint32_t drain_records(std::span<double> target);
   std::vector<PuntedCopy> drain_punted();
-  bool inject(uint16_t device, uint16_t port, std::span<const uint8_t> bytes);
   void reconfigure(const WorkerConfig& config, std::optional<std::vector<WorkerHandle*>> others);
-  std::vector<ForwardingEntry> forwarding_table(double device);
-  size_t forwarding_entries(double device);
-  SwitchCopy switch_state(double device);
-  std::vector<QueuePairCopy> queue_pairs(double device);
   uint32_t register_memory(double nic, Memory& memory, uint8_t access, uint32_t domain);
-  bool deregister_memory(double nic, uint32_t key);
-  ProgramOpening open_program(double nic);
-  bool close_program(double nic, uint32_t number);
-  uint32_t create_queue_pair(double nic, VerbsQueuePairParameters parameters);
-  bool destroy_queue_pair(double nic, uint32_t qpn);
   void modify_queue_pair(double nic, uint32_t qpn, const QueuePairChange& change);
-  uint32_t create_address_handle(double nic, const RocePath& path);
-  bool destroy_address_handle(double nic, uint32_t handle);
   size_t post(uint32_t nic, std::span<uint64_t> words, uint32_t count);
   size_t drain_completions(double nic, std::span<uint64_t> words);
   void attach(CaptureHandle& capture, const std::vector<Worker::PortPlace>& places);
@@ -90,16 +78,28 @@ class WorkerHandle : public Wrap<WorkerHandle> {
   NicDevice& nic_at(double index) const;
   // With places for applications.
   NicDevice& verbs_at(double index) const;
-  // What `action` returns, run between two turns.
-  auto between_turns(const auto& action) const {
-    decltype(action()) out{};
-    native().between_turns([&] { out = action(); });
-    return out;
+  // What an action on one of the worker's devices returns, by its number; run between two turns.
+  template <auto kAction>
+  auto on_switch(double device) const {
+    return result_of(&Worker::between_turns, [&at = switch_at(device)] { return kAction(at); });
   }
-  // The same, with all counters published before.
-  auto look(const auto& action) const {
+  // The same of a NIC with places for applications.
+  template <auto kAction, class... Arguments>
+  auto on_nic(double nic, Arguments... arguments) const {
+    return result_of(&Worker::between_turns, [&, &at = verbs_at(nic)] { return std::invoke(kAction, at, arguments...); });
+  }
+  // What it looks like, with all counters published before.
+  template <auto kLook>
+  auto look_at_switch(double device) const {
+    return result_of(&Worker::look, [&at = switch_at(device)] { return kLook(at); });
+  }
+  template <auto kLook>
+  auto look_at_nic(double device) const {
+    return result_of(&Worker::look, [&at = nic_at(device)] { return kLook(at); });
+  }
+  auto result_of(void (Worker::*when)(const std::function<void()>&), const auto& action) const {
     decltype(action()) out{};
-    native().look([&] { out = action(); });
+    (native().*when)([&] { out = action(); });
     return out;
   }
   void release();

@@ -1,4 +1,5 @@
-// A binary min-heap over the indexes 0..n-1, each held at most once, whose keys can be changed in place.
+// A binary min-heap over the indexes 0..n-1, each held at most once, whose keys can be changed in place. They are times: of
+// egress ports, say, their next departure.
 #pragma once
 
 #include <cstdint>
@@ -8,28 +9,27 @@
 
 namespace weir {
 
-// `Key` needs operator< (strict weak order). Equal keys come out by ascending index, so the order never depends on history.
-// set, remove and pop are O(log n); the rest O(1). Allocates in the constructor only.
-template <class Key>
-class BasicIndexedHeap {
+// Equal keys come out by ascending index, so the order never depends on history. set, remove and pop are O(log n); the rest O(1).
+// Allocates in the constructor only.
+class IndexedHeap {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
 
   // Holds indexes below `size`.
-  explicit BasicIndexedHeap(uint32_t size) : positions_(size, kNone) { heap_.reserve(size); }
+  explicit IndexedHeap(uint32_t size) : positions_(size, kNone) { heap_.reserve(size); }
 
   bool empty() const { return heap_.empty(); }
   uint32_t size() const { return static_cast<uint32_t>(heap_.size()); }
   bool contains(uint32_t index) const { return positions_[index] != kNone; }
   // Only for an index that the heap contains.
-  const Key& key(uint32_t index) const { return heap_[positions_[index]].key; }
+  Time key(uint32_t index) const { return heap_[positions_[index]].key; }
   // The index with the smallest key, or kNone when empty.
   uint32_t top() const { return heap_.empty() ? kNone : heap_[0].index; }
   // Only when not empty.
-  const Key& top_key() const { return heap_[0].key; }
+  Time top_key() const { return heap_[0].key; }
 
   // Inserts `index`, or changes its key.
-  void set(uint32_t index, const Key& key) {
+  void set(uint32_t index, Time key) {
     uint32_t position = positions_[index];
     if (position == kNone) {
       position = size();
@@ -57,13 +57,10 @@ class BasicIndexedHeap {
 
  private:
   struct Node {
-    Key key;
+    Time key;
     uint32_t index;
   };
-  static bool before(const Node& a, const Node& b) {
-    if (a.key < b.key) return true;
-    return !(b.key < a.key) && a.index < b.index;
-  }
+  static bool before(const Node& a, const Node& b) { return a.key != b.key ? a.key < b.key : a.index < b.index; }
   void place(uint32_t position, const Node& node) {
     heap_[position] = node;
     positions_[node.index] = position;
@@ -86,8 +83,5 @@ class BasicIndexedHeap {
   std::vector<uint32_t> positions_;
   std::vector<Node> heap_;
 };
-
-// Keyed by time: egress ports by their next departure.
-using IndexedHeap = BasicIndexedHeap<Time>;
 
 }  // namespace weir

@@ -17,14 +17,15 @@ class Random {
   }
   // Uniform in [0, 1) with 53 bits.
   double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
-
- private:
-  static constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
+  // Each bit of `z` changes about half of the result's.
   static constexpr uint64_t mix(uint64_t z) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return z ^ (z >> 31);
   }
+
+ private:
+  static constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
   uint64_t state_;
 };
 

@@ -92,7 +92,7 @@ class Notified : public Nic {
     for (uint32_t i = 0; i < pairs; ++i) {
       std::vector<uint8_t> frame(kHeaderStride);
       if (qcn_) {
-        CnmEnvelope envelope{.destination_mac = kNic, .source_mac = kSwitch};
+        LinkHeader envelope{.destination_mac = kNic, .source_mac = kSwitch};
         envelope.cn_flow = static_cast<uint16_t>(i + 1);
         CongestionNotification cnm;
         cnm.quantized_feedback = static_cast<uint8_t>(1 + i % 63);

@@ -15,7 +15,7 @@
 // sends a CNP and no window opens.
 #pragma once
 
-#include <cstdint>
+#include <utility>
 
 #include "base/types.h"
 
@@ -27,7 +27,14 @@ class NotificationPoint {
  public:
   // A marked packet arrived. True: send a CNP now; unless `interval` (N) is 0, a window has opened.
   // A window that ended at or before `now` must have been expired before.
-  bool on_marked(Time now, Time interval);
+  bool on_marked(Time now, Time interval) {
+    if (active()) {
+      marked_ = true;
+      return false;
+    }
+    if (interval > 0) window_end_ = now + interval;
+    return true;
+  }
 
   // The window is open: expire() is to be called at window_end().
   bool active() const { return window_end_ != kNever; }
@@ -36,7 +43,11 @@ class NotificationPoint {
 
   // The window is over (only when active). True: send a CNP, dated window_end() as it was before the call, and the next
   // window is open. False: idle.
-  bool expire(Time interval);
+  bool expire(Time interval) {
+    const bool send = std::exchange(marked_, false);
+    window_end_ = send && interval > 0 ? window_end_ + interval : kNever;
+    return send;
+  }
 
   // N is shorter from now on: an open window ends at `latest` at the latest.
   void shorten(Time latest) {

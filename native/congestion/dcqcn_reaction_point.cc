@@ -2,20 +2,10 @@
 
 #include <algorithm>
 
-#include "base/native_error.h"
-
 namespace weir {
-namespace {
-
-constexpr const char* kWhose = "DCQCN reaction point";
-
-}  // namespace
 
 void DcqcnReactionPoint::configure(const DcqcnParameters& shared, const FlowTerms& terms) {
-  check(shared);
-  require(terms.line_rate > 0, kWhose, "the line rate must be above 0");
-  parameters_ = &shared;
-  line_rate_ = static_cast<double>(terms.line_rate);
+  RateLimiter::configure(shared, terms, "DCQCN reaction point");
   release();
   alpha_ = shared.initial_alpha_value;
   alpha_at_ = started_ = kNever;
@@ -86,26 +76,14 @@ DcqcnReactionPoint::Stage DcqcnReactionPoint::stage() const {
   return std::min(timer_expirations_, byte_expirations_) > threshold ? Stage::hyper_increase : Stage::additive_increase;
 }
 
-// The rate at which the limiter lets go.
-double DcqcnReactionPoint::release_rate() const {
-  const double maximum = static_cast<double>(parameters_->rpg_max_rate);
-  return (maximum > 0 ? std::min(maximum, line_rate_) : line_rate_) - line_rate_ * kReleaseResolution;
-}
-
-double DcqcnReactionPoint::floor_rate() const {
-  return std::min(std::max(static_cast<double>(parameters_->rpg_min_rate), 1.0), line_rate_);
-}
-
 void DcqcnReactionPoint::start_limiter(Time now, double initial_rate) {
-  limited_ = true;
-  current_rate_ = target_rate_ = std::clamp(initial_rate, floor_rate(), line_rate_);
+  hold(initial_rate);
   if (!parameters_->alpha_decays_at_line_rate || started_ == kNever) start_alpha(now);
   restart_increase(now);
 }
 
 void DcqcnReactionPoint::release() {
-  limited_ = false;
-  current_rate_ = target_rate_ = line_rate_;
+  let_go();
   rate_timer_at_ = cut_at_ = kNever;
   timer_expirations_ = byte_expirations_ = 0;
   byte_count_ = 0;
@@ -130,8 +108,7 @@ void DcqcnReactionPoint::cut(Time now) {
   if (p.clamp_tgt_rate || byte_expirations_ != 0 || (p.clamp_tgt_rate_after_time_inc && timer_expirations_ != 0)) {
     target_rate_ = current_rate_;
   }
-  const double wanted = current_rate_ * (1 - alpha_ * p.rate_decrease_factor);
-  current_rate_ = std::max({wanted, p.rpg_min_dec_fac * current_rate_, floor_rate()});
+  lower(alpha_ * p.rate_decrease_factor);
   restart_increase(now);
 }
 

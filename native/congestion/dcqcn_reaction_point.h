@@ -40,10 +40,7 @@
 //   HPCC's ns-3 does F steps, but has only the timer, whose expirations after F + 1 alone are hyper. The latter is not offered:
 //   with R_HAI = R_AI the two agree.
 //
-// Release: when an increase brings R_C to within 1/4096 of rpg_max_rate (or of the line rate), the queue pair becomes unlimited.
-//   R_C closes half the distance each time and would never arrive. Hardware arrives because it counts rates in Mb/s; here the
-//   resolution is relative to the line rate, because rates may be scaled down on the wire and a scaled run must release
-//   after the same number of steps. A cut that is due (slotted) holds the release back.
+// Release as in rate_limiter.h: the queue pair becomes unlimited. A cut that is due (slotted) holds it back.
 //
 // Parameters. TypeScript converts mlx5's units; "paper" is section 5.2, and the default here. [n] notes below.
 //   field (mlx5 name)              paper  unit      paper    mlx5 firmware   meaning
@@ -81,7 +78,7 @@
 
 #include "base/describe.h"
 #include "base/types.h"
-#include "congestion/congestion_control.h"
+#include "congestion/rate_limiter.h"
 
 namespace weir {
 
@@ -135,18 +132,14 @@ void describe(auto& v, Of<DcqcnParameters> auto& p) {
 }
 
 // One per sending queue pair.
-class DcqcnReactionPoint : public CongestionControl {
+class DcqcnReactionPoint : public RateLimiter<DcqcnParameters> {
  public:
-  using Parameters = DcqcnParameters;
-  using Stage = IncreaseStage;
   static constexpr const char* kName = "dcqcn";
   static constexpr uint8_t kHears = kHearsCnps;
 
   // An alpha that decays below this is 0, and alpha's timer stops until the next CNP: catching up after any idle time costs at
   // most ln(1e9) / g steps. A cut at such an alpha would take off less than 1e-9 of the rate.
   static constexpr double kAlphaEpsilon = 1e-9;
-  // Release resolution: see above.
-  static constexpr double kReleaseResolution = 1.0 / 4096;
 
   // The queue pair is then unlimited, and its alpha waits for start() or a CNP.
   void configure(const DcqcnParameters& shared, const FlowTerms& terms);
@@ -164,25 +157,15 @@ class DcqcnReactionPoint : public CongestionControl {
   // is left out: alpha matters only at a cut, and is caught up by then.
   Time next_deadline() const;
 
-  // R_C in bit/s, rounded down; the line rate when unlimited.
-  Rate rate() const { return static_cast<Rate>(current_rate_); }
-  // R_T in bit/s, rounded down.
-  Rate target_rate() const { return static_cast<Rate>(target_rate_); }
   // As of the last call that took a time; initial_alpha_value when unlimited, unless it decays there.
   double alpha() const { return limited_ || parameters_->alpha_decays_at_line_rate ? alpha_ : parameters_->initial_alpha_value; }
-  bool limited() const { return limited_; }
   // When the CNPs that have come cut the rate (slotted); kNever if none has come since the last cut.
   Time cut_at() const { return cut_at_; }
   ControllerState state() const { return {target_rate(), alpha(), limited_ || parameters_->alpha_decays_at_line_rate, stage()}; }
   // The stage of the last increase since the last cut; fast recovery when there was none.
   Stage stage() const;
-  // Full precision, for comparison.
-  double exact_rate() const { return current_rate_; }
-  double exact_target_rate() const { return target_rate_; }
 
  private:
-  double release_rate() const;
-  double floor_rate() const;
   void start_limiter(Time now, double initial_rate);
   void release();
   void start_alpha(Time now);
@@ -192,10 +175,6 @@ class DcqcnReactionPoint : public CongestionControl {
   void end_alpha_period();
   Time slot_end(Time period, Time now) const;
 
-  const DcqcnParameters* parameters_ = nullptr;
-  double line_rate_ = 0;
-  double current_rate_ = 0;
-  double target_rate_ = 0;
   double alpha_ = 0;
   Time started_ = kNever;  // when alpha started, origin of the slots; kNever before that
   Time rate_timer_at_ = kNever;
@@ -204,7 +183,6 @@ class DcqcnReactionPoint : public CongestionControl {
   uint64_t byte_count_ = 0;         // since the byte counter last expired or was reset
   uint32_t timer_expirations_ = 0;  // T
   uint32_t byte_expirations_ = 0;   // BC
-  bool limited_ = false;
   bool cnp_in_alpha_slot_ = false;
 };
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/native_error.h"
-
 namespace weir {
 namespace {
 
@@ -11,19 +9,14 @@ using Variant = QcnParameters::Variant;
 
 static_assert(sizeof(QcnReactionPoint) <= 64);
 
-constexpr const char* kWhose = "QCN reaction point";
-
 bool uses_timer(const QcnParameters& p) { return p.variant != Variant::aimd && p.rpg_time_reset > 0; }
 bool uses_byte_counter(const QcnParameters& p) { return p.variant != Variant::timer && p.rpg_byte_reset > 0; }
 
 }  // namespace
 
 void QcnReactionPoint::configure(const QcnParameters& shared, const FlowTerms& terms) {
-  check(shared);
-  require(terms.line_rate > 0, kWhose, "the line rate must be above 0");
-  parameters_ = &shared;
+  RateLimiter::configure(shared, terms, "QCN reaction point");
   random_ = terms.random;
-  line_rate_ = static_cast<double>(terms.line_rate);
   release();
 }
 
@@ -47,8 +40,7 @@ void QcnReactionPoint::on_cnm(Time now, uint8_t quantized_feedback) {
     target_rate_ = current_rate_;
     start_byte_counter();
   }
-  const double wanted = current_rate_ * (1 - p.gd * quantized_feedback);
-  current_rate_ = std::max({wanted, p.rpg_min_dec_fac * current_rate_, floor_rate()});
+  lower(p.gd * quantized_feedback);
   start_timer(now);
 }
 
@@ -83,29 +75,17 @@ QcnReactionPoint::Stage QcnReactionPoint::stage() const {
   return timer_cycles_ >= timer_threshold() && bytes_agree ? Stage::hyper_increase : Stage::additive_increase;
 }
 
-// The rate at which the limiter lets go.
-double QcnReactionPoint::release_rate() const {
-  const double maximum = static_cast<double>(parameters_->rpg_max_rate);
-  return (maximum > 0 ? std::min(maximum, line_rate_) : line_rate_) - line_rate_ * kReleaseResolution;
-}
-
-double QcnReactionPoint::floor_rate() const {
-  return std::min(std::max(static_cast<double>(parameters_->rpg_min_rate), 1.0), line_rate_);
-}
-
 // H.
 uint32_t QcnReactionPoint::timer_threshold() const { return std::max(parameters_->rpg_threshold, parameters_->hyper_threshold); }
 
 // All but the timer, which a cut would start once more.
 void QcnReactionPoint::start_limiter(double initial_rate) {
-  limited_ = true;
-  current_rate_ = target_rate_ = std::clamp(initial_rate, floor_rate(), line_rate_);
+  hold(initial_rate);
   start_byte_counter();
 }
 
 void QcnReactionPoint::release() {
-  limited_ = false;
-  current_rate_ = target_rate_ = line_rate_;
+  let_go();
   timer_at_ = kNever;
   bytes_left_ = 0;
   timer_cycles_ = byte_cycles_ = 0;

@@ -32,10 +32,7 @@
 //   aimd    QCN-AIMD [S, equation 27]: the byte counter alone, without fast recovery; all cycles are full. TR = CR = CR + R_AI.
 //           The byte counter restarts at a cut by the same rule.
 //
-// Release: when an increase brings CR to within 1/4096 of rpg_max_rate (or of the line rate), the limiter is off. CR closes half
-//   the distance each time and would never arrive. Hardware arrives because its rates have a granularity; here the resolution is
-//   relative to the line rate, because rates may be scaled down on the wire and a scaled run must release after the same number
-//   of steps.
+// Release as in rate_limiter.h.
 //
 // Readings:
 //   - TR is the rate before the cut ([S] equation 2, [P], and [K]'s definition of TR). [K] prints equation 2, the cut, before
@@ -76,7 +73,7 @@
 #include "base/describe.h"
 #include "base/random.h"
 #include "base/types.h"
-#include "congestion/congestion_control.h"
+#include "congestion/rate_limiter.h"
 
 namespace weir {
 
@@ -114,15 +111,10 @@ void describe(auto& v, Of<QcnParameters> auto& p) {
 }
 
 // One per rate limiter.
-class QcnReactionPoint : public CongestionControl {
+class QcnReactionPoint : public RateLimiter<QcnParameters> {
  public:
-  using Parameters = QcnParameters;
-  using Stage = IncreaseStage;
   static constexpr const char* kName = "qcn";
   static constexpr uint8_t kHears = kHearsCnms;
-
-  // Release resolution: see above.
-  static constexpr double kReleaseResolution = 1.0 / 4096;
 
   // The limiter is then off.
   void configure(const QcnParameters& shared, const FlowTerms& terms);
@@ -139,21 +131,11 @@ class QcnReactionPoint : public CongestionControl {
   // When rate() may change next if nothing is received or sent: call advance() then. kNever when off.
   Time next_deadline() const { return timer_at_; }
 
-  // CR in bit/s, rounded down; the line rate when off.
-  Rate rate() const { return static_cast<Rate>(current_rate_); }
-  // TR in bit/s, rounded down.
-  Rate target_rate() const { return static_cast<Rate>(target_rate_); }
-  bool limited() const { return limited_; }
   // What the next cycle to be completed does (aimd: always additive increase).
   Stage stage() const;
   ControllerState state() const { return {.target_rate = target_rate(), .stage = stage()}; }
-  // Full precision, for comparison.
-  double exact_rate() const { return current_rate_; }
-  double exact_target_rate() const { return target_rate_; }
 
  private:
-  double release_rate() const;
-  double floor_rate() const;
   uint32_t timer_threshold() const;
   void start_limiter(double initial_rate);
   void release();
@@ -162,18 +144,13 @@ class QcnReactionPoint : public CongestionControl {
   int64_t cycle(double full, uint32_t completed);
   void increase(Stage in);
 
-  // A cache line for each: a NIC has thousands.
-  const QcnParameters* parameters_ = nullptr;
-  Random random_{0};
-  double line_rate_ = 0;
-  double current_rate_ = 0;
-  double target_rate_ = 0;
-  Time timer_at_ = kNever;        // end of the timer's current cycle
+  // A cache line for each, what it derives from included: a NIC has thousands.
+  uint16_t hyper_increases_ = 0;  // since the last cut; stays at its largest value
   uint32_t bytes_left_ = 0;       // of the byte counter's current cycle
   uint32_t timer_cycles_ = 0;     // T
   uint32_t byte_cycles_ = 0;      // BC
-  uint16_t hyper_increases_ = 0;  // since the last cut; stays at its largest value
-  bool limited_ = false;
+  Time timer_at_ = kNever;        // end of the timer's current cycle
+  Random random_{0};
 };
 
 }  // namespace weir

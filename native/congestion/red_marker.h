@@ -46,7 +46,13 @@ void describe(auto& v, Of<RedParameters> auto& p) {
 }
 
 // The marking probability for a queue of `queue_bytes`: equation (5).
-double red_probability(const RedParameters& parameters, double queue_bytes);
+inline double red_probability(const RedParameters& parameters, double queue_bytes) {
+  const double kmin = static_cast<double>(parameters.kmin);
+  const double kmax = static_cast<double>(parameters.kmax);
+  if (queue_bytes > kmax) return 1;
+  if (queue_bytes <= kmin) return 0;
+  return parameters.pmax * (queue_bytes - kmin) / (kmax - kmin);
+}
 
 // One per marked egress queue, of parameters that pass check().
 class RedMarker {
@@ -62,12 +68,20 @@ class RedMarker {
     return draw(queue_bytes, random);
   }
 
-  const RedParameters& parameters() const { return parameters_; }
   // The moving average in bytes; 0 unless averaged.
   double average() const { return average_; }
 
  private:
-  bool draw(uint64_t queue_bytes, Random& random);
+  bool draw(uint64_t queue_bytes, Random& random) {
+    double length = static_cast<double>(queue_bytes);
+    if (parameters_.averaged) {
+      average_ += parameters_.weight * (length - average_);
+      length = average_;
+    }
+    const double probability = red_probability(parameters_, length);
+    if (probability <= 0) return false;
+    return probability >= 1 || random.uniform() < probability;
+  }
 
   RedParameters parameters_;
   double average_ = 0;

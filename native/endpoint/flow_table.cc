@@ -38,16 +38,18 @@ constexpr uint64_t with_priority(uint64_t value, uint8_t priority) { return valu
 
 }  // namespace
 
-FlowTable::FlowTable(const NicParameters& parameters, uint32_t queue_pairs)
+FlowTable::FlowTable(const NicParameters& parameters, uint32_t queue_pairs, uint64_t& held)
     : parameters_(parameters),
       grouped_((hears(parameters.congestion) & kHearsCnms) != 0),
       // A group has a queue pair, so there need not be more of them.
       places_(grouped_ ? std::min(static_cast<uint32_t>(std::popcount(parameters.grouping.priorities)) * most_of_priority(),
                                   queue_pairs)
                        : 0),
+      held_(held),
       flows_(queue_pairs),
       members_(queue_pairs),
       traces_of_(queue_pairs) {
+  held = 0;
   flows_.reserve(queue_pairs + places_);
   groups_.reserve(places_);
 }
@@ -258,25 +260,25 @@ uint64_t FlowTable::headers_in(std::span<const uint8_t> msdu) {
   return uint64_t{load_bth(udp + kUdpHeader).destination_qp} << 16 | load_be16(udp);
 }
 
-FlowTable::Verdict FlowTable::find(const PacketMeta& meta, const CongestionNotification& cnm, uint32_t& number) const {
-  if ((parameters_.grouping.priorities >> cnm.priority & 1) == 0) return Verdict::not_cnpv;
-  if (cnm.quantized_feedback == 0) return Verdict::no_feedback;
+uint64_t NicCounters::*FlowTable::find(const PacketMeta& meta, const CongestionNotification& cnm, uint32_t& number) const {
+  if ((parameters_.grouping.priorities >> cnm.priority & 1) == 0) return &NicCounters::rp_cnm_not_cnpv;
+  if (cnm.quantized_feedback == 0) return &NicCounters::rp_cnm_no_feedback;
   if (meta.cn_tagged) {
     const uint32_t named = meta.cn_flow - 1u;
-    if (named >= groups_.size() || groups_[named].members == 0) return Verdict::unknown_flow;
+    if (named >= groups_.size() || groups_[named].members == 0) return &NicCounters::rp_cnm_unknown_flow;
     const Group& of = groups_[named];
     const bool to = of.destination_mac == 0 || of.destination_mac == cnm.destination_mac;
     const bool from = of.source_mac == 0 || of.source_mac == meta.destination_mac;
-    if (of.priority != cnm.priority || !to || !from) return Verdict::wrong_flow;
+    if (of.priority != cnm.priority || !to || !from) return &NicCounters::rp_cnm_wrong_flow;
     number = queue_pairs() + named;
-    return Verdict::handled;
+    return nullptr;
   }
   const Trace trace{with_priority(meta.destination_mac, cnm.priority), cnm.destination_mac, headers_in(cnm.msdu)};
   const auto found = traces_.find(trace);
-  if (found == traces_.end()) return Verdict::unknown_flow;
-  if (found->second.group == kSeveral) return Verdict::ambiguous;
+  if (found == traces_.end()) return &NicCounters::rp_cnm_unknown_flow;
+  if (found->second.group == kSeveral) return &NicCounters::rp_cnm_ambiguous;
   number = found->second.group;
-  return Verdict::handled;
+  return nullptr;
 }
 
 // ---- accounts ----
@@ -289,12 +291,11 @@ void FlowTable::account(Priority& priority, Time now) {
 bool FlowTable::recount(uint32_t number, Time now) {
   Flow& flow = flows_[number];
   flow.counted = !flow.counted;
-  const uint32_t change = flow.counted ? 1 : uint32_t{0} - 1;
-  held_ += change;
+  flow.counted ? ++held_ : --held_;
   if (number >= queue_pairs()) {
     Priority& of = priorities_[group(number).priority];
     account(of, now);
-    of.held += change;
+    flow.counted ? ++of.held : --of.held;
   }
   return flow.counted;
 }

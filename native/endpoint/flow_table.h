@@ -43,17 +43,9 @@ class FlowTable {
   static constexpr uint32_t kNone = UINT32_MAX;
   static constexpr uint32_t kMost = 65'535;  // groups, as there are flow identifiers; CNPVs have equal shares of them
 
-  enum class Verdict : uint8_t {
-    handled,
-    not_cnpv,      // its priority is none of congestion notification here
-    no_feedback,   // its quantized feedback is 0
-    unknown_flow,  // no group is meant
-    wrong_flow,    // the flow identifier's group has another priority or other addresses
-    ambiguous      // several are meant
-  };
-
-  // For queue pairs with indexes below `queue_pairs`. `parameters` must outlive it, and keep their algorithm.
-  FlowTable(const NicParameters& parameters, uint32_t queue_pairs);
+  // For queue pairs with indexes below `queue_pairs`. `parameters` must outlive it, and keep their algorithm. `held`: a gauge of
+  // the flows that are held, from 0 on.
+  FlowTable(const NicParameters& parameters, uint32_t queue_pairs, uint64_t& held);
 
   // Those of queue pairs have their indexes, those of groups follow, up to as many again.
   Flow& operator[](uint32_t flow) { return flows_[flow]; }
@@ -84,13 +76,11 @@ class FlowTable {
   // The first in the list, of which there must be one.
   uint32_t take(uint32_t group);
 
-  // What a CNM means, which arrived with `meta`. `group`: with Verdict::handled only.
-  Verdict find(const PacketMeta& meta, const CongestionNotification& cnm, uint32_t& group) const;
+  // Which group a CNM means, which arrived with `meta`. Null; else what counts such as mean none, and why.
+  uint64_t NicCounters::*find(const PacketMeta& meta, const CongestionNotification& cnm, uint32_t& group) const;
 
   // To be called whenever a flow may have begun or ceased to be held: a look at all of them takes too long. True if it has begun.
   bool count(uint32_t flow, Time now) { return flows_[flow].miscounted() && recount(flow, now); }
-  // How many are held now.
-  uint32_t held() const { return held_; }
   // Time that groups of a CNPV have been held, summed up, since the last call.
   Time take_held_time(int priority, Time now);
 
@@ -149,7 +139,7 @@ class FlowTable {
   const NicParameters& parameters_;
   bool grouped_;
   uint32_t places_;  // for groups
-  uint32_t held_ = 0;
+  uint64_t& held_;
   uint64_t made_ = 0;
   std::vector<Flow> flows_;
   std::vector<Member> members_;

@@ -113,8 +113,8 @@ void NotificationPoints::forget(uint32_t queue_pair) {
 }
 
 void NotificationPoints::clear() {
-  owed_.filter([](uint32_t) { return false; });
-  windows_.filter([](uint32_t) { return false; });
+  owed_.clear();
+  windows_.clear();
   std::fill(points_.begin(), points_.end(), Point{});
 }
 

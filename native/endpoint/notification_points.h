@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/ring.h"
 #include "base/types.h"
 #include "congestion/dcqcn_notification_point.h"
 #include "wire/packet.h"
@@ -55,32 +56,6 @@ class NotificationPoints {
   void clear();
 
  private:
-  // Places, each at most once.
-  class Ring {
-   public:
-    explicit Ring(size_t capacity) : places_(capacity) {}
-    bool empty() const { return count_ == 0; }
-    uint32_t front() const { return places_[head_]; }
-    void push(uint32_t place) { places_[(head_ + count_++) % places_.size()] = place; }
-    uint32_t pop() {
-      const uint32_t place = places_[head_];
-      head_ = (head_ + 1) % places_.size();
-      --count_;
-      return place;
-    }
-    template <class Keep>
-    void filter(Keep keep) {
-      for (size_t left = count_; left > 0; --left) {
-        if (const uint32_t place = pop(); keep(place)) push(place);
-      }
-    }
-
-   private:
-    size_t head_ = 0;
-    size_t count_ = 0;
-    std::vector<uint32_t> places_;
-  };
-
   struct Point {
     NotificationPoint point;
     uint32_t owed = 0;  // CNPs that wait for the link
@@ -102,8 +77,9 @@ class NotificationPoints {
   uint32_t pairs_;
   std::vector<Point> points_;
   std::vector<Sender> senders_;
-  Ring owed_;
-  Ring windows_;  // windows all last N, so they are in the order of their ends
+  // Places, each at most once.
+  Ring<uint32_t> owed_;
+  Ring<uint32_t> windows_;  // windows all last N, so they are in the order of their ends
 };
 
 }  // namespace weir

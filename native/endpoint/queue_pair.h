@@ -21,7 +21,7 @@ struct QueuePairParameters {
   uint32_t remote_qpn = 0;   // 24 bits: DestQP of what is sent, CNPs included
   uint8_t priority = 3;      // 0..7, of what is sent
   bool reliable = false;     // a reliable connection, and not an unacknowledged stream
-  uint16_t outstanding = 2;  // of a reliable one: messages posted at a time
+  uint16_t outstanding = 2;  // of a reliable one: messages posted at a time, 1..2^15; SEND: at the receiver too
   uint32_t application = 0;  // whose it is: queue pairs of one may be one flow, see FlowSelection
   Time start = kNever;       // when to begin sending; kNever: only receives
   Time stop = kNever;        // when to stop, between two packets
@@ -31,10 +31,11 @@ struct QueuePairParameters {
   // pair's own; the NIC receives what is sent to it.
   RocePath path;
   MessageStreamParameters stream;
-  std::span<const uint32_t> sizes = {};  // of a reliable one: its messages, instead of what `stream` says of them
-  QueueAttributes transport = {};        // of a reliable one: recovery, timeout, retry_count and window
-  uint64_t remote_address = 0;           // RETH
-  uint32_t remote_key = 0;               // RETH
+  // Of a reliable one: messages of 1..kMaxMessage bytes, instead of what `stream` says of them; must outlive it.
+  std::span<const uint32_t> sizes = {};
+  QueueAttributes transport = {};  // of a reliable one: recovery, timeout, retry_count and window
+  uint64_t remote_address = 0;     // RETH
+  uint32_t remote_key = 0;         // RETH; a reliable one has its own
 };
 // What concerns a reliable connection alone is checked when that is made.
 void describe(auto& v, Of<QueuePairParameters> auto& p) {

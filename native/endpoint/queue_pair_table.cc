@@ -22,50 +22,33 @@ QueuePairTable::QueuePairTable(const NicParameters& parameters, const std::vecto
       first_qpn_(parameters.first_qpn),
       mac_(parameters.mac),
       has_payload_(pool.has_payload()),
-      listener_(parameters.listener),
       completions_(completions),
       generations_(parameters.verbs_queue_pairs),
       memory_(parameters.memory_regions + 1, parameters.key_secret),
       payload_(kMaxPayload),
-      stream_context_{memory_,
-                      0,
-                      kStreamDomain,
-                      counters_,
-                      listener_,
-                      has_payload_,
-                      (hears(parameters.congestion) & kHearsAcknowledgements) != 0} {
+      stream_context_{.bytes = payload_.data(),
+                      .memory = memory_,
+                      .key = memory_.add(ReliableStream::region(payload_.data(), kStreamDomain)),
+                      .domain = kStreamDomain,
+                      .counters = counters_,
+                      .listener = parameters.listener,
+                      .payload = has_payload_,
+                      .informs = (hears(parameters.congestion) & kHearsAcknowledgements) != 0} {
   for (size_t i = 0; i < payload_.size(); ++i) payload_[i] = static_cast<uint8_t>(i);
-  stream_context_.key = memory_.add(ReliableStream::region(payload_.data(), kStreamDomain));
-  pairs_.reserve(size_);  // transports refer to their counters
+  pairs_.reserve(size_);  // transports refer to what is in them
   for (const QueuePairParameters& stream : streams) {
     QueuePair& qp = pairs_.emplace_back(stream);
     qp.qpn = first_qpn_ + static_cast<uint32_t>(pairs_.size()) - 1;
     qp.connected = true;
-    make_stream(qp);
+    if (stream.reliable) {
+      qp.kind = QueuePair::Kind::reliable_stream;
+      qp.transport = std::make_unique<ReliableStream>(qp.qpn, qp.parameters, stream_context_, qp.counters);
+    } else {
+      qp.transport = std::make_unique<StreamTransport>(qp.qpn, qp.parameters, stream_context_, qp.counters);
+    }
     if (stream.path.source_mac != mac_) own_macs_.insert(stream.path.source_mac);
   }
   for (uint32_t i = 0; i < parameters.verbs_queue_pairs; ++i) pairs_.emplace_back(QueuePairParameters{});
-}
-
-void QueuePairTable::make_stream(QueuePair& qp) {
-  const QueuePairParameters& p = qp.parameters;
-  if (!p.reliable) {
-    const StreamTarget target{p.remote_qpn, p.remote_address, p.remote_key};
-    qp.transport = std::make_unique<StreamTransport>(p.stream, target, payload_.data(), counters_, qp.counters,
-                                                     StreamEnd{listener_, qp.qpn, p.peer_start});
-    return;
-  }
-  // The peer has its region in the same place.
-  const ReliableStreamParameters parameters{.stream = p.stream,
-                                            .sizes = p.sizes,
-                                            .outstanding = p.outstanding,
-                                            .target = {p.remote_qpn, 0, stream_context_.key},
-                                            .recovery = p.transport.recovery,
-                                            .timeout = p.transport.timeout,
-                                            .retry_count = p.transport.retry_count,
-                                            .window = p.transport.window};
-  qp.kind = QueuePair::Kind::reliable_stream;
-  qp.transport = std::make_unique<ReliableStream>(qp.qpn, parameters, stream_context_, qp.counters);
 }
 
 uint32_t QueuePairTable::find(uint32_t qpn) const {

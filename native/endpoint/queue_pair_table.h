@@ -72,22 +72,19 @@ class QueuePairTable {
   TransportCounters& counters() { return counters_; }
 
  private:
-  void make_stream(QueuePair& qp);
-
   std::vector<QueuePair> pairs_;
   uint32_t streams_;
   uint32_t size_;
   uint32_t first_qpn_;
   uint64_t mac_;
   bool has_payload_;
-  MessageListener* listener_;
   CompletionSink* completions_;
   std::vector<uint32_t> generations_;  // of the places for queue pairs of applications
   TransportCounters counters_;
   MemoryTable memory_;
   AddressTable address_handles_;
   std::vector<uint8_t> payload_;
-  ReliableStreamContext stream_context_;
+  StreamContext stream_context_;
   std::unordered_set<uint64_t> own_macs_;  // of queue pairs, besides the NIC's
 };
 

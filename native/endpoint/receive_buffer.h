@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <vector>
 
 #include "base/describe.h"
+#include "base/ring.h"
 #include "base/types.h"
 
 namespace weir {
@@ -30,30 +30,28 @@ void describe(auto& v, Of<ReceiveBufferParameters> auto& p) {
 class ReceiveBuffer {
  public:
   explicit ReceiveBuffer(const ReceiveBufferParameters& parameters)
-      : parameters_(parameters), held_(parameters.drain > 0 ? static_cast<size_t>(parameters.size / kMinimumFrame + 1) : 0) {}
+      : parameters_(parameters), held_(parameters.drain > 0 ? static_cast<size_t>(parameters.size / kMinimumFrame + 1) : 1) {}
 
   bool unlimited() const { return parameters_.drain == 0; }
   // False when the frame does not fit.
   bool add(Time now, int priority, uint32_t bytes) {
-    if (total_ + bytes > parameters_.size || count_ == held_.size()) return false;
+    if (total_ + bytes > parameters_.size || held_.room() == 0) return false;
     busy_until_ = std::max(busy_until_, now) +
                   static_cast<Time>(static_cast<uint64_t>(bytes) * 8 * kSecond / static_cast<uint64_t>(parameters_.drain));
-    held_[(first_ + count_) % held_.size()] = {busy_until_, bytes, static_cast<uint8_t>(priority)};
-    ++count_;
+    held_.push({busy_until_, bytes, static_cast<uint8_t>(priority)});
     total_ += bytes;
     occupancy_[static_cast<size_t>(priority)] += bytes;
     return true;
   }
   // Lets the host take what it has finished with by `now`.
   void advance(Time now) {
-    while (count_ > 0 && held_[first_].done <= now) {
-      total_ -= held_[first_].bytes;
-      occupancy_[held_[first_].priority] -= held_[first_].bytes;
-      first_ = (first_ + 1) % held_.size();
-      --count_;
+    while (!held_.empty() && held_.front().done <= now) {
+      const Held taken = held_.pop();
+      total_ -= taken.bytes;
+      occupancy_[taken.priority] -= taken.bytes;
     }
   }
-  Time next_deadline() const { return count_ > 0 ? held_[first_].done : kNever; }
+  Time next_deadline() const { return held_.empty() ? kNever : held_.front().done; }
   bool above_xoff(int priority) const { return occupancy_[static_cast<size_t>(priority)] > parameters_.xoff; }
   bool below_xon(int priority) const { return occupancy_[static_cast<size_t>(priority)] <= parameters_.xon; }
   int64_t bytes() const { return total_; }
@@ -65,9 +63,7 @@ class ReceiveBuffer {
     uint8_t priority = 0;
   };
   ReceiveBufferParameters parameters_;
-  std::vector<Held> held_;
-  size_t first_ = 0;
-  size_t count_ = 0;
+  Ring<Held> held_;
   Time busy_until_ = 0;
   int64_t total_ = 0;
   std::array<int64_t, kPriorities> occupancy_{};

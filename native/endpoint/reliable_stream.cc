@@ -4,7 +4,7 @@
 
 namespace weir {
 
-ReliableStream::ReliableStream(uint32_t qpn, const ReliableStreamParameters& parameters, const ReliableStreamContext& context,
+ReliableStream::ReliableStream(uint32_t qpn, const QueuePairParameters& parameters, const StreamContext& context,
                                QpCounters& by_pair)
     : qpn_(qpn),
       parameters_(parameters),
@@ -27,19 +27,15 @@ MemoryRegion ReliableStream::region(uint8_t* bytes, uint32_t domain) {
 }
 
 QueueAttributes ReliableStream::attributes() const {
-  QueueAttributes attributes;
+  QueueAttributes attributes = parameters_.transport;
   attributes.domain = context_.domain;
   attributes.access = kRemoteWrite;
   attributes.path_mtu = parameters_.stream.path_mtu;
-  attributes.remote_qpn = parameters_.target.remote_qpn;
+  attributes.remote_qpn = parameters_.remote_qpn;
   attributes.send_psn = attributes.receive_psn = parameters_.stream.first_psn;
-  attributes.timeout = parameters_.timeout;
-  attributes.retry_count = parameters_.retry_count;
   attributes.max_rd_atomic = 1;
   attributes.max_dest_rd_atomic = 0;
-  attributes.recovery = parameters_.recovery;
-  attributes.window = parameters_.window;
-  if (context_.informs) attributes.inform_congestion_control();
+  attributes.informs = context_.informs;
   return attributes;
 }
 
@@ -74,8 +70,8 @@ void ReliableStream::post() {
     work.flags = kSignaled;
     work.length = bytes;
     work.local_key = context_.key;
-    work.remote_key = parameters_.target.key;
-    work.remote_address = parameters_.target.address;
+    work.remote_key = context_.key;  // the peer has its region in the same place
+    work.remote_address = parameters_.remote_address;
     ++under_way_;
     connection_->post_send(work);
   }

@@ -4,47 +4,19 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
-#include <vector>
 
-#include "endpoint/counters.h"
-#include "endpoint/message_listener.h"
 #include "endpoint/stream_transport.h"
 #include "transport/message_stream.h"
+#include "transport/psn.h"
 #include "transport/reliable_connection.h"
-#include "transport/sequence_check.h"
 #include "transport/transport.h"
 
 namespace weir {
 
-// What the streams of a NIC have in common. All of it must outlive them.
-struct ReliableStreamContext {
-  MemoryTable& memory;
-  uint32_t key;     // of a region as ReliableStream::region() makes it
-  uint32_t domain;  // its protection domain
-  TransportCounters& counters;
-  MessageListener* listener;  // or null
-  bool payload;               // see TransportContext
-  bool informs = false;       // see QueueAttributes::inform_congestion_control()
-};
-
-// The same at both ends but for target.remote_qpn.
-struct ReliableStreamParameters {
-  MessageStreamParameters stream;   // its messages up to kMaxMessage; both ends: operation, path_mtu and first_psn
-  std::span<const uint32_t> sizes;  // messages of 1..kMaxMessage bytes instead of stream's, unless empty; must outlive the stream
-  uint32_t outstanding = 2;         // messages posted at a time, 1..2^15; SEND: at the receiver too
-  StreamTarget target;
-  LossRecovery recovery = LossRecovery::go_back_n;
-  uint8_t timeout = 14;  // these as in QueueAttributes
-  uint8_t retry_count = 7;
-  uint32_t window = kDefaultWindow;
-};
-
 class ReliableStream final : public Transport, private CompletionSink {
  public:
-  // Throws NativeError INVALID_ATTRIBUTE.
-  ReliableStream(uint32_t qpn, const ReliableStreamParameters& parameters, const ReliableStreamContext& context,
-                 QpCounters& by_pair);
+  // `parameters` are the same at both ends but for remote_qpn, and must outlive it. Throws NativeError INVALID_ATTRIBUTE.
+  ReliableStream(uint32_t qpn, const QueuePairParameters& parameters, const StreamContext& context, QpCounters& by_pair);
   ReliableStream(const ReliableStream&) = delete;
   ReliableStream& operator=(const ReliableStream&) = delete;
 
@@ -84,8 +56,8 @@ class ReliableStream final : public Transport, private CompletionSink {
   bool failed_ = false;
   uint32_t under_way_ = 0;  // messages posted and not complete
   uint32_t consumed_ = 0;   // receives used up by the packet at hand
-  ReliableStreamParameters parameters_;
-  const ReliableStreamContext& context_;
+  const QueuePairParameters& parameters_;
+  const StreamContext& context_;
   QpCounters& by_pair_;
   MessageSizes sizes_;
   SequenceCheck sequence_;  // of first transmissions

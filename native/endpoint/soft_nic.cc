@@ -20,7 +20,8 @@ WEIR_FETCHES inline void fetch_bytes(const void* object, size_t bytes) {
 }
 
 WEIR_FETCHES inline void fetch_pair(const QueuePair& qp) {
-  fetch_bytes(&qp, offsetof(QueuePair, counters) + sizeof qp.counters);
+  const auto* behind = reinterpret_cast<const char*>(&qp.counters + 1);
+  fetch_bytes(&qp, static_cast<size_t>(behind - reinterpret_cast<const char*>(&qp)));
   fetch_bytes(&qp.parameters, 64);
   fetch_bytes(&qp.headers, sizeof qp.headers);
 }
@@ -225,7 +226,7 @@ void SoftNic::modify_queue_pair(uint32_t qpn, QueuePairState to, const QueueAttr
   parameters.priority = priority;
   parameters.rate_cap = rate_cap;
   parameters.transport = attributes;
-  if (hears(kHearsAcknowledgements)) parameters.transport.inform_congestion_control();
+  if (hears(kHearsAcknowledgements)) parameters.transport.informs = true;
   check(parameters);
   if (to == QueuePairState::init || to == QueuePairState::rtr) require_room(pool_, attributes.path_mtu);
   qp.verbs()->modify(to, parameters.transport);

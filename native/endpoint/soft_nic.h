@@ -179,8 +179,7 @@ class SoftNic {
   void pass_turn(uint32_t index);
   void sent(uint32_t index, uint32_t wire_bytes);
   void repace(uint32_t index);
-  bool count(uint32_t flow) { return (*flows_)[flow].miscounted() && recount(flow); }
-  bool recount(uint32_t flow);
+  bool count(uint32_t flow) { return flows_->count(flow, now_); }
   void settle_flows();
   void schedule(uint32_t flow, Time at);
   void schedule_timer(uint32_t index, Time at);

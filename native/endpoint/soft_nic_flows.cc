@@ -16,7 +16,7 @@ constexpr Time kCentisecond = 10 * kMillisecond;
 
 // Schedules all queue pairs, from nothing, or anew after a reload.
 void SoftNic::make_flows() {
-  flows_ = std::make_unique<FlowTable>(parameters_, pairs_.size());
+  flows_ = std::make_unique<FlowTable>(parameters_, pairs_.size(), counters_.rp_cur_flows);
   for (uint32_t index = 0; index < pairs_.size(); ++index) {
     QueuePair& qp = pairs_[index];
     if (qp.transport == nullptr) continue;
@@ -25,7 +25,6 @@ void SoftNic::make_flows() {
     if (!qp.started) schedule(index, qp.parameters.start);
     if (qp.state == QueuePair::State::waiting) schedule(index, now_);
   }
-  counters_.rp_cur_flows = flows_->held();
 }
 
 // A queue pair that sends no data has no group: acknowledgements go ahead of everything.
@@ -42,7 +41,6 @@ void SoftNic::bind(uint32_t index) {
     start_flow(index, parameters_.rate);
     if (group != kNone) start_flow(group, parameters_.rate);
   }
-  counters_.rp_cur_flows = flows_->held();
 }
 
 void SoftNic::unbind(uint32_t index) {
@@ -74,7 +72,6 @@ void SoftNic::forget(uint32_t index) {
   qp.started = false;
   qp.connected = false;
   flows_->reset(index, qp, now_);
-  counters_.rp_cur_flows = flows_->held();
   notifications_.forget(index);
 }
 
@@ -201,12 +198,6 @@ void SoftNic::repace(uint32_t index) {
 }
 
 // ---- accounts ----
-
-bool SoftNic::recount(uint32_t flow) {
-  const bool begins = flows_->count(flow, now_);
-  counters_.rp_cur_flows = flows_->held();
-  return begins;
-}
 
 const Flow& SoftNic::flow_at(uint32_t index, Time at) {
   const uint32_t group = flows_->group_of(index);

@@ -112,20 +112,8 @@ void SoftNic::receive_cnm(const uint8_t* frame, uint32_t length, const PacketMet
   if (refusal == Refusal::bad_cnm_version) return void(++c.rp_cnm_bad_version);
   if (refusal != Refusal::none || !parse_cnm(frame, length, cnm)) return void(++c.rp_cnm_malformed);
   uint32_t group = kNone;
-  switch (flows_->find(meta, cnm, group)) {
-    case FlowTable::Verdict::handled:
-      return on_cnm(group, cnm);
-    case FlowTable::Verdict::not_cnpv:
-      return void(++c.rp_cnm_not_cnpv);
-    case FlowTable::Verdict::no_feedback:
-      return void(++c.rp_cnm_no_feedback);
-    case FlowTable::Verdict::unknown_flow:
-      return void(++c.rp_cnm_unknown_flow);
-    case FlowTable::Verdict::wrong_flow:
-      return void(++c.rp_cnm_wrong_flow);
-    case FlowTable::Verdict::ambiguous:
-      return void(++c.rp_cnm_ambiguous);
-  }
+  if (const auto refused = flows_->find(meta, cnm, group); refused != nullptr) return void(++(c.*refused));
+  on_cnm(group, cnm);
 }
 
 void SoftNic::on_cnm(uint32_t group, const CongestionNotification& cnm) {

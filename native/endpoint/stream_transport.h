@@ -1,45 +1,52 @@
 // A stream of messages without acknowledgements: what a flow of a lab sends and receives. Losses show as gaps in the PSNs.
+// Segmentation by path MTU and opcodes as IBTA volume 1, 9.4 and 9.7 (SEND, RDMA WRITE on RC).
 #pragma once
 
 #include "endpoint/counters.h"
 #include "endpoint/message_listener.h"
+#include "endpoint/queue_pair.h"
+#include "transport/memory_table.h"
 #include "transport/message_stream.h"
 #include "transport/opcode.h"
-#include "transport/sequence_check.h"
+#include "transport/psn.h"
 #include "transport/transport.h"
 
 namespace weir {
 
-struct StreamTarget {
-  uint32_t remote_qpn = 0;
-  uint64_t address = 0;  // RETH
-  uint32_t key = 0;      // RETH
-};
-
-// Whom a receiver tells when all of a stream has come.
-struct StreamEnd {
-  MessageListener* listener = nullptr;
-  uint32_t qpn = 0;
-  Time start = 0;  // of the stream at its sender
+// What the streams of a NIC have in common. All of it must outlive them.
+struct StreamContext {
+  const uint8_t* bytes;  // at least 4096, what every packet carries the start of
+  MemoryTable& memory;
+  uint32_t key;     // of a region of these bytes as ReliableStream::region() makes it
+  uint32_t domain;  // its protection domain
+  TransportCounters& counters;
+  MessageListener* listener;  // or null
+  bool payload;               // see TransportContext
+  bool informs = false;       // see QueueAttributes
 };
 
 class StreamTransport final : public Transport {
  public:
-  // `payload`: at least 4096 bytes, what every packet carries the start of; null when packets carry none.
-  StreamTransport(const MessageStreamParameters& parameters, const StreamTarget& target, const uint8_t* payload,
-                  TransportCounters& counters, QpCounters& by_pair, StreamEnd end = {})
-      : write_(parameters.operation == Operation::write),
-        target_(target),
-        payload_(payload),
-        counters_(counters),
+  StreamTransport(uint32_t qpn, const QueuePairParameters& parameters, const StreamContext& context, QpCounters& by_pair)
+      : write_(parameters.stream.operation == Operation::write),
+        path_mtu_(parameters.stream.path_mtu),
+        qpn_(qpn),
+        remote_qpn_(parameters.remote_qpn),
+        remote_key_(parameters.remote_key),
+        remote_address_(parameters.remote_address),
+        payload_(context.bytes),
+        counters_(context.counters),
         by_pair_(by_pair),
-        end_(end),
-        expected_bytes_(parameters.total_bytes),
-        stream_(parameters),
-        sequence_(parameters.first_psn) {}
+        listener_(context.listener),
+        peer_start_(parameters.peer_start),
+        expected_bytes_(parameters.stream.total_bytes),
+        sizes_(parameters.stream.message_bytes, parameters.stream.total_bytes),
+        message_(sizes_.next()),
+        psn_(parameters.stream.first_psn & kPsnMask),
+        sequence_(parameters.stream.first_psn) {}
 
   bool understands(uint8_t opcode) const override {
-    const RequestKind kind = request_opcode(opcode).kind;
+    const RequestKind kind = opcode_shape(opcode).kind;
     return kind == RequestKind::send || kind == RequestKind::write;
   }
 
@@ -56,11 +63,11 @@ class StreamTransport final : public Transport {
     by_pair_.rx_bytes += meta.payload_length;
     by_pair_.rx_wire_bytes +=
         wire_bytes(meta.bth_offset + kBthHeader + extension_length(meta.opcode) + meta.payload_length + meta.pad_count + kIcrc);
-    const RequestOpcode opcode = request_opcode(meta.opcode);
+    const OpcodeShape opcode = opcode_shape(meta.opcode);
     if (opcode.first && opcode.kind == RequestKind::write) ++counters_.rx_write_requests;
     if (opcode.last) ++by_pair_.rx_messages;
-    if (end_.listener != nullptr && by_pair_.rx_bytes == expected_bytes_) {
-      end_.listener->message_completed(end_.qpn, by_pair_.rx_messages - 1, expected_bytes_, end_.start, now);
+    if (listener_ != nullptr && by_pair_.rx_bytes == expected_bytes_) {
+      listener_->message_completed(qpn_, by_pair_.rx_messages - 1, expected_bytes_, peer_start_, now);
     }
     return true;
   }
@@ -69,19 +76,23 @@ class StreamTransport final : public Transport {
   void take_control(OutgoingPacket&) override {}
 
   uint32_t data_bytes() const override {
-    if (stream_.finished()) return 0;
-    const uint32_t reth = stream_.next_is_first() && write_ ? kRethHeader : 0;
-    return kBthHeader + reth + ((stream_.next_payload() + 3) & ~3u) + kIcrc;
+    if (message_ == 0) return 0;
+    const uint32_t reth = offset_ == 0 && write_ ? kRethHeader : 0;
+    return kBthHeader + reth + ((next_payload() + 3) & ~3u) + kIcrc;
   }
   bool take_data(Time, OutgoingPacket& out) override {
-    const MessageStream::Segment segment = stream_.next();
-    out.header.opcode = segment.opcode;
-    out.header.destination_qp = target_.remote_qpn;
-    out.header.psn = segment.psn;
-    out.header.ack_request = segment.last;
-    out.header.reth = {target_.address, target_.key, segment.message_bytes};
+    const uint32_t payload = next_payload();
+    const bool last = offset_ + payload == message_;
+    out.header.opcode = packet_opcode(write_ ? WorkOpcode::write : WorkOpcode::send, offset_ == 0, last);
+    out.header.destination_qp = remote_qpn_;
+    out.header.psn = psn_;
+    out.header.ack_request = last;
+    out.header.reth = {remote_address_, remote_key_, message_};
     out.payload = payload_;
-    out.payload_bytes = segment.payload_bytes;
+    out.payload_bytes = payload;
+    psn_ = psn_add(psn_, 1);
+    offset_ = last ? 0 : offset_ + payload;
+    if (last) message_ = sizes_.next();
     return true;
   }
 
@@ -89,14 +100,24 @@ class StreamTransport final : public Transport {
   void advance(Time) override {}
 
  private:
+  uint32_t next_payload() const { return std::min(path_mtu_, message_ - offset_); }
+
   bool write_;
-  StreamTarget target_;
+  uint32_t path_mtu_;
+  uint32_t qpn_;
+  uint32_t remote_qpn_;
+  uint32_t remote_key_;
+  uint64_t remote_address_;
   const uint8_t* payload_;
   TransportCounters& counters_;
   QpCounters& by_pair_;
-  StreamEnd end_;
+  MessageListener* listener_;
+  Time peer_start_;
   uint64_t expected_bytes_;  // 0: no end
-  MessageStream stream_;
+  MessageSizes sizes_;
+  uint32_t message_;  // length of the message under way; 0: there are no more
+  uint32_t offset_ = 0;
+  uint32_t psn_;
   SequenceCheck sequence_;
 };
 

@@ -15,14 +15,11 @@
 #include "endpoint/soft_nic.h"
 #include "engine/open_port.h"
 #include "io/packet_port.h"
+#include "io/port_options.h"
 #include "link/impairment.h"
 #include "switching/soft_switch.h"
 
 namespace weir {
-
-// Of the driver, or of the kernel's stack above it.
-enum class XdpMode : uint8_t { native, generic };
-constexpr auto words_of(XdpMode) { return std::array{"native", "generic"}; }
 
 // How a worker's thread waits. busy: never sleeps. adaptive: looks for frames without pause while they come and 2 ms longer, then
 // sleeps until some do. interrupt: sleeps `quantum` between two turns under load, which leaves the CPU to others.
@@ -39,22 +36,11 @@ void describe(auto& v, Of<PortImpairment> auto& p) {
   v("component", p.component, field::any("Which link this is: keys its random streams."));
 }
 
-struct PortConfig {
+// `owner`, `receive`, `promiscuous` and `stamp` follow from the rest (engine/open_port.cc).
+struct PortConfig : PortOptions {
   std::string name;
-  std::string interface;
-  std::string owner;  // the device; set by the worker
-  std::string namespace_path;
-  int namespace_fd = -1;
-  uint32_t slot_bytes = 2048;
-  uint32_t receive_slots = 1024;
-  Backend receive = Backend::af_packet;
-  Backend transmit = Backend::af_packet;
-  uint32_t ring = 512;
-  XdpMode xdp_mode = XdpMode::native;
-  uint32_t arp_address = 0;
-  bool echo_ipv6 = false;
-  bool roce_only = false;
-  bool offloads = false;
+  Backend receive_by = Backend::af_packet;
+  Backend transmit_by = Backend::af_packet;
   Rate rate = 0;
   Time delay = 0;
   std::optional<PortImpairment> impairment;
@@ -69,15 +55,14 @@ void describe(auto& v, Of<PortConfig> auto& p) {
   v("namespace_path", p.namespace_path, optional(any("The same by path, which is looked up when the port is opened again.")));
   v("slot_bytes", p.slot_bytes, any("Largest frame that may arrive, tag included.", "bytes"));
   v("receive_slots", p.receive_slots, field::within(1, 1 << 24, "Of a packet socket's ring."));
-  v("receive", p.receive, optional(any("What frames come in by.")));
-  v("transmit", p.transmit, optional(any("What they go out by.")));
+  v("receive", p.receive_by, optional(any("What frames come in by.")));
+  v("transmit", p.transmit_by, optional(any("What they go out by.")));
   v("ring", p.ring, optional(field::within(1, 1 << 24, "Frames in each ring of AF_XDP, a power of two.")));
   v("xdp_mode", p.xdp_mode, optional(any("Where the XDP program of reception runs: in the driver, or above it.")));
   v("arp_address", p.arp_address,
     optional(any("With roce_only: ARP (of AF_XDP; else all arrives) and pings for this IPv4 address are for the NIC.")));
   v("echo_ipv6", p.echo_ipv6, optional(any("With roce_only, of a packet socket: IPv6 pings arrive.")));
-  v("roce_only", p.roce_only,
-    optional(any("The host's own stack uses the interface too: only what AfPacketOptions says arrives.")));
+  v("roce_only", p.roce_only, optional(any("The host's own stack uses the interface too: only what PortOptions says arrives.")));
   v("offloads", p.offloads, optional(any("Partial checksums and super-frames pass, where the backends are packet sockets.")));
   v("rate", p.rate, field::bps("Of the link: spaces arrivals; 0: unlimited."));
   v("delay", p.delay, field::ns("Propagation, added to every arrival."));

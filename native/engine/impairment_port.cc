@@ -36,7 +36,7 @@ ImpairmentPort::ImpairmentPort(std::unique_ptr<PacketPort> inner, const Impairme
 }
 
 size_t ImpairmentPort::receive(std::span<RxFrame> frames) {
-  const size_t room = std::min(frames.size(), lent_.size() - lent_count_);
+  const size_t room = std::min<size_t>(frames.size(), lent_.room());
   size_t count = 0;
   while (count < room) {
     if (fresh_next_ == fresh_count_) {
@@ -52,7 +52,7 @@ size_t ImpairmentPort::receive(std::span<RxFrame> frames) {
     ++fresh_next_;
     if (admit(frame)) {
       frames[count++] = frame;
-      lend({kNoSlot, 1});
+      lent_.push({kNoSlot, 1});
     }
   }
   while (count < room && !held_.empty() && held_.front().due <= clock_.now) frames[count++] = lend_held();
@@ -118,29 +118,25 @@ RxFrame ImpairmentPort::lend_held() {
   std::pop_heap(held_.begin(), held_.end(), later);
   const uint32_t slot = held_.back().slot;
   held_.pop_back();
-  lend({slot, 0});
+  lent_.push({slot, 0});
   return frames_[slot];
 }
 
-void ImpairmentPort::lend(Lent lent) { lent_[(lent_first_ + lent_count_++) % lent_.size()] = lent; }
-
 void ImpairmentPort::consume_inner() {
   // The inner port wants its frames back in order: with the last one lent on, if any is.
-  if (lent_count_ == 0) {
+  if (lent_.empty()) {
     inner_->release(1);
   } else {
-    ++lent_[(lent_first_ + lent_count_ - 1) % lent_.size()].inner;
+    ++lent_.back().inner;
   }
 }
 
 void ImpairmentPort::release(size_t count) {
   size_t inner = 0;
-  for (count = std::min(count, lent_count_); count > 0; --count) {
-    const Lent& lent = lent_[lent_first_];
+  for (count = std::min<size_t>(count, lent_.size()); count > 0; --count) {
+    const Lent lent = lent_.pop();
     inner += lent.inner;
     if (lent.slot != kNoSlot) free_slots_.push_back(lent.slot);
-    lent_first_ = (lent_first_ + 1) % lent_.size();
-    --lent_count_;
   }
   if (inner > 0) inner_->release(inner);
 }

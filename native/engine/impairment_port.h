@@ -9,6 +9,7 @@
 
 #include "base/counters.h"
 #include "base/lazy_memory.h"
+#include "base/ring.h"
 #include "io/packet_port.h"
 #include "link/impairment.h"
 
@@ -71,7 +72,6 @@ class ImpairmentPort final : public PortWrapper {
   uint32_t hold(const RxFrame& frame, Time stamp, Time due);
   void flip(uint32_t slot, uint64_t draw);
   RxFrame lend_held();
-  void lend(Lent lent);
   void consume_inner();
 
   const PortClock& clock_;
@@ -87,9 +87,7 @@ class ImpairmentPort final : public PortWrapper {
   std::vector<uint32_t> free_slots_;
   std::vector<Held> held_;  // heap, earliest first
   uint64_t sequence_ = 0;
-  std::vector<Lent> lent_;  // circular
-  size_t lent_first_ = 0;
-  size_t lent_count_ = 0;
+  Ring<Lent> lent_;
   ImpairmentCounters counters_;
 };
 

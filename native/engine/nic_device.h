@@ -41,9 +41,10 @@ class NicDevice final : public Device {
   // Queue pairs and address handles of applications; on the worker's thread, between two turns. Throws NativeError NO_RESOURCES.
   uint32_t create_queue_pair(const VerbsQueuePairParameters& parameters);
   bool destroy_queue_pair(uint32_t qpn);
-  // What was posted to it and is not sent yet fails.
   uint32_t create_address_handle(const RocePath& path);
+  // What was posted to it and is not sent yet fails.
   bool destroy_address_handle(uint32_t handle);
+  bool deregister_memory(uint32_t key) { return nic_.memory().remove(key); }
 
  private:
   void accept(const RxFrame& frame);

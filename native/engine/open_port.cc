@@ -11,42 +11,20 @@
 namespace weir {
 namespace {
 
-template <class Options>
-Options options_for(const PortConfig& config, bool receive) {
-  Options options;
-  options.receive = receive;
-  if (receive) options.owner = config.owner;
-  options.interface = config.interface;
-  options.namespace_fd = config.namespace_fd;
-  options.namespace_path = config.namespace_path;
-  options.slot_bytes = config.slot_bytes;
-  options.roce_only = config.roce_only;
-  return options;
-}
-
-// `receive`: frames come in by this backend, and not only go out.
-std::unique_ptr<PacketPort> open_af_packet(const PortConfig& config, bool receive, const PortClock& clock, LentPackets&) {
-  AfPacketOptions options = options_for<AfPacketOptions>(config, receive);
-  options.receive_slots = config.receive_slots;
-  options.promiscuous = receive;
-  options.offloads = config.offloads;
-  options.echo_address = config.arp_address;
-  options.echo_ipv6 = config.echo_ipv6;
+std::unique_ptr<PacketPort> open_af_packet(PortOptions options, const PortConfig&, const PortClock& clock, LentPackets&) {
+  options.promiscuous = options.receive;
   return std::make_unique<AfPacketPort>(options, clock);
 }
 
-std::unique_ptr<PacketPort> open_af_xdp(const PortConfig& config, bool receive, const PortClock& clock, LentPackets& packets) {
-  AfXdpOptions options = options_for<AfXdpOptions>(config, receive);
-  options.ring = config.ring;
-  options.generic = config.xdp_mode == XdpMode::generic;
+std::unique_ptr<PacketPort> open_af_xdp(PortOptions options, const PortConfig& config, const PortClock& clock,
+                                        LentPackets& packets) {
   options.stamp = config.rate > 0;
-  options.promiscuous = !config.roce_only;
-  options.arp_address = config.arp_address;
+  options.promiscuous = !options.roce_only;
   return std::make_unique<AfXdpPort>(options, packets, clock);
 }
 
 struct Entry {
-  std::unique_ptr<PacketPort> (*open)(const PortConfig&, bool receive, const PortClock&, LentPackets&);
+  std::unique_ptr<PacketPort> (*open)(PortOptions, const PortConfig&, const PortClock&, LentPackets&);
   bool lends_packets = false;
 };
 constexpr Entry kBackends[] = {{open_af_packet}, {open_af_xdp, true}};
@@ -57,14 +35,17 @@ const Entry& entry(Backend backend) { return kBackends[static_cast<size_t>(backe
 }  // namespace
 
 bool lends_packets(const PortConfig& config) {
-  return entry(config.receive).lends_packets || entry(config.transmit).lends_packets;
+  return entry(config.receive_by).lends_packets || entry(config.transmit_by).lends_packets;
 }
 
 std::unique_ptr<PacketPort> open_packet_port(const PortConfig& config, const PortClock& clock, LentPackets& packets) {
   // First the one that receives, which claims the interface.
-  std::unique_ptr<PacketPort> in = entry(config.receive).open(config, true, clock, packets);
-  if (config.receive == config.transmit) return in;
-  return std::make_unique<MixedPort>(std::move(in), entry(config.transmit).open(config, false, clock, packets));
+  PortOptions options = config;
+  std::unique_ptr<PacketPort> in = entry(config.receive_by).open(options, config, clock, packets);
+  if (config.receive_by == config.transmit_by) return in;
+  options.receive = false;
+  options.owner.clear();
+  return std::make_unique<MixedPort>(std::move(in), entry(config.transmit_by).open(options, config, clock, packets));
 }
 
 }  // namespace weir

@@ -9,7 +9,7 @@
 #include "wire/classify.h"
 #include "wire/ecn.h"
 #include "wire/mac_control.h"
-#include "wire/partial_checksum.h"
+#include "wire/offload.h"
 
 namespace weir {
 namespace {

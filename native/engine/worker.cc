@@ -294,7 +294,7 @@ void Worker::loop(Time begin) {
     previous = now;
     run_action();
     check_ports(now);
-    inject();
+    send_injected();
     while (next_sample <= now || reset_at <= now) {
       const Time boundary = std::min(next_sample, reset_at);
       for (Device* device : devices_) device->turn(boundary, now);
@@ -324,7 +324,7 @@ void Worker::loop(Time begin) {
     idle_slept = wait(before, wake, now - last_frame) ? turned_ - before : 0;
   }
   // What was handed over before stop() still goes out.
-  inject();
+  send_injected();
   for (Device* device : devices_) device->turn(clock_.now, clock_.now);
   publish(clock_.now, true);
 }
@@ -390,7 +390,7 @@ bool Worker::sleep_until(Time deadline, Time now) {
   return true;
 }
 
-void Worker::inject() {
+void Worker::send_injected() {
   while (injected_.pop(*scratch_)) {
     const bool exists = scratch_->device < devices_.size() && scratch_->port < devices_[scratch_->device]->ports().size();
     const PacketId id = exists ? pool_.allocate(scratch_->length) : kNoPacket;

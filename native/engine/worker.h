@@ -120,7 +120,7 @@ class Worker {
   WirePort* find_port(const PortPlace& place);
   void loop(Time begin);
   void refresh_clock();
-  void inject();
+  void send_injected();
   void run_action();
   void check_change(const WorkerConfig& config) const;
   void apply(const WorkerConfig& config);

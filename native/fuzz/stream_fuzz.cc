@@ -188,7 +188,7 @@ class World {
     notification.destination_mac = style & 2 ? in.number(6) : kPeerMac;
     const auto msdu = in.take(style & 4 ? 64 : 0);
     notification.msdu = msdu;
-    CnmEnvelope envelope;
+    LinkHeader envelope;
     envelope.destination_mac = kNicMac;
     envelope.source_mac = kSwitchMac;
     envelope.tagged = style & 8;
@@ -211,7 +211,7 @@ class World {
     h.ack_request = style & 4;
     h.aeth = {static_cast<uint8_t>(style & 8 ? in.byte() : 0x1f), static_cast<uint32_t>(in.number(1))};
     h.reth = {in.number(2), static_cast<uint32_t>(in.number(1)), static_cast<uint32_t>(in.number(2))};
-    const RequestOpcode request = request_opcode(h.opcode);
+    const OpcodeShape request = opcode_shape(h.opcode);
     const uint32_t some = in.byte();
     const uint32_t length = request.kind == RequestKind::none ? (style & 16 ? 32 : 0) : request.last ? some : kMtu;
     if (!answer) expected_[i] = psn_add(h.psn, 1);
@@ -248,7 +248,7 @@ class World {
     const Refusal refusal = classify(bytes.data(), length, meta);
     PfcFrame pfc;
     uint16_t quanta = 0;
-    if (parse_pfc(bytes.data(), length, pfc)) return nic_.receive_pfc(nic_.now(), pfc.enable, std::to_array(pfc.quanta));
+    if (parse_pfc(bytes.data(), length, pfc)) return nic_.receive_pfc(nic_.now(), pfc.enable, pfc.quanta);
     if (parse_pause(bytes.data(), length, quanta)) return nic_.receive_pause(nic_.now(), quanta);
     if (meta.kind == FrameKind::mac_control) return;
     nic_.receive(nic_.now(), bytes.data(), length, meta, refusal);
@@ -283,7 +283,7 @@ class World {
     require(meta.source_mac == kNicMac && meta.destination_mac == kPeerMac);
     const uint32_t i = meta.destination_qp - kPeerQpn;
     require(i < kPairs);
-    if (request_opcode(meta.opcode).kind != RequestKind::none) sent_[i] = meta.psn;
+    if (opcode_shape(meta.opcode).kind != RequestKind::none) sent_[i] = meta.psn;
   }
 
   void look() {

@@ -12,7 +12,6 @@
 #include "wire/ethernet.h"
 #include "wire/ip.h"
 #include "wire/offload.h"
-#include "wire/partial_checksum.h"
 #include "wire/qcn.h"
 #include "wire/udp.h"
 
@@ -129,7 +128,7 @@ inline std::vector<uint8_t> make_cnm(Input& in) {
   notification.priority = style % kPriorities;
   notification.destination_mac = kStation + in.byte() % kPorts;
   notification.msdu = in.take(style & 8 ? kCnmMaxMsdu : 0);
-  CnmEnvelope envelope;
+  LinkHeader envelope;
   envelope.destination_mac = destination_of(in);
   envelope.source_mac = kPortMac + kPorts;
   envelope.tagged = style & 16;

@@ -18,7 +18,6 @@
 #include "wire/ethernet.h"
 #include "wire/mac_control.h"
 #include "wire/offload.h"
-#include "wire/partial_checksum.h"
 #include "wire/qcn.h"
 
 namespace {

@@ -193,7 +193,7 @@ class World {
     h.deth = {0x1111, kPeerQpn + 3};
     h.immediate = keys_[r];
     uint32_t length = 0;
-    const RequestOpcode request = request_opcode(h.opcode);
+    const OpcodeShape request = opcode_shape(h.opcode);
     const bool whole = request.kind != RequestKind::none && !request.last;
     if (request.kind == RequestKind::send || i == 3 || h.opcode == kOpcodeRcReadResponseLast)
       length = static_cast<uint32_t>(in.number(1));
@@ -269,7 +269,7 @@ class World {
     if (meta.opcode == kOpcodeRcAcknowledge) {
       const bool nak = (packet[kBthHeader] & kSyndromeKind) != kSyndromeAck;
       requests_[i] = nak ? meta.psn : psn_add(meta.psn, 1);
-    } else if (request_opcode(meta.opcode).kind != RequestKind::none) {
+    } else if (opcode_shape(meta.opcode).kind != RequestKind::none) {
       answers_[i] = meta.psn;
     }
   }

@@ -34,7 +34,7 @@ void set_option(int socket, int option, int value, const char* what) {
 
 // Classic BPF over the Ethernet frame; the kernel has taken any 802.1Q tag out before. It reads at constant offsets only, so what
 // looks at a frame is there twice: for those with a CN-TAG, and for those without.
-void accept_roce_only(int socket, const AfPacketOptions& options) {
+void accept_roce_only(int socket, const PortOptions& options) {
   constexpr uint16_t kLoadWord = BPF_LD | BPF_W | BPF_ABS, kLoadHalf = BPF_LD | BPF_H | BPF_ABS,
                      kLoadByte = BPF_LD | BPF_B | BPF_ABS, kHalfBehind = BPF_LD | BPF_H | BPF_IND,
                      kByteBehind = BPF_LD | BPF_B | BPF_IND, kHeaderLength = BPF_LDX | BPF_B | BPF_MSH;
@@ -61,7 +61,7 @@ void accept_roce_only(int socket, const AfPacketOptions& options) {
         {kByteBehind, 0, 0, tag + 14},    // 11 type: echo request 8, unreachable 3
         equal(8, 12, 13, 15),
         {kLoadWord, 0, 0, tag + 30},  // 13 destination
-        equal(options.echo_address, 14, options.echo_address != 0 ? kAccept : kDrop, kDrop),
+        equal(options.arp_address, 14, options.arp_address != 0 ? kAccept : kDrop, kDrop),
         equal(3, 15, 16, kDrop),
         {kByteBehind, 0, 0, tag + 31},  // 16 protocol of the packet that is quoted
         equal(IPPROTO_UDP, 17, 18, kDrop),
@@ -101,7 +101,7 @@ void accept_roce_only(int socket, const AfPacketOptions& options) {
   }
 }
 
-void check(const AfPacketOptions& options) {
+void check(const PortOptions& options) {
   if (options.slot_bytes < kMinimumFrame || options.slot_bytes > kMaxSlotBytes) {
     throw NativeError("INVALID_CONFIG", 0, "", "slot_bytes: " + std::to_string(options.slot_bytes) + " is out of range",
                       "must be between 60 and 262144");
@@ -114,11 +114,8 @@ void check(const AfPacketOptions& options) {
 
 }  // namespace
 
-AfPacketPort::AfPacketPort(const AfPacketOptions& options, const PortClock& clock)
-    : InterfacePort({options.interface, options.namespace_fd, options.namespace_path, options.owner}),
-      options_(options),
-      long_frames_(options.offloads ? kLongFrames * kMaxSuperFrame : 0, true),
-      stamps_(clock) {
+AfPacketPort::AfPacketPort(const PortOptions& options, const PortClock& clock)
+    : InterfacePort(options), long_frames_(options.offloads ? kLongFrames * kMaxSuperFrame : 0, true), stamps_(clock) {
   check(options);
   for (size_t i = 0; i < kBatch; ++i) {
     vectors_[2 * i] = {headers_[i].data(), kOffloadHeader};
@@ -129,61 +126,56 @@ AfPacketPort::AfPacketPort(const AfPacketOptions& options, const PortClock& cloc
 }
 
 void AfPacketPort::open(int interface_index, bool) {
-  const AfPacketOptions& options = options_;
   // Protocol 0: nothing is received until bind() names the interface and ETH_P_ALL in one step, so that no frame of
   // another interface, and none before the ring exists, is ever queued or counted.
-  socket_ = ::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (socket_ < 0) {
-    throw NativeError::from_errno("socket", "cannot open a packet socket on " + options.interface,
-                                  "needs CAP_NET_RAW: run as root, or inside a user namespace");
-  }
+  socket_ = packet_socket(SOCK_NONBLOCK);
   // Refused once the ring exists.
-  if (options.offloads) set_option(socket_, PACKET_VNET_HDR, 1, "cannot ask for offload headers");
-  if (options.receive) {
-    map_ring(options);
+  if (options_.offloads) set_option(socket_, PACKET_VNET_HDR, 1, "cannot ask for offload headers");
+  if (options_.receive) {
+    map_ring();
     set_option(socket_, PACKET_IGNORE_OUTGOING, 1, "cannot ignore outgoing frames");
   }
   // Past the queueing discipline the kernel does not segment for an interface that cannot: such frames would be lost.
-  if (!options.offloads) set_option(socket_, PACKET_QDISC_BYPASS, 1, "cannot bypass the queueing discipline");
+  if (!options_.offloads) set_option(socket_, PACKET_QDISC_BYPASS, 1, "cannot bypass the queueing discipline");
   // The kernel doubles it for its own bookkeeping, and caps it at net.core.wmem_max.
   constexpr int kSendBuffer = kHostRoom / 2;
   ::setsockopt(socket_, SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
-  if (options.offloads && ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBuffer, sizeof kReceiveBuffer) != 0) {
+  if (options_.offloads && ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBuffer, sizeof kReceiveBuffer) != 0) {
     ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof kReceiveBuffer);  // as much as we may
   }
-  if (options.promiscuous) watch_.make_promiscuous();
-  if (options.roce_only) accept_roce_only(socket_, options);
+  if (options_.promiscuous) make_promiscuous();
+  if (options_.roce_only) accept_roce_only(socket_, options_);
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;
-  address.sll_protocol = options.receive ? htons(ETH_P_ALL) : uint16_t{0};
+  address.sll_protocol = options_.receive ? htons(ETH_P_ALL) : uint16_t{0};
   address.sll_ifindex = interface_index;
   if (::bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    throw NativeError::from_errno("bind", "cannot bind to " + options.interface, "");
+    throw NativeError::from_errno("bind", "cannot bind to " + options_.interface, "");
   }
 }
 
-void AfPacketPort::map_ring(const AfPacketOptions& options) {
+void AfPacketPort::map_ring() {
   const uint32_t page = static_cast<uint32_t>(::sysconf(_SC_PAGESIZE));
-  const uint32_t slot = TPACKET_ALIGN(kSlotHeader + (options.offloads ? kOffloadHeader : 0) + options.slot_bytes);
-  const uint64_t wanted = uint64_t{slot} * options.receive_slots;
+  const uint32_t slot = TPACKET_ALIGN(kSlotHeader + (options_.offloads ? kOffloadHeader : 0) + options_.slot_bytes);
+  const uint64_t wanted = uint64_t{slot} * options_.receive_slots;
   const uint32_t block = round_up(std::max(slot, static_cast<uint32_t>(std::min<uint64_t>(wanted, kBlockBytes))), page);
   const uint32_t slots_per_block = block / slot;
   tpacket_req request{};
   request.tp_block_size = block;
-  request.tp_block_nr = (options.receive_slots + slots_per_block - 1) / slots_per_block;
+  request.tp_block_nr = (options_.receive_slots + slots_per_block - 1) / slots_per_block;
   request.tp_frame_size = slot;
   request.tp_frame_nr = request.tp_block_nr * slots_per_block;
 
   set_option(socket_, PACKET_VERSION, TPACKET_V2, "cannot select TPACKET_V2");
-  if (options.offloads) set_option(socket_, PACKET_COPY_THRESH, 1, "cannot ask for long frames");
+  if (options_.offloads) set_option(socket_, PACKET_COPY_THRESH, 1, "cannot ask for long frames");
   if (::setsockopt(socket_, SOL_PACKET, PACKET_RX_RING, &request, sizeof request) != 0) {
-    throw NativeError::from_errno("setsockopt", "cannot make a receive ring for " + options.interface,
+    throw NativeError::from_errno("setsockopt", "cannot make a receive ring for " + options_.interface,
                                   "ask for fewer receive_slots or a smaller slot_bytes");
   }
   ring_bytes_ = size_t{block} * request.tp_block_nr;
   void* memory = ::mmap(nullptr, ring_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, socket_, 0);
   if (memory == MAP_FAILED) {
-    throw NativeError::from_errno("mmap", "cannot map the receive ring of " + options.interface,
+    throw NativeError::from_errno("mmap", "cannot map the receive ring of " + options_.interface,
                                   "ask for fewer receive_slots or a smaller slot_bytes");
   }
   ring_ = static_cast<uint8_t*>(memory);
@@ -192,7 +184,7 @@ void AfPacketPort::map_ring(const AfPacketOptions& options) {
     uint8_t* at = ring_ + size_t{i / slots_per_block} * block + size_t{i % slots_per_block} * slot;
     slots_.push_back(reinterpret_cast<tpacket2_hdr*>(at));
   }
-  lent_.resize(slots_.size());
+  lent_ = Ring<tpacket2_hdr*>(slots_.size());
 }
 
 void AfPacketPort::close() {
@@ -202,7 +194,8 @@ void AfPacketPort::close() {
   ring_ = nullptr;
   socket_ = -1;
   slots_.clear();
-  next_slot_ = lent_first_ = lent_count_ = long_count_ = 0;
+  lent_.clear();
+  next_slot_ = long_count_ = 0;
 }
 
 PortState AfPacketPort::state() {
@@ -217,7 +210,7 @@ size_t AfPacketPort::receive(std::span<RxFrame> frames) {
   stamps_.begin();
   while (received < frames.size() && !slots_.empty()) {
     tpacket2_hdr* slot = slots_[next_slot_];
-    if (lent_count_ > 0 && slot == lent_[lent_first_]) break;  // went round: the caller holds the rest
+    if (!lent_.empty() && slot == lent_.front()) break;  // went round: the caller holds the rest
     const uint32_t status = __atomic_load_n(&slot->tp_status, __ATOMIC_ACQUIRE);
     if ((status & TP_STATUS_USER) == 0) {
       stamps_.emptied();
@@ -241,8 +234,7 @@ size_t AfPacketPort::receive(std::span<RxFrame> frames) {
     frame.vlan_stripped = (status & TP_STATUS_VLAN_VALID) != 0;
     frame.vlan_tci = frame.vlan_stripped ? slot->tp_vlan_tci : uint16_t{0};
     frame.vlan_tpid = frame.vlan_stripped ? slot->tp_vlan_tpid : uint16_t{0};
-    const size_t last = lent_first_ + lent_count_++;
-    lent_[last < lent_.size() ? last : last - lent_.size()] = slot;
+    lent_.push(slot);
   }
   return received;
 }
@@ -259,12 +251,10 @@ const uint8_t* AfPacketPort::fetch(const tpacket2_hdr* slot) {
 }
 
 void AfPacketPort::release(size_t count) {
-  count = std::min(count, lent_count_);
-  lent_count_ -= count;
-  for (; count > 0; --count) {
-    if ((lent_[lent_first_]->tp_status & TP_STATUS_COPY) != 0) --long_count_;
-    __atomic_store_n(&lent_[lent_first_]->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
-    if (++lent_first_ == lent_.size()) lent_first_ = 0;
+  for (count = std::min<size_t>(count, lent_.size()); count > 0; --count) {
+    tpacket2_hdr* slot = lent_.pop();
+    if ((slot->tp_status & TP_STATUS_COPY) != 0) --long_count_;
+    __atomic_store_n(&slot->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
   }
 }
 
@@ -284,7 +274,6 @@ Transmitted AfPacketPort::transmit(std::span<const TxFrame> frames) {
       continue;
     }
     if (errno == EAGAIN || errno == ENOBUFS || errno == EINTR) break;
-    if (errno == EMSGSIZE) ++oversize_;
     ++losses_.transmit_errors;
     done.refused = true;
     break;

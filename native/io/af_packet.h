@@ -10,42 +10,21 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "base/lazy_memory.h"
+#include "base/ring.h"
 #include "io/interface_port.h"
 #include "io/packet_port.h"
 #include "io/stamps.h"
 
 namespace weir {
 
-struct AfPacketOptions {
-  std::string interface;
-  int namespace_fd = -1;  // as in InterfaceName
-  std::string namespace_path = {};
-  std::string owner = {};        // as in InterfaceName
-  bool receive = true;           // false: for transmitting only
-  uint32_t slot_bytes = 2048;    // the longest frame that fits, tag included; longer ones are dropped and counted
-  uint32_t receive_slots = 512;  // at least; the ring is rounded up to whole memory blocks
-  bool promiscuous = false;
-  // Only RoCEv2 (UDP port 4791), ICMP "destination unreachable" about RoCEv2, ARP, IPv6 neighbour discovery, MAC control frames
-  // and congestion notification messages (wire/qcn.h) arrive, with or without a CN-TAG; the kernel drops the rest before it is
-  // copied. For a NIC on an interface that the host's own stack uses too.
-  bool roce_only = false;
-  uint32_t echo_address = 0;  // with roce_only: pings for this IPv4 address (host order) arrive, too; 0: none
-  bool echo_ipv6 = false;     // with roce_only: IPv6 pings arrive, too
-  // Frames carry an Offload both ways (PACKET_VNET_HDR), and one longer than a slot is fetched in a second step, up to
-  // kMaxSuperFrame: as many may wait as the socket's receive buffer holds, a handful where CAP_NET_ADMIN over the initial
-  // user namespace is missing. Slots of kMaxSuperFrame do without.
-  bool offloads = false;
-};
-
 class AfPacketPort final : public InterfacePort {
  public:
   // The calling thread is in its own network namespace again afterwards, also when this throws. Throws NativeError:
   // EPERM (no CAP_NET_RAW), ENODEV (no such interface), ENOMEM (ring), INVALID_CONFIG (options out of range), ...
-  AfPacketPort(const AfPacketOptions& options, const PortClock& clock);
+  AfPacketPort(const PortOptions& options, const PortClock& clock);
   ~AfPacketPort() override { shut(); }
 
   size_t receive(std::span<RxFrame> frames) override;
@@ -60,29 +39,24 @@ class AfPacketPort final : public InterfacePort {
   PortState state() override;
 
   uint32_t receive_slots() const { return static_cast<uint32_t>(slots_.size()); }
-  // Those of losses().transmit_errors that were longer than the interface's MTU allows (EMSGSIZE).
-  uint64_t transmit_oversize() const { return oversize_; }
 
  private:
   static constexpr size_t kBatch = 64;
   static constexpr size_t kLongFrames = 64;  // that can be lent at a time
 
   void open(int interface_index, bool first) override;
-  void map_ring(const AfPacketOptions& options);
+  void map_ring();
   void close() override;
   // Fetches the frame of a slot that was too small for it; null if it is lost.
   const uint8_t* fetch(const tpacket2_hdr* slot);
 
-  const AfPacketOptions options_;
   int socket_ = -1;
   uint8_t* ring_ = nullptr;
   size_t ring_bytes_ = 0;
 
   std::vector<tpacket2_hdr*> slots_;  // in the kernel's order
   size_t next_slot_ = 0;
-  std::vector<tpacket2_hdr*> lent_;  // circular, as large as slots_: frames that the caller holds
-  size_t lent_first_ = 0;
-  size_t lent_count_ = 0;
+  Ring<tpacket2_hdr*> lent_;  // with room for all slots: frames that the caller holds
 
   LazyMemory long_frames_;  // circular: kLongFrames of kMaxSuperFrame bytes
   Stamps stamps_;
@@ -93,7 +67,6 @@ class AfPacketPort final : public InterfacePort {
   std::array<iovec, 2 * kBatch> vectors_{};  // offload header, frame
   std::array<std::array<uint8_t, kOffloadHeader>, kBatch> headers_{};
   PortLosses losses_;
-  uint64_t oversize_ = 0;
 };
 
 }  // namespace weir

@@ -27,7 +27,7 @@ constexpr timespec kBindPause{0, 20'000'000};
 // super-frames before they come here (veth_xdp_set() in drivers/net/veth.c).
 constexpr uint32_t kLongestSingleBuffer = 3'498 + 18;
 
-void check(const AfXdpOptions& options) {
+void check(const PortOptions& options) {
   if (options.ring < 64 || options.ring > kMaxRing || !std::has_single_bit(options.ring)) {
     throw NativeError("INVALID_CONFIG", 0, "", "ring: " + std::to_string(options.ring) + " is out of range",
                       "must be a power of two between 64 and 65536");
@@ -36,15 +36,10 @@ void check(const AfXdpOptions& options) {
 
 }  // namespace
 
-AfXdpPort::AfXdpPort(const AfXdpOptions& options, Umem& umem, const PortClock& clock)
-    : InterfacePort({options.interface, options.namespace_fd, options.namespace_path, options.owner}),
-      options_(options),
-      umem_(umem),
-      pool_(umem.pool()),
-      clock_(clock),
-      number_(umem.add_port()) {
+AfXdpPort::AfXdpPort(const PortOptions& options, Umem& umem, const PortClock& clock)
+    : InterfacePort(options), umem_(umem), pool_(umem.pool()), clock_(clock), number_(umem.add_port()) {
   check(options);
-  lent_.resize(options.ring);
+  lent_ = Ring<PacketId>(options.ring);
   start();
 }
 
@@ -63,10 +58,10 @@ void AfXdpPort::open(int interface_index, bool first) {
   socklen_t size = sizeof bound;
   zero_copy_ = ::getsockopt(socket_, SOL_XDP, XDP_OPTIONS, &bound, &size) == 0 && (bound.flags & XDP_OPTIONS_ZEROCOPY) != 0;
   if (!options_.receive) return;
-  if (options_.promiscuous) watch_.make_promiscuous();
+  if (options_.promiscuous) make_promiscuous();
   XdpProgramOptions program;
   program.interface_index = interface_index;
-  program.generic = options_.generic;
+  program.generic = options_.xdp_mode == XdpMode::generic;
   program.frags = options_.slot_bytes > kLongestSingleBuffer;
   program.stamp = options_.stamp;
   program.vlan = !options_.roce_only;
@@ -147,10 +142,7 @@ void AfXdpPort::close() {
   fill_ring_.unmap();
   transmit_ring_.unmap();
   completion_ring_.unmap();
-  for (; lent_first_ != lent_end_; ++lent_first_) {
-    const PacketId id = lent_[lent_first_ & (options_.ring - 1)];
-    if (id != kNoPacket) pool_.free(id);
-  }
+  free_lent(lent_.size());
   // When close() has returned the kernel writes no frame into our memory any more (xsk_release() waits for that).
   umem_.reclaim(number_);
   in_kernel_ = 0;
@@ -177,7 +169,6 @@ size_t AfXdpPort::receive(std::span<RxFrame> frames) {
   if (unsent_ && clock_.now >= kick_at_) kick();
   collect();
   if (!receive_ring_.mapped()) return 0;
-  const uint32_t mask = options_.ring - 1;
   const uint32_t waiting = receive_ring_.waiting(static_cast<uint32_t>(frames.size()));
   // What lies in front of a frame is read at once.
   for (uint32_t i = 0; metadata_ > 0 && i < waiting && i < frames.size(); ++i) {
@@ -185,7 +176,7 @@ size_t AfXdpPort::receive(std::span<RxFrame> frames) {
   }
   size_t received = 0;
   uint32_t taken = 0;
-  while (taken < waiting && received < frames.size() && lent_end_ - lent_first_ <= mask) {
+  while (taken < waiting && received < frames.size() && lent_.room() > 0) {
     uint32_t length = 0;
     PacketId id = kNoPacket;
     uint8_t* data = umem_.at(receive_ring_[taken].addr);
@@ -201,9 +192,7 @@ size_t AfXdpPort::receive(std::span<RxFrame> frames) {
     if (metadata_ > 0) {
       read_metadata(data - sizeof(XdpMetadata), frame);
     }
-    PacketId& place = lent_[lent_end_++ & mask];
-    place = id;
-    frame.packet = &place;
+    frame.packet = &lent_.push(id);
   }
   if (taken > 0) receive_ring_.consume(taken);
   return received;
@@ -247,12 +236,14 @@ uint32_t AfXdpPort::gather(uint32_t index, uint32_t waiting, PacketId& packet, u
 }
 
 void AfXdpPort::release(size_t count) {
-  const uint32_t mask = options_.ring - 1;
-  for (; count > 0 && lent_first_ != lent_end_; --count) {
-    const PacketId id = lent_[lent_first_++ & mask];
-    if (id != kNoPacket) pool_.free(id);
-  }
+  free_lent(std::min<size_t>(count, lent_.size()));
   refill();
+}
+
+void AfXdpPort::free_lent(size_t count) {
+  for (; count > 0; --count) {
+    if (const PacketId id = lent_.pop(); id != kNoPacket) pool_.free(id);
+  }
 }
 
 // A driver that reads our memory may have all of the ring.

@@ -11,9 +11,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <vector>
 
+#include "base/ring.h"
 #include "io/interface_port.h"
 #include "io/umem.h"
 #include "io/xdp_program.h"
@@ -21,26 +20,11 @@
 
 namespace weir {
 
-struct AfXdpOptions {
-  std::string interface;
-  int namespace_fd = -1;  // as in InterfaceName
-  std::string namespace_path = {};
-  std::string owner = {};   // as in InterfaceName
-  bool receive = true;      // false: for transmitting only; no program is attached
-  uint32_t ring = 512;      // frames in each ring, a power of two; more of them wait longer, but leave the caches
-  bool generic = false;     // XDP of the kernel's stack instead of the driver's
-  uint32_t slot_bytes = 0;  // the longest frame that fits; longer ones are dropped and counted
-  bool stamp = false;       // frames carry the time at which the program saw them, else that at which they were read
-  bool promiscuous = false;
-  bool roce_only = false;    // as in AfPacketOptions, but all else goes on to the host's own stack
-  uint32_t arp_address = 0;  // with roce_only: ARP for this IPv4 address (host order) arrives too; 0: none
-};
-
 class AfXdpPort final : public InterfacePort {
  public:
   // `umem` must outlive the port. A queue that the kernel has not freed yet after an earlier user (EBUSY) is waited for, two
-  // seconds at most. Throws NativeError.
-  AfXdpPort(const AfXdpOptions& options, Umem& umem, const PortClock& clock);
+  // seconds at most. A port for transmitting only has no program attached. Throws NativeError.
+  AfXdpPort(const PortOptions& options, Umem& umem, const PortClock& clock);
   ~AfXdpPort() override { shut(); }
 
   size_t receive(std::span<RxFrame> frames) override;
@@ -52,9 +36,6 @@ class AfXdpPort final : public InterfacePort {
   Time next_deadline() const override { return unsent_ ? kick_at_ : kNever; }
   PortLosses losses() override;
 
-  // Whether the driver reads and writes our memory itself.
-  bool zero_copy() const { return zero_copy_; }
-
  private:
   void open(int interface_index, bool first) override;
   bool bind(int interface_index);
@@ -62,30 +43,28 @@ class AfXdpPort final : public InterfacePort {
   void close() override;
   uint32_t gather(uint32_t index, uint32_t waiting, PacketId& packet, uint32_t& length);
   void read_metadata(uint8_t* in_front, RxFrame& frame) const;
+  void free_lent(size_t count);
   void refill();
   void collect();
   void kick();
 
-  const AfXdpOptions options_;
   Umem& umem_;
   PacketPool& pool_;
   const PortClock& clock_;
   const uint8_t number_;
   std::unique_ptr<XdpProgram> program_;
   int socket_ = -1;
-  bool zero_copy_ = false;
-  bool unsent_ = false;    // the kernel has not taken all that is in the transmit ring ...
-  uint32_t unread_ = 0;    // ... but for so many descriptors,
-  Time unread_since_ = 0;  // of which it has taken none since then,
-  Time kick_at_ = kNever;  // and is asked again then
-  uint32_t metadata_ = 0;  // bytes in front of a received frame
+  bool zero_copy_ = false;  // the driver reads and writes our memory itself
+  bool unsent_ = false;     // the kernel has not taken all that is in the transmit ring ...
+  uint32_t unread_ = 0;     // ... but for so many descriptors,
+  Time unread_since_ = 0;   // of which it has taken none since then,
+  Time kick_at_ = kNever;   // and is asked again then
+  uint32_t metadata_ = 0;   // bytes in front of a received frame
   XdpRing<xdp_desc> receive_ring_;
   XdpRing<uint64_t> fill_ring_;
   XdpRing<xdp_desc> transmit_ring_;
   XdpRing<uint64_t> completion_ring_;
-  std::vector<PacketId> lent_;  // circular: packets of frames that the caller holds, kNoPacket for those it took
-  uint32_t lent_first_ = 0;     // both count up for ever
-  uint32_t lent_end_ = 0;
+  Ring<PacketId> lent_;           // packets of frames that the caller holds, kNoPacket for those it took
   uint32_t in_kernel_ = 0;        // transmit descriptors that have not completed ...
   uint64_t in_kernel_bytes_ = 0;  // ... and the bytes of their frames
   PortLosses losses_;

@@ -18,8 +18,6 @@ namespace {
 constexpr const char* kRights = "needs CAP_BPF and CAP_NET_ADMIN in the initial user namespace: run as root";
 // MIT as all of Weir; only programs with a licence that the GPL is compatible with may call kernel functions.
 constexpr const char* kLicence = "Dual MIT/GPL";
-constexpr int kPseudoMap = 1;       // BPF_PSEUDO_MAP_FD
-constexpr int kPseudoFunction = 2;  // BPF_PSEUDO_KFUNC_CALL
 
 int bpf(bpf_cmd command, bpf_attr& attributes) {
   return static_cast<int>(::syscall(SYS_bpf, command, &attributes, sizeof attributes));
@@ -51,51 +49,16 @@ void BpfCode::put(int code, Register to, Register from, int16_t offset, int32_t 
   code_.push_back(instruction);
 }
 
-void BpfCode::set(Register to, Register from) { put(BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0); }
-void BpfCode::set(Register to, int32_t constant) { put(BPF_ALU64 | BPF_MOV | BPF_K, to, Register::r0, 0, constant); }
-void BpfCode::set_map(Register to, int map) {
-  put(BPF_LD | BPF_DW | BPF_IMM, to, static_cast<Register>(kPseudoMap), 0, map);
-  put(0, Register::r0, Register::r0, 0, 0);
-}
-void BpfCode::add(Register to, Register from) { put(BPF_ALU64 | BPF_ADD | BPF_X, to, from, 0, 0); }
-void BpfCode::add(Register to, int32_t constant) { put(BPF_ALU64 | BPF_ADD | BPF_K, to, Register::r0, 0, constant); }
-void BpfCode::bit_and(Register to, int32_t constant) { put(BPF_ALU64 | BPF_AND | BPF_K, to, Register::r0, 0, constant); }
-void BpfCode::shift_left(Register to, int32_t bits) { put(BPF_ALU64 | BPF_LSH | BPF_K, to, Register::r0, 0, bits); }
-void BpfCode::shift_right(Register to, int32_t bits) { put(BPF_ALU64 | BPF_RSH | BPF_K, to, Register::r0, 0, bits); }
-void BpfCode::swap_half(Register to) { put(BPF_ALU | BPF_END | BPF_TO_BE, to, Register::r0, 0, 16); }
-void BpfCode::load(BpfSize size, Register to, Register address, int16_t offset) {
-  put(BPF_LDX | BPF_MEM | static_cast<int>(size), to, address, offset, 0);
-}
-void BpfCode::store(BpfSize size, Register address, int16_t offset, Register from) {
-  put(BPF_STX | BPF_MEM | static_cast<int>(size), address, from, offset, 0);
-}
-void BpfCode::store(BpfSize size, Register address, int16_t offset, int32_t constant) {
-  put(BPF_ST | BPF_MEM | static_cast<int>(size), address, Register::r0, offset, constant);
-}
-void BpfCode::call(int32_t helper) { put(BPF_JMP | BPF_CALL, Register::r0, Register::r0, 0, helper); }
-void BpfCode::call_kernel(uint32_t function) {
-  put(BPF_JMP | BPF_CALL, Register::r0, static_cast<Register>(kPseudoFunction), 0, static_cast<int32_t>(function));
-}
-void BpfCode::leave() { put(BPF_JMP | BPF_EXIT, Register::r0, Register::r0, 0, 0); }
-
-BpfCode::Label BpfCode::label() { return {labels_++}; }
 void BpfCode::bind(Label label) {
   for (const Jump& jump : jumps_) {
     if (jump.label == label.index) code_[jump.at].off = static_cast<int16_t>(code_.size() - jump.at - 1);
   }
   std::erase_if(jumps_, [&](const Jump& jump) { return jump.label == label.index; });
 }
-void BpfCode::jump(Label to) {
+
+void BpfCode::jump_to(Label to, int code, Register left, Register right, int32_t constant) {
   jumps_.push_back({code_.size(), to.index});
-  put(BPF_JMP | BPF_JA, Register::r0, Register::r0, 0, 0);
-}
-void BpfCode::jump_if(Register left, BpfTest test, Register right, Label to) {
-  jumps_.push_back({code_.size(), to.index});
-  put(BPF_JMP | static_cast<int>(test) | BPF_X, left, right, 0, 0);
-}
-void BpfCode::jump_if(Register left, BpfTest test, int32_t right, Label to) {
-  jumps_.push_back({code_.size(), to.index});
-  put(BPF_JMP32 | static_cast<int>(test) | BPF_K, left, Register::r0, 0, right);
+  put(code, left, right, 0, constant);
 }
 
 int bpf_create_map(uint32_t type, uint32_t key_bytes, uint32_t value_bytes, uint32_t entries, const char* name) {

@@ -25,36 +25,60 @@ class BpfCode {
     size_t index;
   };
 
-  void set(Register to, Register from);
-  void set(Register to, int32_t constant);
-  void set_map(Register to, int map);  // the descriptor becomes the map's address when the kernel loads the program
-  void add(Register to, Register from);
-  void add(Register to, int32_t constant);
-  void bit_and(Register to, int32_t constant);
-  void shift_left(Register to, int32_t bits);
-  void shift_right(Register to, int32_t bits);
-  void swap_half(Register to);  // 16 bits from big endian to the host's order, the rest becomes 0
-  void load(BpfSize size, Register to, Register address, int16_t offset);
-  void store(BpfSize size, Register address, int16_t offset, Register from);
-  void store(BpfSize size, Register address, int16_t offset, int32_t constant);
-  void call(int32_t helper);            // BPF_FUNC_...; r1 to r5 are lost, the result is in r0
-  void call_kernel(uint32_t function);  // by its BTF id, see bpf_kernel_function()
-  void leave();                         // with r0
+  void set(Register to, Register from) { put(BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0); }
+  void set(Register to, int32_t constant) { put(BPF_ALU64 | BPF_MOV | BPF_K, to, kNone, 0, constant); }
+  // The descriptor becomes the map's address when the kernel loads the program.
+  void set_map(Register to, int map) {
+    put(BPF_LD | BPF_DW | BPF_IMM, to, static_cast<Register>(BPF_PSEUDO_MAP_FD), 0, map);
+    put(0, kNone, kNone, 0, 0);
+  }
+  void add(Register to, Register from) { put(BPF_ALU64 | BPF_ADD | BPF_X, to, from, 0, 0); }
+  void add(Register to, int32_t constant) { put(BPF_ALU64 | BPF_ADD | BPF_K, to, kNone, 0, constant); }
+  void bit_and(Register to, int32_t constant) { put(BPF_ALU64 | BPF_AND | BPF_K, to, kNone, 0, constant); }
+  void shift_left(Register to, int32_t bits) { put(BPF_ALU64 | BPF_LSH | BPF_K, to, kNone, 0, bits); }
+  void shift_right(Register to, int32_t bits) { put(BPF_ALU64 | BPF_RSH | BPF_K, to, kNone, 0, bits); }
+  // 16 bits from big endian to the host's order, the rest becomes 0.
+  void swap_half(Register to) { put(BPF_ALU | BPF_END | BPF_TO_BE, to, kNone, 0, 16); }
+  void load(BpfSize size, Register to, Register address, int16_t offset) {
+    put(BPF_LDX | BPF_MEM | static_cast<int>(size), to, address, offset, 0);
+  }
+  void store(BpfSize size, Register address, int16_t offset, Register from) {
+    put(BPF_STX | BPF_MEM | static_cast<int>(size), address, from, offset, 0);
+  }
+  void store(BpfSize size, Register address, int16_t offset, int32_t constant) {
+    put(BPF_ST | BPF_MEM | static_cast<int>(size), address, kNone, offset, constant);
+  }
+  // BPF_FUNC_...; r1 to r5 are lost, the result is in r0.
+  void call(int32_t helper) { put(BPF_JMP | BPF_CALL, kNone, kNone, 0, helper); }
+  // By its BTF id, see bpf_kernel_function().
+  void call_kernel(uint32_t function) {
+    constexpr auto kKernelFunction = static_cast<Register>(2);  // BPF_PSEUDO_KFUNC_CALL
+    put(BPF_JMP | BPF_CALL, kNone, kKernelFunction, 0, static_cast<int32_t>(function));
+  }
+  // With r0.
+  void leave() { put(BPF_JMP | BPF_EXIT, kNone, kNone, 0, 0); }
 
-  Label label();
+  Label label() { return {labels_++}; }
   void bind(Label label);
-  void jump(Label to);
-  void jump_if(Register left, BpfTest test, Register right, Label to);
-  void jump_if(Register left, BpfTest test, int32_t right, Label to);
+  void jump(Label to) { jump_to(to, BPF_JMP | BPF_JA, kNone, kNone, 0); }
+  void jump_if(Register left, BpfTest test, Register right, Label to) {
+    jump_to(to, BPF_JMP | static_cast<int>(test) | BPF_X, left, right, 0);
+  }
+  void jump_if(Register left, BpfTest test, int32_t right, Label to) {
+    jump_to(to, BPF_JMP32 | static_cast<int>(test) | BPF_K, left, kNone, right);
+  }
 
   std::span<const bpf_insn> instructions() const { return code_; }
 
  private:
+  static constexpr Register kNone = Register::r0;  // of an operand that there is not
+
   struct Jump {
     size_t at;
     size_t label;
   };
   void put(int code, Register to, Register from, int16_t offset, int32_t constant);
+  void jump_to(Label to, int code, Register left, Register right, int32_t constant);
 
   std::vector<bpf_insn> code_;
   std::vector<Jump> jumps_;

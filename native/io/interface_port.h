@@ -1,8 +1,15 @@
-// A port of one network interface: what all backends do alike with it, however frames pass.
+// A port of one network interface, by its name in a network namespace: what all backends do alike with it, however frames pass.
+// What has become of it, and whether the name now stands for another.
 #pragma once
 
-#include "io/interface_watch.h"
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "io/interface_claim.h"
 #include "io/packet_port.h"
+#include "io/port_options.h"
 
 namespace weir {
 
@@ -12,15 +19,15 @@ class InterfacePort : public PacketPort {
   InterfacePort& operator=(const InterfacePort&) = delete;
 
   // `replaced` also when a reopen() failed: to be tried again.
-  PortState state() override { return watch_.state(); }
-  uint32_t mtu() override { return watch_.mtu(); }
+  PortState state() override;
+  uint32_t mtu() override;
   void reopen() override {
     shut();
     start(false);
   }
 
  protected:
-  explicit InterfacePort(InterfaceName name) : watch_(std::move(name)) {}
+  explicit InterfacePort(const PortOptions& options) : options_(options) {}
 
   // What a backend adds. open() has the calling thread in the interface's namespace; `first`: not by reopen(). Throws
   // NativeError.
@@ -28,22 +35,25 @@ class InterfacePort : public PacketPort {
   // Idempotent; what was lost is still known afterwards.
   virtual void close() = 0;
 
-  // For the constructor's end: opens it. Throws NativeError, and is closed then.
-  void start(bool first = true) {
-    try {
-      watch_.open([this, first](int index) { open(index, first); });
-    } catch (...) {
-      shut();
-      throw;
-    }
-  }
+  // For the constructor's end: opens it; the calling thread is in its own namespace again afterwards. Throws NativeError: ENODEV
+  // (no such interface), EPERM, INTERFACE_IN_USE, ..., and is closed then.
+  void start(bool first = true);
   // For the destructor.
-  void shut() {
-    close();
-    watch_.close();
-  }
+  void shut();
+  // IFF_PROMISC until shut(). Throws NativeError.
+  void make_promiscuous();
+  // Without a protocol: it receives nothing, and answers for its namespace. Throws NativeError.
+  int packet_socket(int flags = 0) const;
 
-  InterfaceWatch watch_;
+  const PortOptions options_;
+
+ private:
+  void look_up();
+
+  int asked_ = -1;  // a packet socket, by which the kernel is asked of the interface
+  int index_ = 0;
+  std::optional<InterfaceClaim> claim_;
+  ino_t namespace_inode_ = 0;  // of namespace_path when it was opened
 };
 
 }  // namespace weir

@@ -9,7 +9,6 @@
 #include "base/native_error.h"
 #include "link/pfc.h"
 #include "link/serializer.h"
-#include "wire/captured_frame.h"
 #include "wire/ecn.h"
 #include "wire/mac_control.h"
 
@@ -42,53 +41,49 @@ Time lookahead_of(const SimulationConfig& config) {
 
 }  // namespace
 
-class Fabric::SwitchNode final : public Driver {
+// What drives a device, with its number among all and that of its first port.
+class Fabric::Node : public Driver {
+ public:
+  Node(Fabric& fabric, uint32_t number, uint32_t first_port) : fabric_(fabric), number_(number), first_port_(first_port) {}
+
+  void wake(uint32_t what, Time at) override {
+    if (at != kNever) fabric_.schedule_.push({at, kWake, what, number_});
+  }
+
+ protected:
+  void transmit(uint16_t port, PacketId id, Time at) { fabric_.transmit(first_port_ + port, id, at); }
+
+ private:
+  Fabric& fabric_;
+  uint32_t number_;
+  uint32_t first_port_;
+};
+
+class Fabric::SwitchNode final : public Node {
  public:
   SwitchNode(Fabric& fabric, const SwitchParameters& parameters, uint32_t number, uint32_t first_port)
-      : device(parameters, fabric.pool_, *this), fabric_(fabric), number_(number), first_port_(first_port) {}
+      : Node(fabric, number, first_port), device(parameters, fabric.pool_, *this) {}
 
   void depart(uint16_t port, PacketId id, Time at) override {
     device.left(port, id);
     device.set_unsent(port, 0);
-    fabric_.transmit(first_port_ + port, id, at);
-  }
-  void wake(uint32_t port, Time at) override {
-    if (at != kNever) fabric_.schedule_.push({at, kSwitchWake | port, 0, number_});
+    transmit(port, id, at);
   }
 
   SoftSwitch device;
-
- private:
-  Fabric& fabric_;
-  uint32_t number_;  // among all devices
-  uint32_t first_port_;
 };
 
-class Fabric::NicNode final : public Driver {
+class Fabric::NicNode final : public Node {
  public:
   NicNode(Fabric& fabric, const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, uint32_t number,
           uint32_t port)
-      : fabric_(fabric), number_(number), port_(port), device(parameters, queue_pairs, fabric.pool_, *this) {}
+      : Node(fabric, number, port), device(parameters, queue_pairs, fabric.pool_, *this) {}
 
   void depart(uint16_t, PacketId id, Time at) override {
     device.left(id);
-    fabric_.transmit(port_, id, at);
-  }
-  void wake(uint32_t what, Time at) override {
-    if (at != kNever) fabric_.schedule_.push({at, kNicWake, what, number_});
+    transmit(0, id, at);
   }
 
-  void woken(uint32_t what, Time at) {
-    if ((what & kClose) == 0) return device.wake(what, at);
-    device.queue_pairs()[what & ~kClose].transport->close();
-  }
-
- private:
-  Fabric& fabric_;
-  uint32_t number_;  // among all devices
-  uint32_t port_;
-
- public:
   SoftNic device;
 };
 
@@ -210,19 +205,16 @@ void Fabric::handle(const Event& event) {
   if (pool_.available() < kSpare) [[unlikely]]
     grow_pool();
   now_ = event.at;
-  switch (event.kind & kEventKinds) {
-    case kArrival:
-      return arrive(event);
-    case kSwitchWake:
-      return switches_[event.device]->device.wake(event.kind & ~kEventKinds, event.at);
-    default:
-      return nics_[event.device - switches_.size()]->woken(event.packet, event.at);
-  }
+  if (is_frame(event)) return arrive(event);
+  if (event.device < switches_.size()) return switches_[event.device]->device.wake(event.packet, event.at);
+  SoftNic& nic = nics_[event.device - switches_.size()]->device;
+  if ((event.packet & kClose) == 0) return nic.wake(event.packet, event.at);
+  nic.queue_pairs()[event.packet & ~kClose].transport->close();
 }
 
 void Fabric::close_stream(uint32_t nic, uint32_t index) {
   const auto number = static_cast<uint32_t>(switches_.size() + nic);
-  schedule_.push({now_ + schedule_.window(), kNicWake, kClose | index, number});
+  schedule_.push({now_ + schedule_.window(), kWake, kClose | index, number});
 }
 
 void Fabric::transmit(uint32_t port, PacketId id, Time at) {
@@ -258,11 +250,11 @@ void Fabric::arrive(const Event& event) {
     SoftSwitch& device = switches_[event.device]->device;
     const auto port = static_cast<uint16_t>(event.kind);
     if (packet.meta.kind != FrameKind::pfc) return device.receive(now_, port, id);
-    device.receive_pfc(now_, port, packet.pfc_enable, std::to_array(pfc_frame(packet).quanta));
+    device.receive_pfc(now_, port, packet.pfc_enable, pfc_frame(packet).quanta);
   } else {
     NicNode& node = *nics_[event.device - switches_.size()];
     if (packet.meta.kind == FrameKind::pfc) {
-      node.device.receive_pfc(now_, packet.pfc_enable, std::to_array(pfc_frame(packet).quanta));
+      node.device.receive_pfc(now_, packet.pfc_enable, pfc_frame(packet).quanta);
     } else {
       node.device.receive(now_, pool_.data(id), packet.length, packet.meta, Refusal::none);
     }
@@ -271,38 +263,27 @@ void Fabric::arrive(const Event& event) {
 }
 
 void Fabric::record(uint32_t tap, PacketId id, Time at) {
-  Packet& packet = pool_[id];
-  uint8_t bytes[kHeaderStride] = {};
-  uint32_t captured = 0;
+  const Packet& packet = pool_[id];
+  Traced& traced = traced_.emplace_back();
+  traced.frame = {.stamp = at, .tap = tap, .captured = pool_.present(id), .original = packet.length};
   if (packet.meta.kind == FrameKind::pfc) {
-    captured = build_pfc(bytes, packet.meta.source_mac, pfc_frame(packet));
+    traced.frame.captured = build_pfc(traced.bytes, packet.meta.source_mac, pfc_frame(packet));
   } else {
-    std::memcpy(bytes, pool_.data(id), kHeaderStride);
-    PacketMeta meta = packet.meta;
-    if (meta.ecn_changed) write_ecn(bytes, meta);
-    captured = pool_.present(id);
+    std::memcpy(traced.bytes, pool_.data(id), traced.frame.captured);
+    if (packet.meta.ecn_changed) write_ecn(traced.bytes, packet.meta);
   }
-  const CapturedFrame frame{.stamp = at, .tap = tap, .captured = captured, .original = packet.length};
-  const size_t start = trace_.size();
-  trace_.resize(start + frame.length());
-  std::memcpy(trace_.data() + start, &frame, sizeof frame);
-  std::memcpy(trace_.data() + start + sizeof frame, bytes, captured);
-  traced_.push_back({at, tap, start, trace_.size()});
 }
 
 // Devices live through a window of time one after another: what they sent in it is not in the order of time.
 std::vector<uint8_t> Fabric::take_trace() {
-  std::ranges::sort(
-      traced_, [](const Traced& a, const Traced& b) { return std::tie(a.at, a.tap, a.start) < std::tie(b.at, b.tap, b.start); });
-  std::vector<uint8_t> sorted;
-  sorted.reserve(trace_.size());
+  std::ranges::stable_sort(traced_, {}, [](const Traced& one) { return std::tie(one.frame.stamp, one.frame.tap); });
+  std::vector<uint8_t> trace;
   for (const Traced& one : traced_) {
-    sorted.insert(sorted.end(), trace_.begin() + static_cast<ptrdiff_t>(one.start),
-                  trace_.begin() + static_cast<ptrdiff_t>(one.end));
+    const auto* record = reinterpret_cast<const uint8_t*>(&one);
+    trace.insert(trace.end(), record, record + one.frame.length());
   }
   traced_.clear();
-  trace_.clear();
-  return sorted;
+  return trace;
 }
 
 }  // namespace weir

@@ -18,6 +18,7 @@
 #include "simulation/counters.h"
 #include "simulation/schedule.h"
 #include "switching/soft_switch.h"
+#include "wire/captured_frame.h"
 #include "wire/packet.h"
 
 namespace weir {
@@ -55,6 +56,7 @@ class Fabric {
   std::vector<uint8_t> take_trace();
 
  private:
+  class Node;
   class SwitchNode;
   class NicNode;
   struct alignas(64) Direction {
@@ -69,7 +71,7 @@ class Fabric {
   void transmit(uint32_t port, PacketId id, Time at);
   void impair(Direction& direction, PacketId id, Time arrival);
   void deliver(const Direction& direction, PacketId id, Time arrival) {
-    schedule_.push({arrival, kArrival | direction.receiver.port, id, direction.receiver.device});
+    schedule_.push({arrival, direction.receiver.port, id, direction.receiver.device});
   }
   void arrive(const Event& event);
   void handle(const Event& event);
@@ -86,13 +88,10 @@ class Fabric {
   std::vector<uint32_t> link_ports_;   // both ends of each link
   std::vector<uint32_t> first_port_;   // by device
   struct Traced {
-    Time at;
-    uint32_t tap;
-    size_t start;  // in trace_
-    size_t end;
+    CapturedFrame frame;
+    uint8_t bytes[kHeaderStride] = {};
   };
   std::vector<Traced> traced_;
-  std::vector<uint8_t> trace_;
   Time now_ = 0;
   bool reached_ = true;  // run() has come to the end of its time: everything up to now_ has happened
   uint64_t hops_ = 0;

@@ -21,14 +21,14 @@ namespace weir {
 
 struct Event {
   Time at = 0;
-  uint32_t kind = 0;    // what happens, and to whom
+  uint32_t kind = 0;    // what happens
   uint32_t packet = 0;  // or what a device is woken for
   uint32_t device = 0;  // where
 };
 
-// What an event is for is in the two highest bits of its kind; in the others is the port of the device, where it has ports.
-enum EventKind : uint32_t { kArrival = 0, kSwitchWake = 1u << 30, kNicWake = 2u << 30, kEventKinds = 3u << 30 };
-constexpr bool is_frame(const Event& event) { return (event.kind & kEventKinds) == kArrival; }
+// A device is woken; any other kind is the port at which a frame arrives.
+inline constexpr uint32_t kWake = UINT32_MAX;
+constexpr bool is_frame(const Event& event) { return event.kind != kWake; }
 
 class Schedule {
  public:

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 #include "endpoint/samples.h"
@@ -109,7 +108,8 @@ bool Simulation::run(Time until, uint64_t events) {
   for (;;) {
     const Time boundary = std::min({next_sample_, reset_at_, until});
     const bool reached = fabric_.run(boundary, limit);
-    in_order();
+    // Devices live through a window of time one after another: what ends in it is not in the order of time.
+    std::ranges::sort(finished_, {}, [](const Finished& one) { return std::tie(one.end, one.flow, one.number); });
     if (!reached) return false;
     if (boundary == next_sample_) {
       sample();
@@ -126,13 +126,6 @@ bool Simulation::run(Time until, uint64_t events) {
   }
 }
 
-// Devices live through a window of time one after another: what ends in it is not in the order of time.
-void Simulation::in_order() {
-  std::ranges::sort(finished_, [](const Finished& a, const Finished& b) {
-    return std::tie(a.end, a.flow, a.number) < std::tie(b.end, b.flow, b.number);
-  });
-}
-
 uint64_t Simulation::flows_started() const {
   return static_cast<uint64_t>(std::ranges::upper_bound(starts_, fabric_.now()) - starts_.begin());
 }
@@ -140,17 +133,15 @@ uint64_t Simulation::flows_started() const {
 const QpCounters& Simulation::counters(Place place) { return fabric_.nic_at(place.nic).queue_pairs()[place.index].counters; }
 
 std::vector<uint32_t> Simulation::under_way() const {
-  std::unordered_map<uint64_t, uint32_t> nic_of;
-  for (uint32_t nic = 0; nic < config_.nics.size(); ++nic) nic_of[config_.nics[nic].parameters.mac] = nic;
   std::vector<uint32_t> packets(config_.flows.size());
   fabric_.pool().each_in_use([&](const Packet& packet) {
     if (packet.meta.kind != FrameKind::roce) return;
-    const auto nic = nic_of.find(packet.meta.destination_mac);
-    if (nic == nic_of.end()) return;
-    const uint32_t index = packet.meta.destination_qp - config_.nics[nic->second].parameters.first_qpn;
-    const std::vector<uint32_t>& flows = flow_of_[nic->second];
+    const uint64_t nic = packet.meta.destination_mac - config_.nics[0].parameters.mac;
+    if (nic >= config_.nics.size()) return;
+    const uint32_t index = packet.meta.destination_qp - config_.nics[nic].parameters.first_qpn;
+    const std::vector<uint32_t>& flows = flow_of_[nic];
     // What goes to a sender are acknowledgements.
-    if (index < flows.size() && receiver(flows[index]).nic == nic->second && receiver(flows[index]).index == index) {
+    if (index < flows.size() && receiver(flows[index]).nic == nic && receiver(flows[index]).index == index) {
       ++packets[flows[index]];
     }
   });

@@ -66,7 +66,6 @@ class Simulation {
 
   std::vector<std::vector<QueuePairParameters>> lay_out();
   void sample();
-  void in_order();
 
   SimulationConfig config_;
   std::vector<Place> places_;                         // of both ends of every flow

@@ -78,23 +78,21 @@ PacketId CongestionDomain::make_cnm(uint16_t port, PacketId id, const QcnFeedbac
     return kNoPacket;
   }
   const uint64_t mac = parameters_.ports[port].mac;
-  CnmEnvelope envelope;
-  envelope.destination_mac = packet.meta.source_mac;
-  envelope.source_mac = mac;
-  envelope.tagged = packet.meta.tagged;
-  envelope.vlan_tci = static_cast<uint16_t>(packet.meta.vlan() | parameters_.cnm_priority << 13);
-  if (packet.meta.cn_tagged) envelope.cn_flow = packet.meta.cn_flow;
-  CongestionNotification content;
-  content.quantized_feedback = feedback.quantized;
-  content.priority = packet.priority;
-  content.congestion_point = mac << 16 | (port & 0x1fffu) << 3 | packet.priority;
-  content.queue_offset = feedback.offset;
-  content.queue_delta = feedback.delta;
-  content.destination_mac = packet.meta.destination_mac;
-  content.msdu = msdu_of(pool_, id, parameters_.cp_min_header_octets);
+  LinkHeader header{.destination_mac = packet.meta.source_mac,
+                    .source_mac = mac,
+                    .tagged = packet.meta.tagged,
+                    .vlan_tci = static_cast<uint16_t>(packet.meta.vlan() | parameters_.cnm_priority << 13)};
+  if (packet.meta.cn_tagged) header.cn_flow = packet.meta.cn_flow;
+  const CongestionNotification content{.quantized_feedback = feedback.quantized,
+                                       .priority = packet.priority,
+                                       .congestion_point = mac << 16 | (port & 0x1fffu) << 3 | packet.priority,
+                                       .queue_offset = feedback.offset,
+                                       .queue_delta = feedback.delta,
+                                       .destination_mac = packet.meta.destination_mac,
+                                       .msdu = msdu_of(pool_, id, parameters_.cp_min_header_octets)};
   Packet& cnm = pool_[made];
   cnm.reset();
-  cnm.length = build_cnm(pool_.data(made), envelope, content);
+  cnm.length = build_cnm(pool_.data(made), header, content);
   classify(pool_.data(made), cnm.length, cnm.meta);
   cnm.priority = parameters_.cnm_priority;
   cnm.ingress_port = port;

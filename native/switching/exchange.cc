@@ -12,9 +12,9 @@ constexpr size_t kNews = 1024;  // addresses on their way from one shard to anot
 }  // namespace
 
 // Each end keeps its own position, and shows it to the other with publish_*(): once per turn, not per message.
-class Exchange::Ring {
+class ShardRing {
  public:
-  explicit Ring(size_t capacity)
+  explicit ShardRing(size_t capacity)
       : mask_(std::bit_ceil(capacity) - 1),
         memory_((mask_ + 1) * sizeof(ShardMessage), false),
         slots_(reinterpret_cast<ShardMessage*>(memory_.data())) {}
@@ -58,32 +58,29 @@ class Exchange::Ring {
   alignas(64) std::atomic<size_t> head_{0};
 };
 
-void ShardLink::send(uint32_t shard, const ShardMessage& message) { exchange_.ring(self_, shard).push(message); }
+void ShardLink::send(uint32_t shard, const ShardMessage& message) {
+  others_[shard < self_ ? shard : shard - 1].to->push(message);
+}
 
 bool ShardLink::tell(const ShardMessage& news) {
   bool all = true;
-  for (uint32_t shard = 0; shard < exchange_.shards_; ++shard) {
-    if (shard == self_) continue;
-    Exchange::Ring& ring = exchange_.ring(self_, shard);
-    if (ring.has_room(kNews)) {
-      ring.push(news);
-    } else {
-      untold_.store(untold_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-      all = false;
-    }
+  for (const Other& other : others_) {
+    const bool room = other.to->has_room(kNews);
+    if (room) other.to->push(news);
+    all = all && room;
   }
   return all;
 }
 
 void ShardLink::look() {
   next_ = rival_ = kNever;
-  for (uint32_t shard = 0; shard < exchange_.shards_; ++shard) {
-    const ShardMessage* message = shard == self_ ? nullptr : exchange_.ring(shard, self_).front();
+  for (const Other& other : others_) {
+    const ShardMessage* message = other.from->front();
     if (message == nullptr) continue;
     if (message->at < next_) {
       rival_ = next_;
       next_ = message->at;
-      sender_ = shard;
+      oldest_ = other.from;
     } else {
       rival_ = std::min(rival_, message->at);
     }
@@ -91,10 +88,9 @@ void ShardLink::look() {
 }
 
 ShardMessage ShardLink::take() {
-  Exchange::Ring& ring = exchange_.ring(sender_, self_);
-  const ShardMessage message = *ring.front();
-  ring.pop();
-  const ShardMessage* next = ring.front();
+  const ShardMessage message = *oldest_->front();
+  oldest_->pop();
+  const ShardMessage* next = oldest_->front();
   if (next != nullptr && next->at < rival_) {
     next_ = next->at;
   } else {
@@ -105,10 +101,9 @@ ShardMessage ShardLink::take() {
 
 Occupancy ShardLink::others() const {
   Occupancy sum;
-  for (const auto& link : exchange_.links_) {
-    if (link.get() == this) continue;
-    sum.occupied += link->occupied_.load(std::memory_order_relaxed);
-    sum.in_headroom += link->in_headroom_.load(std::memory_order_relaxed);
+  for (const Other& other : others_) {
+    sum.occupied += other.link->occupied_.load(std::memory_order_relaxed);
+    sum.in_headroom += other.link->in_headroom_.load(std::memory_order_relaxed);
   }
   return sum;
 }
@@ -118,30 +113,29 @@ uint64_t ShardLink::flush(const Occupancy& own) {
   occupied_.store(own.occupied, std::memory_order_relaxed);
   in_headroom_.store(own.in_headroom, std::memory_order_relaxed);
   uint64_t shards = 0;
-  for (uint32_t other = 0; other < exchange_.shards_; ++other) {
-    if (other != self_) exchange_.ring(other, self_).publish_read();
-  }
-  for (uint32_t other = 0; other < exchange_.shards_; ++other) {
-    if (other != self_ && exchange_.ring(self_, other).publish_written()) shards |= uint64_t{1} << other;
-  }
+  for (const Other& other : others_) other.from->publish_read();
+  for (const Other& other : others_) shards |= uint64_t{other.to->publish_written()} << other.shard;
   return shards;
 }
 
-Exchange::Exchange(const std::vector<uint8_t>& owner, uint32_t shards, uint32_t packets) : shards_(shards) {
+Exchange::Exchange(const std::vector<uint8_t>& owner, uint32_t shards, uint32_t packets) {
   assert(shards <= kMaxShards);
   for (uint32_t i = 0; i < shards * shards; ++i) {
-    rings_.push_back(i % (shards + 1) == 0 ? nullptr : std::make_unique<Ring>(3 * size_t{packets} + kNews));
+    rings_.push_back(i % (shards + 1) == 0 ? nullptr : std::make_unique<ShardRing>(3 * size_t{packets} + kNews));
   }
-  for (uint32_t i = 0; i < shards; ++i) links_.push_back(std::make_unique<ShardLink>(*this, i, owner));
+  for (uint32_t i = 0; i < shards; ++i) links_.push_back(std::make_unique<ShardLink>(i, owner));
+  for (uint32_t self = 0; self < shards; ++self) {
+    for (uint32_t i = 0; i < shards; ++i) {
+      if (i == self) continue;
+      links_[self]->others_.push_back({i, links_[i].get(), rings_[self * shards + i].get(), rings_[i * shards + self].get()});
+    }
+  }
 }
 
 Exchange::~Exchange() = default;
 
 bool Exchange::waiting(uint32_t shard) const {
-  for (uint32_t other = 0; other < shards_; ++other) {
-    if (other != shard && ring(other, shard).has_news()) return true;
-  }
-  return false;
+  return std::ranges::any_of(links_[shard]->others_, [](const ShardLink::Other& other) { return other.from->has_news(); });
 }
 
 }  // namespace weir

@@ -3,7 +3,7 @@
 //
 // No ring can overflow. A packet of shard A goes from A to one other shard and home again. So of each packet of A there is at
 // most one message on its way from A, and two to A; rings have room for as many, and some for learned addresses beside, which are
-// counted when they find no room.
+// told again when they find no room.
 #pragma once
 
 #include <atomic>
@@ -18,13 +18,12 @@
 
 namespace weir {
 
-class Exchange;
+class ShardRing;
 
 // One shard's end of it: for its thread alone.
 class ShardLink {
  public:
-  ShardLink(Exchange& exchange, uint32_t self, const std::vector<uint8_t>& owner)
-      : exchange_(exchange), self_(self), owner_(owner) {}
+  ShardLink(uint32_t self, const std::vector<uint8_t>& owner) : self_(self), owner_(owner) {}
 
   uint32_t self() const { return self_; }
   // The shard of each port.
@@ -48,16 +47,21 @@ class ShardLink {
 
  private:
   friend class Exchange;
+  struct Other {
+    uint32_t shard;
+    const ShardLink* link;
+    ShardRing* to;
+    ShardRing* from;
+  };
 
-  Exchange& exchange_;
   uint32_t self_;
   std::vector<uint8_t> owner_;
+  std::vector<Other> others_;  // in their order
   Time next_ = kNever;
   Time rival_ = kNever;  // the oldest of those of other shards than that one's
-  uint32_t sender_ = 0;
+  ShardRing* oldest_ = nullptr;
   alignas(64) std::atomic<int64_t> occupied_{0};
   std::atomic<int64_t> in_headroom_{0};
-  std::atomic<uint64_t> untold_{0};
 };
 
 class Exchange {
@@ -74,17 +78,9 @@ class Exchange {
   // On the thread of `shard`, which has said to the others that it is about to sleep: whether it must not, because a message has
   // come that it has not looked at. Sequentially consistent with flush().
   bool waiting(uint32_t shard) const;
-  // Addresses learned that `shard` could not tell others. Any thread.
-  uint64_t untold(uint32_t shard) const { return links_[shard]->untold_.load(std::memory_order_relaxed); }
 
  private:
-  friend class ShardLink;
-  class Ring;
-  Ring& ring(uint32_t from, uint32_t to) { return *rings_[from * shards_ + to]; }
-  const Ring& ring(uint32_t from, uint32_t to) const { return *rings_[from * shards_ + to]; }
-
-  uint32_t shards_;
-  std::vector<std::unique_ptr<Ring>> rings_;
+  std::vector<std::unique_ptr<ShardRing>> rings_;  // by sender and receiver
   std::vector<std::unique_ptr<ShardLink>> links_;
 };
 

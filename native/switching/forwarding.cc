@@ -12,7 +12,9 @@ constexpr Time kOver = 1;
 }  // namespace
 
 // A pin is keyed by a digest of both addresses: 60 bits, so that a clash among a fabric's pairs does not happen.
-uint64_t Forwarding::pin_key(uint64_t source, uint64_t destination) { return 2ull << 60 | mix(mix(source) ^ destination) >> 4; }
+uint64_t Forwarding::pin_key(uint64_t source, uint64_t destination) {
+  return key_of(kPinned, 0, 0) | Random::mix(Random::mix(source) ^ destination) >> 4;
+}
 
 Forwarding::Forwarding(uint32_t capacity, bool learning, Time ageing, uint64_t hash_seed, size_t ports)
     : table_(std::bit_ceil(capacity < kProbes ? kProbes : capacity)),
@@ -28,11 +30,12 @@ void Forwarding::reconfigure(bool learning, Time ageing) {
   telling_shift_ = std::bit_width(static_cast<uint64_t>(ageing) / 8 + 1) - 1;
 }
 
-const Forwarding::Entry* Forwarding::probe(Time now, uint64_t key, uint64_t slot) const {
+// The address' entry, which may have aged.
+const Forwarding::Entry* Forwarding::probe(uint64_t key, uint64_t slot) const {
   for (uint32_t i = 0; i < kProbes; ++i, slot = (slot + 1) & mask_) {
     const Entry& entry = table_[slot];
     if (entry.expires == 0) return nullptr;
-    if (entry.key == key) return entry.expires > now ? &entry : nullptr;
+    if (entry.key == key) return &entry;
   }
   return nullptr;
 }
@@ -175,14 +178,10 @@ bool Forwarding::pin(uint64_t source, uint64_t destination, uint16_t port) {
 
 // Not the first that its hash leads to, or not as it was.
 Forwarding::Learned Forwarding::learn_anew(Time now, uint64_t key, uint16_t port) {
-  uint64_t slot = slot_of(key);
-  for (uint32_t i = 0; i < kProbes; ++i, slot = (slot + 1) & mask_) {
-    Entry& entry = table_[slot];
-    if (entry.key == key && entry.first_port == port) {
-      entry.expires = now + ageing_;
-      return {};
-    }
-    if (entry.expires == 0) break;
+  const Entry* entry = probe(key, slot_of(key));
+  if (entry != nullptr && entry->first_port == port) {
+    table_[static_cast<size_t>(entry - table_.data())].expires = now + ageing_;
+    return {};
   }
   if (is_group(key >> 12)) return {};
   return store(now, key, port, now + ageing_);
@@ -207,7 +206,7 @@ Forwarding::Learned Forwarding::hear(Time now, Time at, uint64_t mac, uint16_t v
 }
 
 int Forwarding::choose(Group group, uint32_t flow_hash) const {
-  const uint64_t choice = group.ports == 1 ? 0 : mix(flow_hash ^ hash_seed_) % group.ports;
+  const uint64_t choice = group.ports == 1 ? 0 : Random::mix(flow_hash ^ hash_seed_) % group.ports;
   return ports_[group.first_port + choice];
 }
 

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "base/random.h"
 #include "base/types.h"
 #include "wire/ethernet.h"
 #include "wire/packet.h"
@@ -102,19 +103,16 @@ class Forwarding {
   enum Kind : uint64_t { kLearned = 0, kStatic = 1, kPinned = 2 };
   // 48 bits of address, 12 of VLAN, 2 of kind: every kind of entry lives in one table.
   static uint64_t key_of(uint64_t kind, uint64_t mac, uint64_t vlan) { return kind << 60 | mac << 12 | vlan; }
-  static uint64_t mix(uint64_t z) {
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
   static uint64_t pin_key(uint64_t source, uint64_t destination);
-  uint64_t slot_of(uint64_t key) const { return mix(key) & mask_; }
+  uint64_t slot_of(uint64_t key) const { return Random::mix(key) & mask_; }
   const Entry* find(Time now, uint64_t key) const {
     const uint64_t slot = slot_of(key);
     const Entry& first = table_[slot];
-    return first.key == key && first.expires > now ? &first : probe(now, key, slot);
+    if (first.key == key && first.expires > now) return &first;
+    const Entry* entry = probe(key, slot);
+    return entry != nullptr && entry->expires > now ? entry : nullptr;
   }
-  const Entry* probe(Time now, uint64_t key, uint64_t slot) const;
+  const Entry* probe(uint64_t key, uint64_t slot) const;
   Entry* place_static(uint64_t key);
   Learned store(Time now, uint64_t key, uint16_t port, Time expires);
   void take(Entry& entry);

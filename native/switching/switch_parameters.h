@@ -1,6 +1,7 @@
 // What a switch is told: its ports, and how it shares, marks, pauses, schedules and learns.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -52,7 +53,16 @@ struct SwitchParameters {
   uint64_t component = 0;
 };
 // Whether frames that meet an edge of a CNPV have a priority to go on with.
-bool alternates_are_free(const SwitchParameters& parameters);
+inline bool alternates_are_free(const SwitchParameters& p) {
+  return std::ranges::all_of(p.ports, [&](const SwitchParameters::Port& port) {
+    for (size_t priority = 0; priority < kPriorities; ++priority) {
+      if ((p.cn_priorities >> priority & 1) == 0 || port.cn_defence[priority] != CnDefence::edge) continue;
+      const uint8_t alternate = port.cn_alternate_priority[priority];
+      if (alternate >= kPriorities || (p.cn_priorities >> alternate & 1) != 0) return false;
+    }
+    return true;
+  });
+}
 void describe(auto& v, Of<SwitchParameters::Port> auto& p) {
   v.type("NativeSwitchPort", "What a switch knows of a port.");
   v("rate", p.rate, field::bps("Of the link, both directions; 0: unlimited."));

@@ -9,8 +9,8 @@
 #include "engine/nic_device.h"
 #include "engine/switch_device.h"
 #include "test/nic_harness.h"
+#include "test/reference_checksum.h"
 #include "wire/checksum.h"
-#include "wire/udp.h"
 
 using namespace weir;
 using namespace weir::test;
@@ -230,11 +230,11 @@ TEST_CASE("switch device: runts, giants and unknown MAC control are counted; LLD
   arrive(rig.ports[0], 1'000, Bytes(13));
   arrive(rig.ports[0], 2'000, Bytes(2'045));
   Bytes control(60);
-  build_pause(control.data(), kPeerMac, 1);
+  build_pfc(control.data(), kPeerMac, {});
   control[15] = 7;
   arrive(rig.ports[0], 3'000, control);
   Bytes lldp(60);
-  store_ethernet(lldp.data(), 0x0180c200000e, kNicMac, false, 0, 0x88cc);
+  store_ethernet(lldp.data(), {.destination_mac = 0x0180c200000e, .source_mac = kNicMac}, 0x88cc);
   arrive(rig.ports[0], 4'000, lldp);
   rig.turn(kMillisecond);
   SwitchPortCounters& counters = rig.device->soft_switch().counters(0);
@@ -344,7 +344,7 @@ TEST_CASE("nic device: CNP for a marked frame, PFC obeyed, late turns send no mo
   arrive(wire, 16'000'000, bytes);
   arrive(wire, 16'010'000, roce(kNicMac, kPeerMac, kFirstQpn + 1, 0, 3));
   Bytes arp(60);
-  store_ethernet(arp.data(), 0xffffffffffff, kPeerMac, false, 0, 0x0806);
+  store_ethernet(arp.data(), {.destination_mac = 0xffffffffffff, .source_mac = kPeerMac}, 0x0806);
   arrive(wire, 16'020'000, arp);
   for (Time t = 16'025'000; t <= 17'000'000; t += 25'000) nic.turn(t, t);
   CHECK(parsed(wire.sent.back()).kind == FrameKind::cnp);

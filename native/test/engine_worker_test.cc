@@ -366,7 +366,7 @@ TEST_CASE("worker: injected frames leave, frames for the slow path come up") {
   worker.begin(monotonic_now());
   REQUIRE(eventually([&] { return worker.ready(); }));
   std::vector<uint8_t> arp(60, 0x55);
-  store_ethernet(arp.data(), 0xffffffffffff, kPeerMac, false, 0, 0x0806);
+  store_ethernet(arp.data(), {.destination_mac = 0xffffffffffff, .source_mac = kPeerMac}, 0x0806);
   REQUIRE(worker.inject(0, 0, arp));
   CHECK(worker.inject(0, 1, arp));  // no such port
   CHECK(worker.inject(7, 0, arp));  // no such device

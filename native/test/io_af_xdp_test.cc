@@ -27,8 +27,8 @@ struct Rig {
     // A packet socket's long frame is one that the kernel would cut only on its way out.
   }
   ~Rig() { CHECK(pool.available() == kPackets); }  // its ports, which were made after it, have given all back
-  AfXdpOptions options(const char* interface, int namespace_fd = -1) const {
-    AfXdpOptions options;
+  PortOptions options(const char* interface, int namespace_fd = -1) const {
+    PortOptions options;
     options.interface = interface;
     options.namespace_fd = namespace_fd;
     options.ring = kRing;
@@ -88,7 +88,7 @@ TEST_CASE("af_xdp: frames leave from where they came in, by ports in two network
 TEST_CASE("af_xdp: frames that are not taken, too long, or more than the rings hold give their packets back") {
   live_xdp([](Wire& wire) {
     Rig rig(wire, 1'500);
-    AfXdpOptions options = rig.options("near0");
+    PortOptions options = rig.options("near0");
     options.slot_bytes = 600;
     AfXdpPort in(options, rig.umem, rig.clock);
     AfPacketPort sender({.interface = "far0", .namespace_fd = wire.far}, rig.clock);
@@ -143,7 +143,7 @@ TEST_CASE("af_xdp: behind an interface that is slow the kernel holds no more tha
     REQUIRE(ip({"link", "add", "link", "near0", "name", "above0", "type", "macvlan", "mode", "private"}));
     REQUIRE(ip({"link", "set", "above0", "up"}));
     REQUIRE(run("tc", {"qdisc", "add", "dev", "near0", "root", "tbf", "rate", "8kbit", "burst", "1600", "limit", "100000000"}));
-    AfXdpOptions options = rig.options("above0");
+    PortOptions options = rig.options("above0");
     options.receive = false;
     options.ring = 1'024;
     AfXdpPort out(options, rig.umem, rig.clock);

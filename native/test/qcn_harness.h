@@ -39,7 +39,7 @@ inline std::vector<uint8_t> cnm(const CnmShape& shape) {
   notification.congestion_point = 0x0102030405060708;
   notification.destination_mac = shape.encapsulated_mac;
   notification.msdu = shape.msdu;
-  CnmEnvelope envelope;
+  LinkHeader envelope;
   envelope.destination_mac = shape.to;
   envelope.source_mac = kSwitchMac;
   envelope.cn_flow = shape.flow;

@@ -71,7 +71,7 @@ class QcnHarness {
     packet.reset();
     uint8_t* bytes = pool.data(id);
     std::memset(bytes, 0x5a, kHeaderStride);
-    store_ethernet(bytes, destination, source, tags.vlan_tci.has_value(), tags.vlan_tci.value_or(0), tags.cn_flow, 0x88b5);
+    store_ethernet(bytes, {destination, source, tags.vlan_tci.has_value(), tags.vlan_tci.value_or(0), tags.cn_flow}, 0x88b5);
     packet.length = length;
     classify(bytes, length, packet.meta);
     packet.meta.ip_version = 4;  // for its DSCP
@@ -81,7 +81,7 @@ class QcnHarness {
     collect();
   }
   void receive_cnm(Time now, uint16_t port, uint16_t to, uint8_t about, const Tags& tags = {}) {
-    CnmEnvelope envelope{.destination_mac = kHostMac + to, .source_mac = 0x025753ffff00, .cn_flow = tags.cn_flow};
+    LinkHeader envelope{.destination_mac = kHostMac + to, .source_mac = 0x025753ffff00, .cn_flow = tags.cn_flow};
     envelope.tagged = tags.vlan_tci.has_value();
     envelope.vlan_tci = tags.vlan_tci.value_or(0);
     const PacketId id = pool.allocate();

@@ -5,6 +5,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "wire/checksum.h"
+#include "wire/ip.h"
+#include "wire/packet.h"
+#include "wire/udp.h"
+
 namespace weir::test {
 
 // RFC 1071 as written down there, one 16-bit word at a time, folding at once.
@@ -29,6 +34,18 @@ inline std::vector<uint8_t> pseudo_header(const std::vector<uint8_t>& frame, uin
     pseudo.push_back(static_cast<uint8_t>(byte));
   }
   return pseudo;
+}
+
+// Whether the UDP checksum of a classified RoCEv2 frame (kind roce or cnp) is 0, meaning none, or right.
+inline bool udp_checksum_ok(const uint8_t* frame, const PacketMeta& meta) {
+  const uint8_t* udp = frame + meta.bth_offset - kUdpHeader;
+  if (load_be16(udp + 6) == 0) return true;
+  const uint8_t* ip = frame + meta.l3_offset;
+  const uint32_t length = load_be16(udp + 4);
+  // The pseudo header: both addresses, which are adjacent, then length and protocol.
+  uint32_t sum = meta.ip_version == 6 ? checksum_add(0, ip + 8, 32) : checksum_add(0, ip + 12, 8);
+  sum = checksum_add(sum + length + kProtocolUdp, udp, length);
+  return checksum_fold(sum) == 0xffff;
 }
 
 }  // namespace weir::test

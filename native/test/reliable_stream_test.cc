@@ -71,20 +71,23 @@ Frame build(const OutgoingPacket& out) {
 
 class Streams final : public MessageListener {
  public:
-  explicit Streams(ReliableStreamParameters parameters, bool payload = false, uint64_t seed = 1)
+  explicit Streams(QueuePairParameters parameters, bool payload = false, uint64_t seed = 1)
       : left(17, for_peer(parameters, 18), payload, *this), right(18, for_peer(parameters, 17), payload, *this), random_(seed) {
     for (size_t i = 0; i < left.bytes.size(); ++i) left.bytes[i] = static_cast<uint8_t>(i * 7 + 1);
   }
 
   struct Side {
-    Side(uint32_t qpn, const ReliableStreamParameters& parameters, bool payload, MessageListener& listener)
-        : context{memory, memory.add(ReliableStream::region(bytes.data(), kDomain)), kDomain, counters, &listener, payload},
-          stream(qpn, parameters, context, by_pair) {}
+    Side(uint32_t qpn, const QueuePairParameters& parameters, bool payload, MessageListener& listener)
+        : parameters(parameters),
+          context{bytes.data(), memory, memory.add(ReliableStream::region(bytes.data(), kDomain)), kDomain, counters,
+                  &listener,    payload},
+          stream(qpn, this->parameters, context, by_pair) {}
+    const QueuePairParameters parameters;
     std::array<uint8_t, 4'096> bytes{};
     MemoryTable memory{1};
     TransportCounters counters;
     QpCounters by_pair;
-    ReliableStreamContext context;
+    StreamContext context;
     ReliableStream stream;
     Time link_free = 0;
   };
@@ -160,10 +163,9 @@ class Streams final : public MessageListener {
     Frame frame;
   };
 
-  static ReliableStreamParameters for_peer(ReliableStreamParameters parameters, uint32_t qpn) {
-    parameters.target.remote_qpn = qpn;
-    parameters.target.address = 0x1'2345'6789;
-    parameters.target.key = KeySequence(0).next();  // of the first region of each side
+  static QueuePairParameters for_peer(QueuePairParameters parameters, uint32_t qpn) {
+    parameters.remote_qpn = qpn;
+    parameters.remote_address = 0x1'2345'6789;
     return parameters;
   }
   void send(Side& from, Side& to) {
@@ -194,12 +196,13 @@ class Streams final : public MessageListener {
   Random random_;
 };
 
-ReliableStreamParameters parameters_of(Operation operation, LossRecovery recovery, uint32_t message, uint64_t total) {
-  ReliableStreamParameters parameters;
+QueuePairParameters parameters_of(Operation operation, LossRecovery recovery, uint32_t message, uint64_t total) {
+  QueuePairParameters parameters;
   parameters.stream = {
       .operation = operation, .path_mtu = 1'024, .message_bytes = message, .total_bytes = total, .first_psn = 0xff'fff0};
-  parameters.recovery = recovery;
-  parameters.timeout = 8;  // 1 ms
+  parameters.reliable = true;
+  parameters.transport.recovery = recovery;
+  parameters.transport.timeout = 8;  // 1 ms
   return parameters;
 }
 
@@ -241,7 +244,7 @@ TEST_CASE("reliable stream: with one message at a time the next is posted when t
   for (const Operation operation : kOperations) {
     for (const double loss : {0.0, 0.02}) {
       CAPTURE(loss);
-      ReliableStreamParameters parameters = parameters_of(operation, LossRecovery::go_back_n, 1, 0);
+      QueuePairParameters parameters = parameters_of(operation, LossRecovery::go_back_n, 1, 0);
       parameters.sizes = sizes;
       parameters.outstanding = 1;
       Streams streams(parameters);
@@ -266,9 +269,9 @@ TEST_CASE("reliable stream: with one message at a time the next is posted when t
 
 TEST_CASE("reliable stream: as many messages are posted at a time as asked for, and SENDs always find a receive") {
   for (const Operation operation : kOperations) {
-    for (const uint32_t outstanding : {2u, 5u, 32u, 45u}) {
+    for (const uint16_t outstanding : std::to_array<uint16_t>({2, 5, 32, 45})) {
       CAPTURE(outstanding);
-      ReliableStreamParameters parameters = parameters_of(operation, LossRecovery::go_back_n, 700, 700 * 400);
+      QueuePairParameters parameters = parameters_of(operation, LossRecovery::go_back_n, 700, 700 * 400);
       parameters.outstanding = outstanding;
       Streams streams(parameters);
       uint32_t most = 0;
@@ -294,10 +297,10 @@ TEST_CASE("reliable stream: no more packets in flight than the window, up to 655
       if (recovery == LossRecovery::selective_repeat && window > kMaxSelectiveWindow) continue;
       CAPTURE(window);
       constexpr uint64_t kTotal = 256 * 150'000;
-      ReliableStreamParameters parameters = parameters_of(Operation::write, recovery, 256 * 70'000, kTotal);
+      QueuePairParameters parameters = parameters_of(Operation::write, recovery, 256 * 70'000, kTotal);
       parameters.stream.path_mtu = 256;
-      parameters.window = window;
-      parameters.timeout = 14;  // 67 ms
+      parameters.transport.window = window;
+      parameters.transport.timeout = 14;  // 67 ms
       Streams streams(parameters);
       uint32_t furthest = 0;
       streams.on_frame = [&](bool leftward, const Frame& frame) {
@@ -316,8 +319,8 @@ TEST_CASE("reliable stream: no more packets in flight than the window, up to 655
 
 TEST_CASE("reliable stream: a wide window fills a long link, a narrow one does not; lost packets are made up for") {
   const auto time_of = [](uint32_t window, double loss) {
-    ReliableStreamParameters parameters = parameters_of(Operation::write, LossRecovery::go_back_n, 1 << 20, 20 << 20);
-    parameters.window = window;
+    QueuePairParameters parameters = parameters_of(Operation::write, LossRecovery::go_back_n, 1 << 20, 20 << 20);
+    parameters.transport.window = window;
     Streams streams(parameters, false, 3);
     streams.loss = loss;
     streams.left.stream.begin(0);
@@ -392,8 +395,8 @@ TEST_CASE("reliable stream: packets to a receiver that is closed, and answers to
 
 TEST_CASE("reliable stream: without answers it gives up after all its retries, and says so once") {
   for (const LossRecovery recovery : kRecoveries) {
-    ReliableStreamParameters parameters = parameters_of(Operation::write, recovery, 3'000, 0);
-    parameters.retry_count = 2;
+    QueuePairParameters parameters = parameters_of(Operation::write, recovery, 3'000, 0);
+    parameters.transport.retry_count = 2;
     parameters.outstanding = 3;
     Streams streams(parameters);
     streams.on_frame = [&](bool, const Frame&) { return streams.now < 1 * kMillisecond; };
@@ -417,7 +420,7 @@ TEST_CASE("reliable stream: without answers it gives up after all its retries, a
 }
 
 TEST_CASE("reliable stream: no messages at all end at once; without its region it fails") {
-  ReliableStreamParameters parameters = parameters_of(Operation::write, LossRecovery::go_back_n, 0, 0);
+  QueuePairParameters parameters = parameters_of(Operation::write, LossRecovery::go_back_n, 0, 0);
   Streams empty(parameters);
   empty.left.stream.begin(0);
   CHECK(empty.ended == 0);
@@ -436,16 +439,17 @@ TEST_CASE("reliable stream: no messages at all end at once; without its region i
 
 TEST_CASE("reliable stream: parameters out of their range are refused") {
   const auto make = [](auto change) {
-    ReliableStreamParameters parameters = parameters_of(Operation::write, LossRecovery::go_back_n, 1, 1);
+    QueuePairParameters parameters = parameters_of(Operation::write, LossRecovery::go_back_n, 1, 1);
     change(parameters);
     Streams streams(parameters);
   };
-  CHECK_NOTHROW(make([](ReliableStreamParameters& p) { p.window = 65'536; }));
-  CHECK_THROWS_AS(make([](ReliableStreamParameters& p) { p.window = 65'537; }), NativeError);
-  CHECK_THROWS_AS(make([](ReliableStreamParameters& p) { p.window = 257, p.recovery = LossRecovery::selective_repeat; }),
-                  NativeError);
-  CHECK_THROWS_AS(make([](ReliableStreamParameters& p) { p.stream.path_mtu = 1'500; }), NativeError);
-  CHECK_THROWS_AS(make([](ReliableStreamParameters& p) { p.timeout = 32; }), NativeError);
+  CHECK_NOTHROW(make([](QueuePairParameters& p) { p.transport.window = 65'536; }));
+  CHECK_THROWS_AS(make([](QueuePairParameters& p) { p.transport.window = 65'537; }), NativeError);
+  CHECK_THROWS_AS(
+      make([](QueuePairParameters& p) { p.transport.window = 257, p.transport.recovery = LossRecovery::selective_repeat; }),
+      NativeError);
+  CHECK_THROWS_AS(make([](QueuePairParameters& p) { p.stream.path_mtu = 1'500; }), NativeError);
+  CHECK_THROWS_AS(make([](QueuePairParameters& p) { p.transport.timeout = 32; }), NativeError);
 }
 
 TEST_CASE("reliable stream: what is idle weighs little") {

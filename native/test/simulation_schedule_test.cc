@@ -29,7 +29,7 @@ class Crowd {
   explicit Crowd(uint64_t seed) : schedule_(kDevices, kLookahead), seen_(kDevices) {
     for (uint32_t device = 0; device < kDevices; ++device) {
       randoms_.emplace_back(seed, device);
-      push({static_cast<Time>(device % 7), kNicWake, device, device});
+      push({static_cast<Time>(device % 7), kWake, device, device});
     }
   }
   bool run(Time until, uint64_t limit) {
@@ -64,13 +64,13 @@ class Crowd {
     const auto below = [&](uint64_t limit) { return static_cast<uint32_t>(random.next() % limit); };
     // Wakes soon, in the same window, at this very time, and far away.
     const Time waits[] = {0, static_cast<Time>(below(40)), static_cast<Time>(below(2'000)), static_cast<Time>(below(400'000))};
-    if (!is_frame(event)) push({event.at + 1 + waits[1 + below(3)], kNicWake, event.packet, event.device});
-    if (is_frame(event) && below(3) == 0) push({event.at + waits[below(2)], kSwitchWake | below(4), 0, event.device});
+    if (!is_frame(event)) push({event.at + 1 + waits[1 + below(3)], kWake, event.packet, event.device});
+    if (is_frame(event) && below(3) == 0) push({event.at + waits[below(2)], kWake, below(4), event.device});
     if (is_frame(event)) return;
     // Frames to others: each by the one port that faces the sender, at times that often coincide.
     const uint32_t to = (event.device + 1 + below(kDevices - 1)) % kDevices;
     const Time arrives = (event.at + kLookahead + below(3) * 100 + 99) / 100 * 100;
-    for (uint32_t copies = below(3); copies > 0; --copies) push({arrives, kArrival | event.device, ++packets_, to});
+    for (uint32_t copies = below(3); copies > 0; --copies) push({arrives, event.device, ++packets_, to});
   }
 
   Schedule schedule_;
@@ -98,7 +98,7 @@ TEST_CASE("simulation schedule: where a run is cut does not matter") {
   const auto without_packets = [](const Crowd& crowd) {
     std::vector<std::vector<Seen>> seen = crowd.seen();
     for (std::vector<Seen>& list : seen) {
-      for (Seen& one : list) one.packet = (one.kind & kEventKinds) == kArrival ? 0 : one.packet;
+      for (Seen& one : list) one.packet = one.kind != kWake ? 0 : one.packet;
     }
     return seen;
   };
@@ -125,12 +125,12 @@ TEST_CASE("simulation schedule: nothing before its time, and time may stand stil
         until, UINT64_MAX, [&](const Event& event) { times.push_back(event.at); }, [](const Event&) {});
   };
   const Time far = Time{1} << 40;
-  for (const Time at : {far, Time{5}, far + 1, Time{999}, Time{1'000}, Time{20'000'000}}) schedule.push({at, kNicWake, 0, 1});
+  for (const Time at : {far, Time{5}, far + 1, Time{999}, Time{1'000}, Time{20'000'000}}) schedule.push({at, kWake, 0, 1});
   CHECK(run(4));
   CHECK(times.empty());
   CHECK(run(999));
   CHECK(times == std::vector<Time>{5, 999});
-  schedule.push({1'000, kNicWake, 1, 0});  // between two runs, within the window that was cut
+  schedule.push({1'000, kWake, 1, 0});  // between two runs, within the window that was cut
   CHECK(run(far));
   CHECK(times == std::vector<Time>{5, 999, 1'000, 1'000, 20'000'000, far});
   CHECK(run(far + 1));

@@ -28,7 +28,7 @@ Bytes make(uint64_t destination, uint32_t payload, Offload& offload, uint8_t tra
   static constexpr uint8_t kAddresses[2][4] = {{10, 0, 0, 1}, {10, 0, 0, 2}};
   Bytes f(kHeaders + payload);
   for (size_t i = kHeaders; i < f.size(); ++i) f[i] = static_cast<uint8_t>(i * 11);
-  store_ethernet(f.data(), destination, kHost, false, 0, kEthertypeIpv4);
+  store_ethernet(f.data(), {.destination_mac = destination, .source_mac = kHost}, kEthertypeIpv4);
   store_ipv4(&f[14], kProtocolTcp, traffic_class, 64, kAddresses[0], kAddresses[1]);
   ip_set_length(&f[14], static_cast<uint16_t>(f.size() - 14));
   f[34 + 12] = 0x50;
@@ -205,7 +205,7 @@ TEST_CASE("switch offloads: a partial checksum is finished where the interface c
 TEST_CASE("switch offloads: a checksum that we cannot finish is a counted drop") {
   Rig rig({0, 1'500, 0, false});
   Bytes frame(100);
-  store_ethernet(frame.data(), kHost + 1, kHost, false, 0, kEthertypeIpv4);
+  store_ethernet(frame.data(), {.destination_mac = kHost + 1, .source_mac = kHost}, kEthertypeIpv4);
   rig.receive(frame, {.checksum_start = 34, .checksum_offset = 8, .needs_checksum = true});  // SCTP
   CHECK(rig.sent(1).empty());
   CHECK(rig.device.counters(0).drop_offload_refused == 1);

@@ -12,7 +12,7 @@ namespace {
 class Echoes {
  public:
   explicit Echoes(LossRecovery recovery) {
-    pair_.both([&](QueueAttributes& a) { a.recovery = recovery, a.echo_congestion = true; });
+    pair_.both([&](QueueAttributes& a) { a.recovery = recovery, a.informs = true; });
     pair_.connect();
     pair_.on_frame = [this](End&, Frame& frame) { return answers.push_back(frame), false; };
   }

@@ -25,7 +25,7 @@ struct Talk {
     pair.both([&](QueueAttributes& a) {
       a.path_mtu = kMtu;
       a.recovery = recovery;
-      a.inform_congestion_control();
+      a.informs = true;
     });
     pair.connect();
     source = pair.left.make_region(8 * kMtu);

@@ -176,7 +176,7 @@ void exchange(LossRecovery recovery, test::Faults faults, uint32_t path_mtu, uin
     a.window = window;
     a.recovery = recovery;
     a.path_mtu = path_mtu;
-    if (limited) a.packets_per_ack = 1;
+    a.informs = limited;
     a.max_rd_atomic = a.max_dest_rd_atomic = reads;
   });
   pair.connect();

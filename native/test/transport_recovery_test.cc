@@ -14,8 +14,8 @@ constexpr uint32_t kBytes = 5 * kMtu + 3;
 
 // One message of each kind, and what must come of them.
 struct Session {
-  explicit Session(LossRecovery recovery = LossRecovery::go_back_n, uint32_t packets_per_ack = 32) {
-    pair.both([&](QueueAttributes& a) { a.path_mtu = kMtu, a.recovery = recovery, a.packets_per_ack = packets_per_ack; });
+  explicit Session(LossRecovery recovery = LossRecovery::go_back_n, bool informs = false) {
+    pair.both([&](QueueAttributes& a) { a.path_mtu = kMtu, a.recovery = recovery, a.informs = informs; });
     pair.connect();
     word.words[0] = 40;
   }
@@ -124,7 +124,7 @@ TEST_CASE("every frame repeated later changes nothing; READs and atomics are ans
         responses.clear();
         session.pair.deliver(session.pair.right, request);
         session.pair.run(1 * kMillisecond);
-        const RequestKind kind = request_opcode(request.opcode()).kind;
+        const RequestKind kind = opcode_shape(request.opcode()).kind;
         if (kind == RequestKind::read || kind == RequestKind::atomic) {
           REQUIRE(!responses.empty());
           const size_t due = kind == RequestKind::atomic ? 1 : 6;
@@ -315,7 +315,7 @@ TEST_CASE("answers that still wait: the packet a NAK asks for takes it back, a r
 TEST_CASE("an echo of congestion that waits in a NAK goes with the acknowledgement that takes its place") {
   for (LossRecovery recovery : {LossRecovery::go_back_n, LossRecovery::selective_repeat}) {
     Pair pair;
-    pair.both([&](QueueAttributes& a) { a.recovery = recovery, a.echo_congestion = true; });
+    pair.both([&](QueueAttributes& a) { a.recovery = recovery, a.informs = true; });
     pair.connect();
     DataHeader header;
     header.opcode = kOpcodeRcWriteOnly;

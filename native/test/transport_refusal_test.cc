@@ -76,7 +76,7 @@ TEST_CASE("access: wrong key, bounds, rights, domain") {
   for (uint8_t opcode : {kOpcodeRcWriteOnly, kOpcodeRcWriteOnlyImmediate, kOpcodeRcWriteFirst, kOpcodeRcReadRequest,
                          kOpcodeRcCompareSwap, kOpcodeRcFetchAdd}) {
     CAPTURE(static_cast<int>(opcode));
-    const bool write = request_opcode(opcode).kind == RequestKind::write;
+    const bool write = opcode_shape(opcode).kind == RequestKind::write;
     const uint32_t payload = !write ? 0 : opcode == kOpcodeRcWriteFirst ? kMtu : 16;
     const uint32_t length = opcode == kOpcodeRcWriteFirst ? kMtu + 16 : 16;
     const auto at = [&](Attack& a, uint64_t address, uint32_t key) {

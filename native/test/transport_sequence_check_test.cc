@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-#include "transport/sequence_check.h"
+#include "transport/psn.h"
 
 using weir::SequenceCheck;
 

@@ -418,15 +418,3 @@ TEST_CASE("classify: a truncated tag") {
     if (length >= 14 && length < 18) CHECK(meta.ethertype == 0x8100);
   }
 }
-
-TEST_CASE("refusal: every one has its own snake_case name") {
-  std::set<std::string> names;
-  for (uint8_t i = 0; i < static_cast<uint8_t>(Refusal::kCount); ++i) {
-    const std::string name = to_string(static_cast<Refusal>(i));
-    CHECK(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string::npos);
-    CHECK(names.insert(name).second);
-  }
-  CHECK(std::string(to_string(Refusal::none)) == "none");
-  CHECK(std::string(to_string(Refusal::truncated_bth)) == "truncated_bth");
-  CHECK(std::string(to_string(Refusal::bad_transport_length)) == "bad_transport_length");
-}

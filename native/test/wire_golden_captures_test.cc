@@ -1,10 +1,10 @@
 // Everything that a stock Linux Soft-RoCE was seen to put on the wire: each of its captures, whole or in part.
 #include <map>
 
+#include "test/reference_checksum.h"
 #include "test/wire_fixtures.h"
 #include "wire/classify.h"
 #include "wire/icrc.h"
-#include "wire/udp.h"
 
 using namespace weir;
 using namespace weir::test;

@@ -1,10 +1,10 @@
 #include <algorithm>
 
+#include "test/reference_checksum.h"
 #include "test/wire_fixtures.h"
 #include "wire/classify.h"
 #include "wire/icrc.h"
 #include "wire/ip.h"
-#include "wire/udp.h"
 
 using namespace weir;
 using namespace weir::test;

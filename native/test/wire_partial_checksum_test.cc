@@ -7,7 +7,7 @@
 #include "test/reference_checksum.h"
 #include "wire/bytes.h"
 #include "wire/checksum.h"
-#include "wire/partial_checksum.h"
+#include "wire/offload.h"
 #include "wire/segmentation.h"
 
 using namespace weir;

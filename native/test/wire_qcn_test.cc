@@ -6,7 +6,7 @@
 #include "wire/bth.h"
 #include "wire/classify.h"
 #include "wire/icrc.h"
-#include "wire/partial_checksum.h"
+#include "wire/offload.h"
 #include "wire/qcn.h"
 #include "wire/roce_builder.h"
 #include "wire/segmentation.h"
@@ -52,8 +52,8 @@ Bytes expected(const Layout& layout) {
   return bytes;
 }
 
-CnmEnvelope envelope(const Layout& layout) {
-  CnmEnvelope envelope{.destination_mac = 0x025745000001, .source_mac = 0x025753000102};
+LinkHeader envelope(const Layout& layout) {
+  LinkHeader envelope{.destination_mac = 0x025745000001, .source_mac = 0x025753000102};
   envelope.tagged = layout.tagged;
   envelope.vlan_tci = 0xe064;
   if (layout.cn_tagged) envelope.cn_flow = 0xbeef;
@@ -73,7 +73,7 @@ void check_same(const CongestionNotification& a, const CongestionNotification& b
 uint32_t size_of(const Bytes& bytes) { return static_cast<uint32_t>(bytes.size()); }
 
 RocePath path(uint8_t ip_version, const Layout& layout) {
-  RocePath path{.destination_mac = 0x025745000002, .source_mac = 0x025745000001};
+  RocePath path{{.destination_mac = 0x025745000002, .source_mac = 0x025745000001}};
   path.tagged = layout.tagged;
   path.vlan_tci = 0x6064;
   if (layout.cn_tagged) path.cn_flow = 0xbeef;
@@ -291,14 +291,6 @@ TEST_CASE("qcn: a CNM is refused at every length that cuts it, and for every fie
     roomy[pdu + 23] = 65;
     CHECK(classify(roomy.data(), size_of(roomy), meta) == Refusal::bad_cnm_length);
   }
-  for (uint8_t i = 0; i < static_cast<uint8_t>(Refusal::kCount); ++i) {
-    const std::string name = to_string(static_cast<Refusal>(i));
-    for (uint8_t j = 0; j < i; ++j) CHECK(name != to_string(static_cast<Refusal>(j)));
-  }
-  CHECK(std::string(to_string(Refusal::truncated_cn_tag)) == "truncated_cn_tag");
-  CHECK(std::string(to_string(Refusal::truncated_cnm)) == "truncated_cnm");
-  CHECK(std::string(to_string(Refusal::bad_cnm_version)) == "bad_cnm_version");
-  CHECK(std::string(to_string(Refusal::bad_cnm_length)) == "bad_cnm_length");
 }
 
 TEST_CASE("qcn: a RoCEv2 frame with a CN-TAG is the same frame, four octets further") {

@@ -1,6 +1,8 @@
 // The AETH's syndrome: acknowledgement with credits, RNR NAK with a timer, NAK with a reason (IBTA volume 1, 9.7.5.2).
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "base/types.h"
@@ -18,25 +20,19 @@ inline constexpr uint8_t kNakInvalidRequest = 0x61;
 inline constexpr uint8_t kNakRemoteAccess = 0x62;
 inline constexpr uint8_t kNakRemoteOperation = 0x63;
 
-// Receive work requests by credit code (table 44).
-inline constexpr uint16_t kCredits[31] = {0,    1,    2,    3,    4,    6,     8,     12,    16,   24,   32,
-                                          48,   64,   96,   128,  192,  256,   384,   512,   768,  1024, 1536,
-                                          2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768};
+// What a code stands for, of credits (table 44: receive work requests) and of RNR timers (table 45): 0, 1, 2, 3, 4, 6, 8, 12, 16,
+// 24 ... 49152.
+constexpr uint32_t stepped(uint8_t code) { return code < 2 ? code : (2u + (code & 1)) << (code / 2 - 1); }
 
-// The largest code that promises no more than `receives`.
+// The largest credit code, of 0..30, that promises no more than `receives` work requests (table 44).
 constexpr uint8_t credit_code(uint32_t receives) {
-  uint8_t code = 0;
-  while (code < 30 && kCredits[code + 1] <= receives) ++code;
-  return code;
+  if (receives < 2) return static_cast<uint8_t>(receives);
+  const int halvings = std::bit_width(receives) - 1;
+  return static_cast<uint8_t>(std::min<uint32_t>(30, 2u * halvings + (receives >> (halvings - 1) & 1)));
 }
 
-// How long an RNR NAK asks to wait (table 45): codes 0..31; 0 is the longest.
-constexpr Time rnr_delay(uint8_t code) {
-  constexpr uint32_t kHundredthsOfMs[32] = {65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,   32,
-                                            48,    64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536,
-                                            2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
-  return static_cast<Time>(kHundredthsOfMs[code & 31]) * 10 * kMicrosecond;
-}
+// How long an RNR NAK asks to wait (table 45): codes 0..31, in hundredths of ms; 0 is the longest.
+constexpr Time rnr_delay(uint8_t code) { return Time{(code & 31) == 0 ? 65'536 : stepped(code & 31)} * 10 * kMicrosecond; }
 
 // The local ACK timeout of code 1..31 (9.7.6.1.3); code 0 is no timeout.
 constexpr Time ack_timeout(uint8_t code) { return code == 0 ? kNever : Time{4096} << (code & 31); }

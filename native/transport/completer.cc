@@ -54,10 +54,7 @@ WorkStatus Completer::receive(Time now, const Bth& bth, const uint8_t* extension
   }
   // Only what was asked for and is not here yet.
   const bool expected = psn_distance(bth.psn, queue_.una) >= 0 && psn_distance(queue_.end, bth.psn) > 0;
-  if (!expected || (selective() && queue_.mark(bth.psn).received)) {
-    ++context_.counters.drop_unexpected_response;
-    return WorkStatus::success;
-  }
+  if (!expected || (selective() && queue_.mark(bth.psn).received)) return unexpected();
   const uint64_t entry = queue_.find(bth.psn);
   const WorkOpcode asked = queue_.at(entry).work.opcode;
   const bool atomic = bth.opcode == kOpcodeRcAtomicAcknowledge;
@@ -71,10 +68,7 @@ WorkStatus Completer::receive(Time now, const Bth& bth, const uint8_t* extension
   const uint32_t due = std::min(attributes_.path_mtu, queue_.at(entry).work.length - packet * attributes_.path_mtu);
   const bool fits =
       atomic ? asked == WorkOpcode::compare_swap || asked == WorkOpcode::fetch_add : asked == WorkOpcode::read && length == due;
-  if (!fits) {
-    ++context_.counters.drop_unexpected_response;
-    return WorkStatus::success;
-  }
+  if (!fits) return unexpected();
   const uint32_t transport_bytes = kBthHeader + extension_length(bth.opcode) + length + bth.pad_count;
   const WorkStatus status = receive_data(now, bth.psn, payload, due, entry, transport_bytes);
   if ((extensions(bth.opcode) & kHasAeth) != 0) take_credits(load_aeth(extension));
@@ -83,6 +77,11 @@ WorkStatus Completer::receive(Time now, const Bth& bth, const uint8_t* extension
 
 void Completer::take_credits(Aeth aeth) {
   if ((aeth.syndrome & kSyndromeKind) == kSyndromeAck) requester_.set_credits(aeth.msn, aeth.syndrome & 0x1f);
+}
+
+WorkStatus Completer::unexpected() {
+  ++context_.counters.drop_unexpected_response;
+  return WorkStatus::success;
 }
 
 // All requests before a response have arrived, or it would not be there.
@@ -116,10 +115,7 @@ WorkStatus Completer::receive_data(Time now, uint32_t psn, const uint8_t* data, 
 WorkStatus Completer::receive_ack(Time now, uint32_t psn, Aeth aeth, const uint8_t* payload, uint32_t length) {
   // An ACK repeated for the packet before una may bring credits; anything else outside what is in flight is a ghost.
   const int32_t ahead = psn_distance(psn, queue_.una);
-  if (ahead < -1 || psn_distance(queue_.end, psn) <= 0) {
-    ++context_.counters.drop_unexpected_response;
-    return WorkStatus::success;
-  }
+  if (ahead < -1 || psn_distance(queue_.end, psn) <= 0) return unexpected();
   switch (aeth.syndrome & kSyndromeKind) {
     case kSyndromeAck:
       if (ahead >= 0) {
@@ -149,12 +145,15 @@ WorkStatus Completer::receive_ack(Time now, uint32_t psn, Aeth aeth, const uint8
       acknowledge(now, psn);
       return receive_nak(psn, aeth.syndrome, payload, length);
     default:
-      ++context_.counters.drop_unexpected_response;
-      return WorkStatus::success;
+      return unexpected();
   }
 }
 
 WorkStatus Completer::receive_nak(uint32_t psn, uint8_t code, const uint8_t* payload, uint32_t length) {
+  const auto refused = [&](uint64_t& counter, WorkStatus status) {
+    ++counter;
+    return blame(queue_.find(psn), status);
+  };
   switch (code) {
     case kNakSequence:
       ++context_.counters.packet_seq_err;
@@ -175,17 +174,13 @@ WorkStatus Completer::receive_nak(uint32_t psn, uint8_t code, const uint8_t* pay
       lose();
       return WorkStatus::success;
     case kNakInvalidRequest:
-      ++context_.counters.req_remote_invalid_request;
-      return blame(queue_.find(psn), WorkStatus::remote_invalid_request_error);
+      return refused(context_.counters.req_remote_invalid_request, WorkStatus::remote_invalid_request_error);
     case kNakRemoteAccess:
-      ++context_.counters.req_remote_access_errors;
-      return blame(queue_.find(psn), WorkStatus::remote_access_error);
+      return refused(context_.counters.req_remote_access_errors, WorkStatus::remote_access_error);
     case kNakRemoteOperation:
-      ++context_.counters.req_remote_operation_errors;
-      return blame(queue_.find(psn), WorkStatus::remote_operation_error);
+      return refused(context_.counters.req_remote_operation_errors, WorkStatus::remote_operation_error);
     default:
-      ++context_.counters.drop_unexpected_response;
-      return WorkStatus::success;
+      return unexpected();
   }
 }
 

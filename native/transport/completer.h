@@ -38,6 +38,7 @@ class Completer {
   WorkStatus receive_ack(Time now, uint32_t psn, Aeth aeth, const uint8_t* payload, uint32_t length);
   WorkStatus receive_nak(uint32_t psn, uint8_t code, const uint8_t* payload, uint32_t length);
   WorkStatus receive_data(Time now, uint32_t psn, const uint8_t* data, uint32_t length, uint64_t entry, uint32_t transport_bytes);
+  WorkStatus unexpected();
   void mark_received(uint32_t psn);
   bool acknowledge(Time now, uint32_t limit);
   void skip_received();

@@ -5,16 +5,18 @@
 #include "wire/ip.h"
 
 namespace weir {
+namespace {
 
-void Datagram::modify(QueuePairState to, const QueueAttributes& attributes) {
-  require_transition(state_, to);
-  const bool ends = to == QueuePairState::reset || to == QueuePairState::error;
-  if (!ends) require_attributes(attributes);
-  state_ = to;
+uint8_t opcode_of(const SendWork& work) {
+  return work.opcode == WorkOpcode::send ? kOpcodeUdSendOnly : kOpcodeUdSendOnlyImmediate;
+}
+
+}  // namespace
+
+void Datagram::enter(QueuePairState, const QueueAttributes& attributes) {
   taken_ = false;
-  if (ends) return flush();
   attributes_ = attributes;
-  if (to == QueuePairState::rts) psn_ = attributes.send_psn & kPsnMask;
+  if (state_ == QueuePairState::rts) psn_ = attributes.send_psn & kPsnMask;
 }
 
 // What nobody waits for is dropped, as the service allows; it was valid all the same.
@@ -29,14 +31,8 @@ bool Datagram::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
   if (receives_.empty() || receives_.front().length < bytes) return ++context_.counters.drop_datagram, true;
   const ReceiveWork& work = receives_.front();
   uint8_t* to = context_.memory.find(work.local_key, attributes_.domain, work.local_address, bytes, kLocalWrite);
-  Completion completion;
-  completion.id = work.id;
-  completion.qpn = qpn_;
-  completion.receive = true;
-  receives_.pop();
   if (to == nullptr) {
-    completion.status = WorkStatus::local_protection_error;
-    context_.completions.complete(completion);
+    receives_.retire({.status = WorkStatus::local_protection_error}, qpn_, context_.completions);
     return fail(WorkStatus::success), true;
   }
   std::memset(to, 0, kGrhBytes);
@@ -45,12 +41,11 @@ bool Datagram::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
   const uint32_t headers = kBthHeader + extension_length(bth.opcode);
   if (meta.payload_length > 0) std::memcpy(to + kGrhBytes, packet + headers, meta.payload_length);
   const bool immediate = bth.opcode == kOpcodeUdSendOnlyImmediate;
-  completion.flags = static_cast<uint8_t>(kWithGrh | (immediate ? kWithImmediate : 0));
-  completion.immediate = immediate ? load_be32(packet + kBthHeader + kDethHeader) : 0;
-  completion.bytes = bytes;
-  completion.source_qpn = deth.source_qp;
-  completion.solicited = bth.solicited;
-  context_.completions.complete(completion);
+  receives_.retire({.flags = static_cast<uint8_t>(kWithGrh | (immediate ? kWithImmediate : 0)),
+                    .bytes = bytes,
+                    .immediate = immediate ? load_be32(packet + kBthHeader + kDethHeader) : 0,
+                    .source_qpn = deth.source_qp},
+                   qpn_, context_.completions);
   received_.count(meta.payload_length, headers + meta.payload_length + meta.pad_count, true);
   return true;
 }
@@ -58,8 +53,7 @@ bool Datagram::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
 uint32_t Datagram::data_bytes() const {
   if (state_ != QueuePairState::rts || sends_.empty() || taken_) return 0;
   const SendWork& work = sends_.at(sends_.head).work;
-  const uint8_t opcode = work.opcode == WorkOpcode::send ? kOpcodeUdSendOnly : kOpcodeUdSendOnlyImmediate;
-  return kBthHeader + extension_length(opcode) + ((work.length + 3) & ~3u) + kIcrc;
+  return packet_length(opcode_of(work), work.length);
 }
 
 bool Datagram::take_data(Time, OutgoingPacket& out) {
@@ -75,7 +69,7 @@ bool Datagram::take_data(Time, OutgoingPacket& out) {
     if (out.payload == nullptr) return fail(WorkStatus::local_protection_error), false;
   }
   out.payload_bytes = work.length;
-  out.header.opcode = work.opcode == WorkOpcode::send ? kOpcodeUdSendOnly : kOpcodeUdSendOnlyImmediate;
+  out.header.opcode = opcode_of(work);
   out.header.destination_qp = work.remote_qpn;
   out.header.partition_key = attributes_.partition_key;
   out.header.psn = psn_;

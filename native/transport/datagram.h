@@ -16,8 +16,6 @@ class Datagram final : public VerbsTransport {
   Datagram(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth)
       : VerbsTransport(qpn, context, send_depth, receive_depth) {}
 
-  void modify(QueuePairState to, const QueueAttributes& attributes) override;
-
   bool understands(uint8_t opcode) const override { return opcode == kOpcodeUdSendOnly || opcode == kOpcodeUdSendOnlyImmediate; }
   bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
   bool control_waits() const override { return false; }
@@ -29,6 +27,8 @@ class Datagram final : public VerbsTransport {
   void advance(Time) override;
 
  private:
+  void enter(QueuePairState from, const QueueAttributes& attributes) override;
+  void stop() override { taken_ = false; }
   bool serves(const SendWork& work) const override {
     return work.opcode == WorkOpcode::send || work.opcode == WorkOpcode::send_immediate;
   }

@@ -1,5 +1,4 @@
-// The requester's side of an endless or bounded stream of messages: which packet comes next. Segmentation by path MTU and
-// opcodes as IBTA volume 1, 9.4 and 9.7 (SEND, RDMA WRITE on RC).
+// What an endless or bounded stream of messages sends.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +6,6 @@
 #include <span>
 
 #include "base/describe.h"
-#include "transport/opcode.h"
-#include "transport/psn.h"
 
 namespace weir {
 
@@ -54,53 +51,6 @@ class MessageSizes {
   uint64_t left_;  // bytes, or sizes
   uint32_t each_ = 0;
   bool bounded_ = false;
-};
-
-class MessageStream {
- public:
-  struct Segment {
-    uint8_t opcode;
-    uint32_t psn;
-    uint32_t payload_bytes;
-    uint32_t message_bytes;  // of the whole message: the RETH's DMA length
-    bool first;              // carries the RETH of a WRITE
-    bool last;               // of its message: asks for an acknowledgement
-  };
-
-  explicit MessageStream(const MessageStreamParameters& parameters)
-      : operation_(parameters.operation),
-        path_mtu_(parameters.path_mtu),
-        psn_(parameters.first_psn & kPsnMask),
-        sizes_(parameters.message_bytes, parameters.total_bytes),
-        message_(sizes_.next()) {}
-
-  bool finished() const { return message_ == 0; }
-  // Payload bytes of the next packet; 0 when finished.
-  uint32_t next_payload() const { return std::min(path_mtu_, message_ - offset_); }
-  bool next_is_first() const { return offset_ == 0; }
-
-  Segment next() {
-    const uint32_t payload = next_payload();
-    const bool first = offset_ == 0;
-    const bool last = offset_ + payload == message_;
-    const WorkOpcode work = operation_ == Operation::write ? WorkOpcode::write : WorkOpcode::send;
-    const Segment segment{packet_opcode(work, first, last), psn_, payload, message_, first, last};
-    psn_ = psn_add(psn_, 1);
-    offset_ += payload;
-    if (last) {
-      offset_ = 0;
-      message_ = sizes_.next();
-    }
-    return segment;
-  }
-
- private:
-  Operation operation_;
-  uint32_t path_mtu_;
-  uint32_t psn_;
-  MessageSizes sizes_;
-  uint32_t message_;  // length of the message under way; 0 = no more
-  uint32_t offset_ = 0;
 };
 
 }  // namespace weir

@@ -1,5 +1,5 @@
-// Opcodes of the reliable connection: what a request packet is, and which opcode a packet of a message has (IBTA volume 1,
-// tables 38 and 39).
+// Opcodes of the reliable connection: which one a packet of a message has (IBTA volume 1, tables 38 and 39; wire/bth.h has what
+// each of them says).
 #pragma once
 
 #include <cstdint>
@@ -9,52 +9,6 @@
 
 namespace weir {
 
-enum class RequestKind : uint8_t { none, send, write, read, atomic };
-
-struct RequestOpcode {
-  RequestKind kind = RequestKind::none;  // none: not a request of the reliable connection
-  bool first = false;                    // begins a message
-  bool last = false;                     // ends it
-};
-
-constexpr RequestOpcode request_opcode(uint8_t opcode) {
-  switch (opcode) {
-    case kOpcodeRcSendFirst:
-      return {RequestKind::send, true, false};
-    case kOpcodeRcSendMiddle:
-      return {RequestKind::send, false, false};
-    case kOpcodeRcSendLast:
-    case kOpcodeRcSendLastImmediate:
-    case kOpcodeRcSendLastInvalidate:
-      return {RequestKind::send, false, true};
-    case kOpcodeRcSendOnly:
-    case kOpcodeRcSendOnlyImmediate:
-    case kOpcodeRcSendOnlyInvalidate:
-      return {RequestKind::send, true, true};
-    case kOpcodeRcWriteFirst:
-      return {RequestKind::write, true, false};
-    case kOpcodeRcWriteMiddle:
-      return {RequestKind::write, false, false};
-    case kOpcodeRcWriteLast:
-    case kOpcodeRcWriteLastImmediate:
-      return {RequestKind::write, false, true};
-    case kOpcodeRcWriteOnly:
-    case kOpcodeRcWriteOnlyImmediate:
-      return {RequestKind::write, true, true};
-    case kOpcodeRcReadRequest:
-      return {RequestKind::read, true, true};
-    case kOpcodeRcCompareSwap:
-    case kOpcodeRcFetchAdd:
-      return {RequestKind::atomic, true, true};
-    default:
-      return {};
-  }
-}
-
-constexpr bool with_immediate(uint8_t opcode) {
-  return opcode == kOpcodeRcSendLastImmediate || opcode == kOpcodeRcSendOnlyImmediate || opcode == kOpcodeRcWriteLastImmediate ||
-         opcode == kOpcodeRcWriteOnlyImmediate;
-}
 constexpr bool with_invalidate(uint8_t opcode) {
   return opcode == kOpcodeRcSendLastInvalidate || opcode == kOpcodeRcSendOnlyInvalidate;
 }
@@ -71,26 +25,17 @@ constexpr bool needs_receive(WorkOpcode opcode) {
 
 // The opcode of one packet of a message.
 constexpr uint8_t packet_opcode(WorkOpcode work, bool first, bool last) {
-  switch (work) {
-    case WorkOpcode::read:
-      return kOpcodeRcReadRequest;
-    case WorkOpcode::compare_swap:
-      return kOpcodeRcCompareSwap;
-    case WorkOpcode::fetch_add:
-      return kOpcodeRcFetchAdd;
-    case WorkOpcode::write:
-    case WorkOpcode::write_immediate: {
-      const bool immediate = work == WorkOpcode::write_immediate;
-      if (!last) return first ? kOpcodeRcWriteFirst : kOpcodeRcWriteMiddle;
-      if (first) return immediate ? kOpcodeRcWriteOnlyImmediate : kOpcodeRcWriteOnly;
-      return immediate ? kOpcodeRcWriteLastImmediate : kOpcodeRcWriteLast;
-    }
-    default:
-      if (!last) return first ? kOpcodeRcSendFirst : kOpcodeRcSendMiddle;
-      if (work == WorkOpcode::send_immediate) return first ? kOpcodeRcSendOnlyImmediate : kOpcodeRcSendLastImmediate;
-      if (work == WorkOpcode::send_invalidate) return first ? kOpcodeRcSendOnlyInvalidate : kOpcodeRcSendLastInvalidate;
-      return first ? kOpcodeRcSendOnly : kOpcodeRcSendLast;
-  }
+  constexpr uint8_t kOpcodes[][4] = {
+      // middle, first, last, only; by WorkOpcode
+      {kOpcodeRcSendMiddle, kOpcodeRcSendFirst, kOpcodeRcSendLast, kOpcodeRcSendOnly},
+      {kOpcodeRcSendMiddle, kOpcodeRcSendFirst, kOpcodeRcSendLastImmediate, kOpcodeRcSendOnlyImmediate},
+      {kOpcodeRcSendMiddle, kOpcodeRcSendFirst, kOpcodeRcSendLastInvalidate, kOpcodeRcSendOnlyInvalidate},
+      {kOpcodeRcWriteMiddle, kOpcodeRcWriteFirst, kOpcodeRcWriteLast, kOpcodeRcWriteOnly},
+      {kOpcodeRcWriteMiddle, kOpcodeRcWriteFirst, kOpcodeRcWriteLastImmediate, kOpcodeRcWriteOnlyImmediate},
+      {kOpcodeRcReadRequest, kOpcodeRcReadRequest, kOpcodeRcReadRequest, kOpcodeRcReadRequest},
+      {kOpcodeRcCompareSwap, kOpcodeRcCompareSwap, kOpcodeRcCompareSwap, kOpcodeRcCompareSwap},
+      {kOpcodeRcFetchAdd, kOpcodeRcFetchAdd, kOpcodeRcFetchAdd, kOpcodeRcFetchAdd}};
+  return kOpcodes[static_cast<size_t>(work)][(first ? 1 : 0) + (last ? 2 : 0)];
 }
 
 }  // namespace weir

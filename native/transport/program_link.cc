@@ -97,23 +97,15 @@ RelayedTransport::~RelayedTransport() {
   drop_all();
 }
 
-void RelayedTransport::modify(QueuePairState to, const QueueAttributes& attributes) {
-  require_transition(state_, to);
-  const bool ends = to == QueuePairState::reset || to == QueuePairState::error;
-  if (!ends) require_attributes(attributes);
-  if (to == QueuePairState::reset) drop_all();
-  const QueuePairState from = state_;
-  state_ = to;
-  if (!ends && from != QueuePairState::rtr && from != QueuePairState::rts) attributes_ = attributes;
+void RelayedTransport::enter(QueuePairState from, const QueueAttributes& attributes) {
+  if (from != QueuePairState::rtr && from != QueuePairState::rts) attributes_ = attributes;
 }
 
-// What was sent before the queue pair failed has a right to leave: its last answer says why.
 bool RelayedTransport::allows(const ProgramPacket& packet) const {
   if (state_ == QueuePairState::reset || state_ == QueuePairState::init) return false;
   if (packet.payload_bytes > (is_control(packet) ? kMaxSelectiveWindow / 8 : attributes_.path_mtu)) return false;
-  return understands(packet.opcode) &&
-         (extensions(packet.opcode) != 0 || request_opcode(packet.opcode).kind != RequestKind::none ||
-          packet.opcode == kOpcodeRcReadResponseMiddle);
+  return understands(packet.opcode) && (extensions(packet.opcode) != 0 || opcode_shape(packet.opcode).kind != RequestKind::none ||
+                                        packet.opcode == kOpcodeRcReadResponseMiddle);
 }
 
 bool RelayedTransport::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
@@ -121,14 +113,14 @@ bool RelayedTransport::receive(Time, const uint8_t* frame, const PacketMeta& met
   if (!link_.deliver(frame, meta)) return ++context_.counters.drop_program_busy, false;
   if (is_response(meta.opcode) && meta.payload_length == 0) return true;
   received_.count(meta.payload_length, kBthHeader + extension_length(meta.opcode) + meta.payload_length + meta.pad_count,
-                  datagram_ || request_opcode(meta.opcode).last);
+                  datagram_ || opcode_shape(meta.opcode).last);
   return true;
 }
 
 uint32_t RelayedTransport::data_bytes() const {
   if (data_.first == ProgramLink::kNone) return 0;
   const ProgramPacket& packet = link_.slots_[data_.first].packet;
-  return kBthHeader + extension_length(packet.opcode) + ((packet.payload_bytes + 3) & ~3u) + kIcrc;
+  return packet_length(packet.opcode, packet.payload_bytes);
 }
 
 bool RelayedTransport::take_data(Time, OutgoingPacket& out) {

@@ -68,7 +68,6 @@ class RelayedTransport final : public VerbsTransport {
   RelayedTransport(uint32_t qpn, const TransportContext& context, ProgramLink& link, bool datagram);
   ~RelayedTransport() override;
 
-  void modify(QueuePairState to, const QueueAttributes& attributes) override;
   bool understands(uint8_t opcode) const override {
     return datagram_ ? opcode == kOpcodeUdSendOnly || opcode == kOpcodeUdSendOnlyImmediate : opcode >> 5 == 0;
   }
@@ -87,6 +86,11 @@ class RelayedTransport final : public VerbsTransport {
     uint32_t first = ProgramLink::kNone;
     uint32_t last = ProgramLink::kNone;
   };
+  void enter(QueuePairState from, const QueueAttributes& attributes) override;
+  // What was sent before the queue pair failed has a right to leave: its last answer says why.
+  void stop() override {
+    if (state_ == QueuePairState::reset) drop_all();
+  }
   bool serves(const SendWork&) const override { return false; }
   // Whether a packet is one that this queue pair may send now.
   bool allows(const ProgramPacket& packet) const;

@@ -12,14 +12,6 @@ namespace weir {
 enum class QueuePairState : uint8_t { reset, init, rtr, rts, error };
 constexpr auto words_of(QueuePairState) { return std::array{"reset", "init", "rtr", "rts", "error"}; }
 
-// Legal transitions: forward one by one, and from anywhere to reset and error.
-constexpr bool may_become(QueuePairState from, QueuePairState to) {
-  if (to == QueuePairState::reset) return true;
-  if (to == QueuePairState::error) return from != QueuePairState::reset;
-  return static_cast<int>(to) == static_cast<int>(from) + 1 ||
-         (from == to && (to == QueuePairState::init || to == QueuePairState::rts));
-}
-
 // How a requester and a responder deal with loss. go_back_n is what RoCEv2 NICs do and the standard has. selective_repeat
 // must be chosen at both ends: out-of-order packets are kept, and NAKs say which (32 bytes behind the AETH).
 enum class LossRecovery : uint8_t { go_back_n, selective_repeat };
@@ -47,18 +39,11 @@ struct QueueAttributes {
   uint8_t max_dest_rd_atomic = 16;  // as responder, from 0
   LossRecovery recovery = LossRecovery::go_back_n;
   uint32_t window = kDefaultWindow;  // packets in flight, 4..kMaxWindow; selective_repeat: ..kMaxSelectiveWindow
-  // Congestion control by acknowledgements. The echo is the BECN bit of an acknowledgement's BTH, which the standard has for
-  // "congestion met by the packets of the peer" (IBTA volume 1, 9.2 and A10).
-  uint32_t packets_per_ack = 32;  // the requester asks for an acknowledgement at least every so many packets
-  bool echo_congestion = false;   // the responder's acknowledgements say whether their packets had the codepoint CE
-  bool send_times = false;        // the requester knows when it has sent what
-  uint32_t queue_key = 0;         // UD
-
-  // All of it, for an algorithm that hears acknowledgements: each packet by itself.
-  void inform_congestion_control() {
-    packets_per_ack = 1;
-    echo_congestion = send_times = true;
-  }
+  // For congestion control by acknowledgements: the requester asks for one of each packet and knows when it has sent what, and
+  // the responder's say whether their packets had the codepoint CE. They do by the BECN bit of their BTH, which the standard has
+  // for "congestion met by the packets of the peer" (IBTA volume 1, 9.2 and A10).
+  bool informs = false;
+  uint32_t queue_key = 0;  // UD
 };
 // What concerns recovery is of simulations' flows too.
 void describe(auto& v, Of<QueueAttributes> auto& a) {

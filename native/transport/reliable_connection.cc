@@ -8,37 +8,29 @@ ReliableConnection::ReliableConnection(uint32_t qpn, const TransportContext& con
       completer_(qpn, attributes_, context_, sends_, requester_, received_),
       responder_(qpn, attributes_, context_, receives_, received_) {}
 
-void ReliableConnection::modify(QueuePairState to, const QueueAttributes& attributes) {
-  require_transition(state_, to);
-  const QueuePairState from = state_;
-  if (to == QueuePairState::reset || to == QueuePairState::error) {
-    state_ = to;
-    changed_ = true;
-    flush();
-    sends_.stop();
-    requester_.stop();
-    responder_.stop();
-    return;
-  }
-  require_attributes(attributes);
-  state_ = to;
-  if (to != QueuePairState::rts) {
+void ReliableConnection::stop() {
+  sends_.stop();
+  requester_.stop();
+  responder_.stop();
+}
+
+void ReliableConnection::enter(QueuePairState from, const QueueAttributes& attributes) {
+  if (state_ != QueuePairState::rts) {
     attributes_ = attributes;
-    if (to == QueuePairState::rtr) responder_.start();
+    if (state_ == QueuePairState::rtr) responder_.start();
     return;
   }
   // All else is settled: the responder is at work with it.
   attributes_.access = attributes.access;
   attributes_.min_rnr_timer = attributes.min_rnr_timer;
-  if (from == to) return;
+  if (from == QueuePairState::rts) return;
   attributes_.send_psn = attributes.send_psn;
   attributes_.timeout = attributes.timeout;
   attributes_.retry_count = attributes.retry_count;
   attributes_.rnr_retry = attributes.rnr_retry;
   attributes_.max_rd_atomic = attributes.max_rd_atomic;
-  const bool selective = attributes_.recovery == LossRecovery::selective_repeat;
-  sends_.start(attributes_.send_psn & kPsnMask, selective ? attributes_.window : 0,
-               attributes_.send_times ? attributes_.window : 0);
+  const bool marks = attributes_.recovery == LossRecovery::selective_repeat || attributes_.informs;
+  sends_.start(attributes_.send_psn & kPsnMask, marks ? attributes_.window : 0);
   requester_.start();
   completer_.start();
 }

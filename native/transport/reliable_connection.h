@@ -14,8 +14,6 @@ class ReliableConnection final : public VerbsTransport {
  public:
   ReliableConnection(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth);
 
-  void modify(QueuePairState to, const QueueAttributes& attributes) override;
-
   bool understands(uint8_t opcode) const override { return opcode >> 5 == 0; }
   bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
   bool control_waits() const override { return responder_.control_waits(); }
@@ -37,6 +35,8 @@ class ReliableConnection final : public VerbsTransport {
   }
 
  private:
+  void enter(QueuePairState from, const QueueAttributes& attributes) override;
+  void stop() override;
   bool serves(const SendWork& work) const override;
   bool responder_next() const;
   void address(OutgoingPacket& out) const;

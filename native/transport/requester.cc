@@ -5,13 +5,18 @@
 #include "transport/aeth.h"
 
 namespace weir {
+namespace {
+
+constexpr uint32_t kPacketsPerAck = 32;  // an acknowledgement is asked for at least every so many
+
+}  // namespace
+
 void Requester::start() {
-  order_ = messages_ = limit_ = unrequested_ = 0;
+  messages_ = limit_ = unrequested_ = 0;
   counts_credits_ = false;
   congestion_window_ = UINT32_MAX;
   waits_until_ = kNever;
-  pending_ = std::vector<uint32_t>(attributes_.max_rd_atomic);
-  pending_head_ = pending_count_ = 0;
+  pending_ = Ring<uint32_t>(attributes_.max_rd_atomic);
 }
 
 uint32_t Requester::piece_end(const SendEntry& entry, uint32_t psn) const {
@@ -23,8 +28,7 @@ uint32_t Requester::piece_end(const SendEntry& entry, uint32_t psn) const {
 uint32_t Requester::payload_of(const Choice& choice) const {
   const SendWork& work = choice.entry->work;
   if (has_response(work.opcode)) return 0;
-  const uint32_t offset = static_cast<uint32_t>(psn_distance(choice.psn, choice.entry->first_psn)) * attributes_.path_mtu;
-  return std::min(attributes_.path_mtu, work.length - offset);
+  return std::min(attributes_.path_mtu, work.length - choice.packet() * attributes_.path_mtu);
 }
 
 uint32_t Requester::sequence_of(const SendEntry& entry, uint32_t psn) const {
@@ -71,30 +75,25 @@ Requester::Choice Requester::choose() const {
   const SendEntry& entry = queue_.at(queue_.cursor);
   Choice choice{&entry, queue_.next, 1, false};
   if (has_response(entry.work.opcode)) {
-    if (pending_count_ >= attributes_.max_rd_atomic) return {};
+    if (pending_.full()) return {};
     choice.packets = static_cast<uint32_t>(psn_distance(piece_end(entry, choice.psn), choice.psn));
   }
-  if (choice.psn == entry.first_psn && (entry.work.flags & kFence) != 0 && pending_count_ > 0) return {};
+  if (choice.first() && (entry.work.flags & kFence) != 0 && !pending_.empty()) return {};
   if (!window_allows(choice) || !credits_allow(entry, choice.psn)) return {};
   return choice;
 }
 
 uint32_t Requester::data_bytes() const {
   const Choice choice = choose();
-  if (choice.entry == nullptr) return 0;
-  const SendEntry& entry = *choice.entry;
-  const uint32_t packet = static_cast<uint32_t>(psn_distance(choice.psn, entry.first_psn));
-  const uint8_t opcode = packet_opcode(entry.work.opcode, packet == 0, packet + choice.packets == entry.packets);
-  return kBthHeader + extension_length(opcode) + ((payload_of(choice) + 3) & ~3u) + kIcrc;
+  return choice.entry == nullptr ? 0 : packet_length(choice.opcode(), payload_of(choice));
 }
 
 bool Requester::take(Time now, OutgoingPacket& out, uint64_t& failed) {
   const Choice choice = choose();
   const SendEntry& entry = *choice.entry;
   const SendWork& work = entry.work;
-  const uint32_t packet = static_cast<uint32_t>(psn_distance(choice.psn, entry.first_psn));
-  const uint32_t offset = packet * attributes_.path_mtu;
-  const bool last = packet + choice.packets == entry.packets;
+  const uint32_t offset = choice.packet() * attributes_.path_mtu;
+  const bool last = choice.last();
   const uint32_t remaining = work.length - offset;
   const uint32_t asked = last ? remaining : choice.packets * attributes_.path_mtu;  // READ
   out.payload_bytes = payload_of(choice);
@@ -109,7 +108,7 @@ bool Requester::take(Time now, OutgoingPacket& out, uint64_t& failed) {
     }
     if (!context_.payload) out.payload = nullptr;
   }
-  out.header.opcode = packet_opcode(work.opcode, packet == 0, last);
+  out.header.opcode = choice.opcode();
   out.header.psn = choice.psn;
   out.header.solicited = last && needs_receive(work.opcode) && (work.flags & kSolicited) != 0;
   out.header.reth = {work.remote_address + offset, work.remote_key, answered_with_data ? asked : work.length};
@@ -117,7 +116,7 @@ bool Requester::take(Time now, OutgoingPacket& out, uint64_t& failed) {
   out.header.immediate = work.opcode == WorkOpcode::send_invalidate ? work.remote_key : work.immediate;
   const bool probes = counts_credits_ && needs_receive(work.opcode) && psn_distance(sequence_of(entry, choice.psn), limit_) > 0;
   // Often enough for the window never to close without an acknowledgement to come.
-  const uint32_t often = std::min(attributes_.packets_per_ack, attributes_.window / 4);
+  const uint32_t often = attributes_.informs ? 1 : std::min(kPacketsPerAck, attributes_.window / 4);
   out.header.ack_request = last || choice.lost || probes || ++unrequested_ >= often;
   account(now, choice, out.header.ack_request);
   return true;
@@ -126,13 +125,12 @@ bool Requester::take(Time now, OutgoingPacket& out, uint64_t& failed) {
 void Requester::account(Time now, const Choice& choice, bool ack_request) {
   if (ack_request) unrequested_ = 0;
   queue_.stamp(choice.psn, choice.packets, now);
-  if (attributes_.recovery == LossRecovery::selective_repeat) mark_sent(choice);
   if (choice.lost) {
     ++context_.counters.retransmitted;
     return;
   }
   SendEntry& entry = queue_.at(queue_.cursor);
-  const bool begins = choice.psn == entry.first_psn || entry.work.opcode == WorkOpcode::read;
+  const bool begins = choice.first() || entry.work.opcode == WorkOpcode::read;
   if (psn_distance(queue_.end, choice.psn) > 0) {
     ++context_.counters.retransmitted;
   } else if (begins) {
@@ -145,16 +143,7 @@ void Requester::account(Time now, const Choice& choice, bool ack_request) {
     queue_.begun = queue_.cursor + 1;
   }
   if (queue_.next == entry.end_psn()) ++queue_.cursor;
-  if (has_response(entry.work.opcode)) pending_[(pending_head_ + pending_count_++) % attributes_.max_rd_atomic] = queue_.next;
-}
-
-void Requester::mark_sent(const Choice& choice) {
-  for (uint32_t i = 0; i < choice.packets; ++i) {
-    const uint32_t psn = psn_add(choice.psn, i);
-    SendQueue::Mark& mark = queue_.mark(psn);
-    if (mark.lost) --queue_.lost;
-    mark = {.order = ++order_, .again = psn_distance(queue_.end, psn) > 0};
-  }
+  if (has_response(entry.work.opcode)) pending_.push(queue_.next);
 }
 
 void Requester::set_credits(uint32_t message_sequence, uint8_t code) {
@@ -162,22 +151,19 @@ void Requester::set_credits(uint32_t message_sequence, uint8_t code) {
   counts_credits_ = code != kNoCredits;
   if (!counts_credits_) return;
   // What was once promised holds, also when an answer overtakes another.
-  const uint32_t limit = psn_add(message_sequence, kCredits[code]);
+  const uint32_t limit = psn_add(message_sequence, stepped(code));
   if (!counted || psn_distance(limit, limit_) > 0) limit_ = limit;
 }
 
 void Requester::go_back() {
   queue_.go_back();
-  pending_count_ = 0;
+  pending_.clear();
   unrequested_ = 0;
 }
 
 void Requester::answered() {
   if (psn_distance(queue_.una, queue_.next) > 0) queue_.go_back();
-  while (pending_count_ > 0 && psn_distance(pending_[pending_head_], queue_.una) <= 0) {
-    pending_head_ = (pending_head_ + 1) % attributes_.max_rd_atomic;
-    --pending_count_;
-  }
+  while (!pending_.empty() && psn_distance(pending_.front(), queue_.una) <= 0) pending_.pop();
 }
 
 }  // namespace weir

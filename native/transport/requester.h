@@ -6,8 +6,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "base/ring.h"
 #include "base/types.h"
 #include "transport/queue_attributes.h"
 #include "transport/send_queue.h"
@@ -22,7 +22,7 @@ class Requester {
 
   void start();
   // Frees what start() took.
-  void stop() { pending_ = std::vector<uint32_t>(); }
+  void stop() { pending_ = Ring<uint32_t>(); }
   // Bytes from BTH to ICRC of the packet that may go now; 0: none.
   uint32_t data_bytes() const;
   // Only when data_bytes() > 0. False when local memory of the work request `failed` is not valid (any more).
@@ -30,8 +30,8 @@ class Requester {
 
   // What the completer learns from answers.
   void set_credits(uint32_t message_sequence, uint8_t code);
-  // Congestion control: packets in flight at most, besides the window of the attributes; also of those that are sent again. With
-  // fewer than packets_per_ack the window may close with no acknowledgement to come.
+  // Congestion control: packets in flight at most, besides the window of the attributes; also of those that are sent again. If it
+  // is not informed by acknowledgements, the window may close with none to come.
   void limit(uint32_t packets) { congestion_window_ = packets; }
   void wait_until(Time at) { waits_until_ = at; }
   Time waits_until() const { return waits_until_; }
@@ -46,6 +46,11 @@ class Requester {
     uint32_t psn = 0;
     uint32_t packets = 1;  // PSNs that the packet takes up: of a READ REQUEST, the responses that it asks for
     bool lost = false;
+
+    uint32_t packet() const { return static_cast<uint32_t>(psn_distance(psn, entry->first_psn)); }  // of the entry's
+    bool first() const { return psn == entry->first_psn; }
+    bool last() const { return packet() + packets == entry->packets; }
+    uint8_t opcode() const { return packet_opcode(entry->work.opcode, first(), last()); }
   };
   Choice choose() const;
   Choice choose_lost() const;
@@ -55,22 +60,17 @@ class Requester {
   bool credits_allow(const SendEntry& entry, uint32_t psn) const;
   uint32_t sequence_of(const SendEntry& entry, uint32_t psn) const;
   void account(Time now, const Choice& choice, bool ack_request);
-  void mark_sent(const Choice& choice);
 
   const QueueAttributes& attributes_;
   const TransportContext& context_;
   SendQueue& queue_;
-  uint32_t order_ = 0;
   uint32_t messages_ = 0;  // begun so far, READ pieces counted: the SSN
   uint32_t limit_ = 0;     // LSN: the last message that the peer has a receive for; 24 bits
   bool counts_credits_ = false;
   uint32_t unrequested_ = 0;  // packets since the last AckReq
   uint32_t congestion_window_ = UINT32_MAX;
   Time waits_until_ = kNever;
-  // Ends of READ pieces and atomics without their answers, in order.
-  std::vector<uint32_t> pending_;
-  uint32_t pending_head_ = 0;
-  uint32_t pending_count_ = 0;
+  Ring<uint32_t> pending_;  // ends of READ pieces and atomics without their answers, in order
 };
 
 }  // namespace weir

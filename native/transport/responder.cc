@@ -11,6 +11,13 @@ namespace {
 
 constexpr uint32_t kMostBytes = 1u << 31;  // of a message (9.3.3.1)
 
+// Of a READ response's next packet.
+uint8_t opcode_of(const Response& read) {
+  const bool last = psn_add(read.psn, 1) == read.end_psn;
+  if (read.psn == read.first_psn) return last ? kOpcodeRcReadResponseOnly : kOpcodeRcReadResponseFirst;
+  return last ? kOpcodeRcReadResponseLast : kOpcodeRcReadResponseMiddle;
+}
+
 }  // namespace
 
 void Responder::start() {
@@ -18,27 +25,27 @@ void Responder::start() {
   sequence_ = 0;
   nak_sent_ = false;
   message_ = RequestKind::none;
-  responses_.start(attributes_.max_dest_rd_atomic, attributes_.path_mtu);
-  executed_.start(attributes_.max_dest_rd_atomic);
+  responses_ = ResponseQueue(attributes_.max_dest_rd_atomic);
+  executed_ = Ring<Response>(attributes_.max_dest_rd_atomic);
   marked_ = discarded_marked_ = false;
   early_ = selective() ? std::make_unique<ReorderBuffer>(context_.payload ? attributes_.path_mtu : 0) : nullptr;
 }
 
 void Responder::stop() {
-  responses_.stop();
-  executed_.stop();
+  responses_ = ResponseQueue();
+  executed_ = Ring<Response>();
   early_.reset();
 }
 
 bool Responder::receive(const Bth& bth, const uint8_t* packet, uint32_t length, bool marked) {
-  marked &= attributes_.echo_congestion;
+  marked &= attributes_.informs;
   const int32_t ahead = psn_distance(bth.psn, expected_);
   if (ahead > 0) return early(bth, packet, length, marked), true;
   marked_ = marked;
   if (ahead < 0) {
     ++context_.counters.duplicate_request;
     ++received_.duplicates;
-    repeat(bth, request_opcode(bth.opcode), packet + kBthHeader);
+    repeat(bth, opcode_shape(bth.opcode), packet + kBthHeader);
     return true;
   }
   marked_ |= std::exchange(discarded_marked_, false);
@@ -77,8 +84,7 @@ void Responder::early(const Bth& bth, const uint8_t* packet, uint32_t length, bo
 
 // At the expected PSN. True also when it was not executed but the peer may try again.
 bool Responder::execute(const Bth& bth, const uint8_t* packet, uint32_t length) {
-  const RequestOpcode opcode = request_opcode(bth.opcode);
-  const uint8_t* extension = packet + kBthHeader;
+  const OpcodeShape opcode = opcode_shape(bth.opcode);
   const uint32_t headers = kBthHeader + extension_length(bth.opcode);
   const uint32_t payload = length - headers - bth.pad_count;
   nak_sent_ = false;
@@ -88,22 +94,16 @@ bool Responder::execute(const Bth& bth, const uint8_t* packet, uint32_t length) 
   }
   if (!opcode.last && payload != attributes_.path_mtu) return refuse(kNakInvalidRequest);
   if (opcode.last && (payload > attributes_.path_mtu || (!opcode.first && payload == 0))) return refuse(kNakInvalidRequest);
-  switch (opcode.kind) {
-    case RequestKind::send:
-      return execute_send(bth, opcode, extension, packet + headers, payload);
-    case RequestKind::write:
-      return execute_write(bth, opcode, extension, packet + headers, payload);
-    case RequestKind::read:
-      return payload == 0 ? execute_read(bth, extension) : refuse(kNakInvalidRequest);
-    default:
-      return payload == 0 ? execute_atomic(bth, extension) : refuse(kNakInvalidRequest);
-  }
+  const Request request{bth, opcode, packet + kBthHeader, packet + headers, payload, length};
+  if (opcode.kind == RequestKind::send) return execute_send(request);
+  if (opcode.kind == RequestKind::write) return execute_write(request);
+  return payload == 0 ? execute_with_response(request) : refuse(kNakInvalidRequest);
 }
 
-bool Responder::execute_send(const Bth& bth, RequestOpcode opcode, const uint8_t* extension, const uint8_t* payload,
-                             uint32_t length) {
+bool Responder::execute_send(const Request& request) {
   if (receives_.empty()) return not_ready();
-  const uint32_t offset = opcode.first ? 0 : offset_;
+  const uint32_t length = request.length;
+  const uint32_t offset = request.opcode.first ? 0 : offset_;
   const ReceiveWork& receive = receives_.front();
   if (length > receive.length - std::min(offset, receive.length)) {
     return refuse_receive(kNakInvalidRequest, WorkStatus::local_length_error);
@@ -112,150 +112,157 @@ bool Responder::execute_send(const Bth& bth, RequestOpcode opcode, const uint8_t
     uint8_t* to =
         context_.memory.find(receive.local_key, attributes_.domain, receive.local_address + offset, length, kLocalWrite);
     if (to == nullptr) return refuse_receive(kNakRemoteOperation, WorkStatus::local_protection_error);
-    if (context_.payload) std::memcpy(to, payload, length);
+    if (context_.payload) std::memcpy(to, request.payload, length);
   }
-  message_ = opcode.last ? RequestKind::none : RequestKind::send;
-  offset_ = offset + length;
-  if (opcode.last) {
-    const bool invalidates = with_invalidate(bth.opcode);
-    const uint32_t word = invalidates || with_immediate(bth.opcode) ? load_be32(extension) : 0;
+  if (request.opcode.last) {
+    const bool has_word = (request.opcode.extensions & kHasImmediate) != 0;
+    const bool invalidates = with_invalidate(request.bth.opcode);
+    const uint32_t word = has_word ? load_be32(request.extension) : 0;
     // A key that may not be taken away is our application's mistake as much as the peer's: no NAK, as with class J errors.
     if (invalidates && !context_.memory.invalidate(word, attributes_.domain)) {
       ++context_.counters.resp_local_operation_errors;
       return false;
     }
-    take_receive(invalidates                  ? kWithInvalidate
-                 : with_immediate(bth.opcode) ? kWithImmediate
-                                              : uint8_t{0},
-                 WorkOpcode::send, offset_, word, bth.solicited);
+    const uint8_t flags = invalidates ? kWithInvalidate : has_word ? kWithImmediate : uint8_t{0};
+    receives_.retire({.opcode = WorkOpcode::send, .flags = flags, .bytes = offset + length, .immediate = word}, qpn_,
+                     context_.completions);
   }
-  const uint32_t headers = kBthHeader + static_cast<uint32_t>(payload - extension);
-  delivered(length, headers + length + bth.pad_count, opcode.last);
-  if (bth.ack_request) acknowledge();
-  return true;
+  return accept(request, offset);
 }
 
-bool Responder::execute_write(const Bth& bth, RequestOpcode opcode, const uint8_t* extension, const uint8_t* payload,
-                              uint32_t length) {
-  if (opcode.first) ++context_.counters.rx_write_requests;
+bool Responder::execute_write(const Request& request) {
+  const bool first = request.opcode.first;
+  const uint32_t length = request.length;
+  if (first) ++context_.counters.rx_write_requests;
   if ((attributes_.access & kRemoteWrite) == 0) return refuse(kNakInvalidRequest);
-  const Reth reth = opcode.first ? load_reth(extension) : write_;
-  const uint32_t offset = opcode.first ? 0 : offset_;
+  const Reth reth = first ? load_reth(request.extension) : write_;
+  const uint32_t offset = first ? 0 : offset_;
   if (reth.dma_length > kMostBytes) return refuse(kNakInvalidRequest);
   const uint32_t remaining = reth.dma_length - offset;
-  if (opcode.last ? length != remaining : length >= remaining) return refuse(kNakInvalidRequest);
+  if (request.opcode.last ? length != remaining : length >= remaining) return refuse(kNakInvalidRequest);
   // All of it at the first packet, and again what each touches: the region may go away in the middle.
-  const uint32_t checked = opcode.first ? reth.dma_length : length;
+  const uint32_t checked = first ? reth.dma_length : length;
   uint8_t* to = nullptr;
   if (checked > 0) {
     to = context_.memory.find(reth.rkey, attributes_.domain, reth.virtual_address + offset, checked, kRemoteWrite);
     if (to == nullptr) return refuse(kNakRemoteAccess);
   }
-  const bool immediate = with_immediate(bth.opcode);
+  const bool immediate = (request.opcode.extensions & kHasImmediate) != 0;
   if (immediate && receives_.empty()) return not_ready();
-  if (length > 0 && context_.payload) std::memcpy(to, payload, length);
+  if (length > 0 && context_.payload) std::memcpy(to, request.payload, length);
   write_ = reth;
-  offset_ = offset + length;
-  message_ = opcode.last ? RequestKind::none : RequestKind::write;
   if (immediate) {
-    take_receive(kWithImmediate, WorkOpcode::write_immediate, reth.dma_length,
-                 load_be32(extension + (opcode.first ? kRethHeader : 0)), bth.solicited);
+    const uint32_t word = load_be32(request.extension + (first ? kRethHeader : 0));
+    receives_.retire(
+        {.opcode = WorkOpcode::write_immediate, .flags = kWithImmediate, .bytes = reth.dma_length, .immediate = word}, qpn_,
+        context_.completions);
   }
-  const uint32_t headers = kBthHeader + static_cast<uint32_t>(payload - extension);
-  delivered(length, headers + length + bth.pad_count, opcode.last);
-  if (bth.ack_request) acknowledge();
+  return accept(request, offset);
+}
+
+// Of a SEND or WRITE; its payload is where it belongs, `offset` bytes behind the beginning of the message.
+bool Responder::accept(const Request& request, uint32_t offset) {
+  message_ = request.opcode.last ? RequestKind::none : request.opcode.kind;
+  offset_ = offset + request.length;
+  received_.count(request.length, request.packet_bytes, request.opcode.last);
+  proceed(1, request.opcode.last);
+  if (request.bth.ack_request) acknowledge();
   return true;
 }
 
-bool Responder::execute_read(const Bth& bth, const uint8_t* extension) {
-  ++context_.counters.rx_read_requests;
+bool Responder::execute_with_response(const Request& request) {
+  const bool read = request.opcode.kind == RequestKind::read;
+  ++(read ? context_.counters.rx_read_requests : context_.counters.rx_atomic_requests);
   if (responses_.full()) return ++context_.counters.drop_response_queue, true;
-  const Reth reth = load_reth(extension);
-  if ((attributes_.access & kRemoteRead) == 0 || responses_.waiting_data() >= attributes_.max_dest_rd_atomic) {
-    return refuse(kNakInvalidRequest);
-  }
+  const bool allowed = (attributes_.access & (read ? kRemoteRead : kRemoteAtomic)) != 0;
+  if (!allowed || responses_.waiting_data() >= attributes_.max_dest_rd_atomic) return refuse(kNakInvalidRequest);
+  return read ? execute_read(request) : execute_atomic(request);
+}
+
+bool Responder::execute_read(const Request& request) {
+  const Reth reth = load_reth(request.extension);
   if (reth.dma_length > kMostBytes) return refuse(kNakInvalidRequest);
   if (reth.dma_length > 0 &&
       context_.memory.find(reth.rkey, attributes_.domain, reth.virtual_address, reth.dma_length, kRemoteRead) == nullptr) {
     return refuse(kNakRemoteAccess);
   }
-  const uint32_t packets = reth.dma_length == 0 ? 1 : (reth.dma_length - 1) / attributes_.path_mtu + 1;
   // 2^31 bytes are one packet too many at a path MTU of 256.
-  if (packets > kMostPsns) return refuse(kNakInvalidRequest);
-  Response response;
-  response.kind = Response::Kind::read;
-  response.psn = response.first_psn = bth.psn;
-  response.end_psn = psn_add(bth.psn, packets);
-  response.key = reth.rkey;
-  response.address = reth.virtual_address;
-  response.length = reth.dma_length;
-  proceed(packets, true);
-  response.sequence = sequence_;
-  executed_.remember(response);
-  responses_.push(response);
-  return true;
+  if (packets_of(reth.dma_length, attributes_.path_mtu) > kMostPsns) return refuse(kNakInvalidRequest);
+  Response response{.kind = Response::Kind::read};
+  set_range(response, request.bth.psn, reth);
+  return respond(response);
 }
 
-bool Responder::execute_atomic(const Bth& bth, const uint8_t* extension) {
-  ++context_.counters.rx_atomic_requests;
-  if (responses_.full()) return ++context_.counters.drop_response_queue, true;
-  const AtomicEth atomic = load_atomic(extension);
-  if ((attributes_.access & kRemoteAtomic) == 0 || (atomic.virtual_address & 7) != 0 ||
-      responses_.waiting_data() >= attributes_.max_dest_rd_atomic) {
-    return refuse(kNakInvalidRequest);
-  }
+bool Responder::execute_atomic(const Request& request) {
+  const AtomicEth atomic = load_atomic(request.extension);
+  if ((atomic.virtual_address & 7) != 0) return refuse(kNakInvalidRequest);
   uint8_t* at = context_.memory.find(atomic.rkey, attributes_.domain, atomic.virtual_address, 8, kRemoteAtomic);
   if (at == nullptr || (reinterpret_cast<uintptr_t>(at) & 7) != 0) return refuse(kNakRemoteAccess);
   // The application may look at the same word: one step for it too.
   uint64_t* word = reinterpret_cast<uint64_t*>(at);
   uint64_t original = atomic.compare;
-  if (bth.opcode == kOpcodeRcFetchAdd) {
+  if (request.bth.opcode == kOpcodeRcFetchAdd) {
     original = __atomic_fetch_add(word, atomic.swap_add, __ATOMIC_SEQ_CST);
   } else {
     __atomic_compare_exchange_n(word, &original, atomic.swap_add, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
   }
-  Response response;
-  response.kind = Response::Kind::atomic;
-  response.psn = response.first_psn = bth.psn;
-  response.end_psn = psn_add(bth.psn, 1);
-  response.original = original;
-  proceed(1, true);
+  const uint32_t psn = request.bth.psn;
+  return respond(
+      {.kind = Response::Kind::atomic, .psn = psn, .first_psn = psn, .end_psn = psn_add(psn, 1), .original = original});
+}
+
+// With what a READ or an atomic at the expected PSN asks for.
+bool Responder::respond(Response response) {
+  proceed(static_cast<uint32_t>(psn_distance(response.end_psn, response.psn)), true);
   response.sequence = sequence_;
-  executed_.remember(response);
+  if (executed_.full()) executed_.pop();
+  executed_.push(response);
   responses_.push(response);
   return true;
 }
 
+// The packets that carry what `reth` asks for, from `psn` on.
+void Responder::set_range(Response& response, uint32_t psn, const Reth& reth) const {
+  response.psn = response.first_psn = psn;
+  response.end_psn = psn_add(psn, packets_of(reth.dma_length, attributes_.path_mtu));
+  response.key = reth.rkey;
+  response.address = reth.virtual_address;
+  response.length = reth.dma_length;
+}
+
+// The latest READ or atomic whose packets `psn` is among; null if it is forgotten.
+const Response* Responder::executed(uint32_t psn) const {
+  for (uint32_t i = executed_.size(); i-- > 0;) {
+    const Response& candidate = executed_[i];
+    if (psn_distance(psn, candidate.first_psn) >= 0 && psn_distance(candidate.end_psn, psn) > 0) return &candidate;
+  }
+  return nullptr;
+}
+
 // A request from before: READs are answered anew, atomics from memory, all else is acknowledged once more.
-void Responder::repeat(const Bth& bth, RequestOpcode opcode, const uint8_t* extension) {
+void Responder::repeat(const Bth& bth, OpcodeShape opcode, const uint8_t* extension) {
   if (opcode.kind == RequestKind::none) return;
   if (opcode.kind == RequestKind::send || opcode.kind == RequestKind::write) {
     if (bth.ack_request || opcode.last) acknowledge();
     return;
   }
-  const Response* before = executed_.find(bth.psn);
-  if (before == nullptr) return;
+  const bool read = opcode.kind == RequestKind::read;
+  const Response* before = executed(bth.psn);
+  if (before == nullptr || before->kind != (read ? Response::Kind::read : Response::Kind::atomic)) return;
   Response response = *before;
   response.repeated = true;
-  if (opcode.kind == RequestKind::atomic) {
-    if (before->kind != Response::Kind::atomic) return;
-  } else {
+  if (read) {
     // The same memory, from the packet on that the peer misses.
     const Reth reth = load_reth(extension);
-    if (before->kind != Response::Kind::read) return;
     const uint64_t skipped = static_cast<uint64_t>(psn_distance(bth.psn, before->first_psn)) * attributes_.path_mtu;
     if (reth.rkey != before->key || reth.virtual_address != before->address + skipped ||
         reth.dma_length > before->length - skipped) {
       return;
     }
-    const uint32_t packets = reth.dma_length == 0 ? 1 : (reth.dma_length - 1) / attributes_.path_mtu + 1;
-    response.psn = response.first_psn = bth.psn;
-    response.end_psn = psn_add(bth.psn, packets);
-    response.address = reth.virtual_address;
-    response.length = reth.dma_length;
+    set_range(response, bth.psn, reth);
   }
   if (early_ == nullptr) {
-    responses_.truncate(bth.psn);
+    responses_.truncate(bth.psn, attributes_.path_mtu);
     nak_sent_ = false;
   }
   if (responses_.full()) {
@@ -272,26 +279,9 @@ bool Responder::not_ready() {
   return true;
 }
 
-void Responder::take_receive(uint8_t flags, WorkOpcode opcode, uint32_t bytes, uint32_t immediate, bool solicited) {
-  Completion completion;
-  completion.id = receives_.front().id;
-  completion.qpn = qpn_;
-  completion.receive = true;
-  completion.opcode = opcode;
-  completion.flags = flags;
-  completion.bytes = bytes;
-  completion.immediate = immediate;
-  completion.solicited = solicited;
-  receives_.pop();
-  context_.completions.complete(completion);
-}
-
 bool Responder::refuse(uint8_t syndrome) {
-  if (syndrome == kNakRemoteAccess) {
-    ++context_.counters.resp_remote_access_errors;
-  } else {
-    ++context_.counters.resp_invalid_requests;
-  }
+  TransportCounters& counters = context_.counters;
+  ++(syndrome == kNakRemoteAccess ? counters.resp_remote_access_errors : counters.resp_invalid_requests);
   negative(syndrome);
   return false;
 }
@@ -299,13 +289,7 @@ bool Responder::refuse(uint8_t syndrome) {
 // The receive under way is what is wrong.
 bool Responder::refuse_receive(uint8_t syndrome, WorkStatus status) {
   ++context_.counters.resp_local_operation_errors;
-  Completion completion;
-  completion.id = receives_.front().id;
-  completion.qpn = qpn_;
-  completion.receive = true;
-  completion.status = status;
-  receives_.pop();
-  context_.completions.complete(completion);
+  receives_.retire({.status = status}, qpn_, context_.completions);
   negative(syndrome);
   return false;
 }
@@ -324,29 +308,17 @@ void Responder::proceed(uint32_t packets, bool message_ends) {
   }
 }
 
-void Responder::delivered(uint32_t payload, uint32_t transport_bytes, bool message_ends) {
-  received_.count(payload, transport_bytes, message_ends);
-  proceed(1, message_ends);
-}
-
 // Up to the last packet executed. One that waits at the end of the queue serves for both.
 void Responder::acknowledge() {
-  Response response;
-  response.psn = psn_add(expected_, kPsnMask);
-  response.end_psn = expected_;
-  response.sequence = sequence_;
-  response.echo = marked_;
-  answer(response);
+  answer({.echo = marked_, .psn = psn_add(expected_, kPsnMask), .end_psn = expected_, .sequence = sequence_});
 }
 
 void Responder::negative(uint8_t syndrome) {
-  Response response;
-  response.kind = Response::Kind::negative;
-  response.syndrome = syndrome;
-  response.psn = expected_;
-  response.end_psn = psn_add(expected_, 1);
-  response.sequence = sequence_;
-  answer(response);
+  answer({.kind = Response::Kind::negative,
+          .syndrome = syndrome,
+          .psn = expected_,
+          .end_psn = psn_add(expected_, 1),
+          .sequence = sequence_});
   nak_sent_ = true;
 }
 
@@ -405,15 +377,11 @@ uint32_t Responder::response_payload(const Response& response) const {
 
 uint32_t Responder::data_bytes() const {
   if (responses_.empty() || responses_.front().kind != Response::Kind::read) return 0;
-  const Response& response = responses_.front();
-  const bool middle = response.psn != response.first_psn && psn_add(response.psn, 1) != response.end_psn;
-  return kBthHeader + (middle ? 0 : kAethHeader) + ((response_payload(response) + 3) & ~3u) + kIcrc;
+  return packet_length(opcode_of(responses_.front()), response_payload(responses_.front()));
 }
 
 bool Responder::take_data(OutgoingPacket& out) {
   Response& response = responses_.front();
-  const bool first = response.psn == response.first_psn;
-  const bool last = psn_add(response.psn, 1) == response.end_psn;
   out.payload_bytes = response_payload(response);
   const uint64_t offset = static_cast<uint64_t>(psn_distance(response.psn, response.first_psn)) * attributes_.path_mtu;
   if (out.payload_bytes > 0) {
@@ -429,14 +397,11 @@ bool Responder::take_data(OutgoingPacket& out) {
     }
     if (!context_.payload) out.payload = nullptr;
   }
-  out.header.opcode = first && last ? kOpcodeRcReadResponseOnly
-                      : first       ? kOpcodeRcReadResponseFirst
-                      : last        ? kOpcodeRcReadResponseLast
-                                    : kOpcodeRcReadResponseMiddle;
+  out.header.opcode = opcode_of(response);
   out.header.psn = response.psn;
   out.header.aeth = {credits(), response.sequence};
   response.psn = psn_add(response.psn, 1);
-  if (last) responses_.pop();
+  if (response.psn == response.end_psn) responses_.pop();
   return true;
 }
 

@@ -43,20 +43,32 @@ class Responder {
   bool take_data(OutgoingPacket& out);
 
  private:
+  // A packet of one, taken apart.
+  struct Request {
+    const Bth& bth;
+    OpcodeShape opcode;
+    const uint8_t* extension;
+    const uint8_t* payload;
+    uint32_t length;        // of the payload
+    uint32_t packet_bytes;  // from the BTH to the end of the pad
+  };
   bool execute(const Bth& bth, const uint8_t* packet, uint32_t length);
   bool selective() const { return attributes_.recovery == LossRecovery::selective_repeat; }
-  bool execute_send(const Bth& bth, RequestOpcode opcode, const uint8_t* extension, const uint8_t* payload, uint32_t length);
-  bool execute_write(const Bth& bth, RequestOpcode opcode, const uint8_t* extension, const uint8_t* payload, uint32_t length);
-  bool execute_read(const Bth& bth, const uint8_t* extension);
-  bool execute_atomic(const Bth& bth, const uint8_t* extension);
-  void repeat(const Bth& bth, RequestOpcode opcode, const uint8_t* extension);
+  bool execute_send(const Request& request);
+  bool execute_write(const Request& request);
+  bool execute_with_response(const Request& request);
+  bool execute_read(const Request& request);
+  bool execute_atomic(const Request& request);
+  bool accept(const Request& request, uint32_t offset);
+  bool respond(Response response);
+  void set_range(Response& response, uint32_t psn, const Reth& reth) const;
+  const Response* executed(uint32_t psn) const;
+  void repeat(const Bth& bth, OpcodeShape opcode, const uint8_t* extension);
   void early(const Bth& bth, const uint8_t* packet, uint32_t length, bool marked);
   bool not_ready();
-  void take_receive(uint8_t flags, WorkOpcode opcode, uint32_t bytes, uint32_t immediate, bool solicited);
   bool refuse(uint8_t syndrome);
   bool refuse_receive(uint8_t syndrome, WorkStatus status);
   void proceed(uint32_t packets, bool message_ends);
-  void delivered(uint32_t payload, uint32_t transport_bytes, bool message_ends);
   void acknowledge();
   void answer(const Response& response);
   void negative(uint8_t syndrome);
@@ -78,7 +90,7 @@ class Responder {
   uint32_t offset_ = 0;  // bytes of it so far
   Reth write_;
   ResponseQueue responses_;
-  ExecutedRequests executed_;
+  Ring<Response> executed_;               // the latest READs and atomics, to answer them again
   std::unique_ptr<ReorderBuffer> early_;  // selective repeat
   uint8_t missing_[kMaxSelectiveWindow / 8] = {};
 };

@@ -5,8 +5,8 @@
 //   end      behind the newest PSN ever sent; next < end while packets are sent again
 //   assigned behind the last PSN of the last work request
 //
-// A READ takes one PSN for each packet of its response. With selective repeat, PSNs in [una, end) carry marks of their own; with
-// go-back-N, una says it all.
+// A READ takes one PSN for each packet of its response. With selective repeat, or where send times are asked for, PSNs in
+// [una, end) carry marks of their own; with go-back-N, una says all else.
 #pragma once
 
 #include <bit>
@@ -34,19 +34,15 @@ class SendQueue {
  public:
   explicit SendQueue(uint32_t depth) : depth_(depth), entries_(std::bit_ceil(depth)) {}
 
-  // `marks` and `times`: for how many PSNs in flight.
-  void start(uint32_t psn, uint32_t marks, uint32_t times) {
+  // `marks`: for how many PSNs in flight.
+  void start(uint32_t psn, uint32_t marks) {
     head = cursor = begun = tail = 0;
     una = next = end = assigned = psn;
     marks_ = std::vector<Mark>(marks == 0 ? 0 : std::bit_ceil(marks));
-    sent_ = std::vector<Time>(times == 0 ? 0 : std::bit_ceil(times), kNever);
-    lost = unreported_ = 0;
+    lost = unreported_ = order_ = 0;
   }
   // Frees what start() took. Only when empty.
-  void stop() {
-    marks_ = std::vector<Mark>();
-    sent_ = std::vector<Time>();
-  }
+  void stop() { marks_ = std::vector<Mark>(); }
 
   bool full() const { return tail - head == depth_; }
   bool empty() const { return head == tail; }
@@ -58,7 +54,7 @@ class SendQueue {
     SendEntry& entry = at(tail++);
     entry.work = work;
     entry.first_psn = assigned;
-    entry.packets = work.length == 0 ? 1 : (work.length - 1) / path_mtu + 1;
+    entry.packets = packets_of(work.length, path_mtu);
     assigned = entry.end_psn();
   }
 
@@ -100,25 +96,25 @@ class SendQueue {
     bool received = false;  // acknowledged, or its response is here
     bool held = false;      // the peer has it but has not executed it: it may yet refuse it
     bool lost = false;      // to be sent again
+    Time sent = kNever;     // its latest transmission
   };
   Mark& mark(uint32_t psn) { return marks_[psn & (marks_.size() - 1)]; }
   const Mark& mark(uint32_t psn) const { return marks_[psn & (marks_.size() - 1)]; }
 
-  // Send times; without room for them, none is known.
-  //
-  // PSNs [psn, psn + packets) are sent, for the first time or again: then it is not known which transmission is answered.
+  // PSNs [psn, psn + packets) are sent, for the first time or again. Without marks nothing is known of that.
   void stamp(uint32_t psn, uint32_t packets, Time at) {
-    if (sent_.empty()) return;
-    for (; packets > 0; --packets, psn = psn_add(psn, 1)) {
-      sent_[psn & (sent_.size() - 1)] = psn_distance(end, psn) > 0 ? kNever : at;
+    for (; !marks_.empty() && packets > 0; --packets, psn = psn_add(psn, 1)) {
+      if (mark(psn).lost) --lost;
+      mark(psn) = {.order = ++order_, .again = psn_distance(end, psn) > 0, .sent = at};
     }
   }
-  // Of the last of PSNs [from, to); kNever if one of them was sent more than once.
+  // When the last of PSNs [from, to) was sent; kNever if one of them was sent more than once: nobody knows which transmission is
+  // answered.
   Time sent(uint32_t from, uint32_t to) const {
     Time at = kNever;
-    for (; !sent_.empty() && from != to; from = psn_add(from, 1)) {
-      at = sent_[from & (sent_.size() - 1)];
-      if (at == kNever) break;
+    for (; !marks_.empty() && from != to; from = psn_add(from, 1)) {
+      if (mark(from).again) return kNever;
+      at = mark(from).sent;
     }
     return at;
   }
@@ -136,9 +132,9 @@ class SendQueue {
  private:
   uint32_t depth_;
   uint32_t unreported_ = 0;  // retired since the last completion
+  uint32_t order_ = 0;       // of the latest transmission
   std::vector<SendEntry> entries_;
   std::vector<Mark> marks_;
-  std::vector<Time> sent_;
 };
 
 }  // namespace weir

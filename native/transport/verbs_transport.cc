@@ -2,10 +2,13 @@
 
 #include <bit>
 #include <string>
+#include <utility>
 
 #include "base/native_error.h"
 
 namespace weir {
+
+namespace {
 
 void require_transition(QueuePairState from, QueuePairState to) {
   if (may_become(from, to)) return;
@@ -14,6 +17,15 @@ void require_transition(QueuePairState from, QueuePairState to) {
       "INVALID_STATE", 0, "",
       std::string("a queue pair cannot go from ") + kNames[static_cast<int>(from)] + " to " + kNames[static_cast<int>(to)],
       "RESET, INIT, RTR, RTS in this order; RESET from anywhere, ERROR from anywhere but RESET");
+}
+
+}  // namespace
+
+bool may_become(QueuePairState from, QueuePairState to) {
+  using enum QueuePairState;
+  const bool stays = from == to && (to == init || to == rts);
+  const bool goes_on = static_cast<int>(to) == static_cast<int>(from) + 1;
+  return to == reset || (to == error ? from != reset : stays || goes_on);
 }
 
 void require_attributes(const QueueAttributes& a) {
@@ -31,19 +43,35 @@ void require_attributes(const QueueAttributes& a) {
   require(a.recovery == LossRecovery::go_back_n || a.window <= kMaxSelectiveWindow, "window", "4 to 256 with selective repeat");
 }
 
+void VerbsTransport::modify(QueuePairState to, const QueueAttributes& attributes) {
+  require_transition(state_, to);
+  const bool ends = to == QueuePairState::reset || to == QueuePairState::error;
+  if (!ends) require_attributes(attributes);
+  const QueuePairState from = std::exchange(state_, to);
+  changed_ = true;
+  if (!ends) return enter(from, attributes);
+  flush();
+  stop();
+}
+
 void VerbsTransport::post_send(const SendWork& work) {
   changed_ = true;
   if (state_ == QueuePairState::rts && serves(work) && !sends_.full()) return sends_.push(work, attributes_.path_mtu);
-  const bool flushed = state_ == QueuePairState::error;
-  context_.completions.complete(
-      {.id = work.id, .qpn = qpn_, .status = flushed ? WorkStatus::flushed : WorkStatus::local_operation_error});
+  refuse(work.id, false);
 }
 
 void VerbsTransport::post_receive(const ReceiveWork& work) {
-  if ((may_receive() || state_ == QueuePairState::init) && !receives_.full()) return receives_.push(work);
+  if ((may_receive() || state_ == QueuePairState::init) && !receives_.full()) {
+    receives_.push(work);
+  } else {
+    refuse(work.id, true);
+  }
+}
+
+void VerbsTransport::refuse(uint64_t id, bool receive) {
   const bool flushed = state_ == QueuePairState::error;
   context_.completions.complete(
-      {.id = work.id, .qpn = qpn_, .status = flushed ? WorkStatus::flushed : WorkStatus::local_operation_error, .receive = true});
+      {.id = id, .qpn = qpn_, .status = flushed ? WorkStatus::flushed : WorkStatus::local_operation_error, .receive = receive});
 }
 
 bool VerbsTransport::admits(uint16_t partition_key) const {
@@ -62,9 +90,7 @@ void VerbsTransport::fail(WorkStatus status) {
 
 void VerbsTransport::flush() {
   while (!sends_.empty()) sends_.retire(WorkStatus::flushed, qpn_, context_.completions);
-  for (; !receives_.empty(); receives_.pop()) {
-    context_.completions.complete({.id = receives_.front().id, .qpn = qpn_, .status = WorkStatus::flushed, .receive = true});
-  }
+  while (!receives_.empty()) receives_.retire({.status = WorkStatus::flushed}, qpn_, context_.completions);
 }
 
 }  // namespace weir

@@ -16,7 +16,7 @@ class VerbsTransport : public Transport {
   // Throws NativeError INVALID_STATE for an illegal transition, INVALID_ATTRIBUTE. What no state needs yet of the attributes is
   // ignored, and so is what an earlier transition has settled: rtr all that concerns receiving and both ends, but the access
   // rights and min_rnr_timer, which rts to rts may change too.
-  virtual void modify(QueuePairState to, const QueueAttributes& attributes) = 0;
+  void modify(QueuePairState to, const QueueAttributes& attributes);
   // Work that cannot be taken is completed at once: flushed in the error state, else as a local operation error.
   void post_send(const SendWork& work);
   void post_receive(const ReceiveWork& work);
@@ -28,6 +28,11 @@ class VerbsTransport : public Transport {
   VerbsTransport(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth)
       : qpn_(qpn), context_(context), sends_(send_depth), receives_(receive_depth) {}
 
+  void refuse(uint64_t id, bool receive);
+  // In the state now; attributes_ are those before.
+  virtual void enter(QueuePairState from, const QueueAttributes& attributes) = 0;
+  // Reset, or in the error state: frees what enter() took.
+  virtual void stop() = 0;
   // Whether this type of queue pair has the operation, with that length.
   virtual bool serves(const SendWork& work) const = 0;
   // Of the same partition, that is: the same key, and not both limited members (IBTA volume 1, 10.9.3).
@@ -46,9 +51,8 @@ class VerbsTransport : public Transport {
   mutable bool changed_ = true;  // since data_bytes() was last worked out
 };
 
-// Throws NativeError INVALID_STATE unless a queue pair may go from one state to the other.
-void require_transition(QueuePairState from, QueuePairState to);
-
+// Forward one by one, and from anywhere to reset and error (IBTA volume 1, 10.3.1).
+bool may_become(QueuePairState from, QueuePairState to);
 // Throws NativeError INVALID_ATTRIBUTE if one of them is out of its range.
 void require_attributes(const QueueAttributes& attributes);
 

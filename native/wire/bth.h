@@ -3,6 +3,7 @@
 // load_* and store_* take a place with enough bytes (k...Header); classify() has checked them for received frames.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "wire/bytes.h"
@@ -58,40 +59,55 @@ inline constexpr uint8_t kHasAtomic = 1 << 3;
 inline constexpr uint8_t kHasAtomicAck = 1 << 4;
 inline constexpr uint8_t kHasImmediate = 1 << 5;  // or IETH
 
-// Which extension headers an opcode has (IBTA volume 1, table 38). None for opcodes that we do not know (RD, XRC, reserved),
-// so that all behind the BTH counts as payload.
+// What a packet of the reliable connection is, by its opcode (IBTA volume 1, tables 38 and 39).
+enum class RequestKind : uint8_t { none, send, write, read, atomic };
+struct OpcodeShape {
+  RequestKind kind = RequestKind::none;  // none: not a request
+  bool first = false;                    // begins a message
+  bool last = false;                     // ends it
+  uint8_t extensions = 0;                // kHas..., 0 for opcodes that we do not know
+};
+inline constexpr auto kReliableOpcodes = [] {
+  using enum RequestKind;
+  return std::to_array<OpcodeShape>({
+      {send, true, false},                            // SEND first
+      {send},                                         // middle
+      {send, false, true},                            // last
+      {send, false, true, kHasImmediate},             // last with immediate
+      {send, true, true},                             // only
+      {send, true, true, kHasImmediate},              // only with immediate
+      {write, true, false, kHasReth},                 // RDMA WRITE first
+      {write},                                        // middle
+      {write, false, true},                           // last
+      {write, false, true, kHasImmediate},            // last with immediate
+      {write, true, true, kHasReth},                  // only
+      {write, true, true, kHasReth | kHasImmediate},  // only with immediate
+      {read, true, true, kHasReth},                   // RDMA READ request
+      {none, false, false, kHasAeth},                 // RDMA READ response first
+      {},                                             // middle
+      {none, false, false, kHasAeth},                 // last
+      {none, false, false, kHasAeth},                 // only
+      {none, false, false, kHasAeth},                 // acknowledge
+      {none, false, false, kHasAeth | kHasAtomicAck},
+      {atomic, true, true, kHasAtomic},  // compare & swap
+      {atomic, true, true, kHasAtomic},  // fetch & add
+      {},
+      {send, false, true, kHasImmediate},  // SEND last with invalidate
+      {send, true, true, kHasImmediate},   // only with invalidate
+  });
+}();
+
+constexpr OpcodeShape opcode_shape(uint8_t opcode) {
+  return opcode < kReliableOpcodes.size() ? kReliableOpcodes[opcode] : OpcodeShape{};
+}
+// Which extension headers an opcode has. None for opcodes that we do not know (RD, XRC, reserved), so that all behind the BTH
+// counts as payload.
 constexpr uint8_t extensions(uint8_t opcode) {
-  const uint8_t transport = opcode >> 5;
   if (opcode == kOpcodeUdSendOnly) return kHasDeth;
   if (opcode == kOpcodeUdSendOnlyImmediate) return kHasDeth | kHasImmediate;
   const uint8_t operation = opcode & 0x1f;
-  if (transport > 1 || (transport == 1 && operation > kOpcodeRcWriteOnlyImmediate)) return 0;
-  switch (operation) {
-    case kOpcodeRcSendLastImmediate:
-    case kOpcodeRcSendOnlyImmediate:
-    case kOpcodeRcSendLastInvalidate:
-    case kOpcodeRcSendOnlyInvalidate:
-    case kOpcodeRcWriteLastImmediate:
-      return kHasImmediate;
-    case kOpcodeRcWriteFirst:
-    case kOpcodeRcWriteOnly:
-    case kOpcodeRcReadRequest:
-      return kHasReth;
-    case kOpcodeRcWriteOnlyImmediate:
-      return kHasReth | kHasImmediate;
-    case kOpcodeRcReadResponseFirst:
-    case kOpcodeRcReadResponseLast:
-    case kOpcodeRcReadResponseOnly:
-    case kOpcodeRcAcknowledge:
-      return kHasAeth;
-    case kOpcodeRcAtomicAcknowledge:
-      return kHasAeth | kHasAtomicAck;
-    case kOpcodeRcCompareSwap:
-    case kOpcodeRcFetchAdd:
-      return kHasAtomic;
-    default:
-      return 0;
-  }
+  const bool unreliable = opcode >> 5 == 1 && operation <= kOpcodeRcWriteOnlyImmediate;
+  return opcode_shape(unreliable ? operation : opcode).extensions;
 }
 
 // Bytes of them.
@@ -100,6 +116,10 @@ constexpr uint32_t extension_length(uint8_t opcode) {
   return (has & kHasDeth ? kDethHeader : 0) + (has & kHasReth ? kRethHeader : 0) + (has & kHasAeth ? kAethHeader : 0) +
          (has & kHasAtomic ? kAtomicHeader : 0) + (has & kHasAtomicAck ? kAtomicAckHeader : 0) +
          (has & kHasImmediate ? kImmediateHeader : 0);
+}
+// From the BTH to the ICRC, with both.
+constexpr uint32_t packet_length(uint8_t opcode, uint32_t payload) {
+  return kBthHeader + extension_length(opcode) + ((payload + 3) & ~3u) + kIcrc;
 }
 
 struct Bth {

@@ -1,7 +1,5 @@
 #include "wire/classify.h"
 
-#include <iterator>
-
 #include "wire/bth.h"
 #include "wire/bytes.h"
 #include "wire/checksum.h"
@@ -13,27 +11,6 @@
 
 namespace weir {
 namespace {
-
-constexpr const char* kRefusalNames[] = {
-    "none",
-    "runt",
-    "truncated_vlan",
-    "truncated_cn_tag",
-    "truncated_mac_control",
-    "truncated_ip",
-    "bad_ip_header",
-    "bad_ip_checksum",
-    "ip_fragment",
-    "truncated_udp",
-    "bad_udp_length",
-    "truncated_bth",
-    "bad_transport_version",
-    "bad_transport_length",
-    "truncated_cnm",
-    "bad_cnm_version",
-    "bad_cnm_length",
-};
-static_assert(std::size(kRefusalNames) == static_cast<size_t>(Refusal::kCount));
 
 // The finalizer of MurmurHash3: every input bit reaches every output bit.
 constexpr uint64_t mix(uint64_t z) {
@@ -130,20 +107,10 @@ Refusal classify_ip(const uint8_t* data, uint32_t length, uint32_t l3, PacketMet
 
 Refusal classify_cnm(const uint8_t* pdu, uint32_t length, PacketMeta& meta) {
   CongestionNotification cnm;
-  const CnmError error = parse_cnm_pdu(pdu, length, cnm);
+  const Refusal refusal = parse_cnm_pdu(pdu, length, cnm);
   meta.flow_hash = hash_ethernet(meta);
-  switch (error) {
-    case CnmError::none:
-      meta.kind = FrameKind::cnm;
-      return Refusal::none;
-    case CnmError::truncated:
-      return Refusal::truncated_cnm;
-    case CnmError::bad_version:
-      return Refusal::bad_cnm_version;
-    case CnmError::bad_length:
-      break;
-  }
-  return Refusal::bad_cnm_length;
+  if (refusal == Refusal::none) meta.kind = FrameKind::cnm;
+  return refusal;
 }
 
 Refusal classify_mac_control(const uint8_t* data, uint32_t length, PacketMeta& meta) {
@@ -191,10 +158,6 @@ Refusal classify_behind_vlan(const uint8_t* data, uint32_t length, uint32_t offs
 }
 
 }  // namespace
-
-const char* to_string(Refusal refusal) {
-  return refusal < Refusal::kCount ? kRefusalNames[static_cast<size_t>(refusal)] : "unknown";
-}
 
 Refusal classify(const uint8_t* data, uint32_t length, PacketMeta& meta) {
   meta = {};

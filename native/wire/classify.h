@@ -7,7 +7,7 @@
 
 namespace weir {
 
-// Why a frame, or its upper part, was not accepted. Every value is a counter.
+// Why a frame, or its upper part, was not accepted. Captures give these names (src/capture/frames.ts).
 enum class Refusal : uint8_t {
   none,
   runt,                   // shorter than an Ethernet header
@@ -29,9 +29,6 @@ enum class Refusal : uint8_t {
   kCount
 };
 
-// snake_case, stable: metric labels.
-const char* to_string(Refusal refusal);
-
 // Sets every field of `meta`. Bytes behind the IP datagram are Ethernet padding. What a refusal leaves:
 // - runt: nothing, meta is default.
 // - truncated_vlan, truncated_cn_tag, truncated_ip, bad_ip_*, and all of a CNM: MACs, tags, ethertype, and flow_hash as for a
@@ -41,7 +38,7 @@ const char* to_string(Refusal refusal);
 // One CN-TAG is looked through, where it belongs: behind the 802.1Q tag, or behind the MAC addresses.
 // An IPv6 datagram with extension headers and an 802.1ad frame are kind other, not refused. MAC control within a tag of either
 // kind is mac_control whatever its opcode: PAUSE and PFC frames are never tagged (IEEE 802.3 clause 31).
-// Neither the UDP checksum nor the ICRC is looked at: see udp_checksum_ok() and icrc_ok().
+// Neither the UDP checksum nor the ICRC is looked at: see icrc_ok().
 // flow_hash: 32 well mixed bits over addresses, protocol and ports (TCP, UDP, SCTP; without ports for fragments); for other
 // frames over MACs and ethertype.
 Refusal classify(const uint8_t* data, uint32_t length, PacketMeta& meta);

@@ -16,12 +16,6 @@ bool has_opcode(const uint8_t* data, uint16_t opcode) {
   return load_be16(data + 12) == kEthertypeMacControl && load_be16(data + kOpcodeOffset) == opcode;
 }
 
-void store_header(uint8_t* out, uint64_t source_mac, uint16_t opcode) {
-  std::memset(out, 0, kMinimumFrame);
-  store_ethernet(out, kMacControlAddress, source_mac, false, 0, kEthertypeMacControl);
-  store_be16(out + kOpcodeOffset, opcode);
-}
-
 }  // namespace
 
 bool parse_pfc(const uint8_t* data, uint32_t length, PfcFrame& frame) {
@@ -38,15 +32,11 @@ bool parse_pause(const uint8_t* data, uint32_t length, uint16_t& quanta) {
 }
 
 uint32_t build_pfc(uint8_t* out, uint64_t source_mac, const PfcFrame& frame) {
-  store_header(out, source_mac, kMacControlPfc);
+  std::memset(out, 0, kMinimumFrame);
+  store_ethernet(out, {.destination_mac = kMacControlAddress, .source_mac = source_mac}, kEthertypeMacControl);
+  store_be16(out + kOpcodeOffset, kMacControlPfc);
   out[kParameterOffset + 1] = frame.enable;
   for (uint32_t i = 0; i < 8; ++i) store_be16(out + kParameterOffset + 2 + 2 * i, frame.quanta[i]);
-  return kMinimumFrame;
-}
-
-uint32_t build_pause(uint8_t* out, uint64_t source_mac, uint16_t quanta) {
-  store_header(out, source_mac, kMacControlPause);
-  store_be16(out + kParameterOffset, quanta);
   return kMinimumFrame;
 }
 

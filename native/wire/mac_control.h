@@ -11,14 +11,13 @@ namespace weir {
 inline constexpr uint64_t kMacControlAddress = 0x0180c2000001;  // 01-80-C2-00-00-01, never forwarded by a bridge
 inline constexpr uint16_t kMacControlPause = 0x0001;
 inline constexpr uint16_t kMacControlPfc = 0x0101;
-inline constexpr uint32_t kPauseQuantumBits = 512;  // one quantum is the time of 512 bits at the link's rate
 // Bytes that a frame must have: Ethernet header, opcode and parameters.
 inline constexpr uint32_t kPauseLength = 18;
 inline constexpr uint32_t kPfcLength = 34;
 
 struct PfcFrame {
-  uint8_t enable = 0;       // bit p: quanta[p] applies to priority p; others keep their state
-  uint16_t quanta[8] = {};  // 0 resumes, 0xffff is the longest pause
+  uint8_t enable = 0;                          // bit p: quanta[p] applies to priority p; others keep their state
+  std::array<uint16_t, kPriorities> quanta{};  // of 512 bit times each; 0 resumes, 0xffff is the longest pause
 };
 
 // False unless `data` is an untagged frame of that kind, whatever its destination address. The upper byte of the class-enable
@@ -35,7 +34,7 @@ bool read_mac_control(const uint8_t* data, uint32_t length, const Pfc& pfc, cons
   PfcFrame frame;
   uint16_t quanta = 0;
   if (parse_pfc(data, length, frame)) {
-    pfc(frame.enable, std::to_array(frame.quanta));
+    pfc(frame.enable, frame.quanta);
   } else if (parse_pause(data, length, quanta)) {
     pause(quanta);
   } else {
@@ -44,8 +43,7 @@ bool read_mac_control(const uint8_t* data, uint32_t length, const Pfc& pfc, cons
   return true;
 }
 
-// Write kMinimumFrame (60) bytes, padded with zero, to `out`; return that length.
+// Writes kMinimumFrame (60) bytes, padded with zero, to `out`; returns that length.
 uint32_t build_pfc(uint8_t* out, uint64_t source_mac, const PfcFrame& frame);
-uint32_t build_pause(uint8_t* out, uint64_t source_mac, uint16_t quanta);
 
 }  // namespace weir

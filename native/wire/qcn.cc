@@ -47,11 +47,11 @@ void shift_offsets(Packet& packet, int32_t by) {
 
 }  // namespace
 
-CnmError parse_cnm_pdu(const uint8_t* pdu, uint32_t length, CongestionNotification& cnm) {
-  if (length < kCnmPdu) return CnmError::truncated;
-  if (pdu[0] >> 4 != 0) return CnmError::bad_version;
+Refusal parse_cnm_pdu(const uint8_t* pdu, uint32_t length, CongestionNotification& cnm) {
+  if (length < kCnmPdu) return Refusal::truncated_cnm;
+  if (pdu[0] >> 4 != 0) return Refusal::bad_cnm_version;
   const uint32_t msdu = load_be16(pdu + 22);
-  if (msdu > kCnmMaxMsdu || msdu > length - kCnmPdu) return CnmError::bad_length;
+  if (msdu > kCnmMaxMsdu || msdu > length - kCnmPdu) return Refusal::bad_cnm_length;
   cnm.quantized_feedback = pdu[1] & kCnmMaxQuantizedFeedback;
   cnm.priority = pdu[14] >> 5;
   cnm.congestion_point = load_be64(pdu + 2);
@@ -59,18 +59,17 @@ CnmError parse_cnm_pdu(const uint8_t* pdu, uint32_t length, CongestionNotificati
   cnm.queue_delta = load_quantity(pdu + 12);
   cnm.destination_mac = load_be48(pdu + 16);
   cnm.msdu = {pdu + kCnmPdu, msdu};
-  return CnmError::none;
+  return Refusal::none;
 }
 
 bool parse_cnm(const uint8_t* frame, uint32_t length, CongestionNotification& cnm) {
   const uint32_t offset = ethertype_offset(frame, length);
   if (offset == length || load_be16(frame + offset) != kEthertypeCnm) return false;
-  return parse_cnm_pdu(frame + offset + 2, length - offset - 2, cnm) == CnmError::none;
+  return parse_cnm_pdu(frame + offset + 2, length - offset - 2, cnm) == Refusal::none;
 }
 
-uint32_t build_cnm(uint8_t* out, const CnmEnvelope& envelope, const CongestionNotification& cnm) {
-  const uint32_t offset = store_ethernet(out, envelope.destination_mac, envelope.source_mac, envelope.tagged, envelope.vlan_tci,
-                                         envelope.cn_flow, kEthertypeCnm);
+uint32_t build_cnm(uint8_t* out, const LinkHeader& header, const CongestionNotification& cnm) {
+  const uint32_t offset = store_ethernet(out, header, kEthertypeCnm);
   uint8_t* pdu = out + offset;
   const auto msdu = static_cast<uint16_t>(std::min<size_t>(cnm.msdu.size(), kCnmMaxMsdu));
   store_be16(pdu, std::min(cnm.quantized_feedback, kCnmMaxQuantizedFeedback));

@@ -24,9 +24,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 
+#include "wire/classify.h"
 #include "wire/ethernet.h"
 #include "wire/packet.h"
 
@@ -50,33 +50,17 @@ struct CongestionNotification {
   std::span<const uint8_t> msdu = {};  // of the sampled frame, its beginning; parsed: points into the CNM
 };
 
-enum class CnmError : uint8_t {
-  none,
-  truncated,    // shorter than 24 octets
-  bad_version,  // other than 0
-  bad_length    // the MSDU is longer than 64 octets, or than what is there
-};
-
-// The PDU, behind the ethertype. Total: any bytes of any length. Reserved bits are ignored. `cnm` is set with CnmError::none
-// only.
-CnmError parse_cnm_pdu(const uint8_t* pdu, uint32_t length, CongestionNotification& cnm);
+// The PDU, behind the ethertype. Total: any bytes of any length. Reserved bits are ignored. `cnm` is set with Refusal::none only.
+Refusal parse_cnm_pdu(const uint8_t* pdu, uint32_t length, CongestionNotification& cnm);
 
 // A whole frame, with or without 802.1Q tag and CN-TAG in its bytes. False if it is no CNM, or one with an error: never for a
 // frame of kind cnm. Total.
 bool parse_cnm(const uint8_t* frame, uint32_t length, CongestionNotification& cnm);
 
-// Of a CNM, what is around its PDU.
-struct CnmEnvelope {
-  uint64_t destination_mac = 0;  // source of the sampled frame
-  uint64_t source_mac = 0;       // of the congestion point
-  bool tagged = false;
-  uint16_t vlan_tci = 0;                 // when tagged
-  std::optional<uint16_t> cn_flow = {};  // that of the sampled frame
-};
-
 // Writes a CNM without FCS, padded with zero to kMinimumFrame, to `out`, which has room for kCnmMaxLength bytes; returns its
-// length. What does not fit its field is cut to the nearest value: the feedback to 63, the MSDU to 64 octets.
-uint32_t build_cnm(uint8_t* out, const CnmEnvelope& envelope, const CongestionNotification& cnm);
+// length. `header`: from the congestion point to the source of the sampled frame. What does not fit its field is cut to the
+// nearest value: the feedback to 63, the MSDU to 64 octets.
+uint32_t build_cnm(uint8_t* out, const LinkHeader& header, const CongestionNotification& cnm);
 
 // The rest is for classified packets whose 802.1Q tag is in their bytes, as it is in all that devices hold.
 

@@ -8,9 +8,7 @@ namespace weir {
 
 RoceTemplate::RoceTemplate(const RocePath& path) {
   const bool ipv6 = path.ip_version == 6;
-  const uint16_t ethertype = ipv6 ? kEthertypeIpv6 : kEthertypeIpv4;
-  l3_offset_ =
-      store_ethernet(headers_, path.destination_mac, path.source_mac, path.tagged, path.vlan_tci, path.cn_flow, ethertype);
+  l3_offset_ = store_ethernet(headers_, path, ipv6 ? kEthertypeIpv6 : kEthertypeIpv4);
   const uint8_t traffic_class = static_cast<uint8_t>(path.dscp << 2 | (path.ecn & 3));
   (ipv6 ? store_ipv6 : store_ipv4)(headers_ + l3_offset_, kProtocolUdp, traffic_class, path.ttl, path.source_ip,
                                    path.destination_ip);
@@ -25,6 +23,7 @@ void RoceTemplate::write_headers(uint8_t* out) const { std::memcpy(out, headers_
 
 uint32_t RoceTemplate::write_transport(uint8_t* out, const DataHeader& header, uint32_t pad) const {
   write_headers(out);
+  // Field by field: what is always 0 then costs nothing.
   store_bth(out + bth_offset_, {.opcode = header.opcode,
                                 .pad_count = static_cast<uint8_t>(pad),
                                 .solicited = header.solicited,
@@ -35,6 +34,7 @@ uint32_t RoceTemplate::write_transport(uint8_t* out, const DataHeader& header, u
                                 .psn = header.psn});
   uint32_t offset = bth_offset_ + kBthHeader;
   const uint8_t has = extensions(header.opcode);
+  if (has == 0) return offset;
   if (has & kHasDeth) {
     store_deth(out + offset, header.deth);
     offset += kDethHeader;

@@ -17,17 +17,12 @@ namespace weir {
 inline constexpr uint32_t kMaxHeaders =
     kEthernetHeader + kVlanTag + kCnTag + kIpv6Header + kUdpHeader + kBthHeader + kAtomicHeader + 3 + kIcrc;
 
-struct RocePath {
-  uint64_t destination_mac = 0;
-  uint64_t source_mac = 0;
-  bool tagged = false;
-  uint16_t vlan_tci = 0;                 // when tagged
-  std::optional<uint16_t> cn_flow = {};  // a CN-TAG with this flow identifier (IEEE 802.1Q clause 33)
-  uint8_t ip_version = 4;                // 4 or 6
-  uint8_t source_ip[16] = {};            // network order; IPv4 in the first 4
-  uint8_t destination_ip[16] = {};       // the same
-  uint8_t dscp = 0;                      // 0..63
-  uint8_t ecn = 0;                       // 2 is ECT(0)
+struct RocePath : LinkHeader {
+  uint8_t ip_version = 4;           // 4 or 6
+  uint8_t source_ip[16] = {};       // network order; IPv4 in the first 4
+  uint8_t destination_ip[16] = {};  // the same
+  uint8_t dscp = 0;                 // 0..63
+  uint8_t ecn = 0;                  // 2 is ECT(0)
   uint8_t ttl = 64;
   uint16_t udp_source_port = 0;  // entropy for next-hop groups: 0xc000..0xffff by convention
 };
@@ -45,15 +40,9 @@ void describe(auto& v, Of<RocePath> auto& path) {
   v("udp_source_port", path.udp_source_port, field::any("Entropy for next-hop groups: 0xc000 to 0xffff by convention."));
 }
 
-// What BTH and extension headers say; of the extension headers those are written that the opcode has.
-struct DataHeader {
-  uint8_t opcode = 0;
-  uint32_t destination_qp = 0;
-  uint32_t psn = 0;
-  bool ack_request = false;
-  bool solicited = false;
-  bool becn = false;
-  uint16_t partition_key = kDefaultPartitionKey;
+// What BTH and extension headers say; of the extension headers those are written that the opcode has. The pad is counted when
+// they are.
+struct DataHeader : Bth {
   Deth deth;
   Reth reth;
   Aeth aeth;

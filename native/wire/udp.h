@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "wire/bytes.h"
-#include "wire/packet.h"
 
 namespace weir {
 
@@ -17,9 +16,5 @@ inline void store_udp(uint8_t* udp, uint16_t source_port, uint16_t destination_p
   store_be16(udp + 2, destination_port);
   store_be32(udp + 4, 0);
 }
-
-// Whether the UDP checksum of a classified RoCEv2 frame (kind roce or cnp) is 0, meaning none, or right. Reads the whole
-// payload: for endpoints, not for a switch.
-bool udp_checksum_ok(const uint8_t* frame, const PacketMeta& meta);
 
 }  // namespace weir

@@ -91,7 +91,7 @@ export class CsvColumn {
   /** What is wrong with a value, and where it is. */
   error(row: number, message: string, hint?: string): WeirError {
     const where = `${this.table.file}:${this.table.line(row)}: column ${this.name}`;
-    return new WeirError(`${where}: ${message}`, hint === undefined ? {} : { hint });
+    return new WeirError(`${where}: ${message}`, { hint });
   }
 }
 

@@ -5,11 +5,24 @@ export class WeirError extends Error {
   /** What to do about it. */
   readonly hint?: string;
 
-  constructor(message: string, options: { field?: string; hint?: string; cause?: unknown } = {}) {
+  constructor(
+    message: string,
+    options: { field?: string | undefined; hint?: string | undefined; cause?: unknown } = {},
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = "WeirError";
     if (options.field !== undefined) this.field = options.field;
     if (options.hint !== undefined) this.hint = options.hint;
+  }
+}
+
+/** What `action` gives. What it throws (the native core, the system) becomes an error for the user, with the remedy that it names. */
+export function asWeirError<T>(action: () => T): T {
+  try {
+    return action();
+  } catch (error) {
+    const { message, hint } = error as Error & { hint?: string };
+    throw new WeirError(message, { cause: error, hint });
   }
 }
 
@@ -53,10 +66,8 @@ export class ScenarioError extends WeirError {
       return field === "" ? p.message : `${field}: ${p.message}`;
     };
     if (problems.length === 1) {
-      const options: { field: string; hint?: string } = { field: fieldName(first.path) };
-      if (first.hint !== undefined) options.hint = first.hint;
       const where = first.override ? " (--set)" : first.line === undefined ? "" : `:${first.line}:${first.column}`;
-      super(`${kind} ${source}${where}: ${describe(first)}`, options);
+      super(`${kind} ${source}${where}: ${describe(first)}`, { field: fieldName(first.path), hint: first.hint });
     } else {
       const lines = problems.slice(0, kMostShown).map((p, i, shown) => {
         // One hint for all of its problems in a row, such as the known fields.

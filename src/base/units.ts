@@ -95,6 +95,11 @@ function whole(value: number, input: unknown, kind: Kind): number {
   return rounded;
 }
 
+const parser =
+  (kind: Kind) =>
+  (input: string | number): number =>
+    parse(input, kind);
+
 function parse(input: string | number, kind: Kind): number {
   if (typeof input === "number") return whole(input, input, kind);
   const [amount, name] = split(input, kind.example, kind.name);
@@ -111,24 +116,16 @@ function parse(input: string | number, kind: Kind): number {
 }
 
 /** Bits per second from `40Gbps`, `40 Gb/s`, or a number of bit/s. Throws WeirError. */
-export function parseRate(input: string | number): number {
-  return parse(input, kRate);
-}
+export const parseRate = parser(kRate);
 
 /** Bytes from `22.4KB`, `12 MB`, `1MiB`, `8 Mbit`, or a number of bytes. Throws WeirError. */
-export function parseSize(input: string | number): number {
-  return parse(input, kSize);
-}
+export const parseSize = parser(kSize);
 
 /** Whole nanoseconds from `55us`, `1.5 ms`, or a number of nanoseconds. Throws WeirError. */
-export function parseTime(input: string | number): number {
-  return parse(input, kTime);
-}
+export const parseTime = parser(kTime);
 
 /** Whole millimetres from `100m`, `2 km`, or a number of millimetres. Throws WeirError. */
-export function parseLength(input: string | number): number {
-  return parse(input, kLength);
-}
+export const parseLength = parser(kLength);
 
 /** A fraction 0..1 from `1%`, `0.01` or 0.01. Throws WeirError. */
 export function parseFraction(input: string | number): number {
@@ -142,6 +139,11 @@ export function parseFraction(input: string | number): number {
   }
   return value;
 }
+
+const formatter =
+  (kind: Kind) =>
+  (value: number, digits?: number): string =>
+    format(value, kind, digits);
 
 function format(value: number, kind: Kind, digits?: number): string {
   // What rounding makes larger may be one of the next unit.
@@ -158,21 +160,13 @@ function format(value: number, kind: Kind, digits?: number): string {
 }
 
 /** `formatRate(40e9)` -> "40 Gb/s"; `digits` rounds to that many significant digits, without it the text is exact. */
-export function formatRate(bitsPerSecond: number, digits?: number): string {
-  return format(bitsPerSecond, kRate, digits);
-}
+export const formatRate = formatter(kRate);
 
 /** `formatSize(22400)` -> "22.4 KB" (1 KB = 1000 B); `digits` as in formatRate. */
-export function formatSize(bytes: number, digits?: number): string {
-  return format(bytes, kSize, digits);
-}
+export const formatSize = formatter(kSize);
 
 /** `formatTime(55000)` -> "55 us"; `digits` as in formatRate. */
-export function formatTime(nanoseconds: number, digits?: number): string {
-  return format(nanoseconds, kTime, digits);
-}
+export const formatTime = formatter(kTime);
 
 /** `formatLength(150_000)` -> "150 m"; `digits` as in formatRate. */
-export function formatLength(millimetres: number, digits?: number): string {
-  return format(millimetres, kLength, digits);
-}
+export const formatLength = formatter(kLength);

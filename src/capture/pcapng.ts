@@ -65,6 +65,11 @@ export function interfaceDescription({ name, description, speed, snapLength = kS
   ]);
 }
 
+/** The beginning of a file. */
+export function fileHeader(section: Section, interfaces: readonly Interface[]): Buffer {
+  return Buffer.concat([sectionHeader(section), ...interfaces.map(interfaceDescription)]);
+}
+
 /** Of interface number `number`, at the end of a file. */
 export function interfaceStatistics(number: number, statistics: Statistics): Buffer {
   const body = Buffer.alloc(12);

@@ -1,18 +1,10 @@
 /** A client's side of a capture: the stream of blocks, until it is over, as a pcapng file. */
 import type { Socket } from "node:net";
-import { z } from "zod";
 import { WeirError } from "../base/error.js";
 import type { CaptureCounts } from "../native/types.js";
 import { countsOf, kCountsBlock, type StreamCounts } from "./counts.js";
-import {
-  blockAt,
-  interfaceDescription,
-  interfaceOf,
-  interfaceStatistics,
-  type Section,
-  sectionHeader,
-} from "./pcapng.js";
-import type { CaptureStart } from "./request.js";
+import { blockAt, fileHeader, interfaceOf, interfaceStatistics, type Section } from "./pcapng.js";
+import { type CaptureStart, captureStart } from "./request.js";
 
 export interface ReceiveOptions {
   section: Section;
@@ -42,14 +34,6 @@ export interface CaptureSummary extends CaptureProgress {
 
 /** How long a device that has been asked to end may be silent. */
 const kPatienceMs = 5000;
-
-const captureStart: z.ZodType<CaptureStart> = z.object({
-  kind: z.enum(["switch", "nic"]),
-  name: z.string(),
-  version: z.string(),
-  snaplen: z.uint32(),
-  ports: z.array(z.object({ name: z.string(), description: z.string(), speed: z.number().min(0) })),
-});
 
 /**
  * @throws what `write` does, WeirError when the answer begins no capture, and Error when the stream is malformed; the file ends with a
@@ -120,15 +104,8 @@ class CaptureFile {
 
   begin(): Promise<void> {
     const { name, ports, snaplen } = this.start;
-    const described = ports.map((port) =>
-      interfaceDescription({
-        name: `${name}:${port.name}`,
-        description: port.description,
-        speed: port.speed,
-        snapLength: snaplen,
-      }),
-    );
-    return this.#write(Buffer.concat([sectionHeader(this.options.section), ...described]));
+    const interfaces = ports.map((port) => ({ ...port, name: `${name}:${port.name}`, snapLength: snaplen }));
+    return this.#write(fileHeader(this.options.section, interfaces));
   }
 
   async take(chunk: Buffer): Promise<void> {

@@ -25,25 +25,20 @@ const schema = z.strictObject({
   kinds: z.array(z.enum(kKindNames)).min(1).max(kKindNames.length).default(kKindNames),
 });
 
-export interface CaptureArguments {
-  ports?: string[] | undefined;
-  snaplen: number;
-  kinds: CaptureKind[];
-}
-
 /** Blocks of a pcapng file follow, of packets and capture/counts.ts. */
-export interface CaptureStart {
-  kind: "switch" | "nic";
-  name: string;
-  version: string;
+export const captureStart = z.object({
+  kind: z.enum(["switch", "nic"]),
+  name: z.string(),
+  version: z.string(),
   /** Most bytes of a frame. */
-  snaplen: number;
+  snaplen: z.uint32(),
   /** Captured ones, in the order of the interfaces' numbers. `speed`: of the link as it runs, bit/s; 0: unlimited. */
-  ports: { name: string; description: string; speed: number }[];
-}
+  ports: z.array(z.object({ name: z.string(), description: z.string(), speed: z.number().min(0) })),
+});
+export type CaptureStart = z.infer<typeof captureStart>;
 
 /** @throws WeirError that names the argument. */
-export function parseCaptureRequest(request: object): CaptureArguments {
+export function parseCaptureRequest(request: object): z.output<typeof schema> {
   const { success, data, error } = schema.safeParse(request);
   if (success) return data;
   const [issue] = error.issues;

@@ -1,6 +1,6 @@
 /** `weir capture`: frames of a running device in a pcapng file, or on stdout for Wireshark. */
+
 import { type FileHandle, open } from "node:fs/promises";
-import { createLogUpdate } from "log-update";
 import { WeirError } from "../base/error.js";
 import { formatSize } from "../base/units.js";
 import { type CaptureProgress, type CaptureSummary, receiveCapture } from "../capture/receive.js";
@@ -9,6 +9,7 @@ import { sectionOfHere } from "../capture/section.js";
 import { askStream } from "../device/control_client.js";
 import { type ControlledDevice, findDevices } from "../device/running.js";
 import { count, printable } from "../report/format.js";
+import { StatusLine } from "../report/status_line.js";
 import { movesCursor } from "../report/terminal.js";
 import { type AddVerb, type CliContext, collect, kExit, UsageError } from "./context.js";
 import { sizeOption, timeOption } from "./quantity.js";
@@ -28,7 +29,6 @@ interface CaptureOptions {
 }
 
 const kSecond = 1e9;
-const kProgressMs = 200;
 
 const kHelp = `
 Kinds for --filter:
@@ -90,7 +90,7 @@ async function run(context: CliContext, name: string | undefined, options: Captu
   stop.signal.addEventListener("abort", () => end.abort());
   const timer =
     options.duration === undefined ? undefined : setTimeout(() => end.abort(), options.duration / (kSecond / 1000));
-  const view = new ProgressLine(context, stream.data.name, options.quiet === true);
+  const line = movesCursor(context.stderr) && !options.quiet ? new StatusLine(context.stderr) : undefined;
   let sink: Sink | undefined;
   try {
     sink = options.write === "-" ? standardOutput(stdout, () => end.abort()) : await fileSink(options.write);
@@ -99,9 +99,9 @@ async function run(context: CliContext, name: string | undefined, options: Captu
       write: sink.write,
       count: options.count,
       signal: end.signal,
-      onProgress: (progress) => view.update(progress),
+      onProgress: line && ((progress) => line.show(() => progressText(stream.data.name, progress))),
     });
-    view.finish();
+    line?.close();
     tell(context, stream.data.name, options, summary);
     if (!summary.complete) {
       const hint = "the file ends with the last frame that came";
@@ -110,7 +110,7 @@ async function run(context: CliContext, name: string | undefined, options: Captu
     return kExit.ok;
   } finally {
     stream.socket.destroy();
-    view.finish();
+    line?.close();
     clearTimeout(timer);
     stop.release();
     await sink?.close();
@@ -171,32 +171,9 @@ function oneOf(devices: readonly ControlledDevice[]): ControlledDevice {
   });
 }
 
-/** While it goes on, at a terminal. */
-class ProgressLine {
-  private readonly draw: ReturnType<typeof createLogUpdate> | undefined;
-  private drawn = Number.NEGATIVE_INFINITY;
-
-  constructor(
-    { stderr }: CliContext,
-    private readonly device: string,
-    quiet: boolean,
-  ) {
-    this.draw = movesCursor(stderr) && !quiet ? createLogUpdate(stderr) : undefined;
-  }
-
-  update({ frames, bytes, dropped }: CaptureProgress): void {
-    const now = performance.now();
-    if (this.draw === undefined || now - this.drawn < kProgressMs) return;
-    this.drawn = now;
-    const lost = dropped === 0 ? "" : `, ${count(dropped)} dropped`;
-    this.draw(`${printable(this.device)}: ${count(frames)} frames, ${formatSize(bytes, 3)}${lost}; Ctrl-C ends`);
-  }
-
-  /** Idempotent. */
-  finish(): void {
-    this.draw?.clear();
-    this.draw?.done();
-  }
+function progressText(device: string, { frames, bytes, dropped }: CaptureProgress): string {
+  const lost = dropped === 0 ? "" : `, ${count(dropped)} dropped`;
+  return `${printable(device)}: ${count(frames)} frames, ${formatSize(bytes, 3)}${lost}; Ctrl-C ends`;
 }
 
 function tell(context: CliContext, device: string, options: CaptureOptions, summary: CaptureSummary): void {

@@ -1,4 +1,5 @@
 /** What every verb shares: where to write, exit statuses, and how errors look. */
+
 import type { EventEmitter } from "node:events";
 import type { Command } from "commander";
 import { fileReason, ScenarioError, WeirError } from "../base/error.js";
@@ -7,7 +8,8 @@ import { readConfigText } from "../base/yaml.js";
 import type { Handed } from "../host/rootless.js";
 import type { LabOptions, LabOutcome } from "../lab/types.js";
 import type { LiveStream } from "../report/terminal.js";
-import { harmless } from "../report/terminal.js";
+import { harmless, wantsColor } from "../report/terminal.js";
+import type { FileRequest } from "../scenario/places.js";
 import { type LoadedScenario, loadScenario } from "../scenario/scenario.js";
 import type { Scenario } from "../scenario/types.js";
 import type { SimOptions, SimOutcome } from "../sim/types.js";
@@ -63,11 +65,7 @@ export function asUsage<T>(action: () => T): T {
   } catch (error) {
     if (!(error instanceof WeirError) || error instanceof ScenarioError) throw error;
     const { field, hint } = error;
-    throw new UsageError(error.message, {
-      cause: error,
-      ...(field === undefined ? {} : { field }),
-      ...(hint === undefined ? {} : { hint }),
-    });
+    throw new UsageError(error.message, { cause: error, field, hint });
   }
 }
 
@@ -96,16 +94,28 @@ function messageOf(error: Error): string {
   return "path" in error ? `${error.path}: ${why}` : why;
 }
 
+/** The document of `--json`, or text for people; their last line feed comes here. */
+export function print(
+  { stdout }: Pick<CliContext, "stdout">,
+  json: boolean | undefined,
+  document: unknown,
+  text: (color: boolean) => string,
+): void {
+  stdout.write(`${json ? JSON.stringify(document, undefined, 2) : text(wantsColor(stdout))}\n`);
+}
+
 /** Collects a repeatable option. */
 export function collect(value: string, before: readonly string[] = []): string[] {
   return [...before, value];
 }
 
-/** "sw:sw.pcap" and "h1--sw:a.pcap": everything up to the first colon is the place. */
-export function placeAndFile(option: string, value: string, example: string): { target: string; file: string } {
-  const colon = value.indexOf(":");
-  if (colon <= 0 || colon === value.length - 1) {
+/** Collects "sw:sw.pcap" and "h1--sw:a.pcap": everything up to the first colon is the place. */
+export const placesAndFiles =
+  (option: string, example: string) =>
+  (value: string, before: readonly FileRequest[] = []): FileRequest[] => {
+    const colon = value.indexOf(":");
+    if (colon > 0 && colon < value.length - 1) {
+      return [...before, { target: value.slice(0, colon), file: value.slice(colon + 1) }];
+    }
     throw new UsageError(`${option} ${value}: no file`, { hint: `use LINK:FILE or NODE:FILE, for example ${example}` });
-  }
-  return { target: value.slice(0, colon), file: value.slice(colon + 1) };
-}
+  };

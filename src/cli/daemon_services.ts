@@ -1,7 +1,7 @@
 /** What daemons are served by: metrics, dashboard. */
 import { WeirError } from "../base/error.js";
 import type { DaemonService, DaemonServices, ServedDaemon } from "../daemon/run.js";
-import { DaemonDashboard } from "../dashboard/daemon_dashboard.js";
+import { openDaemonDashboard } from "../dashboard/daemon_dashboard.js";
 import { metricsOf } from "../metrics/devices.js";
 import { MetricsRegistry } from "../metrics/registry.js";
 import { MetricsServer } from "../metrics/server.js";
@@ -17,7 +17,7 @@ export const kDaemonServices: DaemonServices = {
   metrics: serveMetrics,
   dashboard: async (daemon) => {
     const where = daemon.config().dashboard;
-    return where && DaemonDashboard.open(where, daemon);
+    return where && openDaemonDashboard(where, daemon);
   },
 };
 

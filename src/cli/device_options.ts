@@ -38,7 +38,7 @@ function prefixOption(text: string): void {
     parsePrefix(text);
   } catch (error) {
     if (!(error instanceof WeirError)) throw error;
-    throw new UsageError(`--${error.message}`, { cause: error, ...(error.hint !== undefined && { hint: error.hint }) });
+    throw new UsageError(`--${error.message}`, { cause: error, hint: error.hint });
   }
 }
 

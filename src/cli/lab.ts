@@ -1,5 +1,5 @@
 /** `weir lab run`: a scenario on this host, with a live picture, tables and a report. */
-import { readdirSync, rmdirSync } from "node:fs";
+
 import { makeFolder } from "../base/folder.js";
 import type { DashboardAddress } from "../dashboard/address.js";
 import type { RunEnd } from "../dashboard/lab_board.js";
@@ -9,26 +9,22 @@ import type { LabObserver } from "../lab/access.js";
 import { planCaptures } from "../lab/capture.js";
 import { checkForLab } from "../lab/check.js";
 import { LiveView } from "../lab/live_view.js";
-import type { CaptureRequest, LabOutcome } from "../lab/types.js";
+import type { LabOutcome } from "../lab/types.js";
 import type { Where } from "../net/http_server.js";
 import { writeRun } from "../report/run_report.js";
-import { renderTable } from "../report/table.js";
-import { wantsColor } from "../report/terminal.js";
 import type { RunSource } from "../result/saved_run.js";
+import type { FileRequest } from "../scenario/places.js";
 import { loadScenario } from "../scenario/scenario.js";
-import type { Scenario } from "../scenario/types.js";
-import { type AddVerb, asUsage, type CliContext, kExit, load, placeAndFile, readScenario, warn } from "./context.js";
+import { type AddVerb, asUsage, type CliContext, kExit, load, placesAndFiles, readScenario, warn } from "./context.js";
 import { runDashboard, unusedFolder } from "./lab_dashboard.js";
 import type { LabMetrics } from "./lab_metrics.js";
 import { listenOption, openListener, purposeOf } from "./listen_address.js";
 import { runFolder } from "./run_folder.js";
-import { addRunOptions, type RunOptions } from "./run_options.js";
+import { addRunOptions, overridesOf, type RunOptions, removeEmpty, tellResult } from "./run_options.js";
 import { StopSignals } from "./stop_signals.js";
 
 interface LabChoice extends RunOptions {
-  seed?: string;
-  scale?: string;
-  capture?: CaptureRequest[];
+  capture?: FileRequest[];
   dashboard?: DashboardAddress;
   metrics?: Where;
 }
@@ -52,7 +48,11 @@ export const addLab: AddVerb = (parent, context, done) => {
     .description("run a scenario and report")
     .option("--seed <n>", "as --set seed=<n>")
     .option("--scale <n|auto>", "as --set scale=<n>: rates divided, times multiplied by it")
-    .option("--capture <link|node:file>", "write frames to a pcap or pcapng file, repeatable", captureRequest)
+    .option(
+      "--capture <link|node:file>",
+      "write frames to a pcap or pcapng file, repeatable",
+      placesAndFiles("--capture", "sw:sw.pcap"),
+    )
     .addOption(
       listenOption(
         "dashboard",
@@ -66,10 +66,7 @@ export const addLab: AddVerb = (parent, context, done) => {
 };
 
 async function run(context: CliContext, file: string, options: LabChoice): Promise<number> {
-  const set = [...(options.set ?? [])];
-  for (const name of ["seed", "scale", "duration"] as const) {
-    if (options[name] !== undefined) set.push(`${name}=${options[name]}`);
-  }
+  const set = overridesOf(options);
   const text = inheritedText() ?? readScenario(file);
   // A bad scenario is told before rights are asked for; warnings only by the process that runs it.
   asUsage(() => {
@@ -141,36 +138,11 @@ async function runOnce(
   observers: readonly LabObserver[] = [],
 ): Promise<RunEnd> {
   makeFolder(directory);
-  const { series, ...ended } = await outcomeOf(
-    context,
-    options,
-    source.scenario,
-    directory,
-    signal,
-    metrics,
-    observers,
-  );
-  for (const error of ended.result.fidelity.capture_errors ?? []) warn(context, `the capture is cut short: ${error}`);
-  const result = options.series ? { ...ended.result, series } : ended.result;
-  const report = writeRun(directory, result, series, source);
-  const { stdout } = context;
-  if (options.json) stdout.write(`${JSON.stringify(result, undefined, 2)}\n`);
-  else stdout.write(`${renderTable(result, { color: wantsColor(stdout) })}\nreport: ${report}\n`);
-  return { folder: directory, valid: result.fidelity.valid };
-}
-
-async function outcomeOf(
-  context: CliContext,
-  options: LabChoice,
-  scenario: Scenario,
-  captureDir: string,
-  signal: AbortSignal,
-  metrics: LabMetrics | undefined,
-  observers: readonly LabObserver[],
-): Promise<LabOutcome> {
+  const { scenario } = source;
   const view = options.quiet ? undefined : new LiveView(context.stderr, { scenario: scenario.name });
+  let outcome: LabOutcome;
   try {
-    return await context.runLab(scenario, {
+    outcome = await context.runLab(scenario, {
       view,
       observers: metrics === undefined ? observers : [metrics, ...observers],
       control: {
@@ -179,14 +151,16 @@ async function outcomeOf(
       },
       signal,
       capture: options.capture ?? [],
-      captureDir,
+      captureDir: directory,
     });
   } finally {
     view?.finish();
-    if (readdirSync(captureDir).length === 0) rmdirSync(captureDir);
+    removeEmpty(directory);
   }
-}
-
-function captureRequest(value: string, before: readonly CaptureRequest[] = []): CaptureRequest[] {
-  return [...before, placeAndFile("--capture", value, "sw:sw.pcap")];
+  const { series } = outcome;
+  const { fidelity } = outcome.result;
+  for (const error of fidelity.capture_errors ?? []) warn(context, `the capture is cut short: ${error}`);
+  const result = options.series ? { ...outcome.result, series } : outcome.result;
+  tellResult(context, options, result, writeRun(directory, result, series, source));
+  return { folder: directory, valid: fidelity.valid };
 }

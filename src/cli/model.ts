@@ -1,15 +1,12 @@
-/** `weir model`: the fluid model of DCQCN, for scenarios, fixed points and stability. */
-import { readdirSync, rmdirSync } from "node:fs";
 import { makeFolder } from "../base/folder.js";
 import { formatTime } from "../base/units.js";
 import { dcqcnFixedPoint, dcqcnStability, type ModelOutcome, runModel } from "../models/dcqcn/index.js";
 import { fixed, gbps, kilobytes, percent, printable } from "../report/format.js";
 import { writeRun } from "../report/run_report.js";
 import { StatusLine } from "../report/status_line.js";
-import { drawGrid, renderTable } from "../report/table.js";
-import { wantsColor } from "../report/terminal.js";
+import { drawGrid } from "../report/table.js";
 import { writeSeries } from "../sim/series_files.js";
-import { type AddVerb, type CliContext, kExit, load, warn } from "./context.js";
+import { type AddVerb, type CliContext, kExit, load, print, warn } from "./context.js";
 import { integer } from "./device_options.js";
 import {
   addLinkOptions,
@@ -21,7 +18,15 @@ import {
   partOption,
 } from "./model_options.js";
 import { runFolder } from "./run_folder.js";
-import { addRunOptions, addSeriesOptions, type RunOptions, type SeriesOptions } from "./run_options.js";
+import {
+  addRunOptions,
+  addSeriesOptions,
+  overridesOf,
+  type RunOptions,
+  removeEmpty,
+  type SeriesOptions,
+  tellResult,
+} from "./run_options.js";
 import { StopSignals } from "./stop_signals.js";
 
 interface RunChoice extends RunOptions, SeriesOptions {
@@ -100,8 +105,7 @@ export const addModel: AddVerb = (parent, context, done) => {
 };
 
 async function run(context: CliContext, file: string, choice: RunChoice): Promise<number> {
-  const set = [...(choice.set ?? [])];
-  if (choice.duration !== undefined) set.push(`duration=${choice.duration}`);
+  const set = overridesOf(choice);
   const { scenario, text } = load(context, file, set);
   const directory = choice.out ?? runFolder(scenario.name, new Date());
   const progress = choice.quiet ? undefined : new StatusLine(context.stderr);
@@ -117,7 +121,6 @@ async function run(context: CliContext, file: string, choice: RunChoice): Promis
     progress?.close();
     stop.release();
   }
-  const { stdout } = context;
   const { series } = outcome;
   const result = choice.series ? { ...outcome.result, series } : outcome.result;
   makeFolder(directory);
@@ -126,23 +129,18 @@ async function run(context: CliContext, file: string, choice: RunChoice): Promis
     if (choice.seriesFormat !== undefined) writeSeries(directory, series, choice.seriesFormat);
     report = writeRun(directory, result, series, { text, set, scenario });
   } finally {
-    if (readdirSync(directory).length === 0) rmdirSync(directory);
+    removeEmpty(directory);
   }
-  if (choice.json) stdout.write(`${JSON.stringify(result, undefined, 2)}\n`);
-  else stdout.write(`${renderTable(result, { color: wantsColor(stdout) })}\nreport: ${report}\n`);
+  tellResult(context, choice, result, report);
   if (!outcome.complete && stop.status !== undefined) return stop.status;
   return kExit.ok;
 }
 
-function fixedPoint({ stdout, stderr }: CliContext, choice: LinkChoice & { flows: number; json?: boolean }): void {
+function fixedPoint(context: CliContext, choice: LinkChoice & { flows: number; json?: boolean }): void {
   const parameters = linkParameters(choice);
   const point = dcqcnFixedPoint(parameters, choice.flows);
   if (point.target_rate_bps > parameters.bandwidth) {
-    warn({ stderr }, "the target rate is above the link's: flows of a line rate like the link's do not get there");
-  }
-  if (choice.json) {
-    stdout.write(`${JSON.stringify(point, undefined, 2)}\n`);
-    return;
+    warn(context, "the target rate is above the link's: flows of a line rate like the link's do not get there");
   }
   const grid = {
     title: `Fixed point of ${choice.flows} flow${choice.flows === 1 ? "" : "s"}`,
@@ -158,10 +156,10 @@ function fixedPoint({ stdout, stderr }: CliContext, choice: LinkChoice & { flows
       ],
     ],
   };
-  stdout.write(`${drawGrid(grid, wantsColor(stdout))}\n`);
+  print(context, choice.json, point, (color) => drawGrid(grid, color));
 }
 
-function stability({ stdout }: CliContext, choice: StabilityChoice): void {
+function stability(context: CliContext, choice: StabilityChoice): void {
   const { delay: delays, ...rest } = choice;
   const base = linkParameters(rest);
   const { g = [base.g], aiRate = [base.rpg_ai_rate] } = choice;
@@ -176,10 +174,6 @@ function stability({ stdout }: CliContext, choice: StabilityChoice): void {
       ),
     ),
   );
-  if (choice.json) {
-    stdout.write(`${JSON.stringify(rows, undefined, 2)}\n`);
-    return;
-  }
   const number = (value: number | null) => (value === null ? "-" : fixed(value));
   const grid = {
     title: "Stability",
@@ -211,5 +205,5 @@ function stability({ stdout }: CliContext, choice: StabilityChoice): void {
       number(row.growth_between_flows_per_s),
     ]),
   };
-  stdout.write(`${drawGrid(grid, wantsColor(stdout))}\n`);
+  print(context, choice.json, rows, (color) => drawGrid(grid, color));
 }

@@ -18,9 +18,8 @@ import {
 import { loadTrial, type PaperOptions, runExperiment } from "../experiments/run.js";
 import { renderText } from "../experiments/text.js";
 import { drawGrid } from "../report/table.js";
-import { wantsColor } from "../report/terminal.js";
 import { codeVersion } from "../sweep/code_version.js";
-import { type AddVerb, asUsage, type CliContext, kExit, UsageError, warn } from "./context.js";
+import { type AddVerb, asUsage, type CliContext, kExit, print, UsageError, warn } from "./context.js";
 import { addPaperAll } from "./paper_all.js";
 import { addPaperOptions, type PaperChoice } from "./paper_options.js";
 import { PaperProgressLine } from "./paper_progress.js";
@@ -64,7 +63,7 @@ export const addPaper: AddVerb = (parent, context, done) => {
     .option("--json", "one JSON document instead of a table")
     .action(({ json }: { json?: boolean }) => {
       const list = asUsage(listExperiments);
-      context.stdout.write(json ? `${JSON.stringify(list, undefined, 2)}\n` : listing(context, list));
+      print(context, json, list, (color) => listing(list, color));
     });
   addPaperAll(paper, context, done);
 };
@@ -105,9 +104,7 @@ async function run(context: CliContext, id: string, choice: PaperChoice): Promis
     line?.finish();
     const document = documentOf(outcome, origin && madeNow(origin, began));
     const report = await writePaper(directory, outcome, document);
-    const { stdout } = context;
-    if (choice.json) stdout.write(`${JSON.stringify(document, undefined, 2)}\n`);
-    else stdout.write(`${renderText(document, wantsColor(stdout))}\nreport: ${report}\n`);
+    print(context, choice.json, document, (color) => `${renderText(document, color)}\nreport: ${report}`);
     return stop.status ?? (outcome.complete ? kExit.ok : kExit.invalid);
   } finally {
     line?.finish();
@@ -146,7 +143,7 @@ function chosenClocks(experiment: Experiment, wanted: readonly Clock[] | undefin
   return all.filter((clock) => wanted.includes(clock));
 }
 
-function listing({ stdout }: CliContext, list: readonly Listing[]): string {
+function listing(list: readonly Listing[], color: boolean): string {
   const grid = {
     title: "Experiments",
     head: ["id", "paper", "place", "title", "clocks and their time, about"],
@@ -159,7 +156,7 @@ function listing({ stdout }: CliContext, list: readonly Listing[]): string {
       own.map((clock) => `${clock} ${about(seconds[clock] ?? 0)}`).join(", "),
     ]),
   };
-  return `${drawGrid(grid, wantsColor(stdout))}\n`;
+  return drawGrid(grid, color);
 }
 
 function about(seconds: number): string {

@@ -15,10 +15,9 @@ import { readReferences } from "../experiments/reference.js";
 import { EXPERIMENTS, secondsOn } from "../experiments/registry.js";
 import { since } from "../experiments/run.js";
 import { hostFacts } from "../report/host_facts.js";
-import { wantsColor } from "../report/terminal.js";
 import { codeVersion } from "../sweep/code_version.js";
 import { beside } from "./beside.js";
-import { type AddVerb, asUsage, type CliContext, kExit, UsageError, warn } from "./context.js";
+import { type AddVerb, asUsage, type CliContext, kExit, print, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
 import { AllProgress } from "./paper_all_progress.js";
 import { addPaperOptions, type PaperChoice } from "./paper_options.js";
@@ -69,7 +68,7 @@ function patterns(text: string, before: readonly string[] = []): string[] {
 }
 
 async function run(context: CliContext, choice: AllChoice): Promise<number> {
-  const { stdout, stderr } = context;
+  const { stderr } = context;
   const { out: directory = kFolder, jobs = availableParallelism(), quiet = false, seed, scale } = choice;
   const weir = codeVersion();
   const { tasks, left_out } = plan(context, choice, weir);
@@ -101,8 +100,7 @@ async function run(context: CliContext, choice: AllChoice): Promise<number> {
   });
   const summary = summarize(finished, { ...factsOf(choice, weir, jobs), left_out, wall_s: since(began) });
   const report = writeAll(directory, summary, finished);
-  if (choice.json) stdout.write(`${JSON.stringify(summary, undefined, 2)}\n`);
-  else stdout.write(`${renderAllText(summary, wantsColor(stdout))}\nreport: ${report}\n`);
+  print(context, choice.json, summary, (color) => `${renderAllText(summary, color)}\nreport: ${report}`);
   return stop.status ?? (summary.complete ? kExit.ok : kExit.invalid);
 }
 

@@ -11,8 +11,7 @@ import {
   SWITCH_PROFILES,
   type SwitchProfile,
 } from "../models/buffers/index.js";
-import { wantsColor } from "../report/terminal.js";
-import { type AddVerb, type CliContext, collect, kExit, load, UsageError } from "./context.js";
+import { type AddVerb, type CliContext, collect, kExit, load, print, UsageError } from "./context.js";
 import { integer } from "./device_options.js";
 import { bufferText, checkText, ecnText, profileText } from "./plan_text.js";
 import { quantity, rateOption, sizeOption, timeOption } from "./quantity.js";
@@ -86,7 +85,8 @@ export const addPlan: AddVerb = (parent, context, done) => {
     .option("--json", "one JSON document on stdout")
     .addHelpText("after", kEcnHelp)
     .action(({ json, ...input }: Parameters<typeof planEcn>[0] & { json?: boolean }) => {
-      print(context, json, planEcn(input), ecnText);
+      const found = planEcn(input);
+      print(context, json, found, (color) => ecnText(found, color));
     });
   plan
     .command("check")
@@ -99,7 +99,7 @@ export const addPlan: AddVerb = (parent, context, done) => {
     .action((file: string, { response, set, json }: { response?: number; set?: string[]; json?: boolean }) => {
       const { scenario } = load(context, file, set ?? []);
       const check = checkPlan(scenario, { response });
-      print(context, json, check, checkText);
+      print(context, json, check, (color) => checkText(check, color));
       done(check.lossless && check.ecn_before_pfc ? kExit.ok : kExit.failure);
     });
   plan
@@ -107,7 +107,9 @@ export const addPlan: AddVerb = (parent, context, done) => {
     .description("list the switches that --profile knows, and their sources")
     .option("--json", "one JSON document on stdout")
     .addHelpText("after", "\nExample:\n  weir plan profiles\n")
-    .action(({ json }: { json?: boolean }) => print(context, json, SWITCH_PROFILES, profileText));
+    .action(({ json }: { json?: boolean }) =>
+      print(context, json, SWITCH_PROFILES, (color) => profileText(SWITCH_PROFILES, color)),
+    );
 };
 
 function addBuffers(plan: Command, context: CliContext): void {
@@ -165,7 +167,7 @@ function buffers(context: CliContext, choice: BufferChoice): void {
     ...plan,
     ...(recommended && { recommended }),
   };
-  print(context, json, found, (shown, color) => bufferText(shown, color, recommended));
+  print(context, json, found, (color) => bufferText(found, color, recommended));
 }
 
 /** t_flight as given; else computed, from the terms that were given; else the profile's. */
@@ -196,15 +198,6 @@ function noRoom({ ports, priorities, buffer, headroom: given }: BufferPlanInput)
       `${formatSize(bytes)} = ${reserved}`,
     { hint: `${fewer}a buffer of more than ${reserved}` },
   );
-}
-
-function print<T>(
-  { stdout }: CliContext,
-  json: boolean | undefined,
-  found: T,
-  text: (found: T, color: boolean) => string,
-): void {
-  stdout.write(`${json ? JSON.stringify(found, undefined, 2) : text(found, wantsColor(stdout))}\n`);
 }
 
 const cable = quantity("--cable", parseLength, formatLength, { least: 0, most: 1e9 });

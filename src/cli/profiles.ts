@@ -1,9 +1,10 @@
 /** `weir profiles`: the named parameter sets of congestion control algorithms, and where every value is from. */
+
 import type { Algorithm, Profile } from "../congestion/algorithm.js";
 import { algorithmOf, kControls } from "../congestion/algorithms.js";
 import { drawGrid } from "../report/table.js";
-import { wantsColor } from "../report/terminal.js";
 import type { AddVerb } from "./context.js";
+import { print } from "./context.js";
 
 export const addProfiles: AddVerb = (parent, context) => {
   parent
@@ -18,13 +19,9 @@ export const addProfiles: AddVerb = (parent, context) => {
       const all = kControls.flatMap((algorithm) =>
         Object.entries(algorithmOf(algorithm).profiles ?? {}).map(([name, profile]) => ({ algorithm, name, profile })),
       );
-      const text = () =>
-        all
-          .map(({ algorithm, name, profile }) => gridOf(name, profile, algorithmOf(algorithm)))
-          .map((grid) => drawGrid(grid, wantsColor(context.stdout)))
-          .join("\n\n");
+      const grids = all.map(({ algorithm, name, profile }) => gridOf(name, profile, algorithmOf(algorithm)));
       const document = Object.fromEntries(all.map(({ algorithm, name, profile }) => [name, { algorithm, ...profile }]));
-      context.stdout.write(`${json ? JSON.stringify(document, undefined, 2) : text()}\n`);
+      print(context, json, document, (color) => grids.map((grid) => drawGrid(grid, color)).join("\n\n"));
     });
 };
 

@@ -9,7 +9,6 @@ import { type AddVerb, type CliContext, describeError, exitStatusOf, kExit } fro
 import { addDoctor } from "./doctor.js";
 import { addLab } from "./lab.js";
 import { addModel } from "./model.js";
-import { addNic } from "./nic.js";
 import { addPaper } from "./paper.js";
 import { addPerf } from "./perf.js";
 import { addPing } from "./ping.js";
@@ -22,7 +21,7 @@ import { addSchema } from "./schema.js";
 import { addShow } from "./show.js";
 import { addSim } from "./sim.js";
 import { addSweep } from "./sweep.js";
-import { addSwitch } from "./switch.js";
+import { addNic, addSwitch } from "./switch.js";
 import { addTop } from "./top.js";
 import { addValidate } from "./validate.js";
 
@@ -94,14 +93,13 @@ const kRuns: Readonly<Record<string, readonly string[]>> = {
   plan: ["plan check"],
 };
 
-/** For who leaves out a verb, or the second word of one (`weir run x.yaml`, `weir lab x.yaml`), or asks for one that is gone. */
+/** For who leaves out a verb, or the second word of one (`weir x.yaml`, `weir lab x.yaml`), or asks for one that is gone. */
 function runHint(argv: readonly string[], error: string): string {
   const unknown = /^error: unknown command '(.*)'/.exec(error)?.[1];
   if (argv[0] === "model" && unknown === "sweep") return "  hint: weir paper dcqcn-fig11, or weir paper dcqcn-fig12\n";
-  if (unknown === undefined || !(unknown === "run" || /\.(ya?ml|json)$/.test(unknown))) return "";
-  const file = unknown === "run" ? (argv[argv.indexOf(unknown) + 1] ?? "FILE") : unknown;
+  if (unknown === undefined || !/\.(ya?ml|json)$/.test(unknown)) return "";
   const runs = kRuns[argv[0] === unknown ? "" : (argv[0] ?? "")] ?? [];
-  return runs.length === 0 ? "" : `  hint: ${runs.map((verb) => `weir ${verb} ${file}`).join(", or ")}\n`;
+  return runs.length === 0 ? "" : `  hint: ${runs.map((verb) => `weir ${verb} ${unknown}`).join(", or ")}\n`;
 }
 
 const kVerbs: readonly AddVerb[] = [

@@ -14,11 +14,7 @@ export function parsed<T>(option: string, text: string, parse: (text: string) =>
     return parse(text);
   } catch (error) {
     if (!(error instanceof WeirError)) throw error;
-    const remedy = hint ?? error.hint;
-    throw new UsageError(`${option} ${error.message}`, {
-      cause: error,
-      ...(remedy !== undefined && { hint: remedy }),
-    });
+    throw new UsageError(`${option} ${error.message}`, { cause: error, hint: hint ?? error.hint });
   }
 }
 

@@ -48,7 +48,11 @@ async function run(
   { nic = [], socket, env = false }: RunOptions,
 ): Promise<number> {
   if (env !== (program === undefined)) {
-    throw new UsageError(env ? "--env runs nothing" : "no program to run", { hint: "weir run -- ibv_devices" });
+    throw env
+      ? new UsageError("--env runs nothing", { hint: "leave the program out" })
+      : new UsageError("no program to run", {
+          hint: "weir run -- ibv_devices; a scenario: weir lab run FILE, or weir sim run FILE",
+        });
   }
   if (program !== undefined && /\.(ya?ml|json)$/.test(program)) {
     throw new UsageError(`${program} is no program`, { hint: `weir lab run ${program}, or weir sim run ${program}` });

@@ -1,7 +1,11 @@
 /** What the verbs that run a scenario have in common: `weir lab run`, `weir sim run`, `weir model run`. */
+
+import { readdirSync, rmdirSync } from "node:fs";
 import { type Command, Option } from "commander";
+import { renderTable } from "../report/table.js";
+import type { Result } from "../result/result.js";
 import type { SeriesFormat } from "../sim/series_files.js";
-import { collect } from "./context.js";
+import { type CliContext, collect, print } from "./context.js";
 
 export interface RunOptions {
   json?: boolean;
@@ -9,7 +13,25 @@ export interface RunOptions {
   out?: string;
   series?: boolean;
   quiet?: boolean;
+  seed?: string;
+  scale?: string;
   duration?: string;
+}
+
+/** Fields of the scenario that options put over the file. */
+export function overridesOf(options: RunOptions): string[] {
+  const named = (["seed", "scale", "duration"] as const).filter((name) => options[name] !== undefined);
+  return [...(options.set ?? []), ...named.map((name) => `${name}=${options[name]}`)];
+}
+
+/** A folder that nothing was written into goes. */
+export function removeEmpty(folder: string): void {
+  if (readdirSync(folder).length === 0) rmdirSync(folder);
+}
+
+/** Of a run that has ended: tables, and where its report is, or the document. `more`: behind the tables. */
+export function tellResult(context: CliContext, { json }: RunOptions, result: Result, report: string, more = ""): void {
+  print(context, json, result, (color) => `${renderTable(result, { color })}${more}\nreport: ${report}`);
 }
 
 /** A run whose series other programs can have too. */

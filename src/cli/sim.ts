@@ -1,27 +1,30 @@
-/** `weir sim run`: a scenario in virtual time, with progress, tables and a report. */
-import { readdirSync, rmdirSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { makeFolder } from "../base/folder.js";
 import { formatTime, parseTime } from "../base/units.js";
 import { count, fixed } from "../report/format.js";
-import { renderTable } from "../report/table.js";
-import { wantsColor } from "../report/terminal.js";
-import { findPlaces } from "../scenario/places.js";
+import { type FileRequest, findPlaces } from "../scenario/places.js";
 import type { Scenario } from "../scenario/types.js";
 import { writeSimulation } from "../sim/files.js";
 import { phaseEffect } from "../sim/phase_effect.js";
-import type { SimOutcome, SimPerformance, TraceRequest } from "../sim/types.js";
-import { type AddVerb, asUsage, type CliContext, kExit, load, placeAndFile, UsageError, warn } from "./context.js";
+import type { SimOutcome, SimPerformance } from "../sim/types.js";
+import { type AddVerb, asUsage, type CliContext, kExit, load, placesAndFiles, UsageError, warn } from "./context.js";
 import { parsed } from "./quantity.js";
 import { runFolder } from "./run_folder.js";
-import { addRunOptions, addSeriesOptions, type RunOptions, type SeriesOptions } from "./run_options.js";
+import {
+  addRunOptions,
+  addSeriesOptions,
+  overridesOf,
+  type RunOptions,
+  removeEmpty,
+  type SeriesOptions,
+  tellResult,
+} from "./run_options.js";
 import { ProgressLine } from "./sim_progress.js";
 import { StopSignals } from "./stop_signals.js";
 
 interface SimChoice extends RunOptions, SeriesOptions {
-  seed?: string;
   until?: number;
-  trace?: TraceRequest[];
+  trace?: FileRequest[];
 }
 
 const kExamples = `
@@ -42,16 +45,17 @@ export const addSim: AddVerb = (parent, context, done) => {
     .description("simulate a scenario and report")
     .option("--seed <n>", "as --set seed=<n>")
     .option("--until <time>", "end the run at this time, whatever the duration", until)
-    .option("--trace <link|node:file>", "write frame headers to a pcapng file, repeatable", traceRequest)
+    .option(
+      "--trace <link|node:file>",
+      "write frame headers to a pcapng file, repeatable",
+      placesAndFiles("--trace", "sw:sw.pcapng"),
+    )
     .addHelpText("after", kExamples)
     .action(async (file: string, options: SimChoice) => done(await run(context, file, options)));
 };
 
 async function run(context: CliContext, file: string, options: SimChoice): Promise<number> {
-  const set = [...(options.set ?? [])];
-  for (const name of ["seed", "duration"] as const) {
-    if (options[name] !== undefined) set.push(`${name}=${options[name]}`);
-  }
+  const set = overridesOf(options);
   const { scenario, text } = load(context, file, set);
   for (const { target } of options.trace ?? []) asUsage(() => findPlaces(scenario.links, target, "--trace"));
   if (options.until !== undefined && options.until <= scenario.warmup) {
@@ -69,19 +73,14 @@ async function run(context: CliContext, file: string, options: SimChoice): Promi
     outcome = await simulate(context, scenario, options, directory, stop);
   } finally {
     stop.release();
-    if (readdirSync(directory).length === 0) rmdirSync(directory);
+    removeEmpty(directory);
   }
   const result = options.series ? { ...outcome.result, series: outcome.series } : outcome.result;
   const source = { text, set, scenario };
   const report = writeSimulation(directory, { ...outcome, result }, source, options.seriesFormat);
-  const { stdout, stderr } = context;
   const warning = phaseEffect(scenario, result);
-  if (warning !== undefined) stderr.write(`warning: ${warning}\n`);
-  if (options.json) stdout.write(`${JSON.stringify(result, undefined, 2)}\n`);
-  else {
-    const table = renderTable(result, { color: wantsColor(stdout) });
-    stdout.write(`${table}${performanceLine(outcome.performance)}\n\nreport: ${report}\n`);
-  }
+  if (warning !== undefined) warn(context, warning);
+  tellResult(context, options, result, report, `${performanceLine(outcome.performance)}\n`);
   if (!outcome.complete && stop.status !== undefined) return stop.status;
   return result.fidelity.valid ? kExit.ok : kExit.invalid;
 }
@@ -121,8 +120,4 @@ function until(value: string): number {
   const time = Math.round(parsed("--until", value, parseTime));
   if (time <= 0) throw new UsageError(`--until ${value}: must be more than 0`, { hint: "for example --until 10ms" });
   return time;
-}
-
-function traceRequest(value: string, before: readonly TraceRequest[] = []): TraceRequest[] {
-  return [...before, placeAndFile("--trace", value, "sw:sw.pcapng")];
 }

@@ -4,7 +4,7 @@ import { packageVersion } from "../base/package_version.js";
 import type { AddVerb, CliContext } from "./context.js";
 
 /** The verb of one kind of daemon. */
-export function daemonVerb(kind: "switch" | "nic", description: string): AddVerb {
+function daemonVerb(kind: "switch" | "nic", description: string): AddVerb {
   return (parent, context, done) => {
     parent
       .command(kind)
@@ -16,6 +16,7 @@ export function daemonVerb(kind: "switch" | "nic", description: string): AddVerb
 }
 
 export const addSwitch = daemonVerb("switch", "run a lossless switch between interfaces of this host");
+export const addNic = daemonVerb("nic", "run a software RoCEv2 NIC on an interface of this host");
 
 const kSignals = `SIGHUP reads the file again, SIGTERM and SIGINT drain and stop. Logs go to stderr, one JSON object per line.
 `;

@@ -20,37 +20,6 @@ import {
   warn,
 } from "./context.js";
 
-interface Validated {
-  file: string;
-  scenario: string;
-  hosts: number;
-  switches: number;
-  links: number;
-  flows: number;
-  duration_ns: number;
-  scale: number | "auto";
-  profile: string;
-  warnings: string[];
-}
-
-interface ValidatedDaemon {
-  file: string;
-  switch?: string;
-  nic?: string;
-  ports?: number;
-  queue_pairs?: number;
-  rate_bps?: number;
-  profile?: string;
-  warnings: string[];
-}
-
-interface ValidatedSweep {
-  file: string;
-  sweep: string;
-  points: number;
-  warnings: string[];
-}
-
 export const addValidate: AddVerb = (parent, context, done) => {
   parent
     .command("validate")
@@ -63,7 +32,7 @@ export const addValidate: AddVerb = (parent, context, done) => {
       "\nExamples:\n  weir validate examples/*.yaml\n  weir validate examples/incast-4to1.yaml --set scale=80\n",
     )
     .action((files: string[], options: { json?: boolean; set?: string[] }) => {
-      const sound: (Validated | ValidatedDaemon | ValidatedSweep)[] = [];
+      const sound: Sound[] = [];
       let status: number = kExit.ok;
       for (const file of files) {
         try {
@@ -79,11 +48,9 @@ export const addValidate: AddVerb = (parent, context, done) => {
     });
 };
 
-function validate(
-  context: CliContext,
-  file: string,
-  set: readonly string[],
-): Validated | ValidatedDaemon | ValidatedSweep {
+type Sound = ReturnType<typeof validate>;
+
+function validate(context: CliContext, file: string, set: readonly string[]) {
   const text = readScenario(file);
   const kind = kindOfFile(file, text);
   if (kind === "scenario") return describe(file, load(context, file, set, text));
@@ -102,7 +69,7 @@ function validate(
   };
 }
 
-function validateSweep(context: CliContext, file: string, text: string, set: readonly string[]): ValidatedSweep {
+function validateSweep(context: CliContext, file: string, text: string, set: readonly string[]) {
   if (set.length > 0) throw new UsageError("--set: not for sweeps", { hint: `give it in the \`set\` of ${file}` });
   // No point is run here, so it does not matter by which code.
   const { plan, warnings } = asUsage(() => planSweep(loadSweep(file, text), file, ""));
@@ -110,7 +77,7 @@ function validateSweep(context: CliContext, file: string, text: string, set: rea
   return { file, sweep: plan.sweep.name, points: plan.points.length, warnings };
 }
 
-function describe(file: string, { scenario, warnings }: ReturnType<typeof load>): Validated {
+function describe(file: string, { scenario, warnings }: ReturnType<typeof load>) {
   return {
     file,
     scenario: scenario.name,
@@ -129,21 +96,20 @@ function many(n: number, singular: string, plural = `${singular}s`): string {
   return `${n} ${n === 1 ? singular : plural}`;
 }
 
-function summary(one: Validated | ValidatedDaemon | ValidatedSweep): string {
-  if ("sweep" in one) return `${one.file}: ok: sweep ${one.sweep}, ${many(one.points, "point")}`;
-  if (!("scenario" in one)) return daemonSummary(one);
+function summary(one: Sound): string {
+  const what = `${one.file}: ok`;
+  if ("sweep" in one) return `${what}: sweep ${one.sweep}, ${many(one.points, "point")}`;
+  if ("switch" in one && one.switch !== undefined) return `${what}: switch ${one.switch}, ${many(one.ports, "port")}`;
+  if ("nic" in one) {
+    const pairs = many(one.queue_pairs, "queue pair");
+    return `${what}: nic ${one.nic}, ${pairs}, ${formatRate(one.rate_bps)}, congestion control ${one.profile}`;
+  }
   return [
-    `${one.file}: ok: ${many(one.hosts, "host")}`,
+    `${what}: ${many(one.hosts, "host")}`,
     many(one.switches, "switch", "switches"),
     many(one.links, "link"),
     many(one.flows, "flow"),
     `${formatTime(one.duration_ns)} at scale ${one.scale}`,
     `congestion control ${one.profile}`,
   ].join(", ");
-}
-
-function daemonSummary({ file, switch: name, nic, ports, queue_pairs, rate_bps, profile }: ValidatedDaemon): string {
-  if (name !== undefined) return `${file}: ok: switch ${name}, ${many(ports ?? 0, "port")}`;
-  const rate = formatRate(rate_bps ?? 0);
-  return `${file}: ok: nic ${nic}, ${many(queue_pairs ?? 0, "queue pair")}, ${rate}, congestion control ${profile}`;
 }

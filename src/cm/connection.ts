@@ -54,7 +54,6 @@ export class Connection {
   localQpn = 0;
   /** Of what is sent: of the REQ that began it. */
   transaction: bigint;
-  readonly #host: Host;
   readonly #timer: Retransmission;
   #outcome: Outcome | undefined;
   #cancelDeadline = () => {};
@@ -67,14 +66,13 @@ export class Connection {
   #onDrep = () => {};
 
   constructor(
-    host: Host,
+    private readonly host: Host,
     readonly localId: number,
     readonly peer: Peer,
     /** For messages to people. */
     readonly name: string,
     state: "requesting" | "requested",
   ) {
-    this.#host = host;
     this.#timer = new Retransmission(host.clock);
     this.state = state;
     this.wasAsked = state === "requested";
@@ -94,7 +92,7 @@ export class Connection {
   /** Sends a REQ until it is answered; `agree` tells what a REP amounts to. Gives up after `deadline` ms if there is one. */
   request(req: Buffer, agree: (rep: Message<"REP">) => PeerParameters, deadline?: number): Promise<Established> {
     this.#agree = agree;
-    const { responseTimeout, maxRetries, clock } = this.#host;
+    const { responseTimeout, maxRetries, clock } = this.host;
     return new Promise((resolve, reject) => {
       this.#outcome = { resolve: () => resolve(this.#established()), reject };
       const giveUp = () => this.#giveUp(kAnswered.REQ);
@@ -119,10 +117,10 @@ export class Connection {
     return new Promise((resolve, reject) => {
       this.#outcome = { resolve: () => resolve(this.#established()), reject };
       const giveUp = () => {
-        this.#host.counters.unconfirmed++;
+        this.host.counters.unconfirmed++;
         this.#giveUp(kAnswered.REP);
       };
-      this.#cancelDeadline = this.#host.clock.after(kConfirmMs, giveUp);
+      this.#cancelDeadline = this.host.clock.after(kConfirmMs, giveUp);
       this.#repeat(rep, Math.min(interval, kLongestReplyMs), retries, giveUp);
     });
   }
@@ -137,23 +135,23 @@ export class Connection {
       reason,
       privateData,
     });
-    this.#host.send(this.peer, this.#answer);
+    this.host.send(this.peer, this.#answer);
     this.#end();
   }
 
   /** Half open, it makes room for a newer one; the peer is told. */
   giveWay(): void {
     const answered = this.state === "requested" ? kAnswered.REQ : kAnswered.REP;
-    this.#host.counters.evicted++;
+    this.host.counters.evicted++;
     const refusal = { ...this.#ids(), answered, reason: kReject.noResources };
-    this.#host.send(this.peer, buildMessage("REJ", this.transaction, refusal));
+    this.host.send(this.peer, buildMessage("REJ", this.transaction, refusal));
     this.#fail(
       new WeirError(`${this.name} was given up: newer requests needed its room, and it was not confirmed yet`, {
         hint: "accept or reject requests soon; when nobody connects so often, somebody may be flooding the port",
       }),
     );
     this.#timer.stop();
-    this.#host.forget(this);
+    this.host.forget(this);
   }
 
   /** The peer's host says that nothing there takes RoCEv2 packets. */
@@ -161,7 +159,7 @@ export class Connection {
     if (this.state !== "requesting") return;
     this.#fail(noResponder(this.peer.address));
     this.#timer.stop();
-    this.#host.forget(this);
+    this.host.forget(this);
   }
 
   /** RTU has come, or data, which says the same. */
@@ -175,13 +173,13 @@ export class Connection {
 
   /** A REQ with the communication ID of this connection has come again. */
   repeatedRequest(): void {
-    this.#host.counters.duplicates++;
+    this.host.counters.duplicates++;
     if (this.state === "requested") this.#sendMra(kAnswered.REQ);
-    else if (this.#answer !== undefined) this.#host.send(this.peer, this.#answer);
+    else if (this.#answer !== undefined) this.host.send(this.peer, this.#answer);
   }
 
   receive(message: Message<"REP" | "MRA" | "REJ" | "RTU" | "DREQ" | "DREP">): void {
-    const { counters } = this.#host;
+    const { counters } = this.host;
     switch (message.kind) {
       case "REP":
         this.#receiveRep(message);
@@ -216,7 +214,7 @@ export class Connection {
     if (this.state !== "replied") throw this.#gone();
     this.state = "established";
     this.#answer = buildMessage("RTU", this.transaction, this.#ids());
-    this.#host.send(this.peer, this.#answer);
+    this.host.send(this.peer, this.#answer);
   }
 
   disconnect(): Promise<void> {
@@ -226,7 +224,7 @@ export class Connection {
       this.state = "disconnecting";
       this.#onDrep = resolve;
       const dreq = buildMessage("DREQ", BigInt(this.localId), { ...this.#ids(), remoteQpn: this.remoteQpn });
-      const { responseTimeout, maxRetries } = this.#host;
+      const { responseTimeout, maxRetries } = this.host;
       this.#repeat(dreq, timeOfCode(responseTimeout), maxRetries, () => this.#end());
       this.#tellEnded();
     });
@@ -238,7 +236,7 @@ export class Connection {
     void this.disconnect();
     this.#fail(new WeirError(`the connection with ${this.name} was given up: the device was closed`));
     this.#timer.stop();
-    this.#host.forget(this);
+    this.host.forget(this);
   }
 
   #receiveRep(rep: Message<"REP">): void {
@@ -254,43 +252,43 @@ export class Connection {
       return;
     }
     const isRepeated = this.#agree !== undefined && fields.localId === this.remoteId;
-    this.#host.counters[isRepeated ? "duplicates" : "unexpected"]++;
+    this.host.counters[isRepeated ? "duplicates" : "unexpected"]++;
     if (!isRepeated) return;
     if (this.state === "replied") this.#sendMra(kAnswered.REP);
-    else if (this.state === "established" && this.#answer !== undefined) this.#host.send(this.peer, this.#answer);
+    else if (this.state === "established" && this.#answer !== undefined) this.host.send(this.peer, this.#answer);
   }
 
   #receiveDreq({ transaction, fields }: Message<"DREQ">): void {
     const isOpen = this.isConnected || this.state === "disconnecting";
     if (fields.remoteQpn !== this.localQpn || !(isOpen || this.state === "ended")) {
-      this.#host.counters.unexpected++;
+      this.host.counters.unexpected++;
       return;
     }
     // Who disconnects has seen our REP: the RTU was lost.
     this.establish();
-    this.#host.send(this.peer, buildMessage("DREP", transaction, this.#ids()));
+    this.host.send(this.peer, buildMessage("DREP", transaction, this.#ids()));
     if (isOpen) this.#end();
-    else this.#host.counters.duplicates++;
+    else this.host.counters.duplicates++;
   }
 
   #repeat(mad: Buffer, interval: number, retries: number, giveUp: () => void): void {
     const send = (isAgain: boolean) => {
-      if (isAgain) this.#host.counters.retransmitted++;
-      this.#host.send(this.peer, mad);
+      if (isAgain) this.host.counters.retransmitted++;
+      this.host.send(this.peer, mad);
     };
     this.#timer.start(interval, retries, send, giveUp);
   }
 
   #sendMra(answered: number): void {
     const fields = { ...this.#ids(), answered, serviceTimeout: kServiceTimeout };
-    this.#host.send(this.peer, buildMessage("MRA", this.transaction, fields));
+    this.host.send(this.peer, buildMessage("MRA", this.transaction, fields));
   }
 
   /** The peer has not answered: it is told so, by the name of our adapter since it may not know our communication ID. */
   #giveUp(answered: number): void {
-    const { guid } = this.#host;
+    const { guid } = this.host;
     const reason = { answered, infoLength: guid.length, reason: kReject.timeout, info: guid };
-    this.#host.send(this.peer, buildMessage("REJ", this.transaction, { ...this.#ids(), ...reason }));
+    this.host.send(this.peer, buildMessage("REJ", this.transaction, { ...this.#ids(), ...reason }));
     const what = answered === kAnswered.REQ ? "connection requests" : "the acceptance of its connection request";
     this.#fail(
       new WeirError(`${this.name} does not answer ${what}`, {
@@ -310,10 +308,10 @@ export class Connection {
   #end(): void {
     this.state = "ended";
     this.#timer.start(
-      2 * timeOfCode(this.#host.responseTimeout),
+      2 * timeOfCode(this.host.responseTimeout),
       0,
       () => {},
-      () => this.#host.forget(this),
+      () => this.host.forget(this),
     );
     this.#onDrep();
     this.#tellEnded();

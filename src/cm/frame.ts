@@ -2,8 +2,10 @@
  * Frames between the general services interfaces (queue pair 1) of two channel adapters: UD SEND ONLY with one MAD of 256 bytes,
  * over UDP and IPv4 or IPv6, as Linux rxe puts them on the wire. IBTA volume 1, 9.3 and 13.5; annex A17.
  */
-import { addressBytes, addressText } from "../wire/address.js";
+
+import { addressBytes } from "../wire/address.js";
 import { icrc, internetChecksum } from "../wire/checksum.js";
+import { type IpHeader, readIp } from "../wire/icmp.js";
 import { kEthernetHeader, kEtherType, newFrame } from "./link.js";
 
 export const kMad = 256;
@@ -84,7 +86,7 @@ export function buildMadFrame(frame: MadFrame, identification: number): Buffer {
 
 /** Undefined unless the frame is whole, carries one MAD from queue pair 1 to queue pair 1, and its ICRC is right. */
 export function readMadFrame(frame: Buffer): MadFrame | undefined {
-  const ip = readIp(frame);
+  const ip = readUdp(frame);
   if (ip === undefined || ip.packet.length !== ip.header + kDatagram) return;
   const udp = ip.packet.subarray(ip.header);
   const bth = udp.subarray(kUdpHeader);
@@ -110,26 +112,12 @@ export function readMadFrame(frame: Buffer): MadFrame | undefined {
   };
 }
 
-/** The IP packet without Ethernet's padding. */
-function readIp(frame: Buffer): { packet: Buffer; header: number; source: string; destination: string } | undefined {
-  if (frame.length < kEthernetHeader + kIpv4Header) return;
-  const type = frame.readUInt16BE(12);
+/** The IP packet without Ethernet's padding, and its header. */
+function readUdp(frame: Buffer): (IpHeader & { packet: Buffer }) | undefined {
   const packet = frame.subarray(kEthernetHeader);
-  const version = packet.readUInt8(0) >> 4;
-  if (type === kEtherType.ipv4 && version === 4) {
-    const header = (packet.readUInt8(0) & 0x0f) * 4;
-    const isFragment = (packet.readUInt16BE(6) & 0x3fff) !== 0;
-    const total = packet.readUInt16BE(2);
-    if (header < kIpv4Header || header > total || total > packet.length || isFragment || packet[9] !== kUdp) return;
-    if (internetChecksum(packet.subarray(0, header)) !== 0) return;
-    const [source, destination] = [addressText(packet.subarray(12, 16)), addressText(packet.subarray(16, 20))];
-    return { packet: packet.subarray(0, total), header, source, destination };
-  }
-  if (type === kEtherType.ipv6 && version === 6 && packet.length >= kIpv6Header && packet[6] === kUdp) {
-    const total = kIpv6Header + packet.readUInt16BE(4);
-    if (total > packet.length) return;
-    const [source, destination] = [addressText(packet.subarray(8, 24)), addressText(packet.subarray(24, 40))];
-    return { packet: packet.subarray(0, total), header: kIpv6Header, source, destination };
-  }
-  return;
+  const ip = readIp(packet);
+  if (ip === undefined || ip.protocol !== kUdp || ip.total > packet.length) return;
+  if (frame.readUInt16BE(12) !== (ip.version === 4 ? kEtherType.ipv4 : kEtherType.ipv6)) return;
+  if (ip.version === 4 && internetChecksum(packet.subarray(0, ip.header)) !== 0) return;
+  return { ...ip, packet: packet.subarray(0, ip.total) };
 }

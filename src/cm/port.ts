@@ -12,25 +12,26 @@ export interface Peer {
   mac: number;
 }
 
-/** Of one address of a device; each counts messages, but the last three requests. */
-export interface CmCounters {
-  received: number;
-  sent: number;
+/** Of one address of a device, nothing yet; each counts messages, but the last three requests. */
+const kNoCounts = {
+  received: 0,
+  sent: 0,
   /** Sent again because no answer came in time. */
-  retransmitted: number;
+  retransmitted: 0,
   /** Received again, and answered again where an answer is due. */
-  duplicates: number;
+  duplicates: 0,
   /** No message that is known, or one that contradicts itself. */
-  malformed: number;
+  malformed: 0,
   /** About no connection that there is, or out of turn. */
-  unexpected: number;
+  unexpected: 0,
   /** Of others, half open: given up for newer ones. */
-  evicted: number;
+  evicted: 0,
   /** Of others, accepted: given up because the peer did not say in time that it is ready. */
-  unconfirmed: number;
+  unconfirmed: 0,
   /** Of others: refused because there are too many connections. */
-  refused: number;
-}
+  refused: 0,
+};
+export type CmCounters = typeof kNoCounts;
 
 export interface GsiEvents {
   message(message: Message, from: Peer): void;
@@ -40,24 +41,16 @@ export interface GsiEvents {
 
 export class GsiPort {
   readonly address: string;
-  readonly counters: CmCounters = {
-    received: 0,
-    sent: 0,
-    retransmitted: 0,
-    duplicates: 0,
-    malformed: 0,
-    unexpected: 0,
-    evicted: 0,
-    unconfirmed: 0,
-    refused: 0,
-  };
-  readonly #link: FrameLink;
+  readonly counters: CmCounters = { ...kNoCounts };
   readonly #unsubscribe: () => void;
   #psn = 0;
   #identification = randomInt(0xffff);
 
-  constructor(link: FrameLink, address: string, events: GsiEvents) {
-    this.#link = link;
+  constructor(
+    private readonly link: FrameLink,
+    address: string,
+    events: GsiEvents,
+  ) {
     this.address = canonicalAddress(address);
     this.#unsubscribe = link.onFrame((bytes) => {
       const frame = readMadFrame(bytes);
@@ -77,7 +70,7 @@ export class GsiPort {
     this.#identification = (this.#identification % 0xffff) + 1; // never 0
     const frame = {
       destinationMac: to.mac,
-      sourceMac: this.#link.mac,
+      sourceMac: this.link.mac,
       source: this.address,
       destination: to.address,
       psn: this.#psn,
@@ -85,7 +78,7 @@ export class GsiPort {
     };
     this.#psn = (this.#psn + 1) & 0xff_ffff;
     // A frame that the link refuses is lost like one on the wire: what matters is sent again.
-    if (this.#link.send(buildMadFrame(frame, this.#identification))) this.counters.sent++;
+    if (this.link.send(buildMadFrame(frame, this.#identification))) this.counters.sent++;
   }
 
   /** ICMP about one of our messages. */

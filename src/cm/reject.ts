@@ -66,14 +66,12 @@ export function rejectReason(reason: number): string {
 
 /** The other side sent REJ. */
 export class ConnectionRejected extends WeirError {
-  readonly reason: number;
-  readonly privateData: Buffer;
-
-  constructor(peer: string, reason: number, privateData: Buffer) {
-    const hint = kHints[reason];
-    super(`${peer} rejected the connection: ${rejectReason(reason)} (${reason})`, hint === undefined ? {} : { hint });
+  constructor(
+    peer: string,
+    readonly reason: number,
+    readonly privateData: Buffer,
+  ) {
+    super(`${peer} rejected the connection: ${rejectReason(reason)} (${reason})`, { hint: kHints[reason] });
     this.name = "ConnectionRejected";
-    this.reason = reason;
-    this.privateData = privateData;
   }
 }

@@ -12,13 +12,10 @@ export function timeOfCode(code: number): number {
 }
 
 export class Retransmission {
-  readonly #clock: Clock;
   #cancel = () => {};
   #expired = () => {};
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
+  constructor(private readonly clock: Clock) {}
 
   /** Calls `send` now and every `interval` ms, 1 + `retries` times in all; `giveUp` after the last interval. */
   start(interval: number, retries: number, send: (isAgain: boolean) => void, giveUp: () => void): void {
@@ -33,7 +30,7 @@ export class Retransmission {
   /** The next step is due in `ms`: a timer of its own, or what a peer asks for with MRA. */
   postpone(ms: number): void {
     this.#cancel();
-    this.#cancel = this.#clock.after(ms, this.#expired);
+    this.#cancel = this.clock.after(ms, this.#expired);
   }
 
   stop(): void {

@@ -71,17 +71,14 @@ interface Query {
 }
 
 export class ServiceResolver {
-  readonly #host: ServiceHost;
   readonly #services = new Map<number, (request: ServiceRequest) => ServiceAnswer | undefined>();
   readonly #queries = new Map<number, Query>();
 
-  constructor(host: ServiceHost) {
-    this.#host = host;
-  }
+  constructor(private readonly host: ServiceHost) {}
 
   /** Asks for the queue pair behind a port, with at most 180 bytes of private data. Fails with a WeirError. */
   async resolve(destination: string, port: number, privateData?: Uint8Array): Promise<DatagramService> {
-    const host = this.#host;
+    const host = this.host;
     const service = serviceId("datagram", checkPort(port));
     const data = checkPrivateData(privateData, kPrivateData.SIDR_REQ);
     const peer = await host.find(destination);
@@ -149,7 +146,7 @@ export class ServiceResolver {
     }
     const query = this.#queries.get(message.fields.requestId);
     if (query?.peer.address === from.address) query.answered(message);
-    else this.#host.counters.unexpected++;
+    else this.host.counters.unexpected++;
   }
 
   /** The host says that nothing there takes RoCEv2 packets. */
@@ -169,7 +166,7 @@ export class ServiceResolver {
     const port = portOfService("datagram", fields.serviceId);
     const service = port === undefined ? undefined : this.#services.get(port);
     const ip = readIpHeader(fields.privateData);
-    const isOurs = ip?.source === from.address && ip.destination === this.#host.address;
+    const isOurs = ip?.source === from.address && ip.destination === this.host.address;
     const answer =
       service !== undefined && isOurs
         ? service({ remoteAddress: from.address, remoteMac: from.mac, privateData: ip.privateData })
@@ -183,6 +180,6 @@ export class ServiceResolver {
       qkey,
       privateData: checkPrivateData(privateData, kPrivateData.SIDR_REP),
     });
-    this.#host.send(from, reply);
+    this.host.send(from, reply);
   }
 }

@@ -1,7 +1,7 @@
 /** What differs between the daemons: their files, and what of them cannot change while they run. */
 import { readFileSync } from "node:fs";
 import { readConfigText } from "../base/yaml.js";
-import { type DeviceConfig, type LoadedDaemon, parseNicDaemon, parseSwitchDaemon } from "../device/file/load.js";
+import { type DeviceConfig, type LoadedDaemon, loadNicDaemon, loadSwitchDaemon } from "../device/file/load.js";
 import type { InspectInterface } from "../host/interface.js";
 
 /** A daemon's file as it was read, and what is put over it without reading it again. */
@@ -24,7 +24,7 @@ export function parseDaemonFile(
   inspect: InspectInterface,
 ): LoadedDaemon<DeviceConfig> {
   const options = { set, inspect, cpus: cpusOfHost() };
-  return kind === "switch" ? parseSwitchDaemon(text, path, options) : parseNicDaemon(text, path, options);
+  return kind === "switch" ? loadSwitchDaemon(path, { ...options, text }) : loadNicDaemon(path, { ...options, text });
 }
 
 /** With those that are offline: a worker says that it is not pinned where its own stays so. */

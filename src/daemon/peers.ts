@@ -17,8 +17,6 @@ export class Peers {
   readonly #neighbours: Neighbours;
   readonly #macs = new Map<string, number>();
   readonly #silent = new Set<string>();
-  readonly #clock: Clock;
-  readonly #events: PeerEvents;
   #closed = false;
 
   /** @param address Own one; who asks for it is answered elsewhere. */
@@ -26,11 +24,9 @@ export class Peers {
     link: FrameLink,
     address: string,
     wanted: readonly string[],
-    events: PeerEvents,
-    clock: Clock = systemClock,
+    private readonly events: PeerEvents,
+    private readonly clock: Clock = systemClock,
   ) {
-    this.#clock = clock;
-    this.#events = events;
     this.#neighbours = new Neighbours({ link, address, answers: false, clock });
     for (const peer of new Set(wanted)) void this.#follow(peer);
   }
@@ -50,15 +46,15 @@ export class Peers {
     const found = await this.#neighbours.resolve(address).catch(() => undefined);
     if (this.#closed) return;
     if (found === undefined) {
-      if (!this.#silent.has(address)) this.#events.silent(address);
+      if (!this.#silent.has(address)) this.events.silent(address);
       this.#silent.add(address);
     } else {
       this.#silent.delete(address);
       const before = this.#macs.get(address);
       this.#macs.set(address, found);
-      if (found !== before) this.#events.found(address, found, before);
+      if (found !== before) this.events.found(address, found, before);
     }
-    this.#clock.after(found === undefined ? kPauseMs : kLookMs, () => {
+    this.clock.after(found === undefined ? kPauseMs : kLookMs, () => {
       if (!this.#closed) void this.#follow(address);
     });
   }

@@ -1,25 +1,13 @@
 /** The ports of a daemon: their interfaces as probed, the backends chosen for them, and what has become of them since. */
 
+import { macText } from "../base/mac.js";
 import { portsOf } from "../device/compose.js";
 import type { DaemonPort, DeviceConfig } from "../device/file/load.js";
 import type { PortStatus } from "../device/protocol.js";
-import { macText } from "../device/reports.js";
 import { type BackendChoice, chooseBackend } from "../host/backend.js";
 import { describeProbe, type MacControl, type PortProbe, pfcState, probePort } from "../host/port_probe.js";
 import type { NativeAddon } from "../native/types.js";
-
-export interface PortEvents {
-  /** An interface went down or is gone, or is there again. */
-  port(name: string, up: boolean): void;
-  /** The name stands for another interface, which is used now; `found` describes it. */
-  replaced(name: string, found: string): void;
-  /** `port` is the MTU that the port itself keeps. */
-  mtu(name: string, mtu: { from: number; to: number; port: number }): void;
-  /** The host stopped taking frames to send, or what arrives is not taken from it; or that is over. */
-  stalled(name: string, what: { tx: boolean; rx: boolean }): void;
-  /** AF_XDP was picked, and could not be opened at one of them, which `reason` names: all do without. */
-  fellBack(names: readonly string[], reason: string): void;
-}
+import type { Log } from "./log.js";
 
 export interface PortSetup {
   backend: BackendChoice;
@@ -50,7 +38,7 @@ export class Ports {
   constructor(
     config: DeviceConfig,
     private readonly addon: Pick<NativeAddon, "probeInterface">,
-    private readonly events: PortEvents,
+    private readonly log: Log,
   ) {
     this.ports = portsOf(config).map((port) => {
       const probe = probePort(addon, port.interface, port.namespace);
@@ -86,8 +74,9 @@ export class Ports {
       setup.backend = { ...backend, receive, transmit, reason: `af_xdp failed: ${reason}` };
       changed.push(config.name);
     }
-    if (changed.length > 0) this.events.fellBack(changed, reason);
-    return changed.length > 0;
+    if (changed.length === 0) return false;
+    this.log.warn({ ports: changed, reason }, "af_xdp cannot be opened, af_packet instead");
+    return true;
   }
 
   /** A worker's record of a port: up or not, its MTU (0: unknown), opened anew or not. */
@@ -99,7 +88,8 @@ export class Ports {
     if (up !== state.up) {
       state.up = up;
       state.transitions++;
-      this.events.port(config.name, up);
+      if (up) this.log.info({ port: config.name }, "interface is up again");
+      else this.log.warn({ port: config.name }, "interface is down or gone");
     }
     if (reopened) this.#lookAgain(port);
     if (reopened && up && !cameBack) state.transitions += 2; // away and back between two looks
@@ -109,10 +99,13 @@ export class Ports {
 
   /** A worker's record of whether frames wait at a port for the host, or in it. */
   takeStall(index: number, tx: boolean, rx: boolean): void {
-    const port = this.ports[index];
-    if (port === undefined) return;
-    Object.assign(port.state, { tx_stalled: tx, rx_stuck: rx });
-    this.events.stalled(port.config.name, { tx, rx });
+    const found = this.ports[index];
+    if (found === undefined) return;
+    Object.assign(found.state, { tx_stalled: tx, rx_stuck: rx });
+    const port = found.config.name;
+    if (tx) this.log.warn({ port }, "the host takes no frames to send: they wait in the queues");
+    if (rx) this.log.error({ port }, "frames arrive and are not taken from the host");
+    if (!tx && !rx) this.log.info({ port }, "frames pass again");
   }
 
   /** @param seen Whether MAC control frames have arrived at a port. */
@@ -130,37 +123,26 @@ export class Ports {
     }));
   }
 
-  /** Fields of the log line about each port at the start. */
-  *logFields(): Iterable<Record<string, string>> {
-    for (const { config, setup } of this.ports) {
-      const { receive, transmit, xdp_mode, backend_reason } = backendStatus(setup);
-      yield {
-        port: config.name,
-        interface: config.interface,
-        found: found(setup.probe),
-        receive,
-        transmit,
-        ...(xdp_mode !== null && { xdp_mode }),
-        why: backend_reason,
-      };
-    }
-  }
-
-  /** What does not work as it is set up, with the reason or remedy. */
-  *warnings(config: DeviceConfig): Iterable<{ port: string; reason?: string; message: string }> {
+  /** Logs what was chosen for each port, and what does not work as it is set up, with the reason or remedy. */
+  tell(config: DeviceConfig): void {
     for (const { config: port, setup } of this.ports) {
-      for (const message of setup.backend.warnings) yield { port: port.name, message };
+      const { receive, transmit, xdp_mode, backend_reason: why } = backendStatus(setup);
+      const fields = { port: port.name, interface: port.interface, found: found(setup.probe), receive, transmit };
+      this.log.info({ ...fields, ...(xdp_mode !== null && { xdp_mode }), why }, "backend chosen");
+    }
+    for (const { config: port, setup } of this.ports) {
+      for (const message of setup.backend.warnings) this.log.warn({ port: port.name }, message);
       const { pfc, mac_control } = portPfc(config, setup, false);
       if (pfc !== "not possible here") continue;
-      const message = "PFC: not possible here, the peer's pauses do not arrive";
-      yield { port: port.name, reason: mac_control.reason, message };
+      const { reason } = mac_control;
+      this.log.warn({ port: port.name, reason }, "PFC: not possible here, the peer's pauses do not arrive");
     }
   }
 
   #lookAgain(port: Port): void {
     const { name, interface: netdev, namespace } = port.config;
     port.setup.probe = probePort(this.addon, netdev, namespace);
-    this.events.replaced(name, found(port.setup.probe));
+    this.log.info({ port: name, found: found(port.setup.probe) }, "another interface has the name, it is used now");
   }
 
   #takeMtu({ config, state }: Port, mtu: number): void {
@@ -168,7 +150,10 @@ export class Ports {
     state.interface_mtu = mtu;
     if (from === null || from === mtu) return;
     state.mtu_changes++;
-    this.events.mtu(config.name, { from, to: mtu, port: config.mtu });
+    const fields = { port: config.name, from, to: mtu, port_mtu: config.mtu };
+    if (mtu < config.mtu) {
+      this.log.warn(fields, "the interface's MTU is smaller than the port's now: longer frames are lost");
+    } else this.log.info(fields, "the interface's MTU has changed, the port keeps its own until a restart");
   }
 }
 

@@ -1,14 +1,14 @@
 /** Runs a daemon in the foreground, from its file to its exit status. */
+
 import type { EventEmitter } from "node:events";
 import { join } from "node:path";
 import { WeirError } from "../base/error.js";
 import { overlaid } from "../base/overlaid.js";
 import { controlDirectory } from "../device/control_client.js";
 import { type ControlRequest, ControlServer } from "../device/control_server.js";
-import type { Device } from "../device/device.js";
+import type { Device, DeviceHost } from "../device/device.js";
 import type { DeviceConfig } from "../device/file/load.js";
 import type { Health } from "../device/health.js";
-import { macText } from "../device/reports.js";
 import type { InterfaceFacts } from "../host/interface.js";
 import { inspectInterface, kernelHasAddress } from "../host/interface.js";
 import { loadAddon } from "../native/addon.js";
@@ -132,31 +132,7 @@ class Daemon {
     this.control = await ControlServer.open(path, (request) => this.#answer(request));
     const shared =
       config.kind === "nic" && kernelHasAddress(config.address, config.port.interface, config.port.namespace);
-    const events = {
-      port: (port: string, up: boolean) =>
-        up ? this.log.info({ port }, "interface is up again") : this.log.warn({ port }, "interface is down or gone"),
-      replaced: (port: string, found: string) =>
-        this.log.info({ port, found }, "another interface has the name, it is used now"),
-      mtu: (port: string, { from, to, port: own }: { from: number; to: number; port: number }) => {
-        const fields = { port, from, to, port_mtu: own };
-        if (to < own)
-          this.log.warn(fields, "the interface's MTU is smaller than the port's now: longer frames are lost");
-        else this.log.info(fields, "the interface's MTU has changed, the port keeps its own until a restart");
-      },
-      stalled: (port: string, { tx, rx }: { tx: boolean; rx: boolean }) => {
-        if (tx) this.log.warn({ port }, "the host takes no frames to send: they wait in the queues");
-        if (rx) this.log.error({ port }, "frames arrive and are not taken from the host");
-        if (!tx && !rx) this.log.info({ port }, "frames pass again");
-      },
-      fellBack: (ports: readonly string[], reason: string) =>
-        this.log.warn({ ports, reason }, "af_xdp cannot be opened, af_packet instead"),
-      peerFound: (peer: string, mac: number, moved: boolean) =>
-        this.log.info({ peer, mac: macText(mac) }, moved ? "peer has another MAC address" : "peer found by ARP"),
-      peerSilent: (peer: string) =>
-        this.log.warn({ peer }, "peer does not answer ARP requests: what is sent to it waits, it is asked again"),
-      failed: (reason: string) => this.#fail(reason),
-    };
-    const runner = new DeviceRunner(this.addon, config, events, !shared, {
+    const about: DeviceHost = {
       version: host.version,
       status: () => ({
         uptime_s: this.#uptime(),
@@ -168,10 +144,10 @@ class Daemon {
         began: (ports) => this.log.info({ ports }, "capture began"),
         ended: (ports, { captured, dropped }) => this.log.info({ ports, captured, dropped }, "capture ended"),
       },
-    });
+    };
+    const runner = new DeviceRunner(this.addon, config, this.log, !shared, about, (reason) => this.#fail(reason));
     this.runner = runner;
-    for (const fields of runner.interfaces.logFields()) this.log.info(fields, "backend chosen");
-    for (const { message, ...fields } of runner.interfaces.warnings(config)) this.log.warn(fields, message);
+    runner.interfaces.tell(config);
     if (config.kind === "nic" && shared) {
       this.kernelPort = new KernelPort(this.addon, config.address, config.port.namespace);
     }

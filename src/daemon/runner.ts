@@ -1,7 +1,8 @@
 /** Runs the device of a daemon: opens its ports, begins, changes, finds peers, drains; and the source of what it tells. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { WeirError } from "../base/error.js";
+import { asWeirError, WeirError } from "../base/error.js";
+import { macText } from "../base/mac.js";
 import { arpReply } from "../cm/arp.js";
 import { EchoResponder } from "../cm/echo.js";
 import type { FrameLink } from "../cm/link.js";
@@ -14,16 +15,10 @@ import { assessHealth, type Health } from "../device/health.js";
 import { CounterTable } from "../native/counters.js";
 import { distribution } from "../native/histogram.js";
 import { kRecordWords, type NativeAddon, RecordKind, type WorkerConfig } from "../native/types.js";
-import { createWorkers, type DeviceWorker } from "../native/workers.js";
+import { DeviceWorkers } from "../native/workers.js";
+import type { Log } from "./log.js";
 import { Peers } from "./peers.js";
-import { type PortEvents, Ports } from "./ports.js";
-
-export interface DeviceEvents extends PortEvents {
-  /** Of a NIC: a peer has answered ARP; `moved`: it had another MAC address before. */
-  peerFound(peer: string, mac: number, moved: boolean): void;
-  peerSilent(peer: string): void;
-  failed(reason: string): void;
-}
+import { Ports } from "./ports.js";
 
 const kStartMs = 2000;
 const kDrainNs = 2e9;
@@ -47,7 +42,7 @@ export class DeviceRunner implements DeviceSource {
   readonly scale = 1;
   readonly index = 0;
   /** Only to be read from. */
-  worker: DeviceWorker;
+  worker: DeviceWorkers;
   readonly interfaces: Ports;
   private table: CounterTable;
   private readonly words = new Float64Array(kRecordWords * 64);
@@ -60,15 +55,19 @@ export class DeviceRunner implements DeviceSource {
   /** Of a NIC whose address the kernel does not have. */
   private readonly echo: EchoResponder | undefined;
 
-  /** @param answersArp The kernel does not have the NIC's address, so this does, and answers ping. */
+  /**
+   * @param answersArp The kernel does not have the NIC's address, so this does, and answers ping.
+   * @param onFailure A worker has ended by itself.
+   */
   constructor(
     readonly addon: NativeAddon,
     private config: DeviceConfig,
-    private readonly events: DeviceEvents,
+    private readonly log: Log,
     private readonly answersArp: boolean,
     host: DeviceHost,
+    private readonly onFailure: (reason: string) => void,
   ) {
-    this.interfaces = new Ports(config, addon, events);
+    this.interfaces = new Ports(config, addon, log);
     ({ kind: this.kind, name: this.name } = config);
     if (answersArp && config.kind === "nic") this.echo = new EchoResponder(config.port.mac, config.address);
     [this.worker, this.packets] = this.#create();
@@ -78,12 +77,7 @@ export class DeviceRunner implements DeviceSource {
 
   /** Opens the ports; nothing is received or sent yet. @throws WeirError when that fails. */
   open(): void {
-    try {
-      this.#open();
-    } catch (error) {
-      const { message, hint } = error as Error & { hint?: string };
-      throw new WeirError(message, { cause: error, ...(hint !== undefined && { hint }) });
-    }
+    asWeirError(() => this.#open());
     this.#requireArp();
   }
 
@@ -213,9 +207,14 @@ export class DeviceRunner implements DeviceSource {
     this.peers = new Peers(this.link(port.mac), address, [...names.keys()], {
       found: (peer, mac, before) => {
         this.worker.reconfigure(this.#compose(this.config)[0]);
-        this.events.peerFound(nameOf(peer), mac, before !== undefined);
+        const message = before === undefined ? "peer found by ARP" : "peer has another MAC address";
+        this.log.info({ peer: nameOf(peer), mac: macText(mac) }, message);
       },
-      silent: (peer) => this.events.peerSilent(nameOf(peer)),
+      silent: (peer) =>
+        this.log.warn(
+          { peer: nameOf(peer) },
+          "peer does not answer ARP requests: what is sent to it waits, it is asked again",
+        ),
     });
   }
 
@@ -242,9 +241,9 @@ export class DeviceRunner implements DeviceSource {
   }
 
   /** Its threads, not yet running, and how many packets each has memory for. */
-  #create(): [DeviceWorker, number] {
+  #create(): [DeviceWorkers, number] {
     const configs = this.#compose(this.config);
-    const worker = createWorkers(this.addon, configs, ownersOf(this.config), () => this.#onDoorbell());
+    const worker = new DeviceWorkers(this.addon, configs, ownersOf(this.config), () => this.#onDoorbell());
     return [worker, configs[0].packets];
   }
 
@@ -296,7 +295,7 @@ export class DeviceRunner implements DeviceSource {
     } else if (kind === RecordKind.ended && value === 1) {
       // outcome() joins the thread, which has ended.
       this.failure = this.worker.outcome().failure ?? "unknown reason";
-      this.events.failed(this.failure);
+      this.onFailure(this.failure);
     }
   }
 

@@ -1,6 +1,8 @@
 /** What a session says of a daemon: its ports as links, a NIC's queue pairs as flows. */
+
 import type { DeviceConfig } from "../device/file/load.js";
-import type { QueueDescription, Session } from "./protocol.js";
+import { describeQueues } from "./lab_session.js";
+import type { Session } from "./protocol.js";
 
 /** Queue pairs that are shown, the first ones of the file. */
 export const kMostFlows = 256;
@@ -37,22 +39,6 @@ export function describeDevice(config: DeviceConfig, queues: readonly string[]):
       ],
       links: config.ports.map((port) => ({ from: port.name, to: name, rate_bps: port.rate })),
     },
-    queues: queues.map((queue) => describeQueue(config, queue)),
-  };
-}
-
-function describeQueue(
-  { switch: { ecn, qcn } }: Extract<DeviceConfig, { kind: "switch" }>,
-  name: string,
-): QueueDescription {
-  const [device = "", port = "", last = ""] = name.split(":");
-  const priority = Number(last);
-  const marks = ecn.enabled && ecn.priorities.includes(priority);
-  const samples = qcn.enabled && qcn.priorities.includes(priority);
-  return {
-    ...{ name, switch: device, port, priority },
-    kmin: marks ? ecn.kmin : null,
-    kmax: marks ? ecn.kmax : null,
-    qeq: samples ? qcn.cpQSp : null,
+    queues: describeQueues({ switches: [config.switch] }, queues),
   };
 }

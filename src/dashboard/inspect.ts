@@ -1,6 +1,7 @@
 /** One port or queue pair in full. */
+
 import { formatRate, formatSize } from "../base/units.js";
-import type { QueuePairReport } from "../device/protocol.js";
+import type { Device } from "../device/device.js";
 import type { CounterTable } from "../native/counters.js";
 import type { SwitchState } from "../native/types.js";
 import type { Inspection } from "./protocol.js";
@@ -14,7 +15,7 @@ export function portOf(text: string): { node: string; peer: string } | undefined
 }
 
 /** Those whose labels include `labels`, and have none of `without`. */
-export function countersOf(
+function countersOf(
   table: CounterTable,
   labels: Readonly<Record<string, string>>,
   without?: string,
@@ -26,27 +27,36 @@ export function countersOf(
     .map(({ description: { name, unit, labels: own }, value }) => ({ name, unit, labels: own, value }));
 }
 
-/** `scale`: rates on the wire are divided by it. */
-export function queuePairFacts(
-  pair: Omit<QueuePairReport, "alpha" | "peer" | "priority">,
-  alpha: number | null,
-  scale: number,
-): Facts {
-  const rate = (wire: number) => formatRate(wire * scale, 4);
-  return [
+/** A port of a device. @param facts What is known of it besides. */
+export function inspectPort(device: Device, port: string, title: string, facts: Facts): Inspection {
+  const table = device.counted();
+  if (device.kind === "nic") return { title, facts, counters: countersOf(table, { device: device.name }, "qpn") };
+  const state = device.switchReport().ports.find(({ name }) => name === port);
+  const counters = countersOf(table, { switch: device.name, port });
+  return { title, facts: [...facts, ...(state === undefined ? [] : switchPortFacts(state))], counters };
+}
+
+/** A queue pair of a NIC; counters also of its other end, where that is counted too. @param ends From where to where it sends. */
+export function inspectPair(device: Device, name: string, title: string, ends: Facts): Inspection | undefined {
+  const pair = device.queuePairs().find((candidate) => candidate.name === name);
+  if (pair === undefined) return undefined;
+  const facts = [
+    ...ends,
+    { name: "priority", value: String(pair.priority) },
     { name: "number", value: `0x${pair.qpn.toString(16)}` },
     { name: "number at the peer", value: `0x${pair.remote_qpn.toString(16)}` },
     { name: "state", value: pair.state },
     { name: "limited by the reaction point", value: pair.limited ? "yes" : "no" },
-    { name: "rate", value: rate(pair.rate) },
-    { name: "target rate", value: rate(pair.target_rate) },
-    ...(alpha === null ? [] : [{ name: "alpha", value: alpha.toFixed(4) }]),
+    { name: "rate", value: formatRate(pair.rate, 4) },
+    { name: "target rate", value: formatRate(pair.target_rate, 4) },
+    ...(pair.alpha === null ? [] : [{ name: "alpha", value: pair.alpha.toFixed(4) }]),
     { name: "stage", value: pair.stage.replaceAll("_", " ") },
   ];
+  return { title, facts, counters: countersOf(device.counted(), { flow: name }) };
 }
 
 /** Of a switch's port; queues that are empty are left out. */
-export function switchPortFacts(port: SwitchState["ports"][number]): Facts {
+function switchPortFacts(port: SwitchState["ports"][number]): Facts {
   const byPriority = (name: string, bytes: readonly number[]) =>
     bytes.flatMap((value, priority) =>
       value === 0 ? [] : [{ name: `${name}, priority ${priority}`, value: formatSize(value) }],

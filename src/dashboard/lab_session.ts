@@ -1,8 +1,9 @@
 /** What of a lab's session does not change while it is open: topology, flows, and which queues are shown. */
 
 import { queueThresholds } from "../result/thresholds.js";
-import { Graph, routes, type SwitchRoutes } from "../scenario/topology.js";
-import type { Flow, Scenario } from "../scenario/types.js";
+import { Fabric } from "../scenario/fabric.js";
+import { Graph } from "../scenario/topology.js";
+import type { Scenario } from "../scenario/types.js";
 import type { QueueDescription, Session } from "./protocol.js";
 
 /** Queues that are shown. */
@@ -32,7 +33,7 @@ export function queueNames(scenario: Scenario): string[] {
   return [...new Set([...probed, ...crossed])].slice(0, kMostQueues);
 }
 
-export function describeQueues(scenario: Scenario, names: readonly string[]): QueueDescription[] {
+export function describeQueues(scenario: Pick<Scenario, "switches">, names: readonly string[]): QueueDescription[] {
   const thresholds = queueThresholds(scenario, names);
   return names.map((name) => {
     const [device = "", port = "", priority = ""] = name.split(":");
@@ -43,13 +44,12 @@ export function describeQueues(scenario: Scenario, names: readonly string[]): Qu
 
 /** Queues that data may wait in, and of how many flows. */
 function crossedQueues(scenario: Scenario): Map<string, number> {
-  const graph = new Graph(scenario);
-  const tables = routes(scenario);
+  const [graph, fabric] = [new Graph(scenario), new Fabric(scenario)];
   const queues = new Map<string, number>();
   const known = new Map<string, string[]>();
   for (const { from, to, priority } of scenario.flows) {
     const pair = `${from} ${to}`;
-    const ports = known.get(pair) ?? portsOnPath(graph, tables, { from, to });
+    const ports = known.get(pair) ?? portsOnPath(graph, fabric, from, to);
     known.set(pair, ports);
     for (const port of ports) queues.set(`${port}:${priority}`, (queues.get(`${port}:${priority}`) ?? 0) + 1);
   }
@@ -57,15 +57,12 @@ function crossedQueues(scenario: Scenario): Map<string, number> {
 }
 
 /** "switch:peer" of all ports that frames between two hosts may leave by. */
-function portsOnPath(
-  graph: Graph,
-  tables: ReadonlyMap<string, SwitchRoutes>,
-  { from, to }: Pick<Flow, "from" | "to">,
-): string[] {
+function portsOnPath(graph: Graph, fabric: Fabric, from: string, to: string): string[] {
   const pinned = graph.pinnedPath(from, to);
   if (pinned !== undefined) return pinned.map((name, i) => `${name}:${pinned[i + 1] ?? to}`);
   return graph.switchesBetween(from, to).flatMap((name) => {
-    const ports = tables.get(name)?.groups.get(to) ?? [];
-    return ports.map((port) => `${name}:${graph.ports.get(name)?.[port]?.peer}`);
+    const device = fabric.device(name);
+    const peers = fabric.peers(device);
+    return fabric.portsTowards(fabric.host(to), device).map((port) => `${name}:${peers[port]}`);
   });
 }

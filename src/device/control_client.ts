@@ -30,12 +30,13 @@ export function controlDirectory(): string {
   });
 }
 
-/** Does anybody listen at this socket? */
-export async function probe(path: string): Promise<boolean> {
+/** Does anybody listen at this socket? @param onRefused Called where a process has left it. */
+export async function probe(path: string, onRefused = () => {}): Promise<boolean> {
   try {
     (await open(path)).destroy();
     return true;
-  } catch {
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ECONNREFUSED") onRefused();
     return false;
   }
 }
@@ -80,7 +81,7 @@ async function send(path: string, request: object): Promise<AnswerStream<unknown
   try {
     const answer = parse(await exchange(socket, JSON.stringify(request)), path);
     if (answer.ok) return { data: answer.data, socket };
-    throw new WeirError(answer.error, answer.hint === undefined ? {} : { hint: answer.hint });
+    throw new WeirError(answer.error, { hint: answer.hint });
   } catch (error) {
     socket.destroy();
     throw error;
@@ -103,22 +104,12 @@ export async function controlSockets(folder: string): Promise<string[]> {
   } catch {
     return [];
   }
-  const alive = await Promise.all(files.map((file) => listens(join(folder, file))));
+  const paths = files.map((file) => join(folder, file));
+  const alive = await Promise.all(paths.map((path) => probe(path, () => removeDead(path))));
   return files
     .filter((_, i) => alive[i])
     .map((file) => file.slice(0, -".sock".length))
     .sort();
-}
-
-/** The same as probe(), and the file of one that is dead goes. */
-async function listens(path: string): Promise<boolean> {
-  try {
-    (await open(path)).destroy();
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ECONNREFUSED") removeDead(path);
-    return false;
-  }
 }
 
 function removeDead(path: string): void {

@@ -1,9 +1,11 @@
 /** A running switch or NIC, whoever runs it: what it is, does and counts, for control sockets, dashboards, metrics and captures. */
 
 import { WeirError } from "../base/error.js";
+import { macText } from "../base/mac.js";
 import { hasAlpha } from "../congestion/flow_state.js";
 import type { CounterTable } from "../native/counters.js";
 import type { NativeAddon, NativeWorker } from "../native/types.js";
+import { kPriorities } from "../scenario/resolve.js";
 import type { Congestion, SwitchConfig, TrafficClasses } from "../scenario/types.js";
 import { type CaptureEvents, type CapturePort, Captures } from "./captures.js";
 import type { ControlRequest, Stream } from "./control_server.js";
@@ -18,7 +20,6 @@ import type {
   Status,
   SwitchReport,
 } from "./protocol.js";
-import { macText, qosReport } from "./reports.js";
 
 /** A port with what metrics tell of it besides. */
 export type DevicePort = PortStatus & { transitions: number };
@@ -157,8 +158,8 @@ export class Device {
       buffer: state.buffer,
       ports: state.ports.map((port, i) => ({
         name: ports[i]?.name ?? "",
-        max_learned_addresses: ports[i]?.maxLearnedAddresses ?? 0,
-        storm_control: ports[i]?.stormControl ?? kNoStorms,
+        max_learned_addresses: ports[i]?.max_learned_addresses ?? 0,
+        storm_control: ports[i]?.storm_control ?? kNoStorms,
         ...port,
       })),
     };
@@ -198,10 +199,13 @@ export class Device {
   /** What is kept for each lossless priority of a switch; a NIC's receive buffer is that of all priorities. */
   qos(): QosReport {
     const nic = this.source.nicSetting();
-    if (nic !== undefined) return qosReport(nic.classes, (p) => (p === 0 ? nic.receiveBuffer : 0));
-    const { config } = this.#asSwitch("queues");
-    const { pfc, buffer } = config;
-    return qosReport(config, (p) => (pfc.enabled && pfc.priorities.includes(p) ? buffer.headroom : 0));
+    const classes = nic?.classes ?? this.#asSwitch("queues").config;
+    const { scheduler, trust, dscp_map, default_priority, pfc } = classes;
+    const pfc_priorities = pfc.enabled ? pfc.priorities : [];
+    const kept = nic === undefined ? this.#asSwitch("queues").config.buffer.headroom : 0;
+    const headroom = kPriorities.map((p) => (pfc_priorities.includes(p) ? kept : 0));
+    if (nic !== undefined) headroom[0] = nic.receiveBuffer;
+    return { scheduler, trust, dscp_map, default_priority, pfc_priorities, headroom };
   }
 
   /** Of its worker, so far: wall ns. */

@@ -1,23 +1,25 @@
 /** The outcome of an experiment as Markdown. */
 import type { Grid } from "../report/table.js";
 import type { PaperDocument } from "./document.js";
-import { alternativeLines, findingLines, grids, madeLine, otherVerdict, runLine } from "./text.js";
+import { explanation, findingLines, grids, madeLine, otherVerdict, partialLine, runLines } from "./text.js";
 import type { Verdict } from "./verdict.js";
 
 /** `figure`: path of the picture from where the text will lie. `level`: of its first heading. */
 export function renderMarkdown(paper: PaperDocument, figure: string, level = 1): string {
-  const { experiment, title, place, setup, runs, statements, clocks, choices } = paper;
+  const { experiment, title, place, setup, statements, clocks, choices } = paper;
   const heading = (depth: number, text: string) => `${"#".repeat(level + depth)} ${text}`;
   const list = choices.map((one) => `- ${one}`).join("\n");
   const open = choices.length === 0 ? "" : `\n${heading(1, "What the paper leaves open")}\n\n${list}\n`;
-  const made = madeLine(paper);
+  const [made, partial] = [madeLine(paper), partialLine(paper)];
   return `${heading(0, `${experiment}: ${title}`)}
 
 ${paper.paper.citation}, ${place}.
 
 ${setup}
 
-${partial(paper)}${[...runs.map(runLine), ...alternativeLines(paper)].map((line) => `- ${line}`).join("\n")}
+${partial === "" ? "" : `**Partial: ${partial}**\n\n`}${runLines(paper)
+  .map((line) => `- ${line}`)
+  .join("\n")}
 
 ![${title}](${figure})
 
@@ -44,13 +46,6 @@ export function markdownTable({ head, names, rows }: Pick<Grid, "head" | "names"
   return [row(head), line, ...rows.map(row)].join("\n");
 }
 
-/** Says it first where not everything was run. */
-function partial({ complete, runs }: PaperDocument): string {
-  if (complete) return "";
-  const bad = runs.filter(({ valid }) => !valid).length;
-  return `**Partial: ${bad} of ${runs.length} runs did not come to a valid end. What depends on them is not judged.**\n\n`;
-}
-
 export function quoted({ quote, where }: Pick<PaperDocument["statements"][number], "quote" | "where">): string {
   return `"${quote}" (${where})`;
 }
@@ -61,9 +56,7 @@ function verdictText(verdict: Verdict, other: Verdict | undefined, name = ""): s
 }
 
 function remarks(statements: PaperDocument["statements"]): string {
-  const said = statements.filter(({ remark, verdicts }) => {
-    return remark !== undefined && verdicts.some(({ ruling }) => ruling === "falls short");
-  });
+  const said = statements.filter((one) => explanation(one) !== undefined);
   if (said.length === 0) return "";
   return `What could explain what falls short:\n\n${said.map((one) => `- "${one.quote}": ${one.remark}`).join("\n")}\n\n`;
 }

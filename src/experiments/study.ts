@@ -192,6 +192,17 @@ export function plot(
   };
 }
 
+/** A trace over a part of its x axis; of y the label and the unit. */
+export function trace<Seen>(
+  title: string,
+  [x_label, from, to]: Required<Axis>,
+  [label, unit]: readonly [label: string, unit: string],
+  of: (seen: Seen) => TraceValues | undefined,
+): Traced<Seen> {
+  const y_label = unit === "" ? label : `${label}, ${unit}`;
+  return { title, x_label, y_label, unit, x_range: [from, to], of };
+}
+
 /** One of something for each name. */
 export function byName<Name extends string | number, Value>(
   names: readonly Name[],

@@ -1,4 +1,4 @@
-/** The outcome of an experiment for a terminal, and as Markdown. */
+/** The outcome of an experiment for a terminal, and what its texts and pages have in common. */
 import { isDeepStrictEqual } from "node:util";
 import pc from "picocolors";
 import { duration } from "../report/format.js";
@@ -25,18 +25,17 @@ export function renderText(paper: PaperDocument, color = false): string {
       const other = otherVerdict(statement, verdict);
       return [lines(verdict), ...(other === undefined ? [] : [lines(other, paper.alternative?.name)])];
     });
-    const short = statement.verdicts.some(({ ruling }) => ruling === "falls short");
-    const remark = short && statement.remark !== undefined ? [`   remark: ${statement.remark}`] : [];
+    const remark = explanation(statement);
     return [
       `${i + 1}. "${statement.quote}" (${statement.where})`,
       `   read as: ${statement.reading}`,
       ...verdicts,
-      ...remark,
+      ...(remark === undefined ? [] : [`   remark: ${remark}`]),
     ].join("\n");
   });
   return `${[
     colors.bold(headline(paper)),
-    [...paper.runs.map(runLine), ...alternativeLines(paper)].join("\n"),
+    runLines(paper).join("\n"),
     `${colors.bold("Statements of the paper")}\n${statements.join("\n")}`,
     ...grids(paper).map((grid) => drawGrid(grid, color)),
   ].join("\n\n")}\n`;
@@ -52,7 +51,7 @@ export function runName({ clock, trial, alternative }: Pick<RunState, "clock" | 
 }
 
 /** "sim, qcn-t: seed 1, valid". */
-export function runLine(run: RunState): string {
+function runLine(run: RunState): string {
   const { clock, scale, seed, complete, valid, reasons } = run;
   const facts = [
     ...(clock === "wire" && scale !== undefined ? [`scale ${scale}`] : []),
@@ -62,10 +61,24 @@ export function runLine(run: RunState): string {
   return `${runName(run)}: ${[...facts, state].join(", ")}`;
 }
 
-/** What the alternative is, where there is one. */
-export function alternativeLines({ alternative }: PaperDocument): string[] {
-  if (alternative === undefined) return [];
-  return [`${alternative.name}: another reading, shown where it comes to something else. ${alternative.reading}`];
+/** How each run went, and what the alternative is, where there is one. */
+export function runLines({ runs, alternative }: PaperDocument): string[] {
+  const lines = runs.map(runLine);
+  if (alternative === undefined) return lines;
+  const { name, reading } = alternative;
+  return [...lines, `${name}: another reading, shown where it comes to something else. ${reading}`];
+}
+
+/** Why not all is judged; "" where every run is whole and valid. */
+export function partialLine({ complete, runs }: PaperDocument): string {
+  const bad = runs.filter(({ valid }) => !valid).length;
+  const what = `${bad} of ${runs.length} runs did not come to a valid end`;
+  return complete ? "" : `${what}. What depends on them is not judged.`;
+}
+
+/** What could explain that a statement falls short, where it does. */
+export function explanation({ remark, verdicts }: PaperDocument["statements"][number]): string | undefined {
+  return verdicts.some(({ ruling }) => ruling === "falls short") ? remark : undefined;
 }
 
 /** What the alternative comes to in the place of `verdict`; undefined: to the same. */

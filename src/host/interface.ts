@@ -2,6 +2,7 @@
 
 import { spawnSync } from "node:child_process";
 import { WeirError } from "../base/error.js";
+import { macNumber } from "../base/mac.js";
 import { missingTool } from "./tools.js";
 
 /** What a device asks about an interface. */
@@ -23,7 +24,7 @@ interface IpLink {
 /** MTU and MAC address of an interface, in a network namespace given by its path or in this process's own. */
 export const inspectInterface: InspectInterface = (name, namespace): InterfaceFacts => {
   const link = ipLink(name, namespace);
-  return { mtu: link.mtu, mac: macNumber(link.address ?? "") };
+  return { mtu: link.mtu, mac: macNumber(link.address ?? "") ?? 0 };
 };
 
 /** Does the kernel have this IPv4 address, on the interface? */
@@ -53,8 +54,4 @@ function noNamespace(path: string, reason: string | undefined, cause?: unknown):
     hint: "ip netns list shows named ones, which are at /run/netns/NAME; entering needs CAP_SYS_ADMIN",
     cause,
   });
-}
-
-function macNumber(text: string): number {
-  return /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/i.test(text) ? Number.parseInt(text.replaceAll(":", ""), 16) : 0;
 }

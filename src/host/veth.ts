@@ -1,5 +1,7 @@
 /** Networks of anonymous namespaces and veth pairs: one namespace per node, one pair per link. */
+
 import { WeirError } from "../base/error.js";
+import { macText } from "../base/mac.js";
 import { NetworkNamespace } from "./namespace.js";
 import { ToolError } from "./tools.js";
 
@@ -15,8 +17,8 @@ export interface LabLink {
   /** Largest IP packet, bytes, 68..65535. */
   mtu: number;
   /** Ethernet addresses of the two ends as 48-bit numbers; the kernel's choice if left out. */
-  fromMac?: number;
-  toMac?: number;
+  fromMac?: number | undefined;
+  toMac?: number | undefined;
 }
 
 export interface LabEnd {
@@ -32,16 +34,10 @@ const kConcurrency = 8;
 const kMaxInterfaceName = 15;
 
 export class LabNetwork {
-  private readonly namespaces: ReadonlyMap<string, NetworkNamespace>;
-  private readonly interfaces: readonly ReadonlyMap<string, string>[];
-
   private constructor(
-    namespaces: ReadonlyMap<string, NetworkNamespace>,
-    interfaces: readonly ReadonlyMap<string, string>[],
-  ) {
-    this.namespaces = namespaces;
-    this.interfaces = interfaces;
-  }
+    private readonly namespaces: ReadonlyMap<string, NetworkNamespace>,
+    private readonly interfaces: readonly ReadonlyMap<string, string>[],
+  ) {}
 
   /** Builds everything, or fails and leaves nothing. Links join two different nodes. */
   static async create(nodes: readonly LabNode[], links: readonly LabLink[]): Promise<LabNetwork> {
@@ -102,7 +98,7 @@ export class LabNetwork {
 
   private describe(link: number, node: string, mtu: number, mac: number | undefined): string {
     const name = this.interfaces[link]?.get(node);
-    const address = mac === undefined ? "" : ` address ${formatMac(mac)}`;
+    const address = mac === undefined ? "" : ` address ${macText(mac)}`;
     const path = this.namespace(node).path;
     return `name ${name} netns ${path} mtu ${mtu} txqueuelen ${kTransmitQueue}${address} arp off multicast off`;
   }
@@ -121,10 +117,6 @@ async function runIp(namespace: NetworkNamespace, lines: readonly string[]): Pro
     }
     throw error;
   }
-}
-
-function formatMac(mac: number): string {
-  return (mac.toString(16).padStart(12, "0").match(/../g) ?? []).join(":");
 }
 
 /** The interface names of each link, by node. */

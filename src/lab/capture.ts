@@ -1,20 +1,21 @@
 /** Captures of labs: what `--capture` asks for, and a lab's devices as `weir capture` sees them. */
+
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { getSystemErrorMap } from "node:util";
 import { WeirError } from "../base/error.js";
 import { formatRate } from "../base/units.js";
 import { PcapRecords, pcapHeader } from "../capture/pcap.js";
-import { interfaceDescription, interfaceStatistics, sectionHeader } from "../capture/pcapng.js";
+import { fileHeader, interfaceStatistics } from "../capture/pcapng.js";
+import { kindsMask, kKindNames } from "../capture/request.js";
 import { sectionOfHere } from "../capture/section.js";
 import { FrameTap } from "../capture/tap.js";
 import type { CapturePort } from "../device/captures.js";
-import { kCaptureKinds, type NativeAddon } from "../native/types.js";
-import { findPlaces, type LinkPlace } from "../scenario/places.js";
+import type { NativeAddon } from "../native/types.js";
+import { type FileRequest, findPlaces, type LinkPlace } from "../scenario/places.js";
 import { switchPorts } from "../scenario/topology.js";
 import type { Link, Scenario } from "../scenario/types.js";
 import type { LabObserver, OpenLab } from "./access.js";
-import type { CaptureRequest } from "./types.js";
 
 /** One file, and the ends of links whose frames it has: of pcap, one. */
 export interface LabCapture {
@@ -28,7 +29,7 @@ export interface LabCapture {
  * are several.
  * @throws WeirError for a place that the scenario does not have, and where two captures meet in one place or file.
  */
-export function planCaptures(scenario: Scenario, requests: readonly CaptureRequest[], directory: string): LabCapture[] {
+export function planCaptures(scenario: Scenario, requests: readonly FileRequest[], directory: string): LabCapture[] {
   const plan: LabCapture[] = [];
   const files = new Set<string>();
   const places = new Set<string>();
@@ -125,17 +126,12 @@ export class LabCaptureFile implements LabObserver {
   opened(lab: OpenLab): void {
     const ports = this.capture.ends.map((end) => ({ ...labPort(lab, end), node: end.node }));
     const pcap = this.capture.format === "pcap";
-    const described = ports.map(({ node, name, description, speed }) =>
-      interfaceDescription({ name: `${node}:${name}`, description, speed, snapLength: kSnaplen }),
-    );
-    this.#write(
-      pcap ? pcapHeader(kSnaplen) : Buffer.concat([sectionHeader(sectionOfHere(this.version)), ...described]),
-    );
-    const kinds = Object.values(kCaptureKinds).reduce((mask, kind) => mask | kind, 0);
+    const interfaces = ports.map((port) => ({ ...port, name: `${port.node}:${port.name}`, snapLength: kSnaplen }));
+    this.#write(pcap ? pcapHeader(kSnaplen) : fileHeader(sectionOfHere(this.version), interfaces));
     this.tap = new FrameTap(
       this.addon,
       ports.map(({ place }) => place),
-      { snaplen: kSnaplen, kinds, ...(pcap && { encoder: new PcapRecords() }) },
+      { snaplen: kSnaplen, kinds: kindsMask(kKindNames), ...(pcap && { encoder: new PcapRecords() }) },
     );
     this.#tick();
   }

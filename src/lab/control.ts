@@ -21,18 +21,15 @@ interface LabAbout {
 }
 
 export class LabControl implements LabObserver {
-  /** Without the suffix of its socket. */
-  readonly name: string;
   private server: ControlServer | undefined;
   private running: { lab: LabAccess; devices: ReadonlyMap<string, Device> } | undefined;
 
+  /** @param name Without the suffix of its socket. */
   private constructor(
-    name: string,
+    readonly name: string,
     readonly path: string,
     private readonly about: LabAbout,
-  ) {
-    this.name = name;
-  }
+  ) {}
 
   /** @throws WeirError when there can be no socket in `directory`. */
   static async open(name: string, directory: string, about: LabAbout): Promise<LabControl> {

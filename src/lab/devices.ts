@@ -1,13 +1,13 @@
 /** The devices of a running lab: its switches, then its hosts' NICs, in meant units. */
-import type { CapturePort } from "../device/captures.js";
+
+import { macText } from "../base/mac.js";
 import { Device, type DeviceHost, type DevicePort, type DeviceSource } from "../device/device.js";
-import { macText } from "../device/reports.js";
 import { pfcState } from "../host/port_probe.js";
 import { loadAddon } from "../native/addon.js";
 import type { NativeAddon } from "../native/types.js";
 import { hostMac, switchMac } from "../scenario/addresses.js";
-import { switchPorts } from "../scenario/topology.js";
-import type { Scenario, TrafficClasses } from "../scenario/types.js";
+import { Fabric, type FabricPort } from "../scenario/fabric.js";
+import type { Link, SwitchConfig, TrafficClasses } from "../scenario/types.js";
 import type { LabAccess } from "./access.js";
 import { labCapturePorts } from "./capture.js";
 import { queuePairsOf } from "./compose.js";
@@ -22,118 +22,80 @@ export type LabHost = Pick<DeviceHost, "version"> & { control: string; metrics: 
 
 export function labDevices(lab: Running, { version, control, metrics }: LabHost): Device[] {
   const { switches, hosts } = lab.scenario;
+  const fabric = new Fabric(lab.scenario);
   const uptime = () => Math.max(0, lab.now()) / 1e9;
   const host = { version, status: () => ({ uptime_s: uptime(), control, metrics, dashboard: null }) };
   return [
-    ...switches.map(({ name }, index) => new Device(new LabSwitch(lab, name, index), host)),
-    ...hosts.map(({ name }, index) => new Device(new LabNic(lab, name, index), host)),
+    ...switches.map(({ name }, index) => new Device(labSwitch(lab, fabric, name, index), host)),
+    ...hosts.map(({ name }, index) => new Device(labNic(lab, fabric, name, index), host)),
   ];
 }
 
-abstract class LabDevice {
-  readonly scale: number;
-
-  constructor(
-    protected readonly lab: Running,
-    readonly name: string,
-    readonly index: number,
-  ) {
-    this.scale = lab.scale;
-  }
-
-  get addon() {
-    return loadAddon<NativeAddon>();
-  }
-
-  switchSetting(): ReturnType<DeviceSource["switchSetting"]> {
-    return undefined;
-  }
-
-  nicSetting(): ReturnType<DeviceSource["nicSetting"]> {
-    return undefined;
-  }
-
-  places(): CapturePort[] {
-    return labCapturePorts(this.lab, this.name);
-  }
+function labSwitch(lab: Running, fabric: Fabric, name: string, index: number): DeviceSource {
+  const { worker } = lab.switches;
+  const peers = fabric.peers(index);
+  const config = () => lab.scenario.switches[index] as SwitchConfig;
+  return {
+    ...common(lab, name, index),
+    get addon() {
+      return loadAddon<NativeAddon>();
+    },
+    kind: "switch",
+    worker,
+    counted: () => lab.switches.counters,
+    switchSetting: () => ({ config: config(), ports: peers.map((name) => ({ name })) }),
+    nicSetting: () => undefined,
+    ports() {
+      const { ports } = worker.switchState(index);
+      return peers.map((peer, i) => ({
+        ...portStatus(lab.scenario.links[fabric.ports[index]?.[i]?.link ?? -1] as Link, config().pfc),
+        name: peer,
+        interface: peer,
+        mac: macText(switchMac(index, i)),
+        up: ports[i]?.up ?? false,
+      }));
+    },
+  };
 }
 
-class LabSwitch extends LabDevice implements DeviceSource {
-  readonly kind = "switch";
-
-  get worker() {
-    return this.lab.switches.worker;
-  }
-
-  counted() {
-    return this.lab.switches.counters;
-  }
-
-  override switchSetting() {
-    return { config: this.#config(), ports: this.#links().map(({ peer }) => ({ name: peer })) };
-  }
-
-  ports(): DevicePort[] {
-    const { ports } = this.worker.switchState(this.index);
-    const { pfc } = this.#config();
-    return this.#links().map(({ peer, link }, i) => ({
-      ...portStatus(link, pfc),
-      name: peer,
-      interface: peer,
-      mac: macText(switchMac(this.index, i)),
-      up: ports[i]?.up ?? false,
-    }));
-  }
-
-  #config() {
-    return this.lab.scenario.switches[this.index] as Scenario["switches"][number];
-  }
-
-  #links() {
-    return switchPorts(this.lab.scenario).get(this.name) ?? [];
-  }
+function labNic(lab: Running, fabric: Fabric, name: string, index: number): DeviceSource {
+  const port = fabric.ports[lab.scenario.switches.length + index]?.[0] as FabricPort;
+  const link = () => lab.scenario.links[port.link] as Link;
+  const neighbour = () => lab.scenario.switches[port.peer] as SwitchConfig;
+  return {
+    ...common(lab, name, index),
+    get addon() {
+      return loadAddon<NativeAddon>();
+    },
+    kind: "nic",
+    worker: lab.nics.worker,
+    counted: () => lab.nics.counters,
+    switchSetting: () => undefined,
+    nicSetting() {
+      const { scenario } = lab;
+      const pairs = queuePairsOf(scenario, name).map(({ flow, sends }) => ({
+        peer: sends ? flow.to : flow.from,
+        priority: flow.priority,
+      }));
+      const receiveBuffer = scenario.hosts[index]?.receive_buffer.size ?? 0;
+      return { classes: neighbour(), receiveBuffer, algorithm: scenario.congestion.algorithm, pairs };
+    },
+    ports() {
+      const own = { name: kNicInterface, interface: kNicInterface, mac: macText(hostMac(index)), up: true };
+      return [{ ...portStatus(link(), neighbour().pfc), ...own }];
+    },
+  };
 }
 
-class LabNic extends LabDevice implements DeviceSource {
-  readonly kind = "nic";
-
-  get worker() {
-    return this.lab.nics.worker;
-  }
-
-  counted() {
-    return this.lab.nics.counters;
-  }
-
-  override nicSetting() {
-    const { scenario } = this.lab;
-    const host = scenario.hosts[this.index] as Scenario["hosts"][number];
-    const pairs = queuePairsOf(scenario, this.name).map(({ flow, sends }) => ({
-      peer: sends ? flow.to : flow.from,
-      priority: flow.priority,
-    }));
-    const { algorithm } = scenario.congestion;
-    return { classes: this.#link().neighbour, receiveBuffer: host.receive_buffer.size, algorithm, pairs };
-  }
-
-  ports(): DevicePort[] {
-    const { link, neighbour } = this.#link();
-    const own = { name: kNicInterface, interface: kNicInterface, mac: macText(hostMac(this.index)), up: true };
-    return [{ ...portStatus(link, neighbour.pfc), ...own }];
-  }
-
-  #link() {
-    const { name } = this;
-    const { links, switches } = this.lab.scenario;
-    const link = links.find(({ from, to }) => from === name || to === name);
-    const neighbour = switches.find((s) => s.name === link?.from || s.name === link?.to);
-    if (link === undefined || neighbour === undefined) throw new Error(`host ${name} is not linked to a switch`);
-    return { link, neighbour };
-  }
-}
+const common = (lab: Running, name: string, index: number) => ({
+  name,
+  index,
+  scale: lab.scale,
+  places: () => labCapturePorts(lab, name),
+});
 
 /** What is the same at all ports of labs. */
-function portStatus(link: Scenario["links"][number], pfc: TrafficClasses["pfc"]) {
+function portStatus(link: Link, pfc: TrafficClasses["pfc"]) {
   return {
     namespace: null,
     tx_stalled: false,

@@ -1,7 +1,7 @@
 /** One execution of a scenario on native workers: open, begin, watch, drain, stop. */
 import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import { WeirError } from "../base/error.js";
+import { asWeirError, WeirError } from "../base/error.js";
 import type { LabEnd } from "../host/veth.js";
 import { CounterTable } from "../native/counters.js";
 import { kRecordWords, type NativeAddon, type NativeWorker, type WorkerConfig } from "../native/types.js";
@@ -39,7 +39,7 @@ export async function execute(addon: NativeAddon, scenario: Scenario, options: E
     for (const config of compose(scenario, 0)) {
       const worker = new addon.Worker(config);
       workers.push(worker);
-      openWorker(worker);
+      asWeirError(() => worker.open());
     }
     const [switches, nics] = workers.map((worker) => ({ worker })) as [
       { worker: NativeWorker },
@@ -67,15 +67,6 @@ function composer({ scale, end }: ExecutionOptions): Compose {
   const count = availableParallelism();
   const cpus = count >= 2 ? { switches: count - 1, nics: 0 } : { switches: -1, nics: -1 };
   return (scenario, time) => composeLab(scenario, { scale, end, time, cpus }) as [WorkerConfig, WorkerConfig];
-}
-
-function openWorker(worker: NativeWorker): void {
-  try {
-    worker.open();
-  } catch (error) {
-    const { message, hint } = error as Error & { hint?: string };
-    throw new WeirError(message, { cause: error, ...(hint !== undefined && { hint }) });
-  }
 }
 
 class RunningLab implements LabAccess {

@@ -3,9 +3,18 @@ import { hasAlpha } from "../congestion/flow_state.js";
 import { lossOf } from "../device/growth.js";
 import { queueThresholds } from "../result/thresholds.js";
 import type { LabAccess, LabObserver } from "./access.js";
-import type { LabView, LiveState } from "./types.js";
 
 const kHistory = 60;
+
+/** What a run looks like at one moment. */
+export type LiveState = ReturnType<LiveStates["state"]>;
+export type LiveFlow = LiveState["flows"][number];
+export type LiveQueue = NonNullable<LiveState["queue"]>;
+
+/** Drawn while a lab runs; see LiveView. */
+export interface LabView {
+  update(state: LiveState): void;
+}
 
 export class LiveStates implements LabObserver {
   private readonly history: number[] = [];
@@ -17,7 +26,8 @@ export class LiveStates implements LabObserver {
     this.view.update(this.state(lab));
   }
 
-  private state(lab: LabAccess): LiveState {
+  /** Meant units, except the loop gap, which is wall time. */
+  state(lab: LabAccess) {
     const { scenario, recorder } = lab;
     const [switches, nics] = [lab.switches.counters, lab.nics.counters];
     const { algorithm } = scenario.congestion;
@@ -29,16 +39,19 @@ export class LiveStates implements LabObserver {
       }
     }
     return {
+      // Since traffic started, and how long it lasts.
       elapsed_ns: Math.min(scenario.duration, Math.max(0, lab.now())),
       duration_ns: scenario.duration,
       scale: lab.scale,
       flows: scenario.flows.map(({ id }) => {
         const flow = recorder.flows.get(id);
+        // R_C, R_T; no alpha where the algorithm has none.
         const alpha = hasAlpha(algorithm) ? last(flow?.alpha) : null;
         return { id, rate_bps: last(flow?.rate), target_rate_bps: last(flow?.target), alpha };
       }),
       queue: this.fullestQueue(lab),
       congestion_control: algorithm,
+      // Counted since the start; CNMs of QCN, the others of DCQCN.
       cnm_sent: switches.sum("cn_cp_transmitted_cnms"),
       cnm_handled: nics.sum("rp_cnm_handled"),
       ecn_marked: switches.sum("wred_ecn_marked_packets"),
@@ -51,7 +64,7 @@ export class LiveStates implements LabObserver {
   }
 
   /** The probed queue that has been longest so far: the bottleneck. */
-  private fullestQueue({ recorder, scenario }: LabAccess): LiveState["queue"] {
+  private fullestQueue({ recorder, scenario }: LabAccess) {
     let name: string | undefined;
     let most = -1;
     for (const [key, queue] of recorder.queues) {

@@ -5,7 +5,7 @@ import { formatSize, formatTime } from "../base/units.js";
 import { hearsCnms } from "../congestion/flow_state.js";
 import { count, fixed, gbps, kilobytes, percent, printable } from "../report/format.js";
 import { type LiveStream, movesCursor, wantsColor } from "../report/terminal.js";
-import type { LabView, LiveFlow, LiveQueue, LiveState } from "./types.js";
+import type { LabView, LiveFlow, LiveQueue, LiveState } from "./live_state.js";
 
 export interface LiveViewOptions {
   /** Heading, the scenario's name. */
@@ -34,6 +34,7 @@ export class LiveView implements LabView {
   private lastDraw = Number.NEGATIVE_INFINITY;
   private lastMarks = { at: 0, marked: 0, perSecond: 0 };
   private latest: LiveState | undefined;
+  private lastLine = "";
   private finished = false;
 
   constructor(
@@ -65,8 +66,13 @@ export class LiveView implements LabView {
 
   private show(state: LiveState): void {
     this.countMarks(state);
-    if (this.draw) this.draw(this.frame(state).join("\n"));
-    else this.stream.write(`${this.plainLine(state)}\n`);
+    if (this.draw) {
+      this.draw(this.frame(state).join("\n"));
+      return;
+    }
+    const line = this.plainLine(state);
+    if (line !== this.lastLine) this.stream.write(`${line}\n`);
+    this.lastLine = line;
   }
 
   /** Marks, or CNMs, per meant second since the last picture. */

@@ -30,16 +30,10 @@ const kMostAway = 0.02;
 /** Meant ns: round trip, NICs and switches of the quickest networks that this is about. */
 const kShortestLoop = 10e3;
 
-type Lengths = Pick<WorkerOutcome["queues"][number], "switch" | "port" | "priority">;
-
 /** With figures in place of histograms. */
-export interface MeasuredOutcome extends Omit<WorkerOutcome, "loop_gap" | "timer_lateness" | "queues"> {
-  loop_gap: Distribution;
-  timer_lateness: Distribution;
-  queues: (Distribution & Lengths)[];
-}
+export type MeasuredOutcome = ReturnType<typeof measured>;
 
-export function measured(outcome: WorkerOutcome): MeasuredOutcome {
+export function measured(outcome: WorkerOutcome) {
   return {
     ...outcome,
     loop_gap: distribution(outcome.loop_gap),

@@ -112,7 +112,7 @@ export interface NativePort {
   /** Where the XDP program of reception runs: in the driver, or above it. */ xdp_mode?: "native" | "generic";
   /** With roce_only: ARP (of AF_XDP; else all arrives) and pings for this IPv4 address are for the NIC. */ arp_address?: number;
   /** With roce_only, of a packet socket: IPv6 pings arrive. */ echo_ipv6?: boolean;
-  /** The host's own stack uses the interface too: only what AfPacketOptions says arrives. */ roce_only?: boolean;
+  /** The host's own stack uses the interface too: only what PortOptions says arrives. */ roce_only?: boolean;
   /** Partial checksums and super-frames pass, where the backends are packet sockets. */ offloads?: boolean;
   /** Of the link: spaces arrivals; 0: unlimited. bit/s, 0 or more */ rate: number;
   /** Propagation, added to every arrival. ns, 0 or more */ delay: number;

@@ -1,6 +1,6 @@
 /** Keeps the kernel from answering RoCEv2 packets with ICMP "port unreachable" at an address that it has too. */
 import { closeSync } from "node:fs";
-import { WeirError } from "../base/error.js";
+import { asWeirError } from "../base/error.js";
 import type { NativeAddon } from "./types.js";
 
 const kRocePort = 4791;
@@ -13,12 +13,7 @@ export class KernelPort {
    * @throws WeirError if the port is taken, by rxe for one.
    */
   constructor(addon: NativeAddon, address: string, namespace: string | undefined) {
-    try {
-      this.#descriptor = addon.holdUdpPort(address, kRocePort, namespace);
-    } catch (error) {
-      const { message, hint } = error as Error & { hint?: string };
-      throw new WeirError(message, { cause: error, ...(hint !== undefined && { hint }) });
-    }
+    this.#descriptor = asWeirError(() => addon.holdUdpPort(address, kRocePort, namespace));
   }
 
   /** Idempotent. */

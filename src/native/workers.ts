@@ -7,7 +7,6 @@ import {
   type PuntedFrame,
   type SwitchState,
   type WorkerConfig,
-  type WorkerOutcome,
 } from "./types.js";
 
 /** What programs of this host need of a NIC's. */
@@ -25,59 +24,28 @@ export type ProgramWorker = Pick<
 /** The one that has a port, for captures. */
 export type PortWorker = Pick<NativeWorker, "attach" | "detach">;
 
-/** What a device needs of its threads. */
-export type DeviceWorker = Pick<
-  NativeWorker,
-  | "open"
-  | "begin"
-  | "stopTraffic"
-  | "close"
-  | "manifest"
-  | "readCounters"
-  | "drainRecords"
-  | "drainPunted"
-  | "inject"
-  | "reconfigure"
-  | "forwardingTable"
-  | "forwardingEntries"
-  | "switchState"
-  | "queuePairs"
-  | "histograms"
-  | "worstGap"
-  | "recentGap"
-> & {
-  ofPort(port: number): PortWorker;
-  /** The NIC's. */
-  forPrograms(): ProgramWorker;
-  outcome(): Pick<WorkerOutcome, "host_drops" | "loop_gap" | "tuning" | "failure">;
-};
-
-/**
- * @param configs One, or those of one switch's workers, which differ in name, CPU and polling only.
- * @param owner The worker of each port of that switch, by its position in `configs`.
- */
-export function createWorkers(
-  addon: NativeAddon,
-  configs: readonly WorkerConfig[],
-  owner: readonly number[],
-  onDoorbell: () => void,
-): DeviceWorker {
-  const [first] = configs;
-  if (first === undefined) throw new RangeError("a device has at least one worker");
-  if (configs.length === 1) return new Workers([new addon.Worker(first, onDoorbell)], owner);
-  const shared = new addon.SharedSwitch(first, [...owner], configs.length);
-  const workers = configs.map((config, share) => new addon.Worker({ ...config, shared, share }, onDoorbell));
-  return new Workers(workers as [NativeWorker, ...NativeWorker[]], owner);
-}
-
 /** Each worker of a switch knows all of its ports, and has the queues and counters of its own. */
-class Workers implements DeviceWorker {
+export class DeviceWorkers {
+  private readonly workers: readonly [NativeWorker, ...NativeWorker[]];
   private sizes: number[] = [];
 
+  /**
+   * @param configs One, or those of one switch's workers, which differ in name, CPU and polling only.
+   * @param owner The worker of each port of that switch, by its position in `configs`.
+   */
   constructor(
-    private readonly workers: readonly [NativeWorker, ...NativeWorker[]],
+    addon: NativeAddon,
+    configs: readonly WorkerConfig[],
     private readonly owner: readonly number[],
-  ) {}
+    onDoorbell: () => void,
+  ) {
+    const [first, ...others] = configs;
+    if (first === undefined) throw new RangeError("a device has at least one worker");
+    const shared = others.length > 0 && { shared: new addon.SharedSwitch(first, [...owner], configs.length) };
+    const worker = (config: WorkerConfig, share: number) =>
+      new addon.Worker({ ...config, ...(shared && { ...shared, share }) }, onDoorbell);
+    this.workers = [worker(first, 0), ...others.map((config, i) => worker(config, i + 1))];
+  }
 
   open(): void {
     for (const worker of this.workers) worker.open();

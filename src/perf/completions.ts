@@ -1,9 +1,11 @@
 /** Waiting for completions: a moment of polling, because a wake-up takes longer than a round trip, then sleep. */
+
 import { setImmediate as turn } from "node:timers/promises";
 import { WeirError } from "../base/error.js";
-import type { CompletionQueue } from "../verbs/completion_queue.js";
 import type { Device } from "../verbs/device.js";
-import type { Status, WorkCompletion } from "../verbs/types.js";
+import type { ProtectionDomain } from "../verbs/protection_domain.js";
+import type { CompletionQueue, QueuePair, WorkCompletion } from "../verbs/queue_pair.js";
+import type { SendRequest, Status } from "../verbs/types.js";
 
 const kPollMs = 0.1;
 /** Polling gives way to the event loop after so long: signals, connection management. */
@@ -23,29 +25,25 @@ const kHints: Partial<Record<Status, string>> = {
 /** A work request failed. */
 export class CompletionError extends WeirError {
   constructor(readonly status: Status) {
-    const hint = kHints[status];
-    super(
-      status === "wr_flush_err" ? "the peer closed the connection" : `the peer or the path failed: ${status}`,
-      hint === undefined ? {} : { hint },
-    );
+    super(status === "wr_flush_err" ? "the peer closed the connection" : `the peer or the path failed: ${status}`, {
+      hint: kHints[status],
+    });
     this.name = "CompletionError";
   }
 }
 
 /** Reads one completion queue, whose callback it takes. */
 export class Completions {
-  readonly #device: Device;
-  readonly #queue: CompletionQueue;
-  readonly #signal: AbortSignal;
   #found: WorkCompletion[] = [];
   #wake: () => void = () => {};
   #lastTurn = 0;
 
   /** `signal` ends every wait. */
-  constructor(device: Device, queue: CompletionQueue, signal: AbortSignal) {
-    this.#device = device;
-    this.#queue = queue;
-    this.#signal = signal;
+  constructor(
+    private readonly device: Device,
+    private readonly queue: CompletionQueue,
+    private readonly signal: AbortSignal,
+  ) {
     queue.onCompletion((completion) => {
       this.#found.push(completion);
       this.#wake();
@@ -64,12 +62,12 @@ export class Completions {
       this.#lastTurn = performance.now();
     }
     for (;;) {
-      this.#signal.throwIfAborted();
-      this.#queue.poll(); // calls back
+      this.signal.throwIfAborted();
+      this.queue.poll(); // calls back
       const now = performance.now();
       if (this.#found.length > 0 || now >= until) break;
       if (now - begin < kPollMs) continue;
-      this.#device.requireOpen();
+      this.device.requireOpen();
       await this.#sleep(Math.min(until - now, kSleepMs));
       this.#lastTurn = performance.now();
     }
@@ -93,5 +91,29 @@ export class Completions {
         resolve();
       };
     });
+  }
+}
+
+/** A queue pair with few messages, sent and received one at a time. */
+export class Channel {
+  readonly queuePair: QueuePair;
+  readonly received: Completions;
+  private readonly sent: Completions;
+
+  /** In the state init. @param depth Of sends and receives. */
+  constructor(device: Device, domain: ProtectionDomain, depth: number, signal: AbortSignal) {
+    const sendCompletions = device.createCompletionQueue();
+    const receiveCompletions = device.createCompletionQueue();
+    this.sent = new Completions(device, sendCompletions, signal);
+    this.received = new Completions(device, receiveCompletions, signal);
+    const depths = { sendDepth: depth, receiveDepth: depth };
+    this.queuePair = domain.createQueuePair({ sendCompletions, receiveCompletions, ...depths });
+    this.queuePair.modify("init");
+  }
+
+  /** Returns when it is complete. */
+  async send(request: SendRequest): Promise<void> {
+    this.queuePair.postSend(request);
+    await this.sent.next();
   }
 }

@@ -4,7 +4,7 @@ import type { Device } from "../verbs/device.js";
 import type { MemoryRegion } from "../verbs/memory_region.js";
 import type { ProtectionDomain } from "../verbs/protection_domain.js";
 import type { QueuePair } from "../verbs/queue_pair.js";
-import { Completions } from "./completions.js";
+import { Channel } from "./completions.js";
 import { kDestinationBytes } from "./messages.js";
 
 export type Role = "client" | "server";
@@ -12,48 +12,47 @@ export type Role = "client" | "server";
 const kRoom = 64;
 
 export class Control {
-  readonly queuePair: QueuePair;
-  readonly #role: Role;
   readonly #memory: MemoryRegion;
-  readonly #sent: Completions;
-  readonly #received: Completions;
+  readonly #channel: Channel;
 
   /** Ready for the first message; `queuePair` is still to be connected. */
-  constructor(device: Device, domain: ProtectionDomain, role: Role, signal: AbortSignal) {
-    const sendCompletions = device.createCompletionQueue();
-    const receiveCompletions = device.createCompletionQueue();
-    this.#role = role;
+  constructor(
+    device: Device,
+    domain: ProtectionDomain,
+    private readonly role: Role,
+    signal: AbortSignal,
+  ) {
     this.#memory = domain.registerMemory(2 * kRoom, ["local_write"]);
-    this.#sent = new Completions(device, sendCompletions, signal);
-    this.#received = new Completions(device, receiveCompletions, signal);
-    this.queuePair = domain.createQueuePair({ sendCompletions, receiveCompletions, sendDepth: 1, receiveDepth: 1 });
-    this.queuePair.modify("init");
+    this.#channel = new Channel(device, domain, 1, signal);
     this.#postReceive();
+  }
+
+  get queuePair(): QueuePair {
+    return this.#channel.queuePair;
   }
 
   /** Sends `message` and gives what the peer says in its place, which must have the same length. */
   async exchange(message: Uint8Array): Promise<Uint8Array> {
-    if (this.#role === "client") await this.send(message);
+    if (this.role === "client") await this.send(message);
     const answer = await this.receive();
     if (answer.length !== message.length) {
       throw outOfStep(`it sent ${answer.length} bytes where ${message.length} are due`);
     }
-    if (this.#role === "server") await this.send(message);
+    if (this.role === "server") await this.send(message);
     return answer;
   }
 
   /** Returns when the peer has it. */
   async send(message: Uint8Array): Promise<void> {
     new Uint8Array(this.#memory.buffer).set(message, kRoom);
-    this.queuePair.postSend({
+    await this.#channel.send({
       opcode: "send",
       local: { region: this.#memory, offset: kRoom, length: message.length },
     });
-    await this.#sent.next();
   }
 
   async receive(): Promise<Uint8Array> {
-    const { byteLength } = await this.#received.next();
+    const { byteLength } = await this.#channel.received.next();
     const message = new Uint8Array(this.#memory.buffer).slice(0, byteLength);
     this.#postReceive();
     return message;

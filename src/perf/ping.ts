@@ -7,8 +7,8 @@ import { type Connection, connect, listen } from "../verbs/connection.js";
 import type { Device } from "../verbs/device.js";
 import type { MemoryRegion } from "../verbs/memory_region.js";
 import type { QueuePair } from "../verbs/queue_pair.js";
-import type { RemoteMemory, SendRequest } from "../verbs/types.js";
-import { CompletionError, Completions } from "./completions.js";
+import type { RemoteMemory } from "../verbs/types.js";
+import { Channel, CompletionError } from "./completions.js";
 
 export const kPingPort = 7174;
 export const kPingSize = 64;
@@ -122,23 +122,18 @@ class PingEnd {
   readonly #memory: MemoryRegion;
   readonly #incoming: Buffer;
   readonly #outgoing: Buffer;
-  readonly #sent: Completions;
-  readonly #received: Completions;
+  readonly #channel: Channel;
 
   constructor(device: Device, size: number, signal: AbortSignal) {
     const domain = device.allocateProtectionDomain();
-    const sendCompletions = device.createCompletionQueue();
-    const receiveCompletions = device.createCompletionQueue();
     this.#memory = domain.registerMemory(2 * size + 2 * kOfferBytes);
     const piece = (offset: number, length: number) => Buffer.from(this.#memory.buffer, offset, length);
     this.source = piece(0, size);
     this.sink = piece(size, size);
     this.#incoming = piece(2 * size, kOfferBytes);
     this.#outgoing = piece(2 * size + kOfferBytes, kOfferBytes);
-    this.#sent = new Completions(device, sendCompletions, signal);
-    this.#received = new Completions(device, receiveCompletions, signal);
-    this.queuePair = domain.createQueuePair({ sendCompletions, receiveCompletions, sendDepth: 2, receiveDepth: 2 });
-    this.queuePair.modify("init");
+    this.#channel = new Channel(device, domain, 2, signal);
+    this.queuePair = this.#channel.queuePair;
     this.#postReceive();
   }
 
@@ -151,12 +146,12 @@ class PingEnd {
       this.#outgoing.writeUInt32BE(key, 8);
       this.#outgoing.writeUInt32BE(memory.length, 12);
     }
-    await this.#do({ opcode: "send", local: this.#slice(this.#outgoing) });
+    await this.#channel.send({ opcode: "send", local: this.#slice(this.#outgoing) });
   }
 
   /** The peer's next message. */
   async receive(): Promise<Buffer> {
-    const { byteLength } = await this.#received.next();
+    const { byteLength } = await this.#channel.received.next();
     if (byteLength !== kOfferBytes) {
       throw new WeirError(`the peer sent ${byteLength} bytes where rping sends ${kOfferBytes}`, {
         hint: "the other side must run rping or weir ping",
@@ -178,12 +173,7 @@ class PingEnd {
 
   /** Reads into `source`, or writes from it. */
   async move(opcode: "rdma_read" | "rdma_write", length: number, remote: RemoteMemory): Promise<void> {
-    await this.#do({ opcode, local: this.#slice(this.source.subarray(0, length)), remote });
-  }
-
-  async #do(request: SendRequest): Promise<void> {
-    this.queuePair.postSend(request);
-    await this.#sent.next();
+    await this.#channel.send({ opcode, local: this.#slice(this.source.subarray(0, length)), remote });
   }
 
   #postReceive(): void {

@@ -38,22 +38,13 @@ export class BandwidthMarks {
   }
 }
 
-/** One way, which is half the time between one message and the next of the same end; us. */
-export interface Latency {
-  min: number;
-  max: number;
-  typical: number;
-  average: number;
-  deviation: number;
-  p99: number;
-  p999: number;
-}
+export type Latency = ReturnType<typeof latencyOf>;
 
 /**
- * From the times when an end sent its messages. The first interval does not count: the other end may still get ready in it.
+ * One way, which is half the time between one message and the next of the same end, us: from the times when it sent them. The first interval does not count: the other end may still get ready in it.
  * All zero when there are fewer than three.
  */
-export function latencyOf(sent: readonly number[]): Latency {
+export function latencyOf(sent: readonly number[]) {
   const halves = sent.slice(2).map((time, i) => (time - (sent[i + 1] as number)) / 2);
   if (halves.length === 0) return { min: 0, max: 0, typical: 0, average: 0, deviation: 0, p99: 0, p999: 0 };
   halves.sort((a, b) => a - b);

@@ -76,7 +76,7 @@ export function openIpSocket(
     const hint = /not permitted/i.test(message)
       ? "raw sockets need CAP_NET_RAW: run as root, or setcap cap_net_raw+ep on the node binary"
       : undefined;
-    throw new WeirError(`cannot open a raw socket: ${message}`, { cause: error, ...(hint && { hint }) });
+    throw new WeirError(`cannot open a raw socket: ${message}`, { cause: error, hint });
   }
   let open = true;
   openSockets.add(socket);

@@ -65,7 +65,7 @@ function plotSpec(plot: Plot) {
 
 /** As many points as can be seen; peaks stay. */
 function thin(curve: Curve): Curve {
-  if (curve.kind !== undefined && curve.kind !== "line") return curve;
+  if (curve.kind === "bars") return curve;
   const { low, high } = curve;
   const columns = [curve.y, ...(low && high ? [low, high] : [])].map((values) => [...values]);
   const { x, ys } = downsample({ x: [...curve.x], ys: columns }, kPoints);

@@ -81,6 +81,12 @@ export function factsTable(rows: readonly [string, string][]): string {
   return `<div class="scroll"><table class="defines"><tbody>${body.join("\n")}</tbody></table></div>`;
 }
 
+/** What a page says first: a word and a sentence, which is text, then a list. */
+export function banner(state: "valid" | "invalid", word: string, text: string, items: readonly string[] = []): string {
+  const said = `<p><strong>${escapeHtml(word)}</strong> ${escapeHtml(text)}</p>`;
+  return `<div class="banner ${state}" role="status">${said}${list(items)}</div>`;
+}
+
 export function list(items: readonly string[]): string {
   return items.length === 0 ? "" : `<ul>${items.map((item) => `<li>${escapeHtml(item)}</li>`).join("")}</ul>`;
 }

@@ -1,5 +1,6 @@
 /** Several runs side by side: what the later ones differ in from the first. */
 
+import { type NetworkCounts, networkCounts } from "../result/counts.js";
 import { eachQueue, queueName } from "../result/queues.js";
 import type { QueueResult, Result } from "../result/result.js";
 import type { SavedRun } from "../result/saved_run.js";
@@ -55,14 +56,7 @@ export interface Comparison {
   queues: ComparedQueue[];
   totals: { goodput_bps: Compared; jain: Compared };
   /** Of the whole network and the whole run. */
-  counts: {
-    ecn_marked: Compared;
-    cnp_sent: Compared;
-    cnm_sent: Compared;
-    pfc_sent: Compared;
-    drops: Compared;
-    lost: Compared;
-  };
+  counts: Record<keyof NetworkCounts, Compared>;
   /** Flows and queues that some runs lack. */
   not_compared: { kind: "flow" | "queue"; name: string; only_in: string[] }[];
 }
@@ -72,6 +66,8 @@ export function compareRuns(runs: readonly NamedRun[]): Comparison {
   const flows = runs.map(({ result }) => new Map(result.flows.map((flow) => [flow.id, flow])));
   const queues = runs.map(({ result }) => queuesOf(result));
   const over = (of: (result: Result) => number) => compared(runs.map(({ result }) => of(result)));
+  const counts = runs.map(({ result }) => networkCounts(result));
+  const count = (name: keyof NetworkCounts) => compared(counts.map((one) => one[name]));
   const described = runs.map(describe);
   return {
     runs: described,
@@ -89,12 +85,12 @@ export function compareRuns(runs: readonly NamedRun[]): Comparison {
       }),
     totals: { goodput_bps: over(({ totals }) => totals.goodput_bps), jain: over(({ totals }) => totals.jain) },
     counts: {
-      ecn_marked: over(({ switches }) => sum(Object.values(switches).map((one) => one.ecn_marked))),
-      cnp_sent: over(({ nics }) => sum(Object.values(nics).map((nic) => nic.np_cnp_sent))),
-      cnm_sent: over(({ switches }) => sum(Object.values(switches).map((one) => one.cnm_sent ?? 0))),
-      pfc_sent: over(({ switches }) => sumAll(Object.values(switches).map((one) => one.pfc_sent))),
-      drops: over(({ switches }) => sumAll(Object.values(switches).map((one) => one.drops))),
-      lost: over((result) => sum(result.flows.map((flow) => flow.lost))),
+      ecn_marked: count("ecn_marked"),
+      cnp_sent: count("cnp_sent"),
+      cnm_sent: count("cnm_sent"),
+      pfc_sent: count("pfc_sent"),
+      drops: count("drops"),
+      lost: count("lost"),
     },
     not_compared: [...missing("flow", flows, runs), ...missing("queue", queues, runs)],
   };
@@ -151,12 +147,4 @@ function compared(values: number[]): Compared {
   const [first = 0] = values;
   const difference = values.map((value) => (value === first ? 0 : first === 0 ? null : (value - first) / first));
   return { values, difference };
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
-}
-
-function sumAll(all: readonly Readonly<Record<string, number>>[]): number {
-  return sum(all.flatMap((counts) => Object.values(counts)));
 }

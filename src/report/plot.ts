@@ -10,7 +10,7 @@ export interface Curve {
   /** null: nothing known there. */
   y: readonly (number | null)[];
   /** Default: line. Bars stand beside those of other curves at the same x. */
-  kind?: "line" | "points" | "bars";
+  kind?: "line" | "bars";
   /** Whiskers from the least to the most, for each x. */
   low?: readonly (number | null)[];
   high?: readonly (number | null)[];
@@ -31,9 +31,6 @@ export interface Plot {
   /** Default: what the curves need. */
   x_range?: readonly [number, number];
   y_range?: readonly [number, number];
-  /** Default: linear. Values of 0 and below are not drawn on a logarithmic scale. */
-  x_scale?: "log";
-  y_scale?: "log";
   curves: readonly Curve[];
   /** Horizontal lines, such as the set point of a queue. */
   levels?: readonly { label: string; value: number }[];

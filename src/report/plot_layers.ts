@@ -7,8 +7,6 @@ const kColors = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9
 const kDashes = { solid: [1, 0], dashed: [7, 4], dotted: [2, 3] } as const;
 const kStyles = ["solid", "dashed", "dotted"] as const;
 const kInk = "#444";
-/** A point in the legend: a path in a square from -1 to 1, as wide as a line there. */
-const kDot = "M-0.4,0A0.4,0.4,0,1,1,0.4,0A0.4,0.4,0,1,1,-0.4,0Z";
 /** A letter's width on average, and a line of text, px. */
 const kLetter = 5.6;
 const kLine = 14;
@@ -28,11 +26,11 @@ export function layersOf(plot: Plot, size: { width: number; height: number }): S
   const x = xChannel(plot, size.width);
   const bars = curves.some(isBar);
   const empty = curves.length === 0;
-  const scale = scaleOf(plot.y_scale, empty ? (y_range ?? [0, 1]) : y_range);
+  const scale = scaleOf(empty ? (y_range ?? [0, 1]) : y_range);
   const y = { field: "y", type: "quantitative", title: plot.y_label, scale, axis: { tickCount: 5 } };
   const color = { ...colorChannel(curves), legend: legendOf(curves, size.width, bars) };
   const strokeDash = { ...dashChannel(curves), legend: bars ? null : color.legend };
-  const drawn = curves.map((curve, i) => ({ curve, data: { values: dataOf(curve, i, plot) } }));
+  const drawn = curves.map((curve, i) => ({ curve, data: { values: dataOf(curve, i) } }));
   const side = bars ? { xOffset: { field: "curve", type: "nominal", sort: null } } : {};
   const within = levels.filter(({ value }) => y_range === undefined || (value >= y_range[0] && value <= y_range[1]));
   return {
@@ -48,7 +46,7 @@ export function layersOf(plot: Plot, size: { width: number; height: number }): S
             plot,
             marks.filter(({ x: at }) => inRange(at, plot.x_range)),
             size.width,
-          ).flatMap((one) => markLayers(one, plot.x_scale))),
+          ).flatMap(markLayers)),
       // Axes also where there is nothing to draw.
       ...(empty
         ? [{ data: { values: [{ x: 0, y: 0 }] }, mark: { type: "point", opacity: 0 }, encoding: { x, y } }]
@@ -61,32 +59,24 @@ function isBar({ kind }: Curve): boolean {
   return kind === "bars";
 }
 
-function dataOf({ x, y, low, high, kind }: Curve, i: number, plot: Plot): Datum[] {
-  const { x_scale, y_scale, x_range, y_range } = plot;
-  return x.flatMap((at, k) => {
-    if (x_scale === "log" && !(at > 0)) return [];
-    if (kind === "points" && !(inRange(at, x_range) && inRange(y[k] ?? Number.NaN, y_range))) return [];
-    return [
-      {
-        curve: String(i),
-        x: at,
-        y: drawable(y[k], y_scale),
-        ...(low !== undefined && { low: drawable(low[k], y_scale), high: drawable(high?.[k], y_scale) }),
-      },
-    ];
-  });
+function dataOf({ x, y, low, high }: Curve, i: number): Datum[] {
+  return x.map((at, k) => ({
+    curve: String(i),
+    x: at,
+    y: drawable(y[k]),
+    ...(low !== undefined && { low: drawable(low[k]), high: drawable(high?.[k]) }),
+  }));
 }
 
-function drawable(value: number | null | undefined, scale: Plot["y_scale"]): number | null {
-  if (value === null || value === undefined || !Number.isFinite(value)) return null;
-  return scale === "log" && value <= 0 ? null : value;
+function drawable(value: number | null | undefined): number | null {
+  return value !== undefined && Number.isFinite(value) ? value : null;
 }
 
-function scaleOf(type: "log" | undefined, domain: readonly [number, number] | undefined): Spec {
-  return { ...(type !== undefined && { type }), ...(domain !== undefined && { domain }) };
+function scaleOf(domain: readonly [number, number] | undefined): Spec {
+  return domain === undefined ? {} : { domain };
 }
 
-function xChannel({ curves, x_label, x_names, x_range, x_scale }: Plot, width: number): Spec {
+function xChannel({ curves, x_label, x_names, x_range }: Plot, width: number): Spec {
   const names = Object.fromEntries((x_names ?? []).map(({ x, label }) => [x, label]));
   const named = x_names === undefined ? {} : { labelExpr: `(${JSON.stringify(names)})[datum.value]` };
   if (curves.some(isBar)) {
@@ -97,7 +87,7 @@ function xChannel({ curves, x_label, x_names, x_range, x_scale }: Plot, width: n
     return { field: "x", type: "ordinal", title: x_label, axis: { ...named, ...angle, grid: false } };
   }
   const values = x_names === undefined ? {} : { values: x_names.map(({ x }) => x) };
-  const scale = { ...scaleOf(x_scale, x_range), nice: false, ...(x_scale === undefined && { zero: false }) };
+  const scale = { ...scaleOf(x_range), nice: false, zero: false };
   return { field: "x", type: "quantitative", title: x_label, scale, axis: { ...named, ...values, grid: false } };
 }
 
@@ -125,9 +115,6 @@ function legendOf(curves: readonly Curve[], width: number, bars: boolean): Spec 
   const names = Object.values(labels);
   if (names.length === 0) return null;
   const widest = 34 + kLetter * Math.max(...names.map(({ length }) => length));
-  const symbols = (of: (curve: Curve, i: number) => unknown) => ({
-    value: { signal: `${JSON.stringify(curves.map(of))}[+datum.value]` },
-  });
   return {
     title: null,
     orient: "top",
@@ -135,23 +122,12 @@ function legendOf(curves: readonly Curve[], width: number, bars: boolean): Spec 
     columns: Math.max(1, Math.min(names.length, Math.floor(width / widest))),
     values: Object.keys(labels),
     labelExpr: `(${JSON.stringify(labels)})[datum.value]`,
-    ...(bars
-      ? { symbolType: "square", symbolStrokeWidth: 0 }
-      : {
-          symbolSize: 300,
-          encoding: {
-            symbols: {
-              shape: symbols(({ kind }) => (kind === "points" ? kDot : "stroke")),
-              fill: symbols(({ kind, color }, i) => (kind === "points" ? inkOf(color, i) : "transparent")),
-            },
-          },
-        }),
+    ...(bars ? { symbolType: "square", symbolStrokeWidth: 0 } : { symbolType: "stroke", symbolSize: 300 }),
   };
 }
 
 function markOf({ kind = "line", stepped = false }: Curve): Spec {
   if (kind === "bars") return { type: "bar", clip: true };
-  if (kind === "points") return { type: "point", filled: true, opacity: 1, size: 40 };
   // Points too: one between two gaps is no line.
   return { type: "line", clip: true, strokeWidth: 1.4, interpolate: stepped ? "step-after" : "linear" };
 }
@@ -174,12 +150,12 @@ interface LevelPlace {
 /** Names below each other where lines are close, about: Vega may round the axis up. */
 function levelPlaces(plot: Plot, levels: Required<Plot>["levels"], height: number): LevelPlace[] {
   const values = plot.curves.flatMap(({ y, high = [] }) => [...y, ...high]).filter((value) => value !== null);
-  const range = plot.y_range ?? extent([...(plot.y_scale ? [] : [0]), ...values, ...levels.map(({ value }) => value)]);
+  const range = plot.y_range ?? extent([0, ...values, ...levels.map(({ value }) => value)]);
   let last = Number.NEGATIVE_INFINITY;
   return [...levels]
     .sort((a, b) => b.value - a.value)
     .map(({ label, value }) => {
-      const at = height * (1 - partOf(value, range, plot.y_scale));
+      const at = height * (1 - partOf(value, range));
       last = Math.max(at, last + kLine);
       return { label, value, lower: last - at };
     });
@@ -215,7 +191,7 @@ function markPlaces(plot: Plot, marks: Required<Plot>["marks"], width: number): 
   return [...marks]
     .sort((a, b) => a.x - b.x)
     .map(({ label, x }) => {
-      const at = width * partOf(x, range, plot.x_scale);
+      const at = width * partOf(x, range);
       const wide = label.length * kLetter + kLine;
       const left = at + wide > width;
       const start = left ? at - wide : at;
@@ -226,8 +202,8 @@ function markPlaces(plot: Plot, marks: Required<Plot>["marks"], width: number): 
     });
 }
 
-function markLayers({ label, x: at, line, left }: MarkPlace, scale: Plot["x_scale"]): Spec[] {
-  const x = { datum: at, type: "quantitative", ...(scale !== undefined && { scale: { type: scale } }) };
+function markLayers({ label, x: at, line, left }: MarkPlace): Spec[] {
+  const x = { datum: at, type: "quantitative" };
   const data = { values: [{}] };
   const text = {
     type: "text",
@@ -249,9 +225,8 @@ function markLayers({ label, x: at, line, left }: MarkPlace, scale: Plot["x_scal
 }
 
 /** Where a value is between the ends of an axis, 0 to 1. */
-function partOf(value: number, [low, high]: readonly [number, number], scale: "log" | undefined): number {
-  const at = scale === "log" ? Math.log10 : (plain: number) => plain;
-  const part = (at(value) - at(low)) / (at(high) - at(low));
+function partOf(value: number, [low, high]: readonly [number, number]): number {
+  const part = (value - low) / (high - low);
   return Number.isFinite(part) ? part : 0;
 }
 

@@ -1,8 +1,10 @@
 /** report.html of a finished run, beside the files that it is made of. */
+
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { writeWhole } from "../base/write_file.js";
 import { hearsCnms } from "../congestion/flow_state.js";
+import { networkCounts } from "../result/counts.js";
 import { fidelitySchema, type Result, resultSchema, type Series } from "../result/result.js";
 import { readRun, saveRun } from "../result/run_files.js";
 import type { RunSource, SavedRun } from "../result/saved_run.js";
@@ -95,22 +97,16 @@ ${changed === "" ? "" : `<p><strong>${escapeHtml(capital(changed))}.</strong></p
 }
 
 function tiles(result: Result): string {
-  const sumOf = (count: (one: Result["switches"][string]) => number) =>
-    Object.values(result.switches).reduce((sum, one) => sum + count(one), 0);
-  const told: [string, string] = hearsCnms(result.congestion_control)
-    ? ["CNMs", String(sumOf((one) => one.cnm_sent ?? 0))]
-    : ["ECN marks", String(sumOf((one) => one.ecn_marked))];
-  const pauses = sumCounts(Object.values(result.switches).map((one) => one.pfc_sent));
-  const drops = sumCounts(Object.values(result.switches).map((one) => one.drops));
-  const counts: [string, string][] = [told, ["PFC pauses", String(pauses)], ["switch drops", String(drops)]];
+  const { cnm_sent, ecn_marked, pfc_sent, drops } = networkCounts(result);
+  const counts: [string, string][] = [
+    hearsCnms(result.congestion_control) ? ["CNMs", String(cnm_sent)] : ["ECN marks", String(ecn_marked)],
+    ["PFC pauses", String(pfc_sent)],
+    ["switch drops", String(drops)],
+  ];
   const items = [...totals(result), ...counts].map(
     ([name, value]) => `<div><dt>${escapeHtml(name)}</dt><dd>${escapeHtml(value)}</dd></div>`,
   );
   return `<dl class="tiles">${items.join("")}</dl>`;
-}
-
-function sumCounts(all: readonly Record<string, number>[]): number {
-  return all.flatMap((counts) => Object.values(counts)).reduce((sum, n) => sum + n, 0);
 }
 
 /** Everything that defines the run, and whatever else the result says about it, of a later version, too. */

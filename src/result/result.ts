@@ -7,7 +7,8 @@ import { kAlgorithmNames } from "../congestion/algorithms.js";
 const count = z.int().min(0);
 const amount = z.number().min(0);
 const finite = z.number();
-const perPriority = z.record(z.string().regex(/^[0-7]$/), count);
+const byPriority = <T extends z.ZodType>(of: T) => z.record(z.string().regex(/^[0-7]$/), of);
+const perPriority = byPriority(count);
 
 /** A loose object: a reader must accept fields that a later version adds. */
 const open = z.looseObject;
@@ -73,18 +74,18 @@ export const switchResultSchema = open({
     .describe("Priority -> times that a peer was stopped (XON to XOFF). Refreshes and XON do not count."),
   cnm_sent: count.optional().describe("Of QCN: CNMs that all its congestion points sent."),
   congestion_points: z
-    .record(z.string(), z.record(z.string().regex(/^[0-7]$/), congestionPointSchema))
+    .record(z.string(), byPriority(congestionPointSchema))
     .optional()
     .describe(
       "Of QCN: peer's name -> priority -> `frames` that joined that egress queue, those of them that were `sampled`, `cnms` sent to their sources, frames `discarded` for want of room. Those that no frame came to are left out.",
     ),
   queues: z
-    .record(z.string(), z.record(z.string().regex(/^[0-7]$/), queueSchema))
+    .record(z.string(), byPriority(queueSchema))
     .describe(
       "Peer's name -> priority -> length of that egress queue: `mean`, `p50`, `p95`, `p99`, `max`, bytes. All queues that held anything, on the way too; tables show them all, or those with the longest `p99`.",
     ),
   queue_cdf: z
-    .record(z.string(), z.record(z.string().regex(/^[0-7]$/), z.array(z.tuple([amount, amount]))))
+    .record(z.string(), byPriority(z.array(z.tuple([amount, amount]))))
     .optional()
     .describe("The same queues' distributions: pairs of [bytes, fraction of time at or below]."),
 });
@@ -102,8 +103,7 @@ export const nicResultSchema = open({
     .describe(
       "Of QCN: priority -> times that a CNM made a reaction point begin to limit its flow, rpPortPriCreatedRps.",
     ),
-  rp_limited_s: z
-    .record(z.string().regex(/^[0-7]$/), amount)
+  rp_limited_s: byPriority(amount)
     .optional()
     .describe(
       "Of QCN: priority -> time that reaction points limited their flows, summed up over them, s, rpPortPriCentiseconds.",
@@ -213,9 +213,9 @@ export const linkResultSchema = open({
   bytes: amount.describe("What frames took, counted in the same way, over the whole run."),
   packets: count.describe("Frames, MAC control included."),
   lost: count.describe("Frames lost on purpose, or damaged on purpose so that the FCS refuses them."),
-  pause_time_s: z
-    .record(z.string().regex(/^[0-7]$/), amount)
-    .describe("Priority -> time that `from` might not send because `to` had paused it, s, over the whole run."),
+  pause_time_s: byPriority(amount).describe(
+    "Priority -> time that `from` might not send because `to` had paused it, s, over the whole run.",
+  ),
 }).describe("One direction of a link.");
 
 export const fidelitySchema = open({

@@ -2,6 +2,13 @@
 import { WeirError } from "../base/error.js";
 import type { Link } from "./types.js";
 
+/** Frames that go to a file: those of a link ("h1--sw") or of all links of a node ("sw"). */
+export interface FileRequest {
+  target: string;
+  /** Path. */
+  file: string;
+}
+
 /** One end of a link: at `node`, which faces `peer`. */
 export interface LinkPlace {
   /** Position in the list of links. */

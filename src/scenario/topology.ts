@@ -189,45 +189,6 @@ export class Graph {
   }
 }
 
-/** The next-hop groups of every switch, in order. */
-export function nextHopGroups(network: Network): NextHopGroups[] {
-  return new Graph(network).nextHopGroups();
-}
-
-/** One entry of a switch's pinned table: frames from `from` to `to` leave at `port`. */
-export interface PinnedEntry {
-  from: string;
-  to: string;
-  port: number;
-}
-
-export interface SwitchRoutes {
-  /** Destination host -> ports on shortest paths, ascending. Unreachable hosts are absent. */
-  groups: Map<string, number[]>;
-  pinned: PinnedEntry[];
-}
-
-/** The forwarding tables of every switch, by switch name: next-hop groups on all shortest paths, and pinned routes. */
-export function routes(network: Network): Map<string, SwitchRoutes> {
-  const graph = new Graph(network);
-  const tables = new Map<string, SwitchRoutes>();
-  graph.nextHopGroups().forEach(({ groups, groupOfHost }, i) => {
-    const reached = network.hosts.flatMap(({ name }, host): [string, number[]][] => {
-      const group = groups[groupOfHost[host] ?? kUnreachable];
-      return group === undefined ? [] : [[name, group]];
-    });
-    tables.set(network.switches[i]?.name ?? "", { groups: new Map(reached), pinned: [] });
-  });
-  for (const { from, to, via } of network.routes) {
-    via.forEach((name, i) => {
-      const next = via[i + 1] ?? to;
-      const port = graph.ports.get(name)?.find((p) => p.peer === next);
-      if (port !== undefined) tables.get(name)?.pinned.push({ from, to, port: port.index });
-    });
-  }
-  return tables;
-}
-
 /** The names on one loop of switches, or undefined when there is none. */
 export function findLoop(network: Network): string[] | undefined {
   const ports = switchPorts(network);

@@ -1,7 +1,7 @@
 /** Lines in the shape of iproute2's `dcb`, one device after the other: pfc, ets, buffer, app. */
 
 import type { PortStatus, QosReport } from "../device/protocol.js";
-import { printable } from "../report/format.js";
+import { byPort, jsonByPort } from "./by_port.js";
 import { Counts, kPfc } from "./counts.js";
 import { type Answers, kPriorities, textView } from "./view.js";
 
@@ -11,16 +11,6 @@ const array = (name: string, values: readonly (string | number)[]) =>
 
 const onOff = (on: boolean) => (on ? "on" : "off");
 const filled = <T>(value: T) => kPriorities.map(() => value);
-
-/** dcb shows one device; of several each is under the command that would show it. */
-function byPort(command: string, ports: readonly PortStatus[], show: (port: PortStatus) => string): string {
-  const [only, ...others] = ports;
-  if (only !== undefined && others.length === 0) return show(only);
-  return ports.map((port) => `# ${command} dev ${printable(port.name)}\n${show(port)}`).join("\n");
-}
-
-const jsonByPort = (ports: readonly PortStatus[], show: (port: PortStatus) => object) =>
-  Object.fromEntries(ports.map((port) => [port.name, show(port)]));
 
 function pfcOf({ qos, counters }: Answers<"qos" | "counters">) {
   const own = new Counts(counters.counters);
@@ -42,7 +32,7 @@ const pfc = textView({
   requests: ["qos", "counters", "ports"],
   text(answers) {
     const of = pfcOf(answers);
-    return byPort("dcb -s pfc show", answers.ports, (port) => {
+    return byPort("dcb -s pfc show dev", answers.ports, (port) => {
       const { pfc_cap, macsec_bypass, delay, prio_pfc, requests, indications } = of(port);
       return [
         `pfc-cap ${pfc_cap} macsec-bypass ${onOff(macsec_bypass)} delay ${delay} \n`,
@@ -89,7 +79,7 @@ const ets = textView({
   of: "any",
   requests: ["qos", "ports"],
   text: ({ qos, ports }) =>
-    byPort("dcb ets show", ports, () => {
+    byPort("dcb ets show dev", ports, () => {
       const { willing, ets_cap, cbs, ...arrays } = etsOf(qos);
       const lines = Object.entries(arrays).map(([name, values]) => array(name.replaceAll("_", "-"), values));
       return `willing ${onOff(willing)} ets-cap ${ets_cap} cbs ${onOff(cbs)} \n${lines.join("")}`;
@@ -119,7 +109,7 @@ const buffer = textView({
   of: "any",
   requests: ["qos", "ports"],
   text: ({ qos, ports }) =>
-    byPort("dcb buffer show", ports, () => {
+    byPort("dcb buffer show dev", ports, () => {
       const { prio_buffer, buffer_size, total_size } = bufferOf(qos);
       const sizes = array("buffer-size", buffer_size.map(size));
       return `${array("prio-buffer", prio_buffer)}${sizes}total-size ${size(total_size)} \n`;
@@ -134,7 +124,7 @@ const app = textView({
   of: "any",
   requests: ["qos", "ports"],
   text: ({ qos, ports }) =>
-    byPort("dcb -N app show", ports, () => {
+    byPort("dcb -N app show dev", ports, () => {
       const map = dscpPrio(qos).map(([dscp, priority]) => `${dscp}:${priority} `);
       return `default-prio ${qos.default_priority} \n${map.length === 0 ? "" : `dscp-prio ${map.join("")}\n`}`;
     }),

@@ -2,6 +2,7 @@
 
 import type { CounterValue, PortStatus } from "../device/protocol.js";
 import { printable } from "../report/format.js";
+import { byPort, jsonByPort } from "./by_port.js";
 import { Counts, text } from "./counts.js";
 import { type Answers, textView } from "./view.js";
 
@@ -45,13 +46,6 @@ export const ethtool = textView({
   description: "all counters of each port",
   of: "any",
   requests: ["counters", "ports"],
-  text(answers) {
-    const [only, ...others] = answers.ports;
-    if (only !== undefined && others.length === 0) return block(statistics(answers, only));
-    return answers.ports
-      .map((port) => `# ethtool -S ${printable(port.name)}\n${block(statistics(answers, port))}`)
-      .join("\n");
-  },
-  json: (answers) =>
-    Object.fromEntries(answers.ports.map((port) => [port.name, Object.fromEntries(statistics(answers, port))])),
+  text: (answers) => byPort("ethtool -S", answers.ports, (port) => block(statistics(answers, port))),
+  json: (answers) => jsonByPort(answers.ports, (port) => Object.fromEntries(statistics(answers, port))),
 });

@@ -68,25 +68,14 @@ export const pfc = gridView({
   requests: ["counters", "ports"],
   grids({ counters, ports }) {
     const own = new Counts(counters.counters);
+    const byPriority = (title: string, first: string, names: Parameters<typeof pfcRows>[2], show = text) => ({
+      ...{ title, head: pfcHead(first), names: 1 },
+      rows: pfcRows(own, ports, names, show),
+    });
     return [
-      {
-        title: "PFC frames received: the neighbour is backed up",
-        head: pfcHead("Port Rx"),
-        names: 1,
-        rows: pfcRows(own, ports, kPfc.received, text),
-      },
-      {
-        title: "PFC frames sent: this port's ingress is backed up",
-        head: pfcHead("Port Tx"),
-        names: 1,
-        rows: pfcRows(own, ports, kPfc.sent, text),
-      },
-      {
-        title: "Time paused by the neighbour, ms",
-        head: pfcHead("Port Rx"),
-        names: 1,
-        rows: pfcRows(own, ports, kPfc.paused, (ns) => fixed(ns / 1e6)),
-      },
+      byPriority("PFC frames received: the neighbour is backed up", "Port Rx", kPfc.received),
+      byPriority("PFC frames sent: this port's ingress is backed up", "Port Tx", kPfc.sent),
+      byPriority("Time paused by the neighbour, ms", "Port Rx", kPfc.paused, (ns) => fixed(ns / 1e6)),
       {
         title: "Ports where PFC does not work",
         head: ["Port", "PFC", "Why"],

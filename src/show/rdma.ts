@@ -3,7 +3,7 @@
 import type { PortStatus, QueuePairReport, Status } from "../device/protocol.js";
 import { printable } from "../report/format.js";
 import { Counts, text } from "./counts.js";
-import { textView } from "./view.js";
+import { type Answers, type Request, textView } from "./view.js";
 
 /** rdma ends every word with a blank, also the last of a line. */
 const words = (values: Readonly<Record<string, string | number>>) =>
@@ -23,14 +23,28 @@ function linkState(port: PortStatus | undefined): { state: string; physical_stat
   };
 }
 
-const link = textView({
-  description: "the port of a NIC",
-  of: "nic",
-  joins: true,
-  requests: ["status", "ports"],
-  text: ({ status, ports: [port] }) => `link ${linkOf(status)} ${words(linkState(port))}\n`,
-  json: ({ status, ports: [port] }) => [{ ifname: status.name, port: 1, ...linkState(port) }],
-});
+/** Lines that begin with the port of a NIC, or items that name it. @param more A line behind one, and what an item ends with. */
+function linkView<const Names extends Request>(
+  description: string,
+  requests: readonly Names[],
+  rows: (answers: Answers<Names | "status">) => Readonly<Record<string, string | number>>[],
+  more?: (row: Readonly<Record<string, string | number>>) => { line: string; fields: object },
+) {
+  return textView({
+    description,
+    of: "nic",
+    joins: true,
+    requests: ["status", ...requests],
+    text: (answers) =>
+      rows(answers)
+        .map((row) => `link ${linkOf(answers.status)} ${words(row)}\n${more?.(row).line ?? ""}`)
+        .join(""),
+    json: (answers) =>
+      rows(answers).map((row) => ({ ifname: answers.status.name, port: 1, ...row, ...more?.(row).fields })),
+  });
+}
+
+const link = linkView("the port of a NIC", ["ports"], ({ ports: [port] }) => [linkState(port)]);
 
 const res = textView({
   description: "how many queue pairs a NIC has",
@@ -48,51 +62,24 @@ function queuePair(pair: QueuePairReport, { pid }: Status) {
   return { lqpn: pair.qpn, rqpn: pair.remote_qpn, type: "RC", state, pid };
 }
 
-const resQp = textView({
-  description: "queue pairs of a NIC",
-  of: "nic",
-  joins: true,
-  requests: ["status", "queue_pairs"],
-  text: ({ status, queue_pairs }) =>
-    queue_pairs.map((pair) => `link ${linkOf(status)} ${words(queuePair(pair, status))}\n`).join(""),
-  json: ({ status, queue_pairs }) =>
-    queue_pairs.map((pair) => ({ ifname: status.name, port: 1, ...queuePair(pair, status) })),
-});
+const resQp = linkView("queue pairs of a NIC", ["queue_pairs"], ({ status, queue_pairs }) =>
+  queue_pairs.map((pair) => queuePair(pair, status)),
+);
 
 const byName = (counters: readonly { name: string; value: number }[]) =>
   Object.fromEntries(counters.map(({ name, value }) => [name, Number(text(value))]));
 
-const statistic = textView({
-  description: "counters of a NIC",
-  of: "nic",
-  joins: true,
-  requests: ["status", "counters"],
-  text: ({ status, counters }) => `link ${linkOf(status)} ${words(byName(new Counts(counters.counters).ofNic()))}\n`,
-  json: ({ status, counters }) => [{ ifname: status.name, port: 1, ...byName(new Counts(counters.counters).ofNic()) }],
-});
+const statistic = linkView("counters of a NIC", ["counters"], ({ counters }) => [
+  byName(new Counts(counters.counters).ofNic()),
+]);
 
-const statisticQp = textView({
-  description: "counters of a NIC's queue pairs",
-  of: "nic",
-  joins: true,
-  requests: ["status", "counters"],
-  text: ({ status, counters }) =>
-    [...new Counts(counters.counters).byQueuePair()]
-      .map(
-        ([qpn, own]) =>
-          `link ${linkOf(status)} ${words({ cntn: qpn, pid: status.pid, ...byName(own) })}\n    LQPN: <${qpn}>\n`,
-      )
-      .join(""),
-  json: ({ status, counters }) =>
-    [...new Counts(counters.counters).byQueuePair()].map(([qpn, own]) => ({
-      ifname: status.name,
-      port: 1,
-      cntn: qpn,
-      pid: status.pid,
-      ...byName(own),
-      lqpn: [qpn],
-    })),
-});
+const statisticQp = linkView(
+  "counters of a NIC's queue pairs",
+  ["counters"],
+  ({ status: { pid }, counters }) =>
+    [...new Counts(counters.counters).byQueuePair()].map(([cntn, own]) => ({ cntn, pid, ...byName(own) })),
+  ({ cntn }) => ({ line: `    LQPN: <${cntn}>\n`, fields: { lqpn: [cntn] } }),
+);
 
 export const kRdmaViews = {
   "rdma link": link,

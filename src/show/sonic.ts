@@ -4,7 +4,7 @@ import type { FdbEntry, PortStatus } from "../device/protocol.js";
 import { printable } from "../report/format.js";
 import { Counts, kPfc, text } from "./counts.js";
 import { kNotAvailable, tabulate, withCommas } from "./tabulate.js";
-import { kPriorities, textView } from "./view.js";
+import { type Answers, kPriorities, textView } from "./view.js";
 
 type Names = { nic: string; switch: string };
 
@@ -111,8 +111,8 @@ function cell(own: Counts, port: string, priority: string, of: string | undefine
   return of === undefined ? kNotAvailable : text(own.get(of, { port, priority }));
 }
 
-/** One row per port, one column per queue or priority group, under a line of its own: watermarkstat. */
-const watermarkView = (description: string, title: string, prefix: "UC" | "PG", counter: string) => {
+/** One row per port, one column per queue or priority group, under a line of its own. @param rowsInJson As watermarkstat has them. */
+const countView = (description: string, title: string, prefix: "UC" | "PG", counter: string, rowsInJson = true) => {
   const head = ["Port", ...kPriorities.map((p) => `${prefix}${p}`)];
   const rows = (own: Counts, ports: readonly PortStatus[]) =>
     ports.map(({ name }) => [
@@ -124,10 +124,12 @@ const watermarkView = (description: string, title: string, prefix: "UC" | "PG", 
     of: "switch",
     requests: ["counters", "ports"],
     text: ({ counters, ports }) => `${title}\n${tabulate(head, rows(new Counts(counters.counters), ports))}`,
-    json: ({ counters, ports }) =>
-      rows(new Counts(counters.counters), ports).map((row) =>
-        Object.fromEntries(head.map((name, i) => [name, row[i]])),
-      ),
+    ...(rowsInJson && {
+      json: ({ counters, ports }: Answers<"counters" | "ports">) =>
+        rows(new Counts(counters.counters), ports).map((row) =>
+          Object.fromEntries(head.map((name, i) => [name, row[i]])),
+        ),
+    }),
   });
 };
 
@@ -141,22 +143,6 @@ const poolWatermark = textView({
   text: ({ switch: { buffer } }) =>
     `Shared pool maximum occupancy:\n${tabulate(["Pool", "Bytes"], [[kPool, text(buffer.watermark)]])}`,
   json: ({ switch: { buffer } }) => [{ [kPool]: text(buffer.watermark) }],
-});
-
-const pgDrops = textView({
-  description: "frames dropped for want of buffer, by port and priority group",
-  of: "switch",
-  requests: ["counters", "ports"],
-  text({ counters, ports }) {
-    const own = new Counts(counters.counters);
-    const row = (port: string) =>
-      kPriorities.map((priority) => text(own.get("pg_dropped_packets", { port, priority })));
-    const head = ["Port", ...kPriorities.map((p) => `PG${p}`)];
-    return `Ingress PG dropped packets:\n${tabulate(
-      head,
-      ports.map(({ name }) => [printable(name), ...row(name)]),
-    )}`;
-  },
 });
 
 /** Of the forwarding table: VLAN, address, port, kind. */
@@ -185,25 +171,31 @@ export const kSonicViews = {
   "pfc priority": pfcPriority,
   "queue counters": queueView("egress queues: packets and bytes sent", kCounterColumns),
   "queue wredcounters": queueView("egress queues: packets marked by RED", kWredColumns),
-  "queue watermark": watermarkView(
+  "queue watermark": countView(
     "most bytes that each egress queue has held",
     "Egress shared pool occupancy per unicast queue:",
     "UC",
     "queue_watermark_bytes",
   ),
-  "priority-group watermark headroom": watermarkView(
+  "priority-group watermark headroom": countView(
     "most bytes of each priority group in its headroom",
     "Ingress headroom per PG:",
     "PG",
     "pg_xoff_room_watermark_bytes",
   ),
-  "priority-group watermark shared": watermarkView(
+  "priority-group watermark shared": countView(
     "most bytes that each priority group has held",
     "Ingress shared pool occupancy per PG:",
     "PG",
     "pg_watermark_bytes",
   ),
-  "priority-group drop counters": pgDrops,
+  "priority-group drop counters": countView(
+    "frames dropped for want of buffer, by port and priority group",
+    "Ingress PG dropped packets:",
+    "PG",
+    "pg_dropped_packets",
+    false,
+  ),
   "buffer_pool watermark": poolWatermark,
   mac,
 };

@@ -4,8 +4,8 @@ import { kFinishedWords } from "../native/simulation_types.js";
 import type { FctResult } from "../result/result.js";
 import { summarize } from "../result/statistics.js";
 import { sendsCnTags } from "../scenario/cn_domain.js";
+import type { Fabric, Hop } from "../scenario/fabric.js";
 import type { Flow, Scenario } from "../scenario/types.js";
-import type { Fabric, Hop } from "./fabric.js";
 import { idealTime } from "./ideal.js";
 import type { FlowCompletion } from "./types.js";
 

@@ -1,6 +1,7 @@
 /** Ideal completion times: how long a message takes alone in the empty network. */
+
+import type { Hop } from "../scenario/fabric.js";
 import { kCnTagBytes, kHeaderBytes, wireBytes } from "../wire/frame_size.js";
-import type { Hop } from "./fabric.js";
 
 export interface IdealMessage {
   bytes: number;

@@ -14,9 +14,9 @@ import {
 import { goodputLimit } from "../result/goodput_limit.js";
 import type { FlowResult, LinkResult, Result } from "../result/result.js";
 import { jainIndex } from "../result/statistics.js";
+import type { Fabric } from "../scenario/fabric.js";
 import type { Flow, Scenario } from "../scenario/types.js";
 import { type Completions, hasEnd } from "./completions.js";
-import type { Fabric } from "./fabric.js";
 import { groupResults } from "./groups.js";
 import type { SimulationTables } from "./tables.js";
 
@@ -145,9 +145,7 @@ function resultOf(evidence: SimulationEvidence, flow: Flow, number: number): Flo
 }
 
 function resultOfSwitch({ scenario, fabric, counters, queues }: SimulationEvidence, name: string, index: number) {
-  const ports = (fabric.ports[index] ?? []).map(
-    ({ peer }, port) => [fabric.nameOf(peer), counters.portAt(index, port)] as const,
-  );
+  const ports = fabric.peers(index).map((peer, port) => [peer, counters.portAt(index, port)] as const);
   const own = queues
     .filter((queue) => queue.switch === index)
     .map((queue) => ({ ...queue, port: ports[queue.port]?.[0] ?? "" }));

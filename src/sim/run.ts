@@ -1,16 +1,16 @@
 /** Runs a scenario in virtual time. */
 import { setImmediate as turn } from "node:timers/promises";
-import { WeirError } from "../base/error.js";
+import { asWeirError } from "../base/error.js";
 import { loadAddon } from "../native/addon.js";
 import { distribution } from "../native/histogram.js";
 import { kFinishedWords, type NativeSimulation, type SimulationAddon } from "../native/simulation_types.js";
 import { kRecordWords } from "../native/types.js";
 import { Recorder } from "../result/recorder.js";
 import { changedAt, changeTimes } from "../scenario/changes.js";
+import { Fabric } from "../scenario/fabric.js";
 import type { Scenario } from "../scenario/types.js";
 import { Completions } from "./completions.js";
 import { composeSimulation, composeSwitch } from "./compose.js";
-import { Fabric } from "./fabric.js";
 import { composeResult } from "./outcome.js";
 import { ProgressMeter } from "./progress.js";
 import { SimulationTables } from "./tables.js";
@@ -36,7 +36,7 @@ export async function runSimulation(
   const config = composeSimulation(scenario, fabric, taps.places);
   const until = Math.min(scenario.duration, options.until ?? scenario.duration);
   const meter = new ProgressMeter(until, options.onProgress);
-  const simulation = create(addon, config);
+  const simulation = asWeirError(() => new addon.Simulation(config));
   try {
     taps.open();
     const run = new Run(addon, scenario, fabric, taps, simulation, meter);
@@ -60,15 +60,6 @@ function stops(times: readonly number[], until: number): number[] {
   return [...new Set(times)].filter((time) => time <= until).sort((a, b) => a - b);
 }
 
-function create(addon: SimulationAddon, config: ConstructorParameters<SimulationAddon["Simulation"]>[0]) {
-  try {
-    return new addon.Simulation(config);
-  } catch (error) {
-    const { message, hint } = error as Error & { hint?: string };
-    throw new WeirError(message, { cause: error, ...(hint !== undefined && { hint }) });
-  }
-}
-
 class Run {
   now = 0;
   private readonly recorder: Recorder;
@@ -87,9 +78,7 @@ class Run {
   ) {
     const flows = scenario.flows.slice(0, scenario.probes.flows);
     this.recorder = new Recorder(scenario, {
-      ports: fabric.ports
-        .slice(0, scenario.switches.length)
-        .map((ports) => ports.map(({ peer }) => fabric.nameOf(peer))),
+      ports: scenario.switches.map((_, i) => fabric.peers(i)),
       flowAt: (_, index) => flows[index]?.id,
       flows,
       scale: 1,

@@ -1,11 +1,10 @@
 /** Which frames go to which trace file. */
 import { WeirError } from "../base/error.js";
 import type { SimulationConfig } from "../native/simulation_types.js";
-import { findPlaces } from "../scenario/places.js";
+import type { Fabric, FabricEnd } from "../scenario/fabric.js";
+import { type FileRequest, findPlaces } from "../scenario/places.js";
 import type { Scenario } from "../scenario/types.js";
-import type { Fabric, FabricEnd } from "./fabric.js";
 import { openTrace, type Trace, type TraceTap } from "./trace.js";
-import type { TraceRequest } from "./types.js";
 
 /** The traces of a run: where the native core taps, and the files that it fills. */
 export class Taps {
@@ -18,7 +17,7 @@ export class Taps {
    * A link is traced in both directions, a device as all of its links.
    * @throws WeirError for a place that the scenario does not have, and where two traces have one file.
    */
-  constructor(scenario: Scenario, fabric: Fabric, requests: readonly TraceRequest[]) {
+  constructor(scenario: Scenario, fabric: Fabric, requests: readonly FileRequest[]) {
     const numbers = new Map<string, number>();
     for (const { target, file } of requests) {
       if (this.files.some((other) => other.file === file)) {

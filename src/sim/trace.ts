@@ -3,7 +3,7 @@ import { closeSync, openSync, writeFileSync } from "node:fs";
 import { fileReason, WeirError } from "../base/error.js";
 import { Frames } from "../capture/frames.js";
 import { PacketBlocks } from "../capture/packet_blocks.js";
-import { interfaceDescription, sectionHeader } from "../capture/pcapng.js";
+import { fileHeader } from "../capture/pcapng.js";
 
 /** What is written at a time. */
 const kBlocksBytes = 1 << 20;
@@ -35,7 +35,6 @@ export function openTrace(file: string, taps: readonly (TraceTap | undefined)[])
     taps.map((tap) => (tap === undefined ? undefined : { number: next++, rate: 0, meant: false })),
   );
   const blocks = Buffer.alloc(kBlocksBytes);
-  const described = taps.filter((tap) => tap !== undefined).map(({ name }) => interfaceDescription({ name }));
   const append = (bytes: Uint8Array) => {
     if (descriptor === undefined) throw new Error(`${file}: the trace is closed`);
     try {
@@ -44,7 +43,12 @@ export function openTrace(file: string, taps: readonly (TraceTap | undefined)[])
       throw new WeirError(`cannot write ${file}: ${fileReason(cause) ?? (cause as Error).message}`, { cause });
     }
   };
-  append(Buffer.concat([sectionHeader({ application: "weir" }), ...described]));
+  append(
+    fileHeader(
+      { application: "weir" },
+      taps.filter((tap) => tap !== undefined),
+    ),
+  );
   return {
     write(chunk) {
       const frames = new Frames(chunk, taps.length);

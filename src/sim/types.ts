@@ -1,31 +1,23 @@
 /** What the simulator and its callers (command line, sweeps) agree on. Times are virtual ns unless they are called wall. */
-import type { Result, Series } from "../result/result.js";
 
-/** Frames to write to a pcapng file: those on a link ("h1--sw"), or all that a node ("sw") sends and receives. */
-export interface TraceRequest {
-  target: string;
-  /** Path of the file. */
-  file: string;
-}
+import type { SimulationProgress } from "../native/reports.js";
+import type { Result, Series } from "../result/result.js";
+import type { FileRequest } from "../scenario/places.js";
 
 export interface SimOptions {
   /** Once aborted, the run ends at the time that it has reached, with the result of what has happened until then. */
   signal: AbortSignal;
   /** Called about 5 times a second of wall time. */
   onProgress?: ((progress: SimProgress) => void) | undefined;
-  trace?: readonly TraceRequest[] | undefined;
+  /** To pcapng files. */
+  trace?: readonly FileRequest[] | undefined;
   /** Ends the run at this time, as if the scenario lasted no longer, ns. Beyond the duration: without effect. */
   until?: number | undefined;
 }
 
-export interface SimProgress {
+export interface SimProgress extends Pick<SimulationProgress, "events" | "hops" | "flows_started" | "flows_ended"> {
   now_ns: number;
   until_ns: number;
-  events: number;
-  /** Frames put on links. */
-  hops: number;
-  flows_started: number;
-  flows_ended: number;
   /** Wall time so far, and what is left of it at the present pace. */
   wall_s: number;
   eta_s: number;

@@ -15,50 +15,15 @@ export interface Reading {
   pairs: readonly QueuePairReport[];
 }
 
-/** Null: not known yet, or there is no such thing. */
-export interface PairSample {
-  device: string;
-  qp: string;
-  peer: string;
-  stage: string | null;
-  rate_bps: number | null;
-  target_rate_bps: number | null;
-  alpha: number | null;
-  tx_bps: number | null;
-  rx_bps: number | null;
-  /** Payload since the start, sent and received. */
-  bytes: number;
-}
-
-export interface PortSample {
-  device: string;
-  port: string;
-  rx_bps: number | null;
-  tx_bps: number | null;
-  rx_pps: number | null;
-  tx_pps: number | null;
-  queue_bytes: number | null;
-  /** Of a switch: made; of a NIC: that came marked. */
-  marks_per_s: number | null;
-  /** PFC frames. */
-  pauses_rx_per_s: number | null;
-  pauses_tx_per_s: number | null;
-  /** With those that the host has lost. */
-  drops_per_s: number | null;
-}
-
-export interface Sample {
-  /** ISO 8601. */
-  time: string;
-  devices: { name: string; kind: "switch" | "nic" | null; scale: number }[];
-  queue_pairs: PairSample[];
-  ports: PortSample[];
-}
+export type PairSample = ReturnType<typeof pairsOf>[number];
+export type PortSample = ReturnType<typeof portsOf>[number];
+export type Sample = ReturnType<typeof sampleOf>;
 
 /** @param before Readings by the names of their devices. */
-export function sampleOf(readings: readonly Reading[], before: ReadonlyMap<string, Reading>, time: Date): Sample {
+export function sampleOf(readings: readonly Reading[], before: ReadonlyMap<string, Reading>, time: Date) {
   const growths = readings.map((reading) => new Growth(reading, before.get(reading.device.name)));
   return {
+    /** ISO 8601. */
     time: time.toISOString(),
     devices: readings.map(({ device, scale }) => ({ name: device.name, kind: device.kind ?? null, scale })),
     queue_pairs: readings.flatMap((reading, i) => pairsOf(reading, growths[i] as Growth)),
@@ -66,7 +31,8 @@ export function sampleOf(readings: readonly Reading[], before: ReadonlyMap<strin
   };
 }
 
-function pairsOf({ device, pairs }: Reading, growth: Growth): PairSample[] {
+/** Null: not known yet, or there is no such thing; so of ports. */
+function pairsOf({ device, pairs }: Reading, growth: Growth) {
   return pairs.map((pair) => {
     const own = (name: string) => `${name} qp ${pair.qpn}`;
     const sends = pair.state !== "idle";
@@ -80,12 +46,13 @@ function pairsOf({ device, pairs }: Reading, growth: Growth): PairSample[] {
       alpha: sends ? pair.alpha : null,
       tx_bps: growth.perSecond(own("tx_wire_bytes"), 8),
       rx_bps: growth.perSecond(own("rx_wire_bytes"), 8),
+      /** Payload since the start, sent and received. */
       bytes: growth.total(own("tx_bytes")) + growth.total(own("rx_bytes")),
     };
   });
 }
 
-function portsOf({ device, ports, queueBytes }: Reading, growth: Growth): PortSample[] {
+function portsOf({ device, ports, queueBytes }: Reading, growth: Growth) {
   return ports.map(({ name }, i) => {
     const place = queueBytes === undefined ? "" : name;
     const rate = (counter: string, factor = 1) => growth.perSecond(`${counter} port ${place}`, factor);
@@ -97,9 +64,12 @@ function portsOf({ device, ports, queueBytes }: Reading, growth: Growth): PortSa
       rx_pps: rate("rx_packets"),
       tx_pps: rate("tx_packets"),
       queue_bytes: queueBytes?.[i] ?? null,
+      /** Of a switch: made; of a NIC: that came marked. */
       marks_per_s: rate("marks"),
+      /** PFC frames. */
       pauses_rx_per_s: rate("pauses_rx"),
       pauses_tx_per_s: rate("pauses_tx"),
+      /** With those that the host has lost. */
       drops_per_s: rate("drops"),
     };
   });

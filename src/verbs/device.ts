@@ -1,7 +1,7 @@
 /** A soft NIC of this process: a packet socket on an interface, a poll thread, and what applications make on them. */
 import { isIPv6 } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { WeirError } from "../base/error.js";
+import { asWeirError, WeirError } from "../base/error.js";
 import { ConnectionManager } from "../cm/connection_manager.js";
 import { type FrameLink, taggedFrame } from "../cm/link.js";
 import { Neighbours } from "../cm/neighbour.js";
@@ -17,10 +17,9 @@ import type { Impairment } from "../scenario/types.js";
 import { addressBytes } from "../wire/address.js";
 import { inPrefix, type Prefix, parsePrefix } from "../wire/prefix.js";
 import { AddressHandle } from "./address_handle.js";
-import { CompletionQueue } from "./completion_queue.js";
 import { ProtectionDomain } from "./protection_domain.js";
-import { pathTo } from "./queue_pair.js";
-import type { Completed, DeviceCore, QueuePairAttributes } from "./types.js";
+import { CompletionQueue, type DeviceCore, pathTo, type QueuePair } from "./queue_pair.js";
+import type { QueuePairAttributes } from "./types.js";
 import { CompletionBuffer, WorkBuffer } from "./work.js";
 
 export interface DeviceOptions {
@@ -96,7 +95,7 @@ export class Device implements DeviceCore {
   readonly work = new WorkBuffer();
   readonly #completions = new CompletionBuffer();
   readonly #records = new Float64Array(kRecordWords * 64);
-  readonly #queuePairs = new Map<number, Completed>();
+  readonly #queuePairs = new Map<number, QueuePair>();
   readonly #queues = new Set<CompletionQueue>();
   readonly #listeners = new Set<(frame: Buffer) => void>();
   readonly #held: KernelPort[] = [];
@@ -193,15 +192,12 @@ export class Device implements DeviceCore {
   /** For openDevice(). */
   async start(): Promise<void> {
     const { addon, worker } = this.native;
-    try {
+    asWeirError(() => {
       this.#prefixes.forEach(({ address }, i) => {
         if (this.#shared[i]) this.#held.push(new KernelPort(addon, address, this.#namespace));
       });
       worker.open();
-    } catch (error) {
-      const { message, hint } = error as Error & { hint?: string };
-      throw new WeirError(message, { cause: error, ...(hint !== undefined && { hint }) });
-    }
+    });
     worker.begin(addon.monotonicNow());
     for (let waited = 0; worker.manifest() === undefined; waited += kStepMs) {
       if (this.#failure !== undefined || waited >= kStartMs)
@@ -258,12 +254,7 @@ export class Device implements DeviceCore {
     const mac = await this.resolve(address);
     const path = pathTo(this, { address, mac }, options.dscp ?? this.defaults.dscp, this.defaults.priority, 0);
     const { worker } = this.native;
-    try {
-      return new AddressHandle(worker, worker.createAddressHandle(0, path), () => this.works);
-    } catch (error) {
-      const { message, hint } = error as Error & { hint?: string };
-      throw new WeirError(message, { cause: error, ...(hint !== undefined && { hint }) });
-    }
+    return asWeirError(() => new AddressHandle(worker, worker.createAddressHandle(0, path), () => this.works));
   }
 
   /** Connection management for own addresses of the same IP version as `address`. */
@@ -340,10 +331,10 @@ export class Device implements DeviceCore {
   }
 
   /** For queue pairs. */
-  attach(pair: Completed): void {
+  attach(pair: QueuePair): void {
     this.#queuePairs.set(pair.qpn, pair);
   }
-  detach(pair: Completed): void {
+  detach(pair: QueuePair): void {
     this.#queuePairs.delete(pair.qpn);
   }
 

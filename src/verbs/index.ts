@@ -3,7 +3,6 @@
 export { WeirError } from "../base/error.js";
 export { ConnectionRejected } from "../cm/reject.js";
 export { AddressHandle } from "./address_handle.js";
-export { CompletionQueue } from "./completion_queue.js";
 export {
   type AcceptOptions,
   Connection,
@@ -16,7 +15,7 @@ export {
 export { Device, type DeviceOptions, openDevice } from "./device.js";
 export { MemoryRegion } from "./memory_region.js";
 export { ProtectionDomain } from "./protection_domain.js";
-export { QueuePair, type QueuePairOptions } from "./queue_pair.js";
+export { CompletionQueue, QueuePair, type QueuePairOptions, type WorkCompletion } from "./queue_pair.js";
 export type {
   Access,
   Destination,
@@ -28,5 +27,4 @@ export type {
   Slice,
   State,
   Status,
-  WorkCompletion,
 } from "./types.js";

@@ -1,12 +1,10 @@
 /** Registered memory: allocated by Weir, seen as an ArrayBuffer, read and written by the NIC in place. */
+
 import { constants } from "node:buffer";
 import { markAsUntransferable } from "node:worker_threads";
 import { WeirError } from "../base/error.js";
-import { type Access, type DeviceCore, kAccess } from "./types.js";
-
-export function accessBits(access: readonly Access[]): number {
-  return access.reduce((bits, right) => bits | kAccess[right], 0);
-}
+import type { DeviceCore } from "./queue_pair.js";
+import { type Access, accessBits } from "./types.js";
 
 /** @throws WeirError unless it is one that an ArrayBuffer may have. */
 function checkedLength(bytes: number): number {

@@ -1,7 +1,7 @@
 /** What belongs together: queue pairs reach memory of their own domain only. */
 import { MemoryRegion } from "./memory_region.js";
-import { QueuePair, type QueuePairOptions } from "./queue_pair.js";
-import type { Access, DeviceCore } from "./types.js";
+import { type DeviceCore, QueuePair, type QueuePairOptions } from "./queue_pair.js";
+import type { Access } from "./types.js";
 
 const kAllAccess: readonly Access[] = ["local_write", "remote_write", "remote_read", "remote_atomic"];
 

@@ -1,24 +1,131 @@
-/** Queue pairs: reliable connections (RC) and unreliable datagrams (UD). */
-import { WeirError } from "../base/error.js";
+/** Queue pairs, reliable connections (RC) and unreliable datagrams (UD), and the queues that their completions come to. */
+
+import { asWeirError, WeirError } from "../base/error.js";
 import { kEct0, udpSourcePort } from "../device/behaviour.js";
-import { kWorkCommand, type NativePath } from "../native/types.js";
+import { kWorkCommand, type NativeAddon, type NativePath, type NativeWorker } from "../native/types.js";
 import { addressBytes } from "../wire/address.js";
 import { AddressHandle } from "./address_handle.js";
-import type { CompletionQueue } from "./completion_queue.js";
-import { accessBits } from "./memory_region.js";
 import type {
   Access,
-  DeviceCore,
+  Completion,
   QueuePairAttributes,
   ReceiveRequest,
   Route,
   SendRequest,
   State,
   Status,
-  WorkCompletion,
-  WorkWriter,
 } from "./types.js";
+import { accessBits } from "./types.js";
 import { WorkBuffer } from "./work.js";
+
+/** What queue pairs, completion queues and memory regions need of their device. */
+export interface DeviceCore {
+  readonly native: { addon: NativeAddon; worker: NativeWorker };
+  /** For work requests on their way down. */
+  readonly work: WorkBuffer;
+  readonly mac: number;
+  readonly vlan: number | undefined;
+  readonly largestPathMtu: number;
+  readonly defaults: Pick<QueuePairAttributes, "pathMtu" | "priority" | "dscp">;
+  readonly closed: boolean;
+  readonly failed: boolean;
+  readonly works: boolean;
+  /** @throws WeirError when it is closed or has failed. */
+  requireOpen(): void;
+  sourceFor(address: string): string;
+  /** Brings completions to their queues. */
+  drain(): void;
+  /** Notices when the poll thread has failed. */
+  readRecords(): void;
+  attach(pair: QueuePair): void;
+  detach(pair: QueuePair): void;
+}
+
+/** A completion, and what it is of. */
+export interface WorkCompletion extends Completion {
+  queuePair: QueuePair;
+}
+
+/** Where completions arrive: polled, awaited, or called back for. */
+export class CompletionQueue implements AsyncIterable<WorkCompletion> {
+  #waiting: WorkCompletion[] = [];
+  #wakes: (() => void)[] = [];
+  #callback: ((completion: WorkCompletion) => void) | undefined;
+
+  /** Use Device.createCompletionQueue(). */
+  constructor(private readonly device: DeviceCore) {}
+
+  /** Up to `most` completions that have come, oldest first; does not wait. */
+  poll(most = Number.POSITIVE_INFINITY): WorkCompletion[] {
+    if (this.#waiting.length < most) this.device.drain();
+    if (this.#waiting.length <= most) {
+      const all = this.#waiting;
+      this.#waiting = [];
+      return all;
+    }
+    return this.#waiting.splice(0, most);
+  }
+
+  /**
+   * Calls back for each completion from now on, those that wait included, instead of keeping it; undefined: keeps them again.
+   * What the callback throws is an uncaught exception; later completions are called back for all the same.
+   */
+  onCompletion(callback: ((completion: WorkCompletion) => void) | undefined): void {
+    // To where older ones are: these come first.
+    this.device.drain();
+    this.#callback = callback;
+    if (callback !== undefined) for (const completion of this.#waiting.splice(0)) callback(completion);
+  }
+
+  /** The next completion. @throws WeirError when the device is closed or fails while waiting. */
+  async next(): Promise<WorkCompletion> {
+    for (;;) {
+      const completion = this.#take();
+      if (completion !== undefined) return completion;
+      this.device.requireOpen();
+      await this.#arrival();
+    }
+  }
+
+  /** Ends when the device is closed. @throws WeirError when it fails. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<WorkCompletion, void, undefined> {
+    for (;;) {
+      // One at a time: whoever leaves the loop leaves the others in the queue.
+      const completion = this.#take();
+      if (completion !== undefined) {
+        yield completion;
+        continue;
+      }
+      if (this.device.closed) return;
+      this.device.requireOpen();
+      await this.#arrival();
+    }
+  }
+
+  /** For the device. */
+  push(completion: WorkCompletion): void {
+    if (this.#callback === undefined) {
+      this.#waiting.push(completion);
+      this.wake();
+    } else {
+      this.#callback(completion);
+    }
+  }
+
+  /** For the device. */
+  wake(): void {
+    for (const wake of this.#wakes.splice(0)) wake();
+  }
+
+  #take(): WorkCompletion | undefined {
+    if (this.#waiting.length === 0) this.device.drain();
+    return this.#waiting.shift();
+  }
+
+  #arrival(): Promise<void> {
+    return new Promise((resolve) => this.#wakes.push(resolve));
+  }
+}
 
 export interface QueuePairOptions {
   /** Default "rc". */
@@ -32,41 +139,24 @@ export interface QueuePairOptions {
 }
 
 const kMostDepth = 32_768;
-const kDefaults = {
-  access: ["remote_write", "remote_read", "remote_atomic"] as readonly Access[],
-  remoteQpn: 0,
-  sendPsn: 0,
-  receivePsn: 0,
-  timeout: 14,
-  retryCount: 7,
-  rnrRetry: 7,
-  minRnrTimer: 12,
-  maxRdAtomic: 16,
-  maxDestRdAtomic: 16,
-  recovery: "go-back-n" as const,
-  window: 256,
-  partitionKey: 0xffff,
-  queueKey: 0,
-  rateCap: 0,
-};
-/** Inclusive. */
-const kRanges = {
-  remoteQpn: [0, 0xff_ffff],
-  sendPsn: [0, 0xff_ffff],
-  receivePsn: [0, 0xff_ffff],
-  timeout: [0, 31],
-  retryCount: [0, 7],
-  rnrRetry: [0, 7],
-  minRnrTimer: [0, 31],
-  maxRdAtomic: [1, 128],
-  maxDestRdAtomic: [1, 128],
-  window: [4, 256],
-  partitionKey: [0, 0xffff],
-  queueKey: [0, 0xffff_ffff],
-  priority: [0, 7],
-  dscp: [0, 63],
-  rateCap: [0, Number.MAX_SAFE_INTEGER],
+/** Attributes that are numbers: what the native core calls them, their default, and what they may be, inclusive. */
+const kNumbers = {
+  remoteQpn: ["remote_qpn", 0, 0, 0xff_ffff],
+  sendPsn: ["send_psn", 0, 0, 0xff_ffff],
+  receivePsn: ["receive_psn", 0, 0, 0xff_ffff],
+  timeout: ["timeout", 14, 0, 31],
+  retryCount: ["retry_count", 7, 0, 7],
+  rnrRetry: ["rnr_retry", 7, 0, 7],
+  minRnrTimer: ["min_rnr_timer", 12, 0, 31],
+  maxRdAtomic: ["max_rd_atomic", 16, 1, 128],
+  maxDestRdAtomic: ["max_dest_rd_atomic", 16, 1, 128],
+  window: ["window", 256, 4, 256],
+  partitionKey: ["partition_key", 0xffff, 0, 0xffff],
+  queueKey: ["queue_key", 0, 0, 0xffff_ffff],
+  rateCap: ["rate_cap", 0, 0, Number.MAX_SAFE_INTEGER],
 } as const;
+type NativeNumbers = Record<(typeof kNumbers)[keyof typeof kNumbers][0], number>;
+const kDefaultAccess: readonly Access[] = ["remote_write", "remote_read", "remote_atomic"];
 
 export class QueuePair {
   readonly type: "rc" | "ud";
@@ -124,10 +214,13 @@ export class QueuePair {
   modify(state: State, attributes: Partial<QueuePairAttributes> = {}): void {
     this.#requireAlive();
     const given = { ...this.#attributes, ...attributes };
-    const a = { ...kDefaults, ...this.device.defaults, ...given };
-    for (const [name, [least, most]] of Object.entries(kRanges)) {
-      within(name, a[name as keyof typeof kRanges], least, most);
+    const a = { access: kDefaultAccess, recovery: "go-back-n" as const, ...this.device.defaults, ...given };
+    const numbers: Record<string, number> = {};
+    for (const [name, [native, standard, least, most]] of Object.entries(kNumbers)) {
+      numbers[native] = within(name, a[name as keyof typeof kNumbers] ?? standard, least, most);
     }
+    within("priority", a.priority, 0, 7);
+    within("dscp", a.dscp, 0, 63);
     if (![256, 512, 1024, 2048, 4096].includes(a.pathMtu) || a.pathMtu > this.device.largestPathMtu) {
       throw new WeirError(`pathMtu: ${a.pathMtu} is not possible here`, {
         field: "pathMtu",
@@ -137,33 +230,18 @@ export class QueuePair {
     if (state === "rtr" && this.type === "rc" && a.route === undefined) {
       throw new WeirError("route: a reliable connection needs to know its peer", { field: "route" });
     }
-    try {
+    asWeirError(() =>
       this.device.native.worker.modifyQueuePair(0, this.qpn, {
         state,
         domain: this.domain,
-        partition_key: a.partitionKey,
+        ...(numbers as NativeNumbers),
         access: accessBits(a.access),
         path_mtu: a.pathMtu,
-        remote_qpn: a.remoteQpn,
-        send_psn: a.sendPsn,
-        receive_psn: a.receivePsn,
-        timeout: a.timeout,
-        retry_count: a.retryCount,
-        rnr_retry: a.rnrRetry,
-        min_rnr_timer: a.minRnrTimer,
-        max_rd_atomic: a.maxRdAtomic,
-        max_dest_rd_atomic: a.maxDestRdAtomic,
         recovery: a.recovery,
-        window: a.window,
-        queue_key: a.queueKey,
         path: pathTo(this.device, a.route, a.dscp, a.priority, this.qpn),
         priority: a.priority,
-        rate_cap: a.rateCap,
-      });
-    } catch (error) {
-      const { message, hint } = error as Error & { hint?: string };
-      throw new WeirError(message, { cause: error, ...(hint !== undefined && { hint }) });
-    }
+      }),
+    );
     this.#attributes = given;
     this.#state = state;
   }
@@ -179,7 +257,7 @@ export class QueuePair {
     }
     if (requests.length > this.sendRoom) throw full("send", this.sendDepth);
     const ways = this.type === "ud" ? requests.map((request) => this.#wayOf(request)) : [];
-    const write = (buffer: WorkWriter, at: number, request: SendRequest) => buffer.writeSend(at, this.qpn, request);
+    const write = (buffer: WorkBuffer, at: number, request: SendRequest) => buffer.writeSend(at, this.qpn, request);
     this.#post("send", requests, write, (from, to) => this.#ways.push(...ways.slice(from, to)));
   }
 
@@ -208,7 +286,7 @@ export class QueuePair {
   }
 
   /** For the device. */
-  take(completion: Omit<WorkCompletion, "queuePair">, receive: boolean, retired: number): void {
+  take(completion: Completion, receive: boolean, retired: number): void {
     if (completion.status !== "success" || retired === 0) this.#fail(completion.status);
     if (retired === 0) return;
     this.#posted[receive ? "receive" : "send"] -= retired;
@@ -243,7 +321,7 @@ export class QueuePair {
   #post<T>(
     which: "send" | "receive",
     requests: readonly T[],
-    write: (buffer: WorkWriter, at: number, request: T) => void,
+    write: (buffer: WorkBuffer, at: number, request: T) => void,
     onPosted: (from: number, to: number) => void = () => {},
   ): void {
     const { work, native } = this.device;
@@ -276,8 +354,9 @@ function full(which: "send" | "receive", depth: number): WeirError {
   });
 }
 
-function within(field: string, value: number | undefined, least: number, most: number): void {
-  if (value === undefined || (Number.isInteger(value) && value >= least && value <= most)) return;
+/** @throws WeirError unless it is. */
+function within(field: string, value: number, least: number, most: number): number {
+  if (Number.isInteger(value) && value >= least && value <= most) return value;
   throw new WeirError(`${field}: ${value} is not an integer between ${least} and ${most}`, { field });
 }
 

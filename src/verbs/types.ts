@@ -1,5 +1,5 @@
-/** What applications give and get, named as in libibverbs; and what the parts of this module know of one another. */
-import type { NativeAddon, NativeQueueAttributes, NativeWorker } from "../native/types.js";
+/** What applications give and get, named as in libibverbs. */
+import type { NativeQueueAttributes } from "../native/types.js";
 import type { AddressHandle } from "./address_handle.js";
 
 /** What may be done to a region; remote_* by peers who know its key. `remote_invalidate`: they may take the key away. */
@@ -11,6 +11,10 @@ export const kAccess = {
   remote_invalidate: 16,
 } as const;
 export type Access = keyof typeof kAccess;
+
+export function accessBits(access: readonly Access[]): number {
+  return access.reduce((bits, right) => bits | kAccess[right], 0);
+}
 
 /** A piece of registered memory. */
 export interface Slice {
@@ -81,11 +85,11 @@ export const kStatus = {
 } as const;
 export type Status = (typeof kStatus)[keyof typeof kStatus];
 
-export interface WorkCompletion {
+/** Of a queue pair that its reader knows. */
+export interface Completion {
   id: number;
   status: Status;
   opcode: SendRequest["opcode"] | "recv" | "recv_rdma_with_imm";
-  queuePair: PostedTo;
   /** Received, read, or sent. */
   byteLength: number;
   immediate?: number;
@@ -138,66 +142,6 @@ export interface QueuePairAttributes {
   dscp: number;
   /** bit/s; 0: line rate. */
   rateCap: number;
-}
-
-/** What queue pairs, completion queues and memory regions need of their device. */
-export interface DeviceCore {
-  readonly native: { addon: NativeAddon; worker: NativeWorker };
-  /** For work requests on their way down. */
-  readonly work: WorkWriter;
-  readonly mac: number;
-  readonly vlan: number | undefined;
-  readonly largestPathMtu: number;
-  readonly defaults: Pick<QueuePairAttributes, "pathMtu" | "priority" | "dscp">;
-  readonly closed: boolean;
-  readonly failed: boolean;
-  readonly works: boolean;
-  /** @throws WeirError when it is closed or has failed. */
-  requireOpen(): void;
-  sourceFor(address: string): string;
-  /** Brings completions to their queues. */
-  drain(): void;
-  /** Notices when the poll thread has failed. */
-  readRecords(): void;
-  attach(pair: Completed): void;
-  detach(pair: Completed): void;
-}
-
-/** Takes a few work requests in the form that the native core reads. */
-export interface WorkWriter {
-  readonly words: BigUint64Array;
-  writeSend(at: number, qpn: number, request: SendRequest): void;
-  writeReceive(at: number, qpn: number, request: ReceiveRequest): void;
-}
-
-/** A queue pair to which its device brings what is done with. */
-export interface Completed {
-  readonly qpn: number;
-  take(completion: Omit<WorkCompletion, "queuePair">, receive: boolean, retired: number): void;
-}
-
-/** The queue pair that a work request was posted to. */
-export interface PostedTo {
-  readonly type: "rc" | "ud";
-  readonly qpn: number;
-  readonly state: State;
-  readonly sendDepth: number;
-  readonly receiveDepth: number;
-  readonly sendRoom: number;
-  readonly receiveRoom: number;
-  readonly sendCompletions: Completions;
-  readonly receiveCompletions: Completions;
-  modify(state: State, attributes?: Partial<QueuePairAttributes>): void;
-  postSend(...requests: SendRequest[]): void;
-  postReceive(...requests: ReceiveRequest[]): void;
-  onError(callback: (status: Status) => void): void;
-  destroy(): void;
-}
-
-/** A completion queue. */
-export interface Completions extends AsyncIterable<WorkCompletion> {
-  poll(most?: number): WorkCompletion[];
-  next(): Promise<WorkCompletion>;
 }
 
 /** A memory region. */

@@ -1,6 +1,6 @@
 /** Work requests and completions in the rings of the native core. */
 import { kCompletion, kWorkCommand, WorkOpcode } from "../native/types.js";
-import { kStatus, type ReceiveRequest, type SendRequest, type Slice, type WorkCompletion } from "./types.js";
+import { type Completion, kStatus, type ReceiveRequest, type SendRequest, type Slice } from "./types.js";
 
 const kOpcodes = Object.keys(WorkOpcode) as (keyof typeof WorkOpcode)[];
 
@@ -94,7 +94,7 @@ export interface RawCompletion {
   receive: boolean;
   /** Work requests that are done with, unsignaled ones before it too; 0: an event of the queue pair. */
   retired: number;
-  completion: Omit<WorkCompletion, "queuePair">;
+  completion: Completion;
 }
 
 /** Completions on their way up. */

@@ -9,8 +9,8 @@ import type {
   NativeSharedSwitch,
   WorkerConfig,
 } from "../../src/native/types.js";
+import { Fabric } from "../../src/scenario/fabric.js";
 import { composeSimulation } from "../../src/sim/compose.js";
-import { Fabric } from "../../src/sim/fabric.js";
 import { smallScenario } from "../lab/evidence.js";
 import { nativeCore } from "../obstacles.js";
 import { incast } from "../sim/scenarios.js";

@@ -4,8 +4,8 @@ import { parsePeer, runPeer } from "../../bench/simulation/peer.js";
 import { machine, tables } from "../../bench/simulation/report.js";
 import { hpccFabric } from "../../bench/simulation/scenarios.js";
 import { markdown } from "../../bench/table.js";
+import { Fabric } from "../../src/scenario/fabric.js";
 import { parseScenario } from "../../src/scenario/scenario.js";
-import { Fabric } from "../../src/sim/fabric.js";
 
 const small = CASES.filter(({ name }) => !/1024|100000|10ms/.test(name));
 

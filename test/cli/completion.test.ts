@@ -18,7 +18,21 @@ async function offered(...words: string[]): Promise<string[]> {
   return lines.slice(0, -1).map((line) => line.split("\t")[0] ?? "");
 }
 
+/** A folder for the sockets of what runs, instead of this host's. */
+function runtimeFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "weir-completion-"));
+  vi.stubEnv("XDG_RUNTIME_DIR", folder);
+  const geteuid = vi.spyOn(process as Required<typeof process>, "geteuid").mockReturnValue(1000);
+  onTestFinished(() => {
+    geteuid.mockRestore();
+    vi.unstubAllEnvs();
+    rmSync(folder, { recursive: true });
+  });
+  return folder;
+}
+
 it("verbs, and the verbs below them", async () => {
+  runtimeFolder();
   expect(await offered("to")).toEqual(["top"]);
   expect(await offered("show", "queue", "")).toEqual(["counters", "wredcounters", "watermark"]);
   expect(await offered("show", "rdma", "s")).toEqual(["statistic"]);
@@ -39,14 +53,7 @@ it("options, and what they choose from", async () => {
 });
 
 it("daemons that run, and labs with their devices", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "weir-completion-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  vi.stubEnv("XDG_RUNTIME_DIR", folder);
-  const geteuid = vi.spyOn(process as Required<typeof process>, "geteuid").mockReturnValue(1000);
-  onTestFinished(() => {
-    geteuid.mockRestore();
-    vi.unstubAllEnvs();
-  });
+  const folder = runtimeFolder();
   mkdirSync(join(folder, "weir"));
   const servers = [
     await ControlServer.open(join(folder, "weir/sw0.sock"), () => ({ kind: "switch" })),

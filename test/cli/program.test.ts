@@ -35,8 +35,6 @@ describe("weir", () => {
   });
 
   it.each([
-    ["run x.yaml", "weir lab run x.yaml, or weir sim run x.yaml"],
-    ["run", "weir lab run FILE, or weir sim run FILE"],
     ["x.yml", "weir lab run x.yml, or weir sim run x.yml"],
     ["lab x.yaml --json", "weir lab run x.yaml"],
     ["sim x.json", "weir sim run x.json"],
@@ -47,6 +45,15 @@ describe("weir", () => {
     expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
     expect(stderr).toMatch(/^error: unknown command '[\w.]+'\n/);
     expect(stderr).toContain(`\n  hint: ${hint}\n`);
+  });
+
+  it.each([
+    ["run x.yaml", "x.yaml is no program", "weir lab run x.yaml, or weir sim run x.yaml"],
+    ["run", "no program to run", "weir run -- ibv_devices; a scenario: weir lab run FILE, or weir sim run FILE"],
+  ])("tells who writes weir %s what that runs", async (line, error, hint) => {
+    const { status, stderr } = await weir(line.split(" "));
+    expect(status).toBe(2);
+    expect(stderr).toContain(`error: ${error}\n  hint: ${hint}\n`);
   });
 
   it.each([["vaildate x.yaml"], ["sweep x.yaml"], ["lab start"]])("has no such hint for weir %s", async (line) => {

@@ -1,28 +1,27 @@
 /** One switch on several workers, seen as one, on a native core that does as told. */
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { composeSwitchWorkers } from "../../src/device/compose.js";
-import { parseSwitchDaemon } from "../../src/device/file/load.js";
+import { loadSwitchDaemon } from "../../src/device/file/load.js";
 import { kRecordWords, RecordKind, type WorkerOutcome } from "../../src/native/types.js";
-import { createWorkers, type DeviceWorker } from "../../src/native/workers.js";
+import { DeviceWorkers } from "../../src/native/workers.js";
 import { FakeAddon, type FakeWorker } from "./fake_addon.js";
 
-const { config } = parseSwitchDaemon(
-  `workers: [{ cpu: 1 }, { cpu: 2, polling: adaptive }]
+const { config } = loadSwitchDaemon("sw0.yaml", {
+  text: `workers: [{ cpu: 1 }, { cpu: 2, polling: adaptive }]
 ports: [{ interface: a }, { interface: b, worker: 1 }, { interface: c }]`,
-  "sw0.yaml",
-);
+});
 const kOwner = [0, 1, 0];
 
 describe("a switch on two workers", () => {
   let addon: FakeAddon;
-  let device: DeviceWorker;
+  let device: DeviceWorkers;
   let workers: [FakeWorker, FakeWorker];
   const doorbell = vi.fn();
 
   beforeEach(() => {
     doorbell.mockClear();
     addon = new FakeAddon();
-    device = createWorkers(addon, composeSwitchWorkers(config, []), kOwner, doorbell);
+    device = new DeviceWorkers(addon, composeSwitchWorkers(config, []), kOwner, doorbell);
     workers = addon.workers as typeof workers;
   });
 
@@ -121,8 +120,8 @@ describe("a device on one worker", () => {
     const addon = new FakeAddon();
     const [whole] = composeSwitchWorkers(config, []);
     if (whole === undefined) throw new Error("no worker");
-    expect(createWorkers(addon, [whole], [0, 0, 0], () => {}).ofPort(2)).toBe(addon.worker);
+    expect(new DeviceWorkers(addon, [whole], [0, 0, 0], () => {}).ofPort(2)).toBe(addon.worker);
     expect(addon.worker.configs[0]).not.toHaveProperty("shared");
-    expect(() => createWorkers(addon, [], [], () => {})).toThrow(RangeError);
+    expect(() => new DeviceWorkers(addon, [], [], () => {})).toThrow(RangeError);
   });
 });

@@ -4,7 +4,7 @@ import { DeviceBoard } from "../../src/dashboard/device_board.js";
 import type { Frame, Session } from "../../src/dashboard/protocol.js";
 import type { Device } from "../../src/device/device.js";
 import type { DeviceConfig } from "../../src/device/file/load.js";
-import { parseNicDaemon, parseSwitchDaemon } from "../../src/device/file/load.js";
+import { loadNicDaemon, loadSwitchDaemon } from "../../src/device/file/load.js";
 import type { Counter } from "../lab/evidence.js";
 import { FakeCounters } from "./fake_lab.js";
 
@@ -56,7 +56,7 @@ function board(config: DeviceConfig, own: Counter[], device: Partial<Device> = {
 }
 
 describe("a switch's dashboard", () => {
-  const { config } = parseSwitchDaemon(kSwitch, "sw0.yaml");
+  const { config } = loadSwitchDaemon("sw0.yaml", { text: kSwitch });
   const port = { up: true, ingress_bytes: zeros, headroom_bytes: zeros, paused: 0, pausing: 0 };
   const ports = ["a", "b"].map((name) => ({ ...port, name, queue_bytes: [0, 0, 0, 700, 0, 0, 0, 0] }));
   const buffer = { total: 12e6, shared: 11e6, occupied: 700, watermark: 700, pfc_threshold: 9e6 };
@@ -161,7 +161,7 @@ describe("a switch's dashboard", () => {
 });
 
 it("a NIC's dashboard shows queue pairs as flows", () => {
-  const { config } = parseNicDaemon(kNic, "roce0.yaml");
+  const { config } = loadNicDaemon("roce0.yaml", { text: kNic });
   const pair = { name: "to-b", peer: "b", rate: 4e9, target_rate: 5e9, alpha: 0.5, limited: true };
   const idle = { ...pair, name: "back", rate: 0, limited: false };
   const device = { queuePairs: () => [pair, idle] } as unknown as Device;
@@ -210,13 +210,14 @@ it("a NIC's dashboard shows queue pairs as flows", () => {
 });
 
 describe("dashboard: in a daemon's file", () => {
-  const at = (dashboard: string) => parseSwitchDaemon(`${kSwitch}\ndashboard: ${dashboard}`, "s").config.dashboard;
+  const at = (dashboard: string) =>
+    loadSwitchDaemon("s", { text: `${kSwitch}\ndashboard: ${dashboard}` }).config.dashboard;
 
   it("is off, on, or somewhere", () => {
-    expect(parseSwitchDaemon(kSwitch, "s").config.dashboard).toBeUndefined();
+    expect(loadSwitchDaemon("s", { text: kSwitch }).config.dashboard).toBeUndefined();
     expect(at("false")).toBeUndefined();
     expect(at("true")).toEqual({ address: "127.0.0.1", port: 9466 });
-    expect(parseNicDaemon(`${kNic}\ndashboard: true`, "n").config.dashboard?.port).toBe(9467);
+    expect(loadNicDaemon("n", { text: `${kNic}\ndashboard: true` }).config.dashboard?.port).toBe(9467);
     expect(at("{ address: 0.0.0.0, token: 0123456789abcdef }")).toEqual({
       address: "0.0.0.0",
       port: 9466,

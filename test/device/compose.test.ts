@@ -1,12 +1,12 @@
 /** What native workers are asked to be, for the files of daemons. */
 import { describe, expect, it } from "vitest";
 import { composeNicWorker, composeSwitchWorker } from "../../src/device/compose.js";
-import { parseNicDaemon, parseSwitchDaemon } from "../../src/device/file/load.js";
+import { loadNicDaemon, loadSwitchDaemon } from "../../src/device/file/load.js";
 
 const inspect = () => ({ mtu: 1500, mac: 0x02_57_00_00_00_01 });
 
 describe("a switch daemon", () => {
-  const compose = (text: string) => composeSwitchWorker(parseSwitchDaemon(text, "sw0.yaml", { inspect }).config);
+  const compose = (text: string) => composeSwitchWorker(loadSwitchDaemon("sw0.yaml", { inspect, text }).config);
   const worker = compose(`
 ports: [{ interface: veth-a, name: a, rate: 1Gbps }, { interface: veth-b, name: b, namespace: /run/netns/b }]
 static_fdb: [{ mac: "02:00:00:00:00:07", port: b }]
@@ -46,7 +46,7 @@ ecn: { kmin: 10KB, pmax: 2% }
 
   it("says how each port reaches its interface, and where the worker runs", () => {
     const text = "workers: [{ cpu: 3, polling: busy }]\nports: [{ interface: a }, { interface: b }]";
-    const { config } = parseSwitchDaemon(text, "sw0.yaml", { inspect });
+    const { config } = loadSwitchDaemon("sw0.yaml", { inspect, text });
     const chosen = { receive: "af_packet", transmit: "af_xdp", xdp_mode: "generic", ring: 128 } as const;
     const given = composeSwitchWorker(config, [chosen]);
     expect(given).toMatchObject({ cpu: 3, polling: "busy" });
@@ -76,7 +76,7 @@ queue_pairs:
   - { name: to-b, peer: b, qpn: 0x40, remote_qpn: 0x50, send: { rate: 100Mbps, bytes: 1MB, start: 2s } }
   - { name: from-b, peer: b }
 `;
-  const worker = composeNicWorker(parseNicDaemon(text, "roce0.yaml", { inspect }).config);
+  const worker = composeNicWorker(loadNicDaemon("roce0.yaml", { inspect, text }).config);
   const [native] = worker.nics;
 
   it("is one NIC with its queue pairs", () => {
@@ -114,7 +114,7 @@ queue_pairs:
   });
 
   it("says how it reaches its interface, and where it runs", () => {
-    const { config } = parseNicDaemon(`${text}worker: { cpu: 2, polling: adaptive }`, "roce0.yaml", { inspect });
+    const { config } = loadNicDaemon("roce0.yaml", { inspect, text: `${text}worker: { cpu: 2, polling: adaptive }` });
     const chosen = { receive: "af_xdp", transmit: "af_xdp", xdp_mode: "native", ring: 512 } as const;
     const given = composeNicWorker(config, chosen);
     expect(given).toMatchObject({ cpu: 2, polling: "adaptive" });
@@ -130,7 +130,7 @@ queue_pairs:
 
   it("has reaction points of QCN in its place where the file says so", () => {
     const qcn = "congestion: { algorithm: qcn, profile: netfpga }\nqcn: { priorities: [3, 5], cn_tag: false }";
-    const { config } = parseNicDaemon(`${text}${qcn}`, "roce0.yaml", { inspect });
+    const { config } = loadNicDaemon("roce0.yaml", { inspect, text: `${text}${qcn}` });
     expect(composeNicWorker(config).nics[0]).toMatchObject({
       congestion_control: "qcn",
       qcn: { rpg_time_reset: 25e6, rpg_ai_rate: 500_000 },
@@ -141,7 +141,7 @@ queue_pairs:
   });
 
   it("has no reaction point without DCQCN", () => {
-    const { config } = parseNicDaemon(`${text}congestion: { algorithm: none }`, "roce0.yaml", { inspect });
+    const { config } = loadNicDaemon("roce0.yaml", { inspect, text: `${text}congestion: { algorithm: none }` });
     expect(composeNicWorker(config).nics[0]).not.toHaveProperty("dcqcn");
   });
 });

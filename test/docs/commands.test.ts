@@ -43,7 +43,9 @@ function callsIn(line: string): { verb: string; options: string[]; unknown?: str
       if (!verbs.has(next)) break;
       verb = next;
     }
-    const rest = words.slice(at);
+    const end = words.indexOf("--", at);
+    // What follows is another program's.
+    const rest = words.slice(at, end === -1 ? undefined : end);
     const options = rest.flatMap((word) => /^--?[a-zA-Z][\w-]*/.exec(word)?.[0] ?? []);
     const unknown = verb === "" && /^[a-z]+$/.test(rest[0] ?? "") ? { unknown: rest[0] as string } : {};
     return [{ verb, options, ...unknown }];

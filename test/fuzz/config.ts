@@ -8,14 +8,14 @@ import { basename, join } from "node:path";
 import { parse, stringify } from "yaml";
 import { ScenarioError, WeirError } from "../../src/base/error.js";
 import { composeNicWorker, composeSwitchWorkers } from "../../src/device/compose.js";
-import { parseNicDaemon, parseSwitchDaemon } from "../../src/device/file/load.js";
+import { loadNicDaemon, loadSwitchDaemon } from "../../src/device/file/load.js";
 import { checkPlan } from "../../src/models/buffers/index.js";
 import { modelScenario } from "../../src/models/dcqcn/index.js";
+import { Fabric } from "../../src/scenario/fabric.js";
 import type { FileKind } from "../../src/scenario/file_kind.js";
 import { parseScenarioText } from "../../src/scenario/scenario.js";
 import type { Scenario } from "../../src/scenario/types.js";
 import { composeSimulation } from "../../src/sim/compose.js";
-import { Fabric } from "../../src/sim/fabric.js";
 import { planSweep } from "../../src/sweep/plan.js";
 import { loadSweep } from "../../src/sweep/spec.js";
 import { examples } from "../fixtures/examples.js";
@@ -129,12 +129,12 @@ const kReaders: Record<FileKind, (text: string, file: string, set: readonly stri
     return spec.combinations.length > kMostPoints ? [] : planSweep(spec, path, "").warnings;
   },
   switch(text, file, set) {
-    const { config, warnings } = parseSwitchDaemon(text, file, { set, inspect: () => kInterface });
+    const { config, warnings } = loadSwitchDaemon(file, { set, inspect: () => kInterface, text });
     composeSwitchWorkers(config, []);
     return warnings;
   },
   nic(text, file, set) {
-    const { config, warnings } = parseNicDaemon(text, file, { set, inspect: () => kInterface });
+    const { config, warnings } = loadNicDaemon(file, { set, inspect: () => kInterface, text });
     composeNicWorker(config);
     return warnings;
   },

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, it } from "vitest";
+import type { LiveState } from "../../src/lab/live_state.js";
 import { LiveView } from "../../src/lab/live_view.js";
-import type { LiveState } from "../../src/lab/types.js";
 import { memoryStream } from "../cli/memory_stream.js";
 
 function screen(size?: { columns: number; rows: number }) {
@@ -86,6 +86,14 @@ describe("LiveView on a terminal", () => {
     expect(text()).not.toContain("100.0%");
     view.finish();
     expect(text()).toContain("100.0%");
+  });
+
+  it("does not say at the end what it has just said", () => {
+    const { stream, writes } = screen();
+    const view = new LiveView(stream, { scenario: "incast", color: false, now: () => 0 });
+    view.update(state(250));
+    view.finish();
+    expect(writes).toHaveLength(1);
   });
 
   it("is silent once finished", () => {

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { kEtherType, newFrame } from "../../src/cm/link.js";
 import { composeNicWorker } from "../../src/device/compose.js";
-import { parseNicDaemon } from "../../src/device/file/load.js";
+import { loadNicDaemon } from "../../src/device/file/load.js";
 import { inspectInterface } from "../../src/host/interface.js";
 import { loadAddon } from "../../src/native/addon.js";
 import type { NativeAddon, NativeWorker, WorkerConfig } from "../../src/native/types.js";
@@ -188,7 +188,7 @@ export class BadPeer {
       .padStart(12, "0")
       .replace(/..(?=.)/g, "$&:");
     const options = { inspect: inspectInterface };
-    const { config } = parseNicDaemon(JSON.stringify({ ...place, mac, address }), "bad peer", options);
+    const { config } = loadNicDaemon("bad peer", { ...options, text: JSON.stringify({ ...place, mac, address }) });
     const composed = composeNicWorker(config);
     for (const nic of composed.nics) Object.assign(nic, { verbs_queue_pairs: 1, memory_regions: 1 });
     const peer = new BadPeer(loadAddon<NativeAddon>(), composed);

@@ -2,14 +2,15 @@
  * examples/containerlab: a topology that containerlab would take, as far as its documentation tells, and daemons that fit it.
  * containerlab itself, and its JSON schema, are in neither Debian nor npm: nothing here runs them.
  */
+
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { macText } from "../../src/base/mac.js";
 import { loadNicDaemon, loadSwitchDaemon } from "../../src/device/file/load.js";
 import type { NicDaemonConfig, SwitchDaemonConfig } from "../../src/device/file/types.js";
-import { macText } from "../../src/device/reports.js";
 import { exists, list, readYaml, root } from "./files.js";
 
 const kFolder = "examples/containerlab";

@@ -8,13 +8,8 @@ import type { IncomingRequest } from "../../src/cm/connection_manager.js";
 import type { Established, LocalParameters, PeerParameters } from "../../src/cm/parameters.js";
 import { ConnectionRejected, kReject } from "../../src/cm/reject.js";
 import type { Device } from "../../src/verbs/device.js";
-import type {
-  QueuePairAttributes,
-  ReceiveRequest,
-  SendRequest,
-  Status,
-  WorkCompletion,
-} from "../../src/verbs/types.js";
+import type { WorkCompletion } from "../../src/verbs/queue_pair.js";
+import type { QueuePairAttributes, ReceiveRequest, SendRequest, Status } from "../../src/verbs/types.js";
 
 type Completion = Pick<WorkCompletion, "id" | "status" | "opcode" | "byteLength">;
 /** As the fakes see them: their regions are FakeRegions. */

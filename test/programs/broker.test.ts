@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { arpReply } from "../../src/cm/arp.js";
 import type { NicDaemonConfig } from "../../src/device/file/load.js";
-import { parseNicDaemon } from "../../src/device/file/load.js";
+import { loadNicDaemon } from "../../src/device/file/load.js";
 import type { ProgramAnswer, ProgramRequest } from "../../src/native/types.js";
 import { ProgramBroker } from "../../src/programs/broker.js";
 import { gidOfAddress } from "../../src/wire/address.js";
@@ -35,7 +35,7 @@ const kRequest: ProgramRequest = {
 function config(): NicDaemonConfig {
   const text = "name: roce0\ninterface: eth1\naddress: 10.0.0.1\nprograms: { priority: 3 }\n";
   const inspect = () => ({ mac: 0x02_00_00_00_00_01, mtu: 1500 });
-  return parseNicDaemon(text, "nic.yaml", { inspect: inspect as never }).config;
+  return loadNicDaemon("nic.yaml", { inspect: inspect as never, text }).config;
 }
 
 /** Requests are numbers on the wire here: the place of each in `requests`. */

@@ -65,9 +65,7 @@ describe("a figure", () => {
     expect(heights.length).toBeLessThan(2_000);
   });
 
-  it("draws points, and bars beside each other with whiskers", async () => {
-    const points = await alone({ label: "p", kind: "points", x: [1, 2, 3], y: [1, 2, 3] });
-    expect(count(points, "point")).toBe(3);
+  it("draws bars beside each other with whiskers", async () => {
     const bar = (label: string, y: number[]): Curve => ({
       label,
       kind: "bars",
@@ -116,15 +114,6 @@ describe("a figure", () => {
       ["early", "late"],
     ] as const)
       expect(height(lower) - height(upper), lower).toBeGreaterThan(11);
-  });
-
-  it("has logarithmic axes, and leaves out what they cannot show", async () => {
-    const svg = await alone(
-      { label: "", kind: "points", x: [0, 1, 10, 100], y: [1, 0, 10, 1000] },
-      { x_scale: "log", y_scale: "log" },
-    );
-    expect(count(svg, "point")).toBe(2);
-    expect(svg).not.toMatch(/NaN|Infinity/);
   });
 
   it("takes a curve that lies outside of its axes", async () => {

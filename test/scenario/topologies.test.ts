@@ -1,7 +1,7 @@
 /** Kinds of topology: their shapes, that every host reaches every other, over as many paths as there should be. */
 import { describe, expect, it } from "vitest";
 import { parseScenario, type ScenarioError } from "../../src/scenario/scenario.js";
-import { Graph, kUnreachable, nextHopGroups, switchPorts } from "../../src/scenario/topology.js";
+import { Graph, kUnreachable, switchPorts } from "../../src/scenario/topology.js";
 import type { Scenario } from "../../src/scenario/types.js";
 
 const scenarioOf = (topology: object, rest: object = {}) => parseScenario({ topology, ...rest }).scenario;
@@ -21,7 +21,7 @@ const degrees = (scenario: Scenario) =>
 
 /** Shortest paths from the switch of one host to another host, counted by walking the next-hop groups. */
 function pathCount(scenario: Scenario, from: string, to: string): number {
-  const tables = nextHopGroups(scenario);
+  const tables = new Graph(scenario).nextHopGroups();
   const ports = [...switchPorts(scenario).values()];
   const numbers = new Map(scenario.switches.map(({ name }, i) => [name, i]));
   const target = scenario.hosts.findIndex(({ name }) => name === to);
@@ -53,7 +53,7 @@ describe("kinds of topology", () => {
     const scenario = scenarioOf(topology);
     expect([scenario.hosts.length, scenario.switches.length, scenario.links.length]).toEqual(counts);
     expect(degrees(scenario)).toMatchObject(expected);
-    for (const { groupOfHost } of nextHopGroups(scenario)) {
+    for (const { groupOfHost } of new Graph(scenario).nextHopGroups()) {
       expect(groupOfHost).toHaveLength(scenario.hosts.length);
       expect(groupOfHost).not.toContain(kUnreachable);
     }
@@ -158,7 +158,9 @@ describe("kinds of topology", () => {
 describe("next-hop groups", () => {
   it("are few: hosts behind the same ports share one", () => {
     const scenario = scenarioOf({ kind: "fat-tree", k: 8 });
-    const tables = new Map(nextHopGroups(scenario).map((table, i) => [scenario.switches[i]?.name, table.groups]));
+    const tables = new Map(
+      new Graph(scenario).nextHopGroups().map((table, i) => [scenario.switches[i]?.name, table.groups]),
+    );
     // An edge switch: its own hosts, and everything else by any of the four aggregation switches.
     expect(tables.get("e1_1")).toHaveLength(5);
     expect(tables.get("e1_1")).toContainEqual([4, 5, 6, 7]);
@@ -176,7 +178,7 @@ describe("next-hop groups", () => {
       ],
       routes: [],
     };
-    expect(nextHopGroups(network)).toEqual([
+    expect(new Graph(network).nextHopGroups()).toEqual([
       { groups: [[0]], groupOfHost: Uint16Array.of(0, kUnreachable) },
       { groups: [[0]], groupOfHost: Uint16Array.of(kUnreachable, 0) },
     ]);

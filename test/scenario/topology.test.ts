@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { Fabric } from "../../src/scenario/fabric.js";
 import { loadScenario } from "../../src/scenario/scenario.js";
-import { findLoop, Graph, routes, switchPorts } from "../../src/scenario/topology.js";
+import { findLoop, Graph, switchPorts } from "../../src/scenario/topology.js";
 
 const victim = loadScenario("examples/victim-flow.yaml").scenario;
 const incast = loadScenario("examples/incast-4to1.yaml").scenario;
@@ -21,26 +22,25 @@ describe("topology", () => {
   });
 
   it("finds next-hop groups on all shortest paths", () => {
-    const ports = switchPorts(victim);
-    const peers = (name: string, to: string) =>
-      routes(victim)
-        .get(name)
-        ?.groups.get(to)
-        ?.map((i) => ports.get(name)?.[i]?.peer);
+    const fabric = new Fabric(victim);
+    const towards = (name: string, to: string) => fabric.portsTowards(fabric.host(to), fabric.device(name));
+    const peers = (name: string, to: string) => towards(name, to).map((i) => fabric.peers(fabric.device(name))[i]);
     expect(peers("t4", "r")).toEqual(["r"]);
     expect(peers("t1", "r")).toEqual(["l1", "l2"]);
     expect(peers("l1", "r")).toEqual(["s1", "s2"]);
     expect(peers("s1", "r")).toEqual(["l3", "l4"]);
     expect(peers("t1", "vr")).toEqual(["l1", "l2"]);
     expect(peers("l1", "vr")).toEqual(["t2"]);
-    expect([...(routes(victim).get("t1")?.groups.keys() ?? [])].length).toBe(victim.hosts.length);
+    expect(victim.hosts.filter(({ name }) => towards("t1", name).length > 0)).toEqual(victim.hosts);
   });
 
   it("turns pinned routes into entries of every switch on the way", () => {
-    const ports = switchPorts(victim);
-    const table = routes(victim);
-    const pinned = (name: string) =>
-      table.get(name)?.pinned.map((p) => `${p.from}>${p.to} ${ports.get(name)?.[p.port]?.peer}`);
+    const fabric = new Fabric(victim);
+    const host = (number: number) => victim.hosts[number]?.name;
+    const pinned = (name: string) => {
+      const device = fabric.device(name);
+      return fabric.tables[device]?.pins.map((p) => `${host(p.from)}>${host(p.to)} ${fabric.peers(device)[p.port]}`);
+    };
     expect(pinned("t1")).toEqual(["h11>r l1", "h12>r l1", "h13>r l2", "h14>r l2", "vs>vr l1"]);
     expect(pinned("t2")).toEqual(["vs>vr vr"]);
     expect(pinned("l2")).toEqual(["h13>r s1", "h14>r s2"]);

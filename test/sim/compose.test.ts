@@ -2,10 +2,10 @@
 import { describe, expect, it } from "vitest";
 import { udpSourcePort } from "../../src/device/behaviour.js";
 import { flowMac, hostIp, hostMac } from "../../src/scenario/addresses.js";
+import { Fabric } from "../../src/scenario/fabric.js";
 import { parseScenario } from "../../src/scenario/scenario.js";
 import type { Scenario } from "../../src/scenario/types.js";
 import { composeSimulation } from "../../src/sim/compose.js";
-import { Fabric } from "../../src/sim/fabric.js";
 import { fatTree, incast } from "./scenarios.js";
 
 const compose = (scenario: Scenario) => composeSimulation(scenario, new Fabric(scenario), []);

@@ -27,7 +27,7 @@ const kLongLink = `
   import { parseScenario } from "./src/scenario/scenario.js";
   import { loadAddon } from "./src/native/addon.js";
   import { composeSimulation } from "./src/sim/compose.js";
-  import { Fabric } from "./src/sim/fabric.js";
+  import { Fabric } from "./src/scenario/fabric.js";
 
   const { scenario } = parseScenario({
     name: "long",

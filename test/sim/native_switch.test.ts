@@ -7,8 +7,8 @@ import type {
   SimulationConfig,
 } from "../../src/native/simulation_types.js";
 import { accountFrames } from "../../src/result/device_results.js";
+import { Fabric } from "../../src/scenario/fabric.js";
 import { composeSimulation } from "../../src/sim/compose.js";
-import { Fabric } from "../../src/sim/fabric.js";
 import { SimulationTables } from "../../src/sim/tables.js";
 import { nativeCore } from "../obstacles.js";
 import { incast } from "./scenarios.js";

@@ -5,10 +5,10 @@ import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { WeirError } from "../../src/base/error.js";
 import { AddressHandle } from "../../src/verbs/address_handle.js";
-import type { CompletionQueue } from "../../src/verbs/completion_queue.js";
 import type { Device } from "../../src/verbs/device.js";
-import { QueuePair, type QueuePairOptions } from "../../src/verbs/queue_pair.js";
-import type { SendRequest, WorkCompletion } from "../../src/verbs/types.js";
+import type { CompletionQueue } from "../../src/verbs/queue_pair.js";
+import { QueuePair, type QueuePairOptions, type WorkCompletion } from "../../src/verbs/queue_pair.js";
+import type { SendRequest } from "../../src/verbs/types.js";
 import { WorkBuffer } from "../../src/verbs/work.js";
 
 setFlagsFromString("--expose-gc");

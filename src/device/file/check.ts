@@ -23,7 +23,7 @@ export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemo
   const lossless = config.switch.pfc.enabled ? config.switch.pfc.priorities : [];
   config.ports.forEach((port, i) => {
     for (const priority of lossless) {
-      if ((port.queueLimits[priority] ?? 0) === 0) continue;
+      if ((port.queue_limits[priority] ?? 0) === 0) continue;
       const path = ["ports", i, "limits", String(priority), "buffer"];
       found.problem(
         path,
@@ -35,7 +35,7 @@ export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemo
   config.static_fdb.forEach((entry, i) => {
     if (!names.includes(entry.port)) found.unknown(["static_fdb", i, "port"], "port", entry.port, names);
   });
-  const controlled = config.ports.filter(({ stormControl }) => Object.values(stormControl).some((rate) => rate > 0));
+  const controlled = config.ports.filter(({ storm_control }) => Object.values(storm_control).some((rate) => rate > 0));
   if (config.switch.forwarding === "static" && controlled.length > 0) {
     const names = controlled.map(({ name }) => name).join(", ");
     found.warn(

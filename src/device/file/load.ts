@@ -45,15 +45,6 @@ export function loadNicDaemon(file: string, options: LoadOptions = {}): LoadedDa
   return loadNic(read("nic", file, options), file, options);
 }
 
-/** The same from YAML text. */
-export function parseSwitchDaemon(text: string, source: string, options: LoadOptions = {}) {
-  return loadSwitchDaemon(source, { ...options, text });
-}
-
-export function parseNicDaemon(text: string, source: string, options: LoadOptions = {}) {
-  return loadNicDaemon(source, { ...options, text });
-}
-
 /** The same from what a program says instead of a file. */
 export function nicFromData(
   data: object,

@@ -56,23 +56,19 @@ export function resolveSwitchDaemon(
 ): SwitchDaemonConfig {
   const own = common(input, fallbackName, "switch");
   const ports = input.ports.map((written, i): SwitchDaemonPort => {
-    const port = filled(portSchema, written);
+    const { limits, backend, receive, transmit, xdp_mode, ring, impairment, ...port } = filled(portSchema, written);
     const facts = inspect(port.interface, port.namespace, ["ports", i, "interface"]);
-    const limits = kPriorities.map((priority) => port.limits?.[`${priority}`]);
+    const byPriority = kPriorities.map((priority) => limits?.[`${priority}`]);
     return {
+      ...port,
       name: port.name ?? port.interface,
-      interface: port.interface,
       namespace: port.namespace,
-      rate: port.rate,
       mtu: port.mtu ?? facts.mtu,
       mac: facts.mac,
-      priorityRates: limits.map((limit) => limit?.rate ?? 0),
-      queueLimits: limits.map((limit) => limit?.buffer ?? 0),
-      maxLearnedAddresses: port.max_learned_addresses,
-      stormControl: port.storm_control,
-      impairment: written.impairment && port.impairment,
-      backend: backendOf(port),
-      worker: port.worker,
+      priority_rates: byPriority.map((limit) => limit?.rate ?? 0),
+      queue_limits: byPriority.map((limit) => limit?.buffer ?? 0),
+      impairment: written.impairment && impairment,
+      backend: backendOf({ backend, receive, transmit, xdp_mode, ring }),
     };
   });
   const {

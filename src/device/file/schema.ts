@@ -207,14 +207,7 @@ export const queuePairSchema = section({
   send: field(sendSchema, "What to send; a queue pair without it only receives."),
 });
 
-const {
-  buffer: _buffer,
-  ecn: _ecn,
-  qcn: _qcn,
-  forwarding: _forwarding,
-  ageing: _ageing,
-  ...classFields
-} = switchSchema.shape;
+const { pfc, scheduler, trust, dscp_map, default_priority } = switchSchema.shape;
 
 export const programsSchema = section({
   priority: integer("Priority (traffic class) of what they send, where they do not say by traffic class.", 0, 7, 3),
@@ -233,7 +226,7 @@ export const nicDaemonSchema = section({
   ...backendFields,
   worker: field(workerSchema, "The thread that the NIC runs on."),
   ...hostSchema.shape,
-  ...classFields,
+  ...{ pfc, scheduler, trust, dscp_map, default_priority },
   congestion: field(congestionSchema, "Congestion control."),
   peers: field(
     z.array(

@@ -43,19 +43,15 @@ export const kStormKinds = ["broadcast", "unknown_unicast", "multicast"] as cons
 export type StormKind = (typeof kStormKinds)[number];
 
 /** A port of a switch daemon; limits have 8 entries, 0: none. */
-export interface SwitchDaemonPort extends DaemonPort {
+export interface SwitchDaemonPort
+  extends DaemonPort,
+    Pick<WrittenPort, "worker" | "max_learned_addresses" | "storm_control"> {
   /** bit/s, of each egress queue. */
-  priorityRates: number[];
+  priority_rates: number[];
   /** Bytes, of each egress queue. */
-  queueLimits: number[];
-  /** Addresses that are learned there. */
-  maxLearnedAddresses: number;
-  /** Most that is flooded of what comes in, bit/s; 0: no limit. */
-  stormControl: Record<StormKind, number>;
+  queue_limits: number[];
   /** Of what arrives; undefined: none. */
   impairment: Impairment | undefined;
-  /** Position in `workers`. */
-  worker: number;
 }
 
 export interface SwitchDaemonConfig extends CommonConfig {

@@ -1,12 +1,11 @@
 /** What all experiments came to, as one HTML file that needs nothing else: every figure is inside, and links stay in the page. */
-import { duration } from "../../report/format.js";
-import { factsTable, renderPage } from "../../report/html.js";
+import { banner, factsTable, list, renderPage } from "../../report/html.js";
 import { escapeHtml } from "../../report/markup.js";
 import type { PaperDocument } from "../document.js";
 import type { Clock } from "../experiment.js";
-import { kClasses, paperContent } from "../page.js";
-import { missingLines, rulingsText, rulingText, type Summary, type SummaryEntry } from "./summary.js";
-import { factRows, shownClocks, totalLines } from "./text.js";
+import { kClasses, namesTable, paperContent, quotation } from "../page.js";
+import { missingLines, rulingsText, type Summary, type SummaryEntry } from "./summary.js";
+import { experimentGrid, factRows, shownClocks, totalLines } from "./text.js";
 
 /** An experiment that has something to show. */
 export interface Shown {
@@ -17,6 +16,7 @@ export interface Shown {
 export function renderAllPage(summary: Summary, shown: readonly Shown[]): string {
   const { experiments, options } = summary;
   const clocks = shownClocks(experiments, options.clocks);
+  const overview = experimentGrid(summary, true);
   const sections = experiments.map((entry) => {
     return section(
       entry,
@@ -27,18 +27,18 @@ export function renderAllPage(summary: Summary, shown: readonly Shown[]): string
     title: "Figures of papers, run again",
     kind: "Weir paper all",
     subtitle: `Weir ${summary.weir}, ${summary.at}`,
-    main: `${banner(summary)}
-<ul>${totalLines(summary)
-      .map((line) => `<li>${escapeHtml(line)}</li>`)
-      .join("")}</ul>
+    main: `${stateBanner(summary)}
+${list(totalLines(summary))}
 <h2 id="experiments">Experiments</h2>
-${table(
+${namesTable(
   "overview",
-  ["id", "paper", "place", "title", ...clocks, "state", "time"],
-  experiments.map((entry) => experimentRow(entry, clocks)),
+  overview.head,
+  overview.rows.map(([id = "", ...rest]) => {
+    return `<tr>${cell(anchor(id))}${rest.map((text) => cell(escapeHtml(text))).join("")}</tr>`;
+  }),
 )}
 <h2 id="statements">Statements</h2>
-${table(
+${namesTable(
   "statements",
   ["the paper says", "experiment", ...clocks],
   experiments.flatMap((entry) => statementRows(entry, clocks)),
@@ -49,44 +49,22 @@ ${factsTable(factRows(summary))}`,
   });
 }
 
-function banner(summary: Summary): string {
+function stateBanner(summary: Summary): string {
   const missing = missingLines(summary);
-  if (missing.length === 0) {
-    return '<div class="banner valid" role="status"><p><strong>Complete.</strong> Every run was made to its end, and is valid.</p></div>';
-  }
-  const list = missing.map((line) => `<li>${escapeHtml(line)}</li>`).join("");
-  return `<div class="banner invalid" role="status"><p><strong>Partial.</strong> ${missing.length} of ${summary.experiments.length} experiments are not complete.</p><ul>${list}</ul></div>`;
-}
-
-function table(kind: string, head: readonly string[], rows: readonly string[]): string {
-  const heads = head.map((name) => `<th scope="col" class="name">${escapeHtml(name)}</th>`).join("");
-  return `<div class="scroll"><table class="${kind}"><thead><tr>${heads}</tr></thead>
-<tbody>${rows.join("\n")}</tbody></table></div>`;
-}
-
-function experimentRow(entry: SummaryEntry, clocks: readonly Clock[]): string {
-  const { id, paper, place, title, state, reused, made } = entry;
-  const texts = [
-    paper,
-    place,
-    title,
-    ...clocks.map((clock) => rulingText(entry, clock)),
-    reused ? `${state}, made before` : state,
-    made === undefined ? "" : duration(made.wall_s),
-  ];
-  return `<tr>${cell(anchor(id))}${texts.map((text) => cell(escapeHtml(text))).join("")}</tr>`;
+  if (missing.length === 0) return banner("valid", "Complete.", "Every run was made to its end, and is valid.");
+  const text = `${missing.length} of ${summary.experiments.length} experiments are not complete.`;
+  return banner("invalid", "Partial.", text, missing);
 }
 
 function statementRows({ id, statements }: SummaryEntry, clocks: readonly Clock[]): string[] {
   return statements.map((statement) => {
-    const { quote, where, rulings } = statement;
+    const { rulings } = statement;
     const verdicts = clocks.map((clock) => {
       const ruling = rulings[clock];
       if (ruling === undefined) return cell("");
       return cell(`<strong>${escapeHtml(rulingsText(statement, clock))}</strong>`, kClasses[ruling]);
     });
-    const said = `<q>${escapeHtml(quote)}</q> <span class="soft">(${escapeHtml(where)})</span>`;
-    return `<tr>${cell(said)}${cell(anchor(id))}${verdicts.join("")}</tr>`;
+    return `<tr>${cell(quotation(statement))}${cell(anchor(id))}${verdicts.join("")}</tr>`;
   });
 }
 
@@ -101,7 +79,7 @@ function anchor(id: string): string {
 function section({ id, paper, place, title, state, error }: SummaryEntry, shown: Shown | undefined): string {
   const content =
     shown === undefined
-      ? `<div class="banner invalid" role="status"><p><strong>${state}</strong> ${escapeHtml(error ?? "")}</p></div>`
+      ? banner("invalid", state, error ?? "")
       : paperContent(shown.document, scoped(shown.svg, id), 3);
   return `<section class="experiment" id="${escapeHtml(id)}">
 <h2>${escapeHtml(`${id}: ${title}`)}</h2>

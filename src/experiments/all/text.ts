@@ -44,17 +44,18 @@ function link(id: string, finished: readonly Finished[]): string {
   return there ? `[${id}](${id}/report.html)` : id;
 }
 
-/** One row for each experiment. */
-function experimentGrid({ experiments, options }: Summary): Grid {
+/** One row for each experiment. `titled`: with what it is about. */
+export function experimentGrid({ experiments, options }: Summary, titled = false): Grid {
   const clocks = shownClocks(experiments, options.clocks);
   return {
     title: "Experiments",
-    head: ["id", "paper", "place", ...clocks, "state", "time"],
+    head: ["id", "paper", "place", ...(titled ? ["title"] : []), ...clocks, "state", "time"],
     names: 4 + clocks.length,
     rows: experiments.map((entry) => [
       entry.id,
       entry.paper,
       entry.place,
+      ...(titled ? [entry.title] : []),
       ...clocks.map((clock) => rulingText(entry, clock)),
       entry.reused ? `${entry.state}, made before` : entry.state,
       entry.made === undefined ? "" : duration(entry.made.wall_s),

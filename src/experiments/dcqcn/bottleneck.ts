@@ -15,16 +15,30 @@ import {
   DCQCN_PAPER as kTable14,
   runFluid,
 } from "../../models/dcqcn/index.js";
-import type { Evidence } from "../experiment.js";
-import { between, describe, firstTime, goodput, mean, movingMean, queue, type Signal, total } from "../measure.js";
-import { repeats } from "./testbed.js";
+import type { Plot } from "../../report/plot.js";
+import type { Alternative, Evidence } from "../experiment.js";
+import {
+  between,
+  describe,
+  firstTime,
+  goodput,
+  mean,
+  movingMean,
+  overMilliseconds,
+  queue,
+  type Signal,
+  total,
+} from "../measure.js";
+import { byName, namesOf, plot, type Runs } from "../study.js";
+import { equationsOf } from "./alpha.js";
+import { repeated, repeats } from "./testbed.js";
 import { kFlows, kLink, throughput } from "./two_senders.js";
 
-export const kPairFile = "dcqcn/convergence.yaml";
+const kPairFile = "dcqcn/convergence.yaml";
 export const kIncastFile = "dcqcn/n-to-1.yaml";
 /** Gb/s: 10% of the link. */
 export const kNear = 4;
-export const kSeeds = 5;
+const kSeeds = 5;
 
 export const CONVERGED =
   "Flows are apart until their throughputs, means of 10 ms, first differ by at most 4 Gb/s, 10% of the link; 200 ms: they never come so near. What is left is the mean of the absolute difference from 150 to 200 ms.";
@@ -38,6 +52,12 @@ const kRest = 0.15;
 const kJoin = 0.1;
 const kIncast = { end: 0.1, from: 0.05, burst: 0.01 };
 const kMilli = 1e6; // ns
+
+/** What a run differs in from table 14: by the equations, and by overrides. */
+export interface Setting {
+  changes: Partial<DcqcnModelParameters>;
+  set: readonly string[];
+}
 
 /** Two flows that are to become equal. */
 export interface Convergence {
@@ -75,7 +95,7 @@ export function convergenceByModel(changes: Partial<DcqcnModelParameters> = {}):
   return convergenceOf({ time, values: first.map((rate, k) => rate - (second[k] as number)) });
 }
 
-export function convergenceAsPackets(run: Evidence): Convergence {
+function convergenceAsPackets(run: Evidence): Convergence {
   const [first, second] = kFlows.map((flow) => throughput(run, flow)) as [Signal, Signal];
   const since = first.time.findIndex((time) => time > kJoin);
   const { interval_s } = run.series;
@@ -121,7 +141,7 @@ function emptyPart({ series }: FluidRun): number {
   return counted.filter((bytes) => bytes < kTable14.queued).length / counted.length;
 }
 
-export function incastAsPackets({ series, scenario, result }: Evidence): Incast {
+function incastAsPackets({ series, scenario, result }: Evidence): Incast {
   const receiver = scenario.flows[0]?.to as string;
   const length = queue(series, `sw:${receiver}:3`);
   const delivered = mean(between(goodput(series), kIncast.from, kIncast.end));
@@ -170,6 +190,52 @@ export function typical<T extends Convergence | Incast>(
     typeof value === "number" ? middle(name) : value,
   ]);
   return Object.fromEntries(entries) as T;
+}
+
+/** Of settings by name: the trials, called as `trial` says, and what becomes of each as packets and by the equations. */
+function settingsOf<One extends Setting, Shown extends Convergence | Incast>(
+  file: string,
+  overrides: (one: One) => readonly string[],
+  read: (run: Evidence) => Shown,
+  solve: (one: One, changes: Partial<DcqcnModelParameters>) => Shown,
+) {
+  return <Name extends string>(all: Readonly<Record<Name, One>>, trial = (name: Name): string => name) => {
+    const names = namesOf(all);
+    const changes = (name: Name, alternative?: Alternative) => ({ ...all[name].changes, ...equationsOf(alternative) });
+    return {
+      trials: names.flatMap((name) => repeated(trial(name), { file, set: overrides(all[name]) }, kSeeds)),
+      asPackets: (runs: Runs) => byName(names, (name) => typical(runs, trial(name), read)),
+      byModel: (alternative?: Alternative) => byName(names, (name) => solve(all[name], changes(name, alternative))),
+    };
+  };
+}
+
+export const pairsOf = settingsOf(
+  kPairFile,
+  ({ set }) => set,
+  convergenceAsPackets,
+  (_, changes) => convergenceByModel(changes),
+);
+
+export const incastsOf = settingsOf(
+  kIncastFile,
+  ({ set, flows }: Setting & { flows: number }) => [senders(flows), ...set],
+  incastAsPackets,
+  ({ flows }, changes) => incastByModel(flows, changes),
+);
+
+/** Of two flows, one of which begins at line rate. */
+export function differencePlot(
+  title: string,
+  curves: readonly { label: string; found: Convergence }[],
+  from = 0,
+): Plot {
+  return plot(
+    title,
+    ["time, ms", from, 200],
+    ["difference, Gb/s", 0, 42],
+    curves.map(({ label, found }) => ({ label, ...overMilliseconds(found.difference) })),
+  );
 }
 
 /** Overrides that make `n` machines of n-to-1.yaml send. */

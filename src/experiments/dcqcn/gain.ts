@@ -2,25 +2,18 @@
 import type { Plot } from "../../report/plot.js";
 import { overMilliseconds } from "../measure.js";
 import { atLeast, atMost, byName, grid, plot, quantity, statement, studyOf, within } from "../study.js";
-import { ALPHA_RESET, equationsOf } from "./alpha.js";
+import { ALPHA_RESET } from "./alpha.js";
 import {
   AS_PACKETS,
   BY_CHANCE,
   CONVERGED,
   type Convergence,
-  convergenceAsPackets,
-  convergenceByModel,
+  differencePlot,
   type Incast,
-  incastAsPackets,
-  incastByModel,
-  kIncastFile,
-  kPairFile,
-  kSeeds,
-  senders,
-  typical,
+  incastsOf,
+  pairsOf,
 } from "./bottleneck.js";
-import { DCQCN_PAPER } from "./paper.js";
-import { repeated } from "./testbed.js";
+import { dcqcnFigure } from "./paper.js";
 
 /** g = 1 / it. */
 const kGains = [16, 64, 256, 1024] as const;
@@ -30,19 +23,30 @@ type Flows = (typeof kFlows)[number];
 
 const key = (flows: Flows, gain: Gain) => `${flows}_${gain}` as const;
 const kCases = kFlows.flatMap((flows) => kGains.map((gain) => ({ flows, gain, name: key(flows, gain) })));
+const kNames = kCases.map(({ name }) => name);
 /** dce_tcp_g is 1024 (1 - g). */
-const setGain = (gain: Gain) => `congestion.parameters.dce_tcp_g=${1024 - 1024 / gain}`;
+const setting = (gain: number) => ({
+  changes: { g: 1 / gain },
+  set: [`congestion.parameters.dce_tcp_g=${1024 - 1024 / gain}`],
+});
+const kIncasts = incastsOf(
+  byName(kNames, (name) => {
+    const [flows, gain] = name.split("_").map(Number) as [number, number];
+    return { flows, ...setting(gain) };
+  }),
+  (name) => `incast-${name}`,
+);
+const kPairs = pairsOf(
+  byName(kGains.map(String) as `${Gain}`[], (gain) => setting(Number(gain))),
+  (gain) => `two-${gain}`,
+);
 
 interface Seen {
   incasts: Readonly<Record<`${Flows}_${Gain}`, Incast>>;
-  convergences: Readonly<Record<Gain, Convergence>>;
+  convergences: Readonly<Record<`${Gain}`, Convergence>>;
 }
 
 const ofGains = (of: "mean" | "deviation") => (at: (gain: Gain) => Incast) => at(256)[of] / at(16)[of];
-
-function incasts(make: (one: (typeof kCases)[number]) => Incast): Seen["incasts"] {
-  return Object.fromEntries(kCases.map((one) => [one.name, make(one)])) as Seen["incasts"];
-}
 
 function queuePlot(flows: Flows, { incasts }: Seen): Plot {
   return plot(
@@ -53,19 +57,8 @@ function queuePlot(flows: Flows, { incasts }: Seen): Plot {
   );
 }
 
-function differencePlot({ convergences }: Seen): Plot {
-  return plot(
-    "Difference of two flows, one from 40 Gb/s and one from 0",
-    ["time, ms", 0, 200],
-    ["difference, Gb/s", 0, 42],
-    kGains.map((gain) => ({ label: `g 1/${gain}`, ...overMilliseconds(convergences[gain].difference) })),
-  );
-}
-
 export const DCQCN_FIGURE_12 = studyOf<Seen>()({
-  id: "dcqcn-fig12",
-  paper: DCQCN_PAPER,
-  place: "figure 12",
+  ...dcqcnFigure(12),
   title: "g for the best queue length and stability",
   setup:
     "Table 14 with g of 1/16, 1/64, 1/256 and 1/1024: 2 and 16 flows that all begin at 40 Gb/s, 100 ms; and two flows that begin at 40 Gb/s and 0, 200 ms.",
@@ -139,27 +132,19 @@ export const DCQCN_FIGURE_12 = studyOf<Seen>()({
       "16 flows rest where 1.62% of packets are marked, above Pmax; equation 5 as printed has no queue for that: it jumps from 1% to 100% at Kmax, and each jump empties the queue. With the same slope carried on (Kmax 1955 KB, Pmax 10%) the equations have the link used 100%, and 98.3% is simulated.",
     ),
   ],
-  plots: (seen) => [...kFlows.map((flows) => queuePlot(flows, seen)), differencePlot(seen)],
+  plots: (seen) => [
+    ...kFlows.map((flows) => queuePlot(flows, seen)),
+    differencePlot(
+      "Difference of two flows, one from 40 Gb/s and one from 0",
+      kGains.map((gain) => ({ label: `g 1/${gain}`, found: seen.convergences[gain] })),
+    ),
+  ],
   network: {
     clocks: ["sim"],
-    trials: [
-      ...kCases.flatMap(({ flows, gain, name }) =>
-        repeated(`incast-${name}`, { file: kIncastFile, set: [senders(flows), setGain(gain)] }, kSeeds),
-      ),
-      ...kGains.flatMap((gain) => repeated(`two-${gain}`, { file: kPairFile, set: [setGain(gain)] }, kSeeds)),
-    ],
-    see: (runs) => ({
-      incasts: incasts(({ name }) => typical(runs, `incast-${name}`, incastAsPackets)),
-      convergences: byName(kGains, (gain) => typical(runs, `two-${gain}`, convergenceAsPackets)),
-    }),
+    trials: [...kIncasts.trials, ...kPairs.trials],
+    see: (runs) => ({ incasts: kIncasts.asPackets(runs), convergences: kPairs.asPackets(runs) }),
     sim_seconds: 44,
   },
-  model: (alternative) => {
-    const withGain = (gain: Gain) => ({ g: 1 / gain, ...equationsOf(alternative) });
-    return {
-      incasts: incasts(({ flows, gain }) => incastByModel(flows, withGain(gain))),
-      convergences: byName(kGains, (gain) => convergenceByModel(withGain(gain))),
-    };
-  },
+  model: (alternative) => ({ incasts: kIncasts.byModel(alternative), convergences: kPairs.byModel(alternative) }),
   alternative: ALPHA_RESET,
 });

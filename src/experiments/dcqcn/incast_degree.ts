@@ -15,7 +15,7 @@ import {
   shares,
   spinePauses,
 } from "./benchmark.js";
-import { DCQCN_PAPER } from "./paper.js";
+import { dcqcnFigure } from "./paper.js";
 import {
   change,
   equal,
@@ -65,9 +65,7 @@ const changed = (share: keyof Shares) => (seen: Grid) =>
   change(over(seen, share, "dcqcn"), seen.at("dcqcn", kFirst)[share]);
 
 export const DCQCN_FIGURE_16 = studyOf<Seen>()({
-  id: "dcqcn-fig16",
-  paper: DCQCN_PAPER,
-  place: "figure 16",
+  ...dcqcnFigure(16),
   title: "user traffic and disk rebuild by degree of the incast",
   setup:
     "20 pairs of random hosts and an incast of degree 2, 4, 6, 8 and 10 on the testbed, with PFC alone and with DCQCN and PFC, five seeds each; and degree 10 beside one pair.",

@@ -4,9 +4,9 @@ import type { Plot } from "../../report/plot.js";
 import { kEthernetOverhead, kHeaderBytes } from "../../wire/frame_size.js";
 import type { Evidence, TraceValues } from "../experiment.js";
 import { mean, queue, total } from "../measure.js";
-import { atLeast, atMost, byName, namesOf, quantity, statement, studyOf, within } from "../study.js";
+import { atLeast, atMost, byName, namesOf, plot, quantity, statement, studyOf, trace, within } from "../study.js";
 import { kIncastFile, senders } from "./bottleneck.js";
-import { DCQCN_PAPER } from "./paper.js";
+import { dcqcnFigure } from "./paper.js";
 import { kFile, kLink } from "./two_senders.js";
 
 /** KB */
@@ -100,12 +100,12 @@ interface Marked {
 }
 type Seen = Readonly<Record<"red" | "cut_off", Marked>>;
 
-function drawn(title: string, { curve }: Marked, to: number, most: number): Plot {
-  return { ...kAxes, title, x_range: [0, to], y_range: [0, most], curves: [{ label: "", ...curve }] };
-}
+const marks = (title: string, to: number, of: (seen: Seen) => Marked) =>
+  trace(`Packets marked, ${title}`, ["queue, KB", 0, to], ["packets marked", "%"], (seen: Seen) => of(seen).curve);
 
-const kAxes = { x_label: "queue, KB", y_label: "packets marked, %" };
-const axesOf = (title: string, to: number) => ({ ...kAxes, title, unit: "%", x_range: [0, to] as const });
+function drawn(title: string, { curve }: Marked, to: number, most: number): Plot {
+  return plot(title, ["queue, KB", 0, to], ["packets marked, %", 0, most], [{ label: "", ...curve }]);
+}
 
 function counted(run: Evidence, marking: Marking): Marked {
   const all = classes(run, marking);
@@ -128,9 +128,7 @@ function expected(marking: Marking): Marked {
 }
 
 export const DCQCN_FIGURE_5 = studyOf<Seen>()({
-  id: "dcqcn-fig5",
-  paper: DCQCN_PAPER,
-  place: "figure 5",
+  ...dcqcnFigure(5),
   title: "probability of a mark by the length of the queue",
   setup:
     "Equation 5, and as packets: 16 machines send to one for 400 ms, two with Kmin = Kmax = 40 KB and Pmax 1, and the marks of each microsecond are counted by the length of the queue.",
@@ -162,8 +160,8 @@ export const DCQCN_FIGURE_5 = studyOf<Seen>()({
     ),
   ],
   traces: {
-    red: { ...axesOf("Packets marked, Kmin 5 KB, Kmax 200 KB, Pmax 1%", kLast), of: ({ red }) => red.curve },
-    cut_off: { ...axesOf("Packets marked, Kmin = Kmax = 40 KB, Pmax 100%", 100), of: ({ cut_off }) => cut_off.curve },
+    red: marks("Kmin 5 KB, Kmax 200 KB, Pmax 1%", kLast, ({ red }) => red),
+    cut_off: marks("Kmin = Kmax = 40 KB, Pmax 100%", 100, ({ cut_off }) => cut_off),
   },
   plots: ({ red, cut_off }) => [
     drawn("Kmin 5 KB, Kmax 200 KB, Pmax 1%, up to Kmax", red, kRed.kmax, 1.2),

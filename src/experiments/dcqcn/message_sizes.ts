@@ -15,7 +15,7 @@ import {
   type Throughput,
   WIRE_LINK,
 } from "./message_sizes_wire.js";
-import { DCQCN_PAPER } from "./paper.js";
+import { dcqcnFigure } from "./paper.js";
 
 const kFile = "dcqcn/message-sizes.yaml";
 const kWhere = "section 2.1";
@@ -115,9 +115,7 @@ const kSoftNic =
   "In the paper an adapter does the work. Weir's NIC is a thread of each process; what the application itself takes is listed without it.";
 
 export const DCQCN_FIGURE_1 = studyOf<Seen>()({
-  id: "dcqcn-fig1",
-  paper: DCQCN_PAPER,
-  place: "figure 1",
+  ...dcqcnFigure(1),
   title: "throughput, CPU and latency of TCP and RDMA",
   setup:
     "Two hosts on one link. RDMA READs of 4 KB to 4 MB on one queue pair, and TCP with writes of the same sizes; CPU of both ends; the latency of 2 KB by READ, WRITE, SEND and TCP. sim: RDMA alone, through a switch of 40 Gb/s. wire: network namespaces of this host joined by a veth pair; RDMA by `weir perf`, kernel TCP by iperf3 and sockperf.",

@@ -5,7 +5,7 @@
 import { mean } from "simple-statistics";
 import type { Evidence, Trial } from "../experiment.js";
 import { byName, grid, namesOf, plot, quantity, type Runs, statement, studyOf } from "../study.js";
-import { DCQCN_PAPER } from "./paper.js";
+import { dcqcnFigure } from "./paper.js";
 import { higher, kRates, kStream, kWords, linkRates, lower, repeated, repeats, whiskers } from "./testbed.js";
 
 const kFile = "dcqcn/multi-bottleneck.yaml";
@@ -32,9 +32,7 @@ interface Marked {
 type Seen = Readonly<Record<Marking, Marked>>;
 
 export const DCQCN_FIGURE_20 = studyOf<Seen>()({
-  id: "dcqcn-fig20",
-  paper: DCQCN_PAPER,
-  place: "figure 20",
+  ...dcqcnFigure(20),
   title: "a flow with two bottlenecks",
   setup:
     "On the testbed, f1 and f2 share an uplink of T1, f2 and f3 the link of R2. Marking of all packets above 40 KB, and from 5 to 200 KB with up to 1%, five seeds each.",

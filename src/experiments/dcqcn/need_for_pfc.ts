@@ -2,11 +2,13 @@
  * Figure 18 of the DCQCN paper, section 6.2: the 10th percentile of users and of an incast of degree 8 without PFC, and with
  * thresholds that let PFC act before packets are marked.
  */
+
 import { mean, sum } from "simple-statistics";
+import { networkCounts } from "../../result/counts.js";
 import type { Evidence } from "../experiment.js";
 import { atLeast, atMost, byName, caseFirst, grid, plot, quantity, statement, studyOf } from "../study.js";
 import { benchmark, kBenchmarkChoices, shares, spinePauses } from "./benchmark.js";
-import { DCQCN_PAPER } from "./paper.js";
+import { dcqcnFigure } from "./paper.js";
 import { higher, kLink, lower, repeats } from "./testbed.js";
 
 const kDegree = 8;
@@ -50,9 +52,7 @@ const kNoPfc =
   "How long a queue may grow without PFC, the paper does not say. By default it may take half of the buffer: nothing is lost, and these are the runs of DCQCN with PFC. At 1/65 of it, 107 to 116 KB, losses persist and both fall to nearly nothing, as in the paper.";
 
 export const DCQCN_FIGURE_18 = studyOf<Seen>()({
-  id: "dcqcn-fig18",
-  paper: DCQCN_PAPER,
-  place: "figure 18",
+  ...dcqcnFigure(18),
   title: "need for PFC, and for correct thresholds",
   setup: `20 pairs of random hosts and an incast of degree ${kDegree} on the testbed, five seeds each: with PFC alone, DCQCN alone, DCQCN and PFC with wrong thresholds, and both as they should be.`,
   choices: [
@@ -160,7 +160,7 @@ function figures(runs: readonly Evidence[]) {
     users: users_p10,
     incast: incast_p10,
     again: packets(({ result }) => result.transport?.retransmitted ?? 0),
-    marked: packets(({ result }) => sum(Object.values(result.switches).map(({ ecn_marked }) => ecn_marked))),
+    marked: packets(({ result }) => networkCounts(result).ecn_marked),
     pauses: spinePauses(runs),
   };
 }

@@ -22,7 +22,7 @@ import {
   statement,
   studyOf,
 } from "../study.js";
-import { DCQCN_PAPER } from "./paper.js";
+import { dcqcnFigure } from "./paper.js";
 
 const kFile = "dcqcn/packet-loss.yaml";
 /** Payload of a packet, and what headers leave of 40 Gb/s at that. */
@@ -73,9 +73,7 @@ function trialName(row: RowName, rate: RateName): string {
 const share = (row: Row, rate: RateName) => (100 * row[rate]) / row[0];
 
 export const DCQCN_FIGURE_21 = studyOf<Seen>()({
-  id: "dcqcn-fig21",
-  paper: DCQCN_PAPER,
-  place: "figure 21",
+  ...dcqcnFigure(21),
   title: "throughput by packet loss rate",
   setup:
     "One sender and one receiver on one switch, 40 Gb/s. Frames are lost at random on the sender's link; reliable connections with go-back-N send 4 MB, 256 KB and 16 KB, two messages at a time.",

@@ -1,35 +1,24 @@
 /** What sections 5.1 and 5.2 of the DCQCN paper say without a figure: the fixed point, and how far parameters may be changed. */
 
 import { excess } from "../../models/dcqcn/fixed_point.js";
-import {
-  type DcqcnModelParameters,
-  dcqcnFixedPoint,
-  dcqcnStability,
-  DCQCN_PAPER as kTable14,
-} from "../../models/dcqcn/index.js";
+import { dcqcnFixedPoint, dcqcnStability, DCQCN_PAPER as kTable14 } from "../../models/dcqcn/index.js";
 import { inPackets } from "../../models/dcqcn/parameters.js";
 import type { Plot } from "../../report/plot.js";
 import { overMilliseconds } from "../measure.js";
 import { atLeast, atMost, byName, grid, namesOf, plot, quantity, statement, studyOf } from "../study.js";
-import { ALPHA_RESET, equationsOf } from "./alpha.js";
+import { ALPHA_RESET } from "./alpha.js";
 import {
   AS_PACKETS,
   BY_CHANCE,
   CONVERGED,
   type Convergence,
-  convergenceAsPackets,
-  convergenceByModel,
+  differencePlot,
   type Incast,
-  incastAsPackets,
-  incastByModel,
-  kIncastFile,
-  kPairFile,
-  kSeeds,
-  senders,
-  typical,
+  incastsOf,
+  pairsOf,
+  type Setting,
 } from "./bottleneck.js";
 import { DCQCN_PAPER } from "./paper.js";
-import { repeated } from "./testbed.js";
 
 /** Numbers of flows at the fixed point. */
 const kCounts = [2, 4, 8, 10, 16, 64] as const;
@@ -44,32 +33,23 @@ const kLatency = [
   "switch.buffer={total: 9.6256MB, headroom: 140KB, beta: 8}",
 ];
 
-interface Setting {
-  label: string;
-  changes: Partial<DcqcnModelParameters>;
-  set: readonly string[];
-}
-
 /** Two flows, from 40 Gb/s and 0. */
 const kPairs = {
   table: { label: "table 14", changes: {}, set: [] },
   latency: { label: "50 us more latency", changes: { delay: 100e3 }, set: kLatency },
   alpha: { label: "tau' 110 us", changes: { dce_tcp_rtt: 110e3 }, set: ["congestion.parameters.dce_tcp_rtt=110us"] },
   half: { label: "R_AI 20 Mb/s", changes: { rpg_ai_rate: 20e6 }, set: ["congestion.parameters.rpg_ai_rate=20Mbps"] },
-} as const satisfies Record<string, Setting>;
+} as const satisfies Record<string, Setting & { label: string }>;
 const kPairNames = namesOf(kPairs);
+const kPairSettings = pairsOf(kPairs);
 
 const kIncasts = {
-  ...byFlows((flows) => ({ label: `${flows}:1`, flows, changes: {}, set: [senders(flows)] })),
-  n32: { label: "32:1", flows: 32, changes: {}, set: [senders(32)] },
-  n32_half: {
-    label: "32:1, R_AI 20 Mb/s",
-    flows: 32,
-    changes: kPairs.half.changes,
-    set: [senders(32), ...kPairs.half.set],
-  },
-} satisfies Record<string, Setting & { flows: number }>;
+  ...byFlows((flows) => ({ label: `${flows}:1`, flows, changes: {}, set: [] })),
+  n32: { label: "32:1", flows: 32, changes: {}, set: [] },
+  n32_half: { ...kPairs.half, label: "32:1, R_AI 20 Mb/s", flows: 32 },
+};
 const kIncastNames = namesOf(kIncasts);
+const kIncastSettings = incastsOf(kIncasts);
 
 /** One of something for each number of flows. */
 function byFlows<Value>(make: (flows: Count) => Value): Record<`n${Count}`, Value> {
@@ -93,15 +73,6 @@ const slower =
   ({ pairs }: Seen) =>
     pairs[name].apart / pairs.table.apart;
 const isOfOrder = (queue: number | null) => queue !== null && queue >= kOrder[0] * kKmin && queue <= kOrder[1] * kKmin;
-
-function pairPlot({ pairs }: Seen): Plot {
-  return plot(
-    "Difference of two flows, one from 40 Gb/s and one from 0",
-    ["time, ms", 0, 200],
-    ["difference, Gb/s", 0, 42],
-    kPairNames.map((name) => ({ label: kPairs[name].label, ...overMilliseconds(pairs[name].difference) })),
-  );
-}
 
 function incastPlot({ incasts }: Seen): Plot {
   return plot(
@@ -228,17 +199,20 @@ export const DCQCN_SECTION_5 = studyOf<Seen>()({
       "32 flows rest at a p of 3.2%, above Pmax also with half of R_AI; equation 5 as printed has no queue for that, and the queue swings about Kmax and runs empty. With the same slope carried on (Kmax 1955 KB, Pmax 10%) the equations have the link used 100%.",
     ),
   ],
-  plots: (seen) => [pairPlot(seen), incastPlot(seen)],
+  plots: (seen) => [
+    differencePlot(
+      "Difference of two flows, one from 40 Gb/s and one from 0",
+      kPairNames.map((name) => ({ label: kPairs[name].label, found: seen.pairs[name] })),
+    ),
+    incastPlot(seen),
+  ],
   network: {
     clocks: ["sim"],
-    trials: [
-      ...kPairNames.flatMap((name) => repeated(name, { file: kPairFile, set: kPairs[name].set }, kSeeds)),
-      ...kIncastNames.flatMap((name) => repeated(name, { file: kIncastFile, set: kIncasts[name].set }, kSeeds)),
-    ],
+    trials: [...kPairSettings.trials, ...kIncastSettings.trials],
     see: (runs) => {
-      const incasts = byName(kIncastNames, (name) => typical(runs, name, incastAsPackets));
+      const incasts = kIncastSettings.asPackets(runs);
       return {
-        pairs: byName(kPairNames, (name) => typical(runs, name, convergenceAsPackets)),
+        pairs: kPairSettings.asPackets(runs),
         incasts,
         marked: byName(kCounts, (flows) => incasts[`n${flows}`].marked),
         queues: byName(kCounts, (flows) => incasts[`n${flows}`].mean),
@@ -247,14 +221,10 @@ export const DCQCN_SECTION_5 = studyOf<Seen>()({
     sim_seconds: 60,
   },
   model: (alternative) => {
-    const alpha = equationsOf(alternative);
     const points = byName(kCounts, (flows) => dcqcnFixedPoint(kTable14, flows));
     return {
-      pairs: byName(kPairNames, (name) => convergenceByModel({ ...kPairs[name].changes, ...alpha })),
-      incasts: byName(kIncastNames, (name) => {
-        const { flows, changes } = kIncasts[name];
-        return incastByModel(flows, { ...changes, ...alpha });
-      }),
+      pairs: kPairSettings.byModel(alternative),
+      incasts: kIncastSettings.byModel(alternative),
       marked: byName(kCounts, (flows) => 100 * points[flows].p),
       queues: byName(kCounts, (flows) => {
         const { queue_bytes } = points[flows];

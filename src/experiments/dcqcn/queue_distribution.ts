@@ -9,9 +9,9 @@ import { runModel } from "../../models/dcqcn/index.js";
 import { kEthernetOverhead, kHeaderBytes } from "../../wire/frame_size.js";
 import type { Evidence, TraceValues, Trial } from "../experiment.js";
 import { loadTrial } from "../run.js";
-import { atMost, grid, namesOf, near, plot, quantity, statement, studyOf, within } from "../study.js";
+import { atMost, grid, namesOf, near, plot, quantity, statement, studyOf, trace, within } from "../study.js";
 import { distributionOf, kFile, kNs3Text, kPaper, type Lengths, lengthsOf, usedOf } from "./incast_queue.js";
-import { DCQCN_PAPER } from "./paper.js";
+import { dcqcnFigure } from "./paper.js";
 
 const kThreshold = 160; // K of DCTCP, KB
 const kRange = [0, 300] as const;
@@ -77,24 +77,16 @@ async function model(): Promise<Seen> {
   };
 }
 
-function trace(name: keyof Seen) {
-  return {
-    title: `Length of the queue with ${kAlgorithms[name]}`,
-    x_label: "queue, KB",
-    y_label: "part of the time",
-    unit: "",
-    x_range: kRange,
-    of: (seen: Seen) => seen[name]?.cdf,
-  };
+function traceOf(name: keyof Seen) {
+  const title = `Length of the queue with ${kAlgorithms[name]}`;
+  return trace(title, ["queue, KB", ...kRange], ["part of the time", ""], (seen: Seen) => seen[name]?.cdf);
 }
 
 const kFluid =
   "At rest 20 flows need p = 1.6% (packets of 1,024 bytes; 2.1% of 1,500 bytes), and marking jumps from Pmax = 1% to 100% at Kmax: the fluid model has no length of the queue at its fixed point (null), and swings about Kmax.";
 
 export const DCQCN_FIGURE_19 = studyOf<Seen>()({
-  id: "dcqcn-fig19",
-  paper: DCQCN_PAPER,
-  place: "figure 19",
+  ...dcqcnFigure(19),
   title: "queue length CDF in an incast of 20 to 1, DCQCN and DCTCP",
   setup:
     "20 senders and one receiver on one switch, all links 40 Gb/s, greedy flows for 100 ms; the length of the receiver's queue over the second half. DCQCN with table 14; DCTCP with a threshold of 160 KB and RFC 8257's parameters.",
@@ -151,7 +143,7 @@ export const DCQCN_FIGURE_19 = studyOf<Seen>()({
       [near("p95_dctcp", "model", 0.1), near("max_dctcp", "model", 0.1)],
     ),
   ],
-  traces: { queue_dcqcn: trace("dcqcn"), queue_dctcp: trace("dctcp") },
+  traces: { queue_dcqcn: traceOf("dcqcn"), queue_dctcp: traceOf("dctcp") },
   plots: (seen) => [
     plot(
       "Length of the queue",

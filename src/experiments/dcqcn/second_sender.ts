@@ -6,16 +6,17 @@
 import type { Plot } from "../../report/plot.js";
 import type { Evidence, Trial } from "../experiment.js";
 import { between, describe, firstTime, movingMean, overMilliseconds, type Signal } from "../measure.js";
-import { byName, grid, namesOf, plot, quantity, type Runs, statement, studyOf } from "../study.js";
+import { byName, grid, namesOf, plot, quantity, type Runs, statement, studyOf, trace } from "../study.js";
 import { ALPHA_RESET } from "./alpha.js";
 import { fluidRuns } from "./fluid.js";
-import { DCQCN_PAPER } from "./paper.js";
+import { dcqcnFigure } from "./paper.js";
 import {
   type FlowName,
   kFairShare,
   kFile,
   kFlows,
   kLink,
+  kSince,
   kStartChoice,
   kStarts,
   type StartName,
@@ -54,22 +55,16 @@ function see(runs: Runs): Seen {
 
 const settled = (rate: Signal) => describe(between(rate, kSettled, kShown));
 
-const trace = (title: string, start: StartName, flow: FlowName) => ({
-  title,
-  x_label: "time since the second sender's start, ms",
-  y_label: "sending rate, Gb/s",
-  unit: "Gb/s",
-  x_range: [0, kShown * 1000] as const,
-  of: (seen: Seen) => overMilliseconds(seen[start].rates[flow]),
-});
+const traceOf = (title: string, start: StartName, flow: FlowName) =>
+  trace(title, [kSince, 0, kShown * 1000], ["sending rate", "Gb/s"], (seen: Seen) =>
+    overMilliseconds(seen[start].rates[flow]),
+  );
 
 const kChance =
   "Marks come by chance: simulations with the seeds 1 to 5 are 1.0 to 2.1 Gb/s from the model, and 0.9 to 3.2 from each other.";
 
 export const DCQCN_FIGURE_10 = studyOf<Seen>()({
-  id: "dcqcn-fig10",
-  paper: DCQCN_PAPER,
-  place: "figure 10",
+  ...dcqcnFigure(10),
   title: "the second of two senders, and the fluid model",
   setup:
     "Two greedy senders and a receiver on one switch, 40 Gb/s, parameters of figure 14. The first sender starts at 0, the second 10 ms later; its rate over the next 100 ms.",
@@ -134,10 +129,10 @@ export const DCQCN_FIGURE_10 = studyOf<Seen>()({
     ),
   ],
   traces: {
-    second: trace("Second sender", "line", "second"),
-    first: trace("First sender", "line", "first"),
-    second_low: trace("Second sender, from 100 Mb/s", "low", "second"),
-    first_low: trace("First sender, the second from 100 Mb/s", "low", "first"),
+    second: traceOf("Second sender", "line", "second"),
+    first: traceOf("First sender", "line", "first"),
+    second_low: traceOf("Second sender, from 100 Mb/s", "low", "second"),
+    first_low: traceOf("First sender, the second from 100 Mb/s", "low", "first"),
   },
   plots: (seen) => kNames.map((name) => ratePlot(name, seen[name].run)),
   network: { clocks: ["wire", "sim"], trials: kTrials, see, sim_seconds: 2 },

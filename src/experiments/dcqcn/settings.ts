@@ -11,7 +11,7 @@ import { between, describe, mean, movingMean, overMilliseconds, type Signal } fr
 import { atLeast, atMost, grid, namesOf, plot, quantity, type Runs, statement, studyOf } from "../study.js";
 import { ALPHA_RESET } from "./alpha.js";
 import { fluidRuns } from "./fluid.js";
-import { DCQCN_PAPER } from "./paper.js";
+import { dcqcnFigure } from "./paper.js";
 import { kFairShare, kFile, kFlows, kLink, kStartChoice, kStarts, type StartName, throughput } from "./two_senders.js";
 
 /** s */
@@ -125,9 +125,7 @@ const kTooShort =
   "Chance leads the rates away from each other and back over hundreds of ms, so 200 ms show part of it. The table has 1.7 s, too, in virtual time.";
 
 export const DCQCN_FIGURE_13 = studyOf<Seen>()({
-  id: "dcqcn-fig13",
-  paper: DCQCN_PAPER,
-  place: "figure 13",
+  ...dcqcnFigure(13),
   title: "fairness and stability of two senders with four settings",
   setup:
     "Two greedy senders and a receiver on one switch, 40 Gb/s; the second starts 50 ms after the first. (a) T 1.5 ms, B 150 KB, all marked above 40 KB, g 1/16; (b) T 55 us and B 10 MB instead; (c) as (a), but 5 KB, 200 KB, 1%; (d) figure 14.",

@@ -2,7 +2,7 @@
 import type { Evidence } from "../experiment.js";
 import { atLeast, atMost, byName, namesOf, plot, quantity, statement, studyOf } from "../study.js";
 import { benchmarkGrid, kBenchmarkChoices, kSeeds, nameAt, spinePauses } from "./benchmark.js";
-import { DCQCN_PAPER } from "./paper.js";
+import { dcqcnFigure } from "./paper.js";
 import { kSettings, pauseFrames, repeats, type Setting } from "./testbed.js";
 
 const kDegree = 10;
@@ -16,9 +16,7 @@ const kEach = namesOf(kSettings);
 type Seen = Readonly<Record<Setting, readonly Evidence[]>>;
 
 export const DCQCN_FIGURE_15 = studyOf<Seen>()({
-  id: "dcqcn-fig15",
-  paper: DCQCN_PAPER,
-  place: "figure 15",
+  ...dcqcnFigure(15),
   title: "PAUSE frames at the spines",
   setup: "20 pairs of random hosts and an incast of degree 10 on the testbed, with PFC alone and with DCQCN and PFC.",
   choices: [

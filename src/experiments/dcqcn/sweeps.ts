@@ -2,21 +2,19 @@
 import { DCQCN_STRAWMAN, type DcqcnModelParameters } from "../../models/dcqcn/index.js";
 import type { Plot } from "../../report/plot.js";
 import { overMilliseconds } from "../measure.js";
-import { atLeast, atMost, byName, grid, namesOf, plot, quantity, statement, studyOf } from "../study.js";
+import { atLeast, atMost, byName, grid, namesOf, quantity, statement, studyOf, trace } from "../study.js";
 import { ALPHA_RESET, equationsOf } from "./alpha.js";
 import {
   AS_PACKETS,
   BY_CHANCE,
   CONVERGED,
   type Convergence,
-  convergenceAsPackets,
   convergenceByModel,
-  kPairFile,
-  kSeeds,
-  typical,
+  differencePlot,
+  pairsOf,
+  type Setting,
 } from "./bottleneck.js";
-import { DCQCN_PAPER } from "./paper.js";
-import { repeated } from "./testbed.js";
+import { dcqcnFigure } from "./paper.js";
 
 /** What is swept, and what stays as it is meanwhile: read from the sentences about each sweep. */
 const kSweeps = {
@@ -27,14 +25,6 @@ const kSweeps = {
 } as const satisfies Record<string, (value: number) => DcqcnModelParameters>;
 type SweepName = keyof typeof kSweeps;
 
-interface Setting {
-  label: string;
-  sweep: SweepName;
-  value: number;
-  /** Overrides of convergence.yaml. */
-  set: readonly string[];
-}
-
 const kCutOff = "switch.ecn={kmin: 40KB, kmax: 40KB, pmax: 1}";
 const kRed = (pmax: number) => `switch.ecn={kmin: 40KB, kmax: 200KB, pmax: ${pmax}}`;
 const kControl = (timer: string, bytes: string) =>
@@ -43,18 +33,17 @@ const kSlow = kControl("1.5ms", "150KB");
 
 /** Ends of the sweeps. */
 const kSettings = {
-  strawman: { label: "strawman", sweep: "bytes", value: 150e3, set: [kCutOff, kSlow] },
+  strawman: { label: "strawman", changes: kSweeps.bytes(150e3), set: [kCutOff, kSlow] },
   bytes: {
     label: "(a) byte counter 10 MB",
-    sweep: "bytes",
-    value: 10e6,
+    changes: kSweeps.bytes(10e6),
     set: [kCutOff, kControl("1.5ms", "10MB")],
   },
-  timer: { label: "(b) and timer 55 us", sweep: "timer", value: 55e3, set: [kCutOff, kControl("55us", "10MB")] },
-  kmax: { label: "(c) Kmax 200 KB", sweep: "kmax", value: 200e3, set: [kRed(1), kSlow] },
-  pmax: { label: "(d) and Pmax 1%", sweep: "pmax", value: 0.01, set: [kRed(0.01), kSlow] },
-} as const satisfies Record<string, Setting>;
-
+  timer: { label: "(b) and timer 55 us", changes: kSweeps.timer(55e3), set: [kCutOff, kControl("55us", "10MB")] },
+  kmax: { label: "(c) Kmax 200 KB", changes: kSweeps.kmax(200e3), set: [kRed(1), kSlow] },
+  pmax: { label: "(d) and Pmax 1%", changes: kSweeps.pmax(0.01), set: [kRed(0.01), kSlow] },
+} satisfies Record<string, Setting & { label: string }>;
+const kPairs = pairsOf(kSettings);
 const kNames = namesOf(kSettings);
 
 /** Values of each sweep that are drawn. */
@@ -113,24 +102,13 @@ interface Seen {
   plots: readonly Plot[];
 }
 
-function drawing(title: string, curves: readonly { label: string; found: Convergence }[]): Plot {
-  return plot(
-    title,
-    ["time, ms", 10, 200],
-    ["difference, Gb/s", 0, 42],
-    curves.map(({ label, found }) => ({ label, ...overMilliseconds(found.difference) })),
-  );
-}
-
 const left =
   (name: keyof Seen["found"], base: keyof Seen["found"]) =>
   ({ found }: Seen) =>
     found[name].left / found[base].left;
 
 export const DCQCN_FIGURE_11 = studyOf<Seen>()({
-  id: "dcqcn-fig11",
-  paper: DCQCN_PAPER,
-  place: "figure 11",
+  ...dcqcnFigure(11),
   title: "sweeps of byte counter, timer, Kmax and Pmax for best convergence",
   setup:
     "One flow at 40 Gb/s, one that starts at 0, 200 ms. The strawman: B 150 KB, T 1.5 ms, Kmin = Kmax = 40 KB, Pmax 1, g 1/16. (a) B up to 10 MB; (b) T down to 55 us with B 10 MB; (c) Kmax up to 200 KB; (d) Pmax down to 1% with Kmax 200 KB.",
@@ -188,37 +166,31 @@ export const DCQCN_FIGURE_11 = studyOf<Seen>()({
       "By the equations Pmax 5 and 10% leave 1.2 and 1.3 Gb/s, 1 and 2% leave 12.8: what swings less converges more slowly. As packets they come near each other after 100.5 ms, in the median of five seeds, and without hyper increase, which the equations leave out (R_HAI = R_AI), after 90.5 ms.",
     ),
   ],
-  traces: byName(kNames, (name) => ({
-    title: `Difference of throughputs, ${kSettings[name].label}`,
-    x_label: "time, ms",
-    y_label: "difference, Gb/s",
-    unit: "Gb/s",
-    x_range: [10, 200] as const,
-    of: ({ found }: Seen) => overMilliseconds(found[name].difference),
-  })),
+  traces: byName(kNames, (name) => {
+    const title = `Difference of throughputs, ${kSettings[name].label}`;
+    return trace(title, ["time, ms", 10, 200], ["difference", "Gb/s"], ({ found }: Seen) =>
+      overMilliseconds(found[name].difference),
+    );
+  }),
   plots: ({ plots }) => plots,
   network: {
     clocks: ["sim"],
-    trials: kNames.flatMap((name) => repeated(name, { file: kPairFile, set: kSettings[name].set }, kSeeds)),
+    trials: kPairs.trials,
     see: (runs) => {
-      const found = byName(kNames, (name) => typical(runs, name, convergenceAsPackets));
+      const found = kPairs.asPackets(runs);
       const curves = kNames.map((name) => ({ label: kSettings[name].label, found: found[name] }));
-      return { found, plots: [drawing("Ends of the sweeps", curves)] };
+      return { found, plots: [differencePlot("Ends of the sweeps", curves, 10)] };
     },
     sim_seconds: 16,
   },
-  model: (alternative) => {
-    const at = (sweep: SweepName, value: number) =>
-      convergenceByModel({ ...kSweeps[sweep](value), ...equationsOf(alternative) });
-    return {
-      found: byName(kNames, (name) => at(kSettings[name].sweep, kSettings[name].value)),
-      plots: kDrawn.map(({ sweep, title, values }) =>
-        drawing(
-          title,
-          values.map(([label, value]) => ({ label, found: at(sweep, value) })),
-        ),
-      ),
-    };
-  },
+  model: (alternative) => ({
+    found: kPairs.byModel(alternative),
+    plots: kDrawn.map(({ sweep, title, values }) => {
+      const curves = values.map(([label, value]) => {
+        return { label, found: convergenceByModel({ ...kSweeps[sweep](value), ...equationsOf(alternative) }) };
+      });
+      return differencePlot(title, curves, 10);
+    }),
+  }),
   alternative: ALPHA_RESET,
 });

@@ -24,6 +24,8 @@ export type StartName = keyof typeof kStarts;
 export const kStartChoice =
   "The second sender begins at line rate, as section 3.1 says; the model of section 5.2 begins at 0, so a second run begins at 100 Mb/s.";
 
+export const kSince = "time since the second sender's start, ms";
+
 /** R_C of a flow, Gb/s. */
 export function sendingRate({ series }: Evidence, flow: FlowName): Signal {
   const { rate_bps = [] } = series.flows[flow] ?? {};

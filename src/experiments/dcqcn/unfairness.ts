@@ -7,7 +7,7 @@ import { jainIndex, spread } from "../../result/statistics.js";
 import type { Evidence, Trial } from "../experiment.js";
 import { byName, caseFirst, grid, plot, quantity, type Runs, type StatementsOn, statement, studyOf } from "../study.js";
 import { ALPHA_RESET } from "./alpha.js";
-import { DCQCN_PAPER } from "./paper.js";
+import { dcqcnFigure } from "./paper.js";
 import {
   change,
   equal,
@@ -159,9 +159,7 @@ function experiment(figure: number, setting: Setting, title: string, statements:
     set: [...set, kStream, `topology.routes=${JSON.stringify(kOneUplink)}`],
   };
   return studyOf<Seen>()({
-    id: `dcqcn-fig${figure}`,
-    paper: DCQCN_PAPER,
-    place: `figure ${figure}`,
+    ...dcqcnFigure(figure),
     title,
     setup: `H1 to H4, one under each ToR of the testbed (figure 2), send to R under H4's ToR, with ${setting === "pfc" ? "PFC alone" : "DCQCN and PFC"}: ${kDraws} draws of the ECMP paths, and the case that H1 to H3 share an uplink of T4.`,
     choices: [

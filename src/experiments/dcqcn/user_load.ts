@@ -10,7 +10,7 @@ import {
   type Shares,
   shareQuantities,
 } from "./benchmark.js";
-import { DCQCN_PAPER } from "./paper.js";
+import { dcqcnFigure } from "./paper.js";
 import { equal, higher, kSettings, type Setting } from "./testbed.js";
 
 const kPairs = [5, 10, 20, 40, 80] as const;
@@ -23,9 +23,7 @@ const match =
     at("dcqcn", kMost)[share] / at("pfc", kFewest)[share];
 
 export const DCQCN_FIGURE_17 = studyOf<Grid>()({
-  id: "dcqcn-fig17",
-  paper: DCQCN_PAPER,
-  place: "figure 17",
+  ...dcqcnFigure(17),
   title: "user traffic and disk rebuild by number of pairs",
   setup:
     "5 to 80 pairs of random hosts and an incast of degree 10 on the testbed, with PFC alone and with DCQCN and PFC, five seeds each.",

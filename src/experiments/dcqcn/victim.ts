@@ -6,7 +6,7 @@ import { mean } from "simple-statistics";
 import { spread } from "../../result/statistics.js";
 import type { Evidence, Trial } from "../experiment.js";
 import { atLeast, grid, namesOf, plot, quantity, type Runs, type StatementsOn, statement, studyOf } from "../study.js";
-import { DCQCN_PAPER } from "./paper.js";
+import { dcqcnFigure } from "./paper.js";
 import {
   change,
   equal,
@@ -176,9 +176,7 @@ function experiment(
 ) {
   const { label, set } = kSettings[setting];
   return studyOf<Seen>()({
-    id: `dcqcn-fig${figure}`,
-    paper: DCQCN_PAPER,
-    place: `figure ${figure}`,
+    ...dcqcnFigure(figure),
     title,
     setup: `H11 to H14 under T1 send to R under T4, VS under T1 to VR under T2, and none, one or two hosts under T3 to R, with ${setting === "pfc" ? "PFC alone" : "DCQCN and PFC"}. Paths are those of the paper's median case (two of H11 to H14 on each uplink of T1), and ${kDraws} draws by ECMP.`,
     choices: [

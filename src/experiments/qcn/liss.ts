@@ -1,5 +1,7 @@
 /** What Liss observed of QCN in adapters and a switch: two ports of one adapter send to one port of another. */
+
 import type { Plot } from "../../report/plot.js";
+import { networkCounts } from "../../result/counts.js";
 import type { Evidence } from "../experiment.js";
 import {
   between,
@@ -84,7 +86,7 @@ const kQuantities = grid(
     const pauses = { time: series.time_s, values: total(Object.values(series.pauses ?? {})) };
     return between(pauses, kSteady, kEnd).reduce((sum, n) => sum + n, 0);
   }),
-  drops: quantity("frames dropped in the whole run", "frames", ({ run }) => dropsOf(run)),
+  drops: quantity("frames dropped in the whole run", "frames", ({ run }) => networkCounts(run.result).drops),
 });
 
 export const LISS_CONVERGENCE = studyOf<Seen>()({
@@ -149,12 +151,6 @@ export const LISS_CONVERGENCE = studyOf<Seen>()({
       ];
     }),
 });
-
-export function dropsOf({ result }: Evidence): number {
-  return Object.values(result.switches)
-    .flatMap(({ drops }) => Object.values(drops))
-    .reduce((sum, n) => sum + n, 0);
-}
 
 /** Of a queue in the whole run, KB. */
 export function longest({ series }: Evidence, queue: string): number {

@@ -4,6 +4,7 @@
  */
 
 import type { Plot } from "../../report/plot.js";
+import { networkCounts } from "../../result/counts.js";
 import { jainIndex } from "../../result/statistics.js";
 import type { Scenario } from "../../scenario/types.js";
 import { kEthernetOverhead, kHeaderBytes } from "../../wire/frame_size.js";
@@ -89,9 +90,7 @@ const kQuantities = {
     const returned = between(used, kPhases.after.from, kPhases.after.to);
     return returned.reduce((sum, percent) => sum + Math.max(0, 1 - percent / 100), 0) * run.series.interval_s;
   }),
-  drops: quantity("frames dropped, whole run", "frames", ({ run: { result } }: Seen) =>
-    Object.values(result.switches.sw?.drops ?? {}).reduce((sum, n) => sum + n, 0),
-  ),
+  drops: quantity("frames dropped, whole run", "frames", ({ run }: Seen) => networkCounts(run.result).drops),
 };
 const kJain = { jain: quantity("Jain's index of the sources, last second", "", ({ run }: Seen) => lastSecond(run)) };
 

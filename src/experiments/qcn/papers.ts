@@ -13,6 +13,9 @@ export const SHU: Paper = {
     "R. Shu, J. Zhang, F. Ren, C. Lin: Analysing Convergence of Quantized Congestion Notification in Data Center Ethernet",
 };
 
+/** What follows from the number of one of its figures. */
+export const shuFigure = (figure: number) => ({ id: `qcn-shu-fig${figure}`, paper: SHU, place: `figure ${figure}` });
+
 export const LISS: Paper = {
   name: "Liss",
   citation:

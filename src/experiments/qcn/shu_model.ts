@@ -2,7 +2,7 @@
 import { feedbackProbability, QCN_BASELINE } from "../../models/qcn/index.js";
 import { atLeast, atMost, plot, quantity, statement, studyOf, within } from "../study.js";
 import { CONVERGED, followModel, LINK } from "./convergence.js";
-import { SHU } from "./papers.js";
+import { shuFigure } from "./papers.js";
 
 /** Larger rates of the two flows in figure 3, and the highest in figure 4, Mb/s. */
 const kLarger = Array.from({ length: 80 }, (_, i) => 505 + 5 * i);
@@ -17,9 +17,7 @@ const least = ({ sorted }: Probabilities) => sorted[0] ?? 0;
 const most = ({ sorted }: Probabilities) => sorted.at(-1) ?? 0;
 
 export const SHU_FIGURE_3 = studyOf<Probabilities>()({
-  id: "qcn-shu-fig3",
-  paper: SHU,
-  place: "figure 3",
+  ...shuFigure(3),
   title: "probability of feedback at different rates",
   setup: "The model's p[F_b > 0] for two flows on 1 Gb/s, the larger of which sends at 505, 510, ... 900 Mb/s.",
   choices: [
@@ -82,9 +80,7 @@ const lowSpeed = ({ from }: Times) => (600 - kMet) / from(600);
 const highSpeed = ({ from, converged }: Times) => 50 / (converged - from(900));
 
 export const SHU_FIGURE_4 = studyOf<Times>()({
-  id: "qcn-shu-fig4",
-  paper: SHU,
-  place: "figure 4",
+  ...shuFigure(4),
   title: "convergence time with different initial rates",
   setup: "The model's convergence time of two flows on 1 Gb/s, the larger of which starts at up to 950 Mb/s.",
   choices: [CONVERGED, "What section V-B3 says of faster links is judged here: the same start at ten times all rates."],

@@ -3,7 +3,7 @@ import type { Evidence } from "../experiment.js";
 import { between, describe, firstTime, inUnits, lastingFrom, mean, movingMean, type Signal } from "../measure.js";
 import { atLeast, atMost, quantity, type Runs, statement, studyOf, within } from "../study.js";
 import { FAIR } from "./convergence.js";
-import { SHU } from "./papers.js";
+import { shuFigure } from "./papers.js";
 import {
   BOTTLENECK,
   BUFFER,
@@ -38,9 +38,7 @@ const steady = (length: Signal) => describe(between(length, STEADY, END));
 const settled = (length: Signal) => lastingFrom(movingMean(length, kShort), nearSetPoint, 0, END);
 
 export const SHU_FIGURE_1 = studyOf<Stages>()({
-  id: "qcn-shu-fig1",
-  paper: SHU,
-  place: "figure 1",
+  ...shuFigure(1),
   title: "rate evolution and queue length in three stages",
   setup: `${SETUP} Both start at line rate.`,
   choices: [
@@ -156,9 +154,7 @@ function seeVariant(run: Evidence): Variant {
 }
 
 export const SHU_FIGURE_12 = studyOf<{ plain: Variant; timed: Variant }>()({
-  id: "qcn-shu-fig12",
-  paper: SHU,
-  place: "figure 12",
+  ...shuFigure(12),
   title: "convergence of QCN and QCN-T",
   setup: `${SETUP} Both start at line rate; once with QCN, once with QCN-T: a timer of 2.4 ms in the place of byte counter and timer.`,
   choices: [...CHOICES, "QCN-T enters hyper-active increase after 31 cycles: 15 ms x 5 / 2.4 ms (section VI)."],

@@ -18,7 +18,7 @@ import {
   within,
 } from "../study.js";
 import { CONVERGED, evennessPlot, followModel, type ModelCase, type ModelRun, modelPlots } from "./convergence.js";
-import { SHU } from "./papers.js";
+import { shuFigure } from "./papers.js";
 import { END, rateCurves, ratePlot, ratesOf, WINDOW } from "./two_flows.js";
 
 const kStart = "Two flows start at 900 and 100 Mb/s on a link of 1 Gb/s; the baseline but for what the figure varies.";
@@ -43,7 +43,8 @@ interface Seen<Name extends string> {
 }
 
 /** One figure that varies one thing: the convergence time of each case is the quantity named after it. */
-interface Sweep<Name extends string, Derived extends string> extends Pick<Experiment, "id" | "place" | "title"> {
+interface Sweep<Name extends string, Derived extends string>
+  extends Pick<Experiment, "id" | "paper" | "place" | "title"> {
   choices?: readonly string[];
   /** As packets too if each has overrides. */
   cases: Readonly<Record<Name, SweepCase>>;
@@ -66,7 +67,6 @@ function sweep<Name extends string, Derived extends string>(figure: Sweep<Name, 
     quantity(`converged, ${cases[name].label}`, "s", ({ times }: Seen<Name>) => times[name]);
   return studyOf<Seen<Name>>()({
     ...facts,
-    paper: SHU,
     setup: kStart,
     choices: [CONVERGED, ...(asPackets ? [kAsPackets] : []), ...choices],
     quantities: { ...byName(names, converged), ...derived },
@@ -135,8 +135,7 @@ function ratio<Case extends string>(label: string, over: Case, under: Case) {
 }
 
 const figure7 = sweep({
-  id: "qcn-shu-fig7",
-  place: "figure 7",
+  ...shuFigure(7),
   title: "rate evolution with different G_d",
   cases: {
     gd_16: { label: "G_d 1/16", input: { gd: 1 / 16 }, set: ["congestion.parameters.rpgGd=4"] },
@@ -171,8 +170,7 @@ const figure7 = sweep({
 });
 
 const figure8 = sweep({
-  id: "qcn-shu-fig8",
-  place: "figure 8",
+  ...shuFigure(8),
   title: "rate evolution with different R_AI",
   cases: {
     ai_05: { label: "R_AI 0.5 Mb/s (standard)", input: {}, set: [] },
@@ -195,8 +193,7 @@ const figure8 = sweep({
 });
 
 const figure9 = sweep({
-  id: "qcn-shu-fig9",
-  place: "figure 9",
+  ...shuFigure(9),
   title: "rate evolution with different T_AI",
   choices: ["As packets there is no such parameter: the standard halves the byte counter, and so does Weir."],
   cases: {
@@ -220,8 +217,7 @@ const figure9 = sweep({
 });
 
 const figure10 = sweep({
-  id: "qcn-shu-fig10",
-  place: "figure 10",
+  ...shuFigure(10),
   title: "rate evolution with different timer periods",
   cases: {
     byte_counter: { label: "byte counter (standard)", input: {}, set: [] },
@@ -277,8 +273,7 @@ const figure10 = sweep({
 });
 
 const figure11 = sweep({
-  id: "qcn-shu-fig11",
-  place: "figure 11",
+  ...shuFigure(11),
   title: "rate evolution of QCN-AIMD",
   cases: {
     qcn: { label: "QCN, R_AI 0.5 Mb/s", input: {}, set: [] },

@@ -4,7 +4,7 @@ import type { Evidence } from "../experiment.js";
 import { between, describe, mean, movingMean, type Signal } from "../measure.js";
 import { atMost, plot, quantity, type StatementsOn, statement, studyOf, within } from "../study.js";
 import { followModel, type ModelRun, modelCurves, modelPlots } from "./convergence.js";
-import { SHU } from "./papers.js";
+import { SHU, shuFigure } from "./papers.js";
 import {
   BOTTLENECK,
   CHOICES,
@@ -41,9 +41,7 @@ function unevenStart(number: 5 | 6, start: readonly [number, number], statements
   const [high, low] = start.map((rate) => rate / 1e6);
   const model = (): ModelRun => followModel({ label: "model", input: {}, rates: start });
   return studyOf<Seen>()({
-    id: `qcn-shu-fig${number}`,
-    paper: SHU,
-    place: `figure ${number}`,
+    ...shuFigure(number),
     title: `rate evolution from ${high} and ${low} Mb/s`,
     setup: `${SETUP} They start at ${high} and ${low} Mb/s with an empty queue. The model, equation 25, beside them.`,
     choices: [

@@ -1,4 +1,5 @@
 /** QCN and DCQCN on the same incast, held against what the QCN paper asks of any congestion control on Ethernet. */
+import { networkCounts } from "../../result/counts.js";
 import type { Evidence } from "../experiment.js";
 import {
   between,
@@ -13,7 +14,7 @@ import {
   type Signal,
 } from "../measure.js";
 import { atLeast, atMost, grid, namesOf, plot, quantity, type Runs, statement, studyOf } from "../study.js";
-import { dropsOf, longest } from "./liss.js";
+import { longest } from "./liss.js";
 import { NETFPGA } from "./papers.js";
 
 const kQueue = "sw:h9:3";
@@ -66,11 +67,8 @@ const kQuantities = grid(
   feedback: quantity("* per second, whole run", "1/s", ({ result: { flows, duration_s } }) => {
     return flows.reduce((sum, { cnp_handled, cnm_handled }) => sum + (cnm_handled ?? cnp_handled), 0) / duration_s;
   }),
-  pauses: quantity("PFC frames, whole run", "frames", ({ result }) => {
-    const sent = Object.values(result.switches).flatMap(({ pfc_sent }) => Object.values(pfc_sent));
-    return sent.reduce((sum, n) => sum + n, 0);
-  }),
-  drops: quantity("frames dropped, whole run", "frames", dropsOf),
+  pauses: quantity("PFC frames, whole run", "frames", ({ result }) => networkCounts(result).pfc_sent),
+  drops: quantity("frames dropped, whole run", "frames", ({ result }) => networkCounts(result).drops),
 });
 
 export const QCN_VERSUS_DCQCN = studyOf<Runs>()({

@@ -1,6 +1,7 @@
 /** The kernel: what packet sockets can do, how threads are scheduled, clocks and timers. */
+
 import type { InterfaceProbe } from "../../native/types.js";
-import type { Check } from "./report.js";
+import { about, type Check } from "./report.js";
 import type { System } from "./system.js";
 
 /** What the af_packet backend uses, by the Linux version that brought it. */
@@ -31,98 +32,61 @@ export function checkKernel(system: System): Check[] {
 type AtLeast = (major: number, minor: number) => boolean;
 
 function checkPacketSockets(release: string, atLeast: AtLeast, there: boolean): Check {
-  const check = { id: "packet-sockets", group: "kernel", title: "packet sockets" } as const;
+  const check = about("kernel", "packet-sockets", "packet sockets");
   const missing = kPacketFeatures.filter(([, major, minor]) => !atLeast(major, minor));
   const lacks = missing.map(([name, major, minor]) => `${name} (Linux ${major}.${minor})`).join(", ");
   const impact = "the af_packet backend: weir lab, weir switch and weir nic do not run";
-  if (missing.length > 0) {
-    return {
-      ...check,
-      status: "fail",
-      found: `Linux ${release} lacks ${lacks}`,
-      impact,
-      remedy: "Linux 4.20 or later",
-    };
-  }
+  if (missing.length > 0) return check.fail(`Linux ${release} lacks ${lacks}`, impact, "Linux 4.20 or later");
   const all = kPacketFeatures.map(([name]) => name).join(", ");
-  if (there) return { ...check, status: "ok", found: `Linux ${release}: ${all}` };
-  return {
-    ...check,
-    status: "warning",
-    found: `Linux ${release}, af_packet not loaded`,
-    impact: `${impact} where the kernel cannot load it`,
-    remedy: "modprobe af_packet",
-  };
+  if (there) return check.ok(`Linux ${release}: ${all}`);
+  const unless = `${impact} where the kernel cannot load it`;
+  return check.warning(`Linux ${release}, af_packet not loaded`, unless, "modprobe af_packet");
 }
 
 /** Tried on lo: both are allowed, or not, whatever the interface. */
 function checkXdp(there: boolean, probe: InterfaceProbe | undefined): Check {
-  const check = { id: "xdp-sockets", group: "kernel", title: "AF_XDP sockets" } as const;
-  if (!there) return { ...check, status: "ok", found: "not in this kernel: af_packet serves everywhere" };
-  if (probe === undefined)
-    return { ...check, status: "ok", found: "in this kernel; not tried without the native core" };
+  const check = about("kernel", "xdp-sockets", "AF_XDP sockets");
+  if (!there) return check.ok("not in this kernel: af_packet serves everywhere");
+  if (probe === undefined) return check.ok("in this kernel; not tried without the native core");
   const { xdp_sockets: sockets, xdp_programs: programs } = probe;
-  if (sockets === "" && programs === "") {
-    return { ...check, status: "ok", found: "sockets and programs allowed: backend af_xdp, both ways" };
+  if (sockets === "" && programs === "") return check.ok("sockets and programs allowed: backend af_xdp, both ways");
+  const remedy = "root, or CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF";
+  if (sockets !== "") {
+    return check.warning(`not allowed (${sockets})`, "backend af_xdp does not start; auto uses af_packet", remedy);
   }
-  const [found, impact] =
-    sockets === ""
-      ? [
-          `sockets allowed, programs not (${programs})`,
-          "backend af_xdp sends only, and `receive: af_xdp` does not start",
-        ]
-      : [`not allowed (${sockets})`, "backend af_xdp does not start; auto uses af_packet"];
-  return {
-    ...check,
-    status: "warning",
-    found,
-    impact,
-    remedy: "root, or CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF",
-  };
+  const impact = "backend af_xdp sends only, and `receive: af_xdp` does not start";
+  return check.warning(`sockets allowed, programs not (${programs})`, impact, remedy);
 }
 
 function checkSlices(release: string, short: boolean): Check {
-  const check = { id: "slices", group: "kernel", title: "short slices" } as const;
-  if (short) return { ...check, status: "ok", found: "a poll thread that wakes up runs at once (EEVDF, Linux 6.12)" };
-  return {
-    ...check,
-    status: "warning",
-    found: `Linux ${release} has one slice for all threads`,
-    impact: "poll threads may wait milliseconds for a busy CPU: larger scales in labs, later CNPs and pauses",
-    remedy: "Linux 6.12 or later, or keep the CPUs of Weir free of other work",
-  };
+  const check = about("kernel", "slices", "short slices");
+  if (short) return check.ok("a poll thread that wakes up runs at once (EEVDF, Linux 6.12)");
+  return check.warning(
+    `Linux ${release} has one slice for all threads`,
+    "poll threads may wait milliseconds for a busy CPU: larger scales in labs, later CNPs and pauses",
+    "Linux 6.12 or later, or keep the CPUs of Weir free of other work",
+  );
 }
 
 function checkTimer(sleep: number): Check {
-  const check = { id: "timer", group: "kernel", title: "timers" } as const;
+  const check = about("kernel", "timer", "timers");
   const found = `a sleep of 100 us takes ${Math.round(sleep / 1000)} us (median of 21)`;
-  if (sleep < 1_000_000) return { ...check, status: "ok", found };
+  if (sleep < 1_000_000) return check.ok(found);
   const impact = "pacing, CNPs and pauses are late; labs need a larger scale";
-  return {
-    ...check,
-    status: "warning",
-    found,
-    impact,
-    remedy: "a kernel with CONFIG_HIGH_RES_TIMERS, or a less busy machine",
-  };
+  return check.warning(found, impact, "a kernel with CONFIG_HIGH_RES_TIMERS, or a less busy machine");
 }
 
 /** Read by user space without a system call, on x86 and Arm. */
 const kFastClocks = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "stp", "riscv_clocksource"];
 
 function checkClock(system: System): Check {
-  const check = { id: "clock", group: "kernel", title: "clock source" } as const;
+  const check = about("kernel", "clock", "clock source");
   const folder = "/sys/devices/system/clocksource/clocksource0";
   const source = system.readText(`${folder}/current_clocksource`)?.trim();
   const found = `${source ?? "unknown"}, ${Math.round(system.measureClock())} ns to read it from JavaScript`;
-  if (source === undefined || kFastClocks.includes(source)) return { ...check, status: "ok", found };
+  if (source === undefined || kFastClocks.includes(source)) return check.ok(found);
   const others = system.readText(`${folder}/available_clocksource`)?.split(/\s+/) ?? [];
   const better = others.find((name) => kFastClocks.includes(name));
-  return {
-    ...check,
-    status: "warning",
-    found,
-    impact: "every turn of a poll loop reads the clock, with this one by a system call",
-    ...(better !== undefined && { remedy: `echo ${better} > ${folder}/current_clocksource` }),
-  };
+  const impact = "every turn of a poll loop reads the clock, with this one by a system call";
+  return check.warning(found, impact, better && `echo ${better} > ${folder}/current_clocksource`);
 }

@@ -3,7 +3,7 @@
 import type { InterfaceProbe } from "../../native/types.js";
 import { chooseBackend } from "../backend.js";
 import { describeKind, describeXdp, macControl, offloadsOn } from "../port_probe.js";
-import type { Check } from "./report.js";
+import { about, type Check } from "./report.js";
 import type { System } from "./system.js";
 
 const kRocePort = 4791;
@@ -13,26 +13,20 @@ const kMostInterfaces = 32;
 export function checkNetwork(system: System): Check[] {
   const links = readLinks(system);
   if (links === undefined) {
-    const found = "unknown: ip tells no details (see tools)";
-    return [
-      { id: "interfaces", group: "network", title: "interfaces", status: "warning", found },
-      ...checkPort(system),
-    ];
+    return [kInterfaces.warning("unknown: ip tells no details (see tools)"), ...checkPort(system)];
   }
   const shown = links.filter((link) => !link.loopback).slice(0, kMostInterfaces);
   const rest = links.filter((link) => !link.loopback).length - shown.length;
   return [
     ...shown.map((link) => checkInterface(system, link)),
-    ...(shown.length === 0 ? [note("no interface but lo in this network namespace")] : []),
-    ...(rest > 0 ? [note(`and ${rest} more, not looked at`)] : []),
+    ...(shown.length === 0 ? [kInterfaces.ok("no interface but lo in this network namespace")] : []),
+    ...(rest > 0 ? [kInterfaces.ok(`and ${rest} more, not looked at`)] : []),
     ...checkRxe(system),
     ...checkPort(system),
   ];
 }
 
-function note(found: string): Check {
-  return { id: "interfaces", group: "network", title: "interfaces", status: "ok", found };
-}
+const kInterfaces = about("network", "interfaces", "interfaces");
 
 interface Link {
   name: string;
@@ -64,10 +58,10 @@ function readLinks(system: System): Link[] | undefined {
 }
 
 function checkInterface(system: System, link: Link): Check {
-  const check = { id: `interface:${link.name}`, group: "network", title: link.name } as const;
+  const check = about("network", `interface:${link.name}`, link.name);
   const state = `${link.up ? "up" : "down"}, MTU ${link.mtu}`;
   const probe = system.probe(link.name);
-  if (probe === undefined) return { ...check, status: "ok", found: `${state}; the native core would tell more` };
+  if (probe === undefined) return check.ok(`${state}; the native core would tell more`);
   const { receive_queues: queues } = probe;
   const found = [
     `${describeKind(probe)}, ${state}`,
@@ -77,17 +71,11 @@ function checkInterface(system: System, link: Link): Check {
     `XDP: ${describeXdp(probe)}`,
     describePfc(probe),
     describeBackends(link.name, probe),
-  ];
+  ].join("; ");
   const problems = problemsOf(link.name, probe);
-  return {
-    ...check,
-    status: problems.length > 0 ? "warning" : "ok",
-    found: found.join("; "),
-    ...(problems.length > 0 && {
-      impact: problems.map(({ impact }) => impact).join("; "),
-      remedy: problems.map(({ remedy }) => remedy).join("; "),
-    }),
-  };
+  if (problems.length === 0) return check.ok(found);
+  const all = (part: "impact" | "remedy") => problems.map((problem) => problem[part]).join("; ");
+  return check.warning(found, all("impact"), all("remedy"));
 }
 
 function problemsOf(name: string, probe: InterfaceProbe): { impact: string; remedy: string }[] {
@@ -144,21 +132,17 @@ function checkRxe(system: System): Check[] {
     .filter((name) => system.list(`${folder}/${name}/ports/1/hw_counters`).includes("sent_pkts"))
     .map((name) => {
       const parent = system.readText(`${folder}/${name}/parent`)?.trim();
-      return {
-        id: `rxe:${name}`,
-        group: "network",
-        title: name,
-        status: "warning",
-        found: `rxe, software RoCE of the kernel${parent ? `, on ${parent}` : ""}: it has UDP ${kRocePort}`,
-        impact: `weir nic on ${parent ?? "its interface"} with the same address: both answer every packet`,
-        remedy: `give weir nic an address of its own, or: rdma link delete ${name}`,
-      };
+      return about("network", `rxe:${name}`, name).warning(
+        `rxe, software RoCE of the kernel${parent ? `, on ${parent}` : ""}: it has UDP ${kRocePort}`,
+        `weir nic on ${parent ?? "its interface"} with the same address: both answer every packet`,
+        `give weir nic an address of its own, or: rdma link delete ${name}`,
+      );
     });
 }
 
 /** Lines of /proc/net/udp: "sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode". */
 function checkPort(system: System): Check[] {
-  const check = { id: "udp-4791", group: "network", title: `UDP ${kRocePort}` } as const;
+  const check = about("network", "udp-4791", `UDP ${kRocePort}`);
   const tables = ["/proc/net/udp", "/proc/net/udp6"].map((path) => system.readText(path));
   const suffix = `:${kRocePort.toString(16).toUpperCase().padStart(4, "0")}`;
   const owners = tables.flatMap((table) =>
@@ -171,10 +155,10 @@ function checkPort(system: System): Check[] {
   const [owner] = owners;
   if (owner === undefined) {
     const found = "free: the kernel refuses RoCEv2 to its own addresses, unless weir nic or weir probe hold the port";
-    return [{ ...check, status: "ok", found }];
+    return [check.ok(found)];
   }
   // Sockets of the kernel itself have no inode.
   const found = owner.inode === "0" ? "held by the kernel: rxe, or a tunnel" : `held by a process of uid ${owner.uid}`;
   const impact = "RoCEv2 packets to the kernel's addresses go to it as well";
-  return [{ ...check, status: "warning", found, impact, remedy: `find it: ss -uanp sport = :${kRocePort}` }];
+  return [check.warning(found, impact, `find it: ss -uanp sport = :${kRocePort}`)];
 }

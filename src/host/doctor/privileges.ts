@@ -2,7 +2,7 @@
 
 import { type Capability, hasCapability } from "../../native/capabilities.js";
 import { userNamespaceRemedy } from "../rootless.js";
-import type { Check } from "./report.js";
+import { about, type Check } from "./report.js";
 import type { System } from "./system.js";
 
 /** What each is for, and what happens without it. */
@@ -54,29 +54,22 @@ function readRights(system: System): Rights {
 }
 
 function checkUser({ uid, inUserNamespace }: Rights): Check {
-  const check = { id: "user", group: "privileges", title: "user", status: "ok" } as const;
-  if (!inUserNamespace) return { ...check, found: uid === 0 ? "root" : `uid ${uid}` };
-  const impact = "its capabilities hold for networks made in this namespace only";
-  return { ...check, found: `uid ${uid} of a user namespace`, impact };
+  const check = about("privileges", "user", "user");
+  if (!inUserNamespace) return check.ok(uid === 0 ? "root" : `uid ${uid}`);
+  return check.ok(`uid ${uid} of a user namespace`, "its capabilities hold for networks made in this namespace only");
 }
 
 function checkCapability(rights: Rights, [name, use, without]: (typeof kUses)[number]): Check {
-  const check = { id: name.toLowerCase().replaceAll("_", "-"), group: "privileges", title: name } as const;
-  if (rights.has(name)) return { ...check, status: "ok", found: `there, for ${use}` };
+  const check = about("privileges", name.toLowerCase().replaceAll("_", "-"), name);
+  if (rights.has(name)) return check.ok(`there, for ${use}`);
   // Limits may give the same: RLIMIT_NICE is 20 - nice, 40 for -20.
   if (name === "CAP_SYS_NICE" && rights.limit("Max nice priority") >= 40) {
-    return { ...check, status: "ok", found: "not there, but RLIMIT_NICE allows the same" };
+    return check.ok("not there, but RLIMIT_NICE allows the same");
   }
   if (name === "CAP_IPC_LOCK" && rights.limit("Max locked memory") === Number.POSITIVE_INFINITY) {
-    return { ...check, status: "ok", found: "not there, but RLIMIT_MEMLOCK is unlimited" };
+    return check.ok("not there, but RLIMIT_MEMLOCK is unlimited");
   }
-  return {
-    ...check,
-    status: "warning",
-    found: `not there; it is for ${use}`,
-    impact: without,
-    remedy: remedyFor(rights, name),
-  };
+  return check.warning(`not there; it is for ${use}`, without, remedyFor(rights, name));
 }
 
 function remedyFor({ uid }: Rights, name: Capability): string {
@@ -87,37 +80,37 @@ function remedyFor({ uid }: Rights, name: Capability): string {
 }
 
 function checkUserNamespaces(system: System, rights: Rights): Check {
-  const check = { id: "user-namespaces", group: "privileges", title: "user namespaces" } as const;
+  const check = about("privileges", "user-namespaces", "user namespaces");
   const tried = system.run("unshare", ["--user", "--map-root-user", "--net", "true"]);
-  if (tried?.status === 0) return { ...check, status: "ok", found: "allowed: labs run without root" };
+  if (tried?.status === 0) return check.ok("allowed: labs run without root");
   const reason = tried === undefined ? "unshare not found" : tried.stderr.trim();
   if (rights.has("CAP_NET_RAW") && rights.has("CAP_NET_ADMIN") && rights.has("CAP_SYS_ADMIN")) {
-    return { ...check, status: "ok", found: `not allowed (${reason}), and not needed with these capabilities` };
+    return check.ok(`not allowed (${reason}), and not needed with these capabilities`);
   }
   const remedy = userNamespaceRemedy((name) => system.readText(`/proc/sys/${name}`)?.trim());
-  return { ...check, status: "fail", found: `not allowed: ${reason}`, impact: "weir lab does not run", remedy };
+  return check.fail(`not allowed: ${reason}`, "weir lab does not run", remedy);
 }
 
 /** What a lab of a few dozen links locks. */
 const kLockedBytes = 64 << 20;
 
 function checkLockedMemory(rights: Rights): Check {
-  const check = { id: "rlimit-memlock", group: "privileges", title: "RLIMIT_MEMLOCK" } as const;
+  const check = about("privileges", "rlimit-memlock", "RLIMIT_MEMLOCK");
   const limit = rights.limit("Max locked memory");
   const found = limit === Number.POSITIVE_INFINITY ? "unlimited" : `${Math.floor(limit / 1024)} KiB`;
-  if (rights.has("CAP_IPC_LOCK")) return { ...check, status: "ok", found: `${found}, does not bind with CAP_IPC_LOCK` };
-  if (limit >= kLockedBytes) return { ...check, status: "ok", found };
+  if (rights.has("CAP_IPC_LOCK")) return check.ok(`${found}, does not bind with CAP_IPC_LOCK`);
+  if (limit >= kLockedBytes) return check.ok(found);
   const impact = "packet memory beyond it may be paged out, and a page fault stops a poll thread";
-  return { ...check, status: "warning", found, impact, remedy: "ulimit -l unlimited, or CAP_IPC_LOCK" };
+  return check.warning(found, impact, "ulimit -l unlimited, or CAP_IPC_LOCK");
 }
 
 /** Node raises the soft limit to the hard one when it starts. A link of a lab takes four descriptors or so. */
 const kOpenFiles = 1024;
 
 function checkOpenFiles(rights: Rights): Check {
-  const check = { id: "rlimit-nofile", group: "privileges", title: "RLIMIT_NOFILE" } as const;
+  const check = about("privileges", "rlimit-nofile", "RLIMIT_NOFILE");
   const limit = rights.limit("Max open files");
   const found = limit === Number.POSITIVE_INFINITY ? "unlimited" : String(limit);
-  if (limit >= kOpenFiles) return { ...check, status: "ok", found };
-  return { ...check, status: "warning", found, impact: "labs of many links do not start", remedy: "ulimit -n 4096" };
+  if (limit >= kOpenFiles) return check.ok(found);
+  return check.warning(found, "labs of many links do not start", "ulimit -n 4096");
 }

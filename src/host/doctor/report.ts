@@ -29,6 +29,18 @@ export type Check = z.infer<typeof checkSchema>;
 export type Status = Check["status"];
 export type DoctorReport = z.infer<typeof doctorSchema>;
 
+/** What a check may come to; `id` is its stable name. */
+export function about(group: Check["group"], id: string, title: string) {
+  const result =
+    (status: Status) =>
+    (found: string, impact?: string, remedy?: string): Check => ({
+      ...{ id, group, title, status, found },
+      ...(impact !== undefined && { impact }),
+      ...(remedy !== undefined && { remedy }),
+    });
+  return { ok: result("ok"), warning: result("warning"), fail: result("fail") };
+}
+
 /** Sums up checks, ordered by group. */
 export function report(version: string, checks: readonly Check[]): DoctorReport {
   const count = (status: Status) => checks.filter((check) => check.status === status).length;

@@ -1,5 +1,5 @@
 /** Weir's own parts and the programs it calls. */
-import type { Check } from "./report.js";
+import { about, type Check } from "./report.js";
 import type { System } from "./system.js";
 
 const kLeastNode = [20, 17] as const;
@@ -15,47 +15,34 @@ export function checkSoftware(system: System): Check[] {
 
 function checkNode({ nodeVersion }: System): Check {
   const [major = 0, minor = 0] = nodeVersion.split(".").map(Number);
-  const found = nodeVersion;
-  const check = { id: "node", group: "weir", title: "Node.js", found } as const;
+  const check = about("weir", "node", "Node.js");
   const [leastMajor, leastMinor] = kLeastNode;
-  if (major > leastMajor || (major === leastMajor && minor >= leastMinor)) return { ...check, status: "ok" };
+  if (major > leastMajor || (major === leastMajor && minor >= leastMinor)) return check.ok(nodeVersion);
   const least = kLeastNode.join(".");
-  return {
-    ...check,
-    status: "fail",
-    impact: `Weir is made for Node.js ${least} and later`,
-    remedy: `install Node.js ${least}`,
-  };
+  return check.fail(nodeVersion, `Weir is made for Node.js ${least} and later`, `install Node.js ${least}`);
 }
 
 function checkNative(system: System): Check {
-  const check = { id: "native-core", group: "weir", title: "native core" } as const;
+  const check = about("weir", "native-core", "native core");
   try {
     system.loadNative();
   } catch (error) {
     const { message, hint } = error as Error & { hint?: string };
-    return {
-      ...check,
-      status: "fail",
-      found: message,
-      impact: "weir lab, weir switch and weir nic do not run",
-      remedy: hint ?? "npm run build:native",
-    };
+    return check.fail(message, "weir lab, weir switch and weir nic do not run", hint ?? "npm run build:native");
   }
   // The loader tries several places; the process's map tells which it was.
   const path = /\s(\/.*weir\.node)$/m.exec(system.readText("/proc/self/maps") ?? "")?.[1];
-  return { ...check, status: "ok", found: path ?? "loads" };
+  return check.ok(path ?? "loads");
 }
 
 function checkRawSocket(system: System): Check {
-  const check = { id: "raw-socket", group: "weir", title: "raw-socket" } as const;
+  const check = about("weir", "raw-socket", "raw-socket");
   try {
     system.loadRawSocket();
-    return { ...check, status: "ok", found: "loads" };
+    return check.ok("loads");
   } catch (error) {
     const { message, hint } = error as Error & { hint?: string };
-    const impact = "weir probe does not run; nothing else needs it";
-    return { ...check, status: "warning", found: message, impact, ...(hint !== undefined && { remedy: hint }) };
+    return check.warning(message, "weir probe does not run; nothing else needs it", hint);
   }
 }
 
@@ -82,17 +69,11 @@ const kTools: readonly Tool[] = [
 ];
 
 function checkTool(system: System, { name, package: origin, use, needed }: Tool): Check {
-  const check = { id: `tool:${name}`, group: "tools", title: name } as const;
+  const check = about("tools", `tool:${name}`, name);
   // The doctor finds ethtool off PATH as well.
   const path =
     system.find(name) ??
     (needed || system.run(name, ["--version"]) === undefined ? undefined : "not on PATH, but there");
-  if (path !== undefined) return { ...check, status: "ok", found: path };
-  return {
-    ...check,
-    status: needed ? "fail" : "warning",
-    found: "not found on PATH",
-    impact: `needed by ${use}`,
-    remedy: `apt install ${origin}`,
-  };
+  if (path !== undefined) return check.ok(path);
+  return check[needed ? "fail" : "warning"]("not found on PATH", `needed by ${use}`, `apt install ${origin}`);
 }

@@ -104,112 +104,109 @@ function fluidFlow(
   };
 }
 
+/** What the equations have no meaning for, if anything, the field that says so, and a remedy. */
+type Misfit = readonly [message: string | false | undefined, field: string, hint?: string];
+
+function problemsOf(misfits: readonly Misfit[]): Problem[] {
+  return misfits.flatMap(([message, field, hint]) =>
+    message ? [{ path: field.split("."), message, ...(hint !== undefined && { hint }) }] : [],
+  );
+}
+
 function networkProblems({ switches, links, hosts, flows, changes }: Scenario): Problem[] {
-  const problems: Problem[] = [];
-  if (changes.length > 0) {
-    const message = "service rates change: the equations have one";
-    problems.push({ path: ["changes"], message, hint: "leave changes out, or weir sim run" });
-  }
-  if (switches.length !== 1) {
-    const message = `${switches.length} switches: the equations have one queue`;
-    problems.push({ path: ["topology"], message, hint: "use one switch, or weir sim run" });
-  }
   const used = new Set(flows.flatMap(({ from, to }) => [from, to]));
-  links.forEach((link) => {
-    const name = `${link.from} -- ${link.to}`;
-    if (!used.has(link.from) && !used.has(link.to)) return;
-    if (link.rate === 0) problems.push({ path: ["topology", "links"], message: `${name} has no rate` });
-    if (link.impairment !== undefined) {
-      problems.push({
-        path: ["topology", "links"],
-        message: `${name} has an impairment`,
-        hint: "the equations lose nothing",
-      });
-    }
-  });
   const mtus = new Set(hosts.filter(({ name }) => used.has(name)).map(({ path_mtu }) => path_mtu));
-  if (mtus.size > 1) {
-    const message = `hosts have path MTUs of ${[...mtus].join(", ")} bytes: the equations have one size of packets`;
-    problems.push({ path: ["host", "path_mtu"], message });
-  }
   const ecn = switches[0]?.ecn;
   const priority = flows[0]?.priority;
-  if (ecn !== undefined && priority !== undefined && !(ecn.enabled && ecn.priorities.includes(priority))) {
-    const message = `the switch does not mark priority ${priority}`;
-    problems.push({ path: ["switch", "ecn"], message, hint: "the equations need marks" });
-  }
-  if (ecn?.queue === "averaged") {
-    const message = "averaged: equation 5 has the instantaneous queue";
-    problems.push({ path: ["switch", "ecn", "queue"], message });
-  }
-  if (ecn?.enabled && ecn.pmax === 0)
-    problems.push({ path: ["switch", "ecn", "pmax"], message: "0: nothing is marked" });
-  for (const { name, receive_buffer } of hosts) {
-    if (receive_buffer.rate === 0) continue;
-    const message = `${name} drains at ${formatRate(receive_buffer.rate)}: the equations have one bottleneck, the switch`;
-    problems.push({ path: ["host", "receive_buffer", "rate"], message });
-  }
-  return problems;
+  const unmarked = ecn !== undefined && priority !== undefined && !(ecn.enabled && ecn.priorities.includes(priority));
+  return problemsOf([
+    [
+      changes.length > 0 && "service rates change: the equations have one",
+      "changes",
+      "leave changes out, or weir sim run",
+    ],
+    [
+      switches.length !== 1 && `${switches.length} switches: the equations have one queue`,
+      "topology",
+      "use one switch, or weir sim run",
+    ],
+    ...links
+      .filter(({ from, to }) => used.has(from) || used.has(to))
+      .flatMap(({ from, to, rate, impairment }): Misfit[] => [
+        [rate === 0 && `${from} -- ${to} has no rate`, "topology.links"],
+        [impairment && `${from} -- ${to} has an impairment`, "topology.links", "the equations lose nothing"],
+      ]),
+    [
+      mtus.size > 1 && `hosts have path MTUs of ${[...mtus].join(", ")} bytes: the equations have one size of packets`,
+      "host.path_mtu",
+    ],
+    [unmarked && `the switch does not mark priority ${priority}`, "switch.ecn", "the equations need marks"],
+    [ecn?.queue === "averaged" && "averaged: equation 5 has the instantaneous queue", "switch.ecn.queue"],
+    [ecn?.enabled && ecn.pmax === 0 && "0: nothing is marked", "switch.ecn.pmax"],
+    ...hosts.map(({ name, receive_buffer: { rate } }): Misfit => {
+      const drains = `${name} drains at ${formatRate(rate)}: the equations have one bottleneck, the switch`;
+      return [rate !== 0 && drains, "host.receive_buffer.rate"];
+    }),
+  ]);
 }
 
 function trafficProblems({ flows, hosts, transport }: Scenario): Problem[] {
-  const problems: Problem[] = [];
-  const problem = (message: string, hint: string, ...path: string[]) =>
-    problems.push({ path: path.length > 0 ? path : ["traffic"], message, hint });
-  if (transport.type !== "stream") {
-    problem(`${transport.type}: the equations have no acknowledgements`, "use stream", "transport", "type");
-  }
+  const { type } = transport;
+  const streams: Misfit = [
+    type !== "stream" && `${type}: the equations have no acknowledgements`,
+    "transport.type",
+    "use stream",
+  ];
   const [first] = flows;
-  if (first === undefined) {
-    problem("there are no flows", "add traffic");
-    return problems;
-  }
-  if (flows.some(({ to }) => to !== first.to)) {
-    problem(
-      "flows go to several hosts: the equations have one bottleneck",
-      "let all flows go to one host, or use weir sim run",
-    );
-  }
-  if (flows.some(({ from }) => from === first.to)) {
-    problem(`${first.to} sends and receives`, "let the receiver only receive");
-  }
+  if (first === undefined) return problemsOf([streams, ["there are no flows", "traffic", "add traffic"]]);
   const senders = flows.map(({ from }) => from);
   const twice = senders.find((from, i) => senders.indexOf(from) !== i);
-  if (twice !== undefined) {
-    problem(
-      `${twice} sends several flows: its own link is a bottleneck, too`,
-      "one flow for each sender, or weir sim run",
-    );
-  }
-  if (flows.some(({ priority }) => priority !== first.priority)) {
-    problem("flows have several priorities: the equations have one queue", "use one priority");
-  }
   const mtus = new Map(hosts.map(({ name, path_mtu }) => [name, path_mtu]));
-  if (new Set(flows.map(({ from, message }) => Math.min(message, mtus.get(from) ?? message))).size > 1) {
-    problem("flows have packets of different sizes: the equations have one", "use messages of at least the path MTU");
-  }
-  const limited = flows.find(
-    ({ rate, bytes, sizes }) => rate !== undefined || bytes !== undefined || sizes !== undefined,
-  );
-  if (limited !== undefined) {
-    problem(
-      `${limited.id} does not always have something to send (rate, bytes or sizes): the equations have greedy flows`,
+  const packets = new Set(flows.map(({ from, message }) => Math.min(message, mtus.get(from) ?? message)));
+  const limited = flows.find(({ rate, bytes, sizes }) => (rate ?? bytes ?? sizes) !== undefined);
+  return problemsOf([
+    streams,
+    [
+      flows.some(({ to }) => to !== first.to) && "flows go to several hosts: the equations have one bottleneck",
+      "traffic",
+      "let all flows go to one host, or use weir sim run",
+    ],
+    [senders.includes(first.to) && `${first.to} sends and receives`, "traffic", "let the receiver only receive"],
+    [
+      twice && `${twice} sends several flows: its own link is a bottleneck, too`,
+      "traffic",
+      "one flow for each sender, or weir sim run",
+    ],
+    [
+      flows.some(({ priority }) => priority !== first.priority) &&
+        "flows have several priorities: the equations have one queue",
+      "traffic",
+      "use one priority",
+    ],
+    [
+      packets.size > 1 && "flows have packets of different sizes: the equations have one",
+      "traffic",
+      "use messages of at least the path MTU",
+    ],
+    [
+      limited &&
+        `${limited.id} does not always have something to send (rate, bytes or sizes): the equations have greedy flows`,
+      "traffic",
       "leave rate, bytes and sizes out; start and stop may be given",
-    );
-  }
-  return problems;
+    ],
+  ]);
 }
 
 /** What in the congestion control the equations cannot describe. */
 export function algorithmProblems(congestion: Congestion): Problem[] {
   if (!isDcqcn(congestion)) {
     const message = `${congestion.algorithm}: the equations are those of DCQCN`;
-    return [{ path: ["congestion", "algorithm"], message, hint: "use dcqcn" }];
+    return problemsOf([[message, "congestion.algorithm", "use dcqcn"]]);
   }
   const { profile, parameters: p } = congestion;
   if (p.form !== "paper") {
     const message = `${profile} has the slotted form; the equations are those of the paper's`;
-    return [{ path: ["congestion", "profile"], message, hint: "use paper-sigcomm15 or ns3-rdma" }];
+    return problemsOf([[message, "congestion.profile", "use paper-sigcomm15 or ns3-rdma"]]);
   }
   const needs: [boolean, string, string][] = [
     [p.rate_decrease_factor === 0.5, "rpg_gd", "equation 9 halves: must be 11"],
@@ -225,7 +222,5 @@ export function algorithmProblems(congestion: Congestion): Problem[] {
       "the equations cut at every CNP: must be at most min_time_between_cnps",
     ],
   ];
-  return needs
-    .filter(([met]) => !met)
-    .map(([, name, message]) => ({ path: ["congestion", "parameters", name], message }));
+  return problemsOf(needs.map(([met, name, message]) => [!met && message, `congestion.parameters.${name}`]));
 }

@@ -27,11 +27,6 @@ export class History {
     this.steps.push(step);
   }
 
-  /** Gives back a step that was not pushed. */
-  discard(step: DenseStep): void {
-    this.free.push(step);
-  }
-
   /** Forgets what lies before `time`. */
   forget(time: number): void {
     let old = 0;

@@ -1,7 +1,7 @@
 /** switch.yaml and nic.yaml: what is made of good ones, and what is said about bad ones. */
 import { describe, expect, it } from "vitest";
 import { WeirError } from "../../../src/base/error.js";
-import { parseNicDaemon, parseSwitchDaemon } from "../../../src/device/file/load.js";
+import { loadNicDaemon, loadSwitchDaemon } from "../../../src/device/file/load.js";
 import type { InspectInterface } from "../../../src/host/interface.js";
 import { fileKind, kindOfFile } from "../../../src/scenario/file_kind.js";
 import { weir } from "../../cli/harness.js";
@@ -28,8 +28,8 @@ const inspect: InspectInterface = (name) => {
     throw new WeirError("there is no interface gone", { hint: "ip link lists the interfaces there are" });
   return { mtu: name === "veth-b" ? 9000 : 1500, mac: 0x02_57_00_00_00_01 };
 };
-const switchOf = (text: string, ...set: string[]) => parseSwitchDaemon(text, "sw0.yaml", { set, inspect });
-const nicOf = (text: string, ...set: string[]) => parseNicDaemon(text, "roce0.yaml", { set, inspect });
+const switchOf = (text: string, ...set: string[]) => loadSwitchDaemon("sw0.yaml", { set, inspect, text });
+const nicOf = (text: string, ...set: string[]) => loadNicDaemon("roce0.yaml", { set, inspect, text });
 
 /** What the CLI would print. */
 function refusal(action: () => unknown): string {
@@ -92,7 +92,9 @@ describe("switch.yaml", () => {
 ports:
   - { interface: a, max_learned_addresses: 100, storm_control: { broadcast: 10Mbps, multicast: unlimited } }
   - { interface: b }`);
-    expect(config.ports.map(({ maxLearnedAddresses, stormControl }) => [maxLearnedAddresses, stormControl])).toEqual([
+    expect(
+      config.ports.map(({ max_learned_addresses, storm_control }) => [max_learned_addresses, storm_control]),
+    ).toEqual([
       [100, { broadcast: 10e6, unknown_unicast: 0, multicast: 0 }],
       [8192, { broadcast: 0, unknown_unicast: 0, multicast: 0 }],
     ]);
@@ -155,10 +157,10 @@ ports:
 
   it("refuses a CPU that the host does not have, where it is known", () => {
     const text = "workers: [{ cpu: 7 }, { cpu: 8 }, {}]\nports: [{ interface: a }]";
-    expect(refusal(() => parseSwitchDaemon(text, "sw0.yaml", { inspect, cpus: 8 }))).toBe(
+    expect(refusal(() => loadSwitchDaemon("sw0.yaml", { inspect, cpus: 8, text }))).toBe(
       "switch sw0.yaml:1:25: workers.1.cpu: 8: this host has no such CPU\n  hint: must be between 0 and 7",
     );
-    expect(refusal(() => parseSwitchDaemon(text, "sw0.yaml", { inspect, cpus: 9 }))).toBe("accepted");
+    expect(refusal(() => loadSwitchDaemon("sw0.yaml", { inspect, cpus: 9, text }))).toBe("accepted");
     expect(refusal(() => switchOf(text))).toBe("accepted");
   });
 

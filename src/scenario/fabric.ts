@@ -1,6 +1,6 @@
 /** A scenario's network by number: devices (switches first, then hosts), their ports, and the way from host to host. */
-import { type NextHopGroups, nextHopGroups } from "../scenario/topology.js";
-import type { Link, Scenario } from "../scenario/types.js";
+import { Graph, type NextHopGroups } from "./topology.js";
+import type { Link, Scenario, SwitchConfig } from "./types.js";
 
 export interface FabricPort {
   /** Position in the scenario's links. */
@@ -34,8 +34,7 @@ export class Fabric {
   readonly ports: readonly FabricPort[][];
   /** Both ends of every link, `from` first. */
   readonly ends: readonly (readonly [FabricEnd, FabricEnd])[];
-  /** Of every switch. */
-  readonly tables: readonly SwitchTable[];
+  private made: readonly SwitchTable[] | undefined;
   private readonly numbers: ReadonlyMap<string, number>;
 
   constructor(private readonly scenario: Scenario) {
@@ -54,7 +53,12 @@ export class Fabric {
       ] as const;
     });
     this.ports = ports;
-    this.tables = this.forwarding();
+  }
+
+  /** Of every switch; made when they are first asked for. */
+  get tables(): readonly SwitchTable[] {
+    this.made ??= this.forwarding();
+    return this.made;
   }
 
   /** The number of a device. */
@@ -79,6 +83,26 @@ export class Fabric {
     return (this.ports[this.device(device)] ?? []).findIndex((port) => port.peer === number);
   }
 
+  /** Names of the devices at the ports of `device`, which name the ports. */
+  peers(device: number): string[] {
+    return (this.ports[device] ?? []).map(({ peer }) => this.nameOf(peer));
+  }
+
+  /** The ports by which frames to host number `to` leave a switch on shortest paths, ascending; none: it is not reached. */
+  portsTowards(to: number, device: number): readonly number[] {
+    const table = this.tables[device];
+    return table?.groups[table.groupOfHost[to] ?? -1] ?? [];
+  }
+
+  /** A host's link, and the switch there. */
+  attachment(host: number): { link: Link; neighbour: SwitchConfig } {
+    const { switches, links, hosts } = this.scenario;
+    const port = this.ports[switches.length + host]?.[0];
+    const [link, neighbour] = [links[port?.link ?? -1], switches[port?.peer ?? -1]];
+    if (link !== undefined && neighbour !== undefined) return { link, neighbour };
+    throw new Error(`host ${hosts[host]?.name} is not linked to a switch`);
+  }
+
   /**
    * The links that frames from one host to another cross: the pinned path, or a shortest one. Of several shortest paths, this is
    * the one by the ports with the lowest numbers. Empty where there is none.
@@ -100,11 +124,11 @@ export class Fabric {
     const table = this.tables[device];
     if (table === undefined) return 0;
     const pin = table.pins.find((one) => one.from === from && one.to === to);
-    return pin?.port ?? table.groups[table.groupOfHost[to] ?? -1]?.[0] ?? -1;
+    return pin?.port ?? this.portsTowards(to, device)[0] ?? -1;
   }
 
   private forwarding(): SwitchTable[] {
-    const tables = nextHopGroups(this.scenario).map((groups): SwitchTable => ({ ...groups, pins: [] }));
+    const tables = new Graph(this.scenario).nextHopGroups().map((groups): SwitchTable => ({ ...groups, pins: [] }));
     for (const { from, to, via } of this.scenario.routes) {
       via.forEach((name, i) => {
         const pin = { from: this.host(from), to: this.host(to), port: this.portTo(name, via[i + 1] ?? to) };

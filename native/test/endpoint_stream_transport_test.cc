@@ -3,13 +3,52 @@
 #include <cstdint>
 #include <vector>
 
-#include "transport/message_stream.h"
+#include "endpoint/stream_transport.h"
 
-using weir::MessageStream;
 using weir::MessageStreamParameters;
 using weir::Operation;
+using weir::OutgoingPacket;
 
 namespace {
+
+weir::QueuePairParameters parameters(const MessageStreamParameters& stream) {
+  weir::QueuePairParameters all;
+  all.remote_qpn = 7;
+  all.remote_address = 8;
+  all.remote_key = 9;
+  all.stream = stream;
+  return all;
+}
+
+// A stream that sends.
+struct MessageStream {
+  explicit MessageStream(const MessageStreamParameters& stream)
+      : transport(6, parameters(stream),
+                  {.bytes = nullptr,
+                   .memory = memory,
+                   .key = 0,
+                   .domain = 0,
+                   .counters = counters,
+                   .listener = nullptr,
+                   .payload = false},
+                  by_pair) {}
+
+  bool finished() const { return transport.data_bytes() == 0; }
+  OutgoingPacket next() {
+    OutgoingPacket packet;
+    REQUIRE(transport.data_bytes() > 0);
+    const uint32_t bytes = transport.data_bytes();
+    REQUIRE(transport.take_data(0, packet));
+    CHECK(bytes == weir::packet_length(packet.header.opcode, packet.payload_bytes));
+    CHECK(packet.header.destination_qp == 7);
+    return packet;
+  }
+
+  weir::MemoryTable memory{1};
+  weir::TransportCounters counters;
+  weir::QpCounters by_pair;
+  weir::StreamTransport transport;
+};
 
 struct Opcodes {
   uint8_t first, middle, last, only;
@@ -33,19 +72,18 @@ TEST_CASE("message stream: opcodes and sizes around multiples of the path MTU") 
           uint32_t left = size;
           for (uint32_t i = 0; i < packets; ++i) {
             REQUIRE_FALSE(stream.finished());
-            REQUIRE(stream.next_is_first() == (i == 0));
-            REQUIRE(stream.next_payload() == (left < mtu ? left : mtu));
-            const MessageStream::Segment segment = stream.next();
+            const OutgoingPacket packet = stream.next();
             const bool first = i == 0;
             const bool last = i + 1 == packets;
             const uint8_t expected = first && last ? opcode.only : first ? opcode.first : last ? opcode.last : opcode.middle;
-            REQUIRE(segment.opcode == expected);
-            REQUIRE(segment.first == first);
-            REQUIRE(segment.last == last);
-            REQUIRE(segment.psn == psn++);
-            REQUIRE(segment.payload_bytes == (left < mtu ? left : mtu));
-            REQUIRE(segment.message_bytes == size);
-            left -= segment.payload_bytes;
+            REQUIRE(packet.header.opcode == expected);
+            REQUIRE(packet.header.ack_request == last);
+            REQUIRE(packet.header.psn == psn++);
+            REQUIRE(packet.payload_bytes == (left < mtu ? left : mtu));
+            REQUIRE(packet.header.reth.dma_length == size);
+            REQUIRE(packet.header.reth.virtual_address == 8);
+            REQUIRE(packet.header.reth.rkey == 9);
+            left -= packet.payload_bytes;
           }
           REQUIRE(left == 0);
         }
@@ -61,15 +99,14 @@ TEST_CASE("message stream: total_bytes cuts the last message") {
   std::vector<uint8_t> opcodes;
   uint64_t sum = 0;
   while (!stream.finished()) {
-    const MessageStream::Segment segment = stream.next();
-    sum += segment.payload_bytes;
-    opcodes.push_back(segment.opcode);
-    if (segment.first) lengths.push_back(segment.message_bytes);
+    const OutgoingPacket packet = stream.next();
+    sum += packet.payload_bytes;
+    opcodes.push_back(packet.header.opcode);
+    if (packet.header.opcode == kWrite.first) lengths.push_back(packet.header.reth.dma_length);
   }
   CHECK(sum == 7'025);
   CHECK(lengths == std::vector<uint32_t>{3'000, 3'000, 1'025});
   CHECK(opcodes == std::vector<uint8_t>{6, 7, 8, 6, 7, 8, 6, 8});
-  CHECK(stream.next_payload() == 0);
 
   MessageStream exact({.operation = Operation::send, .path_mtu = 256, .message_bytes = 256, .total_bytes = 512, .first_psn = 0});
   exact.next();
@@ -79,7 +116,7 @@ TEST_CASE("message stream: total_bytes cuts the last message") {
 
   MessageStream small(
       {.operation = Operation::send, .path_mtu = 256, .message_bytes = 4'000'000, .total_bytes = 1, .first_psn = 0});
-  CHECK(small.next().opcode == 0x04);
+  CHECK(small.next().header.opcode == 0x04);
   CHECK(small.finished());
 }
 
@@ -89,9 +126,9 @@ TEST_CASE("message stream: totals beyond 32 bits, PSN wrap") {
                         .message_bytes = 1u << 31,
                         .total_bytes = (uint64_t{1} << 31) + 4'097,
                         .first_psn = 0xff'fffe});
-  CHECK(stream.next().psn == 0xff'fffe);
-  CHECK(stream.next().psn == 0xff'ffff);
-  CHECK(stream.next().psn == 0);
+  CHECK(stream.next().header.psn == 0xff'fffe);
+  CHECK(stream.next().header.psn == 0xff'ffff);
+  CHECK(stream.next().header.psn == 0);
   uint64_t packets = 3;
   uint64_t bytes = 3 * 4'096;
   while (!stream.finished()) {
@@ -101,7 +138,7 @@ TEST_CASE("message stream: totals beyond 32 bits, PSN wrap") {
   CHECK(bytes == (uint64_t{1} << 31) + 4'097);
   CHECK(packets == (1u << 19) + 2);
   MessageStream wide({.first_psn = 0xff00'0003});
-  CHECK(wide.next().psn == 3);
+  CHECK(wide.next().header.psn == 3);
 }
 
 TEST_CASE("message sizes: of their own, one after another") {

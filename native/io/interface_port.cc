@@ -1,0 +1,95 @@
+#include "io/interface_port.h"
+
+#include <fcntl.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/native_error.h"
+#include "io/network_namespace.h"
+
+namespace weir {
+
+int InterfacePort::packet_socket(int flags) const {
+  const int fd = ::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | flags, 0);
+  if (fd >= 0) return fd;
+  throw NativeError::from_errno("socket", "cannot open a packet socket on " + options_.interface,
+                                "needs CAP_NET_RAW: run as root, or inside a user namespace");
+}
+
+void InterfacePort::look_up() {
+  asked_ = packet_socket();
+  const unsigned index = ::if_nametoindex(options_.interface.c_str());
+  if (index == 0) {
+    throw NativeError::from_errno("if_nametoindex", "cannot open " + options_.interface,
+                                  "no interface named " + options_.interface + " in this network namespace");
+  }
+  index_ = static_cast<int>(index);
+  if (!options_.owner.empty()) claim_.emplace(index_, options_.interface, options_.owner);
+}
+
+void InterfacePort::start(bool first) {
+  const auto inside = [&] {
+    look_up();
+    open(index_, first);
+  };
+  try {
+    if (options_.namespace_path.empty()) return in_namespace(options_.namespace_fd, inside);
+    const Descriptor space(::open(options_.namespace_path.c_str(), O_RDONLY | O_CLOEXEC));
+    struct stat status {};
+    if (space.get() < 0 || ::fstat(space.get(), &status) != 0) {
+      throw NativeError::from_errno("open", "cannot open the network namespace " + options_.namespace_path,
+                                    "ip netns list shows named ones");
+    }
+    in_namespace(space.get(), inside);
+    namespace_inode_ = status.st_ino;
+  } catch (...) {
+    shut();
+    throw;
+  }
+}
+
+void InterfacePort::shut() {
+  close();
+  if (asked_ >= 0) ::close(asked_);
+  asked_ = -1;
+  claim_.reset();
+}
+
+PortState InterfacePort::state() {
+  if (asked_ < 0) return PortState::replaced;
+  if (!options_.namespace_path.empty()) {
+    // Our socket keeps a deleted namespace alive, but nobody else can reach it.
+    struct stat status {};
+    if (::stat(options_.namespace_path.c_str(), &status) != 0) return PortState::gone;
+    if (status.st_ino != namespace_inode_) return PortState::replaced;
+  }
+  // The socket answers for its own namespace, wherever this thread is.
+  ifreq request{};
+  options_.interface.copy(request.ifr_name, IFNAMSIZ - 1);
+  if (::ioctl(asked_, SIOCGIFINDEX, &request) != 0) return PortState::gone;
+  if (request.ifr_ifindex != index_) return PortState::replaced;
+  if (::ioctl(asked_, SIOCGIFFLAGS, &request) != 0) return PortState::gone;
+  const int running = IFF_UP | IFF_RUNNING;
+  return (request.ifr_flags & running) == running ? PortState::up : PortState::down;
+}
+
+uint32_t InterfacePort::mtu() {
+  ifreq request{};
+  options_.interface.copy(request.ifr_name, IFNAMSIZ - 1);
+  return ::ioctl(asked_, SIOCGIFMTU, &request) == 0 ? static_cast<uint32_t>(request.ifr_mtu) : 0;
+}
+
+void InterfacePort::make_promiscuous() {
+  packet_mreq membership{};
+  membership.mr_ifindex = index_;
+  membership.mr_type = PACKET_MR_PROMISC;
+  if (::setsockopt(asked_, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &membership, sizeof membership) != 0) {
+    throw NativeError::from_errno("setsockopt", "cannot make " + options_.interface + " promiscuous", "");
+  }
+}
+
+}  // namespace weir

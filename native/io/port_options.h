@@ -1,0 +1,40 @@
+// One interface, and how frames come in and go out by it. What a backend has no use for it does not look at.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace weir {
+
+// Of the driver, or of the kernel's stack above it.
+enum class XdpMode : uint8_t { native, generic };
+constexpr auto words_of(XdpMode) { return std::array{"native", "generic"}; }
+
+struct PortOptions {
+  std::string interface;
+  int namespace_fd = -1;            // network namespace to look in; -1: the calling thread's
+  std::string namespace_path = {};  // the same by its path, which may come to name another one; empty: namespace_fd counts
+  std::string owner = {};           // device for which the interface is claimed (io/interface_claim.h); empty: it is not
+  bool receive = true;              // false: for transmitting only
+  uint32_t slot_bytes = 2048;       // the longest frame that fits, tag included; longer ones are dropped and counted
+  uint32_t receive_slots = 1024;    // of a packet socket, at least: its ring is rounded up to whole memory blocks
+  bool promiscuous = false;
+  // Only RoCEv2 (UDP port 4791), ICMP "destination unreachable" about RoCEv2, ARP, IPv6 neighbour discovery, MAC control frames
+  // and congestion notification messages (wire/qcn.h) arrive, with or without a CN-TAG; the kernel drops the rest before it is
+  // copied. For a NIC on an interface that the host's own stack uses too. Of AF_XDP see XdpProgramOptions: all else goes on to
+  // that stack.
+  bool roce_only = false;
+  // With roce_only: pings for this IPv4 address (host order), and of AF_XDP its ARP, arrive, too; 0: none.
+  uint32_t arp_address = 0;
+  bool echo_ipv6 = false;  // with roce_only, of a packet socket: IPv6 pings arrive, too
+  // Of packet sockets: frames carry an Offload both ways (PACKET_VNET_HDR), and one longer than a slot is fetched in a second
+  // step, up to kMaxSuperFrame: as many may wait as the socket's receive buffer holds, a handful where CAP_NET_ADMIN over the
+  // initial user namespace is missing. Slots of kMaxSuperFrame do without.
+  bool offloads = false;
+  uint32_t ring = 512;  // of AF_XDP: frames in each ring, a power of two; more of them wait longer, but leave the caches
+  XdpMode xdp_mode = XdpMode::native;
+  bool stamp = false;  // of AF_XDP: frames carry the time at which the program saw them, else that at which they were read
+};
+
+}  // namespace weir

@@ -1,0 +1,89 @@
+/** From a scenario's network to how its switches and NICs behave and what its flows send: what labs and simulations have in common. */
+import { hostMac, switchMac } from "../scenario/addresses.js";
+import { priorityRates } from "../scenario/changes.js";
+import { CnDomain } from "../scenario/cn_domain.js";
+import type { Fabric } from "../scenario/fabric.js";
+import { applications } from "../scenario/traffic.js";
+import type { Flow, Link, Scenario, SwitchConfig } from "../scenario/types.js";
+import { nicBehaviour, portBehaviour, switchBehaviour } from "./behaviour.js";
+
+/** Devices and flows go by their numbers in the fabric. */
+export class NetworkComposer {
+  private readonly domain: CnDomain;
+  private readonly applications: readonly number[];
+
+  /**
+   * @param scale Wall time = meant time * scale, wall rate = meant rate / scale; 1 in virtual time.
+   * @param lateness Wall ns by which feedback may be late.
+   */
+  constructor(
+    private readonly scenario: Scenario,
+    private readonly fabric: Fabric,
+    private readonly scale = 1,
+    private readonly lateness = 0,
+  ) {
+    this.domain = new CnDomain(scenario);
+    this.applications = applications(scenario.flows);
+  }
+
+  /** Wall ns. */
+  time(meant: number): number {
+    return Math.round(meant * this.scale);
+  }
+
+  /** Wall bit/s. */
+  rate(meant: number): number {
+    return Math.round(meant / this.scale);
+  }
+
+  /** As it is from `time` on, meant ns; where frames go is the caller's business. */
+  switchAt(index: number, time: number) {
+    const { seed, ecmp_seed, links, switches } = this.scenario;
+    const s = switches[index] as SwitchConfig;
+    const ports = (this.fabric.ports[index] ?? []).map(({ link, peer }, port) => {
+      const { rate, mtu } = links[link] as Link;
+      const name = this.fabric.nameOf(peer);
+      const limits = priorityRates(this.scenario, { switch: s.name, port: name, time });
+      return {
+        rate: this.rate(rate),
+        mtu,
+        mac: switchMac(index, port),
+        ...(limits && { priority_rates: limits.map((limit) => this.rate(limit)) }),
+        ...portBehaviour(s, this.domain.at(s, name)),
+      };
+    });
+    const fastest = Math.max(0, ...ports.map(({ rate }) => rate));
+    return {
+      ports,
+      ...switchBehaviour(s, Math.ceil((fastest / 8) * (this.lateness / 1e9))),
+      learning: s.forwarding === "learning",
+      ageing: this.time(s.ageing),
+      seed,
+      hash_seed: ecmp_seed,
+      component: index,
+    };
+  }
+
+  nic(index: number) {
+    const { seed, congestion, hosts } = this.scenario;
+    const { link, neighbour } = this.fabric.attachment(index);
+    const setting = { rate: this.rate(link.rate), scale: this.scale, seed, component: index };
+    const behaviour = nicBehaviour(hosts[index] as Scenario["hosts"][number], neighbour, congestion, setting);
+    return { mac: hostMac(index), ...behaviour };
+  }
+
+  /** What its sender's queue pair sends, as far as it is said alike on every clock. */
+  flow(number: number) {
+    const { flows, hosts } = this.scenario;
+    const flow = flows[number] as Flow;
+    return {
+      priority: flow.priority,
+      operation: flow.operation,
+      path_mtu: hosts[this.fabric.host(flow.from)]?.path_mtu ?? 1024,
+      message_bytes: flow.message,
+      total_bytes: flow.bytes ?? 0,
+      rate_cap: flow.rate === undefined ? 0 : Math.max(1, this.rate(flow.rate)),
+      application: this.applications[number] ?? 0,
+    };
+  }
+}
