@@ -3,6 +3,7 @@
 #include <endian.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -180,7 +181,7 @@ void ProgramNic::submit() {
     session_.wake_nic();
   }
   // A deadline that the thread does not know of.
-  if (deadline_ + kMillisecond < sleeps_until_) {
+  if (sleeps_until_ - deadline_ > kMillisecond) {
     sleeps_until_ = deadline_;
     ProgramMemory& shared = session_.memory();
     shared.bell.fetch_add(1, std::memory_order_release);
@@ -251,8 +252,10 @@ void ProgramNic::help() {
   const Time now = program_now();
   polled_.store(now, std::memory_order_relaxed);
   if (!mutex_.try_lock()) return;
-  turn(now);
+  const bool moved = turn(now);
   mutex_.unlock();
+  // The daemon, which moves things, may want this CPU.
+  if (!moved) sched_yield();
 }
 
 bool ProgramNic::settled(const ProgramQueuePair& qp) {
