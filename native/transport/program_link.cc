@@ -65,7 +65,7 @@ bool ProgramLink::deliver(const uint8_t* frame, const PacketMeta& meta) {
   slot.length = length;
   std::memcpy(slot.bytes, frame, length);
   memory_.frames_written.store(++frames_, std::memory_order_release);
-  given_ = true;
+  given_frames_ = true;
   return true;
 }
 
@@ -77,14 +77,17 @@ void ProgramLink::publish() {
   }
   free_.clear();
   memory_.returned_written.store(returned_, std::memory_order_release);
-  given_ = true;
+  given_slots_ = true;
 }
 
 bool ProgramLink::take_wake() {
-  if (!given_) return false;
-  given_ = false;
+  if (!given_frames_ && !given_slots_) return false;
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  return memory_.program_sleeps.load(std::memory_order_relaxed) != 0;
+  const bool sleeps = memory_.program_sleeps.load(std::memory_order_relaxed) != 0;
+  const bool enough = static_cast<int32_t>(returned_ - memory_.returned_wanted.load(std::memory_order_relaxed)) >= 0;
+  const bool wakes = sleeps && (given_frames_ || enough);
+  given_frames_ = given_slots_ = false;
+  return wakes;
 }
 
 RelayedTransport::RelayedTransport(uint32_t qpn, const TransportContext& context, ProgramLink& link, bool datagram)

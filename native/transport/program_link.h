@@ -35,7 +35,8 @@ class ProgramLink {
   bool deliver(const uint8_t* frame, const PacketMeta& meta);
   // Gives back the slots of what was sent since the last call: their payload has been read by now.
   void publish();
-  // Whether frames or slots have been given to a program that may sleep, since the last call: it must be woken.
+  // Whether frames, or the slots that it wants, have been given to a program that may sleep, since the last call: it must be
+  // woken.
   bool take_wake();
 
  private:
@@ -56,7 +57,8 @@ class ProgramLink {
   uint32_t submitted_ = 0;  // read
   uint32_t returned_ = 0;   // written
   uint32_t frames_ = 0;     // written
-  bool given_ = false;
+  bool given_frames_ = false;
+  bool given_slots_ = false;
   std::array<Slot, kProgramPackets> slots_;
   std::vector<uint32_t> free_;  // of those that are to be given back
   std::vector<uint32_t> told_;

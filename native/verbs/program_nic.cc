@@ -3,6 +3,7 @@
 #include <endian.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -180,7 +181,7 @@ void ProgramNic::submit() {
     session_.wake_nic();
   }
   // A deadline that the thread does not know of.
-  if (deadline_ + kMillisecond < sleeps_until_) {
+  if (sleeps_until_ - deadline_ > kMillisecond) {
     sleeps_until_ = deadline_;
     ProgramMemory& shared = session_.memory();
     shared.bell.fetch_add(1, std::memory_order_release);
@@ -251,8 +252,13 @@ void ProgramNic::help() {
   const Time now = program_now();
   polled_.store(now, std::memory_order_relaxed);
   if (!mutex_.try_lock()) return;
-  turn(now);
+  const bool moved = turn(now);
   mutex_.unlock();
+  if (moved) {
+    polled_.store(program_now(), std::memory_order_relaxed);
+  } else {
+    sched_yield();  // the daemon, which moves things, may want this CPU
+  }
 }
 
 bool ProgramNic::settled(const ProgramQueuePair& qp) {
@@ -271,23 +277,18 @@ void ProgramNic::run() {
       looked = now;
       if (session_.ended()) return fail();
     }
-    if (now - polled_.load(std::memory_order_relaxed) < kPolledLately) {
+    std::unique_lock lock(mutex_, std::defer_lock);
+    if (now - polled_.load(std::memory_order_relaxed) < kPolledLately || !lock.try_lock()) {
       const timespec pause{0, nap};
       nanosleep(&pause, nullptr);
       nap = std::min(2 * nap, kLongestNap);
       continue;
     }
     nap = kShortestNap;
-    Time until;
-    {
-      const std::lock_guard lock(mutex_);
-      sleeps_until_ = 0;
-      if (turn(now)) {
-        until = now;
-      } else {
-        until = sleeps_until_ = std::min(deadline_, now + kLongestSleep);
-      }
-    }
+    Time until = now;
+    sleeps_until_ = 0;
+    if (!turn(now)) until = sleeps_until_ = std::min(deadline_, now + kLongestSleep);
+    lock.unlock();
     if (until > now) sleep(until - now);
   }
 }
@@ -295,19 +296,29 @@ void ProgramNic::run() {
 void ProgramNic::sleep(Time duration) {
   ProgramMemory& shared = session_.memory();
   const uint32_t bell = shared.bell.load(std::memory_order_acquire);
-  shared.program_sleeps.store(1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
   bool waits = true;
   {
     const std::lock_guard lock(mutex_);
+    const uint32_t wanted = returned_ + slots_wanted();
+    shared.returned_wanted.store(wanted, std::memory_order_relaxed);
+    shared.program_sleeps.store(1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
     waits = shared.frames_written.load(std::memory_order_acquire) == frames_ &&
-            shared.returned_written.load(std::memory_order_acquire) == returned_ && deadline_ >= sleeps_until_;
+            static_cast<int32_t>(shared.returned_written.load(std::memory_order_acquire) - wanted) < 0 &&
+            deadline_ >= sleeps_until_;
   }
   if (waits && !stopping_.load(std::memory_order_acquire)) {
     const timespec timeout{static_cast<time_t>(duration / kSecond), static_cast<long>(duration % kSecond)};
     ::syscall(SYS_futex, &shared.bell, FUTEX_WAIT, bell, &timeout, nullptr, 0);
   }
   shared.program_sleeps.store(0, std::memory_order_relaxed);
+}
+
+// How many slots have to come back before it is worth a wake: half of what the daemon has of a queue pair that waits for them.
+uint32_t ProgramNic::slots_wanted() const {
+  uint32_t wanted = kProgramPackets;
+  for (const ProgramQueuePair* qp : dirty_) wanted = std::min(wanted, std::max(1u, qp->unsent / 2));
+  return wanted;
 }
 
 // The daemon is gone: nothing that was posted will be done.

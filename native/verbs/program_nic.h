@@ -95,6 +95,7 @@ class ProgramNic final : public CompletionSink {
   void take_returned(Time now);
   void run();
   void sleep(Time duration);
+  uint32_t slots_wanted() const;
   void fail();
 
   Session session_;
