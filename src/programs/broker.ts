@@ -141,7 +141,8 @@ export class ProgramBroker {
   /** The way to a peer, with its priority. @throws WeirError when nobody answers there. */
   async wayTo(request: ProgramRequest, order: number): Promise<{ path: NativePath; priority: number }> {
     const { config } = this;
-    const address = addressOfGid(Uint8Array.from(request.gid));
+    // No GID: the NIC itself.
+    const address = request.gid.some((byte) => byte !== 0) ? addressOfGid(Uint8Array.from(request.gid)) : config.address;
     const dscp = request.traffic_class >> 2 || dscpOf(config.classes.dscp_map, config.programs?.priority ?? 0);
     const path = {
       ...this.nowhere(),
