@@ -161,7 +161,9 @@ class Daemon {
     if (config.kind === "nic" && config.programs !== undefined) {
       const { addon } = this;
       const nic = { addon, worker: runner.worker.forPrograms(), link: runner.link(config.port.mac) };
-      this.programs = await ProgramBroker.open(path.replace(/(\.sock)?$/, ".verbs"), config, nic);
+      const broker = await ProgramBroker.open(path.replace(/(\.sock)?$/, ".verbs"), config, nic);
+      this.programs = broker;
+      runner.programs = () => broker.programs();
     }
     const capabilities = this.#limitRights(runner);
     this.ready = true;

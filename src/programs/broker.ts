@@ -2,7 +2,7 @@
  * Serves the programs that use a NIC: who they are, their queue pairs, where their peers are. What a program asks is in
  * native/endpoint/program_protocol.h; its transport runs in its own process.
  */
-import { rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { constants } from "node:os";
 import { dirname } from "node:path";
@@ -13,6 +13,7 @@ import { Neighbours } from "../cm/neighbour.js";
 import { kEct0, udpSourcePort } from "../device/behaviour.js";
 import { probe } from "../device/control_client.js";
 import type { NicDaemonConfig } from "../device/file/load.js";
+import type { ProgramIdentity } from "../device/protocol.js";
 import type { NativeAddon, NativePath, ProgramAnswer, ProgramRequest } from "../native/types.js";
 import type { ProgramWorker } from "../native/workers.js";
 import { dscpOf } from "../scenario/resolve.js";
@@ -43,12 +44,6 @@ export interface ProgramHost {
   worker: ProgramWorker;
   /** Where frames that are not for queue pairs come and go. */
   link: FrameLink;
-}
-
-export interface Program {
-  pid: number;
-  uid: number;
-  queuePairs: number;
 }
 
 export class ProgramBroker {
@@ -105,9 +100,10 @@ export class ProgramBroker {
     return broker;
   }
 
-  /** Those that are connected and have said hello. */
-  programs(): Program[] {
-    return [...this.#connections].flatMap((connection) => connection.program ?? []);
+  /** Those that are connected and have said hello, by their numbers. */
+  programs(): Map<number, ProgramIdentity> {
+    const all = [...this.#connections].filter(({ number }) => number !== 0);
+    return new Map(all.map(({ number, identity }) => [number, identity]));
   }
 
   /** Programs hear that the NIC is gone. Idempotent. */
@@ -172,8 +168,9 @@ export class ProgramBroker {
 
 /** One program, from its first word to its end. */
 class Connection {
-  program: Program | undefined;
-  #number = 0;
+  /** At the worker; 0: it has not said hello. */
+  number = 0;
+  identity: ProgramIdentity = { pid: 0, uid: 0, command: "" };
   #pending = Buffer.alloc(0);
   #working = false;
   #closed = false;
@@ -199,7 +196,7 @@ class Connection {
     if (this.#closed) return;
     this.#closed = true;
     const { worker } = this.broker.host;
-    if (this.#number !== 0) worker.closeProgram(0, this.#number);
+    if (this.number !== 0) worker.closeProgram(0, this.number);
     for (const handle of this.#handles) worker.destroyAddressHandle(0, handle);
     this.socket.destroy();
   }
@@ -225,15 +222,14 @@ class Connection {
     const { worker } = this.broker.host;
     if (request.bytes !== size) return { error: EPROTO };
     if (request.kind === kKind.hello) return this.#hello();
-    if (this.#number === 0) return { error: EPROTO };
+    if (this.number === 0) return { error: EPROTO };
     const held = this.#queuePairs.get(request.object);
     switch (request.kind) {
       case kKind.createQueuePair: {
         const datagram = request.datagram === 1;
-        const program = this.#number;
+        const program = this.number;
         const qpn = worker.createQueuePair(0, { datagram, send_depth: 1, receive_depth: 1, program });
         this.#queuePairs.set(qpn, { datagram });
-        this.#tell();
         return { object: qpn };
       }
       case kKind.modifyQueuePair:
@@ -242,11 +238,10 @@ class Connection {
         if (held === undefined) return { error: ENOENT };
         this.#queuePairs.delete(request.object);
         worker.destroyQueuePair(0, request.object);
-        this.#tell();
         return {};
       case kKind.createHandle: {
         if (this.#handles.size >= kMostHandles) return { error: ENOMEM };
-        const { path } = await this.broker.wayTo(request, this.#number);
+        const { path } = await this.broker.wayTo(request, this.number);
         if (this.#closed) return { error: EIO };
         const handle = worker.createAddressHandle(0, path);
         this.#handles.add(handle);
@@ -263,11 +258,11 @@ class Connection {
 
   #hello(): ProgramAnswer & { descriptors?: number[] } {
     const { host, config, largestPathMtu } = this.broker;
-    if (this.#number !== 0) return { error: EPROTO };
+    if (this.number !== 0) return { error: EPROTO };
     const { pid, uid } = host.addon.peerCredentials(this.#descriptor);
     const { number, memory, wake } = host.worker.openProgram(0);
-    this.#number = number;
-    this.program = { pid, uid, queuePairs: 0 };
+    this.number = number;
+    this.identity = { pid, uid, command: commandOf(pid) };
     const { mac, rate } = config.port;
     return { mac, rate, path_mtu: largestPathMtu, descriptors: [memory, wake] };
   }
@@ -289,6 +284,7 @@ class Connection {
       path_mtu: mtu,
       remote_qpn: request.remote_qpn,
       partition_key: request.partition_key,
+      receive_psn: request.receive_psn & 0xff_ffff,
       // What concerns the transport alone is the program's own.
       timeout: 0,
       retry_count: 0,
@@ -299,9 +295,14 @@ class Connection {
     });
     return {};
   }
+}
 
-  #tell(): void {
-    if (this.program !== undefined) this.program.queuePairs = this.#queuePairs.size;
+/** Empty when the process is not to be seen from here. */
+function commandOf(pid: number): string {
+  try {
+    return pid === 0 ? "" : readFileSync(`/proc/${pid}/comm`, "utf8").trimEnd();
+  } catch {
+    return "";
   }
 }
 

@@ -30,6 +30,7 @@ const kRequest: ProgramRequest = {
   source_index: 0,
   service_level: 0,
   gid: [...gidOfAddress("10.0.0.2")],
+  receive_psn: 0,
 };
 
 function config(): NicDaemonConfig {
@@ -37,6 +38,8 @@ function config(): NicDaemonConfig {
   const inspect = () => ({ mac: 0x02_00_00_00_00_01, mtu: 1500 });
   return loadNicDaemon("nic.yaml", { inspect: inspect as never, text }).config;
 }
+
+const command = () => readFileSync(`/proc/${process.pid}/comm`, "utf8").trimEnd();
 
 /** Requests are numbers on the wire here: the place of each in `requests`. */
 async function serve() {
@@ -57,7 +60,7 @@ async function serve() {
   const socket = join(path, "roce0.verbs");
   const broker = await ProgramBroker.open(socket, config(), {
     addon: {
-      peerCredentials: () => ({ pid: 7, uid: 8, gid: 9 }),
+      peerCredentials: () => ({ pid: process.pid, uid: 8, gid: 9 }),
       programRequestBytes: () => kRequestBytes,
       readProgramRequest: (bytes: Uint8Array) => requests[Buffer.from(bytes).readUInt32LE()] as ProgramRequest,
       answerProgram: (_: number, answer: ProgramAnswer) => {
@@ -110,12 +113,12 @@ it("serves a program from its hello to its end, and gives back what it had", asy
   const { broker, calls, program, ask } = await serve();
   const client = await program();
   expect(await ask(client, {})).toEqual({ mac: 0x02_00_00_00_00_01, rate: 10e9, path_mtu: 1024 });
-  expect(broker.programs()).toEqual([{ pid: 7, uid: 8, queuePairs: 0 }]);
+  expect([...broker.programs()]).toEqual([[1, { pid: process.pid, uid: 8, command: command() }]]);
   expect(await ask(client, { kind: 1, datagram: 0 })).toEqual({ object: 100 });
   expect(await ask(client, { kind: 2, object: 100, state: 2, remote_qpn: 9 })).toEqual({});
   expect(await ask(client, { kind: 4 })).toEqual({ object: 55 });
   client.destroy();
-  await eventually(() => expect(broker.programs()).toEqual([]));
+  await eventually(() => expect(broker.programs().size).toBe(0));
   expect(calls.map(([name]) => name)).toEqual(["open", "create", "modify", "handle", "close", "unhandle"]);
   const [, qpn, change] = calls[2] as [string, number, { path: object }];
   expect(qpn).toBe(100);
