@@ -19,6 +19,8 @@ import type { ProgramWorker } from "../native/workers.js";
 import { dscpOf } from "../scenario/resolve.js";
 import { addressBytes, addressOfGid } from "../wire/address.js";
 import { kFilesSuffix, writeDeviceFiles } from "./device_files.js";
+import { RequestBudget } from "./request_budget.js";
+import { openToGroup } from "./socket_access.js";
 
 const { ENOMEM, EINVAL, EHOSTUNREACH, EPROTO, ENOENT, EIO } = constants.errno;
 const kStates = ["reset", "init", "rtr", "rts", "error"] as const;
@@ -28,6 +30,11 @@ const kRoceOverhead = 80;
 const kOwnerOnly = 0o177;
 /** Of one program. */
 const kMostHandles = 4096;
+/** With those that have not said hello; the native core has 256 programs at most. */
+const kMostConnections = 320;
+const kHelloMs = 5000;
+/** Requests of one program that wait: it may ask on when they are answered. */
+const kMostPending = 64;
 /** Requests of ProgramRequest::Kind. */
 const kKind = {
   hello: 0,
@@ -38,12 +45,19 @@ const kKind = {
   destroyHandle: 5,
 };
 
+/** Told of each program. */
+export interface ProgramEvents {
+  began(program: ProgramIdentity & { gid: number }): void;
+  ended(program: ProgramIdentity): void;
+}
+
 /** The NIC as far as programs are concerned. */
 export interface ProgramHost {
   addon: Pick<NativeAddon, "peerCredentials" | "programRequestBytes" | "readProgramRequest" | "answerProgram">;
   worker: ProgramWorker;
   /** Where frames that are not for queue pairs come and go. */
   link: FrameLink;
+  events?: ProgramEvents;
 }
 
 export class ProgramBroker {
@@ -69,6 +83,7 @@ export class ProgramBroker {
     if (await probe(path)) throw new WeirError(`another daemon serves programs at ${path}`, { hint: "stop it first" });
     rmSync(path, { force: true });
     const server = createServer();
+    server.maxConnections = kMostConnections;
     const broker = new ProgramBroker(host, config, server, path);
     server.on("connection", (socket) => broker.#serve(socket));
     const umask = process.umask(kOwnerOnly);
@@ -76,8 +91,11 @@ export class ProgramBroker {
       await new Promise<void>((resolve, reject) => {
         server.once("error", reject).listen(path, resolve);
       });
+      const group = config.programs?.group;
+      if (group !== undefined) openToGroup(path, group);
     } catch (error) {
-      broker.#neighbours.close();
+      broker.close();
+      if (error instanceof WeirError) throw error;
       throw new WeirError(`socket for programs ${path}: ${(error as NodeJS.ErrnoException).code}`, {
         cause: error,
         hint: "run as root, or set `control` to a path that you may write",
@@ -88,6 +106,8 @@ export class ProgramBroker {
     // A connection that could not be accepted (no descriptors left) is the program's to repeat.
     server.on("error", () => {});
     const { port, name, address } = config;
+    // What a daemon that was killed has left may be of another NIC.
+    rmSync(broker.#files, { recursive: true, force: true });
     writeDeviceFiles(broker.#files, {
       name,
       address,
@@ -174,6 +194,9 @@ class Connection {
   #pending = Buffer.alloc(0);
   #working = false;
   #closed = false;
+  readonly #size: number;
+  readonly #budget = new RequestBudget();
+  readonly #patience: NodeJS.Timeout;
   readonly #queuePairs = new Map<number, { datagram: boolean }>();
   readonly #handles = new Set<number>();
   readonly #descriptor: number;
@@ -182,21 +205,28 @@ class Connection {
     private readonly broker: ProgramBroker,
     private readonly socket: Socket,
   ) {
+    this.#size = broker.host.addon.programRequestBytes();
     // Node.js has no other way to send descriptors along.
     this.#descriptor = (socket as unknown as { _handle: { fd: number } })._handle.fd;
     socket.on("error", () => {});
     socket.on("data", (bytes: Buffer) => {
       this.#pending = Buffer.concat([this.#pending, bytes]);
+      if (this.#pending.length > kMostPending * this.#size) socket.pause();
       void this.#work();
     });
+    this.#patience = setTimeout(() => this.close(), kHelloMs).unref();
   }
 
   /** Its queue pairs end. Idempotent. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    const { worker } = this.broker.host;
-    if (this.number !== 0) worker.closeProgram(0, this.number);
+    clearTimeout(this.#patience);
+    const { worker, events } = this.broker.host;
+    if (this.number !== 0) {
+      worker.closeProgram(0, this.number);
+      events?.ended(this.identity);
+    }
     for (const handle of this.#handles) worker.destroyAddressHandle(0, handle);
     this.socket.destroy();
   }
@@ -206,10 +236,13 @@ class Connection {
     if (this.#working) return;
     this.#working = true;
     const { addon } = this.broker.host;
-    const size = addon.programRequestBytes();
+    const size = this.#size;
     while (this.#pending.length >= size && !this.#closed) {
+      await this.#budget.next();
+      if (this.#closed) break;
       const request = addon.readProgramRequest(this.#pending.subarray(0, size));
       this.#pending = this.#pending.subarray(size);
+      if (this.#pending.length < size) this.socket.resume();
       const answer = await this.#answer(request, size).catch((error) => ({ error: errnoOf(error) }));
       if (this.#closed) break;
       const { descriptors = [], ...told } = answer as ProgramAnswer & { descriptors?: number[] };
@@ -259,10 +292,12 @@ class Connection {
   #hello(): ProgramAnswer & { descriptors?: number[] } {
     const { host, config, largestPathMtu } = this.broker;
     if (this.number !== 0) return { error: EPROTO };
-    const { pid, uid } = host.addon.peerCredentials(this.#descriptor);
+    const { pid, uid, gid } = host.addon.peerCredentials(this.#descriptor);
     const { number, memory, wake } = host.worker.openProgram(0);
+    clearTimeout(this.#patience);
     this.number = number;
     this.identity = { pid, uid, command: commandOf(pid) };
+    host.events?.began({ ...this.identity, gid });
     const { mac, rate } = config.port;
     return { mac, rate, path_mtu: largestPathMtu, descriptors: [memory, wake] };
   }
