@@ -204,12 +204,25 @@ uint32_t SoftNic::create_queue_pair(const VerbsQueuePairParameters& parameters) 
   return pairs_[index].qpn;
 }
 
+const QueuePair* SoftNic::find_queue_pair(uint32_t qpn) const {
+  const uint32_t index = pairs_.find_verbs(qpn);
+  return index == kNone ? nullptr : &pairs_[index];
+}
+
 bool SoftNic::destroy_queue_pair(uint32_t qpn) {
   const uint32_t index = pairs_.find_verbs(qpn);
   if (index == kNone) return false;
   forget(index);
   pairs_[index].transport.reset();
   go_on();  // it may have been another's turn since
+  return true;
+}
+
+bool SoftNic::abandon_queue_pair(uint32_t qpn) {
+  const uint32_t index = pairs_.find_verbs(qpn);
+  if (index == kNone || !pairs_.abandon(index)) return false;
+  attend(index);
+  go_on();
   return true;
 }
 

@@ -276,6 +276,7 @@ int modify_qp(ibv_qp* base, ibv_qp_attr* given, int mask) {
     request.path_mtu = attributes.path_mtu;
     request.remote_qpn = attributes.remote_qpn;
     request.partition_key = attributes.partition_key;
+    request.receive_psn = attributes.receive_psn;
     const ibv_ah_attr& way = qp.attributes.ah_attr;
     std::memcpy(request.gid.data(), way.grh.dgid.raw, request.gid.size());
     request.traffic_class = way.grh.traffic_class;

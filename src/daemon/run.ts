@@ -160,8 +160,15 @@ class Daemon {
     this.dashboard?.begin?.();
     if (config.kind === "nic" && config.programs !== undefined) {
       const { addon } = this;
-      const nic = { addon, worker: runner.worker.forPrograms(), link: runner.link(config.port.mac) };
-      this.programs = await ProgramBroker.open(path.replace(/(\.sock)?$/, ".verbs"), config, nic);
+      const events = {
+        // Not `pid`: that is the daemon's own in its log.
+        began: ({ pid, ...of }: { pid: number }) => this.log.info({ program: pid, ...of }, "program began"),
+        ended: ({ pid, ...of }: { pid: number }) => this.log.info({ program: pid, ...of }, "program ended"),
+      };
+      const nic = { addon, worker: runner.worker.forPrograms(), link: runner.link(config.port.mac), events };
+      const broker = await ProgramBroker.open(path.replace(/(\.sock)?$/, ".verbs"), config, nic);
+      this.programs = broker;
+      runner.programs = () => broker.programs();
     }
     const capabilities = this.#limitRights(runner);
     this.ready = true;

@@ -12,6 +12,7 @@ import type { Count } from "../device/counts.js";
 import { Device, type DeviceHost, type DevicePort, type DeviceSource } from "../device/device.js";
 import type { DeviceConfig } from "../device/file/load.js";
 import { assessHealth, type Health } from "../device/health.js";
+import type { ProgramIdentity } from "../device/protocol.js";
 import { CounterTable } from "../native/counters.js";
 import { distribution } from "../native/histogram.js";
 import { kRecordWords, type NativeAddon, RecordKind, type WorkerConfig } from "../native/types.js";
@@ -74,6 +75,9 @@ export class DeviceRunner implements DeviceSource {
     this.table = new CounterTable(this.worker);
     this.device = new Device(this, host);
   }
+
+  /** Of a NIC: set by who serves them. */
+  programs: () => ReadonlyMap<number, ProgramIdentity> = () => new Map();
 
   /** Opens the ports; nothing is received or sent yet. @throws WeirError when that fails. */
   open(): void {

@@ -210,6 +210,12 @@ export const queuePairSchema = section({
 const { pfc, scheduler, trust, dscp_map, default_priority } = switchSchema.shape;
 
 export const programsSchema = section({
+  group: field(
+    z.union([z.string().min(1), z.int().min(0).max(0xffff_fffe)], {
+      error: "give the name or the number of a group, such as rdma",
+    }),
+    "Group whose members may use the NIC, by its name or number. Default: only the daemon's own user may.",
+  ),
   priority: integer("Priority (traffic class) of what they send, where they do not say by traffic class.", 0, 7, 3),
 });
 
