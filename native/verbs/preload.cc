@@ -2,7 +2,8 @@
 //  - devices' character files under /dev/infiniband are /dev/null, whose number the device's folder names: libibverbs only asks
 //    for a character device of that number, and neither root nor a mount is needed;
 //  - NETLINK_RDMA is refused, so that libibverbs reads the folder also where the kernel has RDMA devices of its own;
-//  - a completion channel is a pipe: it is the one verb that asks the kernel without asking the provider.
+//  - a completion channel is a pipe: it is the one verb that asks the kernel without asking the provider;
+//  - the file by which librdmacm has connections is a socket, where what it writes are commands (connection_channels.h).
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
@@ -17,11 +18,14 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "verbs/connection_channels.h"
+
 #define WEIR_EXPORT __attribute__((visibility("default")))
 
 namespace {
 
 constexpr const char kDevices[] = "/dev/infiniband/uverbs";
+constexpr const char kConnections[] = "/dev/infiniband/rdma_cm";
 
 template <class Function>
 Function next(const char* name) {
@@ -32,10 +36,16 @@ const char* file_of(const char* path) {
   return path != nullptr && std::strncmp(path, kDevices, sizeof kDevices - 1) == 0 ? "/dev/null" : path;
 }
 
+bool is_connections(const char* path) { return path != nullptr && std::strcmp(path, kConnections) == 0; }
+
 // The third argument of open(2), where there is one.
 mode_t mode_of(int flags, va_list arguments) {
   return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(arguments, mode_t) : 0;
 }
+
+using Write = ssize_t (*)(int, const void*, size_t);
+// Looked up when the library is loaded: signal handlers write, too.
+Write found_write = next<Write>("write");
 
 }  // namespace
 
@@ -47,12 +57,32 @@ WEIR_EXPORT int open(const char* path, int flags, ...) {
   va_start(arguments, flags);
   const mode_t mode = mode_of(flags, arguments);
   va_end(arguments);
+  if (is_connections(path)) return weir::open_connection_channel(flags);
   return real(file_of(path), flags, mode);
 }
 
 WEIR_EXPORT int stat(const char* path, struct stat* out) {
   static const auto real = next<int (*)(const char*, struct stat*)>("stat");
   return real(file_of(path), out);
+}
+
+// librdmacm wants its file to be a character device.
+WEIR_EXPORT int fstat(int descriptor, struct stat* out) {
+  static const auto real = next<int (*)(int, struct stat*)>("fstat");
+  const int result = real(descriptor, out);
+  if (result == 0 && S_ISSOCK(out->st_mode) && weir::is_connection_channel(descriptor)) {
+    out->st_mode = (out->st_mode & ~static_cast<mode_t>(S_IFMT)) | S_IFCHR;
+  }
+  return result;
+}
+
+WEIR_EXPORT ssize_t write(int descriptor, const void* bytes, size_t length) {
+  if (weir::may_be_connection_command(bytes, length)) {
+    if (const auto result = weir::run_connection_command(descriptor, bytes, length)) return *result;
+  }
+  // Another library may write before this one is begun.
+  const Write real = found_write != nullptr ? found_write : next<Write>("write");
+  return real(descriptor, bytes, length);
 }
 
 WEIR_EXPORT int socket(int domain, int type, int protocol) {

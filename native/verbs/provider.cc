@@ -207,10 +207,12 @@ int dereg_mr(verbs_mr* mr) {
 }
 
 ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
-  if (attributes->is_global == 0 || attributes->port_num != 1) return errno = EINVAL, nullptr;
+  // Without a global route there is a LID alone, and the only one here is our own, 0: librdmacm's sockets for datagrams ask for it.
+  const bool is_own = attributes->is_global == 0 && attributes->dlid == 0;
+  if ((attributes->is_global == 0 && !is_own) || attributes->port_num != 1) return errno = EINVAL, nullptr;
   ProgramRequest request;
   request.kind = ProgramRequest::kCreateAddressHandle;
-  std::memcpy(request.gid.data(), attributes->grh.dgid.raw, request.gid.size());
+  if (!is_own) std::memcpy(request.gid.data(), attributes->grh.dgid.raw, request.gid.size());
   request.traffic_class = attributes->grh.traffic_class;
   request.hop_limit = attributes->grh.hop_limit;
   request.source_index = attributes->grh.sgid_index;

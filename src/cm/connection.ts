@@ -125,18 +125,19 @@ export class Connection {
     });
   }
 
-  /** Refuses the request; nothing if the peer has given up. */
+  /** Refuses the request, or takes its acceptance back before the peer has confirmed it; nothing if the peer has given up. */
   refuse(reason: number, privateData: Buffer): void {
-    if (this.state !== "requested") return;
-    this.#answer = buildMessage("REJ", this.transaction, {
-      localId: this.localId,
-      remoteId: this.remoteId,
-      answered: kAnswered.REQ,
-      reason,
-      privateData,
-    });
+    if (!this.isHalfOpen) return;
+    const answered = this.state === "requested" ? kAnswered.REQ : kAnswered.REP;
+    this.#answer = buildMessage("REJ", this.transaction, { ...this.#ids(), answered, reason, privateData });
     this.host.send(this.peer, this.#answer);
+    this.#settle()?.reject(this.#gone());
     this.#end();
+  }
+
+  /** Whoever asked does not wait for the answer any more. */
+  withdraw(): void {
+    if (this.state === "requesting") this.#giveUp(kAnswered.REQ);
   }
 
   /** Half open, it makes room for a newer one; the peer is told. */

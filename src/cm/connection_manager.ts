@@ -52,7 +52,10 @@ export interface IncomingRequest extends PeerParameters {
    * it is ready. Depths are lowered to what the peer offers. Fails with a WeirError when the peer gave up or does not answer.
    */
   accept(parameters: LocalParameters): Promise<Established>;
-  /** At most 148 bytes of private data; `reason` is one of IBTA's, by default that the application refuses. */
+  /**
+   * At most 148 bytes of private data; `reason` is one of IBTA's, by default that the application refuses. After `accept` it takes
+   * that back, unless the peer is ready already.
+   */
   reject(privateData?: Uint8Array, reason?: number): void;
   /** After `accept`: the queue pair has received something, so the peer is ready even if its message was lost. */
   dataReceived(): void;
@@ -113,9 +116,12 @@ export class ConnectionManager {
     codeOfMtu(options.pathMtu);
     checkPrivateData(options.privateData, kPrivateData.REQ);
     const peer = await this.#find(options.destination);
+    options.signal?.throwIfAborted();
     const connection = this.#add(peer, `${peer.address} port ${options.port}`, "requesting");
     connection.localQpn = options.qpn;
-    const { req, agree } = buildRequest(options, this.#host, peer, connection.localId, this.#newSourcePort());
+    const sourcePort = options.sourcePort ?? this.#newSourcePort();
+    const { req, agree } = buildRequest(options, this.#host, peer, connection.localId, sourcePort);
+    options.signal?.addEventListener("abort", () => connection.withdraw(), { once: true });
     return connection.request(req, agree, options.timeoutMs);
   }
 

@@ -30,6 +30,10 @@ export interface ConnectOptions extends LocalParameters {
   ackTimeout?: number;
   /** For the packets of the connection: DSCP and ECN, 0 to 255. Default 0. */
   trafficClass?: number;
+  /** Our own, as the peer is to see it. Default: one of 49152 to 65535. */
+  sourcePort?: number;
+  /** Once it is aborted nobody waits for the peer's answer, and the peer is told. */
+  signal?: AbortSignal;
   /** For the peer's answer, ms. Default: as long as retransmissions go on, 17 s unless the peer asks for more. */
   timeoutMs?: number;
 }

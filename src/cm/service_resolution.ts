@@ -12,7 +12,7 @@ import {
   serviceId,
 } from "./messages.js";
 import { kDefaultPartition, type Local } from "./negotiation.js";
-import { checkPort, checkPrivateData } from "./parameters.js";
+import { type ConnectOptions, checkPort, checkPrivateData } from "./parameters.js";
 import type { CmCounters, Peer } from "./port.js";
 import { Retransmission, timeOfCode } from "./retransmission.js";
 
@@ -41,6 +41,7 @@ export interface DatagramService {
 export interface ServiceRequest {
   remoteAddress: string;
   remoteMac: number;
+  remotePort: number;
   privateData: Buffer;
 }
 
@@ -64,6 +65,26 @@ const kValid = 0;
 const kNoService = 1;
 const kRefused = 2;
 
+/** Of requests that are thought about, or whose answer may be asked for again. */
+const kMostAsked = 1024;
+
+/** The other side has no such service, or refuses. */
+export class ServiceRefused extends WeirError {
+  constructor(
+    name: string,
+    /** Of 12.11.2.1. */
+    readonly status: number,
+    readonly privateData: Buffer,
+  ) {
+    super(`${name}: ${kStatus[status] ?? `status ${status}`}`, { hint: "start the server first, and check the port" });
+    this.name = "ServiceRefused";
+  }
+}
+
+type Answered = ServiceAnswer | undefined;
+/** undefined refuses. What takes its time is asked once, however often the request comes meanwhile. */
+export type Service = (request: ServiceRequest) => Answered | Promise<Answered>;
+
 interface Query {
   peer: Peer;
   answered(reply: Message<"SIDR_REP">): void;
@@ -71,26 +92,35 @@ interface Query {
 }
 
 export class ServiceResolver {
-  readonly #services = new Map<number, (request: ServiceRequest) => ServiceAnswer | undefined>();
+  readonly #services = new Map<number, Service>();
   readonly #queries = new Map<number, Query>();
+  /** By who asks and the number of the request: the answer, once there is one. */
+  readonly #asked = new Map<string, { reply?: Buffer }>();
 
   constructor(private readonly host: ServiceHost) {}
 
-  /** Asks for the queue pair behind a port, with at most 180 bytes of private data. Fails with a WeirError. */
-  async resolve(destination: string, port: number, privateData?: Uint8Array): Promise<DatagramService> {
+  /**
+   * Asks for the queue pair behind a port, with at most 180 bytes of private data. Fails with ServiceRefused, or with another
+   * WeirError. @param options As of connections.
+   */
+  async resolve(
+    destination: string,
+    port: number,
+    privateData?: Uint8Array,
+    options: Pick<ConnectOptions, "sourcePort" | "signal"> = {},
+  ): Promise<DatagramService> {
     const host = this.host;
     const service = serviceId("datagram", checkPort(port));
     const data = checkPrivateData(privateData, kPrivateData.SIDR_REQ);
     const peer = await host.find(destination);
+    options.signal?.throwIfAborted();
     const requestId = host.newId();
+    const sourcePort = options.sourcePort ?? host.newSourcePort();
     const mad = buildMessage("SIDR_REQ", BigInt(requestId), {
       requestId,
       partition: kDefaultPartition,
       serviceId: service,
-      privateData: buildIpHeader(
-        { sourcePort: host.newSourcePort(), source: host.address, destination: peer.address },
-        data,
-      ),
+      privateData: buildIpHeader({ sourcePort, source: host.address, destination: peer.address }, data),
     });
     const name = `${peer.address} port ${port}`;
     const timer = new Retransmission(host.clock);
@@ -102,16 +132,15 @@ export class ServiceResolver {
       };
       const answered = ({ fields }: Message<"SIDR_REP">) => {
         const { status, qpn, qkey } = fields;
-        if (status !== kValid) {
-          const reason = kStatus[status] ?? `status ${status}`;
-          return failed(new WeirError(`${name}: ${reason}`, { hint: "start the server first, and check the port" }));
-        }
+        if (status !== kValid) return failed(new ServiceRefused(name, status, fields.privateData));
         timer.stop();
         this.#queries.delete(requestId);
         const { address: remoteAddress, mac: remoteMac } = peer;
         resolve({ remoteAddress, remoteMac, remoteQpn: qpn, qkey, privateData: fields.privateData });
       };
       this.#queries.set(requestId, { peer, answered, failed });
+      const withdraw = () => failed(new WeirError(`${name} was not asked any more`));
+      options.signal?.addEventListener("abort", withdraw, { once: true });
       const send = (isAgain: boolean) => {
         if (isAgain) host.counters.retransmitted++;
         host.send(peer, mad);
@@ -126,8 +155,8 @@ export class ServiceResolver {
     });
   }
 
-  /** `answer` tells who asks for the port which queue pair it is; undefined refuses. @throws WeirError if the port is taken. */
-  listen(port: number, answer: (request: ServiceRequest) => ServiceAnswer | undefined): { close(): void } {
+  /** `answer` tells who asks for the port which queue pair it is. @throws WeirError if the port is taken. */
+  listen(port: number, answer: Service): { close(): void } {
     if (this.#services.has(checkPort(port))) {
       throw new WeirError(`something serves datagrams on port ${port} already`, { hint: "choose another port" });
     }
@@ -161,25 +190,51 @@ export class ServiceResolver {
     }
   }
 
-  /** A request that comes again is asked and answered again: nothing is kept about it. */
   #receiveRequest({ transaction, fields }: Message<"SIDR_REQ">, from: Peer): void {
+    const { host } = this;
+    const name = `${from.address} ${fields.requestId}`;
+    const before = this.#asked.get(name);
+    if (before !== undefined) {
+      host.counters.duplicates++;
+      if (before.reply !== undefined) host.send(from, before.reply);
+      return;
+    }
     const port = portOfService("datagram", fields.serviceId);
     const service = port === undefined ? undefined : this.#services.get(port);
     const ip = readIpHeader(fields.privateData);
-    const isOurs = ip?.source === from.address && ip.destination === this.host.address;
-    const answer =
-      service !== undefined && isOurs
-        ? service({ remoteAddress: from.address, remoteMac: from.mac, privateData: ip.privateData })
-        : undefined;
-    const { qpn = 0, qkey = 0, privateData } = answer ?? {};
-    const reply = buildMessage("SIDR_REP", transaction, {
-      requestId: fields.requestId,
-      status: answer !== undefined ? kValid : service === undefined ? kNoService : kRefused,
-      qpn,
-      serviceId: fields.serviceId,
-      qkey,
-      privateData: checkPrivateData(privateData, kPrivateData.SIDR_REP),
-    });
-    this.host.send(from, reply);
+    const isOurs = ip?.source === from.address && ip.destination === host.address;
+    const reply = (answer: Answered) => {
+      const { qpn = 0, qkey = 0, privateData } = answer ?? {};
+      const mad = buildMessage("SIDR_REP", transaction, {
+        requestId: fields.requestId,
+        status: answer !== undefined ? kValid : service === undefined ? kNoService : kRefused,
+        qpn,
+        serviceId: fields.serviceId,
+        qkey,
+        privateData: checkPrivateData(privateData, kPrivateData.SIDR_REP),
+      });
+      host.send(from, mad);
+      return mad;
+    };
+    if (service === undefined || !isOurs || this.#asked.size >= kMostAsked) {
+      if (service !== undefined && isOurs) host.counters.refused++;
+      reply(undefined);
+      return;
+    }
+    const { address: remoteAddress, mac: remoteMac } = from;
+    const answer = service({ remoteAddress, remoteMac, remotePort: ip.sourcePort, privateData: ip.privateData });
+    // What is answered at once is asked again if it must be: nothing is kept about it.
+    if (!(answer instanceof Promise)) {
+      reply(answer);
+      return;
+    }
+    const asked: { reply?: Buffer } = {};
+    this.#asked.set(name, asked);
+    void answer
+      .catch(() => undefined)
+      .then((given) => {
+        asked.reply = reply(given);
+        host.clock.after(2 * timeOfCode(host.responseTimeout), () => this.#asked.delete(name));
+      });
   }
 }

@@ -17,6 +17,7 @@ import type { NativeAddon, NativePath, ProgramAnswer, ProgramRequest } from "../
 import type { ProgramWorker } from "../native/workers.js";
 import { dscpOf } from "../scenario/resolve.js";
 import { addressBytes, addressOfGid } from "../wire/address.js";
+import { isHello, ProgramConnections } from "./connections.js";
 import { kFilesSuffix, writeDeviceFiles } from "./device_files.js";
 
 const { ENOMEM, EINVAL, EHOSTUNREACH, EPROTO, ENOENT, EIO } = constants.errno;
@@ -53,7 +54,10 @@ export interface Program {
 
 export class ProgramBroker {
   readonly #connections = new Set<Connection>();
+  readonly #sockets = new Set<Socket>();
   readonly #neighbours: Neighbours;
+  /** Of programs that use librdmacm. */
+  readonly #cm: ProgramConnections;
   readonly #files: string;
   readonly #onExit = () => this.#removeFiles();
 
@@ -65,6 +69,14 @@ export class ProgramBroker {
   ) {
     // Who asks for the NIC's address is answered elsewhere.
     this.#neighbours = new Neighbours({ link: host.link, address: config.address, answers: false });
+    this.#cm = new ProgramConnections({
+      address: config.address,
+      pathMtu: this.largestPathMtu,
+      link: host.link,
+      neighbours: this.#neighbours,
+      credentials: (socket) => host.addon.peerCredentials(descriptorOf(socket)),
+      ownsQueuePair: (uid, qpn) => [...this.#connections].some(({ program, has }) => program?.uid === uid && has(qpn)),
+    });
     this.#files = path.replace(/\.verbs$/, "") + kFilesSuffix;
   }
 
@@ -115,7 +127,9 @@ export class ProgramBroker {
     process.off("exit", this.#onExit);
     this.#removeFiles();
     this.server.close();
+    this.#cm.close();
     for (const connection of this.#connections) connection.close();
+    for (const socket of this.#sockets) socket.destroy();
     this.#neighbours.close();
   }
 
@@ -127,7 +141,8 @@ export class ProgramBroker {
   /** The way to a peer, with its priority. @throws WeirError when nobody answers there. */
   async wayTo(request: ProgramRequest, order: number): Promise<{ path: NativePath; priority: number }> {
     const { config } = this;
-    const address = addressOfGid(Uint8Array.from(request.gid));
+    // No GID: the NIC itself.
+    const address = request.gid.some((byte) => byte !== 0) ? addressOfGid(Uint8Array.from(request.gid)) : config.address;
     const dscp = request.traffic_class >> 2 || dscpOf(config.classes.dscp_map, config.programs?.priority ?? 0);
     const path = {
       ...this.nowhere(),
@@ -156,11 +171,17 @@ export class ProgramBroker {
   }
 
   #serve(socket: Socket): void {
-    const connection = new Connection(this, socket);
-    this.#connections.add(connection);
-    socket.on("close", () => {
-      this.#connections.delete(connection);
-      connection.close();
+    this.#sockets.add(socket);
+    socket.on("error", () => {}).on("close", () => void this.#sockets.delete(socket));
+    socket.once("data", (first: Buffer) => {
+      if (isHello(first)) return this.#cm.serve(socket, first);
+      const connection = new Connection(this, socket);
+      this.#connections.add(connection);
+      socket.on("close", () => {
+        this.#connections.delete(connection);
+        connection.close();
+      });
+      connection.receive(first);
     });
   }
 
@@ -185,14 +206,16 @@ class Connection {
     private readonly broker: ProgramBroker,
     private readonly socket: Socket,
   ) {
-    // Node.js has no other way to send descriptors along.
-    this.#descriptor = (socket as unknown as { _handle: { fd: number } })._handle.fd;
-    socket.on("error", () => {});
-    socket.on("data", (bytes: Buffer) => {
-      this.#pending = Buffer.concat([this.#pending, bytes]);
-      void this.#work();
-    });
+    this.#descriptor = descriptorOf(socket);
+    socket.on("data", (bytes: Buffer) => this.receive(bytes));
   }
+
+  receive(bytes: Buffer): void {
+    this.#pending = Buffer.concat([this.#pending, bytes]);
+    void this.#work();
+  }
+
+  readonly has = (qpn: number) => this.#queuePairs.has(qpn);
 
   /** Its queue pairs end. Idempotent. */
   close(): void {
@@ -303,6 +326,11 @@ class Connection {
   #tell(): void {
     if (this.program !== undefined) this.program.queuePairs = this.#queuePairs.size;
   }
+}
+
+/** Node.js has no other way to send descriptors along, and to ask who is there. */
+function descriptorOf(socket: Socket): number {
+  return (socket as unknown as { _handle: { fd: number } })._handle.fd;
 }
 
 function errnoOf(error: unknown): number {

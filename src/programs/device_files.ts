@@ -15,8 +15,9 @@ const kSocketFile = "weir_socket";
 const kInterfaceFile = "ports/1/gid_attrs/ndevs/0";
 /** Of the files: libibverbs wants a character device of this number under /dev/infiniband, and /dev/null has it. */
 const kNullDevice = "1:3";
-/** IB_USER_VERBS_ABI_VERSION. */
+/** IB_USER_VERBS_ABI_VERSION, and RDMA_USER_CM_ABI_VERSION. */
 const kVerbsAbi = "6";
+const kConnectionsAbi = "4";
 
 export interface ProgramNic {
   name: string;
@@ -81,6 +82,7 @@ export function writeSystemFiles(controlFolder: string, nics: readonly string[],
   }
   const root = folder ?? mkdtempSync(join(tmpdir(), "weir-rdma-"));
   write(join(root, "class/infiniband_verbs"), { abi_version: kVerbsAbi });
+  write(join(root, "class/misc/rdma_cm"), { abi_version: kConnectionsAbi });
   nics.forEach((nic, i) => {
     write(join(root, `class/infiniband_verbs/uverbs${i}`), { ibdev: nic, dev: kNullDevice, abi_version: "1" });
     const device = join(root, "class/infiniband", nic);

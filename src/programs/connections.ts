@@ -1,0 +1,220 @@
+/**
+ * Serves programs of librdmacm at the socket of their NIC. A program has two kinds of connection there: one for each channel of events
+ * (what it takes for /dev/infiniband/rdma_cm; native/verbs/connection_channels.cc), and one for its commands, which name the channel
+ * by its key. Both begin with the same hello; all numbers are in the host's order of bytes.
+ *
+ *     hello    u32 kHello, u32 role (0 channel, 1 commands), u64 key of the channel; answer: u32 errno
+ *     command  u32 length of the command, u32 of what it points to, u64 key, both; answer: u32 errno, u32 length, u32 taken, 0, bytes
+ *     channel  a byte for each event that waits
+ */
+import type { Socket } from "node:net";
+import { constants } from "node:os";
+import { ConnectionManager } from "../cm/connection_manager.js";
+import { type Clock, type FrameLink, systemClock } from "../cm/link.js";
+import type { PathMtu } from "../cm/messages.js";
+import type { Neighbours } from "../cm/neighbour.js";
+import { guidOfMac } from "../wire/address.js";
+import { type ChannelHost, type CommandAnswer, ProgramChannel } from "./program_channel.js";
+import { PortSpace } from "./program_ports.js";
+import { Refusal } from "./refusal.js";
+import { isKnown, kPortSpace, readCommand } from "./ucma.js";
+
+const { EBADF, EEXIST, EINVAL, EIO, EMFILE, ENOMEM, ENOSYS, EPROTO } = constants.errno;
+/** Unlike any length of a request of native/endpoint/program_protocol.h, which begins with its own. */
+const kHello = 0x6d63_7277;
+const kRole = { channel: 0, commands: 1 };
+const kHelloBytes = 16;
+const kCommandHeader = 16;
+const kMostCommand = 512;
+const kMostExtra = 512;
+/** Of one program; librdmacm knows numbers of ids up to 65535. */
+const kMostIds = 4096;
+const kMostChannels = 4096;
+const kMostNumbers = 65_535;
+
+export interface ConnectionHost {
+  address: string;
+  pathMtu: number;
+  link: FrameLink;
+  neighbours: Neighbours;
+  credentials(socket: Socket): { pid: number; uid: number };
+  /** Has a program of this user the queue pair? */
+  ownsQueuePair(uid: number, qpn: number): boolean;
+  clock?: Clock;
+}
+
+/** Whether what a program sends first is for `ProgramConnections`. */
+export function isHello(bytes: Buffer): boolean {
+  return bytes.length >= 4 && bytes.readUInt32LE(0) === kHello;
+}
+
+export class ProgramConnections implements ChannelHost {
+  readonly address: string;
+  readonly guid: Buffer;
+  readonly pathMtu: PathMtu;
+  readonly clock: Clock;
+  readonly manager: ConnectionManager;
+  readonly ports: Readonly<Record<number, PortSpace>> = {
+    [kPortSpace.tcp]: new PortSpace(),
+    [kPortSpace.udp]: new PortSpace(),
+  };
+  readonly #channels = new Map<bigint, ProgramChannel>();
+  /** Of ids: in use, and how many a program has. */
+  readonly #numbers = new Set<number>();
+  readonly #counts = new Map<number, number>();
+  #lastNumber = 0;
+
+  constructor(private readonly host: ConnectionHost) {
+    this.address = host.address;
+    this.guid = guidOfMac(host.link.mac);
+    this.pathMtu = host.pathMtu as PathMtu;
+    this.clock = host.clock ?? systemClock;
+    const link = withLoopback(host.link);
+    this.manager = new ConnectionManager({
+      link,
+      neighbours: host.neighbours,
+      address: host.address,
+      clock: this.clock,
+    });
+  }
+
+  /** Takes a connection over, whose end others see to; `first` is what has come. */
+  serve(socket: Socket, first: Buffer): void {
+    let pending = Buffer.alloc(0);
+    let take = (bytes: Buffer): Buffer | undefined => {
+      if (bytes.length < kHelloBytes) return bytes;
+      const role = bytes.readUInt32LE(4);
+      const key = bytes.readBigUInt64LE(8);
+      const error = role === kRole.channel ? this.#open(socket, key) : role === kRole.commands ? 0 : EPROTO;
+      socket.write(words(error));
+      if (error !== 0) return;
+      const user = this.host.credentials(socket).uid;
+      take = role === kRole.commands ? (more) => this.#runAll(socket, user, more) : nothing;
+      return take(bytes.subarray(kHelloBytes));
+    };
+    const receive = (bytes: Buffer) => {
+      const left = take(pending.length === 0 ? bytes : Buffer.concat([pending, bytes]));
+      if (left === undefined) socket.destroy();
+      else pending = Buffer.from(left);
+    };
+    socket.on("data", receive);
+    receive(first);
+  }
+
+  find(address: string): Promise<number> {
+    return this.host.neighbours.resolve(address);
+  }
+
+  ownsQueuePair(uid: number, qpn: number): boolean {
+    return this.host.ownsQueuePair(uid, qpn);
+  }
+
+  channel(key: bigint, uid: number): ProgramChannel | undefined {
+    const channel = this.#channels.get(key);
+    return channel?.uid === uid ? channel : undefined;
+  }
+
+  newNumber(pid: number): number {
+    const count = this.#counts.get(pid) ?? 0;
+    if (count >= kMostIds || this.#numbers.size >= kMostNumbers) throw new Refusal(ENOMEM);
+    do {
+      this.#lastNumber = (this.#lastNumber % kMostNumbers) + 1;
+    } while (this.#numbers.has(this.#lastNumber));
+    this.#counts.set(pid, count + 1);
+    this.#numbers.add(this.#lastNumber);
+    return this.#lastNumber;
+  }
+
+  freeNumber(number: number, pid: number): void {
+    const count = this.#counts.get(pid) ?? 0;
+    if (!this.#numbers.delete(number)) return;
+    if (count > 1) this.#counts.set(pid, count - 1);
+    else this.#counts.delete(pid);
+  }
+
+  /** Peers are told. Idempotent. */
+  close(): void {
+    for (const channel of this.#channels.values()) channel.close();
+    this.#channels.clear();
+    this.manager.close();
+  }
+
+  #open(socket: Socket, key: bigint): number {
+    const { pid, uid } = this.host.credentials(socket);
+    if (this.#channels.has(key)) return EEXIST;
+    let held = 0;
+    for (const channel of this.#channels.values()) if (channel.pid === pid) held++;
+    if (held >= kMostChannels) return EMFILE;
+    const channel = new ProgramChannel(this, socket, pid, uid);
+    this.#channels.set(key, channel);
+    socket.on("close", () => {
+      this.#channels.delete(key);
+      channel.close();
+    });
+    return 0;
+  }
+
+  /** All whole commands, in their order. Undefined: what comes makes no sense. */
+  #runAll(socket: Socket, uid: number, bytes: Buffer): Buffer | undefined {
+    let rest = bytes;
+    while (rest.length >= kCommandHeader) {
+      const [length, more] = [rest.readUInt32LE(0), rest.readUInt32LE(4)];
+      if (length > kMostCommand || more > kMostExtra) return;
+      const end = kCommandHeader + length + more;
+      if (rest.length < end) break;
+      const command = rest.subarray(kCommandHeader, kCommandHeader + length);
+      const [error, answer] = this.#run(rest.readBigUInt64LE(8), uid, command, rest.subarray(end - more, end));
+      socket.write(Buffer.concat([words(error, answer.bytes.length, answer.taken, 0), answer.bytes]));
+      rest = rest.subarray(end);
+    }
+    return rest;
+  }
+
+  #run(key: bigint, uid: number, bytes: Buffer, extra: Buffer): [number, CommandAnswer] {
+    const none = { bytes: Buffer.alloc(0), taken: 0 };
+    const channel = this.channel(key, uid);
+    if (channel === undefined) return [EBADF, none];
+    const command = readCommand(bytes, Buffer.from(extra));
+    if (command === undefined) return [isKnown(bytes) ? EINVAL : ENOSYS, none];
+    try {
+      return [0, channel.run(command)];
+    } catch (error) {
+      return [error instanceof Refusal ? error.errno : EIO, none];
+    }
+  }
+}
+
+/** Programs on one NIC reach each other, too: what is for the NIC itself comes back. */
+function withLoopback(link: FrameLink): FrameLink {
+  const listeners = new Set<(frame: Buffer) => void>();
+  return {
+    mac: link.mac,
+    send: (frame) => {
+      const bytes = Buffer.from(frame);
+      if (bytes.readUIntBE(0, 6) !== link.mac) return link.send(frame);
+      setImmediate(() => {
+        for (const listener of listeners) listener(bytes);
+      });
+      return true;
+    },
+    onFrame: (listener) => {
+      listeners.add(listener);
+      const end = link.onFrame(listener);
+      return () => {
+        listeners.delete(listener);
+        end();
+      };
+    },
+  };
+}
+
+/** A program says nothing more on a channel. */
+const nothing = (bytes: Buffer): Buffer | undefined => (bytes.length === 0 ? bytes : undefined);
+
+function words(...values: number[]): Buffer {
+  const out = Buffer.alloc(4 * values.length);
+  values.forEach((value, i) => {
+    out.writeUInt32LE(value, 4 * i);
+  });
+  return out;
+}

@@ -1,0 +1,193 @@
+/**
+ * What a program of librdmacm has opened /dev/infiniband/rdma_cm for: a channel of events, and the ids whose events come by it. Each
+ * event that waits is a byte on the channel's socket, so that the program can poll for it.
+ */
+import type { Socket } from "node:net";
+import { constants } from "node:os";
+import { type IdHost, type IdOwner, ProgramId } from "./program_id.js";
+import { Refusal } from "./refusal.js";
+import { type Command, type ConnectionEvent, eventAnswer, kCommand, wordAnswer } from "./ucma.js";
+
+const { EAGAIN, EBADF, EINVAL, ENOENT, EOPNOTSUPP, EPROTONOSUPPORT } = constants.errno;
+const kEventWaits = Buffer.of(0);
+
+interface Waiting {
+  /** Whose event it is: of a request the listener. */
+  id: ProgramId;
+  event: ConnectionEvent;
+  /** The new connection's, of a request. */
+  asked?: ProgramId;
+}
+
+/** All channels of a NIC, and what they share. */
+export interface ChannelHost extends IdHost {
+  /** A number for one more id of the program `pid`. @throws Refusal when it has too many. */
+  newNumber(pid: number): number;
+  freeNumber(number: number, pid: number): void;
+  ownsQueuePair(uid: number, qpn: number): boolean;
+  /** That this user may use. */
+  channel(key: bigint, uid: number): ProgramChannel | undefined;
+}
+
+/** What a command is answered with, and how many bytes of the channel's socket have no event any more. */
+export interface CommandAnswer {
+  bytes: Buffer;
+  taken: number;
+}
+
+export class ProgramChannel implements IdOwner {
+  readonly #ids = new Map<number, ProgramId>();
+  /** How many of its events the program has had. */
+  readonly #reported = new Map<ProgramId, number>();
+  #waiting: Waiting[] = [];
+
+  constructor(
+    private readonly host: ChannelHost,
+    private readonly socket: Socket,
+    readonly pid: number,
+    readonly uid: number,
+  ) {}
+
+  get ids(): number {
+    return this.#ids.size;
+  }
+
+  /** @throws Refusal */
+  run(command: Command): CommandAnswer {
+    if (command.kind === kCommand.getEvent) return answered(this.#nextEvent());
+    if (command.kind === kCommand.createId)
+      return answered(wordAnswer(this.#create(command.space, command.uid).number));
+    if (command.kind === kCommand.migrateId) return this.#take(command.id, command.from);
+    const id = this.#ids.get(command.id);
+    if (id === undefined) throw new Refusal(ENOENT);
+    switch (command.kind) {
+      case kCommand.destroyId:
+        return this.#destroy(id);
+      case kCommand.bindIp:
+        id.bind(command.address);
+        break;
+      case kCommand.resolveIp:
+        id.resolveAddress(command.source, command.destination, command.timeoutMs);
+        break;
+      case kCommand.resolveRoute:
+        id.resolveRoute();
+        break;
+      case kCommand.queryRoute:
+        return answered(id.route());
+      case kCommand.connect:
+        id.connect(command.parameters);
+        break;
+      case kCommand.listen:
+        id.listen(command.backlog);
+        break;
+      case kCommand.accept:
+        id.accept(command.uid, command.parameters);
+        break;
+      case kCommand.reject:
+        id.reject(command.privateData, command.reason);
+        break;
+      case kCommand.disconnect:
+        id.disconnect();
+        break;
+      case kCommand.initQpAttr:
+        return answered(id.attributes(command.state));
+      case kCommand.setOption:
+        id.setOption(command.level, command.name, command.value);
+        break;
+      case kCommand.notify:
+        id.notify(command.event);
+        break;
+      default:
+        throw new Refusal(EOPNOTSUPP);
+    }
+    return answered(Buffer.alloc(0));
+  }
+
+  event(id: ProgramId, event: ConnectionEvent): void {
+    this.#push({ id, event });
+  }
+
+  connectRequest(listener: ProgramId, event: ConnectionEvent): ProgramId {
+    const asked = this.#create(listener.space, 0n);
+    this.#push({ id: listener, event, asked });
+    return asked;
+  }
+
+  ownsQueuePair(qpn: number): boolean {
+    return this.host.ownsQueuePair(this.uid, qpn);
+  }
+
+  /** All that it has ends, and peers are told. Idempotent. */
+  close(): void {
+    this.#waiting = [];
+    for (const id of this.#ids.values()) this.#forget(id);
+  }
+
+  #create(space: number, uid: bigint): ProgramId {
+    if (this.host.ports[space] === undefined) throw new Refusal(EPROTONOSUPPORT);
+    const number = this.host.newNumber(this.pid);
+    const id = new ProgramId(this.host, this, number, space, uid);
+    this.#ids.set(number, id);
+    return id;
+  }
+
+  #push(waiting: Waiting): void {
+    this.#waiting.push(waiting);
+    this.socket.write(kEventWaits);
+  }
+
+  #nextEvent(): Buffer {
+    const waiting = this.#waiting.shift();
+    if (waiting === undefined) throw new Refusal(EAGAIN);
+    const { id, event, asked } = waiting;
+    this.#reported.set(id, (this.#reported.get(id) ?? 0) + 1);
+    if (asked !== undefined) id.backlog++;
+    return eventAnswer(id.uid, (asked ?? id).number, event, id.isDatagram);
+  }
+
+  #destroy(id: ProgramId): CommandAnswer {
+    const unread = this.#waiting.filter((waiting) => waiting.id === id);
+    this.#waiting = this.#waiting.filter((waiting) => waiting.id !== id);
+    const reported = this.#reported.get(id) ?? 0;
+    this.#forget(id);
+    for (const { asked } of unread) if (asked !== undefined) this.#forget(asked);
+    return { bytes: wordAnswer(reported), taken: unread.length };
+  }
+
+  #forget(id: ProgramId): void {
+    this.#ids.delete(id.number);
+    this.#reported.delete(id);
+    id.destroy();
+    this.host.freeNumber(id.number, this.pid);
+  }
+
+  /** An id of another channel becomes one of this, with its events. */
+  #take(number: number, from: bigint): CommandAnswer {
+    const other = this.host.channel(from, this.uid);
+    if (other === undefined) throw new Refusal(EBADF);
+    const id = other.#ids.get(number);
+    if (id === undefined) throw new Refusal(ENOENT);
+    if (other.pid !== this.pid) throw new Refusal(EINVAL);
+    const reported = other.#reported.get(id) ?? 0;
+    if (other === this) return answered(wordAnswer(reported));
+    const moved = other.#waiting.filter((waiting) => waiting.id === id);
+    other.#waiting = other.#waiting.filter((waiting) => waiting.id !== id);
+    other.#ids.delete(number);
+    other.#reported.delete(id);
+    this.#ids.set(number, id);
+    this.#reported.set(id, reported);
+    id.owner = this;
+    for (const waiting of moved) {
+      // Requests for connections come along with their listener.
+      if (waiting.asked !== undefined) {
+        other.#ids.delete(waiting.asked.number);
+        this.#ids.set(waiting.asked.number, waiting.asked);
+        waiting.asked.owner = this;
+      }
+      this.#push(waiting);
+    }
+    return { bytes: wordAnswer(reported), taken: moved.length };
+  }
+}
+
+const answered = (bytes: Buffer): CommandAnswer => ({ bytes, taken: 0 });

@@ -1,0 +1,444 @@
+/**
+ * One of the ids by which a program of librdmacm has connections (struct rdma_cm_id): what its commands do, and which events come of
+ * that. Connections themselves are the connection manager's (src/cm/); errors are those that Linux has.
+ */
+import { randomInt } from "node:crypto";
+import { constants } from "node:os";
+import type { ConnectionManager, IncomingRequest } from "../cm/connection_manager.js";
+import type { Clock } from "../cm/link.js";
+import { kPathMtus, kPrivateData, type PathMtu } from "../cm/messages.js";
+import type { Established, PeerParameters } from "../cm/parameters.js";
+import { ConnectionRejected, kReject } from "../cm/reject.js";
+import { timeOfCode } from "../cm/retransmission.js";
+import { type ServiceAnswer, ServiceRefused, type ServiceRequest } from "../cm/service_resolution.js";
+import type { PortSpace } from "./program_ports.js";
+import { Refusal } from "./refusal.js";
+import {
+  attributesAnswer,
+  type ConnectionEvent,
+  type ConnectionParameters,
+  kCommunicationEstablished,
+  kEvent,
+  kOption,
+  kPortSpace,
+  routeAnswer,
+  type SocketAddress,
+  type Way,
+} from "./ucma.js";
+
+const { EADDRINUSE, EADDRNOTAVAIL, EINVAL, ENETUNREACH, ENOPROTOOPT, ETIMEDOUT, EHOSTUNREACH } = constants.errno;
+/** RDMA_UDP_QKEY, of datagrams that say nothing else. */
+const kUdpQkey = 0x0123_4567;
+const kPsns = 2 ** 24;
+/** Linux' default of net.rdma_ucm.max_backlog. */
+const kMostBacklog = 1024;
+/** After its end the numbers of a connection rest so long: what Linux makes of the local ACK timeout, ms. */
+const kTimewaitMs = timeOfCode(19);
+const kState = { init: 1, rtr: 2, rts: 3 };
+const kAccess = { remoteWrite: 2, remoteRead: 4, remoteAtomic: 8 };
+
+/** The NIC, as far as ids are concerned. */
+export interface IdHost {
+  readonly address: string;
+  /** EUI-64. */
+  readonly guid: Buffer;
+  readonly pathMtu: PathMtu;
+  readonly clock: Clock;
+  readonly manager: Pick<ConnectionManager, "connect" | "listen" | "services">;
+  readonly ports: Readonly<Record<number, PortSpace>>;
+  /** Fails when nobody is found there. */
+  find(address: string): Promise<unknown>;
+}
+
+/** The program that the id is of. */
+export interface IdOwner {
+  event(id: ProgramId, event: ConnectionEvent): void;
+  /** Somebody wants to connect to `listener`. @throws Refusal when the program has no room for one more. */
+  connectRequest(listener: ProgramId, event: ConnectionEvent): ProgramId;
+  ownsQueuePair(qpn: number): boolean;
+}
+
+/**
+ * bound: has an address; resolved: knows where its peer is, and the way to it; waiting: connect or accept were called; asked: a peer
+ * wants to connect; closing: the program has disconnected, and the peer has not answered.
+ */
+type State =
+  | "idle"
+  | "bound"
+  | "resolving"
+  | "resolved"
+  | "routed"
+  | "listening"
+  | "waiting"
+  | "asked"
+  | "up"
+  | "closing"
+  | "over";
+
+export class ProgramId {
+  /** Requests that the program has not been told of, of a listener: room for so many more. */
+  backlog = 0;
+  sharesPort = false;
+  #state: State = "idle";
+  #source: SocketAddress | undefined;
+  #destination: SocketAddress | undefined;
+  /** It holds its source port, not a listener's. */
+  #holdsPort = false;
+  #trafficClass = 0;
+  #ackTimeout: number | undefined;
+  #psn = randomInt(kPsns);
+  readonly #gone = new AbortController();
+  /** What the peer said: of a request an offer. */
+  #peer: PeerParameters | undefined;
+  #request: IncomingRequest | undefined;
+  #established: Established | undefined;
+  #answerService: ((answer: ServiceAnswer | undefined) => void) | undefined;
+  #closeListener = () => {};
+  #cancelTimewait = () => {};
+
+  constructor(
+    private readonly host: IdHost,
+    public owner: IdOwner,
+    readonly number: number,
+    readonly space: number,
+    /** The program's name of it; 0 until it has accepted. */
+    public uid: bigint,
+  ) {}
+
+  get isDatagram(): boolean {
+    return this.space === kPortSpace.udp;
+  }
+
+  get listens(): boolean {
+    return this.#state === "listening";
+  }
+
+  /** @param address Port 0: any. @throws Refusal, as all that follow. */
+  bind(address: SocketAddress | undefined): void {
+    this.#require("idle");
+    if (address === undefined) throw new Refusal(EINVAL);
+    if (!isAny(address.address) && address.address !== this.host.address) throw new Refusal(EADDRNOTAVAIL);
+    this.#takePort(address.port);
+    this.#source = { address: address.address, port: this.#source?.port ?? 0 };
+    this.#state = "bound";
+  }
+
+  /** An event tells when the peer is found, or that it is not. */
+  resolveAddress(source: SocketAddress | undefined, destination: SocketAddress | undefined, timeoutMs: number): void {
+    const { host } = this;
+    if (destination === undefined) throw new Refusal(EINVAL);
+    if (this.#state === "idle") this.bind(source ?? { address: host.address, port: 0 });
+    this.#require("bound");
+    // Nowhere in particular is here.
+    const address = isAny(destination.address) ? host.address : destination.address;
+    if (address.includes(":") !== host.address.includes(":")) throw new Refusal(ENETUNREACH);
+    this.#source = { address: host.address, port: this.#source?.port ?? 0 };
+    this.#destination = { address, port: destination.port };
+    this.#state = "resolving";
+    const end = (state: State, event: ConnectionEvent) => {
+      cancel();
+      if (this.#state !== "resolving") return;
+      this.#state = state;
+      this.#tell(event);
+    };
+    const failed = (errno: number) => end("bound", { event: kEvent.addressError, status: -errno });
+    const cancel = host.clock.after(timeoutMs, () => failed(ETIMEDOUT));
+    host.find(address).then(
+      () => end("resolved", { event: kEvent.addressResolved }),
+      () => failed(EHOSTUNREACH),
+    );
+  }
+
+  resolveRoute(): void {
+    this.#require("resolved");
+    this.#state = "routed";
+    this.#tell({ event: kEvent.routeResolved });
+  }
+
+  route(): Buffer {
+    return routeAnswer({
+      // Who listens on all addresses is on no NIC in particular.
+      guid: isAny(this.#source?.address ?? "") ? Buffer.alloc(8) : this.host.guid,
+      source: this.#source,
+      destination: this.#destination,
+      isResolved: this.#destination !== undefined && this.#state !== "resolving" && this.#state !== "resolved",
+      pathMtu: codeOf(this.host.pathMtu),
+      trafficClass: this.#trafficClass,
+    });
+  }
+
+  /** @param backlog 0 or less: the most. */
+  listen(backlog: number): void {
+    if (this.#state === "idle") this.bind({ address: anyLike(this.host.address), port: 0 });
+    this.#require("bound");
+    const port = this.#source?.port ?? 0;
+    if (!this.host.ports[this.space]?.isAlone(port, this)) throw new Refusal(EADDRINUSE);
+    this.backlog = backlog > 0 ? Math.min(backlog, kMostBacklog) : kMostBacklog;
+    const { manager } = this.host;
+    const listener = this.isDatagram
+      ? manager.services.listen(port, (request) => this.#serviceAsked(request))
+      : manager.listen(port, (request) => this.#asked(request));
+    this.#closeListener = () => listener.close();
+    this.#state = "listening";
+  }
+
+  connect(parameters: ConnectionParameters): void {
+    this.#require("routed");
+    const { address = "", port = 0 } = this.#destination ?? {};
+    if (port === 0) throw new Refusal(EINVAL);
+    const most = this.isDatagram ? kPrivateData.SIDR_REQ : kPrivateData.REQ;
+    if (parameters.privateData.length > most) throw new Refusal(EINVAL);
+    const common = { sourcePort: this.#source?.port ?? 0, signal: this.#gone.signal };
+    this.#state = "waiting";
+    if (this.isDatagram) {
+      this.host.manager.services.resolve(address, port, parameters.privateData, common).then(
+        ({ remoteQpn, qkey, privateData }) => {
+          if (this.#state !== "waiting") return;
+          this.#state = "up";
+          const datagram = { ...this.#way(0), qpn: remoteQpn, qkey };
+          this.#tell({ event: kEvent.established, privateData, datagram });
+        },
+        (error) => this.#failed(error),
+      );
+      return;
+    }
+    this.#checkQueuePair(parameters.qpn);
+    const { responderResources, initiatorDepth, retryCount, rnrRetryCount, privateData, qpn } = parameters;
+    const options = {
+      ...{ destination: address, port, qpn, startingPsn: this.#psn, pathMtu: this.host.pathMtu, privateData },
+      ...{ responderResources, initiatorDepth, retryCount, rnrRetryCount, trafficClass: this.#trafficClass, ...common },
+      ...(this.#ackTimeout !== undefined && { ackTimeout: this.#ackTimeout }),
+    };
+    this.host.manager.connect(options).then(
+      (established) => {
+        if (this.#state !== "waiting") return void established.disconnect();
+        this.#peer = established;
+        this.#established = established;
+        this.#watch(established);
+        this.#tell({ event: kEvent.connectResponse, ...told(established) });
+      },
+      (error) => this.#failed(error),
+    );
+  }
+
+  /** Of who was asked: yes. Of who asked and was answered: it is ready. */
+  accept(uid: bigint, parameters: ConnectionParameters): void {
+    if (this.#established !== undefined && this.#state === "waiting") {
+      try {
+        this.#established.ready();
+      } catch {
+        throw new Refusal(EINVAL);
+      }
+      this.#state = "up";
+      return;
+    }
+    this.#require("asked");
+    const { qpn, qkey, privateData, responderResources, initiatorDepth, rnrRetryCount } = parameters;
+    if (privateData.length > (this.isDatagram ? kPrivateData.SIDR_REP : kPrivateData.REP)) throw new Refusal(EINVAL);
+    this.#checkQueuePair(qpn);
+    this.uid = uid;
+    if (this.#answerService !== undefined) {
+      this.#state = "up";
+      this.#answerService({ qpn, qkey: qkey === 0 ? kUdpQkey : qkey, privateData });
+      return;
+    }
+    this.#state = "waiting";
+    const own = { qpn, startingPsn: this.#psn, privateData, responderResources, initiatorDepth, rnrRetryCount };
+    this.#request?.accept(own).then(
+      (established) => {
+        if (this.#state !== "waiting") return void established.disconnect();
+        this.#established = established;
+        this.#state = "up";
+        this.#tell({ event: kEvent.established });
+        this.#watch(established);
+      },
+      (error) => this.#failed(error),
+    );
+  }
+
+  /** @param reason One of IBTA's; 0: the application's own. */
+  reject(privateData: Buffer, reason: number): void {
+    this.#require("asked");
+    if (privateData.length > (this.isDatagram ? kPrivateData.SIDR_REP : kPrivateData.REJ)) throw new Refusal(EINVAL);
+    this.#state = "over";
+    this.#answerService?.(undefined);
+    this.#request?.reject(privateData, reason === 0 ? undefined : reason);
+  }
+
+  disconnect(): void {
+    if (this.#established === undefined) throw new Refusal(EINVAL);
+    if (this.#state !== "up" && this.#state !== "waiting") return;
+    this.#state = "closing";
+    void this.#established.disconnect().then(() => this.#disconnected());
+  }
+
+  /** What the program's queue pair needs, to be modified to `state`. */
+  attributes(state: number): Buffer {
+    const peer = this.#peer;
+    if (this.#source === undefined || isAny(this.#source.address)) throw new Refusal(EINVAL);
+    if (this.isDatagram || peer === undefined) {
+      const first = { state, partition: true, port: true } as const;
+      return attributesAnswer(this.isDatagram ? { ...first, qkey: kUdpQkey } : { ...first, access: 0 });
+    }
+    const { responderResources, initiatorDepth, retryCount, rnrRetryCount } = peer;
+    switch (state) {
+      case kState.init: {
+        const reads = responderResources > 0 ? kAccess.remoteRead | kAccess.remoteAtomic : 0;
+        return attributesAnswer({ state, partition: true, port: true, access: kAccess.remoteWrite | reads });
+      }
+      case kState.rtr:
+        return attributesAnswer({
+          ...{ state, way: this.#way(peer.flowLabel), pathMtu: codeOf(peer.pathMtu), rnrTimer: 0, responderResources },
+          ...{ remoteQpn: peer.remoteQpn, receivePsn: peer.remoteStartingPsn },
+        });
+      case kState.rts:
+        return attributesAnswer({
+          ...{ state, sendPsn: this.#psn, retryCount, rnrRetryCount, initiatorDepth },
+          timeout: this.#ackTimeout ?? peer.ackTimeout,
+        });
+      default:
+        throw new Refusal(EINVAL);
+    }
+  }
+
+  setOption(level: number, name: number, value: Buffer): void {
+    const [byte = 0] = value;
+    const isNumber = value.length === 4;
+    if (level !== kOption.levelId) throw new Refusal(ENOPROTOOPT);
+    if (name === kOption.tos && value.length === 1) this.#trafficClass = byte;
+    else if (name === kOption.reuseAddress && isNumber) this.sharesPort = byte !== 0;
+    else if (name === kOption.ackTimeout && value.length === 1 && byte < 32) this.#ackTimeout = byte;
+    // An address of one family is all that there is.
+    else if (name !== kOption.addressFamilyOnly || !isNumber) throw new Refusal(EINVAL);
+  }
+
+  notify(event: number): void {
+    if (event !== kCommunicationEstablished) throw new Refusal(EINVAL);
+    this.#request?.dataReceived();
+  }
+
+  /** Its peer is told, and nothing comes of it any more. Idempotent. */
+  destroy(): void {
+    this.#state = "over";
+    this.uid = 0n;
+    this.#closeListener();
+    this.#cancelTimewait();
+    this.#gone.abort();
+    this.#answerService?.(undefined);
+    this.#request?.reject();
+    void this.#established?.disconnect();
+    if (this.#holdsPort) this.host.ports[this.space]?.give(this.#source?.port ?? 0, this);
+    this.#holdsPort = false;
+  }
+
+  /** The id of a connection that a peer has asked for. */
+  asked(
+    listener: ProgramId,
+    request: IncomingRequest | ServiceRequest,
+    answer?: (given?: ServiceAnswer) => void,
+  ): void {
+    this.#state = "asked";
+    this.#source = { address: this.host.address, port: listener.#source?.port ?? 0 };
+    this.#destination = { address: request.remoteAddress, port: request.remotePort };
+    this.#trafficClass = listener.#trafficClass;
+    this.#ackTimeout = listener.#ackTimeout;
+    this.#answerService = answer;
+    if (!("accept" in request)) return;
+    this.#request = request;
+    this.#peer = request;
+    // Linux' librdmacm is told what to send with before it accepts: both ways begin with the same number.
+    this.#psn = request.remoteStartingPsn;
+  }
+
+  #asked(request: IncomingRequest): void {
+    if (request.pathMtu > this.host.pathMtu) {
+      request.reject(undefined, kReject.invalidPathMtu);
+      return;
+    }
+    try {
+      const id = this.#newRequest({ event: kEvent.connectRequest, ...told(request) });
+      id.asked(this, request);
+    } catch {
+      request.reject();
+    }
+  }
+
+  #serviceAsked(request: ServiceRequest): Promise<ServiceAnswer | undefined> {
+    return new Promise((resolve) => {
+      try {
+        const { privateData } = request;
+        const id = this.#newRequest({ event: kEvent.connectRequest, privateData });
+        id.asked(this, request, resolve);
+      } catch {
+        resolve(undefined);
+      }
+    });
+  }
+
+  #newRequest(event: ConnectionEvent): ProgramId {
+    if (this.backlog === 0) throw new Refusal(EINVAL);
+    const id = this.owner.connectRequest(this, event);
+    this.backlog--;
+    return id;
+  }
+
+  #watch(established: Established): void {
+    established.onDisconnected(() => {
+      // Who disconnects hears of it when the peer has answered.
+      if (this.#state !== "closing") this.#disconnected();
+    });
+  }
+
+  #disconnected(): void {
+    if (this.#state === "over") return;
+    this.#state = "over";
+    this.#tell({ event: kEvent.disconnected });
+    this.#cancelTimewait = this.host.clock.after(kTimewaitMs, () => this.#tell({ event: kEvent.timewaitExit }));
+  }
+
+  #failed(error: unknown): void {
+    if (this.#state !== "waiting") return;
+    this.#state = "over";
+    if (error instanceof ConnectionRejected) {
+      this.#tell({ event: kEvent.rejected, status: error.reason, privateData: error.privateData });
+    } else if (error instanceof ServiceRefused) {
+      this.#tell({ event: kEvent.unreachable, status: error.status, privateData: error.privateData });
+    } else {
+      this.#tell({ event: kEvent.unreachable, status: -ETIMEDOUT });
+    }
+  }
+
+  #tell(event: ConnectionEvent): void {
+    if (this.uid !== 0n) this.owner.event(this, event);
+  }
+
+  #way(flowLabel: number): Way {
+    return { address: this.#destination?.address ?? "", trafficClass: this.#trafficClass, flowLabel };
+  }
+
+  #takePort(port: number): void {
+    const taken = this.host.ports[this.space]?.take(port, this) ?? 0;
+    this.#holdsPort = true;
+    this.#source = { address: this.host.address, port: taken };
+  }
+
+  #checkQueuePair(qpn: number): void {
+    if (!this.owner.ownsQueuePair(qpn)) throw new Refusal(EINVAL);
+  }
+
+  #require(state: State): void {
+    if (this.#state !== state) throw new Refusal(EINVAL);
+  }
+}
+
+const told = (peer: PeerParameters) => ({
+  privateData: peer.privateData,
+  qpn: peer.remoteQpn,
+  responderResources: peer.responderResources,
+  initiatorDepth: peer.initiatorDepth,
+  retryCount: peer.retryCount,
+  rnrRetryCount: peer.rnrRetryCount,
+});
+const isAny = (address: string) => address === "0.0.0.0" || address === "::";
+const anyLike = (address: string) => (address.includes(":") ? "::" : "0.0.0.0");
+const codeOf = (mtu: PathMtu) => kPathMtus.indexOf(mtu) + 1;

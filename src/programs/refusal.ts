@@ -1,0 +1,7 @@
+/** What a program asked is refused, with an errno. */
+export class Refusal extends Error {
+  constructor(readonly errno: number) {
+    super(`errno ${errno}`);
+    this.name = "Refusal";
+  }
+}
