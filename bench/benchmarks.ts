@@ -11,5 +11,6 @@ export const BENCHMARKS = [
   "dataplane/nic_scale.js",
   "dataplane/nic_receive.js",
   "dataplane/nic_cnp.js",
+  "dataplane/programs.js",
   "observation/cost.js",
 ] as const;

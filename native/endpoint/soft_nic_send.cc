@@ -128,12 +128,12 @@ PacketId SoftNic::make_data() {
       continue;
     }
     OutgoingPacket out;
-    // One that was reset while it was in the list begins anew.
+    // One that was reset while it was in the list begins anew; one that was destroyed leaves its place.
     const bool sends = qp.transport != nullptr && qp.started && qp.transport->data_bytes() > 0;
     if (!sends || !qp.transport->take_data(now_, out)) {
       qp.state = QueuePair::State::idle;
       pass_turn(index);
-      attend(index);
+      if (qp.transport != nullptr) attend(index);
       continue;
     }
     const PacketId id = pool_.allocate();

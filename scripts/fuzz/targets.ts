@@ -22,6 +22,12 @@ export const kFuzzTargets: readonly FuzzTarget[] = [
     longest: 2048,
     about: "hostile frames to reliable connections and datagrams at work",
   },
+  {
+    name: "program",
+    isNative: true,
+    longest: 2048,
+    about: "what a hostile program writes into the memory that it shares with its NIC",
+  },
   { name: "stream", isNative: true, longest: 2048, about: "hostile frames to a NIC with streams, DCQCN or QCN" },
   {
     name: "switch",

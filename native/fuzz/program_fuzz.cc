@@ -1,0 +1,218 @@
+// A hostile program: the memory that it shares with the NIC's daemon changes as the input says, at any time between two things that
+// the daemon does. What leaves must be what its queue pairs may send, from its own and to their peer, whatever is written.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "endpoint/wire_nic.h"
+#include "fuzz/input.h"
+#include "transport/opcode.h"
+#include "transport/program_link.h"
+#include "wire/icrc.h"
+
+namespace {
+
+using namespace weir;
+using fuzz::Input;
+using fuzz::require;
+
+constexpr uint64_t kNicMac = 0x020000000001;
+constexpr uint64_t kPeerMac = 0x020000000002;
+constexpr uint32_t kPeerQpn = 0x90;
+constexpr uint32_t kMtu = 1'024;
+constexpr int kPairs = 3;  // connected, of datagrams, without a peer yet
+
+RocePath path(uint64_t from, uint64_t to) {
+  RocePath p;
+  p.source_mac = from;
+  p.destination_mac = to;
+  p.source_ip[0] = p.destination_ip[0] = 10;
+  p.source_ip[3] = static_cast<uint8_t>(from);
+  p.destination_ip[3] = static_cast<uint8_t>(to);
+  p.ecn = 2;
+  return p;
+}
+
+NicParameters nic_parameters() {
+  NicParameters p;
+  p.rate = 100'000'000'000;
+  p.mac = kNicMac;
+  p.verbs_queue_pairs = 8;
+  p.memory_regions = 16;
+  p.addresses.push_back({4, {10, 0, 0, static_cast<uint8_t>(kNicMac)}});
+  return p;
+}
+
+struct Nobody : CompletionSink {
+  void complete(const Completion&) override {}
+};
+
+class World {
+ public:
+  World() : pool_(64, kMaxHeaders + 4'096), nic_(nic_parameters(), {}, pool_, &nobody_) {
+    for (int i = 0; i < kPairs; ++i) create(i);
+    handle_ = nic_.create_address_handle(path(kNicMac, kPeerMac));
+  }
+  void run(Input in) {
+    while (!in.empty()) act(in);
+    advance(kMillisecond);
+    // Whatever has happened, the daemon gets rid of it.
+    for (const uint32_t qpn : qpns_) require(nic_.destroy_queue_pair(qpn));
+    link_.publish();
+    require(pool_.available() == pool_.size());
+  }
+
+ private:
+  void create(int i) {
+    VerbsQueuePairParameters parameters;
+    parameters.datagram = i == 1;
+    parameters.program = 1;
+    parameters.link = &link_;
+    qpns_[i] = nic_.create_queue_pair(parameters);
+    QueueAttributes a;
+    a.path_mtu = kMtu;
+    a.remote_qpn = kPeerQpn;
+    for (const QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
+      nic_.modify_queue_pair(qpns_[i], to, a, path(kNicMac, kPeerMac), 3, 0);
+      if (i == 2) return;
+    }
+  }
+
+  void act(Input& in) {
+    const uint8_t what = in.byte();
+    switch (what % 16) {
+      case 0:
+        return advance(Time{1} << (in.byte() % 20));
+      case 1:
+        link_.publish();
+        link_.take_wake();
+        return;
+      case 2: {
+        const int i = in.byte() % kPairs;
+        nic_.modify_queue_pair(qpns_[i], QueuePairState::reset, {}, {}, 3, 0);
+        if (in.byte() % 2 == 0) nic_.modify_queue_pair(qpns_[i], QueuePairState::init, {}, {}, 3, 0);
+        return;
+      }
+      case 3: {
+        const int i = in.byte() % kPairs;
+        require(nic_.destroy_queue_pair(qpns_[i]));
+        return create(i);
+      }
+      case 4:
+        return word(in);
+      case 5:
+        return frame(in);
+      case 6: {  // what was submitted changes afterwards
+        const auto bytes = in.take(in.byte() % 96);
+        auto* at = reinterpret_cast<uint8_t*>(&memory_->packets[in.byte() % 4].packet);
+        std::copy_n(bytes.begin(), std::min(bytes.size(), sizeof(ProgramPacket)), at);
+        return;
+      }
+      case 7:
+      case 8:
+        link_.take(nic_.transport_counters(), [&](uint32_t qpn) { nic_.attend_queue_pair(qpn); });
+        return collect();
+      default:
+        return submit(in);
+    }
+  }
+
+  void submit(Input& in) {
+    const uint8_t style = in.byte();
+    const uint32_t slot = style % 8 == 7 ? static_cast<uint32_t>(in.number(4)) : in.byte() % 16;
+    if (slot < kProgramPackets) {
+      ProgramPacket& packet = memory_->packets[slot].packet;
+      packet.qpn = (style & 8) != 0 ? static_cast<uint32_t>(in.number(4)) : qpns_[in.byte() % kPairs];
+      packet.payload_bytes = static_cast<uint32_t>((style & 16) != 0 ? in.number(4) : in.number(2) % (kMtu + 2));
+      packet.opcode = (style & 32) != 0 ? in.byte() : in.byte() % 0x18;
+      packet.flags = in.byte();
+      packet.address_handle = (style & 64) != 0 ? static_cast<uint32_t>(in.number(4)) : handle_;
+      packet.destination_qp = static_cast<uint32_t>(in.number(4));
+      packet.psn = static_cast<uint32_t>(in.number(4));
+      packet.queue_key = packet.immediate = in.byte();
+    }
+    memory_->submitted[written_++ % kProgramPackets] = slot;
+    memory_->submitted_written = written_;
+  }
+
+  // Any index becomes anything, the daemon's own too.
+  void word(Input& in) {
+    ProgramMemory::Word* const words[] = {&memory_->submitted_written, &memory_->returned_read,    &memory_->frames_read,
+                                          &memory_->program_sleeps,    &memory_->returned_wanted,  &memory_->submitted_read,
+                                          &memory_->returned_written,  &memory_->nic_sleeps,       &memory_->ended,
+                                          &memory_->frames_written,    &memory_->bell,             &memory_->submitted[0],
+                                          &memory_->returned[0]};
+    *words[in.byte() % std::size(words)] = static_cast<uint32_t>(in.number(4));
+    written_ = memory_->submitted_written;
+  }
+
+  void frame(Input& in) {
+    DataHeader h;
+    h.opcode = in.byte() % 0x18;
+    const int i = in.byte() % kPairs;
+    if (i == 1) h.opcode = kOpcodeUdSendOnly;
+    h.destination_qp = qpns_[i];
+    h.psn = static_cast<uint32_t>(in.number(3));
+    const std::vector<uint8_t> payload(in.number(2) % 4'097, 1);
+    std::vector<uint8_t> bytes(kMaxHeaders + payload.size());
+    const auto length = static_cast<uint32_t>(payload.size());
+    bytes.resize(RoceTemplate(path(kPeerMac, kNicMac)).build_data(bytes.data(), h, payload.data(), length));
+    PacketMeta meta;
+    const auto size = static_cast<uint32_t>(bytes.size());
+    const Refusal refusal = classify(bytes.data(), size, meta);
+    nic_.receive(nic_.now(), bytes.data(), size, meta, refusal);
+    collect();
+  }
+
+  void advance(Time by) {
+    const Time until = nic_.now() + by;
+    uint32_t events = 0;
+    for (Time at = nic_.next_deadline(); at <= until; at = nic_.next_deadline()) {
+      require(++events < 1'000'000);
+      nic_.advance(at);
+      collect();
+    }
+    nic_.advance(until);
+    collect();
+  }
+
+  void collect() {
+    for (PacketId id = nic_.transmit(); id != kNoPacket; id = nic_.transmit()) {
+      const uint8_t* bytes = pool_.data(id);
+      const uint32_t length = pool_[id].length;
+      if (pool_[id].meta.kind != FrameKind::pfc) {
+        PacketMeta meta;
+        require(classify(bytes, length, meta) == Refusal::none && icrc_ok(bytes, meta));
+        require(meta.source_mac == kNicMac && meta.destination_mac == kPeerMac && bytes[meta.l3_offset + 15] == 1);
+        if (meta.kind != FrameKind::cnp) check(bytes + meta.bth_offset, meta);
+      }
+      nic_.left(id);
+      pool_.free(id);
+    }
+  }
+  void check(const uint8_t* packet, const PacketMeta& meta) {
+    require(meta.payload_length <= kMtu);
+    const Bth bth = load_bth(packet);
+    if (meta.opcode >> 5 == 0) return require(bth.destination_qp == kPeerQpn);
+    require(meta.opcode == kOpcodeUdSendOnly || meta.opcode == kOpcodeUdSendOnlyImmediate);
+    require((load_be32(packet + kBthHeader + 4) & 0xffffff) == qpns_[1]);
+  }
+
+  // Behind all of it, what was read or written beyond its end would be found.
+  std::unique_ptr<ProgramMemory> memory_ = std::make_unique<ProgramMemory>();
+  ProgramLink link_{*memory_};
+  Nobody nobody_;
+  PacketPool pool_;
+  WireNic nic_;
+  uint32_t qpns_[kPairs] = {};
+  uint32_t handle_ = 0;
+  uint32_t written_ = 0;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  std::make_unique<World>()->run(Input({data, size}));
+  return 0;
+}

@@ -1,0 +1,249 @@
+// The library of programs with the daemon's engine at the other end. The daemon is who a program trusts: it has the interface. The
+// other way round nothing is believed, which is in transport_program_link_test.cc and, with neighbours at work, here.
+#include <random>
+
+#include "test/programs_bed.h"
+
+namespace weir::test {
+namespace {
+
+TEST_CASE("programs: writes, reads, sends and atomics bring the bytes, also while the peer's program sleeps") {
+  ProgramsBed bed;
+  Connected c(bed);
+  std::vector<uint8_t> here = drawn(200'000, 1);
+  std::vector<uint8_t> there(here.size());
+  std::vector<uint8_t> back(here.size());
+  const uint32_t key = c.left.register_memory(here);
+  const uint32_t back_key = c.left.register_memory(back);
+  const uint32_t remote_key = c.right.register_memory(there);
+  const auto remote = reinterpret_cast<uintptr_t>(there.data());
+  REQUIRE(c.left.post(c.qp[0], IBV_WR_RDMA_WRITE, TestProgram::piece(here, key), remote, remote_key) == 0);
+  REQUIRE(c.left.wait().status == IBV_WC_SUCCESS);
+  CHECK(there == here);
+  REQUIRE(c.left.post(c.qp[0], IBV_WR_RDMA_READ, TestProgram::piece(back, back_key), remote, remote_key) == 0);
+  REQUIRE(c.left.wait().status == IBV_WC_SUCCESS);
+  CHECK(back == here);
+  std::vector<uint8_t> taken(here.size());
+  REQUIRE(c.right.post_receive(c.qp[1], TestProgram::piece(taken, c.right.register_memory(taken)), 7) == 0);
+  REQUIRE(c.left.post(c.qp[0], IBV_WR_SEND, TestProgram::piece(here, key)) == 0);
+  REQUIRE(c.left.wait().status == IBV_WC_SUCCESS);
+  const ibv_wc wc = c.right.wait();
+  CHECK(wc.status == IBV_WC_SUCCESS);
+  CHECK(wc.wr_id == 7);
+  CHECK(wc.byte_len == here.size());
+  CHECK(taken == here);
+  std::vector<uint8_t> original(8);
+  ibv_sge piece = TestProgram::piece(original, c.left.register_memory(original));
+  ibv_send_wr wr{};
+  wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+  wr.send_flags = IBV_SEND_SIGNALED;
+  wr.sg_list = &piece;
+  wr.num_sge = 1;
+  wr.wr.atomic = {.remote_addr = remote, .compare_add = 1, .swap = 0, .rkey = remote_key};
+  ibv_send_wr* bad = nullptr;
+  uint64_t before;
+  std::memcpy(&before, there.data(), sizeof before);
+  REQUIRE(c.left.operations.post_send(c.qp[0], &wr, &bad) == 0);
+  REQUIRE(c.left.wait().status == IBV_WC_SUCCESS);
+  uint64_t after;
+  std::memcpy(&after, there.data(), sizeof after);
+  CHECK(after == before + 1);
+  CHECK(std::memcmp(original.data(), &before, sizeof before) == 0);
+}
+
+TEST_CASE("programs: many small messages, posted and polled without a pause, arrive in their order") {
+  ProgramsBed bed;
+  Connected c(bed);
+  constexpr uint32_t kMessages = 5'000;
+  constexpr uint32_t kDepth = 128;
+  std::vector<uint8_t> inbox(kDepth * 4);
+  const uint32_t inbox_key = c.right.register_memory(inbox);
+  const auto at = [&](uint32_t i) {
+    return ibv_sge{.addr = reinterpret_cast<uintptr_t>(&inbox[i % kDepth * 4]), .length = 4, .lkey = inbox_key};
+  };
+  for (uint32_t i = 0; i < kDepth; ++i) REQUIRE(c.right.post_receive(c.qp[1], at(i), i) == 0);
+  std::thread receiver([&] {
+    for (uint32_t i = 0; i < kMessages; ++i) {
+      const ibv_wc wc = c.right.wait();
+      REQUIRE(wc.status == IBV_WC_SUCCESS);
+      REQUIRE(wc.wr_id == i);
+      uint32_t value;
+      std::memcpy(&value, &inbox[i % kDepth * 4], sizeof value);
+      REQUIRE(value == i);
+      REQUIRE(c.right.post_receive(c.qp[1], at(i), i + kDepth) == 0);
+    }
+  });
+  uint32_t under_way = 0;
+  for (uint32_t i = 0; i < kMessages; ++i) {
+    const ibv_sge inlined{.addr = reinterpret_cast<uintptr_t>(&i), .length = 4, .lkey = 0};
+    REQUIRE(c.left.post(c.qp[0], IBV_WR_SEND, inlined, 0, 0, nullptr, 0, IBV_SEND_SIGNALED | IBV_SEND_INLINE) == 0);
+    for (++under_way; under_way == kDepth; --under_way) REQUIRE(c.left.wait().status == IBV_WC_SUCCESS);
+  }
+  for (; under_way > 0; --under_way) REQUIRE(c.left.wait().status == IBV_WC_SUCCESS);
+  receiver.join();
+}
+
+TEST_CASE("programs: datagrams arrive behind the room for a GRH, and tell who sent them") {
+  ProgramsBed bed;
+  TestProgram left(bed, 0);
+  TestProgram right(bed, 1);
+  ibv_qp* from = left.create(IBV_QPT_UD);
+  ibv_qp* to = right.create(IBV_QPT_UD);
+  left.connect(from);
+  right.connect(to);
+  std::vector<uint8_t> message = drawn(500, 2);
+  std::vector<uint8_t> inbox(40 + message.size());
+  REQUIRE(right.post_receive(to, TestProgram::piece(inbox, right.register_memory(inbox))) == 0);
+  ProviderAddress ah{};
+  ah.handle = left.address_handle(right.address);
+  const ibv_sge piece = TestProgram::piece(message, left.register_memory(message));
+  REQUIRE(left.post(from, IBV_WR_SEND, piece, 0, 0, &ah.base, to->qp_num) == 0);
+  REQUIRE(left.wait().status == IBV_WC_SUCCESS);
+  const ibv_wc wc = right.wait();
+  CHECK(wc.status == IBV_WC_SUCCESS);
+  CHECK(wc.src_qp == from->qp_num);
+  CHECK(wc.byte_len == inbox.size());
+  CHECK((wc.wc_flags & IBV_WC_GRH) != 0);
+  CHECK(std::equal(message.begin(), message.end(), inbox.begin() + 40));
+}
+
+TEST_CASE("programs: what is lost on the way is sent again") {
+  ProgramsBed bed(0.01);
+  Connected c(bed);
+  std::vector<uint8_t> here = drawn(400'000, 3);
+  std::vector<uint8_t> there(here.size());
+  const ibv_sge piece = TestProgram::piece(here, c.left.register_memory(here));
+  const uint32_t remote_key = c.right.register_memory(there);
+  REQUIRE(c.left.post(c.qp[0], IBV_WR_RDMA_WRITE, piece, reinterpret_cast<uintptr_t>(there.data()), remote_key) == 0);
+  REQUIRE(c.left.wait().status == IBV_WC_SUCCESS);
+  CHECK(there == here);
+  // 400 packets, some of which were lost: more than these had to leave.
+  bed.worker.between_turns([&] { CHECK(bed.worker.nics()[0]->soft_nic().counters().tx_packets > 391); });
+}
+
+TEST_CASE("programs: two on one NIC reach each other, whose frames no link brings back") {
+  ProgramsBed bed;
+  Connected c(bed, 0, 0);
+  std::vector<uint8_t> here = drawn(100'000, 4);
+  std::vector<uint8_t> there(here.size());
+  const ibv_sge piece = TestProgram::piece(here, c.left.register_memory(here));
+  const uint32_t remote_key = c.right.register_memory(there);
+  REQUIRE(c.left.post(c.qp[0], IBV_WR_RDMA_WRITE, piece, reinterpret_cast<uintptr_t>(there.data()), remote_key) == 0);
+  REQUIRE(c.left.wait().status == IBV_WC_SUCCESS);
+  CHECK(there == here);
+  bed.worker.between_turns([&] { CHECK(bed.worker.nics()[1]->soft_nic().counters().rx_packets == 0); });
+}
+
+TEST_CASE("programs: one that ends gives its queue pairs back, and its peer's work fails in the time that it has set") {
+  ProgramsBed bed;
+  auto right = std::make_unique<TestProgram>(bed, 1);
+  TestProgram left(bed, 0);
+  ibv_qp* near = left.create();
+  ibv_qp* far = right->create();
+  left.connect(near, right->address, far->qp_num, 8);
+  right->connect(far, left.address, near->qp_num, 8);
+  std::vector<uint8_t> bytes(64);
+  std::vector<uint8_t> there(64);
+  const uint32_t key = left.register_memory(bytes);
+  const uint32_t remote_key = right->register_memory(there);
+  const auto remote = reinterpret_cast<uintptr_t>(there.data());
+  REQUIRE(left.post(near, IBV_WR_RDMA_WRITE, TestProgram::piece(bytes, key), remote, remote_key) == 0);
+  REQUIRE(left.wait().status == IBV_WC_SUCCESS);
+  CHECK(bed.held(1) == 1);
+  bed.brokers[1]->hang_up();
+  REQUIRE(eventually([&] { return bed.held(1) == 0; }));
+  REQUIRE(left.post(near, IBV_WR_RDMA_WRITE, TestProgram::piece(bytes, key), remote, remote_key) == 0);
+  CHECK(left.wait().status == IBV_WC_RETRY_EXC_ERR);
+  // To the one without a NIC its library says so.
+  REQUIRE(eventually([&] { return right->nic->failed(); }));
+  pollfd told{right->events[0], POLLIN, 0};
+  REQUIRE(::poll(&told, 1, 5'000) == 1);
+  struct {
+    uint64_t element;
+    uint32_t type;
+    uint32_t reserved;
+  } event;
+  REQUIRE(::read(right->events[0], &event, sizeof event) == sizeof event);
+  CHECK(event.type == IBV_EVENT_DEVICE_FATAL);
+  ibv_wc wc;
+  CHECK(right->operations.poll_cq(right->completions, 1, &wc) == 0);
+}
+
+TEST_CASE("programs: who polls an empty queue does not ring for its own thread") {
+  ProgramsBed bed;
+  Connected c(bed);
+  const ProgramMemory& shared = c.left.nic->session().memory();
+  ibv_wc wc;
+  for (int i = 0; i < 100; ++i) c.left.operations.poll_cq(c.left.completions, 1, &wc);
+  const uint32_t before = shared.bell;
+  for (int i = 0; i < 1'000; ++i) c.left.operations.poll_cq(c.left.completions, 1, &wc);
+  CHECK(shared.bell - before < 100);
+}
+
+// Writes to what it shares with the NIC whatever it likes, while the NIC reads it.
+void spoil(Session& session, uint32_t qpn, const std::atomic<bool>& stop) {
+  ProgramMemory& shared = session.memory();
+  std::mt19937 draw(5);
+  while (!stop.load(std::memory_order_relaxed)) {
+    for (int i = 0; i < 64; ++i) {
+      const uint32_t slot = draw() % kProgramPackets;
+      volatile ProgramPacket& packet = shared.packets[slot].packet;
+      packet.qpn = draw() % 4 == 0 ? draw() : qpn;
+      packet.payload_bytes = draw() % 4 == 0 ? draw() : draw() % 1'100;
+      packet.opcode = static_cast<uint8_t>(draw());
+      packet.psn = draw();
+      packet.flags = static_cast<uint8_t>(draw());
+      shared.submitted[draw() % kProgramPackets] = draw() % (kProgramPackets + 8);
+    }
+    shared.submitted_written.fetch_add(draw() % 600);
+    if (draw() % 16 == 0) shared.submitted_written = draw();
+    if (draw() % 16 == 0) shared.returned_read = draw();
+    if (draw() % 16 == 0) shared.returned_wanted = draw();
+    if (draw() % 16 == 0) shared.frames_read = draw();
+    if (draw() % 16 == 0) shared.program_sleeps = draw();
+    if (draw() % 16 == 0) shared.frames_written = draw();
+    if (draw() % 16 == 0) shared.submitted_read = draw();
+    if (draw() % 16 == 0) shared.nic_sleeps = draw();
+    session.wake_nic();
+  }
+}
+
+TEST_CASE("programs: what one writes into the memory that it shares with the NIC does not disturb another") {
+  ProgramsBed bed;
+  Connected c(bed);
+  Session session(bed.brokers[0]->path());
+  ProgramRequest request;
+  request.kind = ProgramRequest::kCreateQueuePair;
+  const uint32_t qpn = session.ask(request).object;
+  REQUIRE(qpn != 0);
+  request.kind = ProgramRequest::kModifyQueuePair;
+  request.object = qpn;
+  request.remote_qpn = 0x1234;  // nobody's: frames of a connection do not say whose they are
+  request.gid[15] = c.right.address;
+  for (const QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
+    request.state = static_cast<uint32_t>(to);
+    REQUIRE(session.ask(request).error == 0);
+  }
+  std::atomic<bool> stop{false};
+  std::thread hostile([&] { spoil(session, qpn, stop); });
+  std::vector<uint8_t> here = drawn(20'000, 6);
+  std::vector<uint8_t> back(here.size());
+  std::vector<uint8_t> there(here.size());
+  const uint32_t key = c.left.register_memory(back);
+  const uint32_t remote_key = c.right.register_memory(there);
+  there = here;
+  for (int i = 0; i < 50; ++i) {
+    std::fill(back.begin(), back.end(), 0);
+    const auto remote = reinterpret_cast<uintptr_t>(there.data());
+    REQUIRE(c.left.post(c.qp[0], IBV_WR_RDMA_READ, TestProgram::piece(back, key), remote, remote_key) == 0);
+    REQUIRE(c.left.wait().status == IBV_WC_SUCCESS);
+    CHECK(back == here);
+  }
+  stop = true;
+  hostile.join();
+  CHECK(bed.refused(0) > 0);
+  CHECK_FALSE(bed.worker.failed());
+}
+
+}  // namespace
+}  // namespace weir::test

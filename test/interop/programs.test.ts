@@ -1,0 +1,89 @@
+/** Programs of others on `weir nic` against the same programs on a stock Soft-RoCE guest, each as the client and as the server. */
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { ask } from "../../src/device/control_client.js";
+import { kWeir as kCommand } from "../command.js";
+import { eventually } from "../patience.js";
+import { describeInterop } from "./capability.js";
+import { exchange, inGuest, type Program } from "./exchange.js";
+import type { Guest } from "./guest.js";
+import { InteropNetwork, ipv4, kHostAddress } from "./network.js";
+
+const kWeir = 9;
+const kPort = 18_515;
+// -u: an acknowledgement may take a second, for an emulated guest may be kept waiting.
+const kPerftest = "-F -n 100 -u 18";
+const kTests = [
+  "ibv_rc_pingpong -n 200 -c",
+  "ibv_rc_pingpong -n 200 -e",
+  "ibv_ud_pingpong -n 200 -s 1024",
+  `ib_write_bw ${kPerftest}`,
+  `ib_read_bw ${kPerftest}`,
+  `ib_send_bw ${kPerftest}`,
+  `ib_atomic_bw ${kPerftest}`,
+  `ib_send_bw -c UD -s 1024 ${kPerftest}`,
+  `ib_write_lat ${kPerftest}`,
+];
+
+let network: InteropNetwork;
+let guest: Guest;
+let socket: string;
+
+/** With the index of the guest's IPv4 address, or of Weir's. */
+const withGid = (test: string, index: number) =>
+  `${test} ${test.startsWith("ibv_") ? "-g" : "-x"} ${index} -p ${kPort}`;
+
+const onGuest = (test: string, server = "") => inGuest(guest, `${withGid(test, 1)} ${server}`);
+
+/** On the NIC; the programs find each other by TCP through the bridge. */
+function onWeir(test: string, ...server: string[]): Program {
+  return (limit) => {
+    const command = ["timeout", String(limit), ...withGid(test, 0).split(" "), ...server];
+    const { child, finished } = network.program(...kCommand, "run", "--socket", socket, "--", ...command);
+    return {
+      finished: finished.then(({ status, stdout, stderr }) => ({ status, stdout: stdout + stderr })),
+      async listening() {
+        const port = kPort.toString(16).toUpperCase();
+        await eventually(async () => {
+          const { stdout } = await network.namespace.run("cat", ["/proc/self/net/tcp", "/proc/self/net/tcp6"]);
+          expect(stdout).toMatch(new RegExp(`:${port} [0-9A-F]+:0000 0A `));
+        });
+      },
+      kill: () => void child.kill("SIGTERM"),
+    };
+  };
+}
+
+describeInterop("programs on weir nic and on Soft-RoCE", () => {
+  beforeAll(async () => {
+    network = await InteropNetwork.create();
+    [guest] = (await network.guests(1)) as [Guest];
+    const nic = await network.nic(kWeir);
+    await network.bridge("tap1", nic.port);
+    const folder = mkdtempSync(join(inject("folder"), "programs-"));
+    const file = join(folder, "nic.yaml");
+    socket = join(folder, "roce0.sock");
+    const { interface: name, namespace } = nic.device;
+    const config = { name: "roce0", interface: name, namespace, address: ipv4(kWeir), metrics: false, programs: true };
+    writeFileSync(file, JSON.stringify({ ...config, control: socket }));
+    const daemon = network.program(...kCommand, "nic", "-c", file);
+    let ended: unknown;
+    void daemon.finished.then((end) => {
+      ended = end;
+    });
+    await eventually(async () => ended ?? (await ask(socket, "ports")));
+    expect(ended).toBeUndefined();
+  });
+  afterAll(() => network?.close());
+
+  describe.each(kTests)("%s", (test) => {
+    it("on Soft-RoCE is served on Weir", async () => {
+      await exchange(onWeir(test), onGuest(test, kHostAddress));
+    });
+
+    it("on Weir is served on Soft-RoCE", async () => {
+      await exchange(onGuest(test), onWeir(test, ipv4(1)));
+    });
+  });
+});

@@ -1,0 +1,110 @@
+/**
+ * Suites of others, as Debian has them, on one NIC whose programs reach each other. What each of their tests comes to is held in a
+ * file beside this one, failures and skips with the reason that they gave: one that fails anew, or passes, is a difference. Once that
+ * is wanted: npx vitest run --project live test/live/program_suites.test.ts -u
+ */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gunzipSync } from "node:zlib";
+import { expect, it, onTestFinished } from "vitest";
+import { describeLive } from "./capability.js";
+import { type Daemon, daemon, freePort, network, weir } from "./daemons.js";
+import { folder } from "./weir.js";
+
+/** Of the package python3-pyverbs. */
+const kPyverbsTests = "/usr/share/doc/rdma-core/tests";
+const kPyverbs = fileURLToPath(new URL("suites/run_pyverbs.py", import.meta.url));
+const kPython = "/usr/bin/python3"; // which Debian's packages of modules are for
+/** Of other makers' adapters; and what depends on the hardware of this host. */
+const kNotOurs = /test_(mlx5|efa|cuda)/;
+const kOfHost = /dmabuf|huge/i;
+const kLimitMs = 120_000;
+
+async function startNic(): Promise<Daemon> {
+  const net = await network(["a"]);
+  const path = folder();
+  const file = join(path, "nic.yaml");
+  const control = join(path, "roce-a.sock");
+  const { path: namespace } = net.namespace("a");
+  const config = {
+    name: "roce-a",
+    interface: "weir0",
+    namespace,
+    address: "10.66.0.1",
+    metrics: false,
+    programs: true,
+  };
+  writeFileSync(file, JSON.stringify({ ...config, control }));
+  return daemon("nic", file, control);
+}
+
+const run = (nic: Daemon, ...command: string[]) => weir("run", "--socket", nic.socket, "--", ...command).finished;
+
+function unpackedTests(): string {
+  const into = mkdtempSync(join(tmpdir(), "weir-pyverbs-"));
+  onTestFinished(() => rmSync(into, { recursive: true, force: true }));
+  for (const name of readdirSync(kPyverbsTests).filter((one) => !kNotOurs.test(one))) {
+    const bytes = readFileSync(join(kPyverbsTests, name));
+    writeFileSync(join(into, name.replace(/\.gz$/, "")), name.endsWith(".gz") ? gunzipSync(bytes) : bytes);
+  }
+  return into;
+}
+
+interface Told {
+  test: string;
+  outcome: "ok" | "skipped" | "failed";
+  reason: string;
+}
+
+describeLive("suites of others", () => {
+  it("rdma-core's tests of pyverbs", { timeout: kLimitMs }, async () => {
+    const nic = await startNic();
+    const { stdout, stderr } = await run(nic, kPython, kPyverbs, unpackedTests(), "--dev", "roce-a", "--gid", "0");
+    const told = stdout
+      .split("\n")
+      .filter((line) => line.startsWith("{"))
+      .map((line) => JSON.parse(line) as Told)
+      .filter(({ test }) => !kOfHost.test(test));
+    expect(told.length, stderr).toBeGreaterThan(0);
+    const lines = told.map(({ test, outcome, reason }) =>
+      [test.replace(/^tests\./, ""), outcome, ...(reason === "" ? [] : [reason.split("\n")[0]])].join(": "),
+    );
+    await expect(`${lines.sort().join("\n")}\n`).toMatchFileSnapshot("suites/pyverbs.txt");
+  });
+
+  it("perftest's loopback script, and ibverbs-utils", { timeout: kLimitMs }, async () => {
+    const nic = await startNic();
+    const bandwidth = ["ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_atomic_bw"];
+    const latency = ["ib_write_lat", "ib_read_lat", "ib_send_lat", "ib_atomic_lat"];
+    const perftest = [
+      ...bandwidth.flatMap((one) => [one, `${one} -q 4`]),
+      ...latency,
+      "ib_send_lat -e",
+      "ib_send_bw -b",
+      "ib_write_bw -a",
+      "ib_send_bw -c UD",
+      "ib_send_bw -c UC",
+      "ib_write_bw -c UC",
+      "ib_send_bw -r 64 --use-srq",
+      "ib_send_bw -I 64 -s 64",
+    ];
+    const utilities = [
+      "ibv_rc_pingpong",
+      "ibv_rc_pingpong -e",
+      "ibv_uc_pingpong",
+      "ibv_ud_pingpong",
+      "ibv_srq_pingpong",
+    ];
+    const lines: string[] = [];
+    for (const command of [...perftest.map((one) => `${one} -x 0`), ...utilities.map((one) => `${one} -g 0`)]) {
+      const [program = "", ...options] = command.split(" ");
+      const whole = [program, ...options, "-n", "100", "-p", String(await freePort())];
+      const { status, stdout, stderr } = await run(nic, "run_perftest_loopback", "0", "0", ...whole);
+      const [reason] = `${stderr}\n${stdout}`.split("\n").filter((line) => /n't|nable to|ailed|not supp/.test(line));
+      lines.push([command, status === 0 ? "ok" : "failed", ...(status === 0 ? [] : [reason?.trim()])].join(": "));
+    }
+    await expect(`${lines.join("\n")}\n`).toMatchFileSnapshot("suites/perftest.txt");
+  });
+});
