@@ -142,7 +142,9 @@ export class ProgramBroker {
   async wayTo(request: ProgramRequest, order: number): Promise<{ path: NativePath; priority: number }> {
     const { config } = this;
     // No GID: the NIC itself.
-    const address = request.gid.some((byte) => byte !== 0) ? addressOfGid(Uint8Array.from(request.gid)) : config.address;
+    const address = request.gid.some((byte) => byte !== 0)
+      ? addressOfGid(Uint8Array.from(request.gid))
+      : config.address;
     const dscp = request.traffic_class >> 2 || dscpOf(config.classes.dscp_map, config.programs?.priority ?? 0);
     const path = {
       ...this.nowhere(),

@@ -36,7 +36,7 @@ export interface ConnectionHost {
   address: string;
   pathMtu: number;
   link: FrameLink;
-  neighbours: Neighbours;
+  neighbours: Pick<Neighbours, "resolve">;
   credentials(socket: Socket): { pid: number; uid: number };
   /** Has a program of this user the queue pair? */
   ownsQueuePair(uid: number, qpn: number): boolean;
