@@ -96,8 +96,10 @@ export class ProgramConnections implements ChannelHost {
       const left = take(pending.length === 0 ? bytes : Buffer.concat([pending, bytes]));
       if (left === undefined) socket.destroy();
       else pending = Buffer.from(left);
+      // A program that does not read its answers is not asked for more.
+      if (socket.writableNeedDrain) socket.pause();
     };
-    socket.on("data", receive);
+    socket.on("data", receive).on("drain", () => void socket.resume());
     receive(first);
   }
 
