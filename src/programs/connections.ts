@@ -19,7 +19,7 @@ import { PortSpace } from "./program_ports.js";
 import { Refusal } from "./refusal.js";
 import { isKnown, kPortSpace, readCommand } from "./ucma.js";
 
-const { EBADF, EEXIST, EINVAL, EIO, EMFILE, ENOMEM, ENOSYS, EPROTO } = constants.errno;
+const { EBADF, EEXIST, EINVAL, EIO, EMFILE, ENOMEM, EOPNOTSUPP, EPROTO } = constants.errno;
 /** Unlike any length of a request of native/endpoint/program_protocol.h, which begins with its own. */
 const kHello = 0x6d63_7277;
 const kRole = { channel: 0, commands: 1 };
@@ -177,7 +177,7 @@ export class ProgramConnections implements ChannelHost {
     const channel = this.channel(key, uid);
     if (channel === undefined) return [EBADF, none];
     const command = readCommand(bytes, Buffer.from(extra));
-    if (command === undefined) return [isKnown(bytes) ? EINVAL : ENOSYS, none];
+    if (command === undefined) return [isKnown(bytes) ? EINVAL : EOPNOTSUPP, none];
     try {
       return [0, channel.run(command)];
     } catch (error) {

@@ -8,7 +8,7 @@ import { type IdHost, type IdOwner, ProgramId } from "./program_id.js";
 import { Refusal } from "./refusal.js";
 import { type Command, type ConnectionEvent, eventAnswer, kCommand, wordAnswer } from "./ucma.js";
 
-const { EAGAIN, EBADF, EINVAL, ENOENT, EOPNOTSUPP, EPROTONOSUPPORT } = constants.errno;
+const { EAGAIN, EBADF, EINVAL, ENOENT, EPROTONOSUPPORT } = constants.errno;
 /** Written at once. */
 const kMostBytes = 4096;
 
@@ -101,8 +101,6 @@ export class ProgramChannel implements IdOwner {
       case kCommand.notify:
         id.notify(command.event);
         break;
-      default:
-        throw new Refusal(EOPNOTSUPP);
     }
     return answered(Buffer.alloc(0));
   }

@@ -11,7 +11,7 @@ import { FakeLink, join } from "../cm/fakes.js";
 import { eventually } from "../patience.js";
 import { command, type Event, UcmaClient } from "./ucma_client.js";
 
-const { EADDRINUSE, EADDRNOTAVAIL, EAGAIN, EBADF, EINVAL, ENOENT, ENOMEM, ENOSYS, ENETUNREACH, EPROTONOSUPPORT } =
+const { EADDRINUSE, EADDRNOTAVAIL, EAGAIN, EBADF, EINVAL, ENOENT, ENOMEM, EOPNOTSUPP, ENETUNREACH, EPROTONOSUPPORT } =
   constants.errno;
 const kUdp = 0x0111;
 const kPort = 7471;
@@ -328,10 +328,10 @@ describe("what makes no sense", () => {
     expect(await client.option(id, 77, Buffer.alloc(4))).toMatchObject({ error: EINVAL });
     expect(await client.resolve(id, "fd00::1", kPort)).toMatchObject({ error: ENETUNREACH });
     expect(await client.resolve(id, kAddresses[1], kPort, "10.9.9.9")).toMatchObject({ error: EADDRNOTAVAIL });
-    expect(await client.write(command(13, 16))).toMatchObject({ error: ENOSYS });
-    expect(await client.write(command(99, 16))).toMatchObject({ error: ENOSYS });
+    expect(await client.write(command(13, 16))).toMatchObject({ error: EOPNOTSUPP });
+    expect(await client.write(command(99, 16))).toMatchObject({ error: EOPNOTSUPP });
     expect(await client.write(command(6, 40))).toMatchObject({ error: EINVAL });
-    expect(await client.write(Buffer.alloc(3))).toMatchObject({ error: ENOSYS });
+    expect(await client.write(Buffer.alloc(3))).toMatchObject({ error: EOPNOTSUPP });
     // Another's ids, also by another's channel.
     expect(await server.destroy(id + 1000)).toMatchObject({ error: ENOENT });
     net.who.uid = 9;
