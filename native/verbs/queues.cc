@@ -117,6 +117,8 @@ ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
   cap.max_recv_wr = std::max(cap.max_recv_wr, 1u);
   cap.max_send_sge = std::max(cap.max_send_sge, 1u);
   cap.max_recv_sge = std::max(cap.max_recv_sge, 1u);
+  // As much as the addresses of the pieces would take, as Linux has it: programs send so much inline without asking.
+  cap.max_inline_data = std::max<uint32_t>(cap.max_inline_data, cap.max_send_sge * sizeof(ibv_sge));
   ibv_qp& base = qp->base.qp;
   base.context = pd->context;
   base.qp_context = attributes->qp_context;
