@@ -141,7 +141,8 @@ export async function stage(folder: string): Promise<void> {
   )) as typeof import("../src/native/addon.js");
   const core = addonFile();
   const libraries = readdirSync(dirname(core)).filter((file) => /^libweir-.*\.so$/.test(file));
-  if (libraries.length < 2) throw new ProgramFailed("the libraries for programs were not built: apt install libibverbs-dev");
+  if (libraries.length < 2)
+    throw new ProgramFailed("the libraries for programs were not built: apt install libibverbs-dev");
   for (const file of [basename(core), ...libraries]) {
     cpSync(join(dirname(core), file), join(program, relative(built, dirname(core)), file));
   }
