@@ -61,6 +61,7 @@ struct ProgramAnswer {
   uint32_t path_mtu = 0;
   uint64_t mac = 0;
   uint64_t rate = 0;  // bit/s
+  uint32_t gids = 1;
 };
 void describe(auto& v, Of<ProgramAnswer> auto& answer) {
   v.type("ProgramAnswer", "What the NIC tells a program.");
@@ -69,6 +70,7 @@ void describe(auto& v, Of<ProgramAnswer> auto& answer) {
   v("path_mtu", answer.path_mtu, field::optional(field::any("Largest, of hello.", "bytes")));
   v("mac", answer.mac, field::optional(field::any("The NIC's, of hello.")));
   v("rate", answer.rate, field::optional(field::any("Of its link, of hello.", "bit/s")));
+  v("gids", answer.gids, field::optional(field::any("How many its table has, of hello.")));
 }
 
 }  // namespace weir

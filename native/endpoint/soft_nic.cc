@@ -60,6 +60,7 @@ void SoftNic::reconfigure(const NicParameters& parameters, const std::vector<Que
   parameters_.receive_buffer = before.receive_buffer;
   parameters_.verbs_queue_pairs = before.verbs_queue_pairs;
   parameters_.addresses = before.addresses;
+  parameters_.vlan = before.vlan;
   parameters_.listener = before.listener;
   if (!same_flows) make_flows();
   for (uint32_t i = 0; i < streams(); ++i) {

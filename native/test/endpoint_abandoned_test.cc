@@ -45,7 +45,9 @@ struct WithProgram {
   }
   std::vector<WorkStatus> statuses() {
     std::vector<WorkStatus> out;
-    for (const Completion& c : two.left().completions.all) out.push_back(c.status);
+    for (const Completion& c : two.left().completions.all) {
+      if (c.retired > 0) out.push_back(c.status);  // else it tells of the queue pair alone
+    }
     return out;
   }
 

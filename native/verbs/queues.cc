@@ -248,7 +248,7 @@ int modify_qp(ibv_qp* base, ibv_qp_attr* given, int mask) {
   if ((mask & must) != must) return EINVAL;
   if ((mask & IBV_QP_PORT) != 0 && given->port_num != 1) return EINVAL;
   if ((mask & IBV_QP_PKEY_INDEX) != 0 && given->pkey_index != 0) return EINVAL;
-  if ((mask & IBV_QP_AV) != 0 && (given->ah_attr.is_global == 0 || given->ah_attr.grh.sgid_index != 0)) return EINVAL;
+  if ((mask & IBV_QP_AV) != 0 && given->ah_attr.is_global == 0) return EINVAL;
   ibv_qp_attr merged = qp.attributes;
   take(merged, *given, mask);
   const QueuePairState state = state_of(to);
@@ -281,6 +281,7 @@ int modify_qp(ibv_qp* base, ibv_qp_attr* given, int mask) {
     request.receive_psn = attributes.receive_psn;
     const ibv_ah_attr& way = qp.attributes.ah_attr;
     std::memcpy(request.gid.data(), way.grh.dgid.raw, request.gid.size());
+    request.source_index = way.grh.sgid_index;
     request.traffic_class = way.grh.traffic_class;
     request.hop_limit = way.grh.hop_limit;
     request.service_level = way.sl;

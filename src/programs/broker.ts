@@ -10,14 +10,15 @@ import { WeirError } from "../base/error.js";
 import { makeFolder } from "../base/folder.js";
 import type { FrameLink } from "../cm/link.js";
 import { Neighbours } from "../cm/neighbour.js";
-import { kEct0, udpSourcePort } from "../device/behaviour.js";
+import { senderOf } from "../device/compose.js";
 import { probe } from "../device/control_client.js";
 import type { NicDaemonConfig } from "../device/file/load.js";
+import { pathTo } from "../device/path.js";
 import type { ProgramIdentity } from "../device/protocol.js";
 import type { NativeAddon, NativePath, ProgramAnswer, ProgramRequest } from "../native/types.js";
 import type { ProgramWorker } from "../native/workers.js";
 import { dscpOf } from "../scenario/resolve.js";
-import { addressBytes, addressOfGid } from "../wire/address.js";
+import { addressOfGid } from "../wire/address.js";
 import { isHello, ProgramConnections } from "./connections.js";
 import { kFilesSuffix, writeDeviceFiles } from "./device_files.js";
 import { RequestBudget } from "./request_budget.js";
@@ -64,7 +65,8 @@ export interface ProgramHost {
 export class ProgramBroker {
   readonly #connections = new Set<Connection>();
   readonly #sockets = new Set<Socket>();
-  readonly #neighbours: Neighbours;
+  /** Of each address, in their order. */
+  readonly #neighbours: readonly Neighbours[];
   /** Of programs that use librdmacm. */
   readonly #cm: ProgramConnections;
   readonly #files: string;
@@ -77,12 +79,13 @@ export class ProgramBroker {
     readonly path: string,
   ) {
     // Who asks for the NIC's address is answered elsewhere.
-    this.#neighbours = new Neighbours({ link: host.link, address: config.address, answers: false });
+    const { link } = host;
+    this.#neighbours = config.addresses.map((address) => new Neighbours({ link, address, answers: false }));
     this.#cm = new ProgramConnections({
       address: config.address,
       pathMtu: this.largestPathMtu,
-      link: host.link,
-      neighbours: this.#neighbours,
+      link,
+      neighbours: this.#neighbours[0] as Neighbours,
       credentials: (socket) => host.addon.peerCredentials(descriptorOf(socket)),
       ownsQueuePair: (uid, qpn) =>
         [...this.#connections].some(({ number, identity, has }) => number !== 0 && identity.uid === uid && has(qpn)),
@@ -118,12 +121,12 @@ export class ProgramBroker {
     }
     // A connection that could not be accepted (no descriptors left) is the program's to repeat.
     server.on("error", () => {});
-    const { port, name, address } = config;
+    const { port, name, addresses } = config;
     // What a daemon that was killed has left may be of another NIC.
     rmSync(broker.#files, { recursive: true, force: true });
     writeDeviceFiles(broker.#files, {
       name,
-      address,
+      addresses,
       interface: port.interface,
       mac: port.mac,
       rate: port.rate,
@@ -147,7 +150,7 @@ export class ProgramBroker {
     this.#cm.close();
     for (const connection of this.#connections) connection.close();
     for (const socket of this.#sockets) socket.destroy();
-    this.#neighbours.close();
+    for (const neighbours of this.#neighbours) neighbours.close();
   }
 
   /** bytes */
@@ -155,38 +158,24 @@ export class ProgramBroker {
     return kPathMtus.find((mtu) => mtu + kRoceOverhead <= this.config.port.mtu) ?? 256;
   }
 
-  /** The way to a peer, with its priority. @throws WeirError when nobody answers there. */
+  /** The way to a peer, with its priority. @throws RangeError for a GID that is not ours, WeirError when nobody answers there. */
   async wayTo(request: ProgramRequest, order: number): Promise<{ path: NativePath; priority: number }> {
     const { config } = this;
+    const neighbours = this.#neighbours[request.source_index];
+    if (neighbours === undefined) throw new RangeError("there is no such GID");
     // No GID: the NIC itself.
     const address = request.gid.some((byte) => byte !== 0)
       ? addressOfGid(Uint8Array.from(request.gid))
       : config.address;
     const dscp = request.traffic_class >> 2 || dscpOf(config.classes.dscp_map, config.programs?.priority ?? 0);
-    const path = {
-      ...this.nowhere(),
-      destination_mac: await this.#neighbours.resolve(address),
-      destination_ip: addressBytes(address),
-      dscp,
-      udp_source_port: udpSourcePort(order),
-    };
-    return { path, priority: config.classes.dscp_map[dscp] ?? 0 };
+    const priority = config.classes.dscp_map[dscp] ?? 0;
+    const mac = await neighbours.resolve(address);
+    return { path: pathTo(senderOf(config), { address, mac }, dscp, priority, order), priority };
   }
 
   /** The path of a queue pair that has no peer yet. */
-  nowhere(): NativePath {
-    return {
-      destination_mac: 0,
-      source_mac: this.config.port.mac,
-      tagged: false,
-      vlan_tci: 0,
-      ip_version: 4,
-      source_ip: addressBytes(this.config.address),
-      destination_ip: Uint8Array.of(0, 0, 0, 0),
-      dscp: 0,
-      ecn: kEct0,
-      udp_source_port: 0,
-    };
+  nowhere(priority: number): NativePath {
+    return pathTo(senderOf(this.config), undefined, 0, priority, 0);
   }
 
   #serve(socket: Socket): void {
@@ -327,7 +316,7 @@ class Connection {
     this.identity = { pid, uid, command: commandOf(pid) };
     host.events?.began({ ...this.identity, gid });
     const { mac, rate } = config.port;
-    return { mac, rate, path_mtu: largestPathMtu, descriptors: [memory, wake] };
+    return { mac, rate, path_mtu: largestPathMtu, gids: config.addresses.length, descriptors: [memory, wake] };
   }
 
   async #modify(request: ProgramRequest, { datagram }: { datagram: boolean }): Promise<ProgramAnswer> {
@@ -337,9 +326,8 @@ class Connection {
     if (state === undefined || !kPathMtus.includes(mtu) || mtu > broker.largestPathMtu) return { error: EINVAL };
     if (request.remote_qpn > 0xff_ffff || request.partition_key > 0xffff) return { error: EINVAL };
     const connects = state === "rtr" && !datagram;
-    const way = connects
-      ? await broker.wayTo(request, request.object)
-      : { path: broker.nowhere(), priority: broker.config.programs?.priority ?? 0 };
+    const priority = broker.config.programs?.priority ?? 0;
+    const way = connects ? await broker.wayTo(request, request.object) : { path: broker.nowhere(priority), priority };
     // It may have ended while its peer was looked for.
     if (!this.#queuePairs.has(request.object) || this.#closed) return { error: ENOENT };
     broker.host.worker.modifyQueuePair(0, request.object, {

@@ -117,7 +117,7 @@ async function serve(programs?: string, folder?: string) {
 it("serves a program from its hello to its end, and gives back what it had", async () => {
   const { broker, calls, told, program, ask } = await serve();
   const client = await program();
-  expect(await ask(client, {})).toEqual({ mac: 0x02_00_00_00_00_01, rate: 10e9, path_mtu: 1024 });
+  expect(await ask(client, {})).toEqual({ mac: 0x02_00_00_00_00_01, rate: 10e9, path_mtu: 1024, gids: 1 });
   expect([...broker.programs()]).toEqual([[1, { pid: process.pid, uid: 8, command: command() }]]);
   expect(await ask(client, { kind: 1, datagram: 0 })).toEqual({ object: 100 });
   expect(await ask(client, { kind: 2, object: 100, state: 2, remote_qpn: 9 })).toEqual({});
@@ -156,6 +156,7 @@ it("refuses what is not the program's, and what makes no sense", async () => {
   expect(await ask(one, { kind: 2, object: 100, state: 1, path_mtu: 4096 })).toEqual({ error: EINVAL });
   expect(await ask(one, { kind: 2, object: 100, state: 1, path_mtu: 1000 })).toEqual({ error: EINVAL });
   expect(await ask(one, { kind: 2, object: 100, state: 1, remote_qpn: 1 << 24 })).toEqual({ error: EINVAL });
+  expect(await ask(one, { kind: 2, object: 100, state: 2, source_index: 1 })).toEqual({ error: EINVAL });
   expect(await ask(one, { kind: 77 })).toEqual({ error: EPROTO });
   expect(calls.map(([name]) => name)).toEqual(["open", "open", "create"]);
 });
