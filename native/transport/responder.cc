@@ -126,6 +126,8 @@ bool Responder::execute_send(const Request& request) {
     const uint8_t flags = invalidates ? kWithInvalidate : has_word ? kWithImmediate : uint8_t{0};
     receives_.retire({.opcode = WorkOpcode::send, .flags = flags, .bytes = offset + length, .immediate = word}, qpn_,
                      context_.completions);
+  } else {
+    receives_.hold();
   }
   return accept(request, offset);
 }
@@ -343,8 +345,11 @@ void Responder::answer(const Response& response) {
   }
 }
 
-// The receive of a message under way is still the first in the queue: it is for the message after the MSN.
-uint8_t Responder::credits() const { return static_cast<uint8_t>(kSyndromeAck | credit_code(receives_.size())); }
+// The receive of a message under way is still the first in the queue: it is for the message after the MSN. Those that others may
+// take are not promised (IBTA volume 1, 9.7.7.2.5).
+uint8_t Responder::credits() const {
+  return static_cast<uint8_t>(kSyndromeAck | (receives_.shared() ? kNoCredits : credit_code(receives_.size())));
+}
 
 void Responder::take_control(OutgoingPacket& out) {
   const Response& response = responses_.front();

@@ -90,7 +90,7 @@ void VerbsTransport::fail(WorkStatus status) {
 
 void VerbsTransport::flush() {
   while (!sends_.empty()) sends_.retire(WorkStatus::flushed, qpn_, context_.completions);
-  while (!receives_.empty()) receives_.retire({.status = WorkStatus::flushed}, qpn_, context_.completions);
+  receives_.flush(qpn_, context_.completions);
 }
 
 }  // namespace weir
