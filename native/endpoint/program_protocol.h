@@ -33,6 +33,7 @@ struct ProgramRequest {
   uint32_t source_index = 0;  // of the GID table
   uint32_t service_level = 0;
   std::array<uint8_t, 16> gid{};  // the peer's; IPv4 as ::ffff:a.b.c.d
+  uint32_t unreliable = 0;        // 1: UC
 };
 void describe(auto& v, Of<ProgramRequest> auto& request) {
   v.type("ProgramRequest", "What a program asks of the NIC. Nothing of it has been looked at.");
@@ -49,6 +50,7 @@ void describe(auto& v, Of<ProgramRequest> auto& request) {
   v("source_index", request.source_index, field::any("Of the table of GIDs."));
   v("service_level", request.service_level, field::any("Priority, where the traffic class says nothing."));
   v("gid", request.gid, field::any("The peer's; IPv4 as ::ffff:a.b.c.d."));
+  v("unreliable", request.unreliable, field::any("1: UC."));
 }
 
 struct ProgramAnswer {

@@ -34,6 +34,7 @@ namespace weir {
   X(drop_partition_key, "packets", "Dropped: packets of another partition")                                         \
   X(drop_queue_key, "packets", "Dropped: datagrams with a wrong Q_Key")                                             \
   X(drop_datagram, "packets", "Dropped: datagrams without a receive posted, or longer than it")                     \
+  X(drop_message, "packets", "Dropped: packets of unreliable connections that found no receive, or a gap before them") \
   X(drop_reorder, "packets", "Dropped: packets too far ahead for the reorder buffer, or in the place of a READ")    \
   X(drop_unexpected_response, "packets", "Dropped: responses that nobody waits for, or not as they were asked for") \
   X(drop_response_queue, "packets", "Dropped: repeated requests while too many responses wait")                     \

@@ -135,6 +135,7 @@ export interface ProgramRequest {
   /** Of the table of GIDs. */ source_index: number;
   /** Priority, where the traffic class says nothing. */ service_level: number;
   /** The peer's; IPv4 as ::ffff:a.b.c.d. */ gid: number[];
+  /** 1: UC. */ unreliable: number;
 }
 
 /** Who has connected to a unix socket. */
