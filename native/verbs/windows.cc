@@ -86,16 +86,15 @@ int bind_window(ProgramNic& nic, ProgramQueuePair& qp, ibv_mw* mw, uint32_t key,
     if (info.mr == nullptr) return EINVAL;
     auto& memory = *reinterpret_cast<ProviderRegion*>(info.mr);
     const auto access = static_cast<int>(info.mw_access_flags);
-    constexpr int kAllowed =
-        IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED;
-    if ((access & ~kAllowed) != 0 || (memory.base.access & IBV_ACCESS_MW_BIND) == 0) return EINVAL;
+    constexpr int kRemote = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+    if ((access & ~(kRemote | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ZERO_BASED)) != 0 || (memory.base.access & IBV_ACCESS_MW_BIND) == 0) return EINVAL;
     const bool writes = (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != 0;
     if (writes && (memory.base.access & IBV_ACCESS_LOCAL_WRITE) == 0) return EINVAL;
     region.data = nic.memory().find(info.mr->lkey, qp.domain, info.addr, info.length, 0);
     if (region.data == nullptr) return EINVAL;
     region.address = (access & IBV_ACCESS_ZERO_BASED) != 0 ? 0 : info.addr;
     region.length = info.length;
-    region.access = static_cast<uint8_t>((access & ~IBV_ACCESS_ZERO_BASED) | (second ? kRemoteInvalidate : 0));
+    region.access = static_cast<uint8_t>((access & kRemote) | (second ? kRemoteInvalidate : 0));
     if (second) region.qpn = qp.base.qp.qp_num;
   }
   if (key != mw->rkey && !nic.memory().rename(mw->rkey, key)) return EEXIST;
