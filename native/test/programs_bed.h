@@ -1,5 +1,6 @@
 // Programs on NICs, all in this process: a worker with two NICs joined by a link, a broker for each as the daemon has one in
-// TypeScript, and libraries of programs that find them by their sockets. It runs in real time, in the threads that there would be.
+// TypeScript, and libraries of programs that find them by their sockets. It runs in real time, in the threads that there would
+// be.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -283,7 +284,8 @@ struct TestProgram {
     a.ah_attr.is_global = 1;
     a.ah_attr.port_num = 1;
     gid(a.ah_attr.grh.dgid, peer_address);
-    const int rtr = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+    const int rtr =
+        IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
     REQUIRE(operations.modify_qp(qp, &a, IBV_QP_STATE | (datagram ? 0 : rtr)) == 0);
     a.qp_state = IBV_QPS_RTS;
     a.timeout = timeout;

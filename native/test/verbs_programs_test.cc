@@ -1,5 +1,5 @@
-// The library of programs with the daemon's engine at the other end. The daemon is who a program trusts: it has the interface. The
-// other way round nothing is believed, which is in transport_program_link_test.cc and, with neighbours at work, here.
+// The library of programs with the daemon's engine at the other end. The daemon is who a program trusts: it has the interface.
+// The other way round nothing is believed, which is in transport_program_link_test.cc and, with neighbours at work, here.
 #include <random>
 
 #include "test/programs_bed.h"
