@@ -124,8 +124,15 @@ void NicDevice::take_work() {
 
 ProgramOpening NicDevice::open_program() { return programs_->open(); }
 
+void NicDevice::settle_counters() {
+  nic_.settle_counters();
+  if (programs_ != nullptr) programs_->count(nic_.transport_counters());
+}
+
 bool NicDevice::close_program(uint32_t number) {
-  if (programs_->find(number) == nullptr) return false;
+  ProgramLink* const link = programs_->find(number);
+  if (link == nullptr) return false;
+  link->count(nic_.transport_counters());
   for (const uint32_t qpn : std::set(programs_->queue_pairs(number))) {
     if (nic_.abandon_queue_pair(qpn)) {
       owners_.erase(qpn);

@@ -24,7 +24,7 @@ class NicDevice final : public Device {
   void stop_traffic(Time now) override;
   void reset_distributions() override {}
   void sample(Time at, SpscRing<Record>& ring) override;
-  void settle_counters() override { nic_.settle_counters(); }
+  void settle_counters() override;
   void register_counters(CounterBlock& block) override;
   std::vector<WirePort>& ports() override { return ports_; }
   uint64_t frames_seen() const override { return ports_.front().received(); }

@@ -120,6 +120,10 @@ std::vector<uint32_t> NicPrograms::numbers() const {
 
 const QpCounters& NicPrograms::past(uint32_t number) const { return programs_.at(number)->past; }
 
+void NicPrograms::count(TransportCounters& counters) {
+  for (const auto& [number, program] : programs_) program->link->count(counters);
+}
+
 void NicPrograms::take(SoftNic& nic) {
   for (const auto& [number, program] : programs_) {
     if (!program->link->waiting()) continue;

@@ -52,6 +52,9 @@ class NicPrograms {
   // What its queue pairs counted that are gone.
   const QpCounters& past(uint32_t number) const;
 
+  // Adds what their transports have counted.
+  void count(TransportCounters& counters);
+
   // In a turn: takes what programs have submitted; gives back and wakes.
   void take(SoftNic& nic);
   void publish();

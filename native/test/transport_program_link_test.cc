@@ -214,6 +214,21 @@ TEST_CASE("a program is woken only when it sleeps and something has come") {
   CHECK_FALSE(l.link.take_wake());
 }
 
+TEST_CASE("what a program has counted is the NIC's too, and no more than it can have counted") {
+  Linked l;
+  const auto says = [&](uint64_t count) {
+    l.memory->counted[0] = count;
+    l.link.count(l.counters);
+    return l.counters.words()[0];
+  };
+  CHECK(says(5) == 5);
+  CHECK(says(5) == 5);
+  CHECK(says(12) == 12);
+  CHECK(says(3) == 12);
+  CHECK(says(UINT64_MAX / 2) == 12);
+  CHECK(says(UINT64_MAX / 2 + 1) == 13);
+}
+
 TEST_CASE("nothing that a program writes upsets the daemon, and no slot is ever in two places") {
   std::mt19937 draw(7);
   for (int round = 0; round < 200; ++round) {

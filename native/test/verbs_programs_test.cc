@@ -119,6 +119,11 @@ TEST_CASE("programs: what is lost on the way is sent again") {
   CHECK(there == here);
   // 400 packets, some of which were lost: more than these had to leave.
   bed.worker.between_turns([&] { CHECK(bed.worker.nics()[0]->soft_nic().counters().tx_packets > 391); });
+  // What the library has counted is the NIC's.
+  bed.worker.look([&] {
+    CHECK(bed.worker.nics()[0]->soft_nic().transport_counters().retransmitted > 0);
+    CHECK(bed.worker.nics()[1]->soft_nic().transport_counters().rx_write_requests > 0);
+  });
 }
 
 TEST_CASE("programs: two on one NIC reach each other, whose frames no link brings back") {

@@ -1,6 +1,7 @@
 #include "transport/program_link.h"
 
 #include <cstring>
+#include <utility>
 
 #include "transport/aeth.h"
 #include "transport/opcode.h"
@@ -8,6 +9,8 @@
 namespace weir {
 namespace {
 
+// Between two looks, which are less than a second apart.
+constexpr uint64_t kMostCounted = 1 << 24;
 constexpr uint32_t kPacketMask = kProgramPackets - 1;
 constexpr uint32_t kFrameMask = kProgramFrames - 1;
 static_assert((kProgramPackets & kPacketMask) == 0 && (kProgramFrames & kFrameMask) == 0);
@@ -85,6 +88,15 @@ void ProgramLink::publish() {
   free_.clear();
   memory_.returned_written.store(returned_, std::memory_order_release);
   given_slots_ = true;
+}
+
+void ProgramLink::count(TransportCounters& counters) {
+  for (int i = 0; i < TransportCounters::kCount; ++i) {
+    const uint64_t counted = memory_.counted[i].load(std::memory_order_relaxed);
+    const uint64_t more = counted - std::exchange(counted_.words()[i], counted);
+    // It is the program's word about itself; one that runs back or leaps is not believed.
+    if (more <= kMostCounted) counters.words()[i] += more;
+  }
 }
 
 bool ProgramLink::take_wake() {

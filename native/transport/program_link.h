@@ -39,6 +39,8 @@ class ProgramLink {
   // woken.
   bool take_wake();
 
+  // Adds what the program's transports have counted since the last call.
+  void count(TransportCounters& counters);
   // Packets that were dropped because the program does not take them; that it sent and may not send.
   uint64_t busy_drops() const { return busy_drops_; }
   uint64_t refused_packets() const { return refused_packets_; }
@@ -64,6 +66,7 @@ class ProgramLink {
   uint32_t frames_ = 0;     // written
   bool given_frames_ = false;
   bool given_slots_ = false;
+  TransportCounters counted_;  // at the last look
   uint64_t busy_drops_ = 0;
   uint64_t refused_packets_ = 0;
   std::array<Slot, kProgramPackets> slots_;

@@ -16,12 +16,13 @@
 #include <atomic>
 #include <cstdint>
 
+#include "transport/counters.h"
 #include "wire/packet.h"
 #include "wire/roce_builder.h"
 
 namespace weir {
 
-inline constexpr uint32_t kProgramLayout = 2;     // changes with all that is here
+inline constexpr uint32_t kProgramLayout = 3;     // changes with all that is here
 inline constexpr uint32_t kProgramPackets = 512;  // these two are powers of two
 inline constexpr uint32_t kProgramFrames = 1024;
 inline constexpr uint32_t kProgramPayload = 4096;
@@ -69,7 +70,8 @@ struct ProgramMemory {
   Word returned_read;
   Word frames_read;
   Word program_sleeps;
-  Word returned_wanted;  // a sleeping program is not woken for slots before this index
+  Word returned_wanted;                                      // a sleeping program is not woken for slots before this index
+  std::atomic<uint64_t> counted[TransportCounters::kCount];  // by its transports
   // Written by the daemon.
   alignas(64) Word submitted_read;
   Word returned_written;

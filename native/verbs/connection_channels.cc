@@ -153,20 +153,14 @@ class Commands {
   // errno; 0: `answer` is whole, and `bytes` have as much of what follows it as there is room for.
   int ask(int channel, const Header& header, const void* command, const void* extra, Answer& answer, void* bytes) {
     const std::lock_guard lock(mutex_);
-    if (socket_ < 0) {
-      sockaddr_un daemon{};
-      socklen_t length = sizeof daemon;
-      if (::getpeername(channel, reinterpret_cast<sockaddr*>(&daemon), &length) < 0) return ENODEV;
-      socket_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-      if (socket_ < 0) return errno;
-      if (const int error = say_hello(socket_, daemon, {.role = 1, .key = 0}); error != 0) return close(), error;
+    // A connection of earlier may be one to a daemon that is gone; the channel's may be there again.
+    for (bool is_new = false; !is_new;) {
+      is_new = socket_ < 0;
+      if (is_new && !connect_like(channel)) return ENODEV;
+      if (exchange(header, command, extra, answer, bytes)) return static_cast<int>(answer.error);
+      close();
     }
-    if (!send_all(socket_, &header, sizeof header) || !send_all(socket_, command, header.length) ||
-        !send_all(socket_, extra, header.extra) || !receive_all(socket_, &answer, sizeof answer) || answer.length > kMostAnswer ||
-        !receive_all(socket_, bytes, answer.length)) {
-      return close(), ENODEV;
-    }
-    return static_cast<int>(answer.error);
+    return ENODEV;
   }
 
   // A child has connections of its own, by which nobody else asks.
@@ -178,6 +172,22 @@ class Commands {
   }
 
  private:
+  bool connect_like(int channel) {
+    sockaddr_un daemon{};
+    socklen_t length = sizeof daemon;
+    if (::getpeername(channel, reinterpret_cast<sockaddr*>(&daemon), &length) < 0) return false;
+    socket_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (socket_ >= 0 && say_hello(socket_, daemon, {.role = 1, .key = 0}) == 0) return true;
+    close();
+    return false;
+  }
+
+  bool exchange(const Header& header, const void* command, const void* extra, Answer& answer, void* bytes) const {
+    return send_all(socket_, &header, sizeof header) && send_all(socket_, command, header.length) &&
+           send_all(socket_, extra, header.extra) && receive_all(socket_, &answer, sizeof answer) &&
+           answer.length <= kMostAnswer && receive_all(socket_, bytes, answer.length);
+  }
+
   std::mutex mutex_;
   int socket_ = -1;
 };

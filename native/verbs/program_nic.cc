@@ -214,6 +214,14 @@ void ProgramNic::take_returned(Time now) {
   }
 }
 
+// The daemon's counters are of the NIC and of all its programs.
+void ProgramNic::tell_counters() {
+  ProgramMemory& shared = session_.memory();
+  for (int i = 0; i < TransportCounters::kCount; ++i) {
+    shared.counted[i].store(counters_.words()[i], std::memory_order_relaxed);
+  }
+}
+
 // Returns whether anything has come or gone.
 bool ProgramNic::turn(Time now) {
   ProgramMemory& shared = session_.memory();
@@ -250,7 +258,9 @@ bool ProgramNic::turn(Time now) {
   }
   attended_.clear();
   submit();
-  return submitted_ + returned_ + frames_ != before;
+  const bool moved = submitted_ + returned_ + frames_ != before;
+  if (moved) tell_counters();
+  return moved;
 }
 
 void ProgramNic::help() {

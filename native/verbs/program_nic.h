@@ -154,6 +154,7 @@ class ProgramNic final : public CompletionSink {
   void send(ProgramQueuePair& qp, Time now);
   void write(ProgramQueuePair& qp, const OutgoingPacket& out, bool data, Time now);
   void take_returned(Time now);
+  void tell_counters();
   void run();
   void sleep(Time duration);
   uint32_t slots_wanted() const;
