@@ -104,8 +104,9 @@ void RelayedTransport::enter(QueuePairState from, const QueueAttributes& attribu
 bool RelayedTransport::allows(const ProgramPacket& packet) const {
   if (state_ == QueuePairState::reset || state_ == QueuePairState::init) return false;
   if (packet.payload_bytes > (is_control(packet) ? kMaxSelectiveWindow / 8 : attributes_.path_mtu)) return false;
-  return understands(packet.opcode) && (is_unreliable(packet.opcode) || extensions(packet.opcode) != 0 || opcode_shape(packet.opcode).kind != RequestKind::none ||
-                                        packet.opcode == kOpcodeRcReadResponseMiddle);
+  return understands(packet.opcode) &&
+         (is_unreliable(packet.opcode) || extensions(packet.opcode) != 0 ||
+          opcode_shape(packet.opcode).kind != RequestKind::none || packet.opcode == kOpcodeRcReadResponseMiddle);
 }
 
 bool RelayedTransport::receive(Time, const uint8_t* frame, const PacketMeta& meta) {

@@ -124,8 +124,12 @@ bool Responder::execute_send(const Request& request) {
       return false;
     }
     const uint8_t flags = invalidates ? kWithInvalidate : has_word ? kWithImmediate : uint8_t{0};
-    receives_.retire({.opcode = WorkOpcode::send, .flags = flags, .bytes = offset + length, .immediate = word, .solicited = request.bth.solicited}, qpn_,
-                     context_.completions);
+    receives_.retire({.opcode = WorkOpcode::send,
+                      .flags = flags,
+                      .bytes = offset + length,
+                      .immediate = word,
+                      .solicited = request.bth.solicited},
+                     qpn_, context_.completions);
   } else {
     receives_.hold();
   }
@@ -155,9 +159,12 @@ bool Responder::execute_write(const Request& request) {
   write_ = reth;
   if (immediate) {
     const uint32_t word = load_be32(request.extension + (first ? kRethHeader : 0));
-    receives_.retire(
-        {.opcode = WorkOpcode::write_immediate, .flags = kWithImmediate, .bytes = reth.dma_length, .immediate = word, .solicited = request.bth.solicited}, qpn_,
-        context_.completions);
+    receives_.retire({.opcode = WorkOpcode::write_immediate,
+                      .flags = kWithImmediate,
+                      .bytes = reth.dma_length,
+                      .immediate = word,
+                      .solicited = request.bth.solicited},
+                     qpn_, context_.completions);
   }
   return accept(request, offset);
 }

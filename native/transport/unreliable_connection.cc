@@ -51,8 +51,7 @@ bool UnreliableConnection::take_data(Time, OutgoingPacket& out) {
   const SendWork& work = sends_.at(sends_.head).work;
   out.payload_bytes = payload_now();
   if (out.payload_bytes > 0) {
-    out.payload =
-        context_.memory.find(work.local_key, attributes_.domain, work.local_address + sent_, out.payload_bytes, 0);
+    out.payload = context_.memory.find(work.local_key, attributes_.domain, work.local_address + sent_, out.payload_bytes, 0);
     if (out.payload == nullptr) return fail(WorkStatus::local_protection_error), false;
   }
   out.header.opcode = opcode_now();
@@ -144,8 +143,8 @@ bool UnreliableConnection::take_write(const Piece& piece) {
   // All of it at the first packet, and again what each touches: the region may go away in the middle.
   const uint32_t checked = first ? write_.dma_length : piece.length;
   if (checked > 0) {
-    uint8_t* to = context_.memory.find(write_.rkey, attributes_.domain, write_.virtual_address + offset_, checked, kRemoteWrite,
-                                       qpn_);
+    uint8_t* to =
+        context_.memory.find(write_.rkey, attributes_.domain, write_.virtual_address + offset_, checked, kRemoteWrite, qpn_);
     if (to == nullptr) return false;
     if (piece.length > 0) std::memcpy(to, piece.payload, piece.length);
   }

@@ -88,7 +88,8 @@ ibv_cq_ex* create_cq_ex(ibv_context*, ibv_cq_init_attr_ex* init) {
   offer(IBV_WC_EX_WITH_IMM, cq.read_imm_data, read_immediate);
   offer(IBV_WC_EX_WITH_QP_NUM, cq.read_qp_num, read<&ibv_wc::qp_num>);
   offer(IBV_WC_EX_WITH_SRC_QP, cq.read_src_qp, read<&ibv_wc::src_qp>);
-  offer(IBV_WC_EX_WITH_SLID, cq.read_slid, +[](ibv_cq_ex* one) -> uint32_t { return entry_of(one).slid; });
+  offer(
+      IBV_WC_EX_WITH_SLID, cq.read_slid, +[](ibv_cq_ex* one) -> uint32_t { return entry_of(one).slid; });
   offer(IBV_WC_EX_WITH_SL, cq.read_sl, read<&ibv_wc::sl>);
   offer(IBV_WC_EX_WITH_DLID_PATH_BITS, cq.read_dlid_path_bits, read<&ibv_wc::dlid_path_bits>);
   offer(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP, cq.read_completion_ts, read_clock);

@@ -28,7 +28,7 @@ namespace weir {
 struct Staging {
   std::unique_ptr<uint8_t[]> bytes;
   uint32_t key = 0;
-  std::vector<ibv_sge> pieces;  // where it goes when the work is done; none: nowhere
+  std::vector<ibv_sge> pieces;         // where it goes when the work is done; none: nowhere
   ibv_wc_opcode opcode = IBV_WC_SEND;  // of a send: what its completion says
 };
 
@@ -98,11 +98,11 @@ struct ProgramQueuePair {
   ibv_qp_attr attributes{};
   // Posted and not done with, in order.
   std::deque<Staging> sends;
-  PostedReceives receives;  // unless they are shared
+  PostedReceives receives;       // unless they are shared
   std::shared_ptr<Batch> batch;  // of ibv_qp_ex
-  uint32_t events = 0;     // asynchronous ones that the program was told
-  uint32_t unsent = 0;     // packets that the daemon has, acknowledgements among them
-  uint32_t submitted = 0;  // data packets that the daemon has
+  uint32_t events = 0;           // asynchronous ones that the program was told
+  uint32_t unsent = 0;           // packets that the daemon has, acknowledgements among them
+  uint32_t submitted = 0;        // data packets that the daemon has
   uint32_t most_submitted = 64;
   bool dirty = false;  // has more to send, perhaps
 };

@@ -1,8 +1,8 @@
 // The provider that libibverbs loads: devices, contexts, what they can do, protection domains, memory, address handles.
 #include "verbs/provider.h"
 
-#include <endian.h>
 #include <dlfcn.h>
+#include <endian.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -170,9 +170,8 @@ ibv_context* context_in(ProviderContext& own, ibv_device* device) {
 }
 
 verbs_context* alloc_context(ibv_device* device, int descriptor, void*) {
-  auto* own = static_cast<ProviderContext*>(
-      library.init_and_alloc_context(device, descriptor, sizeof(ProviderContext),
-                                     reinterpret_cast<verbs_context*>(offsetof(ProviderContext, base)), 0));
+  auto* own = static_cast<ProviderContext*>(library.init_and_alloc_context(
+      device, descriptor, sizeof(ProviderContext), reinterpret_cast<verbs_context*>(offsetof(ProviderContext, base)), 0));
   if (own == nullptr) return nullptr;
   ibv_context* context = context_in(*own, device);
   int error = context == nullptr ? EPROTO : 0;

@@ -251,8 +251,7 @@ int needed(const ProgramQueuePair& qp, ibv_qp_state from, ibv_qp_state to) {
            (qp.reliable ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0);
   }
   if (to == IBV_QPS_RTS && from == IBV_QPS_RTR) {
-    return IBV_QP_SQ_PSN |
-           (qp.reliable ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0);
+    return IBV_QP_SQ_PSN | (qp.reliable ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0);
   }
   return 0;
 }

@@ -87,7 +87,9 @@ int bind_window(ProgramNic& nic, ProgramQueuePair& qp, ibv_mw* mw, uint32_t key,
     auto& memory = *reinterpret_cast<ProviderRegion*>(info.mr);
     const auto access = static_cast<int>(info.mw_access_flags);
     constexpr int kRemote = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-    if ((access & ~(kRemote | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ZERO_BASED)) != 0 || (memory.base.access & IBV_ACCESS_MW_BIND) == 0) return EINVAL;
+    if ((access & ~(kRemote | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ZERO_BASED)) != 0 ||
+        (memory.base.access & IBV_ACCESS_MW_BIND) == 0)
+      return EINVAL;
     const bool writes = (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != 0;
     if (writes && (memory.base.access & IBV_ACCESS_LOCAL_WRITE) == 0) return EINVAL;
     region.data = nic.memory().find(info.mr->lkey, qp.domain, info.addr, info.length, 0);
