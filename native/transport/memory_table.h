@@ -61,8 +61,10 @@ class KeySequence {
 class MemoryTable {
  public:
   // Room for `capacity` regions, up to 2^24 - 1. Who may not guess keys must not know `secret`.
-  explicit MemoryTable(uint32_t capacity, uint64_t secret = 0)
-      : keys_(secret), slots_(capacity), heads_(std::bit_ceil(capacity), kNone) {
+  // `probe` says whether memory is there, of which others than the table dispose; it is asked for each access.
+  using Probe = bool (*)(const uint8_t* first, uint64_t bytes);
+  explicit MemoryTable(uint32_t capacity, uint64_t secret = 0, Probe probe = nullptr)
+      : keys_(secret), probe_(probe), slots_(capacity), heads_(std::bit_ceil(capacity), kNone) {
     for (uint32_t i = capacity; i > 0; --i) free_.push_back(i - 1);
   }
 
@@ -125,7 +127,10 @@ class MemoryTable {
     if (region.qpn != 0 && region.qpn != qpn) return nullptr;
     const uint64_t offset = address - region.address;
     if (address < region.address || offset > region.length || length > region.length - offset) return nullptr;
-    if (!region.scratch) return region.data + offset;
+    if (!region.scratch) {
+      uint8_t* const first = region.data + offset;
+      return probe_ == nullptr || probe_(first, length) ? first : nullptr;
+    }
     return region.sink != nullptr && (access & kLocalWrite) != 0 ? region.sink : region.data;
   }
 
@@ -153,6 +158,7 @@ class MemoryTable {
   }
 
   KeySequence keys_;
+  Probe probe_;
   std::vector<Slot> slots_;
   std::vector<uint32_t> heads_;  // of lists of slots, by the low bits of their keys
   std::vector<uint32_t> free_;

@@ -17,6 +17,7 @@
 #include <cstring>
 
 #include "base/native_error.h"
+#include "verbs/touch.h"
 
 namespace weir {
 namespace {
@@ -86,13 +87,17 @@ Time program_now() {
   return t.tv_sec * kSecond + t.tv_nsec;
 }
 
-ProgramNic::ProgramNic(const std::string& socket, int events) : session_(socket), events_(events), memory_(kRegions, secret()) {
+ProgramNic::ProgramNic(const std::string& socket, int events)
+    : session_(socket), events_(events), memory_(kRegions, secret(), is_there) {
+  catch_touches();
   free_.reserve(kProgramPackets);
   for (uint32_t slot = kProgramPackets; slot > 0; --slot) free_.push_back(slot - 1);
-  // Signals are the program's.
+  // Signals are the program's; faults are whose they are.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
+  sigdelset(&all, SIGSEGV);
+  sigdelset(&all, SIGBUS);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   thread_ = std::thread([this] { run(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

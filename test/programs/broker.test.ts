@@ -29,6 +29,7 @@ const kRequest: ProgramRequest = {
   hop_limit: 0,
   source_index: 0,
   service_level: 0,
+  unreliable: 0,
   gid: [...gidOfAddress("10.0.0.2")],
   unreliable: 0,
   receive_psn: 0,

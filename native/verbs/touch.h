@@ -1,0 +1,14 @@
+// Memory that a program has registered and then given back to the system: a NIC would have kept its pages. Here who touches them
+// must live to tell, for it is a thread that the program knows nothing of.
+#pragma once
+
+#include <cstdint>
+
+namespace weir {
+
+// Whether memory is there, for as much as one packet has of it.
+bool is_there(const uint8_t* first, uint64_t bytes);
+// Before anybody asks: faults of is_there() are its answer, and all others are whoever's they were before.
+void catch_touches();
+
+}  // namespace weir

@@ -1,0 +1,73 @@
+// Memory that is given back to the system while it is registered: who uses it gets an error, and the program goes on.
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "pair.h"
+
+#define LENGTH 8192
+static char own[LENGTH];
+
+static struct ibv_qp* from;
+static struct ibv_qp* to;
+
+static void connect_both(struct ibv_cq* cq) {
+  from = make_qp(IBV_QPT_RC, cq, NULL);
+  to = make_qp(IBV_QPT_RC, cq, NULL);
+  connect_to(to, from->qp_num);
+  connect_to(from, to->qp_num);
+}
+
+int main(void) {
+  open_first();
+  const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+  char* gone = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  HOLDS(gone != MAP_FAILED);
+  struct ibv_mr* mine = ibv_reg_mr(pd, own, LENGTH, access);
+  struct ibv_mr* theirs = ibv_reg_mr(pd, gone, LENGTH, access);
+  HOLDS(mine != NULL && theirs != NULL);
+  struct ibv_cq* cq = ibv_create_cq(context, 64, NULL, NULL, 0);
+  HOLDS(cq != NULL);
+  HOLDS(munmap(gone, LENGTH) == 0);
+  struct ibv_sge good = piece_of(mine, own, 5000);
+  struct ibv_sge bad = piece_of(theirs, gone, 5000);
+
+  connect_both(cq);
+  HOLDS(post_send(from, 1, IBV_WR_RDMA_WRITE, &good, 1, (uintptr_t)gone, theirs->rkey) == 0);
+  HOLDS(next_completion(cq).status == IBV_WC_REM_ACCESS_ERR);
+  HOLDS(ibv_destroy_qp(from) == 0 && ibv_destroy_qp(to) == 0);
+
+  connect_both(cq);
+  HOLDS(post_send(from, 2, IBV_WR_RDMA_READ, &good, 1, (uintptr_t)gone, theirs->rkey) == 0);
+  HOLDS(next_completion(cq).status == IBV_WC_REM_ACCESS_ERR);
+  HOLDS(ibv_destroy_qp(from) == 0 && ibv_destroy_qp(to) == 0);
+
+  connect_both(cq);
+  HOLDS(post_send(from, 3, IBV_WR_RDMA_WRITE, &bad, 1, (uintptr_t)own, mine->rkey) == 0);
+  HOLDS(next_completion(cq).status == IBV_WC_LOC_PROT_ERR);
+  HOLDS(ibv_destroy_qp(from) == 0 && ibv_destroy_qp(to) == 0);
+
+  connect_both(cq);
+  HOLDS(post_send(from, 4, IBV_WR_RDMA_READ, &bad, 1, (uintptr_t)own, mine->rkey) == 0);
+  HOLDS(next_completion(cq).status == IBV_WC_LOC_PROT_ERR);
+  HOLDS(ibv_destroy_qp(from) == 0 && ibv_destroy_qp(to) == 0);
+
+  // What is the program's own fault is as deadly as ever.
+  const pid_t child = fork();
+  if (child == 0) {
+    *(volatile char*)gone = 1;
+    _exit(0);
+  }
+  int status;
+  HOLDS(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+
+  connect_both(cq);
+  HOLDS(post_send(from, 5, IBV_WR_RDMA_WRITE, &good, 1, (uintptr_t)own, mine->rkey) == 0);
+  HOLDS(next_completion(cq).status == IBV_WC_SUCCESS);
+  HOLDS(ibv_destroy_qp(from) == 0 && ibv_destroy_qp(to) == 0);
+  HOLDS(ibv_dereg_mr(mine) == 0 && ibv_dereg_mr(theirs) == 0 && ibv_destroy_cq(cq) == 0);
+  HOLDS(ibv_dealloc_pd(pd) == 0 && ibv_close_device(context) == 0);
+  puts("as it should be");
+  return 0;
+}
