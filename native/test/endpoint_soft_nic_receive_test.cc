@@ -225,3 +225,30 @@ TEST_CASE("soft nic: two of them on a link that marks: CNPs sent = handled, ever
   const NicCounters& b = ends[1]->nic.counters();
   CHECK(a.np_ecn_marked_roce_packets + b.np_ecn_marked_roce_packets == marked);
 }
+
+TEST_CASE("soft nic: in a VLAN it takes that VLAN's frames, and neither those of others nor untagged ones") {
+  NicParameters parameters = nic_parameters();
+  parameters.vlan = 100;
+  NicHarness h(parameters, {receiver()});
+  const auto frame = [](uint32_t psn, uint16_t tci, bool tagged = true) {
+    RocePath path = path_to(kNicMac, kPeerMac);
+    path.tagged = tagged;
+    path.vlan_tci = tci;
+    DataHeader header;
+    header.opcode = kOpcodeRcSendOnly;
+    header.destination_qp = kFirstQpn;
+    header.psn = psn;
+    const std::vector<uint8_t> zeros(8);
+    std::vector<uint8_t> bytes(kMaxHeaders + 8);
+    bytes.resize(RoceTemplate(path).build_data(bytes.data(), header, zeros.data(), 8));
+    return bytes;
+  };
+  h.receive(1'000, frame(0, 3 << 13 | 100));
+  h.receive(1'000, frame(1, 100));
+  h.receive(1'000, frame(2, 101));
+  h.receive(1'000, frame(2, 3 << 13));
+  h.receive(1'000, frame(2, 0, false));
+  CHECK(h.nic.queue_pairs()[0].counters.rx_packets == 2);
+  CHECK(h.nic.counters().drop_vlan == 3);
+  CHECK(h.nic.counters().drop_unknown_qp == 0);
+}

@@ -1,7 +1,10 @@
 #include <doctest/doctest.h>
+#include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -357,4 +360,109 @@ TEST_CASE("nic device: CNP for a marked frame, PFC obeyed, late turns send no mo
   nic.turn(kSecond, kSecond);
   nic.turn(2 * kSecond, 2 * kSecond);
   CHECK(pool.available() == pool.size());
+}
+
+namespace {
+
+// Programs on a NIC, played by the test: what they write to the memory that they share with it.
+struct ProgramRig {
+  explicit ProgramRig(uint32_t places) : pool(256, 2'048), punted(16) {
+    config.name = "h1";
+    config.parameters = nic_parameters(1'000'000'000);
+    config.parameters.verbs_queue_pairs = places;
+    config.arrears = kMillisecond;
+    WirePort port(std::make_unique<FakePort>(wire), 1'000'000'000, 0, 64);
+    device = std::make_unique<NicDevice>(config, uint16_t{0}, std::move(port), pool, punted, 0);
+  }
+  // A connection to `remote_qpn`.
+  uint32_t connect(uint32_t program, uint32_t remote_qpn) {
+    const uint32_t qpn = device->create_queue_pair({.program = program});
+    QueueAttributes a;
+    a.remote_qpn = remote_qpn;
+    for (QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
+      device->soft_nic().modify_queue_pair(qpn, to, a, path_to(kPeerMac, kNicMac), 3, 0);
+    }
+    return qpn;
+  }
+  void turns(Time from, Time to) {
+    for (Time t = from; t <= to; t += 20 * kMicrosecond) device->turn(t, t);
+  }
+  // To the queue pair of that number at the peer, from a frame on.
+  long sent_to(uint32_t remote_qpn, size_t from = 0) const {
+    return std::count_if(wire.sent.begin() + static_cast<long>(from), wire.sent.end(),
+                         [=](const Bytes& bytes) { return parsed(bytes).destination_qp == remote_qpn; });
+  }
+
+  PacketPool pool;
+  FrameRing punted;
+  FakePort::State wire;
+  NicDeviceConfig config;
+  std::unique_ptr<NicDevice> device;
+};
+
+struct Mapped {
+  explicit Mapped(int descriptor)
+      : memory(static_cast<ProgramMemory*>(
+            ::mmap(nullptr, sizeof(ProgramMemory), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0))) {}
+  ~Mapped() { ::munmap(memory, sizeof *memory); }
+  ProgramMemory* memory;
+};
+
+void submit(ProgramMemory& memory, uint32_t qpn, uint32_t packets) {
+  for (uint32_t slot = 0; slot < packets; ++slot) {
+    ProgramPacket& packet = memory.packets[slot].packet;
+    packet = {};
+    packet.qpn = qpn;
+    packet.payload_bytes = 1'000;
+    packet.psn = slot;
+    packet.opcode = kOpcodeRcSendOnly;
+    memory.submitted[slot] = slot;
+  }
+  memory.submitted_written = packets;
+}
+
+}  // namespace
+
+TEST_CASE("nic device: programs that have something to send share the line by turns, whoever has more and came first") {
+  ProgramRig rig(4);
+  const ProgramOpening first = rig.device->open_program();
+  const ProgramOpening second = rig.device->open_program();
+  const Mapped one(first.memory), other(second.memory);
+  const uint32_t qpn[] = {rig.connect(first.number, 0x100), rig.connect(second.number, 0x200)};
+  submit(*one.memory, qpn[0], 400);
+  rig.turns(0, kMillisecond);
+  const size_t alone = rig.wire.sent.size();
+  CHECK(rig.sent_to(0x100) == static_cast<long>(alone));
+  submit(*other.memory, qpn[1], 100);
+  rig.turns(kMillisecond, 2 * kMillisecond);
+  const auto together = static_cast<long>(rig.wire.sent.size() - alone);
+  CHECK(together > 100);
+  CHECK(std::abs(2 * rig.sent_to(0x200) - together) <= 2);
+}
+
+TEST_CASE("nic device: what a program leaves behind tells its peer, counts for nobody, and makes room for the living") {
+  ProgramRig rig(2);
+  const auto naks = [&] { return rig.device->soft_nic().transport_counters().tx_naks; };
+  const ProgramOpening dead = rig.device->open_program();
+  rig.connect(dead.number, 0x100);
+  rig.connect(dead.number, 0x101);
+  REQUIRE(rig.device->close_program(dead.number));
+  rig.turns(0, kMillisecond);
+  CHECK(naks() == 2);
+  CHECK(rig.sent_to(0x100) == 1);
+  CHECK(rig.sent_to(0x101) == 1);
+  const ProgramOpening living = rig.device->open_program();
+  const uint32_t qpn = rig.device->create_queue_pair({.program = living.number});
+  CHECK(rig.device->owner(qpn) == living.number);
+  const uint32_t another = rig.device->create_queue_pair({.program = living.number});
+  CHECK(another != 0);
+  CHECK_THROWS_AS(rig.device->create_queue_pair({.program = living.number}), NativeError);
+  CHECK(rig.device->destroy_queue_pair(qpn));
+  // A minute later its place is free, needed or not.
+  const uint32_t connected = rig.connect(living.number, 0x102);
+  REQUIRE(rig.device->close_program(living.number));
+  rig.device->turn(30 * kSecond, 30 * kSecond);
+  CHECK(rig.device->soft_nic().find_queue_pair(connected) != nullptr);
+  rig.device->turn(61 * kSecond, 61 * kSecond);
+  CHECK(rig.device->soft_nic().find_queue_pair(connected) == nullptr);
 }

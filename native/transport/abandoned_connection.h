@@ -1,5 +1,5 @@
 // Stands for a connection whose program has ended without a word: its peer is told at once, and again whenever it asks, by the
-// NAK "remote operational error" (IBTA volume 1, 9.7.5.2.8 and 9.9.2.4.2), and need not wait until its retries run out.
+// NAK "remote operational error" (IBTA volume 1, 9.7.5.2), and need not wait until its retries run out.
 #pragma once
 
 #include "transport/verbs_transport.h"
