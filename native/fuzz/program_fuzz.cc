@@ -1,5 +1,5 @@
-// A hostile program: the memory that it shares with the NIC's daemon changes as the input says, at any time between two things that
-// the daemon does. What leaves must be what its queue pairs may send, from its own and to their peer, whatever is written.
+// A hostile program: the memory that it shares with the NIC's daemon changes as the input says, at any time between two things
+// that the daemon does. What leaves must be what its queue pairs may send, from its own and to their peer, whatever is written.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -138,10 +138,18 @@ class World {
 
   // Any index becomes anything, the daemon's own too.
   void word(Input& in) {
-    ProgramMemory::Word* const words[] = {&memory_->submitted_written, &memory_->returned_read,    &memory_->frames_read,
-                                          &memory_->program_sleeps,    &memory_->returned_wanted,  &memory_->submitted_read,
-                                          &memory_->returned_written,  &memory_->nic_sleeps,       &memory_->ended,
-                                          &memory_->frames_written,    &memory_->bell,             &memory_->submitted[0],
+    ProgramMemory::Word* const words[] = {&memory_->submitted_written,
+                                          &memory_->returned_read,
+                                          &memory_->frames_read,
+                                          &memory_->program_sleeps,
+                                          &memory_->returned_wanted,
+                                          &memory_->submitted_read,
+                                          &memory_->returned_written,
+                                          &memory_->nic_sleeps,
+                                          &memory_->ended,
+                                          &memory_->frames_written,
+                                          &memory_->bell,
+                                          &memory_->submitted[0],
                                           &memory_->returned[0]};
     *words[in.byte() % std::size(words)] = static_cast<uint32_t>(in.number(4));
     written_ = memory_->submitted_written;

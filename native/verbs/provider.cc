@@ -207,7 +207,8 @@ int dereg_mr(verbs_mr* mr) {
 }
 
 ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
-  // Without a global route there is a LID alone, and the only one here is our own, 0: librdmacm's sockets for datagrams ask for it.
+  // Without a global route there is a LID alone, and the only one here is our own, 0: librdmacm's sockets for datagrams ask for
+  // it.
   const bool is_own = attributes->is_global == 0 && attributes->dlid == 0;
   if ((attributes->is_global == 0 && !is_own) || attributes->port_num != 1) return errno = EINVAL, nullptr;
   ProgramRequest request;
