@@ -23,7 +23,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { basename, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 export const root = fileURLToPath(new URL("..", import.meta.url));
@@ -140,7 +140,12 @@ export async function stage(folder: string): Promise<void> {
     pathToFileURL(join(built, "dist/native/addon.js")).href
   )) as typeof import("../src/native/addon.js");
   const core = addonFile();
-  cpSync(core, join(program, relative(built, core)));
+  const libraries = readdirSync(dirname(core)).filter((file) => /^libweir-.*\.so$/.test(file));
+  if (libraries.length < 2)
+    throw new ProgramFailed("the libraries for programs were not built: apt install libibverbs-dev");
+  for (const file of [basename(core), ...libraries]) {
+    cpSync(join(dirname(core), file), join(program, relative(built, dirname(core)), file));
+  }
   installPackages(program);
   const others = {
     docs: "doc/docs",

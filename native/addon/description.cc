@@ -205,6 +205,7 @@ Napi::Value description(const Napi::CallbackInfo& info) {
   reports.add<ForwardingEntry>();
   reports.add<SwitchCopy>();
   reports.add<QueuePairCopy>();
+  reports.add<ProgramCopy>();
   reports.add<NamedHistogram>();
   reports.add<Outcome>();
   reports.add<ProgramOpening>();

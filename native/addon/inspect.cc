@@ -1,5 +1,7 @@
 #include "addon/inspect.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 
 namespace weir {
@@ -60,6 +62,15 @@ SwitchCopy copy_switch(SwitchDevice& device) {
   return copy;
 }
 
+namespace {
+
+std::string text(const RocePath& path) {
+  char out[INET6_ADDRSTRLEN];
+  return ::inet_ntop(path.ip_version == 6 ? AF_INET6 : AF_INET, path.destination_ip, out, sizeof out);
+}
+
+}  // namespace
+
 QueuePairCopy copy_queue_pair(SoftNic& nic, uint32_t index, std::string name) {
   QueuePair& qp = nic.queue_pairs()[index];
   const Flow& flow = nic.flow_at(index, nic.now());
@@ -73,6 +84,10 @@ QueuePairCopy copy_queue_pair(SoftNic& nic, uint32_t index, std::string name) {
           .target_rate = flow.held ? state.target_rate : nic.line_rate(),
           .alpha = state.alpha,
           .stage = state.stage,
+          .kind = qp.kind,
+          .priority = qp.parameters.priority,
+          .qp_state = qp.verbs() != nullptr ? std::optional(qp.verbs()->state()) : std::nullopt,
+          .peer = qp.verbs() != nullptr && qp.connected ? std::optional(text(qp.parameters.path)) : std::nullopt,
           .counters = qp.verbs() != nullptr ? std::optional(qp.counters) : std::nullopt};
 }
 
@@ -80,8 +95,24 @@ std::vector<QueuePairCopy> copy_queue_pairs(NicDevice& device) {
   SoftNic& nic = device.soft_nic();
   std::vector<QueuePairCopy> copy;
   for (uint32_t i = 0; i < nic.queue_pairs().size(); ++i) {
-    if (nic.queue_pairs()[i].transport == nullptr) continue;
+    const QueuePair& qp = nic.queue_pairs()[i];
+    if (qp.transport == nullptr || qp.kind == QueuePair::Kind::abandoned) continue;
     copy.push_back(copy_queue_pair(nic, i, i < nic.streams() ? device.queue_pair_name(i) : ""));
+    copy.back().program = device.owner(copy.back().qpn);
+  }
+  return copy;
+}
+
+std::vector<ProgramCopy> copy_programs(NicDevice& device) {
+  std::vector<ProgramCopy> copy;
+  if (device.programs() == nullptr) return copy;
+  NicPrograms& programs = *device.programs();
+  for (const uint32_t number : programs.numbers()) {
+    const std::set<uint32_t>& pairs = programs.queue_pairs(number);
+    const ProgramLink& link = *programs.find(number);
+    ProgramCopy& program = copy.emplace_back(number, static_cast<uint32_t>(pairs.size()), link.busy_drops(),
+                                             link.refused_packets(), programs.past(number));
+    for (const uint32_t qpn : pairs) program.counters.add(device.soft_nic().find_queue_pair(qpn)->counters);
   }
   return copy;
 }

@@ -76,6 +76,7 @@ void describe(auto& v, Of<SwitchCopy> auto& copy) {
 }
 
 constexpr auto words_of(QueuePair::State) { return std::array{"idle", "waiting", "ready", "finished"}; }
+constexpr auto words_of(QueuePair::Kind) { return std::array{"stream", "reliable-stream", "rc", "ud", "abandoned"}; }
 constexpr auto words_of(IncreaseStage) { return std::array{"fast_recovery", "additive_increase", "hyper_increase"}; }
 
 struct QueuePairCopy {
@@ -86,6 +87,11 @@ struct QueuePairCopy {
   Rate rate = 0, target_rate = 0;
   double alpha = 0;
   IncreaseStage stage{};
+  QueuePair::Kind kind{};
+  uint8_t priority = 0;
+  uint32_t program = 0;
+  std::optional<QueuePairState> qp_state;
+  std::optional<std::string> peer;
   std::optional<QpCounters> counters;
 };
 void describe(auto& v, Of<QueuePairCopy> auto& qp) {
@@ -99,9 +105,30 @@ void describe(auto& v, Of<QueuePairCopy> auto& qp) {
   v("target_rate", qp.target_rate, field::any("", "bit/s"));
   v("alpha", qp.alpha, field::any("0 where the algorithm has none."));
   v("stage", qp.stage, field::any("Of the last increase."));
+  v("transport", qp.kind, field::any("Messages of the NIC's own, unacknowledged or reliable; an application's: rc, ud."));
+  v("priority", qp.priority, field::any("Of what is sent."));
+  v("program", qp.program, field::any("Number of the program that has it; 0: none."));
+  v("qp_state", qp.qp_state, field::optional(field::any("Of an application's: its state as in verbs.")));
+  v("peer", qp.peer, field::optional(field::any("Of an application's that is connected: the peer's IP address.")));
   v("counters", qp.counters,
     field::optional(
         field::any("Of an application's, by the names of metrics.md; those of other queue pairs are in the manifest.")));
+}
+
+// A program that uses a NIC.
+struct ProgramCopy {
+  uint32_t number = 0;
+  uint32_t queue_pairs = 0;
+  uint64_t drop_busy = 0, drop_packet = 0;
+  QpCounters counters;
+};
+void describe(auto& v, Of<ProgramCopy> auto& program) {
+  v.type("ProgramState", "A program that uses a NIC, at one moment.");
+  v("number", program.number, field::any("From 1."));
+  v("queue_pairs", program.queue_pairs, field::any("That it has now."));
+  v("drop_busy", program.drop_busy, field::any("Dropped: it does not take them.", "packets"));
+  v("drop_packet", program.drop_packet, field::any("Refused: its queue pairs may not send them.", "packets"));
+  v("counters", program.counters, field::any("Of its queue pairs, those among them that are gone."));
 }
 
 struct Outcome {
@@ -128,6 +155,7 @@ std::vector<ForwardingEntry> copy_forwarding(SwitchDevice& device);
 SwitchCopy copy_switch(SwitchDevice& device);
 QueuePairCopy copy_queue_pair(SoftNic& nic, uint32_t index, std::string name);
 std::vector<QueuePairCopy> copy_queue_pairs(NicDevice& device);
+std::vector<ProgramCopy> copy_programs(NicDevice& device);
 Outcome outcome_of(Worker& worker);
 
 }  // namespace weir

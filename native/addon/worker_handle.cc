@@ -51,6 +51,7 @@ Napi::Function WorkerHandle::define(Napi::Env env) {
        method<&WorkerHandle::on_switch<count_forwarding>, "forwardingEntries(index)">(),
        method<&WorkerHandle::look_at_switch<copy_switch>, "switchState(index)">(),
        method<&WorkerHandle::look_at_nic<copy_queue_pairs>, "queuePairs(index)">(),
+       method<&WorkerHandle::look_at_nic<copy_programs>, "programs(index)">(),
        method<&WorkerHandle::attach, "attach(capture, places)">(),
        method<&WorkerHandle::detach, "detach(capture)">(),
        method<&WorkerHandle::histograms, "histograms()">(),

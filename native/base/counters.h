@@ -31,6 +31,9 @@ void describe(auto& v, Of<CounterDescription> auto& counter) {
     static constexpr int kCount = sizeof(kDescriptions) / sizeof(kDescriptions[0]);         \
     uint64_t* words() { return reinterpret_cast<uint64_t*>(this); }                         \
     const uint64_t* words() const { return reinterpret_cast<const uint64_t*>(this); }       \
+    void add(const Type& other) {                                                           \
+      for (int i = 0; i < kCount; ++i) words()[i] += other.words()[i];                      \
+    }                                                                                       \
   }
 
 }  // namespace weir

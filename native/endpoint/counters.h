@@ -34,6 +34,7 @@ namespace weir {
   X(rx_icrc_encapsulated, "packets", "Dropped: RoCEv2 packets with a wrong ICRC")                                      \
   X(drop_malformed, "packets", "Dropped: frames whose headers do not parse")                                           \
   X(drop_not_for_us, "packets", "Dropped: unicast frames to another MAC address")                                      \
+  X(drop_vlan, "packets", "Dropped: frames of another VLAN than the NIC's")                                            \
   X(drop_unknown_qp, "packets", "Dropped: RoCEv2 packets to a QP that does not exist here")                            \
   X(drop_unsupported_opcode, "packets", "Dropped: RoCEv2 packets with an opcode that this endpoint does not serve")    \
   X(rx_punted, "packets", "Other frames handed to the slow path (ARP, IPv6 neighbours, ping, LLDP, connections)")      \

@@ -73,6 +73,7 @@ struct NicParameters {
   uint32_t verbs_queue_pairs = 0;
   uint32_t memory_regions = 0;
   std::vector<IpAddress> addresses;
+  uint16_t vlan = 0;                    // 802.1Q: frames of others are not for the NIC; 0: all are
   uint64_t key_secret = 0;              // who does not know it cannot guess keys of memory regions
   MessageListener* listener = nullptr;  // hears of what streams complete; outlives the NIC
 
@@ -105,6 +106,7 @@ void describe(auto& v, Of<NicParameters> auto& p) {
     field::optional(field::within(0, 1 << 15, "Places for queue pairs of applications.")));
   v("memory_regions", p.memory_regions, field::optional(field::within(0, (1 << 24) - 2, "Places for applications' memory.")));
   v("addresses", p.addresses, field::optional(field::any("Own ones: datagrams to others are not taken.")));
+  v("vlan", p.vlan, field::optional(field::within(0, 4094, "802.1Q: frames of others are not for the NIC; 0: all are.")));
 }
 
 }  // namespace weir

@@ -33,6 +33,7 @@ struct ProgramRequest {
   uint32_t source_index = 0;  // of the GID table
   uint32_t service_level = 0;
   std::array<uint8_t, 16> gid{};  // the peer's; IPv4 as ::ffff:a.b.c.d
+  uint32_t receive_psn = 0;
 };
 void describe(auto& v, Of<ProgramRequest> auto& request) {
   v.type("ProgramRequest", "What a program asks of the NIC. Nothing of it has been looked at.");
@@ -49,6 +50,7 @@ void describe(auto& v, Of<ProgramRequest> auto& request) {
   v("source_index", request.source_index, field::any("Of the table of GIDs."));
   v("service_level", request.service_level, field::any("Priority, where the traffic class says nothing."));
   v("gid", request.gid, field::any("The peer's; IPv4 as ::ffff:a.b.c.d."));
+  v("receive_psn", request.receive_psn, field::any("The first that is expected of the peer."));
 }
 
 struct ProgramAnswer {
@@ -59,6 +61,7 @@ struct ProgramAnswer {
   uint32_t path_mtu = 0;
   uint64_t mac = 0;
   uint64_t rate = 0;  // bit/s
+  uint32_t gids = 1;
 };
 void describe(auto& v, Of<ProgramAnswer> auto& answer) {
   v.type("ProgramAnswer", "What the NIC tells a program.");
@@ -67,6 +70,7 @@ void describe(auto& v, Of<ProgramAnswer> auto& answer) {
   v("path_mtu", answer.path_mtu, field::optional(field::any("Largest, of hello.", "bytes")));
   v("mac", answer.mac, field::optional(field::any("The NIC's, of hello.")));
   v("rate", answer.rate, field::optional(field::any("Of its link, of hello.", "bit/s")));
+  v("gids", answer.gids, field::optional(field::any("How many its table has, of hello.")));
 }
 
 }  // namespace weir

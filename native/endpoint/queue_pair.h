@@ -72,7 +72,8 @@ struct QueuePair {
     stream,           // unacknowledged messages
     reliable_stream,  // messages over a reliable connection
     connection,       // a reliable connection that an application drives
-    datagram          // an application's, without a peer: anybody may send to the NIC's addresses
+    datagram,         // an application's, without a peer: anybody may send to the NIC's addresses
+    abandoned         // a connection that was a program's, which has ended
   };
 
   explicit QueuePair(const QueuePairParameters& p) : parameters(p), headers(p.path) {}

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "endpoint/stream_transport.h"
+#include "transport/abandoned_connection.h"
 #include "transport/datagram.h"
 #include "transport/reliable_connection.h"
 #include "wire/classify.h"
@@ -87,6 +88,16 @@ uint32_t QueuePairTable::create(const VerbsQueuePairParameters& parameters) {
     return streams_ + place;
   }
   return kNone;
+}
+
+bool QueuePairTable::abandon(uint32_t index) {
+  QueuePair& qp = pairs_[index];
+  if (qp.kind != QueuePair::Kind::connection || !qp.connected || !qp.verbs()->may_receive()) return false;
+  const auto& relayed = static_cast<const RelayedTransport&>(*qp.transport);
+  const TransportContext context{.memory = memory_, .completions = *completions_, .counters = counters_};
+  qp.kind = QueuePair::Kind::abandoned;
+  qp.transport = std::make_unique<AbandonedConnection>(qp.qpn, context, relayed.attributes(), relayed.unanswered());
+  return true;
 }
 
 void QueuePairTable::take_path(uint32_t index, const RocePath& path) {

@@ -64,6 +64,8 @@ class QueuePairTable {
 
   // Index of a queue pair for an application; kNone when there is no place left.
   uint32_t create(const VerbsQueuePairParameters& parameters);
+  // A program's, which has ended: its peer is told. False when it has none.
+  bool abandon(uint32_t index);
   // Its headers are those of this path from now on.
   void take_path(uint32_t index, const RocePath& path);
 

@@ -60,6 +60,7 @@ void SoftNic::reconfigure(const NicParameters& parameters, const std::vector<Que
   parameters_.receive_buffer = before.receive_buffer;
   parameters_.verbs_queue_pairs = before.verbs_queue_pairs;
   parameters_.addresses = before.addresses;
+  parameters_.vlan = before.vlan;
   parameters_.listener = before.listener;
   if (!same_flows) make_flows();
   for (uint32_t i = 0; i < streams(); ++i) {
@@ -204,12 +205,25 @@ uint32_t SoftNic::create_queue_pair(const VerbsQueuePairParameters& parameters) 
   return pairs_[index].qpn;
 }
 
+const QueuePair* SoftNic::find_queue_pair(uint32_t qpn) const {
+  const uint32_t index = pairs_.find_verbs(qpn);
+  return index == kNone ? nullptr : &pairs_[index];
+}
+
 bool SoftNic::destroy_queue_pair(uint32_t qpn) {
   const uint32_t index = pairs_.find_verbs(qpn);
   if (index == kNone) return false;
   forget(index);
   pairs_[index].transport.reset();
   go_on();  // it may have been another's turn since
+  return true;
+}
+
+bool SoftNic::abandon_queue_pair(uint32_t qpn) {
+  const uint32_t index = pairs_.find_verbs(qpn);
+  if (index == kNone || !pairs_.abandon(index)) return false;
+  attend(index);
+  go_on();
   return true;
 }
 

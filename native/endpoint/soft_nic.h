@@ -83,8 +83,13 @@ class SoftNic {
   MemoryTable& memory() { return pairs_.memory(); }
   // Its number; 0 when there is no place left.
   uint32_t create_queue_pair(const VerbsQueuePairParameters& parameters);
+  // Null when an application has none of this number.
+  const QueuePair* find_queue_pair(uint32_t qpn) const;
   // False when there is none of this number.
   bool destroy_queue_pair(uint32_t qpn);
+  // Its program has ended without a word: it has no owner any more, and its peer is told so. False when there is none of this
+  // number, or it has no peer: it is to be destroyed.
+  bool abandon_queue_pair(uint32_t qpn);
   // `path` and `priority` of what is sent count from the transition to rtr on, `rate_cap` from any to rtr or rts. After reset
   // nothing is left of the queue pair's congestion control. Throws NativeError INVALID_STATE, INVALID_QPN, INVALID_ATTRIBUTE,
   // INVALID_CONFIG.

@@ -37,6 +37,9 @@ SoftNic::Disposition SoftNic::consume(Time arrived, const uint8_t* data, uint32_
   if (!pairs_.ours(meta.destination_mac) && !is_group(meta.destination_mac)) {
     return ++counters_.drop_not_for_us, Disposition::consumed;
   }
+  if (parameters_.vlan != 0 && (!meta.tagged || meta.vlan() != parameters_.vlan)) {
+    return ++counters_.drop_vlan, Disposition::consumed;
+  }
   if (meta.kind != FrameKind::roce && meta.kind != FrameKind::cnp) return ++counters_.rx_punted, Disposition::punt;
   if (!take_in(priority, length)) return ++by_priority.rx_prio_buf_discard, Disposition::consumed;
   if (pool_.has_payload() && !icrc_ok(data, meta)) return ++counters_.rx_icrc_encapsulated, Disposition::consumed;

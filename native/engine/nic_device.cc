@@ -22,6 +22,9 @@ std::vector<QueuePairParameters> shifted(std::vector<QueuePairParameters> queue_
   return queue_pairs;
 }
 
+// How long a peer is told that a program has ended: as long as the usual timeouts and retries may take.
+constexpr Time kAbandoned = 60 * kSecond;
+
 // Keys of memory that peers may reach are not to be guessed.
 NicParameters with_secret(NicParameters parameters) {
   if (parameters.verbs_queue_pairs == 0) return parameters;
@@ -73,6 +76,7 @@ void NicDevice::turn(Time horizon, Time now) {
   // After reading and before looking at frames: a receive that was posted before its message was sent is there for it.
   if (verbs_ != nullptr) take_work();
   if (programs_ != nullptr) programs_->take(nic_);
+  if (!abandoned_.empty() && abandoned_.front().until <= now) reclaim();
   for (; port.next_arrival() <= horizon; port.pop()) accept(port.front());
   port.give_back();
   nic_.advance(horizon);
@@ -122,8 +126,32 @@ ProgramOpening NicDevice::open_program() { return programs_->open(); }
 
 bool NicDevice::close_program(uint32_t number) {
   if (programs_->find(number) == nullptr) return false;
-  for (const uint32_t qpn : std::set(programs_->queue_pairs(number))) destroy_queue_pair(qpn);
+  for (const uint32_t qpn : std::set(programs_->queue_pairs(number))) {
+    if (nic_.abandon_queue_pair(qpn)) {
+      owners_.erase(qpn);
+      abandoned_.push_back({qpn, nic_.now() + kAbandoned});
+    } else {
+      destroy_queue_pair(qpn);
+    }
+  }
   return programs_->close(number);
+}
+
+uint32_t NicDevice::owner(uint32_t qpn) const {
+  const auto found = owners_.find(qpn);
+  return found == owners_.end() ? 0 : found->second;
+}
+
+void NicDevice::reclaim() {
+  nic_.destroy_queue_pair(abandoned_.front().qpn);
+  abandoned_.pop_front();
+}
+
+// The living come first.
+uint32_t NicDevice::create_or_reclaim(const VerbsQueuePairParameters& parameters) {
+  uint32_t qpn = nic_.create_queue_pair(parameters);
+  for (; qpn == 0 && !abandoned_.empty(); qpn = nic_.create_queue_pair(parameters)) reclaim();
+  return qpn;
 }
 
 uint32_t NicDevice::create_queue_pair(const VerbsQueuePairParameters& parameters) {
@@ -133,7 +161,7 @@ uint32_t NicDevice::create_queue_pair(const VerbsQueuePairParameters& parameters
     throw NativeError("NO_RESOURCES", 0, "", "the queue pairs of this device hold too many work requests together",
                       "131072 at most: make queues less deep, or destroy queue pairs");
   }
-  const uint32_t qpn = nic_.create_queue_pair(parameters);
+  const uint32_t qpn = create_or_reclaim(parameters);
   if (qpn == 0) {
     throw NativeError("NO_RESOURCES", 0, "", "no queue pair is left on this device", "destroy queue pairs that are not used");
   }
@@ -147,7 +175,7 @@ uint32_t NicDevice::create_for_program(VerbsQueuePairParameters parameters) {
   parameters.link = programs_->find(parameters.program);
   if (parameters.link == nullptr) throw NativeError("INVALID_PROGRAM", 0, "", "there is no such program", "it may have ended");
   std::set<uint32_t>& held = programs_->queue_pairs(parameters.program);
-  const uint32_t qpn = held.size() < NicPrograms::kMostQueuePairs ? nic_.create_queue_pair(parameters) : 0;
+  const uint32_t qpn = held.size() < NicPrograms::kMostQueuePairs ? create_or_reclaim(parameters) : 0;
   if (qpn == 0) {
     throw NativeError("NO_RESOURCES", 0, "", "no queue pair is left for this program", "destroy queue pairs that are not used");
   }
@@ -158,12 +186,14 @@ uint32_t NicDevice::create_for_program(VerbsQueuePairParameters parameters) {
 
 bool NicDevice::destroy_queue_pair(uint32_t qpn) {
   take_work();
-  if (!nic_.destroy_queue_pair(qpn)) return false;
+  const QueuePair* pair = nic_.find_queue_pair(qpn);
+  if (pair == nullptr) return false;
   if (const auto owner = owners_.find(qpn); owner != owners_.end()) {
-    programs_->queue_pairs(owner->second).erase(qpn);
+    programs_->forget(owner->second, qpn, pair->counters);
     owners_.erase(owner);
-    return true;
+    return nic_.destroy_queue_pair(qpn);
   }
+  nic_.destroy_queue_pair(qpn);
   total_depth_ -= depths_[qpn];
   depths_.erase(qpn);
   return true;

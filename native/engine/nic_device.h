@@ -1,6 +1,7 @@
 // A SoftNic on a real port.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <vector>
@@ -36,8 +37,10 @@ class NicDevice final : public Device {
   // Null then too.
   NicPrograms* programs() { return programs_.get(); }
   ProgramOpening open_program();
-  // Its queue pairs end with it. False when there is none of this number.
+  // Its queue pairs end with it; peers of those that it has not destroyed are told. False when there is none of this number.
   bool close_program(uint32_t number);
+  // 0: the queue pair is no program's.
+  uint32_t owner(uint32_t qpn) const;
   // Queue pairs and address handles of applications; on the worker's thread, between two turns. Throws NativeError NO_RESOURCES.
   uint32_t create_queue_pair(const VerbsQueuePairParameters& parameters);
   bool destroy_queue_pair(uint32_t qpn);
@@ -51,6 +54,8 @@ class NicDevice final : public Device {
   void take_work();
   void loop(Time now);
   uint32_t create_for_program(VerbsQueuePairParameters parameters);
+  uint32_t create_or_reclaim(const VerbsQueuePairParameters& parameters);
+  void reclaim();
 
   NicDeviceConfig config_;
   uint16_t index_;
@@ -63,6 +68,11 @@ class NicDevice final : public Device {
   WireNic nic_;
   std::vector<PacketId> looped_;         // frames to its own address
   std::map<uint32_t, uint32_t> owners_;  // programs of queue pairs that others drive
+  struct Abandoned {
+    uint32_t qpn;
+    Time until;
+  };
+  std::deque<Abandoned> abandoned_;      // from the oldest: whose peers are still told that their program has ended
   std::map<uint32_t, uint32_t> depths_;  // work requests that each queue pair of an application may hold
   uint32_t total_depth_ = 0;
 };

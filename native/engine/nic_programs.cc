@@ -65,6 +65,7 @@ struct NicPrograms::Program {
   ProgramMemory* memory = nullptr;
   std::unique_ptr<ProgramLink> link;
   std::set<uint32_t> queue_pairs;
+  QpCounters past;
 };
 
 NicPrograms::NicPrograms() : descriptor_(made(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")) {}
@@ -104,6 +105,20 @@ ProgramLink* NicPrograms::find(uint32_t number) {
 }
 
 std::set<uint32_t>& NicPrograms::queue_pairs(uint32_t number) { return programs_.at(number)->queue_pairs; }
+
+void NicPrograms::forget(uint32_t number, uint32_t qpn, const QpCounters& counted) {
+  Program& program = *programs_.at(number);
+  program.queue_pairs.erase(qpn);
+  program.past.add(counted);
+}
+
+std::vector<uint32_t> NicPrograms::numbers() const {
+  std::vector<uint32_t> out;
+  for (const auto& [number, program] : programs_) out.push_back(number);
+  return out;
+}
+
+const QpCounters& NicPrograms::past(uint32_t number) const { return programs_.at(number)->past; }
 
 void NicPrograms::take(SoftNic& nic) {
   for (const auto& [number, program] : programs_) {

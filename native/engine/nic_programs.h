@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <vector>
 
 #include "base/describe.h"
 #include "endpoint/soft_nic.h"
@@ -44,6 +45,12 @@ class NicPrograms {
   ProgramLink* find(uint32_t number);
   // Numbers of its queue pairs.
   std::set<uint32_t>& queue_pairs(uint32_t number);
+  // One of them is gone, which had counted so much.
+  void forget(uint32_t number, uint32_t qpn, const QpCounters& counted);
+  // Numbers of all programs, from the oldest.
+  std::vector<uint32_t> numbers() const;
+  // What its queue pairs counted that are gone.
+  const QpCounters& past(uint32_t number) const;
 
   // In a turn: takes what programs have submitted; gives back and wakes.
   void take(SoftNic& nic);

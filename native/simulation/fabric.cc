@@ -47,7 +47,7 @@ class Fabric::Node : public Driver {
   Node(Fabric& fabric, uint32_t number, uint32_t first_port) : fabric_(fabric), number_(number), first_port_(first_port) {}
 
   void wake(uint32_t what, Time at) override {
-    if (at != kNever) fabric_.schedule_.push({at, kWake, what, number_});
+    if (at != kNever) fabric_.schedule_.push(at, kWake, what, number_);
   }
 
  protected:
@@ -214,7 +214,7 @@ void Fabric::handle(const Event& event) {
 
 void Fabric::close_stream(uint32_t nic, uint32_t index) {
   const auto number = static_cast<uint32_t>(switches_.size() + nic);
-  schedule_.push({now_ + schedule_.window(), kWake, kClose | index, number});
+  schedule_.push(now_ + schedule_.window(), kWake, kClose | index, number);
 }
 
 void Fabric::transmit(uint32_t port, PacketId id, Time at) {

@@ -71,7 +71,7 @@ class Fabric {
   void transmit(uint32_t port, PacketId id, Time at);
   void impair(Direction& direction, PacketId id, Time arrival);
   void deliver(const Direction& direction, PacketId id, Time arrival) {
-    schedule_.push({arrival, direction.receiver.port, id, direction.receiver.device});
+    schedule_.push(arrival, direction.receiver.port, id, direction.receiver.device);
   }
   void arrive(const Event& event);
   void handle(const Event& event);

@@ -41,11 +41,18 @@ class Schedule {
         active_(static_cast<size_t>(words_) * kSlots) {}
 
   // Not before the event under way; if at another device, not before window() after it.
-  void push(const Event& event) {
-    const uint64_t window = static_cast<uint64_t>(event.at) / length_;
+  //
+  // Field by field into its place: an Event that was put together elsewhere would be copied in wider pieces than it was written
+  // in, for which a processor waits until all that it has stored before is in the cache.
+  void push(Time at, uint32_t kind, uint32_t packet, uint32_t device) {
+    const Event event{at, kind, packet, device};
+    const uint64_t window = static_cast<uint64_t>(at) / length_;
     if (window == window_ && under_way_) {
-      own_.push_back(event);
-      std::push_heap(own_.begin(), own_.end(), after);
+      // As std::push_heap() does it.
+      own_.emplace_back();
+      size_t place = own_.size() - 1;
+      for (; place > 0 && before(event, own_[(place - 1) / 2]); place = (place - 1) / 2) own_[place] = own_[(place - 1) / 2];
+      own_[place] = event;
     } else if (window - window_ < kSlots) {
       file(event, window % kSlots);
     } else {
@@ -101,7 +108,7 @@ class Schedule {
   }
 
   void file(const Event& event, size_t slot) {
-    inboxes_[slot * devices_ + event.device].push_back(event);
+    inboxes_[slot * devices_ + event.device].emplace_back() = event;
     active_[slot * words_ + event.device / 64] |= uint64_t{1} << (event.device % 64);
     ++counts_[slot];
   }

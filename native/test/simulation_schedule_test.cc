@@ -54,7 +54,7 @@ class Crowd {
  private:
   void push(const Event& event) {
     pushed_.push_back(event);
-    schedule_.push(event);
+    schedule_.push(event.at, event.kind, event.packet, event.device);
   }
   void handle(const Event& event) {
     std::vector<Seen>& seen = seen_[event.device];
@@ -125,12 +125,12 @@ TEST_CASE("simulation schedule: nothing before its time, and time may stand stil
         until, UINT64_MAX, [&](const Event& event) { times.push_back(event.at); }, [](const Event&) {});
   };
   const Time far = Time{1} << 40;
-  for (const Time at : {far, Time{5}, far + 1, Time{999}, Time{1'000}, Time{20'000'000}}) schedule.push({at, kWake, 0, 1});
+  for (const Time at : {far, Time{5}, far + 1, Time{999}, Time{1'000}, Time{20'000'000}}) schedule.push(at, kWake, 0, 1);
   CHECK(run(4));
   CHECK(times.empty());
   CHECK(run(999));
   CHECK(times == std::vector<Time>{5, 999});
-  schedule.push({1'000, kWake, 1, 0});  // between two runs, within the window that was cut
+  schedule.push(1'000, kWake, 1, 0);  // between two runs, within the window that was cut
   CHECK(run(far));
   CHECK(times == std::vector<Time>{5, 999, 1'000, 1'000, 20'000'000, far});
   CHECK(run(far + 1));

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "transport/aeth.h"
 #include "transport/opcode.h"
 
 namespace weir {
@@ -16,6 +17,12 @@ bool is_control(const ProgramPacket& packet) {
   return packet.opcode == kOpcodeRcAcknowledge || packet.opcode == kOpcodeRcAtomicAcknowledge;
 }
 
+// Whether it tells the peer that its request of that PSN, and all before it, are done.
+bool answers(const ProgramPacket& packet) {
+  return is_response(packet.opcode) &&
+         (packet.opcode != kOpcodeRcAcknowledge || (packet.aeth.syndrome & kSyndromeKind) == kSyndromeAck);
+}
+
 }  // namespace
 
 ProgramLink::ProgramLink(ProgramMemory& memory) : memory_(memory) {
@@ -28,13 +35,13 @@ void ProgramLink::take_in(TransportCounters& counters) {
   const uint32_t written = memory_.submitted_written.load(std::memory_order_acquire);
   // One that runs ahead of itself is not believed: the next look begins where it says to be.
   if (written - submitted_ > kProgramPackets) {
-    ++counters.drop_program_packet;
+    refuse(counters);
     submitted_ = written;
   }
   for (; submitted_ != written; ++submitted_) {
     const uint32_t slot = memory_.submitted[submitted_ & kPacketMask].load(std::memory_order_relaxed);
     if (slot >= kProgramPackets || slots_[slot].held) {
-      ++counters.drop_program_packet;
+      refuse(counters);
       continue;
     }
     Slot& at = slots_[slot];
@@ -42,7 +49,7 @@ void ProgramLink::take_in(TransportCounters& counters) {
     std::memcpy(&at.packet, &memory_.packets[slot].packet, sizeof at.packet);
     const auto found = transports_.find(at.packet.qpn);
     if (found == transports_.end() || !found->second->allows(at.packet)) {
-      ++counters.drop_program_packet;
+      refuse(counters);
       give_back(slot);
       continue;
     }
@@ -101,7 +108,9 @@ RelayedTransport::~RelayedTransport() {
 }
 
 void RelayedTransport::enter(QueuePairState from, const QueueAttributes& attributes) {
-  if (from != QueuePairState::rtr && from != QueuePairState::rts) attributes_ = attributes;
+  if (from == QueuePairState::rtr || from == QueuePairState::rts) return;
+  attributes_ = attributes;
+  unanswered_ = attributes.receive_psn;
 }
 
 bool RelayedTransport::allows(const ProgramPacket& packet) const {
@@ -113,7 +122,7 @@ bool RelayedTransport::allows(const ProgramPacket& packet) const {
 
 bool RelayedTransport::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
   if (!may_receive() && state_ != QueuePairState::error) return ++context_.counters.drop_wrong_state, false;
-  if (!link_.deliver(frame, meta)) return ++context_.counters.drop_program_busy, false;
+  if (!link_.deliver(frame, meta)) return ++context_.counters.drop_program_busy, ++link_.busy_drops_, false;
   if (is_response(meta.opcode) && meta.payload_length == 0) return true;
   received_.count(meta.payload_length, kBthHeader + extension_length(meta.opcode) + meta.payload_length + meta.pad_count,
                   datagram_ || opcode_shape(meta.opcode).last);
@@ -130,7 +139,7 @@ bool RelayedTransport::take_data(Time, OutgoingPacket& out) {
   const uint32_t slot = pop(data_);
   if (datagram_) {
     out.headers = context_.addresses->find(link_.slots_[slot].packet.address_handle);
-    if (out.headers == nullptr) return ++context_.counters.drop_program_packet, link_.give_back(slot), false;
+    if (out.headers == nullptr) return link_.refuse(context_.counters), link_.give_back(slot), false;
   }
   fill(out, slot);
   return true;
@@ -169,6 +178,7 @@ void RelayedTransport::fill(OutgoingPacket& out, uint32_t slot) {
   out.header.immediate = packet.immediate;
   out.payload = link_.memory_.packets[slot].payload;
   out.payload_bytes = packet.payload_bytes;
+  if (answers(packet)) unanswered_ = (packet.psn + 1) & 0xffffff;
   link_.give_back(slot);
 }
 

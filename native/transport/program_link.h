@@ -39,6 +39,10 @@ class ProgramLink {
   // woken.
   bool take_wake();
 
+  // Packets that were dropped because the program does not take them; that it sent and may not send.
+  uint64_t busy_drops() const { return busy_drops_; }
+  uint64_t refused_packets() const { return refused_packets_; }
+
  private:
   friend class RelayedTransport;
 
@@ -49,6 +53,7 @@ class ProgramLink {
     bool held = false;
   };
   void take_in(TransportCounters& counters);
+  void refuse(TransportCounters& counters) { ++counters.drop_program_packet, ++refused_packets_; }
   void give_back(uint32_t slot);
   void attach(uint32_t qpn, RelayedTransport& transport) { transports_[qpn] = &transport; }
   void detach(uint32_t qpn) { transports_.erase(qpn); }
@@ -59,6 +64,8 @@ class ProgramLink {
   uint32_t frames_ = 0;     // written
   bool given_frames_ = false;
   bool given_slots_ = false;
+  uint64_t busy_drops_ = 0;
+  uint64_t refused_packets_ = 0;
   std::array<Slot, kProgramPackets> slots_;
   std::vector<uint32_t> free_;  // of those that are to be given back
   std::vector<uint32_t> told_;
@@ -80,6 +87,9 @@ class RelayedTransport final : public VerbsTransport {
   bool take_data(Time now, OutgoingPacket& out) override;
   Time next_deadline() const override { return kNever; }
   void advance(Time) override {}
+  const QueueAttributes& attributes() const { return attributes_; }
+  // PSN of the first of the peer's requests that no answer has left for.
+  uint32_t unanswered() const { return unanswered_; }
 
  private:
   friend class ProgramLink;
@@ -103,6 +113,7 @@ class RelayedTransport final : public VerbsTransport {
 
   ProgramLink& link_;
   bool datagram_;
+  uint32_t unanswered_ = 0;
   Queue control_;
   Queue data_;
 };

@@ -53,43 +53,43 @@ bool Requester::window_allows(const Choice& choice) const {
 }
 
 // The first; if that waits for the window, so do all behind it.
-Requester::Choice Requester::choose_lost() const {
+bool Requester::choose_lost(Choice& choice) const {
   for (uint32_t psn = queue_.una; psn != queue_.end; psn = psn_add(psn, 1)) {
     if (!queue_.mark(psn).lost) continue;
     const SendEntry& entry = queue_.at(queue_.find(psn));
-    Choice choice{&entry, psn, 1, true};
+    choice = {&entry, psn, 1, true};
     if (entry.work.opcode == WorkOpcode::read) {
       // All that is missing: if it was the request that was lost, then the peer must see it as one, as it was counted.
       const uint32_t end = piece_end(entry, psn);
       while (psn_add(psn, choice.packets) != end && !queue_.mark(psn_add(psn, choice.packets)).received) ++choice.packets;
     }
-    return window_allows(choice) ? choice : Choice{};
+    return window_allows(choice);
   }
-  return {};
+  return false;
 }
 
-Requester::Choice Requester::choose() const {
-  if (waits_until_ != kNever) return {};
-  if (queue_.lost > 0) return choose_lost();
-  if (queue_.cursor == queue_.tail) return {};
+bool Requester::choose(Choice& choice) const {
+  if (waits_until_ != kNever) return false;
+  if (queue_.lost > 0) return choose_lost(choice);
+  if (queue_.cursor == queue_.tail) return false;
   const SendEntry& entry = queue_.at(queue_.cursor);
-  Choice choice{&entry, queue_.next, 1, false};
+  choice = {&entry, queue_.next, 1, false};
   if (has_response(entry.work.opcode)) {
-    if (pending_.full()) return {};
+    if (pending_.full()) return false;
     choice.packets = static_cast<uint32_t>(psn_distance(piece_end(entry, choice.psn), choice.psn));
   }
-  if (choice.first() && (entry.work.flags & kFence) != 0 && !pending_.empty()) return {};
-  if (!window_allows(choice) || !credits_allow(entry, choice.psn)) return {};
-  return choice;
+  if (choice.first() && (entry.work.flags & kFence) != 0 && !pending_.empty()) return false;
+  return window_allows(choice) && credits_allow(entry, choice.psn);
 }
 
 uint32_t Requester::data_bytes() const {
-  const Choice choice = choose();
-  return choice.entry == nullptr ? 0 : packet_length(choice.opcode(), payload_of(choice));
+  Choice choice;
+  return choose(choice) ? packet_length(choice.opcode(), payload_of(choice)) : 0;
 }
 
 bool Requester::take(Time now, OutgoingPacket& out, uint64_t& failed) {
-  const Choice choice = choose();
+  Choice choice;
+  choose(choice);
   const SendEntry& entry = *choice.entry;
   const SendWork& work = entry.work;
   const uint32_t offset = choice.packet() * attributes_.path_mtu;

@@ -42,7 +42,7 @@ class Requester {
 
  private:
   struct Choice {
-    const SendEntry* entry = nullptr;  // null: nothing may go
+    const SendEntry* entry = nullptr;
     uint32_t psn = 0;
     uint32_t packets = 1;  // PSNs that the packet takes up: of a READ REQUEST, the responses that it asks for
     bool lost = false;
@@ -52,8 +52,10 @@ class Requester {
     bool last() const { return packet() + packets == entry->packets; }
     uint8_t opcode() const { return packet_opcode(entry->work.opcode, first(), last()); }
   };
-  Choice choose() const;
-  Choice choose_lost() const;
+  // False: nothing may go. A Choice returned by value would be put together piece by piece and then copied whole, for which the
+  // processor has to wait until all stores before are done.
+  bool choose(Choice& choice) const;
+  bool choose_lost(Choice& choice) const;
   bool window_allows(const Choice& choice) const;
   uint32_t piece_end(const SendEntry& entry, uint32_t psn) const;
   uint32_t payload_of(const Choice& choice) const;

@@ -89,7 +89,7 @@ int query_port(ibv_context* context, uint8_t port, ibv_port_attr* out) {
   out->state = nic.failed() ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
   out->max_mtu = IBV_MTU_4096;
   out->active_mtu = mtu_of(nic.session().hello().path_mtu);
-  out->gid_tbl_len = 1;
+  out->gid_tbl_len = static_cast<int>(nic.session().hello().gids);
   out->max_msg_sz = kMaxMessage;
   out->pkey_tbl_len = 1;
   out->max_vl_num = 1;

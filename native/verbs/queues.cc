@@ -117,6 +117,8 @@ ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
   cap.max_recv_wr = std::max(cap.max_recv_wr, 1u);
   cap.max_send_sge = std::max(cap.max_send_sge, 1u);
   cap.max_recv_sge = std::max(cap.max_recv_sge, 1u);
+  // As much as the addresses of the pieces would take, as Linux has it: programs send so much inline without asking.
+  cap.max_inline_data = std::max<uint32_t>(cap.max_inline_data, cap.max_send_sge * sizeof(ibv_sge));
   ibv_qp& base = qp->base.qp;
   base.context = pd->context;
   base.qp_context = attributes->qp_context;
@@ -246,7 +248,7 @@ int modify_qp(ibv_qp* base, ibv_qp_attr* given, int mask) {
   if ((mask & must) != must) return EINVAL;
   if ((mask & IBV_QP_PORT) != 0 && given->port_num != 1) return EINVAL;
   if ((mask & IBV_QP_PKEY_INDEX) != 0 && given->pkey_index != 0) return EINVAL;
-  if ((mask & IBV_QP_AV) != 0 && (given->ah_attr.is_global == 0 || given->ah_attr.grh.sgid_index != 0)) return EINVAL;
+  if ((mask & IBV_QP_AV) != 0 && given->ah_attr.is_global == 0) return EINVAL;
   ibv_qp_attr merged = qp.attributes;
   take(merged, *given, mask);
   const QueuePairState state = state_of(to);
@@ -276,8 +278,10 @@ int modify_qp(ibv_qp* base, ibv_qp_attr* given, int mask) {
     request.path_mtu = attributes.path_mtu;
     request.remote_qpn = attributes.remote_qpn;
     request.partition_key = attributes.partition_key;
+    request.receive_psn = attributes.receive_psn;
     const ibv_ah_attr& way = qp.attributes.ah_attr;
     std::memcpy(request.gid.data(), way.grh.dgid.raw, request.gid.size());
+    request.source_index = way.grh.sgid_index;
     request.traffic_class = way.grh.traffic_class;
     request.hop_limit = way.grh.hop_limit;
     request.service_level = way.sl;

@@ -4,6 +4,7 @@ import { rmSync } from "node:fs";
 import { constants } from "node:os";
 import { basename, dirname } from "node:path";
 import { WeirError } from "../base/error.js";
+import { deafness, programFile } from "../programs/executable.js";
 import { prepareLaunch } from "../programs/launch.js";
 import { type AddVerb, type CliContext, kExit, UsageError } from "./context.js";
 import { socketOption } from "./show.js";
@@ -64,6 +65,9 @@ async function run(
     for (const [name, value] of Object.entries(environment)) context.stdout.write(`export ${name}=${quoted(value)}\n`);
     return kExit.ok;
   }
+  const file = programFile(program);
+  const deaf = file && deafness(file);
+  if (deaf) context.stderr.write(`weir run: warning: ${file} ${deaf}: it finds no NIC\n`);
   try {
     return await execute(context, program, args, environment);
   } finally {

@@ -44,3 +44,9 @@ export function taggedFrame(frame: Uint8Array, vlan: number): Buffer {
   const tag = Buffer.from([kEtherType.vlan >> 8, kEtherType.vlan & 0xff, vlan >> 8, vlan & 0xff]);
   return Buffer.concat([frame.subarray(0, kTypeOffset), tag, frame.subarray(kTypeOffset)]);
 }
+
+/** Without its 802.1Q tag, if it has one: itself then, or a copy. */
+export function untaggedFrame(frame: Buffer): Buffer {
+  if (frame.length < kEthernetHeader + 4 || frame.readUInt16BE(kTypeOffset) !== kEtherType.vlan) return frame;
+  return Buffer.concat([frame.subarray(0, kTypeOffset), frame.subarray(kTypeOffset + 4)]);
+}

@@ -4,10 +4,11 @@ import type { EventEmitter } from "node:events";
 import { join } from "node:path";
 import { WeirError } from "../base/error.js";
 import { overlaid } from "../base/overlaid.js";
+import { portsOf } from "../device/compose.js";
 import { controlDirectory } from "../device/control_client.js";
 import { type ControlRequest, ControlServer } from "../device/control_server.js";
 import type { Device, DeviceHost } from "../device/device.js";
-import type { DeviceConfig } from "../device/file/load.js";
+import type { DaemonPort, DeviceConfig } from "../device/file/load.js";
 import type { Health } from "../device/health.js";
 import type { InterfaceFacts } from "../host/interface.js";
 import { inspectInterface, kernelHasAddress } from "../host/interface.js";
@@ -102,7 +103,7 @@ class Daemon {
   private control: ControlServer | undefined;
   private metrics: DaemonService | undefined;
   private dashboard: DaemonService | undefined;
-  private kernelPort: KernelPort | undefined;
+  private readonly kernelPorts: KernelPort[] = [];
   private programs: ProgramBroker | undefined;
   private failure: string | undefined;
   private readonly onReload = () => this.#reload();
@@ -130,8 +131,10 @@ class Daemon {
     host.signals.on("SIGHUP", this.onReload).on("SIGTERM", this.onStop).on("SIGINT", this.onStop);
     const path = config.control ?? join(controlDirectory(), `${config.name}.sock`);
     this.control = await ControlServer.open(path, (request) => this.#answer(request));
-    const shared =
-      config.kind === "nic" && kernelHasAddress(config.address, config.port.interface, config.port.namespace);
+    const { interface: netdev, namespace } = portsOf(config)[0] as DaemonPort;
+    const addresses = config.kind === "nic" ? config.addresses : [];
+    const shared = addresses.filter((address) => kernelHasAddress(address, netdev, namespace));
+    const answered = addresses.filter((address) => !shared.includes(address));
     const about: DeviceHost = {
       version: host.version,
       status: () => ({
@@ -145,12 +148,10 @@ class Daemon {
         ended: (ports, { captured, dropped }) => this.log.info({ ports, captured, dropped }, "capture ended"),
       },
     };
-    const runner = new DeviceRunner(this.addon, config, this.log, !shared, about, (reason) => this.#fail(reason));
+    const runner = new DeviceRunner(this.addon, config, this.log, answered, about, (reason) => this.#fail(reason));
     this.runner = runner;
     runner.interfaces.tell(config);
-    if (config.kind === "nic" && shared) {
-      this.kernelPort = new KernelPort(this.addon, config.address, config.port.namespace);
-    }
+    for (const address of shared) this.kernelPorts.push(new KernelPort(this.addon, address, namespace));
     // Nothing is sent before all else is in place.
     runner.open();
     const served = this.#served(runner);
@@ -160,8 +161,15 @@ class Daemon {
     this.dashboard?.begin?.();
     if (config.kind === "nic" && config.programs !== undefined) {
       const { addon } = this;
-      const nic = { addon, worker: runner.worker.forPrograms(), link: runner.link(config.port.mac) };
-      this.programs = await ProgramBroker.open(path.replace(/(\.sock)?$/, ".verbs"), config, nic);
+      const events = {
+        // Not `pid`: that is the daemon's own in its log.
+        began: ({ pid, ...of }: { pid: number }) => this.log.info({ program: pid, ...of }, "program began"),
+        ended: ({ pid, ...of }: { pid: number }) => this.log.info({ program: pid, ...of }, "program ended"),
+      };
+      const nic = { addon, worker: runner.worker.forPrograms(), link: runner.link(config.port.mac), events };
+      const broker = await ProgramBroker.open(path.replace(/(\.sock)?$/, ".verbs"), config, nic);
+      this.programs = broker;
+      runner.programs = () => broker.programs();
     }
     const capabilities = this.#limitRights(runner);
     this.ready = true;
@@ -190,8 +198,7 @@ class Daemon {
     this.programs?.close();
     this.control?.close();
     this.runner?.close();
-    this.kernelPort?.close();
-    this.kernelPort = undefined;
+    for (const port of this.kernelPorts) port.close();
   }
 
   /** What an interface was like is remembered: it may be away while the file is read again. */

@@ -1,17 +1,20 @@
 /** Runs the device of a daemon: opens its ports, begins, changes, finds peers, drains; and the source of what it tells. */
 
+import { isIPv4, isIPv6 } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { asWeirError, WeirError } from "../base/error.js";
 import { macText } from "../base/mac.js";
 import { arpReply } from "../cm/arp.js";
 import { EchoResponder } from "../cm/echo.js";
-import type { FrameLink } from "../cm/link.js";
+import { type FrameLink, taggedFrame, untaggedFrame } from "../cm/link.js";
+import { neighbourAdvertisement } from "../cm/ndp.js";
 import type { CapturePort } from "../device/captures.js";
 import { composeWorkers, ownersOf, portsOf } from "../device/compose.js";
 import type { Count } from "../device/counts.js";
 import { Device, type DeviceHost, type DevicePort, type DeviceSource } from "../device/device.js";
 import type { DeviceConfig } from "../device/file/load.js";
 import { assessHealth, type Health } from "../device/health.js";
+import type { ProgramIdentity } from "../device/protocol.js";
 import { CounterTable } from "../native/counters.js";
 import { distribution } from "../native/histogram.js";
 import { kRecordWords, type NativeAddon, RecordKind, type WorkerConfig } from "../native/types.js";
@@ -48,32 +51,35 @@ export class DeviceRunner implements DeviceSource {
   private readonly words = new Float64Array(kRecordWords * 64);
   private packets: number;
   /** Peers that are looked for. */
-  private peers: Peers | undefined;
+  private readonly peers: Peers[] = [];
   private readonly frameListeners = new Set<(frame: Buffer) => void>();
   private closed = false;
   private failure: string | undefined;
-  /** Of a NIC whose address the kernel does not have. */
-  private readonly echo: EchoResponder | undefined;
+  /** Of a NIC's addresses that the kernel does not have. */
+  private readonly echoes: readonly EchoResponder[];
 
   /**
-   * @param answersArp The kernel does not have the NIC's address, so this does, and answers ping.
+   * @param answered Addresses of a NIC that the kernel does not have: who asks for them is answered here, and so is ping.
    * @param onFailure A worker has ended by itself.
    */
   constructor(
     readonly addon: NativeAddon,
     private config: DeviceConfig,
     private readonly log: Log,
-    private readonly answersArp: boolean,
+    private readonly answered: readonly string[],
     host: DeviceHost,
     private readonly onFailure: (reason: string) => void,
   ) {
     this.interfaces = new Ports(config, addon, log);
     ({ kind: this.kind, name: this.name } = config);
-    if (answersArp && config.kind === "nic") this.echo = new EchoResponder(config.port.mac, config.address);
+    this.echoes = config.kind === "nic" ? answered.map((own) => new EchoResponder(config.port.mac, own)) : [];
     [this.worker, this.packets] = this.#create();
     this.table = new CounterTable(this.worker);
     this.device = new Device(this, host);
   }
+
+  /** Of a NIC: set by who serves them. */
+  programs: () => ReadonlyMap<number, ProgramIdentity> = () => new Map();
 
   /** Opens the ports; nothing is received or sent yet. @throws WeirError when that fails. */
   open(): void {
@@ -134,7 +140,7 @@ export class DeviceRunner implements DeviceSource {
     if (this.closed) return;
     this.closed = true;
     this.device.close();
-    this.peers?.close();
+    for (const peers of this.peers) peers.close();
     this.worker.close();
   }
 
@@ -144,11 +150,11 @@ export class DeviceRunner implements DeviceSource {
   }
 
   *more(): Iterable<Count> {
-    if (this.echo === undefined) return;
-    const { replies, limited } = this.echo;
+    if (this.echoes.length === 0) return;
+    const sum = (what: "replies" | "limited") => this.echoes.reduce((total, echo) => total + echo[what], 0);
     const labels = { device: this.name };
-    yield { description: { ...kEchoReplies, labels }, value: replies };
-    yield { description: { ...kEchoLimited, labels }, value: limited };
+    yield { description: { ...kEchoReplies, labels }, value: sum("replies") };
+    yield { description: { ...kEchoLimited, labels }, value: sum("limited") };
   }
 
   switchSetting() {
@@ -159,10 +165,11 @@ export class DeviceRunner implements DeviceSource {
   nicSetting() {
     const { config } = this;
     if (config.kind !== "nic") return undefined;
+    const macs = this.#macs();
     const pairs = config.queue_pairs.map(({ peer, priority }) => ({
       peer: peer.name,
       priority,
-      unresolved: peer.mac === undefined && this.peers?.macs.has(peer.address) !== true,
+      unresolved: peer.mac === undefined && !macs.has(peer.address),
     }));
     const { algorithm } = config.congestion;
     return { classes: config.classes, receiveBuffer: config.host.receive_buffer.size, algorithm, pairs };
@@ -191,38 +198,52 @@ export class DeviceRunner implements DeviceSource {
 
   /** @throws WeirError where answers to ARP would go to the kernel alone. */
   #requireArp(): void {
-    const [peer] = this.#wantedPeers();
-    if (peer === undefined || this.answersArp || this.interfaces.backends[0]?.receive !== "af_xdp") return;
+    // With an IPv6 address packet sockets receive, and see what the kernel sees.
+    const peer = this.#wantedPeers().find(({ address }) => isIPv4(address));
+    if (peer === undefined || this.answered.some(isIPv4) || this.interfaces.backends[0]?.receive !== "af_xdp") return;
     throw new WeirError(`peer ${peer.name} has no mac, and answers to ARP do not come here`, {
       hint: "the kernel has the NIC's address, and AF_XDP leaves ARP to it: give peers a mac, or set receive: af_packet",
     });
   }
 
   #findPeers(): void {
-    const wanted = this.#wantedPeers();
-    if (this.config.kind === "switch" || wanted.length === 0) return;
-    const { address, port } = this.config;
+    if (this.config.kind === "switch") return;
+    const { addresses, port } = this.config;
+    const link = this.link(port.mac);
+    for (const own of addresses) {
+      const wanted = this.#wantedPeers().filter(({ address }) => isIPv6(address) === isIPv6(own));
+      if (wanted.length > 0) this.peers.push(this.#findFrom(own, wanted, link));
+    }
+  }
+
+  #findFrom(own: string, wanted: readonly { name: string; address: string }[], link: FrameLink): Peers {
     const names = new Map(wanted.map((peer) => [peer.address, peer.name]));
     const nameOf = (peer: string) => names.get(peer) ?? peer;
-    this.peers = new Peers(this.link(port.mac), address, [...names.keys()], {
+    const how = isIPv6(own) ? "neighbour discovery" : "ARP";
+    return new Peers(link, own, [...names.keys()], {
       found: (peer, mac, before) => {
         this.worker.reconfigure(this.#compose(this.config)[0]);
-        const message = before === undefined ? "peer found by ARP" : "peer has another MAC address";
+        const message = before === undefined ? `peer found by ${how}` : "peer has another MAC address";
         this.log.info({ peer: nameOf(peer), mac: macText(mac) }, message);
       },
       silent: (peer) =>
         this.log.warn(
           { peer: nameOf(peer) },
-          "peer does not answer ARP requests: what is sent to it waits, it is asked again",
+          `peer does not answer ${isIPv6(own) ? how : "ARP requests"}: what is sent to it waits, it is asked again`,
         ),
     });
   }
 
+  #macs(): Map<string, number> {
+    return new Map(this.peers.flatMap(({ macs }) => [...macs]));
+  }
+
   /** Frames that are not for queue pairs. */
   link(mac: number): FrameLink {
+    const vlan = this.config.kind === "nic" ? this.config.vlan : undefined;
     return {
       mac,
-      send: (frame) => !this.closed && this.worker.inject(0, 0, frame),
+      send: (frame) => !this.closed && this.worker.inject(0, 0, vlan === undefined ? frame : taggedFrame(frame, vlan)),
       onFrame: (listener) => {
         this.frameListeners.add(listener);
         return () => void this.frameListeners.delete(listener);
@@ -236,8 +257,10 @@ export class DeviceRunner implements DeviceSource {
   }
 
   #compose(config: DeviceConfig): [WorkerConfig, ...WorkerConfig[]] {
-    const macs = this.peers?.macs ?? new Map<string, number>();
-    return composeWorkers(config, this.interfaces.backends, this.answersArp, macs) as [WorkerConfig, ...WorkerConfig[]];
+    return composeWorkers(config, this.interfaces.backends, this.answered, this.#macs()) as [
+      WorkerConfig,
+      ...WorkerConfig[],
+    ];
   }
 
   /** Its threads, not yet running, and how many packets each has memory for. */
@@ -280,10 +303,18 @@ export class DeviceRunner implements DeviceSource {
       if (count * kRecordWords < this.words.length) break;
     }
     for (const { bytes } of this.worker.drainPunted()) {
-      for (const listener of this.frameListeners) listener(bytes);
-      if (!this.answersArp || this.config.kind !== "nic") continue;
-      const reply = arpReply(bytes, this.config.address, this.config.port.mac) ?? this.echo?.reply(bytes);
-      if (reply !== undefined) this.worker.inject(0, 0, reply);
+      const frame = untaggedFrame(bytes);
+      for (const listener of this.frameListeners) listener(frame);
+      if (this.config.kind === "nic") this.#reply(frame, this.config.port.mac);
+    }
+  }
+
+  /** To who asks for an address of the NIC's own. */
+  #reply(frame: Buffer, mac: number): void {
+    for (const [i, own] of this.answered.entries()) {
+      const found = isIPv6(own) ? neighbourAdvertisement(frame, own, mac) : arpReply(frame, own, mac);
+      const reply = found ?? this.echoes[i]?.reply(frame);
+      if (reply !== undefined) this.link(mac).send(reply);
     }
   }
 

@@ -1,7 +1,7 @@
 /** From the configuration of a device of its own to its native worker: one switch or one NIC, in wall units. */
 
+import { isIPv4, isIPv6 } from "node:net";
 import {
-  kEct0,
   kFirstQpn,
   kQuantumNs,
   nicBehaviour,
@@ -9,11 +9,11 @@ import {
   receiveSlots,
   switchBehaviour,
   switchDescriptors,
-  udpSourcePort,
 } from "../device/behaviour.js";
 import type { BackendChoice } from "../host/backend.js";
 import type { NativePort, NativeQueuePair, WorkerConfig } from "../native/types.js";
 import { portDefence } from "../scenario/cn_domain.js";
+import { addressBytes } from "../wire/address.js";
 import type {
   DaemonPort,
   DeviceConfig,
@@ -23,6 +23,7 @@ import type {
   WorkerPlace,
 } from "./file/load.js";
 import { kStormKinds } from "./file/types.js";
+import { pathTo, type Sender } from "./path.js";
 
 /** How late a worker may be before a lossless class could lose: extra headroom at shaped ports, and receive slots. */
 const kLatenessNs = 20e6;
@@ -95,15 +96,16 @@ export function composeSwitchWorkers(config: SwitchDaemonConfig, backends: reado
 /** By address: where peers are whose file gives no MAC address. */
 export type PeerMacs = ReadonlyMap<string, number>;
 
-/** @param answersArp The address is the NIC's own: ARP requests and pings for it are, too. */
+/** @param answered Addresses that are the NIC's alone: who asks for them, and pings, is answered here. */
 export function composeNicWorker(
   config: NicDaemonConfig,
   backends?: Backends,
-  answersArp = false,
+  answered: readonly string[] = [],
   macs: PeerMacs = new Map(),
 ): WorkerConfig {
   const frameBytes = config.port.mtu + 18;
   const { rate, mac } = config.port;
+  const arp = answered.find(isIPv4);
   return {
     ...common(config.name, config.worker),
     packets: kNicDescriptors,
@@ -117,7 +119,8 @@ export function composeNicWorker(
           slot_bytes: frameBytes,
           receive_slots: receiveSlots(rate, kLatenessNs),
           roce_only: true,
-          ...(answersArp && { arp_address: ipv4Bytes(config.address).reduce((sum, byte) => sum * 256 + byte, 0) }),
+          ...(arp !== undefined && { arp_address: addressBytes(arp).readUInt32BE() }),
+          ...(answered.some(isIPv6) && { echo_ipv6: true }),
         },
         mac,
         first_qpn: config.queue_pairs[0]?.qpn ?? kFirstQpn,
@@ -125,8 +128,9 @@ export function composeNicWorker(
         queue_pairs: config.queue_pairs.map((pair, i) => queuePair(config, pair, i, macs)),
         ...(config.programs && {
           verbs_queue_pairs: kProgramQueuePairs,
-          addresses: [{ version: 4, bytes: ipv4Bytes(config.address) }],
+          addresses: config.addresses.map((own) => ({ version: isIPv6(own) ? 6 : 4, bytes: addressBytes(own) })),
         }),
+        ...(config.vlan !== undefined && { vlan: config.vlan }),
       },
     ],
   };
@@ -161,19 +165,14 @@ function queuePair(config: NicDaemonConfig, pair: QueuePairConfig, order: number
   return {
     name: pair.name,
     remote_qpn: pair.remote_qpn,
-    path: {
+    path: pathTo(
+      senderOf(config),
       // 0: nothing is sent until it is known.
-      destination_mac: pair.peer.mac ?? macs.get(pair.peer.address) ?? 0,
-      source_mac: config.port.mac,
-      tagged: false,
-      vlan_tci: 0,
-      ip_version: 4,
-      source_ip: ipv4Bytes(config.address),
-      destination_ip: ipv4Bytes(pair.peer.address),
-      dscp: pair.dscp,
-      ecn: kEct0,
-      udp_source_port: udpSourcePort(order),
-    },
+      { address: pair.peer.address, mac: pair.peer.mac ?? macs.get(pair.peer.address) ?? 0 },
+      pair.dscp,
+      pair.priority,
+      order,
+    ),
     priority: pair.priority,
     operation: send?.operation ?? "write",
     path_mtu: config.host.path_mtu,
@@ -188,24 +187,26 @@ function queuePair(config: NicDaemonConfig, pair: QueuePairConfig, order: number
   };
 }
 
-function ipv4Bytes(address: string): Uint8Array {
-  return Uint8Array.from(address.split("."), Number);
+/** What its queue pairs' paths begin with. */
+export function senderOf({ port, vlan, addresses, address }: NicDaemonConfig): Sender {
+  const sourceFor = (peer: string) => addresses.find((own) => isIPv6(own) === isIPv6(peer)) ?? address;
+  return { mac: port.mac, vlan, sourceFor };
 }
 
 /**
  * @param backends Of each port, in the order of portsOf().
- * @param answersArp A NIC's address is its own, not the kernel's.
+ * @param answered Addresses of a NIC that the kernel does not have.
  * @param macs Those of its peers that have been found.
  */
 export function composeWorkers(
   config: DeviceConfig,
   backends: readonly BackendChoice[],
-  answersArp: boolean,
+  answered: readonly string[],
   macs: PeerMacs,
 ): WorkerConfig[] {
   return config.kind === "switch"
     ? composeSwitchWorkers(config, backends)
-    : [composeNicWorker(config, backends[0], answersArp, macs)];
+    : [composeNicWorker(config, backends[0], answered, macs)];
 }
 
 /** The worker of each port, by its position. */

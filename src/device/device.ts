@@ -15,6 +15,8 @@ import type {
   ControlRequests,
   FdbEntry,
   PortStatus,
+  ProgramIdentity,
+  ProgramReport,
   QosReport,
   QueuePairReport,
   Status,
@@ -49,7 +51,7 @@ export interface DeviceSource {
   /** The worker that runs it, and its number there. */
   readonly worker: Pick<
     NativeWorker,
-    "switchState" | "forwardingTable" | "forwardingEntries" | "queuePairs" | "worstGap"
+    "switchState" | "forwardingTable" | "forwardingEntries" | "queuePairs" | "programs" | "worstGap"
   >;
   readonly index: number;
   /** Of that worker, as just read, or as last looked at. */
@@ -60,6 +62,8 @@ export interface DeviceSource {
   switchSetting(): SwitchSetting | undefined;
   /** Of a NIC. */
   nicSetting(): NicSetting | undefined;
+  /** Who uses a NIC, by their numbers at the worker. */
+  programs?(): ReadonlyMap<number, ProgramIdentity>;
   ports(): DevicePort[];
   /** Where frames of its ports pass. */
   places(): CapturePort[];
@@ -104,6 +108,7 @@ export class Device {
       switch: () => this.switchReport(),
       fdb: () => this.forwarding(),
       queue_pairs: () => this.queuePairs(),
+      programs: () => this.programs(),
       qos: () => this.qos(),
       clear: () => this.clear(),
       capture: () => this.captures.answer(asked),
@@ -185,15 +190,42 @@ export class Device {
   /** @throws WeirError when this is a switch. */
   queuePairs(): QueuePairReport[] {
     const { pairs, algorithm } = this.#asNic();
-    return this.source.worker.queuePairs(this.source.index).map((pair, i) => ({
-      ...pair,
-      state: pairs[i]?.unresolved === true ? "unresolved" : pair.state,
-      rate: pair.rate * this.scale,
-      target_rate: pair.target_rate * this.scale,
-      peer: pairs[i]?.peer ?? "",
-      priority: pairs[i]?.priority ?? 0,
-      alpha: hasAlpha(algorithm) ? pair.alpha : null,
-    }));
+    const programs = this.source.programs?.();
+    return this.source.worker.queuePairs(this.source.index).map((pair, i) => {
+      const program = programs?.get(pair.program) ?? null;
+      return {
+        ...pair,
+        name: program === null ? pair.name : `${program.command || "program"}/${pair.qpn}`,
+        state: pairs[i]?.unresolved === true ? "unresolved" : pair.state,
+        rate: pair.rate * this.scale,
+        target_rate: pair.target_rate * this.scale,
+        peer: pairs[i]?.peer ?? pair.peer ?? "",
+        alpha: hasAlpha(algorithm) ? pair.alpha : null,
+        program,
+      };
+    });
+  }
+
+  /** Those that use this NIC. @throws WeirError when this is a switch. */
+  programs(): ProgramReport[] {
+    this.#asNic();
+    const known = this.source.programs?.() ?? new Map<number, ProgramIdentity>();
+    if (known.size === 0) return [];
+    return this.source.worker.programs(this.source.index).flatMap(({ number, queue_pairs, counters, ...drops }) => {
+      const program = known.get(number);
+      if (program === undefined) return [];
+      const count = (name: string) => counters[name] ?? 0;
+      return {
+        ...program,
+        queue_pairs,
+        tx_packets: count("tx_packets"),
+        tx_bytes: count("tx_bytes"),
+        rx_packets: count("rx_packets"),
+        rx_bytes: count("rx_bytes"),
+        drop_program_busy: drops.drop_busy,
+        drop_program_packet: drops.drop_packet,
+      };
+    });
   }
 
   /** What is kept for each lossless priority of a switch; a NIC's receive buffer is that of all priorities. */
@@ -237,7 +269,7 @@ export class Device {
 
   #asNic(): NicSetting {
     const setting = this.source.nicSetting();
-    if (setting === undefined) throw new WeirError(`${this.name} is a switch: it has no queue pairs`);
+    if (setting === undefined) throw new WeirError(`${this.name} is a switch: it has no queue pairs or programs`);
     return setting;
   }
 }

@@ -95,13 +95,37 @@ export interface FdbEntry {
   expires_in_s: number | null;
 }
 
-export interface QueuePairReport extends Omit<QueuePairState, "alpha" | "state"> {
+export interface QueuePairReport extends Omit<QueuePairState, "alpha" | "state" | "peer" | "program"> {
+  /** Of one that a program has: its command and its number. */
+  name: string;
   /** unresolved: its peer has not answered ARP yet. */
   state: QueuePairState["state"] | "unresolved";
   peer: string;
-  priority: number;
   /** Null: QCN has none. */
   alpha: number | null;
+  /** Null: it is the NIC's own. */
+  program: ProgramIdentity | null;
+}
+
+/** Who uses a NIC, as the kernel told when it connected. */
+export interface ProgramIdentity {
+  /** 0: of another pid namespace. */
+  pid: number;
+  uid: number;
+  /** Empty: not known. */
+  command: string;
+}
+
+/** A program that uses a NIC: counts since it began, of its queue pairs that are gone too. */
+export interface ProgramReport extends ProgramIdentity {
+  queue_pairs: number;
+  tx_packets: number;
+  tx_bytes: number;
+  rx_packets: number;
+  rx_bytes: number;
+  /** Packets that it does not take; packets that its queue pairs may not send. */
+  drop_program_busy: number;
+  drop_program_packet: number;
 }
 
 /** Of a lab as a whole. */
@@ -124,6 +148,7 @@ export interface ControlRequests {
   switch: SwitchReport;
   fdb: FdbEntry[];
   queue_pairs: QueuePairReport[];
+  programs: ProgramReport[];
   qos: QosReport;
   clear: { cleared: string };
 }

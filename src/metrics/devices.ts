@@ -1,5 +1,7 @@
 /** What Prometheus is told of running devices, whoever runs them: the wall's rates and times, as they are counted. */
 import type { Device } from "../device/device.js";
+import { loadAddon } from "../native/addon.js";
+import type { SimulationAddon } from "../native/simulation_types.js";
 import type { NativeWorker } from "../native/types.js";
 import type { MetricsSource, NicReading, PortReading, SwitchReading } from "./registry.js";
 
@@ -14,6 +16,7 @@ export function metricsOf(devices: readonly Device[], workers: readonly Measured
     counters: () => [...new Set(devices.map((device) => device.counted()))],
     switches: () => of("switch").map(switchReading),
     nics: () => of("nic").map(nicReading),
+    pairCounters: () => loadAddon<SimulationAddon>().simulationManifest().queue_pair,
     histograms: () => workers.flatMap(({ worker }) => worker.histograms()),
     ports: () => devices.flatMap(portReadings),
     workers: () => workers.map(({ name, worker }) => ({ name, loopGapNs: worker.worstGap() })),
@@ -38,7 +41,7 @@ function nicReading(device: Device): NicReading {
     rate: pair.rate / device.scale,
     target_rate: pair.target_rate / device.scale,
   }));
-  return { device: device.name, pfc: device.qos().pfc_priorities, pairs };
+  return { device: device.name, pfc: device.qos().pfc_priorities, pairs, programs: device.programs() };
 }
 
 function portReadings(device: Device): PortReading[] {

@@ -81,7 +81,17 @@ export const kGauges = {
   ),
   weir_nic_pfc_enabled: gauge("", ["device", "port", "priority"], "1 for the priorities that PFC keeps without loss"),
   weir_queue_pairs: gauge("queue pairs", ["device", "port"], "Queue pairs, with series of their own or not"),
-  weir_qp_info: gauge("", [...qp, "peer", "remote_qpn"], "Always 1; its labels tell whom a queue pair talks to"),
+  weir_programs: gauge("programs", ["device", "port"], "Programs that use the NIC by libibverbs"),
+  weir_program_dropped_packets_total: total(
+    "packets",
+    ["device", "port", "pid", "command", "reason"],
+    "With `metrics.per_qp`: packets of a program that were dropped: busy, it does not take them; packet, it may not send them",
+  ),
+  weir_qp_info: gauge(
+    "",
+    [...qp, "peer", "remote_qpn", "transport", "pid"],
+    "Always 1; its labels tell whom a queue pair talks to, and whose it is: pid is empty for the NIC's own",
+  ),
   weir_qp_rate_bytes_per_second: gauge("bytes per second", qp, "Rate that this queue pair may send at now"),
   weir_qp_target_rate_bytes_per_second: gauge("bytes per second", qp, "Target rate R_T of the reaction point"),
   weir_qp_alpha: gauge(

@@ -1,13 +1,15 @@
 /** What Prometheus is told of one daemon or lab: native counters, occupancy, queue pairs, and the process itself. */
+import type { ProgramReport, QueuePairReport } from "../device/protocol.js";
 import type { CounterTable } from "../native/counters.js";
 import type { NamedHistogram } from "../native/histogram.js";
-import type { CounterDescription, QueuePairState, SwitchState } from "../native/types.js";
+import type { CounterDescription, CounterName, SwitchState } from "../native/types.js";
 import { aliasesOf } from "./aliases.js";
 import { Busiest } from "./busiest.js";
 import type { Labels, MetricFamily, Sample } from "./family.js";
 import type { GaugeName } from "./gauges.js";
 import { type Format, Instruments } from "./instruments.js";
 import { type Metric, metricOf, perQueuePair, scopeOf } from "./mapping.js";
+import { ProgramCounters } from "./programs.js";
 
 /** What the registry reads at every scrape. */
 export interface MetricsSource {
@@ -15,6 +17,8 @@ export interface MetricsSource {
   counters(): readonly Pick<CounterTable, "manifest" | "value">[];
   switches(): SwitchReading[];
   nics(): NicReading[];
+  /** What the counters of a queue pair are. */
+  pairCounters(): readonly CounterName[];
   histograms(): NamedHistogram[];
   ports(): PortReading[];
   workers(): { name: string; loopGapNs: number }[];
@@ -38,8 +42,11 @@ export interface SwitchReading {
 export interface NicReading {
   device: string;
   pfc: readonly number[];
-  pairs: (Omit<QueuePairState, "alpha" | "state"> & { peer: string; alpha: number | null })[];
+  pairs: QueuePairReading[];
+  programs: ProgramReport[];
 }
+
+type QueuePairReading = Omit<QueuePairReport, "state">;
 
 export interface PortReading {
   device: string;
@@ -91,6 +98,7 @@ interface Exposed {
 export class MetricsRegistry {
   private readonly instruments = new Instruments();
   private readonly busiest: Busiest;
+  private readonly programs: ProgramCounters;
   /** Of each worker. */
   private exposed: Exposed[][] | undefined;
   /** The queue pairs that have series now. */
@@ -103,22 +111,25 @@ export class MetricsRegistry {
   ) {
     const { version, kind } = options;
     this.busiest = new Busiest(options.queuePairs);
+    this.programs = new ProgramCounters(this.instruments, () => source.pairCounters());
     this.instruments.set("weir_build_info", { version, node: process.version, arch: process.arch, kind }, 1);
   }
 
   /** The exposition, with everything read anew. */
   async scrape(format: Format = "prometheus"): Promise<string> {
-    this.#takeCounters();
+    const nics = this.source.nics();
+    this.#takeCounters(nics);
     this.#takeSwitches();
     for (const name of kOfQueuePairs) this.instruments.clear(name);
-    for (const nic of this.source.nics()) this.#takeNic(nic);
+    this.programs.clear();
+    for (const nic of nics) this.#takeNic(nic);
     this.#takePorts();
     this.#takeProcess();
     this.instruments.distributions(this.source.histograms());
     return this.instruments.expose(format);
   }
 
-  #takeCounters(): void {
+  #takeCounters(nics: readonly NicReading[]): void {
     const workers = this.source.counters();
     if (workers.some(({ manifest }) => manifest.length === 0)) return;
     this.exposed ??= workers.map(({ manifest }) => manifest.map((description) => this.#exposedAs(description)));
@@ -128,7 +139,7 @@ export class MetricsRegistry {
           act(exposed, workers[worker]?.value(i) ?? 0);
         });
       });
-    const moved = new Map<string, number>();
+    const moved = new Map(nics.flatMap(movedByPrograms));
     each(({ pair, moves }, value) => {
       if (pair !== undefined) moved.set(pair, (moved.get(pair) ?? 0) + (moves ? value : 0));
     });
@@ -187,23 +198,34 @@ export class MetricsRegistry {
     });
   }
 
-  #takeNic({ device, pfc, pairs }: NicReading): void {
+  #takeNic({ device, pfc, pairs, programs }: NicReading): void {
     const own = { device, port: "1" };
     const set = this.instruments.set.bind(this.instruments);
     for (const p of kPriorities) set("weir_nic_pfc_enabled", { ...own, priority: String(p) }, has(pfc, p));
     set("weir_queue_pairs", own, pairs.length);
+    set("weir_programs", own, programs.length);
     if (this.options.queuePairs === 0) return;
+    for (const program of programs) {
+      const labels = { ...own, pid: String(program.pid), command: program.command };
+      const drop = (reason: string, value: number) =>
+        set("weir_program_dropped_packets_total", { ...labels, reason }, value);
+      drop("busy", program.drop_program_busy);
+      drop("packet", program.drop_program_packet);
+    }
     for (const pair of pairs) {
-      const qpn = `0x${pair.qpn.toString(16).padStart(6, "0")}`;
+      const qpn = qpnText(pair.qpn);
       if (!this.chosen.has(pairOf(device, qpn))) continue;
       const labels = { ...own, qpn, qp: pair.name };
+      this.programs.take(labels, pair.counters);
       set("weir_qp_rate_bytes_per_second", labels, pair.rate / 8);
       set("weir_qp_target_rate_bytes_per_second", labels, pair.target_rate / 8);
       if (pair.alpha !== null) set("weir_qp_alpha", labels, pair.alpha);
       for (const [stage, state] of kStages) {
         set("weir_qp_rp_stage", { ...labels, stage }, pair.limited && pair.stage === state ? 1 : 0);
       }
-      set("weir_qp_info", { ...labels, peer: pair.peer, remote_qpn: String(pair.remote_qpn) }, 1);
+      const pid = pair.program === null ? "" : String(pair.program.pid);
+      const about = { peer: pair.peer, remote_qpn: String(pair.remote_qpn), transport: pair.transport, pid };
+      set("weir_qp_info", { ...labels, ...about }, 1);
     }
   }
 
@@ -276,6 +298,17 @@ function take(series: Series, value: number | undefined): void {
   series.last = value;
 }
 
+/** Link bytes of queue pairs that are in no manifest. */
+const movedByPrograms = ({ device, pairs }: NicReading) =>
+  pairs.flatMap(({ qpn, counters }): [string, number][] =>
+    counters === undefined
+      ? []
+      : [[pairOf(device, qpnText(qpn)), (counters.tx_wire_bytes ?? 0) + (counters.rx_wire_bytes ?? 0)]],
+  );
+
+/** As in the labels of manifests. */
+const qpnText = (qpn: number) => `0x${qpn.toString(16).padStart(6, "0")}`;
+
 const pairOf = (device = "", qpn = "") => `${device} ${qpn}`;
 
 const has = (priorities: readonly number[], p: number) => (priorities.includes(p) ? 1 : 0);
@@ -288,6 +321,7 @@ const kOfQueuePairs: readonly GaugeName[] = [
   "weir_qp_alpha",
   "weir_qp_rp_stage",
   "weir_qp_info",
+  "weir_program_dropped_packets_total",
 ];
 
 const kStages = [

@@ -240,6 +240,7 @@ export interface NativeNicParameters extends NativeFlowGrouping {
   /** Places for queue pairs of applications. 0 to 32768 */ verbs_queue_pairs?: number;
   /** Places for applications' memory. 0 to 16777214 */ memory_regions?: number;
   /** Own ones: datagrams to others are not taken. */ addresses?: NativeIpAddress[];
+  /** 802.1Q: frames of others are not for the NIC; 0: all are. 0 to 4094 */ vlan?: number;
 }
 
 /** Addresses and headers of what a queue pair sends. */
@@ -428,6 +429,7 @@ export interface ProgramAnswer {
   /** Largest, of hello. bytes */ path_mtu?: number;
   /** The NIC's, of hello. */ mac?: number;
   /** Of its link, of hello. bit/s */ rate?: number;
+  /** How many its table has, of hello. */ gids?: number;
 }
 
 /** What is captured. */

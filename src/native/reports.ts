@@ -75,7 +75,21 @@ export interface QueuePairState {
   /** bit/s */ target_rate: number;
   /** 0 where the algorithm has none. */ alpha: number;
   /** Of the last increase. */ stage: "fast_recovery" | "additive_increase" | "hyper_increase";
+  /** Messages of the NIC's own, unacknowledged or reliable; an application's: rc, ud. */ transport: "stream" | "reliable-stream" | "rc" | "ud" | "abandoned";
+  /** Of what is sent. */ priority: number;
+  /** Number of the program that has it; 0: none. */ program: number;
+  /** Of an application's: its state as in verbs. */ qp_state?: "reset" | "init" | "rtr" | "rts" | "error";
+  /** Of an application's that is connected: the peer's IP address. */ peer?: string;
   /** Of an application's, by the names of metrics.md; those of other queue pairs are in the manifest. */ counters?: Record<string, number>;
+}
+
+/** A program that uses a NIC, at one moment. */
+export interface ProgramState {
+  /** From 1. */ number: number;
+  /** That it has now. */ queue_pairs: number;
+  /** Dropped: it does not take them. packets */ drop_busy: number;
+  /** Refused: its queue pairs may not send them. packets */ drop_packet: number;
+  /** Of its queue pairs, those among them that are gone. */ counters: Record<string, number>;
 }
 
 /** Of ns or bytes, counted once, or by the ns that they lasted. */
@@ -135,6 +149,7 @@ export interface ProgramRequest {
   /** Of the table of GIDs. */ source_index: number;
   /** Priority, where the traffic class says nothing. */ service_level: number;
   /** The peer's; IPv4 as ::ffff:a.b.c.d. */ gid: number[];
+  /** The first that is expected of the peer. */ receive_psn: number;
 }
 
 /** Who has connected to a unix socket. */

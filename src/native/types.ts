@@ -19,6 +19,7 @@ import {
   type PeerCredentials,
   type ProgramOpening,
   type ProgramRequest,
+  type ProgramState,
   type PuntedFrame,
   type QueuePairState,
   type SwitchState,
@@ -90,6 +91,8 @@ export interface NativeWorker extends HistogramSource {
   forwardingEntries(index: number): number;
   switchState(index: number): SwitchState;
   queuePairs(index: number): QueuePairState[];
+  /** Those that use a NIC. */
+  programs(index: number): ProgramState[];
   /** The key, local and remote; 0: no place left. `nic` is the position among the NICs, so in all that follows. */
   registerMemory(nic: number, memory: NativeMemory, access: number, domain: number): number;
   /** False when there is no such key. */

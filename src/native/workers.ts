@@ -125,6 +125,10 @@ export class DeviceWorkers {
     return this.workers[0].queuePairs(index);
   }
 
+  programs(index: number) {
+    return this.workers[0].programs(index);
+  }
+
   histograms() {
     return this.workers.flatMap((worker) => worker.histograms());
   }

@@ -2,7 +2,7 @@
  * Serves the programs that use a NIC: who they are, their queue pairs, where their peers are. What a program asks is in
  * native/endpoint/program_protocol.h; its transport runs in its own process.
  */
-import { rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { constants } from "node:os";
 import { dirname } from "node:path";
@@ -10,15 +10,19 @@ import { WeirError } from "../base/error.js";
 import { makeFolder } from "../base/folder.js";
 import type { FrameLink } from "../cm/link.js";
 import { Neighbours } from "../cm/neighbour.js";
-import { kEct0, udpSourcePort } from "../device/behaviour.js";
+import { senderOf } from "../device/compose.js";
 import { probe } from "../device/control_client.js";
 import type { NicDaemonConfig } from "../device/file/load.js";
+import { pathTo } from "../device/path.js";
+import type { ProgramIdentity } from "../device/protocol.js";
 import type { NativeAddon, NativePath, ProgramAnswer, ProgramRequest } from "../native/types.js";
 import type { ProgramWorker } from "../native/workers.js";
 import { dscpOf } from "../scenario/resolve.js";
-import { addressBytes, addressOfGid } from "../wire/address.js";
+import { addressOfGid } from "../wire/address.js";
 import { isHello, ProgramConnections } from "./connections.js";
 import { kFilesSuffix, writeDeviceFiles } from "./device_files.js";
+import { RequestBudget } from "./request_budget.js";
+import { openToGroup } from "./socket_access.js";
 
 const { ENOMEM, EINVAL, EHOSTUNREACH, EPROTO, ENOENT, EIO } = constants.errno;
 const kStates = ["reset", "init", "rtr", "rts", "error"] as const;
@@ -28,6 +32,11 @@ const kRoceOverhead = 80;
 const kOwnerOnly = 0o177;
 /** Of one program. */
 const kMostHandles = 4096;
+/** With those that have not said hello; the native core has 256 programs at most. */
+const kMostConnections = 320;
+const kHelloMs = 5000;
+/** Requests of one program that wait: it may ask on when they are answered. */
+const kMostPending = 64;
 /** Requests of ProgramRequest::Kind. */
 const kKind = {
   hello: 0,
@@ -38,24 +47,26 @@ const kKind = {
   destroyHandle: 5,
 };
 
+/** Told of each program. */
+export interface ProgramEvents {
+  began(program: ProgramIdentity & { gid: number }): void;
+  ended(program: ProgramIdentity): void;
+}
+
 /** The NIC as far as programs are concerned. */
 export interface ProgramHost {
   addon: Pick<NativeAddon, "peerCredentials" | "programRequestBytes" | "readProgramRequest" | "answerProgram">;
   worker: ProgramWorker;
   /** Where frames that are not for queue pairs come and go. */
   link: FrameLink;
-}
-
-export interface Program {
-  pid: number;
-  uid: number;
-  queuePairs: number;
+  events?: ProgramEvents;
 }
 
 export class ProgramBroker {
   readonly #connections = new Set<Connection>();
   readonly #sockets = new Set<Socket>();
-  readonly #neighbours: Neighbours;
+  /** Of each address, in their order. */
+  readonly #neighbours: readonly Neighbours[];
   /** Of programs that use librdmacm. */
   readonly #cm: ProgramConnections;
   readonly #files: string;
@@ -68,14 +79,16 @@ export class ProgramBroker {
     readonly path: string,
   ) {
     // Who asks for the NIC's address is answered elsewhere.
-    this.#neighbours = new Neighbours({ link: host.link, address: config.address, answers: false });
+    const { link } = host;
+    this.#neighbours = config.addresses.map((address) => new Neighbours({ link, address, answers: false }));
     this.#cm = new ProgramConnections({
       address: config.address,
       pathMtu: this.largestPathMtu,
-      link: host.link,
-      neighbours: this.#neighbours,
+      link,
+      neighbours: this.#neighbours[0] as Neighbours,
       credentials: (socket) => host.addon.peerCredentials(descriptorOf(socket)),
-      ownsQueuePair: (uid, qpn) => [...this.#connections].some(({ program, has }) => program?.uid === uid && has(qpn)),
+      ownsQueuePair: (uid, qpn) =>
+        [...this.#connections].some(({ number, identity, has }) => number !== 0 && identity.uid === uid && has(qpn)),
     });
     this.#files = path.replace(/\.verbs$/, "") + kFilesSuffix;
   }
@@ -86,6 +99,7 @@ export class ProgramBroker {
     if (await probe(path)) throw new WeirError(`another daemon serves programs at ${path}`, { hint: "stop it first" });
     rmSync(path, { force: true });
     const server = createServer();
+    server.maxConnections = kMostConnections;
     const broker = new ProgramBroker(host, config, server, path);
     server.on("connection", (socket) => broker.#serve(socket));
     const umask = process.umask(kOwnerOnly);
@@ -93,8 +107,11 @@ export class ProgramBroker {
       await new Promise<void>((resolve, reject) => {
         server.once("error", reject).listen(path, resolve);
       });
+      const group = config.programs?.group;
+      if (group !== undefined) openToGroup(path, group);
     } catch (error) {
-      broker.#neighbours.close();
+      broker.close();
+      if (error instanceof WeirError) throw error;
       throw new WeirError(`socket for programs ${path}: ${(error as NodeJS.ErrnoException).code}`, {
         cause: error,
         hint: "run as root, or set `control` to a path that you may write",
@@ -104,10 +121,12 @@ export class ProgramBroker {
     }
     // A connection that could not be accepted (no descriptors left) is the program's to repeat.
     server.on("error", () => {});
-    const { port, name, address } = config;
+    const { port, name, addresses } = config;
+    // What a daemon that was killed has left may be of another NIC.
+    rmSync(broker.#files, { recursive: true, force: true });
     writeDeviceFiles(broker.#files, {
       name,
-      address,
+      addresses,
       interface: port.interface,
       mac: port.mac,
       rate: port.rate,
@@ -117,9 +136,10 @@ export class ProgramBroker {
     return broker;
   }
 
-  /** Those that are connected and have said hello. */
-  programs(): Program[] {
-    return [...this.#connections].flatMap((connection) => connection.program ?? []);
+  /** Those that are connected and have said hello, by their numbers. */
+  programs(): Map<number, ProgramIdentity> {
+    const all = [...this.#connections].filter(({ number }) => number !== 0);
+    return new Map(all.map(({ number, identity }) => [number, identity]));
   }
 
   /** Programs hear that the NIC is gone. Idempotent. */
@@ -130,7 +150,7 @@ export class ProgramBroker {
     this.#cm.close();
     for (const connection of this.#connections) connection.close();
     for (const socket of this.#sockets) socket.destroy();
-    this.#neighbours.close();
+    for (const neighbours of this.#neighbours) neighbours.close();
   }
 
   /** bytes */
@@ -138,42 +158,32 @@ export class ProgramBroker {
     return kPathMtus.find((mtu) => mtu + kRoceOverhead <= this.config.port.mtu) ?? 256;
   }
 
-  /** The way to a peer, with its priority. @throws WeirError when nobody answers there. */
+  /** The way to a peer, with its priority. @throws RangeError for a GID that is not ours, WeirError when nobody answers there. */
   async wayTo(request: ProgramRequest, order: number): Promise<{ path: NativePath; priority: number }> {
     const { config } = this;
+    const neighbours = this.#neighbours[request.source_index];
+    if (neighbours === undefined) throw new RangeError("there is no such GID");
     // No GID: the NIC itself.
-    const address = request.gid.some((byte) => byte !== 0) ? addressOfGid(Uint8Array.from(request.gid)) : config.address;
+    const address = request.gid.some((byte) => byte !== 0)
+      ? addressOfGid(Uint8Array.from(request.gid))
+      : config.address;
     const dscp = request.traffic_class >> 2 || dscpOf(config.classes.dscp_map, config.programs?.priority ?? 0);
-    const path = {
-      ...this.nowhere(),
-      destination_mac: await this.#neighbours.resolve(address),
-      destination_ip: addressBytes(address),
-      dscp,
-      udp_source_port: udpSourcePort(order),
-    };
-    return { path, priority: config.classes.dscp_map[dscp] ?? 0 };
+    const priority = config.classes.dscp_map[dscp] ?? 0;
+    const mac = await neighbours.resolve(address);
+    return { path: pathTo(senderOf(config), { address, mac }, dscp, priority, order), priority };
   }
 
   /** The path of a queue pair that has no peer yet. */
-  nowhere(): NativePath {
-    return {
-      destination_mac: 0,
-      source_mac: this.config.port.mac,
-      tagged: false,
-      vlan_tci: 0,
-      ip_version: 4,
-      source_ip: addressBytes(this.config.address),
-      destination_ip: Uint8Array.of(0, 0, 0, 0),
-      dscp: 0,
-      ecn: kEct0,
-      udp_source_port: 0,
-    };
+  nowhere(priority: number): NativePath {
+    return pathTo(senderOf(this.config), undefined, 0, priority, 0);
   }
 
   #serve(socket: Socket): void {
     this.#sockets.add(socket);
     socket.on("error", () => {}).on("close", () => void this.#sockets.delete(socket));
+    socket.setTimeout(kHelloMs, () => socket.destroy());
     socket.once("data", (first: Buffer) => {
+      socket.setTimeout(0);
       if (isHello(first)) return this.#cm.serve(socket, first);
       const connection = new Connection(this, socket);
       this.#connections.add(connection);
@@ -193,11 +203,15 @@ export class ProgramBroker {
 
 /** One program, from its first word to its end. */
 class Connection {
-  program: Program | undefined;
-  #number = 0;
+  /** At the worker; 0: it has not said hello. */
+  number = 0;
+  identity: ProgramIdentity = { pid: 0, uid: 0, command: "" };
   #pending = Buffer.alloc(0);
   #working = false;
   #closed = false;
+  readonly #size: number;
+  readonly #budget = new RequestBudget();
+  readonly #patience: NodeJS.Timeout;
   readonly #queuePairs = new Map<number, { datagram: boolean }>();
   readonly #handles = new Set<number>();
   readonly #descriptor: number;
@@ -206,12 +220,15 @@ class Connection {
     private readonly broker: ProgramBroker,
     private readonly socket: Socket,
   ) {
+    this.#size = broker.host.addon.programRequestBytes();
     this.#descriptor = descriptorOf(socket);
     socket.on("data", (bytes: Buffer) => this.receive(bytes));
+    this.#patience = setTimeout(() => this.close(), kHelloMs).unref();
   }
 
   receive(bytes: Buffer): void {
     this.#pending = Buffer.concat([this.#pending, bytes]);
+    if (this.#pending.length > kMostPending * this.#size) this.socket.pause();
     void this.#work();
   }
 
@@ -221,8 +238,12 @@ class Connection {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    const { worker } = this.broker.host;
-    if (this.#number !== 0) worker.closeProgram(0, this.#number);
+    clearTimeout(this.#patience);
+    const { worker, events } = this.broker.host;
+    if (this.number !== 0) {
+      worker.closeProgram(0, this.number);
+      events?.ended(this.identity);
+    }
     for (const handle of this.#handles) worker.destroyAddressHandle(0, handle);
     this.socket.destroy();
   }
@@ -232,10 +253,13 @@ class Connection {
     if (this.#working) return;
     this.#working = true;
     const { addon } = this.broker.host;
-    const size = addon.programRequestBytes();
+    const size = this.#size;
     while (this.#pending.length >= size && !this.#closed) {
+      await this.#budget.next();
+      if (this.#closed) break;
       const request = addon.readProgramRequest(this.#pending.subarray(0, size));
       this.#pending = this.#pending.subarray(size);
+      if (this.#pending.length < size) this.socket.resume();
       const answer = await this.#answer(request, size).catch((error) => ({ error: errnoOf(error) }));
       if (this.#closed) break;
       const { descriptors = [], ...told } = answer as ProgramAnswer & { descriptors?: number[] };
@@ -248,15 +272,14 @@ class Connection {
     const { worker } = this.broker.host;
     if (request.bytes !== size) return { error: EPROTO };
     if (request.kind === kKind.hello) return this.#hello();
-    if (this.#number === 0) return { error: EPROTO };
+    if (this.number === 0) return { error: EPROTO };
     const held = this.#queuePairs.get(request.object);
     switch (request.kind) {
       case kKind.createQueuePair: {
         const datagram = request.datagram === 1;
-        const program = this.#number;
+        const program = this.number;
         const qpn = worker.createQueuePair(0, { datagram, send_depth: 1, receive_depth: 1, program });
         this.#queuePairs.set(qpn, { datagram });
-        this.#tell();
         return { object: qpn };
       }
       case kKind.modifyQueuePair:
@@ -265,11 +288,10 @@ class Connection {
         if (held === undefined) return { error: ENOENT };
         this.#queuePairs.delete(request.object);
         worker.destroyQueuePair(0, request.object);
-        this.#tell();
         return {};
       case kKind.createHandle: {
         if (this.#handles.size >= kMostHandles) return { error: ENOMEM };
-        const { path } = await this.broker.wayTo(request, this.#number);
+        const { path } = await this.broker.wayTo(request, this.number);
         if (this.#closed) return { error: EIO };
         const handle = worker.createAddressHandle(0, path);
         this.#handles.add(handle);
@@ -286,13 +308,15 @@ class Connection {
 
   #hello(): ProgramAnswer & { descriptors?: number[] } {
     const { host, config, largestPathMtu } = this.broker;
-    if (this.#number !== 0) return { error: EPROTO };
-    const { pid, uid } = host.addon.peerCredentials(this.#descriptor);
+    if (this.number !== 0) return { error: EPROTO };
+    const { pid, uid, gid } = host.addon.peerCredentials(this.#descriptor);
     const { number, memory, wake } = host.worker.openProgram(0);
-    this.#number = number;
-    this.program = { pid, uid, queuePairs: 0 };
+    clearTimeout(this.#patience);
+    this.number = number;
+    this.identity = { pid, uid, command: commandOf(pid) };
+    host.events?.began({ ...this.identity, gid });
     const { mac, rate } = config.port;
-    return { mac, rate, path_mtu: largestPathMtu, descriptors: [memory, wake] };
+    return { mac, rate, path_mtu: largestPathMtu, gids: config.addresses.length, descriptors: [memory, wake] };
   }
 
   async #modify(request: ProgramRequest, { datagram }: { datagram: boolean }): Promise<ProgramAnswer> {
@@ -302,9 +326,8 @@ class Connection {
     if (state === undefined || !kPathMtus.includes(mtu) || mtu > broker.largestPathMtu) return { error: EINVAL };
     if (request.remote_qpn > 0xff_ffff || request.partition_key > 0xffff) return { error: EINVAL };
     const connects = state === "rtr" && !datagram;
-    const way = connects
-      ? await broker.wayTo(request, request.object)
-      : { path: broker.nowhere(), priority: broker.config.programs?.priority ?? 0 };
+    const priority = broker.config.programs?.priority ?? 0;
+    const way = connects ? await broker.wayTo(request, request.object) : { path: broker.nowhere(priority), priority };
     // It may have ended while its peer was looked for.
     if (!this.#queuePairs.has(request.object) || this.#closed) return { error: ENOENT };
     broker.host.worker.modifyQueuePair(0, request.object, {
@@ -312,6 +335,7 @@ class Connection {
       path_mtu: mtu,
       remote_qpn: request.remote_qpn,
       partition_key: request.partition_key,
+      receive_psn: request.receive_psn & 0xff_ffff,
       // What concerns the transport alone is the program's own.
       timeout: 0,
       retry_count: 0,
@@ -322,9 +346,14 @@ class Connection {
     });
     return {};
   }
+}
 
-  #tell(): void {
-    if (this.program !== undefined) this.program.queuePairs = this.#queuePairs.size;
+/** Empty when the process is not to be seen from here. */
+function commandOf(pid: number): string {
+  try {
+    return pid === 0 ? "" : readFileSync(`/proc/${pid}/comm`, "utf8").trimEnd();
+  } catch {
+    return "";
   }
 }
 

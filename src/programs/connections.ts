@@ -19,7 +19,7 @@ import { PortSpace } from "./program_ports.js";
 import { Refusal } from "./refusal.js";
 import { isKnown, kPortSpace, readCommand } from "./ucma.js";
 
-const { EBADF, EEXIST, EINVAL, EIO, EMFILE, ENOMEM, ENOSYS, EPROTO } = constants.errno;
+const { EBADF, EEXIST, EINVAL, EIO, EMFILE, ENOMEM, EOPNOTSUPP, EPROTO } = constants.errno;
 /** Unlike any length of a request of native/endpoint/program_protocol.h, which begins with its own. */
 const kHello = 0x6d63_7277;
 const kRole = { channel: 0, commands: 1 };
@@ -36,7 +36,7 @@ export interface ConnectionHost {
   address: string;
   pathMtu: number;
   link: FrameLink;
-  neighbours: Neighbours;
+  neighbours: Pick<Neighbours, "resolve">;
   credentials(socket: Socket): { pid: number; uid: number };
   /** Has a program of this user the queue pair? */
   ownsQueuePair(uid: number, qpn: number): boolean;
@@ -96,8 +96,10 @@ export class ProgramConnections implements ChannelHost {
       const left = take(pending.length === 0 ? bytes : Buffer.concat([pending, bytes]));
       if (left === undefined) socket.destroy();
       else pending = Buffer.from(left);
+      // A program that does not read its answers is not asked for more.
+      if (socket.writableNeedDrain) socket.pause();
     };
-    socket.on("data", receive);
+    socket.on("data", receive).on("drain", () => void socket.resume());
     receive(first);
   }
 
@@ -175,7 +177,7 @@ export class ProgramConnections implements ChannelHost {
     const channel = this.channel(key, uid);
     if (channel === undefined) return [EBADF, none];
     const command = readCommand(bytes, Buffer.from(extra));
-    if (command === undefined) return [isKnown(bytes) ? EINVAL : ENOSYS, none];
+    if (command === undefined) return [isKnown(bytes) ? EINVAL : EOPNOTSUPP, none];
     try {
       return [0, channel.run(command)];
     } catch (error) {

@@ -12,7 +12,7 @@ import { gidOfAddress, guidOfMac } from "../wire/address.js";
 export const kFilesSuffix = ".rdma";
 /** Beside what the kernel has: where the daemon listens for programs. */
 const kSocketFile = "weir_socket";
-const kInterfaceFile = "ports/1/gid_attrs/ndevs/0";
+const kInterfaces = "ports/1/gid_attrs/ndevs";
 /** Of the files: libibverbs wants a character device of this number under /dev/infiniband, and /dev/null has it. */
 const kNullDevice = "1:3";
 /** IB_USER_VERBS_ABI_VERSION, and RDMA_USER_CM_ABI_VERSION. */
@@ -22,7 +22,8 @@ const kConnectionsAbi = "4";
 export interface ProgramNic {
   name: string;
   interface: string;
-  address: string;
+  /** In the order of the table of GIDs. */
+  addresses: readonly string[];
   mac: number;
   /** bit/s */
   rate: number;
@@ -46,10 +47,12 @@ export function writeDeviceFiles(folder: string, nic: ProgramNic): void {
     "ports/1/link_layer": "Ethernet",
     "ports/1/lid": "0x0",
     "ports/1/pkeys/0": "0xffff",
-    "ports/1/gids/0": groups(gidOfAddress(nic.address)),
-    "ports/1/gid_attrs/types/0": "RoCE v2",
-    [kInterfaceFile]: nic.interface,
   };
+  nic.addresses.forEach((address, i) => {
+    files[`ports/1/gids/${i}`] = groups(gidOfAddress(address));
+    files[`ports/1/gid_attrs/types/${i}`] = "RoCE v2";
+    files[`${kInterfaces}/${i}`] = nic.interface;
+  });
   write(folder, files);
 }
 
@@ -88,8 +91,10 @@ export function writeSystemFiles(controlFolder: string, nics: readonly string[],
     const device = join(root, "class/infiniband", nic);
     cpSync(join(controlFolder, nic + kFilesSuffix), device, { recursive: true });
     // An interface of another network namespace is none to a program here.
-    const interfaceFile = join(device, kInterfaceFile);
-    if (!existsSync(join("/sys/class/net", readFileSync(interfaceFile, "utf8").trim()))) rmSync(interfaceFile);
+    const interfaces = join(device, kInterfaces);
+    for (const file of readdirSync(interfaces).map((name) => join(interfaces, name))) {
+      if (!existsSync(join("/sys/class/net", readFileSync(file, "utf8").trim()))) rmSync(file);
+    }
   });
   return root;
 }

@@ -8,8 +8,9 @@ import { type IdHost, type IdOwner, ProgramId } from "./program_id.js";
 import { Refusal } from "./refusal.js";
 import { type Command, type ConnectionEvent, eventAnswer, kCommand, wordAnswer } from "./ucma.js";
 
-const { EAGAIN, EBADF, EINVAL, ENOENT, EOPNOTSUPP, EPROTONOSUPPORT } = constants.errno;
-const kEventWaits = Buffer.of(0);
+const { EAGAIN, EBADF, EINVAL, ENOENT, EPROTONOSUPPORT } = constants.errno;
+/** Written at once. */
+const kMostBytes = 4096;
 
 interface Waiting {
   /** Whose event it is: of a request the listener. */
@@ -40,6 +41,9 @@ export class ProgramChannel implements IdOwner {
   /** How many of its events the program has had. */
   readonly #reported = new Map<ProgramId, number>();
   #waiting: Waiting[] = [];
+  /** Bytes that are still to be written: a program need not read them. */
+  #owed = 0;
+  #writing = false;
 
   constructor(
     private readonly host: ChannelHost,
@@ -97,8 +101,6 @@ export class ProgramChannel implements IdOwner {
       case kCommand.notify:
         id.notify(command.event);
         break;
-      default:
-        throw new Refusal(EOPNOTSUPP);
     }
     return answered(Buffer.alloc(0));
   }
@@ -133,7 +135,28 @@ export class ProgramChannel implements IdOwner {
 
   #push(waiting: Waiting): void {
     this.#waiting.push(waiting);
-    this.socket.write(kEventWaits);
+    this.#owed++;
+    this.#write();
+  }
+
+  #write(): void {
+    if (this.#writing || this.#owed === 0) return;
+    const bytes = Buffer.alloc(Math.min(this.#owed, kMostBytes));
+    this.#owed -= bytes.length;
+    this.#writing = true;
+    this.socket.write(bytes, () => {
+      this.#writing = false;
+      this.#write();
+    });
+  }
+
+  /** Takes the events of an id away; `written` of their bytes are on their way to the program. */
+  #withdraw(id: ProgramId): { events: Waiting[]; written: number } {
+    const events = this.#waiting.filter((waiting) => waiting.id === id);
+    this.#waiting = this.#waiting.filter((waiting) => waiting.id !== id);
+    const unwritten = Math.min(this.#owed, events.length);
+    this.#owed -= unwritten;
+    return { events, written: events.length - unwritten };
   }
 
   #nextEvent(): Buffer {
@@ -146,12 +169,11 @@ export class ProgramChannel implements IdOwner {
   }
 
   #destroy(id: ProgramId): CommandAnswer {
-    const unread = this.#waiting.filter((waiting) => waiting.id === id);
-    this.#waiting = this.#waiting.filter((waiting) => waiting.id !== id);
+    const { events, written } = this.#withdraw(id);
     const reported = this.#reported.get(id) ?? 0;
     this.#forget(id);
-    for (const { asked } of unread) if (asked !== undefined) this.#forget(asked);
-    return { bytes: wordAnswer(reported), taken: unread.length };
+    for (const { asked } of events) if (asked !== undefined) this.#forget(asked);
+    return { bytes: wordAnswer(reported), taken: written };
   }
 
   #forget(id: ProgramId): void {
@@ -170,14 +192,13 @@ export class ProgramChannel implements IdOwner {
     if (other.pid !== this.pid) throw new Refusal(EINVAL);
     const reported = other.#reported.get(id) ?? 0;
     if (other === this) return answered(wordAnswer(reported));
-    const moved = other.#waiting.filter((waiting) => waiting.id === id);
-    other.#waiting = other.#waiting.filter((waiting) => waiting.id !== id);
+    const { events, written } = other.#withdraw(id);
     other.#ids.delete(number);
     other.#reported.delete(id);
     this.#ids.set(number, id);
     this.#reported.set(id, reported);
     id.owner = this;
-    for (const waiting of moved) {
+    for (const waiting of events) {
       // Requests for connections come along with their listener.
       if (waiting.asked !== undefined) {
         other.#ids.delete(waiting.asked.number);
@@ -186,7 +207,7 @@ export class ProgramChannel implements IdOwner {
       }
       this.#push(waiting);
     }
-    return { bytes: wordAnswer(reported), taken: moved.length };
+    return { bytes: wordAnswer(reported), taken: written };
   }
 }
 

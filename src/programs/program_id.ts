@@ -127,11 +127,11 @@ export class ProgramId {
   resolveAddress(source: SocketAddress | undefined, destination: SocketAddress | undefined, timeoutMs: number): void {
     const { host } = this;
     if (destination === undefined) throw new Refusal(EINVAL);
-    if (this.#state === "idle") this.bind(source ?? { address: host.address, port: 0 });
-    this.#require("bound");
     // Nowhere in particular is here.
     const address = isAny(destination.address) ? host.address : destination.address;
     if (address.includes(":") !== host.address.includes(":")) throw new Refusal(ENETUNREACH);
+    if (this.#state === "idle") this.bind(source ?? { address: host.address, port: 0 });
+    this.#require("bound");
     this.#source = { address: host.address, port: this.#source?.port ?? 0 };
     this.#destination = { address, port: destination.port };
     this.#state = "resolving";

@@ -1,7 +1,7 @@
 /**
  * The commands by which librdmacm asks for connections, and what it is told: the ABI of /dev/infiniband/rdma_cm, version 4, in the
  * host's order of bytes (Linux, include/uapi/rdma/rdma_user_cm.h). Those for InfiniBand's own addresses (AF_IB) are not there:
- * librdmacm sees that, and uses those for IP.
+ * librdmacm sees that, and uses those for IP. Nor is multicast.
  */
 import { addressBytes, addressOfGid, addressText, gidOfAddress } from "../wire/address.js";
 
@@ -22,8 +22,6 @@ export const kCommand = {
   getEvent: 12,
   setOption: 14,
   notify: 15,
-  joinIpMulticast: 16,
-  leaveMulticast: 17,
   migrateId: 18,
 } as const;
 
@@ -38,7 +36,6 @@ export const kEvent = {
   rejected: 8,
   established: 9,
   disconnected: 10,
-  multicastJoin: 12,
   timewaitExit: 15,
 } as const;
 
@@ -75,7 +72,6 @@ type K = typeof kCommand;
 export type Command =
   | CommandOf<K["createId"], { uid: bigint; space: number }>
   | CommandOf<K["destroyId"] | K["queryRoute"] | K["disconnect"] | K["resolveRoute"] | K["getEvent"], object>
-  | CommandOf<K["leaveMulticast"], object>
   | CommandOf<K["bindIp"], { address: SocketAddress | undefined }>
   | CommandOf<
       K["resolveIp"],
@@ -88,7 +84,6 @@ export type Command =
   | CommandOf<K["initQpAttr"], { state: number }>
   | CommandOf<K["setOption"], { level: number; name: number; value: Buffer }>
   | CommandOf<K["notify"], { event: number }>
-  | CommandOf<K["joinIpMulticast"], { uid: bigint; address: SocketAddress | undefined }>
   | CommandOf<K["migrateId"], { from: bigint }>;
 
 /** The least that a command has, with its header. */
@@ -108,8 +103,6 @@ const kLeast: Readonly<Record<number, number>> = {
   [kCommand.getEvent]: 16,
   [kCommand.setOption]: 32,
   [kCommand.notify]: 16,
-  [kCommand.joinIpMulticast]: 56,
-  [kCommand.leaveMulticast]: 20,
   [kCommand.migrateId]: 24,
 };
 
@@ -131,7 +124,6 @@ export function readCommand(bytes: Buffer, extra: Buffer): Command | undefined {
       return { kind, id: 0, uid: bytes.readBigUInt64LE(8), space: bytes.readUInt16LE(24) };
     case kCommand.destroyId:
     case kCommand.queryRoute:
-    case kCommand.leaveMulticast:
       return { kind, id: bytes.readUInt32LE(16) };
     case kCommand.bindIp:
       return { kind, id: bytes.readUInt32LE(44), address: readSocketAddress(bytes, 16) };
@@ -171,10 +163,6 @@ export function readCommand(bytes: Buffer, extra: Buffer): Command | undefined {
     }
     case kCommand.notify:
       return { kind, id: bytes.readUInt32LE(8), event: bytes.readUInt32LE(12) };
-    case kCommand.joinIpMulticast: {
-      const address = readSocketAddress(bytes, 24);
-      return { kind, id: bytes.readUInt32LE(52), uid: bytes.readBigUInt64LE(16), address };
-    }
     case kCommand.migrateId:
       if (extra.length !== 8) return;
       return { kind, id: bytes.readUInt32LE(16), from: extra.readBigUInt64LE(0) };

@@ -1,7 +1,11 @@
 /** Weir's own tables of NICs: queue pairs, reaction points. */
+import type { ProgramIdentity } from "../device/protocol.js";
 import { fixed, gbps, printable } from "../report/format.js";
 import { Counts, text } from "./counts.js";
 import { gridView } from "./view.js";
+
+/** Of another pid namespace: not to be seen from the daemon's. */
+const pidOf = ({ pid }: ProgramIdentity) => (pid === 0 ? "?" : String(pid));
 
 export const rp = gridView({
   description: "reaction points of a NIC under QCN: rates by queue pair, CNMs, time limited",
@@ -48,24 +52,51 @@ export const rp = gridView({
 });
 
 export const qp = gridView({
-  description: "queue pairs: rate, target rate, alpha",
+  description: "queue pairs: whose they are, rate, target rate, alpha",
   of: "nic",
   requests: ["queue_pairs"],
   grids: ({ queue_pairs }) => [
     {
       title: "Queue pairs",
-      head: ["name", "lqpn", "rqpn", "peer", "state", "stage", "rate Gb/s", "target Gb/s", "alpha"],
-      names: 6,
+      head: ["name", "pid", "type", "lqpn", "rqpn", "peer", "state", "stage", "rate Gb/s", "target Gb/s", "alpha"],
+      names: 8,
       rows: queue_pairs.map((pair) => [
         printable(pair.name),
+        pair.program === null ? "-" : pidOf(pair.program),
+        pair.transport,
         String(pair.qpn),
         String(pair.remote_qpn),
         printable(pair.peer),
-        pair.state,
+        pair.qp_state ?? pair.state,
         pair.limited ? pair.stage : "-",
         gbps(pair.rate),
         gbps(pair.target_rate),
         pair.alpha?.toFixed(4) ?? "-",
+      ]),
+    },
+  ],
+});
+
+export const programs = gridView({
+  description: "programs that use a NIC: who they are, queue pairs, traffic, drops",
+  of: "nic",
+  requests: ["programs"],
+  grids: ({ programs }) => [
+    {
+      title: "Programs",
+      head: ["pid", "command", "uid", "qp", "TX pkts", "TX bytes", "RX pkts", "RX bytes", "busy", "refused"],
+      names: 2,
+      rows: programs.map((program) => [
+        pidOf(program),
+        printable(program.command || "-"),
+        String(program.uid),
+        String(program.queue_pairs),
+        text(program.tx_packets),
+        text(program.tx_bytes),
+        text(program.rx_packets),
+        text(program.rx_bytes),
+        text(program.drop_program_busy),
+        text(program.drop_program_packet),
       ]),
     },
   ],

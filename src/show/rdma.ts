@@ -58,9 +58,15 @@ const res = textView({
 
 /** A queue pair that only receives has got no further than ready-to-receive, one that does not know its peer not so far. */
 function queuePair(pair: QueuePairReport, { pid }: Status) {
-  const state = { unresolved: "INIT", idle: "RTR", waiting: "RTS", ready: "RTS", finished: "RTS" }[pair.state];
-  return { lqpn: pair.qpn, rqpn: pair.remote_qpn, type: "RC", state, pid };
+  const streams = { unresolved: "INIT", idle: "RTR", waiting: "RTS", ready: "RTS", finished: "RTS" }[pair.state];
+  const state = pair.qp_state === undefined ? streams : kQpStates[pair.qp_state];
+  const type = pair.transport === "ud" ? "UD" : "RC";
+  const { program } = pair;
+  const comm = program === null || program.command === "" ? {} : { comm: printable(program.command) };
+  return { lqpn: pair.qpn, rqpn: pair.remote_qpn, type, state, pid: program?.pid ?? pid, ...comm };
 }
+
+const kQpStates = { reset: "RESET", init: "INIT", rtr: "RTR", rts: "RTS", error: "ERR" } as const;
 
 const resQp = linkView("queue pairs of a NIC", ["queue_pairs"], ({ status, queue_pairs }) =>
   queue_pairs.map((pair) => queuePair(pair, status)),

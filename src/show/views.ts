@@ -2,7 +2,7 @@
 import { dashboard } from "./dashboard.js";
 import { kDcbViews } from "./dcb.js";
 import { ethtool } from "./ethtool.js";
-import { qp, rp } from "./nic.js";
+import { programs, qp, rp } from "./nic.js";
 import { counters, ecn, pfc } from "./overview.js";
 import { ports } from "./ports.js";
 import { kRdmaViews } from "./rdma.js";
@@ -19,6 +19,7 @@ export const kViews = {
   queue,
   buffer,
   qp,
+  programs,
   fdb,
   ports,
   "storm-control": stormControl,

@@ -1,7 +1,7 @@
 /** What queue pairs and ports do now: rates from two readings of the same devices. Bits, bytes and events per second. */
 
 import { happeningOf } from "../device/growth.js";
-import type { ControlRequests, CounterValue, PortStatus, QueuePairReport } from "../device/protocol.js";
+import type { ControlRequests, PortStatus, QueuePairReport } from "../device/protocol.js";
 import type { ControlledDevice } from "../device/running.js";
 
 export interface Reading {
@@ -39,6 +39,8 @@ function pairsOf({ device, pairs }: Reading, growth: Growth) {
     return {
       device: device.name,
       qp: pair.name,
+      /** Of the program that has it; null: the NIC's own. */
+      pid: pair.program?.pid ?? null,
       peer: pair.peer,
       stage: sends && pair.limited ? pair.stage : null,
       rate_bps: sends ? pair.rate : null,
@@ -87,8 +89,8 @@ class Growth {
   private readonly seconds: number;
 
   constructor(now: Reading, before: Reading | undefined) {
-    this.now = totals(now.counters.counters);
-    this.before = before && totals(before.counters.counters);
+    this.now = totals(now);
+    this.before = before && totals(before);
     this.seconds = (now.counters.at_ns - (before?.counters.at_ns ?? 0)) / 1e9;
   }
 
@@ -104,11 +106,15 @@ class Growth {
   }
 }
 
-function totals(counters: readonly CounterValue[]): Map<string, number> {
+function totals({ counters, pairs }: Reading): Map<string, number> {
   const sums = new Map<string, number>();
-  for (const { name, labels, value } of counters) {
+  for (const { name, labels, value } of counters.counters) {
     const key = keyOf(name, labels);
     if (key !== undefined) sums.set(key, (sums.get(key) ?? 0) + value);
+  }
+  // Of programs: they come and go, and count for themselves.
+  for (const { qpn, counters: own = {} } of pairs) {
+    for (const [name, value] of Object.entries(own)) sums.set(`${name} qp ${qpn}`, value);
   }
   return sums;
 }

@@ -7,6 +7,7 @@ import { type FrameLink, taggedFrame } from "../cm/link.js";
 import { Neighbours } from "../cm/neighbour.js";
 import { composeNicWorker } from "../device/compose.js";
 import { nicFromData } from "../device/file/load.js";
+import { pathTo } from "../device/path.js";
 import { inspectInterface, kernelHasAddress } from "../host/interface.js";
 import { loadAddon } from "../native/addon.js";
 import { CounterTable } from "../native/counters.js";
@@ -18,7 +19,7 @@ import { addressBytes } from "../wire/address.js";
 import { inPrefix, type Prefix, parsePrefix } from "../wire/prefix.js";
 import { AddressHandle } from "./address_handle.js";
 import { ProtectionDomain } from "./protection_domain.js";
-import { CompletionQueue, type DeviceCore, pathTo, type QueuePair } from "./queue_pair.js";
+import { CompletionQueue, type DeviceCore, type QueuePair } from "./queue_pair.js";
 import type { QueuePairAttributes } from "./types.js";
 import { CompletionBuffer, WorkBuffer } from "./work.js";
 

@@ -1,20 +1,10 @@
 /** Queue pairs, reliable connections (RC) and unreliable datagrams (UD), and the queues that their completions come to. */
 
 import { asWeirError, WeirError } from "../base/error.js";
-import { kEct0, udpSourcePort } from "../device/behaviour.js";
-import { kWorkCommand, type NativeAddon, type NativePath, type NativeWorker } from "../native/types.js";
-import { addressBytes } from "../wire/address.js";
+import { pathTo } from "../device/path.js";
+import { kWorkCommand, type NativeAddon, type NativeWorker } from "../native/types.js";
 import { AddressHandle } from "./address_handle.js";
-import type {
-  Access,
-  Completion,
-  QueuePairAttributes,
-  ReceiveRequest,
-  Route,
-  SendRequest,
-  State,
-  Status,
-} from "./types.js";
+import type { Access, Completion, QueuePairAttributes, ReceiveRequest, SendRequest, State, Status } from "./types.js";
 import { accessBits } from "./types.js";
 import { WorkBuffer } from "./work.js";
 
@@ -358,30 +348,4 @@ function full(which: "send" | "receive", depth: number): WeirError {
 function within(field: string, value: number, least: number, most: number): number {
   if (Number.isInteger(value) && value >= least && value <= most) return value;
   throw new WeirError(`${field}: ${value} is not an integer between ${least} and ${most}`, { field });
-}
-
-const kNowhere = new Uint8Array(16);
-
-/** Of UD queue pairs only VLAN and priority matter; their datagrams have paths of their own. */
-export function pathTo(
-  device: DeviceCore,
-  route: Route | undefined,
-  dscp: number,
-  priority: number,
-  order: number,
-): NativePath {
-  const destination = route === undefined ? kNowhere.subarray(0, 4) : addressBytes(route.address);
-  const ipv6 = destination.length === 16;
-  return {
-    destination_mac: route?.mac ?? 0,
-    source_mac: device.mac,
-    tagged: device.vlan !== undefined,
-    vlan_tci: device.vlan === undefined ? 0 : (priority << 13) | device.vlan,
-    ip_version: ipv6 ? 6 : 4,
-    source_ip: route === undefined ? kNowhere.subarray(0, 4) : addressBytes(device.sourceFor(route.address)),
-    destination_ip: destination,
-    dscp,
-    ecn: kEct0,
-    udp_source_port: udpSourcePort(order),
-  };
 }

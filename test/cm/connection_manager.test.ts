@@ -234,6 +234,36 @@ describe("who does not answer", () => {
     expect(net.clock.pending).toBe(0);
   });
 
+  it("is not waited for any more when whoever asked goes, and the peer hears that", async () => {
+    const net = setUp();
+    const gone = new AbortController();
+    const connecting = failureOf(net.connect({ signal: gone.signal, sourcePort: 40_000 }));
+    await net.clock.run(10);
+    const [request] = net.requests as [IncomingRequest];
+    expect(request.remotePort).toBe(40_000);
+    const accepting = failureOf(request.accept({ qpn: 18, startingPsn: 200 }));
+    gone.abort();
+    await net.clock.run(10);
+    expect((await connecting)?.message).toContain("does not answer");
+    expect(await accepting).toBeInstanceOf(ConnectionRejected);
+    await expect(net.connect({ signal: gone.signal })).rejects.toThrow();
+  });
+
+  it("may be taken back after it was accepted, until the peer is ready", async () => {
+    const net = setUp();
+    const connecting = net.connect();
+    await net.clock.run(10);
+    const [request] = net.requests as [IncomingRequest];
+    const accepting = failureOf(request.accept({ qpn: 18, startingPsn: 200 }));
+    await net.clock.run(10);
+    const ended: string[] = [];
+    (await connecting).onDisconnected(() => ended.push("client"));
+    request.reject(Buffer.from("changed my mind"));
+    await net.clock.run(10);
+    expect((await accepting)?.message).toContain("has ended meanwhile");
+    expect(ended).toEqual(["client"]);
+  });
+
   it("to an acceptance fails it, and no old message brings the connection back", async () => {
     const net = setUp((message) => message.kind === "RTU" || message.kind === "MRA");
     const connecting = net.connect();

@@ -40,4 +40,35 @@ describe("datagram services", () => {
     expect((await none)?.message).toContain("no such service");
     expect((await refused)?.message).toContain("refused by the service");
   });
+
+  it("that take their time are asked once, and answer again when the answer was lost", async () => {
+    const net = setUp((message, count) => message.kind === "SIDR_REP" && count === 1);
+    let asked = 0;
+    let answer = (_: { qpn: number; qkey: number } | undefined) => {};
+    net.server.cm.services.listen(kPort, () => {
+      asked++;
+      return new Promise((resolve) => {
+        answer = resolve;
+      });
+    });
+    const finding = net.client.cm.services.resolve(kAddresses[1], kPort);
+    await net.clock.run(2 * kResponseMs);
+    answer({ qpn: 21, qkey: 1 });
+    await net.clock.run(kResponseMs + 10);
+    expect((await finding).remoteQpn).toBe(21);
+    expect(asked).toBe(1);
+    // Nothing is kept for longer than the request may come again.
+    await net.clock.run(2 * kResponseMs);
+    expect(net.clock.pending).toBe(0);
+  });
+
+  it("are not waited for any more when whoever asked goes", async () => {
+    const net = setUp(() => true);
+    const gone = new AbortController();
+    const failing = failureOf(net.client.cm.services.resolve(kAddresses[1], kPort, undefined, { signal: gone.signal }));
+    await net.clock.run(10);
+    gone.abort();
+    expect((await failing)?.message).toContain("not asked any more");
+    expect(net.clock.pending).toBe(0);
+  });
 });

@@ -78,6 +78,9 @@ export class FakeWorker implements NativeWorker {
 
   readonly registerMemory = unasked;
   readonly deregisterMemory = unasked;
+  programs() {
+    return [];
+  }
   readonly openProgram = unasked;
   readonly closeProgram = unasked;
   readonly createQueuePair = unasked;
@@ -187,6 +190,9 @@ export class FakeWorker implements NativeWorker {
       target_rate: 5e8,
       alpha: 0.25,
       stage: "fast_recovery",
+      transport: "stream",
+      priority: 3,
+      program: 0,
     }));
   }
   /** With the places that they were given; a detached one is gone. */

@@ -265,7 +265,7 @@ describe("a daemon", () => {
     await expect(ask(socket, "queue_pairs")).rejects.toThrow("sw0 is a switch: it has no queue pairs");
     await expect(ask(socket, "toString" as "status")).rejects.toMatchObject({
       message: "unknown request toString",
-      hint: "known: status, counters, ports, switch, fdb, queue_pairs, qos, clear, capture",
+      hint: "known: status, counters, ports, switch, fdb, queue_pairs, programs, qos, clear, capture",
     });
     signals.emit("SIGTERM", "SIGTERM");
     await ended;

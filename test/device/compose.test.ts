@@ -99,8 +99,8 @@ queue_pairs:
       path: {
         destination_mac: 0x02_00_00_00_00_02,
         source_mac: 0x02_57_00_00_00_01,
-        source_ip: Uint8Array.of(10, 0, 0, 1),
-        destination_ip: Uint8Array.of(10, 0, 0, 2),
+        source_ip: Buffer.from([10, 0, 0, 1]),
+        destination_ip: Buffer.from([10, 0, 0, 2]),
         dscp: 26,
         ecn: 2,
       },
@@ -120,7 +120,29 @@ queue_pairs:
     expect(given).toMatchObject({ cpu: 2, polling: "adaptive" });
     expect(given.nics[0]?.port).toMatchObject(chosen);
     expect(given.nics[0]?.port).not.toHaveProperty("arp_address");
-    expect(composeNicWorker(config, chosen, true).nics[0]?.port.arp_address).toBe(0x0a_00_00_01);
+    expect(composeNicWorker(config, chosen, ["10.0.0.1"]).nics[0]?.port.arp_address).toBe(0x0a_00_00_01);
+  });
+
+  it("has an address of each IP version, and a VLAN that all it sends is tagged with", () => {
+    const { config } = loadNicDaemon("roce0.yaml", {
+      inspect,
+      text: `interface: eth1
+address: [10.0.0.1, "fd00:0::1"]
+vlan: 100
+programs: true
+peers: [{ name: b, address: "fd00::2", mac: "02:00:00:00:00:02" }]
+queue_pairs: [{ name: to-b, peer: b, priority: 5 }]
+`,
+    });
+    expect(config.addresses).toEqual(["10.0.0.1", "fd00::1"]);
+    expect(config.port.backend.receive).toBe("af_packet");
+    const [nic] = composeNicWorker(config, undefined, ["fd00::1"]).nics;
+    expect(nic).toMatchObject({ vlan: 100, port: { echo_ipv6: true } });
+    expect(nic?.port).not.toHaveProperty("arp_address");
+    expect(nic?.addresses?.map(({ version }) => version)).toEqual([4, 6]);
+    const v6 = (last: number) => Buffer.from([0xfd, ...Array(14).fill(0), last]);
+    const ips = { ip_version: 6, source_ip: v6(1), destination_ip: v6(2) };
+    expect(nic?.queue_pairs[0]?.path).toMatchObject({ ...ips, tagged: true, vlan_tci: (5 << 13) | 100 });
   });
 
   it("has room for a full frame", () => {

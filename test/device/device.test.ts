@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import { Device, type DeviceSource, type NicSetting } from "../../src/device/device.js";
 import { CounterTable } from "../../src/native/counters.js";
-import type { QueuePairState } from "../../src/native/types.js";
+import type { ProgramState, QueuePairState } from "../../src/native/types.js";
 import type { TrafficClasses } from "../../src/scenario/types.js";
 
 const kPair: QueuePairState = {
@@ -15,10 +15,25 @@ const kPair: QueuePairState = {
   target_rate: 1e9,
   alpha: 0.5,
   limited: true,
+  transport: "stream",
+  priority: 3,
+  program: 0,
 };
 
 /** A NIC beside another one, both counted by one worker. */
-function nic(algorithm: NicSetting["algorithm"], scale = 1): Device {
+function nic(
+  algorithm: NicSetting["algorithm"],
+  scale = 1,
+  used: {
+    pairs: QueuePairState[];
+    states: ProgramState[];
+    programs: ReturnType<NonNullable<DeviceSource["programs"]>>;
+  } = {
+    pairs: [kPair],
+    states: [],
+    programs: new Map(),
+  },
+): Device {
   const counts = [
     { labels: { device: "a" }, unit: "packets", value: 7 },
     { labels: { device: "b" }, unit: "packets", value: 9 },
@@ -38,7 +53,8 @@ function nic(algorithm: NicSetting["algorithm"], scale = 1): Device {
     name: "a",
     scale,
     index: 0,
-    worker: { queuePairs: () => [kPair] } as unknown as DeviceSource["worker"],
+    worker: { queuePairs: () => used.pairs, programs: () => used.states } as unknown as DeviceSource["worker"],
+    programs: () => used.programs,
     counted: () => table,
     switchSetting: () => undefined,
     nicSetting: () => ({ classes, receiveBuffer: 1000, algorithm, pairs: [{ peer: "b", priority: 3 }] }),
@@ -53,6 +69,38 @@ it.each([
   ["none", null],
 ] as const)("under %s alpha is %s", (algorithm, alpha) => {
   expect(nic(algorithm).queuePairs()[0]?.alpha).toBe(alpha);
+});
+
+it("tells whose queue pairs are, and who the programs are", () => {
+  const drops = { drop_busy: 1, drop_packet: 2 };
+  const own: QueuePairState = {
+    ...kPair,
+    name: "",
+    qpn: 99,
+    transport: "rc",
+    program: 7,
+    qp_state: "rts",
+    peer: "10.0.0.2",
+  };
+  const device = nic("dcqcn", 1, {
+    pairs: [kPair, own],
+    states: [
+      { number: 7, queue_pairs: 1, ...drops, counters: { tx_packets: 5, tx_bytes: 500, rx_packets: 6, rx_bytes: 600 } },
+    ],
+    programs: new Map([[7, { pid: 4711, uid: 1000, command: "ib_write_bw" }]]),
+  });
+  expect(device.queuePairs().map(({ name, peer, program }) => [name, peer, program?.pid])).toEqual([
+    ["to-b", "b", undefined],
+    ["ib_write_bw/99", "10.0.0.2", 4711],
+  ]);
+  expect(device.programs()).toEqual([
+    {
+      ...{ pid: 4711, uid: 1000, command: "ib_write_bw", queue_pairs: 1 },
+      ...{ tx_packets: 5, tx_bytes: 500, rx_packets: 6, rx_bytes: 600 },
+      ...{ drop_program_busy: 1, drop_program_packet: 2 },
+    },
+  ]);
+  expect(nic("dcqcn").programs()).toEqual([]);
 });
 
 it("tells what is its own, in meant units", () => {

@@ -347,3 +347,24 @@ describe("this machine", () => {
     expect(find(result, "node").status).toBe("ok");
   });
 });
+
+describe("programs on libibverbs", () => {
+  const library = "grep -aoE IBVERBS_PRIVATE_[0-9]+ /lib/x86_64-linux-gnu/libibverbs.so.1";
+
+  it("have a provider of the ABI that the library loads", () => {
+    expect(look().check("verbs-provider").found).toBe("libweir-preload.so, libweir-rdmav34.so");
+    expect(look().check("libibverbs").found).toBe("/lib/x86_64-linux-gnu/libibverbs.so.1, provider ABI 34");
+    const newer = look({ programs: { [library]: ok("IBVERBS_PRIVATE_57\n") } });
+    expect(newer.problems).toEqual(["warning libibverbs"]);
+    expect(newer.check("libibverbs").impact).toContain("Weir's provider is of ABI 34");
+  });
+
+  it("find nothing without a library, a provider, or /dev/null", () => {
+    expect(look({ programs: { "ldconfig -p": ok("") } }).problems).toEqual(["warning libibverbs"]);
+    const folders = { "/opt/weir/build-cmake/Release": ["weir.node"] };
+    expect(look({ folders }).check("verbs-provider")).toMatchObject({ status: "warning", found: "not built" });
+    const number = "stat -L -c %t:%T /dev/null";
+    expect(look({ programs: { [number]: ok("0:0\n") } }).problems).toEqual(["warning dev-null"]);
+    expect(look({ programs: { [number]: undefined } }).check("dev-null").found).toBe("not there");
+  });
+});

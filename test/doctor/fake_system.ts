@@ -64,7 +64,13 @@ const kFiles = {
   "/proc/net/udp": kUdpHeader,
 };
 
+const kBuilt = ["libweir-preload.so", "libweir-rdmav34.so", "weir.node"];
+const kLibrary = "/lib/x86_64-linux-gnu/libibverbs.so.1";
+
 const kPrograms = {
+  "ldconfig -p": ok(`\tlibibverbs.so.1 (libc6,x86-64) => ${kLibrary}\n`),
+  [`grep -aoE IBVERBS_PRIVATE_[0-9]+ ${kLibrary}`]: ok("IBVERBS_PRIVATE_34\n"),
+  "stat -L -c %t:%T /dev/null": ok("1:3\n"),
   "unshare --user --map-root-user --net true": ok(),
   "systemctl --version": ok("systemd 252 (252.39-1)\n"),
   "ip -json link show": ok(JSON.stringify([link("lo", { flags: ["LOOPBACK", "UP", "LOWER_UP"] })])),
@@ -81,7 +87,7 @@ export function machine(with_: FakeMachine = {}): System {
     cpus: with_.cpus ?? { present: 4, allowed: 4 },
     readText: (path) => files[path],
     readLink: () => undefined,
-    list: (path) => with_.folders?.[path] ?? [],
+    list: (path) => with_.folders?.[path] ?? (path === "/opt/weir/build-cmake/Release" ? kBuilt : []),
     find: (program) => (with_.missing?.includes(program) ? undefined : `/usr/bin/${program}`),
     run: (program, args) => programs[[program, ...args].join(" ")],
     probe: (name) => (with_.native === undefined ? { ...kProbes, ...with_.probes }[name] : undefined),

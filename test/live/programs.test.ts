@@ -1,70 +1,11 @@
 /** Programs of others on `weir nic`, as they are: Debian's ibverbs-utils and perftest on two daemons with a switch between them. */
-import { type ChildProcess, spawn } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
+import { readFileSync } from "node:fs";
+import { expect, it } from "vitest";
 import { ask } from "../../src/device/control_client.js";
-import type { LabNetwork } from "../../src/host/veth.js";
-import { kWeir } from "../command.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
-import { type Daemon, daemon, freePort, kHosts, network, startSwitch } from "./daemons.js";
-import { folder } from "./weir.js";
-
-type Host = (typeof kHosts)[number];
-
-interface Ended {
-  status: number | null;
-  signal: NodeJS.Signals | null;
-  output: string;
-}
-interface Program {
-  child: ChildProcess;
-  output(): string;
-  ended: Promise<Ended>;
-}
-
-async function startNic(net: LabNetwork, host: Host): Promise<Daemon> {
-  const path = folder();
-  const file = join(path, "nic.yaml");
-  const control = join(path, `roce-${host}.sock`);
-  writeFileSync(
-    file,
-    `name: roce-${host}
-interface: weir0
-namespace: ${net.namespace(host).path}
-address: 10.66.0.${kHosts.indexOf(host) + 1}
-rate: 1Gbps
-metrics: false
-programs: true
-control: ${control}
-`,
-  );
-  return daemon("nic", file, control);
-}
-
-async function fabric(): Promise<Record<Host, Daemon>> {
-  const net = await network();
-  await startSwitch(net);
-  return { a: await startNic(net, "a"), b: await startNic(net, "b") };
-}
-
-/** On one daemon's NIC; the program itself is in the test's own network namespace, where two of them reach each other by TCP. */
-function run({ socket }: Daemon, ...command: string[]): Program {
-  const [program = "", ...args] = [...kWeir, "run", "--socket", socket, "--", ...command];
-  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
-  onTestFinished(() => void child.kill("SIGTERM"));
-  let output = "";
-  const take = (bytes: Buffer) => {
-    output += bytes.toString();
-  };
-  child.stdout.on("data", take);
-  child.stderr.on("data", take);
-  const ended = new Promise<Ended>((resolve) => {
-    child.on("close", (status, signal) => resolve({ status, signal, output }));
-  });
-  return { child, output: () => output, ended };
-}
+import { type Daemon, freePort } from "./daemons.js";
+import { fabric, type Host, run } from "./program_runs.js";
 
 /** The server on b, and once it listens the client on a; both have to end well. */
 async function pair(nics: Record<Host, Daemon>, command: readonly string[]): Promise<string> {

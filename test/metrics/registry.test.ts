@@ -1,6 +1,6 @@
 /** What is scraped, from a source that does as told. */
 import { describe, expect, it } from "vitest";
-import { MetricsRegistry } from "../../src/metrics/registry.js";
+import { MetricsRegistry, type NicReading } from "../../src/metrics/registry.js";
 import { histogramOf } from "../native/histograms.js";
 import { kNic, kSwitch, nic, source, sw, type Told } from "./source.js";
 
@@ -15,6 +15,8 @@ async function scrape(registry: MetricsRegistry): Promise<Map<string, number>> {
     }),
   );
 }
+
+const kOwn = { transport: "stream", priority: 3, program: null } as const;
 
 describe("the registry", () => {
   it("adds what was counted since the scrape before, and never goes back", async () => {
@@ -70,9 +72,10 @@ describe("the registry", () => {
       target_rate: 5e8,
       alpha: 0.25,
       stage: "additive_increase",
+      ...kOwn,
     } as const;
     const told = source([["tx_packets", { ...nic, qpn: "0x000011", flow: "to-b" }, 9]], {
-      nics: () => [{ device: "roce0", pfc: [3], pairs: [pair] }],
+      nics: () => [{ device: "roce0", pfc: [3], pairs: [pair], programs: [] }],
     });
     const without = await scrape(new MetricsRegistry(told.source, kNic));
     expect([...without.keys()].filter((name) => name.startsWith("weir_qp_"))).toEqual([]);
@@ -91,6 +94,7 @@ describe("the registry", () => {
 
   it("has series of so many queue pairs as it may, of those that move most, and of no others", async () => {
     const pair = {
+      ...kOwn,
       state: "ready",
       limited: false,
       rate: 1e9,
@@ -109,6 +113,7 @@ describe("the registry", () => {
         {
           device: "roce0",
           pfc: [],
+          programs: [],
           pairs: [1, 2, 3].map((qpn) => ({ ...pair, name: `f${qpn}`, qpn, remote_qpn: qpn, peer: "b" })),
         },
       ],
@@ -133,20 +138,49 @@ describe("the registry", () => {
     expect(await shown("weir_queue_pairs")).toEqual([[undefined, 3]]);
   });
 
+  it("tells of programs, and of their queue pairs while they are there and if asked to", async () => {
+    const pair = {
+      ...{ name: "ib_write_bw/99", qpn: 99, remote_qpn: 100, peer: "10.0.0.2", state: "ready", transport: "rc" },
+      ...{ limited: true, rate: 8e8, target_rate: 8e8, alpha: 0.5, stage: "fast_recovery", priority: 3 },
+      program: { pid: 812, uid: 1000, command: "ib_write_bw" },
+      counters: { tx_packets: 9, tx_wire_bytes: 9000 },
+    } as NicReading["pairs"][number];
+    const program = {
+      ...{ pid: 812, uid: 1000, command: "ib_write_bw", queue_pairs: 1, tx_packets: 9, tx_bytes: 1, rx_packets: 0 },
+      ...{ rx_bytes: 0, drop_program_busy: 4, drop_program_packet: 5 },
+    };
+    let nics: NicReading[] = [{ device: "roce0", pfc: [], pairs: [pair], programs: [program] }];
+    const told = source([["rx_packets", nic, 1]], { nics: () => nics });
+    const plain = await scrape(new MetricsRegistry(told.source, kNic));
+    expect(plain.get('weir_programs{device="roce0",port="1"}')).toBe(1);
+    const named = (series: Map<string, number>) => [...series.keys()].filter((name) => /ib_write_bw|812/.test(name));
+    expect(named(plain)).toEqual([]);
+    const registry = new MetricsRegistry(told.source, { ...kNic, queuePairs: 1 });
+    const asked = await scrape(registry);
+    const own = 'device="roce0",port="1",qp="ib_write_bw/99",qpn="0x000063"';
+    expect(asked.get(`weir_qp_tx_packets_total{${own}}`)).toBe(9);
+    expect(asked.get(`weir_qp_alpha{${own}}`)).toBe(0.5);
+    const drops = 'command="ib_write_bw",device="roce0",pid="812",port="1"';
+    expect(asked.get(`weir_program_dropped_packets_total{${drops},reason="busy"}`)).toBe(4);
+    expect(asked.get(`weir_program_dropped_packets_total{${drops},reason="packet"}`)).toBe(5);
+    nics = [{ device: "roce0", pfc: [], pairs: [], programs: [] }];
+    expect(named(await scrape(registry))).toEqual([]);
+  });
+
   it("tells of a lab's devices side by side, queue pairs of one number among them, and how the lab is scaled", async () => {
     const tables = [
       [["rx_packets", { switch: "sw", port: "h1" }, 5]],
       ["h1", "h2"].map((device, i) => ["tx_wire_bytes", { device, qpn: "0x000011", flow: "x" }, 100 * (i + 1)]),
     ] as [string, Record<string, string>, number][][];
     const pair = { qpn: 0x11, remote_qpn: 0x11, state: "ready", limited: false, stage: "fast_recovery" } as const;
-    const pairs = [{ ...pair, name: "x", peer: "r", rate: 8e9, target_rate: 8e9, alpha: null }];
+    const pairs = [{ ...kOwn, ...pair, name: "x", peer: "r", rate: 8e9, target_rate: 8e9, alpha: null }];
     const { source: lab } = source([], {
       counters: () =>
         tables.map((own) => ({
           manifest: own.map(([name, labels]) => ({ name, unit: "", help: "", labels })),
           value: (i: number) => own[i]?.[2] ?? 0,
         })),
-      nics: () => ["h1", "h2"].map((device) => ({ device, pfc: [], pairs })),
+      nics: () => ["h1", "h2"].map((device) => ({ device, pfc: [], pairs, programs: [] })),
       workers: () => ["switches", "nics"].map((name) => ({ name, loopGapNs: 1e6 })),
       scale: () => 40,
     });

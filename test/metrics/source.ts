@@ -20,6 +20,8 @@ export function source(counters: Told["counters"], overrides: Partial<MetricsSou
     ],
     switches: () => [],
     nics: () => [],
+    pairCounters: () =>
+      ["tx_packets", "tx_wire_bytes"].map((name) => ({ name, unit: "packets", help: `Help of ${name}` })),
     histograms: () => [],
     ports: () => [],
     workers: () => [{ name: "sw0", loopGapNs: 2_500_000 }],

@@ -1,9 +1,9 @@
 /** The broker with a worker that only remembers, and a program that speaks by hand. */
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { arpReply } from "../../src/cm/arp.js";
 import type { NicDaemonConfig } from "../../src/device/file/load.js";
 import { loadNicDaemon } from "../../src/device/file/load.js";
@@ -30,16 +30,19 @@ const kRequest: ProgramRequest = {
   source_index: 0,
   service_level: 0,
   gid: [...gidOfAddress("10.0.0.2")],
+  receive_psn: 0,
 };
 
-function config(): NicDaemonConfig {
-  const text = "name: roce0\ninterface: eth1\naddress: 10.0.0.1\nprograms: { priority: 3 }\n";
+function config(programs = "{ priority: 3 }"): NicDaemonConfig {
+  const text = `name: roce0\ninterface: eth1\naddress: 10.0.0.1\nprograms: ${programs}\n`;
   const inspect = () => ({ mac: 0x02_00_00_00_00_01, mtu: 1500 });
   return loadNicDaemon("nic.yaml", { inspect: inspect as never, text }).config;
 }
 
+const command = () => readFileSync(`/proc/${process.pid}/comm`, "utf8").trimEnd();
+
 /** Requests are numbers on the wire here: the place of each in `requests`. */
-async function serve() {
+async function serve(programs?: string, folder?: string) {
   const calls: unknown[][] = [];
   const requests: ProgramRequest[] = [];
   const answers: ProgramAnswer[] = [];
@@ -52,12 +55,17 @@ async function serve() {
       calls.push([name, ...args.slice(1)]);
       return result();
     };
-  const path = mkdtempSync(join(tmpdir(), "weir-test-"));
+  const path = folder ?? mkdtempSync(join(tmpdir(), "weir-test-"));
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));
   const socket = join(path, "roce0.verbs");
-  const broker = await ProgramBroker.open(socket, config(), {
+  const told: unknown[] = [];
+  const broker = await ProgramBroker.open(socket, config(programs), {
+    events: {
+      began: (program) => void told.push(["began", program]),
+      ended: (program) => void told.push(["ended", program]),
+    },
     addon: {
-      peerCredentials: () => ({ pid: 7, uid: 8, gid: 9 }),
+      peerCredentials: () => ({ pid: process.pid, uid: 8, gid: 9 }),
       programRequestBytes: () => kRequestBytes,
       readProgramRequest: (bytes: Uint8Array) => requests[Buffer.from(bytes).readUInt32LE()] as ProgramRequest,
       answerProgram: (_: number, answer: ProgramAnswer) => {
@@ -103,20 +111,25 @@ async function serve() {
     await eventually(() => expect(answers.length).toBeGreaterThan(before));
     return answers.at(-1);
   };
-  return { broker, socket, path, calls, program, ask };
+  return { broker, socket, path, calls, told, answers, requests, program, ask };
 }
 
 it("serves a program from its hello to its end, and gives back what it had", async () => {
-  const { broker, calls, program, ask } = await serve();
+  const { broker, calls, told, program, ask } = await serve();
   const client = await program();
-  expect(await ask(client, {})).toEqual({ mac: 0x02_00_00_00_00_01, rate: 10e9, path_mtu: 1024 });
-  expect(broker.programs()).toEqual([{ pid: 7, uid: 8, queuePairs: 0 }]);
+  expect(await ask(client, {})).toEqual({ mac: 0x02_00_00_00_00_01, rate: 10e9, path_mtu: 1024, gids: 1 });
+  expect([...broker.programs()]).toEqual([[1, { pid: process.pid, uid: 8, command: command() }]]);
   expect(await ask(client, { kind: 1, datagram: 0 })).toEqual({ object: 100 });
   expect(await ask(client, { kind: 2, object: 100, state: 2, remote_qpn: 9 })).toEqual({});
   expect(await ask(client, { kind: 4 })).toEqual({ object: 55 });
   client.destroy();
-  await eventually(() => expect(broker.programs()).toEqual([]));
+  await eventually(() => expect(broker.programs().size).toBe(0));
   expect(calls.map(([name]) => name)).toEqual(["open", "create", "modify", "handle", "close", "unhandle"]);
+  const identity = { pid: process.pid, uid: 8, command: command() };
+  expect(told).toEqual([
+    ["began", { ...identity, gid: 9 }],
+    ["ended", identity],
+  ]);
   const [, qpn, change] = calls[2] as [string, number, { path: object }];
   expect(qpn).toBe(100);
   expect(change).toMatchObject({
@@ -143,6 +156,7 @@ it("refuses what is not the program's, and what makes no sense", async () => {
   expect(await ask(one, { kind: 2, object: 100, state: 1, path_mtu: 4096 })).toEqual({ error: EINVAL });
   expect(await ask(one, { kind: 2, object: 100, state: 1, path_mtu: 1000 })).toEqual({ error: EINVAL });
   expect(await ask(one, { kind: 2, object: 100, state: 1, remote_qpn: 1 << 24 })).toEqual({ error: EINVAL });
+  expect(await ask(one, { kind: 2, object: 100, state: 2, source_index: 1 })).toEqual({ error: EINVAL });
   expect(await ask(one, { kind: 77 })).toEqual({ error: EPROTO });
   expect(calls.map(([name]) => name)).toEqual(["open", "open", "create"]);
 });
@@ -154,4 +168,58 @@ it("leaves a socket and files that nobody else may use, and takes them away", as
   broker.close();
   expect(existsSync(socket)).toBe(false);
   expect(existsSync(join(path, "roce0.rdma"))).toBe(false);
+});
+
+it("gives its socket to a group, and says so when there is none", async () => {
+  // Only root may give it to a group that it does not belong to.
+  const gid = process.getuid?.() === 0 ? 12_345 : (process.getgid?.() as number);
+  const { socket } = await serve(`{ group: ${gid} }`);
+  expect(statSync(socket)).toMatchObject({ gid });
+  expect(statSync(socket).mode & 0o777).toBe(0o660);
+  await expect(serve("{ group: nobodys-group }")).rejects.toThrow("there is no group nobodys-group");
+});
+
+it("replaces what a daemon that was killed has left", async () => {
+  const { broker, socket, path } = await serve();
+  // Files of a NIC with more addresses, and a socket that nobody listens at.
+  const stale = join(path, "roce0.rdma/ports/1/gids/7");
+  writeFileSync(stale, "");
+  renameSync(socket, `${socket}.kept`);
+  broker.close();
+  mkdirSync(join(path, "roce0.rdma/ports/1/gids"), { recursive: true });
+  writeFileSync(stale, "");
+  renameSync(`${socket}.kept`, socket);
+  const again = await serve(undefined, path);
+  expect(existsSync(stale)).toBe(false);
+  expect(await again.ask(await again.program(), {})).toMatchObject({ path_mtu: 1024 });
+});
+
+it("slows a program down that asks without end, and stays there for others", async () => {
+  const { program, ask, answers, requests } = await serve();
+  const [flood, other] = [await program(), await program()];
+  await ask(flood, {});
+  const word = Buffer.alloc(kRequestBytes);
+  word.writeUInt32LE(requests.push({ ...kRequest, kind: 5 }) - 1);
+  const kFlood = 40_000;
+  flood.write(Buffer.concat(Array.from({ length: kFlood }, () => word)));
+  const before = answers.length;
+  // Others are answered long before the flood is.
+  await ask(other, {});
+  expect(answers.length - before).toBeLessThan(kFlood / 2);
+  // And once it has spent what it may ask at once, it gets no further than a little in each second.
+  await eventually(() => expect(answers.length).toBeGreaterThan(8192));
+  const turns = answers.length;
+  await ask(other, { kind: 1 });
+  expect(answers.length - turns).toBeLessThan(kFlood / 4);
+});
+
+it("drops who says nothing", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { program } = await serve();
+  const silent = await program();
+  const closed = new Promise((resolve) => silent.once("close", resolve));
+  await new Promise((resolve) => setImmediate(resolve));
+  vi.advanceTimersByTime(5000);
+  await closed;
 });

@@ -7,7 +7,7 @@ import { programNics, programSocket, writeDeviceFiles, writeSystemFiles } from "
 const kNic = {
   name: "roce0",
   interface: "lo",
-  address: "10.0.0.5",
+  addresses: ["10.0.0.5"],
   mac: 0x02_00_00_00_00_01,
   rate: 25e9,
   socket: "/run/weir/roce0.verbs",
@@ -22,7 +22,7 @@ function folder(): string {
 it("shows a NIC as the kernel would, where libibverbs looks", () => {
   const control = folder();
   writeDeviceFiles(join(control, "roce0.rdma"), kNic);
-  writeDeviceFiles(join(control, "roce1.rdma"), { ...kNic, name: "roce1" });
+  writeDeviceFiles(join(control, "roce1.rdma"), { ...kNic, name: "roce1", addresses: ["10.0.0.6", "fd00::6"] });
   expect(programNics(control)).toEqual(["roce0", "roce1"]);
   expect(programSocket(control, "roce0")).toBe("/run/weir/roce0.verbs");
   const root = writeSystemFiles(control, ["roce1", "roce0"]);
@@ -32,6 +32,8 @@ it("shows a NIC as the kernel would, where libibverbs looks", () => {
   expect(read("infiniband_verbs/uverbs0/ibdev")).toBe("roce1\n");
   expect(read("infiniband_verbs/uverbs1/ibdev")).toBe("roce0\n");
   expect(read("infiniband_verbs/uverbs1/dev")).toBe("1:3\n");
+  expect(read("infiniband/roce1/ports/1/gids/1")).toBe("fd00:0000:0000:0000:0000:0000:0000:0006\n");
+  expect(read("infiniband/roce1/ports/1/gid_attrs/types/1")).toBe("RoCE v2\n");
   const device = (path: string) => read(`infiniband/roce0/${path}`);
   expect(device("node_guid")).toBe("0000:00ff:fe00:0001\n");
   expect(device("node_type")).toBe("1: CA\n");

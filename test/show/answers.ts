@@ -167,6 +167,22 @@ export const kNic: Partial<ControlRequests> = {
       target_rate: 5e8,
       alpha: 0.25,
       stage: "fast_recovery",
+      transport: "stream",
+      program: null,
+    },
+  ],
+  programs: [
+    {
+      pid: 812,
+      uid: 1000,
+      command: "ib_write_bw",
+      queue_pairs: 2,
+      tx_packets: 90,
+      tx_bytes: 92_160,
+      rx_packets: 3,
+      rx_bytes: 192,
+      drop_program_busy: 1,
+      drop_program_packet: 0,
     },
   ],
 };

@@ -46,6 +46,15 @@ describe("rdma", () => {
     expect(kViews["rdma statistic"].json?.(nic, 0)).toMatchObject([{ ifname: "roce0", port: 1, rp_cnm_handled: 21 }]);
   });
 
+  it("res qp: those of programs are theirs", () => {
+    const [pair] = nic.queue_pairs;
+    const program = { pid: 812, uid: 1000, command: "ib_send_bw" };
+    const queue_pairs = [{ ...pair, transport: "ud", qp_state: "init", program }] as typeof nic.queue_pairs;
+    expect(show(kViews["rdma res qp"], { ...nic, queue_pairs })).toBe(
+      "link roce0/1 lqpn 17 rqpn 18 type UD state INIT pid 812 comm ib_send_bw \n",
+    );
+  });
+
   it("statistic qp", () => {
     expect(show(kViews["rdma statistic qp"], nic)).toBe(
       lines("link roce0/1 cntn 17 pid 4711 tx_packets 77 ", "    LQPN: <17>"),

@@ -178,7 +178,22 @@ describe("of a NIC", () => {
     expect(rows(kViews.pfc, kNic)[0]).toEqual([["eth1", "0", "0", "0", "9", "0", "0", "0", "0"]]);
     expect(rows(kViews.ecn, kNic)).toEqual([[["0", "1", "2", "0", "0"]]]);
     expect(rows(kViews.qp, kNic)).toEqual([
-      [["to-b", "17", "18", "b", "ready", "fast_recovery", "0.400", "0.500", "0.2500"]],
+      [["to-b", "-", "stream", "17", "18", "b", "ready", "fast_recovery", "0.400", "0.500", "0.2500"]],
+    ]);
+  });
+
+  it("qp and programs name programs, also those of another pid namespace", () => {
+    const [pair] = kNic.queue_pairs ?? [];
+    const [program] = kNic.programs ?? [];
+    if (pair === undefined || program === undefined) throw new Error("nobody");
+    const own = { ...pair, name: "ib_write_bw/99", qpn: 99, transport: "rc", qp_state: "rts", program } as const;
+    expect(rows(kViews.qp, { queue_pairs: [own] })[0]?.[0]?.slice(0, 7)).toEqual([
+      ...["ib_write_bw/99", "812", "rc", "99", "18", "b", "rts"],
+    ]);
+    const hidden = { ...program, pid: 0, command: "" };
+    expect(rows(kViews.programs, { programs: [program, hidden] })[0]).toEqual([
+      ["812", "ib_write_bw", "1000", "2", "90", "92160", "3", "192", "1", "0"],
+      ["?", "-", "1000", "2", "90", "92160", "3", "192", "1", "0"],
     ]);
   });
 });

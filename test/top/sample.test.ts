@@ -12,6 +12,7 @@ it("a queue pair: its limits as told, what it moved by the device's own clock", 
     {
       device: "lab.h1",
       qp: "to-b",
+      pid: null,
       peer: "b",
       stage: "fast_recovery",
       rate_bps: 4e8,

@@ -84,6 +84,7 @@ export function bigSample(pairs: number): Sample {
     queue_pairs: Array.from({ length: pairs }, (_, i) => ({
       device: "lab.h1",
       qp: `qp${i}`,
+      pid: null,
       peer: "r",
       stage: "fast_recovery",
       rate_bps: 1e9 * (i + 1),

@@ -1,5 +1,6 @@
 // What one field of a daemon's file alone cannot tell.
 
+import { isIPv6 } from "node:net";
 import type { Findings } from "../../base/findings.js";
 import { formatRate } from "../../base/units.js";
 import { hearsAcknowledgements, hearsCnms, hearsCnps } from "../../congestion/flow_state.js";
@@ -88,6 +89,22 @@ export function checkCpu(
     found.problem(path, `${cpu}: this host has no such CPU`, `must be between 0 and ${cpus - 1}`);
 }
 
+function checkAddresses({ addresses, port, queue_pairs }: NicDaemonConfig, found: Findings): void {
+  const ofVersion = (address: string) => addresses.filter((own) => isIPv6(own) === isIPv6(address));
+  if (addresses.some((address) => ofVersion(address).length > 1)) {
+    found.problem(["address"], `${addresses.join(" and ")} are of one IP version`, "give one IPv4, one IPv6, or both");
+  }
+  if (addresses.some(isIPv6) && port.backend.receive === "af_xdp") {
+    const message = "af_xdp does not receive IPv6 neighbour solicitations";
+    found.problem(["receive"], message, "use af_packet with an IPv6 address");
+  }
+  queue_pairs.forEach(({ peer }, i) => {
+    if (ofVersion(peer.address).length > 0) return;
+    const message = `${peer.address} cannot be reached from ${addresses.join(" and ")}`;
+    found.problem(["queue_pairs", i, "peer"], message, "give the NIC an address of the same IP version too");
+  });
+}
+
 export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, found: Findings): void {
   for (const [list, members] of [
     ["peers", input.peers ?? []],
@@ -98,6 +115,7 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, f
       if (names.indexOf(name) !== i) found.problem([list, i, "name"], `${name} is there twice`, "names must differ");
     });
   }
+  checkAddresses(config, found);
   const { path_mtu, initial_rate } = config.host;
   const { mtu, rate } = config.port;
   const { algorithm } = config.congestion;

@@ -1,4 +1,5 @@
 // From a daemon's file as written to its configuration in full: defaults merged, interfaces looked up. Judges nothing.
+import { isIPv6 } from "node:net";
 import type { Problem } from "../../base/error.js";
 import { type Full, filled } from "../../base/fields.js";
 import type { Findings } from "../../base/findings.js";
@@ -104,6 +105,10 @@ export function resolveNicDaemon(
   const own = common(input, fallbackName, "nic");
   const facts = inspect(input.interface, input.namespace, ["interface"]);
   const full = filled(nicDaemonSchema, input);
+  const addresses = [full.address].flat();
+  const backend = backendOf(full);
+  // What AF_XDP takes from the kernel has no neighbour discovery among it.
+  if (addresses.some(isIPv6) && backend.receive === "auto") backend.receive = "af_packet";
   const { rate, path_mtu, line_rate_start, initial_rate, burst, cnp, receive_buffer, qcn } = full;
   const host = { path_mtu, line_rate_start, initial_rate, burst, cnp, receive_buffer, qcn };
   const { pfc, trust, default_priority } = full;
@@ -119,10 +124,12 @@ export function resolveNicDaemon(
       rate,
       mtu: full.mtu ?? facts.mtu,
       mac: full.mac ?? facts.mac,
-      backend: backendOf(full),
+      backend,
     },
     worker: placeOf(full.worker),
-    address: full.address,
+    address: addresses[0] ?? "",
+    addresses,
+    vlan: full.vlan,
     host: resolveHost(own.name, host, rate, kDefaultCnpvs),
     classes: { pfc, scheduler, trust, dscp_map, default_priority },
     congestion: resolveCongestion(full.congestion, rate, found),

@@ -1,9 +1,10 @@
 // switch.yaml and nic.yaml as users write them: the sections of a scenario, and what ties a daemon to its host.
-import { isIPv4 } from "node:net";
+import { isIP } from "node:net";
 import { z } from "zod";
 import { choice, field, flag, integer, rate, section, showValue, size, time } from "../../base/fields.js";
 import { congestionSchema } from "../../congestion/section.js";
 import { hostSchema, impairmentSchema, nameSchema, switchSchema } from "../../scenario/device_schema.js";
+import { canonicalAddress } from "../../wire/address.js";
 
 const kMac = /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/i;
 /** Largest queue pair number: 24 bits on the wire. */
@@ -13,9 +14,12 @@ const macSchema = z
   .string()
   .regex(kMac, { error: (issue) => `${showValue(issue.input)} is not a MAC address such as 02:00:00:00:00:01` })
   .transform((text) => Number.parseInt(text.replaceAll(":", ""), 16));
-const addressSchema = z.string().refine(isIPv4, {
-  error: (issue) => `${showValue(issue.input)} is not an IPv4 address such as 10.0.0.1`,
-});
+const addressSchema = z
+  .string({ error: (issue) => `${showValue(issue.input)} is not an IP address such as 10.0.0.1 or fd00::1` })
+  .refine((text) => isIP(text) !== 0 && !text.includes("%"), {
+    error: (issue) => `${showValue(issue.input)} is not an IP address such as 10.0.0.1 or fd00::1`,
+  })
+  .transform(canonicalAddress);
 const interfaceSchema = z.string().regex(/^[^\s/]{1,15}$/, {
   error: (issue) =>
     `${showValue(issue.input)} is not the name of an interface: up to 15 characters without blanks or /`,
@@ -210,6 +214,12 @@ export const queuePairSchema = section({
 const { pfc, scheduler, trust, dscp_map, default_priority } = switchSchema.shape;
 
 export const programsSchema = section({
+  group: field(
+    z.union([z.string().min(1), z.int().min(0).max(0xffff_fffe)], {
+      error: "give the name or the number of a group, such as rdma",
+    }),
+    "Group whose members may use the NIC, by its name or number. Default: only the daemon's own user may.",
+  ),
   priority: integer("Priority (traffic class) of what they send, where they do not say by traffic class.", 0, 7, 3),
 });
 
@@ -217,9 +227,11 @@ export const nicDaemonSchema = section({
   ...daemonFields("nic"),
   interface: interfaceSchema.meta({ description: "Interface to use; it must exist already." }),
   namespace: namespaceSchema,
-  address: addressSchema.meta({
-    description: "IPv4 address of the NIC: one of its own, or one that the kernel has too.",
+  address: z.union([addressSchema, z.array(addressSchema).min(1).max(2)]).meta({
+    description:
+      "IP address of the NIC: one of its own, or one that the kernel has too. Or two in a list, one IPv4 and one IPv6.",
   }),
+  vlan: integer("802.1Q VLAN of all that the NIC sends and takes. Default: untagged.", 1, 4094),
   mac: field(macSchema, "MAC address. Default: the interface's."),
   rate: rate("Line rate.", { default: "10Gbps" }),
   mtu: mtuSchema,
@@ -232,8 +244,11 @@ export const nicDaemonSchema = section({
     z.array(
       section({
         name: nameSchema.meta({ description: "Name for use in `queue_pairs`." }),
-        address: addressSchema.meta({ description: "IPv4 address." }),
-        mac: field(macSchema, "MAC address of the peer, or of the router on the way. Default: asked for by ARP."),
+        address: addressSchema.meta({ description: "IPv4 or IPv6 address." }),
+        mac: field(
+          macSchema,
+          "MAC address of the peer, or of the router on the way. Default: asked for by ARP, or by neighbour discovery.",
+        ),
       }),
     ),
     "Whom the NIC talks to.",

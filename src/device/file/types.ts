@@ -84,7 +84,12 @@ export interface NicDaemonConfig extends CommonConfig {
   /** Its `mac` is the NIC's, which may differ from the interface's. */
   port: DaemonPort;
   worker: WorkerPlace;
+  /** The first of `addresses`. */
   address: string;
+  /** One, or one of each IP version; the table of GIDs has them in this order. */
+  addresses: string[];
+  /** Undefined: untagged. */
+  vlan: number | undefined;
   host: HostConfig;
   classes: TrafficClasses;
   congestion: Congestion;

@@ -4,6 +4,7 @@ import { checkHost } from "./host.js";
 import { checkKernel } from "./kernel.js";
 import { checkNetwork } from "./network.js";
 import { checkPrivileges } from "./privileges.js";
+import { checkPrograms } from "./programs.js";
 import { type Check, type DoctorReport, kGroups, report, type Status } from "./report.js";
 import { checkSoftware } from "./software.js";
 import type { System } from "./system.js";
@@ -15,6 +16,7 @@ export function diagnose(system: System, version: string): DoctorReport {
     ...checkKernel(system),
     ...checkPrivileges(system),
     ...checkHost(system),
+    ...checkPrograms(system),
     ...checkNetwork(system),
   ]);
 }

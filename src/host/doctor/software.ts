@@ -30,9 +30,12 @@ function checkNative(system: System): Check {
     const { message, hint } = error as Error & { hint?: string };
     return check.fail(message, "weir lab, weir switch and weir nic do not run", hint ?? "npm run build:native");
   }
-  // The loader tries several places; the process's map tells which it was.
-  const path = /\s(\/.*weir\.node)$/m.exec(system.readText("/proc/self/maps") ?? "")?.[1];
-  return check.ok(path ?? "loads");
+  return check.ok(nativeCoreFile(system) ?? "loads");
+}
+
+/** The loader tries several places; the process's map tells which it was. Undefined: it is not loaded. */
+export function nativeCoreFile(system: System): string | undefined {
+  return /\s(\/.*weir\.node)$/m.exec(system.readText("/proc/self/maps") ?? "")?.[1];
 }
 
 function checkRawSocket(system: System): Check {

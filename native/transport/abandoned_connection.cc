@@ -1,0 +1,26 @@
+#include "transport/abandoned_connection.h"
+
+#include "transport/aeth.h"
+#include "transport/opcode.h"
+#include "wire/bth.h"
+
+namespace weir {
+
+bool AbandonedConnection::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
+  if (is_response(meta.opcode)) return ++context_.counters.drop_unexpected_response, false;
+  if (!admits(load_bth(frame + meta.bth_offset).partition_key)) return ++context_.counters.drop_partition_key, false;
+  owed_ = true;
+  return true;
+}
+
+void AbandonedConnection::take_control(OutgoingPacket& out) {
+  owed_ = false;
+  ++context_.counters.tx_naks;
+  out.header.opcode = kOpcodeRcAcknowledge;
+  out.header.destination_qp = attributes_.remote_qpn;
+  out.header.psn = unanswered_;
+  out.header.partition_key = attributes_.partition_key;
+  out.header.aeth.syndrome = kNakRemoteOperation;
+}
+
+}  // namespace weir

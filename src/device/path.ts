@@ -1,0 +1,42 @@
+/** The way of what a queue pair of a NIC sends. */
+import type { NativePath } from "../native/types.js";
+import { addressBytes } from "../wire/address.js";
+import { kEct0, udpSourcePort } from "./behaviour.js";
+
+/** A NIC that sends. */
+export interface Sender {
+  readonly mac: number;
+  /** Undefined: untagged. */
+  readonly vlan: number | undefined;
+  /** Own address for what goes to this one. */
+  sourceFor(address: string): string;
+}
+
+const kNowhere = new Uint8Array(16);
+
+/**
+ * @param route Undefined: no peer yet; of a queue pair for datagrams only VLAN and priority matter, which have paths of their own.
+ * @param order Tells queue pairs to one peer apart, for next-hop groups.
+ */
+export function pathTo(
+  sender: Sender,
+  route: { address: string; mac: number } | undefined,
+  dscp: number,
+  priority: number,
+  order: number,
+): NativePath {
+  const destination = route === undefined ? kNowhere.subarray(0, 4) : addressBytes(route.address);
+  const ipv6 = destination.length === 16;
+  return {
+    destination_mac: route?.mac ?? 0,
+    source_mac: sender.mac,
+    tagged: sender.vlan !== undefined,
+    vlan_tci: sender.vlan === undefined ? 0 : (priority << 13) | sender.vlan,
+    ip_version: ipv6 ? 6 : 4,
+    source_ip: route === undefined ? kNowhere.subarray(0, 4) : addressBytes(sender.sourceFor(route.address)),
+    destination_ip: destination,
+    dscp,
+    ecn: kEct0,
+    udp_source_port: udpSourcePort(order),
+  };
+}

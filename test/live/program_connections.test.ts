@@ -1,0 +1,131 @@
+/** Programs of others on librdmacm, as they are: Debian's rdmacm-utils, sockets of librspreload, and perftest's `-R`. */
+import { createHash, randomBytes } from "node:crypto";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { ask } from "../../src/device/control_client.js";
+import { eventually } from "../patience.js";
+import { describeLive } from "./capability.js";
+import { type Daemon, network } from "./daemons.js";
+import { type Ended, fabric, type Host, type Program, run, runWith } from "./program_runs.js";
+import { folder } from "./weir.js";
+
+const kServer = "10.66.0.2";
+type Nics = Record<Host, Daemon>;
+
+/** As often as it is refused because the server does not listen yet. */
+async function ended(start: () => Program, server: Program): Promise<Ended> {
+  let hasEnded = false;
+  void server.ended.then(() => {
+    hasEnded = true;
+  });
+  return eventually(async () => {
+    const client = await start().ended;
+    expect(client.status === 0 || hasEnded, `${client.output}${server.output()}`).toBe(true);
+    return client;
+  });
+}
+
+/** A server on b and its client on a; both have to end well, but for servers that only end when they are told. */
+async function pair(nics: Nics, server: readonly string[], client: readonly string[], serves = false): Promise<string> {
+  const serving = run(nics.b, ...server);
+  const { status, output } = await ended(() => run(nics.a, ...client), serving);
+  expect(status, output + serving.output()).toBe(0);
+  if (serves) serving.child.kill("SIGTERM");
+  else expect((await serving.ended).status, serving.output()).toBe(0);
+  return output;
+}
+
+const queuePairs = async ({ socket }: Daemon) => (await ask(socket, "queue_pairs")).length;
+const hash = (path: string) => createHash("sha256").update(readFileSync(path)).digest("hex");
+
+/** Of Debian's librdmacm1: sockets of programs become those of librdmacm. */
+function preload(): string {
+  const folders = readdirSync("/usr/lib").map((name) => join("/usr/lib", name, "rsocket"));
+  const [found] = folders.filter((path) => {
+    try {
+      return readdirSync(path).includes("librspreload.so");
+    } catch {
+      return false;
+    }
+  });
+  return join(found ?? "", "librspreload.so");
+}
+
+describeLive("programs on librdmacm", () => {
+  it("have connections, and the bytes that were sent", async () => {
+    const nics = await fabric();
+    const pinged = await pair(
+      nics,
+      ["rping", "-s", "-a", kServer, "-V", "-C", "1000"],
+      ["rping", "-c", "-a", kServer, "-v", "-V", "-C", "1000"],
+    );
+    expect(pinged.match(/^ping data: rdma-ping-\d+: /gm)).toHaveLength(1000);
+    // Two on one NIC.
+    await pair({ a: nics.b, b: nics.b }, ["rping", "-s", "-C", "3"], ["rping", "-c", "-a", kServer, "-V", "-C", "3"]);
+    await pair(nics, ["ucmatose", "-c", "10"], ["ucmatose", "-s", kServer, "-c", "10"]);
+    await pair(nics, ["rdma_server"], ["rdma_client", "-s", kServer]);
+    expect([await queuePairs(nics.a), await queuePairs(nics.b)]).toEqual([0, 0]);
+  });
+
+  it("have datagrams, many connections, and perftest", async () => {
+    const nics = await fabric();
+    await pair(nics, ["udaddy", "-c", "5"], ["udaddy", "-s", kServer, "-c", "5"]);
+    await pair(nics, ["cmtime"], ["cmtime", "-s", kServer, "-c", "50"], true);
+    const written = await pair(nics, ["ib_write_bw", "-R", "-n", "100"], ["ib_write_bw", "-R", "-n", "100", kServer]);
+    expect(written).toMatch(/^\s*65536\s+100\s/m);
+  });
+
+  it("have sockets, also those that know nothing of them", async () => {
+    const net = await network();
+    const nics = await fabric(net);
+    const small = ["-S", "65536", "-I", "20", "-C", "5"];
+    await pair(nics, ["rstream", ...small], ["rstream", "-s", kServer, ...small]);
+    await pair(nics, ["riostream", ...small], ["riostream", "-s", kServer, ...small]);
+    const path = folder();
+    const [from, to] = [join(path, "from"), join(path, "to")];
+    writeFileSync(from, randomBytes(8 << 20));
+    await pair(nics, ["rcopy"], ["rcopy", from, `${kServer}:${to}`], true);
+    expect(hash(to)).toBe(hash(from));
+    // Its datagrams begin on UDP: where the kernel has the address, too.
+    const [onA, onB] = (["a", "b"] as const).map((host) => ["nsenter", `--net=${net.namespace(host).path}`]);
+    const datagrams = ["-S", "1000", "-C", "20"];
+    await pair(
+      nics,
+      [...(onB as string[]), "udpong", "-b", kServer, ...datagrams],
+      [...(onA as string[]), "udpong", "-s", kServer, ...datagrams],
+      true,
+    );
+    const env = { LD_PRELOAD: preload() };
+    const server = runWith(env, nics.b, "iperf", "-s");
+    const { output } = await ended(() => runWith(env, nics.a, "iperf", "-c", kServer, "-n", "4M"), server);
+    expect(output).toMatch(/4\.0+ MBytes/);
+    await eventually(() => expect(server.output()).toMatch(/4\.0+ MBytes/));
+  });
+
+  it("are refused where nobody listens, and hear at once of a peer that is killed", async () => {
+    const nics = await fabric();
+    const refused = await run(nics.a, "rping", "-c", "-a", kServer, "-C", "1").ended;
+    expect(refused.status).not.toBe(0);
+    expect(refused.output).toContain("RDMA_CM_EVENT_REJECTED, error 8");
+    const silent = await run(nics.a, "rping", "-c", "-a", "10.66.0.77", "-C", "1").ended;
+    expect(silent.output).toContain("RDMA_CM_EVENT_ADDR_ERROR");
+
+    const server = run(nics.b, "sh", "-c", "echo $$; exec rping -s");
+    const talking = ended(() => run(nics.a, "rping", "-c", "-a", kServer, "-v"), server);
+    await eventually(async () => expect(await queuePairs(nics.b)).toBe(1));
+    process.kill(Number.parseInt(server.output(), 10), "SIGKILL");
+    expect((await talking).output).toContain("DISCONNECT EVENT");
+    await eventually(async () => expect([await queuePairs(nics.a), await queuePairs(nics.b)]).toEqual([0, 0]));
+  });
+
+  it("end with an error, and do not hang, when the daemon is killed", async () => {
+    const nics = await fabric();
+    const server = run(nics.b, "rping", "-s");
+    const client = ended(() => run(nics.a, "rping", "-c", "-a", kServer), server);
+    await eventually(async () => expect(await queuePairs(nics.b)).toBe(1));
+    nics.b.child.kill("SIGKILL");
+    expect((await server.ended).status).not.toBe(0);
+    await client;
+  });
+});
