@@ -233,14 +233,6 @@ struct ProgramsBed {
     turns.between([&](auto& nics) { count = nics[nic]->soft_nic().transport_counters().drop_program_packet; });
     return count;
   }
-  // Queue pairs of programs that the NIC has.
-  uint32_t held(size_t nic) {
-    uint32_t count = 0;
-    turns.between([&](auto& nics) {
-      for (const QueuePair& qp : nics[nic]->soft_nic().queue_pairs()) count += qp.transport != nullptr;
-    });
-    return count;
-  }
 
   std::unique_ptr<MemoryPort> other;
   Worker worker;
