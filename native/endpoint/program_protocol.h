@@ -34,6 +34,7 @@ struct ProgramRequest {
   uint32_t service_level = 0;
   std::array<uint8_t, 16> gid{};  // the peer's; IPv4 as ::ffff:a.b.c.d
   uint32_t receive_psn = 0;
+  uint32_t unreliable = 0;  // 1: UC
 };
 void describe(auto& v, Of<ProgramRequest> auto& request) {
   v.type("ProgramRequest", "What a program asks of the NIC. Nothing of it has been looked at.");
@@ -51,6 +52,7 @@ void describe(auto& v, Of<ProgramRequest> auto& request) {
   v("service_level", request.service_level, field::any("Priority, where the traffic class says nothing."));
   v("gid", request.gid, field::any("The peer's; IPv4 as ::ffff:a.b.c.d."));
   v("receive_psn", request.receive_psn, field::any("The first that is expected of the peer."));
+  v("unreliable", request.unreliable, field::any("1: UC."));
 }
 
 struct ProgramAnswer {

@@ -77,7 +77,10 @@ uint32_t QueuePairTable::create(const VerbsQueuePairParameters& parameters) {
         .memory = memory_, .completions = *completions_, .counters = counters_, .addresses = &address_handles_};
     if (parameters.link != nullptr) {
       qp.kind = parameters.datagram ? QueuePair::Kind::datagram : QueuePair::Kind::connection;
-      qp.transport = std::make_unique<RelayedTransport>(qpn, context, *parameters.link, parameters.datagram);
+      const auto service = parameters.datagram     ? RelayedTransport::Service::datagram
+                           : parameters.unreliable ? RelayedTransport::Service::unreliable
+                                                   : RelayedTransport::Service::connection;
+      qp.transport = std::make_unique<RelayedTransport>(qpn, context, *parameters.link, service);
     } else if (parameters.datagram) {
       qp.kind = QueuePair::Kind::datagram;
       qp.transport = std::make_unique<Datagram>(qpn, context, parameters.send_depth, parameters.receive_depth);

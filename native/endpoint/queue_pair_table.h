@@ -23,6 +23,7 @@ inline constexpr uint32_t kGsiQpn = 1;
 // A queue pair as an application makes it.
 struct VerbsQueuePairParameters {
   bool datagram = false;
+  bool unreliable = false;
   uint32_t send_depth = 128;
   uint32_t receive_depth = 128;
   uint32_t program = 0;         // whose transport runs in another process: its number, from 1; 0: this one's
@@ -31,6 +32,7 @@ struct VerbsQueuePairParameters {
 void describe(auto& v, Of<VerbsQueuePairParameters> auto& p) {
   v.type("NativeQueuePairOptions", "What an application's queue pair is made with.");
   v("datagram", p.datagram, field::any("UD; else RC."));
+  v("unreliable", p.unreliable, field::optional(field::any("UC, of a program; else RC.")));
   v("send_depth", p.send_depth, field::any("Most work requests at a time."));
   v("receive_depth", p.receive_depth, field::any("Most work requests at a time."));
   v("program", p.program, field::optional(field::any("Number of the program in which its transport runs; 0: here.")));

@@ -20,8 +20,9 @@ constexpr uint32_t kPeer = 41;
 
 // The daemon's end, with a program at the other that writes what it likes.
 struct Linked {
-  explicit Linked(bool datagram = false)
-      : relayed(kQpn, {.memory = regions, .completions = nobody, .counters = counters, .addresses = &addresses}, link, datagram) {
+  using Service = RelayedTransport::Service;
+  explicit Linked(Service service = Service::connection)
+      : relayed(kQpn, {.memory = regions, .completions = nobody, .counters = counters, .addresses = &addresses}, link, service) {
     attributes.remote_qpn = kPeer;
     attributes.path_mtu = 1'024;
     attributes.partition_key = 0x8001;
@@ -160,7 +161,7 @@ TEST_CASE("what was submitted is not changed by what the program writes afterwar
 }
 
 TEST_CASE("datagrams are from their own queue pair, whatever the program writes, and go where its handles lead") {
-  Linked l(true);
+  Linked l(Linked::Service::datagram);
   l.connect();
   const uint32_t handle = l.addresses.add(test::path_between(1, 2));
   l.packet(0) = {.qpn = kQpn, .destination_qp = 77, .address_handle = handle, .queue_key = 9, .opcode = kOpcodeUdSendOnly};

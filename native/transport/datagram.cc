@@ -44,7 +44,8 @@ bool Datagram::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
   receives_.retire({.flags = static_cast<uint8_t>(kWithGrh | (immediate ? kWithImmediate : 0)),
                     .bytes = bytes,
                     .immediate = immediate ? load_be32(packet + kBthHeader + kDethHeader) : 0,
-                    .source_qpn = deth.source_qp},
+                    .source_qpn = deth.source_qp,
+                    .solicited = bth.solicited},
                    qpn_, context_.completions);
   received_.count(meta.payload_length, headers + meta.payload_length + meta.pad_count, true);
   return true;

@@ -13,8 +13,9 @@ inline constexpr uint32_t kGrhBytes = 40;
 
 class Datagram final : public VerbsTransport {
  public:
-  Datagram(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth)
-      : VerbsTransport(qpn, context, send_depth, receive_depth) {}
+  Datagram(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth,
+           SharedReceives* shared = nullptr)
+      : VerbsTransport(qpn, context, send_depth, receive_depth, shared) {}
 
   bool understands(uint8_t opcode) const override { return opcode == kOpcodeUdSendOnly || opcode == kOpcodeUdSendOnlyImmediate; }
   bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;

@@ -27,6 +27,8 @@ struct MemoryRegion {
   std::shared_ptr<void> owner;  // of data, for as long as the region is registered
   // Stands for no memory of its own: each address is that of data[0]. Behind it there is room for any packet's payload.
   bool scratch = false;
+  uint8_t* sink = nullptr;  // with scratch: where writes go instead
+  uint32_t qpn = 0;         // of a memory window: whose peer alone may use it; 0: any of the domain
 };
 
 // Keys in an order that depends on a secret: all 32-bit numbers but 0, each once before any comes again. What comes next does not
@@ -81,16 +83,11 @@ class MemoryTable {
   }
   // False when there is no such region.
   bool remove(uint32_t key) {
-    for (uint32_t* link = &head_of(key); *link != kNone; link = &slots_[*link].next) {
-      const uint32_t index = *link;
-      Slot& slot = slots_[index];
-      if (slot.key != key) continue;
-      *link = slot.next;
-      slot = {};
-      free_.push_back(index);
-      return true;
-    }
-    return false;
+    const uint32_t index = unlink(key);
+    if (index == kNone) return false;
+    slots_[index] = {};
+    free_.push_back(index);
+    return true;
   }
   // Its key stands for another region from now on. False when there is no such key.
   bool replace(uint32_t key, MemoryRegion region) {
@@ -98,6 +95,15 @@ class MemoryTable {
     if (slot == nullptr) return false;
     slot->region = std::move(region);
     slot->valid = true;
+    return true;
+  }
+  // The region of `key` has the key `to` from now on. False when there is no such key, or `to` stands for another.
+  bool rename(uint32_t key, uint32_t to) {
+    if (to == 0 || find_slot(to) != nullptr) return false;
+    const uint32_t index = unlink(key);
+    if (index == kNone) return false;
+    slots_[index].key = to;
+    slots_[index].next = std::exchange(head_of(to), index);
     return true;
   }
   // Takes remote and local access away; the region stays registered until it is removed. False when its rights forbid it.
@@ -110,14 +116,17 @@ class MemoryTable {
   }
   // Where `address` is, if all `length` > 0 bytes from there lie in the region of this key and domain with all the rights in
   // `access`; else null. In a scratch region at most 4096 of those bytes are there.
-  uint8_t* find(uint32_t key, uint32_t domain, uint64_t address, uint64_t length, uint8_t access) const {
+  // `qpn`: of the queue pair that the access comes by.
+  uint8_t* find(uint32_t key, uint32_t domain, uint64_t address, uint64_t length, uint8_t access, uint32_t qpn = 0) const {
     const Slot* slot = find_slot(key);
     if (slot == nullptr || !slot->valid) return nullptr;
     const MemoryRegion& region = slot->region;
     if (region.domain != domain || (region.access & access) != access) return nullptr;
+    if (region.qpn != 0 && region.qpn != qpn) return nullptr;
     const uint64_t offset = address - region.address;
     if (address < region.address || offset > region.length || length > region.length - offset) return nullptr;
-    return region.scratch ? region.data : region.data + offset;
+    if (!region.scratch) return region.data + offset;
+    return region.sink != nullptr && (access & kLocalWrite) != 0 ? region.sink : region.data;
   }
 
  private:
@@ -129,6 +138,13 @@ class MemoryTable {
     uint32_t next = kNone;  // of those whose keys have the same low bits
     bool valid = false;
   };
+  // The place of `key`, which its list has no more; kNone when there is no such key.
+  uint32_t unlink(uint32_t key) {
+    for (uint32_t* link = &head_of(key); *link != kNone; link = &slots_[*link].next) {
+      if (slots_[*link].key == key) return std::exchange(*link, slots_[*link].next);
+    }
+    return kNone;
+  }
   uint32_t& head_of(uint32_t key) { return heads_[key & (heads_.size() - 1)]; }
   const Slot* find_slot(uint32_t key) const {
     uint32_t index = heads_[key & (heads_.size() - 1)];

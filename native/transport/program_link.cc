@@ -97,8 +97,8 @@ bool ProgramLink::take_wake() {
   return wakes;
 }
 
-RelayedTransport::RelayedTransport(uint32_t qpn, const TransportContext& context, ProgramLink& link, bool datagram)
-    : VerbsTransport(qpn, context, 1, 1), link_(link), datagram_(datagram) {
+RelayedTransport::RelayedTransport(uint32_t qpn, const TransportContext& context, ProgramLink& link, Service service)
+    : VerbsTransport(qpn, context, 1, 1), link_(link), service_(service) {
   link_.attach(qpn, *this);
 }
 
@@ -116,8 +116,9 @@ void RelayedTransport::enter(QueuePairState from, const QueueAttributes& attribu
 bool RelayedTransport::allows(const ProgramPacket& packet) const {
   if (state_ == QueuePairState::reset || state_ == QueuePairState::init) return false;
   if (packet.payload_bytes > (is_control(packet) ? kMaxSelectiveWindow / 8 : attributes_.path_mtu)) return false;
-  return understands(packet.opcode) && (extensions(packet.opcode) != 0 || opcode_shape(packet.opcode).kind != RequestKind::none ||
-                                        packet.opcode == kOpcodeRcReadResponseMiddle);
+  return understands(packet.opcode) &&
+         (is_unreliable(packet.opcode) || extensions(packet.opcode) != 0 ||
+          opcode_shape(packet.opcode).kind != RequestKind::none || packet.opcode == kOpcodeRcReadResponseMiddle);
 }
 
 bool RelayedTransport::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
@@ -125,7 +126,7 @@ bool RelayedTransport::receive(Time, const uint8_t* frame, const PacketMeta& met
   if (!link_.deliver(frame, meta)) return ++context_.counters.drop_program_busy, ++link_.busy_drops_, false;
   if (is_response(meta.opcode) && meta.payload_length == 0) return true;
   received_.count(meta.payload_length, kBthHeader + extension_length(meta.opcode) + meta.payload_length + meta.pad_count,
-                  datagram_ || opcode_shape(meta.opcode).last);
+                  service_ == Service::datagram || opcode_shape(meta.opcode & kOpcodeOperation).last);
   return true;
 }
 
@@ -137,7 +138,7 @@ uint32_t RelayedTransport::data_bytes() const {
 
 bool RelayedTransport::take_data(Time, OutgoingPacket& out) {
   const uint32_t slot = pop(data_);
-  if (datagram_) {
+  if (service_ == Service::datagram) {
     out.headers = context_.addresses->find(link_.slots_[slot].packet.address_handle);
     if (out.headers == nullptr) return link_.refuse(context_.counters), link_.give_back(slot), false;
   }
@@ -164,7 +165,7 @@ uint32_t RelayedTransport::pop(Queue& queue) {
 void RelayedTransport::fill(OutgoingPacket& out, uint32_t slot) {
   const ProgramPacket& packet = link_.slots_[slot].packet;
   out.header.opcode = packet.opcode;
-  out.header.destination_qp = (datagram_ ? packet.destination_qp : attributes_.remote_qpn) & 0xffffff;
+  out.header.destination_qp = (service_ == Service::datagram ? packet.destination_qp : attributes_.remote_qpn) & 0xffffff;
   out.header.psn = packet.psn & 0xffffff;
   out.header.ack_request = (packet.flags & ProgramPacket::kAckRequest) != 0;
   out.header.solicited = (packet.flags & ProgramPacket::kSolicited) != 0;

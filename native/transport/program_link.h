@@ -74,11 +74,14 @@ class ProgramLink {
 
 class RelayedTransport final : public VerbsTransport {
  public:
-  RelayedTransport(uint32_t qpn, const TransportContext& context, ProgramLink& link, bool datagram);
+  enum class Service : uint8_t { connection, unreliable, datagram };
+
+  RelayedTransport(uint32_t qpn, const TransportContext& context, ProgramLink& link, Service service);
   ~RelayedTransport() override;
 
   bool understands(uint8_t opcode) const override {
-    return datagram_ ? opcode == kOpcodeUdSendOnly || opcode == kOpcodeUdSendOnlyImmediate : opcode >> 5 == 0;
+    if (service_ == Service::datagram) return opcode == kOpcodeUdSendOnly || opcode == kOpcodeUdSendOnlyImmediate;
+    return service_ == Service::unreliable ? is_unreliable(opcode) : opcode >> 5 == 0;
   }
   bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
   bool control_waits() const override { return control_.first != ProgramLink::kNone; }
@@ -112,7 +115,7 @@ class RelayedTransport final : public VerbsTransport {
   void drop_all();
 
   ProgramLink& link_;
-  bool datagram_;
+  Service service_;
   uint32_t unanswered_ = 0;
   Queue control_;
   Queue data_;

@@ -2,8 +2,9 @@
 
 namespace weir {
 
-ReliableConnection::ReliableConnection(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth)
-    : VerbsTransport(qpn, context, send_depth, receive_depth),
+ReliableConnection::ReliableConnection(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth,
+                                       SharedReceives* shared)
+    : VerbsTransport(qpn, context, send_depth, receive_depth, shared),
       requester_(attributes_, context_, sends_),
       completer_(qpn, attributes_, context_, sends_, requester_, received_),
       responder_(qpn, attributes_, context_, receives_, received_) {}

@@ -12,7 +12,8 @@ namespace weir {
 
 class ReliableConnection final : public VerbsTransport {
  public:
-  ReliableConnection(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth);
+  ReliableConnection(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth,
+                     SharedReceives* shared = nullptr);
 
   bool understands(uint8_t opcode) const override { return opcode >> 5 == 0; }
   bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;

@@ -142,7 +142,7 @@ void Requester::account(Time now, const Choice& choice, bool ack_request) {
     queue_.end = queue_.next;
     queue_.begun = queue_.cursor + 1;
   }
-  if (queue_.next == entry.end_psn()) ++queue_.cursor;
+  if (queue_.next == entry.end_psn()) queue_.proceed();
   if (has_response(entry.work.opcode)) pending_.push(queue_.next);
 }
 

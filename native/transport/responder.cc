@@ -124,8 +124,14 @@ bool Responder::execute_send(const Request& request) {
       return false;
     }
     const uint8_t flags = invalidates ? kWithInvalidate : has_word ? kWithImmediate : uint8_t{0};
-    receives_.retire({.opcode = WorkOpcode::send, .flags = flags, .bytes = offset + length, .immediate = word}, qpn_,
-                     context_.completions);
+    receives_.retire({.opcode = WorkOpcode::send,
+                      .flags = flags,
+                      .bytes = offset + length,
+                      .immediate = word,
+                      .solicited = request.bth.solicited},
+                     qpn_, context_.completions);
+  } else {
+    receives_.hold();
   }
   return accept(request, offset);
 }
@@ -144,7 +150,7 @@ bool Responder::execute_write(const Request& request) {
   const uint32_t checked = first ? reth.dma_length : length;
   uint8_t* to = nullptr;
   if (checked > 0) {
-    to = context_.memory.find(reth.rkey, attributes_.domain, reth.virtual_address + offset, checked, kRemoteWrite);
+    to = context_.memory.find(reth.rkey, attributes_.domain, reth.virtual_address + offset, checked, kRemoteWrite, qpn_);
     if (to == nullptr) return refuse(kNakRemoteAccess);
   }
   const bool immediate = (request.opcode.extensions & kHasImmediate) != 0;
@@ -153,9 +159,12 @@ bool Responder::execute_write(const Request& request) {
   write_ = reth;
   if (immediate) {
     const uint32_t word = load_be32(request.extension + (first ? kRethHeader : 0));
-    receives_.retire(
-        {.opcode = WorkOpcode::write_immediate, .flags = kWithImmediate, .bytes = reth.dma_length, .immediate = word}, qpn_,
-        context_.completions);
+    receives_.retire({.opcode = WorkOpcode::write_immediate,
+                      .flags = kWithImmediate,
+                      .bytes = reth.dma_length,
+                      .immediate = word,
+                      .solicited = request.bth.solicited},
+                     qpn_, context_.completions);
   }
   return accept(request, offset);
 }
@@ -183,7 +192,7 @@ bool Responder::execute_read(const Request& request) {
   const Reth reth = load_reth(request.extension);
   if (reth.dma_length > kMostBytes) return refuse(kNakInvalidRequest);
   if (reth.dma_length > 0 &&
-      context_.memory.find(reth.rkey, attributes_.domain, reth.virtual_address, reth.dma_length, kRemoteRead) == nullptr) {
+      context_.memory.find(reth.rkey, attributes_.domain, reth.virtual_address, reth.dma_length, kRemoteRead, qpn_) == nullptr) {
     return refuse(kNakRemoteAccess);
   }
   // 2^31 bytes are one packet too many at a path MTU of 256.
@@ -196,7 +205,7 @@ bool Responder::execute_read(const Request& request) {
 bool Responder::execute_atomic(const Request& request) {
   const AtomicEth atomic = load_atomic(request.extension);
   if ((atomic.virtual_address & 7) != 0) return refuse(kNakInvalidRequest);
-  uint8_t* at = context_.memory.find(atomic.rkey, attributes_.domain, atomic.virtual_address, 8, kRemoteAtomic);
+  uint8_t* at = context_.memory.find(atomic.rkey, attributes_.domain, atomic.virtual_address, 8, kRemoteAtomic, qpn_);
   if (at == nullptr || (reinterpret_cast<uintptr_t>(at) & 7) != 0) return refuse(kNakRemoteAccess);
   // The application may look at the same word: one step for it too.
   uint64_t* word = reinterpret_cast<uint64_t*>(at);
@@ -343,8 +352,11 @@ void Responder::answer(const Response& response) {
   }
 }
 
-// The receive of a message under way is still the first in the queue: it is for the message after the MSN.
-uint8_t Responder::credits() const { return static_cast<uint8_t>(kSyndromeAck | credit_code(receives_.size())); }
+// The receive of a message under way is still the first in the queue: it is for the message after the MSN. Those that others may
+// take are not promised (IBTA volume 1, 9.7.7.2.5).
+uint8_t Responder::credits() const {
+  return static_cast<uint8_t>(kSyndromeAck | (receives_.shared() ? kNoCredits : credit_code(receives_.size())));
+}
 
 void Responder::take_control(OutgoingPacket& out) {
   const Response& response = responses_.front();
@@ -386,7 +398,7 @@ bool Responder::take_data(OutgoingPacket& out) {
   const uint64_t offset = static_cast<uint64_t>(psn_distance(response.psn, response.first_psn)) * attributes_.path_mtu;
   if (out.payload_bytes > 0) {
     out.payload =
-        context_.memory.find(response.key, attributes_.domain, response.address + offset, out.payload_bytes, kRemoteRead);
+        context_.memory.find(response.key, attributes_.domain, response.address + offset, out.payload_bytes, kRemoteRead, qpn_);
     if (out.payload == nullptr) {
       ++context_.counters.resp_remote_access_errors;
       const uint32_t psn = response.psn;

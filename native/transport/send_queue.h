@@ -9,6 +9,7 @@
 // [una, end) carry marks of their own; with go-back-N, una says all else.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <vector>
@@ -24,7 +25,7 @@ namespace weir {
 struct SendEntry {
   SendWork work;
   uint32_t first_psn = 0;
-  uint32_t packets = 1;
+  uint32_t packets = 1;   // 0: it sends nothing
   uint32_t sequence = 0;  // its number among the messages (SSN), once sent
 
   uint32_t end_psn() const { return psn_add(first_psn, packets); }
@@ -54,18 +55,25 @@ class SendQueue {
     SendEntry& entry = at(tail++);
     entry.work = work;
     entry.first_psn = assigned;
-    entry.packets = packets_of(work.length, path_mtu);
+    entry.packets = (work.flags & kLocal) != 0 ? 0 : packets_of(work.length, path_mtu);
     assigned = entry.end_psn();
+    skip_local();
   }
 
   // The oldest entry is complete. A success that nobody asked to hear of is told by the next completion.
   void retire(WorkStatus status, uint32_t qpn, CompletionSink& completions) {
-    const SendWork& work = at(head++).work;
-    ++unreported_;
-    if (status == WorkStatus::success && (work.flags & kSignaled) == 0) return;
-    completions.complete(
-        {.id = work.id, .qpn = qpn, .status = status, .opcode = work.opcode, .bytes = work.length, .retired = unreported_});
-    unreported_ = 0;
+    complete(status, qpn, completions);
+    if (status == WorkStatus::success) settle(qpn, completions);
+  }
+  // What sends nothing is never the oldest for long.
+  void settle(uint32_t qpn, CompletionSink& completions) {
+    while (!empty() && at(head).packets == 0) complete(WorkStatus::success, qpn, completions);
+    begun = std::max(begun, head);
+  }
+  // The entry of `next` has all been sent.
+  void proceed() {
+    ++cursor;
+    skip_local();
   }
 
   // The entry that `psn`, of [una, end), belongs to. PSNs of entries further on may have wrapped around to those of the first.
@@ -130,6 +138,18 @@ class SendQueue {
   uint32_t lost = 0;  // marks that say so
 
  private:
+  void complete(WorkStatus status, uint32_t qpn, CompletionSink& completions) {
+    const SendWork& work = at(head++).work;
+    ++unreported_;
+    if (status == WorkStatus::success && (work.flags & kSignaled) == 0) return;
+    completions.complete(
+        {.id = work.id, .qpn = qpn, .status = status, .opcode = work.opcode, .bytes = work.length, .retired = unreported_});
+    unreported_ = 0;
+  }
+  void skip_local() {
+    while (cursor != tail && at(cursor).packets == 0) ++cursor;
+  }
+
   uint32_t depth_;
   uint32_t unreported_ = 0;  // retired since the last completion
   uint32_t order_ = 0;       // of the latest transmission

@@ -56,8 +56,9 @@ void VerbsTransport::modify(QueuePairState to, const QueueAttributes& attributes
 
 void VerbsTransport::post_send(const SendWork& work) {
   changed_ = true;
-  if (state_ == QueuePairState::rts && serves(work) && !sends_.full()) return sends_.push(work, attributes_.path_mtu);
-  refuse(work.id, false);
+  if (state_ != QueuePairState::rts || !serves(work) || sends_.full()) return refuse(work.id, false);
+  sends_.push(work, attributes_.path_mtu);
+  sends_.settle(qpn_, context_.completions);
 }
 
 void VerbsTransport::post_receive(const ReceiveWork& work) {
@@ -90,7 +91,7 @@ void VerbsTransport::fail(WorkStatus status) {
 
 void VerbsTransport::flush() {
   while (!sends_.empty()) sends_.retire(WorkStatus::flushed, qpn_, context_.completions);
-  while (!receives_.empty()) receives_.retire({.status = WorkStatus::flushed}, qpn_, context_.completions);
+  receives_.flush(qpn_, context_.completions);
 }
 
 }  // namespace weir

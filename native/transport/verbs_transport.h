@@ -24,9 +24,10 @@ class VerbsTransport : public Transport {
   const Received& received() const { return received_; }
 
  protected:
-  // Depths: most work requests, 1..2^15.
-  VerbsTransport(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth)
-      : qpn_(qpn), context_(context), sends_(send_depth), receives_(receive_depth) {}
+  // Depths: most work requests, 1..2^15. `shared`: where receives come from, if they are not the queue pair's own.
+  VerbsTransport(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth,
+                 SharedReceives* shared = nullptr)
+      : qpn_(qpn), context_(context), sends_(send_depth), receives_(receive_depth, shared) {}
 
   void refuse(uint64_t id, bool receive);
   // In the state now; attributes_ are those before.

@@ -16,6 +16,7 @@ constexpr auto words_of(WorkOpcode) {
 inline constexpr uint8_t kSignaled = 1 << 0;   // a completion also on success
 inline constexpr uint8_t kSolicited = 1 << 1;  // the peer's completion is a solicited event
 inline constexpr uint8_t kFence = 1 << 2;      // not before all earlier READs and atomics are complete
+inline constexpr uint8_t kLocal = 1 << 3;      // sends nothing: it is complete when all before it is
 
 inline constexpr uint32_t kMaxMessage = 1u << 30;  // bytes; fewer PSNs than half of them all, at any path MTU
 
@@ -51,7 +52,7 @@ void describe(auto& v, Of<SendWork> auto& work) {
   v("remote_qpn", work.remote_qpn, field::any("Of a datagram."));
   v("queue_key", work.queue_key, field::any("Of a datagram."));
   v("opcode", work.opcode, field::any("ibv_wr_opcode."));
-  v("flags", work.flags, field::any("Bits: signaled 1, solicited 2, fence 4."));
+  v("flags", work.flags, field::any("Bits: signaled 1, solicited 2, fence 4, local 8."));
 }
 
 struct ReceiveWork {

@@ -1,4 +1,4 @@
-// What libibverbs and its providers know of each other beyond <infiniband/verbs.h>, as of IBVERBS_PRIVATE_34: rdma-core 44 to 56.
+// What libibverbs and its providers know of each other beyond <infiniband/verbs.h>, for its private versions 34 to 64.
 // Our own declarations of a layout that has no header in any package; sizes and offsets are held below. Only what a provider
 // touches is spelt out.
 #pragma once
@@ -89,11 +89,13 @@ struct verbs_qp {
     ibv_qp qp;
     ibv_qp_ex qp_ex;
   };
-  uint32_t comp_mask;  // 2: qp_ex is filled in
+  // kExtendedQueuePair in both: since rdma-core 46 ibv_qp_ex has one operation more, and this is behind it.
+  uint64_t comp_mask;
+  uint64_t later_comp_mask;
   void* xrcd;
 };
-static_assert(sizeof(verbs_qp) == 368);
-static_assert(offsetof(verbs_qp, comp_mask) == 352);
+inline constexpr uint64_t kExtendedQueuePair = 2;
+static_assert(sizeof(ibv_qp_ex) == 352 && offsetof(verbs_qp, comp_mask) == 352 && offsetof(verbs_qp, later_comp_mask) == 360);
 
 union verbs_cq {
   ibv_cq cq;
@@ -115,25 +117,37 @@ static_assert(offsetof(verbs_srq, number) == 152);
 static_assert(sizeof(ibv_qp) == 160 && sizeof(ibv_cq) == 128 && sizeof(ibv_context) == 328);
 static_assert(sizeof(verbs_context) == 648 && offsetof(verbs_context, context) == 320);
 
-// All that a provider may offer; null: it does not. In the order of the names.
+// All that a provider may offer; null: it does not. In the order of the names, as of IBVERBS_PRIVATE_64; earlier ones lack some
+// (kLacking below).
 struct verbs_context_ops {
   typedef void (*Unused)();
-  Unused advise_mr, alloc_dm, alloc_mw, alloc_null_mr, alloc_parent_domain;
+  int (*advise_mr)(ibv_pd*, ibv_advise_mr_advice, uint32_t flags, ibv_sge* pieces, uint32_t count);
+  Unused alloc_buf, alloc_dm, alloc_dmah;
+  ibv_mw* (*alloc_mw)(ibv_pd*, ibv_mw_type);
+  ibv_mr* (*alloc_null_mr)(ibv_pd*);
+  ibv_pd* (*alloc_parent_domain)(ibv_context*, ibv_parent_domain_init_attr*);
   ibv_pd* (*alloc_pd)(ibv_context*);
-  Unused alloc_td;
+  ibv_td* (*alloc_td)(ibv_context*, ibv_td_init_attr*);
   void (*async_event)(ibv_context*, ibv_async_event*);
-  Unused attach_counters_point_flow, attach_mcast, bind_mw, close_xrcd;
+  Unused attach_counters_point_flow;
+  int (*attach_mcast)(ibv_qp*, const ibv_gid*, uint16_t lid);
+  int (*bind_mw)(ibv_qp*, ibv_mw*, ibv_mw_bind*);
+  Unused close_xrcd;
   void (*cq_event)(ibv_cq*);
   ibv_ah* (*create_ah)(ibv_pd*, ibv_ah_attr*);
   Unused create_counters;
   ibv_cq* (*create_cq)(ibv_context*, int entries, ibv_comp_channel*, int vector);
-  Unused create_cq_ex, create_flow, create_flow_action_esp;
+  ibv_cq_ex* (*create_cq_ex)(ibv_context*, ibv_cq_init_attr_ex*);
+  Unused create_flow, create_flow_action_esp;
   ibv_qp* (*create_qp)(ibv_pd*, ibv_qp_init_attr*);
-  Unused create_qp_ex, create_rwq_ind_table;
+  ibv_qp* (*create_qp_ex)(ibv_context*, ibv_qp_init_attr_ex*);
+  Unused create_rwq_ind_table;
   ibv_srq* (*create_srq)(ibv_pd*, ibv_srq_init_attr*);
-  Unused create_srq_ex, create_wq, dealloc_mw;
+  ibv_srq* (*create_srq_ex)(ibv_context*, ibv_srq_init_attr_ex*);
+  Unused create_wq, dealloc_dmah;
+  int (*dealloc_mw)(ibv_mw*);
   int (*dealloc_pd)(ibv_pd*);
-  Unused dealloc_td;
+  int (*dealloc_td)(ibv_td*);
   int (*dereg_mr)(verbs_mr*);
   int (*destroy_ah)(ibv_ah*);
   Unused destroy_counters;
@@ -142,9 +156,15 @@ struct verbs_context_ops {
   int (*destroy_qp)(ibv_qp*);
   Unused destroy_rwq_ind_table;
   int (*destroy_srq)(ibv_srq*);
-  Unused destroy_wq, detach_mcast;
+  Unused destroy_wq;
+  int (*detach_mcast)(ibv_qp*, const ibv_gid*, uint16_t lid);
+  Unused dm_export_dmabuf_fd, free_buf;
   void (*free_context)(ibv_context*);
-  Unused free_dm, get_srq_num, import_dm, import_mr, import_pd, modify_cq, modify_flow_action_esp;
+  Unused free_dm;
+  int (*get_srq_num)(ibv_srq*, uint32_t* number);
+  Unused import_dm, import_mr, import_pd;
+  int (*modify_cq)(ibv_cq*, ibv_modify_cq_attr*);
+  Unused modify_flow_action_esp;
   int (*modify_qp)(ibv_qp*, ibv_qp_attr*, int mask);
   Unused modify_qp_rate_limit;
   int (*modify_srq)(ibv_srq*, ibv_srq_attr*, int mask);
@@ -157,36 +177,67 @@ struct verbs_context_ops {
   int (*query_device_ex)(ibv_context*, const ibv_query_device_ex_input*, ibv_device_attr_ex*, size_t bytes);
   Unused query_ece;
   int (*query_port)(ibv_context*, uint8_t port, ibv_port_attr*);
+  Unused query_port_speed;
   int (*query_qp)(ibv_qp*, ibv_qp_attr*, int mask, ibv_qp_init_attr*);
-  Unused query_qp_data_in_order, query_rt_values;
+  Unused query_qp_data_in_order;
+  int (*query_rt_values)(ibv_context*, ibv_values_ex*);
   int (*query_srq)(ibv_srq*, ibv_srq_attr*);
   Unused read_counters, reg_dm_mr, reg_dmabuf_mr;
   ibv_mr* (*reg_mr)(ibv_pd*, void* address, size_t bytes, uint64_t own_address, int access);
+  Unused reg_mr_ex;
   int (*req_notify_cq)(ibv_cq*, int solicited_only);
   int (*rereg_mr)(verbs_mr*, int changes, ibv_pd*, void* address, size_t bytes, int access);
   int (*resize_cq)(ibv_cq*, int entries);
   Unused set_ece, unimport_dm, unimport_mr, unimport_pd;
 };
-static_assert(sizeof(verbs_context_ops) == 608);
-static_assert(offsetof(verbs_context_ops, alloc_pd) == 40);
-static_assert(offsetof(verbs_context_ops, create_ah) == 104);
-static_assert(offsetof(verbs_context_ops, create_qp) == 152);
-static_assert(offsetof(verbs_context_ops, dereg_mr) == 224);
-static_assert(offsetof(verbs_context_ops, free_context) == 312);
-static_assert(offsetof(verbs_context_ops, modify_qp) == 376);
-static_assert(offsetof(verbs_context_ops, poll_cq) == 424);
-static_assert(offsetof(verbs_context_ops, post_send) == 440);
-static_assert(offsetof(verbs_context_ops, query_device_ex) == 464);
-static_assert(offsetof(verbs_context_ops, reg_mr) == 544);
-static_assert(offsetof(verbs_context_ops, req_notify_cq) == 552);
-static_assert(offsetof(verbs_context_ops, unimport_pd) == 600);
-
-void verbs_register_driver_34(const verbs_device_ops*);
-// `bytes` of zeroed memory with a verbs_context at `context` from its start, which libibverbs fills in. Takes the descriptor
-// over.
-void* _verbs_init_and_alloc_context(ibv_device*, int descriptor, size_t bytes, verbs_context* context, uint32_t driver);
-void verbs_uninit_context(verbs_context*);
-// Those that are null stay as they are: refused with EOPNOTSUPP.
-void verbs_set_ops(verbs_context*, const verbs_context_ops*);
 
 }  // extern "C"
+
+namespace weir {
+
+// What libibverbs has for providers under each of its private versions: IBVERBS_PRIVATE_34 is of rdma-core 44 to 56, 57 of 57 and
+// 58, 59 of 59 to 63, 64 of 64. None of them is linked against: one library is the provider of all.
+struct PrivateLibrary {
+  uint32_t version = 0;
+  void (*register_driver)(const verbs_device_ops*) = nullptr;
+  // `bytes` of zeroed memory with a verbs_context at `context` from its start, which libibverbs fills in. Takes the descriptor
+  // over.
+  void* (*init_and_alloc_context)(ibv_device*, int descriptor, size_t bytes, verbs_context* context, uint32_t driver) = nullptr;
+  void (*uninit_context)(verbs_context*) = nullptr;
+  // A table as that version has it. Those that are null stay as they are: refused with EOPNOTSUPP.
+  void (*set_ops)(verbs_context*, const void* operations) = nullptr;
+};
+inline constexpr uint32_t kPrivateVersions[] = {34, 57, 59, 64};
+
+using OperationSlot = void (*)();
+inline constexpr size_t kOperations = sizeof(verbs_context_ops) / sizeof(OperationSlot);
+struct Lacking {
+  size_t offset;
+  uint32_t since;  // the version that it came with
+};
+inline constexpr Lacking kLacking[] = {
+    {offsetof(verbs_context_ops, alloc_buf), 64},    {offsetof(verbs_context_ops, alloc_dmah), 59},
+    {offsetof(verbs_context_ops, dealloc_dmah), 59}, {offsetof(verbs_context_ops, dm_export_dmabuf_fd), 64},
+    {offsetof(verbs_context_ops, free_buf), 64},     {offsetof(verbs_context_ops, query_port_speed), 64},
+    {offsetof(verbs_context_ops, reg_mr_ex), 59}};
+// Where an operation is in the table of a version.
+constexpr size_t offset_in(uint32_t version, size_t offset) {
+  size_t out = offset;
+  for (const Lacking& one : kLacking) out -= one.since > version && one.offset < offset ? sizeof(OperationSlot) : 0;
+  return out;
+}
+static_assert(offset_in(34, sizeof(verbs_context_ops)) == 608);
+static_assert(offset_in(34, offsetof(verbs_context_ops, alloc_pd)) == 40);
+static_assert(offset_in(34, offsetof(verbs_context_ops, create_ah)) == 104);
+static_assert(offset_in(34, offsetof(verbs_context_ops, create_qp)) == 152);
+static_assert(offset_in(34, offsetof(verbs_context_ops, dereg_mr)) == 224);
+static_assert(offset_in(34, offsetof(verbs_context_ops, free_context)) == 312);
+static_assert(offset_in(34, offsetof(verbs_context_ops, modify_qp)) == 376);
+static_assert(offset_in(34, offsetof(verbs_context_ops, poll_cq)) == 424);
+static_assert(offset_in(34, offsetof(verbs_context_ops, post_send)) == 440);
+static_assert(offset_in(34, offsetof(verbs_context_ops, query_device_ex)) == 464);
+static_assert(offset_in(34, offsetof(verbs_context_ops, reg_mr)) == 544);
+static_assert(offset_in(34, offsetof(verbs_context_ops, req_notify_cq)) == 552);
+static_assert(offset_in(34, offsetof(verbs_context_ops, unimport_pd)) == 600);
+
+}  // namespace weir

@@ -35,6 +35,7 @@ constexpr Time kPolledLately = 10 * kMicrosecond;
 constexpr Time kShortestNap = 20 * kMicrosecond;
 constexpr Time kLongestNap = 320 * kMicrosecond;
 constexpr unsigned long kTimerSlack = 5 * kMicrosecond;
+constexpr uint32_t kCopied = 4'096;                 // at a time: of memory that is none there is no more
 constexpr Time kLongestSleep = 100 * kMillisecond;  // then it looks whether the daemon lives
 
 uint64_t secret() {
@@ -62,12 +63,16 @@ ibv_wc_opcode opcode_of(const Completion& c) {
   }
 }
 
-// Copies `bytes` of what has come to where the program wants them.
-void scatter(const Staging& staging, uint32_t bytes) {
+// Copies `bytes` of what has come to where the program wants them, unless that is its memory no more.
+void scatter(const MemoryTable& memory, uint32_t domain, const Staging& staging, uint32_t bytes) {
   const uint8_t* from = staging.bytes.get();
   for (const ibv_sge& piece : staging.pieces) {
     const uint32_t part = std::min(bytes, piece.length);
-    if (part > 0) std::memcpy(reinterpret_cast<void*>(piece.addr), from, part);
+    for (uint32_t offset = 0; offset < part; offset += kCopied) {
+      const uint32_t length = std::min(part - offset, kCopied);
+      uint8_t* to = memory.find(piece.lkey, domain, piece.addr + offset, length, kLocalWrite);
+      if (to != nullptr) std::memcpy(to, from + offset, length);
+    }
     from += part;
     bytes -= part;
   }
@@ -115,11 +120,10 @@ void ProgramNic::add(ProgramQueuePair& qp) { pairs_[qp.base.qp.qp_num] = &qp; }
 void ProgramNic::remove(ProgramQueuePair& qp) {
   pairs_.erase(qp.base.qp.qp_num);
   std::erase(dirty_, &qp);
-  for (std::deque<Staging>* posted : {&qp.sends, &qp.receives}) {
-    for (const Staging& staging : *posted) {
-      if (staging.key != 0) memory_.remove(staging.key);
-    }
+  for (const Staging& staging : qp.sends) {
+    if (staging.key != 0) memory_.remove(staging.key);
   }
+  qp.receives.clear(memory_);
 }
 
 void ProgramNic::attend(ProgramQueuePair& qp) { send(qp, program_now()); }
@@ -135,7 +139,7 @@ void ProgramNic::send(ProgramQueuePair& qp, Time now) {
     } else if (qp.submitted < qp.most_submitted && qp.transport->data_bytes() > 0) {
       if (!qp.transport->take_data(now, out)) continue;
       write(qp, out, true, now);
-      if (qp.datagram) qp.transport->advance(now);
+      if (qp.transport->next_deadline() == 0) qp.transport->advance(now);
     } else {
       break;
     }
@@ -220,6 +224,7 @@ bool ProgramNic::turn(Time now) {
     if (const auto found = pairs_.find(slot.meta.destination_qp); found != pairs_.end()) {
       ProgramQueuePair& qp = *found->second;
       qp.transport->receive(now, slot.bytes, slot.meta);
+      if (qp.shared != nullptr) look_at_limit(*qp.shared);
       if (!qp.dirty) dirty_.push_back(&qp);
       qp.dirty = true;
     }
@@ -327,10 +332,25 @@ void ProgramNic::fail() {
   failed_.store(true, std::memory_order_release);
   for (const auto& [qpn, qp] : pairs_) {
     if (qp->transport->state() == QueuePairState::reset) continue;
+    if (qp->transport->state() == QueuePairState::error) continue;
     qp->transport->modify(QueuePairState::error, {});
-    qp->base.qp.state = IBV_QPS_ERR;
+    told_error(*qp);
   }
   report(IBV_EVENT_DEVICE_FATAL, nullptr);
+}
+
+void ProgramNic::look_at_limit(ProgramSharedReceives& shared) {
+  if (shared.queue.size() >= shared.limit) return;
+  shared.limit = 0;
+  ++shared.events;
+  report(IBV_EVENT_SRQ_LIMIT_REACHED, &shared.base.srq);
+}
+
+void ProgramNic::told_error(ProgramQueuePair& qp) {
+  qp.base.qp.state = IBV_QPS_ERR;
+  if (qp.shared == nullptr || qp.datagram) return;
+  ++qp.events;
+  report(IBV_EVENT_QP_LAST_WQE_REACHED, &qp.base.qp);
 }
 
 void ProgramNic::report(ibv_event_type type, void* element) {
@@ -367,28 +387,34 @@ void ProgramNic::complete(const Completion& c) {
   if (found == pairs_.end()) return;
   ProgramQueuePair& qp = *found->second;
   if (c.retired == 0) {
-    qp.base.qp.state = IBV_QPS_ERR;
     // What the peer did wrong no completion tells.
     if (c.status == WorkStatus::success) {
       ++qp.events;
       report(IBV_EVENT_QP_ACCESS_ERR, &qp.base.qp);
     }
-    return;
+    return told_error(qp);
   }
   const bool good = c.status == WorkStatus::success;
-  std::deque<Staging>& posted = c.receive ? qp.receives : qp.sends;
-  for (uint32_t left = c.receive ? 1 : c.retired; left > 0 && !posted.empty(); --left) {
-    const Staging& staging = posted.front();
-    if (staging.key != 0) {
-      if (left > 1 || good) scatter(staging, c.receive ? c.bytes : UINT32_MAX);
-      memory_.remove(staging.key);
-    }
-    posted.pop_front();
-  }
   ibv_wc wc{};
   wc.wr_id = c.id;
   wc.status = static_cast<ibv_wc_status>(c.status);
   wc.opcode = opcode_of(c);
+  const auto done = [&](const Staging& staging, bool arrived, uint32_t bytes) {
+    if (staging.key == 0) return;
+    if (arrived) scatter(memory_, qp.domain, staging, bytes);
+    memory_.remove(staging.key);
+  };
+  if (c.receive) {
+    const auto [id, staging] = (qp.shared != nullptr ? qp.shared->posted : qp.receives).take(c.id);
+    wc.wr_id = id;
+    done(staging, good, c.bytes);
+  }
+  for (uint32_t left = c.receive ? 0 : c.retired; left > 0 && !qp.sends.empty(); --left) {
+    done(qp.sends.front(), left > 1 || good, UINT32_MAX);
+    if (left == 1 && qp.sends.front().opcode != IBV_WC_SEND) wc.opcode = qp.sends.front().opcode;
+    qp.sends.pop_front();
+  }
+  if (qp.ends) return;
   wc.byte_len = c.bytes;
   wc.qp_num = c.qpn;
   wc.src_qp = c.source_qpn;
@@ -403,8 +429,10 @@ void ProgramNic::complete(const Completion& c) {
   if ((c.flags & kWithGrh) != 0) wc.wc_flags |= IBV_WC_GRH;
   CompletionQueue& queue = c.receive ? *qp.receive_queue : *qp.send_queue;
   if (!queue.push(wc)) {
-    if (!queue.overrun) report(IBV_EVENT_CQ_ERR, &queue.base.cq);
-    queue.overrun = true;
+    if (!std::exchange(queue.overrun, true)) {
+      ++queue.async_events;
+      report(IBV_EVENT_CQ_ERR, &queue.base.cq);
+    }
     return;
   }
   if (queue.base.cq.channel == nullptr || queue.armed.load() == CompletionQueue::kNone) return;

@@ -13,6 +13,7 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "transport/address_table.h"
@@ -27,8 +28,58 @@ namespace weir {
 struct Staging {
   std::unique_ptr<uint8_t[]> bytes;
   uint32_t key = 0;
-  std::vector<ibv_sge> pieces;  // where it goes when the work is done; none: nowhere
+  std::vector<ibv_sge> pieces;         // where it goes when the work is done; none: nowhere
+  ibv_wc_opcode opcode = IBV_WC_SEND;  // of a send: what its completion says
 };
+
+// Receives that were posted and are not done with: the transport knows them by their places here.
+class PostedReceives {
+ public:
+  size_t size() const { return entries_.size() - free_.size(); }
+  uint64_t add(uint64_t id, Staging staging) {
+    if (free_.empty()) {
+      free_.push_back(entries_.size());
+      entries_.emplace_back();
+    }
+    const uint64_t place = free_.back();
+    free_.pop_back();
+    entries_[place] = {id, std::move(staging)};
+    return place;
+  }
+  // It is done with; what add() was given.
+  std::pair<uint64_t, Staging> take(uint64_t place) {
+    free_.push_back(place);
+    return std::exchange(entries_[place], {});
+  }
+  void clear(MemoryTable& memory) {
+    for (const auto& [id, staging] : entries_) {
+      if (staging.key != 0) memory.remove(staging.key);
+    }
+    entries_.clear();
+    free_.clear();
+  }
+
+ private:
+  std::vector<std::pair<uint64_t, Staging>> entries_;
+  std::vector<uint64_t> free_;
+};
+
+// A shared receive queue. All with the NIC's lock.
+struct ProgramSharedReceives {
+  explicit ProgramSharedReceives(uint32_t depth) : queue(depth) {}
+
+  verbs_srq base{};  // first: what libibverbs hands around
+  SharedReceives queue;
+  PostedReceives posted;
+  uint32_t most = 0;
+  uint32_t most_pieces = 0;
+  uint32_t domain = 0;
+  uint32_t limit = 0;  // fewer than these are an event, once; 0: no event
+  std::atomic<uint32_t> users{0};
+  uint32_t events = 0;  // that the program was told
+};
+
+struct Batch;
 
 // One queue pair of the program.
 struct ProgramQueuePair {
@@ -36,17 +87,22 @@ struct ProgramQueuePair {
   std::unique_ptr<VerbsTransport> transport;
   CompletionQueue* send_queue = nullptr;
   CompletionQueue* receive_queue = nullptr;
+  ProgramSharedReceives* shared = nullptr;
   uint32_t domain = 0;
   bool datagram = false;
+  bool connected = false;  // has one peer
+  bool reliable = false;
   bool all_signaled = false;
+  bool ends = false;  // is being destroyed: nobody hears of its work
   ibv_qp_cap cap{};
   ibv_qp_attr attributes{};
   // Posted and not done with, in order.
   std::deque<Staging> sends;
-  std::deque<Staging> receives;
-  uint32_t events = 0;     // asynchronous ones that the program was told
-  uint32_t unsent = 0;     // packets that the daemon has, acknowledgements among them
-  uint32_t submitted = 0;  // data packets that the daemon has
+  PostedReceives receives;       // unless they are shared
+  std::shared_ptr<Batch> batch;  // of ibv_qp_ex
+  uint32_t events = 0;           // asynchronous ones that the program was told
+  uint32_t unsent = 0;           // packets that the daemon has, acknowledgements among them
+  uint32_t submitted = 0;        // data packets that the daemon has
   uint32_t most_submitted = 64;
   bool dirty = false;  // has more to send, perhaps
 };
@@ -68,6 +124,7 @@ class ProgramNic final : public CompletionSink {
   // With the lock.
   MemoryTable& memory() { return memory_; }
   uint32_t next_domain() { return ++domains_; }
+  uint32_t next_shared_number() { return ++shared_numbers_; }
   TransportContext context() { return {.memory = memory_, .completions = *this, .counters = counters_, .addresses = nullptr}; }
   void add(ProgramQueuePair& qp);
   void remove(ProgramQueuePair& qp);
@@ -81,10 +138,14 @@ class ProgramNic final : public CompletionSink {
   // Whether all that it was to send has left; without the lock.
   bool settled(const ProgramQueuePair& qp);
   void complete(const Completion& completion) override;
+  // With the lock: whether there are fewer receives than the program wants to be told of.
+  void look_at_limit(ProgramSharedReceives& shared);
+  // With the lock: the queue pair has failed, or was told to.
+  void told_error(ProgramQueuePair& qp);
   void report(ibv_event_type type, void* element);
   // With the lock. Takes events about `element` that nobody has read out of a pipe of events, of `bytes` each; returns how many.
   static uint32_t withdraw(int pipe, size_t bytes, const void* element);
-  uint32_t withdraw(const ProgramQueuePair& qp) const { return withdraw(events_, kEventBytes, &qp.base.qp); }
+  uint32_t withdraw(const void* element) const { return withdraw(events_, kEventBytes, element); }
 
  private:
   static constexpr size_t kEventBytes = 16;
@@ -104,6 +165,7 @@ class ProgramNic final : public CompletionSink {
   MemoryTable memory_;
   TransportCounters counters_;
   uint32_t domains_ = 0;
+  uint32_t shared_numbers_ = 0;
   std::unordered_map<uint32_t, ProgramQueuePair*> pairs_;
   std::vector<ProgramQueuePair*> dirty_;
   std::vector<ProgramQueuePair*> attended_;

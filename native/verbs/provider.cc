@@ -1,19 +1,20 @@
 // The provider that libibverbs loads: devices, contexts, what they can do, protection domains, memory, address handles.
 #include "verbs/provider.h"
 
+#include <dlfcn.h>
 #include <endian.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 #include <string>
+#include <type_traits>
 
 #include "base/native_error.h"
 
@@ -65,7 +66,8 @@ int query_device(ibv_context* context, const ibv_query_device_ex_input*, ibv_dev
   attributes.vendor_id = 0xffffff;  // as Linux's rxe has it: nobody's
   attributes.max_qp = kMostQueuePairs;
   attributes.max_qp_wr = kMostWork;
-  attributes.device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SYS_IMAGE_GUID;
+  attributes.device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_SRQ_RESIZE |
+                                IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
   attributes.max_sge = attributes.max_sge_rd = kMostPieces;
   attributes.max_cq = 65'536;
   attributes.max_cqe = kMostCompletions;
@@ -76,9 +78,19 @@ int query_device(ibv_context* context, const ibv_query_device_ex_input*, ibv_dev
   attributes.atomic_cap = IBV_ATOMIC_HCA;
   attributes.max_ah = static_cast<int>(AddressTable::kMost);
   attributes.max_pkeys = 1;
+  attributes.max_mw = ProgramNic::kRegions / 2;
+  attributes.max_srq = 65'536;
+  attributes.max_srq_wr = kMostWork;
+  attributes.max_srq_sge = kMostPieces;
   attributes.local_ca_ack_delay = 15;
   attributes.phys_port_cnt = 1;
-  if (bytes >= offsetof(ibv_device_attr_ex, phys_port_cnt_ex) + sizeof out->phys_port_cnt_ex) out->phys_port_cnt_ex = 1;
+  const auto tell = [&](auto& field, auto value) {
+    const auto end = reinterpret_cast<char*>(&field + 1) - reinterpret_cast<char*>(out);
+    if (bytes >= static_cast<size_t>(end)) field = value;
+  };
+  tell(out->phys_port_cnt_ex, 1);
+  tell(out->completion_timestamp_mask, UINT64_MAX);
+  tell(out->hca_core_clock, kClockKilohertz);
   return 0;
 }
 
@@ -112,148 +124,65 @@ int query_port(ibv_context* context, uint8_t port, ibv_port_attr* out) {
   return 0;
 }
 
-ibv_pd* alloc_pd(ibv_context* context) {
-  auto* domain = static_cast<ProviderDomain*>(std::calloc(1, sizeof(ProviderDomain)));
-  if (domain == nullptr) return nullptr;
-  ProgramNic& nic = nic_of(context);
-  const std::lock_guard lock(nic.mutex());
-  domain->number = nic.next_domain();
-  return &domain->base;
-}
-
-int dealloc_pd(ibv_pd* pd) {
-  std::free(pd);
-  return 0;
-}
-
-// A NIC would refuse to pin what is not there; without this its thread would find out.
-bool is_mapped(uintptr_t address, size_t bytes) {
-  constexpr size_t kPage = 4096;
-  unsigned char pages[1024];
-  const uintptr_t end = address + bytes;
-  for (uintptr_t at = address & ~(kPage - 1); at < end; at += sizeof pages * kPage) {
-    const size_t length = std::min<size_t>(end - at, sizeof pages * kPage);
-    if (::mincore(reinterpret_cast<void*>(at), length, pages) < 0 && errno == ENOMEM) return false;
-  }
-  return true;
-}
-
-constexpr int kRemoteWrites = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | kRemoteWrites;
-
-// errno; 0: a region may have these.
-int refused(int access) {
-  if ((access & ~(kAccess | IBV_ACCESS_OPTIONAL_RANGE)) != 0) return EOPNOTSUPP;
-  return (access & kRemoteWrites) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0 ? EINVAL : 0;
-}
-
-ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t bytes, uint64_t own_address, int access) {
-  if (const int error = refused(access); error != 0) return errno = error, nullptr;
-  if (!is_mapped(reinterpret_cast<uintptr_t>(address), bytes)) return errno = EFAULT, nullptr;
-  auto* out = new (std::nothrow) ProviderRegion{};
-  if (out == nullptr) return errno = ENOMEM, nullptr;
-  MemoryRegion& region = out->region;
-  region.data = static_cast<uint8_t*>(address);
-  region.address = own_address;
-  region.length = bytes;
-  region.domain = reinterpret_cast<ProviderDomain*>(pd)->number;
-  region.access = static_cast<uint8_t>(access & kAccess);
-  ibv_mr& mr = out->base.mr;
-  ProgramNic& nic = nic_of(pd->context);
-  {
-    const std::lock_guard lock(nic.mutex());
-    mr.lkey = mr.rkey = nic.memory().add(region);
-  }
-  if (mr.lkey == 0) {
-    delete out;
-    return errno = ENOMEM, nullptr;
-  }
-  out->base.type = VERBS_MR_TYPE_MR;
-  out->base.access = access;
-  return &mr;
-}
-
-// It keeps its keys.
-int rereg_mr(verbs_mr* mr, int changes, ibv_pd* pd, void* address, size_t bytes, int access) {
-  auto& own = *reinterpret_cast<ProviderRegion*>(mr);
-  MemoryRegion region = own.region;
-  if ((changes & IBV_REREG_MR_CHANGE_ACCESS) != 0) {
-    if (const int error = refused(access); error != 0) return error;
-    region.access = static_cast<uint8_t>(access & kAccess);
-  }
-  if ((changes & IBV_REREG_MR_CHANGE_PD) != 0) region.domain = reinterpret_cast<ProviderDomain*>(pd)->number;
-  if ((changes & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
-    if (!is_mapped(reinterpret_cast<uintptr_t>(address), bytes)) return EFAULT;
-    region.data = static_cast<uint8_t*>(address);
-    region.address = reinterpret_cast<uintptr_t>(address);
-    region.length = bytes;
-  }
-  ProgramNic& nic = nic_of(mr->mr.context);
-  const std::lock_guard lock(nic.mutex());
-  nic.memory().replace(mr->mr.lkey, region);
-  own.region = region;
-  if ((changes & IBV_REREG_MR_CHANGE_ACCESS) != 0) mr->access = access;
-  return 0;
-}
-
-int dereg_mr(verbs_mr* mr) {
-  ProgramNic& nic = nic_of(mr->mr.context);
-  {
-    const std::lock_guard lock(nic.mutex());
-    nic.memory().remove(mr->mr.lkey);
-  }
-  delete reinterpret_cast<ProviderRegion*>(mr);
-  return 0;
-}
-
-ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
-  // Without a global route there is a LID alone, and the only one here is our own, 0: librdmacm's sockets for datagrams ask for
-  // it.
-  const bool is_own = attributes->is_global == 0 && attributes->dlid == 0;
-  if ((attributes->is_global == 0 && !is_own) || attributes->port_num != 1) return errno = EINVAL, nullptr;
-  ProgramRequest request;
-  request.kind = ProgramRequest::kCreateAddressHandle;
-  if (!is_own) std::memcpy(request.gid.data(), attributes->grh.dgid.raw, request.gid.size());
-  request.traffic_class = attributes->grh.traffic_class;
-  request.hop_limit = attributes->grh.hop_limit;
-  request.source_index = attributes->grh.sgid_index;
-  request.service_level = attributes->sl;
-  const ProgramAnswer answer = nic_of(pd->context).ask(request);
-  if (answer.error != 0) return errno = static_cast<int>(answer.error), nullptr;
-  auto* ah = static_cast<ProviderAddress*>(std::calloc(1, sizeof(ProviderAddress)));
-  if (ah == nullptr) return nullptr;
-  ah->handle = answer.object;
-  return &ah->base;
-}
-
-int destroy_ah(ibv_ah* ah) {
-  ProgramRequest request;
-  request.kind = ProgramRequest::kDestroyAddressHandle;
-  request.object = reinterpret_cast<ProviderAddress*>(ah)->handle;
-  nic_of(ah->context).ask(request);
-  std::free(ah);
-  return 0;
-}
+PrivateLibrary library;
 
 void free_context(ibv_context* context) {
   ProviderContext& own = ProviderContext::of(context);
   delete own.nic;
-  verbs_uninit_context(&own.base);
+  library.uninit_context(own.verbs());
   std::free(&own);
 }
 
+// The table as the library's version has it.
+void set_operations(verbs_context* context) {
+  static const auto kTable = [] {
+    verbs_context_ops operations{};
+    operations.free_context = free_context;
+    operations.query_device_ex = query_device;
+    operations.query_port = query_port;
+    add_domain_operations(operations);
+    add_memory_operations(operations);
+    add_window_operations(operations);
+    add_queue_operations(operations);
+    add_extended_queue_operations(operations);
+    add_shared_receive_operations(operations);
+    const auto slots = std::bit_cast<std::array<OperationSlot, kOperations>>(operations);
+    std::array<OperationSlot, kOperations> table{};
+    size_t to = 0;
+    for (size_t from = 0; from < kOperations; ++from) {
+      const bool lacks = std::any_of(std::begin(kLacking), std::end(kLacking), [&](const Lacking& one) {
+        return one.offset == from * sizeof(OperationSlot) && one.since > library.version;
+      });
+      if (!lacks) table[to++] = slots[from];
+    }
+    return table;
+  }();
+  library.set_ops(context, kTable.data());
+}
+
+// A context in what libibverbs has made: its place depends on the version.
+ibv_context* context_in(ProviderContext& own, ibv_device* device) {
+  for (size_t at = sizeof(size_t); at + sizeof(ibv_context) <= ProviderContext::kRoom; at += sizeof(size_t)) {
+    auto* context = reinterpret_cast<ibv_context*>(own.base + at);
+    if (context->device == device && reinterpret_cast<size_t*>(context)[-1] == at + sizeof(ibv_context)) return context;
+  }
+  return nullptr;
+}
+
 verbs_context* alloc_context(ibv_device* device, int descriptor, void*) {
-  auto* own =
-      static_cast<ProviderContext*>(_verbs_init_and_alloc_context(device, descriptor, sizeof(ProviderContext), nullptr, 0));
+  auto* own = static_cast<ProviderContext*>(library.init_and_alloc_context(
+      device, descriptor, sizeof(ProviderContext), reinterpret_cast<verbs_context*>(offsetof(ProviderContext, base)), 0));
   if (own == nullptr) return nullptr;
-  int error = 0;
-  own->base.context.num_comp_vectors = 1;
-  own->base.context.async_fd = event_pipe();
-  if (own->base.context.async_fd < 0) {
-    error = errno;
-  } else {
+  ibv_context* context = context_in(*own, device);
+  int error = context == nullptr ? EPROTO : 0;
+  if (error == 0) {
+    context->num_comp_vectors = 1;
+    context->async_fd = event_pipe();
+    if (context->async_fd < 0) error = errno;
+  }
+  if (error == 0) {
     try {
-      own->nic = new ProgramNic(socket_of(device->ibdev_path), own->base.context.async_fd);
+      own->nic = new ProgramNic(socket_of(device->ibdev_path), context->async_fd);
     } catch (const NativeError& refused) {
       error = refused.error_number != 0 ? refused.error_number : EIO;
     } catch (const std::exception&) {
@@ -261,27 +190,12 @@ verbs_context* alloc_context(ibv_device* device, int descriptor, void*) {
     }
   }
   if (error != 0) {
-    verbs_uninit_context(&own->base);
+    library.uninit_context(own->verbs());
     std::free(own);
     return errno = error, nullptr;
   }
-  static const verbs_context_ops kOperations = [] {
-    verbs_context_ops operations{};
-    operations.alloc_pd = alloc_pd;
-    operations.create_ah = create_ah;
-    operations.dealloc_pd = dealloc_pd;
-    operations.dereg_mr = dereg_mr;
-    operations.destroy_ah = destroy_ah;
-    operations.free_context = free_context;
-    operations.query_device_ex = query_device;
-    operations.query_port = query_port;
-    operations.reg_mr = reg_mr;
-    operations.rereg_mr = rereg_mr;
-    add_queue_operations(operations);
-    return operations;
-  }();
-  verbs_set_ops(&own->base, &kOperations);
-  return &own->base;
+  set_operations(own->verbs());
+  return own->verbs();
 }
 
 const verbs_device_ops kProvider = [] {
@@ -296,7 +210,25 @@ const verbs_device_ops kProvider = [] {
   return operations;
 }();
 
-[[maybe_unused]] const bool kRegistered = (verbs_register_driver_34(&kProvider), true);
+// libibverbs is there already, and loads us.
+[[maybe_unused]] const bool kRegistered = [] {
+  void* const loaded = ::dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (loaded == nullptr) return false;
+  const auto find = [&](auto& function, const std::string& name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(loaded, name.c_str()));
+    return function != nullptr;
+  };
+  for (const uint32_t version : kPrivateVersions) {
+    if (find(library.register_driver, "verbs_register_driver_" + std::to_string(version))) library.version = version;
+    if (library.version != 0) break;
+  }
+  if (library.version == 0 || !find(library.init_and_alloc_context, "_verbs_init_and_alloc_context") ||
+      !find(library.uninit_context, "verbs_uninit_context") || !find(library.set_ops, "verbs_set_ops")) {
+    return false;
+  }
+  library.register_driver(&kProvider);
+  return true;
+}();
 
 }  // namespace
 }  // namespace weir

@@ -1,6 +1,7 @@
 // What the parts of the provider have in common: the context, and the objects that libibverbs hands around.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "verbs/abi.h"
@@ -8,24 +9,47 @@
 
 namespace weir {
 
+// libibverbs makes it, with a verbs_context of its own size in it: that of later versions is larger.
 struct ProviderContext {
-  verbs_context base;  // first: libibverbs makes it
-  ProgramNic* nic;
+  static constexpr size_t kRoom = 4'096;
 
+  ProgramNic* nic;
+  alignas(16) char base[kRoom];
+
+  verbs_context* verbs() { return reinterpret_cast<verbs_context*>(base); }
+  // What <infiniband/verbs.h> promises: the size of the whole is right before its last member.
   static ProviderContext& of(ibv_context* context) {
-    return *reinterpret_cast<ProviderContext*>(reinterpret_cast<char*>(context) - offsetof(verbs_context, context));
+    const size_t size = reinterpret_cast<const size_t*>(context)[-1];
+    char* const start = reinterpret_cast<char*>(context) + sizeof(ibv_context) - size;
+    return *reinterpret_cast<ProviderContext*>(start - offsetof(ProviderContext, base));
   }
 };
 
 struct ProviderDomain {
   ibv_pd base;
   uint32_t number;
+  std::atomic<uint32_t> users;  // all that is made with it
+  ProviderDomain* parent;       // of a parent domain: what it stands for
+  struct ProviderThreads* threads;
+};
+struct ProviderThreads {
+  ibv_td base;
+  std::atomic<uint32_t> users;
 };
 
+struct ProviderRegion;
+struct ProviderWindow {
+  ibv_mw base;
+  ProviderRegion* region;  // that it was bound to, with the NIC's lock
+  MemoryRegion bound;      // as what
+};
 struct ProviderRegion {
   verbs_mr base;
   MemoryRegion region;
+  std::vector<ProviderWindow*> windows;  // with the NIC's lock
 };
+// With the NIC's lock. Whether a window stands for a part of the region: one that was invalidated does no more.
+bool has_windows(ProgramNic& nic, ProviderRegion& region);
 
 struct ProviderAddress {
   ibv_ah base;
@@ -33,14 +57,26 @@ struct ProviderAddress {
 };
 
 inline ProgramNic& nic_of(ibv_context* context) { return *ProviderContext::of(context).nic; }
+inline ProviderDomain& domain_of(ibv_pd* pd) { return *reinterpret_cast<ProviderDomain*>(pd); }
+inline CompletionQueue& queue_of(ibv_cq* cq) { return *reinterpret_cast<CompletionQueue*>(cq); }
+inline ProgramQueuePair& pair_of(ibv_qp* qp) { return *reinterpret_cast<ProgramQueuePair*>(qp); }
 
 inline constexpr uint32_t kMostQueuePairs = 1024;
 inline constexpr int kMostWork = 32'768;  // of one queue
 inline constexpr int kMostPieces = 32;    // of one work request
 inline constexpr uint32_t kMostInline = 1024;
 inline constexpr int kMostCompletions = 4 << 20;
+inline constexpr uint32_t kClockKilohertz = 1'000'000;  // of completions' timestamps: the host's monotonic clock, in ns
 
-// Adds the operations of queues: queue pairs, completion queues, work.
+// Adds the operations of a subject.
+void add_domain_operations(verbs_context_ops& operations);
+void add_memory_operations(verbs_context_ops& operations);
+void add_window_operations(verbs_context_ops& operations);
 void add_queue_operations(verbs_context_ops& operations);
+void add_extended_queue_operations(verbs_context_ops& operations);
+void add_shared_receive_operations(verbs_context_ops& operations);
+
+// errno; 0: a region or window may have these.
+int refused_access(int access);
 
 }  // namespace weir

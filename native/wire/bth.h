@@ -23,6 +23,8 @@ inline constexpr uint32_t kIcrc = 4;
 inline constexpr uint16_t kDefaultPartitionKey = 0xffff;
 
 // Reliable connection. The same operations with 0x20 added are unreliable connection (SEND and WRITE only).
+inline constexpr uint8_t kOpcodeUnreliable = 0x20;
+inline constexpr uint8_t kOpcodeOperation = 0x1f;  // mask: all but the type of connection
 inline constexpr uint8_t kOpcodeRcSendFirst = 0x00;
 inline constexpr uint8_t kOpcodeRcSendMiddle = 0x01;
 inline constexpr uint8_t kOpcodeRcSendLast = 0x02;
@@ -100,14 +102,16 @@ inline constexpr auto kReliableOpcodes = [] {
 constexpr OpcodeShape opcode_shape(uint8_t opcode) {
   return opcode < kReliableOpcodes.size() ? kReliableOpcodes[opcode] : OpcodeShape{};
 }
+// Of an unreliable connection.
+constexpr bool is_unreliable(uint8_t opcode) {
+  return (opcode & ~kOpcodeOperation) == kOpcodeUnreliable && (opcode & kOpcodeOperation) <= kOpcodeRcWriteOnlyImmediate;
+}
 // Which extension headers an opcode has. None for opcodes that we do not know (RD, XRC, reserved), so that all behind the BTH
 // counts as payload.
 constexpr uint8_t extensions(uint8_t opcode) {
   if (opcode == kOpcodeUdSendOnly) return kHasDeth;
   if (opcode == kOpcodeUdSendOnlyImmediate) return kHasDeth | kHasImmediate;
-  const uint8_t operation = opcode & 0x1f;
-  const bool unreliable = opcode >> 5 == 1 && operation <= kOpcodeRcWriteOnlyImmediate;
-  return opcode_shape(unreliable ? operation : opcode).extensions;
+  return opcode_shape(is_unreliable(opcode) ? opcode & kOpcodeOperation : opcode).extensions;
 }
 
 // Bytes of them.

@@ -417,6 +417,7 @@ export interface NativeQueueAttributes extends NativeTransport {
 /** What an application's queue pair is made with. */
 export interface NativeQueuePairOptions {
   /** UD; else RC. */ datagram: boolean;
+  /** UC, of a program; else RC. */ unreliable?: boolean;
   /** Most work requests at a time. */ send_depth: number;
   /** Most work requests at a time. */ receive_depth: number;
   /** Number of the program in which its transport runs; 0: here. */ program?: number;

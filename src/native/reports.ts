@@ -150,6 +150,7 @@ export interface ProgramRequest {
   /** Priority, where the traffic class says nothing. */ service_level: number;
   /** The peer's; IPv4 as ::ffff:a.b.c.d. */ gid: number[];
   /** The first that is expected of the peer. */ receive_psn: number;
+  /** 1: UC. */ unreliable: number;
 }
 
 /** Who has connected to a unix socket. */

@@ -277,8 +277,9 @@ class Connection {
     switch (request.kind) {
       case kKind.createQueuePair: {
         const datagram = request.datagram === 1;
+        const unreliable = request.unreliable === 1;
         const program = this.number;
-        const qpn = worker.createQueuePair(0, { datagram, send_depth: 1, receive_depth: 1, program });
+        const qpn = worker.createQueuePair(0, { datagram, unreliable, send_depth: 1, receive_depth: 1, program });
         this.#queuePairs.set(qpn, { datagram });
         return { object: qpn };
       }

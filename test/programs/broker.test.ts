@@ -30,6 +30,7 @@ const kRequest: ProgramRequest = {
   source_index: 0,
   service_level: 0,
   gid: [...gidOfAddress("10.0.0.2")],
+  unreliable: 0,
   receive_psn: 0,
 };
 
