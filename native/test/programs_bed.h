@@ -247,7 +247,8 @@ struct TestProgram {
     REQUIRE(::pipe(events) == 0);
     nic = std::make_unique<ProgramNic>(bed.brokers[at]->path(), events[1]);
     own.nic = nic.get();
-    context = &own.base.context;
+    own.verbs()->sz = sizeof(verbs_context);
+    context = &own.verbs()->context;
     add_queue_operations(operations);
     domain.base.context = context;
     domain.number = 1;

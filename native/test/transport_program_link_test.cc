@@ -240,7 +240,7 @@ TEST_CASE("a sleeping program is not woken for slots before the one that it wait
 TEST_CASE("nothing that a program writes upsets the daemon, and no slot is ever in two places") {
   std::mt19937 draw(7);
   for (int round = 0; round < 200; ++round) {
-    Linked l(round % 2 == 1);
+    Linked l(static_cast<Linked::Service>(round % 3));
     l.connect();
     const uint32_t handle = l.addresses.add(test::path_between(1, 2));
     uint32_t taken = 0;
