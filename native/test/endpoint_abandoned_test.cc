@@ -107,5 +107,20 @@ TEST_CASE("abandoned: only what has a peer") {
   CHECK_FALSE(w.two.right().nic.abandon_queue_pair(w.right));
 }
 
+TEST_CASE("verbs NIC: a queue pair that is destroyed while it waits for its turn is passed over") {
+  Two two;
+  two.connect();
+  std::array<uint16_t, kPriorities> quanta{};
+  quanta[3] = 0xffff;
+  two.left().nic.receive_pfc(0, 1 << 3, quanta);
+  const Transfer transfer(two, 5'000, WorkOpcode::write);
+  CHECK(two.left().nic.destroy_queue_pair(two.qpn(0)));
+  quanta[3] = 0;
+  two.left().nic.receive_pfc(kMicrosecond, 1 << 3, quanta);
+  two.run();
+  CHECK(two.left().nic.counters().tx_packets == 0);
+  CHECK(two.left().pool.available() == two.left().pool.size());
+}
+
 }  // namespace
 }  // namespace weir::test

@@ -40,10 +40,24 @@ inline bool eventually(const std::function<bool()>& done) {
 
 inline constexpr uint64_t kMacs[2] = {kNicMac, kPeerMac};
 
+// The daemon asks the worker for something from one thread, this process from several.
+class Turns {
+ public:
+  explicit Turns(Worker& worker) : worker_(worker) {}
+  void between(const std::function<void(std::vector<std::unique_ptr<NicDevice>>&)>& action) {
+    const std::lock_guard lock(mutex_);
+    worker_.between_turns([&] { action(worker_.nics()); });
+  }
+
+ private:
+  Worker& worker_;
+  std::mutex mutex_;
+};
+
 // What the daemon's broker does, for one NIC. Peers are known by the last byte of their address.
 class TestBroker {
  public:
-  TestBroker(Worker& worker, size_t nic, std::string path) : worker_(worker), nic_(nic), path_(std::move(path)) {
+  TestBroker(Turns& turns, size_t nic, std::string path) : turns_(turns), nic_(nic), path_(std::move(path)) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     path_.copy(address.sun_path, sizeof address.sun_path - 1);
@@ -81,17 +95,17 @@ class TestBroker {
     for (ProgramRequest request; ::recv(socket, &request, sizeof request, MSG_WAITALL) == sizeof request;) {
       ProgramAnswer answer;
       ProgramOpening opening;
-      worker_.between_turns([&] {
+      turns_.between([&](auto& nics) {
         try {
-          serve(request, answer, program, opening, handles);
+          serve(*nics[nic_], request, answer, program, opening, handles);
         } catch (const NativeError& refused) {
           answer.error = refused.error_number != 0 ? static_cast<uint32_t>(refused.error_number) : EINVAL;
         }
       });
       send(socket, answer, opening);
     }
-    worker_.between_turns([&] {
-      NicDevice& nic = *worker_.nics()[nic_];
+    turns_.between([&](auto& nics) {
+      NicDevice& nic = *nics[nic_];
       if (program != 0) nic.close_program(program);
       for (const uint32_t handle : handles) nic.destroy_address_handle(handle);
     });
@@ -99,9 +113,8 @@ class TestBroker {
     std::erase(sockets_, socket);
     ::close(socket);
   }
-  void serve(const ProgramRequest& request, ProgramAnswer& answer, uint32_t& program, ProgramOpening& opening,
-             std::vector<uint32_t>& handles) {
-    NicDevice& nic = *worker_.nics()[nic_];
+  void serve(NicDevice& nic, const ProgramRequest& request, ProgramAnswer& answer, uint32_t& program, ProgramOpening& opening,
+             std::vector<uint32_t>& handles) const {
     const RocePath path = path_to(kMacs[request.gid[15] == static_cast<uint8_t>(kNicMac) ? 0 : 1], kMacs[nic_]);
     switch (request.kind) {
       case ProgramRequest::kHello:
@@ -157,7 +170,7 @@ class TestBroker {
     (void)!::sendmsg(socket, &message, MSG_NOSIGNAL);
   }
 
-  Worker& worker_;
+  Turns& turns_;
   size_t nic_;
   std::string path_;
   int listening_ = -1;
@@ -176,7 +189,7 @@ struct ProgramsBed {
     char made[] = "/tmp/weir-programs-XXXXXX";
     REQUIRE(::mkdtemp(made) != nullptr);
     folder = made;
-    for (size_t nic : {0, 1}) brokers[nic] = std::make_unique<TestBroker>(worker, nic, folder + "/" + std::to_string(nic));
+    for (size_t nic : {0, 1}) brokers[nic] = std::make_unique<TestBroker>(turns, nic, folder + "/" + std::to_string(nic));
   }
   ~ProgramsBed() {
     for (auto& broker : brokers) broker.reset();
@@ -217,20 +230,13 @@ struct ProgramsBed {
   }
   uint64_t refused(size_t nic) {
     uint64_t count = 0;
-    worker.between_turns([&] { count = worker.nics()[nic]->soft_nic().transport_counters().drop_program_packet; });
-    return count;
-  }
-  // Queue pairs of programs that the NIC has.
-  uint32_t held(size_t nic) {
-    uint32_t count = 0;
-    worker.between_turns([&] {
-      for (const QueuePair& qp : worker.nics()[nic]->soft_nic().queue_pairs()) count += qp.transport != nullptr;
-    });
+    turns.between([&](auto& nics) { count = nics[nic]->soft_nic().transport_counters().drop_program_packet; });
     return count;
   }
 
   std::unique_ptr<MemoryPort> other;
   Worker worker;
+  Turns turns{worker};
   std::string folder;
   std::unique_ptr<TestBroker> brokers[2];
 };
@@ -241,7 +247,8 @@ struct TestProgram {
     REQUIRE(::pipe(events) == 0);
     nic = std::make_unique<ProgramNic>(bed.brokers[at]->path(), events[1]);
     own.nic = nic.get();
-    context = &own.base.context;
+    own.verbs()->sz = sizeof(verbs_context);
+    context = &own.verbs()->context;
     add_queue_operations(operations);
     domain.base.context = context;
     domain.number = 1;
@@ -332,6 +339,9 @@ struct TestProgram {
     ibv_recv_wr* bad = nullptr;
     return operations.post_recv(qp, &wr, &bad);
   }
+  // What the library's thread has read and written of the program's memory until now is behind it, what it will is ahead: nothing
+  // else tells a program of its peer's accesses, but the peer.
+  void settle() { const std::lock_guard lock(nic->mutex()); }
   // Polls without a pause, as most programs do.
   ibv_wc wait() {
     ibv_wc wc{};

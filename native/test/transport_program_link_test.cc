@@ -229,6 +229,29 @@ TEST_CASE("what a program has counted is the NIC's too, and no more than it can 
   CHECK(says(UINT64_MAX / 2 + 1) == 13);
 }
 
+TEST_CASE("a sleeping program is not woken for slots before the one that it waits for, but for any frame") {
+  Linked l;
+  l.connect();
+  l.memory->program_sleeps = 1;
+  l.memory->returned_wanted = 3;
+  for (uint32_t slot = 0; slot < 3; ++slot) {
+    l.submit_write(slot);
+    l.take();
+    OutgoingPacket out;
+    REQUIRE(l.relayed.take_data(0, out));
+    l.link.publish();
+    CHECK(l.link.take_wake() == (slot == 2));
+  }
+  l.memory->returned_wanted = 1'000;
+  const RoceTemplate headers(test::path_between(2, 1));
+  DataHeader header;
+  header.opcode = kOpcodeRcSendOnly;
+  header.destination_qp = kQpn;
+  const test::Frame frame = test::build_frame(headers, header, nullptr, 0);
+  CHECK(l.relayed.receive(0, frame.bytes.data(), frame.meta));
+  CHECK(l.link.take_wake());
+}
+
 TEST_CASE("nothing that a program writes upsets the daemon, and no slot is ever in two places") {
   std::mt19937 draw(7);
   for (int round = 0; round < 200; ++round) {

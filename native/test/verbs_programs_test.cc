@@ -19,6 +19,7 @@ TEST_CASE("programs: writes, reads, sends and atomics bring the bytes, also whil
   const auto remote = reinterpret_cast<uintptr_t>(there.data());
   REQUIRE(c.left.post(c.qp[0], IBV_WR_RDMA_WRITE, TestProgram::piece(here, key), remote, remote_key) == 0);
   REQUIRE(c.left.wait().status == IBV_WC_SUCCESS);
+  c.right.settle();
   CHECK(there == here);
   REQUIRE(c.left.post(c.qp[0], IBV_WR_RDMA_READ, TestProgram::piece(back, back_key), remote, remote_key) == 0);
   REQUIRE(c.left.wait().status == IBV_WC_SUCCESS);
@@ -43,8 +44,10 @@ TEST_CASE("programs: writes, reads, sends and atomics bring the bytes, also whil
   ibv_send_wr* bad = nullptr;
   uint64_t before;
   std::memcpy(&before, there.data(), sizeof before);
+  c.right.settle();
   REQUIRE(c.left.operations.post_send(c.qp[0], &wr, &bad) == 0);
   REQUIRE(c.left.wait().status == IBV_WC_SUCCESS);
+  c.right.settle();
   uint64_t after;
   std::memcpy(&after, there.data(), sizeof after);
   CHECK(after == before + 1);
@@ -116,13 +119,15 @@ TEST_CASE("programs: what is lost on the way is sent again") {
   const uint32_t remote_key = c.right.register_memory(there);
   REQUIRE(c.left.post(c.qp[0], IBV_WR_RDMA_WRITE, piece, reinterpret_cast<uintptr_t>(there.data()), remote_key) == 0);
   REQUIRE(c.left.wait().status == IBV_WC_SUCCESS);
+  c.right.settle();
   CHECK(there == here);
   // 400 packets, some of which were lost: more than these had to leave.
-  bed.worker.between_turns([&] { CHECK(bed.worker.nics()[0]->soft_nic().counters().tx_packets > 391); });
-  // What the library has counted is the NIC's.
-  bed.worker.look([&] {
-    CHECK(bed.worker.nics()[0]->soft_nic().transport_counters().retransmitted > 0);
-    CHECK(bed.worker.nics()[1]->soft_nic().transport_counters().rx_write_requests > 0);
+  bed.turns.between([&](auto& nics) {
+    CHECK(nics[0]->soft_nic().counters().tx_packets > 391);
+    // What the libraries have counted is the NICs'.
+    for (const auto& nic : nics) nic->settle_counters();
+    CHECK(nics[0]->soft_nic().transport_counters().retransmitted > 0);
+    CHECK(nics[1]->soft_nic().transport_counters().rx_write_requests > 0);
   });
 }
 
@@ -135,11 +140,12 @@ TEST_CASE("programs: two on one NIC reach each other, whose frames no link bring
   const uint32_t remote_key = c.right.register_memory(there);
   REQUIRE(c.left.post(c.qp[0], IBV_WR_RDMA_WRITE, piece, reinterpret_cast<uintptr_t>(there.data()), remote_key) == 0);
   REQUIRE(c.left.wait().status == IBV_WC_SUCCESS);
+  c.right.settle();
   CHECK(there == here);
-  bed.worker.between_turns([&] { CHECK(bed.worker.nics()[1]->soft_nic().counters().rx_packets == 0); });
+  bed.turns.between([&](auto& nics) { CHECK(nics[1]->soft_nic().counters().rx_packets == 0); });
 }
 
-TEST_CASE("programs: one that ends gives its queue pairs back, and its peer's work fails in the time that it has set") {
+TEST_CASE("programs: one that ends gives its queue pairs back, and its peer is told") {
   ProgramsBed bed;
   auto right = std::make_unique<TestProgram>(bed, 1);
   TestProgram left(bed, 0);
@@ -154,11 +160,16 @@ TEST_CASE("programs: one that ends gives its queue pairs back, and its peer's wo
   const auto remote = reinterpret_cast<uintptr_t>(there.data());
   REQUIRE(left.post(near, IBV_WR_RDMA_WRITE, TestProgram::piece(bytes, key), remote, remote_key) == 0);
   REQUIRE(left.wait().status == IBV_WC_SUCCESS);
-  CHECK(bed.held(1) == 1);
+  const auto owned = [&] {
+    uint32_t owner = 0;
+    bed.turns.between([&](auto& nics) { owner = nics[1]->owner(far->qp_num); });
+    return owner != 0;
+  };
+  CHECK(owned());
   bed.brokers[1]->hang_up();
-  REQUIRE(eventually([&] { return bed.held(1) == 0; }));
+  REQUIRE(eventually([&] { return !owned(); }));
   REQUIRE(left.post(near, IBV_WR_RDMA_WRITE, TestProgram::piece(bytes, key), remote, remote_key) == 0);
-  CHECK(left.wait().status == IBV_WC_RETRY_EXC_ERR);
+  CHECK(left.wait().status == IBV_WC_REM_OP_ERR);
   // To the one without a NIC its library says so.
   REQUIRE(eventually([&] { return right->nic->failed(); }));
   pollfd told{right->events[0], POLLIN, 0};
@@ -172,6 +183,7 @@ TEST_CASE("programs: one that ends gives its queue pairs back, and its peer's wo
   CHECK(event.type == IBV_EVENT_DEVICE_FATAL);
   ibv_wc wc;
   CHECK(right->operations.poll_cq(right->completions, 1, &wc) == 0);
+  right->settle();
 }
 
 TEST_CASE("programs: who polls an empty queue does not ring for its own thread") {
@@ -233,10 +245,9 @@ TEST_CASE("programs: what one writes into the memory that it shares with the NIC
   std::thread hostile([&] { spoil(session, qpn, stop); });
   std::vector<uint8_t> here = drawn(20'000, 6);
   std::vector<uint8_t> back(here.size());
-  std::vector<uint8_t> there(here.size());
+  std::vector<uint8_t> there = here;
   const uint32_t key = c.left.register_memory(back);
   const uint32_t remote_key = c.right.register_memory(there);
-  there = here;
   for (int i = 0; i < 50; ++i) {
     std::fill(back.begin(), back.end(), 0);
     const auto remote = reinterpret_cast<uintptr_t>(there.data());
@@ -248,6 +259,7 @@ TEST_CASE("programs: what one writes into the memory that it shares with the NIC
   hostile.join();
   CHECK(bed.refused(0) > 0);
   CHECK_FALSE(bed.worker.failed());
+  c.right.settle();
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ import { folder } from "./weir.js";
 /** Of the package python3-pyverbs. */
 const kPyverbsTests = "/usr/share/doc/rdma-core/tests";
 const kPyverbs = fileURLToPath(new URL("suites/run_pyverbs.py", import.meta.url));
-const kPython = "/usr/bin/python3"; // which Debian's packages of modules are for
+
 /** Of other makers' adapters; and what depends on the hardware of this host. */
 const kNotOurs = /test_(mlx5|efa|cuda)/;
 const kOfHost = /dmabuf|huge/i;
@@ -61,7 +61,7 @@ interface Told {
 describeLive("suites of others", () => {
   it("rdma-core's tests of pyverbs", { timeout: kLimitMs }, async () => {
     const nic = await startNic();
-    const { stdout, stderr } = await run(nic, kPython, kPyverbs, unpackedTests(), "--dev", "roce-a", "--gid", "0");
+    const { stdout, stderr } = await run(nic, "python3", kPyverbs, unpackedTests(), "--dev", "roce-a", "--gid", "0");
     const told = stdout
       .split("\n")
       .filter((line) => line.startsWith("{"))

@@ -10,6 +10,7 @@ import warnings
 folder = sys.argv.pop(1)
 warnings.simplefilter("ignore")
 sys.path.insert(0, folder)
+sys.path.append("/usr/lib/python3/dist-packages")  # where Debian's packages are, whichever python3 this is
 tests = importlib.machinery.SourceFileLoader("tests", f"{folder}/__init__.py").load_module()
 from args_parser import parser  # noqa: E402
 
