@@ -205,7 +205,9 @@ describe("connections of programs", () => {
     await client.connect(id, 100, "again");
     await eventually(() => expect(net.links[0].sent.length).toBeGreaterThan(0));
     const next = await listening(net);
-    expect(text(dataOf(await next.server.event()))).toBe("again");
+    const request = await next.server.event();
+    expect(text(dataOf(request))).toBe("again");
+    await next.server.reject(request.id);
     await next.server.destroy(next.listener);
     expect(await client.event()).toMatchObject({ uid: 2, event: kEvent.rejected, status: 28 });
     const late = await client.routed(3, kAddresses[1], kPort);
