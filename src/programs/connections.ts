@@ -15,6 +15,7 @@ import type { PathMtu } from "../cm/messages.js";
 import type { Neighbours } from "../cm/neighbour.js";
 import { guidOfMac } from "../wire/address.js";
 import { type ChannelHost, type CommandAnswer, ProgramChannel } from "./program_channel.js";
+import { ProgramListeners } from "./program_listeners.js";
 import { PortSpace } from "./program_ports.js";
 import { Refusal } from "./refusal.js";
 import { isKnown, kPortSpace, readCommand } from "./ucma.js";
@@ -54,6 +55,7 @@ export class ProgramConnections implements ChannelHost {
   readonly pathMtu: PathMtu;
   readonly clock: Clock;
   readonly manager: ConnectionManager;
+  readonly listeners: ProgramListeners;
   readonly ports: Readonly<Record<number, PortSpace>> = {
     [kPortSpace.tcp]: new PortSpace(),
     [kPortSpace.udp]: new PortSpace(),
@@ -76,6 +78,7 @@ export class ProgramConnections implements ChannelHost {
       address: host.address,
       clock: this.clock,
     });
+    this.listeners = new ProgramListeners(this.manager, this.clock);
   }
 
   /** Takes a connection over, whose end others see to; `first` is what has come. */
@@ -136,6 +139,7 @@ export class ProgramConnections implements ChannelHost {
 
   /** Peers are told. Idempotent. */
   close(): void {
+    this.listeners.close();
     for (const channel of this.#channels.values()) channel.close();
     this.#channels.clear();
     this.manager.close();

@@ -11,6 +11,7 @@ import type { Established, PeerParameters } from "../cm/parameters.js";
 import { ConnectionRejected, kReject } from "../cm/reject.js";
 import { timeOfCode } from "../cm/retransmission.js";
 import { type ServiceAnswer, ServiceRefused, type ServiceRequest } from "../cm/service_resolution.js";
+import type { ProgramListeners } from "./program_listeners.js";
 import type { PortSpace } from "./program_ports.js";
 import { Refusal } from "./refusal.js";
 import {
@@ -44,7 +45,8 @@ export interface IdHost {
   readonly guid: Buffer;
   readonly pathMtu: PathMtu;
   readonly clock: Clock;
-  readonly manager: Pick<ConnectionManager, "connect" | "listen" | "services">;
+  readonly manager: Pick<ConnectionManager, "connect" | "services">;
+  readonly listeners: Pick<ProgramListeners, "listen">;
   readonly ports: Readonly<Record<number, PortSpace>>;
   /** Fails when nobody is found there. */
   find(address: string): Promise<unknown>;
@@ -174,12 +176,12 @@ export class ProgramId {
     const port = this.#source?.port ?? 0;
     if (!this.host.ports[this.space]?.isAlone(port, this)) throw new Refusal(EADDRINUSE);
     this.backlog = backlog > 0 ? Math.min(backlog, kMostBacklog) : kMostBacklog;
-    const { manager } = this.host;
+    this.#state = "listening";
+    const { manager, listeners } = this.host;
     const listener = this.isDatagram
       ? manager.services.listen(port, (request) => this.#serviceAsked(request))
-      : manager.listen(port, (request) => this.#asked(request));
+      : listeners.listen(port, (request) => this.#asked(request));
     this.#closeListener = () => listener.close();
-    this.#state = "listening";
   }
 
   connect(parameters: ConnectionParameters): void {

@@ -196,6 +196,25 @@ describe("connections of programs", () => {
     });
   });
 
+  it("wait for a listener whose port had another just now, and not for long", async () => {
+    const net = await network();
+    const { server, listener } = await listening(net);
+    const client = await net.program(0);
+    await server.destroy(listener);
+    const id = await client.routed(2, kAddresses[1], kPort);
+    await client.connect(id, 100, "again");
+    await eventually(() => expect(net.links[0].sent.length).toBeGreaterThan(0));
+    const next = await listening(net);
+    const request = await next.server.event();
+    expect(text(dataOf(request))).toBe("again");
+    await next.server.reject(request.id);
+    await next.server.destroy(next.listener);
+    expect(await client.event()).toMatchObject({ uid: 2, event: kEvent.rejected, status: 28 });
+    const late = await client.routed(3, kAddresses[1], kPort);
+    await client.connect(late, 101);
+    expect(await client.event()).toMatchObject({ uid: 3, event: kEvent.rejected, status: 8 });
+  });
+
   it("of two programs on one NIC come about as well", async () => {
     const net = await network();
     const { server } = await listening(net, undefined, 0);
