@@ -250,6 +250,7 @@ struct TestProgram {
     own.verbs()->sz = sizeof(verbs_context);
     context = &own.verbs()->context;
     add_queue_operations(operations);
+    add_posting_operations(operations);
     domain.base.context = context;
     domain.number = 1;
     completions = operations.create_cq(context, 4096, nullptr, 0);

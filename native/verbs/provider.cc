@@ -144,6 +144,7 @@ void set_operations(verbs_context* context) {
     add_memory_operations(operations);
     add_window_operations(operations);
     add_queue_operations(operations);
+    add_posting_operations(operations);
     add_extended_queue_operations(operations);
     add_shared_receive_operations(operations);
     const auto slots = std::bit_cast<std::array<OperationSlot, kOperations>>(operations);

@@ -73,6 +73,7 @@ void add_domain_operations(verbs_context_ops& operations);
 void add_memory_operations(verbs_context_ops& operations);
 void add_window_operations(verbs_context_ops& operations);
 void add_queue_operations(verbs_context_ops& operations);
+void add_posting_operations(verbs_context_ops& operations);
 void add_extended_queue_operations(verbs_context_ops& operations);
 void add_shared_receive_operations(verbs_context_ops& operations);
 

@@ -32,8 +32,8 @@ const kRoceOverhead = 80;
 const kOwnerOnly = 0o177;
 /** Of one program. */
 const kMostHandles = 4096;
-/** With those that have not said hello; the native core has 256 programs at most. */
-const kMostConnections = 320;
+/** Each channel of librdmacm is one; the native core has 256 programs at most. */
+const kMostConnections = 8192;
 const kHelloMs = 5000;
 /** Requests of one program that wait: it may ask on when they are answered. */
 const kMostPending = 64;

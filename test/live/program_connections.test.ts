@@ -60,7 +60,8 @@ describeLive("programs on librdmacm", () => {
       ["rping", "-s", "-a", kServer, "-V", "-C", "1000"],
       ["rping", "-c", "-a", kServer, "-v", "-V", "-C", "1000"],
     );
-    expect(pinged.match(/^ping data: rdma-ping-\d+: /gm)).toHaveLength(1000);
+    // Its two outputs may meet on one line.
+    expect(pinged.match(/ping data: rdma-ping-\d+: /g)).toHaveLength(1000);
     // Two on one NIC.
     await pair({ a: nics.b, b: nics.b }, ["rping", "-s", "-C", "3"], ["rping", "-c", "-a", kServer, "-V", "-C", "3"]);
     await pair(nics, ["ucmatose", "-c", "10"], ["ucmatose", "-s", kServer, "-c", "10"]);

@@ -68,7 +68,13 @@ function listens(port: number): void {
 
 function compiled(name: string): string {
   const program = join(folder(), name);
-  execFileSync("cc", ["-Wall", "-Wextra", "-O1", join(kSources, `${name}.c`), "-o", program, "-libverbs", "-lpthread"]);
+  execFileSync(
+    "cc",
+    ["-Wall", "-Wextra", "-O1", join(kSources, `${name}.c`), "-o", program, "-libverbs", "-lpthread"],
+    {
+      env: { ...process.env, PATH: process.env.WEIR_BUILD_PATH },
+    },
+  );
   return program;
 }
 

@@ -31,7 +31,6 @@ const kRequest: ProgramRequest = {
   service_level: 0,
   unreliable: 0,
   gid: [...gidOfAddress("10.0.0.2")],
-  unreliable: 0,
   receive_psn: 0,
 };
 
