@@ -110,6 +110,34 @@ TEST_CASE("programs: datagrams arrive behind the room for a GRH, and tell who se
   CHECK(std::equal(message.begin(), message.end(), inbox.begin() + 40));
 }
 
+TEST_CASE("programs: datagrams that are complete arrive, whatever becomes of their address handle") {
+  ProgramsBed bed;
+  TestProgram left(bed, 0);
+  TestProgram right(bed, 1);
+  ibv_qp* from = left.create(IBV_QPT_UD);
+  ibv_qp* to = right.create(IBV_QPT_UD);
+  left.connect(from);
+  right.connect(to);
+  std::vector<uint8_t> message = drawn(900, 2);
+  std::vector<uint8_t> inbox(40 + message.size());
+  const ibv_sge room = TestProgram::piece(inbox, right.register_memory(inbox));
+  const ibv_sge piece = TestProgram::piece(message, left.register_memory(message));
+  constexpr int kMessages = 50;
+  for (int i = 0; i < kMessages; ++i) REQUIRE(right.post_receive(to, room) == 0);
+  ibv_ah_attr attributes{};
+  attributes.is_global = 1;
+  attributes.port_num = 1;
+  attributes.grh.dgid.raw[15] = right.address;
+  ibv_ah* ah = left.operations.create_ah(&left.domain.base, &attributes);
+  REQUIRE(ah != nullptr);
+  ah->context = left.context;
+  ah->pd = &left.domain.base;
+  for (int i = 0; i < kMessages; ++i) REQUIRE(left.post(from, IBV_WR_SEND, piece, 0, 0, ah, to->qp_num) == 0);
+  for (int i = 0; i < kMessages; ++i) REQUIRE(left.wait().status == IBV_WC_SUCCESS);
+  REQUIRE(left.operations.destroy_ah(ah) == 0);
+  for (int i = 0; i < kMessages; ++i) CHECK(right.wait().status == IBV_WC_SUCCESS);
+}
+
 TEST_CASE("programs: what is lost on the way is sent again") {
   ProgramsBed bed(0.01);
   Connected c(bed);

@@ -15,6 +15,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <utility>
 
 #include "base/native_error.h"
 #include "verbs/touch.h"
@@ -177,7 +179,7 @@ void ProgramNic::write(ProgramQueuePair& qp, const OutgoingPacket& out, bool dat
   packet.atomic = header.atomic;
   packet.atomic_original = header.atomic_original;
   if (out.payload_bytes > 0) std::memcpy(at.payload, out.payload, out.payload_bytes);
-  sent_[slot] = {qp.base.qp.qp_num, data, now};
+  sent_[slot] = {qp.base.qp.qp_num, packet.address_handle, data, now};
   ++qp.unsent;
   qp.submitted += data;
   session_.memory().submitted[submitted_++ & kPacketMask].store(slot, std::memory_order_relaxed);
@@ -203,7 +205,7 @@ void ProgramNic::take_returned(Time now) {
   const uint32_t written = shared.returned_written.load(std::memory_order_acquire);
   for (; returned_ != written; ++returned_) {
     const uint32_t slot = shared.returned[returned_ & kPacketMask].load(std::memory_order_relaxed) & kPacketMask;
-    const Sent& sent = sent_[slot];
+    const Sent sent = std::exchange(sent_[slot], {});
     free_.push_back(slot);
     const auto found = pairs_.find(sent.qpn);
     if (found == pairs_.end()) continue;
@@ -281,10 +283,29 @@ void ProgramNic::help() {
   }
 }
 
-bool ProgramNic::settled(const ProgramQueuePair& qp) {
-  const std::lock_guard lock(mutex_);
-  turn(program_now());
-  return qp.unsent == 0 || failed();
+void ProgramNic::wait_until(const std::function<bool()>& left) {
+  const Time patience = program_now() + 100 * kMillisecond;
+  for (Time now = program_now(); now < patience; now = program_now()) {
+    {
+      const std::lock_guard lock(mutex_);
+      turn(now);
+      if (failed() || left()) return;
+    }
+    ::usleep(50);
+  }
+}
+
+void ProgramNic::let_leave(const ProgramQueuePair& qp) {
+  wait_until([&] { return qp.unsent == 0; });
+}
+
+void ProgramNic::let_leave_by(uint32_t address_handle) {
+  wait_until([&] {
+    return std::none_of(std::begin(sent_), std::end(sent_), [&](const Sent& sent) {
+      const auto found = sent.qpn == 0 ? pairs_.end() : pairs_.find(sent.qpn);
+      return found != pairs_.end() && found->second->datagram && sent.address_handle == address_handle;
+    });
+  });
 }
 
 void ProgramNic::run() {

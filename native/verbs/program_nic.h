@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -135,8 +136,9 @@ class ProgramNic final : public CompletionSink {
 
   // Somebody polls and finds nothing: moves things along, unless another thread does so.
   void help();
-  // Whether all that it was to send has left; without the lock.
-  bool settled(const ProgramQueuePair& qp);
+  // Waits until all that it was to send has left, or that goes by an address handle; without the lock, and not for long.
+  void let_leave(const ProgramQueuePair& qp);
+  void let_leave_by(uint32_t address_handle);
   void complete(const Completion& completion) override;
   // With the lock: whether there are fewer receives than the program wants to be told of.
   void look_at_limit(ProgramSharedReceives& shared);
@@ -154,6 +156,7 @@ class ProgramNic final : public CompletionSink {
   void send(ProgramQueuePair& qp, Time now);
   void write(ProgramQueuePair& qp, const OutgoingPacket& out, bool data, Time now);
   void take_returned(Time now);
+  void wait_until(const std::function<bool()>& left);
   void tell_counters();
   void run();
   void sleep(Time duration);
@@ -172,7 +175,8 @@ class ProgramNic final : public CompletionSink {
   std::vector<ProgramQueuePair*> attended_;
   std::vector<uint32_t> free_;
   struct Sent {
-    uint32_t qpn = 0;
+    uint32_t qpn = 0;  // 0: nothing that has not come back
+    uint32_t address_handle = 0;
     bool data = false;
     Time at = 0;
   };

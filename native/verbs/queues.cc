@@ -1,6 +1,5 @@
 // Completion queues and queue pairs.
 #include <endian.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -220,8 +219,7 @@ int destroy_qp(ibv_qp* base) {
   request.kind = ProgramRequest::kDestroyQueuePair;
   request.object = base->qp_num;
   // The last acknowledgement, for one, without which the peer's last request fails.
-  const Time patience = program_now() + 100 * kMillisecond;
-  while (!nic.settled(qp) && program_now() < patience) ::usleep(50);
+  nic.let_leave(qp);
   {
     const std::lock_guard lock(nic.mutex());
     // A receive that it holds of those that are shared is done with, too.
