@@ -69,9 +69,10 @@ export const qp = gridView({
         printable(pair.peer),
         pair.qp_state ?? pair.state,
         pair.limited ? pair.stage : "-",
-        gbps(pair.rate),
-        gbps(pair.target_rate),
-        pair.alpha?.toFixed(4) ?? "-",
+        // Until it sends there is no reaction point.
+        ...(pair.rate === 0
+          ? ["-", "-", "-"]
+          : [gbps(pair.rate), gbps(pair.target_rate), pair.alpha?.toFixed(4) ?? "-"]),
       ]),
     },
   ],

@@ -168,6 +168,12 @@ describe("of a NIC", () => {
     ]);
   });
 
+  it("qp has no rate of one that has sent nothing", () => {
+    const [pair] = kNic.queue_pairs ?? [];
+    if (pair === undefined) throw new Error("no queue pair");
+    expect(rows(kViews.qp, { queue_pairs: [{ ...pair, rate: 0 }] })[0]?.[0]?.slice(-3)).toEqual(["-", "-", "-"]);
+  });
+
   it("qp has no alpha under QCN", () => {
     const [pair] = kNic.queue_pairs ?? [];
     if (pair === undefined) throw new Error("no queue pair");
