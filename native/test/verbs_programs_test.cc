@@ -1,5 +1,6 @@
 // The library of programs with the daemon's engine at the other end. The daemon is who a program trusts: it has the interface.
 // The other way round nothing is believed, which is in transport_program_link_test.cc and, with neighbours at work, here.
+#include <atomic>
 #include <random>
 
 #include "test/programs_bed.h"
@@ -110,7 +111,7 @@ TEST_CASE("programs: datagrams arrive behind the room for a GRH, and tell who se
   CHECK(std::equal(message.begin(), message.end(), inbox.begin() + 40));
 }
 
-TEST_CASE("programs: datagrams that are complete arrive, whatever becomes of their address handle") {
+TEST_CASE("programs: an address handle is kept until the daemon has sent what goes by it, though that is complete") {
   ProgramsBed bed;
   TestProgram left(bed, 0);
   TestProgram right(bed, 1);
@@ -118,24 +119,39 @@ TEST_CASE("programs: datagrams that are complete arrive, whatever becomes of the
   ibv_qp* to = right.create(IBV_QPT_UD);
   left.connect(from);
   right.connect(to);
-  std::vector<uint8_t> message = drawn(900, 2);
+  std::vector<uint8_t> message = drawn(500, 2);
   std::vector<uint8_t> inbox(40 + message.size());
-  const ibv_sge room = TestProgram::piece(inbox, right.register_memory(inbox));
+  REQUIRE(right.post_receive(to, TestProgram::piece(inbox, right.register_memory(inbox))) == 0);
+  ProviderAddress ah{};
+  ah.handle = left.address_handle(right.address);
   const ibv_sge piece = TestProgram::piece(message, left.register_memory(message));
-  constexpr int kMessages = 50;
-  for (int i = 0; i < kMessages; ++i) REQUIRE(right.post_receive(to, room) == 0);
-  ibv_ah_attr attributes{};
-  attributes.is_global = 1;
-  attributes.port_num = 1;
-  attributes.grh.dgid.raw[15] = right.address;
-  ibv_ah* ah = left.operations.create_ah(&left.domain.base, &attributes);
-  REQUIRE(ah != nullptr);
-  ah->context = left.context;
-  ah->pd = &left.domain.base;
-  for (int i = 0; i < kMessages; ++i) REQUIRE(left.post(from, IBV_WR_SEND, piece, 0, 0, ah, to->qp_num) == 0);
-  for (int i = 0; i < kMessages; ++i) REQUIRE(left.wait().status == IBV_WC_SUCCESS);
-  REQUIRE(left.operations.destroy_ah(ah) == 0);
-  for (int i = 0; i < kMessages; ++i) CHECK(right.wait().status == IBV_WC_SUCCESS);
+  // The NIC stands still until `goes_on`.
+  std::atomic<bool> stands{false};
+  std::atomic<bool> goes_on{false};
+  std::thread holder([&] {
+    bed.turns.between([&](auto&) {
+      stands = true;
+      while (!goes_on) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+  });
+  REQUIRE(eventually([&] { return stands.load(); }));
+  REQUIRE(left.post(from, IBV_WR_SEND, piece, 0, 0, &ah.base, to->qp_num) == 0);
+  REQUIRE(left.wait().status == IBV_WC_SUCCESS);
+  const Time began = program_now();
+  Time returned = 0;
+  std::thread waiter([&] {
+    left.nic->let_leave_by(ah.handle);
+    returned = program_now();
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const Time went_on = program_now();
+  goes_on = true;
+  holder.join();
+  waiter.join();
+  // It may have lost its patience on a busy host.
+  const bool waited = returned >= went_on || returned - began >= 100 * kMillisecond;
+  CHECK(waited);
+  CHECK(right.wait().status == IBV_WC_SUCCESS);
 }
 
 TEST_CASE("programs: what is lost on the way is sent again") {
