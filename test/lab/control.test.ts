@@ -57,6 +57,8 @@ function lab(): LabAccess {
     target_rate: 2e9,
     alpha: 0.5,
     stage: "fast_recovery",
+    transport: "stream",
+    priority: 3,
   };
   return {
     scenario,

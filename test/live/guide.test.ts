@@ -77,7 +77,7 @@ describeUnless(liveObstacle() ?? lacking("mount") ?? mountObstacle(), "docs/guid
     );
     await eventually(() => expect(bash.stderr().match(/peer found by ARP/g)).toHaveLength(2));
     const seen = await bash.type(look);
-    expect(seen).toMatch(/^to-red +17 +17 +red +(ready|waiting) /m);
+    expect(seen).toMatch(/^to-red +- +stream +17 +17 +red +(ready|waiting) /m);
     expect(seen).toMatch(/^link roce-red\/1 rx_packets [1-9]/m);
     // RoCEv2 is at priority 3, as the guide says.
     expect(seen).toMatch(/^red +UC3 +[1-9]/m);

@@ -84,8 +84,6 @@ describeLive("suites of others", () => {
       "ib_send_lat -e",
       "ib_send_bw -b",
       "ib_write_bw -a",
-      "ib_send_bw -c UD",
-      "ib_send_bw -c UC",
       "ib_write_bw -c UC",
       "ib_send_bw -r 64 --use-srq",
       "ib_send_bw -I 64 -s 64",
