@@ -275,7 +275,7 @@ struct TestProgram {
     return qp;
   }
   // To rts; of datagrams without a peer.
-  void connect(ibv_qp* qp, uint8_t peer_address = 0, uint32_t peer = 0, uint8_t timeout = 10) {
+  void connect(ibv_qp* qp, uint8_t peer_address = 0, uint32_t peer = 0) {
     const bool datagram = qp->qp_type == IBV_QPT_UD;
     ibv_qp_attr a{};
     a.qp_state = IBV_QPS_INIT;
@@ -296,7 +296,7 @@ struct TestProgram {
         IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
     REQUIRE(operations.modify_qp(qp, &a, IBV_QP_STATE | (datagram ? 0 : rtr)) == 0);
     a.qp_state = IBV_QPS_RTS;
-    a.timeout = timeout;
+    a.timeout = 18;  // a second: the host may be busy
     a.retry_cnt = 7;
     a.rnr_retry = 7;
     const int rts = IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;

@@ -195,8 +195,8 @@ TEST_CASE("programs: one that ends gives its queue pairs back, and its peer is t
   TestProgram left(bed, 0);
   ibv_qp* near = left.create();
   ibv_qp* far = right->create();
-  left.connect(near, right->address, far->qp_num, 8);
-  right->connect(far, left.address, near->qp_num, 8);
+  left.connect(near, right->address, far->qp_num);
+  right->connect(far, left.address, near->qp_num);
   std::vector<uint8_t> bytes(64);
   std::vector<uint8_t> there(64);
   const uint32_t key = left.register_memory(bytes);
