@@ -147,7 +147,9 @@ describeUnless(browserObstacle() ?? lacking("poppler-utils") ?? nativeObstacle()
   it("tells an empty chart from one with curves", async () => {
     const { page } = await open("lab run");
     for (const box of await page.locator(".flows input[type=checkbox]").all()) await box.uncheck();
-    expect(await emptyFigures(page)).toEqual(["Rate R_C and target rate R_T Gb/s", "Throughput Gb/s", "Alpha"]);
+    await expect
+      .poll(() => emptyFigures(page))
+      .toEqual(["Rate R_C and target rate R_T Gb/s", "Throughput Gb/s", "Alpha"]);
   });
 
   it("hides a run of a comparison in all charts, and shows it again", async () => {
