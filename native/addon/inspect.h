@@ -76,7 +76,7 @@ void describe(auto& v, Of<SwitchCopy> auto& copy) {
 }
 
 constexpr auto words_of(QueuePair::State) { return std::array{"idle", "waiting", "ready", "finished"}; }
-constexpr auto words_of(QueuePair::Kind) { return std::array{"stream", "reliable-stream", "rc", "ud", "abandoned"}; }
+constexpr auto words_of(QueuePair::Kind) { return std::array{"stream", "reliable-stream", "rc", "uc", "ud", "abandoned"}; }
 constexpr auto words_of(IncreaseStage) { return std::array{"fast_recovery", "additive_increase", "hyper_increase"}; }
 
 struct QueuePairCopy {

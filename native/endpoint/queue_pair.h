@@ -72,6 +72,7 @@ struct QueuePair {
     stream,           // unacknowledged messages
     reliable_stream,  // messages over a reliable connection
     connection,       // a reliable connection that an application drives
+    unreliable,       // an unreliable one, of a program
     datagram,         // an application's, without a peer: anybody may send to the NIC's addresses
     abandoned         // a connection that was a program's, which has ended
   };

@@ -1,6 +1,7 @@
 #include "endpoint/queue_pair_table.h"
 
 #include <memory>
+#include <utility>
 
 #include "endpoint/stream_transport.h"
 #include "transport/abandoned_connection.h"
@@ -76,10 +77,11 @@ uint32_t QueuePairTable::create(const VerbsQueuePairParameters& parameters) {
     const TransportContext context{
         .memory = memory_, .completions = *completions_, .counters = counters_, .addresses = &address_handles_};
     if (parameters.link != nullptr) {
-      qp.kind = parameters.datagram ? QueuePair::Kind::datagram : QueuePair::Kind::connection;
-      const auto service = parameters.datagram     ? RelayedTransport::Service::datagram
-                           : parameters.unreliable ? RelayedTransport::Service::unreliable
-                                                   : RelayedTransport::Service::connection;
+      using Service = RelayedTransport::Service;
+      const auto [kind, service] = parameters.datagram     ? std::pair(QueuePair::Kind::datagram, Service::datagram)
+                                   : parameters.unreliable ? std::pair(QueuePair::Kind::unreliable, Service::unreliable)
+                                                           : std::pair(QueuePair::Kind::connection, Service::connection);
+      qp.kind = kind;
       qp.transport = std::make_unique<RelayedTransport>(qpn, context, *parameters.link, service);
     } else if (parameters.datagram) {
       qp.kind = QueuePair::Kind::datagram;

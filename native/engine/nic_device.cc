@@ -133,6 +133,7 @@ bool NicDevice::close_program(uint32_t number) {
   ProgramLink* const link = programs_->find(number);
   if (link == nullptr) return false;
   link->count(nic_.transport_counters());
+  link->drop_frames(nic_.transport_counters());
   for (const uint32_t qpn : std::set(programs_->queue_pairs(number))) {
     if (nic_.abandon_queue_pair(qpn)) {
       owners_.erase(qpn);

@@ -102,6 +102,14 @@ TEST_CASE("abandoned: only what has a peer") {
   CHECK_FALSE(w.two.right().nic.abandon_queue_pair(fresh));
   const uint32_t datagrams = w.two.right().nic.create_queue_pair({.datagram = true, .program = 1, .link = &w.link});
   CHECK_FALSE(w.two.right().nic.abandon_queue_pair(datagrams));
+  // One that nobody acknowledges is over without a word.
+  const uint32_t unreliable = w.two.right().nic.create_queue_pair({.unreliable = true, .program = 1, .link = &w.link});
+  QueueAttributes a;
+  a.remote_qpn = w.own;
+  for (QueuePairState to : {QueuePairState::init, QueuePairState::rtr}) {
+    w.two.right().nic.modify_queue_pair(unreliable, to, a, path_to(kNicMac, kPeerMac), 3, 0);
+  }
+  CHECK_FALSE(w.two.right().nic.abandon_queue_pair(unreliable));
   // What is abandoned already stays so.
   REQUIRE(w.two.right().nic.abandon_queue_pair(w.right));
   CHECK_FALSE(w.two.right().nic.abandon_queue_pair(w.right));

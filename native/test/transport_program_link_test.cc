@@ -229,6 +229,23 @@ TEST_CASE("what a program has counted is the NIC's too, and no more than it can 
   CHECK(says(UINT64_MAX / 2 + 1) == 13);
 }
 
+TEST_CASE("frames that a program has not taken are counted when it is no more, and never more than there is room for") {
+  Linked l;
+  l.connect();
+  const RoceTemplate headers(test::path_between(2, 1));
+  DataHeader header;
+  header.opcode = kOpcodeRcSendOnly;
+  header.destination_qp = kQpn;
+  const test::Frame frame = test::build_frame(headers, header, nullptr, 0);
+  for (int i = 0; i < 5; ++i) REQUIRE(l.relayed.receive(0, frame.bytes.data(), frame.meta));
+  l.memory->frames_read = 2;
+  l.link.drop_frames(l.counters);
+  CHECK(l.counters.drop_program_busy == 3);
+  l.memory->frames_read = 77;
+  l.link.drop_frames(l.counters);
+  CHECK(l.counters.drop_program_busy == 3 + kProgramFrames);
+}
+
 TEST_CASE("a sleeping program is not woken for slots before the one that it waits for, but for any frame") {
   Linked l;
   l.connect();

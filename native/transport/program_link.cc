@@ -1,5 +1,6 @@
 #include "transport/program_link.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -97,6 +98,11 @@ void ProgramLink::count(TransportCounters& counters) {
     // It is the program's word about itself; one that runs back or leaps is not believed.
     if (more <= kMostCounted) counters.words()[i] += more;
   }
+}
+
+void ProgramLink::drop_frames(TransportCounters& counters) {
+  const uint32_t left = frames_ - memory_.frames_read.load(std::memory_order_acquire);
+  counters.drop_program_busy += std::min(left, kProgramFrames);
 }
 
 bool ProgramLink::take_wake() {

@@ -41,6 +41,8 @@ class ProgramLink {
 
   // Adds what the program's transports have counted since the last call.
   void count(TransportCounters& counters);
+  // The program is no more: what it has not taken is dropped.
+  void drop_frames(TransportCounters& counters);
   // Packets that were dropped because the program does not take them; that it sent and may not send.
   uint64_t busy_drops() const { return busy_drops_; }
   uint64_t refused_packets() const { return refused_packets_; }

@@ -7,11 +7,10 @@
 #include <cstring>
 #include <new>
 
+#include "verbs/touch.h"
+
 namespace weir {
 namespace {
-
-// At a time: of memory that is none there is no more.
-constexpr uint32_t kCopied = 4'096;
 
 // One piece that stands for several, or for inline data. False: no memory.
 bool stage(ProgramNic& nic, uint32_t domain, const ibv_sge* pieces, int count, uint64_t length, Staging& out) {
@@ -35,15 +34,18 @@ bool allowed(ProgramNic& nic, uint32_t domain, const ibv_sge* pieces, int count,
   });
 }
 
-// Only where they are allowed.
-void gather(ProgramNic& nic, uint32_t domain, const ibv_sge* pieces, int count, uint8_t* to) {
+// False where they are not allowed, or not there.
+bool gather(ProgramNic& nic, uint32_t domain, const ibv_sge* pieces, int count, uint8_t* to) {
   for (const ibv_sge* piece = pieces; piece != pieces + count; ++piece) {
-    for (uint32_t offset = 0; offset < piece->length; offset += kCopied) {
-      const uint32_t length = std::min(piece->length - offset, kCopied);
-      std::memcpy(to, nic.memory().find(piece->lkey, domain, piece->addr + offset, length, 0), length);
+    for (uint32_t offset = 0; offset < piece->length; offset += kMostTouched) {
+      const uint32_t length = std::min(piece->length - offset, kMostTouched);
+      const uint8_t* from = nic.memory().find(piece->lkey, domain, piece->addr + offset, length, 0);
+      if (from == nullptr) return false;
+      std::memcpy(to, from, length);
       to += length;
     }
   }
+  return true;
 }
 
 void gather_inline(const ibv_sge* pieces, int count, uint8_t* to) {
@@ -185,8 +187,8 @@ int post_one(ProgramNic& nic, ProgramQueuePair& qp, const ibv_send_wr& wr) {
       work.local_key = staging.key;
       if (is_inline) {
         gather_inline(wr.sg_list, wr.num_sge, staging.bytes.get());
-      } else if (!fetches) {
-        gather(nic, qp.domain, wr.sg_list, wr.num_sge, staging.bytes.get());
+      } else if (!fetches && !gather(nic, qp.domain, wr.sg_list, wr.num_sge, staging.bytes.get())) {
+        work.local_key = 0;  // no region's: the transport says so in its turn
       }
       if (!fetches) staging.pieces.clear();
     }  // else there is no such key: the transport says so in its turn

@@ -38,7 +38,6 @@ constexpr Time kPolledLately = 10 * kMicrosecond;
 constexpr Time kShortestNap = 20 * kMicrosecond;
 constexpr Time kLongestNap = 320 * kMicrosecond;
 constexpr unsigned long kTimerSlack = 5 * kMicrosecond;
-constexpr uint32_t kCopied = 4'096;                 // at a time: of memory that is none there is no more
 constexpr Time kLongestSleep = 100 * kMillisecond;  // then it looks whether the daemon lives
 
 uint64_t secret() {
@@ -71,8 +70,8 @@ void scatter(const MemoryTable& memory, uint32_t domain, const Staging& staging,
   const uint8_t* from = staging.bytes.get();
   for (const ibv_sge& piece : staging.pieces) {
     const uint32_t part = std::min(bytes, piece.length);
-    for (uint32_t offset = 0; offset < part; offset += kCopied) {
-      const uint32_t length = std::min(part - offset, kCopied);
+    for (uint32_t offset = 0; offset < part; offset += kMostTouched) {
+      const uint32_t length = std::min(part - offset, kMostTouched);
       uint8_t* to = memory.find(piece.lkey, domain, piece.addr + offset, length, kLocalWrite);
       if (to != nullptr) std::memcpy(to, from + offset, length);
     }
@@ -233,6 +232,7 @@ void ProgramNic::tell_counters() {
 bool ProgramNic::turn(Time now) {
   ProgramMemory& shared = session_.memory();
   const uint32_t before = submitted_ + returned_ + frames_;
+  const bool timers = deadline_ <= now;
   const uint32_t written = shared.frames_written.load(std::memory_order_acquire);
   for (uint32_t count = 0; frames_ != written && count < kFramesOfTurn; ++count) {
     const ProgramFrameSlot& slot = shared.frames[frames_ & kFrameMask];
@@ -242,11 +242,13 @@ bool ProgramNic::turn(Time now) {
       if (qp.shared != nullptr) look_at_limit(*qp.shared);
       if (!qp.dirty) dirty_.push_back(&qp);
       qp.dirty = true;
+    } else {
+      ++counters_.drop_wrong_state;  // it has been destroyed meanwhile
     }
     shared.frames_read.store(++frames_, std::memory_order_release);
   }
   take_returned(now);
-  if (deadline_ <= now) {
+  if (timers) {
     deadline_ = kNever;
     for (const auto& [qpn, qp] : pairs_) {
       if (qp->transport->next_deadline() <= now) {
@@ -266,7 +268,7 @@ bool ProgramNic::turn(Time now) {
   attended_.clear();
   submit();
   const bool moved = submitted_ + returned_ + frames_ != before;
-  if (moved) tell_counters();
+  if (moved || timers) tell_counters();
   return moved;
 }
 

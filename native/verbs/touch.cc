@@ -52,8 +52,6 @@ weir_touch_failed:
 namespace weir {
 namespace {
 
-constexpr uint64_t kMostOfPacket = 4'096;
-
 struct sigaction before_segv;
 struct sigaction before_bus;
 
@@ -85,7 +83,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 }  // namespace
 
 bool is_there(const uint8_t* first, uint64_t bytes) {
-  return bytes == 0 || (weir_touch(first) != 0 && weir_touch(first + std::min(bytes, kMostOfPacket) - 1) != 0);
+  return bytes == 0 || (weir_touch(first) != 0 && weir_touch(first + std::min<uint64_t>(bytes, kMostTouched) - 1) != 0);
 }
 
 void catch_touches() {

@@ -6,7 +6,10 @@
 
 namespace weir {
 
-// Whether memory is there, for as much as one packet has of it.
+// Of memory at most so many bytes are looked at, which is what one packet has of it.
+inline constexpr uint32_t kMostTouched = 4'096;
+
+// Whether memory is there.
 bool is_there(const uint8_t* first, uint64_t bytes);
 // Before anybody asks: faults of is_there() are its answer, and all others are whoever's they were before.
 void catch_touches();

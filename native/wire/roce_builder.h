@@ -37,6 +37,7 @@ void describe(auto& v, Of<RocePath> auto& path) {
   v("destination_ip", path.destination_ip, field::any("The same."));
   v("dscp", path.dscp, field::within(0, 63, "Of the IP header."));
   v("ecn", path.ecn, field::within(0, 3, "Codepoint; 2 is ECT(0)."));
+  v("ttl", path.ttl, field::optional(field::within(1, 255, "Or hop limit; 64.")));
   v("udp_source_port", path.udp_source_port, field::any("Entropy for next-hop groups: 0xc000 to 0xffff by convention."));
 }
 

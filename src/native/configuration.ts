@@ -254,6 +254,7 @@ export interface NativePath {
   /** The same. */ destination_ip: Uint8Array;
   /** Of the IP header. 0 to 63 */ dscp: number;
   /** Codepoint; 2 is ECT(0). 0 to 3 */ ecn: number;
+  /** Or hop limit; 64. 1 to 255 */ ttl?: number;
   /** Entropy for next-hop groups: 0xc000 to 0xffff by convention. */ udp_source_port: number;
 }
 

@@ -75,7 +75,7 @@ export interface QueuePairState {
   /** bit/s */ target_rate: number;
   /** 0 where the algorithm has none. */ alpha: number;
   /** Of the last increase. */ stage: "fast_recovery" | "additive_increase" | "hyper_increase";
-  /** Messages of the NIC's own, unacknowledged or reliable; an application's: rc, ud. */ transport: "stream" | "reliable-stream" | "rc" | "ud" | "abandoned";
+  /** Messages of the NIC's own, unacknowledged or reliable; an application's: rc, ud. */ transport: "stream" | "reliable-stream" | "rc" | "uc" | "ud" | "abandoned";
   /** Of what is sent. */ priority: number;
   /** Number of the program that has it; 0: none. */ program: number;
   /** Of an application's: its state as in verbs. */ qp_state?: "reset" | "init" | "rtr" | "rts" | "error";

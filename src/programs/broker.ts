@@ -30,6 +30,7 @@ const kPathMtus = [4096, 2048, 1024, 512, 256];
 /** Headers below the payload, as Linux counts them. */
 const kRoceOverhead = 80;
 const kOwnerOnly = 0o177;
+const kMostPriority = 7;
 /** Of one program. */
 const kMostHandles = 4096;
 /** Each channel of librdmacm is one; the native core has 256 programs at most. */
@@ -167,10 +168,14 @@ export class ProgramBroker {
     const address = request.gid.some((byte) => byte !== 0)
       ? addressOfGid(Uint8Array.from(request.gid))
       : config.address;
-    const dscp = request.traffic_class >> 2 || dscpOf(config.classes.dscp_map, config.programs?.priority ?? 0);
+    const { traffic_class, service_level, hop_limit } = request;
+    if (traffic_class > 0xff || service_level > kMostPriority || hop_limit > 0xff) throw new RangeError("no such way");
+    const meant = service_level || (config.programs?.priority ?? 0);
+    const dscp = traffic_class >> 2 || dscpOf(config.classes.dscp_map, meant);
     const priority = config.classes.dscp_map[dscp] ?? 0;
     const mac = await neighbours.resolve(address);
-    return { path: pathTo(senderOf(config), { address, mac }, dscp, priority, order), priority };
+    const path = pathTo(senderOf(config), { address, mac }, dscp, priority, order);
+    return { path: { ...path, ...(hop_limit > 0 && { ttl: hop_limit }) }, priority };
   }
 
   /** The path of a queue pair that has no peer yet. */

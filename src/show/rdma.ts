@@ -60,7 +60,7 @@ const res = textView({
 function queuePair(pair: QueuePairReport, { pid }: Status) {
   const streams = { unresolved: "INIT", idle: "RTR", waiting: "RTS", ready: "RTS", finished: "RTS" }[pair.state];
   const state = pair.qp_state === undefined ? streams : kQpStates[pair.qp_state];
-  const type = pair.transport === "ud" ? "UD" : "RC";
+  const type = pair.transport === "ud" || pair.transport === "uc" ? pair.transport.toUpperCase() : "RC";
   const { program } = pair;
   const comm = program === null || program.command === "" ? {} : { comm: printable(program.command) };
   return { lqpn: pair.qpn, rqpn: pair.remote_qpn, type, state, pid: program?.pid ?? pid, ...comm };

@@ -7,7 +7,7 @@ import { expect, it, onTestFinished, vi } from "vitest";
 import { arpReply } from "../../src/cm/arp.js";
 import type { NicDaemonConfig } from "../../src/device/file/load.js";
 import { loadNicDaemon } from "../../src/device/file/load.js";
-import type { ProgramAnswer, ProgramRequest } from "../../src/native/types.js";
+import type { NativePath, ProgramAnswer, ProgramRequest } from "../../src/native/types.js";
 import { ProgramBroker } from "../../src/programs/broker.js";
 import { gidOfAddress } from "../../src/wire/address.js";
 import { eventually } from "../patience.js";
@@ -160,6 +160,25 @@ it("refuses what is not the program's, and what makes no sense", async () => {
   expect(await ask(one, { kind: 2, object: 100, state: 2, source_index: 1 })).toEqual({ error: EINVAL });
   expect(await ask(one, { kind: 77 })).toEqual({ error: EPROTO });
   expect(calls.map(([name]) => name)).toEqual(["open", "open", "create"]);
+});
+
+it("sends as the program says: by traffic class, else by service level, and so far", async () => {
+  const { calls, program, ask } = await serve();
+  const client = await program();
+  await ask(client, {});
+  await ask(client, { kind: 1 });
+  const way = async (more: Partial<ProgramRequest>) => {
+    expect(await ask(client, { kind: 2, object: 100, state: 2, ...more })).toEqual({});
+    const [, , { priority, path }] = calls.at(-1) as [string, number, { priority: number; path: NativePath }];
+    return { priority, dscp: path.dscp, ttl: path.ttl };
+  };
+  expect(await way({})).toMatchObject({ priority: 3, ttl: undefined });
+  expect(await way({ service_level: 5 })).toMatchObject({ priority: 5 });
+  expect(await way({ service_level: 5, traffic_class: 26 << 2 })).toMatchObject({ dscp: 26 });
+  expect(await way({ hop_limit: 255 })).toMatchObject({ ttl: 255 });
+  for (const wrong of [{ service_level: 8 }, { traffic_class: 256 }, { hop_limit: 256 }]) {
+    expect(await ask(client, { kind: 2, object: 100, state: 2, ...wrong })).toEqual({ error: EINVAL });
+  }
 });
 
 it("leaves a socket and files that nobody else may use, and takes them away", async () => {

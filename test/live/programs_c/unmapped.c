@@ -53,6 +53,17 @@ int main(void) {
   HOLDS(next_completion(cq).status == IBV_WC_LOC_PROT_ERR);
   HOLDS(ibv_destroy_qp(from) == 0 && ibv_destroy_qp(to) == 0);
 
+  // The end of a long piece of several, which are copied when they are posted.
+  char* cut = mmap(NULL, 4 * LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  HOLDS(cut != MAP_FAILED);
+  struct ibv_mr* half = ibv_reg_mr(pd, cut, 4 * LENGTH, access);
+  HOLDS(half != NULL && munmap(cut + 3 * LENGTH, LENGTH) == 0);
+  struct ibv_sge several[2] = {piece_of(mine, own, 100), piece_of(half, cut, 4 * LENGTH)};
+  connect_both(cq);
+  HOLDS(post_send(from, 6, IBV_WR_SEND, several, 2, 0, 0) == 0);
+  HOLDS(next_completion(cq).status == IBV_WC_LOC_PROT_ERR);
+  HOLDS(ibv_destroy_qp(from) == 0 && ibv_destroy_qp(to) == 0 && ibv_dereg_mr(half) == 0);
+
   // What is the program's own fault is as deadly as ever.
   const pid_t child = fork();
   if (child == 0) {
