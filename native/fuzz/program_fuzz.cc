@@ -7,6 +7,7 @@
 
 #include "endpoint/wire_nic.h"
 #include "fuzz/input.h"
+#include "fuzz/nic.h"
 #include "transport/opcode.h"
 #include "transport/program_link.h"
 #include "wire/icrc.h"
@@ -15,34 +16,14 @@ namespace {
 
 using namespace weir;
 using fuzz::Input;
+using fuzz::kNicMac;
+using fuzz::kPeerMac;
+using fuzz::kPeerQpn;
+using fuzz::path;
 using fuzz::require;
 
-constexpr uint64_t kNicMac = 0x020000000001;
-constexpr uint64_t kPeerMac = 0x020000000002;
-constexpr uint32_t kPeerQpn = 0x90;
 constexpr uint32_t kMtu = 1'024;
 constexpr int kPairs = 3;  // connected, of datagrams, without a peer yet
-
-RocePath path(uint64_t from, uint64_t to) {
-  RocePath p;
-  p.source_mac = from;
-  p.destination_mac = to;
-  p.source_ip[0] = p.destination_ip[0] = 10;
-  p.source_ip[3] = static_cast<uint8_t>(from);
-  p.destination_ip[3] = static_cast<uint8_t>(to);
-  p.ecn = 2;
-  return p;
-}
-
-NicParameters nic_parameters() {
-  NicParameters p;
-  p.rate = 100'000'000'000;
-  p.mac = kNicMac;
-  p.verbs_queue_pairs = 8;
-  p.memory_regions = 16;
-  p.addresses.push_back({4, {10, 0, 0, static_cast<uint8_t>(kNicMac)}});
-  return p;
-}
 
 struct Nobody : CompletionSink {
   void complete(const Completion&) override {}
@@ -50,7 +31,7 @@ struct Nobody : CompletionSink {
 
 class World {
  public:
-  World() : pool_(64, kMaxHeaders + 4'096), nic_(nic_parameters(), {}, pool_, &nobody_) {
+  World() : pool_(64, kMaxHeaders + 4'096), nic_(fuzz::verbs_nic(), {}, pool_, &nobody_) {
     for (int i = 0; i < kPairs; ++i) create(i);
     handle_ = nic_.create_address_handle(path(kNicMac, kPeerMac));
   }

@@ -9,6 +9,7 @@
 
 #include "endpoint/wire_nic.h"
 #include "fuzz/input.h"
+#include "fuzz/nic.h"
 #include "transport/opcode.h"
 #include "transport/psn.h"
 #include "wire/classify.h"
@@ -20,29 +21,19 @@ namespace {
 
 using namespace weir;
 using fuzz::Input;
+using fuzz::kNicMac;
+using fuzz::kPeerMac;
+using fuzz::kPeerQpn;
+using fuzz::path;
 using fuzz::require;
 
-constexpr uint64_t kNicMac = 0x020000000001;
-constexpr uint64_t kPeerMac = 0x020000000002;
 constexpr uint64_t kSwitchMac = 0x0200000000fe;
 constexpr Rate kRate = 10'000'000'000;
 constexpr uint32_t kMtu = 256;
 constexpr uint32_t kPackets = 64;
-constexpr uint32_t kPeerQpn = 0x90;  // and those that follow, of each queue pair's other end
-constexpr size_t kPairs = 6;         // four that send, of which one is reliable, and one that only receives of either kind
+constexpr size_t kPairs = 6;  // four that send, of which one is reliable, and one that only receives of either kind
 constexpr Time kLongest = 60 * kSecond;
 constexpr uint64_t kMostEvents = 2'000'000;
-
-RocePath path(uint64_t from, uint64_t to) {
-  RocePath p;
-  p.source_mac = from;
-  p.destination_mac = to;
-  p.source_ip[0] = p.destination_ip[0] = 10;
-  p.source_ip[3] = static_cast<uint8_t>(from);
-  p.destination_ip[3] = static_cast<uint8_t>(to);
-  p.ecn = 2;
-  return p;
-}
 
 NicParameters nic_parameters(Input& in) {
   NicParameters p;

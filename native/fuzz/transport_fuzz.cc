@@ -7,6 +7,7 @@
 
 #include "endpoint/wire_nic.h"
 #include "fuzz/input.h"
+#include "fuzz/nic.h"
 #include "transport/aeth.h"
 #include "transport/opcode.h"
 #include "transport/psn.h"
@@ -16,6 +17,10 @@ namespace {
 
 using namespace weir;
 using fuzz::Input;
+using fuzz::kNicMac;
+using fuzz::kPeerMac;
+using fuzz::kPeerQpn;
+using fuzz::path;
 using fuzz::require;
 
 constexpr uint32_t kPiece = 4'096;  // the arena: secret, region, secret, region, ..., secret
@@ -29,11 +34,8 @@ constexpr uint8_t kAccess[kRegions] = {
     0,
 };
 constexpr uint64_t kBase = 0x7f0000001000;
-constexpr uint64_t kNicMac = 0x020000000001;
-constexpr uint64_t kPeerMac = 0x020000000002;
 constexpr int kPairs = 4;  // go-back-N, selective repeat, one that only receives, datagrams
 constexpr uint32_t kMtu = 256;
-constexpr uint32_t kPeerQpn = 0x90;
 
 struct Sink : CompletionSink {
   void complete(const Completion& c) override {
@@ -45,31 +47,10 @@ struct Sink : CompletionSink {
   uint64_t retired = 0;
 };
 
-RocePath path(uint64_t from, uint64_t to) {
-  RocePath p;
-  p.source_mac = from;
-  p.destination_mac = to;
-  p.source_ip[0] = p.destination_ip[0] = 10;
-  p.source_ip[3] = static_cast<uint8_t>(from);
-  p.destination_ip[3] = static_cast<uint8_t>(to);
-  p.ecn = 2;
-  return p;
-}
-
-NicParameters nic_parameters() {
-  NicParameters p;
-  p.rate = 100'000'000'000;
-  p.mac = kNicMac;
-  p.verbs_queue_pairs = 8;
-  p.memory_regions = 16;
-  p.addresses.push_back({4, {10, 0, 0, static_cast<uint8_t>(kNicMac)}});
-  return p;
-}
-
 class World {
  public:
   World()
-      : arena_((2 * kRegions + 1) * kPiece, kSecret), pool_(64, kMaxHeaders + 4'096), nic_(nic_parameters(), {}, pool_, &sink_) {
+      : arena_((2 * kRegions + 1) * kPiece, kSecret), pool_(64, kMaxHeaders + 4'096), nic_(fuzz::verbs_nic(), {}, pool_, &sink_) {
     for (int i = 0; i < kRegions; ++i) {
       if ((kAccess[i] & kRemoteRead) != 0) std::memset(region(i), 0x10 + i, kPiece);
       add_region(i);

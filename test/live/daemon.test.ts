@@ -185,7 +185,7 @@ control: ${folder()}/nic.sock
       return (JSON.parse(stdout) as [{ stats64: { tx: { packets: number } } }])[0].stats64.tx.packets;
     };
     const before = await sent();
-    const { finished } = weirAs(["nsenter", `--net=${host.path}`, "--"], "nic", "-c", file);
+    const { finished } = weirAs({ as: ["nsenter", `--net=${host.path}`, "--"] }, "nic", "-c", file);
     const { status, stderr } = await finished;
     expect(status).toBe(1);
     expect(stderr).toContain("metrics: cannot listen at 127.0.0.1:9465: no interface that is up has this address");

@@ -53,16 +53,24 @@ export interface Running {
 }
 
 /** In this process's own network namespace, where the test can reach its metrics; its ports are elsewhere. */
-export const weir = (...args: string[]): Running => weirAs([], ...args);
+export const weir = (...args: string[]): Running => weirAs({}, ...args);
 
-/** The same with `as` in front of the command: nsenter, setpriv and their options. */
-export function weirAs(as: readonly string[], ...args: string[]): Running {
+export interface Way {
+  /** In front of the command: nsenter, setpriv and their options. */
+  as?: readonly string[];
+  env?: Record<string, string>;
+  /** What ends it with the test, unless it has ended: SIGKILL by default. */
+  end?: NodeJS.Signals;
+}
+
+export function weirAs({ as = [], env = {}, end = "SIGKILL" }: Way, ...args: string[]): Running {
   const [program = "", ...rest] = [...as, ...kWeir, ...args];
   const child = spawn(program, rest, {
     cwd: kRoot,
     stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, ...env },
   });
-  onTestFinished(() => void child.kill("SIGKILL"));
+  onTestFinished(() => void child.kill(end));
   let [stdout, stderr] = ["", ""];
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     stdout += text;
@@ -92,7 +100,7 @@ export async function daemon(
   socket: string,
   as: readonly string[] = [],
 ): Promise<Daemon> {
-  const running = weirAs(as, kind, "-c", file);
+  const running = weirAs({ as }, kind, "-c", file);
   let ended: string | undefined;
   void running.finished.then(({ status, stderr }) => {
     ended = `ended with ${status}: ${stderr}`;

@@ -1,18 +1,20 @@
-/** Two NICs that serve programs, with a switch between them, and programs that run on them by `weir run`. */
-import { type ChildProcess, spawn } from "node:child_process";
-import { writeFileSync } from "node:fs";
+/** NICs that serve programs, with a switch between them, and programs that run on them by `weir run`. */
+import type { ChildProcess } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { onTestFinished } from "vitest";
+import { expect } from "vitest";
 import type { LabNetwork } from "../../src/host/veth.js";
-import { kWeir } from "../command.js";
-import { type Daemon, daemon, kHosts, network, startSwitch } from "./daemons.js";
+import { eventually } from "../patience.js";
+import { type Daemon, daemon, freePort, kHosts, network, startSwitch, type Way, weirAs } from "./daemons.js";
 import { folder } from "./weir.js";
 
 export type Host = (typeof kHosts)[number];
+export type Nics<Nic = NicOfPrograms> = Record<Host, Nic>;
 
 export interface Ended {
   status: number | null;
   signal: NodeJS.Signals | null;
+  /** Of both of its outputs, as it came. */
   output: string;
 }
 export interface Program {
@@ -20,8 +22,16 @@ export interface Program {
   output(): string;
   ended: Promise<Ended>;
 }
+export interface NicOfPrograms extends Daemon {
+  file: string;
+}
 
-async function startNic(net: LabNetwork, host: Host): Promise<Daemon> {
+/** What of a NIC's file depends on the test, by the last number of the host's address. */
+type Fields = (last: number) => string;
+const kPlain: Fields = (last) => `address: 10.66.0.${last}\nprograms: true\n`;
+
+/** roce-a or roce-b, on the link of its host. */
+export async function startNic(net: LabNetwork, host: Host, fields: Fields = kPlain): Promise<NicOfPrograms> {
   const path = folder();
   const file = join(path, "nic.yaml");
   const control = join(path, `roce-${host}.sock`);
@@ -30,39 +40,63 @@ async function startNic(net: LabNetwork, host: Host): Promise<Daemon> {
     `name: roce-${host}
 interface: weir0
 namespace: ${net.namespace(host).path}
-address: 10.66.0.${kHosts.indexOf(host) + 1}
 rate: 1Gbps
 metrics: false
-programs: true
 control: ${control}
-`,
+${fields(kHosts.indexOf(host) + 1)}`,
   );
-  return daemon("nic", file, control);
+  return { ...(await daemon("nic", file, control)), file };
 }
 
-export async function fabric(net?: LabNetwork): Promise<Record<Host, Daemon>> {
+export async function fabric({ net, fields }: { net?: LabNetwork; fields?: Fields } = {}): Promise<Nics> {
   net ??= await network();
   await startSwitch(net);
-  return { a: await startNic(net, "a"), b: await startNic(net, "b") };
+  return { a: await startNic(net, "a", fields), b: await startNic(net, "b", fields) };
 }
 
 /** On one daemon's NIC; the program itself is in the test's own network namespace, where two of them reach each other by TCP. */
-export function run(nic: Daemon, ...command: readonly string[]): Program {
-  return runWith({}, nic, ...command);
-}
+export const run = (nic: Daemon, ...command: readonly string[]): Program => runBy({}, nic, ...command);
 
-export function runWith(env: Record<string, string>, { socket }: Daemon, ...command: readonly string[]): Program {
-  const [program = "", ...args] = [...kWeir, "run", "--socket", socket, "--", ...command];
-  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...env } });
-  onTestFinished(() => void child.kill("SIGTERM"));
+export function runBy(way: Way, { socket }: Daemon, ...command: readonly string[]): Program {
+  // The launcher hands on what may be handed on.
+  const { child, finished } = weirAs({ end: "SIGTERM", ...way }, "run", "--socket", socket, "--", ...command);
   let output = "";
-  const take = (bytes: Buffer) => {
+  const take = (bytes: Buffer | string) => {
     output += bytes.toString();
   };
-  child.stdout.on("data", take);
-  child.stderr.on("data", take);
-  const ended = new Promise<Ended>((resolve) => {
-    child.on("close", (status, signal) => resolve({ status, signal, output }));
-  });
+  child.stdout?.on("data", take);
+  child.stderr?.on("data", take);
+  const ended = finished.then(({ status }) => ({ status, signal: child.signalCode, output }));
   return { child, output: () => output, ended };
+}
+
+/** A server on `to` that listens, and then a client on `from`. Both print their pid first: a signal to the launcher is not one to the program. */
+export async function begin(
+  { from, to }: { from: Daemon; to: Daemon },
+  command: readonly string[],
+): Promise<{ server: Program; client: Program }> {
+  const port = String(await freePort());
+  const whole = ["sh", "-c", 'echo $$; exec "$@"', "sh", ...command, "-p", port];
+  const server = run(to, ...whole);
+  await eventually(() => listens(Number(port)));
+  return { server, client: run(from, ...whole, "127.0.0.1") };
+}
+
+/** Of one that begin() started. */
+export const pidOf = (program: Program) => Number.parseInt(program.output(), 10);
+
+/** The server on b, and once it listens the client on a; both have to end well. What the client has said. */
+export async function pair(nics: Nics<Daemon>, command: readonly string[]): Promise<string> {
+  const { server, client } = await begin({ from: nics.a, to: nics.b }, command);
+  const said = await client.ended;
+  expect(said, said.output).toMatchObject({ status: 0 });
+  const { status, output } = await server.ended;
+  expect(status, output).toBe(0);
+  return said.output;
+}
+
+function listens(port: number): void {
+  const hex = `:${port.toString(16).toUpperCase().padStart(4, "0")} `;
+  const lines = ["tcp", "tcp6"].flatMap((file) => readFileSync(`/proc/net/${file}`, "utf8").split("\n"));
+  expect(lines.some((line) => line.includes(hex) && / 0A /.test(line))).toBe(true);
 }

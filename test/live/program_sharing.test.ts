@@ -5,7 +5,7 @@ import { ask } from "../../src/device/control_client.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
 import { type Daemon, daemon } from "./daemons.js";
-import { begin, pidOf, run, twoNics } from "./program_hosts.js";
+import { begin, fabric, pair, pidOf, run, runBy } from "./program_runs.js";
 
 const kGroup = 54_321;
 const kNobody = 65_534;
@@ -23,7 +23,7 @@ const count = async ({ socket }: Daemon, counter: string) =>
 
 describeLive("programs that share a NIC", () => {
   it("are named with their queue pairs, by weir show and to those who ask", async () => {
-    const nics = await twoNics(both);
+    const nics = await fabric({ fields: both });
     const { client } = await begin({ from: nics.a, to: nics.b }, ["ib_write_bw", "-x", "0", "-D", "60"]);
     await eventually(async () => expect((await moved(nics.a))[0]).toBeGreaterThan(0));
     const pid = pidOf(client);
@@ -38,17 +38,8 @@ describeLive("programs that share a NIC", () => {
   });
 
   it.each(["0", "1"])("reach each other from GID %s: IPv4 by ARP, IPv6 by neighbour discovery", async (gid) => {
-    const nics = await twoNics(both);
-    const { server, client } = await begin({ from: nics.a, to: nics.b }, [
-      "ibv_rc_pingpong",
-      "-g",
-      gid,
-      "-n",
-      "100",
-      "-c",
-    ]);
-    expect((await client.ended).status, client.output()).toBe(0);
-    expect((await server.ended).status, server.output()).toBe(0);
+    const nics = await fabric({ fields: both });
+    await pair(nics, ["ibv_rc_pingpong", "-g", gid, "-n", "100", "-c"]);
     const datagrams = await begin({ from: nics.a, to: nics.b }, [
       "ibv_ud_pingpong",
       "-g",
@@ -62,17 +53,9 @@ describeLive("programs that share a NIC", () => {
   });
 
   it("reach each other in a VLAN, and not from one to another", async () => {
-    const tagged = await twoNics((last) => `${both(last)}vlan: 100\n`);
-    const { server, client } = await begin({ from: tagged.a, to: tagged.b }, [
-      "ibv_rc_pingpong",
-      "-g",
-      "0",
-      "-n",
-      "100",
-    ]);
-    expect((await client.ended).status, client.output()).toBe(0);
-    expect((await server.ended).status, server.output()).toBe(0);
-    const apart = await twoNics((last) => `${both(last)}vlan: ${last}00\n`);
+    const tagged = await fabric({ fields: (last) => `${both(last)}vlan: 100\n` });
+    await pair(tagged, ["ibv_rc_pingpong", "-g", "0", "-n", "100"]);
+    const apart = await fabric({ fields: (last) => `${both(last)}vlan: ${last}00\n` });
     const other = await begin({ from: apart.a, to: apart.b }, ["ibv_rc_pingpong", "-g", "0", "-n", "100"]);
     expect((await other.client.ended).status).not.toBe(0);
     // The server looks for the client first.
@@ -80,7 +63,7 @@ describeLive("programs that share a NIC", () => {
   });
 
   it("both go on, each at a rate of its own under DCQCN", async () => {
-    const nics = await twoNics(both);
+    const nics = await fabric({ fields: both });
     for (let i = 0; i < 2; i++) await begin({ from: nics.a, to: nics.b }, ["ib_write_bw", "-x", "0", "-D", "60"]);
     await eventually(async () => expect((await moved(nics.a)).filter((packets) => packets > 0)).toHaveLength(2));
     const before = await moved(nics.a);
@@ -97,7 +80,7 @@ describeLive("programs that share a NIC", () => {
   });
 
   it("tell their peers at once when they are killed, whatever those would wait for by themselves", async () => {
-    const nics = await twoNics(both);
+    const nics = await fabric({ fields: both });
     // 4.096 us x 2^22, seven times over: two minutes.
     const command = ["ib_write_bw", "-x", "1", "-D", "300", "-u", "22"];
     const { server, client } = await begin({ from: nics.a, to: nics.b }, command);
@@ -112,33 +95,31 @@ describeLive("programs that share a NIC", () => {
   });
 
   it("are of the group that the NIC is for, and nobody else", async () => {
-    const nics = await twoNics((last) => `address: 10.77.0.${last}\nprograms: { group: ${kGroup} }\n`);
-    const ours = run(nics.a, ["ibv_devinfo"], as(12_345));
+    const nics = await fabric({ fields: (last) => `address: 10.77.0.${last}\nprograms: { group: ${kGroup} }\n` });
+    const ours = runBy({ as: as(12_345) }, nics.a, "ibv_devinfo");
     expect((await ours.ended).status, ours.output()).toBe(0);
     const other = ["setpriv", `--reuid=${kNobody}`, `--regid=${kNobody}`, "--clear-groups", "--"];
-    const refused = await run(nics.a, ["ibv_devinfo"], other).ended;
+    const refused = await runBy({ as: other }, nics.a, "ibv_devinfo").ended;
     expect(refused.status).not.toBe(0);
     expect(refused.output).toContain("does not answer");
   });
 
   it("find the NIC again after its daemon was killed and started anew", async () => {
-    const nics = await twoNics(both);
+    const nics = await fabric({ fields: both });
     nics.a.child.kill("SIGKILL");
     await nics.a.finished;
     const again = await daemon("nic", nics.a.file, nics.a.socket);
-    const { server, client } = await begin({ from: again, to: nics.b }, ["ibv_rc_pingpong", "-g", "0", "-n", "100"]);
-    expect((await client.ended).status, client.output()).toBe(0);
-    expect((await server.ended).status, server.output()).toBe(0);
+    await pair({ a: again, b: nics.b }, ["ibv_rc_pingpong", "-g", "0", "-n", "100"]);
   });
 
   it("do not hold up who asks the daemon when one floods its socket", async () => {
-    const { a } = await twoNics(both);
+    const { a } = await fabric({ fields: both });
     const flood = connect(a.socket.replace(/\.sock$/, ".verbs"));
     onTestFinished(() => void flood.destroy());
     flood.on("error", () => {});
     flood.write(Buffer.alloc(8_000_000));
     for (let i = 0; i < 20; i++) expect(await ask(a.socket, "status")).toMatchObject({ kind: "nic" });
-    const devices = await run(a, ["ibv_devinfo"]).ended;
+    const devices = await run(a, "ibv_devinfo").ended;
     expect(devices.status, devices.output).toBe(0);
   });
 });

@@ -10,8 +10,8 @@ import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { expect, it, onTestFinished } from "vitest";
 import { describeLive } from "./capability.js";
-import { type Daemon, daemon, freePort, network, weir } from "./daemons.js";
-import { folder } from "./weir.js";
+import { type Daemon, freePort, network, weir } from "./daemons.js";
+import { startNic } from "./program_runs.js";
 
 /** Of the package python3-pyverbs. */
 const kPyverbsTests = "/usr/share/doc/rdma-core/tests";
@@ -21,24 +21,6 @@ const kPyverbs = fileURLToPath(new URL("suites/run_pyverbs.py", import.meta.url)
 const kNotOurs = /test_(mlx5|efa|cuda)/;
 const kOfHost = /dmabuf|huge/i;
 const kLimitMs = 120_000;
-
-async function startNic(): Promise<Daemon> {
-  const net = await network(["a"]);
-  const path = folder();
-  const file = join(path, "nic.yaml");
-  const control = join(path, "roce-a.sock");
-  const { path: namespace } = net.namespace("a");
-  const config = {
-    name: "roce-a",
-    interface: "weir0",
-    namespace,
-    address: "10.66.0.1",
-    metrics: false,
-    programs: true,
-  };
-  writeFileSync(file, JSON.stringify({ ...config, control }));
-  return daemon("nic", file, control);
-}
 
 const run = (nic: Daemon, ...command: string[]) => weir("run", "--socket", nic.socket, "--", ...command).finished;
 
@@ -60,7 +42,7 @@ interface Told {
 
 describeLive("suites of others", () => {
   it("rdma-core's tests of pyverbs", { timeout: kLimitMs }, async () => {
-    const nic = await startNic();
+    const nic = await startNic(await network(["a"]), "a");
     const { stdout, stderr } = await run(nic, "python3", kPyverbs, unpackedTests(), "--dev", "roce-a", "--gid", "0");
     const told = stdout
       .split("\n")
@@ -75,7 +57,7 @@ describeLive("suites of others", () => {
   });
 
   it("perftest's loopback script, and ibverbs-utils", { timeout: kLimitMs }, async () => {
-    const nic = await startNic();
+    const nic = await startNic(await network(["a"]), "a");
     const bandwidth = ["ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_atomic_bw"];
     const latency = ["ib_write_lat", "ib_read_lat", "ib_send_lat", "ib_atomic_lat"];
     const perftest = [

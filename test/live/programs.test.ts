@@ -1,30 +1,10 @@
 /** Programs of others on `weir nic`, as they are: Debian's ibverbs-utils and perftest on two daemons with a switch between them. */
-import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { ask } from "../../src/device/control_client.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
-import { type Daemon, freePort } from "./daemons.js";
-import { fabric, type Host, run } from "./program_runs.js";
-
-/** The server on b, and once it listens the client on a; both have to end well. */
-async function pair(nics: Record<Host, Daemon>, command: readonly string[]): Promise<string> {
-  const port = await freePort();
-  const whole = [...command, "-p", String(port)];
-  const server = run(nics.b, ...whole);
-  await eventually(() => listens(port));
-  const client = await run(nics.a, ...whole, "127.0.0.1").ended;
-  expect(client, client.output).toMatchObject({ status: 0 });
-  const { status, output } = await server.ended;
-  expect(status, output).toBe(0);
-  return client.output;
-}
-
-function listens(port: number): void {
-  const hex = `:${port.toString(16).toUpperCase().padStart(4, "0")} `;
-  const lines = ["tcp", "tcp6"].flatMap((file) => readFileSync(`/proc/net/${file}`, "utf8").split("\n"));
-  expect(lines.some((line) => line.includes(hex) && / 0A /.test(line))).toBe(true);
-}
+import type { Daemon } from "./daemons.js";
+import { begin, fabric, pair, pidOf, run } from "./program_runs.js";
 
 const queuePairs = async ({ socket }: Daemon) => (await ask(socket, "queue_pairs")).length;
 
@@ -57,17 +37,12 @@ describeLive("programs on libibverbs", () => {
 
   it("give everything back when they are killed", async () => {
     const nics = await fabric();
-    const port = String(await freePort());
-    const options = ["-x", "0", "-D", "60", "-p", port];
-    const server = run(nics.b, "ib_write_bw", ...options);
-    await eventually(() => listens(Number(port)));
-    // By a shell that says who the program is: a signal to the launcher is not one to the program.
-    const client = run(nics.a, "sh", "-c", `echo $$; exec ib_write_bw ${options.join(" ")} 127.0.0.1`);
+    const { server, client } = await begin({ from: nics.a, to: nics.b }, ["ib_write_bw", "-x", "0", "-D", "60"]);
     await eventually(async () => {
       const [pair] = await ask(nics.a.socket, "queue_pairs");
       expect(pair?.counters?.tx_packets).toBeGreaterThan(0);
     });
-    process.kill(Number.parseInt(client.output(), 10), "SIGKILL");
+    process.kill(pidOf(client), "SIGKILL");
     expect((await client.ended).status).toBe(128 + 9);
     await eventually(async () => expect(await queuePairs(nics.a)).toBe(0));
     await server.ended;
@@ -76,11 +51,7 @@ describeLive("programs on libibverbs", () => {
 
   it("end with an error, and do not hang, when the daemon is killed", async () => {
     const nics = await fabric();
-    const port = String(await freePort());
-    const options = ["-x", "0", "-D", "60", "-p", port];
-    const server = run(nics.b, "ib_write_bw", ...options);
-    await eventually(() => listens(Number(port)));
-    const client = run(nics.a, "ib_write_bw", ...options, "127.0.0.1");
+    const { server, client } = await begin({ from: nics.a, to: nics.b }, ["ib_write_bw", "-x", "0", "-D", "60"]);
     await eventually(async () => expect(await queuePairs(nics.a)).toBe(1));
     nics.a.child.kill("SIGKILL");
     expect((await client.ended).status).toBe(1);
