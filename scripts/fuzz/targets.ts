@@ -45,7 +45,7 @@ export const kFuzzTargets: readonly FuzzTarget[] = [
   {
     name: "protocols",
     isNative: false,
-    about: "control sockets, captures, dashboards, perftest and rping with hostile peers",
+    about: "control sockets, captures, dashboards, sockets for programs, perftest and rping with hostile peers",
   },
 ];
 
