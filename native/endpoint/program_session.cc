@@ -1,4 +1,4 @@
-#include "verbs/session.h"
+#include "endpoint/program_session.h"
 
 #include <sys/eventfd.h>
 #include <sys/mman.h>
