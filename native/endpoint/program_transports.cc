@@ -77,6 +77,7 @@ void ProgramTransports::start() {
 }
 
 void ProgramTransports::stop() {
+  if (!thread_.joinable()) return;
   stopping_.store(true, std::memory_order_release);
   ring();
   thread_.join();

@@ -72,16 +72,17 @@ class ProgramTransports : public CompletionSink {
   // Waits until all that it was to send has left, or that goes by an address handle; without the lock, and not for long.
   void let_leave(const ProgramPair& pair);
   void let_leave_by(uint32_t address_handle);
+  void let_all_leave();
 
  protected:
-  // The thread runs between these two, which who inherits calls when it is made and before it is gone.
+  // The daemon hears that the program ends.
+  void hang_up() { session_.hang_up(); }
+  // The thread runs between these two, which who inherits calls when it is made and before it is gone; stop() also twice.
   void start();
   void stop();
   // Null when there is none of this number. With the lock.
   ProgramPair* find(uint32_t qpn) const;
-  const std::unordered_map<uint32_t, ProgramPair*>& pairs() const { return pairs_; }
   const TransportCounters& counters() const { return counters_; }
-  void let_all_leave();
 
  private:
   // These are told with the lock. A frame has come to the queue pair.
