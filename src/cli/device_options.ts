@@ -4,7 +4,8 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { WeirError } from "../base/error.js";
-import type { Device, DeviceOptions } from "../verbs/device.js";
+import type { Device } from "../verbs/device.js";
+import type { DeviceOptions } from "../verbs/open.js";
 import { parsePrefix } from "../wire/prefix.js";
 import { collect, UsageError } from "./context.js";
 
@@ -17,7 +18,7 @@ export interface DeviceChoice {
 export type OpenDevice = (options: DeviceOptions) => Promise<Device>;
 
 /** Loaded when needed: help works where the native core does not. */
-export const openRealDevice: OpenDevice = async (options) => (await import("../verbs/device.js")).openDevice(options);
+export const openRealDevice: OpenDevice = async (options) => (await import("../verbs/open.js")).openDevice(options);
 
 export function addDeviceOptions(command: Command): Command {
   return command

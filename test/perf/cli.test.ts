@@ -10,7 +10,7 @@ import { type CliContext, describeError, exitStatusOf } from "../../src/cli/cont
 import { addPerfOn } from "../../src/cli/perf.js";
 import { addPingOn } from "../../src/cli/ping.js";
 import { perfSchema } from "../../src/perf/report.js";
-import type { DeviceOptions } from "../../src/verbs/device.js";
+import type { DeviceOptions } from "../../src/verbs/open.js";
 import { FakeNetwork } from "./fake_network.js";
 
 const kServer = "10.0.0.1";
