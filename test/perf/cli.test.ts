@@ -30,7 +30,8 @@ function start(line: string, network = new FakeNetwork(), signals = new EventEmi
   const context = { stdout: stream("stdout"), stderr: stream("stderr"), signals } as unknown as CliContext;
   const open = async (options: DeviceOptions) => {
     opened.push(options);
-    return network.device(String([options.address].flat()[0]).replace(/\/.*/, "")).verbs;
+    const address = "nic" in options ? kClient : options.address;
+    return network.device(String([address].flat()[0]).replace(/\/.*/, "")).verbs;
   };
   const finish = async () => {
     let status = -1;
