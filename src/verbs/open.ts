@@ -8,8 +8,8 @@ export type DeviceOptions = InterfaceOptions | NicOptions;
 
 /** Opens an interface, or a NIC that a daemon has. @throws WeirError when options are wrong, or the host or the daemon refuses. */
 export async function openDevice(options: DeviceOptions): Promise<Device> {
-  if ("nic" in options) return openNic(options);
-  if (options.interface === undefined) {
+  if ("nic" in options && options.nic !== undefined) return openNic(options);
+  if (!("interface" in options) || options.interface === undefined) {
     throw new WeirError("interface: a device is on an interface, or on a NIC that weir nic has", {
       field: "interface",
       hint: 'give either: { interface: "eth0", address: "10.0.0.2/24" }, or { nic: "roce0" }',
@@ -26,6 +26,12 @@ export async function openDevice(options: DeviceOptions): Promise<Device> {
 }
 
 async function openNic(options: NicOptions): Promise<Device> {
+  if (typeof options.nic !== "string" || options.nic === "") {
+    throw new WeirError(`nic: ${String(options.nic)} is no name of a NIC`, {
+      field: "nic",
+      hint: "weir show lists NICs",
+    });
+  }
   for (const name of Object.keys(options)) {
     if (name === "nic" || options[name as keyof NicOptions] === undefined) continue;
     throw new WeirError(`${name}: not with nic: what the daemon's NIC is, its file says`, {
