@@ -6,6 +6,7 @@
 #include <string>
 
 #include "addon/capture_handle.h"
+#include "addon/daemon_nic_handle.h"
 #include "addon/description.h"
 #include "addon/kernel.h"
 #include "addon/memory.h"
@@ -35,6 +36,7 @@ bool notify(const std::string& path, const std::string& state) {
 
 Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("Worker", weir::WorkerHandle::define(env));
+  exports.Set("DaemonNic", weir::DaemonNicHandle::define(env));
   exports.Set("SharedSwitch", weir::SharedSwitchHandle::define(env));
   exports.Set("Capture", weir::CaptureHandle::define(env));
   exports.Set("Memory", weir::Memory::define(env));

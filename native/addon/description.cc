@@ -12,6 +12,7 @@
 #include "addon/worker_handle.h"
 #include "base/layout.h"
 #include "endpoint/program_protocol.h"
+#include "engine/daemon_nic.h"
 
 namespace weir {
 namespace {
@@ -194,6 +195,7 @@ Napi::Value description(const Napi::CallbackInfo& info) {
   configuration.add<WorkerConfig>();
   configuration.add<SimulationConfig>();
   configuration.add<QueuePairChange>();
+  configuration.add<ProgramChange>();
   configuration.add<VerbsQueuePairParameters>();
   configuration.add<ProgramAnswer>();
   configuration.add<CaptureConfig>();

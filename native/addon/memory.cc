@@ -22,6 +22,17 @@ Memory::Memory(const Napi::CallbackInfo& info) : Wrap(info) {
   }
 }
 
+MemoryRegion Memory::region(uint8_t access, uint32_t domain) const {
+  MemoryRegion region;
+  region.data = block_->data();
+  region.address = reinterpret_cast<uintptr_t>(block_->data());
+  region.length = block_->all().size();
+  region.access = access;
+  region.domain = domain;
+  region.owner = block_;
+  return region;
+}
+
 // A new ArrayBuffer over the same bytes at each call. Node.js, which has a limit of its own for lengths, calls the finalizer also
 // where it refuses to make the buffer; Napi::ArrayBuffer::New would free what the finalizer frees once more.
 Napi::Value Memory::buffer() {

@@ -7,6 +7,7 @@
 
 #include "addon/wrap.h"
 #include "base/lazy_memory.h"
+#include "transport/memory_table.h"
 
 namespace weir {
 
@@ -19,8 +20,8 @@ class Memory : public Wrap<Memory> {
   // Memory(bytes): zeroed, page-aligned.
   explicit Memory(const Napi::CallbackInfo& info);
 
-  // Lives as long as the JavaScript object, its buffer, or a registration of it.
-  const std::shared_ptr<LazyMemory>& block() const { return block_; }
+  // As what it is registered: it lives as long as the JavaScript object, its buffer, or a registration.
+  MemoryRegion region(uint8_t access, uint32_t domain) const;
 
  private:
   Napi::Value buffer();

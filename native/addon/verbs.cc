@@ -1,9 +1,8 @@
 // The part of the worker's handle that serves applications: memory, queue pairs, work and completions.
 #include <algorithm>
-#include <utility>
 
+#include "addon/records.h"
 #include "addon/worker_handle.h"
-#include "base/layout.h"
 
 namespace weir {
 
@@ -14,14 +13,7 @@ NicDevice& WorkerHandle::verbs_at(double index) const {
 }
 
 uint32_t WorkerHandle::register_memory(double nic, Memory& memory, uint8_t access, uint32_t domain) {
-  const std::shared_ptr<LazyMemory>& block = memory.block();
-  MemoryRegion region;
-  region.data = block->data();
-  region.address = reinterpret_cast<uintptr_t>(block->data());
-  region.length = block->all().size();
-  region.access = access;
-  region.domain = domain;
-  region.owner = block;
+  const MemoryRegion region = memory.region(access, domain);
   NicDevice& at = verbs_at(nic);
   return result_of(&Worker::between_turns, [&] { return at.soft_nic().memory().add(region); });
 }
@@ -34,13 +26,11 @@ void WorkerHandle::modify_queue_pair(double nic, uint32_t qpn, const QueuePairCh
 }
 
 size_t WorkerHandle::post(uint32_t nic, std::span<uint64_t> words, uint32_t count) {
-  static const size_t kWords = words_of_record<WorkCommand>();
   Worker& worker = native();
-  const size_t most = std::min<size_t>(count, words.size() / kWords);
+  const size_t most = std::min<size_t>(count, commands_in(words));
   size_t taken = 0;
   for (WorkCommand command; taken < most; ++taken) {
-    RecordAt record(words.data() + taken * kWords);
-    describe(record, command);
+    read_command(words, taken, command);
     if (!worker.post(nic, command)) break;
   }
   if (taken > 0) worker.wake();
@@ -48,16 +38,9 @@ size_t WorkerHandle::post(uint32_t nic, std::span<uint64_t> words, uint32_t coun
 }
 
 size_t WorkerHandle::drain_completions(double nic, std::span<uint64_t> words) {
-  static const size_t kWords = words_of_record<Completion>();
   NicDevice& at = verbs_at(nic);
-  const size_t room = words.size() / kWords;
-  size_t count = 0;
   native().rearm_doorbell();
-  for (Completion completion; count < room && at.verbs()->completions.pop(completion); ++count) {
-    RecordAt record(words.data() + count * kWords);
-    describe(record, std::as_const(completion));
-  }
-  return count;
+  return drain(at.verbs()->completions, words);
 }
 
 }  // namespace weir

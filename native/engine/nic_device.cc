@@ -164,18 +164,12 @@ uint32_t NicDevice::create_or_reclaim(const VerbsQueuePairParameters& parameters
 
 uint32_t NicDevice::create_queue_pair(const VerbsQueuePairParameters& parameters) {
   if (parameters.program != 0) return create_for_program(parameters);
-  const uint64_t together = uint64_t{parameters.send_depth} + parameters.receive_depth;
-  if (together > VerbsRings::kMostWork - total_depth_) {
-    throw NativeError("NO_RESOURCES", 0, "", "the queue pairs of this device hold too many work requests together",
-                      "131072 at most: make queues less deep, or destroy queue pairs");
-  }
+  budget_.require(parameters.send_depth, parameters.receive_depth);
   const uint32_t qpn = create_or_reclaim(parameters);
   if (qpn == 0) {
     throw NativeError("NO_RESOURCES", 0, "", "no queue pair is left on this device", "destroy queue pairs that are not used");
   }
-  const auto depth = static_cast<uint32_t>(together);
-  depths_[qpn] = depth;
-  total_depth_ += depth;
+  budget_.take(qpn, parameters.send_depth, parameters.receive_depth);
   return qpn;
 }
 
@@ -202,8 +196,7 @@ bool NicDevice::destroy_queue_pair(uint32_t qpn) {
     return nic_.destroy_queue_pair(qpn);
   }
   nic_.destroy_queue_pair(qpn);
-  total_depth_ -= depths_[qpn];
-  depths_.erase(qpn);
+  budget_.give_back(qpn);
   return true;
 }
 

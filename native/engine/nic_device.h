@@ -72,9 +72,8 @@ class NicDevice final : public Device {
     uint32_t qpn;
     Time until;
   };
-  std::deque<Abandoned> abandoned_;      // from the oldest: whose peers are still told that their program has ended
-  std::map<uint32_t, uint32_t> depths_;  // work requests that each queue pair of an application may hold
-  uint32_t total_depth_ = 0;
+  std::deque<Abandoned> abandoned_;  // from the oldest: whose peers are still told that their program has ended
+  WorkBudget budget_;                // of queue pairs of applications
 };
 
 }  // namespace weir

@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 
+#include "base/native_error.h"
 #include "engine/record_ring.h"
 #include "transport/work.h"
 
@@ -22,13 +24,35 @@ void describe(auto& v, Of<WorkCommand> auto& command) {
   v("qpn", command.qpn, field::any("Queue pair."));
 }
 
+// How much work the queue pairs of an application's NIC may hold together: so much finds room in a ring of completions.
+class WorkBudget {
+ public:
+  static constexpr uint32_t kMost = 1 << 17;
+  // Places of such a ring; what is not for work is for events.
+  static constexpr uint32_t kCompletions = 2 * kMost;
+
+  // Throws NativeError NO_RESOURCES unless a queue pair with such queues fits in.
+  void require(uint64_t send_depth, uint64_t receive_depth) const {
+    if (send_depth + receive_depth <= kMost - total_) return;
+    throw NativeError("NO_RESOURCES", 0, "", "the queue pairs of this device hold too many work requests together",
+                      "131072 at most: make queues less deep, or destroy queue pairs");
+  }
+  void take(uint32_t qpn, uint32_t send_depth, uint32_t receive_depth) { total_ += depths_[qpn] = send_depth + receive_depth; }
+  void give_back(uint32_t qpn) {
+    total_ -= depths_[qpn];
+    depths_.erase(qpn);
+  }
+
+ private:
+  std::map<uint32_t, uint32_t> depths_;
+  uint32_t total_ = 0;
+};
+
 class VerbsRings final : public CompletionSink {
  public:
   static constexpr uint32_t kCommands = 1 << 14;
-  // Work requests that all queue pairs of a NIC may hold together; the rest of the ring is for events.
-  static constexpr uint32_t kMostWork = 1 << 17;
 
-  VerbsRings() : commands(kCommands), completions(2 * kMostWork) {}
+  VerbsRings() : commands(kCommands), completions(WorkBudget::kCompletions) {}
   void complete(const Completion& completion) override { completions.push(completion); }
 
   SpscRing<WorkCommand> commands;

@@ -313,7 +313,7 @@ TEST_CASE("nic device: queue pairs as deep as no number of 32 bits can say are r
   config.parameters.verbs_queue_pairs = 2;
   NicDevice nic(config, 0, WirePort(std::make_unique<FakePort>(wire), 1'000'000'000, 0, 64), pool, punted, 0);
   CHECK_THROWS_AS(nic.create_queue_pair({.send_depth = UINT32_MAX, .receive_depth = 1}), NativeError);
-  CHECK_THROWS_AS(nic.create_queue_pair({.send_depth = VerbsRings::kMostWork, .receive_depth = 1}), NativeError);
+  CHECK_THROWS_AS(nic.create_queue_pair({.send_depth = WorkBudget::kMost, .receive_depth = 1}), NativeError);
   CHECK(nic.create_queue_pair({.send_depth = 16, .receive_depth = 16}) != 0);
 }
 

@@ -233,7 +233,7 @@ TEST_CASE("programs: one that ends gives its queue pairs back, and its peer is t
 TEST_CASE("programs: who polls an empty queue does not ring for its own thread") {
   ProgramsBed bed;
   Connected c(bed);
-  const ProgramMemory& shared = c.left.nic->session().memory();
+  const ProgramMemory& shared = c.left.nic->shared_memory();
   ibv_wc wc;
   for (int i = 0; i < 100; ++i) c.left.operations.poll_cq(c.left.completions, 1, &wc);
   const uint32_t before = shared.bell;

@@ -8,8 +8,6 @@
 
 namespace weir {
 
-namespace {
-
 void require_transition(QueuePairState from, QueuePairState to) {
   if (may_become(from, to)) return;
   constexpr const char* kNames[] = {"RESET", "INIT", "RTR", "RTS", "ERROR"};
@@ -18,8 +16,6 @@ void require_transition(QueuePairState from, QueuePairState to) {
       std::string("a queue pair cannot go from ") + kNames[static_cast<int>(from)] + " to " + kNames[static_cast<int>(to)],
       "RESET, INIT, RTR, RTS in this order; RESET from anywhere, ERROR from anywhere but RESET");
 }
-
-}  // namespace
 
 bool may_become(QueuePairState from, QueuePairState to) {
   using enum QueuePairState;

@@ -54,6 +54,8 @@ class VerbsTransport : public Transport {
 
 // Forward one by one, and from anywhere to reset and error (IBTA volume 1, 10.3.1).
 bool may_become(QueuePairState from, QueuePairState to);
+// Throws NativeError INVALID_STATE unless it may.
+void require_transition(QueuePairState from, QueuePairState to);
 // Throws NativeError INVALID_ATTRIBUTE if one of them is out of its range.
 void require_attributes(const QueueAttributes& attributes);
 

@@ -1,27 +1,18 @@
-// The NIC as a program has it: its queue pairs' transports, run by whoever posts or polls, and by a thread of the library while
-// nobody does; so a peer's requests are served while the program sleeps.
-//
-// One lock for all transports of a context. Completions wait in rings of their own (verbs/completion_queue.h), which polling does
-// not need that lock for.
+// The NIC as a program of libibverbs has it: its queue pairs and shared receive queues, and what becomes of completions and
+// events. The transports themselves are driven by ProgramTransports (endpoint/program_transports.h). Completions wait in rings of
+// their own (verbs/completion_queue.h), which polling does not need its lock for.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "transport/address_table.h"
-#include "transport/memory_table.h"
-#include "transport/verbs_transport.h"
+#include "endpoint/program_transports.h"
 #include "verbs/completion_queue.h"
-#include "verbs/session.h"
 
 namespace weir {
 
@@ -82,15 +73,17 @@ struct ProgramSharedReceives {
 
 struct Batch;
 
+// What libibverbs hands around.
+struct ProgramQueuePairBase {
+  verbs_qp base;
+};
+
 // One queue pair of the program.
-struct ProgramQueuePair {
-  verbs_qp base;  // first: what libibverbs hands around
-  std::unique_ptr<VerbsTransport> transport;
+struct ProgramQueuePair : ProgramQueuePairBase, ProgramPair {
   CompletionQueue* send_queue = nullptr;
   CompletionQueue* receive_queue = nullptr;
   ProgramSharedReceives* shared = nullptr;
   uint32_t domain = 0;
-  bool datagram = false;
   bool connected = false;  // has one peer
   bool reliable = false;
   bool all_signaled = false;
@@ -102,97 +95,39 @@ struct ProgramQueuePair {
   PostedReceives receives;       // unless they are shared
   std::shared_ptr<Batch> batch;  // of ibv_qp_ex
   uint32_t events = 0;           // asynchronous ones that the program was told
-  uint32_t unsent = 0;           // packets that the daemon has, acknowledgements among them
-  uint32_t submitted = 0;        // data packets that the daemon has
-  uint32_t most_submitted = 64;
-  bool dirty = false;  // has more to send, perhaps
 };
 
-class ProgramNic final : public CompletionSink {
+class ProgramNic final : public ProgramTransports {
  public:
-  static constexpr uint32_t kRegions = 1 << 16;
-
   // Throws NativeError. `events`: where asynchronous events are written to.
   ProgramNic(const std::string& socket, int events);
-  ~ProgramNic() override;
+  ~ProgramNic() override { stop(); }
 
-  Session& session() { return session_; }
-  // `error` is EIO when the daemon is gone.
-  ProgramAnswer ask(const ProgramRequest& request);
-  bool failed() const { return failed_.load(std::memory_order_acquire); }
-
-  std::mutex& mutex() { return mutex_; }
   // With the lock.
-  MemoryTable& memory() { return memory_; }
   uint32_t next_domain() { return ++domains_; }
   uint32_t next_shared_number() { return ++shared_numbers_; }
-  TransportContext context() { return {.memory = memory_, .completions = *this, .counters = counters_, .addresses = nullptr}; }
-  void add(ProgramQueuePair& qp);
-  void remove(ProgramQueuePair& qp);
-  // It has been given something: sends what may go.
-  void attend(ProgramQueuePair& qp);
-  // Hands over what was sent to the daemon.
-  void submit();
-
-  // Somebody polls and finds nothing: moves things along, unless another thread does so.
-  void help();
-  // Waits until all that it was to send has left, or that goes by an address handle; without the lock, and not for long.
-  void let_leave(const ProgramQueuePair& qp);
-  void let_leave_by(uint32_t address_handle);
+  void forget(ProgramQueuePair& qp);
   void complete(const Completion& completion) override;
-  // With the lock: whether there are fewer receives than the program wants to be told of.
+  // Whether there are fewer receives than the program wants to be told of.
   void look_at_limit(ProgramSharedReceives& shared);
-  // With the lock: the queue pair has failed, or was told to.
-  void told_error(ProgramQueuePair& qp);
   void report(ibv_event_type type, void* element);
-  // With the lock. Takes events about `element` that nobody has read out of a pipe of events, of `bytes` each; returns how many.
+  // Takes events about `element` that nobody has read out of a pipe of events, of `bytes` each; returns how many.
   static uint32_t withdraw(int pipe, size_t bytes, const void* element);
   uint32_t withdraw(const void* element) const { return withdraw(events_, kEventBytes, element); }
 
  private:
   static constexpr size_t kEventBytes = 16;
 
-  bool turn(Time now);
-  void send(ProgramQueuePair& qp, Time now);
-  void write(ProgramQueuePair& qp, const OutgoingPacket& out, bool data, Time now);
-  void take_returned(Time now);
-  void wait_until(const std::function<bool()>& left);
-  void tell_counters();
-  void run();
-  void sleep(Time duration);
-  uint32_t slots_wanted() const;
-  void fail();
+  void received(ProgramPair& pair) override;
+  void changed(ProgramPair& pair, QueuePairState from, QueuePairState to) override;
+  void ended() override { report(IBV_EVENT_DEVICE_FATAL, nullptr); }
+  // The queue pair has failed, or was told to.
+  void told_error(ProgramQueuePair& qp);
+  static void purge(ProgramQueuePair& qp);
 
-  Session session_;
   int events_;
-  std::mutex mutex_;
-  MemoryTable memory_;
-  TransportCounters counters_;
   uint32_t domains_ = 0;
   uint32_t shared_numbers_ = 0;
-  std::unordered_map<uint32_t, ProgramQueuePair*> pairs_;
-  std::vector<ProgramQueuePair*> dirty_;
-  std::vector<ProgramQueuePair*> attended_;
-  std::vector<uint32_t> free_;
-  struct Sent {
-    uint32_t qpn = 0;  // 0: nothing that has not come back
-    uint32_t address_handle = 0;
-    bool data = false;
-    Time at = 0;
-  };
-  Sent sent_[kProgramPackets];
-  uint32_t submitted_ = 0;
-  uint32_t published_ = 0;
-  uint32_t returned_ = 0;
-  uint32_t frames_ = 0;
-  Time deadline_ = kNever;
-  Time sleeps_until_ = 0;  // of the thread; with the lock
-  std::atomic<Time> polled_{0};
-  std::atomic<bool> failed_{false};
-  std::atomic<bool> stopping_{false};
-  std::thread thread_;
 };
-
-Time program_now();
 
 }  // namespace weir

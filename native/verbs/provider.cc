@@ -17,6 +17,7 @@
 #include <type_traits>
 
 #include "base/native_error.h"
+#include "transport/address_table.h"
 
 namespace weir {
 namespace {
@@ -58,7 +59,7 @@ int query_device(ibv_context* context, const ibv_query_device_ex_input*, ibv_dev
   std::memset(out, 0, bytes);
   ibv_device_attr& attributes = out->orig_attr;
   std::snprintf(attributes.fw_ver, sizeof attributes.fw_ver, "weir");
-  const uint64_t mac = nic_of(context).session().hello().mac;
+  const uint64_t mac = nic_of(context).hello().mac;
   const uint64_t guid = ((mac >> 24 ^ 0x020000) << 40) | 0xfffe000000 | (mac & 0xffffff);
   attributes.node_guid = attributes.sys_image_guid = htobe64(guid);
   attributes.max_mr_size = UINT64_MAX;
@@ -100,8 +101,8 @@ int query_port(ibv_context* context, uint8_t port, ibv_port_attr* out) {
   *out = {};
   out->state = nic.failed() ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
   out->max_mtu = IBV_MTU_4096;
-  out->active_mtu = mtu_of(nic.session().hello().path_mtu);
-  out->gid_tbl_len = static_cast<int>(nic.session().hello().gids);
+  out->active_mtu = mtu_of(nic.hello().path_mtu);
+  out->gid_tbl_len = static_cast<int>(nic.hello().gids);
   out->max_msg_sz = kMaxMessage;
   out->pkey_tbl_len = 1;
   out->max_vl_num = 1;
@@ -118,7 +119,7 @@ int query_port(ibv_context* context, uint8_t port, ibv_port_attr* out) {
   for (const Link& link : kLinks) {
     out->active_width = link.width;
     out->active_speed = link.speed;
-    if (nic.session().hello().rate >= link.rate) break;
+    if (nic.hello().rate >= link.rate) break;
   }
   out->link_layer = IBV_LINK_LAYER_ETHERNET;
   return 0;

@@ -59,7 +59,9 @@ struct ProviderAddress {
 inline ProgramNic& nic_of(ibv_context* context) { return *ProviderContext::of(context).nic; }
 inline ProviderDomain& domain_of(ibv_pd* pd) { return *reinterpret_cast<ProviderDomain*>(pd); }
 inline CompletionQueue& queue_of(ibv_cq* cq) { return *reinterpret_cast<CompletionQueue*>(cq); }
-inline ProgramQueuePair& pair_of(ibv_qp* qp) { return *reinterpret_cast<ProgramQueuePair*>(qp); }
+inline ProgramQueuePair& pair_of(ibv_qp* qp) {
+  return static_cast<ProgramQueuePair&>(*reinterpret_cast<ProgramQueuePairBase*>(qp));
+}
 
 inline constexpr uint32_t kMostQueuePairs = 1024;
 inline constexpr int kMostWork = 32'768;  // of one queue

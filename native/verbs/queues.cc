@@ -8,9 +8,6 @@
 #include <new>
 
 #include "base/native_error.h"
-#include "transport/datagram.h"
-#include "transport/reliable_connection.h"
-#include "transport/unreliable_connection.h"
 #include "verbs/posting.h"
 
 namespace weir {
@@ -128,15 +125,6 @@ ibv_qp* make_qp(ibv_pd* pd, ibv_qp_init_attr_ex* init) {
     return errno = EOPNOTSUPP, nullptr;
   }
   ProgramNic& nic = nic_of(pd->context);
-  ProgramRequest request;
-  request.kind = ProgramRequest::kCreateQueuePair;
-  request.datagram = datagram;
-  request.unreliable = unreliable;
-  const ProgramAnswer answer = nic.ask(request);
-  if (answer.error != 0) {
-    delete qp;
-    return errno = static_cast<int>(answer.error), nullptr;
-  }
   cap.max_send_wr = std::max(cap.max_send_wr, 1u);
   cap.max_send_sge = std::max(cap.max_send_sge, 1u);
   if (shared == nullptr) {
@@ -145,13 +133,20 @@ ibv_qp* make_qp(ibv_pd* pd, ibv_qp_init_attr_ex* init) {
   }
   // As much as the addresses of the pieces would take, as Linux has it: programs send so much inline without asking.
   cap.max_inline_data = std::max<uint32_t>(cap.max_inline_data, cap.max_send_sge * sizeof(ibv_sge));
+  using Service = ProgramNic::Service;
+  const Service service = datagram ? Service::datagram : unreliable ? Service::unreliable : Service::connection;
+  SharedReceives* const receives = shared == nullptr ? nullptr : &shared->queue;
+  if (const uint32_t error = nic.create(*qp, service, cap.max_send_wr, cap.max_recv_wr, receives); error != 0) {
+    delete qp;
+    return errno = static_cast<int>(error), nullptr;
+  }
   base.context = pd->context;
   base.qp_context = init->qp_context;
   base.pd = pd;
   base.send_cq = init->send_cq;
   base.recv_cq = init->recv_cq;
   base.srq = init->srq;
-  base.qp_num = answer.object;
+  base.qp_num = qp->qpn;
   base.state = IBV_QPS_RESET;
   pthread_mutex_init(&base.mutex, nullptr);
   pthread_cond_init(&base.cond, nullptr);
@@ -163,24 +158,10 @@ ibv_qp* make_qp(ibv_pd* pd, ibv_qp_init_attr_ex* init) {
   if (shared != nullptr) ++shared->users;
   qp->shared = shared;
   qp->domain = domain_of(pd).number;
-  qp->datagram = datagram;
   qp->connected = !datagram;
   qp->reliable = !datagram && !unreliable;
   qp->all_signaled = init->sq_sig_all != 0;
   qp->cap = cap;
-  const std::lock_guard lock(nic.mutex());
-  SharedReceives* const receives = shared == nullptr ? nullptr : &shared->queue;
-  const auto make = [&]<class Type>() {
-    qp->transport = std::make_unique<Type>(base.qp_num, nic.context(), cap.max_send_wr, cap.max_recv_wr, receives);
-  };
-  if (datagram) {
-    make.template operator()<Datagram>();
-  } else if (unreliable) {
-    make.template operator()<UnreliableConnection>();
-  } else {
-    make.template operator()<ReliableConnection>();
-  }
-  nic.add(*qp);
   return &base;
 }
 
@@ -206,12 +187,6 @@ ibv_qp* create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* init) {
   return make_qp(init->pd, init);
 }
 
-// With the lock.
-void purge(ProgramQueuePair& qp) {
-  qp.send_queue->purge(qp.base.qp.qp_num);
-  if (qp.receive_queue != qp.send_queue) qp.receive_queue->purge(qp.base.qp.qp_num);
-}
-
 int destroy_qp(ibv_qp* base) {
   ProgramQueuePair& qp = pair_of(base);
   ProgramNic& nic = nic_of(base->context);
@@ -225,8 +200,7 @@ int destroy_qp(ibv_qp* base) {
     // A receive that it holds of those that are shared is done with, too.
     qp.ends = true;
     if (qp.shared != nullptr) qp.transport->modify(QueuePairState::reset, {});
-    nic.remove(qp);
-    purge(qp);
+    nic.forget(qp);
     qp.events -= nic.withdraw(base);
   }
   nic.ask(request);
@@ -314,41 +288,21 @@ int modify_qp(ibv_qp* base, ibv_qp_attr* given, int mask) {
   const QueuePairState state = state_of(to);
   if (!may_become(state_of(from), state)) return EINVAL;
   std::swap(merged, qp.attributes);
-  const QueueAttributes attributes = attributes_of(qp, nic.session().hello().path_mtu);
-  int error = attributes.path_mtu > nic.session().hello().path_mtu ? EINVAL : 0;
-  const bool ends = state == QueuePairState::reset || state == QueuePairState::error;
-  const auto apply = [&] {
-    const std::lock_guard lock(nic.mutex());
-    try {
-      qp.transport->modify(state, attributes);
-      if (to == IBV_QPS_ERR && from != IBV_QPS_ERR) nic.told_error(qp);
-      if (state == QueuePairState::reset) purge(qp);
-      nic.attend(qp);
-      nic.submit();
-      return 0;
-    } catch (const NativeError&) {
-      return EINVAL;
-    }
-  };
-  if (error == 0 && ends) error = apply();
-  if (error == 0 && !(ends && nic.failed()) && !(from == to && state == QueuePairState::rts)) {
-    ProgramRequest request;
-    request.kind = ProgramRequest::kModifyQueuePair;
-    request.object = base->qp_num;
-    request.state = static_cast<uint32_t>(state);
-    request.path_mtu = attributes.path_mtu;
-    request.remote_qpn = attributes.remote_qpn;
-    request.partition_key = attributes.partition_key;
-    request.receive_psn = attributes.receive_psn;
-    const ibv_ah_attr& way = qp.attributes.ah_attr;
-    std::memcpy(request.gid.data(), way.grh.dgid.raw, request.gid.size());
-    request.source_index = way.grh.sgid_index;
-    request.traffic_class = way.grh.traffic_class;
-    request.hop_limit = way.grh.hop_limit;
-    request.service_level = way.sl;
-    error = static_cast<int>(nic.ask(request).error);
+  const QueueAttributes attributes = attributes_of(qp, nic.hello().path_mtu);
+  ProgramRequest request;
+  const ibv_ah_attr& way = qp.attributes.ah_attr;
+  std::memcpy(request.gid.data(), way.grh.dgid.raw, request.gid.size());
+  request.source_index = way.grh.sgid_index;
+  request.traffic_class = way.grh.traffic_class;
+  request.hop_limit = way.grh.hop_limit;
+  request.service_level = way.sl;
+  int error = attributes.path_mtu > nic.hello().path_mtu ? EINVAL : 0;
+  try {
+    if (error == 0) error = static_cast<int>(nic.change(qp, state, attributes, request));
+  } catch (const NativeError&) {
+    error = EINVAL;
   }
-  if (error == 0 && !ends) error = apply();
+  const bool ends = state == QueuePairState::reset || state == QueuePairState::error;
   if (error != 0 && !ends) qp.attributes = merged;
   // ibv_modify_qp() tells the queue pair's state, but the thread may look at it before.
   if (error == 0) base->state = to;

@@ -2,14 +2,16 @@
 import { existsSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { WeirError } from "../base/error.js";
-import type { Device, DeviceOptions } from "../verbs/device.js";
+import type { Device } from "../verbs/device.js";
+import type { DeviceOptions } from "../verbs/open.js";
 import { parsePrefix } from "../wire/prefix.js";
 import { collect, UsageError } from "./context.js";
 
 export interface DeviceChoice {
-  device: string;
+  device?: string;
+  nic?: string;
   address?: string[];
 }
 
@@ -17,11 +19,17 @@ export interface DeviceChoice {
 export type OpenDevice = (options: DeviceOptions) => Promise<Device>;
 
 /** Loaded when needed: help works where the native core does not. */
-export const openRealDevice: OpenDevice = async (options) => (await import("../verbs/device.js")).openDevice(options);
+export const openRealDevice: OpenDevice = async (options) => (await import("../verbs/open.js")).openDevice(options);
 
 export function addDeviceOptions(command: Command): Command {
   return command
-    .requiredOption("-d, --device <interface>", "network interface to use")
+    .option("-d, --device <interface>", "network interface to use")
+    .addOption(
+      new Option("--nic <name>", "NIC of a running weir nic instead, or the path of its control socket").conflicts([
+        "device",
+        "address",
+      ]),
+    )
     .option(
       "--address <address/prefix>",
       "own address, such as 10.0.0.9/24; repeatable, one for each IP version (default: the interface's)",
@@ -45,11 +53,11 @@ function prefixOption(text: string): void {
 /** Runs `action` on a device that is closed afterwards, and as soon as `signal` says so. */
 export async function withDevice(
   open: OpenDevice,
-  { device: name, address = addressesOf(name) }: DeviceChoice,
+  choice: DeviceChoice,
   signal: AbortSignal,
   action: (device: Device) => Promise<number>,
 ): Promise<number> {
-  const device = await open({ interface: name, address });
+  const device = await open(optionsOf(choice));
   const close = () => device.close();
   signal.addEventListener("abort", close, { once: true });
   try {
@@ -59,6 +67,14 @@ export async function withDevice(
     signal.removeEventListener("abort", close);
     close();
   }
+}
+
+function optionsOf({ device, nic, address }: DeviceChoice): DeviceOptions {
+  if (nic !== undefined) return { nic };
+  if (device === undefined) {
+    throw new UsageError("no device", { hint: "-d INTERFACE, or --nic NAME of a running weir nic" });
+  }
+  return { interface: device, address: address ?? addressesOf(device) };
 }
 
 /** What the kernel has there: the first global address of each IP version. */

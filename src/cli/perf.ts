@@ -54,14 +54,15 @@ const kMtus = ["256", "512", "1024", "2048", "4096"];
 
 const kHelp = `
 Without a server's address it is the server, and waits for one client. Give both sides the same options. The other side may be
-Weir or perftest 4.5 or later with -R (ib_write_bw -R ...); parameters are exchanged over RDMA CM, as -R has it. Needs CAP_NET_RAW.
-An --address that the kernel does not have is answered for by Weir.
+Weir or perftest 4.5 or later with -R (ib_write_bw -R ...); parameters are exchanged over RDMA CM, as -R has it. Needs CAP_NET_RAW,
+but with --nic. An --address that the kernel does not have is answered for by Weir.
 
 Examples:
   weir perf write-bw -d eth1 -s 1MiB -q 4 -D 10                 server
   weir perf write-bw 10.0.0.2 -d eth1 -s 1MiB -q 4 -D 10        client: four queue pairs, ten seconds
   weir perf send-lat 10.0.0.2 -d eth1 -n 10000 --json
   weir perf write-bw 10.0.0.2 -d eth1 -b -D 10 -F -x 3          both ways, as hands that know perftest type it
+  weir perf write-bw 10.0.0.2 --nic roce0 -D 10                 by a running weir nic, as an ordinary user
   weir perf read-bw 10.0.0.2 -d veth0 --address 10.0.0.9/24 -a  all sizes, from an address of its own
 
 Exit status: 0 measured, 1 an error, 2 bad usage, 130 and 143 after SIGINT and SIGTERM.
@@ -163,8 +164,9 @@ async function runPerf(
 
 /** By its GID, if one is asked for. */
 function chosenAddress(choice: PerfChoice): DeviceChoice {
-  const { device, gidIndex: index, address = index === undefined ? undefined : addressesOf(device) } = choice;
-  if (index === undefined || address === undefined) return choice;
+  const { device, gidIndex: index } = choice;
+  if (index === undefined || device === undefined) return choice;
+  const { address = addressesOf(device) } = choice;
   const wanted = index === kIpv4Gid ? "IPv4" : "IPv6";
   const own = address.filter((prefix) => prefix.includes(":") === (wanted === "IPv6"));
   if (own.length > 0) return { device, address: own };

@@ -30,13 +30,13 @@ export function controlDirectory(): string {
   });
 }
 
-/** Does anybody listen at this socket? @param onRefused Called where a process has left it. */
-export async function probe(path: string, onRefused = () => {}): Promise<boolean> {
+/** Does anybody listen at this socket? @param onRefused Called with the reason why not: ECONNREFUSED where a process has left it. */
+export async function probe(path: string, onRefused: (code: string) => void = () => {}): Promise<boolean> {
   try {
     (await open(path)).destroy();
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ECONNREFUSED") onRefused();
+    onRefused((error as NodeJS.ErrnoException).code ?? "");
     return false;
   }
 }
@@ -105,7 +105,9 @@ export async function controlSockets(folder: string): Promise<string[]> {
     return [];
   }
   const paths = files.map((file) => join(folder, file));
-  const alive = await Promise.all(paths.map((path) => probe(path, () => removeDead(path))));
+  const alive = await Promise.all(
+    paths.map((path) => probe(path, (code) => code === "ECONNREFUSED" && removeDead(path))),
+  );
   return files
     .filter((_, i) => alive[i])
     .map((file) => file.slice(0, -".sock".length))

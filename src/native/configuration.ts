@@ -415,6 +415,20 @@ export interface NativeQueueAttributes extends NativeTransport {
   /** 0: line rate. bit/s, 0 or more */ rate_cap: number;
 }
 
+/** How to get to a peer by a NIC that a daemon has. */
+export interface ProgramWay {
+  /** The peer's; IPv4 as ::ffff:a.b.c.d. */ gid: number[];
+  /** Of the table of GIDs. */ source_index: number;
+  /** DSCP and ECN; 0: the NIC's default. */ traffic_class: number;
+  /** Priority, where the traffic class says nothing. */ service_level: number;
+}
+
+/** What a queue pair on a daemon's NIC is given with a change of state. */
+export interface ProgramChange extends NativeTransport {
+  /** To come. */ state: "reset" | "init" | "rtr" | "rts" | "error";
+  /** To the peer. */ way: ProgramWay;
+}
+
 /** What an application's queue pair is made with. */
 export interface NativeQueuePairOptions {
   /** UD; else RC. */ datagram: boolean;

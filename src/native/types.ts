@@ -8,6 +8,8 @@ import type {
   NativeQueueAttributes,
   NativeQueuePairOptions,
   ProgramAnswer,
+  ProgramChange,
+  ProgramWay,
   WorkerConfig,
 } from "./configuration.js";
 import type { HistogramSource } from "./histogram.js";
@@ -127,6 +129,45 @@ export interface NativeWorker extends HistogramSource {
   outcome(): WorkerOutcome;
 }
 
+/** What applications need of a NIC. */
+export type VerbsWorker = Pick<
+  NativeWorker,
+  | "registerMemory"
+  | "deregisterMemory"
+  | "createQueuePair"
+  | "destroyQueuePair"
+  | "modifyQueuePair"
+  | "destroyAddressHandle"
+  | "post"
+  | "drainCompletions"
+>;
+
+/** A NIC that a daemon has, as an application of this process uses it. What asks the daemon waits for its answer. */
+export interface NativeDaemonNic {
+  /** What the daemon said of the NIC. */
+  hello(): ProgramAnswer;
+  /** The daemon is gone; all completions that this led to are there. */
+  over(): boolean;
+  /** The key, local and remote; 0: no place left. */
+  registerMemory(memory: NativeMemory, access: number, domain: number): number;
+  /** False when there is no such key. */
+  deregisterMemory(key: number): boolean;
+  /** Throws NO_RESOURCES, NO_DAEMON. */
+  createQueuePair(options: NativeQueuePairOptions): number;
+  /** Throws INVALID_STATE, INVALID_ATTRIBUTE, UNREACHABLE, REFUSED, NO_DAEMON. */
+  modifyQueuePair(qpn: number, change: ProgramChange): void;
+  destroyQueuePair(qpn: number): boolean;
+  /** Rejects with UNREACHABLE, NO_RESOURCES, REFUSED, NO_DAEMON. */
+  createAddressHandle(way: ProgramWay): Promise<ProgramAnswer>;
+  destroyAddressHandle(handle: number): void;
+  post(words: BigUint64Array, count: number): number;
+  drainCompletions(words: BigUint64Array): number;
+  /** Of its transports, by name. */
+  counters(): Record<string, number>;
+  /** What was sent has left, its queue pairs are destroyed, and the daemon hears that the program ends. Idempotent. */
+  close(): void;
+}
+
 /** What an interface is and can do, as the kernel tells; what neither it nor the driver tells is left out. */
 export interface InterfaceProbe {
   /** As `ip -details link` has it: veth, tun, bridge ...; "": hardware, real or a virtual machine's, or loopback. */
@@ -197,6 +238,11 @@ export interface NativeAddon {
     config: WorkerConfig,
     onDoorbell?: () => void,
   ) => NativeWorker;
+  /** @param socket Where the daemon serves programs. `onDoorbell` is called when completions have come, and when the daemon is gone. */
+  DaemonNic: new (
+    socket: string,
+    onDoorbell: () => void,
+  ) => NativeDaemonNic;
   Capture: new (config: CaptureConfig) => NativeCapture;
   /** `bytes` > 0 of zeroed memory. */
   Memory: new (

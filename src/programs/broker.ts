@@ -301,7 +301,7 @@ class Connection {
         if (this.#closed) return { error: EIO };
         const handle = worker.createAddressHandle(0, path);
         this.#handles.add(handle);
-        return { object: handle };
+        return { object: handle, mac: path.destination_mac };
       }
       case kKind.destroyHandle:
         if (!this.#handles.delete(request.object)) return { error: ENOENT };

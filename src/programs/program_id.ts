@@ -291,11 +291,11 @@ export class ProgramId {
       case kState.rtr:
         return attributesAnswer({
           ...{ state, way: this.#way(peer.flowLabel), pathMtu: codeOf(peer.pathMtu), rnrTimer: 0, responderResources },
-          ...{ remoteQpn: peer.remoteQpn, receivePsn: peer.remoteStartingPsn },
+          ...{ remoteQpn: peer.remoteQpn, receivePsn: this.#psn },
         });
       case kState.rts:
         return attributesAnswer({
-          ...{ state, sendPsn: this.#psn, retryCount, rnrRetryCount, initiatorDepth },
+          ...{ state, sendPsn: peer.remoteStartingPsn, retryCount, rnrRetryCount, initiatorDepth },
           timeout: this.#ackTimeout ?? peer.ackTimeout,
         });
       default:

@@ -1,5 +1,5 @@
 /** The way to a receiver of datagrams, as libibverbs' address handle. */
-import type { NativeWorker } from "../native/types.js";
+import type { VerbsWorker } from "../native/types.js";
 
 /** Handles that nobody refers to any more are given back. */
 const kForgotten = new FinalizationRegistry<() => void>((giveBack) => giveBack());
@@ -10,7 +10,7 @@ export class AddressHandle {
 
   /** Use Device.createAddressHandle(). `works`: the worker may be asked still. */
   constructor(
-    private readonly worker: NativeWorker,
+    private readonly worker: VerbsWorker,
     /** Of the native core. */
     readonly handle: number,
     works: () => boolean,
@@ -20,7 +20,7 @@ export class AddressHandle {
   }
 
   /** Whether datagrams of that device may be sent with it. */
-  isOf(worker: NativeWorker): boolean {
+  isOf(worker: VerbsWorker): boolean {
     return this.worker === worker && !this.#destroyed;
   }
 

@@ -2,6 +2,7 @@
 import { randomInt } from "node:crypto";
 import type { IncomingRequest } from "../cm/connection_manager.js";
 import type { Established, PeerParameters } from "../cm/parameters.js";
+import type { OwnPsn } from "./connector.js";
 import type { Device } from "./device.js";
 import type { QueuePair } from "./queue_pair.js";
 import type { QueuePairAttributes } from "./types.js";
@@ -113,7 +114,7 @@ export async function connect(device: Device, options: ConnectOptions): Promise<
     ...(privateData !== undefined && { privateData }),
   });
   try {
-    raise(queuePair, established, startingPsn, options.attributes);
+    raise(queuePair, established, established.startingPsn ?? startingPsn, options.attributes);
     established.ready();
   } catch (error) {
     await established.disconnect();
@@ -122,25 +123,34 @@ export async function connect(device: Device, options: ConnectOptions): Promise<
   return new Connection(queuePair, established);
 }
 
-/** Calls `onRequest` for everybody who wants to connect to `port` at one of the device's addresses. Returns what ends that. */
-export function listen(device: Device, port: number, onRequest: (request: Request) => void): () => void {
+/** Calling it ends listening. */
+export interface Listening {
+  (): void;
+  /** On a daemon's NIC it fails if somebody listens there already; on a device's own interface listen() itself does. */
+  readonly ready: Promise<void>;
+}
+
+/** Calls `onRequest` for everybody who wants to connect to `port` at one of the device's addresses. */
+export function listen(device: Device, port: number, onRequest: (request: Request) => void): Listening {
   device.requireOpen();
   const listeners = device.managers.map((manager) =>
     manager.listen(port, (request) => onRequest(incoming(device, request))),
   );
-  return () => {
+  const stop = () => {
     for (const listener of listeners) listener.close();
   };
+  const ready = Promise.all(listeners.map((listener) => listener.ready)).then(() => {});
+  return Object.assign(stop, { ready });
 }
 
-function incoming(device: Device, request: IncomingRequest): Request {
+function incoming(device: Device, request: IncomingRequest & OwnPsn): Request {
   return {
     address: request.remoteAddress,
     port: request.port,
     privateData: request.privateData,
     reject: (privateData) => request.reject(privateData),
     accept: async ({ queuePair, privateData, maxRdAtomic = 16, rnrRetry = 7, attributes }) => {
-      const startingPsn = randomInt(1 << 24);
+      const startingPsn = request.startingPsn ?? randomInt(1 << 24);
       const depth = (offered: number) => Math.min(offered, maxRdAtomic);
       prepare(queuePair, attributes);
       const pathMtu = Math.min(request.pathMtu, device.largestPathMtu) as PeerParameters["pathMtu"];

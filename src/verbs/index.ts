@@ -9,11 +9,15 @@ export {
   type ConnectionAttributes,
   type ConnectOptions,
   connect,
+  type Listening,
   listen,
   type Request,
 } from "./connection.js";
-export { Device, type DeviceOptions, openDevice } from "./device.js";
+export { Device } from "./device.js";
+export type { InterfaceOptions } from "./interface_device.js";
 export { MemoryRegion } from "./memory_region.js";
+export type { NicOptions } from "./nic_device.js";
+export { type DeviceOptions, openDevice } from "./open.js";
 export { ProtectionDomain } from "./protection_domain.js";
 export { CompletionQueue, QueuePair, type QueuePairOptions, type WorkCompletion } from "./queue_pair.js";
 export type {

@@ -2,7 +2,7 @@
 
 import { asWeirError, WeirError } from "../base/error.js";
 import { pathTo } from "../device/path.js";
-import { kWorkCommand, type NativeAddon, type NativeWorker } from "../native/types.js";
+import { kWorkCommand, type NativeAddon, type VerbsWorker } from "../native/types.js";
 import { AddressHandle } from "./address_handle.js";
 import type { Access, Completion, QueuePairAttributes, ReceiveRequest, SendRequest, State, Status } from "./types.js";
 import { accessBits } from "./types.js";
@@ -10,7 +10,7 @@ import { WorkBuffer } from "./work.js";
 
 /** What queue pairs, completion queues and memory regions need of their device. */
 export interface DeviceCore {
-  readonly native: { addon: NativeAddon; worker: NativeWorker };
+  readonly native: { addon: NativeAddon; worker: VerbsWorker };
   /** For work requests on their way down. */
   readonly work: WorkBuffer;
   readonly mac: number;
@@ -177,11 +177,8 @@ export class QueuePair {
     this.receiveCompletions = receiveCompletions ?? sendCompletions;
     this.sendDepth = sendDepth;
     this.receiveDepth = receiveDepth;
-    this.qpn = device.native.worker.createQueuePair(0, {
-      datagram: type === "ud",
-      send_depth: sendDepth,
-      receive_depth: receiveDepth,
-    });
+    const depths = { send_depth: sendDepth, receive_depth: receiveDepth };
+    this.qpn = asWeirError(() => device.native.worker.createQueuePair(0, { datagram: type === "ud", ...depths }));
     device.attach(this);
   }
 

@@ -270,6 +270,7 @@ export class FakeAddon implements NativeAddon {
   }
 
   readonly Capture: NativeAddon["Capture"] = FakeCapture;
+  readonly DaemonNic = unasked as unknown as NativeAddon["DaemonNic"];
   readonly peerCredentials = unasked;
   readonly programRequestBytes = unasked;
   readonly readProgramRequest = unasked;

@@ -6,7 +6,7 @@ import { expect, inject } from "vitest";
 import { ask } from "../../src/device/control_client.js";
 import type { CounterValue } from "../../src/device/protocol.js";
 import { NetworkNamespace } from "../../src/host/namespace.js";
-import type { DeviceOptions } from "../../src/verbs/index.js";
+import type { InterfaceOptions } from "../../src/verbs/index.js";
 import { kRoot, kWeir } from "../command.js";
 import { eventually } from "../patience.js";
 import { Guest, type Output } from "./guest.js";
@@ -35,7 +35,7 @@ export interface Nic {
   /** For the verbs of `weir` that have a NIC. */
   options: string[];
   /** For a NIC in this process. */
-  device: DeviceOptions;
+  device: InterfaceOptions;
 }
 
 /** The sum of a counter over the labels that `where` leaves open. */

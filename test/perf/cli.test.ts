@@ -10,7 +10,7 @@ import { type CliContext, describeError, exitStatusOf } from "../../src/cli/cont
 import { addPerfOn } from "../../src/cli/perf.js";
 import { addPingOn } from "../../src/cli/ping.js";
 import { perfSchema } from "../../src/perf/report.js";
-import type { DeviceOptions } from "../../src/verbs/device.js";
+import type { DeviceOptions } from "../../src/verbs/open.js";
 import { FakeNetwork } from "./fake_network.js";
 
 const kServer = "10.0.0.1";
@@ -30,7 +30,8 @@ function start(line: string, network = new FakeNetwork(), signals = new EventEmi
   const context = { stdout: stream("stdout"), stderr: stream("stderr"), signals } as unknown as CliContext;
   const open = async (options: DeviceOptions) => {
     opened.push(options);
-    return network.device(String([options.address].flat()[0]).replace(/\/.*/, "")).verbs;
+    const address = "nic" in options ? kClient : options.address;
+    return network.device(String([address].flat()[0]).replace(/\/.*/, "")).verbs;
   };
   const finish = async () => {
     let status = -1;

@@ -4,6 +4,7 @@ import { createServer, type Socket } from "node:net";
 import { constants, tmpdir } from "node:os";
 import { join as joinPath } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { ConnectionManager, type IncomingRequest } from "../../src/cm/connection_manager.js";
 import { systemClock } from "../../src/cm/link.js";
 import { isHello, ProgramConnections } from "../../src/programs/connections.js";
 import { gidOfAddress, guidOfMac } from "../../src/wire/address.js";
@@ -17,6 +18,8 @@ const kUdp = 0x0111;
 const kPort = 7471;
 const kMacs = [0x02_00_00_00_00_01, 0x02_00_00_00_00_02] as const;
 const kAddresses = ["10.0.0.1", "10.0.0.2"] as const;
+/** On the second NIC's link; its connections are not a program's. */
+const kStranger = "10.0.0.3";
 const kEvent = {
   addressResolved: 0,
   addressError: 1,
@@ -30,8 +33,7 @@ const kEvent = {
 };
 
 /** Programs have queue pairs 100 to 199, whatever their user. `who` is changed to be another. */
-async function network() {
-  const links = [new FakeLink(kMacs[0]), new FakeLink(kMacs[1])] as const;
+async function network(links = [new FakeLink(kMacs[0]), new FakeLink(kMacs[1])] as const) {
   join(systemClock, ...links);
   const who = { pid: 7, uid: 8 };
   const path = mkdtempSync(joinPath(tmpdir(), "weir-test-"));
@@ -44,7 +46,8 @@ async function network() {
         link,
         neighbours: {
           resolve: async (address) => {
-            const found = kMacs[kAddresses.indexOf(address as (typeof kAddresses)[number])];
+            const found =
+              address === kStranger ? kMacs[1] : kMacs[kAddresses.indexOf(address as (typeof kAddresses)[number])];
             if (found === undefined) throw new Error("nobody answers");
             return found;
           },
@@ -103,6 +106,26 @@ async function connected(net: Awaited<ReturnType<typeof network>>) {
 /** Private data of a connection's event. */
 const dataOf = ({ parameters }: Event) => parameters.toString("latin1", 8, 8 + parameters.readUInt8(264));
 const text = (data: string) => data.replace(/\0+$/, "");
+
+it("agrees on PSNs with a peer that begins elsewhere", async () => {
+  const links = [new FakeLink(kMacs[0]), new FakeLink(kMacs[1])] as const;
+  const net = await network(links);
+  const neighbours = { resolve: async () => kMacs[0] };
+  const manager = new ConnectionManager({ link: links[1], neighbours, address: kStranger });
+  onTestFinished(() => manager.close());
+  const asked = new Promise<IncomingRequest>((resolve) => manager.listen(kPort, resolve));
+  const client = await net.program(0);
+  const id = await client.routed(2, kStranger, kPort);
+  await client.connect(id, 100);
+  const request = await asked;
+  const startingPsn = (request.remoteStartingPsn + 1000) & 0xff_ffff;
+  void request.accept({ qpn: 9, startingPsn }).catch(() => {});
+  await client.event();
+  // Each names what it expects first (IBTA volume 1, 12.7.7).
+  expect((await client.attributes(id, 2)).bytes.readUInt32LE(24)).toBe(request.remoteStartingPsn);
+  expect((await client.attributes(id, 3)).bytes.readUInt32LE(28)).toBe(startingPsn);
+  await client.accept(id, 0, 0);
+});
 
 describe("connections of programs", () => {
   it("tell each side what the other said, and what its queue pair needs", async () => {

@@ -94,7 +94,7 @@ const kRooms: Readonly<Record<string, readonly string[]>> = {
   lab: kRunners,
   programs: kRunners,
   daemon: [...kRunners, "programs"],
-  verbs: kRunners,
+  verbs: [...kRunners, "programs"],
   sim: kRunners,
   perf: ["base", "wire", "cm", "verbs"],
   top: ["base", "device", "report"],

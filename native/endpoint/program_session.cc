@@ -1,8 +1,9 @@
-#include "verbs/session.h"
+#include "endpoint/program_session.h"
 
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -12,6 +13,15 @@
 #include "base/native_error.h"
 
 namespace weir {
+namespace {
+
+constexpr time_t kPatience = 10;  // s; for the first answer
+
+NativeError other_version() {
+  return {"OTHER_VERSION", EPROTO, "", "the NIC's daemon is of another version of Weir", "restart weir nic after an update"};
+}
+
+}  // namespace
 
 Session::Session(const std::string& path) {
   try {
@@ -26,11 +36,16 @@ Session::Session(const std::string& path) {
       throw NativeError::from_errno("connect", "the NIC does not answer at " + path,
                                     "start weir nic, as whoever may open its socket");
     }
+    const timeval patience{kPatience, 0};
+    ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     const ProgramRequest request;
     int descriptors[2] = {-1, -1};
     if (::send(socket_, &request, sizeof request, MSG_NOSIGNAL) != sizeof request || !receive(hello_, descriptors, 2)) {
-      throw NativeError("NO_ANSWER", EIO, "", "the NIC has closed the connection", "see its log");
+      throw NativeError("NO_ANSWER", EIO, "", "the NIC's daemon does not answer at " + path, "see its log");
     }
+    constexpr timeval kWithoutEnd{0, 0};
+    ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &kWithoutEnd, sizeof kWithoutEnd);
+    if (hello_.error == EPROTO) throw other_version();
     if (hello_.error != 0) {
       throw NativeError("REFUSED", static_cast<int>(hello_.error), "",
                         "the NIC takes no program: " + std::string(std::strerror(static_cast<int>(hello_.error))), "see its log");
@@ -40,10 +55,7 @@ Session::Session(const std::string& path) {
                    ? MAP_FAILED
                    : ::mmap(nullptr, sizeof(ProgramMemory), PROT_READ | PROT_WRITE, MAP_SHARED, descriptors[0], 0);
     if (descriptors[0] >= 0) ::close(descriptors[0]);
-    if (at == MAP_FAILED) {
-      throw NativeError("OTHER_VERSION", EPROTO, "", "the NIC's memory is not what this library knows",
-                        "restart weir nic after an update");
-    }
+    if (at == MAP_FAILED) throw other_version();
     memory_ = static_cast<ProgramMemory*>(at);
     ::madvise(at, sizeof(ProgramMemory), MADV_DONTFORK);
   } catch (...) {
@@ -99,6 +111,8 @@ ProgramAnswer Session::ask(const ProgramRequest& request) {
   }
   return answer;
 }
+
+void Session::hang_up() const { ::shutdown(socket_, SHUT_RDWR); }
 
 bool Session::ended() const {
   if (memory_->ended.load(std::memory_order_acquire) != 0) return true;

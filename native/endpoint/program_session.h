@@ -1,7 +1,6 @@
 // A program's connection to the daemon of its NIC: requests and answers, and the memory that both share.
 #pragma once
 
-#include <atomic>
 #include <mutex>
 #include <string>
 
@@ -22,6 +21,8 @@ class Session {
   ProgramAnswer ask(const ProgramRequest& request);
   // Whether the daemon has closed the connection.
   bool ended() const;
+  // Closes it from here: who waits for an answer gets EIO.
+  void hang_up() const;
   // After something was submitted.
   void wake_nic() const;
   ProgramMemory& memory() const { return *memory_; }

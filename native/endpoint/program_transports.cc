@@ -1,0 +1,420 @@
+#include "endpoint/program_transports.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "base/native_error.h"
+#include "transport/datagram.h"
+#include "transport/reliable_connection.h"
+#include "transport/unreliable_connection.h"
+
+namespace weir {
+namespace {
+
+constexpr uint32_t kPacketMask = kProgramPackets - 1;
+constexpr uint32_t kFrameMask = kProgramFrames - 1;
+constexpr uint32_t kFramesOfTurn = 128;
+// Data packets of a queue pair that wait in the daemon: fewer where they leave slowly, so that a timer does not run out there.
+constexpr uint32_t kLeastSubmitted = 4;
+constexpr uint32_t kMostSubmitted = 128;
+constexpr Time kSlow = 2 * kMillisecond;
+constexpr Time kFast = 500 * kMicrosecond;
+// The thread leaves all to who polls without a pause, and looks whether somebody still does: the more seldom, the longer so. Who
+// waits for memory to change polls seldom, and then it is the thread that changes it.
+constexpr Time kPolledLately = 10 * kMicrosecond;
+constexpr Time kShortestNap = 20 * kMicrosecond;
+constexpr Time kLongestNap = 320 * kMicrosecond;
+constexpr unsigned long kTimerSlack = 5 * kMicrosecond;
+constexpr Time kLongestSleep = 100 * kMillisecond;  // then it looks whether the daemon lives
+
+uint64_t secret() {
+  uint64_t value = 0;
+  if (::getrandom(&value, sizeof value, 0) < 0) {
+    throw NativeError::from_errno("getrandom", "the system gives no random numbers", "allow the system call getrandom");
+  }
+  return value;
+}
+
+}  // namespace
+
+Time program_now() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * kSecond + t.tv_nsec;
+}
+
+ProgramTransports::ProgramTransports(const std::string& socket, MemoryTable::Probe probe)
+    : session_(socket), memory_(kRegions, secret(), probe) {
+  free_.reserve(kProgramPackets);
+  for (uint32_t slot = kProgramPackets; slot > 0; --slot) free_.push_back(slot - 1);
+}
+
+ProgramTransports::~ProgramTransports() = default;
+
+void ProgramTransports::start() {
+  // Signals are the program's; faults are whose they are.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  sigdelset(&all, SIGSEGV);
+  sigdelset(&all, SIGBUS);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void ProgramTransports::stop() {
+  if (!thread_.joinable()) return;
+  stopping_.store(true, std::memory_order_release);
+  ring();
+  thread_.join();
+}
+
+// Wakes the thread.
+void ProgramTransports::ring() {
+  ProgramMemory& shared = session_.memory();
+  shared.bell.fetch_add(1, std::memory_order_release);
+  ::syscall(SYS_futex, &shared.bell, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}
+
+ProgramAnswer ProgramTransports::ask(const ProgramRequest& request) {
+  ProgramAnswer answer;
+  if (failed()) {
+    answer.error = EIO;
+    return answer;
+  }
+  return session_.ask(request);
+}
+
+ProgramPair* ProgramTransports::find(uint32_t qpn) const {
+  const auto found = pairs_.find(qpn);
+  return found == pairs_.end() ? nullptr : found->second;
+}
+
+uint32_t ProgramTransports::create(ProgramPair& pair, Service service, uint32_t send_depth, uint32_t receive_depth,
+                                   SharedReceives* shared) {
+  ProgramRequest request;
+  request.kind = ProgramRequest::kCreateQueuePair;
+  request.datagram = service == Service::datagram;
+  request.unreliable = service == Service::unreliable;
+  const ProgramAnswer answer = ask(request);
+  if (answer.error != 0) return answer.error;
+  pair.qpn = answer.object;
+  pair.datagram = service == Service::datagram;
+  const std::lock_guard lock(mutex_);
+  const TransportContext context{.memory = memory_, .completions = *this, .counters = counters_, .addresses = nullptr};
+  const auto make = [&]<class Type>() {
+    pair.transport = std::make_unique<Type>(pair.qpn, context, send_depth, receive_depth, shared);
+  };
+  if (service == Service::datagram) {
+    make.template operator()<Datagram>();
+  } else if (service == Service::unreliable) {
+    make.template operator()<UnreliableConnection>();
+  } else {
+    make.template operator()<ReliableConnection>();
+  }
+  pairs_[pair.qpn] = &pair;
+  return 0;
+}
+
+uint32_t ProgramTransports::change(ProgramPair& pair, QueuePairState to, const QueueAttributes& attributes, ProgramRequest way) {
+  const bool ends = to == QueuePairState::reset || to == QueuePairState::error;
+  const QueuePairState from = [&] {
+    const std::lock_guard lock(mutex_);
+    return pair.transport->state();
+  }();
+  require_transition(from, to);
+  if (!ends) require_attributes(attributes);
+  const auto apply = [&] {
+    const std::lock_guard lock(mutex_);
+    const QueuePairState before = pair.transport->state();
+    pair.transport->modify(to, attributes);
+    changed(pair, before, to);
+    attend(pair);
+    submit();
+  };
+  // What was posted is flushed whatever the daemon says; what is to be sent it must know before.
+  if (ends) apply();
+  if (ends && failed()) return 0;
+  if (from != to || to != QueuePairState::rts) {
+    way.kind = ProgramRequest::kModifyQueuePair;
+    way.object = pair.qpn;
+    way.state = static_cast<uint32_t>(to);
+    way.path_mtu = attributes.path_mtu;
+    way.remote_qpn = attributes.remote_qpn;
+    way.partition_key = attributes.partition_key;
+    way.receive_psn = attributes.receive_psn;
+    const uint32_t error = ask(way).error;
+    if (error != 0 && !(ends && error == EIO)) return error;  // a daemon that is gone sends nothing more, either
+  }
+  if (!ends) apply();
+  return 0;
+}
+
+void ProgramTransports::remove(ProgramPair& pair) {
+  pairs_.erase(pair.qpn);
+  std::erase(dirty_, &pair);
+}
+
+void ProgramTransports::attend(ProgramPair& pair) { send(pair, program_now()); }
+
+// Until nothing may go, or the daemon has enough of it.
+void ProgramTransports::send(ProgramPair& pair, Time now) {
+  for (;;) {
+    if (free_.empty()) break;
+    OutgoingPacket out;
+    if (pair.transport->control_waits()) {
+      pair.transport->take_control(out);
+      write(pair, out, false, now);
+    } else if (pair.submitted < pair.most_submitted && pair.transport->data_bytes() > 0) {
+      if (!pair.transport->take_data(now, out)) continue;
+      write(pair, out, true, now);
+      if (pair.transport->next_deadline() == 0) pair.transport->advance(now);
+    } else {
+      break;
+    }
+  }
+  const bool more = pair.transport->control_waits() || pair.transport->data_bytes() > 0;
+  if (more && !pair.dirty) dirty_.push_back(&pair);
+  if (more) pair.dirty = true;
+  deadline_ = std::min(deadline_, pair.transport->next_deadline());
+}
+
+void ProgramTransports::write(ProgramPair& pair, const OutgoingPacket& out, bool data, Time now) {
+  const uint32_t slot = free_.back();
+  free_.pop_back();
+  ProgramPacketSlot& at = session_.memory().packets[slot];
+  const DataHeader& header = out.header;
+  ProgramPacket& packet = at.packet;
+  packet.qpn = pair.qpn;
+  packet.payload_bytes = out.payload_bytes;
+  packet.destination_qp = header.destination_qp;
+  packet.address_handle = out.address_handle;
+  packet.queue_key = header.deth.queue_key;
+  packet.psn = header.psn;
+  packet.immediate = header.immediate;
+  packet.opcode = header.opcode;
+  packet.flags =
+      static_cast<uint8_t>((header.ack_request ? ProgramPacket::kAckRequest : 0) |
+                           (header.solicited ? ProgramPacket::kSolicited : 0) | (header.becn ? ProgramPacket::kBecn : 0));
+  packet.aeth = header.aeth;
+  packet.reth = header.reth;
+  packet.atomic = header.atomic;
+  packet.atomic_original = header.atomic_original;
+  if (out.payload_bytes > 0) std::memcpy(at.payload, out.payload, out.payload_bytes);
+  sent_[slot] = {pair.qpn, packet.address_handle, data, now};
+  ++pair.unsent;
+  pair.submitted += data;
+  session_.memory().submitted[submitted_++ & kPacketMask].store(slot, std::memory_order_relaxed);
+}
+
+void ProgramTransports::submit() {
+  if (submitted_ != published_) {
+    published_ = submitted_;
+    session_.memory().submitted_written.store(submitted_, std::memory_order_release);
+    session_.wake_nic();
+  }
+  // A deadline that the thread does not know of.
+  if (sleeps_until_ - deadline_ > kMillisecond) {
+    sleeps_until_ = deadline_;
+    ring();
+  }
+}
+
+void ProgramTransports::take_returned(Time now) {
+  ProgramMemory& shared = session_.memory();
+  const uint32_t written = shared.returned_written.load(std::memory_order_acquire);
+  for (; returned_ != written; ++returned_) {
+    const uint32_t slot = shared.returned[returned_ & kPacketMask].load(std::memory_order_relaxed) & kPacketMask;
+    const Sent sent = std::exchange(sent_[slot], {});
+    free_.push_back(slot);
+    const auto found = pairs_.find(sent.qpn);
+    if (found == pairs_.end()) continue;
+    ProgramPair& pair = *found->second;
+    --pair.unsent;
+    if (!sent.data) continue;
+    --pair.submitted;
+    if (now - sent.at > kSlow) {
+      pair.most_submitted = std::max(kLeastSubmitted, pair.most_submitted - pair.most_submitted / 8);
+    } else if (now - sent.at < kFast) {
+      pair.most_submitted = std::min(kMostSubmitted, pair.most_submitted + 1);
+    }
+  }
+}
+
+// The daemon's counters are of the NIC and of all its programs.
+void ProgramTransports::tell_counters() {
+  ProgramMemory& shared = session_.memory();
+  for (int i = 0; i < TransportCounters::kCount; ++i) {
+    shared.counted[i].store(counters_.words()[i], std::memory_order_relaxed);
+  }
+}
+
+// Returns whether anything has come or gone.
+bool ProgramTransports::turn(Time now) {
+  ProgramMemory& shared = session_.memory();
+  const uint32_t before = submitted_ + returned_ + frames_;
+  const bool timers = deadline_ <= now;
+  const uint32_t written = shared.frames_written.load(std::memory_order_acquire);
+  for (uint32_t count = 0; frames_ != written && count < kFramesOfTurn; ++count) {
+    const ProgramFrameSlot& slot = shared.frames[frames_ & kFrameMask];
+    if (const auto found = pairs_.find(slot.meta.destination_qp); found != pairs_.end()) {
+      ProgramPair& pair = *found->second;
+      pair.transport->receive(now, slot.bytes, slot.meta);
+      received(pair);
+      if (!pair.dirty) dirty_.push_back(&pair);
+      pair.dirty = true;
+    } else {
+      ++counters_.drop_wrong_state;  // it has been destroyed meanwhile
+    }
+    shared.frames_read.store(++frames_, std::memory_order_release);
+  }
+  take_returned(now);
+  if (timers) {
+    deadline_ = kNever;
+    for (const auto& [qpn, pair] : pairs_) {
+      if (pair->transport->next_deadline() <= now) {
+        pair->transport->advance(now);
+        if (!pair->dirty) dirty_.push_back(pair);
+        pair->dirty = true;
+      }
+      deadline_ = std::min(deadline_, pair->transport->next_deadline());
+    }
+  }
+  // Those that have more afterwards are in the list again.
+  attended_.swap(dirty_);
+  for (ProgramPair* pair : attended_) {
+    pair->dirty = false;
+    send(*pair, now);
+  }
+  attended_.clear();
+  submit();
+  const bool moved = submitted_ + returned_ + frames_ != before;
+  if (moved || timers) tell_counters();
+  return moved;
+}
+
+void ProgramTransports::help() {
+  const Time now = program_now();
+  polled_.store(now, std::memory_order_relaxed);
+  if (!mutex_.try_lock()) return;
+  const bool moved = turn(now);
+  mutex_.unlock();
+  if (moved) {
+    polled_.store(program_now(), std::memory_order_relaxed);
+  } else {
+    sched_yield();  // the daemon, which moves things, may want this CPU
+  }
+}
+
+void ProgramTransports::wait_until(const std::function<bool()>& left) {
+  const Time patience = program_now() + 100 * kMillisecond;
+  for (Time now = program_now(); now < patience; now = program_now()) {
+    {
+      const std::lock_guard lock(mutex_);
+      turn(now);
+      if (failed() || left()) return;
+    }
+    ::usleep(50);
+  }
+}
+
+void ProgramTransports::let_leave(const ProgramPair& pair) {
+  wait_until([&] { return pair.unsent == 0; });
+}
+
+void ProgramTransports::let_all_leave() {
+  wait_until(
+      [&] { return std::all_of(pairs_.begin(), pairs_.end(), [](const auto& pair) { return pair.second->unsent == 0; }); });
+}
+
+void ProgramTransports::let_leave_by(uint32_t address_handle) {
+  wait_until([&] {
+    return std::none_of(std::begin(sent_), std::end(sent_), [&](const Sent& sent) {
+      const auto found = sent.qpn == 0 ? pairs_.end() : pairs_.find(sent.qpn);
+      return found != pairs_.end() && found->second->datagram && sent.address_handle == address_handle;
+    });
+  });
+}
+
+void ProgramTransports::run() {
+  ::prctl(PR_SET_TIMERSLACK, kTimerSlack);
+  Time looked = 0;
+  Time nap = kShortestNap;
+  while (!stopping_.load(std::memory_order_acquire)) {
+    const Time now = program_now();
+    if (now - looked > kLongestSleep) {
+      looked = now;
+      if (session_.ended()) return fail();
+    }
+    std::unique_lock lock(mutex_, std::defer_lock);
+    if (now - polled_.load(std::memory_order_relaxed) < kPolledLately || !lock.try_lock()) {
+      const timespec pause{0, nap};
+      nanosleep(&pause, nullptr);
+      nap = std::min(2 * nap, kLongestNap);
+      continue;
+    }
+    nap = kShortestNap;
+    Time until = now;
+    sleeps_until_ = 0;
+    if (!turn(now)) until = sleeps_until_ = std::min(deadline_, now + kLongestSleep);
+    lock.unlock();
+    if (until > now) sleep(until - now);
+  }
+}
+
+void ProgramTransports::sleep(Time duration) {
+  ProgramMemory& shared = session_.memory();
+  const uint32_t bell = shared.bell.load(std::memory_order_acquire);
+  bool waits = true;
+  {
+    const std::lock_guard lock(mutex_);
+    const uint32_t wanted = returned_ + slots_wanted();
+    shared.returned_wanted.store(wanted, std::memory_order_relaxed);
+    shared.program_sleeps.store(1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    waits = shared.frames_written.load(std::memory_order_acquire) == frames_ &&
+            static_cast<int32_t>(shared.returned_written.load(std::memory_order_acquire) - wanted) < 0 &&
+            deadline_ >= sleeps_until_;
+  }
+  if (waits && !stopping_.load(std::memory_order_acquire)) {
+    const timespec timeout{static_cast<time_t>(duration / kSecond), static_cast<long>(duration % kSecond)};
+    ::syscall(SYS_futex, &shared.bell, FUTEX_WAIT, bell, &timeout, nullptr, 0);
+  }
+  shared.program_sleeps.store(0, std::memory_order_relaxed);
+}
+
+// How many slots have to come back before it is worth a wake: half of what the daemon has of a queue pair that waits for them.
+uint32_t ProgramTransports::slots_wanted() const {
+  uint32_t wanted = kProgramPackets;
+  for (const ProgramPair* pair : dirty_) wanted = std::min(wanted, std::max(1u, pair->unsent / 2));
+  return wanted;
+}
+
+// The daemon is gone: nothing that was posted will be done.
+void ProgramTransports::fail() {
+  const std::lock_guard lock(mutex_);
+  failed_.store(true, std::memory_order_release);
+  for (const auto& [qpn, pair] : pairs_) {
+    const QueuePairState from = pair->transport->state();
+    if (from == QueuePairState::reset || from == QueuePairState::error) continue;
+    pair->transport->modify(QueuePairState::error, {});
+    changed(*pair, from, QueuePairState::error);
+  }
+  ended();
+}
+
+}  // namespace weir

@@ -1,0 +1,136 @@
+// The transports of a program's queue pairs on a NIC that a daemon has: run by whoever posts or polls, and by a thread of this
+// library while nobody does; so a peer's requests are served while the program sleeps.
+//
+// One lock for all of them. What becomes of completions, and what else the program is told, is for who inherits from this: the
+// provider of libibverbs (native/verbs/), or the verbs of TypeScript (engine/daemon_nic.h).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "endpoint/program_session.h"
+#include "transport/memory_table.h"
+#include "transport/program_link.h"
+#include "transport/verbs_transport.h"
+
+namespace weir {
+
+// One queue pair of the program, as far as its transport is concerned.
+struct ProgramPair {
+  uint32_t qpn = 0;
+  std::unique_ptr<VerbsTransport> transport;
+  bool datagram = false;
+  uint32_t unsent = 0;     // packets that the daemon has, acknowledgements among them
+  uint32_t submitted = 0;  // data packets that the daemon has
+  uint32_t most_submitted = 64;
+  bool dirty = false;  // has more to send, perhaps
+};
+
+class ProgramTransports : public CompletionSink {
+ public:
+  using Service = RelayedTransport::Service;
+  static constexpr uint32_t kRegions = 1 << 16;
+
+  // Throws NativeError. `probe`: whether registered memory is there, where others than the table dispose of it.
+  explicit ProgramTransports(const std::string& socket, MemoryTable::Probe probe = nullptr);
+  ~ProgramTransports() override;
+  ProgramTransports(const ProgramTransports&) = delete;
+  ProgramTransports& operator=(const ProgramTransports&) = delete;
+
+  const ProgramAnswer& hello() const { return session_.hello(); }
+  const ProgramMemory& shared_memory() const { return session_.memory(); }
+  // `error` is EIO when the daemon is gone.
+  ProgramAnswer ask(const ProgramRequest& request);
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+
+  // Without the lock, both. They return the errno that the daemon has answered.
+  uint32_t create(ProgramPair& pair, Service service, uint32_t send_depth, uint32_t receive_depth,
+                  SharedReceives* shared = nullptr);
+  // `way`: of its fields those that say where the peer is, and how to get there. Throws NativeError as VerbsTransport::modify()
+  // does, and then nothing has changed.
+  uint32_t change(ProgramPair& pair, QueuePairState to, const QueueAttributes& attributes, ProgramRequest way);
+
+  std::mutex& mutex() { return mutex_; }
+  // With the lock.
+  MemoryTable& memory() { return memory_; }
+  // What waits of it is not sent any more, and nothing is received; the daemon does not know yet.
+  void remove(ProgramPair& pair);
+  // It has been given something: sends what may go.
+  void attend(ProgramPair& pair);
+  // Hands over what was sent to the daemon.
+  void submit();
+
+  // Somebody polls and finds nothing: moves things along, unless another thread does so.
+  void help();
+  // Waits until all that it was to send has left, or that goes by an address handle; without the lock, and not for long.
+  void let_leave(const ProgramPair& pair);
+  void let_leave_by(uint32_t address_handle);
+  void let_all_leave();
+
+ protected:
+  // The daemon hears that the program ends.
+  void hang_up() { session_.hang_up(); }
+  // The thread runs between these two, which who inherits calls when it is made and before it is gone; stop() also twice.
+  void start();
+  void stop();
+  // Null when there is none of this number. With the lock.
+  ProgramPair* find(uint32_t qpn) const;
+  const TransportCounters& counters() const { return counters_; }
+
+ private:
+  // These are told with the lock. A frame has come to the queue pair.
+  virtual void received(ProgramPair&) {}
+  // It was told to be in another state, or the daemon is gone.
+  virtual void changed(ProgramPair& pair, QueuePairState from, QueuePairState to) = 0;
+  // The daemon is gone; all queue pairs have been told.
+  virtual void ended() = 0;
+
+  bool turn(Time now);
+  void send(ProgramPair& pair, Time now);
+  void write(ProgramPair& pair, const OutgoingPacket& out, bool data, Time now);
+  void take_returned(Time now);
+  void wait_until(const std::function<bool()>& left);
+  void tell_counters();
+  void run();
+  void sleep(Time duration);
+  void ring();
+  uint32_t slots_wanted() const;
+  void fail();
+
+  Session session_;
+  std::mutex mutex_;
+  MemoryTable memory_;
+  TransportCounters counters_;
+  std::unordered_map<uint32_t, ProgramPair*> pairs_;
+  std::vector<ProgramPair*> dirty_;
+  std::vector<ProgramPair*> attended_;
+  std::vector<uint32_t> free_;
+  struct Sent {
+    uint32_t qpn = 0;  // 0: nothing that has not come back
+    uint32_t address_handle = 0;
+    bool data = false;
+    Time at = 0;
+  };
+  Sent sent_[kProgramPackets];
+  uint32_t submitted_ = 0;
+  uint32_t published_ = 0;
+  uint32_t returned_ = 0;
+  uint32_t frames_ = 0;
+  Time deadline_ = kNever;
+  Time sleeps_until_ = 0;  // of the thread; with the lock
+  std::atomic<Time> polled_{0};
+  std::atomic<bool> failed_{false};
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+Time program_now();
+
+}  // namespace weir

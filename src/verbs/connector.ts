@@ -1,0 +1,17 @@
+/** Connection management as devices have it: their own connection manager, or a daemon's. */
+import type { IncomingRequest } from "../cm/connection_manager.js";
+import type { ConnectOptions, Established } from "../cm/parameters.js";
+
+/** Our own first PSN, where connection management has chosen it. */
+export interface OwnPsn {
+  readonly startingPsn?: number;
+}
+
+export interface Connector {
+  connect(options: ConnectOptions): Promise<Established & OwnPsn>;
+  /** `ready` fails if nobody can listen there, where that is not known at once. */
+  listen(
+    port: number,
+    onRequest: (request: IncomingRequest & OwnPsn) => void,
+  ): { close(): void; readonly ready?: Promise<void> };
+}

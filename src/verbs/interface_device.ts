@@ -1,0 +1,322 @@
+/** A soft NIC of this process: a packet socket on an interface, and a poll thread. */
+import { isIPv6 } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { asWeirError, WeirError } from "../base/error.js";
+import { ConnectionManager } from "../cm/connection_manager.js";
+import { type FrameLink, taggedFrame } from "../cm/link.js";
+import { Neighbours } from "../cm/neighbour.js";
+import { composeNicWorker } from "../device/compose.js";
+import { nicFromData } from "../device/file/load.js";
+import { pathTo } from "../device/path.js";
+import { inspectInterface, kernelHasAddress } from "../host/interface.js";
+import { loadAddon } from "../native/addon.js";
+import { CounterTable } from "../native/counters.js";
+import { KernelPort } from "../native/kernel_port.js";
+import { kRecordWords, type NativeAddon, type NativeWorker, type QueuePairState, RecordKind } from "../native/types.js";
+import { dscpOf } from "../scenario/resolve.js";
+import type { Impairment } from "../scenario/types.js";
+import { addressBytes } from "../wire/address.js";
+import { inPrefix, type Prefix, parsePrefix } from "../wire/prefix.js";
+import { AddressHandle } from "./address_handle.js";
+import { Device } from "./device.js";
+import type { QueuePairAttributes } from "./types.js";
+
+export interface InterfaceOptions {
+  /** Network interface to use; needs CAP_NET_RAW. */
+  interface: string;
+  /** Path of the network namespace that the interface is in. Default: the process's own. */
+  namespace?: string;
+  /**
+   * Own addresses with prefix lengths, such as "10.0.0.5/24": one IPv4, one IPv6, or both. Either of the device's own (then it
+   * answers ARP and neighbour discovery), or one that the kernel has on this interface too.
+   */
+  address: string | readonly string[];
+  /** Next hop to addresses outside of the prefixes; one for each IP version. */
+  gateway?: string | readonly string[];
+  /** Default: the interface's. */
+  mac?: string;
+  /** 802.1Q VLAN of all that is sent, 1 to 4094. Default: untagged. */
+  vlan?: number;
+  /** Line rate, such as "25Gbps". Default 10Gbps. */
+  rate?: string | number;
+  /** Congestion control, as in nic.yaml: { algorithm, profile, parameters }. Default: DCQCN, the paper's parameters. */
+  congestion?: object;
+  /** Priority (traffic class) of what queue pairs send by default. Default 3, the one that PFC protects. */
+  priority?: number;
+  /** Faults on purpose in what arrives, for tests of applications: probabilities 0..1, times in ns. */
+  impairment?: Partial<Impairment>;
+}
+
+/** Room for queue pairs and memory regions of one device. */
+const kQueuePairs = 4096;
+const kRegions = 65_536;
+const kStartMs = 2000;
+const kStepMs = 2;
+const kDefaultPriority = 3;
+
+/** What a poll thread that was late makes up for at once, bytes. */
+const kBurst = "128KB";
+const kPathMtus = [4096, 2048, 1024, 512, 256] as const;
+/** Headers below the payload, IPv6 and the longest extension headers included, as Linux counts them. */
+const kRoceOverhead = 80;
+
+interface Local {
+  prefix: Prefix;
+  neighbours: Neighbours;
+  manager: ConnectionManager;
+}
+
+export class InterfaceDevice extends Device {
+  readonly interface: string;
+  /** 48-bit number. */
+  readonly mac: number;
+  readonly vlan: number | undefined;
+  /** Bytes: what the interface's MTU leaves for a RoCEv2 payload, a power of two. */
+  readonly largestPathMtu: number;
+  /** bit/s */
+  readonly rate: number;
+  /** What queue pairs use unless told otherwise. */
+  readonly defaults: Pick<QueuePairAttributes, "pathMtu" | "priority" | "dscp">;
+  /** For the other parts of this module. */
+  readonly native: { addon: NativeAddon; worker: NativeWorker };
+  readonly #records = new Float64Array(kRecordWords * 64);
+  readonly #listeners = new Set<(frame: Buffer) => void>();
+  readonly #held: KernelPort[] = [];
+  readonly #locals: Local[] = [];
+  readonly #gateways: readonly string[];
+  readonly #namespace: string | undefined;
+  readonly #prefixes: Prefix[];
+  /** Of each prefix: the kernel has the address too. */
+  readonly #shared: boolean[];
+  readonly #table: CounterTable;
+  readonly #link: FrameLink;
+
+  /** Use openDevice(). */
+  constructor(options: InterfaceOptions) {
+    super();
+    this.#prefixes = [options.address].flat().map(parsePrefix);
+    const versions = this.#prefixes.map(({ address }) => isIPv6(address));
+    if (versions.length === 0 || new Set(versions).size < versions.length) {
+      throw new WeirError("address: a device has one IPv4 address, one IPv6 address, or both", { field: "address" });
+    }
+    const own = this.#prefixes.find(({ address }) => !isIPv6(address))?.address;
+    const { mtu } = inspectInterface(options.interface, options.namespace);
+    this.#shared = this.#prefixes.map(({ address }) => kernelHasAddress(address, options.interface, options.namespace));
+    const pathMtu = kPathMtus.find((candidate) => candidate + kRoceOverhead <= mtu);
+    if (pathMtu === undefined) {
+      throw new WeirError(`${options.interface} has an MTU of ${mtu} bytes`, {
+        field: "interface",
+        hint: `RoCEv2 needs at least ${256 + kRoceOverhead}: ip link set ${options.interface} mtu 1500`,
+      });
+    }
+    const { config } = nicFromData(
+      {
+        name: "verbs",
+        interface: options.interface,
+        ...(options.namespace !== undefined && { namespace: options.namespace }),
+        path_mtu: pathMtu,
+        // An application wants its bytes across more than even spacing after a hiccup of the host.
+        burst: kBurst,
+        // The core takes addresses from each queue pair's path; a device with IPv6 alone has none of this kind.
+        address: own ?? "0.0.0.0",
+        ...(options.mac !== undefined && { mac: options.mac }),
+        ...(options.rate !== undefined && { rate: options.rate }),
+        ...(options.congestion !== undefined && { congestion: options.congestion }),
+      },
+      "device options",
+      { inspect: inspectInterface },
+    );
+    if (options.vlan !== undefined && !(Number.isInteger(options.vlan) && options.vlan >= 1 && options.vlan <= 4094)) {
+      throw new WeirError(`vlan: ${options.vlan} is not between 1 and 4094`, { field: "vlan" });
+    }
+    const { port, classes } = config;
+    this.interface = port.interface;
+    this.mac = port.mac;
+    this.vlan = options.vlan;
+    this.rate = port.rate;
+    this.largestPathMtu = pathMtu;
+    const priority = options.priority ?? kDefaultPriority;
+    this.defaults = { pathMtu, priority, dscp: dscpOf(classes.dscp_map, priority) };
+    this.#gateways = options.gateway === undefined ? [] : [options.gateway].flat();
+    this.#namespace = options.namespace;
+    this.#link = {
+      mac: port.mac,
+      send: (frame) =>
+        this.works && this.native.worker.inject(0, 0, this.vlan === undefined ? frame : taggedFrame(frame, this.vlan)),
+      onFrame: (listener) => {
+        this.#listeners.add(listener);
+        return () => void this.#listeners.delete(listener);
+      },
+    };
+    const native = composeNicWorker(config);
+    for (const nic of native.nics) {
+      nic.verbs_queue_pairs = kQueuePairs;
+      nic.memory_regions = kRegions;
+      nic.addresses = this.addresses.map((address) => ({
+        version: isIPv6(address) ? 6 : 4,
+        bytes: addressBytes(address),
+      }));
+      // Of those that are the device's own: what the kernel has it answers itself.
+      this.#prefixes.forEach(({ address }, i) => {
+        if (this.#shared[i]) return;
+        if (isIPv6(address)) nic.port.echo_ipv6 = true;
+        else nic.port.arp_address = addressBytes(address).readUInt32BE();
+      });
+      if (options.impairment !== undefined) nic.port.impairment = { ...kNoImpairment, ...options.impairment };
+    }
+    const addon = loadAddon<NativeAddon>();
+    this.native = { addon, worker: new addon.Worker(native, () => this.#onDoorbell()) };
+    this.#table = new CounterTable(this.native.worker);
+  }
+
+  /** For openDevice(). */
+  async start(): Promise<void> {
+    const { addon, worker } = this.native;
+    asWeirError(() => {
+      this.#prefixes.forEach(({ address }, i) => {
+        if (this.#shared[i]) this.#held.push(new KernelPort(addon, address, this.#namespace));
+      });
+      worker.open();
+    });
+    worker.begin(addon.monotonicNow());
+    for (let waited = 0; worker.manifest() === undefined; waited += kStepMs) {
+      if (this.failure !== undefined || waited >= kStartMs)
+        throw new WeirError(this.failure ?? "the worker did not start");
+      await sleep(kStepMs);
+    }
+    this.#prefixes.forEach((prefix, i) => {
+      const { address } = prefix;
+      const route = (destination: string) => this.#nextHop(prefix, destination);
+      const neighbours = new Neighbours({ link: this.#link, address, answers: !this.#shared[i], route });
+      const manager = new ConnectionManager({ link: this.#link, neighbours, address });
+      this.#locals.push({ prefix, neighbours, manager });
+    });
+  }
+
+  /** Own addresses, without prefix lengths. */
+  get addresses(): string[] {
+    return this.#prefixes.map(({ address }) => address);
+  }
+
+  /** MAC address of the next hop to an IP address. @throws WeirError when nobody answers. */
+  async resolve(address: string): Promise<number> {
+    this.requireOpen();
+    return this.#localFor(address).neighbours.resolve(address);
+  }
+
+  /**
+   * The way to a receiver of datagrams. @throws WeirError when its address is not resolved, or the device has no more handles.
+   */
+  async createAddressHandle(address: string, options: { dscp?: number } = {}): Promise<AddressHandle> {
+    const mac = await this.resolve(address);
+    const path = pathTo(this, { address, mac }, options.dscp ?? this.defaults.dscp, this.defaults.priority, 0);
+    const { worker } = this.native;
+    return asWeirError(() => new AddressHandle(worker, worker.createAddressHandle(0, path), () => this.works));
+  }
+
+  /** Connection management for own addresses of the same IP version as `address`. */
+  managerFor(address: string): ConnectionManager {
+    this.requireOpen();
+    return this.#localFor(address).manager;
+  }
+  get managers(): ConnectionManager[] {
+    return this.#locals.map(({ manager }) => manager);
+  }
+
+  /** Own address of the same IP version. @throws WeirError when there is none. */
+  sourceFor(address: string): string {
+    return this.#localFor(address).prefix.address;
+  }
+
+  /** Counts since the device was opened, by name; those by priority summed. Of connection management, `cm_` and its name there. */
+  counters(): Map<string, number> {
+    const sums = new Map<string, number>();
+    if (!this.works) return sums;
+    const add = (name: string, value: number) => sums.set(name, (sums.get(name) ?? 0) + value);
+    this.#table.refresh();
+    for (const { description, value } of this.#table.entries()) add(description.name, value);
+    for (const { manager, neighbours } of this.#locals) {
+      for (const [name, value] of Object.entries(manager.counters)) add(`cm_${name}`, value);
+      add("icmp_echo_replies", neighbours.echo.replies);
+      add("icmp_echo_limited", neighbours.echo.limited);
+    }
+    return sums;
+  }
+
+  /** Rates, DCQCN's state and counters of the queue pairs that there are. */
+  queuePairStates(): QueuePairState[] {
+    return this.works ? this.native.worker.queuePairs(0) : [];
+  }
+
+  protected end(): void {
+    for (const { manager, neighbours } of this.#locals) {
+      manager.close();
+      neighbours.close();
+    }
+  }
+
+  protected release(): void {
+    this.native.worker.close();
+    for (const port of this.#held) port.close();
+  }
+
+  #localFor(address: string): Local {
+    const local = this.#locals.find(({ prefix }) => isIPv6(prefix.address) === isIPv6(address));
+    if (local === undefined) {
+      throw new WeirError(`${address} cannot be reached from ${this.addresses.join(" or ")}`, {
+        hint: `give the device an ${isIPv6(address) ? "IPv6" : "IPv4"} address too`,
+      });
+    }
+    return local;
+  }
+
+  #nextHop(prefix: Prefix, destination: string): string {
+    if (inPrefix(prefix, destination)) return destination;
+    const gateway = this.#gateways.find((hop) => isIPv6(hop) === isIPv6(destination));
+    if (gateway === undefined) {
+      throw new WeirError(`${destination} is not in ${prefix.address}/${prefix.length}, and there is no gateway`, {
+        hint: "widen the prefix of the device's address, or give a gateway",
+      });
+    }
+    return gateway;
+  }
+
+  #onDoorbell(): void {
+    if (this.closed) return;
+    this.drain();
+    if (this.closed) return;
+    for (const { bytes } of this.native.worker.drainPunted()) {
+      for (const listener of [...this.#listeners]) listener(bytes);
+      if (this.closed) return;
+    }
+    this.readRecords();
+  }
+
+  /** Notices when the poll thread has failed. For queue pairs that wait for it. */
+  readRecords(): void {
+    for (;;) {
+      const count = this.native.worker.drainRecords(this.#records);
+      for (let i = 0; i < count; i++) {
+        const [, kind, , , value] = this.#records.subarray(i * kRecordWords, (i + 1) * kRecordWords);
+        if (kind === RecordKind.ended && value === 1) this.#fail();
+      }
+      if (count * kRecordWords < this.#records.length) return;
+    }
+  }
+
+  #fail(): void {
+    // outcome() joins the thread, which has ended.
+    this.fail(this.native.worker.outcome().failure ?? "unknown reason");
+  }
+}
+
+const kNoImpairment = {
+  loss: 0,
+  duplicate: 0,
+  corrupt: 0,
+  reorder: 0,
+  delay: 0,
+  jitter: 0,
+  reorder_delay: 10_000,
+  component: 0,
+};

@@ -1,0 +1,59 @@
+/** Which options a device may be opened with, and what is said where there is no such NIC. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { writeDeviceFiles } from "../../src/programs/device_files.js";
+import { type DeviceOptions, openDevice, WeirError } from "../../src/verbs/index.js";
+
+async function refusal(options: object): Promise<WeirError> {
+  const error = await openDevice(options as DeviceOptions).catch((thrown) => thrown);
+  expect(error).toBeInstanceOf(WeirError);
+  return error;
+}
+
+function nic(): { control: string; socket: string } {
+  const folder = mkdtempSync(join(tmpdir(), "weir-test-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const socket = join(folder, "roce9.verbs");
+  const addresses = ["10.0.0.9"];
+  writeDeviceFiles(join(folder, "roce9.rdma"), {
+    name: "roce9",
+    interface: "lo",
+    addresses,
+    mac: 2,
+    rate: 1e9,
+    socket,
+  });
+  return { control: join(folder, "roce9.sock"), socket };
+}
+
+it.each([
+  ["interface", { interface: "eth0" }],
+  ["address", { address: "10.0.0.1/24" }],
+  ["rate", { rate: "1Gbps" }],
+  ["mac", { mac: "02:00:00:00:00:01" }],
+  ["congestion", { congestion: { algorithm: "none" } }],
+])("refuses %s beside nic", async (field, options) => {
+  expect(await refusal({ nic: "roce9", ...options })).toMatchObject({
+    message: expect.stringContaining(`${field}: not with nic`),
+    field,
+  });
+});
+
+it("wants an interface or a NIC", async () => {
+  expect(await refusal({})).toMatchObject({ field: "interface", hint: expect.stringContaining("nic") });
+});
+
+it("says that there is no such NIC, and which there are", async () => {
+  const { control } = nic();
+  expect(await refusal({ nic: control.replace("roce9", "roce8") })).toMatchObject({
+    message: "no NIC roce8 serves programs on this host",
+    hint: "there is roce9",
+  });
+});
+
+it("says that the NIC does not run", async () => {
+  const { control, socket } = nic();
+  expect((await refusal({ nic: control })).message).toBe(`NIC roce9 does not run: nobody answers at ${socket}`);
+});
