@@ -83,10 +83,9 @@ export class ProgramBroker {
     const { link } = host;
     this.#neighbours = config.addresses.map((address) => new Neighbours({ link, address, answers: false }));
     this.#cm = new ProgramConnections({
-      address: config.address,
+      addresses: config.addresses.map((address, i) => ({ address, neighbours: this.#neighbours[i] as Neighbours })),
       pathMtu: this.largestPathMtu,
       link,
-      neighbours: this.#neighbours[0] as Neighbours,
       credentials: (socket) => host.addon.peerCredentials(descriptorOf(socket)),
       ownsQueuePair: (uid, qpn) =>
         [...this.#connections].some(({ number, identity, has }) => number !== 0 && identity.uid === uid && has(qpn)),
@@ -167,7 +166,7 @@ export class ProgramBroker {
     // No GID: the NIC itself.
     const address = request.gid.some((byte) => byte !== 0)
       ? addressOfGid(Uint8Array.from(request.gid))
-      : config.address;
+      : (config.addresses[request.source_index] ?? config.address);
     const { traffic_class, service_level, hop_limit } = request;
     if (traffic_class > 0xff || service_level > kMostPriority || hop_limit > 0xff) throw new RangeError("no such way");
     const meant = service_level || (config.programs?.priority ?? 0);

@@ -15,6 +15,7 @@ import type { PathMtu } from "../cm/messages.js";
 import type { Neighbours } from "../cm/neighbour.js";
 import { guidOfMac } from "../wire/address.js";
 import { type ChannelHost, type CommandAnswer, ProgramChannel } from "./program_channel.js";
+import type { NicAddress } from "./program_id.js";
 import { ProgramListeners } from "./program_listeners.js";
 import { PortSpace } from "./program_ports.js";
 import { Refusal } from "./refusal.js";
@@ -34,10 +35,10 @@ const kMostChannels = 4096;
 const kMostNumbers = 65_535;
 
 export interface ConnectionHost {
-  address: string;
+  /** In the order of the table of GIDs. */
+  addresses: readonly { address: string; neighbours: Pick<Neighbours, "resolve"> }[];
   pathMtu: number;
   link: FrameLink;
-  neighbours: Pick<Neighbours, "resolve">;
   credentials(socket: Socket): { pid: number; uid: number };
   /** Has a program of this user the queue pair? */
   ownsQueuePair(uid: number, qpn: number): boolean;
@@ -50,12 +51,10 @@ export function isHello(bytes: Buffer): boolean {
 }
 
 export class ProgramConnections implements ChannelHost {
-  readonly address: string;
+  readonly addresses: readonly (NicAddress & { manager: ConnectionManager; listeners: ProgramListeners })[];
   readonly guid: Buffer;
   readonly pathMtu: PathMtu;
   readonly clock: Clock;
-  readonly manager: ConnectionManager;
-  readonly listeners: ProgramListeners;
   readonly ports: Readonly<Record<number, PortSpace>> = {
     [kPortSpace.tcp]: new PortSpace(),
     [kPortSpace.udp]: new PortSpace(),
@@ -67,18 +66,16 @@ export class ProgramConnections implements ChannelHost {
   #lastNumber = 0;
 
   constructor(private readonly host: ConnectionHost) {
-    this.address = host.address;
     this.guid = guidOfMac(host.link.mac);
     this.pathMtu = host.pathMtu as PathMtu;
-    this.clock = host.clock ?? systemClock;
+    const clock = host.clock ?? systemClock;
+    this.clock = clock;
     const link = withLoopback(host.link);
-    this.manager = new ConnectionManager({
-      link,
-      neighbours: host.neighbours,
-      address: host.address,
-      clock: this.clock,
+    this.addresses = host.addresses.map(({ address, neighbours }, index) => {
+      const manager = new ConnectionManager({ link, neighbours, address, clock });
+      const find = (peer: string) => neighbours.resolve(peer);
+      return { address, index, manager, listeners: new ProgramListeners(manager, clock), find };
     });
-    this.listeners = new ProgramListeners(this.manager, this.clock);
   }
 
   /** Takes a connection over, whose end others see to; `first` is what has come. */
@@ -104,10 +101,6 @@ export class ProgramConnections implements ChannelHost {
     };
     socket.on("data", receive).on("drain", () => void socket.resume());
     receive(first);
-  }
-
-  find(address: string): Promise<number> {
-    return this.host.neighbours.resolve(address);
   }
 
   ownsQueuePair(uid: number, qpn: number): boolean {
@@ -139,10 +132,10 @@ export class ProgramConnections implements ChannelHost {
 
   /** Peers are told. Idempotent. */
   close(): void {
-    this.listeners.close();
+    for (const { listeners } of this.addresses) listeners.close();
     for (const channel of this.#channels.values()) channel.close();
     this.#channels.clear();
-    this.manager.close();
+    for (const { manager } of this.addresses) manager.close();
   }
 
   #open(socket: Socket, key: bigint): number {

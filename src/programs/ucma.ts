@@ -249,14 +249,16 @@ const kLifetime = 18;
 /** The way to a peer, as ib_uverbs_ah_attr has it. */
 export interface Way {
   address: string;
+  /** Of our own address in the table of GIDs. */
+  sourceIndex: number;
   trafficClass: number;
   flowLabel: number;
 }
 
-function writeWay(out: Buffer, at: number, { address, trafficClass, flowLabel }: Way): void {
+function writeWay(out: Buffer, at: number, { address, sourceIndex, trafficClass, flowLabel }: Way): void {
   out.set(gidOfAddress(address), at);
   out.writeUInt32LE(flowLabel, at + 16);
-  out.set([0, 64, trafficClass], at + 20); // index of our GID, hop limit
+  out.set([sourceIndex, 64, trafficClass], at + 20); // index of our GID, hop limit
   out.set([1, 1], at + 29); // has a global route, port of the NIC
 }
 

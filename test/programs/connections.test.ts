@@ -17,6 +17,7 @@ const kUdp = 0x0111;
 const kPort = 7471;
 const kMacs = [0x02_00_00_00_00_01, 0x02_00_00_00_00_02] as const;
 const kAddresses = ["10.0.0.1", "10.0.0.2"] as const;
+const kIpv6 = ["fd00::1", "fd00::2"] as const;
 const kEvent = {
   addressResolved: 0,
   addressError: 1,
@@ -30,7 +31,7 @@ const kEvent = {
 };
 
 /** Programs have queue pairs 100 to 199, whatever their user. `who` is changed to be another. */
-async function network() {
+async function network(families = 1) {
   const links = [new FakeLink(kMacs[0]), new FakeLink(kMacs[1])] as const;
   join(systemClock, ...links);
   const who = { pid: 7, uid: 8 };
@@ -38,17 +39,20 @@ async function network() {
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));
   const nics = await Promise.all(
     links.map(async (link, i) => {
-      const connections = new ProgramConnections({
-        address: kAddresses[i] as string,
-        pathMtu: 1024,
-        link,
+      const addresses = [kAddresses, kIpv6].slice(0, families).map((family: readonly string[]) => ({
+        address: family[i] as string,
         neighbours: {
-          resolve: async (address) => {
-            const found = kMacs[kAddresses.indexOf(address as (typeof kAddresses)[number])];
+          resolve: async (address: string) => {
+            const found = kMacs[family.indexOf(address)];
             if (found === undefined) throw new Error("nobody answers");
             return found;
           },
         },
+      }));
+      const connections = new ProgramConnections({
+        addresses,
+        pathMtu: 1024,
+        link,
         credentials: () => ({ ...who }),
         ownsQueuePair: (_, qpn) => qpn >= 100 && qpn < 200,
       });
@@ -248,6 +252,42 @@ describe("connections of programs", () => {
     await client.connect(other, 100);
     await server.reject((await server.event()).id);
     expect(await client.event()).toMatchObject({ uid: 4, event: kEvent.unreachable, status: 2 });
+  });
+
+  it("are of both versions of IP, each from the NIC's address of that version", async () => {
+    const net = await network(2);
+    // On "::", so for both; unless that is said to be IPv6's alone.
+    const server = await net.program(1);
+    const [both, alone] = [await server.create(1), await server.create(2)];
+    expect(await server.bind(both, "::", kPort)).toMatchObject({ error: 0 });
+    expect(await server.listen(both)).toMatchObject({ error: 0 });
+    await server.option(alone, 2, Buffer.from([1, 0, 0, 0]));
+    await server.bind(alone, "::", kPort + 1);
+    await server.listen(alone);
+
+    const client = await net.program(0);
+    for (const [family, version] of [kAddresses, kIpv6].entries()) {
+      const id = await client.routed(3, version[1], kPort);
+      const path = (await client.query(id)).bytes.subarray(8, 40);
+      expect(path).toEqual(Buffer.concat([gidOfAddress(version[1]), gidOfAddress(version[0])]));
+      await client.connect(id, 100);
+      const request = await server.event();
+      expect((await server.query(request.id)).bytes.subarray(24, 40)).toEqual(gidOfAddress(version[1]));
+      const rtr = (await server.attributes(request.id, 2)).bytes;
+      expect(rtr.subarray(40, 56)).toEqual(gidOfAddress(version[0]));
+      expect(rtr.readUInt8(60)).toBe(family); // of its own GIDs
+      await server.reject(request.id);
+      expect(await client.event()).toMatchObject({ event: kEvent.rejected });
+    }
+    await client.connect(await client.routed(4, kIpv6[1], kPort + 1), 100);
+    expect(await server.event()).toMatchObject({ uid: 2, event: kEvent.connectRequest });
+    await client.connect(await client.routed(5, kAddresses[1], kPort + 1), 100);
+    expect(await client.event()).toMatchObject({ uid: 5, event: kEvent.rejected, status: 8 });
+
+    const bound = await client.create(6);
+    expect(await client.bind(bound, kIpv6[0], 0)).toMatchObject({ error: 0 });
+    expect(await client.resolve(bound, kAddresses[1], kPort)).toMatchObject({ error: EINVAL });
+    expect(await client.resolve(bound, kIpv6[1], kPort)).toMatchObject({ error: 0 });
   });
 
   it("wait no longer for an answer when their id is destroyed, and the peer hears that", async () => {
