@@ -54,7 +54,7 @@ struct CommandHeader {
   uint16_t out;
 };
 enum : uint32_t { kCreateId = 0, kDestroyId = 1, kQueryRoute = 5, kInitQpAttr = 11, kGetEvent = 12, kSetOption = 14 };
-enum : uint32_t { kMigrateId = 18, kLastCommand = 31 };
+enum : uint32_t { kJoinGroup = 16, kLeaveGroup = 17, kMigrateId = 18, kLastCommand = 31 };
 
 std::atomic<bool> any_channel{false};
 
@@ -74,6 +74,8 @@ size_t response_offset(uint32_t command) {
     case kQueryRoute:
     case kInitQpAttr:
     case kGetEvent:
+    case kJoinGroup:
+    case kLeaveGroup:
     case kMigrateId:
       return 8;
     default:

@@ -101,6 +101,7 @@ struct ProgramQueuePair {
   std::deque<Staging> sends;
   PostedReceives receives;       // unless they are shared
   std::shared_ptr<Batch> batch;  // of ibv_qp_ex
+  std::vector<ibv_gid> groups;   // multicast, that it has joined
   uint32_t events = 0;           // asynchronous ones that the program was told
   uint32_t unsent = 0;           // packets that the daemon has, acknowledgements among them
   uint32_t submitted = 0;        // data packets that the daemon has

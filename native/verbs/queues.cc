@@ -215,6 +215,7 @@ void purge(ProgramQueuePair& qp) {
 int destroy_qp(ibv_qp* base) {
   ProgramQueuePair& qp = pair_of(base);
   ProgramNic& nic = nic_of(base->context);
+  if (!qp.groups.empty()) return EBUSY;  // as Linux has it
   ProgramRequest request;
   request.kind = ProgramRequest::kDestroyQueuePair;
   request.object = base->qp_num;

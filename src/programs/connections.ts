@@ -10,6 +10,7 @@
 import type { Socket } from "node:net";
 import { constants } from "node:os";
 import { ConnectionManager } from "../cm/connection_manager.js";
+import type { GroupReports } from "../cm/group_reports.js";
 import { type Clock, type FrameLink, systemClock } from "../cm/link.js";
 import type { PathMtu } from "../cm/messages.js";
 import type { Neighbours } from "../cm/neighbour.js";
@@ -39,6 +40,8 @@ export interface ConnectionHost {
   addresses: readonly { address: string; neighbours: Pick<Neighbours, "resolve"> }[];
   pathMtu: number;
   link: FrameLink;
+  /** That the link's switches are told of. */
+  groups: Pick<GroupReports, "join">;
   credentials(socket: Socket): { pid: number; uid: number };
   /** Has a program of this user the queue pair? */
   ownsQueuePair(uid: number, qpn: number): boolean;
@@ -55,6 +58,7 @@ export class ProgramConnections implements ChannelHost {
   readonly guid: Buffer;
   readonly pathMtu: PathMtu;
   readonly clock: Clock;
+  readonly groups: Pick<GroupReports, "join">;
   readonly ports: Readonly<Record<number, PortSpace>> = {
     [kPortSpace.tcp]: new PortSpace(),
     [kPortSpace.udp]: new PortSpace(),
@@ -68,6 +72,7 @@ export class ProgramConnections implements ChannelHost {
   constructor(private readonly host: ConnectionHost) {
     this.guid = guidOfMac(host.link.mac);
     this.pathMtu = host.pathMtu as PathMtu;
+    this.groups = host.groups;
     const clock = host.clock ?? systemClock;
     this.clock = clock;
     const link = withLoopback(host.link);

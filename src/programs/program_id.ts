@@ -5,12 +5,14 @@
 import { randomInt } from "node:crypto";
 import { constants } from "node:os";
 import type { ConnectionManager, IncomingRequest } from "../cm/connection_manager.js";
+import type { GroupReports } from "../cm/group_reports.js";
 import type { Clock } from "../cm/link.js";
 import { kPathMtus, kPrivateData, type PathMtu } from "../cm/messages.js";
 import type { Established, PeerParameters } from "../cm/parameters.js";
 import { ConnectionRejected, kReject } from "../cm/reject.js";
 import { timeOfCode } from "../cm/retransmission.js";
 import { type ServiceAnswer, ServiceRefused, type ServiceRequest } from "../cm/service_resolution.js";
+import { isGroup } from "../wire/address.js";
 import type { ProgramListeners } from "./program_listeners.js";
 import type { PortSpace } from "./program_ports.js";
 import { Refusal } from "./refusal.js";
@@ -27,9 +29,12 @@ import {
   type Way,
 } from "./ucma.js";
 
-const { EADDRINUSE, EADDRNOTAVAIL, EINVAL, ENETUNREACH, ENOPROTOOPT, ETIMEDOUT, EHOSTUNREACH } = constants.errno;
+const { EADDRINUSE, EADDRNOTAVAIL, EINVAL, ENETUNREACH, ENOMEM, ENOPROTOOPT, ETIMEDOUT, EHOSTUNREACH } =
+  constants.errno;
 /** RDMA_UDP_QKEY, of datagrams that say nothing else. */
 const kUdpQkey = 0x0123_4567;
+/** Of datagrams to a group: all of its members. */
+const kGroupQpn = 0xff_ffff;
 const kPsns = 2 ** 24;
 /** Linux' default of net.rdma_ucm.max_backlog. */
 const kMostBacklog = 1024;
@@ -57,6 +62,7 @@ export interface IdHost {
   readonly guid: Buffer;
   readonly pathMtu: PathMtu;
   readonly clock: Clock;
+  readonly groups: Pick<GroupReports, "join">;
   readonly ports: Readonly<Record<number, PortSpace>>;
 }
 
@@ -215,7 +221,7 @@ export class ProgramId {
     this.#require("routed");
     const { address = "", port = 0 } = this.#destination ?? {};
     const manager = this.#own?.manager;
-    if (port === 0 || manager === undefined) throw new Refusal(EINVAL);
+    if (port === 0 || manager === undefined || isGroup(address)) throw new Refusal(EINVAL);
     const most = this.isDatagram ? kPrivateData.SIDR_REQ : kPrivateData.REQ;
     if (parameters.privateData.length > most) throw new Refusal(EINVAL);
     const common = { sourcePort: this.#source?.port ?? 0, signal: this.#gone.signal };
@@ -249,6 +255,18 @@ export class ProgramId {
       },
       (error) => this.#failed(error),
     );
+  }
+
+  /** @returns What the program is told, and what ends it. */
+  joinGroup(group: SocketAddress | undefined): { event: ConnectionEvent; leave(): void } {
+    const own = this.#own;
+    if (own === undefined || !this.isDatagram || this.#state === "listening") throw new Refusal(EINVAL);
+    const { address = "" } = group ?? {};
+    if (address === "" || !isGroup(address) || isIpv6(address) !== isIpv6(own.address)) throw new Refusal(EINVAL);
+    const leave = this.host.groups.join(address);
+    if (leave === undefined) throw new Refusal(ENOMEM);
+    const way = { address, sourceIndex: own.index, trafficClass: this.#trafficClass, flowLabel: 0 };
+    return { event: { event: kEvent.groupJoined, datagram: { ...way, qpn: kGroupQpn, qkey: kUdpQkey } }, leave };
   }
 
   /** Of who was asked: yes. Of who asked and was answered: it is ready. */

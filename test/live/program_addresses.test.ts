@@ -1,5 +1,6 @@
-/** Programs on librdmacm, as they are, where a NIC has addresses of both versions of IP. */
+/** Programs on librdmacm, as they are, where a NIC has addresses of both versions of IP; and their multicast groups. */
 import { expect, it } from "vitest";
+import { ask } from "../../src/device/control_client.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
 import type { Daemon } from "./daemons.js";
@@ -32,5 +33,51 @@ describeLive("addresses of programs", () => {
     // On all of them.
     await meets(b, ["udaddy", "-b", "::"], a, ["udaddy", "-s", "10.66.0.2"]);
     await meets(b, ["ucmatose", "-b", "::"], a, ["ucmatose", "-s", "fd66::2", "-b", "fd66::1"]);
+  });
+
+  it("are of multicast groups, too, of which others hear nothing", async () => {
+    const { a, b } = await twoNics(addresses);
+    const groups = [
+      { group: "239.66.1.2", from: "10.66.0.1", to: "10.66.0.2" },
+      { group: "ff0e::66:2", from: "fd66::1", to: "fd66::2" },
+    ];
+    const send = async (group: string, from: string) => {
+      const { status, output } = await run(a, ["mckey", "-m", group, "-b", from, "-s", "-C", "20"]).ended;
+      expect(status, output).toBe(0);
+    };
+    for (const { group, from, to } of groups) {
+      const joins = () => run(b, ["mckey", "-m", group, "-b", to, "-C", "20"]);
+      const members = [joins(), joins()];
+      let left = members.length;
+      for (const { ended } of members) void ended.then(() => left--);
+      // Nobody tells a sender whether all have joined.
+      await eventually(async () => {
+        await send(group, from);
+        expect(left).toBe(0);
+      });
+      for (const { ended } of members) {
+        const { status, output } = await ended;
+        expect(status, output).toBe(0);
+        expect(output).toContain("data transfers complete");
+      }
+    }
+    // Nobody has joined any more, and one that is killed leaves.
+    const { group, from, to } = groups[0] as (typeof groups)[0];
+    const killed = run(b, ["sh", "-c", `echo $$; exec mckey -m ${group} -b ${to} -C 1000`]);
+    await eventually(async () => {
+      await send(group, from);
+      const [pair] = await ask(b.socket, "queue_pairs");
+      expect(pair?.counters?.rx_packets).toBeGreaterThan(0);
+    });
+    process.kill(Number.parseInt(killed.output(), 10), "SIGKILL");
+    await killed.ended;
+    const refused = async () => {
+      const { counters } = await ask(b.socket, "counters");
+      return counters.find(({ name }) => name === "drop_unknown_group")?.value ?? 0;
+    };
+    await eventually(async () => expect(await ask(b.socket, "queue_pairs")).toEqual([]));
+    const before = await refused();
+    await send(group, from);
+    await eventually(async () => expect((await refused()) - before).toBe(20));
   });
 });

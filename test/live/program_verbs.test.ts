@@ -92,7 +92,7 @@ describeLive("verbs of programs", () => {
     await pair({ a: await startNic(net, "a"), b: await startNic(net, "b") }, command);
   });
 
-  it.each(["shared_receives", "extended", "refusals", "unmapped"])("programs_c/%s.c", async (name) => {
+  it.each(["shared_receives", "extended", "refusals", "unmapped", "multicast"])("programs_c/%s.c", async (name) => {
     const net = await network();
     const nic = await startNic(net, "a");
     const { status, output } = await run(nic, compiled(name));

@@ -38,7 +38,7 @@ static struct ibv_qp* make_qp(enum ibv_qp_type type, struct ibv_cq* cq, struct i
   return qp;
 }
 
-static void connect_to(struct ibv_qp* qp, uint32_t peer) {
+__attribute__((unused)) static void connect_to(struct ibv_qp* qp, uint32_t peer) {
   const int reliable = qp->qp_type == IBV_QPT_RC;
   struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
   attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
