@@ -5,7 +5,7 @@ namespace weir {
 ReliableConnection::ReliableConnection(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth,
                                        SharedReceives* shared)
     : VerbsTransport(qpn, context, send_depth, receive_depth, shared),
-      requester_(attributes_, context_, sends_),
+      requester_(attributes_, context_, sends_, send_queue_),
       completer_(qpn, attributes_, context_, sends_, requester_, received_),
       responder_(qpn, attributes_, context_, receives_, received_) {}
 
@@ -24,11 +24,13 @@ void ReliableConnection::enter(QueuePairState from, const QueueAttributes& attri
   // All else is settled: the responder is at work with it.
   attributes_.access = attributes.access;
   attributes_.min_rnr_timer = attributes.min_rnr_timer;
-  if (from == QueuePairState::rts) return;
-  attributes_.send_psn = attributes.send_psn;
+  const bool was_rts = from == QueuePairState::rts;
+  if (was_rts && send_queue_ == SendQueueState::runs) return;
   attributes_.timeout = attributes.timeout;
   attributes_.retry_count = attributes.retry_count;
   attributes_.rnr_retry = attributes.rnr_retry;
+  if (was_rts) return;
+  attributes_.send_psn = attributes.send_psn;
   attributes_.max_rd_atomic = attributes.max_rd_atomic;
   const bool marks = attributes_.recovery == LossRecovery::selective_repeat || attributes_.informs;
   sends_.start(attributes_.send_psn & kPsnMask, marks ? attributes_.window : 0);

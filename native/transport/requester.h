@@ -17,8 +17,8 @@ namespace weir {
 
 class Requester {
  public:
-  Requester(const QueueAttributes& attributes, const TransportContext& context, SendQueue& queue)
-      : attributes_(attributes), context_(context), queue_(queue) {}
+  Requester(const QueueAttributes& attributes, const TransportContext& context, SendQueue& queue, const SendQueueState& state)
+      : attributes_(attributes), context_(context), queue_(queue), state_(state) {}
 
   void start();
   // Frees what start() took.
@@ -66,6 +66,7 @@ class Requester {
   const QueueAttributes& attributes_;
   const TransportContext& context_;
   SendQueue& queue_;
+  const SendQueueState& state_;
   uint32_t messages_ = 0;  // begun so far, READ pieces counted: the SSN
   uint32_t limit_ = 0;     // LSN: the last message that the peer has a receive for; 24 bits
   bool counts_credits_ = false;

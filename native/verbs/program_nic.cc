@@ -150,6 +150,7 @@ void ProgramNic::send(ProgramQueuePair& qp, Time now) {
       break;
     }
   }
+  look_at_draining(qp);
   const bool more = qp.transport->control_waits() || qp.transport->data_bytes() > 0;
   if (more && !qp.dirty) dirty_.push_back(&qp);
   if (more) qp.dirty = true;
@@ -384,7 +385,19 @@ void ProgramNic::look_at_limit(ProgramSharedReceives& shared) {
   report(IBV_EVENT_SRQ_LIMIT_REACHED, &shared.base.srq);
 }
 
+void ProgramNic::look_at_draining(ProgramQueuePair& qp) {
+  if (!qp.tells_drained || qp.transport->send_queue_state() != SendQueueState::drained) return;
+  qp.tells_drained = false;
+  ++qp.events;
+  report(IBV_EVENT_SQ_DRAINED, &qp.base.qp);
+}
+
 void ProgramNic::told_error(ProgramQueuePair& qp) {
+  qp.tells_drained = false;
+  if (qp.transport->send_queue_state() == SendQueueState::failed) {
+    qp.base.qp.state = IBV_QPS_SQE;
+    return;
+  }
   qp.base.qp.state = IBV_QPS_ERR;
   if (qp.shared == nullptr || qp.datagram) return;
   ++qp.events;

@@ -106,7 +106,8 @@ struct ProgramQueuePair {
   uint32_t unsent = 0;           // packets that the daemon has, acknowledgements among them
   uint32_t submitted = 0;        // data packets that the daemon has
   uint32_t most_submitted = 64;
-  bool dirty = false;  // has more to send, perhaps
+  bool tells_drained = false;  // once its send queue has come to rest
+  bool dirty = false;          // has more to send, perhaps
 };
 
 class ProgramNic final : public CompletionSink {
@@ -127,7 +128,9 @@ class ProgramNic final : public CompletionSink {
   MemoryTable& memory() { return memory_; }
   uint32_t next_domain() { return ++domains_; }
   uint32_t next_shared_number() { return ++shared_numbers_; }
-  TransportContext context() { return {.memory = memory_, .completions = *this, .counters = counters_, .addresses = nullptr}; }
+  TransportContext context() {
+    return {.memory = memory_, .completions = *this, .counters = counters_, .send_queue_errors = true};
+  }
   void add(ProgramQueuePair& qp);
   void remove(ProgramQueuePair& qp);
   // It has been given something: sends what may go.
@@ -143,7 +146,9 @@ class ProgramNic final : public CompletionSink {
   void complete(const Completion& completion) override;
   // With the lock: whether there are fewer receives than the program wants to be told of.
   void look_at_limit(ProgramSharedReceives& shared);
-  // With the lock: the queue pair has failed, or was told to.
+  // The same: whether its send queue has come to rest, and the program wants to be told.
+  void look_at_draining(ProgramQueuePair& qp);
+  // With the lock: the queue pair, or its send queue alone, has failed, or was told to.
   void told_error(ProgramQueuePair& qp);
   void report(ibv_event_type type, void* element);
   // With the lock. Takes events about `element` that nobody has read out of a pipe of events, of `bytes` each; returns how many.

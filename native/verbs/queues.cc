@@ -91,6 +91,13 @@ void cq_event(ibv_cq*) {}
 
 // ---- queue pairs ----
 
+// Whether its send queue may come to that, or come back from there (IBTA volume 1, 10.3.1); SQE only comes of an error.
+bool may_drain(ibv_qp_state from, ibv_qp_state to) {
+  if (to == IBV_QPS_SQE) return false;
+  if (to == IBV_QPS_SQD) return from == IBV_QPS_RTS || from == IBV_QPS_SQD;
+  return true;
+}
+
 QueuePairState state_of(ibv_qp_state state) {
   switch (state) {
     case IBV_QPS_RESET:
@@ -100,6 +107,8 @@ QueuePairState state_of(ibv_qp_state state) {
     case IBV_QPS_RTR:
       return QueuePairState::rtr;
     case IBV_QPS_RTS:
+    case IBV_QPS_SQD:
+    case IBV_QPS_SQE:
       return QueuePairState::rts;
     default:
       return QueuePairState::error;
@@ -303,7 +312,10 @@ int modify_qp(ibv_qp* base, ibv_qp_attr* given, int mask) {
   ProgramNic& nic = nic_of(base->context);
   const ibv_qp_state from = base->state;
   const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? given->qp_state : from;
-  if (to > IBV_QPS_ERR || to == IBV_QPS_SQD || to == IBV_QPS_SQE) return EINVAL;
+  if (to > IBV_QPS_ERR || !may_drain(from, to)) return EINVAL;
+  // Of what may change there, all but what both ends have agreed on.
+  constexpr int kSettled = IBV_QP_AV | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC;
+  if (from == IBV_QPS_SQD && (to == IBV_QPS_SQD || to == IBV_QPS_RTS) && (mask & kSettled) != 0) return EINVAL;
   if ((mask & IBV_QP_CUR_STATE) != 0 && given->cur_qp_state != from) return EINVAL;
   const int must = needed(qp, from, to);
   if ((mask & must) != must) return EINVAL;
@@ -322,6 +334,11 @@ int modify_qp(ibv_qp* base, ibv_qp_attr* given, int mask) {
     const std::lock_guard lock(nic.mutex());
     try {
       qp.transport->modify(state, attributes);
+      qp.tells_drained = false;
+      if (to == IBV_QPS_SQD) {
+        qp.transport->drain();
+        qp.tells_drained = (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) != 0 && given->en_sqd_async_notify != 0;
+      }
       if (to == IBV_QPS_ERR && from != IBV_QPS_ERR) nic.told_error(qp);
       if (state == QueuePairState::reset) purge(qp);
       nic.attend(qp);
@@ -332,7 +349,7 @@ int modify_qp(ibv_qp* base, ibv_qp_attr* given, int mask) {
     }
   };
   if (error == 0 && ends) error = apply();
-  if (error == 0 && !(ends && nic.failed()) && !(from == to && state == QueuePairState::rts)) {
+  if (error == 0 && !(ends && nic.failed()) && !(state_of(from) == state && state == QueuePairState::rts)) {
     ProgramRequest request;
     request.kind = ProgramRequest::kModifyQueuePair;
     request.object = base->qp_num;
@@ -358,8 +375,10 @@ int modify_qp(ibv_qp* base, ibv_qp_attr* given, int mask) {
 
 int query_qp(ibv_qp* base, ibv_qp_attr* out, int, ibv_qp_init_attr* init) {
   const ProgramQueuePair& qp = pair_of(base);
+  const std::lock_guard lock(nic_of(base->context).mutex());
   *out = qp.attributes;
   out->qp_state = out->cur_qp_state = base->state;
+  out->sq_draining = qp.transport->send_queue_state() == SendQueueState::draining;
   out->cap = qp.cap;
   *init = {};
   init->qp_context = base->qp_context;

@@ -92,11 +92,14 @@ describeLive("verbs of programs", () => {
     await pair({ a: await startNic(net, "a"), b: await startNic(net, "b") }, command);
   });
 
-  it.each(["shared_receives", "extended", "refusals", "unmapped", "multicast"])("programs_c/%s.c", async (name) => {
-    const net = await network();
-    const nic = await startNic(net, "a");
-    const { status, output } = await run(nic, compiled(name));
-    expect(output).toBe("as it should be\n");
-    expect(status).toBe(0);
-  });
+  it.each(["shared_receives", "extended", "refusals", "unmapped", "multicast", "draining"])(
+    "programs_c/%s.c",
+    async (name) => {
+      const net = await network();
+      const nic = await startNic(net, "a");
+      const { status, output } = await run(nic, compiled(name));
+      expect(output).toBe("as it should be\n");
+      expect(status).toBe(0);
+    },
+  );
 });
