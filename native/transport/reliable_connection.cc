@@ -5,7 +5,7 @@ namespace weir {
 ReliableConnection::ReliableConnection(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth,
                                        SharedReceives* shared)
     : VerbsTransport(qpn, context, send_depth, receive_depth, shared),
-      requester_(attributes_, context_, sends_, send_queue_),
+      requester_(attributes_, context_, sends_),
       completer_(qpn, attributes_, context_, sends_, requester_, received_),
       responder_(qpn, attributes_, context_, receives_, received_) {}
 
@@ -73,14 +73,16 @@ void ReliableConnection::take_control(OutgoingPacket& out) {
 // Responses that wait are still sent when the queue pair has failed: the last of them says why.
 bool ReliableConnection::responder_next() const {
   if (responder_.data_bytes() == 0) return false;
-  return !responded_last_ || state_ != QueuePairState::rts || requester_.data_bytes() == 0;
+  return !responded_last_ || state_ != QueuePairState::rts || requester_.data_bytes(begins()) == 0;
 }
 
 // Asked for several times for each packet, and seldom different.
 uint32_t ReliableConnection::data_bytes() const {
   if (changed_) {
     changed_ = false;
-    data_bytes_ = responder_next() ? responder_.data_bytes() : state_ == QueuePairState::rts ? requester_.data_bytes() : 0;
+    data_bytes_ = responder_next()                ? responder_.data_bytes()
+                  : state_ == QueuePairState::rts ? requester_.data_bytes(begins())
+                                                  : 0;
   }
   return data_bytes_;
 }

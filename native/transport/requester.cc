@@ -71,7 +71,7 @@ bool Requester::choose_lost(Choice& choice) const {
 bool Requester::choose(Choice& choice) const {
   if (waits_until_ != kNever) return false;
   if (queue_.lost > 0) return choose_lost(choice);
-  if (queue_.cursor == queue_.tail || (state_ != SendQueueState::runs && queue_.cursor >= queue_.begun)) return false;
+  if (queue_.cursor == queue_.tail) return false;
   const SendEntry& entry = queue_.at(queue_.cursor);
   choice = {&entry, queue_.next, 1, false};
   if (has_response(entry.work.opcode)) {
@@ -82,7 +82,8 @@ bool Requester::choose(Choice& choice) const {
   return window_allows(choice) && credits_allow(entry, choice.psn);
 }
 
-uint32_t Requester::data_bytes() const {
+uint32_t Requester::data_bytes(bool begins) const {
+  if (!begins && queue_.lost == 0 && queue_.cursor >= queue_.begun) return 0;
   Choice choice;
   return choose(choice) ? packet_length(choice.opcode(), payload_of(choice)) : 0;
 }

@@ -17,14 +17,14 @@ namespace weir {
 
 class Requester {
  public:
-  Requester(const QueueAttributes& attributes, const TransportContext& context, SendQueue& queue, const SendQueueState& state)
-      : attributes_(attributes), context_(context), queue_(queue), state_(state) {}
+  Requester(const QueueAttributes& attributes, const TransportContext& context, SendQueue& queue)
+      : attributes_(attributes), context_(context), queue_(queue) {}
 
   void start();
   // Frees what start() took.
   void stop() { pending_ = Ring<uint32_t>(); }
-  // Bytes from BTH to ICRC of the packet that may go now; 0: none.
-  uint32_t data_bytes() const;
+  // Bytes from BTH to ICRC of the packet that may go now; 0: none. Unless `begins`, of a message that has begun.
+  uint32_t data_bytes(bool begins) const;
   // Only when data_bytes() > 0. False when local memory of the work request `failed` is not valid (any more).
   bool take(Time now, OutgoingPacket& out, uint64_t& failed);
 
@@ -66,7 +66,6 @@ class Requester {
   const QueueAttributes& attributes_;
   const TransportContext& context_;
   SendQueue& queue_;
-  const SendQueueState& state_;
   uint32_t messages_ = 0;  // begun so far, READ pieces counted: the SSN
   uint32_t limit_ = 0;     // LSN: the last message that the peer has a receive for; 24 bits
   bool counts_credits_ = false;
