@@ -35,8 +35,7 @@ int ConnectionPump::add(uint64_t key, int end, const std::vector<int>& sockets) 
   channel->watches.push_back({channel, -1});
   channels_.push_back(channel);
   if (set_ < 0) return begin();
-  for (size_t nic = 0; nic < sockets.size(); ++nic) watch(*channel, sockets[nic], channel->watches[nic], EPOLLIN);
-  watch(*channel, end, channel->watches.back(), EPOLLRDHUP);
+  watch_all(*channel);
   return 0;
 }
 
@@ -57,11 +56,7 @@ void ConnectionPump::forked() {
 int ConnectionPump::begin() {
   set_ = ::epoll_create1(EPOLL_CLOEXEC);
   if (set_ < 0) return errno;
-  for (const Channel* channel : channels_) {
-    for (size_t nic = 0; nic < channel->sockets.size(); ++nic)
-      watch(*channel, channel->sockets[nic], channel->watches[nic], EPOLLIN);
-    watch(*channel, channel->end, channel->watches.back(), EPOLLRDHUP);
-  }
+  for (const Channel* channel : channels_) watch_all(*channel);
   // Signals are the program's.
   sigset_t all;
   sigset_t before;
@@ -74,10 +69,16 @@ int ConnectionPump::begin() {
   return error;
 }
 
-void ConnectionPump::watch(const Channel&, int descriptor, const Watch& watch, uint32_t events) const {
-  epoll_event event{.events = events, .data = {.ptr = const_cast<Watch*>(&watch)}};
-  if (descriptor >= 0 && ::epoll_ctl(set_, EPOLL_CTL_ADD, descriptor, &event) < 0)
+void ConnectionPump::watch(int descriptor, const Watch& about, uint32_t events) const {
+  epoll_event event{.events = events, .data = {.ptr = const_cast<Watch*>(&about)}};
+  if (descriptor >= 0 && ::epoll_ctl(set_, EPOLL_CTL_ADD, descriptor, &event) < 0) {
     ::epoll_ctl(set_, EPOLL_CTL_MOD, descriptor, &event);
+  }
+}
+
+void ConnectionPump::watch_all(const Channel& channel) const {
+  for (size_t nic = 0; nic < channel.sockets.size(); ++nic) watch(channel.sockets[nic], channel.watches[nic], EPOLLIN);
+  watch(channel.end, channel.watches.back(), EPOLLRDHUP);
 }
 
 void* ConnectionPump::run(void* pump) {
@@ -132,7 +133,7 @@ void ConnectionPump::hand_on(Channel& channel) {
       }
     }
   }
-  if (full != channel.waits) watch(channel, channel.end, channel.watches.back(), full ? EPOLLRDHUP | EPOLLOUT : EPOLLRDHUP);
+  if (full != channel.waits) watch(channel.end, channel.watches.back(), full ? EPOLLRDHUP | EPOLLOUT : EPOLLRDHUP);
   channel.waits = full;
   // With no daemon left there is nothing more to come: the program reads its end.
   if (!lives && !full) ::shutdown(channel.end, SHUT_RDWR);

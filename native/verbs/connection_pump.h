@@ -34,7 +34,8 @@ class ConnectionPump {
   void turn(int set);
   void take(Channel& channel, size_t nic);
   void hand_on(Channel& channel);
-  void watch(const Channel& channel, int descriptor, const Watch& watch, uint32_t events) const;
+  void watch(int descriptor, const Watch& about, uint32_t events) const;
+  void watch_all(const Channel& channel) const;
   void end(Channel& channel);
   int begin();
 
