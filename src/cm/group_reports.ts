@@ -11,7 +11,7 @@ import { type Clock, type FrameLink, kEthernetHeader, kEtherType, newFrame, syst
 const kAgainMs = 1000;
 const kRefreshMs = 60_000;
 /** Groups at a time. */
-const kMostGroups = 1024;
+const kMostGroups = 4096;
 
 const kIgmp = { protocol: 2, query: 0x11, report: 0x16, leave: 0x17, unit: 100, header: 24, message: 8 };
 const kMld = { protocol: 58, query: 130, report: 131, done: 132, unit: 1, header: 48, message: 24 };

@@ -33,6 +33,8 @@ const kMostExtra = 512;
 /** Of one program; librdmacm knows numbers of ids up to 65535. */
 const kMostIds = 4096;
 const kMostChannels = 4096;
+/** The same, in multicast groups. */
+const kMostMemberships = 256;
 const kMostNumbers = 65_535;
 
 export interface ConnectionHost {
@@ -67,6 +69,8 @@ export class ProgramConnections implements ChannelHost {
   /** Of ids: in use, and how many a program has. */
   readonly #numbers = new Set<number>();
   readonly #counts = new Map<number, number>();
+  /** In multicast groups, of each program. */
+  readonly #memberships = new Map<number, number>();
   #lastNumber = 0;
 
   constructor(private readonly host: ConnectionHost) {
@@ -133,6 +137,13 @@ export class ProgramConnections implements ChannelHost {
     if (!this.#numbers.delete(number)) return;
     if (count > 1) this.#counts.set(pid, count - 1);
     else this.#counts.delete(pid);
+  }
+
+  countMembership(pid: number, change: 1 | -1): void {
+    const count = (this.#memberships.get(pid) ?? 0) + change;
+    if (count > kMostMemberships) throw new Refusal(ENOMEM);
+    if (count > 0) this.#memberships.set(pid, count);
+    else this.#memberships.delete(pid);
   }
 
   /** Peers are told. Idempotent. */

@@ -38,6 +38,8 @@ export interface ChannelHost extends IdHost {
   /** A number for one more id of the program `pid`. @throws Refusal when it has too many. */
   newNumber(pid: number): number;
   freeNumber(number: number, pid: number): void;
+  /** Counts one membership more, or less, in a multicast group. @throws Refusal when it has too many. */
+  countMembership(pid: number, change: 1 | -1): void;
   ownsQueuePair(uid: number, qpn: number): boolean;
   /** That this user may use. */
   channel(key: bigint, uid: number): ProgramChannel | undefined;
@@ -197,13 +199,17 @@ export class ProgramChannel implements IdOwner {
 
   #join(id: ProgramId, uid: bigint, group: SocketAddress | undefined): Membership {
     const number = this.host.newNumber(this.pid);
+    let counted = false;
     try {
+      this.host.countMembership(this.pid, 1);
+      counted = true;
       const { event, leave } = id.joinGroup(group);
       const membership = { id, number, uid, reported: 0, leave };
       this.#memberships.set(number, membership);
       this.#push({ id, event, membership });
       return membership;
     } catch (error) {
+      if (counted) this.host.countMembership(this.pid, -1);
       this.host.freeNumber(number, this.pid);
       throw error;
     }
@@ -220,6 +226,7 @@ export class ProgramChannel implements IdOwner {
   #end(membership: Membership): void {
     this.#memberships.delete(membership.number);
     membership.leave();
+    this.host.countMembership(this.pid, -1);
     this.host.freeNumber(membership.number, this.pid);
   }
 

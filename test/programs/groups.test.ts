@@ -5,7 +5,7 @@ import { gidOfAddress } from "../../src/wire/address.js";
 import { kAddresses, kEvent, kPort, kUdp, listening, network } from "./network.js";
 import type { UcmaClient } from "./ucma_client.js";
 
-const { EINVAL, ENOENT } = constants.errno;
+const { EINVAL, ENOENT, ENOMEM } = constants.errno;
 const kGroup = "239.1.2.3";
 
 /** An id that knows the way to a group. */
@@ -59,6 +59,21 @@ it("is left with its id, with an event that waits, and by a program that ends", 
   const gone = net.links[0].sent.length;
   client.kill();
   await expect.poll(() => told(net.links[0].sent.slice(gone))).toEqual([0x17]);
+});
+
+it("is joined as often as a program may, and again once it has left", async () => {
+  const net = await network();
+  const [one, other] = [await net.program(0), await net.program(0)];
+  const id = await towards(one, kGroup);
+  const numbers: number[] = [];
+  for (let i = 0; i < 256; i++) numbers.push((await one.join(id, 20, kGroup)).bytes.readUInt32LE());
+  expect(await one.join(id, 20, kGroup)).toMatchObject({ error: ENOMEM });
+  const more = await towards(other, kGroup);
+  expect(await other.join(more, 20, kGroup)).toMatchObject({ error: ENOMEM });
+  await one.leave(numbers[0] as number);
+  expect(await other.join(more, 20, kGroup)).toMatchObject({ error: 0 });
+  await one.destroy(id);
+  expect(await other.join(more, 20, kGroup)).toMatchObject({ error: 0 });
 });
 
 it("goes with its id to another channel", async () => {
