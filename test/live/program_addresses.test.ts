@@ -3,8 +3,8 @@ import { expect, it } from "vitest";
 import { ask } from "../../src/device/control_client.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
-import type { Daemon } from "./daemons.js";
-import { run, twoNics } from "./program_hosts.js";
+import { type Daemon, network } from "./daemons.js";
+import { run, startNic, twoNics } from "./program_hosts.js";
 
 const addresses = (last: number) => `address: [10.66.0.${last}, "fd66::${last}"]\nprograms: true\n`;
 
@@ -79,5 +79,30 @@ describeLive("addresses of programs", () => {
     const before = await refused();
     await send(group, from);
     await eventually(async () => expect((await refused()) - before).toBe(20));
+  });
+
+  it("of groups are known to a switch that snoops, as long as somebody has joined", async () => {
+    const net = await network();
+    const bridge = net.namespace("sw");
+    const lines = [
+      "link add br0 type bridge mcast_snooping 1 mcast_querier 1",
+      ...["link set br0 up", "link set dev a master br0 up", "link set dev b master br0 up"],
+    ];
+    await bridge.run("ip", ["-batch", "-"], `${lines.join("\n")}\n`);
+    const b = await startNic(net, "b", addresses(2));
+    const known = async () => {
+      const found = (await bridge.run("bridge", ["mdb", "show"])).stdout.split("\n");
+      return found.filter((line) => /grp (239\.66|ff0e::66)/.test(line)).map((line) => line.match(/port (\S+)/)?.[1]);
+    };
+    for (const [group, to] of [
+      ["239.66.1.2", "10.66.0.2"],
+      ["ff0e::66:2", "fd66::2"],
+    ] as const) {
+      expect(await known()).toEqual([]);
+      const member = run(b, ["sh", "-c", `echo $$; exec mckey -m ${group} -b ${to}`]);
+      await eventually(async () => expect(await known()).toEqual(["b"]));
+      process.kill(Number.parseInt(member.output(), 10), "SIGKILL");
+      await eventually(async () => expect(await known()).toEqual([]));
+    }
   });
 });
