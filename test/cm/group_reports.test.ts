@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { expect, it } from "vitest";
 import { GroupReports } from "../../src/cm/group_reports.js";
 import { kEtherType, newFrame } from "../../src/cm/link.js";
@@ -107,6 +108,20 @@ it("reports what it has to who asks, in time, and only that", async () => {
   link.receive(Buffer.from(query(1)).fill(0x16, 34, 35));
   await clock.run(100);
   expect(sent()).toEqual([]);
+});
+
+it("bears any frame", () => {
+  const { link, groups } = make();
+  groups.join("239.1.2.3");
+  const noise = fc.uint8Array({ minLength: 14, maxLength: 120 });
+  fc.assert(
+    fc.property(noise, fc.constantFrom(query(1), query6(1)), fc.nat(40), (bytes, real, kept) => {
+      // Like a query up to somewhere.
+      real.copy(bytes, 0, 0, 14 + kept);
+      link.receive(Buffer.from(bytes));
+    }),
+    { numRuns: 2000 },
+  );
 });
 
 it("is silent of groups that everybody is in, and of more than there is room for", () => {
