@@ -13,9 +13,6 @@
 
 namespace weir {
 
-// Destination of datagrams to a group (IBTA volume 1, 10.5.1).
-inline constexpr uint32_t kMulticastQpn = 0xffffff;
-
 class MulticastGroups {
  public:
   static constexpr size_t kMost = 4096;

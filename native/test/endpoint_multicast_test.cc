@@ -126,5 +126,20 @@ TEST_CASE("multicast: only queue pairs of datagrams join, and no more than there
   CHECK(groups.members(4, kGroup.bytes)->size() == MulticastGroups::kMostMembers - 1);
 }
 
+TEST_CASE("multicast: no queue pair has the number that stands for all members of a group") {
+  constexpr uint32_t kPairs = 4'096;
+  Two two([](NicParameters& p) { p.verbs_queue_pairs = kPairs; });
+  WireNic& nic = two.left().nic;
+  const VerbsQueuePairParameters small{.datagram = true, .send_depth = 1, .receive_depth = 1};
+  for (uint32_t i = 1; i < kPairs; ++i) REQUIRE(nic.create_queue_pair(small) != 0);
+  // All that the last place ever has.
+  for (uint32_t i = 0; i < (1u << 24) / kPairs + 5; ++i) {
+    const uint32_t qpn = nic.create_queue_pair(small);
+    REQUIRE(qpn != 0);
+    REQUIRE(qpn != kMulticastQpn);
+    REQUIRE(nic.destroy_queue_pair(qpn));
+  }
+}
+
 }  // namespace
 }  // namespace weir::test
