@@ -229,6 +229,7 @@ bool NicDevice::destroy_address_handle(uint32_t handle) {
 
 bool NicDevice::attach_group(uint32_t qpn, const IpAddress& group) {
   nic_.attach_group(qpn, group);
+  ports_.front().port().take_groups();
   return true;
 }
 

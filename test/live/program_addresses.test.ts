@@ -105,4 +105,17 @@ describeLive("addresses of programs", () => {
       await eventually(async () => expect(await known()).toEqual([]));
     }
   });
+
+  it("of groups reach an interface that the kernel uses, too, and that takes nothing else of others", async () => {
+    const net = await network();
+    const b = await startNic(net, "b", "address: 10.66.0.2\nprograms: true\nbackend: af_xdp\n");
+    const state = async () => {
+      const { stdout } = await net.namespace("b").run("ip", ["-details", "-json", "link", "show", "dev", "weir0"]);
+      const [{ promiscuity, allmulti }] = JSON.parse(stdout) as [{ promiscuity: number; allmulti: number }];
+      return { promiscuity, allmulti };
+    };
+    expect(await state()).toEqual({ promiscuity: 0, allmulti: 0 });
+    run(b, ["mckey", "-m", "239.66.1.2"]);
+    await eventually(async () => expect(await state()).toEqual({ promiscuity: 0, allmulti: 1 }));
+  });
 });
