@@ -64,6 +64,8 @@ Napi::Function WorkerHandle::define(Napi::Env env) {
        method<&WorkerHandle::modify_queue_pair, "modifyQueuePair(nic, qpn, attributes)">(),
        method<&WorkerHandle::on_nic<&NicDevice::create_address_handle, RocePath>, "createAddressHandle(nic, path)">(),
        method<&WorkerHandle::on_nic<&NicDevice::destroy_address_handle, uint32_t>, "destroyAddressHandle(nic, handle)">(),
+       method<&WorkerHandle::on_nic<&NicDevice::attach_group, uint32_t, IpAddress>, "attachGroup(nic, qpn, group)">(),
+       method<&WorkerHandle::on_nic<&NicDevice::detach_group, uint32_t, IpAddress>, "detachGroup(nic, qpn, group)">(),
        method<&WorkerHandle::post, "post(nic, words, count)">(),
        method<&WorkerHandle::drain_completions, "drainCompletions(nic, words)">(),
        method<&Worker::worst_gap, "worstGap()">(),

@@ -17,7 +17,7 @@ namespace weir {
   X(np_ecn_marked_roce_packets, "packets", "RoCEv2 packets received with ECN = CE by the notification point")          \
   X(np_crowded_roce_packets, "packets", "RoCEv2 packets answered as if marked: this host fell behind")                 \
   X(np_cnp_sent, "packets", "CNPs sent by the notification point")                                                     \
-  X(np_cnp_unsent, "packets", "Marked datagrams without a CNP: too many senders at a time, or no MAC to answer")       \
+  X(np_cnp_unsent, "packets", "Marked datagrams without a CNP: too many senders, no MAC to answer, or to a group")     \
   X(rp_cnp_handled, "packets", "CNPs that the reaction point used to throttle")                                        \
   X(rp_cnp_ignored, "packets", "CNPs received while DCQCN is off")                                                     \
   X(rp_cnm_handled, "packets", "CNMs that a reaction point of QCN used to throttle")                                   \
@@ -36,6 +36,7 @@ namespace weir {
   X(drop_not_for_us, "packets", "Dropped: unicast frames to another MAC address")                                      \
   X(drop_vlan, "packets", "Dropped: frames of another VLAN than the NIC's")                                            \
   X(drop_unknown_qp, "packets", "Dropped: RoCEv2 packets to a QP that does not exist here")                            \
+  X(drop_unknown_group, "packets", "Dropped: datagrams to a multicast group that no queue pair here has joined")       \
   X(drop_unsupported_opcode, "packets", "Dropped: RoCEv2 packets with an opcode that this endpoint does not serve")    \
   X(rx_punted, "packets", "Other frames handed to the slow path (ARP, IPv6 neighbours, ping, LLDP, connections)")      \
   X(rx_pfc_frames, "packets", "PFC frames received")                                                                   \

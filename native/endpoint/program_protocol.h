@@ -17,7 +17,9 @@ struct ProgramRequest {
     kModifyQueuePair,
     kDestroyQueuePair,
     kCreateAddressHandle,
-    kDestroyAddressHandle
+    kDestroyAddressHandle,
+    kAttachGroup,
+    kDetachGroup
   };
   // Numbers only: they are a stranger's, and the daemon looks at each.
   uint32_t bytes = sizeof(ProgramRequest);
@@ -32,14 +34,16 @@ struct ProgramRequest {
   uint32_t hop_limit = 0;
   uint32_t source_index = 0;  // of the GID table
   uint32_t service_level = 0;
-  std::array<uint8_t, 16> gid{};  // the peer's; IPv4 as ::ffff:a.b.c.d
+  std::array<uint8_t, 16> gid{};  // the peer's, or a multicast group's; IPv4 as ::ffff:a.b.c.d
   uint32_t receive_psn = 0;
   uint32_t unreliable = 0;  // 1: UC
 };
 void describe(auto& v, Of<ProgramRequest> auto& request) {
   v.type("ProgramRequest", "What a program asks of the NIC. Nothing of it has been looked at.");
   v("bytes", request.bytes, field::any("Of the request.", "bytes"));
-  v("kind", request.kind, field::any("0 hello; queue pair: 1 create, 2 modify, 3 destroy; address handle: 4 create, 5 destroy."));
+  v("kind", request.kind,
+    field::any("0 hello; queue pair: 1 create, 2 modify, 3 destroy; address handle: 4 create, 5 destroy; queue pair and "
+               "multicast group: 6 attach, 7 detach."));
   v("object", request.object, field::any("Queue pair or address handle."));
   v("datagram", request.datagram, field::any("1: UD."));
   v("state", request.state, field::any("To come: 0 reset, 1 init, 2 rtr, 3 rts, 4 error."));
@@ -50,7 +54,7 @@ void describe(auto& v, Of<ProgramRequest> auto& request) {
   v("hop_limit", request.hop_limit, field::any("0: 64."));
   v("source_index", request.source_index, field::any("Of the table of GIDs."));
   v("service_level", request.service_level, field::any("Priority, where the traffic class says nothing."));
-  v("gid", request.gid, field::any("The peer's; IPv4 as ::ffff:a.b.c.d."));
+  v("gid", request.gid, field::any("The peer's, or a multicast group's; IPv4 as ::ffff:a.b.c.d."));
   v("receive_psn", request.receive_psn, field::any("The first that is expected of the peer."));
   v("unreliable", request.unreliable, field::any("1: UC."));
 }

@@ -56,8 +56,8 @@ Time program_now() {
   return t.tv_sec * kSecond + t.tv_nsec;
 }
 
-ProgramTransports::ProgramTransports(const std::string& socket, MemoryTable::Probe probe)
-    : session_(socket), memory_(kRegions, secret(), probe) {
+ProgramTransports::ProgramTransports(const std::string& socket, MemoryTable::Probe probe, bool send_queue_errors)
+    : session_(socket), memory_(kRegions, secret(), probe), send_queue_errors_(send_queue_errors) {
   free_.reserve(kProgramPackets);
   for (uint32_t slot = kProgramPackets; slot > 0; --slot) free_.push_back(slot - 1);
 }
@@ -115,7 +115,8 @@ uint32_t ProgramTransports::create(ProgramPair& pair, Service service, uint32_t 
   pair.qpn = answer.object;
   pair.datagram = service == Service::datagram;
   const std::lock_guard lock(mutex_);
-  const TransportContext context{.memory = memory_, .completions = *this, .counters = counters_, .addresses = nullptr};
+  const TransportContext context{
+      .memory = memory_, .completions = *this, .counters = counters_, .send_queue_errors = send_queue_errors_};
   const auto make = [&]<class Type>() {
     pair.transport = std::make_unique<Type>(pair.qpn, context, send_depth, receive_depth, shared);
   };
@@ -187,6 +188,7 @@ void ProgramTransports::send(ProgramPair& pair, Time now) {
       break;
     }
   }
+  attended(pair);
   const bool more = pair.transport->control_waits() || pair.transport->data_bytes() > 0;
   if (more && !pair.dirty) dirty_.push_back(&pair);
   if (more) pair.dirty = true;

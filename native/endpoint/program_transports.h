@@ -39,7 +39,8 @@ class ProgramTransports : public CompletionSink {
   static constexpr uint32_t kRegions = 1 << 16;
 
   // Throws NativeError. `probe`: whether registered memory is there, where others than the table dispose of it.
-  explicit ProgramTransports(const std::string& socket, MemoryTable::Probe probe = nullptr);
+  // `send_queue_errors`: as TransportContext has it.
+  explicit ProgramTransports(const std::string& socket, MemoryTable::Probe probe = nullptr, bool send_queue_errors = false);
   ~ProgramTransports() override;
   ProgramTransports(const ProgramTransports&) = delete;
   ProgramTransports& operator=(const ProgramTransports&) = delete;
@@ -87,6 +88,8 @@ class ProgramTransports : public CompletionSink {
  private:
   // These are told with the lock. A frame has come to the queue pair.
   virtual void received(ProgramPair&) {}
+  // What could be sent of it was.
+  virtual void attended(ProgramPair&) {}
   // It was told to be in another state, or the daemon is gone.
   virtual void changed(ProgramPair& pair, QueuePairState from, QueuePairState to) = 0;
   // The daemon is gone; all queue pairs have been told.
@@ -108,6 +111,7 @@ class ProgramTransports : public CompletionSink {
   std::mutex mutex_;
   MemoryTable memory_;
   TransportCounters counters_;
+  const bool send_queue_errors_;
   std::unordered_map<uint32_t, ProgramPair*> pairs_;
   std::vector<ProgramPair*> dirty_;
   std::vector<ProgramPair*> attended_;

@@ -69,7 +69,8 @@ uint32_t QueuePairTable::create(const VerbsQueuePairParameters& parameters) {
     QueuePair& qp = pairs_[streams_ + place];
     if (qp.transport != nullptr || qp.state == QueuePair::State::ready || qp.answers) continue;
     uint32_t& generation = generations_[place];
-    generation = generation + 1 < (1u << 24) / places ? generation + 1 : 1;
+    // The last generation would have kMulticastQpn.
+    generation = generation + 2 < (1u << 24) / places ? generation + 1 : 1;
     const uint32_t qpn = generation * places + place;
     if (qpn <= kGsiQpn || qpn - first_qpn_ < streams_) continue;
     qp = QueuePair(QueuePairParameters{});

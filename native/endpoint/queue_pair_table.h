@@ -19,6 +19,8 @@ namespace weir {
 
 // Queue pair of connection management (IBTA volume 1, 3.9.5); 0 and 1 are nobody else's.
 inline constexpr uint32_t kGsiQpn = 1;
+// Destination of datagrams to a group (IBTA volume 1, 10.5.1), and nobody's either.
+inline constexpr uint32_t kMulticastQpn = 0xffffff;
 
 // A queue pair as an application makes it.
 struct VerbsQueuePairParameters {

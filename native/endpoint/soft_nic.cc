@@ -214,9 +214,22 @@ bool SoftNic::destroy_queue_pair(uint32_t qpn) {
   const uint32_t index = pairs_.find_verbs(qpn);
   if (index == kNone) return false;
   forget(index);
+  groups_.forget(qpn);
   pairs_[index].transport.reset();
   go_on();  // it may have been another's turn since
   return true;
+}
+
+void SoftNic::attach_group(uint32_t qpn, const IpAddress& group) {
+  const uint32_t index = pairs_.find_verbs(qpn);
+  if (index == kNone || !pairs_[index].datagram()) {
+    throw NativeError("INVALID_QPN", 0, "", "there is no queue pair of datagrams " + std::to_string(qpn),
+                      "it may have been destroyed");
+  }
+  if (!groups_.attach(group, qpn)) {
+    throw NativeError("NO_RESOURCES", 0, "", "no room for one more member of a multicast group",
+                      "4096 groups, and 256 queue pairs in each, are as many as can be: leave some of them");
+  }
 }
 
 bool SoftNic::abandon_queue_pair(uint32_t qpn) {

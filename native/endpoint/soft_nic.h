@@ -25,6 +25,7 @@
 #include "endpoint/congestion_latencies.h"
 #include "endpoint/counters.h"
 #include "endpoint/flow_table.h"
+#include "endpoint/multicast_groups.h"
 #include "endpoint/nic_egress.h"
 #include "endpoint/nic_parameters.h"
 #include "endpoint/notification_points.h"
@@ -99,6 +100,13 @@ class SoftNic {
   uint32_t create_address_handle(const RocePath& path) { return pairs_.address_handles().add(path); }
   // What is posted to it and not sent yet fails. False when there is no such handle.
   bool destroy_address_handle(uint32_t handle) { return pairs_.address_handles().remove(handle); }
+  // A queue pair of datagrams gets those to a group as well, until it leaves or is destroyed. `group` is a multicast address.
+  // Throws NativeError INVALID_QPN, NO_RESOURCES.
+  void attach_group(uint32_t qpn, const IpAddress& group);
+  // False when it has not joined.
+  bool detach_group(uint32_t qpn, const IpAddress& group) { return groups_.detach(group, qpn); }
+  // Whether a queue pair here has joined the group that a packet is for.
+  bool joined(const uint8_t* frame, const PacketMeta& meta) const { return members(frame, meta) != nullptr; }
   // Work for a queue pair that is no more is ignored: its application knows.
   void post_send(uint32_t qpn, const SendWork& work);
   void post_receive(uint32_t qpn, const ReceiveWork& work);
@@ -153,6 +161,9 @@ class SoftNic {
   void on_cnm(uint32_t group, const CongestionNotification& cnm);
   void receive_packet(uint32_t index, Time arrived, const uint8_t* frame, const PacketMeta& meta);
   void notify(uint32_t index, Time arrived, const uint8_t* frame, const PacketMeta& meta);
+  // Of the group that a packet is for; null: none here.
+  const std::vector<uint32_t>* members(const uint8_t* frame, const PacketMeta& meta) const;
+  void receive_group(Time arrived, const uint8_t* frame, const PacketMeta& meta);
   bool addresses_fit(const QueuePair& qp, const uint8_t* frame, const PacketMeta& meta);
   void obey(int priority, uint16_t quanta);
   void expire_windows(Time at);
@@ -204,6 +215,7 @@ class SoftNic {
   NicParameters parameters_;
   QueuePairTable pairs_;
   NotificationPoints notifications_;
+  MulticastGroups groups_;
   ReceiveBuffer receive_buffer_;
   NicCounters counters_;
   std::array<NicPriorityCounters, kPriorities> priorities_;

@@ -45,6 +45,9 @@ SoftNic::Disposition SoftNic::consume(Time arrived, const uint8_t* data, uint32_
   if (pool_.has_payload() && !icrc_ok(data, meta)) return ++counters_.rx_icrc_encapsulated, Disposition::consumed;
   // Connection management is the slow path's.
   if (meta.destination_qp == kGsiQpn && parameters_.verbs_queue_pairs > 0) return ++counters_.rx_punted, Disposition::punt;
+  if (meta.destination_qp == kMulticastQpn && meta.kind == FrameKind::roce) {
+    return receive_group(arrived, data, meta), Disposition::consumed;
+  }
   const uint32_t index = pairs_.find(meta.destination_qp);
   if (index == kNone) return ++counters_.drop_unknown_qp, Disposition::consumed;
   if (!addresses_fit(pairs_[index], data, meta)) return Disposition::consumed;
@@ -63,6 +66,23 @@ bool SoftNic::take_in(int priority, uint32_t length) {
   const bool lossless = (parameters_.pfc_priorities >> priority & 1) != 0;
   if (lossless && receive_buffer_.above_xoff(priority) && !egress_.pfc.stopped(priority)) egress_.pfc.stop(priority, now_);
   return true;
+}
+
+const std::vector<uint32_t>* SoftNic::members(const uint8_t* frame, const PacketMeta& meta) const {
+  if (groups_.empty() || meta.destination_qp != kMulticastQpn) return nullptr;
+  return groups_.members(meta.ip_version,
+                         frame + meta.l3_offset + ip_source_offset(meta.ip_version) + ip_address_length(meta.ip_version));
+}
+
+// Each member gets it as if it had been sent to that queue pair, the sender too if it is one.
+void SoftNic::receive_group(Time arrived, const uint8_t* frame, const PacketMeta& meta) {
+  const std::vector<uint32_t>* const all = members(frame, meta);
+  if (all == nullptr) return void(++counters_.drop_unknown_group);
+  PacketMeta own = meta;
+  for (const uint32_t qpn : *all) {
+    own.destination_qp = qpn;
+    receive_packet(pairs_.find(qpn), arrived, frame, own);
+  }
 }
 
 // From whom a queue pair's packets must come, and to where. One without a peer yet refuses them all by its state.
@@ -200,10 +220,12 @@ void SoftNic::notify(uint32_t index, Time arrived, const uint8_t* frame, const P
   if (!hears(kHearsCnps) || pairs_[index].unresolved()) return;
   expire_windows(now_);  // after skip_to() some may have ended that advance() has not come to yet
   const bool datagram = pairs_[index].datagram();
+  const Bth bth = load_bth(frame + meta.bth_offset);
+  // Those of all members together would stop a sender that is slow enough for most of them.
+  if (bth.destination_qp == kMulticastQpn) return void(++counters_.np_cnp_unsent);
   const uint32_t place = datagram ? notifications_.sender(index, parameters_.mac, frame, meta) : index;
   if (place == NotificationPoints::kNone) return void(++counters_.np_cnp_unsent);
-  const uint16_t partition_key = load_bth(frame + meta.bth_offset).partition_key;
-  notifications_.on_marked(place, now_, parameters_.cnp_interval, partition_key, latencies_ != nullptr ? arrived : kNever);
+  notifications_.on_marked(place, now_, parameters_.cnp_interval, bth.partition_key, latencies_ != nullptr ? arrived : kNever);
 }
 
 void SoftNic::expire_windows(Time at) {

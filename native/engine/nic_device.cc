@@ -9,6 +9,7 @@
 #include "base/native_error.h"
 #include "endpoint/samples.h"
 #include "wire/classify.h"
+#include "wire/ethernet.h"
 #include "wire/mac_control.h"
 
 namespace weir {
@@ -82,7 +83,8 @@ void NicDevice::turn(Time horizon, Time now) {
   nic_.advance(horizon);
   for (PacketId id = nic_.transmit(); id != kNoPacket; id = nic_.transmit()) {
     if (pool_[id].meta.kind == FrameKind::pfc) write_pfc(pool_, id);
-    if (programs_ != nullptr && load_be48(pool_.data(id)) == config_.parameters.mac) {
+    const uint64_t to = load_be48(pool_.data(id));
+    if (programs_ != nullptr && (to == config_.parameters.mac || (is_group(to) && !is_mac_control(pool_[id].meta.kind)))) {
       looped_.push_back(id);
     } else {
       port.send(pool_, id);
@@ -99,12 +101,17 @@ void NicDevice::turn(Time horizon, Time now) {
   nic_.hold(port.unsent_bytes() > kMostUnsent);
 }
 
-// From one queue pair of this NIC to another: no link brings such frames back.
+// From one queue pair of this NIC to another: no link brings such frames back. What is for a group goes to others as well.
 void NicDevice::loop(Time now) {
   for (const PacketId id : looped_) {
     PacketMeta meta;
     const Refusal refusal = classify(pool_.data(id), pool_[id].length, meta);
-    nic_.receive(now, pool_.data(id), pool_[id].length, meta, refusal);
+    const bool is_for_group = is_group(meta.destination_mac);
+    if (!is_for_group || nic_.joined(pool_.data(id), meta)) nic_.receive(now, pool_.data(id), pool_[id].length, meta, refusal);
+    if (is_for_group) {
+      ports_.front().send(pool_, id);
+      continue;
+    }
     nic_.left(id);
     pool_.free(id);
   }
@@ -211,6 +218,12 @@ uint32_t NicDevice::create_address_handle(const RocePath& path) {
 bool NicDevice::destroy_address_handle(uint32_t handle) {
   take_work();
   return nic_.destroy_address_handle(handle);
+}
+
+bool NicDevice::attach_group(uint32_t qpn, const IpAddress& group) {
+  nic_.attach_group(qpn, group);
+  ports_.front().port().take_groups();
+  return true;
 }
 
 Time NicDevice::next_deadline() { return std::min(nic_.next_deadline(), ports_.front().next_deadline()); }

@@ -47,6 +47,9 @@ class NicDevice final : public Device {
   uint32_t create_address_handle(const RocePath& path);
   // What was posted to it and is not sent yet fails.
   bool destroy_address_handle(uint32_t handle);
+  // Datagrams to a group, for a queue pair; see SoftNic.
+  bool attach_group(uint32_t qpn, const IpAddress& group);
+  bool detach_group(uint32_t qpn, const IpAddress& group) { return nic_.detach_group(qpn, group); }
   bool deregister_memory(uint32_t key) { return nic_.memory().remove(key); }
 
  private:
@@ -66,7 +69,7 @@ class NicDevice final : public Device {
   std::unique_ptr<NicPrograms> programs_;
   CongestionLatencies latencies_;
   WireNic nic_;
-  std::vector<PacketId> looped_;         // frames to its own address
+  std::vector<PacketId> looped_;         // frames to its own address, and to groups
   std::map<uint32_t, uint32_t> owners_;  // programs of queue pairs that others drive
   struct Abandoned {
     uint32_t qpn;

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "base/native_error.h"
 #include "io/network_namespace.h"
 
@@ -28,6 +30,7 @@ void InterfacePort::look_up() {
                                   "no interface named " + options_.interface + " in this network namespace");
   }
   index_ = static_cast<int>(index);
+  if (std::exchange(takes_groups_, false)) take_groups();
   if (!options_.owner.empty()) claim_.emplace(index_, options_.interface, options_.owner);
 }
 
@@ -83,13 +86,22 @@ uint32_t InterfacePort::mtu() {
   return ::ioctl(asked_, SIOCGIFMTU, &request) == 0 ? static_cast<uint32_t>(request.ifr_mtu) : 0;
 }
 
+bool InterfacePort::ask_for(int membership) const {
+  packet_mreq request{};
+  request.mr_ifindex = index_;
+  request.mr_type = static_cast<unsigned short>(membership);
+  return ::setsockopt(asked_, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &request, sizeof request) == 0;
+}
+
 void InterfacePort::make_promiscuous() {
-  packet_mreq membership{};
-  membership.mr_ifindex = index_;
-  membership.mr_type = PACKET_MR_PROMISC;
-  if (::setsockopt(asked_, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &membership, sizeof membership) != 0) {
-    throw NativeError::from_errno("setsockopt", "cannot make " + options_.interface + " promiscuous", "");
-  }
+  if (ask_for(PACKET_MR_PROMISC)) return;
+  throw NativeError::from_errno("setsockopt", "cannot make " + options_.interface + " promiscuous", "");
+}
+
+// All of them: an adapter knows few by their addresses, and takes all when there are more.
+void InterfacePort::take_groups() {
+  if (!takes_groups_ && !options_.promiscuous && asked_ >= 0) ask_for(PACKET_MR_ALLMULTI);
+  takes_groups_ = true;
 }
 
 }  // namespace weir

@@ -21,6 +21,7 @@ class InterfacePort : public PacketPort {
   // `replaced` also when a reopen() failed: to be tried again.
   PortState state() override;
   uint32_t mtu() override;
+  void take_groups() override;
   void reopen() override {
     shut();
     start(false);
@@ -40,7 +41,7 @@ class InterfacePort : public PacketPort {
   void start(bool first = true);
   // For the destructor.
   void shut();
-  // IFF_PROMISC until shut(). Throws NativeError.
+  // IFF_PROMISC until shut(): groups, too. Throws NativeError.
   void make_promiscuous();
   // Without a protocol: it receives nothing, and answers for its namespace. Throws NativeError.
   int packet_socket(int flags = 0) const;
@@ -49,9 +50,12 @@ class InterfacePort : public PacketPort {
 
  private:
   void look_up();
+  // Until shut(). False, with errno, if it is refused.
+  bool ask_for(int membership) const;
 
   int asked_ = -1;  // a packet socket, by which the kernel is asked of the interface
   int index_ = 0;
+  bool takes_groups_ = false;
   std::optional<InterfaceClaim> claim_;
   ino_t namespace_inode_ = 0;  // of namespace_path when it was opened
 };

@@ -34,6 +34,7 @@ class MixedPort final : public PacketPort {
     return in == PortState::up ? out_->state() : in;
   }
   uint32_t mtu() override { return in_->mtu(); }
+  void take_groups() override { in_->take_groups(); }
   void reopen() override {
     in_->reopen();
     out_->reopen();

@@ -97,6 +97,8 @@ class PacketPort {
   virtual PortState state() { return PortState::up; }
   // The interface's longest IP packet now, asked of the system; 0: not known.
   virtual uint32_t mtu() { return 0; }
+  // From now on, and after a reopen(), frames to all multicast addresses come in. A port may take them anyway.
+  virtual void take_groups() {}
   // Opens a replaced interface anew: every borrowed frame is gone. Throws NativeError, and may then be called again.
   virtual void reopen() {}
 
@@ -117,6 +119,7 @@ class PortWrapper : public PacketPort {
   PortLosses losses() override { return inner_->losses(); }
   PortState state() override { return inner_->state(); }
   uint32_t mtu() override { return inner_->mtu(); }
+  void take_groups() override { inner_->take_groups(); }
   void reopen() override { inner_->reopen(); }
   std::unique_ptr<PacketPort>* inner() override { return &inner_; }
 

@@ -28,6 +28,7 @@ class AbandonedConnection final : public VerbsTransport {
   void enter(QueuePairState, const QueueAttributes&) override {}
   void stop() override {}
   bool serves(const SendWork&) const override { return false; }
+  bool busy() const override { return false; }
 
   uint32_t unanswered_;
   bool owed_ = true;

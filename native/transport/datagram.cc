@@ -13,9 +13,10 @@ uint8_t opcode_of(const SendWork& work) {
 
 }  // namespace
 
-void Datagram::enter(QueuePairState, const QueueAttributes& attributes) {
-  taken_ = false;
+void Datagram::enter(QueuePairState from, const QueueAttributes& attributes) {
   attributes_ = attributes;
+  if (from == QueuePairState::rts) return;
+  taken_ = false;
   if (state_ == QueuePairState::rts) psn_ = attributes.send_psn & kPsnMask;
 }
 
@@ -52,7 +53,7 @@ bool Datagram::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
 }
 
 uint32_t Datagram::data_bytes() const {
-  if (state_ != QueuePairState::rts || sends_.empty() || taken_) return 0;
+  if (state_ != QueuePairState::rts || sends_.empty() || taken_ || !begins()) return 0;
   const SendWork& work = sends_.at(sends_.head).work;
   return packet_length(opcode_of(work), work.length);
 }
@@ -62,12 +63,12 @@ bool Datagram::take_data(Time, OutgoingPacket& out) {
   out.address_handle = work.address_handle;
   if (context_.addresses != nullptr) {
     out.headers = context_.addresses->find(work.address_handle);
-    if (out.headers == nullptr) return fail(WorkStatus::local_operation_error), false;
+    if (out.headers == nullptr) return fail_send(WorkStatus::local_operation_error), false;
   }
-  if (work.length > attributes_.path_mtu) return fail(WorkStatus::local_length_error), false;
+  if (work.length > attributes_.path_mtu) return fail_send(WorkStatus::local_length_error), false;
   if (work.length > 0) {
     out.payload = context_.memory.find(work.local_key, attributes_.domain, work.local_address, work.length, 0);
-    if (out.payload == nullptr) return fail(WorkStatus::local_protection_error), false;
+    if (out.payload == nullptr) return fail_send(WorkStatus::local_protection_error), false;
   }
   out.payload_bytes = work.length;
   out.header.opcode = opcode_of(work);

@@ -33,6 +33,7 @@ class Datagram final : public VerbsTransport {
   bool serves(const SendWork& work) const override {
     return work.opcode == WorkOpcode::send || work.opcode == WorkOpcode::send_immediate;
   }
+  bool busy() const override { return taken_; }
 
   uint32_t psn_ = 0;
   bool taken_ = false;  // the oldest datagram, by take_data()

@@ -112,6 +112,7 @@ class RelayedTransport final : public VerbsTransport {
     if (state_ == QueuePairState::reset) drop_all();
   }
   bool serves(const SendWork&) const override { return false; }
+  bool busy() const override { return false; }
   // Whether a packet is one that this queue pair may send now.
   bool allows(const ProgramPacket& packet) const;
   void push(uint32_t slot);

@@ -8,9 +8,13 @@
 
 namespace weir {
 
-// IBTA volume 1, 10.3.1. Sending starts in rts, receiving in rtr; SQD and SQE are not offered.
+// IBTA volume 1, 10.3.1. Sending starts in rts, receiving in rtr; SQD and SQE are rts with a send queue that does not go on.
 enum class QueuePairState : uint8_t { reset, init, rtr, rts, error };
 constexpr auto words_of(QueuePairState) { return std::array{"reset", "init", "rtr", "rts", "error"}; }
+
+// Of a queue pair in rts. draining: what has begun is brought to its end, and nothing else begins; drained: it has come to that.
+// failed: of a service without acknowledgements one send was not valid, and all others are flushed.
+enum class SendQueueState : uint8_t { runs, draining, drained, failed };
 
 // How a requester and a responder deal with loss. go_back_n is what RoCEv2 NICs do and the standard has. selective_repeat
 // must be chosen at both ends: out-of-order packets are kept, and NAKs say which (32 bytes behind the AETH).

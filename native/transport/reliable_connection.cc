@@ -24,11 +24,13 @@ void ReliableConnection::enter(QueuePairState from, const QueueAttributes& attri
   // All else is settled: the responder is at work with it.
   attributes_.access = attributes.access;
   attributes_.min_rnr_timer = attributes.min_rnr_timer;
-  if (from == QueuePairState::rts) return;
-  attributes_.send_psn = attributes.send_psn;
+  const bool was_rts = from == QueuePairState::rts;
+  if (was_rts && send_queue_ == SendQueueState::runs) return;
   attributes_.timeout = attributes.timeout;
   attributes_.retry_count = attributes.retry_count;
   attributes_.rnr_retry = attributes.rnr_retry;
+  if (was_rts) return;
+  attributes_.send_psn = attributes.send_psn;
   attributes_.max_rd_atomic = attributes.max_rd_atomic;
   const bool marks = attributes_.recovery == LossRecovery::selective_repeat || attributes_.informs;
   sends_.start(attributes_.send_psn & kPsnMask, marks ? attributes_.window : 0);
@@ -71,14 +73,16 @@ void ReliableConnection::take_control(OutgoingPacket& out) {
 // Responses that wait are still sent when the queue pair has failed: the last of them says why.
 bool ReliableConnection::responder_next() const {
   if (responder_.data_bytes() == 0) return false;
-  return !responded_last_ || state_ != QueuePairState::rts || requester_.data_bytes() == 0;
+  return !responded_last_ || state_ != QueuePairState::rts || requester_.data_bytes(begins()) == 0;
 }
 
 // Asked for several times for each packet, and seldom different.
 uint32_t ReliableConnection::data_bytes() const {
   if (changed_) {
     changed_ = false;
-    data_bytes_ = responder_next() ? responder_.data_bytes() : state_ == QueuePairState::rts ? requester_.data_bytes() : 0;
+    data_bytes_ = responder_next()                ? responder_.data_bytes()
+                  : state_ == QueuePairState::rts ? requester_.data_bytes(begins())
+                                                  : 0;
   }
   return data_bytes_;
 }

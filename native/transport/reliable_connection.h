@@ -39,6 +39,7 @@ class ReliableConnection final : public VerbsTransport {
   void enter(QueuePairState from, const QueueAttributes& attributes) override;
   void stop() override;
   bool serves(const SendWork& work) const override;
+  bool busy() const override { return sends_.head != sends_.begun; }
   bool responder_next() const;
   void address(OutgoingPacket& out) const;
 

@@ -82,7 +82,8 @@ bool Requester::choose(Choice& choice) const {
   return window_allows(choice) && credits_allow(entry, choice.psn);
 }
 
-uint32_t Requester::data_bytes() const {
+uint32_t Requester::data_bytes(bool begins) const {
+  if (!begins && queue_.lost == 0 && queue_.cursor >= queue_.begun) return 0;
   Choice choice;
   return choose(choice) ? packet_length(choice.opcode(), payload_of(choice)) : 0;
 }

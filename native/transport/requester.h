@@ -23,8 +23,8 @@ class Requester {
   void start();
   // Frees what start() took.
   void stop() { pending_ = Ring<uint32_t>(); }
-  // Bytes from BTH to ICRC of the packet that may go now; 0: none.
-  uint32_t data_bytes() const;
+  // Bytes from BTH to ICRC of the packet that may go now; 0: none. Unless `begins`, of a message that has begun.
+  uint32_t data_bytes(bool begins) const;
   // Only when data_bytes() > 0. False when local memory of the work request `failed` is not valid (any more).
   bool take(Time now, OutgoingPacket& out, uint64_t& failed);
 

@@ -55,6 +55,7 @@ struct TransportContext {
   CompletionSink& completions;
   TransportCounters& counters;
   bool payload = true;  // packets carry their payload's bytes; not in simulation: only the 32 bytes of a selective NAK do
+  bool send_queue_errors = false;  // what cannot be sent stops sends alone (SQE), where the service has no acknowledgements
   const AddressTable* addresses = nullptr;  // for datagrams; null: whoever sends them has it
 };
 

@@ -43,7 +43,7 @@ uint8_t UnreliableConnection::opcode_now() const {
 }
 
 uint32_t UnreliableConnection::data_bytes() const {
-  if (state_ != QueuePairState::rts || sends_.empty() || taken_) return 0;
+  if (state_ != QueuePairState::rts || sends_.empty() || taken_ || !(begins() || busy())) return 0;
   return packet_length(opcode_now(), payload_now());
 }
 
@@ -52,7 +52,7 @@ bool UnreliableConnection::take_data(Time, OutgoingPacket& out) {
   out.payload_bytes = payload_now();
   if (out.payload_bytes > 0) {
     out.payload = context_.memory.find(work.local_key, attributes_.domain, work.local_address + sent_, out.payload_bytes, 0);
-    if (out.payload == nullptr) return fail(WorkStatus::local_protection_error), false;
+    if (out.payload == nullptr) return sent_ = 0, fail_send(WorkStatus::local_protection_error), false;
   }
   out.header.opcode = opcode_now();
   out.header.destination_qp = attributes_.remote_qpn;

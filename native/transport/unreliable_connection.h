@@ -37,6 +37,7 @@ class UnreliableConnection final : public VerbsTransport {
   void enter(QueuePairState from, const QueueAttributes& attributes) override;
   void stop() override;
   bool serves(const SendWork& work) const override;
+  bool busy() const override { return sent_ > 0 || taken_; }
   uint8_t opcode_now() const;
   uint32_t payload_now() const;
   bool take_send(const Piece& piece);

@@ -45,14 +45,27 @@ void VerbsTransport::modify(QueuePairState to, const QueueAttributes& attributes
   if (!ends) require_attributes(attributes);
   const QueuePairState from = std::exchange(state_, to);
   changed_ = true;
-  if (!ends) return enter(from, attributes);
+  if (!ends) enter(from, attributes);
+  send_queue_ = SendQueueState::runs;
+  if (!ends) return;
   flush();
   stop();
 }
 
+void VerbsTransport::drain() {
+  require_transition(state_, QueuePairState::rts);
+  send_queue_ = SendQueueState::draining;
+  changed_ = true;
+}
+
+SendQueueState VerbsTransport::send_queue_state() const {
+  return send_queue_ == SendQueueState::draining && !busy() ? SendQueueState::drained : send_queue_;
+}
+
 void VerbsTransport::post_send(const SendWork& work) {
   changed_ = true;
-  if (state_ != QueuePairState::rts || !serves(work) || sends_.full()) return refuse(work.id, false);
+  const bool failed = send_queue_ == SendQueueState::failed;
+  if (state_ != QueuePairState::rts || failed || !serves(work) || sends_.full()) return refuse(work.id, false);
   sends_.push(work, attributes_.path_mtu);
   sends_.settle(qpn_, context_.completions);
 }
@@ -66,7 +79,7 @@ void VerbsTransport::post_receive(const ReceiveWork& work) {
 }
 
 void VerbsTransport::refuse(uint64_t id, bool receive) {
-  const bool flushed = state_ == QueuePairState::error;
+  const bool flushed = state_ == QueuePairState::error || (!receive && send_queue_ == SendQueueState::failed);
   context_.completions.complete(
       {.id = id, .qpn = qpn_, .status = flushed ? WorkStatus::flushed : WorkStatus::local_operation_error, .receive = receive});
 }
@@ -82,6 +95,15 @@ void VerbsTransport::fail(WorkStatus status) {
   changed_ = true;
   if (status != WorkStatus::success && !sends_.empty()) sends_.retire(status, qpn_, context_.completions);
   flush();
+  context_.completions.complete({.qpn = qpn_, .status = status, .retired = 0});
+}
+
+void VerbsTransport::fail_send(WorkStatus status) {
+  if (!context_.send_queue_errors) return fail(status);
+  send_queue_ = SendQueueState::failed;
+  changed_ = true;
+  sends_.retire(status, qpn_, context_.completions);
+  while (!sends_.empty()) sends_.retire(WorkStatus::flushed, qpn_, context_.completions);
   context_.completions.complete({.qpn = qpn_, .status = status, .retired = 0});
 }
 

@@ -15,9 +15,12 @@ class VerbsTransport : public Transport {
   QueuePairState state() const { return state_; }
   // Throws NativeError INVALID_STATE for an illegal transition, INVALID_ATTRIBUTE. What no state needs yet of the attributes is
   // ignored, and so is what an earlier transition has settled: rtr all that concerns receiving and both ends, but the access
-  // rights and min_rnr_timer, which rts to rts may change too.
+  // rights and min_rnr_timer, which rts to rts may change too, and from SQD timeout and counts of retries.
   void modify(QueuePairState to, const QueueAttributes& attributes);
-  // Work that cannot be taken is completed at once: flushed in the error state, else as a local operation error.
+  // In rts, SQD: work is taken and waits, but for that which has begun. A transition to rts ends this, and SQE.
+  void drain();
+  SendQueueState send_queue_state() const;
+  // Work that cannot be taken is completed at once: flushed in the error state and in SQE, else as a local operation error.
   void post_send(const SendWork& work);
   void post_receive(const ReceiveWork& work);
   bool may_receive() const { return state_ == QueuePairState::rtr || state_ == QueuePairState::rts; }
@@ -41,6 +44,12 @@ class VerbsTransport : public Transport {
   // The queue pair is of no more use. `status` is what went wrong with the oldest send; success: nothing, it is flushed.
   void fail(WorkStatus status);
   void flush();
+  // The oldest send is not valid. SQE, where it is offered and the service has no acknowledgements, or the queue pair is of no
+  // more use.
+  void fail_send(WorkStatus status);
+  // Whether something has begun that draining has to wait for.
+  virtual bool busy() const = 0;
+  bool begins() const { return send_queue_ == SendQueueState::runs; }
 
   uint32_t qpn_;
   TransportContext context_;
@@ -49,7 +58,8 @@ class VerbsTransport : public Transport {
   SendQueue sends_;
   ReceiveQueue receives_;
   Received received_;
-  mutable bool changed_ = true;  // since data_bytes() was last worked out
+  SendQueueState send_queue_ = SendQueueState::runs;  // but for drained
+  mutable bool changed_ = true;                       // since data_bytes() was last worked out
 };
 
 // Forward one by one, and from anywhere to reset and error (IBTA volume 1, 10.3.1).

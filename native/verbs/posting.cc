@@ -62,7 +62,8 @@ uint64_t length_of(const ibv_sge* pieces, int count) {
 }
 
 int do_locally(ProgramNic& nic, ProgramQueuePair& qp, const ibv_send_wr& wr) {
-  if (qp.transport->state() != QueuePairState::rts) return 0;  // it is flushed
+  const bool failed = qp.transport->send_queue_state() == SendQueueState::failed;
+  if (failed || qp.transport->state() != QueuePairState::rts) return 0;  // it is flushed
   if (wr.opcode == IBV_WR_LOCAL_INV) return invalidate_locally(nic, qp, wr.invalidate_rkey);
   return bind_window(nic, qp, wr.bind_mw.mw, wr.bind_mw.rkey, wr.bind_mw.bind_info);
 }

@@ -47,7 +47,7 @@ void scatter(const MemoryTable& memory, uint32_t domain, const Staging& staging,
 
 }  // namespace
 
-ProgramNic::ProgramNic(const std::string& socket, int events) : ProgramTransports(socket, is_there), events_(events) {
+ProgramNic::ProgramNic(const std::string& socket, int events) : ProgramTransports(socket, is_there, true), events_(events) {
   catch_touches();
   start();
 }
@@ -71,8 +71,15 @@ void ProgramNic::received(ProgramPair& pair) {
   if (auto* shared = static_cast<ProgramQueuePair&>(pair).shared; shared != nullptr) look_at_limit(*shared);
 }
 
+void ProgramNic::attended(ProgramPair& pair) { look_at_draining(static_cast<ProgramQueuePair&>(pair)); }
+
 void ProgramNic::changed(ProgramPair& pair, QueuePairState from, QueuePairState to) {
   auto& qp = static_cast<ProgramQueuePair&>(pair);
+  qp.tells_drained = false;
+  if (to == QueuePairState::rts && qp.drains) {
+    qp.transport->drain();
+    qp.tells_drained = qp.tells;
+  }
   if (to == QueuePairState::error && from != QueuePairState::error) told_error(qp);
   if (to == QueuePairState::reset) purge(qp);
 }
@@ -84,7 +91,19 @@ void ProgramNic::look_at_limit(ProgramSharedReceives& shared) {
   report(IBV_EVENT_SRQ_LIMIT_REACHED, &shared.base.srq);
 }
 
+void ProgramNic::look_at_draining(ProgramQueuePair& qp) {
+  if (!qp.tells_drained || qp.transport->send_queue_state() != SendQueueState::drained) return;
+  qp.tells_drained = false;
+  ++qp.events;
+  report(IBV_EVENT_SQ_DRAINED, &qp.base.qp);
+}
+
 void ProgramNic::told_error(ProgramQueuePair& qp) {
+  qp.tells_drained = false;
+  if (qp.transport->send_queue_state() == SendQueueState::failed) {
+    qp.base.qp.state = IBV_QPS_SQE;
+    return;
+  }
   qp.base.qp.state = IBV_QPS_ERR;
   if (qp.shared == nullptr || qp.datagram) return;
   ++qp.events;

@@ -94,7 +94,11 @@ struct ProgramQueuePair : ProgramQueuePairBase, ProgramPair {
   std::deque<Staging> sends;
   PostedReceives receives;       // unless they are shared
   std::shared_ptr<Batch> batch;  // of ibv_qp_ex
+  std::vector<ibv_gid> groups;   // multicast, that it has joined
   uint32_t events = 0;           // asynchronous ones that the program was told
+  bool drains = false;           // is to: ibv_modify_qp() to SQD
+  bool tells = false;            // and says when it has
+  bool tells_drained = false;    // it will, once its send queue has come to rest
 };
 
 class ProgramNic final : public ProgramTransports {
@@ -119,9 +123,12 @@ class ProgramNic final : public ProgramTransports {
   static constexpr size_t kEventBytes = 16;
 
   void received(ProgramPair& pair) override;
+  void attended(ProgramPair& pair) override;
   void changed(ProgramPair& pair, QueuePairState from, QueuePairState to) override;
   void ended() override { report(IBV_EVENT_DEVICE_FATAL, nullptr); }
-  // The queue pair has failed, or was told to.
+  // Whether its send queue has come to rest, and the program wants to be told.
+  void look_at_draining(ProgramQueuePair& qp);
+  // The queue pair, or its send queue alone, has failed, or was told to.
   void told_error(ProgramQueuePair& qp);
   static void purge(ProgramQueuePair& qp);
 

@@ -78,6 +78,8 @@ int query_device(ibv_context* context, const ibv_query_device_ex_input*, ibv_dev
   attributes.max_res_rd_atom = static_cast<int>(kMaxRdAtomic * kMostQueuePairs);
   attributes.atomic_cap = IBV_ATOMIC_HCA;
   attributes.max_ah = static_cast<int>(AddressTable::kMost);
+  attributes.max_mcast_grp = attributes.max_total_mcast_qp_attach = kMostGroups;
+  attributes.max_mcast_qp_attach = kMostGroups;
   attributes.max_pkeys = 1;
   attributes.max_mw = ProgramNic::kRegions / 2;
   attributes.max_srq = 65'536;
@@ -142,6 +144,7 @@ void set_operations(verbs_context* context) {
     operations.query_device_ex = query_device;
     operations.query_port = query_port;
     add_domain_operations(operations);
+    add_multicast_operations(operations);
     add_memory_operations(operations);
     add_window_operations(operations);
     add_queue_operations(operations);

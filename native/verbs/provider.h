@@ -64,6 +64,7 @@ inline ProgramQueuePair& pair_of(ibv_qp* qp) {
 }
 
 inline constexpr uint32_t kMostQueuePairs = 1024;
+inline constexpr int kMostGroups = 256;   // multicast, that a program's queue pairs have joined
 inline constexpr int kMostWork = 32'768;  // of one queue
 inline constexpr int kMostPieces = 32;    // of one work request
 inline constexpr uint32_t kMostInline = 1024;
@@ -72,6 +73,7 @@ inline constexpr uint32_t kClockKilohertz = 1'000'000;  // of completions' times
 
 // Adds the operations of a subject.
 void add_domain_operations(verbs_context_ops& operations);
+void add_multicast_operations(verbs_context_ops& operations);
 void add_memory_operations(verbs_context_ops& operations);
 void add_window_operations(verbs_context_ops& operations);
 void add_queue_operations(verbs_context_ops& operations);

@@ -88,6 +88,13 @@ void cq_event(ibv_cq*) {}
 
 // ---- queue pairs ----
 
+// Whether its send queue may come to that, or come back from there (IBTA volume 1, 10.3.1); SQE only comes of an error.
+bool may_drain(ibv_qp_state from, ibv_qp_state to) {
+  if (to == IBV_QPS_SQE) return false;
+  if (to == IBV_QPS_SQD) return from == IBV_QPS_RTS || from == IBV_QPS_SQD;
+  return true;
+}
+
 QueuePairState state_of(ibv_qp_state state) {
   switch (state) {
     case IBV_QPS_RESET:
@@ -97,6 +104,8 @@ QueuePairState state_of(ibv_qp_state state) {
     case IBV_QPS_RTR:
       return QueuePairState::rtr;
     case IBV_QPS_RTS:
+    case IBV_QPS_SQD:
+    case IBV_QPS_SQE:
       return QueuePairState::rts;
     default:
       return QueuePairState::error;
@@ -190,6 +199,7 @@ ibv_qp* create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* init) {
 int destroy_qp(ibv_qp* base) {
   ProgramQueuePair& qp = pair_of(base);
   ProgramNic& nic = nic_of(base->context);
+  if (!qp.groups.empty()) return EBUSY;  // as Linux has it
   ProgramRequest request;
   request.kind = ProgramRequest::kDestroyQueuePair;
   request.object = base->qp_num;
@@ -276,7 +286,10 @@ int modify_qp(ibv_qp* base, ibv_qp_attr* given, int mask) {
   ProgramNic& nic = nic_of(base->context);
   const ibv_qp_state from = base->state;
   const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? given->qp_state : from;
-  if (to > IBV_QPS_ERR || to == IBV_QPS_SQD || to == IBV_QPS_SQE) return EINVAL;
+  if (to > IBV_QPS_ERR || !may_drain(from, to)) return EINVAL;
+  // Of what may change there, all but what both ends have agreed on.
+  constexpr int kSettled = IBV_QP_AV | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC;
+  if (from == IBV_QPS_SQD && (to == IBV_QPS_SQD || to == IBV_QPS_RTS) && (mask & kSettled) != 0) return EINVAL;
   if ((mask & IBV_QP_CUR_STATE) != 0 && given->cur_qp_state != from) return EINVAL;
   const int must = needed(qp, from, to);
   if ((mask & must) != must) return EINVAL;
@@ -297,6 +310,8 @@ int modify_qp(ibv_qp* base, ibv_qp_attr* given, int mask) {
   request.hop_limit = way.grh.hop_limit;
   request.service_level = way.sl;
   int error = attributes.path_mtu > nic.hello().path_mtu ? EINVAL : 0;
+  qp.drains = to == IBV_QPS_SQD;
+  qp.tells = (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) != 0 && given->en_sqd_async_notify != 0;
   try {
     if (error == 0) error = static_cast<int>(nic.change(qp, state, attributes, request));
   } catch (const NativeError&) {
@@ -311,8 +326,10 @@ int modify_qp(ibv_qp* base, ibv_qp_attr* given, int mask) {
 
 int query_qp(ibv_qp* base, ibv_qp_attr* out, int, ibv_qp_init_attr* init) {
   const ProgramQueuePair& qp = pair_of(base);
+  const std::lock_guard lock(nic_of(base->context).mutex());
   *out = qp.attributes;
   out->qp_state = out->cur_qp_state = base->state;
+  out->sq_draining = qp.transport->send_queue_state() == SendQueueState::draining;
   out->cap = qp.cap;
   *init = {};
   init->qp_context = base->qp_context;

@@ -1,7 +1,8 @@
 /** RDMA CM on one address: connects, listens, and takes every message to the connection that it is about. */
 import { randomInt } from "node:crypto";
+import { isIP } from "node:net";
 import { WeirError } from "../base/error.js";
-import { canonicalAddress, guidOfMac } from "../wire/address.js";
+import { canonicalAddress, guidOfMac, isGroup } from "../wire/address.js";
 import { Connection, type Host } from "./connection.js";
 import { type Clock, type FrameLink, systemClock } from "./link.js";
 import { buildMessage, kAnswered, kPrivateData, type Message, type MessageKind, portOfService } from "./messages.js";
@@ -148,6 +149,9 @@ export class ConnectionManager {
   }
 
   async #find(destination: string): Promise<Peer> {
+    if (isIP(destination) !== 0 && isGroup(canonicalAddress(destination))) {
+      throw new WeirError(`${destination} is a multicast group`, { hint: "connect to an address of one host" });
+    }
     const mac = await this.#neighbours.resolve(destination);
     return { address: canonicalAddress(destination), mac };
   }

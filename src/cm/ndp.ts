@@ -1,5 +1,5 @@
 /** Neighbour solicitation and advertisement of IPv6 over Ethernet (RFC 4861, RFC 2464). MAC addresses are 48-bit numbers. */
-import { addressBytes, addressText } from "../wire/address.js";
+import { addressBytes, addressText, macOfGroup } from "../wire/address.js";
 import { internetChecksum } from "../wire/checksum.js";
 import { kEthernetHeader, kEtherType, newFrame } from "./link.js";
 
@@ -67,7 +67,7 @@ export function readNeighbourMessage(frame: Buffer): NeighbourMessage | undefine
 /** Asks who has `target`, at the multicast address of those whose address ends like it. */
 export function neighbourSolicitation(mac: number, address: string, target: string): Buffer {
   const group = solicitedNode(addressBytes(target));
-  return build(macOfGroup(group), mac, address, group, [kSolicitation, 0, target, kSourceOption]);
+  return build(macOfGroup(addressText(group)), mac, address, group, [kSolicitation, 0, target, kSourceOption]);
 }
 
 /** The answer to `frame`, or undefined if it is no solicitation for `address`. */
@@ -76,7 +76,7 @@ export function neighbourAdvertisement(frame: Buffer, address: string, mac: numb
   if (asked?.kind !== "solicitation" || asked.target !== address) return;
   if (asked.source === kUnspecified) {
     const all = addressBytes(kAllNodes);
-    return build(macOfGroup(all), mac, address, all, [kAdvertisement, kOverride, address, kTargetOption]);
+    return build(macOfGroup(kAllNodes), mac, address, all, [kAdvertisement, kOverride, address, kTargetOption]);
   }
   const to = asked.mac ?? frame.readUIntBE(6, 6);
   const source = addressBytes(asked.source);
@@ -131,9 +131,4 @@ function isMulticast(address: Buffer): boolean {
 /** ff02::1:ff00:0/104 and the last three bytes (RFC 4291, 2.7.1). */
 function solicitedNode(address: Buffer): Buffer {
   return Buffer.concat([Buffer.from("ff0200000000000000000001ff", "hex"), address.subarray(13)]);
-}
-
-/** 33:33 and the last four bytes (RFC 2464, 7). */
-function macOfGroup(group: Buffer): number {
-  return 0x3333 * 2 ** 32 + group.readUInt32BE(12);
 }

@@ -1,6 +1,6 @@
 /** Finds the MAC address behind an IP address of the link, by ARP or by neighbour discovery; answers who asks for ours, and ping. */
 import { WeirError } from "../base/error.js";
-import { addressBytes, canonicalAddress, isStation } from "../wire/address.js";
+import { addressBytes, canonicalAddress, isGroup, isStation, macOfGroup } from "../wire/address.js";
 import { arpReply, arpRequest, readArp } from "./arp.js";
 import { EchoResponder } from "./echo.js";
 import { type Clock, type FrameLink, systemClock } from "./link.js";
@@ -53,10 +53,11 @@ export class Neighbours {
     this.#unsubscribe = link.onFrame((frame) => this.#receive(frame));
   }
 
-  /** MAC address of the next hop towards `address`. Fails with a WeirError when nobody answers within three seconds. */
+  /** MAC address of the next hop towards `address`, or of the group that it is. Fails with a WeirError when nobody answers within three seconds. */
   async resolve(address: string): Promise<number> {
     const hop = this.#nextHop(address);
     if (hop === this.#address) return this.#link.mac;
+    if (isGroup(hop)) return macOfGroup(hop);
     const known = this.#known.get(hop);
     if (known !== undefined && known.until > this.#clock.now()) return known.mac;
     return (this.#searches.get(hop) ?? this.#search(hop)).promise;
@@ -76,7 +77,7 @@ export class Neighbours {
     } catch (cause) {
       throw new WeirError(`${address} is not an IP address`, { cause, hint: "give an address, not a name" });
     }
-    const hop = canonicalAddress(this.#route(destination));
+    const hop = isGroup(destination) ? destination : canonicalAddress(this.#route(destination));
     if (hop.includes(":") !== this.#isIpv6) {
       throw new WeirError(`${address} cannot be reached from ${this.#address}`, {
         hint: "both must be IPv4 addresses, or both IPv6",

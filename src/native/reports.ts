@@ -137,7 +137,7 @@ export interface ProgramOpening {
 /** What a program asks of the NIC. Nothing of it has been looked at. */
 export interface ProgramRequest {
   /** Of the request. bytes */ bytes: number;
-  /** 0 hello; queue pair: 1 create, 2 modify, 3 destroy; address handle: 4 create, 5 destroy. */ kind: number;
+  /** 0 hello; queue pair: 1 create, 2 modify, 3 destroy; address handle: 4 create, 5 destroy; queue pair and multicast group: 6 attach, 7 detach. */ kind: number;
   /** Queue pair or address handle. */ object: number;
   /** 1: UD. */ datagram: number;
   /** To come: 0 reset, 1 init, 2 rtr, 3 rts, 4 error. */ state: number;
@@ -148,7 +148,7 @@ export interface ProgramRequest {
   /** 0: 64. */ hop_limit: number;
   /** Of the table of GIDs. */ source_index: number;
   /** Priority, where the traffic class says nothing. */ service_level: number;
-  /** The peer's; IPv4 as ::ffff:a.b.c.d. */ gid: number[];
+  /** The peer's, or a multicast group's; IPv4 as ::ffff:a.b.c.d. */ gid: number[];
   /** The first that is expected of the peer. */ receive_psn: number;
   /** 1: UC. */ unreliable: number;
 }

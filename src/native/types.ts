@@ -2,6 +2,7 @@
 import type {
   CaptureConfig,
   CapturePlace,
+  NativeIpAddress,
   NativeNic,
   NativePath,
   NativePort,
@@ -113,6 +114,10 @@ export interface NativeWorker extends HistogramSource {
   createAddressHandle(nic: number, path: NativePath): number;
   /** What was posted to it and is not sent yet fails. False when there is no such handle. */
   destroyAddressHandle(nic: number, handle: number): boolean;
+  /** Datagrams to a multicast group are for this queue pair, too. Throws INVALID_QPN, NO_RESOURCES. */
+  attachGroup(nic: number, qpn: number, group: NativeIpAddress): boolean;
+  /** False when it has not joined. */
+  detachGroup(nic: number, qpn: number, group: NativeIpAddress): boolean;
   /** Hands over `count` work requests (kWorkCommand); returns how many were taken. */
   post(nic: number, words: BigUint64Array, count: number): number;
   /** Fills `words` with completions (kCompletion); returns how many. */

@@ -19,6 +19,8 @@ export type ProgramWorker = Pick<
   | "destroyQueuePair"
   | "createAddressHandle"
   | "destroyAddressHandle"
+  | "attachGroup"
+  | "detachGroup"
 >;
 
 /** The one that has a port, for captures. */

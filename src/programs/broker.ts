@@ -8,6 +8,7 @@ import { constants } from "node:os";
 import { dirname } from "node:path";
 import { WeirError } from "../base/error.js";
 import { makeFolder } from "../base/folder.js";
+import { GroupReports } from "../cm/group_reports.js";
 import type { FrameLink } from "../cm/link.js";
 import { Neighbours } from "../cm/neighbour.js";
 import { senderOf } from "../device/compose.js";
@@ -18,7 +19,7 @@ import type { ProgramIdentity } from "../device/protocol.js";
 import type { NativeAddon, NativePath, ProgramAnswer, ProgramRequest } from "../native/types.js";
 import type { ProgramWorker } from "../native/workers.js";
 import { dscpOf } from "../scenario/resolve.js";
-import { addressOfGid } from "../wire/address.js";
+import { addressBytes, addressOfGid, isGroup } from "../wire/address.js";
 import { isHello, ProgramConnections } from "./connections.js";
 import { kFilesSuffix, writeDeviceFiles } from "./device_files.js";
 import { RequestBudget } from "./request_budget.js";
@@ -33,6 +34,8 @@ const kOwnerOnly = 0o177;
 const kMostPriority = 7;
 /** Of one program. */
 const kMostHandles = 4096;
+/** Of one program: how often its queue pairs are members of multicast groups. */
+const kMostGroups = 256;
 /** Each channel of librdmacm is one; the native core has 256 programs at most. */
 const kMostConnections = 8192;
 const kHelloMs = 5000;
@@ -46,6 +49,8 @@ const kKind = {
   destroyQueuePair: 3,
   createHandle: 4,
   destroyHandle: 5,
+  attachGroup: 6,
+  detachGroup: 7,
 };
 
 /** Told of each program. */
@@ -70,6 +75,7 @@ export class ProgramBroker {
   readonly #neighbours: readonly Neighbours[];
   /** Of programs that use librdmacm. */
   readonly #cm: ProgramConnections;
+  readonly groups: GroupReports;
   readonly #files: string;
   readonly #onExit = () => this.#removeFiles();
 
@@ -82,11 +88,12 @@ export class ProgramBroker {
     // Who asks for the NIC's address is answered elsewhere.
     const { link } = host;
     this.#neighbours = config.addresses.map((address) => new Neighbours({ link, address, answers: false }));
+    this.groups = new GroupReports({ link, addresses: config.addresses });
     this.#cm = new ProgramConnections({
-      address: config.address,
+      groups: this.groups,
+      addresses: config.addresses.map((address, i) => ({ address, neighbours: this.#neighbours[i] as Neighbours })),
       pathMtu: this.largestPathMtu,
       link,
-      neighbours: this.#neighbours[0] as Neighbours,
       credentials: (socket) => host.addon.peerCredentials(descriptorOf(socket)),
       ownsQueuePair: (uid, qpn) =>
         [...this.#connections].some(({ number, identity, has }) => number !== 0 && identity.uid === uid && has(qpn)),
@@ -152,6 +159,7 @@ export class ProgramBroker {
     for (const connection of this.#connections) connection.close();
     for (const socket of this.#sockets) socket.destroy();
     for (const neighbours of this.#neighbours) neighbours.close();
+    this.groups.close();
   }
 
   /** bytes */
@@ -167,7 +175,7 @@ export class ProgramBroker {
     // No GID: the NIC itself.
     const address = request.gid.some((byte) => byte !== 0)
       ? addressOfGid(Uint8Array.from(request.gid))
-      : config.address;
+      : (config.addresses[request.source_index] ?? config.address);
     const { traffic_class, service_level, hop_limit } = request;
     if (traffic_class > 0xff || service_level > kMostPriority || hop_limit > 0xff) throw new RangeError("no such way");
     const meant = service_level || (config.programs?.priority ?? 0);
@@ -219,6 +227,8 @@ class Connection {
   readonly #patience: NodeJS.Timeout;
   readonly #queuePairs = new Map<number, { datagram: boolean }>();
   readonly #handles = new Set<number>();
+  /** Memberships in multicast groups, by queue pair and group: what ends each. */
+  readonly #groups = new Map<string, () => void>();
   readonly #descriptor: number;
 
   constructor(
@@ -250,6 +260,7 @@ class Connection {
       events?.ended(this.identity);
     }
     for (const handle of this.#handles) worker.destroyAddressHandle(0, handle);
+    for (const leave of this.#groups.values()) leave();
     this.socket.destroy();
   }
 
@@ -293,6 +304,7 @@ class Connection {
       case kKind.destroyQueuePair:
         if (held === undefined) return { error: ENOENT };
         this.#queuePairs.delete(request.object);
+        for (const key of this.#groups.keys()) if (key.startsWith(`${request.object} `)) this.#leave(key);
         worker.destroyQueuePair(0, request.object);
         return {};
       case kKind.createHandle: {
@@ -307,9 +319,42 @@ class Connection {
         if (!this.#handles.delete(request.object)) return { error: ENOENT };
         worker.destroyAddressHandle(0, request.object);
         return {};
+      case kKind.attachGroup:
+      case kKind.detachGroup: {
+        const group = addressOfGid(Uint8Array.from(request.gid));
+        if (held?.datagram !== true || !isGroup(group)) return { error: held === undefined ? ENOENT : EINVAL };
+        const key = `${request.object} ${group}`;
+        return request.kind === kKind.attachGroup ? this.#join(request.object, group, key) : this.#leave(key);
+      }
       default:
         return { error: EPROTO };
     }
+  }
+
+  #join(qpn: number, group: string, key: string): ProgramAnswer {
+    const { groups, host } = this.broker;
+    if (this.#groups.has(key)) return {};
+    const leave = this.#groups.size < kMostGroups ? groups.join(group) : undefined;
+    if (leave === undefined) return { error: ENOMEM };
+    try {
+      host.worker.attachGroup(0, qpn, nativeAddress(group));
+    } catch (error) {
+      leave();
+      throw error;
+    }
+    this.#groups.set(key, () => {
+      host.worker.detachGroup(0, qpn, nativeAddress(group));
+      leave();
+    });
+    return {};
+  }
+
+  #leave(key: string): ProgramAnswer {
+    const leave = this.#groups.get(key);
+    if (leave === undefined) return { error: EINVAL };
+    this.#groups.delete(key);
+    leave();
+    return {};
   }
 
   #hello(): ProgramAnswer & { descriptors?: number[] } {
@@ -332,6 +377,7 @@ class Connection {
     if (state === undefined || !kPathMtus.includes(mtu) || mtu > broker.largestPathMtu) return { error: EINVAL };
     if (request.remote_qpn > 0xff_ffff || request.partition_key > 0xffff) return { error: EINVAL };
     const connects = state === "rtr" && !datagram;
+    if (connects && isGroup(addressOfGid(Uint8Array.from(request.gid)))) return { error: EINVAL };
     const priority = broker.config.programs?.priority ?? 0;
     const way = connects ? await broker.wayTo(request, request.object) : { path: broker.nowhere(priority), priority };
     // It may have ended while its peer was looked for.
@@ -367,6 +413,11 @@ function commandOf(pid: number): string {
 function descriptorOf(socket: Socket): number {
   return (socket as unknown as { _handle: { fd: number } })._handle.fd;
 }
+
+const nativeAddress = (address: string) => {
+  const bytes = addressBytes(address);
+  return { version: bytes.length === 4 ? 4 : 6, bytes };
+};
 
 function errnoOf(error: unknown): number {
   const { code } = error as { code?: string };

@@ -10,11 +10,13 @@
 import type { Socket } from "node:net";
 import { constants } from "node:os";
 import { ConnectionManager } from "../cm/connection_manager.js";
+import type { GroupReports } from "../cm/group_reports.js";
 import { type Clock, type FrameLink, systemClock } from "../cm/link.js";
 import type { PathMtu } from "../cm/messages.js";
 import type { Neighbours } from "../cm/neighbour.js";
 import { guidOfMac } from "../wire/address.js";
 import { type ChannelHost, type CommandAnswer, ProgramChannel } from "./program_channel.js";
+import type { NicAddress } from "./program_id.js";
 import { ProgramListeners } from "./program_listeners.js";
 import { PortSpace } from "./program_ports.js";
 import { Refusal } from "./refusal.js";
@@ -31,13 +33,17 @@ const kMostExtra = 512;
 /** Of one program; librdmacm knows numbers of ids up to 65535. */
 const kMostIds = 4096;
 const kMostChannels = 4096;
+/** The same, in multicast groups. */
+const kMostMemberships = 256;
 const kMostNumbers = 65_535;
 
 export interface ConnectionHost {
-  address: string;
+  /** In the order of the table of GIDs. */
+  addresses: readonly { address: string; neighbours: Pick<Neighbours, "resolve"> }[];
   pathMtu: number;
   link: FrameLink;
-  neighbours: Pick<Neighbours, "resolve">;
+  /** That the link's switches are told of. */
+  groups: Pick<GroupReports, "join">;
   credentials(socket: Socket): { pid: number; uid: number };
   /** Has a program of this user the queue pair? */
   ownsQueuePair(uid: number, qpn: number): boolean;
@@ -50,12 +56,11 @@ export function isHello(bytes: Buffer): boolean {
 }
 
 export class ProgramConnections implements ChannelHost {
-  readonly address: string;
+  readonly addresses: readonly (NicAddress & { manager: ConnectionManager; listeners: ProgramListeners })[];
   readonly guid: Buffer;
   readonly pathMtu: PathMtu;
   readonly clock: Clock;
-  readonly manager: ConnectionManager;
-  readonly listeners: ProgramListeners;
+  readonly groups: Pick<GroupReports, "join">;
   readonly ports: Readonly<Record<number, PortSpace>> = {
     [kPortSpace.tcp]: new PortSpace(),
     [kPortSpace.udp]: new PortSpace(),
@@ -64,21 +69,22 @@ export class ProgramConnections implements ChannelHost {
   /** Of ids: in use, and how many a program has. */
   readonly #numbers = new Set<number>();
   readonly #counts = new Map<number, number>();
+  /** In multicast groups, of each program. */
+  readonly #memberships = new Map<number, number>();
   #lastNumber = 0;
 
   constructor(private readonly host: ConnectionHost) {
-    this.address = host.address;
     this.guid = guidOfMac(host.link.mac);
     this.pathMtu = host.pathMtu as PathMtu;
-    this.clock = host.clock ?? systemClock;
+    this.groups = host.groups;
+    const clock = host.clock ?? systemClock;
+    this.clock = clock;
     const link = withLoopback(host.link);
-    this.manager = new ConnectionManager({
-      link,
-      neighbours: host.neighbours,
-      address: host.address,
-      clock: this.clock,
+    this.addresses = host.addresses.map(({ address, neighbours }, index) => {
+      const manager = new ConnectionManager({ link, neighbours, address, clock });
+      const find = (peer: string) => neighbours.resolve(peer);
+      return { address, index, manager, listeners: new ProgramListeners(manager, clock), find };
     });
-    this.listeners = new ProgramListeners(this.manager, this.clock);
   }
 
   /** Takes a connection over, whose end others see to; `first` is what has come. */
@@ -104,10 +110,6 @@ export class ProgramConnections implements ChannelHost {
     };
     socket.on("data", receive).on("drain", () => void socket.resume());
     receive(first);
-  }
-
-  find(address: string): Promise<number> {
-    return this.host.neighbours.resolve(address);
   }
 
   ownsQueuePair(uid: number, qpn: number): boolean {
@@ -137,12 +139,19 @@ export class ProgramConnections implements ChannelHost {
     else this.#counts.delete(pid);
   }
 
+  countMembership(pid: number, change: 1 | -1): void {
+    const count = (this.#memberships.get(pid) ?? 0) + change;
+    if (count > kMostMemberships) throw new Refusal(ENOMEM);
+    if (count > 0) this.#memberships.set(pid, count);
+    else this.#memberships.delete(pid);
+  }
+
   /** Peers are told. Idempotent. */
   close(): void {
-    this.listeners.close();
+    for (const { listeners } of this.addresses) listeners.close();
     for (const channel of this.#channels.values()) channel.close();
     this.#channels.clear();
-    this.manager.close();
+    for (const { manager } of this.addresses) manager.close();
   }
 
   #open(socket: Socket, key: bigint): number {

@@ -6,7 +6,7 @@ import type { Socket } from "node:net";
 import { constants } from "node:os";
 import { type IdHost, type IdOwner, ProgramId } from "./program_id.js";
 import { Refusal } from "./refusal.js";
-import { type Command, type ConnectionEvent, eventAnswer, kCommand, wordAnswer } from "./ucma.js";
+import { type Command, type ConnectionEvent, eventAnswer, kCommand, type SocketAddress, wordAnswer } from "./ucma.js";
 
 const { EAGAIN, EBADF, EINVAL, ENOENT, EPROTONOSUPPORT } = constants.errno;
 /** Written at once. */
@@ -18,6 +18,19 @@ interface Waiting {
   event: ConnectionEvent;
   /** The new connection's, of a request. */
   asked?: ProgramId;
+  /** Whose event it is, too. */
+  membership?: Membership;
+}
+
+/** In a multicast group, of an id. */
+interface Membership {
+  id: ProgramId;
+  number: number;
+  /** The program's name of it. */
+  uid: bigint;
+  /** Events that the program has had. */
+  reported: number;
+  leave(): void;
 }
 
 /** All channels of a NIC, and what they share. */
@@ -25,6 +38,8 @@ export interface ChannelHost extends IdHost {
   /** A number for one more id of the program `pid`. @throws Refusal when it has too many. */
   newNumber(pid: number): number;
   freeNumber(number: number, pid: number): void;
+  /** Counts one membership more, or less, in a multicast group. @throws Refusal when it has too many. */
+  countMembership(pid: number, change: 1 | -1): void;
   ownsQueuePair(uid: number, qpn: number): boolean;
   /** That this user may use. */
   channel(key: bigint, uid: number): ProgramChannel | undefined;
@@ -40,6 +55,8 @@ export class ProgramChannel implements IdOwner {
   readonly #ids = new Map<number, ProgramId>();
   /** How many of its events the program has had. */
   readonly #reported = new Map<ProgramId, number>();
+  /** By their numbers, which are no ids'. */
+  readonly #memberships = new Map<number, Membership>();
   #waiting: Waiting[] = [];
   /** Bytes that are still to be written: a program need not read them. */
   #owed = 0;
@@ -62,6 +79,7 @@ export class ProgramChannel implements IdOwner {
     if (command.kind === kCommand.createId)
       return answered(wordAnswer(this.#create(command.space, command.uid).number));
     if (command.kind === kCommand.migrateId) return this.#take(command.id, command.from);
+    if (command.kind === kCommand.leaveGroup) return this.#leave(command.id);
     const id = this.#ids.get(command.id);
     if (id === undefined) throw new Refusal(ENOENT);
     switch (command.kind) {
@@ -98,6 +116,8 @@ export class ProgramChannel implements IdOwner {
       case kCommand.setOption:
         id.setOption(command.level, command.name, command.value);
         break;
+      case kCommand.joinGroup:
+        return answered(wordAnswer(this.#join(id, command.uid, command.address).number));
       case kCommand.notify:
         id.notify(command.event);
         break;
@@ -150,10 +170,10 @@ export class ProgramChannel implements IdOwner {
     });
   }
 
-  /** Takes the events of an id away; `written` of their bytes are on their way to the program. */
-  #withdraw(id: ProgramId): { events: Waiting[]; written: number } {
-    const events = this.#waiting.filter((waiting) => waiting.id === id);
-    this.#waiting = this.#waiting.filter((waiting) => waiting.id !== id);
+  /** Takes events away; `written` of their bytes are on their way to the program. */
+  #withdraw(isOf: (waiting: Waiting) => boolean): { events: Waiting[]; written: number } {
+    const events = this.#waiting.filter(isOf);
+    this.#waiting = this.#waiting.filter((waiting) => !isOf(waiting));
     const unwritten = Math.min(this.#owed, events.length);
     this.#owed -= unwritten;
     return { events, written: events.length - unwritten };
@@ -162,21 +182,56 @@ export class ProgramChannel implements IdOwner {
   #nextEvent(): Buffer {
     const waiting = this.#waiting.shift();
     if (waiting === undefined) throw new Refusal(EAGAIN);
-    const { id, event, asked } = waiting;
+    const { id, event, asked, membership } = waiting;
     this.#reported.set(id, (this.#reported.get(id) ?? 0) + 1);
     if (asked !== undefined) id.backlog++;
-    return eventAnswer(id.uid, (asked ?? id).number, event, id.isDatagram);
+    if (membership !== undefined) membership.reported++;
+    return eventAnswer((membership ?? id).uid, (membership ?? asked ?? id).number, event, id.isDatagram);
   }
 
   #destroy(id: ProgramId): CommandAnswer {
-    const { events, written } = this.#withdraw(id);
+    const { events, written } = this.#withdraw((waiting) => waiting.id === id);
     const reported = this.#reported.get(id) ?? 0;
     this.#forget(id);
     for (const { asked } of events) if (asked !== undefined) this.#forget(asked);
     return { bytes: wordAnswer(reported), taken: written };
   }
 
+  #join(id: ProgramId, uid: bigint, group: SocketAddress | undefined): Membership {
+    const number = this.host.newNumber(this.pid);
+    let counted = false;
+    try {
+      this.host.countMembership(this.pid, 1);
+      counted = true;
+      const { event, leave } = id.joinGroup(group);
+      const membership = { id, number, uid, reported: 0, leave };
+      this.#memberships.set(number, membership);
+      this.#push({ id, event, membership });
+      return membership;
+    } catch (error) {
+      if (counted) this.host.countMembership(this.pid, -1);
+      this.host.freeNumber(number, this.pid);
+      throw error;
+    }
+  }
+
+  #leave(number: number): CommandAnswer {
+    const membership = this.#memberships.get(number);
+    if (membership === undefined) throw new Refusal(ENOENT);
+    const { written } = this.#withdraw((waiting) => waiting.membership === membership);
+    this.#end(membership);
+    return { bytes: wordAnswer(membership.reported), taken: written };
+  }
+
+  #end(membership: Membership): void {
+    this.#memberships.delete(membership.number);
+    membership.leave();
+    this.host.countMembership(this.pid, -1);
+    this.host.freeNumber(membership.number, this.pid);
+  }
+
   #forget(id: ProgramId): void {
+    for (const membership of this.#memberships.values()) if (membership.id === id) this.#end(membership);
     this.#ids.delete(id.number);
     this.#reported.delete(id);
     id.destroy();
@@ -192,7 +247,12 @@ export class ProgramChannel implements IdOwner {
     if (other.pid !== this.pid) throw new Refusal(EINVAL);
     const reported = other.#reported.get(id) ?? 0;
     if (other === this) return answered(wordAnswer(reported));
-    const { events, written } = other.#withdraw(id);
+    const { events, written } = other.#withdraw((waiting) => waiting.id === id);
+    for (const membership of other.#memberships.values()) {
+      if (membership.id !== id) continue;
+      other.#memberships.delete(membership.number);
+      this.#memberships.set(membership.number, membership);
+    }
     other.#ids.delete(number);
     other.#reported.delete(id);
     this.#ids.set(number, id);

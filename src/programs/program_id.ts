@@ -5,12 +5,14 @@
 import { randomInt } from "node:crypto";
 import { constants } from "node:os";
 import type { ConnectionManager, IncomingRequest } from "../cm/connection_manager.js";
+import type { GroupReports } from "../cm/group_reports.js";
 import type { Clock } from "../cm/link.js";
 import { kPathMtus, kPrivateData, type PathMtu } from "../cm/messages.js";
 import type { Established, PeerParameters } from "../cm/parameters.js";
 import { ConnectionRejected, kReject } from "../cm/reject.js";
 import { timeOfCode } from "../cm/retransmission.js";
 import { type ServiceAnswer, ServiceRefused, type ServiceRequest } from "../cm/service_resolution.js";
+import { isGroup } from "../wire/address.js";
 import type { ProgramListeners } from "./program_listeners.js";
 import type { PortSpace } from "./program_ports.js";
 import { Refusal } from "./refusal.js";
@@ -27,9 +29,12 @@ import {
   type Way,
 } from "./ucma.js";
 
-const { EADDRINUSE, EADDRNOTAVAIL, EINVAL, ENETUNREACH, ENOPROTOOPT, ETIMEDOUT, EHOSTUNREACH } = constants.errno;
+const { EADDRINUSE, EADDRNOTAVAIL, EINVAL, ENETUNREACH, ENOMEM, ENOPROTOOPT, ETIMEDOUT, EHOSTUNREACH } =
+  constants.errno;
 /** RDMA_UDP_QKEY, of datagrams that say nothing else. */
 const kUdpQkey = 0x0123_4567;
+/** Of datagrams to a group: all of its members. */
+const kGroupQpn = 0xff_ffff;
 const kPsns = 2 ** 24;
 /** Linux' default of net.rdma_ucm.max_backlog. */
 const kMostBacklog = 1024;
@@ -38,18 +43,27 @@ const kTimewaitMs = timeOfCode(19);
 const kState = { init: 1, rtr: 2, rts: 3 };
 const kAccess = { remoteWrite: 2, remoteRead: 4, remoteAtomic: 8 };
 
+/** One of the NIC's addresses, and who manages its connections. */
+export interface NicAddress {
+  readonly address: string;
+  /** In the table of GIDs. */
+  readonly index: number;
+  readonly manager: Pick<ConnectionManager, "connect" | "services">;
+  readonly listeners: Pick<ProgramListeners, "listen">;
+  /** Fails when nobody is found there. */
+  find(address: string): Promise<unknown>;
+}
+
 /** The NIC, as far as ids are concerned. */
 export interface IdHost {
-  readonly address: string;
+  /** At least one. */
+  readonly addresses: readonly NicAddress[];
   /** EUI-64. */
   readonly guid: Buffer;
   readonly pathMtu: PathMtu;
   readonly clock: Clock;
-  readonly manager: Pick<ConnectionManager, "connect" | "services">;
-  readonly listeners: Pick<ProgramListeners, "listen">;
+  readonly groups: Pick<GroupReports, "join">;
   readonly ports: Readonly<Record<number, PortSpace>>;
-  /** Fails when nobody is found there. */
-  find(address: string): Promise<unknown>;
 }
 
 /** The program that the id is of. */
@@ -83,6 +97,10 @@ export class ProgramId {
   sharesPort = false;
   #state: State = "idle";
   #source: SocketAddress | undefined;
+  /** Whose `#source` is, unless it is all addresses. */
+  #own: NicAddress | undefined;
+  /** Of "::": no connections of IPv4. */
+  #onlyItsFamily = false;
   #destination: SocketAddress | undefined;
   /** It holds its source port, not a listener's. */
   #holdsPort = false;
@@ -119,22 +137,28 @@ export class ProgramId {
   bind(address: SocketAddress | undefined): void {
     this.#require("idle");
     if (address === undefined) throw new Refusal(EINVAL);
-    if (!isAny(address.address) && address.address !== this.host.address) throw new Refusal(EADDRNOTAVAIL);
-    this.#takePort(address.port);
-    this.#source = { address: address.address, port: this.#source?.port ?? 0 };
+    const own = this.host.addresses.find((one) => one.address === address.address);
+    if (!isAny(address.address) && own === undefined) throw new Refusal(EADDRNOTAVAIL);
+    this.#own = own;
+    this.#takePort(address);
     this.#state = "bound";
   }
 
   /** An event tells when the peer is found, or that it is not. */
   resolveAddress(source: SocketAddress | undefined, destination: SocketAddress | undefined, timeoutMs: number): void {
-    const { host } = this;
+    const { addresses, clock } = this.host;
     if (destination === undefined) throw new Refusal(EINVAL);
-    // Nowhere in particular is here.
-    const address = isAny(destination.address) ? host.address : destination.address;
-    if (address.includes(":") !== host.address.includes(":")) throw new Refusal(ENETUNREACH);
-    if (this.#state === "idle") this.bind(source ?? { address: host.address, port: 0 });
+    const nowhere = isAny(destination.address);
+    const isReachable = ({ address }: NicAddress) => isIpv6(address) === isIpv6(destination.address);
+    const own = addresses.find(isReachable) ?? (nowhere ? addresses[0] : undefined);
+    if (own === undefined) throw new Refusal(ENETUNREACH);
+    if (this.#state === "idle") this.bind(source ?? { address: own.address, port: 0 });
     this.#require("bound");
-    this.#source = { address: host.address, port: this.#source?.port ?? 0 };
+    this.#own ??= own;
+    // Nowhere in particular is here.
+    const address = nowhere ? this.#own.address : destination.address;
+    if (isIpv6(address) !== isIpv6(this.#own.address)) throw new Refusal(EINVAL);
+    this.#source = { address: this.#own.address, port: this.#source?.port ?? 0 };
     this.#destination = { address, port: destination.port };
     this.#state = "resolving";
     const end = (state: State, event: ConnectionEvent) => {
@@ -144,8 +168,8 @@ export class ProgramId {
       this.#tell(event);
     };
     const failed = (errno: number) => end("bound", { event: kEvent.addressError, status: -errno });
-    const cancel = host.clock.after(timeoutMs, () => failed(ETIMEDOUT));
-    host.find(address).then(
+    const cancel = clock.after(timeoutMs, () => failed(ETIMEDOUT));
+    this.#own.find(address).then(
       () => end("resolved", { event: kEvent.addressResolved }),
       () => failed(EHOSTUNREACH),
     );
@@ -171,29 +195,39 @@ export class ProgramId {
 
   /** @param backlog 0 or less: the most. */
   listen(backlog: number): void {
-    if (this.#state === "idle") this.bind({ address: anyLike(this.host.address), port: 0 });
+    if (this.#state === "idle") this.bind({ address: "::", port: 0 });
     this.#require("bound");
-    const port = this.#source?.port ?? 0;
+    const { address = "::", port = 0 } = this.#source ?? {};
     if (!this.host.ports[this.space]?.isAlone(port, this)) throw new Refusal(EADDRINUSE);
     this.backlog = backlog > 0 ? Math.min(backlog, kMostBacklog) : kMostBacklog;
     this.#state = "listening";
-    const { manager, listeners } = this.host;
-    const listener = this.isDatagram
-      ? manager.services.listen(port, (request) => this.#serviceAsked(request))
-      : listeners.listen(port, (request) => this.#asked(request));
-    this.#closeListener = () => listener.close();
+    // All of IPv6's are IPv4's, too, unless the program says otherwise.
+    const bothFamilies = isIpv6(address) && !this.#onlyItsFamily;
+    const isServed = (own: NicAddress) =>
+      this.#own === undefined ? bothFamilies || isIpv6(own.address) === isIpv6(address) : own === this.#own;
+    const open = this.host.addresses
+      .filter(isServed)
+      .map((own) =>
+        this.isDatagram
+          ? own.manager.services.listen(port, (request) => this.#serviceAsked(own, request))
+          : own.listeners.listen(port, (request) => this.#asked(own, request)),
+      );
+    this.#closeListener = () => {
+      for (const listener of open) listener.close();
+    };
   }
 
   connect(parameters: ConnectionParameters): void {
     this.#require("routed");
     const { address = "", port = 0 } = this.#destination ?? {};
-    if (port === 0) throw new Refusal(EINVAL);
+    const manager = this.#own?.manager;
+    if (port === 0 || manager === undefined || isGroup(address)) throw new Refusal(EINVAL);
     const most = this.isDatagram ? kPrivateData.SIDR_REQ : kPrivateData.REQ;
     if (parameters.privateData.length > most) throw new Refusal(EINVAL);
     const common = { sourcePort: this.#source?.port ?? 0, signal: this.#gone.signal };
     this.#state = "waiting";
     if (this.isDatagram) {
-      this.host.manager.services.resolve(address, port, parameters.privateData, common).then(
+      manager.services.resolve(address, port, parameters.privateData, common).then(
         ({ remoteQpn, qkey, privateData }) => {
           if (this.#state !== "waiting") return;
           this.#state = "up";
@@ -211,7 +245,7 @@ export class ProgramId {
       ...{ responderResources, initiatorDepth, retryCount, rnrRetryCount, trafficClass: this.#trafficClass, ...common },
       ...(this.#ackTimeout !== undefined && { ackTimeout: this.#ackTimeout }),
     };
-    this.host.manager.connect(options).then(
+    manager.connect(options).then(
       (established) => {
         if (this.#state !== "waiting") return void established.disconnect();
         this.#peer = established;
@@ -221,6 +255,18 @@ export class ProgramId {
       },
       (error) => this.#failed(error),
     );
+  }
+
+  /** @returns What the program is told, and what ends it. */
+  joinGroup(group: SocketAddress | undefined): { event: ConnectionEvent; leave(): void } {
+    const own = this.#own;
+    if (own === undefined || !this.isDatagram || this.#state === "listening") throw new Refusal(EINVAL);
+    const { address = "" } = group ?? {};
+    if (address === "" || !isGroup(address) || isIpv6(address) !== isIpv6(own.address)) throw new Refusal(EINVAL);
+    const leave = this.host.groups.join(address);
+    if (leave === undefined) throw new Refusal(ENOMEM);
+    const way = { address, sourceIndex: own.index, trafficClass: this.#trafficClass, flowLabel: 0 };
+    return { event: { event: kEvent.groupJoined, datagram: { ...way, qpn: kGroupQpn, qkey: kUdpQkey } }, leave };
   }
 
   /** Of who was asked: yes. Of who asked and was answered: it is ready. */
@@ -277,7 +323,7 @@ export class ProgramId {
   /** What the program's queue pair needs, to be modified to `state`. */
   attributes(state: number): Buffer {
     const peer = this.#peer;
-    if (this.#source === undefined || isAny(this.#source.address)) throw new Refusal(EINVAL);
+    if (this.#own === undefined) throw new Refusal(EINVAL);
     if (this.isDatagram || peer === undefined) {
       const first = { state, partition: true, port: true } as const;
       return attributesAnswer(this.isDatagram ? { ...first, qkey: kUdpQkey } : { ...first, access: 0 });
@@ -310,8 +356,8 @@ export class ProgramId {
     if (name === kOption.tos && value.length === 1) this.#trafficClass = byte;
     else if (name === kOption.reuseAddress && isNumber) this.sharesPort = byte !== 0;
     else if (name === kOption.ackTimeout && value.length === 1 && byte < 32) this.#ackTimeout = byte;
-    // An address of one family is all that there is.
-    else if (name !== kOption.addressFamilyOnly || !isNumber) throw new Refusal(EINVAL);
+    else if (name === kOption.addressFamilyOnly && isNumber) this.#onlyItsFamily = byte !== 0;
+    else throw new Refusal(EINVAL);
   }
 
   notify(event: number): void {
@@ -336,11 +382,13 @@ export class ProgramId {
   /** The id of a connection that a peer has asked for. */
   asked(
     listener: ProgramId,
+    own: NicAddress,
     request: IncomingRequest | ServiceRequest,
     answer?: (given?: ServiceAnswer) => void,
   ): void {
     this.#state = "asked";
-    this.#source = { address: this.host.address, port: listener.#source?.port ?? 0 };
+    this.#own = own;
+    this.#source = { address: own.address, port: listener.#source?.port ?? 0 };
     this.#destination = { address: request.remoteAddress, port: request.remotePort };
     this.#trafficClass = listener.#trafficClass;
     this.#ackTimeout = listener.#ackTimeout;
@@ -352,25 +400,25 @@ export class ProgramId {
     this.#psn = request.remoteStartingPsn;
   }
 
-  #asked(request: IncomingRequest): void {
+  #asked(own: NicAddress, request: IncomingRequest): void {
     if (request.pathMtu > this.host.pathMtu) {
       request.reject(undefined, kReject.invalidPathMtu);
       return;
     }
     try {
       const id = this.#newRequest({ event: kEvent.connectRequest, ...told(request) });
-      id.asked(this, request);
+      id.asked(this, own, request);
     } catch {
       request.reject();
     }
   }
 
-  #serviceAsked(request: ServiceRequest): Promise<ServiceAnswer | undefined> {
+  #serviceAsked(own: NicAddress, request: ServiceRequest): Promise<ServiceAnswer | undefined> {
     return new Promise((resolve) => {
       try {
         const { privateData } = request;
         const id = this.#newRequest({ event: kEvent.connectRequest, privateData });
-        id.asked(this, request, resolve);
+        id.asked(this, own, request, resolve);
       } catch {
         resolve(undefined);
       }
@@ -415,13 +463,14 @@ export class ProgramId {
   }
 
   #way(flowLabel: number): Way {
-    return { address: this.#destination?.address ?? "", trafficClass: this.#trafficClass, flowLabel };
+    const { address = "" } = this.#destination ?? {};
+    return { address, sourceIndex: this.#own?.index ?? 0, trafficClass: this.#trafficClass, flowLabel };
   }
 
-  #takePort(port: number): void {
+  #takePort({ address, port }: SocketAddress): void {
     const taken = this.host.ports[this.space]?.take(port, this) ?? 0;
     this.#holdsPort = true;
-    this.#source = { address: this.host.address, port: taken };
+    this.#source = { address, port: taken };
   }
 
   #checkQueuePair(qpn: number): void {
@@ -442,5 +491,5 @@ const told = (peer: PeerParameters) => ({
   rnrRetryCount: peer.rnrRetryCount,
 });
 const isAny = (address: string) => address === "0.0.0.0" || address === "::";
-const anyLike = (address: string) => (address.includes(":") ? "::" : "0.0.0.0");
+const isIpv6 = (address: string) => address.includes(":");
 const codeOf = (mtu: PathMtu) => kPathMtus.indexOf(mtu) + 1;

@@ -1,7 +1,7 @@
 /**
  * The commands by which librdmacm asks for connections, and what it is told: the ABI of /dev/infiniband/rdma_cm, version 4, in the
  * host's order of bytes (Linux, include/uapi/rdma/rdma_user_cm.h). Those for InfiniBand's own addresses (AF_IB) are not there:
- * librdmacm sees that, and uses those for IP. Nor is multicast.
+ * librdmacm sees that, and uses those for IP.
  */
 import { addressBytes, addressOfGid, addressText, gidOfAddress } from "../wire/address.js";
 
@@ -22,6 +22,8 @@ export const kCommand = {
   getEvent: 12,
   setOption: 14,
   notify: 15,
+  joinGroup: 16,
+  leaveGroup: 17,
   migrateId: 18,
 } as const;
 
@@ -36,6 +38,7 @@ export const kEvent = {
   rejected: 8,
   established: 9,
   disconnected: 10,
+  groupJoined: 12,
   timewaitExit: 15,
 } as const;
 
@@ -71,7 +74,11 @@ type CommandOf<Kind extends number, Fields> = { kind: Kind; id: number } & Field
 type K = typeof kCommand;
 export type Command =
   | CommandOf<K["createId"], { uid: bigint; space: number }>
-  | CommandOf<K["destroyId"] | K["queryRoute"] | K["disconnect"] | K["resolveRoute"] | K["getEvent"], object>
+  | CommandOf<K["joinGroup"], { uid: bigint; address: SocketAddress | undefined }>
+  | CommandOf<
+      K["destroyId"] | K["leaveGroup"] | K["queryRoute"] | K["disconnect"] | K["resolveRoute"] | K["getEvent"],
+      object
+    >
   | CommandOf<K["bindIp"], { address: SocketAddress | undefined }>
   | CommandOf<
       K["resolveIp"],
@@ -103,6 +110,8 @@ const kLeast: Readonly<Record<number, number>> = {
   [kCommand.getEvent]: 16,
   [kCommand.setOption]: 32,
   [kCommand.notify]: 16,
+  [kCommand.joinGroup]: 56,
+  [kCommand.leaveGroup]: 20,
   [kCommand.migrateId]: 24,
 };
 
@@ -122,7 +131,15 @@ export function readCommand(bytes: Buffer, extra: Buffer): Command | undefined {
   switch (kind) {
     case kCommand.createId:
       return { kind, id: 0, uid: bytes.readBigUInt64LE(8), space: bytes.readUInt16LE(24) };
+    case kCommand.joinGroup:
+      return {
+        kind,
+        id: bytes.readUInt32LE(52),
+        uid: bytes.readBigUInt64LE(16),
+        address: readSocketAddress(bytes, 24),
+      };
     case kCommand.destroyId:
+    case kCommand.leaveGroup:
     case kCommand.queryRoute:
       return { kind, id: bytes.readUInt32LE(16) };
     case kCommand.bindIp:
@@ -249,14 +266,16 @@ const kLifetime = 18;
 /** The way to a peer, as ib_uverbs_ah_attr has it. */
 export interface Way {
   address: string;
+  /** Of our own address in the table of GIDs. */
+  sourceIndex: number;
   trafficClass: number;
   flowLabel: number;
 }
 
-function writeWay(out: Buffer, at: number, { address, trafficClass, flowLabel }: Way): void {
+function writeWay(out: Buffer, at: number, { address, sourceIndex, trafficClass, flowLabel }: Way): void {
   out.set(gidOfAddress(address), at);
   out.writeUInt32LE(flowLabel, at + 16);
-  out.set([0, 64, trafficClass], at + 20); // index of our GID, hop limit
+  out.set([sourceIndex, 64, trafficClass], at + 20); // index of our GID, hop limit
   out.set([1, 1], at + 29); // has a global route, port of the NIC
 }
 

@@ -221,6 +221,14 @@ describe("who does not answer", () => {
     expect(last.fields.info.subarray(0, 8)).toEqual(guidOfMac(kMacs[0]));
   });
 
+  it("is not asked at all where it is a multicast group", async () => {
+    const net = setUp();
+    const failing = failureOf(net.connect({ destination: "239.1.2.3" }));
+    await net.clock.run(100);
+    expect((await failing)?.message).toBe("239.1.2.3 is a multicast group");
+    expect(net.kinds()).toEqual([]);
+  });
+
   it("is asked for as long as the caller wants; its application learns that it is too late", async () => {
     const net = setUp();
     const failing = failureOf(net.connect({ timeoutMs: 500 }));

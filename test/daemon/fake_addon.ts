@@ -88,6 +88,8 @@ export class FakeWorker implements NativeWorker {
   readonly modifyQueuePair = unasked;
   readonly createAddressHandle = unasked;
   readonly destroyAddressHandle = unasked;
+  readonly attachGroup = unasked;
+  readonly detachGroup = unasked;
   readonly post = unasked;
   readonly drainCompletions = unasked;
 

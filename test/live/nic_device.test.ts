@@ -9,12 +9,11 @@ import { kRoot } from "../command.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
 import type { Daemon } from "./daemons.js";
-import { twoNics } from "./program_hosts.js";
-import { run } from "./program_runs.js";
+import { fabric, run } from "./program_runs.js";
 import { perform } from "./verbs_pair.js";
 
 const kGroup = 7777;
-const nics = () => twoNics((last) => `address: 10.66.0.${last}\nprograms: { group: ${kGroup} }\n`);
+const nics = () => fabric({ fields: (last) => `address: 10.66.0.${last}\nprograms: { group: ${kGroup} }\n` });
 const kPing = { size: 64, count: 20, verify: true };
 
 async function opened({ socket }: Daemon): Promise<Device> {

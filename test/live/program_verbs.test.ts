@@ -33,10 +33,13 @@ describeLive("verbs of programs", () => {
     await pair(await fabric(), command);
   });
 
-  it.each(["shared_receives", "extended", "refusals", "unmapped"])("programs_c/%s.c", async (name) => {
-    const nic = await startNic(await network(["a"]), "a");
-    const { status, output } = await run(nic, compiled(name)).ended;
-    expect(output).toBe("as it should be\n");
-    expect(status).toBe(0);
-  });
+  it.each(["shared_receives", "extended", "refusals", "unmapped", "multicast", "draining"])(
+    "programs_c/%s.c",
+    async (name) => {
+      const nic = await startNic(await network(["a"]), "a");
+      const { status, output } = await run(nic, compiled(name)).ended;
+      expect(output).toBe("as it should be\n");
+      expect(status).toBe(0);
+    },
+  );
 });

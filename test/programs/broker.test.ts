@@ -12,7 +12,7 @@ import { ProgramBroker } from "../../src/programs/broker.js";
 import { gidOfAddress } from "../../src/wire/address.js";
 import { eventually } from "../patience.js";
 
-const { EINVAL, ENOENT, EPROTO } = constants.errno;
+const { EINVAL, ENOENT, ENOMEM, EPROTO } = constants.errno;
 const kRequestBytes = 4;
 const kPeerMac = 0x02_00_00_00_00_02;
 
@@ -47,6 +47,7 @@ async function serve(programs?: string, folder?: string) {
   const calls: unknown[][] = [];
   const requests: ProgramRequest[] = [];
   const answers: ProgramAnswer[] = [];
+  const sent: Buffer[] = [];
   let numbers = 0;
   let qpns = 100;
   const listeners = new Set<(frame: Buffer) => void>();
@@ -82,11 +83,14 @@ async function serve(programs?: string, folder?: string) {
       destroyQueuePair: remember("destroy") as never,
       createAddressHandle: remember("handle", () => 55) as never,
       destroyAddressHandle: remember("unhandle") as never,
+      attachGroup: remember("attach") as never,
+      detachGroup: remember("detach") as never,
     },
     link: {
       mac: 0x02_00_00_00_00_01,
       // Its peer answers ARP.
       send: (frame) => {
+        sent.push(Buffer.from(frame));
         const reply = arpReply(Buffer.from(frame), "10.0.0.2", kPeerMac);
         if (reply !== undefined) setImmediate(() => listeners.forEach((listener) => void listener(reply)));
         return true;
@@ -112,7 +116,7 @@ async function serve(programs?: string, folder?: string) {
     await eventually(() => expect(answers.length).toBeGreaterThan(before));
     return answers.at(-1);
   };
-  return { broker, socket, path, calls, told, answers, requests, program, ask };
+  return { broker, socket, path, calls, sent, told, answers, requests, program, ask };
 }
 
 it("serves a program from its hello to its end, and gives back what it had", async () => {
@@ -160,6 +164,57 @@ it("refuses what is not the program's, and what makes no sense", async () => {
   expect(await ask(one, { kind: 2, object: 100, state: 2, source_index: 1 })).toEqual({ error: EINVAL });
   expect(await ask(one, { kind: 77 })).toEqual({ error: EPROTO });
   expect(calls.map(([name]) => name)).toEqual(["open", "open", "create"]);
+});
+
+it("lets queue pairs of datagrams join groups, of which the link's switches are told", async () => {
+  const { calls, sent, requests, program, ask } = await serve();
+  const [client, other] = [await program(), await program()];
+  await ask(client, {});
+  await ask(other, {});
+  const [pair, connection] = [{ object: 100 }, { object: 101 }];
+  expect(await ask(client, { kind: 1, datagram: 1 })).toEqual(pair);
+  expect(await ask(client, { kind: 1 })).toEqual(connection);
+  const gid = [...gidOfAddress("239.1.2.3")];
+  const group = { version: 4, bytes: Buffer.from([239, 1, 2, 3]) };
+  const reports = (type: number) =>
+    sent.filter((frame) => frame.readUInt8(23) === 2 && frame.readUInt8(38) === type).length;
+
+  calls.length = 0;
+  expect(await ask(client, { kind: 6, ...connection, gid })).toEqual({ error: EINVAL });
+  expect(await ask(client, { kind: 6, ...pair })).toEqual({ error: EINVAL }); // no group
+  expect(await ask(other, { kind: 6, ...pair, gid })).toEqual({ error: ENOENT });
+  expect(await ask(client, { kind: 7, ...pair, gid })).toEqual({ error: EINVAL });
+  expect(calls).toEqual([]);
+  expect(await ask(client, { kind: 6, ...pair, gid })).toEqual({});
+  expect(await ask(client, { kind: 6, ...pair, gid })).toEqual({});
+  expect(calls).toEqual([["attach", 100, group]]);
+  expect(reports(0x16)).toBe(1);
+  expect(await ask(other, { kind: 7, ...pair, gid })).toEqual({ error: ENOENT });
+  expect(await ask(client, { kind: 7, ...pair, gid })).toEqual({});
+  expect(calls.at(-1)).toEqual(["detach", 100, group]);
+  expect(reports(0x17)).toBe(1);
+
+  // No connection leads to one; datagrams do, and nobody is asked where it is.
+  expect(await ask(client, { kind: 2, ...connection, state: 2, gid })).toEqual({ error: EINVAL });
+  expect(await ask(client, { kind: 4, gid })).toEqual({ object: 55 });
+  expect(calls.at(-1)).toMatchObject(["handle", { destination_mac: 0x01_00_5e_01_02_03, destination_ip: group.bytes }]);
+
+  // With its queue pair, and with the program, however it ends.
+  expect(await ask(client, { kind: 6, ...pair, gid })).toEqual({});
+  expect(await ask(client, { kind: 3, ...pair })).toEqual({});
+  expect(calls.filter(([name]) => name === "detach")).toHaveLength(2);
+  expect(await ask(client, { kind: 1, datagram: 1 })).toEqual({ object: 102 });
+  const many = Array.from({ length: 256 }, (_, i) => {
+    const word = Buffer.alloc(kRequestBytes);
+    const own = [...gidOfAddress(`239.7.0.${i}`)];
+    word.writeUInt32LE(requests.push({ ...kRequest, kind: 6, object: 102, gid: own }) - 1);
+    return word;
+  });
+  client.write(Buffer.concat(many));
+  await eventually(() => expect(calls.filter(([name]) => name === "attach")).toHaveLength(258));
+  expect(await ask(client, { kind: 6, object: 102, gid })).toEqual({ error: ENOMEM });
+  client.destroy();
+  await eventually(() => expect(reports(0x17)).toBe(258));
 });
 
 it("sends as the program says: by traffic class, else by service level, and so far", async () => {

@@ -1,94 +1,14 @@
 /** Two NICs with a link between them, and programs that speak to them by hand: src/programs/connections.ts and what it stands on. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { createServer, type Socket } from "node:net";
-import { constants, tmpdir } from "node:os";
-import { join as joinPath } from "node:path";
+import { constants } from "node:os";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ConnectionManager, type IncomingRequest } from "../../src/cm/connection_manager.js";
-import { systemClock } from "../../src/cm/link.js";
-import { isHello, ProgramConnections } from "../../src/programs/connections.js";
 import { gidOfAddress, guidOfMac } from "../../src/wire/address.js";
-import { FakeLink, join } from "../cm/fakes.js";
 import { eventually } from "../patience.js";
-import { command, type Event, UcmaClient } from "./ucma_client.js";
+import { kAddresses, kEvent, kIpv6, kMacs, kPort, kStranger, kUdp, listening, network } from "./network.js";
+import { command, type Event } from "./ucma_client.js";
 
 const { EADDRINUSE, EADDRNOTAVAIL, EAGAIN, EBADF, EINVAL, ENOENT, ENOMEM, EOPNOTSUPP, ENETUNREACH, EPROTONOSUPPORT } =
   constants.errno;
-const kUdp = 0x0111;
-const kPort = 7471;
-const kMacs = [0x02_00_00_00_00_01, 0x02_00_00_00_00_02] as const;
-const kAddresses = ["10.0.0.1", "10.0.0.2"] as const;
-/** On the second NIC's link; its connections are not a program's. */
-const kStranger = "10.0.0.3";
-const kEvent = {
-  addressResolved: 0,
-  addressError: 1,
-  routeResolved: 2,
-  connectRequest: 4,
-  connectResponse: 5,
-  unreachable: 7,
-  rejected: 8,
-  established: 9,
-  disconnected: 10,
-};
-
-/** Programs have queue pairs 100 to 199, whatever their user. `who` is changed to be another. */
-async function network(links = [new FakeLink(kMacs[0]), new FakeLink(kMacs[1])] as const) {
-  join(systemClock, ...links);
-  const who = { pid: 7, uid: 8 };
-  const path = mkdtempSync(joinPath(tmpdir(), "weir-test-"));
-  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
-  const nics = await Promise.all(
-    links.map(async (link, i) => {
-      const connections = new ProgramConnections({
-        address: kAddresses[i] as string,
-        pathMtu: 1024,
-        link,
-        neighbours: {
-          resolve: async (address) => {
-            const found =
-              address === kStranger ? kMacs[1] : kMacs[kAddresses.indexOf(address as (typeof kAddresses)[number])];
-            if (found === undefined) throw new Error("nobody answers");
-            return found;
-          },
-        },
-        credentials: () => ({ ...who }),
-        ownsQueuePair: (_, qpn) => qpn >= 100 && qpn < 200,
-      });
-      const socket = joinPath(path, `${i}.verbs`);
-      const sockets = new Set<Socket>();
-      const server = createServer((client) => {
-        sockets.add(client);
-        client
-          .on("error", () => {})
-          .once("data", (first: Buffer) => {
-            expect(isHello(first)).toBe(true);
-            connections.serve(client, first);
-          });
-      });
-      await new Promise<void>((resolve) => server.listen(socket, resolve));
-      onTestFinished(() => {
-        for (const client of sockets) client.destroy();
-        connections.close();
-        server.close();
-      });
-      return socket;
-    }),
-  );
-  let keys = 0n;
-  const program = (nic: 0 | 1) => UcmaClient.open(nics[nic] as string, ++keys);
-  return { program, who, links };
-}
-
-/** A server on NIC 1 that listens, and its id. */
-async function listening(net: Awaited<ReturnType<typeof network>>, space?: number, nic: 0 | 1 = 1) {
-  const server = await net.program(nic);
-  const listener = await server.create(1, space);
-  expect(await server.bind(listener, "0.0.0.0", kPort)).toMatchObject({ error: 0 });
-  expect(await server.listen(listener, 2)).toMatchObject({ error: 0 });
-  return { server, listener };
-}
-
 /** Both ends of a connection, up. */
 async function connected(net: Awaited<ReturnType<typeof network>>) {
   const { server, listener } = await listening(net);
@@ -108,10 +28,9 @@ const dataOf = ({ parameters }: Event) => parameters.toString("latin1", 8, 8 + p
 const text = (data: string) => data.replace(/\0+$/, "");
 
 it("agrees on PSNs with a peer that begins elsewhere", async () => {
-  const links = [new FakeLink(kMacs[0]), new FakeLink(kMacs[1])] as const;
-  const net = await network(links);
+  const net = await network();
   const neighbours = { resolve: async () => kMacs[0] };
-  const manager = new ConnectionManager({ link: links[1], neighbours, address: kStranger });
+  const manager = new ConnectionManager({ link: net.links[1], neighbours, address: kStranger });
   onTestFinished(() => manager.close());
   const asked = new Promise<IncomingRequest>((resolve) => manager.listen(kPort, resolve));
   const client = await net.program(0);
@@ -271,6 +190,42 @@ describe("connections of programs", () => {
     await client.connect(other, 100);
     await server.reject((await server.event()).id);
     expect(await client.event()).toMatchObject({ uid: 4, event: kEvent.unreachable, status: 2 });
+  });
+
+  it("are of both versions of IP, each from the NIC's address of that version", async () => {
+    const net = await network(2);
+    // On "::", so for both; unless that is said to be IPv6's alone.
+    const server = await net.program(1);
+    const [both, alone] = [await server.create(1), await server.create(2)];
+    expect(await server.bind(both, "::", kPort)).toMatchObject({ error: 0 });
+    expect(await server.listen(both)).toMatchObject({ error: 0 });
+    await server.option(alone, 2, Buffer.from([1, 0, 0, 0]));
+    await server.bind(alone, "::", kPort + 1);
+    await server.listen(alone);
+
+    const client = await net.program(0);
+    for (const [family, version] of [kAddresses, kIpv6].entries()) {
+      const id = await client.routed(3, version[1], kPort);
+      const path = (await client.query(id)).bytes.subarray(8, 40);
+      expect(path).toEqual(Buffer.concat([gidOfAddress(version[1]), gidOfAddress(version[0])]));
+      await client.connect(id, 100);
+      const request = await server.event();
+      expect((await server.query(request.id)).bytes.subarray(24, 40)).toEqual(gidOfAddress(version[1]));
+      const rtr = (await server.attributes(request.id, 2)).bytes;
+      expect(rtr.subarray(40, 56)).toEqual(gidOfAddress(version[0]));
+      expect(rtr.readUInt8(60)).toBe(family); // of its own GIDs
+      await server.reject(request.id);
+      expect(await client.event()).toMatchObject({ event: kEvent.rejected });
+    }
+    await client.connect(await client.routed(4, kIpv6[1], kPort + 1), 100);
+    expect(await server.event()).toMatchObject({ uid: 2, event: kEvent.connectRequest });
+    await client.connect(await client.routed(5, kAddresses[1], kPort + 1), 100);
+    expect(await client.event()).toMatchObject({ uid: 5, event: kEvent.rejected, status: 8 });
+
+    const bound = await client.create(6);
+    expect(await client.bind(bound, kIpv6[0], 0)).toMatchObject({ error: 0 });
+    expect(await client.resolve(bound, kAddresses[1], kPort)).toMatchObject({ error: EINVAL });
+    expect(await client.resolve(bound, kIpv6[1], kPort)).toMatchObject({ error: 0 });
   });
 
   it("wait no longer for an answer when their id is destroyed, and the peer hears that", async () => {

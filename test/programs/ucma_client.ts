@@ -151,6 +151,12 @@ export class UcmaClient {
   }
   disconnect = (id: number) => this.write(words(10, 12, [8, id]));
   attributes = (id: number, state: number) => this.write(words(11, 24, [16, id], [20, state]));
+  join(id: number, uid: number, group: string): Promise<Answer> {
+    const join = at(words(16, 56, [52, id]), 24, group, 0);
+    join.writeBigUInt64LE(BigInt(uid), 16);
+    return this.write(join);
+  }
+  leave = (membership: number) => this.write(words(17, 24, [16, membership]));
   option = (id: number, name: number, value: Buffer) =>
     this.write(words(14, 32, [16, id], [20, 0], [24, name], [28, value.length]), value);
   notify = (id: number, event: number) => this.write(words(15, 16, [8, id], [12, event]));

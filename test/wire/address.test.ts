@@ -8,7 +8,9 @@ import {
   canonicalAddress,
   gidOfAddress,
   guidOfMac,
+  isGroup,
   isStation,
+  macOfGroup,
 } from "../../src/wire/address.js";
 
 describe("addresses", () => {
@@ -52,6 +54,19 @@ describe("addresses", () => {
     expect(gidOfAddress("10.77.0.2").toString("hex")).toBe("00000000000000000000ffff0a4d0002");
     expect(addressOfGid(gidOfAddress("10.77.0.2"))).toBe("10.77.0.2");
     expect(addressOfGid(gidOfAddress("fd77::2"))).toBe("fd77::2");
+  });
+});
+
+describe("multicast groups", () => {
+  it("are told from other addresses", () => {
+    expect(["224.0.0.0", "239.255.255.255", "ff02::1", "ff0e::4242"].every(isGroup)).toBe(true);
+    expect(["223.255.255.255", "240.0.0.0", "10.0.0.1", "fe80::1", "::1"].some(isGroup)).toBe(false);
+  });
+
+  it("have the MAC address that RFC 1112 and RFC 2464 make of them", () => {
+    expect(macOfGroup("224.0.0.1")).toBe(0x01005e000001);
+    expect(macOfGroup("239.129.2.3")).toBe(0x01005e010203);
+    expect(macOfGroup("ff02::1:ff00:8001")).toBe(0x3333ff008001);
   });
 });
 

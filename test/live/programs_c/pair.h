@@ -19,7 +19,7 @@
 static struct ibv_context* context;
 static struct ibv_pd* pd;
 
-static void open_first(void) {
+__attribute__((unused)) static void open_first(void) {
   struct ibv_device** devices = ibv_get_device_list(NULL);
   HOLDS(devices != NULL && devices[0] != NULL);
   HOLDS((context = ibv_open_device(devices[0])) != NULL);
@@ -27,7 +27,7 @@ static void open_first(void) {
   HOLDS((pd = ibv_alloc_pd(context)) != NULL);
 }
 
-static struct ibv_qp* make_qp(enum ibv_qp_type type, struct ibv_cq* cq, struct ibv_srq* srq) {
+__attribute__((unused)) static struct ibv_qp* make_qp(enum ibv_qp_type type, struct ibv_cq* cq, struct ibv_srq* srq) {
   struct ibv_qp_init_attr init = {.send_cq = cq,
                                   .recv_cq = cq,
                                   .srq = srq,
@@ -38,7 +38,7 @@ static struct ibv_qp* make_qp(enum ibv_qp_type type, struct ibv_cq* cq, struct i
   return qp;
 }
 
-static void connect_to(struct ibv_qp* qp, uint32_t peer) {
+__attribute__((unused)) static void connect_to(struct ibv_qp* qp, uint32_t peer) {
   const int reliable = qp->qp_type == IBV_QPT_RC;
   struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
   attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
@@ -73,7 +73,7 @@ __attribute__((unused)) static struct ibv_wc next_completion(struct ibv_cq* cq) 
   return wc;
 }
 
-static struct ibv_sge piece_of(struct ibv_mr* mr, void* at, uint32_t length) {
+__attribute__((unused)) static struct ibv_sge piece_of(struct ibv_mr* mr, void* at, uint32_t length) {
   return (struct ibv_sge){.addr = (uintptr_t)at, .length = length, .lkey = mr->lkey};
 }
 
