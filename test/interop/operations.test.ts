@@ -1,7 +1,7 @@
 /** Every operation of two stock Soft-RoCE guests crosses `weir switch`, verified where it arrives; at a path MTU of 4096, too. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { describeInterop } from "./capability.js";
-import { exchange, inGuest, perftest } from "./exchange.js";
+import { connected, exchange, inGuest } from "./exchange.js";
 import type { Guest } from "./guest.js";
 import { InteropNetwork, ipv4, ipv6 } from "./network.js";
 
@@ -57,7 +57,7 @@ describeInterop("verbs of Soft-RoCE guests through weir switch", () => {
 
     it("ib_send_lat with RDMA CM", async () => {
       const command = `ib_send_lat -R -F -u 18 -n 100 -s ${pathMtu}`;
-      const { client } = await perftest(inGuest(a, command), inGuest(b, `${command} ${ipv4(1)}`));
+      const { client } = await connected(inGuest(a, command), inGuest(b, `${command} ${ipv4(1)}`));
       expect(client).toMatch(new RegExp(`^ ${pathMtu} +100 `, "m"));
     });
   });

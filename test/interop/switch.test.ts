@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { kPingPort, pingServer } from "../../src/perf/ping.js";
 import { connect, type Device, listen, openDevice } from "../../src/verbs/index.js";
 import { describeInterop } from "./capability.js";
-import { exchange, inGuest, type Program, perftest } from "./exchange.js";
+import { connected, exchange, inGuest, type Program } from "./exchange.js";
 import type { Guest } from "./guest.js";
 import { InteropNetwork, ipv4, ipv6, type SwitchDaemon, total } from "./network.js";
 
@@ -63,7 +63,7 @@ describeInterop("Soft-RoCE guests through weir switch", () => {
     const [from, to] = verb === "read" ? ["tap1", "tap2"] : ["tap2", "tap1"];
     // CE on the way to the receiver, as another program sees it.
     const capture = await network.capture(to, "udp port 4791 and ip[1] & 3 == 3");
-    const { client } = await perftest(inGuest(a, command), inGuest(b, `${command} ${ipv4(1)}`), 120);
+    const { client } = await connected(inGuest(a, command), inGuest(b, `${command} ${ipv4(1)}`), 120);
     expect(client).toMatch(new RegExp(`^ 65536 +${kMessages} `, "m"));
     const after = await bridge.counters();
     const grown = (name: string, port: string) => {

@@ -1,7 +1,7 @@
 /** A stock Soft-RoCE guest against Weir, each as the client and as the server, with nothing of Weir between them. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { describeInterop } from "./capability.js";
-import { byWeir, exchange, inGuest, perftest } from "./exchange.js";
+import { byWeir, connected, exchange, inGuest } from "./exchange.js";
 import type { Guest } from "./guest.js";
 import { InteropNetwork, ipv4, ipv6, type Nic } from "./network.js";
 
@@ -58,7 +58,7 @@ describeInterop("Soft-RoCE against Weir", () => {
       });
 
       it("of weir perf is served by perftest", async () => {
-        const { client } = await perftest(inGuest(guest, theirs), byWeir(network, nic, ...ours, ipv4(1)));
+        const { client } = await connected(inGuest(guest, theirs), byWeir(network, nic, ...ours, ipv4(1)));
         expect(client).toMatch(/^ 65536 +100 /m);
         expect(client).toContain(`${pathMtu}`);
       });

@@ -196,7 +196,7 @@ it("lets queue pairs of datagrams join groups, of which the link's switches are 
 
   // No connection leads to one; datagrams do, and nobody is asked where it is.
   expect(await ask(client, { kind: 2, ...connection, state: 2, gid })).toEqual({ error: EINVAL });
-  expect(await ask(client, { kind: 4, gid })).toEqual({ object: 55 });
+  expect(await ask(client, { kind: 4, gid })).toEqual({ object: 55, mac: 0x01_00_5e_01_02_03 });
   expect(calls.at(-1)).toMatchObject(["handle", { destination_mac: 0x01_00_5e_01_02_03, destination_ip: group.bytes }]);
 
   // With its queue pair, and with the program, however it ends.
