@@ -79,6 +79,7 @@ QueuePairCopy copy_queue_pair(SoftNic& nic, uint32_t index, std::string name) {
           .qpn = qp.qpn,
           .remote_qpn = qp.parameters.remote_qpn,
           .state = qp.state,
+          .connecting = qp.kind == QueuePair::Kind::reliable_stream && static_cast<ReliableStream&>(*qp.transport).connecting(),
           .limited = flow.held,
           .rate = nic.allowed_rate(qp),
           .target_rate = flow.held ? state.target_rate : nic.line_rate(),

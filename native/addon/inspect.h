@@ -83,6 +83,7 @@ struct QueuePairCopy {
   std::string name;
   uint32_t qpn = 0, remote_qpn = 0;
   QueuePair::State state{};
+  bool connecting = false;
   bool limited = false;
   Rate rate = 0, target_rate = 0;
   double alpha = 0;
@@ -100,6 +101,7 @@ void describe(auto& v, Of<QueuePairCopy> auto& qp) {
   v("qpn", qp.qpn, field::any("Its number."));
   v("remote_qpn", qp.remote_qpn, field::any("The peer's."));
   v("state", qp.state, field::any("idle: nothing to send."));
+  v("connecting", qp.connecting, field::any("A reliable stream that sends, whose peer does not acknowledge it (yet)."));
   v("limited", qp.limited, field::any("By congestion control."));
   v("rate", qp.rate, field::any("", "bit/s"));
   v("target_rate", qp.target_rate, field::any("", "bit/s"));

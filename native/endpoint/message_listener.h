@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/types.h"
+#include "transport/work.h"
 
 namespace weir {
 
@@ -14,6 +15,8 @@ class MessageListener {
   virtual void message_completed(uint32_t qpn, uint64_t number, uint64_t bytes, Time posted, Time now) = 0;
   // A stream has sent all it had, and it is acknowledged; or its connection has failed.
   virtual void stream_ended(uint32_t qpn, bool failed, Time now) = 0;
+  // A reliable stream that begins again has a connection (success), or its first or its present one has failed, and why.
+  virtual void stream_connected(uint32_t, WorkStatus, Time) {}
 
  protected:
   ~MessageListener() = default;

@@ -34,8 +34,11 @@ struct QueuePairParameters {
   // Of a reliable one: messages of 1..kMaxMessage bytes, instead of what `stream` says of them; must outlive it.
   std::span<const uint32_t> sizes = {};
   QueueAttributes transport = {};  // of a reliable one: recovery, timeout, retry_count and window
-  uint64_t remote_address = 0;     // RETH
-  uint32_t remote_key = 0;         // RETH; a reliable one has its own
+  // Of a reliable one: what numbers and first PSNs of its connections are drawn from, each of which may be followed by another;
+  // different each time that the NIC starts. 0: it has one, from stream.first_psn on.
+  uint64_t connection_seed = 0;
+  uint64_t remote_address = 0;  // RETH
+  uint32_t remote_key = 0;      // RETH; a reliable one has its own
 };
 // What concerns a reliable connection alone is checked when that is made.
 void describe(auto& v, Of<QueuePairParameters> auto& p) {
@@ -50,7 +53,10 @@ void describe(auto& v, Of<QueuePairParameters> auto& p) {
   v("stop", p.stop, field::optional(field::any("Between two packets; absent: never.", "ns")));
   v("rate_cap", p.rate_cap, field::bps("Most that it may send, on the wire; 0: line rate."));
   v("remote_address", p.remote_address, field::any("Of the RETH."));
-  v("remote_key", p.remote_key, field::any("Of the RETH."));
+  v("remote_key", p.remote_key, field::any("Of the RETH; not of a reliable one."));
+  v("reliable", p.reliable, field::optional(field::any("Each message is acknowledged; the peer's must be so too.")));
+  v("outstanding", p.outstanding, field::optional(field::any("Of a reliable one: messages posted at a time.")));
+  v("transport", p.transport, field::optional(field::any("Of a reliable one: recovery, timeout, retry_count and window.")));
 }
 
 // Throws NativeError INVALID_CONFIG unless a packet of `pool` has room for a frame of that path MTU.

@@ -15,6 +15,14 @@ namespace {
 constexpr uint32_t kMaxPayload = 4'096;
 constexpr uint32_t kStreamDomain = UINT32_MAX;
 
+// The key of the region of streams is the same at every NIC, whatever it has to hide of others: peers write to it, and what they
+// write nobody reads.
+uint32_t add_stream_region(MemoryTable& memory, uint8_t* bytes, uint8_t* sink) {
+  const uint32_t key = memory.add(ReliableStream::region(bytes, sink, kStreamDomain));
+  const uint32_t common = KeySequence(0).next();
+  return memory.rename(key, common) ? common : key;
+}
+
 }  // namespace
 
 QueuePairTable::QueuePairTable(const NicParameters& parameters, const std::vector<QueuePairParameters>& streams,
@@ -27,16 +35,16 @@ QueuePairTable::QueuePairTable(const NicParameters& parameters, const std::vecto
       completions_(completions),
       generations_(parameters.verbs_queue_pairs),
       memory_(parameters.memory_regions + 1, parameters.key_secret),
-      payload_(kMaxPayload),
+      payload_(has_payload_ ? 2 * kMaxPayload : kMaxPayload),
       stream_context_{.bytes = payload_.data(),
                       .memory = memory_,
-                      .key = memory_.add(ReliableStream::region(payload_.data(), kStreamDomain)),
+                      .key = add_stream_region(memory_, payload_.data(), has_payload_ ? payload_.data() + kMaxPayload : nullptr),
                       .domain = kStreamDomain,
                       .counters = counters_,
                       .listener = parameters.listener,
                       .payload = has_payload_,
                       .informs = (hears(parameters.congestion) & kHearsAcknowledgements) != 0} {
-  for (size_t i = 0; i < payload_.size(); ++i) payload_[i] = static_cast<uint8_t>(i);
+  for (size_t i = 0; i < kMaxPayload; ++i) payload_[i] = static_cast<uint8_t>(i);
   pairs_.reserve(size_);  // transports refer to what is in them
   for (const QueuePairParameters& stream : streams) {
     QueuePair& qp = pairs_.emplace_back(stream);

@@ -89,7 +89,7 @@ class QueuePairTable {
   TransportCounters counters_;
   MemoryTable memory_;
   AddressTable address_handles_;
-  std::vector<uint8_t> payload_;
+  std::vector<uint8_t> payload_;  // of streams: what they send, and what they receive
   StreamContext stream_context_;
   std::unordered_set<uint64_t> own_macs_;  // of queue pairs, besides the NIC's
 };

@@ -2,7 +2,17 @@
 
 #include <bit>
 
+#include "base/random.h"
+
 namespace weir {
+namespace {
+
+// From when a connection has failed to the next. The peer may refuse what it is sent, and that at once.
+constexpr Time kPause = 100 * kMillisecond;
+// One for the message under way, one for that behind it.
+constexpr uint32_t kEndless = 2;
+
+}  // namespace
 
 ReliableStream::ReliableStream(uint32_t qpn, const QueuePairParameters& parameters, const StreamContext& context,
                                QpCounters& by_pair)
@@ -12,51 +22,94 @@ ReliableStream::ReliableStream(uint32_t qpn, const QueuePairParameters& paramete
       by_pair_(by_pair),
       sizes_(parameters.sizes.empty() ? MessageSizes(parameters.stream.message_bytes, parameters.stream.total_bytes)
                                       : MessageSizes(parameters.sizes)),
-      sequence_(parameters.stream.first_psn) {
-  require_attributes(attributes());
+      unacknowledged_(sizes_),
+      sequence_(parameters.stream.first_psn),
+      endless_(begins_again() ? kEndless : 0) {
+  require_attributes(attributes(0));
 }
 
-MemoryRegion ReliableStream::region(uint8_t* bytes, uint32_t domain) {
+MemoryRegion ReliableStream::region(uint8_t* bytes, uint8_t* sink, uint32_t domain) {
   return {.data = bytes,
           .address = 0,
           .length = UINT64_MAX,
           .domain = domain,
           .access = kLocalWrite | kRemoteWrite,
           .owner = nullptr,
-          .scratch = true};
+          .scratch = true,
+          .sink = sink};
 }
 
-QueueAttributes ReliableStream::attributes() const {
+QueueAttributes ReliableStream::attributes(uint32_t first_psn) const {
   QueueAttributes attributes = parameters_.transport;
   attributes.domain = context_.domain;
   attributes.access = kRemoteWrite;
   attributes.path_mtu = parameters_.stream.path_mtu;
   attributes.remote_qpn = parameters_.remote_qpn;
-  attributes.send_psn = attributes.receive_psn = parameters_.stream.first_psn;
+  attributes.send_psn = attributes.receive_psn = first_psn;
   attributes.max_rd_atomic = 1;
   attributes.max_dest_rd_atomic = 0;
   attributes.informs = context_.informs;
   return attributes;
 }
 
-void ReliableStream::connect(uint32_t send_depth, uint32_t receive_depth, QueuePairState state) {
+// Ready to receive.
+std::unique_ptr<ReliableConnection> ReliableStream::connect(uint32_t send_depth, uint32_t receive_depth, uint32_t first_psn) {
   const TransportContext context{context_.memory, *this, context_.counters, context_.payload};
-  connection_ = std::make_unique<ReliableConnection>(qpn_, context, send_depth, receive_depth);
-  connection_->modify(QueuePairState::init, attributes());
-  connection_->modify(QueuePairState::rtr, attributes());
-  if (state == QueuePairState::rts) connection_->modify(QueuePairState::rts, attributes());
+  SharedReceives* const shared = begins_again() ? &endless_ : nullptr;
+  auto connection = std::make_unique<ReliableConnection>(qpn_, context, send_depth, receive_depth, shared);
+  connection->modify(QueuePairState::init, attributes(first_psn));
+  connection->modify(QueuePairState::rtr, attributes(first_psn));
+  return connection;
 }
+
+// ---- sending ----
 
 void ReliableStream::begin(Time now) {
   now_ = now;
-  role_ = Role::sends;
-  connect(parameters_.outstanding, 1, QueuePairState::rts);
+  open();
   replenish();
 }
 
+void ReliableStream::open() {
+  uint32_t first_psn = parameters_.stream.first_psn;
+  SendWork opening;
+  if (begins_again()) {
+    Random random(parameters_.connection_seed, qpn_, ++opened_);
+    first_psn = static_cast<uint32_t>(random.next() >> 32) & kPsnMask;
+    opening.immediate = static_cast<uint32_t>(random.next() >> 32);
+  }
+  sends_ = connect(parameters_.outstanding, 1, first_psn);
+  sends_->modify(QueuePairState::rts, attributes(first_psn));
+  if (!begins_again()) return;
+  opening.opcode = WorkOpcode::write_immediate;
+  opening.flags = kSignaled;
+  opening_ = true;
+  sends_->post_send(opening);
+}
+
+void ReliableStream::fall_back() {
+  sends_.reset();
+  failed_ = opening_ = false;
+  under_way_ = 0;
+  sizes_ = unacknowledged_;
+  resumes_at_ = now_ + kPause;
+  tell(false);
+}
+
+// Once of each turn for the better or worse.
+void ReliableStream::tell(bool connected) {
+  const Told news = connected ? Told::connected : Told::failed;
+  if (told_ == news) return;
+  told_ = news;
+  if (context_.listener != nullptr) context_.listener->stream_connected(qpn_, connected ? WorkStatus::success : why_, now_);
+}
+
 void ReliableStream::close() {
-  role_ = Role::over;
-  connection_.reset();
+  over_ = true;
+  opening_ = false;
+  resumes_at_ = kNever;
+  sends_.reset();
+  if (!begins_again()) receives_.reset();
 }
 
 // Messages complete in order: the work request's id is free to say when it was posted.
@@ -73,15 +126,8 @@ void ReliableStream::post() {
     work.remote_key = context_.key;  // the peer has its region in the same place
     work.remote_address = parameters_.remote_address;
     ++under_way_;
-    connection_->post_send(work);
+    sends_->post_send(work);
   }
-}
-
-void ReliableStream::post_receive() {
-  ReceiveWork work;
-  work.length = kMaxMessage;
-  work.local_key = context_.key;
-  connection_->post_receive(work);
 }
 
 void ReliableStream::complete(const Completion& completion) {
@@ -89,61 +135,105 @@ void ReliableStream::complete(const Completion& completion) {
     consumed_ += completion.status == WorkStatus::success;
   } else if (completion.status != WorkStatus::success) {
     failed_ = true;
-  } else if (completion.retired > 0 && role_ == Role::sends) {
+    if (completion.status != WorkStatus::flushed) why_ = completion.status;
+  } else if (completion.retired > 0) {
+    if (opening_) {
+      opening_ = false;
+      return tell(true);
+    }
     --under_way_;
+    unacknowledged_.next();
     const uint64_t number = completed_++;
     if (context_.listener == nullptr) return;
     context_.listener->message_completed(qpn_, number, completion.bytes, static_cast<Time>(completion.id), now_);
   }
 }
 
-// What the connection has completed is replaced once it has done its own work.
+// What the connections have completed is replaced once they have done their own work.
 void ReliableStream::replenish() {
-  if (role_ == Role::receives) {
-    for (; consumed_ > 0; --consumed_) post_receive();
-    return;
-  }
+  for (; consumed_ > 0; --consumed_) post_receive();
+  if (sends_ == nullptr || (opening_ && !failed_)) return;
   if (!failed_) post();
   if (!failed_ && under_way_ > 0) return;
+  if (failed_ && begins_again()) return fall_back();
   close();
   if (context_.listener != nullptr) context_.listener->stream_ended(qpn_, failed_, now_);
 }
 
-bool ReliableStream::receive(Time now, const uint8_t* frame, const PacketMeta& meta) {
-  now_ = now;
-  const bool for_sender = is_response(meta.opcode);
-  if (role_ == Role::over || (role_ != Role::sends && for_sender)) return ++context_.counters.drop_wrong_state, false;
-  if (role_ == Role::sends) {
-    const bool valid = connection_->receive(now, frame, meta);
-    return replenish(), valid;
-  }
-  if (role_ == Role::none) {
-    role_ = Role::receives;
-    // A power of two: credits can say it as it is, so that a sender with as many messages under way never waits for them.
-    const uint32_t depth = parameters_.stream.operation == Operation::send ? std::bit_ceil(parameters_.outstanding) : 1;
-    connect(1, depth, QueuePairState::rtr);
-    for (uint32_t i = 0; i < depth; ++i) post_receive();
-  }
-  // As without acknowledgements: a gap counts when it shows for the first time, and what fills it is no news.
-  by_pair_.lost += sequence_.observe(meta.psn).missing;
-  const Received before = connection_->received();
-  const bool valid = connection_->receive(now, frame, meta);
-  count_received(by_pair_, before, connection_->received(), meta);
-  return replenish(), valid;
-}
-
 bool ReliableStream::take_data(Time now, OutgoingPacket& out) {
   now_ = now;
-  const bool taken = connection_->take_data(now, out);
+  const bool taken = sends_->take_data(now, out);
   if (failed_) replenish();
   return taken;
 }
 
 void ReliableStream::advance(Time now) {
   now_ = now;
-  if (role_ != Role::sends) return;
-  connection_->advance(now);
+  if (resumes_at_ <= now) {
+    resumes_at_ = kNever;
+    return open();
+  }
+  if (sends_ == nullptr) return;
+  sends_->advance(now);
   replenish();
+}
+
+// ---- receiving ----
+
+void ReliableStream::post_receive() {
+  ReceiveWork work;
+  work.length = kMaxMessage;
+  work.local_key = context_.key;
+  if (begins_again()) {
+    endless_.push(work);
+  } else {
+    receives_->post_receive(work);
+  }
+}
+
+// Whether a request is the first of a connection.
+bool ReliableStream::opens(const uint8_t* frame, const PacketMeta& meta) const {
+  return begins_again() && meta.opcode == kOpcodeRcWriteOnlyImmediate && meta.payload_length == 0 &&
+         load_bth(frame + meta.bth_offset).partition_key == kDefaultPartitionKey;
+}
+
+// From this PSN on; what came before is over.
+void ReliableStream::accept(uint32_t first_psn) {
+  // A power of two: credits can say it as it is, so that a sender with as many messages under way never waits for them.
+  uint32_t depth = parameters_.stream.operation == Operation::send ? std::bit_ceil(parameters_.outstanding) : 1;
+  if (begins_again()) depth = kEndless;
+  endless_.clear();
+  sequence_ = SequenceCheck(first_psn);
+  receives_ = connect(1, depth, first_psn);
+  for (uint32_t i = 0; i < depth; ++i) post_receive();
+}
+
+bool ReliableStream::receive(Time now, const uint8_t* frame, const PacketMeta& meta) {
+  now_ = now;
+  if (is_response(meta.opcode)) {
+    if (sends_ == nullptr) return ++context_.counters.drop_wrong_state, false;
+    const bool valid = sends_->receive(now, frame, meta);
+    return replenish(), valid;
+  }
+  const bool opening = opens(frame, meta);
+  if (opening) {
+    const uint8_t* immediate = frame + meta.bth_offset + kBthHeader + kRethHeader;
+    const uint64_t number = uint64_t{load_be32(immediate)} << 32 | meta.psn;
+    if (receives_ == nullptr || number != peers_number_) accept(meta.psn);
+    peers_number_ = number;
+  }
+  if (receives_ == nullptr) {
+    if (over_ || begins_again()) return ++context_.counters.drop_wrong_state, false;
+    accept(parameters_.stream.first_psn);
+  }
+  // As without acknowledgements: a gap counts when it shows for the first time, and what fills it is no news.
+  by_pair_.lost += sequence_.observe(meta.psn).missing;
+  const Received before = receives_->received();
+  const bool valid = receives_->receive(now, frame, meta);
+  Received after = receives_->received();
+  if (opening) after.messages = before.messages;
+  count_received(by_pair_, before, after, meta);
+  return replenish(), valid;
 }
 
 }  // namespace weir

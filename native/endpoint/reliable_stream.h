@@ -1,5 +1,13 @@
-// A reliable connection that makes its own work: what a flow sends and receives when every message is acknowledged. A stream
-// sends, from begin() on, or receives, from its first packet on; it takes memory for its connection only while it is at it.
+// Reliable connections that make their own work: what a flow sends and receives when every message is acknowledged. A stream
+// sends from begin() on, by one connection, and receives from its first packet on, by another; it takes memory for each only
+// while it is at it.
+//
+// In a simulation both ends know the first PSN, and when a connection fails the stream is over. On the wire either end may end
+// and come back, so there (QueuePairParameters::connection_seed) a sender tells where its PSNs begin. The first request of a
+// connection is an RDMA WRITE of no bytes with immediate data, which no message is: from its PSN on the receiver expects what
+// follows, and the immediate data are the connection's number, by which one that comes again is known. Messages follow once that
+// is acknowledged. When a connection has failed, another is opened a while later, for as long as the stream has something to
+// send; messages that were not acknowledged are sent again by it.
 #pragma once
 
 #include <cstdint>
@@ -20,50 +28,70 @@ class ReliableStream final : public Transport, private CompletionSink {
   ReliableStream(const ReliableStream&) = delete;
   ReliableStream& operator=(const ReliableStream&) = delete;
 
-  // What streams read from and write to: all addresses there are, and 4096 bytes behind them. The same for each NIC whose
-  // MemoryTable has it as its first region gets the same key.
-  static MemoryRegion region(uint8_t* bytes, uint32_t domain);
+  // What streams read from and write to: all addresses there are, 4096 bytes to read behind them, and as many at `sink` that are
+  // written and never read; null: nothing is written at all.
+  static MemoryRegion region(uint8_t* bytes, uint8_t* sink, uint32_t domain);
 
-  // Posts the first messages. Only once, and not to a stream that receives.
+  // Posts the first messages. Only once.
   void begin(Time now) override;
-  bool ended() const override { return role_ == Role::over; }
+  // It has sent everything, has failed for good, or was closed.
+  bool ended() const override { return over_; }
+  // Of sending; one that begins again goes on receiving.
   void close() override;
+  // It sends, and the peer has not acknowledged that it is there.
+  bool connecting() const { return opening_ || resumes_at_ != kNever; }
   bool understands(uint8_t opcode) const override { return opcode >> 5 == 0; }
   bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
-  bool control_waits() const override { return connection_ != nullptr && connection_->control_waits(); }
-  void take_control(OutgoingPacket& out) override { connection_->take_control(out); }
-  uint32_t data_bytes() const override { return connection_ == nullptr ? 0 : connection_->data_bytes(); }
+  bool control_waits() const override { return receives_ != nullptr && receives_->control_waits(); }
+  void take_control(OutgoingPacket& out) override { receives_->take_control(out); }
+  uint32_t data_bytes() const override { return sends_ == nullptr ? 0 : sends_->data_bytes(); }
   bool take_data(Time now, OutgoingPacket& out) override;
-  Time next_deadline() const override { return connection_ == nullptr ? kNever : connection_->next_deadline(); }
+  Time next_deadline() const override { return sends_ == nullptr ? resumes_at_ : sends_->next_deadline(); }
   void advance(Time now) override;
-  bool take_heard(Heard& heard) override { return connection_ != nullptr && connection_->take_heard(heard); }
+  bool take_heard(Heard& heard) override { return sends_ != nullptr && sends_->take_heard(heard); }
   void limit(uint32_t packets) override {
-    if (connection_ != nullptr) connection_->limit(packets);
+    if (sends_ != nullptr) sends_->limit(packets);
   }
 
  private:
-  enum class Role : uint8_t { none, sends, receives, over };
+  enum class Told : uint8_t { nothing, connected, failed };
 
+  bool begins_again() const { return parameters_.connection_seed != 0; }
   void complete(const Completion& completion) override;
-  QueueAttributes attributes() const;
-  void connect(uint32_t send_depth, uint32_t receive_depth, QueuePairState state);
+  QueueAttributes attributes(uint32_t first_psn) const;
+  std::unique_ptr<ReliableConnection> connect(uint32_t send_depth, uint32_t receive_depth, uint32_t first_psn);
+  void open();
+  void fall_back();
+  void tell(bool connected);
+  bool opens(const uint8_t* frame, const PacketMeta& meta) const;
+  void accept(uint32_t first_psn);
   void post();
   void post_receive();
   void replenish();
 
   uint32_t qpn_;
-  Role role_ = Role::none;
-  bool failed_ = false;
+  bool over_ = false;
+  bool failed_ = false;     // the connection that sends
+  bool opening_ = false;    // its first request is not acknowledged
   uint32_t under_way_ = 0;  // messages posted and not complete
   uint32_t consumed_ = 0;   // receives used up by the packet at hand
   const QueuePairParameters& parameters_;
   const StreamContext& context_;
   QpCounters& by_pair_;
   MessageSizes sizes_;
-  SequenceCheck sequence_;  // of first transmissions
+  MessageSizes unacknowledged_;  // the same, from the oldest that is not complete
+  SequenceCheck sequence_;       // of first transmissions
   uint64_t completed_ = 0;
-  Time now_ = 0;  // of the call under way
-  std::unique_ptr<ReliableConnection> connection_;
+  Time now_ = 0;               // of the call under way
+  Time resumes_at_ = kNever;   // when the next connection is opened
+  uint32_t opened_ = 0;        // connections so far
+  uint64_t peers_number_ = 0;  // of the connection that receives, and its first PSN
+  WorkStatus why_ = WorkStatus::success;
+  Told told_ = Told::nothing;
+  // Receives that others might take, too, are not promised to the peer as credits: these never run out.
+  SharedReceives endless_;
+  std::unique_ptr<ReliableConnection> sends_;
+  std::unique_ptr<ReliableConnection> receives_;
 };
 
 }  // namespace weir

@@ -60,6 +60,7 @@ void SoftNic::redirect(uint32_t index, uint64_t mac) {
   unbind(index);
   bind(index);
   if (!qp.started) schedule(index, std::max(qp.parameters.start, now_));
+  attend(index);
 }
 
 // All that pacing and congestion control know of a queue pair. One that is in the list of those that are ready stays there.
@@ -117,7 +118,7 @@ void SoftNic::attend(uint32_t index) {
   QueuePair& qp = pairs_[index];
   if (!qp.converses()) return;
   schedule_timer(index, qp.transport->next_deadline());
-  if (!qp.answers && qp.transport->control_waits()) {
+  if (!qp.answers && !qp.unresolved() && qp.transport->control_waits()) {
     qp.answers = true;
     egress_.push_answers(index, qp.parameters.priority);
   }

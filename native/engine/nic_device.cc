@@ -15,10 +15,19 @@
 namespace weir {
 namespace {
 
-std::vector<QueuePairParameters> shifted(std::vector<QueuePairParameters> queue_pairs, Time begin) {
+uint64_t secret() {
+  uint64_t random = 0;
+  if (::getrandom(&random, sizeof random, 0) < 0) {
+    throw NativeError::from_errno("getrandom", "the system gives no random numbers", "allow the system call getrandom");
+  }
+  return random;
+}
+
+std::vector<QueuePairParameters> begun(std::vector<QueuePairParameters> queue_pairs, Time begin) {
   for (QueuePairParameters& qp : queue_pairs) {
     if (qp.start != kNever) qp.start += begin;
     if (qp.stop != kNever) qp.stop += begin;
+    if (qp.reliable) qp.connection_seed = secret() | 1;
   }
   return queue_pairs;
 }
@@ -26,28 +35,32 @@ std::vector<QueuePairParameters> shifted(std::vector<QueuePairParameters> queue_
 // How long a peer is told that a program has ended: as long as the usual timeouts and retries may take.
 constexpr Time kAbandoned = 60 * kSecond;
 
-// Keys of memory that peers may reach are not to be guessed.
-NicParameters with_secret(NicParameters parameters) {
-  if (parameters.verbs_queue_pairs == 0) return parameters;
-  if (::getrandom(&parameters.key_secret, sizeof parameters.key_secret, 0) < 0) {
-    throw NativeError::from_errno("getrandom", "the system gives no random numbers", "allow the system call getrandom");
-  }
-  return parameters;
-}
-
 }  // namespace
 
 NicDevice::NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort port, PacketPool& pool, FrameRing& punted,
-                     Time begin)
+                     SpscRing<Record>& records, Time begin)
     : config_(config),
       index_(index),
       pool_(pool),
       punted_(punted),
+      records_(records),
       verbs_(config.parameters.verbs_queue_pairs > 0 ? std::make_unique<VerbsRings>() : nullptr),
       programs_(config.parameters.verbs_queue_pairs > 0 ? std::make_unique<NicPrograms>() : nullptr),
-      nic_(with_secret(config.parameters), shifted(config.queue_pairs, begin), pool, verbs_.get()) {
+      nic_(completed(config.parameters), begun(config.queue_pairs, begin), pool, verbs_.get()) {
   ports_.push_back(std::move(port));
   nic_.measure(&latencies_);
+}
+
+// Keys of memory that peers may reach are not to be guessed.
+NicParameters NicDevice::completed(NicParameters parameters) {
+  if (parameters.verbs_queue_pairs > 0) parameters.key_secret = secret();
+  parameters.listener = this;
+  return parameters;
+}
+
+void NicDevice::stream_connected(uint32_t qpn, WorkStatus status, Time now) {
+  const uint32_t stream = qpn - config_.parameters.first_qpn;
+  records_.push({now, Record::Kind::stream, index_, stream, {static_cast<double>(status)}});
 }
 
 void NicDevice::accept(const RxFrame& frame) {

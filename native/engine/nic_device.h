@@ -15,9 +15,11 @@
 
 namespace weir {
 
-class NicDevice final : public Device {
+class NicDevice final : public Device, private MessageListener {
  public:
-  NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort port, PacketPool& pool, FrameRing& punted, Time begin);
+  // `records`: where it is told what becomes of reliable streams' connections. All but the port outlive it.
+  NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort port, PacketPool& pool, FrameRing& punted,
+            SpscRing<Record>& records, Time begin);
 
   void turn(Time horizon, Time now) override;
   Time next_deadline() override;
@@ -53,6 +55,10 @@ class NicDevice final : public Device {
   bool deregister_memory(uint32_t key) { return nic_.memory().remove(key); }
 
  private:
+  void message_completed(uint32_t, uint64_t, uint64_t, Time, Time) override {}
+  void stream_ended(uint32_t, bool, Time) override {}
+  void stream_connected(uint32_t qpn, WorkStatus status, Time now) override;
+  NicParameters completed(NicParameters parameters);
   void accept(const RxFrame& frame);
   void take_work();
   void loop(Time now);
@@ -65,6 +71,7 @@ class NicDevice final : public Device {
   std::vector<WirePort> ports_;  // just one
   PacketPool& pool_;
   FrameRing& punted_;
+  SpscRing<Record>& records_;
   std::unique_ptr<VerbsRings> verbs_;
   std::unique_ptr<NicPrograms> programs_;
   CongestionLatencies latencies_;

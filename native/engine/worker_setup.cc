@@ -125,7 +125,7 @@ void Worker::build_devices(Time begin) {
     devices_.push_back(switches_.back().get());
   }
   for (const NicDeviceConfig& device : config_.nics) {
-    nics_.push_back(std::make_unique<NicDevice>(device, index++, std::move(*opened_[next++]), pool_, punted_, begin));
+    nics_.push_back(std::make_unique<NicDevice>(device, index++, std::move(*opened_[next++]), pool_, punted_, records_, begin));
     devices_.push_back(nics_.back().get());
   }
   for (Device* device : devices_) device->register_counters(counters_);

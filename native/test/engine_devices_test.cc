@@ -307,11 +307,12 @@ TEST_CASE("switch device: a change that is refused leaves routes and parameters 
 TEST_CASE("nic device: queue pairs as deep as no number of 32 bits can say are refused") {
   PacketPool pool(64, 4'096 + 128);
   FrameRing punted(16);
+  SpscRing<Record> records(16);
   FakePort::State wire;
   NicDeviceConfig config;
   config.parameters = nic_parameters(1'000'000'000);
   config.parameters.verbs_queue_pairs = 2;
-  NicDevice nic(config, 0, WirePort(std::make_unique<FakePort>(wire), 1'000'000'000, 0, 64), pool, punted, 0);
+  NicDevice nic(config, 0, WirePort(std::make_unique<FakePort>(wire), 1'000'000'000, 0, 64), pool, punted, records, 0);
   CHECK_THROWS_AS(nic.create_queue_pair({.send_depth = UINT32_MAX, .receive_depth = 1}), NativeError);
   CHECK_THROWS_AS(nic.create_queue_pair({.send_depth = WorkBudget::kMost, .receive_depth = 1}), NativeError);
   CHECK(nic.create_queue_pair({.send_depth = 16, .receive_depth = 16}) != 0);
@@ -320,6 +321,7 @@ TEST_CASE("nic device: queue pairs as deep as no number of 32 bits can say are r
 TEST_CASE("nic device: CNP for a marked frame, PFC obeyed, late turns send no more than the arrears") {
   PacketPool pool(64, 2'048);
   FrameRing punted(16);
+  SpscRing<Record> records(16);
   FakePort::State wire;
   NicDeviceConfig config;
   config.name = "h1";
@@ -327,7 +329,7 @@ TEST_CASE("nic device: CNP for a marked frame, PFC obeyed, late turns send no mo
   config.arrears = 50 * kMicrosecond;
   config.queue_pairs = {sender(), receiver()};
   config.queue_pair_names = {{"a"}, {"b"}};
-  NicDevice nic(config, 0, WirePort(std::make_unique<FakePort>(wire), 1'000'000'000, 0, 64), pool, punted, 5'000'000);
+  NicDevice nic(config, 0, WirePort(std::make_unique<FakePort>(wire), 1'000'000'000, 0, 64), pool, punted, records, 5'000'000);
   nic.turn(5'000'000, 5'000'000);
   CHECK(wire.sent.empty());
   CHECK(nic.next_deadline() == 5'000'000 + 8'976);  // the first WRITE packet carries a RETH
@@ -366,13 +368,13 @@ namespace {
 
 // Programs on a NIC, played by the test: what they write to the memory that they share with it.
 struct ProgramRig {
-  explicit ProgramRig(uint32_t places) : pool(256, 2'048), punted(16) {
+  explicit ProgramRig(uint32_t places) : pool(256, 2'048), punted(16), records(16) {
     config.name = "h1";
     config.parameters = nic_parameters(1'000'000'000);
     config.parameters.verbs_queue_pairs = places;
     config.arrears = kMillisecond;
     WirePort port(std::make_unique<FakePort>(wire), 1'000'000'000, 0, 64);
-    device = std::make_unique<NicDevice>(config, uint16_t{0}, std::move(port), pool, punted, 0);
+    device = std::make_unique<NicDevice>(config, uint16_t{0}, std::move(port), pool, punted, records, 0);
   }
   // A connection to `remote_qpn`.
   uint32_t connect(uint32_t program, uint32_t remote_qpn) {
@@ -395,6 +397,7 @@ struct ProgramRig {
 
   PacketPool pool;
   FrameRing punted;
+  SpscRing<Record> records;
   FakePort::State wire;
   NicDeviceConfig config;
   std::unique_ptr<NicDevice> device;

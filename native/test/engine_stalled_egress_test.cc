@@ -279,6 +279,7 @@ TEST_CASE("stalled egress: small frames fill the packets before the buffer, and 
 TEST_CASE("stalled egress: a NIC holds its queue pairs back, and goes on from there") {
   PacketPool pool(512, 4'096);
   FrameRing punted(16);
+  SpscRing<Record> records(16);
   NicDeviceConfig config;
   config.name = "nic";
   config.parameters = nic_parameters();
@@ -287,7 +288,7 @@ TEST_CASE("stalled egress: a NIC holds its queue pairs back, and goes on from th
   config.queue_pair_names = {{"a"}};
   Interface::State state;
   const Rate rate = config.parameters.rate;
-  NicDevice nic(config, 0, WirePort(std::make_unique<Interface>(state), rate, 0, 64), pool, punted, 0);
+  NicDevice nic(config, 0, WirePort(std::make_unique<Interface>(state), rate, 0, 64), pool, punted, records, 0);
   Time now = 0;
   const auto run = [&](Time until) {
     for (; now < until; now += 20 * kMicrosecond) nic.turn(now, now);

@@ -79,7 +79,7 @@ class Streams final : public MessageListener {
   struct Side {
     Side(uint32_t qpn, const QueuePairParameters& parameters, bool payload, MessageListener& listener)
         : parameters(parameters),
-          context{bytes.data(), memory, memory.add(ReliableStream::region(bytes.data(), kDomain)), kDomain, counters,
+          context{bytes.data(), memory, memory.add(ReliableStream::region(bytes.data(), nullptr, kDomain)), kDomain, counters,
                   &listener,    payload},
           stream(qpn, this->parameters, context, by_pair) {}
     const QueuePairParameters parameters;

@@ -131,7 +131,7 @@ class MemoryTable {
       uint8_t* const first = region.data + offset;
       return probe_ == nullptr || probe_(first, length) ? first : nullptr;
     }
-    return region.sink != nullptr && (access & kLocalWrite) != 0 ? region.sink : region.data;
+    return region.sink != nullptr && (access & (kLocalWrite | kRemoteWrite)) != 0 ? region.sink : region.data;
   }
 
  private:

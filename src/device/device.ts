@@ -191,12 +191,12 @@ export class Device {
   queuePairs(): QueuePairReport[] {
     const { pairs, algorithm } = this.#asNic();
     const programs = this.source.programs?.();
-    return this.source.worker.queuePairs(this.source.index).map((pair, i) => {
+    return this.source.worker.queuePairs(this.source.index).map(({ connecting, ...pair }, i) => {
       const program = programs?.get(pair.program) ?? null;
       return {
         ...pair,
         name: program === null ? pair.name : `${program.command || "program"}/${pair.qpn}`,
-        state: pairs[i]?.unresolved === true ? "unresolved" : pair.state,
+        state: pairs[i]?.unresolved === true ? "unresolved" : connecting ? "connecting" : pair.state,
         rate: pair.rate * this.scale,
         target_rate: pair.target_rate * this.scale,
         peer: pairs[i]?.peer ?? pair.peer ?? "",

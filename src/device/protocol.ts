@@ -95,11 +95,11 @@ export interface FdbEntry {
   expires_in_s: number | null;
 }
 
-export interface QueuePairReport extends Omit<QueuePairState, "alpha" | "state" | "peer" | "program"> {
+export interface QueuePairReport extends Omit<QueuePairState, "alpha" | "state" | "connecting" | "peer" | "program"> {
   /** Of one that a program has: its command and its number. */
   name: string;
-  /** unresolved: its peer has not answered ARP yet. */
-  state: QueuePairState["state"] | "unresolved";
+  /** unresolved: its peer has not answered ARP yet; connecting: nor acknowledged a reliable stream's connection. */
+  state: QueuePairState["state"] | "unresolved" | "connecting";
   peer: string;
   /** Null: QCN has none. */
   alpha: number | null;

@@ -267,6 +267,26 @@ export interface NativeMessageStream {
   /** Of the first packet. */ first_psn?: number;
 }
 
+/** What the two ends of a queue pair have agreed on. */
+export interface NativeTransport {
+  /** Protection domain. */ domain?: number;
+  /** Of the BTH. */ partition_key?: number;
+  /** Bits: local write 1, remote write 2, remote read 4, remote atomic 8. */ access?: number;
+  /** 256, 512, 1024, 2048 or 4096. bytes */ path_mtu?: number;
+  /** The peer's number. */ remote_qpn?: number;
+  /** The first that is sent. */ send_psn?: number;
+  /** The first that is expected. */ receive_psn?: number;
+  /** Local ACK timeout: 4.096 us x 2^timeout, up to 31; 0: none. */ timeout: number;
+  /** 0 to 7. */ retry_count: number;
+  /** 0 to 7; 7: without end. */ rnr_retry?: number;
+  /** Code of the delay that RNR NAKs ask for, 0 to 31. */ min_rnr_timer?: number;
+  /** READs and atomics under way as requester, 1 to 128. */ max_rd_atomic?: number;
+  /** As responder, from 0. */ max_dest_rd_atomic?: number;
+  /** From loss; both ends must agree on selective-repeat. */ recovery: "go-back-n" | "selective-repeat";
+  /** Packets in flight: 4 to 65536, with selective-repeat to 256. packets */ window: number;
+  /** Of datagrams. */ queue_key?: number;
+}
+
 /** A queue pair that streams messages, or only receives them. */
 export interface NativeStream extends NativeMessageStream {
   /** DestQP of what is sent, CNPs included. */ remote_qpn: number;
@@ -278,7 +298,10 @@ export interface NativeStream extends NativeMessageStream {
   /** Between two packets; absent: never. ns */ stop?: number;
   /** Most that it may send, on the wire; 0: line rate. bit/s, 0 or more */ rate_cap: number;
   /** Of the RETH. */ remote_address: number;
-  /** Of the RETH. */ remote_key: number;
+  /** Of the RETH; not of a reliable one. */ remote_key: number;
+  /** Each message is acknowledged; the peer's must be so too. */ reliable?: boolean;
+  /** Of a reliable one: messages posted at a time. */ outstanding?: number;
+  /** Of a reliable one: recovery, timeout, retry_count and window. */ transport?: NativeTransport;
 }
 
 /** What a queue pair is called. */
@@ -361,26 +384,6 @@ export interface NativeSimulationFlow extends NativeMessageStream {
   /** Messages posted at a time (reliable only). */ outstanding: number;
   /** Of what its sender sends; 0: its NIC's. */ source_mac?: number;
   /** As in NativeStream, of its sender. */ application?: number;
-}
-
-/** What the two ends of a queue pair have agreed on. */
-export interface NativeTransport {
-  /** Protection domain. */ domain?: number;
-  /** Of the BTH. */ partition_key?: number;
-  /** Bits: local write 1, remote write 2, remote read 4, remote atomic 8. */ access?: number;
-  /** 256, 512, 1024, 2048 or 4096. bytes */ path_mtu?: number;
-  /** The peer's number. */ remote_qpn?: number;
-  /** The first that is sent. */ send_psn?: number;
-  /** The first that is expected. */ receive_psn?: number;
-  /** Local ACK timeout: 4.096 us x 2^timeout, up to 31; 0: none. */ timeout: number;
-  /** 0 to 7. */ retry_count: number;
-  /** 0 to 7; 7: without end. */ rnr_retry?: number;
-  /** Code of the delay that RNR NAKs ask for, 0 to 31. */ min_rnr_timer?: number;
-  /** READs and atomics under way as requester, 1 to 128. */ max_rd_atomic?: number;
-  /** As responder, from 0. */ max_dest_rd_atomic?: number;
-  /** From loss; both ends must agree on selective-repeat. */ recovery: "go-back-n" | "selective-repeat";
-  /** Packets in flight: 4 to 65536, with selective-repeat to 256. packets */ window: number;
-  /** Of datagrams. */ queue_key?: number;
 }
 
 /** An egress queue. */

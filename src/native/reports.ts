@@ -70,6 +70,7 @@ export interface QueuePairState {
   /** Its number. */ qpn: number;
   /** The peer's. */ remote_qpn: number;
   /** idle: nothing to send. */ state: "idle" | "waiting" | "ready" | "finished";
+  /** A reliable stream that sends, whose peer does not acknowledge it (yet). */ connecting: boolean;
   /** By congestion control. */ limited: boolean;
   /** bit/s */ rate: number;
   /** bit/s */ target_rate: number;
@@ -227,4 +228,4 @@ export const kFinished = {
 
 export const WorkOpcode = { send: 0, send_with_imm: 1, send_with_inv: 2, rdma_write: 3, rdma_write_with_imm: 4, rdma_read: 5, atomic_cmp_and_swp: 6, atomic_fetch_and_add: 7 } as const;
 
-export const RecordKind = { queue: 1, transmit: 2, receive: 3, pause: 4, ended: 5, port: 6, stall: 7 } as const;
+export const RecordKind = { queue: 1, transmit: 2, receive: 3, pause: 4, ended: 5, port: 6, stall: 7, stream: 8 } as const;

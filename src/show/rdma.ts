@@ -58,7 +58,10 @@ const res = textView({
 
 /** A queue pair that only receives has got no further than ready-to-receive, one that does not know its peer not so far. */
 function queuePair(pair: QueuePairReport, { pid }: Status) {
-  const streams = { unresolved: "INIT", idle: "RTR", waiting: "RTS", ready: "RTS", finished: "RTS" }[pair.state];
+  const streams = {
+    ...{ unresolved: "INIT", connecting: "RTR", idle: "RTR" },
+    ...{ waiting: "RTS", ready: "RTS", finished: "RTS" },
+  }[pair.state];
   const state = pair.qp_state === undefined ? streams : kQpStates[pair.qp_state];
   const type = pair.transport === "ud" || pair.transport === "uc" ? pair.transport.toUpperCase() : "RC";
   const { program } = pair;

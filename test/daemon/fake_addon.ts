@@ -187,6 +187,7 @@ export class FakeWorker implements NativeWorker {
       qpn: (nic?.first_qpn ?? 0) + i,
       remote_qpn,
       state: this.queuePairState,
+      connecting: false,
       limited: true,
       rate: 4e8,
       target_rate: 5e8,

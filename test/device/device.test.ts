@@ -10,6 +10,7 @@ const kPair: QueuePairState = {
   qpn: 17,
   remote_qpn: 17,
   state: "ready",
+  connecting: false,
   stage: "fast_recovery",
   rate: 1e9,
   target_rate: 1e9,
@@ -69,6 +70,13 @@ it.each([
   ["none", null],
 ] as const)("under %s alpha is %s", (algorithm, alpha) => {
   expect(nic(algorithm).queuePairs()[0]?.alpha).toBe(alpha);
+});
+
+it("tells that a peer does not acknowledge a reliable stream", () => {
+  const pairs = [{ ...kPair, state: "idle" as const, connecting: true }];
+  const [pair] = nic("none", 1, { pairs, states: [], programs: new Map() }).queuePairs();
+  expect(pair?.state).toBe("connecting");
+  expect(pair).not.toHaveProperty("connecting");
 });
 
 it("tells whose queue pairs are, and who the programs are", () => {
