@@ -24,6 +24,11 @@ import { Peers } from "./peers.js";
 import { Ports } from "./ports.js";
 
 const kStartMs = 2000;
+/** Why a connection of queue pairs fails, by its WorkStatus, where its user can do something. */
+const kFailures: Readonly<Record<number, string>> = {
+  9: "the peer refuses it: are `transport`, `path_mtu` and `remote_qpn` the same there?",
+  12: "the peer does not acknowledge: is it there, with `transport: rc`?",
+};
 const kDrainNs = 2e9;
 /** Another Weir has an interface; with packet sockets it would have it, too. */
 const kInUse = "INTERFACE_IN_USE";
@@ -323,11 +328,22 @@ export class DeviceRunner implements DeviceSource {
       this.interfaces.take(index as number, value === 1, mtu as number, reopened === 1);
     } else if (kind === RecordKind.stall) {
       this.interfaces.takeStall(index as number, value === 1, mtu === 1);
+    } else if (kind === RecordKind.stream) {
+      this.#takeStream(index as number, value as number);
     } else if (kind === RecordKind.ended && value === 1) {
       // outcome() joins the thread, which has ended.
       this.failure = this.worker.outcome().failure ?? "unknown reason";
       this.onFailure(this.failure);
     }
+  }
+
+  /** @param status 0: it has a connection; else a WorkStatus of native/transport/work.h. */
+  #takeStream(index: number, status: number): void {
+    if (this.config.kind !== "nic") return;
+    const pair = this.config.queue_pairs[index];
+    const told = { queue_pair: pair?.name, peer: pair?.peer.address };
+    if (status === 0) return this.log.info(told, "connected");
+    this.log.warn({ ...told, reason: kFailures[status] ?? `status ${status}` }, "connection failed, tried again");
   }
 
   #sentFrames(): number {

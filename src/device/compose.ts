@@ -162,6 +162,7 @@ function nativePort(
 
 function queuePair(config: NicDaemonConfig, pair: QueuePairConfig, order: number, macs: PeerMacs): NativeQueuePair {
   const { send } = pair;
+  const { type, ...transport } = config.transport;
   return {
     name: pair.name,
     remote_qpn: pair.remote_qpn,
@@ -184,6 +185,9 @@ function queuePair(config: NicDaemonConfig, pair: QueuePairConfig, order: number
     remote_address: 0,
     remote_key: 0,
     application: order,
+    reliable: type === "rc",
+    ...(send && { outstanding: send.outstanding }),
+    transport,
   };
 }
 

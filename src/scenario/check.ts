@@ -100,7 +100,11 @@ function checkTimes({ duration, warmup, scale, probes }: Scenario, found: Findin
   }
 }
 
-function checkTransport({ transport: { recovery, window } }: Scenario, found: Findings): void {
+/** Of a scenario, or of a NIC. */
+export function checkTransport(
+  { transport: { recovery, window } }: Pick<Scenario, "transport">,
+  found: Findings,
+): void {
   if (recovery !== "selective-repeat" || window <= kMostSelectiveWindow) return;
   const message = `${window} packets are more than a selective acknowledgement can tell apart`;
   found.problem(["transport", "window"], message, `at most ${kMostSelectiveWindow}, or recovery: go-back-n`);

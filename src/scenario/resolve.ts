@@ -7,12 +7,18 @@ import { merge } from "../base/merge.js";
 import { hearsCnms } from "../congestion/flow_state.js";
 import { resolveCongestion } from "../congestion/section.js";
 import { type hostSchema, linkDefaultsSchema, type switchSchema } from "./device_schema.js";
-import { changeSchema, kMostDefaultProbes, type ScenarioInput, scenarioSchema } from "./schema.js";
+import {
+  changeSchema,
+  kMostDefaultProbes,
+  type ScenarioInput,
+  scenarioSchema,
+  type transportSchema,
+} from "./schema.js";
 import { staticThresholdBound } from "./thresholds.js";
 import { type WrittenTopology, writtenOut } from "./topologies.js";
 import { Graph } from "./topology.js";
 import { resolveTraffic } from "./traffic.js";
-import type { Flow, HostConfig, Link, QueueProbe, Scenario, SwitchConfig } from "./types.js";
+import type { Flow, HostConfig, Link, QueueProbe, Scenario, SwitchConfig, Transport } from "./types.js";
 
 const kGoBackNWindow = 2048;
 /** Packets in flight that a receiver can tell apart in a selective acknowledgement. */
@@ -43,6 +49,11 @@ export function resolveSwitch(name: string, input: Full<typeof switchSchema>, mt
     scheduler: { ...scheduler, weights: kPriorities.map((priority) => scheduler.weights[String(priority)] ?? 1) },
     dscp_map: dscpMap(input.dscp_map),
   };
+}
+
+export function resolveTransport(transport: Full<typeof transportSchema>): Transport {
+  const { window = transport.recovery === "go-back-n" ? kGoBackNWindow : kMostSelectiveWindow } = transport;
+  return { ...transport, window };
 }
 
 /** The `host` section in full; `rate` is that of the host's link, bit/s, `cnpvs` are those of its switch. */
@@ -136,7 +147,6 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
       cnpvs,
     );
   });
-  const { window = top.transport.recovery === "go-back-n" ? kGoBackNWindow : kMostSelectiveWindow } = top.transport;
   const flows = resolveTraffic(top.traffic, {
     hosts: hosts.map((host) => host.name),
     rateOf: (host) => graph.hostLink(host)?.rate ?? 0,
@@ -162,7 +172,7 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
     routes,
     ecmp_seed: topology.ecmp_seed ?? top.seed,
     congestion,
-    transport: { ...top.transport, window },
+    transport: resolveTransport(top.transport),
     flows,
     changes: top.changes.map((change) => filled(changeSchema, change)).sort((a, b) => a.at - b.at),
     probes: { ...top.probes, queues: top.probes.queues?.map(parseProbe) ?? defaultProbes(graph, flows) },

@@ -5,6 +5,7 @@ import type { Findings } from "../../base/findings.js";
 import { formatRate } from "../../base/units.js";
 import { hearsAcknowledgements, hearsCnms, hearsCnps } from "../../congestion/flow_state.js";
 import { checkCongestion } from "../../congestion/section.js";
+import { checkTransport } from "../../scenario/check.js";
 import { checkReceiveBuffer, checkSwitch, checkUnshaped, fittingPathMtu } from "../../scenario/check_device.js";
 import { checkCnPorts, checkCongestionPoints, checkLimiter } from "../../scenario/check_qcn.js";
 import type { NicDaemonInput, SwitchDaemonInput } from "./schema.js";
@@ -138,6 +139,7 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, f
       found.warn(`queue pair ${name}: priority ${priority} is not a CNPV, so QCN does not slow it`);
     }
   }
+  checkStreams(config, found);
   if (hearsAcknowledgements(algorithm)) {
     const message = `${algorithm} is of simulated flows, not of a NIC's queue pairs`;
     found.problem(["congestion", "algorithm"], message, "use dcqcn, qcn or none");
@@ -147,5 +149,22 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, f
       const { priority } = config.host.cnp;
       found.warn(`CNPs have the priority ${priority} of the data, so congestion and pauses delay them too`);
     }
+  }
+}
+
+/** Longest message of a reliable connection, bytes: kMaxMessage of native/transport/work.h. */
+const kMaxMessage = 2 ** 30;
+
+function checkStreams(config: NicDaemonConfig, found: Findings): void {
+  checkTransport(config, found);
+  const { type, timeout } = config.transport;
+  if (type !== "rc") return;
+  if (timeout === 0) {
+    found.problem(["transport", "timeout"], "0 waits for a peer that is gone without end", "1 to 31; 14 is 67 ms");
+  }
+  for (const [i, { send }] of config.queue_pairs.entries()) {
+    if (send === undefined || send.message <= kMaxMessage) continue;
+    const message = `${send.message} bytes are more than a reliable connection's message has`;
+    found.problem(["queue_pairs", i, "send", "message"], message, "at most 1 GiB, or transport: stream");
   }
 }

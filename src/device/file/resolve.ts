@@ -1,5 +1,5 @@
 // From a daemon's file as written to its configuration in full: defaults merged, interfaces looked up. Judges nothing.
-import { isIPv6 } from "node:net";
+import { isIP, isIPv6 } from "node:net";
 import type { Problem } from "../../base/error.js";
 import { type Full, filled } from "../../base/fields.js";
 import type { Findings } from "../../base/findings.js";
@@ -7,7 +7,8 @@ import { resolveCongestion } from "../../congestion/section.js";
 import type { BackendWish } from "../../host/backend.js";
 import type { InterfaceFacts } from "../../host/interface.js";
 import { switchSchema } from "../../scenario/device_schema.js";
-import { dscpOf, kPriorities, resolveHost, resolveSwitch } from "../../scenario/resolve.js";
+import { dscpOf, kPriorities, resolveHost, resolveSwitch, resolveTransport } from "../../scenario/resolve.js";
+import { transportSchema } from "../../scenario/schema.js";
 import {
   kListening,
   type NicDaemonInput,
@@ -133,6 +134,9 @@ export function resolveNicDaemon(
     host: resolveHost(own.name, host, rate, kDefaultCnpvs),
     classes: { pfc, scheduler, trust, dscp_map, default_priority },
     congestion: resolveCongestion(full.congestion, rate, found),
+    transport: resolveTransport(
+      filled(transportSchema, typeof full.transport === "string" ? { type: full.transport } : full.transport),
+    ),
     queue_pairs: resolveQueuePairs(full, dscp_map, found),
     programs: full.programs === false ? undefined : filled(programsSchema, full.programs === true ? {} : full.programs),
   };
@@ -146,7 +150,9 @@ function resolveQueuePairs(
   const first = queue_pairs[0]?.qpn ?? kFirstQpn;
   return queue_pairs.flatMap((written, i): QueuePairConfig[] => {
     const pair = filled(queuePairSchema, written);
-    const peer = peers.find(({ name }) => name === pair.peer);
+    const peer =
+      peers.find(({ name }) => name === pair.peer) ??
+      (isIP(pair.peer) !== 0 ? { name: pair.peer, address: pair.peer, mac: undefined } : undefined);
     if (peer === undefined) {
       const names = peers.map(({ name }) => name);
       found.unknown(["queue_pairs", i, "peer"], "peer", pair.peer, names);

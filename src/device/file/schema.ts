@@ -4,6 +4,8 @@ import { z } from "zod";
 import { choice, field, flag, integer, rate, section, showValue, size, time } from "../../base/fields.js";
 import { congestionSchema } from "../../congestion/section.js";
 import { hostSchema, impairmentSchema, nameSchema, switchSchema } from "../../scenario/device_schema.js";
+import { transportSchema } from "../../scenario/schema.js";
+import { trafficDefaultsSchema } from "../../scenario/traffic_schema.js";
 import { canonicalAddress } from "../../wire/address.js";
 
 const kMac = /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/i;
@@ -199,11 +201,12 @@ export const sendSchema = section({
   rate: rate("Cap on the rate that the application offers. Default: none."),
   bytes: size("Total to send. Default: no limit.", { min: 1, max: 1e15 }),
   start: time("When to start, from the start of the daemon.", { default: "0s" }),
+  outstanding: trafficDefaultsSchema.shape.outstanding,
 });
 
 export const queuePairSchema = section({
   name: nameSchema.meta({ description: "Name of the queue pair." }),
-  peer: z.string().meta({ description: "Name of the peer at the other end." }),
+  peer: z.string().meta({ description: "The peer at the other end: a name of `peers`, or an IP address." }),
   qpn: integer("Own number. Queue pairs are numbered in order from the first one's. Default: from 0x11.", 2, kLastQpn),
   remote_qpn: integer("The peer's number. Default: the same as the own one.", 2, kLastQpn),
   priority: integer("Priority (traffic class) of the data.", 0, 7, 3),
@@ -253,6 +256,11 @@ export const nicDaemonSchema = section({
     ),
     "Whom the NIC talks to.",
     [],
+  ),
+  transport: field(
+    z.union([transportSchema.shape.type.unwrap(), transportSchema]),
+    "How the queue pairs carry their messages: `stream`, `rc`, or more of it. The peer's must do so too.",
+    "stream",
   ),
   queue_pairs: field(z.array(queuePairSchema).max(4096), "Queue pairs.", []),
   programs: field(

@@ -3,7 +3,14 @@
 import type { Full, With } from "../../base/fields.js";
 import type { BackendWish } from "../../host/backend.js";
 import type { InterfaceFacts } from "../../host/interface.js";
-import type { Congestion, HostConfig, Impairment, SwitchConfig, TrafficClasses } from "../../scenario/types.js";
+import type {
+  Congestion,
+  HostConfig,
+  Impairment,
+  SwitchConfig,
+  TrafficClasses,
+  Transport,
+} from "../../scenario/types.js";
 import type {
   kListening,
   nicDaemonSchema,
@@ -93,6 +100,7 @@ export interface NicDaemonConfig extends CommonConfig {
   host: HostConfig;
   classes: TrafficClasses;
   congestion: Congestion;
+  transport: Transport;
   queue_pairs: QueuePairConfig[];
   /** Undefined: no program may use it. */
   programs: Full<typeof programsSchema> | undefined;
