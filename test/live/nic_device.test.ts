@@ -128,6 +128,8 @@ describeLive("TypeScript's verbs on a daemon's NIC", () => {
     expect(a.queuePair.state).toBe("error");
     await expect(a.queuePair.sendCompletions.next()).rejects.toThrow("the daemon of the NIC is gone");
     a.device.close();
+    // The memory of a process goes before its listening socket.
+    await left.finished;
     await expect(openDevice({ nic: left.socket })).rejects.toThrow("does not run");
   });
 
