@@ -31,7 +31,10 @@ constexpr uint64_t kSwitchMac = 0x0200000000fe;
 constexpr Rate kRate = 10'000'000'000;
 constexpr uint32_t kMtu = 256;
 constexpr uint32_t kPackets = 64;
-constexpr size_t kPairs = 6;  // four that send, of which one is reliable, and one that only receives of either kind
+// Four that send, of which one is reliable, and one that only receives of either kind; then one of each kind of reliable ones
+// that begin again (those of `weir nic`).
+constexpr size_t kPairs = 8;
+constexpr size_t kBeginAgain = 6;  // from here on
 constexpr Time kLongest = 60 * kSecond;
 constexpr uint64_t kMostEvents = 2'000'000;
 
@@ -79,10 +82,11 @@ std::vector<QueuePairParameters> queue_pairs(Input& in) {
     qp.remote_qpn = kPeerQpn + static_cast<uint32_t>(i);
     qp.path = path(kNicMac, kPeerMac);
     qp.priority = style & 1 ? 0 : 3;
-    qp.start = i < 4 ? (style >> 1) % 4 * 10 * kMicrosecond : kNever;
+    qp.start = i < 4 || i == kBeginAgain ? (style >> 1) % 4 * 10 * kMicrosecond : kNever;
     qp.rate_cap = style & 8 ? 300'000'000 : 0;
     qp.application = style >> 4 & 1;
-    qp.reliable = i == 3 || i == 5;
+    qp.reliable = i == 3 || i >= 5;
+    if (i >= kBeginAgain) qp.connection_seed = style | 1;
     qp.transport.recovery = style & 32 ? LossRecovery::selective_repeat : LossRecovery::go_back_n;
     qp.transport.timeout = 8;
     qp.transport.retry_count = 3;
@@ -200,10 +204,14 @@ class World {
     h.psn = answer ? sent_[i] : expected_[i];
     if (style & 2) h.psn = psn_add(h.psn, static_cast<uint32_t>(static_cast<int8_t>(in.byte())) & kPsnMask);
     h.ack_request = style & 4;
+    const bool opens = i >= kBeginAgain && (style & 64) != 0;
+    if (opens) h.opcode = kOpcodeRcWriteOnlyImmediate;
+    if (opens) h.immediate = style >> 7;
     h.aeth = {static_cast<uint8_t>(style & 8 ? in.byte() : 0x1f), static_cast<uint32_t>(in.number(1))};
     h.reth = {in.number(2), static_cast<uint32_t>(in.number(1)), static_cast<uint32_t>(in.number(2))};
+    if (opens) h.reth = {};
     const OpcodeShape request = opcode_shape(h.opcode);
-    const uint32_t some = in.byte();
+    const uint32_t some = opens ? 0 : in.byte();
     const uint32_t length = request.kind == RequestKind::none ? (style & 16 ? 32 : 0) : request.last ? some : kMtu;
     if (!answer) expected_[i] = psn_add(h.psn, 1);
     RocePath from = path(kPeerMac, kNicMac);

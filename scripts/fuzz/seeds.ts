@@ -20,7 +20,7 @@ const kSwitchFrame = 4;
 const kStreamFrame = 5;
 /** Bytes in front of the actions: shards and parameters; parameters alone. */
 const kSwitchParameters = 1 + 64;
-const kStreamParameters = 9;
+const kStreamParameters = 11;
 
 /** Writes the seeds of a target into a folder of their own, and returns its path. */
 export function writeSeeds(target: string, seed: number): string {

@@ -50,7 +50,7 @@ function fixedFields(config: DeviceConfig): Record<string, unknown> {
   const { interface: netdev, namespace, rate, mtu, mac, backend } = config.port;
   const { path_mtu, burst, receive_buffer } = config.host;
   const queue_pairs = config.queue_pairs.map((pair) => ({ ...pair, send: pair.send && { ...pair.send, rate: 0 } }));
-  const { addresses: address, vlan, programs } = config;
+  const { addresses: address, vlan, transport, programs } = config;
   return {
     ...own,
     interface: netdev,
@@ -65,6 +65,7 @@ function fixedFields(config: DeviceConfig): Record<string, unknown> {
     path_mtu,
     burst,
     receive_buffer,
+    transport,
     queue_pairs,
     programs,
   };

@@ -342,8 +342,11 @@ export class DeviceRunner implements DeviceSource {
     if (this.config.kind !== "nic") return;
     const pair = this.config.queue_pairs[index];
     const told = { queue_pair: pair?.name, peer: pair?.peer.address };
-    if (status === 0) return this.log.info(told, "connected");
-    this.log.warn({ ...told, reason: kFailures[status] ?? `status ${status}` }, "connection failed, tried again");
+    if (status === 0) this.log.info(told, "connected");
+    else {
+      const reason = kFailures[status] ?? `status ${status}`;
+      this.log.warn({ ...told, reason }, "connection failed, tried again");
+    }
   }
 
   #sentFrames(): number {

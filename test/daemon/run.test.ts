@@ -164,6 +164,9 @@ describe("a daemon", () => {
     writeFileSync(file, text.replace("name: to-b", "name: to-c"));
     signals.emit("SIGHUP", "SIGHUP");
     expect(log.at(-1)?.error).toBe("queue_pairs cannot change while the daemon runs");
+    writeFileSync(file, `${text}\ntransport: rc`);
+    signals.emit("SIGHUP", "SIGHUP");
+    expect(log.at(-1)?.error).toBe("transport cannot change while the daemon runs");
     signals.emit("SIGTERM", "SIGTERM");
     signals.emit("SIGTERM", "SIGTERM");
     await ended;

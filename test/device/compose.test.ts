@@ -113,6 +113,17 @@ queue_pairs:
     expect(receiver?.remote_qpn).toBe(0x41);
   });
 
+  it("has queue pairs that are reliable where the file says so", () => {
+    expect(native?.queue_pairs).toMatchObject([{ reliable: false }, { reliable: false }]);
+    const reliable = `${text}transport: { type: rc, retry_count: 3 }`;
+    const [nic] = composeNicWorker(loadNicDaemon("roce0.yaml", { inspect, text: reliable }).config).nics;
+    const transport = { retry_count: 3, timeout: 14 };
+    expect(nic?.queue_pairs).toMatchObject([
+      { reliable: true, outstanding: 2, transport },
+      { reliable: true, transport },
+    ]);
+  });
+
   it("says how it reaches its interface, and where it runs", () => {
     const { config } = loadNicDaemon("roce0.yaml", { inspect, text: `${text}worker: { cpu: 2, polling: adaptive }` });
     const chosen = { receive: "af_xdp", transmit: "af_xdp", xdp_mode: "native", ring: 512 } as const;

@@ -9,6 +9,7 @@ import type { InterfaceFacts } from "../../host/interface.js";
 import { switchSchema } from "../../scenario/device_schema.js";
 import { dscpOf, kPriorities, resolveHost, resolveSwitch, resolveTransport } from "../../scenario/resolve.js";
 import { transportSchema } from "../../scenario/schema.js";
+import { canonicalAddress } from "../../wire/address.js";
 import {
   kListening,
   type NicDaemonInput,
@@ -20,7 +21,14 @@ import {
   switchDaemonSchema,
   workerSchema,
 } from "./schema.js";
-import type { NicDaemonConfig, QueuePairConfig, SwitchDaemonConfig, SwitchDaemonPort, WorkerPlace } from "./types.js";
+import type {
+  NicDaemonConfig,
+  Peer,
+  QueuePairConfig,
+  SwitchDaemonConfig,
+  SwitchDaemonPort,
+  WorkerPlace,
+} from "./types.js";
 
 /** `path` is where the interface is named in the file. */
 export type Inspector = (name: string, namespace: string | undefined, path: Problem["path"]) => InterfaceFacts;
@@ -150,9 +158,7 @@ function resolveQueuePairs(
   const first = queue_pairs[0]?.qpn ?? kFirstQpn;
   return queue_pairs.flatMap((written, i): QueuePairConfig[] => {
     const pair = filled(queuePairSchema, written);
-    const peer =
-      peers.find(({ name }) => name === pair.peer) ??
-      (isIP(pair.peer) !== 0 ? { name: pair.peer, address: pair.peer, mac: undefined } : undefined);
+    const peer = peers.find(({ name }) => name === pair.peer) ?? peerAt(pair.peer, peers);
     if (peer === undefined) {
       const names = peers.map(({ name }) => name);
       found.unknown(["queue_pairs", i, "peer"], "peer", pair.peer, names);
@@ -166,6 +172,13 @@ function resolveQueuePairs(
     const send = written.send && pair.send;
     return [{ name, peer, qpn: first + i, remote_qpn, priority, dscp, send }];
   });
+}
+
+/** Undefined: `text` is no address. */
+function peerAt(text: string, peers: Peer[]): Peer | undefined {
+  if (isIP(text) === 0) return undefined;
+  const address = canonicalAddress(text);
+  return peers.find((peer) => peer.address === address) ?? { name: address, address, mac: undefined };
 }
 
 const hex = (qpn: number) => `0x${qpn.toString(16)}`;

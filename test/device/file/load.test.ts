@@ -266,11 +266,28 @@ describe("nic.yaml", () => {
       metrics: { address: "127.0.0.1", port: 9465 },
     });
     const peer = { name: "b", address: "10.0.0.2", mac: 0x02_00_00_00_00_02 };
-    const send = { operation: "write", message: 4e6, rate: 1e9, bytes: undefined, start: 0 };
+    const send = { operation: "write", message: 4e6, rate: 1e9, bytes: undefined, start: 0, outstanding: 2 };
     expect(config.queue_pairs).toEqual([
       { name: "to-b", peer, qpn: 0x11, remote_qpn: 0x11, priority: 3, dscp: 26, send },
       { name: "from-b", peer, qpn: 0x12, remote_qpn: 0x20, priority: 3, dscp: 26, send: undefined },
     ]);
+  });
+
+  it("carries messages as they come, or by acknowledged connections", () => {
+    expect(nicOf(NIC).config.transport).toMatchObject({ type: "stream" });
+    const reliable = nicOf(NIC, "transport=rc", "queue_pairs.0.send.outstanding=16").config;
+    expect(reliable.transport).toMatchObject({ type: "rc", timeout: 14, retry_count: 7 });
+    expect(reliable.queue_pairs[0]?.send).toMatchObject({ outstanding: 16 });
+    const impatient = nicOf(NIC, "transport={ type: rc, timeout: 8 }").config;
+    expect(impatient.transport).toEqual({ ...reliable.transport, timeout: 8 });
+  });
+
+  it("takes a peer by its address alone, and its MAC address from `peers` where it is there", () => {
+    const peerOf = (...set: string[]) => nicOf(NIC, ...set).config.queue_pairs[0]?.peer;
+    expect(peerOf("queue_pairs.0.peer=10.0.0.9")).toEqual({ name: "10.0.0.9", address: "10.0.0.9", mac: undefined });
+    expect(peerOf("queue_pairs.0.peer=10.0.0.2")).toMatchObject({ name: "b", mac: 0x02_00_00_00_00_02 });
+    const both = "address=[10.0.0.1, fd00::1]";
+    expect(peerOf(both, "queue_pairs.0.peer=FD00:0::2")).toMatchObject({ name: "fd00::2", address: "fd00::2" });
   });
 
   it("takes percentages of a rate from its own line rate, and DSCPs from its own map", () => {
@@ -316,6 +333,19 @@ describe("nic.yaml", () => {
     [
       set("queue_pairs.0.peer=c"),
       "nic roce0.yaml (--set): queue_pairs.0.peer: unknown peer c\n  hint: did you mean b?",
+    ],
+    [
+      set("queue_pairs.0.peer=fd00::2"),
+      "nic roce0.yaml (--set): queue_pairs.0.peer: fd00::2 cannot be reached from 10.0.0.1\n  hint: give the NIC an address of the same IP version too",
+    ],
+    [set("transport=tcp"), "transport: tcp is not one of stream, rc"],
+    [
+      set("transport={ type: rc, timeout: 0 }"),
+      "transport.timeout: 0 waits for a peer that is gone without end\n  hint: 1 to 31; 14 is 67 ms",
+    ],
+    [
+      set("transport=rc", "queue_pairs.0.send.message=2GB"),
+      "queue_pairs.0.send.message: 2000000000 bytes are more than a reliable connection's message has\n  hint: at most 1 GiB, or transport: stream",
     ],
     [
       set("queue_pairs.0.qpn=0x30", "queue_pairs.1.qpn=0x30"),

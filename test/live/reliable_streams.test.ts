@@ -1,0 +1,50 @@
+/** Queue pairs of `weir nic` with `transport: rc`: what is lost arrives all the same, and ends that were started again are found. */
+import { expect, it } from "vitest";
+import { ask } from "../../src/device/control_client.js";
+import { eventually } from "../patience.js";
+import { describeLive } from "./capability.js";
+import { type Daemon, network, startNic, startSwitch } from "./daemons.js";
+
+const kMessages = 64;
+const kMessage = 32_768;
+
+const more = "transport: rc\n";
+const pairOf = async ({ socket }: Daemon) => (await ask(socket, "queue_pairs"))[0];
+const count = async (nic: Daemon, counter: string) =>
+  (await ask(nic.socket, "counters")).counters
+    .filter(({ name }) => name === counter)
+    .reduce((sum, { value }) => sum + value, 0);
+
+describeLive("queue pairs with transport: rc", () => {
+  it("bring every message once over a link that loses, doubles and reorders", async () => {
+    const net = await network();
+    const faults = "{ loss: 3%, duplicate: 1%, reorder: 1%, reorder_delay: 100us }";
+    await startSwitch(net, { port: `rate: 1Gbps, impairment: ${faults}` });
+    const b = await startNic(net, "b", { pairs: ["priority: 3"], more });
+    const send = `send: { message: ${kMessage}B, bytes: ${kMessages * kMessage}B }`;
+    const a = await startNic(net, "a", { pairs: [send], more });
+    await eventually(async () => expect(await pairOf(a)).toMatchObject({ state: "finished" }));
+    expect(await count(b, "rx_messages")).toBe(kMessages);
+    expect(await count(a, "retransmitted")).toBeGreaterThan(0);
+    expect(await count(b, "tx_acks")).toBeGreaterThan(0);
+  });
+
+  it("wait for a peer that is gone, and go on when it is there again", async () => {
+    const net = await network();
+    await startSwitch(net);
+    const first = await startNic(net, "b", { pairs: ["priority: 3"], more });
+    const a = await startNic(net, "a", { pairs: ["send: { message: 32KB, rate: 50Mbps }"], more });
+    await eventually(async () => expect(await count(first, "rx_messages")).toBeGreaterThan(0));
+    first.child.kill("SIGKILL");
+    await first.finished;
+    await eventually(() =>
+      expect(a.log()).toContainEqual(
+        expect.objectContaining({ msg: "connection failed, tried again", queue_pair: "qp0" }),
+      ),
+    );
+    const second = await startNic(net, "b", { pairs: ["priority: 3"], more });
+    await eventually(async () => expect(await count(second, "rx_messages")).toBeGreaterThan(0));
+    const connected = () => a.log().filter(({ msg }) => msg === "connected");
+    await eventually(() => expect(connected()).toHaveLength(2));
+  });
+});
