@@ -102,6 +102,46 @@ TEST_CASE("acknowledgements go ahead of data, and data that calls itself one has
   CHECK(l.relayed.data_bytes() > 0);
 }
 
+// Who gets an answer takes it that all before it have been answered (IBTA volume 1, 9.7.5.1.5).
+TEST_CASE("answers leave in order: an acknowledgement waits for READ responses before it, not for requests") {
+  Linked l;
+  l.connect();
+  OutgoingPacket out;
+  const auto submit = [&](uint32_t slot, uint8_t opcode) {
+    l.packet(slot) = {.qpn = kQpn, .psn = slot, .opcode = opcode};
+    l.submit(slot);
+  };
+  const auto next = [&] {
+    out = {};
+    if (l.relayed.control_waits()) {
+      l.relayed.take_control(out);
+    } else {
+      REQUIRE(l.relayed.take_data(0, out));
+    }
+    return out.header.psn;
+  };
+  submit(0, kOpcodeRcAcknowledge);
+  l.submit_write(1);
+  submit(2, kOpcodeRcReadResponseFirst);
+  submit(3, kOpcodeRcReadResponseLast);
+  submit(4, kOpcodeRcAcknowledge);
+  submit(5, kOpcodeRcAtomicAcknowledge);
+  l.submit_write(6);
+  submit(7, kOpcodeRcReadResponseOnly);
+  submit(8, kOpcodeRcAcknowledge);
+  l.take();
+  for (const uint32_t psn : {0u, 1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u}) CHECK(next() == psn);
+
+  // A queue pair that is reset waits for nothing.
+  submit(9, kOpcodeRcReadResponseOnly);
+  l.take();
+  l.relayed.modify(QueuePairState::reset, l.attributes);
+  l.connect();
+  submit(10, kOpcodeRcAcknowledge);
+  l.take();
+  CHECK(l.relayed.control_waits());
+}
+
 TEST_CASE("what a queue pair may not send is refused and counted, and its slot given back") {
   Linked l;
   const auto refused = [&] {

@@ -74,6 +74,7 @@ TEST_CASE("connections: the NIC towards a peer has most in common with it, of th
   const NicAddress any{};
   CHECK(is_any(any));
   CHECK(is_any(ipv4(0, 0, 0, 0)));
+  CHECK(is_any(ipv4(127, 0, 0, 1)));
   CHECK(!is_any(ipv4(10, 66, 0, 1)));
 }
 

@@ -37,12 +37,13 @@ bool Datagram::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
     return fail(WorkStatus::success), true;
   }
   std::memset(to, 0, kGrhBytes);
-  const uint32_t header = meta.ip_version == 6 ? kIpv6Header : kIpv4Header;
+  const bool ipv6 = meta.ip_version == 6;
+  const uint32_t header = ipv6 ? kIpv6Header : kIpv4Header;
   std::memcpy(to + kGrhBytes - header, frame + meta.l3_offset, header);
   const uint32_t headers = kBthHeader + extension_length(bth.opcode);
   if (meta.payload_length > 0) std::memcpy(to + kGrhBytes, packet + headers, meta.payload_length);
   const bool immediate = bth.opcode == kOpcodeUdSendOnlyImmediate;
-  receives_.retire({.flags = static_cast<uint8_t>(kWithGrh | (immediate ? kWithImmediate : 0)),
+  receives_.retire({.flags = static_cast<uint8_t>(kWithGrh | (ipv6 ? kWithIpv6 : 0) | (immediate ? kWithImmediate : 0)),
                     .bytes = bytes,
                     .immediate = immediate ? load_be32(packet + kBthHeader + kDethHeader) : 0,
                     .source_qpn = deth.source_qp,

@@ -156,6 +156,7 @@ uint32_t RelayedTransport::data_bytes() const {
 
 bool RelayedTransport::take_data(Time, OutgoingPacket& out) {
   const uint32_t slot = pop(data_);
+  if (is_response(link_.slots_[slot].packet.opcode)) ++responses_taken_;
   if (service_ == Service::datagram) {
     out.headers = context_.addresses->find(link_.slots_[slot].packet.address_handle);
     if (out.headers == nullptr) return link_.refuse(context_.counters), link_.give_back(slot), false;
@@ -167,6 +168,11 @@ bool RelayedTransport::take_data(Time, OutgoingPacket& out) {
 void RelayedTransport::push(uint32_t slot) {
   ProgramLink::Slot& at = link_.slots_[slot];
   Queue& queue = is_control(at.packet) ? control_ : data_;
+  if (is_control(at.packet)) {
+    at.behind = responses_submitted_;
+  } else if (is_response(at.packet.opcode)) {
+    ++responses_submitted_;
+  }
   at.next = ProgramLink::kNone;
   (queue.last == ProgramLink::kNone ? queue.first : link_.slots_[queue.last].next) = slot;
   queue.last = slot;
@@ -205,6 +211,7 @@ void RelayedTransport::drop_all() {
   for (Queue* queue : {&control_, &data_}) {
     while (queue->first != ProgramLink::kNone) link_.give_back(pop(*queue));
   }
+  responses_taken_ = responses_submitted_;
 }
 
 }  // namespace weir

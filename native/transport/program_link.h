@@ -54,6 +54,7 @@ class ProgramLink {
   struct Slot {
     ProgramPacket packet;  // as it was when it was submitted
     uint32_t next = kNone;
+    uint32_t behind = 0;  // of an answer that is control: so many READ responses of its queue pair go before it
     bool held = false;
   };
   void take_in(TransportCounters& counters);
@@ -89,7 +90,11 @@ class RelayedTransport final : public VerbsTransport {
     return service_ == Service::unreliable ? is_unreliable(opcode) : opcode >> 5 == 0;
   }
   bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
-  bool control_waits() const override { return control_.first != ProgramLink::kNone; }
+  // Answers leave in order: who gets one takes it that all before it have been answered (IBTA volume 1, 9.7.5.1.5).
+  bool control_waits() const override {
+    if (control_.first == ProgramLink::kNone) return false;
+    return static_cast<int32_t>(responses_taken_ - link_.slots_[control_.first].behind) >= 0;
+  }
   void take_control(OutgoingPacket& out) override { fill(out, pop(control_)); }
   uint32_t data_bytes() const override;
   bool take_data(Time now, OutgoingPacket& out) override;
@@ -125,6 +130,9 @@ class RelayedTransport final : public VerbsTransport {
   uint32_t unanswered_ = 0;
   Queue control_;
   Queue data_;
+  // READ responses.
+  uint32_t responses_submitted_ = 0;
+  uint32_t responses_taken_ = 0;
 };
 
 }  // namespace weir

@@ -79,7 +79,8 @@ enum class WorkStatus : uint8_t {
 
 inline constexpr uint8_t kWithImmediate = 1 << 0;
 inline constexpr uint8_t kWithInvalidate = 1 << 1;
-inline constexpr uint8_t kWithGrh = 1 << 2;  // the buffer starts with 40 bytes of network header
+inline constexpr uint8_t kWithGrh = 1 << 2;   // the buffer starts with 40 bytes of network header
+inline constexpr uint8_t kWithIpv6 = 1 << 3;  // which is IPv6's
 
 struct Completion {
   uint64_t id = 0;
@@ -105,7 +106,7 @@ void describe(auto& v, Of<Completion> auto& completion) {
   v("status", completion.status, field::any("ibv_wc_status."));
   v("receive", completion.receive, field::any("Of a receive."));
   v("opcode", completion.opcode, field::any("Of a receive: send, or rdma_write_with_imm."));
-  v("flags", completion.flags, field::any("Bits: immediate 1, invalidated key 2, network header 4."));
+  v("flags", completion.flags, field::any("Bits: immediate 1, invalidated key 2, network header 4, of IPv6 8."));
 }
 
 class CompletionSink {

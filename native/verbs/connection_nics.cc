@@ -115,7 +115,11 @@ std::optional<NicAddress> address_at(const void* bytes, size_t offset) {
   return address;
 }
 
-bool is_any(const NicAddress& address) { return address == NicAddress{} || address == kMapped; }
+bool is_any(const NicAddress& address) {
+  NicAddress loopback{};
+  loopback.back() = 1;
+  return address == NicAddress{} || address == kMapped || address == loopback || (is_ipv4(address) && address[kPrefix] == 127);
+}
 
 std::optional<size_t> nic_with(const NicAddress& address) {
   const std::vector<ConnectionNic>& nics = connection_nics();

@@ -1,6 +1,7 @@
 // What a program needs beside the provider, preloaded by `weir run`:
 //  - devices' character files under /dev/infiniband are /dev/null, whose number the device's folder names: libibverbs only asks
 //    for a character device of that number, and neither root nor a mount is needed;
+//  - what is under /sys/class/infiniband is looked for under $SYSFS_PATH first, where libibverbs looks: UCX does not ask it;
 //  - NETLINK_RDMA is refused, so that libibverbs reads the folder also where the kernel has RDMA devices of its own;
 //  - a completion channel is a pipe: it is the one verb that asks the kernel without asking the provider;
 //  - the file by which librdmacm has connections is a socket, where what it writes are commands (connection_channels.h).
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -26,15 +28,38 @@ namespace {
 
 constexpr const char kDevices[] = "/dev/infiniband/uverbs";
 constexpr const char kConnections[] = "/dev/infiniband/rdma_cm";
+constexpr const char kSystem[] = "/sys";
+constexpr const char kClass[] = "/sys/class/infiniband/";
 
 template <class Function>
 Function next(const char* name) {
   return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
 }
 
-const char* file_of(const char* path) {
-  return path != nullptr && std::strncmp(path, kDevices, sizeof kDevices - 1) == 0 ? "/dev/null" : path;
+template <size_t Size>
+bool begins_with(const char* path, const char (&start)[Size]) {
+  return path != nullptr && std::strncmp(path, start, Size - 1) == 0;
 }
+
+// What is opened or looked at in place of `path`.
+class File {
+ public:
+  explicit File(const char* path) : path_(begins_with(path, kDevices) ? "/dev/null" : path) {
+    static const auto real_access = next<int (*)(const char*, int)>("access");
+    const char* root = begins_with(path, kClass) ? std::getenv("SYSFS_PATH") : nullptr;
+    if (root == nullptr) return;
+    const int length = std::snprintf(ours_, sizeof ours_, "%s%s", root, path + sizeof kSystem - 1);
+    if (length > 0 && static_cast<size_t>(length) < sizeof ours_ && real_access(ours_, F_OK) == 0) path_ = ours_;
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  const char* path() const { return path_; }
+
+ private:
+  const char* path_;
+  char ours_[PATH_MAX];
+};
 
 bool is_connections(const char* path) { return path != nullptr && std::strcmp(path, kConnections) == 0; }
 
@@ -58,12 +83,17 @@ WEIR_EXPORT int open(const char* path, int flags, ...) {
   const mode_t mode = mode_of(flags, arguments);
   va_end(arguments);
   if (is_connections(path)) return weir::open_connection_channel(flags);
-  return real(file_of(path), flags, mode);
+  return real(File(path).path(), flags, mode);
+}
+
+WEIR_EXPORT int access(const char* path, int mode) {
+  static const auto real = next<int (*)(const char*, int)>("access");
+  return real(File(path).path(), mode);
 }
 
 WEIR_EXPORT int stat(const char* path, struct stat* out) {
   static const auto real = next<int (*)(const char*, struct stat*)>("stat");
-  return real(file_of(path), out);
+  return real(File(path).path(), out);
 }
 
 // librdmacm wants its file to be a character device.

@@ -13,6 +13,11 @@
 namespace weir {
 namespace {
 
+// What network header a datagram has, as libmlx5 says it in a completion's service level, which RoCE has no other use for: UCX
+// drops datagrams that do not say so.
+constexpr uint8_t kSlIpv6 = 1;
+constexpr uint8_t kSlIpv4 = 2;
+
 ibv_wc_opcode opcode_of(const Completion& c) {
   if (c.receive) return c.opcode == WorkOpcode::write_immediate ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
   switch (c.opcode) {
@@ -183,7 +188,10 @@ void ProgramNic::complete(const Completion& c) {
     wc.wc_flags |= IBV_WC_WITH_INV;
     wc.invalidated_rkey = c.immediate;
   }
-  if ((c.flags & kWithGrh) != 0) wc.wc_flags |= IBV_WC_GRH;
+  if ((c.flags & kWithGrh) != 0) {
+    wc.wc_flags |= IBV_WC_GRH;
+    wc.sl = (c.flags & kWithIpv6) != 0 ? kSlIpv6 : kSlIpv4;
+  }
   CompletionQueue& queue = c.receive ? *qp.receive_queue : *qp.send_queue;
   if (!queue.push(wc)) {
     if (!std::exchange(queue.overrun, true)) {

@@ -490,6 +490,7 @@ const told = (peer: PeerParameters) => ({
   retryCount: peer.retryCount,
   rnrRetryCount: peer.rnrRetryCount,
 });
-const isAny = (address: string) => address === "0.0.0.0" || address === "::";
+/** Of no NIC in particular: all addresses, and loopback addresses (as cma_any_addr() of Linux has it). */
+const isAny = (address: string) => ["0.0.0.0", "::", "::1"].includes(address) || address.startsWith("127.");
 const isIpv6 = (address: string) => address.includes(":");
 const codeOf = (mtu: PathMtu) => kPathMtus.indexOf(mtu) + 1;

@@ -157,11 +157,15 @@ describe("connections of programs", () => {
     expect(await client.event()).toMatchObject({ uid: 3, event: kEvent.rejected, status: 8 });
   });
 
-  it("of two programs on one NIC come about as well", async () => {
-    const net = await network();
-    const { server } = await listening(net, undefined, 0);
+  // Nowhere in particular, and by loopback addresses, which are no NIC's.
+  it.each(["0.0.0.0", "127.0.0.1", "::1"])("of two programs on one NIC come about as well, to %s", async (here) => {
+    const net = await network(here.includes(":") ? 2 : 1);
+    const server = await net.program(0);
+    const listener = await server.create(1);
+    expect(await server.bind(listener, here, kPort)).toMatchObject({ error: 0 });
+    expect(await server.listen(listener)).toMatchObject({ error: 0 });
     const client = await net.program(0);
-    const id = await client.routed(2, "0.0.0.0", kPort);
+    const id = await client.routed(2, here, kPort);
     await client.connect(id, 100, "hello");
     const request = await server.event();
     await server.accept(request.id, 3, 101);
