@@ -46,7 +46,7 @@ Time monotonic_now() { return read_clock(CLOCK_MONOTONIC); }
 Worker::Worker(WorkerConfig config, PortFactory factory)
     : config_(checked(std::move(config))),
       factory_(std::move(factory)),
-      own_memory_(config_.shared ? nullptr : std::make_unique<PacketMemory>(config_.shape())),
+      own_memory_(config_.shared ? nullptr : config_.memory()),
       memory_(config_.shared ? config_.shared->memory() : *own_memory_),
       pool_(memory_, config_.share, config_.shared ? config_.shared->workers() : 1),
       lent_packets_(memory_, pool_),

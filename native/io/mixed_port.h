@@ -27,7 +27,8 @@ class MixedPort final : public PacketPort {
   PortLosses losses() override {
     const PortLosses in = in_->losses();
     const PortLosses out = out_->losses();
-    return {in.receive_overrun, in.receive_truncated, in.transmit_errors + out.transmit_errors, in.stamps_corrected};
+    return {in.receive_overrun, in.receive_truncated, in.transmit_errors + out.transmit_errors, in.stamps_corrected,
+            out.transmit_live};
   }
   PortState state() override {
     const PortState in = in_->state();
