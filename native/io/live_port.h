@@ -15,12 +15,20 @@ class LivePort final : public PortWrapper {
  public:
   // A call has a cost of its own: so many frames are cheaper this way than by AF_XDP.
   static constexpr size_t kLeast = 16;
+  // And so many make it small.
+  static constexpr size_t kBatch = 256;
   // When an interface that took no XDP frames is asked again.
   static constexpr Time kAskAgain = kSecond;
 
   // `inner` is of the same interface; `live` and `umem` are of the worker's packets, and outlive the port. Throws NativeError.
   LivePort(std::unique_ptr<AfXdpPort> inner, const PortOptions& options, LiveTransmit& live, Umem& umem, const PortClock& clock);
   ~LivePort() override { give_back(); }
+
+  PortCapabilities capabilities() const override {
+    PortCapabilities own = inner_->capabilities();
+    own.batch = kBatch;
+    return own;
+  }
 
   size_t receive(std::span<RxFrame> frames) override {
     give_back();

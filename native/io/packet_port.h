@@ -70,6 +70,8 @@ struct PortCapabilities {
   bool keeps_packets = false;
   // RxFrame::offload tells of checksums that senders left to their interface. If not, they have to be looked for.
   bool tells_checksums = true;
+  // To hand over so many frames at a time is worth a wait for them, as long as more can be read at once.
+  size_t batch = 1;
 };
 
 // A receive half, a transmit half, and the interface behind them. By a half that a port does not have nothing comes in, and what
