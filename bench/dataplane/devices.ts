@@ -30,13 +30,14 @@ export interface RunningDevice {
   worker?: NativeWorker;
 }
 
-type Backend = "af_packet" | "af_xdp" | "live";
+type Receive = "af_packet" | "af_xdp";
+type Backend = Receive | "live";
 type Polling = "busy" | "adaptive" | "interrupt";
 
 /** Frames in the rings of AF_XDP: the default of switch.yaml. */
 const kRing = 512;
 
-const weir = (name: string, receive: Exclude<Backend, "live">, transmit: Backend, polling: Polling = "adaptive"): Device => ({
+const weir = (name: string, receive: Receive, transmit: Backend, polling: Polling = "adaptive"): Device => ({
   name,
   start: (bed, options = {}) =>
     startWeir(bed, { receive, transmit, polling, cpu: options.cpu ?? kCpus.device }, options.sampleInterval),
@@ -61,7 +62,7 @@ export const WAITING_DEVICES: readonly Device[] = [
  */
 async function startWeir(
   bed: Testbed,
-  { receive, transmit, polling, cpu }: { receive: Backend; transmit: Backend; polling: Polling; cpu: number },
+  { receive, transmit, polling, cpu }: { receive: Receive; transmit: Backend; polling: Polling; cpu: number },
   sampleInterval = 0,
 ): Promise<RunningDevice> {
   const namespace = bed.network.namespace("dut").path;

@@ -32,8 +32,8 @@ class LiveFrames {
   Descriptor program_;
 };
 
-// Counts and drops whatever comes in by an interface: at its first hook behind the driver (tcx ingress, Linux 6.6), or in the driver,
-// by an XDP program.
+// Counts and drops whatever comes in by an interface: at its first hook behind the driver (tcx ingress, Linux 6.6), or in the
+// driver, by an XDP program.
 class DropCounter {
  public:
   // The interface is of this thread's network namespace. The program is gone with the object.

@@ -18,7 +18,8 @@ namespace weir {
 class SharedSwitch {
  public:
   // `shape`: of each worker's slice. `owner`: the worker of each port, below `workers`, of whom there are Exchange::kMaxShards at
-  // most. `live`: ports transmit live frames of the packets (io/live_transmit.h). Throws NativeError INVALID_CONFIG, std::bad_alloc.
+  // most. `live`: ports transmit live frames of the packets (io/live_transmit.h). Throws NativeError INVALID_CONFIG,
+  // std::bad_alloc.
   SharedSwitch(const PacketShape& shape, std::vector<uint8_t> owner, uint32_t workers, bool live = false)
       : owner_(std::move(owner)),
         workers_(checked(shape, owner_, workers)),

@@ -418,7 +418,8 @@ void Worker::check_ports(Time now) {
       if (changes.stall) {
         const double stalled = ports[port].transmit_stalled() ? 1 : 0;
         const double stuck = ports[port].receive_stuck() ? 1 : 0;
-        records_.push({now, Record::Kind::stall, static_cast<uint16_t>(device), at, {stalled, stuck}});
+        const double falls_back = ports[port].falls_back() ? 1 : 0;
+        records_.push({now, Record::Kind::stall, static_cast<uint16_t>(device), at, {stalled, stuck, falls_back}});
       }
       if (!changes.up && !changes.mtu && !changes.reopened) continue;
       waits_.clear();  // descriptors may have changed

@@ -82,8 +82,7 @@ void BpfCode::jump_to(Label to, int code, Register left, Register right, int32_t
   put(code, left, right, 0, constant);
 }
 
-int bpf_create_map(uint32_t type, uint32_t key_bytes, uint32_t value_bytes, uint32_t entries, const char* name,
-                   uint32_t flags) {
+int bpf_create_map(uint32_t type, uint32_t key_bytes, uint32_t value_bytes, uint32_t entries, const char* name, uint32_t flags) {
   bpf_attr attributes{};
   attributes.map_type = type;
   attributes.map_flags = flags;

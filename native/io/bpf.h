@@ -110,9 +110,9 @@ int bpf_open_raw_tracepoint(int program, const char* tracepoint);
 // the process is killed. `flags` are XDP_FLAGS_* of <linux/if_link.h>. Returns -1 with errno set where the others throw.
 int bpf_link_xdp(int program, int interface_index, uint32_t flags);
 
-// Runs an XDP program `repeat` times, each time for a frame of `bytes` bytes that the kernel makes, and does with the frames what the
-// program says (BPF_F_TEST_XDP_LIVE_FRAMES, Linux 5.18), `batch` of them at a time. Needs no capability. Returns false with errno
-// set; what was done until then is done.
+// Runs an XDP program `repeat` times, each time for a frame of `bytes` bytes that the kernel makes, and does with the frames what
+// the program says (BPF_F_TEST_XDP_LIVE_FRAMES, Linux 5.18), `batch` of them at a time. Needs no capability. Returns false with
+// errno set; what was done until then is done.
 bool bpf_run_live(int program, uint32_t bytes, uint32_t repeat, uint32_t batch);
 
 // Sets one element; returns false with errno set.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/native_error.h"
+#include "base/types.h"
 
 namespace weir {
 
@@ -29,23 +30,30 @@ void LivePort::connect() {
     in_namespace(options_.namespace_path, inside);
   }
   longest_ = 0;
-  ask_at_ = test() ? 0 : clock_.now + kAskAgain;
+  test();
 }
 
-// Sends a frame that nobody reads and no bridge passes on. Whether the interface has taken it.
-bool LivePort::test() {
-  constexpr auto kFrame = std::to_array<uint8_t>({0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e,   // nearest bridge
-                                                  0x02, 0x57, 0x45, 0x00, 0x00, 0x00,
-                                                  0x88, 0xb5});                         // local experimental EtherType 1 (IEEE 802)
+PortState LivePort::state() {
+  const PortState state = inner_->state();
+  if (state == PortState::up && refused_ && clock_.now >= ask_at_) test();
+  return state;
+}
+
+// Sends a frame that nobody reads and no bridge passes on.
+void LivePort::test() {
+  constexpr auto kFrame =
+      std::to_array<uint8_t>({0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e,                // nearest bridge
+                              0x02, 0x57, 0x45, 0x00, 0x00, 0x00, 0x88, 0xb5});  // local experimental EtherType 1 (IEEE 802)
   const PacketId id = umem_.pool().allocate();
-  if (id == kNoPacket) return false;
+  if (id == kNoPacket) return;
   uint8_t* data = umem_.pool().data(id);
   std::fill_n(data, kMinimumFrame, uint8_t{0});
   std::ranges::copy(kFrame, data);
   const TxFrame frame{.data = data, .length = kMinimumFrame, .packet = id};
   const LiveTransmit::Done done = live_.run(port_, {&frame, 1});
   umem_.pool().free(id);
-  return done.sent == 1;
+  refused_ = done.refused;
+  ask_at_ = clock_.now + kAskAgain;
 }
 
 void LivePort::reopen() {
@@ -74,7 +82,7 @@ Transmitted LivePort::transmit(std::span<const TxFrame> frames) {
     const auto rest = frames.subspan(done.sent);
     // What is in the ring of AF_XDP goes first.
     const bool first = inner_->next_deadline() == kNever;
-    const size_t count = clock_.now >= ask_at_ && first ? suited(rest) : 0;
+    const size_t count = !refused_ && first ? suited(rest) : 0;
     if (count < kLeast) {
       const Transmitted inner = inner_->transmit(rest);
       return {done.sent + inner.sent, inner.refused};
@@ -88,6 +96,7 @@ Transmitted LivePort::transmit(std::span<const TxFrame> frames) {
     live_frames_ += live.sent;
     if (live.sent == count) continue;
     if (live.refused) {
+      refused_ = true;
       ask_at_ = clock_.now + kAskAgain;
       continue;
     }

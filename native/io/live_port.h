@@ -16,7 +16,7 @@ class LivePort final : public PortWrapper {
   // A call has a cost of its own: so many frames are cheaper this way than by AF_XDP.
   static constexpr size_t kLeast = 16;
   // And so many make it small.
-  static constexpr size_t kBatch = 256;
+  static constexpr size_t kBatch = 512;
   // When an interface that took no XDP frames is asked again.
   static constexpr Time kAskAgain = kSecond;
 
@@ -36,11 +36,14 @@ class LivePort final : public PortWrapper {
   }
   Transmitted transmit(std::span<const TxFrame> frames) override;
   PortLosses losses() override;
+  // Asks an interface that took no live frames again, if that is long ago.
+  PortState state() override;
+  bool falls_back() const override { return refused_; }
   void reopen() override;
 
  private:
   void connect();
-  bool test();
+  void test();
   size_t suited(std::span<const TxFrame> frames) const;
   void give_back();
 
@@ -49,9 +52,10 @@ class LivePort final : public PortWrapper {
   Umem& umem_;
   const PortClock& clock_;
   const uint32_t port_;
-  std::vector<PacketId> sent_;     // packets whose frames are gone, until the next call
-  Time ask_at_ = 0;                // until then all goes by AF_XDP
-  uint32_t longest_ = 0;           // bytes of a frame that the interface has taken so
+  std::vector<PacketId> sent_;  // packets whose frames are gone, until the next call
+  bool refused_ = false;        // the interface takes no live frames, ...
+  Time ask_at_ = 0;             // ... and is asked again then
+  uint32_t longest_ = 0;        // bytes of a frame that the interface has taken so
   uint64_t live_frames_ = 0;
 };
 

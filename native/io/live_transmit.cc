@@ -67,7 +67,8 @@ struct LiveTransmit::Control {
 };
 
 LiveTransmit::LiveTransmit(const PacketMemory& memory)
-    : control_map_(bpf_create_map(BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), whole_pages(sizeof(Control)), 1, "weir_live", BPF_F_MMAPABLE)),
+    : control_map_(
+          bpf_create_map(BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), whole_pages(sizeof(Control)), 1, "weir_live", BPF_F_MMAPABLE)),
       interfaces_(bpf_create_map(BPF_MAP_TYPE_DEVMAP, sizeof(uint32_t), sizeof(uint32_t), kMostPorts, "weir_interfaces")) {
   load(memory);
   control_ = static_cast<Control*>(map_memory(control_map_.get(), sizeof(Control), "cannot map a BPF map"));
@@ -157,8 +158,8 @@ BpfCode assemble_sender(const PacketMemory& memory, int control, int interfaces)
   return code;
 }
 
-// At xdp:xdp_devmap_xmit(from, to, sent, dropped, error), which everybody's frames pass. Between a batch's first frame and this, no
-// others are handed over on the same CPU; a bulk of another size is not ours.
+// At xdp:xdp_devmap_xmit(from, to, sent, dropped, error), which everybody's frames pass. Between a batch's first frame and this,
+// no others are handed over on the same CPU; a bulk of another size is not ours.
 template <class Control>
 BpfCode assemble_counter(int control) {
   constexpr int16_t kSent = 16, kDropped = 24, kError = 32;

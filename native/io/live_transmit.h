@@ -1,16 +1,18 @@
 // Frames sent as XDP frames that the kernel makes of packets: one system call for many, without socket buffers, rings, and
 // completions ("live frames", BPF_F_TEST_XDP_LIVE_FRAMES in Documentation/bpf/bpf_prog_run.rst).
 //
-// The bytes of the worker's packets are a BPF map (MappedPacketBytes), which is at the same time the memory of AF_XDP sockets. For
-// each frame the kernel runs a program: it takes the next descriptor, copies the packet into a page, and redirects that to the
-// interface. What the interface makes of them the kernel does not return, and a full ring loses frames without a word; but
-// it passes a tracepoint with what each bulk of up to 16 came to. A second program counts there; so run() knows which
-// frames are gone, the rest is the caller's still, and order is kept: a batch whose predecessor was not taken whole sends nothing.
+// The bytes of the worker's packets are a BPF map (MappedPacketBytes), which is at the same time the memory of AF_XDP sockets.
+// For each frame the kernel runs a program: it takes the next descriptor, copies the packet into a page, and redirects that to
+// the interface. What the interface makes of them the kernel does not return, and a full ring loses frames without a word; but it
+// passes a tracepoint with what each bulk of up to 16 came to. A second program counts there; so run() knows which frames are
+// gone, the rest is the caller's still, and order is kept: a batch whose predecessor was not taken whole sends nothing.
 //
-// A program whose frames are redirected is slow to begin (two synchronize_rcu() for each call) unless it is attached to something.
-// So it is, for good, to the loopback of a network namespace that has nothing else, no name, and goes with the process.
+// A program whose frames are redirected is slow to begin (two synchronize_rcu() for each call) unless it is attached to
+// something. So it is, for good, to the loopback of a network namespace that has nothing else, no name, and goes with the
+// process.
 //
-// One thread. Needs Linux 5.18, CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON and CAP_SYS_ADMIN (of the namespace) at first, and nothing later.
+// One thread. Needs Linux 5.18, CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON and CAP_SYS_ADMIN (of the namespace) at first, and nothing
+// later.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +42,8 @@ class LiveTransmit {
 
   // Number of a new port, from 0. Throws NativeError.
   uint32_t add_port();
-  // What the port sends goes to that interface of the calling thread's network namespace, until it is deleted. Throws NativeError.
+  // What the port sends goes to that interface of the calling thread's network namespace, until it is deleted. Throws
+  // NativeError.
   void connect(uint32_t port, int interface_index);
 
   struct Done {

@@ -31,6 +31,7 @@ class MixedPort final : public PacketPort {
     return {in.receive_overrun, in.receive_truncated, in.transmit_errors + out.transmit_errors, in.stamps_corrected,
             out.transmit_live};
   }
+  bool falls_back() const override { return out_->falls_back(); }
   PortState state() override {
     const PortState in = in_->state();
     return in == PortState::up ? out_->state() : in;

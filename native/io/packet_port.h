@@ -95,6 +95,8 @@ class PacketPort {
   // The earliest time at which the port itself has something to do (a delayed frame of an impairment), or kNever.
   virtual Time next_deadline() const { return kNever; }
   virtual PortLosses losses() { return {}; }
+  // Whether frames leave by another way than the one asked for, because the interface does not take them so.
+  virtual bool falls_back() const { return false; }
 
   // Asks the system; a few times a second is enough.
   virtual PortState state() { return PortState::up; }
@@ -120,6 +122,7 @@ class PortWrapper : public PacketPort {
   Transmitted transmit(std::span<const TxFrame> frames) override { return inner_->transmit(frames); }
   Time next_deadline() const override { return inner_->next_deadline(); }
   PortLosses losses() override { return inner_->losses(); }
+  bool falls_back() const override { return inner_->falls_back(); }
   PortState state() override { return inner_->state(); }
   uint32_t mtu() override { return inner_->mtu(); }
   void take_groups() override { inner_->take_groups(); }

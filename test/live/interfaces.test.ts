@@ -27,7 +27,7 @@ const works = (net: LabNetwork, to?: string) =>
   eventually(async () => expect(await ping(net, 3, to)).toEqual({ sent: 3, received: 3 }));
 
 describeLive("interfaces of a running switch", () => {
-  it.each(kBackends)(
+  it.each([...kBackends, ["live", "backend: live"], ["af_packet in, live out", "receive: af_packet, transmit: live"]])(
     "go down and up, change their MTU, are made anew: it is told, and goes on: %s",
     async (_, backend) => {
       const net = await network();

@@ -1,0 +1,114 @@
+/** Switches that transmit live XDP frames: what leaves so, what does not, and that nothing of it stays. */
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+import { ask } from "../../src/device/control_client.js";
+import type { LabNetwork } from "../../src/host/veth.js";
+import { eventually } from "../patience.js";
+import { describeLive } from "./capability.js";
+import { connectAgain, metric, network, ping, portOf, startSwitch } from "./daemons.js";
+
+const gro = (net: LabNetwork, host: string, on: "on" | "off") =>
+  net.namespace(host).run("ethtool", ["-K", "weir0", "gro", on]);
+
+/** UDP of 1,000 bytes from a to b, as fast as it goes; ends after so long. */
+function flood(net: LabNetwork, seconds: number): Promise<unknown> {
+  const script = `const s = require("node:dgram").createSocket("udp4"), data = Buffer.alloc(1000);
+    const end = Date.now() + ${seconds * 1000};
+    const go = () => { if (Date.now() > end) return s.close();
+      for (let i = 0; i < 200; i++) s.send(data, 9999, "10.66.0.2", () => {});
+      setTimeout(go, 1); };
+    go();`;
+  return net.namespace("a").run(process.execPath, ["-e", script]);
+}
+
+/** Ids of the BPF programs that a process has. */
+function programsOf(pid: number): number[] {
+  const ids = readdirSync(`/proc/${pid}/fdinfo`).flatMap((fd) => {
+    try {
+      const text = readFileSync(`/proc/${pid}/fdinfo/${fd}`, "utf8");
+      return [...text.matchAll(/^prog_id:\s+(\d+)$/gm)].map(([, id]) => Number(id));
+    } catch {
+      return []; // closed meanwhile
+    }
+  });
+  return [...new Set(ids)];
+}
+
+/** Whether the kernel still has a program: BPF_PROG_GET_FD_BY_ID. */
+function exists(id: number): boolean {
+  const script = `import ctypes, errno, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+call = {"x86_64": 321}.get(__import__("platform").machine(), 280)
+attributes = ctypes.create_string_buffer(struct.pack("=III", int(sys.argv[1]), 0, 0), 128)
+fd = libc.syscall(call, 13, attributes, 128)
+assert fd >= 0 or ctypes.get_errno() == errno.ENOENT, ctypes.get_errno()
+print("yes" if fd >= 0 else "no")`;
+  const { stdout, stderr } = spawnSync("python3", ["-c", script, String(id)], { encoding: "utf8" });
+  expect(stderr).toBe("");
+  return stdout.trim() === "yes";
+}
+
+describeLive("a switch that transmits live frames", () => {
+  it("sends so where the other end takes them, tells where it does not, and finds out when it does", async () => {
+    const net = await network();
+    await gro(net, "a", "off");
+    await gro(net, "b", "on");
+    const { socket, url, log } = await startSwitch(net, { port: "backend: live" });
+    const sent = () => metric(url, 'weir_switch_port_host_tx_live_total{switch="sw0",port="b"}');
+    await eventually(async () => expect(await ping(net, 3)).toEqual({ sent: 3, received: 3 }));
+    await eventually(async () => {
+      const ports = await ask(socket, "ports");
+      expect(ports.map(({ receive, transmit, tx_falls_back }) => [receive, transmit, tx_falls_back])).toEqual([
+        ["af_xdp", "live", true],
+        ["af_xdp", "live", false],
+      ]);
+    });
+    expect(log().filter(({ msg }) => msg.startsWith("it takes no live frames"))).toMatchObject([{ port: "a" }]);
+    await flood(net, 2);
+    await eventually(async () => expect(await sent()).toBeGreaterThan(1000));
+    expect(await ping(net, 20)).toEqual({ sent: 20, received: 20 });
+    await gro(net, "a", "on");
+    await eventually(async () => {
+      expect((await ask(socket, "ports"))[0]).toMatchObject({ tx_falls_back: false });
+      expect(log().map(({ msg }) => msg)).toContain("the interface takes live frames");
+    });
+  });
+
+  it("goes on when an interface is deleted under load and made anew, and leaves nothing when it is killed", async () => {
+    const net = await network();
+    await gro(net, "a", "on");
+    await gro(net, "b", "on");
+    const { socket, child, finished } = await startSwitch(net, { port: "backend: live" });
+    await eventually(async () => expect(await ping(net, 3)).toEqual({ sent: 3, received: 3 }));
+    const load = flood(net, 4);
+    await net.namespace("b").run("ip", ["link", "delete", "weir0"]);
+    await eventually(async () => {
+      expect((await ask(socket, "ports"))[1]).toMatchObject({ up: false });
+      expect((await ask(socket, "switch")).buffer.occupied).toBe(0);
+    });
+    await connectAgain(net);
+    await gro(net, "b", "on");
+    await load;
+    await eventually(async () => {
+      expect((await ask(socket, "ports"))[1]).toMatchObject({ up: true, tx_falls_back: false });
+      expect(await ping(net, 3)).toEqual({ sent: 3, received: 3 });
+    });
+
+    const programs = programsOf(child.pid as number);
+    expect(programs.length).toBeGreaterThanOrEqual(4); // two that receive, one that sends, one that counts
+    expect(programs.map(exists)).not.toContain(false);
+    child.kill("SIGKILL");
+    await finished;
+    await eventually(() => expect(programs.map(exists)).not.toContain(true));
+    const { stdout } = await net.namespace("sw").run("ip", ["-json", "-details", "link", "show"]);
+    const links = JSON.parse(stdout) as { ifname: string; xdp?: unknown }[];
+    expect(links.map(({ ifname }) => ifname).sort()).toEqual(["a", "b", "lo"]);
+    expect(links.filter(({ xdp }) => xdp !== undefined)).toEqual([]);
+    const { socket: again } = await startSwitch(net, {
+      ports: ["a", "b"].map((host) => portOf(net, host, "backend: live")),
+    });
+    await eventually(async () => expect(await ping(net, 3)).toEqual({ sent: 3, received: 3 }));
+    expect((await ask(again, "ports")).map(({ transmit }) => transmit)).toEqual(["live", "live"]);
+  });
+});
