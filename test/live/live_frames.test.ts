@@ -1,7 +1,8 @@
 /** Switches that transmit live XDP frames: what leaves so, what does not, and that nothing of it stays. */
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { ask } from "../../src/device/control_client.js";
 import type { LabNetwork } from "../../src/host/veth.js";
 import { eventually } from "../patience.js";
@@ -11,12 +12,12 @@ import { connectAgain, metric, network, ping, portOf, startSwitch } from "./daem
 const gro = (net: LabNetwork, host: string, on: "on" | "off") =>
   net.namespace(host).run("ethtool", ["-K", "weir0", "gro", on]);
 
-/** UDP of 1,000 bytes from a to b, as fast as it goes; ends after so long. */
-function flood(net: LabNetwork, seconds: number): Promise<unknown> {
+/** UDP of 1,000 bytes from a, as fast as it goes; ends after so long. */
+function flood(net: LabNetwork, seconds: number, to = "10.66.0.2"): Promise<unknown> {
   const script = `const s = require("node:dgram").createSocket("udp4"), data = Buffer.alloc(1000);
     const end = Date.now() + ${seconds * 1000};
     const go = () => { if (Date.now() > end) return s.close();
-      for (let i = 0; i < 200; i++) s.send(data, 9999, "10.66.0.2", () => {});
+      for (let i = 0; i < 200; i++) s.send(data, 9999, "${to}", () => {});
       setTimeout(go, 1); };
     go();`;
   return net.namespace("a").run(process.execPath, ["-e", script]);
@@ -110,5 +111,46 @@ describeLive("a switch that transmits live frames", () => {
     });
     await eventually(async () => expect(await ping(net, 3)).toEqual({ sent: 3, received: 3 }));
     expect((await ask(again, "ports")).map(({ transmit }) => transmit)).toEqual(["live", "live"]);
+  });
+});
+
+describeLive("a port that sends live frames to a tap that nobody reads", () => {
+  it("keeps them in the shared buffer, and serves the others", async () => {
+    const net = await network();
+    const sw = net.namespace("sw");
+    const opened = `import fcntl, struct, sys, time
+tap = open("/dev/net/tun", "r+b", buffering=0)
+fcntl.ioctl(tap, 0x400454ca, struct.pack("16sH22x", b"tap0", 0x1002))
+print("open", flush=True)
+sys.stdin.read()`;
+    const holder = spawn("nsenter", [`--net=${sw.path}`, "python3", "-c", opened]);
+    onTestFinished(() => void holder.stdin.end());
+    await once(holder.stdout, "data");
+    await sw.run("ip", ["link", "set", "dev", "tap0", "mtu", "1500", "up"]);
+    const unread = "02:57:00:00:00:99";
+    const hosts = ["a", "b"].map((host) => portOf(net, host, "mtu: 1500"));
+    const { socket } = await startSwitch(net, {
+      ports: [...hosts, `{ interface: tap0, namespace: ${sw.path}, mtu: 1500, receive: af_packet, transmit: live }`],
+      more: `static_fdb: [{ mac: "${unread}", port: tap0 }]\n`,
+    });
+    await eventually(async () => expect(await ping(net, 3)).toEqual({ sent: 3, received: 3 }));
+    expect((await ask(socket, "ports"))[2]).toMatchObject({ up: true, tx_falls_back: false });
+    await net.namespace("a").run("ip", ["neigh", "replace", "10.66.0.9", "lladdr", unread, "dev", "weir0"]);
+    const load = flood(net, 4, "10.66.0.9");
+    await eventually(async () => {
+      const { buffer, ports } = await ask(socket, "switch");
+      expect(ports[2]?.queue_bytes[0]).toBeGreaterThan(1_000_000);
+      expect(buffer.occupied).toBeGreaterThanOrEqual(ports[2]?.queue_bytes[0] ?? 0);
+      expect((await ask(socket, "ports"))[2]).toMatchObject({ up: true, tx_stalled: true, tx_falls_back: false });
+    });
+    expect(await ping(net, 50), "beside it").toEqual({ sent: 50, received: 50 });
+    await load;
+    const { counters } = await ask(socket, "counters");
+    const of = (name: string, port: string) =>
+      counters.find((one) => one.name === name && one.labels.port === port && one.labels.priority === undefined)?.value;
+    expect(of("drop_no_descriptor", "a")).toBe(0);
+    // The ring of the tap has them.
+    expect(of("host_tx_live", "tap0")).toBeGreaterThan(100);
+    expect(of("tx_packets", "tap0")).toBeLessThan(2_000);
   });
 });
