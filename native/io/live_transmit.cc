@@ -27,6 +27,21 @@ constexpr int32_t kStoreBytes = 190;  // BPF_FUNC_xdp_store_bytes, not in the he
 constexpr uint32_t kShortest = 14;    // for which the kernel makes a frame
 constexpr size_t kPage = 4096;
 
+// Says what all of it takes where a part of it is refused.
+template <class Step>
+auto permitted(const Step& step) {
+  try {
+    return step();
+  } catch (NativeError& error) {
+    if (error.code == "EPERM" || error.code == "EACCES") {
+      error.hint =
+          "transmit: live needs CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON and CAP_SYS_ADMIN in the initial user namespace: run as "
+          "root; backend: auto does without";
+    }
+    throw;
+  }
+}
+
 size_t whole_pages(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
 void* map_memory(int map, size_t bytes, const char* what) {
@@ -37,7 +52,9 @@ void* map_memory(int map, size_t bytes, const char* what) {
 
 struct MappedPacketBytes final : MappedBytes {
   explicit MappedPacketBytes(const PacketShape& shape)
-      : owned(bpf_create_map(BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), shape.stride, shape.count, "weir_packets", BPF_F_MMAPABLE)) {
+      : owned(permitted([&] {
+          return bpf_create_map(BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), shape.stride, shape.count, "weir_packets", BPF_F_MMAPABLE);
+        })) {
     map = owned.get();
     const size_t size = size_t{shape.count} * shape.stride;
     bytes = {static_cast<uint8_t*>(map_memory(map, size, "cannot map packet memory")), size};
@@ -70,7 +87,7 @@ LiveTransmit::LiveTransmit(const PacketMemory& memory)
     : control_map_(
           bpf_create_map(BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), whole_pages(sizeof(Control)), 1, "weir_live", BPF_F_MMAPABLE)),
       interfaces_(bpf_create_map(BPF_MAP_TYPE_DEVMAP, sizeof(uint32_t), sizeof(uint32_t), kMostPorts, "weir_interfaces")) {
-  load(memory);
+  permitted([&] { load(memory); });
   control_ = static_cast<Control*>(map_memory(control_map_.get(), sizeof(Control), "cannot map a BPF map"));
 }
 
